@@ -1,0 +1,48 @@
+/** What the agent may rely on: config.yaml with every default filled in, checked and frozen (spec §6). */
+export interface Settings {
+  readonly env: string;
+  readonly site: string;
+  readonly transport: 'sdk' | 'proxy' | 'system';
+  /** Port of the tenancy service where `tenancy_url` names none. */
+  readonly port: number;
+  readonly tenancy_url: string;
+  readonly secretstore_url: string;
+  /** Path of a PEM file; null when the default one does not exist (system roots then). */
+  readonly secretstore_ca: string | null;
+  readonly tenancy_ca: string | null;
+  readonly secretstore_role: string;
+  readonly secretstore_namespace: string | null;
+  readonly mesh: {
+    readonly identity_file: string;
+    readonly tenancy_service: string;
+    readonly secretstore_service: string;
+  };
+  readonly laptop_mode: boolean;
+  readonly interval_s: number;
+  readonly volumes_on_absent: 'keep' | 'purge';
+  readonly disk: { readonly headroom_bytes: number; readonly paths: readonly string[] };
+  readonly state_dir: string;
+  readonly bootstrap_file: string;
+  /** `unix://<path>`. */
+  readonly container_host: string;
+  /** `auto`, or the path of a compose v2 program. */
+  readonly compose: string;
+  readonly connect_timeout_s: number;
+  readonly http_timeout_s: number;
+  readonly download_stall_s: number;
+  readonly download_timeout_s: number;
+  readonly pull_timeout_s: number;
+  readonly up_timeout_s: number;
+  readonly down_timeout_s: number;
+  readonly health_timeout_s: number;
+  readonly settle_s: number;
+  readonly keep_releases: number;
+  readonly heal: boolean;
+  readonly on_failure: 'revert' | 'leave';
+  readonly production: boolean;
+  readonly limits: { readonly bundle_bytes: number; readonly unpacked_bytes: number; readonly bundle_entries: number };
+  readonly log: {
+    readonly format: 'auto' | 'journal' | 'json' | 'pretty';
+    readonly level: 'error' | 'warn' | 'info' | 'debug';
+  };
+}
