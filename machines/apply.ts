@@ -26,6 +26,10 @@ const parts = setup({
   guards: { cutShort: (_, p: { error: unknown }) => isCutShort(p.error) },
 });
 
+const theError = ({ event }: { event: { error: unknown } }) => event;
+const keepFault = { type: 'keepFault', params: theError } as const;
+const cutShort = { guard: { type: 'cutShort', params: theError }, target: 'ended', actions: keepFault } as const;
+
 /**
  * Puts one bundle in force, in the specification's order (spec §1). Up to the promotion a fault simply ends the machine:
  * nothing was touched. From the promotion on there is a way back, unless the tick was cut short: then the attempt
@@ -60,7 +64,7 @@ export const apply = parts.createMachine({
       invoke: {
         id: 'check',
         src: 'check',
-        input: ({ context }) => ({ bundle: context.bundle!, orders: context.orders }),
+        input: ({ context }) => ({ bundle: context.bundle! }),
         onDone: 'readingSecrets',
       },
     },
@@ -89,10 +93,7 @@ export const apply = parts.createMachine({
         src: 'promote',
         input: ({ context }) => ({ bundle: context.bundle! }),
         onDone: 'pulling',
-        onError: [
-          { guard: { type: 'cutShort', params: ({ event }) => event }, target: 'ended', actions: keepFault() },
-          { target: 'puttingBack', actions: keepFault() },
-        ],
+        onError: [cutShort, { target: 'puttingBack', actions: keepFault }],
       },
     },
     pulling: {
@@ -103,8 +104,12 @@ export const apply = parts.createMachine({
         input: ({ context }) => ({ bundle: context.bundle! }),
         onDone: 'starting',
         onError: [
-          { guard: { type: 'cutShort', params: ({ event }) => event }, target: 'ended', actions: keepFault() },
-          { target: 'puttingBack', actions: keepFault(), description: 'compose pull fails' },
+          cutShort,
+          {
+            target: 'puttingBack',
+            actions: keepFault,
+            description: 'any | check-in returns `apply` | compose pull or up fails',
+          },
         ],
       },
     },
@@ -116,8 +121,12 @@ export const apply = parts.createMachine({
         input: ({ context }) => ({ bundle: context.bundle! }),
         onDone: 'awaitingHealth',
         onError: [
-          { guard: { type: 'cutShort', params: ({ event }) => event }, target: 'ended', actions: keepFault() },
-          { target: 'reverting', actions: keepFault(), description: 'compose up fails' },
+          cutShort,
+          {
+            target: 'reverting',
+            actions: keepFault,
+            description: 'any | check-in returns `apply` | compose pull or up fails',
+          },
         ],
       },
     },
@@ -129,8 +138,12 @@ export const apply = parts.createMachine({
         input: ({ context }) => ({ bundle: context.bundle! }),
         onDone: 'committing',
         onError: [
-          { guard: { type: 'cutShort', params: ({ event }) => event }, target: 'ended', actions: keepFault() },
-          { target: 'reverting', actions: keepFault(), description: 'containers not healthy' },
+          cutShort,
+          {
+            target: 'reverting',
+            actions: keepFault,
+            description: 'any | check-in returns `apply` | containers not healthy',
+          },
         ],
       },
     },
@@ -140,8 +153,12 @@ export const apply = parts.createMachine({
         id: 'commit',
         src: 'commit',
         input: ({ context }) => ({ bundle: context.bundle!, orders: context.orders }),
-        onDone: { target: 'ended', description: 'all pass → applied' },
-        onError: { target: 'ended', actions: keepFault() },
+        onDone: {
+          target: 'ended',
+          description:
+            'any | check-in returns `apply` | all refusal checks pass, secrets read, pull and up succeed, containers healthy',
+        },
+        onError: { target: 'ended', actions: keepFault },
       },
     },
     puttingBack: {
@@ -149,8 +166,8 @@ export const apply = parts.createMachine({
       invoke: {
         id: 'putBack',
         src: 'putBack',
-        input: ({ context }) => ({ bundle: context.bundle! }),
-        onDone: 'ended',
+        input: ({ context }) => ({ bundle: context.bundle!, outcome: context.outcome }),
+        onDone: { target: 'ended', actions: { type: 'keepReverted', params: ({ event }) => event } },
         onError: 'ended',
       },
     },
@@ -159,7 +176,7 @@ export const apply = parts.createMachine({
       invoke: {
         id: 'revert',
         src: 'revert',
-        input: ({ context }) => ({ bundle: context.bundle! }),
+        input: ({ context }) => ({ bundle: context.bundle!, outcome: context.outcome }),
         onDone: { target: 'ended', actions: { type: 'keepReverted', params: ({ event }) => event } },
         onError: 'ended',
       },
@@ -167,7 +184,3 @@ export const apply = parts.createMachine({
     ended: { type: 'final', description: 'Hands the outcome to the tick.' },
   },
 });
-
-function keepFault() {
-  return { type: 'keepFault' as const, params: ({ event }: { event: { error: unknown } }) => event };
-}

@@ -28,10 +28,16 @@ export const tickServices = {
   freeLock: seam('freeLock'),
 };
 
+/** A bundle that failed after its promotion, and how. */
+interface Failed {
+  bundle: Bundle;
+  outcome: Outcome;
+}
+
 export const applyServices = {
   download: seam<void, { orders: Orders }>('download'),
   unpack: seam<Bundle, { orders: Orders }>('unpack'),
-  check: seam<void, { bundle: Bundle; orders: Orders }>('check'),
+  check: seam<void, { bundle: Bundle }>('check'),
   readSecrets: seam<void, { bundle: Bundle }>('readSecrets'),
   render: seam<void, { bundle: Bundle }>('render'),
   promote: seam<void, { bundle: Bundle }>('promote'),
@@ -39,8 +45,8 @@ export const applyServices = {
   up: seam<void, { bundle: Bundle }>('up'),
   awaitHealth: seam<void, { bundle: Bundle }>('awaitHealth'),
   commit: seam<void, { bundle: Bundle; orders: Orders }>('commit'),
-  putBack: seam<void, { bundle: Bundle }>('putBack'),
-  revert: seam<{ reverted: boolean }, { bundle: Bundle }>('revert'),
+  putBack: seam<{ reverted: boolean }, Failed>('putBack'),
+  revert: seam<{ reverted: boolean }, Failed>('revert'),
 };
 
 export const downServices = {

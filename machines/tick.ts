@@ -32,6 +32,7 @@ const parts = setup({
       outcome: ({ context }, p: { error: unknown }) => outcomeOf(p.error, context.start.laptopMode),
     }),
     endAs: assign({ outcome: (_, ending: Ending) => plain(ending) }),
+    endBootstrapped: assign({ outcome: plain('bootstrapped') }),
     endAbsent: assign({ outcome: ({ context }) => tokenAbsent(context.credentials!.grantFile) }),
     endPaused: assign({ outcome: ({ context }) => ({ ...plain('paused'), lines: [context.orders!.pause!.line] }) }),
     endAtRisk: assign({ outcome: ({ context }) => ({ ...context.outcome!, ending: 'tokenAtRisk' }) }),
@@ -60,12 +61,15 @@ const fails = {
   actions: { type: 'keepFault', params: ({ event }: { event: { error: unknown } }) => event },
 } as const;
 
+const exchanged =
+  'token ABSENT | `deployd bootstrap` or next tick | bootstrap grant file present and accepted by the secretstore login';
+
 const failureRows = [
   ['unauthenticated', 'any | check-in | tenancy service refuses the bearer'],
-  ['envMismatch', 'any | check-in | token belongs to another env than config.yaml'],
-  ['offline', 'any | tick | tenancy service or mesh unreachable, laptop_mode false'],
-  ['offlineLaptop', 'any | tick | same, laptop_mode true'],
-  ['refused', 'any | check-in returns apply | a refusal check fails'],
+  ['envMismatch', 'any | check-in | token belongs to another env than `config.yaml`'],
+  ['offline', 'any | tick | tenancy service or mesh unreachable, `laptop_mode` false'],
+  ['offlineLaptop', 'any | tick | same, `laptop_mode` true'],
+  ['refused', 'any | check-in returns `apply` | a refusal check fails'],
 ] as const;
 
 /** One tick (spec §1): facts in, one decision at a time, and a closing part that every path goes through. */
@@ -98,11 +102,7 @@ export const tick = parts.createMachine({
       description: 'A grant file always wins; without one the stored token is used.',
       always: [
         { guard: 'wantsGrantOnly', target: 'bootstrapping' },
-        {
-          guard: 'grantPresent',
-          target: 'bootstrapping',
-          description: 'token ABSENT | next tick | grant file present',
-        },
+        { guard: 'grantPresent', target: 'bootstrapping' },
         { guard: 'tokenPresent', target: 'probingHost' },
         { target: 'failing', actions: 'endAbsent', description: 'token ABSENT | tick | no grant file' },
       ],
@@ -113,8 +113,8 @@ export const tick = parts.createMachine({
         id: 'bootstrap',
         src: 'bootstrap',
         onDone: [
-          { guard: 'wantsGrantOnly', target: 'concluding', actions: { type: 'endAs', params: 'bootstrapped' } },
-          { target: 'probingHost', description: 'token ABSENT → token present' },
+          { guard: 'wantsGrantOnly', target: 'concluding', actions: 'endBootstrapped', description: exchanged },
+          { target: 'probingHost', description: exchanged },
         ],
         onError: fails,
       },
@@ -149,12 +149,12 @@ export const tick = parts.createMachine({
           guard: 'noneOnHealthyHost',
           target: 'concluding',
           actions: { type: 'endAs', params: 'converged' },
-          description: 'converged | check-in returns none | host healthy',
+          description: 'converged | check-in returns `none` | host healthy',
         },
-        { guard: 'ailing', target: 'healing', description: 'any | check-in returns none | host not healthy' },
+        { guard: 'ailing', target: 'healing', description: 'any | check-in returns `none` | host not healthy' },
         { guard: 'pausing', target: 'concluding', actions: 'endPaused', description: 'the bundle failed; not due yet' },
-        { guard: 'wantsApply', target: 'applying', description: 'any | check-in returns apply' },
-        { guard: 'wantsDown', target: 'takingDown', description: 'any | check-in returns down' },
+        { guard: 'wantsApply', target: 'applying', description: 'check-in returns `apply`' },
+        { guard: 'wantsDown', target: 'takingDown', description: 'any | check-in returns `down` | -' },
       ],
     },
     healing: {

@@ -3,9 +3,11 @@ export interface Settings {
   readonly env: string;
   readonly site: string;
   readonly transport: 'sdk' | 'proxy' | 'system';
-  /** Port of the tenancy service where `tenancy_url` names none. */
+  /** Port of the tenancy service; always the one that `tenancy_url` leads to. */
   readonly port: number;
+  /** Without a trailing slash; the port is in it unless it is the scheme's own. */
   readonly tenancy_url: string;
+  /** Without a trailing slash. */
   readonly secretstore_url: string;
   /** Path of a PEM file; null when the default one does not exist (system roots then). */
   readonly secretstore_ca: string | null;

@@ -1,0 +1,42 @@
+import type { Arrow, Box, Graph } from './graph.ts';
+
+const colours = {
+  good: 'fill:#e6f4ea,stroke:#1e7d34,color:#12351b',
+  later: 'fill:#fff4d6,stroke:#9a6b00,color:#3d2b00',
+  bad: 'fill:#fde7e7,stroke:#b3261e,color:#410e0b',
+};
+
+/** A graph as a Mermaid state diagram: services as ⚙, parallel arrows as one, endings coloured by their exit code. */
+export function mermaidOf({ initial, boxes, arrows }: Graph): string {
+  const parallel = Map.groupBy(arrows, ({ from, to }) => `${from} --> ${to}`);
+  const lines = [
+    ...boxes.map((box) => `state "${captionOf(box)}" as ${box.name}`),
+    `[*] --> ${initial}`,
+    ...[...parallel].map(([arrow, same]) => [arrow, labelOf(same)].filter(Boolean).join(': ')),
+    ...[...Map.groupBy(boxes, classOf)].flatMap(([name, own]) => (name === null ? [] : classed(name, own))),
+  ];
+  return ['stateDiagram-v2', ...lines.map((line) => `  ${line}`)].join('\n');
+}
+
+function captionOf({ name, invokes, exit }: Box): string {
+  if (invokes !== null) return `${name}\\n⚙ ${invokes}`;
+  return exit === null ? name : `${name}\\nexit ${exit}`;
+}
+
+/** What leads along these arrows; a question that only repeats where it leads is left out. */
+function labelOf(same: Arrow[]): string {
+  const labels = same.map(({ on, guard, to }) =>
+    [on, guard === null || guard.endsWith(` ${to}`) ? '' : `[${guard}]`].filter(Boolean).join(' '),
+  );
+  return labels.filter(Boolean).join('\\n');
+}
+
+function classOf({ exit }: Box): keyof typeof colours | null {
+  if (exit === null) return null;
+  if (exit === 0) return 'good';
+  return exit === 75 ? 'later' : 'bad';
+}
+
+function classed(name: keyof typeof colours, boxes: Box[]): string[] {
+  return [`classDef ${name} ${colours[name]}`, `class ${boxes.map((box) => box.name).join(',')} ${name}`];
+}
