@@ -1,0 +1,111 @@
+import { variablesOf } from '../variables.ts';
+import { lastOf, layersOf } from './layers.ts';
+import { insidePath } from './paths.ts';
+import { at, entriesOf, itemsOf, textOf, type ComposeFile, type Tree } from './tree.ts';
+
+/** One service as compose would run it; texts are raw and may hold variables. */
+export interface Service {
+  name: string;
+  image: string | null;
+  /** A service with profiles is not started by itself. */
+  profiles: string[];
+  /** Null where a variable decides it. */
+  replicas: number | null;
+}
+
+/** One volume of the project, not an external one; `name` is null where compose makes it of project and key. */
+export interface Volume {
+  key: string;
+  name: string | null;
+  driver: string;
+  driver_opts: Record<string, string>;
+}
+
+/** What the files of a bundle bring together, later files winning over earlier ones. */
+export function servicesOf(files: readonly ComposeFile[]): {
+  services: Service[];
+  images: string[];
+  volumes: Volume[];
+} {
+  const services = [...layersOf(files)].map(([name, layers]) => ({
+    name,
+    image: textOf(lastOf(layers, 'image')),
+    profiles: [
+      ...new Set(layers.flatMap((layer) => itemsOf(at(layer, 'profiles')).flatMap((one) => textOf(one) ?? []))),
+    ],
+    replicas: replicasOf(layers),
+  }));
+  const images = [...new Set(services.flatMap(({ image }) => image ?? []))];
+  return { services, images, volumes: volumesOf(files) };
+}
+
+/** What reaches a service without standing in its own text: paths of the bundle it reads or mounts, and variables. */
+export interface Sources {
+  files: string[];
+  /** Names whose values come through the `content` or `environment` of a config or secret. */
+  variables: string[];
+}
+
+/** For each service the content that compose does not look at when it decides whether to recreate it. */
+export function contentSources(files: readonly ComposeFile[]): Map<string, Sources> {
+  return new Map([...layersOf(files)].map(([name, layers]) => [name, sourcesOf(layers, files)]));
+}
+
+/** Paths of the bundle whose labels `judgeCompose` has to see. */
+export function labelFilesOf(files: readonly ComposeFile[]): string[] {
+  const layers = [...layersOf(files).values()].flat();
+  return [...new Set(layers.flatMap((layer) => itemsOf(at(layer, 'label_file')).flatMap(pathOf)))];
+}
+
+function replicasOf(layers: readonly Tree[]): number | null {
+  const written = textOf(lastOf(layers, 'scale') ?? lastOf(layers, 'deploy', 'replicas'));
+  if (written === null) return 1;
+  return /^\d+$/.test(written) ? Number(written) : null;
+}
+
+function volumesOf(files: readonly ComposeFile[]): Volume[] {
+  const roots = files.map(({ root }) => at(root, 'volumes'));
+  const names = [...new Set(roots.flatMap((volumes) => entriesOf(volumes).map(([key]) => key)))];
+  return names.flatMap((key) => {
+    const layers = roots.flatMap((volumes) => at(volumes, key) ?? []);
+    const external = lastOf(layers, 'external');
+    if (external && !/^(false|no|off|n|f|0)$/i.test(textOf(external) ?? '')) return [];
+    const options = layers.flatMap((layer) => entriesOf(at(layer, 'driver_opts')));
+    return {
+      key,
+      name: textOf(lastOf(layers, 'name')),
+      driver: textOf(lastOf(layers, 'driver')) || 'local',
+      driver_opts: Object.fromEntries(options.map(([option, value]) => [option, textOf(value) ?? ''])),
+    };
+  });
+}
+
+function sourcesOf(layers: readonly Tree[], files: readonly ComposeFile[]): Sources {
+  const granted = (['configs', 'secrets'] as const).flatMap((kind) => {
+    const names = layers.flatMap((layer) =>
+      itemsOf(at(layer, kind)).flatMap((one) => textOf(at(one, 'source') ?? one) ?? []),
+    );
+    return files.flatMap(({ root }) => names.flatMap((name) => at(root, kind, name) ?? []));
+  });
+  const read = layers.flatMap((layer) => [...itemsOf(at(layer, 'env_file')), ...itemsOf(at(layer, 'label_file'))]);
+  const mounted = layers.flatMap((layer) => itemsOf(at(layer, 'volumes'))).flatMap(bindOf);
+  const paths = [...granted.flatMap((one) => at(one, 'file') ?? []), ...read, ...mounted].flatMap(pathOf);
+  const variables = granted.flatMap((one) => [
+    ...variablesOf(textOf(at(one, 'content')) ?? '').uses.map(({ name }) => name),
+    ...[textOf(at(one, 'environment')) ?? []].flat(),
+  ]);
+  return { files: [...new Set(paths)].sort(), variables: [...new Set(variables)].sort() };
+}
+
+function bindOf(mount: Tree): readonly Tree[] {
+  const [source = ''] = (textOf(mount) ?? '').split(':', 1);
+  if (mount.kind === 'scalar') return source.startsWith('.') ? [{ ...mount, text: source }] : [];
+  return textOf(at(mount, 'type')) === 'bind' ? itemsOf(at(mount, 'source')) : [];
+}
+
+/** The path of the bundle that a text or the `path` of an entry names; none where it leads elsewhere. */
+function pathOf(entry: Tree): string[] {
+  const path = textOf(at(entry, 'path') ?? entry) ?? '';
+  const inside = /^[/~]|\$/.test(path) ? null : insidePath(path);
+  return inside ? [inside] : [];
+}

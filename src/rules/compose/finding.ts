@@ -1,0 +1,69 @@
+import type { Refusal } from '../../../machines/words.ts';
+import type { Tree } from './tree.ts';
+
+const codes = ['COMPOSE_REFUSED', 'PRIVILEGED_REFUSED', 'HOST_NETWORK_REFUSED'] as const;
+
+/** One fault of a compose file, told with the place where it stands. */
+export interface Finding {
+  code: (typeof codes)[number];
+  text: string;
+}
+
+/** What the policy may know besides the compose file. */
+export interface Facts {
+  /** Paths of the bundle's files and directories, relative to its root. */
+  readonly releaseFiles: ReadonlySet<string>;
+  readonly projectName: string;
+  /** Texts of the bundle's label files by path; one that is not here is refused, because its labels cannot be judged. */
+  readonly labelFiles?: ReadonlyMap<string, string>;
+}
+
+/** Where a value stands: the file, whose it is (`service web`) and under which key. */
+export interface Place {
+  readonly facts: Facts;
+  readonly file: string;
+  readonly where: string;
+  readonly key: string;
+}
+
+/** Judges one value; an empty answer means that it may stand. */
+export type Judge = (value: Tree, place: Place) => Finding[];
+
+/** A fault that no flag of the bundle lifts. */
+export function refuse(value: Tree, place: Place, what: string): Finding[] {
+  return [{ code: 'COMPOSE_REFUSED', text: told(value, place, what) }];
+}
+
+/** Power over the host, which `allow_privileged` grants. */
+export function power(value: Tree, place: Place, what: string): Finding[] {
+  return [{ code: 'PRIVILEGED_REFUSED', text: told(value, place, what) }];
+}
+
+/** The host's network, which `allow_privileged` grants. */
+export function hostNetwork(value: Tree, place: Place): Finding[] {
+  return [{ code: 'HOST_NETWORK_REFUSED', text: told(value, place, 'host') }];
+}
+
+/** More faults than a person reads; the rest is counted. */
+const toldFaults = 200;
+
+/** One refusal for each code that occurs, every different fault in its detail. */
+export function refusalsOf(findings: readonly Finding[]): Refusal[] {
+  return codes.flatMap((code) => {
+    const texts = [...new Set(findings.filter((finding) => finding.code === code).map(({ text }) => text))];
+    const more = texts.length > toldFaults ? [`and ${texts.length - toldFaults} more`] : [];
+    return texts.length === 0 ? [] : [{ code, detail: [...texts.slice(0, toldFaults), ...more].join('; ') }];
+  });
+}
+
+const shownLength = 80;
+
+/** A text of the bundle, safe for one journal line: no control characters, not endless. */
+export function shown(text: string): string {
+  const visible = text.replace(/[\p{C}\u2028\u2029]/gu, '\ufffd');
+  return visible.length > shownLength ? `${visible.slice(0, shownLength)}…` : visible;
+}
+
+function told(value: Tree, { where, key, file }: Place, what: string): string {
+  return `${shown(where)}: ${[key, what].filter(Boolean).map(shown).join(' ')} (${shown(file)}:${value.line})`;
+}

@@ -1,0 +1,38 @@
+import { refuse, shown, type Finding, type Judge, type Place } from './finding.ts';
+import { bundleFile, insidePath } from './paths.ts';
+import { either, list, nullable, onText, text } from './shapes.ts';
+import { entriesOf, type Tree } from './tree.ts';
+
+/** Labels by which compose and the agent find what is theirs. */
+const reserved = /^(com\.docker\.compose|deployd)(\.|$)/;
+
+/** Labels as a mapping or as `name=value` items. */
+export const labels: Judge = either({
+  list: list(onText((item, value, place) => judgeName(item.split('=', 1)[0] ?? '', value, place))),
+  map: (value, place) =>
+    entriesOf(value).flatMap(([name, inner]) => [
+      ...judgeName(name, inner, place),
+      ...nullable(text)(inner, { ...place, key: `${place.key}.${shown(name)}` }),
+    ]),
+});
+
+function judgeName(name: string, value: Tree, place: Place): Finding[] {
+  if (reserved.test(name)) return refuse(value, place, `${shown(name)} belongs to compose or deployd`);
+  return name.includes('$') ? refuse(value, place, `${shown(name)} must be a literal name`) : [];
+}
+
+/** `label_file`: files of the bundle whose every label is judged too. */
+const labelFile = onText((source, value, place) => {
+  const faults = bundleFile(value, place);
+  if (faults.length > 0) return faults;
+  const content = place.facts.labelFiles?.get(insidePath(source) ?? '');
+  if (content === undefined) return refuse(value, place, `${shown(source)} could not be read`);
+  const lines = content.split(/\r?\n/).filter((line) => !/^\s*(#|$)/.test(line));
+  return lines.flatMap((line) =>
+    /^[A-Za-z0-9._/-]+=[^'"`]*$/.test(line)
+      ? judgeName(line.split('=', 1)[0] ?? '', value, place)
+      : refuse(value, place, `${shown(source)} has a line that is not NAME=VALUE without quotes`),
+  );
+});
+
+export const labelFiles: Judge = either({ scalar: labelFile, list: list(labelFile) });

@@ -1,0 +1,78 @@
+import { power, refuse, shown, type Finding, type Judge, type Place } from './finding.ts';
+import { labels } from './labels.ts';
+import { bindSource } from './paths.ts';
+import { either, flag, keys, list, literal, number, onText, plain, powerUnless, text, type Table } from './shapes.ts';
+import { at, textOf, type Scalar } from './tree.ts';
+
+/** One letter is no name: compose reads `c:/etc` as a Windows path, and binds it. */
+const namedVolume = literal(/^[a-zA-Z0-9][a-zA-Z0-9_.-]+$/, 'the name of a volume, or a path that starts with "./"');
+
+const shortMount = onText((mount, value, place) => {
+  if (mount.includes('$')) return power(value, place, `${shown(mount)} is decided by a variable`);
+  const [source = '', target, modes, ...more] = mount.split(':');
+  const isAnonymous = target === undefined && source.startsWith('/');
+  if (isAnonymous) return [];
+  if (!target?.startsWith('/') || more.length > 0) {
+    return refuse(value, place, `${shown(mount)} must be SOURCE:/TARGET[:MODE] or /TARGET`);
+  }
+  const judgeSource = /^[./~]/.test(source) ? bindSource : namedVolume;
+  return [...judgeSource({ ...value, text: source }, place), ...judgeModes(modes, value, place)];
+});
+
+/** Propagation to the host is power; what compose would drop unread is refused. */
+function judgeModes(modes: string | undefined, value: Scalar, place: Place): Finding[] {
+  return (modes?.split(',') ?? []).flatMap((mode) => {
+    if (/^(ro|rw|z|Z|nocopy|cached|delegated|consistent|private|rprivate)$/.test(mode)) return [];
+    const tell = /^r?(shared|slave)$/.test(mode) ? power : refuse;
+    return tell(value, place, `mode ${shown(mode)}`);
+  });
+}
+
+const target = plain(/^\//, 'an absolute path in the container');
+const anyMount: Table = { type: text, target, read_only: flag, consistency: text };
+
+/** The long form, by `type`. */
+const mountTypes: Readonly<Record<string, Judge>> = {
+  bind: keys({
+    ...anyMount,
+    source: bindSource,
+    bind: keys({
+      propagation: powerUnless(/^r?private$/),
+      create_host_path: flag,
+      recursive: text,
+      selinux: plain(/^[zZ]$/, 'z or Z'),
+    }),
+  }),
+  volume: keys({ ...anyMount, source: namedVolume, volume: keys({ nocopy: flag, subpath: text, labels }) }),
+  tmpfs: keys({ ...anyMount, tmpfs: keys({ size: text, mode: number }) }),
+  npipe: (value, place) => power(value, place, 'of type npipe'),
+  cluster: (value, place) => power(value, place, 'of type cluster'),
+};
+
+const longMount: Judge = (value, place) => {
+  const type = textOf(at(value, 'type')) ?? '';
+  if (type.includes('$')) return power(value, place, `type ${shown(type)}`);
+  const judge = Object.hasOwn(mountTypes, type) ? mountTypes[type] : undefined;
+  if (!judge) return refuse(value, place, `type ${shown(type)} must be ${Object.keys(mountTypes).join(', ')}`);
+  const missing = ['target', ...(type === 'bind' ? ['source'] : [])].filter((key) => !at(value, key));
+  return [...judge(value, place), ...missing.flatMap((key) => refuse(value, place, `lacks ${key}`))];
+};
+
+/** `volumes` of a service. */
+export const mounts: Judge = list(either({ scalar: shortMount, map: longMount }));
+
+const tmpfsOption = /^(ro|rw|noexec|exec|nosuid|nodev|noatime|(size|mode|uid|gid|nr_inodes)=\w+)$/;
+
+const tmpfsMount = onText((mount, value, place) => {
+  const [path = '', options = ''] = mount.split(':', 2);
+  if (!path.startsWith('/') || mount.split(':').length > 2) {
+    return power(value, place, `${shown(mount)} is not /PATH[:OPTIONS]`);
+  }
+  const odd = options.split(',').filter((option) => option !== '' && !tmpfsOption.test(option));
+  return path.includes('$')
+    ? power(value, place, shown(path))
+    : odd.flatMap((option) => power(value, place, shown(option)));
+});
+
+/** `tmpfs` of a service: options that let device files or setuid programs work are power. */
+export const tmpfs: Judge = either({ scalar: tmpfsMount, list: list(tmpfsMount) });

@@ -1,0 +1,142 @@
+import { hostNetwork, power, shown, type Judge } from './finding.ts';
+import { environment } from './environment.ts';
+import { labels } from './labels.ts';
+import {
+  either,
+  flag,
+  keys,
+  list,
+  map,
+  name,
+  nullable,
+  number,
+  off,
+  onText,
+  plain,
+  powerful,
+  powerUnless,
+  powerUnlessNamed,
+  text,
+  textList,
+  texts,
+} from './shapes.ts';
+
+/** `network_mode`: the host's network has its own code; any other name is a network of somebody else. */
+export const networkMode: Judge = onText((mode, value, place) => {
+  if (mode === 'host') return hostNetwork(value, place);
+  return /^(none|bridge|service:[\w.-]+)$/.test(mode) ? [] : power(value, place, shown(mode));
+});
+
+/** What the engine gives every container anyway. */
+export const capabilities: Judge = list(
+  powerUnless(
+    /^(CAP_)?(AUDIT_WRITE|CHOWN|DAC_OVERRIDE|FOWNER|FSETID|KILL|MKNOD|NET_BIND_SERVICE|NET_RAW|SETFCAP|SETGID|SETPCAP|SETUID|SYS_CHROOT)$/i,
+  ),
+);
+
+/** Groups below 1000 are the host's own, docker's among them. */
+export const groups: Judge = list(powerUnless(/^([1-9]\d{3,9}|(?!(root|docker)$)[a-z_][a-z0-9_-]*)$/));
+
+const limit = either({ scalar: number, map: keys({ soft: number, hard: number }) });
+export const ulimits = powerUnlessNamed(/^(as|core|cpu|data|fsize|locks|nofile|nproc|rss|sigpending|stack)$/, limit);
+
+export const sysctls = powerUnlessNamed(/^net\.[\w.-]+$/);
+
+/** Drivers that keep the log on this host; a plugin could send it anywhere. */
+export const logging = keys({
+  driver: powerUnless(/^(json-file|local|journald|none)$/),
+  options: powerUnlessNamed(
+    /^(max-size|max-file|compress|labels|labels-regex|env|env-regex|tag|mode|max-buffer-size)$/,
+  ),
+});
+
+export const healthcheck = keys({
+  disable: flag,
+  interval: text,
+  retries: number,
+  start_interval: text,
+  start_period: text,
+  test: texts,
+  timeout: text,
+});
+
+/** `post_start` and `pre_stop`: commands that compose runs in the container. */
+export const hooks = list(keys({ command: texts, user: text, privileged: off, working_dir: text, environment }));
+
+const dependency = keys({ condition: text, restart: flag, required: flag });
+export const dependencies = either({ list: list(name), map: map(dependency) });
+
+const attachment = keys({
+  aliases: textList,
+  driver_opts: powerful,
+  gw_priority: number,
+  interface_name: text,
+  ipv4_address: text,
+  ipv6_address: text,
+  link_local_ips: textList,
+  mac_address: text,
+  priority: number,
+});
+/** `networks` of a service. */
+export const attachments = either({ list: list(name), map: map(nullable(attachment)) });
+
+/** `configs` and `secrets` of a service. */
+export const references = list(
+  either({ scalar: name, map: keys({ source: name, target: text, uid: text, gid: text, mode: number }) }),
+);
+
+const port = keys({
+  app_protocol: text,
+  host_ip: text,
+  mode: text,
+  name: text,
+  protocol: text,
+  published: text,
+  target: text,
+});
+export const ports = list(either({ scalar: text, map: port }));
+
+export const hosts = either({ list: textList, map: map(texts) });
+
+/** Limits by device name host devices. */
+export const blockIo = keys({
+  weight: number,
+  device_read_bps: powerful,
+  device_read_iops: powerful,
+  device_write_bps: powerful,
+  device_write_iops: powerful,
+  weight_device: powerful,
+});
+
+export const pullPolicy = plain(
+  /^(always|never|missing|if_not_present|daily|weekly|every_\w+)$/,
+  'always, never, missing, if_not_present, daily, weekly or every_<duration>',
+);
+
+const update = keys({
+  delay: text,
+  failure_action: text,
+  max_failure_ratio: number,
+  monitor: text,
+  order: text,
+  parallelism: number,
+});
+
+export const deploy = keys({
+  endpoint_mode: text,
+  labels,
+  mode: text,
+  placement: keys({
+    constraints: textList,
+    max_replicas_per_node: number,
+    preferences: list(keys({ spread: text })),
+  }),
+  replicas: number,
+  resources: keys({
+    limits: keys({ cpus: number, memory: text, pids: number }),
+    reservations: keys({ cpus: number, memory: text, devices: powerful, generic_resources: powerful }),
+  }),
+  restart_policy: keys({ condition: text, delay: text, max_attempts: number, window: text }),
+  rollback_config: update,
+  update_config: update,
+});

@@ -1,0 +1,53 @@
+import { power, refuse, shown, type Facts, type Judge } from './finding.ts';
+import { onText } from './shapes.ts';
+
+/** Where a path of a compose file leads; `path` is normalised and relative to the release. */
+export type Location =
+  { kind: 'file' | 'directory'; path: string } | { kind: 'root' | 'outside' | 'env' | 'absent' | 'variable' };
+
+/** Finds a path the way compose does: relative to the project directory, `~` being the agent's home. */
+export function locate(source: string, releaseFiles: Facts['releaseFiles']): Location {
+  if (source.includes('$')) return { kind: 'variable' };
+  const path = /^[/~]/.test(source) ? null : insidePath(source);
+  if (path === null) return { kind: 'outside' };
+  if (path === '') return { kind: 'root' };
+  if (path === '.env') return { kind: 'env' };
+  for (const file of releaseFiles) if (file.startsWith(`${path}/`)) return { kind: 'directory', path };
+  return releaseFiles.has(path) ? { kind: 'file', path } : { kind: 'absent' };
+}
+
+/** A relative path without `.`, `..` and empty parts ('' is the root itself), null where it leaves the root. */
+export function insidePath(path: string): string | null {
+  const kept: string[] = [];
+  for (const part of path.split('/')) {
+    if (part === '..' && kept.pop() === undefined) return null;
+    if (part !== '' && part !== '.' && part !== '..') kept.push(part);
+  }
+  return kept.join('/');
+}
+
+const whyNot = {
+  directory: 'is a directory',
+  root: 'is the release itself, which holds the values of every secret',
+  outside: 'is outside the bundle',
+  env: 'is the rendered .env, which holds the values of every secret',
+  absent: 'is not in the bundle',
+  variable: 'is decided by a variable',
+} as const;
+
+/** A file that compose reads: it must be one of the bundle, whatever flags the bundle has. */
+export const bundleFile: Judge = onText((source, value, place) => {
+  const { kind } = locate(source, place.facts.releaseFiles);
+  return kind === 'file' ? [] : refuse(value, place, `${shown(source)} ${whyNot[kind]}`);
+});
+
+/**
+ * A directory or file that a container mounts. Outside the release it is power over the host; the release's root is
+ * never mounted, and neither is what the bundle lacks, because the engine would make it as root's directory.
+ */
+export const bindSource: Judge = onText((source, value, place) => {
+  const { kind } = locate(source, place.facts.releaseFiles);
+  if (kind === 'file' || kind === 'directory') return [];
+  const tell = kind === 'outside' || kind === 'variable' ? power : refuse;
+  return tell(value, place, `${shown(source)} ${whyNot[kind]}`);
+});

@@ -1,0 +1,67 @@
+import type { Container } from '../../machines/words.ts';
+
+/** One container as the engine's inspect tells it. */
+export interface Inspected {
+  id: string;
+  service: string;
+  name: string;
+  /** `created`, `running`, `paused`, `restarting`, `removing`, `exited`, `dead`. */
+  state: string;
+  /** `starting`, `healthy`, `unhealthy`; null without a healthcheck. */
+  health: string | null;
+  exitCode: number;
+  restartCount: number;
+  /** `no`, `always`, `on-failure`, `unless-stopped`. */
+  restartPolicy: string;
+  image: string;
+  imageId: string;
+  /** Sources of its mounts on the host. */
+  mounts: string[];
+  /** Output of its last health probes. */
+  healthLog: string[];
+}
+
+/** `well`: healthy, settled or done; `waiting`: may yet become so; `lost`: will not without help. */
+export type Wellness = 'well' | 'waiting' | 'lost';
+
+/** How one container is. Without a healthcheck it must have run unchanged for the settle time (`settled`). */
+export function wellnessOf(container: Inspected, settled: boolean): Wellness {
+  const { state, health, exitCode } = container;
+  if (state === 'exited')
+    return exitCode === 0 && !restarts(container) ? 'well' : restarts(container) ? 'waiting' : 'lost';
+  if (state === 'dead') return 'lost';
+  if (state !== 'running') return 'waiting';
+  if (health !== null) return health === 'healthy' ? 'well' : 'waiting';
+  return settled ? 'well' : 'waiting';
+}
+
+/** Services that lack a container or have one that is not well, by name, sorted. */
+export function ailingServices(containers: Inspected[], expected: { name: string; replicas: number }[]): string[] {
+  const ailing = new Set(containers.filter((c) => wellnessOf(c, true) !== 'well').map((c) => c.service));
+  for (const { name, replicas } of expected)
+    if (containers.filter((c) => c.service === name).length < replicas) ailing.add(name);
+  return [...ailing].sort();
+}
+
+/** `web=unhealthy, db=exited(3)`: what the line of a failed wait says of each service. */
+export function describeAiling(containers: Inspected[], ailing: string[]): string {
+  return ailing.map((service) => `${service}=${stateOf(containers.filter((c) => c.service === service))}`).join(', ');
+}
+
+/** The form in which a container stands in check-ins and reports. */
+export function reportedOf({ service, name, state, health, exitCode }: Inspected): Container {
+  return { service, name, state, health, exit_code: state === 'exited' || state === 'dead' ? exitCode : null };
+}
+
+function restarts({ restartPolicy }: Inspected): boolean {
+  return restartPolicy === 'always' || restartPolicy === 'unless-stopped';
+}
+
+function stateOf(containers: Inspected[]): string {
+  const worst =
+    containers.find((c) => wellnessOf(c, true) === 'lost') ?? containers.find((c) => wellnessOf(c, true) === 'waiting');
+  const container = worst ?? containers[0];
+  if (!container) return 'missing';
+  const { state, health, exitCode } = container;
+  return state === 'exited' ? `exited(${exitCode})` : (health ?? state);
+}

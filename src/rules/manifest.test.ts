@@ -1,0 +1,144 @@
+import { parseManifest } from './manifest.ts';
+
+const secret = { var: 'A', path: 'deployd/data/eu-1/see/a', field: 'f' };
+const base = {
+  schema: 1,
+  name: 'shop',
+  env: 'eu-1',
+  version: '1',
+  sequence: 42,
+  compose: ['compose.yaml'],
+  secrets: [secret],
+};
+const login = { host: 'registry.example:5000', username_var: 'A', password_var: 'A' };
+
+function detailOf(manifest: unknown): string {
+  const parsed = parseManifest(typeof manifest === 'string' ? manifest : JSON.stringify(manifest), 'eu-1');
+  return 'refusal' in parsed ? parsed.refusal.detail : '';
+}
+
+describe('a manifest', () => {
+  it('comes with its defaults', () => {
+    expect(parseManifest(JSON.stringify(base), 'eu-1')).toEqual({
+      manifest: {
+        ...base,
+        production: false,
+        agent: { allow_privileged: false, allow_rollback: false },
+        disk_need_bytes: null,
+        secrets: [{ ...secret, version: null }],
+        registries: [],
+      },
+    });
+  });
+
+  it('keeps what it says itself', () => {
+    const full = {
+      ...base,
+      production: true,
+      agent: { allow_privileged: true, allow_rollback: true },
+      disk_need_bytes: 0,
+      secrets: [{ ...secret, version: 3 }],
+      registries: [login],
+    };
+    expect(parseManifest(JSON.stringify(full), 'eu-1')).toEqual({ manifest: full });
+  });
+
+  it('leaves a flag that is not named at false', () => {
+    const parsed = parseManifest(JSON.stringify({ ...base, agent: { allow_rollback: true } }), 'eu-1');
+    expect(parsed).toMatchObject({ manifest: { agent: { allow_privileged: false, allow_rollback: true } } });
+  });
+
+  it.each<[unknown, string]>([
+    ['{', 'is not JSON'],
+    ['[]', 'manifest: must be an object'],
+    ['null', 'manifest: must be an object'],
+    [' '.repeat(262_145), 'larger than'],
+    [{ ...base, schema: 2 }, 'schema: must be 1'],
+    [{ ...base, name: '' }, 'name: must be'],
+    [{ ...base, name: 'a\nb' }, 'name: must be'],
+    [{ ...base, version: 1 }, 'version: must be'],
+    [{ ...base, env: 'EU' }, 'env: must be an env id'],
+    [{ ...base, env: 'eu-2' }, "env: must be eu-1, this host's env"],
+    [{ ...base, sequence: -1 }, 'sequence: must be an integer from 0'],
+    [{ ...base, sequence: 1.5 }, 'sequence: must be'],
+    [{ ...base, sequence: 2 ** 53 }, 'sequence: must be'],
+    [{ ...base, sequence: '42' }, 'sequence: must be'],
+    [{ ...base, production: 'false' }, 'production: must be true or false'],
+    [{ ...base, agent: { allow_all: true } }, 'agent.allow_all: is not a known key (allow_privileged, allow_rollback)'],
+    [{ ...base, agent: { allow_privileged: 1 } }, 'agent.allow_privileged: must be true or false'],
+    [{ ...base, disk_need_bytes: -1 }, 'disk_need_bytes: must be'],
+    [{ ...base, disk_need_bytes: null }, 'disk_need_bytes: must be'],
+    [{ ...base, extra: 1 }, 'extra: is not a known key'],
+    [{ ...base, compose: [] }, 'compose: must be a list of 1 to 20'],
+    [{ ...base, compose: 'compose.yaml' }, 'compose: must be a list'],
+    [{ ...base, compose: ['a.yaml', 'a.yaml'] }, 'compose[1]: stands twice'],
+    ...['', '/a', '../a', './a', 'a/../b', 'a//b', 'a/.', 'a/', '.', '..', 'a\\b', 'a\nb', 'a/..'].map(
+      (path): [unknown, string] => [{ ...base, compose: [path] }, 'compose[0]: must be a relative path'],
+    ),
+    [{ ...base, secrets: {} }, 'secrets: must be a list'],
+    [{ ...base, secrets: [{ ...secret, var: '1A' }] }, 'secrets[0].var: must be the name of a variable'],
+    [{ ...base, secrets: [{ ...secret, var: 'A-B' }] }, 'secrets[0].var: must be'],
+    [{ ...base, secrets: [{ ...secret, var: '\u212a' }] }, 'secrets[0].var: must be'],
+    [{ ...base, secrets: [{ ...secret, version: 0 }] }, 'secrets[0].version: must be an integer from 1'],
+    [{ ...base, secrets: [{ var: 'A', path: 'x' }] }, 'secrets[0].field: is missing'],
+    [{ ...base, secrets: [secret, secret] }, 'secrets[1].var: stands twice'],
+    [
+      { ...base, registries: [{ ...login, password_var: 'B' }] },
+      'registries[0].password_var: is not a variable of secrets',
+    ],
+    [{ ...base, registries: [{ ...login, host: 'https://x' }] }, 'registries[0].host: must be the host'],
+    [{ ...base, registries: [login, { ...login, host: 'REGISTRY.example:5000' }] }, 'registries[1].host: stands twice'],
+    ['{"__proto__": {}, "constructor": 1}', '__proto__: is not a known key'],
+    [JSON.stringify(base).replace('{', '{"sequence": 43, '), 'sequence: stands twice'],
+    [JSON.stringify(base).replace('{', '{"s\\u0065quence": 43, '), 'sequence: stands twice'],
+    [JSON.stringify(base).replace('"field"', '"var": "B", "field"'), 'secrets[0].var: stands twice'],
+  ])('is refused: %j', (manifest, words) => {
+    expect(detailOf(manifest)).toContain(words);
+  });
+
+  it.each(['schema', 'name', 'env', 'version', 'sequence', 'compose', 'secrets'])('is refused without %s', (key) => {
+    expect(detailOf({ ...base, [key]: undefined })).toBe(`${key}: is missing`);
+  });
+
+  it.each(
+    'DEPLOYD_SHA DEPLOYD_Z_D COMPOSE_FILE DOCKER_HOST BUILDKIT_HOST BUILDX_BUILDER LD_PRELOAD XDG_RUNTIME_DIR SSH_AUTH_SOCK LC_ALL PYTHONPATH GIT_DIR PATH HOME USER LOGNAME SHELL PWD OLDPWD LANG TMPDIR TZ IFS NODE_OPTIONS SSL_CERT_FILE SSL_CERT_DIR http_proxy HTTPS_PROXY No_Proxy ALL_PROXY'.split(
+      ' ',
+    ),
+  )('may not supply %s', (name) => {
+    expect(detailOf({ ...base, secrets: [{ ...secret, var: name }] })).toContain('is reserved');
+  });
+
+  it.each(['DEPLOY_KEY', 'COMPOSER', 'path', 'MY_PATH', 'LDAP_URL', 'PROXY', 'MY_PROXY', 'GITHUB'])(
+    'may supply %s',
+    (name) => {
+      expect(detailOf({ ...base, secrets: [{ ...secret, var: name }] })).toBe('');
+    },
+  );
+
+  it('tells all faults at once, whatever their kind', () => {
+    const bad = { ...base, env: 'eu-2', sequence: -1, extra: 1, secrets: [{ ...secret, var: 'PATH' }, { var: 'B' }] };
+    const parsed = parseManifest(JSON.stringify(bad).replace('{', '{"name": "x", '), 'eu-1');
+    expect(parsed).toMatchObject({ refusal: { code: 'MANIFEST_INVALID' } });
+    for (const path of [
+      'name:',
+      'extra:',
+      'sequence:',
+      'env:',
+      'secrets[0].var:',
+      'secrets[1].path:',
+      'secrets[1].field:',
+    ]) {
+      expect(detailOf(JSON.stringify(bad).replace('{', '{"name": "x", '))).toContain(path);
+    }
+  });
+
+  it('tells no more faults than a person reads', () => {
+    const detail = detailOf({ ...base, secrets: Array.from({ length: 500 }, () => ({})) });
+    expect(detail.split('; ')).toHaveLength(101);
+    expect(detail).toMatch(/; and 1400 more$/);
+  });
+
+  it('reads keys with quotes, braces and colons in texts', () => {
+    expect(detailOf({ ...base, name: 'a": {"name": [', version: '\\"x' })).toBe('');
+  });
+});

@@ -1,0 +1,44 @@
+import { Ajv } from 'ajv';
+import type { Sha } from '../../machines/words.ts';
+
+/** What a release remembers about itself in `.deployd.json`, so that state can be rebuilt without the bundle. */
+export interface ReleaseRecord {
+  schema: 1;
+  sha: Sha;
+  version: string;
+  sequence: number;
+  production: boolean;
+  services: { name: string; replicas: number }[];
+  /** Image references that the release runs. */
+  images: string[];
+  /** Names of the compose files inside the release. */
+  compose: string[];
+}
+
+/** The record in a text, null when it holds none. */
+export function parseRecord(text: string): ReleaseRecord | null {
+  try {
+    const value: unknown = JSON.parse(text);
+    return new Ajv().validate<ReleaseRecord>(recordSchema, value) ? value : null;
+  } catch {
+    return null;
+  }
+}
+
+const name = { type: 'string' };
+const names = { type: 'array', items: name };
+
+const recordSchema = whole({
+  schema: { const: 1 },
+  sha: { type: 'string', pattern: '^[0-9a-f]{64}$' },
+  version: name,
+  sequence: { type: 'integer' },
+  production: { type: 'boolean' },
+  services: { type: 'array', items: whole({ name, replicas: { type: 'integer', minimum: 0 } }) },
+  images: names,
+  compose: names,
+});
+
+function whole(properties: Record<string, object>) {
+  return { type: 'object', properties, required: Object.keys(properties) };
+}

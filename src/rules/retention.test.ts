@@ -1,0 +1,34 @@
+import { expendable } from './retention.ts';
+
+const nothing = { mounted: new Set<string>(), used: new Set<string>() };
+const releases = [
+  { sha: 'd', images: ['app:4', 'db:1'] },
+  { sha: 'c', images: ['app:3', 'db:1'] },
+  { sha: 'b', images: ['app:2', 'db:1'] },
+  { sha: 'a', images: ['app:1', 'cache:1'] },
+];
+
+describe('what may go after a success (spec §12.7)', () => {
+  it('keeps the newest and lets go images that only older releases named', () => {
+    expect(expendable({ ...nothing, releases, current: 'd', keep: 2 })).toEqual({
+      shas: ['b', 'a'],
+      images: ['app:2', 'app:1', 'cache:1'],
+    });
+  });
+
+  it('counts the release in force first, however old it is', () => {
+    expect(expendable({ ...nothing, releases, current: 'a', keep: 1 }).shas).toEqual(['d', 'c', 'b']);
+  });
+
+  it('never takes what a container mounts or uses', () => {
+    const { shas, images } = expendable({
+      releases,
+      current: 'd',
+      keep: 1,
+      mounted: new Set(['b']),
+      used: new Set(['cache:1']),
+    });
+    expect(shas).toEqual(['c', 'a']);
+    expect(images).toEqual(['app:3', 'app:1']);
+  });
+});

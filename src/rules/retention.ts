@@ -1,0 +1,23 @@
+/** What decides which releases and images stay. */
+export interface Holdings {
+  /** Every release on disk with the images it names, newest first. */
+  releases: { sha: string; images: string[] }[];
+  /** The release in force; it always stays. */
+  current: string | null;
+  /** How many stay, the one in force among them. */
+  keep: number;
+  /** Releases that some container still mounts. */
+  mounted: ReadonlySet<string>;
+  /** Images that some container still uses, by reference. */
+  used: ReadonlySet<string>;
+}
+
+/** Releases that go, and the images that only they named (spec §12): nothing that a container still uses. */
+export function expendable({ releases, current, keep, mounted, used }: Holdings): { shas: string[]; images: string[] } {
+  const inOrder = [...releases].sort((a, b) => Number(b.sha === current) - Number(a.sha === current));
+  const stay = inOrder.filter(({ sha }, place) => place < keep || mounted.has(sha));
+  const go = inOrder.filter((release) => !stay.includes(release));
+  const needed = new Set([...used, ...stay.flatMap(({ images }) => images)]);
+  const images = new Set(go.flatMap((release) => release.images).filter((image) => !needed.has(image)));
+  return { shas: go.map(({ sha }) => sha), images: [...images] };
+}

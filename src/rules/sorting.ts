@@ -1,0 +1,106 @@
+import { failure, Fault, offline } from '../../machines/fault.ts';
+import { judgeError, tellError } from './errorCodes.ts';
+
+/** The two services that the agent calls. */
+export type Peer = 'tenancy' | 'secretstore';
+
+/** What went wrong with one call: an error on the way, or an answer that the caller cannot use. */
+export type Trouble = { peer: Peer; origin: string; what: string } & (Mishap | Refused);
+
+/** `error` is an errno, OpenSSL or HTTP parser code, or one of our own: STOPPED, TIMEOUT, STALLED, TOO_LARGE. */
+interface Mishap {
+  error: string;
+}
+
+/** `code` and `text` are the server's own words, null where it said nothing. */
+interface Refused {
+  status: number;
+  code: string | null;
+  text: string | null;
+  /** Seconds that the server asks to wait, null without a Retry-After. */
+  retryAfterS: number | null;
+}
+
+/** How peers are called in lines for people. */
+export const peerNames: Record<Peer, string> = { tenancy: 'tenancy service', secretstore: 'secretstore' };
+
+/** What each trouble of a call means for the tick: the one place that sorts them (spec §9, §11). */
+export function sortTrouble(trouble: Trouble): Fault {
+  return 'error' in trouble ? sortError(trouble) : sortStatus(trouble);
+}
+
+/** Milliseconds until another try makes sense, null when it does not; `random` is in [0, 1). */
+export function retryPauseMs(trouble: Trouble, tries: number, random: number): number | null {
+  if (tries > maxRetries || sortTrouble(trouble).ending !== 'offline') return null;
+  const asked = 'retryAfterS' in trouble ? (trouble.retryAfterS ?? 0) : 0;
+  if (asked > longestRetryAfterS) return null;
+  return asked * 1000 + firstPauseMs * 2 ** (tries - 1) * (0.5 + random);
+}
+
+/** Seconds that a Retry-After header asks for, as a number or a date; null when it is absent or nonsense. */
+export function retryAfterOf(header: string | undefined, nowMs: number): number | null {
+  if (header === undefined) return null;
+  if (/^\d{1,9}$/.test(header.trim())) return Number(header);
+  const at = Date.parse(header);
+  return Number.isNaN(at) ? null : Math.max(0, (at - nowMs) / 1000);
+}
+
+/** Two short retries within a tick; the next tick is the third. */
+const maxRetries = 2;
+/** Seconds; a server that asks for more is left in peace until the next tick. */
+const longestRetryAfterS = 10;
+const firstPauseMs = 250;
+
+function sortError(trouble: Trouble & Mishap): Fault {
+  const { error } = trouble;
+  const where = placeOf(trouble);
+  if (error === 'STOPPED') return stopped();
+  switch (judgeError(error)) {
+    case 'mistrust':
+      return failure('TLS_UNTRUSTED', `${where}: ${tellError(error)}`);
+    case 'protocol':
+      return failure('PROTOCOL_INVALID', `${where}: ${trouble.what}: ${tellError(error)}`);
+    case 'temporary':
+      return offline(`${where}: ${tellError(error)}`);
+    case 'bug':
+      return new Fault('failed', `failed: ${trouble.what} cannot be sent to the ${where} (${error})`, {
+        code: 'INTERNAL',
+      });
+  }
+}
+
+/** The fault of whatever SIGTERM cuts short. */
+export function stopped(): Fault {
+  return new Fault('stopped', 'stopped by SIGTERM');
+}
+
+function sortStatus(trouble: Trouble & Refused): Fault {
+  const { peer, status, code } = trouble;
+  if (peer === 'tenancy' && status === 401) {
+    return fatal('unauthenticated', 'AGENT_UNAUTHENTICATED', 'bearer refused');
+  }
+  if (peer === 'tenancy' && (status === 403 || status === 409) && code === 'AGENT_ENV_MISMATCH') {
+    return fatal('envMismatch', 'AGENT_ENV_MISMATCH', trouble.text ?? 'the token belongs to another env');
+  }
+  const where = placeOf(trouble);
+  if (peer === 'secretstore' && status === 307) return offline(`${where}: the node is a standby (307)`);
+  if (isTemporary(status)) return offline(`${where}: ${trouble.what} answered ${status}${wordsOf(trouble)}`);
+  return failure('PROTOCOL_INVALID', `${where}: ${trouble.what} answered ${status}${wordsOf(trouble)}`);
+}
+
+function fatal(ending: 'unauthenticated' | 'envMismatch', code: string, detail: string): Fault {
+  return new Fault(ending, `${code}: ${detail}`, { code });
+}
+
+function isTemporary(status: number): boolean {
+  return status === 408 || status === 425 || status === 429 || (status >= 500 && status < 600);
+}
+
+function placeOf({ peer, origin }: Trouble): string {
+  return `${peerNames[peer]} ${origin}`;
+}
+
+function wordsOf({ code, text }: Refused): string {
+  const words = [code, text].filter((word) => word !== null).join(': ');
+  return words === '' ? '' : ` (${words})`;
+}

@@ -1,0 +1,48 @@
+import { emptyState, isFault, parseState } from './state.ts';
+
+const sha = 'a'.repeat(64);
+const at = '2026-11-21T12:00:00.000Z';
+
+it('reads back what it wrote', () => {
+  const state = {
+    ...emptyState('eu-1'),
+    applied_sha: sha,
+    applied_at: at,
+    last_check_in: { at, action: 'apply' as const, desired_sha: sha },
+    last_outcome: { at, outcome: 'failed', code: 'PULL_FAILED', detail: 'rc=1' },
+    attempt: { sha, phase: 'promoted', at },
+    failing: { sha, count: 2, retry_at: at, line: 'failed: x' },
+    token: { expires_at: at, renewable: true, creation_ttl_s: 3600, trouble: null },
+    pending_reports: [{ report_id: 'r1', outcome: 'failed' }],
+  };
+  expect(parseState(JSON.stringify(state))).toEqual(state);
+});
+
+it('lets through what a newer version added', () => {
+  expect(parseState(JSON.stringify({ ...emptyState('eu-1'), later: 1 }))).toMatchObject({ later: 1 });
+});
+
+it.each([
+  ['', 'state.json is no JSON object'],
+  ['{"schema":1,', 'state.json is no JSON object'],
+  ['null', 'state.json is no JSON object'],
+  ['[]', 'state.json is of schema unknown, this version reads 1'],
+  ['{"schema":2}', 'state.json is of schema 2, this version reads 1'],
+  ['{"schema":"s3cret"}', 'state.json is of schema unknown, this version reads 1'],
+])('takes %j for no state', (text, fault) => {
+  expect(parseState(text)).toEqual({ fault });
+});
+
+it.each([
+  [{ env: '../x' }, 'env'],
+  [{ applied_sha: 'abc' }, 'applied_sha'],
+  [{ highest_sequence: -1 }, 'highest_sequence'],
+  [{ attempt: { sha } }, 'attempt'],
+  [{ failing: { sha, count: 1, retry_at: 'soon', line: '' } }, 'failing/retry_at'],
+  [{ token: null }, 'token'],
+  [{ pending_reports: [{}] }, 'pending_reports/0'],
+  [{ applied_sha: undefined }, 'its top'],
+])('tells where %j is wrong', (patch, where) => {
+  const parsed = parseState(JSON.stringify({ ...emptyState('eu-1'), ...patch }));
+  expect(isFault(parsed) && parsed.fault.startsWith(`state.json is wrong at ${where}: `)).toBe(true);
+});
