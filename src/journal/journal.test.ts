@@ -1,0 +1,180 @@
+import { fstatSync, mkdtempSync, openSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { Writable } from 'node:stream';
+import { createJournal, type Journal, type JournalOptions } from './journal.ts';
+import { createRedactor } from './redact.ts';
+import { createSink } from './sink.ts';
+
+const redactor = createRedactor(['hunter2', 'first line\nsecond "line"', 'put together=7']);
+
+/** A journal, and what it wrote so far. */
+function listen(options: Partial<JournalOptions> = {}): { journal: Journal; written: () => string } {
+  const taken: string[] = [];
+  const stderr = new Writable({
+    write: (chunk: Buffer, _encoding, done) => {
+      taken.push(chunk.toString());
+      done();
+    },
+  });
+  const journal = createJournal({
+    format: 'journal',
+    level: 'debug',
+    redact: () => redactor,
+    stderr,
+    isTerminal: false,
+    journalStream: undefined,
+    ...options,
+  });
+  return { journal, written: () => taken.join('') };
+}
+
+function text(log: (journal: Journal) => void, options: Partial<JournalOptions> = {}): string {
+  const { journal, written } = listen(options);
+  log(journal);
+  return written();
+}
+
+describe('a journal line', () => {
+  test.each([
+    ['is given as it is', (j: Journal) => j.info('token ABSENT'), 'token ABSENT'],
+    [
+      'names facts at its end',
+      (j: Journal) => j.info('pulled', { images: 3, ok: true, at: null }),
+      'pulled images=3 ok=true at=null',
+    ],
+    [
+      'quotes a fact where needed',
+      (j: Journal) => j.info('x', { a: 'b c', d: '', e: 'f="g"' }),
+      'x a="b c" d="" e="f=\\"g\\""',
+    ],
+    ['names its tick', (j: Journal) => j.forTick('t-1').info('x', { a: 1 }), 'x a=1 tick=t-1'],
+    [
+      'never breaks',
+      (j: Journal) => j.info('a\nb\r\tc\u2028d\u001b[31m', { e: 'f\n' }),
+      'a\\nb\\r\\tc\\u2028d\\u001b[31m e="f\\n"',
+    ],
+    ['holds no secret', (j: Journal) => j.info('is hunter2!', { a: 'hunter2' }), 'is [REDACTED]! a=[REDACTED]'],
+    ['holds no secret of several lines', (j: Journal) => j.info('<first line\nsecond "line">'), '<[REDACTED]>'],
+    [
+      'holds no secret that only formatting puts together',
+      (j: Journal) => j.info('is put', { together: 7 }),
+      'is [REDACTED]',
+    ],
+  ])('%s', (_what, log, line) => {
+    expect(text(log)).toBe(`${line}\n`);
+  });
+
+  it('is one for each line of a foreign output', () => {
+    const output = 'one\ntwo hunter2\r\nfirst line\nsecond "line"\n\nlast\n\n';
+    expect(text((journal) => journal.forTick('t').block('warn', output))).toBe(
+      ['one', 'two [REDACTED]', '[REDACTED]', '', 'last'].map((line) => `| ${line} tick=t\n`).join(''),
+    );
+  });
+
+  it('is dropped below the level', () => {
+    const all = (journal: Journal) =>
+      (['error', 'warn', 'info', 'debug'] as const).forEach((level) => journal[level](level));
+    expect(text(all, { level: 'warn' })).toBe('error\nwarn\n');
+    expect(text(all, { level: 'debug' })).toBe('error\nwarn\ninfo\ndebug\n');
+  });
+
+  it('is redacted by what is known when it is written', () => {
+    let known: string[] = [];
+    const { journal, written } = listen({ redact: () => createRedactor(known) });
+    journal.info('new-secret');
+    known = ['new-secret'];
+    journal.info('new-secret');
+    expect(written()).toBe('new-secret\n[REDACTED]\n');
+  });
+});
+
+describe('the json format', () => {
+  it('writes one object a line', () => {
+    const lines = text((journal) => journal.forTick('t').warn('a\n"hunter2"', { n: 1, s: 'x hunter2', z: null }), {
+      format: 'json',
+    });
+    expect(lines.split('\n')).toHaveLength(2);
+    expect(JSON.parse(lines)).toEqual({
+      time: expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/) as string,
+      level: 'warn',
+      message: 'a\n"[REDACTED]"',
+      fields: { n: 1, s: 'x [REDACTED]', z: null, tick: 't' },
+    });
+  });
+
+  it('stays JSON where a secret hides in its own punctuation', () => {
+    const redact = () => createRedactor(['":"x","level']);
+    const line = text((journal) => journal.info('m', { y: 'z', authorization: 'x' }), { format: 'json', redact });
+    expect(JSON.parse(line)).toMatchObject({ level: 'info', fields: {} });
+  });
+});
+
+describe('the pretty format', () => {
+  it('has time, level and, on a terminal, colours', () => {
+    const log = (journal: Journal) => journal.forTick('t').info('x', { a: 1 });
+    expect(text(log, { format: 'pretty' })).toMatch(/^\d\d:\d\d:\d\d info {2}x a=1 tick=t\n$/);
+    expect(text(log, { format: 'pretty', isTerminal: true })).toMatch(
+      /^\x1b\[2m\S+\x1b\[0m \x1b\[32minfo \x1b\[0m x a=1\x1b\[2m tick=t\x1b\[0m\n$/,
+    );
+  });
+
+  it('is chosen on a terminal, the journal format elsewhere', () => {
+    expect(text((journal) => journal.info('x'), { format: 'auto', isTerminal: true })).toContain('info');
+    expect(text((journal) => journal.info('x'), { format: 'auto', isTerminal: false })).toBe('x\n');
+  });
+});
+
+describe('on a descriptor', () => {
+  let dir: string;
+  beforeEach(() => (dir = mkdtempSync(path.join(tmpdir(), 'deployd-journal-'))));
+  afterEach(() => rmSync(dir, { recursive: true }));
+
+  function open(): { stderr: Writable & { fd: number }; file: string; id: string } {
+    const file = path.join(dir, 'log');
+    const fd = openSync(file, 'a');
+    const { dev, ino } = fstatSync(fd, { bigint: true });
+    return { stderr: Object.assign(new Writable(), { fd }), file, id: `${dev}:${ino}` };
+  }
+
+  it('a line is written when the call returns', () => {
+    const { stderr, file } = open();
+    const { journal } = listen({ stderr });
+    for (let line = 1; line <= 100; line++) {
+      journal.info('x');
+      expect(readFileSync(file, 'utf8')).toHaveLength(2 * line);
+    }
+  });
+
+  it('a line carries its priority where systemd reads it, and only there', () => {
+    const { stderr, file, id } = open();
+    const log = (journal: Journal) =>
+      (['error', 'warn', 'info', 'debug'] as const).forEach((level) => journal[level]('x'));
+    log(listen({ stderr, journalStream: id }).journal);
+    expect(readFileSync(file, 'utf8')).toBe('<3>x\n<4>x\n<6>x\n<7>x\n');
+    log(listen({ stderr, journalStream: `1${id}` }).journal);
+    expect(readFileSync(file, 'utf8').slice(20)).toBe('x\nx\nx\nx\n');
+  });
+});
+
+describe('a slow reader', () => {
+  it('is waited for by flush', async () => {
+    const taken: string[] = [];
+    const stderr = new Writable({
+      write: (chunk: Buffer, _encoding, done) => {
+        taken.push(chunk.toString());
+        setImmediate(done);
+      },
+    });
+    const { journal } = listen({ stderr });
+    journal.info('one');
+    journal.info('two');
+    await journal.flush();
+    expect(taken.join('')).toBe('one\ntwo\n');
+  });
+
+  it('that went away is no error', () => {
+    const closed = Object.assign(new Writable(), { fd: 1_000_000 });
+    expect(() => createSink(closed).write('x')).not.toThrow();
+  });
+});

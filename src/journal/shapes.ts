@@ -1,0 +1,46 @@
+/** A stretch of text, from its first code unit to the one after its last. */
+export type Span = readonly [start: number, end: number];
+
+/** What stands in the place of everything secret (spec §14). */
+export const mark = '[REDACTED]';
+
+/** Tokens of the secretstore: service, batch and recovery ones, old and new. */
+const storeToken = /(?:hv[sbr]|(?<![A-Za-z0-9_.-])[sbr])\.[A-Za-z0-9_-]{24,}(?:\.[A-Za-z0-9]{5,6})?/g;
+
+/** What may be a JSON Web Token; `isJwt` decides. It takes all it can, so that no text is looked at twice. */
+const dottedJson = /eyJ[A-Za-z0-9_-]{10,}(?:\.[A-Za-z0-9_-]*)*/g;
+
+const gitlabToken = /gl(?:dt|pat|cbt|ptt|rt)-[0-9A-Za-z_.-]{20,}/g;
+
+/** A header that carries a credential: the name stays, the one or two words after it go. */
+const header =
+  /((?:x-vault-token|deploy-token|private-token|job-token|authorization)["']?[ \t]{0,8}[:=][ \t]{0,8})(?!\[REDACTED\])\S+(?:[ \t]+\S+)?/gi;
+
+/** Where the shapes of credentials stand in `text` from `from` on, in no order; `open` when more of the last word may follow. */
+export function shapesIn(text: string, from: number, open: boolean): Span[] {
+  return [
+    ...matches(storeToken, text, from).map(spanOf),
+    ...matches(gitlabToken, text, from).map(spanOf),
+    ...matches(dottedJson, text, from)
+      .filter((match) => isJwt(match[0]) || (open && match.index + match[0].length === text.length))
+      .map(spanOf),
+    ...matches(header, text, from).map((match): Span => {
+      const [start, end] = spanOf(match);
+      return [start + (match[1] ?? '').length, end];
+    }),
+  ];
+}
+
+function isJwt(dotted: string): boolean {
+  return /\.[A-Za-z0-9_-]{10,}/.test(dotted);
+}
+
+function matches(shape: RegExp, text: string, from: number): RegExpExecArray[] {
+  const found = new RegExp(shape);
+  found.lastIndex = from;
+  return [...text.matchAll(found)];
+}
+
+function spanOf(match: RegExpExecArray): Span {
+  return [match.index, match.index + match[0].length];
+}
