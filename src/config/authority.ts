@@ -1,0 +1,28 @@
+import { X509Certificate } from 'node:crypto';
+import { readFile } from 'node:fs/promises';
+
+/** What was found where a PEM file of certificates should be; `unreadable` covers all but a missing file. */
+export type Authority = 'good' | 'missing' | 'unreadable' | 'not PEM';
+
+/** Looks at a file of certificates; every block in it must be one. */
+export async function inspectAuthority(path: string): Promise<Authority> {
+  try {
+    return isPem(await readFile(path, 'latin1')) ? 'good' : 'not PEM';
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).code === 'ENOENT' ? 'missing' : 'unreadable';
+  }
+}
+
+function isPem(text: string): boolean {
+  const blocks = text.match(/-----BEGIN CERTIFICATE-----[^-]*-----END CERTIFICATE-----/g) ?? [];
+  return blocks.length > 0 && blocks.every(isCertificate);
+}
+
+function isCertificate(block: string): boolean {
+  try {
+    new X509Certificate(block);
+    return true;
+  } catch {
+    return false;
+  }
+}
