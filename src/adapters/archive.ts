@@ -1,0 +1,153 @@
+import { chmodSync, closeSync, fchmodSync, mkdirSync, openSync, writeSync } from 'node:fs';
+import { open, readdir, rm, type FileHandle } from 'node:fs/promises';
+import { join } from 'node:path';
+import type { Transform } from 'node:stream';
+import { pipeline } from 'node:stream/promises';
+import { constants, createGunzip, createZstdDecompress } from 'node:zlib';
+import { Parser, type ReadEntry } from 'tar';
+import { Fault } from '../../machines/fault.ts';
+import type { Settings } from '../config/settings.ts';
+import { parentsOf, pathOf, type Entry } from '../rules/entry.ts';
+import { blockBytes, unsafe } from '../rules/header.ts';
+import { Walk } from '../rules/walk.ts';
+import { diskFault } from './files.ts';
+
+/** A bundle and the fresh directory, 0700 and empty, that it goes into. */
+export interface Unpacking {
+  file: string;
+  into: string;
+  limits: Settings['limits'];
+  signal: AbortSignal;
+}
+
+/**
+ * Unpacks a bundle (tar in gzip or zstd), streaming; files become 0644 or 0755, directories 0755 whatever the umask.
+ *
+ * - Two readers look at the archive: ours judges each header before its bytes go on, node-tar then reads the entry. Where
+ *   they do not agree, nothing is written.
+ * - On any failure `into` is empty again. Nothing is synced here.
+ *
+ * Throws `BUNDLE_UNSAFE`, `DISK_WRITE_FAILED`, or `stopped` when the signal says so.
+ */
+export async function unpack({ file, into, limits, signal }: Unpacking): Promise<void> {
+  const judged: Entry[] = [];
+  try {
+    await using bundle = await open(file).catch((error: unknown) => {
+      throw diskFault('read', file, error);
+    });
+    const caps = { ...limits, compressed: await sizeOf(bundle, limits) };
+    await pipeline(
+      bundle.createReadStream({ start: 0, autoClose: false }),
+      await decompressor(bundle),
+      (chunks: AsyncIterable<Buffer>) => onlyJudged(chunks, caps, judged),
+      (chunks: AsyncIterable<Buffer>) => write(chunks, into, judged),
+      { signal },
+    );
+  } catch (error) {
+    await clear(into);
+    throw asFault(error, into, signal);
+  }
+}
+
+/** 200: text shrinks to a tenth, a bomb to a thousandth. Small bundles may shrink as they like. */
+const ratio = { most: 200, freeBytes: 16 * 1024 * 1024 };
+
+/** 8 MiB, what `zstd -19` asks for; a hostile frame could ask for gigabytes. */
+const zstdWindowLog = 23;
+
+async function sizeOf(bundle: FileHandle, limits: Settings['limits']): Promise<number> {
+  const { size } = await bundle.stat();
+  if (size > limits.bundle_bytes) throw unsafe(`more than ${limits.bundle_bytes} bytes (limits.bundle_bytes)`);
+  return size;
+}
+
+async function decompressor(bundle: FileHandle): Promise<Transform> {
+  const { buffer } = await bundle.read(Buffer.alloc(4), 0, 4, 0);
+  const magic = buffer.toString('hex');
+  if (magic.startsWith('1f8b')) return createGunzip({ rejectGarbageAfterEnd: true });
+  if (magic !== '28b52ffd') throw unsafe('the bundle is neither gzip nor zstd');
+  const params = { [constants.ZSTD_d_windowLogMax]: zstdWindowLog };
+  return createZstdDecompress({ params, rejectGarbageAfterEnd: true });
+}
+
+async function* onlyJudged(
+  chunks: AsyncIterable<Buffer>,
+  caps: Settings['limits'] & { compressed: number },
+  judged: Entry[],
+): AsyncGenerator<Buffer> {
+  const walk = new Walk(caps);
+  const most = Math.max(caps.compressed * ratio.most, ratio.freeBytes);
+  let [rest, seen]: [Buffer, number] = [Buffer.alloc(0), 0];
+  for await (const chunk of chunks) {
+    seen += chunk.length;
+    if (seen > most) throw unsafe(`unpacked it is more than ${ratio.most} times its size`);
+    const bytes = Buffer.concat([rest, chunk]);
+    const whole = bytes.length - (bytes.length % blockBytes);
+    judged.push(...walk.judge(bytes.subarray(0, whole)));
+    rest = bytes.subarray(whole);
+    yield bytes.subarray(0, whole);
+  }
+  walk.end(rest.length);
+}
+
+async function write(chunks: AsyncIterable<Buffer>, into: string, judged: Entry[]): Promise<void> {
+  const made = new Set(['']);
+  const files = new Set<number>();
+  const place = (read: ReadEntry): void => {
+    const entry = judged.shift();
+    if (entry === undefined || !agree(entry, read)) throw unsafe('the archive can be read in two ways');
+    for (const dir of parentsOf(entry.path)) makeDirectory(into, dir, made);
+    if (entry.kind === 'file') files.add(receive(read, join(into, entry.path), entry.mode));
+    else makeDirectory(into, entry.path, made);
+    read.on('end', () => closeAll(files)).resume();
+  };
+  const parser = new Parser({ strict: true, onReadEntry: place });
+  try {
+    for await (const chunk of chunks) if (chunk.length > 0) parser.write(chunk);
+    parser.end();
+  } finally {
+    closeAll(files);
+  }
+  if (judged.length > 0) throw unsafe('the archive can be read in two ways');
+}
+
+function agree(entry: Entry, read: ReadEntry): boolean {
+  const kind = read.type === 'Directory' ? 'directory' : 'file';
+  return pathOf(read.path) === entry.path && kind === entry.kind && read.size === entry.size;
+}
+
+function makeDirectory(into: string, dir: string, made: Set<string>): void {
+  if (made.has(dir)) return;
+  mkdirSync(join(into, dir));
+  chmodSync(join(into, dir), 0o755);
+  made.add(dir);
+}
+
+/** Opens the new file and lets its bytes flow into it at once, so that none of them wait in memory. */
+function receive(read: ReadEntry, path: string, mode: number): number {
+  const file = openSync(path, 'wx');
+  fchmodSync(file, (mode & 0o100) === 0 ? 0o644 : 0o755);
+  read.on('data', (bytes) => {
+    for (let at = 0; at < bytes.length;) at += writeSync(file, bytes, at);
+  });
+  return file;
+}
+
+function closeAll(files: Set<number>): void {
+  for (const file of files) closeSync(file);
+  files.clear();
+}
+
+async function clear(into: string): Promise<void> {
+  const names = await readdir(into).catch(() => []);
+  for (const name of names) await rm(join(into, name), { recursive: true, force: true });
+}
+
+function asFault(error: unknown, into: string, signal: AbortSignal): Fault {
+  if (error instanceof Fault) return error;
+  if (signal.aborted) return new Fault('stopped', 'stopped while unpacking the bundle');
+  const { code, syscall } = error as NodeJS.ErrnoException;
+  return syscall === undefined
+    ? unsafe(`the archive is damaged (${code ?? 'unreadable'})`)
+    : diskFault('write', into, error);
+}

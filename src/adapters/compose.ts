@@ -1,0 +1,167 @@
+import { mkdir, rm } from 'node:fs/promises';
+import { join } from 'node:path';
+import { failure, Fault } from '../../machines/fault.ts';
+import type { Settings } from '../config/settings.ts';
+import type { Redactor } from '../journal/redact.ts';
+import { writeDurably } from './files.ts';
+import { run, type Ran } from './process.ts';
+
+/** A release as compose needs it: its real directory and the files in it, in order. */
+export interface ComposeRelease {
+  dir: string;
+  files: string[];
+}
+
+/** A registry login that lives for one compose call. */
+export interface RegistryLogin {
+  host: string;
+  username: string;
+  password: string;
+}
+
+export type Compose = ReturnType<typeof createCompose>;
+
+const OLDEST = [2, 20] as const;
+const PATH = '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin';
+const PROBE_TIMEOUT_S = 20;
+
+/**
+ * `docker compose` v2 for one project (spec §12.1): explicit files and project name, the release's real path, an
+ * environment of its own, no stdin, never `-y`. A failing step throws the specification's line with the redacted tail.
+ */
+export function createCompose(settings: Settings, project: string, redactor: () => Redactor) {
+  const { pull_timeout_s, up_timeout_s, down_timeout_s } = settings;
+  const dir = join(settings.state_dir, settings.env, 'docker-config');
+  const { find, step } = createRunner({ settings, project, redactor, dir });
+  return {
+    /** Throws COMPOSE_UNSUPPORTED unless there is a compose v2 of at least 2.20. */
+    probe: async (signal: AbortSignal): Promise<void> => {
+      await find(signal);
+    },
+
+    pull: (release: ComposeRelease, logins: RegistryLogin[], signal: AbortSignal) =>
+      withLogins(dir, logins, () =>
+        step({ name: 'pull', args: ['--policy', 'always', '--quiet'], release, timeoutS: pull_timeout_s }, signal),
+      ),
+
+    /** Brings the release up from local images; orphans go. */
+    up: (release: ComposeRelease, signal: AbortSignal) =>
+      withLogins(dir, [], () => {
+        const args = ['-d', '--no-build', '--pull', 'never', '--remove-orphans'];
+        return step({ name: 'up', args, release, timeoutS: up_timeout_s }, signal);
+      }),
+
+    /** Takes the whole project down by its labels, no file needed; orphans go, volumes only with `volumes`. */
+    down: (volumes: boolean, signal: AbortSignal) =>
+      withLogins(dir, [], () => {
+        const args = ['--remove-orphans', ...(volumes ? ['-v'] : [])];
+        return step({ name: 'down', args, release: null, timeoutS: down_timeout_s }, signal);
+      }),
+
+    /** Removes registry logins that a killed tick may have left. */
+    sweep: () => rm(dir, { recursive: true, force: true }),
+  };
+}
+
+interface RunnerParts {
+  settings: Settings;
+  project: string;
+  redactor: () => Redactor;
+  /** Home and docker configuration of compose. */
+  dir: string;
+}
+
+interface Step {
+  name: 'pull' | 'up' | 'down';
+  args: string[];
+  release: ComposeRelease | null;
+  timeoutS: number;
+}
+
+function createRunner({ settings, project, redactor, dir }: RunnerParts) {
+  const env = composeEnvironment(settings, dir);
+  let program: Promise<Argv> | null = null;
+  const find = (signal: AbortSignal) =>
+    (program ??= findProgram(settings, { env, cwd: '/', redactor: redactor() }, signal).catch((error: unknown) => {
+      program = null;
+      throw error;
+    }));
+
+  const step = async ({ name, args, release, timeoutS }: Step, signal: AbortSignal) => {
+    const cwd = release?.dir ?? dir;
+    const files = release?.files.flatMap((file) => ['-f', join(cwd, file)]) ?? [];
+    const [first, ...rest] = await find(signal);
+    const plain = ['--ansi', 'never', '--progress', 'plain'];
+    const where = ['-p', project, ...(release ? ['--project-directory', cwd] : []), ...files];
+    const argv: Argv = [first, ...rest, ...plain, ...where, name, ...args];
+    const ran = await run({ argv, cwd, env: { ...env, PWD: cwd }, timeoutS, redactor: redactor() }, signal);
+    expectSuccess(name, ran, timeoutS);
+  };
+  return { find, step };
+}
+
+type Argv = [string, ...string[]];
+
+function composeEnvironment(settings: Settings, configDir: string): Record<string, string> {
+  return {
+    PATH,
+    HOME: configDir,
+    DOCKER_CONFIG: configDir,
+    DOCKER_HOST: settings.container_host,
+    LANG: 'C.UTF-8',
+    COMPOSE_EXPERIMENTAL_GIT_REMOTE: '0',
+    COMPOSE_EXPERIMENTAL_OCI_REMOTE: '0',
+    COMPOSE_MENU: '0',
+  };
+}
+
+async function findProgram(
+  settings: Settings,
+  how: { env: Record<string, string>; cwd: string; redactor: Redactor },
+  signal: AbortSignal,
+): Promise<Argv> {
+  const candidates: Argv[] =
+    settings.compose === 'auto' ? [['docker', 'compose'], ['docker-compose']] : [[settings.compose]];
+  const seen: string[] = [];
+  for (const argv of candidates) {
+    const { rc, stdout } = await run(
+      { ...how, argv: [...argv, 'version', '--short'], timeoutS: PROBE_TIMEOUT_S },
+      signal,
+    );
+    const version = /(\d+)\.(\d+)\.\d+/.exec(stdout);
+    if (rc === 0 && version && isSupported(Number(version[1]), Number(version[2]))) return argv;
+    seen.push(`${argv.join(' ')} is ${rc === 0 && version ? version[0] : 'missing'}`);
+  }
+  const need = `compose ${OLDEST.join('.')} or newer is needed`;
+  throw failure(
+    'COMPOSE_UNSUPPORTED',
+    `${need}, but ${seen.join(', ')}; install docker-compose-plugin or set compose:`,
+  );
+}
+
+function isSupported(major: number, minor: number): boolean {
+  return major > OLDEST[0] || (major === OLDEST[0] && minor >= OLDEST[1]);
+}
+
+async function withLogins(dir: string, logins: RegistryLogin[], work: () => Promise<void>): Promise<void> {
+  const auths = Object.fromEntries(
+    logins.map(({ host, username, password }) => [
+      host,
+      { auth: Buffer.from(`${username}:${password}`).toString('base64') },
+    ]),
+  );
+  await mkdir(dir, { recursive: true, mode: 0o700 });
+  try {
+    await writeDurably(join(dir, 'config.json'), JSON.stringify({ auths }), 0o600);
+    await work();
+  } finally {
+    await rm(dir, { recursive: true, force: true });
+  }
+}
+
+function expectSuccess(step: 'pull' | 'up' | 'down', { rc, timedOut, tail }: Ran, timeoutS: number): void {
+  if (rc === 0 && !timedOut) return;
+  const why = timedOut ? `: timed out after ${timeoutS}s` : '';
+  const code = `${step.toUpperCase()}_FAILED`;
+  throw new Fault('failed', `failed: docker compose ${step} failed (rc=${rc})${why}`, { code, tail });
+}

@@ -1,0 +1,16 @@
+import { createHash } from 'node:crypto';
+import { createReadStream } from 'node:fs';
+import { pipeline } from 'node:stream/promises';
+import { isENOENT } from './files.ts';
+
+/** Lower-case hex sha256 of a file, null when there is none. */
+export async function digestOf(path: string, signal: AbortSignal): Promise<string | null> {
+  const hash = createHash('sha256');
+  try {
+    await pipeline(createReadStream(path), hash, { signal });
+    return hash.digest('hex');
+  } catch (error) {
+    if (isENOENT(error)) return null;
+    throw error;
+  }
+}

@@ -1,0 +1,168 @@
+import { randomInt } from 'node:crypto';
+import { open, readdir, rename, symlink, unlink } from 'node:fs/promises';
+import { basename, dirname, join } from 'node:path';
+import { Fault } from '../../machines/fault.ts';
+
+/**
+ * The one place that changes files (besides the archive, which fills a directory nobody reads yet, and the lock).
+ *
+ * - A reader sees the old file or the new one, never a part, never other permissions than the final ones.
+ * - When a call returns, its change survives a power cut; when it throws, the old file is untouched.
+ * - What a killed process leaves behind is recognisable by name, and `sweepTemporaries` takes it away.
+ */
+
+/** Replaces `path` by `data`; `mode` holds whatever the umask is. Throws `DISK_WRITE_FAILED`. */
+export async function writeDurably(path: string, data: string | Uint8Array, mode: number): Promise<void> {
+  const temporary = temporaryBeside(path);
+  await changing('write', path, async () => {
+    await discardingOnFailure(temporary, async () => {
+      await fill(temporary, data, mode);
+      await rename(temporary, path);
+    });
+    await syncDirectory(dirname(path));
+  });
+}
+
+/** Removes the file or link `path`; it may be absent already. Throws `DISK_WRITE_FAILED`. */
+export async function removeDurably(path: string): Promise<void> {
+  await changing('remove', path, async () => {
+    await unlink(path).catch(unless(isENOENT));
+    await syncDirectory(dirname(path)).catch(unless(isENOENT));
+  });
+}
+
+/** Moves `from` to `to` on the same filesystem; a directory never replaces one with content. Throws `DISK_WRITE_FAILED`. */
+export async function renameDurably(from: string, to: string): Promise<void> {
+  await changing('write', to, async () => {
+    await rename(from, to);
+    await syncDirectory(dirname(to));
+    if (dirname(from) !== dirname(to)) await syncDirectory(dirname(from));
+  });
+}
+
+/** Points the link `path` at `target`, in one step for every reader. Throws `DISK_WRITE_FAILED`. */
+export async function symlinkDurably(target: string, path: string): Promise<void> {
+  const temporary = temporaryBeside(path);
+  await changing('write', path, async () => {
+    await discardingOnFailure(temporary, async () => {
+      await symlink(target, temporary);
+      await rename(temporary, path);
+    });
+    await syncDirectory(dirname(path));
+  });
+}
+
+/**
+ * Brings every file and directory below and including `dir` to the disk. Not for the state directory itself: closing
+ * any descriptor of the lock's guard would free a held lock. Throws `DISK_WRITE_FAILED`.
+ */
+export async function syncTree(dir: string): Promise<void> {
+  await changing('write', dir, () => syncBelow(dir));
+}
+
+/** Removes from `dir` what writers that are dead by now left half-written. Throws `DISK_WRITE_FAILED`. */
+export async function sweepTemporaries(dir: string): Promise<void> {
+  await changing('remove', dir, async () => {
+    for (const name of await readdir(dir)) {
+      const writer = /^\..+\.tmp-(\d+)-\d+$/.exec(name)?.[1];
+      if (writer !== undefined && !isRunning(Number(writer))) await unlink(join(dir, name)).catch(unless(isENOENT));
+    }
+  });
+}
+
+/** A filesystem's error as the journal tells it; `doing` is the verb, `path` what it was done to. */
+export function diskFault(doing: 'write' | 'remove' | 'read', path: string, error: unknown): Fault {
+  const code = codeOf(error) ?? 'unknown error';
+  const why = explanations[code] ?? code;
+  const details = doing === 'read' ? {} : { code: 'DISK_WRITE_FAILED' };
+  return new Fault('failed', `failed: cannot ${doing} ${path}: ${why}`, details);
+}
+
+/** True when the file or directory does not exist. */
+export const isENOENT = (error: unknown): boolean => codeOf(error) === 'ENOENT';
+
+/** True when this user may not. */
+export const isEACCES = (error: unknown): boolean => codeOf(error) === 'EACCES';
+
+/** True when the filesystem, or this user's share of it, is full. */
+export const isENOSPC = (error: unknown): boolean => ['ENOSPC', 'EDQUOT'].includes(codeOf(error) ?? '');
+
+/** True when something of that name is there already. */
+export const isEEXIST = (error: unknown): boolean => codeOf(error) === 'EEXIST';
+
+const explanations: Record<string, string | undefined> = {
+  ENOSPC: 'no space left on the filesystem',
+  EDQUOT: 'the disk quota is used up',
+  EROFS: 'the filesystem is read-only',
+  EACCES: 'permission denied',
+  EPERM: 'permission denied',
+  EIO: 'the disk reports an input/output error',
+  ENOENT: 'no such file or directory',
+  EISDIR: 'a directory stands in its place; move it away',
+  ENOTEMPTY: 'a directory with content stands in its place; move it away',
+  EEXIST: 'something stands in its place; move it away',
+};
+
+async function changing(doing: 'write' | 'remove', path: string, change: () => Promise<void>): Promise<void> {
+  try {
+    await change();
+  } catch (error) {
+    throw diskFault(doing, path, error);
+  }
+}
+
+async function discardingOnFailure(temporary: string, change: () => Promise<void>): Promise<void> {
+  try {
+    await change();
+  } catch (error) {
+    await unlink(temporary).catch(() => undefined);
+    throw error;
+  }
+}
+
+async function fill(path: string, data: string | Uint8Array, mode: number): Promise<void> {
+  await using file = await open(path, 'wx', mode);
+  await file.chmod(mode);
+  await file.writeFile(data);
+  await file.sync();
+}
+
+async function syncBelow(dir: string): Promise<void> {
+  for (const entry of await readdir(dir, { withFileTypes: true })) {
+    const path = join(dir, entry.name);
+    if (entry.isDirectory()) await syncBelow(path);
+    if (entry.isFile()) await sync(path);
+  }
+  await syncDirectory(dir);
+}
+
+const syncDirectory = sync;
+
+async function sync(path: string): Promise<void> {
+  await using handle = await open(path, 'r');
+  await handle.sync();
+}
+
+function temporaryBeside(path: string): string {
+  return join(dirname(path), `.${basename(path)}.tmp-${process.pid}-${randomInt(2 ** 32)}`);
+}
+
+/** Of this user: another user's process did not write here. */
+function isRunning(pid: number): boolean {
+  try {
+    return process.kill(pid, 0);
+  } catch {
+    return false;
+  }
+}
+
+function unless(expected: (error: unknown) => boolean): (error: unknown) => void {
+  return (error) => {
+    if (!expected(error)) throw error as Error;
+  };
+}
+
+function codeOf(error: unknown): string | undefined {
+  const code: unknown = typeof error === 'object' && error !== null && 'code' in error ? error.code : undefined;
+  return typeof code === 'string' ? code : undefined;
+}

@@ -1,0 +1,130 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { Readable } from 'node:stream';
+import { Fault } from '../../machines/fault.ts';
+import type { Settings } from '../config/settings.ts';
+import { retryAfterOf, retryPauseMs, sortTrouble, type Trouble } from '../rules/sorting.ts';
+import { serverWords } from '../rules/serverWords.ts';
+import type { Call } from './call.ts';
+import { readJson } from './json.ts';
+import { createOpener, type Headers, type Opened } from './opener.ts';
+import type { Transport } from './transport/agents.ts';
+
+/** An answer read to its end; `json` is undefined when the body is none. */
+export interface Reply {
+  status: number;
+  headers: Headers;
+  json: unknown;
+}
+
+/** An answer whose body is still to be read; leaving its loop early closes the connection. */
+export interface Flow {
+  status: number;
+  headers: Headers;
+  body: AsyncIterable<Buffer>;
+  discard: () => void;
+}
+
+/** HTTP with the agent's bounds, retries and sorting of faults; nothing but a Fault is ever thrown. */
+export interface Http {
+  call: (call: Call) => Promise<Reply>;
+  /** `limit` bounds the flow from its start to its last byte; its reason may be the word STALLED. */
+  stream: (call: Call, limit: AbortSignal) => Promise<Flow>;
+}
+
+interface HttpParts {
+  settings: Settings;
+  transport: Transport;
+  version: string;
+}
+
+/** The HTTP client for both services. */
+export function createHttp(parts: HttpParts): Http {
+  const open = createOpener(parts);
+  const begin = (call: Call, limit: AbortSignal) => ({ call, limit, origin: originOf(parts.settings, call) });
+  return {
+    call: (call) => {
+      const run = begin(call, AbortSignal.timeout(parts.settings.http_timeout_s * 1000));
+      return retrying(run, async (signal) => {
+        const opened = await open(call, signal);
+        if (!isAccepted(run, opened)) return troubleOf(run, opened);
+        return { ...opened, json: await readJson(opened.body, call.maxBytes ?? mebibyte) };
+      });
+    },
+    stream: (call, limit) => {
+      const run = begin(call, limit);
+      return retrying(run, async (signal) => {
+        const opened = await open(call, signal);
+        if (!isAccepted(run, opened)) return troubleOf(run, opened);
+        return { ...opened, body: sorted(run, opened.body), discard: () => void opened.body.destroy() };
+      });
+    },
+  };
+}
+
+/** One call under way, all its tries together. */
+interface Run {
+  call: Call;
+  limit: AbortSignal;
+  origin: string;
+}
+
+async function retrying<T extends object>(
+  run: Run,
+  attempt: (signal: AbortSignal) => Promise<T | Trouble>,
+): Promise<T> {
+  const signal = AbortSignal.any([run.call.signal, run.limit]);
+  for (let tries = 1; ; tries++) {
+    const result = await attempt(signal).catch((error: unknown) => mishap(run, error));
+    if (!('peer' in result)) return result;
+    const pause = retryPauseMs(result, tries, Math.random());
+    if (pause === null || signal.aborted) throw sortTrouble(result);
+    await sleep(pause, undefined, { signal }).catch((error: unknown) => {
+      throw sortTrouble(run.call.signal.aborted ? mishap(run, error) : result);
+    });
+  }
+}
+
+/** The bytes of a body, its errors sorted like all others. */
+async function* sorted(run: Run, body: Readable): AsyncGenerator<Buffer> {
+  try {
+    for await (const chunk of body) yield chunk as Buffer;
+  } catch (error) {
+    throw sortTrouble(mishap(run, error));
+  }
+}
+
+function mishap(run: Run, error: unknown): Trouble {
+  if (error instanceof Fault) throw error;
+  return { ...placeOf(run), error: errorCode(run, error) };
+}
+
+function errorCode({ call, limit }: Run, error: unknown): string {
+  if (call.signal.aborted) return 'STOPPED';
+  if (limit.aborted) return limit.reason === 'STALLED' ? 'STALLED' : 'TIMEOUT';
+  const { code } = error as { code?: unknown };
+  return typeof code === 'string' ? code : 'UNKNOWN';
+}
+
+async function troubleOf(run: Run, { status, headers, body }: Opened): Promise<Trouble> {
+  const json = await readJson(body, errorBodyBytes).catch(() => undefined);
+  if (run.call.signal.aborted) return { ...placeOf(run), error: 'STOPPED' };
+  const retryAfterS = retryAfterOf(headers['retry-after'], Date.now());
+  return { ...placeOf(run), status, ...serverWords(json), retryAfterS };
+}
+
+function placeOf({ call, origin }: Run) {
+  return { peer: call.peer, what: call.what, origin };
+}
+
+function originOf(settings: Settings, { peer, path }: Call): string {
+  const base = peer === 'tenancy' ? settings.tenancy_url : settings.secretstore_url;
+  return new URL(path instanceof URL ? path : base).origin;
+}
+
+function isAccepted({ call }: Run, { status }: Opened): boolean {
+  return (status >= 200 && status < 300) || (call.accepts?.includes(status) ?? false);
+}
+
+const mebibyte = 1_048_576;
+/** Bytes of an error body that are worth reading. */
+const errorBodyBytes = 65_536;

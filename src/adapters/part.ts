@@ -1,0 +1,83 @@
+import { createHash, type Hash } from 'node:crypto';
+import { constants } from 'node:fs';
+import { open, type FileHandle } from 'node:fs/promises';
+import { diskFault, removeDurably, renameDurably } from './files.ts';
+
+/**
+ * A file being downloaded (0600), and the sha256 of what lies in it:
+ * - `bytes` and the digest always speak of the same prefix of the file;
+ * - it takes its final name only whole, synced, and by a rename that is synced too;
+ * - closing it leaves the bytes for the next try.
+ */
+export class Part {
+  bytes = 0;
+  readonly #path: string;
+  readonly #file: FileHandle;
+  #hash: Hash = createHash('sha256');
+
+  private constructor(path: string, file: FileHandle) {
+    this.#path = path;
+    this.#file = file;
+  }
+
+  /** Opens or creates the file and digests what an earlier try left in it; an abort cuts that short. */
+  static async open(path: string, signal: AbortSignal): Promise<Part> {
+    const { O_RDWR, O_CREAT, O_APPEND, O_NOFOLLOW } = constants;
+    const file = await telling(path, () => open(path, O_RDWR | O_CREAT | O_APPEND | O_NOFOLLOW, 0o600));
+    const part = new Part(path, file);
+    await telling(path, () => part.#digestLeftovers(signal)).catch(async (error: unknown) => {
+      await part.close();
+      throw error;
+    });
+    return part;
+  }
+
+  async append(chunk: Buffer): Promise<void> {
+    this.#hash.update(chunk);
+    await telling(this.#path, () => this.#file.appendFile(chunk));
+    this.bytes += chunk.length;
+  }
+
+  async clear(): Promise<void> {
+    await telling(this.#path, () => this.#file.truncate(0));
+    this.#hash = createHash('sha256');
+    this.bytes = 0;
+  }
+
+  /** Lower-case hex; more may be appended afterwards. */
+  digest(): string {
+    return this.#hash.copy().digest('hex');
+  }
+
+  /** Gives the file its final name, durably. */
+  async become(path: string): Promise<void> {
+    await telling(this.#path, () => this.#file.sync());
+    await renameDurably(this.#path, path);
+  }
+
+  async remove(): Promise<void> {
+    await removeDurably(this.#path);
+  }
+
+  async close(): Promise<void> {
+    await telling(this.#path, () => this.#file.close());
+  }
+
+  async #digestLeftovers(signal: AbortSignal): Promise<void> {
+    const buffer = Buffer.alloc(1_048_576);
+    for (;;) {
+      const { bytesRead } = await this.#file.read(buffer, 0, buffer.length, this.bytes);
+      if (bytesRead === 0 || signal.aborted) return;
+      this.#hash.update(buffer.subarray(0, bytesRead));
+      this.bytes += bytesRead;
+    }
+  }
+}
+
+async function telling<T>(path: string, work: () => Promise<T>): Promise<T> {
+  try {
+    return await work();
+  } catch (error) {
+    throw diskFault('write', path, error);
+  }
+}

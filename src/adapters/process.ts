@@ -1,0 +1,96 @@
+import { spawn } from 'node:child_process';
+import { Fault } from '../../machines/fault.ts';
+import type { Redactor } from '../journal/redact.ts';
+
+/** How one program is to be run. */
+export interface Run {
+  argv: readonly [string, ...string[]];
+  cwd: string;
+  env: Record<string, string>;
+  timeoutS: number;
+  redactor: Redactor;
+}
+
+/** How it ended: `rc` is 128 + n after signal n; `tail` the last 8 KiB of both streams, redacted. */
+export interface Ran {
+  rc: number;
+  timedOut: boolean;
+  stdout: string;
+  tail: string;
+}
+
+const TAIL_CHARS = 8 * 1024;
+/** A program that ignores SIGTERM is killed after this; well inside the 15 s that a tick has to end (spec §2). */
+const PATIENCE_MS = 8_000;
+
+/**
+ * Runs a program in a process group of its own, without stdin.
+ * - Timeout or abort end the whole group: SIGTERM, then SIGKILL.
+ * - It returns only when the program and everything that holds its output are gone.
+ * - No output leaves unredacted. Throws Fault `stopped` after an abort.
+ */
+export async function run({ argv, cwd, env, timeoutS, redactor }: Run, signal: AbortSignal): Promise<Ran> {
+  signal.throwIfAborted();
+  const [program, ...args] = argv;
+  const child = spawn(program, args, { cwd, env, detached: true, stdio: ['ignore', 'pipe', 'pipe'] });
+  const output = collect(redactor);
+  child.stdout.on('data', output.stdout);
+  child.stderr.on('data', output.stderr);
+
+  let timedOut = false;
+  const end = () => endGroup(child.pid);
+  const timer = setTimeout(() => {
+    timedOut = true;
+    end();
+  }, timeoutS * 1000);
+  signal.addEventListener('abort', end);
+  try {
+    const rc = await new Promise<number>((resolve) => {
+      child.once('error', () => resolve(127));
+      child.once('close', (code, name) => resolve(code ?? 128 + signalNumber(name)));
+    });
+    killGroup(child.pid, 'SIGKILL');
+    if (signal.aborted) throw new Fault('stopped', 'stopped by SIGTERM');
+    return { rc, timedOut, ...output.end() };
+  } finally {
+    clearTimeout(timer);
+    signal.removeEventListener('abort', end);
+  }
+}
+
+function collect(redactor: Redactor) {
+  const streams = { stdout: redactor.stream(), stderr: redactor.stream() };
+  let stdout = '';
+  let tail = '';
+  const keep = (text: string) => (tail = (tail + text).slice(-TAIL_CHARS));
+  const keepOut = (text: string) => {
+    stdout = (stdout + text).slice(0, TAIL_CHARS);
+    keep(text);
+  };
+  return {
+    stdout: (chunk: Buffer) => keepOut(streams.stdout.push(chunk)),
+    stderr: (chunk: Buffer) => keep(streams.stderr.push(chunk)),
+    end: () => {
+      keepOut(streams.stdout.end());
+      keep(streams.stderr.end());
+      return { stdout, tail };
+    },
+  };
+}
+
+function endGroup(pid: number | undefined): void {
+  killGroup(pid, 'SIGTERM');
+  setTimeout(() => killGroup(pid, 'SIGKILL'), PATIENCE_MS).unref();
+}
+
+function killGroup(pid: number | undefined, name: NodeJS.Signals): void {
+  try {
+    if (pid !== undefined) process.kill(-pid, name);
+  } catch {
+    // the group is gone already
+  }
+}
+
+function signalNumber(name: NodeJS.Signals | null): number {
+  return { SIGHUP: 1, SIGINT: 2, SIGKILL: 9, SIGTERM: 15 }[name as string] ?? 0;
+}

@@ -1,0 +1,194 @@
+import { mkdir, mkdtemp, readdir, readFile, readlink, rm, stat, symlink, utimes, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { ReleaseRecord } from '../rules/record.ts';
+import { openReleases, type Releases } from './releases.ts';
+
+const [a, b, c] = ['a'.repeat(64), 'b'.repeat(64), 'c'.repeat(64)] as const;
+let dir: string;
+let home: string;
+let releases: Releases;
+beforeEach(async () => {
+  dir = await mkdtemp(join(tmpdir(), 'releases-'));
+  home = join(dir, 'eu-1');
+  releases = await openReleases(dir, 'eu-1');
+});
+afterEach(() => rm(dir, { recursive: true }));
+
+it('keeps its directories to its owner', async () => {
+  for (const path of [home, join(home, 'releases'), join(home, 'bundles'), join(home, 'staging')]) {
+    expect((await stat(path)).mode & 0o777).toBe(0o700);
+  }
+});
+
+it('can be opened again', async () => {
+  await release(a);
+  expect(await (await openReleases(dir, 'eu-1')).list()).toEqual([a]);
+});
+
+it.each(['', '..', '../../etc', `${a}/..`, 'A'.repeat(64), `${a}\n`])('makes no path of %j', (sha) => {
+  expect(() => releases.pathOf(sha)).toThrow(TypeError);
+  expect(() => releases.bundleOf(sha)).toThrow(TypeError);
+  expect(() => releases.stagingOf(sha)).toThrow(TypeError);
+});
+
+describe('adopting what was unpacked', () => {
+  it('makes a release of it', async () => {
+    await release(a, 'new');
+    expect(await readFile(join(releases.pathOf(a), 'compose.yaml'), 'utf8')).toBe('new');
+    expect([await releases.exists(a), await releases.exists(b)]).toEqual([true, false]);
+    expect(await readdir(join(home, 'staging'))).toEqual([]);
+  });
+
+  it('keeps a release that is there already', async () => {
+    await release(a, 'old');
+    await release(a, 'new');
+    expect(await readFile(join(releases.pathOf(a), 'compose.yaml'), 'utf8')).toBe('old');
+    expect(await readdir(join(home, 'staging'))).toEqual([]);
+  });
+});
+
+describe('the list', () => {
+  it('has the release rendered last first, whatever happens to secrets later', async () => {
+    for (const [sha, second] of [
+      [b, 10],
+      [c, 30],
+      [a, 20],
+    ] as const) {
+      await release(sha);
+      await releases.writeEnv(sha, 'A=1');
+      await releases.writeRecord(sha, recordOf(sha));
+      await utimes(join(releases.pathOf(sha), '.deployd.json'), second, second);
+    }
+    await releases.stripEnv(b);
+    expect(await releases.list()).toEqual([c, a, b]);
+  });
+
+  it('passes over what is no release', async () => {
+    await mkdir(join(home, 'releases', 'lost+found'));
+    await release(a);
+    expect(await releases.list()).toEqual([a]);
+  });
+});
+
+describe('current', () => {
+  it('is nothing at first', async () => {
+    expect(await releases.currentSha()).toBeNull();
+  });
+
+  it('points to the release put in force last', async () => {
+    await releases.setCurrent(a);
+    await releases.setCurrent(b);
+    expect(await releases.currentSha()).toBe(b);
+    expect(await readlink(join(home, 'current'))).toBe(`releases/${b}`);
+  });
+
+  it('may point there by an absolute path', async () => {
+    await symlink(releases.pathOf(a), join(home, 'current'));
+    expect(await releases.currentSha()).toBe(a);
+  });
+
+  it('can be removed twice', async () => {
+    await releases.setCurrent(a);
+    await releases.removeCurrent();
+    await releases.removeCurrent();
+    expect(await releases.currentSha()).toBeNull();
+  });
+
+  it.each([`/srv/${a}`, `../eu-2/releases/${a}`, 'releases/x', a])(
+    'is not trusted when it points to %s',
+    async (target) => {
+      await symlink(target, join(home, 'current'));
+      await expect(releases.currentSha()).rejects.toMatchObject({ code: 'CURRENT_FOREIGN' });
+    },
+  );
+
+  it('is not trusted when it is a directory', async () => {
+    await mkdir(join(home, 'current'));
+    await expect(releases.currentSha()).rejects.toMatchObject({
+      message: `CURRENT_FOREIGN: ${join(home, 'current')} is not a link to one of the agent's releases; move it away`,
+    });
+  });
+});
+
+describe('secrets of a release', () => {
+  it('are readable by their owner alone', async () => {
+    await release(a);
+    await releases.writeEnv(a, 'A=1\n');
+    expect(await releases.readEnv(a)).toBe('A=1\n');
+    expect((await stat(join(releases.pathOf(a), '.env'))).mode & 0o777).toBe(0o600);
+  });
+
+  it('can be stripped, and be missing', async () => {
+    await release(a);
+    await releases.writeEnv(a, 'A=1\n');
+    await releases.stripEnv(a);
+    await releases.stripEnv(a);
+    expect([await releases.readEnv(a), await releases.readEnv(b)]).toEqual([null, null]);
+  });
+});
+
+describe('the record of a release', () => {
+  it('is read back', async () => {
+    await release(a);
+    await releases.writeRecord(a, recordOf(a));
+    expect(await releases.readRecord(a)).toEqual(recordOf(a));
+    expect((await stat(join(releases.pathOf(a), '.deployd.json'))).mode & 0o777).toBe(0o600);
+  });
+
+  it('counts as none when it is missing, damaged or of another release', async () => {
+    await Promise.all([release(a), release(b)]);
+    await releases.writeRecord(a, recordOf(b));
+    await writeFile(join(releases.pathOf(b), '.deployd.json'), '{');
+    expect([await releases.readRecord(a), await releases.readRecord(b), await releases.readRecord(c)]).toEqual([
+      null,
+      null,
+      null,
+    ]);
+  });
+});
+
+it('removes a release with all that is in it', async () => {
+  await release(a);
+  await releases.writeEnv(a, 'A=1');
+  await releases.remove(a);
+  await releases.remove(a);
+  expect([await releases.list(), await readdir(join(home, 'staging'))]).toEqual([[], []]);
+});
+
+it('sweeps what dead ticks left, and keeps the bundle that is wanted', async () => {
+  await release(a);
+  await mkdir(join(releases.stagingOf(b), 'sub'), { recursive: true });
+  for (const path of [releases.bundleOf(a), releases.partOf(a), releases.bundleOf(b), releases.partOf(c)])
+    await writeFile(path, '');
+  await writeFile(join(dir, '.store.token.tmp-999999999-1'), 's.abc');
+  await writeFile(join(releases.pathOf(a), '..env.tmp-999999999-1'), 'A=1');
+
+  expect(await releases.sweep(a)).toEqual([]);
+  expect((await readdir(join(home, 'bundles'))).toSorted()).toEqual([a, `${a}.part`]);
+  expect(await readdir(join(home, 'staging'))).toEqual([]);
+  expect(await readdir(dir)).toEqual(['eu-1']);
+  expect(await readdir(releases.pathOf(a))).toEqual(['compose.yaml']);
+  await releases.sweep(null);
+  expect(await readdir(join(home, 'bundles'))).toEqual([]);
+});
+
+async function release(sha: string, content = ''): Promise<void> {
+  await mkdir(releases.stagingOf(sha));
+  await writeFile(join(releases.stagingOf(sha), 'compose.yaml'), content);
+  await releases.adopt(sha);
+}
+
+function recordOf(sha: string): ReleaseRecord {
+  const services = [{ name: 'web', replicas: 1 }];
+  return {
+    schema: 1,
+    sha,
+    version: '1',
+    sequence: 1,
+    production: false,
+    services,
+    images: [],
+    compose: ['compose.yaml'],
+  };
+}

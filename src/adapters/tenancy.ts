@@ -1,0 +1,56 @@
+import { parseAnswer, type Answer } from '../rules/answers.ts';
+import { judgeLease, type Lease } from '../rules/leaseShape.ts';
+import type { Vault } from '../secrets/vault.ts';
+import type { Call } from './call.ts';
+import type { Http } from './http.ts';
+
+/** The calls of the tenancy service that every tick makes (spec §10); all carry the vault's token as bearer. */
+export interface Tenancy {
+  checkIn: (body: object, signal: AbortSignal) => Promise<Answer>;
+  /** Asks for the right to log in once; its JWT is redacted from here on. */
+  lease: (purpose: 'apply' | 'renew', signal: AbortSignal) => Promise<Lease>;
+  /** `rejected` means that this report will never be taken, so that it need not be kept. */
+  report: (body: object, signal: AbortSignal) => Promise<'delivered' | 'rejected'>;
+}
+
+/** What tells the adapters who they are and what must stay hidden. */
+export interface Caller {
+  http: Http;
+  /** Its token is the bearer; what is guarded is redacted from then on. */
+  vault: Pick<Vault, 'token' | 'guard'>;
+  /** The tick's id, the same for all its calls. */
+  requestId: () => string;
+}
+
+/** The tenancy service behind `http`. */
+export function createTenancy({ http, vault, requestId }: Caller): Tenancy {
+  const post = (call: Pick<Call, 'what' | 'path' | 'body' | 'signal'> & Partial<Call>) =>
+    http.call({
+      peer: 'tenancy',
+      method: 'POST',
+      requestId: requestId(),
+      headers: { authorization: `Bearer ${vault.token()}` },
+      ...call,
+    });
+  return {
+    checkIn: async (body, signal) => {
+      const { json } = await post({ what: 'check-in', path: '/v1/agent/check-in', body, signal });
+      return parseAnswer(json);
+    },
+    lease: async (purpose, signal) => {
+      const { json } = await post({ what: 'lease', path: '/v1/agent/lease', body: { purpose }, signal });
+      const judged = judgeLease(json);
+      if ('fault' in judged) throw judged.fault;
+      vault.guard(judged.lease.jwt);
+      return judged.lease;
+    },
+    report: async (body, signal) => {
+      const accepts = rejections;
+      const { status } = await post({ what: 'report', path: '/v1/agent/report', body, signal, accepts });
+      return rejections.includes(status) ? 'rejected' : 'delivered';
+    },
+  };
+}
+
+/** Statuses that say that the report itself is at fault. */
+const rejections = [400, 413, 422];

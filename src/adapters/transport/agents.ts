@@ -1,0 +1,86 @@
+import http from 'node:http';
+import https from 'node:https';
+import tls, { type SecureContext } from 'node:tls';
+import type { Duplex } from 'node:stream';
+import type { Settings } from '../../config/settings.ts';
+import type { Peer } from '../../rules/sorting.ts';
+
+/**
+ * How the two services are reached (spec §15). Whatever the way, TLS is 1.2 or newer, the certificate is checked
+ * against the peer's CA under the name in its URL, and no environment variable changes that.
+ */
+export interface Transport {
+  readonly name: Settings['transport'];
+  /** The same agents every time, so that connections and TLS contexts are shared. */
+  agents: (peer: Peer) => Agents;
+  /** Closes the connections kept for reuse; the next call simply opens new ones. */
+  close: () => void;
+}
+
+/** For got: one agent for each scheme. */
+export interface Agents {
+  http: http.Agent;
+  https: https.Agent;
+}
+
+/** Where to connect instead of to the URL's own host. */
+export interface Address {
+  host: string;
+  port: number;
+}
+
+/** What an agent's connections obey; the time covers name lookup, connect and TLS together. */
+export interface Bounds {
+  address: Address | null;
+  connectTimeoutMs: number;
+}
+
+type Connect = https.Agent['createConnection'];
+
+/** Plain HTTP connections, bounded in time, kept for reuse. */
+export class BoundedHttpAgent extends http.Agent {
+  readonly #bounds: Bounds;
+
+  constructor(bounds: Bounds) {
+    super({ keepAlive: true });
+    this.#bounds = bounds;
+  }
+
+  override createConnection(...[options, done]: Parameters<Connect>): ReturnType<Connect> {
+    const socket = super.createConnection({ ...options, ...this.#bounds.address }, done);
+    return bounded(socket, 'connect', this.#bounds.connectTimeoutMs);
+  }
+}
+
+/** The same over TLS: one context for all connections, and a certificate that must be good for the URL's host. */
+export class BoundedHttpsAgent extends https.Agent {
+  readonly #bounds: Bounds;
+
+  constructor(bounds: Bounds, secureContext: SecureContext) {
+    super({ keepAlive: true, secureContext, rejectUnauthorized: true });
+    this.#bounds = bounds;
+  }
+
+  override createConnection(...[options, done]: Parameters<Connect>): ReturnType<Connect> {
+    const host = options.host ?? '';
+    const socket = super.createConnection(
+      {
+        ...options,
+        ...this.#bounds.address,
+        rejectUnauthorized: true,
+        checkServerIdentity: (_name, certificate) => tls.checkServerIdentity(host, certificate),
+      },
+      done,
+    );
+    return bounded(socket, 'secureConnect', this.#bounds.connectTimeoutMs);
+  }
+}
+
+function bounded(socket: Duplex | null | undefined, ready: string, timeoutMs: number): Duplex | null | undefined {
+  if (!socket) return socket;
+  const late = () => socket.destroy(Object.assign(new Error('connect timeout'), { code: 'ETIMEDOUT' }));
+  const timer = setTimeout(late, timeoutMs);
+  const clear = () => clearTimeout(timer);
+  socket.once(ready, clear).once('close', clear);
+  return socket;
+}

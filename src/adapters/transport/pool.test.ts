@@ -1,0 +1,100 @@
+import { once } from 'node:events';
+import { request, type RequestOptions } from 'node:https';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { createCa } from '../../../fixtures/servers/ca.ts';
+import { createClock } from '../../../fixtures/servers/clock.ts';
+import { serve, type Served } from '../../../fixtures/servers/http.ts';
+import type { Settings } from '../../config/settings.ts';
+import { pooledAgents } from './pool.ts';
+import { createTransport } from './transport.ts';
+
+const ca = createCa();
+let server: Served;
+let dir: string;
+let settings: Settings;
+beforeEach(async () => {
+  const certificate = ca.issue(['tenancy.deploy', '192.0.2.7']);
+  const answer = () => ({ status: 200 });
+  server = await serve({ certificate, clock: createClock(), routeOf: () => 'any', answer });
+  dir = await mkdtemp(join(tmpdir(), 'deployd-pool-'));
+  await writeFile(join(dir, 'ca.pem'), ca.pem);
+  settings = {
+    transport: 'proxy',
+    connect_timeout_s: 5,
+    tenancy_ca: join(dir, 'ca.pem'),
+    secretstore_ca: null,
+  } as Settings;
+});
+afterEach(async () => {
+  await server.stop();
+  await rm(dir, { recursive: true });
+});
+
+async function ask(url: string, options: RequestOptions): Promise<number> {
+  const asked = request(url, options).end();
+  const [response] = (await once(asked, 'response')) as [{ statusCode: number; resume: () => void }];
+  response.resume();
+  return response.statusCode;
+}
+
+describe('a dialled address', () => {
+  const pool = () => pooledAgents(settings, () => ({ host: '127.0.0.1', port: server.port }));
+
+  it.each(['https://tenancy.deploy', 'https://192.0.2.7:8443'])('carries calls under the name of %s', async (url) => {
+    const { agents, close } = pool();
+    expect(await ask(url, { agent: agents('tenancy').https })).toBe(200);
+    expect(server.requests[0]!.headers.host).toBe(url.slice('https://'.length));
+    close();
+  });
+
+  it.each(['https://other.deploy', 'https://127.0.0.1'])(
+    'does not excuse a certificate that is not for %s',
+    async (url) => {
+      const { agents, close } = pool();
+      const asked = ask(url, { agent: agents('tenancy').https });
+      await expect(asked).rejects.toMatchObject({ code: 'ERR_TLS_CERT_ALTNAME_INVALID' });
+      close();
+    },
+  );
+
+  test('does not make one CA vouch for both services', async () => {
+    const { agents, close } = pool();
+    const asked = ask('https://tenancy.deploy', { agent: agents('secretstore').https });
+    await expect(asked).rejects.toMatchObject({ code: expect.stringMatching(/ISSUER|VERIFY/) as string });
+    close();
+  });
+
+  test('cannot be talked out of checking by the options of a call', async () => {
+    server.present(createCa().issue(['tenancy.deploy']));
+    const { agents, close } = pool();
+    const careless = {
+      agent: agents('tenancy').https,
+      rejectUnauthorized: false,
+      checkServerIdentity: () => undefined,
+    };
+    await expect(ask('https://tenancy.deploy', careless)).rejects.toMatchObject({
+      code: expect.stringMatching(/ISSUER|VERIFY/) as string,
+    });
+    close();
+  });
+});
+
+test('agents are made once for each service and stay usable after a close', async () => {
+  const { agents, close } = pooledAgents(settings, () => ({ host: '127.0.0.1', port: server.port }));
+  const { https } = agents('tenancy');
+  await ask('https://tenancy.deploy', { agent: https });
+  close();
+  expect(agents('tenancy').https).toBe(https);
+  expect(await ask('https://tenancy.deploy', { agent: https })).toBe(200);
+  close();
+});
+
+it.each(['system', 'proxy'] as const)('the transport %s goes by its name', (transport) => {
+  expect(createTransport({ ...settings, transport }).name).toBe(transport);
+});
+
+test('the transport sdk is refused by name before anything is dialled', () => {
+  expect(() => createTransport({ ...settings, transport: 'sdk' })).toThrow(/^transport sdk: not available/);
+});

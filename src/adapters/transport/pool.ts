@@ -1,0 +1,61 @@
+import { readFileSync } from 'node:fs';
+import tls, { type SecureContext } from 'node:tls';
+import { failure } from '../../../machines/fault.ts';
+import type { Settings } from '../../config/settings.ts';
+import { type Peer, peerNames } from '../../rules/sorting.ts';
+import { BoundedHttpAgent, BoundedHttpsAgent, type Address, type Agents, type Transport } from './agents.ts';
+
+/** One pair of agents for each peer, made at its first call; `dial` may name another address to connect to. */
+export function pooledAgents(
+  settings: Settings,
+  dial: (peer: Peer) => Address | null,
+): Pick<Transport, 'agents' | 'close'> {
+  const pool = new Map<Peer, Agents>();
+  return {
+    agents: (peer) => {
+      const agents = pool.get(peer) ?? openAgents(settings, peer, dial(peer));
+      pool.set(peer, agents);
+      return agents;
+    },
+    close: () => {
+      for (const { http, https } of pool.values()) {
+        http.destroy();
+        https.destroy();
+      }
+    },
+  };
+}
+
+function openAgents(settings: Settings, peer: Peer, address: Address | null): Agents {
+  const bounds = { address, connectTimeoutMs: settings.connect_timeout_s * 1000 };
+  return {
+    http: new BoundedHttpAgent(bounds),
+    https: new BoundedHttpsAgent(bounds, secureContext(settings, peer)),
+  };
+}
+
+function secureContext(settings: Settings, peer: Peer): SecureContext {
+  const key = peer === 'tenancy' ? 'tenancy_ca' : 'secretstore_ca';
+  const file = settings[key];
+  try {
+    return tls.createSecureContext({ minVersion: 'TLSv1.2', ca: file === null ? systemRoots() : readFileSync(file) });
+  } catch (error) {
+    const { code = 'unreadable' } = error as NodeJS.ErrnoException;
+    throw failure('TLS_UNTRUSTED', `${peerNames[peer]}: ${key} ${file ?? ''} cannot be used (${code})`);
+  }
+}
+
+/** Read from their usual places, since Node's own search for them can be bent by environment variables. */
+function systemRoots(): string | string[] {
+  for (const file of rootFiles) {
+    try {
+      return readFileSync(file, 'latin1');
+    } catch {
+      continue;
+    }
+  }
+  return [...tls.rootCertificates];
+}
+
+/** Debian's bundle, then that of the rpm family. */
+const rootFiles = ['/etc/ssl/certs/ca-certificates.crt', '/etc/pki/tls/certs/ca-bundle.crt'];
