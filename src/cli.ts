@@ -1,0 +1,107 @@
+import { Command, CommanderError } from 'commander';
+import { endings, otherEndings } from '../machines/endings.ts';
+import { outcomeOf } from '../machines/outcomes.ts';
+import type { Start } from '../machines/words.ts';
+import { becomeOwner, NotAllowed } from './adapters/owner.ts';
+import { runLoop, runOnce } from './commands/run.ts';
+import { status } from './commands/status.ts';
+import { ConfigInvalid } from './config/invalid.ts';
+import { loadSettings } from './config/load.ts';
+import type { Settings } from './config/settings.ts';
+import { installCrashHandlers } from './journal/crash.ts';
+import { createJournal } from './journal/journal.ts';
+import { Vault } from './secrets/vault.ts';
+import { version } from './version.ts';
+
+const DEFAULT_CONFIG = '/etc/deployd/config.yaml';
+
+const program = new Command('deployd')
+  .description('Converges this host to the bundle that its tenancy service announces.')
+  .version(version, '--version', 'print the version')
+  .helpOption('--help', 'show this help')
+  .helpCommand(false)
+  .exitOverride()
+  .addHelpText('after', helpFooter());
+
+withConfig(program.command('run'))
+  .description('tick in a loop until SIGTERM; with --once a single tick')
+  .option('--once', 'one tick, then exit')
+  .option('--prune', 'with --once: afterwards keep only the release in force, and prune images after an apply')
+  .action(async (options: { once?: boolean; prune?: boolean }, command: Command) => {
+    if (options.prune && !options.once) command.error('error: --prune goes with --once');
+    const start = { intent: 'tick', prune: options.prune ?? false } as const;
+    await act(command, (settings) =>
+      options.once ? ticking(settings, start, runOnce) : ticking(settings, start, runLoop),
+    );
+  });
+
+withConfig(program.command('status'))
+  .description('what is applied and whether it is what is wanted; exit 0 when token and host are in sync')
+  .option('--json', 'the same as JSON')
+  .action(async (options: { json?: boolean }, command: Command) => {
+    await act(command, (settings) => status(settings, { json: options.json ?? false, version }, console));
+  });
+
+withConfig(program.command('bootstrap'))
+  .description('exchange the bootstrap grant for a secretstore token now')
+  .action(async (_options: unknown, command: Command) => {
+    await act(command, (settings) => ticking(settings, { intent: 'bootstrap', prune: false }, runOnce));
+  });
+
+withConfig(program);
+void parse();
+
+type Running = (parts: Parameters<typeof runOnce>[0], start: Start) => Promise<number>;
+
+async function ticking(settings: Settings, start: Omit<Start, 'laptopMode'>, running: Running): Promise<number> {
+  const vault = new Vault();
+  const { format, level } = settings.log;
+  const redact = () => vault.redactor();
+  const journal = createJournal({ format, level, redact, stderr: process.stderr, isTerminal: process.stderr.isTTY });
+  installCrashHandlers(journal, redact);
+  try {
+    return await running({ settings, vault, journal, version }, { ...start, laptopMode: settings.laptop_mode });
+  } catch (error) {
+    const { ending, lines } = outcomeOf(error, settings.laptop_mode);
+    for (const line of lines) journal.error(line);
+    return endings[ending].meta.exit;
+  } finally {
+    await journal.flush();
+  }
+}
+
+/** Reads the configuration, becomes the state directory's owner, works, and sets the exit code. */
+async function act(command: Command, work: (settings: Settings) => Promise<number>): Promise<void> {
+  try {
+    const { config } = command.optsWithGlobals<{ config?: string }>();
+    const settings = await loadSettings(config ?? DEFAULT_CONFIG);
+    becomeOwner(settings.state_dir);
+    process.exitCode = await work(settings);
+  } catch (error) {
+    if (!(error instanceof ConfigInvalid) && !(error instanceof NotAllowed)) throw error;
+    for (const line of error instanceof ConfigInvalid ? error.lines : [error.message]) console.error(line);
+    process.exitCode = otherEndings.configInvalid.meta.exit;
+  }
+}
+
+async function parse(): Promise<void> {
+  try {
+    await program.parseAsync();
+  } catch (error) {
+    if (!(error instanceof CommanderError)) throw error;
+    process.exitCode = error.exitCode;
+  }
+}
+
+function withConfig(command: Command): Command {
+  return command.option('--config <file>', `configuration file (default: ${DEFAULT_CONFIG})`);
+}
+
+function helpFooter(): string {
+  return `
+Exit codes: 0 done or converged, 1 refused or failed, 75 try again later, 78 wrong configuration or env.
+Examples:
+  deployd status                   is this host in sync?
+  sudo deployd run --once          one tick now
+  sudo deployd bootstrap           after a new grant was put in place`;
+}

@@ -1,0 +1,48 @@
+import { openCredentials } from '../adapters/credentials.ts';
+import { readLock } from '../adapters/lock.ts';
+import { readState } from '../adapters/state.ts';
+import type { Settings } from '../config/settings.ts';
+import { emptyState, isFault, type State } from '../rules/state.ts';
+import { statusOf } from '../rules/status.ts';
+import { statusText } from '../rules/statusText.ts';
+
+/** How the status is wanted, and the version to tell. */
+export interface StatusOptions {
+  json: boolean;
+  version: string;
+}
+
+/** Where lines go: results and, beside them, warnings; `console` is one. */
+export interface Output {
+  log: (line: string) => void;
+  error: (line: string) => void;
+}
+
+/** `deployd status`: exit 0 when the token is present and the host in sync, else 1. No network, no lock, no writing. */
+export async function status(settings: Settings, options: StatusOptions, out: Output): Promise<number> {
+  const credentials = openCredentials(settings);
+  const { state, trouble } = await usableState(settings);
+  const found = statusOf(settings, state, {
+    version: options.version,
+    token: await credentials.hasToken().catch((error: unknown) => warn(out, error, false)),
+    lock: await readLock(settings.state_dir).catch((error: unknown) => warn(out, error, null)),
+  });
+  const context = { state, trouble, now: new Date() };
+  if (options.json && trouble !== null) out.error(`STATE_CORRUPT: ${trouble}; the next tick rebuilds it`);
+  for (const line of await credentials.warnings()) out.error(line);
+  out.log(options.json ? JSON.stringify(found, null, 2) : statusText(found, context));
+  return found.in_sync ? 0 : 1;
+}
+
+/** A state that cannot be used counts as an empty one, which is never in sync. */
+async function usableState({ state_dir, env }: Settings): Promise<{ state: State; trouble: string | null }> {
+  const found = await readState(state_dir);
+  if (found === null) return { state: emptyState(env), trouble: null };
+  if (isFault(found)) return { state: emptyState(env), trouble: found.fault };
+  return { state: found.env === env ? found : emptyState(env), trouble: null };
+}
+
+function warn<T>(out: Output, error: unknown, otherwise: T): T {
+  out.error(error instanceof Error ? error.message : 'a file cannot be read');
+  return otherwise;
+}

@@ -1,0 +1,18 @@
+import type { Orders } from '../../../machines/words.ts';
+import { digestOf } from '../../adapters/digest.ts';
+import type { Tools } from '../tools.ts';
+
+/** Fetches the bundle, unless its bytes are here already; a refused one is not fetched again (spec §5.1). */
+export async function download(tools: Tools, { orders }: { orders: Orders }, signal: AbortSignal): Promise<void> {
+  const { releases } = tools;
+  const sha = wanted(orders);
+  const file = releases.bundleOf(sha);
+  if ((await digestOf(file, signal)) === sha) return;
+  await tools.download({ sha, sizeBytes: orders.sizeBytes, file, part: releases.partOf(sha) }, signal);
+}
+
+/** The sha that an apply is about; the check-in has made sure that there is one. */
+export function wanted({ desiredSha }: Orders): string {
+  if (desiredSha === null) throw new TypeError('orders to apply without a desired sha');
+  return desiredSha;
+}

@@ -1,0 +1,66 @@
+import { Fault } from '../../../machines/fault.ts';
+import type { Bundle, Outcome } from '../../../machines/words.ts';
+import { failedAgain } from '../../rules/pause.ts';
+import { awaitWell, bringUp, guardEnv } from '../release.ts';
+import type { Tools } from '../tools.ts';
+
+/** A bundle that failed after its promotion, and how. */
+interface Failed {
+  bundle: Bundle;
+  outcome: Outcome;
+}
+
+/** After a pull that failed: where no container was touched yet, only `current` goes back (spec §12). */
+export async function putBack(tools: Tools, failed: Failed, signal: AbortSignal): Promise<{ reverted: boolean }> {
+  const { state } = tools;
+  if (state.state.attempt?.phase !== 'promoted') return revert(tools, failed, signal);
+  await pointBack(tools);
+  await state.update({ failing: failingOf(tools, failed), attempt: null });
+  return { reverted: false };
+}
+
+/**
+ * After a failed up or health wait: the previous release comes back from local images and its own `.env`. The failure
+ * is recorded first; until the previous release is well again the attempt stands, and the next tick goes on. A SIGTERM in here ends
+ * the way back, not the outcome: that is decided, and its report must not be lost.
+ */
+export async function revert(tools: Tools, failed: Failed, signal: AbortSignal): Promise<{ reverted: boolean }> {
+  const { settings, state, tick } = tools;
+  const attempt = { sha: failed.bundle.sha, phase: 'reverting' as const, at: new Date().toISOString() };
+  await state.update({ failing: failingOf(tools, failed), attempt });
+  const previous = await pointBack(tools);
+  if (previous === null || settings.on_failure === 'leave') {
+    await state.update({ attempt: null });
+    return { reverted: false };
+  }
+  try {
+    await bringBack(tools, previous, signal);
+    tick.journal.info(`reverted: the previous release ${previous} is in force and healthy`);
+    return { reverted: true };
+  } catch (error) {
+    tick.journal.error(`revert not finished: ${error instanceof Fault ? error.message : 'internal error'}`);
+    return { reverted: false };
+  }
+}
+
+/** Puts a release in force that was applied before, without registry or secretstore; ends the standing attempt. */
+export async function bringBack(tools: Tools, sha: string, signal: AbortSignal): Promise<void> {
+  if (!(await guardEnv(tools, sha)))
+    throw new Fault('failed', `failed: release ${sha} has no .env`, { code: 'RELEASE_INCOMPLETE' });
+  await tools.releases.setCurrent(sha);
+  await bringUp(tools, sha, signal);
+  await awaitWell(tools, sha, signal);
+  await tools.state.update({ attempt: null });
+}
+
+/** `current` names the applied release again, or nothing when there is none. */
+async function pointBack({ releases, state }: Tools): Promise<string | null> {
+  const { applied_sha } = state.state;
+  if (applied_sha === null) await releases.removeCurrent();
+  else await releases.setCurrent(applied_sha);
+  return applied_sha;
+}
+
+function failingOf({ state }: Tools, { bundle, outcome }: Failed) {
+  return failedAgain(state.state.failing, { sha: bundle.sha, line: outcome.lines[0] ?? 'failed' }, new Date());
+}

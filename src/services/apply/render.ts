@@ -1,0 +1,95 @@
+import { createHash, createHmac } from 'node:crypto';
+import { readdir, readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import type { Bundle, Manifest } from '../../../machines/words.ts';
+import { writeDurably } from '../../adapters/files.ts';
+import { labelSalt } from '../../adapters/salt.ts';
+import { contentSources, servicesOf } from '../../rules/compose/contents.ts';
+import type { ComposeFile } from '../../rules/compose/tree.ts';
+import { renderEnvFile } from '../../rules/envFile.ts';
+import { OVERRIDE_FILE } from '../release.ts';
+import type { Tools } from '../tools.ts';
+import { readComposeFiles } from './composeFiles.ts';
+
+const CONTENT_LABEL = 'deployd.content';
+
+/**
+ * Makes the release: the unpacked files, `.env` (0600), the record of what it consists of, and an override that labels
+ * each service with a digest of the content it mounts, so that compose recreates exactly what changed (spec §12).
+ */
+export async function render(tools: Tools, { bundle }: { bundle: Bundle }): Promise<void> {
+  const { releases, vault } = tools;
+  const { sha, manifest } = bundle;
+  const { files } = await readComposeFiles(bundle);
+  const override = await overrideOf(tools, bundle, files);
+  await releases.adopt(sha);
+  const env = environmentOf(bundle, vault.values());
+  await releases.writeEnv(sha, renderEnvFile(env));
+  await writeDurably(join(releases.pathOf(sha), OVERRIDE_FILE), override, 0o600);
+  await releases.writeRecord(sha, recordOf(bundle, files, env));
+  const { version, sequence } = manifest;
+  tools.tick.journal.debug(`release rendered: version=${version} sequence=${sequence}`);
+}
+
+/** What `.env` supplies: the secrets, except registry logins, and the agent's own three (spec §5). */
+function environmentOf({ sha, manifest }: Bundle, values: ReadonlyMap<string, string>): Map<string, string> {
+  const logins = new Set(manifest.registries.flatMap((each) => [each.username_var, each.password_var]));
+  const own: [string, string][] = [
+    ['DEPLOYD_ENV', manifest.env],
+    ['DEPLOYD_SHA', sha],
+    ['DEPLOYD_VERSION', manifest.version],
+  ];
+  return new Map([...[...values].filter(([name]) => !logins.has(name)), ...own]);
+}
+
+function recordOf({ sha, manifest }: Bundle, files: ComposeFile[], env: Map<string, string>) {
+  const { services, images } = servicesOf(files);
+  const { version, sequence, production, compose } = manifest;
+  return {
+    schema: 1 as const,
+    sha,
+    version,
+    sequence,
+    production,
+    compose,
+    services: services
+      .filter(({ profiles }) => profiles.length === 0)
+      .map(({ name, replicas }) => ({ name, replicas: replicas ?? 1 })),
+    images: images.filter((image) => !namesSecret(image, manifest, env)),
+  };
+}
+
+/** An image reference that contains a variable is not remembered: its text might hold a secret. */
+function namesSecret(image: string, manifest: Manifest, env: Map<string, string>): boolean {
+  return image.includes('$') && (manifest.secrets.length > 0 || env.size > 0);
+}
+
+async function overrideOf(tools: Tools, { dir }: Bundle, files: ComposeFile[]): Promise<string> {
+  const salt = await labelSalt(join(tools.settings.state_dir, tools.settings.env));
+  const services: Record<string, unknown> = {};
+  for (const [service, { files: mounted, variables }] of contentSources(files)) {
+    const digest = createHash('sha256');
+    for (const path of mounted) digest.update(await digestOf(join(dir, path)));
+    for (const name of variables) digest.update(keyed(salt, `${name}=${tools.vault.value(name) ?? ''}`));
+    if (mounted.length + variables.length > 0)
+      services[service] = { labels: { [CONTENT_LABEL]: digest.digest('hex') } };
+  }
+  return `${JSON.stringify({ services }, null, 2)}\n`;
+}
+
+/** A label is readable by whoever may inspect containers: a keyed digest tells nothing about a value. */
+function keyed(salt: Buffer, text: string): Buffer {
+  return createHmac('sha256', salt).update(text).digest();
+}
+
+async function digestOf(path: string): Promise<Buffer> {
+  const names = await readdir(path, { recursive: true, withFileTypes: true }).catch(() => null);
+  const digest = createHash('sha256');
+  if (names === null) return digest.update(await readFile(path)).digest();
+  const files = names
+    .filter((entry) => entry.isFile())
+    .map((entry) => join(entry.parentPath, entry.name))
+    .sort();
+  for (const file of files) digest.update(file.slice(path.length)).update(await digestOf(file));
+  return digest.digest();
+}

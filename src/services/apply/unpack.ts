@@ -1,0 +1,33 @@
+import { chmod, mkdir, readFile, rm } from 'node:fs/promises';
+import { join } from 'node:path';
+import { refused } from '../../../machines/fault.ts';
+import type { Bundle, Orders } from '../../../machines/words.ts';
+import { unpack as unpackArchive } from '../../adapters/archive.ts';
+import { isENOENT } from '../../adapters/files.ts';
+import { parseManifest } from '../../rules/manifest.ts';
+import type { Tools } from '../tools.ts';
+import { wanted } from './download.ts';
+
+/** Unpacks the verified bundle beside the releases and reads its manifest; either may refuse it (spec §5). */
+export async function unpack(
+  { releases, settings }: Tools,
+  { orders }: { orders: Orders },
+  signal: AbortSignal,
+): Promise<Bundle> {
+  const sha = wanted(orders);
+  const dir = releases.stagingOf(sha);
+  await rm(dir, { recursive: true, force: true });
+  await mkdir(dir, { recursive: true });
+  await chmod(dir, 0o755);
+  await unpackArchive({ file: releases.bundleOf(sha), into: dir, limits: settings.limits, signal });
+  const judged = parseManifest(await manifestText(dir), settings.env);
+  if ('refusal' in judged) throw refused([judged.refusal]);
+  return { sha, dir, manifest: judged.manifest };
+}
+
+async function manifestText(dir: string): Promise<string> {
+  return readFile(join(dir, 'manifest.json'), 'utf8').catch((error: unknown) => {
+    if (!isENOENT(error)) throw error;
+    throw refused([{ code: 'MANIFEST_INVALID', detail: 'the bundle has no manifest.json at its root' }]);
+  });
+}

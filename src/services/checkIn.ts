@@ -1,0 +1,38 @@
+import { arch, hostname, platform } from 'node:os';
+import { Fault } from '../../machines/fault.ts';
+import type { Host, Orders } from '../../machines/words.ts';
+import { ordersOf } from '../rules/orders.ts';
+import type { Tools } from './tools.ts';
+
+/** Tells the tenancy service what is applied and how it is; brings back this tick's orders (spec §10). */
+export async function checkIn(tools: Tools, { host }: { host: Host }, signal: AbortSignal): Promise<Orders> {
+  const { settings, state, tenancy, tick, version } = tools;
+  const { env, site, transport, laptop_mode } = settings;
+  const { applied_sha } = state.state;
+  const answer = await tenancy.checkIn(
+    {
+      agent: { version, transport, laptop_mode },
+      env,
+      site,
+      host: { name: hostname(), arch: arch(), os: platform() },
+      applied_sha,
+      healthy: host.healthy,
+      containers: host.containers,
+    },
+    signal,
+  );
+  if (answer.env !== env) throw envMismatch(answer.env, env);
+  const at = new Date();
+  await state.update({
+    last_check_in: { at: at.toISOString(), action: answer.action, desired_sha: answer.desiredSha },
+  });
+  const orders = ordersOf(answer, { state: state.state, host, production: settings.production, now: at });
+  const { action, desiredSha } = orders;
+  tick.journal.info(`check-in: action=${action} desired=${desiredSha ?? 'none'} applied=${applied_sha ?? 'none'}`);
+  return orders;
+}
+
+function envMismatch(theirs: string, ours: string): Fault {
+  const line = `AGENT_ENV_MISMATCH: the token belongs to env ${theirs}, config.yaml says ${ours}`;
+  return new Fault('envMismatch', line, { code: 'AGENT_ENV_MISMATCH' });
+}

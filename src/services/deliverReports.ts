@@ -1,0 +1,28 @@
+import { Fault } from '../../machines/fault.ts';
+import type { Report } from '../rules/report.ts';
+import type { Tools } from './tools.ts';
+
+/** Delivers the outbox, oldest first, then this tick's heartbeat. What cannot be delivered now stays (spec §10). */
+export async function deliverReports(tools: Tools, _input: void, signal: AbortSignal): Promise<void> {
+  const { state, tick } = tools;
+  for (const report of state.state.pending_reports) {
+    if (!(await isSettled(tools, report, signal))) return;
+    await state.update({ pending_reports: state.state.pending_reports.filter((each) => each !== report) });
+  }
+  if (tick.heartbeat === null) return;
+  if (await isSettled(tools, tick.heartbeat, signal)) tick.journal.info('healthy; heartbeat reported');
+  tick.heartbeat = null;
+}
+
+async function isSettled({ tenancy, tick }: Tools, report: Report, signal: AbortSignal): Promise<boolean> {
+  try {
+    if ((await tenancy.report(report, signal)) === 'delivered') return true;
+    tick.journal.warn(`report ${report.report_id} (${report.outcome}) was rejected for good and is dropped`);
+    return report.outcome !== 'heartbeat';
+  } catch (error) {
+    if (!(error instanceof Fault)) throw error;
+    const later = report.outcome === 'heartbeat' ? 'not kept' : 'kept for the next tick';
+    tick.journal.warn(`report (${report.outcome}) not delivered, ${later}: ${error.message}`);
+    return false;
+  }
+}

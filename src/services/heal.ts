@@ -1,0 +1,34 @@
+import { failure, Fault } from '../../machines/fault.ts';
+import { plain } from '../../machines/outcomes.ts';
+import type { Host, Orders, Outcome } from '../../machines/words.ts';
+import { bringBack } from './apply/fallBack.ts';
+import type { Tools } from './tools.ts';
+
+/** Brings the applied release up again, once, on a host that is not well (spec §12). */
+export async function heal(
+  tools: Tools,
+  { host, orders }: { host: Host; orders: Orders },
+  signal: AbortSignal,
+): Promise<Outcome> {
+  const { settings, state, tick } = tools;
+  if (!host.engine)
+    throw failure('RUNTIME_UNAVAILABLE', `container engine at ${settings.container_host} does not answer`);
+  const { applied_sha } = state.state;
+  const hands = settings.heal && !(orders.pause !== null && settings.on_failure === 'leave');
+  if (applied_sha === null || !hands) return untouched(host, orders);
+  try {
+    await bringBack(tools, applied_sha, signal);
+  } catch (error) {
+    if (!(error instanceof Fault) || error.ending !== 'failed') throw error;
+    return { ...plain('unhealthy'), code: error.code, lines: error.lines, tail: error.tail, reason: orders.reason };
+  }
+  const services = host.ailing.join(',');
+  tick.journal.info(`healed: ${services || 'a half-made attempt was undone'}`);
+  if (orders.pause !== null) return { ...plain('paused'), lines: [orders.pause.line] };
+  return { ...plain('converged'), reason: `healed:${services}` };
+}
+
+function untouched({ ailing }: Host, { pause, reason }: Orders): Outcome {
+  if (pause !== null) return { ...plain('paused'), lines: [pause.line] };
+  return { ...plain('unhealthy'), code: 'UNHEALTHY', lines: [`unhealthy: ${ailing.join(', ')}`], reason };
+}

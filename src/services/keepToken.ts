@@ -1,0 +1,75 @@
+import { endings } from '../../machines/endings.ts';
+import { Fault } from '../../machines/fault.ts';
+import type { Outcome } from '../../machines/words.ts';
+import type { State } from '../rules/state.ts';
+import { isAtRisk, mustLeaseAnew, renewedStanding, tokenStanding } from '../rules/tokenLife.ts';
+import type { Tools } from './tools.ts';
+
+const NOTHING_TO_KEEP: Outcome['ending'][] = [
+  'bootstrapped',
+  'tokenAbsent',
+  'unauthenticated',
+  'envMismatch',
+  'stopped',
+];
+
+/**
+ * The last step of a tick (spec §11): hands the short-lived token back, renews the agent's own, leases a new one before
+ * the maximum. Trouble is told and remembered but changes no outcome while enough of the token's life is left.
+ */
+export async function keepToken(
+  tools: Tools,
+  { outcome }: { outcome: Outcome },
+  signal: AbortSignal,
+): Promise<{ atRisk: boolean }> {
+  const { secretstore, settings, state, tick, vault } = tools;
+  const lease = vault.lease();
+  if (lease !== null) await secretstore.revokeSelf(lease, signal).catch(() => undefined);
+  if (!vault.hasToken() || NOTHING_TO_KEEP.includes(outcome.ending)) return { atRisk: false };
+  try {
+    await prolong(tools, signal);
+  } catch (error) {
+    if (!(error instanceof Fault)) throw error;
+    const foreseen = isForeseen(error, outcome);
+    tick.journal[foreseen ? 'debug' : 'error'](error.message);
+    if (!foreseen) await state.update({ token: { ...state.state.token, trouble: error.message } });
+  }
+  const now = new Date();
+  const atRisk = outcome.ending !== 'offlineLaptop' && isAtRisk(state.state.token, settings.interval_s, now);
+  if (atRisk && endings[outcome.ending].meta.exit === 0) await state.update({ last_outcome: riskOf(state.state, now) });
+  return { atRisk };
+}
+
+/** The network was told to be down already; and who is retired loses the token with the report of it. */
+function isForeseen(error: Fault, { ending }: Outcome): boolean {
+  return (
+    (error.ending === 'offline' && ending.startsWith('offline')) ||
+    (error.ending === 'unauthenticated' && ending === 'down')
+  );
+}
+
+async function prolong(tools: Tools, signal: AbortSignal): Promise<void> {
+  const { secretstore, settings, state, vault } = tools;
+  const life = await secretstore.renewSelf(vault.token(), signal);
+  const before = state.state.token;
+  if ('refused' in life) return leaseAnew(tools, signal);
+  await state.update({ token: renewedStanding(before, life, new Date()) });
+  if (mustLeaseAnew(life, before.creation_ttl_s, settings.interval_s)) await leaseAnew(tools, signal);
+}
+
+/** A tick that did its work is still a failure when its token is about to end; a laptop that is offline lets it end. */
+function riskOf({ token }: State, now: Date): State['last_outcome'] {
+  return { at: now.toISOString(), outcome: 'tokenAtRisk', code: null, detail: token.trouble };
+}
+
+/** The new token is on disk before the old one is revoked: a crash at any line leaves one that works. */
+async function leaseAnew({ credentials, secretstore, state, tenancy, tick, vault }: Tools, signal: AbortSignal) {
+  const lease = await tenancy.lease('renew', signal);
+  const login = await secretstore.login({ kind: 'lease', role: lease.role, jwt: lease.jwt }, signal);
+  const before = vault.token();
+  await credentials.writeToken(login.token);
+  vault.holdToken(login.token);
+  await state.update({ token: tokenStanding(login, new Date()) });
+  await secretstore.revokeSelf(before, signal).catch(() => undefined);
+  tick.journal.info('token leased anew before its maximum');
+}

@@ -1,0 +1,96 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { Fault } from '../../machines/fault.ts';
+import type { ComposeRelease } from '../adapters/compose.ts';
+import { parseEnvFile } from '../rules/envFile.ts';
+import { ailingServices, describeAiling, wellnessOf, type Inspected } from '../rules/health.ts';
+import type { Tools } from './tools.ts';
+
+const POLL_MS = 500;
+const TAIL_CHARS = 8 * 1024;
+
+/** A release on disk as compose takes it: its real path, its files and the override with the content labels. */
+export async function composeReleaseOf({ releases }: Tools, sha: string): Promise<ComposeRelease> {
+  const record = await releases.readRecord(sha);
+  if (record === null)
+    throw new Fault('failed', `failed: release ${sha} is incomplete`, { code: 'RELEASE_INCOMPLETE' });
+  return { dir: releases.pathOf(sha), files: [...record.compose, OVERRIDE_FILE] };
+}
+
+/** Name of the generated compose file in a release. */
+export const OVERRIDE_FILE = '.deployd.override.yaml';
+
+/** compose up of a release. A failure that the engine's own end explains is no failure of the release. */
+export async function bringUp(tools: Tools, sha: string, signal: AbortSignal): Promise<void> {
+  const { compose, containers } = tools;
+  const release = await composeReleaseOf(tools, sha);
+  const halfMade = (await containers.list()).filter(({ state }) => state === 'created');
+  for (const { id } of halfMade) await containers.removeContainer(id);
+  await compose.up(release, signal).catch((error: unknown) => blameEngine(tools, error));
+}
+
+/** An error of compose becomes Fault `interrupted` when the engine does not answer any more. */
+export async function blameEngine({ containers }: Tools, error: unknown): Promise<never> {
+  if (error instanceof Fault && error.ending === 'failed' && !(await containers.answers()))
+    throw new Fault('interrupted', `the container engine went away; the next tick goes on: ${error.message}`);
+  throw error;
+}
+
+/** Waits until every container of the release is well (spec §12). Throws UNHEALTHY with what the sick ones wrote. */
+export async function awaitWell(tools: Tools, sha: string, signal: AbortSignal): Promise<void> {
+  const { containers, releases, settings } = tools;
+  const expected = (await releases.readRecord(sha))?.services ?? [];
+  const began = Date.now();
+  const since = new Map<string, { restartCount: number; at: number }>();
+  for (;;) {
+    const seen = await containers.list();
+    const states = seen.map((container) => wellnessOf(container, isSettled(since, container, settings.settle_s)));
+    if (ailingServices(seen, expected).length === 0 && states.every((state) => state === 'well')) return;
+    const late = Date.now() - began > settings.health_timeout_s * 1000;
+    if (late || states.includes('lost')) throw await notHealthy(tools, seen, { expected, began });
+    await pause(POLL_MS, signal);
+  }
+}
+
+/** Makes the values of a release's `.env` known to the redactor before its compose output is heard. */
+export async function guardEnv({ releases, vault }: Tools, sha: string): Promise<boolean> {
+  const text = await releases.readEnv(sha);
+  if (text === null) return false;
+  for (const [name, value] of parseEnvFile(text)) if (!name.startsWith('DEPLOYD_')) vault.guard(value);
+  return true;
+}
+
+function isSettled(
+  since: Map<string, { restartCount: number; at: number }>,
+  { id, state, restartCount }: Inspected,
+  settleS: number,
+): boolean {
+  const before = since.get(id);
+  if (state !== 'running' || before?.restartCount !== restartCount) since.set(id, { restartCount, at: Date.now() });
+  return Date.now() - (since.get(id)?.at ?? Date.now()) >= settleS * 1000;
+}
+
+async function notHealthy(
+  { containers, vault }: Tools,
+  seen: Inspected[],
+  { expected, began }: { expected: { name: string; replicas: number }[]; began: number },
+): Promise<Fault> {
+  const ailing = ailingServices(seen, expected);
+  const seconds = Math.round((Date.now() - began) / 1000);
+  const parts: string[] = [];
+  for (const container of seen.filter(({ service }) => ailing.includes(service))) {
+    const logs = await containers.logs(container.id).catch(() => '');
+    parts.push(`--- ${container.name}`, logs, ...new Set(container.healthLog.map((output) => `health: ${output}`)));
+  }
+  const tail = vault
+    .redactor()
+    .redact(parts.map((part) => part.trim()).join('\n'))
+    .slice(-TAIL_CHARS);
+  const line = `failed: containers not healthy after ${seconds}s: ${describeAiling(seen, ailing)}`;
+  return new Fault('failed', line, { code: 'UNHEALTHY', tail });
+}
+
+async function pause(ms: number, signal: AbortSignal): Promise<void> {
+  await sleep(ms, undefined, { signal }).catch(() => {
+    throw new Fault('stopped', 'stopped by SIGTERM');
+  });
+}

@@ -1,0 +1,55 @@
+import { randomUUID } from 'node:crypto';
+import type { Compose } from '../adapters/compose.ts';
+import type { Containers } from '../adapters/containers.ts';
+import type { Credentials } from '../adapters/credentials.ts';
+import type { Download } from '../adapters/download.ts';
+import type { Lock } from '../adapters/lock.ts';
+import type { Releases } from '../adapters/releases.ts';
+import type { Secretstore } from '../adapters/secretstore.ts';
+import type { StateFile } from '../adapters/state.ts';
+import type { Tenancy } from '../adapters/tenancy.ts';
+import type { Settings } from '../config/settings.ts';
+import type { Journal } from '../journal/journal.ts';
+import type { Report } from '../rules/report.ts';
+import type { Vault } from '../secrets/vault.ts';
+
+/** What every service works with; built once by src/wire.ts. */
+export interface Tools {
+  readonly settings: Settings;
+  readonly version: string;
+  /** Compose project of this host: `deployd-<env>`. */
+  readonly project: string;
+  readonly vault: Vault;
+  readonly state: StateFile;
+  readonly credentials: Credentials;
+  readonly releases: Releases;
+  readonly tenancy: Tenancy;
+  readonly download: Download;
+  readonly secretstore: Secretstore;
+  readonly containers: Containers;
+  readonly compose: Compose;
+  /** Fires once, at SIGTERM; `scrub` and `freeLock` ignore it. */
+  readonly stop: AbortController;
+  /** The journal of the process, without a tick id. */
+  readonly journal: Journal;
+  /** Notes of the tick that runs; replaced when the next one begins. */
+  tick: Tick;
+}
+
+/** What one tick notes down about itself. */
+export interface Tick {
+  readonly id: string;
+  readonly startedAt: Date;
+  readonly journal: Journal;
+  /** Milliseconds by service name. */
+  readonly durations: Record<string, number>;
+  lock: Lock | null;
+  /** The heartbeat of this tick; unlike other reports it is never kept for later. */
+  heartbeat: Report | null;
+}
+
+/** A fresh page for a tick that begins. */
+export function beginTick(journal: Journal): Tick {
+  const id = randomUUID();
+  return { id, startedAt: new Date(), journal: journal.forTick(id), durations: {}, lock: null, heartbeat: null };
+}

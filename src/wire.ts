@@ -1,0 +1,89 @@
+import { apply } from '../machines/apply.ts';
+import { down } from '../machines/down.ts';
+import { endings } from '../machines/endings.ts';
+import { outcomeOf } from '../machines/outcomes.ts';
+import { tick } from '../machines/tick.ts';
+import type { Outcome } from '../machines/words.ts';
+import { createCompose } from './adapters/compose.ts';
+import { createContainers } from './adapters/containers.ts';
+import { openCredentials } from './adapters/credentials.ts';
+import { createDownload } from './adapters/download.ts';
+import { createHttp } from './adapters/http.ts';
+import { openReleases } from './adapters/releases.ts';
+import { createSecretstore } from './adapters/secretstore.ts';
+import { StateFile } from './adapters/state.ts';
+import { createTenancy } from './adapters/tenancy.ts';
+import type { Transport } from './adapters/transport/agents.ts';
+import { createTransport } from './adapters/transport/transport.ts';
+import type { Settings } from './config/settings.ts';
+import type { Journal } from './journal/journal.ts';
+import type { Vault } from './secrets/vault.ts';
+import { servicesOf } from './services/index.ts';
+import { rebuilt } from './services/recall.ts';
+import { beginTick, type Tools } from './services/tools.ts';
+
+/** The only place that builds things: settings → adapters → tools → services → the machine. */
+export async function wire({ settings, vault, journal, version }: Parts) {
+  const transport = createTransport(settings);
+  const tools = await toolsOf({ settings, vault, journal, version }, transport);
+  const services = servicesOf(tools);
+  const machine = tick.provide({
+    actors: {
+      ...services.tick,
+      apply: apply.provide({ actors: services.apply }),
+      down: down.provide({ actors: services.down }),
+    },
+    actions: {
+      tell: ({ context }, fault) => tell(tools, fault ? outcomeOf(fault.error, false) : context.outcome),
+      scrub: () => {
+        vault.forget();
+        transport.close();
+      },
+      abortWork: () => tools.stop.abort(),
+    },
+  });
+  return { machine, tools };
+}
+
+/** What a command brings along. */
+export interface Parts {
+  settings: Settings;
+  vault: Vault;
+  journal: Journal;
+  version: string;
+}
+
+async function toolsOf({ settings, vault, journal, version }: Parts, transport: Transport): Promise<Tools> {
+  const { env, state_dir: stateDir } = settings;
+  const project = `deployd-${env}`;
+  const releases = await openReleases(stateDir, env);
+  const http = createHttp({ settings, transport, version });
+  const caller = { http, vault, requestId: () => tools.tick.id };
+  const warn = (line: string) => tools.tick.journal.error(line);
+  const tools: Tools = {
+    settings,
+    version,
+    project,
+    vault,
+    journal,
+    releases,
+    state: new StateFile({ stateDir, env, warn, rebuild: () => rebuilt(releases) }),
+    credentials: openCredentials(settings),
+    tenancy: createTenancy(caller),
+    download: createDownload({ ...caller, settings }),
+    secretstore: createSecretstore({ ...caller, settings }),
+    containers: createContainers(settings.container_host, project),
+    compose: createCompose(settings, project, () => vault.redactor()),
+    stop: new AbortController(),
+    tick: beginTick(journal),
+  };
+  return tools;
+}
+
+function tell({ tick }: Tools, outcome: Outcome | null): void {
+  if (outcome === null) return;
+  const { exit } = endings[outcome.ending].meta;
+  const level = exit === 0 ? 'info' : exit === 75 ? 'warn' : 'error';
+  for (const line of outcome.lines) tick.journal[level](line);
+  if (outcome.tail !== null) tick.journal.block(level, outcome.tail);
+}
