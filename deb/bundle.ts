@@ -3,12 +3,12 @@ import { build, type BuildOptions, type Plugin } from 'esbuild';
 /** The engine's API client brings transports that the agent never uses (SSH, BuildKit sessions); they are left out. */
 const unused: Plugin = {
   name: 'unused',
-  setup({ onResolve, onLoad }) {
-    onResolve({ filter: /^(ssh2|@grpc\/grpc-js|@grpc\/proto-loader|protobufjs)$/ }, ({ path }) => ({
+  setup: (bundler) => {
+    bundler.onResolve({ filter: /^(ssh2|@grpc\/grpc-js|@grpc\/proto-loader|protobufjs)$/ }, ({ path }) => ({
       path,
       namespace: 'unused',
     }));
-    onLoad({ filter: /.*/, namespace: 'unused' }, () => ({ contents: 'module.exports = {};' }));
+    bundler.onLoad({ filter: /.*/, namespace: 'unused' }, () => ({ contents: 'module.exports = {};' }));
   },
 };
 

@@ -2,7 +2,7 @@ import { mkdir, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { failure, Fault } from '../../machines/fault.ts';
 import type { Settings } from '../config/settings.ts';
-import type { Redactor } from '../journal/redact.ts';
+import type { Redactor } from '../secrets/redact.ts';
 import { writeDurably } from './files.ts';
 import { run, type Ran } from './process.ts';
 

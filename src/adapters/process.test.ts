@@ -1,5 +1,5 @@
 import { existsSync, readFileSync } from 'node:fs';
-import { createRedactor } from '../journal/redact.ts';
+import { createRedactor } from '../secrets/redact.ts';
 import { run, type Run } from './process.ts';
 
 const how: Run = {

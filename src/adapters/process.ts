@@ -1,6 +1,6 @@
 import { spawn } from 'node:child_process';
 import { Fault } from '../../machines/fault.ts';
-import type { Redactor } from '../journal/redact.ts';
+import type { Redactor } from '../secrets/redact.ts';
 
 /** How one program is to be run. */
 export interface Run {

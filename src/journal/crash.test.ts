@@ -15,7 +15,7 @@ function crash(body: string, target = 'process.stderr'): { status: number | null
     file,
     `import { installCrashHandlers } from ${module('./crash.ts')};
      import { createJournal } from ${module('./journal.ts')};
-     import { createRedactor } from ${module('./redact.ts')};
+     import { createRedactor } from ${module('../secrets/redact.ts')};
      const redact = () => createRedactor(['KNOWN', 'script.mjs']);
      const journal = () => createJournal({ format: 'journal', level: 'info', redact, stderr: process.stderr, isTerminal: false });
      installCrashHandlers(${target}, redact);

@@ -1,5 +1,5 @@
 import type { Journal } from './journal.ts';
-import type { Redactor } from './redact.ts';
+import type { Redactor } from '../secrets/redact.ts';
 import { writeThrough, type Stderr } from './sink.ts';
 
 /** Frames of the stack that a crash line tells. */

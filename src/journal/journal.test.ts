@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { Writable } from 'node:stream';
 import { createJournal, type Journal, type JournalOptions } from './journal.ts';
-import { createRedactor } from './redact.ts';
+import { createRedactor } from '../secrets/redact.ts';
 import { createSink } from './sink.ts';
 
 const redactor = createRedactor(['hunter2', 'first line\nsecond "line"', 'put together=7']);

@@ -1,7 +1,7 @@
 import { fstatSync } from 'node:fs';
 import winston from 'winston';
 import { lineOf, type Entry, type Fields, type Level, type Style } from './line.ts';
-import type { Redactor } from './redact.ts';
+import type { Redactor } from '../secrets/redact.ts';
 import { createSink, type Stderr } from './sink.ts';
 
 /** The agent's log: one fact a line, every line redacted, nothing lost on exit (spec §14). */

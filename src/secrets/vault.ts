@@ -1,5 +1,5 @@
 import { inspect } from 'node:util';
-import { createRedactor, type Redactor } from '../journal/redact.ts';
+import { createRedactor, type Redactor } from './redact.ts';
 
 /**
  * The only object that holds secrets, for the length of one tick.

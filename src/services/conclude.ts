@@ -3,6 +3,7 @@ import { endings } from '../../machines/endings.ts';
 import type { Container, Orders, Outcome } from '../../machines/words.ts';
 import { reportedOf } from '../rules/health.ts';
 import { enqueued, type Report } from '../rules/report.ts';
+import type { State } from '../rules/state.ts';
 import type { Tools } from './tools.ts';
 
 /**

@@ -1,20 +1,13 @@
 import { refuse, shown, type Finding, type Judge, type Place } from './finding.ts';
 import { bundleFile } from './paths.ts';
-import { either, flag, keys, list, nullable, onText, text } from './shapes.ts';
-import { entriesOf, type Tree } from './tree.ts';
+import { either, flag, keys, list, pairs, text } from './shapes.ts';
+import type { Tree } from './tree.ts';
 
 /**
  * `environment`, as a mapping or as `NAME=value` items. A name alone takes its value from the agent's variables, so names
  * are always literal.
  */
-export const environment: Judge = either({
-  list: list(onText((item, value, place) => judgeName(item.split('=', 1)[0] ?? '', value, place))),
-  map: (value, place) =>
-    entriesOf(value).flatMap(([name, inner]) => [
-      ...judgeName(name, inner, place),
-      ...nullable(text)(inner, { ...place, key: `${place.key}.${shown(name)}` }),
-    ]),
-});
+export const environment: Judge = pairs(judgeName);
 
 function judgeName(name: string, value: Tree, place: Place): Finding[] {
   return /^[^\s=$]+$/.test(name) ? [] : refuse(value, place, `${shown(name)} must be a literal name`);

@@ -1,20 +1,13 @@
 import { refuse, shown, type Finding, type Judge, type Place } from './finding.ts';
 import { bundleFile, insidePath } from './paths.ts';
-import { either, list, nullable, onText, text } from './shapes.ts';
-import { entriesOf, type Tree } from './tree.ts';
+import { either, list, onText, pairs } from './shapes.ts';
+import type { Tree } from './tree.ts';
 
 /** Labels by which compose and the agent find what is theirs. */
 const reserved = /^(com\.docker\.compose|deployd)(\.|$)/;
 
 /** Labels as a mapping or as `name=value` items. */
-export const labels: Judge = either({
-  list: list(onText((item, value, place) => judgeName(item.split('=', 1)[0] ?? '', value, place))),
-  map: (value, place) =>
-    entriesOf(value).flatMap(([name, inner]) => [
-      ...judgeName(name, inner, place),
-      ...nullable(text)(inner, { ...place, key: `${place.key}.${shown(name)}` }),
-    ]),
-});
+export const labels: Judge = pairs(judgeName);
 
 function judgeName(name: string, value: Tree, place: Place): Finding[] {
   if (reserved.test(name)) return refuse(value, place, `${shown(name)} belongs to compose or deployd`);

@@ -96,6 +96,18 @@ export const powerful: Judge = (value, place) => {
   return power(value, place, shown(value.text));
 };
 
+/** Names with texts, as a mapping or as `NAME=text` items; `judgeName` may object to a name. */
+export function pairs(judgeName: (name: string, value: Tree, place: Place) => Finding[]): Judge {
+  return either({
+    list: list(onText((item, value, place) => judgeName(item.split('=', 1)[0] ?? '', value, place))),
+    map: (value, place) =>
+      entriesOf(value).flatMap(([name, inner]) => [
+        ...judgeName(name, inner, place),
+        ...nullable(text)(inner, { ...place, key: `${place.key}.${shown(name)}` }),
+      ]),
+  });
+}
+
 /** What a bundle must not use at all. */
 export function never(why: string): Judge {
   return (value, place) => refuse(value, place, `is refused: ${why}`);

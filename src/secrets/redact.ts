@@ -1,5 +1,5 @@
 import { StringDecoder } from 'node:string_decoder';
-import { formsOf } from '../secrets/encodings.ts';
+import { formsOf } from './encodings.ts';
 import { Matcher } from './matcher.ts';
 import { mark, shapesIn, type Span } from './shapes.ts';
 
