@@ -28,12 +28,13 @@ export function createContainers(containerHost: string, project: string) {
   const ours = { label: [`com.docker.compose.project=${project}`] };
 
   return {
-    /** Every container of the project, whatever its state; one that vanishes meanwhile is left out. */
+    /** Every container of the project by name, whatever its state; one that vanishes meanwhile is left out. */
     async list(): Promise<Inspected[]> {
       const found = await ask(() => docker.listContainers({ all: true, filters: ours }));
       const inspect = (id: string) => ask(() => unlessGone(docker.getContainer(id).inspect()));
       const inspected = await Promise.all(found.map(({ Id }) => inspect(Id)));
-      return inspected.flatMap((info) => (info === null || isOneOff(info) ? [] : [inspectedOf(info)]));
+      const mine = inspected.flatMap((info) => (info === null || isOneOff(info) ? [] : [inspectedOf(info)]));
+      return mine.sort((a, b) => a.name.localeCompare(b.name));
     },
 
     /** True when the engine answers. */
