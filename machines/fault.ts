@@ -34,6 +34,16 @@ export function offline(what: string): Fault {
   return new Fault('offline', `temporary network failure: ${what}`);
 }
 
+/** SIGTERM cut the tick short: nothing was decided, and the next one goes on. */
+export function stopped(): Fault {
+  return new Fault('stopped', 'stopped by SIGTERM');
+}
+
+/** Throws `stopped` when SIGTERM has come. */
+export function heed(signal: AbortSignal): void {
+  if (signal.aborted) throw stopped();
+}
+
 /** A failure that the report names by `code`; the journal says `<CODE>: <detail>`. */
 export function failure(code: string, detail: string): Fault {
   return new Fault('failed', `${code}: ${detail}`, { code });

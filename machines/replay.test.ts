@@ -20,7 +20,7 @@ const someErrors = [new Fault('failed', 'failed: anything'), bug];
 
 const outputs: Record<string, unknown[]> = {
   recall: [facts.absent, facts.granted, facts.present],
-  probeHost: [facts.well, facts.ill],
+  probeHost: [facts.well, facts.ill, facts.halfMade],
   checkIn: [facts.none, facts.applyFirst, facts.applyPaused, facts.takeDown],
   heal: [plain('converged'), plain('unhealthy')],
   apply: [plain('applied'), plain('failed')],

@@ -22,6 +22,7 @@ export const tickServices = {
   checkIn: seam<Orders, { host: Host }>('checkIn'),
   deliverReports: seam('deliverReports'),
   heal: seam<Outcome, { host: Host; orders: Orders }>('heal'),
+  mend: seam('mend'),
   conclude: seam<void, { outcome: Outcome; orders: Orders | null }>('conclude'),
   prune: seam<void, { outcome: Outcome }>('prune'),
   keepToken: seam<{ atRisk: boolean }, { outcome: Outcome }>('keepToken'),

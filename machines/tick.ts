@@ -1,65 +1,5 @@
-import { assign, setup } from 'xstate';
-import { apply } from './apply.ts';
-import { down } from './down.ts';
-import { endingNames, endings, type Ending } from './endings.ts';
-import { outcomeOf, plain, tokenAbsent } from './outcomes.ts';
-import { tickServices, unprovided } from './services.ts';
-import type { Credentials, Host, Orders, Outcome, Start } from './words.ts';
-
-interface TickContext {
-  start: Start;
-  credentials: Credentials | null;
-  host: Host | null;
-  orders: Orders | null;
-  outcome: Outcome | null;
-}
-
-const parts = setup({
-  types: {
-    input: {} as Start,
-    context: {} as TickContext,
-    events: {} as { type: 'STOP' },
-    output: {} as Outcome,
-    meta: {} as { exit: number; report: string | null },
-  },
-  actors: { ...tickServices, apply, down },
-  actions: {
-    keepCredentials: assign({ credentials: (_, p: { output: Credentials }) => p.output }),
-    keepHost: assign({ host: (_, p: { output: Host }) => p.output }),
-    keepOrders: assign({ orders: (_, p: { output: Orders }) => p.output }),
-    keepOutcome: assign({ outcome: (_, p: { output: Outcome }) => p.output }),
-    keepFault: assign({
-      outcome: ({ context }, p: { error: unknown }) => outcomeOf(p.error, context.start.laptopMode),
-    }),
-    endAs: assign({ outcome: (_, ending: Ending) => plain(ending) }),
-    endBootstrapped: assign({ outcome: plain('bootstrapped') }),
-    endAbsent: assign({ outcome: ({ context }) => tokenAbsent(context.credentials!.grantFile) }),
-    endPaused: assign({ outcome: ({ context }) => ({ ...plain('paused'), lines: [context.orders!.pause!.line] }) }),
-    endAtRisk: assign({ outcome: ({ context }) => ({ ...context.outcome!, ending: 'tokenAtRisk' }) }),
-    tell: (_, p: { error: unknown } | undefined) => unprovided('tell', p),
-    scrub: () => unprovided('scrub'),
-    abortWork: () => unprovided('abortWork'),
-  },
-  guards: {
-    wantsGrantOnly: ({ context }) => context.start.intent === 'bootstrap',
-    grantPresent: ({ context }) => context.credentials?.grant === true,
-    tokenPresent: ({ context }) => context.credentials?.token === true,
-    noneOnHealthyHost: ({ context }) => context.orders?.action === 'none' && context.host?.healthy === true,
-    ailing: ({ context }) => context.host?.healthy === false && mayHeal(context.orders),
-    pausing: ({ context }) => context.orders?.action === 'apply' && context.orders.pause !== null,
-    wantsApply: ({ context }) => context.orders?.action === 'apply',
-    wantsDown: ({ context }) => context.orders?.action === 'down',
-    endsAs: ({ context }, ending: Ending) => context.outcome?.ending === ending,
-    mayReport: ({ context }) => context.orders !== null && endOf(context).report !== null,
-    mustPrune: ({ context }) => context.start.prune && endOf(context).exit === 0,
-    tokenAtRisk: ({ context }, p: { output: { atRisk: boolean } }) => p.output.atRisk && endOf(context).exit === 0,
-  },
-});
-
-const fails = {
-  target: 'failing',
-  actions: { type: 'keepFault', params: ({ event }: { event: { error: unknown } }) => event },
-} as const;
+import { endingNames, endings } from './endings.ts';
+import { fails, parts } from './tickParts.ts';
 
 const exchanged =
   'token ABSENT | `deployd bootstrap` or next tick | bootstrap grant file present and accepted by the secretstore login';
@@ -190,6 +130,11 @@ export const tick = parts.createMachine({
     failing: {
       description: 'A step gave up: which row of the transition table is it?',
       always: [
+        {
+          guard: 'leavesHalfMade',
+          target: 'mending',
+          description: 'an earlier attempt stands, and this one did not begin',
+        },
         ...failureRows.map(([ending, description]) => ({
           guard: { type: 'endsAs' as const, params: ending },
           target: 'concluding' as const,
@@ -197,6 +142,15 @@ export const tick = parts.createMachine({
         })),
         { target: 'concluding', description: 'any | tick | anything else fails' },
       ],
+    },
+    mending: {
+      description: 'Undoes the attempt that was cut short: the applied release comes back.',
+      invoke: {
+        id: 'mend',
+        src: 'mend',
+        onDone: 'concluding',
+        onError: { target: 'concluding', actions: { type: 'tell', params: ({ event }) => event } },
+      },
     },
     concluding: {
       description: 'Writes the outcome to the journal and to state.json, its report beside it.',
@@ -248,12 +202,3 @@ export const tick = parts.createMachine({
     ...endings,
   },
 });
-
-function endOf(context: TickContext) {
-  return endings[context.outcome!.ending].meta;
-}
-
-/** A failed bundle that waits for its next try leaves time to mend the release before it. */
-function mayHeal(orders: Orders | null): boolean {
-  return orders?.action === 'none' || (orders?.action === 'apply' && orders.pause !== null);
-}

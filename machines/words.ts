@@ -39,6 +39,8 @@ export interface Host {
   /** False when the container engine did not answer. */
   engine: boolean;
   healthy: boolean;
+  /** An apply was cut short, and nobody has finished or undone it yet. */
+  halfMade: boolean;
   /** Services that are missing or not well, by name. */
   ailing: string[];
   containers: Container[];

@@ -56,6 +56,7 @@ export interface Parts {
 async function toolsOf({ settings, vault, journal, version }: Parts, transport: Transport): Promise<Tools> {
   const { env, state_dir: stateDir } = settings;
   const project = `deployd-${env}`;
+  const stop = new AbortController();
   const releases = await openReleases(stateDir, env);
   const http = createHttp({ settings, transport, version });
   const caller = { http, vault, requestId: () => tools.tick.id };
@@ -72,9 +73,9 @@ async function toolsOf({ settings, vault, journal, version }: Parts, transport: 
     tenancy: createTenancy(caller),
     download: createDownload({ ...caller, settings }),
     secretstore: createSecretstore({ ...caller, settings }),
-    containers: createContainers(settings.container_host, project),
+    containers: createContainers(settings.container_host, project, stop.signal),
     compose: createCompose(settings, project, () => vault.redactor()),
-    stop: new AbortController(),
+    stop,
     tick: beginTick(journal),
   };
   return tools;

@@ -14,6 +14,8 @@ export interface Call {
   query?: Record<string, string>;
   /** Statuses besides 2xx that the caller wants to read itself; all others are thrown as faults, sorted. */
   accepts?: readonly number[];
+  /** True when the status says it all: the body is not waited for. */
+  ignoresBody?: true;
   /** Longest answer in bytes, 1 MiB unless given. */
   maxBytes?: number;
 }

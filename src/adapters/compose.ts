@@ -12,6 +12,9 @@ export interface ComposeRelease {
   files: string[];
 }
 
+/** Whether images that are not here may be fetched. */
+export type Pull = 'never' | 'missing';
+
 /** A registry login that lives for one compose call. */
 export interface RegistryLogin {
   host: string;
@@ -32,7 +35,7 @@ const PROBE_TIMEOUT_S = 20;
 export function createCompose(settings: Settings, project: string, redactor: () => Redactor) {
   const { pull_timeout_s, up_timeout_s, down_timeout_s } = settings;
   const dir = join(settings.state_dir, settings.env, 'docker-config');
-  const { find, step } = createRunner({ settings, project, redactor, dir });
+  const { find, forget, step } = createRunner({ settings, project, redactor, dir });
   return {
     /** Throws COMPOSE_UNSUPPORTED unless there is a compose v2 of at least 2.20. */
     probe: async (signal: AbortSignal): Promise<void> => {
@@ -44,10 +47,10 @@ export function createCompose(settings: Settings, project: string, redactor: () 
         step({ name: 'pull', args: ['--policy', 'always', '--quiet'], release, timeoutS: pull_timeout_s }, signal),
       ),
 
-    /** Brings the release up from local images; orphans go. */
-    up: (release: ComposeRelease, signal: AbortSignal) =>
+    /** Brings the release up; orphans go. */
+    up: (release: ComposeRelease, pull: Pull, signal: AbortSignal) =>
       withLogins(dir, [], () => {
-        const args = ['-d', '--no-build', '--pull', 'never', '--remove-orphans'];
+        const args = ['-d', '--no-build', '--pull', pull, '--remove-orphans'];
         return step({ name: 'up', args, release, timeoutS: up_timeout_s }, signal);
       }),
 
@@ -58,8 +61,11 @@ export function createCompose(settings: Settings, project: string, redactor: () 
         return step({ name: 'down', args, release: null, timeoutS: down_timeout_s }, signal);
       }),
 
-    /** Removes registry logins that a killed tick may have left. */
-    sweep: () => rm(dir, { recursive: true, force: true }),
+    /** Removes registry logins that a killed tick may have left, and looks for the program anew. */
+    sweep: async () => {
+      forget();
+      await rm(dir, { recursive: true, force: true });
+    },
   };
 }
 
@@ -97,7 +103,8 @@ function createRunner({ settings, project, redactor, dir }: RunnerParts) {
     const ran = await run({ argv, cwd, env: { ...env, PWD: cwd }, timeoutS, redactor: redactor() }, signal);
     expectSuccess(name, ran, timeoutS);
   };
-  return { find, step };
+  const forget = () => void (program = null);
+  return { find, forget, step };
 }
 
 type Argv = [string, ...string[]];
@@ -146,7 +153,7 @@ function isSupported(major: number, minor: number): boolean {
 async function withLogins(dir: string, logins: RegistryLogin[], work: () => Promise<void>): Promise<void> {
   const auths = Object.fromEntries(
     logins.map(({ host, username, password }) => [
-      host,
+      host === 'docker.io' ? 'https://index.docker.io/v1/' : host,
       { auth: Buffer.from(`${username}:${password}`).toString('base64') },
     ]),
   );

@@ -1,5 +1,5 @@
 import Docker from 'dockerode';
-import { failure, Fault } from '../../machines/fault.ts';
+import { failure, stopped, type Fault } from '../../machines/fault.ts';
 import type { Inspected } from '../rules/health.ts';
 
 /** Where the engine keeps what a pull writes, and whether by the containerd image store. */
@@ -17,68 +17,95 @@ export interface ExistingVolume {
 
 export type Containers = ReturnType<typeof createContainers>;
 
-const CALL_TIMEOUT_MS = 30_000;
+/** Well inside the 15 s that a tick has to end after SIGTERM (spec §2.2). */
+const CALL_TIMEOUT_MS = 10_000;
+const REMOVAL_TIMEOUT_MS = 120_000;
 const LOG_LINES = 20;
 
-/** The container engine by its API (spec §12). An engine that does not answer is RUNTIME_UNAVAILABLE. */
-export function createContainers(containerHost: string, project: string) {
-  const docker = new Docker({ socketPath: containerHost.replace('unix://', ''), timeout: CALL_TIMEOUT_MS });
-  const ask = <T>(call: () => Promise<T>) =>
-    call().catch((error: unknown) => Promise.reject(faultOf(error, containerHost)));
-  const ours = { label: [`com.docker.compose.project=${project}`] };
+/**
+ * The container engine by its API (spec §12). An engine that does not answer is RUNTIME_UNAVAILABLE; when `signal` fires
+ * every call ends as `stopped`.
+ */
+export function createContainers(containerHost: string, project: string, signal: AbortSignal) {
+  const socketPath = containerHost.replace('unix://', '');
+  const docker = new Docker({ socketPath, timeout: CALL_TIMEOUT_MS });
+  const patient = new Docker({ socketPath, timeout: REMOVAL_TIMEOUT_MS });
+  const ask = <T>(call: (options: { abortSignal: AbortSignal }) => Promise<T>): Promise<T> =>
+    call({ abortSignal: signal }).catch((error: unknown) => {
+      throw signal.aborted ? stopped() : faultOf(error, containerHost);
+    });
+  const filters = { label: [`com.docker.compose.project=${project}`] };
+
+  const listAll = async (): Promise<Inspected[]> => {
+    const found = await ask((options) => docker.listContainers({ ...options, all: true, filters }));
+    const inspect = (id: string) => ask((options) => unlessGone(docker.getContainer(id).inspect(options)));
+    const inspected = await Promise.all(found.map(({ Id }) => inspect(Id)));
+    const all = inspected.flatMap((info) => (info === null ? [] : [inspectedOf(info)]));
+    return all.sort((a, b) => a.name.localeCompare(b.name));
+  };
 
   return {
-    /** Every container of the project by name, whatever its state; one that vanishes meanwhile is left out. */
-    async list(): Promise<Inspected[]> {
-      const found = await ask(() => docker.listContainers({ all: true, filters: ours }));
-      const inspect = (id: string) => ask(() => unlessGone(docker.getContainer(id).inspect()));
-      const inspected = await Promise.all(found.map(({ Id }) => inspect(Id)));
-      const mine = inspected.flatMap((info) => (info === null || isOneOff(info) ? [] : [inspectedOf(info)]));
-      return mine.sort((a, b) => a.name.localeCompare(b.name));
-    },
+    /** Every container of the project by name, one-offs too; one that vanishes meanwhile is left out. */
+    listAll,
+
+    /** The containers of the project's services. */
+    list: async (): Promise<Inspected[]> => (await listAll()).filter(({ oneOff }) => !oneOff),
 
     /** True when the engine answers. */
     answers: () => ask(() => docker.ping()).then(yes, no),
 
-    async info(): Promise<EngineInfo> {
-      const info = (await ask(() => docker.info())) as { DockerRootDir: string; DriverStatus?: [string, string][] };
-      const containerdStore = (info.DriverStatus ?? []).some(
-        ([key, value]) => key === 'driver-type' && value === 'io.containerd.snapshotter.v1',
-      );
-      return { rootDir: info.DockerRootDir, containerdStore };
-    },
+    info: (): Promise<EngineInfo> => ask(async () => infoOf(await docker.info())),
 
-    async volumes(): Promise<ExistingVolume[]> {
-      const { Volumes } = await ask(() => docker.listVolumes());
-      return Volumes.map(({ Name, Driver, Options }) => ({ name: Name, driver: Driver, options: Options ?? {} }));
-    },
+    volumes: (): Promise<ExistingVolume[]> => ask(async (options) => volumesOf(await docker.listVolumes(options))),
 
     /** The last lines that a container wrote, unredacted. */
     logs: (id: string): Promise<string> =>
-      ask(() => docker.getContainer(id).logs({ stdout: true, stderr: true, tail: LOG_LINES })).then(demultiplexed),
+      ask((options) => docker.getContainer(id).logs({ ...options, stdout: true, stderr: true, tail: LOG_LINES })).then(
+        demultiplexed,
+      ),
 
-    removeContainer: (id: string) => ask(() => unlessGone(docker.getContainer(id).remove({ force: true }))),
+    removeContainer: (id: string) =>
+      ask((options) => unlessGone(docker.getContainer(id).remove({ ...options, force: true }))),
+
+    /** The id that a reference stands for here, null when there is no such image. */
+    imageId: (reference: string): Promise<string | null> =>
+      ask(async () => (await unlessGone(docker.getImage(reference).inspect()))?.Id ?? null),
+
+    /** Makes a reference stand for an image that is here. */
+    tagImage: (id: string, reference: string) => {
+      const [, repo = reference, tag = 'latest'] = /^(.*?)(?::([^:/@]+))?$/.exec(reference) ?? [];
+      return ask((options) => unlessGone(docker.getImage(id).tag({ ...options, repo, tag })));
+    },
 
     /** Removes an image by reference; one that is gone or still in use is left alone. */
-    removeImage: (reference: string) => ask(() => unlessGone(docker.getImage(reference).remove(), 409)),
+    removeImage: (reference: string) => ask((options) => unlessGone(patient.getImage(reference).remove(options), 409)),
 
     /** What `docker image prune -f` does. */
-    pruneImages: () => ask(() => docker.pruneImages({ filters: { dangling: ['true'] } })),
+    pruneImages: () => ask((options) => patient.pruneImages({ ...options, filters: { dangling: ['true'] } })),
   };
+}
+
+function infoOf(info: unknown): EngineInfo {
+  const { DockerRootDir, DriverStatus } = info as { DockerRootDir: string; DriverStatus?: [string, string][] };
+  const containerdStore = (DriverStatus ?? []).some(
+    ([key, value]) => key === 'driver-type' && value === 'io.containerd.snapshotter.v1',
+  );
+  return { rootDir: DockerRootDir, containerdStore };
+}
+
+function volumesOf({ Volumes }: Awaited<ReturnType<Docker['listVolumes']>>): ExistingVolume[] {
+  return Volumes.map(({ Name, Driver, Options }) => ({ name: Name, driver: Driver, options: Options ?? {} }));
 }
 
 const yes = () => true;
 const no = () => false;
-
-function isOneOff({ Config }: Docker.ContainerInspectInfo): boolean {
-  return Config.Labels['com.docker.compose.oneoff'] === 'True';
-}
 
 function inspectedOf(info: Docker.ContainerInspectInfo): Inspected {
   const { State, HostConfig, Config } = info;
   return {
     id: info.Id,
     service: Config.Labels['com.docker.compose.service'] ?? '',
+    oneOff: Config.Labels['com.docker.compose.oneoff'] === 'True',
     name: info.Name.replace(/^\//, ''),
     state: State.Status,
     health: State.Health && State.Health.Status !== 'none' ? State.Health.Status : null,
@@ -111,9 +138,7 @@ function faultOf(error: unknown, host: string): Fault {
   };
   const known = why[code ?? ''];
   if (known !== undefined) return failure('RUNTIME_UNAVAILABLE', `container engine at ${host}: ${known}`);
-  return new Fault('interrupted', `container engine at ${host} went away (${code ?? 'no answer'})`, {
-    code: 'RUNTIME_UNAVAILABLE',
-  });
+  return failure('RUNTIME_UNAVAILABLE', `container engine at ${host} does not answer (${code ?? 'in time'})`);
 }
 
 /** Container logs come as frames of an 8-byte head (stream, length) and their bytes, unless the container has a tty. */

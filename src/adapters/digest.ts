@@ -1,7 +1,8 @@
 import { createHash } from 'node:crypto';
 import { createReadStream } from 'node:fs';
 import { pipeline } from 'node:stream/promises';
-import { isENOENT } from './files.ts';
+import { heed } from '../../machines/fault.ts';
+import { diskFault, isENOENT } from './files.ts';
 
 /** Lower-case hex sha256 of a file, null when there is none. */
 export async function digestOf(path: string, signal: AbortSignal): Promise<string | null> {
@@ -10,7 +11,8 @@ export async function digestOf(path: string, signal: AbortSignal): Promise<strin
     await pipeline(createReadStream(path), hash, { signal });
     return hash.digest('hex');
   } catch (error) {
+    heed(signal);
     if (isENOENT(error)) return null;
-    throw error;
+    throw diskFault('read', path, error);
   }
 }

@@ -1,8 +1,7 @@
-import { Fault, failure, refused } from '../../machines/fault.ts';
+import { Fault, failure, refused, stopped } from '../../machines/fault.ts';
 import type { Sha } from '../../machines/words.ts';
 import type { Settings } from '../config/settings.ts';
 import { endOf, judgeEnd, judgeHead, judgeRedirect, judgeSize, type Bounds } from '../rules/downloads.ts';
-import { stopped } from '../rules/sorting.ts';
 import type { Flow } from './http.ts';
 import { Part } from './part.ts';
 import type { Caller } from './tenancy.ts';

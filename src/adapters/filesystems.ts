@@ -8,7 +8,7 @@ export interface Filesystem {
   freeBytes: number | null;
 }
 
-/** The distinct filesystems behind these paths, each once; a path that is not there yet counts by its nearest parent. */
+/** The distinct filesystems behind these paths, each once; a path that is not there yet, or hidden from the agent, by its nearest parent. */
 export async function filesystemsOf(paths: string[]): Promise<Filesystem[]> {
   const found = new Map<string, Filesystem>();
   for (const path of paths) {
@@ -26,8 +26,8 @@ async function look(path: string): Promise<{ device: string; freeBytes: number |
     const { bavail, bsize } = await statfs(path);
     return { device: String(dev), freeBytes: bavail * bsize };
   } catch (error) {
-    const gone = (error as NodeJS.ErrnoException).code === 'ENOENT';
-    if (gone && path !== '/') return look(dirname(path));
+    const { code } = error as NodeJS.ErrnoException;
+    if ((code === 'ENOENT' || code === 'EACCES') && path !== '/') return look(dirname(path));
     return { device: `unseen:${path}`, freeBytes: null };
   }
 }

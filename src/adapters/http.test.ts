@@ -189,6 +189,14 @@ describe('a strange answer', () => {
     expect(bed.server.requests).toHaveLength(1);
   });
 
+  it.each<Script>([{ padBytes: 100_000_000 }, { cut: 'body' }, { stall: 'body' }])(
+    'is none where only the status counts: %j',
+    async (script) => {
+      bed.server.answerAlways('*', script);
+      expect(await bed.client().http.call({ ...checkIn, ignoresBody: true })).toMatchObject({ status: 200 });
+    },
+  );
+
   test('an error with a huge body keeps the meaning of its status', async () => {
     bed.server.answerAlways('*', { status: 401, padBytes: 10_000_000 });
     expect((await faultOf()).ending).toBe('unauthenticated');

@@ -47,7 +47,7 @@ export function createHttp(parts: HttpParts): Http {
       return retrying(run, async (signal) => {
         const opened = await open(call, signal);
         if (!isAccepted(run, opened)) return troubleOf(run, opened);
-        return { ...opened, json: await readJson(opened.body, call.maxBytes ?? mebibyte) };
+        return { ...opened, json: await jsonOf(call, opened) };
       });
     },
     stream: (call, limit) => {
@@ -82,6 +82,12 @@ async function retrying<T extends object>(
       throw sortTrouble(run.call.signal.aborted ? mishap(run, error) : result);
     });
   }
+}
+
+/** An ignored body drains in the background, no longer than the call's own limit, so that the connection stays usable. */
+async function jsonOf({ ignoresBody, maxBytes }: Call, { body }: Opened): Promise<unknown> {
+  if (ignoresBody) return void body.resume();
+  return readJson(body, maxBytes ?? mebibyte);
 }
 
 /** The bytes of a body, its errors sorted like all others. */

@@ -45,6 +45,13 @@ describe('a program that the agent runs (spec §12.1)', () => {
     expect(isRunning(stdout.trim())).toBe(false);
   });
 
+  it('is not waited for by what left its group and holds its output', async () => {
+    const began = Date.now();
+    const { timedOut } = await run(sh('setsid sleep 60 & wait', { timeoutS: 0.2 }), never);
+    expect(timedOut).toBe(true);
+    expect(Date.now() - began).toBeLessThan(15_000);
+  }, 20_000);
+
   it('is ended with all its children by an abort, which is then the outcome', async () => {
     const stop = new AbortController();
     const running = run(sh('trap "" TERM; sleep 1000 & wait; wait'), stop.signal);

@@ -1,5 +1,6 @@
-import { spawn } from 'node:child_process';
-import { Fault } from '../../machines/fault.ts';
+import { spawn, type ChildProcessByStdio } from 'node:child_process';
+import type { Readable } from 'node:stream';
+import { heed } from '../../machines/fault.ts';
 import type { Redactor } from '../secrets/redact.ts';
 
 /** How one program is to be run. */
@@ -26,11 +27,11 @@ const PATIENCE_MS = 8_000;
 /**
  * Runs a program in a process group of its own, without stdin.
  * - Timeout or abort end the whole group: SIGTERM, then SIGKILL.
- * - It returns only when the program and everything that holds its output are gone.
+ * - It returns only when the program and its group are gone; after an end by force nobody else's hold is waited for.
  * - No output leaves unredacted. Throws Fault `stopped` after an abort.
  */
 export async function run({ argv, cwd, env, timeoutS, redactor }: Run, signal: AbortSignal): Promise<Ran> {
-  signal.throwIfAborted();
+  heed(signal);
   const [program, ...args] = argv;
   const child = spawn(program, args, { cwd, env, detached: true, stdio: ['ignore', 'pipe', 'pipe'] });
   const output = collect(redactor);
@@ -38,7 +39,7 @@ export async function run({ argv, cwd, env, timeoutS, redactor }: Run, signal: A
   child.stderr.on('data', output.stderr);
 
   let timedOut = false;
-  const end = () => endGroup(child.pid);
+  const end = () => endGroup(child);
   const timer = setTimeout(() => {
     timedOut = true;
     end();
@@ -50,7 +51,7 @@ export async function run({ argv, cwd, env, timeoutS, redactor }: Run, signal: A
       child.once('close', (code, name) => resolve(code ?? 128 + signalNumber(name)));
     });
     killGroup(child.pid, 'SIGKILL');
-    if (signal.aborted) throw new Fault('stopped', 'stopped by SIGTERM');
+    heed(signal);
     return { rc, timedOut, ...output.end() };
   } finally {
     clearTimeout(timer);
@@ -78,9 +79,15 @@ function collect(redactor: Redactor) {
   };
 }
 
-function endGroup(pid: number | undefined): void {
-  killGroup(pid, 'SIGTERM');
-  setTimeout(() => killGroup(pid, 'SIGKILL'), PATIENCE_MS).unref();
+/** What left the group and holds the output open is not waited for. */
+function endGroup(child: ChildProcessByStdio<null, Readable, Readable>): void {
+  killGroup(child.pid, 'SIGTERM');
+  const last = setTimeout(() => {
+    killGroup(child.pid, 'SIGKILL');
+    child.stdout.destroy();
+    child.stderr.destroy();
+  }, PATIENCE_MS);
+  child.once('close', () => clearTimeout(last));
 }
 
 function killGroup(pid: number | undefined, name: NodeJS.Signals): void {

@@ -80,6 +80,12 @@ export class Releases {
     );
   }
 
+  /** True when a release has its record and its `.env`, so that it can be brought up again. */
+  async isWhole(sha: Sha): Promise<boolean> {
+    const env = await lstat(this.#envOf(sha)).catch(() => null);
+    return env !== null && (await this.readRecord(sha)) !== null;
+  }
+
   /** The release in force, null without one. Throws `CURRENT_FOREIGN` for a `current` that this agent did not make. */
   async currentSha(): Promise<Sha | null> {
     const target = await readlink(this.#current).catch((error: unknown) => {

@@ -65,8 +65,8 @@ export function createSecretstore({ http, vault, requestId, settings }: Secretst
     },
     renewSelf: async (token, signal) => renew(send, token, signal),
     revokeSelf: async (token, signal) => {
-      const accepts = [400, 403, 404];
-      await send({ what: 'token revocation', path: '/v1/auth/token/revoke-self', accepts, signal }, token);
+      const call = { what: 'token revocation', path: '/v1/auth/token/revoke-self', accepts: [400, 403, 404] };
+      await send({ ...call, ignoresBody: true, signal }, token);
     },
   };
 }

@@ -25,7 +25,7 @@ describe('on a new host', () => {
     await promote('eu-1');
     expect(await open().load()).toEqual({ ...emptyState('eu-1'), applied_sha: sha });
     expect(warnings).toEqual([
-      'STATE_CORRUPT: state.json is missing while a release is in force; rebuilt from what is there',
+      'STATE_CORRUPT: state.json is missing, but not the releases; rebuilt from what is there',
     ]);
     expect(await readState(dir)).toMatchObject({ applied_sha: sha });
   });

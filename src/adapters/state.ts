@@ -17,7 +17,7 @@ export interface StateFileOptions {
  * `state.json`, by one writer that holds the lock and awaits each update.
  *
  * - A file that cannot be used is kept beside, never overwritten; the newest five such files stay.
- * - Nothing is forgotten in silence: a new state begins empty only where no release was ever in force.
+ * - Nothing is forgotten in silence: a new state begins empty only where there is no release either.
  * - A host that changes its env keeps the other env's state beside and finds it again when it changes back.
  */
 export class StateFile {
@@ -41,10 +41,8 @@ export class StateFile {
   async load(): Promise<Readonly<State>> {
     const found = (await this.#readOwn()) ?? (await this.#takeBack());
     if (found === null) {
-      if (await exists(join(this.#options.stateDir, this.#options.env, 'current'))) {
-        this.#options.warn(
-          'STATE_CORRUPT: state.json is missing while a release is in force; rebuilt from what is there',
-        );
+      if (await this.#hasHistory()) {
+        this.#options.warn('STATE_CORRUPT: state.json is missing, but not the releases; rebuilt from what is there');
         await this.update(await this.#options.rebuild());
       }
     } else if (isFault(found)) {
@@ -63,6 +61,12 @@ export class StateFile {
     if (text === this.#written) return;
     await writeDurably(this.#path, text, 0o600);
     this.#written = text;
+  }
+
+  async #hasHistory(): Promise<boolean> {
+    const home = join(this.#options.stateDir, this.#options.env);
+    const releases = await readdir(join(home, 'releases')).catch(() => []);
+    return releases.length > 0 || exists(join(home, 'current'));
   }
 
   /** The file as it is, unless it belongs to another env: then it is parked under that env's name. */

@@ -45,8 +45,8 @@ export function createTenancy({ http, vault, requestId }: Caller): Tenancy {
       return judged.lease;
     },
     report: async (body, signal) => {
-      const accepts = rejections;
-      const { status } = await post({ what: 'report', path: '/v1/agent/report', body, signal, accepts });
+      const call = { what: 'report', path: '/v1/agent/report', accepts: rejections, ignoresBody: true } as const;
+      const { status } = await post({ ...call, body, signal });
       return rejections.includes(status) ? 'rejected' : 'delivered';
     },
   };

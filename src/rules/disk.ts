@@ -18,7 +18,7 @@ const needFactor = 1.5;
 
 /** DISK_INSUFFICIENT unless each filesystem has the declared need × 1.5 plus the headroom, or at least the headroom. */
 export function judgeDisk({ needBytes, headroomBytes, filesystems }: Room): Refusal | null {
-  const wanted = (needBytes ?? 0) * needFactor + headroomBytes;
+  const wanted = neededBytes({ needBytes, headroomBytes });
   const sum =
     needBytes === null
       ? 'headroom alone'
@@ -33,7 +33,12 @@ export function judgeDisk({ needBytes, headroomBytes, filesystems }: Room): Refu
   return faults.length === 0 ? null : { code: 'DISK_INSUFFICIENT', detail: faults.join('; ') };
 }
 
-/** Needs are rounded up and free space down, so that a refusal never looks like enough room. */
-function gibibytes(bytes: number, round: (value: number) => number): string {
+/** What must be free on each filesystem. */
+export function neededBytes({ needBytes, headroomBytes }: Pick<Room, 'needBytes' | 'headroomBytes'>): number {
+  return (needBytes ?? 0) * needFactor + headroomBytes;
+}
+
+/** Bytes in words: needs are rounded up and free space down, so that a refusal never looks like enough room. */
+export function gibibytes(bytes: number, round: (value: number) => number): string {
   return `${(round((bytes / 2 ** 30) * 10) / 10).toFixed(1)} GiB`;
 }

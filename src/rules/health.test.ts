@@ -3,6 +3,7 @@ import { ailingServices, describeAiling, reportedOf, wellnessOf, type Inspected 
 const running: Inspected = {
   id: 'c1',
   service: 'web',
+  oneOff: false,
   name: 'deployd-eu-1-web-1',
   state: 'running',
   health: null,

@@ -4,6 +4,8 @@ import type { Container } from '../../machines/words.ts';
 export interface Inspected {
   id: string;
   service: string;
+  /** Made by `compose run`: mounts and uses things, but is no part of the service. */
+  oneOff: boolean;
   name: string;
   /** `created`, `running`, `paused`, `restarting`, `removing`, `exited`, `dead`. */
   state: string;

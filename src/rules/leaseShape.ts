@@ -31,8 +31,13 @@ function parseLease(fields: Fields): Lease {
   const jwt = fields.text('jwt');
   if (!/^[\w-]+\.[\w-]+\.[\w-]+$/.test(jwt)) throw fields.wrong('jwt', 'is not a JWT');
   const expiresAt = fields.text('expires_at');
-  if (Number.isNaN(Date.parse(expiresAt))) throw fields.wrong('expires_at', 'is not a time');
+  if (!isTime(expiresAt)) throw fields.wrong('expires_at', 'is not a time');
   return { role: fields.text('role'), jwt, expiresAt };
+}
+
+/** RFC 3339, with its zone. */
+function isTime(text: string): boolean {
+  return /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)$/.test(text) && !Number.isNaN(Date.parse(text));
 }
 
 /** What betrays an AppRole lease, at any depth, in words that hold nothing of the values; null when nothing does. */

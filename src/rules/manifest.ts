@@ -44,8 +44,9 @@ function read(text: string): { json: unknown } | string {
   }
 }
 
+const validate = new Ajv({ allErrors: true, verbose: true, strict: true }).compile(manifestSchema);
+
 function schemaFaults(json: unknown): string[] {
-  const validate = new Ajv({ allErrors: true, verbose: true, strict: true }).compile(manifestSchema);
   return validate(json) ? [] : [...new Set((validate.errors ?? []).map(faultText))];
 }
 

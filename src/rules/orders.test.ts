@@ -13,7 +13,7 @@ const answer: Answer = {
   sizeBytes: 10,
   purgeVolumes: false,
 };
-const host = { engine: true, healthy: true, ailing: [], containers: [] };
+const host = { engine: true, healthy: true, halfMade: false, ailing: [], containers: [] };
 const standing = { state: { ...emptyState('eu-1'), applied_sha: a }, host, production: false, now };
 const failing = {
   sha: b,
@@ -29,7 +29,7 @@ describe('orders of a tick (spec §5)', () => {
     [
       'a host that drifted',
       { ...answer, desiredSha: a },
-      { ...standing, host: { ...host, healthy: false, ailing: ['web'] } },
+      { ...standing, host: { ...host, healthy: false, halfMade: false, ailing: ['web'] } },
       'drift:web',
     ],
     ['a sha that failed', answer, { ...standing, state: { ...standing.state, failing } }, 'retry:2'],

@@ -7,7 +7,7 @@ const record: ReleaseRecord = {
   sequence: 42,
   production: false,
   services: [{ name: 'web', replicas: 2 }],
-  images: ['registry.example/web:1'],
+  images: [{ reference: 'registry.example/web:1', id: 'sha256:1' }],
   compose: ['compose.yaml'],
 };
 

@@ -9,8 +9,8 @@ export interface ReleaseRecord {
   sequence: number;
   production: boolean;
   services: { name: string; replicas: number }[];
-  /** Image references that the release runs. */
-  images: string[];
+  /** Image references that the release runs, and the image that each stood for when it was applied. */
+  images: { reference: string; id: string | null }[];
   /** Names of the compose files inside the release. */
   compose: string[];
 }
@@ -35,7 +35,7 @@ const recordSchema = whole({
   sequence: { type: 'integer' },
   production: { type: 'boolean' },
   services: { type: 'array', items: whole({ name, replicas: { type: 'integer', minimum: 0 } }) },
-  images: names,
+  images: { type: 'array', items: whole({ reference: name, id: { type: 'string', nullable: true } }) },
   compose: names,
 });
 

@@ -1,4 +1,4 @@
-import { failure, Fault, offline } from '../../machines/fault.ts';
+import { failure, Fault, offline, stopped } from '../../machines/fault.ts';
 import { judgeError, tellError } from './errorCodes.ts';
 
 /** The two services that the agent calls. */
@@ -67,11 +67,6 @@ function sortError(trouble: Trouble & Mishap): Fault {
         code: 'INTERNAL',
       });
   }
-}
-
-/** The fault of whatever SIGTERM cuts short. */
-export function stopped(): Fault {
-  return new Fault('stopped', 'stopped by SIGTERM');
 }
 
 function sortStatus(trouble: Trouble & Refused): Fault {

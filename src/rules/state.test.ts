@@ -37,6 +37,7 @@ it.each([
   [{ env: '../x' }, 'env'],
   [{ applied_sha: 'abc' }, 'applied_sha'],
   [{ highest_sequence: -1 }, 'highest_sequence'],
+  [{ highest_sequence: 1e300 }, 'highest_sequence'],
   [{ attempt: { sha } }, 'attempt'],
   [{ failing: { sha, count: 1, retry_at: 'soon', line: '' } }, 'failing/retry_at'],
   [{ token: null }, 'token'],

@@ -58,9 +58,8 @@ export function parseState(text: string): State | StateFault {
     return {
       fault: `state.json is of schema ${typeof schema === 'number' ? schema : 'unknown'}, this version reads 1`,
     };
-  const ajv = new Ajv({ formats: { time: isTime } });
-  if (ajv.validate<State>(stateSchema, value)) return value;
-  const [error] = ajv.errors ?? [];
+  if (validate(value)) return value;
+  const [error] = validate.errors ?? [];
   return { fault: `state.json is wrong at ${error?.instancePath.slice(1) || 'its top'}: ${error?.message ?? ''}` };
 }
 
@@ -73,7 +72,7 @@ const text = { type: 'string' };
 const nullableText = { type: 'string', nullable: true };
 const time = { type: 'string', format: 'time' };
 const sha = { type: 'string', pattern: '^[0-9a-f]{64}$' };
-const count = { type: 'integer', minimum: 0 };
+const count = { type: 'integer', minimum: 0, maximum: Number.MAX_SAFE_INTEGER };
 
 const stateSchema = record({
   schema: { const: 1 },
@@ -98,6 +97,8 @@ const stateSchema = record({
   }),
   pending_reports: { type: 'array', items: record({ report_id: text }) },
 });
+
+const validate = new Ajv({ formats: { time: isTime } }).compile<State>(stateSchema);
 
 /** Every property is required, others are let through: a file of a newer version is not thrown away for what it adds. */
 function record(properties: Record<string, object>) {

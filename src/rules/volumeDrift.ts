@@ -22,12 +22,18 @@ export function judgeVolumes(declared: DeclaredVolume[], found: FoundVolume[], p
     const existing = found.find(({ name }) => name === (volume.name ?? `${project}_${volume.key}`));
     if (!existing) return [];
     const driver = volume.driver ?? 'local';
+    if (isVariable(volume)) return [];
     if (existing.driver !== driver)
       return [`volume ${volume.key}: driver is ${existing.driver}, the bundle says ${driver}`];
     return sameOptions(existing.options, volume.driver_opts) ? [] : [`volume ${volume.key}: driver options differ`];
   });
   if (faults.length === 0) return null;
   return { code: 'VOLUME_DIVERGED', detail: `${faults.join('; ')}; rename the volume or remove it by hand` };
+}
+
+/** What a variable decides is known only to compose, which asks before it destroys, and is never answered. */
+function isVariable({ driver, driver_opts }: DeclaredVolume): boolean {
+  return [driver ?? '', ...Object.values(driver_opts)].some((text) => text.includes('$'));
 }
 
 function sameOptions(a: Record<string, string>, b: Record<string, string>): boolean {

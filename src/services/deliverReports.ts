@@ -6,23 +6,28 @@ import type { Tools } from './tools.ts';
 export async function deliverReports(tools: Tools, _input: void, signal: AbortSignal): Promise<void> {
   const { state, tick } = tools;
   for (const report of state.state.pending_reports) {
-    if (!(await isSettled(tools, report, signal))) return;
+    const end = await deliver(tools, report, signal);
+    if (end === 'unreachable') return;
+    if (end === 'refused') continue;
     await state.update({ pending_reports: state.state.pending_reports.filter((each) => each !== report) });
   }
   if (tick.heartbeat === null) return;
-  if (await isSettled(tools, tick.heartbeat, signal)) tick.journal.info('healthy; heartbeat reported');
+  if ((await deliver(tools, tick.heartbeat, signal)) === 'settled') tick.journal.info('healthy; heartbeat reported');
   tick.heartbeat = null;
 }
 
-async function isSettled({ tenancy, tick }: Tools, report: Report, signal: AbortSignal): Promise<boolean> {
+/** `settled`: off the outbox; `refused`: this one stays, others may get through; `unreachable`: none will now. */
+type End = 'settled' | 'refused' | 'unreachable';
+
+async function deliver({ tenancy, tick }: Tools, report: Report, signal: AbortSignal): Promise<End> {
   try {
-    if ((await tenancy.report(report, signal)) === 'delivered') return true;
+    if ((await tenancy.report(report, signal)) === 'delivered') return 'settled';
     tick.journal.warn(`report ${report.report_id} (${report.outcome}) was rejected for good and is dropped`);
-    return report.outcome !== 'heartbeat';
+    return report.outcome === 'heartbeat' ? 'refused' : 'settled';
   } catch (error) {
     if (!(error instanceof Fault)) throw error;
     const later = report.outcome === 'heartbeat' ? 'not kept' : 'kept for the next tick';
     tick.journal.warn(`report (${report.outcome}) not delivered, ${later}: ${error.message}`);
-    return false;
+    return error.ending === 'failed' ? 'refused' : 'unreachable';
   }
 }

@@ -1,5 +1,6 @@
 import { fromPromise } from 'xstate';
 import type { ApplyServices, DownServices, TickServices } from '../../machines/services.ts';
+import { Fault, stopped } from '../../machines/fault.ts';
 import { awaitHealth } from './apply/awaitHealth.ts';
 import { check } from './apply/check.ts';
 import { commit } from './apply/commit.ts';
@@ -19,6 +20,7 @@ import { clearApplied, composeDown } from './down.ts';
 import { freeLock } from './freeLock.ts';
 import { heal } from './heal.ts';
 import { keepToken } from './keepToken.ts';
+import { mend } from './mend.ts';
 import { probeHost } from './probeHost.ts';
 import { prune } from './prune.ts';
 import { recall } from './recall.ts';
@@ -46,6 +48,7 @@ export function servicesOf(tools: Tools): { tick: TickServices; apply: ApplyServ
       checkIn: fill('checkIn', checkIn),
       deliverReports: fill('deliverReports', deliverReports),
       heal: fill('heal', heal),
+      mend: fill('mend', mend),
       conclude: fill('conclude', conclude),
       prune: fill('prune', prune),
       keepToken: fill('keepToken', keepToken),
@@ -70,11 +73,26 @@ export function servicesOf(tools: Tools): { tick: TickServices; apply: ApplyServ
 }
 
 /** Notes how long a service took, under its name. */
-async function timed<T>({ tick }: Tools, name: string, work: () => Promise<T>): Promise<T> {
+async function timed<T>(tools: Tools, name: string, work: () => Promise<T>): Promise<T> {
+  const { tick } = tools;
   const began = performance.now();
   try {
     return await work();
+  } catch (error) {
+    throw told(tools, error);
   } finally {
     tick.durations[name] = Math.round(performance.now() - began);
   }
+}
+
+/**
+ * A service's error as the machines may hear it. After STOP whatever breaks was cut short; an engine that has answered in
+ * this tick and is silent now interrupts it; and no server's words bring a secret along (spec §14).
+ */
+function told({ stop, tick, vault }: Tools, error: unknown): unknown {
+  if (!(error instanceof Fault)) return stop.signal.aborted ? stopped() : error;
+  const isGone = error.code === 'RUNTIME_UNAVAILABLE' && tick.engineAnswered;
+  const [line = '', ...more] = error.lines.map((each) => vault.redactor().redact(each));
+  const { code, tail } = error;
+  return new Fault(isGone ? 'interrupted' : error.ending, line, { ...(code && { code }), ...(tail && { tail }), more });
 }

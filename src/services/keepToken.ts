@@ -5,6 +5,9 @@ import type { State } from '../rules/state.ts';
 import { isAtRisk, mustLeaseAnew, renewedStanding, tokenStanding } from '../rules/tokenLife.ts';
 import type { Tools } from './tools.ts';
 
+/** The short-lived token is handed back even after SIGTERM, but not at the price of the 15 s. */
+const HAND_BACK_MS = 3_000;
+
 const NOTHING_TO_KEEP: Outcome['ending'][] = [
   'bootstrapped',
   'tokenAbsent',
@@ -22,9 +25,8 @@ export async function keepToken(
   { outcome }: { outcome: Outcome },
   signal: AbortSignal,
 ): Promise<{ atRisk: boolean }> {
-  const { secretstore, settings, state, tick, vault } = tools;
-  const lease = vault.lease();
-  if (lease !== null) await secretstore.revokeSelf(lease, signal).catch(() => undefined);
+  const { settings, state, tick, vault } = tools;
+  await handBack(tools, outcome);
   if (!vault.hasToken() || NOTHING_TO_KEEP.includes(outcome.ending)) return { atRisk: false };
   try {
     await prolong(tools, signal);
@@ -32,17 +34,34 @@ export async function keepToken(
     if (!(error instanceof Fault)) throw error;
     const foreseen = isForeseen(error, outcome);
     tick.journal[foreseen ? 'debug' : 'error'](error.message);
-    if (!foreseen) await state.update({ token: { ...state.state.token, trouble: error.message } });
+    const trouble = vault.redactor().redact(error.message);
+    if (!foreseen) await state.update({ token: { ...state.state.token, trouble } });
   }
   const now = new Date();
-  const atRisk = outcome.ending !== 'offlineLaptop' && isAtRisk(state.state.token, settings.interval_s, now);
+  const isTroubled = state.state.token.trouble !== null && outcome.ending !== 'offlineLaptop';
+  const atRisk = isTroubled && isAtRisk(state.state.token, settings.interval_s, now);
   if (atRisk && endings[outcome.ending].meta.exit === 0) await state.update({ last_outcome: riskOf(state.state, now) });
   return { atRisk };
+}
+
+/** A short-lived token that cannot be handed back is told, unless the network was told to be down; it ends by itself. */
+async function handBack({ secretstore, tick, vault }: Tools, { ending }: Outcome): Promise<void> {
+  const lease = vault.lease();
+  if (lease === null) return;
+  try {
+    await secretstore.revokeSelf(lease, AbortSignal.timeout(HAND_BACK_MS));
+  } catch (error) {
+    if (!(error instanceof Fault)) throw error;
+    const why = error.ending === 'stopped' ? `no answer within ${HAND_BACK_MS / 1000} s` : error.message;
+    if (!ending.startsWith('offline'))
+      tick.journal.warn(`short-lived token not handed back, it ends by itself: ${why}`);
+  }
 }
 
 /** The network was told to be down already; and who is retired loses the token with the report of it. */
 function isForeseen(error: Fault, { ending }: Outcome): boolean {
   return (
+    error.ending === 'stopped' ||
     (error.ending === 'offline' && ending.startsWith('offline')) ||
     (error.ending === 'unauthenticated' && ending === 'down')
   );

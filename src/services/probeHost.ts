@@ -3,7 +3,7 @@ import type { Host } from '../../machines/words.ts';
 import { ailingServices, reportedOf } from '../rules/health.ts';
 import type { Tools } from './tools.ts';
 
-const ENGINE_GONE: Host = { engine: false, healthy: false, ailing: [], containers: [] };
+const ENGINE_GONE: Host = { engine: false, healthy: false, halfMade: false, ailing: [], containers: [] };
 
 /** What runs and whether it is well. An engine that does not answer is no fault here: the check-in still happens. */
 export async function probeHost(tools: Tools): Promise<Host> {
@@ -14,9 +14,10 @@ export async function probeHost(tools: Tools): Promise<Host> {
     return null;
   });
   if (containers === null) return ENGINE_GONE;
+  tools.tick.engineAnswered = true;
   const { applied_sha, attempt } = state.state;
   const record = applied_sha === null ? null : await releases.readRecord(applied_sha);
   const ailing = applied_sha === null ? [] : ailingServices(containers, record?.services ?? []);
   const healthy = attempt === null && ailing.length === 0;
-  return { engine: true, healthy, ailing, containers: containers.map(reportedOf) };
+  return { engine: true, healthy, halfMade: attempt !== null, ailing, containers: containers.map(reportedOf) };
 }

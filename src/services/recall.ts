@@ -1,12 +1,15 @@
 import type { Credentials } from '../../machines/words.ts';
 import type { Releases } from '../adapters/releases.ts';
 import type { State } from '../rules/state.ts';
+import { endOrphans } from './orphans.ts';
 import type { Tools } from './tools.ts';
 
 /** Reads state.json, sweeps what a dead tick left and looks for credentials; the token goes into the vault. */
 export async function recall(tools: Tools): Promise<Credentials> {
   const { compose, credentials, releases, settings, state, tick, vault } = tools;
-  const { last_check_in } = await state.load();
+  const { last_check_in, applied_sha } = await state.load();
+  if (applied_sha !== null && !(await releases.isWhole(applied_sha))) await forgetApplied(tools, applied_sha);
+  await endOrphans(tools);
   await compose.sweep();
   for (const path of await releases.sweep(last_check_in?.desired_sha ?? null))
     tick.journal.warn(`cannot remove ${path}; a container wrote there: remove it as root`);
@@ -16,13 +19,20 @@ export async function recall(tools: Tools): Promise<Credentials> {
   return { token: token !== null, grant: await credentials.hasGrant(), grantFile: settings.bootstrap_file };
 }
 
-/** What `current` itself tells about the release in force, for a state file that was lost (spec §17). */
+/** A release that is gone is not applied, whatever was noted: the check-in says so, and it is ordered anew. */
+async function forgetApplied({ state, tick }: Tools, sha: string): Promise<void> {
+  tick.journal.error(`RELEASE_INCOMPLETE: release ${sha} is not whole on the disk; it will be applied anew`);
+  await state.update({ applied_sha: null, applied_at: null, applied_version: null });
+}
+
+/** What `current` itself tells about the release in force, for a state file that was lost (spec §17): to be verified. */
 export async function rebuilt(releases: Releases): Promise<Partial<State>> {
   const sha = await releases.currentSha();
   const record = sha === null ? null : await releases.readRecord(sha);
   const all = await Promise.all((await releases.list()).map((each) => releases.readRecord(each)));
   return {
     applied_sha: record ? sha : null,
+    attempt: record ? { sha: record.sha, phase: 'unknown', at: new Date().toISOString() } : null,
     applied_version: record?.version ?? null,
     highest_sequence: Math.max(0, ...all.map((each) => each?.sequence ?? 0)),
     production: record?.production ?? false,

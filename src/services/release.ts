@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { Fault } from '../../machines/fault.ts';
-import type { ComposeRelease } from '../adapters/compose.ts';
+import { failure, Fault, stopped } from '../../machines/fault.ts';
+import type { ComposeRelease, Pull } from '../adapters/compose.ts';
 import { parseEnvFile } from '../rules/envFile.ts';
 import { ailingServices, describeAiling, wellnessOf, type Inspected } from '../rules/health.ts';
 import type { Tools } from './tools.ts';
@@ -19,19 +19,23 @@ export async function composeReleaseOf({ releases }: Tools, sha: string): Promis
 /** Name of the generated compose file in a release. */
 export const OVERRIDE_FILE = '.deployd.override.yaml';
 
-/** compose up of a release. A failure that the engine's own end explains is no failure of the release. */
-export async function bringUp(tools: Tools, sha: string, signal: AbortSignal): Promise<void> {
+/** compose up of a release, from local images unless missing ones may be pulled; half-made containers go first. */
+export async function bringUp(
+  tools: Tools,
+  { sha, pull }: { sha: string; pull: Pull },
+  signal: AbortSignal,
+): Promise<void> {
   const { compose, containers } = tools;
   const release = await composeReleaseOf(tools, sha);
   const halfMade = (await containers.list()).filter(({ state }) => state === 'created');
   for (const { id } of halfMade) await containers.removeContainer(id);
-  await compose.up(release, signal).catch((error: unknown) => blameEngine(tools, error));
+  await compose.up(release, pull, signal).catch((error: unknown) => blameEngine(tools, error));
 }
 
-/** An error of compose becomes Fault `interrupted` when the engine does not answer any more. */
+/** A failure of compose that a silent engine explains is the engine's. */
 export async function blameEngine({ containers }: Tools, error: unknown): Promise<never> {
   if (error instanceof Fault && error.ending === 'failed' && !(await containers.answers()))
-    throw new Fault('interrupted', `the container engine went away; the next tick goes on: ${error.message}`);
+    throw failure('RUNTIME_UNAVAILABLE', `the container engine does not answer: ${error.message}`);
   throw error;
 }
 
@@ -91,6 +95,6 @@ async function notHealthy(
 
 async function pause(ms: number, signal: AbortSignal): Promise<void> {
   await sleep(ms, undefined, { signal }).catch(() => {
-    throw new Fault('stopped', 'stopped by SIGTERM');
+    throw stopped();
   });
 }

@@ -1,4 +1,5 @@
 import { expendable } from '../rules/retention.ts';
+import type { ReleaseRecord } from '../rules/record.ts';
 import type { Tools } from './tools.ts';
 
 /**
@@ -8,9 +9,9 @@ import type { Tools } from './tools.ts';
 export async function tidy(tools: Tools, keep: number): Promise<void> {
   const { containers, releases, state, tick } = tools;
   try {
-    const seen = await containers.list();
+    const seen = await containers.listAll();
     const held = await Promise.all(
-      (await releases.list()).map(async (sha) => ({ sha, images: (await releases.readRecord(sha))?.images ?? [] })),
+      (await releases.list()).map(async (sha) => ({ sha, images: referencesOf(await releases.readRecord(sha)) })),
     );
     const mounted = held.filter(({ sha }) =>
       seen.some(({ mounts }) => mounts.some((m) => m.startsWith(releases.pathOf(sha)))),
@@ -27,4 +28,8 @@ export async function tidy(tools: Tools, keep: number): Promise<void> {
   } catch (error) {
     tick.journal.warn(`old releases stay for now: ${error instanceof Error ? error.message : 'unknown reason'}`);
   }
+}
+
+function referencesOf(record: ReleaseRecord | null): string[] {
+  return record?.images.map(({ reference }) => reference) ?? [];
 }

@@ -44,6 +44,8 @@ export interface Tick {
   /** Milliseconds by service name. */
   readonly durations: Record<string, number>;
   lock: Lock | null;
+  /** True once the engine has answered: from then on its silence is an interruption. */
+  engineAnswered: boolean;
   /** The heartbeat of this tick; unlike other reports it is never kept for later. */
   heartbeat: Report | null;
 }
@@ -51,5 +53,13 @@ export interface Tick {
 /** A fresh page for a tick that begins. */
 export function beginTick(journal: Journal): Tick {
   const id = randomUUID();
-  return { id, startedAt: new Date(), journal: journal.forTick(id), durations: {}, lock: null, heartbeat: null };
+  return {
+    id,
+    startedAt: new Date(),
+    journal: journal.forTick(id),
+    durations: {},
+    lock: null,
+    engineAnswered: false,
+    heartbeat: null,
+  };
 }

@@ -11,9 +11,9 @@ import type { Peer } from '../../rules/sorting.ts';
  */
 export interface Transport {
   readonly name: Settings['transport'];
-  /** The same agents every time, so that connections and TLS contexts are shared. */
+  /** The same agents until `close`, so that connections and TLS contexts are shared. */
   agents: (peer: Peer) => Agents;
-  /** Closes the connections kept for reuse; the next call simply opens new ones. */
+  /** Closes the connections kept for reuse; the next call opens new ones, and reads the CA files anew. */
   close: () => void;
 }
 

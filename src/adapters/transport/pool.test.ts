@@ -81,13 +81,14 @@ describe('a dialled address', () => {
   });
 });
 
-test('agents are made once for each service and stay usable after a close', async () => {
+test('agents are made once for each service, and anew after a close', async () => {
   const { agents, close } = pooledAgents(settings, () => ({ host: '127.0.0.1', port: server.port }));
   const { https } = agents('tenancy');
   await ask('https://tenancy.deploy', { agent: https });
   close();
-  expect(agents('tenancy').https).toBe(https);
-  expect(await ask('https://tenancy.deploy', { agent: https })).toBe(200);
+  expect(agents('tenancy').https).not.toBe(https);
+  expect(agents('tenancy').https).toBe(agents('tenancy').https);
+  expect(await ask('https://tenancy.deploy', { agent: agents('tenancy').https })).toBe(200);
   close();
 });
 
@@ -96,5 +97,6 @@ it.each(['system', 'proxy'] as const)('the transport %s goes by its name', (tran
 });
 
 test('the transport sdk is refused by name before anything is dialled', () => {
-  expect(() => createTransport({ ...settings, transport: 'sdk' })).toThrow(/^transport sdk: not available/);
+  const { agents } = createTransport({ ...settings, transport: 'sdk' });
+  expect(() => agents('tenancy')).toThrow(/^transport sdk: not available/);
 });

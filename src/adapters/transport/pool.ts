@@ -22,6 +22,7 @@ export function pooledAgents(
         http.destroy();
         https.destroy();
       }
+      pool.clear();
     },
   };
 }

@@ -61,7 +61,9 @@ function rootOf(text: string, reading: Reading): Tree | null {
 
 /** Keys are compared while the tree is read: the parser's own comparison takes quadratic time. */
 function documentsOf(text: string, reading: Reading) {
-  const options = { schema: 'failsafe', uniqueKeys: false, prettyErrors: false, lineCounter: reading.lines } as const;
+  const { lines: lineCounter } = reading;
+  const spelling = { keepSourceTokens: true, prettyErrors: false } as const;
+  const options = { schema: 'failsafe', uniqueKeys: false, lineCounter, ...spelling } as const;
   try {
     const documents = parseAllDocuments(text, options);
     return 'empty' in documents ? [] : documents;
@@ -78,6 +80,7 @@ function treeOf(node: Node | null, depth: number, reading: Reading): Tree {
   if (node.tag !== undefined) complain(reading, line, `the YAML tag ${node.tag}`);
   const anchor = (node as { anchor?: string }).anchor;
   if (anchor === undefined) return valueOf(node, depth, reading);
+  if (!/^[\w-]+$/.test(anchor)) complain(reading, line, `the anchor &${anchor}, which compose cannot read`);
   if (reading.anchors.has(anchor)) complain(reading, line, `the anchor &${anchor} a second time`);
   reading.anchors.set(anchor, null);
   const tree = valueOf(node, depth, reading);
@@ -89,6 +92,7 @@ function valueOf(node: Node, depth: number, reading: Reading): Tree {
   const line = lineOf(node.range?.[0], reading);
   if (isMap(node)) return mappingOf(node as YAMLMap<Node | null, Node | null>, depth, reading);
   if (isSeq(node)) {
+    if (node.flow === true) judgeBracketed(node.items as Node[], reading);
     return { kind: 'list', items: node.items.map((item) => treeOf(item as Node, depth + 1, reading)), line };
   }
   const { value, type } = isScalar(node) ? node : {};
@@ -102,6 +106,7 @@ function mappingOf(node: YAMLMap<Node | null, Node | null>, depth: number, readi
   for (const pair of node.items) {
     const key = keyOf(pair, reading);
     const line = lineOf(pair.key?.range?.[0] ?? node.range?.[0], reading);
+    judgePair(pair, node.flow === true, reading);
     const value = { ...treeOf(pair.value, depth + 1, reading), line };
     if (key === '<<' ? merged !== null : entries.has(key)) complain(reading, line, `the key ${key} a second time`);
     if (key === '<<') merged = value;
@@ -109,6 +114,26 @@ function mappingOf(node: YAMLMap<Node | null, Node | null>, depth: number, readi
   }
   if (merged !== null) merge(entries, merged, reading);
   return { kind: 'map', entries, line: lineOf(node.range?.[0], reading) };
+}
+
+/** Spellings of a key that compose's parser reads in another way, or not at all. */
+function judgePair(pair: Pair<Node | null, Node | null>, isBracketed: boolean, reading: Reading): void {
+  const { key, value, srcToken } = pair;
+  const line = lineOf(key?.range?.[0], reading);
+  const isExplicit = srcToken?.start.some(({ type }) => type === 'explicit-key-ind');
+  if (isExplicit === true) complain(reading, line, 'a key behind a question mark');
+  if (!isBracketed) return;
+  const isTight = isScalar(key) && key.type === 'PLAIN' && srcToken?.sep?.length === 1;
+  if (isTight) complain(reading, line, `the key ${String(key.value)} without a space behind its colon`);
+  judgeBracketed([key, value], reading);
+}
+
+/** Between brackets compose's parser takes an unquoted question mark for the beginning of a key. */
+function judgeBracketed(nodes: readonly (Node | null)[], reading: Reading): void {
+  for (const node of nodes) {
+    const isOdd = isScalar(node) && node.type === 'PLAIN' && String(node.value).includes('?');
+    if (isOdd) complain(reading, lineOf(node.range?.[0], reading), 'an unquoted question mark between brackets');
+  }
 }
 
 /** Keys that YAML takes for something else than text are not compose's to read. */

@@ -14,6 +14,8 @@ export interface Facts {
   /** Paths of the bundle's files and directories, relative to its root. */
   readonly releaseFiles: ReadonlySet<string>;
   readonly projectName: string;
+  /** Paths of the compose files themselves. */
+  readonly composeFiles?: readonly string[];
   /** Texts of the bundle's label files by path; one that is not here is refused, because its labels cannot be judged. */
   readonly labelFiles?: ReadonlyMap<string, string>;
 }

@@ -16,7 +16,8 @@ export function judgeCompose(
   files: readonly ComposeFile[],
   context: Facts & { readonly manifest: Manifest },
 ): Refusal[] {
-  const findings = files.flatMap((file) => findingsOf(file, context));
+  const composeFiles = files.map(({ path }) => path);
+  const findings = files.flatMap((file) => findingsOf(file, { ...context, composeFiles }));
   const isLifted = (finding: Finding) => context.manifest.agent.allow_privileged && finding.code !== 'COMPOSE_REFUSED';
   return refusalsOf([...findings.filter((finding) => !isLifted(finding)), ...judgeServices(files)]);
 }

@@ -26,6 +26,7 @@ export const mountRows: readonly Row[] = [
   [compose, '"./:/x"', '"./conf/:/x"'],
   [compose, '"./conf/..:/x"', '"./conf/.:/x"'],
   [compose, '"./.env:/x"', '"./app.env:/x"'],
+  [compose, '"./compose.yaml:/x:ro"', '"./conf:/x:ro"'],
   [compose, '"./missing:/x"', '"./conf:/x"'],
   [compose, '"./conf/missing:/x"', '"./conf/app.conf:/x"'],
   [compose, '"conf/app.conf:/x"', '"./conf/app.conf:/x"'],

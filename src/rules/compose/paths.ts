@@ -35,6 +35,8 @@ const whyNot = {
   variable: 'is decided by a variable',
 } as const;
 
+const rewritable = 'is or holds a compose file, which a container could rewrite';
+
 /** A file that compose reads: it must be one of the bundle, whatever flags the bundle has. */
 export const bundleFile: Judge = onText((source, value, place) => {
   const { kind } = locate(source, place.facts.releaseFiles);
@@ -43,11 +45,15 @@ export const bundleFile: Judge = onText((source, value, place) => {
 
 /**
  * A directory or file that a container mounts. Outside the release it is power over the host; the release's root is
- * never mounted, and neither is what the bundle lacks, because the engine would make it as root's directory.
+ * never mounted, nor a compose file, and neither is what the bundle lacks, which the engine would make as root's.
  */
 export const bindSource: Judge = onText((source, value, place) => {
-  const { kind } = locate(source, place.facts.releaseFiles);
-  if (kind === 'file' || kind === 'directory') return [];
+  const location = locate(source, place.facts.releaseFiles);
+  const { kind } = location;
+  if (kind === 'file' || kind === 'directory') {
+    const holds = (file: string) => file === location.path || file.startsWith(`${location.path}/`);
+    return place.facts.composeFiles?.some(holds) ? refuse(value, place, `${shown(source)} ${rewritable}`) : [];
+  }
   const tell = kind === 'outside' || kind === 'variable' ? power : refuse;
   return tell(value, place, `${shown(source)} ${whyNot[kind]}`);
 });

@@ -1,37 +1,78 @@
-import { readdir, readFile } from 'node:fs/promises';
+import { open, readdir } from 'node:fs/promises';
 import { join, relative } from 'node:path';
-import { refused } from '../../../machines/fault.ts';
-import type { Bundle, Refusal } from '../../../machines/words.ts';
-import { labelFilesOf } from '../../rules/compose/contents.ts';
+import type { Refusal } from '../../../machines/words.ts';
+import { digestOf } from '../../adapters/digest.ts';
+import { diskFault } from '../../adapters/files.ts';
+import { contentSources, labelFilesOf } from '../../rules/compose/contents.ts';
 import { parseComposeFile } from '../../rules/compose/file.ts';
 import type { ComposeFile } from '../../rules/compose/tree.ts';
 
-/** The compose files that the manifest names, parsed; what cannot be understood is a refusal, told beside others. */
-export async function readComposeFiles({ dir, manifest }: Bundle) {
-  const parsed = await Promise.all(
-    manifest.compose.map(async (path) => parseComposeFile(path, await textOf(join(dir, path), path))),
+/** An unpacked bundle, or a release, with the names of its compose files. */
+export interface Unpacked {
+  dir: string;
+  manifest: { compose: string[] };
+}
+
+/** The compose files that the manifest names, parsed; what is missing or cannot be understood is a refusal. */
+export async function readComposeFiles({ dir, manifest }: Unpacked) {
+  const texts = await Promise.all(
+    manifest.compose.map(async (path) => ({ path, text: await textOf(join(dir, path)) })),
   );
+  const missing = texts.filter(({ text }) => text === null).map(({ path }) => path);
+  const parsed = texts.flatMap(({ path, text }) => (text === null ? [] : [parseComposeFile(path, text)]));
   const faults = parsed.flatMap((each) => ('faults' in each ? each.faults : []));
   const files: ComposeFile[] = parsed.flatMap((each) => ('file' in each ? [each.file] : []));
-  const refusals: Refusal[] = faults.length > 0 ? [{ code: 'COMPOSE_REFUSED', detail: faults.join('; ') }] : [];
+  const refusals: Refusal[] = [
+    ...missing.map((path): Refusal => {
+      return { code: 'MANIFEST_INVALID', detail: `compose names ${path}, which is not in the bundle` };
+    }),
+    ...(faults.length > 0 ? [{ code: 'COMPOSE_REFUSED' as const, detail: faults.join('; ') }] : []),
+  ];
   return { files, refusals };
 }
 
 /** The texts of the bundle's label files, whose labels are judged too. */
-export async function labelTextsOf({ dir }: Bundle, files: ComposeFile[]): Promise<Map<string, string>> {
-  const read = async (path: string) => [path, await readFile(join(dir, path), 'utf8').catch(() => null)] as const;
+export async function labelTextsOf({ dir }: Unpacked, files: ComposeFile[]): Promise<Map<string, string>> {
+  const read = async (path: string) => [path, await textOf(join(dir, path))] as const;
   const texts = await Promise.all(labelFilesOf(files).map(read));
-  return new Map(texts.flatMap(([path, text]) => (text === null ? [] : [[path, text]])));
+  return new Map(texts.flatMap(([path, text]) => (text === null || text.length > maxCharacters ? [] : [[path, text]])));
 }
 
 /** Every file and directory of the bundle, as paths relative to its root. */
 export async function contentsOf(dir: string): Promise<Set<string>> {
-  const entries = await readdir(dir, { recursive: true, withFileTypes: true });
-  return new Set(entries.map((entry) => relative(dir, join(entry.parentPath, entry.name))));
+  return new Set((await entriesOf(dir)).map(({ path }) => path));
 }
 
-async function textOf(file: string, path: string): Promise<string> {
-  return readFile(file, 'utf8').catch(() => {
-    throw refused([{ code: 'MANIFEST_INVALID', detail: `compose names ${path}, which is not in the bundle` }]);
+/** The sha256 of every regular file that reaches a service, by path. */
+export async function digestsOf(dir: string, files: ComposeFile[]): Promise<Map<string, string>> {
+  const sources = [...contentSources(files).values()].flatMap((each) => each.files);
+  const digests = new Map<string, string>();
+  for (const { path, isFile } of await entriesOf(dir)) {
+    const isReached = isFile && sources.some((source) => path === source || path.startsWith(`${source}/`));
+    if (isReached) digests.set(path, (await digestOf(join(dir, path), new AbortController().signal)) ?? '');
+  }
+  return digests;
+}
+
+async function entriesOf(dir: string): Promise<{ path: string; isFile: boolean }[]> {
+  const entries = await readdir(dir, { recursive: true, withFileTypes: true }).catch((error: unknown) => {
+    throw diskFault('read', dir, error);
   });
+  return entries.map((entry) => ({ path: relative(dir, join(entry.parentPath, entry.name)), isFile: entry.isFile() }));
+}
+
+/** No compose file or label file is longer; of one that is, enough is read to see it. */
+const maxCharacters = 262_144;
+const maxBytes = 4 * maxCharacters + 4;
+
+/** A file's text, null where there is none. Throws where the disk does not give it. */
+async function textOf(path: string): Promise<string | null> {
+  try {
+    await using file = await open(path);
+    const { buffer, bytesRead } = await file.read(Buffer.alloc(maxBytes), 0, maxBytes, 0);
+    return buffer.toString('utf8', 0, bytesRead);
+  } catch (error) {
+    if (['ENOENT', 'ENOTDIR', 'EISDIR'].includes((error as NodeJS.ErrnoException).code ?? '')) return null;
+    throw diskFault('read', path, error);
+  }
 }

@@ -1,5 +1,6 @@
 import { Fault } from '../../../machines/fault.ts';
 import type { Bundle, Outcome } from '../../../machines/words.ts';
+import type { Pull } from '../../adapters/compose.ts';
 import { failedAgain } from '../../rules/pause.ts';
 import { awaitWell, bringUp, guardEnv } from '../release.ts';
 import type { Tools } from '../tools.ts';
@@ -30,11 +31,11 @@ export async function revert(tools: Tools, failed: Failed, signal: AbortSignal):
   await state.update({ failing: failingOf(tools, failed), attempt });
   const previous = await pointBack(tools);
   if (previous === null || settings.on_failure === 'leave') {
-    await state.update({ attempt: null });
+    await state.update({ attempt: previous === null ? null : { ...attempt, phase: 'left' } });
     return { reverted: false };
   }
   try {
-    await bringBack(tools, previous, signal);
+    await bringBack(tools, { sha: previous, pull: 'never' }, signal);
     tick.journal.info(`reverted: the previous release ${previous} is in force and healthy`);
     return { reverted: true };
   } catch (error) {
@@ -43,18 +44,30 @@ export async function revert(tools: Tools, failed: Failed, signal: AbortSignal):
   }
 }
 
-/** Puts a release in force that was applied before, without registry or secretstore; ends the standing attempt. */
-export async function bringBack(tools: Tools, sha: string, signal: AbortSignal): Promise<void> {
+/**
+ * Puts a release in force that was applied before, with its own `.env` and the very images it ran, and ends the standing
+ * attempt. What is no more here may be pulled when the caller says so.
+ */
+export async function bringBack(tools: Tools, what: { sha: string; pull: Pull }, signal: AbortSignal): Promise<void> {
+  const { sha } = what;
   if (!(await guardEnv(tools, sha)))
     throw new Fault('failed', `failed: release ${sha} has no .env`, { code: 'RELEASE_INCOMPLETE' });
   await tools.releases.setCurrent(sha);
-  await bringUp(tools, sha, signal);
+  await restoreTags(tools, sha);
+  await bringUp(tools, what, signal);
   await awaitWell(tools, sha, signal);
   await tools.state.update({ attempt: null });
 }
 
+/** References that stand for another image by now are made to stand for the old one, where that is still here. */
+async function restoreTags({ containers, releases }: Tools, sha: string): Promise<void> {
+  const { images } = (await releases.readRecord(sha)) ?? { images: [] };
+  for (const { reference, id } of images.filter((image) => !image.reference.includes('@')))
+    if (id !== null && (await containers.imageId(reference)) !== id) await containers.tagImage(id, reference);
+}
+
 /** `current` names the applied release again, or nothing when there is none. */
-async function pointBack({ releases, state }: Tools): Promise<string | null> {
+export async function pointBack({ releases, state }: Tools): Promise<string | null> {
   const { applied_sha } = state.state;
   if (applied_sha === null) await releases.removeCurrent();
   else await releases.setCurrent(applied_sha);

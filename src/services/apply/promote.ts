@@ -7,6 +7,7 @@ import type { Tools } from '../tools.ts';
  */
 export async function promote({ releases, state }: Tools, { bundle }: { bundle: Bundle }): Promise<void> {
   const phase = state.state.attempt?.phase ?? 'promoted';
-  await state.update({ attempt: { sha: bundle.sha, phase, at: new Date().toISOString() } });
+  const production = state.state.production || bundle.manifest.production;
+  await state.update({ production, attempt: { sha: bundle.sha, phase, at: new Date().toISOString() } });
   await releases.setCurrent(bundle.sha);
 }

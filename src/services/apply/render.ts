@@ -1,7 +1,7 @@
 import { createHash, createHmac } from 'node:crypto';
 import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import type { Bundle, Manifest } from '../../../machines/words.ts';
+import type { Bundle } from '../../../machines/words.ts';
 import { writeDurably } from '../../adapters/files.ts';
 import { labelSalt } from '../../adapters/salt.ts';
 import { contentSources, servicesOf } from '../../rules/compose/contents.ts';
@@ -26,7 +26,7 @@ export async function render(tools: Tools, { bundle }: { bundle: Bundle }): Prom
   const env = environmentOf(bundle, vault.values());
   await releases.writeEnv(sha, renderEnvFile(env));
   await writeDurably(join(releases.pathOf(sha), OVERRIDE_FILE), override, 0o600);
-  await releases.writeRecord(sha, recordOf(bundle, files, env));
+  await releases.writeRecord(sha, recordOf(bundle, files));
   const { version, sequence } = manifest;
   tools.tick.journal.debug(`release rendered: version=${version} sequence=${sequence}`);
 }
@@ -42,7 +42,8 @@ function environmentOf({ sha, manifest }: Bundle, values: ReadonlyMap<string, st
   return new Map([...[...values].filter(([name]) => !logins.has(name)), ...own]);
 }
 
-function recordOf({ sha, manifest }: Bundle, files: ComposeFile[], env: Map<string, string>) {
+/** What the release remembers of itself; which images it really runs is added when it is applied. */
+function recordOf({ sha, manifest }: Bundle, files: ComposeFile[]) {
   const { services, images } = servicesOf(files);
   const { version, sequence, production, compose } = manifest;
   return {
@@ -55,13 +56,8 @@ function recordOf({ sha, manifest }: Bundle, files: ComposeFile[], env: Map<stri
     services: services
       .filter(({ profiles }) => profiles.length === 0)
       .map(({ name, replicas }) => ({ name, replicas: replicas ?? 1 })),
-    images: images.filter((image) => !namesSecret(image, manifest, env)),
+    images: images.filter((image) => !image.includes('$')).map((reference) => ({ reference, id: null })),
   };
-}
-
-/** An image reference that contains a variable is not remembered: its text might hold a secret. */
-function namesSecret(image: string, manifest: Manifest, env: Map<string, string>): boolean {
-  return image.includes('$') && (manifest.secrets.length > 0 || env.size > 0);
 }
 
 async function overrideOf(tools: Tools, { dir }: Bundle, files: ComposeFile[]): Promise<string> {

@@ -25,7 +25,8 @@ export async function unpack(
   return { sha, dir, manifest: judged.manifest };
 }
 
-async function manifestText(dir: string): Promise<string> {
+/** The text of a bundle's manifest; throws `MANIFEST_INVALID` where there is none. */
+export async function manifestText(dir: string): Promise<string> {
   return readFile(join(dir, 'manifest.json'), 'utf8').catch((error: unknown) => {
     if (!isENOENT(error)) throw error;
     throw refused([{ code: 'MANIFEST_INVALID', detail: 'the bundle has no manifest.json at its root' }]);

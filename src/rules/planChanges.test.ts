@@ -1,0 +1,191 @@
+import { parseComposeFile } from './compose/file.ts';
+import { changesOf, type Present, type Release } from './planChanges.ts';
+
+const project = 'deployd-eu-1';
+
+function release(text: string, { version = '1', digests = {} }: { version?: string; digests?: object } = {}): Release {
+  const parsed = parseComposeFile('compose.yaml', text);
+  if ('faults' in parsed) throw new Error(parsed.faults.join('\n'));
+  const entries = Object.entries(digests) as [string, string][];
+  return { sha: version.repeat(64), version, files: [parsed.file], digests: new Map(entries) };
+}
+
+function present(before: Release | null, services: string[], volumes: string[] = []): Present {
+  return { project, inForce: { release: before }, engine: { services: new Set(services), volumes } };
+}
+
+/** What becomes of the service `web`, which runs as `before` says, when `after` comes. */
+function fate(before: Release, after: Release, secrets: string[] = []): string | undefined {
+  const { services } = changesOf(after, secrets, present(before, ['web']));
+  return services.find(({ name }) => name === 'web')?.change;
+}
+
+const web = (more: string) => `services: {web: {image: app, ${more}}}`;
+
+describe('a service', () => {
+  it.each([
+    [
+      'is unchanged where only lines and the order of keys differ',
+      web('user: a, tty: true'),
+      `\n${web('tty: true, user: a')}`,
+      'unchanged',
+    ],
+    [
+      'is unchanged where another one differs',
+      web('user: a'),
+      'services: {web: {image: app, user: a}, db: {image: x}}',
+      'unchanged',
+    ],
+    ['is changed by another text', web('user: a'), web('user: b'), 'changed'],
+    [
+      'is changed by what it extends',
+      'services: {web: {extends: b}, b: {user: a}}',
+      'services: {web: {extends: b}, b: {user: b}}',
+      'changed',
+    ],
+    [
+      'is changed by its network',
+      `${web('networks: [n]')}\nnetworks: {n: {}}`,
+      `${web('networks: [n]')}\nnetworks: {n: {internal: true}}`,
+      'changed',
+    ],
+    [
+      'is unchanged by another network',
+      `${web('networks: [n]')}\nnetworks: {n: {}}`,
+      `${web('networks: [n]')}\nnetworks: {n: {}, m: {}}`,
+      'unchanged',
+    ],
+    [
+      'is changed by the default network',
+      web('tty: true'),
+      `${web('tty: true')}\nnetworks: {default: {internal: true}}`,
+      'changed',
+    ],
+    [
+      'is changed by its config',
+      `${web('configs: [c]')}\nconfigs: {c: {content: a}}`,
+      `${web('configs: [c]')}\nconfigs: {c: {content: b}}`,
+      'changed',
+    ],
+    [
+      'is changed by the version that it names',
+      web('user: "$DEPLOYD_VERSION"'),
+      web('user: "$DEPLOYD_VERSION"'),
+      'changed',
+    ],
+    [
+      'is changed by the sha that it names',
+      web('user: "${DEPLOYD_SHA:-x}"'),
+      web('user: "${DEPLOYD_SHA:-x}"'),
+      'changed',
+    ],
+    ['is unchanged by the env that it names', web('user: $DEPLOYD_ENV'), web('user: $DEPLOYD_ENV'), 'unchanged'],
+    [
+      'is changed by mounting a path of the release, which is new',
+      web('volumes: ["./conf:/c"]'),
+      web('volumes: ["./conf:/c"]'),
+      'changed',
+    ],
+    [
+      'is unchanged by a volume',
+      web('volumes: ["data:/d", {type: bind, source: /etc, target: /e}]'),
+      web('volumes: ["data:/d", {type: bind, source: /etc, target: /e}]'),
+      'unchanged',
+    ],
+  ])('%s', (_title, before, after, change) => {
+    expect(fate(release(before), release(after, { version: '2' }))).toBe(change);
+  });
+
+  it('is changed by the content of its files, and of no others', () => {
+    const text = `${web('env_file: a.env, configs: [c]')}\nconfigs: {c: {file: conf/app}}`;
+    const before = release(text, { digests: { 'a.env': '1', 'conf/app': '1', other: '1' } });
+    const after = (digests: object) => release(text, { version: '2', digests });
+    expect(fate(before, after({ 'a.env': '1', 'conf/app': '1', other: '2' }))).toBe('unchanged');
+    expect(fate(before, after({ 'a.env': '1', 'conf/app': '2' }))).toBe('changed');
+    expect(fate(before, after({ 'a.env': '2', 'conf/app': '1' }))).toBe('changed');
+  });
+
+  it('is unknown where it uses a secret, whose value may be new', () => {
+    const text = web('environment: {P: "${PASSWORD:-none}"}');
+    expect(fate(release(text), release(text, { version: '2' }), ['PASSWORD'])).toBe('unknown');
+    expect(fate(release(text), release(text, { version: '2' }), ['PASS'])).toBe('unchanged');
+    expect(fate(release(text), release(text), ['PASSWORD'])).toBe('unchanged');
+  });
+
+  it('is new or removed by what has a container, else by the release in force', () => {
+    const [before, after] = [
+      release('services: {a: {}, b: {}}'),
+      release('services: {b: {}, c: {}}', { version: '2' }),
+    ];
+    const told = { b: 'unchanged', c: 'new', a: 'removed' };
+    expect(byName(changesOf(after, [], present(before, ['a', 'b'])).services)).toEqual(told);
+    expect(byName(changesOf(after, [], { ...present(before, []), engine: null }).services)).toEqual(told);
+    expect(byName(changesOf(after, [], present(before, ['stray'])).services)).toEqual({
+      b: 'new',
+      c: 'new',
+      stray: 'removed',
+    });
+    expect(byName(changesOf(after, [], present(null, [])).services)).toEqual({ b: 'new', c: 'new' });
+  });
+
+  it('is unknown on a host that is', () => {
+    const { services } = changesOf(release('services: {a: {}}'), [], { project, inForce: null, engine: null });
+    expect(byName(services)).toEqual({ a: 'unknown' });
+  });
+
+  it('with a profile is not started', () => {
+    const { services, images } = changesOf(release('services: {a: {image: x, profiles: [p]}}'), [], present(null, []));
+    expect([services, images]).toEqual([[], []]);
+  });
+});
+
+describe('a volume', () => {
+  const after = release(
+    'services: {a: {volumes: ["data:/d", {type: volume, source: logs, target: /l}]}}\nvolumes: {data: , logs: {name: deployd-eu-1_x}, idle: }',
+  );
+
+  it('is new, stays, or stays unused', () => {
+    const there = ['deployd-eu-1_data', 'deployd-eu-1_old', 'deployd-eu-10_data', 'deployd-eu-1_idle'];
+    expect(byName(changesOf(after, [], present(null, [], there)).volumes)).toEqual({
+      'deployd-eu-1_data': 'unchanged',
+      'deployd-eu-1_x': 'new',
+      'deployd-eu-1_old': 'unused',
+      'deployd-eu-1_idle': 'unused',
+    });
+  });
+
+  it('is unknown without an engine', () => {
+    const { volumes } = changesOf(after, [], { ...present(null, []), engine: null });
+    expect(byName(volumes)).toEqual({ 'deployd-eu-1_data': 'unknown', 'deployd-eu-1_x': 'unknown' });
+  });
+});
+
+describe('an image', () => {
+  const before = release(
+    'services: {a: {image: app:1}, b: {image: "db:${TAG}"}, c: {image: old}, d: {image: "v:$DEPLOYD_VERSION"}}',
+  );
+  const after = release(
+    'services: {a: {image: app:1}, b: {image: "db:${TAG}"}, c: {image: new}, d: {image: "v:$DEPLOYD_VERSION"}}',
+    { version: '2' },
+  );
+
+  it('is told as the release in force and the bundle name it', () => {
+    expect(byName(changesOf(after, [], present(before, [])).images)).toEqual({
+      'app:1': 'unchanged',
+      'db:${TAG}': 'unknown',
+      new: 'new',
+      'v:2': 'new',
+      old: 'unused',
+      'v:1': 'unused',
+    });
+  });
+
+  it('is unknown where the release in force is', () => {
+    const { images } = changesOf(after, [], { ...present(null, []), inForce: null });
+    expect(new Set(images.map(({ change }) => change))).toEqual(new Set(['unknown']));
+  });
+});
+
+function byName(changes: { name: string; change: string }[]): Record<string, string> {
+  return Object.fromEntries(changes.map(({ name, change }) => [name, change]));
+}

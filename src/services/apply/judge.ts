@@ -1,0 +1,104 @@
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { Fault } from '../../../machines/fault.ts';
+import type { Manifest, Sha } from '../../../machines/words.ts';
+import type { Containers } from '../../adapters/containers.ts';
+import { filesystemsOf } from '../../adapters/filesystems.ts';
+import type { Releases } from '../../adapters/releases.ts';
+import type { Settings } from '../../config/settings.ts';
+import { planOf, type BundleFacts, type HostFacts, type Known, type Plan } from '../../rules/plan.ts';
+import type { Release } from '../../rules/planChanges.ts';
+import type { State } from '../../rules/state.ts';
+import { contentsOf, digestsOf, labelTextsOf, readComposeFiles } from './composeFiles.ts';
+
+/** The host that a bundle is judged for; nothing of it is changed. */
+export interface Site {
+  settings: Settings;
+  containers: Containers;
+  releases: Releases;
+  /** Null where nothing ever happened. */
+  state: Known<State | null>;
+}
+
+/** A bundle's files; the sha is null for a directory. */
+export interface Candidate {
+  sha: Sha | null;
+  dir: string;
+  manifest: Manifest;
+}
+
+/** A plan, and why the engine could not be looked at, null when it could. */
+export interface Judgement {
+  plan: Plan;
+  trouble: Fault | null;
+}
+
+/** Gathers what a plan is made of, from the bundle's files and, where there is one, the site; writes nothing. */
+export async function judge(bundle: Candidate, site: Site | null): Promise<Judgement> {
+  const facts = await bundleFacts(bundle);
+  if (site === null) {
+    const unknown = 'there is no configuration, so no host to look at';
+    const host = { highestSequence: { unknown }, inForce: { unknown }, engine: { unknown } };
+    return { plan: planOf(facts, host), trouble: null };
+  }
+  const engine = await faultless(() => engineFacts(site));
+  const known: HostFacts = {
+    highestSequence: 'is' in site.state ? { is: site.state.is?.highest_sequence ?? null } : site.state,
+    inForce: 'is' in site.state ? await releaseInForce(site, site.state.is) : site.state,
+    engine: engine instanceof Fault ? { unknown: engine.message } : { is: engine },
+  };
+  return { plan: planOf(facts, known), trouble: engine instanceof Fault ? engine : null };
+}
+
+async function bundleFacts(bundle: Candidate): Promise<BundleFacts> {
+  const { dir, manifest, sha } = bundle;
+  const { files, refusals } = await readComposeFiles(bundle);
+  const [releaseFiles, labelFiles] = [await contentsOf(dir), await labelTextsOf(bundle, files)];
+  const digests = await digestsOf(dir, files);
+  return { sha, version: manifest.version, manifest, files, refusals, digests, releaseFiles, labelFiles };
+}
+
+/** What compose left of an apply that was cut short belongs to no one release. */
+async function releaseInForce({ releases }: Site, state: State | null): Promise<HostFacts['inForce']> {
+  const sha = state?.applied_sha ?? null;
+  if (state?.attempt) return { unknown: 'an apply was cut short' };
+  if (sha === null) return { is: null };
+  const found = await faultless(() => readRelease(releases, sha));
+  if (found instanceof Fault) return { unknown: found.message };
+  return found === null ? { unknown: `release ${sha} is incomplete` } : { is: found };
+}
+
+async function readRelease(releases: Releases, sha: Sha): Promise<Release | null> {
+  const record = await releases.readRecord(sha);
+  if (record === null) return null;
+  const dir = releases.pathOf(sha);
+  const { files } = await readComposeFiles({ dir, manifest: record });
+  return { sha, version: record.version, files, digests: await digestsOf(dir, files) };
+}
+
+type EngineFacts = Extract<HostFacts['engine'], { is: unknown }>['is'];
+
+async function engineFacts({ containers, settings }: Site): Promise<EngineFacts> {
+  const { rootDir, containerdStore } = await containers.info();
+  const filled = containerdStore ? await containerdRoots(rootDir) : [];
+  return {
+    volumes: await containers.volumes(),
+    services: new Set((await containers.list()).map(({ service }) => service)),
+    filesystems: await filesystemsOf([rootDir, ...filled, ...settings.disk.paths]),
+    headroomBytes: settings.disk.headroom_bytes,
+  };
+}
+
+/** With the containerd store a pull fills containerd's own directories too. */
+async function containerdRoots(rootDir: string): Promise<string[]> {
+  const config = await readFile('/etc/containerd/config.toml', 'utf8').catch(() => '');
+  const root = /^\s*root\s*=\s*["']([^"']+)["']/m.exec(config)?.[1] ?? '/var/lib/containerd';
+  return [root, join(rootDir, 'containerd', 'daemon')];
+}
+
+async function faultless<T>(look: () => Promise<T>): Promise<T | Fault> {
+  return look().catch((error: unknown) => {
+    if (error instanceof Fault) return error;
+    throw error;
+  });
+}

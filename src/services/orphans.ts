@@ -1,0 +1,51 @@
+import { existsSync } from 'node:fs';
+import { readdir, readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { Fault } from '../../machines/fault.ts';
+import type { Tools } from './tools.ts';
+
+const PATIENCE_MS = 5_000;
+const STEP_MS = 20;
+
+/**
+ * Ends every compose that a killed tick left at work on this project: two at a time would undo each other. It is known
+ * by its arguments and by its home, which lies here only while a compose works, so no pid that was given away is hit.
+ * Only under the lock. Throws Fault `interrupted` when one does not end.
+ */
+export async function endOrphans({ project, settings, tick }: Tools): Promise<void> {
+  const home = join(settings.state_dir, settings.env, 'docker-config');
+  if (!existsSync(home)) return;
+  for (let waited_ms = 0; waited_ms < PATIENCE_MS; waited_ms += STEP_MS) {
+    const orphans = await processesWith(`\0-p\0${project}\0`, `\0HOME=${home}\0`);
+    if (orphans.length === 0) return;
+    if (waited_ms === 0) tick.journal.warn('a compose of a killed tick was still at work; it was ended');
+    for (const pid of orphans) end(pid);
+    await sleep(STEP_MS);
+  }
+  throw new Fault('interrupted', 'a compose of a killed tick does not end; the next tick tries again');
+}
+
+async function processesWith(words: string, variable: string): Promise<number[]> {
+  const pids = (await readdir('/proc')).filter((name) => /^\d+$/.test(name));
+  const told = await Promise.all(
+    pids.map(async (pid) => {
+      if (!(await textOf(`/proc/${pid}/cmdline`)).includes(words)) return null;
+      return `\0${await textOf(`/proc/${pid}/environ`)}`.includes(variable) ? Number(pid) : null;
+    }),
+  );
+  return told.filter((pid) => pid !== null);
+}
+
+/** Empty for a process that is gone, dead, or another user's. */
+async function textOf(path: string): Promise<string> {
+  return readFile(path, 'utf8').catch(() => '');
+}
+
+function end(pid: number): void {
+  try {
+    process.kill(pid, 'SIGKILL');
+  } catch {
+    // it has ended by itself
+  }
+}
