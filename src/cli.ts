@@ -1,8 +1,10 @@
+import { existsSync } from 'node:fs';
 import { Command, CommanderError } from 'commander';
 import { endings, otherEndings } from '../machines/endings.ts';
 import { outcomeOf } from '../machines/outcomes.ts';
 import type { Start } from '../machines/words.ts';
 import { becomeOwner, NotAllowed } from './adapters/owner.ts';
+import { plan } from './commands/plan.ts';
 import { runLoop, runOnce } from './commands/run.ts';
 import { status } from './commands/status.ts';
 import { ConfigInvalid } from './config/invalid.ts';
@@ -42,6 +44,19 @@ withConfig(program.command('status'))
     await act(command, (settings) => status(settings, { json: options.json ?? false, version }, console));
   });
 
+withConfig(program.command('plan'))
+  .description('what an apply of BUNDLE would do and what refuses it; changes nothing; exit 0 when nothing is refused')
+  .argument('<bundle>', 'a bundle, or a directory with its files; without configuration it is judged by itself')
+  .option('--json', 'the same as JSON')
+  .action(async (bundle: string, options: { json?: boolean }, command: Command) => {
+    const { config } = command.optsWithGlobals<{ config?: string }>();
+    await guarded(async () => {
+      const isAlone = config === undefined && !existsSync(DEFAULT_CONFIG);
+      const settings = isAlone ? null : await loadSettings(config ?? DEFAULT_CONFIG);
+      return plan(settings, { bundle, json: options.json ?? false, signal: abortedBySignal() }, console);
+    });
+  });
+
 withConfig(program.command('bootstrap'))
   .description('exchange the bootstrap grant for a secretstore token now')
   .action(async (_options: unknown, command: Command) => {
@@ -70,18 +85,32 @@ async function ticking(settings: Settings, start: Omit<Start, 'laptopMode'>, run
   }
 }
 
-/** Reads the configuration, becomes the state directory's owner, works, and sets the exit code. */
+/** Reads the configuration, becomes the state directory's owner, and works. */
 async function act(command: Command, work: (settings: Settings) => Promise<number>): Promise<void> {
-  try {
-    const { config } = command.optsWithGlobals<{ config?: string }>();
+  const { config } = command.optsWithGlobals<{ config?: string }>();
+  await guarded(async () => {
     const settings = await loadSettings(config ?? DEFAULT_CONFIG);
     becomeOwner(settings.state_dir);
-    process.exitCode = await work(settings);
+    return work(settings);
+  });
+}
+
+/** Works and sets the exit code; a wrong configuration, or the wrong user, has its own. */
+async function guarded(work: () => Promise<number>): Promise<void> {
+  try {
+    process.exitCode = await work();
   } catch (error) {
     if (!(error instanceof ConfigInvalid) && !(error instanceof NotAllowed)) throw error;
     for (const line of error instanceof ConfigInvalid ? error.lines : [error.message]) console.error(line);
     process.exitCode = otherEndings.configInvalid.meta.exit;
   }
+}
+
+/** For a command that has something to tidy up before it ends. */
+function abortedBySignal(): AbortSignal {
+  const stop = new AbortController();
+  for (const name of ['SIGINT', 'SIGTERM'] as const) process.once(name, () => stop.abort());
+  return stop.signal;
 }
 
 async function parse(): Promise<void> {
@@ -103,5 +132,6 @@ Exit codes: 0 done or converged, 1 refused or failed, 75 try again later, 78 wro
 Examples:
   deployd status                   is this host in sync?
   sudo deployd run --once          one tick now
-  sudo deployd bootstrap           after a new grant was put in place`;
+  sudo deployd bootstrap           after a new grant was put in place
+  deployd plan shop.tar.gz         what would this bundle do?`;
 }

@@ -52,7 +52,9 @@ export function readLongName(body: Buffer): Extension {
 /** Reads the body of a pax header; a `global` one (type g) may hold a comment only. Throws `BUNDLE_UNSAFE`. */
 export function readPax(body: Buffer, global: boolean): Extension {
   const records = paxRecords(body);
-  for (const [key] of records) {
+  for (const [key, value] of records) {
+    const isNumber = numbers.get(key)?.test(value) ?? true;
+    if (!isNumber) throw unsafe(`the pax record ${quoted(key)} is not a number`);
     const allowed = global ? key === 'comment' : paxKeys.has(key);
     if (!allowed) throw unsafe(`the pax record ${quoted(key)} is not allowed${global ? ' for a whole archive' : ''}`);
   }
@@ -72,6 +74,13 @@ const ignoredPaxKeys = [
   ...['atime', 'ctime', 'mtime', 'uid', 'gid', 'uname', 'gname', 'comment'],
   ...['SCHILY.dev', 'SCHILY.ino', 'SCHILY.nlink', 'LIBARCHIVE.creationtime'],
 ];
+/** GNU tar gives up on other values of these. */
+const seconds = /^\d{1,11}(\.\d{1,9})?$/;
+const id = /^\d{1,9}$/;
+const numbers = new Map([
+  ...['atime', 'ctime', 'mtime'].map((key): [string, RegExp] => [key, seconds]),
+  ...['uid', 'gid'].map((key): [string, RegExp] => [key, id]),
+]);
 const paxKeys = new Set([...ignoredPaxKeys, 'path', 'size']);
 
 /** POSIX archives split a long name in two; GNU ones use that room for something else, and here for nothing. */

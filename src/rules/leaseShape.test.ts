@@ -55,7 +55,11 @@ it.each<[string, unknown, string]>([
   ['half a JWT', { lease: { ...good, jwt: 'canary.canary' } }, 'field lease.jwt is not a JWT'],
   ['a JWT with a tail', { lease: { ...good, jwt: `${jwt}\ncanary` } }, 'field lease.jwt is not a JWT'],
   ['a number as time', { lease: { ...good, expires_at: '1' } }, 'field lease.expires_at is not a time'],
-  ['a time without a zone', { lease: { ...good, expires_at: '2026-11-21T13:00:00' } }, 'field lease.expires_at is not'],
+  [
+    'a time without a zone',
+    { lease: { ...good, expires_at: '2026-11-21T13:00:00' } },
+    'field lease.expires_at is not a time',
+  ],
   ['no time', { lease: { ...good, expires_at: 'tomorrow' } }, 'field lease.expires_at is not a time'],
 ])('%s is a fault of the protocol by name', (_title, json, words) => {
   const judged = judgeLease(json);

@@ -78,10 +78,11 @@ secrets: {tls: {file: tls.pem}, token: {environment: FIVE}}
           'web',
           {
             files: ['app.conf', 'app.env', 'conf', 'labels.txt', 'more.env', 'static', 'tls.pem'],
+            texts: ['a ${ONE} ${TWO:-${THREE}}'],
             variables: ['FIVE', 'FOUR', 'ONE', 'THREE', 'TWO'],
           },
         ],
-        ['db', { files: [], variables: [] }],
+        ['db', { files: [], texts: [], variables: [] }],
       ]),
     );
     expect(labelFilesOf(files)).toEqual(['labels.txt']);

@@ -42,6 +42,8 @@ export function servicesOf(files: readonly ComposeFile[]): {
 /** What reaches a service without standing in its own text: paths of the bundle it reads or mounts, and variables. */
 export interface Sources {
   files: string[];
+  /** Inline `content` of its configs and secrets, as written. */
+  texts: string[];
   /** Names whose values come through the `content` or `environment` of a config or secret. */
   variables: string[];
 }
@@ -90,11 +92,12 @@ function sourcesOf(layers: readonly Tree[], files: readonly ComposeFile[]): Sour
   const read = layers.flatMap((layer) => [...itemsOf(at(layer, 'env_file')), ...itemsOf(at(layer, 'label_file'))]);
   const mounted = layers.flatMap((layer) => itemsOf(at(layer, 'volumes'))).flatMap(bindOf);
   const paths = [...granted.flatMap((one) => at(one, 'file') ?? []), ...read, ...mounted].flatMap(pathOf);
-  const variables = granted.flatMap((one) => [
-    ...variablesOf(textOf(at(one, 'content')) ?? '').uses.map(({ name }) => name),
-    ...[textOf(at(one, 'environment')) ?? []].flat(),
-  ]);
-  return { files: [...new Set(paths)].sort(), variables: [...new Set(variables)].sort() };
+  const texts = granted.flatMap((one) => textOf(at(one, 'content')) ?? []);
+  const variables = [
+    ...texts.flatMap((text) => variablesOf(text).uses.map(({ name }) => name)),
+    ...granted.flatMap((one) => textOf(at(one, 'environment')) ?? []),
+  ];
+  return { files: [...new Set(paths)].sort(), texts, variables: [...new Set(variables)].sort() };
 }
 
 function bindOf(mount: Tree): readonly Tree[] {

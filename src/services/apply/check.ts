@@ -13,7 +13,7 @@ export async function check(tools: Tools, { bundle }: { bundle: Bundle }, signal
     tools.tick.journal.debug(`plan: ${plan.services.map(({ name, change }) => `${name}=${change}`).join(' ')}`);
     await tools.compose.probe(signal);
   } catch (error) {
-    await rm(bundle.dir, { recursive: true, force: true });
+    await rm(bundle.dir, { recursive: true, force: true }).catch(() => undefined);
     throw error;
   }
 }

@@ -21,9 +21,9 @@ export async function render(tools: Tools, { bundle }: { bundle: Bundle }): Prom
   const { releases, vault } = tools;
   const { sha, manifest } = bundle;
   const { files } = await readComposeFiles(bundle);
-  const override = await overrideOf(tools, bundle, files);
-  await releases.adopt(sha);
   const env = environmentOf(bundle, vault.values());
+  const override = await overrideOf(tools, { bundle, files, env });
+  await releases.adopt(sha);
   await releases.writeEnv(sha, renderEnvFile(env));
   await writeDurably(join(releases.pathOf(sha), OVERRIDE_FILE), override, 0o600);
   await releases.writeRecord(sha, recordOf(bundle, files));
@@ -60,14 +60,22 @@ function recordOf({ sha, manifest }: Bundle, files: ComposeFile[]) {
   };
 }
 
-async function overrideOf(tools: Tools, { dir }: Bundle, files: ComposeFile[]): Promise<string> {
+/** What an override is made of. */
+interface Content {
+  bundle: Bundle;
+  files: ComposeFile[];
+  env: ReadonlyMap<string, string>;
+}
+
+async function overrideOf(tools: Tools, { bundle: { dir }, files, env }: Content): Promise<string> {
   const salt = await labelSalt(join(tools.settings.state_dir, tools.settings.env));
   const services: Record<string, unknown> = {};
-  for (const [service, { files: mounted, variables }] of contentSources(files)) {
+  for (const [service, { files: mounted, texts, variables }] of contentSources(files)) {
     const digest = createHash('sha256');
     for (const path of mounted) digest.update(await digestOf(join(dir, path)));
-    for (const name of variables) digest.update(keyed(salt, `${name}=${tools.vault.value(name) ?? ''}`));
-    if (mounted.length + variables.length > 0)
+    for (const text of texts) digest.update(`${text.length}:${text}`);
+    for (const name of variables) digest.update(keyed(salt, `${name}=${env.get(name) ?? ''}`));
+    if (mounted.length + texts.length + variables.length > 0)
       services[service] = { labels: { [CONTENT_LABEL]: digest.digest('hex') } };
   }
   return `${JSON.stringify({ services }, null, 2)}\n`;

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { refused } from '../../../machines/fault.ts';
 import type { Bundle, Orders } from '../../../machines/words.ts';
 import { unpack as unpackArchive } from '../../adapters/archive.ts';
-import { isENOENT } from '../../adapters/files.ts';
+import { diskFault, isENOENT } from '../../adapters/files.ts';
 import { parseManifest } from '../../rules/manifest.ts';
 import type { Tools } from '../tools.ts';
 import { wanted } from './download.ts';
@@ -16,13 +16,21 @@ export async function unpack(
 ): Promise<Bundle> {
   const sha = wanted(orders);
   const dir = releases.stagingOf(sha);
-  await rm(dir, { recursive: true, force: true });
-  await mkdir(dir, { recursive: true });
-  await chmod(dir, 0o755);
+  await makeEmpty(dir);
   await unpackArchive({ file: releases.bundleOf(sha), into: dir, limits: settings.limits, signal });
   const judged = parseManifest(await manifestText(dir), settings.env);
   if ('refusal' in judged) throw refused([judged.refusal]);
   return { sha, dir, manifest: judged.manifest };
+}
+
+async function makeEmpty(dir: string): Promise<void> {
+  try {
+    await rm(dir, { recursive: true, force: true });
+    await mkdir(dir, { recursive: true });
+    await chmod(dir, 0o755);
+  } catch (error) {
+    throw diskFault('write', dir, error);
+  }
 }
 
 /** The text of a bundle's manifest; throws `MANIFEST_INVALID` where there is none. */
