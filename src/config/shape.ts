@@ -7,15 +7,17 @@ import { dotted, lineOf, type Written } from './written.ts';
 
 /** Every key of the merged configuration that is missing, unknown or not of its kind. */
 export function judgeShape(merged: Record<string, unknown>, { lines }: Pick<Written, 'lines'>): Flaw[] {
-  const ajv = new Ajv({ allErrors: true, verbose: true, unicodeRegExp: true });
-  ajv.addFormat('service-url', isServiceUrl);
-  ajv.validate(schemaOf(''), merged);
-  const flaws = (ajv.errors ?? []).map((error: ErrorObject): Flaw => {
+  validate(merged);
+  const flaws = (validate.errors ?? []).map((error: ErrorObject): Flaw => {
     const pointer = pointerOf(error);
     return { line: lineOf(lines, pointer), key: dotted(pointer), text: textOf(error, dotted(pointer)) };
   });
   return flaws.filter(({ key }, index) => flaws.findIndex((other) => other.key === key) === index);
 }
+
+const ajv = new Ajv({ allErrors: true, verbose: true, unicodeRegExp: true });
+ajv.addFormat('service-url', isServiceUrl);
+const validate = ajv.compile(schemaOf(''));
 
 function schemaOf(section: string): object {
   const own = keyNames.filter((key) => sectionOf(key) === section);
