@@ -28,6 +28,7 @@ export default defineConfig(
     rules: {
       'max-lines-per-function': 'off',
       'max-params': 'off',
+      'max-lines': ['error', { max: 300, skipBlankLines: true, skipComments: true }],
       '@typescript-eslint/no-non-null-assertion': 'off',
     },
   },

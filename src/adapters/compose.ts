@@ -3,7 +3,8 @@ import { join } from 'node:path';
 import { failure, Fault } from '../../machines/fault.ts';
 import type { Settings } from '../config/settings.ts';
 import type { Redactor } from '../secrets/redact.ts';
-import { writeDurably } from './files.ts';
+import { diskFault, writeDurably } from './files.ts';
+import { endOrphans } from './orphans.ts';
 import { run, type Ran } from './process.ts';
 
 /** A release as compose needs it: its real directory and the files in it, in order. */
@@ -61,10 +62,12 @@ export function createCompose(settings: Settings, project: string, redactor: () 
         return step({ name: 'down', args, release: null, timeoutS: down_timeout_s }, signal);
       }),
 
-    /** Removes registry logins that a killed tick may have left, and looks for the program anew. */
-    sweep: async () => {
+    /** Ends and removes what a killed tick may have left: a compose at work (told by true), registry logins. */
+    sweep: async (): Promise<boolean> => {
       forget();
-      await rm(dir, { recursive: true, force: true });
+      const wasAtWork = await endOrphans(project, dir);
+      await removeDir(dir);
+      return wasAtWork;
     },
   };
 }
@@ -157,13 +160,21 @@ async function withLogins(dir: string, logins: RegistryLogin[], work: () => Prom
       { auth: Buffer.from(`${username}:${password}`).toString('base64') },
     ]),
   );
-  await mkdir(dir, { recursive: true, mode: 0o700 });
+  await mkdir(dir, { recursive: true, mode: 0o700 }).catch((error: unknown) => {
+    throw diskFault('write', dir, error);
+  });
   try {
     await writeDurably(join(dir, 'config.json'), JSON.stringify({ auths }), 0o600);
     await work();
   } finally {
-    await rm(dir, { recursive: true, force: true });
+    await removeDir(dir);
   }
+}
+
+async function removeDir(dir: string): Promise<void> {
+  await rm(dir, { recursive: true, force: true }).catch((error: unknown) => {
+    throw diskFault('remove', dir, error);
+  });
 }
 
 function expectSuccess(step: 'pull' | 'up' | 'down', { rc, timedOut, tail }: Ran, timeoutS: number): void {

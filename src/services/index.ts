@@ -91,8 +91,9 @@ async function timed<T>(tools: Tools, name: string, work: () => Promise<T>): Pro
  */
 function told({ stop, tick, vault }: Tools, error: unknown): unknown {
   if (!(error instanceof Fault)) return stop.signal.aborted ? stopped() : error;
-  const isGone = error.code === 'RUNTIME_UNAVAILABLE' && tick.engineAnswered;
-  const [line = '', ...more] = error.lines.map((each) => vault.redactor().redact(each));
   const { code, tail } = error;
-  return new Fault(isGone ? 'interrupted' : error.ending, line, { ...(code && { code }), ...(tail && { tail }), more });
+  const [line = '', ...more] = error.lines.map((each) => vault.redactor().redact(each));
+  const details = { ...(code && { code }), ...(tail && { tail }), more };
+  if (code !== 'RUNTIME_UNAVAILABLE' || !tick.engineAnswered) return new Fault(error.ending, line, details);
+  return new Fault('interrupted', `the container engine went away; the next tick goes on: ${line}`, details);
 }

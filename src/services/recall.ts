@@ -1,7 +1,6 @@
 import type { Credentials } from '../../machines/words.ts';
 import type { Releases } from '../adapters/releases.ts';
 import type { State } from '../rules/state.ts';
-import { endOrphans } from './orphans.ts';
 import type { Tools } from './tools.ts';
 
 /** Reads state.json, sweeps what a dead tick left and looks for credentials; the token goes into the vault. */
@@ -9,8 +8,7 @@ export async function recall(tools: Tools): Promise<Credentials> {
   const { compose, credentials, releases, settings, state, tick, vault } = tools;
   const { last_check_in, applied_sha } = await state.load();
   if (applied_sha !== null && !(await releases.isWhole(applied_sha))) await forgetApplied(tools, applied_sha);
-  await endOrphans(tools);
-  await compose.sweep();
+  if (await compose.sweep()) tick.journal.warn('a compose of a killed tick was still at work; it was ended');
   for (const path of await releases.sweep(last_check_in?.desired_sha ?? null))
     tick.journal.warn(`cannot remove ${path}; a container wrote there: remove it as root`);
   for (const line of await credentials.warnings()) tick.journal.warn(line);

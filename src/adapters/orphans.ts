@@ -1,25 +1,21 @@
 import { existsSync } from 'node:fs';
 import { readdir, readFile } from 'node:fs/promises';
-import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Fault } from '../../machines/fault.ts';
-import type { Tools } from './tools.ts';
 
 const PATIENCE_MS = 5_000;
 const STEP_MS = 20;
 
 /**
  * Ends every compose that a killed tick left at work on this project: two at a time would undo each other. It is known
- * by its arguments and by its home, which lies here only while a compose works, so no pid that was given away is hit.
- * Only under the lock. Throws Fault `interrupted` when one does not end.
+ * by its arguments and by its home, which is there only while a compose works, so no pid that was given away is hit.
+ * Only under the lock. Tells whether there was one; throws Fault `interrupted` when one does not end.
  */
-export async function endOrphans({ project, settings, tick }: Tools): Promise<void> {
-  const home = join(settings.state_dir, settings.env, 'docker-config');
-  if (!existsSync(home)) return;
+export async function endOrphans(project: string, home: string): Promise<boolean> {
+  if (!existsSync(home)) return false;
   for (let waited_ms = 0; waited_ms < PATIENCE_MS; waited_ms += STEP_MS) {
     const orphans = await processesWith(`\0-p\0${project}\0`, `\0HOME=${home}\0`);
-    if (orphans.length === 0) return;
-    if (waited_ms === 0) tick.journal.warn('a compose of a killed tick was still at work; it was ended');
+    if (orphans.length === 0) return waited_ms > 0;
     for (const pid of orphans) end(pid);
     await sleep(STEP_MS);
   }
