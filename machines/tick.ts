@@ -133,7 +133,7 @@ export const tick = parts.createMachine({
         {
           guard: 'leavesHalfMade',
           target: 'mending',
-          description: 'an earlier attempt stands, and this one did not begin',
+          description: 'an earlier apply was cut short, and none could begin now',
         },
         ...failureRows.map(([ending, description]) => ({
           guard: { type: 'endsAs' as const, params: ending },

@@ -51,8 +51,8 @@ export const parts = setup({
     pausing: ({ context }) => context.orders?.action === 'apply' && context.orders.pause !== null,
     wantsApply: ({ context }) => context.orders?.action === 'apply',
     wantsDown: ({ context }) => context.orders?.action === 'down',
-    leavesHalfMade: ({ context }) =>
-      context.orders?.action === 'apply' && context.host?.halfMade === true && endOf(context).exit !== 75,
+    leavesHalfMade: ({ context: { host, orders, outcome } }) =>
+      host?.halfMade === true && orders?.action !== 'down' && !cutShort.includes(outcome!.ending),
     endsAs: ({ context }, ending: Ending) => context.outcome?.ending === ending,
     mayReport: ({ context }) => context.orders !== null && endOf(context).report !== null,
     mustPrune: ({ context }) => context.start.prune && endOf(context).exit === 0,
@@ -65,6 +65,8 @@ export const fails = {
   target: 'failing',
   actions: { type: 'keepFault', params: ({ event }: { event: { error: unknown } }) => event },
 } as const;
+
+const cutShort: Ending[] = ['stopped', 'interrupted'];
 
 function endOf(context: TickContext) {
   return endings[context.outcome!.ending].meta;

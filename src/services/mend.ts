@@ -2,8 +2,8 @@ import { bringBack, pointBack } from './apply/fallBack.ts';
 import type { Tools } from './tools.ts';
 
 /**
- * Undoes an attempt that was cut short when no new one could begin: without this a refusal would leave the host half
- * made for ever (spec §12.5). Where no container was touched, or nothing was applied before, only `current` goes back.
+ * Undoes an attempt that was cut short when no new one could begin: without this a refusal or an outage would leave the
+ * host half made for as long as it lasts (spec §12.5). Where no container was touched, or nothing was applied before, only `current` goes back.
  */
 export async function mend(tools: Tools, _input: void, signal: AbortSignal): Promise<void> {
   const { state, tick } = tools;
