@@ -1,8 +1,6 @@
 import { existsSync } from 'node:fs';
 import { Command, CommanderError } from 'commander';
-import { endings, otherEndings } from '../machines/endings.ts';
-import { outcomeOf } from '../machines/outcomes.ts';
-import type { Start } from '../machines/words.ts';
+import { otherEndings } from '../machines/endings.ts';
 import { becomeOwner, NotAllowed } from './adapters/owner.ts';
 import { plan } from './commands/plan.ts';
 import { runLoop, runOnce } from './commands/run.ts';
@@ -11,11 +9,13 @@ import { ConfigInvalid } from './config/invalid.ts';
 import { loadSettings } from './config/load.ts';
 import type { Settings } from './config/settings.ts';
 import { installCrashHandlers } from './journal/crash.ts';
-import { createJournal } from './journal/journal.ts';
 import { Vault } from './secrets/vault.ts';
 import { version } from './version.ts';
 
 const DEFAULT_CONFIG = '/etc/deployd/config.yaml';
+
+const vault = new Vault();
+installCrashHandlers(process.stderr, () => vault.redactor());
 
 const program = new Command('deployd')
   .description('Converges this host to the bundle that its tenancy service announces.')
@@ -33,7 +33,7 @@ withConfig(program.command('run'))
     if (options.prune && !options.once) command.error('error: --prune goes with --once');
     const start = { intent: 'tick', prune: options.prune ?? false } as const;
     await act(command, (settings) =>
-      options.once ? ticking(settings, start, runOnce) : ticking(settings, start, runLoop),
+      options.once ? runOnce(settings, vault, start) : runLoop(settings, vault, start),
     );
   });
 
@@ -60,30 +60,11 @@ withConfig(program.command('plan'))
 withConfig(program.command('bootstrap'))
   .description('exchange the bootstrap grant for a secretstore token now')
   .action(async (_options: unknown, command: Command) => {
-    await act(command, (settings) => ticking(settings, { intent: 'bootstrap', prune: false }, runOnce));
+    await act(command, (settings) => runOnce(settings, vault, { intent: 'bootstrap', prune: false }));
   });
 
 withConfig(program);
 void parse();
-
-type Running = (parts: Parameters<typeof runOnce>[0], start: Start) => Promise<number>;
-
-async function ticking(settings: Settings, start: Omit<Start, 'laptopMode'>, running: Running): Promise<number> {
-  const vault = new Vault();
-  const { format, level } = settings.log;
-  const redact = () => vault.redactor();
-  const journal = createJournal({ format, level, redact, stderr: process.stderr, isTerminal: process.stderr.isTTY });
-  installCrashHandlers(journal, redact);
-  try {
-    return await running({ settings, vault, journal, version }, { ...start, laptopMode: settings.laptop_mode });
-  } catch (error) {
-    const { ending, lines } = outcomeOf(error, settings.laptop_mode);
-    for (const line of lines) journal.error(line);
-    return endings[ending].meta.exit;
-  } finally {
-    await journal.flush();
-  }
-}
 
 /** Reads the configuration, becomes the state directory's owner, and works. */
 async function act(command: Command, work: (settings: Settings) => Promise<number>): Promise<void> {

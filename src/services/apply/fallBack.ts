@@ -22,8 +22,8 @@ export async function putBack(tools: Tools, failed: Failed, signal: AbortSignal)
 
 /**
  * After a failed up or health wait: the previous release comes back from local images and its own `.env`. The failure
- * is recorded first; until the previous release is well again the attempt stands, and the next tick goes on. A SIGTERM in here ends
- * the way back, not the outcome: that is decided, and its report must not be lost.
+ * is recorded first; until the previous release is well again the attempt stands, and the next tick goes on. A SIGTERM
+ * in here ends the way back, not the outcome: that is decided, and its report must not be lost.
  */
 export async function revert(tools: Tools, failed: Failed, signal: AbortSignal): Promise<{ reverted: boolean }> {
   const { settings, state, tick } = tools;
