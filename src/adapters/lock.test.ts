@@ -184,16 +184,8 @@ describe('many at once', () => {
   });
 
   it('would see the plain lockfile package fail', () => {
-    const { status, stdout } = stress(
-      '--rounds',
-      '1',
-      '--processes',
-      '2',
-      '--kills',
-      '10',
-      '--strategy',
-      'lockfile-only',
-    );
+    const many = ['--rounds', '8', '--processes', '40', '--kills', '40'];
+    const { status, stdout } = stress(...many, '--strategy', 'lockfile-only');
     expect({ status, stdout }).toEqual({ status: 1, stdout: expect.stringContaining('VIOLATED') as string });
   });
 });
