@@ -1,0 +1,34 @@
+/** A suite is a project: `--selectProjects NAME` runs it (see package.json). The kind of a test stands in its file name. */
+const suite = (displayName, testMatch, more = {}) => ({
+  displayName,
+  testMatch: testMatch.map((pattern) => `<rootDir>/${pattern}`),
+  testPathIgnorePatterns: ['/node_modules/'],
+  testEnvironment: 'node',
+  testEnvironmentOptions: { customExportConditions: ['node', 'node-addons', 'development'] },
+  extensionsToTreatAsEsm: ['.ts'],
+  transform: { '\\.ts$': '<rootDir>/fixtures/jest-strip-types.mjs' },
+  ...more,
+});
+
+const withEngine = {
+  globalSetup: '<rootDir>/fixtures/engine/before.mjs',
+  globalTeardown: '<rootDir>/fixtures/engine/after.mjs',
+};
+
+export default {
+  projects: [
+    suite('fast', ['{machines,src,fixtures,install,deb}/**/*.test.ts'], {
+      testPathIgnorePatterns: [
+        '/node_modules/',
+        '\\.(engine|package|browser)\\.test\\.ts$',
+        '/fixtures/(fuzz|network)/',
+      ],
+    }),
+    suite('engine', ['{src,fixtures,install,deb}/**/*.engine.test.ts'], withEngine),
+    suite('fuzz', ['fixtures/fuzz/**/*.test.ts']),
+    suite('network', ['fixtures/network/**/*.test.ts']),
+    suite('package', ['{fixtures,install,deb}/**/*.package.test.ts'], withEngine),
+    suite('browser', ['{src,fixtures}/**/*.browser.test.ts']),
+  ],
+  testTimeout: 120_000,
+};
