@@ -2,6 +2,7 @@ import { once } from 'node:events';
 import type { IncomingHttpHeaders } from 'node:http';
 import type { Readable } from 'node:stream';
 import got, { type Response } from 'got';
+import { Fault } from '../../machines/fault.ts';
 import type { Settings } from '../config/settings.ts';
 import type { Call } from './call.ts';
 import type { Transport } from './transport/agents.ts';
@@ -42,7 +43,7 @@ export function createOpener({ settings, transport, version }: OpenerParts) {
       decompress: false,
     });
     stream.on('error', ignoreOnceRead);
-    const [{ statusCode, headers }] = (await once(stream, 'response')) as [Response];
+    const [{ statusCode, headers }] = (await once(stream, 'response').catch(unwrap)) as [Response];
     return { status: statusCode, headers, body: stream };
   };
 }
@@ -65,6 +66,11 @@ function headersOf(call: Call, version: string): Record<string, string> {
     ...(call.method === 'POST' && { 'content-type': 'application/json' }),
     ...call.headers,
   };
+}
+
+/** What a transport's own connection says is wrong goes on as it is. */
+function unwrap(error: unknown): never {
+  throw (error as Error).cause instanceof Fault ? (error as Error).cause : error;
 }
 
 /** An error is told to whoever reads the stream; after that nobody listens, and it must not end the process. */

@@ -1,6 +1,7 @@
 import http from 'node:http';
 import https from 'node:https';
-import tls, { type SecureContext } from 'node:tls';
+import { isIP } from 'node:net';
+import tls, { type PeerCertificate, type SecureContext } from 'node:tls';
 import type { Duplex } from 'node:stream';
 import type { Settings } from '../../config/settings.ts';
 import type { Peer } from '../../rules/sorting.ts';
@@ -37,8 +38,13 @@ export interface Bounds {
 
 type Connect = https.Agent['createConnection'];
 
+/** Agents for an ordinary network. */
+export function boundedAgents(bounds: Bounds, secureContext: SecureContext): Agents {
+  return { http: new BoundedHttpAgent(bounds), https: new BoundedHttpsAgent(bounds, secureContext) };
+}
+
 /** Plain HTTP connections, bounded in time, kept for reuse. */
-export class BoundedHttpAgent extends http.Agent {
+class BoundedHttpAgent extends http.Agent {
   readonly #bounds: Bounds;
 
   constructor(bounds: Bounds) {
@@ -53,7 +59,7 @@ export class BoundedHttpAgent extends http.Agent {
 }
 
 /** The same over TLS: one context for all connections, and a certificate that must be good for the URL's host. */
-export class BoundedHttpsAgent extends https.Agent {
+class BoundedHttpsAgent extends https.Agent {
   readonly #bounds: Bounds;
 
   constructor(bounds: Bounds, secureContext: SecureContext) {
@@ -62,21 +68,30 @@ export class BoundedHttpsAgent extends https.Agent {
   }
 
   override createConnection(...[options, done]: Parameters<Connect>): ReturnType<Connect> {
-    const host = options.host ?? '';
+    const { rejectUnauthorized, checkServerIdentity } = checkedFor(options.host ?? '');
     const socket = super.createConnection(
-      {
-        ...options,
-        ...this.#bounds.address,
-        rejectUnauthorized: true,
-        checkServerIdentity: (_name, certificate) => tls.checkServerIdentity(host, certificate),
-      },
+      { ...options, ...this.#bounds.address, rejectUnauthorized, checkServerIdentity },
       done,
     );
     return bounded(socket, 'secureConnect', this.#bounds.connectTimeoutMs);
   }
 }
 
-function bounded(socket: Duplex | null | undefined, ready: string, timeoutMs: number): Duplex | null | undefined {
+/** TLS options that make the certificate be good for the host, whatever a call says or where it is dialled. */
+export function checkedFor(host: string) {
+  return {
+    ...(isIP(host) === 0 && { servername: host }),
+    rejectUnauthorized: true,
+    checkServerIdentity: (_name: string, certificate: PeerCertificate) => tls.checkServerIdentity(host, certificate),
+  };
+}
+
+/** The socket, which is destroyed with ETIMEDOUT when the event has not come in time. */
+export function bounded(
+  socket: Duplex | null | undefined,
+  ready: string,
+  timeoutMs: number,
+): Duplex | null | undefined {
   if (!socket) return socket;
   const late = () => socket.destroy(Object.assign(new Error('connect timeout'), { code: 'ETIMEDOUT' }));
   const timer = setTimeout(late, timeoutMs);

@@ -7,6 +7,7 @@ import { createCa } from '../../../fixtures/servers/ca.ts';
 import { createClock } from '../../../fixtures/servers/clock.ts';
 import { serve, type Served } from '../../../fixtures/servers/http.ts';
 import type { Settings } from '../../config/settings.ts';
+import { boundedAgents } from './agents.ts';
 import { pooledAgents } from './pool.ts';
 import { createTransport } from './transport.ts';
 
@@ -32,6 +33,11 @@ afterEach(async () => {
   await rm(dir, { recursive: true });
 });
 
+const pool = () =>
+  pooledAgents(settings, (_peer, context) =>
+    boundedAgents({ address: { host: '127.0.0.1', port: server.port }, connectTimeoutMs: 5000 }, context),
+  );
+
 async function ask(url: string, options: RequestOptions): Promise<number> {
   const asked = request(url, options).end();
   const [response] = (await once(asked, 'response')) as [{ statusCode: number; resume: () => void }];
@@ -40,8 +46,6 @@ async function ask(url: string, options: RequestOptions): Promise<number> {
 }
 
 describe('a dialled address', () => {
-  const pool = () => pooledAgents(settings, () => ({ host: '127.0.0.1', port: server.port }));
-
   it.each(['https://tenancy.deploy', 'https://192.0.2.7:8443'])('carries calls under the name of %s', async (url) => {
     const { agents, close } = pool();
     expect(await ask(url, { agent: agents('tenancy').https })).toBe(200);
@@ -82,7 +86,7 @@ describe('a dialled address', () => {
 });
 
 test('agents are made once for each service, and anew after a close', async () => {
-  const { agents, close } = pooledAgents(settings, () => ({ host: '127.0.0.1', port: server.port }));
+  const { agents, close } = pool();
   const { https } = agents('tenancy');
   await ask('https://tenancy.deploy', { agent: https });
   close();
@@ -92,11 +96,6 @@ test('agents are made once for each service, and anew after a close', async () =
   close();
 });
 
-it.each(['system', 'proxy'] as const)('the transport %s goes by its name', (transport) => {
-  expect(createTransport({ ...settings, transport }).name).toBe(transport);
-});
-
-test('the transport sdk is refused by name before anything is dialled', () => {
-  const { agents } = createTransport({ ...settings, transport: 'sdk' });
-  expect(() => agents('tenancy')).toThrow(/^transport sdk: not available/);
+it.each(['system', 'proxy', 'sdk'] as const)('the transport %s goes by its name', (transport) => {
+  expect(createTransport({ ...settings, transport, mesh: {} as Settings['mesh'] }).name).toBe(transport);
 });

@@ -3,17 +3,17 @@ import tls, { type SecureContext } from 'node:tls';
 import { failure } from '../../../machines/fault.ts';
 import type { Settings } from '../../config/settings.ts';
 import { type Peer, peerNames } from '../../rules/sorting.ts';
-import { BoundedHttpAgent, BoundedHttpsAgent, type Address, type Agents, type Transport } from './agents.ts';
+import type { Agents, Transport } from './agents.ts';
 
-/** One pair of agents for each peer, made at its first call; `dial` may name another address to connect to. */
+/** One pair of agents for each peer, opened at its first call with the TLS context of the peer's CA. */
 export function pooledAgents(
   settings: Settings,
-  dial: (peer: Peer) => Address | null,
+  open: (peer: Peer, secureContext: SecureContext) => Agents,
 ): Pick<Transport, 'agents' | 'close'> {
   const pool = new Map<Peer, Agents>();
   return {
     agents: (peer) => {
-      const agents = pool.get(peer) ?? openAgents(settings, peer, dial(peer));
+      const agents = pool.get(peer) ?? open(peer, secureContext(settings, peer));
       pool.set(peer, agents);
       return agents;
     },
@@ -24,14 +24,6 @@ export function pooledAgents(
       }
       pool.clear();
     },
-  };
-}
-
-function openAgents(settings: Settings, peer: Peer, address: Address | null): Agents {
-  const bounds = { address, connectTimeoutMs: settings.connect_timeout_s * 1000 };
-  return {
-    http: new BoundedHttpAgent(bounds),
-    https: new BoundedHttpsAgent(bounds, secureContext(settings, peer)),
   };
 }
 

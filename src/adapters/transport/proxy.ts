@@ -1,11 +1,15 @@
+import type { SecureContext } from 'node:tls';
 import type { Settings } from '../../config/settings.ts';
 import type { Peer } from '../../rules/sorting.ts';
+import { boundedAgents, type Transport } from './agents.ts';
 import { pooledAgents } from './pool.ts';
-import type { Transport } from './agents.ts';
 
 /** The local mesh tunnel proxy: only the dialled address differs, names and certificates stay those of the URLs. */
 export function createProxy(settings: Settings): Transport {
-  return { name: 'proxy', ...pooledAgents(settings, (peer) => ({ host: '127.0.0.1', port: proxyPorts[peer] })) };
+  const connectTimeoutMs = settings.connect_timeout_s * 1000;
+  const open = (peer: Peer, context: SecureContext) =>
+    boundedAgents({ address: { host: '127.0.0.1', port: proxyPorts[peer] }, connectTimeoutMs }, context);
+  return { name: 'proxy', ...pooledAgents(settings, open) };
 }
 
 /** Where `deployd-proxy.service` listens (spec §3). */

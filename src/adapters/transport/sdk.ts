@@ -1,15 +1,24 @@
-import { Fault } from '../../../machines/fault.ts';
+import type { Settings } from '../../config/settings.ts';
+import { createMesh } from '../../mesh/mesh.ts';
 import type { Transport } from './agents.ts';
+import { meshAgents } from './meshAgents.ts';
+import { pooledAgents } from './pool.ts';
 
-const LINE = 'transport sdk: not available in this version; set transport to proxy or system in config.yaml';
-
-/** The in-process mesh: this version has no client for it, and says so by name before anything is dialled. */
-export function createSdk(): Transport {
+/** The mesh in process: one login a tick, and no way for a byte to reach the services but through the mesh. */
+export function createSdk(settings: Settings): Transport {
+  const connectTimeoutMs = settings.connect_timeout_s * 1000;
+  const { identity_file: identityFile, tenancy_service: tenancy, secretstore_service: secretstore } = settings.mesh;
+  const mesh = createMesh({ identityFile, timeoutMs: connectTimeoutMs });
+  const services = { tenancy, secretstore };
+  const { agents, close } = pooledAgents(settings, (peer, context) =>
+    meshAgents({ mesh, service: services[peer], connectTimeoutMs }, context),
+  );
   return {
     name: 'sdk',
-    agents: () => {
-      throw new Fault('failed', LINE, { code: 'TRANSPORT_UNAVAILABLE' });
+    agents,
+    close: () => {
+      close();
+      void mesh.close();
     },
-    close: () => undefined,
   };
 }

@@ -14,6 +14,6 @@ export function createTransport(settings: Settings): Transport {
     case 'proxy':
       return createProxy(settings);
     case 'sdk':
-      return createSdk();
+      return createSdk(settings);
   }
 }

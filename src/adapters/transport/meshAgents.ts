@@ -1,0 +1,81 @@
+import http from 'node:http';
+import https from 'node:https';
+import type { Duplex } from 'node:stream';
+import tls, { type SecureContext } from 'node:tls';
+import { MeshTrouble, type Mesh } from '../../mesh/mesh.ts';
+import { bounded, checkedFor, type Agents } from './agents.ts';
+import { meshFault } from './meshFault.ts';
+
+/** How one service is reached inside the mesh; the name is what it is called there. */
+export interface MeshRoute {
+  mesh: Mesh;
+  service: string;
+  connectTimeoutMs: number;
+}
+
+type Connect = https.Agent['createConnection'];
+type Options = Parameters<Connect>[0];
+
+/** Agents whose connections begin and end inside the mesh: there is no other way out of them. */
+export function meshAgents(route: MeshRoute, secureContext: SecureContext): Agents {
+  return { http: new MeshHttpAgent(route), https: new MeshHttpsAgent(route, secureContext) };
+}
+
+/** Plain HTTP inside a mesh connection. */
+class MeshHttpAgent extends http.Agent {
+  readonly #route: MeshRoute;
+
+  constructor(route: MeshRoute) {
+    super({ keepAlive: true });
+    this.#route = route;
+  }
+
+  override createConnection(...[options, done]: Parameters<Connect>): ReturnType<Connect> {
+    dialled(this.#route, { ...options, defaultPort: 80 }).then((stream) => done?.(null, stream), failed(done));
+    return undefined;
+  }
+}
+
+/** TLS inside a mesh connection, with the service's own name and CA. */
+class MeshHttpsAgent extends https.Agent {
+  readonly #route: MeshRoute;
+  readonly #secureContext: SecureContext;
+
+  constructor(route: MeshRoute, secureContext: SecureContext) {
+    super({ keepAlive: true });
+    this.#route = route;
+    this.#secureContext = secureContext;
+  }
+
+  override createConnection(...[options, done]: Parameters<Connect>): ReturnType<Connect> {
+    const secured = (stream: Duplex) => {
+      const socket = tls.connect({
+        socket: stream,
+        secureContext: this.#secureContext,
+        ALPNProtocols: ['http/1.1'],
+        ...checkedFor(options.host ?? ''),
+      });
+      const fail = (error: Error) => done?.(error, stream);
+      socket.once('error', fail).once('secureConnect', () => {
+        socket.off('error', fail);
+        done?.(null, socket);
+      });
+      bounded(socket, 'secureConnect', this.#route.connectTimeoutMs);
+    };
+    dialled(this.#route, { ...options, defaultPort: 443 }).then(secured, failed(done));
+    return undefined;
+  }
+}
+
+function dialled({ mesh, service, connectTimeoutMs }: MeshRoute, options: Options): Promise<Duplex> {
+  const target = { host: options.host ?? '', port: Number(options.port ?? options.defaultPort), service };
+  return mesh.dial(target, AbortSignal.timeout(connectTimeoutMs));
+}
+
+/** What http.ts finds as the cause of the client's error. */
+function failed(done: Parameters<Connect>[1]): (error: unknown) => void {
+  return (error) => {
+    const fault = error instanceof MeshTrouble ? meshFault(error) : (error as Error);
+    (done as ((error: Error) => void) | undefined)?.(fault);
+  };
+}

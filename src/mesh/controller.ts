@@ -1,0 +1,147 @@
+import { serviceFor, type Intercept, type Target } from './intercept.ts';
+import { listed, record, textOf } from './json.ts';
+import { identityRefused, loginByOidc } from './oidc.ts';
+import type { Answer, Ask, Rest } from './rest.ts';
+import { MeshTrouble } from './trouble.ts';
+
+/** A login at one controller; good for one tick. */
+export interface ControllerSession {
+  /** The token that routers want to see; a secret. */
+  token: string;
+  /** The service that the target means: by intercept address first, by name second. */
+  find: (target: Target) => Promise<Service>;
+  /** A permission to dial, and the routers that take it. */
+  dialable: (service: Service) => Promise<DialSession>;
+  logout: () => Promise<void>;
+}
+
+/** A service that the identity may dial. */
+export interface Service extends Intercept {
+  id: string;
+  encrypted: boolean;
+}
+
+/** The token is a secret; the routers are `tls` addresses. */
+export interface DialSession {
+  token: string;
+  routers: { host: string; port: number }[];
+}
+
+const PAGE = 500;
+const MAX_SERVICES = 10_000;
+
+/** Logs in at the first controller that answers; a refusal is final, whoever says it. */
+export async function openSession(rest: Rest, controllers: URL[]): Promise<ControllerSession> {
+  let trouble: unknown = new MeshTrouble('unreachable', 'the identity names no controller');
+  for (const base of controllers) {
+    try {
+      return await login(rest, base);
+    } catch (error) {
+      if (!(error instanceof MeshTrouble) || error.kind !== 'unreachable') throw error;
+      trouble = error;
+    }
+  }
+  throw trouble;
+}
+
+async function login(rest: Rest, base: URL): Promise<ControllerSession> {
+  const version = await expectData(rest, at(base, 'version'), { method: 'GET' });
+  const { capabilities } = version as { capabilities?: unknown };
+  const hasOidc = Array.isArray(capabilities) && capabilities.includes('OIDC_AUTH');
+  const token = hasOidc ? await loginByOidc(rest, base.origin) : await loginByCertificate(rest, base);
+  const headers: Record<string, string> = hasOidc ? { authorization: `Bearer ${token}` } : { 'zt-session': token };
+  let services: Service[] | null = null;
+  return {
+    token,
+    find: async (target) => serviceFor((services ??= await listServices(rest, base, headers)), target),
+    dialable: (service) => dialSession(rest, base, { headers, service }),
+    logout: async () => {
+      await rest.ask(at(base, 'current-api-session'), { method: 'DELETE', headers });
+    },
+  };
+}
+
+async function loginByCertificate(rest: Rest, base: URL): Promise<string> {
+  const url = at(base, 'authenticate?method=cert');
+  const data = await expectData(rest, url, { method: 'POST', body: {} });
+  const { token, authQueries } = data as { token?: unknown; authQueries?: unknown };
+  if (Array.isArray(authQueries) && authQueries.length > 0) {
+    throw new MeshTrouble('unsupported', 'the identity is asked for a second factor or an external login');
+  }
+  if (typeof token !== 'string') throw new MeshTrouble('protocol', 'the controller gave no token');
+  return token;
+}
+
+async function listServices(rest: Rest, base: URL, headers: Record<string, string>): Promise<Service[]> {
+  const services: Service[] = [];
+  for (let offset = 0; offset < MAX_SERVICES; offset += PAGE) {
+    const url = at(base, `services?limit=${PAGE}&offset=${offset}&configTypes=intercept.v1`);
+    const page = listed(await expectData(rest, url, { method: 'GET', headers })).map(record);
+    services.push(...page.filter(mayDial).map(serviceOf));
+    if (page.length < PAGE) break;
+  }
+  return services;
+}
+
+function mayDial({ permissions }: Record<string, unknown>): boolean {
+  return listed(permissions).includes('Dial');
+}
+
+function serviceOf({ id, name, encryptionRequired, config }: Record<string, unknown>): Service {
+  return {
+    id: textOf(id),
+    name: textOf(name),
+    encrypted: encryptionRequired !== false,
+    intercept: record(config)['intercept.v1'] ?? null,
+  };
+}
+
+async function dialSession(
+  rest: Rest,
+  base: URL,
+  { headers, service }: { headers: Record<string, string>; service: Service },
+): Promise<DialSession> {
+  const body = { serviceId: service.id, type: 'Dial' };
+  const data = record(await expectData(rest, at(base, 'sessions'), { method: 'POST', headers, body }));
+  const routers = listed(data['edgeRouters']).map(record).filter(isUsable).flatMap(addressOf);
+  if (routers.length === 0) {
+    throw new MeshTrouble('unreachable', `no edge router that service ${service.name} may be dialled by is online`);
+  }
+  if (typeof data['token'] !== 'string') throw new MeshTrouble('protocol', 'the controller gave no session token');
+  return { token: data['token'], routers };
+}
+
+function isUsable(router: Record<string, unknown>): boolean {
+  return router['isOnline'] !== false && router['disabled'] !== true;
+}
+
+function addressOf(router: Record<string, unknown>): { host: string; port: number }[] {
+  const { tls } = { ...record(router['urls']), ...record(router['supportedProtocols']) } as { tls?: unknown };
+  const [, host, port] = /^tls:(?:\/\/)?\[?([^\]/]+?)\]?:(\d+)$/.exec(textOf(tls)) ?? [];
+  return host === undefined ? [] : [{ host, port: Number(port) }];
+}
+
+/** The `data` of a good answer; everything else is sorted. */
+async function expectData(rest: Rest, url: URL, ask: Ask): Promise<unknown> {
+  const answer = await rest.ask(url, ask);
+  if (answer.status < 200 || answer.status > 299) {
+    throw sortAnswer(answer, { url, isLoggedIn: ask.headers !== undefined });
+  }
+  const { data } = record(answer.json);
+  if (data === undefined) throw new MeshTrouble('protocol', `controller ${url.host}: an answer without data`);
+  return data;
+}
+
+function sortAnswer({ status, json }: Answer, { url, isLoggedIn }: { url: URL; isLoggedIn: boolean }): MeshTrouble {
+  const code = textOf(record(record(json)['error'])['code']);
+  const where = `controller ${url.host}`;
+  if (status === 401) return isLoggedIn ? new MeshTrouble('stale', `${where}: the session is over`) : identityRefused();
+  if (code === 'INVALID_POSTURE') return new MeshTrouble('unsupported', `${where} demands a posture check`);
+  if (status === 404) return new MeshTrouble('notGranted', `${where} does not know the service any more`);
+  const isPassing = status === 408 || status === 429 || status >= 500;
+  return new MeshTrouble(isPassing ? 'unreachable' : 'protocol', `${where} answered ${status} ${code}`.trimEnd());
+}
+
+function at(base: URL, path: string): URL {
+  return new URL(`${base.pathname.replace(/\/$/, '')}/${path}`, base);
+}

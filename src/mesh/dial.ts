@@ -1,0 +1,98 @@
+import { randomBytes } from 'node:crypto';
+import type { Channel } from './channel.ts';
+import { isReplyTo } from './channel.ts';
+import { CONN_ID, MeshConnection } from './connection.ts';
+import type { Frame } from './frame.ts';
+import type { Target } from './intercept.ts';
+import { parsed, record, textOf } from './json.ts';
+import { createSeal, type Seal } from './seal.ts';
+import { MeshTrouble } from './trouble.ts';
+import { numberIn, u32 } from './values.ts';
+import { content, errorCode, header } from './words.ts';
+
+/** What a connection is dialled with; the token is that of the dial session. */
+export interface Dial {
+  target: Target;
+  service: string;
+  encrypted: boolean;
+  token: string;
+  signal: AbortSignal;
+}
+
+/** Asks the router for a connection to the service; an encrypted one is refused when the host brings no key. */
+export async function dial(channel: Channel, wish: Dial): Promise<MeshConnection> {
+  const seal = wish.encrypted ? await createSeal() : null;
+  try {
+    return await connected(channel, wish, seal);
+  } catch (error) {
+    channel.close();
+    throw error;
+  }
+}
+
+/** The first data may stand right behind the answer, so the connection listens before the next frame is looked at. */
+function connected(channel: Channel, wish: Dial, seal: Seal | null): Promise<MeshConnection> {
+  const { service, signal } = wish;
+  return new Promise((resolve, reject) => {
+    const giveUp = () => reject(new MeshTrouble('unreachable', `service ${service}: no answer to the dial in time`));
+    if (signal.aborted) giveUp();
+    signal.addEventListener('abort', giveUp, { once: true });
+    let sequence = 0;
+    channel.listen({
+      frame: (answer) => {
+        if (!isReplyTo(answer, sequence)) return;
+        signal.removeEventListener('abort', giveUp);
+        const trouble = agree(answer, service, seal);
+        if (trouble === null) resolve(new MeshConnection(channel, seal));
+        else reject(trouble);
+      },
+      end: ({ message }) => reject(new MeshTrouble('stale', `service ${service}: ${message} before it was dialled`)),
+    });
+    sequence = channel.send(connectFrame(wish, seal));
+  });
+}
+
+/** Why an answer is no connection; null when it is one, and both sides have their keys. */
+function agree(answer: Frame, service: string, seal: Seal | null): MeshTrouble | null {
+  if (answer.type !== content.stateConnected) return refusal(answer, service);
+  if (seal === null) return null;
+  const hostKey = answer.headers.get(header.publicKey);
+  if (hostKey !== undefined) return seal.agree(hostKey);
+  return new MeshTrouble('protocol', `service ${service} must be encrypted, but its host offers no key`);
+}
+
+function connectFrame({ target: { host, port }, token }: Dial, seal: Seal | null) {
+  const where = { dst_protocol: 'tcp', dst_hostname: host, dst_port: String(port) };
+  const headers = new Map<number, Buffer>([
+    [header.connId, u32(CONN_ID)],
+    [header.seq, u32(0)],
+    [header.connectionMarker, Buffer.from(randomBytes(6).toString('base64url'))],
+    [header.appData, Buffer.from(JSON.stringify(where))],
+  ]);
+  if (seal !== null) headers.set(header.publicKey, seal.publicKey);
+  return { type: content.connect, headers, body: Buffer.from(token) };
+}
+
+/** The reason of a dial that was not granted, sorted by its code, or by its words where an older router gives no code. */
+function refusal({ headers, body }: Frame, service: string): MeshTrouble {
+  const structured = record(parsed(headers.get(header.structuredError)?.toString() ?? ''));
+  const words = textOf(structured['message']) || body.toString().slice(0, 200);
+  const said = `service ${service}: ${words.replace(/[^\x20-\x7e]/g, ' ')}`;
+  switch (numberIn(headers.get(header.errorCode))) {
+    case errorCode.invalidApiSession:
+    case errorCode.invalidSession:
+    case errorCode.wrongSessionType:
+    case errorCode.routerNotAllowed:
+      return new MeshTrouble('stale', said);
+    case errorCode.accessDenied:
+    case errorCode.invalidService:
+      return new MeshTrouble('notGranted', said);
+    case errorCode.postureFailed:
+      return new MeshTrouble('unsupported', `${said} (a posture check)`);
+    case errorCode.invalidTerminator:
+      return new MeshTrouble('noTerminator', said);
+  }
+  if (/terminator/i.test(words)) return new MeshTrouble('noTerminator', said);
+  if (/session/i.test(words)) return new MeshTrouble('stale', said);
+  return new MeshTrouble('unreachable', said);
+}

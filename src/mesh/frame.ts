@@ -1,0 +1,94 @@
+import { MeshTrouble } from './trouble.ts';
+
+/** One message of a router channel; header values are raw bytes, integers in them little endian. */
+export interface Frame {
+  type: number;
+  /** Signed: the hello goes out as -1. */
+  sequence: number;
+  headers: ReadonlyMap<number, Buffer>;
+  body: Buffer;
+}
+
+const MAGIC = Buffer.from([0x03, 0x06, 0x09, 0x0c]);
+const PREFIX_BYTES = 20;
+const MAX_HEADERS_BYTES = 65_536;
+const MAX_BODY_BYTES = 16_777_216;
+
+/** The bytes of a frame. */
+export function encodeFrame({ type, sequence, headers, body }: Frame): Buffer {
+  const parts = Array.from(headers, ([key, value]) => {
+    const head = Buffer.alloc(8);
+    head.writeInt32LE(key, 0);
+    head.writeUInt32LE(value.length, 4);
+    return Buffer.concat([head, value]);
+  });
+  const packed = Buffer.concat(parts);
+  const prefix = Buffer.alloc(PREFIX_BYTES);
+  MAGIC.copy(prefix);
+  prefix.writeInt32LE(type, 4);
+  prefix.writeInt32LE(sequence, 8);
+  prefix.writeUInt32LE(packed.length, 12);
+  prefix.writeUInt32LE(body.length, 16);
+  return Buffer.concat([prefix, packed, body]);
+}
+
+/**
+ * Takes a channel's bytes as they come and gives its frames. Holds one frame at most, headers up to 64 KiB and a body up
+ * to 16 MiB; throws a MeshTrouble of kind `protocol` at anything else.
+ */
+export class FrameReader {
+  #chunks: Buffer[] = [];
+  #length = 0;
+  #wanted = PREFIX_BYTES;
+
+  /** The frames that these bytes complete. */
+  *push(chunk: Buffer): Generator<Frame> {
+    this.#chunks.push(chunk);
+    this.#length += chunk.length;
+    while (this.#length >= this.#wanted) {
+      const bytes = Buffer.concat(this.#chunks);
+      this.#chunks = [bytes];
+      this.#wanted = lengthOf(bytes);
+      if (bytes.length < this.#wanted) return;
+      yield decode(bytes.subarray(0, this.#wanted));
+      this.#chunks = [bytes.subarray(this.#wanted)];
+      this.#length = bytes.length - this.#wanted;
+      this.#wanted = PREFIX_BYTES;
+    }
+  }
+}
+
+/** Bytes of the whole frame that begins here. */
+function lengthOf(bytes: Buffer): number {
+  if (!bytes.subarray(0, 4).equals(MAGIC)) throw broken('does not begin like a frame of a known version');
+  const [headers, body] = [bytes.readUInt32LE(12), bytes.readUInt32LE(16)];
+  if (headers > MAX_HEADERS_BYTES) throw broken(`has ${headers} bytes of headers`);
+  if (body > MAX_BODY_BYTES) throw broken(`has a body of ${body} bytes`);
+  return PREFIX_BYTES + headers + body;
+}
+
+function decode(bytes: Buffer): Frame {
+  const end = PREFIX_BYTES + bytes.readUInt32LE(12);
+  return {
+    type: bytes.readInt32LE(4),
+    sequence: bytes.readInt32LE(8),
+    headers: headersOf(bytes.subarray(PREFIX_BYTES, end)),
+    body: bytes.subarray(end),
+  };
+}
+
+function headersOf(bytes: Buffer): Map<number, Buffer> {
+  const headers = new Map<number, Buffer>();
+  for (let at = 0; at < bytes.length;) {
+    if (at + 8 > bytes.length) throw broken('has a header that is cut off');
+    const end = at + 8 + bytes.readUInt32LE(at + 4);
+    if (end > bytes.length) throw broken('has a header that ends beyond the others');
+    headers.set(bytes.readInt32LE(at), bytes.subarray(at + 8, end));
+    at = end;
+  }
+  return headers;
+}
+
+function broken(how: string): MeshTrouble {
+  return new MeshTrouble('protocol', `a frame of the edge router ${how}`);
+}

@@ -1,0 +1,120 @@
+import { mkdtemp, rename, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { createCa } from '../../fixtures/servers/ca.ts';
+import { readIdentity } from './identity.ts';
+
+const ca = createCa();
+const { key, cert } = ca.issue(['deployd-host']);
+const other = ca.issue(['somebody else']);
+const good = {
+  ztAPI: 'https://ctrl.example:1280/edge/client/v1',
+  id: { key: `pem:${key}`, cert: `pem:${cert}`, ca: `pem:${ca.pem}` },
+};
+
+let dir: string;
+let path: string;
+beforeEach(async () => {
+  dir = await mkdtemp(join(tmpdir(), 'deployd-identity-'));
+  path = join(dir, 'deployd-host.eu-1.json');
+});
+afterEach(() => rm(dir, { recursive: true }));
+
+const write = (value: unknown) => writeFile(path, typeof value === 'string' ? value : JSON.stringify(value));
+
+describe('an identity', () => {
+  it.each([
+    ['after pem:', (text: string) => `pem:${text}`],
+    ['as it stands', (text: string) => text],
+  ])('is read with PEM %s', async (_name, form) => {
+    await write({ ...good, id: { key: form(key), cert: form(cert), ca: form(ca.pem) } });
+    const { controllers, ...pem } = await readIdentity(path);
+    expect(controllers.map(String)).toEqual(['https://ctrl.example:1280/edge/client/v1']);
+    expect(pem).toEqual({ key, cert, ca: ca.pem });
+  });
+
+  it.each([
+    (file: string) => `file://${file}`,
+    (file: string) => `file:${file}`,
+    (file: string) => file,
+    () => 'key.pem',
+  ])('is read with its key in a file: %s', async (form) => {
+    await writeFile(join(dir, 'key.pem'), key);
+    await write({ ...good, id: { ...good.id, key: form(join(dir, 'key.pem')) } });
+    expect((await readIdentity(path)).key).toBe(key);
+  });
+
+  it('has each of its controllers once, those of a cluster first, with the usual path where none is given', async () => {
+    await write({ ...good, ztAPIs: ['https://a.example:1280', good.ztAPI, 'http://plain.example', 7] });
+    const { controllers } = await readIdentity(path);
+    expect(controllers.map(String)).toEqual(['https://a.example:1280/edge/client/v1', good.ztAPI]);
+  });
+
+  it('is waited for while a tunneller rewrites it', async () => {
+    await write(JSON.stringify(good).slice(0, 100));
+    const reading = readIdentity(path);
+    await writeFile(`${path}.new`, JSON.stringify(good));
+    await rename(`${path}.new`, path);
+    expect((await reading).key).toBe(key);
+  });
+});
+
+describe('an identity that cannot be used', () => {
+  const expired = ca.issue(['deployd-host'], { expired: true });
+  const id = good.id;
+  it.each<[string, unknown, string]>([
+    ['empty', '', 'is empty: its enrolment is not done, or it failed'],
+    ['un-enrolled', 'eyJhbGciOi.eyJpc3MiOi.c2ln\n', 'is an enrolment token, not an identity: enrol it first'],
+    ['no JSON', '{"ztAPI":', 'is malformed: it is not JSON'],
+    ['without controller', { id }, 'is malformed: neither ztAPI nor ztAPIs is the https address of a controller'],
+    [
+      'of a plain controller',
+      { ...good, ztAPI: 'http://ctrl' },
+      'is malformed: neither ztAPI nor ztAPIs is the https address of a controller',
+    ],
+    [
+      'without key',
+      { ...good, id: { ca: id.ca } },
+      'has no key and certificate of its own (id.key, id.cert): it cannot log in unattended',
+    ],
+    [
+      'without CA',
+      { ...good, id: { ...id, ca: '' } },
+      'is malformed: it has no id.ca, so no controller can be trusted',
+    ],
+    [
+      'in hardware',
+      { ...good, id: { ...id, key: 'pkcs11:token=x' } },
+      'keeps id.key in a pkcs11 store, which is not supported: it must be PEM or a file',
+    ],
+    [
+      'of another key',
+      { ...good, id: { ...id, key: other.key } },
+      'is malformed: id.key and id.cert do not belong together',
+    ],
+    [
+      'without a certificate in it',
+      { ...good, id: { ...id, cert: 'pem:x' } },
+      'is malformed: id.cert is no certificate',
+    ],
+    ['without a key in it', { ...good, id: { ...id, key: 'pem:x' } }, 'is malformed: id.key is no private key'],
+    [
+      'expired',
+      { ...good, id: { ...id, key: expired.key, cert: expired.cert } },
+      /^expired on .*: enrol it anew$/ as never,
+    ],
+  ])('is named before anybody is dialled: %s', async (_name, file, why) => {
+    await write(file);
+    const message = await readIdentity(path).then(String, (error: unknown) => (error as Error).message);
+    expect(message.startsWith(`identity ${path} `)).toBe(true);
+    expect(message.slice(`identity ${path} `.length)).toEqual(
+      typeof why === 'string' ? why : (expect.stringMatching(why) as unknown),
+    );
+  });
+
+  it('is named when it is not there, and when it names a file that is not', async () => {
+    await expect(readIdentity(path)).rejects.toThrow(`identity ${path} is not there`);
+    await write({ ...good, id: { ...id, key: '/nowhere/key.pem' } });
+    await expect(readIdentity(path)).rejects.toThrow('names /nowhere/key.pem for id.key, which is not there');
+  });
+});

@@ -1,0 +1,187 @@
+import { createHash, randomBytes } from 'node:crypto';
+import { once } from 'node:events';
+import { createServer, type AddressInfo, type Server } from 'node:net';
+import { text } from 'node:stream/consumers';
+import { openFabric, type Fabric } from '../../fixtures/mesh/fabric.ts';
+import { createMesh, type Mesh } from './mesh.ts';
+
+let echo: Server;
+let fabric: Fabric;
+let mesh: Mesh;
+const whenever = new AbortController().signal;
+const tenancy = { host: 'tenancy.deploy', port: 443, service: 'tenancy.deploy' };
+const plain = { host: 'plain', port: 80, service: 'plain' };
+
+beforeAll(async () => {
+  echo = createServer({ allowHalfOpen: true }, (socket) => socket.on('error', () => undefined).pipe(socket));
+  echo.listen(0, '127.0.0.1');
+  await once(echo, 'listening');
+});
+afterAll(() => void echo.close());
+beforeEach(async () => {
+  const { port } = echo.address() as AddressInfo;
+  fabric = await openFabric({
+    'tenancy.deploy': { port, encrypted: true },
+    plain: { port, encrypted: false },
+    'by address': { port, encrypted: false, intercept: { addresses: ['*.deploy'], low: 1, high: 80 } },
+  });
+  mesh = createMesh({ identityFile: fabric.identityFile, timeoutMs: 2000 });
+});
+afterEach(async () => {
+  await mesh.close();
+  await fabric.stop();
+});
+
+const dial = (target = tenancy) => mesh.dial(target, whenever);
+
+async function echoed(words: string, target = tenancy): Promise<string> {
+  const connection = await dial(target);
+  connection.end(words);
+  return text(connection);
+}
+
+describe.each(['certificate', 'oidc'] as const)('a login by %s', (login) => {
+  beforeEach(() => void (fabric.mood.login = login));
+
+  it('serves all dials until the mesh is closed, which logs out', async () => {
+    expect(await echoed('one')).toBe('one');
+    expect(await echoed('two', plain)).toBe('two');
+    await mesh.close();
+    const { requests } = fabric.controller;
+    expect(requests.filter((request) => /authenticate|token/.test(request))).toHaveLength(1);
+    expect(requests.at(-1)).toBe('DELETE /edge/client/v1/current-api-session');
+    expect(await echoed('three')).toBe('three');
+  });
+
+  it.each([
+    ['refused', 401, /does not know the identity/],
+    ['unreachable', 503, /503/],
+    ['unreachable', 429, /429/],
+    ['protocol', 400, /400/],
+  ] as const)('that is %s by %d is sorted so', async (kind, status, words) => {
+    fabric.mood.loginStatus = status;
+    await expect(dial()).rejects.toMatchObject({ kind, message: expect.stringMatching(words) as string });
+  });
+
+  it('that asks for a second factor is named', async () => {
+    fabric.mood.demandsSecondFactor = true;
+    await expect(dial()).rejects.toMatchObject({ kind: 'unsupported' });
+  });
+});
+
+describe('a connection', () => {
+  it.each([
+    ['encrypted', tenancy],
+    ['plain', plain],
+  ] as const)('%s carries bytes both ways, half-closed, through small buffers', async (_name, target) => {
+    const sent = randomBytes(5_000_000);
+    const connection = await dial(target);
+    connection.end(sent);
+    const digest = createHash('sha256');
+    for await (const chunk of connection) {
+      digest.update(chunk as Buffer);
+      if (Math.random() < 0.01) await new Promise(setImmediate);
+    }
+    expect(digest.digest('hex')).toBe(createHash('sha256').update(sent).digest('hex'));
+  });
+
+  it('gets the first bytes of its host although they stand right behind the answer', async () => {
+    for (const name of ['tenancy.deploy', 'plain']) {
+      fabric.mood.services[name]!.greets = 'hello';
+      expect(await echoed(', world', { ...tenancy, host: name, service: name })).toBe('hello, world');
+    }
+  });
+
+  it('is one of six at once', async () => {
+    const words = ['a', 'b', 'c', 'd', 'e', 'f'];
+    expect(await Promise.all(words.map((word) => echoed(word)))).toEqual(words);
+  });
+
+  it('leaves no channel behind', async () => {
+    const connection = await dial();
+    const sockets = fabric.routers.flatMap(({ channels }) => [...channels]);
+    connection.destroy();
+    await Promise.all(sockets.filter(({ destroyed }) => !destroyed).map((socket) => once(socket, 'close')));
+    expect(fabric.routers.flatMap(({ channels }) => [...channels])).toEqual([]);
+  });
+
+  it('ends with an error of a socket when the router goes away', async () => {
+    const connection = await dial();
+    for (const router of fabric.routers) for (const channel of router.channels) channel.destroy();
+    const [error] = (await once(connection, 'error')) as [Error];
+    expect(error).toMatchObject({ name: 'MeshTrouble', kind: 'unreachable', code: 'ECONNRESET' });
+  });
+
+  it('tells its host where it wanted to', async () => {
+    await echoed('x');
+    const told = fabric.routers.flatMap(({ appData }) => appData);
+    expect(told).toEqual(['{"dst_protocol":"tcp","dst_hostname":"tenancy.deploy","dst_port":"443"}']);
+  });
+});
+
+describe('a dial that fails', () => {
+  it.each([
+    ['by an unknown service', { kind: 'notGranted' }, () => ({ host: 'x', port: 1, service: 'nobody' })],
+    [
+      'by hosts that hide their key',
+      { kind: 'protocol' },
+      (f: Fabric) => ((f.mood.services['tenancy.deploy']!.hidesKey = true), tenancy),
+    ],
+    [
+      'by no terminator',
+      { kind: 'noTerminator' },
+      (f: Fabric) => ((f.mood.dial = { words: 'service x has no terminators' }), tenancy),
+    ],
+    ['by access', { kind: 'notGranted' }, (f: Fabric) => ((f.mood.dial = { words: 'denied', code: 14 }), tenancy)],
+    ['by posture', { kind: 'unsupported' }, (f: Fabric) => ((f.mood.dial = { words: 'posture', code: 15 }), tenancy)],
+    ['by anything else', { kind: 'unreachable' }, (f: Fabric) => ((f.mood.dial = { words: 'oops', code: 1 }), tenancy)],
+    ['by silence', { kind: 'unreachable' }, (f: Fabric) => ((f.mood.dial = 'silent'), tenancy)],
+    ['by silent routers', { kind: 'unreachable' }, (f: Fabric) => ((f.mood.hello = 'silent'), tenancy)],
+    ['by closing routers', { kind: 'unreachable' }, (f: Fabric) => ((f.mood.hello = 'close'), tenancy)],
+    ['by busy routers', { kind: 'unreachable' }, (f: Fabric) => ((f.mood.hello = 'busy'), tenancy)],
+    ['by routers that forbid it', { kind: 'refused' }, (f: Fabric) => ((f.mood.hello = 'forbid'), tenancy)],
+    [
+      'by a demand of posture',
+      { kind: 'unsupported' },
+      (f: Fabric) => ((f.mood.sessionStatus = { status: 409, code: 'INVALID_POSTURE', once: false }), tenancy),
+    ],
+    [
+      'by a session that is over again and again',
+      { kind: 'unreachable' },
+      (f: Fabric) => ((f.mood.unknownSessions = 99), tenancy),
+    ],
+  ])('%s is sorted', async (_name, trouble, prepare) => {
+    await expect(dial(prepare(fabric))).rejects.toMatchObject(trouble);
+  });
+
+  it.each([
+    ['the controller', (f: Fabric) => (f.mood.sessionStatus = { status: 401, code: 'UNAUTHORIZED', once: true })],
+    ['the routers', (f: Fabric) => (f.mood.unknownSessions = 2)],
+  ])('because %s forgot the session is tried once more with a new login', async (_name, forget) => {
+    await echoed('before');
+    forget(fabric);
+    expect(await echoed('after')).toBe('after');
+    expect(fabric.controller.requests.filter((request) => request.includes('authenticate'))).toHaveLength(2);
+  });
+
+  it('because the controller is away is unreachable, and cured when it is back', async () => {
+    await fabric.controller.stop();
+    await expect(dial()).rejects.toMatchObject({ kind: 'unreachable' });
+  });
+
+  it('because a controller has another certificate is untrusted', async () => {
+    const other = await openFabric({});
+    const { writeFile, readFile } = await import('node:fs/promises');
+    const identity = JSON.parse(await readFile(fabric.identityFile, 'utf8')) as object;
+    await writeFile(fabric.identityFile, JSON.stringify({ ...identity, ztAPI: other.controller.url }));
+    await expect(dial()).rejects.toMatchObject({ kind: 'untrusted' });
+    await other.stop();
+  });
+});
+
+test('a target is found by its address first, by name second', async () => {
+  await echoed('x', { host: 'a.deploy', port: 80, service: 'tenancy.deploy' });
+  await echoed('x', { host: 'a.deploy', port: 81, service: 'plain' });
+  const told = fabric.routers.flatMap(({ appData }) => appData);
+  expect(told.map((each) => (JSON.parse(each) as { dst_port: string }).dst_port)).toEqual(['80', '81']);
+});
