@@ -1,0 +1,173 @@
+import { type Offer, openOffer, optionsOf, version } from './offer.ts';
+import { mayScratch, type Ended } from './scratch.ts';
+
+const onHost = mayScratch ? describe : describe.skip;
+const config = 'etc/deployd/config.yaml';
+
+let offer: Offer;
+beforeEach(async () => {
+  if (!mayScratch) return;
+  offer = await openOffer();
+  await offer.host.install(optionsOf(), { env: offer.env });
+});
+afterEach(async () => {
+  if (mayScratch) await offer.close();
+});
+
+/** Runs it once more, on a host that is installed; only with the options named, and without a grant. */
+async function again(options: Record<string, string> = {}, extra: string[] = []): Promise<Ended> {
+  const args = Object.entries(options).flatMap(([name, value]) => [`--${name}`, value]);
+  return offer.host.install([...args, ...extra], { env: offer.env });
+}
+
+onHost('a second run', () => {
+  it('without options changes nothing and fetches nothing', async () => {
+    const before = await offer.host.snapshot();
+    const asked = offer.packages.requests.length;
+    expect(await again()).toMatchObject({ code: 0, stderr: '' });
+    expect(await offer.host.snapshot()).toEqual(before);
+    expect(offer.packages.requests).toHaveLength(asked);
+  });
+
+  it('with the same options changes nothing but exchanges the grant', async () => {
+    const others = (lines: string[]) => lines.filter((line) => !line.startsWith('var/lib/deployd/store.token'));
+    const before = others(await offer.host.snapshot());
+    expect(await offer.host.install(optionsOf(), { env: offer.env })).toMatchObject({ code: 0, stderr: '' });
+    expect(others(await offer.host.snapshot())).toEqual(before);
+  });
+
+  it('needs neither token nor base address for a version that is there', async () => {
+    expect(await offer.host.install([], { env: {} })).toMatchObject({ code: 0, stderr: '' });
+  });
+
+  it('changes the key that an option names, and keeps what the operator wrote', async () => {
+    const written = `# ours\nenv: eu-1 # first\nsite: "berlin"\ntransport: 'system'\ntenancy_url: https://tenancy.example
+secretstore_url: https://secretstore.example:8200\ndisk:\n  headroom_bytes: 0\n`;
+    await offer.host.write(config, written, 0o640);
+    await again({ env: 'eu-1', site: 'berlin' });
+    expect(await offer.host.read(config)).toBe(written);
+    await again({ site: "St. John's" }, ['--laptop']);
+    expect(await offer.host.read(config)).toBe(
+      `${written.replace('site: "berlin"', "site: 'St. John''s'")}laptop_mode: true\n`,
+    );
+  });
+
+  it('mends the rights of the configuration', async () => {
+    await offer.host.write(config, await offer.host.read(config), 0o666);
+    await again();
+    expect(await offer.host.rights(config)).toBe('0640 root:deployd');
+  });
+
+  it('keeps the configuration when the agent does not take the new one', async () => {
+    const before = await offer.host.snapshot();
+    await offer.host.write('played/deployd.ends', '78');
+    await offer.host.write(
+      'played/deployd.says',
+      'CONFIG_INVALID: /etc/deployd/config.yaml.new:2: site: must be better\n',
+    );
+    const calls = (await offer.host.calls()).length;
+    const ended = await again({ site: 'x' });
+    expect(ended.code).toBe(1);
+    expect(ended.stderr).toBe(`deployd install: the configuration is refused; the old one stays and nothing was enabled:
+CONFIG_INVALID: /etc/deployd/config.yaml.new:2: site: must be better\n`);
+    expect(await offer.host.snapshot()).toEqual(before);
+    expect((await offer.host.calls()).slice(calls)).toEqual(['deployd status --config /etc/deployd/config.yaml.new']);
+  });
+});
+
+onHost('another version', () => {
+  it('is installed when it is newer', async () => {
+    await offer.host.write(
+      'install.sh',
+      (await offer.host.read('install.sh')).replace(`version=${version}`, 'version=0.3.0'),
+    );
+    await offer.publish('0.3.0');
+    expect((await again()).stdout).toContain('installing deployd 0.3.0');
+  });
+
+  it('that is older is not, unless it is named', async () => {
+    await offer.host.write(
+      'install.sh',
+      (await offer.host.read('install.sh')).replace(`version=${version}`, 'version=0.1.11'),
+    );
+    await offer.publish('0.1.11');
+    expect((await again()).stdout).toContain(`deployd ${version} is installed`);
+    expect((await again({ version: '0.1.11' })).stdout).toContain('done: deployd 0.1.11 ');
+  });
+});
+
+onHost('the bootstrap', () => {
+  const bootstrap = () => offer.host.install(optionsOf(), { env: offer.env });
+  const enablings = async () => (await offer.host.calls()).filter((line) => line.includes('enable --now')).length;
+  const ending = async (code: number, says: string) => {
+    await offer.host.write(
+      'played/deployd',
+      `#!/bin/sh\n[ "$1" = bootstrap ] || exit 0\necho '${says}' >&2\nexit ${code}\n`,
+      0o755,
+    );
+  };
+
+  it('that is refused ends it, and the grant goes', async () => {
+    await ending(1, 'BOOTSTRAP_REFUSED: the grant is expired');
+    const ended = await bootstrap();
+    expect(ended.code).toBe(1);
+    expect(ended.stderr).toMatch(
+      /^BOOTSTRAP_REFUSED: the grant is expired\ndeployd install: the bootstrap grant was refused and removed: .*reveal the install kit again/,
+    );
+    expect(await offer.host.list('etc/deployd')).toEqual(['config.yaml']);
+    expect(await enablings()).toBe(1);
+  });
+
+  it('that fails otherwise ends it, and the grant stays', async () => {
+    await ending(1, 'TLS_UNTRUSTED: secretstore');
+    expect((await bootstrap()).stderr).toContain(
+      'the bootstrap failed; the grant stays in /etc/deployd/bootstrap.jwt;',
+    );
+    expect(await offer.host.list('etc/deployd')).toEqual(['bootstrap.jwt', 'config.yaml']);
+    expect(await enablings()).toBe(1);
+  });
+
+  it('that has no network is left to the timer', async () => {
+    await ending(75, 'temporary network failure');
+    const ended = await bootstrap();
+    expect(ended.code).toBe(0);
+    expect(ended.stderr).toContain('the grant stays in place, and the next tick exchanges it');
+    expect(await enablings()).toBe(2);
+  });
+});
+
+onHost('the first tick', () => {
+  const tick = async (code: number, journal: string) => {
+    await offer.host.write('played/tick.code', `${code}\n`);
+    await offer.host.write('played/tick.journal', `${journal}\n`);
+    return again();
+  };
+
+  it('that converged is told with its journal', async () => {
+    const ended = await tick(0, 'healthy; heartbeat reported');
+    expect(ended.stdout).toContain(
+      `healthy; heartbeat reported\ndeployd install: done: deployd ${version} ticks every minute\n`,
+    );
+  });
+
+  it('that met no network is no failure', async () => {
+    const ended = await tick(75, 'temporary network failure');
+    expect(ended).toMatchObject({ code: 0, stderr: '' });
+    expect(ended.stdout).toContain('what was out of reach is tried again every minute');
+  });
+
+  it('that met a superseded grant says so', async () => {
+    const ended = await tick(1, 'AGENT_UNAUTHENTICATED: bearer refused');
+    expect(ended.code).toBe(1);
+    expect(ended.stderr).toBe(
+      'deployd install: deployd is installed, but the tenancy service refuses its token: the grant was superseded by a later reveal of the install kit; run the installer with the newest grant\n',
+    );
+  });
+
+  it('that failed is told with its code', async () => {
+    const ended = await tick(78, 'AGENT_ENV_MISMATCH: the token is of eu-2');
+    expect(ended.code).toBe(1);
+    expect(ended.stdout).toContain('AGENT_ENV_MISMATCH: the token is of eu-2');
+    expect(ended.stderr).toContain('the first tick ended with 78');
+  });
+});

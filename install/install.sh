@@ -1,0 +1,698 @@
+#!/bin/sh
+# Installs deployd on this host, or brings it to the version and the options given; safe to run again. See --help.
+# Only functions until the last line: a script that arrives by a pipe and is cut off does nothing.
+{ set +x; } 2>/dev/null
+set +a -eu
+umask 022
+
+# Filled in where the installer is published.
+version=0.2.0
+registry_base=
+release_base=
+
+usage() {
+  cat <<'USAGE'
+Installs the deploy agent deployd on a Debian or Ubuntu host (amd64, systemd). Run it as root.
+
+  sh install.sh --env ID --site SITE --transport system --tenancy-url URL --secretstore-url URL \
+    --bootstrap-file FILE
+
+Values that the host's configuration holds already need not be given again.
+
+  --env ID                environment of this host
+  --site SITE             site of this host
+  --transport KIND        sdk, proxy or system: how the services are reached
+  --tenancy-url URL       address of the tenancy service
+  --tenancy-ca FILE       PEM file of the authority it is trusted by; without it, the system's
+  --secretstore-url URL   address of the secretstore
+  --secretstore-ca FILE   the same for the secretstore
+  --bootstrap-file FILE   the bootstrap grant; without it the grant is read from standard input, unless that is the script
+  --identity-jwt FILE     one-time enrolment token of the mesh identity (transports sdk and proxy)
+  --mesh NAMES            mesh or openziti: what the mesh's directory, user and unit are called; found out without it
+  --laptop                being offline is normal on this host
+  --token TOKEN           token for the package registry; better in the variable DEPLOYD_TOKEN
+  --source KIND           registry (the default) or gitea: where the package comes from; or DEPLOYD_SOURCE
+  --base-url URL          what stands before /VERSION/FILE (registry) or /vVERSION/FILE (gitea); or DEPLOYD_BASE_URL
+  --version VERSION       version of the package; without it, the installer's own
+  --help                  this text
+USAGE
+}
+
+state_dir=/var/lib/deployd
+config_dir=/etc/deployd
+config=$config_dir/config.yaml
+units=/etc/systemd/system
+cache=/var/cache/deployd-install
+fetch_config=/run/deployd-install.conf
+lock=/run/deployd-install.lock
+
+main() {
+  hide_token "$@"
+  read_options "$@"
+  require_host
+  hold_lock
+  settle_values
+  read_grant
+  require_values
+  install_package
+  enrol_identity
+  join_mesh
+  grant_identity
+  write_config
+  start_mesh
+  bootstrap
+  enable_timer
+  first_tick
+}
+
+say() { printf 'deployd install: %s\n' "$*"; }
+warn() { printf 'deployd install: %s\n' "$*" >&2; }
+die() {
+  warn "$*"
+  is_told=yes
+  exit 1
+}
+misused() {
+  warn "$*"
+  is_told=yes
+  exit 2
+}
+
+# --- what was asked for
+
+is_file() {
+  case ${0##*/} in sh | dash | ash | bash | busybox | ksh | mksh | zsh) return 1 ;; esac
+  [ -f "$0" ]
+}
+
+# A token among the options stands in this process's command line for everybody to read: the script starts again with it
+# in its environment. One that came by a pipe cannot.
+hide_token() {
+  is_file || return 0
+  left=$# hidden=
+  while [ "$left" -gt 0 ]; do
+    left=$((left - 1))
+    case $1:${2-} in
+      --token: | --token:--*) set -- "$@" "$1" ;;
+      --token:*)
+        DEPLOYD_TOKEN=$2 hidden=yes left=$((left - 1))
+        shift
+        ;;
+      *) set -- "$@" "$1" ;;
+    esac
+    shift
+  done
+  [ -n "$hidden" ] || return 0
+  export DEPLOYD_TOKEN
+  exec sh "$0" "$@"
+}
+
+read_options() {
+  token=${DEPLOYD_TOKEN-} source=${DEPLOYD_SOURCE:-registry} base_url=${DEPLOYD_BASE_URL-}
+  unset DEPLOYD_TOKEN
+  env='' site='' transport='' tenancy_url='' tenancy_ca='' secretstore_url='' secretstore_ca=''
+  bootstrap_file='' identity_jwt='' mesh='' laptop='' wanted=''
+  while [ $# -gt 0 ]; do
+    case $1 in
+      --help) usage && exit ;;
+      --laptop)
+        laptop=yes
+        shift
+        continue
+        ;;
+      --env | --site | --transport | --tenancy-url | --tenancy-ca | --secretstore-url | --secretstore-ca | \
+        --bootstrap-file | --identity-jwt | --mesh | --token | --source | --base-url | --version) ;;
+      *) misused "unknown option $1; --help lists them" ;;
+    esac
+    case ${2-} in '' | --*) misused "$1 needs a value; nothing was changed" ;; esac
+    take_option "$1" "$2"
+    shift 2
+  done
+}
+
+take_option() {
+  case $1 in
+    --env) env=$2 ;;
+    --site) site=$2 ;;
+    --transport) transport=$2 ;;
+    --tenancy-url) tenancy_url=$2 ;;
+    --tenancy-ca) tenancy_ca=$2 ;;
+    --secretstore-url) secretstore_url=$2 ;;
+    --secretstore-ca) secretstore_ca=$2 ;;
+    --bootstrap-file) bootstrap_file=$2 ;;
+    --identity-jwt) identity_jwt=$2 ;;
+    --mesh) mesh=$2 ;;
+    --token) token=$2 ;;
+    --source) source=$2 ;;
+    --base-url) base_url=$2 ;;
+    --version) wanted=$2 ;;
+  esac
+}
+
+# --- what must hold before anything is changed
+
+require_host() {
+  [ "$(id -u)" = 0 ] || die 'must run as root: use sudo'
+  # By its path, because a busybox shell would take its own.
+  [ -x /usr/bin/dpkg ] || die 'needs dpkg: deployd is packaged for Debian and Ubuntu'
+  for tool in apt-get dpkg-query systemctl curl sha256sum flock; do
+    command -v "$tool" >/dev/null || die "needs $tool, which this host does not have; on Debian and Ubuntu install it with apt-get"
+  done
+  [ "$(/usr/bin/dpkg --print-architecture)" = amd64 ] || die 'deployd is packaged for amd64 only'
+  [ -d /run/systemd/system ] || die 'systemd does not run here; deployd needs its timers'
+}
+
+# One installer at a time. What one that was killed has left, its token too, goes here.
+hold_lock() {
+  exec 9>"$lock"
+  flock -n 9 || die 'another deployd installer is running; wait for it'
+  fetcher='' unfinished='' is_hidden='' is_told=''
+  trap tidy EXIT
+  for signal in 1 2 3 4 5 6 7 8 10 11 12 13 14 15 16 24 25 26 27 29 30 31; do
+    # shellcheck disable=SC2064 # the number is that of now
+    trap "exit $((128 + signal))" "$signal"
+  done
+  remove_downloads
+}
+
+tidy() {
+  code=$?
+  [ "$code" = 0 ] || [ -n "$is_told" ] || warn "stopped before it was done ($code); run the installer again"
+  [ -z "$is_hidden" ] || show_typing
+  [ -z "$fetcher" ] || kill "$fetcher" 2>/dev/null || :
+  [ -z "$unfinished" ] || rm -f "$unfinished"
+  remove_downloads
+}
+
+remove_downloads() { rm -rf "$fetch_config" "$cache"; }
+
+settle_values() {
+  env=${env:-$(configured env)}
+  site=${site:-$(configured site)}
+  transport=${transport:-$(configured transport)}
+  tenancy_url=${tenancy_url:-$(configured tenancy_url)}
+  secretstore_url=${secretstore_url:-$(configured secretstore_url)}
+  case $source in
+    registry) base_url=${base_url:-$registry_base} ;;
+    gitea) base_url=${base_url:-$release_base} token='' ;;
+  esac
+  base_url=${base_url%/}
+  installed=$(dpkg-query -W -f '${db:Status-Status} ${Version}' deployd 2>/dev/null | sed -n 's/^installed //p')
+  version=${wanted:-$version}
+  settle_mesh
+}
+
+# configured KEY: what config.yaml says at its left margin.
+configured() {
+  [ ! -f "$config" ] || awk "$plain"' index($0, key ":") == 1 { print plain($0); exit }' key="$1" "$config"
+}
+
+# The value of a line `key: value`, without quotes and comment.
+plain='
+  function plain(line) {
+    sub(/^[^:]*:[ \t]*/, "", line)
+    if (line !~ /^["\047]/) sub(/[ \t]*#.*/, "", line)
+    sub(/[ \t]+$/, "", line)
+    if (line ~ /^\047.*\047$/) gsub(/\047\047/, "\047", line)
+    if (line ~ /^(\047.*\047|".*")$/) line = substr(line, 2, length(line) - 2)
+    return line
+  }'
+
+# Where nobody says otherwise, what the host has decides.
+settle_mesh() {
+  if [ -z "$mesh" ]; then
+    case $(configured mesh) in
+      */opt/openziti/*) mesh=openziti ;;
+      *) if [ -d /opt/openziti ] && [ ! -d /opt/mesh ]; then mesh=openziti; else mesh=mesh; fi ;;
+    esac
+  fi
+  mesh_dir=/opt/mesh mesh_user=mesh mesh_unit=mesh-tunnel.service
+  if [ "$mesh" = openziti ]; then mesh_dir=/opt/openziti mesh_user=ziti mesh_unit=ziti-edge-tunnel.service; fi
+  tunneller=$mesh_dir/bin/${mesh_unit%.service}
+  mesh_command=$mesh_dir/bin/$mesh_user
+  [ -x "$mesh_command" ] || mesh_command=$(command -v "$mesh_user" || echo "$mesh_command")
+  identity=$mesh_dir/etc/identities/deployd-host.$env.json
+}
+
+uses_mesh() { case $transport in sdk | proxy) ;; *) return 1 ;; esac }
+
+needs_package() {
+  [ -n "$installed" ] || return 0
+  [ "$installed" != "$version" ] || return 1
+  [ -n "$wanted" ] || /usr/bin/dpkg --compare-versions "$installed" lt "$version"
+}
+
+read_grant() {
+  grant=
+  if [ -n "$bootstrap_file" ]; then
+    [ -r "$bootstrap_file" ] || misused "--bootstrap-file: $bootstrap_file cannot be read; nothing was changed"
+    grant=$(cat "$bootstrap_file")
+  elif ! is_file; then
+    return 0
+  elif [ ! -t 0 ]; then
+    grant=$(cat)
+  elif [ ! -f "$state_dir/store.token" ]; then
+    printf 'Paste the bootstrap grant of the install kit and press Enter (it is not shown): ' >&2
+    is_hidden=yes
+    stty -echo
+    read -r grant || :
+    show_typing
+  fi
+  exec </dev/null
+}
+
+show_typing() {
+  stty echo
+  is_hidden=
+  echo >&2
+}
+
+# Every value that is missing or wrong is told at once.
+require_values() {
+  faults=
+  require --env "$env"
+  require --site "$site"
+  require --transport "$transport"
+  require --tenancy-url "$tenancy_url"
+  require --secretstore-url "$secretstore_url"
+  if needs_package; then require '--base-url (or DEPLOYD_BASE_URL)' "$base_url"; fi
+  judge_values
+  judge_grant
+  if uses_mesh; then judge_mesh; fi
+  [ -z "$faults" ] || misused "nothing was changed:$faults"
+}
+
+fault() {
+  faults="$faults
+  $*"
+}
+
+require() { [ -n "$2" ] || fault "$1 is missing"; }
+
+judge_values() {
+  case $env in *[!a-z0-9-]* | -*) fault "--env: $env is none; lower-case letters, digits and hyphens make one" ;; esac
+  case $site in *[[:cntrl:]]*) fault '--site: must be one line' ;; esac
+  case $transport in '' | sdk | proxy | system) ;; *) fault "--transport: $transport is none; sdk, proxy or system" ;; esac
+  judge_url --tenancy-url "$tenancy_url"
+  judge_url --secretstore-url "$secretstore_url"
+  case $source in registry | gitea) ;; *) fault "--source: $source is none; registry or gitea" ;; esac
+  case $mesh in mesh | openziti) ;; *) fault "--mesh: $mesh is none; mesh or openziti" ;; esac
+  case $version in *[!A-Za-z0-9.+~-]*) fault "--version: $version is none" ;; esac
+  case $token in *[![:graph:]]* | *[\"\\]*) fault '--token: holds characters that no token has' ;; esac
+  [ -z "$base_url" ] || is_safe "$base_url" || fault "--base-url: must be an https:// URL without credentials"
+  judge_pem --tenancy-ca "$tenancy_ca"
+  judge_pem --secretstore-ca "$secretstore_ca"
+}
+
+# The agent judges the rest of it.
+judge_url() {
+  case $2 in
+    *[![:graph:]]*) ;;
+    '' | http://?* | https://?*) return ;;
+  esac
+  fault "$1: must be an http(s) address in one line"
+}
+
+# Only what may stand in the fetcher's configuration; http:// never leaves this host.
+is_safe() {
+  case $1 in *[![:graph:]]* | *[\"\\]*) return 1 ;; esac
+  case $(origin "$1") in
+    *@*) return 1 ;;
+    https://?*) return 0 ;;
+    http://127.0.0.1 | http://127.0.0.1:* | http://localhost | http://localhost:*) return 0 ;;
+  esac
+  return 1
+}
+
+# origin URL: its scheme, host and port, as written.
+origin() {
+  rest=${1#*://}
+  printf '%s://%s' "${1%%://*}" "${rest%%[/?#]*}"
+}
+
+judge_pem() {
+  [ -n "$2" ] || return 0
+  grep -q -e '-----BEGIN CERTIFICATE-----' "$2" 2>/dev/null || fault "$1: $2 is no readable PEM file with a certificate"
+}
+
+judge_grant() {
+  if [ -z "$grant" ]; then
+    [ -f "$state_dir/store.token" ] || [ -f "$config_dir/bootstrap.jwt" ] ||
+      fault 'the bootstrap grant is missing: --bootstrap-file FILE, or standard input where that is not the script'
+  elif ! is_jwt "$grant"; then
+    fault 'the bootstrap grant is no JWT; it is bootstrap_jwt of the install kit'
+  fi
+}
+
+is_jwt() {
+  case $1 in
+    *[!A-Za-z0-9._-]* | *.*.*.* | .* | *..* | *.) return 1 ;;
+    *.*.*) return 0 ;;
+  esac
+  return 1
+}
+
+judge_mesh() {
+  getent group "$mesh_user" >/dev/null ||
+    fault "--transport $transport: there is no group $mesh_user; install the mesh's tunneller first, or choose its names with --mesh"
+  [ "$transport" != proxy ] || [ -x "$mesh_command" ] ||
+    fault "--transport proxy: there is no $mesh_command to run the proxy; install it first"
+  [ ! -s "$identity" ] || return 0
+  if [ -z "$identity_jwt" ]; then
+    fault "--identity-jwt is missing: this host has no mesh identity yet ($identity)"
+  elif [ ! -r "$identity_jwt" ] || ! is_jwt "$(cat "$identity_jwt")"; then
+    fault "--identity-jwt: $identity_jwt is no readable file with a JWT; it holds mesh_enrolment_jwt of the install kit"
+  fi
+  [ -x "$tunneller" ] || [ -x "$mesh_command" ] ||
+    fault "--identity-jwt: there is no $tunneller here to enrol it with; install the mesh's tunneller first"
+}
+
+# --- the package
+
+install_package() {
+  if ! needs_package; then
+    say "deployd $installed is installed"
+    return
+  fi
+  file=deployd_${version}_amd64.deb
+  tag=$version
+  [ "$source" = registry ] || tag=v$version
+  mkdir -p "$cache" || die "cannot make $cache"
+  say "fetching $file from $(origin "$base_url")"
+  fetch "$base_url/$tag/$file.sha256" "$cache/$file.sha256"
+  fetch "$base_url/$tag/$file" "$cache/$file"
+  token=
+  verify "$cache/$file"
+  room_for "$cache/$file"
+  say "installing deployd $version"
+  DEBIAN_FRONTEND=noninteractive apt-get -qq -y -o DPkg::Lock::Timeout=300 -o Dpkg::Use-Pty=0 ${wanted:+--allow-downgrades} \
+    install "$cache/$file" </dev/null 9>&- ||
+    die "apt-get could not install $file: see above; where it misses packages, run apt-get update first"
+  installed=$version
+  remove_downloads
+}
+
+# fetch URL FILE: redirects are followed by hand, for the fetcher would take the token along to wherever they lead.
+fetch() {
+  url=$1 hops=0
+  while :; do
+    request "$url" "$2"
+    case $status in
+      200) return ;;
+      301 | 302 | 303 | 307 | 308) ;;
+      *) die "$(refusal "$status" "${1##*/}")" ;;
+    esac
+    hops=$((hops + 1))
+    [ "$hops" -le 5 ] || die "$(origin "$base_url") redirects without end"
+    is_safe "$redirect" || die "$(origin "$url") redirects to an address that is not https; not followed"
+    url=$redirect
+  done
+}
+
+# request URL FILE: sets status and redirect. The token goes to the origin of the download base and to no other, in a file
+# that is there as long as the fetcher runs.
+request() {
+  (
+    umask 077
+    {
+      printf '%s\n' silent show-error 'connect-timeout = 15' 'speed-time = 60' 'speed-limit = 1'
+      printf '%s = "%s"\n' url "$1" output "$2" proto '=https,http' write-out '%{http_code} %{redirect_url}'
+      case $1 in http:*) echo 'noproxy = "*"' ;; esac
+      if [ -n "$token" ] && [ "$(origin "$1")" = "$(origin "$base_url")" ]; then
+        printf 'header = "DEPLOY-TOKEN: %s"\n' "$token"
+      fi
+    } >"$fetch_config"
+  ) || die "cannot write $fetch_config"
+  curl --disable --config "$fetch_config" >"$cache/answer" 2>"$cache/errors" </dev/null 9>&- &
+  fetcher=$! failure=0
+  wait "$fetcher" || failure=$?
+  fetcher=
+  rm -f "$fetch_config"
+  [ "$failure" = 0 ] || die "$(breakdown "$failure" "$1")"
+  read -r status redirect <"$cache/answer" || :
+}
+
+refusal() {
+  why="$1 for $2" from=$(origin "$url")
+  case $1:$from in
+    401:"$(origin "$base_url")" | 403:"$(origin "$base_url")" | 404:"$(origin "$base_url")") ;;
+    *) echo "$from answers $why; try again later" && return ;;
+  esac
+  if [ "$source" = gitea ]; then
+    echo "$why: there is no such release; check --version ($version) and --base-url"
+  elif [ -z "$token" ]; then
+    echo "$why: no download token was given; it stands in the install kit, pass it in DEPLOYD_TOKEN or by --token"
+  elif [ "$1" = 401 ]; then
+    echo "$why: the download token is wrong, revoked or lacks the scope read_package_registry; reveal the install kit again"
+  elif [ "$1" = 403 ]; then
+    echo "$why: the download token may not read this project's packages; reveal the install kit again"
+  else
+    echo "$why: there is no such package, or the download token is another project's; check --version ($version) and --base-url"
+  fi
+}
+
+# breakdown CODE URL: in words, with what the fetcher said.
+breakdown() {
+  said=$(head -n 1 "$cache/errors")
+  case $1 in
+    5 | 6 | 7 | 16 | 18 | 28 | 35 | 52 | 55 | 56 | 92) echo "no network to $(origin "$2"): $said; run the installer again when there is" ;;
+    51 | 58 | 60 | 77 | 83 | 90 | 91) echo "the certificate of $(origin "$2") is not trusted: $said" ;;
+    23) echo "no room on the disk of $cache: make some and run the installer again" ;;
+    *) echo "the download from $(origin "$2") failed: $said" ;;
+  esac
+}
+
+verify() {
+  read -r digest name <"$1.sha256" || :
+  case $digest in *[!0-9a-f]*) digest='' ;; esac
+  [ "${#digest}" = 64 ] || die "${1##*/}.sha256 is no checksum file; nothing was installed"
+  name=${name#\*}
+  [ -z "$name" ] || [ "${name##*/}" = "${1##*/}" ] || die "${1##*/}.sha256 is of another file; nothing was installed"
+  found=$(sha256sum <"$1")
+  [ "${found%% *}" = "$digest" ] ||
+    die "${1##*/} does not have the checksum it was published with: damaged on the way or not the package; nothing was installed"
+}
+
+room_for() {
+  needed=$(/usr/bin/dpkg-deb -f "$1" Installed-Size)
+  free=$(df -Pk /usr | sed -n '2p' | tr -s ' ' | cut -d ' ' -f 4)
+  [ "$free" -ge "${needed:-0}" ] ||
+    die "no room on the disk of /usr: the package needs $((needed / 1024)) MiB, $((free / 1024)) are free; nothing was installed"
+}
+
+# --- the mesh
+
+enrol_identity() {
+  enrolled=
+  uses_mesh || return 0
+  if [ -s "$identity" ]; then
+    say "mesh identity $identity is there"
+    return
+  fi
+  say 'enrolling the mesh identity'
+  unfinished=$identity.enrolling
+  mkdir -p "${identity%/*}"
+  rm -f "$unfinished"
+  (umask 077 && enrol) || die 'the mesh identity could not be enrolled: see above; an enrolment token serves once, reveal the install kit again for another'
+  chown "$mesh_user:$mesh_user" "$unfinished"
+  chmod 0640 "$unfinished"
+  mv -f "$unfinished" "$identity"
+  unfinished='' enrolled=yes
+}
+
+enrol() {
+  if [ -x "$tunneller" ]; then
+    "$tunneller" enroll --jwt "$identity_jwt" --identity "$unfinished" </dev/null 9>&-
+  else
+    "$mesh_command" edge enroll --jwt "$identity_jwt" --out "$unfinished" </dev/null 9>&-
+  fi && [ -s "$unfinished" ]
+}
+
+join_mesh() {
+  uses_mesh || return 0
+  case " $(id -nG deployd) " in *" $mesh_user "*) return ;; esac
+  usermod -a -G "$mesh_user" deployd
+}
+
+grant_identity() {
+  uses_mesh || return 0
+  /usr/share/deployd/identity-acl.sh </dev/null 9>&- || die "the agent could not be given the mesh identity $identity: see above"
+  manage enable --now deployd-identity-acl.path
+}
+
+# --- the configuration
+
+write_config() {
+  put_authority secretstore-ca.pem "$secretstore_ca"
+  put_authority tenancy-ca.pem "$tenancy_ca"
+  text=$(merged)
+  begin "$config" 0640 root:deployd "$text"
+  require_valid "$unfinished"
+  settle "$config"
+  [ "$transport" != proxy ] || write_proxy
+}
+
+# The proxy finds the mesh's names by the identity, except for its user, which is the unit's.
+write_proxy() {
+  text="DEPLOYD_IDENTITY=$identity"
+  case $mesh_command in
+    "$mesh_dir"/*) ;;
+    *) text="$text
+DEPLOYD_TUNNELLER=$mesh_command" ;;
+  esac
+  put "$config_dir/proxy.env" 0640 root:"$mesh_user" "$text"
+  [ "$mesh_user" != mesh ] || return 0
+  put_drop_in deployd-proxy.service mesh.conf "User=$mesh_user
+Group=$mesh_user"
+}
+
+# put_drop_in UNIT NAME TEXT: below [Service].
+put_drop_in() {
+  mkdir -p "$units/$1.d"
+  put "$units/$1.d/$2" 0644 root:root "# Written by the installer of deployd.
+[Service]
+$3"
+}
+
+put_authority() {
+  [ -n "$2" ] || return 0
+  text=$(cat "$2")
+  put "$config_dir/$1" 0644 root:root "$text"
+}
+
+# put FILE MODE OWNER TEXT: the text becomes the file at once; sets `changed` where that changes something.
+put() {
+  begin "$@"
+  settle "$1"
+}
+
+# A new file, whoever else may write into its directory.
+begin() {
+  unfinished=$1.new
+  rm -rf "$unfinished"
+  (umask 077 && set -C && printf '%s\n' "$4" >"$unfinished") || die "cannot write $1: see above"
+  chown "$3" "$unfinished"
+  chmod "$2" "$unfinished"
+}
+
+settle() {
+  if cmp -s "$unfinished" "$1" && [ "$(rights "$unfinished")" = "$(rights "$1")" ]; then
+    rm -f "$unfinished"
+  else
+    sync "$unfinished"
+    mv -f "$unfinished" "$1"
+    changed=yes
+  fi
+  unfinished=
+}
+
+rights() { stat -c '%a %U:%G' "$1"; }
+
+# The configuration as it shall be: a line is replaced where it says something else, the rest stays as it is.
+merged() {
+  before=$config
+  [ -f "$config" ] || before=/dev/null
+  wanted_keys | awk "$plain"'
+    function key_of(line) { sub(/:.*/, "", line); return line }
+    NR == FNR { wanted[key_of($0)] = $0; order[++count] = key_of($0); next }
+    key_of($0) in wanted {
+      if (plain($0) != plain(wanted[key_of($0)])) $0 = wanted[key_of($0)]
+      found[key_of($0)] = 1
+    }
+    { print }
+    END { for (i = 1; i <= count; i++) if (!(order[i] in found)) print wanted[order[i]] }' - "$before"
+}
+
+wanted_keys() {
+  text_key env "$env"
+  text_key site "$site"
+  text_key transport "$transport"
+  text_key tenancy_url "$tenancy_url"
+  text_key secretstore_url "$secretstore_url"
+  [ -z "$tenancy_ca" ] || text_key tenancy_ca "$config_dir/tenancy-ca.pem"
+  [ -z "$laptop" ] || echo 'laptop_mode: true'
+  if uses_mesh && [ "$mesh" != mesh ] && ! grep -q '^mesh:[[:space:]]*$' "$config" 2>/dev/null; then
+    echo "mesh: { identity_file: '$identity' }"
+  fi
+}
+
+text_key() { printf "%s: '%s'\n" "$1" "$(printf '%s' "$2" | sed "s/'/''/g")"; }
+
+# The agent itself says what is wrong; 78 is its word for a configuration that it does not take.
+require_valid() {
+  code=0
+  said=$(deployd status --config "$1" 2>&1 >/dev/null </dev/null 9>&-) || code=$?
+  [ "$code" != 78 ] || die "the configuration is refused; the old one stays and nothing was enabled:
+$said"
+}
+
+# manage VERB [UNIT]
+manage() {
+  systemctl --quiet "$@" </dev/null 9>&- || die "systemctl $* failed: see above, or journalctl -xe; then run the installer again"
+}
+
+start_mesh() {
+  if [ "$transport" != proxy ] && systemctl --quiet is-enabled deployd-proxy.service 2>/dev/null; then
+    manage disable --now deployd-proxy.service
+  fi
+  uses_mesh || return 0
+  run_host
+  [ "$transport" != proxy ] || manage enable --now deployd-proxy.service
+}
+
+# The tunneller of the host's identity hosts services and intercepts nothing.
+run_host() {
+  changed=$enrolled
+  put_drop_in "$mesh_unit" run-host.conf "ExecStart=
+ExecStart=$tunneller run-host --identity-dir=$mesh_dir/etc/identities"
+  [ -n "$changed" ] || return 0
+  manage daemon-reload
+  if systemctl --quiet cat "$mesh_unit" >/dev/null 2>&1; then
+    manage enable "$mesh_unit"
+    manage restart "$mesh_unit"
+  else
+    say "there is no $mesh_unit on this host; it will run as a host when it is installed"
+  fi
+}
+
+# --- the first tick
+
+bootstrap() {
+  file=$config_dir/bootstrap.jwt
+  [ -z "$grant" ] || put "$file" 0600 deployd:deployd "$grant"
+  [ -f "$file" ] || return 0
+  say 'exchanging the bootstrap grant for a token'
+  code=0
+  said=$(deployd bootstrap 2>&1 </dev/null 9>&-) || code=$?
+  [ -z "$said" ] || printf '%s\n' "$said" >&2
+  case $code:$said in
+    0:*) ;;
+    75:*) warn 'the grant stays in place, and the next tick exchanges it' ;;
+    *BOOTSTRAP_REFUSED*)
+      rm -f "$file"
+      die 'the bootstrap grant was refused and removed: it is expired, or of another service; reveal the install kit again and run the installer with the new one'
+      ;;
+    *) die "the bootstrap failed; the grant stays in $file; mend what is told above and run the installer again" ;;
+  esac
+}
+
+enable_timer() { manage enable --now deployd.timer; }
+
+# The unit runs it, as the timer will; where the timer has begun one already, this waits for that.
+first_tick() {
+  say 'running one tick; journalctl -fu deployd.service shows it'
+  systemctl start deployd.service 9>&- 2>/dev/null || :
+  code=$(systemctl show --property ExecMainStatus --value deployd.service)
+  said=$(journalctl --quiet --output cat "_SYSTEMD_INVOCATION_ID=$(systemctl show --property InvocationID --value deployd.service)" 2>/dev/null || :)
+  [ -z "$said" ] || printf '%s\n' "$said"
+  case $code:$said in
+    0:*) say "done: deployd $installed ticks every minute" ;;
+    75:*) say "done: deployd $installed is installed; what was out of reach is tried again every minute" ;;
+    *AGENT_UNAUTHENTICATED*)
+      die 'deployd is installed, but the tenancy service refuses its token: the grant was superseded by a later reveal of the install kit; run the installer with the newest grant'
+      ;;
+    *) die "deployd $installed is installed and its timer enabled, but the first tick ended with $code: see above, or journalctl -u deployd.service" ;;
+  esac
+}
+
+main "$@"

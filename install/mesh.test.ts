@@ -1,0 +1,195 @@
+import { loadSettings } from '../src/config/load.ts';
+import { grant, type Offer, openOffer, optionsOf } from './offer.ts';
+import { mayScratch, tunneller, type Ended } from './scratch.ts';
+
+const onHost = mayScratch ? describe : describe.skip;
+
+let offer: Offer;
+beforeEach(async () => {
+  if (!mayScratch) return;
+  offer = await openOffer();
+  await offer.host.write('identity.jwt', `${grant}\n`, 0o600);
+});
+afterEach(async () => {
+  if (mayScratch) await offer.close();
+});
+
+const names = [
+  { mesh: 'mesh', dir: '/opt/mesh', user: 'mesh', tunnel: 'mesh-tunnel' },
+  { mesh: 'openziti', dir: '/opt/openziti', user: 'ziti', tunnel: 'ziti-edge-tunnel' },
+];
+
+const enrolling = { transport: 'sdk', 'identity-jwt': '/identity.jwt' };
+
+async function install(changes: Record<string, string | null> = enrolling): Promise<Ended> {
+  return offer.host.install(optionsOf(changes), { env: offer.env });
+}
+
+/** Puts the tunneller of a mesh there, and its command for proxies. */
+async function withMesh({ dir, user, tunnel }: { dir: string; user: string; tunnel: string }): Promise<void> {
+  await offer.host.write(`${dir}/bin/${tunnel}`, tunneller, 0o755);
+  await offer.host.write(`${dir}/bin/${user}`, '#!/bin/sh\nexit 1\n', 0o755);
+}
+
+onHost.each(names)('the host of a mesh called $mesh', (mesh) => {
+  const identity = `${mesh.dir}/etc/identities/deployd-host.eu-1.json`;
+  beforeEach(() => withMesh(mesh));
+
+  it('enrols its identity, joins the group, grants it, runs the tunneller as a host', async () => {
+    const ended = await install();
+    expect(ended).toMatchObject({ code: 0, stderr: '' });
+    const calls = await offer.host.calls();
+    expect(calls.slice(1, calls.indexOf('deployd bootstrap'))).toEqual([
+      `${mesh.tunnel} enroll --jwt /identity.jwt --identity ${identity}.enrolling`,
+      'identity-acl.sh ',
+      'systemctl --quiet enable --now deployd-identity-acl.path',
+      'deployd status --config /etc/deployd/config.yaml.new',
+      'systemctl --quiet is-enabled deployd-proxy.service',
+      'systemctl --quiet daemon-reload',
+      `systemctl --quiet cat ${mesh.tunnel}.service`,
+      `systemctl --quiet enable ${mesh.tunnel}.service`,
+      `systemctl --quiet restart ${mesh.tunnel}.service`,
+    ]);
+    expect(await offer.host.rights(identity)).toBe(`0640 ${mesh.user}:${mesh.user}`);
+    expect(await offer.host.read('etc/group')).toMatch(new RegExp(`^${mesh.user}:x:\\d+:deployd$`, 'm'));
+    expect(await offer.host.read(`etc/systemd/system/${mesh.tunnel}.service.d/run-host.conf`)).toContain(
+      `\n[Service]\nExecStart=\nExecStart=${mesh.dir}/bin/${mesh.tunnel} run-host --identity-dir=${mesh.dir}/etc/identities\n`,
+    );
+  });
+
+  it('is found out, and the agent reads that identity', async () => {
+    await install();
+    const { mesh: found } = await loadSettings(offer.host.path('etc/deployd/config.yaml'));
+    expect(found.identity_file).toBe(identity);
+  });
+
+  it('can be chosen beside another', async () => {
+    await offer.host.write('opt/mesh/etc/other', '');
+    await offer.host.write('opt/openziti/etc/other', '');
+    await install({ ...enrolling, mesh: mesh.mesh });
+    expect(await offer.host.rights(identity)).toBe(`0640 ${mesh.user}:${mesh.user}`);
+  });
+
+  it('enrols nothing, changes nothing and restarts nothing the second time', async () => {
+    await install();
+    const before = await offer.host.snapshot();
+    const calls = (await offer.host.calls()).length;
+    expect(await offer.host.install([], { env: offer.env })).toMatchObject({ code: 0, stderr: '' });
+    expect(await offer.host.snapshot()).toEqual(before);
+    expect((await offer.host.calls()).slice(calls).filter((line) => /enroll|restart|reload/.test(line))).toEqual([]);
+  });
+
+  it('runs the proxy for the transport proxy, and only for that', async () => {
+    expect(await install({ ...enrolling, transport: 'proxy' })).toMatchObject({ code: 0, stderr: '' });
+    expect(await offer.host.read('etc/deployd/proxy.env')).toBe(`DEPLOYD_IDENTITY=${identity}\n`);
+    const [proxy, bootstrap] = ['systemctl --quiet enable --now deployd-proxy.service', 'deployd bootstrap'];
+    const calls = await offer.host.calls();
+    expect(calls.indexOf(proxy)).toBeGreaterThan(0);
+    expect(calls.indexOf(proxy)).toBeLessThan(calls.indexOf(bootstrap));
+    await install({ ...enrolling, transport: 'system' });
+    expect((await offer.host.calls()).slice(calls.length)).toContain(
+      'systemctl --quiet disable --now deployd-proxy.service',
+    );
+  });
+});
+
+onHost('the proxy', () => {
+  it('that does not start ends it before the bootstrap, and says so', async () => {
+    await withMesh(names[0]!);
+    const player = await offer.host.read('played/systemctl');
+    await offer.host.write(
+      'played/systemctl',
+      player.replace('case', 'case $* in *proxy*) exit 1 ;; esac\ncase'),
+      0o755,
+    );
+    const ended = await install({ ...enrolling, transport: 'proxy' });
+    expect(ended.code).toBe(1);
+    expect(ended.stderr).toContain('systemctl enable --now deployd-proxy.service failed: see above');
+    expect(await offer.host.calls()).not.toContain('deployd bootstrap');
+  });
+
+  it('runs as the user of OpenZiti where the mesh is that, with its command where it is elsewhere', async () => {
+    await offer.host.write('opt/openziti/bin/ziti-edge-tunnel', tunneller, 0o755);
+    await offer.host.write('usr/local/bin/ziti', '#!/bin/sh\n', 0o755);
+    await install({ ...enrolling, transport: 'proxy' });
+    expect(await offer.host.read('etc/systemd/system/deployd-proxy.service.d/mesh.conf')).toContain(
+      '\n[Service]\nUser=ziti\nGroup=ziti\n',
+    );
+    expect(await offer.host.read('etc/deployd/proxy.env')).toContain('\nDEPLOYD_TUNNELLER=/usr/local/bin/ziti\n');
+  });
+});
+
+onHost('what a mesh needs', () => {
+  async function told(changes: Record<string, string | null>): Promise<string[]> {
+    const before = await offer.host.snapshot();
+    const ended = await install(changes);
+    expect(ended.code).toBe(2);
+    expect(await offer.host.snapshot()).toEqual(before);
+    return ended.stderr.split('\n').slice(1, -1);
+  }
+
+  it('is told when the identity cannot be enrolled', async () => {
+    await withMesh(names[0]!);
+    const missing =
+      '  --identity-jwt is missing: this host has no mesh identity yet (/opt/mesh/etc/identities/deployd-host.eu-1.json)';
+    expect(await told({ transport: 'sdk' })).toEqual([missing]);
+    const unreadable = (path: string) =>
+      `  --identity-jwt: ${path} is no readable file with a JWT; it holds mesh_enrolment_jwt of the install kit`;
+    expect(await told({ transport: 'sdk', 'identity-jwt': '/nowhere' })).toEqual([unreadable('/nowhere')]);
+    expect(await told({ transport: 'sdk', 'identity-jwt': '/ca.pem' })).toEqual([unreadable('/ca.pem')]);
+  });
+
+  it('is told when no tunneller is there', async () => {
+    expect(await told({ ...enrolling, transport: 'proxy' })).toEqual([
+      '  --transport proxy: there is no /opt/mesh/bin/mesh to run the proxy; install it first',
+      "  --identity-jwt: there is no /opt/mesh/bin/mesh-tunnel here to enrol it with; install the mesh's tunneller first",
+    ]);
+  });
+
+  it('is told when its group is not there', async () => {
+    await withMesh(names[0]!);
+    await offer.host.write('etc/group', (await offer.host.read('etc/group')).replace(/^mesh:.*\n/m, ''));
+    expect(await told(enrolling)).toEqual([
+      "  --transport sdk: there is no group mesh; install the mesh's tunneller first, or choose its names with --mesh",
+    ]);
+  });
+
+  it('is nothing for the transport system, whatever token it is given', async () => {
+    expect(await install({ ...enrolling, transport: 'system' })).toMatchObject({ code: 0 });
+    expect(await offer.host.list('opt')).toEqual([]);
+    expect((await offer.host.calls()).filter((line) => line.includes('acl'))).toEqual([]);
+  });
+});
+
+onHost('an enrolment', () => {
+  beforeEach(() => withMesh(names[0]!));
+
+  it('that fails leaves no identity and enables nothing', async () => {
+    await offer.host.write('played/mesh-tunnel.ends', '1');
+    const ended = await install();
+    expect(ended.code).toBe(1);
+    expect(ended.stderr).toContain(
+      'the mesh identity could not be enrolled: see above; an enrolment token serves once',
+    );
+    expect(await offer.host.list('opt/mesh/etc/identities')).toEqual([]);
+    expect((await offer.host.calls()).filter((line) => line.includes('enable'))).toEqual([]);
+  });
+
+  it('that is interrupted leaves no half identity', async () => {
+    const { reached, go } = await offer.host.hold('mesh-tunnel');
+    const running = offer.host.start(optionsOf(enrolling), { env: offer.env });
+    await reached;
+    running.child.kill('SIGTERM');
+    await go();
+    expect((await running.ended).code).toBe(143);
+    expect(await offer.host.list('opt/mesh/etc/identities')).toEqual([]);
+  });
+
+  it('is done by the mesh’s command where there is no tunneller', async () => {
+    await offer.host.write('opt/mesh/bin/mesh-tunnel', '', 0o644);
+    const body = 'while [ "$1" != --out ]; do shift; done\necho "{}" >"$2"\n';
+    await offer.host.write('opt/mesh/bin/mesh', `#!/bin/sh\n${body}`, 0o755);
+    expect(await install()).toMatchObject({ code: 0 });
+    expect(await offer.host.read('opt/mesh/etc/identities/deployd-host.eu-1.json')).toBe('{}\n');
+  });
+});

@@ -1,0 +1,103 @@
+import { grant, type Offer, openOffer, optionsOf } from './offer.ts';
+import { mayScratch, type RunOptions } from './scratch.ts';
+
+const onHost = mayScratch ? describe : describe.skip;
+
+let offer: Offer;
+beforeAll(async () => {
+  if (mayScratch) offer = await openOffer();
+});
+afterAll(async () => {
+  if (mayScratch) await offer.close();
+});
+
+/** Runs it and expects that it refuses before it changes or fetches anything; what it said. */
+async function refused(args: string[], options: RunOptions = {}): Promise<string[]> {
+  const before = await offer.host.snapshot();
+  const ended = await offer.host.install(args, { ...options, env: { ...offer.env, ...options.env } });
+  expect(ended).toMatchObject({ code: 2, stdout: '' });
+  expect(await offer.host.snapshot()).toEqual(before);
+  expect(await offer.host.calls()).toEqual([]);
+  expect(offer.packages.requests).toEqual([]);
+  return ended.stderr.split('\n').filter(Boolean);
+}
+
+const header = 'deployd install: nothing was changed:';
+
+onHost('a value that is missing', () => {
+  it.each(['env', 'site', 'transport', 'tenancy-url', 'secretstore-url'])('--%s is told', async (name) => {
+    expect(await refused(optionsOf({ [name]: null }))).toEqual([header, `  --${name} is missing`]);
+  });
+
+  it('is told together with the others', async () => {
+    expect(await refused([], { env: { DEPLOYD_BASE_URL: '' } })).toEqual([
+      header,
+      '  --env is missing',
+      '  --site is missing',
+      '  --transport is missing',
+      '  --tenancy-url is missing',
+      '  --secretstore-url is missing',
+      '  --base-url (or DEPLOYD_BASE_URL) is missing',
+      '  the bootstrap grant is missing: --bootstrap-file FILE, or standard input where that is not the script',
+    ]);
+  });
+
+  const options =
+    'env site transport tenancy-url tenancy-ca secretstore-url secretstore-ca bootstrap-file identity-jwt mesh token source base-url version';
+  it.each(options.split(' '))('is told for --%s at the end, before another option, and empty', async (name) => {
+    const told = [`deployd install: --${name} needs a value; nothing was changed`];
+    expect(await refused([`--${name}`])).toEqual(told);
+    expect(await refused([`--${name}`, '--laptop'])).toEqual(told);
+    expect(await refused([`--${name}`, ''])).toEqual(told);
+  });
+});
+
+onHost('a value that is wrong', () => {
+  it.each([
+    [{ env: 'EU_1' }, '--env: EU_1 is none; lower-case letters, digits and hyphens make one'],
+    [{ env: '../x' }, '--env: ../x is none; lower-case letters, digits and hyphens make one'],
+    [{ site: 'a\nproduction: false' }, '--site: must be one line'],
+    [{ transport: 'tcp' }, '--transport: tcp is none; sdk, proxy or system'],
+    [{ 'tenancy-url': 'tenancy.example' }, '--tenancy-url: must be an http(s) address in one line'],
+    [{ 'secretstore-url': 'https://a b' }, '--secretstore-url: must be an http(s) address in one line'],
+    [{ source: 'github' }, '--source: github is none; registry or gitea'],
+    [{ mesh: 'tailscale' }, '--mesh: tailscale is none; mesh or openziti'],
+    [{ version: '1/../../x' }, '--version: 1/../../x is none'],
+    [{ token: 'a b' }, '--token: holds characters that no token has'],
+    [{ token: 'a"\nurl = "https://evil.example' }, '--token: holds characters that no token has'],
+    [{ 'base-url': 'http://registry.example' }, '--base-url: must be an https:// URL without credentials'],
+    [{ 'base-url': 'http://127.0.0.1.evil.example' }, '--base-url: must be an https:// URL without credentials'],
+    [{ 'base-url': 'https://user:pass@registry.example' }, '--base-url: must be an https:// URL without credentials'],
+    [{ 'base-url': 'https://a"b' }, '--base-url: must be an https:// URL without credentials'],
+    [{ 'base-url': 'file:///etc' }, '--base-url: must be an https:// URL without credentials'],
+    [{ 'secretstore-ca': '/nowhere' }, '--secretstore-ca: /nowhere is no readable PEM file with a certificate'],
+    [{ 'tenancy-ca': '/grant' }, '--tenancy-ca: /grant is no readable PEM file with a certificate'],
+    [{ 'bootstrap-file': '/ca.pem' }, 'the bootstrap grant is no JWT; it is bootstrap_jwt of the install kit'],
+  ])('%j is told', async (changes, told) => {
+    expect(await refused(optionsOf(changes))).toEqual([header, `  ${told}`]);
+  });
+
+  it('is told for a grant file that is not there', async () => {
+    expect(await refused(optionsOf({ 'bootstrap-file': '/nowhere' }))).toEqual([
+      'deployd install: --bootstrap-file: /nowhere cannot be read; nothing was changed',
+    ]);
+  });
+
+  it('is told for a grant on standard input', async () => {
+    const told = await refused(optionsOf({ 'bootstrap-file': null }), { stdin: `${grant}\n${grant}\n` });
+    expect(told).toEqual([header, '  the bootstrap grant is no JWT; it is bootstrap_jwt of the install kit']);
+  });
+
+  it('is told for an option that is none', async () => {
+    expect(await refused(['--laptob'])).toEqual(['deployd install: unknown option --laptob; --help lists them']);
+  });
+});
+
+onHost('--help', () => {
+  it('tells every option', async () => {
+    const ended = await offer.host.install(['--help'], { env: {} });
+    expect(ended).toMatchObject({ code: 0, stderr: '' });
+    for (const name of ['--env', '--token', '--bootstrap-file', '--laptop', '--source', '--base-url', '--identity-jwt'])
+      expect(ended.stdout).toContain(`  ${name} `);
+  });
+});
