@@ -74,6 +74,15 @@ export const apply = parts.createMachine({
         id: 'readSecrets',
         src: 'readSecrets',
         input: ({ context }) => ({ bundle: context.bundle! }),
+        onDone: 'verifying',
+      },
+    },
+    verifying: {
+      description: 'compose renders the model with the values in it, and the policy judges that too.',
+      invoke: {
+        id: 'verify',
+        src: 'verify',
+        input: ({ context }) => ({ bundle: context.bundle! }),
         onDone: 'rendering',
       },
     },
@@ -148,7 +157,7 @@ export const apply = parts.createMachine({
       },
     },
     committing: {
-      description: 'Records applied_sha = desired sha; releases and images beyond keep_releases go.',
+      description: 'Records applied_sha = desired sha, and in the same write the outcome that will be reported.',
       invoke: {
         id: 'commit',
         src: 'commit',
@@ -166,7 +175,7 @@ export const apply = parts.createMachine({
       invoke: {
         id: 'putBack',
         src: 'putBack',
-        input: ({ context }) => ({ bundle: context.bundle!, outcome: context.outcome }),
+        input: ({ context }) => ({ ...context, bundle: context.bundle! }),
         onDone: { target: 'ended', actions: { type: 'keepReverted', params: ({ event }) => event } },
         onError: 'ended',
       },
@@ -176,7 +185,7 @@ export const apply = parts.createMachine({
       invoke: {
         id: 'revert',
         src: 'revert',
-        input: ({ context }) => ({ bundle: context.bundle!, outcome: context.outcome }),
+        input: ({ context }) => ({ ...context, bundle: context.bundle! }),
         onDone: { target: 'ended', actions: { type: 'keepReverted', params: ({ event }) => event } },
         onError: 'ended',
       },

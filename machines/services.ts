@@ -32,6 +32,7 @@ export const tickServices = {
 /** A bundle that failed after its promotion, and how. */
 interface Failed {
   bundle: Bundle;
+  orders: Orders;
   outcome: Outcome;
 }
 
@@ -40,6 +41,7 @@ export const applyServices = {
   unpack: seam<Bundle, { orders: Orders }>('unpack'),
   check: seam<void, { bundle: Bundle }>('check'),
   readSecrets: seam<void, { bundle: Bundle }>('readSecrets'),
+  verify: seam<void, { bundle: Bundle }>('verify'),
   render: seam<void, { bundle: Bundle }>('render'),
   promote: seam<void, { bundle: Bundle }>('promote'),
   pull: seam<void, { bundle: Bundle }>('pull'),

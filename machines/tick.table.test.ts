@@ -113,7 +113,7 @@ function inputsOf(answer: Orders | facts.Throws, outcome: Outcome): Record<strin
   const orders =
     'throws' in answer || outcome.ending === 'bootstrapped' || outcome.ending === 'tokenAbsent' ? null : answer;
   const bundle = facts.unpacked;
-  const onBundle = ['readSecrets', 'render', 'promote', 'pull', 'up', 'awaitHealth'];
+  const onBundle = ['readSecrets', 'verify', 'render', 'promote', 'pull', 'up', 'awaitHealth'];
   return {
     checkIn: { host: facts.well },
     download: { orders },
@@ -121,8 +121,8 @@ function inputsOf(answer: Orders | facts.Throws, outcome: Outcome): Record<strin
     check: { bundle },
     ...Object.fromEntries(onBundle.map((service) => [service, { bundle }])),
     commit: { bundle, orders },
-    putBack: { bundle, outcome },
-    revert: { bundle, outcome: { ...outcome, reverted: false } },
+    putBack: { bundle, orders, outcome },
+    revert: { bundle, orders, outcome: { ...outcome, reverted: false } },
     composeDown: { orders },
     conclude: { outcome, orders },
     keepToken: { outcome },

@@ -153,7 +153,7 @@ export const tick = parts.createMachine({
       },
     },
     concluding: {
-      description: 'Writes the outcome to the journal and to state.json, its report beside it.',
+      description: 'Writes the outcome to journal and state.json, its report beside it; leaves the disk tidy.',
       entry: 'tell',
       invoke: {
         id: 'conclude',

@@ -1,10 +1,14 @@
 import { existsSync } from 'node:fs';
-import { Command, CommanderError } from 'commander';
+import { Argument, Command, CommanderError, Option } from 'commander';
 import { otherEndings } from '../machines/endings.ts';
+import { harden } from './adapters/hardening.ts';
 import { becomeOwner, NotAllowed } from './adapters/owner.ts';
+import { doctor } from './commands/doctor.ts';
+import { formOf, machineForms, machineNames, machineText } from './commands/machine.ts';
 import { plan } from './commands/plan.ts';
 import { runLoop, runOnce } from './commands/run.ts';
 import { status } from './commands/status.ts';
+import { trace } from './commands/trace.ts';
 import { ConfigInvalid } from './config/invalid.ts';
 import { loadSettings } from './config/load.ts';
 import type { Settings } from './config/settings.ts';
@@ -15,9 +19,9 @@ import { version } from './version.ts';
 const DEFAULT_CONFIG = '/etc/deployd/config.yaml';
 
 const vault = new Vault();
-installCrashHandlers(process.stderr, () => vault.redactor());
 
-const program = new Command('deployd')
+/** The command line; its help, its manual page and its completions all come from here. */
+export const program = new Command('deployd')
   .description('Converges this host to the bundle that its tenancy service announces.')
   .version(version, '--version', 'print the version')
   .helpOption('--help', 'show this help')
@@ -63,8 +67,44 @@ withConfig(program.command('bootstrap'))
     await act(command, (settings) => runOnce(settings, vault, { intent: 'bootstrap', prune: false }));
   });
 
+withConfig(program.command('doctor'))
+  .description('checks what usually goes wrong on a host, and tells what to do about it; exit 0 when all is well')
+  .option('--json', 'the same as JSON')
+  .action(async (options: { json?: boolean }, command: Command) => {
+    const { config: configPath = DEFAULT_CONFIG } = command.optsWithGlobals<{ config?: string }>();
+    const how = { configPath, json: options.json ?? false, version, vault, signal: abortedBySignal() };
+    await guarded(() => doctor(how, console));
+  });
+
+withConfig(program.command('trace'))
+  .description('why a tick did what it did, and what took long; exit 0 when it left a trace')
+  .argument('[tick]', 'id of the tick, or how it begins (default: the newest that was not quiet)')
+  .option('--list', 'one line for each trace that is kept, newest first')
+  .option('--json', 'the same as JSON')
+  .action(async (tick: string | undefined, options: { list?: boolean; json?: boolean }, command: Command) => {
+    const wanted = { tick, list: options.list ?? false, json: options.json ?? false };
+    await act(command, (settings) => trace(settings, wanted, console));
+  });
+
+const machine = program
+  .command('machine')
+  .description('how the agent decides: a state machine as text or as a picture; needs no configuration')
+  .addArgument(new Argument('[name]', 'which machine').choices(machineNames).default('tick'))
+  .action((name: (typeof machineNames)[number], options: Parameters<typeof formOf>[0]) => {
+    process.stdout.write(machineText(name, formOf(options)));
+  });
+for (const [form, meaning] of Object.entries(machineForms)) {
+  const others = Object.keys(machineForms).filter((other) => other !== form);
+  machine.addOption(new Option(`--${form}`, meaning).conflicts(others));
+}
+
 withConfig(program);
-void parse();
+
+if (import.meta.main) {
+  harden();
+  installCrashHandlers(process.stderr, () => vault.redactor());
+  void parse();
+}
 
 /** Reads the configuration, becomes the state directory's owner, and works. */
 async function act(command: Command, work: (settings: Settings) => Promise<number>): Promise<void> {
@@ -114,5 +154,7 @@ Examples:
   deployd status                   is this host in sync?
   sudo deployd run --once          one tick now
   sudo deployd bootstrap           after a new grant was put in place
+  sudo deployd doctor              what is wrong with this host?
+  deployd trace                    why did the agent do that?
   deployd plan shop.tar.gz         what would this bundle do?`;
 }

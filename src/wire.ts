@@ -17,6 +17,8 @@ import type { Transport } from './adapters/transport/agents.ts';
 import { createTransport } from './adapters/transport/transport.ts';
 import type { Settings } from './config/settings.ts';
 import type { Journal } from './journal/journal.ts';
+import { Recorder } from './journal/recorder.ts';
+import type { Decision } from './rules/trace.ts';
 import type { Vault } from './secrets/vault.ts';
 import { servicesOf } from './services/index.ts';
 import { rebuilt } from './services/recall.ts';
@@ -58,7 +60,9 @@ async function toolsOf({ settings, vault, journal, version }: Parts, transport: 
   const project = `deployd-${env}`;
   const stop = new AbortController();
   const releases = await openReleases(stateDir, env);
-  const http = createHttp({ settings, transport, version });
+  const recorder = new Recorder(() => vault.redactor());
+  const note = (decision: Decision) => noted(tools, decision);
+  const http = createHttp({ settings, transport, version, note });
   const caller = { http, vault, requestId: () => tools.tick.id };
   const warn = (line: string) => tools.tick.journal.error(line);
   const tools: Tools = {
@@ -67,6 +71,8 @@ async function toolsOf({ settings, vault, journal, version }: Parts, transport: 
     project,
     vault,
     journal,
+    recorder,
+    note,
     releases,
     state: new StateFile({ stateDir, env, warn, rebuild: () => rebuilt(releases) }),
     credentials: openCredentials(settings),
@@ -79,6 +85,12 @@ async function toolsOf({ settings, vault, journal, version }: Parts, transport: 
     tick: beginTick(journal),
   };
   return tools;
+}
+
+function noted({ recorder, tick }: Tools, decision: Decision): void {
+  const { word, ...facts } = recorder.note(decision);
+  const fields = Object.entries<unknown>(facts).map(([name, fact]) => [name, String(fact)]);
+  tick.journal.debug(`noted: ${word}`, Object.fromEntries(fields) as Record<string, string>);
 }
 
 function tell({ tick }: Tools, outcome: Outcome | null): void {

@@ -1,4 +1,5 @@
 import type { Arrow, Box, Graph } from './graph.ts';
+import { asksForItsTarget, verdictOf } from './roads.ts';
 
 const colours = {
   good: 'fill:#e6f4ea,stroke:#1e7d34,color:#12351b',
@@ -13,28 +14,24 @@ export function mermaidOf({ initial, boxes, arrows }: Graph): string {
     ...boxes.map((box) => `state "${captionOf(box)}" as ${box.name}`),
     `[*] --> ${initial}`,
     ...[...parallel].map(([arrow, same]) => [arrow, labelOf(same)].filter(Boolean).join(': ')),
-    ...[...Map.groupBy(boxes, classOf)].flatMap(([name, own]) => (name === null ? [] : classed(name, own))),
+    ...[...Map.groupBy(boxes, verdictOf)].flatMap(([name, own]) => (name === null ? [] : classed(name, own))),
   ];
   return ['stateDiagram-v2', ...lines.map((line) => `  ${line}`)].join('\n');
 }
 
-function captionOf({ name, invokes, exit }: Box): string {
+/** What stands in a box of a picture made of text. */
+export function captionOf({ name, invokes, exit }: Box): string {
   if (invokes !== null) return `${name}\\n⚙ ${invokes}`;
   return exit === null ? name : `${name}\\nexit ${exit}`;
 }
 
 /** What leads along these arrows; a question that only repeats where it leads is left out. */
 function labelOf(same: Arrow[]): string {
-  const labels = same.map(({ on, guard, to }) =>
-    [on, guard === null || guard.endsWith(` ${to}`) ? '' : `[${guard}]`].filter(Boolean).join(' '),
-  );
+  const labels = same.map((arrow) => {
+    const asked = arrow.guard === null || asksForItsTarget(arrow) ? '' : `[${arrow.guard}]`;
+    return [arrow.on, asked].filter(Boolean).join(' ');
+  });
   return labels.filter(Boolean).join('\\n');
-}
-
-function classOf({ exit }: Box): keyof typeof colours | null {
-  if (exit === null) return null;
-  if (exit === 0) return 'good';
-  return exit === 75 ? 'later' : 'bad';
 }
 
 function classed(name: keyof typeof colours, boxes: Box[]): string[] {

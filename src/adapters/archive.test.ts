@@ -75,13 +75,19 @@ describe('an honest bundle', () => {
     expect((fs.statSync(into).mode & 0o777).toString(8)).toBe('700');
   });
 
-  it.each(['gnu', 'pax', 'ustar', 'posix'])('is unpacked as GNU tar makes it (%s)', async (format) => {
+  it.each([
+    ['gnu', '3000000000'],
+    ['pax', '3000000000'],
+    ['ustar', '2000000'],
+    ['posix', '4294967295'],
+  ])('is unpacked as GNU tar makes it (%s, of owner %s)', async (format, owner) => {
     const from = join(dir, 'from');
     const path = 'a-directory-of-some-length/'.repeat(4) + 'file';
     fs.mkdirSync(join(from, path, '..'), { recursive: true });
     fs.writeFileSync(join(from, path), 'text');
     fs.writeFileSync(join(from, 'big'), Buffer.alloc(300_000, 'pseudo random'));
-    const { stdout, status } = spawnSync('tar', [`--format=${format}`, '-C', from, '-cz', '.'], { maxBuffer: 2 ** 24 });
+    const args = [`--format=${format}`, `--owner=builder:${owner}`, '-C', from, '-cz', '.'];
+    const { stdout, status } = spawnSync('tar', args, { maxBuffer: 2 ** 24 });
     expect(status).toBe(0);
     await unpackBytes(stdout);
     expect(fs.readFileSync(join(into, path), 'utf8')).toBe('text');

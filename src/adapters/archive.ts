@@ -81,7 +81,7 @@ async function* onlyJudged(
   for await (const chunk of chunks) {
     seen += chunk.length;
     if (seen > most) throw unsafe(`unpacked it is more than ${ratio.most} times its size`);
-    const bytes = Buffer.concat([rest, chunk]);
+    const bytes = rest.length === 0 ? chunk : Buffer.concat([rest, chunk]);
     const whole = bytes.length - (bytes.length % blockBytes);
     judged.push(...walk.judge(bytes.subarray(0, whole)));
     rest = bytes.subarray(whole);

@@ -1,11 +1,11 @@
 import { mkdir, rm } from 'node:fs/promises';
 import { join } from 'node:path';
-import { failure, Fault } from '../../machines/fault.ts';
+import { failure, Fault, refused } from '../../machines/fault.ts';
 import type { Settings } from '../config/settings.ts';
 import type { Redactor } from '../secrets/redact.ts';
 import { diskFault, writeDurably } from './files.ts';
 import { endOrphans } from './orphans.ts';
-import { run, type Ran } from './process.ts';
+import { run, type Ran, type Run } from './process.ts';
 
 /** A release as compose needs it: its real directory and the files in it, in order. */
 export interface ComposeRelease {
@@ -25,6 +25,9 @@ export interface RegistryLogin {
 
 export type Compose = ReturnType<typeof createCompose>;
 
+/** By where the host's packages come from. */
+const CURE =
+  'install docker-compose-plugin (from Docker), docker-compose-v2 (Ubuntu) or docker-compose (Debian 13), or set compose:';
 const OLDEST = [2, 20] as const;
 const PATH = '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin';
 const PROBE_TIMEOUT_S = 20;
@@ -36,7 +39,7 @@ const PROBE_TIMEOUT_S = 20;
 export function createCompose(settings: Settings, project: string, redactor: () => Redactor) {
   const { pull_timeout_s, up_timeout_s, down_timeout_s } = settings;
   const dir = join(settings.state_dir, settings.env, 'docker-config');
-  const { find, forget, step } = createRunner({ settings, project, redactor, dir });
+  const { find, forget, call, step } = createRunner({ settings, project, redactor, dir });
   return {
     /** Throws COMPOSE_UNSUPPORTED unless there is a compose v2 of at least 2.20. */
     probe: async (signal: AbortSignal): Promise<void> => {
@@ -47,6 +50,13 @@ export function createCompose(settings: Settings, project: string, redactor: () 
       withLogins(dir, logins, () =>
         step({ name: 'pull', args: ['--policy', 'always', '--quiet'], release, timeoutS: pull_timeout_s }, signal),
       ),
+
+    /**
+     * What compose makes of the files and their `.env`, services of every profile included, as parsed JSON. It holds
+     * secrets: nothing of it may be told. Throws COMPOSE_REFUSED where compose cannot read them.
+     */
+    model: (release: ComposeRelease, signal: AbortSignal) =>
+      withLogins(dir, [], () => modelOf((hear) => call({ ...rendering, release, hear }, signal))),
 
     /** Brings the release up; orphans go. */
     up: (release: ComposeRelease, pull: Pull, signal: AbortSignal) =>
@@ -80,11 +90,17 @@ interface RunnerParts {
   dir: string;
 }
 
-interface Step {
-  name: 'pull' | 'up' | 'down';
+interface Call {
+  name: string;
   args: string[];
+  profile?: string;
   release: ComposeRelease | null;
   timeoutS: number;
+  hear?: Run['hear'];
+}
+
+interface Step extends Call {
+  name: 'pull' | 'up' | 'down';
 }
 
 function createRunner({ settings, project, redactor, dir }: RunnerParts) {
@@ -96,18 +112,19 @@ function createRunner({ settings, project, redactor, dir }: RunnerParts) {
       throw error;
     }));
 
-  const step = async ({ name, args, release, timeoutS }: Step, signal: AbortSignal) => {
+  const call = async ({ name, args, profile, release, ...how }: Call, signal: AbortSignal) => {
     const cwd = release?.dir ?? dir;
     const files = release?.files.flatMap((file) => ['-f', join(cwd, file)]) ?? [];
     const [first, ...rest] = await find(signal);
-    const plain = ['--ansi', 'never', '--progress', 'plain'];
+    const plain = ['--ansi', 'never', '--progress', 'plain', ...(profile ? ['--profile', profile] : [])];
     const where = ['-p', project, ...(release ? ['--project-directory', cwd] : []), ...files];
     const argv: Argv = [first, ...rest, ...plain, ...where, name, ...args];
-    const ran = await run({ argv, cwd, env: { ...env, PWD: cwd }, timeoutS, redactor: redactor() }, signal);
-    expectSuccess(name, ran, timeoutS);
+    return run({ ...how, argv, cwd, env: { ...env, PWD: cwd }, redactor: redactor() }, signal);
   };
+  const step = async (what: Step, signal: AbortSignal) =>
+    expectSuccess(what.name, await call(what, signal), what.timeoutS);
   const forget = () => void (program = null);
-  return { find, forget, step };
+  return { find, forget, call, step };
 }
 
 type Argv = [string, ...string[]];
@@ -142,18 +159,15 @@ async function findProgram(
     if (rc === 0 && version && isSupported(Number(version[1]), Number(version[2]))) return argv;
     seen.push(`${argv.join(' ')} is ${rc === 0 && version ? version[0] : 'missing'}`);
   }
-  const need = `compose ${OLDEST.join('.')} or newer is needed`;
-  throw failure(
-    'COMPOSE_UNSUPPORTED',
-    `${need}, but ${seen.join(', ')}; install docker-compose-plugin or set compose:`,
-  );
+  const need = `compose ${OLDEST.join('.')} or newer is needed, but ${seen.join(', ')}`;
+  throw failure('COMPOSE_UNSUPPORTED', `${need}; ${CURE}`);
 }
 
 function isSupported(major: number, minor: number): boolean {
   return major > OLDEST[0] || (major === OLDEST[0] && minor >= OLDEST[1]);
 }
 
-async function withLogins(dir: string, logins: RegistryLogin[], work: () => Promise<void>): Promise<void> {
+async function withLogins<T>(dir: string, logins: RegistryLogin[], work: () => Promise<T>): Promise<T> {
   const auths = Object.fromEntries(
     logins.map(({ host, username, password }) => [
       host === 'docker.io' ? 'https://index.docker.io/v1/' : host,
@@ -165,7 +179,7 @@ async function withLogins(dir: string, logins: RegistryLogin[], work: () => Prom
   });
   try {
     await writeDurably(join(dir, 'config.json'), JSON.stringify({ auths }), 0o600);
-    await work();
+    return await work();
   } finally {
     await removeDir(dir);
   }
@@ -182,4 +196,35 @@ function expectSuccess(step: 'pull' | 'up' | 'down', { rc, timedOut, tail }: Ran
   const why = timedOut ? `: timed out after ${timeoutS}s` : '';
   const code = `${step.toUpperCase()}_FAILED`;
   throw new Fault('failed', `failed: docker compose ${step} failed (rc=${rc})${why}`, { code, tail });
+}
+
+const rendering = { name: 'config', args: ['--format', 'json'], profile: '*', timeoutS: 60 };
+/** Nobody writes so much by hand; what is bigger was made to exhaust the agent. */
+const maxModelBytes = 32 * 1024 * 1024;
+
+async function modelOf(render: (hear: Run['hear']) => Promise<Ran>): Promise<unknown> {
+  const chunks: Buffer[] = [];
+  let bytes = 0;
+  const { rc, timedOut, tail } = await render((chunk) => {
+    bytes += chunk.length;
+    if (bytes <= maxModelBytes) chunks.push(chunk);
+  });
+  const [last = ''] = tail.trim().split('\n').slice(-1);
+  if (timedOut) throw unreadable(`timed out after ${rendering.timeoutS}s`);
+  if (rc !== 0) throw unreadable(`rc=${rc}: ${last}`);
+  if (bytes > maxModelBytes) throw unreadable('the model is bigger than 32 MiB');
+  return parsed(Buffer.concat(chunks).toString());
+}
+
+/** The parser's own error quotes what it read. */
+function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    throw unreadable('the model is no JSON');
+  }
+}
+
+function unreadable(why: string): Fault {
+  return refused([{ code: 'COMPOSE_REFUSED', detail: `docker compose config cannot read the bundle: ${why}` }]);
 }

@@ -13,6 +13,8 @@ export interface Wanted {
   sizeBytes: number;
   part: string;
   file: string;
+  /** Hears how many bytes are here. */
+  heard?: (bytes: number) => void;
 }
 
 export type Download = (wanted: Wanted, signal: AbortSignal) => Promise<void>;
@@ -103,7 +105,7 @@ async function fillOnce(fetch: Fetch): Promise<'whole' | Fault> {
   }
 }
 
-async function take({ part, bounds }: Fetch, flow: Flow, postponeStall: () => void): Promise<void> {
+async function take({ part, bounds, wanted }: Fetch, flow: Flow, postponeStall: () => void): Promise<void> {
   const announced = judgeEnd(endOf(headOf(flow), part.bytes), bounds);
   if (announced !== null) throw announced;
   for await (const chunk of flow.body) {
@@ -111,6 +113,7 @@ async function take({ part, bounds }: Fetch, flow: Flow, postponeStall: () => vo
     if (excess !== null) throw excess;
     postponeStall();
     await part.append(chunk);
+    wanted.heard?.(part.bytes);
   }
 }
 

@@ -7,7 +7,7 @@ import { Fault } from '../../machines/fault.ts';
  * The one place that changes files (besides the archive, which fills a directory nobody reads yet, and the lock).
  *
  * - A reader sees the old file or the new one, never a part, never other permissions than the final ones.
- * - When a call returns, its change survives a power cut; when it throws, the old file is untouched.
+ * - When a call returns, its change survives a power cut, unless it says otherwise; when it throws, the old file is untouched.
  * - What a killed process leaves behind is recognisable by name, and `sweepTemporaries` takes it away.
  */
 
@@ -16,11 +16,27 @@ export async function writeDurably(path: string, data: string | Uint8Array, mode
   const temporary = temporaryBeside(path);
   await changing('write', path, async () => {
     await discardingOnFailure(temporary, async () => {
-      await fill(temporary, data, mode);
+      await fill(temporary, data, { mode, durably: true });
       await rename(temporary, path);
     });
     await syncDirectory(dirname(path));
   });
+}
+
+/** The same without waiting for the disk: a power cut may take the change away. Throws `DISK_WRITE_FAILED`. */
+export async function writeLazily(path: string, data: string, mode: number): Promise<void> {
+  const temporary = temporaryBeside(path);
+  await changing('write', path, () =>
+    discardingOnFailure(temporary, async () => {
+      await fill(temporary, data, { mode, durably: false });
+      await rename(temporary, path);
+    }),
+  );
+}
+
+/** Removes what a power cut may bring back; it may be absent already. Throws `DISK_WRITE_FAILED`. */
+export async function removeLazily(path: string): Promise<void> {
+  await changing('remove', path, () => unlink(path).catch(unless(isENOENT)));
 }
 
 /** Removes the file or link `path`; it may be absent already. Throws `DISK_WRITE_FAILED`. */
@@ -120,11 +136,15 @@ async function discardingOnFailure(temporary: string, change: () => Promise<void
   }
 }
 
-async function fill(path: string, data: string | Uint8Array, mode: number): Promise<void> {
+async function fill(
+  path: string,
+  data: string | Uint8Array,
+  { mode, durably }: { mode: number; durably: boolean },
+): Promise<void> {
   await using file = await open(path, 'wx', mode);
   await file.chmod(mode);
   await file.writeFile(data);
-  await file.sync();
+  if (durably) await file.sync();
 }
 
 async function syncBelow(dir: string): Promise<void> {

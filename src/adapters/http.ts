@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { Readable } from 'node:stream';
 import { Fault } from '../../machines/fault.ts';
 import type { Settings } from '../config/settings.ts';
-import { retryAfterOf, retryPauseMs, sortTrouble, type Trouble } from '../rules/sorting.ts';
+import { retryAfterOf, retryPauseMs, sortTrouble, type Peer, type Trouble } from '../rules/sorting.ts';
 import { serverWords } from '../rules/serverWords.ts';
 import type { Call } from './call.ts';
 import { readJson } from './json.ts';
@@ -35,12 +35,17 @@ interface HttpParts {
   settings: Settings;
   transport: Transport;
   version: string;
+  /** Hears of every try that did not work. */
+  note?: (trouble: { word: 'troubled'; peer: Peer; error: string }) => void;
 }
 
 /** The HTTP client for both services. */
 export function createHttp(parts: HttpParts): Http {
   const open = createOpener(parts);
-  const begin = (call: Call, limit: AbortSignal) => ({ call, limit, origin: originOf(parts.settings, call) });
+  const begin = (call: Call, limit: AbortSignal): Run => {
+    const heard = (error: string) => parts.note?.({ word: 'troubled', peer: call.peer, error });
+    return { call, limit, origin: originOf(parts.settings, call), heard };
+  };
   return {
     call: (call) => {
       const run = begin(call, AbortSignal.timeout(parts.settings.http_timeout_s * 1000));
@@ -66,6 +71,7 @@ interface Run {
   call: Call;
   limit: AbortSignal;
   origin: string;
+  heard: (error: string) => void;
 }
 
 async function retrying<T extends object>(
@@ -101,7 +107,9 @@ async function* sorted(run: Run, body: Readable): AsyncGenerator<Buffer> {
 
 function mishap(run: Run, error: unknown): Trouble {
   if (error instanceof Fault) throw error;
-  return { ...placeOf(run), error: errorCode(run, error) };
+  const code = errorCode(run, error);
+  if (code !== 'STOPPED') run.heard(code);
+  return { ...placeOf(run), error: code };
 }
 
 function errorCode({ call, limit }: Run, error: unknown): string {
@@ -114,6 +122,7 @@ function errorCode({ call, limit }: Run, error: unknown): string {
 async function troubleOf(run: Run, { status, headers, body }: Opened): Promise<Trouble> {
   const json = await readJson(body, errorBodyBytes).catch(() => undefined);
   if (run.call.signal.aborted) return { ...placeOf(run), error: 'STOPPED' };
+  run.heard(`HTTP_${status}`);
   const retryAfterS = retryAfterOf(headers['retry-after'], Date.now());
   return { ...placeOf(run), status, ...serverWords(json), retryAfterS };
 }

@@ -1,6 +1,6 @@
 import type { Readable } from 'node:stream';
 
-/** A whole body as JSON, undefined when it is none; one of more than `maxBytes` throws an error of code TOO_LARGE. */
+/** A whole body as JSON, undefined when it is none; its bytes, which may hold a secret, are wiped. One of more than `maxBytes` throws an error of code TOO_LARGE. */
 export async function readJson(body: Readable, maxBytes: number): Promise<unknown> {
   const chunks: Buffer[] = [];
   let bytes = 0;
@@ -9,9 +9,12 @@ export async function readJson(body: Readable, maxBytes: number): Promise<unknow
     if (bytes > maxBytes) throw Object.assign(new Error('answer too large'), { code: 'TOO_LARGE' });
     chunks.push(chunk);
   }
+  const whole = Buffer.concat(chunks);
   try {
-    return JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(Buffer.concat(chunks))) as unknown;
+    return JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(whole)) as unknown;
   } catch {
     return undefined;
+  } finally {
+    for (const carried of [whole, ...chunks]) carried.fill(0);
   }
 }

@@ -28,7 +28,8 @@ export function becomeOwner(stateDir: string): void {
   );
 }
 
-interface Account {
+/** A user of this system. */
+export interface Account {
   /** Null for a user that /etc/passwd does not know. */
   name: string | null;
   uid: number;
@@ -53,8 +54,8 @@ function stateOf(stateDir: string): Stats {
   return found;
 }
 
-/** Of the system's user list; later lines of the same uid are aliases. */
-function accountOf(uid: number): Account | null {
+/** Of the system's user list, null when it does not know the uid; later lines of the same uid are aliases. */
+export function accountOf(uid: number): Account | null {
   const lines = readFileSync('/etc/passwd', 'utf8').split('\n');
   const fields = lines.map((line) => line.split(':')).find(([, , id]) => id === String(uid));
   return fields === undefined ? null : { name: fields[0] ?? null, uid, gid: Number(fields[3]) };

@@ -10,6 +10,8 @@ export interface Run {
   env: Record<string, string>;
   timeoutS: number;
   redactor: Redactor;
+  /** Hears standard output raw, secrets and all; then neither `stdout` nor `tail` holds any of it. */
+  hear?: ((chunk: Buffer) => void) | undefined;
 }
 
 /** How it ended: `rc` is 128 + n after signal n; `tail` the last 8 KiB of both streams, redacted. */
@@ -28,14 +30,14 @@ const PATIENCE_MS = 8_000;
  * Runs a program in a process group of its own, without stdin.
  * - Timeout or abort end the whole group: SIGTERM, then SIGKILL.
  * - It returns only when the program and its group are gone; after an end by force nobody else's hold is waited for.
- * - No output leaves unredacted. Throws Fault `stopped` after an abort.
+ * - No output leaves unredacted, except to `hear`. Throws Fault `stopped` after an abort.
  */
-export async function run({ argv, cwd, env, timeoutS, redactor }: Run, signal: AbortSignal): Promise<Ran> {
+export async function run({ argv, cwd, env, timeoutS, redactor, hear }: Run, signal: AbortSignal): Promise<Ran> {
   heed(signal);
   const [program, ...args] = argv;
   const child = spawn(program, args, { cwd, env, detached: true, stdio: ['ignore', 'pipe', 'pipe'] });
   const output = collect(redactor);
-  child.stdout.on('data', output.stdout);
+  child.stdout.on('data', hear ?? output.stdout);
   child.stderr.on('data', output.stderr);
 
   let timedOut = false;

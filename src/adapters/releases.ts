@@ -82,8 +82,14 @@ export class Releases {
 
   /** True when a release has its record and its `.env`, so that it can be brought up again. */
   async isWhole(sha: Sha): Promise<boolean> {
-    const env = await lstat(this.#envOf(sha)).catch(() => null);
-    return env !== null && (await this.readRecord(sha)) !== null;
+    return (await this.hasEnv(sha)) && (await this.readRecord(sha)) !== null;
+  }
+
+  async hasEnv(sha: Sha): Promise<boolean> {
+    return lstat(this.#envOf(sha)).then(
+      () => true,
+      () => false,
+    );
   }
 
   /** The release in force, null without one. Throws `CURRENT_FOREIGN` for a `current` that this agent did not make. */

@@ -54,12 +54,12 @@ export class StateFile {
     return this.#state;
   }
 
-  /** Merges `patch` and writes the file durably, unless nothing changed. Throws `DISK_WRITE_FAILED`. */
+  /** Merges `patch` and writes the file durably, unless nothing changed. Throws `DISK_WRITE_FAILED`, and nothing changed. */
   async update(patch: Partial<State>): Promise<void> {
-    this.#state = { ...this.#state, ...patch };
-    const text = serialised(this.#state);
-    if (text === this.#written) return;
-    await writeDurably(this.#path, text, 0o600);
+    const next = { ...this.#state, ...patch };
+    const text = serialised(next);
+    if (text !== this.#written) await writeDurably(this.#path, text, 0o600);
+    this.#state = next;
     this.#written = text;
   }
 

@@ -1,3 +1,5 @@
+import type { Settings } from './settings.ts';
+
 /** One thing that is wrong with the configuration; `line` counts from 1 and is null where no line is to blame. */
 export interface Flaw {
   line: number | null;
@@ -11,11 +13,14 @@ export interface Flaw {
 export class ConfigInvalid extends Error {
   override readonly name = 'ConfigInvalid';
   readonly lines: string[];
+  /** What may be relied on all the same: every setting without a flaw, defaults among them. */
+  readonly sound: Partial<Settings>;
 
-  constructor(path: string, flaws: readonly Flaw[]) {
+  constructor(path: string, flaws: readonly Flaw[], sound: Partial<Settings> = {}) {
     const lines = flaws.toSorted(byLine).map((flaw) => `CONFIG_INVALID: ${tell(path, flaw)}`);
     super(lines[0]);
     this.lines = lines;
+    this.sound = sound;
   }
 }
 

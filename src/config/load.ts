@@ -25,7 +25,7 @@ export async function loadSettings(path: string): Promise<Settings> {
   ].map((flaw) => ({ ...flaw, line: lineOf(written.lines, `/${flaw.key}`) }));
 
   const flaws = [...written.flaws, ...shape, ...together];
-  if (flaws.length > 0) throw new ConfigInvalid(path, flaws);
+  if (flaws.length > 0) throw new ConfigInvalid(path, flaws, soundPart(merged, flaws));
   const settings = agreeOnPort(merged as unknown as Settings);
   return frozen(authorities.secretstore_ca === 'missing' ? { ...settings, secretstore_ca: null } : settings);
 }
@@ -51,7 +51,9 @@ const unreadable: Record<string, string> = {
 
 /** The settings that are right taken alone, so that a rule over several of them never judges a wrong one. */
 function soundPart(merged: Record<string, unknown>, flaws: readonly Flaw[]): Partial<Settings> {
-  return Object.fromEntries(Object.entries(merged).filter(([key]) => flaws.every((flaw) => flaw.key !== key)));
+  return Object.fromEntries(
+    Object.entries(merged).filter(([key]) => flaws.every((flaw) => flaw.key.split('.')[0] !== key)),
+  );
 }
 
 async function inspectAuthorities(sound: Partial<Settings>): Promise<Record<AuthorityKey, Authority>> {

@@ -1,6 +1,7 @@
 import { fstatSync } from 'node:fs';
 import winston from 'winston';
 import { lineOf, type Entry, type Fields, type Level, type Style } from './line.ts';
+import type { LiveLine } from './liveLine.ts';
 import type { Redactor } from '../secrets/redact.ts';
 import { createSink, type Stderr } from './sink.ts';
 
@@ -27,6 +28,8 @@ export interface JournalOptions {
   isTerminal: boolean;
   /** `<device>:<inode>` of the stream that systemd's journal reads; by default what systemd says in JOURNAL_STREAM. */
   journalStream?: string | undefined;
+  /** The line at the bottom of the terminal that the journal's lines go above. */
+  live?: LiveLine | null;
 }
 
 const levels: Readonly<Record<Level, number>> = { error: 0, warn: 1, info: 2, debug: 3 };
@@ -42,7 +45,10 @@ export function createJournal(options: JournalOptions): Journal {
   logger.add(new winston.transports.Stream({ stream: createSink(options.stderr), eol: '\n' }));
   const write = (entry: Entry) => {
     if (levels[entry.level] > levels[options.level]) return;
-    logger.log(entry.level, redactedLine(entry, style, options.redact()));
+    const line = redactedLine(entry, style, options.redact());
+    const log = () => void logger.log(entry.level, line);
+    if (options.live) options.live.above(log);
+    else log();
   };
   const flush = () => new Promise<void>((resolve) => options.stderr.write('', () => resolve()));
   return journalOf({ write, redact: options.redact, flush }, {});

@@ -31,6 +31,8 @@ export function unsafe(detail: string): Fault {
  */
 export function readHeader(block: Buffer): Header {
   if (number(block, 148, 8) !== checksumOf(block)) throw unsafe('a header is damaged: its checksum is wrong');
+  if (!ignoredNumbers.every(([start, end]) => isNumber(block.toString('latin1', start, end))))
+    throw unsafe('a header holds an owner or a time that is not a number');
   const type = block[156] === 0 ? '0' : String.fromCharCode(block[156] ?? 0);
   const prefix = prefixOf(block);
   const name = text(block, 0, 100);
@@ -53,8 +55,7 @@ export function readLongName(body: Buffer): Extension {
 export function readPax(body: Buffer, global: boolean): Extension {
   const records = paxRecords(body);
   for (const [key, value] of records) {
-    const isNumber = numbers.get(key)?.test(value) ?? true;
-    if (!isNumber) throw unsafe(`the pax record ${quoted(key)} is not a number`);
+    if (numbers.get(key)?.(value) === false) throw unsafe(`the pax record ${quoted(key)} is not a number`);
     const allowed = global ? key === 'comment' : paxKeys.has(key);
     if (!allowed) throw unsafe(`the pax record ${quoted(key)} is not allowed${global ? ' for a whole archive' : ''}`);
   }
@@ -75,11 +76,11 @@ const ignoredPaxKeys = [
   ...['SCHILY.dev', 'SCHILY.ino', 'SCHILY.nlink', 'LIBARCHIVE.creationtime'],
 ];
 /** GNU tar gives up on other values of these. */
-const seconds = /^\d{1,11}(\.\d{1,9})?$/;
-const id = /^\d{1,9}$/;
+const isSeconds = (value: string) => /^\d{1,11}(\.\d{1,9})?$/.test(value);
+const isId = (value: string) => /^\d{1,10}$/.test(value) && Number(value) < 2 ** 32;
 const numbers = new Map([
-  ...['atime', 'ctime', 'mtime'].map((key): [string, RegExp] => [key, seconds]),
-  ...['uid', 'gid'].map((key): [string, RegExp] => [key, id]),
+  ...['atime', 'ctime', 'mtime'].map((key) => [key, isSeconds] as const),
+  ...['uid', 'gid'].map((key) => [key, isId] as const),
 ]);
 const paxKeys = new Set([...ignoredPaxKeys, 'path', 'size']);
 
@@ -117,6 +118,18 @@ function number(block: Buffer, start: number, length: number): number {
   const digits = /^ *([0-7]+)[ \0]*$/.exec(block.toString('latin1', start, start + length))?.[1];
   if (digits === undefined) throw unsafe('a header holds a number that is not octal');
   return parseInt(digits, 8);
+}
+
+/** Fields of uid, gid and mtime: without a meaning here too. */
+const ignoredNumbers = [
+  [108, 116],
+  [116, 124],
+  [136, 148],
+] as const;
+
+/** Octal, absent, or, where octal digits do not suffice for an id, 32 bits in GNU's binary form. */
+function isNumber(field: string): boolean {
+  return /^(\0*| *[0-7]+[ \0]*|\x80\0*[^]{4})$/.test(field);
 }
 
 /** Its own field counts as eight spaces. */

@@ -55,6 +55,22 @@ export function reportedOf({ service, name, state, health, exitCode }: Inspected
   return { service, name, state, health, exit_code: state === 'exited' || state === 'dead' ? exitCode : null };
 }
 
+/** What became of services: `services` in new containers, the untouched ones, those that are gone; by name, sorted. */
+export function renewal(before: Inspected[], after: Inspected[]): Record<'services' | 'untouched' | 'gone', string[]> {
+  const known = new Set(before.map(({ id }) => id));
+  const fresh = namesOf(after.filter(({ id }) => !known.has(id)));
+  const present = namesOf(after);
+  return {
+    services: fresh,
+    untouched: present.filter((name) => !fresh.includes(name)),
+    gone: namesOf(before).filter((name) => !present.includes(name)),
+  };
+}
+
+function namesOf(containers: Inspected[]): string[] {
+  return [...new Set(containers.map(({ service }) => service))].sort();
+}
+
 function restarts({ restartPolicy }: Inspected): boolean {
   return restartPolicy === 'always' || restartPolicy === 'unless-stopped';
 }

@@ -25,6 +25,11 @@ export function parseRecord(text: string): ReleaseRecord | null {
   }
 }
 
+/** True for a release that was applied once: only then it knows which images it ran. */
+export function wasApplied({ images }: ReleaseRecord): boolean {
+  return images.some(({ id }) => id !== null);
+}
+
 const name = { type: 'string' };
 const names = { type: 'array', items: name };
 

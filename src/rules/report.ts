@@ -26,7 +26,8 @@ export interface Report {
 
 const NEWEST_KEPT = 20;
 
-/** The outbox with one more report in it: the newest 20 stay, oldest first. */
+/** The outbox with one more report in it, in place of an earlier one of its id: the newest 20 stay, oldest first. */
 export function enqueued(outbox: Report[], report: Report): Report[] {
-  return [...outbox, report].slice(-NEWEST_KEPT);
+  const others = outbox.filter(({ report_id }) => report_id !== report.report_id);
+  return [...others, report].slice(-NEWEST_KEPT);
 }

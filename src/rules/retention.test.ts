@@ -2,10 +2,10 @@ import { expendable } from './retention.ts';
 
 const nothing = { mounted: new Set<string>(), used: new Set<string>() };
 const releases = [
-  { sha: 'd', images: ['app:4', 'db:1'] },
-  { sha: 'c', images: ['app:3', 'db:1'] },
-  { sha: 'b', images: ['app:2', 'db:1'] },
-  { sha: 'a', images: ['app:1', 'cache:1'] },
+  { sha: 'd', images: ['app:4', 'db:1'], servable: true },
+  { sha: 'c', images: ['app:3', 'db:1'], servable: true },
+  { sha: 'b', images: ['app:2', 'db:1'], servable: true },
+  { sha: 'a', images: ['app:1', 'cache:1'], servable: true },
 ];
 
 describe('what may go after a success (spec §12.7)', () => {
@@ -18,6 +18,11 @@ describe('what may go after a success (spec §12.7)', () => {
 
   it('counts the release in force first, however old it is', () => {
     expect(expendable({ ...nothing, releases, current: 'a', keep: 1 }).shas).toEqual(['d', 'c', 'b']);
+  });
+
+  it('keeps what can be brought up again before newer ones that failed', () => {
+    const withFailed = [{ sha: 'e', images: [], servable: false }, ...releases];
+    expect(expendable({ ...nothing, releases: withFailed, current: 'd', keep: 2 }).shas).toEqual(['b', 'a', 'e']);
   });
 
   it('never takes what a container mounts or uses', () => {

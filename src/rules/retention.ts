@@ -1,7 +1,7 @@
 /** What decides which releases and images stay. */
 export interface Holdings {
-  /** Every release on disk with the images it names, newest first. */
-  releases: { sha: string; images: string[] }[];
+  /** Every release on disk with the images it names, newest first; one without its `.env` is no way back. */
+  releases: { sha: string; images: string[]; servable: boolean }[];
   /** The release in force; it always stays. */
   current: string | null;
   /** How many stay, the one in force among them. */
@@ -14,7 +14,8 @@ export interface Holdings {
 
 /** Releases that go, and the images that only they named (spec §12): nothing that a container still uses. */
 export function expendable({ releases, current, keep, mounted, used }: Holdings): { shas: string[]; images: string[] } {
-  const inOrder = [...releases].sort((a, b) => Number(b.sha === current) - Number(a.sha === current));
+  const rank = ({ sha, servable }: Holdings['releases'][number]) => (sha === current ? 2 : Number(servable));
+  const inOrder = releases.toSorted((a, b) => rank(b) - rank(a));
   const stay = inOrder.filter(({ sha }, place) => place < keep || mounted.has(sha));
   const go = inOrder.filter((release) => !stay.includes(release));
   const needed = new Set([...used, ...stay.flatMap(({ images }) => images)]);

@@ -38,7 +38,7 @@ function bareNames(root: Tree): Use[] {
   const contents = ['configs', 'secrets'].flatMap((key) => entriesOf(at(root, key)).map(([, content]) => content));
   return [
     ...[...services, ...hooks].flatMap((owner) => namesAlone(at(owner, 'environment'))),
-    ...contents.flatMap((content) => textOf(at(content, 'environment')) ?? []),
+    ...contents.flatMap((content) => textOf(at(content, 'environment')) ?? []).filter((name) => !name.includes('$')),
   ].map((name) => ({ name, required: true }));
 }
 

@@ -6,11 +6,14 @@ const base64Widths = [64, 76];
 /** Fewest characters of a base64 text that tell a value apart from chance. */
 const shortestFragment = 4;
 
+/** How a style of URL-encoding writes each byte. */
+type ByteNames = readonly string[];
+
 /**
- * The ASCII punctuation that each style of URL-encoding leaves as it is, beside letters and digits: component, RFC 3986,
+ * Styles of URL-encoding by the ASCII punctuation that they leave as it is, beside letters and digits: component, RFC 3986,
  * form, and then the rarer ones: Go's path and userinfo, Python's path, a whole URI, the password of a parsed URL.
  */
-const leftAlone: readonly string[] = [
+const urlStyles = [
   "-_.!~*'()",
   '-_.~',
   '-_.*',
@@ -19,10 +22,13 @@ const leftAlone: readonly string[] = [
   '-_.~/',
   "-_.!~*'();,/?:@&=+$#",
   "-_.!~*'()$&+,%",
-];
+].map((leftAlone) => ['0123456789ABCDEF', '0123456789abcdef'].map((digits) => byteNames(leftAlone, digits)));
 
-/** Code units from which a text is looked for in the common styles only: each style costs memory by the text's length. */
-const longText = 4096;
+/** Which of the styles a text is looked for in; each costs time and memory by the text's length. */
+export interface Styles {
+  writers: readonly Writer[];
+  urls: readonly ByteNames[];
+}
 
 type Writer = (text: string) => string;
 
@@ -41,17 +47,27 @@ const writers: readonly Writer[] = [
 
 const oldGoEscapes: Readonly<Record<string, string>> = { '\\b': '\\u0008', '\\f': '\\u000c' };
 
+/** Every style there is. */
+export const allStyles: Styles = { writers, urls: urlStyles.flat() };
+
+/** For long values and their lines. */
+export const commonStyles: Styles = { writers: writers.slice(0, 4), urls: urlStyles.slice(0, 3).flat() };
+
 /** Every form in which compose, the engine or an HTTP library may print `text`, the plain one among them; never empty ones. */
-export function formsOf(text: string): Set<string> {
+export function formsOf(text: string, { writers, urls } = allStyles): Set<string> {
   const bases = [text, text.replaceAll('$', '$$$$'), quoteEnvValue(text)];
-  const styles =
-    text.length < longText
-      ? { writers, leftAlone }
-      : { writers: writers.slice(0, 4), leftAlone: leftAlone.slice(0, 3) };
-  const quoted = bases.flatMap((base) => styles.writers.map((write) => write(base)));
-  const forms = new Set([...quoted, ...urlForms(text, styles.leftAlone), ...base64Forms(text)]);
+  const quoted = bases.flatMap((base) => writers.map((write) => write(base)));
+  const forms = new Set([...quoted, ...urlForms(text, urls), ...base64Forms(text)]);
   forms.delete('');
   return forms;
+}
+
+function byteNames(leftAlone: string, digits: string): ByteNames {
+  return Array.from({ length: 256 }, (_, byte) => {
+    const character = String.fromCharCode(byte);
+    const isPlain = /[A-Za-z0-9]/.test(character) || leftAlone.includes(character);
+    return isPlain ? character : `%${digits[byte >> 4] ?? ''}${digits[byte & 15] ?? ''}`;
+  });
 }
 
 function toJson(text: string): string {
@@ -99,18 +115,14 @@ function toGoEscape(character: string): string {
   return code < 0x10000 ? toUnicodeEscape(character) : `\\U${code.toString(16).padStart(8, '0')}`;
 }
 
-function urlForms(text: string, styles: readonly string[]): string[] {
-  const latin1 = Buffer.from(text).toString('latin1');
-  const upper = styles.map((punctuation) => percentEncode(latin1, punctuation));
-  const both = upper.flatMap((form) => [form, form.replace(/%[0-9A-F]{2}/g, (escape) => escape.toLowerCase())]);
-  return both.flatMap((form) => [form, form.replaceAll('%20', '+')]);
-}
-
-/** Encodes bytes, given as a latin1 string, except letters, digits and `punctuation`. */
-function percentEncode(latin1: string, punctuation: string): string {
-  return latin1.replace(/[^A-Za-z0-9]/g, (byte) =>
-    punctuation.includes(byte) ? byte : `%${byte.charCodeAt(0).toString(16).toUpperCase().padStart(2, '0')}`,
-  );
+function urlForms(text: string, styles: readonly ByteNames[]): string[] {
+  const bytes = Buffer.from(text);
+  const encoded = styles.map((names) => {
+    let form = '';
+    for (const byte of bytes) form += names[byte] ?? '';
+    return form;
+  });
+  return encoded.flatMap((form) => [form, form.replaceAll('%20', '+')]);
 }
 
 /** The value alone, with and without padding or line breaks, and what of it shows inside the base64 of a longer text. */

@@ -27,21 +27,16 @@ export class Matcher {
     this.#firstChild = trie.firstChild;
     this.#unit = trie.unit;
     this.fallback = new Int32Array(trie.depth.length);
-    this.#dense = new Int32Array(0);
-    this.#linkFallbacks();
-    this.#dense = this.#precompute(Math.min(trie.depth.length, denseStates));
+    this.#dense = new Int32Array(Math.min(trie.depth.length, denseStates) * asciiUnits);
+    for (let state = 0; state < trie.depth.length; state++) this.#link(state);
   }
 
   /** Walks over `text` and reports each place where words end; returns the state to go on from. */
   scan(text: string, from: number, found: (end: number, state: number) => void): number {
     const longest = this.longest;
-    const dense = this.#dense;
-    const denseCount = dense.length / asciiUnits;
     let state = from;
     for (let at = 0, length = text.length; at < length; at++) {
-      const unit = text.charCodeAt(at);
-      if (unit < asciiUnits && state < denseCount) state = dense[state * asciiUnits + unit] ?? 0;
-      else state = this.#step(state, unit);
+      state = this.#step(state, text.charCodeAt(at));
       if (longest[state] !== 0) found(at + 1, state);
     }
     return state;
@@ -49,6 +44,7 @@ export class Matcher {
 
   #step(from: number, unit: number): number {
     for (let state = from; ; state = this.fallback[state] ?? 0) {
+      if (unit < asciiUnits && state < denseStates) return this.#dense[state * asciiUnits + unit] ?? 0;
       const child = this.#child(state, unit);
       if (child !== 0 || state === 0) return child;
     }
@@ -66,30 +62,19 @@ export class Matcher {
     return low < end && this.#unit[low] === unit ? low : 0;
   }
 
-  #linkFallbacks(): void {
-    for (let parent = 0; parent < this.depth.length; parent++) {
-      const end = this.#firstChild[parent + 1] ?? 0;
-      for (let child = this.#firstChild[parent] ?? 0; child < end; child++) {
-        const suffix = parent === 0 ? 0 : this.#step(this.fallback[parent] ?? 0, this.#unit[child] ?? 0);
-        this.fallback[child] = suffix;
-        if (this.longest[child] === 0) this.longest[child] = this.longest[suffix] ?? 0;
-      }
+  /** Completes a state, all before it being complete: its own precomputed steps, and what its children fall back to. */
+  #link(state: number): void {
+    const suffix = this.fallback[state] ?? 0;
+    const row = state * asciiUnits;
+    if (state !== 0 && state < denseStates) this.#dense.copyWithin(row, suffix * asciiUnits, (suffix + 1) * asciiUnits);
+    const end = this.#firstChild[state + 1] ?? 0;
+    for (let child = this.#firstChild[state] ?? 0; child < end; child++) {
+      const unit = this.#unit[child] ?? 0;
+      const shorter = state === 0 ? 0 : this.#step(suffix, unit);
+      this.fallback[child] = shorter;
+      if (this.longest[child] === 0) this.longest[child] = this.longest[shorter] ?? 0;
+      if (unit < asciiUnits && state < denseStates) this.#dense[row + unit] = child;
     }
-  }
-
-  #precompute(count: number): Int32Array {
-    const dense = new Int32Array(count * asciiUnits);
-    for (let state = 0; state < count; state++) {
-      const row = state * asciiUnits;
-      const suffixRow = (this.fallback[state] ?? 0) * asciiUnits;
-      if (state !== 0) dense.copyWithin(row, suffixRow, suffixRow + asciiUnits);
-      const end = this.#firstChild[state + 1] ?? 0;
-      for (let child = this.#firstChild[state] ?? 0; child < end; child++) {
-        const unit = this.#unit[child] ?? 0;
-        if (unit < asciiUnits) dense[row + unit] = child;
-      }
-    }
-    return dense;
   }
 }
 
@@ -100,51 +85,39 @@ interface Trie {
   unit: Uint16Array;
 }
 
-/** A run of sorted words that share a prefix: one state of the trie. */
-type Run = readonly [from: number, to: number];
-
+/** Adds sorted words one after the other: a new state's number is the next one of its depth, after all shallower ones. */
 function growTrie(words: readonly string[]): Trie {
-  const size = countStates(words);
-  const trie = {
-    depth: new Int32Array(size),
-    longest: new Int32Array(size),
-    firstChild: new Int32Array(size + 1),
-    unit: new Uint16Array(size),
-  };
-  let state = 0;
-  let next = 1;
-  for (let depth = 0, level: Run[] = [[0, words.length]]; level.length > 0; depth++) {
-    const below: Run[] = [];
-    for (const run of level) {
-      trie.depth[state] = depth;
-      trie.longest[state] = words[run[0]]?.length === depth ? depth : 0;
-      trie.firstChild[state++] = next;
-      for (const child of childrenOf(words, run, depth)) {
-        trie.unit[next++] = words[child[0]]?.charCodeAt(depth) ?? 0;
-        below.push(child);
-      }
+  const shared = words.map((word, index) => commonPrefix(words[index - 1] ?? '', word));
+  const next = firstStates(words, shared);
+  const size = next[next.length - 1] ?? 1;
+  const [depth, longest, unit] = [new Int32Array(size), new Int32Array(size), new Uint16Array(size)];
+  const firstChild = new Int32Array(size + 1).fill(size);
+  const path = new Int32Array(next.length);
+  for (const [index, word] of words.entries()) {
+    for (let at = shared[index] ?? 0; at < word.length; at++) {
+      const [parent, state] = [path[at] ?? 0, next[at + 1] ?? 0];
+      next[at + 1] = state + 1;
+      path[at + 1] = state;
+      depth[state] = at + 1;
+      unit[state] = word.charCodeAt(at);
+      if (firstChild[parent] === size) firstChild[parent] = state;
     }
-    level = below;
+    longest[path[word.length] ?? 0] = word.length;
   }
-  trie.firstChild[size] = size;
-  return trie;
+  for (let state = size - 1; state > 0; state--)
+    if (firstChild[state] === size) firstChild[state] = firstChild[state + 1] ?? size;
+  return { depth, longest, firstChild, unit };
 }
 
-function childrenOf(words: readonly string[], [from, to]: Run, depth: number): Run[] {
-  const children: Run[] = [];
-  let start = words[from]?.length === depth ? from + 1 : from;
-  for (let at = start; at < to; at++) {
-    if (at + 1 < to && words[at + 1]?.charCodeAt(depth) === words[at]?.charCodeAt(depth)) continue;
-    children.push([start, at + 1]);
-    start = at + 1;
-  }
-  return children;
-}
-
-function countStates(sorted: readonly string[]): number {
-  let size = 1;
-  for (const [index, word] of sorted.entries()) size += word.length - commonPrefix(sorted[index - 1] ?? '', word);
-  return size;
+/** The number of the first state of each depth, and at the end the number of all states. */
+function firstStates(words: readonly string[], shared: readonly number[]): Int32Array {
+  const deepest = words.reduce((most, word) => Math.max(most, word.length), 0);
+  const counts = new Int32Array(deepest + 2);
+  counts[0] = 1;
+  for (const [index, word] of words.entries())
+    for (let depth = (shared[index] ?? 0) + 1; depth <= word.length; depth++) counts[depth] = (counts[depth] ?? 0) + 1;
+  let states = 0;
+  return counts.map((count) => (states += count) - count);
 }
 
 function commonPrefix(one: string, other: string): number {

@@ -1,10 +1,14 @@
 import { StringDecoder } from 'node:string_decoder';
-import { formsOf } from './encodings.ts';
+import { allStyles, commonStyles, formsOf } from './encodings.ts';
 import { Matcher } from './matcher.ts';
 import { mark, shapesIn, type Span } from './shapes.ts';
+import { Stretches, stretchUnits } from './stretches.ts';
 
 /** Values of fewer characters are redacted only where no letter or digit adjoins. */
 const shortestValue = 4;
+
+/** Code units from which a value is looked for in the common styles only. */
+const longValue = 4096;
 
 /** Code units of an unfinished line that are held back before part of it is let go. */
 const longestLine = 65_536;
@@ -32,6 +36,8 @@ export interface RedactorStream {
 interface Matchers {
   /** Forms of the values that are redacted anywhere, and the mark itself. */
   values: Matcher;
+  /** The long ones among them, of which any part of some length is redacted, too. */
+  stretches: Stretches;
   /** Forms of the short ones; null when there are none. */
   shorts: Matcher | null;
 }
@@ -53,15 +59,31 @@ export function createRedactor(secrets: Iterable<string>): Redactor {
 }
 
 function compile(secrets: string[]): Matchers {
-  const isShort = (text: string) => Array.from(text.slice(0, 2 * shortestValue)).length < shortestValue;
-  const lines = secrets.flatMap((secret) => secret.split(/[\r\n]+/)).map((line) => line.trim());
-  const long = [...secrets, ...lines].filter((text) => !isShort(text));
   const shorts = secrets.filter(isShort).flatMap((secret) => [...formsOf(secret)]);
-  const forms = function* () {
-    yield mark;
-    for (const text of new Set(long)) yield* formsOf(text);
-  };
-  return { values: new Matcher(forms()), shorts: shorts.length > 0 ? new Matcher(shorts) : null };
+  const words = [mark];
+  const stretches = new Stretches();
+  for (const form of longForms(secrets)) {
+    if (form.length < stretchUnits) words.push(form);
+    else stretches.add(form);
+  }
+  return { values: new Matcher(words), stretches, shorts: shorts.length > 0 ? new Matcher(shorts) : null };
+}
+
+/** Forms of each value and of each of its lines. */
+function* longForms(secrets: string[]): Generator<string> {
+  const done = new Set<string>();
+  for (const secret of secrets) {
+    const styles = secret.length < longValue ? allStyles : commonStyles;
+    for (const text of [secret, ...secret.split(/[\r\n]+/).map((line) => line.trim())]) {
+      if (isShort(text) || done.has(text)) continue;
+      done.add(text);
+      yield* formsOf(text, styles);
+    }
+  }
+}
+
+function isShort(text: string): boolean {
+  return Array.from(text.slice(0, 2 * shortestValue)).length < shortestValue;
 }
 
 /**
@@ -84,6 +106,10 @@ class Censor implements RedactorStream {
   #shortState = 0;
   /** Sorted, and never overlapping. */
   #values: Span[] = [];
+  /** Likewise. */
+  #stretches: Span[] = [];
+  /** Stretches are looked for up to here. */
+  #searched = 0;
   /** Not yet judged by what adjoins them. */
   #shorts: Span[] = [];
   /** Shapes, and shorts that stand alone, in no order. */
@@ -101,6 +127,7 @@ class Censor implements RedactorStream {
     this.#judgeLines();
     if (this.#window.length - this.#judged >= longestLine) this.#judgeLongLine();
     this.#judgeShorts(this.#window.length - mark.length);
+    this.#search();
     return this.#letGo(this.#firstUndecided());
   }
 
@@ -110,6 +137,7 @@ class Censor implements RedactorStream {
     this.#window += text;
     this.#judge(this.#window.length);
     this.#judgeShorts(this.#window.length);
+    this.#search();
     return this.#letGo(this.#window.length);
   }
 
@@ -127,6 +155,13 @@ class Censor implements RedactorStream {
         }
       }
     });
+  }
+
+  #search(): void {
+    const { stretches } = this.#matchers;
+    if (stretches.isEmpty) return;
+    stretches.scan(this.#window, this.#searched, (end) => append(this.#stretches, [end - stretchUnits, end]));
+    this.#searched = this.#window.length;
   }
 
   #judgeLines(): void {
@@ -175,13 +210,14 @@ class Censor implements RedactorStream {
     const end = this.#window.length;
     const value = end - (this.#matchers.values.depth[this.#valueState] ?? 0);
     const short = end - (this.#matchers.shorts?.depth[this.#shortState] ?? 0);
+    const stretch = this.#matchers.stretches.isEmpty ? end : end - stretchUnits + 1;
     const starts = this.#shorts.map((span) => span[0]);
-    return Math.max(this.#sent, Math.min(this.#judged, value, short, ...starts));
+    return Math.max(this.#sent, Math.min(this.#judged, value, short, stretch, ...starts));
   }
 
   #letGo(end: number): string {
     if (end === this.#sent) return '';
-    const spans = merge([...this.#values, ...this.#others]);
+    const spans = merge([...this.#values, ...this.#stretches, ...this.#others]);
     let shown = '';
     let at = this.#sent;
     for (const [from, to] of spans) {
@@ -201,7 +237,9 @@ class Censor implements RedactorStream {
     this.#window = this.#window.slice(gone);
     this.#sent = end - gone;
     this.#judged -= gone;
+    this.#searched -= gone;
     this.#values = keep(this.#values);
+    this.#stretches = keep(this.#stretches);
     this.#others = keep(this.#others);
     this.#shorts = keep(this.#shorts);
   }

@@ -1,5 +1,6 @@
 import { inspect } from 'node:util';
 import { createRedactor, type Redactor } from './redact.ts';
+import { sweepSoon } from './sweep.ts';
 
 /**
  * The only object that holds secrets, for the length of one tick.
@@ -66,13 +67,14 @@ export class Vault {
     return this.#redactor;
   }
 
-  /** Drops everything, also from what the redactor knows: call it when nothing can be printed any more. */
+  /** Drops everything, also from what the redactor knows, and from memory: call it when nothing can be printed any more. */
   forget(): void {
     this.#token = null;
     this.#lease = null;
     this.#values.clear();
     this.#known.clear();
     this.#redactor = null;
+    sweepSoon();
   }
 
   toJSON(): string {

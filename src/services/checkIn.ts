@@ -6,7 +6,7 @@ import type { Tools } from './tools.ts';
 
 /** Tells the tenancy service what is applied and how it is; brings back this tick's orders (spec §10). */
 export async function checkIn(tools: Tools, { host }: { host: Host }, signal: AbortSignal): Promise<Orders> {
-  const { settings, state, tenancy, tick, version } = tools;
+  const { note, settings, state, tenancy, tick, version } = tools;
   const { env, site, transport, laptop_mode } = settings;
   const { applied_sha } = state.state;
   const answer = await tenancy.checkIn(
@@ -27,8 +27,10 @@ export async function checkIn(tools: Tools, { host }: { host: Host }, signal: Ab
     last_check_in: { at: at.toISOString(), action: answer.action, desired_sha: answer.desiredSha },
   });
   const orders = ordersOf(answer, { state: state.state, host, production: settings.production, now: at });
-  const { action, desiredSha } = orders;
+  const { action, desiredSha, pause, reason } = orders;
   tick.journal.info(`check-in: action=${action} desired=${desiredSha ?? 'none'} applied=${applied_sha ?? 'none'}`);
+  note({ word: 'ordered', action, desired: desiredSha, applied: applied_sha, reason });
+  if (pause !== null) note({ word: 'paused', seconds: pause.retryInS });
   return orders;
 }
 

@@ -12,6 +12,7 @@ import { readSecrets } from './apply/readSecrets.ts';
 import { render } from './apply/render.ts';
 import { unpack } from './apply/unpack.ts';
 import { up } from './apply/up.ts';
+import { verify } from './apply/verify.ts';
 import { bootstrap } from './bootstrap.ts';
 import { checkIn } from './checkIn.ts';
 import { conclude } from './conclude.ts';
@@ -59,6 +60,7 @@ export function servicesOf(tools: Tools): { tick: TickServices; apply: ApplyServ
       unpack: fill('unpack', unpack),
       check: fill('check', check),
       readSecrets: fill('readSecrets', readSecrets),
+      verify: fill('verify', verify),
       render: fill('render', render),
       promote: fill('promote', promote),
       pull: fill('pull', pull),
@@ -81,6 +83,7 @@ async function timed<T>(tools: Tools, name: string, work: () => Promise<T>): Pro
   } catch (error) {
     throw told(tools, error);
   } finally {
+    tick.howFar = null;
     tick.durations[name] = Math.round(performance.now() - began);
   }
 }

@@ -82,7 +82,8 @@ function riskOf({ token }: State, now: Date): State['last_outcome'] {
 }
 
 /** The new token is on disk before the old one is revoked: a crash at any line leaves one that works. */
-async function leaseAnew({ credentials, secretstore, state, tenancy, tick, vault }: Tools, signal: AbortSignal) {
+async function leaseAnew(tools: Tools, signal: AbortSignal): Promise<void> {
+  const { credentials, note, secretstore, state, tenancy, tick, vault } = tools;
   const lease = await tenancy.lease('renew', signal);
   const login = await secretstore.login({ kind: 'lease', role: lease.role, jwt: lease.jwt }, signal);
   const before = vault.token();
@@ -91,4 +92,5 @@ async function leaseAnew({ credentials, secretstore, state, tenancy, tick, vault
   await state.update({ token: tokenStanding(login, new Date()) });
   await secretstore.revokeSelf(before, signal).catch(() => undefined);
   tick.journal.info('token leased anew before its maximum');
+  note({ word: 'leased-anew' });
 }

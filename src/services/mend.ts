@@ -6,14 +6,15 @@ import type { Tools } from './tools.ts';
  * host half made for as long as it lasts (spec §12.5). Where no container was touched, or nothing was applied before, only `current` goes back.
  */
 export async function mend(tools: Tools, _input: void, signal: AbortSignal): Promise<void> {
-  const { state, tick } = tools;
+  const { note, state, tick } = tools;
   const { applied_sha, attempt } = state.state;
   if (attempt === null || attempt.phase === 'left') return;
   if (applied_sha === null || attempt.phase === 'promoted') {
-    await pointBack(tools);
+    note({ word: 'put-back', sha: await pointBack(tools) });
     await state.update({ attempt: null });
   } else {
     await bringBack(tools, { sha: applied_sha, pull: 'never' }, signal);
+    note({ word: 'mended', sha: applied_sha });
     tick.journal.info(`mended: the half-made attempt of ${attempt.sha} was undone, ${applied_sha} is in force`);
   }
 }

@@ -7,17 +7,22 @@ const ENGINE_GONE: Host = { engine: false, healthy: false, halfMade: false, aili
 
 /** What runs and whether it is well. An engine that does not answer is no fault here: the check-in still happens. */
 export async function probeHost(tools: Tools): Promise<Host> {
-  const { state, releases } = tools;
+  const { note, state, releases } = tools;
   const containers = await tools.containers.list().catch((error: unknown) => {
     if (!(error instanceof Fault)) throw error;
     tools.tick.journal.warn(error.message);
     return null;
   });
-  if (containers === null) return ENGINE_GONE;
+  if (containers === null) {
+    note({ word: 'engine-silent' });
+    return ENGINE_GONE;
+  }
   tools.tick.engineAnswered = true;
   const { applied_sha, attempt } = state.state;
   const record = applied_sha === null ? null : await releases.readRecord(applied_sha);
   const ailing = applied_sha === null ? [] : ailingServices(containers, record?.services ?? []);
   const healthy = attempt === null && ailing.length === 0;
+  if (ailing.length > 0) note({ word: 'ailing', services: ailing });
+  if (attempt !== null) note({ word: 'half-made', sha: attempt.sha, phase: attempt.phase });
   return { engine: true, healthy, halfMade: attempt !== null, ailing, containers: containers.map(reportedOf) };
 }

@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { failure, Fault, stopped } from '../../machines/fault.ts';
 import type { ComposeRelease, Pull } from '../adapters/compose.ts';
 import { parseEnvFile } from '../rules/envFile.ts';
-import { ailingServices, describeAiling, wellnessOf, type Inspected } from '../rules/health.ts';
+import { ailingServices, describeAiling, renewal, wellnessOf, type Inspected } from '../rules/health.ts';
 import type { Tools } from './tools.ts';
 
 const POLL_MS = 500;
@@ -27,9 +27,16 @@ export async function bringUp(
 ): Promise<void> {
   const { compose, containers } = tools;
   const release = await composeReleaseOf(tools, sha);
-  const halfMade = (await containers.list()).filter(({ state }) => state === 'created');
-  for (const { id } of halfMade) await containers.removeContainer(id);
+  const before = await containers.list();
+  for (const { id } of before.filter(isHalfMade)) await containers.removeContainer(id);
   await compose.up(release, pull, signal).catch((error: unknown) => blameEngine(tools, error));
+  const after = await containers.list().catch(() => null);
+  if (after !== null) tools.note({ word: 'started', ...renewal(before, after) });
+}
+
+/** What a compose left that was killed: not started yet, or under the passing name that it would want to give again. */
+function isHalfMade({ name, state }: Inspected): boolean {
+  return state === 'created' || /^[0-9a-f]{12}_/.test(name);
 }
 
 /** A failure of compose that a silent engine explains is the engine's. */
@@ -41,14 +48,16 @@ export async function blameEngine({ containers }: Tools, error: unknown): Promis
 
 /** Waits until every container of the release is well (spec §12). Throws UNHEALTHY with what the sick ones wrote. */
 export async function awaitWell(tools: Tools, sha: string, signal: AbortSignal): Promise<void> {
-  const { containers, releases, settings } = tools;
+  const { containers, releases, settings, tick } = tools;
   const expected = (await releases.readRecord(sha))?.services ?? [];
   const began = Date.now();
   const since = new Map<string, { restartCount: number; at: number }>();
   for (;;) {
     const seen = await containers.list();
     const states = seen.map((container) => wellnessOf(container, isSettled(since, container, settings.settle_s)));
-    if (ailingServices(seen, expected).length === 0 && states.every((state) => state === 'well')) return;
+    const done = states.filter((state) => state === 'well').length;
+    tick.howFar = () => ({ done, total: states.length, unit: 'containers' });
+    if (ailingServices(seen, expected).length === 0 && done === states.length) return;
     const late = Date.now() - began > settings.health_timeout_s * 1000;
     if (late || states.includes('lost')) throw await notHealthy(tools, seen, { expected, began });
     await pause(POLL_MS, signal);
@@ -74,11 +83,12 @@ function isSettled(
 }
 
 async function notHealthy(
-  { containers, vault }: Tools,
+  { containers, note, vault }: Tools,
   seen: Inspected[],
   { expected, began }: { expected: { name: string; replicas: number }[]; began: number },
 ): Promise<Fault> {
   const ailing = ailingServices(seen, expected);
+  note({ word: 'ailing', services: ailing });
   const seconds = Math.round((Date.now() - began) / 1000);
   const parts: string[] = [];
   for (const container of seen.filter(({ service }) => ailing.includes(service))) {

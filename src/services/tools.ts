@@ -10,7 +10,10 @@ import type { StateFile } from '../adapters/state.ts';
 import type { Tenancy } from '../adapters/tenancy.ts';
 import type { Settings } from '../config/settings.ts';
 import type { Journal } from '../journal/journal.ts';
+import type { Recorder } from '../journal/recorder.ts';
+import type { Progress } from '../rules/progress.ts';
 import type { Report } from '../rules/report.ts';
+import type { Decision } from '../rules/trace.ts';
 import type { Vault } from '../secrets/vault.ts';
 
 /** What every service works with; built once by src/wire.ts. */
@@ -32,6 +35,10 @@ export interface Tools {
   readonly stop: AbortController;
   /** The journal of the process, without a tick id. */
   readonly journal: Journal;
+  /** What the tick leaves in its trace. */
+  readonly recorder: Recorder;
+  /** Writes down why the tick does what it does: into its trace, and for those who look closely into the journal. */
+  readonly note: (decision: Decision) => void;
   /** Notes of the tick that runs; replaced when the next one begins. */
   tick: Tick;
 }
@@ -48,6 +55,8 @@ export interface Tick {
   engineAnswered: boolean;
   /** The heartbeat of this tick; unlike other reports it is never kept for later. */
   heartbeat: Report | null;
+  /** How far the running service is, for whoever wants to know; null where it does not say. */
+  howFar: (() => Progress | Promise<Progress>) | null;
 }
 
 /** A fresh page for a tick that begins. */
@@ -61,5 +70,6 @@ export function beginTick(journal: Journal): Tick {
     lock: null,
     engineAnswered: false,
     heartbeat: null,
+    howFar: null,
   };
 }

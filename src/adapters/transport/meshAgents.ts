@@ -67,9 +67,12 @@ class MeshHttpsAgent extends https.Agent {
   }
 }
 
-function dialled({ mesh, service, connectTimeoutMs }: MeshRoute, options: Options): Promise<Duplex> {
+/** Like a socket of HTTP it ends when its peer does, so that a pool does not keep one that nobody answers on. */
+async function dialled({ mesh, service, connectTimeoutMs }: MeshRoute, options: Options): Promise<Duplex> {
   const target = { host: options.host ?? '', port: Number(options.port ?? options.defaultPort), service };
-  return mesh.dial(target, AbortSignal.timeout(connectTimeoutMs));
+  const stream = await mesh.dial(target, AbortSignal.timeout(connectTimeoutMs));
+  stream.allowHalfOpen = false;
+  return stream;
 }
 
 /** What http.ts finds as the cause of the client's error. */

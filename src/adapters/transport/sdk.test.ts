@@ -1,5 +1,6 @@
 import { once } from 'node:events';
-import { createServer } from 'node:http';
+import { createServer, type ServerResponse } from 'node:http';
+import https from 'node:https';
 import type { AddressInfo } from 'node:net';
 import { chmod, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -45,9 +46,8 @@ afterEach(async () => {
   await Promise.all([server.stop(), fabric.stop(), rm(dir, { recursive: true })]);
 });
 
-function call(url = settings.tenancy_url) {
+function call(url = settings.tenancy_url, signal = new AbortController().signal) {
   const http = createHttp({ settings: { ...settings, tenancy_url: url }, transport, version: '0' });
-  const signal = new AbortController().signal;
   return http.call({ peer: 'tenancy', method: 'GET', path: '/v1/x', what: 'a call', requestId: 'id', signal });
 }
 
@@ -69,9 +69,37 @@ describe('transport sdk (spec §15)', () => {
     open.close();
   });
 
+  it.each(['https', 'http'])('does not use a connection of %s again that its peer has closed', async (scheme) => {
+    const answer = (_request: unknown, response: ServerResponse) => void response.writeHead(204).end();
+    const open = scheme === 'http' ? createServer(answer) : https.createServer(ca.issue(['tenancy.deploy']), answer);
+    await once(open.listen(0, '127.0.0.1'), 'listening');
+    fabric.mood.services['tenancy.deploy']!.port = (open.address() as AddressInfo).port;
+    expect(await call(`${scheme}://tenancy.deploy`)).toMatchObject({ status: 204 });
+    const [channel] = fabric.routers.flatMap(({ channels }) => [...channels]);
+    open.closeIdleConnections();
+    await once(channel!, 'close');
+    expect(await call(`${scheme}://tenancy.deploy`)).toMatchObject({ status: 204 });
+    open.closeAllConnections();
+    open.close();
+  });
+
+  it('leaves nothing open when it is closed in the middle of a call', async () => {
+    fabric.mood.dial = 'silent';
+    const stop = new AbortController();
+    const said = call(settings.tenancy_url, stop.signal).catch((error: unknown) => error);
+    while (fabric.routers.every(({ appData }) => appData.length === 0)) await new Promise(setImmediate);
+    const channels = fabric.routers.flatMap(({ channels }) => [...channels]);
+    const closed = channels.map((channel) => once(channel, 'close'));
+    stop.abort();
+    transport.close();
+    expect(await said).toMatchObject({ ending: 'stopped' });
+    await Promise.all(closed);
+  });
+
   it('does not excuse a certificate of another name, although the mesh is trusted', async () => {
     server.present(ca.issue(['other.deploy']));
     expect(await line()).toMatch(/^TLS_UNTRUSTED: tenancy service https:\/\/tenancy.deploy: /);
+    while (fabric.routers.some(({ channels }) => channels.size > 0)) await new Promise(setImmediate);
     expect(server.requests).toEqual([]);
   });
 

@@ -71,7 +71,7 @@ function volumesOf(files: readonly ComposeFile[]): Volume[] {
   return names.flatMap((key) => {
     const layers = roots.flatMap((volumes) => at(volumes, key) ?? []);
     const external = lastOf(layers, 'external');
-    if (external && !/^(false|no|off|n|f|0)$/i.test(textOf(external) ?? '')) return [];
+    if (external && !/^(false|no|off|n)$/i.test(textOf(external) ?? '')) return [];
     const options = layers.flatMap((layer) => entriesOf(at(layer, 'driver_opts')));
     return {
       key,

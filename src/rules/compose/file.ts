@@ -128,11 +128,11 @@ function judgePair(pair: Pair<Node | null, Node | null>, isBracketed: boolean, r
   judgeBracketed([key, value], reading);
 }
 
-/** Between brackets compose's parser takes an unquoted question mark for the beginning of a key. */
+/** Between brackets compose's parser takes an unquoted question mark, or a colon in front, for a part of a key. */
 function judgeBracketed(nodes: readonly (Node | null)[], reading: Reading): void {
   for (const node of nodes) {
-    const isOdd = isScalar(node) && node.type === 'PLAIN' && String(node.value).includes('?');
-    if (isOdd) complain(reading, lineOf(node.range?.[0], reading), 'an unquoted question mark between brackets');
+    const isOdd = isScalar(node) && node.type === 'PLAIN' && /\?|^:/.test(String(node.value));
+    if (isOdd) complain(reading, lineOf(node.range?.[0], reading), 'an unquoted ? or leading : between brackets');
   }
 }
 

@@ -16,6 +16,8 @@ export interface Facts {
   readonly projectName: string;
   /** Paths of the compose files themselves. */
   readonly composeFiles?: readonly string[];
+  /** Set when what is judged is compose's rendered model of the files in `dir`: paths are absolute, values may be secret. */
+  readonly rendered?: { readonly dir: string };
   /** Texts of the bundle's label files by path; one that is not here is refused, because its labels cannot be judged. */
   readonly labelFiles?: ReadonlyMap<string, string>;
 }
@@ -66,6 +68,7 @@ export function shown(text: string): string {
   return visible.length > shownLength ? `${visible.slice(0, shownLength)}…` : visible;
 }
 
-function told(value: Tree, { where, key, file }: Place, what: string): string {
+function told(value: Tree, { facts, where, key, file }: Place, what: string): string {
+  if (facts.rendered) return `${shown(where)}: ${shown(key.split('.', 1)[0] ?? '')}, as compose renders it`;
   return `${shown(where)}: ${[key, what].filter(Boolean).map(shown).join(' ')} (${shown(file)}:${value.line})`;
 }

@@ -1,10 +1,8 @@
+import { corpus, files } from '../../../fixtures/corpus/case.ts';
 import type { Manifest } from '../../../machines/words.ts';
 import { parseComposeFile } from './file.ts';
-import { sectionRows, yamlRows } from './file.table.ts';
-import { judgeCompose } from './judge.ts';
-import { mountRows } from './mount.table.ts';
+import { judgeCompose, judgeModel } from './judge.ts';
 import { serviceKeys } from './service.ts';
-import { serviceRows, type Row } from './service.table.ts';
 
 const manifest: Manifest = {
   schema: 1,
@@ -19,67 +17,31 @@ const manifest: Manifest = {
   secrets: [],
   registries: [],
 };
-const releaseFiles = new Set([
-  'compose.yaml',
-  'conf',
-  'conf/app.conf',
-  'conf/..data',
-  'app.env',
-  'tls.pem',
-  'labels.txt',
-  'evil.txt',
-]);
-const labelFiles = new Map([
-  ['labels.txt', '# ours\na=b\n\n'],
-  ['evil.txt', 'com.docker.compose.project=other\n'],
-]);
+const context = {
+  releaseFiles: new Set(['compose.yaml', 'conf', ...Object.keys(files)]),
+  labelFiles: new Map(Object.entries(files).filter(([path]) => path.endsWith('.txt'))),
+  projectName: 'deployd-eu-1',
+  manifest,
+};
 
 function refusalsOf(...texts: string[]) {
-  return judged(texts, false);
-}
-
-function judged(texts: string[], allow_privileged: boolean) {
   const parsed = texts.map((text) => parseComposeFile('compose.yaml', text));
   const faults = parsed.flatMap((one) => ('faults' in one ? one.faults : []));
   if (faults.length > 0) return [{ code: 'COMPOSE_REFUSED', detail: faults.join('; ') }];
-  const files = parsed.flatMap((one) => ('file' in one ? [one.file] : []));
-  const agent = { ...manifest.agent, allow_privileged };
-  const facts = { releaseFiles, labelFiles, projectName: 'deployd-eu-1' };
-  return judgeCompose(files, { ...facts, manifest: { ...manifest, agent } });
+  return judgeCompose(
+    parsed.flatMap((one) => ('file' in one ? [one.file] : [])),
+    context,
+  );
 }
 
-const serviceWith = (line: string) => `services:\n  other: {image: app:1}\n  web:\n    ${line}\n`;
-const mountOf = (mount: string) => serviceWith(`volumes: [${mount}]`);
-const fileWith = (line: string) => `services: {web: {image: app:1}}\n${line}\n`;
+const serviceWith = (line: string) => `services:\n  web:\n    image: app:1\n    ${line}\n`;
+const single = corpus.filter(({ place }) => ['service', 'mount', 'file'].includes(place));
 
-const rows = [
-  ...serviceRows.map((row) => rowOf(row, serviceWith)),
-  ...mountRows.map((row) => rowOf(row, mountOf)),
-  ...sectionRows.map((row) => rowOf(row, fileWith)),
-];
-
-function rowOf([code, hostile, harmless]: Row, within: (text: string) => string) {
-  return { code, title: hostile, hostile: within(hostile), harmless: within(harmless) };
-}
-
+/** What each single file may say, and how that is refused, stands in fixtures/corpus. */
 describe('the compose policy', () => {
-  it.each(rows)('$code for $title, and its smallest edit passes', ({ code, hostile, harmless }) => {
-    expect(refusalsOf(hostile).map((refusal) => refusal.code)).toEqual([code]);
-    expect(refusalsOf(harmless)).toEqual([]);
-  });
-
-  it.each(rows)('allow_privileged lifts $code only where it is power: $title', ({ code, hostile }) => {
-    const left = code === 'COMPOSE_REFUSED' ? [code] : [];
-    expect(judged([hostile], true).map((refusal) => refusal.code)).toEqual(left);
-  });
-
-  it.each(rows)('$code is found in a second file too: $title', ({ code, hostile }) => {
-    expect(refusalsOf(serviceWith('image: app:1'), hostile).map((refusal) => refusal.code)).toContain(code);
-  });
-
-  it.each(yamlRows)('a file with %s is refused, and its smallest edit passes', (_title, hostile, harmless) => {
-    expect(refusalsOf(hostile)).not.toEqual([]);
-    expect(refusalsOf(harmless)).toEqual([]);
+  it.each(single)('$code is found in a second file too: $title', ({ code, hostile }) => {
+    const codes = refusalsOf('services: {first: {image: app:1}}', hostile.compose[0]!).map((refusal) => refusal.code);
+    expect(codes).toContain(code);
   });
 
   it.each(Object.keys(serviceKeys))('no service may have a value of strange shape under %s', (key) => {
@@ -111,14 +73,14 @@ describe('the compose policy', () => {
   });
 
   it('tells no control characters of a bundle', () => {
-    const [refusal] = refusalsOf('services: {web: {"a\\nrefused: x\\e[2J": 1}}');
+    const [refusal] = refusalsOf('services: {web: {image: b, "a\\nrefused: x\\e[2J": 1}}');
     expect(refusal!.detail).toBe('service web: a\ufffdrefused: x\ufffd[2J is not a known key (compose.yaml:1)');
   });
 
   it('refuses a label file that it was not shown', () => {
     const parsed = parseComposeFile('compose.yaml', serviceWith('label_file: labels.txt'));
-    const files = 'file' in parsed ? [parsed.file] : [];
-    const [refusal] = judgeCompose(files, { manifest, releaseFiles, projectName: 'deployd-eu-1' });
+    const parts = 'file' in parsed ? [parsed.file] : [];
+    const [refusal] = judgeCompose(parts, { ...context, labelFiles: new Map() });
     expect(refusal?.code).toBe('COMPOSE_REFUSED');
   });
 
@@ -165,3 +127,39 @@ networks: {front: {}, back: {internal: true}}
 secrets: {tls: {file: tls.pem}, token: {environment: TOKEN}}
 configs: {c: {content: "listen \${PORT:-80}"}}
 `;
+
+describe('the second look, on the model that compose renders', () => {
+  const dir = '/var/lib/deployd/eu-1/staging/$abc';
+  const judged = (web: object, more: object = {}) => judgeModel({ services: { web }, ...more }, dir, context);
+
+  it.each<[string, object, object]>([
+    ['paths of the release', { volumes: [{ type: 'bind', source: `${doubled(dir)}/conf`, target: '/c' }] }, {}],
+    ['files of the release', {}, { configs: { c: { name: 'deployd-eu-1_c', file: `${doubled(dir)}/app.env` } } }],
+    ['numbers, booleans and nothing', { init: true, cpus: 0.5, command: null, privileged: false }, {}],
+    ['names that compose made', {}, { networks: { default: { name: 'deployd-eu-1_default', ipam: {} } } }],
+    ['the name of the project', {}, { name: 'deployd-eu-1' }],
+    ['any dollar sign in a value', { environment: { A: '$$${x' } }, {}],
+  ])('lets pass %s', (_title, web, more) => {
+    expect(judged(web, more)).toEqual([]);
+  });
+
+  it.each<[string, object, string]>([
+    ['PRIVILEGED_REFUSED', { privileged: true }, 'privileged'],
+    ['PRIVILEGED_REFUSED', { volumes: [{ type: 'bind', source: '/hunter2', target: '/c' }] }, 'volumes'],
+    ['PRIVILEGED_REFUSED', { volumes: [{ type: 'bind', source: `${dir}x/conf`, target: '/c' }] }, 'volumes'],
+    ['COMPOSE_REFUSED', { volumes: [{ type: 'bind', source: doubled(dir), target: '/c' }] }, 'volumes'],
+    ['COMPOSE_REFUSED', { volumes: [{ type: 'bind', source: `${doubled(dir)}/.env`, target: '/c' }] }, 'volumes'],
+    ['HOST_NETWORK_REFUSED', { network_mode: 'host' }, 'network_mode'],
+    ['COMPOSE_REFUSED', { labels: { 'com.docker.compose.hunter2': 'x' } }, 'labels'],
+  ])('%s for %j, by service and key and without a value', (code, web, key) => {
+    expect(judged(web)).toEqual([{ code, detail: `service web: ${key}, as compose renders it` }]);
+  });
+
+  it.each([null, [], 'text', {}, { services: {} }, { services: { web: 1 } }])('refuses %j', (model) => {
+    expect(judgeModel(model, dir, context).map(({ code }) => code)).toEqual(['COMPOSE_REFUSED']);
+  });
+});
+
+function doubled(text: string): string {
+  return text.replaceAll('$', '$$$$');
+}

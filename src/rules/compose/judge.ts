@@ -4,22 +4,40 @@ import { refusalsOf, refuse, type Facts, type Finding } from './finding.ts';
 import { extendsFault } from './layers.ts';
 import { fileKeys } from './sections.ts';
 import { keys } from './shapes.ts';
-import { at, entriesOf, scalarsOf, type ComposeFile } from './tree.ts';
+import { at, entriesOf, scalarsOf, treeOf, type ComposeFile, type Tree } from './tree.ts';
 
 const judgeFile = keys(fileKeys);
+
+/** What the policy may know of a bundle besides its compose files. */
+export type Context = Omit<Facts, 'composeFiles' | 'rendered'> & { readonly manifest: Manifest };
 
 /**
  * Judges a bundle's compose files by an allow-list (spec §12). Every file is judged by itself: what compose merges from
  * several is made of values that all were judged where they stand. `allow_privileged` lifts power and host network only.
  */
-export function judgeCompose(
-  files: readonly ComposeFile[],
-  context: Facts & { readonly manifest: Manifest },
-): Refusal[] {
-  const composeFiles = files.map(({ path }) => path);
-  const findings = files.flatMap((file) => findingsOf(file, { ...context, composeFiles }));
-  const isLifted = (finding: Finding) => context.manifest.agent.allow_privileged && finding.code !== 'COMPOSE_REFUSED';
-  return refusalsOf([...findings.filter((finding) => !isLifted(finding)), ...judgeServices(files)]);
+export function judgeCompose(files: readonly ComposeFile[], { manifest, ...context }: Context): Refusal[] {
+  const facts = { ...context, composeFiles: manifest.compose };
+  return unlifted([...files.flatMap((file) => findingsOf(file, facts)), ...judgeServices(files)], manifest);
+}
+
+/**
+ * Judges what compose made of a bundle's files in `dir` by the same policy as the files themselves. The model holds the
+ * values of secrets, so its findings name part and key alone.
+ */
+export function judgeModel(model: unknown, dir: string, { manifest, ...context }: Context): Refusal[] {
+  const facts = { ...context, composeFiles: manifest.compose, rendered: { dir: escaped(dir) } };
+  const root = treeOf(model);
+  const nothing = judgeServices([{ root }]);
+  return unlifted([...judgeFile(root, { facts, file: '', where: 'model', key: '' }), ...nothing], manifest);
+}
+
+/** A rendered model doubles every dollar sign. */
+function escaped(dir: string): string {
+  return dir.replaceAll('$', '$$$$');
+}
+
+function unlifted(findings: Finding[], { agent }: Manifest): Refusal[] {
+  return refusalsOf(findings.filter(({ code }) => !agent.allow_privileged || code === 'COMPOSE_REFUSED'));
 }
 
 function findingsOf({ path, root }: ComposeFile, facts: Facts): Finding[] {
@@ -36,7 +54,7 @@ function findingsOf({ path, root }: ComposeFile, facts: Facts): Finding[] {
   return [...judgeFile(root, place), ...extending, ...malformed];
 }
 
-function judgeServices(files: readonly ComposeFile[]): Finding[] {
+function judgeServices(files: readonly { root: Tree }[]): Finding[] {
   const hasService = files.some(({ root }) => entriesOf(at(root, 'services')).length > 0);
   return hasService ? [] : [{ code: 'COMPOSE_REFUSED', text: 'no compose file has a service' }];
 }

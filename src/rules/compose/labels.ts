@@ -1,5 +1,5 @@
 import { refuse, shown, type Finding, type Judge, type Place } from './finding.ts';
-import { bundleFile, insidePath } from './paths.ts';
+import { bundleFile, locate } from './paths.ts';
 import { either, list, onText, pairs } from './shapes.ts';
 import type { Tree } from './tree.ts';
 
@@ -11,14 +11,14 @@ export const labels: Judge = pairs(judgeName);
 
 function judgeName(name: string, value: Tree, place: Place): Finding[] {
   if (reserved.test(name)) return refuse(value, place, `${shown(name)} belongs to compose or deployd`);
-  return name.includes('$') ? refuse(value, place, `${shown(name)} must be a literal name`) : [];
+  return name === '' || name.includes('$') ? refuse(value, place, `${shown(name)} must be a literal name`) : [];
 }
 
 /** `label_file`: files of the bundle whose every label is judged too. */
 const labelFile = onText((source, value, place) => {
-  const faults = bundleFile(value, place);
-  if (faults.length > 0) return faults;
-  const content = place.facts.labelFiles?.get(insidePath(source) ?? '');
+  const location = locate(source, place.facts);
+  if (location.kind !== 'file') return bundleFile(value, place);
+  const content = place.facts.labelFiles?.get(location.path);
   if (content === undefined) return refuse(value, place, `${shown(source)} could not be read`);
   const lines = content.split(/\r?\n/).filter((line) => !/^\s*(#|$)/.test(line));
   return lines.flatMap((line) =>

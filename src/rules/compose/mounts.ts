@@ -29,6 +29,7 @@ function judgeModes(modes: string | undefined, value: Scalar, place: Place): Fin
 }
 
 const target = plain(/^\//, 'an absolute path in the container');
+const selinux = plain(/^[zZ]$/, 'z or Z');
 const anyMount: Table = { type: text, target, read_only: flag, consistency: text };
 
 /** The long form, by `type`. */
@@ -40,10 +41,15 @@ const mountTypes: Readonly<Record<string, Judge>> = {
       propagation: powerUnless(/^r?private$/),
       create_host_path: flag,
       recursive: text,
-      selinux: plain(/^[zZ]$/, 'z or Z'),
+      selinux,
     }),
   }),
-  volume: keys({ ...anyMount, source: namedVolume, volume: keys({ nocopy: flag, subpath: text, labels }) }),
+  volume: keys({
+    ...anyMount,
+    source: namedVolume,
+    bind: keys({ selinux }),
+    volume: keys({ nocopy: flag, subpath: text, labels }),
+  }),
   tmpfs: keys({ ...anyMount, tmpfs: keys({ size: text, mode: number }) }),
   npipe: (value, place) => power(value, place, 'of type npipe'),
   cluster: (value, place) => power(value, place, 'of type cluster'),

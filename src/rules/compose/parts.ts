@@ -8,6 +8,7 @@ import {
   list,
   map,
   name,
+  named,
   nullable,
   number,
   off,
@@ -64,7 +65,7 @@ export const healthcheck = keys({
 export const hooks = list(keys({ command: texts, user: text, privileged: off, working_dir: text, environment }));
 
 const dependency = keys({ condition: text, restart: flag, required: flag });
-export const dependencies = either({ list: list(name), map: map(dependency) });
+export const dependencies = either({ list: list(name), map: named(dependency) });
 
 const attachment = keys({
   aliases: textList,
@@ -78,7 +79,7 @@ const attachment = keys({
   priority: number,
 });
 /** `networks` of a service. */
-export const attachments = either({ list: list(name), map: map(nullable(attachment)) });
+export const attachments = either({ list: list(name), map: named(nullable(attachment)) });
 
 /** `configs` and `secrets` of a service. */
 export const references = list(

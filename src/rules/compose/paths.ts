@@ -6,7 +6,8 @@ export type Location =
   { kind: 'file' | 'directory'; path: string } | { kind: 'root' | 'outside' | 'env' | 'absent' | 'variable' };
 
 /** Finds a path the way compose does: relative to the project directory, `~` being the agent's home. */
-export function locate(source: string, releaseFiles: Facts['releaseFiles']): Location {
+export function locate(written: string, { releaseFiles, rendered }: Facts): Location {
+  const source = rendered ? unrendered(written, rendered.dir) : written;
   if (source.includes('$')) return { kind: 'variable' };
   const path = /^[/~]/.test(source) ? null : insidePath(source);
   if (path === null) return { kind: 'outside' };
@@ -14,6 +15,11 @@ export function locate(source: string, releaseFiles: Facts['releaseFiles']): Loc
   if (path === '.env') return { kind: 'env' };
   for (const file of releaseFiles) if (file.startsWith(`${path}/`)) return { kind: 'directory', path };
   return releaseFiles.has(path) ? { kind: 'file', path } : { kind: 'absent' };
+}
+
+/** What compose has made absolute as it may have been written. */
+function unrendered(path: string, dir: string): string {
+  return path === dir || path.startsWith(`${dir}/`) ? `.${path.slice(dir.length)}` : path;
 }
 
 /** A relative path without `.`, `..` and empty parts ('' is the root itself), null where it leaves the root. */
@@ -39,7 +45,7 @@ const rewritable = 'is or holds a compose file, which a container could rewrite'
 
 /** A file that compose reads: it must be one of the bundle, whatever flags the bundle has. */
 export const bundleFile: Judge = onText((source, value, place) => {
-  const { kind } = locate(source, place.facts.releaseFiles);
+  const { kind } = locate(source, place.facts);
   return kind === 'file' ? [] : refuse(value, place, `${shown(source)} ${whyNot[kind]}`);
 });
 
@@ -48,7 +54,7 @@ export const bundleFile: Judge = onText((source, value, place) => {
  * never mounted, nor a compose file, and neither is what the bundle lacks, which the engine would make as root's.
  */
 export const bindSource: Judge = onText((source, value, place) => {
-  const location = locate(source, place.facts.releaseFiles);
+  const location = locate(source, place.facts);
   const { kind } = location;
   if (kind === 'file' || kind === 'directory') {
     const holds = (file: string) => file === location.path || file.startsWith(`${location.path}/`);

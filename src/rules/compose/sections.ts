@@ -5,6 +5,7 @@ import { serviceKeys } from './service.ts';
 import {
   either,
   flag,
+  isName,
   keys,
   list,
   literal,
@@ -91,7 +92,7 @@ function section(kind: string, judge: Judge): Judge {
   return either({
     map: (value, place) =>
       entriesOf(value).flatMap(([name, part]) => [
-        ...(/^[a-zA-Z0-9._-]+$/.test(name) ? [] : refuse(part, place, `${shown(name)} is no name`)),
+        ...(isName.test(name) ? [] : refuse(part, place, `${shown(name)} is no name`)),
         ...judge(part, { ...place, where: `${kind} ${shown(name)}`, key: '' }),
       ]),
   });

@@ -78,7 +78,7 @@ export const serviceKeys: Table = {
   expose: textList,
   extends: either({
     scalar: name,
-    map: keys({ service: name, file: never('a service extends one of its own file; leave `file` out') }),
+    map: keys({ service: name, file: never('a service extends one of its own file, named without `file`') }),
   }),
   external_links: powerful,
   extra_hosts: hosts,

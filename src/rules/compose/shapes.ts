@@ -16,10 +16,21 @@ export function keys(table: Table): Judge {
   });
 }
 
-/** A mapping with names of the bundle's own choice. */
+/** A mapping with keys of the bundle's own choice, which must at least be something. */
 export function map(judge: Judge): Judge {
+  return keyed(/./, judge);
+}
+
+/** A mapping by the names of parts of the bundle. */
+export function named(judge: Judge): Judge {
+  return keyed(isName, judge);
+}
+
+function keyed(pattern: RegExp, judge: Judge): Judge {
+  const judgeEntry = (key: string, value: Tree, place: Place): Finding[] =>
+    pattern.test(key) ? judge(value, within(place, key)) : refuse(value, place, `${shown(key) || '""'} is no name`);
   return either({
-    map: (value, place) => entriesOf(value).flatMap(([key, inner]) => judge(inner, within(place, key))),
+    map: (value, place) => entriesOf(value).flatMap(([key, inner]) => judgeEntry(key, inner, place)),
   });
 }
 
@@ -71,9 +82,10 @@ export function literal(pattern: RegExp, what: string): Judge {
 
 /** Text that is power over the host unless it matches; a variable never does. */
 export function powerUnless(harmless: RegExp): Judge {
-  return onText((text, value, place) =>
-    harmless.test(text) && !text.includes('$') ? [] : power(value, place, shown(text)),
-  );
+  return onText((text, value, place) => {
+    if (text.includes('$')) return power(value, place, `${shown(text)} is decided by a variable`);
+    return harmless.test(text) ? [] : power(value, place, shown(text));
+  });
 }
 
 /** Options, as a mapping or as `name=value` items, that are power over the host unless their name matches. */
@@ -114,11 +126,13 @@ export function never(why: string): Judge {
 }
 
 export const text: Judge = plain(/^/, 'text');
-export const flag: Judge = plain(/^(true|false|yes|no|on|off|y|n|t|f|1|0)$/i, 'true or false');
+export const flag: Judge = plain(/^(true|false|yes|no|on|off|y|n)$/i, 'true or false');
 export const number: Judge = plain(/^[-+]?(\d[\d_]*(\.\d*)?|\.\d+|0x[\da-f]+|0o[0-7]+)$/i, 'a number');
 export const textList: Judge = list(text);
 export const texts: Judge = either({ scalar: text, list: textList });
+/** What compose takes for the name of a service, network, volume, config or secret. */
+export const isName = /^[a-zA-Z0-9._-]+$/;
 /** Names by which the agent finds one part of a file from another. */
-export const name: Judge = literal(/^[a-zA-Z0-9._-]+$/, 'a literal name of letters, digits, ".", "_" and "-"');
+export const name: Judge = literal(isName, 'a literal name of letters, digits, ".", "_" and "-"');
 /** What compose takes for "no"; everything else, a variable included, switches power on. */
-export const off: Judge = powerUnless(/^(false|no|off|n|f|0)$/i);
+export const off: Judge = powerUnless(/^(false|no|off|n)$/i);

@@ -58,3 +58,14 @@ export function scalarsOf(tree: Tree): Scalar[] {
   if (tree.kind === 'scalar') return [tree];
   return [...(tree.kind === 'list' ? tree.items : tree.entries.values())].flatMap(scalarsOf);
 }
+
+/** Parsed JSON as a tree; it has no lines. */
+export function treeOf(value: unknown): Tree {
+  const line = 0;
+  if (Array.isArray(value)) return { kind: 'list', items: value.map(treeOf), line };
+  if (typeof value === 'object' && value !== null) {
+    return { kind: 'map', entries: new Map(Object.entries(value).map(([key, inner]) => [key, treeOf(inner)])), line };
+  }
+  if (value === null) return { kind: 'scalar', text: '', isNull: true, line };
+  return { kind: 'scalar', text: typeof value === 'string' ? value : JSON.stringify(value), isNull: false, line };
+}

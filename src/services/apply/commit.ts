@@ -1,10 +1,12 @@
+import { Fault } from '../../../machines/fault.ts';
+import { plain } from '../../../machines/outcomes.ts';
 import type { Bundle, Orders } from '../../../machines/words.ts';
-import { tidy } from '../tidy.ts';
+import { remembered } from '../remember.ts';
 import type { Tools } from '../tools.ts';
 
-/** Records the release as applied, then lets go what is beyond `keep_releases`; untidiness is no failure. */
+/** Records the release as applied, its report beside it; a crash from here on loses neither. */
 export async function commit(tools: Tools, { bundle, orders }: { bundle: Bundle; orders: Orders }): Promise<void> {
-  const { settings, state, tick } = tools;
+  const { state, tick } = tools;
   const { version, sequence, production } = bundle.manifest;
   await state.update({
     applied_sha: bundle.sha,
@@ -14,10 +16,13 @@ export async function commit(tools: Tools, { bundle, orders }: { bundle: Bundle;
     production: production || orders.production,
     attempt: null,
     failing: null,
+    ...remembered(tools, { outcome: plain('applied'), orders, appliedSha: bundle.sha }),
   });
-  await rememberImages(tools, bundle.sha);
+  await rememberImages(tools, bundle.sha).catch((error: unknown) => {
+    if (!(error instanceof Fault)) throw error;
+    tick.journal.warn(`a way back to ${bundle.sha} may miss its images: ${error.message}`);
+  });
   tick.journal.info(`applied: version=${version} sha=${bundle.sha} reason=${orders.reason}`);
-  await tidy(tools, settings.keep_releases);
 }
 
 /** A reference may stand for another image tomorrow; a way back to this release needs the one that runs now. */

@@ -4,11 +4,15 @@ import type { Tools } from '../tools.ts';
 
 /** Fetches the bundle, unless its bytes are here already; a refused one is not fetched again (spec §5.1). */
 export async function download(tools: Tools, { orders }: { orders: Orders }, signal: AbortSignal): Promise<void> {
-  const { releases } = tools;
+  const { note, releases, tick } = tools;
   const sha = wanted(orders);
   const file = releases.bundleOf(sha);
   if ((await digestOf(file, signal)) === sha) return;
-  await tools.download({ sha, sizeBytes: orders.sizeBytes, file, part: releases.partOf(sha) }, signal);
+  let done = 0;
+  tick.howFar = () => ({ done, total: orders.sizeBytes, unit: 'bytes' });
+  const heard = (bytes: number) => void (done = bytes);
+  await tools.download({ sha, sizeBytes: orders.sizeBytes, file, part: releases.partOf(sha), heard }, signal);
+  note({ word: 'downloaded', bytes: done });
 }
 
 /** The sha that an apply is about; the check-in has made sure that there is one. */

@@ -1,22 +1,25 @@
 import { Fault } from '../../../machines/fault.ts';
-import type { Bundle, Outcome } from '../../../machines/words.ts';
+import type { Bundle, Orders, Outcome } from '../../../machines/words.ts';
 import type { Pull } from '../../adapters/compose.ts';
 import { failedAgain } from '../../rules/pause.ts';
 import { awaitWell, bringUp, guardEnv } from '../release.ts';
+import { remembered } from '../remember.ts';
 import type { Tools } from '../tools.ts';
 
 /** A bundle that failed after its promotion, and how. */
 interface Failed {
   bundle: Bundle;
+  orders: Orders;
   outcome: Outcome;
 }
 
 /** After a pull that failed: where no container was touched yet, only `current` goes back (spec §12). */
 export async function putBack(tools: Tools, failed: Failed, signal: AbortSignal): Promise<{ reverted: boolean }> {
-  const { state } = tools;
-  if (state.state.attempt?.phase !== 'promoted') return revert(tools, failed, signal);
-  await pointBack(tools);
-  await state.update({ failing: failingOf(tools, failed), attempt: null });
+  const { note, state } = tools;
+  const touched = !['promoted', undefined].includes(state.state.attempt?.phase);
+  if (touched) return revert(tools, failed, signal);
+  note({ word: 'put-back', sha: await pointBack(tools) });
+  await state.update({ ...failureOf(tools, failed), attempt: null });
   return { reverted: false };
 }
 
@@ -26,20 +29,23 @@ export async function putBack(tools: Tools, failed: Failed, signal: AbortSignal)
  * in here ends the way back, not the outcome: that is decided, and its report must not be lost.
  */
 export async function revert(tools: Tools, failed: Failed, signal: AbortSignal): Promise<{ reverted: boolean }> {
-  const { settings, state, tick } = tools;
+  const { note, settings, state, tick } = tools;
   const attempt = { sha: failed.bundle.sha, phase: 'reverting' as const, at: new Date().toISOString() };
-  await state.update({ failing: failingOf(tools, failed), attempt });
+  await state.update({ ...failureOf(tools, failed), attempt });
   const previous = await pointBack(tools);
   if (previous === null || settings.on_failure === 'leave') {
     await state.update({ attempt: previous === null ? null : { ...attempt, phase: 'left' } });
+    note({ word: 'left' });
     return { reverted: false };
   }
   try {
     await bringBack(tools, { sha: previous, pull: 'never' }, signal);
     tick.journal.info(`reverted: the previous release ${previous} is in force and healthy`);
+    note({ word: 'reverted', sha: previous });
     return { reverted: true };
   } catch (error) {
     tick.journal.error(`revert not finished: ${error instanceof Fault ? error.message : 'internal error'}`);
+    note({ word: 'revert-failed', sha: previous });
     return { reverted: false };
   }
 }
@@ -74,6 +80,8 @@ export async function pointBack({ releases, state }: Tools): Promise<string | nu
   return applied_sha;
 }
 
-function failingOf({ state }: Tools, { bundle, outcome }: Failed) {
-  return failedAgain(state.state.failing, { sha: bundle.sha, line: outcome.lines[0] ?? 'failed' }, new Date());
+function failureOf(tools: Tools, { bundle, ...told }: Failed) {
+  const { failing } = tools.state.state;
+  const line = told.outcome.lines[0] ?? 'failed';
+  return { failing: failedAgain(failing, { sha: bundle.sha, line }, new Date()), ...remembered(tools, told) };
 }

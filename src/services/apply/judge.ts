@@ -79,14 +79,19 @@ async function readRelease(releases: Releases, sha: Sha): Promise<Release | null
 type EngineFacts = Extract<HostFacts['engine'], { is: unknown }>['is'];
 
 async function engineFacts({ containers, settings }: Site): Promise<EngineFacts> {
-  const { rootDir, containerdStore } = await containers.info();
-  const filled = containerdStore ? await containerdRoots(rootDir) : [];
   return {
     volumes: await containers.volumes(),
     services: new Set((await containers.list()).map(({ service }) => service)),
-    filesystems: await filesystemsOf([rootDir, ...filled, ...settings.disk.paths]),
+    filesystems: await filledByPull({ containers, settings }),
     headroomBytes: settings.disk.headroom_bytes,
   };
+}
+
+/** Every filesystem that a pull can fill (spec §5.8). */
+export async function filledByPull({ containers, settings }: Pick<Site, 'containers' | 'settings'>) {
+  const { rootDir, containerdStore } = await containers.info();
+  const filled = containerdStore ? await containerdRoots(rootDir) : [];
+  return filesystemsOf([rootDir, ...filled, ...settings.disk.paths]);
 }
 
 /** With the containerd store a pull fills containerd's own directories too. */

@@ -20,6 +20,7 @@ export async function readSecrets(tools: Tools, { bundle }: { bundle: Bundle }, 
     if (refusal !== null) refusals.push(refusal);
   }
   if (refusals.length > 0) throw refused(byCode(refusals));
+  tools.note({ word: 'secrets-read', count: secrets.length });
 }
 
 type Entry = { data: Record<string, unknown> } | { fault: Refusal };

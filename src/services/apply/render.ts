@@ -10,6 +10,7 @@ import { renderEnvFile } from '../../rules/envFile.ts';
 import { OVERRIDE_FILE } from '../release.ts';
 import type { Tools } from '../tools.ts';
 import { readComposeFiles } from './composeFiles.ts';
+import { environmentOf } from './environment.ts';
 
 const CONTENT_LABEL = 'deployd.content';
 
@@ -29,17 +30,6 @@ export async function render(tools: Tools, { bundle }: { bundle: Bundle }): Prom
   await releases.writeRecord(sha, recordOf(bundle, files));
   const { version, sequence } = manifest;
   tools.tick.journal.debug(`release rendered: version=${version} sequence=${sequence}`);
-}
-
-/** What `.env` supplies: the secrets, except registry logins, and the agent's own three (spec §5). */
-function environmentOf({ sha, manifest }: Bundle, values: ReadonlyMap<string, string>): Map<string, string> {
-  const logins = new Set(manifest.registries.flatMap((each) => [each.username_var, each.password_var]));
-  const own: [string, string][] = [
-    ['DEPLOYD_ENV', manifest.env],
-    ['DEPLOYD_SHA', sha],
-    ['DEPLOYD_VERSION', manifest.version],
-  ];
-  return new Map([...[...values].filter(([name]) => !logins.has(name)), ...own]);
 }
 
 /** What the release remembers of itself; which images it really runs is added when it is applied. */

@@ -1,0 +1,47 @@
+import { mkdir, readdir, readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { isQuiet, parseTrace, type Trace } from '../rules/trace.ts';
+import { nameOf, outdated, traceFilesOf, type TraceFile } from '../rules/traceFiles.ts';
+import { diskFault, isEEXIST, isENOENT, removeLazily, sweepTemporaries, writeLazily } from './files.ts';
+
+/** The traces of the newest ticks, in `traces/` of the state directory. */
+export interface Traces {
+  /** Adds one and lets the oldest go; nothing waits for the disk. Throws `DISK_WRITE_FAILED`. */
+  keep: (trace: Trace) => Promise<void>;
+  /** All files, newest first; none where there is no directory. */
+  list: () => Promise<TraceFile[]>;
+  /** Null for a file that vanished, or that a power cut left empty. */
+  read: (file: TraceFile) => Promise<Trace | null>;
+}
+
+/** Opens the traces of a state directory; the directory is made with the first trace. */
+export function openTraces(stateDir: string): Traces {
+  const dir = join(stateDir, 'traces');
+  const pathOf = (file: TraceFile) => join(dir, nameOf(file));
+  const list = async () => traceFilesOf(await namesIn(dir));
+  return {
+    list,
+    keep: async (trace) => {
+      await make(dir);
+      await sweepTemporaries(dir);
+      const before = await list();
+      const file = { number: (before[0]?.number ?? 0) + 1, tick: trace.tick, quiet: isQuiet(trace) };
+      await writeLazily(pathOf(file), `${JSON.stringify(trace)}\n`, 0o600);
+      for (const old of outdated([file, ...before])) await removeLazily(pathOf(old));
+    },
+    read: async (file) => parseTrace(await readFile(pathOf(file), 'utf8').catch(() => '')),
+  };
+}
+
+async function make(dir: string): Promise<void> {
+  await mkdir(dir, { mode: 0o700 }).catch((error: unknown) => {
+    if (!isEEXIST(error)) throw diskFault('write', dir, error);
+  });
+}
+
+async function namesIn(dir: string): Promise<string[]> {
+  return readdir(dir).catch((error: unknown) => {
+    if (isENOENT(error)) return [];
+    throw diskFault('read', dir, error);
+  });
+}

@@ -1,0 +1,35 @@
+import { nameOf, outdated, traceFilesOf, type TraceFile } from './traceFiles.ts';
+
+const tick = '6b9f0b5c-0000-4000-8000-000000000000';
+const files = (count: number, isQuiet: (number: number) => boolean): TraceFile[] =>
+  Array.from({ length: count }, (_, index) => count - index).map((number) => ({
+    number,
+    tick,
+    quiet: isQuiet(number),
+  }));
+
+it('reads back what it names, newest first, and nothing else', () => {
+  const two = [
+    { number: 1, tick, quiet: true },
+    { number: 1_000_000, tick, quiet: false },
+  ];
+  expect(traceFilesOf([...two.map(nameOf), '.000001-x.tmp-1-2', 'notes', '000003-x.json'])).toEqual(two.toReversed());
+});
+
+it.each<[string, TraceFile[], number[]]>([
+  ['nothing of fifty', files(50, () => false), []],
+  ['all but the newest fifty when none was quiet', files(53, () => false), [3, 2, 1]],
+  ['all but the newest fifty when all were quiet', files(52, () => true), [2, 1]],
+  ['none of the newest fifty that were not quiet, however old', files(140, (n) => n > 50), [70, 69, 68, 67, 66]],
+])('lets go %s', (_name, kept, gone) => {
+  expect(
+    outdated(kept)
+      .map(({ number }) => number)
+      .slice(0, 5),
+  ).toEqual(gone.slice(0, 5));
+});
+
+it('never has much to do at once', () => {
+  const gone = outdated(files(5000, () => true));
+  expect(gone.map(({ number }) => number)).toEqual(Array.from({ length: 20 }, (_, index) => 20 - index));
+});

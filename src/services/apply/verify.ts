@@ -1,0 +1,33 @@
+import { rm } from 'node:fs/promises';
+import { join } from 'node:path';
+import { refused } from '../../../machines/fault.ts';
+import type { Bundle } from '../../../machines/words.ts';
+import { writeDurably } from '../../adapters/files.ts';
+import { judgeModel } from '../../rules/compose/judge.ts';
+import { renderEnvFile } from '../../rules/envFile.ts';
+import type { Tools } from '../tools.ts';
+import { contentsOf, labelTextsOf, readComposeFiles } from './composeFiles.ts';
+import { environmentOf } from './environment.ts';
+
+/**
+ * The second look (spec §12): compose renders the files with their real values, and the policy judges what it made of
+ * them. The release that is to be lies in staging, its `.env` too; where it is refused, it goes.
+ */
+export async function verify(tools: Tools, { bundle }: { bundle: Bundle }, signal: AbortSignal): Promise<void> {
+  const { compose, project, vault } = tools;
+  const { dir, manifest } = bundle;
+  try {
+    await writeDurably(join(dir, '.env'), renderEnvFile(environmentOf(bundle, vault.values())), 0o600);
+    const model = await compose.model({ dir, files: manifest.compose }, signal);
+    const refusals = judgeModel(model, dir, { manifest, projectName: project, ...(await contextOf(bundle)) });
+    if (refusals.length > 0) throw refused(refusals);
+  } catch (error) {
+    await rm(dir, { recursive: true, force: true }).catch(() => undefined);
+    throw error;
+  }
+}
+
+async function contextOf(bundle: Bundle) {
+  const { files } = await readComposeFiles(bundle);
+  return { releaseFiles: await contentsOf(bundle.dir), labelFiles: await labelTextsOf(bundle, files) };
+}

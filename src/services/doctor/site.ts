@@ -1,0 +1,52 @@
+import { access, constants } from 'node:fs/promises';
+import { agentOf } from '../../adapters/accounts.ts';
+import { isENOENT } from '../../adapters/files.ts';
+import { readState } from '../../adapters/state.ts';
+import type { Settings } from '../../config/settings.ts';
+import type { Agent, Host } from '../../rules/doctor.ts';
+import { isFault } from '../../rules/state.ts';
+import type { Vault } from '../../secrets/vault.ts';
+
+/** What is examined: a host with its configuration, which may be wrong in part. */
+export interface Subject {
+  configPath: string;
+  /** One line for each flaw of the configuration. */
+  flaws: string[];
+  /** What stands in it without a flaw, and the defaults. */
+  settings: Partial<Settings> & Defaulted;
+  version: string;
+  vault: Vault;
+  signal: AbortSignal;
+}
+
+/** Settings that a default stands for where what is written is wrong. */
+type Defaulted = Omit<Settings, 'env' | 'site' | 'transport' | 'tenancy_url' | 'secretstore_url'>;
+
+/** What all examinations share. */
+export interface Site extends Subject {
+  host: Host;
+  /** What is wrong with the state file; null when it is one, or is not there. */
+  corrupt: string | null;
+  /** Why nothing in the state directory can be seen; null when it can. */
+  hidden: string | null;
+}
+
+/** Looks at the state directory, whose owner is the agent. */
+export async function siteOf(subject: Subject): Promise<Site> {
+  const { state_dir } = subject.settings;
+  const agent = (await agentOf(state_dir)) ?? usualAgent;
+  const hidden = (await mayEnter(state_dir)) ? null : `${state_dir} is for ${agent.name} alone: use sudo`;
+  const host = { now: new Date(), agent };
+  if (hidden !== null) return { ...subject, hidden, corrupt: null, host: { ...host, state: { unknown: hidden } } };
+  const state = await readState(state_dir);
+  if (state === null || !isFault(state))
+    return { ...subject, hidden, corrupt: null, host: { ...host, state: { is: state } } };
+  return { ...subject, hidden, corrupt: state.fault, host: { ...host, state: { unknown: state.fault } } };
+}
+
+/** As the package makes it; it is told in cures only. */
+const usualAgent: Agent = { name: 'deployd', uid: -1, gids: [] };
+
+async function mayEnter(dir: string): Promise<boolean> {
+  return access(dir, constants.R_OK | constants.X_OK).then(() => true, isENOENT);
+}
