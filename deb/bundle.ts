@@ -20,10 +20,41 @@ export const options = {
   platform: 'node',
   target: 'node24',
   format: 'cjs',
+  define: { 'import.meta.main': 'true' },
   minifySyntax: true,
   banner: { js: '#!/usr/bin/env node' },
   plugins: [unused],
   logLevel: 'warning',
 } satisfies BuildOptions;
+
+/** The agent as the package carries it. */
+export interface Bundle {
+  /** A function of `exports, require, module, __filename, __dirname`; nothing but ASCII, so that it loads fastest. */
+  source: string;
+  /** Every file that went into it, relative to the tree. */
+  inputs: string[];
+}
+
+/** Bundles a program for the package: without comments and blanks, its names kept for the stacks of crashes. */
+export async function bundleOf(entry: string): Promise<Bundle> {
+  const how = {
+    ...options,
+    entryPoints: [entry],
+    banner: {},
+    minifyWhitespace: true,
+    legalComments: 'none',
+    write: false,
+    metafile: true,
+  } satisfies BuildOptions;
+  const { outputFiles, metafile } = await build(how);
+  const text = outputFiles.map((file) => file.text).join('');
+  const source = `(function(exports,require,module,__filename,__dirname){${asciiOf(text)}\n})`;
+  return { source, inputs: Object.keys(metafile.inputs).sort() };
+}
+
+/** What is left beyond ASCII stands in strings and regular expressions, where an escape means the same. */
+function asciiOf(text: string): string {
+  return text.replaceAll(/[^\0-\x7f]/g, (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`);
+}
 
 if (import.meta.main) await build(options);

@@ -1,0 +1,73 @@
+import { execFile } from 'node:child_process';
+import { createHash } from 'node:crypto';
+import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join, resolve } from 'node:path';
+import { promisify } from 'node:util';
+
+/** Whom to ask about the package. */
+export const maintainer = 'deployd maintainers <deployd@packages.example>';
+
+/** What the control file says beyond the fixed. */
+export interface Facts {
+  version: string;
+  /** The libraries that the program needs, as relations. */
+  libraries: string;
+  /** In KiB. */
+  installedSize: number;
+}
+
+const recommended = [
+  'docker-ce | docker.io | moby-engine',
+  'docker-compose-plugin | docker-compose-v2 | docker-compose (>= 2.20)',
+  'ca-certificates',
+  'nftables',
+];
+
+/**
+ * The package's control file. Engine and compose are recommended, not demanded, as Docker or else the distribution packages
+ * them, so that the package goes beside either and beside neither.
+ */
+export function controlOf({ version, libraries, installedSize }: Facts): string {
+  return `Package: deployd
+Version: ${version}
+Architecture: amd64
+Maintainer: ${maintainer}
+Installed-Size: ${installedSize}
+Depends: ${[libraries, 'acl', 'systemd (>= 247)'].filter(Boolean).join(', ')}
+Recommends: ${recommended.join(', ')}
+Section: admin
+Priority: optional
+Description: deploy agent that converges a container host
+ deployd asks its tenancy service, once a minute, what should run on this
+ host, and makes it so: it downloads and verifies the bundle, refuses what
+ is not allowed, reads the secrets from the secretstore, and brings the
+ release up with compose. A release that does not become healthy is taken
+ back.
+ .
+ The program needs no Node.js on the host. Installing the package starts and
+ enables nothing: install.sh enrols a host, or see deployd(1).
+`;
+}
+
+/** The shared libraries that a program is linked to, as dpkg-shlibdeps finds them on this machine. */
+export async function librariesOf(program: string): Promise<string> {
+  const dir = await mkdtemp(join(tmpdir(), 'deployd-shlibs-'));
+  try {
+    await mkdir(join(dir, 'debian'));
+    await writeFile(join(dir, 'debian', 'control'), 'Source: deployd\n\nPackage: deployd\nArchitecture: amd64\n');
+    const { stdout } = await promisify(execFile)('dpkg-shlibdeps', ['-O', resolve(program)], { cwd: dir });
+    return stdout.trim().replace('shlibs:Depends=', '');
+  } finally {
+    await rm(dir, { recursive: true });
+  }
+}
+
+/** The digest of every file, by path without its first slash. */
+export async function md5sumsOf(root: string, paths: string[]): Promise<string> {
+  const lines = paths.map(async (path) => {
+    const digest = createHash('md5').update(await readFile(join(root, path)));
+    return `${digest.digest('hex')}  ${path.slice(1)}\n`;
+  });
+  return (await Promise.all(lines)).join('');
+}

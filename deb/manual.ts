@@ -1,0 +1,114 @@
+import type { Command, Help } from 'commander';
+import { endings, otherEndings } from '../machines/endings.ts';
+import { keyNames, keys } from '../src/config/schema.ts';
+import type { Edition } from './edition.ts';
+import { entryOf, roff, sectionOf, titleOf } from './roff.ts';
+
+/** deployd(1): the commands and options are the command line's own, the exit codes those of the table of endings. */
+export function commandPage(program: Command, edition: Edition): string {
+  const commands = program.commands.map((command) => commandText(command, program));
+  return page(
+    titleOf('DEPLOYD', 1, edition),
+    sectionOf('NAME', roff('deployd - converges a container host to the bundle that its tenancy service announces')),
+    sectionOf('SYNOPSIS', roff('`deployd` [options] command')),
+    sectionOf('DESCRIPTION', roff(description)),
+    sectionOf('COMMANDS', ...commands),
+    sectionOf('OPTIONS', ...optionsOf(program.createHelp(), program)),
+    sectionOf('EXIT STATUS', ...exits()),
+    sectionOf('FILES', ...files.map(([file, meaning]) => entryOf(file, meaning))),
+    sectionOf('EXAMPLES', ...examples.map(([line, meaning]) => entryOf(line, meaning))),
+    sectionOf('SEE ALSO', roff('`config.yaml`(5), `systemctl`(1), `journalctl`(1)')),
+  );
+}
+
+/** config.yaml(5), from the table that the configuration is checked by. */
+export function configPage(edition: Edition): string {
+  const entries = keyNames.map((name) => {
+    const { allowed, meaning, default: value } = keys[name];
+    return entryOf(
+      name,
+      meaning,
+      `Allowed: ${allowed}. ${value === undefined ? 'Required.' : `Default: ${shown(value)}.`}`,
+    );
+  });
+  return page(
+    titleOf('CONFIG.YAML', 5, edition),
+    sectionOf('NAME', roff('config.yaml - configuration of the deploy agent deployd')),
+    sectionOf('DESCRIPTION', roff(format)),
+    sectionOf('KEYS', ...entries),
+    sectionOf('EXAMPLE', '.nf', roff(example), '.fi'),
+    sectionOf('FILES', entryOf('/etc/deployd/config.yaml', 'Owned by root and group deployd, mode 0640.')),
+    sectionOf('SEE ALSO', roff('`deployd`(1)')),
+  );
+}
+
+const description = `\`deployd\` runs on a container host. Each tick asks the tenancy service what should run here and makes it so: it
+downloads and verifies the bundle, refuses what is not allowed, reads the secrets, and brings the release up with compose.
+The unit \`deployd.timer\` starts a tick 60 to 70 seconds after the end of the last one; the package itself enables nothing.`;
+
+const files = [
+  ['/etc/deployd/config.yaml', 'The configuration, see `config.yaml`(5).'],
+  ['/etc/deployd/bootstrap.jwt', 'The bootstrap grant; it is there only until the first login.'],
+  ['/var/lib/deployd/store.token', 'The secretstore token, the only credential that is kept.'],
+  ['/var/lib/deployd/state.json', 'What is applied, and how the last tick ended.'],
+  ['/var/lib/deployd/<env>/current', 'The release in force.'],
+] as const;
+
+const examples = [
+  ['deployd status', 'Is this host in sync?'],
+  ['sudo deployd run --once', 'One tick now.'],
+  ['sudo deployd bootstrap', 'After a new grant was put in place.'],
+  ['journalctl -u deployd', 'What the ticks did.'],
+] as const;
+
+const format = `One YAML 1.2 document: \`true\` and \`false\` are the only booleans, no key is given twice, aliases are not allowed. A key
+with a dot stands in a section: \`disk.headroom_bytes\` is written as headroom_bytes under disk. Everything that is wrong is
+told at once, one line each, and the agent exits 78. The file holds no secret, and no environment variable changes what
+the agent does.`;
+
+const example = `env: eu-1
+site: berlin
+transport: proxy
+tenancy_url: https://tenancy.deploy
+secretstore_url: https://secretstore
+disk:
+  headroom_bytes: 4294967296`;
+
+function page(...parts: string[]): string {
+  return `${parts.join('\n')}\n`;
+}
+
+function commandText(command: Command, program: Command): string {
+  const help = program.createHelp();
+  const head = entryOf(help.subcommandTerm(command).replace(' [options]', ''), sentence(command.description()));
+  const own = optionsOf(help, command);
+  return [head, ...(own.length > 0 ? ['.RS', ...own, '.RE'] : [])].join('\n');
+}
+
+/** Without those that every command has. */
+function optionsOf(help: Help, command: Command): string[] {
+  const common = command.parent === null ? [] : ['--config', '--help'];
+  const options = help.visibleOptions(command).filter(({ long }) => !common.includes(long ?? ''));
+  return options.map((option) => entryOf(help.optionTerm(option), sentence(option.description)));
+}
+
+function exits(): string[] {
+  const all = Object.entries({ ...endings, ...otherEndings });
+  const codes = [...new Set(all.map(([, { meta }]) => meta.exit))].sort((a, b) => a - b);
+  return codes.map((code) =>
+    entryOf(String(code), ...all.filter(([, { meta }]) => meta.exit === code).map(endingText)),
+  );
+}
+
+function endingText([name, { description: meaning }]: [string, { description: string }]): string {
+  return `${name}: ${meaning}`;
+}
+
+function sentence(text: string): string {
+  return `${text.charAt(0).toUpperCase()}${text.slice(1)}${/[.?!]$/.test(text) ? '' : '.'}`;
+}
+
+function shown(value: unknown): string {
+  if (value === null || (Array.isArray(value) && value.length === 0)) return 'none';
+  return typeof value === 'string' ? value : JSON.stringify(value);
+}

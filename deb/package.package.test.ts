@@ -1,0 +1,112 @@
+import { execFile } from 'node:child_process';
+import { createHash } from 'node:crypto';
+import { access, mkdtemp, readFile, rm, stat } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join, resolve } from 'node:path';
+import { promisify } from 'node:util';
+import { bootMachine } from '../fixtures/boot/machine.ts';
+import manifest from '../package.json' with { type: 'json' };
+import { bundleOf } from './bundle.ts';
+import { buildExecutable } from './executable.ts';
+import { packStandIns } from './previous.ts';
+import { openCache } from './warm.ts';
+
+const run = promisify(execFile);
+const name = `deployd_${manifest.version}_amd64.deb`;
+const limit = 29_000_000;
+
+const built = 'build/package';
+const deb = join(built, name);
+const cacheFile = join(built, `deployd_${manifest.version}.cache`);
+
+let dir: string;
+let facts: Record<string, string>;
+
+beforeAll(async () => {
+  await access(deb).catch(() => Promise.reject(new Error(`there is no ${deb}: run \`npm run package\` first`)));
+  await run('sh', ['deb/needs.sh', 'build', 'lintian', 'shells']);
+  dir = await mkdtemp(join(tmpdir(), 'deployd-package-'));
+  await run('dpkg-deb', ['-x', deb, join(dir, 'root')]);
+  facts = JSON.parse(await readFile(join(dir, 'root/usr/share/doc/deployd/build.json'), 'utf8')) as typeof facts;
+}, 300_000);
+
+afterAll(() => rm(dir, { recursive: true }));
+
+it(`has at most ${limit} bytes`, async () => {
+  expect((await stat(deb)).size).toBeLessThanOrEqual(limit);
+});
+
+it('comes with its digest, the code cache it was built from, and the installer', async () => {
+  expect((await run('sha256sum', ['--check', `${name}.sha256`], { cwd: built })).stdout).toBe(`${name}: OK\n`);
+  const cache = createHash('sha256')
+    .update(await readFile(cacheFile))
+    .digest('hex');
+  expect(facts).toMatchObject({ version: manifest.version, node: process.version, cache });
+  expect(await readFile(join(built, 'install.sh'))).toEqual(await readFile('install/install.sh'));
+});
+
+// The suppressed tag asks for scripts of other init systems; the package demands systemd.
+it('gives lintian nothing to print', async () => {
+  const init = 'package-supports-alternative-init-but-no-init.d-script';
+  const how = ['--display-info', '--pedantic', '--allow-root', '--suppress-tags', init];
+  expect(await run('lintian', [...how, deb])).toEqual({ stdout: '', stderr: '' });
+}, 600_000);
+
+// The compression takes longest and depends on the bytes alone, as the next test shows.
+it('holds the same bytes when it is built again with the same code cache: elsewhere, later, under another umask', async () => {
+  const there = resolve(built, 'there');
+  const tree = ['src', 'machines', 'deb', 'install', 'fixtures', 'package.json', 'CHANGELOG.md'];
+  const line = `umask 0077 && mkdir ${there} && cp -r ${tree.join(' ')} ${there} && cp -r --link node_modules ${there} &&
+    cache=$PWD/${cacheFile} && cd ${there} && exec "$0" deb/package.ts --output out --level 1 --cache "$cache"`;
+  const epoch = String(Date.parse(facts['date'] ?? '') / 1000);
+  const env = { ...process.env, SOURCE_DATE_EPOCH: epoch, TZ: 'Asia/Kathmandu', LC_ALL: 'C' };
+  await run('sh', ['-c', line, process.execPath], { env });
+  for (const part of ['--fsys-tarfile', '--ctrl-tarfile'])
+    expect(await digestOf(part, join(there, 'out', name))).toBe(await digestOf(part, deb));
+  await rm(there, { recursive: true });
+}, 600_000);
+
+it('is compressed to the same bytes every time', async () => {
+  const [one, two] = await Promise.all([packStandIns({ a: { version: '1' } }), packStandIns({ a: { version: '1' } })]);
+  expect(await readFile(join(one, 'a.deb'))).toEqual(await readFile(join(two, 'a.deb')));
+  for (const each of [one, two]) await rm(each, { recursive: true });
+});
+
+it('takes the code cache as it is', async () => {
+  const { source } = await bundleOf('src/cli.ts');
+  const cache = openCache(await readFile(cacheFile), source);
+  const probe = join(dir, 'probe');
+  await buildExecutable(probe, { source, cache, loader: 'deb/probe.ts' });
+  expect((await run(probe)).stdout).toBe('accepted\n');
+}, 300_000);
+
+describe.each(['bookworm', 'trixie'] as const)('installed on %s', (suite) => {
+  it('runs without any Node, whatever NODE_OPTIONS says', async () => {
+    const machine = await bootMachine({ suite, see: [resolve(built)] });
+    try {
+      await machine.ok(`dpkg -i ${resolve(deb)}`);
+      expect((await machine.run('command -v node npm')).stdout).toBe('');
+      expect(await machine.ok('deployd --version')).toBe(manifest.version);
+      expect(await machine.ok('NODE_OPTIONS=--no-such-option deployd --version')).toBe(manifest.version);
+      const { code, stderr } = await machine.run('deployd status');
+      expect({ code, stderr }).toEqual({
+        code: 78,
+        stderr: expect.stringMatching(/^CONFIG_INVALID: .* does not exist/) as string,
+      });
+      expect(await machine.ok('dpkg --verify deployd')).toBe('');
+    } finally {
+      await machine.stop();
+    }
+  }, 600_000);
+});
+
+it('completes in zsh and fish', async () => {
+  const share = join(dir, 'root/usr/share');
+  expect(await run('zsh', ['-n', join(share, 'zsh/vendor-completions/_deployd')])).toEqual({ stdout: '', stderr: '' });
+  const fish = `source ${share}/fish/vendor_completions.d/deployd.fish; complete -C 'deployd run --o'`;
+  expect((await run('fish', ['--no-config', '-c', fish])).stdout).toMatch(/^--once\tone tick/);
+});
+
+async function digestOf(part: string, deb: string): Promise<string> {
+  return (await run('sh', ['-c', `dpkg-deb ${part} ${deb} | sha256sum`])).stdout;
+}

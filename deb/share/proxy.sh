@@ -1,0 +1,58 @@
+#!/bin/sh
+# The steps of deployd-proxy.service: proxy.sh run | close | open. Its variables come from /etc/deployd/proxy.env.
+#   run    becomes the mesh's tunneller, which offers the tenancy service at 18443 and the secretstore at 18200
+#   close  closes these ports to all but this host: the tunneller listens on every address
+#   open   takes that back
+# What an operator must do first ends with 78, and is not tried again.
+set -eu
+
+# fail LINE…
+fail() {
+  printf 'deployd-proxy: %s\n' "$@" >&2
+  exit 78
+}
+
+# The mesh's directory is told by its identity: /opt/openziti/etc/identities/… is OpenZiti's, which has names of its own.
+run() {
+  identity=${DEPLOYD_IDENTITY:-}
+  [ -n "$identity" ] || fail 'DEPLOYD_IDENTITY is not set in /etc/deployd/proxy.env: name the identity file of this host'
+  home=${identity%/etc/identities/*}
+  case $home in */openziti) name=ziti ;; *) name=mesh ;; esac
+  tunneller=${DEPLOYD_TUNNELLER:-$home/bin/$name}
+  [ -x "$tunneller" ] ||
+    fail "no tunneller at $tunneller: install the mesh's, or set DEPLOYD_TUNNELLER in /etc/deployd/proxy.env"
+  [ -r "$identity" ] ||
+    fail "the identity $identity cannot be read by $(id -un): enrol this host, or correct DEPLOYD_IDENTITY"
+  is_exposed || command -v nft >/dev/null ||
+    fail 'the ports 18443 and 18200 would be open to the network: install nftables,' \
+      'or, where another firewall closes them, set DEPLOYD_PROXY_PORTS=exposed in /etc/deployd/proxy.env'
+  exec "$tunneller" tunnel proxy --identity "$identity" \
+    "${DEPLOYD_TENANCY_SERVICE:-tenancy.deploy}:18443" "${DEPLOYD_SECRETSTORE_SERVICE:-secretstore}:18200"
+}
+
+is_exposed() { [ "${DEPLOYD_PROXY_PORTS:-closed}" = exposed ]; }
+
+close() {
+  # Without nft the next step tells.
+  if is_exposed || ! command -v nft >/dev/null; then return; fi
+  nft -f - <<'RULES'
+table inet deployd_proxy
+delete table inet deployd_proxy
+table inet deployd_proxy {
+  chain input {
+    type filter hook input priority filter - 1
+    iifname != "lo" tcp dport { 18443, 18200 } drop
+  }
+}
+RULES
+}
+
+open() {
+  if command -v nft >/dev/null; then nft delete table inet deployd_proxy 2>/dev/null || :; fi
+}
+
+PATH=$PATH:/usr/sbin:/sbin
+case ${1-} in
+  run | close | open) "$1" ;;
+  *) fail "unknown step ${1-}: run, close or open" ;;
+esac
