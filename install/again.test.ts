@@ -1,5 +1,6 @@
+import { lchown, rm, symlink } from 'node:fs/promises';
 import { type Offer, openOffer, optionsOf, version } from './offer.ts';
-import { mayScratch, type Ended } from './scratch.ts';
+import { mayScratch, users, type Ended } from './scratch.ts';
 
 const onHost = mayScratch ? describe : describe.skip;
 const config = 'etc/deployd/config.yaml';
@@ -56,6 +57,26 @@ secretstore_url: https://secretstore.example:8200\ndisk:\n  headroom_bytes: 0\n`
     await offer.host.write(config, await offer.host.read(config), 0o666);
     await again();
     expect(await offer.host.rights(config)).toBe('0640 root:deployd');
+  });
+
+  it('puts nothing where a link of the agent’s user leads', async () => {
+    await offer.host.write('etc/cron.d/own', '');
+    await symlink('/etc/cron.d', offer.host.path('etc/deployd/bootstrap.jwt'));
+    await symlink('/etc/cron.d', offer.host.path('etc/deployd/secretstore-ca.pem'));
+    const ended = await offer.host.install([...optionsOf(), '--secretstore-ca', '/ca.pem'], { env: offer.env });
+    expect(ended).toMatchObject({ code: 0, stderr: '' });
+    expect(await offer.host.list('etc/cron.d')).toEqual(['own']);
+    expect(await offer.host.rights('etc/deployd/secretstore-ca.pem')).toBe('0644 root:root');
+  });
+
+  it('takes nothing from a configuration that is not root’s', async () => {
+    await offer.host.write('etc/secret', 'root: secret\n', 0o600);
+    await rm(offer.host.path(config));
+    await symlink('/etc/secret', offer.host.path(config));
+    await lchown(offer.host.path(config), users.deployd, users.deployd);
+    const ended = await offer.host.install(optionsOf(), { env: offer.env });
+    expect(ended.code).toBe(1);
+    expect(ended.stderr).toContain('/etc/deployd/config.yaml does not belong to root: see what it says');
   });
 
   it('keeps the configuration when the agent does not take the new one', async () => {
@@ -162,6 +183,15 @@ onHost('the first tick', () => {
     expect(ended.stderr).toBe(
       'deployd install: deployd is installed, but the tenancy service refuses its token: the grant was superseded by a later reveal of the install kit; run the installer with the newest grant\n',
     );
+  });
+
+  it('that could not begin is not taken for one that converged', async () => {
+    const player = await offer.host.read('played/systemctl');
+    const masked = player.replace('case', 'case $* in *start*) exit 1 ;; esac\ncase');
+    await offer.host.write('played/systemctl', masked, 0o755);
+    const ended = await again();
+    expect(ended.code).toBe(1);
+    expect(ended.stderr).toContain('deployd.service does not start: systemctl status deployd.service');
   });
 
   it('that failed is told with its code', async () => {

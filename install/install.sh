@@ -108,6 +108,8 @@ hide_token() {
 }
 
 read_options() {
+  # What the environment exports under these names would be exported again.
+  unset token grant
   token=${DEPLOYD_TOKEN-} source=${DEPLOYD_SOURCE:-registry} base_url=${DEPLOYD_BASE_URL-}
   unset DEPLOYD_TOKEN
   env='' site='' transport='' tenancy_url='' tenancy_ca='' secretstore_url='' secretstore_ca=''
@@ -167,16 +169,20 @@ hold_lock() {
   exec 9>"$lock"
   flock -n 9 || die 'another deployd installer is running; wait for it'
   fetcher='' unfinished='' is_hidden='' is_told=''
+  signals='1 2 3 4 5 6 7 8 10 11 12 13 14 15 16 24 25 26 27 29 30 31'
   trap tidy EXIT
-  for signal in 1 2 3 4 5 6 7 8 10 11 12 13 14 15 16 24 25 26 27 29 30 31; do
+  for signal in $signals; do
     # shellcheck disable=SC2064 # the number is that of now
     trap "exit $((128 + signal))" "$signal"
   done
   remove_downloads
 }
 
+# A second signal, as of a terminal that closes, must not end this.
 tidy() {
   code=$?
+  # shellcheck disable=SC2086 # each is a word
+  trap '' $signals
   [ "$code" = 0 ] || [ -n "$is_told" ] || warn "stopped before it was done ($code); run the installer again"
   [ -z "$is_hidden" ] || show_typing
   [ -z "$fetcher" ] || kill "$fetcher" 2>/dev/null || :
@@ -187,6 +193,11 @@ tidy() {
 remove_downloads() { rm -rf "$fetch_config" "$cache"; }
 
 settle_values() {
+  before=/dev/null
+  if [ -f "$config" ]; then
+    [ "$(stat -c %u "$config")" = 0 ] || die "$config does not belong to root: see what it says, then chown root $config"
+    before=$config
+  fi
   env=${env:-$(configured env)}
   site=${site:-$(configured site)}
   transport=${transport:-$(configured transport)}
@@ -203,9 +214,7 @@ settle_values() {
 }
 
 # configured KEY: what config.yaml says at its left margin.
-configured() {
-  [ ! -f "$config" ] || awk "$plain"' index($0, key ":") == 1 { print plain($0); exit }' key="$1" "$config"
-}
+configured() { awk "$plain"' index($0, key ":") == 1 { print plain($0); exit }' key="$1" "$before"; }
 
 # The value of a line `key: value`, without quotes and comment.
 plain='
@@ -415,7 +424,7 @@ request() {
   (
     umask 077
     {
-      printf '%s\n' silent show-error 'connect-timeout = 15' 'speed-time = 60' 'speed-limit = 1'
+      printf '%s\n' silent show-error globoff 'connect-timeout = 15' 'speed-time = 60' 'speed-limit = 1'
       printf '%s = "%s"\n' url "$1" output "$2" proto '=https,http' write-out '%{http_code} %{redirect_url}'
       case $1 in http:*) echo 'noproxy = "*"' ;; esac
       if [ -n "$token" ] && [ "$(origin "$1")" = "$(origin "$base_url")" ]; then
@@ -490,22 +499,23 @@ enrol_identity() {
     return
   fi
   say 'enrolling the mesh identity'
-  unfinished=$identity.enrolling
-  mkdir -p "${identity%/*}"
-  rm -f "$unfinished"
+  fresh=$cache/identity unfinished=$identity.enrolling
+  mkdir -p "$cache" "${identity%/*}"
   (umask 077 && enrol) || die 'the mesh identity could not be enrolled: see above; an enrolment token serves once, reveal the install kit again for another'
-  chown "$mesh_user:$mesh_user" "$unfinished"
-  chmod 0640 "$unfinished"
-  mv -f "$unfinished" "$identity"
+  chown "$mesh_user:$mesh_user" "$fresh"
+  chmod 0640 "$fresh"
+  # Only moved in: the directory is the mesh's, whose user could put a link wherever root goes on writing.
+  mv -fT "$fresh" "$unfinished"
+  mv -fT "$unfinished" "$identity"
   unfinished='' enrolled=yes
 }
 
 enrol() {
   if [ -x "$tunneller" ]; then
-    "$tunneller" enroll --jwt "$identity_jwt" --identity "$unfinished" </dev/null 9>&-
+    "$tunneller" enroll --jwt "$identity_jwt" --identity "$fresh" </dev/null 9>&-
   else
-    "$mesh_command" edge enroll --jwt "$identity_jwt" --out "$unfinished" </dev/null 9>&-
-  fi && [ -s "$unfinished" ]
+    "$mesh_command" edge enroll --jwt "$identity_jwt" --out "$fresh" </dev/null 9>&-
+  fi && [ -s "$fresh" ]
 }
 
 join_mesh() {
@@ -529,21 +539,6 @@ write_config() {
   begin "$config" 0640 root:deployd "$text"
   require_valid "$unfinished"
   settle "$config"
-  [ "$transport" != proxy ] || write_proxy
-}
-
-# The proxy finds the mesh's names by the identity, except for its user, which is the unit's.
-write_proxy() {
-  text="DEPLOYD_IDENTITY=$identity"
-  case $mesh_command in
-    "$mesh_dir"/*) ;;
-    *) text="$text
-DEPLOYD_TUNNELLER=$mesh_command" ;;
-  esac
-  put "$config_dir/proxy.env" 0640 root:"$mesh_user" "$text"
-  [ "$mesh_user" != mesh ] || return 0
-  put_drop_in deployd-proxy.service mesh.conf "User=$mesh_user
-Group=$mesh_user"
 }
 
 # put_drop_in UNIT NAME TEXT: below [Service].
@@ -566,21 +561,26 @@ put() {
   settle "$1"
 }
 
-# A new file, whoever else may write into its directory.
+# A new file, whoever else may write into its directory: nobody can change a file of root's there, until the last step
+# gives it away.
 begin() {
   unfinished=$1.new
   rm -rf "$unfinished"
-  (umask 077 && set -C && printf '%s\n' "$4" >"$unfinished") || die "cannot write $1: see above"
-  chown "$3" "$unfinished"
+  (
+    umask 077
+    set -C
+    printf '%s\n' "$4" >"$unfinished" && [ "$(LC_ALL=C stat -c %u:%F "$unfinished")" = '0:regular file' ]
+  ) || die "cannot write $1: see above"
   chmod "$2" "$unfinished"
+  chown -h "$3" "$unfinished"
 }
 
 settle() {
-  if cmp -s "$unfinished" "$1" && [ "$(rights "$unfinished")" = "$(rights "$1")" ]; then
+  if cmp -s "$unfinished" "$1" 2>/dev/null && [ "$(rights "$unfinished")" = "$(rights "$1")" ]; then
     rm -f "$unfinished"
   else
     sync "$unfinished"
-    mv -f "$unfinished" "$1"
+    mv -fT "$unfinished" "$1"
     changed=yes
   fi
   unfinished=
@@ -590,8 +590,6 @@ rights() { stat -c '%a %U:%G' "$1"; }
 
 # The configuration as it shall be: a line is replaced where it says something else, the rest stays as it is.
 merged() {
-  before=$config
-  [ -f "$config" ] || before=/dev/null
   wanted_keys | awk "$plain"'
     function key_of(line) { sub(/:.*/, "", line); return line }
     NR == FNR { wanted[key_of($0)] = $0; order[++count] = key_of($0); next }
@@ -611,7 +609,7 @@ wanted_keys() {
   text_key secretstore_url "$secretstore_url"
   [ -z "$tenancy_ca" ] || text_key tenancy_ca "$config_dir/tenancy-ca.pem"
   [ -z "$laptop" ] || echo 'laptop_mode: true'
-  if uses_mesh && [ "$mesh" != mesh ] && ! grep -q '^mesh:[[:space:]]*$' "$config" 2>/dev/null; then
+  if uses_mesh && [ "$mesh" != mesh ] && ! grep -q '^mesh:[[:space:]]*$' "$before"; then
     echo "mesh: { identity_file: '$identity' }"
   fi
 }
@@ -637,7 +635,11 @@ start_mesh() {
   fi
   uses_mesh || return 0
   run_host
-  [ "$transport" != proxy ] || manage enable --now deployd-proxy.service
+  [ "$transport" = proxy ] || return 0
+  changed=
+  write_proxy
+  manage enable deployd-proxy.service
+  manage "${changed:+re}start" deployd-proxy.service
 }
 
 # The tunneller of the host's identity hosts services and intercepts nothing.
@@ -646,6 +648,8 @@ run_host() {
   put_drop_in "$mesh_unit" run-host.conf "ExecStart=
 ExecStart=$tunneller run-host --identity-dir=$mesh_dir/etc/identities"
   [ -n "$changed" ] || return 0
+  # Until the tunneller runs by it: where that fails, the next run does all of this again.
+  unfinished=$units/$mesh_unit.d/run-host.conf
   manage daemon-reload
   if systemctl --quiet cat "$mesh_unit" >/dev/null 2>&1; then
     manage enable "$mesh_unit"
@@ -653,6 +657,21 @@ ExecStart=$tunneller run-host --identity-dir=$mesh_dir/etc/identities"
   else
     say "there is no $mesh_unit on this host; it will run as a host when it is installed"
   fi
+  unfinished=
+}
+
+# The proxy finds the mesh's names by the identity, except for its user, which is the unit's.
+write_proxy() {
+  text="DEPLOYD_IDENTITY=$identity"
+  case $mesh_command in
+    "$mesh_dir"/*) ;;
+    *) text="$text
+DEPLOYD_TUNNELLER=$mesh_command" ;;
+  esac
+  put "$config_dir/proxy.env" 0640 root:"$mesh_user" "$text"
+  [ "$mesh_user" != mesh ] || return 0
+  put_drop_in deployd-proxy.service mesh.conf "User=$mesh_user
+Group=$mesh_user"
 }
 
 # --- the first tick
@@ -681,8 +700,11 @@ enable_timer() { manage enable --now deployd.timer; }
 # The unit runs it, as the timer will; where the timer has begun one already, this waits for that.
 first_tick() {
   say 'running one tick; journalctl -fu deployd.service shows it'
-  systemctl start deployd.service 9>&- 2>/dev/null || :
+  failure=0
+  systemctl start deployd.service 9>&- 2>/dev/null || failure=$?
   code=$(systemctl show --property ExecMainStatus --value deployd.service)
+  [ "$failure" = 0 ] || [ "$code" != 0 ] ||
+    die "deployd $installed is installed and its timer enabled, but deployd.service does not start: systemctl status deployd.service"
   said=$(journalctl --quiet --output cat "_SYSTEMD_INVOCATION_ID=$(systemctl show --property InvocationID --value deployd.service)" 2>/dev/null || :)
   [ -z "$said" ] || printf '%s\n' "$said"
   case $code:$said in

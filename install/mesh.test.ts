@@ -1,3 +1,4 @@
+import { mkdir } from 'node:fs/promises';
 import { loadSettings } from '../src/config/load.ts';
 import { grant, type Offer, openOffer, optionsOf } from './offer.ts';
 import { mayScratch, tunneller, type Ended } from './scratch.ts';
@@ -40,7 +41,7 @@ onHost.each(names)('the host of a mesh called $mesh', (mesh) => {
     expect(ended).toMatchObject({ code: 0, stderr: '' });
     const calls = await offer.host.calls();
     expect(calls.slice(1, calls.indexOf('deployd bootstrap'))).toEqual([
-      `${mesh.tunnel} enroll --jwt /identity.jwt --identity ${identity}.enrolling`,
+      `${mesh.tunnel} enroll --jwt /identity.jwt --identity /var/cache/deployd-install/identity`,
       'identity-acl.sh ',
       'systemctl --quiet enable --now deployd-identity-acl.path',
       'deployd status --config /etc/deployd/config.yaml.new',
@@ -82,18 +83,44 @@ onHost.each(names)('the host of a mesh called $mesh', (mesh) => {
   it('runs the proxy for the transport proxy, and only for that', async () => {
     expect(await install({ ...enrolling, transport: 'proxy' })).toMatchObject({ code: 0, stderr: '' });
     expect(await offer.host.read('etc/deployd/proxy.env')).toBe(`DEPLOYD_IDENTITY=${identity}\n`);
-    const [proxy, bootstrap] = ['systemctl --quiet enable --now deployd-proxy.service', 'deployd bootstrap'];
     const calls = await offer.host.calls();
-    expect(calls.indexOf(proxy)).toBeGreaterThan(0);
-    expect(calls.indexOf(proxy)).toBeLessThan(calls.indexOf(bootstrap));
+    const proxied = calls.indexOf('deployd bootstrap') - 2;
+    expect(calls.slice(proxied, proxied + 2)).toEqual([
+      'systemctl --quiet enable deployd-proxy.service',
+      'systemctl --quiet restart deployd-proxy.service',
+    ]);
     await install({ ...enrolling, transport: 'system' });
     expect((await offer.host.calls()).slice(calls.length)).toContain(
       'systemctl --quiet disable --now deployd-proxy.service',
     );
   });
+
+  it('is run as a host by the next run where this one could not', async () => {
+    const player = await offer.host.read('played/systemctl');
+    const failing = player.replace('case', 'case $* in *restart*) exit 1 ;; esac\ncase');
+    await offer.host.write('played/systemctl', failing, 0o755);
+    expect((await install()).stderr).toContain(`systemctl restart ${mesh.tunnel}.service failed: see above`);
+    await offer.host.write('played/systemctl', player, 0o755);
+    const calls = (await offer.host.calls()).length;
+    expect(await install()).toMatchObject({ code: 0 });
+    expect((await offer.host.calls()).slice(calls)).toContain(`systemctl --quiet restart ${mesh.tunnel}.service`);
+  });
 });
 
 onHost('the proxy', () => {
+  it('is started anew where what it reads has changed, and only then', async () => {
+    await withMesh(names[0]!);
+    const proxied = { ...enrolling, transport: 'proxy' };
+    await install(proxied);
+    const starts = async (changes: Record<string, string>) => {
+      const calls = (await offer.host.calls()).length;
+      expect(await install(changes)).toMatchObject({ code: 0 });
+      return (await offer.host.calls()).slice(calls).filter((line) => /start deployd-proxy/.test(line));
+    };
+    expect(await starts(proxied)).toEqual(['systemctl --quiet start deployd-proxy.service']);
+    expect(await starts({ ...proxied, env: 'eu-2' })).toEqual(['systemctl --quiet restart deployd-proxy.service']);
+  });
+
   it('that does not start ends it before the bootstrap, and says so', async () => {
     await withMesh(names[0]!);
     const player = await offer.host.read('played/systemctl');
@@ -104,7 +131,7 @@ onHost('the proxy', () => {
     );
     const ended = await install({ ...enrolling, transport: 'proxy' });
     expect(ended.code).toBe(1);
-    expect(ended.stderr).toContain('systemctl enable --now deployd-proxy.service failed: see above');
+    expect(ended.stderr).toContain('systemctl enable deployd-proxy.service failed: see above');
     expect(await offer.host.calls()).not.toContain('deployd bootstrap');
   });
 
@@ -183,6 +210,18 @@ onHost('an enrolment', () => {
     await go();
     expect((await running.ended).code).toBe(143);
     expect(await offer.host.list('opt/mesh/etc/identities')).toEqual([]);
+  });
+
+  it('writes through no link that the mesh’s user has put there', async () => {
+    await offer.host.write('etc/precious', 'precious\n', 0o600);
+    await mkdir(offer.host.path('opt/mesh/etc/identities'), { recursive: true });
+    const identity = 'opt/mesh/etc/identities/deployd-host.eu-1.json';
+    const body = `${tunneller}ln -sf /etc/precious /${identity}.enrolling\n`;
+    await offer.host.write('opt/mesh/bin/mesh-tunnel', body, 0o755);
+    expect(await install()).toMatchObject({ code: 0 });
+    expect(await offer.host.read('etc/precious')).toBe('precious\n');
+    expect(await offer.host.rights('etc/precious')).toBe('0600 root:root');
+    expect(await offer.host.rights(identity)).toBe('0640 mesh:mesh');
   });
 
   it('is done by the mesh’s command where there is no tunneller', async () => {

@@ -1,5 +1,5 @@
-import { readdir, readFile } from 'node:fs/promises';
-import { type Offer, openOffer, optionsOf, token } from './offer.ts';
+import { readdir, readFile, readlink } from 'node:fs/promises';
+import { grant, type Offer, openOffer, optionsOf, token } from './offer.ts';
 import { mayScratch, type Running, type RunOptions } from './scratch.ts';
 
 const onHost = mayScratch ? describe : describe.skip;
@@ -16,10 +16,13 @@ afterEach(async () => {
 const usual = () => ({ env: offer.env });
 const given = () => ({ env: { ...offer.env, DEPLOYD_TOKEN: '' } });
 
-/** Every process's command line that holds it. */
+/** Every command line on the host that holds it. */
 async function showing(secret: string): Promise<string[]> {
   const pids = (await readdir('/proc')).filter((name) => /^\d+$/.test(name));
-  const lines = pids.map((pid) => readFile(`/proc/${pid}/cmdline`, 'utf8').catch(() => ''));
+  const lines = pids.map(async (pid) => {
+    const root = await readlink(`/proc/${pid}/root`).catch(() => '');
+    return root === offer.host.root ? readFile(`/proc/${pid}/cmdline`, 'utf8').catch(() => '') : '';
+  });
   return (await Promise.all(lines)).filter((line) => line.includes(secret));
 }
 
@@ -48,6 +51,7 @@ onHost('the download token', () => {
     expect(await offer.host.rights(file)).toBe('0600 root:root');
     expect(await offer.host.read(file)).toContain(`header = "DEPLOY-TOKEN: ${token}"`);
     expect(await showing(token)).toEqual([]);
+    expect(await showing('/deployd-install.conf')).toHaveLength(1);
     running.child.kill();
     await running.ended;
   });
@@ -62,14 +66,17 @@ onHost('the download token', () => {
 
   it('is in no environment of what the installer starts', async () => {
     const { reached, go } = await offer.host.hold('apt-get');
-    const running = offer.host.start(optionsOf(), usual());
+    const exported = { token: 'x', grant: 'x' };
+    const running = offer.host.start(optionsOf(), { env: { ...offer.env, ...exported } });
     await reached;
     const children = await readFile(`/proc/${running.child.pid!}/task/${running.child.pid!}/children`, 'utf8');
     const environments = children
       .trim()
       .split(' ')
       .map((pid) => readFile(`/proc/${pid}/environ`, 'utf8'));
-    expect((await Promise.all(environments)).filter((each) => each.includes(token))).toEqual([]);
+    expect((await Promise.all(environments)).filter((each) => each.includes(token) || each.includes(grant))).toEqual(
+      [],
+    );
     await go();
     await running.ended;
   });
@@ -133,6 +140,15 @@ onHost('a signal', () => {
       expect((await running.ended).code).toBeGreaterThan(128);
       expect(await offer.host.list('run')).toEqual(['deployd-install.lock', 'systemd']);
     }
+  });
+
+  it.each(['dash', 'busybox sh', 'bash'])('that comes again and again leaves none under %s', async (shell) => {
+    const running = await stalled(optionsOf(), { ...usual(), shell: shell.split(' ') });
+    const again = setInterval(() => running.child.kill(running.child.killed ? 'SIGHUP' : 'SIGTERM'), 0);
+    await running.ended;
+    clearInterval(again);
+    expect(await offer.host.list('run')).toEqual(['deployd-install.lock', 'systemd']);
+    expect(await offer.host.list('var/cache')).toEqual([]);
   });
 
   it('SIGKILL leaves the token to the next run, which removes it', async () => {

@@ -40,8 +40,10 @@ export async function ask({ method, url, headers = {}, json, body }: Ask): Promi
     };
   } catch (error) {
     if (!(error instanceof RequestError)) throw error;
-    // The error itself holds the headers, and with them the token.
-    throw new Mishap(`${method} ${url}: ${error.code}; run this job again when the server can be reached`);
+    // The error itself holds the headers, and with them the token; what follows `?` may be a signed storage address's.
+    throw new Mishap(
+      `${method} ${url.replace(/\?.*/s, '')}: ${error.code}; run this job again when the server can be reached`,
+    );
   }
 }
 

@@ -81,6 +81,17 @@ it('the storage behind the registry sees no token', async () => {
   await storage.stop();
 });
 
+it('a storage that cannot be reached is told without what signs its address', async () => {
+  await publish();
+  const storage = await startStorage(stage.certificate, registry);
+  await storage.stop();
+  registry.redirectTo(`${storage.url}/signed?signature=x`);
+  const ran = await publish();
+  expect(ran.code).toBe(1);
+  expect(ran.stderr).toContain('ECONNREFUSED');
+  expect(ran.stderr).not.toContain('signature');
+});
+
 describe('a registry that refuses', () => {
   it.each([
     ['wrong', 401, ' (401 Unauthorized): the token is missing, wrong or revoked'],
