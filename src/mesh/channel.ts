@@ -25,6 +25,8 @@ export interface Listener {
 
 const HELLO_SEQUENCE = -1;
 const KEEP_ALIVE_MS = 30_000;
+/** How long a closed channel may take to send what is still to be sent. */
+const LINGER_MS = 5000;
 
 /** A TLS connection to an edge router that has answered our hello; carries one dialled connection. */
 export class Channel {
@@ -80,10 +82,11 @@ export class Channel {
     this.#socket.resume();
   }
 
-  /** Sends what is still to be sent, then closes. */
+  /** Sends what is still to be sent, then closes; a router that reads no more does not hold it up for long. */
   close(): void {
     this.#listener = silent;
     this.#socket.destroySoon();
+    setTimeout(() => this.#socket.destroy(), LINGER_MS).unref();
   }
 
   #receive(chunk: Buffer): void {
@@ -99,6 +102,7 @@ export class Channel {
       this.#listener.frame(frame);
       return;
     }
+    if (this.#socket.writableNeedDrain) return;
     const time = frame.headers.get(header.timestamp) ?? Buffer.alloc(0);
     const headers = new Map([
       [header.replyFor, i32(frame.sequence)],
@@ -134,8 +138,9 @@ export async function openChannel(
       );
     return first;
   } catch (error) {
-    const [first] = (error as AggregateError).errors as unknown[];
-    throw sortSocketError(first, 'edge router');
+    const errors = (error as AggregateError).errors as unknown[];
+    const troubles = errors.map((each) => sortSocketError(each, 'edge router'));
+    throw troubles.find(({ kind }) => kind !== 'unreachable') ?? sortSocketError(errors[0], 'edge router');
   } finally {
     decided.abort();
   }
@@ -173,8 +178,9 @@ function greet(
       },
       end: reject,
     });
-    signal.addEventListener('abort', giveUp, { once: true });
     socket.once('secureConnect', () => channel.hello(token));
+    if (signal.aborted) giveUp();
+    else signal.addEventListener('abort', giveUp, { once: true });
   });
 }
 

@@ -22,15 +22,17 @@ export class MeshConnection extends Duplex {
   readonly #seal: Seal | null;
   #sequence = 0;
   #isClosedByHost = false;
+  #hasEnded = false;
   #isBegun = false;
 
   constructor(channel: Channel, seal: Seal | null) {
     super({ allowHalfOpen: true });
     this.#channel = channel;
     this.#seal = seal;
+    this.on('error', heardLater);
     channel.listen({
       frame: (frame) => this.#guarded(() => this.#take(frame)),
-      end: (trouble) => this.destroy(asSocketError(trouble)),
+      end: (trouble) => this.#lose(trouble),
     });
   }
 
@@ -94,10 +96,10 @@ export class MeshConnection extends Duplex {
 
   #take({ type, headers, body }: Frame): void {
     if (numberIn(headers.get(header.connId)) !== CONN_ID) return;
-    if (type === content.data) this.#receive(body, numberIn(headers.get(header.flags)) ?? 0);
+    if (type === content.data && !this.#hasEnded) this.#receive(body, numberIn(headers.get(header.flags)) ?? 0);
     if (type === content.stateClosed) {
       this.#isClosedByHost = true;
-      this.push(null);
+      this.#endReading();
     }
   }
 
@@ -105,7 +107,17 @@ export class MeshConnection extends Duplex {
     const plain = body.length === 0 ? null : this.#seal === null ? body : this.#seal.open(body);
     const parts = plain === null ? [] : flags & flag.multipartMessage ? partsOf(plain) : [plain];
     for (const part of parts) if (part.length > 0 && !this.push(part)) this.#channel.pause();
-    if (flags & flag.fin) this.push(null);
+    if (flags & flag.fin) this.#endReading();
+  }
+
+  #endReading(): void {
+    this.#hasEnded = true;
+    this.push(null);
+  }
+
+  /** What a host sent before it closed is still to be read, whatever becomes of the router. */
+  #lose(trouble: MeshTrouble): void {
+    if (!this.#isClosedByHost || this.writableLength > 0) this.destroy(asSocketError(trouble));
   }
 
   #guarded(work: () => void): void {
@@ -115,6 +127,11 @@ export class MeshConnection extends Duplex {
       this.destroy(asSocketError(error as MeshTrouble));
     }
   }
+}
+
+/** A connection that fails before its user has it keeps the error for `errored`; it must not end the process. */
+function heardLater(): void {
+  return;
 }
 
 function asSocketError(trouble: MeshTrouble): MeshTrouble & { code: string } {

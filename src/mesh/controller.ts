@@ -29,6 +29,10 @@ export interface DialSession {
 
 const PAGE = 500;
 const MAX_SERVICES = 10_000;
+/** All are asked at once. */
+const MAX_ROUTERS = 32;
+/** A log-out is a courtesy that nobody should have to wait for. */
+const LOGOUT_MS = 2000;
 
 /** Logs in at the first controller that answers; a refusal is final, whoever says it. */
 export async function openSession(rest: Rest, controllers: URL[]): Promise<ControllerSession> {
@@ -45,9 +49,8 @@ export async function openSession(rest: Rest, controllers: URL[]): Promise<Contr
 }
 
 async function login(rest: Rest, base: URL): Promise<ControllerSession> {
-  const version = await expectData(rest, at(base, 'version'), { method: 'GET' });
-  const { capabilities } = version as { capabilities?: unknown };
-  const hasOidc = Array.isArray(capabilities) && capabilities.includes('OIDC_AUTH');
+  const version = record(await expectData(rest, at(base, 'version'), { method: 'GET' }));
+  const hasOidc = listed(version['capabilities']).includes('OIDC_AUTH');
   const token = hasOidc ? await loginByOidc(rest, base.origin) : await loginByCertificate(rest, base);
   const headers: Record<string, string> = hasOidc ? { authorization: `Bearer ${token}` } : { 'zt-session': token };
   let services: Service[] | null = null;
@@ -56,20 +59,20 @@ async function login(rest: Rest, base: URL): Promise<ControllerSession> {
     find: async (target) => serviceFor((services ??= await listServices(rest, base, headers)), target),
     dialable: (service) => dialSession(rest, base, { headers, service }),
     logout: async () => {
-      await rest.ask(at(base, 'current-api-session'), { method: 'DELETE', headers });
+      const limit = AbortSignal.timeout(LOGOUT_MS);
+      await rest.ask(at(base, 'current-api-session'), { method: 'DELETE', headers, limit });
     },
   };
 }
 
 async function loginByCertificate(rest: Rest, base: URL): Promise<string> {
   const url = at(base, 'authenticate?method=cert');
-  const data = await expectData(rest, url, { method: 'POST', body: {} });
-  const { token, authQueries } = data as { token?: unknown; authQueries?: unknown };
-  if (Array.isArray(authQueries) && authQueries.length > 0) {
+  const { token, authQueries } = record(await expectData(rest, url, { method: 'POST', body: {} }));
+  if (listed(authQueries).length > 0) {
     throw new MeshTrouble('unsupported', 'the identity is asked for a second factor or an external login');
   }
-  if (typeof token !== 'string') throw new MeshTrouble('protocol', 'the controller gave no token');
-  return token;
+  if (textOf(token) === '') throw new MeshTrouble('protocol', 'the controller gave no token');
+  return textOf(token);
 }
 
 async function listServices(rest: Rest, base: URL, headers: Record<string, string>): Promise<Service[]> {
@@ -103,12 +106,13 @@ async function dialSession(
 ): Promise<DialSession> {
   const body = { serviceId: service.id, type: 'Dial' };
   const data = record(await expectData(rest, at(base, 'sessions'), { method: 'POST', headers, body }));
-  const routers = listed(data['edgeRouters']).map(record).filter(isUsable).flatMap(addressOf);
+  const routers = listed(data['edgeRouters']).map(record).filter(isUsable).flatMap(addressOf).slice(0, MAX_ROUTERS);
   if (routers.length === 0) {
     throw new MeshTrouble('unreachable', `no edge router that service ${service.name} may be dialled by is online`);
   }
-  if (typeof data['token'] !== 'string') throw new MeshTrouble('protocol', 'the controller gave no session token');
-  return { token: data['token'], routers };
+  const token = textOf(data['token']);
+  if (token === '') throw new MeshTrouble('protocol', 'the controller gave no session token');
+  return { token, routers };
 }
 
 function isUsable(router: Record<string, unknown>): boolean {
@@ -133,11 +137,12 @@ async function expectData(rest: Rest, url: URL, ask: Ask): Promise<unknown> {
 }
 
 function sortAnswer({ status, json }: Answer, { url, isLoggedIn }: { url: URL; isLoggedIn: boolean }): MeshTrouble {
-  const code = textOf(record(record(json)['error'])['code']);
+  const { code: said } = record(record(json)['error']);
+  const code = /^[A-Z0-9_]{1,64}$/.test(textOf(said)) ? textOf(said) : '';
   const where = `controller ${url.host}`;
   if (status === 401) return isLoggedIn ? new MeshTrouble('stale', `${where}: the session is over`) : identityRefused();
   if (code === 'INVALID_POSTURE') return new MeshTrouble('unsupported', `${where} demands a posture check`);
-  if (status === 404) return new MeshTrouble('notGranted', `${where} does not know the service any more`);
+  if (status === 404 && isLoggedIn) return new MeshTrouble('notGranted', `${where} does not know the service any more`);
   const isPassing = status === 408 || status === 429 || status >= 500;
   return new MeshTrouble(isPassing ? 'unreachable' : 'protocol', `${where} answered ${status} ${code}`.trimEnd());
 }

@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto';
+import { isIP } from 'node:net';
 import type { Channel } from './channel.ts';
 import { isReplyTo } from './channel.ts';
 import { CONN_ID, MeshConnection } from './connection.ts';
@@ -23,7 +24,9 @@ export interface Dial {
 export async function dial(channel: Channel, wish: Dial): Promise<MeshConnection> {
   const seal = wish.encrypted ? await createSeal() : null;
   try {
-    return await connected(channel, wish, seal);
+    const connection = await connected(channel, wish, seal);
+    if (connection.errored !== null) throw connection.errored;
+    return connection;
   } catch (error) {
     channel.close();
     throw error;
@@ -42,27 +45,34 @@ function connected(channel: Channel, wish: Dial, seal: Seal | null): Promise<Mes
       frame: (answer) => {
         if (!isReplyTo(answer, sequence)) return;
         signal.removeEventListener('abort', giveUp);
-        const trouble = agree(answer, service, seal);
+        const trouble = agree(answer, wish, seal);
         if (trouble === null) resolve(new MeshConnection(channel, seal));
         else reject(trouble);
       },
-      end: ({ message }) => reject(new MeshTrouble('stale', `service ${service}: ${message} before it was dialled`)),
+      end: (trouble) => reject(cutOff(trouble, service)),
     });
     sequence = channel.send(connectFrame(wish, seal));
   });
 }
 
 /** Why an answer is no connection; null when it is one, and both sides have their keys. */
-function agree(answer: Frame, service: string, seal: Seal | null): MeshTrouble | null {
-  if (answer.type !== content.stateConnected) return refusal(answer, service);
+function agree(answer: Frame, wish: Dial, seal: Seal | null): MeshTrouble | null {
+  if (answer.type !== content.stateConnected) return refusal(answer, wish);
   if (seal === null) return null;
   const hostKey = answer.headers.get(header.publicKey);
   if (hostKey !== undefined) return seal.agree(hostKey);
-  return new MeshTrouble('protocol', `service ${service} must be encrypted, but its host offers no key`);
+  return new MeshTrouble('protocol', `service ${wish.service} must be encrypted, but its host offers no key`);
+}
+
+/** A router that does not know the session says nothing, it closes the channel. */
+function cutOff(trouble: MeshTrouble, service: string): MeshTrouble {
+  if (trouble.kind !== 'unreachable') return trouble;
+  return new MeshTrouble('stale', `service ${service}: ${trouble.message} before it was dialled`);
 }
 
 function connectFrame({ target: { host, port }, token }: Dial, seal: Seal | null) {
-  const where = { dst_protocol: 'tcp', dst_hostname: host, dst_port: String(port) };
+  const name = isIP(host) === 0 ? 'dst_hostname' : 'dst_ip';
+  const where = { dst_protocol: 'tcp', [name]: host, dst_port: String(port) };
   const headers = new Map<number, Buffer>([
     [header.connId, u32(CONN_ID)],
     [header.seq, u32(0)],
@@ -73,10 +83,14 @@ function connectFrame({ target: { host, port }, token }: Dial, seal: Seal | null
   return { type: content.connect, headers, body: Buffer.from(token) };
 }
 
+/** A JWT or a UUID: what sessions are named by, should a router repeat one. */
+const tokenLike = /eyJ[\w-]+\.[\w.-]*|[\da-f]{8}(?:-[\da-f]{4}){3}-[\da-f]{12}/gi;
+
 /** The reason of a dial that was not granted, sorted by its code, or by its words where an older router gives no code. */
-function refusal({ headers, body }: Frame, service: string): MeshTrouble {
+function refusal({ headers, body }: Frame, { service, token }: Dial): MeshTrouble {
   const structured = record(parsed(headers.get(header.structuredError)?.toString() ?? ''));
-  const words = textOf(structured['message']) || body.toString().slice(0, 200);
+  const whole = textOf(structured['message']) || body.toString();
+  const words = whole.replaceAll(token, '***').replace(tokenLike, '***').slice(0, 200);
   const said = `service ${service}: ${words.replace(/[^\x20-\x7e]/g, ' ')}`;
   switch (numberIn(headers.get(header.errorCode))) {
     case errorCode.invalidApiSession:

@@ -45,21 +45,20 @@ export class FrameReader {
   *push(chunk: Buffer): Generator<Frame> {
     this.#chunks.push(chunk);
     this.#length += chunk.length;
-    while (this.#length >= this.#wanted) {
-      const bytes = Buffer.concat(this.#chunks);
-      this.#chunks = [bytes];
-      this.#wanted = lengthOf(bytes);
-      if (bytes.length < this.#wanted) return;
-      yield decode(bytes.subarray(0, this.#wanted));
-      this.#chunks = [bytes.subarray(this.#wanted)];
-      this.#length = bytes.length - this.#wanted;
-      this.#wanted = PREFIX_BYTES;
+    if (this.#length < this.#wanted) return;
+    let rest: Buffer = Buffer.concat(this.#chunks);
+    while (rest.length >= (this.#wanted = lengthOf(rest))) {
+      yield decode(rest.subarray(0, this.#wanted));
+      rest = rest.subarray(this.#wanted);
     }
+    this.#chunks = [rest];
+    this.#length = rest.length;
   }
 }
 
-/** Bytes of the whole frame that begins here. */
+/** Bytes of the whole frame that begins here; only those of its prefix until that is there. */
 function lengthOf(bytes: Buffer): number {
+  if (bytes.length < PREFIX_BYTES) return PREFIX_BYTES;
   if (!bytes.subarray(0, 4).equals(MAGIC)) throw broken('does not begin like a frame of a known version');
   const [headers, body] = [bytes.readUInt32LE(12), bytes.readUInt32LE(16)];
   if (headers > MAX_HEADERS_BYTES) throw broken(`has ${headers} bytes of headers`);

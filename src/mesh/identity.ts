@@ -113,9 +113,10 @@ async function pemOf(reference: string, field: string, { path }: Place): Promise
   });
 }
 
-function judgePair({ key, cert }: Identity, { path, now }: Place): void {
+function judgePair({ key, cert, ca }: Identity, { path, now }: Place): void {
   const leaf = attempt(() => new X509Certificate(cert));
   if (leaf === null) throw unusable(path, 'is malformed: id.cert is no certificate');
+  if (attempt(() => new X509Certificate(ca)) === null) throw unusable(path, 'is malformed: id.ca is no certificate');
   const secret = attempt(() => createPrivateKey(key));
   if (secret === null) throw unusable(path, 'is malformed: id.key is no private key');
   if (!leaf.checkPrivateKey(secret)) throw unusable(path, 'is malformed: id.key and id.cert do not belong together');

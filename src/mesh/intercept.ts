@@ -1,5 +1,5 @@
 import { BlockList, isIP } from 'node:net';
-import { listed, record } from './json.ts';
+import { listed, record, textOf } from './json.ts';
 import { MeshTrouble } from './trouble.ts';
 
 /** Where a connection is wanted to, and the name of the service to fall back on. */
@@ -37,10 +37,9 @@ function rankOf(intercept: unknown, { host, port }: Target): number {
   const { addresses, portRanges, protocols } = record(intercept);
   if (!listed(protocols).includes('tcp')) return 0;
   if (!listed(portRanges).some((range) => isWithin(range, port))) return 0;
-  return Math.max(
-    0,
-    ...listed(addresses).map((address) => rankOfAddress(String(address).toLowerCase(), host.toLowerCase())),
-  );
+  return listed(addresses)
+    .map((address) => rankOfAddress(textOf(address).toLowerCase(), host.toLowerCase()))
+    .reduce((best, rank) => Math.max(best, rank), 0);
 }
 
 const EXACT = 1000;

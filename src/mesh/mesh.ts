@@ -1,4 +1,4 @@
-import type { Duplex } from 'node:stream';
+import { addAbortSignal, type Duplex } from 'node:stream';
 import { openChannel } from './channel.ts';
 import { openSession, type ControllerSession } from './controller.ts';
 import { dial } from './dial.ts';
@@ -14,25 +14,36 @@ export { MeshTrouble, type TroubleKind } from './trouble.ts';
 export interface Mesh {
   /** A connection to the service that the target means; throws nothing but a MeshTrouble. */
   dial: (target: Target, signal: AbortSignal) => Promise<Duplex>;
-  /** Logs out; the next dial logs in again. Never throws. */
+  /** Ends its dials and connections and logs out, for two seconds at most; the next dial logs in again. Never throws. */
   close: () => Promise<void>;
 }
 
 interface MeshParts {
   identityFile: string;
-  /** Bound of each call to a controller, of connecting to a router and of a dial. */
+  /** Bound of each call to a controller, and of a dial with all that it takes. */
   timeoutMs: number;
 }
 
 /** Nothing is read and nobody is asked before the first dial; one login serves all of them until `close`. */
 export function createMesh({ identityFile, timeoutMs }: MeshParts): Mesh {
+  let life = new AbortController();
   let login: Promise<Login> | null = null;
+  const forget = (mine: Promise<Login>): void => {
+    if (login === mine) login = null;
+  };
+  const begin = (): Promise<Login> => {
+    const mine = logIn(identityFile, { timeoutMs, signal: life.signal });
+    mine.catch(() => forget(mine));
+    return mine;
+  };
   const dialWith = async (target: Target, signal: AbortSignal): Promise<Duplex> => {
-    const mine = (login ??= logIn(identityFile, timeoutMs));
+    const { signal: end } = life;
+    const mine = (login ??= begin());
     try {
-      return await dialOnce(await mine, target, AbortSignal.any([signal, AbortSignal.timeout(timeoutMs)]));
+      const limit = AbortSignal.any([signal, end, AbortSignal.timeout(timeoutMs)]);
+      return addAbortSignal(end, await dialOnce(mine, target, limit));
     } catch (error) {
-      if (login === mine && (isStale(error) || (await hasFailed(mine)))) login = null;
+      if (isStale(error)) forget(mine);
       throw error;
     }
   };
@@ -45,6 +56,8 @@ export function createMesh({ identityFile, timeoutMs }: MeshParts): Mesh {
     close: async () => {
       const mine = login;
       login = null;
+      life.abort();
+      life = new AbortController();
       await mine?.then(logOut, () => undefined);
     },
   };
@@ -60,21 +73,14 @@ function isStale(error: unknown): error is MeshTrouble {
   return error instanceof MeshTrouble && error.kind === 'stale';
 }
 
-function hasFailed(login: Promise<Login>): Promise<boolean> {
-  return login.then(
-    () => false,
-    () => true,
-  );
-}
-
 /** A second time it is the network that has no session for us. */
 function tellStale(error: unknown): never {
   throw isStale(error) ? new MeshTrouble('unreachable', error.message) : error;
 }
 
-async function logIn(identityFile: string, timeoutMs: number): Promise<Login> {
+async function logIn(identityFile: string, bounds: { timeoutMs: number; signal: AbortSignal }): Promise<Login> {
   const identity = await readIdentity(identityFile);
-  const rest = createRest(identity, timeoutMs);
+  const rest = createRest(identity, bounds);
   try {
     return { identity, rest, session: await openSession(rest, identity.controllers) };
   } catch (error) {
@@ -88,9 +94,24 @@ async function logOut({ rest, session }: Login): Promise<void> {
   rest.close();
 }
 
-async function dialOnce({ identity, session }: Login, target: Target, signal: AbortSignal): Promise<Duplex> {
-  const service = await session.find(target);
-  const { token, routers } = await session.dialable(service);
-  const channel = await openChannel(routers, { identity, token: session.token, signal });
+async function dialOnce(login: Promise<Login>, target: Target, signal: AbortSignal): Promise<Duplex> {
+  const { identity, apiToken, service, token, routers } = await unlessOver(planOf(login, target), signal);
+  const channel = await openChannel(routers, { identity, token: apiToken, signal });
   return dial(channel, { target, service: service.name, encrypted: service.encrypted, token, signal });
+}
+
+/** All that only controllers know; the login is shared, so a dial that is given up does not end it. */
+async function planOf(login: Promise<Login>, target: Target) {
+  const { identity, session } = await login;
+  const service = await session.find(target);
+  return { identity, apiToken: session.token, service, ...(await session.dialable(service)) };
+}
+
+function unlessOver<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
+  return new Promise((resolve, reject) => {
+    const over = () => reject(new MeshTrouble('unreachable', 'the controller gave no answer in time'));
+    if (signal.aborted) over();
+    else signal.addEventListener('abort', over, { once: true });
+    work.then(resolve, reject).finally(() => signal.removeEventListener('abort', over));
+  });
 }

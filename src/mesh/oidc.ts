@@ -18,7 +18,7 @@ export async function loginByOidc(rest: Rest, origin: string): Promise<string> {
   const onward = headerOf(shown, 'location');
   if (shown.status === 401 || shown.status === 403) throw identityRefused();
   if (onward === null) throw refusedAt('login', shown);
-  const back = await rest.ask(sameOrigin(new URL(onward, origin), origin), { method: 'GET' });
+  const back = await rest.ask(sameOrigin(onward, origin), { method: 'GET' });
   const code = paramOf(back, 'code');
   if (code === null || paramOf(back, 'state') !== state) throw refusedAt('callback', back);
   return exchange(rest, origin, { code, verifier });
@@ -65,8 +65,9 @@ function headerOf({ headers }: Answer, name: string): string | null {
   return typeof value === 'string' && value !== '' ? value : null;
 }
 
-function sameOrigin(url: URL, origin: string): URL {
-  if (url.origin !== origin) throw new MeshTrouble('protocol', 'the controller redirects a login to another origin');
+function sameOrigin(location: string, origin: string): URL {
+  const url = URL.parse(location, origin);
+  if (url?.origin !== origin) throw new MeshTrouble('protocol', 'the controller redirects a login to another origin');
   return url;
 }
 

@@ -10,6 +10,8 @@ export interface Ask {
   method: 'GET' | 'POST' | 'DELETE';
   headers?: Record<string, string>;
   body?: object;
+  /** Bounds this call instead of what bounds all the others. */
+  limit?: AbortSignal;
 }
 
 /** An answer, whatever its status; `json` is undefined when the body is none. */
@@ -28,12 +30,15 @@ export interface Rest {
 
 const MAX_BODY_BYTES = 8_388_608;
 
-/** Each call is bounded by the time, in milliseconds. */
-export function createRest(identity: Identity, timeoutMs: number): Rest {
+/** Each call is bounded by the time, in milliseconds, and ends with the signal. */
+export function createRest(
+  identity: Identity,
+  { timeoutMs, signal }: { timeoutMs: number; signal: AbortSignal },
+): Rest {
   const agent = new https.Agent({ keepAlive: true, ...tlsOf(identity) });
   return {
     ask: async (url, ask) => {
-      const limit = AbortSignal.timeout(timeoutMs);
+      const limit = ask.limit ?? AbortSignal.any([signal, AbortSignal.timeout(timeoutMs)]);
       try {
         return await answerOf(https.request(url, { method: ask.method, agent, signal: limit, ...written(ask) }), ask);
       } catch (error) {

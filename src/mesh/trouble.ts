@@ -37,8 +37,12 @@ export function sortSocketError(error: unknown, where: string): MeshTrouble {
   if (error instanceof MeshTrouble) return error;
   const { code } = error as { code?: unknown };
   const name = typeof code === 'string' ? code : 'UNKNOWN';
-  const isUntrusted = /^(ERR_TLS_CERT_ALTNAME|CERT_|DEPTH_ZERO|SELF_SIGNED|UNABLE_TO|ERR_TLS_CERT)/.test(name);
-  return isUntrusted
-    ? new MeshTrouble('untrusted', `${where}: its certificate is not trusted (${name})`)
-    : new MeshTrouble('unreachable', `${where}: ${name}`);
+  if (mistrust.test(name)) return new MeshTrouble('untrusted', `${where}: its certificate is not trusted (${name})`);
+  return new MeshTrouble(nonsense.test(name) ? 'protocol' : 'unreachable', `${where}: ${name}`);
 }
+
+/** Results of a verification, and keys or digests that are too weak to be verified. */
+const mistrust =
+  /^(ERR_TLS_CERT|CERT_|DEPTH_ZERO|SELF_SIGNED|UNABLE_TO|INVALID_(CA|PURPOSE)|PATH_LENGTH|ERROR_IN_CERT|HOSTNAME_MISMATCH|ERR_SSL_(\w+_KEY_TOO_SMALL|CA_MD_TOO_WEAK))/;
+/** No HTTP, or a token or port that none can be. */
+const nonsense = /^(HPE_(?!INVALID_EOF_STATE)|ERR_INVALID_|ERR_SOCKET_BAD_PORT)/;
