@@ -1,7 +1,8 @@
 import { StringDecoder } from 'node:string_decoder';
 import { allStyles, commonStyles, formsOf } from './encodings.ts';
 import { Matcher } from './matcher.ts';
-import { mark, shapesIn, type Span } from './shapes.ts';
+import { mark, shapesIn } from './shapes.ts';
+import { append, merge, type Span } from './spans.ts';
 import { Stretches, stretchUnits } from './stretches.ts';
 
 /** Values of fewer characters are redacted only where no letter or digit adjoins. */
@@ -243,26 +244,6 @@ class Censor implements RedactorStream {
     this.#others = keep(this.#others);
     this.#shorts = keep(this.#shorts);
   }
-}
-
-/** Adds a span that ends last, and merges it with those it overlaps. */
-function append(spans: Span[], [from, to]: Span): void {
-  let start = from;
-  for (let last = spans.at(-1); last !== undefined && last[1] > start; last = spans.at(-1)) {
-    start = Math.min(start, last[0]);
-    spans.pop();
-  }
-  spans.push([start, to]);
-}
-
-function merge(spans: Span[]): Span[] {
-  const merged: Span[] = [];
-  for (const span of spans.sort((one, other) => one[0] - other[0])) {
-    const last = merged.at(-1);
-    if (last !== undefined && span[0] < last[1]) merged[merged.length - 1] = [last[0], Math.max(last[1], span[1])];
-    else merged.push(span);
-  }
-  return merged;
 }
 
 /** What adjoins a mark has been judged before; to judge it again could only differ. */

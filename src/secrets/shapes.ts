@@ -1,5 +1,4 @@
-/** A stretch of text, from its first code unit to the one after its last. */
-export type Span = readonly [start: number, end: number];
+import type { Span } from './spans.ts';
 
 /** What stands in the place of everything secret (spec §14). */
 export const mark = '[REDACTED]';
