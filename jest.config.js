@@ -20,14 +20,15 @@ export default {
     suite('fast', ['{machines,src,fixtures,install,deb}/**/*.test.ts'], {
       testPathIgnorePatterns: [
         '/node_modules/',
-        '\\.(engine|package|browser)\\.test\\.ts$',
+        '\\.(engine|package|browser|peer)\\.test\\.ts$',
         '/fixtures/(fuzz|network)/',
       ],
     }),
     suite('engine', ['{src,fixtures,install,deb}/**/*.engine.test.ts'], withEngine),
     suite('fuzz', ['fixtures/fuzz/**/*.test.ts']),
     suite('network', ['fixtures/network/**/*.test.ts']),
-    suite('package', ['{fixtures,install,deb}/**/*.package.test.ts'], withEngine),
+    suite('package', ['{fixtures,install,deb,roles}/**/*.package.test.ts'], withEngine),
+    suite('peer', ['fixtures/**/*.peer.test.ts'], withEngine),
     suite('browser', ['{src,fixtures}/**/*.browser.test.ts']),
   ],
   testTimeout: 120_000,
