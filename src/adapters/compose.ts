@@ -48,7 +48,7 @@ export function createCompose(settings: Settings, project: string, redactor: () 
 
     pull: (release: ComposeRelease, logins: RegistryLogin[], signal: AbortSignal) =>
       withLogins(dir, logins, () =>
-        step({ name: 'pull', args: ['--policy', 'always', '--quiet'], release, timeoutS: pull_timeout_s }, signal),
+        step({ name: 'pull', args: ['--quiet'], release, timeoutS: pull_timeout_s }, signal),
       ),
 
     /**

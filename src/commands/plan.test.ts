@@ -90,7 +90,7 @@ describe('without configuration', () => {
   });
 
   it.each<[string, object, RegExp]>([
-    ['a compose file', { services: { web: {} }, 'x-a': 'x'.repeat(2_000_000) }, /262144 characters/],
+    ['a compose file', { services: { web: {} }, 'x-a': 'x'.repeat(2_000_000) }, /524288 characters/],
     ['a label file', { services: { web: { label_file: 'labels' } } }, /label_file labels could not be read/],
   ])('%s that is longer than people write is refused', async (_title, compose, words) => {
     await bundle({ compose, files: { labels: 'a=b\n'.repeat(500_000) } });

@@ -1,6 +1,7 @@
 import type { Sha } from '../../machines/words.ts';
 import { contentSources, servicesOf } from './compose/contents.ts';
 import { layersOf } from './compose/layers.ts';
+import { pathsAbove } from './compose/paths.ts';
 import { at, entriesOf, itemsOf, textOf, type ComposeFile, type Tree } from './compose/tree.ts';
 
 /** What becomes of one part of the project; `unused` stays on the host, `unknown` could not be found out. */
@@ -41,11 +42,17 @@ function serviceChanges(wanted: Release, secrets: readonly string[], { inForce, 
   const names = startedOf(wanted).map(({ name }) => name);
   const before = inForce?.release ?? null;
   const there = engine?.services ?? (inForce && new Set(before === null ? [] : startedOf(before).map(nameOf)));
-  const removed = [...(there ?? [])].filter((name) => !names.includes(name));
+  const wantedNames = new Set(names);
+  const removed = [...(there ?? [])].filter((name) => !wantedNames.has(name));
+  const [textBefore, textWanted] = [before && textsOf(before), textsOf(wanted)];
   const changeOf = (name: string): Change['change'] => {
     if (there === null) return 'unknown';
     if (!there.has(name)) return 'new';
-    return before === null ? 'unknown' : compared(name, { wanted, before, secrets });
+    if (textBefore === null) return 'unknown';
+    const said = textWanted(name);
+    if (said !== textBefore(name)) return 'changed';
+    const words = new Set(said.match(/[A-Za-z_]\w*/g));
+    return wanted.sha !== before?.sha && secrets.some((secret) => words.has(secret)) ? 'unknown' : 'unchanged';
   };
   return [
     ...names.map((name) => ({ name, change: changeOf(name) })),
@@ -53,26 +60,34 @@ function serviceChanges(wanted: Release, secrets: readonly string[], { inForce, 
   ];
 }
 
-function compared(name: string, sides: { wanted: Release; before: Release; secrets: readonly string[] }) {
-  const { wanted, before, secrets } = sides;
-  const said = textOfService(wanted, name);
-  if (said !== textOfService(before, name)) return 'changed';
-  const words = new Set(said.match(/[A-Za-z_]\w*/g));
-  return wanted.sha !== before.sha && secrets.some((secret) => words.has(secret)) ? 'unknown' : 'unchanged';
+/** For the name of a service, all that decides whether compose makes its container anew, but for the values of secrets. */
+function textsOf(release: Release): (name: string) => string {
+  const { files, digests, sha } = release;
+  const [layers, sources] = [layersOf(files), contentSources(files)];
+  const below = digestsBelow(digests);
+  return (name) => {
+    const own = layers.get(name) ?? [];
+    const parts = (['networks', 'volumes', 'configs', 'secrets'] as const).flatMap((kind) =>
+      namesUsed(own, kind).flatMap((used) => files.flatMap(({ root }) => at(root, kind, used) ?? [])),
+    );
+    const reached = new Map((sources.get(name)?.files ?? []).flatMap((source) => below.get(source) ?? []));
+    // the path of what is mounted holds the sha
+    const mounted = own.some((layer) => itemsOf(at(layer, 'volumes')).some(isOfBundle)) ? sha : null;
+    return withOwnValues(JSON.stringify([own, parts, [...reached].toSorted(byName), mounted], withoutLines), release);
+  };
 }
 
-/** All that decides whether compose makes a service's container anew, but for the values of secrets. */
-function textOfService(release: Release, name: string): string {
-  const { files, digests, sha } = release;
-  const layers = layersOf(files).get(name) ?? [];
-  const parts = (['networks', 'volumes', 'configs', 'secrets'] as const).flatMap((kind) =>
-    namesUsed(layers, kind).flatMap((used) => files.flatMap(({ root }) => at(root, kind, used) ?? [])),
-  );
-  const sources = contentSources(files).get(name)?.files ?? [];
-  const reached = [...digests].filter(([path]) => sources.some((one) => path === one || path.startsWith(`${one}/`)));
-  // the path of what is mounted holds the sha
-  const mounted = layers.some((layer) => itemsOf(at(layer, 'volumes')).some(isOfBundle)) ? sha : null;
-  return withOwnValues(JSON.stringify([layers, parts, reached.toSorted(byName), mounted], withoutLines), release);
+/** The digests of a file, or of all files below a directory, by its path. */
+function digestsBelow(digests: Release['digests']): Map<string, [string, string][]> {
+  const below = new Map<string, [string, string][]>();
+  for (const entry of digests) {
+    for (const path of pathsAbove(entry[0])) {
+      const known = below.get(path);
+      if (known) known.push(entry);
+      else below.set(path, [entry]);
+    }
+  }
+  return below;
 }
 
 function withoutLines(key: string, value: unknown): unknown {

@@ -25,6 +25,10 @@ describe('variables of a text', () => {
     ['${A+a}', [], ['A']],
     ['${A:-b:?c}', [], ['A']],
     ['${A:-{"x": 1}}', [], ['A']],
+    ['${A:-{}}', [], ['A']],
+    ['{"a": ${A:-{}}, "b": {}}', [], ['A']],
+    ['${A:-{}', [], ['A']],
+    ['${A:-}}', [], ['A']],
     ['$$A', [], []],
     ['$${A}', [], []],
     ['$$$A', ['A'], []],
@@ -44,6 +48,10 @@ describe('variables of a text', () => {
     ['${A:?${B}}', [true, true]],
     ['${A:-${B:-${C}}}', [false, false, true]],
     ['${A:-$$B}${C}', [false, true]],
+    ['${A:-{${B}}}', [false, true]],
+    ['${A:-{{${B}}}}', [false, true]],
+    ['${A:-b\u2028${B}}', [false, true]],
+    ['${A:-$${B}} ${C:-}', [false, false]],
   ])('nested names count by their own form: %s', (text, required) => {
     expect(variablesOf(text).uses.map((use) => use.required)).toEqual(required);
     expect(variablesOf(text).error).toBeUndefined();
@@ -63,8 +71,19 @@ describe('variables of a text', () => {
     '${A:-x\ny}',
     '${-a}',
     '$${${A',
+    '${A:-{} ${B}',
+    '${A:-$${}}$$${B}',
+    '${A:-{${B}',
+    '${A:-$${B} ${C}',
   ])('%s is malformed', (text) => {
     expect(variablesOf(text).error).toEqual(expect.any(String));
+  });
+
+  it('are at most a hundred on a line, for the time that compose takes', () => {
+    expect(variablesOf('${A:-b}'.repeat(100)).uses).toHaveLength(100);
+    expect(variablesOf('${A:-'.repeat(100) + '}'.repeat(100)).uses).toHaveLength(100);
+    expect(variablesOf('${A:-b}\n'.repeat(500)).uses).toHaveLength(500);
+    expect(variablesOf('${A:-b}'.repeat(101)).error).toMatch(/^more than 100 variables on a line/);
   });
 });
 

@@ -50,32 +50,55 @@ function namesAlone(environment: Tree | undefined): string[] {
 
 /** ſ and K are letters to compose, which compares without regard to case. */
 const letter = 'A-Za-z_\u017f\u212a';
+const name = `[${letter}][${letter}0-9]*`;
 const token = new RegExp(
   [
-    String.raw`(?<escaped>\$\$)`,
-    String.raw`\$(?<named>[${letter}][${letter}0-9]*)`,
-    String.raw`\$\{(?<braced>[${letter}][${letter}0-9]*)(?<operator>:?[-?+]|(?=\}))`,
+    String.raw`\$\$`,
+    String.raw`\$(?<named>${name})`,
+    String.raw`\$\{(?<braced>${name})(?:(?<operator>:?[-?+])[^\n]*)?\}`,
     String.raw`(?<malformed>\$\{)`,
-    String.raw`(?<brace>[{}\n])`,
   ].join('|'),
   'g',
 );
+
+/** The time that compose takes for a line grows with its length times its variables. */
+const maxVariables = 100;
 
 /**
  * Every variable of a text by compose's grammar, those nested in defaults and alternatives by their own form;
  * `error` where compose would refuse the text.
  */
 export function variablesOf(text: string): { uses: Use[]; error?: string } {
-  const uses: Use[] = [];
-  let depth = 0;
-  for (const { groups = {} } of text.matchAll(token)) {
-    const { named, braced, operator, malformed, brace } = groups;
-    if (named !== undefined) uses.push({ name: named, required: true });
-    if (braced !== undefined) uses.push({ name: braced, required: !/[-+]/.test(operator ?? '') });
-    if (malformed !== undefined) return { uses, error: `malformed variable in ${shown(text)}` };
-    if (brace === '\n' && depth > 0) return { uses, error: `a line end inside a variable in ${shown(text)}` };
-    if (braced !== undefined || (brace === '{' && depth > 0)) depth += 1;
-    if (brace === '}' && depth > 0) depth -= 1;
+  if (!text.includes('$')) return { uses: [] };
+  const isCrowded = text.split('\n').some((line) => line.split('${').length > maxVariables + 1);
+  if (isCrowded) return { uses: [], error: `more than ${maxVariables} variables on a line of ${shown(text)}` };
+  const found = usesOf(text);
+  const uses = found.filter((use) => use !== null);
+  return found.includes(null) ? { uses, error: `malformed variable in ${shown(text)}` } : { uses };
+}
+
+/**
+ * Reads as compose does: a variable with a default or the like reaches to the last brace of its line, or is cut where its
+ * own braces balance; what it holds and what was cut off are texts of their own. Null stands for what is no variable.
+ */
+function usesOf(text: string): (Use | null)[] {
+  return [...text.matchAll(token)].flatMap(({ 0: variable, groups = {} }) => {
+    const { named, braced, operator = '', malformed } = groups;
+    if (malformed !== undefined) return [null];
+    if (named !== undefined) return [{ name: named, required: true }];
+    if (braced === undefined) return [];
+    const end = endOf(variable);
+    const [inner, rest] = [variable.slice(2 + braced.length + operator.length, end), variable.slice(end + 1)];
+    return [{ name: braced, required: !/[-+]/.test(operator) }, ...usesOf(inner), ...usesOf(rest)];
+  });
+}
+
+/** Where the braces of a variable balance for compose, which skips what follows an opening one; else at its end. */
+function endOf(variable: string): number {
+  let open = 0;
+  for (const { 0: brace, index } of variable.matchAll(/\{[^]?|\}/g)) {
+    open += brace === '}' ? -1 : 1;
+    if (open === 0) return index;
   }
-  return depth === 0 ? { uses } : { uses, error: `unclosed variable in ${shown(text)}` };
+  return variable.length - 1;
 }

@@ -62,22 +62,39 @@ describe('reading a compose file', () => {
   }
   const manyKeys = Array.from({ length: 5_000 }, (_, index) => `k${index}: v`);
   const merges = Array.from({ length: 5_000 }, (_, index) => `m${index}: {<<: *base}`);
+  const longMerges = Array.from({ length: 60 }, (_, index) => `m${index}: {<<: *a}`);
   const chain = Array.from({ length: 3_000 }, (_, index) => `c${index}: &c${index} [*c${index - 1}]`);
 
+  const bases = (base: string) => `services:\n  b: {${base}}\n${extending.join('\n')}`;
+  const extending = Array.from({ length: 500 }, (_, index) => `  s${index}: {extends: b}`);
+
   it.each([
-    ['an alias bomb', bomb.join('\n'), 'aliases counted in full'],
-    ['a merge bomb', `base: &base\n  ${manyKeys.join('\n  ')}\n${merges.join('\n')}`, 'aliases counted in full'],
+    ['an alias bomb', bomb.join('\n'), 'copies counted in full'],
+    ['a merge bomb', `base: &base\n  ${manyKeys.join('\n  ')}\n${merges.join('\n')}`, 'copies counted in full'],
+    ['aliases of a long text', `a: &a ${'x'.repeat(9_000)}\nb: [${'*a,'.repeat(60)}]`, 'characters, copies counted'],
+    [
+      'merges of a long text',
+      `a: &a {k: ${'x'.repeat(9_000)}}\n${longMerges.join('\n')}`,
+      'characters, copies counted',
+    ],
+    ['a base of many values', bases(`x: [${'a,'.repeat(200)}]`), 'values, copies counted in full'],
+    ['a base of a long text', bases(`x: ${'x'.repeat(2_000)}`), 'characters, copies counted in full'],
     ['a long chain of aliases', `c-1: &c-1 x\n${chain.join('\n')}`, 'nested deeper'],
     ['deep nesting', `a: ${'['.repeat(60)}${']'.repeat(60)}`, 'nested deeper'],
     ['nesting that exhausts the parser', '['.repeat(100_000), ''],
-    ['too many keys', Array.from({ length: 25_000 }, (_, index) => `k${index}:`).join('\n'), 'values'],
-    ['too many characters', `a: ${'x'.repeat(262_144)}`, 'characters'],
+    ['too many keys', Array.from({ length: 55_000 }, (_, index) => `k${index}:`).join('\n'), 'values'],
+    ['too many characters', `a: ${'x'.repeat(524_288)}`, 'characters'],
     ['a hundred thousand faults', '\t\n'.repeat(100_000), 'tab'],
   ])('stops at %s', (_title, text, words) => {
     const faults = faultsOf(text);
     expect(faults.length).toBeGreaterThan(0);
     expect(faults.length).toBeLessThanOrEqual(100);
     expect(faults.join('\n')).toContain(words);
+  });
+
+  it('takes five hundred services of fifty values that extend one', () => {
+    const services = Array.from({ length: 500 }, (_, index) => `  s${index}: {extends: b, x: [${'a,'.repeat(48)}]}`);
+    expect(faultsOf(`services:\n  b: {image: a}\n${services.join('\n')}`)).toEqual([]);
   });
 
   it('never throws, whatever the text', () => {

@@ -1,14 +1,12 @@
 import { isAlias, isMap, isScalar, isSeq, LineCounter, parseAllDocuments } from 'yaml';
 import type { Node, Pair, YAMLMap } from 'yaml';
 import { shown } from './finding.ts';
+import { layersOf } from './layers.ts';
 import type { ComposeFile, Mapping, Tree } from './tree.ts';
+import { excessOf, maxCharacters, weightOf, type Weight } from './weight.ts';
 
 export type { ComposeFile };
 
-/** A compose file is written by people; these bounds only stop documents made to exhaust the agent. */
-const maxCharacters = 262_144;
-const maxNodes = 20_000;
-const maxDepth = 40;
 const maxFaults = 100;
 
 /**
@@ -16,13 +14,24 @@ const maxFaults = 100;
  * no directives; anchors and merge keys are resolved (spec §12).
  */
 export function parseComposeFile(path: string, text: string): { file: ComposeFile } | { faults: string[] } {
-  const reading: Reading = { path, lines: new LineCounter(), anchors: new Map(), nodes: 0, faults: [] };
+  const copied = { nodes: 0, characters: text.length };
+  const reading: Reading = { path, lines: new LineCounter(), anchors: new Map(), faults: [], ...copied };
   judgeText(text, reading);
   const root = reading.faults.length === 0 ? rootOf(text, reading) : null;
   if (reading.faults.length > 0) return { faults: reading.faults };
-  if (root?.kind === 'map') return { file: { path, root } };
+  if (root?.kind === 'map') return bounded({ path, root }, reading);
   complain(reading, 1, 'a compose file must be a mapping');
   return { faults: reading.faults };
+}
+
+/** A service holds all that it extends once more. */
+function bounded(file: ComposeFile, reading: Reading): { file: ComposeFile } | { faults: string[] } {
+  for (const layers of layersOf([file]).values()) {
+    const [own, ...bases] = layers.toReversed();
+    const isTooMuch = bases.some((base) => isBeyond(reading, { ...weightOf(base), depth: 0 }, own?.line ?? 1));
+    if (isTooMuch) return { faults: reading.faults };
+  }
+  return { file };
 }
 
 interface Reading {
@@ -30,8 +39,9 @@ interface Reading {
   lines: LineCounter;
   /** Null while the anchored value itself is being read. */
   anchors: Map<string, Tree | null>;
-  /** Values so far, those of aliases and merges counted again. */
+  /** Values and characters so far, those of aliases, merges and bases counted again. */
   nodes: number;
+  characters: number;
   faults: string[];
 }
 
@@ -75,7 +85,7 @@ function documentsOf(text: string, reading: Reading) {
 
 function treeOf(node: Node | null, depth: number, reading: Reading): Tree {
   const line = lineOf(node?.range?.[0], reading);
-  if (node === null || isBeyond(reading, { nodes: 1, depth, line })) return nothing(line);
+  if (node === null || isBeyond(reading, { nodes: 1, characters: 0, depth }, line)) return nothing(line);
   if (isAlias(node)) return aliased(node.source, { depth, line }, reading);
   if (node.tag !== undefined) complain(reading, line, `the YAML tag ${node.tag}`);
   const anchor = (node as { anchor?: string }).anchor;
@@ -153,10 +163,10 @@ function keyOf({ key }: Pair<Node | null, Node | null>, reading: Reading): strin
 
 /** What stands in the mapping itself wins over what is merged into it, an earlier merge over a later one. */
 function merge(entries: Map<string, Tree>, from: Tree, reading: Reading): void {
-  if (reading.nodes > maxNodes) return;
+  if (isBeyond(reading, { nodes: 0, characters: 0, depth: 0 }, from.line)) return;
   for (const source of from.kind === 'list' ? from.items : [from]) {
     if (source.kind !== 'map') complain(reading, from.line, 'a merge of something that is not a mapping');
-    else if (!isBeyond(reading, { ...weightOf(source), line: from.line })) {
+    else if (!isBeyond(reading, weightOf(source), from.line)) {
       for (const [key, value] of source.entries) if (!entries.has(key)) entries.set(key, value);
     }
   }
@@ -169,26 +179,18 @@ function aliased(name: string, { depth, line }: { depth: number; line: number },
     return nothing(line);
   }
   const weight = weightOf(tree);
-  const isTooMuch = isBeyond(reading, { nodes: weight.nodes, depth: depth + weight.depth, line });
+  const isTooMuch = isBeyond(reading, { ...weight, depth: depth + weight.depth }, line);
   return isTooMuch ? nothing(line) : { ...tree, line };
 }
 
-function weightOf(tree: Tree): { nodes: number; depth: number } {
-  if (tree.kind === 'scalar') return { nodes: 1, depth: 1 };
-  const parts = [...(tree.kind === 'list' ? tree.items : tree.entries.values())].map(weightOf);
-  return {
-    nodes: parts.reduce((sum, { nodes }) => sum + nodes, 1),
-    depth: 1 + parts.reduce((deepest, { depth }) => Math.max(deepest, depth), 0),
-  };
-}
-
-function isBeyond(reading: Reading, more: { nodes: number; depth: number; line: number }): boolean {
-  const wasBeyond = reading.nodes > maxNodes;
+/** Counts what is read or copied next; true when it is too much, which is told only once of the whole. */
+function isBeyond(reading: Reading, more: Weight, line: number): boolean {
+  const before = excessOf({ nodes: reading.nodes, characters: reading.characters, depth: 0 });
   reading.nodes += more.nodes;
-  if (wasBeyond) return true;
-  if (more.depth > maxDepth) complain(reading, more.line, `nested deeper than ${maxDepth} levels`);
-  if (reading.nodes > maxNodes) complain(reading, more.line, `more than ${maxNodes} values, aliases counted in full`);
-  return more.depth > maxDepth || reading.nodes > maxNodes;
+  reading.characters += more.characters;
+  const excess = before ?? excessOf({ nodes: reading.nodes, characters: reading.characters, depth: more.depth });
+  if (before === null && excess !== null) complain(reading, line, excess);
+  return excess !== null;
 }
 
 function nothing(line: number): Tree {

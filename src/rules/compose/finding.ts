@@ -13,6 +13,8 @@ export interface Finding {
 export interface Facts {
   /** Paths of the bundle's files and directories, relative to its root. */
   readonly releaseFiles: ReadonlySet<string>;
+  /** Those that hold others. */
+  readonly directories: ReadonlySet<string>;
   readonly projectName: string;
   /** Paths of the compose files themselves. */
   readonly composeFiles?: readonly string[];

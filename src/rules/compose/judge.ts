@@ -2,6 +2,7 @@ import type { Manifest, Refusal } from '../../../machines/words.ts';
 import { variablesOf } from '../variables.ts';
 import { refusalsOf, refuse, type Facts, type Finding } from './finding.ts';
 import { extendsFault } from './layers.ts';
+import { directoriesOf } from './paths.ts';
 import { fileKeys } from './sections.ts';
 import { keys } from './shapes.ts';
 import { at, entriesOf, scalarsOf, treeOf, type ComposeFile, type Tree } from './tree.ts';
@@ -9,14 +10,14 @@ import { at, entriesOf, scalarsOf, treeOf, type ComposeFile, type Tree } from '.
 const judgeFile = keys(fileKeys);
 
 /** What the policy may know of a bundle besides its compose files. */
-export type Context = Omit<Facts, 'composeFiles' | 'rendered'> & { readonly manifest: Manifest };
+export type Context = Omit<Facts, 'composeFiles' | 'directories' | 'rendered'> & { readonly manifest: Manifest };
 
 /**
  * Judges a bundle's compose files by an allow-list (spec §12). Every file is judged by itself: what compose merges from
  * several is made of values that all were judged where they stand. `allow_privileged` lifts power and host network only.
  */
 export function judgeCompose(files: readonly ComposeFile[], { manifest, ...context }: Context): Refusal[] {
-  const facts = { ...context, composeFiles: manifest.compose };
+  const facts = factsOf(context, manifest);
   return unlifted([...files.flatMap((file) => findingsOf(file, facts)), ...judgeServices(files)], manifest);
 }
 
@@ -25,10 +26,14 @@ export function judgeCompose(files: readonly ComposeFile[], { manifest, ...conte
  * values of secrets, so its findings name part and key alone.
  */
 export function judgeModel(model: unknown, dir: string, { manifest, ...context }: Context): Refusal[] {
-  const facts = { ...context, composeFiles: manifest.compose, rendered: { dir: escaped(dir) } };
+  const facts = { ...factsOf(context, manifest), rendered: { dir: escaped(dir) } };
   const root = treeOf(model);
   const nothing = judgeServices([{ root }]);
   return unlifted([...judgeFile(root, { facts, file: '', where: 'model', key: '' }), ...nothing], manifest);
+}
+
+function factsOf(context: Omit<Context, 'manifest'>, { compose }: Manifest): Facts {
+  return { ...context, directories: directoriesOf(context.releaseFiles), composeFiles: compose };
 }
 
 /** A rendered model doubles every dollar sign. */

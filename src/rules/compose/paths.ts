@@ -6,14 +6,14 @@ export type Location =
   { kind: 'file' | 'directory'; path: string } | { kind: 'root' | 'outside' | 'env' | 'absent' | 'variable' };
 
 /** Finds a path the way compose does: relative to the project directory, `~` being the agent's home. */
-export function locate(written: string, { releaseFiles, rendered }: Facts): Location {
+export function locate(written: string, { releaseFiles, directories, rendered }: Facts): Location {
   const source = rendered ? unrendered(written, rendered.dir) : written;
   if (source.includes('$')) return { kind: 'variable' };
   const path = /^[/~]/.test(source) ? null : insidePath(source);
   if (path === null) return { kind: 'outside' };
   if (path === '') return { kind: 'root' };
   if (path === '.env') return { kind: 'env' };
-  for (const file of releaseFiles) if (file.startsWith(`${path}/`)) return { kind: 'directory', path };
+  if (directories.has(path)) return { kind: 'directory', path };
   return releaseFiles.has(path) ? { kind: 'file', path } : { kind: 'absent' };
 }
 
@@ -30,6 +30,17 @@ export function insidePath(path: string): string | null {
     if (part !== '' && part !== '.' && part !== '..') kept.push(part);
   }
   return kept.join('/');
+}
+
+/** A path and every directory that it lies in. */
+export function pathsAbove(path: string): string[] {
+  const parts = path.split('/');
+  return parts.map((_, index) => parts.slice(0, index + 1).join('/'));
+}
+
+/** Every directory that holds one of these paths. */
+export function directoriesOf(paths: Iterable<string>): Set<string> {
+  return new Set([...paths].flatMap((path) => pathsAbove(path).slice(0, -1)));
 }
 
 const whyNot = {

@@ -63,7 +63,7 @@ const configKeys: Table = {
   content: text,
   driver: outside,
   environment: literal(/^[A-Za-z_][A-Za-z0-9_]*$/, 'the literal name of a variable'),
-  external: outside,
+  external: literal(/^(false|no|off|n)$/i, 'false, for it would come from outside the bundle'),
   file: bundleFile,
   labels,
   name: text,

@@ -5,7 +5,9 @@ import { digestOf } from '../../adapters/digest.ts';
 import { diskFault } from '../../adapters/files.ts';
 import { contentSources, labelFilesOf } from '../../rules/compose/contents.ts';
 import { parseComposeFile } from '../../rules/compose/file.ts';
+import { pathsAbove } from '../../rules/compose/paths.ts';
 import type { ComposeFile } from '../../rules/compose/tree.ts';
+import { maxCharacters } from '../../rules/compose/weight.ts';
 
 /** An unpacked bundle, or a release, with the names of its compose files. */
 export interface Unpacked {
@@ -45,10 +47,10 @@ export async function contentsOf(dir: string): Promise<Set<string>> {
 
 /** The sha256 of every regular file that reaches a service, by path. */
 export async function digestsOf(dir: string, files: ComposeFile[]): Promise<Map<string, string>> {
-  const sources = [...contentSources(files).values()].flatMap((each) => each.files);
+  const sources = new Set([...contentSources(files).values()].flatMap((each) => each.files));
   const digests = new Map<string, string>();
   for (const { path, isFile } of await entriesOf(dir)) {
-    const isReached = isFile && sources.some((source) => path === source || path.startsWith(`${source}/`));
+    const isReached = isFile && pathsAbove(path).some((above) => sources.has(above));
     if (isReached) digests.set(path, (await digestOf(join(dir, path), new AbortController().signal)) ?? '');
   }
   return digests;
@@ -61,8 +63,7 @@ async function entriesOf(dir: string): Promise<{ path: string; isFile: boolean }
   return entries.map((entry) => ({ path: relative(dir, join(entry.parentPath, entry.name)), isFile: entry.isFile() }));
 }
 
-/** No compose file or label file is longer; of one that is, enough is read to see it. */
-const maxCharacters = 262_144;
+/** Of a compose file or label file that is too long, enough is read to see it. */
 const maxBytes = 4 * maxCharacters + 4;
 
 /** A file's text, null where there is none. Throws where the disk does not give it. */

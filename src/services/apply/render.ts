@@ -1,5 +1,4 @@
 import { createHash, createHmac } from 'node:crypto';
-import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Bundle } from '../../../machines/words.ts';
 import { writeDurably } from '../../adapters/files.ts';
@@ -9,14 +8,15 @@ import type { ComposeFile } from '../../rules/compose/tree.ts';
 import { renderEnvFile } from '../../rules/envFile.ts';
 import { OVERRIDE_FILE } from '../release.ts';
 import type { Tools } from '../tools.ts';
-import { readComposeFiles } from './composeFiles.ts';
+import { digestsOf, readComposeFiles } from './composeFiles.ts';
 import { environmentOf } from './environment.ts';
 
 const CONTENT_LABEL = 'deployd.content';
 
 /**
  * Makes the release: the unpacked files, `.env` (0600), the record of what it consists of, and an override that labels
- * each service with a digest of the content it mounts, so that compose recreates exactly what changed (spec §12).
+ * each service with a digest of the content it mounts, so that compose recreates exactly what changed (spec §12). It also
+ * makes a pull ask for every image anew: compose before 2.22 has no option for that, and `up` is told by its own.
  */
 export async function render(tools: Tools, { bundle }: { bundle: Bundle }): Promise<void> {
   const { releases, vault } = tools;
@@ -60,13 +60,20 @@ interface Content {
 async function overrideOf(tools: Tools, { bundle: { dir }, files, env }: Content): Promise<string> {
   const salt = await labelSalt(join(tools.settings.state_dir, tools.settings.env));
   const services: Record<string, unknown> = {};
-  for (const [service, { files: mounted, texts, variables }] of contentSources(files)) {
+  const sources = contentSources(files);
+  const digests = await digestsOf(dir, files);
+  const mountable = new Set([...sources.values()].flatMap((each) => each.files));
+  const contents = new Map([...mountable].map((path) => [path, digestBelow(path, digests)]));
+  for (const [service, { files: mounted, texts, variables }] of sources) {
     const digest = createHash('sha256');
-    for (const path of mounted) digest.update(await digestOf(join(dir, path)));
+    for (const path of mounted) digest.update(contents.get(path) ?? '');
     for (const text of texts) digest.update(`${text.length}:${text}`);
     for (const name of variables) digest.update(keyed(salt, `${name}=${env.get(name) ?? ''}`));
-    if (mounted.length + texts.length + variables.length > 0)
-      services[service] = { labels: { [CONTENT_LABEL]: digest.digest('hex') } };
+    const hasContent = mounted.length + texts.length + variables.length > 0;
+    services[service] = {
+      pull_policy: 'always',
+      ...(hasContent && { labels: { [CONTENT_LABEL]: digest.digest('hex') } }),
+    };
   }
   return `${JSON.stringify({ services }, null, 2)}\n`;
 }
@@ -76,14 +83,16 @@ function keyed(salt: Buffer, text: string): Buffer {
   return createHmac('sha256', salt).update(text).digest();
 }
 
-async function digestOf(path: string): Promise<Buffer> {
-  const names = await readdir(path, { recursive: true, withFileTypes: true }).catch(() => null);
+/** The digest of a file, or of all files below a directory with their paths. */
+function digestBelow(source: string, digests: ReadonlyMap<string, string>): Buffer {
+  const own = digests.get(source);
+  if (own !== undefined) return Buffer.from(own, 'hex');
   const digest = createHash('sha256');
-  if (names === null) return digest.update(await readFile(path)).digest();
-  const files = names
-    .filter((entry) => entry.isFile())
-    .map((entry) => join(entry.parentPath, entry.name))
-    .sort();
-  for (const file of files) digest.update(file.slice(path.length)).update(await digestOf(file));
+  const below = [...digests].filter(([path]) => path.startsWith(`${source}/`)).sort(byPath);
+  for (const [path, one] of below) digest.update(path.slice(source.length)).update(Buffer.from(one, 'hex'));
   return digest.digest();
+}
+
+function byPath([one]: [string, string], [other]: [string, string]): number {
+  return one < other ? -1 : 1;
 }
