@@ -1,6 +1,6 @@
 import { serviceFor, type Intercept, type Target } from './intercept.ts';
 import { listed, record, textOf } from './json.ts';
-import { identityRefused, loginByOidc } from './oidc.ts';
+import { identityRefused, loginByOidc, logoutByOidc } from './oidc.ts';
 import type { Answer, Ask, Rest } from './rest.ts';
 import { MeshTrouble } from './trouble.ts';
 
@@ -10,15 +10,17 @@ export interface ControllerSession {
   token: string;
   /** The service that the target means: by intercept address first, by name second. */
   find: (target: Target) => Promise<Service>;
-  /** A permission to dial, and the routers that take it. */
+  /** A permission to dial, and the routers that take it; one for each service, as of two at once a controller may lose one. */
   dialable: (service: Service) => Promise<DialSession>;
-  logout: () => Promise<void>;
+  logout: () => Promise<unknown>;
 }
 
 /** A service that the identity may dial. */
 export interface Service extends Intercept {
   id: string;
   encrypted: boolean;
+  /** Every policy that grants it demands posture checks that this machine does not pass. */
+  guarded: boolean;
 }
 
 /** The token is a secret; the routers are `tls` addresses. */
@@ -51,18 +53,44 @@ export async function openSession(rest: Rest, controllers: URL[]): Promise<Contr
 async function login(rest: Rest, base: URL): Promise<ControllerSession> {
   const version = record(await expectData(rest, at(base, 'version'), { method: 'GET' }));
   const hasOidc = listed(version['capabilities']).includes('OIDC_AUTH');
-  const token = hasOidc ? await loginByOidc(rest, base.origin) : await loginByCertificate(rest, base);
-  const headers: Record<string, string> = hasOidc ? { authorization: `Bearer ${token}` } : { 'zt-session': token };
+  const { token, headers, logout } = await (hasOidc ? byOidc(rest, base) : byCertificate(rest, base));
   let services: Service[] | null = null;
+  const dials = new Map<string, Promise<DialSession>>();
   return {
     token,
     find: async (target) => serviceFor((services ??= await listServices(rest, base, headers)), target),
-    dialable: (service) => dialSession(rest, base, { headers, service }),
-    logout: async () => {
-      const limit = AbortSignal.timeout(LOGOUT_MS);
-      await rest.ask(at(base, 'current-api-session'), { method: 'DELETE', headers, limit });
+    dialable: (service) => {
+      const found = dials.get(service.id) ?? dialSession(rest, base, { headers, service });
+      dials.set(service.id, found);
+      found.catch(() => dials.delete(service.id));
+      return found;
     },
+    logout: () => logout(AbortSignal.timeout(LOGOUT_MS)),
   };
+}
+
+/** A login of one kind, and how it is ended. */
+interface Login {
+  token: string;
+  headers: Record<string, string>;
+  logout: (limit: AbortSignal) => Promise<unknown>;
+}
+
+async function byOidc(rest: Rest, { origin }: URL): Promise<Login> {
+  const { access, refresh } = await loginByOidc(rest, origin);
+  return {
+    token: access,
+    headers: { authorization: `Bearer ${access}` },
+    logout: async (limit) => refresh !== null && logoutByOidc(rest, origin, { refresh, limit }),
+  };
+}
+
+async function byCertificate(rest: Rest, base: URL): Promise<Login> {
+  const token = await loginByCertificate(rest, base);
+  const headers = { 'zt-session': token };
+  const logout = (limit: AbortSignal) =>
+    rest.ask(at(base, 'current-api-session'), { method: 'DELETE', headers, limit });
+  return { token, headers, logout };
 }
 
 async function loginByCertificate(rest: Rest, base: URL): Promise<string> {
@@ -90,11 +118,15 @@ function mayDial({ permissions }: Record<string, unknown>): boolean {
   return listed(permissions).includes('Dial');
 }
 
-function serviceOf({ id, name, encryptionRequired, config }: Record<string, unknown>): Service {
+function serviceOf({ id, name, encryptionRequired, config, postureQueries }: Record<string, unknown>): Service {
+  const grants = listed(postureQueries)
+    .map(record)
+    .filter(({ policyType }) => policyType === 'Dial');
   return {
     id: textOf(id),
     name: textOf(name),
     encrypted: encryptionRequired !== false,
+    guarded: grants.length > 0 && grants.every(({ isPassing }) => isPassing === false),
     intercept: record(config)['intercept.v1'] ?? null,
   };
 }
@@ -104,6 +136,7 @@ async function dialSession(
   base: URL,
   { headers, service }: { headers: Record<string, string>; service: Service },
 ): Promise<DialSession> {
+  if (service.guarded) throw postureDemanded(base);
   const body = { serviceId: service.id, type: 'Dial' };
   const data = record(await expectData(rest, at(base, 'sessions'), { method: 'POST', headers, body }));
   const routers = listed(data['edgeRouters']).map(record).filter(isUsable).flatMap(addressOf).slice(0, MAX_ROUTERS);
@@ -141,10 +174,15 @@ function sortAnswer({ status, json }: Answer, { url, isLoggedIn }: { url: URL; i
   const code = /^[A-Z0-9_]{1,64}$/.test(textOf(said)) ? textOf(said) : '';
   const where = `controller ${url.host}`;
   if (status === 401) return isLoggedIn ? new MeshTrouble('stale', `${where}: the session is over`) : identityRefused();
-  if (code === 'INVALID_POSTURE') return new MeshTrouble('unsupported', `${where} demands a posture check`);
+  if (code === 'INVALID_POSTURE') return postureDemanded(url);
   if (status === 404 && isLoggedIn) return new MeshTrouble('notGranted', `${where} does not know the service any more`);
   const isPassing = status === 408 || status === 429 || status >= 500;
   return new MeshTrouble(isPassing ? 'unreachable' : 'protocol', `${where} answered ${status} ${code}`.trimEnd());
+}
+
+/** Newer controllers leave it to the router to refuse such a dial, which does so without a reason. */
+function postureDemanded({ host }: URL): MeshTrouble {
+  return new MeshTrouble('unsupported', `controller ${host} demands a posture check`);
 }
 
 function at(base: URL, path: string): URL {

@@ -43,7 +43,7 @@ function connected(channel: Channel, wish: Dial, seal: Seal | null): Promise<Mes
     let sequence = 0;
     channel.listen({
       frame: (answer) => {
-        if (!isReplyTo(answer, sequence)) return;
+        if (!isReplyTo(answer, sequence) && !isClosing(answer)) return;
         signal.removeEventListener('abort', giveUp);
         const trouble = agree(answer, wish, seal);
         if (trouble === null) resolve(new MeshConnection(channel, seal));
@@ -53,6 +53,11 @@ function connected(channel: Channel, wish: Dial, seal: Seal | null): Promise<Mes
     });
     sequence = channel.send(connectFrame(wish, seal));
   });
+}
+
+/** A router that learns of the end of a session closes what is being dialled, which is no reply to anything. */
+function isClosing({ type, headers }: Frame): boolean {
+  return type === content.stateClosed && numberIn(headers.get(header.connId)) === CONN_ID;
 }
 
 /** Why an answer is no connection; null when it is one, and both sides have their keys. */
@@ -107,6 +112,6 @@ function refusal({ headers, body }: Frame, { service, token }: Dial): MeshTroubl
       return new MeshTrouble('noTerminator', said);
   }
   if (/terminator/i.test(words)) return new MeshTrouble('noTerminator', said);
-  if (/session/i.test(words)) return new MeshTrouble('stale', said);
+  if (/session|token|identity/i.test(words)) return new MeshTrouble('stale', said);
   return new MeshTrouble('unreachable', said);
 }

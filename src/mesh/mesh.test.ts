@@ -40,6 +40,8 @@ async function echoed(words: string, target = tenancy): Promise<string> {
   return text(connection);
 }
 
+const logouts = { certificate: 'DELETE /edge/client/v1/current-api-session', oidc: 'POST /oidc/revoke' };
+
 describe.each(['certificate', 'oidc'] as const)('a login by %s', (login) => {
   beforeEach(() => void (fabric.mood.login = login));
 
@@ -49,7 +51,7 @@ describe.each(['certificate', 'oidc'] as const)('a login by %s', (login) => {
     await mesh.close();
     const { requests } = fabric.controller;
     expect(requests.filter((request) => /authenticate|token/.test(request))).toHaveLength(1);
-    expect(requests.at(-1)).toBe('DELETE /edge/client/v1/current-api-session');
+    expect(requests.at(-1)).toBe(logouts[login]);
     expect(await echoed('three')).toBe('three');
   });
 
@@ -92,9 +94,10 @@ describe('a connection', () => {
     }
   });
 
-  it('is one of six at once', async () => {
+  it('is one of six at once, which share one permission to dial', async () => {
     const words = ['a', 'b', 'c', 'd', 'e', 'f'];
     expect(await Promise.all(words.map((word) => echoed(word)))).toEqual(words);
+    expect(fabric.controller.requests.filter((request) => request.endsWith('/sessions'))).toHaveLength(1);
   });
 
   it('leaves no channel behind', async () => {
@@ -146,6 +149,21 @@ describe('a dial that fails', () => {
       (f: Fabric) => ((f.mood.sessionStatus = { status: 409, code: 'INVALID_POSTURE', once: false }), tenancy),
     ],
     [
+      'by a demand of posture that only the list of services tells',
+      { kind: 'unsupported', message: expect.stringMatching('posture') as string },
+      (f: Fabric) => ((f.mood.login = 'oidc'), (f.mood.services['tenancy.deploy']!.posture = true), tenancy),
+    ],
+    [
+      'by the end of a session, which is no reply',
+      { kind: 'unreachable', message: expect.stringMatching('session closed') as string },
+      (f: Fabric) => ((f.mood.dial = { words: 'session closed', unasked: true }), tenancy),
+    ],
+    [
+      'by a service that lost its host',
+      { kind: 'noTerminator' },
+      (f: Fabric) => ((f.mood.services['tenancy.deploy']!.port = null), tenancy),
+    ],
+    [
       'by a session that is over again and again',
       { kind: 'unreachable' },
       (f: Fabric) => ((f.mood.unknownSessions = 99), tenancy),
@@ -160,7 +178,7 @@ describe('a dial that fails', () => {
   ])('because %s forgot the session is tried once more with a new login', async (_name, forget) => {
     await echoed('before');
     forget(fabric);
-    expect(await echoed('after')).toBe('after');
+    expect(await echoed('after', plain)).toBe('after');
     expect(fabric.controller.requests.filter((request) => request.includes('authenticate'))).toHaveLength(2);
   });
 

@@ -1,4 +1,5 @@
 import { createHash, randomBytes } from 'node:crypto';
+import { record } from './json.ts';
 import type { Answer, Rest } from './rest.ts';
 import { MeshTrouble } from './trouble.ts';
 
@@ -6,8 +7,15 @@ import { MeshTrouble } from './trouble.ts';
 const REDIRECT_URI = 'http://localhost:20314/auth/callback';
 const CLIENT_ID = 'openziti';
 
-/** Logs in with the identity's certificate at the controller's OIDC provider; gives the access token. */
-export async function loginByOidc(rest: Rest, origin: string): Promise<string> {
+/** What a login by OIDC gives; both are secrets. The access token is what controllers and routers want to see. */
+interface Tokens {
+  access: string;
+  /** Ends both when it is revoked; null from a controller that gives none. */
+  refresh: string | null;
+}
+
+/** Logs in with the identity's certificate at the controller's OIDC provider. */
+export async function loginByOidc(rest: Rest, origin: string): Promise<Tokens> {
   const [state, verifier] = [secret(), secret()];
   const begun = await rest.ask(authorizeUrl(origin, { state, verifier }), { method: 'GET' });
   const request = paramOf(begun, 'authRequestID') ?? headerOf(begun, 'auth-request-id');
@@ -39,7 +47,20 @@ function authorizeUrl(origin: string, { state, verifier }: { state: string; veri
   return url;
 }
 
-async function exchange(rest: Rest, origin: string, grant: { code: string; verifier: string }): Promise<string> {
+/** Which login is to be ended, and how long that may take. */
+interface Logout {
+  refresh: string;
+  limit: AbortSignal;
+}
+
+/** Ends a login by its refresh token: a controller takes an access token that is revoked by itself for a good one. */
+export async function logoutByOidc(rest: Rest, origin: string, how: Logout): Promise<void> {
+  const { refresh, limit } = how;
+  const body = new URLSearchParams({ client_id: CLIENT_ID, token: refresh, token_type_hint: 'refresh_token' });
+  await rest.ask(new URL('/oidc/revoke', origin), { method: 'POST', body, limit });
+}
+
+async function exchange(rest: Rest, origin: string, grant: { code: string; verifier: string }): Promise<Tokens> {
   const body = new URLSearchParams({
     grant_type: 'authorization_code',
     client_id: CLIENT_ID,
@@ -48,9 +69,9 @@ async function exchange(rest: Rest, origin: string, grant: { code: string; verif
     redirect_uri: REDIRECT_URI,
   });
   const answer = await rest.ask(new URL('/oidc/oauth/token', origin), { method: 'POST', body });
-  const { access_token: token } = (answer.json ?? {}) as { access_token?: unknown };
-  if (answer.status !== 200 || typeof token !== 'string') throw refusedAt('token', answer);
-  return token;
+  const { access_token: access, refresh_token: refresh } = record(answer.json);
+  if (answer.status !== 200 || typeof access !== 'string') throw refusedAt('token', answer);
+  return { access, refresh: typeof refresh === 'string' ? refresh : null };
 }
 
 /** A parameter of the address that an answer redirects to. */

@@ -13,6 +13,12 @@ export interface MeshRoute {
   connectTimeoutMs: number;
 }
 
+/**
+ * How long a connection may wait for its next call. Not long: where a tunneller does the flow control itself (1.7), its
+ * router does not pass on that the service has closed, and a call on such a connection gets no answer.
+ */
+const IDLE_MS = 1000;
+
 type Connect = https.Agent['createConnection'];
 type Options = Parameters<Connect>[0];
 
@@ -21,9 +27,24 @@ export function meshAgents(route: MeshRoute, secureContext: SecureContext): Agen
   return { http: new MeshHttpAgent(route), https: new MeshHttpsAgent(route, secureContext) };
 }
 
+/** Connections that wait for their next call, each with what ends it. */
+class Waiting {
+  readonly #timers = new WeakMap<Duplex, NodeJS.Timeout>();
+
+  begin(stream: Duplex): void {
+    const timer = setTimeout(() => stream.destroy(), IDLE_MS);
+    this.#timers.set(stream, timer.unref());
+  }
+
+  end(stream: Duplex): void {
+    clearTimeout(this.#timers.get(stream));
+  }
+}
+
 /** Plain HTTP inside a mesh connection. */
 class MeshHttpAgent extends http.Agent {
   readonly #route: MeshRoute;
+  readonly #waiting = new Waiting();
 
   constructor(route: MeshRoute) {
     super({ keepAlive: true });
@@ -34,11 +55,22 @@ class MeshHttpAgent extends http.Agent {
     dialled(this.#route, { ...options, defaultPort: 80 }).then((stream) => done?.(null, stream), failed(done));
     return undefined;
   }
+
+  override keepSocketAlive(stream: Duplex): boolean {
+    this.#waiting.begin(stream);
+    return true;
+  }
+
+  override reuseSocket(stream: Duplex, request: http.ClientRequest): void {
+    this.#waiting.end(stream);
+    super.reuseSocket(stream, request);
+  }
 }
 
 /** TLS inside a mesh connection, with the service's own name and CA. */
 class MeshHttpsAgent extends https.Agent {
   readonly #route: MeshRoute;
+  readonly #waiting = new Waiting();
   readonly #secureContext: SecureContext;
 
   constructor(route: MeshRoute, secureContext: SecureContext) {
@@ -64,6 +96,16 @@ class MeshHttpsAgent extends https.Agent {
     };
     dialled(this.#route, { ...options, defaultPort: 443 }).then(secured, failed(done));
     return undefined;
+  }
+
+  override keepSocketAlive(stream: Duplex): boolean {
+    this.#waiting.begin(stream);
+    return true;
+  }
+
+  override reuseSocket(stream: Duplex, request: http.ClientRequest): void {
+    this.#waiting.end(stream);
+    super.reuseSocket(stream, request);
   }
 }
 

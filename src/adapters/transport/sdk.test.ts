@@ -83,6 +83,19 @@ describe('transport sdk (spec §15)', () => {
     open.close();
   });
 
+  it('uses a connection again at once, but not one that waited: nobody need have told that its peer closed it', async () => {
+    fabric.mood.services['tenancy.deploy']!.hidesEnd = true;
+    await call();
+    server.answerNext('any', { slow: { bytes: 1, everyMs: 150 } });
+    await call();
+    const dials = () => fabric.routers.flatMap(({ appData }) => appData).length;
+    expect(dials()).toBe(1);
+    const [channel] = fabric.routers.flatMap(({ channels }) => [...channels]);
+    await once(channel!, 'close');
+    await call();
+    expect(dials()).toBe(2);
+  });
+
   it('leaves nothing open when it is closed in the middle of a call', async () => {
     fabric.mood.dial = 'silent';
     const stop = new AbortController();
