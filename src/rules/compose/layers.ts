@@ -17,8 +17,10 @@ export function layersOf(files: readonly ComposeFile[]): Map<string, Tree[]> {
 
 /** Why a service cannot extend what it names, null when it can or extends nothing. */
 export function extendsFault(services: Tree | undefined, name: string, depth = 0): string | null {
-  const base = baseOf(at(services, name));
-  if (base === null) return null;
+  const service = at(services, name);
+  if (at(service, 'extends') === undefined) return null;
+  const base = baseOf(service);
+  if (base === null) return 'extends no service: name one';
   if (at(services, base) === undefined) return `extends ${base}, which is not in the same file`;
   return depth >= maxExtends ? 'extends in a circle or too deep' : extendsFault(services, base, depth + 1);
 }
