@@ -1,11 +1,12 @@
 import { spawn, execFile, type ChildProcess } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { once } from 'node:events';
-import { chmod, lstat, mkdir, mkdtemp, readdir, readFile, rm, symlink, writeFile } from 'node:fs/promises';
+import { chmod, copyFile, lstat, mkdir, mkdtemp, readdir, readFile, rm, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { promisify } from 'node:util';
+import { peer } from '../fixtures/engine.ts';
 
 const call = promisify(execFile);
 
@@ -65,6 +66,9 @@ const script = join(import.meta.dirname, 'install.sh');
 /** Whether this user may make scratch hosts. */
 export const mayScratch = process.getuid?.() === 0;
 
+/** One of the shells that the installer is run by; a machine need not have it. */
+const busybox = peer('busybox', (line) => process.stderr.write(`${line}\n`));
+
 /** Makes a host without deployd; the programs that a real one would need systemd or a mesh for are played by scripts. */
 export async function scratchHost(): Promise<ScratchHost> {
   const root = await mkdtemp(join(tmpdir(), 'deployd-install-'));
@@ -110,6 +114,7 @@ async function layOut(root: string): Promise<void> {
   for (const [file, content] of Object.entries(files)) await put(join(root, file), content);
   for (const [name, body] of Object.entries(players))
     await put(join(root, 'played', name), `#!/bin/sh\n${preface}${body}`, 0o755);
+  await copyFile(await busybox, join(root, 'played/busybox'));
   await put(join(root, 'install.sh'), await readFile(script, 'utf8'));
 }
 
