@@ -37,7 +37,7 @@ export async function unpack({ file, into, limits, signal }: Unpacking): Promise
     });
     const caps = { ...limits, compressed: await sizeOf(bundle, limits) };
     await pipeline(
-      bundle.createReadStream({ start: 0, autoClose: false }),
+      bundle.createReadStream({ start: 0, autoClose: false, highWaterMark: pieceBytes }),
       await decompressor(bundle),
       (chunks: AsyncIterable<Buffer>) => onlyJudged(chunks, caps, judged),
       (chunks: AsyncIterable<Buffer>) => write(chunks, into, judged),
@@ -52,6 +52,9 @@ export async function unpack({ file, into, limits, signal }: Unpacking): Promise
 /** 200: text shrinks to a tenth, a bomb to a thousandth. Small bundles may shrink as they like. */
 const ratio = { most: 200, freeBytes: 16 * 1024 * 1024 };
 
+/** Bytes that are read, unpacked and written at a time: few enough for the memory, enough that their number costs little. */
+const pieceBytes = 65_536;
+
 /** 8 MiB, what `zstd -19` asks for; a hostile frame could ask for gigabytes. */
 const zstdWindowLog = 23;
 
@@ -64,10 +67,10 @@ async function sizeOf(bundle: FileHandle, limits: Settings['limits']): Promise<n
 async function decompressor(bundle: FileHandle): Promise<Transform> {
   const { buffer } = await bundle.read(Buffer.alloc(4), 0, 4, 0);
   const magic = buffer.toString('hex');
-  if (magic.startsWith('1f8b')) return createGunzip({ rejectGarbageAfterEnd: true });
+  if (magic.startsWith('1f8b')) return createGunzip({ chunkSize: pieceBytes, rejectGarbageAfterEnd: true });
   if (magic !== '28b52ffd') throw unsafe('the bundle is neither gzip nor zstd');
   const params = { [constants.ZSTD_d_windowLogMax]: zstdWindowLog };
-  return createZstdDecompress({ params, rejectGarbageAfterEnd: true });
+  return createZstdDecompress({ chunkSize: pieceBytes, params, rejectGarbageAfterEnd: true });
 }
 
 async function* onlyJudged(

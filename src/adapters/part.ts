@@ -3,9 +3,17 @@ import { constants } from 'node:fs';
 import { open, type FileHandle } from 'node:fs/promises';
 import { diskFault, removeDurably, renameDurably } from './files.ts';
 
+/** Bytes that may wait for the disk before more are taken. */
+const mostWaiting = 262_144;
+
+/** Bytes after which the disk is set to work, so that little is left to be synced in the end. */
+const syncEvery = 33_554_432;
+
 /**
  * A file being downloaded (0600), and the sha256 of what lies in it:
- * - `bytes` and the digest always speak of the same prefix of the file;
+ * - `bytes` and the digest always speak of the same bytes; they are written at once, while more come, and lie in the file
+ *   when anything else is done to it;
+ * - a write that fails is told by a later call, at the latest by `become` or `close`;
  * - it takes its final name only whole, synced, and by a rename that is synced too;
  * - closing it leaves the bytes for the next try.
  */
@@ -14,6 +22,11 @@ export class Part {
   readonly #path: string;
   readonly #file: FileHandle;
   #hash: Hash = createHash('sha256');
+  #waiting: Buffer[] = [];
+  #waitingBytes = 0;
+  #writing: Promise<void> | null = null;
+  #unsynced = 0;
+  #syncing: Promise<void> = Promise.resolve();
 
   private constructor(path: string, file: FileHandle) {
     this.#path = path;
@@ -34,11 +47,15 @@ export class Part {
 
   async append(chunk: Buffer): Promise<void> {
     this.#hash.update(chunk);
-    await telling(this.#path, () => this.#file.appendFile(chunk));
     this.bytes += chunk.length;
+    this.#waiting.push(chunk);
+    this.#waitingBytes += chunk.length;
+    this.#writing ??= noticedLater(this.#writeWaiting());
+    if (this.#waitingBytes >= mostWaiting) await this.#written();
   }
 
   async clear(): Promise<void> {
+    await this.#written();
     await telling(this.#path, () => this.#file.truncate(0));
     this.#hash = createHash('sha256');
     this.bytes = 0;
@@ -51,6 +68,7 @@ export class Part {
 
   /** Gives the file its final name, durably. */
   async become(path: string): Promise<void> {
+    await this.#written();
     await telling(this.#path, () => this.#file.sync());
     await renameDurably(this.#path, path);
   }
@@ -60,7 +78,34 @@ export class Part {
   }
 
   async close(): Promise<void> {
-    await telling(this.#path, () => this.#file.close());
+    try {
+      await this.#written();
+    } finally {
+      await telling(this.#path, () => this.#file.close());
+    }
+  }
+
+  /** All that waits is in the file, and no sync under way. */
+  async #written(): Promise<void> {
+    await telling(this.#path, async () => {
+      await this.#writing;
+      await this.#syncing;
+    });
+  }
+
+  async #writeWaiting(): Promise<void> {
+    while (this.#waiting.length > 0) {
+      const chunks = this.#waiting;
+      this.#unsynced += this.#waitingBytes;
+      this.#waiting = [];
+      this.#waitingBytes = 0;
+      await this.#file.appendFile(Buffer.concat(chunks));
+      if (this.#unsynced < syncEvery) continue;
+      await this.#syncing;
+      this.#unsynced = 0;
+      this.#syncing = noticedLater(this.#file.datasync());
+    }
+    this.#writing = null;
   }
 
   async #digestLeftovers(signal: AbortSignal): Promise<void> {
@@ -72,6 +117,12 @@ export class Part {
       this.bytes += bytesRead;
     }
   }
+}
+
+/** A promise that somebody will await in the end, not always before it fails. */
+function noticedLater(work: Promise<void>): Promise<void> {
+  work.catch(() => undefined);
+  return work;
 }
 
 async function telling<T>(path: string, work: () => Promise<T>): Promise<T> {

@@ -22,7 +22,7 @@ describe('the forms of a secret', () => {
     ['base64 without padding', Buffer.from(secret).toString('base64').replace(/=+$/, '')],
     ['base64 for URLs', Buffer.from(secret).toString('base64url')],
   ])('hold the one that is %s', (_name, form, without = '') => {
-    expect([...formsOf(secret.replace(without, ''))]).toContain(form);
+    expect([...formsOf([secret.replace(without, '')])]).toContain(form);
   });
 
   it('hold what shows of it inside a longer base64 text, whatever stands around it', () => {
@@ -30,7 +30,7 @@ describe('the forms of a secret', () => {
     fc.assert(
       fc.property(fc.string(), long, fc.string(), (before, text, after) => {
         const whole = Buffer.from(before + text + after);
-        const forms = [...formsOf(text)];
+        const forms = [...formsOf([text])];
         for (const encoding of ['base64', 'base64url'] as const) {
           const encoded = whole.toString(encoding);
           const from = Math.ceil((Buffer.byteLength(before) * 8) / 6);
@@ -44,16 +44,16 @@ describe('the forms of a secret', () => {
   it('hold the lines that a base64 tool breaks a long one into', () => {
     const text = 'x\u00ff?'.repeat(70);
     const base64 = Buffer.from(text).toString('base64');
-    expect([...formsOf(text)]).toEqual(
+    expect([...formsOf([text])]).toEqual(
       expect.arrayContaining([base64.slice(0, 76), base64.slice(76, 152), base64.slice(64, 128)]),
     );
   });
 
   it('are one for a text that no style changes, but for base64', () => {
-    expect([...formsOf('abc123')].filter((form) => form.includes('abc'))).toEqual(['abc123']);
+    expect([...formsOf(['abc123'])].filter((form) => form.includes('abc'))).toEqual(['abc123']);
   });
 
   it('never hold an empty text', () => {
-    expect(formsOf('').size).toBe(0);
+    expect(formsOf([''])).toEqual([]);
   });
 });

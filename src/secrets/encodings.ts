@@ -6,14 +6,14 @@ const base64Widths = [64, 76];
 /** Fewest characters of a base64 text that tell a value apart from chance. */
 const shortestFragment = 4;
 
-/** How a style of URL-encoding writes each byte. */
-type ByteNames = readonly string[];
+/** How a style writes a text: each of its characters by itself. */
+type Writer = (text: string) => string;
 
 /**
  * Styles of URL-encoding by the ASCII punctuation that they leave as it is, beside letters and digits: component, RFC 3986,
  * form, and then the rarer ones: Go's path and userinfo, Python's path, a whole URI, the password of a parsed URL.
  */
-const urlStyles = [
+const urls = [
   "-_.!~*'()",
   '-_.~',
   '-_.*',
@@ -22,19 +22,16 @@ const urlStyles = [
   '-_.~/',
   "-_.!~*'();,/?:@&=+$#",
   "-_.!~*'()$&+,%",
-].map((leftAlone) => ['0123456789ABCDEF', '0123456789abcdef'].map((digits) => byteNames(leftAlone, digits)));
+].flatMap((leftAlone) => ['0123456789ABCDEF', '0123456789abcdef'].map((digits) => urlWriter(leftAlone, digits)));
 
 /** Which of the styles a text is looked for in; each costs time and memory by the text's length. */
 export interface Styles {
-  writers: readonly Writer[];
-  urls: readonly ByteNames[];
+  quotes: readonly Writer[];
+  urls: readonly Writer[];
 }
 
-type Writer = (text: string) => string;
-
-/** How programs print a string between quotes: bare, JSON in its dialects, Go's %q. The common ones come first. */
-const writers: readonly Writer[] = [
-  (text) => text,
+/** How programs print a string between quotes: JSON in its dialects, Go's %q. The common ones come first. */
+const quotes: readonly Writer[] = [
   toJson,
   (text) => escapeHtml(toJson(text)),
   toGoQuoted,
@@ -48,26 +45,60 @@ const writers: readonly Writer[] = [
 const oldGoEscapes: Readonly<Record<string, string>> = { '\\b': '\\u0008', '\\f': '\\u000c' };
 
 /** Every style there is. */
-export const allStyles: Styles = { writers, urls: urlStyles.flat() };
+export const allStyles: Styles = { quotes, urls };
 
 /** For long values and their lines. */
-export const commonStyles: Styles = { writers: writers.slice(0, 4), urls: urlStyles.slice(0, 3).flat() };
+export const commonStyles: Styles = { quotes: quotes.slice(0, 3), urls: urls.slice(0, 6) };
 
-/** Every form in which compose, the engine or an HTTP library may print `text`, the plain one among them; never empty ones. */
-export function formsOf(text: string, { writers, urls } = allStyles): Set<string> {
-  const bases = [text, text.replaceAll('$', '$$$$'), quoteEnvValue(text)];
-  const quoted = bases.flatMap((base) => writers.map((write) => write(base)));
-  const forms = new Set([...quoted, ...urlForms(text, urls), ...base64Forms(text)]);
-  forms.delete('');
-  return forms;
+/** Before the quoting: as it is, for compose to read, for `.env`. */
+const bases: readonly Writer[] = [(text) => text, (text) => text.replace(/\$/g, '$$$$'), quoteEnvValue];
+
+/** Every form in which compose, the engine or an HTTP library may print the texts, the plain ones among them; never empty ones. */
+export function formsOf(texts: readonly string[], styles = allStyles): string[] {
+  const forms = texts.map((): string[] => []);
+  const add = (form: string, at: number) => forms[at]?.includes(form) === false && forms[at].push(form);
+  for (const base of bases) {
+    const based = written(texts, base);
+    based.forEach(add);
+    for (const quote of styles.quotes) written(based, quote).forEach(add);
+  }
+  for (const encode of styles.urls) {
+    const encoded = written(texts, encode);
+    encoded.forEach(add);
+    encoded.map((form) => form.replaceAll('%20', '+')).forEach(add);
+  }
+  return [...forms.flat(), ...texts.flatMap(base64Forms)].filter((form) => form !== '');
 }
 
-function byteNames(leftAlone: string, digits: string): ByteNames {
-  return Array.from({ length: 256 }, (_, byte) => {
+/** Stands between texts that are written all at once, which is much faster; a random one that hardly any text holds. */
+const separator = String.fromCharCode(0xa000 + Math.floor(1000 * Math.random()));
+
+/** The texts in a style. */
+function written(texts: readonly string[], write: Writer): readonly string[] {
+  const forms = write(texts.join(separator)).split(write(separator));
+  return forms.length === texts.length ? forms : texts.map(write);
+}
+
+function urlWriter(leftAlone: string, digits: string): Writer {
+  const isPlain = Array.from({ length: 256 }, (_, byte) => {
     const character = String.fromCharCode(byte);
-    const isPlain = /[A-Za-z0-9]/.test(character) || leftAlone.includes(character);
-    return isPlain ? character : `%${digits[byte >> 4] ?? ''}${digits[byte & 15] ?? ''}`;
+    return /[A-Za-z0-9]/.test(character) || leftAlone.includes(character);
   });
+  const hex = Buffer.from(digits);
+  return (text) => {
+    const bytes = Buffer.from(text);
+    const form = Buffer.alloc(3 * bytes.length);
+    let end = 0;
+    for (const byte of bytes) {
+      if (isPlain[byte] === true) form[end++] = byte;
+      else {
+        form[end++] = 0x25;
+        form[end++] = hex[byte >> 4] ?? 0;
+        form[end++] = hex[byte & 15] ?? 0;
+      }
+    }
+    return form.toString('latin1', 0, end);
+  };
 }
 
 function toJson(text: string): string {
@@ -115,32 +146,21 @@ function toGoEscape(character: string): string {
   return code < 0x10000 ? toUnicodeEscape(character) : `\\U${code.toString(16).padStart(8, '0')}`;
 }
 
-function urlForms(text: string, styles: readonly ByteNames[]): string[] {
-  const bytes = Buffer.from(text);
-  const encoded = styles.map((names) => {
-    let form = '';
-    for (const byte of bytes) form += names[byte] ?? '';
-    return form;
-  });
-  return encoded.flatMap((form) => [form, form.replaceAll('%20', '+')]);
-}
-
 /** The value alone, with and without padding or line breaks, and what of it shows inside the base64 of a longer text. */
 function base64Forms(text: string): string[] {
-  const bytes = Buffer.from(text);
-  const whole = bytes.toString('base64');
-  const fragments = [0, 1, 2].map((shift) => base64Fragment(bytes, shift));
+  const bytes = Buffer.from(`\0\0${text}`);
+  const whole = bytes.toString('base64', 2);
+  const fragments = [0, 1, 2].map((shift) => base64Fragment(bytes.subarray(2 - shift), shift));
   const lines = base64Widths.flatMap((width) => (fragments[0] ?? '').match(new RegExp(`.{1,${width}}`, 'g')) ?? []);
   const forms = [
     whole,
     whole.replace(/=+$/, ''),
     ...[...fragments, ...lines].filter((form) => form.length >= shortestFragment),
   ];
-  return forms.flatMap((form) => [form, form.replaceAll('+', '-').replaceAll('/', '_')]);
+  return forms.flatMap((form) => (/[+/]/.test(form) ? [form, form.replaceAll('+', '-').replaceAll('/', '_')] : [form]));
 }
 
-/** The characters that `bytes` alone decide when `shift` other bytes stand before them in their group of three. */
+/** The characters that only the bytes after the first `shift` ones decide. */
 function base64Fragment(bytes: Buffer, shift: number): string {
-  const padded = Buffer.concat([Buffer.alloc(shift), bytes]);
-  return padded.toString('base64').slice(Math.ceil((shift * 8) / 6), Math.floor((padded.length * 8) / 6));
+  return bytes.toString('base64').slice(Math.ceil((shift * 8) / 6), Math.floor((bytes.length * 8) / 6));
 }

@@ -1,5 +1,6 @@
 import fc from 'fast-check';
 import { Matcher } from './matcher.ts';
+import { withUnits } from './units.ts';
 
 /** Every place where a word ends, with the longest word that ends there, found the slow way. */
 function search(words: string[], text: string): [number, number][] {
@@ -17,7 +18,9 @@ function scan(words: string[], pieces: string[]): [number, number][] {
   let base = 0;
   let state = 0;
   for (const piece of pieces) {
-    state = matcher.scan(piece, state, (end, at) => ends.push([base + end, matcher.longest[at]!]));
+    withUnits(piece, (units) => {
+      state = matcher.scan(units, state, (end, at) => ends.push([base + end, matcher.longest[at]!]));
+    });
     base += piece.length;
   }
   return ends;

@@ -4,39 +4,48 @@ const asciiUnits = 128;
 /** States nearest to the root that get a precomputed step for every ASCII unit: at most 4 MiB. */
 const denseStates = 8192;
 
+/** What a state falls back to as long as nobody has come there. */
+const unknown = -1;
+
 /**
  * Finds every occurrence of many words at once in time linear in the text (Aho and Corasick's automaton).
  * - States are numbered breadth first, so the children of a state lie side by side, sorted by their code unit.
+ * - What a state beyond the dense ones falls back to is worked out when the text first leads there: few are ever reached.
  * - State 0 is the root; the caller carries the state from one piece of the text to the next.
  */
 export class Matcher {
   /** How many code units of the text a state remembers: none of them may leave the caller's hands yet. */
   readonly depth: Int32Array;
-  /** Length of the longest word that ends in a state, 0 when none does. */
+  /** Length of the longest word that ends in a state, 0 when none does; of states that the text has led to. */
   readonly longest: Int32Array;
-  /** The state of the longest shorter suffix that begins a word. */
+  /** The state of the longest shorter suffix that begins a word; of states that the text has led to. */
   readonly fallback: Int32Array;
   readonly #firstChild: Int32Array;
   readonly #unit: Uint16Array;
+  readonly #denseStates: number;
   readonly #dense: Int32Array;
 
   constructor(words: Iterable<string>) {
-    const trie = growTrie([...new Set(words)].filter((word) => word !== '').sort(byCodeUnit));
+    const trie = growTrie([...words].sort());
     this.depth = trie.depth;
     this.longest = trie.longest;
     this.#firstChild = trie.firstChild;
     this.#unit = trie.unit;
-    this.fallback = new Int32Array(trie.depth.length);
-    this.#dense = new Int32Array(Math.min(trie.depth.length, denseStates) * asciiUnits);
-    for (let state = 0; state < trie.depth.length; state++) this.#link(state);
+    this.fallback = new Int32Array(trie.depth.length).fill(unknown);
+    this.fallback[0] = 0;
+    this.#denseStates = Math.min(trie.depth.length, denseStates);
+    this.#dense = new Int32Array(this.#denseStates * asciiUnits);
+    for (let state = 0; state < this.#denseStates; state++) this.#precompute(state);
   }
 
-  /** Walks over `text` and reports each place where words end; returns the state to go on from. */
-  scan(text: string, from: number, found: (end: number, state: number) => void): number {
-    const longest = this.longest;
+  /** Walks over the units of a text and reports each place where words end; returns the state to go on from. */
+  scan(units: Uint16Array, from: number, found: (end: number, state: number) => void): number {
+    const [dense, denseStates, longest] = [this.#dense, this.#denseStates, this.longest];
     let state = from;
-    for (let at = 0, length = text.length; at < length; at++) {
-      state = this.#step(state, text.charCodeAt(at));
+    for (let at = 0; at < units.length; at++) {
+      const unit = units[at] ?? 0;
+      state =
+        state < denseStates && unit < asciiUnits ? (dense[state * asciiUnits + unit] ?? 0) : this.#step(state, unit);
       if (longest[state] !== 0) found(at + 1, state);
     }
     return state;
@@ -44,9 +53,10 @@ export class Matcher {
 
   #step(from: number, unit: number): number {
     for (let state = from; ; state = this.fallback[state] ?? 0) {
-      if (unit < asciiUnits && state < denseStates) return this.#dense[state * asciiUnits + unit] ?? 0;
+      if (unit < asciiUnits && state < this.#denseStates) return this.#dense[state * asciiUnits + unit] ?? 0;
       const child = this.#child(state, unit);
-      if (child !== 0 || state === 0) return child;
+      if (child !== 0) return this.#reach(child, state, unit);
+      if (state === 0) return 0;
     }
   }
 
@@ -62,18 +72,25 @@ export class Matcher {
     return low < end && this.#unit[low] === unit ? low : 0;
   }
 
-  /** Completes a state, all before it being complete: its own precomputed steps, and what its children fall back to. */
-  #link(state: number): void {
-    const suffix = this.fallback[state] ?? 0;
+  /** Completes a state whose parent is complete. */
+  #reach(state: number, parent: number, unit: number): number {
+    if (this.fallback[state] !== unknown) return state;
+    const shorter = parent === 0 ? 0 : this.#step(this.fallback[parent] ?? 0, unit);
+    this.fallback[state] = shorter;
+    if (this.longest[state] === 0) this.longest[state] = this.longest[shorter] ?? 0;
+    return state;
+  }
+
+  /** A state's steps: those of what it falls back to, and those to its children. */
+  #precompute(state: number): void {
     const row = state * asciiUnits;
-    if (state !== 0 && state < denseStates) this.#dense.copyWithin(row, suffix * asciiUnits, (suffix + 1) * asciiUnits);
+    const suffix = (this.fallback[state] ?? 0) * asciiUnits;
+    if (state !== 0) this.#dense.copyWithin(row, suffix, suffix + asciiUnits);
     const end = this.#firstChild[state + 1] ?? 0;
     for (let child = this.#firstChild[state] ?? 0; child < end; child++) {
       const unit = this.#unit[child] ?? 0;
-      const shorter = state === 0 ? 0 : this.#step(suffix, unit);
-      this.fallback[child] = shorter;
-      if (this.longest[child] === 0) this.longest[child] = this.longest[shorter] ?? 0;
-      if (unit < asciiUnits && state < denseStates) this.#dense[row + unit] = child;
+      this.#reach(child, state, unit);
+      if (unit < asciiUnits) this.#dense[row + unit] = child;
     }
   }
 }
@@ -124,8 +141,4 @@ function commonPrefix(one: string, other: string): number {
   let length = 0;
   while (length < one.length && one.charCodeAt(length) === other.charCodeAt(length)) length++;
   return length;
-}
-
-function byCodeUnit(one: string, other: string): number {
-  return one < other ? -1 : 1;
 }

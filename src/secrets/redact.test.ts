@@ -167,6 +167,16 @@ describe('a stream', () => {
     }
   });
 
+  it('hides what a header carries wherever in it the part that is let go ends', () => {
+    const header = ' authorization: Bearer root ';
+    for (let at = 0; at <= header.length; at++) {
+      const rest = header.slice(at).padEnd(8192, '-');
+      const text = '-'.repeat(65_536) + header.slice(0, at) + rest;
+      const expected = text.replace('Bearer root', mark);
+      expect(redactStream([], [text, '-end\n'])).toBe(`${expected}-end\n`);
+    }
+  });
+
   it('never cuts a character in two', () => {
     const stream = createRedactor([]).stream();
     const shown = [stream.push(`${'😀'.repeat(40_000)}x`), stream.end()];
@@ -200,6 +210,12 @@ describe('redacting again', () => {
   ])('changes nothing where the secret %s looks like a mark', (secret, text, expected) => {
     expect(redact([secret], text)).toBe(expected);
     expect(redact([secret], expected)).toBe(expected);
+  });
+
+  it('ends with a mark for all of a text that makes a new secret of each mark', () => {
+    const redactor = createRedactor(['pass[']);
+    expect(redactor.redact(`is ${'pass'.repeat(5)}[`)).toBe(`is ${mark}`);
+    expect(redactor.redact(`is ${'pass'.repeat(100_000)}[`)).toBe(mark);
   });
 
   it('does not reach a short value that adjoined what is now a mark', () => {

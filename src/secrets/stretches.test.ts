@@ -2,6 +2,7 @@ import fc from 'fast-check';
 import { random } from '../../fixtures/hostile.ts';
 import { createRedactor } from './redact.ts';
 import { Stretches, stretchUnits } from './stretches.ts';
+import { withUnits } from './units.ts';
 
 const long = fc.string({ unit: fc.constantFrom('a', 'b', 'é', '\ud83d', '\ude00'), minLength: 64, maxLength: 400 });
 const short = fc.string({ unit: fc.constantFrom('a', 'b', '-'), maxLength: 90 });
@@ -12,7 +13,9 @@ function covered(word: string, text: string, length: number): boolean[] {
   stretches.add(word);
   const hidden = Array.from({ length: text.length }, () => false);
   for (let from = 0; from < text.length; from += length)
-    stretches.scan(text.slice(0, from + length), from, (end) => hidden.fill(true, end - stretchUnits, end));
+    withUnits(text.slice(0, from + length), (units) =>
+      stretches.scan(units, from, (end) => hidden.fill(true, end - stretchUnits, end)),
+    );
   return hidden;
 }
 

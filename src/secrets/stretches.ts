@@ -6,12 +6,15 @@ export const stretchUnits = 64;
 /** Stretches of a word begin this far apart: each shares a unit with the next, so that what covers them is one. */
 const stepUnits = stretchUnits - 1;
 
-/** Two polynomial hashes modulo 2³²; the first one's factor, and the factor of the unit that leaves a stretch. */
-const one = { factor: 0x01000193, leaving: power(0x01000193) };
-const other = { factor: 0x5bd1e995, leaving: power(0x5bd1e995) };
+/** Two polynomial hashes modulo 2³², random ones, so that no text can be made that only seems to hold a word. */
+const one = newHash();
+const other = newHash();
 
 /** Bits of the second hash that count: with the first one's they still fit into a number. */
 const otherBits = 21;
+
+/** Bits of the filter for each stretch: so seldom another text is looked up in vain. */
+const filterBits = 128;
 
 /**
  * Knows long words by hashes of their stretches, which together cover a word: a word of any length costs little to hold
@@ -19,6 +22,8 @@ const otherBits = 21;
  */
 export class Stretches {
   readonly #known = new Set<number>();
+  /** A bit for each number of first bits that the first hash of a stretch begins with; most texts fail here already. */
+  #filter = new Int32Array(2 ** 10);
 
   /** True when there is nothing to be found. */
   get isEmpty(): boolean {
@@ -28,42 +33,64 @@ export class Stretches {
   /** Takes note of a word of at least `stretchUnits` code units. */
   add(word: string): void {
     const last = word.length - stretchUnits;
-    for (let start = 0; start < last; start += stepUnits) this.#known.add(hashOf(word, start));
-    this.#known.add(hashOf(word, last));
+    for (let start = 0; start < last; start += stepUnits) this.#note(word, start);
+    this.#note(word, last);
   }
 
-  /** Reports where in `text` a stretch ends that ends after `from`. */
-  scan(text: string, from: number, found: (end: number) => void): void {
+  /** Reports where in `units` a stretch ends that ends after `from`. */
+  scan(units: Uint16Array, from: number, found: (end: number) => void): void {
+    if (this.isEmpty) return;
+    const filter = this.#filter;
+    const shift = shiftOf(filter);
+    const [oneFactor, oneLeaving, otherFactor, otherLeaving] = [one.factor, one.leaving, other.factor, other.leaving];
     const start = Math.max(0, from - stepUnits);
-    let [first, second] = [0, 0];
-    for (let at = start; at < text.length; at++) {
-      const unit = text.charCodeAt(at);
-      first = (imul(first, one.factor) + unit) | 0;
-      second = (imul(second, other.factor) + unit) | 0;
-      if (at - start < stepUnits) continue;
+    let first = 0;
+    let second = 0;
+    for (let at = start; at < units.length; at++) {
+      const unit = units[at] ?? 0;
+      const leaving = at < start + stretchUnits ? 0 : (units[at - stretchUnits] ?? 0);
+      first = (imul(first, oneFactor) + unit - imul(leaving, oneLeaving)) | 0;
+      second = (imul(second, otherFactor) + unit - imul(leaving, otherLeaving)) | 0;
+      const bit = first >>> shift;
+      if (((filter[bit >>> 5] ?? 0) & (1 << bit)) === 0 || at < start + stepUnits) continue;
       if (this.#known.has(joined(first, second))) found(at + 1);
-      const leaving = text.charCodeAt(at - stepUnits);
-      first = (first - imul(leaving, one.leaving)) | 0;
-      second = (second - imul(leaving, other.leaving)) | 0;
     }
   }
-}
 
-/** A factor for the oldest of the units of a stretch. */
-function power(factor: number): number {
-  let result = 1;
-  for (let step = 0; step < stepUnits; step++) result = imul(result, factor);
-  return result;
-}
-
-function hashOf(word: string, start: number): number {
-  let [first, second] = [0, 0];
-  for (let at = start; at < start + stretchUnits; at++) {
-    const unit = word.charCodeAt(at);
-    first = (imul(first, one.factor) + unit) | 0;
-    second = (imul(second, other.factor) + unit) | 0;
+  #note(word: string, start: number): void {
+    let [first, second] = [0, 0];
+    for (let at = start; at < start + stretchUnits; at++) {
+      const unit = word.charCodeAt(at);
+      first = (imul(first, one.factor) + unit) | 0;
+      second = (imul(second, other.factor) + unit) | 0;
+    }
+    this.#known.add(joined(first, second));
+    if (this.#known.size * filterBits > this.#filter.length * 32) this.#widen();
+    this.#mark(first >>> shiftOf(this.#filter));
   }
-  return joined(first, second);
+
+  #widen(): void {
+    this.#filter = new Int32Array(this.#filter.length * 2);
+    const shift = shiftOf(this.#filter);
+    for (const known of this.#known) this.#mark(Math.floor(known / 2 ** otherBits) >>> shift);
+  }
+
+  #mark(bit: number): void {
+    this.#filter[bit >>> 5] = (this.#filter[bit >>> 5] ?? 0) | (1 << bit);
+  }
+}
+
+/** A factor, and the factor of the unit that leaves when the next one has come. */
+function newHash() {
+  const factor = 2 * Math.floor(2 ** 31 * Math.random()) + 1;
+  let leaving = 1;
+  for (let step = 0; step < stretchUnits; step++) leaving = imul(leaving, factor);
+  return { factor, leaving };
+}
+
+/** Takes from a hash the first bits, which all units have mixed. */
+function shiftOf(filter: Int32Array): number {
+  return 32 - Math.log2(filter.length * 32);
 }
 
 function joined(first: number, second: number): number {

@@ -1,6 +1,6 @@
 import { inspect } from 'node:util';
 import { createRedactor, type Redactor } from './redact.ts';
-import { sweepSoon } from './sweep.ts';
+import { createSweep } from './sweep.ts';
 
 /**
  * The only object that holds secrets, for the length of one tick.
@@ -12,6 +12,7 @@ export class Vault {
   #lease: string | null = null;
   readonly #values = new Map<string, string>();
   readonly #known = new Set<string>();
+  readonly #sweepSoon = createSweep();
   #redactor: Redactor | null = null;
 
   /** Takes the store token, the bearer of every call to the tenancy service and the secretstore. */
@@ -74,7 +75,7 @@ export class Vault {
     this.#values.clear();
     this.#known.clear();
     this.#redactor = null;
-    sweepSoon();
+    this.#sweepSoon();
   }
 
   toJSON(): string {

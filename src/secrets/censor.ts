@@ -1,0 +1,199 @@
+import { StringDecoder } from 'node:string_decoder';
+import type { Matcher } from './matcher.ts';
+import { mark, shapesIn } from './shapes.ts';
+import { append, merge, type Span } from './spans.ts';
+import { stretchUnits, type Stretches } from './stretches.ts';
+import { withUnits } from './units.ts';
+
+/** Code units of an unfinished line that are held back before part of it is let go. */
+const longestLine = 65_536;
+
+/** Code units at the end of such a part that stay, lest a token be cut in two. */
+const overlap = 8192;
+
+/** Code units kept of what has been let go: what adjoins the next match may be a mark, or the name of a header. */
+const context = 32;
+
+/** One text on its way through; `push` returns what is safe to show, `end` the rest. */
+export interface RedactorStream {
+  push(chunk: Buffer | string): string;
+  end(): string;
+}
+
+/** What is looked for in a text, beside the shapes of tokens. */
+export interface Matchers {
+  /** Forms of the values that are redacted anywhere, and the mark itself. */
+  values: Matcher;
+  /** The long ones among them, of which any part of some length is redacted, too. */
+  stretches: Stretches;
+  /** Forms of the short ones; null when there are none. */
+  shorts: Matcher | null;
+}
+
+/**
+ * Redacts one stream.
+ * - Every code unit is matched once and judged for shapes once (at most `overlap` of each `longestLine` twice).
+ * - Nothing is let go that a longer text could still turn into part of a match.
+ * - A span that begins before `#sent` has had its mark.
+ */
+export class Censor implements RedactorStream {
+  readonly #matchers: Matchers;
+  readonly #decoder = new StringDecoder('utf8');
+  /** The end of what was let go, then all that was not. */
+  #window = '';
+  #sent = 0;
+  /** Values are looked for up to here. */
+  #matched = 0;
+  /** Shapes are judged up to here. */
+  #judged = 0;
+  /** A shape too long to hold has begun and ends with the next white space. */
+  #swallowing = false;
+  #valueState = 0;
+  #shortState = 0;
+  /** Sorted, and never overlapping. */
+  #values: Span[] = [];
+  /** Likewise. */
+  #stretches: Span[] = [];
+  /** Not yet judged by what adjoins them. */
+  #shorts: Span[] = [];
+  /** Shapes, and shorts that stand alone, in no order. */
+  #others: Span[] = [];
+
+  constructor(matchers: Matchers) {
+    this.#matchers = matchers;
+  }
+
+  push(chunk: Buffer | string): string {
+    const text = typeof chunk === 'string' ? chunk : this.#decoder.write(chunk);
+    this.#window += text;
+    if (!text.includes('\n') && this.#window.length - this.#judged < longestLine) return '';
+    this.#match();
+    this.#judgeLines();
+    if (this.#window.length - this.#judged >= longestLine) this.#judgeLongLine();
+    this.#judgeShorts(this.#window.length - mark.length);
+    return this.#letGo(this.#firstUndecided());
+  }
+
+  end(): string {
+    this.#window += this.#decoder.end();
+    this.#match();
+    this.#judge(this.#window.length);
+    this.#judgeShorts(this.#window.length);
+    return this.#letGo(this.#window.length);
+  }
+
+  #match(): void {
+    const from = Math.max(0, this.#matched - stretchUnits + 1);
+    const known = this.#matched - from;
+    withUnits(this.#window.slice(from), (units) => {
+      this.#matchWords(units.subarray(known), this.#matched);
+      this.#matchers.stretches.scan(units, known, (end) => {
+        append(this.#stretches, [from + end - stretchUnits, from + end]);
+      });
+    });
+    this.#matched = this.#window.length;
+  }
+
+  #matchWords(units: Uint16Array, base: number): void {
+    const { values, shorts } = this.#matchers;
+    this.#valueState = values.scan(units, this.#valueState, (end, state) => {
+      append(this.#values, [base + end - (values.longest[state] ?? 0), base + end]);
+    });
+    if (shorts === null) return;
+    this.#shortState = shorts.scan(units, this.#shortState, (end, state) => {
+      for (let suffix = state; suffix !== 0; suffix = shorts.fallback[suffix] ?? 0) {
+        if (shorts.longest[suffix] === shorts.depth[suffix]) {
+          this.#shorts.push([base + end - (shorts.depth[suffix] ?? 0), base + end]);
+        }
+      }
+    });
+  }
+
+  #judgeLines(): void {
+    const end = this.#window.lastIndexOf('\n') + 1;
+    if (end > this.#judged) this.#judge(end);
+  }
+
+  /** Judges whole lines, or the rest of the text. */
+  #judge(end: number): void {
+    this.#swallow(end);
+    const found = shapesIn(this.#window.slice(0, end), this.#judged, false);
+    this.#others = this.#others.concat(found.map(({ span }) => span));
+    this.#judged = end;
+  }
+
+  /** Judges all of an unfinished line but its end, so that no shape is cut. */
+  #judgeLongLine(): void {
+    const end = this.#window.length;
+    this.#swallow(end);
+    let cut = Math.max(this.#judged, end - overlap);
+    if (/[\udc00-\udfff]/.test(this.#window.charAt(cut))) cut--;
+    const found = shapesIn(this.#window, this.#judged, true).sort((one, other) => one.start - other.start);
+    for (const { start, span } of found) if (start < cut) cut = Math.max(cut, span[1]);
+    this.#others = this.#others.concat(found.filter(({ start }) => start < cut).map(({ span }) => span));
+    this.#swallowing ||= cut === end;
+    this.#judged = cut;
+  }
+
+  #swallow(end: number): void {
+    if (!this.#swallowing) return;
+    const word = /\S*/y;
+    word.lastIndex = this.#judged;
+    const length = word.exec(this.#window.slice(0, end))?.[0].length ?? 0;
+    this.#others.push([this.#judged - 1, this.#judged + length]);
+    this.#judged += length;
+    this.#swallowing = this.#judged === end;
+  }
+
+  #judgeShorts(end: number): void {
+    const ready = this.#shorts.filter((span) => span[1] <= end);
+    this.#others = this.#others.concat(ready.filter((span) => standsAlone(this.#window, span)));
+    this.#shorts = this.#shorts.filter((span) => span[1] > end);
+  }
+
+  /** Everything before this is settled, whatever follows. */
+  #firstUndecided(): number {
+    const end = this.#window.length;
+    const value = end - (this.#matchers.values.depth[this.#valueState] ?? 0);
+    const short = end - (this.#matchers.shorts?.depth[this.#shortState] ?? 0);
+    const stretch = this.#matchers.stretches.isEmpty ? end : end - stretchUnits + 1;
+    const starts = this.#shorts.map((span) => span[0]);
+    return Math.max(this.#sent, Math.min(this.#judged, value, short, stretch, ...starts));
+  }
+
+  #letGo(end: number): string {
+    if (end === this.#sent) return '';
+    const spans = merge([...this.#values, ...this.#stretches, ...this.#others]);
+    let shown = '';
+    let at = this.#sent;
+    for (const [from, to] of spans) {
+      if (from >= end) break;
+      if (from >= this.#sent) shown += this.#window.slice(at, from) + mark;
+      at = Math.max(at, Math.min(to, end));
+    }
+    shown += this.#window.slice(at, end);
+    this.#forget(end);
+    return shown;
+  }
+
+  #forget(end: number): void {
+    const gone = Math.max(0, end - context);
+    const keep = (spans: Span[]) =>
+      spans.filter((span) => span[1] > end).map(([from, to]): Span => [from - gone, to - gone]);
+    this.#window = this.#window.slice(gone);
+    this.#sent = end - gone;
+    this.#matched -= gone;
+    this.#judged -= gone;
+    this.#values = keep(this.#values);
+    this.#stretches = keep(this.#stretches);
+    this.#others = keep(this.#others);
+    this.#shorts = keep(this.#shorts);
+  }
+}
+
+/** What adjoins a mark has been judged before; to judge it again could only differ. */
+function standsAlone(text: string, [start, end]: Span): boolean {
+  const before = text.slice(Math.max(0, start - mark.length), start);
+  const after = text.slice(end, end + mark.length);
+  return !/[\p{L}\p{N}]$/u.test(before) && !/^[\p{L}\p{N}]/u.test(after) && before !== mark && after !== mark;
+}
