@@ -1,16 +1,6 @@
-import { build, type BuildOptions, type Plugin } from 'esbuild';
-
-/** The engine's API client brings transports that the agent never uses (SSH, BuildKit sessions); they are left out. */
-const unused: Plugin = {
-  name: 'unused',
-  setup: (bundler) => {
-    bundler.onResolve({ filter: /^(ssh2|@grpc\/grpc-js|@grpc\/proto-loader|protobufjs)$/ }, ({ path }) => ({
-      path,
-      namespace: 'unused',
-    }));
-    bundler.onLoad({ filter: /.*/, namespace: 'unused' }, () => ({ contents: 'module.exports = {};' }));
-  },
-};
+import { build, type BuildOptions } from 'esbuild';
+import { lean } from './lean.ts';
+import { validators } from './validators.ts';
 
 /** How the agent becomes one file that needs nothing but the runtime. */
 export const options = {
@@ -20,10 +10,12 @@ export const options = {
   platform: 'node',
   target: 'node24',
   format: 'cjs',
-  define: { 'import.meta.main': 'true' },
+  define: { 'import.meta.main': 'true', 'process.env.NODE_ENV': '"production"' },
+  // the executable's loader knows `require` only
+  supported: { 'dynamic-import': false },
   minifySyntax: true,
   banner: { js: '#!/usr/bin/env node' },
-  plugins: [unused],
+  plugins: [lean, validators],
   logLevel: 'warning',
 } satisfies BuildOptions;
 

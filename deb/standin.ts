@@ -23,13 +23,16 @@ case " $* " in
 esac
 `;
 
+/** Seconds: a build does not fail because the machine is busy. */
+const patience = { connect_timeout_s: 60, http_timeout_s: 60, download_stall_s: 60, download_timeout_s: 60 };
+
 /** Starts the services, an engine that always tells of one healthy container, and a compose that agrees to everything. */
 export async function startStandIn(): Promise<StandIn> {
   const world = await startWorld();
   const socket = join(world.dir, 'engine.sock');
   const compose = join(world.dir, 'compose');
   await writeFile(compose, composeProgram, { mode: 0o755 });
-  const config = { container_host: `unix://${socket}`, compose, settle_s: 0 };
+  const config = { container_host: `unix://${socket}`, compose, settle_s: 0, ...patience };
   const host = await world.host({ env: 'warm', config });
   const engine = createServer((request, response) => {
     const answer = answerTo(request.url ?? '', `deployd-${host.env}`);

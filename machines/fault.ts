@@ -7,6 +7,8 @@ export interface FaultDetails {
   tail?: string;
   /** Further journal lines after the first. */
   more?: string[];
+  /** Seconds that a peer asks to be left alone for. */
+  retryAfterS?: number | null;
 }
 
 /**
@@ -19,6 +21,7 @@ export class Fault extends Error {
   readonly code: string | null;
   readonly tail: string | null;
   readonly lines: string[];
+  readonly retryAfterS: number | null;
 
   constructor(ending: Ending, line: string, details: FaultDetails = {}) {
     super(line);
@@ -26,12 +29,13 @@ export class Fault extends Error {
     this.code = details.code ?? null;
     this.tail = details.tail ?? null;
     this.lines = [line, ...(details.more ?? [])];
+    this.retryAfterS = details.retryAfterS ?? null;
   }
 }
 
 /** A fault of the tenancy service, the secretstore or the mesh that another try may cure (spec §9). */
-export function offline(what: string): Fault {
-  return new Fault('offline', `temporary network failure: ${what}`);
+export function offline(what: string, details: FaultDetails = {}): Fault {
+  return new Fault('offline', `temporary network failure: ${what}`, details);
 }
 
 /** SIGTERM cut the tick short: nothing was decided, and the next one goes on. */

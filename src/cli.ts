@@ -3,12 +3,8 @@ import { Argument, Command, CommanderError, Option } from 'commander';
 import { otherEndings } from '../machines/endings.ts';
 import { harden } from './adapters/hardening.ts';
 import { becomeOwner, NotAllowed } from './adapters/owner.ts';
-import { doctor } from './commands/doctor.ts';
 import { formOf, machineForms, machineNames, machineText } from './commands/machine.ts';
-import { plan } from './commands/plan.ts';
 import { runLoop, runOnce } from './commands/run.ts';
-import { status } from './commands/status.ts';
-import { trace } from './commands/trace.ts';
 import { ConfigInvalid } from './config/invalid.ts';
 import { loadSettings } from './config/load.ts';
 import type { Settings } from './config/settings.ts';
@@ -45,6 +41,7 @@ withConfig(program.command('status'))
   .description('what is applied and whether it is what is wanted; exit 0 when token and host are in sync')
   .option('--json', 'the same as JSON')
   .action(async (options: { json?: boolean }, command: Command) => {
+    const { status } = await import('./commands/status.ts');
     await act(command, (settings) => status(settings, { json: options.json ?? false, version }, console));
   });
 
@@ -54,6 +51,7 @@ withConfig(program.command('plan'))
   .option('--json', 'the same as JSON')
   .action(async (bundle: string, options: { json?: boolean }, command: Command) => {
     const { config } = command.optsWithGlobals<{ config?: string }>();
+    const { plan } = await import('./commands/plan.ts');
     await guarded(async () => {
       const isAlone = config === undefined && !existsSync(DEFAULT_CONFIG);
       const settings = isAlone ? null : await loadSettings(config ?? DEFAULT_CONFIG);
@@ -73,6 +71,7 @@ withConfig(program.command('doctor'))
   .action(async (options: { json?: boolean }, command: Command) => {
     const { config: configPath = DEFAULT_CONFIG } = command.optsWithGlobals<{ config?: string }>();
     const how = { configPath, json: options.json ?? false, version, vault, signal: abortedBySignal() };
+    const { doctor } = await import('./commands/doctor.ts');
     await guarded(() => doctor(how, console));
   });
 
@@ -82,6 +81,7 @@ withConfig(program.command('trace'))
   .option('--list', 'one line for each trace that is kept, newest first')
   .option('--json', 'the same as JSON')
   .action(async (tick: string | undefined, options: { list?: boolean; json?: boolean }, command: Command) => {
+    const { trace } = await import('./commands/trace.ts');
     const wanted = { tick, list: options.list ?? false, json: options.json ?? false };
     await act(command, (settings) => trace(settings, wanted, console));
   });

@@ -82,7 +82,7 @@ const tops = [
 const homes: Record<string, string[]> = {
   xstate: ['machines/', 'src/services/index.ts', 'src/commands/', 'src/inspect/'],
   'libsodium-wrappers': ['src/mesh/seal.ts'],
-  got: ['src/adapters/opener.ts'],
+  got: ['src/adapters/gotClient.ts'],
   dockerode: ['src/adapters/containers.ts'],
   tar: ['src/adapters/archive.ts'],
   lockfile: ['src/adapters/lock.ts'],

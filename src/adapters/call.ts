@@ -16,6 +16,8 @@ export interface Call {
   accepts?: readonly number[];
   /** True when the status says it all: the body is not waited for. */
   ignoresBody?: true;
+  /** How often it is tried at most, 3 unless given. */
+  tries?: number;
   /** Longest answer in bytes, 1 MiB unless given. */
   maxBytes?: number;
 }

@@ -1,3 +1,4 @@
+import { Agent } from 'node:http';
 import Docker from 'dockerode';
 import { failure, stopped, type Fault } from '../../machines/fault.ts';
 import type { Inspected } from '../rules/health.ts';
@@ -22,14 +23,18 @@ const CALL_TIMEOUT_MS = 10_000;
 const REMOVAL_TIMEOUT_MS = 120_000;
 const LOG_LINES = 20;
 
+/** A socket has no server name; told so, Node does not compile what finds out whether one is an IPv6 address. */
+const agent = new Agent({ servername: '' } as object);
+
 /**
  * The container engine by its API (spec §12). An engine that does not answer is RUNTIME_UNAVAILABLE; when `signal` fires
  * every call ends as `stopped`.
  */
 export function createContainers(containerHost: string, project: string, signal: AbortSignal) {
   const socketPath = containerHost.replace('unix://', '');
-  const docker = new Docker({ socketPath, timeout: CALL_TIMEOUT_MS });
-  const patient = new Docker({ socketPath, timeout: REMOVAL_TIMEOUT_MS });
+  const engine = { socketPath, agent };
+  const docker = new Docker({ ...engine, timeout: CALL_TIMEOUT_MS });
+  const patient = new Docker({ ...engine, timeout: REMOVAL_TIMEOUT_MS });
   const ask = <T>(call: (options: { abortSignal: AbortSignal }) => Promise<T>): Promise<T> =>
     call({ abortSignal: signal }).catch((error: unknown) => {
       throw signal.aborted ? stopped() : faultOf(error, containerHost);

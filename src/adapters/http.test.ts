@@ -115,6 +115,12 @@ describe('short retries', () => {
     expect(bed.server.requests).toHaveLength(3);
   });
 
+  test('none where the caller wants only one try', async () => {
+    bed.server.answerAlways('*', { status: 503 });
+    expect((await faultOf({}, { tries: 1 })).ending).toBe('offline');
+    expect(bed.server.requests).toHaveLength(1);
+  });
+
   test('a server that asks for more than ten seconds is left alone', async () => {
     bed.server.answerAlways('*', { status: 429, headers: { 'retry-after': '11' } });
     expect((await faultOf()).ending).toBe('offline');

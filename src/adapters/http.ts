@@ -6,6 +6,7 @@ import { retryAfterOf, retryPauseMs, sortTrouble, type Peer, type Trouble } from
 import { serverWords } from '../rules/serverWords.ts';
 import type { Call } from './call.ts';
 import { readJson } from './json.ts';
+import { send } from './nodeClient.ts';
 import { createOpener, type Headers, type Opened } from './opener.ts';
 import type { Transport } from './transport/agents.ts';
 
@@ -50,7 +51,7 @@ export function createHttp(parts: HttpParts): Http {
     call: (call) => {
       const run = begin(call, AbortSignal.timeout(parts.settings.http_timeout_s * 1000));
       return retrying(run, async (signal) => {
-        const opened = await open(call, signal);
+        const opened = await open(send, call, signal);
         if (!isAccepted(run, opened)) return troubleOf(run, opened);
         return { ...opened, json: await jsonOf(call, opened) };
       });
@@ -58,7 +59,8 @@ export function createHttp(parts: HttpParts): Http {
     stream: (call, limit) => {
       const run = begin(call, limit);
       return retrying(run, async (signal) => {
-        const opened = await open(call, signal);
+        const client = await import('./gotClient.ts');
+        const opened = await open(client.send, call, signal);
         if (!isAccepted(run, opened)) return troubleOf(run, opened);
         return { ...opened, body: sorted(run, opened.body), discard: () => void opened.body.destroy() };
       });
@@ -82,7 +84,7 @@ async function retrying<T extends object>(
   for (let tries = 1; ; tries++) {
     const result = await attempt(signal).catch((error: unknown) => mishap(run, error));
     if (!('peer' in result)) return result;
-    const pause = retryPauseMs(result, tries, Math.random());
+    const pause = tries === run.call.tries ? null : retryPauseMs(result, tries, Math.random());
     if (pause === null || signal.aborted) throw sortTrouble(result);
     await sleep(pause, undefined, { signal }).catch((error: unknown) => {
       throw sortTrouble(run.call.signal.aborted ? mishap(run, error) : result);

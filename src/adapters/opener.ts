@@ -1,13 +1,20 @@
-import { once } from 'node:events';
 import type { IncomingHttpHeaders } from 'node:http';
 import type { Readable } from 'node:stream';
-import got, { type Response } from 'got';
-import { Fault } from '../../machines/fault.ts';
 import type { Settings } from '../config/settings.ts';
 import type { Call } from './call.ts';
-import type { Transport } from './transport/agents.ts';
+import type { Agents, Transport } from './transport/agents.ts';
 
 export type Headers = IncomingHttpHeaders;
+
+/** A request as every client sends it: none of them knows of TLS, time limits or the bearer but from here. */
+export interface Outgoing {
+  url: URL;
+  method: 'GET' | 'POST';
+  headers: Record<string, string>;
+  body: string | undefined;
+  agents: Agents;
+  signal: AbortSignal;
+}
 
 /** An answer of which only the head has been read. */
 export interface Opened {
@@ -16,36 +23,29 @@ export interface Opened {
   body: Readable;
 }
 
+/**
+ * Sends one request once and returns its answer, whatever its status. Throws its own errors, which may hold the bearer:
+ * only for `http.ts`, which sorts them by their codes. No redirect, retry, cookie or decompression.
+ */
+export type Client = (outgoing: Outgoing) => Promise<Opened>;
+
 interface OpenerParts {
   settings: Settings;
   transport: Transport;
   version: string;
 }
 
-/**
- * Sends one request once and returns its answer, whatever its status. Throws the client's own errors, which may hold
- * the bearer: only for `http.ts`, which sorts them by their codes. No redirect, retry, cookie or decompression.
- */
+/** Makes the request of a call and gives it to a client. */
 export function createOpener({ settings, transport, version }: OpenerParts) {
-  return async (call: Call, signal: AbortSignal): Promise<Opened> => {
-    const url = urlOf(settings, call);
-    const body = call.method === 'POST' ? JSON.stringify(call.body ?? {}) : undefined;
-    const stream = got.stream(url, {
+  return async (client: Client, call: Call, signal: AbortSignal): Promise<Opened> =>
+    client({
+      url: urlOf(settings, call),
       method: call.method,
       headers: headersOf(call, version),
-      ...(body !== undefined && { body }),
-      agent: transport.agents(call.peer),
+      body: call.method === 'POST' ? JSON.stringify(call.body ?? {}) : undefined,
+      agents: transport.agents(call.peer),
       signal,
-      https: { rejectUnauthorized: true },
-      retry: { limit: 0 },
-      throwHttpErrors: false,
-      followRedirect: false,
-      decompress: false,
     });
-    stream.on('error', ignoreOnceRead);
-    const [{ statusCode, headers }] = (await once(stream, 'response').catch(unwrap)) as [Response];
-    return { status: statusCode, headers, body: stream };
-  };
 }
 
 function urlOf(settings: Settings, { peer, path, query }: Call): URL {
@@ -68,12 +68,7 @@ function headersOf(call: Call, version: string): Record<string, string> {
   };
 }
 
-/** What a transport's own connection says is wrong goes on as it is. */
-function unwrap(error: unknown): never {
-  throw (error as Error).cause instanceof Fault ? (error as Error).cause : error;
-}
-
-/** An error is told to whoever reads the stream; after that nobody listens, and it must not end the process. */
-function ignoreOnceRead(): void {
+/** For a stream whose errors are told to whoever reads it; after that nobody listens, and they must not end the process. */
+export function ignoreOnceRead(): void {
   return;
 }

@@ -1,4 +1,4 @@
-import { spawn, type ChildProcessByStdio } from 'node:child_process';
+import type { ChildProcessByStdio } from 'node:child_process';
 import type { Readable } from 'node:stream';
 import { heed } from '../../machines/fault.ts';
 import type { Redactor } from '../secrets/redact.ts';
@@ -33,6 +33,7 @@ const PATIENCE_MS = 8_000;
  * - No output leaves unredacted, except to `hear`. Throws Fault `stopped` after an abort.
  */
 export async function run({ argv, cwd, env, timeoutS, redactor, hear }: Run, signal: AbortSignal): Promise<Ran> {
+  const { spawn } = await import('node:child_process');
   heed(signal);
   const [program, ...args] = argv;
   const child = spawn(program, args, { cwd, env, detached: true, stdio: ['ignore', 'pipe', 'pipe'] });

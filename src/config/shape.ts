@@ -1,8 +1,8 @@
-import { Ajv, type ErrorObject } from 'ajv';
+import type { ErrorObject } from 'ajv';
 import type { Flaw } from './invalid.ts';
-import { isServiceUrl } from './kinds.ts';
 import { nearest } from './nearest.ts';
 import { keyNames, keys, leafOf, sectionOf, sections, type Key } from './schema.ts';
+import { validate } from './shapeValidator.ts';
 import { dotted, lineOf, type Written } from './written.ts';
 
 /** Every key of the merged configuration that is missing, unknown or not of its kind. */
@@ -13,22 +13,6 @@ export function judgeShape(merged: Record<string, unknown>, { lines }: Pick<Writ
     return { line: lineOf(lines, pointer), key: dotted(pointer), text: textOf(error, dotted(pointer)) };
   });
   return flaws.filter(({ key }, index) => flaws.findIndex((other) => other.key === key) === index);
-}
-
-const ajv = new Ajv({ allErrors: true, verbose: true, unicodeRegExp: true });
-ajv.addFormat('service-url', isServiceUrl);
-const validate = ajv.compile(schemaOf(''));
-
-function schemaOf(section: string): object {
-  const own = keyNames.filter((key) => sectionOf(key) === section);
-  const leaves = own.map((key): [string, object] => [leafOf(key), keys[key].schema]);
-  const nested = section === '' ? sections.map((inner): [string, object] => [inner, schemaOf(inner)]) : [];
-  return {
-    type: 'object',
-    additionalProperties: false,
-    required: own.filter((key) => keys[key].default === undefined).map(leafOf),
-    properties: Object.fromEntries([...leaves, ...nested]),
-  };
 }
 
 function pointerOf({ instancePath, params }: ErrorObject): string {

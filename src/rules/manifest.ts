@@ -1,8 +1,8 @@
-import { Ajv, type ErrorObject } from 'ajv';
+import type { ErrorObject } from 'ajv';
 import type { Manifest, ManifestSecret, Refusal } from '../../machines/words.ts';
 import { shown } from './compose/finding.ts';
 import { duplicateKeys } from './jsonKeys.ts';
-import { manifestSchema } from './manifestSchema.ts';
+import { validate } from './manifestValidator.ts';
 import { isReserved } from './reserved.ts';
 
 /** A manifest is a page of text; more is made to exhaust the agent. */
@@ -43,8 +43,6 @@ function read(text: string): { json: unknown } | string {
     return 'is not JSON';
   }
 }
-
-const validate = new Ajv({ allErrors: true, verbose: true, strict: true }).compile(manifestSchema);
 
 function schemaFaults(json: unknown): string[] {
   return validate(json) ? [] : [...new Set((validate.errors ?? []).map(faultText))];

@@ -1,5 +1,5 @@
-import { Ajv } from 'ajv';
 import type { Sha } from '../../machines/words.ts';
+import { validate } from './recordValidator.ts';
 
 /** What a release remembers about itself in `.deployd.json`, so that state can be rebuilt without the bundle. */
 export interface ReleaseRecord {
@@ -19,7 +19,7 @@ export interface ReleaseRecord {
 export function parseRecord(text: string): ReleaseRecord | null {
   try {
     const value: unknown = JSON.parse(text);
-    return new Ajv().validate<ReleaseRecord>(recordSchema, value) ? value : null;
+    return validate(value) ? (value as ReleaseRecord) : null;
   } catch {
     return null;
   }
@@ -28,22 +28,4 @@ export function parseRecord(text: string): ReleaseRecord | null {
 /** True for a release that was applied once: only then it knows which images it ran. */
 export function wasApplied({ images }: ReleaseRecord): boolean {
   return images.some(({ id }) => id !== null);
-}
-
-const name = { type: 'string' };
-const names = { type: 'array', items: name };
-
-const recordSchema = whole({
-  schema: { const: 1 },
-  sha: { type: 'string', pattern: '^[0-9a-f]{64}$' },
-  version: name,
-  sequence: { type: 'integer' },
-  production: { type: 'boolean' },
-  services: { type: 'array', items: whole({ name, replicas: { type: 'integer', minimum: 0 } }) },
-  images: { type: 'array', items: whole({ reference: name, id: { type: 'string', nullable: true } }) },
-  compose: names,
-});
-
-function whole(properties: Record<string, object>) {
-  return { type: 'object', properties, required: Object.keys(properties) };
 }

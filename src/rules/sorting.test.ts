@@ -70,6 +70,12 @@ it.each([300, 301, 302, 304, 400, 402, 403, 404, 405, 409, 410, 413, 418, 422, 4
   },
 );
 
+test('what a server asks for goes along with the fault', () => {
+  expect(sortTrouble({ ...answered(503), ...silent, retryAfterS: 120, status: 503 }).retryAfterS).toBe(120);
+  expect(sortTrouble(answered(503)).retryAfterS).toBeNull();
+  expect(sortTrouble(failed('ECONNRESET')).retryAfterS).toBeNull();
+});
+
 test('401 is a refused bearer only when the tenancy service says it', () => {
   expect(sortTrouble(answered(401)).ending).toBe('unauthenticated');
   expect(sortTrouble(answered(401, 'secretstore')).code).toBe('PROTOCOL_INVALID');
@@ -94,6 +100,11 @@ describe('a pause before another try', () => {
   test('is at least what the server asks for, up to ten seconds', () => {
     expect(retryPauseMs({ ...call, status: 503, ...silent, retryAfterS: 10 }, 1, 0)).toBeGreaterThanOrEqual(10_000);
     expect(retryPauseMs({ ...call, status: 503, ...silent, retryAfterS: 11 }, 1, 0)).toBeNull();
+  });
+
+  test('is spread over as long again as the server asks for', () => {
+    const asked = { ...call, status: 503, ...silent, retryAfterS: 4 };
+    expect(retryPauseMs(asked, 1, 0.5)).toBe(4000 + 2000 + 250);
   });
 
   test('is not made for what no try cures', () => {

@@ -29,12 +29,15 @@ export function sortTrouble(trouble: Trouble): Fault {
   return 'error' in trouble ? sortError(trouble) : sortStatus(trouble);
 }
 
-/** Milliseconds until another try makes sense, null when it does not; `random` is in [0, 1). */
+/**
+ * Milliseconds until another try makes sense, null when it does not; `random` is in [0, 1). A Retry-After may be a date that
+ * many were given, so they come back spread over as long again.
+ */
 export function retryPauseMs(trouble: Trouble, tries: number, random: number): number | null {
   if (tries > maxRetries || sortTrouble(trouble).ending !== 'offline') return null;
   const asked = 'retryAfterS' in trouble ? (trouble.retryAfterS ?? 0) : 0;
   if (asked > longestRetryAfterS) return null;
-  return asked * 1000 + firstPauseMs * 2 ** (tries - 1) * (0.5 + random);
+  return asked * (1 + random) * 1000 + firstPauseMs * 2 ** (tries - 1) * (0.5 + random);
 }
 
 /** Seconds that a Retry-After header asks for, as a number or a date; null when it is absent or nonsense. */
@@ -70,7 +73,7 @@ function sortError(trouble: Trouble & Mishap): Fault {
 }
 
 function sortStatus(trouble: Trouble & Refused): Fault {
-  const { peer, status, code } = trouble;
+  const { peer, status, code, retryAfterS } = trouble;
   if (peer === 'tenancy' && status === 401) {
     return fatal('unauthenticated', 'AGENT_UNAUTHENTICATED', 'bearer refused');
   }
@@ -79,8 +82,8 @@ function sortStatus(trouble: Trouble & Refused): Fault {
   }
   const where = placeOf(trouble);
   if (peer === 'secretstore' && status === 307) return offline(`${where}: the node is a standby (307)`);
-  if (isTemporary(status)) return offline(`${where}: ${trouble.what} answered ${status}${wordsOf(trouble)}`);
-  return failure('PROTOCOL_INVALID', `${where}: ${trouble.what} answered ${status}${wordsOf(trouble)}`);
+  const answered = `${where}: ${trouble.what} answered ${status}${wordsOf(trouble)}`;
+  return isTemporary(status) ? offline(answered, { retryAfterS }) : failure('PROTOCOL_INVALID', answered);
 }
 
 function fatal(ending: 'unauthenticated' | 'envMismatch', code: string, detail: string): Fault {

@@ -1,7 +1,8 @@
-import { Ajv } from 'ajv';
 import type { Orders, Sha } from '../../machines/words.ts';
+import type { Pace } from './pace.ts';
 import type { Failing } from './pause.ts';
 import type { Report } from './report.ts';
+import { validate } from './stateValidator.ts';
 import { unknownStanding, type TokenStanding } from './tokenLife.ts';
 
 /** `state.json` (spec §17): what the agent knows across ticks. Times are RFC 3339 in UTC. */
@@ -21,6 +22,8 @@ export interface State {
   attempt: { sha: Sha; phase: string; at: string } | null;
   failing: Failing | null;
   token: TokenStanding;
+  /** Not in a file of an older version. */
+  pace?: Pace;
   /** Reports that could not be delivered, oldest first. */
   pending_reports: Report[];
 }
@@ -58,7 +61,7 @@ export function parseState(text: string): State | StateFault {
     return {
       fault: `state.json is of schema ${typeof schema === 'number' ? schema : 'unknown'}, this version reads 1`,
     };
-  if (validate(value)) return value;
+  if (validate(value)) return value as State;
   const [error] = validate.errors ?? [];
   return { fault: `state.json is wrong at ${error?.instancePath.slice(1) || 'its top'}: ${error?.message ?? ''}` };
 }
@@ -68,51 +71,10 @@ export function isFault(parsed: State | StateFault): parsed is StateFault {
   return 'fault' in parsed;
 }
 
-const text = { type: 'string' };
-const nullableText = { type: 'string', nullable: true };
-const time = { type: 'string', format: 'time' };
-const sha = { type: 'string', pattern: '^[0-9a-f]{64}$' };
-const count = { type: 'integer', minimum: 0, maximum: Number.MAX_SAFE_INTEGER };
-
-const stateSchema = record({
-  schema: { const: 1 },
-  env: { type: 'string', pattern: '^[a-z0-9][a-z0-9-]{0,62}$' },
-  applied_sha: { ...sha, nullable: true },
-  applied_at: { ...time, nullable: true },
-  applied_version: nullableText,
-  highest_sequence: count,
-  production: { type: 'boolean' },
-  last_check_in: {
-    ...record({ at: time, action: { enum: ['apply', 'none', 'down'] }, desired_sha: { ...sha, nullable: true } }),
-    nullable: true,
-  },
-  last_outcome: { ...record({ at: time, outcome: text, code: nullableText, detail: nullableText }), nullable: true },
-  attempt: { ...record({ sha, phase: text, at: time }), nullable: true },
-  failing: { ...record({ sha, count, retry_at: time, line: text }), nullable: true },
-  token: record({
-    expires_at: { ...time, nullable: true },
-    renewable: { type: 'boolean' },
-    creation_ttl_s: { type: 'number', nullable: true },
-    trouble: nullableText,
-  }),
-  pending_reports: { type: 'array', items: record({ report_id: text }) },
-});
-
-const validate = new Ajv({ formats: { time: isTime } }).compile<State>(stateSchema);
-
-/** Every property is required, others are let through: a file of a newer version is not thrown away for what it adds. */
-function record(properties: Record<string, object>) {
-  return { type: 'object', properties, required: Object.keys(properties) };
-}
-
 function parseJson(text: string): unknown {
   try {
     return JSON.parse(text);
   } catch {
     return null;
   }
-}
-
-function isTime(text: string): boolean {
-  return /^\d{4}-\d\d-\d\dT/.test(text) && !Number.isNaN(Date.parse(text));
 }

@@ -11,9 +11,10 @@ export function pooledAgents(
   open: (peer: Peer, secureContext: SecureContext) => Agents,
 ): Pick<Transport, 'agents' | 'close'> {
   const pool = new Map<Peer, Agents>();
+  const contexts = new Map<Peer, KeptContext>();
   return {
     agents: (peer) => {
-      const agents = pool.get(peer) ?? open(peer, secureContext(settings, peer));
+      const agents = pool.get(peer) ?? open(peer, secureContext(settings, peer, contexts));
       pool.set(peer, agents);
       return agents;
     },
@@ -27,11 +28,23 @@ export function pooledAgents(
   };
 }
 
-function secureContext(settings: Settings, peer: Peer): SecureContext {
+/** A TLS context and the CA that it was made of. */
+interface KeptContext {
+  ca: string;
+  context: SecureContext;
+}
+
+/** The context made before, as long as the CA is the same: a new one for every tick would pile up faster than it is freed. */
+function secureContext(settings: Settings, peer: Peer, contexts: Map<Peer, KeptContext>): SecureContext {
   const key = peer === 'tenancy' ? 'tenancy_ca' : 'secretstore_ca';
   const file = settings[key];
   try {
-    return tls.createSecureContext({ minVersion: 'TLSv1.2', ca: file === null ? systemRoots() : readFileSync(file) });
+    const ca = file === null ? systemRoots() : readFileSync(file, 'latin1');
+    const kept = contexts.get(peer);
+    if (kept?.ca === ca) return kept.context;
+    const context = tls.createSecureContext({ minVersion: 'TLSv1.2', ca });
+    contexts.set(peer, { ca, context });
+    return context;
   } catch (error) {
     const { code = 'unreadable' } = error as NodeJS.ErrnoException;
     throw failure('TLS_UNTRUSTED', `${peerNames[peer]}: ${key} ${file ?? ''} cannot be used (${code})`);
@@ -39,7 +52,7 @@ function secureContext(settings: Settings, peer: Peer): SecureContext {
 }
 
 /** Read from their usual places, since Node's own search for them can be bent by environment variables. */
-function systemRoots(): string | string[] {
+function systemRoots(): string {
   for (const file of rootFiles) {
     try {
       return readFileSync(file, 'latin1');
@@ -47,7 +60,7 @@ function systemRoots(): string | string[] {
       continue;
     }
   }
-  return [...tls.rootCertificates];
+  return tls.rootCertificates.join('\n');
 }
 
 /** Debian's bundle, then that of the rpm family. */

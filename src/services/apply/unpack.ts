@@ -2,7 +2,6 @@ import { chmod, mkdir, readFile, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { refused } from '../../../machines/fault.ts';
 import type { Bundle, Orders } from '../../../machines/words.ts';
-import { unpack as unpackArchive } from '../../adapters/archive.ts';
 import { diskFault, isENOENT } from '../../adapters/files.ts';
 import { parseManifest } from '../../rules/manifest.ts';
 import type { Tools } from '../tools.ts';
@@ -17,7 +16,8 @@ export async function unpack(
   const sha = wanted(orders);
   const dir = releases.stagingOf(sha);
   await makeEmpty(dir);
-  await unpackArchive({ file: releases.bundleOf(sha), into: dir, limits: settings.limits, signal });
+  const archive = await import('../../adapters/archive.ts');
+  await archive.unpack({ file: releases.bundleOf(sha), into: dir, limits: settings.limits, signal });
   const judged = parseManifest(await manifestText(dir), settings.env);
   if ('refusal' in judged) throw refused([judged.refusal]);
   return { sha, dir, manifest: judged.manifest };

@@ -1,0 +1,48 @@
+import type { Plugin } from 'esbuild';
+
+/** A maker of functions that do nothing: for debug logs, and for whatever is never called. */
+const nothing = 'module.exports = () => () => {};';
+
+/** Packages that libraries bring along, and what stands in their place. */
+const packages: Record<string, string> = {
+  ...Object.fromEntries(
+    [
+      // transports and builds of the engine's client
+      ...['ssh2', '@grpc/grpc-js', '@grpc/proto-loader', 'protobufjs', 'tar-fs', '@balena/dockerignore', 'split-ca'],
+      ...['debug', '@dabh/diagnostics'],
+    ].map((name) => [name, nothing]),
+  ),
+  // copies of what the runtime has
+  'readable-stream': `module.exports = require('stream');`,
+  'readable-stream/lib/_stream_writable.js': `module.exports = require('stream').Writable;`,
+};
+
+/** Modules of the runtime that one library would load at once, and the agent late or never. */
+const modules: Record<string, { of: string; stand: string }> = {
+  zlib: { of: 'dockerode', stand: nothing },
+  assert: { of: 'signal-exit', stand: 'exports.equal = () => {};' },
+  'node:child_process': { of: 'commander', stand: nothing },
+  // for a debug log it describes each request down to the last socket, whoever reads that
+  util: { of: 'docker-modem', stand: `module.exports = { ...require('util'), inspect: () => '' };` },
+};
+
+/** Keeps out of the bundle what would be loaded in every tick for nothing. */
+export const lean: Plugin = {
+  name: 'lean',
+  setup: (bundler) => {
+    bundler.onResolve({ filter: oneOf(packages) }, ({ path }) => standIn(path, packages[path] ?? nothing));
+    bundler.onResolve({ filter: oneOf(modules) }, ({ path, importer }) => {
+      const { of = '', stand = '' } = modules[path] ?? {};
+      return importer.includes(`/node_modules/${of}/`) ? standIn(path, stand) : null;
+    });
+    bundler.onLoad({ filter: /.*/, namespace: 'stand-in' }, ({ pluginData }) => ({ contents: String(pluginData) }));
+  },
+};
+
+function oneOf(names: object): RegExp {
+  return new RegExp(`^(${Object.keys(names).join('|')})$`);
+}
+
+function standIn(path: string, contents: string) {
+  return { path, namespace: 'stand-in', pluginData: contents };
+}

@@ -1,0 +1,36 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import { tmpdir } from 'node:os';
+import { basename, join } from 'node:path';
+import type { ValidateFunction } from 'ajv';
+import { build } from 'esbuild';
+import { emptyState } from '../src/rules/state.ts';
+import { options } from './bundle.ts';
+
+const dir = mkdtempSync(join(tmpdir(), 'deployd-validators-'));
+afterAll(() => rmSync(dir, { recursive: true }));
+
+const record = { schema: 1, sha: 'a'.repeat(64), version: '1', sequence: 1, production: false };
+const rows: [string, unknown[]][] = [
+  ['src/rules/stateValidator.ts', [emptyState('eu-1'), { ...emptyState('eu-1'), applied_at: 'never' }, {}]],
+  ['src/rules/recordValidator.ts', [{ ...record, services: [], images: [], compose: [] }, record]],
+  ['src/rules/manifestValidator.ts', [{ schema: 1, name: 'x'.repeat(201), env: 'eu-1', secrets: [{}], more: 1 }]],
+  ['src/config/shapeValidator.ts', [{ env: 7, tenancy_url: 'ftp://x', disk: { paths: ['/a', '/a'] }, interval_s: 0 }]],
+];
+
+it.each(rows)('%s judges in the bundle as it does here', async (file, values) => {
+  const outfile = join(dir, `${basename(file, '.ts')}.cjs`);
+  await build({ ...options, banner: {}, entryPoints: [file], outfile });
+  const load = createRequire(import.meta.url);
+  const [bundled, here] = [load(outfile), await import(join('..', file))] as { validate: ValidateFunction }[];
+  for (const value of values) {
+    expect(bundled!.validate(value)).toBe(here!.validate(value));
+    expect(bundled!.validate.errors).toEqual(here!.validate.errors);
+  }
+});
+
+it('leaves the compiler of schemas behind', async () => {
+  const { metafile } = await build({ ...options, write: false, metafile: true });
+  const left = Object.keys(metafile.inputs).filter((input) => /node_modules\/ajv\/dist\/(?!runtime\/)/.test(input));
+  expect(left).toEqual([]);
+});
