@@ -23,7 +23,7 @@ export const loop = setup({
     stopping: ({ context }) => context.stopping,
     envDiffers: (_, p: { output: Outcome }) => p.output.ending === 'envMismatch',
   },
-  /** `interval` is provided by the command: interval_s plus up to 10 s of jitter, in milliseconds. */
+  /** `interval` is provided by the command: interval_s plus up to 10 s of jitter, once more than that, in milliseconds. */
   delays: { interval: 60_000 },
 }).createMachine({
   id: 'loop',

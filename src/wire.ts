@@ -25,9 +25,10 @@ import { rebuilt } from './services/recall.ts';
 import { beginTick, type Tools } from './services/tools.ts';
 
 /** The only place that builds things: settings → adapters → tools → services → the machine. */
-export async function wire({ settings, vault, journal, version }: Parts) {
+export async function wire(parts: Parts) {
+  const { settings, vault } = parts;
   const transport = createTransport(settings);
-  const tools = await toolsOf({ settings, vault, journal, version }, transport);
+  const tools = await toolsOf(parts, transport);
   const services = servicesOf(tools);
   const machine = tick.provide({
     actors: {
@@ -53,9 +54,11 @@ export interface Parts {
   vault: Vault;
   journal: Journal;
   version: string;
+  /** Nobody waits for its ticks: the loop's, or systemd's. */
+  unattended: boolean;
 }
 
-async function toolsOf({ settings, vault, journal, version }: Parts, transport: Transport): Promise<Tools> {
+async function toolsOf({ settings, vault, journal, version, unattended }: Parts, transport: Transport): Promise<Tools> {
   const { env, state_dir: stateDir } = settings;
   const project = `deployd-${env}`;
   const stop = new AbortController();
@@ -81,6 +84,7 @@ async function toolsOf({ settings, vault, journal, version }: Parts, transport: 
     secretstore: createSecretstore({ ...caller, settings }),
     containers: createContainers(settings.container_host, project, stop.signal),
     compose: createCompose(settings, project, () => vault.redactor()),
+    unattended,
     stop,
     tick: beginTick(journal),
   };

@@ -6,7 +6,7 @@ import type { Http } from './http.ts';
 
 /** The calls of the tenancy service that every tick makes (spec §10); all carry the vault's token as bearer. */
 export interface Tenancy {
-  checkIn: (body: object, signal: AbortSignal) => Promise<Answer>;
+  checkIn: (body: object, signal: AbortSignal, tries?: number) => Promise<Answer>;
   /** Asks for the right to log in once; its JWT is redacted from here on. */
   lease: (purpose: 'apply' | 'renew', signal: AbortSignal) => Promise<Lease>;
   /** `rejected` means that this report will never be taken, so that it need not be kept. */
@@ -33,8 +33,8 @@ export function createTenancy({ http, vault, requestId }: Caller): Tenancy {
       ...call,
     });
   return {
-    checkIn: async (body, signal) => {
-      const { json } = await post({ what: 'check-in', path: '/v1/agent/check-in', body, signal });
+    checkIn: async (body, signal, tries = 3) => {
+      const { json } = await post({ what: 'check-in', path: '/v1/agent/check-in', body, signal, tries });
       return parseAnswer(json);
     },
     lease: async (purpose, signal) => {

@@ -2,6 +2,7 @@ import { arch, hostname, platform } from 'node:os';
 import { Fault } from '../../machines/fault.ts';
 import type { Host, Orders } from '../../machines/words.ts';
 import { ordersOf } from '../rules/orders.ts';
+import { approach } from './approach.ts';
 import type { Tools } from './tools.ts';
 
 /** Tells the tenancy service what is applied and how it is; brings back this tick's orders (spec §10). */
@@ -9,23 +10,23 @@ export async function checkIn(tools: Tools, { host }: { host: Host }, signal: Ab
   const { note, settings, state, tenancy, tick, version } = tools;
   const { env, site, transport, laptop_mode } = settings;
   const { applied_sha } = state.state;
-  const answer = await tenancy.checkIn(
-    {
-      agent: { version, transport, laptop_mode },
-      env,
-      site,
-      host: { name: hostname(), arch: arch(), os: platform() },
-      applied_sha,
-      healthy: host.healthy,
-      containers: host.containers,
-    },
-    signal,
-  );
+  const body = {
+    agent: { version, transport, laptop_mode },
+    env,
+    site,
+    host: { name: hostname(), arch: arch(), os: platform() },
+    applied_sha,
+    healthy: host.healthy,
+    containers: host.containers,
+  };
+  const { answer, isBack, pace } = await approach(tools, (tries) => tenancy.checkIn(body, signal, tries));
   if (answer.env !== env) throw envMismatch(answer.env, env);
   const at = new Date();
   await state.update({
     last_check_in: { at: at.toISOString(), action: answer.action, desired_sha: answer.desiredSha },
+    pace,
   });
+  tick.isBack = isBack;
   const orders = ordersOf(answer, { state: state.state, host, production: settings.production, now: at });
   const { action, desiredSha, pause, reason } = orders;
   tick.journal.info(`check-in: action=${action} desired=${desiredSha ?? 'none'} applied=${applied_sha ?? 'none'}`);

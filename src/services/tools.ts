@@ -31,6 +31,8 @@ export interface Tools {
   readonly secretstore: Secretstore;
   readonly containers: Containers;
   readonly compose: Compose;
+  /** Nobody waits for the ticks of this process: the loop's, or systemd's. */
+  readonly unattended: boolean;
   /** Fires once, at SIGTERM; `scrub` and `freeLock` ignore it. */
   readonly stop: AbortController;
   /** The journal of the process, without a tick id. */
@@ -55,6 +57,8 @@ export interface Tick {
   engineAnswered: boolean;
   /** The heartbeat of this tick; unlike other reports it is never kept for later. */
   heartbeat: Report | null;
+  /** True once a host that was away has checked in again. */
+  isBack: boolean;
   /** How far the running service is, for whoever wants to know; null where it does not say. */
   howFar: (() => Progress | Promise<Progress>) | null;
 }
@@ -70,6 +74,7 @@ export function beginTick(journal: Journal): Tick {
     lock: null,
     engineAnswered: false,
     heartbeat: null,
+    isBack: false,
     howFar: null,
   };
 }
