@@ -5,7 +5,7 @@ import { loop } from '../../machines/loop.ts';
 import { outcomeOf } from '../../machines/outcomes.ts';
 import type { Start } from '../../machines/words.ts';
 import type { Settings } from '../config/settings.ts';
-import { createJournal, isReadBySystemd, type Journal } from '../journal/journal.ts';
+import { createJournal, type Journal } from '../journal/journal.ts';
 import { LiveLine } from '../journal/liveLine.ts';
 import { sleepS, spreadS } from '../rules/pace.ts';
 import type { Vault } from '../secrets/vault.ts';
@@ -20,13 +20,13 @@ import { watched, type Watcher } from './watch.ts';
 type Wish = Omit<Start, 'laptopMode'>;
 
 /**
- * Interprets the tick machine once (spec §2.1); the exit code is the ending's. On a terminal it shows what it is at. Under
- * systemd a host that is back waits before it ends, since the timer counts from there (spec §10.4).
+ * Interprets the tick machine once (spec §2.1); the exit code is the ending's. On a terminal it shows what it is at. Where
+ * systemd's timer started it, a host that is back waits before it ends, since the timer counts from there (spec §10.4).
  */
 export async function runOnce(settings: Settings, vault: Vault, wish: Wish): Promise<number> {
   const isForPeople = process.stderr.isTTY && ['auto', 'pretty'].includes(settings.log.format);
   const live = isForPeople ? new LiveLine(process.stderr) : null;
-  const unattended = isReadBySystemd(process.stderr.fd, process.env['JOURNAL_STREAM']);
+  const unattended = process.env['TRIGGER_UNIT']?.endsWith('.timer') ?? false;
   return interpreting({ settings, vault, wish, live, unattended }, async ({ machine, tools, inspect }) => {
     const input = { ...wish, laptopMode: settings.laptop_mode };
     const actor = createActor(machine, { input, inspect });
@@ -71,7 +71,7 @@ interface Interpretation {
   wish: Wish;
   /** Null where nothing is to be shown while it works. */
   live: LiveLine | null;
-  /** Nobody waits for its ticks: the loop's, or systemd's. */
+  /** Nobody waits for its ticks: the loop's, or the timer's. */
   unattended: boolean;
 }
 

@@ -102,8 +102,7 @@ function styleOf(options: JournalOptions): Style {
   return { format, priorities: isReadBySystemd(options.stderr.fd, journalStream), colours: options.isTerminal };
 }
 
-/** Whether a descriptor is the stream that systemd's journal reads; `journalStream` is what systemd says in JOURNAL_STREAM. */
-export function isReadBySystemd(fd: number | undefined, journalStream: string | undefined): boolean {
+function isReadBySystemd(fd: number | undefined, journalStream: string | undefined): boolean {
   if (typeof fd !== 'number' || journalStream === undefined) return false;
   const { dev, ino } = fstatSync(fd, { bigint: true });
   return journalStream === `${dev}:${ino}`;

@@ -31,7 +31,7 @@ export interface Tools {
   readonly secretstore: Secretstore;
   readonly containers: Containers;
   readonly compose: Compose;
-  /** Nobody waits for the ticks of this process: the loop's, or systemd's. */
+  /** Nobody waits for the ticks of this process: the loop's, or the timer's. */
   readonly unattended: boolean;
   /** Fires once, at SIGTERM; `scrub` and `freeLock` ignore it. */
   readonly stop: AbortController;
