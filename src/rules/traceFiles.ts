@@ -6,7 +6,7 @@ export interface TraceFile {
 }
 
 /** How many of the newest traces are kept, and how many of the newest that were not quiet. */
-const kept = 50;
+export const keptTraces = 50;
 
 /** So much is removed at a time, so that a tick never has much of it to do. */
 const mostRemoved = 20;
@@ -27,9 +27,9 @@ export function traceFilesOf(names: readonly string[]): TraceFile[] {
 
 /** Of all files, newest first, those that go: neither among the newest nor among the newest that were not quiet. */
 export function outdated(files: readonly TraceFile[]): TraceFile[] {
-  const telling = files.filter(({ quiet }) => !quiet).slice(0, kept);
+  const telling = files.filter(({ quiet }) => !quiet).slice(0, keptTraces);
   return files
-    .slice(kept)
+    .slice(keptTraces)
     .filter((file) => !telling.includes(file))
     .slice(-mostRemoved);
 }
