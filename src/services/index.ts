@@ -1,18 +1,6 @@
 import { fromPromise } from 'xstate';
 import type { ApplyServices, DownServices, TickServices } from '../../machines/services.ts';
 import { Fault, stopped } from '../../machines/fault.ts';
-import { awaitHealth } from './apply/awaitHealth.ts';
-import { check } from './apply/check.ts';
-import { commit } from './apply/commit.ts';
-import { download } from './apply/download.ts';
-import { putBack, revert } from './apply/fallBack.ts';
-import { promote } from './apply/promote.ts';
-import { pull } from './apply/pull.ts';
-import { readSecrets } from './apply/readSecrets.ts';
-import { render } from './apply/render.ts';
-import { unpack } from './apply/unpack.ts';
-import { up } from './apply/up.ts';
-import { verify } from './apply/verify.ts';
 import { bootstrap } from './bootstrap.ts';
 import { checkIn } from './checkIn.ts';
 import { conclude } from './conclude.ts';
@@ -30,6 +18,8 @@ import type { Tools } from './tools.ts';
 
 type Service<TInput, TOutput> = (tools: Tools, input: TInput, signal: AbortSignal) => Promise<TOutput>;
 
+type OfApply<TInput, TOutput> = (work: typeof import('./apply/index.ts')) => Service<TInput, TOutput>;
+
 /**
  * Fills every seam of the machines; a missing or wrongly typed one does not compile. A service's signal fires when the
  * machine leaves its state, and at STOP.
@@ -39,6 +29,7 @@ export function servicesOf(tools: Tools): { tick: TickServices; apply: ApplyServ
     fromPromise<TOutput, TInput>(({ input, signal }) =>
       timed(tools, name, () => service(tools, input, either(signal))),
     );
+  const late = <TInput, TOutput>(name: string, pick: OfApply<TInput, TOutput>) => fill(name, loading(pick));
   const either = (signal: AbortSignal) => AbortSignal.any([signal, tools.stop.signal]);
   return {
     tick: {
@@ -56,22 +47,27 @@ export function servicesOf(tools: Tools): { tick: TickServices; apply: ApplyServ
       freeLock: fill('freeLock', freeLock),
     },
     apply: {
-      download: fill('download', download),
-      unpack: fill('unpack', unpack),
-      check: fill('check', check),
-      readSecrets: fill('readSecrets', readSecrets),
-      verify: fill('verify', verify),
-      render: fill('render', render),
-      promote: fill('promote', promote),
-      pull: fill('pull', pull),
-      up: fill('up', up),
-      awaitHealth: fill('awaitHealth', awaitHealth),
-      commit: fill('commit', commit),
-      putBack: fill('putBack', putBack),
-      revert: fill('revert', revert),
+      download: late('download', (work) => work.download),
+      unpack: late('unpack', (work) => work.unpack),
+      check: late('check', (work) => work.check),
+      readSecrets: late('readSecrets', (work) => work.readSecrets),
+      verify: late('verify', (work) => work.verify),
+      render: late('render', (work) => work.render),
+      promote: late('promote', (work) => work.promote),
+      pull: late('pull', (work) => work.pull),
+      up: late('up', (work) => work.up),
+      awaitHealth: late('awaitHealth', (work) => work.awaitHealth),
+      commit: late('commit', (work) => work.commit),
+      putBack: late('putBack', (work) => work.putBack),
+      revert: late('revert', (work) => work.revert),
     },
     down: { composeDown: fill('composeDown', composeDown), clearApplied: fill('clearApplied', clearApplied) },
   };
+}
+
+/** Most ticks apply nothing: the work of an apply is loaded by its first service. */
+function loading<TInput, TOutput>(pick: OfApply<TInput, TOutput>): Service<TInput, TOutput> {
+  return async (...given) => pick(await import('./apply/index.ts'))(...given);
 }
 
 /** Notes how long a service took, under its name. */

@@ -1,0 +1,12 @@
+export { awaitHealth } from './awaitHealth.ts';
+export { check } from './check.ts';
+export { commit } from './commit.ts';
+export { download } from './download.ts';
+export { putBack, revert } from './fallBack.ts';
+export { promote } from './promote.ts';
+export { pull } from './pull.ts';
+export { readSecrets } from './readSecrets.ts';
+export { render } from './render.ts';
+export { unpack } from './unpack.ts';
+export { up } from './up.ts';
+export { verify } from './verify.ts';
