@@ -4,7 +4,7 @@ import { Fault } from './fault.ts';
 import { loop } from './loop.ts';
 import { plain } from './outcomes.ts';
 import { tick } from './tick.ts';
-import type { Credentials, Orders, Outcome, Start } from './words.ts';
+import type { Credentials, Host, Orders, Outcome, Start } from './words.ts';
 
 const start: Start = { intent: 'tick', prune: false, laptopMode: false };
 const interval = 61_000;
@@ -91,7 +91,9 @@ function stoppable(log: string[], onBusy: () => void): typeof tick {
     actors: {
       takeLock: fromPromise<void, void>(async () => undefined),
       recall: fromPromise<Credentials, void>(untilStopped),
-      conclude: fromPromise<void, { outcome: Outcome; orders: Orders | null }>(async () => undefined),
+      conclude: fromPromise<void, { outcome: Outcome; orders: Orders | null; host: Host | null }>(
+        async () => undefined,
+      ),
       keepToken: fromPromise<{ atRisk: boolean }, { outcome: Outcome }>(async () => ({ atRisk: false })),
       freeLock: fromPromise<void, void>(async () => void log.push('freeLock')),
     },

@@ -23,7 +23,7 @@ export const tickServices = {
   deliverReports: seam('deliverReports'),
   heal: seam<Outcome, { host: Host; orders: Orders }>('heal'),
   mend: seam('mend'),
-  conclude: seam<void, { outcome: Outcome; orders: Orders | null }>('conclude'),
+  conclude: seam<void, { outcome: Outcome; orders: Orders | null; host: Host | null }>('conclude'),
   prune: seam<void, { outcome: Outcome }>('prune'),
   keepToken: seam<{ atRisk: boolean }, { outcome: Outcome }>('keepToken'),
   freeLock: seam('freeLock'),

@@ -110,8 +110,8 @@ function playTick(start: Start, answers: Record<string, unknown>): Played {
 
 /** What each service must be asked with; those that are not named need no input. */
 function inputsOf(answer: Orders | facts.Throws, outcome: Outcome): Record<string, unknown> {
-  const orders =
-    'throws' in answer || outcome.ending === 'bootstrapped' || outcome.ending === 'tokenAbsent' ? null : answer;
+  const isAlone = outcome.ending === 'bootstrapped' || outcome.ending === 'tokenAbsent';
+  const orders = isAlone || 'throws' in answer ? null : answer;
   const bundle = facts.unpacked;
   const onBundle = ['readSecrets', 'verify', 'render', 'promote', 'pull', 'up', 'awaitHealth'];
   return {
@@ -124,7 +124,7 @@ function inputsOf(answer: Orders | facts.Throws, outcome: Outcome): Record<strin
     putBack: { bundle, orders, outcome },
     revert: { bundle, orders, outcome: { ...outcome, reverted: false } },
     composeDown: { orders },
-    conclude: { outcome, orders },
+    conclude: { outcome, orders, host: isAlone ? null : facts.well },
     keepToken: { outcome },
   };
 }

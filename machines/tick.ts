@@ -158,7 +158,7 @@ export const tick = parts.createMachine({
       invoke: {
         id: 'conclude',
         src: 'conclude',
-        input: ({ context }) => ({ outcome: context.outcome!, orders: context.orders }),
+        input: ({ context: { outcome, orders, host } }) => ({ outcome: outcome!, orders, host }),
         onDone: [{ guard: 'mayReport', target: 'reporting' }, { target: 'tidying' }],
         onError: { target: 'tidying', actions: { type: 'tell', params: ({ event }) => event } },
       },

@@ -1,5 +1,5 @@
 import { endings } from '../../machines/endings.ts';
-import type { Container, Orders, Outcome } from '../../machines/words.ts';
+import type { Container, Host, Orders, Outcome } from '../../machines/words.ts';
 import { reportedOf } from '../rules/health.ts';
 import { lastOutcomeOf, remembered, reportOf } from './remember.ts';
 import { leaveTidy } from './tidy.ts';
@@ -8,6 +8,7 @@ import type { Tools } from './tools.ts';
 interface Concluded {
   outcome: Outcome;
   orders: Orders | null;
+  host: Host | null;
 }
 
 /**
@@ -20,18 +21,20 @@ export async function conclude(tools: Tools, concluded: Concluded): Promise<void
   await leaveTidy(tools, concluded.outcome.ending);
 }
 
-async function record(tools: Tools, { outcome, orders }: Concluded): Promise<void> {
+async function record(tools: Tools, { outcome, orders, host }: Concluded): Promise<void> {
   const { state, tick } = tools;
   const { exit, report } = endings[outcome.ending].meta;
   if (exit === 75 || outcome.ending === 'offlineLaptop' || outcome.ending === 'paused') return;
   if (orders === null || report === null) return state.update({ last_outcome: lastOutcomeOf(outcome) });
-  const told = { outcome, orders, containers: await containersOf(tools) };
+  const told = { outcome, orders, containers: await containersNow(tools, orders, host) };
   if (report !== 'heartbeat') return state.update(remembered(tools, told));
   tick.heartbeat = reportOf(tools, told);
   await state.update({ last_outcome: lastOutcomeOf(outcome) });
 }
 
-async function containersOf(tools: Tools): Promise<Container[]> {
+/** What the tick saw when it began is true still where nothing had to be done. */
+async function containersNow(tools: Tools, { action }: Orders, host: Host | null): Promise<Container[]> {
+  if (action === 'none' && host?.healthy) return host.containers;
   return tools.containers.list().then(
     (containers) => containers.map(reportedOf),
     () => [],
