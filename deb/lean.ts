@@ -9,7 +9,9 @@ const packages: Record<string, string> = {
     [
       // transports and builds of the engine's client
       ...['ssh2', '@grpc/grpc-js', '@grpc/proto-loader', 'protobufjs', 'tar-fs', '@balena/dockerignore', 'split-ca'],
-      ...['debug', '@dabh/diagnostics'],
+      ...['debug', '@dabh/diagnostics', '@colors/colors/safe'],
+      // a handler on every signal, to remove the lock file of a process that dies: the next tick does that
+      'signal-exit',
     ].map((name) => [name, nothing]),
   ),
   // copies of what the runtime has
@@ -20,10 +22,12 @@ const packages: Record<string, string> = {
 /** Modules of the runtime that one library would load at once, and the agent late or never. */
 const modules: Record<string, { of: string; stand: string }> = {
   zlib: { of: 'dockerode', stand: nothing },
-  assert: { of: 'signal-exit', stand: 'exports.equal = () => {};' },
   'node:child_process': { of: 'commander', stand: nothing },
   // for a debug log it describes each request down to the last socket, whoever reads that
-  util: { of: 'docker-modem', stand: `module.exports = { ...require('util'), inspect: () => '' };` },
+  util: {
+    of: 'docker-modem',
+    stand: `module.exports = Object.create(require('util'), { inspect: { value: () => '' } });`,
+  },
 };
 
 /** Keeps out of the bundle what would be loaded in every tick for nothing. */

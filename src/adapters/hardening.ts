@@ -1,5 +1,4 @@
 import { writeFileSync } from 'node:fs';
-import inspector from 'node:inspector';
 
 /**
  * Closes the ways in which the runtime would give this process's memory away; to be called before a secret is read.
@@ -12,7 +11,12 @@ export function harden(): void {
   emptyCoreDumps();
   Object.assign(process.report, { reportOnSignal: false, reportOnFatalError: false, reportOnUncaughtException: false });
   for (const signal of ['SIGUSR1', 'SIGUSR2'] as const) process.removeAllListeners(signal).on(signal, ignore);
-  inspector.close();
+  if (mayBeInspected()) process.getBuiltinModule('node:inspector').close();
+}
+
+/** Loading the inspector takes a tenth of a start, so only who may have opened it pays for closing it. */
+function mayBeInspected(): boolean {
+  return [...process.execArgv, process.env['NODE_OPTIONS'] ?? ''].some((option) => option.includes('--inspect'));
 }
 
 /** No kind of memory passes the filter; where there is no such file, the unit's limit has to do. */

@@ -9,6 +9,8 @@ const shortestFragment = 4;
 /** How a style writes a text: each of its characters by itself. */
 type Writer = (text: string) => string;
 
+const lettersAndDigits = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789';
+
 /**
  * Styles of URL-encoding by the ASCII punctuation that they leave as it is, beside letters and digits: component, RFC 3986,
  * form, and then the rarer ones: Go's path and userinfo, Python's path, a whole URI, the password of a parsed URL.
@@ -75,22 +77,21 @@ const separator = String.fromCharCode(0xa000 + Math.floor(1000 * Math.random()))
 
 /** The texts in a style. */
 function written(texts: readonly string[], write: Writer): readonly string[] {
+  if (texts.length === 1) return texts.map(write);
   const forms = write(texts.join(separator)).split(write(separator));
   return forms.length === texts.length ? forms : texts.map(write);
 }
 
 function urlWriter(leftAlone: string, digits: string): Writer {
-  const isPlain = Array.from({ length: 256 }, (_, byte) => {
-    const character = String.fromCharCode(byte);
-    return /[A-Za-z0-9]/.test(character) || leftAlone.includes(character);
-  });
+  const isPlain = new Uint8Array(256);
+  for (const byte of Buffer.from(lettersAndDigits + leftAlone)) isPlain[byte] = 1;
   const hex = Buffer.from(digits);
   return (text) => {
     const bytes = Buffer.from(text);
     const form = Buffer.alloc(3 * bytes.length);
     let end = 0;
     for (const byte of bytes) {
-      if (isPlain[byte] === true) form[end++] = byte;
+      if (isPlain[byte] === 1) form[end++] = byte;
       else {
         form[end++] = 0x25;
         form[end++] = hex[byte >> 4] ?? 0;
@@ -133,11 +134,12 @@ const goEscapes: Readonly<Record<string, string>> = {
   '"': '\\"',
 };
 
+/** What Go does not print as it is; the table of what is printable beyond ASCII is made where a text needs it, for it costs. */
+const unprintable = { ascii: /["\\]|[^ -~]/g, any: () => /["\\]|[^\p{L}\p{M}\p{N}\p{P}\p{S} ]/gu };
+
 function toGoQuoted(text: string): string {
-  return text.replace(
-    /["\\]|[^\p{L}\p{M}\p{N}\p{P}\p{S} ]/gu,
-    (character) => goEscapes[character] ?? toGoEscape(character),
-  );
+  const pattern = /[^\0-\x7f]/.test(text) ? unprintable.any() : unprintable.ascii;
+  return text.replace(pattern, (character) => goEscapes[character] ?? toGoEscape(character));
 }
 
 function toGoEscape(character: string): string {
