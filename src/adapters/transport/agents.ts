@@ -12,9 +12,9 @@ import type { Peer } from '../../rules/sorting.ts';
  */
 export interface Transport {
   readonly name: Settings['transport'];
-  /** The same agents until `close`, so that connections and TLS contexts are shared. */
+  /** The same agents at every call, so that connections, TLS contexts and sessions are shared. */
   agents: (peer: Peer) => Agents;
-  /** Closes the connections kept for reuse; the next call opens new ones, and reads the CA files anew. */
+  /** Closes the connections kept for reuse; the next call opens new ones, and trusts what the CA files hold then. */
   close: () => void;
 }
 

@@ -1,8 +1,10 @@
 import { once } from 'node:events';
+import type { IncomingMessage } from 'node:http';
 import { request, type RequestOptions } from 'node:https';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import type { TLSSocket } from 'node:tls';
 import { createCa } from '../../../fixtures/servers/ca.ts';
 import { createClock } from '../../../fixtures/servers/clock.ts';
 import { serve, type Served } from '../../../fixtures/servers/http.ts';
@@ -85,15 +87,37 @@ describe('a dialled address', () => {
   });
 });
 
-test('agents are made once for each service, and anew after a close', async () => {
-  const { agents, close } = pool();
-  const { https } = agents('tenancy');
-  await ask('https://tenancy.deploy', { agent: https });
-  close();
-  expect(agents('tenancy').https).not.toBe(https);
-  expect(agents('tenancy').https).toBe(agents('tenancy').https);
-  expect(await ask('https://tenancy.deploy', { agent: agents('tenancy').https })).toBe(200);
-  close();
+describe('after a close', () => {
+  const url = 'https://tenancy.deploy';
+
+  test('the same agents go on over new connections, whose TLS sessions are those of the old ones', async () => {
+    const { agents, close } = pool();
+    const { https } = agents('tenancy');
+    expect(await ask(url, { agent: https })).toBe(200);
+    expect(agents('tenancy').https).toBe(https);
+    close();
+    expect(agents('tenancy').https).toBe(https);
+    const asked = request(url, { agent: https }).end();
+    const [response] = (await once(asked, 'response')) as [IncomingMessage & { socket: TLSSocket }];
+    response.resume();
+    expect(asked.reusedSocket).toBe(false);
+    expect(response.socket.isSessionReused()).toBe(true);
+    close();
+  });
+
+  test('a CA that has changed is the only one that is trusted', async () => {
+    const { agents, close } = pool();
+    const { https } = agents('tenancy');
+    expect(await ask(url, { agent: https })).toBe(200);
+    close();
+    const another = createCa();
+    await writeFile(join(dir, 'ca.pem'), another.pem);
+    const asked = ask(url, { agent: agents('tenancy').https });
+    await expect(asked).rejects.toMatchObject({ code: expect.stringMatching(/ISSUER|VERIFY/) as string });
+    server.present(another.issue(['tenancy.deploy']));
+    expect(await ask(url, { agent: agents('tenancy').https })).toBe(200);
+    close();
+  });
 });
 
 it.each(['system', 'proxy', 'sdk'] as const)('the transport %s goes by its name', (transport) => {

@@ -5,46 +5,50 @@ import type { Settings } from '../../config/settings.ts';
 import { type Peer, peerNames } from '../../rules/sorting.ts';
 import type { Agents, Transport } from './agents.ts';
 
-/** One pair of agents for each peer, opened at its first call with the TLS context of the peer's CA. */
+/**
+ * One pair of agents for each peer, opened at its first call with the TLS context of the peer's CA. They outlive `close` as
+ * long as the CA is the same: contexts made anew for every tick would pile up faster than they are freed, and agents that
+ * stay resume their TLS sessions.
+ */
 export function pooledAgents(
   settings: Settings,
   open: (peer: Peer, secureContext: SecureContext) => Agents,
 ): Pick<Transport, 'agents' | 'close'> {
-  const pool = new Map<Peer, Agents>();
-  const contexts = new Map<Peer, KeptContext>();
+  const pool = new Map<Peer, Pooled>();
   return {
     agents: (peer) => {
-      const agents = pool.get(peer) ?? open(peer, secureContext(settings, peer, contexts));
-      pool.set(peer, agents);
-      return agents;
+      const known = pool.get(peer);
+      if (known?.isOpen) return known.agents;
+      return withCa(settings, peer, (ca) => {
+        const agents =
+          known?.ca === ca ? known.agents : open(peer, tls.createSecureContext({ minVersion: 'TLSv1.2', ca }));
+        pool.set(peer, { ca, agents, isOpen: true });
+        return agents;
+      });
     },
     close: () => {
-      for (const { http, https } of pool.values()) {
-        http.destroy();
-        https.destroy();
+      for (const pooled of pool.values()) {
+        pooled.isOpen = false;
+        pooled.agents.http.destroy();
+        pooled.agents.https.destroy();
       }
-      pool.clear();
     },
   };
 }
 
-/** A TLS context and the CA that it was made of. */
-interface KeptContext {
-  ca: string;
-  context: SecureContext;
+/** Agents, and the CA that their TLS context was made of. */
+interface Pooled {
+  readonly ca: string;
+  readonly agents: Agents;
+  isOpen: boolean;
 }
 
-/** The context made before, as long as the CA is the same: a new one for every tick would pile up faster than it is freed. */
-function secureContext(settings: Settings, peer: Peer, contexts: Map<Peer, KeptContext>): SecureContext {
+/** What is done with the peer's CA; a CA that is of no use is TLS_UNTRUSTED. */
+function withCa<T>(settings: Settings, peer: Peer, work: (ca: string) => T): T {
   const key = peer === 'tenancy' ? 'tenancy_ca' : 'secretstore_ca';
   const file = settings[key];
   try {
-    const ca = file === null ? systemRoots() : readFileSync(file, 'latin1');
-    const kept = contexts.get(peer);
-    if (kept?.ca === ca) return kept.context;
-    const context = tls.createSecureContext({ minVersion: 'TLSv1.2', ca });
-    contexts.set(peer, { ca, context });
-    return context;
+    return work(file === null ? systemRoots() : readFileSync(file, 'latin1'));
   } catch (error) {
     const { code = 'unreadable' } = error as NodeJS.ErrnoException;
     throw failure('TLS_UNTRUSTED', `${peerNames[peer]}: ${key} ${file ?? ''} cannot be used (${code})`);
