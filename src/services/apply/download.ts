@@ -2,8 +2,18 @@ import type { Orders } from '../../../machines/words.ts';
 import { digestOf } from '../../adapters/digest.ts';
 import type { Tools } from '../tools.ts';
 
-/** Fetches the bundle, unless its bytes are here already; a refused one is not fetched again (spec §5.1). */
+/** Fetches the bundle, and looks meanwhile for the compose that it will need; `check` tells what came of that. */
 export async function download(tools: Tools, { orders }: { orders: Orders }, signal: AbortSignal): Promise<void> {
+  const looked = tools.compose.probe(signal).catch(() => undefined);
+  try {
+    await fetchBundle(tools, orders, signal);
+  } finally {
+    await looked;
+  }
+}
+
+/** Unless its bytes are here already: a refused one is not fetched again (spec §5.1). */
+async function fetchBundle(tools: Tools, orders: Orders, signal: AbortSignal): Promise<void> {
   const { note, releases, tick } = tools;
   const sha = wanted(orders);
   const file = releases.bundleOf(sha);
