@@ -5,7 +5,8 @@ import { parseEnvFile } from '../rules/envFile.ts';
 import { ailingServices, describeAiling, renewal, wellnessOf, type Inspected } from '../rules/health.ts';
 import type { Tools } from './tools.ts';
 
-const POLL_MS = 500;
+/** Between two looks at the containers: a tenth of what was waited so far, within these. */
+const [shortestPauseMs, longestPauseMs] = [100, 500];
 const TAIL_CHARS = 8 * 1024;
 
 /** A release on disk as compose takes it: its real path, its files and the override with the content labels. */
@@ -60,7 +61,7 @@ export async function awaitWell(tools: Tools, sha: string, signal: AbortSignal):
     if (ailingServices(seen, expected).length === 0 && done === states.length) return;
     const late = Date.now() - began > settings.health_timeout_s * 1000;
     if (late || states.includes('lost')) throw await notHealthy(tools, seen, { expected, began });
-    await pause(POLL_MS, signal);
+    await pause(Math.min(Math.max((Date.now() - began) / 10, shortestPauseMs), longestPauseMs), signal);
   }
 }
 
