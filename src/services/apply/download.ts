@@ -2,18 +2,8 @@ import type { Orders } from '../../../machines/words.ts';
 import { digestOf } from '../../adapters/digest.ts';
 import type { Tools } from '../tools.ts';
 
-/** Fetches the bundle, and looks meanwhile for the compose that it will need; `check` tells what came of that. */
+/** Fetches the bundle, unless its bytes are here already; a refused one is not fetched again (spec §5.1). */
 export async function download(tools: Tools, { orders }: { orders: Orders }, signal: AbortSignal): Promise<void> {
-  const looked = tools.compose.probe(signal).catch(() => undefined);
-  try {
-    await fetchBundle(tools, orders, signal);
-  } finally {
-    await looked;
-  }
-}
-
-/** Unless its bytes are here already: a refused one is not fetched again (spec §5.1). */
-async function fetchBundle(tools: Tools, orders: Orders, signal: AbortSignal): Promise<void> {
   const { note, releases, tick } = tools;
   const sha = wanted(orders);
   const file = releases.bundleOf(sha);
@@ -21,8 +11,23 @@ async function fetchBundle(tools: Tools, orders: Orders, signal: AbortSignal): P
   let done = 0;
   tick.howFar = () => ({ done, total: orders.sizeBytes, unit: 'bytes' });
   const heard = (bytes: number) => void (done = bytes);
-  await tools.download({ sha, sizeBytes: orders.sizeBytes, file, part: releases.partOf(sha), heard }, signal);
+  const wish = { sha, sizeBytes: orders.sizeBytes, file, part: releases.partOf(sha), heard };
+  await lookingForCompose(tools, signal, () => tools.download(wish, signal));
   note({ word: 'downloaded', bytes: done });
+}
+
+/** Compose takes its time to tell its version, so it is asked meanwhile; `check` tells what came of that. */
+async function lookingForCompose(tools: Tools, signal: AbortSignal, work: () => Promise<void>): Promise<void> {
+  const inVain = new AbortController();
+  const looked = tools.compose.probe(AbortSignal.any([signal, inVain.signal])).catch(() => undefined);
+  try {
+    await work();
+  } catch (error) {
+    inVain.abort();
+    throw error;
+  } finally {
+    await looked;
+  }
 }
 
 /** The sha that an apply is about; the check-in has made sure that there is one. */
