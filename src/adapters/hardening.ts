@@ -14,9 +14,11 @@ export function harden(): void {
   if (mayBeInspected()) process.getBuiltinModule('node:inspector').close();
 }
 
-/** Loading the inspector takes a tenth of a start, so only who may have opened it pays for closing it. */
+/** Not by a signal nor by an option, as the package starts it: then nothing loads the inspector, which takes its time. */
 function mayBeInspected(): boolean {
-  return [...process.execArgv, process.env['NODE_OPTIONS'] ?? ''].some((option) => option.includes('--inspect'));
+  const { env, execArgv } = process;
+  const isDeaf = execArgv.includes('--disable-sigusr1') && !execArgv.some((option) => option.startsWith('--inspect'));
+  return !isDeaf || env['NODE_OPTIONS'] !== undefined;
 }
 
 /** No kind of memory passes the filter; where there is no such file, the unit's limit has to do. */
