@@ -1,6 +1,6 @@
 import { once } from 'node:events';
 import type { IncomingMessage } from 'node:http';
-import { request, type RequestOptions } from 'node:https';
+import { request, type Agent, type RequestOptions } from 'node:https';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -35,9 +35,12 @@ afterEach(async () => {
   await rm(dir, { recursive: true });
 });
 
-const pool = () =>
-  pooledAgents(settings, (_peer, context) =>
-    boundedAgents({ address: { host: '127.0.0.1', port: server.port }, connectTimeoutMs: 5000 }, context),
+const pool = (now?: () => number) =>
+  pooledAgents(
+    settings,
+    (_peer, context) =>
+      boundedAgents({ address: { host: '127.0.0.1', port: server.port }, connectTimeoutMs: 5000 }, context),
+    now,
   );
 
 async function ask(url: string, options: RequestOptions): Promise<number> {
@@ -90,6 +93,15 @@ describe('a dialled address', () => {
 describe('after a close', () => {
   const url = 'https://tenancy.deploy';
 
+  /** Whether a new connection goes on with the TLS session of an old one. */
+  async function resumed(agent: Agent): Promise<boolean> {
+    const asked = request(url, { agent }).end();
+    const [response] = (await once(asked, 'response')) as [IncomingMessage & { socket: TLSSocket }];
+    response.resume();
+    expect(asked.reusedSocket).toBe(false);
+    return response.socket.isSessionReused();
+  }
+
   test('the same agents go on over new connections, whose TLS sessions are those of the old ones', async () => {
     const { agents, close } = pool();
     const { https } = agents('tenancy');
@@ -97,11 +109,20 @@ describe('after a close', () => {
     expect(agents('tenancy').https).toBe(https);
     close();
     expect(agents('tenancy').https).toBe(https);
-    const asked = request(url, { agent: https }).end();
-    const [response] = (await once(asked, 'response')) as [IncomingMessage & { socket: TLSSocket }];
-    response.resume();
-    expect(asked.reusedSocket).toBe(false);
-    expect(response.socket.isSessionReused()).toBe(true);
+    expect(await resumed(https)).toBe(true);
+    close();
+  });
+
+  test('no session is resumed an hour after its agents were made', async () => {
+    let nowMs = 0;
+    const { agents, close } = pool(() => nowMs);
+    expect(await resumed(agents('tenancy').https)).toBe(false);
+    close();
+    nowMs = 3_599_999;
+    expect(await resumed(agents('tenancy').https)).toBe(true);
+    close();
+    nowMs = 3_600_000;
+    expect(await resumed(agents('tenancy').https)).toBe(false);
     close();
   });
 

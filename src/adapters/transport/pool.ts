@@ -5,14 +5,17 @@ import type { Settings } from '../../config/settings.ts';
 import { type Peer, peerNames } from '../../rules/sorting.ts';
 import type { Agents, Transport } from './agents.ts';
 
+const longestMs = 3_600_000;
+
 /**
  * One pair of agents for each peer, opened at its first call with the TLS context of the peer's CA. They outlive `close` as
- * long as the CA is the same: contexts made anew for every tick would pile up faster than they are freed, and agents that
- * stay resume their TLS sessions.
+ * long as the CA is the same, for an hour at the most: contexts made anew for every tick would pile up faster than they are
+ * freed, and agents that stay resume their TLS sessions (but for those of the mesh), which believe the first handshake.
  */
 export function pooledAgents(
   settings: Settings,
   open: (peer: Peer, secureContext: SecureContext) => Agents,
+  now = () => performance.now(),
 ): Pick<Transport, 'agents' | 'close'> {
   const pool = new Map<Peer, Pooled>();
   return {
@@ -20,10 +23,11 @@ export function pooledAgents(
       const known = pool.get(peer);
       if (known?.isOpen) return known.agents;
       return withCa(settings, peer, (ca) => {
-        const agents =
-          known?.ca === ca ? known.agents : open(peer, tls.createSecureContext({ minVersion: 'TLSv1.2', ca }));
-        pool.set(peer, { ca, agents, isOpen: true });
-        return agents;
+        const isGood = known?.ca === ca && now() - known.madeAtMs < longestMs;
+        const pooled = isGood ? known : { ca, agents: open(peer, contextOf(ca)), madeAtMs: now(), isOpen: true };
+        pooled.isOpen = true;
+        pool.set(peer, pooled);
+        return pooled.agents;
       });
     },
     close: () => {
@@ -40,7 +44,12 @@ export function pooledAgents(
 interface Pooled {
   readonly ca: string;
   readonly agents: Agents;
+  readonly madeAtMs: number;
   isOpen: boolean;
+}
+
+function contextOf(ca: string): SecureContext {
+  return tls.createSecureContext({ minVersion: 'TLSv1.2', ca });
 }
 
 /** What is done with the peer's CA; a CA that is of no use is TLS_UNTRUSTED. */
