@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { failure, Fault, refused } from '../../machines/fault.ts';
 import type { Settings } from '../config/settings.ts';
 import type { Redactor } from '../secrets/redact.ts';
+import { wipe } from '../secrets/wipe.ts';
 import { diskFault, writeDurably } from './files.ts';
 import { endOrphans } from './orphans.ts';
 import { run, type Ran, type Run } from './process.ts';
@@ -213,7 +214,13 @@ async function modelOf(render: (hear: Run['hear']) => Promise<Ran>): Promise<unk
   if (timedOut) throw unreadable(`timed out after ${rendering.timeoutS}s`);
   if (rc !== 0) throw unreadable(`rc=${rc}: ${last}`);
   if (bytes > maxModelBytes) throw unreadable('the model is bigger than 32 MiB');
-  return parsed(Buffer.concat(chunks).toString());
+  const whole = Buffer.concat(chunks);
+  wipe(...chunks);
+  try {
+    return parsed(whole.toString());
+  } finally {
+    wipe(whole);
+  }
 }
 
 /** The parser's own error quotes what it read. */

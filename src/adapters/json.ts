@@ -1,4 +1,5 @@
 import type { Readable } from 'node:stream';
+import { wipe } from '../secrets/wipe.ts';
 
 /** A whole body as JSON, undefined when it is none; its bytes, which may hold a secret, are wiped. One of more than `maxBytes` throws an error of code TOO_LARGE. */
 export async function readJson(body: Readable, maxBytes: number): Promise<unknown> {
@@ -15,6 +16,6 @@ export async function readJson(body: Readable, maxBytes: number): Promise<unknow
   } catch {
     return undefined;
   } finally {
-    for (const carried of [whole, ...chunks]) carried.fill(0);
+    wipe(whole, ...chunks);
   }
 }

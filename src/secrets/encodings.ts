@@ -1,4 +1,5 @@
 import { quoteEnvValue } from '../rules/envFile.ts';
+import { wipe } from './wipe.ts';
 
 /** Widths in which base64 tools break their lines: PEM and MIME. */
 const base64Widths = [64, 76];
@@ -98,7 +99,9 @@ function urlWriter(leftAlone: string, digits: string): Writer {
         form[end++] = hex[byte & 15] ?? 0;
       }
     }
-    return form.toString('latin1', 0, end);
+    const written = form.toString('latin1', 0, end);
+    wipe(bytes, form);
+    return written;
   };
 }
 
@@ -153,6 +156,7 @@ function base64Forms(text: string): string[] {
   const bytes = Buffer.from(`\0\0${text}`);
   const whole = bytes.toString('base64', 2);
   const fragments = [0, 1, 2].map((shift) => base64Fragment(bytes.subarray(2 - shift), shift));
+  wipe(bytes);
   const lines = base64Widths.flatMap((width) => (fragments[0] ?? '').match(new RegExp(`.{1,${width}}`, 'g')) ?? []);
   const forms = [
     whole,

@@ -1,3 +1,5 @@
+import { wipe } from './wipe.ts';
+
 /**
  * Shows `use` the code units of a text as an array, which a loop reads several times as fast. They are a copy of what may
  * be secret, and wiped afterwards.
@@ -8,6 +10,6 @@ export function withUnits(text: string, use: (units: Uint16Array) => void): void
   try {
     use(new Uint16Array(bytes.buffer));
   } finally {
-    bytes.fill(0);
+    wipe(bytes);
   }
 }
