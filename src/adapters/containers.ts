@@ -1,7 +1,10 @@
 import { Agent } from 'node:http';
+import { addAbortSignal, type Readable } from 'node:stream';
+import { promisify } from 'node:util';
 import Docker from 'dockerode';
 import { failure, stopped, type Fault } from '../../machines/fault.ts';
 import type { Inspected } from '../rules/health.ts';
+import { readJson } from './json.ts';
 
 /** Where the engine keeps what a pull writes, and whether by the containerd image store. */
 export interface EngineInfo {
@@ -22,6 +25,7 @@ export type Containers = ReturnType<typeof createContainers>;
 const CALL_TIMEOUT_MS = 10_000;
 const REMOVAL_TIMEOUT_MS = 120_000;
 const LOG_LINES = 20;
+const MAX_INSPECT_BYTES = 16 * 1024 * 1024;
 
 /** A socket has no server name; told so, Node does not compile what finds out whether one is an IPv6 address. */
 const agent = new Agent({ servername: '' } as object);
@@ -43,7 +47,7 @@ export function createContainers(containerHost: string, project: string, signal:
 
   const listAll = async (): Promise<Inspected[]> => {
     const found = await ask((options) => docker.listContainers({ ...options, all: true, filters }));
-    const inspect = (id: string) => ask((options) => unlessGone(docker.getContainer(id).inspect(options)));
+    const inspect = (id: string) => ask(({ abortSignal }) => unlessGone(inspectionOf(docker, id, abortSignal)));
     const inspected = await Promise.all(found.map(({ Id }) => inspect(Id)));
     const all = inspected.flatMap((info) => (info === null ? [] : [inspectedOf(info)]));
     return all.sort((a, b) => a.name.localeCompare(b.name));
@@ -104,6 +108,25 @@ function volumesOf({ Volumes }: Awaited<ReturnType<Docker['listVolumes']>>): Exi
 
 const yes = () => true;
 const no = () => false;
+
+/**
+ * What the engine tells of a container. Its environment is in it, and so are its secrets: dockerode's own call would leave a
+ * copy of the answer in freed memory at every look.
+ */
+async function inspectionOf(docker: Docker, id: string, signal: AbortSignal): Promise<Docker.ContainerInspectInfo> {
+  const call = { path: `/containers/${id}/json?`, method: 'GET', abortSignal: signal, isStream: true };
+  const statusCodes = { 200: true, 404: 'no such container', 500: 'server error' };
+  const { dial } = docker.modem as Modem;
+  const body = await promisify(dial).call(docker.modem, { ...call, statusCodes });
+  const info = await readJson(addAbortSignal(signal, body), MAX_INSPECT_BYTES);
+  if (info === undefined) throw new Error('not JSON');
+  return info as Docker.ContainerInspectInfo;
+}
+
+/** The part of dockerode that its types leave out. */
+interface Modem {
+  dial: (call: object, done: (error: Error | null, body: Readable) => void) => void;
+}
 
 function inspectedOf(info: Docker.ContainerInspectInfo): Inspected {
   const { State, HostConfig, Config } = info;
