@@ -261,9 +261,9 @@ read_grant() {
   elif [ ! -t 0 ]; then
     grant=$(cat)
   elif [ ! -f "$state_dir/store.token" ]; then
-    printf 'Paste the bootstrap grant of the install kit and press Enter (it is not shown): ' >&2
     is_hidden=yes
     stty -echo
+    printf 'Paste the bootstrap grant of the install kit and press Enter (it is not shown): ' >&2
     read -r grant || :
     show_typing
   fi
