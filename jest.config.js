@@ -32,4 +32,5 @@ export default {
     suite('browser', ['{src,fixtures}/**/*.browser.test.ts']),
   ],
   testTimeout: 120_000,
+  maxWorkers: '100%',
 };

@@ -1,3 +1,4 @@
+import { rename } from 'node:fs/promises';
 import { build, type BuildOptions } from 'esbuild';
 import { lean } from './lean.ts';
 import { validators } from './validators.ts';
@@ -49,4 +50,11 @@ function asciiOf(text: string): string {
   return text.replaceAll(/[^\0-\x7f]/g, (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`);
 }
 
-if (import.meta.main) await build(options);
+/** In one move, for others may be running the file that is there. */
+async function write(): Promise<void> {
+  const outfile = `${options.outfile}.${process.pid}`;
+  await build({ ...options, outfile });
+  await rename(outfile, options.outfile);
+}
+
+if (import.meta.main) await write();
