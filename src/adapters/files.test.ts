@@ -156,9 +156,11 @@ describe('sweeping', () => {
     const dead = spawnSync(process.execPath, ['-e', '']).pid;
     const living = spawn(process.execPath, ['-e', 'setInterval(() => {}, 1e6)']);
     try {
-      const kept = [`.a.tmp-${process.pid}-1`, `.a.tmp-${living.pid ?? 0}-2`, '.a.tmp-x-1', 'a.tmp-1-1', 'store.token'];
-      for (const name of [...kept, `.a.tmp-${dead}-3`]) writeFileSync(join(dir, name), '');
-      symlinkSync('x', join(dir, `.current.tmp-${dead}-4`));
+      const own = (pid = 0) => `.deployd.tmp-${pid}`;
+      const others = ['.deployd.tmp-x-1', '.a.tmp-1-1', 'a.tmp-1-1', 'store.token'];
+      const kept = [`${own(process.pid)}-1`, `${own(living.pid)}-2`, ...others];
+      for (const name of [...kept, `${own(dead)}-3`]) writeFileSync(join(dir, name), '');
+      symlinkSync('x', join(dir, `${own(dead)}-4`));
       await files.sweepTemporaries(dir);
       expect(readdirSync(dir).sort()).toEqual(kept.sort());
     } finally {

@@ -1,6 +1,6 @@
 import { randomInt } from 'node:crypto';
 import { open, readdir, rename, symlink, unlink } from 'node:fs/promises';
-import { basename, dirname, join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { Fault } from '../../machines/fault.ts';
 
 /**
@@ -80,7 +80,7 @@ export async function syncTree(dir: string): Promise<void> {
 export async function sweepTemporaries(dir: string): Promise<void> {
   await changing('remove', dir, async () => {
     for (const name of await readdir(dir)) {
-      const writer = /^\..+\.tmp-(\d+)-\d+$/.exec(name)?.[1];
+      const writer = /^\.deployd\.tmp-(\d+)-\d+$/.exec(name)?.[1];
       if (writer !== undefined && !isRunning(Number(writer))) await unlink(join(dir, name)).catch(unless(isENOENT));
     }
   });
@@ -163,8 +163,9 @@ async function sync(path: string): Promise<void> {
   await handle.sync();
 }
 
+/** In a release too it is a name of the agent's own: no bundle may bring one that begins so. */
 function temporaryBeside(path: string): string {
-  return join(dirname(path), `.${basename(path)}.tmp-${process.pid}-${randomInt(2 ** 32)}`);
+  return join(dirname(path), `.deployd.tmp-${process.pid}-${randomInt(2 ** 32)}`);
 }
 
 /** Of this user: another user's process did not write here. */

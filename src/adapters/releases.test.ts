@@ -161,14 +161,15 @@ it('sweeps what dead ticks left, and keeps the bundle that is wanted', async () 
   await mkdir(join(releases.stagingOf(b), 'sub'), { recursive: true });
   for (const path of [releases.bundleOf(a), releases.partOf(a), releases.bundleOf(b), releases.partOf(c)])
     await writeFile(path, '');
-  await writeFile(join(dir, '.store.token.tmp-999999999-1'), 's.abc');
-  await writeFile(join(releases.pathOf(a), '..env.tmp-999999999-1'), 'A=1');
+  await writeFile(join(dir, '.deployd.tmp-999999999-1'), 's.abc');
+  await writeFile(join(releases.pathOf(a), '.deployd.tmp-999999999-1'), 'A=1');
+  await mkdir(join(releases.pathOf(a), '.theirs.tmp-999999999-1'));
 
   expect(await releases.sweep(a)).toEqual([]);
   expect((await readdir(join(home, 'bundles'))).toSorted()).toEqual([a, `${a}.part`]);
   expect(await readdir(join(home, 'staging'))).toEqual([]);
   expect(await readdir(dir)).toEqual(['eu-1']);
-  expect(await readdir(releases.pathOf(a))).toEqual(['compose.yaml']);
+  expect((await readdir(releases.pathOf(a))).toSorted()).toEqual(['.theirs.tmp-999999999-1', 'compose.yaml']);
   await releases.sweep(null);
   expect(await readdir(join(home, 'bundles'))).toEqual([]);
 });

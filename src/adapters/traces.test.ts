@@ -44,7 +44,7 @@ describe('the traces of a state directory', () => {
     const traces = openTraces(dir);
     await traces.keep(traceOf(1));
     const [file] = await traces.list();
-    await writeFile(join(dir, 'traces', '.000002-x.json.tmp-4194304-1'), 'half');
+    await writeFile(join(dir, 'traces', '.deployd.tmp-4194304-1'), 'half');
     await traces.keep(traceOf(2));
     expect(await readdir(join(dir, 'traces'))).toHaveLength(2);
     await writeFile(join(dir, 'traces', `000001-${file!.tick}.quiet.json`), '');

@@ -59,11 +59,26 @@ describe('without configuration', () => {
     ['broken YAML', { compose: 'services: {' }, ['COMPOSE_REFUSED']],
     ['a manifest that is none', { manifestText: '{' }, ['MANIFEST_INVALID']],
     ['a manifest that is missing', { manifestText: null }, ['MANIFEST_INVALID']],
+    ['a manifest that is a directory', { manifestText: null, files: { 'manifest.json/x': 'x' } }, ['MANIFEST_INVALID']],
     ['an env that is none', { env: 'EU' }, ['MANIFEST_INVALID']],
     [
       'compose files that are missing',
       { compose: web, manifest: { compose: ['a.yaml', 'b.yaml'] } },
       ['MANIFEST_INVALID'],
+    ],
+    ['a compose file with an endless name', { manifest: { compose: ['x'.repeat(999)] } }, ['MANIFEST_INVALID']],
+    [
+      'a label file with a name that none can have',
+      { compose: { services: { web: { image: 'b', label_file: 'a\0b' } } } },
+      ['COMPOSE_REFUSED'],
+    ],
+    [
+      'compose files that together take too long to read',
+      {
+        manifest: { compose: ['a.yaml', 'b.yaml'] },
+        files: { 'a.yaml': 'x-a: 1\n# '.padEnd(300_000, '.'), 'b.yaml': '# '.padEnd(300_000, '.') },
+      },
+      ['COMPOSE_REFUSED'],
     ],
     ['traversal', { entries: [{ name: '../evil', body: 'x' }] }, ['BUNDLE_UNSAFE']],
     ['a link', { entries: [{ name: 'l', type: 'symlink', link: '/etc' }] }, ['BUNDLE_UNSAFE']],

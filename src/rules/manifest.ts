@@ -6,7 +6,7 @@ import { validate } from './manifestValidator.ts';
 import { isReserved } from './reserved.ts';
 
 /** A manifest is a page of text; more is made to exhaust the agent. */
-const maxCharacters = 262_144;
+export const maxCharacters = 262_144;
 const toldFaults = 100;
 
 /** Reads `manifest.json` and fills in its defaults; MANIFEST_INVALID tells every fault with its place (spec §5). */

@@ -1,10 +1,12 @@
-import { open, readdir } from 'node:fs/promises';
+import { readdir } from 'node:fs/promises';
 import { join, relative } from 'node:path';
 import type { Refusal } from '../../../machines/words.ts';
 import { digestOf } from '../../adapters/digest.ts';
 import { diskFault } from '../../adapters/files.ts';
+import { smallText } from '../../adapters/smallText.ts';
 import { contentSources, labelFilesOf } from '../../rules/compose/contents.ts';
 import { parseComposeFile } from '../../rules/compose/file.ts';
+import { shown } from '../../rules/compose/finding.ts';
 import { pathsAbove } from '../../rules/compose/paths.ts';
 import type { ComposeFile } from '../../rules/compose/tree.ts';
 import { maxCharacters } from '../../rules/compose/weight.ts';
@@ -21,12 +23,14 @@ export async function readComposeFiles({ dir, manifest }: Unpacked) {
     manifest.compose.map(async (path) => ({ path, text: await textOf(join(dir, path)) })),
   );
   const missing = texts.filter(({ text }) => text === null).map(({ path }) => path);
+  const together = texts.reduce((sum, { text }) => sum + (text?.length ?? 0), 0);
+  if (together > maxCharacters && texts.length > 1) return { files: [], refusals: [tooMuch] };
   const parsed = texts.flatMap(({ path, text }) => (text === null ? [] : [parseComposeFile(path, text)]));
   const faults = parsed.flatMap((each) => ('faults' in each ? each.faults : []));
   const files: ComposeFile[] = parsed.flatMap((each) => ('file' in each ? [each.file] : []));
   const refusals: Refusal[] = [
     ...missing.map((path): Refusal => {
-      return { code: 'MANIFEST_INVALID', detail: `compose names ${path}, which is not in the bundle` };
+      return { code: 'MANIFEST_INVALID', detail: `compose names ${shown(path)}, which is not in the bundle` };
     }),
     ...(faults.length > 0 ? [{ code: 'COMPOSE_REFUSED' as const, detail: faults.join('; ') }] : []),
   ];
@@ -64,16 +68,10 @@ async function entriesOf(dir: string): Promise<{ path: string; isFile: boolean }
 }
 
 /** Of a compose file or label file that is too long, enough is read to see it. */
-const maxBytes = 4 * maxCharacters + 4;
+const textOf = (path: string) => smallText(path, 4 * maxCharacters + 4);
 
-/** A file's text, null where there is none. Throws where the disk does not give it. */
-async function textOf(path: string): Promise<string | null> {
-  try {
-    await using file = await open(path);
-    const { buffer, bytesRead } = await file.read(Buffer.alloc(maxBytes), 0, maxBytes, 0);
-    return buffer.toString('utf8', 0, bytesRead);
-  } catch (error) {
-    if (['ENOENT', 'ENOTDIR', 'EISDIR'].includes((error as NodeJS.ErrnoException).code ?? '')) return null;
-    throw diskFault('read', path, error);
-  }
-}
+/** Several files take as long to read as one of their length together. */
+const tooMuch: Refusal = {
+  code: 'COMPOSE_REFUSED',
+  detail: `the compose files have more than ${maxCharacters} characters together`,
+};

@@ -1,9 +1,10 @@
-import { chmod, mkdir, readFile, rm } from 'node:fs/promises';
+import { chmod, mkdir, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { refused } from '../../../machines/fault.ts';
 import type { Bundle, Orders } from '../../../machines/words.ts';
-import { diskFault, isENOENT } from '../../adapters/files.ts';
-import { parseManifest } from '../../rules/manifest.ts';
+import { diskFault } from '../../adapters/files.ts';
+import { smallText } from '../../adapters/smallText.ts';
+import { maxCharacters, parseManifest } from '../../rules/manifest.ts';
 import type { Tools } from '../tools.ts';
 import { wanted } from './download.ts';
 
@@ -35,8 +36,7 @@ async function makeEmpty(dir: string): Promise<void> {
 
 /** The text of a bundle's manifest; throws `MANIFEST_INVALID` where there is none. */
 export async function manifestText(dir: string): Promise<string> {
-  return readFile(join(dir, 'manifest.json'), 'utf8').catch((error: unknown) => {
-    if (!isENOENT(error)) throw error;
-    throw refused([{ code: 'MANIFEST_INVALID', detail: 'the bundle has no manifest.json at its root' }]);
-  });
+  const text = await smallText(join(dir, 'manifest.json'), 4 * maxCharacters + 4);
+  if (text !== null) return text;
+  throw refused([{ code: 'MANIFEST_INVALID', detail: 'the bundle has no manifest.json at its root' }]);
 }

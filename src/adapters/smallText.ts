@@ -1,0 +1,19 @@
+import { open } from 'node:fs/promises';
+import { diskFault } from './files.ts';
+
+/**
+ * The text of a file that people write, of at most so many bytes: what is longer is cut off there. Null where no file has
+ * that name, or none can. Throws where the disk does not give it.
+ */
+export async function smallText(path: string, maxBytes: number): Promise<string | null> {
+  try {
+    await using file = await open(path);
+    const { buffer, bytesRead } = await file.read(Buffer.alloc(maxBytes), 0, maxBytes, 0);
+    return buffer.toString('utf8', 0, bytesRead);
+  } catch (error) {
+    if (noFile.has((error as NodeJS.ErrnoException).code ?? '')) return null;
+    throw diskFault('read', path, error);
+  }
+}
+
+const noFile = new Set(['ENOENT', 'ENOTDIR', 'EISDIR', 'ENAMETOOLONG', 'ELOOP', 'ERR_INVALID_ARG_VALUE']);
