@@ -9,6 +9,8 @@ export interface FaultDetails {
   more?: string[];
   /** Seconds that a peer asks to be left alone for. */
   retryAfterS?: number | null;
+  /** The time for it was up. */
+  isLate?: boolean;
 }
 
 /**
@@ -22,6 +24,7 @@ export class Fault extends Error {
   readonly tail: string | null;
   readonly lines: string[];
   readonly retryAfterS: number | null;
+  readonly isLate: boolean;
 
   constructor(ending: Ending, line: string, details: FaultDetails = {}) {
     super(line);
@@ -30,6 +33,7 @@ export class Fault extends Error {
     this.tail = details.tail ?? null;
     this.lines = [line, ...(details.more ?? [])];
     this.retryAfterS = details.retryAfterS ?? null;
+    this.isLate = details.isLate ?? false;
   }
 }
 

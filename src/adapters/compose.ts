@@ -196,7 +196,7 @@ function expectSuccess(step: 'pull' | 'up' | 'down', { rc, timedOut, tail }: Ran
   if (rc === 0 && !timedOut) return;
   const why = timedOut ? `: timed out after ${timeoutS}s` : '';
   const code = `${step.toUpperCase()}_FAILED`;
-  throw new Fault('failed', `failed: docker compose ${step} failed (rc=${rc})${why}`, { code, tail });
+  throw new Fault('failed', `failed: docker compose ${step} failed (rc=${rc})${why}`, { code, tail, isLate: timedOut });
 }
 
 const rendering = { name: 'config', args: ['--format', 'json'], profile: '*', timeoutS: 60 };

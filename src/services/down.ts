@@ -1,9 +1,13 @@
+import { Fault } from '../../machines/fault.ts';
 import type { Orders } from '../../machines/words.ts';
 import { ignoredPurge, mayRemoveVolumes } from '../rules/volumes.ts';
 import { blameEngine } from './release.ts';
 import type { Tools } from './tools.ts';
 
-/** compose down with the volume rule (spec §7); nothing there is fine. */
+/**
+ * compose down with the volume rule (spec §7); nothing there is fine. What does not stop in time is removed by the engine:
+ * no container can keep a host from being retired.
+ */
 export async function composeDown(tools: Tools, { orders }: { orders: Orders }, signal: AbortSignal): Promise<void> {
   const { compose, settings, tick } = tools;
   const facts = {
@@ -13,7 +17,18 @@ export async function composeDown(tools: Tools, { orders }: { orders: Orders }, 
   };
   const ignored = ignoredPurge(facts);
   if (ignored !== null) tick.journal.warn(ignored);
-  await compose.down(mayRemoveVolumes(facts), signal).catch((error: unknown) => blameEngine(tools, error));
+  const down = () => compose.down(mayRemoveVolumes(facts), signal);
+  await down()
+    .catch((error: unknown) => removeUnstopped(tools, error).then(down))
+    .catch((error: unknown) => blameEngine(tools, error));
+}
+
+async function removeUnstopped({ containers, settings, tick }: Tools, error: unknown): Promise<void> {
+  if (!(error instanceof Fault && error.isLate)) throw error;
+  const left = await containers.list();
+  for (const { id } of left) await containers.removeContainer(id);
+  const names = left.map(({ name }) => name).join(', ');
+  tick.journal.warn(`down: not stopped within ${settings.down_timeout_s}s, so removed by force: ${names}`);
 }
 
 /** Clears applied_sha, removes `current` and every `.env`; releases/ stays. */

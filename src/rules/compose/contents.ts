@@ -59,6 +59,11 @@ export function labelFilesOf(files: readonly ComposeFile[]): string[] {
   return [...new Set(layers.flatMap((layer) => itemsOf(at(layer, 'label_file')).flatMap(pathOf)))];
 }
 
+/** Paths of the bundle that compose opens by name, or the engine for a container. */
+export function openedPaths(files: readonly ComposeFile[]): string[] {
+  return [...contentSources(files).values()].flatMap((sources) => sources.files);
+}
+
 function replicasOf(layers: readonly Tree[]): number | null {
   const written = textOf(lastOf(layers, 'scale') ?? lastOf(layers, 'deploy', 'replicas'));
   if (written === null) return 1;

@@ -18,6 +18,8 @@ export interface Facts {
   readonly projectName: string;
   /** Paths of the compose files themselves. */
   readonly composeFiles?: readonly string[];
+  /** Paths of the bundle that compose, or the engine for a container, opens by name. */
+  readonly opened?: readonly string[];
   /** Set when what is judged is compose's rendered model of the files in `dir`: paths are absolute, values may be secret. */
   readonly rendered?: { readonly dir: string };
   /** Texts of the bundle's label files by path; one that is not here is refused, because its labels cannot be judged. */

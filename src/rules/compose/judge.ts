@@ -1,5 +1,6 @@
 import type { Manifest, Refusal } from '../../../machines/words.ts';
 import { variablesOf } from '../variables.ts';
+import { openedPaths } from './contents.ts';
 import { refusalsOf, refuse, type Facts, type Finding } from './finding.ts';
 import { extendsFault } from './layers.ts';
 import { directoriesOf } from './paths.ts';
@@ -17,7 +18,7 @@ export type Context = Omit<Facts, 'composeFiles' | 'directories' | 'rendered'> &
  * several is made of values that all were judged where they stand. `allow_privileged` lifts power and host network only.
  */
 export function judgeCompose(files: readonly ComposeFile[], { manifest, ...context }: Context): Refusal[] {
-  const facts = factsOf(context, manifest);
+  const facts = { ...factsOf(context, manifest), opened: openedPaths(files) };
   return unlifted([...files.flatMap((file) => findingsOf(file, facts)), ...judgeServices(files)], manifest);
 }
 

@@ -1,6 +1,6 @@
 import { power, refuse, shown, type Finding, type Judge, type Place } from './finding.ts';
 import { labels } from './labels.ts';
-import { bindSource } from './paths.ts';
+import { bindSource, writableSource } from './paths.ts';
 import { either, flag, keys, list, literal, number, onText, plain, powerUnless, text, type Table } from './shapes.ts';
 import { at, textOf, type Scalar } from './tree.ts';
 
@@ -16,8 +16,15 @@ const shortMount = onText((mount, value, place) => {
     return refuse(value, place, `${shown(mount)} must be SOURCE:/TARGET[:MODE] or /TARGET`);
   }
   const judgeSource = /^[./~]/.test(source) ? bindSource : namedVolume;
-  return [...judgeSource({ ...value, text: source }, place), ...judgeModes(modes, value, place)];
+  const from = { ...value, text: source };
+  const writable = judgeSource === bindSource && !isReadOnly(modes) ? writableSource(from, place) : [];
+  return [...judgeSource(from, place), ...writable, ...judgeModes(modes, value, place)];
 });
+
+function isReadOnly(modes = ''): boolean {
+  const all = modes.split(',');
+  return all.includes('ro') && !all.includes('rw');
+}
 
 /** Propagation to the host is power; what compose would drop unread is refused. */
 function judgeModes(modes: string | undefined, value: Scalar, place: Place): Finding[] {
@@ -61,7 +68,10 @@ const longMount: Judge = (value, place) => {
   const judge = Object.hasOwn(mountTypes, type) ? mountTypes[type] : undefined;
   if (!judge) return refuse(value, place, `type ${shown(type)} must be ${Object.keys(mountTypes).join(', ')}`);
   const missing = ['target', ...(type === 'bind' ? ['source'] : [])].filter((key) => !at(value, key));
-  return [...judge(value, place), ...missing.flatMap((key) => refuse(value, place, `lacks ${key}`))];
+  const source =
+    type === 'bind' && !/^(true|yes|on|y)$/i.test(textOf(at(value, 'read_only')) ?? '') && at(value, 'source');
+  const writable = source ? writableSource(source, place) : [];
+  return [...judge(value, place), ...writable, ...missing.flatMap((key) => refuse(value, place, `lacks ${key}`))];
 };
 
 /** `volumes` of a service. */

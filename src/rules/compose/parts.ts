@@ -1,4 +1,4 @@
-import { hostNetwork, power, shown, type Judge } from './finding.ts';
+import { hostNetwork, power, refuse, shown, type Judge } from './finding.ts';
 import { environment } from './environment.ts';
 import { labels } from './labels.ts';
 import {
@@ -63,6 +63,15 @@ export const healthcheck = keys({
 
 /** `post_start` and `pre_stop`: commands that compose runs in the container. */
 export const hooks = list(keys({ command: texts, user: text, privileged: off, working_dir: text, environment }));
+
+/** A stop, and with it a recreation or a `down`, must end before its own limit does. */
+const longestGrace_s = 240;
+const units_s: Readonly<Record<string, number>> = { w: 604_800, d: 86_400, h: 3600, m: 60, s: 1 };
+export const gracePeriod: Judge = onText((text, value, place) => {
+  const parts = [...text.matchAll(/([\d.]+)(w|d|h|m(?!s)|s)/g)];
+  const grace_s = parts.reduce((sum, [, count, unit = '']) => sum + Number(count) * (units_s[unit] ?? 0), 0);
+  return grace_s <= longestGrace_s ? [] : refuse(value, place, `${shown(text)} is longer than ${longestGrace_s}s`);
+});
 
 const dependency = keys({ condition: text, restart: flag, required: flag });
 export const dependencies = either({ list: list(name), map: named(dependency) });

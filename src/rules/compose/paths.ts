@@ -52,6 +52,20 @@ const whyNot = {
   variable: 'is decided by a variable',
 } as const;
 
+/**
+ * What a container may write to must hold nothing that is opened by its name: there it could put a link to any file of the
+ * host, which the next to open it would follow.
+ */
+export const writableSource: Judge = onText((source, value, place) => {
+  const { labelFiles, opened } = place.facts;
+  const location = locate(source, place.facts);
+  if (location.kind === 'file' && labelFiles?.has(location.path))
+    return power(value, place, `${shown(source)} is a label file and not read-only`);
+  if (location.kind !== 'directory') return [];
+  const held = opened?.find((path) => path.startsWith(`${location.path}/`));
+  return held === undefined ? [] : power(value, place, `${shown(source)} is not read-only and holds ${shown(held)}`);
+});
+
 const rewritable = 'is or holds a compose file, which a container could rewrite';
 
 /** A file that compose reads: it must be one of the bundle, whatever flags the bundle has. */

@@ -59,23 +59,20 @@ interface Content {
 
 async function overrideOf(tools: Tools, { bundle: { dir }, files, env }: Content): Promise<string> {
   const salt = await labelSalt(join(tools.settings.state_dir, tools.settings.env));
-  const services: Record<string, unknown> = {};
   const sources = contentSources(files);
   const digests = await digestsOf(dir, files);
   const mountable = new Set([...sources.values()].flatMap((each) => each.files));
   const contents = new Map([...mountable].map((path) => [path, digestBelow(path, digests)]));
-  for (const [service, { files: mounted, texts, variables }] of sources) {
+  const services = [...sources].map(([service, { files: mounted, texts, variables }]) => {
     const digest = createHash('sha256');
     for (const path of mounted) digest.update(contents.get(path) ?? '');
     for (const text of texts) digest.update(`${text.length}:${text}`);
     for (const name of variables) digest.update(keyed(salt, `${name}=${env.get(name) ?? ''}`));
     const hasContent = mounted.length + texts.length + variables.length > 0;
-    services[service] = {
-      pull_policy: 'always',
-      ...(hasContent && { labels: { [CONTENT_LABEL]: digest.digest('hex') } }),
-    };
-  }
-  return `${JSON.stringify({ services }, null, 2)}\n`;
+    const labels = hasContent && { labels: { [CONTENT_LABEL]: digest.digest('hex') } };
+    return [service, { pull_policy: 'always', ...labels }] as const;
+  });
+  return `${JSON.stringify({ services: Object.fromEntries(services) }, null, 2)}\n`;
 }
 
 /** A label is readable by whoever may inspect containers: a keyed digest tells nothing about a value. */

@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { refused } from '../../../machines/fault.ts';
 import type { Bundle } from '../../../machines/words.ts';
 import { writeDurably } from '../../adapters/files.ts';
+import { openedPaths } from '../../rules/compose/contents.ts';
 import { judgeModel } from '../../rules/compose/judge.ts';
 import { renderEnvFile } from '../../rules/envFile.ts';
 import type { Tools } from '../tools.ts';
@@ -29,5 +30,6 @@ export async function verify(tools: Tools, { bundle }: { bundle: Bundle }, signa
 
 async function contextOf(bundle: Bundle) {
   const { files } = await readComposeFiles(bundle);
-  return { releaseFiles: await contentsOf(bundle.dir), labelFiles: await labelTextsOf(bundle, files) };
+  const labelFiles = await labelTextsOf(bundle, files);
+  return { releaseFiles: await contentsOf(bundle.dir), labelFiles, opened: openedPaths(files) };
 }
