@@ -4,6 +4,7 @@ import { promisify } from 'node:util';
 import Docker from 'dockerode';
 import { failure, stopped, type Fault } from '../../machines/fault.ts';
 import type { Inspected } from '../rules/health.ts';
+import { logOf, probeOf, type Written } from '../rules/written.ts';
 import { readJson } from './json.ts';
 
 /** Where the engine keeps what a pull writes, and whether by the containerd image store. */
@@ -24,7 +25,9 @@ export type Containers = ReturnType<typeof createContainers>;
 /** Well inside the 15 s that a tick has to end after SIGTERM (spec §2.2). */
 const CALL_TIMEOUT_MS = 10_000;
 const REMOVAL_TIMEOUT_MS = 120_000;
-const LOG_LINES = 20;
+const LOG_ENTRIES = 20;
+/** One more than is told, by which it shows whether there are more. */
+const LAST_ENTRIES = { stdout: true, stderr: true, tail: LOG_ENTRIES + 1 } as const;
 const MAX_INSPECT_BYTES = 16 * 1024 * 1024;
 
 /** A socket has no server name; told so, Node does not compile what finds out whether one is an IPv6 address. */
@@ -68,9 +71,9 @@ export function createContainers(containerHost: string, project: string, signal:
     volumes: (): Promise<ExistingVolume[]> => ask(async (options) => volumesOf(await docker.listVolumes(options))),
 
     /** The last lines that a container wrote, unredacted. */
-    logs: (id: string): Promise<string> =>
-      ask((options) => docker.getContainer(id).logs({ ...options, stdout: true, stderr: true, tail: LOG_LINES })).then(
-        demultiplexed,
+    logs: (id: string): Promise<Written[]> =>
+      ask((options) => docker.getContainer(id).logs({ ...options, ...LAST_ENTRIES })).then((bytes) =>
+        logOf(bytes, LOG_ENTRIES),
       ),
 
     removeContainer: (id: string) =>
@@ -143,7 +146,7 @@ function inspectedOf(info: Docker.ContainerInspectInfo): Inspected {
     image: Config.Image,
     imageId: info.Image,
     mounts: info.Mounts.map(({ Source }) => Source),
-    healthLog: (State.Health?.Log ?? []).map(({ Output }) => Output),
+    healthLog: (State.Health?.Log ?? []).map(({ Output }) => probeOf(Output)),
   };
 }
 
@@ -167,16 +170,4 @@ function faultOf(error: unknown, host: string): Fault {
   const known = why[code ?? ''];
   if (known !== undefined) return failure('RUNTIME_UNAVAILABLE', `container engine at ${host}: ${known}`);
   return failure('RUNTIME_UNAVAILABLE', `container engine at ${host} does not answer (${code ?? 'in time'})`);
-}
-
-/** Container logs come as frames of an 8-byte head (stream, length) and their bytes, unless the container has a tty. */
-function demultiplexed(bytes: Buffer): string {
-  const parts: Buffer[] = [];
-  for (let at = 0; at + 8 <= bytes.length;) {
-    if (bytes.readUInt8(at) > 2 || bytes.readUIntBE(at + 1, 3) !== 0) return bytes.toString('utf8');
-    const length = bytes.readUInt32BE(at + 4);
-    parts.push(bytes.subarray(at + 8, at + 8 + length));
-    at += 8 + length;
-  }
-  return Buffer.concat(parts).toString('utf8');
 }

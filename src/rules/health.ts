@@ -1,4 +1,5 @@
 import type { Container } from '../../machines/words.ts';
+import type { Written } from './written.ts';
 
 /** One container as the engine's inspect tells it. */
 export interface Inspected {
@@ -20,7 +21,7 @@ export interface Inspected {
   /** Sources of its mounts on the host. */
   mounts: string[];
   /** Output of its last health probes. */
-  healthLog: string[];
+  healthLog: Written[];
 }
 
 /** `well`: healthy, settled or done; `waiting`: may yet become so; `lost`: will not without help. */

@@ -123,11 +123,13 @@ describe('a plan tells', () => {
   });
 
   it('which checks were not made, and why', () => {
+    const byModel = expect.stringMatching(/what compose makes .* a tick judges/) as string;
     expect(planOf(bundle(good), unknown)).toMatchObject({
       refusals: [],
       disk: [],
       not_judged: [
         { codes: ['BUNDLE_DIGEST'] },
+        { codes: ['COMPOSE_REFUSED', 'PRIVILEGED_REFUSED', 'HOST_NETWORK_REFUSED'], why: byModel },
         { codes: ['LEASE_SHAPE', 'SECRET_UNAVAILABLE', 'SECRET_UNUSABLE'] },
         { codes: ['ROLLBACK_REFUSED'], why: 'no state' },
         { codes: ['VOLUME_DIVERGED', 'DISK_INSUFFICIENT'], why: 'no engine' },

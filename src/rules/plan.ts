@@ -72,7 +72,7 @@ export function planOf(bundle: BundleFacts, host: HostFacts): Plan {
         engine: 'is' in host.engine ? { ...host.engine.is, volumes: host.engine.is.volumes.map(nameOf) } : null,
       },
     ),
-    not_judged: [...unasked(sha), ...unknownOf(host)],
+    not_judged: [...uncompared(sha), ...unasked, ...unknownOf(host)],
   };
 }
 
@@ -82,7 +82,7 @@ export function endedPlan(refusals: Refusal[], sha: Sha | null): Plan {
   const later = refusalCodes.slice(refusalCodes.indexOf(code) + 1);
   const ended = { codes: later, why: `the judgement ended with ${code}` };
   const nothing = { bundle: null, disk: [], services: [], volumes: [], images: [] };
-  return { ...nothing, sha, refusals, not_judged: [...unasked(sha).slice(0, -1), ended] };
+  return { ...nothing, sha, refusals, not_judged: [...uncompared(sha), ended] };
 }
 
 /** The env that a manifest names, '' where it names none: what a bundle that is judged without a host is held against. */
@@ -129,8 +129,8 @@ function roomOf({ disk_need_bytes }: Manifest, { engine }: HostFacts): Plan['dis
   return filesystems.map(({ paths, freeBytes }) => ({ paths, free_bytes: freeBytes, needed_bytes }));
 }
 
-/** What only a tick that applies can judge. */
-function unasked(sha: Sha | null): Plan['not_judged'] {
+/** What only a bundle has that was announced. */
+function uncompared(sha: Sha | null): Plan['not_judged'] {
   return [
     sha === null
       ? {
@@ -138,9 +138,17 @@ function unasked(sha: Sha | null): Plan['not_judged'] {
           why: 'a directory is no archive; of its names and kinds all was judged',
         }
       : { codes: ['BUNDLE_DIGEST'], why: 'only an announced bundle has a digest to compare with' },
-    { codes: ['LEASE_SHAPE', 'SECRET_UNAVAILABLE', 'SECRET_UNUSABLE'], why: 'the secretstore is not asked' },
   ];
 }
+
+/** What only a tick that applies can judge: it has the values, and compose. */
+const unasked: Plan['not_judged'] = [
+  {
+    codes: ['COMPOSE_REFUSED', 'PRIVILEGED_REFUSED', 'HOST_NETWORK_REFUSED'],
+    why: 'what compose makes of the files with the real values: a tick judges that before it promotes anything',
+  },
+  { codes: ['LEASE_SHAPE', 'SECRET_UNAVAILABLE', 'SECRET_UNUSABLE'], why: 'the secretstore is not asked' },
+];
 
 function unknownOf({ highestSequence, engine }: HostFacts): Plan['not_judged'] {
   const rows: [Known<unknown>, RefusalCode[]][] = [

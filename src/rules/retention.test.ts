@@ -36,4 +36,29 @@ describe('what may go after a success (spec §12.7)', () => {
     expect(shas).toEqual(['c', 'a']);
     expect(images).toEqual(['app:3', 'app:1']);
   });
+
+  it.each([
+    ['docker.io/library/app:1', 'app:1'],
+    ['app', 'app:latest'],
+    ['index.docker.io/user/app:1', 'user/app:1'],
+    [`app:1@sha256:${'a'.repeat(64)}`, `app@sha256:${'a'.repeat(64)}`],
+  ])('knows that %s is %s, whichever is needed still', (one, other) => {
+    for (const [old, kept] of [[one, other] as const, [other, one] as const]) {
+      const both = [
+        { sha: 'b', images: [kept], servable: true },
+        { sha: 'a', images: [old], servable: true },
+      ];
+      expect(expendable({ ...nothing, releases: both, current: 'b', keep: 1 }).images).toEqual([]);
+      const used = new Set([kept]);
+      expect(expendable({ mounted: nothing.mounted, used, releases: both, current: null, keep: 0 }).images).toEqual([]);
+    }
+  });
+
+  it('lets go an image once, however many names it has, by the first as it is written', () => {
+    const written = [
+      { sha: 'b', images: ['docker.io/app:1', 'app:1'], servable: true },
+      { sha: 'a', images: ['library/app:1'], servable: true },
+    ];
+    expect(expendable({ ...nothing, releases: written, current: null, keep: 0 }).images).toEqual(['docker.io/app:1']);
+  });
 });

@@ -18,6 +18,8 @@ const context = 32;
 export interface RedactorStream {
   push(chunk: Buffer | string): string;
   end(): string;
+  /** Instead of `end`, where somebody cut the text: the rest but for what could be the head of a secret. */
+  cut(): string;
 }
 
 /** What is looked for in a text, beside the shapes of tokens. */
@@ -80,6 +82,14 @@ export class Censor implements RedactorStream {
     this.#judge(this.#window.length);
     this.#judgeShorts(this.#window.length);
     return this.#letGo(this.#window.length);
+  }
+
+  /** What could be the head of a value is known; the head of a token shows in the last word only, so that goes whole. */
+  cut(): string {
+    this.#match();
+    this.#judge(this.#window.length);
+    this.#judgeShorts(this.#window.length - mark.length);
+    return this.#letGo(Math.min(this.#firstUndecided(), Math.max(this.#sent, lastWord(this.#window))));
   }
 
   #match(): void {
@@ -189,6 +199,13 @@ export class Censor implements RedactorStream {
     this.#others = keep(this.#others);
     this.#shorts = keep(this.#shorts);
   }
+}
+
+/** Where the last word begins; the end, where white space is last. */
+function lastWord(text: string): number {
+  let start = text.length;
+  while (start > 0 && /\S/.test(text.charAt(start - 1))) start--;
+  return start;
 }
 
 /** What adjoins a mark has been judged before; to judge it again could only differ. */

@@ -118,6 +118,19 @@ describe('no encoding of a secret', () => {
     );
   }, 600_000);
 
+  it('shows by its head where somebody cut the text', () => {
+    fc.assert(
+      fc.property(tale, fc.nat(), ({ secrets, text }, at) => {
+        const redactor = createRedactor(secrets);
+        const head = Array.from(text)
+          .slice(0, at % (text.length + 1))
+          .join('');
+        expect(redactor.redact(text).startsWith(redactor.redactHead(head))).toBe(true);
+      }),
+      { seed, numRuns: Number(process.env['LEAK_RUNS'] ?? 500) },
+    );
+  }, 600_000);
+
   it('is taken for one where there is none: text without secrets stays as it is', () => {
     const words = fc
       .array(fc.string({ unit: fc.constantFrom(...Array.from('abc é\n-')), maxLength: 20 }))

@@ -223,3 +223,33 @@ describe('redacting again', () => {
     expect(redactStream(['ab', 'tokenx'], [`${mark}ab, ab${mark}`])).toBe(`${mark}ab, ab${mark}`);
   });
 });
+
+describe('a text that somebody cut', () => {
+  const secrets = [
+    'correct horse battery staple',
+    'first line\nsecond line',
+    'pqx',
+    'l'.repeat(70).concat('m'.repeat(5000)),
+  ];
+
+  it.each([...secrets, jwt, 'authorization: Bearer abcdef'])('shows nothing of the head of a secret (%#)', (secret) => {
+    const text = `all is well: ${secret} `;
+    for (let cut = 'all is well: '.length; cut < text.length; cut += text.length > 1000 ? 97 : 1) {
+      const head = createRedactor(secrets).redactHead(text.slice(0, cut));
+      expect('all is well: authorization: '.startsWith(head.replaceAll(mark, ''))).toBe(true);
+    }
+  });
+
+  it('loses its last word, which could be the head of a token, and half a character', () => {
+    const cutCharacter = Buffer.from('the café is é').subarray(0, -1).toString();
+    expect(createRedactor([]).redactHead(cutCharacter)).toBe('the café is ');
+    expect(createRedactor(['is ésecret']).redactHead(cutCharacter)).toBe('the café ');
+    expect(createRedactor([]).redactHead('one\ntwo')).toBe('one\n');
+    expect(createRedactor([]).redactHead('one\ntwo\n')).toBe('one\ntwo\n');
+    expect(createRedactor([]).redactHead('')).toBe('');
+  });
+
+  it('is redacted in time that is linear in it', () => {
+    expect(createRedactor(['hunter2-hunter2']).redactHead('a'.repeat(3_000_000)).length).toBeLessThan(3_000_000);
+  });
+});

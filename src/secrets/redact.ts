@@ -10,6 +10,9 @@ const shortestValue = 4;
 /** Code units from which a value is looked for in the common styles only. */
 const longValue = 4096;
 
+/** What is left of a character that was cut too; it would hide that the text before it is the head of a secret. */
+const halfCharacter = /\ufffd{1,3}$/;
+
 /** Times that a text is redacted again because its rest and a mark make another secret; then all of it goes. */
 const mostRounds = 16;
 
@@ -17,6 +20,8 @@ const mostRounds = 16;
 export interface Redactor {
   /** A whole text; redacting twice changes nothing more. */
   redact(text: string): string;
+  /** A text that somebody cut: what could be the head of a secret goes too, and the last word in any case. */
+  redactHead(text: string): string;
   /** A text that comes in pieces, cut anywhere. */
   stream(): RedactorStream;
 }
@@ -38,7 +43,11 @@ export function createRedactor(secrets: Iterable<string>): Redactor {
     }
     return mark;
   };
-  return { redact, stream };
+  const redactHead = (text: string) => {
+    const censor = stream();
+    return redact(censor.push(text.replace(halfCharacter, '')) + censor.cut());
+  };
+  return { redact, redactHead, stream };
 }
 
 function compile(secrets: string[]): Matchers {

@@ -7,7 +7,8 @@ import type { Tools } from './tools.ts';
 export async function recall(tools: Tools): Promise<Credentials> {
   const { compose, credentials, releases, settings, state, tick, vault } = tools;
   const { last_check_in, applied_sha } = await state.load();
-  if (applied_sha !== null && !(await releases.isWhole(applied_sha))) await forgetApplied(tools, applied_sha);
+  if (applied_sha !== null && !(await releases.isWhole(applied_sha)))
+    await forgetApplied(tools, applied_sha, 'is not whole on the disk');
   if (await compose.sweep()) tick.journal.warn('a compose of a killed tick was still at work; it was ended');
   for (const path of await releases.sweep(last_check_in?.desired_sha ?? null))
     tick.journal.warn(`cannot remove ${path}; a container wrote there: remove it as root`);
@@ -17,9 +18,9 @@ export async function recall(tools: Tools): Promise<Credentials> {
   return { token: token !== null, grant: await credentials.hasGrant(), grantFile: settings.bootstrap_file };
 }
 
-/** A release that is gone is not applied, whatever was noted: the check-in says so, and it is ordered anew. */
-async function forgetApplied({ state, tick }: Tools, sha: string): Promise<void> {
-  tick.journal.error(`RELEASE_INCOMPLETE: release ${sha} is not whole on the disk; it will be applied anew`);
+/** A release that is gone is not applied, whatever was noted: the next check-in says so, and it is ordered anew. */
+export async function forgetApplied({ state, tick }: Tools, sha: string, why: string): Promise<void> {
+  tick.journal.error(`RELEASE_INCOMPLETE: release ${sha} ${why}; it will be applied anew`);
   await state.update({ applied_sha: null, applied_at: null, applied_version: null });
 }
 

@@ -3,6 +3,7 @@ import { failure, Fault, stopped } from '../../machines/fault.ts';
 import type { ComposeRelease, Pull } from '../adapters/compose.ts';
 import { parseEnvFile } from '../rules/envFile.ts';
 import { ailingServices, describeAiling, renewal, wellnessOf, type Inspected } from '../rules/health.ts';
+import type { Written } from '../rules/written.ts';
 import type { Tools } from './tools.ts';
 
 /** Between two looks at the containers: a tenth of what was waited so far, within these. */
@@ -92,14 +93,14 @@ async function notHealthy(
   note({ word: 'ailing', services: ailing });
   const seconds = Math.round((Date.now() - began) / 1000);
   const parts: string[] = [];
+  const redactor = vault.redactor();
+  const shown = ({ text, cut }: Written) => (cut ? `${redactor.redactHead(text)}...` : text);
   for (const container of seen.filter(({ service }) => ailing.includes(service))) {
-    const logs = await containers.logs(container.id).catch(() => '');
-    parts.push(`--- ${container.name}`, logs, ...new Set(container.healthLog.map((output) => `health: ${output}`)));
+    const logs = await containers.logs(container.id).catch(() => []);
+    const probes = container.healthLog.map((output) => `health: ${shown(output)}`);
+    parts.push(`--- ${container.name}`, ...logs.map(shown), ...new Set(probes));
   }
-  const tail = vault
-    .redactor()
-    .redact(parts.map((part) => part.trim()).join('\n'))
-    .slice(-TAIL_CHARS);
+  const tail = redactor.redact(parts.map((part) => part.trim()).join('\n')).slice(-TAIL_CHARS);
   const line = `failed: containers not healthy after ${seconds}s: ${describeAiling(seen, ailing)}`;
   return new Fault('failed', line, { code: 'UNHEALTHY', tail });
 }
