@@ -214,6 +214,12 @@ describe('the token itself', () => {
     expect(await store.lookupSelf(token, never)).toEqual({ dead: true });
   });
 
+  test('that no policy lets look itself up is not dead', async () => {
+    server.mount.roles['deploy-agent']!.noDefaultPolicy = true;
+    const login = await store.login(grant(), never);
+    expect(await store.lookupSelf(login.token, never)).toEqual({ denied: true });
+  });
+
   test('is renewed', async () => {
     expect(await store.renewSelf(token, never)).toEqual({ ttlS: 3600, renewable: true });
   });

@@ -61,6 +61,7 @@ export function createSecretstore({ http, vault, requestId, settings }: Secretst
     lookupSelf: async (token, signal) => {
       const call = { what: 'token lookup', method: 'GET', path: '/v1/auth/token/lookup-self', accepts: [403] } as const;
       const { status, json } = await send({ ...call, signal }, token);
+      if (answers.isDeniedByPolicy(status, json)) return { denied: true };
       return status === 403 ? { dead: true } : answers.parseLookup(json);
     },
     renewSelf: async (token, signal) => renew(send, token, signal),

@@ -7,7 +7,7 @@ import { judgeIdentity, judgePorts, listeningPorts, type IdentityFacts } from '.
 import { judgeClock, judgePeer } from './doctorNetwork.ts';
 import { doctorText } from './doctorText.ts';
 import { judgeLock, judgeTimer, timerFactsOf } from './doctorTicks.ts';
-import { expiryOf } from './doctorToken.ts';
+import { expiryOf, judgeToken } from './doctorToken.ts';
 
 const agent: Agent = { name: 'deployd', uid: 900, gids: [900, 950] };
 const now = new Date('2026-11-21T12:00:00Z');
@@ -66,6 +66,17 @@ describe('the proxy ports', () => {
       { what: 'nothing listens on 127.0.0.1:18443', fix: 'sudo systemctl enable --now deployd-proxy.service' },
     ]);
   });
+});
+
+it('a token that no policy lets look itself up is not called dead', () => {
+  const seen = { is: { denied: true } } as const;
+  const facts = { token: { is: { present: true, seen } }, grant: file(0, { found: null }), grantExpires: null };
+  const check = judgeToken({ ...facts, env: 'eu-1', intervalS: 60 }, { now, agent, state: { is: null } });
+  expect([check.told, ...judged(check)]).toEqual([
+    'present, may not look itself up',
+    'wrong',
+    'bao read auth/jwt-tenancy/role/ROLE',
+  ]);
 });
 
 describe('the timer', () => {

@@ -56,6 +56,7 @@ function lifeFindings(facts: TokenFacts, { host, renew }: { host: Host; renew: s
       ? [{ what: `the token expired at ${expires.toISOString()}`, fix: renew }]
       : [];
   }
+  if ('denied' in seen.is) return [unfit];
   if (seen.is.dead) return [{ what: 'the secretstore does not know the token any more', fix: renew }];
   const { ttlS, expireTime, env: theirs } = seen.is;
   const findings: Finding[] = [];
@@ -65,6 +66,12 @@ function lifeFindings(facts: TokenFacts, { host, renew }: { host: Host; renew: s
     findings.push({ what: `the token belongs to env ${theirs}, config.yaml says ${env}`, fix: renew });
   return findings;
 }
+
+/** A role of the secretstore that leaves out the policy `default` gives such tokens. */
+const unfit: Finding = {
+  what: 'no policy lets the token look itself up; the policy default of the secretstore does',
+  fix: 'bao read auth/jwt-tenancy/role/ROLE',
+};
 
 /** What the last ticks met. */
 function rememberedFindings({ state }: Host, renew: string): Finding[] {
@@ -98,6 +105,7 @@ function toldOf(seen: Known<Lookup>, host: Host): string {
     const recorded = recordedEnd(host);
     return recorded === null ? 'present' : `present, until ${recorded.toISOString()}`;
   }
+  if ('denied' in seen.is) return 'present, may not look itself up';
   if (seen.is.dead) return 'dead';
   return seen.is.expireTime === null ? 'alive, without end' : `alive, until ${seen.is.expireTime}`;
 }

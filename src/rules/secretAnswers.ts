@@ -16,9 +16,10 @@ export interface KvVersion {
   createdTime: string;
 }
 
-/** A token as the secretstore sees it; `env` comes from its metadata. */
+/** A token as the secretstore sees it; `env` comes from its metadata. One that is denied lives, but may not see itself. */
 export type Lookup =
   | { dead: true }
+  | { denied: true }
   | {
       dead: false;
       ttlS: number;
@@ -76,6 +77,14 @@ export function absenceOf(status: number, json: unknown): string {
   if (typeof metadata?.deletion_time === 'string' && metadata.deletion_time !== '') return 'the version is deleted';
   const warning = serverWords({ errors: json.warnings }).text;
   return warning ?? serverWords(json).text ?? 'not found';
+}
+
+/**
+ * True for a call that the policies of a living token do not allow. A dead token is refused with the same status, but
+ * with bare words, or with more errors than this one.
+ */
+export function isDeniedByPolicy(status: number, json: unknown): boolean {
+  return status === 403 && serverWords(json).text === '1 error occurred: * permission denied';
 }
 
 /** True for the answer of a KV mount that is being upgraded and soon works again. */

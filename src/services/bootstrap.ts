@@ -1,4 +1,4 @@
-import { Fault } from '../../machines/fault.ts';
+import { failure, Fault } from '../../machines/fault.ts';
 import { tokenStanding } from '../rules/tokenLife.ts';
 import type { Tools } from './tools.ts';
 
@@ -16,14 +16,16 @@ export async function bootstrap(tools: Tools, _input: void, signal: AbortSignal)
   await credentials.writeToken(login.token);
   vault.holdToken(login.token);
   const proof = await secretstore.lookupSelf(login.token, signal);
-  if (proof.dead)
-    throw new Fault('failed', 'BOOTSTRAP_REFUSED: the new token is refused', { code: 'BOOTSTRAP_REFUSED' });
+  if ('denied' in proof) throw failure('BOOTSTRAP_REFUSED', unfitToken);
+  if (proof.dead) throw failure('BOOTSTRAP_REFUSED', 'the new token is refused');
   const kept = await credentials.removeGrant();
   if (kept !== null) tick.journal.warn(kept);
   if (before !== null) await secretstore.revokeSelf(before, signal).catch(() => undefined);
   await state.update({ token: tokenStanding(login, new Date()) });
   tick.journal.info('token present: the bootstrap grant was exchanged');
 }
+
+const unfitToken = 'no policy lets the new token look itself up; the policy default of the secretstore does';
 
 function grantAbsent({ settings, vault }: Tools): Fault {
   const where = `no bootstrap grant in ${settings.bootstrap_file}`;
