@@ -1,12 +1,12 @@
 import type { Manifest, Refusal } from '../../../machines/words.ts';
 import { variablesOf } from '../variables.ts';
 import { openedPaths } from './contents.ts';
-import { refusalsOf, refuse, type Facts, type Finding } from './finding.ts';
+import { refusalsOf, refuse, type Facts, type Finding, type Place } from './finding.ts';
 import { extendsFault } from './layers.ts';
 import { directoriesOf } from './paths.ts';
 import { fileKeys } from './sections.ts';
-import { keys } from './shapes.ts';
-import { at, entriesOf, scalarsOf, treeOf, type ComposeFile, type Tree } from './tree.ts';
+import { keys, within } from './shapes.ts';
+import { at, entriesOf, treeOf, type ComposeFile, type Tree } from './tree.ts';
 
 const judgeFile = keys(fileKeys);
 
@@ -48,16 +48,29 @@ function unlifted(findings: Finding[], { agent }: Manifest): Refusal[] {
 
 function findingsOf({ path, root }: ComposeFile, facts: Facts): Finding[] {
   const place = { facts, file: path, where: 'file', key: '' };
-  const malformed = scalarsOf(root).flatMap((scalar) => {
-    const { error } = variablesOf(scalar.text);
-    return error === undefined ? [] : refuse(scalar, place, error);
-  });
+  const malformed = entriesOf(root).flatMap(([key, value]) => malformedOf(key, value, place));
   const services = at(root, 'services');
   const extending = entriesOf(services).flatMap(([name, service]) => {
     const fault = extendsFault(services, name);
-    return fault === null ? [] : refuse(service, { ...place, where: `service ${name}` }, fault);
+    return fault === null
+      ? []
+      : refuse(at(service, 'extends') ?? service, { ...place, where: `service ${name}` }, fault);
   });
   return [...judgeFile(root, place), ...extending, ...malformed];
+}
+
+/** Variables that compose could not read, each told with the service, or whatever part, and the key that it stands under. */
+function malformedOf(section: string, value: Tree, place: Place): Finding[] {
+  const [, kind] = /^(config|network|secret|service|volume)s$/.exec(section) ?? [];
+  if (kind === undefined || value.kind !== 'map') return malformedIn(value, within(place, section));
+  return entriesOf(value).flatMap(([name, part]) => malformedIn(part, { ...place, where: `${kind} ${name}` }));
+}
+
+function malformedIn(tree: Tree, place: Place): Finding[] {
+  if (tree.kind === 'list') return tree.items.flatMap((item) => malformedIn(item, place));
+  if (tree.kind === 'map') return entriesOf(tree).flatMap(([key, inner]) => malformedIn(inner, within(place, key)));
+  const { error } = variablesOf(tree.text);
+  return error === undefined ? [] : refuse(tree, place, error);
 }
 
 function judgeServices(files: readonly { root: Tree }[]): Finding[] {

@@ -39,7 +39,8 @@ export function list(judge: Judge): Judge {
   return either({ list: (value, place) => itemsOf(value).flatMap((item) => judge(item, place)) });
 }
 
-function within(place: Place, key: string): Place {
+/** The place of what stands under a key. */
+export function within(place: Place, key: string): Place {
   return { ...place, key: place.key === '' ? shown(key) : `${place.key}.${shown(key)}` };
 }
 
