@@ -76,8 +76,9 @@ export function createContainers(containerHost: string, project: string, signal:
         logOf(bytes, LOG_ENTRIES),
       ),
 
-    removeContainer: (id: string) =>
-      ask((options) => unlessGone(docker.getContainer(id).remove({ ...options, force: true }))),
+    /** Ends and removes it, its anonymous volumes too with `volumes`. */
+    removeContainer: (id: string, { volumes = false } = {}) =>
+      ask((options) => unlessGone(docker.getContainer(id).remove({ ...options, force: true, v: volumes }))),
 
     /** The id that a reference stands for here, null when there is no such image. */
     imageId: (reference: string): Promise<string | null> =>

@@ -55,7 +55,11 @@ describe('a log', () => {
     expect(logOf(framed(...lines(3)), 3)).toEqual([{ text: '0\n1\n2\n', cut: false }]);
     expect(logOf(framed(...lines(4)), 3)).toEqual([{ text: '1\n2\n3\n', cut: false }]);
     const torn = framed([1, 'x'.repeat(split)], [2, 'b\n'], [1, 'rest of the line\n'], [1, 'c\n']);
-    expect(logOf(torn, 3)).toEqual([{ text: 'b\nc\n', cut: false }]);
+    expect(logOf(torn, 3)).toEqual([{ text: 'c\n', cut: false }]);
+    const other = framed([1, 'a\n'], [2, 'rest of a line of the other stream\n'], [1, 'c\n'], [2, 'd\n']);
+    expect(logOf(other, 3)).toEqual([{ text: 'c\nd\n', cut: false }]);
+    const typed = Buffer.from(`rest of a line\n${'x'.repeat(split)}\n`);
+    expect(logOf(typed, 3)).toEqual([{ text: `${'x'.repeat(split)}\n`, cut: false }]);
     expect(logOf(framed([1, 'x'.repeat(split)], [1, 'x'.repeat(split)]), 1)).toEqual([]);
   });
 });

@@ -24,13 +24,15 @@ export function probeOf(output: string): Written {
 
 /**
  * The last entries of a log, lines that the engine split put together again: whole lines in the order in which they ended,
- * then what has no end. Of `bytes` with more than `entries` entries the first line goes, whose head may be missing.
+ * then what has no end. Of `bytes` with more than `entries` entries each stream's first line goes, whose head may be missing.
  */
 export function logOf(bytes: Buffer, entries: number): Written[] {
   const all = piecesOf(bytes);
   const open = new Map<number, Piece[]>();
   const whole: Piece[] = [];
-  for (const piece of all.length > entries ? withoutFirstLine(all) : all) {
+  const hidesEntries = ({ stream, bytes: { length } }: Piece) => stream === terminal && length >= splitBytes;
+  const isTorn = all.length > entries || all.some(hidesEntries);
+  for (const piece of isTorn ? withoutFirstLines(all) : all) {
     const line = [...(open.get(piece.stream) ?? []), piece];
     open.set(piece.stream, endsLine(piece) ? [] : line);
     if (endsLine(piece)) whole.push(...line);
@@ -43,6 +45,9 @@ interface Piece {
   stream: number;
   bytes: Buffer;
 }
+
+/** No number of a frame. */
+const terminal = -1;
 
 /** Entries come as frames of an 8-byte head (stream, length) and their bytes; those of a terminal come as they are. */
 function piecesOf(bytes: Buffer): Piece[] {
@@ -61,16 +66,20 @@ function linesOf(bytes: Buffer): Piece[] {
   for (let at = 0; at < bytes.length;) {
     const newline = bytes.indexOf('\n', at);
     const end = newline === -1 ? bytes.length : newline + 1;
-    pieces.push({ stream: 0, bytes: bytes.subarray(at, end) });
+    pieces.push({ stream: terminal, bytes: bytes.subarray(at, end) });
     at = end;
   }
   return pieces;
 }
 
-function withoutFirstLine(pieces: Piece[]): Piece[] {
-  const stream = pieces[0]?.stream;
-  const end = pieces.findIndex((piece) => piece.stream === stream && endsLine(piece));
-  return pieces.filter((piece, place) => piece.stream !== stream || (end !== -1 && place > end));
+/** Of each stream: the head of its first line may be missing. */
+function withoutFirstLines(pieces: Piece[]): Piece[] {
+  const begun = new Set<number>();
+  return pieces.filter((piece) => {
+    if (begun.has(piece.stream)) return true;
+    if (endsLine(piece)) begun.add(piece.stream);
+    return false;
+  });
 }
 
 function endsLine({ bytes }: Piece): boolean {

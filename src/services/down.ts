@@ -17,16 +17,20 @@ export async function composeDown(tools: Tools, { orders }: { orders: Orders }, 
   };
   const ignored = ignoredPurge(facts);
   if (ignored !== null) tick.journal.warn(ignored);
-  const down = () => compose.down(mayRemoveVolumes(facts), signal);
+  const volumes = mayRemoveVolumes(facts);
+  const down = () => compose.down(volumes, signal);
   await down()
-    .catch((error: unknown) => removeUnstopped(tools, error).then(down))
+    .catch(async (error: unknown) => {
+      if (!(error instanceof Fault && error.isLate)) throw error;
+      await removeUnstopped(tools, volumes);
+      await down();
+    })
     .catch((error: unknown) => blameEngine(tools, error));
 }
 
-async function removeUnstopped({ containers, settings, tick }: Tools, error: unknown): Promise<void> {
-  if (!(error instanceof Fault && error.isLate)) throw error;
-  const left = await containers.list();
-  for (const { id } of left) await containers.removeContainer(id);
+async function removeUnstopped({ containers, settings, tick }: Tools, volumes: boolean): Promise<void> {
+  const left = await containers.listAll();
+  for (const { id } of left) await containers.removeContainer(id, { volumes });
   const names = left.map(({ name }) => name).join(', ');
   tick.journal.warn(`down: not stopped within ${settings.down_timeout_s}s, so removed by force: ${names}`);
 }

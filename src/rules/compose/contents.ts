@@ -1,4 +1,5 @@
 import { variablesOf } from '../variables.ts';
+import type { Opened } from './finding.ts';
 import { lastOf, layersOf } from './layers.ts';
 import { insidePath } from './paths.ts';
 import { at, entriesOf, itemsOf, textOf, type ComposeFile, type Tree } from './tree.ts';
@@ -59,9 +60,11 @@ export function labelFilesOf(files: readonly ComposeFile[]): string[] {
   return [...new Set(layers.flatMap((layer) => itemsOf(at(layer, 'label_file')).flatMap(pathOf)))];
 }
 
-/** Paths of the bundle that compose opens by name, or the engine for a container. */
-export function openedPaths(files: readonly ComposeFile[]): string[] {
-  return [...contentSources(files).values()].flatMap((sources) => sources.files);
+/** Paths of the bundle that compose or the engine opens by name. */
+export function openedPaths(files: readonly ComposeFile[]): Opened {
+  const layers = [...layersOf(files).values()].flat();
+  const all = [...contentSources(files).values()].flatMap((sources) => sources.files);
+  return { all, told: layers.flatMap(toldBy).flatMap(pathOf) };
 }
 
 function replicasOf(layers: readonly Tree[]): number | null {
@@ -94,15 +97,20 @@ function sourcesOf(layers: readonly Tree[], files: readonly ComposeFile[]): Sour
     );
     return files.flatMap(({ root }) => names.flatMap((name) => at(root, kind, name) ?? []));
   });
-  const read = layers.flatMap((layer) => [...itemsOf(at(layer, 'env_file')), ...itemsOf(at(layer, 'label_file'))]);
   const mounted = layers.flatMap((layer) => itemsOf(at(layer, 'volumes'))).flatMap(bindOf);
-  const paths = [...granted.flatMap((one) => at(one, 'file') ?? []), ...read, ...mounted].flatMap(pathOf);
+  const paths = [...granted.flatMap((one) => at(one, 'file') ?? []), ...layers.flatMap(toldBy), ...mounted].flatMap(
+    pathOf,
+  );
   const texts = granted.flatMap((one) => textOf(at(one, 'content')) ?? []);
   const variables = [
     ...texts.flatMap((text) => variablesOf(text).uses.map(({ name }) => name)),
     ...granted.flatMap((one) => textOf(at(one, 'environment')) ?? []),
   ];
   return { files: [...new Set(paths)].sort(), texts, variables: [...new Set(variables)].sort() };
+}
+
+function toldBy(layer: Tree): Tree[] {
+  return [...itemsOf(at(layer, 'env_file')), ...itemsOf(at(layer, 'label_file'))];
 }
 
 function bindOf(mount: Tree): readonly Tree[] {

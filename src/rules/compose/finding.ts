@@ -18,12 +18,19 @@ export interface Facts {
   readonly projectName: string;
   /** Paths of the compose files themselves. */
   readonly composeFiles?: readonly string[];
-  /** Paths of the bundle that compose, or the engine for a container, opens by name. */
-  readonly opened?: readonly string[];
+  readonly opened?: Opened;
   /** Set when what is judged is compose's rendered model of the files in `dir`: paths are absolute, values may be secret. */
   readonly rendered?: { readonly dir: string };
   /** Texts of the bundle's label files by path; one that is not here is refused, because its labels cannot be judged. */
   readonly labelFiles?: ReadonlyMap<string, string>;
+}
+
+/** Paths of the bundle that are opened by name. */
+export interface Opened {
+  /** By compose, or by the engine for a container. */
+  readonly all: readonly string[];
+  /** Of them the env files and label files, which say what containers get and are. */
+  readonly told: readonly string[];
 }
 
 /** Where a value stands: the file, whose it is (`service web`) and under which key. */

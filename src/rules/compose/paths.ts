@@ -54,16 +54,19 @@ const whyNot = {
 
 /**
  * What a container may write to must hold nothing that is opened by its name: there it could put a link to any file of the
- * host, which the next to open it would follow.
+ * host, which the next to open it would follow. Nor may it be an env file or label file: it would say what containers get.
  */
 export const writableSource: Judge = onText((source, value, place) => {
-  const { labelFiles, opened } = place.facts;
+  const { opened } = place.facts;
   const location = locate(source, place.facts);
-  if (location.kind === 'file' && labelFiles?.has(location.path))
-    return power(value, place, `${shown(source)} is a label file and not read-only`);
-  if (location.kind !== 'directory') return [];
-  const held = opened?.find((path) => path.startsWith(`${location.path}/`));
-  return held === undefined ? [] : power(value, place, `${shown(source)} is not read-only and holds ${shown(held)}`);
+  if (!opened || !('path' in location)) return [];
+  const { kind, path } = location;
+  if (kind === 'file' && opened.told.includes(path))
+    return power(value, place, `${shown(source)} is what compose reads: mount it read-only`);
+  const held = opened.all.find((each) => each.startsWith(`${path}/`));
+  return held === undefined
+    ? []
+    : power(value, place, `${shown(source)} holds ${shown(held)}, which is opened by its name: mount it read-only`);
 });
 
 const rewritable = 'is or holds a compose file, which a container could rewrite';
