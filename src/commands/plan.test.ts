@@ -91,6 +91,12 @@ describe('without configuration', () => {
     expect(judged().refusals.map(({ code }) => code)).toEqual(codes);
   });
 
+  it('of files that are not understood no more is told', async () => {
+    await bundle({ compose: 'services: {' });
+    await run(null, true);
+    expect(judged().refusals.map(({ detail }) => detail)).toEqual([expect.not.stringContaining('has a service')]);
+  });
+
   it('every compose file that is missing is named', async () => {
     await bundle({ compose: web, manifest: { compose: ['a.yaml', 'b.yaml'] } });
     expect(await run()).toBe(1);

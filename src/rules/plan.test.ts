@@ -98,10 +98,10 @@ describe('a plan refuses', () => {
   });
 
   it('faults of the YAML and of the policy in one refusal', () => {
-    const faulty = bundle('services: {a: {image: !!str x}}', { sequence: 1 });
-    const { refusals } = planOf(faulty, host);
+    const unread = { code: 'COMPOSE_REFUSED' as const, detail: 'the YAML tag x (b.yaml:1)' };
+    const { refusals } = planOf(bundle('services: {a: {build: .}}', { sequence: 1, refusals: [unread] }), host);
     expect(refusals.map(({ code }) => code)).toEqual(['COMPOSE_REFUSED', 'ROLLBACK_REFUSED']);
-    expect(refusals[0]?.detail).toMatch(/the YAML tag .* \(compose\.yaml:1\); no compose file has a service/);
+    expect(refusals[0]?.detail).toMatch(/^the YAML tag x \(b\.yaml:1\); service a: build is refused/);
   });
 
   it('a compose file that is missing, and judges nothing more', () => {

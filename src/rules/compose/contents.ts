@@ -64,7 +64,7 @@ export function labelFilesOf(files: readonly ComposeFile[]): string[] {
 export function openedPaths(files: readonly ComposeFile[]): Opened {
   const layers = [...layersOf(files).values()].flat();
   const all = [...contentSources(files).values()].flatMap((sources) => sources.files);
-  return { all, told: layers.flatMap(toldBy).flatMap(pathOf) };
+  return { all, byCompose: layers.flatMap(readByCompose).flatMap(pathOf) };
 }
 
 function replicasOf(layers: readonly Tree[]): number | null {
@@ -98,9 +98,11 @@ function sourcesOf(layers: readonly Tree[], files: readonly ComposeFile[]): Sour
     return files.flatMap(({ root }) => names.flatMap((name) => at(root, kind, name) ?? []));
   });
   const mounted = layers.flatMap((layer) => itemsOf(at(layer, 'volumes'))).flatMap(bindOf);
-  const paths = [...granted.flatMap((one) => at(one, 'file') ?? []), ...layers.flatMap(toldBy), ...mounted].flatMap(
-    pathOf,
-  );
+  const paths = [
+    ...granted.flatMap((one) => at(one, 'file') ?? []),
+    ...layers.flatMap(readByCompose),
+    ...mounted,
+  ].flatMap(pathOf);
   const texts = granted.flatMap((one) => textOf(at(one, 'content')) ?? []);
   const variables = [
     ...texts.flatMap((text) => variablesOf(text).uses.map(({ name }) => name)),
@@ -109,7 +111,7 @@ function sourcesOf(layers: readonly Tree[], files: readonly ComposeFile[]): Sour
   return { files: [...new Set(paths)].sort(), texts, variables: [...new Set(variables)].sort() };
 }
 
-function toldBy(layer: Tree): Tree[] {
+function readByCompose(layer: Tree): Tree[] {
   return [...itemsOf(at(layer, 'env_file')), ...itemsOf(at(layer, 'label_file'))];
 }
 

@@ -27,10 +27,10 @@ export interface Facts {
 
 /** Paths of the bundle that are opened by name. */
 export interface Opened {
-  /** By compose, or by the engine for a container. */
+  /** By anybody, the engine for a container among them. */
   readonly all: readonly string[];
-  /** Of them the env files and label files, which say what containers get and are. */
-  readonly told: readonly string[];
+  /** Of them the env files and label files, whose texts say what containers get and are. */
+  readonly byCompose: readonly string[];
 }
 
 /** Where a value stands: the file, whose it is (`service web`) and under which key. */

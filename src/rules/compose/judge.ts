@@ -19,7 +19,9 @@ export type Context = Omit<Facts, 'composeFiles' | 'directories' | 'rendered'> &
  */
 export function judgeCompose(files: readonly ComposeFile[], { manifest, ...context }: Context): Refusal[] {
   const facts = { ...factsOf(context, manifest), opened: openedPaths(files) };
-  return unlifted([...files.flatMap((file) => findingsOf(file, facts)), ...judgeServices(files)], manifest);
+  // of files that nobody could read nothing more is known
+  const nothing = files.length === 0 ? [] : judgeServices(files);
+  return unlifted([...files.flatMap((file) => findingsOf(file, facts)), ...nothing], manifest);
 }
 
 /**

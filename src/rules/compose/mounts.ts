@@ -39,18 +39,26 @@ const target = plain(/^\//, 'an absolute path in the container');
 const selinux = plain(/^[zZ]$/, 'z or Z');
 const anyMount: Table = { type: text, target, read_only: flag, consistency: text };
 
+const bindKeys = keys({
+  ...anyMount,
+  source: bindSource,
+  bind: keys({
+    propagation: powerUnless(/^r?private$/),
+    create_host_path: flag,
+    recursive: text,
+    selinux,
+  }),
+});
+
+const longBind: Judge = (value, place) => {
+  const source = at(value, 'source');
+  const isReadOnly = /^(true|yes|on|y)$/i.test(textOf(at(value, 'read_only')) ?? '');
+  return [...bindKeys(value, place), ...(source && !isReadOnly ? writableSource(source, place) : [])];
+};
+
 /** The long form, by `type`. */
 const mountTypes: Readonly<Record<string, Judge>> = {
-  bind: keys({
-    ...anyMount,
-    source: bindSource,
-    bind: keys({
-      propagation: powerUnless(/^r?private$/),
-      create_host_path: flag,
-      recursive: text,
-      selinux,
-    }),
-  }),
+  bind: longBind,
   volume: keys({
     ...anyMount,
     source: namedVolume,
@@ -68,10 +76,7 @@ const longMount: Judge = (value, place) => {
   const judge = Object.hasOwn(mountTypes, type) ? mountTypes[type] : undefined;
   if (!judge) return refuse(value, place, `type ${shown(type)} must be ${Object.keys(mountTypes).join(', ')}`);
   const missing = ['target', ...(type === 'bind' ? ['source'] : [])].filter((key) => !at(value, key));
-  const source =
-    type === 'bind' && !/^(true|yes|on|y)$/i.test(textOf(at(value, 'read_only')) ?? '') && at(value, 'source');
-  const writable = source ? writableSource(source, place) : [];
-  return [...judge(value, place), ...writable, ...missing.flatMap((key) => refuse(value, place, `lacks ${key}`))];
+  return [...judge(value, place), ...missing.flatMap((key) => refuse(value, place, `lacks ${key}`))];
 };
 
 /** `volumes` of a service. */

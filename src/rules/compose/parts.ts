@@ -64,13 +64,17 @@ export const healthcheck = keys({
 /** `post_start` and `pre_stop`: commands that compose runs in the container. */
 export const hooks = list(keys({ command: texts, user: text, privileged: off, working_dir: text, environment }));
 
-/** A stop should end before the `up` or `down` that waits for it does; below zero the engine waits without end. */
+/**
+ * A stop should end before the `up` or `down` that waits for it does; below zero the engine waits without end. What a
+ * variable makes of it is judged in compose's model.
+ */
 const longestGrace_s = 240;
 const units_s: Readonly<Record<string, number>> = {
   ...{ w: 604_800, d: 86_400, h: 3600, m: 60, s: 1 },
   ...{ ms: 1e-3, us: 1e-6, µs: 1e-6, ns: 1e-9 },
 };
 export const gracePeriod: Judge = onText((text, value, place) => {
+  if (text.includes('$')) return [];
   const parts = [...text.matchAll(/([\d.]+)([a-zµ]+)/g)];
   const grace_s = parts.reduce((sum, [, count, unit = '']) => sum + Number(count) * (units_s[unit] ?? 0), 0);
   if (text.startsWith('-')) return refuse(value, place, `${shown(text)} would never end`);

@@ -61,7 +61,7 @@ export const writableSource: Judge = onText((source, value, place) => {
   const location = locate(source, place.facts);
   if (!opened || !('path' in location)) return [];
   const { kind, path } = location;
-  if (kind === 'file' && opened.told.includes(path))
+  if (kind === 'file' && opened.byCompose.includes(path))
     return power(value, place, `${shown(source)} is what compose reads: mount it read-only`);
   const held = opened.all.find((each) => each.startsWith(`${path}/`));
   return held === undefined
