@@ -49,11 +49,12 @@ export function createHttp(parts: HttpParts): Http {
   };
   return {
     call: (call) => {
-      const run = begin(call, AbortSignal.timeout(parts.settings.http_timeout_s * 1000));
+      const { signal: limit, lift } = timeLimit(parts.settings.http_timeout_s);
+      const run = begin(call, limit);
       return retrying(run, async (signal) => {
         const opened = await open(send, call, signal);
         if (!isAccepted(run, opened)) return troubleOf(run, opened);
-        return { ...opened, json: await jsonOf(call, opened) };
+        return { ...opened, json: await jsonOf(call, opened, lift) };
       });
     },
     stream: (call, limit) => {
@@ -66,6 +67,13 @@ export function createHttp(parts: HttpParts): Http {
       });
     },
   };
+}
+
+/** A limit that is lifted once all is read leaves nothing behind that waits for its end. */
+function timeLimit(seconds: number): { signal: AbortSignal; lift: () => void } {
+  const limit = new AbortController();
+  const timer = setTimeout(() => limit.abort(), seconds * 1000).unref();
+  return { signal: limit.signal, lift: () => clearTimeout(timer) };
 }
 
 /** One call under way, all its tries together. */
@@ -93,9 +101,9 @@ async function retrying<T extends object>(
 }
 
 /** An ignored body drains in the background, no longer than the call's own limit, so that the connection stays usable. */
-async function jsonOf({ ignoresBody, maxBytes }: Call, { body }: Opened): Promise<unknown> {
-  if (ignoresBody) return void body.resume();
-  return readJson(body, maxBytes ?? mebibyte);
+async function jsonOf({ ignoresBody, maxBytes }: Call, { body }: Opened, lift: () => void): Promise<unknown> {
+  if (ignoresBody) return void body.once('close', lift).resume();
+  return readJson(body, maxBytes ?? mebibyte).finally(lift);
 }
 
 /** The bytes of a body, its errors sorted like all others. */
