@@ -18,7 +18,7 @@ import { createTransport } from './adapters/transport/transport.ts';
 import type { Settings } from './config/settings.ts';
 import type { Journal } from './journal/journal.ts';
 import { Recorder } from './journal/recorder.ts';
-import type { Decision } from './rules/trace.ts';
+import type { Decision } from './rules/trace/trace.ts';
 import type { Vault } from './secrets/vault.ts';
 import { servicesOf } from './services/index.ts';
 import { rebuilt } from './services/recall.ts';

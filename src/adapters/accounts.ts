@@ -1,5 +1,5 @@
 import { access, constants, readFile, stat } from 'node:fs/promises';
-import type { Agent, FileFacts } from '../rules/doctor.ts';
+import type { Agent, FileFacts } from '../rules/doctor/doctor.ts';
 import { isEACCES, isENOENT } from './files.ts';
 import { accountOf } from './owner.ts';
 import { askHost } from './programs.ts';

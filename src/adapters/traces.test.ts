@@ -1,7 +1,7 @@
 import { mkdtemp, readdir, rm, stat, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import type { Trace } from '../rules/trace.ts';
+import type { Trace } from '../rules/trace/trace.ts';
 import { openTraces } from './traces.ts';
 
 let dir: string;

@@ -1,8 +1,8 @@
 import { ConfigInvalid } from '../config/invalid.ts';
 import { loadSettings } from '../config/load.ts';
 import { mergeDefaults } from '../config/merge.ts';
-import { diagnosisOf, type Diagnosis } from '../rules/doctor.ts';
-import { doctorText } from '../rules/doctorText.ts';
+import { diagnosisOf, type Diagnosis } from '../rules/doctor/doctor.ts';
+import { doctorText } from '../rules/doctor/text.ts';
 import type { Vault } from '../secrets/vault.ts';
 import { examineEngine } from '../services/doctor/engine.ts';
 import { examineFiles, examineIdentity } from '../services/doctor/files.ts';

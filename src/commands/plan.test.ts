@@ -5,7 +5,7 @@ import { dirname, join } from 'node:path';
 import { makeBundle, type BundleParts } from '../../fixtures/bundles.ts';
 import { mergeDefaults } from '../config/merge.ts';
 import type { Settings } from '../config/settings.ts';
-import type { Plan } from '../rules/plan.ts';
+import type { Plan } from '../rules/plan/plan.ts';
 import { emptyState } from '../rules/state.ts';
 import { plan } from './plan.ts';
 

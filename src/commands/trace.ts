@@ -1,8 +1,8 @@
 import { openTraces, type Traces } from '../adapters/traces.ts';
 import type { Settings } from '../config/settings.ts';
-import type { Trace } from '../rules/trace.ts';
-import type { TraceFile } from '../rules/traceFiles.ts';
-import { traceLine, traceText } from '../rules/traceText.ts';
+import type { Trace } from '../rules/trace/trace.ts';
+import type { TraceFile } from '../rules/trace/files.ts';
+import { traceLine, traceText } from '../rules/trace/text.ts';
 import type { Output } from './status.ts';
 
 /** Which trace is wanted, and in which form. */

@@ -1,7 +1,7 @@
 import { endings } from '../../machines/endings.ts';
 import type { Outcome, Start } from '../../machines/words.ts';
 import { openTraces } from '../adapters/traces.ts';
-import { codesOf, type Trace } from '../rules/trace.ts';
+import { codesOf, type Trace } from '../rules/trace/trace.ts';
 import type { Tools } from '../services/tools.ts';
 import type { Watcher } from './watch.ts';
 

@@ -1,4 +1,4 @@
-import type { Decision } from '../rules/trace.ts';
+import type { Decision } from '../rules/trace/trace.ts';
 import { createRedactor } from '../secrets/redact.ts';
 import { Recorder } from './recorder.ts';
 

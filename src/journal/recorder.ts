@@ -1,4 +1,4 @@
-import { admitted, type Decision, type Noted, type Step } from '../rules/trace.ts';
+import { admitted, type Decision, type Noted, type Step } from '../rules/trace/trace.ts';
 import type { Redactor } from '../secrets/redact.ts';
 
 /** What one tick has left behind so far. */

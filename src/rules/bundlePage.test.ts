@@ -3,7 +3,7 @@ import { refusalCodes, type Manifest } from '../../machines/words.ts';
 import { parseComposeFile } from './compose/file.ts';
 import { parseManifest } from './manifest.ts';
 import { manifestSchema } from './manifestSchema.ts';
-import { planOf } from './plan.ts';
+import { planOf } from './plan/plan.ts';
 import { unresolvedVariables } from './variables.ts';
 
 /** What docs/bundle.md tells those who write bundles, held against the agent. */

@@ -13,7 +13,7 @@ import type { Journal } from '../journal/journal.ts';
 import type { Recorder } from '../journal/recorder.ts';
 import type { Progress } from '../rules/progress.ts';
 import type { Report } from '../rules/report.ts';
-import type { Decision } from '../rules/trace.ts';
+import type { Decision } from '../rules/trace/trace.ts';
 import type { Vault } from '../secrets/vault.ts';
 
 /** What every service works with; built once by src/wire.ts. */

@@ -6,8 +6,8 @@ import type { Containers } from '../../adapters/containers.ts';
 import { filesystemsOf } from '../../adapters/filesystems.ts';
 import type { Releases } from '../../adapters/releases.ts';
 import type { Settings } from '../../config/settings.ts';
-import { planOf, type BundleFacts, type HostFacts, type Known, type Plan } from '../../rules/plan.ts';
-import type { Release } from '../../rules/planChanges.ts';
+import { planOf, type BundleFacts, type HostFacts, type Known, type Plan } from '../../rules/plan/plan.ts';
+import type { Release } from '../../rules/plan/changes.ts';
 import type { State } from '../../rules/state.ts';
 import { contentsOf, digestsOf, labelTextsOf, readComposeFiles } from './composeFiles.ts';
 

@@ -2,10 +2,10 @@ import { lstat, readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { groupName, lookAt } from '../../adapters/accounts.ts';
 import { askHost } from '../../adapters/programs.ts';
-import type { Agent, Check, FileFacts } from '../../rules/doctor.ts';
-import { judgeConfig, judgeCredentialFiles, judgeStateDir } from '../../rules/doctorFiles.ts';
-import { judgeIdentity, otherTransport } from '../../rules/doctorMesh.ts';
-import type { Known } from '../../rules/plan.ts';
+import type { Agent, Check, FileFacts } from '../../rules/doctor/doctor.ts';
+import { judgeConfig, judgeCredentialFiles, judgeStateDir } from '../../rules/doctor/files.ts';
+import { judgeIdentity, otherTransport } from '../../rules/doctor/mesh.ts';
+import type { Known } from '../../rules/plan/plan.ts';
 import type { Site } from './site.ts';
 
 /** The configuration, the state directory, and the credentials in and beside it. */

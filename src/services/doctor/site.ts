@@ -3,7 +3,7 @@ import { agentOf } from '../../adapters/accounts.ts';
 import { isENOENT } from '../../adapters/files.ts';
 import { readState } from '../../adapters/state.ts';
 import type { Settings } from '../../config/settings.ts';
-import type { Agent, Host } from '../../rules/doctor.ts';
+import type { Agent, Host } from '../../rules/doctor/doctor.ts';
 import { isFault } from '../../rules/state.ts';
 import type { Vault } from '../../secrets/vault.ts';
 

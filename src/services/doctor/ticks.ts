@@ -4,7 +4,7 @@ import { Fault } from '../../../machines/fault.ts';
 import { readLock } from '../../adapters/lock.ts';
 import { askHost } from '../../adapters/programs.ts';
 import { Releases } from '../../adapters/releases.ts';
-import type { Check } from '../../rules/doctor.ts';
+import type { Check } from '../../rules/doctor/doctor.ts';
 import {
   judgeLastTick,
   judgeLock,
@@ -14,8 +14,8 @@ import {
   timerFactsOf,
   type LockFacts,
   type ReleasesFacts,
-} from '../../rules/doctorTicks.ts';
-import type { Known } from '../../rules/plan.ts';
+} from '../../rules/doctor/ticks.ts';
+import type { Known } from '../../rules/plan/plan.ts';
 import type { Site } from './site.ts';
 
 /** The timer, the last tick, the lock, the state file and the releases. */

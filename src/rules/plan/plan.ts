@@ -1,12 +1,12 @@
-import { refusalCodes, type Manifest, type Refusal, type RefusalCode, type Sha } from '../../machines/words.ts';
-import { servicesOf } from './compose/contents.ts';
-import { judgeCompose } from './compose/judge.ts';
-import { judgeDisk, neededBytes, type Room } from './disk.ts';
-import { changesOf, type Change, type Release } from './planChanges.ts';
-import { judgeRollback } from './rollback.ts';
-import { judgeSecretPaths } from './secretPath.ts';
-import { judgeVariables } from './variables.ts';
-import { judgeVolumes, type FoundVolume } from './volumeDrift.ts';
+import { refusalCodes, type Manifest, type Refusal, type RefusalCode, type Sha } from '../../../machines/words.ts';
+import { servicesOf } from '../compose/contents.ts';
+import { judgeCompose } from '../compose/judge.ts';
+import { judgeDisk, neededBytes, type Room } from '../disk.ts';
+import { changesOf, type Change, type Release } from './changes.ts';
+import { judgeRollback } from '../rollback.ts';
+import { judgeSecretPaths } from '../secretPath.ts';
+import { judgeVariables } from '../variables.ts';
+import { judgeVolumes, type FoundVolume } from '../volumeDrift.ts';
 
 /** What an apply of a bundle would do here, key by key as `deployd plan --json` prints it (spec §2). */
 export interface Plan {

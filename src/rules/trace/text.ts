@@ -1,6 +1,6 @@
-import { endingNames, endings } from '../../machines/endings.ts';
+import { endingNames, endings } from '../../../machines/endings.ts';
 import type { Noted, Step, Trace } from './trace.ts';
-import { decisionText, reasonsOf } from './traceReasons.ts';
+import { decisionText, reasonsOf } from './reasons.ts';
 
 /** A trace for people: how the tick came out, why, what took longest, then the way it went. */
 export function traceText(trace: Trace): string {

@@ -1,5 +1,5 @@
 import type { Plan } from './plan.ts';
-import { planText } from './planText.ts';
+import { planText } from './text.ts';
 
 const gib = 2 ** 30;
 const plan: Plan = {

@@ -1,6 +1,6 @@
-import { gibibytes } from './disk.ts';
+import { gibibytes } from '../disk.ts';
 import { checked, unseen, type Agent, type Check, type FileFacts } from './doctor.ts';
-import type { Known } from './plan.ts';
+import type { Known } from '../plan/plan.ts';
 
 /** The container engine as the agent meets it. */
 export interface EngineFacts {

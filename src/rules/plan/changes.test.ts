@@ -1,5 +1,5 @@
-import { parseComposeFile } from './compose/file.ts';
-import { changesOf, type Present, type Release } from './planChanges.ts';
+import { parseComposeFile } from '../compose/file.ts';
+import { changesOf, type Present, type Release } from './changes.ts';
 
 const project = 'deployd-eu-1';
 

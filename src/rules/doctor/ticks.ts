@@ -1,5 +1,5 @@
 import { checked, inapplicable, unseen, type Check, type Finding, type Host } from './doctor.ts';
-import type { Known } from './plan.ts';
+import type { Known } from '../plan/plan.ts';
 
 /** `deployd.timer` as systemd shows it: its properties by name, and the next run where it names one. */
 export type TimerFacts = Known<{ properties: ReadonlyMap<string, string>; next: Date | null }>;

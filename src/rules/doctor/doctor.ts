@@ -1,5 +1,5 @@
-import type { State } from './state.ts';
-import type { Known } from './plan.ts';
+import type { State } from '../state.ts';
+import type { Known } from '../plan/plan.ts';
 
 /** One thing that is wrong on this host, and a command that cures it. */
 export interface Finding {

@@ -1,5 +1,5 @@
-import { endings, type Ending } from '../../machines/endings.ts';
-import type { Orders, Sha, Start } from '../../machines/words.ts';
+import { endings, type Ending } from '../../../machines/endings.ts';
+import type { Orders, Sha, Start } from '../../../machines/words.ts';
 
 /**
  * What a tick found out or decided, in a closed set of words with typed facts. There is no free text among them, so that

@@ -1,4 +1,4 @@
-import type { RefusalCode } from '../../machines/words.ts';
+import type { RefusalCode } from '../../../machines/words.ts';
 import type { Decision, Trace } from './trace.ts';
 
 /** Why the tick came out as it did, in sentences, the cause before the consequence. */

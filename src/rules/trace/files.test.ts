@@ -1,4 +1,4 @@
-import { nameOf, outdated, traceFilesOf, type TraceFile } from './traceFiles.ts';
+import { nameOf, outdated, traceFilesOf, type TraceFile } from './files.ts';
 
 const tick = '6b9f0b5c-0000-4000-8000-000000000000';
 const files = (count: number, isQuiet: (number: number) => boolean): TraceFile[] =>

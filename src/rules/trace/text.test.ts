@@ -1,6 +1,6 @@
 import { codesOf, isQuiet, parseTrace, type Decision, type Noted, type Trace } from './trace.ts';
-import { reasonsOf } from './traceReasons.ts';
-import { traceLine, traceText } from './traceText.ts';
+import { reasonsOf } from './reasons.ts';
+import { traceLine, traceText } from './text.ts';
 
 const [one, two] = ['1'.repeat(64), '2'.repeat(64)];
 const tick = '6b9f0b5c-0000-4000-8000-000000000000';

@@ -1,5 +1,5 @@
 import { checked, inapplicable, unseen, type Check } from './doctor.ts';
-import { peerNames, type Peer } from './sorting.ts';
+import { peerNames, type Peer } from '../sorting.ts';
 
 /** How a service answered a request that asks for nothing, or why it did not. */
 export type PeerFacts =

@@ -1,8 +1,8 @@
-import type { Sha } from '../../machines/words.ts';
-import { contentSources, servicesOf } from './compose/contents.ts';
-import { layersOf } from './compose/layers.ts';
-import { pathsAbove } from './compose/paths.ts';
-import { at, entriesOf, itemsOf, textOf, type ComposeFile, type Tree } from './compose/tree.ts';
+import type { Sha } from '../../../machines/words.ts';
+import { contentSources, servicesOf } from '../compose/contents.ts';
+import { layersOf } from '../compose/layers.ts';
+import { pathsAbove } from '../compose/paths.ts';
+import { at, entriesOf, itemsOf, textOf, type ComposeFile, type Tree } from '../compose/tree.ts';
 
 /** What becomes of one part of the project; `unused` stays on the host, `unknown` could not be found out. */
 export interface Change {

@@ -1,7 +1,7 @@
-import { refused } from '../../machines/fault.ts';
-import { gibibytes } from './disk.ts';
+import { refused } from '../../../machines/fault.ts';
+import { gibibytes } from '../disk.ts';
 import type { Plan } from './plan.ts';
-import type { Change } from './planChanges.ts';
+import type { Change } from './changes.ts';
 
 /** The plan for people: first the lines with which a tick would refuse, then one aligned row for each fact. */
 export function planText(plan: Plan): string {

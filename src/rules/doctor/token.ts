@@ -1,6 +1,6 @@
 import { checked, unseen, type Check, type FileFacts, type Finding, type Host } from './doctor.ts';
-import type { Known } from './plan.ts';
-import type { Lookup } from './secretAnswers.ts';
+import type { Known } from '../plan/plan.ts';
+import type { Lookup } from '../secretAnswers.ts';
 
 /** The token as it lies on the disk and as the secretstore sees it, and the grant that could bring a new one. */
 export interface TokenFacts {

@@ -1,13 +1,13 @@
 import { readFileSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { diagnosisOf, type Agent, type Check, type FileFacts } from './doctor.ts';
-import { judgeEngine, judgeRoom } from './doctorEngine.ts';
-import { judgeConfig } from './doctorFiles.ts';
-import { judgeIdentity, judgePorts, listeningPorts, type IdentityFacts } from './doctorMesh.ts';
-import { judgeClock, judgePeer } from './doctorNetwork.ts';
-import { doctorText } from './doctorText.ts';
-import { judgeLock, judgeTimer, timerFactsOf } from './doctorTicks.ts';
-import { expiryOf, judgeToken } from './doctorToken.ts';
+import { judgeEngine, judgeRoom } from './engine.ts';
+import { judgeConfig } from './files.ts';
+import { judgeIdentity, judgePorts, listeningPorts, type IdentityFacts } from './mesh.ts';
+import { judgeClock, judgePeer } from './network.ts';
+import { doctorText } from './text.ts';
+import { judgeLock, judgeTimer, timerFactsOf } from './ticks.ts';
+import { expiryOf, judgeToken } from './token.ts';
 
 const agent: Agent = { name: 'deployd', uid: 900, gids: [900, 950] };
 const now = new Date('2026-11-21T12:00:00Z');

@@ -1,5 +1,5 @@
-import type { Manifest, Refusal } from '../../machines/words.ts';
-import { parseComposeFile } from './compose/file.ts';
+import type { Manifest, Refusal } from '../../../machines/words.ts';
+import { parseComposeFile } from '../compose/file.ts';
 import { endedPlan, envOf, planOf, type BundleFacts, type HostFacts } from './plan.ts';
 
 const sha = 'a'.repeat(64);

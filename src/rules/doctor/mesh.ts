@@ -8,7 +8,7 @@ import {
   type FileFacts,
   type Finding,
 } from './doctor.ts';
-import type { Known } from './plan.ts';
+import type { Known } from '../plan/plan.ts';
 
 /** The mesh identity of this host, and who watches over its permissions. */
 export interface IdentityFacts {
