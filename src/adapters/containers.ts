@@ -3,7 +3,7 @@ import { addAbortSignal, type Readable } from 'node:stream';
 import { promisify } from 'node:util';
 import Docker from 'dockerode';
 import { failure, stopped, type Fault } from '../../machines/fault.ts';
-import type { Inspected } from '../rules/health.ts';
+import { healthOf, type Inspected } from '../rules/health.ts';
 import { logOf, probeOf, type Written } from '../rules/written.ts';
 import { readJson } from './json.ts';
 
@@ -28,6 +28,8 @@ const REMOVAL_TIMEOUT_MS = 120_000;
 const LOG_ENTRIES = 20;
 /** One more than is told, by which it shows whether there are more. */
 const LAST_ENTRIES = { stdout: true, stderr: true, tail: LOG_ENTRIES + 1 } as const;
+/** Its last lines may begin or end in the middle, in nothing told from whole ones: half a secret could not be redacted. */
+const PODMAN_LOG: Written = { text: 'Podman cuts lines of its log without a mark: see `podman logs`', cut: false };
 const MAX_INSPECT_BYTES = 16 * 1024 * 1024;
 
 /** A socket has no server name; told so, Node does not compile what finds out whether one is an IPv6 address. */
@@ -72,9 +74,10 @@ export function createContainers(containerHost: string, project: string, signal:
 
     /** The last lines that a container wrote, unredacted. */
     logs: (id: string): Promise<Written[]> =>
-      ask((options) => docker.getContainer(id).logs({ ...options, ...LAST_ENTRIES })).then((bytes) =>
-        logOf(bytes, LOG_ENTRIES),
-      ),
+      ask(async (options) => {
+        if (isPodman(await docker.version())) return [PODMAN_LOG];
+        return logOf(await docker.getContainer(id).logs({ ...options, ...LAST_ENTRIES }), LOG_ENTRIES);
+      }),
 
     /** Ends and removes it, its anonymous volumes too with `volumes`. */
     removeContainer: (id: string, { volumes = false } = {}) =>
@@ -104,6 +107,10 @@ function infoOf(info: unknown): EngineInfo {
     ([key, value]) => key === 'driver-type' && value === 'io.containerd.snapshotter.v1',
   );
   return { rootDir: DockerRootDir, containerdStore };
+}
+
+function isPodman({ Components }: Docker.DockerVersion): boolean {
+  return Components.some(({ Name }) => Name === 'Podman Engine');
 }
 
 function volumesOf({ Volumes }: Awaited<ReturnType<Docker['listVolumes']>>): ExistingVolume[] {
@@ -140,7 +147,7 @@ function inspectedOf(info: Docker.ContainerInspectInfo): Inspected {
     oneOff: Config.Labels['com.docker.compose.oneoff'] === 'True',
     name: info.Name.replace(/^\//, ''),
     state: State.Status,
-    health: State.Health && State.Health.Status !== 'none' ? State.Health.Status : null,
+    health: healthOf(State.Health?.Status),
     exitCode: State.ExitCode,
     restartCount: info.RestartCount,
     restartPolicy: HostConfig.RestartPolicy?.Name || 'no',

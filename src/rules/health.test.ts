@@ -1,4 +1,4 @@
-import { ailingServices, describeAiling, reportedOf, wellnessOf, type Inspected } from './health.ts';
+import { ailingServices, describeAiling, healthOf, reportedOf, wellnessOf, type Inspected } from './health.ts';
 
 const running: Inspected = {
   id: 'c1',
@@ -31,6 +31,11 @@ describe('how a container is (spec §12.4)', () => {
     ['dead', { state: 'dead' }, true, 'lost'],
   ])('%s', (_, change, settled, expected) => {
     expect(wellnessOf({ ...running, ...change }, settled)).toBe(expected);
+  });
+
+  it.each([undefined, 'none', ''])('has no health where the engine tells %p', (told) => {
+    expect(healthOf(told)).toBeNull();
+    expect(healthOf('starting')).toBe('starting');
   });
 
   it('misses a service that has fewer containers than replicas', () => {

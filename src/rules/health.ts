@@ -24,6 +24,11 @@ export interface Inspected {
   healthLog: Written[];
 }
 
+/** The health that an engine tells; of a container without a healthcheck Docker tells none or `none`, Podman an empty one. */
+export function healthOf(told: string | undefined): string | null {
+  return told === undefined || told === '' || told === 'none' ? null : told;
+}
+
 /** `well`: healthy, settled or done; `waiting`: may yet become so; `lost`: will not without help. */
 export type Wellness = 'well' | 'waiting' | 'lost';
 

@@ -11,6 +11,8 @@ const splitBytes = 16 * 1024;
 /** Bytes of a probe's output that an engine keeps; dots stand for the rest. */
 const probeBytes = 4096;
 const dots = '...';
+/** Bytes that Podman keeps of it, with nothing in the place of the rest. */
+const podmanProbeBytes = 500;
 
 /** What an engine tells of a probe that it ended, and that was in the middle of a line. */
 const endedInLine = /^Health check exceeded timeout \([^)]*\): [^]*[^\n]$/;
@@ -19,7 +21,8 @@ const endedInLine = /^Health check exceeded timeout \([^)]*\): [^]*[^\n]$/;
 export function probeOf(output: string): Written {
   const full = output.endsWith(dots) && Buffer.byteLength(output) >= probeBytes + dots.length;
   if (full) return { text: output.slice(0, -dots.length), cut: true };
-  return { text: output, cut: endedInLine.test(output) };
+  const isFull = Buffer.byteLength(output) >= podmanProbeBytes && !output.endsWith('\n');
+  return { text: output, cut: isFull || endedInLine.test(output) };
 }
 
 /**
