@@ -78,7 +78,7 @@ const separator = String.fromCharCode(0xa000 + Math.floor(1000 * Math.random()))
 
 /** The texts in a style. */
 function written(texts: readonly string[], write: Writer): readonly string[] {
-  if (texts.length === 1) return texts.map(write);
+  if (texts.length <= 1) return texts.map(write);
   const forms = write(texts.join(separator)).split(write(separator));
   return forms.length === texts.length ? forms : texts.map(write);
 }
