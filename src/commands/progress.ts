@@ -1,3 +1,4 @@
+import { clockMs } from '../journal/clock.ts';
 import type { LiveLine } from '../journal/liveLine.ts';
 import { progressText, type Progress } from '../rules/progress.ts';
 import type { Tools } from '../services/tools.ts';
@@ -12,7 +13,7 @@ export function showProgress(tools: Tools, live: LiveLine): Watcher {
   let asking = false;
   const draw = (progress: Progress | null) => {
     const [machine, { state, since }] = [...at].at(-1) ?? ['', { state: '', since: 0 }];
-    if (machine !== '') live.show(progressText(state, (performance.now() - since) / 1000, progress));
+    if (machine !== '') live.show(progressText(state, (clockMs() - since) / 1000, progress));
   };
   const look = async () => {
     if (asking) return;
@@ -26,7 +27,7 @@ export function showProgress(tools: Tools, live: LiveLine): Watcher {
   return {
     moved: ({ machine, state }) => {
       at.delete(machine);
-      at.set(machine, { state, since: performance.now() });
+      at.set(machine, { state, since: clockMs() });
       draw(null);
     },
     left: (machine) => void at.delete(machine),

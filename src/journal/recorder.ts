@@ -1,5 +1,6 @@
 import { admitted, type Decision, type Noted, type Step } from '../rules/trace/trace.ts';
 import type { Redactor } from '../secrets/redact.ts';
+import { clockMs } from './clock.ts';
 
 /** What one tick has left behind so far. */
 export interface Recording {
@@ -22,7 +23,7 @@ export class Recorder {
   readonly #redactor: () => Redactor;
   readonly #current = new Map<string, Step>();
   #latest = '';
-  #began = performance.now();
+  #began = clockMs();
   #recording: Omit<Recording, 'ms'> = { startedAt: new Date(), steps: [], decisions: [] };
 
   /** The redactor is asked at every note, as the vault learns secrets while the tick runs. */
@@ -31,7 +32,7 @@ export class Recorder {
   }
 
   begin(): void {
-    this.#began = performance.now();
+    this.#began = clockMs();
     this.#current.clear();
     this.#latest = '';
     this.#recording = { startedAt: new Date(), steps: [], decisions: [] };
@@ -68,6 +69,6 @@ export class Recorder {
   }
 
   #elapsed(): number {
-    return Math.round(performance.now() - this.#began);
+    return Math.round(clockMs() - this.#began);
   }
 }

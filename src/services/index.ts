@@ -1,6 +1,7 @@
 import { fromPromise } from 'xstate';
 import type { ApplyServices, DownServices, TickServices } from '../../machines/services.ts';
 import { Fault, stopped } from '../../machines/fault.ts';
+import { clockMs } from '../journal/clock.ts';
 import { bootstrap } from './bootstrap.ts';
 import { checkIn } from './checkIn.ts';
 import { conclude } from './conclude.ts';
@@ -73,14 +74,14 @@ function loading<TInput, TOutput>(pick: OfApply<TInput, TOutput>): Service<TInpu
 /** Notes how long a service took, under its name. */
 async function timed<T>(tools: Tools, name: string, work: () => Promise<T>): Promise<T> {
   const { tick } = tools;
-  const began = performance.now();
+  const began = clockMs();
   try {
     return await work();
   } catch (error) {
     throw told(tools, error);
   } finally {
     tick.howFar = null;
-    tick.durations[name] = Math.round(performance.now() - began);
+    tick.durations[name] = Math.round(clockMs() - began);
   }
 }
 

@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs';
 import tls, { type SecureContext } from 'node:tls';
 import { failure } from '../../../machines/fault.ts';
 import type { Settings } from '../../config/settings.ts';
+import { clockMs } from '../../journal/clock.ts';
 import { type Peer, peerNames } from '../../rules/sorting.ts';
 import type { Agents, Transport } from './agents.ts';
 
@@ -15,7 +16,7 @@ const longestMs = 3_600_000;
 export function pooledAgents(
   settings: Settings,
   open: (peer: Peer, secureContext: SecureContext) => Agents,
-  now = () => performance.now(),
+  now = clockMs,
 ): Pick<Transport, 'agents' | 'close'> {
   const pool = new Map<Peer, Pooled>();
   return {
