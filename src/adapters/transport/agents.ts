@@ -1,7 +1,7 @@
-import http from 'node:http';
-import https from 'node:https';
+import { Agent as HttpAgent } from 'node:http';
+import { Agent as HttpsAgent } from 'node:https';
 import { isIP } from 'node:net';
-import tls, { type PeerCertificate, type SecureContext } from 'node:tls';
+import { checkServerIdentity, type PeerCertificate, type SecureContext } from 'node:tls';
 import type { Duplex } from 'node:stream';
 import type { Settings } from '../../config/settings.ts';
 import type { Peer } from '../../rules/sorting.ts';
@@ -20,8 +20,8 @@ export interface Transport {
 
 /** For got: one agent for each scheme. */
 export interface Agents {
-  http: http.Agent;
-  https: https.Agent;
+  http: HttpAgent;
+  https: HttpsAgent;
 }
 
 /** Where to connect instead of to the URL's own host. */
@@ -36,7 +36,7 @@ export interface Bounds {
   connectTimeoutMs: number;
 }
 
-type Connect = https.Agent['createConnection'];
+type Connect = HttpsAgent['createConnection'];
 
 /** Agents for an ordinary network. */
 export function boundedAgents(bounds: Bounds, secureContext: SecureContext): Agents {
@@ -44,7 +44,7 @@ export function boundedAgents(bounds: Bounds, secureContext: SecureContext): Age
 }
 
 /** Plain HTTP connections, bounded in time, kept for reuse. */
-class BoundedHttpAgent extends http.Agent {
+class BoundedHttpAgent extends HttpAgent {
   readonly #bounds: Bounds;
 
   constructor(bounds: Bounds) {
@@ -59,7 +59,7 @@ class BoundedHttpAgent extends http.Agent {
 }
 
 /** The same over TLS: one context for all connections, and a certificate that must be good for the URL's host. */
-class BoundedHttpsAgent extends https.Agent {
+class BoundedHttpsAgent extends HttpsAgent {
   readonly #bounds: Bounds;
 
   constructor(bounds: Bounds, secureContext: SecureContext) {
@@ -82,7 +82,7 @@ export function checkedFor(host: string) {
   return {
     ...(isIP(host) === 0 && { servername: host }),
     rejectUnauthorized: true,
-    checkServerIdentity: (_name: string, certificate: PeerCertificate) => tls.checkServerIdentity(host, certificate),
+    checkServerIdentity: (_name: string, certificate: PeerCertificate) => checkServerIdentity(host, certificate),
   };
 }
 

@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs';
-import tls, { type SecureContext } from 'node:tls';
+import { createSecureContext, rootCertificates, type SecureContext } from 'node:tls';
 import { failure } from '../../../machines/fault.ts';
 import type { Settings } from '../../config/settings.ts';
 import { clockMs } from '../../journal/clock.ts';
@@ -50,7 +50,7 @@ interface Pooled {
 }
 
 function contextOf(ca: string): SecureContext {
-  return tls.createSecureContext({ minVersion: 'TLSv1.2', ca });
+  return createSecureContext({ minVersion: 'TLSv1.2', ca });
 }
 
 /** What is done with the peer's CA; a CA that is of no use is TLS_UNTRUSTED. */
@@ -74,7 +74,7 @@ function systemRoots(): string {
       continue;
     }
   }
-  return tls.rootCertificates.join('\n');
+  return rootCertificates.join('\n');
 }
 
 /** Debian's bundle, then that of the rpm family. */
