@@ -75,7 +75,7 @@ export function createContainers(containerHost: string, project: string, signal:
     /** The last lines that a container wrote, unredacted. */
     logs: (id: string): Promise<Written[]> =>
       ask(async (options) => {
-        if (isPodman(await docker.version())) return [PODMAN_LOG];
+        if (await isPodman(docker, options)) return [PODMAN_LOG];
         return logOf(await docker.getContainer(id).logs({ ...options, ...LAST_ENTRIES }), LOG_ENTRIES);
       }),
 
@@ -109,7 +109,10 @@ function infoOf(info: unknown): EngineInfo {
   return { rootDir: DockerRootDir, containerdStore };
 }
 
-function isPodman({ Components }: Docker.DockerVersion): boolean {
+/** dockerode's types leave out that it takes a signal here too; Docker before 18 had no components. */
+async function isPodman(docker: Docker, options: { abortSignal: AbortSignal }): Promise<boolean> {
+  const version = docker.version.bind(docker) as unknown as (wish: object) => Promise<Partial<Docker.DockerVersion>>;
+  const { Components = [] } = await version(options);
   return Components.some(({ Name }) => Name === 'Podman Engine');
 }
 

@@ -115,6 +115,13 @@ describe('short retries', () => {
     expect(bed.server.requests).toHaveLength(3);
   });
 
+  test('a try that is never answered after a body that broke off ends with the time of the call', async () => {
+    bed.server.answerNext('*', { cut: 'body' });
+    bed.server.answerAlways('*', { stall: 'head' });
+    expect((await faultOf({ http_timeout_s: 1 })).ending).toBe('offline');
+    expect(bed.server.requests).toHaveLength(2);
+  });
+
   test('none where the caller wants only one try', async () => {
     bed.server.answerAlways('*', { status: 503 });
     expect((await faultOf({}, { tries: 1 })).ending).toBe('offline');

@@ -69,7 +69,7 @@ export function createHttp(parts: HttpParts): Http {
   };
 }
 
-/** A limit that is lifted once all is read leaves nothing behind that waits for its end. */
+/** A limit that is lifted once all is read leaves nothing behind that waits for its end; until then it holds for every try. */
 function timeLimit(seconds: number): { signal: AbortSignal; lift: () => void } {
   const limit = new AbortController();
   const timer = setTimeout(() => limit.abort(), seconds * 1000).unref();
@@ -103,7 +103,9 @@ async function retrying<T extends object>(
 /** An ignored body drains in the background, no longer than the call's own limit, so that the connection stays usable. */
 async function jsonOf({ ignoresBody, maxBytes }: Call, { body }: Opened, lift: () => void): Promise<unknown> {
   if (ignoresBody) return void body.once('close', lift).resume();
-  return readJson(body, maxBytes ?? mebibyte).finally(lift);
+  const json = await readJson(body, maxBytes ?? mebibyte);
+  lift();
+  return json;
 }
 
 /** The bytes of a body, its errors sorted like all others. */

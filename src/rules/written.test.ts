@@ -67,11 +67,13 @@ describe('a log', () => {
 describe('the output of a probe', () => {
   it.each([
     ['short', 'no answer\n', { text: 'no answer\n', cut: false }],
-    ['of the full length', `${'x'.repeat(4095)}\n`, { text: `${'x'.repeat(4095)}\n`, cut: false }],
+    ['of the full length', 'x'.repeat(4096), { text: 'x'.repeat(4096), cut: false }],
     ['beyond it', `${'x'.repeat(4096)}...`, { text: 'x'.repeat(4096), cut: true }],
     ['with dots of its own', 'still waiting...', { text: 'still waiting...', cut: false }],
     ['cut in a character', `${'x'.repeat(4095)}\ufffd...`, { text: `${'x'.repeat(4095)}\ufffd`, cut: true }],
     ['of the length that Podman keeps', 'x'.repeat(500), { text: 'x'.repeat(500), cut: true }],
+    ['beyond that length', 'x'.repeat(501), { text: 'x'.repeat(501), cut: false }],
+    ['cut there in a character', `${'x'.repeat(499)}\ufffd`, { text: `${'x'.repeat(499)}\ufffd`, cut: true }],
     ['of that length in whole lines', `${'x'.repeat(499)}\n`, { text: `${'x'.repeat(499)}\n`, cut: false }],
     ['in time', 'Health check exceeded timeout (5s)', { text: 'Health check exceeded timeout (5s)', cut: false }],
     [

@@ -21,8 +21,13 @@ const endedInLine = /^Health check exceeded timeout \([^)]*\): [^]*[^\n]$/;
 export function probeOf(output: string): Written {
   const full = output.endsWith(dots) && Buffer.byteLength(output) >= probeBytes + dots.length;
   if (full) return { text: output.slice(0, -dots.length), cut: true };
-  const isFull = Buffer.byteLength(output) >= podmanProbeBytes && !output.endsWith('\n');
-  return { text: output, cut: isFull || endedInLine.test(output) };
+  return { text: output, cut: isAsPodmanCuts(output) || endedInLine.test(output) };
+}
+
+/** What is no UTF-8 came as replacements here too: the last of them may be a character that was cut. */
+function isAsPodmanCuts(output: string): boolean {
+  const length = Buffer.byteLength(output);
+  return length === podmanProbeBytes ? !output.endsWith('\n') : length > podmanProbeBytes && output.endsWith('\ufffd');
 }
 
 /**

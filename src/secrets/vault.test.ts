@@ -53,18 +53,6 @@ describe('the vault', () => {
     expect(vault.redactor().redact('token-secret')).toBe('token-secret');
   });
 
-  it('has it swept up after what it held, and tells when that was the token alone', () => {
-    const heard: boolean[] = [];
-    const vault = new Vault((tokenAlone) => void heard.push(tokenAlone));
-    for (const hold of [() => vault.holdToken('token'), () => vault.guard('grant'), () => vault.holdValue('A', 'b')]) {
-      vault.holdToken('token');
-      hold();
-      vault.forget();
-    }
-    vault.forget();
-    expect(heard).toEqual([true, false, false, true]);
-  });
-
   test.each([
     ['inspected', (vault: Vault) => inspect(vault, { showHidden: true, depth: null })],
     ['inspected inside something', (vault: Vault) => inspect({ deep: { vault } }, { showHidden: true, depth: null })],

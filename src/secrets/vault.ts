@@ -12,13 +12,8 @@ export class Vault {
   #lease: string | null = null;
   readonly #values = new Map<string, string>();
   readonly #known = new Set<string>();
-  readonly #sweepSoon: (tokenAlone: boolean) => void;
+  readonly #sweepSoon = createSweep();
   #redactor: Redactor | null = null;
-
-  /** `sweepSoon` hears at each `forget` whether more than the token was held. */
-  constructor(sweepSoon = createSweep()) {
-    this.#sweepSoon = sweepSoon;
-  }
 
   /** Takes the store token, the bearer of every call to the tenancy service and the secretstore. */
   holdToken(token: string): void {
@@ -75,13 +70,12 @@ export class Vault {
 
   /** Drops everything, also from what the redactor knows, and from memory: call it when nothing can be printed any more. */
   forget(): void {
-    const tokenAlone = this.#known.size <= 1;
     this.#token = null;
     this.#lease = null;
     this.#values.clear();
     this.#known.clear();
     this.#redactor = null;
-    this.#sweepSoon(tokenAlone);
+    this.#sweepSoon();
   }
 
   toJSON(): string {
