@@ -28,7 +28,7 @@ const REMOVAL_TIMEOUT_MS = 120_000;
 const LOG_ENTRIES = 20;
 /** One more than is told, by which it shows whether there are more. */
 const LAST_ENTRIES = { stdout: true, stderr: true, tail: LOG_ENTRIES + 1 } as const;
-/** Its last lines may begin or end in the middle, in nothing told from whole ones: half a secret could not be redacted. */
+/** Nothing tells a line that Podman cut from a whole one, and half a secret could not be redacted. */
 const PODMAN_LOG: Written = { text: 'Podman cuts lines of its log without a mark: see `podman logs`', cut: false };
 const MAX_INSPECT_BYTES = 16 * 1024 * 1024;
 
