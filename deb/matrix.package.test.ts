@@ -169,14 +169,17 @@ it('restarts a proxy that runs, and leaves one that does not', async () => {
   expect(await pid()).toBe('0');
 });
 
-it('ends a tick that runs when it is removed', async () => {
+it.each([
+  ['a tick that runs', 'sleep infinity', 'activating'],
+  ['a tick that has failed', 'exit 1', 'failed'],
+])('leaves nothing of %s when it is removed', async (_title, tick, state) => {
   await take('install new');
-  await machine.ok(
-    `echo 'trap "exit 75" TERM; sleep infinity & wait' >>/usr/bin/deployd; systemctl start --no-block deployd.service`,
-  );
-  await machine.until('systemctl show -P ActiveState deployd.service | grep activating', 10);
+  await machine.ok(`echo '${tick}' >>/usr/bin/deployd; systemctl start --no-block deployd.service`);
+  await machine.until(`systemctl show -P ActiveState deployd.service | grep ${state}`, 10);
   await take('dpkg -r deployd');
-  expect(await machine.ok('systemctl list-units --plain --no-legend deployd* || :')).not.toMatch('deployd.service');
+  expect(
+    await machine.ok('systemctl list-units --all --plain --no-legend "deployd*"; pgrep -fx "sleep infinity" || :'),
+  ).toBe('');
 });
 
 it('installs, removes and purges where systemd does not run, as in the making of an image', async () => {
