@@ -214,6 +214,12 @@ describe('the token itself', () => {
     expect(await store.lookupSelf(token, never)).toEqual({ dead: true });
   });
 
+  test('is dead in the words of Vault, too', async () => {
+    const errors = ['2 errors occurred:\n\t* permission denied\n\t* invalid token\n\n'];
+    server.answerNext('lookup-self', { status: 403, body: { errors } });
+    expect(await store.lookupSelf(token, never)).toEqual({ dead: true });
+  });
+
   test('that no policy lets look itself up is not dead', async () => {
     server.mount.roles['deploy-agent']!.noDefaultPolicy = true;
     const login = await store.login(grant(), never);
