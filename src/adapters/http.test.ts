@@ -118,7 +118,7 @@ describe('short retries', () => {
   test('a try that is never answered after a body that broke off ends with the time of the call', async () => {
     bed.server.answerNext('*', { cut: 'body' });
     bed.server.answerAlways('*', { stall: 'head' });
-    expect((await faultOf({ http_timeout_s: 1 })).ending).toBe('offline');
+    expect((await faultOf({ http_timeout_s: 3 })).ending).toBe('offline');
     expect(bed.server.requests).toHaveLength(2);
   });
 
@@ -136,7 +136,7 @@ describe('short retries', () => {
 
   test('a pause that the server asks for ends with the time of the call', async () => {
     bed.server.answerAlways('*', { status: 429, headers: { 'retry-after': '9' } });
-    expect((await faultOf({ http_timeout_s: 0.3 })).message).toContain('check-in answered 429');
+    expect((await faultOf({ http_timeout_s: 3 })).message).toContain('check-in answered 429');
     expect(bed.server.requests).toHaveLength(1);
   });
 });
