@@ -56,13 +56,18 @@ function answerTo(url: string, project: string): object | null {
     '/_ping': {},
     '/info': { DockerRootDir: '/', DriverStatus: [] },
     '/volumes': { Volumes: [] },
-    '/containers/json': [{ Id: service }],
+    '/containers/json': [listEntry(project)],
     [`/containers/${service}/json`]: healthyContainer(project),
   };
   return answers[path] ?? null;
 }
 
-function healthyContainer(project: string): object {
+function listEntry(project: string): object {
+  const { Id, Name, State, Config } = healthyContainer(project);
+  return { Id, Names: [Name], State: State.Status, Status: 'Up 3 hours (healthy)', Labels: Config.Labels };
+}
+
+function healthyContainer(project: string) {
   const labels = { 'com.docker.compose.project': project, 'com.docker.compose.service': service };
   return {
     Id: service,

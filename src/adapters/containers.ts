@@ -1,11 +1,10 @@
 import { Agent } from 'node:http';
-import { addAbortSignal, type Readable } from 'node:stream';
-import { promisify } from 'node:util';
 import Docker from 'dockerode';
 import { failure, stopped, type Fault } from '../../machines/fault.ts';
-import { healthOf, type Inspected } from '../rules/health.ts';
-import { logOf, probeOf, type Written } from '../rules/written.ts';
-import { readJson } from './json.ts';
+import { inspectedOf, isOneOff, listedOf, type Inspection, type ListEntry } from '../rules/container.ts';
+import type { Inspected, Seen } from '../rules/health.ts';
+import { logOf, type Written } from '../rules/written.ts';
+import { answerOf, type Modem, type Question } from './engineAnswer.ts';
 
 /** Where the engine keeps what a pull writes, and whether by the containerd image store. */
 export interface EngineInfo {
@@ -30,7 +29,6 @@ const LOG_ENTRIES = 20;
 const LAST_ENTRIES = { stdout: true, stderr: true, tail: LOG_ENTRIES + 1 } as const;
 /** Nothing tells a line that Podman cut from a whole one, and half a secret could not be redacted. */
 const PODMAN_LOG: Written = { text: 'Podman cuts lines of its log without a mark: see `podman logs`', cut: false };
-const MAX_INSPECT_BYTES = 16 * 1024 * 1024;
 
 /** A socket has no server name; told so, Node does not compile what finds out whether one is an IPv6 address. */
 const agent = new Agent({ servername: '' } as object);
@@ -44,26 +42,14 @@ export function createContainers(containerHost: string, project: string, signal:
   const engine = { socketPath, agent };
   const docker = new Docker({ ...engine, timeout: CALL_TIMEOUT_MS });
   const patient = new Docker({ ...engine, timeout: REMOVAL_TIMEOUT_MS });
-  const ask = <T>(call: (options: { abortSignal: AbortSignal }) => Promise<T>): Promise<T> =>
+  const ask: Ask = (call) =>
     call({ abortSignal: signal }).catch((error: unknown) => {
       throw signal.aborted ? stopped() : faultOf(error, containerHost);
     });
-  const filters = { label: [`com.docker.compose.project=${project}`] };
-
-  const listAll = async (): Promise<Inspected[]> => {
-    const found = await ask((options) => docker.listContainers({ ...options, all: true, filters }));
-    const inspect = (id: string) => ask(({ abortSignal }) => unlessGone(inspectionOf(docker, id, abortSignal)));
-    const inspected = await Promise.all(found.map(({ Id }) => inspect(Id)));
-    const all = inspected.flatMap((info) => (info === null ? [] : [inspectedOf(info)]));
-    return all.sort((a, b) => a.name.localeCompare(b.name));
-  };
+  const answer = (question: Question) => answerOf(docker.modem as Modem, question, signal);
 
   return {
-    /** Every container of the project by name, one-offs too; one that vanishes meanwhile is left out. */
-    listAll,
-
-    /** The containers of the project's services. */
-    list: async (): Promise<Inspected[]> => (await listAll()).filter(({ oneOff }) => !oneOff),
+    ...createLooks(project, ask, answer),
 
     /** True when the engine answers. */
     answers: () => ask(() => docker.ping()).then(yes, no),
@@ -75,7 +61,7 @@ export function createContainers(containerHost: string, project: string, signal:
     /** The last lines that a container wrote, unredacted. */
     logs: (id: string): Promise<Written[]> =>
       ask(async (options) => {
-        if (await isPodman(docker, options)) return [PODMAN_LOG];
+        if ((await answer({ path: '/version' })).isPodman) return [PODMAN_LOG];
         return logOf(await docker.getContainer(id).logs({ ...options, ...LAST_ENTRIES }), LOG_ENTRIES);
       }),
 
@@ -109,13 +95,6 @@ function infoOf(info: unknown): EngineInfo {
   return { rootDir: DockerRootDir, containerdStore };
 }
 
-/** dockerode's types leave out that it takes a signal here too; Docker before 18 had no components. */
-async function isPodman(docker: Docker, options: { abortSignal: AbortSignal }): Promise<boolean> {
-  const version = docker.version.bind(docker) as unknown as (wish: object) => Promise<Partial<Docker.DockerVersion>>;
-  const { Components = [] } = await version(options);
-  return Components.some(({ Name }) => Name === 'Podman Engine');
-}
-
 function volumesOf({ Volumes }: Awaited<ReturnType<Docker['listVolumes']>>): ExistingVolume[] {
   return Volumes.map(({ Name, Driver, Options }) => ({ name: Name, driver: Driver, options: Options ?? {} }));
 }
@@ -123,42 +102,40 @@ function volumesOf({ Volumes }: Awaited<ReturnType<Docker['listVolumes']>>): Exi
 const yes = () => true;
 const no = () => false;
 
-/**
- * What the engine tells of a container. Its environment is in it, and so are its secrets: dockerode's own call would leave a
- * copy of the answer in freed memory at every look.
- */
-async function inspectionOf(docker: Docker, id: string, signal: AbortSignal): Promise<Docker.ContainerInspectInfo> {
-  const call = { path: `/containers/${id}/json?`, method: 'GET', abortSignal: signal, isStream: true };
-  const statusCodes = { 200: true, 404: 'no such container', 500: 'server error' };
-  const { dial } = docker.modem as Modem;
-  const body = await promisify(dial).call(docker.modem, { ...call, statusCodes });
-  const info = await readJson(addAbortSignal(signal, body), MAX_INSPECT_BYTES);
-  if (info === undefined) throw new Error('not JSON');
-  return info as Docker.ContainerInspectInfo;
-}
+type Ask = <T>(call: (options: { abortSignal: AbortSignal }) => Promise<T>) => Promise<T>;
 
-/** The part of dockerode that its types leave out. */
-interface Modem {
-  dial: (call: object, done: (error: Error | null, body: Readable) => void) => void;
-}
-
-function inspectedOf(info: Docker.ContainerInspectInfo): Inspected {
-  const { State, HostConfig, Config } = info;
-  return {
-    id: info.Id,
-    service: Config.Labels['com.docker.compose.service'] ?? '',
-    oneOff: Config.Labels['com.docker.compose.oneoff'] === 'True',
-    name: info.Name.replace(/^\//, ''),
-    state: State.Status,
-    health: healthOf(State.Health?.Status),
-    exitCode: State.ExitCode,
-    restartCount: info.RestartCount,
-    restartPolicy: HostConfig.RestartPolicy?.Name || 'no',
-    image: Config.Image,
-    imageId: info.Image,
-    mounts: info.Mounts.map(({ Source }) => Source),
-    healthLog: (State.Health?.Log ?? []).map(({ Output }) => probeOf(Output)),
+function createLooks(project: string, ask: Ask, answer: (question: Question) => ReturnType<typeof answerOf>) {
+  const options = { all: true, filters: { label: [`com.docker.compose.project=${project}`] } };
+  const entries = async () => {
+    const { json, isPodman } = await ask(() => answer({ path: '/containers/json', options }));
+    return (json as ListEntry[]).map((entry) => ({ ...entry, listed: isPodman ? null : listedOf(entry) }));
   };
+  const inspect = async ({ Id }: ListEntry) => {
+    const found = await ask(() => unlessGone(answer({ path: `/containers/${Id}/json` })));
+    return found && inspectedOf(found.json as Inspection);
+  };
+  const listAll = async (): Promise<Inspected[]> => byName(await Promise.all((await entries()).map(inspect)));
+
+  return {
+    /** Every container of the project by name, one-offs too; one that vanishes meanwhile is left out. */
+    listAll,
+
+    /** The containers of the project's services. */
+    list: async (): Promise<Inspected[]> => (await listAll()).filter(({ oneOff }) => !oneOff),
+
+    /**
+     * The same, to see how they are. One that runs is not inspected, for its environment holds secrets; of Podman each is,
+     * as its list tells no health.
+     */
+    glance: async (): Promise<Seen[]> => {
+      const ofServices = (await entries()).filter((entry) => !isOneOff(entry));
+      return byName(await Promise.all(ofServices.map(async (entry) => entry.listed ?? inspect(entry))));
+    },
+  };
+}
+
+function byName<T extends Seen>(containers: (T | null)[]): T[] {
+  return containers.filter((each) => each !== null).sort((a, b) => a.name.localeCompare(b.name));
 }
 
 async function unlessGone<T>(call: Promise<T>, ...tolerated: number[]): Promise<T | null> {

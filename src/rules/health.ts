@@ -24,6 +24,12 @@ export interface Inspected {
   healthLog: Written[];
 }
 
+/** A container that runs, as the engine's list tells it, which leaves its environment out. */
+export type Listed = Pick<Inspected, 'service' | 'name' | 'health'> & { state: 'running' };
+
+/** A container as far as it had to be looked at to see how it is. */
+export type Seen = Listed | Inspected;
+
 /** The health that an engine tells; of a container without a healthcheck Docker tells none or `none`, Podman an empty one. */
 export function healthOf(told: string | undefined): string | null {
   return told === undefined || told === '' || told === 'none' ? null : told;
@@ -33,10 +39,10 @@ export function healthOf(told: string | undefined): string | null {
 export type Wellness = 'well' | 'waiting' | 'lost';
 
 /** How one container is. Without a healthcheck it must have run unchanged for the settle time (`settled`). */
-export function wellnessOf(container: Inspected, settled: boolean): Wellness {
-  const { state, health, exitCode } = container;
-  if (state === 'exited')
-    return exitCode === 0 && !restarts(container) ? 'well' : restarts(container) ? 'waiting' : 'lost';
+export function wellnessOf(container: Seen, settled: boolean): Wellness {
+  if (container.state === 'exited')
+    return container.exitCode === 0 && !restarts(container) ? 'well' : restarts(container) ? 'waiting' : 'lost';
+  const { state, health } = container;
   if (state === 'dead') return 'lost';
   if (state !== 'running') return 'waiting';
   if (health !== null) return health === 'healthy' ? 'well' : 'waiting';
@@ -44,7 +50,7 @@ export function wellnessOf(container: Inspected, settled: boolean): Wellness {
 }
 
 /** Services that lack a container or have one that is not well, by name, sorted. */
-export function ailingServices(containers: Inspected[], expected: { name: string; replicas: number }[]): string[] {
+export function ailingServices(containers: Seen[], expected: { name: string; replicas: number }[]): string[] {
   const ailing = new Set(containers.filter((c) => wellnessOf(c, true) !== 'well').map((c) => c.service));
   for (const { name, replicas } of expected)
     if (containers.filter((c) => c.service === name).length < replicas) ailing.add(name);
@@ -57,8 +63,10 @@ export function describeAiling(containers: Inspected[], ailing: string[]): strin
 }
 
 /** The form in which a container stands in check-ins and reports. */
-export function reportedOf({ service, name, state, health, exitCode }: Inspected): Container {
-  return { service, name, state, health, exit_code: state === 'exited' || state === 'dead' ? exitCode : null };
+export function reportedOf(container: Seen): Container {
+  const { service, name, state, health } = container;
+  const exitCode = container.state === 'exited' || container.state === 'dead' ? container.exitCode : null;
+  return { service, name, state, health, exit_code: exitCode };
 }
 
 /** What became of services: `services` in new containers, the untouched ones, those that are gone; by name, sorted. */

@@ -35,7 +35,7 @@ async function record(tools: Tools, { outcome, orders, host }: Concluded): Promi
 /** What the tick saw when it began is true still where nothing had to be done. */
 async function containersNow(tools: Tools, { action }: Orders, host: Host | null): Promise<Container[]> {
   if (action === 'none' && host?.healthy) return host.containers;
-  return tools.containers.list().then(
+  return tools.containers.glance().then(
     (containers) => containers.map(reportedOf),
     () => [],
   );

@@ -8,7 +8,7 @@ const ENGINE_GONE: Host = { engine: false, healthy: false, halfMade: false, aili
 /** What runs and whether it is well. An engine that does not answer is no fault here: the check-in still happens. */
 export async function probeHost(tools: Tools): Promise<Host> {
   const { note, state, releases } = tools;
-  const containers = await tools.containers.list().catch((error: unknown) => {
+  const containers = await tools.containers.glance().catch((error: unknown) => {
     if (!(error instanceof Fault)) throw error;
     tools.tick.journal.warn(error.message);
     return null;
