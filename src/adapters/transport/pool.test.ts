@@ -4,11 +4,12 @@ import { request, type Agent, type RequestOptions } from 'node:https';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import type { TLSSocket } from 'node:tls';
+import type { SecureContext, TLSSocket } from 'node:tls';
 import { createCa } from '../../../fixtures/servers/ca.ts';
 import { createClock } from '../../../fixtures/servers/clock.ts';
 import { serve, type Served } from '../../../fixtures/servers/http.ts';
 import type { Settings } from '../../config/settings.ts';
+import type { Peer } from '../../rules/sorting.ts';
 import { boundedAgents } from './agents.ts';
 import { pooledAgents } from './pool.ts';
 import { createTransport } from './transport.ts';
@@ -138,6 +139,36 @@ describe('after a close', () => {
     server.present(another.issue(['tenancy.deploy']));
     expect(await ask(url, { agent: agents('tenancy').https })).toBe(200);
     close();
+  });
+});
+
+describe('the TLS context', () => {
+  /** What the agents of both peers are opened with, the second ones at that time. */
+  function contextsOf(settings: Settings, laterMs = 0): SecureContext[] {
+    let nowMs = 0;
+    const opened: SecureContext[] = [];
+    const open = (_peer: Peer, context: SecureContext) => {
+      opened.push(context);
+      return boundedAgents({ address: null, connectTimeoutMs: 5000 }, context);
+    };
+    const { agents, close } = pooledAgents(settings, open, () => nowMs);
+    agents('tenancy');
+    nowMs = laterMs;
+    agents('secretstore');
+    close();
+    return opened;
+  }
+
+  test('is made once for peers that have the same CA, and lasts an hour for both', () => {
+    const same = { ...settings, secretstore_ca: settings.tenancy_ca };
+    expect(new Set(contextsOf(same)).size).toBe(1);
+    expect(new Set(contextsOf(same, 3_599_999)).size).toBe(1);
+    expect(new Set(contextsOf(same, 3_600_000)).size).toBe(2);
+  });
+
+  test('is made of one CA alone', async () => {
+    await writeFile(join(dir, 'other.pem'), createCa().pem);
+    expect(new Set(contextsOf({ ...settings, secretstore_ca: join(dir, 'other.pem') })).size).toBe(2);
   });
 });
 

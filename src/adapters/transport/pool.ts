@@ -9,9 +9,10 @@ import type { Agents, Transport } from './agents.ts';
 const longestMs = 3_600_000;
 
 /**
- * One pair of agents for each peer, opened at its first call with the TLS context of the peer's CA. They outlive `close` as
- * long as the CA is the same, for an hour at the most: contexts made anew for every tick would pile up faster than they are
- * freed, and agents that stay resume their TLS sessions (but for those of the mesh), which believe the first handshake.
+ * One pair of agents for each peer, opened at its first call with the TLS context of the peer's CA; peers of the same CA share
+ * one, since making it takes longer than a handshake. They outlive `close` as long as the CA is the same, for an hour at the
+ * most: contexts made anew for every tick would pile up faster than they are freed, and agents that stay resume their TLS
+ * sessions (but for those of the mesh), which believe the first handshake.
  */
 export function pooledAgents(
   settings: Settings,
@@ -19,13 +20,18 @@ export function pooledAgents(
   now = clockMs,
 ): Pick<Transport, 'agents' | 'close'> {
   const pool = new Map<Peer, Pooled>();
+  const trustIn = (ca: string): Trust => {
+    const isGood = (trust: Trust) => trust.ca === ca && now() - trust.madeAtMs < longestMs;
+    const known = [...pool.values()].map(({ trust }) => trust).find(isGood);
+    return known ?? { ca, context: createSecureContext({ minVersion: 'TLSv1.2', ca }), madeAtMs: now() };
+  };
   return {
     agents: (peer) => {
       const known = pool.get(peer);
       if (known?.isOpen) return known.agents;
       return withCa(settings, peer, (ca) => {
-        const isGood = known?.ca === ca && now() - known.madeAtMs < longestMs;
-        const pooled = isGood ? known : { ca, agents: open(peer, contextOf(ca)), madeAtMs: now(), isOpen: true };
+        const trust = trustIn(ca);
+        const pooled = known?.trust === trust ? known : { trust, agents: open(peer, trust.context), isOpen: true };
         pooled.isOpen = true;
         pool.set(peer, pooled);
         return pooled.agents;
@@ -41,16 +47,18 @@ export function pooledAgents(
   };
 }
 
-/** Agents, and the CA that their TLS context was made of. */
-interface Pooled {
+/** A CA, and the TLS context that was made of it. */
+interface Trust {
   readonly ca: string;
-  readonly agents: Agents;
+  readonly context: SecureContext;
   readonly madeAtMs: number;
-  isOpen: boolean;
 }
 
-function contextOf(ca: string): SecureContext {
-  return createSecureContext({ minVersion: 'TLSv1.2', ca });
+/** Agents, and whom they trust. */
+interface Pooled {
+  readonly trust: Trust;
+  readonly agents: Agents;
+  isOpen: boolean;
 }
 
 /** What is done with the peer's CA; a CA that is of no use is TLS_UNTRUSTED. */
