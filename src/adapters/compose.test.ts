@@ -1,9 +1,11 @@
+import { existsSync } from 'node:fs';
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { until } from '../../fixtures/wait.ts';
 import type { Settings } from '../config/settings.ts';
 import { createRedactor } from '../secrets/redact.ts';
-import { createCompose } from './compose.ts';
+import { createCompose, type Compose } from './compose.ts';
 
 let dir: string;
 beforeEach(async () => void (dir = await mkdtemp(join(tmpdir(), 'compose-'))));
@@ -11,13 +13,19 @@ afterEach(() => rm(dir, { recursive: true }));
 
 const never = new AbortController().signal;
 
+/** The adapter over a compose that is this script. */
+async function composeOf(script: string): Promise<Compose> {
+  const program = join(dir, 'compose');
+  await writeFile(program, `#!/bin/sh\n${script}\n`, { mode: 0o755 });
+  const settings = { state_dir: dir, env: 'eu-1', compose: program, container_host: 'unix:///x' } as Settings;
+  return createCompose(settings, 'deployd-eu-1', () => createRedactor(['hunter2-secret']));
+}
+
 /** The model that a compose gives which does this when it is asked for it. */
 async function modelFrom(script: string): Promise<unknown> {
-  const program = join(dir, 'compose');
-  const text = `#!/bin/sh\ncase "$*" in *version*) echo 2.26.1; exit;; esac\necho "$*" >${dir}/asked\n${script}\n`;
-  await writeFile(program, text, { mode: 0o755 });
-  const settings = { state_dir: dir, env: 'eu-1', compose: program, container_host: 'unix:///x' } as Settings;
-  const compose = createCompose(settings, 'deployd-eu-1', () => createRedactor(['hunter2-secret']));
+  const compose = await composeOf(
+    `case "$*" in *version*) echo 2.26.1; exit;; esac\necho "$*" >${dir}/asked\n${script}`,
+  );
   return compose.model({ dir, files: ['a.yaml', 'b.yaml'] }, never);
 }
 
@@ -45,5 +53,27 @@ describe('the rendered model (spec §12.2)', () => {
       code: 'COMPOSE_REFUSED',
       message: `refused: COMPOSE_REFUSED: docker compose config cannot read the bundle: ${why}`,
     });
+  });
+});
+
+describe('the look for compose', () => {
+  it('is one for all who ask, until it is forgotten', async () => {
+    const looks = join(dir, 'looks');
+    const compose = await composeOf(`echo >>${looks}; echo 2.26.1`);
+    await Promise.all([compose.probe(never), compose.probe(never)]);
+    expect(await readFile(looks, 'utf8')).toBe('\n');
+    await compose.forget();
+    await compose.probe(never);
+    expect(await readFile(looks, 'utf8')).toBe('\n\n');
+  });
+
+  it('leaves no program where it is forgotten before its end', async () => {
+    const pid = join(dir, 'pid');
+    const compose = await composeOf(`echo $$ >${pid}; exec sleep 1000`);
+    const looking = expect(compose.probe(never)).rejects.toMatchObject({ ending: 'stopped' });
+    await until('compose is asked', async () => (await readFile(pid, 'utf8')) !== '');
+    await compose.forget();
+    await looking;
+    expect(existsSync(`/proc/${(await readFile(pid, 'utf8')).trim()}`)).toBe(false);
   });
 });

@@ -47,6 +47,9 @@ export function createCompose(settings: Settings, project: string, redactor: () 
       await find(signal);
     },
 
+    /** Ends a look for compose that nobody waits for any more; the next call looks anew. */
+    forget,
+
     pull: (release: ComposeRelease, logins: RegistryLogin[], signal: AbortSignal) =>
       withLogins(dir, logins, () =>
         step({ name: 'pull', args: ['--quiet'], release, timeoutS: pull_timeout_s }, signal),
@@ -75,7 +78,6 @@ export function createCompose(settings: Settings, project: string, redactor: () 
 
     /** Ends and removes what a killed tick may have left: a compose at work (told by true), registry logins. */
     sweep: async (): Promise<boolean> => {
-      forget();
       const wasAtWork = await endOrphans(project, dir);
       await removeDir(dir);
       return wasAtWork;
@@ -106,13 +108,9 @@ interface Step extends Call {
 
 function createRunner({ settings, project, redactor, dir }: RunnerParts) {
   const env = composeEnvironment(settings, dir);
-  let program: Promise<Argv> | null = null;
-  const find = (signal: AbortSignal) =>
-    (program ??= findProgram(settings, { env, cwd: '/', redactor: redactor() }, signal).catch((error: unknown) => {
-      program = null;
-      throw error;
-    }));
-
+  const { find, forget } = createFinder((signal) =>
+    findProgram(settings, { env, cwd: '/', redactor: redactor() }, signal),
+  );
   const call = async ({ name, args, profile, release, ...how }: Call, signal: AbortSignal) => {
     const cwd = release?.dir ?? dir;
     const files = release?.files.flatMap((file) => ['-f', join(cwd, file)]) ?? [];
@@ -124,8 +122,28 @@ function createRunner({ settings, project, redactor, dir }: RunnerParts) {
   };
   const step = async (what: Step, signal: AbortSignal) =>
     expectSuccess(what.name, await call(what, signal), what.timeoutS);
-  const forget = () => void (program = null);
   return { find, forget, call, step };
+}
+
+/** Looks once, for all who ask, until that is forgotten; a failed look is not kept. */
+function createFinder(look: (signal: AbortSignal) => Promise<Argv>) {
+  let known: { program: Promise<Argv>; inVain: AbortController } | null = null;
+  const begin = (signal: AbortSignal) => {
+    const inVain = new AbortController();
+    const program = look(AbortSignal.any([signal, inVain.signal])).catch((error: unknown) => {
+      known = null;
+      throw error;
+    });
+    return { program, inVain };
+  };
+  return {
+    find: (signal: AbortSignal) => (known ??= begin(signal)).program,
+    forget: async () => {
+      known?.inVain.abort();
+      await known?.program.catch(() => undefined);
+      known = null;
+    },
+  };
 }
 
 type Argv = [string, ...string[]];

@@ -12,22 +12,14 @@ export async function download(tools: Tools, { orders }: { orders: Orders }, sig
   tick.howFar = () => ({ done, total: orders.sizeBytes, unit: 'bytes' });
   const heard = (bytes: number) => void (done = bytes);
   const wish = { sha, sizeBytes: orders.sizeBytes, file, part: releases.partOf(sha), heard };
-  await lookingForCompose(tools, signal, () => tools.download(wish, signal));
+  lookForCompose(tools);
+  await tools.download(wish, signal);
   note({ word: 'downloaded', bytes: done });
 }
 
 /** Compose takes its time to tell its version, so it is asked meanwhile; `check` tells what came of that. */
-async function lookingForCompose(tools: Tools, signal: AbortSignal, work: () => Promise<void>): Promise<void> {
-  const inVain = new AbortController();
-  const looked = tools.compose.probe(AbortSignal.any([signal, inVain.signal])).catch(() => undefined);
-  try {
-    await work();
-  } catch (error) {
-    inVain.abort();
-    throw error;
-  } finally {
-    await looked;
-  }
+function lookForCompose({ compose, stop }: Tools): void {
+  void compose.probe(stop.signal).catch(() => undefined);
 }
 
 /** The sha that an apply is about; the check-in has made sure that there is one. */
