@@ -4,7 +4,7 @@ import { failure, Fault, refused } from '../../machines/fault.ts';
 import type { Settings } from '../config/settings.ts';
 import type { Redactor } from '../secrets/redact.ts';
 import { wipe } from '../secrets/wipe.ts';
-import { diskFault, writeDurably } from './files.ts';
+import { diskFault, writeLazily } from './files.ts';
 import { endOrphans } from './orphans.ts';
 import { run, type Ran, type Run } from './process.ts';
 
@@ -186,6 +186,7 @@ function isSupported(major: number, minor: number): boolean {
   return major > OLDEST[0] || (major === OLDEST[0] && minor >= OLDEST[1]);
 }
 
+/** Nobody needs the logins after a crash, so nothing of them waits for the disk. */
 async function withLogins<T>(dir: string, logins: RegistryLogin[], work: () => Promise<T>): Promise<T> {
   const auths = Object.fromEntries(
     logins.map(({ host, username, password }) => [
@@ -197,7 +198,7 @@ async function withLogins<T>(dir: string, logins: RegistryLogin[], work: () => P
     throw diskFault('write', dir, error);
   });
   try {
-    await writeDurably(join(dir, 'config.json'), JSON.stringify({ auths }), 0o600);
+    await writeLazily(join(dir, 'config.json'), JSON.stringify({ auths }), 0o600);
     return await work();
   } finally {
     await removeDir(dir);

@@ -70,6 +70,17 @@ describe('writing', () => {
     expect([fault.ending, fault.code]).toEqual(['failed', 'DISK_WRITE_FAILED']);
   });
 
+  it('replaces several files in order, up to one that cannot be', async () => {
+    await files.writeAllDurably(dir, { a: 'old', b: 'old', c: 'old' }, 0o644);
+    rmSync(join(dir, 'b'));
+    mkdirSync(join(dir, 'b'));
+    const fault = await faultOf(files.writeAllDurably(dir, { a: 'new', b: 'new', c: 'new' }, 0o600));
+    expect(fault.message).toContain(`cannot write ${dir}/b: a directory stands in its place`);
+    expect([readFileSync(join(dir, 'a'), 'utf8'), readFileSync(join(dir, 'c'), 'utf8')]).toEqual(['new', 'old']);
+    expect([modeOf(join(dir, 'a')), modeOf(join(dir, 'c'))]).toEqual([0o600, 0o644]);
+    expect(readdirSync(dir)).toEqual(['a', 'b', 'c']);
+  });
+
   it('removes its temporary when a directory stands in the way', async () => {
     mkdirSync(join(dir, 'a'));
     const fault = await faultOf(files.writeDurably(join(dir, 'a'), 'x', 0o600));

@@ -13,25 +13,22 @@ import { Fault } from '../../machines/fault.ts';
 
 /** Replaces `path` by `data`; `mode` holds whatever the umask is. Throws `DISK_WRITE_FAILED`. */
 export async function writeDurably(path: string, data: string | Uint8Array, mode: number): Promise<void> {
-  const temporary = temporaryBeside(path);
-  await changing('write', path, async () => {
-    await discardingOnFailure(temporary, async () => {
-      await fill(temporary, data, { mode, durably: true });
-      await rename(temporary, path);
-    });
-    await syncDirectory(dirname(path));
-  });
+  await replace(path, data, { mode, durably: true });
+  await changing('write', path, () => syncDirectory(dirname(path)));
 }
 
-/** The same without waiting for the disk: a power cut may take the change away. Throws `DISK_WRITE_FAILED`. */
+/**
+ * Replaces files of one directory, by name and in this order, which is synced once: a power cut before the end may leave any
+ * of them old, and none a part. Throws `DISK_WRITE_FAILED`.
+ */
+export async function writeAllDurably(dir: string, files: Record<string, string>, mode: number): Promise<void> {
+  for (const [name, data] of Object.entries(files)) await replace(join(dir, name), data, { mode, durably: true });
+  await changing('write', dir, () => syncDirectory(dir));
+}
+
+/** Replaces `path` without waiting for the disk: a power cut may take the change away. Throws `DISK_WRITE_FAILED`. */
 export async function writeLazily(path: string, data: string, mode: number): Promise<void> {
-  const temporary = temporaryBeside(path);
-  await changing('write', path, () =>
-    discardingOnFailure(temporary, async () => {
-      await fill(temporary, data, { mode, durably: false });
-      await rename(temporary, path);
-    }),
-  );
+  await replace(path, data, { mode, durably: false });
 }
 
 /** Removes what a power cut may bring back; it may be absent already. Throws `DISK_WRITE_FAILED`. */
@@ -119,6 +116,23 @@ const explanations: Record<string, string | undefined> = {
   EEXIST: 'something stands in its place; move it away',
 };
 
+/** How a file is written. */
+interface Writing {
+  mode: number;
+  /** Its content is on the disk before its name is. */
+  durably: boolean;
+}
+
+async function replace(path: string, data: string | Uint8Array, how: Writing): Promise<void> {
+  const temporary = temporaryBeside(path);
+  await changing('write', path, () =>
+    discardingOnFailure(temporary, async () => {
+      await fill(temporary, data, how);
+      await rename(temporary, path);
+    }),
+  );
+}
+
 async function changing(doing: 'write' | 'remove', path: string, change: () => Promise<void>): Promise<void> {
   try {
     await change();
@@ -136,11 +150,7 @@ async function discardingOnFailure(temporary: string, change: () => Promise<void
   }
 }
 
-async function fill(
-  path: string,
-  data: string | Uint8Array,
-  { mode, durably }: { mode: number; durably: boolean },
-): Promise<void> {
+async function fill(path: string, data: string | Uint8Array, { mode, durably }: Writing): Promise<void> {
   await using file = await open(path, 'wx', mode);
   await file.chmod(mode);
   await file.writeFile(data);

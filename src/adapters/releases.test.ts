@@ -56,8 +56,7 @@ describe('the list', () => {
       [a, 20],
     ] as const) {
       await release(sha);
-      await releases.writeEnv(sha, 'A=1');
-      await releases.writeRecord(sha, recordOf(sha));
+      await complete(sha);
       await utimes(join(releases.pathOf(sha), '.deployd.json'), second, second);
     }
     await releases.stripEnv(b);
@@ -114,14 +113,14 @@ describe('current', () => {
 describe('secrets of a release', () => {
   it('are readable by their owner alone', async () => {
     await release(a);
-    await releases.writeEnv(a, 'A=1\n');
+    await complete(a);
     expect(await releases.readEnv(a)).toBe('A=1\n');
     expect((await stat(join(releases.pathOf(a), '.env'))).mode & 0o777).toBe(0o600);
   });
 
   it('can be stripped, and be missing', async () => {
     await release(a);
-    await releases.writeEnv(a, 'A=1\n');
+    await complete(a);
     await releases.stripEnv(a);
     await releases.stripEnv(a);
     expect([await releases.readEnv(a), await releases.readEnv(b)]).toEqual([null, null]);
@@ -150,7 +149,7 @@ describe('the record of a release', () => {
 
 it('removes a release with all that is in it', async () => {
   await release(a);
-  await releases.writeEnv(a, 'A=1');
+  await complete(a);
   await releases.remove(a);
   await releases.remove(a);
   expect([await releases.list(), await readdir(join(home, 'staging'))]).toEqual([[], []]);
@@ -178,6 +177,10 @@ async function release(sha: string, content = ''): Promise<void> {
   await mkdir(releases.stagingOf(sha));
   await writeFile(join(releases.stagingOf(sha), 'compose.yaml'), content);
   await releases.adopt(sha);
+}
+
+async function complete(sha: string): Promise<void> {
+  await releases.complete(sha, { env: 'A=1\n', override: '{}\n', record: recordOf(sha) });
 }
 
 function recordOf(sha: string): ReleaseRecord {

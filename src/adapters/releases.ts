@@ -12,8 +12,22 @@ import {
   symlinkDurably,
   sweepTemporaries,
   syncTree,
+  writeAllDurably,
   writeDurably,
 } from './files.ts';
+
+/** What a release has besides the files of its bundle. */
+export interface OwnFiles {
+  env: string;
+  override: string;
+  record: ReleaseRecord;
+}
+
+/** Name of the generated compose file in a release. */
+export const OVERRIDE_FILE = '.deployd.override.yaml';
+
+const ENV_FILE = '.env';
+const RECORD_FILE = '.deployd.json';
 
 /** The releases of one env below the state directory; makes their directories (0700). Throws `DISK_WRITE_FAILED`. */
 export async function openReleases(stateDir: string, env: string): Promise<Releases> {
@@ -133,8 +147,10 @@ export class Releases {
     await rm(gone, { recursive: true, force: true }).catch(() => undefined);
   }
 
-  async writeEnv(sha: Sha, text: string): Promise<void> {
-    await writeDurably(this.#envOf(sha), text, 0o600);
+  /** Writes the agent's own files into a release, the record last: with it the release is whole. Throws `DISK_WRITE_FAILED`. */
+  async complete(sha: Sha, { env, override, record }: OwnFiles): Promise<void> {
+    const own = { [ENV_FILE]: env, [OVERRIDE_FILE]: override, [RECORD_FILE]: textOf(record) };
+    await writeAllDurably(this.pathOf(sha), own, 0o600);
   }
 
   async readEnv(sha: Sha): Promise<string | null> {
@@ -146,7 +162,7 @@ export class Releases {
   }
 
   async writeRecord(sha: Sha, record: ReleaseRecord): Promise<void> {
-    await writeDurably(this.#recordOf(sha), `${JSON.stringify(record, null, 2)}\n`, 0o600);
+    await writeDurably(this.#recordOf(sha), textOf(record), 0o600);
   }
 
   /** What a release remembers about itself, null when it was never rendered or the record is damaged. */
@@ -179,16 +195,20 @@ export class Releases {
   }
 
   #envOf(sha: Sha): string {
-    return join(this.pathOf(sha), '.env');
+    return join(this.pathOf(sha), ENV_FILE);
   }
 
   #recordOf(sha: Sha): string {
-    return join(this.pathOf(sha), '.deployd.json');
+    return join(this.pathOf(sha), RECORD_FILE);
   }
 
   #foreign() {
     return failure('CURRENT_FOREIGN', `${this.#current} is not a link to one of the agent's releases; move it away`);
   }
+}
+
+function textOf(record: ReleaseRecord): string {
+  return `${JSON.stringify(record, null, 2)}\n`;
 }
 
 /** Relative, so that the state directory can be moved as a whole. */

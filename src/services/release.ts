@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { failure, Fault, stopped } from '../../machines/fault.ts';
 import type { ComposeRelease, Pull } from '../adapters/compose.ts';
+import { OVERRIDE_FILE } from '../adapters/releases.ts';
 import { parseEnvFile } from '../rules/envFile.ts';
 import { ailingServices, describeAiling, renewal, wellnessOf, type Inspected } from '../rules/health.ts';
 import type { Written } from '../rules/written.ts';
@@ -17,9 +18,6 @@ export async function composeReleaseOf({ releases }: Tools, sha: string): Promis
     throw new Fault('failed', `failed: release ${sha} is incomplete`, { code: 'RELEASE_INCOMPLETE' });
   return { dir: releases.pathOf(sha), files: [...record.compose, OVERRIDE_FILE] };
 }
-
-/** Name of the generated compose file in a release. */
-export const OVERRIDE_FILE = '.deployd.override.yaml';
 
 /** compose up of a release, from local images unless missing ones may be pulled; half-made containers go first. */
 export async function bringUp(

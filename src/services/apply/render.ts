@@ -1,12 +1,10 @@
 import { createHash, createHmac } from 'node:crypto';
 import { join } from 'node:path';
 import type { Bundle } from '../../../machines/words.ts';
-import { writeDurably } from '../../adapters/files.ts';
 import { labelSalt } from '../../adapters/salt.ts';
 import { contentSources, servicesOf } from '../../rules/compose/contents.ts';
 import type { ComposeFile } from '../../rules/compose/tree.ts';
 import { renderEnvFile } from '../../rules/envFile.ts';
-import { OVERRIDE_FILE } from '../release.ts';
 import type { Tools } from '../tools.ts';
 import { digestsOf, readComposeFiles } from './composeFiles.ts';
 import { environmentOf } from './environment.ts';
@@ -25,9 +23,7 @@ export async function render(tools: Tools, { bundle }: { bundle: Bundle }): Prom
   const env = environmentOf(bundle, vault.values());
   const override = await overrideOf(tools, { bundle, files, env });
   await releases.adopt(sha);
-  await releases.writeEnv(sha, renderEnvFile(env));
-  await writeDurably(join(releases.pathOf(sha), OVERRIDE_FILE), override, 0o600);
-  await releases.writeRecord(sha, recordOf(bundle, files));
+  await releases.complete(sha, { env: renderEnvFile(env), override, record: recordOf(bundle, files) });
   const { version, sequence } = manifest;
   tools.tick.journal.debug(`release rendered: version=${version} sequence=${sequence}`);
 }

@@ -2,7 +2,7 @@ import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { refused } from '../../../machines/fault.ts';
 import type { Bundle } from '../../../machines/words.ts';
-import { writeDurably } from '../../adapters/files.ts';
+import { writeLazily } from '../../adapters/files.ts';
 import { openedPaths } from '../../rules/compose/contents.ts';
 import { judgeModel } from '../../rules/compose/judge.ts';
 import { renderEnvFile } from '../../rules/envFile.ts';
@@ -18,7 +18,7 @@ export async function verify(tools: Tools, { bundle }: { bundle: Bundle }, signa
   const { compose, project, vault } = tools;
   const { dir, manifest } = bundle;
   try {
-    await writeDurably(join(dir, '.env'), renderEnvFile(environmentOf(bundle, vault.values())), 0o600);
+    await writeLazily(join(dir, '.env'), renderEnvFile(environmentOf(bundle, vault.values())), 0o600);
     const model = await compose.model({ dir, files: manifest.compose }, signal);
     const refusals = judgeModel(model, dir, { manifest, projectName: project, ...(await contextOf(bundle)) });
     if (refusals.length > 0) throw refused(refusals);
