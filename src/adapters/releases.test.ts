@@ -49,7 +49,7 @@ describe('adopting what was unpacked', () => {
 });
 
 describe('the list', () => {
-  it('has the release rendered last first, whatever happens to secrets later', async () => {
+  it('by age has the release rendered last first, whatever happens to secrets later', async () => {
     for (const [sha, second] of [
       [b, 10],
       [c, 30],
@@ -60,7 +60,8 @@ describe('the list', () => {
       await utimes(join(releases.pathOf(sha), '.deployd.json'), second, second);
     }
     await releases.stripEnv(b);
-    expect(await releases.list()).toEqual([c, a, b]);
+    expect(await releases.listByAge()).toEqual([c, a, b]);
+    expect((await releases.list()).toSorted()).toEqual([a, b, c]);
   });
 
   it('passes over what is no release', async () => {

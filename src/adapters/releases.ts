@@ -80,11 +80,15 @@ export class Releases {
     return join(this.#home, 'staging', digest(sha));
   }
 
-  /** All releases, the one rendered last first. */
+  /** All releases, in no order. */
   async list(): Promise<Sha[]> {
-    const shas = (await namesIn(join(this.#home, 'releases'))).filter(isDigest);
-    const aged = await Promise.all(shas.map(async (sha) => ({ sha, age: await this.#renderedAt(sha) })));
-    return aged.toSorted((a, b) => b.age - a.age).map(({ sha }) => sha);
+    return (await namesIn(join(this.#home, 'releases'))).filter(isDigest);
+  }
+
+  /** All releases, the one rendered last first. */
+  async listByAge(): Promise<Sha[]> {
+    const aged = (await this.list()).map(async (sha) => ({ sha, renderedMs: await this.#renderedAt(sha) }));
+    return (await Promise.all(aged)).toSorted((a, b) => b.renderedMs - a.renderedMs).map(({ sha }) => sha);
   }
 
   async exists(sha: Sha): Promise<boolean> {

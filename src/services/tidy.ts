@@ -21,15 +21,15 @@ export async function leaveTidy(tools: Tools, ending: Ending): Promise<void> {
 export async function tidy(tools: Tools, keep: number): Promise<void> {
   await telling(tools, 'old releases stay for now', async () => {
     const { containers, releases } = tools;
-    const shas = await releases.list();
-    if (shas.length <= keep) return;
-    const gone = await expendableOf(tools, shas, keep);
+    if ((await releases.list()).length <= keep) return;
+    const gone = await expendableOf(tools, keep);
     for (const image of gone.images) await containers.removeImage(image);
     for (const sha of gone.shas) await releases.remove(sha);
   });
 }
 
-async function expendableOf({ containers, releases, state }: Tools, shas: string[], keep: number) {
+async function expendableOf({ containers, releases, state }: Tools, keep: number) {
+  const shas = await releases.listByAge();
   const seen = await containers.listAll();
   const isMounted = (sha: string) => seen.some(({ mounts }) => mounts.some((m) => m.startsWith(releases.pathOf(sha))));
   const held = shas.map(async (sha) => {
