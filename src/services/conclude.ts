@@ -26,15 +26,16 @@ async function record(tools: Tools, { outcome, orders, host }: Concluded): Promi
   const { exit, report } = endings[outcome.ending].meta;
   if (exit === 75 || outcome.ending === 'offlineLaptop' || outcome.ending === 'paused') return;
   if (orders === null || report === null) return state.update({ last_outcome: lastOutcomeOf(outcome) });
-  const told = { outcome, orders, containers: await containersNow(tools, orders, host) };
+  const told = { outcome, orders, containers: await reportedNow(tools, orders, host) };
   if (report !== 'heartbeat') return state.update(remembered(tools, told));
   tick.heartbeat = reportOf(tools, told);
   await state.update({ last_outcome: lastOutcomeOf(outcome) });
 }
 
 /** What the tick saw when it began is true still where nothing had to be done. */
-async function containersNow(tools: Tools, { action }: Orders, host: Host | null): Promise<Container[]> {
+async function reportedNow(tools: Tools, { action }: Orders, host: Host | null): Promise<Container[]> {
   if (action === 'none' && host?.healthy) return host.containers;
+  if (tools.tick.well !== null) return tools.tick.well.map(reportedOf);
   return tools.containers.glance().then(
     (containers) => containers.map(reportedOf),
     () => [],

@@ -25,8 +25,9 @@ export async function bringUp(
   { sha, pull }: { sha: string; pull: Pull },
   signal: AbortSignal,
 ): Promise<void> {
-  const { compose, containers } = tools;
+  const { compose, containers, tick } = tools;
   const release = await composeReleaseOf(tools, sha);
+  tick.well = null;
   const before = await containers.list();
   for (const { id } of before.filter(isHalfMade)) await containers.removeContainer(id);
   await compose.up(release, pull, signal).catch((error: unknown) => blameEngine(tools, error));
@@ -57,11 +58,19 @@ export async function awaitWell(tools: Tools, sha: string, signal: AbortSignal):
     const states = seen.map((container) => wellnessOf(container, isSettled(since, container, settings.settle_s)));
     const done = states.filter((state) => state === 'well').length;
     tick.howFar = () => ({ done, total: states.length, unit: 'containers' });
-    if (ailingServices(seen, expected).length === 0 && done === states.length) return;
+    if (ailingServices(seen, expected).length === 0 && done === states.length) {
+      tick.well = seen.map((container) => ({ ...container, healthLog: [] }));
+      return;
+    }
     const late = Date.now() - began > settings.health_timeout_s * 1000;
     if (late || states.includes('lost')) throw await notHealthy(tools, seen, { expected, began });
     await pause(Math.min(Math.max((Date.now() - began) / 10, shortestPauseMs), longestPauseMs), signal);
   }
+}
+
+/** The containers of the project's services; those that were just found well are not looked at again. */
+export async function containersNow({ containers, tick }: Tools): Promise<Inspected[]> {
+  return tick.well ?? containers.list();
 }
 
 /** Makes the values of a release's `.env` known to the redactor before its compose output is heard. */

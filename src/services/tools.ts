@@ -11,6 +11,7 @@ import type { Tenancy } from '../adapters/tenancy.ts';
 import type { Settings } from '../config/settings.ts';
 import type { Journal } from '../journal/journal.ts';
 import type { Recorder } from '../journal/recorder.ts';
+import type { Inspected } from '../rules/health.ts';
 import type { Progress } from '../rules/progress.ts';
 import type { Report } from '../rules/report.ts';
 import type { Decision } from '../rules/trace/trace.ts';
@@ -55,6 +56,8 @@ export interface Tick {
   lock: Lock | null;
   /** True once the engine has answered: from then on its silence is an interruption. */
   engineAnswered: boolean;
+  /** The containers as they were found well, until somebody touches them; without what probes wrote, which may be secret. */
+  well: Inspected[] | null;
   /** The heartbeat of this tick; unlike other reports it is never kept for later. */
   heartbeat: Report | null;
   /** True once a host that was away has checked in again. */
@@ -73,6 +76,7 @@ export function beginTick(journal: Journal): Tick {
     durations: {},
     lock: null,
     engineAnswered: false,
+    well: null,
     heartbeat: null,
     isBack: false,
     howFar: null,

@@ -1,6 +1,7 @@
 import { Fault } from '../../../machines/fault.ts';
 import { plain } from '../../../machines/outcomes.ts';
 import type { Bundle, Orders } from '../../../machines/words.ts';
+import { containersNow } from '../release.ts';
 import { remembered } from '../remember.ts';
 import type { Tools } from '../tools.ts';
 
@@ -26,10 +27,11 @@ export async function commit(tools: Tools, { bundle, orders }: { bundle: Bundle;
 }
 
 /** A reference may stand for another image tomorrow; a way back to this release needs the one that runs now. */
-async function rememberImages({ containers, releases, vault }: Tools, sha: string): Promise<void> {
+async function rememberImages(tools: Tools, sha: string): Promise<void> {
+  const { releases, vault } = tools;
   const record = await releases.readRecord(sha);
   if (record === null) return;
-  const running = new Map((await containers.list()).map(({ image, imageId }) => [image, imageId]));
+  const running = new Map((await containersNow(tools)).map(({ image, imageId }) => [image, imageId]));
   const images = [...running].map(([reference, id]) => ({ reference, id }));
   const redactor = vault.redactor();
   const isPlain = ({ reference }: { reference: string }) => redactor.redact(reference) === reference;

@@ -1,0 +1,37 @@
+import type { Inspected } from '../rules/health.ts';
+import { awaitWell, bringUp, containersNow } from './release.ts';
+import type { Tools } from './tools.ts';
+
+const never = new AbortController().signal;
+const sha = 'a'.repeat(64);
+const healthLog = [{ text: 'secret', cut: false }];
+const web = { id: '1', service: 'web', name: 'web-1', state: 'running', health: 'healthy', healthLog } as Inspected;
+
+/** What a release is brought up with, and how often the engine was asked for its containers. */
+function toolsWith(settings: object, container: Inspected) {
+  const count = { looks: 0 };
+  const list = async () => (count.looks++, [container]);
+  const record = { services: [{ name: 'web', replicas: 1 }], compose: [] };
+  const tools = {
+    settings: { health_timeout_s: 5, ...settings },
+    releases: { readRecord: async () => record, pathOf: () => '/nowhere' },
+    compose: { up: async () => undefined },
+    containers: { list },
+    note: () => undefined,
+    tick: { well: null },
+  };
+  return { tools: tools as unknown as Tools, count };
+}
+
+describe('containers that were found well', () => {
+  it('are not looked at again until the next compose touches them', async () => {
+    const { tools, count } = toolsWith({ settle_s: 0 }, web);
+    await awaitWell(tools, sha, never);
+    expect(await containersNow(tools)).toEqual([{ ...web, healthLog: [] }]);
+    expect(count.looks).toBe(1);
+    await bringUp(tools, { sha, pull: 'never' }, never);
+    const before = count.looks;
+    expect(await containersNow(tools)).toEqual([web]);
+    expect(count.looks).toBe(before + 1);
+  });
+});
