@@ -1,3 +1,4 @@
+import { setTimeout as pause } from 'node:timers/promises';
 import type { Inspected } from '../rules/health.ts';
 import { awaitWell, bringUp, containersNow } from './release.ts';
 import type { Tools } from './tools.ts';
@@ -5,7 +6,15 @@ import type { Tools } from './tools.ts';
 const never = new AbortController().signal;
 const sha = 'a'.repeat(64);
 const healthLog = [{ text: 'secret', cut: false }];
-const web = { id: '1', service: 'web', name: 'web-1', state: 'running', health: 'healthy', healthLog } as Inspected;
+const web = {
+  id: '1',
+  service: 'web',
+  name: 'web-1',
+  state: 'running',
+  health: 'healthy',
+  restartCount: 0,
+  healthLog,
+} as Partial<Inspected> as Inspected;
 
 /** What a release is brought up with, and how often the engine was asked for its containers. */
 function toolsWith(settings: object, container: Inspected) {
@@ -33,5 +42,13 @@ describe('containers that were found well', () => {
     const before = count.looks;
     expect(await containersNow(tools)).toEqual([web]);
     expect(count.looks).toBe(before + 1);
+  });
+});
+
+describe('the wait for health', () => {
+  it('is over when the last one has settled, not at the look after that', async () => {
+    const { tools } = toolsWith({ settle_s: 0.02 }, { ...web, health: null });
+    const nextLook = pause(95, 'the next look');
+    expect(await Promise.race([awaitWell(tools, sha, never).then(() => 'settled'), nextLook])).toBe('settled');
   });
 });

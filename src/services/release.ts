@@ -7,7 +7,7 @@ import { ailingServices, describeAiling, renewal, wellnessOf, type Inspected } f
 import type { Written } from '../rules/written.ts';
 import type { Tools } from './tools.ts';
 
-/** Between two looks at the containers: a tenth of what was waited so far, within these. */
+/** Between two looks at the containers: a tenth of what was waited so far, within these, and no longer than one must settle. */
 const [shortestPauseMs, longestPauseMs] = [100, 500];
 const TAIL_CHARS = 8 * 1024;
 
@@ -55,7 +55,8 @@ export async function awaitWell(tools: Tools, sha: string, signal: AbortSignal):
   const since = new Map<string, { restartCount: number; at: number }>();
   for (;;) {
     const seen = await containers.list();
-    const states = seen.map((container) => wellnessOf(container, isSettled(since, container, settings.settle_s)));
+    const unsettled = seen.map((container) => unsettledMs(since, container, settings.settle_s));
+    const states = seen.map((container, index) => wellnessOf(container, unsettled[index] === 0));
     const done = states.filter((state) => state === 'well').length;
     tick.howFar = () => ({ done, total: states.length, unit: 'containers' });
     if (ailingServices(seen, expected).length === 0 && done === states.length) {
@@ -64,7 +65,8 @@ export async function awaitWell(tools: Tools, sha: string, signal: AbortSignal):
     }
     const late = Date.now() - began > settings.health_timeout_s * 1000;
     if (late || states.includes('lost')) throw await notHealthy(tools, seen, { expected, began });
-    await pause(Math.min(Math.max((Date.now() - began) / 10, shortestPauseMs), longestPauseMs), signal);
+    const patience = Math.min(Math.max((Date.now() - began) / 10, shortestPauseMs), longestPauseMs);
+    await pause(Math.min(patience, ...unsettled.filter((ms) => ms > 0)), signal);
   }
 }
 
@@ -81,14 +83,17 @@ export async function guardEnv({ releases, vault }: Tools, sha: string): Promise
   return true;
 }
 
-function isSettled(
+/** Milliseconds until it has run unchanged for the settle time, as far as was seen. */
+function unsettledMs(
   since: Map<string, { restartCount: number; at: number }>,
   { id, state, restartCount }: Inspected,
   settleS: number,
-): boolean {
+): number {
   const before = since.get(id);
-  if (state !== 'running' || before?.restartCount !== restartCount) since.set(id, { restartCount, at: Date.now() });
-  return Date.now() - (since.get(id)?.at ?? Date.now()) >= settleS * 1000;
+  const now = Date.now();
+  const at = state === 'running' && before?.restartCount === restartCount ? before.at : now;
+  since.set(id, { restartCount, at });
+  return Math.max(0, at + settleS * 1000 - now);
 }
 
 async function notHealthy(
