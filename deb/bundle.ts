@@ -1,5 +1,5 @@
 import { rename } from 'node:fs/promises';
-import { build, type BuildOptions } from 'esbuild';
+import { build, type BuildOptions, type Plugin } from 'esbuild';
 import { lean } from './lean.ts';
 import { validators } from './validators.ts';
 
@@ -29,10 +29,11 @@ export interface Bundle {
 }
 
 /** Bundles a program for the package: without comments and blanks, its names kept for the stacks of crashes. */
-export async function bundleOf(entry: string): Promise<Bundle> {
+export async function bundleOf(entry: string, plugins: Plugin[] = []): Promise<Bundle> {
   const how = {
     ...options,
     entryPoints: [entry],
+    plugins: [...plugins, ...options.plugins],
     banner: {},
     minifyWhitespace: true,
     legalComments: 'none',
