@@ -1,3 +1,4 @@
+import { readFile } from 'node:fs/promises';
 import type { Plugin } from 'esbuild';
 
 /** A maker of functions that do nothing: for debug logs, and for whatever is never called. */
@@ -14,6 +15,8 @@ const packages: Record<string, string> = {
       'signal-exit',
     ].map((name) => [name, nothing]),
   ),
+  // no download is cached
+  'cacheable-request': 'exports.CacheError = class {};',
   // copies of what the runtime has
   'readable-stream': `module.exports = require('stream');`,
   'readable-stream/lib/_stream_writable.js': `module.exports = require('stream').Writable;`,
@@ -23,6 +26,8 @@ const packages: Record<string, string> = {
 const modules: Record<string, { of: string; stand: string }> = {
   zlib: { of: 'dockerode', stand: nothing },
   'node:child_process': { of: 'commander', stand: nothing },
+  // nothing is served over HTTP/2 that a download could be piped to
+  'node:http2': { of: 'got', stand: 'exports.constants = {}; exports.Http2ServerResponse = class {};' },
   // for a debug log it describes each request down to the last socket, whoever reads that
   util: {
     of: 'docker-modem',
@@ -30,7 +35,15 @@ const modules: Record<string, { of: string; stand: string }> = {
   },
 };
 
-/** Keeps out of the bundle what would be loaded in every tick for nothing. */
+/** A line of a library that costs much as soon as it is loaded, and what stands in its place. */
+const line = {
+  of: /\/@sindresorhus\/is\/distribution\/index\.js$/,
+  // tables of languages, for the words of an error that a programmer would see
+  from: 'new Intl.ListFormat',
+  stand: 'new (class { format(words) { return words.join(", "); } })',
+};
+
+/** Keeps out of the bundle what would be loaded for nothing, most of it in every tick. */
 export const lean: Plugin = {
   name: 'lean',
   setup: (bundler) => {
@@ -38,6 +51,11 @@ export const lean: Plugin = {
     bundler.onResolve({ filter: oneOf(modules) }, ({ path, importer }) => {
       const { of = '', stand = '' } = modules[path] ?? {};
       return importer.includes(`/node_modules/${of}/`) ? standIn(path, stand) : null;
+    });
+    bundler.onLoad({ filter: line.of }, async ({ path }) => {
+      const contents = await readFile(path, 'utf8');
+      if (!contents.includes(line.from)) throw new Error(`${path} has no ${line.from}`);
+      return { contents: contents.replaceAll(line.from, line.stand) };
     });
     bundler.onLoad({ filter: /.*/, namespace: 'stand-in' }, ({ pluginData }) => ({ contents: String(pluginData) }));
   },

@@ -1,0 +1,16 @@
+import { build } from 'esbuild';
+import { options } from './bundle.ts';
+
+const { metafile, outputFiles } = await build({ ...options, write: false, metafile: true });
+const inputs = Object.keys(metafile.inputs);
+
+it.each(['cacheable-request', 'keyv', 'http-cache-semantics', 'tar/dist/esm/create.js', 'tar/dist/esm/unpack.js'])(
+  'leaves %s behind, which neither a download nor a bundle needs',
+  (name) => {
+    expect(inputs.filter((input) => input.includes(`node_modules/${name}`))).toEqual([]);
+  },
+);
+
+it.each(['Intl.ListFormat', 'require("node:http2")'])('leaves %s behind, which takes long to load', (text) => {
+  expect(outputFiles.some((file) => file.text.includes(text))).toBe(false);
+});
