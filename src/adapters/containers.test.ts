@@ -29,6 +29,7 @@ beforeAll(async () => {
 });
 beforeEach(() => {
   asked = [];
+  inspections = 0;
 });
 afterAll(async () => {
   engine.closeAllConnections();
@@ -36,7 +37,14 @@ afterAll(async () => {
   await rm(dir, { recursive: true });
 });
 
-const containers = () => createContainers(`unix://${dir}/engine.sock`, 'deployd-eu-1', new AbortController().signal);
+let inspections: number;
+const containers = () =>
+  createContainers({
+    containerHost: `unix://${dir}/engine.sock`,
+    project: 'deployd-eu-1',
+    signal: new AbortController().signal,
+    onInspect: () => (inspections += 1),
+  });
 
 const state = { Status: 'running', ExitCode: 0, Health: { Status: 'healthy', Log: [] } };
 
@@ -71,6 +79,7 @@ describe('a glance at the containers', () => {
       { service: 'web', name: 'deployd-eu-1-web-1', state: 'running', health: 'healthy' },
     ]);
     expect(asked).toEqual(['/containers/json']);
+    expect(inspections).toBe(0);
   });
 
   it('inspects one that does not run, for its exit code and restart policy', async () => {
@@ -81,6 +90,7 @@ describe('a glance at the containers', () => {
       { service: 'web', state: 'running' },
     ]);
     expect(asked).toEqual(['/containers/json', '/containers/setup/json']);
+    expect(inspections).toBe(1);
   });
 
   it('inspects one whose status it does not understand', async () => {

@@ -19,6 +19,16 @@ export interface ExistingVolume {
   options: Record<string, string>;
 }
 
+/** What the client of an engine is made of. */
+export interface ContainersParts {
+  containerHost: string;
+  project: string;
+  /** When it fires, every call ends as `stopped`. */
+  signal: AbortSignal;
+  /** Called before each inspection, which brings a container's environment and so its secrets into memory. */
+  onInspect?: () => void;
+}
+
 export type Containers = ReturnType<typeof createContainers>;
 
 /** Well inside the 15 s that a tick has to end after SIGTERM (spec §2.2). */
@@ -33,11 +43,9 @@ const PODMAN_LOG: Written = { text: 'Podman cuts lines of its log without a mark
 /** A socket has no server name; told so, Node does not compile what finds out whether one is an IPv6 address. */
 const agent = new Agent({ servername: '' } as object);
 
-/**
- * The container engine by its API (spec §12). An engine that does not answer is RUNTIME_UNAVAILABLE; when `signal` fires
- * every call ends as `stopped`.
- */
-export function createContainers(containerHost: string, project: string, signal: AbortSignal) {
+/** The container engine by its API (spec §12). An engine that does not answer is RUNTIME_UNAVAILABLE. */
+export function createContainers(parts: ContainersParts) {
+  const { containerHost, signal } = parts;
   const socketPath = containerHost.replace('unix://', '');
   const engine = { socketPath, agent };
   const docker = new Docker({ ...engine, timeout: CALL_TIMEOUT_MS });
@@ -49,7 +57,7 @@ export function createContainers(containerHost: string, project: string, signal:
   const answer = (question: Question) => answerOf(docker.modem as Modem, question, signal);
 
   return {
-    ...createLooks(project, ask, answer),
+    ...createLooks(parts, ask, answer),
 
     /** True when the engine answers. */
     answers: () => ask(() => docker.ping()).then(yes, no),
@@ -104,13 +112,15 @@ const no = () => false;
 
 type Ask = <T>(call: (options: { abortSignal: AbortSignal }) => Promise<T>) => Promise<T>;
 
-function createLooks(project: string, ask: Ask, answer: (question: Question) => ReturnType<typeof answerOf>) {
+function createLooks(parts: ContainersParts, ask: Ask, answer: (question: Question) => ReturnType<typeof answerOf>) {
+  const { project, onInspect } = parts;
   const options = { all: true, filters: { label: [`com.docker.compose.project=${project}`] } };
   const entries = async () => {
     const { json, isPodman } = await ask(() => answer({ path: '/containers/json', options }));
     return (json as ListEntry[]).map((entry) => ({ ...entry, listed: isPodman ? null : listedOf(entry) }));
   };
   const inspect = async ({ Id }: ListEntry) => {
+    onInspect?.();
     const found = await ask(() => unlessGone(answer({ path: `/containers/${Id}/json` })));
     return found && inspectedOf(found.json as Inspection);
   };

@@ -85,7 +85,7 @@ async function planOfFiles(
 /** The host as it is; nothing is opened for writing. */
 async function siteOf(settings: Settings, signal: AbortSignal): Promise<Site> {
   const { container_host, env, state_dir } = settings;
-  const containers = createContainers(container_host, `deployd-${env}`, signal);
+  const containers = createContainers({ containerHost: container_host, project: `deployd-${env}`, signal });
   return {
     settings,
     containers,

@@ -53,6 +53,23 @@ describe('the vault', () => {
     expect(vault.redactor().redact('token-secret')).toBe('token-secret');
   });
 
+  const token = (vault: Vault) => vault.holdToken('token');
+  test.each<[string, boolean, ((vault: Vault) => void)[]]>([
+    ['nothing', true, []],
+    ['the token', true, [token, token]],
+    ['a grant', false, [(vault) => vault.guard('grant')]],
+    ['the token and a value', false, [token, (vault) => vault.holdValue('NAME', 'value')]],
+    ['the token and a newer one', false, [token, (vault) => vault.holdToken('newer')]],
+    ['the token and what it does not hold', false, [token, (vault) => vault.noteUnheld()]],
+  ])('tells the sweep whether it was the token alone: %s', (_, isAlone, brings) => {
+    const heard: boolean[] = [];
+    const vault = new Vault((tokenAlone) => void heard.push(tokenAlone));
+    for (const bring of brings) bring(vault);
+    vault.forget();
+    vault.forget();
+    expect(heard).toEqual([isAlone, true]);
+  });
+
   test.each([
     ['inspected', (vault: Vault) => inspect(vault, { showHidden: true, depth: null })],
     ['inspected inside something', (vault: Vault) => inspect({ deep: { vault } }, { showHidden: true, depth: null })],

@@ -12,8 +12,14 @@ export class Vault {
   #lease: string | null = null;
   readonly #values = new Map<string, string>();
   readonly #known = new Set<string>();
-  readonly #sweepSoon = createSweep();
+  readonly #sweepSoon: (tokenAlone: boolean) => void;
   #redactor: Redactor | null = null;
+  #hasUnheld = false;
+
+  /** `sweepSoon` hears at each `forget` whether nothing but the token was in memory. */
+  constructor(sweepSoon = createSweep()) {
+    this.#sweepSoon = sweepSoon;
+  }
 
   /** Takes the store token, the bearer of every call to the tenancy service and the secretstore. */
   holdToken(token: string): void {
@@ -62,6 +68,11 @@ export class Vault {
     this.#redactor = null;
   }
 
+  /** Takes note that secrets come into memory of which it holds none. */
+  noteUnheld(): void {
+    this.#hasUnheld = true;
+  }
+
   /** A redactor of all that the vault has ever held; a new one only after something was added. */
   redactor(): Redactor {
     this.#redactor ??= createRedactor(this.#known);
@@ -70,12 +81,14 @@ export class Vault {
 
   /** Drops everything, also from what the redactor knows, and from memory: call it when nothing can be printed any more. */
   forget(): void {
+    const tokenAlone = !this.#hasUnheld && this.#known.size === (this.hasToken() ? 1 : 0);
     this.#token = null;
     this.#lease = null;
     this.#values.clear();
     this.#known.clear();
     this.#redactor = null;
-    this.#sweepSoon();
+    this.#hasUnheld = false;
+    this.#sweepSoon(tokenAlone);
   }
 
   toJSON(): string {

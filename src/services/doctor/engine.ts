@@ -19,7 +19,7 @@ export async function examineEngine(site: Site): Promise<Check[]> {
   const { host, signal, vault } = site;
   const settings = { env: 'unknown', ...site.settings } as Settings;
   const project = `deployd-${settings.env}`;
-  const containers = createContainers(settings.container_host, project, signal);
+  const containers = createContainers({ containerHost: settings.container_host, project, signal });
   const filled = await faultless(() => filledByPull({ containers, settings }));
   const compose = await faultless(() => createCompose(settings, project, () => vault.redactor()).probe(signal));
   const socket = await lookAt(settings.container_host.replace('unix://', ''), host.agent);
