@@ -145,7 +145,7 @@ function createLooks(parts: ContainersParts, ask: Ask, answer: (question: Questi
 }
 
 function byName<T extends Seen>(containers: (T | null)[]): T[] {
-  return containers.filter((each) => each !== null).sort((a, b) => a.name.localeCompare(b.name));
+  return containers.filter((each) => each !== null).sort((a, b) => (a.name < b.name ? -1 : 1));
 }
 
 async function unlessGone<T>(call: Promise<T>, ...tolerated: number[]): Promise<T | null> {
