@@ -116,6 +116,12 @@ describe('a glance at the containers', () => {
   });
 });
 
+it('notes that volumes may tell secrets in their options', async () => {
+  told = { answers: { '/volumes': { Volumes: [] } } };
+  expect(await containers().volumes()).toEqual([]);
+  expect(inspections).toBe(1);
+});
+
 /** What Podman 4.3.1 was seen to answer. */
 const podman: Told = {
   headers: { 'Libpod-API-Version': '4.3.1' },

@@ -25,7 +25,7 @@ export interface ContainersParts {
   project: string;
   /** When it fires, every call ends as `stopped`. */
   signal: AbortSignal;
-  /** Called before each inspection, which brings a container's environment and so its secrets into memory. */
+  /** Called before what may bring secrets into memory: an inspection tells the environment, a volume its options. */
   onInspect?: () => void;
 }
 
@@ -64,7 +64,10 @@ export function createContainers(parts: ContainersParts) {
 
     info: (): Promise<EngineInfo> => ask(async () => infoOf(await docker.info())),
 
-    volumes: (): Promise<ExistingVolume[]> => ask(async (options) => volumesOf(await docker.listVolumes(options))),
+    volumes: (): Promise<ExistingVolume[]> => {
+      parts.onInspect?.();
+      return ask(async (options) => volumesOf(await docker.listVolumes(options)));
+    },
 
     /** The last lines that a container wrote, unredacted. */
     logs: (id: string): Promise<Written[]> =>

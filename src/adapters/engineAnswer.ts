@@ -29,6 +29,6 @@ export async function answerOf(
   const call = { path: `${path}?`, options, method: 'GET', abortSignal: signal, isStream: true, statusCodes };
   const body = await promisify(modem.dial).call(modem, call);
   const json = await readJson(addAbortSignal(signal, body), MAX_BYTES);
-  if (json === undefined) throw new Error('not JSON');
+  if (json === undefined) throw Object.assign(new Error('not JSON'), { code: 'NOT_JSON' });
   return { json, isPodman: 'libpod-api-version' in body.headers };
 }

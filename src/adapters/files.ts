@@ -7,7 +7,7 @@ import { Fault } from '../../machines/fault.ts';
  * The one place that changes files (besides the archive, which fills a directory nobody reads yet, and the lock).
  *
  * - A reader sees the old file or the new one, never a part, never other permissions than the final ones.
- * - When a call returns, its change survives a power cut, unless it says otherwise; when it throws, the old file is untouched.
+ * - When a call returns, its change survives a power cut, unless it says otherwise; when it throws, the old file that it names is untouched.
  * - What a killed process leaves behind is recognisable by name, and `sweepTemporaries` takes it away.
  */
 

@@ -66,10 +66,11 @@ test('the JWT of a lease is guarded before anybody sees it', async () => {
   expect(sent[0]).toMatchObject({ path: '/v1/agent/lease', body: { purpose: 'apply' } });
 });
 
-test('an AppRole lease is refused', async () => {
+test('an AppRole lease is refused, and its secrets are noted', async () => {
   answer.body = { lease: { method: 'approle', role_id: 'r', secret_id: 'canary' } };
   const refusal = await tenancy.lease('renew', never).catch((error: unknown) => error);
   expect(refusal).toMatchObject({ ending: 'refused', code: 'LEASE_SHAPE' });
+  expect(bed.noted()).toBe(1);
   expect(String(refusal)).not.toContain('canary');
 });
 

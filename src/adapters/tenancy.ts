@@ -16,8 +16,8 @@ export interface Tenancy {
 /** What tells the adapters who they are and what must stay hidden. */
 export interface Caller {
   http: Http;
-  /** Its token is the bearer; what is guarded is redacted from then on. */
-  vault: Pick<Vault, 'token' | 'guard'>;
+  /** Its token is the bearer; what is guarded is redacted from then on, and what is told beyond that is noted. */
+  vault: Pick<Vault, 'token' | 'guard' | 'noteUnheld'>;
   /** The tick's id, the same for all its calls. */
   requestId: () => string;
 }
@@ -38,6 +38,7 @@ export function createTenancy({ http, vault, requestId }: Caller): Tenancy {
       return parseAnswer(json);
     },
     lease: async (purpose, signal) => {
+      vault.noteUnheld();
       const { json } = await post({ what: 'lease', path: '/v1/agent/lease', body: { purpose }, signal });
       const judged = judgeLease(json);
       if ('fault' in judged) throw judged.fault;

@@ -13,9 +13,14 @@ export async function recall(tools: Tools): Promise<Credentials> {
   for (const path of await releases.sweep(last_check_in?.desired_sha ?? null))
     tick.journal.warn(`cannot remove ${path}; a container wrote there: remove it as root`);
   for (const line of await credentials.warnings()) tick.journal.warn(line);
-  const token = await credentials.readToken();
+  const noting = (error: unknown): never => {
+    vault.noteUnheld();
+    throw error;
+  };
+  const token = await credentials.readToken().catch(noting);
   if (token !== null) vault.holdToken(token);
-  return { token: token !== null, grant: await credentials.hasGrant(), grantFile: settings.bootstrap_file };
+  const grant = await credentials.hasGrant().catch(noting);
+  return { token: token !== null, grant, grantFile: settings.bootstrap_file };
 }
 
 /** A release that is gone is not applied, whatever was noted: the next check-in says so, and it is ordered anew. */

@@ -1,0 +1,25 @@
+import { Vault } from '../secrets/vault.ts';
+import { recall } from './recall.ts';
+import type { Tools } from './tools.ts';
+
+it('notes a grant that cannot be used, of which nothing is guarded', async () => {
+  const heard: boolean[] = [];
+  const vault = new Vault((tokenAlone) => void heard.push(tokenAlone));
+  const credentials = {
+    warnings: async () => [],
+    readToken: async () => 'token',
+    hasGrant: async () => {
+      throw new Error('holds more than one word');
+    },
+  };
+  const tools = {
+    vault,
+    credentials,
+    state: { load: async () => ({ last_check_in: null, applied_sha: null }) },
+    compose: { sweep: async () => false },
+    releases: { sweep: async () => [] },
+  } as unknown as Tools;
+  await expect(recall(tools)).rejects.toThrow('more than one word');
+  vault.forget();
+  expect(heard).toEqual([false]);
+});
