@@ -101,11 +101,7 @@ describe('a login', () => {
   });
 
   test('that demands a second factor is refused loudly', async () => {
-    const edit = ({ auth, ...rest }: { auth: object }) => ({
-      ...rest,
-      auth: { ...auth, client_token: '', mfa_requirement: { mfa_request_id: 'x' } },
-    });
-    server.answerNext('login', { edit });
+    server.mount.secondFactor = true;
     await expect(store.login(grant(), never)).rejects.toThrow('BOOTSTRAP_REFUSED: a second factor (MFA) is demanded');
   });
 
@@ -214,12 +210,6 @@ describe('the token itself', () => {
     expect(await store.lookupSelf(token, never)).toEqual({ dead: true });
   });
 
-  test('is dead in the words of Vault, too', async () => {
-    const errors = ['2 errors occurred:\n\t* permission denied\n\t* invalid token\n\n'];
-    server.answerNext('lookup-self', { status: 403, body: { errors } });
-    expect(await store.lookupSelf(token, never)).toEqual({ dead: true });
-  });
-
   test('that no policy lets look itself up is not dead', async () => {
     server.mount.roles['deploy-agent']!.noDefaultPolicy = true;
     const login = await store.login(grant(), never);
@@ -250,5 +240,44 @@ describe('the token itself', () => {
     await store.revokeSelf(token, never);
     expect(server.whois(token)).toBeNull();
     await store.revokeSelf(token, never);
+  });
+});
+
+describe('what Vault is known to answer in another way, unproven here', () => {
+  let token: string;
+  beforeEach(async () => {
+    ({ token } = await store.login(grant(), never));
+  });
+
+  test('a dead token', async () => {
+    const errors = ['2 errors occurred:\n\t* permission denied\n\t* invalid token\n\n'];
+    server.answerNext('lookup-self', { status: 403, body: { errors } });
+    expect(await store.lookupSelf(token, never)).toEqual({ dead: true });
+  });
+
+  test('a kind of mount in every body', async () => {
+    for (const route of ['login', 'lookup-self', 'renew-self'])
+      server.answerNext(route, { edit: (body: object) => ({ ...body, mount_type: 'token' }) });
+    expect(await store.login(grant(), never)).toMatchObject({ ttlS: 3600 });
+    expect(await store.lookupSelf(token, never)).toMatchObject({ dead: false, env: 'eu-1' });
+    expect(await store.renewSelf(token, never)).toEqual({ ttlS: 3600, renewable: true });
+  });
+
+  test('a secret whose time has fractions of a second', async () => {
+    server.secrets.put(path, { password: 'x' });
+    const time = '2026-11-22T17:45:05.123456789Z';
+    const edit = ({ data }: { data: { metadata: object } }) => ({
+      data: { ...data, metadata: { ...data.metadata, created_time: time } },
+    });
+    server.answerNext('secret', { edit });
+    const found = await store.read({ path, field: 'password', version: null }, token, never);
+    expect(found).toEqual({ data: { password: 'x' }, version: 1, createdTime: time });
+  });
+
+  test('a path without its data/', async () => {
+    const warnings = ["Invalid path for a versioned K/V secrets engine. […] use 'vault kv get' for this operation."];
+    server.answerNext('*', { status: 404, body: { data: null, warnings } });
+    const asked = store.read({ path: 'deployd/db', field: 'password', version: null }, token, never);
+    await expect(asked).rejects.toThrow(/SECRET_UNAVAILABLE: .*vault kv get/);
   });
 });

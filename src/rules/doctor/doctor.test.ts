@@ -113,6 +113,16 @@ describe('what a service says', () => {
   });
 
   it.each([
+    [200, 'well'],
+    [429, 'well'],
+    [472, 'wrong'],
+    [473, 'well'],
+    [503, 'wrong'],
+  ])('as %i makes it %s', (status, verdict) => {
+    expect(judgePeer({ status, skewS: null }, place).verdict).toBe(verdict);
+  });
+
+  it.each([
     [[61, 0], 'wrong'],
     [[-61], 'wrong'],
     [[60, -60], 'well'],

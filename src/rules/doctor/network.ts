@@ -22,13 +22,16 @@ export interface Place {
 /** Seconds that clocks may differ: the leeway of the secretstore. */
 const toleratedSkewS = 60;
 
+/** Of a Vault that only stands by for another one's end, and serves nobody until then. */
+const DISASTER_RECOVERY = 472;
+
 /** Reached, trusted, and at work. */
 export function judgePeer(facts: PeerFacts, place: Place): Check {
   const name = peerNames[place.peer];
   if ('unknown' in facts) return unseen(name, facts.unknown);
   const { url, ca, laptop } = place;
   if ('status' in facts) {
-    const isDown = facts.status >= 500;
+    const isDown = facts.status >= 500 || facts.status === DISASTER_RECOVERY;
     const sealed = `${url} answers ${facts.status}: it is sealed, or not at work`;
     return checked(name, url, isDown ? [{ what: sealed, fix: `curl -i ${url}/v1/sys/health` }] : []);
   }
