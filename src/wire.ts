@@ -39,6 +39,7 @@ export async function wire(parts: Parts) {
     actions: {
       tell: ({ context }, fault) => tell(tools, fault ? outcomeOf(fault.error, false) : context.outcome),
       scrub: () => {
+        if (settings.transport === 'sdk') vault.noteUnheld(); // its logins, and the host's key
         vault.forget();
         transport.close();
       },
