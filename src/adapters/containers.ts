@@ -1,10 +1,10 @@
 import { Agent } from 'node:http';
-import Docker from 'dockerode';
+import type Docker from 'dockerode';
 import { failure, stopped, type Fault } from '../../machines/fault.ts';
 import { inspectedOf, isOneOff, listedOf, type Inspection, type ListEntry } from '../rules/container.ts';
 import type { Inspected, Seen } from '../rules/health.ts';
 import { logOf, type Written } from '../rules/written.ts';
-import { answerOf, type Modem, type Question } from './engineAnswer.ts';
+import { answerOf, type Question } from './engineAnswer.ts';
 
 /** Where the engine keeps what a pull writes, and whether by the containerd image store. */
 export interface EngineInfo {
@@ -45,57 +45,77 @@ const agent = new Agent({ servername: '' } as object);
 
 /** The container engine by its API (spec §12). An engine that does not answer is RUNTIME_UNAVAILABLE. */
 export function createContainers(parts: ContainersParts) {
-  const { containerHost, signal } = parts;
-  const socketPath = containerHost.replace('unix://', '');
-  const engine = { socketPath, agent };
-  const docker = new Docker({ ...engine, timeout: CALL_TIMEOUT_MS });
-  const patient = new Docker({ ...engine, timeout: REMOVAL_TIMEOUT_MS });
-  const ask: Ask = (call) =>
-    call({ abortSignal: signal }).catch((error: unknown) => {
-      throw signal.aborted ? stopped() : faultOf(error, containerHost);
-    });
-  const answer = (question: Question) => answerOf(docker.modem as Modem, question, signal);
-
+  const calls = callsTo(parts);
+  const { ask, askPatiently, answer } = calls;
   return {
-    ...createLooks(parts, ask, answer),
+    ...createLooks(parts, calls),
 
     /** True when the engine answers. */
-    answers: () => ask(() => docker.ping()).then(yes, no),
+    answers: () => ask((docker) => docker.ping()).then(yes, no),
 
-    info: (): Promise<EngineInfo> => ask(async () => infoOf(await docker.info())),
+    info: (): Promise<EngineInfo> => ask(async (docker) => infoOf(await docker.info())),
 
     volumes: (): Promise<ExistingVolume[]> => {
       parts.onInspect?.();
-      return ask(async (options) => volumesOf(await docker.listVolumes(options)));
+      return ask(async (docker, options) => volumesOf(await docker.listVolumes(options)));
     },
 
     /** The last lines that a container wrote, unredacted. */
     logs: (id: string): Promise<Written[]> =>
-      ask(async (options) => {
+      ask(async (docker, options) => {
         if ((await answer({ path: '/version' })).isPodman) return [PODMAN_LOG];
         return logOf(await docker.getContainer(id).logs({ ...options, ...LAST_ENTRIES }), LOG_ENTRIES);
       }),
 
     /** Ends and removes it, its anonymous volumes too with `volumes`. */
     removeContainer: (id: string, { volumes = false } = {}) =>
-      ask((options) => unlessGone(docker.getContainer(id).remove({ ...options, force: true, v: volumes }))),
+      ask((docker, options) => unlessGone(docker.getContainer(id).remove({ ...options, force: true, v: volumes }))),
 
     /** The id that a reference stands for here, null when there is no such image. */
     imageId: (reference: string): Promise<string | null> =>
-      ask(async () => (await unlessGone(docker.getImage(reference).inspect()))?.Id ?? null),
+      ask(async (docker) => (await unlessGone(docker.getImage(reference).inspect()))?.Id ?? null),
 
     /** Makes a reference stand for an image that is here. */
     tagImage: (id: string, reference: string) => {
       const [, repo = reference, tag = 'latest'] = /^(.*?)(?::([^:/@]+))?$/.exec(reference) ?? [];
-      return ask((options) => unlessGone(docker.getImage(id).tag({ ...options, repo, tag })));
+      return ask((docker, options) => unlessGone(docker.getImage(id).tag({ ...options, repo, tag })));
     },
 
     /** Removes an image by reference; one that is gone or still in use is left alone. */
-    removeImage: (reference: string) => ask((options) => unlessGone(patient.getImage(reference).remove(options), 409)),
+    removeImage: (reference: string) =>
+      askPatiently((docker, options) => unlessGone(docker.getImage(reference).remove(options), 409)),
 
     /** What `docker image prune -f` does. */
-    pruneImages: () => ask((options) => patient.pruneImages({ ...options, filters: { dangling: ['true'] } })),
+    pruneImages: () =>
+      askPatiently((docker, options) => docker.pruneImages({ ...options, filters: { dangling: ['true'] } })),
   };
+}
+
+/** The ways to ask an engine. */
+function callsTo({ containerHost, signal }: ContainersParts) {
+  const engine = { socketPath: containerHost.replace('unix://', ''), agent, timeout: CALL_TIMEOUT_MS };
+  const sorted = <T>(call: Promise<T>): Promise<T> =>
+    call.catch((error: unknown) => {
+      throw signal.aborted ? stopped() : faultOf(error, containerHost);
+    });
+  const asking = (timeout: number) => {
+    const client = clientOf({ ...engine, timeout });
+    return <T>(call: (docker: Docker, options: { abortSignal: AbortSignal }) => Promise<T>): Promise<T> =>
+      sorted(client().then((docker) => call(docker, { abortSignal: signal })));
+  };
+  return {
+    ask: asking(CALL_TIMEOUT_MS),
+    askPatiently: asking(REMOVAL_TIMEOUT_MS),
+    answer: (question: Question) => answerOf(engine, question, signal),
+    /** A fault in the place of an error. */
+    sorted,
+  };
+}
+
+/** dockerode, loaded once it is needed: no tick does that finds all well. */
+function clientOf(engine: Docker.DockerOptions): () => Promise<Docker> {
+  let client: Promise<Docker> | null = null;
+  return () => (client ??= import('dockerode').then(({ default: Client }) => new Client(engine)));
 }
 
 function infoOf(info: unknown): EngineInfo {
@@ -113,18 +133,15 @@ function volumesOf({ Volumes }: Awaited<ReturnType<Docker['listVolumes']>>): Exi
 const yes = () => true;
 const no = () => false;
 
-type Ask = <T>(call: (options: { abortSignal: AbortSignal }) => Promise<T>) => Promise<T>;
-
-function createLooks(parts: ContainersParts, ask: Ask, answer: (question: Question) => ReturnType<typeof answerOf>) {
-  const { project, onInspect } = parts;
-  const options = { all: true, filters: { label: [`com.docker.compose.project=${project}`] } };
+function createLooks({ project, onInspect }: ContainersParts, { answer, sorted }: ReturnType<typeof callsTo>) {
+  const query = { all: 'true', filters: JSON.stringify({ label: [`com.docker.compose.project=${project}`] }) };
   const entries = async () => {
-    const { json, isPodman } = await ask(() => answer({ path: '/containers/json', options }));
+    const { json, isPodman } = await sorted(answer({ path: '/containers/json', query }));
     return (json as ListEntry[]).map((entry) => ({ ...entry, listed: isPodman ? null : listedOf(entry) }));
   };
   const inspect = async ({ Id }: ListEntry) => {
     onInspect?.();
-    const found = await ask(() => unlessGone(answer({ path: `/containers/${Id}/json` })));
+    const found = await sorted(unlessGone(answer({ path: `/containers/${Id}/json` })));
     return found && inspectedOf(found.json as Inspection);
   };
   const listAll = async (): Promise<Inspected[]> => byName(await Promise.all((await entries()).map(inspect)));

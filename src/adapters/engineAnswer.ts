@@ -1,34 +1,39 @@
-import type { IncomingMessage } from 'node:http';
-import { addAbortSignal } from 'node:stream';
-import { promisify } from 'node:util';
+import { once } from 'node:events';
+import { type Agent, request, type IncomingMessage } from 'node:http';
+import { ignoreOnceRead } from './opener.ts';
 import { readJson } from './json.ts';
 
-/** The part of dockerode that its types leave out. */
-export interface Modem {
-  dial: (call: object, done: (error: Error | null, body: IncomingMessage) => void) => void;
+/** How an engine is reached. */
+export interface Engine {
+  socketPath: string;
+  agent: Agent;
+  /** Milliseconds of silence after which it does not answer. */
+  timeout: number;
 }
 
 /** What is asked of the engine: a path, and its parameters. */
 export interface Question {
   path: string;
-  options?: object;
+  query?: Record<string, string>;
 }
 
 const MAX_BYTES = 16 * 1024 * 1024;
 
 /**
  * What the engine answers, and whether it is Podman. An inspection has the container's environment in it, and so its secrets:
- * dockerode's own call would leave a copy of the answer in freed memory.
+ * dockerode would leave a copy of the answer in freed memory. Nor has a tick to load dockerode that finds all well.
  */
 export async function answerOf(
-  modem: Modem,
-  { path, options }: Question,
+  engine: Engine,
+  { path, query = {} }: Question,
   signal: AbortSignal,
 ): Promise<{ json: unknown; isPodman: boolean }> {
-  const statusCodes = { 200: true, 404: 'no such container', 500: 'server error' };
-  const call = { path: `${path}?`, options, method: 'GET', abortSignal: signal, isStream: true, statusCodes };
-  const body = await promisify(modem.dial).call(modem, call);
-  const json = await readJson(addAbortSignal(signal, body), MAX_BYTES);
+  const asked = request({ ...engine, signal, path: `${path}?${new URLSearchParams(query).toString()}` });
+  asked.on('timeout', () => asked.destroy()).on('error', ignoreOnceRead);
+  const [answer] = (await once(asked.end(), 'response')) as [IncomingMessage];
+  const json = await readJson(answer, MAX_BYTES);
+  const { statusCode, statusMessage: reason, headers } = answer;
+  if (statusCode !== 200) throw Object.assign(new Error('refused'), { statusCode, reason });
   if (json === undefined) throw Object.assign(new Error('not JSON'), { code: 'NOT_JSON' });
-  return { json, isPodman: 'libpod-api-version' in body.headers };
+  return { json, isPodman: 'libpod-api-version' in headers };
 }
