@@ -17,8 +17,12 @@ export interface Inspection {
   Id: string;
   Name: string;
   Image: string;
-  RestartCount: number;
-  State: { Status: string; ExitCode: number; Health?: { Status: string; Log: { Output: string }[] | null } };
+  State: {
+    Status: string;
+    StartedAt: string;
+    ExitCode: number;
+    Health?: { Status: string; Log: { Output: string }[] | null };
+  };
   HostConfig: { RestartPolicy?: { Name: string } };
   Config: { Image: string; Labels: Labels };
   Mounts: { Source: string }[];
@@ -54,7 +58,7 @@ export function inspectedOf(info: Inspection): Inspected {
     state: State.Status,
     health: healthOf(State.Health?.Status),
     exitCode: State.ExitCode,
-    restartCount: info.RestartCount,
+    startedMs: Date.parse(State.StartedAt),
     restartPolicy: HostConfig.RestartPolicy?.Name || 'no',
     image: Config.Image,
     imageId: info.Image,

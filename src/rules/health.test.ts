@@ -8,7 +8,7 @@ const running: Inspected = {
   state: 'running',
   health: null,
   exitCode: 0,
-  restartCount: 0,
+  startedMs: 0,
   restartPolicy: 'no',
   image: 'web:1',
   imageId: 'sha256:1',

@@ -13,7 +13,8 @@ export interface Inspected {
   /** `starting`, `healthy`, `unhealthy`; null without a healthcheck. */
   health: string | null;
   exitCode: number;
-  restartCount: number;
+  /** When it was started last, by the engine's clock; milliseconds since 1970. */
+  startedMs: number;
   /** `no`, `always`, `on-failure`, `unless-stopped`. */
   restartPolicy: string;
   image: string;

@@ -12,14 +12,14 @@ const web = {
   name: 'web-1',
   state: 'running',
   health: 'healthy',
-  restartCount: 0,
+  startedMs: 0,
   healthLog,
 } as Partial<Inspected> as Inspected;
 
 /** What a release is brought up with, and how often the engine was asked for its containers. */
-function toolsWith(settings: object, container: Inspected) {
+function toolsWith(settings: object, ...seen: Inspected[]) {
   const count = { looks: 0 };
-  const list = async () => (count.looks++, [container]);
+  const list = async () => [seen[count.looks++] ?? seen.at(-1)!];
   const record = { services: [{ name: 'web', replicas: 1 }], compose: [] };
   const tools = {
     settings: { health_timeout_s: 5, ...settings },
@@ -46,9 +46,38 @@ describe('containers that were found well', () => {
 });
 
 describe('the wait for health', () => {
+  const plain = { ...web, health: null };
+  const day = 86_400_000;
+
   it('is over when the last one has settled, not at the look after that', async () => {
-    const { tools } = toolsWith({ settle_s: 0.02 }, { ...web, health: null });
+    const { tools } = toolsWith({ settle_s: 0.02 }, plain);
     const nextLook = pause(95, 'the next look');
     expect(await Promise.race([awaitWell(tools, sha, never).then(() => 'settled'), nextLook])).toBe('settled');
+  });
+
+  it('has nothing to wait for where one has run for long', async () => {
+    const { tools, count } = toolsWith({ settle_s: 10 }, { ...plain, startedMs: Date.now() - day });
+    await awaitWell(tools, sha, never);
+    expect(count.looks).toBe(1);
+  });
+
+  it('goes by its own clock where the engine tells a start that is yet to come', async () => {
+    const { tools, count } = toolsWith({ settle_s: 0.02 }, { ...plain, startedMs: Date.now() + day });
+    await awaitWell(tools, sha, never);
+    expect(count.looks).toBe(2);
+  });
+
+  it('begins anew with each start', async () => {
+    const starts = [1, 2, 3].map((days) => ({ ...plain, startedMs: Date.now() + days * day }));
+    const { tools, count } = toolsWith({ settle_s: 0.02 }, ...starts);
+    await awaitWell(tools, sha, never);
+    expect(count.looks).toBe(4);
+  });
+
+  it('does not count the time before one runs', async () => {
+    const old = { ...plain, startedMs: Date.now() - day };
+    const { tools, count } = toolsWith({ settle_s: 0.02 }, { ...old, state: 'restarting' }, old);
+    await awaitWell(tools, sha, never);
+    expect(count.looks).toBe(2);
   });
 });

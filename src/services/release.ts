@@ -52,10 +52,10 @@ export async function awaitWell(tools: Tools, sha: string, signal: AbortSignal):
   const { containers, releases, settings, tick } = tools;
   const expected = (await releases.readRecord(sha))?.services ?? [];
   const began = Date.now();
-  const since = new Map<string, { restartCount: number; at: number }>();
+  const settling = new Map<string, number>();
   for (;;) {
     const seen = await containers.list();
-    const unsettled = seen.map((container) => unsettledMs(since, container, settings.settle_s));
+    const unsettled = seen.map((container) => unsettledMs(settling, container, settings.settle_s));
     const states = seen.map((container, index) => wellnessOf(container, unsettled[index] === 0));
     const done = states.filter((state) => state === 'well').length;
     tick.howFar = () => ({ done, total: states.length, unit: 'containers' });
@@ -83,17 +83,18 @@ export async function guardEnv({ releases, vault }: Tools, sha: string): Promise
   return true;
 }
 
-/** Milliseconds until it has run unchanged for the settle time, as far as was seen. */
-function unsettledMs(
-  since: Map<string, { restartCount: number; at: number }>,
-  { id, state, restartCount }: Inspected,
-  settleS: number,
-): number {
-  const before = since.get(id);
+/**
+ * Milliseconds until it has run for the settle time since it was started last: by the engine, or where that was later, for
+ * clocks are set back, since it was first seen to run (`settling`).
+ */
+function unsettledMs(settling: Map<string, number>, { id, state, startedMs }: Inspected, settleS: number): number {
   const now = Date.now();
-  const at = state === 'running' && before?.restartCount === restartCount ? before.at : now;
-  since.set(id, { restartCount, at });
-  return Math.max(0, at + settleS * 1000 - now);
+  if (state !== 'running') return settleS * 1000;
+  const start = `${id} ${startedMs}`;
+  const seen = settling.get(start) ?? now;
+  settling.set(start, seen);
+  const since = startedMs > 0 ? Math.min(seen, startedMs) : seen;
+  return Math.max(0, since + settleS * 1000 - now);
 }
 
 async function notHealthy(
