@@ -56,7 +56,7 @@ export class Censor implements RedactorStream {
   #values: Span[] = [];
   /** Likewise. */
   #stretches: Span[] = [];
-  /** Not yet judged by what adjoins them. */
+  /** Not yet judged by all that adjoins them; those that clearly stand in a word never come here. */
   #shorts: Span[] = [];
   /** Shapes, and shorts that stand alone, in no order. */
   #others: Span[] = [];
@@ -111,10 +111,11 @@ export class Censor implements RedactorStream {
     });
     if (shorts === null) return;
     this.#shortState = shorts.scan(units, this.#shortState, (end, state) => {
+      if (isWord(units[end])) return;
       for (let suffix = state; suffix !== 0; suffix = shorts.fallback[suffix] ?? 0) {
-        if (shorts.longest[suffix] === shorts.depth[suffix]) {
-          this.#shorts.push([base + end - (shorts.depth[suffix] ?? 0), base + end]);
-        }
+        const start = end - (shorts.depth[suffix] ?? 0);
+        const isWhole = shorts.longest[suffix] === end - start;
+        if (isWhole && !isWord(units[start - 1])) this.#shorts.push([base + start, base + end]);
       }
     });
   }
@@ -156,9 +157,12 @@ export class Censor implements RedactorStream {
   }
 
   #judgeShorts(end: number): void {
-    const ready = this.#shorts.filter((span) => span[1] <= end);
-    this.#others = this.#others.concat(ready.filter((span) => standsAlone(this.#window, span)));
-    this.#shorts = this.#shorts.filter((span) => span[1] > end);
+    const open: Span[] = [];
+    for (const span of this.#shorts) {
+      if (span[1] > end) open.push(span);
+      else if (standsAlone(this.#window, span)) this.#others.push(span);
+    }
+    this.#shorts = open;
   }
 
   /** Everything before this is settled, whatever follows. */
@@ -210,7 +214,18 @@ function lastWord(text: string): number {
 
 /** What adjoins a mark has been judged before; to judge it again could only differ. */
 function standsAlone(text: string, [start, end]: Span): boolean {
-  const before = text.slice(Math.max(0, start - mark.length), start);
-  const after = text.slice(end, end + mark.length);
-  return !/[\p{L}\p{N}]$/u.test(before) && !/^[\p{L}\p{N}]/u.test(after) && before !== mark && after !== mark;
+  const before = text.codePointAt(isPair(text, start - 2) ? start - 2 : start - 1);
+  const adjoinsWord = isWord(before) || isWord(text.codePointAt(end));
+  return !adjoinsWord && !text.endsWith(mark, start) && !text.startsWith(mark, end);
+}
+
+function isPair(text: string, at: number): boolean {
+  return (text.codePointAt(at) ?? 0) > 0xffff;
+}
+
+/** A letter or digit; those of ASCII are told without a pattern, for there may be one at each unit of a text. */
+function isWord(code = 0): boolean {
+  if (code >= 0x80) return /[\p{L}\p{N}]/u.test(String.fromCodePoint(code));
+  const letter = code | 0x20;
+  return (code >= 0x30 && code <= 0x39) || (letter >= 0x61 && letter <= 0x7a);
 }
