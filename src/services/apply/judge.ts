@@ -35,12 +35,13 @@ export interface Judgement {
 
 /** Gathers what a plan is made of, from the bundle's files and, where there is one, the site; writes nothing. */
 export async function judge(bundle: Candidate, site: Site | null): Promise<Judgement> {
+  const facts = await bundleFacts(bundle);
   if (site === null) {
     const unknown = 'there is no configuration, so no host to look at';
     const host = { highestSequence: { unknown }, inForce: { unknown }, engine: { unknown } };
-    return { plan: planOf(await bundleFacts(bundle), host), trouble: null };
+    return { plan: planOf(facts, host), trouble: null };
   }
-  const [facts, engine] = await Promise.all([bundleFacts(bundle), faultless(() => engineFacts(site))]);
+  const engine = await faultless(() => engineFacts(site));
   const known: HostFacts = {
     highestSequence: 'is' in site.state ? { is: site.state.is?.highest_sequence ?? null } : site.state,
     inForce: 'is' in site.state ? await releaseInForce(site, site.state.is) : site.state,
@@ -78,13 +79,12 @@ async function readRelease(releases: Releases, sha: Sha): Promise<Release | null
 type EngineFacts = Extract<HostFacts['engine'], { is: unknown }>['is'];
 
 async function engineFacts({ containers, settings }: Site): Promise<EngineFacts> {
-  const [volumes, present, filesystems] = await Promise.all([
-    containers.volumes(),
-    containers.list(),
-    filledByPull({ containers, settings }),
-  ]);
-  const services = new Set(present.map(({ service }) => service));
-  return { volumes, services, filesystems, headroomBytes: settings.disk.headroom_bytes };
+  return {
+    volumes: await containers.volumes(),
+    services: new Set((await containers.list()).map(({ service }) => service)),
+    filesystems: await filledByPull({ containers, settings }),
+    headroomBytes: settings.disk.headroom_bytes,
+  };
 }
 
 /** Every filesystem that a pull can fill (spec §5.8). */
