@@ -116,6 +116,16 @@ describe('a glance at the containers', () => {
   });
 });
 
+it.each(['tcp://127.0.0.1:1', 'ssh://elsewhere', 'unix:///nowhere.sock', 'tcp://:x'])(
+  'asks the engine that is configured, not that of DOCKER_HOST=%s',
+  async (elsewhere) => {
+    process.env['DOCKER_HOST'] = elsewhere;
+    told = { answers: { '/volumes': { Volumes: [] }, '/containers/json': [] } };
+    expect(await containers().volumes()).toEqual([]);
+    expect(await containers().list()).toEqual([]);
+  },
+);
+
 it('notes that volumes may tell secrets in their options', async () => {
   told = { answers: { '/volumes': { Volumes: [] } } };
   expect(await containers().volumes()).toEqual([]);

@@ -112,10 +112,18 @@ function callsTo({ containerHost, signal }: ContainersParts) {
   };
 }
 
-/** dockerode, loaded once it is needed: no tick does that finds all well. */
+/**
+ * dockerode, loaded once it is needed: no tick does that finds all well. Were there a DOCKER_HOST it would go there, whatever
+ * engine it is given.
+ */
 function clientOf(engine: Docker.DockerOptions): () => Promise<Docker> {
+  const load = async () => {
+    const { default: Client } = await import('dockerode');
+    delete process.env['DOCKER_HOST'];
+    return new Client(engine);
+  };
   let client: Promise<Docker> | null = null;
-  return () => (client ??= import('dockerode').then(({ default: Client }) => new Client(engine)));
+  return () => (client ??= load());
 }
 
 function infoOf(info: unknown): EngineInfo {
