@@ -27,7 +27,7 @@ function toolsWith(settings: object, ...seen: Inspected[]) {
     compose: { up: async () => undefined },
     containers: { list },
     note: () => undefined,
-    tick: { well: null },
+    tick: { well: null, broughtUpMs: 0 },
   };
   return { tools: tools as unknown as Tools, count };
 }
@@ -55,10 +55,33 @@ describe('the wait for health', () => {
     expect(await Promise.race([awaitWell(tools, sha, never).then(() => 'settled'), nextLook])).toBe('settled');
   });
 
-  it('has nothing to wait for where one has run for long', async () => {
-    const { tools, count } = toolsWith({ settle_s: 10 }, { ...plain, startedMs: Date.now() - day });
+  it('has nothing to wait for where the last one was started long enough ago', async () => {
+    const { tools, count } = toolsWith({ settle_s: 10 }, { ...plain, startedMs: Date.now() - 11_000 });
+    tools.tick.broughtUpMs = Date.now() - 12_000;
     await awaitWell(tools, sha, never);
     expect(count.looks).toBe(1);
+  });
+
+  it.each([
+    ['was started before compose was', { startedMs: Date.now() - day }],
+    ['tells no start', { startedMs: NaN }],
+  ])('goes by the begin of compose for one that %s', async (_which, told) => {
+    const { tools, count } = toolsWith({ settle_s: 0.02 }, { ...plain, ...told });
+    tools.tick.broughtUpMs = Date.now();
+    await awaitWell(tools, sha, never);
+    expect(count.looks).toBe(2);
+  });
+
+  it('lets one that ran before settle with the one that was started now', async () => {
+    const both = async () => [
+      { ...plain, startedMs: Date.now() - day },
+      { ...web, id: '2', name: 'web-2', startedMs: started },
+    ];
+    const { tools } = toolsWith({ settle_s: 0.05 }, plain);
+    const started = Date.now();
+    Object.assign(tools.containers, { list: both });
+    await awaitWell(tools, sha, never);
+    expect(Date.now() - started).toBeGreaterThanOrEqual(50);
   });
 
   it('goes by its own clock where the engine tells a start that is yet to come', async () => {

@@ -30,6 +30,7 @@ export async function bringUp(
   tick.well = null;
   const before = await containers.list();
   for (const { id } of before.filter(isHalfMade)) await containers.removeContainer(id);
+  tick.broughtUpMs = Date.now();
   await compose.up(release, pull, signal).catch((error: unknown) => blameEngine(tools, error));
   const after = await containers.list().catch(() => null);
   if (after !== null) tools.note({ word: 'started', ...renewal(before, after) });
@@ -55,7 +56,8 @@ export async function awaitWell(tools: Tools, sha: string, signal: AbortSignal):
   const settling = new Map<string, number>();
   for (;;) {
     const seen = await containers.list();
-    const unsettled = seen.map((container) => unsettledMs(settling, container, settings.settle_s));
+    const lastStartMs = Math.max(tick.broughtUpMs, ...startsOf(seen));
+    const unsettled = seen.map((container) => unsettledMs({ settling, lastStartMs }, container, settings.settle_s));
     const states = seen.map((container, index) => wellnessOf(container, unsettled[index] === 0));
     const done = states.filter((state) => state === 'well').length;
     tick.howFar = () => ({ done, total: states.length, unit: 'containers' });
@@ -83,18 +85,29 @@ export async function guardEnv({ releases, vault }: Tools, sha: string): Promise
   return true;
 }
 
+/** What the settling of containers is counted from. */
+interface Since {
+  /** When each was first seen to run, by id and start. */
+  settling: Map<string, number>;
+  /** When the last of them was started, or compose was told to; those that ran before may yet fall over it. */
+  lastStartMs: number;
+}
+
 /**
- * Milliseconds until it has run for the settle time since it was started last: by the engine, or where that was later, for
- * clocks are set back, since it was first seen to run (`settling`).
+ * Milliseconds until it has run for the settle time since the last start of them all, as the engine tells it; where that is
+ * yet to come, as clocks are set back, since it was first seen to run.
  */
-function unsettledMs(settling: Map<string, number>, { id, state, startedMs }: Inspected, settleS: number): number {
+function unsettledMs({ settling, lastStartMs }: Since, container: Inspected, settleS: number): number {
   const now = Date.now();
-  if (state !== 'running') return settleS * 1000;
-  const start = `${id} ${startedMs}`;
+  if (container.state !== 'running') return settleS * 1000;
+  const start = `${container.id} ${container.startedMs}`;
   const seen = settling.get(start) ?? now;
   settling.set(start, seen);
-  const since = startedMs > 0 ? Math.min(seen, startedMs) : seen;
-  return Math.max(0, since + settleS * 1000 - now);
+  return Math.max(0, Math.min(seen, lastStartMs) + settleS * 1000 - now);
+}
+
+function startsOf(containers: Inspected[]): number[] {
+  return containers.filter(({ state }) => state === 'running').map(({ startedMs }) => startedMs || 0);
 }
 
 async function notHealthy(

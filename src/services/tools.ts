@@ -58,6 +58,8 @@ export interface Tick {
   engineAnswered: boolean;
   /** The containers as they were found well, until somebody touches them; without what probes wrote, which may be secret. */
   well: Inspected[] | null;
+  /** When compose was last told to bring a release up, in milliseconds since 1970; 0 before. */
+  broughtUpMs: number;
   /** The heartbeat of this tick; unlike other reports it is never kept for later. */
   heartbeat: Report | null;
   /** True once a host that was away has checked in again. */
@@ -77,6 +79,7 @@ export function beginTick(journal: Journal): Tick {
     lock: null,
     engineAnswered: false,
     well: null,
+    broughtUpMs: 0,
     heartbeat: null,
     isBack: false,
     howFar: null,
