@@ -1,7 +1,8 @@
-import { readFile, stat, truncate } from 'node:fs/promises';
+import { truncate } from 'node:fs/promises';
 import { join } from 'node:path';
 import { failure, Fault } from '../../machines/fault.ts';
 import type { Settings } from '../config/settings.ts';
+import { readFile, stat } from './atOnce.ts';
 import { diskFault, isENOENT, removeDurably, writeDurably } from './files.ts';
 
 /** The two credentials on the disk: the secretstore token, and the bootstrap grant until its first use (spec §4, §11). */

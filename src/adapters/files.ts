@@ -1,7 +1,8 @@
 import { randomInt } from 'node:crypto';
-import { open, readdir, rename, symlink, unlink } from 'node:fs/promises';
+import * as tree from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { Fault } from '../../machines/fault.ts';
+import { create, readdir, rename, symlink, sync, unlink } from './atOnce.ts';
 
 /**
  * The one place that changes files (besides the archive, which fills a directory nobody reads yet, and the lock).
@@ -14,7 +15,7 @@ import { Fault } from '../../machines/fault.ts';
 /** Replaces `path` by `data`; `mode` holds whatever the umask is. Throws `DISK_WRITE_FAILED`. */
 export async function writeDurably(path: string, data: string | Uint8Array, mode: number): Promise<void> {
   await replace(path, data, { mode, durably: true });
-  await changing('write', path, () => syncDirectory(dirname(path)));
+  await changing('write', path, () => sync(dirname(path)));
 }
 
 /**
@@ -23,7 +24,7 @@ export async function writeDurably(path: string, data: string | Uint8Array, mode
  */
 export async function writeAllDurably(dir: string, files: Record<string, string>, mode: number): Promise<void> {
   for (const [name, data] of Object.entries(files)) await replace(join(dir, name), data, { mode, durably: true });
-  await changing('write', dir, () => syncDirectory(dir));
+  await changing('write', dir, () => sync(dir));
 }
 
 /** Replaces `path` without waiting for the disk: a power cut may take the change away. Throws `DISK_WRITE_FAILED`. */
@@ -40,7 +41,7 @@ export async function removeLazily(path: string): Promise<void> {
 export async function removeDurably(path: string): Promise<void> {
   await changing('remove', path, async () => {
     await unlink(path).catch(unless(isENOENT));
-    await syncDirectory(dirname(path)).catch(unless(isENOENT));
+    await sync(dirname(path)).catch(unless(isENOENT));
   });
 }
 
@@ -48,8 +49,8 @@ export async function removeDurably(path: string): Promise<void> {
 export async function renameDurably(from: string, to: string): Promise<void> {
   await changing('write', to, async () => {
     await rename(from, to);
-    await syncDirectory(dirname(to));
-    if (dirname(from) !== dirname(to)) await syncDirectory(dirname(from));
+    await sync(dirname(to));
+    if (dirname(from) !== dirname(to)) await sync(dirname(from));
   });
 }
 
@@ -61,7 +62,7 @@ export async function symlinkDurably(target: string, path: string): Promise<void
       await symlink(target, temporary);
       await rename(temporary, path);
     });
-    await syncDirectory(dirname(path));
+    await sync(dirname(path));
   });
 }
 
@@ -127,7 +128,7 @@ async function replace(path: string, data: string | Uint8Array, how: Writing): P
   const temporary = temporaryBeside(path);
   await changing('write', path, () =>
     discardingOnFailure(temporary, async () => {
-      await fill(temporary, data, how);
+      await create(temporary, data, how);
       await rename(temporary, path);
     }),
   );
@@ -150,26 +151,17 @@ async function discardingOnFailure(temporary: string, change: () => Promise<void
   }
 }
 
-async function fill(path: string, data: string | Uint8Array, { mode, durably }: Writing): Promise<void> {
-  await using file = await open(path, 'wx', mode);
-  await file.chmod(mode);
-  await file.writeFile(data);
-  if (durably) await file.sync();
-}
-
 async function syncBelow(dir: string): Promise<void> {
-  for (const entry of await readdir(dir, { withFileTypes: true })) {
+  for (const entry of await tree.readdir(dir, { withFileTypes: true })) {
     const path = join(dir, entry.name);
     if (entry.isDirectory()) await syncBelow(path);
-    if (entry.isFile()) await sync(path);
+    if (entry.isFile()) await syncLater(path);
   }
-  await syncDirectory(dir);
+  await syncLater(dir);
 }
 
-const syncDirectory = sync;
-
-async function sync(path: string): Promise<void> {
-  await using handle = await open(path, 'r');
+async function syncLater(path: string): Promise<void> {
+  await using handle = await tree.open(path, 'r');
   await handle.sync();
 }
 

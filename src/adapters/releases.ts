@@ -1,9 +1,10 @@
 import { randomUUID } from 'node:crypto';
-import { chmod, lstat, mkdir, readdir, readFile, readlink, rm, stat } from 'node:fs/promises';
+import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { failure } from '../../machines/fault.ts';
 import type { Sha } from '../../machines/words.ts';
 import { parseRecord, type ReleaseRecord } from '../rules/record.ts';
+import { chmod, lstat, mkdir, readdir, readFile, readlink, stat } from './atOnce.ts';
 import {
   diskFault,
   isENOENT,

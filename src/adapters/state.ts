@@ -1,6 +1,6 @@
-import { lstat, readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { emptyState, isFault, parseState, type State, type StateFault } from '../rules/state.ts';
+import { lstat, readdir, readFile } from './atOnce.ts';
 import { isENOENT, removeDurably, renameDurably, writeDurably } from './files.ts';
 
 /** What a state file needs to know and to call. */

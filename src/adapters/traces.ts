@@ -1,7 +1,7 @@
-import { mkdir, readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { isQuiet, parseTrace, type Trace } from '../rules/trace/trace.ts';
 import { nameOf, outdated, traceFilesOf, type TraceFile } from '../rules/trace/files.ts';
+import { mkdir, readdir, readFile } from './atOnce.ts';
 import { diskFault, isEEXIST, isENOENT, removeLazily, sweepTemporaries, writeLazily } from './files.ts';
 
 /** The traces of the newest ticks, in `traces/` of the state directory. */
