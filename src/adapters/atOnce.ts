@@ -1,9 +1,11 @@
 import * as fs from 'node:fs';
+import { promisify } from 'node:util';
+import { wipe } from '../secrets/wipe.ts';
 
 /**
- * The calls of `node:fs/promises` that a tick makes for its few small files, by the same names, each done before it returns:
- * the way through the thread pool and back costs several times what such a call does (docs/performance.md). Meanwhile no signal
- * is heard, so whatever reads or changes a tree, or a file of any size, takes the other way.
+ * The calls of `node:fs/promises` that a tick makes for its few small files, each done before it returns, for the way through
+ * the thread pool and back costs several times what such a call does (docs/performance.md). Only waiting for the disk goes that
+ * way. No signal is heard during a call, so what may be large, or many, is read and changed by `node:fs/promises`.
  */
 const atOnce =
   <Args extends unknown[], Result>(call: (...args: Args) => Result) =>
@@ -14,31 +16,51 @@ export const chmod = atOnce(fs.chmodSync);
 export const lstat = atOnce((path: string) => fs.lstatSync(path));
 export const mkdir = atOnce((dir: string, options: fs.MakeDirectoryOptions) => fs.mkdirSync(dir, options));
 export const readdir = atOnce((dir: string) => fs.readdirSync(dir));
-export const readFile = atOnce((path: string, encoding: 'utf8') => fs.readFileSync(path, encoding));
 export const readlink = atOnce((path: string) => fs.readlinkSync(path));
 export const rename = atOnce(fs.renameSync);
 export const stat = atOnce((path: string) => fs.statSync(path));
 export const symlink = atOnce((target: string, path: string) => fs.symlinkSync(target, path));
 export const unlink = atOnce(fs.unlinkSync);
 
-/** Brings the file or directory to the disk. */
-export const sync = atOnce((path: string) => {
-  const file = fs.openSync(path, 'r');
+/** The text of a file, which may be a secret: no other copy of it is left. */
+export const readText = atOnce((path: string) => {
+  const bytes = fs.readFileSync(path);
   try {
-    fs.fsyncSync(file);
+    return bytes.toString('utf8');
   } finally {
-    fs.closeSync(file);
+    wipe(bytes);
   }
 });
 
-/** Makes a file that was not there; `durably`, it is on the disk when this returns. */
-export const create = atOnce((path: string, data: string | Uint8Array, how: { mode: number; durably: boolean }) => {
-  const file = fs.openSync(path, 'wx', how.mode);
+/** How a file is written. */
+export interface Writing {
+  mode: number;
+  /** Its content is on the disk before its name is. */
+  durably: boolean;
+}
+
+/** Makes a file that was not there; `mode` holds whatever the umask is. No copy of what is written is left but the caller's. */
+export async function create(path: string, data: string | Uint8Array, { mode, durably }: Writing): Promise<void> {
+  using file = opened(path, 'wx', mode);
+  fs.fchmodSync(file.fd, mode);
+  const bytes = Buffer.from(data);
   try {
-    fs.fchmodSync(file, how.mode);
-    fs.writeFileSync(file, data);
-    if (how.durably) fs.fsyncSync(file);
+    fs.writeFileSync(file.fd, bytes);
   } finally {
-    fs.closeSync(file);
+    wipe(bytes);
   }
-});
+  if (durably) await fsync(file.fd);
+}
+
+/** Brings a file or directory to the disk. */
+export async function sync(path: string): Promise<void> {
+  using file = opened(path, 'r');
+  await fsync(file.fd);
+}
+
+const fsync = promisify(fs.fsync);
+
+function opened(path: string, flags: string, mode?: number) {
+  const fd = fs.openSync(path, flags, mode);
+  return { fd, [Symbol.dispose]: () => fs.closeSync(fd) };
+}

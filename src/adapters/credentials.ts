@@ -2,7 +2,7 @@ import { truncate } from 'node:fs/promises';
 import { join } from 'node:path';
 import { failure, Fault } from '../../machines/fault.ts';
 import type { Settings } from '../config/settings.ts';
-import { readFile, stat } from './atOnce.ts';
+import { readText, stat } from './atOnce.ts';
 import { diskFault, isENOENT, removeDurably, writeDurably } from './files.ts';
 
 /** The two credentials on the disk: the secretstore token, and the bootstrap grant until its first use (spec §4, §11). */
@@ -57,7 +57,7 @@ async function statOf(path: string) {
 }
 
 async function textOf(path: string): Promise<string> {
-  return readFile(path, 'utf8').catch((error: unknown) => {
+  return readText(path).catch((error: unknown) => {
     throw diskFault('read', path, error);
   });
 }

@@ -1,4 +1,5 @@
 import { spawn, spawnSync } from 'node:child_process';
+import { once } from 'node:events';
 import {
   mkdirSync,
   mkdtempSync,
@@ -12,6 +13,7 @@ import {
 } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { Worker } from 'node:worker_threads';
 import { Fault } from '../../machines/fault.ts';
 import * as files from './files.ts';
 
@@ -28,6 +30,13 @@ const faultOf = async (work: Promise<void>): Promise<Fault> => {
   expect(error).toBeInstanceOf(Fault);
   return error as Fault;
 };
+
+/** Reads a file over and over in a thread of its own, and tells which lengths it had. */
+const reading = `const { parentPort, workerData } = require('node:worker_threads');
+  const lengths = new Set();
+  parentPort.postMessage('begins');
+  while (Atomics.load(workerData.ended, 0) === 0) lengths.add(require('node:fs').readFileSync(workerData.path).length);
+  parentPort.postMessage(lengths);`;
 
 describe('writing', () => {
   it.each([0o022, 0o077])('gives the exact mode under umask %o', async (umask) => {
@@ -50,18 +59,15 @@ describe('writing', () => {
 
   it('never lets a reader see a part', async () => {
     const [long, short] = ['x'.repeat(300_000), 'y'];
-    await files.writeDurably(join(dir, 'a'), short, 0o600);
-    const seen = new Set<number>();
-    for (let n = 0; n < 20; n++) {
-      const state = { writing: true };
-      const write = files.writeDurably(join(dir, 'a'), n % 2 ? short : long, 0o600).then(() => (state.writing = false));
-      while (state.writing) {
-        seen.add(readFileSync(join(dir, 'a')).length);
-        await new Promise(setImmediate);
-      }
-      await write;
-    }
-    expect([...seen].sort()).toEqual([1, 300_000]);
+    const path = join(dir, 'a');
+    await files.writeDurably(path, short, 0o600);
+    const ended = new Int32Array(new SharedArrayBuffer(4));
+    const reader = new Worker(reading, { eval: true, workerData: { path, ended } });
+    await once(reader, 'message');
+    for (let n = 0; n < 20; n++) await files.writeDurably(path, n % 2 ? short : long, 0o600);
+    Atomics.store(ended, 0, 1);
+    const [lengths] = (await once(reader, 'message')) as [Set<number>];
+    expect([...lengths].sort()).toEqual([1, 300_000]);
   });
 
   it('tells a missing directory, without leaving a temporary', async () => {

@@ -1,8 +1,8 @@
 import { randomInt } from 'node:crypto';
-import * as tree from 'node:fs/promises';
+import { readdir as entriesOf } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { Fault } from '../../machines/fault.ts';
-import { create, readdir, rename, symlink, sync, unlink } from './atOnce.ts';
+import { create, readdir, rename, symlink, sync, unlink, type Writing } from './atOnce.ts';
 
 /**
  * The one place that changes files (besides the archive, which fills a directory nobody reads yet, and the lock).
@@ -117,13 +117,6 @@ const explanations: Record<string, string | undefined> = {
   EEXIST: 'something stands in its place; move it away',
 };
 
-/** How a file is written. */
-interface Writing {
-  mode: number;
-  /** Its content is on the disk before its name is. */
-  durably: boolean;
-}
-
 async function replace(path: string, data: string | Uint8Array, how: Writing): Promise<void> {
   const temporary = temporaryBeside(path);
   await changing('write', path, () =>
@@ -152,17 +145,12 @@ async function discardingOnFailure(temporary: string, change: () => Promise<void
 }
 
 async function syncBelow(dir: string): Promise<void> {
-  for (const entry of await tree.readdir(dir, { withFileTypes: true })) {
+  for (const entry of await entriesOf(dir, { withFileTypes: true })) {
     const path = join(dir, entry.name);
     if (entry.isDirectory()) await syncBelow(path);
-    if (entry.isFile()) await syncLater(path);
+    if (entry.isFile()) await sync(path);
   }
-  await syncLater(dir);
-}
-
-async function syncLater(path: string): Promise<void> {
-  await using handle = await tree.open(path, 'r');
-  await handle.sync();
+  await sync(dir);
 }
 
 /** In a release too it is a name of the agent's own: no bundle may bring one that begins so. */

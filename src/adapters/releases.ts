@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { failure } from '../../machines/fault.ts';
 import type { Sha } from '../../machines/words.ts';
 import { parseRecord, type ReleaseRecord } from '../rules/record.ts';
-import { chmod, lstat, mkdir, readdir, readFile, readlink, stat } from './atOnce.ts';
+import { chmod, lstat, mkdir, readdir, readText, readlink, stat } from './atOnce.ts';
 import {
   diskFault,
   isENOENT,
@@ -248,7 +248,7 @@ async function pathsIn(dir: string): Promise<string[]> {
 }
 
 async function readIfThere(path: string): Promise<string | null> {
-  return readFile(path, 'utf8').catch((error: unknown) => {
+  return readText(path).catch((error: unknown) => {
     if (isENOENT(error)) return null;
     throw diskFault('read', path, error);
   });

@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import { emptyState, isFault, parseState, type State, type StateFault } from '../rules/state.ts';
-import { lstat, readdir, readFile } from './atOnce.ts';
+import { lstat, readdir, readText } from './atOnce.ts';
 import { isENOENT, removeDurably, renameDurably, writeDurably } from './files.ts';
 
 /** What a state file needs to know and to call. */
@@ -104,7 +104,7 @@ export class StateFile {
 /** The state file as it lies there; null when there is none. Changes nothing. */
 export async function readState(stateDir: string): Promise<State | StateFault | null> {
   try {
-    return parseState(await readFile(join(stateDir, 'state.json'), 'utf8'));
+    return parseState(await readText(join(stateDir, 'state.json')));
   } catch (error) {
     return isENOENT(error) ? null : { fault: 'state.json cannot be read' };
   }

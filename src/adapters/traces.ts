@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import { isQuiet, parseTrace, type Trace } from '../rules/trace/trace.ts';
 import { nameOf, outdated, traceFilesOf, type TraceFile } from '../rules/trace/files.ts';
-import { mkdir, readdir, readFile } from './atOnce.ts';
+import { mkdir, readdir, readText } from './atOnce.ts';
 import { diskFault, isEEXIST, isENOENT, removeLazily, sweepTemporaries, writeLazily } from './files.ts';
 
 /** The traces of the newest ticks, in `traces/` of the state directory. */
@@ -29,7 +29,7 @@ export function openTraces(stateDir: string): Traces {
       await writeLazily(pathOf(file), `${JSON.stringify(trace)}\n`, 0o600);
       for (const old of outdated([file, ...before])) await removeLazily(pathOf(old));
     },
-    read: async (file) => parseTrace(await readFile(pathOf(file), 'utf8').catch(() => '')),
+    read: async (file) => parseTrace(await readText(pathOf(file)).catch(() => '')),
   };
 }
 
