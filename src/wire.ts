@@ -1,3 +1,4 @@
+import { join } from 'node:path';
 import { apply } from '../machines/apply.ts';
 import { down } from '../machines/down.ts';
 import { endings } from '../machines/endings.ts';
@@ -14,6 +15,7 @@ import { createSecretstore } from './adapters/secretstore.ts';
 import { StateFile } from './adapters/state.ts';
 import { createTenancy } from './adapters/tenancy.ts';
 import type { Transport } from './adapters/transport/agents.ts';
+import { systemRoots } from './adapters/transport/roots.ts';
 import { createTransport } from './adapters/transport/transport.ts';
 import type { Settings } from './config/settings.ts';
 import type { Journal } from './journal/journal.ts';
@@ -27,7 +29,7 @@ import { beginTick, type Tools } from './services/tools.ts';
 /** The only place that builds things: settings → adapters → tools → services → the machine. */
 export async function wire(parts: Parts) {
   const { settings, vault } = parts;
-  const transport = createTransport(settings);
+  const transport = createTransport(settings, systemRoots(join(settings.state_dir, 'roots.pem')));
   const tools = await toolsOf(parts, transport);
   const services = servicesOf(tools);
   const machine = tick.provide({

@@ -7,7 +7,7 @@ import { serverWords } from '../rules/serverWords.ts';
 import type { Call } from './call.ts';
 import { readJson } from './json.ts';
 import { send } from './nodeClient.ts';
-import { createOpener, type Headers, type Opened } from './opener.ts';
+import { codeOf, createOpener, type Headers, type Opened } from './opener.ts';
 import type { Transport } from './transport/agents.ts';
 
 /** An answer read to its end; `json` is undefined when the body is none. */
@@ -127,8 +127,7 @@ function mishap(run: Run, error: unknown): Trouble {
 function errorCode({ call, limit }: Run, error: unknown): string {
   if (call.signal.aborted) return 'STOPPED';
   if (limit.aborted) return limit.reason === 'STALLED' ? 'STALLED' : 'TIMEOUT';
-  const { code } = error as { code?: unknown };
-  return typeof code === 'string' ? code : 'UNKNOWN';
+  return codeOf(error) ?? 'UNKNOWN';
 }
 
 async function troubleOf(run: Run, { status, headers, body }: Opened): Promise<Trouble> {

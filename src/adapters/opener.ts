@@ -1,6 +1,7 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import type { Readable } from 'node:stream';
 import type { Settings } from '../config/settings.ts';
+import { isMistrust } from '../rules/errorCodes.ts';
 import type { Call } from './call.ts';
 import type { Agents, Transport } from './transport/agents.ts';
 
@@ -35,17 +36,34 @@ interface OpenerParts {
   version: string;
 }
 
-/** Makes the request of a call and gives it to a client. */
+/**
+ * Makes the request of a call and gives it to a client. A certificate that a part of the system's roots does not vouch for is
+ * judged by all of them; until then nothing of the request was sent.
+ */
 export function createOpener({ settings, transport, version }: OpenerParts) {
-  return async (client: Client, call: Call, signal: AbortSignal): Promise<Opened> =>
-    client({
-      url: urlOf(settings, call),
-      method: call.method,
-      headers: headersOf(call, version),
-      body: call.method === 'POST' ? JSON.stringify(call.body ?? {}) : undefined,
-      agents: transport.agents(call.peer),
-      signal,
+  return async (client: Client, call: Call, signal: AbortSignal): Promise<Opened> => {
+    const send = (agents: Agents) =>
+      client({
+        url: urlOf(settings, call),
+        method: call.method,
+        headers: headersOf(call, version),
+        body: call.method === 'POST' ? JSON.stringify(call.body ?? {}) : undefined,
+        agents,
+        signal,
+      });
+    const agents = transport.agents(call.peer);
+    return send(agents).catch((error: unknown) => {
+      const widest = isMistrust(codeOf(error) ?? '') ? transport.widest(call.peer) : agents;
+      if (widest === agents) throw error;
+      return send(widest);
     });
+  };
+}
+
+/** What a client's error calls itself. */
+export function codeOf(error: unknown): string | null {
+  const { code } = error as { code?: unknown };
+  return typeof code === 'string' ? code : null;
 }
 
 function urlOf(settings: Settings, { peer, path, query }: Call): URL {

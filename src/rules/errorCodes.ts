@@ -14,7 +14,8 @@ export function tellError(code: string): string {
   return meanings[code] ?? `connection failed (${code})`;
 }
 
-function isMistrust(code: string): boolean {
+/** Whether it says that a certificate was not good enough. */
+export function isMistrust(code: string): boolean {
   return isOtherName(code) || verification.has(code) || weakCertificate.test(code);
 }
 

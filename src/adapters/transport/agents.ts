@@ -1,10 +1,11 @@
 import { Agent as HttpAgent } from 'node:http';
 import { Agent as HttpsAgent } from 'node:https';
 import { isIP } from 'node:net';
-import { checkServerIdentity, type PeerCertificate, type SecureContext } from 'node:tls';
+import { checkServerIdentity, type DetailedPeerCertificate, type PeerCertificate } from 'node:tls';
 import type { Duplex } from 'node:stream';
 import type { Settings } from '../../config/settings.ts';
 import type { Peer } from '../../rules/sorting.ts';
+import type { Trust } from './trust.ts';
 
 /**
  * How the two services are reached (spec §15). Whatever the way, TLS is 1.2 or newer, the certificate is checked
@@ -12,8 +13,10 @@ import type { Peer } from '../../rules/sorting.ts';
  */
 export interface Transport {
   readonly name: Settings['transport'];
-  /** The same agents at every call, so that connections, TLS contexts and sessions are shared. */
+  /** The same agents at every call until `widest` is asked, so that connections, TLS contexts and sessions are shared. */
   agents: (peer: Peer) => Agents;
+  /** Agents that trust all that may be trusted: other ones than before where those trusted a part of the system's roots. */
+  widest: (peer: Peer) => Agents;
   /** Closes the connections kept for reuse; the next call opens new ones, and trusts what the CA files hold then. */
   close: () => void;
 }
@@ -39,8 +42,8 @@ export interface Bounds {
 type Connect = HttpsAgent['createConnection'];
 
 /** Agents for an ordinary network. */
-export function boundedAgents(bounds: Bounds, secureContext: SecureContext): Agents {
-  return { http: new BoundedHttpAgent(bounds), https: new BoundedHttpsAgent(bounds, secureContext) };
+export function boundedAgents(bounds: Bounds, trust: Trust): Agents {
+  return { http: new BoundedHttpAgent(bounds), https: new BoundedHttpsAgent(bounds, trust) };
 }
 
 /** Plain HTTP connections, bounded in time, kept for reuse. */
@@ -61,14 +64,16 @@ class BoundedHttpAgent extends HttpAgent {
 /** The same over TLS: one context for all connections, and a certificate that must be good for the URL's host. */
 class BoundedHttpsAgent extends HttpsAgent {
   readonly #bounds: Bounds;
+  readonly #trust: Trust;
 
-  constructor(bounds: Bounds, secureContext: SecureContext) {
-    super({ keepAlive: true, secureContext, rejectUnauthorized: true });
+  constructor(bounds: Bounds, trust: Trust) {
+    super({ keepAlive: true, secureContext: trust.context, rejectUnauthorized: true });
     this.#bounds = bounds;
+    this.#trust = trust;
   }
 
   override createConnection(...[options, done]: Parameters<Connect>): ReturnType<Connect> {
-    const { rejectUnauthorized, checkServerIdentity } = checkedFor(options.host ?? '');
+    const { rejectUnauthorized, checkServerIdentity } = checkedFor(options.host ?? '', this.#trust);
     const socket = super.createConnection(
       { ...options, ...this.#bounds.address, rejectUnauthorized, checkServerIdentity },
       done,
@@ -78,11 +83,15 @@ class BoundedHttpsAgent extends HttpsAgent {
 }
 
 /** TLS options that make the certificate be good for the host, whatever a call says or where it is dialled. */
-export function checkedFor(host: string) {
+export function checkedFor(host: string, { vouched }: Trust) {
   return {
     ...(isIP(host) === 0 && { servername: host }),
     rejectUnauthorized: true,
-    checkServerIdentity: (_name: string, certificate: PeerCertificate) => checkServerIdentity(host, certificate),
+    checkServerIdentity: (_name: string, certificate: PeerCertificate) => {
+      const fault = checkServerIdentity(host, certificate);
+      if (fault === undefined) vouched?.(certificate as DetailedPeerCertificate);
+      return fault;
+    },
   };
 }
 

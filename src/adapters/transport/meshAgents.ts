@@ -1,10 +1,11 @@
 import http from 'node:http';
 import https from 'node:https';
 import type { Duplex } from 'node:stream';
-import tls, { type SecureContext } from 'node:tls';
+import tls from 'node:tls';
 import { MeshTrouble, type Mesh } from '../../mesh/mesh.ts';
 import { bounded, checkedFor, type Agents } from './agents.ts';
 import { meshFault } from './meshFault.ts';
+import type { Trust } from './trust.ts';
 
 /** How one service is reached inside the mesh; the name is what it is called there. */
 export interface MeshRoute {
@@ -23,8 +24,8 @@ type Connect = https.Agent['createConnection'];
 type Options = Parameters<Connect>[0];
 
 /** Agents whose connections begin and end inside the mesh: there is no other way out of them. */
-export function meshAgents(route: MeshRoute, secureContext: SecureContext): Agents {
-  return { http: new MeshHttpAgent(route), https: new MeshHttpsAgent(route, secureContext) };
+export function meshAgents(route: MeshRoute, trust: Trust): Agents {
+  return { http: new MeshHttpAgent(route), https: new MeshHttpsAgent(route, trust) };
 }
 
 /** Connections that wait for their next call, each with what ends it. */
@@ -71,21 +72,21 @@ class MeshHttpAgent extends http.Agent {
 class MeshHttpsAgent extends https.Agent {
   readonly #route: MeshRoute;
   readonly #waiting = new Waiting();
-  readonly #secureContext: SecureContext;
+  readonly #trust: Trust;
 
-  constructor(route: MeshRoute, secureContext: SecureContext) {
+  constructor(route: MeshRoute, trust: Trust) {
     super({ keepAlive: true });
     this.#route = route;
-    this.#secureContext = secureContext;
+    this.#trust = trust;
   }
 
   override createConnection(...[options, done]: Parameters<Connect>): ReturnType<Connect> {
     const secured = (stream: Duplex) => {
       const socket = tls.connect({
         socket: stream,
-        secureContext: this.#secureContext,
+        secureContext: this.#trust.context,
         ALPNProtocols: ['http/1.1'],
-        ...checkedFor(options.host ?? ''),
+        ...checkedFor(options.host ?? '', this.#trust),
       });
       const fail = (error: Error) => done?.(error, stream);
       socket.once('error', fail).once('secureConnect', () => {

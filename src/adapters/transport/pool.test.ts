@@ -8,11 +8,14 @@ import type { SecureContext, TLSSocket } from 'node:tls';
 import { createCa } from '../../../fixtures/servers/ca.ts';
 import { createClock } from '../../../fixtures/servers/clock.ts';
 import { serve, type Served } from '../../../fixtures/servers/http.ts';
+import { until } from '../../../fixtures/wait.ts';
 import type { Settings } from '../../config/settings.ts';
 import type { Peer } from '../../rules/sorting.ts';
 import { boundedAgents } from './agents.ts';
 import { pooledAgents } from './pool.ts';
+import { systemRoots } from './roots.ts';
 import { createTransport } from './transport.ts';
+import { createTrusts, type Trust } from './trust.ts';
 
 const ca = createCa();
 let server: Served;
@@ -36,12 +39,10 @@ afterEach(async () => {
   await rm(dir, { recursive: true });
 });
 
-const pool = (now?: () => number) =>
-  pooledAgents(
-    settings,
-    (_peer, context) =>
-      boundedAgents({ address: { host: '127.0.0.1', port: server.port }, connectTimeoutMs: 5000 }, context),
-    now,
+const trusts = (now?: () => number) => createTrusts(settings, systemRoots(null), now);
+const pool = (by = trusts()) =>
+  pooledAgents(by, (_peer, trust) =>
+    boundedAgents({ address: { host: '127.0.0.1', port: server.port }, connectTimeoutMs: 5000 }, trust),
   );
 
 async function ask(url: string, options: RequestOptions): Promise<number> {
@@ -116,7 +117,7 @@ describe('after a close', () => {
 
   test('no session is resumed an hour after its agents were made', async () => {
     let nowMs = 0;
-    const { agents, close } = pool(() => nowMs);
+    const { agents, close } = pool(trusts(() => nowMs));
     expect(await resumed(agents('tenancy').https)).toBe(false);
     close();
     nowMs = 3_599_999;
@@ -147,11 +148,14 @@ describe('the TLS context', () => {
   function contextsOf(settings: Settings, laterMs = 0): SecureContext[] {
     let nowMs = 0;
     const opened: SecureContext[] = [];
-    const open = (_peer: Peer, context: SecureContext) => {
-      opened.push(context);
-      return boundedAgents({ address: null, connectTimeoutMs: 5000 }, context);
+    const open = (_peer: Peer, trust: Trust) => {
+      opened.push(trust.context);
+      return boundedAgents({ address: null, connectTimeoutMs: 5000 }, trust);
     };
-    const { agents, close } = pooledAgents(settings, open, () => nowMs);
+    const { agents, close } = pooledAgents(
+      createTrusts(settings, systemRoots(null), () => nowMs),
+      open,
+    );
     agents('tenancy');
     nowMs = laterMs;
     agents('secretstore');
@@ -169,6 +173,33 @@ describe('the TLS context', () => {
   test('is made of one CA alone', async () => {
     await writeFile(join(dir, 'other.pem'), createCa().pem);
     expect(new Set(contextsOf({ ...settings, secretstore_ca: join(dir, 'other.pem') })).size).toBe(2);
+  });
+});
+
+describe('the widest agents', () => {
+  test('are those of the CA file as it was read', async () => {
+    const { agents, widest, close } = pool();
+    const before = agents('tenancy');
+    await writeFile(join(dir, 'ca.pem'), createCa().pem);
+    expect(widest('tenancy')).toBe(before);
+    close();
+  });
+
+  test('are others than those of the roots that vouched before, of which nothing stays open after a close', async () => {
+    const roots = { proven: () => ca.pem, all: () => ca.pem, note: () => undefined };
+    const { agents, widest, close } = pool(createTrusts(settings, roots));
+    const before = agents('secretstore').https;
+    expect(await ask('https://tenancy.deploy', { agent: before })).toBe(200);
+    const sockets = () => Object.values(before.freeSockets).flatMap((each) => each ?? []);
+    await until('the connection is free', async () => sockets().length === 1);
+    const [socket] = sockets();
+    const { https } = widest('secretstore');
+    expect(https).not.toBe(before);
+    expect(widest('secretstore').https).toBe(https);
+    close();
+    expect(socket!.destroyed).toBe(true);
+    expect(agents('secretstore').https).toBe(https);
+    close();
   });
 });
 

@@ -1,15 +1,15 @@
-import type { SecureContext } from 'node:tls';
 import type { Settings } from '../../config/settings.ts';
 import type { Peer } from '../../rules/sorting.ts';
 import { boundedAgents, type Transport } from './agents.ts';
 import { pooledAgents } from './pool.ts';
+import type { Trust, Trusts } from './trust.ts';
 
 /** The local mesh tunnel proxy: only the dialled address differs, names and certificates stay those of the URLs. */
-export function createProxy(settings: Settings): Transport {
+export function createProxy(settings: Settings, trusts: Trusts): Transport {
   const connectTimeoutMs = settings.connect_timeout_s * 1000;
-  const open = (peer: Peer, context: SecureContext) =>
-    boundedAgents({ address: { host: '127.0.0.1', port: proxyPorts[peer] }, connectTimeoutMs }, context);
-  return { name: 'proxy', ...pooledAgents(settings, open) };
+  const open = (peer: Peer, trust: Trust) =>
+    boundedAgents({ address: { host: '127.0.0.1', port: proxyPorts[peer] }, connectTimeoutMs }, trust);
+  return { name: 'proxy', ...pooledAgents(trusts, open) };
 }
 
 /** Where `deployd-proxy.service` listens (spec §3). */
