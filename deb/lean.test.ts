@@ -11,6 +11,13 @@ it.each(['cacheable-request', 'keyv', 'http-cache-semantics', 'tar/dist/esm/crea
   },
 );
 
+it.each(['fs/promises', 'timers/promises'])('loads %s once something of it is used', (name) => {
+  const [file] = outputFiles;
+  const loads = file!.text.split('\n').filter((line) => new RegExp(`require\\(['"](node:)?${name}['"]\\)`).test(line));
+  expect(loads.length).toBeGreaterThan(1);
+  expect(loads.filter((line) => !line.includes('get: () => require('))).toEqual([]);
+});
+
 it.each(['Intl.ListFormat', 'require("node:http2")'])('leaves %s behind, which takes long to load', (text) => {
   expect(outputFiles.some((file) => file.text.includes(text))).toBe(false);
 });

@@ -1,4 +1,5 @@
-import { readFile } from 'node:fs/promises';
+import files, { readFile } from 'node:fs/promises';
+import timers from 'node:timers/promises';
 import type { Plugin } from 'esbuild';
 
 /** A maker of functions that do nothing: for debug logs, and for whatever is never called. */
@@ -22,8 +23,19 @@ const packages: Record<string, string> = {
   'readable-stream/lib/_stream_writable.js': `module.exports = require('stream').Writable;`,
 };
 
-/** Modules of the runtime that one library would load at once, and the agent late or never. */
-const modules: Record<string, { of: string; stand: string }> = {
+/** A module of the runtime that is loaded once something of it is used. */
+const late = (name: string, of: object) =>
+  Object.keys(of)
+    .map(
+      (key) => `Object.defineProperty(exports, '${key}', { enumerable: true, get: () => require('${name}').${key} });`,
+    )
+    .join('\n');
+
+/** Modules of the runtime that a library, or any where none is named, would load at once, and the agent late or never. */
+const modules: Record<string, { of?: string; stand: string }> = {
+  // brings what reads lines and watches directories along
+  'node:fs/promises': { stand: late('fs/promises', files) },
+  'node:timers/promises': { stand: late('timers/promises', timers) },
   zlib: { of: 'dockerode', stand: nothing },
   'node:child_process': { of: 'commander', stand: nothing },
   // nothing is served over HTTP/2 that a download could be piped to
@@ -49,8 +61,8 @@ export const lean: Plugin = {
   setup: (bundler) => {
     bundler.onResolve({ filter: oneOf(packages) }, ({ path }) => standIn(path, packages[path] ?? nothing));
     bundler.onResolve({ filter: oneOf(modules) }, ({ path, importer }) => {
-      const { of = '', stand = '' } = modules[path] ?? {};
-      return importer.includes(`/node_modules/${of}/`) ? standIn(path, stand) : null;
+      const { of, stand = '' } = modules[path] ?? {};
+      return of === undefined || importer.includes(`/node_modules/${of}/`) ? standIn(path, stand) : null;
     });
     bundler.onLoad({ filter: line.of }, async ({ path }) => {
       const contents = await readFile(path, 'utf8');

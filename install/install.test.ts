@@ -37,7 +37,7 @@ onHost('a fresh host', () => {
   it('has a configuration that the agent takes', async () => {
     await install({ site: "St. John's # 1", env: '1' }, { extra: ['--laptop'] });
     expect(await offer.host.rights('etc/deployd/config.yaml')).toBe('0640 root:deployd');
-    expect(await loadSettings(offer.host.path('etc/deployd/config.yaml'))).toMatchObject({
+    expect(loadSettings(offer.host.path('etc/deployd/config.yaml'))).toMatchObject({
       env: '1',
       site: "St. John's # 1",
       transport: 'system',

@@ -60,7 +60,7 @@ onHost.each(names)('the host of a mesh called $mesh', (mesh) => {
 
   it('is found out, and the agent reads that identity', async () => {
     await install();
-    const { mesh: found } = await loadSettings(offer.host.path('etc/deployd/config.yaml'));
+    const { mesh: found } = loadSettings(offer.host.path('etc/deployd/config.yaml'));
     expect(found.identity_file).toBe(identity);
   });
 

@@ -54,7 +54,7 @@ withConfig(program.command('plan'))
     const { plan } = await import('./commands/plan.ts');
     await guarded(async () => {
       const isAlone = config === undefined && !existsSync(DEFAULT_CONFIG);
-      const settings = isAlone ? null : await loadSettings(config ?? DEFAULT_CONFIG);
+      const settings = isAlone ? null : loadSettings(config ?? DEFAULT_CONFIG);
       return plan(settings, { bundle, json: options.json ?? false, signal: abortedBySignal() }, console);
     });
   });
@@ -110,7 +110,7 @@ if (import.meta.main) {
 async function act(command: Command, work: (settings: Settings) => Promise<number>): Promise<void> {
   const { config } = command.optsWithGlobals<{ config?: string }>();
   await guarded(async () => {
-    const settings = await loadSettings(config ?? DEFAULT_CONFIG);
+    const settings = loadSettings(config ?? DEFAULT_CONFIG);
     becomeOwner(settings.state_dir);
     return work(settings);
   });

@@ -1,3 +1,4 @@
+import { lstatSync } from 'node:fs';
 import { mkdir, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { failure, Fault, refused } from '../../machines/fault.ts';
@@ -205,10 +206,13 @@ async function withLogins<T>(dir: string, logins: RegistryLogin[], work: () => P
   }
 }
 
+/** Not by `rmSync`, whose errors mostly lack a code. */
 async function removeDir(dir: string): Promise<void> {
-  await rm(dir, { recursive: true, force: true }).catch((error: unknown) => {
+  try {
+    if (lstatSync(dir, { throwIfNoEntry: false })) await rm(dir, { recursive: true, force: true });
+  } catch (error) {
     throw diskFault('remove', dir, error);
-  });
+  }
 }
 
 function expectSuccess(step: 'pull' | 'up' | 'down', { rc, timedOut, tail }: Ran, timeoutS: number): void {

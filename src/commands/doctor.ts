@@ -25,15 +25,15 @@ export interface DoctorOptions {
  * it, writes nothing, takes no lock; it asks the services for nothing but a sign of life, and after the token.
  */
 export async function doctor({ configPath, json, ...options }: DoctorOptions, out: Output): Promise<number> {
-  const diagnosis = await examine({ ...options, configPath, ...(await read(configPath)) });
+  const diagnosis = await examine({ ...options, configPath, ...read(configPath) });
   const text = json ? JSON.stringify(diagnosis, null, 2) : doctorText(diagnosis);
   out.log(options.vault.redactor().redact(text));
   return diagnosis.well ? 0 : 1;
 }
 
-async function read(configPath: string): Promise<Pick<Subject, 'settings' | 'flaws'>> {
+function read(configPath: string): Pick<Subject, 'settings' | 'flaws'> {
   try {
-    return { settings: await loadSettings(configPath), flaws: [] };
+    return { settings: loadSettings(configPath), flaws: [] };
   } catch (error) {
     if (!(error instanceof ConfigInvalid)) throw error;
     return {

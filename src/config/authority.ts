@@ -1,13 +1,13 @@
 import { X509Certificate } from 'node:crypto';
-import { readFile } from 'node:fs/promises';
+import { readFileSync } from 'node:fs';
 
 /** What was found where a PEM file of certificates should be; `unreadable` covers all but a missing file. */
 export type Authority = 'good' | 'missing' | 'unreadable' | 'not PEM';
 
 /** Looks at a file of certificates; every block in it must be one. */
-export async function inspectAuthority(path: string): Promise<Authority> {
+export function inspectAuthority(path: string): Authority {
   try {
-    return isPem(await readFile(path, 'latin1')) ? 'good' : 'not PEM';
+    return isPem(readFileSync(path, 'latin1')) ? 'good' : 'not PEM';
   } catch (error) {
     return (error as NodeJS.ErrnoException).code === 'ENOENT' ? 'missing' : 'unreadable';
   }

@@ -1,4 +1,4 @@
-import { readFile } from 'node:fs/promises';
+import { readFileSync } from 'node:fs';
 import { inspectAuthority, type Authority } from './authority.ts';
 import { ConfigInvalid, type Flaw } from './invalid.ts';
 import { isRecord, mergeDefaults } from './merge.ts';
@@ -8,8 +8,8 @@ import { agreeOnPort, judgeTogether } from './together.ts';
 import { lineOf, parseWritten, type Written } from './written.ts';
 
 /** Reads config.yaml into frozen Settings; throws ConfigInvalid with every flaw in it at once. */
-export async function loadSettings(path: string): Promise<Settings> {
-  const written = parseWritten(await readConfig(path));
+export function loadSettings(path: string): Settings {
+  const written = parseWritten(readConfig(path));
   const values = written.values ?? {};
   if (written.values === undefined) throw new ConfigInvalid(path, written.flaws);
   if (!isRecord(values))
@@ -18,7 +18,7 @@ export async function loadSettings(path: string): Promise<Settings> {
   const merged = mergeDefaults(values);
   const shape = judgeShape(merged, written);
   const sound = soundPart(merged, shape);
-  const authorities = await inspectAuthorities(sound);
+  const authorities = inspectAuthorities(sound);
   const together = [
     ...judgeTogether(sound, written.lines.has('/port')),
     ...judgeAuthorities(sound, authorities, written),
@@ -32,9 +32,9 @@ export async function loadSettings(path: string): Promise<Settings> {
 
 type AuthorityKey = 'tenancy_ca' | 'secretstore_ca';
 
-async function readConfig(path: string): Promise<string> {
+function readConfig(path: string): string {
   try {
-    return new TextDecoder('utf-8', { fatal: true }).decode(await readFile(path));
+    return new TextDecoder('utf-8', { fatal: true }).decode(readFileSync(path));
   } catch (error) {
     const code = (error as NodeJS.ErrnoException).code ?? '';
     throw new ConfigInvalid(path, [{ line: null, key: '', text: unreadable[code] ?? `cannot be read (${code})` }]);
@@ -56,9 +56,9 @@ function soundPart(merged: Record<string, unknown>, flaws: readonly Flaw[]): Par
   );
 }
 
-async function inspectAuthorities(sound: Partial<Settings>): Promise<Record<AuthorityKey, Authority>> {
-  const found = async (path: string | null | undefined) => (path ? inspectAuthority(path) : 'good');
-  return { tenancy_ca: await found(sound.tenancy_ca), secretstore_ca: await found(sound.secretstore_ca) };
+function inspectAuthorities(sound: Partial<Settings>): Record<AuthorityKey, Authority> {
+  const found = (path: string | null | undefined) => (path ? inspectAuthority(path) : 'good');
+  return { tenancy_ca: found(sound.tenancy_ca), secretstore_ca: found(sound.secretstore_ca) };
 }
 
 /** Only the default file may be missing; whatever is there must be good. */
