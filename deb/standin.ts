@@ -56,6 +56,8 @@ function answerTo(url: string, project: string): object | null {
     '/_ping': {},
     '/info': { DockerRootDir: '/', DriverStatus: [] },
     '/volumes': { Volumes: [] },
+    '/networks': [],
+    '/images/json': [],
     '/containers/json': [listEntry(project)],
     [`/containers/${service}/json`]: healthyContainer(project),
   };
@@ -78,5 +80,6 @@ function healthyContainer(project: string) {
     HostConfig: { RestartPolicy: { Name: 'always' } },
     Config: { Image: image, Labels: { ...labels, 'com.docker.compose.oneoff': 'False' } },
     Mounts: [],
+    NetworkSettings: { Networks: {} },
   };
 }

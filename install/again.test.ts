@@ -1,18 +1,18 @@
 import { lchown, rm, symlink } from 'node:fs/promises';
 import { type Offer, openOffer, optionsOf, version } from './offer.ts';
-import { mayScratch, users, type Ended } from './scratch.ts';
+import { groupAsRoot, isRoot } from '../fixtures/users.ts';
+import { users, type Ended } from './scratch.ts';
 
-const onHost = mayScratch ? describe : describe.skip;
 const config = 'etc/deployd/config.yaml';
 
 let offer: Offer;
 beforeEach(async () => {
-  if (!mayScratch) return;
+  if (!isRoot) return;
   offer = await openOffer();
   await offer.host.install(optionsOf(), { env: offer.env });
 });
 afterEach(async () => {
-  if (mayScratch) await offer.close();
+  if (isRoot) await offer.close();
 });
 
 /** Runs it once more, on a host that is installed; only with the options named, and without a grant. */
@@ -21,7 +21,7 @@ async function again(options: Record<string, string> = {}, extra: string[] = [])
   return offer.host.install([...args, ...extra], { env: offer.env });
 }
 
-onHost('a second run', () => {
+groupAsRoot('a second run', () => {
   it('without options changes nothing and fetches nothing', async () => {
     const before = await offer.host.snapshot();
     const asked = offer.packages.requests.length;
@@ -96,7 +96,7 @@ CONFIG_INVALID: /etc/deployd/config.yaml.new:2: site: must be better\n`);
   });
 });
 
-onHost('another version', () => {
+groupAsRoot('another version', () => {
   it('is installed when it is newer', async () => {
     await offer.host.write(
       'install.sh',
@@ -117,7 +117,7 @@ onHost('another version', () => {
   });
 });
 
-onHost('the bootstrap', () => {
+groupAsRoot('the bootstrap', () => {
   const bootstrap = () => offer.host.install(optionsOf(), { env: offer.env });
   const enablings = async () => (await offer.host.calls()).filter((line) => line.includes('enable --now')).length;
   const ending = async (code: number, says: string) => {
@@ -157,7 +157,7 @@ onHost('the bootstrap', () => {
   });
 });
 
-onHost('the first tick', () => {
+groupAsRoot('the first tick', () => {
   const tick = async (code: number, journal: string) => {
     await offer.host.write('played/tick.code', `${code}\n`);
     await offer.host.write('played/tick.journal', `${journal}\n`);

@@ -1,13 +1,12 @@
 import { readFile } from 'node:fs/promises';
 import { grant, type Offer, openOffer, token, version } from './offer.ts';
-import { mayScratch } from './scratch.ts';
+import { groupAsRoot, isRoot } from '../fixtures/users.ts';
 
-const onHost = mayScratch ? describe : describe.skip;
 const pages = 'docs/installing.md';
 
 let offer: Offer;
 beforeAll(async () => {
-  if (!mayScratch) return;
+  if (!isRoot) return;
   offer = await openOffer();
   const { host, packages, releases } = offer;
   const script = Buffer.from(await host.read('install.sh'));
@@ -22,10 +21,10 @@ beforeAll(async () => {
   await host.write('secretstore-ca.pem', await host.read('ca.pem'));
 });
 afterAll(async () => {
-  if (mayScratch) await offer.close();
+  if (isRoot) await offer.close();
 });
 
-onHost('every command of docs/installing.md', () => {
+groupAsRoot('every command of docs/installing.md', () => {
   it('does what it is there for, one after the other', async () => {
     const blocks = [...(await readFile(pages, 'utf8')).matchAll(/^```sh\n(.*?)^```$/gms)].map(
       ([, block = '']) => block,

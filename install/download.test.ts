@@ -1,17 +1,17 @@
 import { createCa } from '../fixtures/servers/ca.ts';
 import type { Script } from '../fixtures/servers/script.ts';
 import { type Offer, openOffer, optionsOf, token, version } from './offer.ts';
-import { mayScratch, type RunOptions } from './scratch.ts';
+import { groupAsRoot, isRoot } from '../fixtures/users.ts';
+import { type RunOptions } from './scratch.ts';
 
-const onHost = mayScratch ? describe : describe.skip;
 const file = `deployd_${version}_amd64.deb`;
 
 let offer: Offer;
 beforeEach(async () => {
-  if (mayScratch) offer = await openOffer();
+  if (isRoot) offer = await openOffer();
 });
 afterEach(async () => {
-  if (mayScratch) await offer.close();
+  if (isRoot) await offer.close();
 });
 
 /** Runs it and expects that nothing was installed and nothing is left; the last line that it said, without its prefix. */
@@ -27,7 +27,7 @@ async function failed(changes: Record<string, string | null> = {}, options: RunO
 
 const answering = (script: Script) => offer.packages.answerNext('download', script);
 
-onHost('a refused download', () => {
+groupAsRoot('a refused download', () => {
   it('says what 401 means with a token', async () => {
     expect(await failed({}, { env: { DEPLOYD_TOKEN: 'revoked' } })).toBe(
       `401 for ${file}.sha256: the download token is wrong, revoked or lacks the scope read_package_registry; reveal the install kit again`,
@@ -81,7 +81,7 @@ onHost('a refused download', () => {
   });
 });
 
-onHost('no network', () => {
+groupAsRoot('no network', () => {
   const again = /^no network to https:\/\/[^ ]+: curl: \(\d+\) .*; run the installer again when there is$/;
 
   it('is told when the connection is refused', async () => {
@@ -100,7 +100,7 @@ onHost('no network', () => {
   });
 });
 
-onHost('a server that is not the one', () => {
+groupAsRoot('a server that is not the one', () => {
   it('is told by its certificate', async () => {
     offer.packages.present(createCa('another').issue(['127.0.0.1']));
     expect(await failed()).toMatch(/^the certificate of https:\/\/127\.0\.0\.1:\d+ is not trusted: curl: \(60\)/);
@@ -108,7 +108,7 @@ onHost('a server that is not the one', () => {
   });
 });
 
-onHost('a package', () => {
+groupAsRoot('a package', () => {
   const digests = `deployd/${version}/${file}.sha256`;
 
   it('with another checksum is not installed', async () => {
@@ -157,7 +157,7 @@ onHost('a package', () => {
   });
 });
 
-onHost('a redirect', () => {
+groupAsRoot('a redirect', () => {
   it('to another origin is followed without the token', async () => {
     offer.packages.redirectTo(offer.storage.url);
     expect(await offer.host.install(optionsOf(), { env: offer.env })).toMatchObject({ code: 0, stderr: '' });

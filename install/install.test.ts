@@ -1,23 +1,22 @@
 import { loadSettings } from '../src/config/load.ts';
 import { version as agentVersion } from '../src/version.ts';
 import { grant, type Offer, openOffer, optionsOf, version } from './offer.ts';
-import { type Ended, mayScratch, type RunOptions } from './scratch.ts';
-
-const onHost = mayScratch ? describe : describe.skip;
+import { groupAsRoot, isRoot } from '../fixtures/users.ts';
+import { type Ended, type RunOptions } from './scratch.ts';
 
 let offer: Offer;
 beforeEach(async () => {
-  if (mayScratch) offer = await openOffer();
+  if (isRoot) offer = await openOffer();
 });
 afterEach(async () => {
-  if (mayScratch) await offer.close();
+  if (isRoot) await offer.close();
 });
 
 it('carries the version of the agent', () => {
   expect(version).toBe(agentVersion);
 });
 
-onHost('a fresh host', () => {
+groupAsRoot('a fresh host', () => {
   it('is installed, configured, bootstrapped and ticked, in this order', async () => {
     const ended = await install();
     expect(ended).toMatchObject({ code: 0, stderr: '' });
@@ -83,7 +82,7 @@ onHost('a fresh host', () => {
   });
 });
 
-onHost('the grant', () => {
+groupAsRoot('the grant', () => {
   const taken = () => offer.host.read('var/lib/deployd/store.token');
 
   it('comes from its file', async () => {
@@ -129,7 +128,7 @@ onHost('the grant', () => {
   });
 });
 
-onHost('every shell', () => {
+groupAsRoot('every shell', () => {
   it.each(['dash', 'busybox sh', 'bash', 'bash --posix'])('%s installs', async (shell) => {
     expect(await install({}, { shell: shell.split(' ') })).toMatchObject({ code: 0, stderr: '' });
   });

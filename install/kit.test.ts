@@ -3,24 +3,22 @@ import { text } from 'node:stream/consumers';
 import type { IncomingMessage } from 'node:http';
 import { startWorld, type World } from '../fixtures/world.ts';
 import { type Offer, openOffer } from './offer.ts';
-import { mayScratch } from './scratch.ts';
-
-const onHost = mayScratch ? describe : describe.skip;
+import { groupAsRoot, isRoot } from '../fixtures/users.ts';
 
 let offer: Offer;
 let world: World;
 beforeEach(async () => {
-  if (!mayScratch) return;
+  if (!isRoot) return;
   offer = await openOffer();
   world = await startWorld({ kit: { base_url: offer.packages.base, download_token: offer.token } });
 });
 afterEach(async () => {
-  if (!mayScratch) return;
+  if (!isRoot) return;
   await world.stop();
   await offer.close();
 });
 
-onHost('an install kit', () => {
+groupAsRoot('an install kit', () => {
   it('installs by the command that it carries', async () => {
     const kit = await reveal({ site: 'lab-2', laptop: true });
     await offer.host.write('bootstrap.jwt', kit['bootstrap_jwt']!, 0o600);

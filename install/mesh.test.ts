@@ -1,18 +1,17 @@
 import { mkdir } from 'node:fs/promises';
 import { loadSettings } from '../src/config/load.ts';
 import { grant, type Offer, openOffer, optionsOf } from './offer.ts';
-import { mayScratch, tunneller, type Ended } from './scratch.ts';
-
-const onHost = mayScratch ? describe : describe.skip;
+import { groupAsRoot, isRoot } from '../fixtures/users.ts';
+import { tunneller, type Ended } from './scratch.ts';
 
 let offer: Offer;
 beforeEach(async () => {
-  if (!mayScratch) return;
+  if (!isRoot) return;
   offer = await openOffer();
   await offer.host.write('identity.jwt', `${grant}\n`, 0o600);
 });
 afterEach(async () => {
-  if (mayScratch) await offer.close();
+  if (isRoot) await offer.close();
 });
 
 const names = [
@@ -32,7 +31,7 @@ async function withMesh({ dir, user, tunnel }: { dir: string; user: string; tunn
   await offer.host.write(`${dir}/bin/${user}`, '#!/bin/sh\nexit 1\n', 0o755);
 }
 
-onHost.each(names)('the host of a mesh called $mesh', (mesh) => {
+(isRoot ? describe : describe.skip).each(names)('the host of a mesh called $mesh', (mesh) => {
   const identity = `${mesh.dir}/etc/identities/deployd-host.eu-1.json`;
   beforeEach(() => withMesh(mesh));
 
@@ -107,7 +106,7 @@ onHost.each(names)('the host of a mesh called $mesh', (mesh) => {
   });
 });
 
-onHost('the proxy', () => {
+groupAsRoot('the proxy', () => {
   it('is started anew where what it reads has changed, and only then', async () => {
     await withMesh(names[0]!);
     const proxied = { ...enrolling, transport: 'proxy' };
@@ -146,7 +145,7 @@ onHost('the proxy', () => {
   });
 });
 
-onHost('what a mesh needs', () => {
+groupAsRoot('what a mesh needs', () => {
   async function told(changes: Record<string, string | null>): Promise<string[]> {
     const before = await offer.host.snapshot();
     const ended = await install(changes);
@@ -188,7 +187,7 @@ onHost('what a mesh needs', () => {
   });
 });
 
-onHost('an enrolment', () => {
+groupAsRoot('an enrolment', () => {
   beforeEach(() => withMesh(names[0]!));
 
   it('that fails leaves no identity and enables nothing', async () => {

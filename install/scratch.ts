@@ -63,9 +63,6 @@ export const users = { root: 0, deployd: 990, mesh: 991, ziti: 992 };
 
 const script = join(import.meta.dirname, 'install.sh');
 
-/** Whether this user may make scratch hosts. */
-export const mayScratch = process.getuid?.() === 0;
-
 /** One of the shells that the installer is run by; a machine need not have it. */
 const busybox = peer('busybox', (line) => process.stderr.write(`${line}\n`));
 

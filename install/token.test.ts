@@ -1,16 +1,16 @@
 import { readdir, readFile, readlink } from 'node:fs/promises';
 import { grant, type Offer, openOffer, optionsOf, token } from './offer.ts';
-import { mayScratch, type Running, type RunOptions } from './scratch.ts';
+import { groupAsRoot, isRoot } from '../fixtures/users.ts';
+import { type Running, type RunOptions } from './scratch.ts';
 
-const onHost = mayScratch ? describe : describe.skip;
 const file = 'run/deployd-install.conf';
 
 let offer: Offer;
 beforeEach(async () => {
-  if (mayScratch) offer = await openOffer();
+  if (isRoot) offer = await openOffer();
 });
 afterEach(async () => {
-  if (mayScratch) await offer.close();
+  if (isRoot) await offer.close();
 });
 
 const usual = () => ({ env: offer.env });
@@ -45,7 +45,7 @@ async function startedTo(stage: (typeof stages)[number]): Promise<{ running: Run
   return { running, go };
 }
 
-onHost('the download token', () => {
+groupAsRoot('the download token', () => {
   it('is in one file for root alone while a download runs, and in no command line', async () => {
     const running = await stalled();
     expect(await offer.host.rights(file)).toBe('0600 root:root');
@@ -112,7 +112,7 @@ onHost('the download token', () => {
   });
 });
 
-onHost('a signal', () => {
+groupAsRoot('a signal', () => {
   it.each(stages.flatMap((stage) => (['SIGINT', 'SIGTERM', 'SIGHUP'] as const).map((name) => [name, stage] as const)))(
     '%s at %s leaves no token and no download',
     async (name, stage) => {
@@ -174,7 +174,7 @@ onHost('a signal', () => {
   });
 });
 
-onHost('a second installer', () => {
+groupAsRoot('a second installer', () => {
   it('waits for nobody: it says that one runs', async () => {
     const first = await stalled();
     const second = await offer.host.install(optionsOf(), usual());

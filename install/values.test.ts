@@ -1,14 +1,13 @@
 import { grant, type Offer, openOffer, optionsOf } from './offer.ts';
-import { mayScratch, type RunOptions } from './scratch.ts';
-
-const onHost = mayScratch ? describe : describe.skip;
+import { groupAsRoot, isRoot } from '../fixtures/users.ts';
+import { type RunOptions } from './scratch.ts';
 
 let offer: Offer;
 beforeAll(async () => {
-  if (mayScratch) offer = await openOffer();
+  if (isRoot) offer = await openOffer();
 });
 afterAll(async () => {
-  if (mayScratch) await offer.close();
+  if (isRoot) await offer.close();
 });
 
 /** Runs it and expects that it refuses before it changes or fetches anything; what it said. */
@@ -24,7 +23,7 @@ async function refused(args: string[], options: RunOptions = {}): Promise<string
 
 const header = 'deployd install: nothing was changed:';
 
-onHost('a value that is missing', () => {
+groupAsRoot('a value that is missing', () => {
   it.each(['env', 'site', 'transport', 'tenancy-url', 'secretstore-url'])('--%s is told', async (name) => {
     expect(await refused(optionsOf({ [name]: null }))).toEqual([header, `  --${name} is missing`]);
   });
@@ -52,7 +51,7 @@ onHost('a value that is missing', () => {
   });
 });
 
-onHost('a value that is wrong', () => {
+groupAsRoot('a value that is wrong', () => {
   it.each([
     [{ env: 'EU_1' }, '--env: EU_1 is none; lower-case letters, digits and hyphens make one'],
     [{ env: '../x' }, '--env: ../x is none; lower-case letters, digits and hyphens make one'],
@@ -93,7 +92,7 @@ onHost('a value that is wrong', () => {
   });
 });
 
-onHost('--help', () => {
+groupAsRoot('--help', () => {
   it('tells every option', async () => {
     const ended = await offer.host.install(['--help'], { env: {} });
     expect(ended).toMatchObject({ code: 0, stderr: '' });

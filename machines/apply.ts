@@ -20,7 +20,10 @@ const parts = setup({
     keepBundle: assign({ bundle: (_, p: { output: Bundle }) => p.output }),
     keepFault: assign({ outcome: (_, p: { error: unknown }) => outcomeOf(p.error, false) }),
     keepReverted: assign({
-      outcome: ({ context }, p: { output: { reverted: boolean } }) => ({ ...context.outcome, ...p.output }),
+      outcome: ({ context }, p: { output: { reverted: boolean; lines: string[] } }) => ({
+        ...context.outcome,
+        ...p.output,
+      }),
     }),
   },
   guards: { cutShort: (_, p: { error: unknown }) => isCutShort(p.error) },
@@ -123,7 +126,8 @@ export const apply = parts.createMachine({
       },
     },
     starting: {
-      description: 'compose up from local images.',
+      description:
+        'compose makes the containers from local images, they are held to the judged model, compose starts them.',
       invoke: {
         id: 'up',
         src: 'up',

@@ -26,8 +26,11 @@ const outputs: Record<string, unknown[]> = {
   apply: [plain('applied'), plain('failed')],
   keepToken: [{ atRisk: true }, { atRisk: false }],
   unpack: [facts.unpacked],
-  putBack: [{ reverted: false }],
-  revert: [{ reverted: true }, { reverted: false }],
+  putBack: [{ reverted: false, lines: [] }],
+  revert: [
+    { reverted: true, lines: [] },
+    { reverted: false, lines: ['revert not finished: anything'] },
+  ],
   tick: endingNames.map(plain),
 };
 

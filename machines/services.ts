@@ -29,6 +29,12 @@ export const tickServices = {
   freeLock: seam('freeLock'),
 };
 
+/** What the outcome says of the way back. */
+interface WayBack {
+  reverted: boolean;
+  lines: string[];
+}
+
 /** A bundle that failed after its promotion, and how. */
 interface Failed {
   bundle: Bundle;
@@ -48,8 +54,8 @@ export const applyServices = {
   up: seam<void, { bundle: Bundle }>('up'),
   awaitHealth: seam<void, { bundle: Bundle }>('awaitHealth'),
   commit: seam<void, { bundle: Bundle; orders: Orders }>('commit'),
-  putBack: seam<{ reverted: boolean }, Failed>('putBack'),
-  revert: seam<{ reverted: boolean }, Failed>('revert'),
+  putBack: seam<WayBack, Failed>('putBack'),
+  revert: seam<WayBack, Failed>('revert'),
 };
 
 export const downServices = {

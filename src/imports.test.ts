@@ -83,7 +83,7 @@ const homes: Record<string, string[]> = {
   xstate: ['machines/', 'src/services/index.ts', 'src/commands/', 'src/inspect/'],
   'libsodium-wrappers': ['src/mesh/seal.ts'],
   got: ['src/adapters/gotClient.ts'],
-  dockerode: ['src/adapters/containers.ts'],
+  dockerode: ['src/adapters/containers.ts', 'src/adapters/engineCalls.ts'],
   tar: ['src/adapters/archive.ts'],
   lockfile: ['src/adapters/lock.ts'],
   winston: ['src/journal/'],

@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import { chmodSync, closeSync, fchmodSync, mkdirSync, openSync, writeSync } from 'node:fs';
 import { open, readdir, rm, type FileHandle } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -10,6 +11,7 @@ import { Fault } from '../../machines/fault.ts';
 import type { Settings } from '../config/settings.ts';
 import { parentsOf, pathOf, type Entry } from '../rules/entry.ts';
 import { blockBytes, unsafe } from '../rules/header.ts';
+import type { Contents } from '../rules/inventory.ts';
 import { Walk } from '../rules/walk.ts';
 import { diskFault } from './files.ts';
 
@@ -28,10 +30,11 @@ export interface Unpacking {
  *   they do not agree, nothing is written.
  * - On any failure `into` is empty again. Nothing is synced here.
  *
- * Throws `BUNDLE_UNSAFE`, `DISK_WRITE_FAILED`, or `stopped` when the signal says so.
+ * Tells what it has written. Throws `BUNDLE_UNSAFE`, `DISK_WRITE_FAILED`, or `stopped` when the signal says so.
  */
-export async function unpack({ file, into, limits, signal }: Unpacking): Promise<void> {
+export async function unpack({ file, into, limits, signal }: Unpacking): Promise<Contents> {
   const judged: Entry[] = [];
+  const contents: Contents = { files: [], directories: [] };
   try {
     await using bundle = await open(file).catch((error: unknown) => {
       throw diskFault('read', file, error);
@@ -41,9 +44,10 @@ export async function unpack({ file, into, limits, signal }: Unpacking): Promise
       bundle.createReadStream({ start: 0, autoClose: false, highWaterMark: pieceBytes }),
       await decompressor(bundle),
       (chunks: AsyncIterable<Buffer>) => onlyJudged(chunks, caps, judged),
-      (chunks: AsyncIterable<Buffer>) => write(chunks, into, judged),
+      (chunks: AsyncIterable<Buffer>) => write(chunks, { into, judged, contents }),
       { signal },
     );
+    return contents;
   } catch (error) {
     await clear(into);
     throw asFault(error, into, signal);
@@ -94,14 +98,21 @@ async function* onlyJudged(
   walk.end(rest.length);
 }
 
-async function write(chunks: AsyncIterable<Buffer>, into: string, judged: Entry[]): Promise<void> {
+interface Writing {
+  into: string;
+  judged: Entry[];
+  contents: Contents;
+}
+
+async function write(chunks: AsyncIterable<Buffer>, writing: Writing): Promise<void> {
+  const { into, judged, contents } = writing;
   const made = new Set(['']);
   const files = new Set<number>();
   const place = (read: ReadEntry): void => {
     const entry = judged.shift();
     if (entry === undefined || !agree(entry, read)) throw unsafe('the archive can be read in two ways');
     for (const dir of parentsOf(entry.path)) makeDirectory(into, dir, made);
-    if (entry.kind === 'file') files.add(receive(read, join(into, entry.path), entry.mode));
+    if (entry.kind === 'file') files.add(receive(read, entry, writing));
     else makeDirectory(into, entry.path, made);
     read.on('end', () => closeAll(files)).resume();
   };
@@ -113,6 +124,7 @@ async function write(chunks: AsyncIterable<Buffer>, into: string, judged: Entry[
     closeAll(files);
   }
   if (judged.length > 0) throw unsafe('the archive can be read in two ways');
+  contents.directories = [...made].slice(1);
 }
 
 function agree(entry: Entry, read: ReadEntry): boolean {
@@ -128,12 +140,16 @@ function makeDirectory(into: string, dir: string, made: Set<string>): void {
 }
 
 /** Opens the new file and lets its bytes flow into it at once, so that none of them wait in memory. */
-function receive(read: ReadEntry, path: string, mode: number): number {
-  const file = openSync(path, 'wx');
-  fchmodSync(file, (mode & 0o100) === 0 ? 0o644 : 0o755);
+function receive(read: ReadEntry, { path, mode, size }: Entry, { into, contents }: Writing): number {
+  const file = openSync(join(into, path), 'wx');
+  const executable = (mode & 0o100) !== 0;
+  fchmodSync(file, executable ? 0o755 : 0o644);
+  const hash = createHash('sha256');
   read.on('data', (bytes) => {
+    hash.update(bytes);
     for (let at = 0; at < bytes.length;) at += writeSync(file, bytes, at);
   });
+  read.on('end', () => contents.files.push({ path, size, sha256: hash.digest('hex'), executable }));
   return file;
 }
 

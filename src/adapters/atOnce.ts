@@ -22,15 +22,30 @@ export const stat = atOnce((path: string) => fs.statSync(path));
 export const symlink = atOnce((target: string, path: string) => fs.symlinkSync(target, path));
 export const unlink = atOnce(fs.unlinkSync);
 
-/** The text of a file, which may be a secret: no other copy of it is left. */
+/**
+ * The text of a file, which may be a secret: no other copy of it is left. Throws EISDIR or ENOTREG for what is no file, which
+ * might be waited for, and EFBIG for one that no agent wrote.
+ */
 export const readText = atOnce((path: string) => {
-  const bytes = fs.readFileSync(path);
+  using file = opened(path, fs.constants.O_RDONLY | fs.constants.O_NONBLOCK);
+  const found = fs.fstatSync(file.fd);
+  if (!found.isFile()) throw notRegular(found);
+  if (found.size > mostText) throw Object.assign(new Error('too large'), { code: 'EFBIG' });
+  const bytes = fs.readFileSync(file.fd);
   try {
     return bytes.toString('utf8');
   } finally {
     wipe(bytes);
   }
 });
+
+/** The error of a path where something else than a file stands. */
+export function notRegular(found: fs.Stats): Error {
+  return Object.assign(new Error('not a regular file'), { code: found.isDirectory() ? 'EISDIR' : 'ENOTREG' });
+}
+
+/** The largest is the list of a bundle's files, each with a path of up to a kilobyte. */
+const mostText = 256 * 2 ** 20;
 
 /** How a file is written. */
 export interface Writing {
@@ -60,7 +75,7 @@ export async function sync(path: string): Promise<void> {
 
 const fsync = promisify(fs.fsync);
 
-function opened(path: string, flags: string, mode?: number) {
+function opened(path: string, flags: string | number, mode?: number) {
   const fd = fs.openSync(path, flags, mode);
   return { fd, [Symbol.dispose]: () => fs.closeSync(fd) };
 }

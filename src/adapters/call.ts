@@ -1,3 +1,4 @@
+import type { Fault } from '../../machines/fault.ts';
 import type { Peer } from '../rules/sorting.ts';
 
 /** One call, named for people by `what`; a URL as `path` stands for itself, a string is appended to the peer's base. */
@@ -20,4 +21,6 @@ export interface Call {
   tries?: number;
   /** Longest answer in bytes, 1 MiB unless given. */
   maxBytes?: number;
+  /** What a longer one means; PROTOCOL_INVALID unless given. */
+  tooLarge?: Fault;
 }

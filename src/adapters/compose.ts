@@ -63,12 +63,13 @@ export function createCompose(settings: Settings, project: string, redactor: () 
     model: (release: ComposeRelease, signal: AbortSignal) =>
       withLogins(dir, [], () => modelOf((hear) => call({ ...rendering, release, hear }, signal))),
 
-    /** Brings the release up; orphans go. */
-    up: (release: ComposeRelease, pull: Pull, signal: AbortSignal) =>
-      withLogins(dir, [], () => {
-        const args = ['-d', '--no-build', '--pull', pull, '--remove-orphans'];
-        return step({ name: 'up', args, release, timeoutS: up_timeout_s }, signal);
-      }),
+    /** Makes what the release consists of, but for the services left out, and starts nothing; orphans go. */
+    create: (release: ComposeRelease, made: Creation, signal: AbortSignal) =>
+      withLogins(dir, [], () => step({ name: 'up', args: creationOf(made), release, timeoutS: up_timeout_s }, signal)),
+
+    /** Starts what was created, as it is, in the order of its dependencies: everything, or these services alone. */
+    up: (release: ComposeRelease, services: string[] | null, signal: AbortSignal) =>
+      withLogins(dir, [], () => step({ name: 'up', args: startOf(services), release, timeoutS: up_timeout_s }, signal)),
 
     /** Takes the whole project down by its labels, no file needed; orphans go, volumes only with `volumes`. */
     down: (volumes: boolean, signal: AbortSignal) =>
@@ -84,6 +85,24 @@ export function createCompose(settings: Settings, project: string, redactor: () 
       return wasAtWork;
     },
   };
+}
+
+/** How a release is made. */
+interface Creation {
+  pull: Pull;
+  /** Services of which no container is to be. */
+  without?: string[];
+}
+
+function creationOf({ pull, without = [] }: Creation): string[] {
+  const none = without.flatMap((service) => ['--scale', `${service}=0`]);
+  return ['--no-start', '--no-build', '--pull', pull, '--remove-orphans', ...none];
+}
+
+/** Compose 2.20 would wait for ever for a service of which there is to be no container. */
+function startOf(services: string[] | null): string[] {
+  const these = services === null ? [] : ['--no-deps', ...services];
+  return ['-d', '--no-recreate', '--no-build', '--pull', 'never', ...these];
 }
 
 interface RunnerParts {

@@ -73,7 +73,7 @@ describe('a glance at the containers', () => {
   it('asks once, however many run, and tells them by name', async () => {
     const starting = entry('db', { Status: 'Up 2 seconds (health: starting)' });
     told = { answers: { '/containers/json': [entry('web'), starting, entry('cache', { Status: 'Up 2 weeks' })] } };
-    expect(await containers().glance()).toEqual([
+    expect(await containers().glance()).toMatchObject([
       { service: 'cache', name: 'deployd-eu-1-cache-1', state: 'running', health: null },
       { service: 'db', name: 'deployd-eu-1-db-1', state: 'running', health: 'starting' },
       { service: 'web', name: 'deployd-eu-1-web-1', state: 'running', health: 'healthy' },
@@ -161,5 +161,39 @@ describe('a container of Podman', () => {
     const [log] = await containers().logs('web');
     expect(log?.text).toMatch('see `podman logs`');
     expect(asked).toEqual(['/version']);
+  });
+});
+
+describe('who holds on to what', () => {
+  const mounts = [
+    { Type: 'bind', Source: '/srv/x' },
+    { Type: 'volume', Name: 'data', Source: '' },
+  ];
+  const networks = { Networks: { bridge: {} } };
+  const holder = {
+    id: 'f',
+    name: 'foreign',
+    project: 'other',
+    image: 'app:1',
+    imageId: 'sha256:1',
+    mounts: ['/srv/x'],
+    volumes: ['data'],
+    networks: ['bridge'],
+  };
+  const Labels = { 'com.docker.compose.project': 'other' };
+  const listed = { Id: 'f', Names: ['/web/link', '/foreign'], Image: 'app:1', ImageID: 'sha256:1', Labels };
+
+  it('is asked once of Docker, of every container whoever made it', async () => {
+    told = { answers: { '/containers/json': [{ ...listed, Mounts: mounts, NetworkSettings: networks }] } };
+    expect(await containers().holders()).toEqual([holder]);
+    expect([asked, inspections]).toEqual([['/containers/json'], 0]);
+  });
+
+  it('is asked of Podman one by one, whose list does not tell', async () => {
+    const inspected = { Id: 'f', Name: 'foreign', Image: 'sha256:1', Config: { Image: 'app:1', Labels } };
+    const found = { ...inspected, Mounts: mounts, NetworkSettings: networks };
+    const answers = { '/containers/json': [listed, { ...listed, Id: 'gone' }], '/containers/f/json': found };
+    told = { answers, headers: { 'libpod-api-version': '4.3.1' } };
+    expect(await containers().holders()).toEqual([holder]);
   });
 });

@@ -1,10 +1,12 @@
-import { Agent } from 'node:http';
+import { text } from 'node:stream/consumers';
 import type Docker from 'dockerode';
-import { failure, stopped, type Fault } from '../../machines/fault.ts';
-import { inspectedOf, isOneOff, listedOf, type Inspection, type ListEntry } from '../rules/container.ts';
+import { inspectedOf, isOneOff, lastExitIn, listedOf, type Inspection, type ListEntry } from '../rules/container.ts';
 import type { Inspected, Seen } from '../rules/health.ts';
 import { logOf, type Written } from '../rules/written.ts';
-import { answerOf, type Question } from './engineAnswer.ts';
+import { callsTo, type Calls } from './engineCalls.ts';
+import { createMaking } from './making.ts';
+import { createResources } from './resources.ts';
+import { unlessGone } from './unlessGone.ts';
 
 /** Where the engine keeps what a pull writes, and whether by the containerd image store. */
 export interface EngineInfo {
@@ -31,17 +33,11 @@ export interface ContainersParts {
 
 export type Containers = ReturnType<typeof createContainers>;
 
-/** Well inside the 15 s that a tick has to end after SIGTERM (spec §2.2). */
-const CALL_TIMEOUT_MS = 10_000;
-const REMOVAL_TIMEOUT_MS = 120_000;
 const LOG_ENTRIES = 20;
 /** One more than is told, by which it shows whether there are more. */
 const LAST_ENTRIES = { stdout: true, stderr: true, tail: LOG_ENTRIES + 1 } as const;
 /** Nothing tells a line that Podman cut from a whole one, and half a secret could not be redacted. */
 const PODMAN_LOG: Written = { text: 'Podman cuts lines of its log without a mark: see `podman logs`', cut: false };
-
-/** A socket has no server name; told so, Node does not compile what finds out whether one is an IPv6 address. */
-const agent = new Agent({ servername: '' } as object);
 
 /** The container engine by its API (spec §12). An engine that does not answer is RUNTIME_UNAVAILABLE. */
 export function createContainers(parts: ContainersParts) {
@@ -49,6 +45,9 @@ export function createContainers(parts: ContainersParts) {
   const { ask, askPatiently, answer } = calls;
   return {
     ...createLooks(parts, calls),
+    ...createResources(parts.project, () => parts.onInspect?.(), calls),
+    ...createMaking(parts.project, () => parts.onInspect?.(), calls),
+    ...createChanges(calls),
 
     /** True when the engine answers. */
     answers: () => ask((docker) => docker.ping()).then(yes, no),
@@ -65,6 +64,14 @@ export function createContainers(parts: ContainersParts) {
       ask(async (docker, options) => {
         if ((await answer({ path: '/version' })).isPodman) return [PODMAN_LOG];
         return logOf(await docker.getContainer(id).logs({ ...options, ...LAST_ENTRIES }), LOG_ENTRIES);
+      }),
+
+    /** With which code a container ended last since then, as the engine remembers; null where it tells none. */
+    lastExit: (id: string, sinceMs: number): Promise<number | null> =>
+      ask(async (docker, options) => {
+        const span = { since: sinceMs / 1000, until: Date.now() / 1000 };
+        const events: Docker.GetEventsOptions = { ...span, filters: { container: [id], event: ['die'] } };
+        return lastExitIn(await text(await docker.getEvents({ ...events, ...options })));
       }),
 
     /** Ends and removes it, its anonymous volumes too with `volumes`. */
@@ -91,39 +98,21 @@ export function createContainers(parts: ContainersParts) {
   };
 }
 
-/** The ways to ask an engine. */
-function callsTo({ containerHost, signal }: ContainersParts) {
-  const engine = { socketPath: containerHost.replace('unix://', ''), agent, timeout: CALL_TIMEOUT_MS };
-  const sorted = <T>(call: Promise<T>): Promise<T> =>
-    call.catch((error: unknown) => {
-      throw signal.aborted ? stopped() : faultOf(error, containerHost);
-    });
-  const asking = (timeout: number) => {
-    const client = clientOf({ ...engine, timeout });
-    return <T>(call: (docker: Docker, options: { abortSignal: AbortSignal }) => Promise<T>): Promise<T> =>
-      sorted(client().then((docker) => call(docker, { abortSignal: signal })));
-  };
+/** What is done where compose made something else than was judged. */
+function createChanges({ ask, askPatiently }: Calls) {
   return {
-    ask: asking(CALL_TIMEOUT_MS),
-    askPatiently: asking(REMOVAL_TIMEOUT_MS),
-    answer: (question: Question) => answerOf(engine, question, signal),
-    /** A fault in the place of an error. */
-    sorted,
-  };
-}
+    /** Ends it as its image or bundle wants it; harmless where it does not run. */
+    stopContainer: (id: string) =>
+      askPatiently((docker, options) => unlessGone(docker.getContainer(id).stop(options), 304)),
 
-/**
- * dockerode, loaded once it is needed: no tick does that finds all well. Were there a DOCKER_HOST it would go there, whatever
- * engine it is given.
- */
-function clientOf(engine: Docker.DockerOptions): () => Promise<Docker> {
-  const load = async () => {
-    const { default: Client } = await import('dockerode');
-    delete process.env['DOCKER_HOST'];
-    return new Client(engine);
+    /** Makes a container that is never started. */
+    createContainer: (description: Docker.ContainerCreateOptions) =>
+      ask((docker, options) => unlessGone(docker.createContainer({ ...options, ...description }))),
+
+    /** Removes a network; one that is gone or still in use is left alone. */
+    removeNetwork: (id: string) =>
+      ask((docker, options) => unlessGone(docker.getNetwork(id).remove(options), 403, 409)),
   };
-  let client: Promise<Docker> | null = null;
-  return () => (client ??= load());
 }
 
 function infoOf(info: unknown): EngineInfo {
@@ -141,13 +130,13 @@ function volumesOf({ Volumes }: Awaited<ReturnType<Docker['listVolumes']>>): Exi
 const yes = () => true;
 const no = () => false;
 
-function createLooks({ project, onInspect }: ContainersParts, { answer, sorted }: ReturnType<typeof callsTo>) {
+function createLooks({ project, onInspect }: ContainersParts, { answer, sorted }: Calls) {
   const query = { all: 'true', filters: JSON.stringify({ label: [`com.docker.compose.project=${project}`] }) };
   const entries = async () => {
     const { json, isPodman } = await sorted(answer({ path: '/containers/json', query }));
     return (json as ListEntry[]).map((entry) => ({ ...entry, listed: isPodman ? null : listedOf(entry) }));
   };
-  const inspect = async ({ Id }: ListEntry) => {
+  const inspect = async ({ Id }: Pick<ListEntry, 'Id'>) => {
     onInspect?.();
     const found = await sorted(unlessGone(answer({ path: `/containers/${Id}/json` })));
     return found && inspectedOf(found.json as Inspection);
@@ -157,6 +146,9 @@ function createLooks({ project, onInspect }: ContainersParts, { answer, sorted }
   return {
     /** Every container of the project by name, one-offs too; one that vanishes meanwhile is left out. */
     listAll,
+
+    /** One container, which one looked at before; null where it is gone. */
+    lookAt: ({ id }: { id: string }): Promise<Inspected | null> => inspect({ Id: id }),
 
     /** The containers of the project's services. */
     list: async (): Promise<Inspected[]> => (await listAll()).filter(({ oneOff }) => !oneOff),
@@ -174,26 +166,4 @@ function createLooks({ project, onInspect }: ContainersParts, { answer, sorted }
 
 function byName<T extends Seen>(containers: (T | null)[]): T[] {
   return containers.filter((each) => each !== null).sort((a, b) => (a.name < b.name ? -1 : 1));
-}
-
-async function unlessGone<T>(call: Promise<T>, ...tolerated: number[]): Promise<T | null> {
-  return call.catch((error: unknown) => {
-    const { statusCode } = error as { statusCode?: number };
-    if (statusCode !== undefined && [404, ...tolerated].includes(statusCode)) return null;
-    throw error;
-  });
-}
-
-function faultOf(error: unknown, host: string): Fault {
-  const { code, statusCode, reason } = error as { code?: string; statusCode?: number; reason?: string };
-  if (statusCode !== undefined)
-    return failure('RUNTIME_UNAVAILABLE', `container engine answers ${statusCode} ${reason ?? ''}`);
-  const why: Record<string, string> = {
-    ENOENT: 'no such socket; is the engine installed and running?',
-    ECONNREFUSED: 'nothing listens; is the engine running?',
-    EACCES: 'permission denied; add the agent to the group that owns the socket',
-  };
-  const known = why[code ?? ''];
-  if (known !== undefined) return failure('RUNTIME_UNAVAILABLE', `container engine at ${host}: ${known}`);
-  return failure('RUNTIME_UNAVAILABLE', `container engine at ${host} does not answer (${code ?? 'in time'})`);
 }

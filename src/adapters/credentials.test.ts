@@ -1,6 +1,7 @@
 import { chmod, chown, mkdir, mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
+import { asNobody, isRoot, nobody } from '../../fixtures/users.ts';
 import { openCredentials, type Credentials } from './credentials.ts';
 
 let dir: string;
@@ -14,7 +15,10 @@ beforeEach(async () => {
   await mkdir(join(dir, 'etc'));
   credentials = openCredentials({ state_dir: dir, bootstrap_file: grant });
 });
-afterEach(() => rm(dir, { recursive: true }));
+afterEach(async () => {
+  await chmod(dirname(grant), 0o755);
+  await rm(dir, { recursive: true });
+});
 
 it('finds neither on a new host', async () => {
   expect([await credentials.readToken(), await credentials.readGrant()]).toEqual([null, null]);
@@ -77,16 +81,18 @@ describe('removing the grant', () => {
 
   it('empties a file in a directory that is not the agent’s', async () => {
     await writeFile(grant, 'ey', { mode: 0o600 });
-    await chown(grant, 65_534, 65_534);
+    if (isRoot) await chown(grant, nobody, nobody);
     await chmod(dir, 0o755);
+    await chmod(dirname(grant), 0o555);
     const warning = await asNobody(() => credentials.removeGrant());
     expect(warning).toBe(`failed: cannot remove ${grant}: permission denied; the grant was emptied instead`);
     expect(await readFile(grant, 'utf8')).toBe('');
   });
 
   it('says what to do when it cannot even be emptied', async () => {
-    await writeFile(grant, 'ey');
+    await writeFile(grant, 'ey', { mode: 0o444 });
     await chmod(dir, 0o755);
+    await chmod(dirname(grant), 0o555);
     expect(await asNobody(() => credentials.removeGrant())).toContain(
       'every tick will use the grant again: remove it by hand',
     );
@@ -101,13 +107,3 @@ it('warns of files that others may read', async () => {
     `${grant} may be used by others than its owner (mode 0640); chmod 600 it`,
   ]);
 });
-
-/** Another user than the owner of the directories; root itself is held back by no permission. */
-async function asNobody<T>(act: () => Promise<T>): Promise<T> {
-  process.seteuid?.(65_534);
-  try {
-    return await act();
-  } finally {
-    process.seteuid?.(0);
-  }
-}

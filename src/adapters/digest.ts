@@ -1,18 +1,33 @@
 import { createHash } from 'node:crypto';
-import { createReadStream } from 'node:fs';
-import { pipeline } from 'node:stream/promises';
+import type { FileHandle } from 'node:fs/promises';
 import { heed } from '../../machines/fault.ts';
 import { diskFault, isENOENT } from './files.ts';
+import { openPlain } from './plainFile.ts';
 
-/** Lower-case hex sha256 of a file, null when there is none. */
+/** Lower-case hex sha256 of a file, null when there is none. Throws `stopped` when the signal says so. */
 export async function digestOf(path: string, signal: AbortSignal): Promise<string | null> {
-  const hash = createHash('sha256');
   try {
-    await pipeline(createReadStream(path), hash, { signal });
-    return hash.digest('hex');
+    await using file = await openPlain(path, { follow: true });
+    return await digestOfOpen(file, Infinity, signal);
   } catch (error) {
     heed(signal);
     if (isENOENT(error)) return null;
     throw diskFault('read', path, error);
   }
 }
+
+/** The same of an open file's first bytes. */
+export async function digestOfOpen(file: FileHandle, maxBytes: number, signal: AbortSignal): Promise<string> {
+  const hash = createHash('sha256');
+  const buffer = Buffer.allocUnsafe(Math.max(1, Math.min(pieceBytes, maxBytes)));
+  for (let at = 0; at < maxBytes;) {
+    heed(signal);
+    const { bytesRead } = await file.read(buffer, 0, Math.min(buffer.length, maxBytes - at), at);
+    if (bytesRead === 0) break;
+    hash.update(buffer.subarray(0, bytesRead));
+    at += bytesRead;
+  }
+  return hash.digest('hex');
+}
+
+const pieceBytes = 262_144;

@@ -256,6 +256,62 @@ describe('a redirect', () => {
     expect(seen).toHaveLength(0);
   });
 
+  it('to a server of another authority names that server', async () => {
+    elsewhere.server.present(elsewhere.certificate);
+    redirect(`${elsewhere.server.url}/storage`);
+    await expect(download()).rejects.toMatchObject({
+      message: expect.stringContaining(`TLS_UNTRUSTED: storage host ${elsewhere.server.url}: `) as string,
+    });
+  });
+
+  describe('whose link is refused by the storage host', () => {
+    const storage = () => `storage host ${elsewhere.server.url}`;
+    beforeEach(() => redirect(`${elsewhere.server.url}/storage`));
+
+    it.each<[string, number, object]>([
+      ['401', 401, {}],
+      ['403', 403, {}],
+      [
+        '403 in the words of the tenancy service',
+        403,
+        { error: { code: 'AGENT_ENV_MISMATCH', message: 'another env' } },
+      ],
+      ['404', 404, {}],
+      ['410', 410, {}],
+    ])('by %s is the trouble of the download, after three links', async (_what, status, json) => {
+      elsewhere.server.answerAlways('/storage', { status, body: JSON.stringify(json) });
+      await expect(download()).rejects.toMatchObject({
+        ending: 'failed',
+        code: 'PROTOCOL_INVALID',
+        message: expect.stringContaining(`PROTOCOL_INVALID: ${storage()}: bundle answered ${status}`) as string,
+      });
+      expect([bed.server.requests.length, elsewhere.server.requests.length]).toEqual([3, 3]);
+    });
+
+    it('is asked for anew, and the new link is taken', async () => {
+      await writeFile(part(), bundle.subarray(0, 1_000_000));
+      elsewhere.server.answerNext('/storage', { status: 403 });
+      await download();
+      await whole();
+      expect(seen.map(({ headers }) => headers.range)).toEqual(['bytes=1000000-']);
+    });
+
+    it('by silence is temporary, under its own name', async () => {
+      elsewhere.server.answerAlways('/storage', { status: 503 });
+      await expect(download()).rejects.toMatchObject({
+        ending: 'offline',
+        message: `temporary network failure: ${storage()}: bundle answered 503`,
+      });
+    });
+
+    it('by an odd status is told with its name', async () => {
+      elsewhere.server.answerAlways('/storage', { status: 204 });
+      await expect(download()).rejects.toMatchObject({
+        message: `PROTOCOL_INVALID: ${storage()}: bundle answered 204`,
+      });
+    });
+  });
+
   it.each(['http://192.0.2.1/', 'ftp://127.0.0.1/', 'https://user:pass@127.0.0.1/', 'http://', ''])(
     'to %j is not followed',
     async (location) => {

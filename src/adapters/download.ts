@@ -88,10 +88,12 @@ async function fillOnce(fetch: Fetch): Promise<'whole' | Fault> {
   const stall = createStall(settings.download_stall_s * 1000);
   try {
     const flow = await follow(fetch, AbortSignal.any([fetch.limit, stall.signal]));
+    if (flow instanceof Fault) return flow;
     try {
       const verdict = judgeHead(headOf(flow), part.bytes);
       if (verdict !== 'append') await part.clear();
-      if (verdict === 'ask again') return failure('PROTOCOL_INVALID', 'bundle: ranges are offered and refused');
+      if (verdict === 'ask again')
+        return failure('PROTOCOL_INVALID', `${flow.place}: bundle: ranges are offered and refused`);
       await take(fetch, flow, stall.postpone);
       return 'whole';
     } catch (error) {
@@ -117,15 +119,24 @@ async function take({ part, bounds, wanted }: Fetch, flow: Flow, postponeStall: 
   }
 }
 
-/** Follows redirects by hand; the bearer goes to the tenancy service's own origin only. */
-async function follow(fetch: Fetch, limit: AbortSignal): Promise<Flow> {
+/**
+ * Follows redirects by hand; the bearer goes to the tenancy service's own origin only. A link that its storage host does
+ * not honour may have expired: that fault is returned, for another try with a link asked for anew.
+ */
+async function follow(fetch: Fetch, limit: AbortSignal): Promise<Flow | Fault> {
   const { settings, wanted, http, signal } = fetch;
   const home = new URL(`${settings.tenancy_url}/v1/agent/bundles/${wanted.sha}`);
   let url = home;
   for (let hop = 0; hop <= longestChain; hop++) {
-    const headers = headersFor(fetch, url.origin === home.origin);
+    const atHome = url.origin === home.origin;
+    const headers = headersFor(fetch, atHome);
     const call = { peer: 'tenancy', what: 'bundle', method: 'GET', path: url, headers, signal } as const;
-    const flow = await http.stream({ ...call, requestId: fetch.requestId(), accepts }, limit);
+    const asked = http.stream({ ...call, requestId: fetch.requestId(), accepts }, limit);
+    const flow = await asked.catch((error: unknown) => {
+      if (!atHome && error instanceof Fault && error.code === 'PROTOCOL_INVALID') return error;
+      throw error;
+    });
+    if (flow instanceof Fault) return flow;
     if (flow.status < 300 || flow.status === 416) return flow;
     flow.discard();
     url = judgeRedirect(flow.headers.location, url);
@@ -141,8 +152,8 @@ function headersFor({ part, vault }: Fetch, atHome: boolean): Record<string, str
   };
 }
 
-function headOf({ status, headers }: Flow) {
-  return { status, contentLength: headers['content-length'], contentRange: headers['content-range'] };
+function headOf({ place, status, headers }: Flow) {
+  return { place, status, contentLength: headers['content-length'], contentRange: headers['content-range'] };
 }
 
 /** Aborts with the reason STALLED when it is not postponed for that long. */

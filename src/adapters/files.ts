@@ -74,6 +74,11 @@ export async function syncTree(dir: string): Promise<void> {
   await changing('write', dir, () => syncBelow(dir));
 }
 
+/** Brings the content of a file to the disk; Throws `DISK_WRITE_FAILED`. */
+export async function syncFile(path: string): Promise<void> {
+  await changing('write', path, () => sync(path));
+}
+
 /** Removes from `dir` what writers that are dead by now left half-written. Throws `DISK_WRITE_FAILED`. */
 export async function sweepTemporaries(dir: string): Promise<void> {
   await changing('remove', dir, async () => {
@@ -96,7 +101,7 @@ export function diskFault(doing: 'write' | 'remove' | 'read', path: string, erro
 export const isENOENT = (error: unknown): boolean => codeOf(error) === 'ENOENT';
 
 /** True when this user may not. */
-export const isEACCES = (error: unknown): boolean => codeOf(error) === 'EACCES';
+export const isEACCES = (error: unknown): boolean => ['EACCES', 'EPERM'].includes(codeOf(error) ?? '');
 
 /** True when the filesystem, or this user's share of it, is full. */
 export const isENOSPC = (error: unknown): boolean => ['ENOSPC', 'EDQUOT'].includes(codeOf(error) ?? '');
@@ -115,6 +120,8 @@ const explanations: Record<string, string | undefined> = {
   EISDIR: 'a directory stands in its place; move it away',
   ENOTEMPTY: 'a directory with content stands in its place; move it away',
   EEXIST: 'something stands in its place; move it away',
+  ENOTREG: 'it is no regular file; move it away',
+  EFBIG: 'it is larger than any file that the agent wrote; move it away',
 };
 
 async function replace(path: string, data: string | Uint8Array, how: Writing): Promise<void> {

@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { Readable } from 'node:stream';
 import { Fault } from '../../machines/fault.ts';
 import type { Settings } from '../config/settings.ts';
-import { retryAfterOf, retryPauseMs, sortTrouble, type Peer, type Trouble } from '../rules/sorting.ts';
+import { placeOf, retryAfterOf, retryPauseMs, sortTrouble, type Party, type Trouble } from '../rules/sorting.ts';
 import { serverWords } from '../rules/serverWords.ts';
 import type { Call } from './call.ts';
 import { readJson } from './json.ts';
@@ -19,6 +19,8 @@ export interface Reply {
 
 /** An answer whose body is still to be read; leaving its loop early closes the connection. */
 export interface Flow {
+  /** Who answered, as lines for people name him. */
+  place: string;
   status: number;
   headers: Headers;
   body: AsyncIterable<Buffer>;
@@ -37,15 +39,16 @@ interface HttpParts {
   transport: Transport;
   version: string;
   /** Hears of every try that did not work. */
-  note?: (trouble: { word: 'troubled'; peer: Peer; error: string }) => void;
+  note?: (trouble: { word: 'troubled'; peer: Party; error: string }) => void;
 }
 
 /** The HTTP client for both services. */
 export function createHttp(parts: HttpParts): Http {
   const open = createOpener(parts);
   const begin = (call: Call, limit: AbortSignal): Run => {
-    const heard = (error: string) => parts.note?.({ word: 'troubled', peer: call.peer, error });
-    return { call, limit, origin: originOf(parts.settings, call), heard };
+    const party = partyOf(parts.settings, call);
+    const heard = (error: string) => parts.note?.({ word: 'troubled', peer: party.peer, error });
+    return { call, limit, party, heard };
   };
   return {
     call: (call) => {
@@ -63,7 +66,12 @@ export function createHttp(parts: HttpParts): Http {
         const client = await import('./gotClient.ts');
         const opened = await open(client.send, call, signal);
         if (!isAccepted(run, opened)) return troubleOf(run, opened);
-        return { ...opened, body: sorted(run, opened.body), discard: () => void opened.body.destroy() };
+        return {
+          ...opened,
+          place: placeOf(run.party),
+          body: sorted(run, opened.body),
+          discard: () => void opened.body.destroy(),
+        };
       });
     },
   };
@@ -80,7 +88,7 @@ function timeLimit(seconds: number): { signal: AbortSignal; lift: () => void } {
 interface Run {
   call: Call;
   limit: AbortSignal;
-  origin: string;
+  party: { peer: Party; origin: string };
   heard: (error: string) => void;
 }
 
@@ -120,8 +128,9 @@ async function* sorted(run: Run, body: Readable): AsyncGenerator<Buffer> {
 function mishap(run: Run, error: unknown): Trouble {
   if (error instanceof Fault) throw error;
   const code = errorCode(run, error);
+  if (code === 'TOO_LARGE' && run.call.tooLarge) throw run.call.tooLarge;
   if (code !== 'STOPPED') run.heard(code);
-  return { ...placeOf(run), error: code };
+  return { ...run.party, what: run.call.what, error: code };
 }
 
 function errorCode({ call, limit }: Run, error: unknown): string {
@@ -131,20 +140,19 @@ function errorCode({ call, limit }: Run, error: unknown): string {
 }
 
 async function troubleOf(run: Run, { status, headers, body }: Opened): Promise<Trouble> {
+  const { what } = run.call;
   const json = await readJson(body, errorBodyBytes).catch(() => undefined);
-  if (run.call.signal.aborted) return { ...placeOf(run), error: 'STOPPED' };
+  if (run.call.signal.aborted) return { ...run.party, what, error: 'STOPPED' };
   run.heard(`HTTP_${status}`);
   const retryAfterS = retryAfterOf(headers['retry-after'], Date.now());
-  return { ...placeOf(run), status, ...serverWords(json), retryAfterS };
+  return { ...run.party, what, status, ...serverWords(json), retryAfterS };
 }
 
-function placeOf({ call, origin }: Run) {
-  return { peer: call.peer, what: call.what, origin };
-}
-
-function originOf(settings: Settings, { peer, path }: Call): string {
-  const base = peer === 'tenancy' ? settings.tenancy_url : settings.secretstore_url;
-  return new URL(path instanceof URL ? path : base).origin;
+/** An answer counts as the service's own only where its own origin gave it. */
+function partyOf(settings: Settings, { peer, path }: Call): Run['party'] {
+  const home = new URL(peer === 'tenancy' ? settings.tenancy_url : settings.secretstore_url).origin;
+  const origin = path instanceof URL ? path.origin : home;
+  return { peer: origin === home ? peer : 'storage', origin };
 }
 
 function isAccepted({ call }: Run, { status }: Opened): boolean {

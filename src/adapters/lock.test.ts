@@ -5,33 +5,33 @@ import * as fs from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Fault } from '../../machines/fault.ts';
+import { asRoot, nobody, openCommons, type Commons } from '../../fixtures/users.ts';
 import { readLock, takeLock } from './lock.ts';
 
 const root = join(import.meta.dirname, '..', '..');
-const lockModule = JSON.stringify(join(import.meta.dirname, 'lock.ts'));
 const nobodyHolds = { held: false, pid: null, since: null };
-const nobody = 65534;
-const isRoot = process.getuid?.() === 0;
 /** Many processes on a busy machine. */
 jest.setTimeout(60_000);
+let commons: Commons;
 let dir: string;
+beforeAll(() => void (commons = openCommons()));
+afterAll(() => commons.remove());
 beforeEach(() => (dir = fs.mkdtempSync(join(tmpdir(), 'lock-'))));
 afterEach(() => fs.rmSync(dir, { recursive: true, force: true }));
 
 const program = (then: string): string[] => [
   '--input-type=module',
   '-e',
-  `import { takeLock } from ${lockModule};
+  `import { takeLock } from ${JSON.stringify(join(commons.dir, 'src', 'adapters', 'lock.ts'))};
    try { const lock = await takeLock(${JSON.stringify(dir)}); ${then} } catch (error) { console.log(error.message); }`,
 ];
 
 /** What another process says that takes the lock and frees it at once. */
 function another(options: { uid?: number } = {}): string {
-  const { stdout, stderr } = spawnSync(
-    process.execPath,
-    program(`await lock.release(); console.log('taken')`),
-    options,
-  );
+  const { stdout, stderr } = spawnSync(commons.node, program(`await lock.release(); console.log('taken')`), {
+    cwd: commons.dir,
+    ...options,
+  });
   expect(String(stderr)).toBe('');
   return String(stdout).trim();
 }
@@ -41,12 +41,6 @@ async function holder(then = ''): Promise<ReturnType<typeof spawn>> {
   await once(child.stdout, 'data');
   return child;
 }
-
-it('runs these tests as root, whose files others cannot use', () => {
-  if (isRoot) return;
-  process.stderr.write('lock.test.ts: not root: guards and locks of another user were NOT tested\n');
-  expect(process.env['CI']).not.toBe('true');
-});
 
 describe('a lock that is held', () => {
   it('is refused to another process, which is told who holds it', async () => {
@@ -144,7 +138,7 @@ describe('a tick that died', () => {
 });
 
 describe('a state directory that cannot be locked', () => {
-  (isRoot ? it : it.skip)('names the guard that belongs to root, and the cure', () => {
+  asRoot('names the guard that belongs to root, and the cure', () => {
     for (const mode of [0o600, 0o644]) {
       fs.rmSync(join(dir, 'lock.guard'), { force: true });
       fs.writeFileSync(join(dir, 'lock.guard'), '');
@@ -157,7 +151,7 @@ describe('a state directory that cannot be locked', () => {
     }
   });
 
-  (isRoot ? it : it.skip)('takes away the lock of root when its guard is free', () => {
+  asRoot('takes away the lock of root when its guard is free', () => {
     fs.writeFileSync(join(dir, 'lock'), '', { mode: 0o600 });
     fs.chownSync(dir, nobody, nobody);
     expect(another({ uid: nobody })).toBe('taken');

@@ -1,10 +1,12 @@
 import { mkdir, mkdtemp, readdir, readFile, readlink, rm, stat, symlink, utimes, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import type { Inventory } from '../rules/inventory.ts';
 import type { ReleaseRecord } from '../rules/record.ts';
 import { openReleases, type Releases } from './releases.ts';
 
 const [a, b, c] = ['a'.repeat(64), 'b'.repeat(64), 'c'.repeat(64)] as const;
+const never = new AbortController().signal;
 let dir: string;
 let home: string;
 let releases: Releases;
@@ -40,11 +42,12 @@ describe('adopting what was unpacked', () => {
     expect(await readdir(join(home, 'staging'))).toEqual([]);
   });
 
-  it('keeps a release that is there already', async () => {
-    await release(a, 'old');
-    await release(a, 'new');
-    expect(await readFile(join(releases.pathOf(a), 'compose.yaml'), 'utf8')).toBe('old');
-    expect(await readdir(join(home, 'staging'))).toEqual([]);
+  it('writes down what it consists of', async () => {
+    await release(a);
+    expect(await releases.readInventory(a)).toEqual(inventoryOf(a));
+    expect((await stat(join(releases.pathOf(a), '.deployd.files.json'))).mode & 0o777).toBe(0o600);
+    await writeFile(join(releases.pathOf(a), '.deployd.files.json'), JSON.stringify(inventoryOf(b)));
+    expect([await releases.readInventory(a), await releases.readInventory(b)]).toEqual([null, null]);
   });
 });
 
@@ -128,6 +131,60 @@ describe('secrets of a release', () => {
   });
 });
 
+describe('the last good files of a release', () => {
+  beforeEach(async () => {
+    await release(a);
+    await complete(a);
+    await releases.keepLastGood(a);
+    await releases.complete(a, {
+      env: 'A=2\n',
+      override: '{}\n',
+      granted: null,
+      record: { ...recordOf(a), version: '2' },
+    });
+  });
+  const bundled = ['.deployd.files.json', 'compose.yaml'];
+  const own = async () => (await readdir(releases.pathOf(a))).filter((name) => !bundled.includes(name)).toSorted();
+  const rendered = ['.deployd.json', '.deployd.override.yaml', '.env'];
+
+  it('come back with its values and its record, and are kept no longer', async () => {
+    await releases.restoreLastGood(a);
+    await releases.restoreLastGood(a);
+    expect([await releases.readEnv(a), await releases.readRecord(a)]).toEqual(['A=1\n', recordOf(a)]);
+    expect(await own()).toEqual(rendered);
+  });
+
+  it('are those of before the first attempt, and readable by their owner alone', async () => {
+    await releases.keepLastGood(a);
+    expect((await stat(join(releases.pathOf(a), '.deployd.last-good.json'))).mode & 0o777).toBe(0o600);
+    await releases.restoreLastGood(a);
+    expect(await releases.readEnv(a)).toBe('A=1\n');
+  });
+
+  it.each<[string, () => Promise<void>]>([
+    ['dropped', () => releases.dropLastGood(a)],
+    ['stripped', () => releases.stripEnv(a)],
+  ])('do not come back once they are %s', async (_how, end) => {
+    await end();
+    await releases.restoreLastGood(a);
+    expect(await own()).not.toContain('.deployd.last-good.json');
+    expect(await releases.readEnv(a)).not.toBe('A=1\n');
+  });
+
+  it('that are damaged change nothing', async () => {
+    await writeFile(join(releases.pathOf(a), '.deployd.last-good.json'), '{');
+    await releases.restoreLastGood(a);
+    expect(await releases.readEnv(a)).toBe('A=2\n');
+    expect(await own()).toEqual(rendered);
+  });
+
+  it('are not kept of a release that is not whole', async () => {
+    await releases.stripEnv(a);
+    await releases.keepLastGood(a);
+    expect(await own()).toEqual(['.deployd.json', '.deployd.override.yaml']);
+  });
+});
+
 describe('the record of a release', () => {
   it('is read back', async () => {
     await release(a);
@@ -151,37 +208,50 @@ describe('the record of a release', () => {
 it('removes a release with all that is in it', async () => {
   await release(a);
   await complete(a);
-  await releases.remove(a);
-  await releases.remove(a);
+  await releases.remove(a, never);
+  await releases.remove(a, never);
   expect([await releases.list(), await readdir(join(home, 'staging'))]).toEqual([[], []]);
 });
 
-it('sweeps what dead ticks left, and keeps the bundle that is wanted', async () => {
+it('sweeps what dead ticks left, and keeps the bundles that are wanted or may be needed to mend a release', async () => {
   await release(a);
   await mkdir(join(releases.stagingOf(b), 'sub'), { recursive: true });
-  for (const path of [releases.bundleOf(a), releases.partOf(a), releases.bundleOf(b), releases.partOf(c)])
+  for (const path of [
+    releases.bundleOf(a),
+    releases.partOf(a),
+    ...[b, c].flatMap((sha) => [releases.bundleOf(sha), releases.partOf(sha)]),
+  ])
     await writeFile(path, '');
   await writeFile(join(dir, '.deployd.tmp-999999999-1'), 's.abc');
   await writeFile(join(releases.pathOf(a), '.deployd.tmp-999999999-1'), 'A=1');
   await mkdir(join(releases.pathOf(a), '.theirs.tmp-999999999-1'));
 
-  expect(await releases.sweep(a)).toEqual([]);
-  expect((await readdir(join(home, 'bundles'))).toSorted()).toEqual([a, `${a}.part`]);
+  expect(await releases.sweep(b, never)).toEqual([]);
+  expect((await readdir(join(home, 'bundles'))).toSorted()).toEqual([a, b, `${b}.part`]);
   expect(await readdir(join(home, 'staging'))).toEqual([]);
   expect(await readdir(dir)).toEqual(['eu-1']);
-  expect((await readdir(releases.pathOf(a))).toSorted()).toEqual(['.theirs.tmp-999999999-1', 'compose.yaml']);
-  await releases.sweep(null);
-  expect(await readdir(join(home, 'bundles'))).toEqual([]);
+  expect((await readdir(releases.pathOf(a))).toSorted()).toEqual([
+    '.deployd.files.json',
+    '.theirs.tmp-999999999-1',
+    'compose.yaml',
+  ]);
+  await releases.sweep(null, never);
+  expect(await readdir(join(home, 'bundles'))).toEqual([a]);
 });
 
 async function release(sha: string, content = ''): Promise<void> {
   await mkdir(releases.stagingOf(sha));
   await writeFile(join(releases.stagingOf(sha), 'compose.yaml'), content);
-  await releases.adopt(sha);
+  await releases.adopt(sha, inventoryOf(sha));
+}
+
+function inventoryOf(sha: string): Inventory {
+  const nothing = { files: [], directories: [], reached: [], writable: [], repairs: [] };
+  return { schema: 1, sha, ...nothing, override: sha };
 }
 
 async function complete(sha: string): Promise<void> {
-  await releases.complete(sha, { env: 'A=1\n', override: '{}\n', record: recordOf(sha) });
+  await releases.complete(sha, { env: 'A=1\n', override: '{}\n', granted: null, record: recordOf(sha) });
 }
 
 function recordOf(sha: string): ReleaseRecord {

@@ -1,8 +1,9 @@
 import { randomUUID } from 'node:crypto';
-import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { failure } from '../../machines/fault.ts';
 import type { Sha } from '../../machines/words.ts';
+import { parseGranted, type Granted } from '../rules/created/granted.ts';
+import { parseInventory, type Inventory } from '../rules/inventory.ts';
 import { parseRecord, type ReleaseRecord } from '../rules/record.ts';
 import { chmod, lstat, mkdir, readdir, readText, readlink, stat } from './atOnce.ts';
 import {
@@ -15,12 +16,20 @@ import {
   syncTree,
   writeAllDurably,
   writeDurably,
+  writeLazily,
 } from './files.ts';
+import { dropLastGood, keepLastGood, restoreLastGood } from './lastGood.ts';
+import { removeTree } from './removal.ts';
+
+/** So long a tick removes what containers have written, before it leaves the rest to the next one. */
+const patienceMs = 3_000;
 
 /** What a release has besides the files of its bundle. */
 export interface OwnFiles {
   env: string;
   override: string;
+  /** Null where compose's model was not judged. */
+  granted: Granted | null;
   record: ReleaseRecord;
 }
 
@@ -29,6 +38,8 @@ export const OVERRIDE_FILE = '.deployd.override.yaml';
 
 const ENV_FILE = '.env';
 const RECORD_FILE = '.deployd.json';
+const GRANTED_FILE = '.deployd.granted.json';
+const INVENTORY_FILE = '.deployd.files.json';
 
 /** The releases of one env below the state directory; makes their directories (0700). Throws `DISK_WRITE_FAILED`. */
 export async function openReleases(stateDir: string, env: string): Promise<Releases> {
@@ -111,15 +122,10 @@ export class Releases {
     );
   }
 
-  /** The release in force, null without one. Throws `CURRENT_FOREIGN` for a `current` that this agent did not make. */
+  /** The release that `current` names, null without one. Throws `CURRENT_FOREIGN` for a `current` that this agent did not make. */
   async currentSha(): Promise<Sha | null> {
-    const target = await readlink(this.#current).catch((error: unknown) => {
-      if (isENOENT(error)) return null;
-      throw this.#foreign();
-    });
-    if (target === null) return null;
-    const sha = target.slice(target.lastIndexOf('/') + 1);
-    if (!isDigest(sha) || ![linkTo(sha), this.pathOf(sha)].includes(target)) throw this.#foreign();
+    const { sha, isForeign } = await this.lookAtCurrent();
+    if (isForeign) throw this.#foreign();
     return sha;
   }
 
@@ -128,41 +134,92 @@ export class Releases {
     await symlinkDurably(linkTo(digest(sha)), this.#current);
   }
 
+  /** The release that `current` names, whether that is there or not; foreign is what this agent did not make. */
+  async lookAtCurrent(): Promise<{ sha: Sha | null; isForeign: boolean }> {
+    const target = await readlink(this.#current).catch((error: unknown) => (isENOENT(error) ? null : ''));
+    if (target === null) return { sha: null, isForeign: false };
+    const sha = target.slice(target.lastIndexOf('/') + 1);
+    const isOwn = isDigest(sha) && [linkTo(sha), this.pathOf(sha)].includes(target);
+    return isOwn ? { sha, isForeign: false } : { sha: null, isForeign: true };
+  }
+
+  /** Moves what stands in the place of `current` aside, and tells its new name. Throws `DISK_WRITE_FAILED`. */
+  async setAsideCurrent(): Promise<string> {
+    const kept = `current.foreign-${new Date().toISOString().replaceAll(':', '-')}`;
+    await renameDurably(this.#current, join(this.#home, kept));
+    return kept;
+  }
+
   async removeCurrent(): Promise<void> {
     await removeDurably(this.#current);
   }
 
-  /** Moves what was unpacked in staging to its release; a release that exists already is kept. Throws `DISK_WRITE_FAILED`. */
-  async adopt(sha: Sha): Promise<void> {
+  /** Makes what was unpacked in staging a release, where there is none yet. Throws `DISK_WRITE_FAILED`. */
+  async adopt(sha: Sha, inventory: Inventory): Promise<void> {
     const staging = this.stagingOf(sha);
-    if (await this.exists(sha)) return removeTree(staging);
+    await writeLazily(join(staging, INVENTORY_FILE), textOf(inventory), 0o600);
     await syncTree(staging);
     await renameDurably(staging, this.pathOf(sha));
   }
 
+  /** What a release knows of its own files; null when it was made by an older agent, or the list is damaged. */
+  async readInventory(sha: Sha): Promise<Inventory | null> {
+    const text = await readText(join(this.pathOf(sha), INVENTORY_FILE)).catch(() => '');
+    return parseInventory(text, sha);
+  }
+
+  async writeInventory(sha: Sha, inventory: Inventory): Promise<void> {
+    await writeDurably(join(this.pathOf(sha), INVENTORY_FILE), textOf(inventory), 0o600);
+  }
+
+  async readOverride(sha: Sha): Promise<string | null> {
+    return readText(this.#overrideOf(sha)).catch(() => null);
+  }
+
+  async writeOverride(sha: Sha, override: string): Promise<void> {
+    await writeDurably(this.#overrideOf(sha), override, 0o600);
+  }
+
   /**
-   * Takes a release away, its secrets first. Files that belong to somebody else (a container wrote them) stay in staging,
-   * where every sweep tries again. Throws `DISK_WRITE_FAILED`.
+   * Takes a release away, its secrets first. What cannot be removed now (a container wrote very much there, or files that
+   * belong to somebody else) stays in staging, where every sweep tries again. Throws `DISK_WRITE_FAILED`.
    */
-  async remove(sha: Sha): Promise<void> {
+  async remove(sha: Sha, signal: AbortSignal): Promise<void> {
     if (!(await this.exists(sha))) return;
     await this.stripEnv(sha);
     const gone = `${this.stagingOf(sha)}.${randomUUID()}`;
     await renameDurably(this.pathOf(sha), gone);
-    await rm(gone, { recursive: true, force: true }).catch(() => undefined);
+    await removeTree(gone, { signal, untilMs: Date.now() + patienceMs });
   }
 
   /** Writes the agent's own files into a release, the record last: with it the release is whole. Throws `DISK_WRITE_FAILED`. */
-  async complete(sha: Sha, { env, override, record }: OwnFiles): Promise<void> {
-    const own = { [ENV_FILE]: env, [OVERRIDE_FILE]: override, [RECORD_FILE]: textOf(record) };
+  async complete(sha: Sha, { env, override, granted, record }: OwnFiles): Promise<void> {
+    const judged = granted && { [GRANTED_FILE]: textOf(granted) };
+    const own = { [ENV_FILE]: env, [OVERRIDE_FILE]: override, ...judged, [RECORD_FILE]: textOf(record) };
     await writeAllDurably(this.pathOf(sha), own, 0o600);
+  }
+
+  /** Keeps the agent's own files as they last served, until they are restored or dropped. Throws `DISK_WRITE_FAILED`. */
+  async keepLastGood(sha: Sha): Promise<void> {
+    await keepLastGood(this.pathOf(sha), { needed: [ENV_FILE, OVERRIDE_FILE, RECORD_FILE], more: [GRANTED_FILE] });
+  }
+
+  /** Gives a release back its own files that last served, where they were kept. Throws `DISK_WRITE_FAILED`. */
+  async restoreLastGood(sha: Sha): Promise<void> {
+    await restoreLastGood(this.pathOf(sha));
+  }
+
+  async dropLastGood(sha: Sha): Promise<void> {
+    await dropLastGood(this.pathOf(sha));
   }
 
   async readEnv(sha: Sha): Promise<string | null> {
     return readIfThere(this.#envOf(sha));
   }
 
+  /** Takes a release's secrets away, those of its last good `.env` too. */
   async stripEnv(sha: Sha): Promise<void> {
+    await this.dropLastGood(sha);
     await removeDurably(this.#envOf(sha));
   }
 
@@ -176,20 +233,32 @@ export class Releases {
     return record?.sha === sha ? record : null;
   }
 
+  /** What the judged model of a release gives its services, null where that was never written or is damaged. */
+  async readGranted(sha: Sha): Promise<Granted | null> {
+    return parseGranted((await readIfThere(this.#grantedOf(sha))) ?? '');
+  }
+
+  async writeGranted(sha: Sha, granted: Granted): Promise<void> {
+    await writeDurably(this.#grantedOf(sha), textOf(granted), 0o600);
+  }
+
   /**
-   * Removes what dead ticks left: staging, half-written files, and every bundle but that of `kept`.
-   * Tells each path that could not be removed. Throws `DISK_WRITE_FAILED`.
+   * Removes what dead ticks left: staging, half-written files, and every bundle but those of `wanted` and of the releases,
+   * which may have to be mended from them. Tells each path that cannot be removed; what takes long is gone on with by the
+   * next sweep. Throws `DISK_WRITE_FAILED`.
    */
-  async sweep(kept: Sha | null): Promise<string[]> {
-    const releases = (await this.list()).map((sha) => this.pathOf(sha));
-    for (const dir of [this.#stateDir, this.#home, ...releases]) await sweepTemporaries(dir);
-    const own = kept === null ? [] : [this.bundleOf(kept), this.partOf(kept)];
+  async sweep(wanted: Sha | null, signal: AbortSignal): Promise<string[]> {
+    const releases = await this.list();
+    const dirs = releases.map((sha) => this.pathOf(sha));
+    for (const dir of [this.#stateDir, this.#home, ...dirs]) await sweepTemporaries(dir);
+    const own = wanted === null ? [] : [this.bundleOf(wanted), this.partOf(wanted)];
+    const kept = new Set([...own, ...releases.map((sha) => this.bundleOf(sha))]);
     const bundles = await pathsIn(join(this.#home, 'bundles'));
     const leftovers = await pathsIn(join(this.#home, 'staging'));
+    const untilMs = Date.now() + patienceMs;
     const stuck: string[] = [];
-    for (const path of [...leftovers, ...bundles.filter((bundle) => !own.includes(bundle))]) {
-      await rm(path, { recursive: true, force: true }).catch(() => stuck.push(path));
-    }
+    for (const path of [...leftovers, ...bundles.filter((bundle) => !kept.has(bundle))])
+      if ((await removeTree(path, { signal, untilMs })) === 'stuck') stuck.push(path);
     return stuck;
   }
 
@@ -203,8 +272,16 @@ export class Releases {
     return join(this.pathOf(sha), ENV_FILE);
   }
 
+  #overrideOf(sha: Sha): string {
+    return join(this.pathOf(sha), OVERRIDE_FILE);
+  }
+
   #recordOf(sha: Sha): string {
     return join(this.pathOf(sha), RECORD_FILE);
+  }
+
+  #grantedOf(sha: Sha): string {
+    return join(this.pathOf(sha), GRANTED_FILE);
   }
 
   #foreign() {
@@ -212,8 +289,8 @@ export class Releases {
   }
 }
 
-function textOf(record: ReleaseRecord): string {
-  return `${JSON.stringify(record, null, 2)}\n`;
+function textOf(content: ReleaseRecord | Granted | Inventory): string {
+  return `${JSON.stringify(content, null, 2)}\n`;
 }
 
 /** Relative, so that the state directory can be moved as a whole. */
@@ -229,12 +306,6 @@ function digest(sha: Sha): Sha {
 
 function isDigest(text: string): boolean {
   return /^[0-9a-f]{64}$/.test(text);
-}
-
-async function removeTree(dir: string): Promise<void> {
-  return rm(dir, { recursive: true, force: true }).catch((error: unknown) => {
-    throw diskFault('remove', dir, error);
-  });
 }
 
 async function namesIn(dir: string): Promise<string[]> {

@@ -139,6 +139,17 @@ describe('a secret', () => {
     expect(await read(1)).toMatchObject({ data: { password: 'first' }, version: 1 });
   });
 
+  it('of an entry beyond what we take is refused by its path and the limit', async () => {
+    const values = Object.fromEntries(Array.from({ length: 10 }, (_, at) => [`password${at}`, 'x'.repeat(107_000)]));
+    server.secrets.put(path, values);
+    const detail = `${path}: the whole entry takes more than 1048576 bytes; spread its fields over several paths`;
+    await expect(read()).rejects.toMatchObject({
+      ending: 'refused',
+      code: 'SECRET_UNUSABLE',
+      lines: [`refused: SECRET_UNUSABLE: ${detail}`],
+    });
+  });
+
   test('is asked for by an encoded path', async () => {
     const odd = 'deployd/data/eu-1/see/a b?c#d';
     await expect(read(null, odd)).rejects.toMatchObject({ code: 'SECRET_UNAVAILABLE' });

@@ -104,11 +104,21 @@ async function read({ send, secret, token, signal }: Reading): Promise<answers.K
     path: `/v1/${plain}`,
     query,
     accepts: [400, 403, 404],
+    maxBytes: maxEntryBytes,
+    tooLarge: tooLarge(path),
   } as const;
   const { status, json } = await send({ ...call, signal }, token);
   if (status < 300) return answers.parseSecret(json);
   if (answers.isUpgrading(status, json)) throw offline(`secretstore: ${path} is being upgraded`);
   throw unavailable(`${path} field ${field}${version === null ? '' : ` version ${version}`}`, status, json);
+}
+
+/** As the secretstore tells it, in JSON: eight times the longest value that a process can be given. */
+const maxEntryBytes = 1_048_576;
+
+function tooLarge(path: string): Fault {
+  const detail = `${path}: the whole entry takes more than ${maxEntryBytes} bytes; spread its fields over several paths`;
+  return refused([{ code: 'SECRET_UNUSABLE', detail }]);
 }
 
 function unavailable(name: string, status: number, json: unknown): Fault {

@@ -1,13 +1,13 @@
-import { open } from 'node:fs/promises';
 import { diskFault } from './files.ts';
+import { openPlain } from './plainFile.ts';
 
 /**
  * The text of a file that people write, of at most so many bytes: what is longer is cut off there. Null where no file has
- * that name, or none can. Throws where the disk does not give it.
+ * that name, or none can; a link counts as none. Throws where the disk does not give it.
  */
 export async function smallText(path: string, maxBytes: number): Promise<string | null> {
   try {
-    await using file = await open(path);
+    await using file = await openPlain(path, { follow: false });
     const { buffer, bytesRead } = await file.read(Buffer.alloc(maxBytes), 0, maxBytes, 0);
     return buffer.toString('utf8', 0, bytesRead);
   } catch (error) {
@@ -16,4 +16,13 @@ export async function smallText(path: string, maxBytes: number): Promise<string 
   }
 }
 
-const noFile = new Set(['ENOENT', 'ENOTDIR', 'EISDIR', 'ENAMETOOLONG', 'ELOOP', 'ERR_INVALID_ARG_VALUE']);
+const noFile = new Set([
+  'ENOENT',
+  'ENOTDIR',
+  'EISDIR',
+  'ENOTREG',
+  'ENXIO',
+  'ENAMETOOLONG',
+  'ELOOP',
+  'ERR_INVALID_ARG_VALUE',
+]);

@@ -1,5 +1,11 @@
 import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { deployd } from '../../fixtures/agent.ts';
+import { isRoot, nobody, openCommons, type Commons } from '../../fixtures/users.ts';
+
+let commons: Commons;
+beforeAll(() => void (commons = openCommons()));
+afterAll(() => commons.remove());
 
 it.each([
   ['nothing', [], /^machine tick\n[^]*\n {2}checkingIn {2}⚙ checkIn\n[^]*offline +exit 75 /],
@@ -23,5 +29,10 @@ it.each([
 });
 
 async function shown(...args: string[]) {
-  return deployd(['machine', ...args], process.getuid?.() === 0 ? { uid: 65534 } : {});
+  const { node, dir } = commons;
+  return deployd(['machine', ...args], {
+    node,
+    file: join(dir, 'dist', 'deployd.cjs'),
+    ...(isRoot && { uid: nobody }),
+  });
 }

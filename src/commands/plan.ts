@@ -13,6 +13,7 @@ import { Releases } from '../adapters/releases.ts';
 import { readState } from '../adapters/state.ts';
 import { mergeDefaults } from '../config/merge.ts';
 import type { Settings } from '../config/settings.ts';
+import type { Contents } from '../rules/inventory.ts';
 import { parseManifest } from '../rules/manifest.ts';
 import { endedPlan, envOf, type Plan } from '../rules/plan/plan.ts';
 import { planText } from '../rules/plan/text.ts';
@@ -53,7 +54,8 @@ async function planOfBundle(settings: Settings | null, { bundle, signal }: PlanO
   });
   const { limits } = settings ?? (mergeDefaults({}) as unknown as Settings);
   const site = settings && (await siteOf(settings, signal));
-  if (found.isDirectory()) return planOfFiles({ sha: null, dir: bundle }, site, () => judgeDirectory(bundle, limits));
+  if (found.isDirectory())
+    return planOfFiles({ sha: null, dir: bundle }, site, () => judgeDirectory(bundle, limits, signal));
   const sha = await digestOf(bundle, signal);
   const dir = await mkdtemp(join(tmpdir(), 'deployd-plan-'));
   try {
@@ -63,18 +65,18 @@ async function planOfBundle(settings: Settings | null, { bundle, signal }: PlanO
   }
 }
 
-/** `fill` sees to it that `dir` holds the files, or refuses. */
+/** `fill` sees to it that `dir` holds the files, and tells them, or refuses. */
 async function planOfFiles(
   { sha, dir }: { sha: Sha | null; dir: string },
   site: Site | null,
-  fill: () => Promise<void>,
+  fill: () => Promise<Contents>,
 ): Promise<Plan> {
   try {
-    await fill();
+    const contents = await fill();
     const text = await manifestText(dir);
     const parsed = parseManifest(text, site?.settings.env ?? envOf(text));
     if ('refusal' in parsed) return endedPlan([parsed.refusal], sha);
-    const judged = await judge({ sha, dir, manifest: parsed.manifest }, site);
+    const judged = await judge({ sha, dir, manifest: parsed.manifest, contents }, site);
     return judged.plan;
   } catch (error) {
     if (error instanceof Fault && error.ending === 'refused') return endedPlan([refusalOf(error)], sha);

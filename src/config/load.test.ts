@@ -2,6 +2,7 @@ import { chmod, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { rootCertificates } from 'node:tls';
+import { asNobody } from '../../fixtures/users.ts';
 import { ConfigInvalid } from './invalid.ts';
 import { loadSettings } from './load.ts';
 
@@ -276,14 +277,4 @@ function linesOf(path: string): string[] {
     throw error;
   }
   throw new Error('expected ConfigInvalid');
-}
-
-async function asNobody<T>(act: () => Promise<T>): Promise<T> {
-  if (process.getuid?.() !== 0) return act();
-  process.seteuid?.(65_534);
-  try {
-    return await act();
-  } finally {
-    process.seteuid?.(0);
-  }
 }

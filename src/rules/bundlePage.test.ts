@@ -30,7 +30,10 @@ it('names every key of the manifest, and no other', () => {
 });
 
 it.each(rowsOf('### Variables').map(codedCells))('says rightly whether %s must be supplied: %s', (written, must) => {
-  const missing = unresolvedVariables([fileOf(`services: {web: {user: "${written}"}}`)], new Set());
+  const missing = unresolvedVariables(
+    { files: [fileOf(`services: {web: {user: "${written}"}}`)], texts: new Map() },
+    new Set(),
+  );
   expect(missing).toEqual(must === 'yes' ? ['V'] : []);
 });
 
@@ -60,7 +63,7 @@ function codesOf(text: string): string[] {
       files: 'file' in parsed ? [parsed.file] : [fileOf('services: {web: {}}')],
       refusals: 'faults' in parsed ? [{ code: 'COMPOSE_REFUSED', detail: parsed.faults.join('; ') }] : [],
       releaseFiles: new Set(['compose.yaml', 'app.env', 'conf', 'conf/web.conf']),
-      labelFiles: new Map(),
+      texts: new Map([['app.env', 'A=1\n']]),
       digests: new Map(),
     },
     { highestSequence: { unknown }, inForce: { unknown }, engine: { unknown } },

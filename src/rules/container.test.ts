@@ -1,4 +1,4 @@
-import { listedOf, type ListEntry } from './container.ts';
+import { inspectedOf, lastExitIn, listedOf, type Inspection, type ListEntry } from './container.ts';
 
 const entry: ListEntry = {
   Id: 'c1',
@@ -17,8 +17,20 @@ describe('what the list tells of a container that runs', () => {
     ['Up 2 weeks (healthy)', 'healthy'],
     ['Up 2 weeks (unhealthy)', 'unhealthy'],
   ])('%s', (Status, health) => {
-    const listed = { service: 'web', name: 'deployd-eu-1-web-1', state: 'running', health };
-    expect(listedOf({ ...entry, Status })).toEqual(listed);
+    const listed = { id: 'c1', service: 'web', name: 'deployd-eu-1-web-1', state: 'running', health };
+    expect(listedOf({ ...entry, Status })).toMatchObject(listed);
+  });
+
+  it.each([
+    ['Less than a second', 0, 1],
+    ['1 second', 1, 2],
+    ['59 seconds (health: starting)', 59, 60],
+    ['About a minute', 60, 120],
+    ['2 minutes (healthy)', 120, 180],
+    ['About an hour', 3600, Infinity],
+    ['2 weeks', 3600, Infinity],
+  ])('runs for so long: %s', (time, least, most) => {
+    expect(listedOf({ ...entry, Status: `Up ${time}` })?.upMs).toEqual([least * 1000, most * 1000]);
   });
 
   it.each([
@@ -43,5 +55,44 @@ describe('what the list tells of a container that runs', () => {
     expect(listedOf({ ...entry, Names })).toMatchObject({ name: 'deployd-eu-1-web-1' });
     expect(listedOf({ ...entry, Names: [] })).toBeNull();
     expect(listedOf({ ...entry, Names: null })).toBeNull();
+  });
+});
+
+describe('the health of a container that the engine never probed', () => {
+  const never: Inspection = {
+    Id: 'c1',
+    Name: '/deployd-eu-1-web-1',
+    Image: 'sha256:1',
+    RestartCount: 0,
+    State: { Status: 'created', StartedAt: '0001-01-01T00:00:00Z', ExitCode: 0 },
+    HostConfig: {},
+    Config: { Image: 'web:1', Labels: null },
+    Mounts: [],
+  };
+  const healthWith = (Healthcheck?: object) =>
+    inspectedOf({ ...never, Config: { ...never.Config, Healthcheck } } as Inspection).health;
+
+  it.each([[['CMD', 'true']], [['CMD-SHELL', 'true']]])('is still to come where it has a healthcheck: %j', (Test) => {
+    expect(healthWith({ Test })).toBe('starting');
+  });
+
+  it.each([undefined, {}, { Test: null }, { Test: [] }, { Test: ['NONE'] }])(
+    'is none where its healthcheck is %j',
+    (told) => {
+      expect(healthWith(told)).toBeNull();
+    },
+  );
+});
+
+describe('the last exit among the events of a container', () => {
+  const die = (exitCode: string) =>
+    JSON.stringify({ Type: 'container', Action: 'die', Actor: { Attributes: { exitCode, image: 'app:1' } } });
+
+  it.each([
+    ['none', '', null],
+    ['the last of several', `${die('1')}\n${die('7')}\n`, 7],
+    ['an engine that calls it otherwise', '{"Action":"died","Actor":{"Attributes":{"containerExitCode":"7"}}}\n', null],
+  ])('%s', (_, events, expected) => {
+    expect(lastExitIn(events)).toBe(expected);
   });
 });

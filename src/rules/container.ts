@@ -17,6 +17,7 @@ export interface Inspection {
   Id: string;
   Name: string;
   Image: string;
+  RestartCount: number;
   State: {
     Status: string;
     StartedAt: string;
@@ -24,14 +25,52 @@ export interface Inspection {
     Health?: { Status: string; Log: { Output: string }[] | null };
   };
   HostConfig: { RestartPolicy?: { Name: string } };
-  Config: { Image: string; Labels: Labels };
-  Mounts: { Source: string }[];
+  Config: { Image: string; Labels: Labels; Healthcheck?: { Test?: string[] | null } | null };
+  Mounts: Mount[];
+  NetworkSettings?: Attached;
 }
+
+interface Mount {
+  Source: string;
+  /** Of a volume. */
+  Name?: string;
+}
+
+interface Attached {
+  Networks?: Record<string, unknown> | null;
+}
+
+/** One container of the engine's list, as far as it tells what the container holds on to. */
+export interface HolderEntry extends Pick<ListEntry, 'Id' | 'Names' | 'Labels'> {
+  Image: string;
+  ImageID: string;
+  Mounts: Mount[] | null;
+  NetworkSettings?: Attached | null;
+}
+
+/** A container, whoever made it, and what cannot be removed while it is there. */
+export interface Holder {
+  id: string;
+  name: string;
+  /** Compose project, null without one. */
+  project: string | null;
+  /** The reference that it was made of, or an id. */
+  image: string;
+  imageId: string;
+  /** Sources of its mounts on the host. */
+  mounts: string[];
+  /** Names of its volumes and networks. */
+  volumes: string[];
+  networks: string[];
+}
+
+/** What an engine does not tell in minutes any more. */
+const hourMs = 3_600_000;
 
 type Labels = Record<string, string> | null;
 
 /** `Up`, a time, and how its healthcheck finds it if there is one; neither `(Paused)` nor what a later engine may say. */
-const up = /^Up [\w ]+?(?: \((?:(healthy|unhealthy)|health: (starting))\))?$/;
+const up = /^Up ([\w ]+?)(?: \((?:(healthy|unhealthy)|health: (starting))\))?$/;
 
 /** Made by `compose run`: no part of its service. */
 export function isOneOff({ Labels }: { Labels: Labels }): boolean {
@@ -44,7 +83,19 @@ export function listedOf(entry: ListEntry): Listed | null {
   const words = up.exec(Status);
   const name = Names?.find((each) => each.lastIndexOf('/') === 0)?.slice(1);
   if (State !== 'running' || words === null || name === undefined) return null;
-  return { service: serviceOf(entry), name, state: State, health: words[1] ?? words[2] ?? null };
+  const [, time = '', probed, unprobed] = words;
+  const of = { id: entry.Id, service: serviceOf(entry), name };
+  return { ...of, state: State, health: probed ?? unprobed ?? null, upMs: uptimeOf(time) };
+}
+
+/** At least and less than so many milliseconds, of `8 seconds`, `About a minute`, `2 hours` … */
+function uptimeOf(time: string): [number, number] {
+  if (time === 'Less than a second') return [0, 1000];
+  const [, told, unit] = /^(\d+|About a) (second|minute)s?$/.exec(time) ?? [];
+  if (unit === undefined) return [hourMs, Infinity];
+  const unitMs = unit === 'second' ? 1000 : 60_000;
+  const count = told === 'About a' ? 1 : Number(told);
+  return [count * unitMs, (count + 1) * unitMs];
 }
 
 /** A container of which the engine tells all. */
@@ -56,9 +107,10 @@ export function inspectedOf(info: Inspection): Inspected {
     oneOff: isOneOff(Config),
     name: info.Name.replace(/^\//, ''),
     state: State.Status,
-    health: healthOf(State.Health?.Status),
+    health: healthOf(State.Health?.Status) ?? (isChecked(Config) ? 'starting' : null),
     exitCode: State.ExitCode,
     startedMs: Date.parse(State.StartedAt),
+    restarts: info.RestartCount,
     restartPolicy: HostConfig.RestartPolicy?.Name || 'no',
     image: Config.Image,
     imageId: info.Image,
@@ -67,6 +119,42 @@ export function inspectedOf(info: Inspection): Inspected {
   };
 }
 
+/** Whether it has a healthcheck, of the image or of the compose file, though no probe was made yet. */
+function isChecked({ Healthcheck }: Inspection['Config']): boolean {
+  const [kind = 'NONE'] = Healthcheck?.Test ?? [];
+  return kind !== 'NONE';
+}
+
 function serviceOf({ Labels }: { Labels: Labels }): string {
   return Labels?.['com.docker.compose.service'] ?? '';
+}
+
+/** What a container holds on to, by the engine's list. */
+export function holderOfEntry({ Id, Names, Labels, Image, ImageID, Mounts, NetworkSettings }: HolderEntry): Holder {
+  const Name = Names?.find((each) => each.lastIndexOf('/') === 0) ?? Id;
+  const about = { Id, Name, Image: ImageID, Mounts: Mounts ?? [], Config: { Image, Labels } };
+  return holderOf({ ...about, ...(NetworkSettings && { NetworkSettings }) });
+}
+
+/** The same by an inspection. */
+export function holderOf(
+  info: Pick<Inspection, 'Id' | 'Name' | 'Image' | 'Config' | 'Mounts' | 'NetworkSettings'>,
+): Holder {
+  return {
+    id: info.Id,
+    name: info.Name.replace(/^\//, ''),
+    project: info.Config.Labels?.['com.docker.compose.project'] ?? null,
+    image: info.Config.Image,
+    imageId: info.Image,
+    mounts: info.Mounts.map(({ Source }) => Source).filter((source) => source !== ''),
+    volumes: info.Mounts.flatMap(({ Name }) => Name ?? []),
+    networks: Object.keys(info.NetworkSettings?.Networks ?? {}),
+  };
+}
+
+/** The exit code of the last `die` among the engine's events, one JSON object a line; null where none is told. */
+export function lastExitIn(events: string): number | null {
+  const last = events.trimEnd().split('\n').at(-1) ?? '';
+  const [, code = null] = /"exitCode":"(\d+)"/.exec(last) ?? [];
+  return code === null ? null : Number(code);
 }

@@ -3,6 +3,8 @@ import type { Fault } from '../../machines/fault.ts';
 
 /** The head of an answer to a bundle request. */
 export interface Head {
+  /** Who gave it, as lines for people name him. */
+  place: string;
   status: number;
   contentLength: string | undefined;
   contentRange: string | undefined;
@@ -18,11 +20,11 @@ export interface Bounds {
  * What to do with an answer when `offset` bytes lie on the disk already and the rest was asked for: append its body,
  * write it from the start, or ask again for the whole because the range cannot be had.
  */
-export function judgeHead({ status, contentRange }: Head, offset: number): 'append' | 'restart' | 'ask again' {
+export function judgeHead({ place, status, contentRange }: Head, offset: number): 'append' | 'restart' | 'ask again' {
   if (status === 200) return 'restart';
   if (offset > 0 && status === 206 && contentRange?.startsWith(`bytes ${offset}-`) === true) return 'append';
   if (offset > 0 && (status === 206 || status === 416)) return 'ask again';
-  throw failure('PROTOCOL_INVALID', `bundle: the tenancy service answered ${status}`);
+  throw failure('PROTOCOL_INVALID', `${place}: bundle answered ${status}`);
 }
 
 /** The refusal of a bundle whose announced size is beyond the limit, null when it may be asked for. */

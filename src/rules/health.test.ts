@@ -1,4 +1,4 @@
-import { ailingServices, describeAiling, healthOf, reportedOf, wellnessOf, type Inspected } from './health.ts';
+import { healthOf, reportedOf, wellnessOf, type Inspected } from './health.ts';
 
 const running: Inspected = {
   id: 'c1',
@@ -9,6 +9,7 @@ const running: Inspected = {
   health: null,
   exitCode: 0,
   startedMs: 0,
+  restarts: 0,
   restartPolicy: 'no',
   image: 'web:1',
   imageId: 'sha256:1',
@@ -33,27 +34,24 @@ describe('how a container is (spec §12.4)', () => {
     expect(wellnessOf({ ...running, ...change }, settled)).toBe(expected);
   });
 
+  it.each([
+    ['stopped', { health: 'unhealthy' }, 'lost'],
+    ['stopped before its first probe', { health: 'starting' }, 'lost'],
+    ['stopped while it was healthy', { health: 'healthy' }, 'lost'],
+    ['stopped, to be restarted on failure', { health: 'unhealthy', restartPolicy: 'on-failure' }, 'lost'],
+  ])('with a healthcheck is never done: %s', (_, change, expected) => {
+    expect(wellnessOf({ ...running, state: 'exited', ...change }, true)).toBe(expected);
+  });
+
+  it('is done where it was to be restarted on failure, and did not fail', () => {
+    const job = { ...running, state: 'exited', restartPolicy: 'on-failure' };
+    expect(wellnessOf(job, true)).toBe('well');
+    expect(wellnessOf({ ...job, exitCode: 3 }, true)).toBe('lost');
+  });
+
   it.each([undefined, 'none', ''])('has no health where the engine tells %p', (told) => {
     expect(healthOf(told)).toBeNull();
     expect(healthOf('starting')).toBe('starting');
-  });
-
-  it('misses a service that has fewer containers than replicas', () => {
-    const expected = [
-      { name: 'web', replicas: 2 },
-      { name: 'db', replicas: 1 },
-    ];
-    expect(ailingServices([running], expected)).toEqual(['db', 'web']);
-    expect(ailingServices([running, { ...running, service: 'db' }], [])).toEqual([]);
-  });
-
-  it('says of each ailing service what its worst container is', () => {
-    const containers = [
-      running,
-      { ...running, health: 'unhealthy' },
-      { ...running, service: 'job', state: 'exited', exitCode: 3 },
-    ];
-    expect(describeAiling(containers, ['db', 'job', 'web'])).toBe('db=missing, job=exited(3), web=unhealthy');
   });
 
   it('reports no exit code of a container that runs', () => {

@@ -10,11 +10,13 @@ export interface Inspected {
   name: string;
   /** `created`, `running`, `paused`, `restarting`, `removing`, `exited`, `dead`. */
   state: string;
-  /** `starting`, `healthy`, `unhealthy`; null without a healthcheck. */
+  /** `starting`, `healthy`, `unhealthy`, whatever its state; null without a healthcheck. */
   health: string | null;
   exitCode: number;
   /** When it was started last, by the engine's clock; milliseconds since 1970. */
   startedMs: number;
+  /** How often the engine started it again since somebody else did. */
+  restarts: number;
   /** `no`, `always`, `on-failure`, `unless-stopped`. */
   restartPolicy: string;
   image: string;
@@ -26,7 +28,11 @@ export interface Inspected {
 }
 
 /** A container that runs, as the engine's list tells it, which leaves its environment out. */
-export type Listed = Pick<Inspected, 'service' | 'name' | 'health'> & { state: 'running' };
+export type Listed = Pick<Inspected, 'id' | 'service' | 'name' | 'health'> & {
+  state: 'running';
+  /** For how long it has run at least, and less than, in milliseconds. */
+  upMs: [number, number];
+};
 
 /** A container as far as it had to be looked at to see how it is. */
 export type Seen = Listed | Inspected;
@@ -41,26 +47,12 @@ export type Wellness = 'well' | 'waiting' | 'lost';
 
 /** How one container is. Without a healthcheck it must have run unchanged for the settle time (`settled`). */
 export function wellnessOf(container: Seen, settled: boolean): Wellness {
-  if (container.state === 'exited')
-    return container.exitCode === 0 && !restarts(container) ? 'well' : restarts(container) ? 'waiting' : 'lost';
+  if (container.state === 'exited') return restarts(container) ? 'waiting' : isDone(container) ? 'well' : 'lost';
   const { state, health } = container;
   if (state === 'dead') return 'lost';
   if (state !== 'running') return 'waiting';
   if (health !== null) return health === 'healthy' ? 'well' : 'waiting';
   return settled ? 'well' : 'waiting';
-}
-
-/** Services that lack a container or have one that is not well, by name, sorted. */
-export function ailingServices(containers: Seen[], expected: { name: string; replicas: number }[]): string[] {
-  const ailing = new Set(containers.filter((c) => wellnessOf(c, true) !== 'well').map((c) => c.service));
-  for (const { name, replicas } of expected)
-    if (containers.filter((c) => c.service === name).length < replicas) ailing.add(name);
-  return [...ailing].sort();
-}
-
-/** `web=unhealthy, db=exited(3)`: what the line of a failed wait says of each service. */
-export function describeAiling(containers: Inspected[], ailing: string[]): string {
-  return ailing.map((service) => `${service}=${stateOf(containers.filter((c) => c.service === service))}`).join(', ');
 }
 
 /** The form in which a container stands in check-ins and reports. */
@@ -70,8 +62,10 @@ export function reportedOf(container: Seen): Container {
   return { service, name, state, health, exit_code: exitCode };
 }
 
+type Owned = Pick<Inspected, 'id' | 'service'>;
+
 /** What became of services: `services` in new containers, the untouched ones, those that are gone; by name, sorted. */
-export function renewal(before: Inspected[], after: Inspected[]): Record<'services' | 'untouched' | 'gone', string[]> {
+export function renewal(before: Owned[], after: Owned[]): Record<'services' | 'untouched' | 'gone', string[]> {
   const known = new Set(before.map(({ id }) => id));
   const fresh = namesOf(after.filter(({ id }) => !known.has(id)));
   const present = namesOf(after);
@@ -82,19 +76,20 @@ export function renewal(before: Inspected[], after: Inspected[]): Record<'servic
   };
 }
 
-function namesOf(containers: Inspected[]): string[] {
+function namesOf(containers: Owned[]): string[] {
   return [...new Set(containers.map(({ service }) => service))].sort();
+}
+
+/** A finished one-shot: the engine starts it no more, and nothing says that it should still serve. */
+/** A one-shot that has done its work and will not be started by the engine. */
+export function isFinished(container: Inspected): boolean {
+  return container.state === 'exited' && !restarts(container) && isDone(container);
+}
+
+function isDone({ health, exitCode }: Inspected): boolean {
+  return health === null && exitCode === 0;
 }
 
 function restarts({ restartPolicy }: Inspected): boolean {
   return restartPolicy === 'always' || restartPolicy === 'unless-stopped';
-}
-
-function stateOf(containers: Inspected[]): string {
-  const worst =
-    containers.find((c) => wellnessOf(c, true) === 'lost') ?? containers.find((c) => wellnessOf(c, true) === 'waiting');
-  const container = worst ?? containers[0];
-  if (!container) return 'missing';
-  const { state, health, exitCode } = container;
-  return state === 'exited' ? `exited(${exitCode})` : (health ?? state);
 }

@@ -1,4 +1,4 @@
-import { parseRecord, type ReleaseRecord } from './record.ts';
+import { otherImages, parseRecord, type ReleaseRecord } from './record.ts';
 
 const record: ReleaseRecord = {
   schema: 1,
@@ -24,4 +24,19 @@ it.each([
   JSON.stringify({ ...record, sha: 'x' }),
 ])('takes %j for no record', (text) => {
   expect(parseRecord(text)).toBeNull();
+});
+
+it.each<[string, { image: string; imageId: string }[], string[]]>([
+  ['the very images', [{ image: 'a:1', imageId: 'sha256:a' }], []],
+  ['another one under the same name', [{ image: 'a:1', imageId: 'sha256:x' }], ['a:1']],
+  ['one of several under the same name', ['a', 'x'].map((id) => ({ image: 'a:1', imageId: `sha256:${id}` })), ['a:1']],
+  ['what was never noted', [{ image: 'c:1', imageId: 'sha256:x' }], []],
+  ['what has no id yet', [{ image: 'b:1', imageId: 'sha256:x' }], []],
+  ['nothing', [], []],
+])('sees where containers run %s', (_, running, others) => {
+  const recorded = [
+    { reference: 'a:1', id: 'sha256:a' },
+    { reference: 'b:1', id: null },
+  ];
+  expect(otherImages(recorded, running).map(({ reference }) => reference)).toEqual(others);
 });

@@ -1,4 +1,5 @@
 import type { Sha } from '../../machines/words.ts';
+import type { Job } from './jobs.ts';
 import { validate } from './recordValidator.ts';
 
 /** What a release remembers about itself in `.deployd.json`, so that state can be rebuilt without the bundle. */
@@ -13,6 +14,8 @@ export interface ReleaseRecord {
   images: { reference: string; id: string | null }[];
   /** Names of the compose files inside the release. */
   compose: string[];
+  /** One-shots that finished, in this release or unchanged in the one before; not in a record of an older version. */
+  jobs?: Job[];
 }
 
 /** The record in a text, null when it holds none. */
@@ -28,4 +31,27 @@ export function parseRecord(text: string): ReleaseRecord | null {
 /** True for a release that was applied once: only then it knows which images it ran. */
 export function wasApplied({ images }: ReleaseRecord): boolean {
   return images.some(({ id }) => id !== null);
+}
+
+/** Services that must have a container: a job that has finished needs none. */
+export function expectedServices(record: ReleaseRecord | null): ReleaseRecord['services'] {
+  const finished = new Set(record?.jobs?.map(({ service }) => service));
+  return (record?.services ?? []).filter(({ name }) => !finished.has(name));
+}
+
+/** An image that a release ran. */
+export interface RanImage {
+  reference: string;
+  id: string;
+}
+
+/** What a release ran under references under which its containers run something else now. */
+export function otherImages(
+  recorded: ReleaseRecord['images'],
+  running: readonly { image: string; imageId: string }[],
+): RanImage[] {
+  return recorded.flatMap(({ reference, id }) => {
+    const isOther = ({ image, imageId }: { image: string; imageId: string }) => image === reference && imageId !== id;
+    return id !== null && running.some(isOther) ? [{ reference, id }] : [];
+  });
 }

@@ -3,7 +3,9 @@ import { Ajv } from 'ajv';
 const name = { type: 'string' };
 const names = { type: 'array', items: name };
 
-const schema: object = whole({
+const job = whole({ service: name, fingerprint: name, image: name, volumes: names });
+
+const required = whole({
   schema: { const: 1 },
   sha: { type: 'string', pattern: '^[0-9a-f]{64}$' },
   version: name,
@@ -13,6 +15,11 @@ const schema: object = whole({
   images: { type: 'array', items: whole({ reference: name, id: { type: 'string', nullable: true } }) },
   compose: names,
 });
+
+const schema: object = {
+  ...required,
+  properties: { ...required.properties, jobs: { type: 'array', items: job } },
+};
 
 /** Whether a value is a release's record. */
 export const validate = new Ajv({ code: { source: true } }).compile(schema);

@@ -1,6 +1,9 @@
-import { expendable } from './retention.ts';
+import { expendable, shows } from './retention.ts';
 
 const nothing = { mounted: new Set<string>(), used: new Set<string>() };
+/** Each reference as an image of its own. */
+const present = (...references: string[]) =>
+  references.map((name, number) => ({ id: `sha256:${number}`, references: [name] }));
 const releases = [
   { sha: 'd', images: ['app:4', 'db:1'], servable: true },
   { sha: 'c', images: ['app:3', 'db:1'], servable: true },
@@ -8,33 +11,43 @@ const releases = [
   { sha: 'a', images: ['app:1', 'cache:1'], servable: true },
 ];
 
+const all = present(...new Set(releases.flatMap(({ images }) => images)));
+
 describe('what may go after a success (spec §12.7)', () => {
   it('keeps the newest and lets go images that only older releases named', () => {
-    expect(expendable({ ...nothing, releases, current: 'd', keep: 2 })).toEqual({
+    expect(expendable({ ...nothing, releases, present: all, current: 'd', keep: 2 })).toEqual({
       shas: ['b', 'a'],
+      held: [],
       images: ['app:2', 'app:1', 'cache:1'],
     });
   });
 
   it('counts the release in force first, however old it is', () => {
-    expect(expendable({ ...nothing, releases, current: 'a', keep: 1 }).shas).toEqual(['d', 'c', 'b']);
+    expect(expendable({ ...nothing, releases, present: all, current: 'a', keep: 1 }).shas).toEqual(['d', 'c', 'b']);
   });
 
   it('keeps what can be brought up again before newer ones that failed', () => {
     const withFailed = [{ sha: 'e', images: [], servable: false }, ...releases];
-    expect(expendable({ ...nothing, releases: withFailed, current: 'd', keep: 2 }).shas).toEqual(['b', 'a', 'e']);
+    expect(expendable({ ...nothing, releases: withFailed, present: all, current: 'd', keep: 2 }).shas).toEqual([
+      'b',
+      'a',
+      'e',
+    ]);
   });
 
-  it('never takes what a container mounts or uses', () => {
-    const { shas, images } = expendable({
-      releases,
-      current: 'd',
-      keep: 1,
-      mounted: new Set(['b']),
-      used: new Set(['cache:1']),
-    });
+  it('takes nothing that a container mounts, and no image that one uses; a mount keeps no image', () => {
+    const use = { mounted: new Set(['b']), used: new Set(['cache:1']) };
+    const { shas, held, images } = expendable({ ...use, releases, present: all, current: 'd', keep: 1 });
     expect(shas).toEqual(['c', 'a']);
-    expect(images).toEqual(['app:3', 'app:1']);
+    expect(held).toEqual(['b']);
+    expect(images).toEqual(['app:3', 'app:2', 'app:1']);
+  });
+
+  it('leaves every name of an image that a container uses by its id, and names that stand for nothing', () => {
+    const twice = [{ id: 'sha256:x', references: ['app:1', 'other:1'] }, ...present('app:2')];
+    const used = new Set(['sha256:x']);
+    const { images } = expendable({ ...nothing, used, releases, present: twice, current: 'd', keep: 1 });
+    expect(images).toEqual(['app:2']);
   });
 
   it.each([
@@ -48,9 +61,10 @@ describe('what may go after a success (spec §12.7)', () => {
         { sha: 'b', images: [kept], servable: true },
         { sha: 'a', images: [old], servable: true },
       ];
-      expect(expendable({ ...nothing, releases: both, current: 'b', keep: 1 }).images).toEqual([]);
+      const here = { releases: both, present: present(old) };
+      expect(expendable({ ...nothing, ...here, current: 'b', keep: 1 }).images).toEqual([]);
       const used = new Set([kept]);
-      expect(expendable({ mounted: nothing.mounted, used, releases: both, current: null, keep: 0 }).images).toEqual([]);
+      expect(expendable({ ...nothing, ...here, used, current: null, keep: 0 }).images).toEqual([]);
     }
   });
 
@@ -59,6 +73,18 @@ describe('what may go after a success (spec §12.7)', () => {
       { sha: 'b', images: ['docker.io/app:1', 'app:1'], servable: true },
       { sha: 'a', images: ['library/app:1'], servable: true },
     ];
-    expect(expendable({ ...nothing, releases: written, current: null, keep: 0 }).images).toEqual(['docker.io/app:1']);
+    const here = { releases: written, present: present('app:1') };
+    expect(expendable({ ...nothing, ...here, current: null, keep: 0 }).images).toEqual(['docker.io/app:1']);
   });
+});
+
+describe('a mount', () => {
+  it.each([
+    ['/r/a', '/r/a', true],
+    ['/r/a/conf/x', '/r/a', true],
+    ['/r/', '/r/a', true],
+    ['/', '/r/a', true],
+    ['/r/ab', '/r/a', false],
+    ['/r/b', '/r/a', false],
+  ])('of %j shows something of %j: %s', (source, directory, does) => expect(shows(source, directory)).toBe(does));
 });

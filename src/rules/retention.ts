@@ -8,26 +8,55 @@ export interface Holdings {
   current: string | null;
   /** How many stay, the one in force among them. */
   keep: number;
-  /** Releases that some container still mounts. */
+  /** Releases of which some container of the engine mounts something. */
   mounted: ReadonlySet<string>;
-  /** Images that some container still uses, by reference. */
+  /** Images that some container of the engine uses: by reference, those of other projects by id too. */
   used: ReadonlySet<string>;
+  /** The engine's images: id and every reference of each. */
+  present: readonly { id: string; references: readonly string[] }[];
+}
+
+/** Releases that go, those that only a mount keeps, and the images that go. */
+export interface Expendable {
+  shas: string[];
+  held: string[];
+  images: string[];
 }
 
 /**
- * Releases that go, and the images that only they named, as they wrote them (spec §12): nothing that a container still
- * uses, whatever way it is written.
+ * Releases that go, and the images that neither a kept release names nor a container uses, by name or by id, whatever way
+ * it is written (spec §12). A mount keeps a release's files; its images only a use keeps.
  */
-export function expendable({ releases, current, keep, mounted, used }: Holdings): { shas: string[]; images: string[] } {
+export function expendable({ releases, current, keep, mounted, used, present }: Holdings): Expendable {
   const rank = ({ sha, servable }: Holdings['releases'][number]) => (sha === current ? 2 : Number(servable));
   const inOrder = releases.toSorted((a, b) => rank(b) - rank(a));
-  const stay = inOrder.filter(({ sha }, place) => place < keep || mounted.has(sha));
-  const go = inOrder.filter((release) => !stay.includes(release));
+  const [stay, beyond] = [inOrder.slice(0, keep), inOrder.slice(keep)];
+  const [held, go] = [beyond.filter(({ sha }) => mounted.has(sha)), beyond.filter(({ sha }) => !mounted.has(sha))];
   const needed = new Set([...used, ...stay.flatMap(({ images }) => images)].map(fullName));
+  const idOf = new Map(
+    present.flatMap(({ id, references }) => references.map((name) => [fullName(name), id] as const)),
+  );
+  const isNeeded = (name: string) => needed.has(name) || used.has(idOf.get(name) ?? '');
   const dropped = Map.groupBy(
-    go.flatMap(({ images }) => images),
+    beyond.flatMap(({ images }) => images),
     fullName,
   );
-  const images = [...dropped].flatMap(([name, written]) => (needed.has(name) ? [] : written.slice(0, 1)));
-  return { shas: go.map(({ sha }) => sha), images };
+  const images = [...dropped].flatMap(([name, written]) =>
+    idOf.has(name) && !isNeeded(name) ? written.slice(0, 1) : [],
+  );
+  return { shas: go.map(shaOf), held: held.map(shaOf), images };
+}
+
+/** Whether a mount of `source` shows something of the directory: it, what is in it, or what it is in. */
+export function shows(source: string, directory: string): boolean {
+  const [one, other] = [closed(source), closed(directory)];
+  return one.startsWith(other) || other.startsWith(one);
+}
+
+function closed(path: string): string {
+  return path.endsWith('/') ? path : `${path}/`;
+}
+
+function shaOf({ sha }: { sha: string }): string {
+  return sha;
 }

@@ -4,8 +4,11 @@ import { judgeError, tellError } from './errorCodes.ts';
 /** The two services that the agent calls. */
 export type Peer = 'tenancy' | 'secretstore';
 
+/** Who answers: one of the two, or another origin that the tenancy service redirected the download of a bundle to. */
+export type Party = Peer | 'storage';
+
 /** What went wrong with one call: an error on the way, or an answer that the caller cannot use. */
-export type Trouble = { peer: Peer; origin: string; what: string } & (Mishap | Refused);
+export type Trouble = { peer: Party; origin: string; what: string } & (Mishap | Refused);
 
 /** `error` is an errno, OpenSSL or HTTP parser code, or one of our own: STOPPED, TIMEOUT, STALLED, TOO_LARGE. */
 interface Mishap {
@@ -22,7 +25,11 @@ interface Refused {
 }
 
 /** How peers are called in lines for people. */
-export const peerNames: Record<Peer, string> = { tenancy: 'tenancy service', secretstore: 'secretstore' };
+export const peerNames: Record<Party, string> = {
+  tenancy: 'tenancy service',
+  secretstore: 'secretstore',
+  storage: 'storage host',
+};
 
 /** What each trouble of a call means for the tick: the one place that sorts them (spec §9, §11). */
 export function sortTrouble(trouble: Trouble): Fault {
@@ -94,7 +101,8 @@ function isTemporary(status: number): boolean {
   return status === 408 || status === 425 || status === 429 || (status >= 500 && status < 600);
 }
 
-function placeOf({ peer, origin }: Trouble): string {
+/** Who it was, as lines for people name him. */
+export function placeOf({ peer, origin }: Pick<Trouble, 'peer' | 'origin'>): string {
   return `${peerNames[peer]} ${origin}`;
 }
 

@@ -16,6 +16,8 @@ export interface State {
   highest_sequence: number;
   /** Whether the tenancy service or a manifest called this host production when last heard. */
   production: boolean;
+  /** True where nothing tells yet, or any more, that this is no production env. Not in a file of an older version, which knew. */
+  production_unknown?: boolean;
   last_check_in: { at: string; action: Orders['action']; desired_sha: Sha | null } | null;
   last_outcome: { at: string; outcome: string; code: string | null; detail: string | null } | null;
   /** An apply that began and has not ended; while it stands, `current` is not trusted. */
@@ -43,6 +45,7 @@ export function emptyState(env: string): State {
     applied_version: null,
     highest_sequence: 0,
     production: false,
+    production_unknown: true,
     last_check_in: null,
     last_outcome: null,
     attempt: null,

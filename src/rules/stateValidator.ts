@@ -7,7 +7,7 @@ const time = { type: 'string', format: 'time' };
 const sha = { type: 'string', pattern: '^[0-9a-f]{64}$' };
 const count = { type: 'integer', minimum: 0, maximum: Number.MAX_SAFE_INTEGER };
 
-const schema: object = record({
+const required = {
   schema: { const: 1 },
   env: { type: 'string', pattern: '^[a-z0-9][a-z0-9-]{0,62}$' },
   applied_sha: { ...sha, nullable: true },
@@ -29,7 +29,9 @@ const schema: object = record({
     trouble: nullableText,
   }),
   pending_reports: { type: 'array', items: record({ report_id: text }) },
-});
+};
+
+const schema: object = record(required, { production_unknown: { type: 'boolean' } });
 
 /** Whether a value is a state. */
 export const validate = new Ajv({
@@ -37,7 +39,7 @@ export const validate = new Ajv({
   code: { source: true, formats: _`({ time: require('./time.ts').isTime })` },
 }).compile(schema);
 
-/** Every property is required, others are let through: a file of a newer version is not thrown away for what it adds. */
-function record(properties: Record<string, object>) {
-  return { type: 'object', properties, required: Object.keys(properties) };
+/** Every property is required but those of `optional`, others are let through: a file of a newer version is not thrown away for what it adds. */
+function record(properties: Record<string, object>, optional: Record<string, object> = {}) {
+  return { type: 'object', properties: { ...properties, ...optional }, required: Object.keys(properties) };
 }

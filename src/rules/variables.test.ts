@@ -1,6 +1,7 @@
 import type { Manifest } from '../../machines/words.ts';
 import { parseComposeFile } from './compose/file.ts';
-import { judgeVariables, unresolvedVariables, variablesOf } from './variables.ts';
+import { variablesOf } from './compose/uses.ts';
+import { judgeVariables, unresolvedVariables } from './variables.ts';
 
 const uses = (required: string[], optional: string[] = []) => [
   ...required.map((name) => ({ name, required: true })),
@@ -129,15 +130,17 @@ const needed = [
   'VALUE',
 ];
 
+const readable = (...texts: string[]) => ({ files: filesOf(...texts), texts: new Map<string, string>() });
+
 describe('variables of a bundle', () => {
   it('are looked for in every value of every file, and where compose reads bare names', () => {
-    expect(unresolvedVariables(filesOf(text), new Set(['DEPLOYD_SHA']))).toEqual(needed);
-    expect(unresolvedVariables(filesOf('a: 1', 'b: $Z'), new Set())).toEqual(['Z']);
+    expect(unresolvedVariables(readable(text), new Set(['DEPLOYD_SHA']))).toEqual(needed);
+    expect(unresolvedVariables(readable('a: 1', 'b: $Z'), new Set())).toEqual(['Z']);
   });
 
   it.each(needed)('one that is missing is told alone: %s', (name) => {
     const supplied = new Set([...needed, 'DEPLOYD_SHA'].filter((one) => one !== name));
-    expect(unresolvedVariables(filesOf(text), supplied)).toEqual([name]);
+    expect(unresolvedVariables(readable(text), supplied)).toEqual([name]);
   });
 
   it('come from secrets that are no registry login, and from the agent', () => {
@@ -146,8 +149,8 @@ describe('variables of a bundle', () => {
       registries: [{ host: 'r', username_var: 'USER_A', password_var: 'PASS_A' }],
     } as unknown as Manifest;
     const own = '$DEPLOYD_ENV $DEPLOYD_SHA $DEPLOYD_VERSION';
-    expect(judgeVariables(filesOf(`a: $A $B ${own}`), manifest)).toBeNull();
-    expect(judgeVariables(filesOf('a: $PASS_A $C $B $A $C', 'b: $USER_A'), manifest)).toEqual({
+    expect(judgeVariables(readable(`a: $A $B ${own}`), manifest)).toBeNull();
+    expect(judgeVariables(readable('a: $PASS_A $C $B $A $C', 'b: $USER_A'), manifest)).toEqual({
       code: 'ENV_INCOMPLETE',
       detail: 'unresolved: C, PASS_A, USER_A',
     });

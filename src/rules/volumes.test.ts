@@ -1,4 +1,4 @@
-import { ignoredPurge, mayRemoveVolumes } from './volumes.ts';
+import { ignoredPurge, mayRemoveVolumes, productionOf } from './volumes.ts';
 
 const rows = [
   // production, purge requested, on absent → removed, ignored
@@ -10,6 +10,10 @@ const rows = [
   [true, false, 'purge', false, true],
   [true, true, 'keep', false, true],
   [true, true, 'purge', false, true],
+  [null, false, 'keep', false, false],
+  [null, false, 'purge', false, true],
+  [null, true, 'keep', false, true],
+  [null, true, 'purge', false, true],
 ] as const;
 
 describe('the volume rule (spec §7.1)', () => {
@@ -17,6 +21,22 @@ describe('the volume rule (spec §7.1)', () => {
     const [production, purgeRequested, onAbsent, removed, ignored] = row;
     const facts = { production, purgeRequested, onAbsent };
     expect(mayRemoveVolumes(facts)).toBe(removed);
-    expect(ignoredPurge(facts) !== null).toBe(ignored);
+    expect(ignoredPurge(facts, ['data']) !== null).toBe(ignored);
   });
+
+  it('tells nothing of a purge on an unknown env that has no volume, and names those of one that has', () => {
+    const facts = { production: null, purgeRequested: true, onAbsent: 'keep' } as const;
+    expect(ignoredPurge(facts, [])).toBeNull();
+    expect(ignoredPurge(facts, ['deployd-eu-1_data'])).toMatch(/by hand if it is none: deployd-eu-1_data$/);
+  });
+
+  it.each([
+    [[], null],
+    [[false], false],
+    [[false, false], false],
+    [[false, null], null],
+    [[null], null],
+    [[false, null, true], true],
+    [[true], true],
+  ])('takes releases that tell %j for production %s', (told, is) => expect(productionOf(told)).toBe(is));
 });

@@ -15,13 +15,13 @@ export async function bootstrap(tools: Tools, _input: void, signal: AbortSignal)
   const login = await secretstore.login({ kind: 'grant', role: settings.secretstore_role, jwt: grant }, signal);
   await credentials.writeToken(login.token);
   vault.holdToken(login.token);
+  await state.update({ token: tokenStanding(login, new Date()) });
   const proof = await secretstore.lookupSelf(login.token, signal);
   if ('denied' in proof) throw failure('BOOTSTRAP_REFUSED', unfitToken);
   if (proof.dead) throw failure('BOOTSTRAP_REFUSED', 'the new token is refused');
   const kept = await credentials.removeGrant();
   if (kept !== null) tick.journal.warn(kept);
   if (before !== null) await secretstore.revokeSelf(before, signal).catch(() => undefined);
-  await state.update({ token: tokenStanding(login, new Date()) });
   tick.journal.info('token present: the bootstrap grant was exchanged');
 }
 

@@ -1,6 +1,7 @@
 import { endings } from '../../machines/endings.ts';
 import type { Container, Host, Orders, Outcome } from '../../machines/words.ts';
 import { reportedOf } from '../rules/health.ts';
+import type { State } from '../rules/state.ts';
 import { lastOutcomeOf, remembered, reportOf } from './remember.ts';
 import { leaveTidy } from './tidy.ts';
 import type { Tools } from './tools.ts';
@@ -25,11 +26,16 @@ async function record(tools: Tools, { outcome, orders, host }: Concluded): Promi
   const { state, tick } = tools;
   const { exit, report } = endings[outcome.ending].meta;
   if (exit === 75 || outcome.ending === 'offlineLaptop' || outcome.ending === 'paused') return;
-  if (orders === null || report === null) return state.update({ last_outcome: lastOutcomeOf(outcome) });
+  if (orders === null || report === null) return state.update({ last_outcome: lastOutcomeOf(tools, outcome) });
   const told = { outcome, orders, containers: await reportedNow(tools, orders, host) };
   if (report !== 'heartbeat') return state.update(remembered(tools, told));
   tick.heartbeat = reportOf(tools, told);
-  await state.update({ last_outcome: lastOutcomeOf(outcome) });
+  await state.update({ last_outcome: lastOutcomeOf(tools, outcome), failing: stillFailing(state.state) });
+}
+
+/** That the applied release could not be applied again is proven wrong by a tick that finds it well. */
+function stillFailing({ applied_sha, failing }: Readonly<State>): State['failing'] {
+  return failing?.sha === applied_sha ? null : failing;
 }
 
 /** What the tick saw when it began is true still where nothing had to be done. */

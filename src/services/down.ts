@@ -1,6 +1,7 @@
 import { Fault } from '../../machines/fault.ts';
 import type { Orders } from '../../machines/words.ts';
-import { ignoredPurge, mayRemoveVolumes } from '../rules/volumes.ts';
+import { ignoredPurge, mayRemoveVolumes, productionOf } from '../rules/volumes.ts';
+import { forgetJobs } from './jobs.ts';
 import { blameEngine } from './release.ts';
 import type { Tools } from './tools.ts';
 
@@ -9,14 +10,19 @@ import type { Tools } from './tools.ts';
  * no container can keep a host from being retired.
  */
 export async function composeDown(tools: Tools, { orders }: { orders: Orders }, signal: AbortSignal): Promise<void> {
-  const { compose, settings, tick } = tools;
+  const { compose, containers, settings, tick } = tools;
   const facts = {
-    production: orders.production,
+    production: await isProduction(tools, orders),
     purgeRequested: orders.purgeVolumes,
     onAbsent: settings.volumes_on_absent,
   };
-  const ignored = ignoredPurge(facts);
-  if (ignored !== null) tick.journal.warn(ignored);
+  const asked = facts.purgeRequested || facts.onAbsent === 'purge';
+  const present = asked && facts.production === null ? (await containers.owned()).volumes : [];
+  const ignored = ignoredPurge(facts, present);
+  if (ignored !== null) {
+    tick.journal.warn(ignored);
+    tick.remarks.push(ignored);
+  }
   const volumes = mayRemoveVolumes(facts);
   const down = () => compose.down(volumes, signal);
   await down()
@@ -28,6 +34,14 @@ export async function composeDown(tools: Tools, { orders }: { orders: Orders }, 
     .catch((error: unknown) => blameEngine(tools, error));
 }
 
+/** Not by the orders alone: any release on disk may have been production (spec §7.1). */
+async function isProduction({ releases, state }: Tools, { production }: Orders): Promise<boolean | null> {
+  const { toldByReleases } = await import('./production.ts');
+  const told = await toldByReleases(releases);
+  if (production || productionOf(told) === true) return true;
+  return state.state.production_unknown === true ? null : false;
+}
+
 async function removeUnstopped({ containers, settings, tick }: Tools, volumes: boolean): Promise<void> {
   const left = await containers.listAll();
   for (const { id } of left) await containers.removeContainer(id, { volumes });
@@ -35,9 +49,13 @@ async function removeUnstopped({ containers, settings, tick }: Tools, volumes: b
   tick.journal.warn(`down: not stopped within ${settings.down_timeout_s}s, so removed by force: ${names}`);
 }
 
-/** Clears applied_sha, removes `current` and every `.env`; releases/ stays. */
-export async function clearApplied({ releases, state, tick }: Tools): Promise<void> {
-  for (const sha of await releases.list()) await releases.stripEnv(sha);
+/** Clears applied_sha, removes `current` and every `.env`; releases/ stays, and every job is to run again. */
+export async function clearApplied(tools: Tools): Promise<void> {
+  const { releases, state, tick } = tools;
+  for (const sha of await releases.list()) {
+    await releases.stripEnv(sha);
+    await forgetJobs(tools, sha);
+  }
   await releases.removeCurrent();
   await state.update({ applied_sha: null, applied_at: null, applied_version: null, attempt: null, failing: null });
   tick.journal.info('down: the project is torn down; releases/ stays, without secrets');

@@ -70,10 +70,18 @@ function isForeseen(error: Fault, { ending }: Outcome): boolean {
 async function prolong(tools: Tools, signal: AbortSignal): Promise<void> {
   const { secretstore, settings, state, vault } = tools;
   const life = await secretstore.renewSelf(vault.token(), signal);
-  const before = state.state.token;
   if ('refused' in life) return leaseAnew(tools, signal);
-  await state.update({ token: renewedStanding(before, life, new Date()) });
-  if (mustLeaseAnew(life, before.creation_ttl_s, settings.interval_s)) await leaseAnew(tools, signal);
+  const creation_ttl_s = await creationTtlOf(tools, signal);
+  await state.update({ token: renewedStanding({ ...state.state.token, creation_ttl_s }, life, new Date()) });
+  if (mustLeaseAnew(life, creation_ttl_s, settings.interval_s)) await leaseAnew(tools, signal);
+}
+
+/** Seconds that the token was given at its creation: asked for where the state that knew is lost; null where nobody tells. */
+async function creationTtlOf({ secretstore, state, vault }: Tools, signal: AbortSignal): Promise<number | null> {
+  const { creation_ttl_s } = state.state.token;
+  if (creation_ttl_s !== null) return creation_ttl_s;
+  const found = await secretstore.lookupSelf(vault.token(), signal);
+  return 'creationTtlS' in found ? found.creationTtlS : null;
 }
 
 /** A tick that did its work is still a failure when its token is about to end; a laptop that is offline lets it end. */

@@ -1,6 +1,9 @@
 import { Fault } from '../../machines/fault.ts';
 import type { Host } from '../../machines/words.ts';
-import { ailingServices, reportedOf } from '../rules/health.ts';
+import { ailingServices, type Expected } from '../rules/ailing.ts';
+import { reportedOf, type Seen } from '../rules/health.ts';
+import { expectedServices } from '../rules/record.ts';
+import { crashedServices } from './crashed.ts';
 import type { Tools } from './tools.ts';
 
 const ENGINE_GONE: Host = { engine: false, healthy: false, halfMade: false, ailing: [], containers: [] };
@@ -20,9 +23,14 @@ export async function probeHost(tools: Tools): Promise<Host> {
   tools.tick.engineAnswered = true;
   const { applied_sha, attempt } = state.state;
   const record = applied_sha === null ? null : await releases.readRecord(applied_sha);
-  const ailing = applied_sha === null ? [] : ailingServices(containers, record?.services ?? []);
+  const ailing = applied_sha === null ? [] : await ailingNow(tools, containers, expectedServices(record));
   const healthy = attempt === null && ailing.length === 0;
   if (ailing.length > 0) note({ word: 'ailing', services: ailing });
   if (attempt !== null) note({ word: 'half-made', sha: attempt.sha, phase: attempt.phase });
   return { engine: true, healthy, halfMade: attempt !== null, ailing, containers: containers.map(reportedOf) };
+}
+
+async function ailingNow(tools: Tools, containers: Seen[], expected: Expected[]): Promise<string[]> {
+  const ailing = [...ailingServices(containers, expected), ...(await crashedServices(tools, containers))];
+  return [...new Set(ailing)].sort();
 }

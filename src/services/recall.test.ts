@@ -12,12 +12,14 @@ it('notes a grant that cannot be used, of which nothing is guarded', async () =>
       throw new Error('holds more than one word');
     },
   };
+  const nothing = { last_check_in: null, applied_sha: null, attempt: null };
   const tools = {
     vault,
     credentials,
-    state: { load: async () => ({ last_check_in: null, applied_sha: null }) },
+    state: { state: nothing, load: async () => nothing },
     compose: { sweep: async () => false },
-    releases: { sweep: async () => [] },
+    releases: { lookAtCurrent: async () => ({ sha: null, isForeign: false }), sweep: async () => [] },
+    stop: new AbortController(),
   } as unknown as Tools;
   await expect(recall(tools)).rejects.toThrow('more than one word');
   vault.forget();

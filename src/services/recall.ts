@@ -1,16 +1,18 @@
 import type { Credentials } from '../../machines/words.ts';
 import type { Releases } from '../adapters/releases.ts';
 import type { State } from '../rules/state.ts';
+import { productionOf } from '../rules/volumes.ts';
 import type { Tools } from './tools.ts';
 
 /** Reads state.json, sweeps what a dead tick left and looks for credentials; the token goes into the vault. */
 export async function recall(tools: Tools): Promise<Credentials> {
-  const { compose, credentials, releases, settings, state, tick, vault } = tools;
+  const { compose, credentials, releases, settings, state, stop, tick, vault } = tools;
   const { last_check_in, applied_sha } = await state.load();
   if (applied_sha !== null && !(await releases.isWhole(applied_sha)))
     await forgetApplied(tools, applied_sha, 'is not whole on the disk');
+  await keepCurrent(tools);
   if (await compose.sweep()) tick.journal.warn('a compose of a killed tick was still at work; it was ended');
-  for (const path of await releases.sweep(last_check_in?.desired_sha ?? null))
+  for (const path of await releases.sweep(last_check_in?.desired_sha ?? null, stop.signal))
     tick.journal.warn(`cannot remove ${path}; a container wrote there: remove it as root`);
   for (const line of await credentials.warnings()) tick.journal.warn(line);
   const noting = (error: unknown): never => {
@@ -23,6 +25,19 @@ export async function recall(tools: Tools): Promise<Credentials> {
   return { token: token !== null, grant, grantFile: settings.bootstrap_file };
 }
 
+/** `current` names what is applied, unless an attempt stands; what somebody else put in its place is set aside. */
+async function keepCurrent({ releases, state, tick }: Tools): Promise<void> {
+  const { applied_sha, attempt } = state.state;
+  const { sha, isForeign } = await releases.lookAtCurrent();
+  if (isForeign)
+    tick.journal.warn(
+      `CURRENT_FOREIGN: current was not a link to one of the agent's releases; kept as ${await releases.setAsideCurrent()}`,
+    );
+  if (applied_sha === null || attempt !== null || sha === applied_sha) return;
+  await releases.setCurrent(applied_sha);
+  tick.journal.warn('current was lost; it points to the applied release again');
+}
+
 /** A release that is gone is not applied, whatever was noted: the next check-in says so, and it is ordered anew. */
 export async function forgetApplied({ state, tick }: Tools, sha: string, why: string): Promise<void> {
   tick.journal.error(`RELEASE_INCOMPLETE: release ${sha} ${why}; it will be applied anew`);
@@ -31,14 +46,17 @@ export async function forgetApplied({ state, tick }: Tools, sha: string, why: st
 
 /** What `current` itself tells about the release in force, for a state file that was lost (spec §17): to be verified. */
 export async function rebuilt(releases: Releases): Promise<Partial<State>> {
-  const sha = await releases.currentSha();
+  const { sha } = await releases.lookAtCurrent();
   const record = sha === null ? null : await releases.readRecord(sha);
+  const { toldByReleases } = await import('./production.ts');
+  const production = productionOf(await toldByReleases(releases));
   const all = await Promise.all((await releases.list()).map((each) => releases.readRecord(each)));
   return {
     applied_sha: record ? sha : null,
     attempt: record ? { sha: record.sha, phase: 'unknown', at: new Date().toISOString() } : null,
     applied_version: record?.version ?? null,
     highest_sequence: Math.max(0, ...all.map((each) => each?.sequence ?? 0)),
-    production: record?.production ?? false,
+    production: production === true,
+    production_unknown: production === null,
   };
 }

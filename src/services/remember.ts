@@ -18,13 +18,14 @@ interface Told {
  */
 export function remembered(tools: Tools, told: Told): Pick<State, 'last_outcome' | 'pending_reports'> {
   const report = reportOf(tools, told);
-  const last_outcome = lastOutcomeOf(told.outcome);
+  const last_outcome = lastOutcomeOf(tools, told.outcome);
   return { last_outcome, pending_reports: enqueued(tools.state.state.pending_reports, report) };
 }
 
 /** An outcome for `status`, when the tick makes no report of it. */
-export function lastOutcomeOf({ ending, code, lines }: Outcome): NonNullable<State['last_outcome']> {
-  return { at: new Date().toISOString(), outcome: wordOf(ending) ?? ending, code, detail: joined(lines) };
+export function lastOutcomeOf({ tick }: Tools, { ending, code, lines }: Outcome): NonNullable<State['last_outcome']> {
+  const detail = joined([...lines, ...tick.remarks]);
+  return { at: new Date().toISOString(), outcome: wordOf(ending) ?? ending, code, detail };
 }
 
 /** The report of a tick; its id is the tick's, for a tick makes one at most. */
@@ -43,7 +44,7 @@ export function reportOf(tools: Tools, { outcome, orders, appliedSha, containers
     applied_sha: appliedSha ?? state.state.applied_sha,
     reverted: outcome.reverted,
     code: outcome.code,
-    detail: joined([...outcome.lines, ...troubleOf(state.state)]),
+    detail: joined([...outcome.lines, ...tick.remarks, ...troubleOf(state.state)]),
     output_tail: outcome.tail,
     containers,
     started_at: tick.startedAt.toISOString(),

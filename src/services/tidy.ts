@@ -1,6 +1,9 @@
+import { realpath } from 'node:fs/promises';
+import { basename, dirname, isAbsolute, join } from 'node:path';
 import { endings, type Ending } from '../../machines/endings.ts';
 import { wasApplied, type ReleaseRecord } from '../rules/record.ts';
-import { expendable } from '../rules/retention.ts';
+import type { Holder } from '../rules/container.ts';
+import { expendable, shows } from '../rules/retention.ts';
 import type { Tools } from './tools.ts';
 
 /**
@@ -15,23 +18,25 @@ export async function leaveTidy(tools: Tools, ending: Ending): Promise<void> {
 }
 
 /**
- * Removes releases beyond `keep` and the images that only they named. Never what a container still mounts or uses.
- * What cannot be removed now is told and left for the next time.
+ * Removes releases beyond `keep` and the images that only they named; never what any container of the engine mounts or
+ * uses, whoever made it. What cannot be removed now, or is not known to be free, is told and left for the next time.
  */
 export async function tidy(tools: Tools, keep: number): Promise<void> {
   await telling(tools, 'old releases stay for now', async () => {
-    const { containers, releases } = tools;
+    const { containers, releases, tick } = tools;
     if ((await releases.list()).length <= keep) return;
-    const gone = await expendableOf(tools, keep);
+    const holders = await containers.holders();
+    const gone = await expendableOf(tools, { keep, holders });
     for (const image of gone.images) await containers.removeImage(image);
-    for (const sha of gone.shas) await releases.remove(sha);
+    for (const sha of gone.shas) await releases.remove(sha, tools.stop.signal);
+    if (gone.held.length > 0)
+      tick.journal.info(`old releases stay while containers mount them: ${gone.held.join(', ')}`);
   });
 }
 
-async function expendableOf({ containers, releases, state }: Tools, keep: number) {
+async function expendableOf(tools: Tools, { keep, holders }: { keep: number; holders: Holder[] }) {
+  const { containers, releases, state } = tools;
   const shas = await releases.listByAge();
-  const seen = await containers.listAll();
-  const isMounted = (sha: string) => seen.some(({ mounts }) => mounts.some((m) => m.startsWith(releases.pathOf(sha))));
   const held = shas.map(async (sha) => {
     const images = referencesOf(await releases.readRecord(sha));
     return { sha, images, servable: await releases.hasEnv(sha) };
@@ -40,9 +45,37 @@ async function expendableOf({ containers, releases, state }: Tools, keep: number
     releases: await Promise.all(held),
     current: state.state.applied_sha,
     keep,
-    mounted: new Set(shas.filter(isMounted)),
-    used: new Set(seen.map(({ image }) => image)),
+    mounted: await mountedOf(tools, { shas, holders }),
+    used: new Set(
+      holders.flatMap(({ project, image, imageId }) => (project === tools.project ? image : [image, imageId])),
+    ),
+    present: await containers.images(),
   });
+}
+
+/**
+ * Releases of which a container mounts something, as its mounts are written and where they lead now. A volume may stand for
+ * a directory of the host; `current` may have led to any release when the container was started.
+ */
+async function mountedOf({ containers, releases }: Tools, { shas, holders }: { shas: string[]; holders: Holder[] }) {
+  const volumes = new Set(holders.flatMap((holder) => holder.volumes));
+  const devices = (await containers.volumes())
+    .filter(({ name }) => volumes.has(name))
+    .flatMap(({ options }) => options['device'] ?? []);
+  const written = [...new Set([...holders.flatMap(({ mounts }) => mounts), ...devices])].filter(isAbsolute);
+  const sources = [...written, ...(await Promise.all(written.map(realPath)))];
+  const isMounted = async (path: string) => {
+    const ways = [path, join(await realPath(dirname(path)), basename(path))];
+    return sources.some((source) => ways.some((way) => shows(source, way)));
+  };
+  const [home = ''] = shas.map((sha) => dirname(dirname(releases.pathOf(sha))));
+  if (await isMounted(join(home, 'current'))) return new Set(shas);
+  const mounted = await Promise.all(shas.map((sha) => isMounted(releases.pathOf(sha))));
+  return new Set(shas.filter((_, place) => mounted[place]));
+}
+
+async function realPath(path: string): Promise<string> {
+  return realpath(path).catch(() => path);
 }
 
 /** A bundle that never was applied keeps its `.env` for as long as its attempt stands. */

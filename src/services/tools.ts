@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto';
+import type { Sha } from '../../machines/words.ts';
 import type { Compose } from '../adapters/compose.ts';
 import type { Containers } from '../adapters/containers.ts';
 import type { Credentials } from '../adapters/credentials.ts';
@@ -11,7 +12,10 @@ import type { Tenancy } from '../adapters/tenancy.ts';
 import type { Settings } from '../config/settings.ts';
 import type { Journal } from '../journal/journal.ts';
 import type { Recorder } from '../journal/recorder.ts';
+import type { Granted } from '../rules/created/granted.ts';
 import type { Inspected } from '../rules/health.ts';
+import type { Made } from '../rules/jobs.ts';
+import type { Contents } from '../rules/inventory.ts';
 import type { Progress } from '../rules/progress.ts';
 import type { Report } from '../rules/report.ts';
 import type { Decision } from '../rules/trace/trace.ts';
@@ -58,12 +62,20 @@ export interface Tick {
   engineAnswered: boolean;
   /** The containers as they were found well, until somebody touches them; without what probes wrote, which may be secret. */
   well: Inspected[] | null;
+  /** What the judged model of the bundle gives its services. */
+  granted: Granted | null;
+  /** What the services of the release that is to be consist of. */
+  made: { sha: Sha; services: ReadonlyMap<string, Made> } | null;
   /** When compose was last told to bring a release up, in milliseconds since 1970; 0 before. */
   broughtUpMs: number;
   /** The heartbeat of this tick; unlike other reports it is never kept for later. */
   heartbeat: Report | null;
   /** True once a host that was away has checked in again. */
   isBack: boolean;
+  /** What its report and status tell besides the outcome. */
+  readonly remarks: string[];
+  /** What the bundle that is being applied consists of, once it is unpacked. */
+  unpacked: Contents | null;
   /** How far the running service is, for whoever wants to know; null where it does not say. */
   howFar: (() => Progress | Promise<Progress>) | null;
 }
@@ -79,9 +91,13 @@ export function beginTick(journal: Journal): Tick {
     lock: null,
     engineAnswered: false,
     well: null,
+    granted: null,
+    made: null,
     broughtUpMs: 0,
     heartbeat: null,
     isBack: false,
+    remarks: [],
+    unpacked: null,
     howFar: null,
   };
 }

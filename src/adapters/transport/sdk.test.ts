@@ -9,6 +9,7 @@ import { openFabric, type Fabric } from '../../../fixtures/mesh/fabric.ts';
 import { createCa } from '../../../fixtures/servers/ca.ts';
 import { createClock } from '../../../fixtures/servers/clock.ts';
 import { serve, type Served } from '../../../fixtures/servers/http.ts';
+import { asNobody } from '../../../fixtures/users.ts';
 import type { Settings } from '../../config/settings.ts';
 import { createHttp } from '../http.ts';
 import { createTransport, type Transport } from './transport.ts';
@@ -129,12 +130,8 @@ describe('transport sdk (spec §15)', () => {
   it('names an identity that is not readable by this user', async () => {
     transport.agents('tenancy');
     await chmod(fabric.identityFile, 0o000);
-    const root = process.geteuid!();
     await chmod(join(fabric.identityFile, '..'), 0o755);
-    process.seteuid!(65_534);
-    const said = await line();
-    process.seteuid!(root);
-    expect(said).toBe(`transport sdk: identity ${fabric.identityFile} is not readable by this user`);
+    expect(await asNobody(line)).toBe(`transport sdk: identity ${fabric.identityFile} is not readable by this user`);
   });
 
   it.each<[string, (mood: Fabric['mood']) => unknown, string | RegExp]>([

@@ -1,4 +1,4 @@
-import { contentSources, labelFilesOf, servicesOf } from './contents.ts';
+import { contentSources, textFilesOf, servicesOf } from './contents.ts';
 import { parseComposeFile } from './file.ts';
 
 function filesOf(...texts: string[]) {
@@ -85,6 +85,6 @@ secrets: {tls: {file: tls.pem}, token: {environment: FIVE}}
         ['db', { files: [], texts: [], variables: [] }],
       ]),
     );
-    expect(labelFilesOf(files)).toEqual(['labels.txt']);
+    expect(textFilesOf(files)).toEqual(['app.env', 'more.env', 'labels.txt']);
   });
 });

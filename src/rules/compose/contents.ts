@@ -1,6 +1,7 @@
-import { variablesOf } from '../variables.ts';
+import { variablesOf } from './uses.ts';
 import type { Opened } from './finding.ts';
 import { lastOf, layersOf } from './layers.ts';
+import { isReadOnlyMount } from './mounts.ts';
 import { insidePath } from './paths.ts';
 import { at, entriesOf, itemsOf, textOf, type ComposeFile, type Tree } from './tree.ts';
 
@@ -54,10 +55,18 @@ export function contentSources(files: readonly ComposeFile[]): Map<string, Sourc
   return new Map([...layersOf(files)].map(([name, layers]) => [name, sourcesOf(layers, files)]));
 }
 
-/** Paths of the bundle whose labels `judgeCompose` has to see. */
-export function labelFilesOf(files: readonly ComposeFile[]): string[] {
+/** Paths of the env files and label files, whose texts `judgeCompose` has to see. */
+export function textFilesOf(files: readonly ComposeFile[]): string[] {
   const layers = [...layersOf(files).values()].flat();
-  return [...new Set(layers.flatMap((layer) => itemsOf(at(layer, 'label_file')).flatMap(pathOf)))];
+  return [...new Set(layers.flatMap(readByCompose).flatMap(pathOf))];
+}
+
+/** Every entry of an `env_file` that leads into the bundle, with whether its file is taken as it stands. */
+export function envFilesOf(files: readonly ComposeFile[]): { path: string; isRaw: boolean }[] {
+  const entries = [...layersOf(files).values()].flat().flatMap((layer) => itemsOf(at(layer, 'env_file')));
+  return entries.flatMap((entry) =>
+    pathOf(entry).map((path) => ({ path, isRaw: textOf(at(entry, 'format')) === 'raw' })),
+  );
 }
 
 /** Paths of the bundle that compose or the engine opens by name. */
@@ -65,6 +74,19 @@ export function openedPaths(files: readonly ComposeFile[]): Opened {
   const layers = [...layersOf(files).values()].flat();
   const all = [...contentSources(files).values()].flatMap((sources) => sources.files);
   return { all, byCompose: layers.flatMap(readByCompose).flatMap(pathOf) };
+}
+
+/** Paths of the bundle that a container may write to. */
+export function writablePaths(files: readonly ComposeFile[]): string[] {
+  const mounts = [...layersOf(files).values()].flat().flatMap((layer) => itemsOf(at(layer, 'volumes')));
+  return [
+    ...new Set(
+      mounts
+        .filter((mount) => !isReadOnlyMount(mount))
+        .flatMap(bindOf)
+        .flatMap(pathOf),
+    ),
+  ].sort();
 }
 
 function replicasOf(layers: readonly Tree[]): number | null {

@@ -1,7 +1,9 @@
+import { variablesOf } from './uses.ts';
+import { envLinesOf, rawFaultOf } from './envText.ts';
 import { refuse, shown, type Finding, type Judge, type Place } from './finding.ts';
-import { bundleFile } from './paths.ts';
-import { either, flag, keys, list, pairs, text } from './shapes.ts';
-import type { Tree } from './tree.ts';
+import { bundleFile, locate } from './paths.ts';
+import { either, flag, keys, list, literal, onText, pairs } from './shapes.ts';
+import { at, textOf, type Tree } from './tree.ts';
 
 /**
  * `environment`, as a mapping or as `NAME=value` items. A name alone takes its value from the agent's variables, so names
@@ -10,11 +12,33 @@ import type { Tree } from './tree.ts';
 export const environment: Judge = pairs(judgeName);
 
 function judgeName(name: string, value: Tree, place: Place): Finding[] {
-  return /^[^\s=$]+$/.test(name) ? [] : refuse(value, place, `${shown(name)} must be a literal name`);
+  return /^[^\s=$\p{Cc}]+$/u.test(name) ? [] : refuse(value, place, `${shown(name)} must be a literal name`);
 }
 
-const entry = keys({ path: bundleFile, required: flag, format: text });
-const listed: Judge = either({ scalar: bundleFile, map: entry });
+/** A file of the bundle whose text holds nothing that comes from compose's own environment. */
+function envFile(faultOf: (text: string) => string | null): Judge {
+  return onText((source, value, place) => {
+    const location = locate(source, place.facts);
+    if (location.kind !== 'file') return bundleFile(value, place);
+    const content = place.facts.texts?.get(location.path);
+    const fault = content === undefined ? 'could not be read' : faultOf(content);
+    return fault === null ? [] : refuse(value, place, `${shown(source)} ${fault}`);
+  });
+}
+
+function plainFaultOf(text: string): string | null {
+  const { lines, fault } = envLinesOf(text);
+  return fault ?? lines.map(({ template }) => variablesOf(template).error).find((error) => error !== undefined) ?? null;
+}
+
+const plain = envFile(plainFaultOf);
+const raw = envFile(rawFaultOf);
+const format = literal(/^raw$/, 'raw, or left out');
+const entry: Judge = (value, place) => {
+  const path = textOf(at(value, 'format')) === 'raw' ? raw : plain;
+  return keys({ path, required: flag, format })(value, place);
+};
+const listed: Judge = either({ scalar: plain, map: entry });
 
 /** `env_file`: files of the bundle, even those that are not required. */
-export const envFiles: Judge = either({ scalar: bundleFile, list: list(listed) });
+export const envFiles: Judge = either({ scalar: plain, list: list(listed) });

@@ -105,7 +105,10 @@ function valueOf(node: Node, depth: number, reading: Reading): Tree {
     if (node.flow === true) judgeBracketed(node.items as Node[], reading);
     return { kind: 'list', items: node.items.map((item) => treeOf(item as Node, depth + 1, reading)), line };
   }
-  const { value, type } = isScalar(node) ? node : {};
+  const { value, type, srcToken } = isScalar(node) ? node : {};
+  const source = type === 'QUOTE_DOUBLE' && srcToken && 'source' in srcToken ? srcToken.source : '';
+  if (/\\u[dD][89a-fA-F]/.test(source))
+    complain(reading, line, 'half a character behind an escape, which compose cannot read');
   const text = typeof value === 'string' ? value : '';
   return { kind: 'scalar', text, isNull: type === 'PLAIN' && /^(~|null|Null|NULL|)$/.test(text), line };
 }

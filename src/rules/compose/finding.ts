@@ -21,8 +21,8 @@ export interface Facts {
   readonly opened?: Opened;
   /** Set when what is judged is compose's rendered model of the files in `dir`: paths are absolute, values may be secret. */
   readonly rendered?: { readonly dir: string };
-  /** Texts of the bundle's label files by path; one that is not here is refused, because its labels cannot be judged. */
-  readonly labelFiles?: ReadonlyMap<string, string>;
+  /** Texts of the bundle's env files and label files by path; one that is not here is refused, because it cannot be judged. */
+  readonly texts?: ReadonlyMap<string, string>;
 }
 
 /** Paths of the bundle that are opened by name. */

@@ -19,7 +19,7 @@ const manifest: Manifest = {
 };
 const context = {
   releaseFiles: new Set(['compose.yaml', 'conf', ...Object.keys(files)]),
-  labelFiles: new Map(Object.entries(files).filter(([path]) => path.endsWith('.txt'))),
+  texts: new Map(Object.entries(files)),
   projectName: 'deployd-eu-1',
   manifest,
 };
@@ -74,13 +74,15 @@ describe('the compose policy', () => {
 
   it('tells no control characters of a bundle', () => {
     const [refusal] = refusalsOf('services: {web: {image: b, "a\\nrefused: x\\e[2J": 1}}');
-    expect(refusal!.detail).toBe('service web: a\ufffdrefused: x\ufffd[2J is not a known key (compose.yaml:1)');
+    expect(refusal!.detail).toBe(
+      'service web: a\ufffdrefused: x\ufffd[2J is not a known key (compose.yaml:1); service web: has a key with a control character (compose.yaml:1)',
+    );
   });
 
   it('refuses a label file that it was not shown', () => {
     const parsed = parseComposeFile('compose.yaml', serviceWith('label_file: labels.txt'));
     const parts = 'file' in parsed ? [parsed.file] : [];
-    const [refusal] = judgeCompose(parts, { ...context, labelFiles: new Map() });
+    const [refusal] = judgeCompose(parts, { ...context, texts: new Map() });
     expect(refusal?.code).toBe('COMPOSE_REFUSED');
   });
 

@@ -1,6 +1,7 @@
 import type { Manifest, Refusal } from '../../../machines/words.ts';
-import { variablesOf } from '../variables.ts';
+import { variablesOf } from './uses.ts';
 import { openedPaths } from './contents.ts';
+import { judgeControls } from './controls.ts';
 import { refusalsOf, refuse, type Facts, type Finding, type Place } from './finding.ts';
 import { extendsFault } from './layers.ts';
 import { directoriesOf } from './paths.ts';
@@ -31,8 +32,8 @@ export function judgeCompose(files: readonly ComposeFile[], { manifest, ...conte
 export function judgeModel(model: unknown, dir: string, { manifest, ...context }: Context): Refusal[] {
   const facts = { ...factsOf(context, manifest), rendered: { dir: escaped(dir) } };
   const root = treeOf(model);
-  const nothing = judgeServices([{ root }]);
-  return unlifted([...judgeFile(root, { facts, file: '', where: 'model', key: '' }), ...nothing], manifest);
+  const place = { facts, file: '', where: 'model', key: '' };
+  return unlifted([...judgeFile(root, place), ...judgeControls(root, place), ...judgeServices([{ root }])], manifest);
 }
 
 function factsOf(context: Omit<Context, 'manifest'>, { compose }: Manifest): Facts {
@@ -58,7 +59,7 @@ function findingsOf({ path, root }: ComposeFile, facts: Facts): Finding[] {
       ? []
       : refuse(at(service, 'extends') ?? service, { ...place, where: `service ${name}` }, fault);
   });
-  return [...judgeFile(root, place), ...extending, ...malformed];
+  return [...judgeFile(root, place), ...judgeControls(root, place), ...extending, ...malformed];
 }
 
 /** Variables that compose could not read, each told with the service, or whatever part, and the key that it stands under. */

@@ -1,3 +1,4 @@
+import { isControlled } from './envText.ts';
 import { refuse, shown, type Finding, type Judge, type Place } from './finding.ts';
 import { bundleFile, locate } from './paths.ts';
 import { either, list, onText, pairs } from './shapes.ts';
@@ -18,13 +19,17 @@ function judgeName(name: string, value: Tree, place: Place): Finding[] {
 const labelFile = onText((source, value, place) => {
   const location = locate(source, place.facts);
   if (location.kind !== 'file') return bundleFile(value, place);
-  const content = place.facts.labelFiles?.get(location.path);
+  const content = place.facts.texts?.get(location.path);
   if (content === undefined) return refuse(value, place, `${shown(source)} could not be read`);
   const lines = content.split(/\r?\n/).filter((line) => !/^\s*(#|$)/.test(line));
   return lines.flatMap((line) =>
-    /^[A-Za-z0-9._/-]+=[^'"`]*$/.test(line)
+    /^[A-Za-z0-9._/-]+=[^'"`$]*$/.test(line) && !isControlled(line)
       ? judgeName(line.split('=', 1)[0] ?? '', value, place)
-      : refuse(value, place, `${shown(source)} has a line that is not NAME=VALUE without quotes`),
+      : refuse(
+          value,
+          place,
+          `${shown(source)} has a line that is not NAME=VALUE without quotes, variables or controls`,
+        ),
   );
 });
 

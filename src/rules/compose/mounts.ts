@@ -1,8 +1,9 @@
 import { power, refuse, shown, type Finding, type Judge, type Place } from './finding.ts';
 import { labels } from './labels.ts';
+import { size } from './quantities.ts';
 import { bindSource, writableSource } from './paths.ts';
 import { either, flag, keys, list, literal, number, onText, plain, powerUnless, text, type Table } from './shapes.ts';
-import { at, textOf, type Scalar } from './tree.ts';
+import { at, textOf, type Scalar, type Tree } from './tree.ts';
 
 /** One letter is no name: compose reads `c:/etc` as a Windows path, and binds it. */
 const namedVolume = literal(/^[a-zA-Z0-9][a-zA-Z0-9_.-]+$/, 'the name of a volume, or a path that starts with "./"');
@@ -20,6 +21,13 @@ const shortMount = onText((mount, value, place) => {
   const writable = judgeSource === bindSource && !isReadOnly(modes) ? writableSource(from, place) : [];
   return [...judgeSource(from, place), ...writable, ...judgeModes(modes, value, place)];
 });
+
+/** Whether a mount, in either form, is one that no container can write to. */
+export function isReadOnlyMount(mount: Tree): boolean {
+  const short = textOf(mount);
+  if (short !== null) return isReadOnly(short.split(':')[2]);
+  return /^(true|yes|on|y)$/i.test(textOf(at(mount, 'read_only')) ?? '');
+}
 
 function isReadOnly(modes = ''): boolean {
   const all = modes.split(',');
@@ -52,8 +60,7 @@ const bindKeys = keys({
 
 const longBind: Judge = (value, place) => {
   const source = at(value, 'source');
-  const isReadOnly = /^(true|yes|on|y)$/i.test(textOf(at(value, 'read_only')) ?? '');
-  return [...bindKeys(value, place), ...(source && !isReadOnly ? writableSource(source, place) : [])];
+  return [...bindKeys(value, place), ...(source && !isReadOnlyMount(value) ? writableSource(source, place) : [])];
 };
 
 /** The long form, by `type`. */
@@ -65,7 +72,7 @@ const mountTypes: Readonly<Record<string, Judge>> = {
     bind: keys({ selinux }),
     volume: keys({ nocopy: flag, subpath: text, labels }),
   }),
-  tmpfs: keys({ ...anyMount, tmpfs: keys({ size: text, mode: number }) }),
+  tmpfs: keys({ ...anyMount, tmpfs: keys({ size, mode: number }) }),
   npipe: (value, place) => power(value, place, 'of type npipe'),
   cluster: (value, place) => power(value, place, 'of type cluster'),
 };

@@ -1,6 +1,7 @@
-import { hostNetwork, power, refuse, shown, type Judge } from './finding.ts';
+import { hostNetwork, power, shown, type Judge } from './finding.ts';
 import { environment } from './environment.ts';
 import { labels } from './labels.ts';
+import { duration, size } from './quantities.ts';
 import {
   either,
   flag,
@@ -22,10 +23,13 @@ import {
   texts,
 } from './shapes.ts';
 
-/** `network_mode`: the host's network has its own code; any other name is a network of somebody else. */
+/**
+ * `network_mode`: the host's network has its own code; any other name is a network of somebody else, and so is `bridge`, on
+ * which containers of every project meet.
+ */
 export const networkMode: Judge = onText((mode, value, place) => {
   if (mode === 'host') return hostNetwork(value, place);
-  return /^(none|bridge|service:[\w.-]+)$/.test(mode) ? [] : power(value, place, shown(mode));
+  return /^(none|service:[\w.-]+)$/.test(mode) ? [] : power(value, place, shown(mode));
 });
 
 /** What the engine gives every container anyway. */
@@ -37,6 +41,13 @@ export const capabilities: Judge = list(
 
 /** Groups below 1000 are the host's own, docker's among them. */
 export const groups: Judge = list(powerUnless(/^([1-9]\d{3,9}|(?!(root|docker)$)[a-z_][a-z0-9_-]*)$/));
+
+/** `user`, of whose group the same holds; root's own is what a container has anyway. */
+export const user = onText((text, value, place) => {
+  const group = text.includes(':') ? text.slice(text.indexOf(':') + 1) : '0';
+  if (text.includes('$')) return power(value, place, `${shown(text)} is decided by a variable`);
+  return /^(0|root|[1-9]\d{3,9}|(?!docker$)[A-Za-z_][\w.-]*)$/.test(group) ? [] : power(value, place, shown(text));
+});
 
 const limit = either({ scalar: number, map: keys({ soft: number, hard: number }) });
 export const ulimits = powerUnlessNamed(/^(as|core|cpu|data|fsize|locks|nofile|nproc|rss|sigpending|stack)$/, limit);
@@ -53,33 +64,16 @@ export const logging = keys({
 
 export const healthcheck = keys({
   disable: flag,
-  interval: text,
+  interval: duration,
   retries: number,
-  start_interval: text,
-  start_period: text,
+  start_interval: duration,
+  start_period: duration,
   test: texts,
-  timeout: text,
+  timeout: duration,
 });
 
 /** `post_start` and `pre_stop`: commands that compose runs in the container. */
-export const hooks = list(keys({ command: texts, user: text, privileged: off, working_dir: text, environment }));
-
-/**
- * A stop should end before the `up` or `down` that waits for it does; below zero the engine waits without end. What a
- * variable makes of it is judged in compose's model.
- */
-const longestGrace_s = 240;
-const units_s: Readonly<Record<string, number>> = {
-  ...{ w: 604_800, d: 86_400, h: 3600, m: 60, s: 1 },
-  ...{ ms: 1e-3, us: 1e-6, µs: 1e-6, ns: 1e-9 },
-};
-export const gracePeriod: Judge = onText((text, value, place) => {
-  if (text.includes('$')) return [];
-  const parts = [...text.matchAll(/([\d.]+)([a-zµ]+)/g)];
-  const grace_s = parts.reduce((sum, [, count, unit = '']) => sum + Number(count) * (units_s[unit] ?? 0), 0);
-  if (text.startsWith('-')) return refuse(value, place, `${shown(text)} would never end`);
-  return grace_s <= longestGrace_s ? [] : refuse(value, place, `${shown(text)} is longer than ${longestGrace_s}s`);
-});
+export const hooks = list(keys({ command: texts, user, privileged: off, working_dir: text, environment }));
 
 const dependency = keys({ condition: text, restart: flag, required: flag });
 export const dependencies = either({ list: list(name), map: named(dependency) });
@@ -91,7 +85,7 @@ const attachment = keys({
   interface_name: text,
   ipv4_address: text,
   ipv6_address: text,
-  link_local_ips: textList,
+  link_local_ips: powerful,
   mac_address: text,
   priority: number,
 });
@@ -132,10 +126,10 @@ export const pullPolicy = plain(
 );
 
 const update = keys({
-  delay: text,
+  delay: duration,
   failure_action: text,
   max_failure_ratio: number,
-  monitor: text,
+  monitor: duration,
   order: text,
   parallelism: number,
 });
@@ -151,10 +145,10 @@ export const deploy = keys({
   }),
   replicas: number,
   resources: keys({
-    limits: keys({ cpus: number, memory: text, pids: number }),
-    reservations: keys({ cpus: number, memory: text, devices: powerful, generic_resources: powerful }),
+    limits: keys({ cpus: number, memory: size, pids: number }),
+    reservations: keys({ cpus: number, memory: size, devices: powerful, generic_resources: powerful }),
   }),
-  restart_policy: keys({ condition: text, delay: text, max_attempts: number, window: text }),
+  restart_policy: keys({ condition: text, delay: duration, max_attempts: number, window: duration }),
   rollback_config: update,
   update_config: update,
 });

@@ -2,6 +2,7 @@ import { power, refuse, shown, type Judge } from './finding.ts';
 import { labels } from './labels.ts';
 import { bundleFile } from './paths.ts';
 import { serviceKeys } from './service.ts';
+import { subnetPool } from './subnets.ts';
 import {
   either,
   flag,
@@ -9,7 +10,6 @@ import {
   keys,
   list,
   literal,
-  map,
   never,
   nullable,
   off,
@@ -42,7 +42,7 @@ const networkKeys: Table = {
   internal: flag,
   ipam: keys({
     driver: powerUnless(/^(default)?$/),
-    config: list(keys({ aux_addresses: map(text), gateway: text, ip_range: text, subnet: text })),
+    config: list(subnetPool),
     options: powerful,
   }),
   labels,

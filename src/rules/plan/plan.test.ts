@@ -40,7 +40,7 @@ function bundle(text: string, { refusals = [], ...changes }: Partial<Manifest> &
     files: 'file' in parsed ? [parsed.file] : [],
     refusals: [...refusals, ...faults],
     releaseFiles: new Set(['compose.yaml']),
-    labelFiles: new Map(),
+    texts: new Map(),
     digests: new Map(),
   };
   return facts;

@@ -33,8 +33,8 @@ export interface BundleFacts extends Release {
   refusals: Refusal[];
   /** Paths of the bundle's files and directories. */
   releaseFiles: ReadonlySet<string>;
-  /** Texts of its label files by path. */
-  labelFiles: ReadonlyMap<string, string>;
+  /** Texts of its env files and label files by path. */
+  texts: ReadonlyMap<string, string>;
 }
 
 /** The host that the bundle is for. */
@@ -95,11 +95,11 @@ export function envOf(manifestText: string): string {
   }
 }
 
-function judgeBundle({ manifest, files, releaseFiles, labelFiles }: BundleFacts, host: HostFacts): Refusal[] {
-  const facts = { manifest, projectName: projectOf(manifest), releaseFiles, labelFiles };
+function judgeBundle({ manifest, files, releaseFiles, texts }: BundleFacts, host: HostFacts): Refusal[] {
+  const facts = { manifest, projectName: projectOf(manifest), releaseFiles, texts };
   return [
     judgeSecretPaths(manifest),
-    judgeVariables(files, manifest),
+    judgeVariables({ files, texts }, manifest),
     ...judgeCompose(files, facts),
     'is' in host.highestSequence ? judgeRollback(manifest, host.highestSequence.is) : null,
   ].filter((each) => each !== null);

@@ -63,7 +63,7 @@ const telling = new Set<Decision['word']>([
   'mended',
 ]);
 
-const peers = { tenancy: 'tenancy service', secretstore: 'secretstore' };
+const peers = { tenancy: 'tenancy service', secretstore: 'secretstore', storage: 'storage host' };
 
 function orderText({ action, applied, desired, reason }: Extract<Decision, { word: 'ordered' }>): string {
   const [word, detail = ''] = reason.split(':');

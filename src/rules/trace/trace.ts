@@ -11,7 +11,7 @@ export type Decision =
   | { word: 'ailing'; services: string[] }
   | { word: 'half-made'; sha: Sha; phase: string }
   | { word: 'engine-silent' }
-  | { word: 'troubled'; peer: 'tenancy' | 'secretstore'; error: string }
+  | { word: 'troubled'; peer: 'tenancy' | 'secretstore' | 'storage'; error: string }
   | { word: 'downloaded'; bytes: number }
   | { word: 'secrets-read'; count: number }
   | { word: 'started'; services: string[]; untouched: string[]; gone: string[] }
@@ -106,6 +106,6 @@ const forms: Record<string, RegExp | undefined> = {
   services: service,
   untouched: service,
   gone: service,
-  peer: /^(tenancy|secretstore)$/,
+  peer: /^(tenancy|secretstore|storage)$/,
   error: /^[A-Z0-9_]{1,64}$/,
 };

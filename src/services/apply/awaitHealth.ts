@@ -1,5 +1,6 @@
 import type { Bundle } from '../../../machines/words.ts';
-import { awaitWell, blameEngine } from '../release.ts';
+import { awaitWell } from '../awaitWell.ts';
+import { blameEngine } from '../release.ts';
 import type { Tools } from '../tools.ts';
 
 /** Waits until the engine calls every container well. */

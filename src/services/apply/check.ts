@@ -3,11 +3,13 @@ import { refused } from '../../../machines/fault.ts';
 import type { Bundle } from '../../../machines/words.ts';
 import type { Tools } from '../tools.ts';
 import { judge } from './judge.ts';
+import { unpackedContents } from './unpack.ts';
 
 /** Judges everything that must not run, tells it all at once and starts nothing (spec §9). */
 export async function check(tools: Tools, { bundle }: { bundle: Bundle }, signal: AbortSignal): Promise<void> {
   try {
-    const { plan, trouble } = await judge(bundle, { ...tools, state: { is: tools.state.state } });
+    const contents = unpackedContents(tools);
+    const { plan, trouble } = await judge({ ...bundle, contents }, { ...tools, state: { is: tools.state.state } });
     if (plan.refusals.length > 0) throw refused(plan.refusals);
     if (trouble !== null) throw trouble;
     tools.tick.journal.debug(`plan: ${plan.services.map(({ name, change }) => `${name}=${change}`).join(' ')}`);

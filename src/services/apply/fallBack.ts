@@ -1,8 +1,11 @@
 import { Fault } from '../../../machines/fault.ts';
 import type { Bundle, Orders, Outcome } from '../../../machines/words.ts';
 import type { Pull } from '../../adapters/compose.ts';
+import { otherImages, type RanImage } from '../../rules/record.ts';
 import { failedAgain } from '../../rules/pause.ts';
-import { awaitWell, bringUp, guardEnv } from '../release.ts';
+import { awaitWell } from '../awaitWell.ts';
+import { rememberFinished } from '../jobs.ts';
+import { bringUp, containersNow, guardEnv } from '../release.ts';
 import { remembered } from '../remember.ts';
 import type { Tools } from '../tools.ts';
 
@@ -13,14 +16,21 @@ interface Failed {
   outcome: Outcome;
 }
 
+/** What the outcome says of the way back. */
+interface WayBack {
+  /** That what runs is again what ran before, by the ids of its images. */
+  reverted: boolean;
+  lines: string[];
+}
+
 /** After a pull that failed: where no container was touched yet, only `current` goes back (spec §12). */
-export async function putBack(tools: Tools, failed: Failed, signal: AbortSignal): Promise<{ reverted: boolean }> {
+export async function putBack(tools: Tools, failed: Failed, signal: AbortSignal): Promise<WayBack> {
   const { note, state } = tools;
   const touched = !['promoted', undefined].includes(state.state.attempt?.phase);
   if (touched) return revert(tools, failed, signal);
   note({ word: 'put-back', sha: await pointBack(tools) });
   await state.update({ ...failureOf(tools, failed), attempt: null });
-  return { reverted: false };
+  return { reverted: false, lines: failed.outcome.lines };
 }
 
 /**
@@ -28,56 +38,88 @@ export async function putBack(tools: Tools, failed: Failed, signal: AbortSignal)
  * is recorded first; until the previous release is well again the attempt stands, and the next tick goes on. A SIGTERM
  * in here ends the way back, not the outcome: that is decided, and its report must not be lost.
  */
-export async function revert(tools: Tools, failed: Failed, signal: AbortSignal): Promise<{ reverted: boolean }> {
+export async function revert(tools: Tools, failed: Failed, signal: AbortSignal): Promise<WayBack> {
   const { note, settings, state, tick } = tools;
+  const { lines } = failed.outcome;
   const attempt = { sha: failed.bundle.sha, phase: 'reverting' as const, at: new Date().toISOString() };
   await state.update({ ...failureOf(tools, failed), attempt });
+  await rememberFinished(tools, failed.bundle.sha);
   const previous = await pointBack(tools);
   if (previous === null || settings.on_failure === 'leave') {
     await state.update({ attempt: previous === null ? null : { ...attempt, phase: 'left' } });
     note({ word: 'left' });
-    return { reverted: false };
+    return { reverted: false, lines };
   }
   try {
     await bringBack(tools, { sha: previous, pull: 'never' }, signal);
     tick.journal.info(`reverted: the previous release ${previous} is in force and healthy`);
     note({ word: 'reverted', sha: previous });
-    return { reverted: true };
+    return { reverted: true, lines };
   } catch (error) {
-    tick.journal.error(`revert not finished: ${error instanceof Fault ? error.message : 'internal error'}`);
     note({ word: 'revert-failed', sha: previous });
-    return { reverted: false };
+    const why = error instanceof Fault ? error.message : 'internal error';
+    return { reverted: false, lines: [...lines, `revert not finished: ${why}`] };
   }
 }
 
 /**
- * Puts a release in force that was applied before, with its own `.env` and the very images it ran, and ends the standing
- * attempt. What is no more here may be pulled when the caller says so.
+ * Puts a release in force that was applied before, its files as its bundle had them, with its own `.env` and the very images
+ * it ran, and ends the standing attempt. An image that is gone may be pulled when the caller says so; another one is never started in its place where
+ * that can be known before, and never called the same.
  */
 export async function bringBack(tools: Tools, what: { sha: string; pull: Pull }, signal: AbortSignal): Promise<void> {
   const { sha } = what;
-  if (!(await guardEnv(tools, sha)))
-    throw new Fault('failed', `failed: release ${sha} has no .env`, { code: 'RELEASE_INCOMPLETE' });
-  await tools.releases.setCurrent(sha);
-  await restoreTags(tools, sha);
+  await reinstate(tools, sha);
+  if (!(await guardEnv(tools, sha))) throw incomplete(`release ${sha} has no .env`);
+  await (await import('../integrity.ts')).ensureIntact(tools, sha, signal);
+  await restoreTags(tools, what);
   await bringUp(tools, what, signal);
   await awaitWell(tools, sha, signal);
+  await expectSameImages(tools, sha);
   await tools.state.update({ attempt: null });
 }
 
-/** References that stand for another image by now are made to stand for the old one, where that is still here. */
-async function restoreTags({ containers, releases }: Tools, sha: string): Promise<void> {
-  const { images } = (await releases.readRecord(sha)) ?? { images: [] };
-  for (const { reference, id } of images.filter((image) => !image.reference.includes('@')))
-    if (id !== null && (await containers.imageId(reference)) !== id) await containers.tagImage(id, reference);
+/** `current` names the applied release again, or nothing when there is none. */
+export async function pointBack(tools: Tools): Promise<string | null> {
+  const { applied_sha } = tools.state.state;
+  if (applied_sha === null) await tools.releases.removeCurrent();
+  else await reinstate(tools, applied_sha);
+  return applied_sha;
 }
 
-/** `current` names the applied release again, or nothing when there is none. */
-export async function pointBack({ releases, state }: Tools): Promise<string | null> {
-  const { applied_sha } = state.state;
-  if (applied_sha === null) await releases.removeCurrent();
-  else await releases.setCurrent(applied_sha);
-  return applied_sha;
+/** A release is what it was when it was applied, though an attempt rendered it anew, and in force. */
+async function reinstate(tools: Tools, sha: string): Promise<void> {
+  await guardEnv(tools, sha); // the containers of the attempt know its values
+  await tools.releases.restoreLastGood(sha);
+  await tools.releases.setCurrent(sha);
+}
+
+/** References that stand for another image by now are made to stand for the one that the release ran. */
+async function restoreTags({ containers, releases }: Tools, { sha, pull }: { sha: string; pull: Pull }): Promise<void> {
+  const gone: RanImage[] = [];
+  for (const { reference, id } of (await releases.readRecord(sha))?.images ?? []) {
+    const current = id === null ? null : await containers.imageId(reference);
+    if (id === null || current === id) continue;
+    const isHere = (await containers.imageId(id)) !== null;
+    if (isHere && !reference.includes('@')) await containers.tagImage(id, reference);
+    if (!isHere && (current !== null || pull === 'never')) gone.push({ reference, id });
+  }
+  if (gone.length > 0) throw incomplete(`release ${sha} ran ${toldOf(gone)}: gone from this host`);
+}
+
+/** A tag may have been moved in the registry as well, so that a pull brought something else. */
+async function expectSameImages(tools: Tools, sha: string): Promise<void> {
+  const { images } = (await tools.releases.readRecord(sha)) ?? { images: [] };
+  const others = otherImages(images, await containersNow(tools));
+  if (others.length > 0) throw incomplete(`release ${sha} ran ${toldOf(others)}: other images run in their place`);
+}
+
+function toldOf(images: RanImage[]): string {
+  return images.map(({ reference, id }) => `${reference} as ${id}`).join(', ');
+}
+
+function incomplete(what: string): Fault {
+  return new Fault('failed', `failed: ${what}`, { code: 'RELEASE_INCOMPLETE' });
 }
 
 function failureOf(tools: Tools, { bundle, ...told }: Failed) {

@@ -9,7 +9,8 @@ import type { Settings } from '../../config/settings.ts';
 import { planOf, type BundleFacts, type HostFacts, type Known, type Plan } from '../../rules/plan/plan.ts';
 import type { Release } from '../../rules/plan/changes.ts';
 import type { State } from '../../rules/state.ts';
-import { contentsOf, digestsOf, labelTextsOf, readComposeFiles } from './composeFiles.ts';
+import { pathsOf, type Contents } from '../../rules/inventory.ts';
+import { digestsOf, envTextsOf, readComposeFiles } from './composeFiles.ts';
 
 /** The host that a bundle is judged for; nothing of it is changed. */
 export interface Site {
@@ -25,6 +26,7 @@ export interface Candidate {
   sha: Sha | null;
   dir: string;
   manifest: Manifest;
+  contents: Contents;
 }
 
 /** A plan, and why the engine could not be looked at, null when it could. */
@@ -51,11 +53,11 @@ export async function judge(bundle: Candidate, site: Site | null): Promise<Judge
 }
 
 async function bundleFacts(bundle: Candidate): Promise<BundleFacts> {
-  const { dir, manifest, sha } = bundle;
+  const { contents, manifest, sha } = bundle;
   const { files, refusals } = await readComposeFiles(bundle);
-  const [releaseFiles, labelFiles] = [await contentsOf(dir), await labelTextsOf(bundle, files)];
-  const digests = await digestsOf(dir, files);
-  return { sha, version: manifest.version, manifest, files, refusals, digests, releaseFiles, labelFiles };
+  const [releaseFiles, texts] = [pathsOf(contents), await envTextsOf(bundle, files)];
+  const digests = digestsOf(contents, files);
+  return { sha, version: manifest.version, manifest, files, refusals, digests, releaseFiles, texts };
 }
 
 /** What compose left of an apply that was cut short belongs to no one release. */
@@ -68,12 +70,12 @@ async function releaseInForce({ releases }: Site, state: State | null): Promise<
   return found === null ? { unknown: `release ${sha} is incomplete` } : { is: found };
 }
 
+/** Its files are not read for their digests: a container may have made them endless. */
 async function readRelease(releases: Releases, sha: Sha): Promise<Release | null> {
-  const record = await releases.readRecord(sha);
-  if (record === null) return null;
-  const dir = releases.pathOf(sha);
-  const { files } = await readComposeFiles({ dir, manifest: record });
-  return { sha, version: record.version, files, digests: await digestsOf(dir, files) };
+  const [record, contents] = [await releases.readRecord(sha), await releases.readInventory(sha)];
+  if (record === null || contents === null) return null;
+  const { files } = await readComposeFiles({ dir: releases.pathOf(sha), manifest: record });
+  return { sha, version: record.version, files, digests: digestsOf(contents, files) };
 }
 
 type EngineFacts = Extract<HostFacts['engine'], { is: unknown }>['is'];

@@ -1,13 +1,27 @@
 import type { Bundle } from '../../../machines/words.ts';
+import { ensureWayBack } from '../integrity.ts';
 import type { Tools } from '../tools.ts';
 
 /**
- * Journals the attempt durably, then points `current` at the release; while the attempt stands it is not trusted.
- * An attempt that was cut short after touching containers keeps saying so.
+ * Looks at the way back while nothing is touched yet, journals the attempt durably, then points `current` at the release;
+ * while the attempt stands it is not trusted. An attempt that was cut short after touching containers keeps saying so.
  */
-export async function promote({ releases, state }: Tools, { bundle }: { bundle: Bundle }): Promise<void> {
+export async function promote(tools: Tools, { bundle }: { bundle: Bundle }, signal: AbortSignal): Promise<void> {
+  const { releases, state } = tools;
+  const { applied_sha } = state.state;
+  if (applied_sha !== null && applied_sha !== bundle.sha) await ensureWayBack(tools, applied_sha, signal);
   const phase = state.state.attempt?.phase ?? 'promoted';
   const production = state.state.production || bundle.manifest.production;
-  await state.update({ production, attempt: { sha: bundle.sha, phase, at: new Date().toISOString() } });
+  const production_unknown = await isStillUnknown(tools);
+  await state.update({
+    production,
+    production_unknown,
+    attempt: { sha: bundle.sha, phase, at: new Date().toISOString() },
+  });
   await releases.setCurrent(bundle.sha);
+}
+
+/** Where the project has no volume yet, all that it will ever have is made under what bundles and check-ins say from now on. */
+async function isStillUnknown({ containers, state }: Tools): Promise<boolean> {
+  return state.state.production_unknown === true && (await containers.owned()).volumes.length > 0;
 }

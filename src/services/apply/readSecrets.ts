@@ -30,9 +30,8 @@ async function read({ secretstore, vault }: Tools, secret: ManifestSecret, signa
     return await secretstore.read(secret, vault.lease() ?? '', signal);
   } catch (error) {
     if (!(error instanceof Fault) || error.ending !== 'refused') throw error;
-    return {
-      fault: { code: 'SECRET_UNAVAILABLE', detail: error.message.replace(/^refused: SECRET_UNAVAILABLE: /, '') },
-    };
+    const code = error.code === 'SECRET_UNUSABLE' ? error.code : 'SECRET_UNAVAILABLE';
+    return { fault: { code, detail: error.message.replace(`refused: ${code}: `, '') } };
   }
 }
 

@@ -1,31 +1,49 @@
-import { createHash, createHmac } from 'node:crypto';
-import { join } from 'node:path';
+import { rm } from 'node:fs/promises';
 import type { Bundle } from '../../../machines/words.ts';
-import { labelSalt } from '../../adapters/salt.ts';
-import { contentSources, servicesOf } from '../../rules/compose/contents.ts';
+import { servicesOf } from '../../rules/compose/contents.ts';
 import type { ComposeFile } from '../../rules/compose/tree.ts';
 import { renderEnvFile } from '../../rules/envFile.ts';
+import { described, putRight, type Unpacked } from '../integrity.ts';
+import { unchangedHere } from '../jobs.ts';
 import type { Tools } from '../tools.ts';
-import { digestsOf, readComposeFiles } from './composeFiles.ts';
+import { readComposeFiles } from './composeFiles.ts';
 import { environmentOf } from './environment.ts';
-
-const CONTENT_LABEL = 'deployd.content';
+import { overrideOf } from './override.ts';
+import { unpackedContents } from './unpack.ts';
 
 /**
- * Makes the release: the unpacked files, `.env` (0600), the record of what it consists of, and an override that labels
- * each service with a digest of the content it mounts, so that compose recreates exactly what changed (spec §12). It also
- * makes a pull ask for every image anew: compose before 2.22 has no option for that, and `up` is told by its own.
+ * Makes the release: the unpacked files, `.env` (0600), the record of what it consists of, and the override. In a release
+ * that is there already what differs from the bundle is replaced (spec §12). What the release in force consists of is kept
+ * until it has succeeded anew: it is the way back.
  */
-export async function render(tools: Tools, { bundle }: { bundle: Bundle }): Promise<void> {
-  const { releases, vault } = tools;
+export async function render(tools: Tools, { bundle }: { bundle: Bundle }, signal: AbortSignal): Promise<void> {
+  const { releases, state, tick, vault } = tools;
   const { sha, manifest } = bundle;
   const { files } = await readComposeFiles(bundle);
   const env = environmentOf(bundle, vault.values());
-  const override = await overrideOf(tools, { bundle, files, env });
-  await releases.adopt(sha);
-  await releases.complete(sha, { env: renderEnvFile(env), override, record: recordOf(bundle, files) });
+  const unpacked = { sha, contents: unpackedContents(tools), files, env };
+  if (state.state.applied_sha === sha) await releases.keepLastGood(sha);
+  else await releases.dropLastGood(sha);
+  const override = await place(tools, unpacked, signal);
+  const asBundled = await overrideOf(tools, { ...unpacked, repairs: [] });
+  const record = { ...recordOf(bundle, files), jobs: await unchangedHere(tools, sha, asBundled) };
+  await releases.complete(sha, { env: renderEnvFile(env), override, granted: tick.granted, record });
   const { version, sequence } = manifest;
-  tools.tick.journal.debug(`release rendered: version=${version} sequence=${sequence}`);
+  tick.journal.debug(`release rendered: version=${version} sequence=${sequence}`);
+}
+
+/** Moves the unpacked files to their release, or puts one right that is there already; the override that goes with them. */
+async function place(tools: Tools, unpacked: Unpacked, signal: AbortSignal): Promise<string> {
+  const { releases } = tools;
+  const { sha } = unpacked;
+  if (!(await releases.exists(sha))) {
+    const { inventory, override } = await described(tools, unpacked, []);
+    await releases.adopt(sha, inventory);
+    return override;
+  }
+  const override = await putRight(tools, { ...unpacked, strict: true }, signal);
+  await rm(releases.stagingOf(sha), { recursive: true, force: true }).catch(() => undefined);
+  return override;
 }
 
 /** What the release remembers of itself; which images it really runs is added when it is applied. */
@@ -44,48 +62,4 @@ function recordOf({ sha, manifest }: Bundle, files: ComposeFile[]) {
       .map(({ name, replicas }) => ({ name, replicas: replicas ?? 1 })),
     images: images.filter((image) => !image.includes('$')).map((reference) => ({ reference, id: null })),
   };
-}
-
-/** What an override is made of. */
-interface Content {
-  bundle: Bundle;
-  files: ComposeFile[];
-  env: ReadonlyMap<string, string>;
-}
-
-async function overrideOf(tools: Tools, { bundle: { dir }, files, env }: Content): Promise<string> {
-  const salt = await labelSalt(join(tools.settings.state_dir, tools.settings.env));
-  const sources = contentSources(files);
-  const digests = await digestsOf(dir, files);
-  const mountable = new Set([...sources.values()].flatMap((each) => each.files));
-  const contents = new Map([...mountable].map((path) => [path, digestBelow(path, digests)]));
-  const services = [...sources].map(([service, { files: mounted, texts, variables }]) => {
-    const digest = createHash('sha256');
-    for (const path of mounted) digest.update(contents.get(path) ?? '');
-    for (const text of texts) digest.update(`${text.length}:${text}`);
-    for (const name of variables) digest.update(keyed(salt, `${name}=${env.get(name) ?? ''}`));
-    const hasContent = mounted.length + texts.length + variables.length > 0;
-    const labels = hasContent && { labels: { [CONTENT_LABEL]: digest.digest('hex') } };
-    return [service, { pull_policy: 'always', ...labels }] as const;
-  });
-  return `${JSON.stringify({ services: Object.fromEntries(services) }, null, 2)}\n`;
-}
-
-/** A label is readable by whoever may inspect containers: a keyed digest tells nothing about a value. */
-function keyed(salt: Buffer, text: string): Buffer {
-  return createHmac('sha256', salt).update(text).digest();
-}
-
-/** The digest of a file, or of all files below a directory with their paths. */
-function digestBelow(source: string, digests: ReadonlyMap<string, string>): Buffer {
-  const own = digests.get(source);
-  if (own !== undefined) return Buffer.from(own, 'hex');
-  const digest = createHash('sha256');
-  const below = [...digests].filter(([path]) => path.startsWith(`${source}/`)).sort(byPath);
-  for (const [path, one] of below) digest.update(path.slice(source.length)).update(Buffer.from(one, 'hex'));
-  return digest.digest();
-}
-
-function byPath([one]: [string, string], [other]: [string, string]): number {
-  return one < other ? -1 : 1;
 }

@@ -4,13 +4,14 @@ import { refused } from '../../../machines/fault.ts';
 import type { Bundle, Orders } from '../../../machines/words.ts';
 import { diskFault } from '../../adapters/files.ts';
 import { smallText } from '../../adapters/smallText.ts';
+import type { Contents } from '../../rules/inventory.ts';
 import { maxCharacters, parseManifest } from '../../rules/manifest.ts';
 import type { Tools } from '../tools.ts';
 import { wanted } from './download.ts';
 
 /** Unpacks the verified bundle beside the releases and reads its manifest; either may refuse it (spec §5). */
 export async function unpack(
-  { releases, settings }: Tools,
+  { releases, settings, tick }: Tools,
   { orders }: { orders: Orders },
   signal: AbortSignal,
 ): Promise<Bundle> {
@@ -18,13 +19,20 @@ export async function unpack(
   const dir = releases.stagingOf(sha);
   await makeEmpty(dir);
   const archive = await import('../../adapters/archive.ts');
-  await archive.unpack({ file: releases.bundleOf(sha), into: dir, limits: settings.limits, signal });
+  tick.unpacked = await archive.unpack({ file: releases.bundleOf(sha), into: dir, limits: settings.limits, signal });
   const judged = parseManifest(await manifestText(dir), settings.env);
   if ('refusal' in judged) throw refused([judged.refusal]);
   return { sha, dir, manifest: judged.manifest };
 }
 
-async function makeEmpty(dir: string): Promise<void> {
+/** What was unpacked in this tick. */
+export function unpackedContents({ tick }: Tools): Contents {
+  if (tick.unpacked === null) throw new TypeError('no bundle was unpacked');
+  return tick.unpacked;
+}
+
+/** A directory with nothing in it, for an archive. */
+export async function makeEmpty(dir: string): Promise<void> {
   try {
     await rm(dir, { recursive: true, force: true });
     await mkdir(dir, { recursive: true });

@@ -5,10 +5,15 @@ import type { Bundle } from '../../../machines/words.ts';
 import { writeLazily } from '../../adapters/files.ts';
 import { openedPaths } from '../../rules/compose/contents.ts';
 import { judgeModel } from '../../rules/compose/judge.ts';
+import { grantedOf } from '../../rules/created/granted.ts';
 import { renderEnvFile } from '../../rules/envFile.ts';
+import { pathsOf } from '../../rules/inventory.ts';
+import { withoutSecrets } from '../granted.ts';
+import { noteMade } from '../jobs.ts';
 import type { Tools } from '../tools.ts';
-import { contentsOf, labelTextsOf, readComposeFiles } from './composeFiles.ts';
+import { envTextsOf, readComposeFiles } from './composeFiles.ts';
 import { environmentOf } from './environment.ts';
+import { unpackedContents } from './unpack.ts';
 
 /**
  * The second look (spec §12): compose renders the files with their real values, and the policy judges what it made of
@@ -20,16 +25,18 @@ export async function verify(tools: Tools, { bundle }: { bundle: Bundle }, signa
   try {
     await writeLazily(join(dir, '.env'), renderEnvFile(environmentOf(bundle, vault.values())), 0o600);
     const model = await compose.model({ dir, files: manifest.compose }, signal);
-    const refusals = judgeModel(model, dir, { manifest, projectName: project, ...(await contextOf(bundle)) });
+    const refusals = judgeModel(model, dir, { manifest, projectName: project, ...(await contextOf(tools, bundle)) });
     if (refusals.length > 0) throw refused(refusals);
+    tools.tick.granted = await withoutSecrets(tools, grantedOf(model, dir));
+    await noteMade(tools, bundle, model);
   } catch (error) {
     await rm(dir, { recursive: true, force: true }).catch(() => undefined);
     throw error;
   }
 }
 
-async function contextOf(bundle: Bundle) {
+async function contextOf(tools: Tools, bundle: Bundle) {
   const { files } = await readComposeFiles(bundle);
-  const labelFiles = await labelTextsOf(bundle, files);
-  return { releaseFiles: await contentsOf(bundle.dir), labelFiles, opened: openedPaths(files) };
+  const texts = await envTextsOf(bundle, files);
+  return { releaseFiles: pathsOf(unpackedContents(tools)), texts, opened: openedPaths(files) };
 }

@@ -1,10 +1,13 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import type { Inspected } from '../rules/health.ts';
-import { awaitWell, bringUp, containersNow } from './release.ts';
+import { awaitWell } from './awaitWell.ts';
+import { bringUp, containersNow } from './release.ts';
 import type { Tools } from './tools.ts';
 
 const never = new AbortController().signal;
 const sha = 'a'.repeat(64);
+const nothingMade = { containers: [], volumes: [], networks: [], isPodman: false };
+const nothingGranted = { schema: 1, services: {}, networks: {}, volumes: {} };
 const healthLog = [{ text: 'secret', cut: false }];
 const web = {
   id: '1',
@@ -16,6 +19,8 @@ const web = {
   healthLog,
 } as Partial<Inspected> as Inspected;
 
+const asIs = (text: string) => text;
+
 /** What a release is brought up with, and how often the engine was asked for its containers. */
 function toolsWith(settings: object, ...seen: Inspected[]) {
   const count = { looks: 0 };
@@ -23,9 +28,14 @@ function toolsWith(settings: object, ...seen: Inspected[]) {
   const record = { services: [{ name: 'web', replicas: 1 }], compose: [] };
   const tools = {
     settings: { health_timeout_s: 5, ...settings },
-    releases: { readRecord: async () => record, pathOf: () => '/nowhere' },
-    compose: { up: async () => undefined },
-    containers: { list },
+    releases: { readRecord: async () => record, pathOf: () => '/nowhere', readGranted: async () => nothingGranted },
+    compose: { create: async () => undefined, up: async () => undefined },
+    containers: {
+      list,
+      made: async () => nothingMade,
+      logs: async (id: string) => [{ text: `log of ${id}\n`, cut: false }],
+    },
+    vault: { redactor: () => ({ redact: asIs, redactHead: asIs }) },
     note: () => undefined,
     tick: { well: null, broughtUpMs: 0 },
   };
@@ -102,5 +112,57 @@ describe('the wait for health', () => {
     const { tools, count } = toolsWith({ settle_s: 0.02 }, { ...old, state: 'restarting' }, old);
     await awaitWell(tools, sha, never);
     expect(count.looks).toBe(2);
+  });
+});
+
+describe('a wait that failed', () => {
+  const young = { startedMs: Date.now(), healthLog: [], restarts: 0, restartPolicy: 'always' };
+  const plain = { ...web, health: null, exitCode: 0, ...young };
+  const death = (restarts: number) => ({ ...plain, state: 'restarting', exitCode: 1, restarts });
+  const short = { health_timeout_s: 0.3, settle_s: 5 };
+
+  /** How it ended: its line and its tail. */
+  async function failed(...seen: Inspected[]) {
+    const { tools } = toolsWith(short, ...seen);
+    const { message, tail } = await awaitWell(tools, sha, never).then(
+      () => Promise.reject(new Error('the wait did not fail')),
+      (error: unknown) => error as { message: string; tail: string },
+    );
+    return { line: message.replace(/after \d+s/, 'after Ns'), tail };
+  }
+
+  it('names what runs between two deaths, how often it was started, and how it ended', async () => {
+    const again = (restarts: number) => ({ ...plain, restarts, startedMs: Date.now() + restarts });
+    const { line, tail } = await failed(plain, death(2), again(2));
+    expect(line).toBe('failed: containers not healthy after Ns: web=running (not settled, 2 restarts, last exit 1)');
+    expect(tail).toBe('--- web-1\nlog of 1');
+  });
+
+  it('names what is about to be started again', async () => {
+    const { line } = await failed(plain, death(1));
+    expect(line).toBe('failed: containers not healthy after Ns: web=restarting (1 restart, last exit 1)');
+  });
+
+  it('names what had no time to settle', async () => {
+    const { line } = await failed({ ...plain, startedMs: Date.now() });
+    expect(line).toBe('failed: containers not healthy after Ns: web=running (not settled)');
+  });
+
+  it('does not blame what only waited for another to settle', async () => {
+    const { tools } = toolsWith(short, plain);
+    const old = { ...plain, id: '2', service: 'db', name: 'db-1', startedMs: Date.now() - 60_000 };
+    Object.assign(tools.containers, { list: async () => [old, { ...plain, startedMs: Date.now() }] });
+    await expect(awaitWell(tools, sha, never)).rejects.toThrow(/after \d+s: web=running \(not settled\)$/);
+  });
+
+  it('tells the last lines of each that is sick, however much another wrote', async () => {
+    const { tools } = toolsWith(short, plain);
+    const sick = { ...plain, health: 'unhealthy' };
+    const both = [sick, { ...sick, id: '2', service: 'db', name: 'db-1' }];
+    const logs = async () => [{ text: `${'x'.repeat(16_000)}\n`, cut: false }];
+    Object.assign(tools.containers, { list: async () => both, logs });
+    await expect(awaitWell(tools, sha, never)).rejects.toMatchObject({
+      tail: expect.stringMatching(/^--- web-1\nx{3000,}\n--- db-1\nx{3000,}/) as string,
+    });
   });
 });

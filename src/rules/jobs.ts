@@ -1,0 +1,84 @@
+import { isFinished, type Inspected } from './health.ts';
+
+/** A one-shot that has finished, and what it consisted of then. */
+export interface Job {
+  service: string;
+  /** Keyed digest of all that it was made of but its image. */
+  fingerprint: string;
+  /** Id of the image that it ran. */
+  image: string;
+  /** Named volumes that it mounted. */
+  volumes: string[];
+}
+
+/** A service as compose renders it. */
+export interface Definition {
+  /** All of it that tells one run from another; it holds the values of secrets. */
+  text: string;
+  image: string;
+  volumes: string[];
+}
+
+/** What a service of the release that is to be consists of; no value of a secret is in it. */
+export interface Made {
+  fingerprint: string;
+  image: string;
+  volumes: string[];
+}
+
+/**
+ * The services of a rendered model, told apart by what a run depends on: not by where the release lies, whom they wait for, or what compose
+ * does with their images.
+ */
+export function definitionsOf(model: unknown, dir: string): Map<string, Definition> {
+  const { services = {}, volumes = {} } = model as Model;
+  const place = JSON.stringify(dir.replaceAll('$', '$$$$')).slice(1, -1);
+  return new Map(
+    Object.entries(services ?? {}).map(([name, service]) => {
+      const own: Service = { ...service, depends_on: undefined, pull_policy: undefined };
+      const text = JSON.stringify(own).replaceAll(place, '<release>');
+      const keys = (own.volumes ?? []).flatMap(({ type, source }) => (type === 'volume' && source ? [source] : []));
+      return [name, { text, image: own.image ?? '', volumes: keys.map((key) => volumes?.[key]?.name ?? key) }];
+    }),
+  );
+}
+
+interface Model {
+  services?: Record<string, Service> | null;
+  volumes?: Record<string, { name?: string } | null> | null;
+}
+
+interface Service {
+  image?: string;
+  volumes?: { type?: string; source?: string }[] | null;
+  depends_on?: unknown;
+  pull_policy?: unknown;
+}
+
+/** Of jobs that finished, those that the new release has unchanged. */
+export function unchangedJobs(made: ReadonlyMap<string, Made>, finished: readonly Job[]): Job[] {
+  const same = finished.filter(({ service, fingerprint }) => made.get(service)?.fingerprint === fingerprint);
+  return [...new Map(same.map((job) => [job.service, job])).values()];
+}
+
+/** What finished jobs are looked for with. */
+interface Search {
+  made: ReadonlyMap<string, Made>;
+  /** Jobs that were left out, as they had finished before. */
+  known: readonly Job[];
+  /** When the release was brought up: what ended before was another's. */
+  sinceMs: number;
+}
+
+/** The jobs that have finished by now: those of whose containers each did, and those known that have none any more. */
+export function finishedJobs(containers: readonly Inspected[], { made, known, sinceMs }: Search): Job[] {
+  const byService = Map.groupBy(containers, ({ service }) => service);
+  const gone = known.filter(({ service }) => !byService.has(service));
+  const done = [...byService].flatMap(([service, all]): Job[] => {
+    const of = made.get(service);
+    const [first] = all;
+    if (!of || !first || !all.every((each) => isFinished(each) && each.startedMs >= sinceMs)) return [];
+    return [{ service, fingerprint: of.fingerprint, image: first.imageId, volumes: of.volumes }];
+  });
+  return [...gone, ...done];
+}

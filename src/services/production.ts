@@ -1,0 +1,23 @@
+import { join } from 'node:path';
+import type { Releases } from '../adapters/releases.ts';
+import { smallText } from '../adapters/smallText.ts';
+import { maxCharacters } from '../rules/manifest.ts';
+
+/** What each release on disk tells of the env: whether it was production when the release was made, null where it is unreadable. */
+export async function toldByReleases(releases: Releases): Promise<(boolean | null)[]> {
+  const shas = await releases.list();
+  return Promise.all(
+    shas.map(async (sha) => (await releases.readRecord(sha))?.production ?? (await byManifest(releases, sha))),
+  );
+}
+
+/** A manifest can call an env production; what check-in and configuration said when it was applied it cannot deny. */
+async function byManifest(releases: Releases, sha: string): Promise<true | null> {
+  const text = await smallText(join(releases.pathOf(sha), 'manifest.json'), 4 * maxCharacters + 4);
+  try {
+    const manifest: unknown = JSON.parse(text ?? '');
+    return (Object(manifest) as { production?: unknown }).production === true ? true : null;
+  } catch {
+    return null;
+  }
+}
