@@ -19,6 +19,7 @@ const everyError = [...endingNames.map((ending) => new Fault(ending, `ends as ${
 const someErrors = [new Fault('failed', 'failed: anything'), bug];
 
 const outputs: Record<string, unknown[]> = {
+  bootstrap: [{ exchanged: true }, { exchanged: false }],
   recall: [facts.absent, facts.granted, facts.present],
   probeHost: [facts.well, facts.ill, facts.halfMade],
   checkIn: [facts.none, facts.applyFirst, facts.applyPaused, facts.takeDown],

@@ -1,5 +1,5 @@
 import { fromPromise, type PromiseActorLogic } from 'xstate';
-import type { Bundle, Credentials, Host, Orders, Outcome } from './words.ts';
+import type { Bundle, Credentials, Host, Orders, Outcome, Start } from './words.ts';
 
 /**
  * The seams: every service the machines ask for, by name, input and output. `src/services` fills them;
@@ -17,7 +17,7 @@ export function unprovided(name: string, _params?: unknown): never {
 export const tickServices = {
   takeLock: seam('takeLock'),
   recall: seam<Credentials>('recall'),
-  bootstrap: seam('bootstrap'),
+  bootstrap: seam<{ exchanged: boolean }, Pick<Start, 'intent'>>('bootstrap'),
   probeHost: seam<Host>('probeHost'),
   checkIn: seam<Orders, { host: Host }>('checkIn'),
   deliverReports: seam('deliverReports'),

@@ -29,7 +29,7 @@ describe('the transition table', () => {
 
   it.each(transitionRows)('$id asks every service with the facts of its tick', ({ pure: { start, answers } }) => {
     const { asked, output } = playTick(start, answers);
-    const inputs = inputsOf(answers.checkIn as Orders, output as Outcome);
+    const inputs = inputsOf(start, answers.checkIn as Orders, output as Outcome);
     for (const [service, input] of asked) expect([service, input]).toEqual([service, inputs[service]]);
   });
 
@@ -109,12 +109,13 @@ function playTick(start: Start, answers: Record<string, unknown>): Played {
 }
 
 /** What each service must be asked with; those that are not named need no input. */
-function inputsOf(answer: Orders | facts.Throws, outcome: Outcome): Record<string, unknown> {
+function inputsOf({ intent }: Start, answer: Orders | facts.Throws, outcome: Outcome): Record<string, unknown> {
   const isAlone = outcome.ending === 'bootstrapped' || outcome.ending === 'tokenAbsent';
   const orders = isAlone || 'throws' in answer ? null : answer;
   const bundle = facts.unpacked;
   const onBundle = ['readSecrets', 'verify', 'render', 'promote', 'pull', 'up', 'awaitHealth'];
   return {
+    bootstrap: { intent },
     checkIn: { host: facts.well },
     download: { orders },
     unpack: { orders },

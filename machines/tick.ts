@@ -48,13 +48,15 @@ export const tick = parts.createMachine({
       ],
     },
     bootstrapping: {
-      description: 'Exchanges the bootstrap grant for the token, stores it, proves it, then removes the grant.',
+      description: 'Exchanges the bootstrap grant for the token, proves it, stores it, then removes the grant.',
       invoke: {
         id: 'bootstrap',
         src: 'bootstrap',
+        input: ({ context }) => ({ intent: context.start.intent }),
         onDone: [
           { guard: 'wantsGrantOnly', target: 'concluding', actions: 'endBootstrapped', description: exchanged },
-          { target: 'probingHost', description: exchanged },
+          { guard: { type: 'exchanged', params: ({ event }) => event }, target: 'probingHost', description: exchanged },
+          { target: 'probingHost', description: 'token present | tick | grant refused, the stored token works' },
         ],
         onError: fails,
       },

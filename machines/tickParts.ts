@@ -45,6 +45,7 @@ export const parts = setup({
   guards: {
     wantsGrantOnly: ({ context }) => context.start.intent === 'bootstrap',
     grantPresent: ({ context }) => context.credentials?.grant === true,
+    exchanged: (_, p: { output: { exchanged: boolean } }) => p.output.exchanged,
     tokenPresent: ({ context }) => context.credentials?.token === true,
     noneOnHealthyHost: ({ context }) => context.orders?.action === 'none' && context.host?.healthy === true,
     ailing: ({ context }) => context.host?.healthy === false && mayHeal(context.orders),

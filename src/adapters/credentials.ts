@@ -14,6 +14,7 @@ export interface Credentials {
   hasToken: () => Promise<boolean>;
   /** The grant, null without one. Throws `CREDENTIAL_UNUSABLE`. */
   readGrant: () => Promise<string | null>;
+  /** Whether something lies in the grant's place, be it usable or not. */
   hasGrant: () => Promise<boolean>;
   /** Removes the used grant, or empties it; a warning when it had to stay or only lost its content. */
   removeGrant: () => Promise<string | null>;
@@ -30,7 +31,7 @@ export function openCredentials(settings: Pick<Settings, 'state_dir' | 'bootstra
     writeToken: (value) => writeDurably(token, `${value}\n`, 0o600),
     hasToken: async () => (await read(token)) !== null,
     readGrant: () => read(grant),
-    hasGrant: async () => (await read(grant)) !== null,
+    hasGrant: () => liesThere(grant),
     removeGrant: () => removeGrant(grant),
     warnings: async () => (await Promise.all([warningOf(token), warningOf(grant)])).filter((line) => line !== null),
   };
@@ -47,6 +48,15 @@ async function read(path: string): Promise<string | null> {
   const value = (await textOf(path)).trim();
   if (/[^\x21-\x7e]/.test(value)) throw unusable(path, 'holds more than one word of plain characters');
   return value === '' ? null : value;
+}
+
+async function liesThere(path: string): Promise<boolean> {
+  try {
+    return (await read(path)) !== null;
+  } catch (error) {
+    if (error instanceof Fault && error.code === 'CREDENTIAL_UNUSABLE') return true;
+    throw error;
+  }
 }
 
 async function statOf(path: string) {

@@ -22,12 +22,15 @@ const required = {
   last_outcome: { ...record({ at: time, outcome: text, code: nullableText, detail: nullableText }), nullable: true },
   attempt: { ...record({ sha, phase: text, at: time }), nullable: true },
   failing: { ...record({ sha, count, retry_at: time, line: text }), nullable: true },
-  token: record({
-    expires_at: { ...time, nullable: true },
-    renewable: { type: 'boolean' },
-    creation_ttl_s: { type: 'number', nullable: true },
-    trouble: nullableText,
-  }),
+  token: record(
+    {
+      expires_at: { ...time, nullable: true },
+      renewable: { type: 'boolean' },
+      creation_ttl_s: { type: 'number', nullable: true },
+      trouble: nullableText,
+    },
+    { grant_refused: text },
+  ),
   pending_reports: { type: 'array', items: record({ report_id: text }) },
 };
 

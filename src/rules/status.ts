@@ -21,6 +21,8 @@ export interface Status {
   lock: StatusFacts['lock'];
   /** How many reports wait for delivery. */
   pending_reports: number;
+  /** Why the grant that lies there is not taken; left out when none is refused. */
+  grant_refused?: string;
 }
 
 /** The settings that a status tells. */
@@ -49,6 +51,7 @@ export function statusOf(settings: StatusSettings, state: State, facts: StatusFa
     ...{ last_check_in, last_outcome, failing },
     lock: facts.lock,
     pending_reports: state.pending_reports.length,
+    ...(state.token.grant_refused !== undefined && { grant_refused: state.token.grant_refused }),
   };
 }
 

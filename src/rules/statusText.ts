@@ -34,6 +34,7 @@ function rowsOf(status: Status, { state, now }: StatusContext): [string, string 
     ],
     ['token', status.token === 'present' ? `present, ${expiry(status.token_expires_at, now)}` : 'ABSENT'],
     ['trouble', state.token.trouble],
+    ['grant', state.token.grant_refused ?? null],
     ['applied', inForce(status, state) ?? 'nothing'],
     ['desired', status.desired_sha ?? 'nothing'],
     ['attempt', state.attempt && `${state.attempt.sha}, ${state.attempt.phase} since ${state.attempt.at}`],

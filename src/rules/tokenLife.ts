@@ -13,6 +13,8 @@ export interface TokenStanding {
   creation_ttl_s: number | null;
   /** What went wrong when it was last kept alive, null when nothing did. */
   trouble: string | null;
+  /** Why a grant that lies there is not taken; absent when none is refused. */
+  grant_refused?: string;
 }
 
 /** The standing of a token of which nothing was seen yet. */
@@ -28,7 +30,7 @@ export function tokenStanding({ ttlS, renewable }: GrantedLife, now: Date): Toke
 /** The standing after a renewal. */
 export function renewedStanding(before: TokenStanding, life: GrantedLife, now: Date): TokenStanding {
   const creation = Math.max(before.creation_ttl_s ?? 0, life.ttlS);
-  return { ...tokenStanding(life, now), creation_ttl_s: creation };
+  return { ...before, ...tokenStanding(life, now), creation_ttl_s: creation };
 }
 
 /** True when renewing leads nowhere any more and a new lease is due (spec §11). */

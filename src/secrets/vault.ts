@@ -9,6 +9,7 @@ import { createSweep } from './sweep.ts';
  */
 export class Vault {
   #token: string | null = null;
+  #former: string | null = null;
   #lease: string | null = null;
   readonly #values = new Map<string, string>();
   readonly #known = new Set<string>();
@@ -25,6 +26,17 @@ export class Vault {
   holdToken(token: string): void {
     this.guard(token);
     this.#token = token;
+  }
+
+  /** Takes another store token; the one before stays at hand as `former`. */
+  replaceToken(token: string): void {
+    this.#former = this.#token;
+    this.holdToken(token);
+  }
+
+  /** The store token that was replaced in this tick. */
+  former(): string | null {
+    return this.#former;
   }
 
   /** The store token; an Error when none is held. */
@@ -83,6 +95,7 @@ export class Vault {
   forget(): void {
     const tokenAlone = !this.#hasUnheld && this.#known.size === (this.hasToken() ? 1 : 0);
     this.#token = null;
+    this.#former = null;
     this.#lease = null;
     this.#values.clear();
     this.#known.clear();

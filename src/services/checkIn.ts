@@ -3,6 +3,7 @@ import { Fault } from '../../machines/fault.ts';
 import type { Host, Orders } from '../../machines/words.ts';
 import { ordersOf } from '../rules/orders.ts';
 import { approach } from './approach.ts';
+import { asBearer } from './asBearer.ts';
 import type { Tools } from './tools.ts';
 
 /** Tells the tenancy service what is applied and how it is; brings back this tick's orders (spec §10). */
@@ -19,7 +20,9 @@ export async function checkIn(tools: Tools, { host }: { host: Host }, signal: Ab
     healthy: host.healthy,
     containers: host.containers,
   };
-  const { answer, isBack, pace } = await approach(tools, (tries) => tenancy.checkIn(body, signal, tries));
+  const { answer, isBack, pace } = await approach(tools, (tries) =>
+    asBearer(tools, () => tenancy.checkIn(body, signal, tries), signal),
+  );
   if (answer.env !== env) throw envMismatch(answer.env, env);
   const at = new Date();
   await state.update({

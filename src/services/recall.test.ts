@@ -2,13 +2,12 @@ import { Vault } from '../secrets/vault.ts';
 import { recall } from './recall.ts';
 import type { Tools } from './tools.ts';
 
-it('notes a grant that cannot be used, of which nothing is guarded', async () => {
+it('notes a token that cannot be used, of which nothing is guarded', async () => {
   const heard: boolean[] = [];
   const vault = new Vault((tokenAlone) => void heard.push(tokenAlone));
   const credentials = {
     warnings: async () => [],
-    readToken: async () => 'token',
-    hasGrant: async () => {
+    readToken: async () => {
       throw new Error('holds more than one word');
     },
   };

@@ -15,14 +15,20 @@ export async function recall(tools: Tools): Promise<Credentials> {
   for (const path of await releases.sweep(last_check_in?.desired_sha ?? null, stop.signal))
     tick.journal.warn(`cannot remove ${path}; a container wrote there: remove it as root`);
   for (const line of await credentials.warnings()) tick.journal.warn(line);
-  const noting = (error: unknown): never => {
+  const token = await credentials.readToken().catch((error: unknown) => {
     vault.noteUnheld();
     throw error;
-  };
-  const token = await credentials.readToken().catch(noting);
+  });
   if (token !== null) vault.holdToken(token);
-  const grant = await credentials.hasGrant().catch(noting);
+  const grant = await credentials.hasGrant();
+  if (!grant) await forgetRefusal(tools);
   return { token: token !== null, grant, grantFile: settings.bootstrap_file };
+}
+
+/** A grant that is gone is no trouble any more. */
+async function forgetRefusal({ state }: Tools): Promise<void> {
+  const { grant_refused, ...token } = state.state.token;
+  if (grant_refused !== undefined) await state.update({ token });
 }
 
 /** `current` names what is applied, unless an attempt stands; what somebody else put in its place is set aside. */

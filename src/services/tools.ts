@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto';
+import type { Fault } from '../../machines/fault.ts';
 import type { Sha } from '../../machines/words.ts';
 import type { Compose } from '../adapters/compose.ts';
 import type { Containers } from '../adapters/containers.ts';
@@ -62,6 +63,8 @@ export interface Tick {
   engineAnswered: boolean;
   /** The containers as they were found well, until somebody touches them; without what probes wrote, which may be secret. */
   well: Inspected[] | null;
+  /** Why the grant that lies there was not taken; the stored token is used instead. */
+  grantRefusal: Fault | null;
   /** What the judged model of the bundle gives its services. */
   granted: Granted | null;
   /** What the services of the release that is to be consist of. */
@@ -91,6 +94,7 @@ export function beginTick(journal: Journal): Tick {
     lock: null,
     engineAnswered: false,
     well: null,
+    grantRefusal: null,
     granted: null,
     made: null,
     broughtUpMs: 0,

@@ -7,6 +7,8 @@ import { judgeIdentity, judgePorts, listeningPorts, type IdentityFacts } from '.
 import { judgeClock, judgePeer } from './network.ts';
 import { doctorText } from './text.ts';
 import { judgeLock, judgeTimer, timerFactsOf } from './ticks.ts';
+import { emptyState } from '../state.ts';
+import { unknownStanding } from '../tokenLife.ts';
 import { expiryOf, judgeToken } from './token.ts';
 
 const agent: Agent = { name: 'deployd', uid: 900, gids: [900, 950] };
@@ -76,6 +78,15 @@ it('a token that no policy lets look itself up is not called dead', () => {
     'present, may not look itself up',
     'wrong',
     'bao read auth/jwt-tenancy/role/ROLE',
+  ]);
+});
+
+it('a grant that ticks do not take is named with its reason', () => {
+  const token = { is: { present: true, seen: { unknown: 'away' } } };
+  const facts = { token, grant: file(0o600), grantExpires: null, env: 'eu-1', intervalS: 60 } as const;
+  const state = { ...emptyState('eu-1'), token: { ...unknownStanding(), grant_refused: 'BOOTSTRAP_REFUSED: expired' } };
+  expect(judgeToken(facts, { now, agent, state: { is: state } }).findings).toEqual([
+    { what: 'the grant is not taken: BOOTSTRAP_REFUSED: expired', fix: expect.stringMatching(/^sudo rm /) as string },
   ]);
 });
 

@@ -88,7 +88,10 @@ function grantFindings({ grant, grantExpires }: TokenFacts, host: Host): Finding
   const { now, state } = host;
   if (grantExpires !== null && grantExpires < now)
     return [{ what: `the grant expired at ${grantExpires.toISOString()}`, fix: renewal(grant.path, host) }];
-  const lastTick = 'is' in state ? (state.is?.last_outcome?.at ?? null) : null;
+  const known = 'is' in state ? state.is : null;
+  if (known?.token.grant_refused !== undefined)
+    return [{ what: `the grant is not taken: ${known.token.grant_refused}`, fix: `sudo rm ${grant.path}` }];
+  const lastTick = known?.last_outcome?.at ?? null;
   const placed = grant.found !== null && grant.found !== 'hidden' ? grant.found.mtime : now;
   return lastTick !== null && new Date(lastTick) > placed
     ? [{ what: `ticks have left the grant ${grant.path} where it is`, fix: 'sudo deployd bootstrap' }]
