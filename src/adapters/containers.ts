@@ -109,7 +109,11 @@ function createChanges({ ask, askPatiently }: Calls) {
     createContainer: (description: Docker.ContainerCreateOptions) =>
       ask((docker, options) => unlessGone(docker.createContainer({ ...options, ...description }))),
 
-    /** Removes a network; one that is gone or still in use is left alone. */
+    /** Removes a volume with what it holds; one that is gone or still in use is left alone. */
+    removeVolume: (name: string) =>
+      askPatiently((docker, options) => unlessGone(docker.getVolume(name).remove(options), 409)),
+
+    /** Removes a network, by id or name; one that is gone or still in use is left alone. */
     removeNetwork: (id: string) =>
       ask((docker, options) => unlessGone(docker.getNetwork(id).remove(options), 403, 409)),
   };

@@ -1,4 +1,5 @@
 import { holderOf, holderOfEntry, type Holder, type HolderEntry, type Inspection } from '../rules/container.ts';
+import type { Owned } from '../rules/owned.ts';
 import type { Calls } from './engineCalls.ts';
 import { unlessGone } from './unlessGone.ts';
 
@@ -6,12 +7,6 @@ import { unlessGone } from './unlessGone.ts';
 export interface ImageHere {
   id: string;
   references: string[];
-}
-
-/** What carries the project's label, by name. */
-export interface Owned {
-  volumes: string[];
-  networks: string[];
 }
 
 /** What an engine has and who uses it, beyond the containers of the project. */

@@ -1,6 +1,7 @@
 import type { Orders, Sha } from '../../machines/words.ts';
 import type { Pace } from './pace.ts';
 import type { Failing } from './pause.ts';
+import type { PurgePending } from './purge.ts';
 import type { Report } from './report.ts';
 import { validate } from './stateValidator.ts';
 import { unknownStanding, type TokenStanding } from './tokenLife.ts';
@@ -24,8 +25,9 @@ export interface State {
   attempt: { sha: Sha; phase: string; at: string } | null;
   failing: Failing | null;
   token: TokenStanding;
-  /** Not in a file of an older version. */
+  /** Not in a file of an older version, nor is the next one. */
   pace?: Pace;
+  purge_pending?: PurgePending | null;
   /** Reports that could not be delivered, oldest first. */
   pending_reports: Report[];
 }

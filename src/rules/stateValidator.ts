@@ -34,7 +34,12 @@ const required = {
   pending_reports: { type: 'array', items: record({ report_id: text }) },
 };
 
-const schema: object = record(required, { production_unknown: { type: 'boolean' } });
+const names = { type: 'array', items: text };
+
+const schema: object = record(required, {
+  production_unknown: { type: 'boolean' },
+  purge_pending: { ...record({ since: time, volumes: names, networks: names }), nullable: true },
+});
 
 /** Whether a value is a state. */
 export const validate = new Ajv({

@@ -38,6 +38,7 @@ it('has exactly the documented keys, in their order', () => {
       last_check_in: { at, action: 'none', desired_sha: sha },
       last_outcome: { at, outcome: 'heartbeat', code: null, detail: null },
       failing: null,
+      purge_pending: null,
       lock: { held: false, pid: null, since: null },
       pending_reports: 1,
     }),
@@ -128,6 +129,14 @@ describe('the text', () => {
     const lines = text({ ...converged, pending_reports: [report] }, { lock: { held: true, pid: 42, since: at } });
     expect(lines).toContain(`lock           held by pid 42 since ${at}`);
     expect(lines).toContain('reports        1 wait for delivery');
+  });
+
+  it('tells what a down could not remove, until when it is tried', () => {
+    const purge_pending = { since: at, volumes: ['eu-1_a', 'eu-1_b'], networks: ['eu-1_net'] };
+    expect(text({ ...converged, purge_pending })).toContain(
+      '  still to go    volume eu-1_a, volume eu-1_b, network eu-1_net; ' +
+        'in use outside the project, tried until 2026-11-22T12:00:00.000Z\n',
+    );
   });
 
   it('tells a state file that cannot be used', () => {

@@ -18,6 +18,8 @@ export interface Status {
   last_check_in: State['last_check_in'];
   last_outcome: State['last_outcome'];
   failing: State['failing'];
+  /** What a `down` could not remove yet; null when there is nothing. */
+  purge_pending: NonNullable<State['purge_pending']> | null;
   lock: StatusFacts['lock'];
   /** How many reports wait for delivery. */
   pending_reports: number;
@@ -49,6 +51,7 @@ export function statusOf(settings: StatusSettings, state: State, facts: StatusFa
     desired_sha: last_check_in?.desired_sha ?? null,
     in_sync: facts.token && judgeSync(state) === null,
     ...{ last_check_in, last_outcome, failing },
+    purge_pending: state.purge_pending ?? null,
     lock: facts.lock,
     pending_reports: state.pending_reports.length,
     ...(state.token.grant_refused !== undefined && { grant_refused: state.token.grant_refused }),

@@ -1,3 +1,5 @@
+import { describeOwned } from './owned.ts';
+import { purgeEnds } from './purge.ts';
 import type { State } from './state.ts';
 import { judgeSync, told, type Status } from './status.ts';
 
@@ -26,7 +28,7 @@ function headlines(status: Status, { state, trouble }: StatusContext): string[] 
 }
 
 function rowsOf(status: Status, { state, now }: StatusContext): [string, string | null][] {
-  const { last_check_in: checkIn, last_outcome: outcome, failing, lock } = status;
+  const { last_check_in: checkIn, last_outcome: outcome, failing, purge_pending: purge, lock } = status;
   return [
     [
       'host',
@@ -39,6 +41,10 @@ function rowsOf(status: Status, { state, now }: StatusContext): [string, string 
     ['desired', status.desired_sha ?? 'nothing'],
     ['attempt', state.attempt && `${state.attempt.sha}, ${state.attempt.phase} since ${state.attempt.at}`],
     ['failing', failing && `${failing.sha}, ${failing.count} in a row, next try at ${failing.retry_at}`],
+    [
+      'still to go',
+      purge && `${describeOwned(purge)}; in use outside the project, tried until ${purgeEnds(purge).toISOString()}`,
+    ],
     ['last check-in', checkIn ? `${checkIn.action} at ${checkIn.at} (${ago(checkIn.at, now)})` : 'never'],
     ['last outcome', outcome ? `${told(outcome)} at ${outcome.at}` : 'none'],
     ['lock', lock && (lock.held ? `held by pid ${lock.pid ?? 'unknown'} since ${lock.since ?? 'unknown'}` : 'free')],

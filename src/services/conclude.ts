@@ -19,7 +19,7 @@ interface Concluded {
  */
 export async function conclude(tools: Tools, concluded: Concluded): Promise<void> {
   await record(tools, concluded);
-  await leaveTidy(tools, concluded.outcome.ending);
+  await leaveTidy(tools, concluded.outcome.ending, concluded.orders);
 }
 
 async function record(tools: Tools, { outcome, orders, host }: Concluded): Promise<void> {

@@ -1,6 +1,6 @@
 import { Fault } from '../../machines/fault.ts';
 import type { Orders } from '../../machines/words.ts';
-import { ignoredPurge, mayRemoveVolumes, productionOf } from '../rules/volumes.ts';
+import { ignoredPurge, mayRemoveVolumes } from '../rules/volumes.ts';
 import { forgetJobs } from './jobs.ts';
 import { blameEngine } from './release.ts';
 import type { Tools } from './tools.ts';
@@ -11,8 +11,9 @@ import type { Tools } from './tools.ts';
  */
 export async function composeDown(tools: Tools, { orders }: { orders: Orders }, signal: AbortSignal): Promise<void> {
   const { compose, containers, settings, tick } = tools;
+  const { isProduction } = await import('./production.ts');
   const facts = {
-    production: await isProduction(tools, orders),
+    production: await isProduction(tools, orders.production),
     purgeRequested: orders.purgeVolumes,
     onAbsent: settings.volumes_on_absent,
   };
@@ -32,14 +33,7 @@ export async function composeDown(tools: Tools, { orders }: { orders: Orders }, 
       await down();
     })
     .catch((error: unknown) => blameEngine(tools, error));
-}
-
-/** Not by the orders alone: any release on disk may have been production (spec §7.1). */
-async function isProduction({ releases, state }: Tools, { production }: Orders): Promise<boolean | null> {
-  const { toldByReleases } = await import('./production.ts');
-  const told = await toldByReleases(releases);
-  if (production || productionOf(told) === true) return true;
-  return state.state.production_unknown === true ? null : false;
+  await (await import('./purge.ts')).noteRemaining(tools, volumes);
 }
 
 async function removeUnstopped({ containers, settings, tick }: Tools, volumes: boolean): Promise<void> {

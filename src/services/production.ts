@@ -2,6 +2,16 @@ import { join } from 'node:path';
 import type { Releases } from '../adapters/releases.ts';
 import { smallText } from '../adapters/smallText.ts';
 import { maxCharacters } from '../rules/manifest.ts';
+import { productionOf } from '../rules/volumes.ts';
+import type { Tools } from './tools.ts';
+
+/** Whether this is a production env by the orders or by what the host knows: any release on disk may have been one (spec §7.1). */
+export async function isProduction({ releases, settings, state }: Tools, ordered: boolean): Promise<boolean | null> {
+  const { production, production_unknown } = state.state;
+  if (ordered || settings.production || production) return true;
+  if (productionOf(await toldByReleases(releases)) === true) return true;
+  return production_unknown === true ? null : false;
+}
 
 /** What each release on disk tells of the env: whether it was production when the release was made, null where it is unreadable. */
 export async function toldByReleases(releases: Releases): Promise<(boolean | null)[]> {

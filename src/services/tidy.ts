@@ -1,6 +1,7 @@
 import { realpath } from 'node:fs/promises';
 import { basename, dirname, isAbsolute, join } from 'node:path';
 import { endings, type Ending } from '../../machines/endings.ts';
+import type { Orders } from '../../machines/words.ts';
 import { wasApplied, type ReleaseRecord } from '../rules/record.ts';
 import type { Holder } from '../rules/container.ts';
 import { expendable, shows } from '../rules/retention.ts';
@@ -10,9 +11,13 @@ import type { Tools } from './tools.ts';
  * What a tick leaves on the disk: secrets where they may serve again, and after a success no release too many. Each
  * tick cleans up for those before it that could not; untidiness is told, and no failure.
  */
-export async function leaveTidy(tools: Tools, ending: Ending): Promise<void> {
-  const { settings, state } = tools;
+export async function leaveTidy(tools: Tools, ending: Ending, orders: Orders | null): Promise<void> {
+  const { settings, state, stop } = tools;
   await telling(tools, 'secrets of a failed bundle stay for now', () => scrub(tools));
+  if ((state.state.purge_pending ?? null) !== null && !stop.signal.aborted)
+    await telling(tools, 'what a down left stays for now', async () =>
+      (await import('./purge.ts')).purgeAgain(tools, orders),
+    );
   const succeeded = endings[ending].meta.exit === 0 && ending !== 'offlineLaptop';
   if (succeeded && state.state.applied_sha !== null) await tidy(tools, settings.keep_releases);
 }

@@ -1,5 +1,6 @@
 import type { Bundle } from '../../../machines/words.ts';
 import { ensureWayBack } from '../integrity.ts';
+import { dropPurge } from '../purge.ts';
 import type { Tools } from '../tools.ts';
 
 /**
@@ -10,6 +11,7 @@ export async function promote(tools: Tools, { bundle }: { bundle: Bundle }, sign
   const { releases, state } = tools;
   const { applied_sha } = state.state;
   if (applied_sha !== null && applied_sha !== bundle.sha) await ensureWayBack(tools, applied_sha, signal);
+  await dropPurge(tools, 'a bundle is applied');
   const phase = state.state.attempt?.phase ?? 'promoted';
   const production = state.state.production || bundle.manifest.production;
   const production_unknown = await isStillUnknown(tools);

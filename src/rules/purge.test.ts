@@ -1,0 +1,25 @@
+import { beyond, isNothing, within } from './owned.ts';
+import { purgeEnds, purgeLeft, purgeTold } from './purge.ts';
+
+const left = { volumes: ['data', 'logs'], networks: ['default'] };
+
+it('names the containers that use what remains, by volume and by network', () => {
+  const backup = { name: 'backup', volumes: ['data'], networks: [] };
+  const proxy = { name: 'proxy', volumes: [], networks: ['default', 'data'] };
+  expect(purgeLeft(left, [backup, { ...backup, name: 'reader' }, proxy])).toBe(
+    'down: in use outside the project, so not removed yet: ' +
+      'volume data (used by backup, reader), volume logs, network default (used by proxy); tried again for 24 h',
+  );
+});
+
+it('gives up after a day', () => {
+  expect(purgeEnds({ ...left, since: '2026-11-21T12:00:00.000Z' })).toEqual(new Date('2026-11-22T12:00:00.000Z'));
+  expect(purgeTold.givenUp(left)).toMatch(/24 h.*: volume data, volume logs, network default$/);
+});
+
+it('compares volumes with volumes and networks with networks', () => {
+  const here = { volumes: ['default', 'logs'], networks: ['data'] };
+  expect(within(left, here)).toEqual({ volumes: ['logs'], networks: [] });
+  expect(beyond(left, here)).toEqual({ volumes: ['data'], networks: ['default'] });
+  expect([isNothing(left), isNothing(beyond(left, left))]).toEqual([false, true]);
+});

@@ -1,0 +1,56 @@
+import type { Orders } from '../../machines/words.ts';
+import { beyond, isNothing, within, type Owned } from '../rules/owned.ts';
+import { purgeEnds, purgeLeft, purgeTold } from '../rules/purge.ts';
+import { isProduction } from './production.ts';
+import type { Tools } from './tools.ts';
+
+/**
+ * After compose down, which says nothing of what it leaves as somebody else uses it: notes and tells what of the project
+ * remains though it was to go, the volumes only with `volumes` (spec §7.5).
+ */
+export async function noteRemaining(tools: Tools, volumes: boolean): Promise<void> {
+  const { containers, state, tick } = tools;
+  const here = await containers.owned();
+  const left = { ...here, volumes: volumes ? here.volumes : [] };
+  const before = state.state.purge_pending ?? nothing;
+  const purge_pending = isNothing(left) ? null : { ...left, since: new Date().toISOString() };
+  if (purge_pending !== null || !isNothing(before)) await state.update({ purge_pending });
+  tellRemoved(tools, beyond(before, here));
+  const kept = beyond(within(before, here), left);
+  if (!isNothing(kept)) tick.journal.warn(purgeTold.dropped('this down keeps the volumes', kept));
+  if (purge_pending === null) return;
+  const line = purgeLeft(left, await containers.holders());
+  tick.journal.warn(line);
+  tick.remarks.push(line);
+}
+
+/** Tries again what is pending; no orders are needed, as the token may be dead by now. */
+export async function purgeAgain(tools: Tools, orders: Orders | null): Promise<void> {
+  const { containers, state, tick } = tools;
+  const pending = state.state.purge_pending ?? null;
+  if (pending === null) return;
+  if (pending.volumes.length > 0 && (await isProduction(tools, orders?.production === true)) !== false)
+    return dropPurge(tools, 'it is not known to be no production env');
+  const here = within(pending, await containers.owned());
+  for (const name of here.volumes) await containers.removeVolume(name);
+  for (const name of here.networks) await containers.removeNetwork(name);
+  const left = within(here, await containers.owned());
+  const isOver = isNothing(left) || purgeEnds(pending) < new Date();
+  await state.update({ purge_pending: isOver ? null : { ...left, since: pending.since } });
+  tellRemoved(tools, beyond(pending, left));
+  if (isOver && !isNothing(left)) tick.journal.warn(purgeTold.givenUp(left));
+}
+
+/** What is pending is not to go any more. */
+export async function dropPurge({ state, tick }: Tools, why: string): Promise<void> {
+  const pending = state.state.purge_pending ?? null;
+  if (pending === null) return;
+  await state.update({ purge_pending: null });
+  tick.journal.warn(purgeTold.dropped(why, pending));
+}
+
+const nothing: Owned = { volumes: [], networks: [] };
+
+function tellRemoved({ tick }: Tools, gone: Owned): void {
+  if (!isNothing(gone)) tick.journal.info(purgeTold.removed(gone));
+}
