@@ -1,6 +1,7 @@
 import { rename } from 'node:fs/promises';
 import { build, type BuildOptions, type Plugin } from 'esbuild';
 import { lean } from './lean.ts';
+import { carryOut } from './mishap.ts';
 import { validators } from './validators.ts';
 
 /** How the agent becomes one file that needs nothing but the runtime. */
@@ -58,4 +59,4 @@ async function write(): Promise<void> {
   await rename(outfile, options.outfile);
 }
 
-if (import.meta.main) await write();
+if (import.meta.main) await carryOut(write);

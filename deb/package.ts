@@ -12,6 +12,7 @@ import { copyrightOf } from './copyright.ts';
 import { currentEdition, readChanges, type Change, type Edition } from './edition.ts';
 import { buildExecutable } from './executable.ts';
 import { commandPage, configPage } from './manual.ts';
+import { carryOut } from './mishap.ts';
 import { pack } from './pack.ts';
 import { fixedPayload, maintainerScripts, type Payload } from './tree.ts';
 import { makeCache, openCache } from './warm.ts';
@@ -85,14 +86,15 @@ function digestOf(content: Buffer | string): string {
   return createHash('sha256').update(content).digest('hex');
 }
 
-if (import.meta.main) {
-  const { values } = parseArgs({
-    options: {
-      cache: { type: 'string' },
-      output: { type: 'string', default: 'build/package' },
-      level: { type: 'string' },
-    },
+if (import.meta.main)
+  await carryOut(async () => {
+    const { values } = parseArgs({
+      options: {
+        cache: { type: 'string' },
+        output: { type: 'string', default: 'build/package' },
+        level: { type: 'string' },
+      },
+    });
+    const { cache, output, level = '6' } = values;
+    console.log(await buildPackage({ dir: output, cacheFile: cache, level: Number(level) }));
   });
-  const { cache, output, level = '6' } = values;
-  console.log(await buildPackage({ dir: output, cacheFile: cache, level: Number(level) }));
-}

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { Mishap } from './mishap.ts';
+import { Mishap } from '../mishap.ts';
 
 /** One file of a release. */
 export interface ReleaseFile {

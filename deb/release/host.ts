@@ -4,7 +4,7 @@ import { version } from '../../src/version.ts';
 import { readChanges } from '../edition.ts';
 import { readRelease, type ReleaseFile } from './files.ts';
 import { ask, refusalOf, type Ask, type Told } from './http.ts';
-import { carryOut, Mishap } from './mishap.ts';
+import { carryOut, Mishap } from '../mishap.ts';
 
 /** A Gitea or Forgejo, and how long its mirror may take to bring the tag. */
 export interface ReleaseHost {

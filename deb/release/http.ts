@@ -1,5 +1,5 @@
 import got, { RequestError, type Method, type Response } from 'got';
-import { Mishap } from './mishap.ts';
+import { Mishap } from '../mishap.ts';
 
 /** One call to a server that releases are published to. */
 export interface Ask {

@@ -2,7 +2,7 @@ import { parseArgs } from 'node:util';
 import { version } from '../../src/version.ts';
 import { readRelease, type ReleaseFile } from './files.ts';
 import { ask, refusalOf, type Ask, type Told } from './http.ts';
-import { carryOut, Mishap } from './mishap.ts';
+import { carryOut, Mishap } from '../mishap.ts';
 
 /** A GitLab package registry and who publishes to it. */
 export interface Registry {

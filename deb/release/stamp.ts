@@ -1,7 +1,7 @@
 import { readFile, writeFile } from 'node:fs/promises';
 import { parseArgs } from 'node:util';
 import { version } from '../../src/version.ts';
-import { carryOut, Mishap } from './mishap.ts';
+import { carryOut, Mishap } from '../mishap.ts';
 
 /** What a published installer knows of itself; an empty base is asked for when it runs. */
 export interface Stamp {

@@ -1,5 +1,5 @@
 import { version } from '../../src/version.ts';
-import { carryOut, Mishap } from './mishap.ts';
+import { carryOut, Mishap } from '../mishap.ts';
 
 /** Why a tag is not that of this version, null where it is. */
 export function judgeTag(tag: string, built: string): string | null {
