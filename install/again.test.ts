@@ -1,6 +1,6 @@
 import { lchown, rm, symlink } from 'node:fs/promises';
 import { type Offer, openOffer, optionsOf, version } from './offer.ts';
-import { groupAsRoot, isRoot } from '../fixtures/users.ts';
+import { groupWith, isRoot, rootUser } from '../fixtures/users.ts';
 import { users, type Ended } from './scratch.ts';
 
 const config = 'etc/deployd/config.yaml';
@@ -21,7 +21,7 @@ async function again(options: Record<string, string> = {}, extra: string[] = [])
   return offer.host.install([...args, ...extra], { env: offer.env });
 }
 
-groupAsRoot('a second run', () => {
+groupWith(rootUser, 'a second run', () => {
   it('without options changes nothing and fetches nothing', async () => {
     const before = await offer.host.snapshot();
     const asked = offer.packages.requests.length;
@@ -96,7 +96,7 @@ CONFIG_INVALID: /etc/deployd/config.yaml.new:2: site: must be better\n`);
   });
 });
 
-groupAsRoot('another version', () => {
+groupWith(rootUser, 'another version', () => {
   it('is installed when it is newer', async () => {
     await offer.host.write(
       'install.sh',
@@ -117,7 +117,7 @@ groupAsRoot('another version', () => {
   });
 });
 
-groupAsRoot('the bootstrap', () => {
+groupWith(rootUser, 'the bootstrap', () => {
   const bootstrap = () => offer.host.install(optionsOf(), { env: offer.env });
   const enablings = async () => (await offer.host.calls()).filter((line) => line.includes('enable --now')).length;
   const ending = async (code: number, says: string) => {
@@ -157,7 +157,7 @@ groupAsRoot('the bootstrap', () => {
   });
 });
 
-groupAsRoot('the first tick', () => {
+groupWith(rootUser, 'the first tick', () => {
   const tick = async (code: number, journal: string) => {
     await offer.host.write('played/tick.code', `${code}\n`);
     await offer.host.write('played/tick.journal', `${journal}\n`);

@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises';
 import { grant, type Offer, openOffer, token, version } from './offer.ts';
-import { groupAsRoot, isRoot } from '../fixtures/users.ts';
+import { groupWith, isRoot, rootUser } from '../fixtures/users.ts';
 
 const pages = 'docs/installing.md';
 
@@ -24,7 +24,7 @@ afterAll(async () => {
   if (isRoot) await offer.close();
 });
 
-groupAsRoot('every command of docs/installing.md', () => {
+groupWith(rootUser, 'every command of docs/installing.md', () => {
   it('does what it is there for, one after the other', async () => {
     const blocks = [...(await readFile(pages, 'utf8')).matchAll(/^```sh\n(.*?)^```$/gms)].map(
       ([, block = '']) => block,

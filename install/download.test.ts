@@ -1,7 +1,7 @@
 import { createCa } from '../fixtures/servers/ca.ts';
 import type { Script } from '../fixtures/servers/script.ts';
 import { type Offer, openOffer, optionsOf, token, version } from './offer.ts';
-import { groupAsRoot, isRoot } from '../fixtures/users.ts';
+import { groupWith, isRoot, rootUser } from '../fixtures/users.ts';
 import { type RunOptions } from './scratch.ts';
 
 const file = `deployd_${version}_amd64.deb`;
@@ -27,7 +27,7 @@ async function failed(changes: Record<string, string | null> = {}, options: RunO
 
 const answering = (script: Script) => offer.packages.answerNext('download', script);
 
-groupAsRoot('a refused download', () => {
+groupWith(rootUser, 'a refused download', () => {
   it('says what 401 means with a token', async () => {
     expect(await failed({}, { env: { DEPLOYD_TOKEN: 'revoked' } })).toBe(
       `401 for ${file}.sha256: the download token is wrong, revoked or lacks the scope read_package_registry; reveal the install kit again`,
@@ -81,7 +81,7 @@ groupAsRoot('a refused download', () => {
   });
 });
 
-groupAsRoot('no network', () => {
+groupWith(rootUser, 'no network', () => {
   const again = /^no network to https:\/\/[^ ]+: curl: \(\d+\) .*; run the installer again when there is$/;
 
   it('is told when the connection is refused', async () => {
@@ -100,7 +100,7 @@ groupAsRoot('no network', () => {
   });
 });
 
-groupAsRoot('a server that is not the one', () => {
+groupWith(rootUser, 'a server that is not the one', () => {
   it('is told by its certificate', async () => {
     offer.packages.present(createCa('another').issue(['127.0.0.1']));
     expect(await failed()).toMatch(/^the certificate of https:\/\/127\.0\.0\.1:\d+ is not trusted: curl: \(60\)/);
@@ -108,7 +108,7 @@ groupAsRoot('a server that is not the one', () => {
   });
 });
 
-groupAsRoot('a package', () => {
+groupWith(rootUser, 'a package', () => {
   const digests = `deployd/${version}/${file}.sha256`;
 
   it('with another checksum is not installed', async () => {
@@ -157,7 +157,7 @@ groupAsRoot('a package', () => {
   });
 });
 
-groupAsRoot('a redirect', () => {
+groupWith(rootUser, 'a redirect', () => {
   it('to another origin is followed without the token', async () => {
     offer.packages.redirectTo(offer.storage.url);
     expect(await offer.host.install(optionsOf(), { env: offer.env })).toMatchObject({ code: 0, stderr: '' });

@@ -1,7 +1,7 @@
 import { loadSettings } from '../src/config/load.ts';
 import { version as agentVersion } from '../src/version.ts';
 import { grant, type Offer, openOffer, optionsOf, version } from './offer.ts';
-import { groupAsRoot, isRoot } from '../fixtures/users.ts';
+import { groupWith, isRoot, rootUser } from '../fixtures/users.ts';
 import { type Ended, type RunOptions } from './scratch.ts';
 
 let offer: Offer;
@@ -16,7 +16,7 @@ it('carries the version of the agent', () => {
   expect(version).toBe(agentVersion);
 });
 
-groupAsRoot('a fresh host', () => {
+groupWith(rootUser, 'a fresh host', () => {
   it('is installed, configured, bootstrapped and ticked, in this order', async () => {
     const ended = await install();
     expect(ended).toMatchObject({ code: 0, stderr: '' });
@@ -82,7 +82,7 @@ groupAsRoot('a fresh host', () => {
   });
 });
 
-groupAsRoot('the grant', () => {
+groupWith(rootUser, 'the grant', () => {
   const taken = () => offer.host.read('var/lib/deployd/store.token');
 
   it('comes from its file', async () => {
@@ -128,7 +128,7 @@ groupAsRoot('the grant', () => {
   });
 });
 
-groupAsRoot('every shell', () => {
+groupWith(rootUser, 'every shell', () => {
   it.each(['dash', 'busybox sh', 'bash', 'bash --posix'])('%s installs', async (shell) => {
     expect(await install({}, { shell: shell.split(' ') })).toMatchObject({ code: 0, stderr: '' });
   });

@@ -3,7 +3,7 @@ import { text } from 'node:stream/consumers';
 import type { IncomingMessage } from 'node:http';
 import { startWorld, type World } from '../fixtures/world.ts';
 import { type Offer, openOffer } from './offer.ts';
-import { groupAsRoot, isRoot } from '../fixtures/users.ts';
+import { groupWith, isRoot, rootUser } from '../fixtures/users.ts';
 
 let offer: Offer;
 let world: World;
@@ -18,7 +18,7 @@ afterEach(async () => {
   await offer.close();
 });
 
-groupAsRoot('an install kit', () => {
+groupWith(rootUser, 'an install kit', () => {
   it('installs by the command that it carries', async () => {
     const kit = await reveal({ site: 'lab-2', laptop: true });
     await offer.host.write('bootstrap.jwt', kit['bootstrap_jwt']!, 0o600);

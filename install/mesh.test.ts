@@ -1,7 +1,7 @@
 import { mkdir } from 'node:fs/promises';
 import { loadSettings } from '../src/config/load.ts';
 import { grant, type Offer, openOffer, optionsOf } from './offer.ts';
-import { groupAsRoot, isRoot } from '../fixtures/users.ts';
+import { groupWith, isRoot, rootUser } from '../fixtures/users.ts';
 import { tunneller, type Ended } from './scratch.ts';
 
 let offer: Offer;
@@ -31,82 +31,83 @@ async function withMesh({ dir, user, tunnel }: { dir: string; user: string; tunn
   await offer.host.write(`${dir}/bin/${user}`, '#!/bin/sh\nexit 1\n', 0o755);
 }
 
-(isRoot ? describe : describe.skip).each(names)('the host of a mesh called $mesh', (mesh) => {
-  const identity = `${mesh.dir}/etc/identities/deployd-host.eu-1.json`;
-  beforeEach(() => withMesh(mesh));
+for (const mesh of names)
+  groupWith(rootUser, `the host of a mesh called ${mesh.mesh}`, () => {
+    const identity = `${mesh.dir}/etc/identities/deployd-host.eu-1.json`;
+    beforeEach(() => withMesh(mesh));
 
-  it('enrols its identity, joins the group, grants it, runs the tunneller as a host', async () => {
-    const ended = await install();
-    expect(ended).toMatchObject({ code: 0, stderr: '' });
-    const calls = await offer.host.calls();
-    expect(calls.slice(1, calls.indexOf('deployd bootstrap'))).toEqual([
-      `${mesh.tunnel} enroll --jwt /identity.jwt --identity /var/cache/deployd-install/identity`,
-      'identity-acl.sh ',
-      'systemctl --quiet enable --now deployd-identity-acl.path',
-      'deployd status --config /etc/deployd/config.yaml.new',
-      'systemctl --quiet is-enabled deployd-proxy.service',
-      'systemctl --quiet daemon-reload',
-      `systemctl --quiet cat ${mesh.tunnel}.service`,
-      `systemctl --quiet enable ${mesh.tunnel}.service`,
-      `systemctl --quiet restart ${mesh.tunnel}.service`,
-    ]);
-    expect(await offer.host.rights(identity)).toBe(`0640 ${mesh.user}:${mesh.user}`);
-    expect(await offer.host.read('etc/group')).toMatch(new RegExp(`^${mesh.user}:x:\\d+:deployd$`, 'm'));
-    expect(await offer.host.read(`etc/systemd/system/${mesh.tunnel}.service.d/run-host.conf`)).toContain(
-      `\n[Service]\nExecStart=\nExecStart=${mesh.dir}/bin/${mesh.tunnel} run-host --identity-dir=${mesh.dir}/etc/identities\n`,
-    );
+    it('enrols its identity, joins the group, grants it, runs the tunneller as a host', async () => {
+      const ended = await install();
+      expect(ended).toMatchObject({ code: 0, stderr: '' });
+      const calls = await offer.host.calls();
+      expect(calls.slice(1, calls.indexOf('deployd bootstrap'))).toEqual([
+        `${mesh.tunnel} enroll --jwt /identity.jwt --identity /var/cache/deployd-install/identity`,
+        'identity-acl.sh ',
+        'systemctl --quiet enable --now deployd-identity-acl.path',
+        'deployd status --config /etc/deployd/config.yaml.new',
+        'systemctl --quiet is-enabled deployd-proxy.service',
+        'systemctl --quiet daemon-reload',
+        `systemctl --quiet cat ${mesh.tunnel}.service`,
+        `systemctl --quiet enable ${mesh.tunnel}.service`,
+        `systemctl --quiet restart ${mesh.tunnel}.service`,
+      ]);
+      expect(await offer.host.rights(identity)).toBe(`0640 ${mesh.user}:${mesh.user}`);
+      expect(await offer.host.read('etc/group')).toMatch(new RegExp(`^${mesh.user}:x:\\d+:deployd$`, 'm'));
+      expect(await offer.host.read(`etc/systemd/system/${mesh.tunnel}.service.d/run-host.conf`)).toContain(
+        `\n[Service]\nExecStart=\nExecStart=${mesh.dir}/bin/${mesh.tunnel} run-host --identity-dir=${mesh.dir}/etc/identities\n`,
+      );
+    });
+
+    it('is found out, and the agent reads that identity', async () => {
+      await install();
+      const { mesh: found } = loadSettings(offer.host.path('etc/deployd/config.yaml'));
+      expect(found.identity_file).toBe(identity);
+    });
+
+    it('can be chosen beside another', async () => {
+      await offer.host.write('opt/mesh/etc/other', '');
+      await offer.host.write('opt/openziti/etc/other', '');
+      await install({ ...enrolling, mesh: mesh.mesh });
+      expect(await offer.host.rights(identity)).toBe(`0640 ${mesh.user}:${mesh.user}`);
+    });
+
+    it('enrols nothing, changes nothing and restarts nothing the second time', async () => {
+      await install();
+      const before = await offer.host.snapshot();
+      const calls = (await offer.host.calls()).length;
+      expect(await offer.host.install([], { env: offer.env })).toMatchObject({ code: 0, stderr: '' });
+      expect(await offer.host.snapshot()).toEqual(before);
+      expect((await offer.host.calls()).slice(calls).filter((line) => /enroll|restart|reload/.test(line))).toEqual([]);
+    });
+
+    it('runs the proxy for the transport proxy, and only for that', async () => {
+      expect(await install({ ...enrolling, transport: 'proxy' })).toMatchObject({ code: 0, stderr: '' });
+      expect(await offer.host.read('etc/deployd/proxy.env')).toBe(`DEPLOYD_IDENTITY=${identity}\n`);
+      const calls = await offer.host.calls();
+      const proxied = calls.indexOf('deployd bootstrap') - 2;
+      expect(calls.slice(proxied, proxied + 2)).toEqual([
+        'systemctl --quiet enable deployd-proxy.service',
+        'systemctl --quiet restart deployd-proxy.service',
+      ]);
+      await install({ ...enrolling, transport: 'system' });
+      expect((await offer.host.calls()).slice(calls.length)).toContain(
+        'systemctl --quiet disable --now deployd-proxy.service',
+      );
+    });
+
+    it('is run as a host by the next run where this one could not', async () => {
+      const player = await offer.host.read('played/systemctl');
+      const failing = player.replace('case', 'case $* in *restart*) exit 1 ;; esac\ncase');
+      await offer.host.write('played/systemctl', failing, 0o755);
+      expect((await install()).stderr).toContain(`systemctl restart ${mesh.tunnel}.service failed: see above`);
+      await offer.host.write('played/systemctl', player, 0o755);
+      const calls = (await offer.host.calls()).length;
+      expect(await install()).toMatchObject({ code: 0 });
+      expect((await offer.host.calls()).slice(calls)).toContain(`systemctl --quiet restart ${mesh.tunnel}.service`);
+    });
   });
 
-  it('is found out, and the agent reads that identity', async () => {
-    await install();
-    const { mesh: found } = loadSettings(offer.host.path('etc/deployd/config.yaml'));
-    expect(found.identity_file).toBe(identity);
-  });
-
-  it('can be chosen beside another', async () => {
-    await offer.host.write('opt/mesh/etc/other', '');
-    await offer.host.write('opt/openziti/etc/other', '');
-    await install({ ...enrolling, mesh: mesh.mesh });
-    expect(await offer.host.rights(identity)).toBe(`0640 ${mesh.user}:${mesh.user}`);
-  });
-
-  it('enrols nothing, changes nothing and restarts nothing the second time', async () => {
-    await install();
-    const before = await offer.host.snapshot();
-    const calls = (await offer.host.calls()).length;
-    expect(await offer.host.install([], { env: offer.env })).toMatchObject({ code: 0, stderr: '' });
-    expect(await offer.host.snapshot()).toEqual(before);
-    expect((await offer.host.calls()).slice(calls).filter((line) => /enroll|restart|reload/.test(line))).toEqual([]);
-  });
-
-  it('runs the proxy for the transport proxy, and only for that', async () => {
-    expect(await install({ ...enrolling, transport: 'proxy' })).toMatchObject({ code: 0, stderr: '' });
-    expect(await offer.host.read('etc/deployd/proxy.env')).toBe(`DEPLOYD_IDENTITY=${identity}\n`);
-    const calls = await offer.host.calls();
-    const proxied = calls.indexOf('deployd bootstrap') - 2;
-    expect(calls.slice(proxied, proxied + 2)).toEqual([
-      'systemctl --quiet enable deployd-proxy.service',
-      'systemctl --quiet restart deployd-proxy.service',
-    ]);
-    await install({ ...enrolling, transport: 'system' });
-    expect((await offer.host.calls()).slice(calls.length)).toContain(
-      'systemctl --quiet disable --now deployd-proxy.service',
-    );
-  });
-
-  it('is run as a host by the next run where this one could not', async () => {
-    const player = await offer.host.read('played/systemctl');
-    const failing = player.replace('case', 'case $* in *restart*) exit 1 ;; esac\ncase');
-    await offer.host.write('played/systemctl', failing, 0o755);
-    expect((await install()).stderr).toContain(`systemctl restart ${mesh.tunnel}.service failed: see above`);
-    await offer.host.write('played/systemctl', player, 0o755);
-    const calls = (await offer.host.calls()).length;
-    expect(await install()).toMatchObject({ code: 0 });
-    expect((await offer.host.calls()).slice(calls)).toContain(`systemctl --quiet restart ${mesh.tunnel}.service`);
-  });
-});
-
-groupAsRoot('the proxy', () => {
+groupWith(rootUser, 'the proxy', () => {
   it('is started anew where what it reads has changed, and only then', async () => {
     await withMesh(names[0]!);
     const proxied = { ...enrolling, transport: 'proxy' };
@@ -145,7 +146,7 @@ groupAsRoot('the proxy', () => {
   });
 });
 
-groupAsRoot('what a mesh needs', () => {
+groupWith(rootUser, 'what a mesh needs', () => {
   async function told(changes: Record<string, string | null>): Promise<string[]> {
     const before = await offer.host.snapshot();
     const ended = await install(changes);
@@ -187,7 +188,7 @@ groupAsRoot('what a mesh needs', () => {
   });
 });
 
-groupAsRoot('an enrolment', () => {
+groupWith(rootUser, 'an enrolment', () => {
   beforeEach(() => withMesh(names[0]!));
 
   it('that fails leaves no identity and enables nothing', async () => {

@@ -1,6 +1,6 @@
 import { readdir, readFile, readlink } from 'node:fs/promises';
 import { grant, type Offer, openOffer, optionsOf, token } from './offer.ts';
-import { groupAsRoot, isRoot } from '../fixtures/users.ts';
+import { groupWith, isRoot, rootUser } from '../fixtures/users.ts';
 import { type Running, type RunOptions } from './scratch.ts';
 
 const file = 'run/deployd-install.conf';
@@ -45,7 +45,7 @@ async function startedTo(stage: (typeof stages)[number]): Promise<{ running: Run
   return { running, go };
 }
 
-groupAsRoot('the download token', () => {
+groupWith(rootUser, 'the download token', () => {
   it('is in one file for root alone while a download runs, and in no command line', async () => {
     const running = await stalled();
     expect(await offer.host.rights(file)).toBe('0600 root:root');
@@ -112,7 +112,7 @@ groupAsRoot('the download token', () => {
   });
 });
 
-groupAsRoot('a signal', () => {
+groupWith(rootUser, 'a signal', () => {
   it.each(stages.flatMap((stage) => (['SIGINT', 'SIGTERM', 'SIGHUP'] as const).map((name) => [name, stage] as const)))(
     '%s at %s leaves no token and no download',
     async (name, stage) => {
@@ -174,7 +174,7 @@ groupAsRoot('a signal', () => {
   });
 });
 
-groupAsRoot('a second installer', () => {
+groupWith(rootUser, 'a second installer', () => {
   it('waits for nobody: it says that one runs', async () => {
     const first = await stalled();
     const second = await offer.host.install(optionsOf(), usual());

@@ -1,5 +1,5 @@
 import { grant, type Offer, openOffer, optionsOf } from './offer.ts';
-import { groupAsRoot, isRoot } from '../fixtures/users.ts';
+import { groupWith, isRoot, rootUser } from '../fixtures/users.ts';
 import { type RunOptions } from './scratch.ts';
 
 let offer: Offer;
@@ -23,7 +23,7 @@ async function refused(args: string[], options: RunOptions = {}): Promise<string
 
 const header = 'deployd install: nothing was changed:';
 
-groupAsRoot('a value that is missing', () => {
+groupWith(rootUser, 'a value that is missing', () => {
   it.each(['env', 'site', 'transport', 'tenancy-url', 'secretstore-url'])('--%s is told', async (name) => {
     expect(await refused(optionsOf({ [name]: null }))).toEqual([header, `  --${name} is missing`]);
   });
@@ -51,7 +51,7 @@ groupAsRoot('a value that is missing', () => {
   });
 });
 
-groupAsRoot('a value that is wrong', () => {
+groupWith(rootUser, 'a value that is wrong', () => {
   it.each([
     [{ env: 'EU_1' }, '--env: EU_1 is none; lower-case letters, digits and hyphens make one'],
     [{ env: '../x' }, '--env: ../x is none; lower-case letters, digits and hyphens make one'],
@@ -92,7 +92,7 @@ groupAsRoot('a value that is wrong', () => {
   });
 });
 
-groupAsRoot('--help', () => {
+groupWith(rootUser, '--help', () => {
   it('tells every option', async () => {
     const ended = await offer.host.install(['--help'], { env: {} });
     expect(ended).toMatchObject({ code: 0, stderr: '' });

@@ -5,7 +5,7 @@ import * as fs from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Fault } from '../../machines/fault.ts';
-import { asRoot, nobody, openCommons, type Commons } from '../../fixtures/users.ts';
+import { type Commons, nobody, openCommons, rootUser, testWith } from '../../fixtures/users.ts';
 import { readLock, takeLock } from './lock.ts';
 
 const root = join(import.meta.dirname, '..', '..');
@@ -138,7 +138,7 @@ describe('a tick that died', () => {
 });
 
 describe('a state directory that cannot be locked', () => {
-  asRoot('names the guard that belongs to root, and the cure', () => {
+  testWith(rootUser, 'names the guard that belongs to root, and the cure', () => {
     for (const mode of [0o600, 0o644]) {
       fs.rmSync(join(dir, 'lock.guard'), { force: true });
       fs.writeFileSync(join(dir, 'lock.guard'), '');
@@ -151,7 +151,7 @@ describe('a state directory that cannot be locked', () => {
     }
   });
 
-  asRoot('takes away the lock of root when its guard is free', () => {
+  testWith(rootUser, 'takes away the lock of root when its guard is free', () => {
     fs.writeFileSync(join(dir, 'lock'), '', { mode: 0o600 });
     fs.chownSync(dir, nobody, nobody);
     expect(another({ uid: nobody })).toBe('taken');

@@ -3,7 +3,7 @@ import { spawnSync } from 'node:child_process';
 import { chmodSync, chownSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { asRoot, openCommons, type Commons } from '../../fixtures/users.ts';
+import { type Commons, openCommons, rootUser, testWith } from '../../fixtures/users.ts';
 
 /** What the child is and what it makes, after it became the owner. */
 interface Seen {
@@ -57,13 +57,13 @@ function groupsOf(name: string, primary: number): number[] {
 }
 
 describe('started as root', () => {
-  asRoot('becomes the owner of the state directory, and keeps no group of root', () => {
+  testWith(rootUser, 'becomes the owner of the state directory, and keeps no group of root', () => {
     chownSync(state, nobody.uid, 0);
     const seen = JSON.parse(becomeOwner(state)) as Seen;
     expect(seen).toEqual({ uid: 65534, gid: 65534, groups: groupsOf('nobody', 65534), umask: 0o077 });
   });
 
-  asRoot('takes the supplementary groups of the owner along', () => {
+  testWith(rootUser, 'takes the supplementary groups of the owner along', () => {
     const [name, , uid, gid] = memberOfSomething();
     chownSync(state, Number(uid), Number(gid));
     const seen = JSON.parse(becomeOwner(state)) as Seen;
@@ -71,23 +71,23 @@ describe('started as root', () => {
     expect(seen.groups.sort((a, b) => a - b)).toEqual(groupsOf(name ?? '', Number(gid)));
   });
 
-  asRoot('becomes an owner who is in no user list', () => {
+  testWith(rootUser, 'becomes an owner who is in no user list', () => {
     chownSync(state, 54321, 54322);
     expect(JSON.parse(becomeOwner(state))).toEqual({ uid: 54321, gid: 54322, groups: [54322], umask: 0o077 });
   });
 
-  asRoot('stays root where root is the owner', () => {
+  testWith(rootUser, 'stays root where root is the owner', () => {
     expect(JSON.parse(becomeOwner(state))).toMatchObject({ uid: 0, umask: 0o077 });
   });
 
-  asRoot('refuses another user who is not the owner, and says what to do', () => {
+  testWith(rootUser, 'refuses another user who is not the owner, and says what to do', () => {
     const said = becomeOwner(state, nobody);
     expect(said).toBe(
       `NotAllowed: deployd runs as root (owner of ${state}), not as nobody: use sudo, or become that user`,
     );
   });
 
-  asRoot('lets the owner himself work', () => {
+  testWith(rootUser, 'lets the owner himself work', () => {
     chownSync(state, nobody.uid, nobody.gid);
     expect(JSON.parse(becomeOwner(state, nobody))).toMatchObject({ uid: 65534, umask: 0o077 });
   });

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { deployd } from '../../fixtures/agent.ts';
-import { isRoot, nobody, openCommons, type Commons } from '../../fixtures/users.ts';
+import { type Commons, isRoot, nobody, openCommons } from '../../fixtures/users.ts';
 
 let commons: Commons;
 beforeAll(() => void (commons = openCommons()));

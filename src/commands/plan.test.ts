@@ -3,7 +3,7 @@ import { chmod, mkdir, mkdtemp, readdir, rm, symlink, writeFile } from 'node:fs/
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { makeBundle, type BundleParts } from '../../fixtures/bundles.ts';
-import { asRoot, nobody, openCommons } from '../../fixtures/users.ts';
+import { nobody, openCommons, rootUser, testWith } from '../../fixtures/users.ts';
 import { mergeDefaults } from '../config/merge.ts';
 import type { Settings } from '../config/settings.ts';
 import type { Plan } from '../rules/plan/plan.ts';
@@ -234,7 +234,7 @@ describe('the command', () => {
     expect(deployd(['plan']).status).toBe(1);
   });
 
-  asRoot('tells another user whose state he may not read', async () => {
+  testWith(rootUser, 'tells another user whose state he may not read', async () => {
     await bundle({ compose: web, sequence: 1 });
     await keep({ ...emptyState('eu-1'), highest_sequence: 7 });
     const config = join(dir, 'config.yaml');

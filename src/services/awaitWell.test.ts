@@ -79,7 +79,7 @@ describe('the wait for health', () => {
     const { tools, count } = toolsWith({ settle_s: 0.02 }, { ...plain, ...told });
     tools.tick.broughtUpMs = Date.now();
     await awaitWell(tools, sha, never);
-    expect(count.looks).toBe(2);
+    expect(count.looks).toBeGreaterThanOrEqual(2);
   });
 
   it('lets one that ran before settle with the one that was started now', async () => {
@@ -111,7 +111,7 @@ describe('the wait for health', () => {
     const old = { ...plain, startedMs: Date.now() - day };
     const { tools, count } = toolsWith({ settle_s: 0.02 }, { ...old, state: 'restarting' }, old);
     await awaitWell(tools, sha, never);
-    expect(count.looks).toBe(2);
+    expect(count.looks).toBeGreaterThanOrEqual(2);
   });
 });
 
