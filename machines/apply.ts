@@ -67,7 +67,7 @@ export const apply = parts.createMachine({
       invoke: {
         id: 'check',
         src: 'check',
-        input: ({ context }) => ({ bundle: context.bundle! }),
+        input: ({ context }) => ({ bundle: context.bundle!, orders: context.orders }),
         onDone: 'readingSecrets',
       },
     },
@@ -131,7 +131,7 @@ export const apply = parts.createMachine({
       invoke: {
         id: 'up',
         src: 'up',
-        input: ({ context }) => ({ bundle: context.bundle! }),
+        input: ({ context }) => ({ bundle: context.bundle!, orders: context.orders }),
         onDone: 'awaitingHealth',
         onError: [
           cutShort,

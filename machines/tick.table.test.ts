@@ -113,13 +113,14 @@ function inputsOf({ intent }: Start, answer: Orders | facts.Throws, outcome: Out
   const isAlone = outcome.ending === 'bootstrapped' || outcome.ending === 'tokenAbsent';
   const orders = isAlone || 'throws' in answer ? null : answer;
   const bundle = facts.unpacked;
-  const onBundle = ['readSecrets', 'verify', 'render', 'promote', 'pull', 'up', 'awaitHealth'];
+  const onBundle = ['readSecrets', 'verify', 'render', 'promote', 'pull', 'awaitHealth'];
   return {
     bootstrap: { intent },
     checkIn: { host: facts.well },
     download: { orders },
     unpack: { orders },
-    check: { bundle },
+    check: { bundle, orders },
+    up: { bundle, orders },
     ...Object.fromEntries(onBundle.map((service) => [service, { bundle }])),
     commit: { bundle, orders },
     putBack: { bundle, orders, outcome },

@@ -2,6 +2,7 @@ import { text } from 'node:stream/consumers';
 import type Docker from 'dockerode';
 import { inspectedOf, isOneOff, lastExitIn, listedOf, type Inspection, type ListEntry } from '../rules/container.ts';
 import type { Inspected, Seen } from '../rules/health.ts';
+import type { Owned } from '../rules/owned.ts';
 import { logOf, type Written } from '../rules/written.ts';
 import { callsTo, type Calls } from './engineCalls.ts';
 import { createMaking } from './making.ts';
@@ -100,6 +101,9 @@ export function createContainers(parts: ContainersParts) {
 
 /** What is done where compose made something else than was judged. */
 function createChanges({ ask, askPatiently }: Calls) {
+  /** Removes a network, by id or name; one that is gone or still in use is left alone. */
+  const removeNetwork = (id: string) =>
+    ask((docker, options) => unlessGone(docker.getNetwork(id).remove(options), 403, 409));
   return {
     /** Ends it as its image or bundle wants it; harmless where it does not run. */
     stopContainer: (id: string) =>
@@ -109,13 +113,14 @@ function createChanges({ ask, askPatiently }: Calls) {
     createContainer: (description: Docker.ContainerCreateOptions) =>
       ask((docker, options) => unlessGone(docker.createContainer({ ...options, ...description }))),
 
-    /** Removes a volume with what it holds; one that is gone or still in use is left alone. */
-    removeVolume: (name: string) =>
-      askPatiently((docker, options) => unlessGone(docker.getVolume(name).remove(options), 409)),
+    removeNetwork,
 
-    /** Removes a network, by id or name; one that is gone or still in use is left alone. */
-    removeNetwork: (id: string) =>
-      ask((docker, options) => unlessGone(docker.getNetwork(id).remove(options), 403, 409)),
+    /** Removes volumes, with what they hold, and networks; what is gone or still in use is left alone. */
+    removeOwned: async ({ volumes, networks }: Owned): Promise<void> => {
+      for (const name of volumes)
+        await askPatiently((docker, options) => unlessGone(docker.getVolume(name).remove(options), 409));
+      for (const name of networks) await removeNetwork(name);
+    },
   };
 }
 

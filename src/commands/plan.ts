@@ -93,6 +93,7 @@ async function siteOf(settings: Settings, signal: AbortSignal): Promise<Site> {
     containers,
     releases: new Releases(state_dir, join(state_dir, env)),
     state: await stateOf(settings),
+    production: false,
   };
 }
 

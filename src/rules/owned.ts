@@ -4,6 +4,9 @@ export interface Owned {
   networks: string[];
 }
 
+/** Neither a volume nor a network. */
+export const nothing: Owned = { volumes: [], networks: [] };
+
 /** What is in the first and in the second as well. */
 export function within(first: Owned, second: Owned): Owned {
   return filtered(first, (kind, name) => second[kind].includes(name));

@@ -13,6 +13,7 @@ it('reads back what it wrote', () => {
     attempt: { sha, phase: 'promoted', at },
     failing: { sha, count: 2, retry_at: at, line: 'failed: x' },
     token: { expires_at: at, renewable: true, creation_ttl_s: 3600, trouble: null },
+    baseline: { sha, volumes: null, networks: ['n'] },
     purge_pending: { since: at, volumes: ['a'], networks: [] },
     pending_reports: [{ report_id: 'r1', outcome: 'failed' }],
   };
@@ -42,6 +43,7 @@ it.each([
   [{ attempt: { sha } }, 'attempt'],
   [{ failing: { sha, count: 1, retry_at: 'soon', line: '' } }, 'failing/retry_at'],
   [{ token: null }, 'token'],
+  [{ baseline: { sha, volumes: 'a', networks: [] } }, 'baseline/volumes'],
   [{ purge_pending: { since: at, volumes: [1], networks: [] } }, 'purge_pending/volumes/0'],
   [{ pending_reports: [{}] }, 'pending_reports/0'],
   [{ applied_sha: undefined }, 'its top'],

@@ -1,6 +1,7 @@
 import type { Orders, Sha } from '../../machines/words.ts';
 import type { Pace } from './pace.ts';
 import type { Failing } from './pause.ts';
+import type { Owned } from './owned.ts';
 import type { PurgePending } from './purge.ts';
 import type { Report } from './report.ts';
 import { validate } from './stateValidator.ts';
@@ -25,11 +26,21 @@ export interface State {
   attempt: { sha: Sha; phase: string; at: string } | null;
   failing: Failing | null;
   token: TokenStanding;
-  /** Not in a file of an older version, nor is the next one. */
+  /** Not in a file of an older version, like the next two. */
   pace?: Pace;
   purge_pending?: PurgePending | null;
+  baseline?: Baseline | null;
   /** Reports that could not be delivered, oldest first. */
   pending_reports: Report[];
+}
+
+/** What the project had before the attempts since the last success, by which it is known what only they made (spec §12.11). */
+export interface Baseline {
+  /** The bundle of the last of these attempts. */
+  sha: Sha;
+  /** Null where no volume may ever go: a production env, or one of which nobody knows. */
+  volumes: Owned['volumes'] | null;
+  networks: Owned['networks'];
 }
 
 /** Why a text is no state, in words for the journal. */

@@ -38,6 +38,7 @@ const names = { type: 'array', items: text };
 
 const schema: object = record(required, {
   production_unknown: { type: 'boolean' },
+  baseline: { ...record({ sha, volumes: { ...names, nullable: true }, networks: names }), nullable: true },
   purge_pending: { ...record({ since: time, volumes: names, networks: names }), nullable: true },
 });
 

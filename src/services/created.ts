@@ -74,7 +74,7 @@ async function clear(tools: Tools, made: Made, differences: Difference[]): Promi
  * Removes a container in a way that compose makes it anew with the data of its anonymous volumes and nothing else: one that is
  * never started holds them in its place, and compose takes them from there.
  */
-async function setAside({ containers }: Tools, container: Creation, made: Made): Promise<void> {
+export async function setAside({ containers }: Tools, container: Creation, made: Made): Promise<void> {
   const volumes = anonymousOf(container, made.volumes);
   if (container.State.Status === 'running') await containers.stopContainer(container.Id);
   if (volumes.length > 0) {

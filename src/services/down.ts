@@ -10,10 +10,10 @@ import type { Tools } from './tools.ts';
  * no container can keep a host from being retired.
  */
 export async function composeDown(tools: Tools, { orders }: { orders: Orders }, signal: AbortSignal): Promise<void> {
-  const { compose, containers, settings, tick } = tools;
+  const { compose, containers, settings, state, tick } = tools;
   const { isProduction } = await import('./production.ts');
   const facts = {
-    production: await isProduction(tools, orders.production),
+    production: await isProduction(tools, state.state, orders.production),
     purgeRequested: orders.purgeVolumes,
     onAbsent: settings.volumes_on_absent,
   };

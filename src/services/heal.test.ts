@@ -93,14 +93,14 @@ describe('an attempt that was cut short and is not wanted any more', () => {
       ending: 'converged',
       reason: 'healed:web',
     });
-    expect(done).toEqual(['current a', 'create', 'up', 'wrote attempt']);
+    expect(done).toEqual(['current a', 'create', 'up', 'wrote attempt baseline']);
     expect(state.attempt).toBeNull();
   });
 
   it('touches no container where it touched none', async () => {
     const { tools, done } = toolsWith({}, { attempt: { sha: other, phase: 'promoted', at } });
     expect(await heal(tools, { host: halfMade, orders }, never)).toMatchObject({ ending: 'converged', reason: '' });
-    expect(done).toEqual(['current a', 'wrote attempt']);
+    expect(done).toEqual(['current a', 'wrote attempt baseline']);
   });
 
   it('leaves a service alone that was not well before it', async () => {
@@ -110,13 +110,13 @@ describe('an attempt that was cut short and is not wanted any more', () => {
       ending: 'unhealthy',
       lines: ['unhealthy: web'],
     });
-    expect(done).toEqual(['current a', 'wrote attempt']);
+    expect(done).toEqual(['current a', 'wrote attempt baseline']);
   });
 
   it('is over where it was left for diagnosis, is still wanted, and all is well by now', async () => {
     const { tools, done } = toolsWith({ on_failure: 'leave' }, { attempt: { sha: applied, phase: 'left', at } });
     expect(await heal(tools, { host: halfMade, orders }, never)).toMatchObject({ ending: 'converged' });
-    expect(done).toEqual(['wrote attempt']);
+    expect(done).toEqual(['wrote attempt baseline']);
   });
 
   it('stays where it was left for diagnosis and is still wanted', async () => {

@@ -57,7 +57,7 @@ async function untouched(tools: Tools, { host, orders }: { host: Host; orders: O
   const isOver = attempt?.phase === 'promoted' || (attempt?.sha === applied_sha && host.ailing.length === 0);
   if (attempt !== null && isOver) {
     if (attempt.phase === 'promoted') await pointBack(tools);
-    await tools.state.update({ attempt: null });
+    await tools.state.update({ attempt: null, baseline: null });
   }
   const { pause, reason } = orders;
   if (pause !== null) return { ...plain('paused'), lines: [pause.line] };

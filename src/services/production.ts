@@ -1,13 +1,17 @@
 import { join } from 'node:path';
 import type { Releases } from '../adapters/releases.ts';
 import { smallText } from '../adapters/smallText.ts';
+import type { Settings } from '../config/settings.ts';
 import { maxCharacters } from '../rules/manifest.ts';
+import type { State } from '../rules/state.ts';
 import { productionOf } from '../rules/volumes.ts';
-import type { Tools } from './tools.ts';
 
-/** Whether this is a production env by the orders or by what the host knows: any release on disk may have been one (spec §7.1). */
-export async function isProduction({ releases, settings, state }: Tools, ordered: boolean): Promise<boolean | null> {
-  const { production, production_unknown } = state.state;
+/** Whether this is a production env by what was `ordered` or by what the host knows: any release on disk may have been one (spec §7.1). */
+export async function isProduction(
+  { releases, settings }: { releases: Releases; settings: Settings },
+  { production, production_unknown }: Readonly<State>,
+  ordered: boolean,
+): Promise<boolean | null> {
   if (ordered || settings.production || production) return true;
   if (productionOf(await toldByReleases(releases)) === true) return true;
   return production_unknown === true ? null : false;

@@ -1,5 +1,5 @@
 import type { Orders } from '../../machines/words.ts';
-import { beyond, isNothing, within, type Owned } from '../rules/owned.ts';
+import { beyond, isNothing, nothing, within, type Owned } from '../rules/owned.ts';
 import { purgeEnds, purgeLeft, purgeTold } from '../rules/purge.ts';
 import { isProduction } from './production.ts';
 import type { Tools } from './tools.ts';
@@ -29,11 +29,10 @@ export async function purgeAgain(tools: Tools, orders: Orders | null): Promise<v
   const { containers, state, tick } = tools;
   const pending = state.state.purge_pending ?? null;
   if (pending === null) return;
-  if (pending.volumes.length > 0 && (await isProduction(tools, orders?.production === true)) !== false)
+  if (pending.volumes.length > 0 && (await isProduction(tools, state.state, orders?.production === true)) !== false)
     return dropPurge(tools, 'it is not known to be no production env');
   const here = within(pending, await containers.owned());
-  for (const name of here.volumes) await containers.removeVolume(name);
-  for (const name of here.networks) await containers.removeNetwork(name);
+  await containers.removeOwned(here);
   const left = within(here, await containers.owned());
   const isOver = isNothing(left) || purgeEnds(pending) < new Date();
   await state.update({ purge_pending: isOver ? null : { ...left, since: pending.since } });
@@ -48,8 +47,6 @@ export async function dropPurge({ state, tick }: Tools, why: string): Promise<vo
   await state.update({ purge_pending: null });
   tick.journal.warn(purgeTold.dropped(why, pending));
 }
-
-const nothing: Owned = { volumes: [], networks: [] };
 
 function tellRemoved({ tick }: Tools, gone: Owned): void {
   if (!isNothing(gone)) tick.journal.info(purgeTold.removed(gone));

@@ -19,6 +19,7 @@ const manifest: Manifest = {
 };
 const engine = {
   volumes: [{ name: 'deployd-eu-1_data', driver: 'local', options: {} }],
+  leftovers: [],
   services: new Set<string>(),
   filesystems: [{ device: '1', paths: ['/var/lib/docker'], freeBytes: 9 * gib }],
   headroomBytes: gib,
@@ -79,6 +80,12 @@ describe('a plan refuses', () => {
     [good, { sequence: 2, agent: { ...manifest.agent, allow_rollback: true } }],
   ])('nothing that a flag of the bundle lifts: %s', (text, changes) => {
     expect(codesOf(bundle(text, changes))).toEqual([]);
+  });
+
+  it('no volume that only a failed bundle made', () => {
+    const text = `${good}\nvolumes: {data: {driver_opts: {size: 1g}}}`;
+    const left = { ...engine, leftovers: ['deployd-eu-1_data'] };
+    expect(planOf(bundle(text), { ...host, engine: { is: left } }).refusals).toEqual([]);
   });
 
   it('all at once, in the order of the specification', () => {

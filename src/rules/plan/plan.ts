@@ -45,6 +45,8 @@ export interface HostFacts {
   inForce: Known<Release | null>;
   engine: Known<{
     volumes: FoundVolume[];
+    /** Names of those that only failed attempts made: they are made anew where they diverge. */
+    leftovers: readonly string[];
     /** Services that have a container. */
     services: ReadonlySet<string>;
     filesystems: Room['filesystems'];
@@ -108,8 +110,9 @@ function judgeBundle({ manifest, files, releaseFiles, texts }: BundleFacts, host
 /** The checks that look at the engine: volumes that would diverge, and room for what a pull brings. */
 function judgeHost({ manifest, files }: BundleFacts, { engine }: HostFacts): Refusal[] {
   if ('unknown' in engine) return [];
-  const { volumes, filesystems, headroomBytes } = engine.is;
-  const diverged = judgeVolumes(servicesOf(files).volumes, volumes, projectOf(manifest));
+  const { volumes, leftovers, filesystems, headroomBytes } = engine.is;
+  const served = volumes.filter(({ name }) => !leftovers.includes(name));
+  const diverged = judgeVolumes(servicesOf(files).volumes, served, projectOf(manifest));
   const full = judgeDisk({ needBytes: manifest.disk_need_bytes, headroomBytes, filesystems });
   return [diverged, full].filter((each) => each !== null);
 }

@@ -1,15 +1,20 @@
 import { rm } from 'node:fs/promises';
 import { refused } from '../../../machines/fault.ts';
-import type { Bundle } from '../../../machines/words.ts';
+import type { Bundle, Orders } from '../../../machines/words.ts';
 import type { Tools } from '../tools.ts';
 import { judge } from './judge.ts';
 import { unpackedContents } from './unpack.ts';
 
 /** Judges everything that must not run, tells it all at once and starts nothing (spec §9). */
-export async function check(tools: Tools, { bundle }: { bundle: Bundle }, signal: AbortSignal): Promise<void> {
+export async function check(
+  tools: Tools,
+  { bundle, orders }: { bundle: Bundle; orders: Orders },
+  signal: AbortSignal,
+): Promise<void> {
   try {
     const contents = unpackedContents(tools);
-    const { plan, trouble } = await judge({ ...bundle, contents }, { ...tools, state: { is: tools.state.state } });
+    const site = { ...tools, state: { is: tools.state.state }, production: orders.production };
+    const { plan, trouble } = await judge({ ...bundle, contents }, site);
     if (plan.refusals.length > 0) throw refused(plan.refusals);
     if (trouble !== null) throw trouble;
     tools.tick.journal.debug(`plan: ${plan.services.map(({ name, change }) => `${name}=${change}`).join(' ')}`);

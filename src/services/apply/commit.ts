@@ -27,6 +27,7 @@ export async function commit(tools: Tools, { bundle, orders }: { bundle: Bundle;
     production,
     production_unknown: false,
     attempt: null,
+    baseline: null,
     failing: null,
     ...remembered(tools, { outcome: plain('applied'), orders, appliedSha: bundle.sha }),
   });

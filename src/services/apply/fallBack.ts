@@ -64,7 +64,7 @@ export async function revert(tools: Tools, failed: Failed, signal: AbortSignal):
 
 /**
  * Puts a release in force that was applied before, its files as its bundle had them, with its own `.env` and the very images
- * it ran, and ends the standing attempt. An image that is gone may be pulled when the caller says so; another one is never started in its place where
+ * it ran, and ends the standing attempt; what only that made goes. An image that is gone may be pulled when the caller says so; another one is never started in its place where
  * that can be known before, and never called the same.
  */
 export async function bringBack(tools: Tools, what: { sha: string; pull: Pull }, signal: AbortSignal): Promise<void> {
@@ -76,7 +76,8 @@ export async function bringBack(tools: Tools, what: { sha: string; pull: Pull },
   await bringUp(tools, what, signal);
   await awaitWell(tools, sha, signal);
   await expectSameImages(tools, sha);
-  await tools.state.update({ attempt: null });
+  await (await import('../leftovers.ts')).removeLeftovers(tools);
+  await tools.state.update({ attempt: null, baseline: null });
 }
 
 /** `current` names the applied release again, or nothing when there is none. */

@@ -10,6 +10,7 @@ import { planOf, type BundleFacts, type HostFacts, type Known, type Plan } from 
 import type { Release } from '../../rules/plan/changes.ts';
 import type { State } from '../../rules/state.ts';
 import { pathsOf, type Contents } from '../../rules/inventory.ts';
+import { leftoversOf } from '../leftovers.ts';
 import { digestsOf, envTextsOf, readComposeFiles } from './composeFiles.ts';
 
 /** The host that a bundle is judged for; nothing of it is changed. */
@@ -19,6 +20,8 @@ export interface Site {
   releases: Releases;
   /** Null where nothing ever happened. */
   state: Known<State | null>;
+  /** The check-in calls this host production; false without one. */
+  production: boolean;
 }
 
 /** A bundle's files; the sha is null for a directory. */
@@ -43,7 +46,7 @@ export async function judge(bundle: Candidate, site: Site | null): Promise<Judge
     const host = { highestSequence: { unknown }, inForce: { unknown }, engine: { unknown } };
     return { plan: planOf(facts, host), trouble: null };
   }
-  const engine = await faultless(() => engineFacts(site));
+  const engine = await faultless(() => engineFacts(site, bundle.manifest));
   const known: HostFacts = {
     highestSequence: 'is' in site.state ? { is: site.state.is?.highest_sequence ?? null } : site.state,
     inForce: 'is' in site.state ? await releaseInForce(site, site.state.is) : site.state,
@@ -80,9 +83,13 @@ async function readRelease(releases: Releases, sha: Sha): Promise<Release | null
 
 type EngineFacts = Extract<HostFacts['engine'], { is: unknown }>['is'];
 
-async function engineFacts({ containers, settings }: Site): Promise<EngineFacts> {
+async function engineFacts(site: Site, manifest: Manifest): Promise<EngineFacts> {
+  const { containers, settings, state } = site;
+  const known = 'is' in state ? state.is : null;
+  const left = known && (await leftoversOf(site, known, site.production || manifest.production));
   return {
     volumes: await containers.volumes(),
+    leftovers: left?.volumes ?? [],
     services: new Set((await containers.list()).map(({ service }) => service)),
     filesystems: await filledByPull({ containers, settings }),
     headroomBytes: settings.disk.headroom_bytes,
