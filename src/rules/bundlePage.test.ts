@@ -1,6 +1,9 @@
 import { readFileSync } from 'node:fs';
 import { refusalCodes, type Manifest } from '../../machines/words.ts';
 import { parseComposeFile } from './compose/file.ts';
+import { limits } from './compose/limits.ts';
+import { maxVariables } from './compose/uses.ts';
+import { maxCharacters, maxNodes } from './compose/weight.ts';
 import { parseManifest } from './manifest.ts';
 import { manifestSchema } from './manifestSchema.ts';
 import { planOf } from './plan/plan.ts';
@@ -45,6 +48,11 @@ describe.each([
     expect(codesOf(around(written))).toEqual([code]);
     expect(codesOf(around(instead))).toEqual([]);
   });
+});
+
+it('tells every bound', () => {
+  const told = rowsOf('### Bounds').map(([, bound = '']) => Number(bound.replaceAll(' ', '')));
+  expect(new Set(told)).toEqual(new Set([maxCharacters, maxNodes, maxVariables, ...Object.values(limits)]));
 });
 
 it('has a cure for every refusal', () => {

@@ -58,7 +58,12 @@ export function contentSources(files: readonly ComposeFile[]): Map<string, Sourc
 /** Paths of the env files and label files, whose texts `judgeCompose` has to see. */
 export function textFilesOf(files: readonly ComposeFile[]): string[] {
   const layers = [...layersOf(files).values()].flat();
-  return [...new Set(layers.flatMap(readByCompose).flatMap(pathOf))];
+  return [...new Set(layers.flatMap(readPaths))];
+}
+
+/** Paths of the env files and label files that a layer of a service names. */
+export function readPaths(layer: Tree): string[] {
+  return readByCompose(layer).flatMap(pathOf);
 }
 
 /** Every entry of an `env_file` that leads into the bundle, with whether its file is taken as it stands. */
@@ -73,7 +78,7 @@ export function envFilesOf(files: readonly ComposeFile[]): { path: string; isRaw
 export function openedPaths(files: readonly ComposeFile[]): Opened {
   const layers = [...layersOf(files).values()].flat();
   const all = [...contentSources(files).values()].flatMap((sources) => sources.files);
-  return { all, byCompose: layers.flatMap(readByCompose).flatMap(pathOf) };
+  return { all, byCompose: layers.flatMap(readPaths) };
 }
 
 /** Paths of the bundle that a container may write to. */

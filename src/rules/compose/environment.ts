@@ -1,6 +1,7 @@
 import { variablesOf } from './uses.ts';
 import { envLinesOf, rawFaultOf } from './envText.ts';
 import { refuse, shown, type Finding, type Judge, type Place } from './finding.ts';
+import { limits } from './limits.ts';
 import { bundleFile, locate } from './paths.ts';
 import { either, flag, keys, list, literal, onText, pairs } from './shapes.ts';
 import { at, textOf, type Tree } from './tree.ts';
@@ -21,9 +22,13 @@ function envFile(faultOf: (text: string) => string | null): Judge {
     const location = locate(source, place.facts);
     if (location.kind !== 'file') return bundleFile(value, place);
     const content = place.facts.texts?.get(location.path);
-    const fault = content === undefined ? 'could not be read' : faultOf(content);
+    const fault = content === undefined ? 'could not be read' : (lengthFaultOf(content) ?? faultOf(content));
     return fault === null ? [] : refuse(value, place, `${shown(source)} ${fault}`);
   });
+}
+
+function lengthFaultOf(content: string): string | null {
+  return content.trimEnd().split('\n').length > limits.envLines ? `has more than ${limits.envLines} lines` : null;
 }
 
 function plainFaultOf(text: string): string | null {

@@ -49,6 +49,14 @@ export function refuse(value: Tree, place: Place, what: string): Finding[] {
   return [{ code: 'COMPOSE_REFUSED', text: told(value, place, what) }];
 }
 
+/** More than a bound allows; `what` names the bound and nothing of the value. */
+export function beyond(value: Tree, place: Place, what: string): Finding[] {
+  const text = place.facts.rendered
+    ? `${shown(place.where)}: ${shown(topOf(place.key))} ${what}, as compose renders it`
+    : told(value, place, what);
+  return [{ code: 'COMPOSE_REFUSED', text }];
+}
+
 /** Power over the host, which `allow_privileged` grants. */
 export function power(value: Tree, place: Place, what: string): Finding[] {
   return [{ code: 'PRIVILEGED_REFUSED', text: told(value, place, what) }];
@@ -80,6 +88,11 @@ export function shown(text: string): string {
 }
 
 function told(value: Tree, { facts, where, key, file }: Place, what: string): string {
-  if (facts.rendered) return `${shown(where)}: ${shown(key.split('.', 1)[0] ?? '')}, as compose renders it`;
+  if (facts.rendered) return `${shown(where)}: ${shown(topOf(key))}, as compose renders it`;
   return `${shown(where)}: ${[key, what].filter(Boolean).map(shown).join(' ')} (${shown(file)}:${value.line})`;
+}
+
+/** What stands below a key of the policy may come from the value of a secret. */
+function topOf(key: string): string {
+  return key.split('.', 1)[0] ?? '';
 }

@@ -1,9 +1,11 @@
 import type { Manifest, Refusal } from '../../../machines/words.ts';
 import { variablesOf } from './uses.ts';
+import { judgeBounds, judgeWeight } from './bounds.ts';
 import { openedPaths } from './contents.ts';
 import { judgeControls } from './controls.ts';
-import { refusalsOf, refuse, type Facts, type Finding, type Place } from './finding.ts';
+import { beyond, refusalsOf, refuse, type Facts, type Finding, type Judge, type Place } from './finding.ts';
 import { extendsFault } from './layers.ts';
+import { limits } from './limits.ts';
 import { directoriesOf } from './paths.ts';
 import { fileKeys } from './sections.ts';
 import { keys, within } from './shapes.ts';
@@ -21,8 +23,9 @@ export type Context = Omit<Facts, 'composeFiles' | 'directories' | 'rendered'> &
 export function judgeCompose(files: readonly ComposeFile[], { manifest, ...context }: Context): Refusal[] {
   const facts = { ...factsOf(context, manifest), opened: openedPaths(files) };
   // of files that nobody could read nothing more is known
-  const nothing = files.length === 0 ? [] : judgeServices(files);
-  return unlifted([...files.flatMap((file) => findingsOf(file, facts)), ...nothing], manifest);
+  const whole = files.length === 0 ? [] : [...judgeServices(files), ...judgeWeight(files)];
+  const bounds = judgeBounds(files, context.texts);
+  return unlifted([...files.flatMap((file) => findingsOf(file, facts)), ...whole, ...bounds], manifest);
 }
 
 /**
@@ -33,7 +36,8 @@ export function judgeModel(model: unknown, dir: string, { manifest, ...context }
   const facts = { ...factsOf(context, manifest), rendered: { dir: escaped(dir) } };
   const root = treeOf(model);
   const place = { facts, file: '', where: 'model', key: '' };
-  return unlifted([...judgeFile(root, place), ...judgeControls(root, place), ...judgeServices([{ root }])], manifest);
+  const own = [...judgeFile(root, place), ...judgeControls(root, place), ...throughout(root, place, size)];
+  return unlifted([...own, ...judgeServices([{ root }]), ...judgeBounds([{ root }])], manifest);
 }
 
 function factsOf(context: Omit<Context, 'manifest'>, { compose }: Manifest): Facts {
@@ -51,7 +55,6 @@ function unlifted(findings: Finding[], { agent }: Manifest): Refusal[] {
 
 function findingsOf({ path, root }: ComposeFile, facts: Facts): Finding[] {
   const place = { facts, file: path, where: 'file', key: '' };
-  const malformed = entriesOf(root).flatMap(([key, value]) => malformedOf(key, value, place));
   const services = at(root, 'services');
   const extending = entriesOf(services).flatMap(([name, service]) => {
     const fault = extendsFault(services, name);
@@ -59,22 +62,48 @@ function findingsOf({ path, root }: ComposeFile, facts: Facts): Finding[] {
       ? []
       : refuse(at(service, 'extends') ?? service, { ...place, where: `service ${name}` }, fault);
   });
-  return [...judgeFile(root, place), ...judgeControls(root, place), ...extending, ...malformed];
+  return [...judgeFile(root, place), ...judgeControls(root, place), ...extending, ...throughout(root, place, form)];
 }
 
-/** Variables that compose could not read, each told with the service, or whatever part, and the key that it stands under. */
-function malformedOf(section: string, value: Tree, place: Place): Finding[] {
-  const [, kind] = /^(config|network|secret|service|volume)s$/.exec(section) ?? [];
-  if (kind === undefined || value.kind !== 'map') return malformedIn(value, within(place, section));
-  return entriesOf(value).flatMap(([name, part]) => malformedIn(part, { ...place, where: `${kind} ${name}` }));
+/** Judges every value, each told with the service, or whatever part, and the key that it stands under. */
+function throughout(root: Tree, place: Place, judge: Judge): Finding[] {
+  return [
+    ...judge(root, place),
+    ...entriesOf(root).flatMap(([section, value]) => {
+      const [, kind] = /^(config|network|secret|service|volume)s$/.exec(section) ?? [];
+      const inside = within(place, section);
+      if (kind === undefined || value.kind !== 'map') return below(value, inside, judge);
+      const parts = entriesOf(value).flatMap(([name, part]) =>
+        below(part, { ...place, where: `${kind} ${name}` }, judge),
+      );
+      return [...judge(value, inside), ...parts];
+    }),
+  ];
 }
 
-function malformedIn(tree: Tree, place: Place): Finding[] {
-  if (tree.kind === 'list') return tree.items.flatMap((item) => malformedIn(item, place));
-  if (tree.kind === 'map') return entriesOf(tree).flatMap(([key, inner]) => malformedIn(inner, within(place, key)));
+function below(tree: Tree, place: Place, judge: Judge): Finding[] {
+  const items = tree.kind === 'list' ? tree.items : [];
+  return [
+    ...judge(tree, place),
+    ...items.flatMap((item) => below(item, place, judge)),
+    ...entriesOf(tree).flatMap(([key, inner]) => below(inner, within(place, key), judge)),
+  ];
+}
+
+const size: Judge = (tree, place) =>
+  tree.kind === 'map' && tree.entries.size > limits.keys
+    ? beyond(tree, place, `has more than ${limits.keys} keys`)
+    : [];
+
+/** What is too long, and variables that compose could not read; a rendered text may hold the values of several secrets. */
+const form: Judge = (tree, place) => {
+  if (tree.kind !== 'scalar') return size(tree, place);
   const { error } = variablesOf(tree.text);
-  return error === undefined ? [] : refuse(tree, place, error);
-}
+  return [
+    ...(tree.text.length > limits.text ? beyond(tree, place, `has more than ${limits.text} characters`) : []),
+    ...(error === undefined ? [] : refuse(tree, place, error)),
+  ];
+};
 
 function judgeServices(files: readonly { root: Tree }[]): Finding[] {
   const hasService = files.some(({ root }) => entriesOf(at(root, 'services')).length > 0);

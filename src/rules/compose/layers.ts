@@ -1,10 +1,10 @@
-import { at, entriesOf, textOf, type ComposeFile, type Tree } from './tree.ts';
+import { at, entriesOf, textOf, type Tree } from './tree.ts';
 
 /** Nobody extends further than this; the rest of a longer chain is not looked at, and `judgeCompose` refuses it. */
 const maxExtends = 16;
 
 /** Everything that makes up a service, first what counts least: what it extends, then its own text, file by file. */
-export function layersOf(files: readonly ComposeFile[]): Map<string, Tree[]> {
+export function layersOf(files: readonly { root: Tree }[]): Map<string, Tree[]> {
   const layers = new Map<string, Tree[]>();
   for (const { root } of files) {
     const services = at(root, 'services');

@@ -1,12 +1,14 @@
-import { hostNetwork, power, shown, type Judge } from './finding.ts';
+import { beyond, hostNetwork, power, shown, type Judge } from './finding.ts';
 import { environment } from './environment.ts';
 import { labels } from './labels.ts';
-import { duration, size } from './quantities.ts';
+import { limits } from './limits.ts';
+import { duration, replicas, size } from './quantities.ts';
 import {
   either,
   flag,
   keys,
   list,
+  literal,
   map,
   name,
   named,
@@ -22,6 +24,7 @@ import {
   textList,
   texts,
 } from './shapes.ts';
+import { textOf } from './tree.ts';
 
 /**
  * `network_mode`: the host's network has its own code; any other name is a network of somebody else, and so is `bridge`, on
@@ -72,10 +75,20 @@ export const healthcheck = keys({
   timeout: duration,
 });
 
+/** `command` and `entrypoint`: compose splits a text into words, a list it takes as it is. */
+export const command: Judge = (value, place) => [
+  ...texts(value, place),
+  ...((textOf(value) ?? '').length > limits.command
+    ? beyond(value, place, `has more than ${limits.command} characters; write it as a list`)
+    : []),
+];
+
 /** `post_start` and `pre_stop`: commands that compose runs in the container. */
-export const hooks = list(keys({ command: texts, user, privileged: off, working_dir: text, environment }));
+export const hooks = list(keys({ command, user, privileged: off, working_dir: text, environment }));
 
 const dependency = keys({ condition: text, restart: flag, required: flag });
+/** Other services under names of the bundle's own choice; a variable could make one depend on any. */
+export const links = list(literal(/^[\w.-]+(:[\w.-]+)?$/, 'SERVICE or SERVICE:ALIAS'));
 export const dependencies = either({ list: list(name), map: named(dependency) });
 
 const attachment = keys({
@@ -96,17 +109,6 @@ export const attachments = either({ list: list(name), map: named(nullable(attach
 export const references = list(
   either({ scalar: name, map: keys({ source: name, target: text, uid: text, gid: text, mode: number }) }),
 );
-
-const port = keys({
-  app_protocol: text,
-  host_ip: text,
-  mode: text,
-  name: text,
-  protocol: text,
-  published: text,
-  target: text,
-});
-export const ports = list(either({ scalar: text, map: port }));
 
 export const hosts = either({ list: textList, map: map(texts) });
 
@@ -143,7 +145,7 @@ export const deploy = keys({
     max_replicas_per_node: number,
     preferences: list(keys({ spread: text })),
   }),
-  replicas: number,
+  replicas,
   resources: keys({
     limits: keys({ cpus: number, memory: size, pids: number }),
     reservations: keys({ cpus: number, memory: size, devices: powerful, generic_resources: powerful }),

@@ -1,5 +1,7 @@
-import { refuse, shown } from './finding.ts';
-import { onText } from './shapes.ts';
+import { beyond, refuse, shown, type Judge } from './finding.ts';
+import { limits } from './limits.ts';
+import { number, onText } from './shapes.ts';
+import { textOf } from './tree.ts';
 
 const units_s: Readonly<Record<string, number>> = {
   ...{ w: 604_800, d: 86_400, h: 3600, m: 60, s: 1 },
@@ -48,3 +50,16 @@ const wholeSize = /^(-1|\d[\d_]*|\d+(\.\d+)? ?(b|[kmgtp](i?b)?))$/i;
 export const size = onText((text, value, place) =>
   text.includes('$') || wholeSize.test(text) ? [] : refuse(value, place, `${shown(text)} must be a size`),
 );
+
+/** A number as compose reads it, 0 for what a variable decides. */
+export function countOf(text: string): number {
+  return Number(text.replaceAll('_', '')) || 0;
+}
+
+/** Containers of one service; what a variable makes of them is judged in compose's model. */
+export const replicas: Judge = (value, place) => [
+  ...number(value, place),
+  ...(countOf(textOf(value) ?? '') > limits.scale
+    ? beyond(value, place, `asks for more than ${limits.scale} containers`)
+    : []),
+];

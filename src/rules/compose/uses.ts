@@ -20,7 +20,7 @@ const token = new RegExp(
 );
 
 /** The time that compose takes for a line grows with its length times its variables. */
-const maxVariables = 100;
+export const maxVariables = 100;
 
 /**
  * Every variable of a text by compose's grammar, those nested in defaults and alternatives by their own form;

@@ -2,7 +2,7 @@ import type { Tree } from './tree.ts';
 
 /** A compose file is written by people; these bounds only stop documents made to exhaust the agent, or compose. */
 export const maxCharacters = 524_288;
-const maxNodes = 50_000;
+export const maxNodes = 50_000;
 const maxDepth = 40;
 
 /** How much a value is once everything that it copies stands in it. */
