@@ -6,6 +6,7 @@ import { until } from '../../fixtures/wait.ts';
 import type { Settings } from '../config/settings.ts';
 import { createRedactor } from '../secrets/redact.ts';
 import { createCompose, type Compose } from './compose.ts';
+import { limitsOf, type Limits } from './rlimits.ts';
 
 let dir: string;
 beforeEach(async () => void (dir = await mkdtemp(join(tmpdir(), 'compose-'))));
@@ -14,11 +15,17 @@ afterEach(() => rm(dir, { recursive: true }));
 const never = new AbortController().signal;
 
 /** The adapter over a compose that is this script. */
-async function composeOf(script: string): Promise<Compose> {
+async function composeOf(script: string, limits?: Limits): Promise<Compose> {
   const program = join(dir, 'compose');
   await writeFile(program, `#!/bin/sh\n${script}\n`, { mode: 0o755 });
-  const settings = { state_dir: dir, env: 'eu-1', compose: program, container_host: 'unix:///x' } as Settings;
-  return createCompose(settings, 'deployd-eu-1', () => createRedactor(['hunter2-secret']));
+  const settings = {
+    state_dir: dir,
+    env: 'eu-1',
+    compose: program,
+    container_host: 'unix:///x',
+    up_timeout_s: 60,
+  } as Settings;
+  return createCompose(settings, 'deployd-eu-1', { redactor: () => createRedactor(['hunter2-secret']), limits });
 }
 
 /** The model that a compose gives which does this when it is asked for it. */
@@ -53,6 +60,51 @@ describe('the rendered model (spec §12.2)', () => {
       code: 'COMPOSE_REFUSED',
       message: `refused: COMPOSE_REFUSED: docker compose config cannot read the bundle: ${why}`,
     });
+  });
+});
+
+describe('limits of every compose (spec §12.1)', () => {
+  const limits = { cpu_s: 1, memory_bytes: 300 * 1024 * 1024 };
+  const answering = (script: string) =>
+    composeOf(`case "$*" in *version*) echo 2.26.1; exit;; esac\n${script}`, limits);
+  const release = () => ({ dir, files: ['a.yaml'] });
+
+  it.failing('are its own, and its arguments the same as without', async () => {
+    const compose = await answering(`tr '\\0' ' ' </proc/$$/cmdline >${dir}/argv; echo "[$(ulimit -t), $(ulimit -d)]"`);
+    expect(await compose.model(release(), never)).toEqual([1, 300 * 1024]);
+    expect(await readFile(join(dir, 'argv'), 'utf8')).toMatch(
+      /^\/bin\/sh \S+\/compose --ansi never .* -p deployd-eu-1 /,
+    );
+  });
+
+  it.failing('end one that computes without end, which tells so', async () => {
+    const compose = await answering('while :; do :; done');
+    await expect(compose.model(release(), never)).rejects.toMatchObject({
+      code: 'COMPOSE_REFUSED',
+      message:
+        'refused: COMPOSE_REFUSED: docker compose config cannot read the bundle: it reached its limit of 1 s of CPU time; make the bundle smaller',
+    });
+    await expect(compose.up(release(), null, never)).rejects.toMatchObject({
+      code: 'UP_FAILED',
+      message:
+        'failed: docker compose up failed (rc=137): it reached its limit of 1 s of CPU time; make the bundle smaller',
+    });
+  });
+
+  it.failing.each([
+    'fatal error: runtime: out of memory',
+    'runtime/cgo: pthread_create failed: Resource temporarily unavailable',
+  ])('tell that its memory did not suffice, however long its trace: %s', async (words) => {
+    const compose = await answering(`echo '${words}' >&2; head -c 100000 /dev/zero >&2; exit 2`);
+    await expect(compose.up(release(), null, never)).rejects.toMatchObject({
+      message:
+        'failed: docker compose up failed (rc=2): it reached its limit of 300 MiB of memory; make the bundle smaller',
+    });
+  });
+
+  it('leave half of a small host’s memory, and four gigabytes of a big one’s', () => {
+    const GiB = 1024 ** 3;
+    expect([GiB / 2, 2 * GiB, 64 * GiB].map((total) => limitsOf(total).memory_bytes)).toEqual([GiB / 2, GiB, 4 * GiB]);
   });
 });
 

@@ -1,5 +1,6 @@
 import { lstatSync } from 'node:fs';
 import { mkdir, rm } from 'node:fs/promises';
+import { totalmem } from 'node:os';
 import { join } from 'node:path';
 import { failure, Fault, refused } from '../../machines/fault.ts';
 import type { Settings } from '../config/settings.ts';
@@ -8,6 +9,7 @@ import { wipe } from '../secrets/wipe.ts';
 import { diskFault, writeLazily } from './files.ts';
 import { endOrphans } from './orphans.ts';
 import { run, type Ran, type Run } from './process.ts';
+import { limitsOf, type Limits } from './rlimits.ts';
 
 /** A release as compose needs it: its real directory and the files in it, in order. */
 export interface ComposeRelease {
@@ -38,10 +40,14 @@ const PROBE_TIMEOUT_S = 20;
  * `docker compose` v2 for one project (spec §12.1): explicit files and project name, the release's real path, an
  * environment of its own, no stdin, never `-y`. A failing step throws the specification's line with the redacted tail.
  */
-export function createCompose(settings: Settings, project: string, redactor: () => Redactor) {
+export function createCompose(
+  settings: Settings,
+  project: string,
+  { redactor, limits = limitsOf(totalmem()) }: { redactor: () => Redactor; limits?: Limits | undefined },
+) {
   const { pull_timeout_s, up_timeout_s, down_timeout_s } = settings;
   const dir = join(settings.state_dir, settings.env, 'docker-config');
-  const { find, forget, call, step } = createRunner({ settings, project, redactor, dir });
+  const { find, forget, call, step } = createRunner({ settings, project, redactor, dir, limits });
   return {
     /** Throws COMPOSE_UNSUPPORTED unless there is a compose v2 of at least 2.20. */
     probe: async (signal: AbortSignal): Promise<void> => {
@@ -109,6 +115,7 @@ interface RunnerParts {
   settings: Settings;
   project: string;
   redactor: () => Redactor;
+  limits: Limits;
   /** Home and docker configuration of compose. */
   dir: string;
 }
@@ -126,7 +133,7 @@ interface Step extends Call {
   name: 'pull' | 'up' | 'down';
 }
 
-function createRunner({ settings, project, redactor, dir }: RunnerParts) {
+function createRunner({ settings, project, redactor, dir, limits }: RunnerParts) {
   const env = composeEnvironment(settings, dir);
   const { find, forget } = createFinder((signal) =>
     findProgram(settings, { env, cwd: '/', redactor: redactor() }, signal),
@@ -138,7 +145,7 @@ function createRunner({ settings, project, redactor, dir }: RunnerParts) {
     const plain = ['--ansi', 'never', '--progress', 'plain', ...(profile ? ['--profile', profile] : [])];
     const where = ['-p', project, ...(release ? ['--project-directory', cwd] : []), ...files];
     const argv: Argv = [first, ...rest, ...plain, ...where, name, ...args];
-    return run({ ...how, argv, cwd, env: { ...env, PWD: cwd }, redactor: redactor() }, signal);
+    return run({ ...how, argv, cwd, env: { ...env, PWD: cwd }, redactor: redactor(), limits }, signal);
   };
   const step = async (what: Step, signal: AbortSignal) =>
     expectSuccess(what.name, await call(what, signal), what.timeoutS);

@@ -2,6 +2,7 @@ import type { ChildProcessByStdio } from 'node:child_process';
 import type { Readable } from 'node:stream';
 import { heed } from '../../machines/fault.ts';
 import type { Redactor } from '../secrets/redact.ts';
+import type { Limits } from './rlimits.ts';
 
 /** How one program is to be run. */
 export interface Run {
@@ -10,6 +11,8 @@ export interface Run {
   env: Record<string, string>;
   timeoutS: number;
   redactor: Redactor;
+  /** Of each of its processes. */
+  limits?: Limits | undefined;
   /** Hears standard output raw, secrets and all; then neither `stdout` nor `tail` holds any of it. */
   hear?: ((chunk: Buffer) => void) | undefined;
 }

@@ -21,7 +21,9 @@ export async function examineEngine(site: Site): Promise<Check[]> {
   const project = `deployd-${settings.env}`;
   const containers = createContainers({ containerHost: settings.container_host, project, signal });
   const filled = await faultless(() => filledByPull({ containers, settings }));
-  const compose = await faultless(() => createCompose(settings, project, () => vault.redactor()).probe(signal));
+  const compose = await faultless(() =>
+    createCompose(settings, project, { redactor: () => vault.redactor() }).probe(signal),
+  );
   const socket = await lookAt(settings.container_host.replace('unix://', ''), host.agent);
   const fault = filled instanceof Fault ? filled.message : null;
   return [
