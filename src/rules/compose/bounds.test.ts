@@ -90,7 +90,7 @@ describe('bounds of what a bundle may ask of compose (spec §12.2)', () => {
     const files = { 'big.env': `A=${'x'.repeat(200_000)}\n` };
     const reading = servicesWith(many(6, () => ', env_file: big.env'));
     expect(await refusalsOf({ compose: reading, files })).toMatchObject([
-      { detail: 'service s5: env_file: more than 1048576 characters of env files and label files in the bundle' },
+      { detail: 'service s2: env_file: more than 524288 characters of env files and label files in the bundle' },
     ]);
   });
 

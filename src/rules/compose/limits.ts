@@ -24,5 +24,5 @@ export const limits = {
   /** Lines of one env file: compose 2.20 keeps what follows each. */
   envLines: 1_000,
   /** Characters of env files and label files, counted for every service that reads them. */
-  envCharacters: 1_048_576,
+  envCharacters: 524_288,
 } as const;
