@@ -241,9 +241,9 @@ async function removeDir(dir: string): Promise<void> {
   }
 }
 
-function expectSuccess(step: 'pull' | 'up' | 'down', { rc, timedOut, tail }: Ran, timeoutS: number): void {
+function expectSuccess(step: 'pull' | 'up' | 'down', { rc, timedOut, reached, tail }: Ran, timeoutS: number): void {
   if (rc === 0 && !timedOut) return;
-  const why = timedOut ? `: timed out after ${timeoutS}s` : '';
+  const why = timedOut ? `: timed out after ${timeoutS}s` : reached === null ? '' : `: ${exhausted(reached)}`;
   const code = `${step.toUpperCase()}_FAILED`;
   throw new Fault('failed', `failed: docker compose ${step} failed (rc=${rc})${why}`, { code, tail, isLate: timedOut });
 }
@@ -255,12 +255,13 @@ const maxModelBytes = 32 * 1024 * 1024;
 async function modelOf(render: (hear: Run['hear']) => Promise<Ran>): Promise<unknown> {
   const chunks: Buffer[] = [];
   let bytes = 0;
-  const { rc, timedOut, tail } = await render((chunk) => {
+  const { rc, timedOut, reached, tail } = await render((chunk) => {
     bytes += chunk.length;
     if (bytes <= maxModelBytes) chunks.push(chunk);
   });
   const [last = ''] = tail.trim().split('\n').slice(-1);
   if (timedOut) throw unreadable(`timed out after ${rendering.timeoutS}s`);
+  if (reached !== null) throw unreadable(exhausted(reached));
   if (rc !== 0) throw unreadable(`rc=${rc}: ${last}`);
   if (bytes > maxModelBytes) throw unreadable('the model is bigger than 32 MiB');
   const whole = Buffer.concat(chunks);
@@ -279,6 +280,10 @@ function parsed(text: string): unknown {
   } catch {
     throw unreadable('the model is no JSON');
   }
+}
+
+function exhausted(limit: string): string {
+  return `it reached its limit of ${limit}; make the bundle smaller`;
 }
 
 function unreadable(why: string): Fault {

@@ -2,7 +2,7 @@ import type { ChildProcessByStdio } from 'node:child_process';
 import type { Readable } from 'node:stream';
 import { heed } from '../../machines/fault.ts';
 import type { Redactor } from '../secrets/redact.ts';
-import type { Limits } from './rlimits.ts';
+import { limited, watchLimits, type Limits } from './rlimits.ts';
 
 /** How one program is to be run. */
 export interface Run {
@@ -21,6 +21,8 @@ export interface Run {
 export interface Ran {
   rc: number;
   timedOut: boolean;
+  /** The limit that it failed by. */
+  reached: string | null;
   stdout: string;
   tail: string;
 }
@@ -35,14 +37,19 @@ const PATIENCE_MS = 8_000;
  * - It returns only when the program and its group are gone; after an end by force nobody else's hold is waited for.
  * - No output leaves unredacted, except to `hear`. Throws Fault `stopped` after an abort.
  */
-export async function run({ argv, cwd, env, timeoutS, redactor, hear }: Run, signal: AbortSignal): Promise<Ran> {
+export async function run(
+  { argv, cwd, env, timeoutS, redactor, limits, hear }: Run,
+  signal: AbortSignal,
+): Promise<Ran> {
   const { spawn } = await import('node:child_process');
   heed(signal);
-  const [program, ...args] = argv;
+  const [program, ...args] = limits ? limited(argv, limits) : argv;
+  const watch = limits && watchLimits(limits);
   const child = spawn(program, args, { cwd, env, detached: true, stdio: ['ignore', 'pipe', 'pipe'] });
   const output = collect(redactor);
   child.stdout.on('data', hear ?? output.stdout);
   child.stderr.on('data', output.stderr);
+  if (watch) child.stderr.on('data', watch.hear);
 
   let timedOut = false;
   const end = () => endGroup(child);
@@ -58,7 +65,8 @@ export async function run({ argv, cwd, env, timeoutS, redactor, hear }: Run, sig
     });
     killGroup(child.pid, 'SIGKILL');
     heed(signal);
-    return { rc, timedOut, ...output.end() };
+    const reached = rc === 0 || !watch ? null : watch.reached();
+    return { rc, timedOut, reached, ...output.end() };
   } finally {
     clearTimeout(timer);
     signal.removeEventListener('abort', end);
