@@ -102,6 +102,14 @@ describe('limits of every compose (spec §12.1)', () => {
     });
   });
 
+  it('leave a compose recognizable as one that a killed tick left', async () => {
+    const compose = await answering(`touch ${dir}/at-work; while :; do sleep 1; done`);
+    const rendering = expect(compose.model(release(), never)).rejects.toMatchObject({ code: 'COMPOSE_REFUSED' });
+    await until('compose works', async () => existsSync(join(dir, 'at-work')));
+    expect(await compose.sweep()).toBe(true);
+    await rendering;
+  });
+
   it('leave half of a small host’s memory, and four gigabytes of a big one’s', () => {
     const GiB = 1024 ** 3;
     expect([GiB / 2, 2 * GiB, 64 * GiB].map((total) => limitsOf(total).memory_bytes)).toEqual([GiB / 2, GiB, 4 * GiB]);
