@@ -102,6 +102,14 @@ describe('bounds of what a bundle may ask of compose (spec §12.2)', () => {
   });
 });
 
+describe('texts that a pattern could be long at', () => {
+  it.each(['stop_grace_period', 'ports', 'scale', 'mem_limit', 'user', 'tmpfs'])('%s', async (key) => {
+    const refusals = await refusalsOf({ compose: serviceWith(`${key}: ["${'1'.repeat(500_000)}"]`) });
+    const single = await refusalsOf({ compose: serviceWith(`${key}: "${'1'.repeat(500_000)}"`) });
+    expect([refusals, single].map(([first]) => first?.code)).toEqual(['COMPOSE_REFUSED', 'COMPOSE_REFUSED']);
+  });
+});
+
 describe('bounds of several files', () => {
   it('counts what each copies together', () => {
     const copying = (name: string) =>

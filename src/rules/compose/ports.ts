@@ -5,7 +5,7 @@ import { at, textOf, type Tree } from './tree.ts';
 /** How many ports an entry of `ports` or `expose` stands for, once compose has expanded its ranges. */
 export function portsOf(entry: Tree): number {
   const written = [entry, at(entry, 'target'), at(entry, 'published')].flatMap((one) => textOf(one) ?? []);
-  const ranges = written.flatMap((one) => [...one.matchAll(/(\d+)-(\d+)/g)]);
+  const ranges = written.flatMap((one) => [...one.matchAll(/(?<!\d)(\d+)-(\d+)/g)]);
   return Math.max(1, ...ranges.map(([, first, last]) => Number(last) - Number(first) + 1));
 }
 

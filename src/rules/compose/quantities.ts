@@ -7,7 +7,7 @@ const units_s: Readonly<Record<string, number>> = {
   ...{ w: 604_800, d: 86_400, h: 3600, m: 60, s: 1 },
   ...{ ms: 1e-3, us: 1e-6, '\u00b5s': 1e-6, '\u03bcs': 1e-6, ns: 1e-9 },
 };
-const part = String.raw`(?:\d+\.?\d*|\.\d+)(?:[wdhms]|[mu\u00b5\u03bcn]s)`;
+const part = String.raw`(?:\d+(?:\.\d*)?|\.\d+)(?:[wdhms]|[mu\u00b5\u03bcn]s)`;
 const wholeDuration = new RegExp(`^[-+]?(?:0|(?:${part})+)$`);
 const longest_s = 2 ** 63 / 1e9;
 
