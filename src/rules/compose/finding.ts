@@ -1,4 +1,5 @@
 import type { Refusal } from '../../../machines/words.ts';
+import type { Route } from '../hostRoutes.ts';
 import type { Tree } from './tree.ts';
 
 const codes = ['COMPOSE_REFUSED', 'PRIVILEGED_REFUSED', 'HOST_NETWORK_REFUSED'] as const;
@@ -21,6 +22,8 @@ export interface Facts {
   readonly opened?: Opened;
   /** Set when what is judged is compose's rendered model of the files in `dir`: paths are absolute, values may be secret. */
   readonly rendered?: { readonly dir: string };
+  /** What the host reaches by which device; left out where no host is known. */
+  readonly routes?: readonly Route[];
   /** Texts of the bundle's env files and label files by path; one that is not here is refused, because it cannot be judged. */
   readonly texts?: ReadonlyMap<string, string>;
 }
@@ -51,10 +54,12 @@ export function refuse(value: Tree, place: Place, what: string): Finding[] {
 
 /** More than a bound allows; `what` names the bound and nothing of the value. */
 export function beyond(value: Tree, place: Place, what: string): Finding[] {
-  const text = place.facts.rendered
-    ? `${shown(place.where)}: ${shown(topOf(place.key))} ${what}, as compose renders it`
-    : told(value, place, what);
-  return [{ code: 'COMPOSE_REFUSED', text }];
+  return [{ code: 'COMPOSE_REFUSED', text: toldOpenly(value, place, what) }];
+}
+
+/** Power over the host, told by what it is power over; `what` names nothing of the value. */
+export function powerOver(value: Tree, place: Place, what: string): Finding[] {
+  return [{ code: 'PRIVILEGED_REFUSED', text: toldOpenly(value, place, what) }];
 }
 
 /** Power over the host, which `allow_privileged` grants. */
@@ -90,6 +95,13 @@ export function shown(text: string): string {
 function told(value: Tree, { facts, where, key, file }: Place, what: string): string {
   if (facts.rendered) return `${shown(where)}: ${shown(topOf(key))}, as compose renders it`;
   return `${shown(where)}: ${[key, what].filter(Boolean).map(shown).join(' ')} (${shown(file)}:${value.line})`;
+}
+
+function toldOpenly(value: Tree, place: Place, what: string): string {
+  const { facts, where, key } = place;
+  return facts.rendered
+    ? `${shown(where)}: ${shown(topOf(key))} ${what}, as compose renders it`
+    : told(value, place, what);
 }
 
 /** What stands below a key of the policy may come from the value of a secret. */

@@ -2,6 +2,7 @@ import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { refused } from '../../../machines/fault.ts';
 import type { Bundle } from '../../../machines/words.ts';
+import { readRoutes } from '../../adapters/routes.ts';
 import { writeLazily } from '../../adapters/files.ts';
 import { openedPaths } from '../../rules/compose/contents.ts';
 import { judgeModel } from '../../rules/compose/judge.ts';
@@ -38,5 +39,6 @@ export async function verify(tools: Tools, { bundle }: { bundle: Bundle }, signa
 async function contextOf(tools: Tools, bundle: Bundle) {
   const { files } = await readComposeFiles(bundle);
   const texts = await envTextsOf(bundle, files);
-  return { releaseFiles: pathsOf(unpackedContents(tools)), texts, opened: openedPaths(files) };
+  const routes = await readRoutes();
+  return { releaseFiles: pathsOf(unpackedContents(tools)), texts, opened: openedPaths(files), routes };
 }
