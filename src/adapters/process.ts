@@ -65,7 +65,7 @@ export async function run(
     });
     killGroup(child.pid, 'SIGKILL');
     heed(signal);
-    const reached = rc === 0 || !watch ? null : watch.reached();
+    const reached = rc === 0 || !watch ? null : watch.reached(rc);
     return { rc, timedOut, reached, ...output.end() };
   } finally {
     clearTimeout(timer);

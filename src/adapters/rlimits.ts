@@ -46,16 +46,19 @@ export function watchLimits({ cpu_s, memory_bytes }: Limits) {
       last = text.slice(-longestWords);
     },
     /** The limit by which a program that has failed did so; null for any other reason. */
-    reached: (): string | null => {
+    reached: (rc: number): string | null => {
       if (isStarved) return `${Math.floor(memory_bytes / MiB)} MiB of memory`;
-      return childrenCpu() - before_s > cpu_s - rounding_s ? `${cpu_s} s of CPU time` : null;
+      const isSpent = killed.has(rc) && childrenCpu() - before_s > leastShare * cpu_s;
+      return isSpent ? `${cpu_s} s of CPU time` : null;
     },
   };
 }
 
 const ticksPerSecond = 100;
-/** Both times are told in whole ticks. */
-const rounding_s = 0.1;
+/** The kernel ends by samples what it tells exactly: a busy host's programs had as little as 85 % of their limit. */
+const leastShare = 0.7;
+/** SIGKILL, and what `docker` makes of a plugin that it ended. */
+const killed: ReadonlySet<number> = new Set([137, 255]);
 
 /** Seconds of CPU time of all children, and theirs, that have ended; 0 where the kernel does not tell. */
 function childrenCpu(): number {
