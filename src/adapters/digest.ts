@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import type { FileHandle } from 'node:fs/promises';
 import { heed } from '../../machines/fault.ts';
+import type { Sha } from '../../machines/words.ts';
 import { diskFault, isENOENT } from './files.ts';
 import { openPlain } from './plainFile.ts';
 
@@ -31,3 +32,14 @@ export async function digestOfOpen(file: FileHandle, maxBytes: number, signal: A
 }
 
 const pieceBytes = 262_144;
+
+/** True for a digest of this form. */
+export function isDigest(text: string): boolean {
+  return /^[0-9a-f]{64}$/.test(text);
+}
+
+/** The digest itself; anything else would be a bug of the caller. */
+export function asDigest(sha: Sha): Sha {
+  if (!isDigest(sha)) throw new TypeError('not a sha256 digest');
+  return sha;
+}

@@ -1,6 +1,7 @@
 import { join } from 'node:path';
-import { lstat, readText } from './atOnce.ts';
-import { diskFault, isENOENT, removeDurably, writeAllDurably, writeDurably } from './files.ts';
+import { lstat } from './atOnce.ts';
+import { removeDurably, writeAllDurably, writeDurably } from './files.ts';
+import { readIfThere } from './readIfThere.ts';
 
 /** Holds `.env` too, so it is as secret and goes with it. */
 const FILE = '.deployd.last-good.json';
@@ -52,11 +53,4 @@ function filesIn(text: string): Record<string, string> | null {
   } catch {
     return null;
   }
-}
-
-async function readIfThere(path: string): Promise<string | null> {
-  return readText(path).catch((error: unknown) => {
-    if (isENOENT(error)) return null;
-    throw diskFault('read', path, error);
-  });
 }

@@ -1,4 +1,4 @@
-import { mkdir, mkdtemp, readdir, readFile, readlink, rm, stat, symlink, utimes, writeFile } from 'node:fs/promises';
+import { mkdir, mkdtemp, readdir, readFile, rm, stat, utimes, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Inventory } from '../rules/inventory.ts';
@@ -71,46 +71,6 @@ describe('the list', () => {
     await mkdir(join(home, 'releases', 'lost+found'));
     await release(a);
     expect(await releases.list()).toEqual([a]);
-  });
-});
-
-describe('current', () => {
-  it('is nothing at first', async () => {
-    expect(await releases.currentSha()).toBeNull();
-  });
-
-  it('points to the release put in force last', async () => {
-    await releases.setCurrent(a);
-    await releases.setCurrent(b);
-    expect(await releases.currentSha()).toBe(b);
-    expect(await readlink(join(home, 'current'))).toBe(`releases/${b}`);
-  });
-
-  it('may point there by an absolute path', async () => {
-    await symlink(releases.pathOf(a), join(home, 'current'));
-    expect(await releases.currentSha()).toBe(a);
-  });
-
-  it('can be removed twice', async () => {
-    await releases.setCurrent(a);
-    await releases.removeCurrent();
-    await releases.removeCurrent();
-    expect(await releases.currentSha()).toBeNull();
-  });
-
-  it.each([`/srv/${a}`, `../eu-2/releases/${a}`, 'releases/x', a])(
-    'is not trusted when it points to %s',
-    async (target) => {
-      await symlink(target, join(home, 'current'));
-      await expect(releases.currentSha()).rejects.toMatchObject({ code: 'CURRENT_FOREIGN' });
-    },
-  );
-
-  it('is not trusted when it is a directory', async () => {
-    await mkdir(join(home, 'current'));
-    await expect(releases.currentSha()).rejects.toMatchObject({
-      message: `CURRENT_FOREIGN: ${join(home, 'current')} is not a link to one of the agent's releases; move it away`,
-    });
   });
 });
 

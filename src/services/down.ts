@@ -50,7 +50,7 @@ export async function clearApplied(tools: Tools): Promise<void> {
     await releases.stripEnv(sha);
     await forgetJobs(tools, sha);
   }
-  await releases.removeCurrent();
+  await releases.current.remove();
   await state.update({ applied_sha: null, applied_at: null, applied_version: null, attempt: null, failing: null });
   tick.journal.info('down: the project is torn down; releases/ stays, without secrets');
 }

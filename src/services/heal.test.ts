@@ -67,7 +67,7 @@ function toolsWith(settings: object, changed: Partial<State>) {
       restoreLastGood: async () => undefined,
       pathOf: () => '/nowhere',
       list: async () => [],
-      setCurrent: async (sha: string) => void done.push(`current ${sha[0]}`),
+      current: { set: async (sha: string) => void done.push(`current ${sha[0]}`) },
     },
     compose: { create: async () => void done.push('create'), up: async () => void done.push('up') },
     containers: { list: async () => [web], made: async () => nothingMade },

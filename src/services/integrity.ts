@@ -4,7 +4,7 @@ import { failure, Fault } from '../../machines/fault.ts';
 import type { Sha } from '../../machines/words.ts';
 import { digestOf } from '../adapters/digest.ts';
 import { damagesOf, putBack } from '../adapters/releaseFiles.ts';
-import { OVERRIDE_FILE } from '../adapters/releases.ts';
+import { OVERRIDE_FILE } from '../adapters/ownFiles.ts';
 import { contentSources, writablePaths } from '../rules/compose/contents.ts';
 import type { ComposeFile } from '../rules/compose/tree.ts';
 import { parseEnvFile } from '../rules/envFile.ts';

@@ -17,7 +17,7 @@ it('notes a token that cannot be used, of which nothing is guarded', async () =>
     credentials,
     state: { state: nothing, load: async () => nothing },
     compose: { sweep: async () => false },
-    releases: { lookAtCurrent: async () => ({ sha: null, isForeign: false }), sweep: async () => [] },
+    releases: { current: { look: async () => ({ sha: null, isForeign: false }) }, sweep: async () => [] },
     stop: new AbortController(),
   } as unknown as Tools;
   await expect(recall(tools)).rejects.toThrow('more than one word');

@@ -34,13 +34,13 @@ async function forgetRefusal({ state }: Tools): Promise<void> {
 /** `current` names what is applied, unless an attempt stands; what somebody else put in its place is set aside. */
 async function keepCurrent({ releases, state, tick }: Tools): Promise<void> {
   const { applied_sha, attempt } = state.state;
-  const { sha, isForeign } = await releases.lookAtCurrent();
+  const { sha, isForeign } = await releases.current.look();
   if (isForeign)
     tick.journal.warn(
-      `CURRENT_FOREIGN: current was not a link to one of the agent's releases; kept as ${await releases.setAsideCurrent()}`,
+      `CURRENT_FOREIGN: current was not a link to one of the agent's releases; kept as ${await releases.current.setAside()}`,
     );
   if (applied_sha === null || attempt !== null || sha === applied_sha) return;
-  await releases.setCurrent(applied_sha);
+  await releases.current.set(applied_sha);
   tick.journal.warn('current was lost; it points to the applied release again');
 }
 
@@ -52,7 +52,7 @@ export async function forgetApplied({ state, tick }: Tools, sha: string, why: st
 
 /** What `current` itself tells about the release in force, for a state file that was lost (spec §17): to be verified. */
 export async function rebuilt(releases: Releases): Promise<Partial<State>> {
-  const { sha } = await releases.lookAtCurrent();
+  const { sha } = await releases.current.look();
   const record = sha === null ? null : await releases.readRecord(sha);
   const { toldByReleases } = await import('./production.ts');
   const production = productionOf(await toldByReleases(releases));

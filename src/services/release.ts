@@ -1,6 +1,6 @@
 import { failure, Fault } from '../../machines/fault.ts';
 import type { ComposeRelease, Pull } from '../adapters/compose.ts';
-import { OVERRIDE_FILE } from '../adapters/releases.ts';
+import { OVERRIDE_FILE } from '../adapters/ownFiles.ts';
 import { parseEnvFile } from '../rules/envFile.ts';
 import { serviceOf, type Creation } from '../rules/created/created.ts';
 import { renewal, type Inspected } from '../rules/health.ts';

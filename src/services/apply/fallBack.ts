@@ -83,7 +83,7 @@ export async function bringBack(tools: Tools, what: { sha: string; pull: Pull },
 /** `current` names the applied release again, or nothing when there is none. */
 export async function pointBack(tools: Tools): Promise<string | null> {
   const { applied_sha } = tools.state.state;
-  if (applied_sha === null) await tools.releases.removeCurrent();
+  if (applied_sha === null) await tools.releases.current.remove();
   else await reinstate(tools, applied_sha);
   return applied_sha;
 }
@@ -92,7 +92,7 @@ export async function pointBack(tools: Tools): Promise<string | null> {
 async function reinstate(tools: Tools, sha: string): Promise<void> {
   await guardEnv(tools, sha); // the containers of the attempt know its values
   await tools.releases.restoreLastGood(sha);
-  await tools.releases.setCurrent(sha);
+  await tools.releases.current.set(sha);
 }
 
 /** References that stand for another image by now are made to stand for the one that the release ran. */

@@ -20,7 +20,7 @@ export async function promote(tools: Tools, { bundle }: { bundle: Bundle }, sign
     production_unknown,
     attempt: { sha: bundle.sha, phase, at: new Date().toISOString() },
   });
-  await releases.setCurrent(bundle.sha);
+  await releases.current.set(bundle.sha);
 }
 
 /** Where the project has no volume yet, all that it will ever have is made under what bundles and check-ins say from now on. */

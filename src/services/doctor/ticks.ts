@@ -55,7 +55,7 @@ async function releasesFacts(site: Site, atWork: boolean): Promise<Known<Release
   const home = join(settings.state_dir, settings.env);
   const releases = new Releases(settings.state_dir, home);
   const applied = 'is' in host.state ? (host.state.is?.applied_sha ?? null) : null;
-  const foreign = await releases.currentSha().then(
+  const foreign = await releases.current.sha().then(
     () => null,
     (error: unknown) => (error instanceof Fault ? error.message : 'current cannot be read'),
   );
