@@ -37,9 +37,11 @@ export abstract class OwnFiles {
     await writeAllDurably(this.pathOf(sha), own, 0o600);
   }
 
-  /** True when a release has its record and its `.env`, so that it can be brought up again. */
+  /** True when a release has its record and its `.env`, of the size that it was given, so that it can be brought up again. */
   async isWhole(sha: Sha): Promise<boolean> {
-    return (await this.hasEnv(sha)) && (await this.readRecord(sha)) !== null;
+    const found = await lstat(this.#envOf(sha)).catch(() => null);
+    const record = found && (await this.readRecord(sha));
+    return record !== null && (record.env === undefined || record.env.bytes === found?.size);
   }
 
   async hasEnv(sha: Sha): Promise<boolean> {

@@ -16,6 +16,14 @@ export interface ReleaseRecord {
   compose: string[];
   /** One-shots that finished, in this release or unchanged in the one before; not in a record of an older version. */
   jobs?: Job[];
+  /** What tells the `.env` that the agent wrote from any other; not in a record of an older version. */
+  env?: EnvSeal;
+}
+
+/** Size in bytes, and a digest that only this host can make: values may be guessed. */
+export interface EnvSeal {
+  bytes: number;
+  mac: string;
 }
 
 /** The record in a text, null when it holds none. */

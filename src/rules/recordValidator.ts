@@ -5,6 +5,8 @@ const names = { type: 'array', items: name };
 
 const job = whole({ service: name, fingerprint: name, image: name, volumes: names });
 
+const seal = whole({ bytes: { type: 'integer', minimum: 0 }, mac: name });
+
 const required = whole({
   schema: { const: 1 },
   sha: { type: 'string', pattern: '^[0-9a-f]{64}$' },
@@ -18,7 +20,7 @@ const required = whole({
 
 const schema: object = {
   ...required,
-  properties: { ...required.properties, jobs: { type: 'array', items: job } },
+  properties: { ...required.properties, jobs: { type: 'array', items: job }, env: seal },
 };
 
 /** Whether a value is a release's record. */

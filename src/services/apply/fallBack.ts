@@ -4,6 +4,7 @@ import type { Pull } from '../../adapters/compose.ts';
 import { otherImages, type RanImage } from '../../rules/record.ts';
 import { failedAgain } from '../../rules/pause.ts';
 import { awaitWell } from '../awaitWell.ts';
+import { isEnvAsWritten } from '../envSeal.ts';
 import { rememberFinished } from '../jobs.ts';
 import { bringUp, containersNow, guardEnv } from '../release.ts';
 import { remembered } from '../remember.ts';
@@ -71,6 +72,7 @@ export async function bringBack(tools: Tools, what: { sha: string; pull: Pull },
   const { sha } = what;
   await reinstate(tools, sha);
   if (!(await guardEnv(tools, sha))) throw incomplete(`release ${sha} has no .env`);
+  if (!(await isEnvAsWritten(tools, sha))) throw incomplete(`the .env of release ${sha} is not what the agent wrote`);
   await (await import('../integrity.ts')).ensureIntact(tools, sha, signal);
   await restoreTags(tools, what);
   await bringUp(tools, what, signal);

@@ -3,6 +3,7 @@ import type { Bundle } from '../../../machines/words.ts';
 import { servicesOf } from '../../rules/compose/contents.ts';
 import type { ComposeFile } from '../../rules/compose/tree.ts';
 import { renderEnvFile } from '../../rules/envFile.ts';
+import { sealOf } from '../envSeal.ts';
 import { described, putRight, type Unpacked } from '../integrity.ts';
 import { unchangedHere } from '../jobs.ts';
 import type { Tools } from '../tools.ts';
@@ -26,8 +27,10 @@ export async function render(tools: Tools, { bundle }: { bundle: Bundle }, signa
   else await releases.dropLastGood(sha);
   const override = await place(tools, unpacked, signal);
   const asBundled = await overrideOf(tools, { ...unpacked, repairs: [] });
-  const record = { ...recordOf(bundle, files), jobs: await unchangedHere(tools, sha, asBundled) };
-  await releases.complete(sha, { env: renderEnvFile(env), override, granted: tick.granted, record });
+  const envFile = renderEnvFile(env);
+  const remembered = { jobs: await unchangedHere(tools, sha, asBundled), env: await sealOf(tools, envFile) };
+  const record = { ...recordOf(bundle, files), ...remembered };
+  await releases.complete(sha, { env: envFile, override, granted: tick.granted, record });
   const { version, sequence } = manifest;
   tick.journal.debug(`release rendered: version=${version} sequence=${sequence}`);
 }
