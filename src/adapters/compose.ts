@@ -1,15 +1,14 @@
-import { lstatSync } from 'node:fs';
-import { mkdir, rm } from 'node:fs/promises';
 import { totalmem } from 'node:os';
 import { join } from 'node:path';
-import { failure, Fault, refused } from '../../machines/fault.ts';
+import { Fault } from '../../machines/fault.ts';
 import type { Settings } from '../config/settings.ts';
 import type { Redactor } from '../secrets/redact.ts';
-import { wipe } from '../secrets/wipe.ts';
-import { diskFault, writeLazily } from './files.ts';
+import { modelOf, rendering } from './composeModel.ts';
+import { createFinder, findProgram, type Argv } from './composeProgram.ts';
 import { endOrphans } from './orphans.ts';
 import { run, type Ran, type Run } from './process.ts';
-import { limitsOf, type Limits } from './rlimits.ts';
+import { removeLogins, withLogins, type RegistryLogin } from './registryLogins.ts';
+import { exhausted, limitsOf, type Limits } from './rlimits.ts';
 
 /** A release as compose needs it: its real directory and the files in it, in order. */
 export interface ComposeRelease {
@@ -20,21 +19,9 @@ export interface ComposeRelease {
 /** Whether images that are not here may be fetched. */
 export type Pull = 'never' | 'missing';
 
-/** A registry login that lives for one compose call. */
-export interface RegistryLogin {
-  host: string;
-  username: string;
-  password: string;
-}
+const PATH = '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin';
 
 export type Compose = ReturnType<typeof createCompose>;
-
-/** By where the host's packages come from. */
-const CURE =
-  'install docker-compose-plugin (from Docker), docker-compose-v2 (Ubuntu) or docker-compose (Debian 13), or set compose:';
-const OLDEST = [2, 20] as const;
-const PATH = '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin';
-const PROBE_TIMEOUT_S = 20;
 
 /**
  * `docker compose` v2 for one project (spec §12.1): explicit files and project name, the release's real path, an
@@ -87,7 +74,7 @@ export function createCompose(
     /** Ends and removes what a killed tick may have left: a compose at work (told by true), registry logins. */
     sweep: async (): Promise<boolean> => {
       const wasAtWork = await endOrphans(project, dir);
-      await removeDir(dir);
+      await removeLogins(dir);
       return wasAtWork;
     },
   };
@@ -152,28 +139,12 @@ function createRunner({ settings, project, redactor, dir, limits }: RunnerParts)
   return { find, forget, call, step };
 }
 
-/** Looks once, for all who ask, until that is forgotten; a failed look is not kept. */
-function createFinder(look: (signal: AbortSignal) => Promise<Argv>) {
-  let known: { program: Promise<Argv>; inVain: AbortController } | null = null;
-  const begin = (signal: AbortSignal) => {
-    const inVain = new AbortController();
-    const program = look(AbortSignal.any([signal, inVain.signal])).catch((error: unknown) => {
-      known = null;
-      throw error;
-    });
-    return { program, inVain };
-  };
-  return {
-    find: (signal: AbortSignal) => (known ??= begin(signal)).program,
-    forget: async () => {
-      known?.inVain.abort();
-      await known?.program.catch(() => undefined);
-      known = null;
-    },
-  };
+function expectSuccess(step: 'pull' | 'up' | 'down', { rc, timedOut, reached, tail }: Ran, timeoutS: number): void {
+  if (rc === 0 && !timedOut) return;
+  const why = timedOut ? `: timed out after ${timeoutS}s` : reached === null ? '' : `: ${exhausted(reached)}`;
+  const code = `${step.toUpperCase()}_FAILED`;
+  throw new Fault('failed', `failed: docker compose ${step} failed (rc=${rc})${why}`, { code, tail, isLate: timedOut });
 }
-
-type Argv = [string, ...string[]];
 
 function composeEnvironment(settings: Settings, configDir: string): Record<string, string> {
   return {
@@ -186,106 +157,4 @@ function composeEnvironment(settings: Settings, configDir: string): Record<strin
     COMPOSE_EXPERIMENTAL_OCI_REMOTE: '0',
     COMPOSE_MENU: '0',
   };
-}
-
-async function findProgram(
-  settings: Settings,
-  how: { env: Record<string, string>; cwd: string; redactor: Redactor },
-  signal: AbortSignal,
-): Promise<Argv> {
-  const candidates: Argv[] =
-    settings.compose === 'auto' ? [['docker', 'compose'], ['docker-compose']] : [[settings.compose]];
-  const seen: string[] = [];
-  for (const argv of candidates) {
-    const { rc, stdout } = await run(
-      { ...how, argv: [...argv, 'version', '--short'], timeoutS: PROBE_TIMEOUT_S },
-      signal,
-    );
-    const version = /(\d+)\.(\d+)\.\d+/.exec(stdout);
-    if (rc === 0 && version && isSupported(Number(version[1]), Number(version[2]))) return argv;
-    seen.push(`${argv.join(' ')} is ${rc === 0 && version ? version[0] : 'missing'}`);
-  }
-  const need = `compose ${OLDEST.join('.')} or newer is needed, but ${seen.join(', ')}`;
-  throw failure('COMPOSE_UNSUPPORTED', `${need}; ${CURE}`);
-}
-
-function isSupported(major: number, minor: number): boolean {
-  return major > OLDEST[0] || (major === OLDEST[0] && minor >= OLDEST[1]);
-}
-
-/** Nobody needs the logins after a crash, so nothing of them waits for the disk. */
-async function withLogins<T>(dir: string, logins: RegistryLogin[], work: () => Promise<T>): Promise<T> {
-  const auths = Object.fromEntries(
-    logins.map(({ host, username, password }) => [
-      host === 'docker.io' ? 'https://index.docker.io/v1/' : host,
-      { auth: Buffer.from(`${username}:${password}`).toString('base64') },
-    ]),
-  );
-  await mkdir(dir, { recursive: true, mode: 0o700 }).catch((error: unknown) => {
-    throw diskFault('write', dir, error);
-  });
-  try {
-    await writeLazily(join(dir, 'config.json'), JSON.stringify({ auths }), 0o600);
-    return await work();
-  } finally {
-    await removeDir(dir);
-  }
-}
-
-/** Not by `rmSync`, whose errors mostly lack a code. */
-async function removeDir(dir: string): Promise<void> {
-  try {
-    if (lstatSync(dir, { throwIfNoEntry: false })) await rm(dir, { recursive: true, force: true });
-  } catch (error) {
-    throw diskFault('remove', dir, error);
-  }
-}
-
-function expectSuccess(step: 'pull' | 'up' | 'down', { rc, timedOut, reached, tail }: Ran, timeoutS: number): void {
-  if (rc === 0 && !timedOut) return;
-  const why = timedOut ? `: timed out after ${timeoutS}s` : reached === null ? '' : `: ${exhausted(reached)}`;
-  const code = `${step.toUpperCase()}_FAILED`;
-  throw new Fault('failed', `failed: docker compose ${step} failed (rc=${rc})${why}`, { code, tail, isLate: timedOut });
-}
-
-const rendering = { name: 'config', args: ['--format', 'json'], profile: '*', timeoutS: 60 };
-/** Nobody writes so much by hand; what is bigger was made to exhaust the agent. */
-const maxModelBytes = 32 * 1024 * 1024;
-
-async function modelOf(render: (hear: Run['hear']) => Promise<Ran>): Promise<unknown> {
-  const chunks: Buffer[] = [];
-  let bytes = 0;
-  const { rc, timedOut, reached, tail } = await render((chunk) => {
-    bytes += chunk.length;
-    if (bytes <= maxModelBytes) chunks.push(chunk);
-  });
-  const [last = ''] = tail.trim().split('\n').slice(-1);
-  if (timedOut) throw unreadable(`timed out after ${rendering.timeoutS}s`);
-  if (reached !== null) throw unreadable(exhausted(reached));
-  if (rc !== 0) throw unreadable(`rc=${rc}: ${last}`);
-  if (bytes > maxModelBytes) throw unreadable('the model is bigger than 32 MiB');
-  const whole = Buffer.concat(chunks);
-  wipe(...chunks);
-  try {
-    return parsed(whole.toString());
-  } finally {
-    wipe(whole);
-  }
-}
-
-/** The parser's own error quotes what it read. */
-function parsed(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    throw unreadable('the model is no JSON');
-  }
-}
-
-function exhausted(limit: string): string {
-  return `it reached its limit of ${limit}; make the bundle smaller`;
-}
-
-function unreadable(why: string): Fault {
-  return refused([{ code: 'COMPOSE_REFUSED', detail: `docker compose config cannot read the bundle: ${why}` }]);
 }

@@ -54,6 +54,11 @@ export function watchLimits({ cpu_s, memory_bytes }: Limits) {
   };
 }
 
+/** What is told of a compose that reached this limit. */
+export function exhausted(limit: string): string {
+  return `it reached its limit of ${limit}; make the bundle smaller`;
+}
+
 const ticksPerSecond = 100;
 /** The kernel ends by samples what it tells exactly: a busy host's programs had as little as 85 % of their limit. */
 const leastShare = 0.7;

@@ -1,5 +1,5 @@
 import type { Bundle } from '../../../machines/words.ts';
-import type { RegistryLogin } from '../../adapters/compose.ts';
+import type { RegistryLogin } from '../../adapters/registryLogins.ts';
 import { blameEngine, composeReleaseOf } from '../release.ts';
 import type { Tools } from '../tools.ts';
 

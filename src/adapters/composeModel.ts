@@ -1,0 +1,45 @@
+import { refused, type Fault } from '../../machines/fault.ts';
+import { wipe } from '../secrets/wipe.ts';
+import type { Ran, Run } from './process.ts';
+import { exhausted } from './rlimits.ts';
+
+/** The call that renders the model. */
+export const rendering = { name: 'config', args: ['--format', 'json'], profile: '*', timeoutS: 60 };
+
+/** Nobody writes so much by hand; what is bigger was made to exhaust the agent. */
+const maxModelBytes = 32 * 1024 * 1024;
+
+/** The model that a call renders, as parsed JSON; the bytes it came in are wiped. Throws `COMPOSE_REFUSED`. */
+export async function modelOf(render: (hear: Run['hear']) => Promise<Ran>): Promise<unknown> {
+  const chunks: Buffer[] = [];
+  let bytes = 0;
+  const { rc, timedOut, reached, tail } = await render((chunk) => {
+    bytes += chunk.length;
+    if (bytes <= maxModelBytes) chunks.push(chunk);
+  });
+  const [last = ''] = tail.trim().split('\n').slice(-1);
+  if (timedOut) throw unreadable(`timed out after ${rendering.timeoutS}s`);
+  if (reached !== null) throw unreadable(exhausted(reached));
+  if (rc !== 0) throw unreadable(`rc=${rc}: ${last}`);
+  if (bytes > maxModelBytes) throw unreadable('the model is bigger than 32 MiB');
+  const whole = Buffer.concat(chunks);
+  wipe(...chunks);
+  try {
+    return parsed(whole.toString());
+  } finally {
+    wipe(whole);
+  }
+}
+
+/** The parser's own error quotes what it read. */
+function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    throw unreadable('the model is no JSON');
+  }
+}
+
+function unreadable(why: string): Fault {
+  return refused([{ code: 'COMPOSE_REFUSED', detail: `docker compose config cannot read the bundle: ${why}` }]);
+}
