@@ -1,22 +1,8 @@
+import { running } from '../../fixtures/inspected.ts';
 import { ailingServices, describeAiling } from './ailing.ts';
 import { wellnessOf, type Inspected } from './health.ts';
 
-const running: Inspected = {
-  id: 'c1',
-  service: 'web',
-  oneOff: false,
-  name: 'deployd-eu-1-web-1',
-  state: 'running',
-  health: null,
-  exitCode: 0,
-  startedMs: 0,
-  restarts: 0,
-  restartPolicy: 'always',
-  image: 'web:1',
-  imageId: 'sha256:1',
-  mounts: [],
-  healthLog: [],
-};
+const lasting: Inspected = { ...running, restartPolicy: 'always' };
 
 describe('services that are not well', () => {
   it('are also those that have fewer containers than replicas', () => {
@@ -25,13 +11,13 @@ describe('services that are not well', () => {
       { name: 'db', replicas: 1 },
       { name: 'off', replicas: 0 },
     ];
-    expect(ailingServices([running], expected)).toEqual(['db', 'web']);
-    expect(ailingServices([running, { ...running, service: 'db' }], [])).toEqual([]);
+    expect(ailingServices([lasting], expected)).toEqual(['db', 'web']);
+    expect(ailingServices([lasting, { ...lasting, service: 'db' }], [])).toEqual([]);
   });
 
   it('are each told by the worst of its containers', () => {
-    const job = { ...running, service: 'job', state: 'exited', exitCode: 3, restartPolicy: 'no' };
-    expect(told(['db', 'job', 'web'], running, { ...running, health: 'unhealthy' }, job)).toBe(
+    const job = { ...lasting, service: 'job', state: 'exited', exitCode: 3, restartPolicy: 'no' };
+    expect(told(['db', 'job', 'web'], lasting, { ...lasting, health: 'unhealthy' }, job)).toBe(
       'db=missing, job=exited(3), web=unhealthy',
     );
   });
@@ -50,7 +36,7 @@ describe('services that are not well', () => {
     ['web=removing', { state: 'removing' }],
     ['web=created', { state: 'created' }],
   ])('are told as %s', (words, change, lastExit: number | null = null) => {
-    const container = { ...running, ...change };
+    const container = { ...lasting, ...change };
     const watched = { container, wellness: wellnessOf(container, false), lastExit };
     expect(describeAiling([watched], ['web'])).toBe(words);
   });

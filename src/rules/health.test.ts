@@ -1,21 +1,5 @@
-import { healthOf, reportedOf, wellnessOf, type Inspected } from './health.ts';
-
-const running: Inspected = {
-  id: 'c1',
-  service: 'web',
-  oneOff: false,
-  name: 'deployd-eu-1-web-1',
-  state: 'running',
-  health: null,
-  exitCode: 0,
-  startedMs: 0,
-  restarts: 0,
-  restartPolicy: 'no',
-  image: 'web:1',
-  imageId: 'sha256:1',
-  mounts: [],
-  healthLog: [],
-};
+import { running } from '../../fixtures/inspected.ts';
+import { healthOf, reportedOf, wellnessOf } from './health.ts';
 
 describe('how a container is (spec §12.4)', () => {
   it.each([

@@ -1,3 +1,4 @@
+import { running } from '../../fixtures/inspected.ts';
 import { setTimeout as pause } from 'node:timers/promises';
 import type { Inspected } from '../rules/health.ts';
 import { awaitWell } from './awaitWell.ts';
@@ -9,15 +10,7 @@ const sha = 'a'.repeat(64);
 const nothingMade = { containers: [], volumes: [], networks: [], isPodman: false };
 const nothingGranted = { schema: 1, services: {}, networks: {}, volumes: {} };
 const healthLog = [{ text: 'secret', cut: false }];
-const web = {
-  id: '1',
-  service: 'web',
-  name: 'web-1',
-  state: 'running',
-  health: 'healthy',
-  startedMs: 0,
-  healthLog,
-} as Partial<Inspected> as Inspected;
+const web: Inspected = { ...running, id: '1', name: 'web-1', health: 'healthy', healthLog };
 
 const asIs = (text: string) => text;
 

@@ -1,6 +1,8 @@
+import { running } from '../../fixtures/inspected.ts';
 import { createHash } from 'node:crypto';
 import { plain } from '../../machines/outcomes.ts';
 import type { Host, Orders } from '../../machines/words.ts';
+import type { Inspected } from '../rules/health.ts';
 import { renderEnvFile } from '../rules/envFile.ts';
 import { emptyState, type State } from '../rules/state.ts';
 import { conclude } from './conclude.ts';
@@ -10,15 +12,7 @@ import type { Tools } from './tools.ts';
 const never = new AbortController().signal;
 const [applied, other] = ['a'.repeat(64), 'b'.repeat(64)] as const;
 const at = '2026-01-01T00:00:00.000Z';
-const web = {
-  id: '1',
-  service: 'web',
-  name: 'web-1',
-  state: 'running',
-  health: 'healthy',
-  startedMs: 0,
-  healthLog: [],
-};
+const web: Inspected = { ...running, id: '1', name: 'web-1', health: 'healthy' };
 const nothingMade = { containers: [], isPodman: false, volumes: [], networks: [] };
 const nothingGranted = { schema: 1, services: {}, networks: {}, volumes: {} };
 const inventory = {
