@@ -9,7 +9,7 @@ import { createSweep } from './sweep.ts';
  */
 export class Vault {
   #token: string | null = null;
-  #former: string | null = null;
+  #candidate: string | null = null;
   #lease: string | null = null;
   readonly #values = new Map<string, string>();
   readonly #known = new Set<string>();
@@ -28,15 +28,14 @@ export class Vault {
     this.#token = token;
   }
 
-  /** Takes another store token; the one before stays at hand as `former`. */
-  replaceToken(token: string): void {
-    this.#former = this.#token;
-    this.holdToken(token);
+  /** Takes what may become the store token once the tenancy service has taken it; null when that is decided. */
+  holdCandidate(token: string | null): void {
+    if (token !== null) this.guard(token);
+    this.#candidate = token;
   }
 
-  /** The store token that was replaced in this tick. */
-  former(): string | null {
-    return this.#former;
+  candidate(): string | null {
+    return this.#candidate;
   }
 
   /** The store token; an Error when none is held. */
@@ -95,7 +94,7 @@ export class Vault {
   forget(): void {
     const tokenAlone = !this.#hasUnheld && this.#known.size === (this.hasToken() ? 1 : 0);
     this.#token = null;
-    this.#former = null;
+    this.#candidate = null;
     this.#lease = null;
     this.#values.clear();
     this.#known.clear();

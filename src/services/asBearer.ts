@@ -1,45 +1,43 @@
-import { Fault } from '../../machines/fault.ts';
-import { unknownStanding } from '../rules/tokenLife.ts';
+import { failure, Fault } from '../../machines/fault.ts';
+import { adopt, tellRefusal } from './bootstrap.ts';
 import type { Tools } from './tools.ts';
 
 /**
- * The first call that shows the token to the tenancy service, which alone knows whether a grant is superseded (spec §11).
- * Accepted, the token that a grant has replaced in this tick is revoked; refused, the one before is tried, and comes back
- * where it works. Throws the refusal of the grant where the stored token, kept in its place, is refused too.
+ * The first call that shows a token to the tenancy service, which alone knows whether a grant is superseded (spec §11). The
+ * candidate that a grant brought is shown first: taken, it is stored; refused, the stored token is tried, and stays. Any other
+ * trouble leaves both on disk as they were. Throws the refusal of the grant where the stored token is refused too.
  */
 export async function asBearer<T>(tools: Tools, call: () => Promise<T>, signal: AbortSignal): Promise<T> {
   const { secretstore, tick, vault } = tools;
-  const former = vault.former();
-  try {
-    const answer = await call();
-    if (former !== null) await secretstore.revokeSelf(former, signal).catch(() => undefined);
-    return answer;
-  } catch (error) {
-    if (!(error instanceof Fault) || error.ending !== 'unauthenticated') throw error;
-    if (tick.grantRefusal !== null) throw tick.grantRefusal;
-    if (former === null) throw error;
-    return await asFormer(tools, { call, former, refusal: error });
+  const candidate = vault.candidate();
+  if (candidate === null) return call().catch((error: unknown) => throwRefusal(tick.grantRefusal, error));
+  const stored = vault.token();
+  vault.holdToken(candidate);
+  const first = await call().then(
+    (answer) => ({ answer }),
+    (error: unknown) => ({ error }),
+  );
+  vault.holdToken(stored);
+  if ('answer' in first) {
+    await adopt(tools, candidate, signal);
+    return first.answer;
   }
-}
-
-interface Retry<T> {
-  call: () => Promise<T>;
-  former: string;
-  refusal: Fault;
-}
-
-async function asFormer<T>(
-  { credentials, state, tick, vault }: Tools,
-  { call, former, refusal }: Retry<T>,
-): Promise<T> {
-  const newer = vault.token();
-  vault.replaceToken(former);
-  const answer = await call().catch(() => {
-    vault.replaceToken(newer);
-    throw refusal;
-  });
-  await credentials.writeToken(former);
-  await state.update({ token: unknownStanding() });
-  tick.journal.warn(`${refusal.message}; the grant was superseded, and the token before it is used again`);
+  if (!isRefused(first.error)) throw first.error;
+  vault.holdCandidate(null);
+  await secretstore.revokeSelf(candidate, signal).catch(() => undefined);
+  const answer = await call().catch((error: unknown) => throwRefusal(first.error, error));
+  await tellRefusal(
+    tools,
+    failure('BOOTSTRAP_REFUSED', 'the tenancy service refuses its token: the grant was superseded'),
+  );
   return answer;
+}
+
+function isRefused(error: unknown): boolean {
+  return error instanceof Fault && error.ending === 'unauthenticated';
+}
+
+/** Of a stored token that is refused as well, what was first refused is told. */
+function throwRefusal(refusal: unknown, error: unknown): never {
+  throw isRefused(error) && refusal !== null ? refusal : error;
 }

@@ -1,6 +1,6 @@
 import { failure, Fault } from '../../machines/fault.ts';
 import type { Start } from '../../machines/words.ts';
-import { tokenStanding } from '../rules/tokenLife.ts';
+import { tokenStanding, unknownStanding } from '../rules/tokenLife.ts';
 import type { Tools } from './tools.ts';
 
 /**
@@ -23,11 +23,11 @@ export async function bootstrap(
 }
 
 /**
- * The new token is proven before it replaces the stored one, and the grant goes after that, so that a crash at any line
- * leaves a token or a grant that works. In a tick the token before is revoked by the check-in (`asBearer`).
+ * The new token is proven before it is stored. Beside a stored token it is a candidate at first: only the tenancy service knows
+ * whether the grant is superseded, and the first check-in decides (`asBearer`).
  */
 async function exchange(tools: Tools, intent: Start['intent'], signal: AbortSignal): Promise<void> {
-  const { credentials, secretstore, settings, state, tick, vault } = tools;
+  const { credentials, secretstore, settings, tick, vault } = tools;
   const grant = await credentials.readGrant().catch((error: unknown) => {
     vault.noteUnheld();
     throw error;
@@ -38,13 +38,25 @@ async function exchange(tools: Tools, intent: Start['intent'], signal: AbortSign
   const proof = await secretstore.lookupSelf(login.token, signal);
   if ('denied' in proof) throw failure('BOOTSTRAP_REFUSED', unfitToken);
   if (proof.dead) throw failure('BOOTSTRAP_REFUSED', 'the new token is refused');
-  await credentials.writeToken(login.token);
-  vault.replaceToken(login.token);
-  await state.update({ token: tokenStanding(login, new Date()) });
+  tick.candidate = tokenStanding(login, new Date());
+  vault.holdCandidate(login.token);
+  if (intent === 'bootstrap' || !vault.hasToken()) await adopt(tools, login.token, signal);
+}
+
+/**
+ * Makes the candidate the stored token, takes the grant away and revokes the token before, in this order: a crash at any line
+ * leaves a token or a grant that works.
+ */
+export async function adopt(tools: Tools, candidate: string, signal: AbortSignal): Promise<void> {
+  const { credentials, secretstore, state, tick, vault } = tools;
+  const before = vault.hasToken() ? vault.token() : null;
+  await credentials.writeToken(candidate);
+  vault.holdToken(candidate);
+  vault.holdCandidate(null);
+  await state.update({ token: tick.candidate ?? unknownStanding() });
   const kept = await credentials.removeGrant();
   if (kept !== null) tick.journal.warn(kept);
-  const former = vault.former();
-  if (intent === 'bootstrap' && former !== null) await secretstore.revokeSelf(former, signal).catch(() => undefined);
+  if (before !== null) await secretstore.revokeSelf(before, signal).catch(() => undefined);
   tick.journal.info('token present: the bootstrap grant was exchanged');
 }
 
@@ -69,7 +81,8 @@ async function hasLivingToken({ secretstore, vault }: Tools, signal: AbortSignal
   return 'denied' in seen || !seen.dead;
 }
 
-async function tellRefusal({ settings, state, tick, vault }: Tools, refusal: Fault): Promise<void> {
+/** A grant that is not taken is told in journal and state; the stored token goes on. */
+export async function tellRefusal({ settings, state, tick, vault }: Tools, refusal: Fault): Promise<void> {
   const { token } = state.state;
   const grant_refused = vault.redactor().redact(refusal.message);
   tick.grantRefusal = refusal;

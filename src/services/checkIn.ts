@@ -20,10 +20,12 @@ export async function checkIn(tools: Tools, { host }: { host: Host }, signal: Ab
     healthy: host.healthy,
     containers: host.containers,
   };
-  const { answer, isBack, pace } = await approach(tools, (tries) =>
-    asBearer(tools, () => tenancy.checkIn(body, signal, tries), signal),
-  );
-  if (answer.env !== env) throw envMismatch(answer.env, env);
+  const ask = async (tries: number) => {
+    const answer = await tenancy.checkIn(body, signal, tries);
+    if (answer.env !== env) throw envMismatch(answer.env, env);
+    return answer;
+  };
+  const { answer, isBack, pace } = await approach(tools, (tries) => asBearer(tools, () => ask(tries), signal));
   const at = new Date();
   await state.update({
     last_check_in: { at: at.toISOString(), action: answer.action, desired_sha: answer.desiredSha },

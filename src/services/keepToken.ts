@@ -44,18 +44,20 @@ export async function keepToken(
   return { atRisk };
 }
 
-/** A short-lived token that cannot be handed back is told, unless the network was told to be down; it ends by itself. */
+/**
+ * Hands back the short-lived token, and the candidate of a grant that no check-in decided about. One that cannot be handed back
+ * is told, unless the network was told to be down; it ends by itself.
+ */
 async function handBack({ secretstore, tick, vault }: Tools, { ending }: Outcome): Promise<void> {
-  const lease = vault.lease();
-  if (lease === null) return;
-  try {
-    await secretstore.revokeSelf(lease, AbortSignal.timeout(HAND_BACK_MS));
-  } catch (error) {
-    if (!(error instanceof Fault)) throw error;
-    const why = error.ending === 'stopped' ? `no answer within ${HAND_BACK_MS / 1000} s` : error.message;
-    if (!ending.startsWith('offline'))
-      tick.journal.warn(`short-lived token not handed back, it ends by itself: ${why}`);
-  }
+  for (const token of [vault.lease(), vault.candidate()].filter((each) => each !== null))
+    try {
+      await secretstore.revokeSelf(token, AbortSignal.timeout(HAND_BACK_MS));
+    } catch (error) {
+      if (!(error instanceof Fault)) throw error;
+      const why = error.ending === 'stopped' ? `no answer within ${HAND_BACK_MS / 1000} s` : error.message;
+      if (!ending.startsWith('offline'))
+        tick.journal.warn(`short-lived token not handed back, it ends by itself: ${why}`);
+    }
 }
 
 /** The network was told to be down already; and who is retired loses the token with the report of it. */

@@ -19,6 +19,7 @@ import type { Made } from '../rules/jobs.ts';
 import type { Contents } from '../rules/inventory.ts';
 import type { Progress } from '../rules/progress.ts';
 import type { Report } from '../rules/report.ts';
+import type { TokenStanding } from '../rules/tokenLife.ts';
 import type { Decision } from '../rules/trace/trace.ts';
 import type { Vault } from '../secrets/vault.ts';
 
@@ -65,6 +66,8 @@ export interface Tick {
   well: Inspected[] | null;
   /** Why the grant that lies there was not taken; the stored token is used instead. */
   grantRefusal: Fault | null;
+  /** The standing of the token that the grant brought. */
+  candidate: TokenStanding | null;
   /** What the judged model of the bundle gives its services. */
   granted: Granted | null;
   /** What the services of the release that is to be consist of. */
@@ -95,6 +98,7 @@ export function beginTick(journal: Journal): Tick {
     engineAnswered: false,
     well: null,
     grantRefusal: null,
+    candidate: null,
     granted: null,
     made: null,
     broughtUpMs: 0,
