@@ -25,15 +25,15 @@ export function quoteEnvValue(value: string): string {
   return value.replace(/[$\\"\r]/g, (character) => standIns[character] ?? character);
 }
 
-/** The values of a file that `renderEnvFile` wrote; any other text is an Error, which does not quote it. */
-export function parseEnvFile(text: string): Map<string, string> {
+/** The values of a file that `renderEnvFile` wrote, null for any other text. */
+export function parseEnvFile(text: string): Map<string, string> | null {
   const values = new Map<string, string>();
-  if (!text.startsWith(preamble)) throw notOurs();
+  if (!text.startsWith(preamble)) return null;
   const assignment = /([A-Za-z_][A-Za-z0-9_]*)="([^"\r]*)"\n/y;
   for (let at = preamble.length; at < text.length; at = assignment.lastIndex) {
     assignment.lastIndex = at;
     const [, name = '', quoted = ''] = assignment.exec(text) ?? [];
-    if (name === '') throw notOurs();
+    if (name === '') return null;
     values.set(name, unquote(quoted));
   }
   return values;
@@ -42,10 +42,6 @@ export function parseEnvFile(text: string): Map<string, string> {
 function unquote(quoted: string): string {
   const characters = new Map(Object.entries(standIns).map(([character, standIn]) => [standIn, character]));
   return quoted.replace(/\$\{DEPLOYD_Z_[DBQ]\}|\\r/g, (standIn) => characters.get(standIn) ?? standIn);
-}
-
-function notOurs(): Error {
-  return new Error('this .env was not written by deployd');
 }
 
 /** Why a value cannot become the environment variable `name`, in words that do not hold it; null when it can (spec §9). */

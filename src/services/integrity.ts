@@ -112,7 +112,8 @@ async function mend(tools: Tools, { record, inventory, damages }: Damaged, signa
   const contents = onlyOverride ? inventory : await unpackedAgain(tools, sha, signal);
   const dir = onlyOverride ? releases.pathOf(sha) : releases.stagingOf(sha);
   const { files } = await readComposeFiles({ dir, manifest: record });
-  const env = new Map(parseEnvFile((await releases.readEnv(sha)) ?? ''));
+  const env = parseEnvFile((await releases.readEnv(sha)) ?? '');
+  if (env === null) throw failure('RELEASE_INCOMPLETE', `release ${sha} has no .env of the agent's`);
   const { files: own, directories } = contents;
   const unpacked = { sha, contents: { files: own, directories }, files, env };
   await releases.writeOverride(sha, await putRight(tools, { ...unpacked, strict: false }, signal));

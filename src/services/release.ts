@@ -55,10 +55,10 @@ export async function containersNow({ containers, tick }: Tools): Promise<Inspec
   return tick.well ?? containers.list();
 }
 
-/** Makes the values of a release's `.env` known to the redactor before its compose output is heard. */
+/** Makes the values of a release's `.env` known to the redactor before its compose output is heard; false where none can be read there. */
 export async function guardEnv({ releases, vault }: Tools, sha: string): Promise<boolean> {
-  const text = await releases.readEnv(sha);
-  if (text === null) return false;
-  for (const [name, value] of parseEnvFile(text)) if (!name.startsWith('DEPLOYD_')) vault.guard(value);
+  const values = parseEnvFile((await releases.readEnv(sha)) ?? '');
+  if (values === null) return false;
+  for (const [name, value] of values) if (!name.startsWith('DEPLOYD_')) vault.guard(value);
   return true;
 }

@@ -71,7 +71,7 @@ export async function revert(tools: Tools, failed: Failed, signal: AbortSignal):
 export async function bringBack(tools: Tools, what: { sha: string; pull: Pull }, signal: AbortSignal): Promise<void> {
   const { sha } = what;
   await reinstate(tools, sha);
-  if (!(await guardEnv(tools, sha))) throw incomplete(`release ${sha} has no .env`);
+  if (!(await guardEnv(tools, sha))) throw incomplete(`release ${sha} has no .env of the agent's`);
   if (!(await isEnvAsWritten(tools, sha))) throw incomplete(`the .env of release ${sha} is not what the agent wrote`);
   await (await import('../integrity.ts')).ensureIntact(tools, sha, signal);
   await restoreTags(tools, what);
