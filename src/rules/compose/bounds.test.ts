@@ -38,6 +38,13 @@ describe('bounds of what a bundle may ask of compose (spec §12.2)', () => {
       /^service s20: ports: more than 2000/,
     ],
     ['a range from a variable', serviceWith('ports: ["${P:-1-65535}"]'), /^service web: ports .* range .*written out/],
+    [
+      'a range behind a variable of a port',
+      serviceWith('ports: ["${BIND:-::1}:${P:-50-55}:50-55"]'),
+      /^service web: ports .* range /,
+    ],
+    ['a range within a default', serviceWith('ports: ["${P:-::1:50-55:50-55}"]'), /^service web: ports .* range /],
+    ['a range that a variable leads', serviceWith('ports: ["${P-}50-55:50-55"]'), /^service web: ports .* range /],
     ['a range between variables', serviceWith('ports: ["${P:-1}-${Q:-65535}:80"]'), /^service web: ports .* range /],
     ['a link from a variable', serviceWith('links: ["${L:-other}"]'), /^service web: links .*must be/],
     ['edges', needing(many(90, (at) => many(at < 45 ? 0 : 45, (need) => need))), /2000 depend/],
@@ -74,6 +81,8 @@ describe('bounds of what a bundle may ask of compose (spec §12.2)', () => {
   it.each([
     ['a scale of 100', serviceWith('scale: 100')],
     ['a scale from a variable', serviceWith('scale: ${N:-3}')],
+    ['a range at an address from a variable', serviceWith('ports: ["${BIND:-127.0.0.1}:50-55:50-55/tcp"]')],
+    ['a port from a variable at an address from one', serviceWith('ports: ["${BIND-${ANY-::1}}:${PORT:-80}:80"]')],
     ['a thousand ports', serviceWith('ports: ["8000-9000:8000-9000", "${PORT:-80}:80", "[::1]:82:82/udp"]')],
     ['links', serviceWith('links: [other, "other:db"]')],
     ['a long command as a list', serviceWith(`command: [${'x'.repeat(100_000)}]`)],

@@ -9,10 +9,13 @@ export function portsOf(entry: Tree): number {
   return Math.max(1, ...ranges.map(([, first, last]) => Number(last) - Number(first) + 1));
 }
 
+/** Ports that are written out behind an address, which no variable of the address can change. */
+const behindAddress = /:[\d-]+:[\d-]+(?:\/\w+)?$/;
+
 /** A port or a range of them; compose expands a range before anybody could judge what a variable made of it. */
 const portText = onText((written, value, place) => {
   const filledIn = written.replace(/(\$\{\w+):?(\?[^}]*|[-+])/g, '$1');
-  const isOpen = written.includes('$') && filledIn.includes('-');
+  const isOpen = written.includes('$') && filledIn.includes('-') && !behindAddress.test(written);
   return isOpen ? refuse(value, place, `${shown(written)} has a range that must be written out`) : [];
 });
 
