@@ -43,10 +43,29 @@ it('names the volumes of a service as the engine does', () => {
   expect(definitionsOf(model, '/s/a').get('migrate')?.volumes).toEqual(['p_data']);
 });
 
+it('names the volumes that a service takes over from others, of which each may take over from the next', () => {
+  const mounting = (source: string, volumes_from?: string[]) => ({
+    volumes: [{ type: 'volume', source }],
+    volumes_from,
+  });
+  const services = {
+    migrate: { ...mounting('own', ['db:ro', 'container:other']) },
+    db: mounting('data', ['store']),
+    store: mounting('data', ['db', 'disk:rw']),
+    disk: mounting('disk'),
+    other: mounting('other'),
+  };
+  const volumes = { data: { name: 'moved' } };
+  expect(definitionsOf({ services, volumes }, '/s/a').get('migrate')?.volumes).toEqual(['own', 'moved', 'disk']);
+});
+
 it.each<[string, Partial<Job>[], number]>([
   ['unchanged', [{}], 1],
   ['unchanged twice', [{}, {}], 1],
   ['changed', [{ fingerprint: 'other' }], 0],
+  ['with a volume of another name', [{ volumes: ['q_data'] }], 0],
+  ['with one volume more', [{ volumes: ['p_data', 'p_more'] }], 0],
+  ['without its volume', [{ volumes: [] }], 0],
   ['of a service that is gone', [{ service: 'gone' }], 0],
 ])('takes a finished job for done that is %s', (_, jobs, count) => {
   expect(

@@ -7,7 +7,7 @@ export interface Job {
   fingerprint: string;
   /** Id of the image that it ran. */
   image: string;
-  /** Named volumes that it mounted. */
+  /** Named volumes that it mounted, as the engine names them, those that it took over by `volumes_from` included. */
   volumes: string[];
 }
 
@@ -37,10 +37,20 @@ export function definitionsOf(model: unknown, dir: string): Map<string, Definiti
     Object.entries(services ?? {}).map(([name, service]) => {
       const own: Service = { ...service, depends_on: undefined, pull_policy: undefined };
       const text = JSON.stringify(own).replaceAll(place, '<release>');
-      const keys = (own.volumes ?? []).flatMap(({ type, source }) => (type === 'volume' && source ? [source] : []));
-      return [name, { text, image: own.image ?? '', volumes: keys.map((key) => volumes?.[key]?.name ?? key) }];
+      const mounts = lendersOf(name, services ?? {}).flatMap((lender) => services?.[lender]?.volumes ?? []);
+      const keys = mounts.flatMap(({ type, source }) => (type === 'volume' && source ? [source] : []));
+      const names = new Set(keys.map((key) => volumes?.[key]?.name ?? key));
+      return [name, { text, image: own.image ?? '', volumes: [...names] }];
     }),
   );
+}
+
+/** A service, and those whose mounts it takes over by `volumes_from`, theirs included. */
+function lendersOf(name: string, services: Record<string, Service>): string[] {
+  const lenders = new Set([name]);
+  for (const each of lenders)
+    for (const from of services[each]?.volumes_from ?? []) lenders.add(from.replace(/:r[ow]$/, ''));
+  return [...lenders];
 }
 
 interface Model {
@@ -51,13 +61,17 @@ interface Model {
 interface Service {
   image?: string;
   volumes?: { type?: string; source?: string }[] | null;
+  volumes_from?: string[] | null;
   depends_on?: unknown;
   pull_policy?: unknown;
 }
 
-/** Of jobs that finished, those that the new release has unchanged. */
+/** Of jobs that finished, those that the new release has unchanged, with the very volumes that they worked on. */
 export function unchangedJobs(made: ReadonlyMap<string, Made>, finished: readonly Job[]): Job[] {
-  const same = finished.filter(({ service, fingerprint }) => made.get(service)?.fingerprint === fingerprint);
+  const same = finished.filter(({ service, fingerprint, volumes }) => {
+    const now = made.get(service);
+    return now?.fingerprint === fingerprint && new Set(now.volumes).symmetricDifference(new Set(volumes)).size === 0;
+  });
   return [...new Map(same.map((job) => [job.service, job])).values()];
 }
 
