@@ -1,5 +1,5 @@
 import { beyond, isNothing, within } from './owned.ts';
-import { purgeEnds, purgeLeft, purgeTold } from './purge.ts';
+import { purgeEnds, purgeLeft, purgeOf, purgeTold } from './purge.ts';
 
 const left = { volumes: ['data', 'logs'], networks: ['default'] };
 
@@ -15,6 +15,14 @@ it('names the containers that use what remains, by volume and by network', () =>
 it('gives up after a day', () => {
   expect(purgeEnds({ ...left, since: '2026-11-21T12:00:00.000Z' })).toEqual(new Date('2026-11-22T12:00:00.000Z'));
   expect(purgeTold.givenUp(left)).toMatch(/24 h.*: volume data, volume logs, network default$/);
+});
+
+it.each([
+  ['what was pending before', { ...left, networks: [] }, '2026-11-21T12:00:00.000Z'],
+  ['nothing that was', { volumes: ['default'], networks: ['other'] }, '2026-11-22T08:00:00.000Z'],
+])('counts the day from the first down that left it, where before there was %s', (_, before, since) => {
+  const now = new Date('2026-11-22T08:00:00.000Z');
+  expect(purgeOf(left, { ...before, since: '2026-11-21T12:00:00.000Z' }, now)).toEqual({ ...left, since });
 });
 
 it('compares volumes with volumes and networks with networks', () => {

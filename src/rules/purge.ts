@@ -1,6 +1,6 @@
-import { describeOwned, type Owned } from './owned.ts';
+import { describeOwned, isNothing, within, type Owned } from './owned.ts';
 
-/** What a `down` could not remove, and when it tried first (spec §7.5). */
+/** What a `down` could not remove, and when one tried first (spec §7.5). */
 export interface PurgePending extends Owned {
   since: string;
 }
@@ -10,6 +10,13 @@ const patienceH = 24;
 /** When what is pending is given up. */
 export function purgeEnds({ since }: PurgePending): Date {
   return new Date(Date.parse(since) + patienceH * 3_600_000);
+}
+
+/** What is pending after a `down`, null for nothing: it gives what was pending before no more time. */
+export function purgeOf(left: Owned, before: PurgePending | null, now: Date): PurgePending | null {
+  if (isNothing(left)) return null;
+  const isKnown = before !== null && !isNothing(within(left, before));
+  return { ...left, since: isKnown ? before.since : now.toISOString() };
 }
 
 /** The line of what remains, with the names of the containers that use it. */

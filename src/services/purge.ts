@@ -1,6 +1,6 @@
 import type { Orders } from '../../machines/words.ts';
 import { beyond, isNothing, nothing, within, type Owned } from '../rules/owned.ts';
-import { purgeEnds, purgeLeft, purgeTold } from '../rules/purge.ts';
+import { purgeEnds, purgeLeft, purgeOf, purgeTold } from '../rules/purge.ts';
 import { isProduction } from './production.ts';
 import type { Tools } from './tools.ts';
 
@@ -12,9 +12,10 @@ export async function noteRemaining(tools: Tools, volumes: boolean): Promise<voi
   const { containers, state, tick } = tools;
   const here = await containers.owned();
   const left = { ...here, volumes: volumes ? here.volumes : [] };
-  const before = state.state.purge_pending ?? nothing;
-  const purge_pending = isNothing(left) ? null : { ...left, since: new Date().toISOString() };
-  if (purge_pending !== null || !isNothing(before)) await state.update({ purge_pending });
+  const pending = state.state.purge_pending ?? null;
+  const before = pending ?? nothing;
+  const purge_pending = purgeOf(left, pending, new Date());
+  if (purge_pending !== null || pending !== null) await state.update({ purge_pending });
   tellRemoved(tools, beyond(before, here));
   const kept = beyond(within(before, here), left);
   if (!isNothing(kept)) tick.journal.warn(purgeTold.dropped('this down keeps the volumes', kept));
@@ -29,15 +30,19 @@ export async function purgeAgain(tools: Tools, orders: Orders | null): Promise<v
   const { containers, state, tick } = tools;
   const pending = state.state.purge_pending ?? null;
   if (pending === null) return;
+  const { applied_at } = state.state;
+  if (applied_at !== null && Date.parse(applied_at) > Date.parse(pending.since))
+    return dropPurge(tools, 'a bundle is applied');
   if (pending.volumes.length > 0 && (await isProduction(tools, state.state, orders?.production === true)) !== false)
     return dropPurge(tools, 'it is not known to be no production env');
   const here = within(pending, await containers.owned());
-  await containers.removeOwned(here);
-  const left = within(here, await containers.owned());
-  const isOver = isNothing(left) || purgeEnds(pending) < new Date();
+  const isLate = purgeEnds(pending) < new Date();
+  if (!isLate) await containers.removeOwned(here);
+  const left = isLate ? here : within(here, await containers.owned());
+  const isOver = isLate || isNothing(left);
   await state.update({ purge_pending: isOver ? null : { ...left, since: pending.since } });
   tellRemoved(tools, beyond(pending, left));
-  if (isOver && !isNothing(left)) tick.journal.warn(purgeTold.givenUp(left));
+  if (isLate && !isNothing(left)) tick.journal.warn(purgeTold.givenUp(left));
 }
 
 /** What is pending is not to go any more. */
