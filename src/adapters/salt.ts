@@ -1,14 +1,17 @@
 import { randomBytes } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { writeDurably } from './files.ts';
+import { diskFault, isENOENT, writeDurably } from './files.ts';
 
 const LENGTH = 32;
 
-/** The host's own key for content labels, 32 random bytes in `label.salt` (0600); made at its first use (spec §12). */
+/** The host's own key for content labels, 32 random bytes in `label.salt` (0600); made at its first use (spec §12). Throws `DISK_WRITE_FAILED`. */
 export async function labelSalt(dir: string): Promise<Buffer> {
   const path = join(dir, 'label.salt');
-  const found = await readFile(path).catch(() => null);
+  const found = await readFile(path).catch((error: unknown) => {
+    if (isENOENT(error)) return null;
+    throw diskFault('read', path, error);
+  });
   if (found?.length === LENGTH) return found;
   const made = randomBytes(LENGTH);
   await writeDurably(path, made, 0o600);

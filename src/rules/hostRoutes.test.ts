@@ -2,13 +2,17 @@ import { subnetOf } from './subnet.ts';
 import { crossedBy, routesOf } from './hostRoutes.ts';
 
 const head = 'Iface\tDestination\tGateway \tFlags\tRefCnt\tUse\tMetric\tMask\t\tMTU\tWindow\tIRTT\n';
-const line = (device: string, destination: string, mask: string) =>
-  `${device}\t${destination}\t00000000\t0001\t0\t0\t0\t${mask}\t0\t0\t0   \n`;
+const line = (device: string, destination: string, mask: string, flags = '0001') =>
+  `${device}\t${destination}\t00000000\t${flags}\t0\t0\t0\t${mask}\t0\t0\t0   \n`;
 const table4 = [
   head,
   line('eth0', '00000000', '00000000'),
   line('eth0', '0007A8C0', '00FFFFFF'),
   line('tun0', '0000080A', '0000FEFF'),
+  line('tun1', '00000000', '00000080'),
+  line('tun1', '00000080', '00000080'),
+  line('*', '0000640A', '0000FFFF', '0201'),
+  line('docker_gwbridge', '000012AC', '0000FFFF'),
   line('br-5dd2a988a275', '0000D50A', 'C0FFFFFF'),
   line('docker0', '000011AC', '0000FFFF'),
 ].join('');
@@ -20,7 +24,7 @@ const table6 = [
 const routes = routesOf(table4, table6);
 
 describe('the routes of a host (spec §12.2)', () => {
-  it('are those of its tables that are neither the default ones nor an engine’s', () => {
+  it('are those of its tables that lead somewhere, and are neither default ones, in effect too, nor an engine’s', () => {
     expect(routes.map(({ text, device }) => `${text} ${device}`)).toEqual([
       '192.168.7.0/24 eth0',
       '10.8.0.0/15 tun0',

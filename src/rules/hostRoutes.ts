@@ -9,12 +9,22 @@ export interface Route {
 }
 
 /** An engine lets no two of its own networks overlap; the bridges of those that compose keeps are the project's own. */
-const enginesBridge = /^(docker\d+|br-[0-9a-f]{12}|podman\d+|cni-\w+)$/;
+const enginesBridge = /^(docker\d+|docker_gwbridge|br-[0-9a-f]{12}|podman\d+|cni-\w+)$/;
+
+/** A route to more than this is a default one in effect, as that of a VPN that takes all traffic. */
+const widest = { 4: 8, 6: 8 } as const;
+
+/** The kernel's mark of a route that leads nowhere. */
+const REJECT = 0x200;
 
 /** The routes in the kernel's two tables (`/proc/net/route`, `/proc/net/ipv6_route`), without the default ones and those of engines. */
 export function routesOf(table4: string, table6: string): Route[] {
-  const found = [...rowsOf(table4).slice(1).map(route4), ...rowsOf(table6).map(route6)];
-  return found.filter(({ subnet, device }) => subnet.prefix > 0 && !enginesBridge.test(device));
+  const rows4 = rowsOf(table4)
+    .slice(1)
+    .filter(([, , , flags = '']) => leads(flags));
+  const rows6 = rowsOf(table6).filter((row) => leads(row.at(-2) ?? ''));
+  const found = [...rows4.map(route4), ...rows6.map(route6)];
+  return found.filter(({ subnet, device }) => subnet.prefix >= widest[subnet.family] && !enginesBridge.test(device));
 }
 
 /** The first route that has an address with the subnet in common, null where none has. */
@@ -27,6 +37,10 @@ function rowsOf(table: string): string[][] {
     .split('\n')
     .filter((line) => line.trim() !== '')
     .map((line) => line.trim().split(/\s+/));
+}
+
+function leads(flags: string): boolean {
+  return (parseInt(flags, 16) & REJECT) === 0;
 }
 
 /** A word of the IPv4 table is little-endian. */

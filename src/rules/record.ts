@@ -20,10 +20,11 @@ export interface ReleaseRecord {
   env?: EnvSeal;
 }
 
-/** Size in bytes, and a digest that only this host can make: values may be guessed. */
+/** Size in bytes, a digest that only this host can make, as values may be guessed, and which of its keys made it. */
 export interface EnvSeal {
   bytes: number;
   mac: string;
+  key: string;
 }
 
 /** The record in a text, null when it holds none. */

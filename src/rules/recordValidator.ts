@@ -5,7 +5,7 @@ const names = { type: 'array', items: name };
 
 const job = whole({ service: name, fingerprint: name, image: name, volumes: names });
 
-const seal = whole({ bytes: { type: 'integer', minimum: 0 }, mac: name });
+const seal = whole({ bytes: { type: 'integer', minimum: 0 }, mac: name, key: name });
 
 const required = whole({
   schema: { const: 1 },

@@ -24,3 +24,25 @@ it('notes a token that cannot be used, of which nothing is guarded', async () =>
   vault.forget();
   expect(heard).toEqual([false]);
 });
+
+it('takes back the files that last served of a release that a crash left half rendered', async () => {
+  const sha = 'a'.repeat(64);
+  let restored = false;
+  const nothing = { last_check_in: null, applied_sha: sha, attempt: null, token: {} };
+  const tools = {
+    vault: new Vault(),
+    credentials: { warnings: async () => [], readToken: async () => null, hasGrant: async () => false },
+    settings: { bootstrap_file: '/nowhere' },
+    state: { state: nothing, load: async () => nothing },
+    compose: { sweep: async () => false },
+    releases: {
+      isWhole: async () => restored,
+      restoreLastGood: async () => void (restored = true),
+      current: { look: async () => ({ sha, isForeign: false }) },
+      sweep: async () => [],
+    },
+    stop: new AbortController(),
+  } as unknown as Tools;
+  expect(await recall(tools)).toMatchObject({ token: false });
+  expect(restored).toBe(true);
+});

@@ -1,4 +1,4 @@
-import type { Credentials } from '../../machines/words.ts';
+import type { Credentials, Sha } from '../../machines/words.ts';
 import type { Releases } from '../adapters/releases.ts';
 import type { State } from '../rules/state.ts';
 import { productionOf } from '../rules/volumes.ts';
@@ -8,7 +8,7 @@ import type { Tools } from './tools.ts';
 export async function recall(tools: Tools): Promise<Credentials> {
   const { compose, credentials, releases, settings, state, stop, tick, vault } = tools;
   const { last_check_in, applied_sha } = await state.load();
-  if (applied_sha !== null && !(await releases.isWhole(applied_sha)))
+  if (applied_sha !== null && !(await isServable(releases, applied_sha)))
     await forgetApplied(tools, applied_sha, 'is not whole on the disk');
   await keepCurrent(tools);
   if (await compose.sweep()) tick.journal.warn('a compose of a killed tick was still at work; it was ended');
@@ -29,6 +29,13 @@ export async function recall(tools: Tools): Promise<Credentials> {
 async function forgetRefusal({ state }: Tools): Promise<void> {
   const { grant_refused, ...token } = state.state.token;
   if (grant_refused !== undefined) await state.update({ token });
+}
+
+/** A crash while the release was rendered anew may have left its files half of one kind: then those come back that last served. */
+async function isServable(releases: Releases, sha: Sha): Promise<boolean> {
+  if (await releases.isWhole(sha)) return true;
+  await releases.restoreLastGood(sha);
+  return releases.isWhole(sha);
 }
 
 /** `current` names what is applied, unless an attempt stands; what somebody else put in its place is set aside. */
