@@ -109,7 +109,7 @@ function createChanges({ ask, askPatiently }: Calls) {
     stopContainer: (id: string) =>
       askPatiently((docker, options) => unlessGone(docker.getContainer(id).stop(options), 304)),
 
-    /** Makes a container that is never started. */
+    /** Makes a container that is never started; null where its image is gone. */
     createContainer: (description: Docker.ContainerCreateOptions) =>
       ask((docker, options) => unlessGone(docker.createContainer({ ...options, ...description }))),
 

@@ -1,4 +1,4 @@
-import { failure } from '../../machines/fault.ts';
+import { failure, type Fault } from '../../machines/fault.ts';
 import type { ComposeRelease } from '../adapters/compose.ts';
 import { anonymousOf, containerName, slotOf, type Creation, type Made } from '../rules/created/created.ts';
 import { describeDifferences, differencesOf, type Difference } from '../rules/created/excess.ts';
@@ -72,7 +72,8 @@ async function clear(tools: Tools, made: Made, differences: Difference[]): Promi
 
 /**
  * Removes a container in a way that compose makes it anew with the data of its anonymous volumes and nothing else: one that is
- * never started holds them in its place, and compose takes them from there.
+ * never started holds them in its place, and compose takes them from there. Throws `UP_FAILED`, nothing removed, where the
+ * image that one needs is gone.
  */
 export async function setAside({ containers }: Tools, container: Creation, made: Made): Promise<void> {
   const volumes = anonymousOf(container, made.volumes);
@@ -80,7 +81,7 @@ export async function setAside({ containers }: Tools, container: Creation, made:
   if (volumes.length > 0) {
     const { Labels } = container.Config;
     const own = Object.entries(Labels ?? {}).filter(([name]) => name.startsWith('com.docker.compose.'));
-    await containers.createContainer({
+    const holder = await containers.createContainer({
       name: `${container.Id.slice(0, 12)}_${containerName(container).replace(/^[0-9a-f]{12}_/, '')}`,
       Image: container.Image,
       Cmd: ['true'],
@@ -90,6 +91,12 @@ export async function setAside({ containers }: Tools, container: Creation, made:
         Mounts: volumes.map(({ name, target }) => ({ Type: 'volume', Source: name, Target: target })),
       },
     });
+    if (holder === null) throw imageGone(container);
   }
   await containers.removeContainer(container.Id);
+}
+
+function imageGone(container: Creation): Fault {
+  const line = `container ${containerName(container)} stays, as it alone holds data of anonymous volumes`;
+  return failure('UP_FAILED', `${line}: its image ${container.Image} is gone`);
 }
