@@ -49,8 +49,12 @@ export function expendable({ releases, current, keep, mounted, used, present }: 
 
 /** Whether a mount of `source` shows something of the directory: it, what is in it, or what it is in. */
 export function shows(source: string, directory: string): boolean {
-  const [one, other] = [closed(source), closed(directory)];
-  return one.startsWith(other) || other.startsWith(one);
+  return liesIn(source, directory) || liesIn(directory, source);
+}
+
+/** Whether a path is the directory, or lies below it. */
+export function liesIn(path: string, directory: string): boolean {
+  return closed(path).startsWith(closed(directory));
 }
 
 function closed(path: string): string {

@@ -4,7 +4,7 @@ import { endings, type Ending } from '../../machines/endings.ts';
 import type { Orders } from '../../machines/words.ts';
 import { wasApplied, type ReleaseRecord } from '../rules/record.ts';
 import type { Holder } from '../rules/container.ts';
-import { expendable, shows } from '../rules/retention.ts';
+import { expendable, liesIn, shows } from '../rules/retention.ts';
 import type { Tools } from './tools.ts';
 
 /**
@@ -60,7 +60,8 @@ async function expendableOf(tools: Tools, { keep, holders }: { keep: number; hol
 
 /**
  * Releases of which a container mounts something, as its mounts are written and where they lead now. A volume may stand for
- * a directory of the host; `current` may have led to any release when the container was started.
+ * a directory of the host; `current` may have led to any release when the container was started. What mounts more than the
+ * env's directory looks at the host, and needs no release (spec §12.7).
  */
 async function mountedOf({ containers, releases }: Tools, { shas, holders }: { shas: string[]; holders: Holder[] }) {
   const volumes = new Set(holders.flatMap((holder) => holder.volumes));
@@ -68,12 +69,16 @@ async function mountedOf({ containers, releases }: Tools, { shas, holders }: { s
     .filter(({ name }) => volumes.has(name))
     .flatMap(({ options }) => options['device'] ?? []);
   const written = [...new Set([...holders.flatMap(({ mounts }) => mounts), ...devices])].filter(isAbsolute);
-  const sources = [...written, ...(await Promise.all(written.map(realPath)))];
+  const [all = ''] = shas.map((sha) => dirname(releases.pathOf(sha)));
+  const home = dirname(all);
+  const own = [home, await realPath(home), await realPath(all)];
+  const sources = [...written, ...(await Promise.all(written.map(realPath)))].filter((source) =>
+    own.some((directory) => liesIn(source, directory)),
+  );
   const isMounted = async (path: string) => {
     const ways = [path, join(await realPath(dirname(path)), basename(path))];
     return sources.some((source) => ways.some((way) => shows(source, way)));
   };
-  const [home = ''] = shas.map((sha) => dirname(dirname(releases.pathOf(sha))));
   if (await isMounted(join(home, 'current'))) return new Set(shas);
   const mounted = await Promise.all(shas.map((sha) => isMounted(releases.pathOf(sha))));
   return new Set(shas.filter((_, place) => mounted[place]));
