@@ -16,7 +16,7 @@ export interface State {
   applied_version: string | null;
   /** Highest `sequence` ever applied for this env; outlives a `down`. */
   highest_sequence: number;
-  /** Whether a check-in, or configuration or manifest of an attempt, ever called this env production (spec §7.1). */
+  /** Whether the tenancy service or a manifest called this host production when last heard. */
   production: boolean;
   /** True where nothing tells yet, or any more, that this is no production env. Not in a file of an older version, which knew. */
   production_unknown?: boolean;

@@ -38,7 +38,7 @@ describe('what a check-in says of production', () => {
   it('counts from then on for what a failed attempt made (spec §12.11)', async () => {
     const tools = toolsWith({ production: true }, {});
     for (let tick = 0; tick < 2; tick++) {
-      expect(await checkIn(tools, { host }, never)).toMatchObject({ production: true });
+      await checkIn(tools, { host }, never);
       expect(await leftoversOf(tools, tools.state.state, false)).toEqual({ volumes: [], networks: ['made'] });
     }
   });

@@ -29,7 +29,7 @@ export async function checkIn(tools: Tools, { host }: { host: Host }, signal: Ab
   const at = new Date();
   await state.update({
     last_check_in: { at: at.toISOString(), action: answer.action, desired_sha: answer.desiredSha },
-    production: answer.production || state.state.production,
+    ...(answer.production && state.state.baseline && { baseline: { ...state.state.baseline, volumes: null } }),
     pace,
   });
   tick.isBack = isBack;
