@@ -48,7 +48,7 @@ export const tick = parts.createMachine({
       ],
     },
     bootstrapping: {
-      description: 'Exchanges the bootstrap grant for the token, proves it, stores it, then removes the grant.',
+      description: 'Exchanges the bootstrap grant for the token, stores it, proves it, then removes the grant.',
       invoke: {
         id: 'bootstrap',
         src: 'bootstrap',

@@ -23,8 +23,9 @@ export async function bootstrap(
 }
 
 /**
- * The new token is proven before it is stored. Beside a stored token it is a candidate at first: only the tenancy service knows
- * whether the grant is superseded, and the first check-in decides (`asBearer`).
+ * The first token is stored before it is proven, so that a crash at any line leaves a token or a grant that works. Beside a
+ * stored token it is a candidate: only the tenancy service knows whether the grant is superseded, and the first check-in
+ * decides (`asBearer`).
  */
 async function exchange(tools: Tools, intent: Start['intent'], signal: AbortSignal): Promise<void> {
   const { credentials, secretstore, settings, tick, vault } = tools;
@@ -35,28 +36,36 @@ async function exchange(tools: Tools, intent: Start['intent'], signal: AbortSign
   if (grant === null) throw grantAbsent(tools);
   vault.guard(grant);
   const login = await secretstore.login({ kind: 'grant', role: settings.secretstore_role, jwt: grant }, signal);
+  tick.candidate = tokenStanding(login, new Date());
+  const isFirst = !vault.hasToken();
+  if (isFirst) await store(tools, login.token);
+  else vault.holdCandidate(login.token);
   const proof = await secretstore.lookupSelf(login.token, signal);
   if ('denied' in proof) throw failure('BOOTSTRAP_REFUSED', unfitToken);
   if (proof.dead) throw failure('BOOTSTRAP_REFUSED', 'the new token is refused');
-  tick.candidate = tokenStanding(login, new Date());
-  vault.holdCandidate(login.token);
-  if (intent === 'bootstrap' || !vault.hasToken()) await adopt(tools, login.token, signal);
+  if (isFirst) await finish(tools);
+  else if (intent === 'bootstrap') await adopt(tools, login.token, signal);
 }
 
-/**
- * Makes the candidate the stored token, takes the grant away and revokes the token before, in this order: a crash at any line
- * leaves a token or a grant that works.
- */
+/** Makes the candidate the stored token, takes the grant away and revokes the token before. */
 export async function adopt(tools: Tools, candidate: string, signal: AbortSignal): Promise<void> {
-  const { credentials, secretstore, state, tick, vault } = tools;
-  const before = vault.hasToken() ? vault.token() : null;
-  await credentials.writeToken(candidate);
-  vault.holdToken(candidate);
+  const { secretstore, vault } = tools;
+  const before = vault.token();
+  await store(tools, candidate);
+  await finish(tools);
+  await secretstore.revokeSelf(before, signal).catch(() => undefined);
+}
+
+async function store({ credentials, state, tick, vault }: Tools, token: string): Promise<void> {
+  await credentials.writeToken(token);
+  vault.holdToken(token);
   vault.holdCandidate(null);
   await state.update({ token: tick.candidate ?? unknownStanding() });
+}
+
+async function finish({ credentials, tick }: Tools): Promise<void> {
   const kept = await credentials.removeGrant();
   if (kept !== null) tick.journal.warn(kept);
-  if (before !== null) await secretstore.revokeSelf(before, signal).catch(() => undefined);
   tick.journal.info('token present: the bootstrap grant was exchanged');
 }
 
@@ -78,7 +87,7 @@ function isRefusal(error: unknown): error is Fault {
 async function hasLivingToken({ secretstore, vault }: Tools, signal: AbortSignal): Promise<boolean> {
   if (!vault.hasToken()) return false;
   const seen = await secretstore.lookupSelf(vault.token(), signal);
-  return 'denied' in seen || !seen.dead;
+  return 'ttlS' in seen;
 }
 
 /** A grant that is not taken is told in journal and state; the stored token goes on. */
