@@ -5,7 +5,10 @@ import { diskFault, isENOENT, writeDurably } from './files.ts';
 
 const LENGTH = 32;
 
-/** The host's own key for content labels, 32 random bytes in `label.salt` (0600); made at its first use (spec §12). Throws `DISK_WRITE_FAILED`. */
+/**
+ * The host's own key for content labels and seals, 32 random bytes in `label.salt` (0600); made at its first use (spec §12).
+ * A Fault where it is there and cannot be read, or cannot be written.
+ */
 export async function labelSalt(dir: string): Promise<Buffer> {
   const path = join(dir, 'label.salt');
   const found = await readFile(path).catch((error: unknown) => {

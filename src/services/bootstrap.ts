@@ -12,11 +12,12 @@ export async function bootstrap(
   { intent }: Pick<Start, 'intent'>,
   signal: AbortSignal,
 ): Promise<{ exchanged: boolean }> {
+  const hasStored = tools.vault.hasToken();
   try {
     await exchange(tools, intent, signal);
     return { exchanged: true };
   } catch (error) {
-    if (intent === 'bootstrap' || !isRefusal(error) || !(await hasLivingToken(tools, signal))) throw error;
+    if (intent === 'bootstrap' || !hasStored || !isRefusal(error) || !(await isAlive(tools, signal))) throw error;
     await tellRefusal(tools, error);
     return { exchanged: false };
   }
@@ -84,8 +85,7 @@ function isRefusal(error: unknown): error is Fault {
   return error instanceof Fault && codes.includes(error.code ?? '');
 }
 
-async function hasLivingToken({ secretstore, vault }: Tools, signal: AbortSignal): Promise<boolean> {
-  if (!vault.hasToken()) return false;
+async function isAlive({ secretstore, vault }: Tools, signal: AbortSignal): Promise<boolean> {
   const seen = await secretstore.lookupSelf(vault.token(), signal);
   return 'ttlS' in seen;
 }

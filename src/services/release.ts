@@ -17,8 +17,8 @@ export async function composeReleaseOf({ releases }: Tools, sha: string): Promis
 }
 
 /**
- * compose up of a release in two steps: what it consists of is made and held to the model that was judged, then started. From local images unless missing ones may
- * be pulled; half-made containers go first.
+ * compose up of a release in two steps: what it consists of is made and held to the model that was judged, then started. From
+ * local images unless missing ones may be pulled; half-made containers go first.
  */
 export async function bringUp(
   tools: Tools,
@@ -55,7 +55,7 @@ export async function containersNow({ containers, tick }: Tools): Promise<Inspec
   return tick.well ?? containers.list();
 }
 
-/** Makes the values of a release's `.env` known to the redactor before its compose output is heard; false where none can be read there. */
+/** Makes the values of a release's `.env` known to the redactor before compose is heard; false where none can be read. */
 export async function guardEnv({ releases, vault }: Tools, sha: string): Promise<boolean> {
   const values = parseEnvFile((await releases.readEnv(sha)) ?? '');
   if (values === null) return false;

@@ -65,8 +65,8 @@ export async function revert(tools: Tools, failed: Failed, signal: AbortSignal):
 
 /**
  * Puts a release in force that was applied before, its files as its bundle had them, with its own `.env` and the very images
- * it ran, and ends the standing attempt; what only that made goes. An image that is gone may be pulled when the caller says so; another one is never started in its place where
- * that can be known before, and never called the same.
+ * it ran, and ends the standing attempt; what only that made goes. An image that is gone may be pulled when the caller says
+ * so; another one is never started in its place where that can be known before, and never called the same.
  */
 export async function bringBack(tools: Tools, what: { sha: string; pull: Pull }, signal: AbortSignal): Promise<void> {
   const { sha } = what;
