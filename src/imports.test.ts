@@ -28,6 +28,11 @@ const layers: Record<string, Layer> = {
     may: ['machines/', 'src/rules/', 'yaml', 'ajv'],
     because: 'a verdict comes from facts alone: no disk, no network, no clock, no configuration behind its back',
   },
+  bytes: {
+    of: ['src/bytes/'],
+    may: [],
+    because: 'whoever reads a stream may keep its bytes so, the mesh too',
+  },
   config: {
     of: ['src/config/'],
     may: [...words, 'src/config/', 'node:', 'yaml', 'ajv'],
@@ -45,12 +50,23 @@ const layers: Record<string, Layer> = {
   },
   adapters: {
     of: ['src/adapters/'],
-    may: [...words, ...heard, 'src/adapters/', 'src/mesh/mesh.ts', 'node:', 'got', 'dockerode', 'tar', 'lockfile'],
+    may: [
+      ...words,
+      ...heard,
+      'src/adapters/',
+      'src/bytes/',
+      'src/mesh/mesh.ts',
+      'node:',
+      'got',
+      'dockerode',
+      'tar',
+      'lockfile',
+    ],
     because: 'an adapter speaks to one outside thing and decides nothing, so it asks no service',
   },
   mesh: {
     of: ['src/mesh/'],
-    may: ['src/mesh/', 'node:', 'libsodium-wrappers'],
+    may: ['src/mesh/', 'src/bytes/', 'node:', 'libsodium-wrappers'],
     because: 'it could be published alone: it knows the mesh and nothing of deployd',
   },
   services: {

@@ -1,4 +1,5 @@
 import { refused, type Fault } from '../../machines/fault.ts';
+import { Gathered } from '../bytes/gathered.ts';
 import { wipe } from '../secrets/wipe.ts';
 import type { Ran, Run } from './process.ts';
 import { exhausted } from './rlimits.ts';
@@ -11,19 +12,18 @@ const maxModelBytes = 32 * 1024 * 1024;
 
 /** The model that a call renders, as parsed JSON; the bytes it came in are wiped. Throws `COMPOSE_REFUSED`. */
 export async function modelOf(render: (hear: Run['hear']) => Promise<Ran>): Promise<unknown> {
-  const chunks: Buffer[] = [];
+  const gathered = new Gathered();
   let bytes = 0;
   const { rc, timedOut, reached, tail } = await render((chunk) => {
     bytes += chunk.length;
-    if (bytes <= maxModelBytes) chunks.push(chunk);
+    if (bytes <= maxModelBytes) gathered.add(chunk);
   });
   const [last = ''] = tail.trim().split('\n').slice(-1);
   if (timedOut) throw unreadable(`timed out after ${rendering.timeoutS}s`);
   if (reached !== null) throw unreadable(exhausted(reached));
   if (rc !== 0) throw unreadable(`rc=${rc}: ${last}`);
   if (bytes > maxModelBytes) throw unreadable('the model is bigger than 32 MiB');
-  const whole = Buffer.concat(chunks);
-  wipe(...chunks);
+  const whole = gathered.take();
   try {
     return parsed(whole.toString());
   } finally {

@@ -6,6 +6,9 @@ import { diskFault, removeDurably, renameDurably } from './files.ts';
 /** Bytes that may wait for the disk before more are taken. */
 const mostWaiting = 262_144;
 
+/** Pieces that may: each costs some 280 bytes beside its own. */
+const mostPieces = 1024;
+
 /** Bytes after which the disk is set to work, so that little is left to be synced in the end. */
 const syncEvery = 33_554_432;
 
@@ -51,7 +54,7 @@ export class Part {
     this.#waiting.push(chunk);
     this.#waitingBytes += chunk.length;
     this.#writing ??= noticedLater(this.#writeWaiting());
-    if (this.#waitingBytes >= mostWaiting) await this.#written();
+    if (this.#waitingBytes >= mostWaiting || this.#waiting.length >= mostPieces) await this.#written();
   }
 
   async clear(): Promise<void> {

@@ -1,7 +1,7 @@
 import { Duplex } from 'node:stream';
 import type { Channel } from './channel.ts';
 import type { Frame } from './frame.ts';
-import { partsOf } from './multipart.ts';
+import { joined } from './multipart.ts';
 import type { Seal } from './seal.ts';
 import { MeshTrouble } from './trouble.ts';
 import { numberIn, u32 } from './values.ts';
@@ -103,10 +103,11 @@ export class MeshConnection extends Duplex {
     }
   }
 
+  /** Plain bytes are copied: a few of them would hold all that they came with for as long as nobody reads them. */
   #receive(body: Buffer, flags: number): void {
-    const plain = body.length === 0 ? null : this.#seal === null ? body : this.#seal.open(body);
-    const parts = plain === null ? [] : flags & flag.multipartMessage ? partsOf(plain) : [plain];
-    for (const part of parts) if (part.length > 0 && !this.push(part)) this.#channel.pause();
+    const plain = body.length === 0 ? null : this.#seal === null ? Buffer.from(body) : this.#seal.open(body);
+    const bytes = plain !== null && flags & flag.multipartMessage ? joined(plain) : plain;
+    if (bytes !== null && bytes.length > 0 && !this.push(bytes)) this.#channel.pause();
     if (flags & flag.fin) this.#endReading();
   }
 

@@ -1,3 +1,4 @@
+import { Gathered } from '../bytes/gathered.ts';
 import { MeshTrouble } from './trouble.ts';
 
 /** One message of a router channel; header values are raw bytes, integers in them little endian. */
@@ -37,22 +38,22 @@ export function encodeFrame({ type, sequence, headers, body }: Frame): Buffer {
  * to 16 MiB; throws a MeshTrouble of kind `protocol` at anything else.
  */
 export class FrameReader {
-  #chunks: Buffer[] = [];
-  #length = 0;
+  readonly #begun = new Gathered();
   #wanted = PREFIX_BYTES;
 
   /** The frames that these bytes complete. */
   *push(chunk: Buffer): Generator<Frame> {
-    this.#chunks.push(chunk);
-    this.#length += chunk.length;
-    if (this.#length < this.#wanted) return;
-    let rest: Buffer = Buffer.concat(this.#chunks);
+    let rest = chunk;
+    if (this.#begun.length > 0) {
+      this.#begun.add(chunk);
+      if (this.#begun.length < this.#wanted) return;
+      rest = this.#begun.take();
+    }
     while (rest.length >= (this.#wanted = lengthOf(rest))) {
       yield decode(rest.subarray(0, this.#wanted));
       rest = rest.subarray(this.#wanted);
     }
-    this.#chunks = [rest];
-    this.#length = rest.length;
+    this.#begun.add(rest);
   }
 }
 

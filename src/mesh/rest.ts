@@ -1,6 +1,7 @@
 import { once } from 'node:events';
 import type { IncomingHttpHeaders, IncomingMessage } from 'node:http';
 import https from 'node:https';
+import { gather } from '../bytes/gathered.ts';
 import type { Identity } from './identity.ts';
 import { parsed } from './json.ts';
 import { MeshTrouble, sortSocketError } from './trouble.ts';
@@ -76,12 +77,9 @@ async function answerOf(request: ReturnType<typeof https.request>, { body }: Ask
 }
 
 async function textOf(response: IncomingMessage): Promise<string> {
-  const chunks: Buffer[] = [];
-  let length = 0;
-  for await (const chunk of response as AsyncIterable<Buffer>) {
-    length += chunk.length;
-    if (length > MAX_BODY_BYTES) throw new MeshTrouble('protocol', 'the controller sent more than 8 MiB');
-    chunks.push(chunk);
-  }
-  return Buffer.concat(chunks).toString();
+  return (await gather(response, { maxBytes: MAX_BODY_BYTES, tooLarge })).toString();
+}
+
+function tooLarge(): MeshTrouble {
+  return new MeshTrouble('protocol', 'the controller sent more than 8 MiB');
 }
