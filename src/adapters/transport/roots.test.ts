@@ -1,6 +1,6 @@
 import { mkdir, readFile, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { createCa, type Ca } from '../../../fixtures/servers/ca.ts';
+import { createCa, unreadableCertificate, type Ca } from '../../../fixtures/servers/ca.ts';
 import { openTestbed, type Testbed } from '../../../fixtures/testbed.ts';
 import { until } from '../../../fixtures/wait.ts';
 import type { Call } from '../call.ts';
@@ -17,7 +17,9 @@ const [first, second, third] = ['first', 'second', 'third'].map((name) => create
 const [bundle, remembered] = [() => join(bed.dir, 'bundle.crt'), () => join(bed.dir, 'roots.pem')];
 
 let bed: Testbed<Client>;
+const told: string[] = [];
 beforeEach(async () => {
+  told.length = 0;
   const connect = (settings: Parameters<typeof createTransport>[0]) => {
     const transport = createTransport(settings, systemRoots(remembered(), [bundle()]));
     return { http: createHttp({ settings, transport, version: '0.2.0' }), close: transport.close };
@@ -153,6 +155,18 @@ test.each([
     bed.server.present(certificate());
     await expect(calling(ofTenancy)).rejects.toMatchObject(untrusted);
     expect(await readFile(remembered(), 'latin1')).toBe(first.pem);
+  },
+);
+
+test.failing.each([['before it', () => unreadableCertificate + first.pem]])(
+  'a certificate of the system that cannot be read, %s, neither hides the root that vouched nor ends the process; it is told once',
+  async (_where, text) => {
+    await writeFile(bundle(), text());
+    expect(await calling(ofTenancy)).toBe(1);
+    expect(await readFile(remembered(), 'latin1')).toBe(first.pem);
+    expect(told).toEqual([
+      `1 of the 2 certificates in ${bundle()} cannot be read and counts for nothing: make it anew (update-ca-certificates, update-ca-trust)`,
+    ]);
   },
 );
 
