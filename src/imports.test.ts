@@ -16,6 +16,7 @@ interface Layer {
 
 const words = ['machines/', 'src/config/settings.ts', 'src/rules/'];
 const heard = ['src/secrets/', 'src/journal/'];
+const tls = 'src/tls/';
 
 const layers: Record<string, Layer> = {
   machines: {
@@ -35,7 +36,7 @@ const layers: Record<string, Layer> = {
   },
   config: {
     of: ['src/config/'],
-    may: [...words, 'src/config/', 'node:', 'yaml', 'ajv'],
+    may: [...words, 'src/config/', tls, 'node:', 'yaml', 'ajv'],
     because: 'the configuration is read before anything else is there',
   },
   secrets: {
@@ -56,6 +57,7 @@ const layers: Record<string, Layer> = {
       'src/adapters/',
       'src/bytes/',
       'src/mesh/mesh.ts',
+      tls,
       'node:',
       'got',
       'dockerode',
@@ -64,9 +66,14 @@ const layers: Record<string, Layer> = {
     ],
     because: 'an adapter speaks to one outside thing and decides nothing, so it asks no service',
   },
+  tls: {
+    of: [tls],
+    may: [tls, 'node:'],
+    because: 'whom TLS trusts is decided once, for services, mesh and configuration alike',
+  },
   mesh: {
     of: ['src/mesh/'],
-    may: ['src/mesh/', 'src/bytes/', 'node:', 'libsodium-wrappers'],
+    may: ['src/mesh/', 'src/bytes/', tls, 'node:', 'libsodium-wrappers'],
     because: 'it could be published alone: it knows the mesh and nothing of deployd',
   },
   services: {

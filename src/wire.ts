@@ -28,8 +28,9 @@ import { beginTick, type Tools } from './services/tools.ts';
 
 /** The only place that builds things: settings → adapters → tools → services → the machine. */
 export async function wire(parts: Parts) {
-  const { settings, vault } = parts;
-  const transport = createTransport(settings, systemRoots(join(settings.state_dir, 'roots.pem')));
+  const { settings, vault, journal } = parts;
+  const roots = systemRoots(join(settings.state_dir, 'roots.pem'), { tell: (line) => journal.warn(line) });
+  const transport = createTransport(settings, roots);
   const tools = await toolsOf(parts, transport);
   const services = servicesOf(tools);
   const machine = tick.provide({

@@ -1,5 +1,5 @@
-import { X509Certificate } from 'node:crypto';
 import { readFileSync } from 'node:fs';
+import { certificateOf, certificatesIn } from '../tls/authorities.ts';
 
 /** What was found where a PEM file of certificates should be; `unreadable` covers all but a missing file. */
 export type Authority = 'good' | 'missing' | 'unreadable' | 'not PEM';
@@ -14,15 +14,6 @@ export function inspectAuthority(path: string): Authority {
 }
 
 function isPem(text: string): boolean {
-  const blocks = text.match(/-----BEGIN CERTIFICATE-----[^-]*-----END CERTIFICATE-----/g) ?? [];
-  return blocks.length > 0 && blocks.every(isCertificate);
-}
-
-function isCertificate(block: string): boolean {
-  try {
-    new X509Certificate(block);
-    return true;
-  } catch {
-    return false;
-  }
+  const blocks = certificatesIn(text);
+  return blocks.length > 0 && blocks.every((block) => certificateOf(block) !== null);
 }

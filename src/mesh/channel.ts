@@ -2,7 +2,6 @@ import { isIP } from 'node:net';
 import tls, { type TLSSocket } from 'node:tls';
 import { encodeFrame, FrameReader, type Frame } from './frame.ts';
 import type { Identity } from './identity.ts';
-import { tlsOf } from './rest.ts';
 import { MeshTrouble, sortSocketError } from './trouble.ts';
 import { i32, numberIn, signedIn } from './values.ts';
 import { content, header } from './words.ts';
@@ -155,7 +154,8 @@ function greet(
     const socket = tls.connect({
       ...router,
       ...(isIP(router.host) === 0 && { servername: router.host }),
-      ...tlsOf(identity),
+      secureContext: identity.secureContext,
+      rejectUnauthorized: true,
       ALPNProtocols: ['ziti-edge'],
     });
     socket.setNoDelay(true).setKeepAlive(true, KEEP_ALIVE_MS);

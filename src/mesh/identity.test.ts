@@ -1,7 +1,9 @@
+import { X509Certificate } from 'node:crypto';
 import { mkdtemp, rename, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { createCa } from '../../fixtures/servers/ca.ts';
+import type { SecureContext } from 'node:tls';
+import { createCa, unreadableCertificate } from '../../fixtures/servers/ca.ts';
 import { readIdentity } from './identity.ts';
 
 const ca = createCa();
@@ -22,15 +24,19 @@ afterEach(() => rm(dir, { recursive: true }));
 
 const write = (value: unknown) => writeFile(path, typeof value === 'string' ? value : JSON.stringify(value));
 
+/** The certificate that TLS shows with a context, which takes none whose key it has not. */
+const shownBy = ({ context }: SecureContext): string =>
+  new X509Certificate((context as { getCertificate: () => Buffer }).getCertificate()).toString();
+
 describe('an identity', () => {
   it.each([
     ['after pem:', (text: string) => `pem:${text}`],
     ['as it stands', (text: string) => text],
   ])('is read with PEM %s', async (_name, form) => {
     await write({ ...good, id: { key: form(key), cert: form(cert), ca: form(ca.pem) } });
-    const { controllers, ...pem } = await readIdentity(path);
+    const { controllers, secureContext } = await readIdentity(path);
     expect(controllers.map(String)).toEqual(['https://ctrl.example:1280/edge/client/v1']);
-    expect(pem).toEqual({ key, cert, ca: ca.pem });
+    expect(shownBy(secureContext)).toBe(cert);
   });
 
   it.each([
@@ -41,7 +47,7 @@ describe('an identity', () => {
   ])('is read with its key in a file: %s', async (form) => {
     await writeFile(join(dir, 'key.pem'), key);
     await write({ ...good, id: { ...good.id, key: form(join(dir, 'key.pem')) } });
-    expect((await readIdentity(path)).key).toBe(key);
+    expect(shownBy((await readIdentity(path)).secureContext)).toBe(cert);
   });
 
   it('has each of its controllers once, those of a cluster first, with the usual path where none is given', async () => {
@@ -55,7 +61,7 @@ describe('an identity', () => {
     const reading = readIdentity(path);
     await writeFile(`${path}.new`, JSON.stringify(good));
     await rename(`${path}.new`, path);
-    expect((await reading).key).toBe(key);
+    expect(shownBy((await reading).secureContext)).toBe(cert);
   });
 });
 
@@ -81,6 +87,17 @@ describe('an identity that cannot be used', () => {
       'without CA',
       { ...good, id: { ...id, ca: '' } },
       'is malformed: it has no id.ca, so no controller can be trusted',
+    ],
+    ['of an emptied CA', { ...good, id: { ...id, ca: 'pem:' } }, 'is malformed: id.ca is no certificate'],
+    [
+      'of a CA that cannot be read',
+      { ...good, id: { ...id, ca: unreadableCertificate } },
+      'is malformed: id.ca is no certificate',
+    ],
+    [
+      'of a broken chain',
+      { ...good, id: { ...id, cert: id.cert + unreadableCertificate } },
+      'is malformed: TLS does not take id.cert and its chain',
     ],
     [
       'in hardware',

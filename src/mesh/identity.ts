@@ -1,19 +1,18 @@
 import { createPrivateKey, X509Certificate } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import { dirname, resolve } from 'node:path';
+import type { SecureContext } from 'node:tls';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { authoritiesIn, contextOf } from '../tls/authorities.ts';
 import { listed, record } from './json.ts';
 import { MeshTrouble } from './trouble.ts';
 
-/** An enrolled identity, ready to be used; the key is PEM text and never leaves this module. */
+/** An enrolled identity, ready to be used. */
 export interface Identity {
   /** Where the controllers' client API is, the one to try first at the front. */
   controllers: URL[];
-  key: string;
-  /** The certificate and its chain, leaf first. */
-  cert: string;
-  /** All that controllers and routers are trusted by. */
-  ca: string;
+  /** With what TLS shows it to controllers and routers, and trusts them: by nothing but its own authorities. */
+  secureContext: SecureContext;
 }
 
 const TRIES = 4;
@@ -77,14 +76,13 @@ async function identityOf(json: unknown, place: Place): Promise<Identity> {
     throw unusable(place.path, 'has no key and certificate of its own (id.key, id.cert): it cannot log in unattended');
   }
   if (!isText(ca)) throw unusable(place.path, 'is malformed: it has no id.ca, so no controller can be trusted');
-  const identity = {
-    controllers,
-    key: await pemOf(key, 'id.key', place),
-    cert: await pemOf(cert, 'id.cert', place),
-    ca: await pemOf(ca, 'id.ca', place),
-  };
-  judgePair(identity, place);
-  return identity;
+  const pair = { key: await pemOf(key, 'id.key', place), cert: await pemOf(cert, 'id.cert', place) };
+  const authorities = authoritiesIn(await pemOf(ca, 'id.ca', place));
+  judgePair(pair, place);
+  if (authorities === null) throw unusable(place.path, 'is malformed: id.ca is no certificate');
+  const secureContext = attempt(() => contextOf(authorities, { ...pair, allowPartialTrustChain: true }));
+  if (secureContext === null) throw unusable(place.path, 'is malformed: TLS does not take id.cert and its chain');
+  return { controllers, secureContext };
 }
 
 function controllersOf(addresses: unknown[]): URL[] {
@@ -113,10 +111,15 @@ async function pemOf(reference: string, field: string, { path }: Place): Promise
   });
 }
 
-function judgePair({ key, cert, ca }: Identity, { path, now }: Place): void {
+/** A private key and its certificate with its chain, leaf first; PEM text that never leaves this module. */
+interface Pair {
+  key: string;
+  cert: string;
+}
+
+function judgePair({ key, cert }: Pair, { path, now }: Place): void {
   const leaf = attempt(() => new X509Certificate(cert));
   if (leaf === null) throw unusable(path, 'is malformed: id.cert is no certificate');
-  if (attempt(() => new X509Certificate(ca)) === null) throw unusable(path, 'is malformed: id.ca is no certificate');
   const secret = attempt(() => createPrivateKey(key));
   if (secret === null) throw unusable(path, 'is malformed: id.key is no private key');
   if (!leaf.checkPrivateKey(secret)) throw unusable(path, 'is malformed: id.key and id.cert do not belong together');

@@ -33,10 +33,10 @@ const MAX_BODY_BYTES = 8_388_608;
 
 /** Each call is bounded by the time, in milliseconds, and ends with the signal. */
 export function createRest(
-  identity: Identity,
+  { secureContext }: Identity,
   { timeoutMs, signal }: { timeoutMs: number; signal: AbortSignal },
 ): Rest {
-  const agent = new https.Agent({ keepAlive: true, ...tlsOf(identity) });
+  const agent = new https.Agent({ keepAlive: true, secureContext, rejectUnauthorized: true });
   return {
     ask: async (url, ask) => {
       const limit = ask.limit ?? AbortSignal.any([signal, AbortSignal.timeout(timeoutMs)]);
@@ -49,11 +49,6 @@ export function createRest(
     },
     close: () => agent.destroy(),
   };
-}
-
-/** How both controllers and routers are spoken to: nobody is trusted but what the identity names. */
-export function tlsOf({ key, cert, ca }: Identity) {
-  return { key, cert, ca, minVersion: 'TLSv1.2', allowPartialTrustChain: true, rejectUnauthorized: true } as const;
 }
 
 function written({ headers, body }: Ask): { headers: Record<string, string> } {

@@ -75,7 +75,7 @@ class MeshHttpsAgent extends https.Agent {
   readonly #trust: Trust;
 
   constructor(route: MeshRoute, trust: Trust) {
-    super({ keepAlive: true });
+    super({ keepAlive: true, secureContext: trust.context });
     this.#route = route;
     this.#trust = trust;
   }

@@ -186,7 +186,8 @@ describe('the widest agents', () => {
   });
 
   test('are others than those of the roots that vouched before, of which nothing stays open after a close', async () => {
-    const roots = { proven: () => ca.pem, all: () => ca.pem, note: () => undefined };
+    const bundle = { path: '/bundle.crt', pem: ca.pem };
+    const roots = { proven: () => bundle, all: () => bundle, note: () => undefined };
     const { agents, widest, close } = pool(createTrusts(settings, roots));
     const before = agents('secretstore').https;
     expect(await ask('https://tenancy.deploy', { agent: before })).toBe(200);

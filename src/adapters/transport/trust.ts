@@ -1,9 +1,10 @@
 import { readFileSync } from 'node:fs';
-import { createSecureContext, type DetailedPeerCertificate, type SecureContext } from 'node:tls';
+import type { DetailedPeerCertificate, SecureContext } from 'node:tls';
 import { failure } from '../../../machines/fault.ts';
 import type { Settings } from '../../config/settings.ts';
 import { clockMs } from '../../journal/clock.ts';
 import { type Peer, peerNames } from '../../rules/sorting.ts';
+import { authoritiesIn, contextOf } from '../../tls/authorities.ts';
 import type { Roots } from './roots.ts';
 
 /** Whom connections trust. */
@@ -34,16 +35,15 @@ export function createTrusts(settings: Settings, roots: Roots, now = clockMs): T
   let takesAllRoots = false;
   const rootsNow = (): Ca => {
     const proven = takesAllRoots ? null : roots.proven();
-    return proven === null ? { pem: roots.all(), vouched: roots.note } : { pem: proven, isPart: true };
+    return proven === null ? { ...roots.all(), vouched: roots.note } : { ...proven, isPart: true };
   };
   const trustIn = (ca: Ca): Known => {
     const isGood = (trust: Known) => isSame(trust, ca) && now() - trust.madeAtMs < longestMs;
-    const context = () => createSecureContext({ minVersion: 'TLSv1.2', ca: ca.pem });
-    return [...latest.values()].find(isGood) ?? { ...ca, context: context(), madeAtMs: now() };
+    return [...latest.values()].find(isGood) ?? { ...ca, context: contextIn(ca), madeAtMs: now() };
   };
   return {
     of: (peer) => {
-      const trust = withCaFile(settings, peer, (pem) => trustIn(pem === null ? rootsNow() : { pem }));
+      const trust = withCaFile(settings, peer, (ca) => trustIn(ca ?? rootsNow()));
       latest.set(peer, trust);
       return trust;
     },
@@ -55,6 +55,7 @@ export function createTrusts(settings: Settings, roots: Roots, now = clockMs): T
 
 /** What is trusted, in PEM, before a TLS context is made of it. */
 interface Ca extends Omit<Trust, 'context'> {
+  readonly path: string;
   readonly pem: string;
 }
 
@@ -64,14 +65,28 @@ function isSame(one: Ca, other: Ca): boolean {
   return one.pem === other.pem && one.isPart === other.isPart && one.vouched === other.vouched;
 }
 
+function contextIn({ path, pem }: Ca): SecureContext {
+  const authorities = authoritiesIn(pem);
+  if (authorities === null) throw Object.assign(new Error('no authority'), { path, code: NONE });
+  return contextOf(authorities);
+}
+
+/** Stands where the code of a file's error would. */
+const NONE = 'no certificate in it';
+
 /** What is done with the content of the peer's CA file, null without one; a CA that is of no use is TLS_UNTRUSTED. */
-function withCaFile<T>(settings: Settings, peer: Peer, work: (pem: string | null) => T): T {
+function withCaFile<T>(settings: Settings, peer: Peer, work: (ca: Ca | null) => T): T {
   const key = peer === 'tenancy' ? 'tenancy_ca' : 'secretstore_ca';
   const file = settings[key];
   try {
-    return work(file === null ? null : readFileSync(file, 'latin1'));
+    return work(file === null ? null : { path: file, pem: readFileSync(file, 'latin1') });
   } catch (error) {
-    const { code = 'unreadable' } = error as NodeJS.ErrnoException;
-    throw failure('TLS_UNTRUSTED', `${peerNames[peer]}: ${key} ${file ?? ''} cannot be used (${code})`);
+    const { code = 'unreadable', path = 'the roots' } = error as NodeJS.ErrnoException;
+    const what = file === null ? `${path} of the system` : `${key} ${file}`;
+    const cure =
+      file === null
+        ? `make it anew (update-ca-certificates, update-ca-trust), or set ${key}`
+        : 'put the authority that the service is trusted by there, in PEM';
+    throw failure('TLS_UNTRUSTED', `${peerNames[peer]}: ${what} cannot be used (${code}): ${cure}`);
   }
 }
