@@ -27,4 +27,12 @@ describe('the pause of a sha that failed (spec §12.6)', () => {
     expect(pauseOf(failing, a, new Date(now.getTime() + 60_000))).toBe(0);
     expect(pauseOf(null, a, now)).toBe(0);
   });
+
+  it.failing.each([
+    ['a moment', 1000],
+    ['ten years', 315_360_000_000],
+  ])('is over where the clock was set back by %s', (_, byMs) => {
+    const failing = failedAgain(null, { sha: a, line: '' }, now);
+    expect(pauseOf(failing, a, new Date(now.getTime() - byMs))).toBe(0);
+  });
 });
