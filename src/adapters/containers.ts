@@ -1,9 +1,9 @@
-import { text } from 'node:stream/consumers';
 import type Docker from 'dockerode';
-import { inspectedOf, isOneOff, lastExitIn, listedOf, type Inspection, type ListEntry } from '../rules/container.ts';
+import { inspectedOf, isOneOff, listedOf, type Inspection, type ListEntry } from '../rules/container.ts';
 import type { Inspected, Seen } from '../rules/health.ts';
 import type { Owned } from '../rules/owned.ts';
 import { logOf, type Written } from '../rules/written.ts';
+import { createEvents } from './containerEvents.ts';
 import { callsTo, type Calls } from './engineCalls.ts';
 import { createMaking } from './making.ts';
 import { createResources } from './resources.ts';
@@ -60,19 +60,14 @@ export function createContainers(parts: ContainersParts) {
       return ask(async (docker, options) => volumesOf(await docker.listVolumes(options)));
     },
 
+    /** What the engine tells of them while it happens. */
+    events: createEvents(parts.project, () => parts.onInspect?.(), calls),
+
     /** The last lines that a container wrote, unredacted. */
     logs: (id: string): Promise<Written[]> =>
       ask(async (docker, options) => {
         if ((await answer({ path: '/version' })).isPodman) return [PODMAN_LOG];
         return logOf(await docker.getContainer(id).logs({ ...options, ...LAST_ENTRIES }), LOG_ENTRIES);
-      }),
-
-    /** With which code a container ended last since then, as the engine remembers; null where it tells none. */
-    lastExit: (id: string, sinceMs: number): Promise<number | null> =>
-      ask(async (docker, options) => {
-        const span = { since: sinceMs / 1000, until: Date.now() / 1000 };
-        const events: Docker.GetEventsOptions = { ...span, filters: { container: [id], event: ['die'] } };
-        return lastExitIn(await text(await docker.getEvents({ ...events, ...options })));
       }),
 
     /** Ends and removes it, its anonymous volumes too with `volumes`. */

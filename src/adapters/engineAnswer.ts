@@ -25,15 +25,32 @@ const MAX_BYTES = 16 * 1024 * 1024;
  */
 export async function answerOf(
   engine: Engine,
-  { path, query = {} }: Question,
+  question: Question,
   signal: AbortSignal,
 ): Promise<{ json: unknown; isPodman: boolean }> {
-  const asked = request({ ...engine, signal, path: `${path}?${new URLSearchParams(query).toString()}` });
-  asked.on('timeout', () => asked.destroy()).on('error', ignoreOnceRead);
-  const [answer] = (await once(asked.end(), 'response')) as [IncomingMessage];
+  const answer = await ask(engine, question, signal);
   const json = await readJson(answer, MAX_BYTES);
   const { statusCode, statusMessage: reason, headers } = answer;
   if (statusCode !== 200) throw Object.assign(new Error('refused'), { statusCode, reason });
   if (json === undefined) throw Object.assign(new Error('not JSON'), { code: 'NOT_JSON' });
   return { json, isPodman: 'libpod-api-version' in headers };
+}
+
+/** What the engine goes on telling, as silent as it may be; null where it does not do that. */
+export async function streamOf(
+  engine: Engine,
+  question: Question,
+  signal: AbortSignal,
+): Promise<IncomingMessage | null> {
+  const answer = await ask(engine, question, signal);
+  if (answer.statusCode === 200) return answer.setTimeout(0);
+  answer.destroy();
+  return null;
+}
+
+async function ask(engine: Engine, { path, query = {} }: Question, signal: AbortSignal): Promise<IncomingMessage> {
+  const asked = request({ ...engine, signal, path: `${path}?${new URLSearchParams(query).toString()}` });
+  asked.on('timeout', () => asked.destroy()).on('error', ignoreOnceRead);
+  const [answer] = (await once(asked.end(), 'response')) as [IncomingMessage];
+  return answer;
 }

@@ -1,7 +1,7 @@
 import { Agent } from 'node:http';
 import type Docker from 'dockerode';
 import { failure, stopped, type Fault } from '../../machines/fault.ts';
-import { answerOf, type Question } from './engineAnswer.ts';
+import { answerOf, streamOf, type Question } from './engineAnswer.ts';
 
 /** How an engine is reached. */
 interface Reached {
@@ -36,6 +36,7 @@ export function callsTo({ containerHost, signal }: Reached) {
     ask: asking(CALL_TIMEOUT_MS),
     askPatiently: asking(REMOVAL_TIMEOUT_MS),
     answer: (question: Question) => answerOf(engine, question, signal),
+    stream: (question: Question) => sorted(streamOf(engine, question, signal)),
     /** A fault in the place of an error. */
     sorted,
   };

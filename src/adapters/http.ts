@@ -144,7 +144,7 @@ async function troubleOf(run: Run, { status, headers, body }: Opened): Promise<T
   const json = await readJson(body, errorBodyBytes).catch(() => undefined);
   if (run.call.signal.aborted) return { ...run.party, what, error: 'STOPPED' };
   run.heard(`HTTP_${status}`);
-  const retryAfterS = retryAfterOf(headers['retry-after'], Date.now());
+  const retryAfterS = retryAfterOf(headers, Date.now());
   return { ...run.party, what, status, ...serverWords(json), retryAfterS };
 }
 

@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { join } from 'node:path';
+import { clockMs } from '../journal/clock.ts';
 import type { Sha } from '../../machines/words.ts';
 import type { Inventory } from '../rules/inventory.ts';
 import { chmod, lstat, mkdir, readdir } from './atOnce.ts';
@@ -100,7 +101,7 @@ export class Releases extends OwnFiles {
     await this.stripEnv(sha);
     const gone = `${this.stagingOf(sha)}.${randomUUID()}`;
     await renameDurably(this.pathOf(sha), gone);
-    await removeTree(gone, { signal, untilMs: Date.now() + patienceMs });
+    await removeTree(gone, { signal, untilMs: clockMs() + patienceMs });
   }
 
   /**
@@ -116,7 +117,7 @@ export class Releases extends OwnFiles {
     const kept = new Set([...own, ...releases.map((sha) => this.bundleOf(sha))]);
     const bundles = await pathsIn(join(this.#home, 'bundles'));
     const leftovers = await pathsIn(join(this.#home, 'staging'));
-    const untilMs = Date.now() + patienceMs;
+    const untilMs = clockMs() + patienceMs;
     const stuck: string[] = [];
     for (const path of [...leftovers, ...bundles.filter((bundle) => !kept.has(bundle))])
       if ((await removeTree(path, { signal, untilMs })) === 'stuck') stuck.push(path);

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { lstatSync, renameSync, rmdirSync, unlinkSync } from 'node:fs';
 import { opendir } from 'node:fs/promises';
+import { clockMs } from '../journal/clock.ts';
 
 /** How the removal of a tree ended; `stuck` where something in it belongs to somebody else. */
 export type Removed = 'gone' | 'stuck' | 'unfinished';
@@ -8,7 +9,7 @@ export type Removed = 'gone' | 'stuck' | 'unfinished';
 /** When to leave the rest for the next time. */
 export interface Patience {
   signal: AbortSignal;
-  /** Milliseconds since 1970. */
+  /** Milliseconds of the clock that never jumps. */
   untilMs: number;
 }
 
@@ -36,7 +37,7 @@ interface Removal extends Patience {
 async function removeDirectory(dir: string, removal: Removal): Promise<Removed> {
   const ends: Removed[] = [];
   for await (const entry of await opendir(asBytes(dir), { bufferSize: namesAtATime, encoding: 'latin1' })) {
-    if (removal.signal.aborted || Date.now() > removal.untilMs) return 'unfinished';
+    if (removal.signal.aborted || clockMs() > removal.untilMs) return 'unfinished';
     const path = `${dir}/${entry.name}`;
     const end = entry.isDirectory() ? await removeBelow(path, removal) : unlinked(path);
     // who may not remove one may remove none here

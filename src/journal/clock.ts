@@ -2,3 +2,8 @@
 export function clockMs(): number {
   return process.uptime() * 1000;
 }
+
+/** How far the wall clock is ahead of it, in milliseconds: another number once the wall clock was set. */
+export function wallAheadMs(): number {
+  return Date.now() - clockMs();
+}

@@ -1,4 +1,4 @@
-import { inspectedOf, lastExitIn, listedOf, type Inspection, type ListEntry } from './container.ts';
+import { inspectedOf, changeIn, listedOf, type Inspection, type ListEntry } from './container.ts';
 
 const entry: ListEntry = {
   Id: 'c1',
@@ -84,15 +84,17 @@ describe('the health of a container that the engine never probed', () => {
   );
 });
 
-describe('the last exit among the events of a container', () => {
-  const die = (exitCode: string) =>
-    JSON.stringify({ Type: 'container', Action: 'die', Actor: { Attributes: { exitCode, image: 'app:1' } } });
+describe('an event of a container', () => {
+  const event = (Attributes: object, Action = 'die') =>
+    JSON.stringify({ Type: 'container', Action, Actor: { ID: 'c1', Attributes } });
 
   it.each([
-    ['none', '', null],
-    ['the last of several', `${die('1')}\n${die('7')}\n`, 7],
-    ['an engine that calls it otherwise', '{"Action":"died","Actor":{"Attributes":{"containerExitCode":"7"}}}\n', null],
-  ])('%s', (_, events, expected) => {
-    expect(lastExitIn(events)).toBe(expected);
+    ['of its end', event({ exitCode: '7', image: 'app:1' }), { id: 'c1', exitCode: 7 }],
+    ['of an engine that calls it otherwise', event({ containerExitCode: '7' }, 'died'), { id: 'c1', exitCode: 7 }],
+    ['of its health', event({}, 'health_status: healthy'), { id: 'c1', exitCode: null }],
+    ['that is cut', event({}).slice(0, -4), null],
+    ['of nobody', '{}', null],
+  ])('%s', (_, line, expected) => {
+    expect(changeIn(line)).toEqual(expected);
   });
 });

@@ -152,9 +152,13 @@ export function holderOf(
   };
 }
 
-/** The exit code of the last `die` among the engine's events, one JSON object a line; null where none is told. */
-export function lastExitIn(events: string): number | null {
-  const last = events.trimEnd().split('\n').at(-1) ?? '';
-  const [, code = null] = /"exitCode":"(\d+)"/.exec(last) ?? [];
-  return code === null ? null : Number(code);
+/** What an event of the engine tells: the container that changed, and the code with which it ended; null for what is none. */
+export function changeIn(line: string): { id: string; exitCode: number | null } | null {
+  try {
+    const { Actor } = JSON.parse(line) as { Actor: { ID: string; Attributes: Record<string, string> } };
+    const code = Number.parseInt(Actor.Attributes['exitCode'] ?? Actor.Attributes['containerExitCode'] ?? '', 10);
+    return { id: Actor.ID, exitCode: Number.isNaN(code) ? null : code };
+  } catch {
+    return null;
+  }
 }

@@ -63,5 +63,10 @@ it.each([
     at === null ? null : { at: `2026-01-01T${at}.000Z`, action: 'none' as const, desired_sha: null };
   const last_outcome = outcome === null ? null : { at: '2026-01-01T13:00:00.000Z', outcome, code: null, detail: null };
   const expected = hour === 0 ? 0 : Date.parse(`2026-01-01T${hour}:00:00.000Z`);
-  expect(lastSeenMs({ last_check_in, last_outcome })).toBe(expected);
+  expect(lastSeenMs({ last_check_in, last_outcome }, Date.parse('2026-01-02'))).toBe(expected);
+});
+
+it('does not believe a look that is yet to come, where the clock was set back', () => {
+  const last_check_in = { at: '2026-01-01T12:00:00.000Z', action: 'none' as const, desired_sha: null };
+  expect(lastSeenMs({ last_check_in, last_outcome: null }, Date.parse('2025-12-31'))).toBe(0);
 });

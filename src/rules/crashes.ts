@@ -10,10 +10,14 @@ export interface Since {
   intervalMs: number;
 }
 
-/** When the containers were last looked at; 0 where they never were. */
-export function lastSeenMs({ last_check_in, last_outcome }: Pick<State, 'last_check_in' | 'last_outcome'>): number {
+/** When the containers were last looked at; 0 where they never were, or by a clock that was set back since. */
+export function lastSeenMs(
+  { last_check_in, last_outcome }: Pick<State, 'last_check_in' | 'last_outcome'>,
+  nowMs: number,
+): number {
   const wasWell = last_outcome?.outcome === 'applied' || last_outcome?.outcome === 'heartbeat';
-  return Math.max(timeOf(last_check_in?.at), wasWell ? timeOf(last_outcome.at) : 0);
+  const seen = [timeOf(last_check_in?.at), wasWell ? timeOf(last_outcome.at) : 0];
+  return Math.max(0, ...seen.filter((ms) => ms <= nowMs));
 }
 
 /** Whether one that runs without a healthcheck was started since, or has not settled, as far as its listed uptime tells. */

@@ -88,5 +88,5 @@ it.each<[string, Partial<Inspected>[], Job[], Job[]]>([
   ['had finished, and then failed', [{ exitCode: 1 }], [job], []],
 ])('remembers of a service that %s what it must', (_, containers, known, jobs) => {
   const seen = containers.map((each) => ({ ...done, ...each }));
-  expect(finishedJobs(seen, { made, known, sinceMs: 10 })).toEqual(jobs);
+  expect(finishedJobs(seen, { made, known, before: new Map([[done.id, 9]]) })).toEqual(jobs);
 });

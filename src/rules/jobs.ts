@@ -80,18 +80,18 @@ interface Search {
   made: ReadonlyMap<string, Made>;
   /** Jobs that were left out, as they had finished before. */
   known: readonly Job[];
-  /** When the release was brought up: what ended before was another's. */
-  sinceMs: number;
+  /** The starts of containers before the release was brought up, by id: what ended before was another's. */
+  before: ReadonlyMap<string, number>;
 }
 
 /** The jobs that have finished by now: those of whose containers each did, and those known that have none any more. */
-export function finishedJobs(containers: readonly Inspected[], { made, known, sinceMs }: Search): Job[] {
+export function finishedJobs(containers: readonly Inspected[], { made, known, before }: Search): Job[] {
   const byService = Map.groupBy(containers, ({ service }) => service);
   const gone = known.filter(({ service }) => !byService.has(service));
   const done = [...byService].flatMap(([service, all]): Job[] => {
     const of = made.get(service);
     const [first] = all;
-    if (!of || !first || !all.every((each) => isFinished(each) && each.startedMs >= sinceMs)) return [];
+    if (!of || !first || !all.every((each) => isFinished(each) && each.startedMs !== before.get(each.id))) return [];
     return [{ service, fingerprint: of.fingerprint, image: first.imageId, volumes: of.volumes }];
   });
   return [...gone, ...done];

@@ -13,12 +13,16 @@ export interface Failing {
 /** The pause after one more failure: 1, 2, 4 … 30 minutes; a new sha starts again at 1. */
 export function failedAgain(before: Failing | null, { sha, line }: { sha: string; line: string }, now: Date): Failing {
   const count = before?.sha === sha ? before.count + 1 : 1;
-  const minutes = Math.min(2 ** (count - 1), LONGEST_MINUTES);
-  return { sha, count, retry_at: new Date(now.getTime() + minutes * MINUTE_MS).toISOString(), line };
+  return { sha, count, retry_at: new Date(now.getTime() + pauseMsAfter(count)).toISOString(), line };
 }
 
-/** Seconds until `sha` may be tried again, 0 when it may be tried now. */
+/** Seconds until `sha` may be tried again, 0 when it may be tried now; a pause that is too long was begun by another clock, and is over. */
 export function pauseOf(failing: Failing | null, sha: string | null, now: Date): number {
   if (failing?.sha !== sha) return 0;
-  return Math.max(0, Math.ceil((Date.parse(failing.retry_at) - now.getTime()) / 1000));
+  const leftMs = Date.parse(failing.retry_at) - now.getTime();
+  return leftMs > pauseMsAfter(failing.count) ? 0 : Math.max(0, Math.ceil(leftMs / 1000));
+}
+
+function pauseMsAfter(count: number): number {
+  return Math.min(2 ** (count - 1), LONGEST_MINUTES) * MINUTE_MS;
 }

@@ -1,5 +1,5 @@
 import { beyond, isNothing, within } from './owned.ts';
-import { purgeEnds, purgeLeft, purgeOf, purgeTold } from './purge.ts';
+import { pendingSince, purgeEnds, purgeLeft, purgeOf, purgeTold } from './purge.ts';
 
 const left = { volumes: ['data', 'logs'], networks: ['default'] };
 
@@ -23,6 +23,13 @@ it.each([
 ])('counts the day from the first down that left it, where before there was %s', (_, before, since) => {
   const now = new Date('2026-11-22T08:00:00.000Z');
   expect(purgeOf(left, { ...before, since: '2026-11-21T12:00:00.000Z' }, now)).toEqual({ ...left, since });
+});
+
+it('counts the day anew where the clock was set back', () => {
+  const now = new Date('2026-11-21T12:00:00.000Z');
+  const since = (at: string) => pendingSince({ ...left, since: at }, now);
+  expect(since('2036-11-21T12:00:00.000Z')).toBe(now.toISOString());
+  expect(since('2026-11-21T08:00:00.000Z')).toBe('2026-11-21T08:00:00.000Z');
 });
 
 it('compares volumes with volumes and networks with networks', () => {

@@ -12,11 +12,16 @@ export function purgeEnds({ since }: PurgePending): Date {
   return new Date(Date.parse(since) + patienceH * 3_600_000);
 }
 
+/** Since when it is pending: not since what is yet to come, where the clock was set back. */
+export function pendingSince({ since }: PurgePending, now: Date): string {
+  return Date.parse(since) > now.getTime() ? now.toISOString() : since;
+}
+
 /** What is pending after a `down`, null for nothing: it gives what was pending before no more time. */
 export function purgeOf(left: Owned, before: PurgePending | null, now: Date): PurgePending | null {
   if (isNothing(left)) return null;
   const isKnown = before !== null && !isNothing(within(left, before));
-  return { ...left, since: isKnown ? before.since : now.toISOString() };
+  return { ...left, since: isKnown ? pendingSince(before, now) : now.toISOString() };
 }
 
 /** The line of what remains, with the names of the containers that use it. */

@@ -121,5 +121,10 @@ it.each<[string | undefined, number | null]>([
   ['Sat, 21 Nov 2026 11:00:00 GMT', 0],
   ['soon', null],
 ])('Retry-After %j is %j seconds', (header, seconds) => {
-  expect(retryAfterOf(header, Date.UTC(2026, 10, 21, 12))).toBe(seconds);
+  expect(retryAfterOf({ 'retry-after': header }, Date.UTC(2026, 10, 21, 12))).toBe(seconds);
+});
+
+it("counts a Retry-After by the server's own clock", () => {
+  const headers = { 'retry-after': 'Sat, 21 Nov 2026 12:00:05 GMT', date: 'Sat, 21 Nov 2026 12:00:00 GMT' };
+  expect(retryAfterOf(headers, 0)).toBe(5);
 });

@@ -47,12 +47,22 @@ export function retryPauseMs(trouble: Trouble, tries: number, random: number): n
   return asked * (1 + random) * 1000 + firstPauseMs * 2 ** (tries - 1) * (0.5 + random);
 }
 
-/** Seconds that a Retry-After header asks for, as a number or a date; null when it is absent or nonsense. */
-export function retryAfterOf(header: string | undefined, nowMs: number): number | null {
-  if (header === undefined) return null;
-  if (/^\d{1,9}$/.test(header.trim())) return Number(header);
-  const at = Date.parse(header);
-  return Number.isNaN(at) ? null : Math.max(0, (at - nowMs) / 1000);
+/**
+ * Seconds that a Retry-After header asks for, as a number or a date by the server's own clock, which this host's stands in
+ * for where the answer has no Date; null when it is absent or nonsense.
+ */
+export function retryAfterOf(headers: Asking, nowMs: number): number | null {
+  const { 'retry-after': asked, date } = headers;
+  if (asked === undefined) return null;
+  if (/^\d{1,9}$/.test(asked.trim())) return Number(asked);
+  const at = Date.parse(asked);
+  return Number.isNaN(at) ? null : Math.max(0, (at - (Date.parse(date ?? '') || nowMs)) / 1000);
+}
+
+/** What an answer's head says of when to come again. */
+interface Asking {
+  'retry-after'?: string | undefined;
+  date?: string | undefined;
 }
 
 /** Two short retries within a tick; the next tick is the third. */

@@ -20,6 +20,11 @@ describe('the life of the token (spec §11.3)', () => {
     expect(isAtRisk(standing, 60, new Date(now.getTime() + 1000))).toBe(true);
   });
 
+  it('is at risk where it would have more than its whole life left, as the clock was set back', () => {
+    const standing = tokenStanding({ ttlS: 3600, renewable: true }, now);
+    expect(isAtRisk(standing, 60, new Date(now.getTime() - 1000))).toBe(true);
+  });
+
   it('remembers the longest life it was given', () => {
     const first = tokenStanding({ ttlS: 3600, renewable: true }, now);
     expect(renewedStanding(first, { ttlS: 900, renewable: true }, now).creation_ttl_s).toBe(3600);

@@ -38,9 +38,14 @@ export function mustLeaseAnew(life: GrantedLife, creationTtlS: number | null, in
   return !life.renewable || life.ttlS < Math.max(2 * intervalS, (creationTtlS ?? 0) / 2);
 }
 
-/** True when less than two intervals of life are left: the next ticks may find it dead. */
-export function isAtRisk({ expires_at }: TokenStanding, intervalS: number, now: Date): boolean {
-  return expires_at !== null && Date.parse(expires_at) - now.getTime() < 2 * intervalS * 1000;
+/**
+ * True when less than two intervals of life are left: the next ticks may find it dead. Nobody knows of one that would have
+ * more than its whole life left: the clock was set back since.
+ */
+export function isAtRisk({ expires_at, creation_ttl_s }: TokenStanding, intervalS: number, now: Date): boolean {
+  if (expires_at === null) return false;
+  const leftS = (Date.parse(expires_at) - now.getTime()) / 1000;
+  return leftS < 2 * intervalS || (creation_ttl_s !== null && leftS > creation_ttl_s);
 }
 
 function later(now: Date, seconds: number): string {

@@ -1,4 +1,5 @@
 import { Fault, offline } from '../../machines/fault.ts';
+import { clockMs } from '../journal/clock.ts';
 import { aloneUntil, dueS, isOverdue, leaveAloneS, triesOf, type Pace } from '../rules/pace.ts';
 import { peerNames } from '../rules/sorting.ts';
 import type { Tools } from './tools.ts';
@@ -15,6 +16,7 @@ export async function approach<T>(
   const { settings, state, unattended } = tools;
   const { pace } = state.state;
   const now = new Date();
+  const sinceMs = clockMs();
   const until = aloneUntil(pace, now);
   if (unattended && until !== null)
     throw offline(
@@ -22,7 +24,7 @@ export async function approach<T>(
     );
   const isBack = unattended && isOverdue(state.state, settings.interval_s, now);
   const answer = await ask(triesOf(isBack)).catch(async (error: unknown) => {
-    if (error instanceof Fault && error.ending === 'offline') await leaveAlone(tools, { error, isBack, since: now });
+    if (error instanceof Fault && error.ending === 'offline') await leaveAlone(tools, { error, isBack, sinceMs });
     throw error;
   });
   return { answer, isBack, pace: { due_at: later(new Date(), dueS(settings.interval_s, isBack)), alone_until: null } };
@@ -30,13 +32,12 @@ export async function approach<T>(
 
 async function leaveAlone(
   { state }: Tools,
-  { error, isBack, since }: { error: Fault; isBack: boolean; since: Date },
+  { error, isBack, sinceMs }: { error: Fault; isBack: boolean; sinceMs: number },
 ): Promise<void> {
   const { last_check_in, pace } = state.state;
   const now = new Date();
-  const secondsSince = (then: Date) => (now.getTime() - then.getTime()) / 1000;
-  const awayS = isBack && last_check_in !== null ? secondsSince(new Date(last_check_in.at)) : null;
-  const failed = { retryAfterS: error.retryAfterS, waitedS: secondsSince(since), awayS };
+  const awayS = isBack && last_check_in !== null ? (now.getTime() - Date.parse(last_check_in.at)) / 1000 : null;
+  const failed = { retryAfterS: error.retryAfterS, waitedS: (clockMs() - sinceMs) / 1000, awayS };
   const aloneS = leaveAloneS(failed, Math.random());
   if (aloneS > 0) await state.update({ pace: { due_at: pace?.due_at ?? null, alone_until: later(now, aloneS) } });
 }

@@ -1,9 +1,9 @@
-import { running } from '../../fixtures/inspected.ts';
+import { noEvents, running } from '../../fixtures/inspected.ts';
 import { setTimeout as pause } from 'node:timers/promises';
 import type { Inspected } from '../rules/health.ts';
 import { awaitWell } from './awaitWell.ts';
 import { bringUp, containersNow } from './release.ts';
-import type { Tools } from './tools.ts';
+import { broughtUpNow, type Tools } from './tools.ts';
 
 const never = new AbortController().signal;
 const sha = 'a'.repeat(64);
@@ -25,12 +25,13 @@ function toolsWith(settings: object, ...seen: Inspected[]) {
     compose: { create: async () => undefined, up: async () => undefined },
     containers: {
       list,
+      events: async () => noEvents,
       made: async () => nothingMade,
       logs: async (id: string) => [{ text: `log of ${id}\n`, cut: false }],
     },
     vault: { redactor: () => ({ redact: asIs, redactHead: asIs }) },
     note: () => undefined,
-    tick: { well: null, broughtUpMs: 0 },
+    tick: { well: null, broughtUp: broughtUpNow([]) },
   };
   return { tools: tools as unknown as Tools, count };
 }
@@ -60,7 +61,7 @@ describe('the wait for health', () => {
 
   it('has nothing to wait for where the last one was started long enough ago', async () => {
     const { tools, count } = toolsWith({ settle_s: 10 }, { ...plain, startedMs: Date.now() - 11_000 });
-    tools.tick.broughtUpMs = Date.now() - 12_000;
+    tools.tick.broughtUp.atMs -= 12_000;
     await awaitWell(tools, sha, never);
     expect(count.looks).toBe(1);
   });
@@ -70,7 +71,6 @@ describe('the wait for health', () => {
     ['tells no start', { startedMs: NaN }],
   ])('goes by the begin of compose for one that %s', async (_which, told) => {
     const { tools, count } = toolsWith({ settle_s: 0.02 }, { ...plain, ...told });
-    tools.tick.broughtUpMs = Date.now();
     await awaitWell(tools, sha, never);
     expect(count.looks).toBeGreaterThanOrEqual(2);
   });
@@ -105,6 +105,43 @@ describe('the wait for health', () => {
     const { tools, count } = toolsWith({ settle_s: 0.02 }, { ...old, state: 'restarting' }, old);
     await awaitWell(tools, sha, never);
     expect(count.looks).toBeGreaterThanOrEqual(2);
+  });
+});
+
+describe('a clock that is set while one waits', () => {
+  const hour = 3_600_000;
+  const plain = { ...web, health: null };
+  const { now } = Date;
+  afterEach(() => void (Date.now = now));
+
+  /** What the wait comes to where the clock is set after the first look at one that was started then. */
+  async function waited(byMs: number, settings: object, state = 'running') {
+    const { tools, count } = toolsWith(settings, { ...plain, startedMs: now(), state });
+    const { list } = tools.containers;
+    const stepping = async () => {
+      const seen = await list();
+      Date.now = () => now() + byMs;
+      return seen;
+    };
+    Object.assign(tools.containers, { list: stepping });
+    const began = process.uptime();
+    const ending = await awaitWell(tools, sha, never).then(
+      () => 'well',
+      (error: unknown) => (error as Error).message,
+    );
+    return { ending, waitedS: process.uptime() - began, looks: count.looks };
+  }
+
+  it.each([-hour, hour])('lets a container settle as long as ever: %d ms', async (byMs) => {
+    const { ending, waitedS } = await waited(byMs, { settle_s: 0.2 });
+    expect(ending).toBe('well');
+    expect(waitedS).toBeGreaterThanOrEqual(0.2);
+  });
+
+  it.each([-hour, hour])('fails no sooner and no later: %d ms', async (byMs) => {
+    const { ending, waitedS } = await waited(byMs, { settle_s: 0, health_timeout_s: 0.3 }, 'restarting');
+    expect(ending).toMatch(/^failed: containers not healthy after 0s: web=restarting/);
+    expect(waitedS).toBeGreaterThanOrEqual(0.3);
   });
 });
 
@@ -155,7 +192,7 @@ describe('a wait that failed', () => {
     const logs = async () => [{ text: `${'x'.repeat(16_000)}\n`, cut: false }];
     Object.assign(tools.containers, { list: async () => both, logs });
     await expect(awaitWell(tools, sha, never)).rejects.toMatchObject({
-      tail: expect.stringMatching(/^--- web-1\nx{3000,}\n--- db-1\nx{3000,}/) as string,
+      tail: expect.stringMatching(/^--- db-1\nx{3000,}\n--- web-1\nx{3000,}/) as string,
     });
   });
 });

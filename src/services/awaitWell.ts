@@ -1,97 +1,77 @@
-import { setTimeout as sleep } from 'node:timers/promises';
-import { stopped } from '../../machines/fault.ts';
-import { ailingOf, type Expected, type Watched } from '../rules/ailing.ts';
+import { clockMs, wallAheadMs } from '../journal/clock.ts';
+import { ailingOf, type Watched } from '../rules/ailing.ts';
 import { wellnessOf, type Inspected } from '../rules/health.ts';
 import { expectedServices } from '../rules/record.ts';
+import { Runs } from '../rules/runs.ts';
+import { follow, type Followed } from './follow.ts';
 import { notHealthy } from './notHealthy.ts';
 import type { Tools } from './tools.ts';
 
-/** Between two looks at the containers: a tenth of what was waited so far, within these, and no longer than one must settle. */
-const [shortestPauseMs, longestPauseMs] = [100, 500];
-
-/** Waits until every container of the release is well (spec §12). Throws UNHEALTHY with what the sick ones wrote. */
+/**
+ * Waits until every container of the release is well (spec §12), by a clock that never jumps. Throws UNHEALTHY with what the
+ * sick ones wrote.
+ */
 export async function awaitWell(tools: Tools, sha: string, signal: AbortSignal): Promise<void> {
   const { containers, releases, settings, tick } = tools;
   const expected = expectedServices(await releases.readRecord(sha));
-  const began = Date.now();
-  const watch: Watch = { settleMs: settings.settle_s * 1000, settling: new Map(), lastExits: new Map() };
-  for (;;) {
-    const seen = await containers.list();
-    for (const { id, state, exitCode } of seen) if (hasExited(state)) watch.lastExits.set(id, exitCode);
-    const lastStartMs = Math.max(tick.broughtUpMs, ...seen.map(startOf));
-    const watched = seen.map((container) => watchedOf(watch, container, lastStartMs));
-    const done = watched.filter(({ wellness }) => wellness === 'well').length;
-    tick.howFar = () => ({ done, total: seen.length, unit: 'containers' });
-    if (ailingOf(watched, expected).length === 0) {
-      tick.well = seen.map((container) => ({ ...container, healthLog: [] }));
-      return;
+  const beganMs = clockMs();
+  const untilMs = beganMs + settings.health_timeout_s * 1000;
+  const followed = await follow(containers, tick.broughtUp.atMs + tick.broughtUp.aheadMs);
+  const lookAt = lookerOf(tools, followed);
+  try {
+    for (;;) {
+      const { watched, alone, leftMs } = lookAt(followed.containers());
+      const done = watched.filter(({ wellness }) => wellness === 'well').length;
+      tick.howFar = () => ({ done, total: watched.length, unit: 'containers' });
+      if (ailingOf(watched, expected).length === 0) {
+        tick.well = watched.map(({ container }) => ({ ...container, healthLog: [] }));
+        return;
+      }
+      if (clockMs() >= untilMs || watched.some(({ wellness }) => wellness === 'lost')) {
+        const blamed = ailingOf(alone, expected).length > 0 ? alone : watched;
+        throw await notHealthy(tools, blamed, { expected, beganMs });
+      }
+      await followed.next(Math.min(leftMs, untilMs - clockMs()), signal);
     }
-    const late = Date.now() - began > settings.health_timeout_s * 1000;
-    if (late || watched.some(({ wellness }) => wellness === 'lost')) {
-      await learnExits(tools, watch, seen);
-      const told = seen.map((container) => watchedOf(watch, container, lastStartMs));
-      throw await notHealthy(tools, blamed(watch, told, expected), { expected, began });
-    }
-    const patience = Math.min(Math.max((Date.now() - began) / 10, shortestPauseMs), longestPauseMs);
-    const unsettled = watched.map(({ unsettledMs }) => unsettledMs).filter((ms) => ms > 0);
-    await pause(Math.min(patience, ...unsettled), signal);
+  } finally {
+    followed.close();
   }
 }
 
-/** What a wait remembers from one look to the next. */
-interface Watch {
-  settleMs: number;
-  /** When each was first seen to run, by id and start. */
-  settling: Map<string, number>;
-  /** With which code each was last seen to have ended, by id. */
-  lastExits: Map<string, number>;
+/** What one look at the containers shows. */
+interface Look {
+  /** Each with the others: all settle from the last start of all, since those that ran before may yet fall over it. */
+  watched: Watched[];
+  /** Each by itself: where one of them is sick, none is to blame that only waited for another. */
+  alone: Watched[];
+  /** Milliseconds that those that run have yet to settle; Infinity where they have. */
+  leftMs: number;
 }
 
-/** A container that died between two looks was not seen dead: the engine remembers how it ended. */
-async function learnExits({ containers, tick }: Tools, { lastExits }: Watch, seen: Inspected[]): Promise<void> {
-  for (const { id } of seen.filter(({ id, restarts }) => restarts > 0 && !lastExits.has(id))) {
-    const exit = await containers.lastExit(id, tick.broughtUpMs).catch(() => null);
-    if (exit !== null) lastExits.set(id, exit);
-  }
-}
-
-/** How a container is that settles from `sinceMs` on: the last start of all, or compose's, since those that ran before may yet fall over it. */
-function watchedOf(watch: Watch, container: Inspected, sinceMs: number): Watched & { unsettledMs: number } {
-  const unsettled = unsettledMs(watch, container, sinceMs);
-  const lastExit = watch.lastExits.get(container.id) ?? null;
-  return { container, wellness: wellnessOf(container, unsettled === 0), lastExit, unsettledMs: unsettled };
-}
-
-/** Those that are not well by themselves; where each is, and only another start kept them waiting, all that waited. */
-function blamed(watch: Watch, watched: Watched[], expected: Expected[]): Watched[] {
-  const alone = watched.map(({ container }) => watchedOf(watch, container, startOf(container)));
-  return ailingOf(alone, expected).length > 0 ? alone : watched;
-}
-
-/**
- * Milliseconds until it has run for the settle time, as the engine tells it; where that is yet to come, as clocks are set
- * back, since it was first seen to run.
- */
-function unsettledMs({ settling, settleMs }: Watch, container: Inspected, sinceMs: number): number {
-  const now = Date.now();
-  if (container.state !== 'running') return settleMs;
-  const start = `${container.id} ${container.startedMs} ${container.restarts}`;
-  const seen = settling.get(start) ?? now;
-  settling.set(start, seen);
-  return Math.max(0, Math.min(seen, sinceMs) + settleMs - now);
-}
-
-/** 0 for what does not run, or tells no start. */
-function startOf({ state, startedMs }: Inspected): number {
-  return (state === 'running' && startedMs) || 0;
+function lookerOf({ settings, tick }: Tools, { exits }: Followed): (seen: Inspected[]) => Look {
+  const settleMs = settings.settle_s * 1000;
+  const runs = new Runs(tick.broughtUp);
+  const seenExits = new Map<string, number>();
+  return (seen) => {
+    const nowMs = clockMs();
+    const look = { nowMs, aheadMs: wallAheadMs() };
+    const began = new Map(seen.map((container) => [container.id, runs.beganMs(container, look)]));
+    for (const { id, state, exitCode } of seen) if (hasExited(state)) seenExits.set(id, exitCode);
+    const lastMs = Math.max(tick.broughtUp.atMs, ...[...began.values()].filter((each) => each !== null));
+    const isSettled = (sinceMs: number | null) => sinceMs !== null && nowMs - sinceMs >= settleMs;
+    const watchedOf = (container: Inspected, sinceMs: number | null): Watched => ({
+      container,
+      wellness: wellnessOf(container, isSettled(sinceMs)),
+      lastExit: seenExits.get(container.id) ?? exits.get(container.id) ?? null,
+    });
+    return {
+      watched: seen.map((each) => watchedOf(each, began.get(each.id) === null ? null : lastMs)),
+      alone: seen.map((each) => watchedOf(each, began.get(each.id) ?? null)),
+      leftMs: nowMs - lastMs < settleMs ? lastMs + settleMs - nowMs : Infinity,
+    };
+  };
 }
 
 function hasExited(state: string): boolean {
   return state === 'restarting' || state === 'exited' || state === 'dead';
-}
-
-async function pause(ms: number, signal: AbortSignal): Promise<void> {
-  await sleep(ms, undefined, { signal }).catch(() => {
-    throw stopped();
-  });
 }

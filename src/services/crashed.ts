@@ -9,9 +9,10 @@ import type { Tools } from './tools.ts';
  */
 export async function crashedServices(tools: Tools, seen: Seen[]): Promise<string[]> {
   const { settings, state, tick } = tools;
+  const nowMs = Date.now();
   const since = {
-    nowMs: Date.now(),
-    seenMs: lastSeenMs(state.state),
+    nowMs,
+    seenMs: lastSeenMs(state.state, nowMs),
     settleMs: settings.settle_s * 1000,
     intervalMs: settings.interval_s * 1000,
   };

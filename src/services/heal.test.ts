@@ -1,4 +1,4 @@
-import { running } from '../../fixtures/inspected.ts';
+import { noEvents, running } from '../../fixtures/inspected.ts';
 import { createHash } from 'node:crypto';
 import { plain } from '../../machines/outcomes.ts';
 import type { Host, Orders } from '../../machines/words.ts';
@@ -7,7 +7,7 @@ import { renderEnvFile } from '../rules/envFile.ts';
 import { emptyState, type State } from '../rules/state.ts';
 import { conclude } from './conclude.ts';
 import { heal } from './heal.ts';
-import type { Tools } from './tools.ts';
+import { broughtUpNow, type Tools } from './tools.ts';
 
 const never = new AbortController().signal;
 const [applied, other] = ['a'.repeat(64), 'b'.repeat(64)] as const;
@@ -64,10 +64,18 @@ function toolsWith(settings: object, changed: Partial<State>) {
       current: { set: async (sha: string) => void done.push(`current ${sha[0]}`) },
     },
     compose: { create: async () => void done.push('create'), up: async () => void done.push('up') },
-    containers: { list: async () => [web], made: async () => nothingMade },
+    containers: { list: async () => [web], events: async () => noEvents, made: async () => nothingMade },
     note: () => undefined,
     tick: {
-      ...{ id: 'tick', startedAt: new Date(), durations: {}, remarks: [], well: null, broughtUpMs: 0, heartbeat: null },
+      ...{
+        id: 'tick',
+        startedAt: new Date(),
+        durations: {},
+        remarks: [],
+        well: null,
+        broughtUp: broughtUpNow([]),
+        heartbeat: null,
+      },
       journal: { info: () => undefined, warn: () => undefined },
     },
   };

@@ -61,7 +61,7 @@ async function stands({ containers, tick }: Tools, sha: string, job: Job): Promi
 export async function finishedHere({ containers, tick }: Tools, { sha, jobs = [] }: ReleaseRecord): Promise<Job[]> {
   if (tick.made?.sha !== sha) return jobs;
   const now = tick.well ?? (await containers.list());
-  return finishedJobs(now, { made: tick.made.services, known: jobs, sinceMs: tick.broughtUpMs });
+  return finishedJobs(now, { made: tick.made.services, known: jobs, before: tick.broughtUp.starts });
 }
 
 /** Notes which jobs of a bundle that failed did finish: its next try does not run them again. */

@@ -1,4 +1,5 @@
 import { Fault } from '../../machines/fault.ts';
+import { clockMs } from '../journal/clock.ts';
 import { ailingOf, describeAiling, type Expected, type Watched } from '../rules/ailing.ts';
 import type { Inspected } from '../rules/health.ts';
 import type { Written } from '../rules/written.ts';
@@ -10,11 +11,11 @@ const TAIL_CHARS = 8 * 1024;
 export async function notHealthy(
   { containers, note, vault }: Tools,
   watched: Watched[],
-  { expected, began }: { expected: Expected[]; began: number },
+  { expected, beganMs }: { expected: Expected[]; beganMs: number },
 ): Promise<Fault> {
   const ailing = ailingOf(watched, expected);
   note({ word: 'ailing', services: ailing });
-  const seconds = Math.round((Date.now() - began) / 1000);
+  const seconds = Math.round((clockMs() - beganMs) / 1000);
   const redactor = vault.redactor();
   const shown = ({ text, cut }: Written) => (cut ? `${redactor.redactHead(text)}...` : text);
   const writtenBy = async ({ id, name, healthLog }: Inspected) => {

@@ -1,6 +1,6 @@
 import type { Orders } from '../../machines/words.ts';
 import { beyond, isNothing, nothing, within, type Owned } from '../rules/owned.ts';
-import { purgeEnds, purgeLeft, purgeOf, purgeTold } from '../rules/purge.ts';
+import { pendingSince, purgeEnds, purgeLeft, purgeOf, purgeTold } from '../rules/purge.ts';
 import { isProduction } from './production.ts';
 import type { Tools } from './tools.ts';
 
@@ -36,11 +36,12 @@ export async function purgeAgain(tools: Tools, orders: Orders | null): Promise<v
   if (pending.volumes.length > 0 && (await isProduction(tools, state.state, orders?.production === true)) !== false)
     return dropPurge(tools, 'it is not known to be no production env');
   const here = within(pending, await containers.owned());
-  const isLate = purgeEnds(pending) < new Date();
+  const now = new Date();
+  const isLate = purgeEnds(pending) < now;
   if (!isLate) await containers.removeOwned(here);
   const left = isLate ? here : within(here, await containers.owned());
   const isOver = isLate || isNothing(left);
-  await state.update({ purge_pending: isOver ? null : { ...left, since: pending.since } });
+  await state.update({ purge_pending: isOver ? null : { ...left, since: pendingSince(pending, now) } });
   tellRemoved(tools, beyond(pending, left));
   if (isLate && !isNothing(left)) tick.journal.warn(purgeTold.givenUp(left));
 }

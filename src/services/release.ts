@@ -6,7 +6,7 @@ import { serviceOf, type Creation } from '../rules/created/created.ts';
 import { renewal, type Inspected } from '../rules/health.ts';
 import { holdToModel, removeHalfMade } from './created.ts';
 import { leftOut } from './jobs.ts';
-import type { Tools } from './tools.ts';
+import { broughtUpNow, type Tools } from './tools.ts';
 
 /** A release on disk as compose takes it: its real path, its files and the override with the content labels. */
 export async function composeReleaseOf({ releases }: Tools, sha: string): Promise<ComposeRelease> {
@@ -29,7 +29,7 @@ export async function bringUp(
   const release = await composeReleaseOf(tools, sha);
   tick.well = null;
   const before = await removeHalfMade(tools);
-  tick.broughtUpMs = Date.now();
+  tick.broughtUp = broughtUpNow(before.map(startOf));
   const blame = (error: unknown) => blameEngine(tools, error);
   const { without, rest } = await leftOut(tools, sha);
   const make = () => compose.create(release, { pull, without }, signal).catch(blame);
@@ -37,6 +37,10 @@ export async function bringUp(
   const after = await holdToModel(tools, { sha, release, make }, signal);
   if (rest?.length !== 0) await compose.up(release, rest, signal).catch(blame);
   tools.note({ word: 'started', ...renewal(before.map(ownedOf), after.map(ownedOf)) });
+}
+
+function startOf({ Id, State }: Creation): { id: string; startedMs: number } {
+  return { id: Id, startedMs: Date.parse(State.StartedAt ?? '') };
 }
 
 function ownedOf(container: Creation): { id: string; service: string } {

@@ -11,6 +11,7 @@ import type { Secretstore } from '../adapters/secretstore.ts';
 import type { StateFile } from '../adapters/state.ts';
 import type { Tenancy } from '../adapters/tenancy.ts';
 import type { Settings } from '../config/settings.ts';
+import { clockMs, wallAheadMs } from '../journal/clock.ts';
 import type { Journal } from '../journal/journal.ts';
 import type { Recorder } from '../journal/recorder.ts';
 import type { Granted } from '../rules/created/granted.ts';
@@ -19,6 +20,7 @@ import type { Made } from '../rules/jobs.ts';
 import type { Contents } from '../rules/inventory.ts';
 import type { Progress } from '../rules/progress.ts';
 import type { Report } from '../rules/report.ts';
+import type { BroughtUp } from '../rules/runs.ts';
 import type { TokenStanding } from '../rules/tokenLife.ts';
 import type { Decision } from '../rules/trace/trace.ts';
 import type { Vault } from '../secrets/vault.ts';
@@ -72,8 +74,8 @@ export interface Tick {
   granted: Granted | null;
   /** What the services of the release that is to be consist of. */
   made: { sha: Sha; services: ReadonlyMap<string, Made> } | null;
-  /** When compose was last told to bring a release up, in milliseconds since 1970; 0 before. */
-  broughtUpMs: number;
+  /** When compose was last told to bring a release up; when the tick began, before that. */
+  broughtUp: BroughtUp;
   /** The heartbeat of this tick; unlike other reports it is never kept for later. */
   heartbeat: Report | null;
   /** True once a host that was away has checked in again. */
@@ -84,6 +86,15 @@ export interface Tick {
   unpacked: Contents | null;
   /** How far the running service is, for whoever wants to know; null where it does not say. */
   howFar: (() => Progress | Promise<Progress>) | null;
+}
+
+/** That compose is about to bring a release up, where these containers are. */
+export function broughtUpNow(before: readonly { id: string; startedMs: number }[]): BroughtUp {
+  return {
+    atMs: clockMs(),
+    aheadMs: wallAheadMs(),
+    starts: new Map(before.map(({ id, startedMs }) => [id, startedMs])),
+  };
 }
 
 /** A fresh page for a tick that begins. */
@@ -101,7 +112,7 @@ export function beginTick(journal: Journal): Tick {
     candidate: null,
     granted: null,
     made: null,
-    broughtUpMs: 0,
+    broughtUp: broughtUpNow([]),
     heartbeat: null,
     isBack: false,
     remarks: [],

@@ -5,7 +5,7 @@ export interface Creation {
   Id: string;
   Name: string;
   Image: string;
-  State: { Status: string };
+  State: { Status: string; StartedAt?: string };
   Config: { Labels: Record<string, string> | null };
   HostConfig: Partial<{
     Privileged: boolean;
