@@ -1,4 +1,15 @@
-import { fstatSync, mkdtempSync, openSync, readFileSync, rmSync } from 'node:fs';
+import { execFileSync } from 'node:child_process';
+import {
+  closeSync,
+  constants,
+  fstatSync,
+  mkdtempSync,
+  openSync,
+  readFileSync,
+  readSync,
+  rmSync,
+  writeSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { Writable } from 'node:stream';
@@ -176,5 +187,28 @@ describe('a slow reader', () => {
   it('that went away is no error', () => {
     const closed = Object.assign(new Writable(), { fd: 1_000_000 });
     expect(() => createSink(closed).write('x')).not.toThrow();
+  });
+
+  it.failing('holds lines up for five seconds in all, until it takes one at once; what it does not take is queued', () => {
+    const fifo = path.join(mkdtempSync(path.join(tmpdir(), 'deployd-fifo-')), 'fifo');
+    execFileSync('mkfifo', [fifo]);
+    const fd = openSync(fifo, constants.O_RDWR | constants.O_NONBLOCK);
+    const page = Buffer.alloc(65_536);
+    writeSync(fd, page);
+    const queued: string[] = [];
+    const write = (chunk: Buffer, _encoding: string, done: () => void) => {
+      queued.push(chunk.toString());
+      done();
+    };
+    const sink = createSink(Object.assign(new Writable({ write }), { fd }));
+    const began = performance.now();
+    for (const line of ['one\n', 'two\n', 'three\n']) sink.write(line);
+    expect(performance.now() - began).toBeLessThan(6000);
+    expect(queued).toEqual(['one\n', 'two\n', 'three\n']);
+    readSync(fd, page);
+    sink.write('four\n');
+    expect(page.subarray(0, readSync(fd, page)).toString()).toBe('four\n');
+    closeSync(fd);
+    rmSync(path.dirname(fifo), { recursive: true });
   });
 });
