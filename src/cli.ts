@@ -9,6 +9,7 @@ import { ConfigInvalid } from './config/invalid.ts';
 import { loadSettings } from './config/load.ts';
 import type { Settings } from './config/settings.ts';
 import { installCrashHandlers } from './journal/crash.ts';
+import { outlive } from './journal/sink.ts';
 import { Vault } from './secrets/vault.ts';
 import { version } from './version.ts';
 
@@ -23,6 +24,7 @@ export const program = new Command('deployd')
   .helpOption('--help', 'show this help')
   .helpCommand(false)
   .exitOverride()
+  .configureOutput({ writeOut: tell })
   .addHelpText('after', helpFooter());
 
 withConfig(program.command('run'))
@@ -35,6 +37,8 @@ withConfig(program.command('run'))
     await act(command, (settings) =>
       options.once ? runOnce(settings, vault, start) : runLoop(settings, vault, start),
     );
+    // a reader who takes nothing would keep the process alive, and the timer from its next tick
+    if (process.stderr.writableLength > 0) process.exit();
   });
 
 withConfig(program.command('status'))
@@ -91,7 +95,7 @@ const machine = program
   .description('how the agent decides: a state machine as text or as a picture; needs no configuration')
   .addArgument(new Argument('[name]', 'which machine').choices(machineNames).default('tick'))
   .action((name: (typeof machineNames)[number], options: Parameters<typeof formOf>[0]) => {
-    process.stdout.write(machineText(name, formOf(options)));
+    tell(machineText(name, formOf(options)));
   });
 for (const [form, meaning] of Object.entries(machineForms)) {
   const others = Object.keys(machineForms).filter((other) => other !== form);
@@ -102,8 +106,14 @@ withConfig(program);
 
 if (import.meta.main) {
   harden();
+  outlive(process.stderr);
   installCrashHandlers(process.stderr, () => vault.redactor());
   void parse();
+}
+
+/** What is not told by the line; `console` outlives its readers by itself. */
+function tell(text: string): void {
+  outlive(process.stdout).write(text);
 }
 
 /** Reads the configuration, becomes the state directory's owner, and works. */

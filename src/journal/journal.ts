@@ -3,7 +3,7 @@ import winston from 'winston';
 import { lineOf, type Entry, type Fields, type Level, type Style } from './line.ts';
 import type { LiveLine } from './liveLine.ts';
 import type { Redactor } from '../secrets/redact.ts';
-import { createSink, type Stderr } from './sink.ts';
+import { createSink, patienceMs, type Stderr } from './sink.ts';
 
 /** The agent's log: one fact a line, every line redacted, nothing lost on exit (spec §14). */
 export interface Journal {
@@ -15,7 +15,7 @@ export interface Journal {
   block(level: Level, text: string): void;
   /** The same journal with `tick=<id>` at the end of every line. */
   forTick(id: string): Journal;
-  /** Resolves when the reader has taken what it was too slow for. */
+  /** Resolves when the reader has taken what it was too slow for, or five seconds later. */
   flush(): Promise<void>;
 }
 
@@ -50,7 +50,14 @@ export function createJournal(options: JournalOptions): Journal {
     if (options.live) options.live.above(log);
     else log();
   };
-  const flush = () => new Promise<void>((resolve) => options.stderr.write('', () => resolve()));
+  const flush = () =>
+    new Promise<void>((resolve) => {
+      const timer = setTimeout(resolve, patienceMs);
+      options.stderr.write('', () => {
+        clearTimeout(timer);
+        resolve();
+      });
+    });
   return journalOf({ write, redact: options.redact, flush }, {});
 }
 
