@@ -36,6 +36,32 @@ async function modelFrom(script: string): Promise<unknown> {
   return compose.model({ dir, files: ['a.yaml', 'b.yaml'] }, never);
 }
 
+describe('a compose that cannot be started', () => {
+  it.failing('is not supported', async () => {
+    await writeFile(join(dir, 'plain'), '', { mode: 0o644 });
+    const settings = { state_dir: dir, env: 'eu-1', compose: join(dir, 'plain') } as Settings;
+    const compose = createCompose(settings, 'deployd-eu-1', { redactor: () => createRedactor([]) });
+    const why = `but ${dir}/plain cannot be started (EACCES)`;
+    await expect(compose.probe(never)).rejects.toMatchObject({
+      code: 'COMPOSE_UNSUPPORTED',
+      message: expect.stringContaining(why) as string,
+    });
+  });
+
+  it.failing('fails its step by what the system says, and refuses no bundle', async () => {
+    const compose = await composeOf('echo 2.26.1');
+    const release = { dir: join(dir, 'compose'), files: [] };
+    await expect(compose.up(release, null, never)).rejects.toMatchObject({
+      code: 'UP_FAILED',
+      message: 'failed: docker compose up failed (rc=127): it cannot be started (ENOTDIR)',
+    });
+    await expect(compose.model(release, never)).rejects.toMatchObject({
+      ending: 'failed',
+      code: 'COMPOSE_UNSUPPORTED',
+    });
+  });
+});
+
 describe('the rendered model (spec §12.2)', () => {
   it('is asked for with every profile and comes with real values, which the redactor never meets', async () => {
     const model = await modelFrom(`echo '{"services": {"web": {"user": "hunter2-secret"}}}'`);
