@@ -6,7 +6,7 @@ import type { Redactor } from '../secrets/redact.ts';
 import { modelOf, rendering } from './composeModel.ts';
 import { createFinder, findProgram, type Argv } from './composeProgram.ts';
 import { endOrphans } from './orphans.ts';
-import { run, type Ran, type Run } from './process.ts';
+import { run, unstartable, type Ran, type Run } from './process.ts';
 import { removeLogins, withLogins, type RegistryLogin } from './registryLogins.ts';
 import { exhausted, limitsOf, type Limits } from './rlimits.ts';
 
@@ -139,11 +139,18 @@ function createRunner({ settings, project, redactor, dir, limits }: RunnerParts)
   return { find, forget, call, step };
 }
 
-function expectSuccess(step: 'pull' | 'up' | 'down', { rc, timedOut, reached, tail }: Ran, timeoutS: number): void {
+function expectSuccess(step: 'pull' | 'up' | 'down', ran: Ran, timeoutS: number): void {
+  const { rc, timedOut, tail } = ran;
   if (rc === 0 && !timedOut) return;
-  const why = timedOut ? `: timed out after ${timeoutS}s` : reached === null ? '' : `: ${exhausted(reached)}`;
   const code = `${step.toUpperCase()}_FAILED`;
-  throw new Fault('failed', `failed: docker compose ${step} failed (rc=${rc})${why}`, { code, tail, isLate: timedOut });
+  const line = `failed: docker compose ${step} failed (rc=${rc})${whyOf(ran, timeoutS)}`;
+  throw new Fault('failed', line, { code, tail, isLate: timedOut });
+}
+
+function whyOf({ timedOut, reached, unstarted }: Ran, timeoutS: number): string {
+  if (timedOut) return `: timed out after ${timeoutS}s`;
+  if (unstarted !== null) return `: it ${unstartable(unstarted)}`;
+  return reached === null ? '' : `: ${exhausted(reached)}`;
 }
 
 function composeEnvironment(settings: Settings, configDir: string): Record<string, string> {

@@ -1,7 +1,7 @@
-import { refused, type Fault } from '../../machines/fault.ts';
+import { failure, refused, type Fault } from '../../machines/fault.ts';
 import { Gathered } from '../bytes/gathered.ts';
 import { wipe } from '../secrets/wipe.ts';
-import type { Ran, Run } from './process.ts';
+import { unstartable, type Ran, type Run } from './process.ts';
 import { exhausted } from './rlimits.ts';
 
 /** The call that renders the model. */
@@ -10,15 +10,16 @@ export const rendering = { name: 'config', args: ['--format', 'json'], profile: 
 /** Nobody writes so much by hand; what is bigger was made to exhaust the agent. */
 const maxModelBytes = 32 * 1024 * 1024;
 
-/** The model that a call renders, as parsed JSON; the bytes it came in are wiped. Throws `COMPOSE_REFUSED`. */
+/** The model that a call renders, as parsed JSON; the bytes it came in are wiped. Throws `COMPOSE_REFUSED`, and where no compose could be started `COMPOSE_UNSUPPORTED`. */
 export async function modelOf(render: (hear: Run['hear']) => Promise<Ran>): Promise<unknown> {
   const gathered = new Gathered();
   let bytes = 0;
-  const { rc, timedOut, reached, tail } = await render((chunk) => {
+  const { rc, unstarted, timedOut, reached, tail } = await render((chunk) => {
     bytes += chunk.length;
     if (bytes <= maxModelBytes) gathered.add(chunk);
   });
   const [last = ''] = tail.trim().split('\n').slice(-1);
+  if (unstarted !== null) throw failure('COMPOSE_UNSUPPORTED', `docker compose config ${unstartable(unstarted)}`);
   if (timedOut) throw unreadable(`timed out after ${rendering.timeoutS}s`);
   if (reached !== null) throw unreadable(exhausted(reached));
   if (rc !== 0) throw unreadable(`rc=${rc}: ${last}`);

@@ -1,7 +1,7 @@
 import { failure } from '../../machines/fault.ts';
 import type { Settings } from '../config/settings.ts';
 import type { Redactor } from '../secrets/redact.ts';
-import { run } from './process.ts';
+import { run, unstartable } from './process.ts';
 
 /** A program and its first arguments. */
 export type Argv = [string, ...string[]];
@@ -43,13 +43,14 @@ export async function findProgram(
     settings.compose === 'auto' ? [['docker', 'compose'], ['docker-compose']] : [[settings.compose]];
   const seen: string[] = [];
   for (const argv of candidates) {
-    const { rc, stdout } = await run(
+    const { rc, unstarted, stdout } = await run(
       { ...how, argv: [...argv, 'version', '--short'], timeoutS: PROBE_TIMEOUT_S },
       signal,
     );
     const version = /(\d+)\.(\d+)\.\d+/.exec(stdout);
     if (rc === 0 && version && isSupported(Number(version[1]), Number(version[2]))) return argv;
-    seen.push(`${argv.join(' ')} is ${rc === 0 && version ? version[0] : 'missing'}`);
+    const found = unstarted === null ? `is ${rc === 0 && version ? version[0] : 'missing'}` : unstartable(unstarted);
+    seen.push(`${argv.join(' ')} ${found}`);
   }
   const need = `compose ${OLDEST.join('.')} or newer is needed, but ${seen.join(', ')}`;
   throw failure('COMPOSE_UNSUPPORTED', `${need}; ${CURE}`);

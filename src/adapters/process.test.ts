@@ -60,14 +60,14 @@ describe('a program that the agent runs (spec §12.1)', () => {
     await expect(running).rejects.toMatchObject({ ending: 'stopped' });
   }, 20_000);
 
-  it.failing('has ended when it exits, whatever left its group and holds its output', async () => {
+  it('has ended when it exits, whatever left its group and holds its output', async () => {
     const began = performance.now();
-    const { rc, timedOut, stdout } = await run(sh('setsid sleep 60 & echo all of it', { timeoutS: 4 }), never);
+    const { rc, timedOut, stdout } = await run(sh('setsid sleep 60 & echo all of it', { timeoutS: 20 }), never);
     expect({ rc, timedOut, stdout }).toEqual({ rc: 0, timedOut: false, stdout: 'all of it\n' });
     expect(performance.now() - began).toBeLessThan(10_000);
   }, 30_000);
 
-  it.failing('has all of its output read, however late we get to it', async () => {
+  it('has all of its output read, however late we get to it', async () => {
     const script = 'setsid sleep 60 & head -c 60000 /dev/zero | tr "\\0" x';
     let heard = 0;
     const running = run(sh(script, { hear: (chunk) => (heard += chunk.length) }), never);
@@ -78,7 +78,7 @@ describe('a program that the agent runs (spec §12.1)', () => {
 });
 
 describe('a program that cannot be started', () => {
-  it.failing('has failed by what the system says', async () => {
+  it('has failed by what the system says', async () => {
     expect(await run({ ...how, argv: ['/bin/echo', 'x'.repeat(200_000)] }, never)).toMatchObject({
       rc: 127,
       unstarted: 'E2BIG',
@@ -86,7 +86,7 @@ describe('a program that cannot be started', () => {
     expect(await run({ ...how, argv: ['/etc/passwd'] }, never)).toMatchObject({ rc: 127, unstarted: 'EACCES' });
   });
 
-  it.failing('has failed where no descriptor is left, without ending us', () => {
+  it('has failed where no descriptor is left, without ending us', () => {
     const module = (name: string) => JSON.stringify(new URL(name, import.meta.url).href);
     const script = `
       import { closeSync, openSync } from 'node:fs';

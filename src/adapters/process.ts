@@ -1,5 +1,4 @@
-import type { ChildProcessByStdio } from 'node:child_process';
-import type { Readable } from 'node:stream';
+import type { ChildProcess } from 'node:child_process';
 import { heed } from '../../machines/fault.ts';
 import type { Redactor } from '../secrets/redact.ts';
 import { limited, watchLimits, type Limits } from './rlimits.ts';
@@ -17,9 +16,11 @@ export interface Run {
   hear?: ((chunk: Buffer) => void) | undefined;
 }
 
-/** How it ended: `rc` is 128 + n after signal n; `tail` the last 8 KiB of both streams, redacted. */
+/** How it ended: `rc` is 128 + n after signal n, 127 where it never began; `tail` the last 8 KiB of both streams, redacted. */
 export interface Ran {
   rc: number;
+  /** The system's code where it could not be started, though it is there: `EMFILE`, `EAGAIN`. */
+  unstarted: string | null;
   timedOut: boolean;
   /** The limit that it failed by. */
   reached: string | null;
@@ -30,11 +31,13 @@ export interface Ran {
 const TAIL_CHARS = 8 * 1024;
 /** A program that ignores SIGTERM is killed after this; well inside the 15 s that a tick has to end (spec §2). */
 const PATIENCE_MS = 8_000;
+/** What a program leaves in its pipes is read by then. */
+const GRACE_MS = 1_000;
 
 /**
  * Runs a program in a process group of its own, without stdin.
  * - Timeout or abort end the whole group: SIGTERM, then SIGKILL.
- * - It returns only when the program and its group are gone; after an end by force nobody else's hold is waited for.
+ * - Its own exit decides: what is left of its group then is killed, and nobody else's hold on its output is waited for.
  * - No output leaves unredacted, except to `hear`. Throws Fault `stopped` after an abort.
  */
 export async function run(
@@ -45,32 +48,80 @@ export async function run(
   heed(signal);
   const [program, ...args] = limits ? limited(argv, limits) : argv;
   const watch = limits && watchLimits(limits);
-  const child = spawn(program, args, { cwd, env, detached: true, stdio: ['ignore', 'pipe', 'pipe'] });
   const output = collect(redactor);
-  child.stdout.on('data', hear ?? output.stdout);
-  child.stderr.on('data', output.stderr);
-  if (watch) child.stderr.on('data', watch.hear);
+  const child = begun(() => spawn(program, args, { cwd, env, detached: true, stdio: ['ignore', 'pipe', 'pipe'] }));
+  if (typeof child === 'string') return { ...neverBegun(child), reached: null, ...output.end() };
+  // without a descriptor for them there are no streams
+  child.stdout?.on('data', hear ?? output.stdout);
+  child.stderr?.on('data', output.stderr);
+  if (watch) child.stderr?.on('data', watch.hear);
+  const ended = await endOf(child, timeoutS, signal);
+  killGroup(child.pid, 'SIGKILL');
+  heed(signal);
+  const reached = ended.rc === 0 || !watch ? null : watch.reached(ended.rc);
+  return { ...ended, reached, ...output.end() };
+}
 
-  let timedOut = false;
-  const end = () => endGroup(child);
+/** What is told of a program that is there and was not started. */
+export function unstartable(code: string): string {
+  return `cannot be started (${code})`;
+}
+
+type End = Pick<Ran, 'rc' | 'unstarted' | 'timedOut'>;
+
+/** What is wrong with the system is thrown at times, and told later at others. */
+function begun(spawn: () => ChildProcess): ChildProcess | string {
+  try {
+    return spawn();
+  } catch (error) {
+    return codeOf(error);
+  }
+}
+
+function neverBegun(code: string): End {
+  return { rc: 127, unstarted: code === 'ENOENT' ? null : code, timedOut: false };
+}
+
+function codeOf(error: unknown): string {
+  return (error as NodeJS.ErrnoException).code ?? 'UNKNOWN';
+}
+
+/** Once it has exited and its output is read; ended by force, once its group is gone. */
+async function endOf(child: ChildProcess, timeoutS: number, signal: AbortSignal): Promise<End> {
+  let [isForced, timedOut] = [false, false];
+  const force = () => {
+    isForced = true;
+    endGroup(child);
+  };
   const timer = setTimeout(() => {
     timedOut = true;
-    end();
+    force();
   }, timeoutS * 1000);
-  signal.addEventListener('abort', end);
+  signal.addEventListener('abort', force);
+  child.once('exit', () => {
+    clearTimeout(timer);
+    if (!isForced) letGoSoon(child);
+  });
   try {
-    const rc = await new Promise<number>((resolve) => {
-      child.once('error', () => resolve(127));
-      child.once('close', (code, name) => resolve(code ?? 128 + signalNumber(name)));
+    return await new Promise<End>((resolve) => {
+      child.once('error', (error) => resolve(neverBegun(codeOf(error))));
+      child.once('close', (code, name) => resolve({ rc: code ?? 128 + signalNumber(name), unstarted: null, timedOut }));
     });
-    killGroup(child.pid, 'SIGKILL');
-    heed(signal);
-    const reached = rc === 0 || !watch ? null : watch.reached(rc);
-    return { rc, timedOut, reached, ...output.end() };
   } finally {
     clearTimeout(timer);
-    signal.removeEventListener('abort', end);
+    signal.removeEventListener('abort', force);
   }
+}
+
+/** What came until then is read between the timers and the immediates. */
+function letGoSoon(child: ChildProcess): void {
+  const grace = setTimeout(() => setImmediate(letGo, child), GRACE_MS);
+  child.once('close', () => clearTimeout(grace));
+}
+
+function letGo({ stdout, stderr }: ChildProcess): void {
+  stdout?.destroy();
+  stderr?.destroy();
 }
 
 function collect(redactor: Redactor) {
@@ -94,12 +145,11 @@ function collect(redactor: Redactor) {
 }
 
 /** What left the group and holds the output open is not waited for. */
-function endGroup(child: ChildProcessByStdio<null, Readable, Readable>): void {
+function endGroup(child: ChildProcess): void {
   killGroup(child.pid, 'SIGTERM');
   const last = setTimeout(() => {
     killGroup(child.pid, 'SIGKILL');
-    child.stdout.destroy();
-    child.stderr.destroy();
+    letGo(child);
   }, PATIENCE_MS);
   child.once('close', () => clearTimeout(last));
 }
