@@ -28,6 +28,8 @@ export interface ContainersParts {
   project: string;
   /** When it fires, every call ends as `stopped`. */
   signal: AbortSignal;
+  /** Milliseconds that a call may take in all, and one that removes or stops something; a minute and five unless given. */
+  limitsMs?: { call: number; removal: number };
   /** Called before what may bring secrets into memory: an inspection tells the environment, a volume its options. */
   onInspect?: () => void;
 }
