@@ -2,6 +2,7 @@ import { existsSync } from 'node:fs';
 import { readdir, readFile } from 'node:fs/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Fault } from '../../machines/fault.ts';
+import { diskFault, isEACCES, isENOENT } from './files.ts';
 
 const PATIENCE_MS = 5_000;
 const STEP_MS = 20;
@@ -23,7 +24,10 @@ export async function endOrphans(project: string, home: string): Promise<boolean
 }
 
 async function processesWith(words: string, variable: string): Promise<number[]> {
-  const pids = (await readdir('/proc')).filter((name) => /^\d+$/.test(name));
+  const names = await readdir('/proc').catch((error: unknown) => {
+    throw diskFault('read', '/proc', error);
+  });
+  const pids = names.filter((name) => /^\d+$/.test(name));
   const told = await Promise.all(
     pids.map(async (pid) => {
       if (!(await textOf(`/proc/${pid}/cmdline`)).includes(words)) return null;
@@ -33,9 +37,12 @@ async function processesWith(words: string, variable: string): Promise<number[]>
   return told.filter((pid) => pid !== null);
 }
 
-/** Empty for a process that is gone, dead, or another user's. */
+/** Empty for a process that is gone, dead, or another user's; any other might be an orphan that cannot be seen. */
 async function textOf(path: string): Promise<string> {
-  return readFile(path, 'utf8').catch(() => '');
+  return readFile(path, 'utf8').catch((error: unknown) => {
+    if (isENOENT(error) || isEACCES(error) || (error as NodeJS.ErrnoException).code === 'ESRCH') return '';
+    throw diskFault('read', path, error);
+  });
 }
 
 function end(pid: number): void {
