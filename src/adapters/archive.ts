@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { chmodSync, closeSync, fchmodSync, mkdirSync, openSync, writeSync } from 'node:fs';
-import { open, readdir, rm, type FileHandle } from 'node:fs/promises';
+import { open, readdir, type FileHandle } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Transform } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
@@ -14,6 +14,7 @@ import { blockBytes, unsafe } from '../rules/header.ts';
 import type { Contents } from '../rules/inventory.ts';
 import { Walk } from '../rules/walk.ts';
 import { diskFault } from './files.ts';
+import { removeTree } from './removal.ts';
 
 /** A bundle and the fresh directory, 0700 and empty, that it goes into. */
 export interface Unpacking {
@@ -28,7 +29,7 @@ export interface Unpacking {
  *
  * - Two readers look at the archive: ours judges each header before its bytes go on, node-tar then reads the entry. Where
  *   they do not agree, nothing is written.
- * - On any failure `into` is empty again. Nothing is synced here.
+ * - On any failure `into` is empty again, as far as a second suffices. Nothing is synced here.
  *
  * Tells what it has written. Throws `BUNDLE_UNSAFE`, `DISK_WRITE_FAILED`, or `stopped` when the signal says so.
  */
@@ -59,6 +60,9 @@ const ratio = { most: 200, freeBytes: 16 * 1024 * 1024 };
 
 /** Bytes that are read, unpacked and written at a time: few enough for the memory, enough that their number costs little. */
 const pieceBytes = 65_536;
+
+/** Well within what a stop leaves; sweeps go on with the rest. */
+const clearingMs = 1000;
 
 /** 8 MiB, what `zstd -19` asks for; a hostile frame could ask for gigabytes. */
 const zstdWindowLog = 23;
@@ -160,7 +164,8 @@ function closeAll(files: Set<number>): void {
 
 async function clear(into: string): Promise<void> {
   const names = await readdir(into).catch(() => []);
-  for (const name of names) await rm(join(into, name), { recursive: true, force: true });
+  const patience = { signal: AbortSignal.timeout(clearingMs), untilMs: Infinity };
+  for (const name of names) await removeTree(join(into, name), patience);
 }
 
 function asFault(error: unknown, into: string, signal: AbortSignal): Fault {

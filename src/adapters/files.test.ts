@@ -159,12 +159,18 @@ describe('renaming', () => {
 });
 
 describe('syncing', () => {
+  const never = new AbortController().signal;
+
+  it('ends at once when it is told to stop', async () => {
+    await expect(files.syncTree(dir, AbortSignal.abort())).rejects.toThrow('stopped by SIGTERM');
+  });
+
   it('reaches every file and directory, and does not follow links', async () => {
     mkdirSync(join(dir, 'a', 'b'), { recursive: true });
     writeFileSync(join(dir, 'a', 'b', 'c'), '');
     symlinkSync('/nowhere', join(dir, 'a', 'link'));
-    await files.syncTree(dir);
-    await expect(files.syncTree(join(dir, 'absent'))).rejects.toThrow('no such file or directory');
+    await files.syncTree(dir, never);
+    await expect(files.syncTree(join(dir, 'absent'), never)).rejects.toThrow('no such file or directory');
   });
 });
 

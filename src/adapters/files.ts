@@ -1,7 +1,7 @@
 import { randomInt } from 'node:crypto';
 import { readdir as entriesOf } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
-import { Fault } from '../../machines/fault.ts';
+import { Fault, heed } from '../../machines/fault.ts';
 import { create, readdir, rename, symlink, sync, unlink, type Writing } from './atOnce.ts';
 
 /**
@@ -67,11 +67,22 @@ export async function symlinkDurably(target: string, path: string): Promise<void
 }
 
 /**
- * Brings every file and directory below and including `dir` to the disk. Not for the state directory itself: closing
- * any descriptor of the lock's guard would free a held lock. Throws `DISK_WRITE_FAILED`.
+ * Brings every file and directory below and including `dir` to the disk, some at a time. Not for the state directory itself:
+ * closing any descriptor of the lock's guard would free a held lock. Throws `DISK_WRITE_FAILED`, or `stopped` when the signal
+ * says so.
  */
-export async function syncTree(dir: string): Promise<void> {
-  await changing('write', dir, () => syncBelow(dir));
+export async function syncTree(dir: string, signal: AbortSignal): Promise<void> {
+  const paths = pathsBelow(dir);
+  const work = async () => {
+    for await (const path of paths) {
+      if (signal.aborted) return;
+      await sync(path);
+    }
+  };
+  await changing('write', dir, async () => {
+    await Promise.all(Array.from({ length: syncsAtOnce }, work));
+  });
+  heed(signal);
 }
 
 /** Brings the content of a file to the disk; Throws `DISK_WRITE_FAILED`. */
@@ -151,13 +162,16 @@ async function discardingOnFailure(temporary: string, change: () => Promise<void
   }
 }
 
-async function syncBelow(dir: string): Promise<void> {
+/** As many as Node waits for at the same time. */
+const syncsAtOnce = 4;
+
+async function* pathsBelow(dir: string): AsyncGenerator<string> {
   for (const entry of await entriesOf(dir, { withFileTypes: true })) {
     const path = join(dir, entry.name);
-    if (entry.isDirectory()) await syncBelow(path);
-    if (entry.isFile()) await sync(path);
+    if (entry.isDirectory()) yield* pathsBelow(path);
+    if (entry.isFile()) yield path;
   }
-  await sync(dir);
+  yield dir;
 }
 
 /** In a release too it is a name of the agent's own: no bundle may bring one that begins so. */

@@ -79,15 +79,17 @@ export interface PutBack {
 /**
  * Puts files and directories of a bundle, unpacked in `from` on the same filesystem, where they belong in a release: file by
  * file, for containers may have mounted its directories. What stands in the way of another kind, and what a container made of
- * a file of its own, is kept beside. Throws `DISK_WRITE_FAILED`.
+ * a file of its own, is kept beside. Throws `DISK_WRITE_FAILED`, or `stopped`.
  */
 export async function putBack(
   paths: readonly string[],
   { from, ...compared }: Compared & { from: string },
+  signal: AbortSignal,
 ): Promise<PutBack> {
   const { directories } = compared.contents;
   const told: PutBack = { kept: [], left: [] };
   for (const path of paths) {
+    heed(signal);
     try {
       await using parent = await openDirectory(compared.dir, dirname(path));
       const place = join(parent.path, basename(path));

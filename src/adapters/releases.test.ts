@@ -202,7 +202,7 @@ it('sweeps what dead ticks left, and keeps the bundles that are wanted or may be
 async function release(sha: string, content = ''): Promise<void> {
   await mkdir(releases.stagingOf(sha));
   await writeFile(join(releases.stagingOf(sha), 'compose.yaml'), content);
-  await releases.adopt(sha, inventoryOf(sha));
+  await releases.adopt(sha, inventoryOf(sha), never);
 }
 
 function inventoryOf(sha: string): Inventory {

@@ -84,12 +84,17 @@ export class Releases extends OwnFiles {
     );
   }
 
-  /** Makes what was unpacked in staging a release, where there is none yet. Throws `DISK_WRITE_FAILED`. */
-  async adopt(sha: Sha, inventory: Inventory): Promise<void> {
+  /** Makes what was unpacked in staging a release, where there is none yet. Throws `DISK_WRITE_FAILED`, or `stopped`. */
+  async adopt(sha: Sha, inventory: Inventory, signal: AbortSignal): Promise<void> {
     const staging = this.stagingOf(sha);
     await writeUnpacked(staging, inventory);
-    await syncTree(staging);
+    await syncTree(staging, signal);
     await renameDurably(staging, this.pathOf(sha));
+  }
+
+  /** Takes away what was unpacked and is not wanted any more, as far as that is quickly done; sweeps go on with the rest. */
+  async clearStaging(sha: Sha, signal: AbortSignal): Promise<void> {
+    await removeTree(this.stagingOf(sha), { signal, untilMs: clockMs() + patienceMs });
   }
 
   /**

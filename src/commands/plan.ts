@@ -55,11 +55,11 @@ async function planOfBundle(settings: Settings | null, { bundle, signal }: PlanO
   const { limits } = settings ?? (mergeDefaults({}) as unknown as Settings);
   const site = settings && (await siteOf(settings, signal));
   if (found.isDirectory())
-    return planOfFiles({ sha: null, dir: bundle }, site, () => judgeDirectory(bundle, limits, signal));
+    return planOfFiles({ sha: null, dir: bundle, signal }, site, () => judgeDirectory(bundle, limits, signal));
   const sha = await digestOf(bundle, signal);
   const dir = await mkdtemp(join(tmpdir(), 'deployd-plan-'));
   try {
-    return await planOfFiles({ sha, dir }, site, () => unpack({ file: bundle, into: dir, limits, signal }));
+    return await planOfFiles({ sha, dir, signal }, site, () => unpack({ file: bundle, into: dir, limits, signal }));
   } finally {
     await rm(dir, { recursive: true, force: true });
   }
@@ -67,7 +67,7 @@ async function planOfBundle(settings: Settings | null, { bundle, signal }: PlanO
 
 /** `fill` sees to it that `dir` holds the files, and tells them, or refuses. */
 async function planOfFiles(
-  { sha, dir }: { sha: Sha | null; dir: string },
+  { sha, dir, signal }: { sha: Sha | null; dir: string; signal: AbortSignal },
   site: Site | null,
   fill: () => Promise<Contents>,
 ): Promise<Plan> {
@@ -76,7 +76,7 @@ async function planOfFiles(
     const text = await manifestText(dir);
     const parsed = parseManifest(text, site?.settings.env ?? envOf(text));
     if ('refusal' in parsed) return endedPlan([parsed.refusal], sha);
-    const judged = await judge({ sha, dir, manifest: parsed.manifest, contents }, site);
+    const judged = await judge({ sha, dir, manifest: parsed.manifest, contents }, site, signal);
     return judged.plan;
   } catch (error) {
     if (error instanceof Fault && error.ending === 'refused') return endedPlan([refusalOf(error)], sha);

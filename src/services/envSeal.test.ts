@@ -14,16 +14,20 @@ beforeEach(async () => {
   releases = await openReleases(dir, 'eu-1');
   tools = { releases, settings: { state_dir: dir, env: 'eu-1' } } as unknown as Tools;
   await mkdir(releases.stagingOf(sha), { recursive: true });
-  await releases.adopt(sha, {
-    schema: 1,
+  await releases.adopt(
     sha,
-    files: [],
-    directories: [],
-    reached: [],
-    writable: [],
-    override: '',
-    repairs: [],
-  });
+    {
+      schema: 1,
+      sha,
+      files: [],
+      directories: [],
+      reached: [],
+      writable: [],
+      override: '',
+      repairs: [],
+    },
+    new AbortController().signal,
+  );
   const env = 'A="one"\n';
   const record = {
     schema: 1,

@@ -1,5 +1,4 @@
 import { createHash } from 'node:crypto';
-import { rm } from 'node:fs/promises';
 import { failure, Fault } from '../../machines/fault.ts';
 import type { Sha } from '../../machines/words.ts';
 import { digestOf } from '../adapters/digest.ts';
@@ -38,7 +37,7 @@ export async function ensureIntact(tools: Tools, sha: Sha, signal: AbortSignal):
       );
     tools.tick.journal.warn(`release ${sha} cannot be compared with its bundle: ${error.message}`);
   } finally {
-    await rm(releases.stagingOf(sha), { recursive: true, force: true }).catch(() => undefined);
+    await releases.clearStaging(sha, signal);
   }
 }
 
@@ -91,7 +90,7 @@ export async function putRight(
   const seen = damages.filter((path) => sources.some((source) => path === source || path.startsWith(`${source}/`)));
   const { inventory, override } = await described(tools, unpacked, repairedAgain(before?.repairs ?? [], seen));
   if (JSON.stringify(before) !== JSON.stringify(inventory)) await releases.writeInventory(sha, inventory);
-  const { kept, left } = await putBack(damages, { ...compared, from: releases.stagingOf(sha) });
+  const { kept, left } = await putBack(damages, { ...compared, from: releases.stagingOf(sha) }, signal);
   if (damages.length > 0) tick.journal.warn(`release ${sha} was damaged; put right: ${listed(damages)}`);
   if (left.length > 0)
     tick.journal.warn(`a container has closed its directory to the agent; not put right: ${listed(left)}`);
@@ -111,7 +110,7 @@ async function mend(tools: Tools, { record, inventory, damages }: Damaged, signa
   const onlyOverride = inventory !== null && damages?.every((path) => path === OVERRIDE_FILE);
   const contents = onlyOverride ? inventory : await unpackedAgain(tools, sha, signal);
   const dir = onlyOverride ? releases.pathOf(sha) : releases.stagingOf(sha);
-  const { files } = await readComposeFiles({ dir, manifest: record });
+  const { files } = await readComposeFiles({ dir, manifest: record }, signal);
   const env = parseEnvFile((await releases.readEnv(sha)) ?? '');
   if (env === null) throw failure('RELEASE_INCOMPLETE', `release ${sha} has no .env of the agent's`);
   const { files: own, directories } = contents;
@@ -135,7 +134,7 @@ async function unpackedAgain(tools: Tools, sha: Sha, signal: AbortSignal): Promi
   if ((await digestOf(file, signal)) !== sha)
     await download({ sha, sizeBytes: limits.bundle_bytes, file, part: releases.partOf(sha) }, signal);
   const into = releases.stagingOf(sha);
-  await makeEmpty(into);
+  await makeEmpty(into, signal);
   const { unpack } = await import('../adapters/archive.ts');
   return unpack({ file, into, limits, signal });
 }

@@ -1,4 +1,3 @@
-import { rm } from 'node:fs/promises';
 import { refused } from '../../../machines/fault.ts';
 import type { Bundle, Orders } from '../../../machines/words.ts';
 import type { Tools } from '../tools.ts';
@@ -14,13 +13,13 @@ export async function check(
   try {
     const contents = unpackedContents(tools);
     const site = { ...tools, state: { is: tools.state.state }, production: orders.production };
-    const { plan, trouble } = await judge({ ...bundle, contents }, site);
+    const { plan, trouble } = await judge({ ...bundle, contents }, site, signal);
     if (plan.refusals.length > 0) throw refused(plan.refusals);
     if (trouble !== null) throw trouble;
     tools.tick.journal.debug(`plan: ${plan.services.map(({ name, change }) => `${name}=${change}`).join(' ')}`);
     await tools.compose.probe(signal);
   } catch (error) {
-    await rm(bundle.dir, { recursive: true, force: true }).catch(() => undefined);
+    await tools.releases.clearStaging(bundle.sha, signal);
     throw error;
   }
 }

@@ -1,4 +1,6 @@
 import { join } from 'node:path';
+import { setImmediate } from 'node:timers/promises';
+import { heed } from '../../../machines/fault.ts';
 import type { Refusal } from '../../../machines/words.ts';
 import { smallText } from '../../adapters/smallText.ts';
 import { contentSources, textFilesOf } from '../../rules/compose/contents.ts';
@@ -14,15 +16,18 @@ export interface Unpacked {
   manifest: { compose: string[] };
 }
 
-/** The compose files that the manifest names, parsed; what is missing or cannot be understood is a refusal. */
-export async function readComposeFiles({ dir, manifest }: Unpacked) {
-  const texts = await Promise.all(
-    manifest.compose.map(async (path) => ({ path, text: await textOf(join(dir, path)) })),
-  );
+/**
+ * The compose files that the manifest names, parsed; what is missing or cannot be understood is a refusal. Throws `stopped`
+ * between any two of them.
+ */
+export async function readComposeFiles({ dir, manifest }: Unpacked, signal: AbortSignal) {
+  const texts: { path: string; text: string | null }[] = [];
+  for await (const path of paced(manifest.compose, signal)) texts.push({ path, text: await textOf(join(dir, path)) });
   const missing = texts.filter(({ text }) => text === null).map(({ path }) => path);
   const together = texts.reduce((sum, { text }) => sum + (text?.length ?? 0), 0);
   if (together > maxCharacters && texts.length > 1) return { files: [], refusals: [tooMuch] };
-  const parsed = texts.flatMap(({ path, text }) => (text === null ? [] : [parseComposeFile(path, text)]));
+  const parsed: ReturnType<typeof parseComposeFile>[] = [];
+  for await (const { path, text } of paced(texts, signal)) if (text !== null) parsed.push(parseComposeFile(path, text));
   const faults = parsed.flatMap((each) => ('faults' in each ? each.faults : []));
   const files: ComposeFile[] = parsed.flatMap((each) => ('file' in each ? [each.file] : []));
   const refusals: Refusal[] = [
@@ -35,10 +40,22 @@ export async function readComposeFiles({ dir, manifest }: Unpacked) {
 }
 
 /** The texts of the bundle's env files and label files, which are judged too. */
-export async function envTextsOf({ dir }: Unpacked, files: ComposeFile[]): Promise<Map<string, string>> {
-  const read = async (path: string) => [path, await textOf(join(dir, path))] as const;
-  const texts = await Promise.all(textFilesOf(files).map(read));
-  return new Map(texts.flatMap(([path, text]) => (text === null || text.length > maxCharacters ? [] : [[path, text]])));
+export async function envTextsOf({ dir }: Unpacked, files: ComposeFile[], signal: AbortSignal) {
+  const texts = new Map<string, string>();
+  for await (const path of paced(textFilesOf(files), signal)) {
+    const text = await textOf(join(dir, path));
+    if (text !== null && text.length <= maxCharacters) texts.set(path, text);
+  }
+  return texts;
+}
+
+/** One after the other, with room for a signal between any two. Throws `stopped`. */
+async function* paced<T>(items: readonly T[], signal: AbortSignal): AsyncGenerator<T> {
+  for (const item of items) {
+    await setImmediate();
+    heed(signal);
+    yield item;
+  }
 }
 
 /** The sha256 of every file that reaches a service, by path. */

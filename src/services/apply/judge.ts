@@ -38,9 +38,9 @@ export interface Judgement {
   trouble: Fault | null;
 }
 
-/** Gathers what a plan is made of, from the bundle's files and, where there is one, the site; writes nothing. */
-export async function judge(bundle: Candidate, site: Site | null): Promise<Judgement> {
-  const facts = await bundleFacts(bundle);
+/** Gathers what a plan is made of, from the bundle's files and, where there is one, the site; writes nothing. Throws `stopped`. */
+export async function judge(bundle: Candidate, site: Site | null, signal: AbortSignal): Promise<Judgement> {
+  const facts = await bundleFacts(bundle, signal);
   if (site === null) {
     const unknown = 'there is no configuration, so no host to look at';
     const host = { highestSequence: { unknown }, inForce: { unknown }, engine: { unknown } };
@@ -49,35 +49,39 @@ export async function judge(bundle: Candidate, site: Site | null): Promise<Judge
   const engine = await faultless(() => engineFacts(site, bundle.manifest));
   const known: HostFacts = {
     highestSequence: 'is' in site.state ? { is: site.state.is?.highest_sequence ?? null } : site.state,
-    inForce: 'is' in site.state ? await releaseInForce(site, site.state.is) : site.state,
+    inForce: 'is' in site.state ? await releaseInForce(site, site.state.is, signal) : site.state,
     engine: engine instanceof Fault ? { unknown: engine.message } : { is: engine },
   };
   return { plan: planOf(facts, known), trouble: engine instanceof Fault ? engine : null };
 }
 
-async function bundleFacts(bundle: Candidate): Promise<BundleFacts> {
+async function bundleFacts(bundle: Candidate, signal: AbortSignal): Promise<BundleFacts> {
   const { contents, manifest, sha } = bundle;
-  const { files, refusals } = await readComposeFiles(bundle);
-  const [releaseFiles, texts] = [pathsOf(contents), await envTextsOf(bundle, files)];
+  const { files, refusals } = await readComposeFiles(bundle, signal);
+  const [releaseFiles, texts] = [pathsOf(contents), await envTextsOf(bundle, files, signal)];
   const digests = digestsOf(contents, files);
   return { sha, version: manifest.version, manifest, files, refusals, digests, releaseFiles, texts };
 }
 
 /** What compose left of an apply that was cut short belongs to no one release. */
-async function releaseInForce({ releases }: Site, state: State | null): Promise<HostFacts['inForce']> {
+async function releaseInForce(
+  { releases }: Site,
+  state: State | null,
+  signal: AbortSignal,
+): Promise<HostFacts['inForce']> {
   const sha = state?.applied_sha ?? null;
   if (state?.attempt) return { unknown: 'an apply was cut short' };
   if (sha === null) return { is: null };
-  const found = await faultless(() => readRelease(releases, sha));
+  const found = await faultless(() => readRelease(releases, sha, signal));
   if (found instanceof Fault) return { unknown: found.message };
   return found === null ? { unknown: `release ${sha} is incomplete` } : { is: found };
 }
 
 /** Its files are not read for their digests: a container may have made them endless. */
-async function readRelease(releases: Releases, sha: Sha): Promise<Release | null> {
+async function readRelease(releases: Releases, sha: Sha, signal: AbortSignal): Promise<Release | null> {
   const [record, contents] = [await releases.readRecord(sha), await releases.readInventory(sha)];
   if (record === null || contents === null) return null;
-  const { files } = await readComposeFiles({ dir: releases.pathOf(sha), manifest: record });
+  const { files } = await readComposeFiles({ dir: releases.pathOf(sha), manifest: record }, signal);
   return { sha, version: record.version, files, digests: digestsOf(contents, files) };
 }
 

@@ -1,4 +1,3 @@
-import { rm } from 'node:fs/promises';
 import type { Bundle } from '../../../machines/words.ts';
 import { servicesOf } from '../../rules/compose/contents.ts';
 import type { ComposeFile } from '../../rules/compose/tree.ts';
@@ -20,7 +19,7 @@ import { unpackedContents } from './unpack.ts';
 export async function render(tools: Tools, { bundle }: { bundle: Bundle }, signal: AbortSignal): Promise<void> {
   const { releases, state, tick, vault } = tools;
   const { sha, manifest } = bundle;
-  const { files } = await readComposeFiles(bundle);
+  const { files } = await readComposeFiles(bundle, signal);
   const env = environmentOf(bundle, vault.values());
   const unpacked = { sha, contents: unpackedContents(tools), files, env };
   if (state.state.applied_sha === sha) await releases.keepLastGood(sha);
@@ -41,11 +40,11 @@ async function place(tools: Tools, unpacked: Unpacked, signal: AbortSignal): Pro
   const { sha } = unpacked;
   if (!(await releases.exists(sha))) {
     const { inventory, override } = await described(tools, unpacked, []);
-    await releases.adopt(sha, inventory);
+    await releases.adopt(sha, inventory, signal);
     return override;
   }
   const override = await putRight(tools, { ...unpacked, strict: true }, signal);
-  await rm(releases.stagingOf(sha), { recursive: true, force: true }).catch(() => undefined);
+  await releases.clearStaging(sha, signal);
   return override;
 }
 

@@ -1,8 +1,9 @@
 import { chmod, mkdir, rm } from 'node:fs/promises';
 import { join } from 'node:path';
-import { refused } from '../../../machines/fault.ts';
+import { heed, refused } from '../../../machines/fault.ts';
 import type { Bundle, Orders } from '../../../machines/words.ts';
 import { diskFault } from '../../adapters/files.ts';
+import { removeTree } from '../../adapters/removal.ts';
 import { smallText } from '../../adapters/smallText.ts';
 import type { Contents } from '../../rules/inventory.ts';
 import { maxCharacters, parseManifest } from '../../rules/manifest.ts';
@@ -17,7 +18,7 @@ export async function unpack(
 ): Promise<Bundle> {
   const sha = wanted(orders);
   const dir = releases.stagingOf(sha);
-  await makeEmpty(dir);
+  await makeEmpty(dir, signal);
   const archive = await import('../../adapters/archive.ts');
   tick.unpacked = await archive.unpack({ file: releases.bundleOf(sha), into: dir, limits: settings.limits, signal });
   const judged = parseManifest(await manifestText(dir), settings.env);
@@ -31,8 +32,10 @@ export function unpackedContents({ tick }: Tools): Contents {
   return tick.unpacked;
 }
 
-/** A directory with nothing in it, for an archive. */
-export async function makeEmpty(dir: string): Promise<void> {
+/** A directory with nothing in it, for an archive. Throws `DISK_WRITE_FAILED`, or `stopped`. */
+export async function makeEmpty(dir: string, signal: AbortSignal): Promise<void> {
+  await removeTree(dir, { signal, untilMs: Infinity });
+  heed(signal);
   try {
     await rm(dir, { recursive: true, force: true });
     await mkdir(dir, { recursive: true });

@@ -1,4 +1,3 @@
-import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { refused } from '../../../machines/fault.ts';
 import type { Bundle } from '../../../machines/words.ts';
@@ -26,19 +25,23 @@ export async function verify(tools: Tools, { bundle }: { bundle: Bundle }, signa
   try {
     await writeLazily(join(dir, '.env'), renderEnvFile(environmentOf(bundle, vault.values())), 0o600);
     const model = await compose.model({ dir, files: manifest.compose }, signal);
-    const refusals = judgeModel(model, dir, { manifest, projectName: project, ...(await contextOf(tools, bundle)) });
+    const refusals = judgeModel(model, dir, {
+      manifest,
+      projectName: project,
+      ...(await contextOf(tools, bundle, signal)),
+    });
     if (refusals.length > 0) throw refused(refusals);
     tools.tick.granted = await withoutSecrets(tools, grantedOf(model, dir));
     await noteMade(tools, bundle, model);
   } catch (error) {
-    await rm(dir, { recursive: true, force: true }).catch(() => undefined);
+    await tools.releases.clearStaging(bundle.sha, signal);
     throw error;
   }
 }
 
-async function contextOf(tools: Tools, bundle: Bundle) {
-  const { files } = await readComposeFiles(bundle);
-  const texts = await envTextsOf(bundle, files);
+async function contextOf(tools: Tools, bundle: Bundle, signal: AbortSignal) {
+  const { files } = await readComposeFiles(bundle, signal);
+  const texts = await envTextsOf(bundle, files, signal);
   const routes = await readRoutes();
   return { releaseFiles: pathsOf(unpackedContents(tools)), texts, opened: openedPaths(files), routes };
 }
