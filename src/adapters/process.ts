@@ -30,7 +30,7 @@ export interface Ran {
 
 const TAIL_CHARS = 8 * 1024;
 /** A program that ignores SIGTERM is killed after this; well inside the 15 s that a tick has to end (spec §2). */
-const PATIENCE_MS = 8_000;
+const PATIENCE_MS = 5_000;
 /** What a program leaves in its pipes is read by then. */
 const GRACE_MS = 1_000;
 
