@@ -10,6 +10,11 @@ export function fullName(reference: string): string {
   return `${host}/${owned}${digest === undefined ? `:${tag ?? 'latest'}` : `@${digest}`}`;
 }
 
+/** Whether it is the id of an image, and no name. */
+export function isImageId(image: string): boolean {
+  return /^sha256:[0-9a-f]{64}$/.test(image);
+}
+
 /** The registry that a reference names, with its port; `docker.io` where it names none. */
 export function hostOf(reference: string): string {
   return split(reference).host;

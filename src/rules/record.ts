@@ -10,7 +10,10 @@ export interface ReleaseRecord {
   sequence: number;
   production: boolean;
   services: { name: string; replicas: number }[];
-  /** Image references that the release runs, and the image that each stood for when it was applied. */
+  /**
+   * Image references that the release runs, and the image that each stood for when it was applied. Where a reference has a
+   * secret in it, the id of the image stands for it.
+   */
   images: { reference: string; id: string | null }[];
   /** Names of the compose files inside the release. */
   compose: string[];

@@ -1,6 +1,6 @@
 import { expendable, shows } from './retention.ts';
 
-const nothing = { mounted: new Set<string>(), used: new Set<string>() };
+const nothing = { mounted: new Set<string>(), used: new Set<string>(), usedIds: new Set<string>() };
 /** Each reference as an image of its own. */
 const present = (...references: string[]) =>
   references.map((name, number) => ({ id: `sha256:${number}`, references: [name] }));
@@ -35,8 +35,21 @@ describe('what may go after a success (spec §12.7)', () => {
     ]);
   });
 
+  it('knows an image by its id as well, and keeps it while a kept release or a container knows it by its name', () => {
+    const [a, b, c] = ['a', 'b', 'c'].map((digit) => `sha256:${digit.repeat(64)}`) as [string, string, string];
+    const here = [
+      { id: a, references: ['app:secret'] },
+      { id: b, references: ['app:4'] },
+      { id: c, references: [] },
+    ];
+    const failed = { sha: 'e', images: [a, b, c], servable: false };
+    const kept = { sha: 'd', images: ['app:4'], servable: true };
+    const held = { ...nothing, usedIds: new Set([c]), releases: [failed, kept], present: here };
+    expect(expendable({ ...held, current: 'd', keep: 1 }).images).toEqual([a]);
+  });
+
   it('takes nothing that a container mounts, and no image that one uses; a mount keeps no image', () => {
-    const use = { mounted: new Set(['b']), used: new Set(['cache:1']) };
+    const use = { ...nothing, mounted: new Set(['b']), used: new Set(['cache:1']) };
     const { shas, held, images } = expendable({ ...use, releases, present: all, current: 'd', keep: 1 });
     expect(shas).toEqual(['c', 'a']);
     expect(held).toEqual(['b']);

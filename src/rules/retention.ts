@@ -1,4 +1,4 @@
-import { fullName } from './imageName.ts';
+import { fullName, isImageId } from './imageName.ts';
 
 /** What decides which releases and images stay. */
 export interface Holdings {
@@ -12,6 +12,8 @@ export interface Holdings {
   mounted: ReadonlySet<string>;
   /** Images that some container of the engine uses: by reference, those of other projects by id too. */
   used: ReadonlySet<string>;
+  /** Ids of the images of all containers. */
+  usedIds: ReadonlySet<string>;
   /** The engine's images: id and every reference of each. */
   present: readonly { id: string; references: readonly string[] }[];
 }
@@ -27,19 +29,21 @@ export interface Expendable {
  * Releases that go, and the images that neither a kept release names nor a container uses, by name or by id, whatever way
  * it is written (spec §12). A mount keeps a release's files; its images only a use keeps.
  */
-export function expendable({ releases, current, keep, mounted, used, present }: Holdings): Expendable {
+export function expendable({ releases, current, keep, mounted, used, usedIds, present }: Holdings): Expendable {
   const rank = ({ sha, servable }: Holdings['releases'][number]) => (sha === current ? 2 : Number(servable));
   const inOrder = releases.toSorted((a, b) => rank(b) - rank(a));
   const [stay, beyond] = [inOrder.slice(0, keep), inOrder.slice(keep)];
   const [held, go] = [beyond.filter(({ sha }) => mounted.has(sha)), beyond.filter(({ sha }) => !mounted.has(sha))];
-  const needed = new Set([...used, ...stay.flatMap(({ images }) => images)].map(fullName));
+  const needed = new Set([...used, ...stay.flatMap(({ images }) => images)].map(keyOf));
   const idOf = new Map(
-    present.flatMap(({ id, references }) => references.map((name) => [fullName(name), id] as const)),
+    present.flatMap(({ id, references }) => [id, ...references].map((name) => [keyOf(name), id] as const)),
   );
-  const isNeeded = (name: string) => needed.has(name) || used.has(idOf.get(name) ?? '');
+  const neededIds = new Set([...usedIds, ...[...needed].map((name) => idOf.get(name))]);
+  const isNeeded = (name: string) =>
+    needed.has(name) || used.has(idOf.get(name) ?? '') || (isImageId(name) && neededIds.has(name));
   const dropped = Map.groupBy(
     beyond.flatMap(({ images }) => images),
-    fullName,
+    keyOf,
   );
   const images = [...dropped].flatMap(([name, written]) =>
     idOf.has(name) && !isNeeded(name) ? written.slice(0, 1) : [],
@@ -59,6 +63,11 @@ export function liesIn(path: string, directory: string): boolean {
 
 function closed(path: string): string {
   return path.endsWith('/') ? path : `${path}/`;
+}
+
+/** A release knows an image by its id where the name would tell a secret. */
+function keyOf(image: string): string {
+  return isImageId(image) ? image : fullName(image);
 }
 
 function shaOf({ sha }: { sha: string }): string {

@@ -54,6 +54,7 @@ async function expendableOf(tools: Tools, { keep, holders }: { keep: number; hol
     used: new Set(
       holders.flatMap(({ project, image, imageId }) => (project === tools.project ? image : [image, imageId])),
     ),
+    usedIds: new Set(holders.map(({ imageId }) => imageId)),
     present: await containers.images(),
   });
 }

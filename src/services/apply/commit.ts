@@ -6,6 +6,7 @@ import { finishedHere } from '../jobs.ts';
 import { containersNow } from '../release.ts';
 import { remembered } from '../remember.ts';
 import type { Tools } from '../tools.ts';
+import { isPlain } from './plain.ts';
 
 /**
  * Records the release as applied, its report beside it; a crash from here on loses neither. What it runs is noted before,
@@ -48,7 +49,7 @@ async function warning({ tick }: Tools, what: string, work: () => Promise<void>)
  * finished none. And where the state is lost, the release must tell what check-in and configuration said of the env.
  */
 async function completeRecord(tools: Tools, { sha, production }: { sha: string; production: boolean }): Promise<void> {
-  const { releases, vault } = tools;
+  const { releases } = tools;
   const record = await releases.readRecord(sha);
   if (record === null) return;
   const running = new Map((await containersNow(tools)).map(({ image, imageId }) => [image, imageId]));
@@ -56,10 +57,8 @@ async function completeRecord(tools: Tools, { sha, production }: { sha: string; 
   const { services } = tools.tick.made ?? { services: new Map<string, Made>() };
   const left = jobs.flatMap(({ service }) => services.get(service)?.image ?? []).filter((each) => !running.has(each));
   const images = [
-    ...[...running].map(([reference, id]) => ({ reference, id })),
-    ...left.map((reference) => ({ reference, id: null })),
+    ...[...running].map(([name, id]) => ({ reference: isPlain(tools, name) ? name : id, id })),
+    ...left.filter((name) => isPlain(tools, name)).map((reference) => ({ reference, id: null })),
   ];
-  const redactor = vault.redactor();
-  const isPlain = ({ reference }: { reference: string }) => redactor.redact(reference) === reference;
-  await releases.writeRecord(sha, { ...record, production, images: images.filter(isPlain), jobs });
+  await releases.writeRecord(sha, { ...record, production, images, jobs });
 }

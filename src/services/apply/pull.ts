@@ -1,7 +1,10 @@
+import { Fault } from '../../../machines/fault.ts';
 import type { Bundle } from '../../../machines/words.ts';
 import type { RegistryLogin } from '../../adapters/registryLogins.ts';
+import type { ReleaseRecord } from '../../rules/record.ts';
 import { blameEngine, composeReleaseOf } from '../release.ts';
 import type { Tools } from '../tools.ts';
+import { isPlain } from './plain.ts';
 
 /** compose pull with the bundle's registry logins, which live only as long as the call (spec §5). */
 export async function pull(tools: Tools, { bundle }: { bundle: Bundle }, signal: AbortSignal): Promise<void> {
@@ -13,7 +16,34 @@ export async function pull(tools: Tools, { bundle }: { bundle: Bundle }, signal:
   for (const { username, password } of logins)
     tools.vault.guard(Buffer.from(`${username}:${password}`).toString('base64'));
   tools.tick.howFar = await imagesHere(tools, bundle.sha);
-  await tools.compose.pull(release, logins, signal).catch((error: unknown) => blameEngine(tools, error));
+  try {
+    await tools.compose.pull(release, logins, signal).catch((error: unknown) => blameEngine(tools, error));
+  } finally {
+    await noteImages(tools, bundle.sha);
+  }
+}
+
+/**
+ * Notes which images came that are named by variables, so that they go with the release, and also when it fails. Of a pull
+ * that was cut short the next one notes them.
+ */
+async function noteImages(tools: Tools, sha: string): Promise<void> {
+  const { containers, releases, tick } = tools;
+  try {
+    const record = await releases.readRecord(sha);
+    if (record === null || tick.made?.sha !== sha) return;
+    const known = new Set(record.images.map(({ reference }) => reference));
+    const named = new Set([...tick.made.services.values()].map(({ image }) => image));
+    const noted: ReleaseRecord['images'] = [];
+    for (const image of named.difference(known)) {
+      const id = await containers.imageId(image);
+      if (id !== null) noted.push({ reference: isPlain(tools, image) ? image : id, id: null });
+    }
+    if (noted.length > 0) await releases.writeRecord(sha, { ...record, images: [...record.images, ...noted] });
+  } catch (error) {
+    if (!(error instanceof Fault)) throw error;
+    tick.journal.debug(`images of ${sha} are not noted: ${error.message}`);
+  }
 }
 
 /** How many of the images are on this host; asked of the engine when somebody wants to know. */
