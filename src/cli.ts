@@ -1,6 +1,7 @@
 import { existsSync } from 'node:fs';
 import { Argument, Command, CommanderError, Option } from 'commander';
 import { otherEndings } from '../machines/endings.ts';
+import { atStop } from './adapters/signals.ts';
 import { harden } from './adapters/hardening.ts';
 import { becomeOwner, NotAllowed } from './adapters/owner.ts';
 import { formOf, machineForms, machineNames, machineText } from './commands/machine.ts';
@@ -140,7 +141,7 @@ async function guarded(work: () => Promise<number>): Promise<void> {
 /** For a command that has something to tidy up before it ends. */
 function abortedBySignal(): AbortSignal {
   const stop = new AbortController();
-  for (const name of ['SIGINT', 'SIGTERM'] as const) process.once(name, () => stop.abort());
+  atStop(() => stop.abort());
   return stop.signal;
 }
 

@@ -4,6 +4,7 @@ import { endings, otherEndings } from '../../machines/endings.ts';
 import { loop } from '../../machines/loop.ts';
 import { outcomeOf } from '../../machines/outcomes.ts';
 import type { Start } from '../../machines/words.ts';
+import { atStop } from '../adapters/signals.ts';
 import type { Settings } from '../config/settings.ts';
 import { createJournal, type Journal } from '../journal/journal.ts';
 import { LiveLine } from '../journal/liveLine.ts';
@@ -32,7 +33,7 @@ export async function runOnce(settings: Settings, vault: Vault, wish: Wish): Pro
     const actor = createActor(machine, { input, inspect });
     const ended = toPromise(actor);
     const stop = new AbortController();
-    stopAtSignals(() => {
+    atStop(() => {
       actor.send({ type: 'STOP' });
       stop.abort();
     });
@@ -59,7 +60,7 @@ export async function runLoop(settings: Settings, vault: Vault, wish: Wish): Pro
     const looping = loop.provide({ actors: { tick: machine }, delays: { interval } });
     const actor = createActor(looping, { input, inspect });
     const ended = toPromise(actor);
-    stopAtSignals(() => actor.send({ type: 'STOP' }));
+    atStop(() => actor.send({ type: 'STOP' }));
     actor.start();
     return { ...endings, ...otherEndings }[(await ended).ending].meta.exit;
   });
@@ -110,12 +111,6 @@ async function endLate({ settings, journal }: Tools, signal: AbortSignal): Promi
   const spread = spreadS(settings.interval_s, Math.random());
   journal.debug('back after an absence: ends late, so that the next tick comes later', { seconds: Math.round(spread) });
   await sleep(spread * 1000, undefined, { signal }).catch(() => undefined);
-}
-
-/** A second signal has its usual effect. */
-function stopAtSignals(stop: () => void): void {
-  process.once('SIGTERM', stop);
-  process.once('SIGINT', stop);
 }
 
 /** One debug line per transition. */
