@@ -68,7 +68,7 @@ const urlOf = ({ port }: Bad) => `https://127.0.0.1:${port}`;
 const addressOf = ({ port }: Bad) => `tls://127.0.0.1:${port}`;
 
 describe.each(Object.keys(badControllers))('a controller that %s', (name) => {
-  it.failing('leaves time for a good one, whatever a third does, in any order', async () => {
+  it('leaves time for a good one, whatever a third does, in any order', async () => {
     const first = urlOf(bad.controllers.get(name)!);
     const orders = [...bad.controllers.values()].flatMap((other) =>
       ordersOf(first, urlOf(other), fabric.controller.url),
@@ -87,7 +87,7 @@ describe.each(Object.keys(badRouters))('a router that %s', (name) => {
     return [...bad.routers.values()].flatMap((other) => ordersOf(first, addressOf(other), good!.address));
   };
 
-  it.failing('leaves time for a good one, whatever a third does, in any order', async () => {
+  it('leaves time for a good one, whatever a third does, in any order', async () => {
     const orders = rounds();
     const waiting = [...orders];
     fabric.mood.routers = () => waiting.shift() ?? [];
@@ -98,7 +98,7 @@ describe.each(Object.keys(badRouters))('a router that %s', (name) => {
     await expectNothingLeft();
   });
 
-  it.failing('is replaced by one that was announced since, in the same dial', async () => {
+  it('is replaced by one that was announced since, in the same dial', async () => {
     const waiting = [[addressOf(bad.routers.get(name)!)]];
     fabric.mood.routers = () => waiting.shift() ?? [fabric.routers[1]!.address];
     const mesh = await meshAt([fabric.controller.url]);
@@ -108,7 +108,7 @@ describe.each(Object.keys(badRouters))('a router that %s', (name) => {
   });
 });
 
-it.failing('routers that all die in the middle of a transfer are replaced in the same tick', async () => {
+it('routers that all die in the middle of a transfer are replaced in the same tick', async () => {
   const [dying, next] = [await startRouter(fabric.certificate, fabric), fabric.routers[0]!.address];
   const waiting = [[dying.address]];
   fabric.mood.routers = () => waiting.shift() ?? [next];
@@ -131,7 +131,7 @@ async function mute(word: string): Promise<string> {
 const [never, soon] = [new Promise(() => undefined), Promise.resolve()];
 
 describe('a controller that says nothing any more', () => {
-  it.failing.each(['version', 'authenticate', 'services', 'sessions'])(
+  it.each(['version', 'authenticate', 'services', 'sessions'])(
     'when it is asked for %s leaves time for a good one',
     async (word) => {
       const mesh = await meshAt([
@@ -145,7 +145,7 @@ describe('a controller that says nothing any more', () => {
     },
   );
 
-  it.failing('is not waited for by the next dial', async () => {
+  it('is not waited for by the next dial', async () => {
     const mesh = await meshAt([await mute('sessions'), fabric.controller.url]);
     expect(await echoed(mesh)).toBe('words');
     const asked = fabric.controller.requests.length;
@@ -167,7 +167,7 @@ describe.each(['certificate', 'oidc'] as const)('every login by %s', (login) => 
   const dialled = (mesh: Mesh) => echoed(mesh).catch((error: unknown) => (error as { kind: string }).kind);
   beforeEach(() => void (fabric.mood.login = login));
 
-  it.failing.each<[string, (mood: Mood) => void, string]>([
+  it.each<[string, (mood: Mood) => void, string]>([
     ['that serves', () => undefined, 'words'],
     [
       'that the controller forgot',
@@ -194,7 +194,7 @@ describe.each(['certificate', 'oidc'] as const)('every login by %s', (login) => 
     await expectNothingLeft();
   });
 
-  it.failing('of two slow controllers that both log in at last is logged out', async () => {
+  it('of two slow controllers that both log in at last is logged out', async () => {
     const other = { ...goodMood(services), login };
     const slowly = async (asked: string) => (/authenticate|token/.test(asked) ? sleep(limitMs / 2) : soon);
     [fabric.mood.ponder, other.ponder] = [slowly, slowly];
@@ -206,7 +206,7 @@ describe.each(['certificate', 'oidc'] as const)('every login by %s', (login) => 
     await expectNothingLeft();
   });
 
-  it.failing('that is still being answered when all is closed is logged out', async () => {
+  it('that is still being answered when all is closed is logged out', async () => {
     const [asked, answer] = [Promise.withResolvers<undefined>(), Promise.withResolvers<undefined>()];
     fabric.mood.ponder = async (request) => {
       if (!/authenticate|token/.test(request)) return;
@@ -226,7 +226,7 @@ describe.each(['certificate', 'oidc'] as const)('every login by %s', (login) => 
   });
 });
 
-it.failing('a login that asks for a second factor is logged out too', async () => {
+it('a login that asks for a second factor is logged out too', async () => {
   fabric.mood.demandsSecondFactor = true;
   const mesh = await meshAt([fabric.controller.url]);
   await expect(echoed(mesh)).rejects.toMatchObject({ kind: 'unsupported' });

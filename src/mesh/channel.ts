@@ -120,35 +120,15 @@ export class Channel {
 
 const silent: Listener = { frame: () => undefined, end: () => undefined };
 
-/** A channel to the first router whose hello is done; the others are closed again. */
-export async function openChannel(
-  routers: Router[],
-  how: { identity: Identity; token: string; signal: AbortSignal },
-): Promise<Channel> {
-  const decided = new AbortController();
-  const signal = AbortSignal.any([how.signal, decided.signal]);
-  const greetings = routers.map((router) => greet(router, { ...how, signal }));
-  try {
-    const first = await Promise.any(greetings);
-    for (const greeting of greetings)
-      greeting.then(
-        (other) => other === first || other.close(),
-        () => undefined,
-      );
-    return first;
-  } catch (error) {
-    const errors = (error as AggregateError).errors as unknown[];
-    const troubles = errors.map((each) => sortSocketError(each, 'edge router'));
-    throw troubles.find(({ kind }) => kind !== 'unreachable') ?? sortSocketError(errors[0], 'edge router');
-  } finally {
-    decided.abort();
-  }
+/** How routers are greeted; the token is that of the login. */
+export interface Greeting {
+  identity: Identity;
+  token: string;
+  signal: AbortSignal;
 }
 
-function greet(
-  router: Router,
-  { identity, token, signal }: { identity: Identity; token: string; signal: AbortSignal },
-) {
+/** A channel to a router that has answered our hello. */
+export function greet(router: Router, { identity, token, signal }: Greeting): Promise<Channel> {
   const where = `edge router ${router.host}:${router.port}`;
   return new Promise<Channel>((resolve, reject) => {
     const socket = tls.connect({

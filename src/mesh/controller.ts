@@ -4,14 +4,25 @@ import { identityRefused, loginByOidc, logoutByOidc } from './oidc.ts';
 import type { Answer, Ask, Rest } from './rest.ts';
 import { MeshTrouble } from './trouble.ts';
 
-/** A login at one controller; good for one tick. */
+/** What a controller told after a login; good for one tick. */
 export interface ControllerSession {
-  /** The token that routers want to see; a secret. */
-  token: string;
   /** The service that the target means: by intercept address first, by name second. */
-  find: (target: Target) => Promise<Service>;
-  /** A permission to dial, and the routers that take it; one for each service, as of two at once a controller may lose one. */
-  dialable: (service: Service) => Promise<DialSession>;
+  find: (target: Target) => Service;
+  /**
+   * A permission to dial, and the routers that take it; one for each service, as of two at once a controller may lose one,
+   * and a new one when it is the one that was tried already.
+   */
+  dialable: (service: Service, tried: Promise<DialSession> | null) => Promise<DialSession>;
+}
+
+/** What a login gives, and how it is given back. */
+export interface Grant {
+  /** What routers want to see; a secret. */
+  token: string;
+  /** What the controller wants to see. */
+  headers: Record<string, string>;
+  /** True when it is good for nothing before a second factor or an external login. */
+  demandsMore: boolean;
   logout: () => Promise<unknown>;
 }
 
@@ -33,74 +44,58 @@ const PAGE = 500;
 const MAX_SERVICES = 10_000;
 /** All are asked at once. */
 const MAX_ROUTERS = 32;
-/** A log-out is a courtesy that nobody should have to wait for. */
-const LOGOUT_MS = 2000;
 
-/** Logs in at the first controller that answers; a refusal is final, whoever says it. */
-export async function openSession(rest: Rest, controllers: URL[]): Promise<ControllerSession> {
-  let trouble: unknown = new MeshTrouble('unreachable', 'the identity names no controller');
-  for (const base of controllers) {
-    try {
-      return await login(rest, base);
-    } catch (error) {
-      if (!(error instanceof MeshTrouble) || error.kind !== 'unreachable') throw error;
-      trouble = error;
-    }
-  }
-  throw trouble;
-}
-
-async function login(rest: Rest, base: URL): Promise<ControllerSession> {
+/** Logs in, by OIDC where it is offered. */
+export async function logIn(rest: Rest, base: URL): Promise<Grant> {
   const version = record(await expectData(rest, at(base, 'version'), { method: 'GET' }));
   const hasOidc = listed(version['capabilities']).includes('OIDC_AUTH');
-  const { token, headers, logout } = await (hasOidc ? byOidc(rest, base) : byCertificate(rest, base));
-  let services: Service[] | null = null;
+  return hasOidc ? byOidc(rest, base) : byCertificate(rest, base);
+}
+
+/** Asks what the identity may dial. */
+export async function openSession(rest: Rest, base: URL, grant: Grant): Promise<ControllerSession> {
+  if (grant.demandsMore) {
+    throw new MeshTrouble('unsupported', 'the identity is asked for a second factor or an external login');
+  }
+  const { headers } = grant;
+  const services = await listServices(rest, base, headers);
   const dials = new Map<string, Promise<DialSession>>();
   return {
-    token,
-    find: async (target) => serviceFor((services ??= await listServices(rest, base, headers)), target),
-    dialable: (service) => {
-      const found = dials.get(service.id) ?? dialSession(rest, base, { headers, service });
+    find: (target) => serviceFor(services, target),
+    dialable: (service, tried) => {
+      const known = dials.get(service.id);
+      if (known !== undefined && known !== tried) return known;
+      const found = dialSession(rest, base, { headers, service });
       dials.set(service.id, found);
       found.catch(() => dials.delete(service.id));
       return found;
     },
-    logout: () => logout(AbortSignal.timeout(LOGOUT_MS)),
   };
 }
 
-/** A login of one kind, and how it is ended. */
-interface Login {
-  token: string;
-  headers: Record<string, string>;
-  logout: (limit: AbortSignal) => Promise<unknown>;
-}
-
-async function byOidc(rest: Rest, { origin }: URL): Promise<Login> {
+async function byOidc(rest: Rest, { origin }: URL): Promise<Grant> {
   const { access, refresh } = await loginByOidc(rest, origin);
   return {
     token: access,
     headers: { authorization: `Bearer ${access}` },
-    logout: async (limit) => refresh !== null && logoutByOidc(rest, origin, { refresh, limit }),
+    demandsMore: false,
+    logout: async () => refresh !== null && logoutByOidc(rest, origin, refresh),
   };
 }
 
-async function byCertificate(rest: Rest, base: URL): Promise<Login> {
-  const token = await loginByCertificate(rest, base);
-  const headers = { 'zt-session': token };
-  const logout = (limit: AbortSignal) =>
-    rest.ask(at(base, 'current-api-session'), { method: 'DELETE', headers, limit });
-  return { token, headers, logout };
-}
-
-async function loginByCertificate(rest: Rest, base: URL): Promise<string> {
+async function byCertificate(rest: Rest, base: URL): Promise<Grant> {
   const url = at(base, 'authenticate?method=cert');
-  const { token, authQueries } = record(await expectData(rest, url, { method: 'POST', body: {} }));
-  if (listed(authQueries).length > 0) {
-    throw new MeshTrouble('unsupported', 'the identity is asked for a second factor or an external login');
-  }
-  if (textOf(token) === '') throw new MeshTrouble('protocol', 'the controller gave no token');
-  return textOf(token);
+  const ask = { method: 'POST', body: {}, outlives: true } as const;
+  const { token: told, authQueries } = record(await expectData(rest, url, ask));
+  const token = textOf(told);
+  if (token === '') throw new MeshTrouble('protocol', 'the controller gave no token');
+  const headers = { 'zt-session': token };
+  return {
+    token,
+    headers,
+    demandsMore: listed(authQueries).length > 0,
+    logout: () => rest.ask(at(base, 'current-api-session'), { method: 'DELETE', headers, outlives: true }),
+  };
 }
 
 async function listServices(rest: Rest, base: URL, headers: Record<string, string>): Promise<Service[]> {
@@ -140,9 +135,6 @@ async function dialSession(
   const body = { serviceId: service.id, type: 'Dial' };
   const data = record(await expectData(rest, at(base, 'sessions'), { method: 'POST', headers, body }));
   const routers = listed(data['edgeRouters']).map(record).filter(isUsable).flatMap(addressOf).slice(0, MAX_ROUTERS);
-  if (routers.length === 0) {
-    throw new MeshTrouble('unreachable', `no edge router that service ${service.name} may be dialled by is online`);
-  }
   const token = textOf(data['token']);
   if (token === '') throw new MeshTrouble('protocol', 'the controller gave no session token');
   return { token, routers };

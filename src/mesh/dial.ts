@@ -38,7 +38,10 @@ function connected(channel: Channel, wish: Dial, seal: Seal | null): Promise<Mes
   const { service, signal } = wish;
   return new Promise((resolve, reject) => {
     const giveUp = () => reject(new MeshTrouble('unreachable', `service ${service}: no answer to the dial in time`));
-    if (signal.aborted) giveUp();
+    if (signal.aborted) {
+      giveUp();
+      return;
+    }
     signal.addEventListener('abort', giveUp, { once: true });
     let sequence = 0;
     channel.listen({
@@ -69,10 +72,10 @@ function agree(answer: Frame, wish: Dial, seal: Seal | null): MeshTrouble | null
   return new MeshTrouble('protocol', `service ${wish.service} must be encrypted, but its host offers no key`);
 }
 
-/** A router that does not know the session says nothing, it closes the channel. */
+/** A router that does not know the session says nothing, it closes the channel; so does one that dies. */
 function cutOff(trouble: MeshTrouble, service: string): MeshTrouble {
   if (trouble.kind !== 'unreachable') return trouble;
-  return new MeshTrouble('stale', `service ${service}: ${trouble.message} before it was dialled`);
+  return new MeshTrouble('cut', `service ${service}: ${trouble.message} before it was dialled`);
 }
 
 function connectFrame({ target: { host, port }, token }: Dial, seal: Seal | null) {

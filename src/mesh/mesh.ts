@@ -1,11 +1,11 @@
 import { addAbortSignal, type Duplex } from 'node:stream';
-import { openChannel } from './channel.ts';
-import { openSession, type ControllerSession } from './controller.ts';
-import { dial } from './dial.ts';
-import { readIdentity, type Identity } from './identity.ts';
+import type { DialSession } from './controller.ts';
 import type { Target } from './intercept.ts';
-import { createRest, type Rest } from './rest.ts';
-import { MeshTrouble } from './trouble.ts';
+import type { Login } from './login.ts';
+import { Logins, type LoginParts } from './logins.ts';
+import { firstOf } from './race.ts';
+import { connectThrough } from './route.ts';
+import { MeshTrouble, type TroubleKind } from './trouble.ts';
 
 export type { Target } from './intercept.ts';
 export { MeshTrouble, type TroubleKind } from './trouble.ts';
@@ -18,93 +18,90 @@ export interface Mesh {
   close: () => Promise<void>;
 }
 
-interface MeshParts {
-  identityFile: string;
-  /** Bound of each call to a controller, and of a dial with all that it takes. */
-  timeoutMs: number;
-}
-
-/** Nothing is read and nobody is asked before the first dial; one login serves all of them until `close`. */
-export function createMesh({ identityFile, timeoutMs }: MeshParts): Mesh {
-  let life = new AbortController();
-  let login: Promise<Login> | null = null;
-  const forget = (mine: Promise<Login>): void => {
-    if (login === mine) login = null;
-  };
-  const begin = (): Promise<Login> => {
-    const mine = logIn(identityFile, { timeoutMs, signal: life.signal });
-    mine.catch(() => forget(mine));
-    return mine;
-  };
-  const dialWith = async (target: Target, signal: AbortSignal): Promise<Duplex> => {
-    const { signal: end } = life;
-    const mine = (login ??= begin());
-    try {
-      const limit = AbortSignal.any([signal, end, AbortSignal.timeout(timeoutMs)]);
-      return addAbortSignal(end, await dialOnce(mine, target, limit));
-    } catch (error) {
-      if (isStale(error)) forget(mine);
-      throw error;
-    }
-  };
+/** Nothing is read and nobody is asked before the first dial; a login serves all dials until `close`. */
+export function createMesh(parts: LoginParts): Mesh {
+  let logins = new Logins(parts);
   return {
-    dial: (target, signal) =>
-      dialWith(target, signal).catch((error: unknown) => {
-        if (!isStale(error)) throw error;
-        return dialWith(target, signal).catch(tellStale);
-      }),
-    close: async () => {
-      const mine = login;
-      login = null;
-      life.abort();
-      life = new AbortController();
-      await mine?.then(logOut, () => undefined);
+    dial: (target, signal) => dialIn(logins, { target, timeoutMs: parts.timeoutMs, signal }),
+    close: () => {
+      const ended = logins;
+      logins = new Logins(parts);
+      return ended.close();
     },
   };
 }
 
-interface Login {
-  identity: Identity;
-  rest: Rest;
-  session: ControllerSession;
+/** What a dial is bounded by, with all that it takes: milliseconds, and the signal. */
+interface Wish {
+  target: Target;
+  timeoutMs: number;
+  signal: AbortSignal;
 }
 
-function isStale(error: unknown): error is MeshTrouble {
-  return error instanceof MeshTrouble && error.kind === 'stale';
+/** How far a try has come. */
+interface Try {
+  mine: Promise<Login>;
+  login: Login | null;
+  permit: Promise<DialSession> | null;
+  hasRouters: boolean;
+  /** What it failed by; null as long as it goes on. */
+  trouble: unknown;
 }
 
-/** A second time it is the network that has no session for us. */
-function tellStale(error: unknown): never {
-  throw isStale(error) ? new MeshTrouble('unreachable', error.message) : error;
-}
+/** Nobody else knows better. */
+const final: TroubleKind[] = ['identity', 'refused', 'unsupported', 'notGranted', 'noTerminator'];
 
-async function logIn(identityFile: string, bounds: { timeoutMs: number; signal: AbortSignal }): Promise<Login> {
-  const identity = await readIdentity(identityFile);
-  const rest = createRest(identity, bounds);
+/** Two tries: the second one begins when the first has failed, or at half time, with what the first one lacked made anew. */
+async function dialIn(logins: Logins, { target, timeoutMs, signal }: Wish): Promise<Duplex> {
+  const limit = AbortSignal.any([signal, logins.end, AbortSignal.timeout(timeoutMs)]);
+  const everyMs = timeoutMs / 2;
+  let last: Try | null = null;
+  const attempt = async (end: AbortSignal): Promise<Duplex> => {
+    if (last !== null) distrust(logins, last);
+    const mine = logins.current();
+    const tried: Try = (last = { mine, login: null, permit: last?.permit ?? null, hasRouters: false, trouble: null });
+    return dialOnce(tried, { target, timeoutMs: everyMs, signal: end }).catch((error: unknown) => {
+      tried.trouble = error;
+      distrust(logins, tried);
+      throw error;
+    });
+  };
   try {
-    return { identity, rest, session: await openSession(rest, identity.controllers) };
+    const drop = (late: Duplex) => void late.destroy();
+    return addAbortSignal(logins.end, await firstOf([attempt, attempt], { everyMs, final, signal: limit, drop }));
   } catch (error) {
-    rest.close();
+    throw isOver(error) ? new MeshTrouble('unreachable', error.message) : error;
+  }
+}
+
+async function dialOnce(tried: Try, { target, timeoutMs: timeMs, signal }: Wish): Promise<Duplex> {
+  const login = (tried.login = await unlessOver(tried.mine, signal));
+  const release = login.hold();
+  try {
+    const { identity, session, token: apiToken } = login;
+    const service = session.find(target);
+    tried.permit = session.dialable(service, tried.permit);
+    const { token, routers } = await unlessOver(tried.permit, signal);
+    tried.hasRouters = true;
+    const wish = { target, service: service.name, encrypted: service.encrypted, token };
+    const connection = await connectThrough({ routers, identity, apiToken, wish, timeMs, signal });
+    return connection.once('close', release);
+  } catch (error) {
+    release();
     throw error;
   }
 }
 
-async function logOut({ rest, session }: Login): Promise<void> {
-  await session.logout().catch(() => undefined);
-  rest.close();
+/** Whether a session is over, as somebody said or as it seems. */
+function isOver(error: unknown): error is MeshTrouble {
+  return error instanceof MeshTrouble && (error.kind === 'stale' || error.kind === 'cut');
 }
 
-async function dialOnce(login: Promise<Login>, target: Target, signal: AbortSignal): Promise<Duplex> {
-  const { identity, apiToken, service, token, routers } = await unlessOver(planOf(login, target), signal);
-  const channel = await openChannel(routers, { identity, token: apiToken, signal });
-  return dial(channel, { target, service: service.name, encrypted: service.encrypted, token, signal });
-}
-
-/** All that only controllers know; the login is shared, so a dial that is given up does not end it. */
-async function planOf(login: Promise<Login>, target: Target) {
-  const { identity, session } = await login;
-  const service = await session.find(target);
-  return { identity, apiToken: session.token, service, ...(await session.dialable(service)) };
+/** A login whose session is over is wanted by nobody, and neither is one of a controller that does not answer. */
+function distrust(logins: Logins, { mine, login, hasRouters, trouble }: Try): void {
+  if (trouble instanceof MeshTrouble && final.includes(trouble.kind)) return;
+  if (isOver(trouble)) logins.forget(mine);
+  else if (login !== null && !hasRouters) logins.forget(mine, login);
 }
 
 function unlessOver<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {

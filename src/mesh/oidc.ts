@@ -47,17 +47,10 @@ function authorizeUrl(origin: string, { state, verifier }: { state: string; veri
   return url;
 }
 
-/** Which login is to be ended, and how long that may take. */
-interface Logout {
-  refresh: string;
-  limit: AbortSignal;
-}
-
 /** Ends a login by its refresh token: a controller takes an access token that is revoked by itself for a good one. */
-export async function logoutByOidc(rest: Rest, origin: string, how: Logout): Promise<void> {
-  const { refresh, limit } = how;
+export async function logoutByOidc(rest: Rest, origin: string, refresh: string): Promise<void> {
   const body = new URLSearchParams({ client_id: CLIENT_ID, token: refresh, token_type_hint: 'refresh_token' });
-  await rest.ask(new URL('/oidc/revoke', origin), { method: 'POST', body, limit });
+  await rest.ask(new URL('/oidc/revoke', origin), { method: 'POST', body, outlives: true });
 }
 
 async function exchange(rest: Rest, origin: string, grant: { code: string; verifier: string }): Promise<Tokens> {
@@ -68,7 +61,7 @@ async function exchange(rest: Rest, origin: string, grant: { code: string; verif
     code_verifier: grant.verifier,
     redirect_uri: REDIRECT_URI,
   });
-  const answer = await rest.ask(new URL('/oidc/oauth/token', origin), { method: 'POST', body });
+  const answer = await rest.ask(new URL('/oidc/oauth/token', origin), { method: 'POST', body, outlives: true });
   const { access_token: access, refresh_token: refresh } = record(answer.json);
   if (answer.status !== 200 || typeof access !== 'string') throw refusedAt('token', answer);
   return { access, refresh: typeof refresh === 'string' ? refresh : null };

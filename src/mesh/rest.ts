@@ -11,8 +11,8 @@ export interface Ask {
   method: 'GET' | 'POST' | 'DELETE';
   headers?: Record<string, string>;
   body?: object;
-  /** Bounds this call instead of what bounds all the others. */
-  limit?: AbortSignal;
+  /** It gives a token or takes it back, so it goes on for a while after the end. */
+  outlives?: boolean;
 }
 
 /** An answer, whatever its status; `json` is undefined when the body is none. */
@@ -22,24 +22,29 @@ export interface Answer {
   json: unknown;
 }
 
-/** Calls to the controllers of one identity, with its certificate; follows no redirect. */
+/** Calls to one controller, with the identity's certificate; follows no redirect. */
 export interface Rest {
   /** Throws a MeshTrouble of kind `unreachable`, `untrusted` or `protocol`. */
   ask: (url: URL, ask: Ask) => Promise<Answer>;
+  /** Ends all calls, those that outlive it after two seconds. */
+  end: () => void;
+  /** Ends what is left, and closes all sockets. */
   close: () => void;
 }
 
 const MAX_BODY_BYTES = 8_388_608;
+/** A log-out is a courtesy that nobody should have to wait for. */
+const FAREWELL_MS = 2000;
 
-/** Each call is bounded by the time, in milliseconds, and ends with the signal. */
-export function createRest(
-  { secureContext }: Identity,
-  { timeoutMs, signal }: { timeoutMs: number; signal: AbortSignal },
-): Rest {
+/** Each call is bounded by the time, in milliseconds. */
+export function createRest({ secureContext }: Identity, timeoutMs: number): Rest {
+  const [ended, closed] = [new AbortController(), new AbortController()];
+  let timer: NodeJS.Timeout | undefined;
   const agent = new https.Agent({ keepAlive: true, secureContext, rejectUnauthorized: true });
   return {
     ask: async (url, ask) => {
-      const limit = ask.limit ?? AbortSignal.any([signal, AbortSignal.timeout(timeoutMs)]);
+      const { signal } = ask.outlives ? closed : ended;
+      const limit = AbortSignal.any([signal, AbortSignal.timeout(timeoutMs)]);
       try {
         return await answerOf(https.request(url, { method: ask.method, agent, signal: limit, ...written(ask) }), ask);
       } catch (error) {
@@ -47,7 +52,16 @@ export function createRest(
         throw sortSocketError(error, `controller ${url.host}`);
       }
     },
-    close: () => agent.destroy(),
+    end: () => {
+      ended.abort();
+      timer ??= setTimeout(() => closed.abort(), FAREWELL_MS);
+    },
+    close: () => {
+      clearTimeout(timer);
+      closed.abort();
+      ended.abort();
+      agent.destroy();
+    },
   };
 }
 

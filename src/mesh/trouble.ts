@@ -6,7 +6,8 @@
  * - `unsupported`: it asks for what an unattended client has not: a second factor, an external login, posture
  * - `notGranted`: the identity may not dial the service, or there is none
  * - `noTerminator`: nobody hosts the service at the moment
- * - `stale`: a session that is over; a new one is tried once before this is told
+ * - `stale`: a session that is over; a new one is tried once, then it is told as `unreachable`
+ * - `cut`: a router that went away instead of an answer, as it died or knows no such session; likewise, after the other routers
  * - `unreachable`: network, time limits, overload
  * - `protocol`: an answer that makes no sense
  */
@@ -18,6 +19,7 @@ export type TroubleKind =
   | 'notGranted'
   | 'noTerminator'
   | 'stale'
+  | 'cut'
   | 'unreachable'
   | 'protocol';
 

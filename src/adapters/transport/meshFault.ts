@@ -21,6 +21,7 @@ export function meshFault({ kind, message }: MeshTrouble): Fault {
       return offline(`mesh: ${message} (${GRANT})`);
     case 'noTerminator':
     case 'stale':
+    case 'cut':
     case 'unreachable':
       return offline(`mesh: ${message}`);
   }
