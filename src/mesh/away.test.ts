@@ -123,6 +123,20 @@ it('routers that all die in the middle of a transfer are replaced in the same ti
   await expectNothingLeft();
 });
 
+it('a permission that did not do is not used by the next dial', async () => {
+  const waiting = [[], []] as string[][];
+  const sessionsAsked = () => fabric.controller.requests.filter((asked) => asked.endsWith('sessions')).length;
+  fabric.mood.routers = () => waiting.shift() ?? [fabric.routers[0]!.address];
+  const mesh = await meshAt([fabric.controller.url]);
+  const before = sessionsAsked();
+  await expect(echoed(mesh)).rejects.toMatchObject({ kind: 'unreachable' });
+  fabric.mood.unknownSessions = 1;
+  expect(await echoed(mesh)).toBe('words');
+  expect(sessionsAsked()).toBe(before + 4);
+  await mesh.close();
+  await expectNothingLeft();
+});
+
 /** One more controller of the same network, which says nothing when it is asked for this. */
 async function mute(word: string): Promise<string> {
   const mood = { ...goodMood(services), ponder: (asked: string) => (asked.endsWith(word) ? never : soon) };

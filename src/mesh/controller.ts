@@ -8,11 +8,10 @@ import { MeshTrouble } from './trouble.ts';
 export interface ControllerSession {
   /** The service that the target means: by intercept address first, by name second. */
   find: (target: Target) => Service;
-  /**
-   * A permission to dial, and the routers that take it; one for each service, as of two at once a controller may lose one,
-   * and a new one when it is the one that was tried already.
-   */
-  dialable: (service: Service, tried: Promise<DialSession> | null) => Promise<DialSession>;
+  /** A permission to dial, and the routers that take it; one for each service, as of two at once a controller may lose one. */
+  dialable: (service: Service) => Promise<DialSession>;
+  /** A permission that did not do: the next one is a new one. */
+  renounce: (permit: Promise<DialSession>) => void;
 }
 
 /** What a login gives, and how it is given back. */
@@ -60,16 +59,18 @@ export async function openSession(rest: Rest, base: URL, grant: Grant): Promise<
   const { headers } = grant;
   const services = await listServices(rest, base, headers);
   const dials = new Map<string, Promise<DialSession>>();
+  const renounce = (permit: Promise<DialSession>) => {
+    for (const [id, known] of dials) if (known === permit) dials.delete(id);
+  };
   return {
     find: (target) => serviceFor(services, target),
-    dialable: (service, tried) => {
-      const known = dials.get(service.id);
-      if (known !== undefined && known !== tried) return known;
-      const found = dialSession(rest, base, { headers, service });
+    dialable: (service) => {
+      const found = dials.get(service.id) ?? dialSession(rest, base, { headers, service });
       dials.set(service.id, found);
-      found.catch(() => dials.delete(service.id));
+      found.catch(() => renounce(found));
       return found;
     },
+    renounce,
   };
 }
 

@@ -59,10 +59,11 @@ async function dialIn(logins: Logins, { target, timeoutMs, signal }: Wish): Prom
   const attempt = async (end: AbortSignal): Promise<Duplex> => {
     if (last !== null) distrust(logins, last);
     const mine = logins.current();
-    const tried: Try = (last = { mine, login: null, permit: last?.permit ?? null, hasRouters: false, trouble: null });
+    const tried: Try = (last = { mine, login: null, permit: null, hasRouters: false, trouble: null });
     return dialOnce(tried, { target, timeoutMs: everyMs, signal: end }).catch((error: unknown) => {
+      const isBeaten = end.aborted && !limit.aborted;
       tried.trouble = error;
-      distrust(logins, tried);
+      if (!isBeaten) distrust(logins, tried);
       throw error;
     });
   };
@@ -80,7 +81,7 @@ async function dialOnce(tried: Try, { target, timeoutMs: timeMs, signal }: Wish)
   try {
     const { identity, session, token: apiToken } = login;
     const service = session.find(target);
-    tried.permit = session.dialable(service, tried.permit);
+    tried.permit = session.dialable(service);
     const { token, routers } = await unlessOver(tried.permit, signal);
     tried.hasRouters = true;
     const wish = { target, service: service.name, encrypted: service.encrypted, token };
@@ -97,11 +98,12 @@ function isOver(error: unknown): error is MeshTrouble {
   return error instanceof MeshTrouble && (error.kind === 'stale' || error.kind === 'cut');
 }
 
-/** A login whose session is over is wanted by nobody, and neither is one of a controller that does not answer. */
-function distrust(logins: Logins, { mine, login, hasRouters, trouble }: Try): void {
+/** Nobody wants a login whose session is over, or whose controller does not answer, nor a permission that did not do. */
+function distrust(logins: Logins, { mine, login, permit, hasRouters, trouble }: Try): void {
   if (trouble instanceof MeshTrouble && final.includes(trouble.kind)) return;
   if (isOver(trouble)) logins.forget(mine);
   else if (login !== null && !hasRouters) logins.forget(mine, login);
+  if (permit !== null) login?.session.renounce(permit);
 }
 
 function unlessOver<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
