@@ -170,7 +170,7 @@ export class Censor implements RedactorStream {
     const end = this.#window.length;
     const value = end - (this.#matchers.values.depth[this.#valueState] ?? 0);
     const short = end - (this.#matchers.shorts?.depth[this.#shortState] ?? 0);
-    const stretch = this.#matchers.stretches.isEmpty ? end : end - stretchUnits + 1;
+    const stretch = end - this.#matchers.stretches.undecided(this.#window);
     const starts = this.#shorts.map((span) => span[0]);
     return Math.max(this.#sent, Math.min(this.#judged, value, short, stretch, ...starts));
   }

@@ -9,6 +9,8 @@ const standIns: Record<string, string> = {
   '\r': '\\r',
 };
 
+const markup: Record<string, string> = { '&': '&amp;', '<': '&lt;', '>': '&gt;', '"': '&quot;', "'": '&#39;' };
+
 /** The encodings once more, written apart from the code that they test. */
 const encoders: Record<string, (text: string) => string> = {
   plain: (text) => text,
@@ -24,6 +26,13 @@ const encoders: Record<string, (text: string) => string> = {
   base64: (text) => Buffer.from(text).toString('base64'),
   base64url: (text) => Buffer.from(text).toString('base64url'),
   wrapped: (text) => Buffer.from(text).toString('base64').replace(/.{76}/g, '$&\n'),
+  jsonInJson: (text) => JSON.stringify(JSON.stringify(text)),
+  yaml: (text) => `'${text.split("'").join("''")}'`,
+  shell: (text) => `'${text.split("'").join(`'\\''`)}'`,
+  html: (text) => Array.from(text, (character) => markup[character] ?? character).join(''),
+  entities: (text) => Array.from(text, (character) => `&#${character.codePointAt(0)!};`).join(''),
+  hex: (text) => Array.from(Buffer.from(text), (byte) => byte.toString(16).padStart(2, '0')).join(''),
+  decimals: (text) => Array.from(Buffer.from(text)).join(' '),
   env: (text) => Array.from(text, (character) => standIns[character] ?? character).join(''),
 };
 

@@ -82,6 +82,9 @@ describe('values', () => {
     ['no short ones inside a word', ['ab', 'é'], 'abc 1ab zébu éab 𝐚ab ab𝟕', 'abc 1ab zébu éab 𝐚ab ab𝟕'],
     ['a short one inside another that does not stand alone', ['a-b', 'b'], 'xa-b', `xa-${mark}`],
     ['blank ones not at all', [' ', '\n', ''], 'a b\n', 'a b\n'],
+    ['a short one with a line end, printed without', ['abc\n'], 'is abc!', `is ${mark}!`],
+    ['short lines of one that has no others', ['ab\n c\n'], 'is ab, c', `is ${mark}, ${mark}`],
+    ['no short lines of one that has others', ['{\n  "key": 1\n}'], 'is {}', 'is {}'],
     ['a mark within', [`pre${mark}post`], `pre${mark}post`, mark],
   ])('are hidden: %s', (...[, secrets, text, expected]) => {
     expect(redact(secrets, text)).toBe(expected);
@@ -101,17 +104,6 @@ describe('values', () => {
   });
 });
 
-it.failing.each([
-  ['a short value with a line end', 'abc\n', 'abc'],
-  ['JSON in JSON', 'say "x"', JSON.stringify(JSON.stringify('say "x"')).slice(3, -3)],
-  ['YAML between single quotes', "it's me", "it''s me"],
-  ['a word of a shell', "it's me", "it'\\''s me"],
-  ['HTML', "it's me", 'it&#39;s me'],
-  ['hex', 'value', '76616c7565'],
-])('%s hides nothing', (_name, secret, told) => {
-  expect(redact([secret], `- ${told} -`)).toBe(`- ${mark} -`);
-});
-
 describe('a stream', () => {
   it('lets go of a line as soon as it ends', () => {
     const stream = createRedactor(['secret value']).stream();
@@ -122,9 +114,9 @@ describe('a stream', () => {
   });
 
   it('holds back a line end that may belong to a value', () => {
-    const stream = createRedactor(['a\nb\nc']).stream();
-    expect(stream.push('x a\nb\n')).toBe('x ');
-    expect(stream.push('d\n')).toBe('a\nb\nd\n');
+    const stream = createRedactor(['long\nb\nlast']).stream();
+    expect(stream.push('x a long\nb\n')).toBe('x a ');
+    expect(stream.push('d\n')).toBe(`${mark}\nb\nd\n`);
   });
 
   it('passes on a line without end in bounded memory', () => {
@@ -205,7 +197,8 @@ describe('a stream', () => {
 
   it('waits for what follows a short value', () => {
     const secrets = ['c\n', 'a\nb'];
-    expect(redactStream(secrets, ['is c\n', 'one'])).toBe('is c\none');
+    expect(redactStream(secrets, ['is c', 'one\n'])).toBe('is cone\n');
+    expect(redactStream(secrets, ['is c\n', 'one'])).toBe(`is ${mark}\none`);
     expect(redactStream(secrets, ['is c\n', '- one'])).toBe(`is ${mark}- one`);
     expect(redactStream(secrets, ['is c\n- o', 'ne'])).toBe(`is ${mark}- one`);
     expect(redactStream(secrets, ['is a\n', 'b.'])).toBe(`is ${mark}.`);

@@ -51,7 +51,7 @@ export function createRedactor(secrets: Iterable<string>): Redactor {
 }
 
 function compile(secrets: string[]): Matchers {
-  const shorts = formsOf(secrets.filter(isShort));
+  const shorts = formsOf([...new Set(secrets.flatMap(shortPartsOf))]);
   const words = [mark];
   const stretches = new Stretches();
   for (const form of longForms(secrets)) {
@@ -68,8 +68,19 @@ function* longForms(secrets: string[]): Generator<string> {
   yield* formsOf(partsOf(secrets.filter((secret) => !isLong(secret))));
 }
 
+/** A short value without the white space around it, and its lines where all of them are short: those of others are mere punctuation. */
+function shortPartsOf(secret: string): string[] {
+  const parts = [secret, secret.trim()].filter(isShort);
+  const lines = linesOf(secret).filter((line) => line !== '');
+  return lines.every(isShort) ? [...parts, ...lines] : parts;
+}
+
+function linesOf(secret: string): string[] {
+  return secret.split(/[\r\n]+/).map((line) => line.trim());
+}
+
 function partsOf(secrets: string[]): string[] {
-  const parts = secrets.flatMap((secret) => [secret, ...secret.split(/[\r\n]+/).map((line) => line.trim())]);
+  const parts = secrets.flatMap((secret) => [secret, ...linesOf(secret)]);
   return [...new Set(parts)].filter((part) => !isShort(part));
 }
 

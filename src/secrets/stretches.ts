@@ -25,6 +25,15 @@ export class Stretches {
   /** A bit for each number of first bits that the first hash of a stretch begins with; most texts fail here already. */
   #filter = new Int32Array(2 ** 10);
 
+  #spansLines = false;
+
+  /** Code units at the end of `text`, to which more may come, that could be the head of a stretch. */
+  undecided(text: string): number {
+    if (this.isEmpty) return 0;
+    const line = this.#spansLines ? text.length : text.length - text.lastIndexOf('\n') - 1;
+    return Math.min(line, stepUnits);
+  }
+
   /** True when there is nothing to be found. */
   get isEmpty(): boolean {
     return this.#known.size === 0;
@@ -32,6 +41,7 @@ export class Stretches {
 
   /** Takes note of a word of at least `stretchUnits` code units. */
   add(word: string): void {
+    this.#spansLines ||= word.includes('\n');
     const last = word.length - stretchUnits;
     for (let start = 0; start < last; start += stepUnits) this.#note(word, start);
     this.#note(word, last);
