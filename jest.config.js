@@ -21,10 +21,11 @@ export default {
       testPathIgnorePatterns: [
         '/node_modules/',
         '\\.(engine|package|browser|peer)\\.test\\.ts$',
-        '/fixtures/(fuzz|network)/',
+        '/fixtures/(disk|fuzz|network)/',
       ],
     }),
     suite('engine', ['{src,fixtures,install,deb}/**/*.engine.test.ts'], withEngine),
+    suite('disk', ['fixtures/disk/**/*.test.ts']),
     suite('fuzz', ['fixtures/fuzz/**/*.test.ts']),
     suite('network', ['fixtures/network/**/*.test.ts']),
     suite('package', ['{fixtures,install,deb,roles}/**/*.package.test.ts'], withEngine),
