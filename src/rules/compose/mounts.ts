@@ -5,7 +5,6 @@ import { bindSource, writableSource } from './paths.ts';
 import { either, flag, keys, list, literal, number, onText, plain, powerUnless, text, type Table } from './shapes.ts';
 import { at, textOf, type Scalar, type Tree } from './tree.ts';
 
-/** One letter is no name: compose reads `c:/etc` as a Windows path, and binds it. */
 const namedVolume = literal(/^[a-zA-Z0-9][a-zA-Z0-9_.-]+$/, 'the name of a volume, or a path that starts with "./"');
 
 const shortMount = onText((mount, value, place) => {
@@ -15,6 +14,10 @@ const shortMount = onText((mount, value, place) => {
   if (isAnonymous) return [];
   if (!target?.startsWith('/') || more.length > 0) {
     return refuse(value, place, `${shown(mount)} must be SOURCE:/TARGET[:MODE] or /TARGET`);
+  }
+  if (/^[a-zA-Z]$/.test(source)) {
+    const cure = 'a Windows drive to compose; use a longer name';
+    return refuse(value, place, `${shown(mount)}: ${cure}`);
   }
   const judgeSource = /^[./~]/.test(source) ? bindSource : namedVolume;
   const from = { ...value, text: source };
