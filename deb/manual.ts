@@ -17,11 +17,11 @@ export function commandPage(program: Command, edition: Edition): string {
     sectionOf('EXIT STATUS', ...exits()),
     sectionOf('FILES', ...files.map(([file, meaning]) => entryOf(file, meaning))),
     sectionOf('EXAMPLES', ...examples.map(([line, meaning]) => entryOf(line, meaning))),
-    sectionOf('SEE ALSO', roff('`config.yaml`(5), `systemctl`(1), `journalctl`(1)')),
+    sectionOf('SEE ALSO', roff('`deployd.yaml`(5), `systemctl`(1), `journalctl`(1)')),
   );
 }
 
-/** config.yaml(5), from the table that the configuration is checked by. */
+/** deployd.yaml(5), on config.yaml, from the table that the configuration is checked by. */
 export function configPage(edition: Edition): string {
   const entries = keyNames.map((name) => {
     const { allowed, meaning, default: value } = keys[name];
@@ -32,8 +32,8 @@ export function configPage(edition: Edition): string {
     );
   });
   return page(
-    titleOf('CONFIG.YAML', 5, edition),
-    sectionOf('NAME', roff('config.yaml - configuration of the deploy agent deployd')),
+    titleOf('DEPLOYD.YAML', 5, edition),
+    sectionOf('NAME', roff('deployd.yaml - config.yaml, the configuration of the deploy agent deployd')),
     sectionOf('DESCRIPTION', roff(format)),
     sectionOf('KEYS', ...entries),
     sectionOf('EXAMPLE', '.nf', roff(example), '.fi'),
@@ -47,7 +47,7 @@ downloads and verifies the bundle, refuses what is not allowed, reads the secret
 The unit \`deployd.timer\` starts a tick 60 to 70 seconds after the end of the last one; the package itself enables nothing.`;
 
 const files = [
-  ['/etc/deployd/config.yaml', 'The configuration, see `config.yaml`(5).'],
+  ['/etc/deployd/config.yaml', 'The configuration, see `deployd.yaml`(5).'],
   ['/etc/deployd/bootstrap.jwt', 'The bootstrap grant; it is there only until the first login.'],
   ['/var/lib/deployd/store.token', 'The secretstore token, the only credential that is kept.'],
   ['/var/lib/deployd/state.json', 'What is applied, and how the last tick ended.'],

@@ -71,7 +71,7 @@ function ownPayload({ bundle, cache, changes, edition }: Parts): Payload {
   };
   return {
     '/usr/share/man/man1/deployd.1.gz': { text: commandPage(program, edition), gzip: true },
-    '/usr/share/man/man5/config.yaml.5.gz': { text: configPage(edition), gzip: true },
+    '/usr/share/man/man5/deployd.yaml.5.gz': { text: configPage(edition), gzip: true },
     '/usr/share/bash-completion/completions/deployd': { text: bash },
     '/usr/share/zsh/vendor-completions/_deployd': { text: zsh },
     '/usr/share/fish/vendor_completions.d/deployd.fish': { text: fish },
