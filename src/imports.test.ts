@@ -17,6 +17,7 @@ interface Layer {
 const words = ['machines/', 'src/config/settings.ts', 'src/rules/'];
 const heard = ['src/secrets/', 'src/journal/'];
 const tls = 'src/tls/';
+const disk = 'src/disk/';
 
 const layers: Record<string, Layer> = {
   machines: {
@@ -36,7 +37,7 @@ const layers: Record<string, Layer> = {
   },
   config: {
     of: ['src/config/'],
-    may: [...words, 'src/config/', tls, 'node:', 'yaml', 'ajv'],
+    may: [...words, 'src/config/', disk, tls, 'node:', 'yaml', 'ajv'],
     because: 'the configuration is read before anything else is there',
   },
   secrets: {
@@ -57,6 +58,7 @@ const layers: Record<string, Layer> = {
       'src/adapters/',
       'src/bytes/',
       'src/mesh/mesh.ts',
+      disk,
       tls,
       'node:',
       'got',
@@ -66,6 +68,11 @@ const layers: Record<string, Layer> = {
     ],
     because: 'an adapter speaks to one outside thing and decides nothing, so it asks no service',
   },
+  disk: {
+    of: [disk],
+    may: ['node:'],
+    because: 'whatever stands in the place of a file holds nobody up, whoever reads it',
+  },
   tls: {
     of: [tls],
     may: [tls, 'node:'],
@@ -73,12 +80,12 @@ const layers: Record<string, Layer> = {
   },
   mesh: {
     of: ['src/mesh/'],
-    may: ['src/mesh/', 'src/bytes/', tls, 'node:', 'libsodium-wrappers'],
+    may: ['src/mesh/', 'src/bytes/', disk, tls, 'node:', 'libsodium-wrappers'],
     because: 'it could be published alone: it knows the mesh and nothing of deployd',
   },
   services: {
     of: ['src/services/'],
-    may: [...words, ...heard, 'src/adapters/', 'src/services/', 'node:', 'xstate'],
+    may: [...words, ...heard, 'src/adapters/', 'src/services/', disk, 'node:', 'xstate'],
     because: 'a service joins rules and adapters; libraries and machinery are behind the adapters',
   },
   wiring: {

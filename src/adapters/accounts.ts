@@ -1,4 +1,5 @@
-import { access, constants, readFile, stat } from 'node:fs/promises';
+import { readText } from './atOnce.ts';
+import { access, constants, stat } from 'node:fs/promises';
 import type { Agent, FileFacts } from '../rules/doctor/doctor.ts';
 import { isEACCES, isENOENT } from './files.ts';
 import { accountOf } from './owner.ts';
@@ -58,7 +59,7 @@ async function extraGroups(name: string): Promise<number[]> {
 }
 
 async function groups(): Promise<{ name: string; gid: number; members: string[] }[]> {
-  const text = await readFile('/etc/group', 'utf8').catch(() => '');
+  const text = await readText('/etc/group').catch(() => '');
   return text.split('\n').map((line) => {
     const [name = '', , gid, members = ''] = line.split(':');
     return { name, gid: Number(gid), members: members.split(',') };

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { chmodSync, closeSync, fchmodSync, mkdirSync, openSync, writeSync } from 'node:fs';
-import { open, readdir, type FileHandle } from 'node:fs/promises';
+import { readdir, type FileHandle } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Transform } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
@@ -9,6 +9,7 @@ import type { ReadEntry } from 'tar';
 import { Parser } from 'tar/parse';
 import { Fault } from '../../machines/fault.ts';
 import type { Settings } from '../config/settings.ts';
+import { openRegular } from '../disk/regular.ts';
 import { parentsOf, pathOf, type Entry } from '../rules/entry.ts';
 import { blockBytes, unsafe } from '../rules/header.ts';
 import type { Contents } from '../rules/inventory.ts';
@@ -37,7 +38,7 @@ export async function unpack({ file, into, limits, signal }: Unpacking): Promise
   const judged: Entry[] = [];
   const contents: Contents = { files: [], directories: [] };
   try {
-    await using bundle = await open(file).catch((error: unknown) => {
+    await using bundle = await openRegular(file, { follow: false }).catch((error: unknown) => {
       throw diskFault('read', file, error);
     });
     const caps = { ...limits, compressed: await sizeOf(bundle, limits) };
@@ -51,7 +52,7 @@ export async function unpack({ file, into, limits, signal }: Unpacking): Promise
     return contents;
   } catch (error) {
     await clear(into);
-    throw asFault(error, into, signal);
+    throw asFault(error, { file, into, signal });
   }
 }
 
@@ -168,11 +169,10 @@ async function clear(into: string): Promise<void> {
   for (const name of names) await removeTree(join(into, name), patience);
 }
 
-function asFault(error: unknown, into: string, signal: AbortSignal): Fault {
+function asFault(error: unknown, { file, into, signal }: Omit<Unpacking, 'limits'>): Fault {
   if (error instanceof Fault) return error;
   if (signal.aborted) return new Fault('stopped', 'stopped while unpacking the bundle');
   const { code, syscall } = error as NodeJS.ErrnoException;
-  return syscall === undefined
-    ? unsafe(`the archive is damaged (${code ?? 'unreadable'})`)
-    : diskFault('write', into, error);
+  if (syscall === undefined) return unsafe(`the archive is damaged (${code ?? 'unreadable'})`);
+  return syscall === 'read' ? diskFault('read', file, error) : diskFault('write', into, error);
 }

@@ -1,5 +1,6 @@
 import * as fs from 'node:fs';
 import { promisify } from 'node:util';
+import { readRegular } from '../disk/regular.ts';
 import { wipe } from '../secrets/wipe.ts';
 
 /**
@@ -23,26 +24,17 @@ export const symlink = atOnce((target: string, path: string) => fs.symlinkSync(t
 export const unlink = atOnce(fs.unlinkSync);
 
 /**
- * The text of a file, which may be a secret: no other copy of it is left. Throws EISDIR or ENOTREG for what is no file, which
- * might be waited for, and EFBIG for one that no agent wrote.
+ * The text of a file, which may be a secret: no other copy of it is left. Throws EISDIR or ENOTREG for what is no file, and
+ * EFBIG for one that no agent wrote.
  */
 export const readText = atOnce((path: string) => {
-  using file = opened(path, fs.constants.O_RDONLY | fs.constants.O_NONBLOCK);
-  const found = fs.fstatSync(file.fd);
-  if (!found.isFile()) throw notRegular(found);
-  if (found.size > mostText) throw Object.assign(new Error('too large'), { code: 'EFBIG' });
-  const bytes = fs.readFileSync(file.fd);
+  const bytes = readRegular(path, mostText);
   try {
     return bytes.toString('utf8');
   } finally {
     wipe(bytes);
   }
 });
-
-/** The error of a path where something else than a file stands. */
-export function notRegular(found: fs.Stats): Error {
-  return Object.assign(new Error('not a regular file'), { code: found.isDirectory() ? 'EISDIR' : 'ENOTREG' });
-}
 
 /** The largest is the list of a bundle's files, each with a path of up to a kilobyte. */
 const mostText = 256 * 2 ** 20;
@@ -75,7 +67,7 @@ export async function sync(path: string): Promise<void> {
 
 const fsync = promisify(fs.fsync);
 
-function opened(path: string, flags: string | number, mode?: number) {
+function opened(path: string, flags: string, mode?: number) {
   const fd = fs.openSync(path, flags, mode);
   return { fd, [Symbol.dispose]: () => fs.closeSync(fd) };
 }

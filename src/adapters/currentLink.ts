@@ -3,7 +3,7 @@ import { failure } from '../../machines/fault.ts';
 import type { Sha } from '../../machines/words.ts';
 import { readlink } from './atOnce.ts';
 import { asDigest, isDigest } from './digest.ts';
-import { isENOENT, removeDurably, renameDurably, symlinkDurably } from './files.ts';
+import { diskFault, isENOENT, isNoLink, removeDurably, renameDurably, symlinkDurably } from './files.ts';
 
 /** The link `current` of one env, whose directory is `home`. */
 export class CurrentLink {
@@ -29,7 +29,7 @@ export class CurrentLink {
 
   /** The release that `current` names, whether that is there or not; foreign is what this agent did not make. */
   async look(): Promise<{ sha: Sha | null; isForeign: boolean }> {
-    const target = await readlink(this.#path).catch((error: unknown) => (isENOENT(error) ? null : ''));
+    const target = await this.#target();
     if (target === null) return { sha: null, isForeign: false };
     const sha = target.slice(target.lastIndexOf('/') + 1);
     const isOwn = isDigest(sha) && [targetOf(sha), join(this.#home, targetOf(sha))].includes(target);
@@ -45,6 +45,15 @@ export class CurrentLink {
 
   async remove(): Promise<void> {
     await removeDurably(this.#path);
+  }
+
+  /** Null without one, empty where it is no link. Throws what the disk says otherwise. */
+  async #target(): Promise<string | null> {
+    return readlink(this.#path).catch((error: unknown) => {
+      if (isENOENT(error)) return null;
+      if (isNoLink(error)) return '';
+      throw diskFault('read', this.#path, error);
+    });
   }
 
   #foreign() {

@@ -3,12 +3,12 @@ import type { FileHandle } from 'node:fs/promises';
 import { heed } from '../../machines/fault.ts';
 import type { Sha } from '../../machines/words.ts';
 import { diskFault, isENOENT } from './files.ts';
-import { openPlain } from './plainFile.ts';
+import { openRegular } from '../disk/regular.ts';
 
 /** Lower-case hex sha256 of a file, null when there is none. Throws `stopped` when the signal says so. */
 export async function digestOf(path: string, signal: AbortSignal): Promise<string | null> {
   try {
-    await using file = await openPlain(path, { follow: true });
+    await using file = await openRegular(path, { follow: true });
     return await digestOfOpen(file, Infinity, signal);
   } catch (error) {
     heed(signal);

@@ -120,6 +120,12 @@ export const isENOSPC = (error: unknown): boolean => ['ENOSPC', 'EDQUOT'].includ
 /** True when something of that name is there already. */
 export const isEEXIST = (error: unknown): boolean => codeOf(error) === 'EEXIST';
 
+/** True when what was to be read as a link is none. */
+export const isNoLink = (error: unknown): boolean => codeOf(error) === 'EINVAL';
+
+/** True when what has that name is no file; a directory, which no file takes the place of, is told by its own code. */
+export const isNoFile = (error: unknown): boolean => codeOf(error) === 'ENOTREG';
+
 const explanations: Record<string, string | undefined> = {
   ENOSPC: 'no space left on the filesystem',
   EDQUOT: 'the disk quota is used up',

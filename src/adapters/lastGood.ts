@@ -1,7 +1,6 @@
 import { join } from 'node:path';
-import { lstat } from './atOnce.ts';
 import { removeDurably, writeAllDurably, writeDurably } from './files.ts';
-import { readIfThere } from './readIfThere.ts';
+import { statsIfThere, textIfThere } from './ifThere.ts';
 
 /** Holds `.env` too, so it is as secret and goes with it. */
 const FILE = '.deployd.last-good.json';
@@ -13,7 +12,7 @@ const FILE = '.deployd.last-good.json';
  */
 export async function keepLastGood(dir: string, { needed, more }: Names): Promise<void> {
   if (await hasLastGood(dir)) return;
-  const read = async (name: string) => [name, await readIfThere(join(dir, name))] as const;
+  const read = async (name: string) => [name, await textIfThere(join(dir, name))] as const;
   const files = await Promise.all([...needed, ...more].map(read));
   const found = files.filter(([, text]) => text !== null);
   if (needed.some((name) => !found.some(([each]) => each === name))) return;
@@ -29,7 +28,7 @@ interface Names {
 /** Puts what was kept back in its place; what nobody can read is as good as none. Throws `DISK_WRITE_FAILED`. */
 export async function restoreLastGood(dir: string): Promise<void> {
   if (!(await hasLastGood(dir))) return;
-  const files = filesIn((await readIfThere(join(dir, FILE))) ?? '');
+  const files = filesIn((await textIfThere(join(dir, FILE))) ?? '');
   if (files !== null) await writeAllDurably(dir, files, 0o600);
   await dropLastGood(dir);
 }
@@ -40,10 +39,7 @@ export async function dropLastGood(dir: string): Promise<void> {
 }
 
 async function hasLastGood(dir: string): Promise<boolean> {
-  return lstat(join(dir, FILE)).then(
-    () => true,
-    () => false,
-  );
+  return (await statsIfThere(join(dir, FILE))) !== null;
 }
 
 /** By name; null where it was damaged. The parser's own error would quote what it read. */

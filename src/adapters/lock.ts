@@ -1,20 +1,11 @@
-import {
-  accessSync,
-  closeSync,
-  constants,
-  openSync,
-  readFileSync,
-  statSync,
-  truncateSync,
-  unlinkSync,
-  writeFileSync,
-} from 'node:fs';
+import { accessSync, closeSync, constants, openSync, statSync, truncateSync, unlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { setTimeout as sleep } from 'node:timers/promises';
 import lockfile from 'lockfile';
 import { Fault } from '../../machines/fault.ts';
-import { diskFault, isEEXIST, isENOENT } from './files.ts';
+import { readRegular } from '../disk/regular.ts';
+import { diskFault, isEACCES, isEEXIST, isENOENT, isNoFile } from './files.ts';
 
 /**
  * One tick at a time in a state directory (spec §13).
@@ -83,6 +74,13 @@ interface Record {
 
 const sqlite = { busy: 5, corrupt: 11, notADatabase: 26 };
 
+/** What its other errors mean here. */
+const sqliteWords: { [code: number]: string } = {
+  10: 'the disk reports an input/output error',
+  13: 'no space left on the filesystem',
+  14: 'it cannot be opened (permission denied, or too many open files)',
+};
+
 /**
  * SQLite takes its lock in several steps, so that of many who start together each may refuse the other. Nobody gives up
  * before a holder is named in `lock`, or a second has passed.
@@ -94,7 +92,8 @@ async function takeGuard(stateDir: string): Promise<DatabaseSync> {
     const guard = tryGuard(path);
     if (typeof guard !== 'number') return guard;
     if (guard === sqlite.corrupt || guard === sqlite.notADatabase) empty(path);
-    else if (guard !== sqlite.busy) throw new Fault('failed', `failed: cannot lock ${path}: sqlite error ${guard}`);
+    else if (guard !== sqlite.busy)
+      throw new Fault('failed', `failed: cannot lock ${path}: ${sqliteWords[guard] ?? `sqlite error ${guard}`}`);
     else if ((await readLock(stateDir)).held) break;
     await sleep(20 * Math.random());
   }
@@ -110,7 +109,9 @@ function makeUsable(path: string): void {
   }
   try {
     accessSync(path, constants.R_OK | constants.W_OK);
-  } catch {
+    if (!statSync(path).isFile()) throw Object.assign(new Error('no file'), { code: 'ENOTREG' });
+  } catch (error) {
+    if (!isEACCES(error)) throw diskFault('read', path, error);
     const cure = `sudo chown --reference=${join(path, '..')} ${path} && sudo chmod 600 ${path}`;
     throw new Fault(
       'failed',
@@ -178,8 +179,9 @@ function ownRecord(): Record {
 
 /** Null when there is no lock, or nothing in it that a tick of this user would have written. */
 function readRecord(path: string): Record | null {
+  const text = readOr(path, 'null');
   try {
-    const record: unknown = JSON.parse(readOr(path, 'null'));
+    const record: unknown = JSON.parse(text);
     return isRecord(record) ? record : null;
   } catch {
     return null;
@@ -208,10 +210,13 @@ function processStart(pid: number): string | null {
 
 const bootId = (): string => readOr('/proc/sys/kernel/random/boot_id', '').trim();
 
+/** Throws where it may be there all the same: a holder that cannot be seen must not be taken for dead. */
 function readOr(path: string, otherwise: string): string {
   try {
-    return readFileSync(path, 'utf8');
-  } catch {
-    return otherwise;
+    return readRegular(path).toString('utf8');
+  } catch (error) {
+    const isGone = isENOENT(error) || (error as NodeJS.ErrnoException).code === 'ESRCH';
+    if (isGone || isNoFile(error) || isEACCES(error)) return otherwise;
+    throw diskFault('read', path, error);
   }
 }

@@ -1,8 +1,9 @@
-import { existsSync } from 'node:fs';
-import { readdir, readFile } from 'node:fs/promises';
+import { readdir } from 'node:fs/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Fault } from '../../machines/fault.ts';
+import { readText } from './atOnce.ts';
 import { diskFault, isEACCES, isENOENT } from './files.ts';
+import { statsIfThere } from './ifThere.ts';
 
 const PATIENCE_MS = 5_000;
 const STEP_MS = 20;
@@ -13,7 +14,7 @@ const STEP_MS = 20;
  * Only under the lock. Tells whether there was one; throws Fault `interrupted` when one does not end.
  */
 export async function endOrphans(project: string, home: string): Promise<boolean> {
-  if (!existsSync(home)) return false;
+  if ((await statsIfThere(home)) === null) return false;
   for (let waited_ms = 0; waited_ms < PATIENCE_MS; waited_ms += STEP_MS) {
     const orphans = await processesWith(`\0-p\0${project}\0`, `\0HOME=${home}\0`);
     if (orphans.length === 0) return waited_ms > 0;
@@ -39,7 +40,7 @@ async function processesWith(words: string, variable: string): Promise<number[]>
 
 /** Empty for a process that is gone, dead, or another user's; any other might be an orphan that cannot be seen. */
 async function textOf(path: string): Promise<string> {
-  return readFile(path, 'utf8').catch((error: unknown) => {
+  return readText(path).catch((error: unknown) => {
     if (isENOENT(error) || isEACCES(error) || (error as NodeJS.ErrnoException).code === 'ESRCH') return '';
     throw diskFault('read', path, error);
   });

@@ -3,10 +3,9 @@ import type { Sha } from '../../machines/words.ts';
 import { parseGranted, type Granted } from '../rules/created/granted.ts';
 import { parseInventory, type Inventory } from '../rules/inventory.ts';
 import { parseRecord, type ReleaseRecord } from '../rules/record.ts';
-import { lstat, readText, stat } from './atOnce.ts';
-import { removeDurably, writeAllDurably, writeDurably, writeLazily } from './files.ts';
+import { diskFault, removeDurably, writeAllDurably, writeDurably, writeLazily } from './files.ts';
 import { dropLastGood, keepLastGood, restoreLastGood } from './lastGood.ts';
-import { readIfThere } from './readIfThere.ts';
+import { statsIfThere, textIfThere } from './ifThere.ts';
 
 /** What a release has besides the files of its bundle. */
 export interface Rendered {
@@ -37,22 +36,23 @@ export abstract class OwnFiles {
     await writeAllDurably(this.pathOf(sha), own, 0o600);
   }
 
-  /** True when a release has its record and its `.env`, of the size that it was given, so that it can be brought up again. */
+  /**
+   * True when a release has its record and its `.env`, of the size that it was given, so that it can be brought up again.
+   * Throws where they may be there all the same.
+   */
   async isWhole(sha: Sha): Promise<boolean> {
-    const found = await lstat(this.#envOf(sha)).catch(() => null);
-    const record = found && (await this.readRecord(sha));
+    const found = await statsIfThere(this.#envOf(sha));
+    if (found?.isDirectory()) throw diskFault('read', this.#envOf(sha), { code: 'EISDIR' });
+    const record = found?.isFile() ? await this.readRecord(sha) : null;
     return record !== null && (record.env === undefined || record.env.bytes === found?.size);
   }
 
   async hasEnv(sha: Sha): Promise<boolean> {
-    return lstat(this.#envOf(sha)).then(
-      () => true,
-      () => false,
-    );
+    return (await statsIfThere(this.#envOf(sha))) !== null;
   }
 
   async readEnv(sha: Sha): Promise<string | null> {
-    return readIfThere(this.#envOf(sha));
+    return textIfThere(this.#envOf(sha));
   }
 
   /** Takes a release's secrets away, those of its last good `.env` too. */
@@ -62,7 +62,7 @@ export abstract class OwnFiles {
   }
 
   async readOverride(sha: Sha): Promise<string | null> {
-    return readText(this.#overrideOf(sha)).catch(() => null);
+    return textIfThere(this.#overrideOf(sha));
   }
 
   async writeOverride(sha: Sha, override: string): Promise<void> {
@@ -71,7 +71,7 @@ export abstract class OwnFiles {
 
   /** What a release remembers about itself, null when it was never rendered or the record is damaged. */
   async readRecord(sha: Sha): Promise<ReleaseRecord | null> {
-    const record = parseRecord((await readIfThere(this.#recordOf(sha))) ?? '');
+    const record = parseRecord((await textIfThere(this.#recordOf(sha))) ?? '');
     return record?.sha === sha ? record : null;
   }
 
@@ -81,7 +81,7 @@ export abstract class OwnFiles {
 
   /** What the judged model of a release gives its services, null where that was never written or is damaged. */
   async readGranted(sha: Sha): Promise<Granted | null> {
-    return parseGranted((await readIfThere(this.#grantedOf(sha))) ?? '');
+    return parseGranted((await textIfThere(this.#grantedOf(sha))) ?? '');
   }
 
   async writeGranted(sha: Sha, granted: Granted): Promise<void> {
@@ -90,8 +90,7 @@ export abstract class OwnFiles {
 
   /** What a release knows of its own files; null when it was made by an older agent, or the list is damaged. */
   async readInventory(sha: Sha): Promise<Inventory | null> {
-    const text = await readText(this.#inventoryOf(sha)).catch(() => '');
-    return parseInventory(text, sha);
+    return parseInventory((await textIfThere(this.#inventoryOf(sha))) ?? '', sha);
   }
 
   async writeInventory(sha: Sha, inventory: Inventory): Promise<void> {
@@ -114,8 +113,8 @@ export abstract class OwnFiles {
 
   /** Milliseconds since the epoch; the record's time, since stripping `.env` touches the directory's. */
   protected async renderedAt(sha: Sha): Promise<number> {
-    const found = await stat(this.#recordOf(sha)).catch(() => lstat(this.pathOf(sha)));
-    return found.mtimeMs;
+    const found = (await statsIfThere(this.#recordOf(sha))) ?? (await statsIfThere(this.pathOf(sha)));
+    return found?.mtimeMs ?? 0;
   }
 
   #envOf(sha: Sha): string {

@@ -1,5 +1,6 @@
-import { readFileSync, statSync, type Stats } from 'node:fs';
-import { isENOENT } from './files.ts';
+import { statSync, type Stats } from 'node:fs';
+import { readRegular } from '../disk/regular.ts';
+import { diskFault, isENOENT } from './files.ts';
 
 /** The command may not work on this state directory as this user; the message says what to do. */
 export class NotAllowed extends Error {
@@ -56,9 +57,19 @@ function stateOf(stateDir: string): Stats {
 
 /** Of the system's user list, null when it does not know the uid; later lines of the same uid are aliases. */
 export function accountOf(uid: number): Account | null {
-  const lines = readFileSync('/etc/passwd', 'utf8').split('\n');
-  const fields = lines.map((line) => line.split(':')).find(([, , id]) => id === String(uid));
+  const users = usersOf().map((line) => line.split(':'));
+  const fields = users.find(([, , id]) => id === String(uid));
   return fields === undefined ? null : { name: fields[0] ?? null, uid, gid: Number(fields[3]) };
+}
+
+/** Nobody's groups are known without it. */
+function usersOf(): string[] {
+  const path = '/etc/passwd';
+  try {
+    return readRegular(path).toString('utf8').split('\n');
+  } catch (error) {
+    throw new NotAllowed(`${diskFault('read', path, error).message}; deployd has to know its user`);
+  }
 }
 
 function become({ name, uid, gid }: Account): void {

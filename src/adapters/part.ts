@@ -1,6 +1,7 @@
 import { createHash, type Hash } from 'node:crypto';
 import { constants } from 'node:fs';
 import { open, type FileHandle } from 'node:fs/promises';
+import { expectRegular } from '../disk/regular.ts';
 import { diskFault, removeDurably, renameDurably } from './files.ts';
 
 /** Bytes that may wait for the disk before more are taken. */
@@ -38,10 +39,14 @@ export class Part {
 
   /** Opens or creates the file and digests what an earlier try left in it; an abort cuts that short. */
   static async open(path: string, signal: AbortSignal): Promise<Part> {
-    const { O_RDWR, O_CREAT, O_APPEND, O_NOFOLLOW } = constants;
-    const file = await telling(path, () => open(path, O_RDWR | O_CREAT | O_APPEND | O_NOFOLLOW, 0o600));
+    const { O_RDWR, O_CREAT, O_APPEND, O_NOFOLLOW, O_NONBLOCK } = constants;
+    const flags = O_RDWR | O_CREAT | O_APPEND | O_NOFOLLOW | O_NONBLOCK;
+    const file = await telling(path, () => open(path, flags, 0o600));
     const part = new Part(path, file);
-    await telling(path, () => part.#digestLeftovers(signal)).catch(async (error: unknown) => {
+    await telling(path, async () => {
+      expectRegular(await file.stat());
+      await part.#digestLeftovers(signal);
+    }).catch(async (error: unknown) => {
       await part.close();
       throw error;
     });

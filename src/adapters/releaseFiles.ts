@@ -7,7 +7,7 @@ import { parentsOf } from '../rules/entry.ts';
 import { isWritable, type Contents, type FileFacts } from '../rules/inventory.ts';
 import { digestOfOpen } from './digest.ts';
 import { diskFault, isEACCES, isENOENT, syncFile } from './files.ts';
-import { openPlain } from './plainFile.ts';
+import { openRegular } from '../disk/regular.ts';
 
 /** A release to be compared with its bundle. */
 export interface Compared {
@@ -52,16 +52,28 @@ async function isAsWritten(file: FileFacts, { dir, strict, ...compared }: Compar
 
 async function digestBelow(path: string, size: number, signal: AbortSignal): Promise<string | null> {
   try {
-    await using file = await openPlain(path, { follow: false });
+    await using file = await openRegular(path, { follow: false });
     return await digestOfOpen(file, size, signal);
-  } catch {
+  } catch (error) {
     heed(signal);
-    return null;
+    if (isBroken(error)) return null;
+    throw diskFault('read', path, error);
   }
 }
 
 async function statsOf(path: string): Promise<Stats | 'hidden' | null> {
-  return lstat(path).catch((error: unknown) => (isEACCES(error) ? 'hidden' : null));
+  return lstat(path).catch((error: unknown) => {
+    if (isEACCES(error)) return 'hidden';
+    if (isBroken(error)) return null;
+    throw diskFault('read', path, error);
+  });
+}
+
+/** It is gone, or something else stands there, or the disk has lost it: the bundle has it still. */
+function isBroken(error: unknown): boolean {
+  return ['ENOENT', 'ENOTDIR', 'ENOTREG', 'EISDIR', 'ELOOP', 'EIO'].includes(
+    (error as NodeJS.ErrnoException).code ?? '',
+  );
 }
 
 function modeOf({ mode }: Stats): number {

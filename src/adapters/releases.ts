@@ -3,10 +3,11 @@ import { join } from 'node:path';
 import { clockMs } from '../journal/clock.ts';
 import type { Sha } from '../../machines/words.ts';
 import type { Inventory } from '../rules/inventory.ts';
-import { chmod, lstat, mkdir, readdir } from './atOnce.ts';
+import { chmod, mkdir, readdir } from './atOnce.ts';
 import { CurrentLink } from './currentLink.ts';
 import { asDigest, isDigest } from './digest.ts';
 import { diskFault, renameDurably, sweepTemporaries, syncTree } from './files.ts';
+import { statsIfThere } from './ifThere.ts';
 import { OwnFiles, writeUnpacked } from './ownFiles.ts';
 import { removeTree } from './removal.ts';
 
@@ -78,10 +79,7 @@ export class Releases extends OwnFiles {
   }
 
   async exists(sha: Sha): Promise<boolean> {
-    return lstat(this.pathOf(sha)).then(
-      (found) => found.isDirectory(),
-      () => false,
-    );
+    return (await statsIfThere(this.pathOf(sha)))?.isDirectory() ?? false;
   }
 
   /** Makes what was unpacked in staging a release, where there is none yet. Throws `DISK_WRITE_FAILED`, or `stopped`. */

@@ -1,4 +1,4 @@
-import { readFileSync } from 'node:fs';
+import { readRegular } from '../disk/regular.ts';
 
 /** What each process of a program may use at most. */
 export interface Limits {
@@ -68,7 +68,7 @@ const killed: ReadonlySet<number> = new Set([137, 255]);
 /** Seconds of CPU time of all children, and theirs, that have ended; 0 where the kernel does not tell. */
 function childrenCpu(): number {
   try {
-    const stat = readFileSync('/proc/self/stat', 'utf8');
+    const stat = readRegular('/proc/self/stat').toString('latin1');
     const [user, system] = stat
       .slice(stat.lastIndexOf(')') + 2)
       .split(' ')

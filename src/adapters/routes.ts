@@ -1,6 +1,5 @@
-import { readFile } from 'node:fs/promises';
 import { routesOf, type Route } from '../rules/hostRoutes.ts';
-import { diskFault, isENOENT } from './files.ts';
+import { textIfThere } from './ifThere.ts';
 
 /** What this host reaches by which device; nothing where the kernel has no such tables. A Fault where they cannot be read. */
 export async function readRoutes(): Promise<Route[]> {
@@ -9,9 +8,5 @@ export async function readRoutes(): Promise<Route[]> {
 }
 
 async function tableOf(name: string): Promise<string> {
-  const path = `/proc/self/net/${name}`;
-  return readFile(path, 'utf8').catch((error: unknown) => {
-    if (isENOENT(error)) return '';
-    throw diskFault('read', path, error);
-  });
+  return (await textIfThere(`/proc/self/net/${name}`)) ?? '';
 }

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
-import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { readRegular } from '../disk/regular.ts';
 import { diskFault, isENOENT, writeDurably } from './files.ts';
 
 const LENGTH = 32;
@@ -11,12 +11,18 @@ const LENGTH = 32;
  */
 export async function labelSalt(dir: string): Promise<Buffer> {
   const path = join(dir, 'label.salt');
-  const found = await readFile(path).catch((error: unknown) => {
-    if (isENOENT(error)) return null;
-    throw diskFault('read', path, error);
-  });
+  const found = keptAt(path);
   if (found?.length === LENGTH) return found;
   const made = randomBytes(LENGTH);
   await writeDurably(path, made, 0o600);
   return made;
+}
+
+function keptAt(path: string): Buffer | null {
+  try {
+    return readRegular(path, LENGTH);
+  } catch (error) {
+    if (isENOENT(error)) return null;
+    throw diskFault('read', path, error);
+  }
 }

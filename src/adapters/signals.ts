@@ -1,4 +1,4 @@
-import { readFileSync } from 'node:fs';
+import { readRegular } from '../disk/regular.ts';
 
 /**
  * Calls `stop` once at SIGTERM, SIGINT or SIGHUP; a second SIGTERM or SIGINT has its usual effect. SIGHUP comes twice where a
@@ -11,6 +11,11 @@ export function atStop(stop: () => void): void {
 }
 
 function ignoresHangUp(): boolean {
-  const [, mask = '0'] = /^SigIgn:\s*([0-9a-f]+)$/m.exec(readFileSync('/proc/self/status', 'utf8')) ?? [];
-  return (BigInt(`0x${mask}`) & 1n) === 1n;
+  try {
+    const status = readRegular('/proc/self/status').toString('latin1');
+    const [, mask = '0'] = /^SigIgn:\s*([0-9a-f]+)$/m.exec(status) ?? [];
+    return (BigInt(`0x${mask}`) & 1n) === 1n;
+  } catch {
+    return false; // a kernel that does not tell
+  }
 }

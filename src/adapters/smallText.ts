@@ -1,5 +1,5 @@
 import { diskFault } from './files.ts';
-import { openPlain } from './plainFile.ts';
+import { openRegular } from '../disk/regular.ts';
 
 /**
  * The text of a file that people write, of at most so many bytes: what is longer is cut off there. Null where no file has
@@ -7,7 +7,7 @@ import { openPlain } from './plainFile.ts';
  */
 export async function smallText(path: string, maxBytes: number): Promise<string | null> {
   try {
-    await using file = await openPlain(path, { follow: false });
+    await using file = await openRegular(path, { follow: false });
     const { buffer, bytesRead } = await file.read(Buffer.alloc(maxBytes), 0, maxBytes, 0);
     return buffer.toString('utf8', 0, bytesRead);
   } catch (error) {

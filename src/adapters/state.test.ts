@@ -1,3 +1,4 @@
+import { execFileSync } from 'node:child_process';
 import { mkdir, mkdtemp, readdir, readFile, rm, stat, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -95,12 +96,6 @@ describe('a file that cannot be used', () => {
     expect(await readFile(path(), 'utf8')).toBe('x');
   });
 
-  it('may even be a directory', async () => {
-    await mkdir(path());
-    expect(await open().load()).toMatchObject({ applied_sha: sha });
-    expect(warnings[0]).toContain('STATE_CORRUPT: state.json cannot be read; kept as');
-  });
-
   it('is one of five at most', async () => {
     const old = [1, 2, 3, 4, 5, 6].map((day) => `state.json.corrupt-2026-01-0${day}T00-00-00.000Z`);
     for (const name of old) await writeFile(join(dir, name), '');
@@ -109,6 +104,21 @@ describe('a file that cannot be used', () => {
     const left = await corrupt();
     expect(left).toHaveLength(5);
     expect(left.slice(0, 4)).toEqual(old.slice(2));
+  });
+});
+
+describe('what cannot be read', () => {
+  it.each([
+    ['a directory', () => mkdir(path()), 'a directory stands in its place'],
+    ['a FIFO', async () => execFileSync('mkfifo', [path()]), 'it is no regular file'],
+    ['a device', () => symlink('/dev/zero', path()), 'it is no regular file'],
+    ['a link without end', () => symlink('state.json', path()), 'ELOOP'],
+  ])('(%s) is told with its path and the cause, and nothing is changed', async (_kind, make, cause) => {
+    await promote('eu-1');
+    await make();
+    const before = await readdir(dir);
+    await expect(open().load()).rejects.toThrow(`failed: cannot read ${path()}: ${cause}`);
+    expect([warnings, rebuilds, await readdir(dir)]).toEqual([[], 0, before]);
   });
 });
 

@@ -1,7 +1,8 @@
 import { join } from 'node:path';
 import { emptyState, isFault, parseState, type State, type StateFault } from '../rules/state.ts';
-import { lstat, readdir, readText } from './atOnce.ts';
-import { isENOENT, removeDurably, renameDurably, writeDurably } from './files.ts';
+import { readdir, readText } from './atOnce.ts';
+import { diskFault, isENOENT, removeDurably, renameDurably, writeDurably } from './files.ts';
+import { namesIfThere, statsIfThere } from './ifThere.ts';
 
 /** What a state file needs to know and to call. */
 export interface StateFileOptions {
@@ -25,6 +26,7 @@ export class StateFile {
   readonly #path: string;
   #state: State;
   #written = '';
+  #isUnknown = false;
 
   constructor(options: StateFileOptions) {
     this.#options = options;
@@ -37,8 +39,17 @@ export class StateFile {
     return this.#state;
   }
 
-  /** Reads the file; one that cannot be used is set aside and rebuilt. Throws `DISK_WRITE_FAILED`. */
+  /** True while the file could not be read: `state` is then no ground to decide on, and must not be written over the file. */
+  get isUnknown(): boolean {
+    return this.#isUnknown;
+  }
+
+  /**
+   * Reads the file; a text that is no state is set aside and rebuilt. Throws `DISK_WRITE_FAILED`, and what the disk says to
+   * reading.
+   */
   async load(): Promise<Readonly<State>> {
+    this.#isUnknown = true;
     const found = (await this.#readOwn()) ?? (await this.#takeBack());
     if (found === null) {
       if (await this.#hasHistory()) {
@@ -51,6 +62,7 @@ export class StateFile {
       this.#state = found;
       this.#written = serialised(found);
     }
+    this.#isUnknown = false;
     return this.#state;
   }
 
@@ -65,8 +77,8 @@ export class StateFile {
 
   async #hasHistory(): Promise<boolean> {
     const home = join(this.#options.stateDir, this.#options.env);
-    const releases = await readdir(join(home, 'releases')).catch(() => []);
-    return releases.length > 0 || exists(join(home, 'current'));
+    const releases = await namesIfThere(join(home, 'releases'));
+    return releases.length > 0 || (await statsIfThere(join(home, 'current'))) !== null;
   }
 
   /** The file as it is, unless it belongs to another env: then it is parked under that env's name. */
@@ -80,7 +92,7 @@ export class StateFile {
 
   async #takeBack(): Promise<State | StateFault | null> {
     const parked = `${this.#path}.env-${this.#options.env}`;
-    if (!(await exists(parked))) return null;
+    if ((await statsIfThere(parked)) === null) return null;
     await renameDurably(parked, this.#path);
     return readState(this.#options.stateDir);
   }
@@ -101,13 +113,17 @@ export class StateFile {
   }
 }
 
-/** The state file as it lies there; null when there is none. Changes nothing. */
+/**
+ * The state file as it lies there; null when there is none, a StateFault for a text that is no state. Changes nothing. Throws
+ * what the disk says otherwise: a file that cannot be read now may be as good as ever.
+ */
 export async function readState(stateDir: string): Promise<State | StateFault | null> {
-  try {
-    return parseState(await readText(join(stateDir, 'state.json')));
-  } catch (error) {
-    return isENOENT(error) ? null : { fault: 'state.json cannot be read' };
-  }
+  const path = join(stateDir, 'state.json');
+  const text = await readText(path).catch((error: unknown) => {
+    if (isENOENT(error)) return null;
+    throw diskFault('read', path, error);
+  });
+  return text === null ? null : parseState(text);
 }
 
 /** Enough to see what happened, few enough to fill no disk. */
@@ -115,11 +131,4 @@ const keptCorrupt = 5;
 
 function serialised(state: State): string {
   return `${JSON.stringify(state, null, 2)}\n`;
-}
-
-async function exists(path: string): Promise<boolean> {
-  return lstat(path).then(
-    () => true,
-    () => false,
-  );
 }

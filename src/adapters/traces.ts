@@ -1,8 +1,9 @@
 import { join } from 'node:path';
 import { isQuiet, parseTrace, type Trace } from '../rules/trace/trace.ts';
 import { nameOf, outdated, traceFilesOf, type TraceFile } from '../rules/trace/files.ts';
-import { mkdir, readdir, readText } from './atOnce.ts';
-import { diskFault, isEEXIST, isENOENT, removeLazily, sweepTemporaries, writeLazily } from './files.ts';
+import { mkdir, readText } from './atOnce.ts';
+import { diskFault, isEEXIST, removeLazily, sweepTemporaries, writeLazily } from './files.ts';
+import { namesIfThere } from './ifThere.ts';
 
 /** The traces of the newest ticks, in `traces/` of the state directory. */
 export interface Traces {
@@ -10,7 +11,7 @@ export interface Traces {
   keep: (trace: Trace) => Promise<void>;
   /** All files, newest first; none where there is no directory. */
   list: () => Promise<TraceFile[]>;
-  /** Null for a file that vanished, or that a power cut left empty. */
+  /** Null for a file that vanished or cannot be read, or that a power cut left empty. */
   read: (file: TraceFile) => Promise<Trace | null>;
 }
 
@@ -18,7 +19,7 @@ export interface Traces {
 export function openTraces(stateDir: string): Traces {
   const dir = join(stateDir, 'traces');
   const pathOf = (file: TraceFile) => join(dir, nameOf(file));
-  const list = async () => traceFilesOf(await namesIn(dir));
+  const list = async () => traceFilesOf(await namesIfThere(dir));
   return {
     list,
     keep: async (trace) => {
@@ -36,12 +37,5 @@ export function openTraces(stateDir: string): Traces {
 async function make(dir: string): Promise<void> {
   await mkdir(dir, { mode: 0o700 }).catch((error: unknown) => {
     if (!isEEXIST(error)) throw diskFault('write', dir, error);
-  });
-}
-
-async function namesIn(dir: string): Promise<string[]> {
-  return readdir(dir).catch((error: unknown) => {
-    if (isENOENT(error)) return [];
-    throw diskFault('read', dir, error);
   });
 }

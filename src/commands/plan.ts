@@ -100,10 +100,16 @@ async function siteOf(settings: Settings, signal: AbortSignal): Promise<Site> {
 async function stateOf({ env, state_dir }: Settings): Promise<Site['state']> {
   const mayRead = await access(state_dir, constants.R_OK | constants.X_OK).then(() => true, isENOENT);
   if (!mayRead) return { unknown: `${state_dir} is for its owner alone: run as that user, or as root` };
-  const state = await readState(state_dir);
+  const state = await readState(state_dir).catch(messageOf);
+  if (typeof state === 'string') return { unknown: state };
   if (state === null) return { is: null };
   if (isFault(state)) return { unknown: state.fault };
   return state.env === env ? { is: state } : { unknown: `state.json belongs to env ${state.env}` };
+}
+
+function messageOf(error: unknown): string {
+  if (error instanceof Fault) return error.message;
+  throw error;
 }
 
 /** A refusal that was thrown, as the value it was made of. */

@@ -28,7 +28,7 @@ export async function status(settings: Settings, options: StatusOptions, out: Ou
     lock: await readLock(settings.state_dir).catch((error: unknown) => warn(out, error, null)),
   });
   const context = { state, trouble, now: new Date() };
-  if (options.json && trouble !== null) out.error(`STATE_CORRUPT: ${trouble}; the next tick rebuilds it`);
+  if (options.json && trouble !== null) out.error(trouble);
   for (const line of await credentials.warnings()) out.error(line);
   out.log(options.json ? JSON.stringify(found, null, 2) : statusText(found, context));
   return found.in_sync ? 0 : 1;
@@ -36,13 +36,19 @@ export async function status(settings: Settings, options: StatusOptions, out: Ou
 
 /** A state that cannot be used counts as an empty one, which is never in sync. */
 async function usableState({ state_dir, env }: Settings): Promise<{ state: State; trouble: string | null }> {
-  const found = await readState(state_dir);
-  if (found === null) return { state: emptyState(env), trouble: null };
-  if (isFault(found)) return { state: emptyState(env), trouble: found.fault };
-  return { state: found.env === env ? found : emptyState(env), trouble: null };
+  const none = (trouble: string | null) => ({ state: emptyState(env), trouble });
+  const found = await readState(state_dir).catch(messageOf);
+  if (typeof found === 'string') return none(found);
+  if (found === null) return none(null);
+  if (isFault(found)) return none(`STATE_CORRUPT: ${found.fault}; the next tick rebuilds it`);
+  return found.env === env ? { state: found, trouble: null } : none(null);
 }
 
 function warn<T>(out: Output, error: unknown, otherwise: T): T {
-  out.error(error instanceof Error ? error.message : 'a file cannot be read');
+  out.error(messageOf(error));
   return otherwise;
+}
+
+function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : 'a file cannot be read';
 }

@@ -1,15 +1,16 @@
-import { readFileSync } from 'node:fs';
+import { readRegular } from '../disk/regular.ts';
 import { certificateOf, certificatesIn } from '../tls/authorities.ts';
 
-/** What was found where a PEM file of certificates should be; `unreadable` covers all but a missing file. */
-export type Authority = 'good' | 'missing' | 'unreadable' | 'not PEM';
+/** What was found where a PEM file of certificates should be; what cannot be read is told with the code of the error. */
+export type Authority = 'good' | 'missing' | 'not PEM' | `unreadable (${string})`;
 
 /** Looks at a file of certificates; every block in it must be one. */
 export function inspectAuthority(path: string): Authority {
   try {
-    return isPem(readFileSync(path, 'latin1')) ? 'good' : 'not PEM';
+    return isPem(readRegular(path).toString('latin1')) ? 'good' : 'not PEM';
   } catch (error) {
-    return (error as NodeJS.ErrnoException).code === 'ENOENT' ? 'missing' : 'unreadable';
+    const { code = 'unknown' } = error as NodeJS.ErrnoException;
+    return code === 'ENOENT' ? 'missing' : `unreadable (${code})`;
   }
 }
 

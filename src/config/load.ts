@@ -1,4 +1,4 @@
-import { readFileSync } from 'node:fs';
+import { readRegular } from '../disk/regular.ts';
 import { inspectAuthority, type Authority } from './authority.ts';
 import { ConfigInvalid, type Flaw } from './invalid.ts';
 import { isRecord, mergeDefaults } from './merge.ts';
@@ -34,7 +34,7 @@ type AuthorityKey = 'tenancy_ca' | 'secretstore_ca';
 
 function readConfig(path: string): string {
   try {
-    return new TextDecoder('utf-8', { fatal: true }).decode(readFileSync(path));
+    return new TextDecoder('utf-8', { fatal: true }).decode(readRegular(path));
   } catch (error) {
     const code = (error as NodeJS.ErrnoException).code ?? '';
     throw new ConfigInvalid(path, [{ line: null, key: '', text: unreadable[code] ?? `cannot be read (${code})` }]);
@@ -46,6 +46,7 @@ const unreadable: Record<string, string> = {
   EACCES:
     'is not readable by this user; it belongs to root and group deployd with mode 0640, so run as root or deployd',
   EISDIR: 'is a directory; name a file with --config',
+  ENOTREG: 'is no regular file; name one with --config',
   ERR_ENCODING_INVALID_ENCODED_DATA: 'is not UTF-8 text',
 };
 

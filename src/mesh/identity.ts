@@ -1,8 +1,8 @@
 import { createPrivateKey, X509Certificate } from 'node:crypto';
-import { readFile } from 'node:fs/promises';
 import { dirname, resolve } from 'node:path';
 import type { SecureContext } from 'node:tls';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { readRegular } from '../disk/regular.ts';
 import { authoritiesIn, contextOf } from '../tls/authorities.ts';
 import { listed, record } from './json.ts';
 import { MeshTrouble } from './trouble.ts';
@@ -24,7 +24,7 @@ const PAUSE_MS = 200;
  */
 export async function readIdentity(path: string, now = Date.now()): Promise<Identity> {
   for (let tries = 1; ; tries++) {
-    const found = await readOnce(path);
+    const found = readOnce(path);
     if ('json' in found) return identityOf(found.json, { path, now });
     if (tries === TRIES || !found.isPassing) throw unusable(path, found.why);
     await sleep(PAUSE_MS);
@@ -33,8 +33,8 @@ export async function readIdentity(path: string, now = Date.now()): Promise<Iden
 
 type Found = { json: unknown } | { why: string; isPassing: boolean };
 
-async function readOnce(path: string): Promise<Found> {
-  const text = await readFile(path, 'utf8').catch((error: unknown) => error as NodeJS.ErrnoException);
+function readOnce(path: string): Found {
+  const text = textOf(path);
   if (typeof text !== 'string') return { why: unreadable(text.code), isPassing: text.code === 'ENOENT' };
   if (text.trim() === '') return { why: 'is empty: its enrolment is not done, or it failed', isPassing: true };
   if (/^[\w-]+\.[\w-]+\.[\w-]+\s*$/.test(text)) {
@@ -47,6 +47,14 @@ async function readOnce(path: string): Promise<Found> {
   }
 }
 
+function textOf(path: string): string | NodeJS.ErrnoException {
+  try {
+    return readRegular(path).toString('utf8');
+  } catch (error) {
+    return error as NodeJS.ErrnoException;
+  }
+}
+
 function unreadable(code: string | undefined): string {
   switch (code) {
     case 'EACCES':
@@ -54,6 +62,9 @@ function unreadable(code: string | undefined): string {
       return 'is not readable by this user';
     case 'ENOENT':
       return 'is not there';
+    case 'EISDIR':
+    case 'ENOTREG':
+      return 'is no regular file';
     default:
       return `cannot be read (${code ?? 'unknown'})`;
   }
@@ -65,7 +76,7 @@ interface Place {
   now: number;
 }
 
-async function identityOf(json: unknown, place: Place): Promise<Identity> {
+function identityOf(json: unknown, place: Place): Identity {
   const { ztAPI, ztAPIs, id } = record(json);
   const { key, cert, ca } = record(id);
   const controllers = controllersOf([...listed(ztAPIs), ztAPI]);
@@ -76,8 +87,8 @@ async function identityOf(json: unknown, place: Place): Promise<Identity> {
     throw unusable(place.path, 'has no key and certificate of its own (id.key, id.cert): it cannot log in unattended');
   }
   if (!isText(ca)) throw unusable(place.path, 'is malformed: it has no id.ca, so no controller can be trusted');
-  const pair = { key: await pemOf(key, 'id.key', place), cert: await pemOf(cert, 'id.cert', place) };
-  const authorities = authoritiesIn(await pemOf(ca, 'id.ca', place));
+  const pair = { key: pemOf(key, 'id.key', place), cert: pemOf(cert, 'id.cert', place) };
+  const authorities = authoritiesIn(pemOf(ca, 'id.ca', place));
   judgePair(pair, place);
   if (authorities === null) throw unusable(place.path, 'is malformed: id.ca is no certificate');
   const secureContext = attempt(() => contextOf(authorities, { ...pair, allowPartialTrustChain: true }));
@@ -97,7 +108,7 @@ function controllersOf(addresses: unknown[]): URL[] {
 }
 
 /** The text that a reference means: PEM as it stands, after `pem:`, or in a file. */
-async function pemOf(reference: string, field: string, { path }: Place): Promise<string> {
+function pemOf(reference: string, field: string, { path }: Place): string {
   if (reference.startsWith('-----BEGIN ')) return reference;
   if (reference.startsWith('pem:')) return reference.slice('pem:'.length);
   const [, scheme] = /^([a-z][a-z0-9+]*):/i.exec(reference) ?? [];
@@ -105,10 +116,9 @@ async function pemOf(reference: string, field: string, { path }: Place): Promise
     throw unusable(path, `keeps ${field} in a ${scheme} store, which is not supported: it must be PEM or a file`);
   }
   const file = resolve(dirname(path), reference.replace(/^file:(\/\/)?/, ''));
-  return readFile(file, 'utf8').catch((error: unknown) => {
-    const { code } = error as NodeJS.ErrnoException;
-    throw unusable(path, `names ${file} for ${field}, which ${unreadable(code)}`);
-  });
+  const text = textOf(file);
+  if (typeof text !== 'string') throw unusable(path, `names ${file} for ${field}, which ${unreadable(text.code)}`);
+  return text;
 }
 
 /** A private key and its certificate with its chain, leaf first; PEM text that never leaves this module. */

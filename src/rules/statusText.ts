@@ -21,7 +21,7 @@ export function statusText(status: Status, context: StatusContext): string {
 
 function headlines(status: Status, { state, trouble }: StatusContext): string[] {
   const absent = status.token === 'ABSENT' ? ['token ABSENT'] : [];
-  if (trouble !== null) return [...absent, `STATE_CORRUPT: ${trouble}; the next tick rebuilds it`];
+  if (trouble !== null) return [...absent, trouble];
   const reason = judgeSync(state);
   if (reason !== null) return [...absent, `not in sync: ${reason}`];
   return absent.length > 0 ? absent : [`in sync: ${inForce(status, state) ?? 'nothing is to run here'}`];

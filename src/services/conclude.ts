@@ -15,9 +15,10 @@ interface Concluded {
 /**
  * Records how the tick came out: `last_outcome` and, after a check-in, the report in the outbox, in one durable write,
  * so that an outcome survives outages and restarts; then leaves the disk tidy. A tick that decided nothing leaves the
- * last outcome as it is.
+ * last outcome as it is, and one that could not read the state leaves everything.
  */
 export async function conclude(tools: Tools, concluded: Concluded): Promise<void> {
+  if (tools.state.isUnknown) return;
   await record(tools, concluded);
   await leaveTidy(tools, concluded.outcome.ending, concluded.orders);
 }

@@ -1,6 +1,6 @@
 import { X509Certificate } from 'node:crypto';
-import { readFileSync } from 'node:fs';
 import { rootCertificates, type DetailedPeerCertificate } from 'node:tls';
+import { readRegular } from '../../disk/regular.ts';
 import { certificateOf, certificatesIn } from '../../tls/authorities.ts';
 import { isENOENT, writeLazily } from '../files.ts';
 
@@ -78,7 +78,7 @@ const most = 8;
 function firstOf(paths: readonly string[]): Bundle | null {
   for (const path of paths) {
     try {
-      return { path, pem: readFileSync(path, 'latin1') };
+      return { path, pem: readRegular(path).toString('latin1') };
     } catch (error) {
       if (!isENOENT(error)) throw Object.assign(error as Error, { path });
     }
@@ -88,7 +88,7 @@ function firstOf(paths: readonly string[]): Bundle | null {
 
 function keptIn(file: string): string[] {
   try {
-    return certificatesIn(readFileSync(file, 'latin1'));
+    return certificatesIn(readRegular(file).toString('latin1'));
   } catch {
     return [];
   }

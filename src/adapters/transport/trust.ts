@@ -1,9 +1,9 @@
-import { readFileSync } from 'node:fs';
 import type { DetailedPeerCertificate, SecureContext } from 'node:tls';
 import { failure } from '../../../machines/fault.ts';
 import type { Settings } from '../../config/settings.ts';
 import { clockMs } from '../../journal/clock.ts';
 import { type Peer, peerNames } from '../../rules/sorting.ts';
+import { readRegular } from '../../disk/regular.ts';
 import { authoritiesIn, contextOf } from '../../tls/authorities.ts';
 import type { Roots } from './roots.ts';
 
@@ -79,7 +79,7 @@ function withCaFile<T>(settings: Settings, peer: Peer, work: (ca: Ca | null) => 
   const key = peer === 'tenancy' ? 'tenancy_ca' : 'secretstore_ca';
   const file = settings[key];
   try {
-    return work(file === null ? null : { path: file, pem: readFileSync(file, 'latin1') });
+    return work(file === null ? null : { path: file, pem: readRegular(file).toString('latin1') });
   } catch (error) {
     const { code = 'unreadable', path = 'the roots' } = error as NodeJS.ErrnoException;
     const what = file === null ? `${path} of the system` : `${key} ${file}`;

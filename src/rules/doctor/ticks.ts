@@ -108,11 +108,10 @@ export function judgeReleases(releases: Known<ReleasesFacts>): Check {
   return checked(name, told, [...faults.filter(([holds]) => holds).map(([, finding]) => finding), ...left]);
 }
 
-/** Readable, and of this env; `corrupt` says what is wrong with a file that is none. */
-export function judgeState({ state }: Host, { env, corrupt }: { env: string | null; corrupt: string | null }): Check {
+/** Readable, and of this env; `broken` says what is wrong with a file that is none. */
+export function judgeState({ state }: Host, { env, broken }: { env: string | null; broken: Finding | null }): Check {
   const name = 'state';
-  if (corrupt !== null)
-    return checked(name, 'state.json', [{ what: `STATE_CORRUPT: ${corrupt}`, fix: 'sudo deployd run --once' }]);
+  if (broken !== null) return checked(name, 'state.json', [broken]);
   if ('unknown' in state) return unseen(name, state.unknown);
   if (state.is === null) return checked(name, 'no tick has been made yet', []);
   const what = `state.json belongs to env ${state.is.env}, config.yaml says ${env ?? ''}; the next tick keeps it beside`;

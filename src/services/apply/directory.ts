@@ -4,7 +4,7 @@ import type { Stats } from 'node:fs';
 import { Fault, heed } from '../../../machines/fault.ts';
 import { digestOfOpen } from '../../adapters/digest.ts';
 import { diskFault } from '../../adapters/files.ts';
-import { openPlain } from '../../adapters/plainFile.ts';
+import { openRegular } from '../../disk/regular.ts';
 import type { Settings } from '../../config/settings.ts';
 import { judgeEntry, placesOf, type Entry, type Taken } from '../../rules/entry.ts';
 import { unsafe } from '../../rules/header.ts';
@@ -32,7 +32,7 @@ export async function judgeDirectory(dir: string, limits: Settings['limits'], si
 async function factsOf(dir: string, { path, size, mode }: Entry, signal: AbortSignal): Promise<FileFacts> {
   const file = join(dir, path);
   try {
-    await using opened = await openPlain(file, { follow: false });
+    await using opened = await openRegular(file, { follow: false });
     return { path, size, sha256: await digestOfOpen(opened, size, signal), executable: (mode & 0o100) !== 0 };
   } catch (error) {
     if (error instanceof Fault) throw error;

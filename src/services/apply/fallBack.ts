@@ -29,48 +29,66 @@ export async function putBack(tools: Tools, failed: Failed, signal: AbortSignal)
   const { note, state } = tools;
   const touched = !['promoted', undefined].includes(state.state.attempt?.phase);
   if (touched) return revert(tools, failed, signal);
-  note({ word: 'put-back', sha: await pointBack(tools) });
-  await state.update({ ...failureOf(tools, failed), attempt: null });
-  return { reverted: false, lines: failed.outcome.lines };
+  const trouble = await troubleWith(async () => note({ word: 'put-back', sha: await pointBack(tools) }));
+  const ended = trouble === null ? { attempt: null } : {};
+  const unnoted = await troubleWith(() => state.update({ ...failureOf(tools, failed), ...ended }));
+  const told = [trouble, unnoted].filter((why) => why !== null).map((why) => `not put back yet: ${why}`);
+  return { reverted: false, lines: [...failed.outcome.lines, ...told] };
 }
 
 /**
  * After a failed up or health wait: the previous release comes back from local images and its own `.env`. The failure
- * is recorded first; until the previous release is well again the attempt stands, and the next tick goes on. A SIGTERM
- * in here ends the way back, not the outcome: that is decided, and its report must not be lost.
+ * is recorded first, or at last where the disk does not take it yet; until the previous release is well again the attempt
+ * stands, and the next tick goes on. A SIGTERM in here ends the way back, not the outcome: that is decided, and its
+ * report must not be lost.
  */
 export async function revert(tools: Tools, failed: Failed, signal: AbortSignal): Promise<WayBack> {
   const { note, settings, state, tick } = tools;
-  const { lines } = failed.outcome;
   const attempt = { sha: failed.bundle.sha, phase: 'reverting' as const, at: new Date().toISOString() };
-  await state.update({ ...failureOf(tools, failed), attempt });
+  const unnoted = await troubleWith(() => state.update({ ...failureOf(tools, failed), attempt }));
   await rememberFinished(tools, failed.bundle.sha);
+  const previous = state.state.applied_sha;
+  const isLeft = previous === null || settings.on_failure === 'leave';
+  const trouble = await troubleWith(() =>
+    isLeft ? leave(tools, attempt) : bringBack(tools, { sha: previous, pull: 'never' }, signal),
+  );
+  if (unnoted !== null) await troubleWith(() => state.update(failureOf(tools, failed)));
+  const lines = [
+    ...failed.outcome.lines,
+    ...(unnoted === null ? [] : [`on the way back: ${unnoted}`]),
+    ...(trouble === null ? [] : [`revert not finished: ${trouble}`]),
+  ];
+  const reverted = !isLeft && trouble === null;
+  if (isLeft) note({ word: 'left' });
+  else note({ word: reverted ? 'reverted' : 'revert-failed', sha: previous });
+  if (reverted) tick.journal.info(`reverted: the previous release ${previous} is in force and healthy`);
+  return { reverted, lines };
+}
+
+/** What was made stays for diagnosis; only `current` goes back. */
+async function leave(tools: Tools, attempt: { sha: string; at: string }): Promise<void> {
   const previous = await pointBack(tools);
-  if (previous === null || settings.on_failure === 'leave') {
-    await state.update({ attempt: previous === null ? null : { ...attempt, phase: 'left' } });
-    note({ word: 'left' });
-    return { reverted: false, lines };
-  }
-  try {
-    await bringBack(tools, { sha: previous, pull: 'never' }, signal);
-    tick.journal.info(`reverted: the previous release ${previous} is in force and healthy`);
-    note({ word: 'reverted', sha: previous });
-    return { reverted: true, lines };
-  } catch (error) {
-    note({ word: 'revert-failed', sha: previous });
-    const why = error instanceof Fault ? error.message : 'internal error';
-    return { reverted: false, lines: [...lines, `revert not finished: ${why}`] };
-  }
+  await tools.state.update({ attempt: previous === null ? null : { ...attempt, phase: 'left' } });
+}
+
+/** Why a step of the way back could not be gone; null where it was. The next one is tried all the same. */
+async function troubleWith(step: () => Promise<void>): Promise<string | null> {
+  return step().then(
+    () => null,
+    (error: unknown) => (error instanceof Fault ? error.message : 'internal error'),
+  );
 }
 
 /**
  * Puts a release in force that was applied before, its files as its bundle had them, with its own `.env` and the very images
  * it ran, and ends the standing attempt; what only that made goes. An image that is gone may be pulled when the caller says
- * so; another one is never started in its place where that can be known before, and never called the same.
+ * so; another one is never started in its place where that can be known before, and never called the same. Where `current`
+ * cannot be put back, that is thrown when all else is done.
  */
 export async function bringBack(tools: Tools, what: { sha: string; pull: Pull }, signal: AbortSignal): Promise<void> {
   const { sha } = what;
-  await reinstate(tools, sha);
+  await restoreFiles(tools, sha);
+  const notPointed = await tools.releases.current.set(sha).catch((error: unknown) => error as Error);
   if (!(await guardEnv(tools, sha))) throw incomplete(`release ${sha} has no .env of the agent's`);
   if (!(await isEnvAsWritten(tools, sha))) throw incomplete(`the .env of release ${sha} is not what the agent wrote`);
   await (await import('../integrity.ts')).ensureIntact(tools, sha, signal);
@@ -78,6 +96,7 @@ export async function bringBack(tools: Tools, what: { sha: string; pull: Pull },
   await bringUp(tools, what, signal);
   await awaitWell(tools, sha, signal);
   await expectSameImages(tools, sha);
+  if (notPointed instanceof Error) throw notPointed;
   await (await import('../leftovers.ts')).removeLeftovers(tools);
   await tools.state.update({ attempt: null, baseline: null });
 }
@@ -86,15 +105,17 @@ export async function bringBack(tools: Tools, what: { sha: string; pull: Pull },
 export async function pointBack(tools: Tools): Promise<string | null> {
   const { applied_sha } = tools.state.state;
   if (applied_sha === null) await tools.releases.current.remove();
-  else await reinstate(tools, applied_sha);
+  else {
+    await restoreFiles(tools, applied_sha);
+    await tools.releases.current.set(applied_sha);
+  }
   return applied_sha;
 }
 
-/** A release is what it was when it was applied, though an attempt rendered it anew, and in force. */
-async function reinstate(tools: Tools, sha: string): Promise<void> {
+/** A release is what it was when it was applied, though an attempt rendered it anew. */
+async function restoreFiles(tools: Tools, sha: string): Promise<void> {
   await guardEnv(tools, sha); // the containers of the attempt know its values
   await tools.releases.restoreLastGood(sha);
-  await tools.releases.current.set(sha);
 }
 
 /** References that stand for another image by now are made to stand for the one that the release ran. */

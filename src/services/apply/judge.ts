@@ -1,4 +1,4 @@
-import { readFile } from 'node:fs/promises';
+import { textIfThere } from '../../adapters/ifThere.ts';
 import { join } from 'node:path';
 import { Fault } from '../../../machines/fault.ts';
 import type { Manifest, Sha } from '../../../machines/words.ts';
@@ -109,7 +109,7 @@ export async function filledByPull({ containers, settings }: Pick<Site, 'contain
 
 /** With the containerd store a pull fills containerd's own directories too. */
 async function containerdRoots(rootDir: string): Promise<string[]> {
-  const config = await readFile('/etc/containerd/config.toml', 'utf8').catch(() => '');
+  const config = (await textIfThere('/etc/containerd/config.toml').catch(() => null)) ?? '';
   const root = /^\s*root\s*=\s*["']([^"']+)["']/m.exec(config)?.[1] ?? '/var/lib/containerd';
   return [root, join(rootDir, 'containerd', 'daemon')];
 }

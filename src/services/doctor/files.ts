@@ -1,6 +1,7 @@
-import { lstat, readdir, readFile } from 'node:fs/promises';
+import { lstat, readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { groupName, lookAt } from '../../adapters/accounts.ts';
+import { textIfThere } from '../../adapters/ifThere.ts';
 import { askHost } from '../../adapters/programs.ts';
 import type { Agent, Check, FileFacts } from '../../rules/doctor/doctor.ts';
 import { judgeConfig, judgeCredentialFiles, judgeStateDir } from '../../rules/doctor/files.ts';
@@ -53,7 +54,7 @@ async function straysIn(dir: string, { uid }: Agent): Promise<string[]> {
 }
 
 async function holdsIdentity(path: string): Promise<boolean | null> {
-  const text = await readFile(path, 'utf8').catch(() => null);
+  const text = await textIfThere(path).catch(() => null);
   if (text === null) return null;
   try {
     const { id } = Object(JSON.parse(text)) as { id?: { cert?: unknown; key?: unknown } };

@@ -1,4 +1,4 @@
-import { readFile } from 'node:fs/promises';
+import { textIfThere } from '../../adapters/ifThere.ts';
 import { randomUUID } from 'node:crypto';
 import { Fault } from '../../../machines/fault.ts';
 import { lookAt } from '../../adapters/accounts.ts';
@@ -74,9 +74,7 @@ const anyStatus = Array.from({ length: 300 }, (_, index) => 300 + index);
 
 async function examineProxy(transport: Settings['transport'] | 'unknown'): Promise<Check> {
   if (transport !== 'proxy') return otherTransport('mesh proxy', transport);
-  const tables = await Promise.all(
-    ['tcp', 'tcp6'].map((name) => readFile(`/proc/net/${name}`, 'utf8').catch(() => '')),
-  );
+  const tables = await Promise.all(['tcp', 'tcp6'].map((name) => textIfThere(`/proc/net/${name}`).catch(() => null)));
   return judgePorts({ is: listeningPorts(tables.join('\n')) }, [18443, 18200]);
 }
 

@@ -20,14 +20,14 @@ import type { Site } from './site.ts';
 
 /** The timer, the last tick, the lock, the state file and the releases. */
 export async function examineTicks(site: Site): Promise<Check[]> {
-  const { corrupt, host, settings } = site;
+  const { broken, host, settings } = site;
   const { env = null, interval_s: intervalS, laptop_mode: laptop } = settings;
   const lock = await lockFacts(site);
   return [
     judgeTimer(await timerFacts()),
     judgeLastTick(host, { intervalS, laptop }),
     judgeLock(lock, host.now),
-    judgeState(host, { env, corrupt }),
+    judgeState(host, { env, broken }),
     judgeReleases(await releasesFacts(site, 'is' in lock && lock.is.held)),
   ];
 }
