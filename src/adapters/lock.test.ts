@@ -162,7 +162,7 @@ describe('a state directory that cannot be locked', () => {
       `failed: cannot write ${dir}/absent/lock.guard: no such file or directory`,
     );
     fs.mkdirSync(join(dir, 'lock'));
-    await expect(takeLock(dir)).rejects.toThrow(`failed: cannot remove ${dir}/lock: a directory stands in its place`);
+    await expect(takeLock(dir)).rejects.toThrow(`failed: cannot read ${dir}/lock: a directory stands in its place`);
     fs.rmdirSync(join(dir, 'lock'));
     await (await takeLock(dir)).release();
   });

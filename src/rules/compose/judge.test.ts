@@ -89,7 +89,7 @@ describe('the compose policy', () => {
   it('tells what compose makes of the name of a volume that is one letter', () => {
     const [refusal] = refusalsOf(serviceWith('volumes: ["v:/x"]'));
     expect(refusal!.detail).toBe(
-      'service web: volumes v:/x: a Windows drive to compose; use a longer name (compose.yaml:4)',
+      'service web: volumes v:/x: a Windows drive to compose, use a longer name (compose.yaml:4)',
     );
   });
 

@@ -16,7 +16,7 @@ const shortMount = onText((mount, value, place) => {
     return refuse(value, place, `${shown(mount)} must be SOURCE:/TARGET[:MODE] or /TARGET`);
   }
   if (/^[a-zA-Z]$/.test(source)) {
-    const cure = 'a Windows drive to compose; use a longer name';
+    const cure = 'a Windows drive to compose, use a longer name';
     return refuse(value, place, `${shown(mount)}: ${cure}`);
   }
   const judgeSource = /^[./~]/.test(source) ? bindSource : namedVolume;
