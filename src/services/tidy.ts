@@ -2,6 +2,7 @@ import { realpath } from 'node:fs/promises';
 import { basename, dirname, isAbsolute, join } from 'node:path';
 import { endings, type Ending } from '../../machines/endings.ts';
 import type { Orders } from '../../machines/words.ts';
+import { diskFault, isEACCES, isENOENT } from '../adapters/files.ts';
 import { wasApplied, type ReleaseRecord } from '../rules/record.ts';
 import type { Holder } from '../rules/container.ts';
 import { expendable, liesIn, shows } from '../rules/retention.ts';
@@ -85,9 +86,16 @@ async function mountedOf({ containers, releases }: Tools, { shas, holders }: { s
   return new Set(shas.filter((_, place) => mounted[place]));
 }
 
+/** A path that leads nowhere, or through what is hidden from the agent, is itself: what else went wrong might hide a mount. */
 async function realPath(path: string): Promise<string> {
-  return realpath(path).catch(() => path);
+  return realpath(path).catch((error: unknown) => {
+    if (isENOENT(error) || isEACCES(error) || leadsNowhere.has((error as NodeJS.ErrnoException).code ?? ''))
+      return path;
+    throw diskFault('read', path, error);
+  });
 }
+
+const leadsNowhere = new Set(['ENOTDIR', 'ELOOP', 'ENAMETOOLONG', 'ERR_INVALID_ARG_VALUE']);
 
 /** A bundle that never was applied keeps its `.env` for as long as its attempt stands. */
 async function scrub({ releases, state }: Tools): Promise<void> {
