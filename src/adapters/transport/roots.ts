@@ -31,7 +31,7 @@ interface RootsParts {
 
 /** The system's roots, from their usual place; what vouched is remembered in `file`, and not at all without one. */
 export function systemRoots(file: string | null, { bundles = usualBundles, tell }: RootsParts = {}): Roots {
-  const all = () => firstOf(bundles) ?? ofRuntime;
+  const all = () => firstOf(bundles) ?? ofRuntime();
   const remembered = (trusted: string[]) => (file === null ? [] : keptIn(file).filter((pem) => trusted.includes(pem)));
   let isTold = false;
   const remember = (leaf: DetailedPeerCertificate, into: string) => {
@@ -69,7 +69,7 @@ export function systemRoots(file: string | null, { bundles = usualBundles, tell 
 const usualBundles = ['/etc/ssl/certs/ca-certificates.crt', '/etc/pki/tls/certs/ca-bundle.crt'];
 
 /** Where there is no bundle at all. */
-const ofRuntime: Bundle = { path: 'no bundle', pem: rootCertificates.join('\n') };
+const ofRuntime = (): Bundle => ({ path: 'no bundle', pem: rootCertificates.join('\n') });
 
 /** Certificates. The two services and whoever serves bundles need no more; the newest stay. */
 const most = 8;
