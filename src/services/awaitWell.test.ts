@@ -50,6 +50,17 @@ describe('containers that were found well', () => {
 });
 
 describe('the wait for health', () => {
+  it.failing('leaves no stream of events open where the containers cannot be listed', async () => {
+    const { tools } = toolsWith({ settle_s: 0 }, web);
+    let closed = 0;
+    Object.assign(tools.containers, {
+      events: async () => ({ ...noEvents, close: () => void closed++ }),
+      list: () => Promise.reject(new Error('no answer')),
+    });
+    await expect(awaitWell(tools, sha, never)).rejects.toThrow('no answer');
+    expect(closed).toBe(1);
+  });
+
   const plain = { ...web, health: null };
   const day = 86_400_000;
 
