@@ -44,7 +44,10 @@ export async function follow(containers: Containers, sinceMs: number): Promise<F
     return lookedMs + (events.isLive() ? rarelyMs : patienceMs) - clockMs();
   };
   events.take();
-  await lookAtAll();
+  await lookAtAll().catch((error: unknown) => {
+    events.close();
+    throw error;
+  });
   return {
     containers: () => [...known.values()].sort((a, b) => (a.name < b.name ? -1 : 1)),
     exits: events.exits,
