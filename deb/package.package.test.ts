@@ -50,6 +50,14 @@ it('gives lintian nothing to print', async () => {
   expect(await run('lintian', [...how, deb])).toEqual({ stdout: '', stderr: '' });
 }, 600_000);
 
+it.failing('brings no engine and no compose onto a host where apt finds neither', async () => {
+  const nothingThere = ['--simulate', '--option', 'Dir::State::status=/dev/null'];
+  const { stdout } = await run('apt-get', [...nothingThere, 'install', resolve(deb)], { maxBuffer: 2 ** 24 });
+  const packages = [...stdout.matchAll(/^Inst (\S+)/gm)].map(([, each]) => each);
+  expect(packages).toContain('deployd');
+  expect(packages.filter((each) => /^(docker|containerd|runc|podman|moby)/.test(each!))).toEqual([]);
+});
+
 // The compression takes longest and depends on the bytes alone, as the next test shows.
 it('holds the same bytes when it is built again with the same code cache: elsewhere, later, under another umask', async () => {
   const there = resolve(built, 'there');
