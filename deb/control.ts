@@ -17,16 +17,15 @@ export interface Facts {
   installedSize: number;
 }
 
-const recommended = [
+/** As Docker, or else the distribution, packages them. */
+const engineAndCompose = [
   'docker-ce | docker.io | moby-engine',
   'docker-compose-plugin | docker-compose-v2 | docker-compose (>= 2.20)',
-  'ca-certificates',
-  'nftables',
 ];
 
 /**
- * The package's control file. Engine and compose are recommended, not demanded, as Docker or else the distribution packages
- * them, so that the package goes beside either and beside neither.
+ * The package's control file. Engine and compose are suggested, which apt names and does not install: the host's engine may
+ * come from elsewhere, or later, and must not meet a second one.
  */
 export function controlOf({ version, libraries, installedSize }: Facts): string {
   return `Package: deployd
@@ -35,7 +34,8 @@ Architecture: amd64
 Maintainer: ${maintainer}
 Installed-Size: ${installedSize}
 Depends: ${[libraries, 'acl', 'systemd (>= 247)'].filter(Boolean).join(', ')}
-Recommends: ${recommended.join(', ')}
+Recommends: ca-certificates, nftables
+Suggests: ${engineAndCompose.join(', ')}
 Section: admin
 Priority: optional
 Description: deploy agent that converges a container host
