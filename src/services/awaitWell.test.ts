@@ -54,7 +54,7 @@ describe('the wait for health', () => {
     const { tools } = toolsWith({ settle_s: 0 }, web);
     let closed = 0;
     Object.assign(tools.containers, {
-      events: async () => ({ ...noEvents, close: () => void closed++ }),
+      events: async () => ({ ...noEvents, close: () => (closed += 1) }),
       list: () => Promise.reject(new Error('no answer')),
     });
     await expect(awaitWell(tools, sha, never)).rejects.toThrow('no answer');
