@@ -121,6 +121,33 @@ groupWith(rootUser, 'the proxy', () => {
     expect(await starts({ ...proxied, env: 'eu-2' })).toEqual(['systemctl --quiet restart deployd-proxy.service']);
   });
 
+  it.failing('keeps what operators wrote beside its identity', async () => {
+    await withMesh(names[0]!);
+    const proxied = { ...enrolling, transport: 'proxy' };
+    await install(proxied);
+    const [before = ''] = [await offer.host.read('etc/deployd/proxy.env')];
+    const theirs = '# our own firewall\nDEPLOYD_PROXY_PORTS=exposed\nDEPLOYD_TENANCY_SERVICE=tenancy.ours\n';
+    await offer.host.write('etc/deployd/proxy.env', `${theirs}${before}`);
+    await install(proxied);
+    expect(await offer.host.read('etc/deployd/proxy.env')).toBe(`${before}${theirs}`);
+    await install({ ...proxied, env: 'eu-2' });
+    expect(await offer.host.read('etc/deployd/proxy.env')).toBe(`${before.replace('eu-1', 'eu-2')}${theirs}`);
+  });
+
+  it.failing('that has nothing to run is told in its own words', async () => {
+    await withMesh(names[0]!);
+    const player = await offer.host.read('played/systemctl');
+    const failing = player.replace('case', 'case $* in *start?deployd-proxy*) exit 1 ;; esac\ncase');
+    await offer.host.write('played/systemctl', failing, 0o755);
+    await offer.host.write('played/tick.journal', 'deployd-proxy: no tunneller at /opt/mesh/bin/mesh\n');
+    const ended = await install({ ...enrolling, transport: 'proxy' });
+    expect(ended.code).toBe(1);
+    expect(ended.stderr).toContain(
+      'the proxy does not start, and nothing is reached without it; mend this and run the installer again:\ndeployd-proxy: no tunneller at /opt/mesh/bin/mesh\n',
+    );
+    expect(await offer.host.calls()).not.toContain('deployd bootstrap');
+  });
+
   it('that does not start ends it before the bootstrap, and says so', async () => {
     await withMesh(names[0]!);
     const player = await offer.host.read('played/systemctl');
