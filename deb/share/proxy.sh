@@ -1,6 +1,7 @@
 #!/bin/sh
-# The steps of deployd-proxy.service: proxy.sh run | close | open. Its variables come from /etc/deployd/proxy.env.
+# The steps of deployd-proxy.service: proxy.sh run | await | close | open. Its variables come from /etc/deployd/proxy.env.
 #   run    becomes the mesh's tunneller, which offers the tenancy service at 18443 and the secretstore at 18200
+#   await  waits until the tunneller has opened them, for 20 seconds at most; fails where it has ended
 #   close  closes these ports to all but this host: the tunneller listens on every address
 #   open   takes that back
 # What an operator must do first ends with 78, and is not tried again.
@@ -30,6 +31,24 @@ run() {
     "${DEPLOYD_TENANCY_SERVICE:-tenancy.deploy}:18443" "${DEPLOYD_SECRETSTORE_SERVICE:-secretstore}:18200"
 }
 
+# The unit tells the tunneller's process.
+await() {
+  tries=100
+  while [ -n "${MAINPID:-}" ] && kill -0 "$MAINPID" 2>/dev/null; do
+    if is_open 480B && is_open 4718; then return; fi
+    tries=$((tries - 1))
+    if [ "$tries" = 0 ]; then
+      echo 'deployd-proxy: the ports are not open yet: they are as soon as the mesh answers' >&2
+      return
+    fi
+    sleep 0.2
+  done
+  exit 1
+}
+
+# is_open PORT: whether somebody listens at it, in the kernel's digits
+is_open() { cat /proc/net/tcp /proc/net/tcp6 2>/dev/null | grep -Eq "^ *[0-9]+: [0-9A-F]+:$1 [0-9A-F]+:[0-9A-F]+ 0A "; }
+
 is_exposed() { [ "${DEPLOYD_PROXY_PORTS:-closed}" = exposed ]; }
 
 close() {
@@ -53,6 +72,6 @@ open() {
 
 PATH=$PATH:/usr/sbin:/sbin
 case ${1-} in
-  run | close | open) "$1" ;;
-  *) fail "unknown step ${1-}: run, close or open" ;;
+  run | await | close | open) "$1" ;;
+  *) fail "unknown step ${1-}: run, await, close or open" ;;
 esac
