@@ -639,7 +639,9 @@ start_mesh() {
   changed=
   write_proxy
   manage enable deployd-proxy.service
-  manage "${changed:+re}start" deployd-proxy.service
+  systemctl --quiet "${changed:+re}start" deployd-proxy.service </dev/null 2>/dev/null 9>&- ||
+    die "the proxy does not start, and nothing is reached without it; mend this and run the installer again:
+$(journalctl --quiet --output cat --unit deployd-proxy.service --lines 2 2>/dev/null || :)"
 }
 
 # The tunneller of the host's identity hosts services and intercepts nothing.
@@ -660,18 +662,32 @@ ExecStart=$tunneller run-host --identity-dir=$mesh_dir/etc/identities"
   unfinished=
 }
 
-# The proxy finds the mesh's names by the identity, except for its user, which is the unit's.
+# The proxy finds the mesh's names by the identity, except for its user, which is the unit's. Other variables are the
+# operator's.
 write_proxy() {
+  file=$config_dir/proxy.env
   text="DEPLOYD_IDENTITY=$identity"
+  names=DEPLOYD_IDENTITY
   case $mesh_command in
     "$mesh_dir"/*) ;;
-    *) text="$text
-DEPLOYD_TUNNELLER=$mesh_command" ;;
+    *)
+      text="$text
+DEPLOYD_TUNNELLER=$mesh_command"
+      names="$names|DEPLOYD_TUNNELLER"
+      ;;
   esac
-  put "$config_dir/proxy.env" 0640 root:"$mesh_user" "$text"
+  theirs=$(lines_of_root "$file" | grep -Ev "^($names)=" || :)
+  [ -z "$theirs" ] || text="$text
+$theirs"
+  put "$file" 0640 root:"$mesh_user" "$text"
   [ "$mesh_user" != mesh ] || return 0
   put_drop_in deployd-proxy.service mesh.conf "User=$mesh_user
 Group=$mesh_user"
+}
+
+# A file that another user made says nothing here: who runs the proxy would take it for an operator's.
+lines_of_root() {
+  case $(LC_ALL=C stat -c %u:%F "$1" 2>/dev/null) in '0:regular file') cat "$1" ;; esac
 }
 
 # --- the first tick
@@ -710,7 +726,7 @@ first_tick() {
   [ -z "$said" ] || printf '%s\n' "$said"
   case $code:$said in
     0:*) say "done: deployd $installed ticks every minute" ;;
-    75:*) say "done: deployd $installed is installed; what was out of reach is tried again every minute" ;;
+    75:*) say "deployd $installed is installed, and not connected yet: $(printf '%s\n' "$said" | tail -n 1); it is tried again every minute" ;;
     *AGENT_UNAUTHENTICATED*)
       die 'deployd is installed, but the tenancy service refuses its token: the grant was superseded by a later reveal of the install kit; run the installer with the newest grant'
       ;;
