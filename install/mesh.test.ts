@@ -125,7 +125,7 @@ groupWith(rootUser, 'the proxy', () => {
     await withMesh(names[0]!);
     const proxied = { ...enrolling, transport: 'proxy' };
     await install(proxied);
-    const [before = ''] = [await offer.host.read('etc/deployd/proxy.env')];
+    const before = await offer.host.read('etc/deployd/proxy.env');
     const theirs = '# our own firewall\nDEPLOYD_PROXY_PORTS=exposed\nDEPLOYD_TENANCY_SERVICE=tenancy.ours\n';
     await offer.host.write('etc/deployd/proxy.env', `${theirs}${before}`);
     await install(proxied);
