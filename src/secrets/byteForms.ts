@@ -62,3 +62,15 @@ export function lowerHex(byte: number): string {
 function upperHex(byte: number): string {
   return lowerHex(byte).toUpperCase();
 }
+
+/** The escapes of C, which shells and programming languages took over. */
+export const cEscapes: Readonly<Record<string, string>> = {
+  '\x07': '\\a',
+  '\b': '\\b',
+  '\f': '\\f',
+  '\n': '\\n',
+  '\r': '\\r',
+  '\t': '\\t',
+  '\v': '\\v',
+  '\\': '\\\\',
+};

@@ -1,4 +1,4 @@
-import type { Writer } from './byteForms.ts';
+import { cEscapes, type Writer } from './byteForms.ts';
 
 /** How shells and their friends quote a word; bash's own come as of its `printf %q`, `${name@Q}` and `declare -p`. */
 export const shells: Readonly<Record<string, Writer>> = {
@@ -10,18 +10,7 @@ export const shells: Readonly<Record<string, Writer>> = {
   "shell between $' and ' in ASCII": (text) => toAnsiC(text).replace(/[^\0-\x7f]+/g, octals),
 };
 
-const ansiEscapes: Readonly<Record<string, string>> = {
-  '\x07': '\\a',
-  '\b': '\\b',
-  '\x1b': '\\E',
-  '\f': '\\f',
-  '\n': '\\n',
-  '\r': '\\r',
-  '\t': '\\t',
-  '\v': '\\v',
-  '\\': '\\\\',
-  "'": "\\'",
-};
+const ansiEscapes: Readonly<Record<string, string>> = { ...cEscapes, '\x1b': '\\E', "'": "\\'" };
 
 function toAnsiC(text: string): string {
   return text.replace(/[\0-\x1f'\\\x7f-\x9f\u2028\u2029]/g, (unit) => ansiEscapes[unit] ?? octals(unit));

@@ -1,4 +1,4 @@
-import { bytewise, lowerHex, type Writer } from './byteForms.ts';
+import { bytewise, cEscapes, lowerHex, type Writer } from './byteForms.ts';
 
 /** How programs print a string between quotes as JSON in its dialects, and Go's %q. The common ones come first. */
 export const jsons: Readonly<Record<string, Writer>> = {
@@ -69,17 +69,7 @@ function toUnicodeEscape(unit: string): string {
   return `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`;
 }
 
-const goEscapes: Readonly<Record<string, string>> = {
-  '\x07': '\\a',
-  '\b': '\\b',
-  '\f': '\\f',
-  '\n': '\\n',
-  '\r': '\\r',
-  '\t': '\\t',
-  '\v': '\\v',
-  '\\': '\\\\',
-  '"': '\\"',
-};
+const goEscapes: Readonly<Record<string, string>> = { ...cEscapes, '"': '\\"' };
 
 /** What is not printed as it is; the table of what is printable beyond ASCII is made where a text needs it, for it costs. */
 const unprintable = { ascii: /[^ -~]/g, any: () => /[^\p{L}\p{M}\p{N}\p{P}\p{S} ]/gu };
