@@ -95,6 +95,32 @@ groupWith(rootUser, 'the grant', () => {
     expect(await taken()).toBe(`${grant}\n`);
   });
 
+  it.failing('says that it waits for one on standard input', async () => {
+    const { stdout } = await install({ 'bootstrap-file': null }, { stdin: `${grant}\n` });
+    expect(stdout).toContain('deployd install: reading the bootstrap grant from standard input\n');
+  });
+
+  it.failing('comes from standard input on demand, also where there is a token', async () => {
+    await install();
+    expect(await install({ 'bootstrap-file': '-' }, { stdin: `${grant}x\n` })).toMatchObject({ code: 0 });
+    expect(await taken()).toBe(`${grant}x\n`);
+  });
+
+  it.failing('cannot come from a standard input that is the script', async () => {
+    const ended = await install({ 'bootstrap-file': '-' }, { piped: true });
+    expect(ended).toMatchObject({ code: 2, stdout: '' });
+    expect(ended.stderr).toBe(
+      'deployd install: --bootstrap-file -: standard input is the script; give the grant in a file; nothing was changed\n',
+    );
+  });
+
+  it.failing('is not read where there is a token: standard input is left to whoever comes next', async () => {
+    await install();
+    const shell = ['sh', '-c', 'sh "$@" >/dev/null </dev/stdin && cat', 'sh'];
+    const ended = await install({ 'bootstrap-file': null }, { shell, stdin: 'the next host\n' });
+    expect(ended).toMatchObject({ code: 0, stdout: 'the next host\n' });
+  });
+
   it('is typed on a terminal, without showing', async () => {
     const line = `sh /install.sh ${optionsOf({ 'bootstrap-file': null }).join(' ')}`;
     const typing = '{ until grep -qs Paste /screen; do :; done; cat /grant; }';

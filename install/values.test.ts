@@ -92,6 +92,27 @@ groupWith(rootUser, 'a value that is wrong', () => {
   });
 });
 
+groupWith(rootUser, 'what is no option', () => {
+  const secret = 'hunter2.hunter2.hunter2';
+  it.failing.each([
+    [[`--tokne=${secret}`], 'unknown option --tokne; --help lists them'],
+    [['--laptop', secret], 'an argument that belongs to no option; --help lists them'],
+    [[`--laptop=${secret}`], '--laptop takes no value; nothing was changed'],
+    [[`--token=`], '--token needs a value; nothing was changed'],
+    [['--bootstrap-file', secret], '--bootstrap-file: names no file that can be read; nothing was changed'],
+  ])('is told without a value of it: %j', async (args, told) => {
+    expect(await refused(args)).toEqual([`deployd install: ${told}`]);
+  });
+
+  it.failing('is told without a value of it, for each that has one', async () => {
+    const names = ['env', 'transport', 'source', 'mesh', 'version', 'tenancy-ca', 'secretstore-ca', 'identity-jwt'];
+    const wrong = Object.fromEntries(names.map((name) => [name, `${secret}/_`]));
+    const told = await refused(optionsOf({ ...wrong, transport: secret }));
+    expect(told.join('\n')).not.toContain('hunter2');
+    for (const name of names.filter((each) => each !== 'identity-jwt')) expect(told.join('\n')).toContain(`--${name}`);
+  });
+});
+
 groupWith(rootUser, '--help', () => {
   it('tells every option', async () => {
     const ended = await offer.host.install(['--help'], { env: {} });
