@@ -139,11 +139,11 @@ describe('the text', () => {
     );
   });
 
-  it('tells a state file that cannot be used', () => {
+  it('tells what is wrong with the state file in place of what it holds', () => {
     const state = emptyState('eu-1');
     const lines = statusText(statusOf(settings, state, facts), {
       state,
-      trouble: 'state.json is no JSON object',
+      trouble: 'STATE_CORRUPT: state.json is no JSON object; the next tick rebuilds it',
       now: new Date(at),
     });
     expect(lines.split('\n')[0]).toBe('STATE_CORRUPT: state.json is no JSON object; the next tick rebuilds it');
