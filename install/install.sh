@@ -26,11 +26,12 @@ Values that the host's configuration holds already need not be given again.
   --tenancy-ca FILE       PEM file of the authority it is trusted by; without it, the system's
   --secretstore-url URL   address of the secretstore
   --secretstore-ca FILE   the same for the secretstore
-  --bootstrap-file FILE   the bootstrap grant; without it the grant is read from standard input, unless that is the script
+  --bootstrap-file FILE   the bootstrap grant; - for standard input, which is read without it too where the host has no
+                          token yet and it is not the script
   --identity-jwt FILE     one-time enrolment token of the mesh identity (transports sdk and proxy)
   --mesh NAMES            mesh or openziti: what the mesh's directory, user and unit are called; found out without it
   --laptop                being offline is normal on this host
-  --token TOKEN           token for the package registry; better in the variable DEPLOYD_TOKEN
+  --token TOKEN           token for the package registry; better in the variable DEPLOYD_TOKEN, which sudo does not log
   --source KIND           registry (the default) or gitea: where the package comes from; or DEPLOYD_SOURCE
   --base-url URL          what stands before /VERSION/FILE (registry) or /vVERSION/FILE (gitea); or DEPLOYD_BASE_URL
   --version VERSION       version of the package; without it, the installer's own
@@ -78,7 +79,7 @@ misused() {
   exit 2
 }
 
-# --- what was asked for
+# --- what was asked for; no value is told, for one at the wrong place may be a secret
 
 is_file() {
   case ${0##*/} in sh | dash | ash | bash | busybox | ksh | mksh | zsh) return 1 ;; esac
@@ -93,11 +94,12 @@ hide_token() {
   while [ "$left" -gt 0 ]; do
     left=$((left - 1))
     case $1:${2-} in
-      --token: | --token:--*) set -- "$@" "$1" ;;
+      --token: | --token:--* | --token=:*) set -- "$@" "$1" ;;
       --token:*)
         DEPLOYD_TOKEN=$2 hidden=yes left=$((left - 1))
         shift
         ;;
+      --token=?*) DEPLOYD_TOKEN=${1#*=} hidden=yes ;;
       *) set -- "$@" "$1" ;;
     esac
     shift
@@ -115,20 +117,30 @@ read_options() {
   env='' site='' transport='' tenancy_url='' tenancy_ca='' secretstore_url='' secretstore_ca=''
   bootstrap_file='' identity_jwt='' mesh='' laptop='' wanted=''
   while [ $# -gt 0 ]; do
-    case $1 in
+    name=${1%%=*}
+    case $name in
       --help) usage && exit ;;
       --laptop)
+        [ "$1" = --laptop ] || misused '--laptop takes no value; nothing was changed'
         laptop=yes
         shift
         continue
         ;;
       --env | --site | --transport | --tenancy-url | --tenancy-ca | --secretstore-url | --secretstore-ca | \
         --bootstrap-file | --identity-jwt | --mesh | --token | --source | --base-url | --version) ;;
-      *) misused "unknown option $1; --help lists them" ;;
+      --*) misused "unknown option $name; --help lists them" ;;
+      *) misused 'an argument that belongs to no option; --help lists them' ;;
     esac
-    case ${2-} in '' | --*) misused "$1 needs a value; nothing was changed" ;; esac
-    take_option "$1" "$2"
-    shift 2
+    case $1 in
+      *=?*) ;;
+      *=*) misused "$name needs a value; nothing was changed" ;;
+      *)
+        case ${2-} in '' | --*) misused "$name needs a value; nothing was changed" ;; esac
+        shift
+        ;;
+    esac
+    take_option "$name" "${1#"$name="}"
+    shift
   done
 }
 
@@ -253,14 +265,21 @@ needs_package() {
 
 read_grant() {
   grant=
-  if [ -n "$bootstrap_file" ]; then
-    [ -r "$bootstrap_file" ] || misused "--bootstrap-file: $bootstrap_file cannot be read; nothing was changed"
+  if [ "$bootstrap_file" = - ]; then
+    is_file ||
+      misused '--bootstrap-file -: standard input is the script; give the grant in a file; nothing was changed'
+    grant=$(cat)
+  elif [ -n "$bootstrap_file" ]; then
+    [ -r "$bootstrap_file" ] || misused '--bootstrap-file: names no file that can be read; nothing was changed'
     grant=$(cat "$bootstrap_file")
   elif ! is_file; then
     return 0
+  elif has_grant; then
+    :
   elif [ ! -t 0 ]; then
+    say 'reading the bootstrap grant from standard input'
     grant=$(cat)
-  elif [ ! -f "$state_dir/store.token" ]; then
+  else
     is_hidden=yes
     stty -echo
     printf 'Paste the bootstrap grant of the install kit and press Enter (it is not shown): ' >&2
@@ -269,6 +288,9 @@ read_grant() {
   fi
   exec </dev/null
 }
+
+# has_grant: a token, or a grant that waits; another one is taken where it is asked for only.
+has_grant() { [ -f "$state_dir/store.token" ] || [ -f "$config_dir/bootstrap.jwt" ]; }
 
 show_typing() {
   stty echo
@@ -299,14 +321,14 @@ fault() {
 require() { [ -n "$2" ] || fault "$1 is missing"; }
 
 judge_values() {
-  case $env in *[!a-z0-9-]* | -*) fault "--env: $env is none; lower-case letters, digits and hyphens make one" ;; esac
+  case $env in *[!a-z0-9-]* | -*) fault "--env: lower-case letters, digits and hyphens make one" ;; esac
   case $site in *[[:cntrl:]]*) fault '--site: must be one line' ;; esac
-  case $transport in '' | sdk | proxy | system) ;; *) fault "--transport: $transport is none; sdk, proxy or system" ;; esac
+  case $transport in '' | sdk | proxy | system) ;; *) fault '--transport: must be sdk, proxy or system' ;; esac
   judge_url --tenancy-url "$tenancy_url"
   judge_url --secretstore-url "$secretstore_url"
-  case $source in registry | gitea) ;; *) fault "--source: $source is none; registry or gitea" ;; esac
-  case $mesh in mesh | openziti) ;; *) fault "--mesh: $mesh is none; mesh or openziti" ;; esac
-  case $version in *[!A-Za-z0-9.+~-]*) fault "--version: $version is none" ;; esac
+  case $source in registry | gitea) ;; *) fault '--source: must be registry or gitea' ;; esac
+  case $mesh in mesh | openziti) ;; *) fault '--mesh: must be mesh or openziti' ;; esac
+  case $version in *[!A-Za-z0-9.+~-]*) fault '--version: letters, digits and . + ~ - make one' ;; esac
   case $token in *[![:graph:]]* | *[\"\\]*) fault '--token: holds characters that no token has' ;; esac
   [ -z "$base_url" ] || is_safe "$base_url" || fault "--base-url: must be an https:// URL without credentials"
   judge_pem --tenancy-ca "$tenancy_ca"
@@ -341,12 +363,12 @@ origin() {
 
 judge_pem() {
   [ -n "$2" ] || return 0
-  grep -q -e '-----BEGIN CERTIFICATE-----' "$2" 2>/dev/null || fault "$1: $2 is no readable PEM file with a certificate"
+  grep -q -e '-----BEGIN CERTIFICATE-----' "$2" 2>/dev/null || fault "$1: names no readable PEM file with a certificate"
 }
 
 judge_grant() {
   if [ -z "$grant" ]; then
-    [ -f "$state_dir/store.token" ] || [ -f "$config_dir/bootstrap.jwt" ] ||
+    has_grant ||
       fault 'the bootstrap grant is missing: --bootstrap-file FILE, or standard input where that is not the script'
   elif ! is_jwt "$grant"; then
     fault 'the bootstrap grant is no JWT; it is bootstrap_jwt of the install kit'
@@ -370,7 +392,7 @@ judge_mesh() {
   if [ -z "$identity_jwt" ]; then
     fault "--identity-jwt is missing: this host has no mesh identity yet ($identity)"
   elif [ ! -r "$identity_jwt" ] || ! is_jwt "$(cat "$identity_jwt")"; then
-    fault "--identity-jwt: $identity_jwt is no readable file with a JWT; it holds mesh_enrolment_jwt of the install kit"
+    fault '--identity-jwt: names no readable file with a JWT; it holds mesh_enrolment_jwt of the install kit'
   fi
   [ -x "$tunneller" ] || [ -x "$mesh_command" ] ||
     fault "--identity-jwt: there is no $tunneller here to enrol it with; install the mesh's tunneller first"

@@ -187,10 +187,10 @@ groupWith(rootUser, 'what a mesh needs', () => {
     const missing =
       '  --identity-jwt is missing: this host has no mesh identity yet (/opt/mesh/etc/identities/deployd-host.eu-1.json)';
     expect(await told({ transport: 'sdk' })).toEqual([missing]);
-    const unreadable = (path: string) =>
-      `  --identity-jwt: ${path} is no readable file with a JWT; it holds mesh_enrolment_jwt of the install kit`;
-    expect(await told({ transport: 'sdk', 'identity-jwt': '/nowhere' })).toEqual([unreadable('/nowhere')]);
-    expect(await told({ transport: 'sdk', 'identity-jwt': '/ca.pem' })).toEqual([unreadable('/ca.pem')]);
+    const unreadable =
+      '  --identity-jwt: names no readable file with a JWT; it holds mesh_enrolment_jwt of the install kit';
+    expect(await told({ transport: 'sdk', 'identity-jwt': '/nowhere' })).toEqual([unreadable]);
+    expect(await told({ transport: 'sdk', 'identity-jwt': '/ca.pem' })).toEqual([unreadable]);
   });
 
   it('is told when no tunneller is there', async () => {

@@ -14,7 +14,8 @@ afterAll(async () => {
 async function refused(args: string[], options: RunOptions = {}): Promise<string[]> {
   const before = await offer.host.snapshot();
   const ended = await offer.host.install(args, { ...options, env: { ...offer.env, ...options.env } });
-  expect(ended).toMatchObject({ code: 2, stdout: '' });
+  expect(ended.code).toBe(2);
+  expect(['', 'deployd install: reading the bootstrap grant from standard input\n']).toContain(ended.stdout);
   expect(await offer.host.snapshot()).toEqual(before);
   expect(await offer.host.calls()).toEqual([]);
   expect(offer.packages.requests).toEqual([]);
@@ -53,15 +54,15 @@ groupWith(rootUser, 'a value that is missing', () => {
 
 groupWith(rootUser, 'a value that is wrong', () => {
   it.each([
-    [{ env: 'EU_1' }, '--env: EU_1 is none; lower-case letters, digits and hyphens make one'],
-    [{ env: '../x' }, '--env: ../x is none; lower-case letters, digits and hyphens make one'],
+    [{ env: 'EU_1' }, '--env: lower-case letters, digits and hyphens make one'],
+    [{ env: '../x' }, '--env: lower-case letters, digits and hyphens make one'],
     [{ site: 'a\nproduction: false' }, '--site: must be one line'],
-    [{ transport: 'tcp' }, '--transport: tcp is none; sdk, proxy or system'],
+    [{ transport: 'tcp' }, '--transport: must be sdk, proxy or system'],
     [{ 'tenancy-url': 'tenancy.example' }, '--tenancy-url: must be an http(s) address in one line'],
     [{ 'secretstore-url': 'https://a b' }, '--secretstore-url: must be an http(s) address in one line'],
-    [{ source: 'github' }, '--source: github is none; registry or gitea'],
-    [{ mesh: 'tailscale' }, '--mesh: tailscale is none; mesh or openziti'],
-    [{ version: '1/../../x' }, '--version: 1/../../x is none'],
+    [{ source: 'github' }, '--source: must be registry or gitea'],
+    [{ mesh: 'tailscale' }, '--mesh: must be mesh or openziti'],
+    [{ version: '1/../../x' }, '--version: letters, digits and . + ~ - make one'],
     [{ token: 'a b' }, '--token: holds characters that no token has'],
     [{ token: 'a"\nurl = "https://evil.example' }, '--token: holds characters that no token has'],
     [{ 'base-url': 'http://registry.example' }, '--base-url: must be an https:// URL without credentials'],
@@ -69,8 +70,8 @@ groupWith(rootUser, 'a value that is wrong', () => {
     [{ 'base-url': 'https://user:pass@registry.example' }, '--base-url: must be an https:// URL without credentials'],
     [{ 'base-url': 'https://a"b' }, '--base-url: must be an https:// URL without credentials'],
     [{ 'base-url': 'file:///etc' }, '--base-url: must be an https:// URL without credentials'],
-    [{ 'secretstore-ca': '/nowhere' }, '--secretstore-ca: /nowhere is no readable PEM file with a certificate'],
-    [{ 'tenancy-ca': '/grant' }, '--tenancy-ca: /grant is no readable PEM file with a certificate'],
+    [{ 'secretstore-ca': '/nowhere' }, '--secretstore-ca: names no readable PEM file with a certificate'],
+    [{ 'tenancy-ca': '/grant' }, '--tenancy-ca: names no readable PEM file with a certificate'],
     [{ 'bootstrap-file': '/ca.pem' }, 'the bootstrap grant is no JWT; it is bootstrap_jwt of the install kit'],
   ])('%j is told', async (changes, told) => {
     expect(await refused(optionsOf(changes))).toEqual([header, `  ${told}`]);
@@ -78,7 +79,7 @@ groupWith(rootUser, 'a value that is wrong', () => {
 
   it('is told for a grant file that is not there', async () => {
     expect(await refused(optionsOf({ 'bootstrap-file': '/nowhere' }))).toEqual([
-      'deployd install: --bootstrap-file: /nowhere cannot be read; nothing was changed',
+      'deployd install: --bootstrap-file: names no file that can be read; nothing was changed',
     ]);
   });
 
@@ -94,7 +95,7 @@ groupWith(rootUser, 'a value that is wrong', () => {
 
 groupWith(rootUser, 'what is no option', () => {
   const secret = 'hunter2.hunter2.hunter2';
-  it.failing.each([
+  it.each([
     [[`--tokne=${secret}`], 'unknown option --tokne; --help lists them'],
     [['--laptop', secret], 'an argument that belongs to no option; --help lists them'],
     [[`--laptop=${secret}`], '--laptop takes no value; nothing was changed'],
@@ -104,7 +105,7 @@ groupWith(rootUser, 'what is no option', () => {
     expect(await refused(args)).toEqual([`deployd install: ${told}`]);
   });
 
-  it.failing('is told without a value of it, for each that has one', async () => {
+  it('is told without a value of it, for each that has one', async () => {
     const names = ['env', 'transport', 'source', 'mesh', 'version', 'tenancy-ca', 'secretstore-ca', 'identity-jwt'];
     const wrong = Object.fromEntries(names.map((name) => [name, `${secret}/_`]));
     const told = await refused(optionsOf({ ...wrong, transport: secret }));
