@@ -100,12 +100,15 @@ export async function sweepTemporaries(dir: string): Promise<void> {
   });
 }
 
+/** The disk is to blame, and nothing that is kept on it. */
+export class DiskFault extends Fault {}
+
 /** A filesystem's error as the journal tells it; `doing` is the verb, `path` what it was done to. */
-export function diskFault(doing: 'write' | 'remove' | 'read', path: string, error: unknown): Fault {
+export function diskFault(doing: 'write' | 'remove' | 'read', path: string, error: unknown): DiskFault {
   const code = codeOf(error) ?? 'unknown error';
   const why = explanations[code] ?? code;
   const details = doing === 'read' ? {} : { code: 'DISK_WRITE_FAILED' };
-  return new Fault('failed', `failed: cannot ${doing} ${path}: ${why}`, details);
+  return new DiskFault('failed', `failed: cannot ${doing} ${path}: ${why}`, details);
 }
 
 /** True when the file or directory does not exist. */

@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto';
 import { failure, Fault } from '../../machines/fault.ts';
 import type { Sha } from '../../machines/words.ts';
 import { digestOf } from '../adapters/digest.ts';
+import { DiskFault } from '../adapters/files.ts';
 import { damagesOf, putBack } from '../adapters/releaseFiles.ts';
 import { OVERRIDE_FILE } from '../adapters/ownFiles.ts';
 import { contentSources, writablePaths } from '../rules/compose/contents.ts';
@@ -17,7 +18,8 @@ import type { Tools } from './tools.ts';
 /**
  * Sees to it that a release is what its bundle made it, before compose reads it (spec §12): what is lost or damaged is put
  * back from the archive of the bundle, which is fetched again where it is gone too. What a container made of files that it
- * may write to stays. Throws `RELEASE_INCOMPLETE` where something that is needed cannot be had.
+ * may write to stays. Throws `RELEASE_INCOMPLETE` where something that is needed cannot be had, and what the disk says where
+ * it cannot be read or written.
  */
 export async function ensureIntact(tools: Tools, sha: Sha, signal: AbortSignal): Promise<void> {
   const { releases } = tools;
@@ -30,6 +32,7 @@ export async function ensureIntact(tools: Tools, sha: Sha, signal: AbortSignal):
   } catch (error) {
     if (!(error instanceof Fault) || error.ending === 'stopped') throw error;
     const lost = neededOf(damages ?? [], inventory, record);
+    if (lost.length > 0 && error instanceof DiskFault) throw error;
     if (lost.length > 0)
       throw failure(
         'RELEASE_INCOMPLETE',
