@@ -92,6 +92,11 @@ describe('an event of a container', () => {
     ['of its end', event({ exitCode: '7', image: 'app:1' }), { id: 'c1', exitCode: 7 }],
     ['of an engine that calls it otherwise', event({ containerExitCode: '7' }, 'died'), { id: 'c1', exitCode: 7 }],
     ['of its health', event({}, 'health_status: healthy'), { id: 'c1', exitCode: null }],
+    [
+      'of its health, with a code that Podman puts into each',
+      event({ containerExitCode: '0' }, 'health_status'),
+      { id: 'c1', exitCode: null },
+    ],
     ['that is cut', event({}).slice(0, -4), null],
     ['of nobody', '{}', null],
   ])('%s', (_, line, expected) => {

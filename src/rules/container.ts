@@ -152,11 +152,18 @@ export function holderOf(
   };
 }
 
+interface EventActor {
+  ID: string;
+  Attributes: { exitCode?: string; containerExitCode?: string };
+}
+
 /** What an event of the engine tells: the container that changed, and the code with which it ended; null for what is none. */
 export function changeIn(line: string): { id: string; exitCode: number | null } | null {
   try {
-    const { Actor } = JSON.parse(line) as { Actor: { ID: string; Attributes: Record<string, string> } };
-    const code = Number.parseInt(Actor.Attributes['exitCode'] ?? Actor.Attributes['containerExitCode'] ?? '', 10);
+    const { Action, Actor } = JSON.parse(line) as { Action: string; Actor: EventActor };
+    const { exitCode, containerExitCode = '' } = Actor.Attributes;
+    // Podman puts a code into every event, of whoever has not ended too
+    const code = /^died?$/.test(Action) ? Number.parseInt(exitCode ?? containerExitCode, 10) : NaN;
     return { id: Actor.ID, exitCode: Number.isNaN(code) ? null : code };
   } catch {
     return null;
