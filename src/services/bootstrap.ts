@@ -1,6 +1,7 @@
 import { failure, Fault } from '../../machines/fault.ts';
 import type { Start } from '../../machines/words.ts';
-import { tokenStanding, unknownStanding } from '../rules/tokenLife.ts';
+import { tokenStanding } from '../rules/tokenLife.ts';
+import { finish, show, store } from './candidate.ts';
 import type { Tools } from './tools.ts';
 
 /**
@@ -26,7 +27,7 @@ export async function bootstrap(
 /**
  * The first token is stored before it is proven, so that a crash at any line leaves a token or a grant that works. Beside a
  * stored token it is a candidate: only the tenancy service knows whether the grant is superseded, and the first check-in
- * decides (`asBearer`).
+ * decides (`asBearer`); of a command that makes none, a lease does.
  */
 async function exchange(tools: Tools, intent: Start['intent'], signal: AbortSignal): Promise<void> {
   const { credentials, secretstore, settings, tick, vault } = tools;
@@ -45,29 +46,10 @@ async function exchange(tools: Tools, intent: Start['intent'], signal: AbortSign
   if ('denied' in proof) throw failure('BOOTSTRAP_REFUSED', unfitToken);
   if (proof.dead) throw failure('BOOTSTRAP_REFUSED', 'the new token is refused');
   if (isFirst) await finish(tools);
-  else if (intent === 'bootstrap') await adopt(tools, login.token, signal);
-}
-
-/** Makes the candidate the stored token, takes the grant away and revokes the token before. */
-export async function adopt(tools: Tools, candidate: string, signal: AbortSignal): Promise<void> {
-  const { secretstore, vault } = tools;
-  const before = vault.token();
-  await store(tools, candidate);
-  await finish(tools);
-  await secretstore.revokeSelf(before, signal).catch(() => undefined);
-}
-
-async function store({ credentials, state, tick, vault }: Tools, token: string): Promise<void> {
-  await credentials.writeToken(token);
-  vault.holdToken(token);
-  vault.holdCandidate(null);
-  await state.update({ token: tick.candidate ?? unknownStanding() });
-}
-
-async function finish({ credentials, tick }: Tools): Promise<void> {
-  const kept = await credentials.removeGrant();
-  if (kept !== null) tick.journal.warn(kept);
-  tick.journal.info('token present: the bootstrap grant was exchanged');
+  else if (intent === 'bootstrap') {
+    const shown = await show(tools, login.token, () => tools.tenancy.lease('renew', signal), signal);
+    if ('refusal' in shown) throw superseded();
+  }
 }
 
 const unfitToken = 'no policy lets the new token look itself up; the policy default of the secretstore does';
@@ -88,6 +70,11 @@ function isRefusal(error: unknown): error is Fault {
 async function isAlive({ secretstore, vault }: Tools, signal: AbortSignal): Promise<boolean> {
   const seen = await secretstore.lookupSelf(vault.token(), signal);
   return 'ttlS' in seen;
+}
+
+/** Of a grant whose token the tenancy service does not take. */
+export function superseded(): Fault {
+  return failure('BOOTSTRAP_REFUSED', 'the tenancy service refuses its token: the grant was superseded');
 }
 
 /** A grant that is not taken is told in journal and state; the stored token goes on. */
