@@ -11,7 +11,7 @@ export async function asBearer<T>(tools: Tools, call: () => Promise<T>, signal: 
   const { tick, vault } = tools;
   const candidate = vault.candidate();
   if (candidate === null) return call().catch((error: unknown) => throwRefusal(tick.grantRefusal, error));
-  const shown = await show(tools, candidate, call, signal);
+  const shown = await show(tools, { candidate, call }, signal);
   if ('answer' in shown) return shown.answer;
   const answer = await call().catch((error: unknown) => throwRefusal(shown.refusal, error));
   await tellRefusal(tools, superseded());

@@ -47,7 +47,11 @@ async function exchange(tools: Tools, intent: Start['intent'], signal: AbortSign
   if (proof.dead) throw failure('BOOTSTRAP_REFUSED', 'the new token is refused');
   if (isFirst) await finish(tools);
   else if (intent === 'bootstrap') {
-    const shown = await show(tools, login.token, () => tools.tenancy.lease('renew', signal), signal);
+    const shown = await show(
+      tools,
+      { candidate: login.token, call: () => tools.tenancy.lease('renew', signal) },
+      signal,
+    );
     if ('refusal' in shown) throw superseded();
   }
 }

@@ -9,8 +9,7 @@ import type { Tools } from './tools.ts';
  */
 export async function show<T>(
   tools: Tools,
-  candidate: string,
-  call: () => Promise<T>,
+  { candidate, call }: { candidate: string; call: () => Promise<T> },
   signal: AbortSignal,
 ): Promise<{ answer: T } | { refusal: Fault }> {
   const { secretstore, vault } = tools;
