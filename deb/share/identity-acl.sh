@@ -1,9 +1,13 @@
 #!/bin/sh
-# Lets the deploy agent read the mesh identities after the tunneller rewrote them: identity-acl.sh [DIRECTORY…]
+# Lets the deploy agent read its mesh identity after the tunneller rewrote it: identity-acl.sh [--undo] [IDENTITY…]
+# Without identities, those that the configuration speaks of where its transport is sdk: deployd-host.<env>.json of both meshes.
 # A rewrite drops ACLs, and under mode 0600 the ACL's mask hides what the directory's default grants, the group's access
 # too. What is right already is not touched: every change would wake the watch on the directory again.
 set -u
-[ $# -gt 0 ] || set -- /opt/mesh/etc/identities /opt/openziti/etc/identities
+config=/etc/deployd/config.yaml
+
+# configured KEY: a plain word of the configuration
+configured() { sed -n "s/^$1:[[:space:]]*[\"']\{0,1\}\([a-z0-9-]*\).*/\1/p" "$config" 2>/dev/null | head -n 1; }
 
 newline='
 '
@@ -24,29 +28,48 @@ grant() {
   shift
   entries=$(IFS=,; echo "$*")
   # One that the tunneller has just moved away is no fault.
-  modify 2>/dev/null || [ ! -e "$path" ] || modify
+  change --modify 2>/dev/null || [ ! -e "$path" ] || change --modify
+}
+
+# revoke PATH ENTRY…
+revoke() {
+  path=$1
+  shift
+  entries=$(IFS=,; echo "$*")
+  change --remove
 }
 
 # By a descriptor, for the mesh's user may at any time put a link to a file of root's in the place of his own.
-modify() { modify_open 3<"$path"; }
+change() { change_open "$1" 3<"$path"; }
 
-modify_open() {
+change_open() {
   if [ "$(readlink /proc/self/fd/3)" != "$path" ]; then
     echo "$path is a link, or below one; left alone" >&2
     return 1
   fi
-  setfacl --modify "$entries" /proc/self/fd/3
+  setfacl "$1" "$entries" /proc/self/fd/3
 }
 
+undo=
+if [ "${1-}" = --undo ]; then undo=yes && shift; fi
+if [ $# = 0 ] && { [ -n "$undo" ] || [ "$(configured transport)" = sdk ]; }; then
+  name=deployd-host.$(configured env).json
+  set -- "/opt/mesh/etc/identities/$name" "/opt/openziti/etc/identities/$name"
+fi
 status=0
-for directory in "$@"; do
+for identity in "$@"; do
+  directory=${identity%/*}
   [ -d "$directory" ] || continue
   directory=$(realpath "${directory%/*}")/${directory##*/}
-  grant "$directory" user:deployd:--x \
-    default:user::rwx default:user:deployd:r-- default:group::r-- default:mask::r-- default:other::--- || status=1
-  for identity in "$directory"/*.json; do
-    if [ ! -f "$identity" ] || [ -L "$identity" ]; then continue; fi
+  identity=$directory/${identity##*/}
+  if [ ! -f "$identity" ] || [ -L "$identity" ]; then continue; fi
+  if [ -n "$undo" ]; then
+    revoke "$directory" user:deployd default:user:deployd || status=1
+    revoke "$identity" user:deployd || status=1
+  else
+    grant "$directory" user:deployd:--x \
+      default:user::rwx default:user:deployd:r-- default:group::r-- default:mask::r-- default:other::--- || status=1
     grant "$identity" user:deployd:r-- group::r-- mask::r-- other::--- || status=1
-  done
+  fi
 done
 exit $status

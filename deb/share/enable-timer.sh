@@ -1,0 +1,33 @@
+#!/bin/sh
+# Enables deployd.timer the first time; what an operator stops, disables or masks later stays so: enable-timer.sh [--asked]
+# With --asked it is enabled whatever was done. Tells what it did or left; ends with 3 where the timer does not run.
+set -eu
+unit=deployd.timer
+# There once the timer was enabled, until the package is removed.
+once=/etc/deployd/timer.enabled
+
+# left HOW COMMAND
+left() {
+  echo "$unit was $1 on purpose and stays so; no tick is run. To go on: $2"
+  exit 3
+}
+
+if [ "${1-}" = --asked ]; then
+  rm -f "$once"
+  systemctl --quiet unmask "$unit"
+fi
+is=$(systemctl is-enabled "$unit" 2>/dev/null || :)
+case $is in
+  masked*) left masked "systemctl unmask $unit && systemctl enable --now $unit" ;;
+  enabled)
+    if systemctl --quiet is-active "$unit"; then
+      [ -e "$once" ] || : >"$once"
+      exit
+    fi
+    [ ! -e "$once" ] || left stopped "systemctl start $unit"
+    ;;
+  *) [ ! -e "$once" ] || left disabled "systemctl enable --now $unit" ;;
+esac
+systemctl --quiet enable --now "$unit"
+: >"$once"
+echo "$unit was enabled"

@@ -1,0 +1,31 @@
+#!/bin/sh
+# Takes back what installer and role changed beyond the package: drop-ins, access to the mesh identity, the mesh's group.
+# Tells what goes on as it was. What operators wrote stays.
+set -u
+units=/etc/systemd/system
+
+say() { echo "deployd: $*" >&2; }
+
+# remove UNIT NAME: a drop-in whose first line tells that it is ours
+remove() {
+  case $(head -n 1 "$units/$1.d/$2" 2>/dev/null) in
+    '# Written by the installer of deployd.' | '# Written by the Ansible role deployd.') ;;
+    *) return 1 ;;
+  esac
+  rm -f "$units/$1.d/$2"
+  rmdir "$units/$1.d" 2>/dev/null || :
+}
+
+remove deployd-proxy.service mesh.conf
+remove deployd.service paths.conf
+for unit in mesh-tunnel.service ziti-edge-tunnel.service; do
+  if remove "$unit" run-host.conf; then
+    say "$unit is no longer told to run as a host: it goes on as one until it is restarted"
+  fi
+done
+if [ -d /run/systemd/system ]; then systemctl --system daemon-reload >/dev/null || :; fi
+/usr/share/deployd/identity-acl.sh --undo
+for group in mesh ziti; do
+  case " $(id -nG deployd 2>/dev/null) " in *" $group "*) gpasswd --delete deployd "$group" >/dev/null || : ;; esac
+done
+exit 0

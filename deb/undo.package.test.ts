@@ -1,0 +1,133 @@
+import { rm } from 'node:fs/promises';
+import { bootMachine, type Machine } from '../fixtures/boot/machine.ts';
+import { packStandIns } from './previous.ts';
+
+const units = '/etc/systemd/system';
+const identity = '/opt/mesh/etc/identities/deployd-host.eu-1.json';
+
+let machine: Machine;
+let debs: string;
+beforeAll(async () => {
+  debs = await packStandIns({ new: { version: '0.2.0' }, '0.1.10': { version: '0.1.10' } });
+  machine = await bootMachine({ see: [debs] });
+  await machine.ok('adduser --system --group --quiet mesh');
+}, 360_000);
+afterAll(async () => {
+  await machine.stop();
+  await rm(debs, { recursive: true });
+});
+
+beforeEach(async () => {
+  await machine.run('dpkg --purge deployd; rm -rf /srv/* /opt/mesh; rm -rf /etc/systemd/system/*.d');
+  await machine.ok(`dpkg -i ${debs}/new.deb`);
+});
+
+const config = (lines: string) => machine.ok(`printf '${lines}' >/etc/deployd/config.yaml`);
+const left = (paths: string) => machine.ok(`ls -d ${paths} 2>/dev/null || :`);
+
+describe('removal', () => {
+  beforeEach(async () => {
+    await config('env: eu-1\\ntransport: sdk\\n');
+    await machine.ok(`usermod -a -G mesh deployd
+      install -d -o mesh -g mesh -m 750 ${identity.replace(/\/[^/]*$/, '')}
+      install -o mesh -g mesh -m 640 /dev/null ${identity}
+      /usr/share/deployd/identity-acl.sh`);
+    for (const [place, text] of [
+      ['mesh-tunnel.service.d/run-host.conf', '# Written by the installer of deployd.\\n[Service]\\n'],
+      ['deployd.service.d/paths.conf', '# Written by the Ansible role deployd.\\n[Service]\\n'],
+      ['deployd-proxy.service.d/mesh.conf', '[Service]\\nUser=ours\\n'],
+    ])
+      await machine.ok(`mkdir -p ${units}/${place!.split('/')[0]} && printf '${text}' >${units}/${place}`);
+  });
+
+  it.each(['remove', 'purge'])('by %s takes back what installer and role did, and tells what stays', async (verb) => {
+    expect(await machine.ok(`getfacl -c ${identity} | grep deployd`)).toBe('user:deployd:r--');
+    const { code, stderr } = await machine.run(`dpkg --${verb} deployd`);
+    expect(code).toBe(0);
+    expect(stderr).toContain('mesh-tunnel.service is no longer told to run as a host');
+    expect(stderr).toMatch(verb === 'remove' ? /its configuration and state stay/ : /the user deployd, .* stay$/m);
+    expect(await machine.ok(`getfacl -c ${identity} ${identity.replace(/\/[^/]*$/, '')}`)).not.toContain('deployd');
+    expect(await machine.ok('id -nG deployd')).not.toContain('mesh');
+    expect(await left(`${units}/*.d`)).toBe(`${units}/deployd-proxy.service.d`);
+    expect(await left(identity)).toBe(identity);
+  });
+
+  it('leaves a host that gets all of it back', async () => {
+    await machine.ok(`dpkg --remove deployd && dpkg -i ${debs}/new.deb && /usr/share/deployd/identity-acl.sh`);
+    await machine.ok(`setpriv --reuid=deployd --regid=deployd --clear-groups cat ${identity}`);
+  });
+});
+
+describe('purging', () => {
+  it('deletes what the agent made in a state directory of the operator’s own, and the grant, and nothing else', async () => {
+    await config('env: eu-1\\nstate_dir: "/srv/data" # ours\\nbootstrap_file: /srv/grant\\n');
+    await machine.ok(`mkdir -p /srv/data/eu-1/releases /srv/data/traces /srv/data/photos && touch /srv/grant
+      cd /srv/data && touch store.token state.json state.json.corrupt-1 lock lock.guard roots.pem photos/one`);
+    expect((await machine.run('dpkg --purge deployd')).stderr).toContain('/srv/data stays: it is not empty');
+    expect(await machine.ok('find /srv -mindepth 1 | sort | paste -s -d " "')).toBe(
+      '/srv/data /srv/data/photos /srv/data/photos/one',
+    );
+  });
+
+  it.each(['/', '/srv/../etc', 'relative', '/srv/..'])('deletes nothing by a state directory %s', async (place) => {
+    await config(`env: eu-1\\nstate_dir: ${place}\\n`);
+    await machine.ok('touch /srv/store.token /store.token /etc/store.token');
+    await machine.ok('dpkg --purge deployd');
+    expect(await left('/store.token /etc/store.token')).toBe('/etc/store.token\n/store.token');
+  });
+
+  it('leaves what is mounted below it, and says so', async () => {
+    await machine.ok(`mkdir -p /var/lib/deployd/eu-1/data && mount -t tmpfs none /var/lib/deployd/eu-1/data
+      touch /var/lib/deployd/eu-1/data/precious /var/lib/deployd/store.token`);
+    const { code, stderr } = await machine.run('dpkg --purge deployd');
+    expect([code, stderr]).toEqual([
+      0,
+      expect.stringContaining('/var/lib/deployd stays: something is mounted below it'),
+    ]);
+    expect(await left('/var/lib/deployd/store.token /var/lib/deployd/eu-1/data/*')).toBe(
+      '/var/lib/deployd/eu-1/data/precious',
+    );
+    await machine.ok('umount /var/lib/deployd/eu-1/data');
+  });
+});
+
+describe('the timer', () => {
+  it('that was switched off under 0.1.10 stays so after the upgrade', async () => {
+    await machine.ok(`dpkg --purge deployd && dpkg -i ${debs}/0.1.10.deb && touch /var/lib/deployd/store.token
+      dpkg -i ${debs}/new.deb`);
+    expect(await machine.run('/usr/share/deployd/enable-timer.sh')).toMatchObject({
+      code: 3,
+      stdout: expect.stringContaining('deployd.timer was disabled on purpose and stays so') as string,
+    });
+  });
+
+  it('that is masked stays so until it is asked for', async () => {
+    await machine.ok('systemctl mask deployd.timer');
+    const masked = await machine.run('/usr/share/deployd/enable-timer.sh');
+    expect([masked.code, masked.stdout]).toEqual([3, expect.stringContaining('was masked on purpose')]);
+    await machine.ok('/usr/share/deployd/enable-timer.sh --asked');
+    expect(await machine.ok('systemctl is-active deployd.timer')).toBe('active');
+    expect(await machine.ok('/usr/share/deployd/enable-timer.sh --asked')).toBe('');
+  });
+});
+
+describe('a unit', () => {
+  it('is started once, and anew only where a file that it reads has changed since', async () => {
+    const start = '/usr/share/deployd/start-unit.sh sleeper.service /etc/read /etc/missing';
+    await machine.ok(`printf '[Service]\\nExecStart=/bin/sleep infinity\\n[Install]\\nWantedBy=multi-user.target\\n' >${units}/sleeper.service
+      touch /etc/read`);
+    const pid = () => machine.ok('systemctl show -P MainPID sleeper.service');
+    expect(await machine.ok(start)).toBe('sleeper.service was enabled\nsleeper.service was started');
+    const first = await pid();
+    expect(await machine.ok(start)).toBe('');
+    expect(await pid()).toBe(first);
+    await machine.ok('touch /etc/read');
+    expect(await machine.ok(start)).toBe('sleeper.service was restarted');
+    expect(await machine.ok(start)).toBe('');
+    await machine.ok(
+      `mkdir ${units}/sleeper.service.d && printf '[Service]\\nNice=1\\n' >${units}/sleeper.service.d/a.conf`,
+    );
+    expect(await machine.ok(`${start} ${units}/sleeper.service.d/a.conf`)).toBe('sleeper.service was restarted');
+    expect(await machine.ok('systemctl show -P Nice sleeper.service')).toBe('1');
+  });
+});
