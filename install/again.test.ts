@@ -1,5 +1,6 @@
+import { existsSync } from 'node:fs';
 import { lchown, rm, symlink } from 'node:fs/promises';
-import { type Offer, openOffer, optionsOf, version } from './offer.ts';
+import { grant, type Offer, openOffer, optionsOf, version } from './offer.ts';
 import { groupWith, isRoot, rootUser } from '../fixtures/users.ts';
 import { users, type Ended } from './scratch.ts';
 
@@ -119,7 +120,8 @@ groupWith(rootUser, 'another version', () => {
 
 groupWith(rootUser, 'the bootstrap', () => {
   const bootstrap = () => offer.host.install(optionsOf(), { env: offer.env });
-  const enablings = async () => (await offer.host.calls()).filter((line) => line.includes('enable --now')).length;
+  const isTicking = async () =>
+    (await offer.host.calls()).at(-1)?.startsWith('systemctl --quiet is-active deployd.timer');
   const ending = async (code: number, says: string, meanwhile = ':') => {
     await offer.host.write(
       'played/deployd',
@@ -128,15 +130,27 @@ groupWith(rootUser, 'the bootstrap', () => {
     );
   };
 
-  it('that is refused ends it, and the grant goes', async () => {
+  it('that is refused beside a token, as of the first run’s grant, leaves that to the tick', async () => {
+    await offer.host.write('played/enabled.deployd.timer', '');
+    await ending(1, 'BOOTSTRAP_REFUSED: the grant is expired');
+    const ended = await bootstrap();
+    expect(ended.code).toBe(0);
+    expect(ended.stderr).toBe(
+      'BOOTSTRAP_REFUSED: the grant is expired\ndeployd install: the bootstrap grant was refused and removed; the token that the host has stays\n',
+    );
+    expect(ended.stdout).toContain('healthy; heartbeat reported\n');
+    expect(await offer.host.list('etc/deployd')).toEqual(['config.yaml', 'timer.enabled']);
+  });
+
+  it('that is refused without a token fails the run, and the timer comes on', async () => {
+    for (const file of ['var/lib/deployd/store.token', 'etc/deployd/timer.enabled', 'played/enabled.deployd.timer'])
+      await rm(offer.host.path(file));
     await ending(1, 'BOOTSTRAP_REFUSED: the grant is expired');
     const ended = await bootstrap();
     expect(ended.code).toBe(1);
-    expect(ended.stderr).toMatch(
-      /^BOOTSTRAP_REFUSED: the grant is expired\ndeployd install: the bootstrap grant was refused and removed: .*reveal the install kit again/,
-    );
-    expect(await offer.host.list('etc/deployd')).toEqual(['config.yaml']);
-    expect(await enablings()).toBe(1);
+    expect(ended.stderr).toMatch(/ the bootstrap grant was refused and removed: .*reveal the install kit again/);
+    expect(await offer.host.list('etc/deployd')).toEqual(['config.yaml', 'timer.enabled']);
+    expect((await offer.host.calls()).at(-1)).toBe('systemctl --quiet enable --now deployd.timer');
   });
 
   it('that fails otherwise ends it, and the grant stays', async () => {
@@ -144,15 +158,14 @@ groupWith(rootUser, 'the bootstrap', () => {
     expect((await bootstrap()).stderr).toContain(
       'the bootstrap failed; the grant stays in /etc/deployd/bootstrap.jwt;',
     );
-    expect(await offer.host.list('etc/deployd')).toEqual(['bootstrap.jwt', 'config.yaml']);
-    expect(await enablings()).toBe(1);
+    expect(await offer.host.list('etc/deployd')).toEqual(['bootstrap.jwt', 'config.yaml', 'timer.enabled']);
+    expect(await isTicking()).toBe(true);
   });
 
   it('that a tick of the timer was faster with is done', async () => {
     const grant = '/etc/deployd/bootstrap.jwt';
     await ending(1, `failed: no bootstrap grant in ${grant}`, `rm ${grant}`);
     expect(await bootstrap()).toMatchObject({ code: 0 });
-    expect(await enablings()).toBe(2);
   });
 
   it('that has no network is left to the timer', async () => {
@@ -160,7 +173,65 @@ groupWith(rootUser, 'the bootstrap', () => {
     const ended = await bootstrap();
     expect(ended.code).toBe(0);
     expect(ended.stderr).toContain('the grant stays in place, and the next tick exchanges it');
-    expect(await enablings()).toBe(2);
+  });
+});
+
+groupWith(rootUser, 'the timer', () => {
+  const timer = 'played/enabled.deployd.timer';
+  const ticks = async () =>
+    (await offer.host.calls()).filter((line) => line === 'systemctl start deployd.service').length;
+
+  it.each([
+    ['disabled', timer, 'systemctl enable --now deployd.timer'],
+    ['stopped', 'played/started.deployd.timer', 'systemctl start deployd.timer'],
+  ])('that an operator has %s stays so, and no tick is run, until it is asked for', async (how, file, command) => {
+    const before = await ticks();
+    await rm(offer.host.path(file));
+    const ended = await again();
+    expect(ended).toMatchObject({ code: 0, stderr: '' });
+    expect(ended.stdout).toContain(
+      `deployd.timer was ${how} on purpose and stays so; no tick is run. To go on: ${command}\n`,
+    );
+    expect([existsSync(offer.host.path(file)), await ticks()]).toEqual([false, before]);
+    expect((await again({}, ['--enable-timer'])).stdout).toContain('ticks every minute');
+    expect([existsSync(offer.host.path(file)), await ticks()]).toEqual([true, before + 1]);
+  });
+
+  it('that a run before could not enable is', async () => {
+    for (const file of ['etc/deployd/timer.enabled', timer]) await rm(offer.host.path(file));
+    expect(await again()).toMatchObject({ code: 0, stderr: '' });
+    expect(existsSync(offer.host.path(timer))).toBe(true);
+  });
+});
+
+groupWith(rootUser, 'places that the configuration has elsewhere', () => {
+  it('are looked at, written to and opened to the unit', async () => {
+    await rm(offer.host.path('var/lib/deployd/store.token'));
+    const lines = `state_dir: "/srv/deployd" # bigger\nbootstrap_file: /srv/grants/jwt\nsecretstore_ca: /etc/ours.pem\n`;
+    await offer.host.write(config, (await offer.host.read(config)) + lines, 0o640);
+    await offer.host.write('srv/grants/other', '');
+    await offer.host.write('bootstrap.jwt', `${grant}\n`, 0o600);
+    expect((await again()).stderr).toContain('the bootstrap grant is missing');
+    await offer.host.write(
+      'played/deployd',
+      '#!/bin/sh\nif [ "$1" = bootstrap ]; then mv /srv/grants/jwt /srv/deployd/store.token; fi\n',
+      0o755,
+    );
+    const ended = await again({ 'bootstrap-file': '/bootstrap.jwt', 'secretstore-ca': '/ca.pem' });
+    expect(ended).toMatchObject({ code: 0, stderr: '' });
+    expect(await offer.host.rights('srv/deployd')).toBe('0700 deployd:deployd');
+    expect(await offer.host.rights('srv/deployd/store.token')).toBe('0600 deployd:deployd');
+    expect(await offer.host.read('etc/systemd/system/deployd.service.d/paths.conf')).toContain(
+      '\n[Service]\nReadWritePaths=-/srv/deployd -/srv/grants\n',
+    );
+    expect(await offer.host.read(config)).toContain("\nsecretstore_ca: '/etc/deployd/secretstore-ca.pem'\n");
+    await offer.host.write(
+      config,
+      (await offer.host.read(config)).replace(/^(state_dir|bootstrap_file).*\n/gm, ''),
+      0o640,
+    );
+    expect(await again({ 'bootstrap-file': '/bootstrap.jwt' })).toMatchObject({ code: 1 });
+    expect(await offer.host.list('etc/systemd/system/deployd.service.d')).toEqual([]);
   });
 });
 

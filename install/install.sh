@@ -29,18 +29,21 @@ Values that the host's configuration holds already need not be given again.
   --bootstrap-file FILE   the bootstrap grant; - for standard input, which is read without it too where the host has no
                           token yet and it is not the script
   --identity-jwt FILE     one-time enrolment token of the mesh identity (transports sdk and proxy)
+  --re-enrol              enrol by it although the host has a mesh identity, which is replaced
   --mesh NAMES            mesh or openziti: what the mesh's directory, user and unit are called; found out without it
   --laptop                being offline is normal on this host
+  --enable-timer          switch the timer on although it was stopped, disabled or masked on purpose
   --token TOKEN           token for the package registry; better in the variable DEPLOYD_TOKEN, which sudo does not log
   --source KIND           registry (the default) or gitea: where the package comes from; or DEPLOYD_SOURCE
   --base-url URL          what stands before /VERSION/FILE (registry) or /vVERSION/FILE (gitea); or DEPLOYD_BASE_URL
   --version VERSION       version of the package; without it, the installer's own
+  --proxy URL             HTTP proxy of the downloads; without it, the one that the variable https_proxy names
   --help                  this text
 USAGE
 }
 
-state_dir=/var/lib/deployd
 config_dir=/etc/deployd
+share=/usr/share/deployd
 config=$config_dir/config.yaml
 units=/etc/systemd/system
 cache=/var/cache/deployd-install
@@ -56,6 +59,7 @@ main() {
   read_grant
   require_values
   install_package
+  make_places
   enrol_identity
   join_mesh
   grant_identity
@@ -115,19 +119,19 @@ read_options() {
   token=${DEPLOYD_TOKEN-} source=${DEPLOYD_SOURCE:-registry} base_url=${DEPLOYD_BASE_URL-}
   unset DEPLOYD_TOKEN
   env='' site='' transport='' tenancy_url='' tenancy_ca='' secretstore_url='' secretstore_ca=''
-  bootstrap_file='' identity_jwt='' mesh='' laptop='' wanted=''
+  bootstrap_file='' identity_jwt='' re_enrol='' mesh='' laptop='' timer='' wanted='' proxy=''
   while [ $# -gt 0 ]; do
     name=${1%%=*}
     case $name in
       --help) usage && exit ;;
-      --laptop)
-        [ "$1" = --laptop ] || misused '--laptop takes no value; nothing was changed'
-        laptop=yes
+      --laptop | --re-enrol | --enable-timer)
+        [ "$1" = "$name" ] || misused "$name takes no value; nothing was changed"
+        take_option "$name" yes
         shift
         continue
         ;;
       --env | --site | --transport | --tenancy-url | --tenancy-ca | --secretstore-url | --secretstore-ca | \
-        --bootstrap-file | --identity-jwt | --mesh | --token | --source | --base-url | --version) ;;
+        --bootstrap-file | --identity-jwt | --mesh | --token | --source | --base-url | --version | --proxy) ;;
       --*) misused "unknown option $name; --help lists them" ;;
       *) misused 'an argument that belongs to no option; --help lists them' ;;
     esac
@@ -155,7 +159,11 @@ take_option() {
     --secretstore-ca) secretstore_ca=$2 ;;
     --bootstrap-file) bootstrap_file=$2 ;;
     --identity-jwt) identity_jwt=$2 ;;
+    --re-enrol) re_enrol=$2 ;;
     --mesh) mesh=$2 ;;
+    --laptop) laptop=$2 ;;
+    --enable-timer) timer=--asked ;;
+    --proxy) proxy=$2 ;;
     --token) token=$2 ;;
     --source) source=$2 ;;
     --base-url) base_url=$2 ;;
@@ -215,6 +223,8 @@ settle_values() {
   transport=${transport:-$(configured transport)}
   tenancy_url=${tenancy_url:-$(configured tenancy_url)}
   secretstore_url=${secretstore_url:-$(configured secretstore_url)}
+  state_dir=$(configured state_dir) grant_file=$(configured bootstrap_file)
+  state_dir=${state_dir:-/var/lib/deployd} grant_file=${grant_file:-$config_dir/bootstrap.jwt}
   case $source in
     registry) base_url=${base_url:-$registry_base} ;;
     gitea) base_url=${base_url:-$release_base} token='' ;;
@@ -232,10 +242,14 @@ configured() { awk "$plain"' index($0, key ":") == 1 { print plain($0); exit }' 
 plain='
   function plain(line) {
     sub(/^[^:]*:[ \t]*/, "", line)
-    if (line !~ /^["\047]/) sub(/[ \t]*#.*/, "", line)
+    if (match(line, /^"[^"]*"/)) return substr(line, 2, RLENGTH - 2)
+    if (match(line, /^\047([^\047]|\047\047)*\047/)) {
+      line = substr(line, 2, RLENGTH - 2)
+      gsub(/\047\047/, "\047", line)
+      return line
+    }
+    sub(/[ \t]*#.*/, "", line)
     sub(/[ \t]+$/, "", line)
-    if (line ~ /^\047.*\047$/) gsub(/\047\047/, "\047", line)
-    if (line ~ /^(\047.*\047|".*")$/) line = substr(line, 2, length(line) - 2)
     return line
   }'
 
@@ -290,7 +304,9 @@ read_grant() {
 }
 
 # has_grant: a token, or a grant that waits; another one is taken where it is asked for only.
-has_grant() { [ -f "$state_dir/store.token" ] || [ -f "$config_dir/bootstrap.jwt" ]; }
+has_grant() { has_token || [ -f "$grant_file" ]; }
+
+has_token() { [ -f "$state_dir/store.token" ]; }
 
 show_typing() {
   stty echo
@@ -333,6 +349,8 @@ judge_values() {
   [ -z "$base_url" ] || is_safe "$base_url" || fault "--base-url: must be an https:// URL without credentials"
   judge_pem --tenancy-ca "$tenancy_ca"
   judge_pem --secretstore-ca "$secretstore_ca"
+  case $proxy in *[![:graph:]]* | *[\"\\]*) fault '--proxy: must be one address without spaces' ;; esac
+  case $state_dir$grant_file in *[!A-Za-z0-9/._-]*) fault "$config: state_dir and bootstrap_file: letters, digits and / . _ - make one here" ;; esac
 }
 
 # The agent judges the rest of it.
@@ -351,6 +369,7 @@ is_safe() {
     *@*) return 1 ;;
     https://?*) return 0 ;;
     http://127.0.0.1 | http://127.0.0.1:* | http://localhost | http://localhost:*) return 0 ;;
+    'http://[::1]' | 'http://[::1]:'*) return 0 ;;
   esac
   return 1
 }
@@ -388,14 +407,26 @@ judge_mesh() {
     fault "--transport $transport: there is no group $mesh_user; install the mesh's tunneller first, or choose its names with --mesh"
   [ "$transport" != proxy ] || [ -x "$mesh_command" ] ||
     fault "--transport proxy: there is no $mesh_command to run the proxy; install it first"
-  [ ! -s "$identity" ] || return 0
+  [ "$transport" != proxy ] || is_closed ||
+    fault '--transport proxy: its ports would be open to the network: install nftables, or, where another firewall closes 18443 and 18200,' \
+      "write DEPLOYD_PROXY_PORTS=exposed into $config_dir/proxy.env"
+  [ -n "$re_enrol" ] || [ ! -s "$identity" ] || return 0
   if [ -z "$identity_jwt" ]; then
-    fault "--identity-jwt is missing: this host has no mesh identity yet ($identity)"
+    if [ -s "$identity" ]; then
+      fault '--re-enrol: needs --identity-jwt, with the enrolment token of the new identity'
+    else
+      fault "--identity-jwt is missing: this host has no mesh identity yet ($identity)"
+    fi
   elif [ ! -r "$identity_jwt" ] || ! is_jwt "$(cat "$identity_jwt")"; then
     fault '--identity-jwt: names no readable file with a JWT; it holds mesh_enrolment_jwt of the install kit'
   fi
   [ -x "$tunneller" ] || [ -x "$mesh_command" ] ||
     fault "--identity-jwt: there is no $tunneller here to enrol it with; install the mesh's tunneller first"
+}
+
+# Whether somebody keeps the network from the ports of the proxy.
+is_closed() {
+  PATH=$PATH:/usr/sbin:/sbin command -v nft >/dev/null || lines_of_root "$config_dir/proxy.env" | grep -q '^DEPLOYD_PROXY_PORTS=exposed$'
 }
 
 # --- the package
@@ -416,11 +447,23 @@ install_package() {
   verify "$cache/$file"
   room_for "$cache/$file"
   say "installing deployd $version"
-  DEBIAN_FRONTEND=noninteractive apt-get -qq -y -o DPkg::Lock::Timeout=300 -o Dpkg::Use-Pty=0 ${wanted:+--allow-downgrades} \
-    install "$cache/$file" </dev/null 9>&- ||
+  bring "$cache/$file" || { finish_dpkg && bring "$cache/$file"; } ||
     die "apt-get could not install $file: see above; where it misses packages, run apt-get update first"
   installed=$version
   remove_downloads
+}
+
+# bring FILE: with its dependencies; waits for another package manager
+bring() {
+  DEBIAN_FRONTEND=noninteractive apt-get -qq -y -o DPkg::Lock::Timeout=300 -o Dpkg::Use-Pty=0 ${wanted:+--allow-downgrades} \
+    install "$1" </dev/null 9>&-
+}
+
+# One that was killed at its work lets no other begin; fails where none was.
+finish_dpkg() {
+  [ -n "$(ls -A /var/lib/dpkg/updates)" ] || return 1
+  say 'finishing what a package manager that was killed has begun'
+  DEBIAN_FRONTEND=noninteractive /usr/bin/dpkg --configure --pending </dev/null 9>&-
 }
 
 # fetch URL FILE: redirects are followed by hand, for the fetcher would take the token along to wherever they lead.
@@ -448,7 +491,10 @@ request() {
     {
       printf '%s\n' silent show-error globoff 'connect-timeout = 15' 'speed-time = 60' 'speed-limit = 1'
       printf '%s = "%s"\n' url "$1" output "$2" proto '=https,http' write-out '%{http_code} %{redirect_url}'
-      case $1 in http:*) echo 'noproxy = "*"' ;; esac
+      case $1:$proxy in
+        http:*) echo 'noproxy = "*"' ;;
+        *:?*) printf 'proxy = "%s"\n' "$proxy" ;;
+      esac
       if [ -n "$token" ] && [ "$(origin "$1")" = "$(origin "$base_url")" ]; then
         printf 'header = "DEPLOY-TOKEN: %s"\n' "$token"
       fi
@@ -513,31 +559,35 @@ room_for() {
 
 # --- the mesh
 
-enrol_identity() {
-  enrolled=
-  uses_mesh || return 0
-  if [ -s "$identity" ]; then
-    say "mesh identity $identity is there"
-    return
+# What the package makes at the usual places; the unit may write to these as well.
+make_places() {
+  paths=
+  if [ "$state_dir" != /var/lib/deployd ]; then
+    [ -d "$state_dir" ] || install -d -m 0700 -o deployd -g deployd "$state_dir" || die "cannot make $state_dir, the configured state_dir"
+    paths="-$state_dir"
   fi
-  say 'enrolling the mesh identity'
-  fresh=$cache/identity unfinished=$identity.enrolling
-  mkdir -p "$cache" "${identity%/*}"
-  (umask 077 && enrol) || die 'the mesh identity could not be enrolled: see above; an enrolment token serves once, reveal the install kit again for another'
-  chown "$mesh_user:$mesh_user" "$fresh"
-  chmod 0640 "$fresh"
-  # Only moved in: the directory is the mesh's, whose user could put a link wherever root goes on writing.
-  mv -fT "$fresh" "$unfinished"
-  mv -fT "$unfinished" "$identity"
-  unfinished='' enrolled=yes
+  [ "${grant_file%/*}" = "$config_dir" ] || paths="${paths:+$paths }-${grant_file%/*}"
+  file=$units/deployd.service.d/paths.conf
+  if [ -n "$paths" ]; then
+    put_drop_in deployd.service paths.conf "ReadWritePaths=$paths"
+  elif is_ours "$file"; then
+    rm -f "$file"
+  else
+    return 0
+  fi
+  manage daemon-reload
 }
 
-enrol() {
-  if [ -x "$tunneller" ]; then
-    "$tunneller" enroll --jwt "$identity_jwt" --identity "$fresh" </dev/null 9>&-
-  else
-    "$mesh_command" edge enroll --jwt "$identity_jwt" --out "$fresh" </dev/null 9>&-
-  fi && [ -s "$fresh" ]
+# is_ours FILE: whether installer or role wrote it
+is_ours() {
+  case $(head -n 1 "$1" 2>/dev/null) in '# Written by the installer of deployd.' | '# Written by the Ansible role deployd.') ;; *) return 1 ;; esac
+}
+
+enrol_identity() {
+  uses_mesh || return 0
+  said=$("$share/enrol.sh" ${re_enrol:+--anew} "$identity" "$mesh_user" "$identity_jwt" "$tunneller" "$mesh_command" </dev/null 9>&-) ||
+    die 'the mesh identity could not be enrolled: see above; an enrolment token serves once, reveal the install kit again for another'
+  say "$said"
 }
 
 join_mesh() {
@@ -548,7 +598,8 @@ join_mesh() {
 
 grant_identity() {
   uses_mesh || return 0
-  /usr/share/deployd/identity-acl.sh </dev/null 9>&- || die "the agent could not be given the mesh identity $identity: see above"
+  [ "$transport" = sdk ] || return 0
+  "$share/identity-acl.sh" "$identity" </dev/null 9>&- || die "the agent could not be given the mesh identity $identity: see above"
   manage enable --now deployd-identity-acl.path
 }
 
@@ -577,7 +628,7 @@ put_authority() {
   put "$config_dir/$1" 0644 root:root "$text"
 }
 
-# put FILE MODE OWNER TEXT: the text becomes the file at once; sets `changed` where that changes something.
+# put FILE MODE OWNER TEXT: the text becomes the file at once.
 put() {
   begin "$@"
   settle "$1"
@@ -603,7 +654,6 @@ settle() {
   else
     sync "$unfinished"
     mv -fT "$unfinished" "$1"
-    changed=yes
   fi
   unfinished=
 }
@@ -630,6 +680,7 @@ wanted_keys() {
   text_key tenancy_url "$tenancy_url"
   text_key secretstore_url "$secretstore_url"
   [ -z "$tenancy_ca" ] || text_key tenancy_ca "$config_dir/tenancy-ca.pem"
+  [ -z "$secretstore_ca" ] || [ -z "$(configured secretstore_ca)" ] || text_key secretstore_ca "$config_dir/secretstore-ca.pem"
   [ -z "$laptop" ] || echo 'laptop_mode: true'
   if uses_mesh && [ "$mesh" != mesh ] && ! grep -q '^mesh:[[:space:]]*$' "$before"; then
     echo "mesh: { identity_file: '$identity' }"
@@ -658,30 +709,25 @@ start_mesh() {
   uses_mesh || return 0
   run_host
   [ "$transport" = proxy ] || return 0
-  changed=
   write_proxy
-  manage enable deployd-proxy.service
-  systemctl --quiet "${changed:+re}start" deployd-proxy.service </dev/null 2>/dev/null 9>&- ||
+  start_unit deployd-proxy.service "$config_dir/proxy.env" "$units/deployd-proxy.service.d/mesh.conf" ||
     die "the proxy does not start, and nothing is reached without it; mend this and run the installer again:
 $(journalctl --quiet --output cat --unit deployd-proxy.service --lines 2 2>/dev/null || :)"
 }
 
+# start_unit UNIT FILE…: it runs, by these files as they are now and by the newest identity
+start_unit() { "$share/start-unit.sh" "$@" /var/cache/deployd-enrolments/last </dev/null >/dev/null 2>&1 9>&-; }
+
 # The tunneller of the host's identity hosts services and intercepts nothing.
 run_host() {
-  changed=$enrolled
   put_drop_in "$mesh_unit" run-host.conf "ExecStart=
 ExecStart=$tunneller run-host --identity-dir=$mesh_dir/etc/identities"
-  [ -n "$changed" ] || return 0
-  # Until the tunneller runs by it: where that fails, the next run does all of this again.
-  unfinished=$units/$mesh_unit.d/run-host.conf
-  manage daemon-reload
   if systemctl --quiet cat "$mesh_unit" >/dev/null 2>&1; then
-    manage enable "$mesh_unit"
-    manage restart "$mesh_unit"
+    start_unit "$mesh_unit" "$units/$mesh_unit.d/run-host.conf" ||
+      die "$mesh_unit does not start: systemctl status $mesh_unit; then run the installer again"
   else
     say "there is no $mesh_unit on this host; it will run as a host when it is installed"
   fi
-  unfinished=
 }
 
 # The proxy finds the mesh's names by the identity, except for its user, which is the unit's. Other variables are the
@@ -714,27 +760,40 @@ lines_of_root() {
 
 # --- the first tick
 
+# The timer comes on whatever becomes of the grant: what is wrong with it is told at the end.
 bootstrap() {
-  file=$config_dir/bootstrap.jwt
-  [ -z "$grant" ] || put "$file" 0600 deployd:deployd "$grant"
-  [ -f "$file" ] || return 0
+  trouble=
+  [ -z "$grant" ] || put "$grant_file" 0600 deployd:deployd "$grant"
+  [ -f "$grant_file" ] || return 0
   say 'exchanging the bootstrap grant for a token'
   code=0
   said=$(deployd bootstrap 2>&1 </dev/null 9>&-) || code=$?
   [ -z "$said" ] || printf '%s\n' "$said" >&2
-  [ -f "$file" ] || code=0 # a tick of the timer may have taken it first
+  [ -f "$grant_file" ] || code=0 # a tick of the timer may have taken it first
   case $code:$said in
     0:*) ;;
     75:*) warn 'the grant stays in place, and the next tick exchanges it' ;;
     *BOOTSTRAP_REFUSED*)
-      rm -f "$file"
-      die 'the bootstrap grant was refused and removed: it is expired, or of another service; reveal the install kit again and run the installer with the new one'
+      rm -f "$grant_file"
+      if has_token; then
+        warn 'the bootstrap grant was refused and removed; the token that the host has stays'
+      else
+        trouble='the bootstrap grant was refused and removed: it is expired, superseded or of another service; reveal the install kit again and run the installer with the new one'
+      fi
       ;;
-    *) die "the bootstrap failed; the grant stays in $file; mend what is told above and run the installer again" ;;
+    *) trouble="the bootstrap failed; the grant stays in $grant_file; mend what is told above and run the installer again" ;;
   esac
 }
 
-enable_timer() { manage enable --now deployd.timer; }
+enable_timer() {
+  code=0
+  said=$("$share/enable-timer.sh" ${timer:+"$timer"} </dev/null 2>&1 9>&-) || code=$?
+  case $code in 0 | 3) ;; *) die "the timer cannot be enabled: $said" ;; esac
+  [ -z "$trouble" ] || die "$trouble"
+  [ "$code" = 3 ] || return 0
+  say "deployd $installed is installed; $said"
+  exit
+}
 
 # The unit runs it, as the timer will; where the timer has begun one already, this waits for that.
 first_tick() {

@@ -25,6 +25,7 @@ groupWith(rootUser, 'a fresh host', () => {
       'deployd status --config /etc/deployd/config.yaml.new',
       'systemctl --quiet is-enabled deployd-proxy.service',
       'deployd bootstrap',
+      'systemctl is-enabled deployd.timer',
       'systemctl --quiet enable --now deployd.timer',
       'systemctl start deployd.service',
       'systemctl show --property ExecMainStatus --value deployd.service',

@@ -1,4 +1,4 @@
-import { mkdir } from 'node:fs/promises';
+import { mkdir, rm } from 'node:fs/promises';
 import { loadSettings } from '../src/config/load.ts';
 import { grant, type Offer, openOffer, optionsOf } from './offer.ts';
 import { groupWith, isRoot, rootUser } from '../fixtures/users.ts';
@@ -41,16 +41,23 @@ for (const mesh of names)
       expect(ended).toMatchObject({ code: 0, stderr: '' });
       const calls = await offer.host.calls();
       expect(calls.slice(1, calls.indexOf('deployd bootstrap'))).toEqual([
-        `${mesh.tunnel} enroll --jwt /identity.jwt --identity /var/cache/deployd-install/identity`,
-        'identity-acl.sh ',
+        expect.stringMatching(
+          RegExp(
+            `^${mesh.tunnel} enroll --jwt /identity.jwt --identity /var/cache/deployd-enrolments/[0-9a-f]{64}.json.part$`,
+          ),
+        ),
+        `identity-acl.sh ${identity}`,
         'systemctl --quiet enable --now deployd-identity-acl.path',
         'deployd status --config /etc/deployd/config.yaml.new',
         'systemctl --quiet is-enabled deployd-proxy.service',
-        'systemctl --quiet daemon-reload',
         `systemctl --quiet cat ${mesh.tunnel}.service`,
+        `systemctl --quiet is-enabled ${mesh.tunnel}.service`,
         `systemctl --quiet enable ${mesh.tunnel}.service`,
-        `systemctl --quiet restart ${mesh.tunnel}.service`,
+        `systemctl show --timestamp=us+utc --property ActiveState --value ${mesh.tunnel}.service`,
+        'systemctl daemon-reload',
+        `systemctl start ${mesh.tunnel}.service`,
       ]);
+      expect(await offer.host.list('var/cache/deployd-enrolments')).toEqual(['last']);
       expect(await offer.host.rights(identity)).toBe(`0640 ${mesh.user}:${mesh.user}`);
       expect(await offer.host.read('etc/group')).toMatch(new RegExp(`^${mesh.user}:x:\\d+:deployd$`, 'm'));
       expect(await offer.host.read(`etc/systemd/system/${mesh.tunnel}.service.d/run-host.conf`)).toContain(
@@ -84,11 +91,8 @@ for (const mesh of names)
       expect(await install({ ...enrolling, transport: 'proxy' })).toMatchObject({ code: 0, stderr: '' });
       expect(await offer.host.read('etc/deployd/proxy.env')).toBe(`DEPLOYD_IDENTITY=${identity}\n`);
       const calls = await offer.host.calls();
-      const proxied = calls.indexOf('deployd bootstrap') - 2;
-      expect(calls.slice(proxied, proxied + 2)).toEqual([
-        'systemctl --quiet enable deployd-proxy.service',
-        'systemctl --quiet restart deployd-proxy.service',
-      ]);
+      expect(calls[calls.indexOf('deployd bootstrap') - 1]).toBe('systemctl start deployd-proxy.service');
+      expect(calls.filter((line) => line.includes('acl'))).toEqual([]);
       await install({ ...enrolling, transport: 'system' });
       expect((await offer.host.calls()).slice(calls.length)).toContain(
         'systemctl --quiet disable --now deployd-proxy.service',
@@ -97,14 +101,47 @@ for (const mesh of names)
 
     it('is run as a host by the next run where this one could not', async () => {
       const player = await offer.host.read('played/systemctl');
-      const failing = player.replace('case', 'case $* in *restart*) exit 1 ;; esac\ncase');
+      const failing = player.replace('case', `case $* in 'start ${mesh.tunnel}.service') exit 1 ;; esac\ncase`);
       await offer.host.write('played/systemctl', failing, 0o755);
-      expect((await install()).stderr).toContain(`systemctl restart ${mesh.tunnel}.service failed: see above`);
+      expect((await install()).stderr).toContain(`${mesh.tunnel}.service does not start: systemctl status`);
       await offer.host.write('played/systemctl', player, 0o755);
       const calls = (await offer.host.calls()).length;
       expect(await install()).toMatchObject({ code: 0 });
-      expect((await offer.host.calls()).slice(calls)).toContain(`systemctl --quiet restart ${mesh.tunnel}.service`);
+      expect((await offer.host.calls()).slice(calls)).toContain(`systemctl start ${mesh.tunnel}.service`);
     });
+
+    it('tells that an enrolment token is not used beside an identity, and enrols anew when asked', async () => {
+      await install();
+      const first = await offer.host.read(identity);
+      await offer.host.write('identity.jwt', `${grant}2\n`, 0o600);
+      expect((await install()).stdout).toContain(
+        'is there; the enrolment token is not used, unless a new identity is asked for',
+      );
+      await offer.host.write(`${mesh.dir}/bin/${mesh.tunnel}`, tunneller.replace('mesh.example', 'new.example'), 0o755);
+      const calls = (await offer.host.calls()).length;
+      const args = [...optionsOf(enrolling), '--re-enrol'];
+      expect(await offer.host.install(args, { env: offer.env })).toMatchObject({ code: 0, stderr: '' });
+      expect(await offer.host.read(identity)).toBe(first.replace('mesh.example', 'new.example'));
+      expect((await offer.host.calls()).slice(calls)).toContain(`systemctl restart ${mesh.tunnel}.service`);
+      expect(await offer.host.install(['--re-enrol'], { env: offer.env })).toMatchObject({
+        code: 2,
+        stderr: expect.stringContaining('--re-enrol: needs --identity-jwt') as string,
+      });
+    });
+
+    it.each(['mv', 'cp', 'chown'])(
+      'has its identity by a token that serves once, also where the run is killed at %s after it',
+      async (program) => {
+        const serving = tunneller.replace('while', '[ ! -e /played/served ] || exit 1\n: >/played/served\nwhile');
+        await offer.host.write(`${mesh.dir}/bin/${mesh.tunnel}`, serving, 0o755);
+        const kill = `#!/bin/sh\n[ ! -e /played/served ] || kill -KILL $PPID\nexec /usr/bin/${program} "$@"\n`;
+        await offer.host.write(`played/${program}`, kill, 0o755);
+        expect((await install()).code).not.toBe(0);
+        await rm(offer.host.path(`played/${program}`));
+        expect(await install()).toMatchObject({ code: 0 });
+        expect(await offer.host.rights(identity)).toBe(`0640 ${mesh.user}:${mesh.user}`);
+      },
+    );
   });
 
 groupWith(rootUser, 'the proxy', () => {
@@ -117,8 +154,8 @@ groupWith(rootUser, 'the proxy', () => {
       expect(await install(changes)).toMatchObject({ code: 0 });
       return (await offer.host.calls()).slice(calls).filter((line) => /start deployd-proxy/.test(line));
     };
-    expect(await starts(proxied)).toEqual(['systemctl --quiet start deployd-proxy.service']);
-    expect(await starts({ ...proxied, env: 'eu-2' })).toEqual(['systemctl --quiet restart deployd-proxy.service']);
+    expect(await starts(proxied)).toEqual([]);
+    expect(await starts({ ...proxied, env: 'eu-2' })).toEqual(['systemctl restart deployd-proxy.service']);
   });
 
   it('keeps what operators wrote beside its identity', async () => {
@@ -137,7 +174,7 @@ groupWith(rootUser, 'the proxy', () => {
   it('that has nothing to run is told in its own words', async () => {
     await withMesh(names[0]!);
     const player = await offer.host.read('played/systemctl');
-    const failing = player.replace('case', 'case $* in *start?deployd-proxy*) exit 1 ;; esac\ncase');
+    const failing = player.replace('case', 'case $* in start?deployd-proxy*) exit 1 ;; esac\ncase');
     await offer.host.write('played/systemctl', failing, 0o755);
     await offer.host.write('played/tick.journal', 'deployd-proxy: no tunneller at /opt/mesh/bin/mesh\n');
     const ended = await install({ ...enrolling, transport: 'proxy' });
@@ -153,12 +190,12 @@ groupWith(rootUser, 'the proxy', () => {
     const player = await offer.host.read('played/systemctl');
     await offer.host.write(
       'played/systemctl',
-      player.replace('case', 'case $* in *proxy*) exit 1 ;; esac\ncase'),
+      player.replace('case', 'case $* in *enable?deployd-proxy*) exit 1 ;; esac\ncase'),
       0o755,
     );
     const ended = await install({ ...enrolling, transport: 'proxy' });
     expect(ended.code).toBe(1);
-    expect(ended.stderr).toContain('systemctl enable deployd-proxy.service failed: see above');
+    expect(ended.stderr).toContain('the proxy does not start, and nothing is reached without it');
     expect(await offer.host.calls()).not.toContain('deployd bootstrap');
   });
 
@@ -193,6 +230,15 @@ groupWith(rootUser, 'what a mesh needs', () => {
     expect(await told({ transport: 'sdk', 'identity-jwt': '/ca.pem' })).toEqual([unreadable]);
   });
 
+  it('is told when nobody would close the proxy’s ports, before anything is changed', async () => {
+    await withMesh(names[0]!);
+    await rm(offer.host.path('played/nft'));
+    const open = expect.stringContaining('its ports would be open to the network: install nftables') as string;
+    expect(await told({ ...enrolling, transport: 'proxy' })).toEqual([open]);
+    await offer.host.write('etc/deployd/proxy.env', 'DEPLOYD_PROXY_PORTS=exposed\n');
+    expect(await install({ ...enrolling, transport: 'proxy' })).toMatchObject({ code: 0 });
+  });
+
   it('is told when no tunneller is there', async () => {
     expect(await told({ ...enrolling, transport: 'proxy' })).toEqual([
       '  --transport proxy: there is no /opt/mesh/bin/mesh to run the proxy; install it first',
@@ -225,18 +271,19 @@ groupWith(rootUser, 'an enrolment', () => {
     expect(ended.stderr).toContain(
       'the mesh identity could not be enrolled: see above; an enrolment token serves once',
     );
-    expect(await offer.host.list('opt/mesh/etc/identities')).toEqual([]);
+    expect(await offer.host.list('opt/mesh')).toEqual(['bin']);
     expect((await offer.host.calls()).filter((line) => line.includes('enable'))).toEqual([]);
   });
 
-  it('that is interrupted leaves no half identity', async () => {
+  it('that is interrupted is finished, and leaves no half identity', async () => {
     const { reached, go } = await offer.host.hold('mesh-tunnel');
     const running = offer.host.start(optionsOf(enrolling), { env: offer.env });
     await reached;
     running.child.kill('SIGTERM');
     await go();
     expect((await running.ended).code).toBe(143);
-    expect(await offer.host.list('opt/mesh/etc/identities')).toEqual([]);
+    expect(await offer.host.list('opt/mesh/etc/identities')).toEqual(['deployd-host.eu-1.json']);
+    expect((await install()).stdout).toContain('deployd-host.eu-1.json is there');
   });
 
   it('writes through no link that the mesh’s user has put there', async () => {

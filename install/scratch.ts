@@ -131,6 +131,8 @@ export async function makePackage(
   await put(join(tree, 'DEBIAN/control'), control(version, installedKiB));
   await put(join(tree, 'DEBIAN/postinst'), postinst, 0o755);
   await put(join(tree, 'usr/share/deployd/identity-acl.sh'), `#!/bin/sh\n${preface}`, 0o755);
+  for (const name of ['start-unit.sh', 'enable-timer.sh', 'enrol.sh'])
+    await put(join(tree, 'usr/share/deployd', name), await readFile(join('deb/share', name), 'utf8'), 0o755);
   const file = join(dir, 'out.deb');
   await call('dpkg-deb', ['--root-owner-group', '-z1', '--build', tree, file]);
   const deb = await readFile(file);
@@ -183,14 +185,24 @@ done
 const players: Record<string, string> = {
   'apt-get': 'for last; do :; done\nexec dpkg -i "$last"\n',
   deployd: 'if [ "$1" = bootstrap ]; then mv /etc/deployd/bootstrap.jwt /var/lib/deployd/store.token; fi\n',
-  systemctl: `case $* in
+  systemctl: `for unit; do :; done
+case $* in
   *ExecMainStatus*) cat /played/tick.code 2>/dev/null || echo 0 ;;
   *InvocationID*) echo 0123456789abcdef ;;
-  *is-enabled*) [ -e "/played/enabled.$3" ] ;;
-  *' enable '*) for unit; do :; done; : >"/played/enabled.$unit" ;;
-  *' disable '*) for unit; do :; done; rm -f "/played/enabled.$unit" ;;
+  *ActiveState*) if [ -e "/played/started.$unit" ]; then echo active; else echo inactive; fi ;;
+  *ExecMainStartTimestamp*) date -r "/played/started.$unit" '+%F %T.%N %z' ;;
+  *is-enabled*)
+    [ -e "/played/enabled.$unit" ] || exit 1
+    [ "$1" = --quiet ] || echo enabled
+    ;;
+  *is-active*) [ -e "/played/started.$unit" ] ;;
+  *'disable --now'*) rm -f "/played/enabled.$unit" "/played/started.$unit" ;;
+  *'enable --now'*) touch "/played/enabled.$unit" "/played/started.$unit" ;;
+  *enable*) : >"/played/enabled.$unit" ;;
+  *start*) : >"/played/started.$unit" ;;
 esac
 `,
+  nft: '',
   journalctl: 'cat /played/tick.journal 2>/dev/null || echo "healthy; heartbeat reported"\n',
 };
 

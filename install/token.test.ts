@@ -170,7 +170,7 @@ groupWith(rootUser, 'a signal', () => {
       await running.ended;
     }
     expect(await offer.host.install(optionsOf(), usual())).toMatchObject({ code: 0 });
-    expect(await offer.host.list('etc/deployd')).toEqual(['config.yaml']);
+    expect(await offer.host.list('etc/deployd')).toEqual(['config.yaml', 'timer.enabled']);
   });
 });
 
