@@ -6,7 +6,7 @@ import { validators } from './validators.ts';
 
 /** How the agent becomes one file that needs nothing but the runtime. */
 export const options = {
-  entryPoints: ['src/cli.ts'],
+  entryPoints: ['src/agent/cli.ts'],
   outfile: 'dist/deployd.cjs',
   bundle: true,
   platform: 'node',

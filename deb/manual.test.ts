@@ -1,5 +1,5 @@
-import { program } from '../src/cli.ts';
-import { keyNames, keys } from '../src/config/schema.ts';
+import { program } from '../src/agent/cli.ts';
+import { keyNames, keys } from '../src/agent/config/schema.ts';
 import { commandPage, configPage } from './manual.ts';
 import { roff } from './roff.ts';
 

@@ -1,6 +1,6 @@
 import type { Command, Help } from 'commander';
 import { endings, otherEndings } from '../machines/endings.ts';
-import { keyNames, keys } from '../src/config/schema.ts';
+import { keyNames, keys } from '../src/agent/config/schema.ts';
 import type { Edition } from './edition.ts';
 import { entryOf, roff, sectionOf, titleOf } from './roff.ts';
 

@@ -79,7 +79,7 @@ it('is compressed to the same bytes every time', async () => {
 });
 
 it('takes the code cache as it is', async () => {
-  const { source } = await bundleOf('src/cli.ts');
+  const { source } = await bundleOf('src/agent/cli.ts');
   const cache = openCache(await readFile(cacheFile), source);
   const probe = join(dir, 'probe');
   await buildExecutable(probe, { source, cache, loader: 'deb/probe.ts' });

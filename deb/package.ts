@@ -3,7 +3,7 @@ import { createHash } from 'node:crypto';
 import { copyFile, mkdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { basename, join } from 'node:path';
 import { parseArgs } from 'node:util';
-import { program } from '../src/cli.ts';
+import { program } from '../src/agent/cli.ts';
 import { bundleOf, type Bundle } from './bundle.ts';
 import { debianChangelog } from './changelog.ts';
 import { completionsOf } from './completions.ts';
@@ -33,7 +33,7 @@ export interface Wish {
 export async function buildPackage({ dir, cacheFile, level = 6 }: Wish): Promise<string> {
   execFileSync('sh', [join(here, 'needs.sh'), 'build'], { stdio: 'inherit' });
   await mkdir(dir, { recursive: true });
-  const bundle = await bundleOf('src/cli.ts');
+  const bundle = await bundleOf('src/agent/cli.ts');
   const cache = cacheFile === undefined ? await makeCache(bundle.source) : await readFile(cacheFile);
   const executable = join(dir, 'deployd');
   await buildExecutable(executable, { source: bundle.source, cache: openCache(cache, bundle.source) });

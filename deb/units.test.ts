@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { endings, otherEndings } from '../machines/endings.ts';
-import { keyNames, keys } from '../src/config/schema.ts';
+import { keyNames, keys } from '../src/agent/config/schema.ts';
 
 /** What a unit says, key by key; a key that stands there twice has both. */
 function unit(name: string): Record<string, string[]> {

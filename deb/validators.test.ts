@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { basename, join } from 'node:path';
 import type { ValidateFunction } from 'ajv';
 import { build } from 'esbuild';
-import { emptyState } from '../src/rules/state.ts';
+import { emptyState } from '../src/agent/rules/state/state.ts';
 import { options } from './bundle.ts';
 
 const dir = mkdtempSync(join(tmpdir(), 'deployd-validators-'));
@@ -12,10 +12,13 @@ afterAll(() => rmSync(dir, { recursive: true }));
 
 const record = { schema: 1, sha: 'a'.repeat(64), version: '1', sequence: 1, production: false };
 const rows: [string, unknown[]][] = [
-  ['src/rules/stateValidator.ts', [emptyState('eu-1'), { ...emptyState('eu-1'), applied_at: 'never' }, {}]],
-  ['src/rules/recordValidator.ts', [{ ...record, services: [], images: [], compose: [] }, record]],
-  ['src/rules/manifestValidator.ts', [{ schema: 1, name: 'x'.repeat(201), env: 'eu-1', secrets: [{}], more: 1 }]],
-  ['src/config/shapeValidator.ts', [{ env: 7, tenancy_url: 'ftp://x', disk: { paths: ['/a', '/a'] }, interval_s: 0 }]],
+  ['src/agent/rules/state/stateValidator.ts', [emptyState('eu-1'), { ...emptyState('eu-1'), applied_at: 'never' }, {}]],
+  ['src/agent/rules/release/recordValidator.ts', [{ ...record, services: [], images: [], compose: [] }, record]],
+  ['src/protocol/manifestValidator.ts', [{ schema: 1, name: 'x'.repeat(201), env: 'eu-1', secrets: [{}], more: 1 }]],
+  [
+    'src/agent/config/shapeValidator.ts',
+    [{ env: 7, tenancy_url: 'ftp://x', disk: { paths: ['/a', '/a'] }, interval_s: 0 }],
+  ],
 ];
 
 it.each(rows)('%s judges in the bundle as it does here', async (file, values) => {

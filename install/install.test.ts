@@ -1,4 +1,4 @@
-import { loadSettings } from '../src/config/load.ts';
+import { loadSettings } from '../src/agent/config/load.ts';
 import { version as agentVersion } from '../src/version.ts';
 import { grant, type Offer, openOffer, optionsOf, version } from './offer.ts';
 import { groupWith, isRoot, rootUser } from '../fixtures/users.ts';

@@ -1,5 +1,5 @@
 import { mkdir, rm } from 'node:fs/promises';
-import { loadSettings } from '../src/config/load.ts';
+import { loadSettings } from '../src/agent/config/load.ts';
 import { grant, type Offer, openOffer, optionsOf } from './offer.ts';
 import { groupWith, isRoot, rootUser } from '../fixtures/users.ts';
 import { tunneller, type Ended } from './scratch.ts';

@@ -2,7 +2,7 @@ import { fromPromise, type PromiseActorLogic } from 'xstate';
 import type { Bundle, Credentials, Host, Orders, Outcome, Start } from './words.ts';
 
 /**
- * The seams: every service the machines ask for, by name, input and output. `src/services` fills them;
+ * The seams: every service the machines ask for, by name, input and output. `src/agent/services` fills them;
  * one that is forgotten says its own name instead of dying in silence.
  */
 function seam<TOutput = void, TInput = void>(name: string): PromiseActorLogic<TOutput, TInput> {

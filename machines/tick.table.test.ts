@@ -2,7 +2,7 @@ import { play, type Played } from '../fixtures/machine-kit.ts';
 import { codeRows, exitRows, reportRows, volumeRows, type CodeRow } from '../fixtures/spec-codes.ts';
 import * as facts from '../fixtures/spec-facts.ts';
 import { headOf, packageRows, transitionRows } from '../fixtures/spec-table.ts';
-import { ignoredPurge, mayRemoveVolumes } from '../src/rules/volumes.ts';
+import { ignoredPurge, mayRemoveVolumes } from '../src/agent/rules/release/volumes.ts';
 import { apply } from './apply.ts';
 import { down } from './down.ts';
 import { graphOf } from './draw/graph.ts';

@@ -14,10 +14,9 @@ interface Layer {
   because: string;
 }
 
-const words = ['machines/', 'src/config/settings.ts', 'src/rules/'];
-const heard = ['src/secrets/', 'src/journal/'];
-const tls = 'src/tls/';
-const disk = 'src/disk/';
+const types = ['machines/', 'src/protocol/', 'src/agent/config/settings.ts', 'src/agent/rules/'];
+const redaction = ['src/agent/secrets/', 'src/agent/journal/'];
+const platform = 'src/platform/';
 
 const layers: Record<string, Layer> = {
   machines: {
@@ -25,41 +24,49 @@ const layers: Record<string, Layer> = {
     may: ['machines/', 'xstate'],
     because: 'who reads the machines needs to know nothing else, and they can be played without anything happening',
   },
-  rules: {
-    of: ['src/rules/'],
-    may: ['machines/', 'src/rules/', 'yaml', 'ajv'],
-    because: 'a verdict comes from facts alone: no disk, no network, no clock, no configuration behind its back',
+  protocol: {
+    of: ['src/protocol/'],
+    may: ['machines/', 'src/protocol/', 'ajv', 'yaml'],
+    because: 'agent and tenancy service both speak it, so it knows neither of them',
   },
-  bytes: {
-    of: ['src/bytes/'],
-    may: [],
-    because: 'whoever reads a stream may keep its bytes so, the mesh too',
+  platform: {
+    of: [platform],
+    may: [platform, 'node:'],
+    because: 'agent and mesh client stand on it',
+  },
+  mesh: {
+    of: ['src/mesh/'],
+    may: ['src/mesh/', platform, 'node:', 'libsodium-wrappers'],
+    because: 'it could be published alone: it knows the mesh and nothing of deployd',
+  },
+  rules: {
+    of: ['src/agent/rules/'],
+    may: ['machines/', 'src/protocol/', 'src/agent/rules/', 'yaml', 'ajv'],
+    because: 'a decision comes from facts alone: no disk, no network, no clock, no configuration behind its back',
   },
   config: {
-    of: ['src/config/'],
-    may: [...words, 'src/config/', disk, tls, 'node:', 'yaml', 'ajv'],
+    of: ['src/agent/config/'],
+    may: [...types, 'src/agent/config/', platform, 'node:', 'yaml', 'ajv'],
     because: 'the configuration is read before anything else is there',
   },
   secrets: {
-    of: ['src/secrets/'],
-    may: [...words, 'src/secrets/', 'src/secrets/redact.ts', 'node:'],
+    of: ['src/agent/secrets/'],
+    may: [...types, 'src/agent/secrets/', 'node:'],
     because: 'the vault holds every secret, so it must have nobody to hand them to',
   },
   journal: {
-    of: ['src/journal/'],
-    may: [...words, ...heard, 'node:', 'winston'],
+    of: ['src/agent/journal/'],
+    may: [...types, ...redaction, 'node:', 'winston'],
     because: 'every line passes the redactor, whoever writes it',
   },
   adapters: {
-    of: ['src/adapters/'],
+    of: ['src/agent/adapters/'],
     may: [
-      ...words,
-      ...heard,
-      'src/adapters/',
-      'src/bytes/',
+      ...types,
+      ...redaction,
+      'src/agent/adapters/',
       'src/mesh/mesh.ts',
-      disk,
-      tls,
+      platform,
       'node:',
       'got',
       'dockerode',
@@ -68,33 +75,18 @@ const layers: Record<string, Layer> = {
     ],
     because: 'an adapter speaks to one outside thing and decides nothing, so it asks no service',
   },
-  disk: {
-    of: [disk],
-    may: ['node:'],
-    because: 'whatever stands in the place of a file holds nobody up, whoever reads it',
-  },
-  tls: {
-    of: [tls],
-    may: [tls, 'node:'],
-    because: 'whom TLS trusts is decided once, for services, mesh and configuration alike',
-  },
-  mesh: {
-    of: ['src/mesh/'],
-    may: ['src/mesh/', 'src/bytes/', disk, tls, 'node:', 'libsodium-wrappers'],
-    because: 'it could be published alone: it knows the mesh and nothing of deployd',
-  },
   services: {
-    of: ['src/services/'],
-    may: [...words, ...heard, 'src/adapters/', 'src/services/', disk, 'node:', 'xstate'],
+    of: ['src/agent/services/'],
+    may: [...types, ...redaction, 'src/agent/adapters/', 'src/agent/services/', platform, 'node:', 'xstate'],
     because: 'a service joins rules and adapters; libraries and machinery are behind the adapters',
   },
   wiring: {
-    of: ['src/wire.ts', 'src/version.ts', 'src/commands/', 'src/inspect/'],
+    of: ['src/agent/createAgent.ts', 'src/version.ts', 'src/agent/commands/'],
     may: ['machines/', 'src/', 'package.json', 'node:', 'xstate'],
     because: 'here everything is put together; libraries stay behind the adapters all the same',
   },
   cli: {
-    of: ['src/cli'],
+    of: ['src/agent/cli.ts'],
     may: ['machines/', 'src/', 'node:', 'commander'],
     because: 'the command line is the outermost layer',
   },
@@ -102,24 +94,32 @@ const layers: Record<string, Layer> = {
 
 /** Who may import what is at the top. */
 const tops = [
-  { top: 'src/cli', importers: ['src/cli'], because: 'nothing below may know that there is a command line' },
-  { top: 'src/wire.ts', importers: ['src/cli', 'src/commands/', 'src/wire'], because: 'one place builds things' },
-  { top: 'src/services/', importers: ['src/services/', 'src/wire', 'src/commands/'], because: 'machines ask by name' },
+  { top: 'src/agent/cli', importers: [], because: 'nothing below may know that there is a command line' },
+  {
+    top: 'src/agent/createAgent.ts',
+    importers: ['src/agent/cli.ts', 'src/agent/commands/'],
+    because: 'one place builds things',
+  },
+  {
+    top: 'src/agent/services/',
+    importers: ['src/agent/services/', 'src/agent/createAgent.ts', 'src/agent/commands/'],
+    because: 'machines ask by name',
+  },
   { top: 'fixtures/', importers: [], because: 'what the tests stand on is not packed' },
 ];
 
 /** Each library is the business of these files and of no others, so that it can be replaced in one place. */
 const homes: Record<string, string[]> = {
-  xstate: ['machines/', 'src/services/index.ts', 'src/commands/', 'src/inspect/'],
+  xstate: ['machines/', 'src/agent/services/index.ts', 'src/agent/commands/'],
   'libsodium-wrappers': ['src/mesh/seal.ts'],
-  got: ['src/adapters/gotClient.ts'],
-  dockerode: ['src/adapters/containers.ts', 'src/adapters/engineCalls.ts'],
-  tar: ['src/adapters/archive.ts'],
-  lockfile: ['src/adapters/lock.ts'],
-  winston: ['src/journal/'],
-  commander: ['src/cli'],
-  ajv: ['src/config/', 'src/rules/'],
-  yaml: ['src/config/', 'src/rules/'],
+  got: ['src/agent/adapters/http/gotClient.ts'],
+  dockerode: ['src/agent/adapters/engine/'],
+  tar: ['src/agent/adapters/files/archive.ts'],
+  lockfile: ['src/agent/adapters/files/lock.ts'],
+  winston: ['src/agent/journal/'],
+  commander: ['src/agent/cli.ts'],
+  ajv: ['src/agent/config/', 'src/agent/rules/', 'src/protocol/'],
+  yaml: ['src/agent/config/', 'src/agent/rules/', 'src/protocol/'],
 };
 
 interface Import {
@@ -159,7 +159,7 @@ it('imports no library that has no home', () => {
 
 it('an adapter speaks to one outside library at most', () => {
   const adapters = Object.groupBy(
-    libraries.filter(({ from }) => begins(from, ['src/adapters/'])),
+    libraries.filter(({ from }) => begins(from, ['src/agent/adapters/'])),
     ({ from }) => from,
   );
   expect(Object.entries(adapters).filter(([, own]) => new Set(own!.map(({ to }) => to)).size > 1)).toEqual([]);

@@ -1,4 +1,4 @@
-import { Gathered } from '../bytes/gathered.ts';
+import { Gathered } from '../platform/collectBytes.ts';
 import { MeshTrouble } from './trouble.ts';
 
 /** One message of a router channel; header values are raw bytes, integers in them little endian. */

@@ -2,8 +2,8 @@ import { createPrivateKey, X509Certificate } from 'node:crypto';
 import { dirname, resolve } from 'node:path';
 import type { SecureContext } from 'node:tls';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { readRegular } from '../disk/regular.ts';
-import { authoritiesIn, contextOf } from '../tls/authorities.ts';
+import { readRegular } from '../platform/regularFile.ts';
+import { authoritiesIn, contextOf } from '../platform/authorities.ts';
 import { listed, record } from './json.ts';
 import { MeshTrouble } from './trouble.ts';
 

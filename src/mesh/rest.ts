@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import type { IncomingHttpHeaders, IncomingMessage } from 'node:http';
 import https from 'node:https';
-import { gather } from '../bytes/gathered.ts';
+import { gather } from '../platform/collectBytes.ts';
 import type { Identity } from './identity.ts';
 import { parsed } from './json.ts';
 import { MeshTrouble, sortSocketError } from './trouble.ts';

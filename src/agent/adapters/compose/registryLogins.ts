@@ -1,0 +1,42 @@
+import { lstatSync } from 'node:fs';
+import { mkdir, rm } from 'node:fs/promises';
+import { join } from 'node:path';
+import { diskFault, writeLazily } from '../files/files.ts';
+
+/** A registry login that lives for one compose call. */
+export interface RegistryLogin {
+  host: string;
+  username: string;
+  password: string;
+}
+
+/**
+ * Does some work while compose finds these logins in `dir`, its docker configuration, which is removed at the end. Nobody needs
+ * them after a crash, so nothing of them waits for the disk. Throws `DISK_WRITE_FAILED`.
+ */
+export async function withLogins<T>(dir: string, logins: RegistryLogin[], work: () => Promise<T>): Promise<T> {
+  const auths = Object.fromEntries(
+    logins.map(({ host, username, password }) => [
+      host === 'docker.io' ? 'https://index.docker.io/v1/' : host,
+      { auth: Buffer.from(`${username}:${password}`).toString('base64') },
+    ]),
+  );
+  await mkdir(dir, { recursive: true, mode: 0o700 }).catch((error: unknown) => {
+    throw diskFault('write', dir, error);
+  });
+  try {
+    await writeLazily(join(dir, 'config.json'), JSON.stringify({ auths }), 0o600);
+    return await work();
+  } finally {
+    await removeLogins(dir);
+  }
+}
+
+/** Removes what `withLogins` may have left; not by `rmSync`, whose errors mostly lack a code. Throws `DISK_WRITE_FAILED`. */
+export async function removeLogins(dir: string): Promise<void> {
+  try {
+    if (lstatSync(dir, { throwIfNoEntry: false })) await rm(dir, { recursive: true, force: true });
+  } catch (error) {
+    throw diskFault('remove', dir, error);
+  }
+}

@@ -1,0 +1,90 @@
+import { mkdtemp, readdir, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { Settings } from '../config/settings.ts';
+import { emptyState } from '../rules/state/state.ts';
+import { status } from './status.ts';
+
+const at = '2026-11-21T12:00:00.000Z';
+let dir: string;
+let results: string[];
+let warnings: string[];
+beforeEach(async () => {
+  dir = await mkdtemp(join(tmpdir(), 'status-'));
+  [results, warnings] = [[], []];
+});
+afterEach(() => rm(dir, { recursive: true }));
+
+it('exits 1 on a new host and says that the token is absent', async () => {
+  expect(await run()).toBe(1);
+  expect(results[0]?.split('\n').slice(0, 2)).toEqual(['token ABSENT', 'not in sync: no check-in yet']);
+  expect(await readdir(dir)).toEqual([]);
+});
+
+it('exits 0 on a host that is in sync', async () => {
+  await settle();
+  expect(await run()).toBe(0);
+  expect(results[0]?.split('\n')[0]).toBe('in sync: nothing is to run here');
+});
+
+it('prints the same as JSON', async () => {
+  await settle();
+  expect(await run(true)).toBe(0);
+  expect(JSON.parse(results.join('\n'))).toMatchObject({
+    version: '0.2.0',
+    env: 'eu-1',
+    token: 'present',
+    in_sync: true,
+    lock: { held: false, pid: null, since: null },
+    pending_reports: 0,
+  });
+  expect(warnings).toEqual([]);
+});
+
+it.each([true, false])('tells a corrupt state and leaves it as it is (json: %s)', async (json) => {
+  await settle();
+  await writeFile(join(dir, 'state.json'), '{');
+  const before = await readdir(dir);
+  expect(await run(json)).toBe(1);
+  expect((json ? warnings : results).join('\n')).toMatch(/^STATE_CORRUPT: state\.json is no JSON object/);
+  expect(await readdir(dir)).toEqual(before);
+});
+
+it('is not in sync on the state of another env', async () => {
+  await settle('eu-2');
+  expect(await run()).toBe(1);
+});
+
+it('warns of a token that others may read', async () => {
+  await settle();
+  await rm(join(dir, 'store.token'));
+  await writeFile(join(dir, 'store.token'), 's.abc', { mode: 0o644 });
+  expect(await run(true)).toBe(0);
+  expect(warnings[0]).toContain('store.token may be used by others');
+});
+
+it('takes a token that cannot be used for absent, and says why', async () => {
+  await settle();
+  await writeFile(join(dir, 'store.token'), 'two words');
+  expect(await run(true)).toBe(1);
+  expect(warnings[0]).toContain('CREDENTIAL_UNUSABLE');
+});
+
+async function settle(env = 'eu-1'): Promise<void> {
+  await writeFile(join(dir, 'store.token'), 's.abc', { mode: 0o600 });
+  const state = { ...emptyState(env), last_check_in: { at, action: 'none', desired_sha: null } };
+  await writeFile(join(dir, 'state.json'), JSON.stringify(state));
+}
+
+function run(json = false): Promise<number> {
+  const settings = {
+    env: 'eu-1',
+    site: 'berlin',
+    transport: 'sdk',
+    laptop_mode: false,
+    state_dir: dir,
+    bootstrap_file: join(dir, 'jwt'),
+  };
+  const out = { log: (line: string) => void results.push(line), error: (line: string) => void warnings.push(line) };
+  return status(settings as Settings, { json, version: '0.2.0' }, out);
+}

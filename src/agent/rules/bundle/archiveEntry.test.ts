@@ -1,0 +1,130 @@
+import { judgeEntry, parentsOf, placesOf, type Taken } from './archiveEntry.ts';
+
+const taken = (...entries: [path: string, kind: 'file' | 'directory'][]): Taken =>
+  new Map(entries.flatMap(([path, kind]) => placesOf({ path, kind, mode: 0, size: 0 })));
+const nothing = taken();
+const some = taken(['conf', 'file'], ['dir', 'directory'], ['deep/er/file', 'file'], ['Straße', 'file'], ['é', 'file']);
+
+describe('what may be written', () => {
+  it.each([
+    ['a', '0', 'a', 'file'],
+    ['./a', '0', 'a', 'file'],
+    ['./', '5', '', 'directory'],
+    ['.', '5', '', 'directory'],
+    ['dir/', '5', 'dir', 'directory'],
+    ['dir', '5', 'dir', 'directory'],
+    ['./dir/sub/.hidden', '0', 'dir/sub/.hidden', 'file'],
+    ['..a/b..', '0', '..a/b..', 'file'],
+    ['.env.example', '0', '.env.example', 'file'],
+    ['dir/env', '0', 'dir/env', 'file'],
+    ['dir/.deployd', '0', 'dir/.deployd', 'file'],
+    ['grüße/日本語 😀', '0', 'grüße/日本語 😀', 'file'],
+    [`${'n'.repeat(255)}/a`, '0', `${'n'.repeat(255)}/a`, 'file'],
+  ])('%j of type %s is %j', (name, type, ...[path, kind]) => {
+    expect(judgeEntry({ name, type, mode: 0o755, size: 0 }, nothing)).toEqual({ path, kind, mode: 0o755, size: 0 });
+  });
+
+  it.each(['conf2', 'deep/er/file2', 'deep/file', 'dir/a'])('%s beside what is there', (name) => {
+    expect(judgeEntry({ name, type: '0', mode: 0o644, size: 1 }, some)).toMatchObject({ path: name });
+  });
+
+  it.each(['deep', 'deep/er/'])('the directory %s after a file in it', (name) => {
+    expect(judgeEntry({ name, type: '5', mode: 0o755, size: 0 }, some)).toMatchObject({ kind: 'directory' });
+  });
+});
+
+describe('what is refused by its kind', () => {
+  it.each([
+    ['1', 0o644, 0, 'is a hard link'],
+    ['2', 0o777, 0, 'is a symbolic link'],
+    ['3', 0o644, 0, 'is a character device'],
+    ['4', 0o644, 0, 'is a block device'],
+    ['6', 0o644, 0, 'is a FIFO'],
+    ['7', 0o644, 0, 'is of the unknown type "7"'],
+    ['K', 0o644, 9, 'is a link with a long target'],
+    ['S', 0o644, 9, 'is a sparse file'],
+    ['D', 0o755, 0, 'is of the unknown type "D"'],
+    ['0', 0o4755, 0, 'has a setuid, setgid or sticky bit'],
+    ['0', 0o2755, 0, 'has a setuid, setgid or sticky bit'],
+    ['5', 0o1777, 0, 'has a setuid, setgid or sticky bit'],
+    ['5', 0o755, 1, 'is a directory with content'],
+  ])('type %s with mode %o and %i bytes', (type, mode, ...[size, fault]) => {
+    expect(judgeEntry({ name: 'a', type, mode, size }, nothing)).toBe(`"a" ${fault}`);
+  });
+});
+
+describe('what is refused by its name', () => {
+  it.each([
+    ['', '0', 'has no name'],
+    ['/etc/passwd', '0', 'is an absolute path'],
+    ['//a', '0', 'is an absolute path'],
+    ['..', '5', 'leads out of the bundle'],
+    ['../a', '0', 'leads out of the bundle'],
+    ['a/../../b', '0', 'leads out of the bundle'],
+    ['a/..', '5', 'leads out of the bundle'],
+    ['a/../b', '0', 'leads out of the bundle'],
+    ['../..', '5', 'leads out of the bundle'],
+    ['a//b', '0', 'is not a plain path'],
+    ['a/./b', '0', 'is not a plain path'],
+    ['././a', '0', 'is not a plain path'],
+    ['.//a', '0', 'is not a plain path'],
+    ['a//', '5', 'is not a plain path'],
+    ['a/', '0', 'is a file with the name of a directory'],
+    ['./', '0', 'is a file with the name of a directory'],
+    ['.', '0', 'is a file with the name of a directory'],
+    ['a\\b', '0', 'holds a backslash'],
+    ['a\nb', '0', 'holds a character that cannot be shown'],
+    ['a\0b', '0', 'holds a character that cannot be shown'],
+    ['a\u007f', '0', 'holds a character that cannot be shown'],
+    ['a\u0085', '0', 'holds a character that cannot be shown'],
+    ['a\u202egnp', '0', 'holds a character that cannot be shown'],
+    ['a\u2028', '0', 'holds a character that cannot be shown'],
+    ['.env', '0', 'is a .env file'],
+    ['./.env', '0', 'is a .env file'],
+    ['.env/', '5', 'is a .env file'],
+    ['.ENV', '0', 'is a .env file'],
+    ['sub/dir/.env', '0', 'is a .env file'],
+    ['sub/.Env/a', '0', 'is a .env file'],
+    ['\uff0eenv', '0', 'is a .env file'],
+    ['.deployd-override.yaml', '0', 'takes a name that the agent keeps'],
+    ['.Deployd/a', '0', 'takes a name that the agent keeps'],
+    ['n'.repeat(256), '0', 'has a part longer than 255 bytes'],
+    ['é'.repeat(128), '0', 'has a part longer than 255 bytes'],
+    ['a/'.repeat(512) + 'b', '0', 'is longer than 1024 bytes'],
+  ])('%j of type %s', (name, type, fault) => {
+    expect(judgeEntry({ name, type, mode: 0o644, size: 0 }, nothing)).toContain(fault);
+  });
+});
+
+describe('what is refused for what is there already', () => {
+  it.each([
+    ['conf', '0', 'occurs twice'],
+    ['./conf', '0', 'occurs twice'],
+    ['conf', '5', 'occurs twice'],
+    ['dir', '5', 'occurs twice'],
+    ['dir', '0', 'occurs twice'],
+    ['deep', '0', 'occurs twice'],
+    ['conf/a', '0', 'lies below the file "conf"'],
+    ['Conf/a', '0', 'lies below the file "conf"'],
+    ['CONF', '0', 'collides with "conf" but for its spelling'],
+    ['Dir/a', '0', 'collides with "dir" but for its spelling'],
+    ['deep/ER/other', '0', 'collides with "deep/er" but for its spelling'],
+    ['STRASSE', '0', 'but for its spelling'],
+    ['e\u0301', '0', 'but for its spelling'],
+    ['E\u0301', '0', 'but for its spelling'],
+    ['\uff43onf', '0', 'but for its spelling'],
+  ])('%j of type %s', (name, type, fault) => {
+    expect(judgeEntry({ name, type, mode: 0o644, size: 0 }, some)).toContain(fault);
+  });
+});
+
+it('shows hostile names without their sting, and short', () => {
+  const said = judgeEntry({ name: `a\u001b[2J\u202e\n${'x'.repeat(500)}`, type: '0', mode: 0, size: 0 }, nothing);
+  expect(said).toMatch(/^"a\\u001b\[2J\?\\nx+…" holds a character that cannot be shown$/);
+  expect(said).toHaveLength(148);
+});
+
+it('knows the directories above a path', () => {
+  expect(parentsOf('a/b/c')).toEqual(['a', 'a/b']);
+  expect(parentsOf('a')).toEqual([]);
+});

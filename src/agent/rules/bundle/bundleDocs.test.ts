@@ -1,0 +1,116 @@
+import { readFileSync } from 'node:fs';
+import { refusalCodes, type Manifest } from '../../../../machines/words.ts';
+import { parseComposeFile } from '../compose/file.ts';
+import { limits } from '../compose/limits.ts';
+import { maxVariables } from '../compose/uses.ts';
+import { maxCharacters, maxNodes } from '../compose/weight.ts';
+import { parseManifest } from '../../../protocol/manifest.ts';
+import { manifestSchema } from '../../../protocol/manifestSchema.ts';
+import { planOf } from '../plan/plan.ts';
+import { unresolvedVariables } from './variables.ts';
+
+/** What docs/bundle.md tells those who write bundles, held against the agent. */
+const page = readFileSync(new URL('../../../../docs/bundle.md', import.meta.url), 'utf8');
+const manifest = example();
+const composeText = fenced('yaml');
+
+it('shows a bundle that is not refused', () => {
+  expect(codesOf(composeText)).toEqual([]);
+});
+
+it('names every key of the manifest, and no other', () => {
+  const { secrets, registries, agent } = manifestSchema.properties;
+  const below = [
+    ...Object.keys(secrets.items.properties).map((key) => `secrets[].${key}`),
+    ...Object.keys(registries.items.properties).map((key) => `registries[].${key}`),
+    ...Object.keys(agent.properties).map((key) => `agent.${key}`),
+  ];
+  const top = Object.keys(manifestSchema.properties).filter((key) => key !== 'agent');
+  const told = rowsOf('## manifest.json').flatMap(([key = '']) =>
+    [...key.matchAll(/`([^`]+)`/g)].map(([, name]) => name),
+  );
+  expect(told.toSorted()).toEqual([...top, ...below].toSorted());
+});
+
+it.each(rowsOf('### Variables').map(codedCells))('says rightly whether %s must be supplied: %s', (written, must) => {
+  const missing = unresolvedVariables(
+    { files: [fileOf(`services: {web: {user: "${written}"}}`)], texts: new Map() },
+    new Set(),
+  );
+  expect(missing).toEqual(must === 'yes' ? ['V'] : []);
+});
+
+describe.each([
+  ['a service', '### What a service may not say', (line: string) => `services:\n  db: {}\n  web:\n    ${line}\n`],
+  ['a file', '### What a file may not say', (line: string) => `services: {web: {}}\n${line}\n`],
+])('what %s may not say', (_title, heading, around) => {
+  it.each(rowsOf(heading).map(codedCells))('%s is %s', (written, code, _why, instead) => {
+    expect(codesOf(around(written))).toEqual([code]);
+    expect(codesOf(around(instead))).toEqual([]);
+  });
+});
+
+it('tells every bound', () => {
+  const told = rowsOf('### Bounds').map(([, bound = '']) => Number(bound.replaceAll(' ', '')));
+  expect(new Set(told)).toEqual(new Set([maxCharacters, maxNodes, maxVariables, ...Object.values(limits)]));
+});
+
+it('has a cure for every refusal', () => {
+  const told = rowsOf('## Refusals and their cures').flatMap(([codes = '']) => codes.match(/[A-Z_]+/g) ?? []);
+  expect(told).toEqual([...refusalCodes]);
+});
+
+function codesOf(text: string): string[] {
+  const parsed = parseComposeFile('compose.yaml', text);
+  const unknown = 'not asked';
+  const { refusals } = planOf(
+    {
+      sha: null,
+      version: '1',
+      manifest,
+      files: 'file' in parsed ? [parsed.file] : [fileOf('services: {web: {}}')],
+      refusals: 'faults' in parsed ? [{ code: 'COMPOSE_REFUSED', detail: parsed.faults.join('; ') }] : [],
+      releaseFiles: new Set(['compose.yaml', 'app.env', 'conf', 'conf/web.conf']),
+      texts: new Map([['app.env', 'A=1\n']]),
+      digests: new Map(),
+    },
+    { highestSequence: { unknown }, inForce: { unknown }, engine: { unknown } },
+  );
+  return refusals.map(({ code }) => code).filter((code) => code !== 'ENV_INCOMPLETE' || text === composeText);
+}
+
+function fileOf(text: string) {
+  const parsed = parseComposeFile('compose.yaml', text);
+  if ('faults' in parsed) throw new Error(parsed.faults.join('\n'));
+  return parsed.file;
+}
+
+function example(): Manifest {
+  const parsed = parseManifest(fenced('json'), 'eu-1');
+  if ('refusal' in parsed) throw new Error(parsed.refusal.detail);
+  return parsed.manifest;
+}
+
+function fenced(language: string): string {
+  return new RegExp(`\`\`\`${language}\n(.*?)\`\`\``, 's').exec(page)?.[1] ?? '';
+}
+
+/** The rows of the first table below a heading, cell by cell. */
+function rowsOf(heading: string): string[][] {
+  const below = page.slice(page.indexOf(`${heading}\n`) + heading.length);
+  const [table = ''] = /(^\|.*\n)+/m.exec(below) ?? [];
+  return table
+    .trimEnd()
+    .split('\n')
+    .slice(2)
+    .map((row) =>
+      row
+        .slice(1, -1)
+        .split('|')
+        .map((cell) => cell.trim()),
+    );
+}
+
+function codedCells(cells: string[]): string[] {
+  return cells.map((cell) => /^`(.*)`$/.exec(cell)?.[1] ?? cell);
+}

@@ -1,0 +1,158 @@
+import type { Manifest } from '../../../../machines/words.ts';
+import { parseComposeFile } from '../compose/file.ts';
+import { variablesOf } from '../compose/uses.ts';
+import { judgeVariables, unresolvedVariables } from './variables.ts';
+
+const uses = (required: string[], optional: string[] = []) => [
+  ...required.map((name) => ({ name, required: true })),
+  ...optional.map((name) => ({ name, required: false })),
+];
+
+describe('variables of a text', () => {
+  it.each([
+    ['plain', [], []],
+    ['$A', ['A'], []],
+    ['$A$B', ['A', 'B'], []],
+    ['${A}', ['A'], []],
+    ['x${_a1}y', ['_a1'], []],
+    ['$A-b', ['A'], []],
+    ['${A:?e}', ['A'], []],
+    ['${A?e}', ['A'], []],
+    ['${A?}', ['A'], []],
+    ['${A:-d}', [], ['A']],
+    ['${A-d}', [], ['A']],
+    ['${A:-}', [], ['A']],
+    ['${A:+a}', [], ['A']],
+    ['${A+a}', [], ['A']],
+    ['${A:-b:?c}', [], ['A']],
+    ['${A:-{"x": 1}}', [], ['A']],
+    ['${A:-{}}', [], ['A']],
+    ['{"a": ${A:-{}}, "b": {}}', [], ['A']],
+    ['${A:-{}', [], ['A']],
+    ['${A:-}}', [], ['A']],
+    ['$$A', [], []],
+    ['$${A}', [], []],
+    ['$$$A', ['A'], []],
+    ['$$$$A', [], []],
+    ['$5 $ $(x) a$', [], []],
+    ['{$A}', ['A'], []],
+    ['$ſ', ['ſ'], []],
+    ['${\u212a}', ['\u212a'], []],
+  ])('%s', (text, required, optional) => {
+    expect(variablesOf(text)).toEqual({ uses: uses(required, optional) });
+  });
+
+  it.each([
+    ['${A:-${B}}', [false, true]],
+    ['${A:-$B}', [false, true]],
+    ['${A:+${B:-c}}', [false, false]],
+    ['${A:?${B}}', [true, true]],
+    ['${A:-${B:-${C}}}', [false, false, true]],
+    ['${A:-$$B}${C}', [false, true]],
+    ['${A:-{${B}}}', [false, true]],
+    ['${A:-{{${B}}}}', [false, true]],
+    ['${A:-b\u2028${B}}', [false, true]],
+    ['${A:-$${B}} ${C:-}', [false, false]],
+  ])('nested names count by their own form: %s', (text, required) => {
+    expect(variablesOf(text).uses.map((use) => use.required)).toEqual(required);
+    expect(variablesOf(text).error).toBeUndefined();
+  });
+
+  it.each([
+    '${}',
+    '${',
+    '${A',
+    '${A B}',
+    '${A.B}',
+    '${1}',
+    '${A:=x}',
+    '${A:0:1}',
+    '${A:-b',
+    '${A:-${B}',
+    '${A:-x\ny}',
+    '${-a}',
+    '$${${A',
+    '${A:-{} ${B}',
+    '${A:-$${}}$$${B}',
+    '${A:-{${B}',
+    '${A:-$${B} ${C}',
+  ])('%s is malformed', (text) => {
+    expect(variablesOf(text).error).toEqual(expect.any(String));
+  });
+
+  it('are at most a hundred on a line, for the time that compose takes', () => {
+    expect(variablesOf('${A:-b}'.repeat(100)).uses).toHaveLength(100);
+    expect(variablesOf('${A:-'.repeat(100) + '}'.repeat(100)).uses).toHaveLength(100);
+    expect(variablesOf('${A:-b}\n'.repeat(500)).uses).toHaveLength(500);
+    expect(variablesOf('${A:-b}'.repeat(101)).error).toMatch(/^more than 100 variables on a line/);
+  });
+});
+
+const text = `
+x-unused: $EXTENSION
+name: deployd-\${NAMED:-x}
+services:
+  web:
+    image: app:\${TAG:?which}
+    environment:
+      BARE:
+      GIVEN: "\${VALUE}"
+      DEFAULTED: "\${OPTIONAL:-\${NESTED}}"
+      EMPTY: ""
+    post_start: [{command: [a], environment: [HOOKED]}]
+    labels: {"$KEY": x} # $COMMENT
+  job:
+    profiles: [never]
+    image: app
+    environment: [LISTED, "SET=1", "BLANK="]
+    command: echo $$ESCAPED \${ALTERNATIVE:+yes} \${DEPLOYD_SHA}
+configs: {c: {environment: OF_CONFIG}, d: {content: "$IN_CONTENT"}}
+secrets: {s: {environment: OF_SECRET}}
+`;
+
+function filesOf(...texts: string[]) {
+  return texts.flatMap((one) => {
+    const parsed = parseComposeFile('compose.yaml', one);
+    return 'file' in parsed ? [parsed.file] : [];
+  });
+}
+
+const needed = [
+  'BARE',
+  'EXTENSION',
+  'HOOKED',
+  'IN_CONTENT',
+  'LISTED',
+  'NESTED',
+  'OF_CONFIG',
+  'OF_SECRET',
+  'TAG',
+  'VALUE',
+];
+
+const readable = (...texts: string[]) => ({ files: filesOf(...texts), texts: new Map<string, string>() });
+
+describe('variables of a bundle', () => {
+  it('are looked for in every value of every file, and where compose reads bare names', () => {
+    expect(unresolvedVariables(readable(text), new Set(['DEPLOYD_SHA']))).toEqual(needed);
+    expect(unresolvedVariables(readable('a: 1', 'b: $Z'), new Set())).toEqual(['Z']);
+  });
+
+  it.each(needed)('one that is missing is told alone: %s', (name) => {
+    const supplied = new Set([...needed, 'DEPLOYD_SHA'].filter((one) => one !== name));
+    expect(unresolvedVariables(readable(text), supplied)).toEqual([name]);
+  });
+
+  it('come from secrets that are no registry login, and from the agent', () => {
+    const manifest = {
+      secrets: ['A', 'B', 'USER_A', 'PASS_A'].map((name) => ({ var: name })),
+      registries: [{ host: 'r', username_var: 'USER_A', password_var: 'PASS_A' }],
+    } as unknown as Manifest;
+    const own = '$DEPLOYD_ENV $DEPLOYD_SHA $DEPLOYD_VERSION';
+    expect(judgeVariables(readable(`a: $A $B ${own}`), manifest)).toBeNull();
+    expect(judgeVariables(readable('a: $PASS_A $C $B $A $C', 'b: $USER_A'), manifest)).toEqual({
+      code: 'ENV_INCOMPLETE',
+      detail: 'unresolved: C, PASS_A, USER_A',
+    });
+  });
+});

@@ -1,0 +1,163 @@
+import type { Manifest, Refusal } from '../../../../machines/words.ts';
+import { parseComposeFile } from '../compose/file.ts';
+import { endedPlan, envOf, planOf, type BundleFacts, type HostFacts } from './plan.ts';
+
+const sha = 'a'.repeat(64);
+const gib = 2 ** 30;
+const manifest: Manifest = {
+  schema: 1,
+  name: 'shop',
+  env: 'eu-1',
+  version: '1',
+  sequence: 3,
+  production: false,
+  agent: { allow_privileged: false, allow_rollback: false },
+  compose: ['compose.yaml'],
+  disk_need_bytes: 2 * gib,
+  secrets: [],
+  registries: [],
+};
+const engine = {
+  volumes: [{ name: 'deployd-eu-1_data', driver: 'local', options: {} }],
+  leftovers: [],
+  services: new Set<string>(),
+  filesystems: [{ device: '1', paths: ['/var/lib/docker'], freeBytes: 9 * gib }],
+  headroomBytes: gib,
+};
+const host: HostFacts = { highestSequence: { is: 3 }, inForce: { is: null }, engine: { is: engine } };
+const unknown: HostFacts = {
+  highestSequence: { unknown: 'no state' },
+  inForce: { unknown: 'no state' },
+  engine: { unknown: 'no engine' },
+};
+
+function bundle(text: string, { refusals = [], ...changes }: Partial<Manifest> & { refusals?: Refusal[] } = {}) {
+  const parsed = parseComposeFile('compose.yaml', text);
+  const faults = 'faults' in parsed ? [{ code: 'COMPOSE_REFUSED' as const, detail: parsed.faults.join('; ') }] : [];
+  const facts: BundleFacts = {
+    sha,
+    version: manifest.version,
+    manifest: { ...manifest, ...changes },
+    files: 'file' in parsed ? [parsed.file] : [],
+    refusals: [...refusals, ...faults],
+    releaseFiles: new Set(['compose.yaml']),
+    texts: new Map(),
+    digests: new Map(),
+  };
+  return facts;
+}
+
+function codesOf(facts: BundleFacts, site = host): string[] {
+  return planOf(facts, site).refusals.map(({ code }) => code);
+}
+
+const good = 'services: {web: {image: app:1}}';
+
+describe('a plan refuses', () => {
+  it('nothing of a good bundle', () => {
+    expect(codesOf(bundle(good))).toEqual([]);
+  });
+
+  it.each<[string, string, Partial<Manifest>]>([
+    ['SECRET_PATH_REFUSED', good, { secrets: [{ var: 'A', path: 'x', field: 'f', version: null }] }],
+    ['ENV_INCOMPLETE', 'services: {web: {image: "app:${TAG}"}}', {}],
+    ['COMPOSE_REFUSED', 'services: {web: {build: .}}', {}],
+    ['COMPOSE_REFUSED', 'services: {}', {}],
+    ['PRIVILEGED_REFUSED', 'services: {web: {privileged: true}}', {}],
+    ['HOST_NETWORK_REFUSED', 'services: {web: {network_mode: host}}', {}],
+    ['ROLLBACK_REFUSED', good, { sequence: 2 }],
+    ['VOLUME_DIVERGED', `${good}\nvolumes: {data: {driver_opts: {size: 1g}}}`, {}],
+    ['DISK_INSUFFICIENT', good, { disk_need_bytes: 6 * gib }],
+  ])('%s', (code, text, changes) => {
+    expect(codesOf(bundle(text, changes))).toEqual([code]);
+  });
+
+  it.each<[string, Partial<Manifest>]>([
+    [
+      'services: {web: {privileged: true, network_mode: host}}',
+      { agent: { ...manifest.agent, allow_privileged: true } },
+    ],
+    [good, { sequence: 2, agent: { ...manifest.agent, allow_rollback: true } }],
+  ])('nothing that a flag of the bundle lifts: %s', (text, changes) => {
+    expect(codesOf(bundle(text, changes))).toEqual([]);
+  });
+
+  it('no volume that only a failed bundle made', () => {
+    const text = `${good}\nvolumes: {data: {driver_opts: {size: 1g}}}`;
+    const left = { ...engine, leftovers: ['deployd-eu-1_data'] };
+    expect(planOf(bundle(text), { ...host, engine: { is: left } }).refusals).toEqual([]);
+  });
+
+  it('all at once, in the order of the specification', () => {
+    const text =
+      'services: {a: {build: ., privileged: true, network_mode: host, user: $U}}\nvolumes: {data: {driver: x}}';
+    const secrets = [{ var: 'A', path: 'x', field: 'f', version: null }];
+    expect(codesOf(bundle(text, { secrets, sequence: 1, disk_need_bytes: 2 ** 50 }))).toEqual([
+      'SECRET_PATH_REFUSED',
+      'ENV_INCOMPLETE',
+      'COMPOSE_REFUSED',
+      'PRIVILEGED_REFUSED',
+      'HOST_NETWORK_REFUSED',
+      'ROLLBACK_REFUSED',
+      'VOLUME_DIVERGED',
+      'DISK_INSUFFICIENT',
+    ]);
+  });
+
+  it('faults of the YAML and of the policy in one refusal', () => {
+    const unread = { code: 'COMPOSE_REFUSED' as const, detail: 'the YAML tag x (b.yaml:1)' };
+    const { refusals } = planOf(bundle('services: {a: {build: .}}', { sequence: 1, refusals: [unread] }), host);
+    expect(refusals.map(({ code }) => code)).toEqual(['COMPOSE_REFUSED', 'ROLLBACK_REFUSED']);
+    expect(refusals[0]?.detail).toMatch(/^the YAML tag x \(b\.yaml:1\); service a: build is refused/);
+  });
+
+  it('a compose file that is missing, and judges nothing more', () => {
+    const missing = { code: 'MANIFEST_INVALID' as const, detail: 'compose names b.yaml, which is not in the bundle' };
+    const plan = planOf(bundle('services: {a: {build: .}}', { refusals: [missing] }), host);
+    expect(plan).toMatchObject({ bundle: null, refusals: [missing], disk: [], services: [] });
+  });
+});
+
+describe('a plan tells', () => {
+  it('the room on every filesystem', () => {
+    const { disk } = planOf(bundle(good), host);
+    expect(disk).toEqual([{ paths: ['/var/lib/docker'], free_bytes: 9 * gib, needed_bytes: 4 * gib }]);
+  });
+
+  it('what it is about', () => {
+    const { bundle: named, sha: digest } = planOf(bundle(good), host);
+    expect({ named, digest }).toEqual({ named: { name: 'shop', env: 'eu-1', version: '1', sequence: 3 }, digest: sha });
+  });
+
+  it('which checks were not made, and why', () => {
+    const byModel = expect.stringMatching(/what compose makes .* a tick judges/) as string;
+    expect(planOf(bundle(good), unknown)).toMatchObject({
+      refusals: [],
+      disk: [],
+      not_judged: [
+        { codes: ['BUNDLE_DIGEST'] },
+        { codes: ['COMPOSE_REFUSED', 'PRIVILEGED_REFUSED', 'HOST_NETWORK_REFUSED'], why: byModel },
+        { codes: ['LEASE_SHAPE', 'SECRET_UNAVAILABLE', 'SECRET_UNUSABLE'] },
+        { codes: ['ROLLBACK_REFUSED'], why: 'no state' },
+        { codes: ['VOLUME_DIVERGED', 'DISK_INSUFFICIENT'], why: 'no engine' },
+      ],
+    });
+  });
+
+  it('that a refusal ended the judgement', () => {
+    const refusal = { code: 'BUNDLE_UNSAFE' as const, detail: 'x' };
+    const { not_judged } = endedPlan([refusal], sha);
+    expect(not_judged.map(({ codes }) => codes[0])).toEqual(['BUNDLE_DIGEST', 'MANIFEST_INVALID']);
+    expect(not_judged[1]).toMatchObject({ why: 'the judgement ended with BUNDLE_UNSAFE' });
+  });
+});
+
+it.each([
+  ['{"env": "eu-2"}', 'eu-2'],
+  ['{"env": 1}', ''],
+  ['{}', ''],
+  ['null', ''],
+  ['{', ''],
+])('the env that %s names is %j', (text, env) => {
+  expect(envOf(text)).toBe(env);
+});

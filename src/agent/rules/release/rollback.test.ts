@@ -1,0 +1,29 @@
+import type { Manifest } from '../../../../machines/words.ts';
+import { judgeRollback } from './rollback.ts';
+
+describe('a rollback', () => {
+  it.each([
+    [42, null, false, false],
+    [0, null, false, false],
+    [42, 42, false, false],
+    [43, 42, false, false],
+    [41, 42, false, true],
+    [41, 42, true, false],
+    [0, 1, false, true],
+  ])('sequence %s after %s with allow_rollback %s is refused: %s', (...row) => {
+    const [sequence, highest, allow_rollback, isRefused] = row;
+    const manifest = {
+      sequence,
+      version: '7',
+      agent: { allow_privileged: true, allow_rollback },
+    } as unknown as Manifest;
+    expect(judgeRollback(manifest, highest)?.code).toBe(isRefused ? 'ROLLBACK_REFUSED' : undefined);
+  });
+
+  it('names both sequences', () => {
+    const manifest = { sequence: 41, version: '7', agent: { allow_rollback: false } } as unknown as Manifest;
+    expect(judgeRollback(manifest, 42)?.detail).toBe(
+      'sequence 41 (version 7) is lower than 42, the highest applied here',
+    );
+  });
+});

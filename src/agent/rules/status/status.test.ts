@@ -1,0 +1,166 @@
+import { emptyState, type State } from '../state/state.ts';
+import { statusOf } from './status.ts';
+import { statusText } from './statusText.ts';
+import { unknownStanding } from '../token/tokenLife.ts';
+
+const sha = 'a'.repeat(64);
+const other = 'b'.repeat(64);
+const at = '2026-11-21T12:00:00.000Z';
+const settings = { env: 'eu-1', site: 'berlin', transport: 'sdk', laptop_mode: false } as const;
+const facts = { version: '0.2.0', token: true, lock: { held: false, pid: null, since: null } };
+
+const report = { report_id: 'r1' } as State['pending_reports'][number];
+
+const converged: State = {
+  ...emptyState('eu-1'),
+  applied_sha: sha,
+  applied_at: at,
+  applied_version: '2026.11.21-3',
+  last_check_in: { at, action: 'none', desired_sha: sha },
+  last_outcome: { at, outcome: 'heartbeat', code: null, detail: null },
+  token: { ...unknownStanding(), expires_at: '2026-11-22T12:00:00.000Z', renewable: true },
+};
+
+it('has exactly the documented keys, in their order', () => {
+  expect(JSON.stringify(statusOf(settings, { ...converged, pending_reports: [report] }, facts))).toBe(
+    JSON.stringify({
+      version: '0.2.0',
+      env: 'eu-1',
+      site: 'berlin',
+      transport: 'sdk',
+      laptop_mode: false,
+      token: 'present',
+      token_expires_at: '2026-11-22T12:00:00.000Z',
+      applied_sha: sha,
+      applied_version: '2026.11.21-3',
+      desired_sha: sha,
+      in_sync: true,
+      last_check_in: { at, action: 'none', desired_sha: sha },
+      last_outcome: { at, outcome: 'heartbeat', code: null, detail: null },
+      failing: null,
+      purge_pending: null,
+      lock: { held: false, pid: null, since: null },
+      pending_reports: 1,
+    }),
+  );
+});
+
+it('tells no expiry of a token that is gone', () => {
+  expect(statusOf(settings, converged, { ...facts, token: false })).toMatchObject({
+    token: 'ABSENT',
+    token_expires_at: null,
+  });
+});
+
+const last = (outcome: string): Partial<State> => ({ last_outcome: { at, outcome, code: null, detail: null } });
+
+describe.each<[string, boolean, Partial<State>]>([
+  ['converged', true, {}],
+  ['applied', true, last('applied')],
+  ['torn down', true, { ...last('down'), applied_sha: null, last_check_in: { at, action: 'down', desired_sha: null } }],
+  ['offline since', true, last('offline')],
+  ['never checked in', false, { last_check_in: null }],
+  ['wanted another bundle', false, { last_check_in: { at, action: 'apply', desired_sha: other } }],
+  ['refused', false, last('refused')],
+  ['failed', false, last('failed')],
+  ['unhealthy', false, last('unhealthy')],
+  ['unauthenticated', false, last('unauthenticated')],
+  ['ended in a word nobody knows', false, last('toString')],
+  ['half applied', false, { attempt: { sha, phase: 'promoted', at } }],
+  ['failing', false, { failing: { sha, count: 2, retry_at: at, line: 'failed: x' } }],
+])('a host that has %s', (_title, inSync, patch) => {
+  const state = { ...converged, ...patch };
+
+  it(`is ${inSync ? '' : 'not '}in sync`, () => {
+    expect(statusOf(settings, state, facts).in_sync).toBe(inSync);
+  });
+
+  it('is never in sync without a token', () => {
+    expect(statusOf(settings, state, { ...facts, token: false }).in_sync).toBe(false);
+  });
+
+  it('says the same in words', () => {
+    expect(text(state).startsWith('in sync: ')).toBe(inSync);
+  });
+});
+
+describe('the text', () => {
+  it('tells what is in force first, then aligned facts', () => {
+    expect(text(converged)).toBe(
+      [
+        `in sync: 2026.11.21-3 (${sha}) since ${at}`,
+        '  host           env eu-1, site berlin, transport sdk',
+        '  token          present, expires at 2026-11-22T12:00:00.000Z',
+        `  applied        2026.11.21-3 (${sha}) since ${at}`,
+        `  desired        ${sha}`,
+        `  last check-in  none at ${at} (3 min ago)`,
+        `  last outcome   heartbeat at ${at}`,
+        '  lock           free',
+        '  version        deployd 0.2.0',
+      ].join('\n'),
+    );
+  });
+
+  it('tells an absent token in a line of its own', () => {
+    expect(text(converged, { token: false }).split('\n').slice(0, 2)).toEqual([
+      'token ABSENT',
+      '  host           env eu-1, site berlin, transport sdk',
+    ]);
+  });
+
+  it('tells a failing bundle with its next try and its last line', () => {
+    const state = {
+      ...converged,
+      last_check_in: { at, action: 'apply' as const, desired_sha: other },
+      last_outcome: { at, outcome: 'failed', code: 'PULL_FAILED', detail: 'rc=1' },
+      failing: {
+        sha: other,
+        count: 3,
+        retry_at: '2026-11-21T12:04:00.000Z',
+        line: 'failed: docker compose pull failed (rc=1)',
+      },
+    };
+    expect(text(state).split('\n')[0]).toBe(
+      `not in sync: ${other} failed 3 times, next try at 2026-11-21T12:04:00.000Z: failed: docker compose pull failed (rc=1)`,
+    );
+  });
+
+  it('tells who holds the lock and what waits', () => {
+    const lines = text({ ...converged, pending_reports: [report] }, { lock: { held: true, pid: 42, since: at } });
+    expect(lines).toContain(`lock           held by pid 42 since ${at}`);
+    expect(lines).toContain('reports        1 wait for delivery');
+  });
+
+  it('tells what a down could not remove, until when it is tried', () => {
+    const purge_pending = { since: at, volumes: ['eu-1_a', 'eu-1_b'], networks: ['eu-1_net'] };
+    expect(text({ ...converged, purge_pending })).toContain(
+      '  still to go    volume eu-1_a, volume eu-1_b, network eu-1_net; ' +
+        'in use outside the project, tried until 2026-11-22T12:00:00.000Z\n',
+    );
+  });
+
+  it('tells what is wrong with the state file in place of what it holds', () => {
+    const state = emptyState('eu-1');
+    const lines = statusText(statusOf(settings, state, facts), {
+      state,
+      trouble: 'STATE_CORRUPT: state.json is no JSON object; the next tick rebuilds it',
+      now: new Date(at),
+    });
+    expect(lines.split('\n')[0]).toBe('STATE_CORRUPT: state.json is no JSON object; the next tick rebuilds it');
+  });
+
+  it('tells what keeps the token from being kept', () => {
+    const state = { ...converged, token: { ...converged.token, trouble: 'renewal refused' } };
+    expect(text(state)).toContain('  trouble        renewal refused\n');
+  });
+
+  it('lets nothing move the cursor', () => {
+    const state = { ...converged, last_outcome: { at, outcome: 'failed', code: null, detail: 'a\u001b[2Jb\nc' } };
+    expect(text(state).split('\n')[0]).toBe('not in sync: failed: a [2Jb c');
+  });
+});
+
+function text(state: State, more: Partial<typeof facts> | object = {}): string {
+  const status = statusOf(settings, state, { ...facts, ...more });
+  return statusText(status, { state, trouble: null, now: new Date('2026-11-21T12:03:30.000Z') });
+}
