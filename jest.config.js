@@ -20,13 +20,13 @@ export default {
     suite('fast', ['{machines,src,fixtures,install,deb}/**/*.test.ts'], {
       testPathIgnorePatterns: [
         '/node_modules/',
-        '\\.(engine|package|browser|peer)\\.test\\.ts$',
+        '\\.(engine|package|browser|peer|leak)\\.test\\.ts$',
         '/fixtures/(disk|fuzz|network)/',
       ],
     }),
     suite('engine', ['{src,fixtures,install,deb}/**/*.engine.test.ts'], withEngine),
     suite('disk', ['fixtures/disk/**/*.test.ts']),
-    suite('fuzz', ['fixtures/fuzz/**/*.test.ts']),
+    suite('fuzz', ['fixtures/fuzz/**/*.test.ts', 'src/**/*.leak.test.ts']),
     suite('network', ['fixtures/network/**/*.test.ts']),
     suite('package', ['{fixtures,install,deb,roles}/**/*.package.test.ts'], withEngine),
     suite('peer', ['fixtures/**/*.peer.test.ts'], withEngine),

@@ -1,11 +1,11 @@
 import { rename } from 'node:fs/promises';
 import { build, type BuildOptions, type Plugin } from 'esbuild';
-import { lean } from './lean.ts';
-import { carryOut } from './mishap.ts';
-import { validators } from './validators.ts';
+import { stubPlugin } from './program/stubPlugin.ts';
+import { runScript } from './userError.ts';
+import { validatorPlugin } from './program/validatorPlugin.ts';
 
-/** How the agent becomes one file that needs nothing but the runtime. */
-export const options = {
+/** esbuild options that bundle the agent into one file without dependencies except Node. */
+export const bundleOptions = {
   entryPoints: ['src/agent/cli.ts'],
   outfile: 'dist/deployd.cjs',
   bundle: true,
@@ -13,50 +13,50 @@ export const options = {
   target: 'node24',
   format: 'cjs',
   define: { 'import.meta.main': 'true', 'process.env.NODE_ENV': '"production"' },
-  // the executable's loader knows `require` only
+  // the executable's loader supports `require` only
   supported: { 'dynamic-import': false },
   minifySyntax: true,
   banner: { js: '#!/usr/bin/env node' },
-  plugins: [lean, validators],
+  plugins: [stubPlugin, validatorPlugin],
   logLevel: 'warning',
 } satisfies BuildOptions;
 
-/** The agent as the package carries it. */
-export interface Bundle {
-  /** A function of `exports, require, module, __filename, __dirname`; nothing but ASCII, so that it loads fastest. */
+/** The agent's bundle for the package. */
+export interface ProgramBundle {
+  /** A function of `exports, require, module, __filename, __dirname`; ASCII only, which V8 loads fastest. */
   source: string;
-  /** Every file that went into it, relative to the tree. */
+  /** Every bundled file, relative to the repository. */
   inputs: string[];
 }
 
-/** Bundles a program for the package: without comments and blanks, its names kept for the stacks of crashes. */
-export async function bundleOf(entry: string, plugins: Plugin[] = []): Promise<Bundle> {
-  const how = {
-    ...options,
+/** Bundles a program for the package: without comments and whitespace; names are kept for stack traces. */
+export async function bundleProgram(entry: string, plugins: Plugin[] = []): Promise<ProgramBundle> {
+  const options = {
+    ...bundleOptions,
     entryPoints: [entry],
-    plugins: [...plugins, ...options.plugins],
+    plugins: [...plugins, ...bundleOptions.plugins],
     banner: {},
     minifyWhitespace: true,
     legalComments: 'none',
     write: false,
     metafile: true,
   } satisfies BuildOptions;
-  const { outputFiles, metafile } = await build(how);
+  const { outputFiles, metafile } = await build(options);
   const text = outputFiles.map((file) => file.text).join('');
-  const source = `(function(exports,require,module,__filename,__dirname){${asciiOf(text)}\n})`;
+  const source = `(function(exports,require,module,__filename,__dirname){${escapeNonAscii(text)}\n})`;
   return { source, inputs: Object.keys(metafile.inputs).sort() };
 }
 
-/** What is left beyond ASCII stands in strings and regular expressions, where an escape means the same. */
-function asciiOf(text: string): string {
+/** Non-ASCII characters remain only in strings and regular expressions, where an escape means the same. */
+function escapeNonAscii(text: string): string {
   return text.replaceAll(/[^\0-\x7f]/g, (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`);
 }
 
-/** In one move, for others may be running the file that is there. */
-async function write(): Promise<void> {
-  const outfile = `${options.outfile}.${process.pid}`;
-  await build({ ...options, outfile });
-  await rename(outfile, options.outfile);
+/** Replaces the file atomically, because another process may be running it. */
+async function writeBundle(): Promise<void> {
+  const outfile = `${bundleOptions.outfile}.${process.pid}`;
+  await build({ ...bundleOptions, outfile });
+  await rename(outfile, bundleOptions.outfile);
 }
 
-if (import.meta.main) await carryOut(write);
+if (import.meta.main) await runScript(writeBundle);

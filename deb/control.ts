@@ -5,29 +5,29 @@ import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { promisify } from 'node:util';
 
-/** Whom to ask about the package. */
+/** Maintainer of the package, as in Debian's control files. */
 export const maintainer = 'deployd maintainers <deployd@packages.example>';
 
-/** What the control file says beyond the fixed. */
-export interface Facts {
+/** The variable fields of the control file. */
+export interface ControlFields {
   version: string;
-  /** The libraries that the program needs, as relations. */
+  /** Relations to the shared libraries that the program needs. */
   libraries: string;
   /** In KiB. */
   installedSize: number;
 }
 
-/** As Docker, or else the distribution, packages them. */
-const engineAndCompose = [
+/** Packages of Docker first, then of the distributions. */
+const suggestedPackages = [
   'docker-ce | docker.io | moby-engine',
   'docker-compose-plugin | docker-compose-v2 | docker-compose (>= 2.20)',
 ];
 
 /**
- * The package's control file. Engine and compose are suggested, which apt names and does not install: the host's engine may
- * come from elsewhere, or later, and must not meet a second one.
+ * The package's control file. Engine and compose are only suggested, so that apt does not install them: the host's engine may
+ * come from another source, or later, and must not conflict with a second one.
  */
-export function controlOf({ version, libraries, installedSize }: Facts): string {
+export function controlOf({ version, libraries, installedSize }: ControlFields): string {
   return `Package: deployd
 Version: ${version}
 Architecture: amd64
@@ -35,7 +35,7 @@ Maintainer: ${maintainer}
 Installed-Size: ${installedSize}
 Depends: ${[libraries, 'acl', 'systemd (>= 247)'].filter(Boolean).join(', ')}
 Recommends: ca-certificates, nftables
-Suggests: ${engineAndCompose.join(', ')}
+Suggests: ${suggestedPackages.join(', ')}
 Section: admin
 Priority: optional
 Description: deploy agent that converges a container host
@@ -50,7 +50,7 @@ Description: deploy agent that converges a container host
 `;
 }
 
-/** The shared libraries that a program is linked to, as dpkg-shlibdeps finds them on this machine. */
+/** Relations to the shared libraries that a program is linked to, as dpkg-shlibdeps finds them on this machine. */
 export async function librariesOf(program: string): Promise<string> {
   const dir = await mkdtemp(join(tmpdir(), 'deployd-shlibs-'));
   try {
@@ -63,7 +63,7 @@ export async function librariesOf(program: string): Promise<string> {
   }
 }
 
-/** The digest of every file, by path without its first slash. */
+/** Content of `md5sums`: a line per file, its path without the leading slash. */
 export async function md5sumsOf(root: string, paths: string[]): Promise<string> {
   const lines = paths.map(async (path) => {
     const digest = createHash('md5').update(await readFile(join(root, path)));

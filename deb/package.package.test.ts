@@ -6,89 +6,94 @@ import { join, resolve } from 'node:path';
 import { promisify } from 'node:util';
 import { bootMachine } from '../fixtures/boot/machine.ts';
 import manifest from '../package.json' with { type: 'json' };
-import { bundleOf } from './bundle.ts';
-import { buildExecutable } from './executable.ts';
-import { packStandIns } from './previous.ts';
-import { openCache } from './warm.ts';
+import { bundleProgram } from './bundle.ts';
+import { buildExecutable } from './program/executable.ts';
+import { buildStubPackages } from './stubPackages.ts';
+import { openCodeCache } from './program/codeCache.ts';
 
 const run = promisify(execFile);
 const name = `deployd_${manifest.version}_amd64.deb`;
-const limit = 29_000_000;
+const maxBytes = 29_000_000;
 
-const built = 'build/package';
-const deb = join(built, name);
-const cacheFile = join(built, `deployd_${manifest.version}.cache`);
+const buildDirectory = 'build/package';
+const deb = join(buildDirectory, name);
+const cacheFile = join(buildDirectory, `deployd_${manifest.version}.cache`);
 
 let dir: string;
-let facts: Record<string, string>;
+let buildRecord: Record<string, string>;
 
 beforeAll(async () => {
   await access(deb).catch(() => Promise.reject(new Error(`there is no ${deb}: run \`npm run package\` first`)));
   await run('sh', ['deb/needs.sh', 'build', 'lintian', 'shells']);
   dir = await mkdtemp(join(tmpdir(), 'deployd-package-'));
   await run('dpkg-deb', ['-x', deb, join(dir, 'root')]);
-  facts = JSON.parse(await readFile(join(dir, 'root/usr/share/doc/deployd/build.json'), 'utf8')) as typeof facts;
+  buildRecord = JSON.parse(
+    await readFile(join(dir, 'root/usr/share/doc/deployd/build.json'), 'utf8'),
+  ) as typeof buildRecord;
 }, 300_000);
 
 afterAll(() => rm(dir, { recursive: true }));
 
-it(`has at most ${limit} bytes`, async () => {
-  expect((await stat(deb)).size).toBeLessThanOrEqual(limit);
+it(`has at most ${maxBytes} bytes`, async () => {
+  expect((await stat(deb)).size).toBeLessThanOrEqual(maxBytes);
 });
 
-it('comes with its digest, the code cache it was built from, and the installer', async () => {
-  expect((await run('sha256sum', ['--check', `${name}.sha256`], { cwd: built })).stdout).toBe(`${name}: OK\n`);
+it('comes with its digest, its code cache and the installer', async () => {
+  expect((await run('sha256sum', ['--check', `${name}.sha256`], { cwd: buildDirectory })).stdout).toBe(`${name}: OK\n`);
   const cache = createHash('sha256')
     .update(await readFile(cacheFile))
     .digest('hex');
-  expect(facts).toMatchObject({ version: manifest.version, node: process.version, cache });
-  expect(await readFile(join(built, 'install.sh'))).toEqual(await readFile('install/install.sh'));
+  expect(buildRecord).toMatchObject({ version: manifest.version, node: process.version, cache });
+  expect(await readFile(join(buildDirectory, 'install.sh'))).toEqual(await readFile('install/install.sh'));
 });
 
-it('gives lintian nothing to print', async () => {
+it('passes lintian without output', async () => {
   const how = ['--display-info', '--pedantic', '--allow-root'];
   expect(await run('lintian', [...how, deb])).toEqual({ stdout: '', stderr: '' });
 }, 600_000);
 
-it('brings no engine and no compose onto a host where apt finds neither', async () => {
-  const nothingThere = ['--simulate', '--option', 'Dir::State::status=/dev/null'];
-  const { stdout } = await run('apt-get', [...nothingThere, 'install', resolve(deb)], { maxBuffer: 2 ** 24 });
+it('installs neither an engine nor compose on a host that has none', async () => {
+  const emptyStatus = ['--simulate', '--option', 'Dir::State::status=/dev/null'];
+  const { stdout } = await run('apt-get', [...emptyStatus, 'install', resolve(deb)], { maxBuffer: 2 ** 24 });
   const packages = [...stdout.matchAll(/^Inst (\S+)/gm)].map(([, each]) => each);
   expect(packages).toContain('deployd');
   expect(packages.filter((each) => /^(docker|containerd|runc|podman|moby)/.test(each!))).toEqual([]);
 });
 
-// The compression takes longest and depends on the bytes alone, as the next test shows.
-it('holds the same bytes when it is built again with the same code cache: elsewhere, later, under another umask', async () => {
-  const there = resolve(built, 'there');
+// Level 1: compression takes longest, and the next test shows that it is reproducible.
+it('is reproducible with the same code cache: in another directory, later, under another umask', async () => {
+  const copy = resolve(buildDirectory, 'copy');
   const tree = ['src', 'machines', 'deb', 'install', 'fixtures', 'package.json', 'CHANGELOG.md'];
-  const line = `umask 0077 && mkdir ${there} && cp -r ${tree.join(' ')} ${there} && cp -r --link node_modules ${there} &&
-    cache=$PWD/${cacheFile} && cd ${there} && exec "$0" deb/package.ts --output out --level 1 --cache "$cache"`;
-  const epoch = String(Date.parse(facts['date'] ?? '') / 1000);
+  const line = `umask 0077 && mkdir ${copy} && cp -r ${tree.join(' ')} ${copy} && cp -r --link node_modules ${copy} &&
+    cache=$PWD/${cacheFile} && cd ${copy} && exec "$0" deb/package.ts --output out --level 1 --cache "$cache"`;
+  const epoch = String(Date.parse(buildRecord['date'] ?? '') / 1000);
   const env = { ...process.env, SOURCE_DATE_EPOCH: epoch, TZ: 'Asia/Kathmandu', LC_ALL: 'C' };
   await run('sh', ['-c', line, process.execPath], { env });
   for (const part of ['--fsys-tarfile', '--ctrl-tarfile'])
-    expect(await digestOf(part, join(there, 'out', name))).toBe(await digestOf(part, deb));
-  await rm(there, { recursive: true });
+    expect(await digestOf(part, join(copy, 'out', name))).toBe(await digestOf(part, deb));
+  await rm(copy, { recursive: true });
 }, 600_000);
 
-it('is compressed to the same bytes every time', async () => {
-  const [one, two] = await Promise.all([packStandIns({ a: { version: '1' } }), packStandIns({ a: { version: '1' } })]);
+it('is compressed reproducibly', async () => {
+  const [one, two] = await Promise.all([
+    buildStubPackages({ a: { version: '1' } }),
+    buildStubPackages({ a: { version: '1' } }),
+  ]);
   expect(await readFile(join(one, 'a.deb'))).toEqual(await readFile(join(two, 'a.deb')));
   for (const each of [one, two]) await rm(each, { recursive: true });
 });
 
-it('takes the code cache as it is', async () => {
-  const { source } = await bundleOf('src/agent/cli.ts');
-  const cache = openCache(await readFile(cacheFile), source);
+it('accepts the code cache', async () => {
+  const { source } = await bundleProgram('src/agent/cli.ts');
+  const cache = openCodeCache(await readFile(cacheFile), source);
   const probe = join(dir, 'probe');
-  await buildExecutable(probe, { source, cache, loader: 'deb/probe.ts' });
+  await buildExecutable(probe, { source, cache, loader: 'deb/program/codeCacheProbe.ts' });
   expect((await run(probe)).stdout).toBe('accepted\n');
 }, 300_000);
 
 describe.each(['bookworm', 'trixie'] as const)('installed on %s', (suite) => {
-  it('runs without any Node, whatever NODE_OPTIONS says', async () => {
-    const machine = await bootMachine({ suite, see: [resolve(built)] });
+  it('runs without Node on the host, and ignores NODE_OPTIONS', async () => {
+    const machine = await bootMachine({ suite, readOnlyPaths: [resolve(buildDirectory)] });
     try {
       await machine.ok(`dpkg -i ${resolve(deb)}`);
       expect((await machine.run('command -v node npm')).stdout).toBe('');

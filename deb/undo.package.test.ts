@@ -1,6 +1,6 @@
 import { rm } from 'node:fs/promises';
 import { bootMachine, type Machine } from '../fixtures/boot/machine.ts';
-import { packStandIns } from './previous.ts';
+import { buildStubPackages } from './stubPackages.ts';
 
 const units = '/etc/systemd/system';
 const identity = '/opt/mesh/etc/identities/deployd-host.eu-1.json';
@@ -8,8 +8,8 @@ const identity = '/opt/mesh/etc/identities/deployd-host.eu-1.json';
 let machine: Machine;
 let debs: string;
 beforeAll(async () => {
-  debs = await packStandIns({ new: { version: '0.2.0' }, '0.1.10': { version: '0.1.10' } });
-  machine = await bootMachine({ see: [debs] });
+  debs = await buildStubPackages({ new: { version: '0.2.0' }, '0.1.10': { version: '0.1.10' } });
+  machine = await bootMachine({ readOnlyPaths: [debs] });
   await machine.ok('adduser --system --group --quiet mesh');
 }, 360_000);
 afterAll(async () => {
@@ -23,7 +23,7 @@ beforeEach(async () => {
 });
 
 const config = (lines: string) => machine.ok(`printf '${lines}' >/etc/deployd/config.yaml`);
-const left = (paths: string) => machine.ok(`ls -d ${paths} 2>/dev/null || :`);
+const remaining = (paths: string) => machine.ok(`ls -d ${paths} 2>/dev/null || :`);
 
 describe('removal', () => {
   beforeEach(async () => {
@@ -40,26 +40,29 @@ describe('removal', () => {
       await machine.ok(`mkdir -p ${units}/${place!.split('/')[0]} && printf '${text}' >${units}/${place}`);
   });
 
-  it.each(['remove', 'purge'])('by %s takes back what installer and role did, and tells what stays', async (verb) => {
-    expect(await machine.ok(`getfacl -c ${identity} | grep deployd`)).toBe('user:deployd:r--');
-    const { code, stderr } = await machine.run(`dpkg --${verb} deployd`);
-    expect(code).toBe(0);
-    expect(stderr).toContain('mesh-tunnel.service is no longer told to run as a host');
-    expect(stderr).toMatch(verb === 'remove' ? /its configuration and state stay/ : /the user deployd, .* stay$/m);
-    expect(await machine.ok(`getfacl -c ${identity} ${identity.replace(/\/[^/]*$/, '')}`)).not.toContain('deployd');
-    expect(await machine.ok('id -nG deployd')).not.toContain('mesh');
-    expect(await left(`${units}/*.d`)).toBe(`${units}/deployd-proxy.service.d`);
-    expect(await left(identity)).toBe(identity);
-  });
+  it.each(['remove', 'purge'])(
+    'by %s reverts the changes of installer and role, and reports what stays',
+    async (verb) => {
+      expect(await machine.ok(`getfacl -c ${identity} | grep deployd`)).toBe('user:deployd:r--');
+      const { code, stderr } = await machine.run(`dpkg --${verb} deployd`);
+      expect(code).toBe(0);
+      expect(stderr).toContain('mesh-tunnel.service is no longer told to run as a host');
+      expect(stderr).toMatch(verb === 'remove' ? /its configuration and state stay/ : /the user deployd, .* stay$/m);
+      expect(await machine.ok(`getfacl -c ${identity} ${identity.replace(/\/[^/]*$/, '')}`)).not.toContain('deployd');
+      expect(await machine.ok('id -nG deployd')).not.toContain('mesh');
+      expect(await remaining(`${units}/*.d`)).toBe(`${units}/deployd-proxy.service.d`);
+      expect(await remaining(identity)).toBe(identity);
+    },
+  );
 
-  it('leaves a host that gets all of it back', async () => {
+  it('is followed by a complete installation again', async () => {
     await machine.ok(`dpkg --remove deployd && dpkg -i ${debs}/new.deb && /usr/share/deployd/identity-acl.sh`);
     await machine.ok(`setpriv --reuid=deployd --regid=deployd --clear-groups cat ${identity}`);
   });
 });
 
 describe('purging', () => {
-  it('deletes what the agent made in a state directory of the operator’s own, and the grant, and nothing else', async () => {
+  it('deletes only the agent’s files in a state directory of the operator, and the grant', async () => {
     await config('env: eu-1\\nstate_dir: "/srv/data" # ours\\nbootstrap_file: /srv/grant\\n');
     await machine.ok(`mkdir -p /srv/data/eu-1/releases /srv/data/traces /srv/data/photos && touch /srv/grant
       cd /srv/data && touch store.token state.json state.json.corrupt-1 lock lock.guard roots.pem photos/one`);
@@ -69,14 +72,17 @@ describe('purging', () => {
     );
   });
 
-  it.each(['/', '/srv/../etc', 'relative', '/srv/..'])('deletes nothing by a state directory %s', async (place) => {
-    await config(`env: eu-1\\nstate_dir: ${place}\\n`);
-    await machine.ok('touch /srv/store.token /store.token /etc/store.token');
-    await machine.ok('dpkg --purge deployd');
-    expect(await left('/store.token /etc/store.token')).toBe('/etc/store.token\n/store.token');
-  });
+  it.each(['/', '/srv/../etc', 'relative', '/srv/..'])(
+    'deletes nothing if the state directory is %s',
+    async (place) => {
+      await config(`env: eu-1\\nstate_dir: ${place}\\n`);
+      await machine.ok('touch /srv/store.token /store.token /etc/store.token');
+      await machine.ok('dpkg --purge deployd');
+      expect(await remaining('/store.token /etc/store.token')).toBe('/etc/store.token\n/store.token');
+    },
+  );
 
-  it('leaves what is mounted below it, and says so', async () => {
+  it('keeps mounted file systems below it, and reports them', async () => {
     await machine.ok(`mkdir -p /var/lib/deployd/eu-1/data && mount -t tmpfs none /var/lib/deployd/eu-1/data
       touch /var/lib/deployd/eu-1/data/precious /var/lib/deployd/store.token`);
     const { code, stderr } = await machine.run('dpkg --purge deployd');
@@ -84,7 +90,7 @@ describe('purging', () => {
       0,
       expect.stringContaining('/var/lib/deployd stays: something is mounted below it'),
     ]);
-    expect(await left('/var/lib/deployd/store.token /var/lib/deployd/eu-1/data/*')).toBe(
+    expect(await remaining('/var/lib/deployd/store.token /var/lib/deployd/eu-1/data/*')).toBe(
       '/var/lib/deployd/eu-1/data/precious',
     );
     await machine.ok('umount /var/lib/deployd/eu-1/data');
@@ -92,7 +98,7 @@ describe('purging', () => {
 });
 
 describe('the timer', () => {
-  it('that was switched off under 0.1.10 stays so after the upgrade', async () => {
+  it('that was disabled under 0.1.10 stays disabled after the upgrade', async () => {
     await machine.ok(`dpkg --purge deployd && dpkg -i ${debs}/0.1.10.deb && touch /var/lib/deployd/store.token
       dpkg -i ${debs}/new.deb`);
     expect(await machine.run('/usr/share/deployd/enable-timer.sh')).toMatchObject({
@@ -101,7 +107,7 @@ describe('the timer', () => {
     });
   });
 
-  it('that is masked stays so until it is asked for', async () => {
+  it('that is masked stays masked until --asked', async () => {
     await machine.ok('systemctl mask deployd.timer');
     const masked = await machine.run('/usr/share/deployd/enable-timer.sh');
     expect([masked.code, masked.stdout]).toEqual([3, expect.stringContaining('was masked on purpose')]);
@@ -112,7 +118,7 @@ describe('the timer', () => {
 });
 
 describe('a unit', () => {
-  it('is started once, and anew only where a file that it reads has changed since', async () => {
+  it('is started once, and restarted only if a file that it reads has changed since', async () => {
     const start = '/usr/share/deployd/start-unit.sh sleeper.service /etc/read /etc/missing';
     await machine.ok(`printf '[Service]\\nExecStart=/bin/sleep infinity\\n[Install]\\nWantedBy=multi-user.target\\n' >${units}/sleeper.service
       touch /etc/read`);

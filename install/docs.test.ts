@@ -1,13 +1,13 @@
 import { readFile } from 'node:fs/promises';
-import { grant, type Offer, openOffer, token, version } from './offer.ts';
-import { groupWith, isRoot, rootUser } from '../fixtures/users.ts';
+import { grant, type InstallWorld, openInstallWorld, token, version } from './installWorld.ts';
+import { describeIf, isRoot, needsRoot } from '../fixtures/world/users.ts';
 
 const pages = 'docs/installing.md';
 
-let offer: Offer;
+let offer: InstallWorld;
 beforeAll(async () => {
   if (!isRoot) return;
-  offer = await openOffer();
+  offer = await openInstallWorld();
   const { host, packages, releases } = offer;
   const script = Buffer.from(await host.read('install.sh'));
   packages.files.set(`deployd/${version}/install.sh`, script);
@@ -24,7 +24,7 @@ afterAll(async () => {
   if (isRoot) await offer.close();
 });
 
-groupWith(rootUser, 'every command of docs/installing.md', () => {
+describeIf(needsRoot, 'every command of docs/installing.md', () => {
   it('does what it is there for, one after the other', async () => {
     const blocks = [...(await readFile(pages, 'utf8')).matchAll(/^```sh\n(.*?)^```$/gms)].map(
       ([, block = '']) => block,

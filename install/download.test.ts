@@ -1,14 +1,14 @@
-import { createCa } from '../fixtures/servers/ca.ts';
-import type { Script } from '../fixtures/servers/script.ts';
-import { type Offer, openOffer, optionsOf, token, version } from './offer.ts';
-import { groupWith, isRoot, rootUser } from '../fixtures/users.ts';
-import { type RunOptions } from './scratch.ts';
+import { createCa } from '../fixtures/servers/crypto/ca.ts';
+import type { ResponseScript } from '../fixtures/servers/http/responseScript.ts';
+import { type InstallWorld, openInstallWorld, optionsOf, token, version } from './installWorld.ts';
+import { describeIf, isRoot, needsRoot } from '../fixtures/world/users.ts';
+import { type RunOptions } from './scratchHost.ts';
 
 const file = `deployd_${version}_amd64.deb`;
 
-let offer: Offer;
+let offer: InstallWorld;
 beforeEach(async () => {
-  if (isRoot) offer = await openOffer();
+  if (isRoot) offer = await openInstallWorld();
 });
 afterEach(async () => {
   if (isRoot) await offer.close();
@@ -25,9 +25,9 @@ async function failed(changes: Record<string, string | null> = {}, options: RunO
   return (ended.stderr.split('\n').filter(Boolean).at(-1) ?? '').replace('deployd install: ', '');
 }
 
-const answering = (script: Script) => offer.packages.answerNext('download', script);
+const answering = (script: ResponseScript) => offer.packages.answerNext('download', script);
 
-groupWith(rootUser, 'a refused download', () => {
+describeIf(needsRoot, 'a refused download', () => {
   it('says what 401 means with a token', async () => {
     expect(await failed({}, { env: { DEPLOYD_TOKEN: 'revoked' } })).toBe(
       `401 for ${file}.sha256: the download token is wrong, revoked or lacks the scope read_package_registry; reveal the install kit again`,
@@ -81,11 +81,11 @@ groupWith(rootUser, 'a refused download', () => {
   });
 });
 
-groupWith(rootUser, 'no network', () => {
+describeIf(needsRoot, 'no network', () => {
   const again = /^no network to https:\/\/[^ ]+: curl: \(\d+\) .*; run the installer again when there is$/;
 
   it('is told when the connection is refused', async () => {
-    await offer.packages.unlisten();
+    await offer.packages.stopListening();
     expect(await failed()).toMatch(again);
   });
 
@@ -100,15 +100,15 @@ groupWith(rootUser, 'no network', () => {
   });
 });
 
-groupWith(rootUser, 'a server that is not the one', () => {
+describeIf(needsRoot, 'a server that is not the one', () => {
   it('is told by its certificate', async () => {
-    offer.packages.present(createCa('another').issue(['127.0.0.1']));
+    offer.packages.setCertificate(createCa('another').issue(['127.0.0.1']));
     expect(await failed()).toMatch(/^the certificate of https:\/\/127\.0\.0\.1:\d+ is not trusted: curl: \(60\)/);
     expect(offer.packages.requests).toEqual([]);
   });
 });
 
-groupWith(rootUser, 'a package', () => {
+describeIf(needsRoot, 'a package', () => {
   const digests = `deployd/${version}/${file}.sha256`;
 
   it('with another checksum is not installed', async () => {
@@ -141,7 +141,7 @@ groupWith(rootUser, 'a package', () => {
   it('that cannot be kept on the disk is told', async () => {
     const big = Buffer.alloc(2 ** 20);
     offer.packages.files.set(`deployd/${version}/${file}`, big);
-    const ended = await offer.host.install(optionsOf(), { env: offer.env, small: '/var/cache' });
+    const ended = await offer.host.install(optionsOf(), { env: offer.env, smallDisk: '/var/cache' });
     expect(ended.code).toBe(1);
     expect(ended.stderr).toBe(
       'deployd install: no room on the disk of /var/cache/deployd-install: make some and run the installer again\n',
@@ -157,7 +157,7 @@ groupWith(rootUser, 'a package', () => {
   });
 });
 
-groupWith(rootUser, 'a redirect', () => {
+describeIf(needsRoot, 'a redirect', () => {
   it('to another origin is followed without the token', async () => {
     offer.packages.redirectTo(offer.storage.url);
     expect(await offer.host.install(optionsOf(), { env: offer.env })).toMatchObject({ code: 0, stderr: '' });

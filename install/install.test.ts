@@ -1,12 +1,12 @@
-import { loadSettings } from '../src/agent/config/load.ts';
+import { loadSettings } from '../src/agent/config/loadSettings.ts';
 import { version as agentVersion } from '../src/version.ts';
-import { grant, type Offer, openOffer, optionsOf, version } from './offer.ts';
-import { groupWith, isRoot, rootUser } from '../fixtures/users.ts';
-import { type Ended, type RunOptions } from './scratch.ts';
+import { grant, type InstallWorld, openInstallWorld, optionsOf, version } from './installWorld.ts';
+import { describeIf, isRoot, needsRoot } from '../fixtures/world/users.ts';
+import { type CommandResult, type RunOptions } from './scratchHost.ts';
 
-let offer: Offer;
+let offer: InstallWorld;
 beforeEach(async () => {
-  if (isRoot) offer = await openOffer();
+  if (isRoot) offer = await openInstallWorld();
 });
 afterEach(async () => {
   if (isRoot) await offer.close();
@@ -16,7 +16,7 @@ it('carries the version of the agent', () => {
   expect(version).toBe(agentVersion);
 });
 
-groupWith(rootUser, 'a fresh host', () => {
+describeIf(needsRoot, 'a fresh host', () => {
   it('is installed, configured, bootstrapped and ticked, in this order', async () => {
     const ended = await install();
     expect(ended).toMatchObject({ code: 0, stderr: '' });
@@ -83,7 +83,7 @@ groupWith(rootUser, 'a fresh host', () => {
   });
 });
 
-groupWith(rootUser, 'the grant', () => {
+describeIf(needsRoot, 'the grant', () => {
   const taken = () => offer.host.read('var/lib/deployd/store.token');
 
   it('comes from its file', async () => {
@@ -155,7 +155,7 @@ groupWith(rootUser, 'the grant', () => {
   });
 });
 
-groupWith(rootUser, 'every shell', () => {
+describeIf(needsRoot, 'every shell', () => {
   it.each(['dash', 'busybox sh', 'bash', 'bash --posix'])('%s installs', async (shell) => {
     expect(await install({}, { shell: shell.split(' ') })).toMatchObject({ code: 0, stderr: '' });
   });
@@ -164,7 +164,7 @@ groupWith(rootUser, 'every shell', () => {
 async function install(
   changes: Record<string, string | null> = {},
   { extra = [], ...options }: RunOptions & { extra?: string[] } = {},
-): Promise<Ended> {
+): Promise<CommandResult> {
   const env = { ...offer.env, ...options.env };
   return offer.host.install([...optionsOf(changes), ...extra], { ...options, env });
 }

@@ -1,15 +1,15 @@
 import { get } from 'node:https';
 import { text } from 'node:stream/consumers';
 import type { IncomingMessage } from 'node:http';
-import { startWorld, type World } from '../fixtures/world.ts';
-import { type Offer, openOffer } from './offer.ts';
-import { groupWith, isRoot, rootUser } from '../fixtures/users.ts';
+import { startWorld, type World } from '../fixtures/world/world.ts';
+import { type InstallWorld, openInstallWorld } from './installWorld.ts';
+import { describeIf, isRoot, needsRoot } from '../fixtures/world/users.ts';
 
-let offer: Offer;
+let offer: InstallWorld;
 let world: World;
 beforeEach(async () => {
   if (!isRoot) return;
-  offer = await openOffer();
+  offer = await openInstallWorld();
   world = await startWorld({ kit: { base_url: offer.packages.base, download_token: offer.token } });
 });
 afterEach(async () => {
@@ -18,7 +18,7 @@ afterEach(async () => {
   await offer.close();
 });
 
-groupWith(rootUser, 'an install kit', () => {
+describeIf(needsRoot, 'an install kit', () => {
   it('installs by the command that it carries', async () => {
     const kit = await reveal({ site: 'lab-2', laptop: true });
     await offer.host.write('bootstrap.jwt', kit['bootstrap_jwt']!, 0o600);

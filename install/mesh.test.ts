@@ -1,13 +1,13 @@
 import { mkdir, rm } from 'node:fs/promises';
-import { loadSettings } from '../src/agent/config/load.ts';
-import { grant, type Offer, openOffer, optionsOf } from './offer.ts';
-import { groupWith, isRoot, rootUser } from '../fixtures/users.ts';
-import { tunneller, type Ended } from './scratch.ts';
+import { loadSettings } from '../src/agent/config/loadSettings.ts';
+import { grant, type InstallWorld, openInstallWorld, optionsOf } from './installWorld.ts';
+import { describeIf, isRoot, needsRoot } from '../fixtures/world/users.ts';
+import { tunneller, type CommandResult } from './scratchHost.ts';
 
-let offer: Offer;
+let offer: InstallWorld;
 beforeEach(async () => {
   if (!isRoot) return;
-  offer = await openOffer();
+  offer = await openInstallWorld();
   await offer.host.write('identity.jwt', `${grant}\n`, 0o600);
 });
 afterEach(async () => {
@@ -21,7 +21,7 @@ const names = [
 
 const enrolling = { transport: 'sdk', 'identity-jwt': '/identity.jwt' };
 
-async function install(changes: Record<string, string | null> = enrolling): Promise<Ended> {
+async function install(changes: Record<string, string | null> = enrolling): Promise<CommandResult> {
   return offer.host.install(optionsOf(changes), { env: offer.env });
 }
 
@@ -32,7 +32,7 @@ async function withMesh({ dir, user, tunnel }: { dir: string; user: string; tunn
 }
 
 for (const mesh of names)
-  groupWith(rootUser, `the host of a mesh called ${mesh.mesh}`, () => {
+  describeIf(needsRoot, `the host of a mesh called ${mesh.mesh}`, () => {
     const identity = `${mesh.dir}/etc/identities/deployd-host.eu-1.json`;
     beforeEach(() => withMesh(mesh));
 
@@ -144,7 +144,7 @@ for (const mesh of names)
     );
   });
 
-groupWith(rootUser, 'the proxy', () => {
+describeIf(needsRoot, 'the proxy', () => {
   it('is started anew where what it reads has changed, and only then', async () => {
     await withMesh(names[0]!);
     const proxied = { ...enrolling, transport: 'proxy' };
@@ -210,7 +210,7 @@ groupWith(rootUser, 'the proxy', () => {
   });
 });
 
-groupWith(rootUser, 'what a mesh needs', () => {
+describeIf(needsRoot, 'what a mesh needs', () => {
   async function told(changes: Record<string, string | null>): Promise<string[]> {
     const before = await offer.host.snapshot();
     const ended = await install(changes);
@@ -261,7 +261,7 @@ groupWith(rootUser, 'what a mesh needs', () => {
   });
 });
 
-groupWith(rootUser, 'an enrolment', () => {
+describeIf(needsRoot, 'an enrolment', () => {
   beforeEach(() => withMesh(names[0]!));
 
   it('that fails leaves no identity and enables nothing', async () => {

@@ -1,13 +1,13 @@
 import { readdir, readFile, readlink } from 'node:fs/promises';
-import { grant, type Offer, openOffer, optionsOf, token } from './offer.ts';
-import { groupWith, isRoot, rootUser } from '../fixtures/users.ts';
-import { type Running, type RunOptions } from './scratch.ts';
+import { grant, type InstallWorld, openInstallWorld, optionsOf, token } from './installWorld.ts';
+import { describeIf, isRoot, needsRoot } from '../fixtures/world/users.ts';
+import { type Running, type RunOptions } from './scratchHost.ts';
 
 const file = 'run/deployd-install.conf';
 
-let offer: Offer;
+let offer: InstallWorld;
 beforeEach(async () => {
-  if (isRoot) offer = await openOffer();
+  if (isRoot) offer = await openInstallWorld();
 });
 afterEach(async () => {
   if (isRoot) await offer.close();
@@ -30,7 +30,7 @@ async function showing(secret: string): Promise<string[]> {
 async function stalled(args = optionsOf(), options: RunOptions = usual()): Promise<Running> {
   offer.packages.answerNext('download', { stall: 'body' });
   const running = offer.host.start(args, options);
-  await Promise.race([offer.packages.asked('download'), running.ended]);
+  await Promise.race([offer.packages.waitForRequest('download'), running.ended]);
   return running;
 }
 
@@ -45,7 +45,7 @@ async function startedTo(stage: (typeof stages)[number]): Promise<{ running: Run
   return { running, go };
 }
 
-groupWith(rootUser, 'the download token', () => {
+describeIf(needsRoot, 'the download token', () => {
   it('is in one file for root alone while a download runs, and in no command line', async () => {
     const running = await stalled();
     expect(await offer.host.rights(file)).toBe('0600 root:root');
@@ -112,7 +112,7 @@ groupWith(rootUser, 'the download token', () => {
   });
 });
 
-groupWith(rootUser, 'a signal', () => {
+describeIf(needsRoot, 'a signal', () => {
   it.each(stages.flatMap((stage) => (['SIGINT', 'SIGTERM', 'SIGHUP'] as const).map((name) => [name, stage] as const)))(
     '%s at %s leaves no token and no download',
     async (name, stage) => {
@@ -135,7 +135,7 @@ groupWith(rootUser, 'a signal', () => {
       const seen = offer.packages.requests.length;
       offer.packages.answerNext('download', { stall: 'body' });
       const running = offer.host.start(optionsOf(), { ...usual(), shell: shell.split(' ') });
-      await offer.packages.asked('download', seen + 1);
+      await offer.packages.waitForRequest('download', seen + 1);
       running.child.kill(name);
       expect((await running.ended).code).toBeGreaterThan(128);
       expect(await offer.host.list('run')).toEqual(['deployd-install.lock', 'systemd']);
@@ -174,7 +174,7 @@ groupWith(rootUser, 'a signal', () => {
   });
 });
 
-groupWith(rootUser, 'a second installer', () => {
+describeIf(needsRoot, 'a second installer', () => {
   it('waits for nobody: it says that one runs', async () => {
     const first = await stalled();
     const second = await offer.host.install(optionsOf(), usual());

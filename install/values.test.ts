@@ -1,10 +1,10 @@
-import { grant, type Offer, openOffer, optionsOf } from './offer.ts';
-import { groupWith, isRoot, rootUser } from '../fixtures/users.ts';
-import { type RunOptions } from './scratch.ts';
+import { grant, type InstallWorld, openInstallWorld, optionsOf } from './installWorld.ts';
+import { describeIf, isRoot, needsRoot } from '../fixtures/world/users.ts';
+import { type RunOptions } from './scratchHost.ts';
 
-let offer: Offer;
+let offer: InstallWorld;
 beforeAll(async () => {
-  if (isRoot) offer = await openOffer();
+  if (isRoot) offer = await openInstallWorld();
 });
 afterAll(async () => {
   if (isRoot) await offer.close();
@@ -24,7 +24,7 @@ async function refused(args: string[], options: RunOptions = {}): Promise<string
 
 const header = 'deployd install: nothing was changed:';
 
-groupWith(rootUser, 'a value that is missing', () => {
+describeIf(needsRoot, 'a value that is missing', () => {
   it.each(['env', 'site', 'transport', 'tenancy-url', 'secretstore-url'])('--%s is told', async (name) => {
     expect(await refused(optionsOf({ [name]: null }))).toEqual([header, `  --${name} is missing`]);
   });
@@ -52,7 +52,7 @@ groupWith(rootUser, 'a value that is missing', () => {
   });
 });
 
-groupWith(rootUser, 'a value that is wrong', () => {
+describeIf(needsRoot, 'a value that is wrong', () => {
   it.each([
     [{ env: 'EU_1' }, '--env: lower-case letters, digits and hyphens make one'],
     [{ env: '../x' }, '--env: lower-case letters, digits and hyphens make one'],
@@ -93,7 +93,7 @@ groupWith(rootUser, 'a value that is wrong', () => {
   });
 });
 
-groupWith(rootUser, 'what is no option', () => {
+describeIf(needsRoot, 'what is no option', () => {
   const secret = 'hunter2.hunter2.hunter2';
   it.each([
     [[`--tokne=${secret}`], 'unknown option --tokne; --help lists them'],
@@ -114,7 +114,7 @@ groupWith(rootUser, 'what is no option', () => {
   });
 });
 
-groupWith(rootUser, '--help', () => {
+describeIf(needsRoot, '--help', () => {
   it('tells every option', async () => {
     const ended = await offer.host.install(['--help'], { env: {} });
     expect(ended).toMatchObject({ code: 0, stderr: '' });

@@ -1,199 +1,204 @@
 import { assign, setup } from 'xstate';
-import { isCutShort, outcomeOf, plain } from './outcomes.ts';
-import { applyServices } from './services.ts';
-import type { Bundle, Orders, Outcome } from './words.ts';
+import { isInterruption, outcomeOf, plainOutcome } from './outcomes.ts';
+import { applyServices, type RevertResult } from './services.ts';
+import type { Bundle, DesiredState, Outcome } from './types.ts';
 
 interface ApplyContext {
-  orders: Orders;
+  desired: DesiredState;
   bundle: Bundle | null;
   outcome: Outcome;
 }
 
-const parts = setup({
+const applySetup = setup({
   types: {
-    input: {} as { orders: Orders },
+    input: {} as { desired: DesiredState },
     context: {} as ApplyContext,
     output: {} as Outcome,
   },
   actors: applyServices,
   actions: {
-    keepBundle: assign({ bundle: (_, p: { output: Bundle }) => p.output }),
-    keepFault: assign({ outcome: (_, p: { error: unknown }) => outcomeOf(p.error, false) }),
-    keepReverted: assign({
-      outcome: ({ context }, p: { output: { reverted: boolean; lines: string[] } }) => ({
+    setBundle: assign({ bundle: (_, p: { output: Bundle }) => p.output }),
+    setFault: assign({ outcome: (_, p: { error: unknown }) => outcomeOf(p.error, false) }),
+    setRevertResult: assign({
+      outcome: ({ context }, p: { output: RevertResult }) => ({
         ...context.outcome,
         ...p.output,
       }),
     }),
   },
-  guards: { cutShort: (_, p: { error: unknown }) => isCutShort(p.error) },
+  guards: { wasInterrupted: (_, p: { error: unknown }) => isInterruption(p.error) },
 });
 
-const theError = ({ event }: { event: { error: unknown } }) => event;
-const keepFault = { type: 'keepFault', params: theError } as const;
-const cutShort = { guard: { type: 'cutShort', params: theError }, target: 'ended', actions: keepFault } as const;
+const errorOf = ({ event }: { event: { error: unknown } }) => event;
+const setFault = { type: 'setFault', params: errorOf } as const;
+const endInterrupted = {
+  guard: { type: 'wasInterrupted', params: errorOf },
+  target: 'done',
+  actions: setFault,
+} as const;
+
+const failedAttempt = ({ context }: { context: ApplyContext }) => ({ ...context, bundle: context.bundle! });
 
 /**
- * Puts one bundle in force, in the specification's order (spec §1). Up to the promotion a fault simply ends the machine:
- * nothing was touched. From the promotion on there is a way back, unless the tick was cut short: then the attempt
- * stands, and the next tick goes on with it.
+ * Applies one bundle, in the specification's order (spec §1). A fault before the promotion ends the machine: nothing has
+ * changed on the host. A fault after it starts a revert, unless the tick was interrupted: then the attempt stays recorded
+ * and the next tick continues with it.
  */
-export const apply = parts.createMachine({
+export const apply = applySetup.createMachine({
   id: 'apply',
-  context: ({ input }) => ({ orders: input.orders, bundle: null, outcome: plain('applied') }),
+  context: ({ input }) => ({ desired: input.desired, bundle: null, outcome: plainOutcome('applied') }),
   output: ({ context }) => context.outcome,
   initial: 'downloading',
   states: {
     downloading: {
-      description: 'Streams the bundle to disk, its sha256 computed on the way.',
+      description: 'Streams the bundle to disk and computes its sha256 on the way.',
       invoke: {
         id: 'download',
         src: 'download',
-        input: ({ context }) => ({ orders: context.orders }),
+        input: ({ context }) => ({ desired: context.desired }),
         onDone: 'unpacking',
       },
     },
     unpacking: {
-      description: 'Unpacks it beside the releases, plain files and directories only, and reads the manifest.',
+      description: 'Unpacks the bundle into staging, plain files and directories only, and reads the manifest.',
       invoke: {
         id: 'unpack',
         src: 'unpack',
-        input: ({ context }) => ({ orders: context.orders }),
-        onDone: { target: 'checking', actions: { type: 'keepBundle', params: ({ event }) => event } },
+        input: ({ context }) => ({ desired: context.desired }),
+        onDone: { target: 'validatingBundle', actions: { type: 'setBundle', params: ({ event }) => event } },
       },
     },
-    checking: {
-      description: 'Judges everything that must not run; every refusal is told at once.',
+    validatingBundle: {
+      description: 'Runs every refusal check that needs no secrets; all refusals are reported together.',
       invoke: {
-        id: 'check',
-        src: 'check',
-        input: ({ context }) => ({ bundle: context.bundle!, orders: context.orders }),
+        id: 'validateBundle',
+        src: 'validateBundle',
+        input: ({ context }) => ({ bundle: context.bundle!, desired: context.desired }),
         onDone: 'readingSecrets',
       },
     },
     readingSecrets: {
-      description: 'Obtains a lease, logs in with its JWT, reads the secrets of the manifest.',
+      description: 'Obtains a lease, logs in with its JWT and reads the secrets that the manifest names.',
       invoke: {
         id: 'readSecrets',
         src: 'readSecrets',
         input: ({ context }) => ({ bundle: context.bundle! }),
-        onDone: 'verifying',
+        onDone: 'validatingRenderedModel',
       },
     },
-    verifying: {
-      description: 'compose renders the model with the values in it, and the policy judges that too.',
+    validatingRenderedModel: {
+      description: 'Renders the compose model with the secret values and validates it against the policy.',
       invoke: {
-        id: 'verify',
-        src: 'verify',
+        id: 'validateRenderedModel',
+        src: 'validateRenderedModel',
         input: ({ context }) => ({ bundle: context.bundle! }),
-        onDone: 'rendering',
+        onDone: 'renderingRelease',
       },
     },
-    rendering: {
-      description: 'Writes the release: files, `.env` (0600), labels of changed content.',
+    renderingRelease: {
+      description: 'Writes the release: files, `.env` (0600) and the override with the content labels.',
       invoke: {
-        id: 'render',
-        src: 'render',
+        id: 'renderRelease',
+        src: 'renderRelease',
         input: ({ context }) => ({ bundle: context.bundle! }),
         onDone: 'promoting',
       },
     },
     promoting: {
-      description: 'Journals the attempt, then points `current` at the release.',
+      description: 'Records the attempt in state.json, then points `current` at the release.',
       invoke: {
         id: 'promote',
         src: 'promote',
         input: ({ context }) => ({ bundle: context.bundle! }),
         onDone: 'pulling',
-        onError: [cutShort, { target: 'puttingBack', actions: keepFault }],
+        onError: [endInterrupted, { target: 'restoringCurrent', actions: setFault }],
       },
     },
     pulling: {
-      description: 'compose pull; no container is touched before every image is here.',
+      description: 'Runs compose pull; no container is changed before every image is on the host.',
       invoke: {
         id: 'pull',
         src: 'pull',
         input: ({ context }) => ({ bundle: context.bundle! }),
-        onDone: 'starting',
+        onDone: 'startingContainers',
         onError: [
-          cutShort,
+          endInterrupted,
           {
-            target: 'puttingBack',
-            actions: keepFault,
+            target: 'restoringCurrent',
+            actions: setFault,
             description: 'any | check-in returns `apply` | compose pull or up fails',
           },
         ],
       },
     },
-    starting: {
-      description:
-        'compose makes the containers from local images, they are held to the judged model, compose starts them.',
+    startingContainers: {
+      description: 'Creates the containers from local images, compares them with the validated model and starts them.',
       invoke: {
-        id: 'up',
-        src: 'up',
-        input: ({ context }) => ({ bundle: context.bundle!, orders: context.orders }),
+        id: 'startContainers',
+        src: 'startContainers',
+        input: ({ context }) => ({ bundle: context.bundle!, desired: context.desired }),
         onDone: 'awaitingHealth',
         onError: [
-          cutShort,
+          endInterrupted,
           {
-            target: 'reverting',
-            actions: keepFault,
+            target: 'revertingRelease',
+            actions: setFault,
             description: 'any | check-in returns `apply` | compose pull or up fails',
           },
         ],
       },
     },
     awaitingHealth: {
-      description: 'Waits until the engine itself calls every container healthy, or settled.',
+      description: 'Waits until every container is healthy, or has run for settle_s where it has no healthcheck.',
       invoke: {
         id: 'awaitHealth',
         src: 'awaitHealth',
         input: ({ context }) => ({ bundle: context.bundle! }),
         onDone: 'committing',
         onError: [
-          cutShort,
+          endInterrupted,
           {
-            target: 'reverting',
-            actions: keepFault,
+            target: 'revertingRelease',
+            actions: setFault,
             description: 'any | check-in returns `apply` | containers not healthy',
           },
         ],
       },
     },
     committing: {
-      description: 'Records applied_sha = desired sha, and in the same write the outcome that will be reported.',
+      description: 'Records the release as applied and queues its report, in one durable write.',
       invoke: {
         id: 'commit',
         src: 'commit',
-        input: ({ context }) => ({ bundle: context.bundle!, orders: context.orders }),
+        input: ({ context }) => ({ bundle: context.bundle!, desired: context.desired }),
         onDone: {
-          target: 'ended',
+          target: 'done',
           description:
             'any | check-in returns `apply` | all refusal checks pass, secrets read, pull and up succeed, containers healthy',
         },
-        onError: { target: 'ended', actions: keepFault },
+        onError: { target: 'done', actions: setFault },
       },
     },
-    puttingBack: {
-      description: 'Containers were never touched: only `current` goes back.',
+    restoringCurrent: {
+      description: 'Points `current` back to the applied release; no container was changed.',
       invoke: {
-        id: 'putBack',
-        src: 'putBack',
-        input: ({ context }) => ({ ...context, bundle: context.bundle! }),
-        onDone: { target: 'ended', actions: { type: 'keepReverted', params: ({ event }) => event } },
-        onError: 'ended',
+        id: 'restoreCurrent',
+        src: 'restoreCurrent',
+        input: failedAttempt,
+        onDone: { target: 'done', actions: { type: 'setRevertResult', params: ({ event }) => event } },
+        onError: 'done',
       },
     },
-    reverting: {
-      description: 'Puts the previous release in force again, from local images and its own `.env`.',
+    revertingRelease: {
+      description: 'Starts the previous release again, from local images and its own `.env`.',
       invoke: {
-        id: 'revert',
-        src: 'revert',
-        input: ({ context }) => ({ ...context, bundle: context.bundle! }),
-        onDone: { target: 'ended', actions: { type: 'keepReverted', params: ({ event }) => event } },
-        onError: 'ended',
+        id: 'revertRelease',
+        src: 'revertRelease',
+        input: failedAttempt,
+        onDone: { target: 'done', actions: { type: 'setRevertResult', params: ({ event }) => event } },
+        onError: 'done',
       },
     },
-    ended: { type: 'final', description: 'Hands the outcome to the tick.' },
+    done: { type: 'final', description: 'Returns the outcome to the tick.' },
   },
 });

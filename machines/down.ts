@@ -1,10 +1,10 @@
 import { setup } from 'xstate';
 import { downServices } from './services.ts';
-import type { Orders } from './words.ts';
+import type { DesiredState } from './types.ts';
 
-/** Takes the project down (spec §7): a fault ends it at once, and the next tick begins again. */
+/** Takes the project down (spec §7). A fault ends the machine; the next tick starts again from the beginning. */
 export const down = setup({
-  types: { input: {} as { orders: Orders }, context: {} as { orders: Orders } },
+  types: { input: {} as { desired: DesiredState }, context: {} as { desired: DesiredState } },
   actors: downServices,
 }).createMachine({
   id: 'down',
@@ -12,18 +12,18 @@ export const down = setup({
   initial: 'composingDown',
   states: {
     composingDown: {
-      description: 'compose down with --remove-orphans; volumes go only by the volume rule.',
+      description: 'Runs compose down with --remove-orphans; the volume rule decides whether volumes are removed.',
       invoke: {
         id: 'composeDown',
         src: 'composeDown',
-        input: ({ context }) => ({ orders: context.orders }),
+        input: ({ context }) => ({ desired: context.desired }),
         onDone: 'clearingApplied',
       },
     },
     clearingApplied: {
-      description: 'Clears applied_sha, removes `current`, keeps releases/ without their `.env`.',
-      invoke: { id: 'clearApplied', src: 'clearApplied', onDone: 'ended' },
+      description: 'Clears applied_sha, removes `current` and strips the `.env` of every release.',
+      invoke: { id: 'clearApplied', src: 'clearApplied', onDone: 'done' },
     },
-    ended: { type: 'final', description: 'Nothing of the project runs any more.' },
+    done: { type: 'final', description: 'No container of the project runs.' },
   },
 });

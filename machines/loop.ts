@@ -1,53 +1,53 @@
 import { assign, sendTo, setup } from 'xstate';
-import { endings, otherEndings } from './endings.ts';
+import { endings, commandEndings } from './endings.ts';
 import { tick } from './tick.ts';
-import type { Outcome, Start } from './words.ts';
+import type { Outcome, RunOptions } from './types.ts';
 
 type LoopEnding = 'loopStopped' | 'envMismatch';
 
-/** `deployd run` (spec §2): tick, sleep, repeat. STOP ends it, in mid-tick only after the tick has closed. */
+/** `deployd run` (spec §2): tick, sleep, repeat. STOP ends the loop; a running tick first releases its lock. */
 export const loop = setup({
   types: {
-    input: {} as Start,
-    context: {} as { start: Start; stopping: boolean; ending: LoopEnding },
+    input: {} as RunOptions,
+    context: {} as { options: RunOptions; stopping: boolean; ending: LoopEnding },
     events: {} as { type: 'STOP' },
     output: {} as { ending: LoopEnding },
   },
   actors: { tick },
   actions: {
-    noteStop: assign({ stopping: true }),
-    passStop: sendTo('tick', { type: 'STOP' }),
-    endMismatched: assign({ ending: 'envMismatch' }),
+    setStopping: assign({ stopping: true }),
+    forwardStop: sendTo('tick', { type: 'STOP' }),
+    endAsEnvMismatch: assign({ ending: 'envMismatch' }),
   },
   guards: {
-    stopping: ({ context }) => context.stopping,
-    envDiffers: (_, p: { output: Outcome }) => p.output.ending === 'envMismatch',
+    isStopping: ({ context }) => context.stopping,
+    isEnvMismatch: (_, p: { output: Outcome }) => p.output.ending === 'envMismatch',
   },
-  /** `interval` is provided by the command: interval_s plus up to 10 s of jitter, once more than that, in milliseconds. */
+  /** Milliseconds. The command provides the real delay: interval_s plus jitter. */
   delays: { interval: 60_000 },
 }).createMachine({
   id: 'loop',
-  context: ({ input }) => ({ start: input, stopping: false, ending: 'loopStopped' }),
+  context: ({ input }) => ({ options: input, stopping: false, ending: 'loopStopped' }),
   output: ({ context }) => ({ ending: context.ending }),
   initial: 'ticking',
   states: {
     ticking: {
-      description: 'One tick runs.',
-      on: { STOP: { actions: ['noteStop', 'passStop'] } },
+      description: 'Runs one tick.',
+      on: { STOP: { actions: ['setStopping', 'forwardStop'] } },
       invoke: {
         id: 'tick',
         src: 'tick',
-        input: ({ context }) => context.start,
+        input: ({ context }) => context.options,
         onDone: [
           {
-            guard: { type: 'envDiffers', params: ({ event }) => event },
+            guard: { type: 'isEnvMismatch', params: ({ event }) => event },
             target: 'envMismatch',
-            actions: 'endMismatched',
+            actions: 'endAsEnvMismatch',
           },
-          { guard: 'stopping', target: 'loopStopped' },
+          { guard: 'isStopping', target: 'loopStopped' },
           { target: 'sleeping' },
         ],
-        onError: [{ guard: 'stopping', target: 'loopStopped' }, { target: 'sleeping' }],
+        onError: [{ guard: 'isStopping', target: 'loopStopped' }, { target: 'sleeping' }],
       },
     },
     sleeping: {
@@ -55,7 +55,7 @@ export const loop = setup({
       on: { STOP: 'loopStopped' },
       after: { interval: 'ticking' },
     },
-    loopStopped: otherEndings.loopStopped,
+    loopStopped: commandEndings.loopStopped,
     envMismatch: endings.envMismatch,
   },
 });

@@ -1,18 +1,18 @@
 import type { AnyEventObject, AnyStateMachine, AnyTransitionDefinition } from 'xstate';
-import { done, fails, inert, runs, type Run } from '../fixtures/machine-kit.ts';
-import * as facts from '../fixtures/spec-facts.ts';
+import { doneEvent, errorEvent, stubServices, enumerateRuns, type Run } from '../fixtures/spec/machineSimulation.ts';
+import * as facts from '../fixtures/spec/tickFacts.ts';
 import { apply } from './apply.ts';
 import { down } from './down.ts';
 import { graphOf } from './draw/graph.ts';
 import { endingNames } from './endings.ts';
 import { Fault } from './fault.ts';
 import { loop } from './loop.ts';
-import { plain } from './outcomes.ts';
+import { plainOutcome } from './outcomes.ts';
 import { tick } from './tick.ts';
 
 /**
- * Every machine with services that never answer by themselves, so that each answer can be given in each state: the
- * shortest way to every reachable state, and from there every event that is possible.
+ * Explores every machine with stubbed services: the shortest path to every reachable state, and from there every
+ * possible event.
  */
 const bug = new Error('a bug');
 const everyError = [...endingNames.map((ending) => new Fault(ending, `ends as ${ending}`)), bug];
@@ -20,32 +20,40 @@ const someErrors = [new Fault('failed', 'failed: anything'), bug];
 
 const outputs: Record<string, unknown[]> = {
   bootstrap: [{ exchanged: true }, { exchanged: false }],
-  recall: [facts.absent, facts.granted, facts.present],
-  probeHost: [facts.well, facts.ill, facts.halfMade],
-  checkIn: [facts.none, facts.applyFirst, facts.applyPaused, facts.takeDown],
-  heal: [plain('converged'), plain('unhealthy')],
-  apply: [plain('applied'), plain('failed')],
-  keepToken: [{ atRisk: true }, { atRisk: false }],
-  unpack: [facts.unpacked],
-  putBack: [{ reverted: false, lines: [] }],
-  revert: [
+  loadState: [facts.tokenAbsent, facts.grantPresent, facts.tokenPresent],
+  observeHost: [facts.hostHealthy, facts.hostUnhealthy, facts.hostAttemptInProgress],
+  checkIn: [facts.desiredNone, facts.desiredFirstApply, facts.desiredInBackoff, facts.desiredDown],
+  heal: [plainOutcome('converged'), plainOutcome('unhealthy')],
+  apply: [plainOutcome('applied'), plainOutcome('failed')],
+  renewToken: [{ atRisk: true }, { atRisk: false }],
+  unpack: [facts.unpackedBundle],
+  restoreCurrent: [{ reverted: false, lines: [] }],
+  revertRelease: [
     { reverted: true, lines: [] },
     { reverted: false, lines: ['revert not finished: anything'] },
   ],
-  tick: endingNames.map(plain),
+  tick: endingNames.map(plainOutcome),
 };
 
-/** Where every kind of fault is tried; the machines treat one of any other service in the same way. */
-const meetsEveryError = ['takeLock', 'checkIn', 'promote', 'pull', 'up', 'awaitHealth', 'commit'];
+/** Services that are tried with every kind of fault; a bug and one failure suffice for the others. */
+const servicesWithEveryError = [
+  'acquireLock',
+  'checkIn',
+  'promote',
+  'pull',
+  'startContainers',
+  'awaitHealth',
+  'commit',
+];
 
-const ticks = explore(tick, [facts.onServer, { ...facts.onLaptop, prune: true }, facts.bootstrapOnly]);
-const applies = explore(apply, [{ orders: facts.applyFirst }]);
+const ticks = explore(tick, [facts.serverStart, { ...facts.laptopStart, prune: true }, facts.bootstrapStart]);
+const applies = explore(apply, [{ desired: facts.desiredFirstApply }]);
 
 describe.each([
   ['tick', ticks],
   ['apply', applies],
-  ['down', explore(down, [{ orders: facts.takeDown }])],
-  ['loop', explore(loop, [facts.onServer])],
+  ['down', explore(down, [{ desired: facts.desiredDown }])],
+  ['loop', explore(loop, [facts.serverStart])],
 ])('%s', (_, { machine, all }) => {
   it('takes every transition that it defines', () => {
     const taken = new Set(all.flatMap(({ transitions }) => transitions));
@@ -64,77 +72,82 @@ describe.each([
 });
 
 describe('a tick', () => {
-  const ended = ticks.all.filter(({ status }) => status !== 'active');
-  const locked = ended.filter(({ events }) => events.some(({ type }) => type === done('takeLock').type));
+  const finished = ticks.all.filter(({ status }) => status !== 'active');
+  const locked = finished.filter(({ events }) => events.some(({ type }) => type === doneEvent('acquireLock').type));
 
-  it('never dies of a fault: it comes to an ending', () => {
-    expect(ended.filter(({ status }) => status === 'error').map(({ log }) => log)).toEqual([]);
+  it('reaches an ending whatever fails', () => {
+    expect(finished.filter(({ status }) => status === 'error').map(({ log }) => log)).toEqual([]);
   });
 
-  it('that took the lock forgets its secrets and frees the lock, once each and in this order, whatever fails', () => {
+  it('that acquired the lock clears its secrets and releases the lock, once each and in this order, whatever fails', () => {
     expect(locked.length).toBeGreaterThan(500);
-    expect(locked.filter(({ log }) => closingOf(log).join() !== 'do scrub,ask freeLock')).toEqual([]);
+    expect(locked.filter(({ log }) => closingOf(log).join() !== 'do clearSecrets,ask releaseLock')).toEqual([]);
   });
 
-  it('that did not get the lock frees nothing', () => {
-    const unlocked = ended.filter((run) => !locked.includes(run));
-    expect(new Set(unlocked.flatMap(({ log }) => log))).toEqual(new Set(['ask takeLock', 'do tell']));
+  it('that did not acquire the lock releases nothing', () => {
+    const unlocked = finished.filter((run) => !locked.includes(run));
+    expect(new Set(unlocked.flatMap(({ log }) => log))).toEqual(new Set(['ask acquireLock', 'do logOutcome']));
   });
 
-  it('comes to its endings only through settled, and there only from closing or without the lock', () => {
+  it('reaches its endings only through selectingEnding, and that only after releasingLock or without the lock', () => {
     const { arrows, boxes } = graphOf(tick);
     const endings = boxes.filter(({ kind }) => kind === 'ending').map(({ name }) => name);
     const into = (names: string[]) => new Set(arrows.filter(({ to }) => names.includes(to)).map(({ from }) => from));
-    expect(into(endings)).toEqual(new Set(['settled']));
-    expect(into(['settled'])).toEqual(new Set(['takingLock', 'closing']));
-    expect(arrows.filter(({ from }) => from === 'closing').map(({ to }) => to)).toEqual(['settled', 'settled']);
+    expect(into(endings)).toEqual(new Set(['selectingEnding']));
+    expect(into(['selectingEnding'])).toEqual(new Set(['acquiringLock', 'releasingLock']));
+    expect(arrows.filter(({ from }) => from === 'releasingLock').map(({ to }) => to)).toEqual([
+      'selectingEnding',
+      'selectingEnding',
+    ]);
   });
 
-  it('with the lock tells its outcome exactly once before anything is reported', () => {
-    const told = locked.map(({ log }) =>
-      log.slice(0, log.indexOf('ask conclude')).filter((line) => line === 'do tell'),
+  it('that acquired the lock logs its outcome exactly once before it is recorded', () => {
+    const logged = locked.map(({ log }) =>
+      log.slice(0, log.indexOf('ask recordOutcome')).filter((line) => line === 'do logOutcome'),
     );
-    expect(new Set(told.map(({ length }) => length))).toEqual(new Set([1]));
+    expect(new Set(logged.map(({ length }) => length))).toEqual(new Set([1]));
   });
 });
 
 describe('an apply', () => {
-  const touching = ['promote', 'pull', 'up'].map((service) => `ask ${service}`);
+  const changing = ['promote', 'pull', 'startContainers'].map((service) => `ask ${service}`);
 
-  it('that dies of a fault has touched nothing', () => {
-    const died = applies.all.filter(({ status }) => status === 'error');
-    expect(died.length).toBeGreaterThan(0);
-    expect(died.flatMap(({ log }) => log).filter((line) => touching.includes(line))).toEqual([]);
+  it('that ends with an error has changed nothing on the host', () => {
+    const failed = applies.all.filter(({ status }) => status === 'error');
+    expect(failed.length).toBeGreaterThan(0);
+    expect(failed.flatMap(({ log }) => log).filter((line) => changing.includes(line))).toEqual([]);
   });
 
-  it('that fails after the promotion goes back, unless it was cut short: then the attempt stands', () => {
-    const failed = applies.all.filter(({ events }) => ['promote', 'pull', 'up', 'awaitHealth'].some(failedIn(events)));
+  it('that fails after the promotion reverts, unless it was interrupted', () => {
+    const failed = applies.all.filter(({ events }) =>
+      ['promote', 'pull', 'startContainers', 'awaitHealth'].some(failedIn(events)),
+    );
     for (const { events, log } of failed.filter(({ status }) => status === 'done')) {
-      const cutShort = events.some(
+      const wasInterrupted = events.some(
         ({ error }) => error instanceof Fault && ['stopped', 'interrupted'].includes(error.ending),
       );
-      const wentBack = log.includes('ask putBack') || log.includes('ask revert');
-      expect([log.join(), wentBack]).toEqual([log.join(), !cutShort]);
+      const reverted = log.includes('ask restoreCurrent') || log.includes('ask revertRelease');
+      expect([log.join(), reverted]).toEqual([log.join(), !wasInterrupted]);
     }
   });
 
-  it('touches the containers on the way back only when it had touched them before', () => {
+  it('changes containers during a revert only if it changed them before', () => {
     const logs = applies.all.map(({ log }) => log);
-    expect(logs.filter((log) => log.includes('ask revert') && !log.includes('ask up'))).toEqual([]);
-    expect(logs.filter((log) => log.includes('ask putBack') && log.includes('ask up'))).toEqual([]);
+    expect(logs.filter((log) => log.includes('ask revertRelease') && !log.includes('ask startContainers'))).toEqual([]);
+    expect(logs.filter((log) => log.includes('ask restoreCurrent') && log.includes('ask startContainers'))).toEqual([]);
   });
 });
 
 function explore(logic: unknown, inputs: unknown[]): { machine: AnyStateMachine; all: Run[] } {
-  const still = inert(logic as AnyStateMachine);
-  const events = [{ type: 'STOP' }, { type: 'xstate.after.interval.loop.sleeping' }, ...answersOf(still.machine)];
-  return { machine: still.machine, all: inputs.flatMap((input) => [...runs(still, input, events)]) };
+  const stubbed = stubServices(logic as AnyStateMachine);
+  const events = [{ type: 'STOP' }, { type: 'xstate.after.interval.loop.sleeping' }, ...answersOf(stubbed.machine)];
+  return { machine: stubbed.machine, all: inputs.flatMap((input) => [...enumerateRuns(stubbed, input, events)]) };
 }
 
 function answersOf({ implementations }: AnyStateMachine): AnyEventObject[] {
   return Object.keys(implementations.actors).flatMap((service) => [
-    ...(outputs[service] ?? [undefined]).map((output) => done(service, output)),
-    ...(meetsEveryError.includes(service) ? everyError : someErrors).map((error) => fails(service, error)),
+    ...(outputs[service] ?? [undefined]).map((output) => doneEvent(service, output)),
+    ...(servicesWithEveryError.includes(service) ? everyError : someErrors).map((error) => errorEvent(service, error)),
   ]);
 }
 
@@ -146,13 +159,13 @@ function definedIn({ root }: AnyStateMachine): AnyTransitionDefinition[] {
 }
 
 function nameOf({ source, eventType, guard, target }: AnyTransitionDefinition): string {
-  return `${source.key} ${eventType} ${JSON.stringify(guard)} → ${target?.map(({ key }) => key).join() ?? 'stays'}`;
+  return `${source.key} ${eventType} ${JSON.stringify(guard)} → ${target?.map(({ key }) => key).join() ?? 'none'}`;
 }
 
 function closingOf(log: string[]): string[] {
-  return log.filter((line) => line === 'do scrub' || line === 'ask freeLock');
+  return log.filter((line) => line === 'do clearSecrets' || line === 'ask releaseLock');
 }
 
 function failedIn(events: AnyEventObject[]) {
-  return (service: string) => events.some(({ type }) => type === fails(service, null).type);
+  return (service: string) => events.some(({ type }) => type === errorEvent(service, null).type);
 }

@@ -1,66 +1,70 @@
 import { fromPromise, type PromiseActorLogic } from 'xstate';
-import type { Bundle, Credentials, Host, Orders, Outcome, Start } from './words.ts';
+import type { Bundle, AvailableCredentials, ObservedState, DesiredState, Outcome, RunOptions } from './types.ts';
 
 /**
- * The seams: every service the machines ask for, by name, input and output. `src/agent/services` fills them;
- * one that is forgotten says its own name instead of dying in silence.
+ * Declares a service that the machines invoke, by name, input and output; `src/agent/services` provides the
+ * implementations. A service without one rejects with its name.
  */
-function seam<TOutput = void, TInput = void>(name: string): PromiseActorLogic<TOutput, TInput> {
+function declareService<TOutput = void, TInput = void>(name: string): PromiseActorLogic<TOutput, TInput> {
   return fromPromise<TOutput, TInput>(() => Promise.reject(new Error(`service "${name}" was not provided`)));
 }
 
-/** The same for actions: what the machine does in passing, without waiting. */
-export function unprovided(name: string, _params?: unknown): never {
+/** Stands in for an action that `createAgent` must provide. */
+export function actionNotProvided(name: string, _params?: unknown): never {
   throw new Error(`action "${name}" was not provided`);
 }
 
 export const tickServices = {
-  takeLock: seam('takeLock'),
-  recall: seam<Credentials>('recall'),
-  bootstrap: seam<{ exchanged: boolean }, Pick<Start, 'intent'>>('bootstrap'),
-  probeHost: seam<Host>('probeHost'),
-  checkIn: seam<Orders, { host: Host }>('checkIn'),
-  deliverReports: seam('deliverReports'),
-  heal: seam<Outcome, { host: Host; orders: Orders }>('heal'),
-  mend: seam('mend'),
-  conclude: seam<void, { outcome: Outcome; orders: Orders | null; host: Host | null }>('conclude'),
-  prune: seam<void, { outcome: Outcome }>('prune'),
-  keepToken: seam<{ atRisk: boolean }, { outcome: Outcome }>('keepToken'),
-  freeLock: seam('freeLock'),
+  acquireLock: declareService('acquireLock'),
+  loadState: declareService<AvailableCredentials>('loadState'),
+  bootstrap: declareService<{ exchanged: boolean }, Pick<RunOptions, 'intent'>>('bootstrap'),
+  observeHost: declareService<ObservedState>('observeHost'),
+  checkIn: declareService<DesiredState, { observed: ObservedState }>('checkIn'),
+  deliverReports: declareService('deliverReports'),
+  heal: declareService<Outcome, { observed: ObservedState; desired: DesiredState }>('heal'),
+  revertInterrupted: declareService('revertInterrupted'),
+  recordOutcome: declareService<
+    void,
+    { outcome: Outcome; desired: DesiredState | null; observed: ObservedState | null }
+  >('recordOutcome'),
+  prune: declareService<void, { outcome: Outcome }>('prune'),
+  renewToken: declareService<{ atRisk: boolean }, { outcome: Outcome }>('renewToken'),
+  releaseLock: declareService('releaseLock'),
 };
 
-/** What the outcome says of the way back. */
-interface WayBack {
+/** Result of a revert, merged into the outcome of the apply. */
+export interface RevertResult {
+  /** True when the containers run the image ids that ran before the attempt. */
   reverted: boolean;
   lines: string[];
 }
 
-/** A bundle that failed after its promotion, and how. */
-interface Failed {
+/** An apply that failed after the promotion. */
+export interface FailedAttempt {
   bundle: Bundle;
-  orders: Orders;
+  desired: DesiredState;
   outcome: Outcome;
 }
 
 export const applyServices = {
-  download: seam<void, { orders: Orders }>('download'),
-  unpack: seam<Bundle, { orders: Orders }>('unpack'),
-  check: seam<void, { bundle: Bundle; orders: Orders }>('check'),
-  readSecrets: seam<void, { bundle: Bundle }>('readSecrets'),
-  verify: seam<void, { bundle: Bundle }>('verify'),
-  render: seam<void, { bundle: Bundle }>('render'),
-  promote: seam<void, { bundle: Bundle }>('promote'),
-  pull: seam<void, { bundle: Bundle }>('pull'),
-  up: seam<void, { bundle: Bundle; orders: Orders }>('up'),
-  awaitHealth: seam<void, { bundle: Bundle }>('awaitHealth'),
-  commit: seam<void, { bundle: Bundle; orders: Orders }>('commit'),
-  putBack: seam<WayBack, Failed>('putBack'),
-  revert: seam<WayBack, Failed>('revert'),
+  download: declareService<void, { desired: DesiredState }>('download'),
+  unpack: declareService<Bundle, { desired: DesiredState }>('unpack'),
+  validateBundle: declareService<void, { bundle: Bundle; desired: DesiredState }>('validateBundle'),
+  readSecrets: declareService<void, { bundle: Bundle }>('readSecrets'),
+  validateRenderedModel: declareService<void, { bundle: Bundle }>('validateRenderedModel'),
+  renderRelease: declareService<void, { bundle: Bundle }>('renderRelease'),
+  promote: declareService<void, { bundle: Bundle }>('promote'),
+  pull: declareService<void, { bundle: Bundle }>('pull'),
+  startContainers: declareService<void, { bundle: Bundle; desired: DesiredState }>('startContainers'),
+  awaitHealth: declareService<void, { bundle: Bundle }>('awaitHealth'),
+  commit: declareService<void, { bundle: Bundle; desired: DesiredState }>('commit'),
+  restoreCurrent: declareService<RevertResult, FailedAttempt>('restoreCurrent'),
+  revertRelease: declareService<RevertResult, FailedAttempt>('revertRelease'),
 };
 
 export const downServices = {
-  composeDown: seam<void, { orders: Orders }>('composeDown'),
-  clearApplied: seam('clearApplied'),
+  composeDown: declareService<void, { desired: DesiredState }>('composeDown'),
+  clearApplied: declareService('clearApplied'),
 };
 
 export type TickServices = typeof tickServices;

@@ -1,9 +1,10 @@
 import { endingNames, endings } from './endings.ts';
-import { fails, parts } from './tickParts.ts';
+import { classifyFault, tickSetup } from './tickSetup.ts';
 
-const exchanged =
+const grantExchanged =
   'token ABSENT | `deployd bootstrap` or next tick | bootstrap grant file present and accepted by the secretstore login';
 
+/** Rows of the transition table that a fault's ending selects. */
 const failureRows = [
   ['unauthenticated', 'any | check-in | tenancy service refuses the bearer'],
   ['envMismatch', 'any | check-in | token belongs to another env than `config.yaml`'],
@@ -12,111 +13,128 @@ const failureRows = [
   ['refused', 'any | check-in returns `apply` | a refusal check fails'],
 ] as const;
 
-/** One tick (spec §1): facts in, one decision at a time, and a closing part that every path goes through. */
-export const tick = parts.createMachine({
+/** One tick (spec §1). Every path that holds the lock ends in recordingOutcome … releasingLock, selectingEnding. */
+export const tick = tickSetup.createMachine({
   id: 'tick',
-  context: ({ input }) => ({ start: input, credentials: null, host: null, orders: null, outcome: null }),
+  context: ({ input }) => ({ options: input, credentials: null, observed: null, desired: null, outcome: null }),
   output: ({ context }) => context.outcome!,
-  initial: 'takingLock',
+  initial: 'acquiringLock',
   on: { STOP: { actions: 'abortWork' } },
   states: {
-    takingLock: {
+    acquiringLock: {
       description: 'Takes the exclusive lock of the state directory.',
       invoke: {
-        id: 'takeLock',
-        src: 'takeLock',
-        onDone: 'recalling',
-        onError: { target: 'settled', actions: [{ type: 'keepFault', params: ({ event }) => event }, 'tell'] },
+        id: 'acquireLock',
+        src: 'acquireLock',
+        onDone: 'loadingState',
+        onError: {
+          target: 'selectingEnding',
+          actions: [{ type: 'setFault', params: ({ event }) => event }, 'logOutcome'],
+        },
       },
     },
-    recalling: {
-      description: 'Reads state.json, sweeps what a dead tick left, looks which credentials lie on the disk.',
+    loadingState: {
+      description: 'Reads state.json, removes leftovers of a killed tick and finds out which credentials exist.',
       invoke: {
-        id: 'recall',
-        src: 'recall',
-        onDone: { target: 'token', actions: { type: 'keepCredentials', params: ({ event }) => event } },
-        onError: fails,
+        id: 'loadState',
+        src: 'loadState',
+        onDone: { target: 'selectingCredential', actions: { type: 'setCredentials', params: ({ event }) => event } },
+        onError: classifyFault,
       },
     },
-    token: {
-      description: 'A grant file always wins; without one the stored token is used.',
+    selectingCredential: {
+      description: 'Selects the grant file if it exists, else the stored token.',
       always: [
-        { guard: 'wantsGrantOnly', target: 'bootstrapping' },
-        { guard: 'grantPresent', target: 'bootstrapping' },
-        { guard: 'tokenPresent', target: 'probingHost' },
-        { target: 'failing', actions: 'endAbsent', description: 'token ABSENT | tick | no grant file' },
+        { guard: 'wantsBootstrapOnly', target: 'bootstrapping' },
+        { guard: 'hasGrant', target: 'bootstrapping' },
+        { guard: 'hasToken', target: 'observingHost' },
+        { target: 'classifyingFault', actions: 'endAsTokenAbsent', description: 'token ABSENT | tick | no grant file' },
       ],
     },
     bootstrapping: {
-      description: 'Exchanges the bootstrap grant for the token, stores it, proves it, then removes the grant.',
+      description: 'Exchanges the bootstrap grant for the token, stores it, tests it, then removes the grant.',
       invoke: {
         id: 'bootstrap',
         src: 'bootstrap',
-        input: ({ context }) => ({ intent: context.start.intent }),
+        input: ({ context }) => ({ intent: context.options.intent }),
         onDone: [
-          { guard: 'wantsGrantOnly', target: 'concluding', actions: 'endBootstrapped', description: exchanged },
-          { guard: { type: 'exchanged', params: ({ event }) => event }, target: 'probingHost', description: exchanged },
-          { target: 'probingHost', description: 'token present | tick | grant refused, the stored token works' },
+          {
+            guard: 'wantsBootstrapOnly',
+            target: 'recordingOutcome',
+            actions: 'endAsBootstrapped',
+            description: grantExchanged,
+          },
+          {
+            guard: { type: 'wasExchanged', params: ({ event }) => event },
+            target: 'observingHost',
+            description: grantExchanged,
+          },
+          { target: 'observingHost', description: 'token present | tick | grant refused, the stored token works' },
         ],
-        onError: fails,
+        onError: classifyFault,
       },
     },
-    probingHost: {
-      description: 'Asks the container engine what runs and whether it is well.',
+    observingHost: {
+      description: 'Asks the container engine which containers run and whether they are healthy.',
       invoke: {
-        id: 'probeHost',
-        src: 'probeHost',
-        onDone: { target: 'checkingIn', actions: { type: 'keepHost', params: ({ event }) => event } },
-        onError: fails,
+        id: 'observeHost',
+        src: 'observeHost',
+        onDone: { target: 'checkingIn', actions: { type: 'setObserved', params: ({ event }) => event } },
+        onError: classifyFault,
       },
     },
     checkingIn: {
-      description: 'Tells the tenancy service what is applied and how it is, and receives the orders.',
+      description: 'Sends the applied release and its health to the tenancy service and receives the desired state.',
       invoke: {
         id: 'checkIn',
         src: 'checkIn',
-        input: ({ context }) => ({ host: context.host! }),
-        onDone: { target: 'deliveringReports', actions: { type: 'keepOrders', params: ({ event }) => event } },
-        onError: fails,
+        input: ({ context }) => ({ observed: context.observed! }),
+        onDone: { target: 'deliveringReports', actions: { type: 'setDesired', params: ({ event }) => event } },
+        onError: classifyFault,
       },
     },
     deliveringReports: {
-      description: 'Delivers reports of earlier ticks that did not get through, oldest first.',
+      description: 'Delivers queued reports of earlier ticks, oldest first.',
       invoke: { id: 'deliverReports', src: 'deliverReports', onDone: 'deciding', onError: 'deciding' },
     },
     deciding: {
-      description: 'Chooses what this tick does.',
+      description: 'Compares desired and observed state and selects the work of this tick.',
       always: [
         {
-          guard: 'noneOnHealthyHost',
-          target: 'concluding',
+          guard: 'isConverged',
+          target: 'recordingOutcome',
           actions: { type: 'endAs', params: 'converged' },
           description: 'converged | check-in returns `none` | host healthy',
         },
-        { guard: 'ailing', target: 'healing', description: 'any | check-in returns `none` | host not healthy' },
-        { guard: 'pausing', target: 'concluding', actions: 'endPaused', description: 'the bundle failed; not due yet' },
+        { guard: 'needsHealing', target: 'healing', description: 'any | check-in returns `none` | host not healthy' },
+        {
+          guard: 'retryNotDue',
+          target: 'recordingOutcome',
+          actions: 'endAsPaused',
+          description: 'the bundle failed; not due yet',
+        },
         { guard: 'wantsApply', target: 'applying', description: 'check-in returns `apply`' },
         { guard: 'wantsDown', target: 'takingDown', description: 'any | check-in returns `down` | -' },
       ],
     },
     healing: {
-      description: 'Brings the applied release up again, once.',
+      description: 'Starts the applied release again, once per tick.',
       invoke: {
         id: 'heal',
         src: 'heal',
-        input: ({ context }) => ({ host: context.host!, orders: context.orders! }),
-        onDone: { target: 'concluding', actions: { type: 'keepOutcome', params: ({ event }) => event } },
-        onError: fails,
+        input: ({ context }) => ({ observed: context.observed!, desired: context.desired! }),
+        onDone: { target: 'recordingOutcome', actions: { type: 'setOutcome', params: ({ event }) => event } },
+        onError: classifyFault,
       },
     },
     applying: {
-      description: 'Puts the desired bundle in force (machine `apply`).',
+      description: 'Applies the desired bundle (machine `apply`).',
       invoke: {
         id: 'apply',
         src: 'apply',
-        input: ({ context }) => ({ orders: context.orders! }),
-        onDone: { target: 'concluding', actions: { type: 'keepOutcome', params: ({ event }) => event } },
-        onError: fails,
+        input: ({ context }) => ({ desired: context.desired! }),
+        onDone: { target: 'recordingOutcome', actions: { type: 'setOutcome', params: ({ event }) => event } },
+        onError: classifyFault,
       },
     },
     takingDown: {
@@ -124,81 +142,85 @@ export const tick = parts.createMachine({
       invoke: {
         id: 'down',
         src: 'down',
-        input: ({ context }) => ({ orders: context.orders! }),
-        onDone: { target: 'concluding', actions: { type: 'endAs', params: 'down' } },
-        onError: fails,
+        input: ({ context }) => ({ desired: context.desired! }),
+        onDone: { target: 'recordingOutcome', actions: { type: 'endAs', params: 'down' } },
+        onError: classifyFault,
       },
     },
-    failing: {
-      description: 'A step gave up: which row of the transition table is it?',
+    classifyingFault: {
+      description: 'Selects the row of the transition table for the fault of the last step.',
       always: [
         {
-          guard: 'leavesHalfMade',
-          target: 'mending',
+          guard: 'hasInterruptedAttempt',
+          target: 'revertingInterrupted',
           description: 'an earlier apply was cut short, and none could begin now',
         },
         ...failureRows.map(([ending, description]) => ({
           guard: { type: 'endsAs' as const, params: ending },
-          target: 'concluding' as const,
+          target: 'recordingOutcome' as const,
           description,
         })),
-        { target: 'concluding', description: 'any | tick | anything else fails' },
+        { target: 'recordingOutcome', description: 'any | tick | anything else fails' },
       ],
     },
-    mending: {
-      description: 'Undoes the attempt that was cut short: the applied release comes back.',
+    revertingInterrupted: {
+      description: 'Reverts an interrupted attempt to the applied release.',
       invoke: {
-        id: 'mend',
-        src: 'mend',
-        onDone: 'concluding',
-        onError: { target: 'concluding', actions: { type: 'tell', params: ({ event }) => event } },
+        id: 'revertInterrupted',
+        src: 'revertInterrupted',
+        onDone: 'recordingOutcome',
+        onError: { target: 'recordingOutcome', actions: { type: 'logOutcome', params: ({ event }) => event } },
       },
     },
-    concluding: {
-      description: 'Writes the outcome to journal and state.json, its report beside it; leaves the disk tidy.',
-      entry: 'tell',
+    recordingOutcome: {
+      description: 'Writes the outcome to the journal and, with its report, to state.json; then collects garbage.',
+      entry: 'logOutcome',
       invoke: {
-        id: 'conclude',
-        src: 'conclude',
-        input: ({ context: { outcome, orders, host } }) => ({ outcome: outcome!, orders, host }),
-        onDone: [{ guard: 'mayReport', target: 'reporting' }, { target: 'tidying' }],
-        onError: { target: 'tidying', actions: { type: 'tell', params: ({ event }) => event } },
+        id: 'recordOutcome',
+        src: 'recordOutcome',
+        input: ({ context: { outcome, desired, observed } }) => ({ outcome: outcome!, desired, observed }),
+        onDone: [{ guard: 'mayReport', target: 'reporting' }, { target: 'decidingPrune' }],
+        onError: { target: 'decidingPrune', actions: { type: 'logOutcome', params: ({ event }) => event } },
       },
     },
     reporting: {
-      description: 'Reports the outcome to the tenancy service; reporting never changes it.',
-      invoke: { id: 'deliverReports', src: 'deliverReports', onDone: 'tidying', onError: 'tidying' },
+      description: 'Reports the outcome to the tenancy service; a failed delivery does not change the outcome.',
+      invoke: { id: 'deliverReports', src: 'deliverReports', onDone: 'decidingPrune', onError: 'decidingPrune' },
     },
-    tidying: { always: [{ guard: 'mustPrune', target: 'pruning' }, { target: 'keepingToken' }] },
+    decidingPrune: { always: [{ guard: 'wantsPrune', target: 'pruning' }, { target: 'renewingToken' }] },
     pruning: {
-      description: 'With `--prune`: removes all releases but the one in force and, after an apply, unused images.',
+      description: 'With `--prune`: removes all releases except the applied one and, after an apply, dangling images.',
       invoke: {
         id: 'prune',
         src: 'prune',
         input: ({ context }) => ({ outcome: context.outcome! }),
-        onDone: 'keepingToken',
-        onError: { target: 'keepingToken', actions: { type: 'tell', params: ({ event }) => event } },
+        onDone: 'renewingToken',
+        onError: { target: 'renewingToken', actions: { type: 'logOutcome', params: ({ event }) => event } },
       },
     },
-    keepingToken: {
-      description: 'Renews the token, or leases anew before its maximum; hands short-lived ones back.',
+    renewingToken: {
+      description: 'Revokes short-lived tokens; renews the token, or replaces it before its maximum lifetime.',
       invoke: {
-        id: 'keepToken',
-        src: 'keepToken',
+        id: 'renewToken',
+        src: 'renewToken',
         input: ({ context }) => ({ outcome: context.outcome! }),
         onDone: [
-          { guard: { type: 'tokenAtRisk', params: ({ event }) => event }, target: 'closing', actions: 'endAtRisk' },
-          { target: 'closing' },
+          {
+            guard: { type: 'tokenAtRisk', params: ({ event }) => event },
+            target: 'releasingLock',
+            actions: 'endAsTokenAtRisk',
+          },
+          { target: 'releasingLock' },
         ],
-        onError: { target: 'closing', actions: { type: 'tell', params: ({ event }) => event } },
+        onError: { target: 'releasingLock', actions: { type: 'logOutcome', params: ({ event }) => event } },
       },
     },
-    closing: {
-      description: 'Forgets every secret and frees the lock; no path with a lock goes around it.',
-      entry: 'scrub',
-      invoke: { id: 'freeLock', src: 'freeLock', onDone: 'settled', onError: 'settled' },
+    releasingLock: {
+      description: 'Clears every secret from memory and releases the lock.',
+      entry: 'clearSecrets',
+      invoke: { id: 'releaseLock', src: 'releaseLock', onDone: 'selectingEnding', onError: 'selectingEnding' },
     },
-    settled: {
+    selectingEnding: {
       always: endingNames.map((ending) => ({ guard: { type: 'endsAs' as const, params: ending }, target: ending })),
     },
     ...endings,

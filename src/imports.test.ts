@@ -1,17 +1,16 @@
-import { globSync, readFileSync } from 'node:fs';
-import { dirname, join, normalize } from 'node:path';
-import ts from 'typescript';
+import { readFileSync } from 'node:fs';
+import { isOwnFile, sourceFiles, sourceImports, type Import } from '../fixtures/architecture/imports.ts';
 
 /**
- * Control goes one way, cli → machines → services → adapters, and so do the imports. What a layer may import stands
- * here with the reason; whatever is not allowed is banned.
+ * Control flows one way, cli → machines → services → adapters, and so do the imports. Each layer lists what it may import
+ * and why; everything else is forbidden.
  */
 interface Layer {
-  /** Files of the layer: those whose path begins so; the first layer that fits counts. */
-  of: string[];
-  /** What it may import: paths that begin so, `node:` modules, libraries by name. */
-  may: string[];
-  because: string;
+  /** Path prefixes of its files; the first layer that matches counts. */
+  files: string[];
+  /** Path prefixes, `node:` modules and libraries by name that it may import. */
+  allowed: string[];
+  reason: string;
 }
 
 const types = ['machines/', 'src/protocol/', 'src/agent/config/settings.ts', 'src/agent/rules/'];
@@ -20,48 +19,48 @@ const platform = 'src/platform/';
 
 const layers: Record<string, Layer> = {
   machines: {
-    of: ['machines/'],
-    may: ['machines/', 'xstate'],
-    because: 'who reads the machines needs to know nothing else, and they can be played without anything happening',
+    files: ['machines/'],
+    allowed: ['machines/', 'xstate'],
+    reason: 'a reader of the machines needs nothing else, and tests run them without side effects',
   },
   protocol: {
-    of: ['src/protocol/'],
-    may: ['machines/', 'src/protocol/', 'ajv', 'yaml'],
-    because: 'agent and tenancy service both speak it, so it knows neither of them',
+    files: ['src/protocol/'],
+    allowed: ['machines/', 'src/protocol/', 'ajv', 'yaml'],
+    reason: 'agent and tenancy service both use it, so it depends on neither',
   },
   platform: {
-    of: [platform],
-    may: [platform, 'node:'],
-    because: 'agent and mesh client stand on it',
+    files: [platform],
+    allowed: [platform, 'node:'],
+    reason: 'agent and mesh client both use it, so it depends on neither',
   },
   mesh: {
-    of: ['src/mesh/'],
-    may: ['src/mesh/', platform, 'node:', 'libsodium-wrappers'],
-    because: 'it could be published alone: it knows the mesh and nothing of deployd',
+    files: ['src/mesh/'],
+    allowed: ['src/mesh/', platform, 'node:', 'libsodium-wrappers'],
+    reason: 'a library for OpenZiti that could be published alone',
   },
   rules: {
-    of: ['src/agent/rules/'],
-    may: ['machines/', 'src/protocol/', 'src/agent/rules/', 'yaml', 'ajv'],
-    because: 'a decision comes from facts alone: no disk, no network, no clock, no configuration behind its back',
+    files: ['src/agent/rules/'],
+    allowed: ['machines/', 'src/protocol/', 'src/agent/rules/', 'yaml', 'ajv'],
+    reason: 'a decision is a pure function of its arguments: no disk, network, clock or configuration',
   },
   config: {
-    of: ['src/agent/config/'],
-    may: [...types, 'src/agent/config/', platform, 'node:', 'yaml', 'ajv'],
-    because: 'the configuration is read before anything else is there',
+    files: ['src/agent/config/'],
+    allowed: [...types, 'src/agent/config/', platform, 'node:', 'yaml', 'ajv'],
+    reason: 'the configuration is loaded before anything else exists',
   },
   secrets: {
-    of: ['src/agent/secrets/'],
-    may: [...types, 'src/agent/secrets/', 'node:'],
-    because: 'the vault holds every secret, so it must have nobody to hand them to',
+    files: ['src/agent/secrets/'],
+    allowed: [...types, 'src/agent/secrets/', 'node:'],
+    reason: 'the vault holds every secret, so it must not reach anything that could leak them',
   },
   journal: {
-    of: ['src/agent/journal/'],
-    may: [...types, ...redaction, 'node:', 'winston'],
-    because: 'every line passes the redactor, whoever writes it',
+    files: ['src/agent/journal/'],
+    allowed: [...types, ...redaction, platform, 'node:', 'winston'],
+    reason: 'every line passes the redactor',
   },
   adapters: {
-    of: ['src/agent/adapters/'],
-    may: [
+    files: ['src/agent/adapters/'],
+    allowed: [
       ...types,
       ...redaction,
       'src/agent/adapters/',
@@ -73,91 +72,83 @@ const layers: Record<string, Layer> = {
       'tar',
       'lockfile',
     ],
-    because: 'an adapter speaks to one outside thing and decides nothing, so it asks no service',
+    reason: 'an adapter wraps one outside system and decides nothing, so it calls no service',
   },
   services: {
-    of: ['src/agent/services/'],
-    may: [...types, ...redaction, 'src/agent/adapters/', 'src/agent/services/', platform, 'node:', 'xstate'],
-    because: 'a service joins rules and adapters; libraries and machinery are behind the adapters',
+    files: ['src/agent/services/'],
+    allowed: [...types, ...redaction, 'src/agent/adapters/', 'src/agent/services/', platform, 'node:', 'xstate'],
+    reason: 'a service connects rules and adapters; libraries stay behind the adapters',
   },
   wiring: {
-    of: ['src/agent/createAgent.ts', 'src/version.ts', 'src/agent/commands/'],
-    may: ['machines/', 'src/', 'package.json', 'node:', 'xstate'],
-    because: 'here everything is put together; libraries stay behind the adapters all the same',
+    files: ['src/agent/createAgent.ts', 'src/version.ts', 'src/agent/commands/'],
+    allowed: ['machines/', 'src/', 'package.json', 'node:', 'xstate'],
+    reason: 'the composition root and the commands; libraries stay behind the adapters',
   },
   cli: {
-    of: ['src/agent/cli.ts'],
-    may: ['machines/', 'src/', 'node:', 'commander'],
-    because: 'the command line is the outermost layer',
+    files: ['src/agent/cli.ts'],
+    allowed: ['machines/', 'src/', 'node:', 'commander'],
+    reason: 'the command line is the outermost layer',
   },
 };
 
-/** Who may import what is at the top. */
-const tops = [
-  { top: 'src/agent/cli', importers: [], because: 'nothing below may know that there is a command line' },
+/** Files of the outer layers, and who may import them. */
+const outerLayers = [
+  { files: 'src/agent/cli', importers: [], reason: 'the command line is the outermost layer' },
   {
-    top: 'src/agent/createAgent.ts',
+    files: 'src/agent/createAgent.ts',
     importers: ['src/agent/cli.ts', 'src/agent/commands/'],
-    because: 'one place builds things',
+    reason: 'the composition root is the only place that creates adapters and services',
   },
   {
-    top: 'src/agent/services/',
+    files: 'src/agent/services/',
     importers: ['src/agent/services/', 'src/agent/createAgent.ts', 'src/agent/commands/'],
-    because: 'machines ask by name',
+    reason: 'machines name services, they do not import them',
   },
-  { top: 'fixtures/', importers: [], because: 'what the tests stand on is not packed' },
+  { files: 'fixtures/', importers: [], reason: 'test support is not part of the package' },
 ];
 
-/** Each library is the business of these files and of no others, so that it can be replaced in one place. */
-const homes: Record<string, string[]> = {
+/** The only files that may import a library, so that it can be replaced in one place. */
+const libraryOwners: Record<string, string[]> = {
   xstate: ['machines/', 'src/agent/services/index.ts', 'src/agent/commands/'],
-  'libsodium-wrappers': ['src/mesh/seal.ts'],
+  'libsodium-wrappers': ['src/mesh/router/secretStream.ts'],
   got: ['src/agent/adapters/http/gotClient.ts'],
   dockerode: ['src/agent/adapters/engine/'],
-  tar: ['src/agent/adapters/files/archive.ts'],
-  lockfile: ['src/agent/adapters/files/lock.ts'],
+  tar: ['src/agent/adapters/release/archive.ts'],
+  lockfile: ['src/agent/adapters/state/lock.ts'],
   winston: ['src/agent/journal/'],
   commander: ['src/agent/cli.ts'],
   ajv: ['src/agent/config/', 'src/agent/rules/', 'src/protocol/'],
   yaml: ['src/agent/config/', 'src/agent/rules/', 'src/protocol/'],
 };
 
-interface Import {
-  from: string;
-  /** A path from the root of the repository, `node:…`, or the name of a library. */
-  to: string;
-}
+const libraries = sourceImports.filter(({ to }) => !isOwnFile(to) && !to.startsWith('node:'));
 
-const files = globSync(['machines/**/*.ts', 'src/**/*.ts'])
-  .filter((file) => !file.endsWith('.test.ts'))
-  .sort();
-const imports = files.flatMap(importsOf);
-const libraries = imports.filter(({ to }) => !isOurs(to) && !to.startsWith('node:'));
-
-it('finds the files, and each of them is in a layer', () => {
-  expect(files.length).toBeGreaterThan(50);
-  expect(files.filter((file) => layerOf(file) === undefined)).toEqual([]);
+it('assigns every source file to a layer', () => {
+  expect(sourceFiles.length).toBeGreaterThan(50);
+  expect(sourceFiles.filter((file) => layerOf(file) === undefined)).toEqual([]);
 });
 
-it.each(Object.entries(layers).map(([name, layer]) => ({ name, ...layer })))('$name: $because', ({ name, may }) => {
-  const own = imports.filter(({ from }) => layerOf(from) === name);
-  expect(told(own.filter(({ to }) => !begins(to, may)))).toEqual([]);
+it.each(Object.entries(layers).map(([name, layer]) => ({ name, ...layer })))('$name: $reason', ({ name, allowed }) => {
+  const own = sourceImports.filter(({ from }) => layerOf(from) === name);
+  expect(formatImports(own.filter(({ to }) => !begins(to, allowed)))).toEqual([]);
 });
 
-it.each(tops)('$top is imported only from above: $because', ({ top, importers }) => {
-  expect(told(imports.filter(({ from, to }) => begins(to, [top]) && !begins(from, importers)))).toEqual([]);
+it.each(outerLayers)('$files is imported only from above: $reason', ({ files, importers }) => {
+  expect(
+    formatImports(sourceImports.filter(({ from, to }) => begins(to, [files]) && !begins(from, importers))),
+  ).toEqual([]);
 });
 
-it.each(Object.entries(homes))('%s is imported nowhere but at home', (library, home) => {
-  const strays = libraries.filter(({ from, to }) => to === library && !begins(from, home));
-  expect(told(strays)).toEqual([]);
+it.each(Object.entries(libraryOwners))('%s is imported by its owners only', (library, owners) => {
+  const strays = libraries.filter(({ from, to }) => to === library && !begins(from, owners));
+  expect(formatImports(strays)).toEqual([]);
 });
 
-it('imports no library that has no home', () => {
-  expect(told(libraries.filter(({ to }) => !(to in homes)))).toEqual([]);
+it('imports no library without an owner', () => {
+  expect(formatImports(libraries.filter(({ to }) => !(to in libraryOwners)))).toEqual([]);
 });
 
-it('an adapter speaks to one outside library at most', () => {
+it('an adapter imports one library at most', () => {
   const adapters = Object.groupBy(
     libraries.filter(({ from }) => begins(from, ['src/agent/adapters/'])),
     ({ from }) => from,
@@ -165,42 +156,29 @@ it('an adapter speaks to one outside library at most', () => {
   expect(Object.entries(adapters).filter(([, own]) => new Set(own!.map(({ to }) => to)).size > 1)).toEqual([]);
 });
 
-it('no file imports itself, by whatever way around', () => {
-  expect(files.flatMap((file) => cycleFrom(file) ?? [])).toEqual([]);
+it('lets the token services alone write store.token', () => {
+  const writers = sourceFiles.filter((file) => /\.writeToken\(/.test(readFileSync(file, 'utf8')));
+  expect(writers.length).toBeGreaterThan(0);
+  expect(writers.filter((file) => !file.startsWith('src/agent/services/token/'))).toEqual([]);
+  const named = sourceFiles.filter((file) => readFileSync(file, 'utf8').includes(`'store.token'`));
+  expect(named).toEqual(['src/agent/adapters/state/credentials.ts', 'src/agent/services/doctor/files.ts']);
 });
 
-function importsOf(from: string): Import[] {
-  return ts.preProcessFile(readFileSync(from, 'utf8'), true, true).importedFiles.map(({ fileName }) => ({
-    from,
-    to: fileName.startsWith('.') ? normalize(join(dirname(from), fileName)) : libraryOf(fileName),
-  }));
-}
-
-/** `ajv/dist/core.js` belongs to `ajv`; a scoped name keeps both its parts. */
-function libraryOf(name: string): string {
-  return name.startsWith('node:')
-    ? name
-    : name
-        .split('/')
-        .slice(0, name.startsWith('@') ? 2 : 1)
-        .join('/');
-}
+it('has no import cycle', () => {
+  expect(sourceFiles.flatMap((file) => cycleFrom(file) ?? [])).toEqual([]);
+});
 
 function layerOf(file: string): string | undefined {
-  return Object.entries(layers).find(([, { of }]) => begins(file, of))?.[0];
-}
-
-function isOurs(path: string): boolean {
-  return begins(path, ['machines/', 'src/', 'fixtures/', 'package.json']);
+  return Object.entries(layers).find(([, { files }]) => begins(file, files))?.[0];
 }
 
 function begins(path: string, starts: string[]): boolean {
   return starts.some((start) => path.startsWith(start));
 }
 
-/** The way from a file back to itself, null where there is none. */
+/** The shortest known import cycle through a file, null when there is none. */
 function cycleFrom(file: string, way: string[] = [file], seen = new Set<string>()): string | null {
-  for (const { to } of imports.filter(({ from }) => from === way.at(-1))) {
+  for (const { to } of sourceImports.filter(({ from }) => from === way.at(-1))) {
     if (to === file) return [...way, to].join(' → ');
     if (seen.has(to)) continue;
     seen.add(to);
@@ -210,6 +188,6 @@ function cycleFrom(file: string, way: string[] = [file], seen = new Set<string>(
   return null;
 }
 
-function told(banned: Import[]): string[] {
+function formatImports(banned: readonly Import[]): string[] {
   return banned.map(({ from, to }) => `${from} imports ${to}`);
 }

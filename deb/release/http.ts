@@ -1,8 +1,8 @@
 import got, { RequestError, type Method, type Response } from 'got';
-import { Mishap } from '../mishap.ts';
+import { UserError } from '../userError.ts';
 
-/** One call to a server that releases are published to. */
-export interface Ask {
+/** A request to a server that releases are published to. */
+export interface ApiRequest {
   method: Method;
   url: string;
   headers?: Record<string, string>;
@@ -10,16 +10,16 @@ export interface Ask {
   body?: Buffer | FormData;
 }
 
-/** An answer of any status. */
-export interface Told {
+/** A response of any status. */
+export interface ApiResponse {
   status: number;
-  /** Where a redirect leads, as an absolute address. */
+  /** Target of a redirect as an absolute URL. */
   location: string | null;
   body: Buffer;
 }
 
-/** Asks once more after a passing fault, except where that would do the work twice; never follows a redirect. */
-export async function ask({ method, url, headers = {}, json, body }: Ask): Promise<Told> {
+/** Sends a request. Idempotent ones are retried after a temporary error; redirects are not followed. */
+export async function sendRequest({ method, url, headers = {}, json, body }: ApiRequest): Promise<ApiResponse> {
   try {
     const response = (await got(url, {
       method,
@@ -30,7 +30,7 @@ export async function ask({ method, url, headers = {}, json, body }: Ask): Promi
       followRedirect: false,
       throwHttpErrors: false,
       timeout: { connect: 15_000, request: 600_000 },
-      retry: { limit: 2, methods: ['GET', 'PUT', 'DELETE'], statusCodes: passing, backoffLimit: 2000 },
+      retry: { limit: 2, methods: ['GET', 'PUT', 'DELETE'], statusCodes: retryableStatuses, backoffLimit: 2000 },
     })) as Response<Uint8Array>;
     const { location } = response.headers;
     return {
@@ -40,22 +40,22 @@ export async function ask({ method, url, headers = {}, json, body }: Ask): Promi
     };
   } catch (error) {
     if (!(error instanceof RequestError)) throw error;
-    // The error itself holds the headers, and with them the token; what follows `?` may be a signed storage address's.
-    throw new Mishap(
+    // The error holds the headers with the token, so it is dropped; the query may be the signature of a storage URL.
+    throw new UserError(
       `${method} ${url.replace(/\?.*/s, '')}: ${error.code}; run this job again when the server can be reached`,
     );
   }
 }
 
-/** The mishap of an answer that is not what was hoped for, with what the server says of it. */
-export function refusalOf({ method, url }: Ask, { status, body }: Told, hint = ''): Mishap {
-  const said = messageIn(body);
-  return new Mishap([`${method} ${url}: ${status}`, said && ` (${said})`, hint && `: ${hint}`].join(''));
+/** The error for an unexpected response, with the server's message. */
+export function responseError({ method, url }: ApiRequest, { status, body }: ApiResponse, hint = ''): UserError {
+  const message = errorMessageIn(body);
+  return new UserError([`${method} ${url}: ${status}`, message && ` (${message})`, hint && `: ${hint}`].join(''));
 }
 
-const passing = [408, 429, 500, 502, 503, 504];
+const retryableStatuses = [408, 429, 500, 502, 503, 504];
 
-function messageIn(body: Buffer): string {
+function errorMessageIn(body: Buffer): string {
   try {
     const { message } = JSON.parse(body.toString()) as { message?: unknown };
     return typeof message === 'string' ? message.slice(0, 200) : '';

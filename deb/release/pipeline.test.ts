@@ -1,9 +1,9 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { parse } from 'yaml';
-import { startPackages } from '../../fixtures/servers/packages.ts';
-import { startReleases } from '../../fixtures/servers/releases.ts';
+import { startPackageRegistry } from '../../fixtures/servers/registry/packageRegistry.ts';
+import { startReleaseHost } from '../../fixtures/servers/registry/releaseHost.ts';
 import { version } from '../../src/version.ts';
-import { openReleaseStage } from './stage.ts';
+import { openReleaseWorkspace } from './workspace.ts';
 
 interface Job {
   stage: string;
@@ -23,49 +23,49 @@ const {
   variables: Record<string, string>;
 } & Record<string, Job>;
 
-/** The jobs of a pipeline with these variables, and how each begins; a job without rules runs for branches and tags. */
-function begun(set: Record<string, string>): Record<string, string> {
+/** The jobs of a pipeline with these variables, and how each is started; a job without rules runs for branches and tags. */
+function startedJobs(set: Record<string, string>): Record<string, string> {
   const known: Record<string, string> = { CI_COMMIT_SHA: 'f00', ...set };
   const holds = (condition: string) => condition.split(' && ').every((name) => known[name.replace('$', '')]);
-  const told = Object.entries(jobs).flatMap(([name, { rules = [{ if: '$CI_COMMIT_SHA' }] }]) => {
+  const started = Object.entries(jobs).flatMap(([name, { rules = [{ if: '$CI_COMMIT_SHA' }] }]) => {
     const rule = rules.find((each) => holds(each.if));
-    return rule ? [[name, `${rule.when ?? 'by itself'}${rule.allow_failure ? ', may wait' : ''}`]] : [];
+    return rule ? [[name, `${rule.when ?? 'automatic'}${rule.allow_failure ? ', optional' : ''}`]] : [];
   });
-  return Object.fromEntries(told) as Record<string, string>;
+  return Object.fromEntries(started) as Record<string, string>;
 }
 
-it('has jobs in stages that are there, and needs that run before', () => {
+it('has jobs in existing stages, whose needs run earlier', () => {
   expect(stages).toEqual(['check', 'test', 'package', 'publish']);
   expect(common).toMatchObject({ before_script: ['sh fixtures/setup.sh'] });
-  const places = Object.values(jobs).map(({ stage }) => stages.indexOf(stage));
-  expect(Math.min(...places)).toBe(0);
+  const stageIndexes = Object.values(jobs).map(({ stage }) => stages.indexOf(stage));
+  expect(Math.min(...stageIndexes)).toBe(0);
   for (const { stage, needs = [] } of Object.values(jobs))
     for (const need of needs) expect(stages.indexOf(jobs[need]!.stage)).toBeLessThan(stages.indexOf(stage));
 });
 
-it('a branch is tested and nothing else', () => {
-  expect(begun({ CI_COMMIT_BRANCH: 'main', RELEASE_API_TOKEN: 'x' })).toEqual({ test: 'by itself' });
+it('a branch is only tested', () => {
+  expect(startedJobs({ CI_COMMIT_BRANCH: 'main', RELEASE_API_TOKEN: 'x' })).toEqual({ test: 'automatic' });
 });
 
-const released = { version: 'by itself', test: 'by itself', package: 'by itself', 'publish-registry': 'by itself' };
+const released = { version: 'automatic', test: 'automatic', package: 'automatic', 'publish-registry': 'automatic' };
 
-it('a tag is always published to the registry, and by itself to the release host with a token', () => {
-  expect(begun({ CI_COMMIT_TAG: 'v1', RELEASE_API_TOKEN: 'x' })).toEqual({
+it('a tag is published to the registry, and to the release host if there is a token', () => {
+  expect(startedJobs({ CI_COMMIT_TAG: 'v1', RELEASE_API_TOKEN: 'x' })).toEqual({
     ...released,
-    'publish-release': 'by itself',
+    'publish-release': 'automatic',
   });
 });
 
-it('without a token the release host is left to somebody, and the pipeline does not wait', () => {
-  expect(begun({ CI_COMMIT_TAG: 'v1' })).toEqual({ ...released, 'publish-release': 'manual, may wait' });
+it('without a token publishing to the release host is manual, and the pipeline does not wait for it', () => {
+  expect(startedJobs({ CI_COMMIT_TAG: 'v1' })).toEqual({ ...released, 'publish-release': 'manual, optional' });
 });
 
-it('nothing is published before the tag was checked and the tests passed', () => {
+it('publishing needs the tag check and the tests', () => {
   for (const name of ['publish-registry', 'publish-release'])
     expect(jobs[name]?.needs).toEqual(['version', 'test', 'package']);
 });
 
-it('runs commands that are there, by the pinned Node', () => {
+it('runs existing commands with the pinned Node', () => {
   const lines = Object.values(jobs).flatMap(({ script }) => script);
   const commands = lines.flatMap((line) => line.match(/deb\/release\/\w+\.ts/g) ?? []);
   expect(commands.sort()).toEqual(['host', 'registry', 'stamp', 'tag'].map((name) => `deb/release/${name}.ts`));
@@ -74,15 +74,15 @@ it('runs commands that are there, by the pinned Node', () => {
   expect(lines.filter((line) => line.includes('TOKEN'))).toEqual([]);
 });
 
-it('its publishing jobs publish', async () => {
-  const stage = await openReleaseStage();
-  const registry = await startPackages(stage.certificate);
-  const host = await startReleases(stage.certificate);
+it('the publishing jobs publish', async () => {
+  const workspace = await openReleaseWorkspace();
+  const registry = await startPackageRegistry(workspace.certificate);
+  const host = await startReleaseHost(workspace.certificate);
   registry.tokens.set('job-token', 'write');
   host.upstream.add(`v${version}`);
   const env = {
     ...variables,
-    PACKAGE_DIR: stage.dir,
+    PACKAGE_DIR: workspace.dir,
     CI_COMMIT_TAG: `v${version}`,
     CI_API_V4_URL: registry.api,
     CI_PROJECT_ID: registry.project,
@@ -92,9 +92,12 @@ it('its publishing jobs publish', async () => {
     RELEASE_API_TOKEN: host.apiToken,
   };
   for (const name of ['version', 'publish-registry', 'publish-release'])
-    expect(await stage.run({ line: jobs[name]!.script.join('\n') }, [], env)).toMatchObject({ code: 0, stderr: '' });
+    expect(await workspace.run({ line: jobs[name]!.script.join('\n') }, [], env)).toMatchObject({
+      code: 0,
+      stderr: '',
+    });
   expect(registry.uploads).toHaveLength(3);
   expect(host.releases[0]?.assets).toHaveLength(3);
   await Promise.all([registry.stop(), host.stop()]);
-  await stage.close();
+  await workspace.close();
 });

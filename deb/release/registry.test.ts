@@ -1,44 +1,48 @@
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { type Packages, startPackages, startStorage } from '../../fixtures/servers/packages.ts';
+import {
+  type PackageRegistry,
+  startPackageRegistry,
+  startObjectStorage,
+} from '../../fixtures/servers/registry/packageRegistry.ts';
 import { version } from '../../src/version.ts';
-import { deb, openReleaseStage, type Ran, type ReleaseStage } from './stage.ts';
+import { debName, openReleaseWorkspace, type CommandResult, type ReleaseWorkspace } from './workspace.ts';
 
 const token = 'glcbt-64_job-token-of-the-fixture';
-const names = [deb, `${deb}.sha256`, 'install.sh'];
+const names = [debName, `${debName}.sha256`, 'install.sh'];
 
-let stage: ReleaseStage;
-let registry: Packages;
+let workspace: ReleaseWorkspace;
+let registry: PackageRegistry;
 beforeEach(async () => {
-  stage = await openReleaseStage();
-  registry = await startPackages(stage.certificate);
+  workspace = await openReleaseWorkspace();
+  registry = await startPackageRegistry(workspace.certificate);
   registry.tokens.set(token, 'write');
 });
 afterEach(async () => {
   await registry.stop();
-  await stage.close();
+  await workspace.close();
 });
 
-async function publish(env: Record<string, string> = { CI_JOB_TOKEN: token }): Promise<Ran> {
+async function publish(env: Record<string, string> = { CI_JOB_TOKEN: token }): Promise<CommandResult> {
   const pipeline = { CI_API_V4_URL: registry.api, CI_PROJECT_ID: registry.project };
-  const ran = await stage.run('registry.ts', ['--dir', stage.dir], { ...pipeline, ...env });
-  expect(ran.stdout + ran.stderr).not.toContain(token);
-  return ran;
+  const result = await workspace.run('registry.ts', ['--dir', workspace.dir], { ...pipeline, ...env });
+  expect(result.stdout + result.stderr).not.toContain(token);
+  return result;
 }
 
 const contents = () => names.map((name) => registry.files.get(`deployd/${version}/${name}`)?.toString());
 
-it('the three files are published, one after the other', async () => {
-  const ran = await publish();
-  expect(ran).toMatchObject({ code: 0, stderr: '' });
-  expect(ran.stdout.split('\n').filter(Boolean)).toEqual(
+it('the three files are published one after the other', async () => {
+  const result = await publish();
+  expect(result).toMatchObject({ code: 0, stderr: '' });
+  expect(result.stdout.split('\n').filter(Boolean)).toEqual(
     names.map((name) => `published: ${registry.base}/${version}/${name}`),
   );
   expect(registry.uploads).toEqual(names);
-  expect(contents()).toEqual(['a package', expect.stringContaining(deb), '#!/bin/sh\n']);
+  expect(contents()).toEqual(['a package', expect.stringContaining(debName), '#!/bin/sh\n']);
 });
 
-it('a job in the pipeline uses its job token, anybody else a deploy token', async () => {
+it('a pipeline job uses its job token, other callers a deploy token', async () => {
   await publish();
   expect(registry.requests.every(({ headers }) => headers['job-token'] === token)).toBe(true);
   expect(await publish({ DEPLOY_TOKEN: token })).toMatchObject({ code: 0 });
@@ -47,12 +51,12 @@ it('a job in the pipeline uses its job token, anybody else a deploy token', asyn
 
 it('publishing again changes nothing', async () => {
   await publish();
-  const ran = await publish();
-  expect(ran.stdout.match(/is there already/g)).toHaveLength(3);
+  const result = await publish();
+  expect(result.stdout.match(/is there already/g)).toHaveLength(3);
   expect(registry.uploads).toHaveLength(3);
 });
 
-it('what was begun is completed', async () => {
+it('an interrupted publication is completed', async () => {
   registry.answerNext('upload', {});
   registry.answerNext('upload', { status: 403 });
   expect(await publish()).toMatchObject({ code: 1 });
@@ -60,20 +64,20 @@ it('what was begun is completed', async () => {
   expect(registry.uploads).toEqual(names);
 });
 
-it('a version that hosts may have keeps its content', async () => {
+it('a published version keeps its content', async () => {
   await publish();
-  await stage.rebuild('another package');
-  const ran = await publish();
-  expect(ran).toMatchObject({ code: 1 });
-  expect(ran.stderr).toBe(
-    `${registry.base}/${version}/${deb} is published already with other content: raise the version, for hosts may have it`,
+  await workspace.rebuild('another package');
+  const result = await publish();
+  expect(result).toMatchObject({ code: 1 });
+  expect(result.stderr).toBe(
+    `${registry.base}/${version}/${debName} is published already with other content: raise the version, for hosts may have it`,
   );
   expect(contents()[0]).toBe('a package');
 });
 
-it('the storage behind the registry sees no token', async () => {
+it('the object storage behind the registry receives no token', async () => {
   await publish();
-  const storage = await startStorage(stage.certificate, registry);
+  const storage = await startObjectStorage(workspace.certificate, registry);
   registry.redirectTo(storage.url);
   expect(await publish()).toMatchObject({ code: 0 });
   expect(storage.requests).toHaveLength(3);
@@ -81,90 +85,90 @@ it('the storage behind the registry sees no token', async () => {
   await storage.stop();
 });
 
-it('a storage that cannot be reached is told without what signs its address', async () => {
+it('an unreachable storage is reported without the signature in its URL', async () => {
   await publish();
-  const storage = await startStorage(stage.certificate, registry);
+  const storage = await startObjectStorage(workspace.certificate, registry);
   await storage.stop();
   registry.redirectTo(`${storage.url}/signed?signature=x`);
-  const ran = await publish();
-  expect(ran.code).toBe(1);
-  expect(ran.stderr).toContain('ECONNREFUSED');
-  expect(ran.stderr).not.toContain('signature');
+  const result = await publish();
+  expect(result.code).toBe(1);
+  expect(result.stderr).toContain('ECONNREFUSED');
+  expect(result.stderr).not.toContain('signature');
 });
 
-describe('a registry that refuses', () => {
+describe('an error of the registry', () => {
   it.each([
     ['wrong', 401, ' (401 Unauthorized): the token is missing, wrong or revoked'],
     ['read', 403, ' (403 Forbidden): the token may not write packages (scope write_package_registry)'],
     ['elsewhere', 404, ' (404 Project Not Found): there is no such project, or the token is of another'],
-  ] as const)('a token that is %s is told (%s)', async (right, status, said) => {
+  ] as const)('for a token with the right %s is reported (%s)', async (right, status, message) => {
     if (right === 'wrong') registry.tokens.clear();
     else registry.tokens.set(token, right);
-    const ran = await publish();
-    expect(ran.code).toBe(1);
+    const result = await publish();
+    expect(result.code).toBe(1);
     const method = right === 'wrong' ? 'GET' : 'PUT';
-    expect(ran.stderr).toBe(`${method} ${registry.base}/${version}/${deb}: ${status}${said}`);
+    expect(result.stderr).toBe(`${method} ${registry.base}/${version}/${debName}: ${status}${message}`);
     expect(registry.files.size).toBe(0);
   });
 
-  it('a duplicate that came in meanwhile is told', async () => {
+  it('for a duplicate that was uploaded concurrently is reported', async () => {
     registry.forbidDuplicates();
     registry.answerNext('download', { status: 404 });
-    registry.files.set(`deployd/${version}/${deb}`, Buffer.from('a package'));
-    const ran = await publish();
-    expect(ran.stderr).toContain('400 (400 Bad request - Duplicate package is not allowed)');
+    registry.files.set(`deployd/${version}/${debName}`, Buffer.from('a package'));
+    const result = await publish();
+    expect(result.stderr).toContain('400 (400 Bad request - Duplicate package is not allowed)');
     expect(await publish()).toMatchObject({ code: 0 });
   });
 
-  it('a passing fault is asked once more', async () => {
+  it('that is temporary is retried', async () => {
     registry.answerNext('upload', { status: 503 });
     expect(await publish()).toMatchObject({ code: 0 });
     expect(registry.uploads).toEqual(names);
   });
 
-  it('a lasting fault is told', async () => {
+  it('that persists is reported', async () => {
     registry.answerAlways('upload', { status: 500, body: { message: '500 Internal Server Error' } });
-    const ran = await publish();
-    expect(ran).toMatchObject({
+    const result = await publish();
+    expect(result).toMatchObject({
       code: 1,
-      stderr: `PUT ${registry.base}/${version}/${deb}: 500 (500 Internal Server Error)`,
+      stderr: `PUT ${registry.base}/${version}/${debName}: 500 (500 Internal Server Error)`,
     });
   });
 
-  it('a registry out of reach is told', async () => {
-    await registry.unlisten();
-    const ran = await publish();
-    expect(ran).toMatchObject({
+  it('of the connection is reported', async () => {
+    await registry.stopListening();
+    const result = await publish();
+    expect(result).toMatchObject({
       code: 1,
-      stderr: `GET ${registry.base}/${version}/${deb}: ECONNREFUSED; run this job again when the server can be reached`,
+      stderr: `GET ${registry.base}/${version}/${debName}: ECONNREFUSED; run this job again when the server can be reached`,
     });
   });
 });
 
-describe('what is missing', () => {
-  it('a token is told', async () => {
+describe('a missing argument', () => {
+  it('for the token is reported', async () => {
     expect(await publish({})).toMatchObject({
       code: 1,
       stderr: 'no token: set DEPLOY_TOKEN to one with the scope write_package_registry',
     });
   });
 
-  it('an address is told', async () => {
-    expect(await stage.run('registry.ts', [], { CI_JOB_TOKEN: token })).toMatchObject({
+  it('for the address is reported', async () => {
+    expect(await workspace.run('registry.ts', [], { CI_JOB_TOKEN: token })).toMatchObject({
       code: 1,
       stderr: 'outside a pipeline name the registry: --api https://…/api/v4 --project ID',
     });
   });
 
-  it('a package is told', async () => {
-    await stage.rebuild('x');
-    await writeFile(join(stage.dir, deb), 'y');
+  it('for the package is reported, and so is a wrong checksum', async () => {
+    await workspace.rebuild('x');
+    await writeFile(join(workspace.dir, debName), 'y');
     expect(await publish()).toMatchObject({
       code: 1,
-      stderr: `${deb}.sha256 is not the checksum of ${deb}: build the package anew`,
+      stderr: `${debName}.sha256 is not the checksum of ${debName}: build the package anew`,
     });
     expect(registry.requests).toEqual([]);
-    const nowhere = await stage.run('registry.ts', ['--api', registry.api, '--project', '42', '--dir', '/nowhere']);
+    const nowhere = await workspace.run('registry.ts', ['--api', registry.api, '--project', '42', '--dir', '/nowhere']);
     expect(nowhere.stderr).toMatch(/^\/nowhere\/.* cannot be read: build the package first \(npm run package\)$/);
   });
 });

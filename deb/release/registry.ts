@@ -1,10 +1,10 @@
 import { parseArgs } from 'node:util';
 import { version } from '../../src/version.ts';
-import { readRelease, type ReleaseFile } from './files.ts';
-import { ask, refusalOf, type Ask, type Told } from './http.ts';
-import { carryOut, Mishap } from '../mishap.ts';
+import { readReleaseFiles, type ReleaseFile } from './releaseFiles.ts';
+import { sendRequest, responseError, type ApiRequest, type ApiResponse } from './http.ts';
+import { runScript, UserError } from '../userError.ts';
 
-/** A GitLab package registry and who publishes to it. */
+/** A GitLab package registry and the credential to publish with. */
 export interface Registry {
   /** `…/api/v4`. */
   api: string;
@@ -13,60 +13,61 @@ export interface Registry {
   credential: Record<string, string>;
 }
 
-/** One after the other, as the registry wants them for a new version. A version that is there keeps its content for good. */
+/** Uploads one file after the other, as the registry requires for a new version. A published file is never replaced. */
 export async function publishToRegistry(registry: Registry, version: string, files: ReleaseFile[]): Promise<void> {
   const base = `${registry.api}/projects/${encodeURIComponent(registry.project)}/packages/generic/deployd/${version}`;
   for (const { name, bytes } of files) {
     const url = `${base}/${name}`;
-    const there = await download(url, registry.credential);
-    if (there === null) await upload(url, registry.credential, bytes);
-    else if (!there.equals(bytes))
-      throw new Mishap(`${url} is published already with other content: raise the version, for hosts may have it`);
-    console.log(`${there === null ? 'published' : 'is there already'}: ${url}`);
+    const published = await download(url, registry.credential);
+    if (published === null) await upload(url, registry.credential, bytes);
+    else if (!published.equals(bytes))
+      throw new UserError(`${url} is published already with other content: raise the version, for hosts may have it`);
+    console.log(`${published === null ? 'published' : 'is there already'}: ${url}`);
   }
 }
 
 async function download(url: string, headers: Record<string, string>): Promise<Buffer | null> {
-  const wanted: Ask = { method: 'GET', url, headers };
-  let told = await ask(wanted);
-  // The storage behind the registry gets no credential.
-  if (told.location !== null && told.status >= 300 && told.status < 400)
-    told = await ask({ method: 'GET', url: told.location });
-  if (told.status === 404) return null;
-  if (told.status !== 200) throw refusal(wanted, told);
-  return told.body;
+  const request: ApiRequest = { method: 'GET', url, headers };
+  let response = await sendRequest(request);
+  // The object storage behind the registry gets no credential.
+  if (response.location !== null && response.status >= 300 && response.status < 400)
+    response = await sendRequest({ method: 'GET', url: response.location });
+  if (response.status === 404) return null;
+  if (response.status !== 200) throw registryError(request, response);
+  return response.body;
 }
 
 async function upload(url: string, headers: Record<string, string>, body: Buffer): Promise<void> {
-  const wanted: Ask = { method: 'PUT', url, headers, body };
-  const told = await ask(wanted);
-  if (told.status !== 200 && told.status !== 201) throw refusal(wanted, told);
+  const request: ApiRequest = { method: 'PUT', url, headers, body };
+  const response = await sendRequest(request);
+  if (response.status !== 200 && response.status !== 201) throw registryError(request, response);
 }
 
-function refusal(wanted: Ask, told: Told): Mishap {
+function registryError(request: ApiRequest, response: ApiResponse): UserError {
   const hints: Record<number, string> = {
     401: 'the token is missing, wrong or revoked',
     403: 'the token may not write packages (scope write_package_registry)',
     404: 'there is no such project, or the token is of another',
   };
-  return refusalOf(wanted, told, hints[told.status]);
+  return responseError(request, response, hints[response.status]);
 }
 
-/** In a pipeline GitLab gives everything; elsewhere a deploy token stands in DEPLOY_TOKEN. */
+/** GitLab sets CI_JOB_TOKEN in a pipeline; elsewhere DEPLOY_TOKEN holds a deploy token. */
 function credentialIn(env: NodeJS.ProcessEnv): Record<string, string> {
   if (env['DEPLOY_TOKEN']) return { 'DEPLOY-TOKEN': env['DEPLOY_TOKEN'] };
   if (env['CI_JOB_TOKEN']) return { 'JOB-TOKEN': env['CI_JOB_TOKEN'] };
-  throw new Mishap('no token: set DEPLOY_TOKEN to one with the scope write_package_registry');
+  throw new UserError('no token: set DEPLOY_TOKEN to one with the scope write_package_registry');
 }
 
 if (import.meta.main)
-  await carryOut(async () => {
+  await runScript(async () => {
     const { values } = parseArgs({
       options: { api: { type: 'string' }, project: { type: 'string' }, dir: { type: 'string' } },
     });
     const api = values.api ?? process.env['CI_API_V4_URL'];
     const project = values.project ?? process.env['CI_PROJECT_ID'];
-    if (!api || !project) throw new Mishap('outside a pipeline name the registry: --api https://…/api/v4 --project ID');
-    const files = await readRelease(values.dir ?? 'build/package', version);
+    if (!api || !project)
+      throw new UserError('outside a pipeline name the registry: --api https://…/api/v4 --project ID');
+    const files = await readReleaseFiles(values.dir ?? 'build/package', version);
     await publishToRegistry({ api, project, credential: credentialIn(process.env) }, version, files);
   });

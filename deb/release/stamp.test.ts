@@ -1,8 +1,8 @@
 import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { version } from '../../src/version.ts';
-import { openReleaseStage, type ReleaseStage } from './stage.ts';
-import { stamped } from './stamp.ts';
+import { openReleaseWorkspace, type ReleaseWorkspace } from './workspace.ts';
+import { stampInstaller } from './stamp.ts';
 
 const installer = join(import.meta.dirname, '..', '..', 'install', 'install.sh');
 const bases = {
@@ -10,42 +10,44 @@ const bases = {
   release_base: '',
 };
 
-let stage: ReleaseStage;
+let workspace: ReleaseWorkspace;
 beforeAll(async () => {
-  stage = await openReleaseStage();
+  workspace = await openReleaseWorkspace();
 });
-afterAll(() => stage.close());
+afterAll(() => workspace.close());
 
-it('the installer learns its version and where it came from, and nothing else changes', async () => {
+it('stamping sets version and base URLs, and changes nothing else', async () => {
   const script = await readFile(installer, 'utf8');
   const lines = script.split('\n');
-  const changed = stamped(script, { version: '9.9.9', ...bases })
+  const changed = stampInstaller(script, { version: '9.9.9', ...bases })
     .split('\n')
     .filter((line, index) => line !== lines[index]);
   expect(changed).toEqual(['version=9.9.9', `registry_base=${bases.registry_base}`]);
 });
 
 it.each(['https://a b', 'https://a;reboot', 'https://a$(id)', "https://a'", 'https://a\nb'])(
-  '%j is no base',
+  '%j is not a valid base',
   (base) => {
     expect(() =>
-      stamped('version=1\nregistry_base=\nrelease_base=\n', { version: '1', ...bases, release_base: base }),
+      stampInstaller('version=1\nregistry_base=\nrelease_base=\n', { version: '1', ...bases, release_base: base }),
     ).toThrow('no plain address');
   },
 );
 
 it.each(['registry_base=\nrelease_base=\n', 'version=1\nversion=2\nregistry_base=\nrelease_base=\n'])(
-  'a script without its line, or with two, is refused',
+  'a script without its variable line, or with two, is rejected',
   (script) => {
-    expect(() => stamped(script, { version: '1', ...bases })).toThrow('the installer has no single line version=');
+    expect(() => stampInstaller(script, { version: '1', ...bases })).toThrow(
+      'the installer has no single line version=',
+    );
   },
 );
 
-it('the command stamps the file that is named', async () => {
-  const file = join(stage.dir, 'install.sh');
+it('the command stamps the named file', async () => {
+  const file = join(workspace.dir, 'install.sh');
   await writeFile(file, await readFile(installer));
   expect(
-    await stage.run('stamp.ts', [file, '--release-base', 'https://host.example/ops/deployd/releases/download']),
+    await workspace.run('stamp.ts', [file, '--release-base', 'https://host.example/ops/deployd/releases/download']),
   ).toEqual({
     code: 0,
     stdout: '',
@@ -57,6 +59,6 @@ it('the command stamps the file that is named', async () => {
   );
 });
 
-it('the command wants a file', async () => {
-  expect(await stage.run('stamp.ts', [])).toMatchObject({ code: 1, stderr: 'name the installer to be stamped' });
+it('the command requires a file', async () => {
+  expect(await workspace.run('stamp.ts', [])).toMatchObject({ code: 1, stderr: 'name the installer to be stamped' });
 });

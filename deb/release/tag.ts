@@ -1,15 +1,15 @@
 import { version } from '../../src/version.ts';
-import { carryOut, Mishap } from '../mishap.ts';
+import { runScript, UserError } from '../userError.ts';
 
-/** Why a tag is not that of this version, null where it is. */
-export function judgeTag(tag: string, built: string): string | null {
+/** Why a tag does not match the version; null if it does. */
+export function validateTag(tag: string, built: string): string | null {
   if (tag === `v${built}`) return null;
   return `tag ${tag || '(none)'} is not v${built}: the agent here is version ${built}; raise it in package.json, or tag v${built}`;
 }
 
 if (import.meta.main)
-  await carryOut(async () => {
-    const fault = judgeTag(process.argv[2] ?? '', version);
-    if (fault !== null) throw new Mishap(fault);
+  await runScript(async () => {
+    const error = validateTag(process.argv[2] ?? '', version);
+    if (error !== null) throw new UserError(error);
     console.log(`tag v${version} is that of the agent`);
   });

@@ -1,22 +1,22 @@
 import type { AnyStateMachine, AnyStateNode, AnyTransitionDefinition } from 'xstate';
 
-/** A machine as boxes and arrows, in the order in which it is written; every picture of it is printed from this. */
+/** A machine as boxes and arrows, in source order; every picture and text of it is made from this. */
 export interface Graph {
   id: string;
   initial: string;
   boxes: Box[];
   arrows: Arrow[];
-  /** What it hears wherever it is, without leaving its state. */
+  /** Events that are handled in every state without a transition. */
   anywhere: { on: string; actions: string[] }[];
 }
 
 /** One state. */
 export interface Box {
   name: string;
-  /** In a working state a service runs, a passing one is left at once, an ending is final. */
+  /** A working state runs a service, a passing one is left immediately, an ending is final. */
   kind: 'working' | 'waiting' | 'passing' | 'ending';
   description: string | null;
-  /** The service or the machine that runs in it. */
+  /** Id of the service or machine that runs in it. */
   invokes: string | null;
   entry: string[];
   exit: number | null;
@@ -27,17 +27,17 @@ export interface Box {
 export interface Arrow {
   from: string;
   to: string;
-  /** `checkIn done`, `checkIn failed`, `after interval`, `STOP`; empty where nothing is waited for. */
+  /** `checkIn done`, `checkIn failed`, `after interval`, `STOP`; empty for an immediate transition. */
   on: string;
-  /** The guard and what it is asked, `endsAs offline`; null where there is none. */
+  /** The guard with its parameter, `endsAs offline`; null without a guard. */
   guard: string | null;
   actions: string[];
   description: string | null;
-  /** True when a service that gave up leads here. */
+  /** True when the failure of a service leads here. */
   fault: boolean;
 }
 
-/** Walks a machine. */
+/** Converts a machine to a graph. */
 export function graphOf({ root }: AnyStateMachine): Graph {
   const states = Object.values(root.states) as AnyStateNode[];
   return {
@@ -56,7 +56,7 @@ function boxOf(state: AnyStateNode): Box {
     kind: kindOf(state),
     description: state.description ?? null,
     invokes: state.invoke[0]?.id ?? null,
-    entry: writtenIn(state.config.entry).map(nameOf),
+    entry: configuredActions(state.config.entry).map(nameOf),
     exit,
     report,
   };
@@ -99,14 +99,14 @@ function actionsOf({ actions }: AnyTransitionDefinition): string[] {
   return actions.map(nameOf);
 }
 
-/** The actions as they are written, without those that the library adds for its timers. */
-function writtenIn(actions: unknown): unknown[] {
+/** The configured actions, without those that xstate adds for its timers. */
+function configuredActions(actions: unknown): unknown[] {
   return [actions ?? []].flat();
 }
 
-/** A guard or an action by its name, and the word it is given where it is given one. */
-function nameOf(called: unknown): string {
-  const { type, params } = (typeof called === 'object' ? called : { type: called }) as {
+/** Name of a guard or action, with its parameter when that is a string. */
+function nameOf(reference: unknown): string {
+  const { type, params } = (typeof reference === 'object' ? reference : { type: reference }) as {
     type: string;
     params?: unknown;
   };

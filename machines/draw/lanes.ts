@@ -1,43 +1,43 @@
 import type { Box } from './graph.ts';
-import type { Road } from './roads.ts';
+import type { Edge } from './edges.ts';
 
 export type Side = 'left' | 'right';
 
-/** All roads to one state on one side of the column: they join on their way. */
+/** All edges to one state on one side of the column; they share one vertical line. */
 export interface Lane {
   side: Side;
   to: string;
-  roads: Road[];
-  /** The rows between which it runs. */
+  edges: Edge[];
+  /** First and last row that it passes. */
   from: number;
   until: number;
-  /** Its place beside the column, 0 is the nearest. */
+  /** Distance from the column in tracks; 0 is the nearest. */
   track: number;
 }
 
-/** A state with everything that leaves or reaches its sides, from top to bottom. */
+/** A state with the ports on its sides, from top to bottom. */
 export interface Row {
   box: Box;
-  left: Stub[];
-  right: Stub[];
+  left: Port[];
+  right: Port[];
 }
 
-/** Where a road leaves the side of a state; where a lane reaches it, there is no road. */
-export interface Stub {
+/** A point on the side of a state: an edge leaves it or, with a null edge, a lane reaches it. */
+export interface Port {
   lane: Lane;
-  road: Road | null;
+  edge: Edge | null;
 }
 
-/** Gives every road its lane, faults on the left and the rest on the right, short lanes inside. */
-export function lanesOf(roads: Road[], boxes: Box[]): Lane[] {
+/** Assigns every edge to a lane: faults on the left, the others on the right, short lanes nearest. */
+export function lanesOf(edges: Edge[], boxes: Box[]): Lane[] {
   const rowOf = (name: string) => boxes.findIndex((box) => box.name === name);
-  const sideOf = ({ fault }: Road): Side => (fault ? 'left' : 'right');
-  const shared = Map.groupBy(roads, (road) => `${sideOf(road)} ${road.to}`);
+  const sideOf = ({ fault }: Edge): Side => (fault ? 'left' : 'right');
+  const shared = Map.groupBy(edges, (edge) => `${sideOf(edge)} ${edge.to}`);
   const lanes = [...shared.values()].map((own): Lane => {
-    const [first] = own as [Road];
+    const [first] = own as [Edge];
     const ends = own.flatMap(({ from, to }) => [rowOf(from), rowOf(to)]);
     const [from, until] = [Math.min(...ends), Math.max(...ends)];
-    return { side: sideOf(first), to: first.to, roads: own, from, until, track: 0 };
+    return { side: sideOf(first), to: first.to, edges: own, from, until, track: 0 };
   });
   lanes.sort((a, b) => a.until - a.from - (b.until - b.from));
   for (const [index, lane] of lanes.entries()) lane.track = freeTrack(lane, lanes.slice(0, index));
@@ -48,7 +48,7 @@ export function lanesOf(roads: Road[], boxes: Box[]): Lane[] {
 export function rowsOf(boxes: Box[], lanes: Lane[]): Row[] {
   return boxes.map((box, index) => {
     const on = (side: Side) =>
-      stubsOf(
+      portsOf(
         box.name,
         index,
         lanes.filter((lane) => lane.side === side),
@@ -63,11 +63,11 @@ function freeTrack({ side, from, until }: Lane, placed: Lane[]): number {
   return [...taken, 0].map((_, track) => track).find((track) => !taken.has(track)) ?? 0;
 }
 
-/** In an order that lets few lines cross: what comes from above, then the way out with the outermost lane first. */
-function stubsOf(name: string, row: number, lanes: Lane[]): Stub[] {
-  const into = lanes.filter(({ to }) => to === name).map((lane): Stub => ({ lane, road: null }));
+/** Ports in an order with few crossings: lanes from above first, then outgoing edges, the outermost lane first. */
+function portsOf(name: string, row: number, lanes: Lane[]): Port[] {
+  const into = lanes.filter(({ to }) => to === name).map((lane): Port => ({ lane, edge: null }));
   const out = lanes
-    .flatMap((lane) => lane.roads.filter(({ from }) => from === name).map((road): Stub => ({ lane, road })))
+    .flatMap((lane) => lane.edges.filter(({ from }) => from === name).map((edge): Port => ({ lane, edge })))
     .sort((a, b) => b.lane.track - a.lane.track);
   return into.some(({ lane }) => lane.from < row) ? [...into, ...out] : [...out, ...into];
 }

@@ -1,17 +1,17 @@
 import type { Box, Graph } from './graph.ts';
-import { lanesOf, rowsOf, type Lane, type Row, type Side, type Stub } from './lanes.ts';
-import { roadsOf, type Road } from './roads.ts';
+import { lanesOf, rowsOf, type Lane, type Row, type Side, type Port } from './lanes.ts';
+import { edgesOf, type Edge } from './edges.ts';
 
-/** Where everything of a picture stands, in pixels: the states down a column, in the order in which they are written. */
+/** Positions of all elements of a picture in pixels; the states form a column in source order. */
 export interface Layout {
   width: number;
   height: number;
-  /** Where the first state is reached from. */
+  /** Position of the start marker. */
   start: Point;
-  stations: Station[];
-  lines: Line[];
-  /** The endings of which the outcome chooses one; null where the machine has no such choice. */
-  fan: Fan | null;
+  nodes: LayoutNode[];
+  paths: EdgePath[];
+  /** The endings that the outcome selects from; null when the machine has no such choice. */
+  fanOut: FanOut | null;
 }
 
 export type Point = readonly [x: number, y: number];
@@ -24,60 +24,64 @@ export interface Area {
 }
 
 /** One state. */
-export interface Station extends Area {
+export interface LayoutNode extends Area {
   box: Box;
 }
 
-/** One road and its course; its labels stand below each other, the first at the given point, to the given side of it. */
-export interface Line {
-  road: Road;
+/** One edge and its line; the first label is at the given point, on the given side of it, the others below. */
+export interface EdgePath {
+  edge: Edge;
   points: Point[];
   label: { at: Point; side: Side };
 }
 
-/** Endings in a frame, a row or more for each exit code. */
-export interface Fan extends Area {
-  roads: Road[];
+/** Endings in a frame, grouped by exit code in one or more rows. */
+export interface FanOut extends Area {
+  edges: Edge[];
   groups: { exit: number; y: number }[];
-  stations: Station[];
+  nodes: LayoutNode[];
 }
 
-/** Measures of a picture; a character's width leaves room for a generous font. */
-export const measures = { pad: 18, station: 29, gap: 19, port: 17, track: 15, spine: 24, text: 14, corner: 7 };
+/** Measures in pixels; the character widths fit wide fonts. */
+export const measures = { pad: 18, node: 29, gap: 19, port: 17, track: 15, spine: 24, text: 14, corner: 7 };
 const character = { name: 8.6, service: 6.9, label: 6.4 };
 const { pad, gap } = measures;
 
 interface Column {
   x: number;
   width: number;
-  /** Where the tracks begin on either side: beyond the labels. */
+  /** Where the tracks start on each side, outside the labels. */
   left: number;
   right: number;
   total: number;
 }
 
-/** Lays a machine out: the step to the next state runs down the column, every other road beside it. */
+/** Lays out a graph: edges to the next state run down the column, all others run beside it. */
 export function layoutOf(graph: Graph): Layout {
-  const roads = roadsOf(graph);
-  const isFanned = ({ name }: Box) => roads.some(({ fan, to }) => fan && to === name);
+  const edges = edgesOf(graph);
+  const isFanned = ({ name }: Box) => edges.some(({ isFanOut, to }) => isFanOut && to === name);
   const boxes = graph.boxes.filter((box) => !isFanned(box));
-  const isStep = ({ from, to }: Road) => boxes.some(({ name }, row) => name === from && boxes[row + 1]?.name === to);
-  const plain = roads.filter(({ fan }) => !fan);
-  const [steps, others] = [plain.filter(isStep), plain.filter((road) => !isStep(road))];
+  const isStep = ({ from, to }: Edge) => boxes.some(({ name }, row) => name === from && boxes[row + 1]?.name === to);
+  const plain = edges.filter(({ isFanOut }) => !isFanOut);
+  const [steps, others] = [plain.filter(isStep), plain.filter((edge) => !isStep(edge))];
   const lanes = lanesOf(others, boxes);
   const rows = rowsOf(boxes, lanes);
   const column = columnOf(rows, lanes);
-  const stations = stationsOf(rows, steps, column);
-  const bottom = bottomOf(stations.at(-1)!);
-  const fan = fanOf(graph.boxes.filter(isFanned), { roads: roads.filter((road) => road.fan), bottom, column });
-  const sideways = lanes.flatMap((lane) => lane.roads.map((road) => sideLine(road, lane, { rows, stations, column })));
+  const nodes = nodesOf(rows, steps, column);
+  const bottom = bottomOf(nodes.at(-1)!);
+  const fanOut = fanOutOf(graph.boxes.filter(isFanned), {
+    edges: edges.filter((edge) => edge.isFanOut),
+    bottom,
+    column,
+  });
+  const sideways = lanes.flatMap((lane) => lane.edges.map((edge) => sidePath(edge, lane, { rows, nodes, column })));
   return {
     width: column.total,
-    height: (fan ? bottomOf(fan) : bottom) + pad,
+    height: (fanOut ? bottomOf(fanOut) : bottom) + pad,
     start: [column.x + measures.spine, pad],
-    stations,
-    lines: [...steps.map((road) => stepLine(road, stations)), ...sideways],
-    fan,
+    nodes,
+    paths: [...steps.map((edge) => stepPath(edge, nodes)), ...sideways],
+    fanOut,
   };
 }
 
@@ -87,18 +91,18 @@ function columnOf(rows: Row[], lanes: Lane[]): Column {
     measures.track * widest(lanes.filter((lane) => lane.side === side).map(({ track }) => track + 1));
   const labels = (side: Side) =>
     widest(
-      rows.flatMap((row) => row[side].flatMap(({ road }) => road?.labels ?? [])).map((label) => widthOf(label) + 8),
+      rows.flatMap((row) => row[side].flatMap(({ edge }) => edge?.labels ?? [])).map((label) => widthOf(label) + 8),
     );
   const left = pad + room('left');
   const x = left + labels('left');
   const width =
-    40 + widest(rows.map(({ box }) => box.name.length * character.name + asideOf(box).length * character.service));
+    40 + widest(rows.map(({ box }) => box.name.length * character.name + sublabelOf(box).length * character.service));
   const right = x + width + labels('right');
   return { x, width, left, right, total: right + room('right') + pad };
 }
 
-/** What stands in a box beside the name. */
-export function asideOf({ invokes, exit }: Box): string {
+/** Second text of a box: the service or the exit code. */
+export function sublabelOf({ invokes, exit }: Box): string {
   return invokes ?? (exit === null ? '' : `exit ${exit}`);
 }
 
@@ -106,23 +110,23 @@ function widthOf(label: string): number {
   return label.length * character.label;
 }
 
-function stationsOf(rows: Row[], steps: Road[], { x, width }: Column): Station[] {
+function nodesOf(rows: Row[], steps: Edge[], { x, width }: Column): LayoutNode[] {
   let y = pad + gap;
   return rows.map(({ box, left, right }) => {
     const labels = steps.find(({ to }) => to === box.name)?.labels.length ?? 0;
     y += labels * measures.text;
-    const height = Math.max(measures.station, ...[left, right].map((stubs) => heightOf(stubs) + 11));
-    const station = { box, x, y, width, height };
+    const height = Math.max(measures.node, ...[left, right].map((ports) => heightOf(ports) + 11));
+    const node = { box, x, y, width, height };
     y += height + gap;
-    return station;
+    return node;
   });
 }
 
-function stepLine(road: Road, stations: Station[]): Line {
-  const [from, to] = [stationOf(road.from, stations), stationOf(road.to, stations)];
+function stepPath(edge: Edge, nodes: LayoutNode[]): EdgePath {
+  const [from, to] = [nodeOf(edge.from, nodes), nodeOf(edge.to, nodes)];
   const x = from.x + measures.spine;
   return {
-    road,
+    edge,
     points: [
       [x, bottomOf(from)],
       [x, to.y],
@@ -131,46 +135,49 @@ function stepLine(road: Road, stations: Station[]): Line {
   };
 }
 
-interface Place {
+interface ColumnLayout {
   rows: Row[];
-  stations: Station[];
+  nodes: LayoutNode[];
   column: Column;
 }
 
-function sideLine(road: Road, lane: Lane, { rows, stations, column }: Place): Line {
+function sidePath(edge: Edge, lane: Lane, { rows, nodes, column }: ColumnLayout): EdgePath {
   const isLeft = lane.side === 'left';
   const outward = isLeft ? -1 : 1;
-  const edge = isLeft ? column.x : column.x + column.width;
+  const borderX = isLeft ? column.x : column.x + column.width;
   const track = column[lane.side] + outward * measures.track * (lane.track + 0.7);
-  const portOf = (name: string, is: (stub: Stub) => boolean) => {
-    const stubs = rows.find(({ box }) => box.name === name)![lane.side];
-    const before = stubs.slice(0, stubs.findIndex(is) + 1);
-    const { y, height } = stationOf(name, stations);
-    return y + (height - heightOf(stubs)) / 2 + heightOf(before) - measures.port / 2;
+  const portOf = (name: string, is: (port: Port) => boolean) => {
+    const ports = rows.find(({ box }) => box.name === name)![lane.side];
+    const before = ports.slice(0, ports.findIndex(is) + 1);
+    const { y, height } = nodeOf(name, nodes);
+    return y + (height - heightOf(ports)) / 2 + heightOf(before) - measures.port / 2;
   };
   const [out, into] = [
-    portOf(road.from, (stub) => stub.road === road),
-    portOf(road.to, (stub) => stub.lane === lane && stub.road === null),
+    portOf(edge.from, (port) => port.edge === edge),
+    portOf(edge.to, (port) => port.lane === lane && port.edge === null),
   ];
   return {
-    road,
+    edge,
     points: [
-      [edge, out],
+      [borderX, out],
       [track, out],
       [track, into],
-      [edge, into],
+      [borderX, into],
     ],
-    label: { at: [edge + outward * 7, out - 4 - measures.text * (road.labels.length - 1)], side: lane.side },
+    label: { at: [borderX + outward * 7, out - 4 - measures.text * (edge.labels.length - 1)], side: lane.side },
   };
 }
 
-function fanOf(boxes: Box[], { roads, bottom, column }: { roads: Road[]; bottom: number; column: Column }): Fan | null {
+function fanOutOf(
+  boxes: Box[],
+  { edges, bottom, column }: { edges: Edge[]; bottom: number; column: Column },
+): FanOut | null {
   if (boxes.length === 0) return null;
   const width = column.total - 2 * pad;
   const frame = { x: pad, y: bottom + gap + 4, width, height: 0 };
   const [indent, space, height] = [64, 7, 26];
-  const stations: Station[] = [];
-  const groups: Fan['groups'] = [];
+  const nodes: LayoutNode[] = [];
+  const groups: FanOut['groups'] = [];
   let y = frame.y + 12;
   const byExit = Map.groupBy(boxes, ({ exit }) => exit ?? 0);
   for (const [exit, own] of [...byExit].sort(([a], [b]) => a - b)) {
@@ -179,21 +186,21 @@ function fanOf(boxes: Box[], { roads, bottom, column }: { roads: Road[]; bottom:
     for (const box of own) {
       const wide = Math.ceil(box.name.length * character.name) + 24;
       if (x + wide > frame.x + width - 8) [x, y] = [frame.x + indent, y + height + space];
-      stations.push({ box, x, y, width: wide, height });
+      nodes.push({ box, x, y, width: wide, height });
       x += wide + space;
     }
     y += height + space + 5;
   }
-  return { ...frame, height: y - frame.y, roads, groups, stations };
+  return { ...frame, height: y - frame.y, edges, groups, nodes };
 }
 
-/** A road whose label has several lines needs as much more room. */
-function heightOf(stubs: Stub[]): number {
-  return stubs.reduce((sum, { road }) => sum + measures.port * Math.max(1, road?.labels.length ?? 0), 0);
+/** Height of ports in pixels; each label line of an edge takes one port height. */
+function heightOf(ports: Port[]): number {
+  return ports.reduce((sum, { edge }) => sum + measures.port * Math.max(1, edge?.labels.length ?? 0), 0);
 }
 
-function stationOf(name: string, stations: Station[]): Station {
-  return stations.find(({ box }) => box.name === name)!;
+function nodeOf(name: string, nodes: LayoutNode[]): LayoutNode {
+  return nodes.find(({ box }) => box.name === name)!;
 }
 
 function bottomOf({ y, height }: Area): number {

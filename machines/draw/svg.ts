@@ -1,39 +1,48 @@
 import type { Graph } from './graph.ts';
-import { asideOf, layoutOf, measures, type Fan, type Layout, type Line, type Point, type Station } from './layout.ts';
-import { verdictOf, type Road } from './roads.ts';
-import { style } from './style.ts';
+import {
+  sublabelOf,
+  layoutOf,
+  measures,
+  type FanOut,
+  type Layout,
+  type EdgePath,
+  type Point,
+  type LayoutNode,
+} from './layout.ts';
+import { exitClassOf, type Edge } from './edges.ts';
+import { stylesheet } from './stylesheet.ts';
 
-/** A graph as a complete SVG file with light and dark colours of its own; no program is needed to draw it. */
+/** A graph as a standalone SVG file with light and dark colours. */
 export function svgOf(graph: Graph): string {
-  return drawn(graph, `<style>${style}</style>\n`);
+  return renderSvg(graph, `<style>${stylesheet}</style>\n`);
 }
 
-/** The same for a page that brings the colours: no style in it, and ids `<machine>.<state>`, `<machine>.<from>.<to>`. */
-export function drawingOf(graph: Graph): string {
-  return drawn(graph, '');
+/** A graph as an SVG without styles for a page that has them; ids are `<machine>.<state>` and `<machine>.<from>.<to>`. */
+export function inlineSvgOf(graph: Graph): string {
+  return renderSvg(graph, '');
 }
 
-function drawn(graph: Graph, colours: string): string {
+function renderSvg(graph: Graph, colours: string): string {
   const layout = layoutOf(graph);
-  const { width, height, start, stations, lines, fan } = layout;
+  const { width, height, start, nodes, paths, fanOut } = layout;
   const idOf = (...names: string[]) => [graph.id, ...names].join('.');
-  const begin: Point = [start[0], stations[0]!.y];
+  const firstNode: Point = [start[0], nodes[0]!.y];
   return [
     `<svg xmlns="http://www.w3.org/2000/svg" class="machine" viewBox="0 0 ${width} ${height}" width="${width}" height="${height}" role="img" aria-labelledby="${idOf('title')} ${idOf('desc')}">`,
     `<title id="${idOf('title')}">The machine ${graph.id}</title>`,
-    `<desc id="${idOf('desc')}">${escaped(toldOf(graph))}</desc>`,
+    `<desc id="${idOf('desc')}">${escapeXml(formatAltText(graph))}</desc>`,
     `${colours}<rect class="ground" width="${width}" height="${height}" rx="12"/>`,
     `<circle class="start" cx="${start[0]}" cy="${start[1]}" r="5"/>`,
-    roadText({ id: idOf('start'), fault: false }, [start, begin]),
-    ...lines.map((line) => lineText(line, idOf(line.road.from, line.road.to))),
-    ...stations.map((station) => stationText(station, idOf(station.box.name))),
-    ...(fan ? fanText(fan, layout, idOf) : []),
+    formatPath({ id: idOf('start'), fault: false }, [start, firstNode]),
+    ...paths.map((path) => formatEdge(path, idOf(path.edge.from, path.edge.to))),
+    ...nodes.map((node) => formatNode(node, idOf(node.box.name))),
+    ...(fanOut ? formatFanOut(fanOut, layout, idOf) : []),
     '</svg>\n',
   ].join('\n');
 }
 
-/** The picture for those who do not see it. */
-function toldOf({ initial, boxes }: Graph): string {
+/** Text alternative of the picture for screen readers. */
+function formatAltText({ initial, boxes }: Graph): string {
   const names = (ending: boolean) =>
     boxes
       .filter(({ exit }) => (exit !== null) === ending)
@@ -43,23 +52,23 @@ function toldOf({ initial, boxes }: Graph): string {
   return `It begins in ${initial}. States: ${names(false)}.${ends ? ` Endings: ${ends}.` : ''}`;
 }
 
-function lineText({ road, points, label }: Line, id: string): string {
+function formatEdge({ edge, points, label }: EdgePath, id: string): string {
   const [x, y] = label.at;
   const anchor = label.side === 'left' ? ' text-anchor="end"' : '';
-  const lines = road.labels.map((line, n) => (n < road.labels.length - 1 ? `${line} or` : line));
+  const lines = edge.labels.map((line, n) => (n < edge.labels.length - 1 ? `${line} or` : line));
   const texts = lines.map(
     (line, n) => `<text class="label"${anchor} x="${x}" y="${y + n * measures.text}">${line}</text>`,
   );
-  return [roadText({ id, fault: road.fault }, points), ...texts].join('');
+  return [formatPath({ id, fault: edge.fault }, points), ...texts].join('');
 }
 
-function roadText({ id, fault }: Pick<Road, 'fault'> & { id: string }, points: Point[]): string {
-  const course = `<path d="${courseOf(points.toReversed())}"/><path class="head" d="${headOf(points)}"/>`;
-  return `<g id="${id}" class="road${fault ? ' fault' : ''}">${course}</g>`;
+function formatPath({ id, fault }: Pick<Edge, 'fault'> & { id: string }, points: Point[]): string {
+  const path = `<path d="${pathDataOf(points.toReversed())}"/><path class="head" d="${arrowHeadOf(points)}"/>`;
+  return `<g id="${id}" class="road${fault ? ' fault' : ''}">${path}</g>`;
 }
 
-/** Straight pieces with rounded corners; drawn from their common end, the dashes of joined roads fall on each other. */
-function courseOf(points: Point[]): string {
+/** Straight segments with rounded corners, drawn from the common end so that the dashes of joined edges coincide. */
+function pathDataOf(points: Point[]): string {
   return points
     .map((point, n) => {
       const [before, after] = [points[n - 1], points[n + 1]];
@@ -76,38 +85,38 @@ function toward([x, y]: Point, [toX, toY]: Point): Point {
   return [round(x + (toX - x) * step), round(y + (toY - y) * step)];
 }
 
-/** The arrow's head at the end of its course. */
-function headOf(points: Point[]): string {
+/** Arrow head at the last point. */
+function arrowHeadOf(points: Point[]): string {
   const [[fromX, fromY], [x, y]] = points.slice(-2) as [Point, Point];
   const [dx, dy] = [Math.sign(x - fromX), Math.sign(y - fromY)];
   const [backX, backY] = [x - 8 * dx, y - 8 * dy];
   return `M${x} ${y} L${backX - 4 * dy} ${backY - 4 * dx} L${backX + 4 * dy} ${backY + 4 * dx} Z`;
 }
 
-function stationText({ box, x, y, width, height }: Station, id: string, aside = asideOf(box)): string {
+function formatNode({ box, x, y, width, height }: LayoutNode, id: string, sublabel = sublabelOf(box)): string {
   const { name, kind, description } = box;
   const middle = y + height / 2 + 4.5;
   return [
-    `<g id="${id}" class="${['state', kind, verdictOf(box)].filter(Boolean).join(' ')}">`,
-    description === null ? '' : `<title>${escaped(description)}</title>`,
+    `<g id="${id}" class="${['state', kind, exitClassOf(box)].filter(Boolean).join(' ')}">`,
+    description === null ? '' : `<title>${escapeXml(description)}</title>`,
     `<rect x="${x}" y="${y}" width="${width}" height="${height}" rx="${kind === 'passing' ? 15 : 6}"/>`,
     `<text class="name" x="${x + 12}" y="${middle}">${name}</text>`,
-    aside && `<text class="service" text-anchor="end" x="${x + width - 12}" y="${middle}">${aside}</text>`,
+    sublabel && `<text class="service" text-anchor="end" x="${x + width - 12}" y="${middle}">${sublabel}</text>`,
     '</g>',
   ].join('');
 }
 
-function fanText({ x, y, width, height, roads, groups, stations }: Fan, layout: Layout, idOf: IdOf): string[] {
-  const from = layout.stations.find(({ box }) => box.name === roads[0]!.from)!;
+function formatFanOut({ x, y, width, height, edges, groups, nodes }: FanOut, layout: Layout, idOf: IdOf): string[] {
+  const from = layout.nodes.find(({ box }) => box.name === edges[0]!.from)!;
   const spine = layout.start[0];
   return [
     `<rect class="frame" x="${x}" y="${y}" width="${width}" height="${height}" rx="9"/>`,
-    roadText({ id: idOf(from.box.name, 'ending'), fault: false }, [
+    formatPath({ id: idOf(from.box.name, 'ending'), fault: false }, [
       [spine, from.y + from.height],
       [spine, y],
     ]),
     ...groups.map((group) => `<text class="label" x="${x + 12}" y="${group.y + 17}">exit ${group.exit}</text>`),
-    ...stations.map((station) => stationText(station, idOf(station.box.name), '')),
+    ...nodes.map((node) => formatNode(node, idOf(node.box.name), '')),
   ];
 }
 
@@ -117,6 +126,6 @@ function round(value: number): number {
   return Math.round(value * 10) / 10;
 }
 
-function escaped(text: string): string {
+function escapeXml(text: string): string {
   return text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;');
 }

@@ -1,16 +1,16 @@
 import { existsSync } from 'node:fs';
 import { Argument, Command, CommanderError, Option } from 'commander';
-import { otherEndings } from '../../machines/endings.ts';
-import { atStop } from './adapters/host/signals.ts';
-import { harden } from './adapters/host/hardening.ts';
-import { becomeOwner, NotAllowed } from './adapters/host/owner.ts';
-import { formOf, machineForms, machineNames, machineText } from './commands/machine.ts';
+import { commandEndings } from '../../machines/endings.ts';
+import { onStopSignal } from './adapters/host/stopSignals.ts';
+import { hardenProcess } from './adapters/host/hardening.ts';
+import { dropPrivileges, NotAllowed } from './adapters/host/privileges.ts';
+import { formatOf, machineFormats, machineNames, formatMachine } from './commands/machine.ts';
 import { runLoop, runOnce } from './commands/run.ts';
-import { ConfigInvalid } from './config/invalid.ts';
-import { loadSettings } from './config/load.ts';
+import { ConfigInvalid } from './config/configInvalid.ts';
+import { loadSettings } from './config/loadSettings.ts';
 import type { Settings } from './config/settings.ts';
-import { installCrashHandlers } from './journal/crash.ts';
-import { outlive } from './journal/sink.ts';
+import { installCrashHandlers } from './journal/crashHandlers.ts';
+import { ignoreStreamErrors } from './journal/sink.ts';
 import { Vault } from './secrets/vault.ts';
 import { version } from '../version.ts';
 
@@ -18,14 +18,14 @@ const DEFAULT_CONFIG = '/etc/deployd/config.yaml';
 
 const vault = new Vault();
 
-/** The command line; its help, its manual page and its completions all come from here. */
+/** The command line; help, manual page and completions are generated from it. */
 export const program = new Command('deployd')
   .description('Converges this host to the bundle that its tenancy service announces.')
   .version(version, '--version', 'print the version')
   .helpOption('--help', 'show this help')
   .helpCommand(false)
   .exitOverride()
-  .configureOutput({ writeOut: tell })
+  .configureOutput({ writeOut })
   .addHelpText('after', helpFooter());
 
 withConfig(program.command('run'))
@@ -34,11 +34,11 @@ withConfig(program.command('run'))
   .option('--prune', 'with --once: afterwards keep only the release in force, and prune images after an apply')
   .action(async (options: { once?: boolean; prune?: boolean }, command: Command) => {
     if (options.prune && !options.once) command.error('error: --prune goes with --once');
-    const start = { intent: 'tick', prune: options.prune ?? false } as const;
-    await act(command, (settings) =>
-      options.once ? runOnce(settings, vault, start) : runLoop(settings, vault, start),
+    const requested = { intent: 'tick', prune: options.prune ?? false } as const;
+    await runAsOwner(command, (settings) =>
+      options.once ? runOnce(settings, vault, requested) : runLoop(settings, vault, requested),
     );
-    // a reader who takes nothing would keep the process alive, and the timer from its next tick
+    // a stalled reader of stderr would keep the process alive and delay the timer's next tick
     if (process.stderr.writableLength > 0) process.exit();
   });
 
@@ -47,7 +47,7 @@ withConfig(program.command('status'))
   .option('--json', 'the same as JSON')
   .action(async (options: { json?: boolean }, command: Command) => {
     const { status } = await import('./commands/status.ts');
-    await act(command, (settings) => status(settings, { json: options.json ?? false, version }, console));
+    await runAsOwner(command, (settings) => status(settings, { json: options.json ?? false, version }, console));
   });
 
 withConfig(program.command('plan'))
@@ -57,9 +57,9 @@ withConfig(program.command('plan'))
   .action(async (bundle: string, options: { json?: boolean }, command: Command) => {
     const { config } = command.optsWithGlobals<{ config?: string }>();
     const { plan } = await import('./commands/plan.ts');
-    await guarded(async () => {
-      const isAlone = config === undefined && !existsSync(DEFAULT_CONFIG);
-      const settings = isAlone ? null : loadSettings(config ?? DEFAULT_CONFIG);
+    await withExitCode(async () => {
+      const isUnconfigured = config === undefined && !existsSync(DEFAULT_CONFIG);
+      const settings = isUnconfigured ? null : loadSettings(config ?? DEFAULT_CONFIG);
       return plan(settings, { bundle, json: options.json ?? false, signal: abortedBySignal() }, console);
     });
   });
@@ -67,7 +67,7 @@ withConfig(program.command('plan'))
 withConfig(program.command('bootstrap'))
   .description('exchange the bootstrap grant for a secretstore token now')
   .action(async (_options: unknown, command: Command) => {
-    await act(command, (settings) => runOnce(settings, vault, { intent: 'bootstrap', prune: false }));
+    await runAsOwner(command, (settings) => runOnce(settings, vault, { intent: 'bootstrap', prune: false }));
   });
 
 withConfig(program.command('doctor'))
@@ -77,7 +77,7 @@ withConfig(program.command('doctor'))
     const { config: configPath = DEFAULT_CONFIG } = command.optsWithGlobals<{ config?: string }>();
     const how = { configPath, json: options.json ?? false, version, vault, signal: abortedBySignal() };
     const { doctor } = await import('./commands/doctor.ts');
-    await guarded(() => doctor(how, console));
+    await withExitCode(() => doctor(how, console));
   });
 
 withConfig(program.command('trace'))
@@ -87,61 +87,61 @@ withConfig(program.command('trace'))
   .option('--json', 'the same as JSON')
   .action(async (tick: string | undefined, options: { list?: boolean; json?: boolean }, command: Command) => {
     const { trace } = await import('./commands/trace.ts');
-    const wanted = { tick, list: options.list ?? false, json: options.json ?? false };
-    await act(command, (settings) => trace(settings, wanted, console));
+    const traceOptions = { tick, list: options.list ?? false, json: options.json ?? false };
+    await runAsOwner(command, (settings) => trace(settings, traceOptions, console));
   });
 
 const machine = program
   .command('machine')
   .description('how the agent decides: a state machine as text or as a picture; needs no configuration')
   .addArgument(new Argument('[name]', 'which machine').choices(machineNames).default('tick'))
-  .action((name: (typeof machineNames)[number], options: Parameters<typeof formOf>[0]) => {
-    tell(machineText(name, formOf(options)));
+  .action((name: (typeof machineNames)[number], options: Parameters<typeof formatOf>[0]) => {
+    writeOut(formatMachine(name, formatOf(options)));
   });
-for (const [form, meaning] of Object.entries(machineForms)) {
-  const others = Object.keys(machineForms).filter((other) => other !== form);
+for (const [form, meaning] of Object.entries(machineFormats)) {
+  const others = Object.keys(machineFormats).filter((other) => other !== form);
   machine.addOption(new Option(`--${form}`, meaning).conflicts(others));
 }
 
 withConfig(program);
 
 if (import.meta.main) {
-  harden();
-  outlive(process.stderr);
+  hardenProcess();
+  ignoreStreamErrors(process.stderr);
   installCrashHandlers(process.stderr, () => vault.redactor());
   void parse();
 }
 
-/** What is not told by the line; `console` outlives its readers by itself. */
-function tell(text: string): void {
-  outlive(process.stdout).write(text);
+/** Writes text to stdout; a closed stdout is no error. */
+function writeOut(text: string): void {
+  ignoreStreamErrors(process.stdout).write(text);
 }
 
-/** Reads the configuration, becomes the state directory's owner, and works. */
-async function act(command: Command, work: (settings: Settings) => Promise<number>): Promise<void> {
+/** Loads the configuration, switches to the owner of the state directory and runs a command. */
+async function runAsOwner(command: Command, run: (settings: Settings) => Promise<number>): Promise<void> {
   const { config } = command.optsWithGlobals<{ config?: string }>();
-  await guarded(async () => {
+  await withExitCode(async () => {
     const settings = loadSettings(config ?? DEFAULT_CONFIG);
-    becomeOwner(settings.state_dir);
-    return work(settings);
+    dropPrivileges(settings.state_dir);
+    return run(settings);
   });
 }
 
-/** Works and sets the exit code; a wrong configuration, or the wrong user, has its own. */
-async function guarded(work: () => Promise<number>): Promise<void> {
+/** Runs a command and sets the exit code; an invalid configuration and the wrong user have their own. */
+async function withExitCode(run: () => Promise<number>): Promise<void> {
   try {
-    process.exitCode = await work();
+    process.exitCode = await run();
   } catch (error) {
     if (!(error instanceof ConfigInvalid) && !(error instanceof NotAllowed)) throw error;
     for (const line of error instanceof ConfigInvalid ? error.lines : [error.message]) console.error(line);
-    process.exitCode = otherEndings.configInvalid.meta.exit;
+    process.exitCode = commandEndings.configInvalid.meta.exit;
   }
 }
 
-/** For a command that has something to tidy up before it ends. */
+/** Aborts at SIGTERM or SIGINT, so that the command can clean up. */
 function abortedBySignal(): AbortSignal {
   const stop = new AbortController();
-  atStop(() => stop.abort());
+  onStopSignal(() => stop.abort());
   return stop.signal;
 }
 

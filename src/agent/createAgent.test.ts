@@ -5,10 +5,10 @@ import { createActor, toPromise } from 'xstate';
 import type { Settings } from './config/settings.ts';
 import type { Journal } from './journal/journal.ts';
 import { Vault } from './secrets/vault.ts';
-import { wire } from './createAgent.ts';
+import { createAgent } from './createAgent.ts';
 
 let dir: string;
-beforeEach(async () => void (dir = await mkdtemp(join(tmpdir(), 'deployd-wire-'))));
+beforeEach(async () => void (dir = await mkdtemp(join(tmpdir(), 'deployd-agent-'))));
 afterEach(() => rm(dir, { recursive: true }));
 
 const silent = (): Journal => {
@@ -24,8 +24,8 @@ const silent = (): Journal => {
   return journal;
 };
 
-/** A host without token and grant: its tick ends before it asks anybody. */
-const bare = (transport: Settings['transport']) =>
+/** Settings of a host without token and grant: its tick ends before any request. */
+const settingsOf = (transport: Settings['transport']) =>
   ({
     env: 'eu-1',
     state_dir: dir,
@@ -41,15 +41,15 @@ const bare = (transport: Settings['transport']) =>
 
 it.each([
   ['system', true],
-  ['sdk', false], // it may have logged in, with the host's key
-] as const)('a tick over %s that came to no secret held nothing but the token: %s', async (transport, isAlone) => {
-  const heard: boolean[] = [];
-  const vault = new Vault((tokenAlone) => void heard.push(tokenAlone));
-  const parts = { settings: bare(transport), vault, journal: silent(), version: '0.2.0', unattended: false };
-  const { machine } = await wire(parts);
+  ['sdk', false], // may have logged in to the mesh with the host's private key
+] as const)('a tick with the transport %s and no secrets held only the token: %s', async (transport, tokenOnly) => {
+  const sweeps: boolean[] = [];
+  const vault = new Vault((tokenAlone) => void sweeps.push(tokenAlone));
+  const options = { settings: settingsOf(transport), vault, journal: silent(), version: '0.2.0', unattended: false };
+  const { machine } = await createAgent(options);
   const actor = createActor(machine, { input: { intent: 'tick', prune: false, laptopMode: false } });
-  const ended = toPromise(actor);
+  const output = toPromise(actor);
   actor.start();
-  expect((await ended).ending).toBe('tokenAbsent');
-  expect(heard).toEqual([isAlone]);
+  expect((await output).ending).toBe('tokenAbsent');
+  expect(sweeps).toEqual([tokenOnly]);
 });

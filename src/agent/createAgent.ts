@@ -4,35 +4,36 @@ import { down } from '../../machines/down.ts';
 import { endings } from '../../machines/endings.ts';
 import { outcomeOf } from '../../machines/outcomes.ts';
 import { tick } from '../../machines/tick.ts';
-import type { Outcome } from '../../machines/words.ts';
+import type { Outcome } from '../../machines/types.ts';
 import { createCompose } from './adapters/compose/compose.ts';
 import { createContainers } from './adapters/engine/containers.ts';
-import { openCredentials } from './adapters/files/credentials.ts';
+import { openCredentials } from './adapters/state/credentials.ts';
 import { createDownload } from './adapters/http/download.ts';
-import { createHttp } from './adapters/http/http.ts';
-import { openReleases } from './adapters/files/releases.ts';
+import { createHttpClient } from './adapters/http/httpClient.ts';
+import { openReleases } from './adapters/release/releases.ts';
 import { createSecretstore } from './adapters/http/secretstore.ts';
-import { StateFile } from './adapters/files/state.ts';
+import { StateFile } from './adapters/state/stateFile.ts';
 import { createTenancy } from './adapters/http/tenancy.ts';
-import type { Transport } from './adapters/transport/agents.ts';
-import { systemRoots } from './adapters/transport/roots.ts';
-import { createTransport } from './adapters/transport/transport.ts';
+import type { Transport } from './adapters/transport/transport.ts';
+import { openSystemRoots } from './adapters/transport/systemRoots.ts';
+import { createTransport } from './adapters/transport/createTransport.ts';
 import type { Settings } from './config/settings.ts';
 import type { Journal } from './journal/journal.ts';
-import { Recorder } from './journal/recorder.ts';
+import { TraceRecorder } from './journal/traceRecorder.ts';
 import type { Decision } from './rules/trace/trace.ts';
 import type { Vault } from './secrets/vault.ts';
-import { servicesOf } from './services/index.ts';
-import { rebuilt } from './services/tick/recall.ts';
-import { beginTick, type Tools } from './services/tools.ts';
+import { createServices } from './services/index.ts';
+import type { Dependencies } from './services/dependencies.ts';
+import { rebuildState } from './services/tick/rebuildState.ts';
+import { startTick } from './services/tickScope.ts';
 
-/** The only place that builds things: settings → adapters → tools → services → the machine. */
-export async function wire(parts: Parts) {
-  const { settings, vault, journal } = parts;
-  const roots = systemRoots(join(settings.state_dir, 'roots.pem'), { tell: (line) => journal.warn(line) });
+/** Composition root: settings → adapters → dependencies → services → machine `tick`. */
+export async function createAgent(options: AgentOptions) {
+  const { settings, vault, journal } = options;
+  const roots = openSystemRoots(join(settings.state_dir, 'roots.pem'), { warn: (line) => journal.warn(line) });
   const transport = createTransport(settings, roots);
-  const tools = await toolsOf(parts, transport);
-  const services = servicesOf(tools);
+  const deps = await createDependencies(options, transport);
+  const services = createServices(deps);
   const machine = tick.provide({
     actors: {
       ...services.tick,
@@ -40,73 +41,76 @@ export async function wire(parts: Parts) {
       down: down.provide({ actors: services.down }),
     },
     actions: {
-      tell: ({ context }, fault) => tell(tools, fault ? outcomeOf(fault.error, false) : context.outcome),
-      scrub: () => {
-        if (settings.transport === 'sdk') vault.noteUnheld(); // its logins, and the host's key
-        vault.forget();
+      logOutcome: ({ context }, fault) => logOutcome(deps, fault ? outcomeOf(fault.error, false) : context.outcome),
+      clearSecrets: () => {
+        if (settings.transport === 'sdk') vault.noteUntrackedSecrets(); // mesh logins and the host's private key
+        vault.clear();
         transport.close();
       },
-      abortWork: () => tools.stop.abort(),
+      abortWork: () => deps.stop.abort(),
     },
   });
-  return { machine, tools };
+  return { machine, deps };
 }
 
-/** What a command brings along. */
-export interface Parts {
+/** Options that the command provides. */
+export interface AgentOptions {
   settings: Settings;
   vault: Vault;
   journal: Journal;
   version: string;
-  /** Nobody waits for its ticks: the loop's, or systemd's. */
+  /** True for ticks of the loop or the timer, which no operator waits for. */
   unattended: boolean;
 }
 
-async function toolsOf({ settings, vault, journal, version, unattended }: Parts, transport: Transport): Promise<Tools> {
+async function createDependencies(
+  { settings, vault, journal, version, unattended }: AgentOptions,
+  transport: Transport,
+): Promise<Dependencies> {
   const { env, state_dir: stateDir } = settings;
   const project = `deployd-${env}`;
   const stop = new AbortController();
   const releases = await openReleases(stateDir, env);
-  const recorder = new Recorder(() => vault.redactor());
-  const note = (decision: Decision) => noted(tools, decision);
-  const http = createHttp({ settings, transport, version, note });
-  const caller = { http, vault, requestId: () => tools.tick.id };
-  const warn = (line: string) => tools.tick.journal.error(line);
-  const tools: Tools = {
+  const recorder = new TraceRecorder(() => vault.redactor());
+  const recordDecision = (decision: Decision) => recordAndLog(deps, decision);
+  const http = createHttpClient({ settings, transport, version, recordDecision });
+  const apiContext = { http, vault, requestId: () => deps.tick.id };
+  const warn = (line: string) => deps.tick.journal.error(line);
+  const deps: Dependencies = {
     settings,
     version,
     project,
     vault,
     journal,
     recorder,
-    note,
+    recordDecision,
     releases,
-    state: new StateFile({ stateDir, env, warn, rebuild: () => rebuilt(releases) }),
+    state: new StateFile({ stateDir, env, warn, rebuild: () => rebuildState(releases) }),
     credentials: openCredentials(settings),
-    tenancy: createTenancy(caller),
-    download: createDownload({ ...caller, settings }),
-    secretstore: createSecretstore({ ...caller, settings }),
+    tenancy: createTenancy(apiContext),
+    download: createDownload({ ...apiContext, settings }),
+    secretstore: createSecretstore({ ...apiContext, settings }),
     containers: createContainers({
       containerHost: settings.container_host,
       project,
       signal: stop.signal,
-      onInspect: () => vault.noteUnheld(),
+      onInspect: () => vault.noteUntrackedSecrets(),
     }),
     compose: createCompose(settings, project, { redactor: () => vault.redactor() }),
     unattended,
     stop,
-    tick: beginTick(journal),
+    tick: startTick(journal),
   };
-  return tools;
+  return deps;
 }
 
-function noted({ recorder, tick }: Tools, decision: Decision): void {
-  const { word, ...facts } = recorder.note(decision);
-  const fields = Object.entries<unknown>(facts).map(([name, fact]) => [name, String(fact)]);
+function recordAndLog({ recorder, tick }: Dependencies, decision: Decision): void {
+  const { word, ...facts } = recorder.recordDecision(decision);
+  const fields = Object.entries<unknown>(facts).map(([name, value]) => [name, String(value)]);
   tick.journal.debug(`noted: ${word}`, Object.fromEntries(fields) as Record<string, string>);
 }
 
-function tell({ tick }: Tools, outcome: Outcome | null): void {
+function logOutcome({ tick }: Dependencies, outcome: Outcome | null): void {
   if (outcome === null) return;
   const { exit } = endings[outcome.ending].meta;
   const level = exit === 0 ? 'info' : exit === 75 ? 'warn' : 'error';

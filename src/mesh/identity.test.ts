@@ -3,7 +3,7 @@ import { mkdtemp, rename, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { SecureContext } from 'node:tls';
-import { createCa, unreadableCertificate } from '../../fixtures/servers/ca.ts';
+import { createCa, unreadableCertificate } from '../../fixtures/servers/crypto/ca.ts';
 import { readIdentity } from './identity.ts';
 
 const ca = createCa();
@@ -24,19 +24,19 @@ afterEach(() => rm(dir, { recursive: true }));
 
 const write = (value: unknown) => writeFile(path, typeof value === 'string' ? value : JSON.stringify(value));
 
-/** The certificate that TLS shows with a context, which takes none whose key it has not. */
-const shownBy = ({ context }: SecureContext): string =>
+/** The certificate of a TLS context, which accepts none without its key. */
+const certificateOf = ({ context }: SecureContext): string =>
   new X509Certificate((context as { getCertificate: () => Buffer }).getCertificate()).toString();
 
 describe('an identity', () => {
   it.each([
     ['after pem:', (text: string) => `pem:${text}`],
-    ['as it stands', (text: string) => text],
+    ['as plain PEM', (text: string) => text],
   ])('is read with PEM %s', async (_name, form) => {
     await write({ ...good, id: { key: form(key), cert: form(cert), ca: form(ca.pem) } });
     const { controllers, secureContext } = await readIdentity(path);
     expect(controllers.map(String)).toEqual(['https://ctrl.example:1280/edge/client/v1']);
-    expect(shownBy(secureContext)).toBe(cert);
+    expect(certificateOf(secureContext)).toBe(cert);
   });
 
   it.each([
@@ -47,34 +47,34 @@ describe('an identity', () => {
   ])('is read with its key in a file: %s', async (form) => {
     await writeFile(join(dir, 'key.pem'), key);
     await write({ ...good, id: { ...good.id, key: form(join(dir, 'key.pem')) } });
-    expect(shownBy((await readIdentity(path)).secureContext)).toBe(cert);
+    expect(certificateOf((await readIdentity(path)).secureContext)).toBe(cert);
   });
 
-  it('has each of its controllers once, those of a cluster first, with the usual path where none is given', async () => {
+  it('lists each controller once, those of a cluster first, with the default path when none is given', async () => {
     await write({ ...good, ztAPIs: ['https://a.example:1280', good.ztAPI, 'http://plain.example', 7] });
     const { controllers } = await readIdentity(path);
     expect(controllers.map(String)).toEqual(['https://a.example:1280/edge/client/v1', good.ztAPI]);
   });
 
-  it('is waited for while a tunneller rewrites it', async () => {
+  it('is read again while a tunneller rewrites it', async () => {
     await write(JSON.stringify(good).slice(0, 100));
     const reading = readIdentity(path);
     await writeFile(`${path}.new`, JSON.stringify(good));
     await rename(`${path}.new`, path);
-    expect(shownBy((await reading).secureContext)).toBe(cert);
+    expect(certificateOf((await reading).secureContext)).toBe(cert);
   });
 });
 
-describe('an identity that cannot be used', () => {
+describe('an unusable identity', () => {
   const expired = ca.issue(['deployd-host'], { expired: true });
   const id = good.id;
   it.each<[string, unknown, string]>([
     ['empty', '', 'is empty: its enrolment is not done, or it failed'],
     ['un-enrolled', 'eyJhbGciOi.eyJpc3MiOi.c2ln\n', 'is an enrolment token, not an identity: enrol it first'],
-    ['no JSON', '{"ztAPI":', 'is malformed: it is not JSON'],
+    ['not JSON', '{"ztAPI":', 'is malformed: it is not JSON'],
     ['without controller', { id }, 'is malformed: neither ztAPI nor ztAPIs is the https address of a controller'],
     [
-      'of a plain controller',
+      'with a controller on plain http',
       { ...good, ztAPI: 'http://ctrl' },
       'is malformed: neither ztAPI nor ztAPIs is the https address of a controller',
     ],
@@ -88,48 +88,48 @@ describe('an identity that cannot be used', () => {
       { ...good, id: { ...id, ca: '' } },
       'is malformed: it has no id.ca, so no controller can be trusted',
     ],
-    ['of an emptied CA', { ...good, id: { ...id, ca: 'pem:' } }, 'is malformed: id.ca is no certificate'],
+    ['with an empty CA', { ...good, id: { ...id, ca: 'pem:' } }, 'is malformed: id.ca is no certificate'],
     [
-      'of a CA that cannot be read',
+      'with an unreadable CA',
       { ...good, id: { ...id, ca: unreadableCertificate } },
       'is malformed: id.ca is no certificate',
     ],
     [
-      'of a broken chain',
+      'with a broken chain',
       { ...good, id: { ...id, cert: id.cert + unreadableCertificate } },
       'is malformed: TLS does not take id.cert and its chain',
     ],
     [
-      'in hardware',
+      'with a key in hardware',
       { ...good, id: { ...id, key: 'pkcs11:token=x' } },
       'keeps id.key in a pkcs11 store, which is not supported: it must be PEM or a file',
     ],
     [
-      'of another key',
+      'with the key of another certificate',
       { ...good, id: { ...id, key: other.key } },
       'is malformed: id.key and id.cert do not belong together',
     ],
     [
-      'without a certificate in it',
+      'with an invalid certificate',
       { ...good, id: { ...id, cert: 'pem:x' } },
       'is malformed: id.cert is no certificate',
     ],
-    ['without a key in it', { ...good, id: { ...id, key: 'pem:x' } }, 'is malformed: id.key is no private key'],
+    ['with an invalid key', { ...good, id: { ...id, key: 'pem:x' } }, 'is malformed: id.key is no private key'],
     [
       'expired',
       { ...good, id: { ...id, key: expired.key, cert: expired.cert } },
       /^expired on .*: enrol it anew$/ as never,
     ],
-  ])('is named before anybody is dialled: %s', async (_name, file, why) => {
+  ])('is reported before any dial: %s', async (_name, file, problem) => {
     await write(file);
     const message = await readIdentity(path).then(String, (error: unknown) => (error as Error).message);
     expect(message.startsWith(`identity ${path} `)).toBe(true);
     expect(message.slice(`identity ${path} `.length)).toEqual(
-      typeof why === 'string' ? why : (expect.stringMatching(why) as unknown),
+      typeof problem === 'string' ? problem : (expect.stringMatching(problem) as unknown),
     );
   });
 
-  it('is named when it is not there, and when it names a file that is not', async () => {
+  it('is named when it is missing, and when it refers to a missing file', async () => {
     await expect(readIdentity(path)).rejects.toThrow(`identity ${path} is not there`);
     await write({ ...good, id: { ...id, key: '/nowhere/key.pem' } });
     await expect(readIdentity(path)).rejects.toThrow('names /nowhere/key.pem for id.key, which is not there');

@@ -2,60 +2,60 @@ import { createPrivateKey, X509Certificate } from 'node:crypto';
 import { dirname, resolve } from 'node:path';
 import type { SecureContext } from 'node:tls';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { readRegular } from '../platform/regularFile.ts';
-import { authoritiesIn, contextOf } from '../platform/authorities.ts';
-import { listed, record } from './json.ts';
-import { MeshTrouble } from './trouble.ts';
+import { readRegularFile } from '../platform/regularFile.ts';
+import { parseAuthorities, createTlsContext } from '../platform/certificateAuthorities.ts';
+import { asList, asRecord } from './jsonValues.ts';
+import { MeshError } from './meshError.ts';
 
-/** An enrolled identity, ready to be used. */
+/** An enrolled identity. */
 export interface Identity {
-  /** Where the controllers' client API is, the one to try first at the front. */
+  /** URLs of the controllers' client API, the preferred one first. */
   controllers: URL[];
-  /** With what TLS shows it to controllers and routers, and trusts them: by nothing but its own authorities. */
+  /** The client certificate for controllers and routers; trusts only the identity's own authorities. */
   secureContext: SecureContext;
 }
 
-const TRIES = 4;
-const PAUSE_MS = 200;
+const MAX_TRIES = 4;
+const RETRY_DELAY_MS = 200;
 
 /**
- * Reads an identity file, also while a tunneller is rewriting it: a gap or half a file is looked at again, for 600 ms in
- * all. Throws a MeshTrouble of kind `identity` that says what is wrong with it.
+ * Reads an identity file. A tunneller may be rewriting it: a missing or incomplete file is read again, for 600 ms in
+ * total. Throws a MeshError of kind `identity` that says what is wrong.
  */
 export async function readIdentity(path: string, now = Date.now()): Promise<Identity> {
   for (let tries = 1; ; tries++) {
-    const found = readOnce(path);
-    if ('json' in found) return identityOf(found.json, { path, now });
-    if (tries === TRIES || !found.isPassing) throw unusable(path, found.why);
-    await sleep(PAUSE_MS);
+    const result = readOnce(path);
+    if ('json' in result) return identityOf(result.json, { path, now });
+    if (tries === MAX_TRIES || !result.isTransient) throw identityError(path, result.problem);
+    await sleep(RETRY_DELAY_MS);
   }
 }
 
-type Found = { json: unknown } | { why: string; isPassing: boolean };
+type ReadResult = { json: unknown } | { problem: string; isTransient: boolean };
 
-function readOnce(path: string): Found {
-  const text = textOf(path);
-  if (typeof text !== 'string') return { why: unreadable(text.code), isPassing: text.code === 'ENOENT' };
-  if (text.trim() === '') return { why: 'is empty: its enrolment is not done, or it failed', isPassing: true };
+function readOnce(path: string): ReadResult {
+  const text = readText(path);
+  if (typeof text !== 'string') return { problem: describeReadError(text.code), isTransient: text.code === 'ENOENT' };
+  if (text.trim() === '') return { problem: 'is empty: its enrolment is not done, or it failed', isTransient: true };
   if (/^[\w-]+\.[\w-]+\.[\w-]+\s*$/.test(text)) {
-    return { why: 'is an enrolment token, not an identity: enrol it first', isPassing: false };
+    return { problem: 'is an enrolment token, not an identity: enrol it first', isTransient: false };
   }
   try {
     return { json: JSON.parse(text) };
   } catch {
-    return { why: 'is malformed: it is not JSON', isPassing: true };
+    return { problem: 'is malformed: it is not JSON', isTransient: true };
   }
 }
 
-function textOf(path: string): string | NodeJS.ErrnoException {
+function readText(path: string): string | NodeJS.ErrnoException {
   try {
-    return readRegular(path).toString('utf8');
+    return readRegularFile(path).toString('utf8');
   } catch (error) {
     return error as NodeJS.ErrnoException;
   }
 }
 
-function unreadable(code: string | undefined): string {
+function describeReadError(code: string | undefined): string {
   switch (code) {
     case 'EACCES':
     case 'EPERM':
@@ -70,29 +70,32 @@ function unreadable(code: string | undefined): string {
   }
 }
 
-/** Where an identity lies and when it is looked at, in milliseconds since 1970. */
-interface Place {
+/** Path of an identity, and the current time in milliseconds since 1970. */
+interface IdentitySource {
   path: string;
   now: number;
 }
 
-function identityOf(json: unknown, place: Place): Identity {
-  const { ztAPI, ztAPIs, id } = record(json);
-  const { key, cert, ca } = record(id);
-  const controllers = controllersOf([...listed(ztAPIs), ztAPI]);
+function identityOf(json: unknown, source: IdentitySource): Identity {
+  const { ztAPI, ztAPIs, id } = asRecord(json);
+  const { key, cert, ca } = asRecord(id);
+  const controllers = controllersOf([...asList(ztAPIs), ztAPI]);
   if (controllers.length === 0) {
-    throw unusable(place.path, 'is malformed: neither ztAPI nor ztAPIs is the https address of a controller');
+    throw identityError(source.path, 'is malformed: neither ztAPI nor ztAPIs is the https address of a controller');
   }
   if (!isText(key) || !isText(cert)) {
-    throw unusable(place.path, 'has no key and certificate of its own (id.key, id.cert): it cannot log in unattended');
+    throw identityError(
+      source.path,
+      'has no key and certificate of its own (id.key, id.cert): it cannot log in unattended',
+    );
   }
-  if (!isText(ca)) throw unusable(place.path, 'is malformed: it has no id.ca, so no controller can be trusted');
-  const pair = { key: pemOf(key, 'id.key', place), cert: pemOf(cert, 'id.cert', place) };
-  const authorities = authoritiesIn(pemOf(ca, 'id.ca', place));
-  judgePair(pair, place);
-  if (authorities === null) throw unusable(place.path, 'is malformed: id.ca is no certificate');
-  const secureContext = attempt(() => contextOf(authorities, { ...pair, allowPartialTrustChain: true }));
-  if (secureContext === null) throw unusable(place.path, 'is malformed: TLS does not take id.cert and its chain');
+  if (!isText(ca)) throw identityError(source.path, 'is malformed: it has no id.ca, so no controller can be trusted');
+  const keyPair = { key: resolvePem(key, 'id.key', source), cert: resolvePem(cert, 'id.cert', source) };
+  const authorities = parseAuthorities(resolvePem(ca, 'id.ca', source));
+  validateKeyPair(keyPair, source);
+  if (authorities === null) throw identityError(source.path, 'is malformed: id.ca is no certificate');
+  const secureContext = tryOrNull(() => createTlsContext(authorities, { ...keyPair, allowPartialTrustChain: true }));
+  if (secureContext === null) throw identityError(source.path, 'is malformed: TLS does not take id.cert and its chain');
   return { controllers, secureContext };
 }
 
@@ -107,38 +110,40 @@ function controllersOf(addresses: unknown[]): URL[] {
   return [...byHref.values()];
 }
 
-/** The text that a reference means: PEM as it stands, after `pem:`, or in a file. */
-function pemOf(reference: string, field: string, { path }: Place): string {
+/** Resolves a PEM reference: PEM text, `pem:` with PEM text, or a file. */
+function resolvePem(reference: string, field: string, { path }: IdentitySource): string {
   if (reference.startsWith('-----BEGIN ')) return reference;
   if (reference.startsWith('pem:')) return reference.slice('pem:'.length);
   const [, scheme] = /^([a-z][a-z0-9+]*):/i.exec(reference) ?? [];
   if (scheme !== undefined && scheme !== 'file') {
-    throw unusable(path, `keeps ${field} in a ${scheme} store, which is not supported: it must be PEM or a file`);
+    throw identityError(path, `keeps ${field} in a ${scheme} store, which is not supported: it must be PEM or a file`);
   }
   const file = resolve(dirname(path), reference.replace(/^file:(\/\/)?/, ''));
-  const text = textOf(file);
-  if (typeof text !== 'string') throw unusable(path, `names ${file} for ${field}, which ${unreadable(text.code)}`);
+  const text = readText(file);
+  if (typeof text !== 'string')
+    throw identityError(path, `names ${file} for ${field}, which ${describeReadError(text.code)}`);
   return text;
 }
 
-/** A private key and its certificate with its chain, leaf first; PEM text that never leaves this module. */
-interface Pair {
+/** A private key and its certificate chain, leaf first. This PEM text never leaves this module. */
+interface KeyPair {
   key: string;
   cert: string;
 }
 
-function judgePair({ key, cert }: Pair, { path, now }: Place): void {
-  const leaf = attempt(() => new X509Certificate(cert));
-  if (leaf === null) throw unusable(path, 'is malformed: id.cert is no certificate');
-  const secret = attempt(() => createPrivateKey(key));
-  if (secret === null) throw unusable(path, 'is malformed: id.key is no private key');
-  if (!leaf.checkPrivateKey(secret)) throw unusable(path, 'is malformed: id.key and id.cert do not belong together');
+function validateKeyPair({ key, cert }: KeyPair, { path, now }: IdentitySource): void {
+  const leaf = tryOrNull(() => new X509Certificate(cert));
+  if (leaf === null) throw identityError(path, 'is malformed: id.cert is no certificate');
+  const privateKey = tryOrNull(() => createPrivateKey(key));
+  if (privateKey === null) throw identityError(path, 'is malformed: id.key is no private key');
+  if (!leaf.checkPrivateKey(privateKey))
+    throw identityError(path, 'is malformed: id.key and id.cert do not belong together');
   if (leaf.validToDate.getTime() < now) {
-    throw unusable(path, `expired on ${leaf.validToDate.toISOString()}: enrol it anew`);
+    throw identityError(path, `expired on ${leaf.validToDate.toISOString()}: enrol it anew`);
   }
 }
 
-function attempt<T>(make: () => T): T | null {
+function tryOrNull<T>(make: () => T): T | null {
   try {
     return make();
   } catch {
@@ -150,6 +155,6 @@ function isText(value: unknown): value is string {
   return typeof value === 'string' && value !== '';
 }
 
-function unusable(path: string, why: string): MeshTrouble {
-  return new MeshTrouble('identity', `identity ${path} ${why}`);
+function identityError(path: string, problem: string): MeshError {
+  return new MeshError('identity', `identity ${path} ${problem}`);
 }

@@ -1,25 +1,25 @@
 import { BlockList, isIP } from 'node:net';
-import { listed, record, textOf } from './json.ts';
-import { MeshTrouble } from './trouble.ts';
+import { asList, asRecord, asText } from './jsonValues.ts';
+import { MeshError } from './meshError.ts';
 
-/** Where a connection is wanted to, and the name of the service to fall back on. */
+/** The target of a dial, and the service name to fall back on. */
 export interface Target {
   host: string;
   port: number;
   service: string;
 }
 
-/** What of a service says whether a target means it: its name, and its `intercept.v1` configuration as it came. */
+/** The name of a service and its unparsed `intercept.v1` configuration. */
 export interface Intercept {
   name: string;
   intercept: unknown;
 }
 
 /**
- * The service whose intercept fits the target best (the host by name, then the longest suffix or network), else the one
- * of the name. Throws a MeshTrouble of kind `notGranted` when there is none.
+ * The service whose intercept matches the target best (host name, then longest suffix or network), else the service
+ * with the target's name. Throws a MeshError of kind `notGranted` when there is none.
  */
-export function serviceFor<T extends Intercept>(services: T[], target: Target): T {
+export function findService<T extends Intercept>(services: T[], target: Target): T {
   const ranked = services
     .map((service) => ({ service, rank: rankOf(service.intercept, target) }))
     .filter(({ rank }) => rank > 0)
@@ -27,18 +27,18 @@ export function serviceFor<T extends Intercept>(services: T[], target: Target): 
   const found = ranked[0]?.service ?? services.find(({ name }) => name === target.service);
   if (found === undefined) {
     const missing = `neither ${target.host}:${target.port} nor the service ${target.service} is granted to the identity`;
-    throw new MeshTrouble('notGranted', missing);
+    throw new MeshError('notGranted', missing);
   }
   return found;
 }
 
-/** How precisely an intercept fits, 0 when it does not. */
+/** How precisely an intercept matches, 0 when it does not. */
 function rankOf(intercept: unknown, { host, port }: Target): number {
-  const { addresses, portRanges, protocols } = record(intercept);
-  if (!listed(protocols).includes('tcp')) return 0;
-  if (!listed(portRanges).some((range) => isWithin(range, port))) return 0;
-  return listed(addresses)
-    .map((address) => rankOfAddress(textOf(address).toLowerCase(), host.toLowerCase()))
+  const { addresses, portRanges, protocols } = asRecord(intercept);
+  if (!asList(protocols).includes('tcp')) return 0;
+  if (!asList(portRanges).some((range) => isWithin(range, port))) return 0;
+  return asList(addresses)
+    .map((address) => rankOfAddress(asText(address).toLowerCase(), host.toLowerCase()))
     .reduce((best, rank) => Math.max(best, rank), 0);
 }
 
@@ -58,6 +58,6 @@ function rankOfAddress(address: string, host: string): number {
 }
 
 function isWithin(range: unknown, port: number): boolean {
-  const { low, high } = record(range);
+  const { low, high } = asRecord(range);
   return typeof low === 'number' && typeof high === 'number' && low <= port && port <= high;
 }

@@ -8,7 +8,7 @@ import { createMesh, type Mesh } from './mesh.ts';
 let echo: Server;
 let fabric: Fabric;
 let mesh: Mesh;
-const whenever = new AbortController().signal;
+const neverAborted = new AbortController().signal;
 const tenancy = { host: 'tenancy.deploy', port: 443, service: 'tenancy.deploy' };
 const plain = { host: 'plain', port: 80, service: 'plain' };
 
@@ -32,7 +32,7 @@ afterEach(async () => {
   await fabric.stop();
 });
 
-const dial = (target = tenancy) => mesh.dial(target, whenever);
+const dial = (target = tenancy) => mesh.dial(target, neverAborted);
 
 async function echoed(words: string, target = tenancy): Promise<string> {
   const connection = await dial(target);
@@ -43,9 +43,9 @@ async function echoed(words: string, target = tenancy): Promise<string> {
 const logouts = { certificate: 'DELETE /edge/client/v1/current-api-session', oidc: 'POST /oidc/revoke' };
 
 describe.each(['certificate', 'oidc'] as const)('a login by %s', (login) => {
-  beforeEach(() => void (fabric.mood.login = login));
+  beforeEach(() => void (fabric.faultMode.login = login));
 
-  it('serves all dials until the mesh is closed, which logs out', async () => {
+  it('serves all dials until `close`, which logs out', async () => {
     expect(await echoed('one')).toBe('one');
     expect(await echoed('two', plain)).toBe('two');
     await mesh.close();
@@ -61,12 +61,12 @@ describe.each(['certificate', 'oidc'] as const)('a login by %s', (login) => {
     ['unreachable', 429, /429/],
     ['protocol', 400, /400/],
   ] as const)('that is %s by %d is sorted so', async (kind, status, words) => {
-    fabric.mood.loginStatus = status;
+    fabric.faultMode.loginStatus = status;
     await expect(dial()).rejects.toMatchObject({ kind, message: expect.stringMatching(words) as string });
   });
 
-  it('that asks for a second factor is named', async () => {
-    fabric.mood.demandsSecondFactor = true;
+  it('that demands a second factor is named', async () => {
+    fabric.faultMode.demandsSecondFactor = true;
     await expect(dial()).rejects.toMatchObject({ kind: 'unsupported' });
   });
 });
@@ -87,20 +87,20 @@ describe('a connection', () => {
     expect(digest.digest('hex')).toBe(createHash('sha256').update(sent).digest('hex'));
   });
 
-  it('gets the first bytes of its host although they stand right behind the answer', async () => {
+  it('receives the first bytes of its host although they directly follow the answer', async () => {
     for (const name of ['tenancy.deploy', 'plain']) {
-      fabric.mood.services[name]!.greets = 'hello';
+      fabric.faultMode.services[name]!.greets = 'hello';
       expect(await echoed(', world', { ...tenancy, host: name, service: name })).toBe('hello, world');
     }
   });
 
-  it('is one of six at once, which share one permission to dial', async () => {
+  it('is one of six concurrent ones that share one dial session', async () => {
     const words = ['a', 'b', 'c', 'd', 'e', 'f'];
     expect(await Promise.all(words.map((word) => echoed(word)))).toEqual(words);
     expect(fabric.controller.requests.filter((request) => request.endsWith('/sessions'))).toHaveLength(1);
   });
 
-  it('leaves no channel behind', async () => {
+  it('leaves no channel open', async () => {
     const connection = await dial();
     const sockets = fabric.routers.flatMap(({ channels }) => [...channels]);
     connection.destroy();
@@ -108,86 +108,114 @@ describe('a connection', () => {
     expect(fabric.routers.flatMap(({ channels }) => [...channels])).toEqual([]);
   });
 
-  it('ends with an error of a socket when the router goes away', async () => {
+  it('ends with a socket error when the router dies', async () => {
     const connection = await dial();
     for (const router of fabric.routers) for (const channel of router.channels) channel.destroy();
     const [error] = (await once(connection, 'error')) as [Error];
-    expect(error).toMatchObject({ name: 'MeshTrouble', kind: 'unreachable', code: 'ECONNRESET' });
+    expect(error).toMatchObject({ name: 'MeshError', kind: 'unreachable', code: 'ECONNRESET' });
   });
 
-  it('tells its host where it wanted to', async () => {
+  it('sends its target to the host', async () => {
     await echoed('x');
-    const told = fabric.routers.flatMap(({ appData }) => appData);
-    expect(told).toEqual(['{"dst_protocol":"tcp","dst_hostname":"tenancy.deploy","dst_port":"443"}']);
+    const appDataSent = fabric.routers.flatMap(({ appData }) => appData);
+    expect(appDataSent).toEqual(['{"dst_protocol":"tcp","dst_hostname":"tenancy.deploy","dst_port":"443"}']);
   });
 });
 
 describe('a dial that fails', () => {
   it.each([
-    ['by an unknown service', { kind: 'notGranted' }, () => ({ host: 'x', port: 1, service: 'nobody' })],
+    ['because of an unknown service', { kind: 'notGranted' }, () => ({ host: 'x', port: 1, service: 'nobody' })],
     [
-      'by hosts that hide their key',
+      'because of hosts without a key',
       { kind: 'protocol' },
-      (f: Fabric) => ((f.mood.services['tenancy.deploy']!.hidesKey = true), tenancy),
+      (f: Fabric) => ((f.faultMode.services['tenancy.deploy']!.hidesKey = true), tenancy),
     ],
     [
-      'by no terminator',
+      'because of a missing terminator',
       { kind: 'noTerminator' },
-      (f: Fabric) => ((f.mood.dial = { words: 'service x has no terminators' }), tenancy),
+      (f: Fabric) => ((f.faultMode.dial = { words: 'service x has no terminators' }), tenancy),
     ],
-    ['by access', { kind: 'notGranted' }, (f: Fabric) => ((f.mood.dial = { words: 'denied', code: 14 }), tenancy)],
-    ['by posture', { kind: 'unsupported' }, (f: Fabric) => ((f.mood.dial = { words: 'posture', code: 15 }), tenancy)],
-    ['by anything else', { kind: 'unreachable' }, (f: Fabric) => ((f.mood.dial = { words: 'oops', code: 1 }), tenancy)],
-    ['by silence', { kind: 'unreachable' }, (f: Fabric) => ((f.mood.dial = 'silent'), tenancy)],
-    ['by silent routers', { kind: 'unreachable' }, (f: Fabric) => ((f.mood.hello = 'silent'), tenancy)],
-    ['by closing routers', { kind: 'unreachable' }, (f: Fabric) => ((f.mood.hello = 'close'), tenancy)],
-    ['by busy routers', { kind: 'unreachable' }, (f: Fabric) => ((f.mood.hello = 'busy'), tenancy)],
-    ['by routers that forbid it', { kind: 'refused' }, (f: Fabric) => ((f.mood.hello = 'forbid'), tenancy)],
     [
-      'by a demand of posture',
+      'because of denied access',
+      { kind: 'notGranted' },
+      (f: Fabric) => ((f.faultMode.dial = { words: 'denied', code: 14 }), tenancy),
+    ],
+    [
+      'because of a posture check of the router',
       { kind: 'unsupported' },
-      (f: Fabric) => ((f.mood.sessionStatus = { status: 409, code: 'INVALID_POSTURE', once: false }), tenancy),
+      (f: Fabric) => ((f.faultMode.dial = { words: 'posture', code: 15 }), tenancy),
     ],
     [
-      'by a demand of posture that only the list of services tells',
-      { kind: 'unsupported', message: expect.stringMatching('posture') as string },
-      (f: Fabric) => ((f.mood.login = 'oidc'), (f.mood.services['tenancy.deploy']!.posture = true), tenancy),
-    ],
-    [
-      'by the end of a session, which is no reply',
-      { kind: 'unreachable', message: expect.stringMatching('session closed') as string },
-      (f: Fabric) => ((f.mood.dial = { words: 'session closed', unasked: true }), tenancy),
-    ],
-    [
-      'by a service that lost its host',
-      { kind: 'noTerminator' },
-      (f: Fabric) => ((f.mood.services['tenancy.deploy']!.port = null), tenancy),
-    ],
-    [
-      'by a session that is over again and again',
+      'because of any other error',
       { kind: 'unreachable' },
-      (f: Fabric) => ((f.mood.unknownSessions = 99), tenancy),
+      (f: Fabric) => ((f.faultMode.dial = { words: 'oops', code: 1 }), tenancy),
     ],
-  ])('%s is sorted', async (_name, trouble, prepare) => {
-    await expect(dial(prepare(fabric))).rejects.toMatchObject(trouble);
+    [
+      'because the router does not respond to the dial',
+      { kind: 'unreachable' },
+      (f: Fabric) => ((f.faultMode.dial = 'silent'), tenancy),
+    ],
+    [
+      'because routers do not respond',
+      { kind: 'unreachable' },
+      (f: Fabric) => ((f.faultMode.hello = 'silent'), tenancy),
+    ],
+    [
+      'because routers close the connection',
+      { kind: 'unreachable' },
+      (f: Fabric) => ((f.faultMode.hello = 'close'), tenancy),
+    ],
+    ['because routers are busy', { kind: 'unreachable' }, (f: Fabric) => ((f.faultMode.hello = 'busy'), tenancy)],
+    [
+      'because routers reject the identity',
+      { kind: 'refused' },
+      (f: Fabric) => ((f.faultMode.hello = 'forbid'), tenancy),
+    ],
+    [
+      'because of a posture check of the controller',
+      { kind: 'unsupported' },
+      (f: Fabric) => ((f.faultMode.sessionStatus = { status: 409, code: 'INVALID_POSTURE', once: false }), tenancy),
+    ],
+    [
+      'because of a posture check in the list of services',
+      { kind: 'unsupported', message: expect.stringMatching('posture') as string },
+      (f: Fabric) => ((f.faultMode.login = 'oidc'), (f.faultMode.services['tenancy.deploy']!.posture = true), tenancy),
+    ],
+    [
+      'because the session ends, without a reply',
+      { kind: 'unreachable', message: expect.stringMatching('session closed') as string },
+      (f: Fabric) => ((f.faultMode.dial = { words: 'session closed', unsolicited: true }), tenancy),
+    ],
+    [
+      'because the service has lost its host',
+      { kind: 'noTerminator' },
+      (f: Fabric) => ((f.faultMode.services['tenancy.deploy']!.port = null), tenancy),
+    ],
+    [
+      'because every session has ended',
+      { kind: 'unreachable' },
+      (f: Fabric) => ((f.faultMode.unknownSessions = 99), tenancy),
+    ],
+  ])('%s is classified', async (_name, expected, prepare) => {
+    await expect(dial(prepare(fabric))).rejects.toMatchObject(expected);
   });
 
   it.each([
-    ['the controller', (f: Fabric) => (f.mood.sessionStatus = { status: 401, code: 'UNAUTHORIZED', once: true })],
-    ['the routers', (f: Fabric) => (f.mood.unknownSessions = 2)],
-  ])('because %s forgot the session is tried once more with a new login', async (_name, forget) => {
+    ['the controller', (f: Fabric) => (f.faultMode.sessionStatus = { status: 401, code: 'UNAUTHORIZED', once: true })],
+    ['the routers', (f: Fabric) => (f.faultMode.unknownSessions = 2)],
+  ])('because %s lost the session is retried once with a new login', async (_name, forget) => {
     await echoed('before');
     forget(fabric);
     expect(await echoed('after', plain)).toBe('after');
     expect(fabric.controller.requests.filter((request) => request.includes('authenticate'))).toHaveLength(2);
   });
 
-  it('because the controller is away is unreachable, and cured when it is back', async () => {
+  it('because the controller is down is unreachable, and succeeds when it is back', async () => {
     await fabric.controller.stop();
     await expect(dial()).rejects.toMatchObject({ kind: 'unreachable' });
   });
 
-  it('because a controller has another certificate is untrusted', async () => {
+  it('because a controller has an untrusted certificate is untrusted', async () => {
     const other = await openFabric({});
     const { writeFile, readFile } = await import('node:fs/promises');
     const identity = JSON.parse(await readFile(fabric.identityFile, 'utf8')) as object;
@@ -197,9 +225,9 @@ describe('a dial that fails', () => {
   });
 });
 
-test('a target is found by its address first, by name second', async () => {
+test('a service is found by intercept address first, by name second', async () => {
   await echoed('x', { host: 'a.deploy', port: 80, service: 'tenancy.deploy' });
   await echoed('x', { host: 'a.deploy', port: 81, service: 'plain' });
-  const told = fabric.routers.flatMap(({ appData }) => appData);
-  expect(told.map((each) => (JSON.parse(each) as { dst_port: string }).dst_port)).toEqual(['80', '81']);
+  const appDataSent = fabric.routers.flatMap(({ appData }) => appData);
+  expect(appDataSent.map((each) => (JSON.parse(each) as { dst_port: string }).dst_port)).toEqual(['80', '81']);
 });

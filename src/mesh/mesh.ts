@@ -1,91 +1,100 @@
 import { addAbortSignal, type Duplex } from 'node:stream';
-import type { DialSession } from './controller.ts';
+import type { DialSession } from './controller/session.ts';
 import type { Target } from './intercept.ts';
-import type { Login } from './login.ts';
-import { Logins, type LoginParts } from './logins.ts';
-import { firstOf } from './race.ts';
-import { connectThrough } from './route.ts';
-import { MeshTrouble, type TroubleKind } from './trouble.ts';
+import type { Login } from './controller/login.ts';
+import { Logins, type MeshOptions } from './controller/logins.ts';
+import { firstSuccess } from './staggeredRace.ts';
+import { dialThroughRouters } from './router/routerSelection.ts';
+import { MeshError, type MeshErrorKind } from './meshError.ts';
 
 export type { Target } from './intercept.ts';
-export { MeshTrouble, type TroubleKind } from './trouble.ts';
+export { MeshError, type MeshErrorKind } from './meshError.ts';
 
-/** An OpenZiti network, as a client that only dials sees it. */
+/** A client for an OpenZiti network that only dials. */
 export interface Mesh {
-  /** A connection to the service that the target means; throws nothing but a MeshTrouble. */
+  /** A connection to the service for the target; throws only MeshErrors. */
   dial: (target: Target, signal: AbortSignal) => Promise<Duplex>;
-  /** Ends its dials and connections and logs out, for two seconds at most; the next dial logs in again. Never throws. */
+  /** Ends dials and connections and logs out, within two seconds; the next dial logs in again. Never throws. */
   close: () => Promise<void>;
 }
 
-/** Nothing is read and nobody is asked before the first dial; a login serves all dials until `close`. */
-export function createMesh(parts: LoginParts): Mesh {
-  let logins = new Logins(parts);
+/** Reads and sends nothing before the first dial; one login serves all dials until `close`. */
+export function createMesh(options: MeshOptions): Mesh {
+  let logins = new Logins(options);
   return {
-    dial: (target, signal) => dialIn(logins, { target, timeoutMs: parts.timeoutMs, signal }),
+    dial: (target, signal) => dialWithRetry(logins, { target, timeoutMs: options.timeoutMs, signal }),
     close: () => {
-      const ended = logins;
-      logins = new Logins(parts);
-      return ended.close();
+      const closing = logins;
+      logins = new Logins(options);
+      return closing.close();
     },
   };
 }
 
-/** What a dial is bounded by, with all that it takes: milliseconds, and the signal. */
-interface Wish {
+/** Target of a dial, and the bounds of everything that it does. */
+interface DialOptions {
   target: Target;
   timeoutMs: number;
   signal: AbortSignal;
 }
 
-/** How far a try has come. */
-interface Try {
-  mine: Promise<Login>;
+/** Progress of one attempt. */
+interface DialAttempt {
+  loginPromise: Promise<Login>;
   login: Login | null;
-  permit: Promise<DialSession> | null;
+  dialSession: Promise<DialSession> | null;
   hasRouters: boolean;
-  /** What it failed by; null as long as it goes on. */
-  trouble: unknown;
+  /** Why the attempt failed; null while it runs. */
+  error: unknown;
 }
 
-/** Nobody else knows better. */
-const final: TroubleKind[] = ['identity', 'refused', 'unsupported', 'notGranted', 'noTerminator'];
+/** Errors that no other controller or router would answer differently. */
+const finalKinds: MeshErrorKind[] = ['identity', 'refused', 'unsupported', 'notGranted', 'noTerminator'];
 
-/** Two tries: the second one begins when the first has failed, or at half time, with what the first one lacked made anew. */
-async function dialIn(logins: Logins, { target, timeoutMs, signal }: Wish): Promise<Duplex> {
-  const limit = AbortSignal.any([signal, logins.end, AbortSignal.timeout(timeoutMs)]);
-  const everyMs = timeoutMs / 2;
-  let last: Try | null = null;
+/** Two attempts: the second starts when the first fails, or at half time, and renews what the first one lacked. */
+async function dialWithRetry(logins: Logins, { target, timeoutMs, signal }: DialOptions): Promise<Duplex> {
+  const limit = AbortSignal.any([signal, logins.closeSignal, AbortSignal.timeout(timeoutMs)]);
+  const staggerMs = timeoutMs / 2;
+  let last: DialAttempt | null = null;
   const attempt = async (end: AbortSignal): Promise<Duplex> => {
-    if (last !== null) distrust(logins, last);
-    const mine = logins.current();
-    const tried: Try = (last = { mine, login: null, permit: null, hasRouters: false, trouble: null });
-    return dialOnce(tried, { target, timeoutMs: everyMs, signal: end }).catch((error: unknown) => {
-      const isBeaten = end.aborted && !limit.aborted;
-      tried.trouble = error;
-      if (!isBeaten) distrust(logins, tried);
+    if (last !== null) discardFailed(logins, last);
+    const loginPromise = logins.current();
+    const progress: DialAttempt = (last = {
+      loginPromise,
+      login: null,
+      dialSession: null,
+      hasRouters: false,
+      error: null,
+    });
+    return dialOnce(progress, { target, timeoutMs: staggerMs, signal: end }).catch((error: unknown) => {
+      const isSuperseded = end.aborted && !limit.aborted;
+      progress.error = error;
+      if (!isSuperseded) discardFailed(logins, progress);
       throw error;
     });
   };
   try {
-    const drop = (late: Duplex) => void late.destroy();
-    return addAbortSignal(logins.end, await firstOf([attempt, attempt], { everyMs, final, signal: limit, drop }));
+    const discardLate = (late: Duplex) => void late.destroy();
+    return addAbortSignal(
+      logins.closeSignal,
+      await firstSuccess([attempt, attempt], { staggerMs, finalKinds, signal: limit, discardLate }),
+    );
   } catch (error) {
-    throw isOver(error) ? new MeshTrouble('unreachable', error.message) : error;
+    throw isSessionOver(error) ? new MeshError('unreachable', error.message) : error;
   }
 }
 
-async function dialOnce(tried: Try, { target, timeoutMs: timeMs, signal }: Wish): Promise<Duplex> {
-  const login = (tried.login = await unlessOver(tried.mine, signal));
-  const release = login.hold();
+async function dialOnce(progress: DialAttempt, { target, timeoutMs: timeMs, signal }: DialOptions): Promise<Duplex> {
+  const login = (progress.login = await abortable(progress.loginPromise, signal));
+  const release = login.retain();
   try {
     const { identity, session, token: apiToken } = login;
-    const service = session.find(target);
-    tried.permit = session.dialable(service);
-    const { token, routers } = await unlessOver(tried.permit, signal);
-    tried.hasRouters = true;
-    const wish = { target, service: service.name, encrypted: service.encrypted, token };
-    const connection = await connectThrough({ routers, identity, apiToken, wish, timeMs, signal });
+    const service = session.findService(target);
+    progress.dialSession = session.dialSessionFor(service);
+    const { token, routers } = await abortable(progress.dialSession, signal);
+    progress.hasRouters = true;
+    const dialRequest = { target, service: service.name, encrypted: service.encrypted, token };
+    const connection = await dialThroughRouters({ routers, identity, apiToken, dialRequest, timeMs, signal });
     return connection.once('close', release);
   } catch (error) {
     release();
@@ -93,24 +102,24 @@ async function dialOnce(tried: Try, { target, timeoutMs: timeMs, signal }: Wish)
   }
 }
 
-/** Whether a session is over, as somebody said or as it seems. */
-function isOver(error: unknown): error is MeshTrouble {
-  return error instanceof MeshTrouble && (error.kind === 'stale' || error.kind === 'cut');
+/** True when a session has ended, by an answer or presumably. */
+function isSessionOver(error: unknown): error is MeshError {
+  return error instanceof MeshError && (error.kind === 'stale' || error.kind === 'cut');
 }
 
-/** Nobody wants a login whose session is over, or whose controller does not answer, nor a permission that did not do. */
-function distrust(logins: Logins, { mine, login, permit, hasRouters, trouble }: Try): void {
-  if (trouble instanceof MeshTrouble && final.includes(trouble.kind)) return;
-  if (isOver(trouble)) logins.forget(mine);
-  else if (login !== null && !hasRouters) logins.forget(mine, login);
-  if (permit !== null) login?.session.renounce(permit);
+/** Discards a login whose session has ended or whose controller does not respond, and a dial session that failed. */
+function discardFailed(logins: Logins, { loginPromise, login, dialSession, hasRouters, error }: DialAttempt): void {
+  if (error instanceof MeshError && finalKinds.includes(error.kind)) return;
+  if (isSessionOver(error)) logins.discard(loginPromise);
+  else if (login !== null && !hasRouters) logins.discard(loginPromise, login);
+  if (dialSession !== null) login?.session.discardDialSession(dialSession);
 }
 
-function unlessOver<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
+function abortable<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
   return new Promise((resolve, reject) => {
-    const over = () => reject(new MeshTrouble('unreachable', 'the controller gave no answer in time'));
-    if (signal.aborted) over();
-    else signal.addEventListener('abort', over, { once: true });
-    work.then(resolve, reject).finally(() => signal.removeEventListener('abort', over));
+    const onAbort = () => reject(new MeshError('unreachable', 'the controller gave no answer in time'));
+    if (signal.aborted) onAbort();
+    else signal.addEventListener('abort', onAbort, { once: true });
+    work.then(resolve, reject).finally(() => signal.removeEventListener('abort', onAbort));
   });
 }

@@ -1,33 +1,33 @@
 import fc from 'fast-check';
-import { seed } from '../../fixtures/seed.ts';
-import { gather, Gathered } from './collectBytes.ts';
+import { seed } from '../../fixtures/sampling/seed.ts';
+import { collectBytes, ByteCollector } from './collectBytes.ts';
 
-const pieces = fc.array(
+const chunks = fc.array(
   fc.uint8Array({ maxLength: 900 }).map((bytes) => Buffer.from(bytes)),
   { maxLength: 30 },
 );
 const tooLarge = () => new Error('too large');
 const stream = async function* (all: Buffer[]) {
-  for (const piece of all) yield await Promise.resolve(piece);
+  for (const chunk of all) yield await Promise.resolve(chunk);
 };
 
-describe('gathered bytes', () => {
-  it(`come out as they went in, and are left in no piece (SEED=${seed})`, () => {
-    const property = fc.property(pieces, (all) => {
+describe('collected bytes', () => {
+  it(`are returned unchanged, and every chunk is wiped (SEED=${seed})`, () => {
+    const property = fc.property(chunks, (all) => {
       const whole = Buffer.concat(all);
-      const gathered = new Gathered();
-      for (const piece of all) gathered.add(piece);
-      expect(gathered.length).toBe(whole.length);
-      expect(gathered.take().equals(whole)).toBe(true);
-      expect(gathered.length).toBe(0);
-      expect(all.flatMap((piece) => [...piece]).filter((byte) => byte !== 0)).toEqual([]);
+      const collector = new ByteCollector();
+      for (const chunk of all) collector.add(chunk);
+      expect(collector.length).toBe(whole.length);
+      expect(collector.take().equals(whole)).toBe(true);
+      expect(collector.length).toBe(0);
+      expect(all.flatMap((chunk) => [...chunk]).filter((byte) => byte !== 0)).toEqual([]);
     });
     fc.assert(property, { seed });
   });
 
-  it('of a stream are all of them, or none where they are too many', async () => {
+  it('of a stream are complete, or the stream is rejected as too large', async () => {
     const words = () => stream([Buffer.from('one '), Buffer.from('two')]);
-    expect(String(await gather(words(), { maxBytes: 7, tooLarge }))).toBe('one two');
-    await expect(gather(words(), { maxBytes: 6, tooLarge })).rejects.toThrow('too large');
+    expect(String(await collectBytes(words(), { maxBytes: 7, tooLarge }))).toBe('one two');
+    await expect(collectBytes(words(), { maxBytes: 6, tooLarge })).rejects.toThrow('too large');
   });
 });

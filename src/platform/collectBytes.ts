@@ -1,12 +1,12 @@
-/** Bytes of the smallest buffer. */
-const leastBytes = 512;
+/** Size of the smallest buffer. */
+const minBufferBytes = 512;
 
 /**
- * Bytes of a stream that wait until there are enough of them: copied together, so that they cost what they are and not what
- * each piece does (some 280 bytes), in time linear in them. As they may hold a secret, no copy is left behind: not in the
- * pieces either, which are wiped.
+ * Buffers bytes of a stream by copying them together: memory is proportional to the bytes, not to the number of chunks
+ * (some 280 bytes each), and time is linear. As the bytes may contain a secret, no copy is left behind: the chunks and
+ * old buffers are wiped.
  */
-export class Gathered {
+export class ByteCollector {
   #bytes: Buffer = Buffer.alloc(0);
   #length = 0;
 
@@ -14,16 +14,16 @@ export class Gathered {
     return this.#length;
   }
 
-  /** Takes the bytes out of a piece. */
-  add(piece: Buffer): void {
-    const length = this.#length + piece.length;
-    if (length > this.#bytes.length) this.#grow(Math.max(leastBytes, length, 2 * this.#bytes.length));
-    piece.copy(this.#bytes, this.#length);
-    piece.fill(0);
+  /** Copies a chunk and wipes it. */
+  add(chunk: Buffer): void {
+    const length = this.#length + chunk.length;
+    if (length > this.#bytes.length) this.#grow(Math.max(minBufferBytes, length, 2 * this.#bytes.length));
+    chunk.copy(this.#bytes, this.#length);
+    chunk.fill(0);
     this.#length = length;
   }
 
-  /** Hands over all of them, and has none then. */
+  /** Returns all bytes and empties the collector. */
   take(): Buffer {
     const all = this.#bytes.subarray(0, this.#length);
     this.#bytes = Buffer.alloc(0);
@@ -39,22 +39,22 @@ export class Gathered {
   }
 }
 
-/** How many bytes a stream may have, and what is thrown at more. */
-export interface Bound {
+/** Maximum size of a stream, and the error thrown when it is exceeded. */
+export interface SizeLimit {
   maxBytes: number;
   tooLarge: () => Error;
 }
 
-/** All bytes of a stream. */
-export async function gather(stream: AsyncIterable<Buffer>, { maxBytes, tooLarge }: Bound): Promise<Buffer> {
-  const gathered = new Gathered();
+/** All bytes of a stream; the chunks are wiped. */
+export async function collectBytes(stream: AsyncIterable<Buffer>, { maxBytes, tooLarge }: SizeLimit): Promise<Buffer> {
+  const collector = new ByteCollector();
   try {
-    for await (const piece of stream) {
-      gathered.add(piece);
-      if (gathered.length > maxBytes) throw tooLarge();
+    for await (const chunk of stream) {
+      collector.add(chunk);
+      if (collector.length > maxBytes) throw tooLarge();
     }
-    return gathered.take();
+    return collector.take();
   } finally {
-    gathered.take().fill(0);
+    collector.take().fill(0);
   }
 }

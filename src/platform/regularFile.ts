@@ -2,15 +2,18 @@ import { closeSync, constants, fstatSync, openSync, readFileSync, type Stats } f
 import { open, type FileHandle } from 'node:fs/promises';
 
 /**
- * Reading of files, and of nothing else that may stand in their place: a FIFO, a socket or a device would be waited for
- * without end, or never end. Those of the kernel below /proc count as files.
+ * Reads regular files only: a FIFO, a socket or a device in their place could block or never end. Kernel files below
+ * /proc count as regular.
  */
 
-/** Opens a file to read it; a link is followed only on demand. Throws EISDIR or ENOTREG for what is no file. */
-export async function openRegular(path: string, { follow }: { follow: boolean }): Promise<FileHandle> {
-  const file = await open(path, readOnly | (follow ? 0 : constants.O_NOFOLLOW)).catch(told);
+/**
+ * Opens a file for reading; a symbolic link is followed only with `follow`. Throws EISDIR or ENOTREG for anything but a
+ * regular file.
+ */
+export async function openRegularFile(path: string, { follow }: { follow: boolean }): Promise<FileHandle> {
+  const file = await open(path, readFlags | (follow ? 0 : constants.O_NOFOLLOW)).catch(rethrowOpenError);
   try {
-    expectRegular(await file.stat());
+    requireRegularFile(await file.stat());
   } catch (error) {
     await file.close();
     throw error;
@@ -19,45 +22,45 @@ export async function openRegular(path: string, { follow }: { follow: boolean })
 }
 
 /**
- * The bytes of a small file, all at once. Throws EISDIR or ENOTREG for what is no file, and EFBIG for one of more than
- * so many bytes.
+ * Reads a small file synchronously. Throws EISDIR or ENOTREG for anything but a regular file, and EFBIG for one of more
+ * than `maxBytes`.
  */
-export function readRegular(path: string, mostBytes = Infinity): Buffer<ArrayBuffer> {
-  const fd = attempt(() => openSync(path, readOnly));
+export function readRegularFile(path: string, maxBytes = Infinity): Buffer<ArrayBuffer> {
+  const fd = tryOpen(() => openSync(path, readFlags));
   try {
-    const found = fstatSync(fd);
-    expectRegular(found);
-    if (found.size > mostBytes) throw Object.assign(new Error('too large'), { code: 'EFBIG' });
+    const stats = fstatSync(fd);
+    requireRegularFile(stats);
+    if (stats.size > maxBytes) throw Object.assign(new Error('too large'), { code: 'EFBIG' });
     return readFileSync(fd);
   } finally {
     closeSync(fd);
   }
 }
 
-/** Throws EISDIR or ENOTREG for what is no file. */
-export function expectRegular(found: Stats): void {
-  if (!found.isFile()) throw notRegular(found.isDirectory() ? 'EISDIR' : 'ENOTREG');
+/** Throws EISDIR or ENOTREG for anything but a regular file. */
+export function requireRegularFile(stats: Stats): void {
+  if (!stats.isFile()) throw notRegularError(stats.isDirectory() ? 'EISDIR' : 'ENOTREG');
 }
 
 const { O_NOCTTY, O_NONBLOCK, O_RDONLY } = constants;
 
-/** No terminal becomes the agent's, and no FIFO is waited for. */
-const readOnly = O_RDONLY | O_NONBLOCK | O_NOCTTY;
+/** Does not acquire a controlling terminal, does not block on a FIFO. */
+const readFlags = O_RDONLY | O_NONBLOCK | O_NOCTTY;
 
-function attempt<T>(call: () => T): T {
+function tryOpen<T>(call: () => T): T {
   try {
     return call();
   } catch (error) {
-    return told(error);
+    return rethrowOpenError(error);
   }
 }
 
-/** ENXIO and ENODEV are what a socket, or a device without a driver, makes of being opened. */
-function told(error: unknown): never {
+/** Opening a socket, or a device without a driver, fails with ENXIO or ENODEV. */
+function rethrowOpenError(error: unknown): never {
   const { code = '' } = error as NodeJS.ErrnoException;
-  throw ['ENXIO', 'ENODEV'].includes(code) ? notRegular('ENOTREG') : error;
+  throw ['ENXIO', 'ENODEV'].includes(code) ? notRegularError('ENOTREG') : error;
 }
 
-function notRegular(code: 'EISDIR' | 'ENOTREG'): Error {
+function notRegularError(code: 'EISDIR' | 'ENOTREG'): Error {
   return Object.assign(new Error('not a regular file'), { code });
 }

@@ -1,11 +1,13 @@
-import { parseAnswer } from './checkIn.ts';
+import { parseCheckInResponse } from './checkIn.ts';
 
 const sha = '0123456789abcdef'.repeat(4);
 const none = { action: 'none', env: 'eu-1', backend_id: 'b-1', production: false, desired_sha: null };
 const apply = { ...none, action: 'apply', desired_sha: sha, bundle: { sha256: sha, size_bytes: 42 } };
 
-test('an answer is read, its unknown fields are ignored', () => {
-  expect(parseAnswer({ ...apply, purge_volumes: true, colour: 'blue', bundle: { ...apply.bundle, etag: 1 } })).toEqual({
+test('parses a response and ignores unknown fields', () => {
+  expect(
+    parseCheckInResponse({ ...apply, purge_volumes: true, colour: 'blue', bundle: { ...apply.bundle, etag: 1 } }),
+  ).toEqual({
     action: 'apply',
     env: 'eu-1',
     backendId: 'b-1',
@@ -16,9 +18,16 @@ test('an answer is read, its unknown fields are ignored', () => {
   });
 });
 
-test('nothing to do needs no bundle', () => {
-  expect(parseAnswer(none)).toMatchObject({ action: 'none', desiredSha: null, sizeBytes: 0, purgeVolumes: false });
-  expect(parseAnswer({ ...none, action: 'down', desired_sha: sha, bundle: null })).toMatchObject({ action: 'down' });
+test('needs no bundle when there is nothing to do', () => {
+  expect(parseCheckInResponse(none)).toMatchObject({
+    action: 'none',
+    desiredSha: null,
+    sizeBytes: 0,
+    purgeVolumes: false,
+  });
+  expect(parseCheckInResponse({ ...none, action: 'down', desired_sha: sha, bundle: null })).toMatchObject({
+    action: 'down',
+  });
 });
 
 it.each<[string, unknown, string]>([
@@ -44,6 +53,6 @@ it.each<[string, unknown, string]>([
   ['a broken size', { ...apply, bundle: { sha256: sha, size_bytes: 1.5 } }, 'field bundle.size_bytes is not a whole'],
   ['a size as text', { ...apply, bundle: { sha256: sha, size_bytes: '1' } }, 'field bundle.size_bytes is not a whole'],
   ['a purge as text', { ...none, purge_volumes: 'true' }, 'field purge_volumes is not a boolean'],
-])('%s is a fault of the protocol by name', (_title, json, words) => {
-  expect(() => parseAnswer(json)).toThrow(`PROTOCOL_INVALID: check-in: ${words}`);
+])('%s is PROTOCOL_INVALID with the name of the field', (_title, json, words) => {
+  expect(() => parseCheckInResponse(json)).toThrow(`PROTOCOL_INVALID: check-in: ${words}`);
 });

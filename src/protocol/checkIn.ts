@@ -1,48 +1,59 @@
-import type { Sha } from '../../machines/words.ts';
-import { fieldsOf, type Fields } from './jsonFields.ts';
+import type { ReportedContainer, Sha } from '../../machines/types.ts';
+import { fieldsOf, type JsonFields } from './jsonFields.ts';
 
-/** What the tenancy service answers to a check-in (spec §10). */
-export interface Answer {
+/** The body of a check-in: the host, what is applied on it, and its containers (spec §10). */
+export interface CheckInRequest {
+  agent: { version: string; transport: string; laptop_mode: boolean };
+  env: string;
+  site: string;
+  host: { name: string; arch: string; os: string };
+  applied_sha: Sha | null;
+  healthy: boolean;
+  containers: ReportedContainer[];
+}
+
+/** The answer of the tenancy service to a check-in (spec §10). */
+export interface CheckInResponse {
   action: 'apply' | 'none' | 'down';
   env: string;
   backendId: string;
   production: boolean;
-  /** Never null for `apply`. */
+  /** Not null for `apply`. */
   desiredSha: Sha | null;
-  /** Size of the bundle that `apply` wants, else 0. */
+  /** Size in bytes of the bundle to apply; 0 for the other actions. */
   sizeBytes: number;
   purgeVolumes: boolean;
 }
 
-/** Reads the answer of a check-in; unknown fields are ignored, a wrong one is PROTOCOL_INVALID by its name. */
-export function parseAnswer(json: unknown): Answer {
+/** Parses the response to a check-in. Unknown fields are ignored; throws PROTOCOL_INVALID with the name of an invalid field. */
+export function parseCheckInResponse(json: unknown): CheckInResponse {
   const fields = fieldsOf(json, 'check-in');
-  const action = actionOf(fields);
-  const desiredSha = desiredShaOf(fields, action);
+  const action = readAction(fields);
+  const desiredSha = readDesiredSha(fields, action);
   return {
     action,
-    env: fields.text('env'),
-    backendId: fields.text('backend_id'),
-    production: fields.flag('production'),
+    env: fields.string('env'),
+    backendId: fields.string('backend_id'),
+    production: fields.boolean('production'),
     desiredSha,
-    sizeBytes: action === 'apply' ? sizeOf(fields.object('bundle'), desiredSha) : 0,
-    purgeVolumes: fields.has('purge_volumes') && fields.flag('purge_volumes'),
+    sizeBytes: action === 'apply' ? readBundleSize(fields.object('bundle'), desiredSha) : 0,
+    purgeVolumes: fields.has('purge_volumes') && fields.boolean('purge_volumes'),
   };
 }
 
-function actionOf(fields: Fields): Answer['action'] {
-  const action = fields.text('action');
+function readAction(fields: JsonFields): CheckInResponse['action'] {
+  const action = fields.string('action');
   if (action === 'apply' || action === 'none' || action === 'down') return action;
-  throw fields.wrong('action', 'is none of apply, none, down');
+  throw fields.invalidField('action', 'is none of apply, none, down');
 }
 
-function desiredShaOf(fields: Fields, action: Answer['action']): Sha | null {
-  const sha = action === 'apply' ? fields.text('desired_sha') : fields.textOrNull('desired_sha');
+function readDesiredSha(fields: JsonFields, action: CheckInResponse['action']): Sha | null {
+  const sha = action === 'apply' ? fields.string('desired_sha') : fields.stringOrNull('desired_sha');
   if (sha === null || /^[0-9a-f]{64}$/.test(sha)) return sha;
-  throw fields.wrong('desired_sha', 'is not a lower-case sha256');
+  throw fields.invalidField('desired_sha', 'is not a lower-case sha256');
 }
 
-function sizeOf(bundle: Fields, desiredSha: Sha | null): number {
-  if (bundle.text('sha256') !== desiredSha) throw bundle.wrong('sha256', 'differs from desired_sha');
+function readBundleSize(bundle: JsonFields, desiredSha: Sha | null): number {
+  if (bundle.string('sha256') !== desiredSha) throw bundle.invalidField('sha256', 'differs from desired_sha');
   return bundle.count('size_bytes');
 }

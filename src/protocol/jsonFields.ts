@@ -1,64 +1,68 @@
-import { failure } from '../../machines/fault.ts';
-import { isObject } from './errorBody.ts';
+import { failedFault } from '../../machines/fault.ts';
 
-/** Reads the fields of one foreign JSON object; one that is missing or ill-typed is PROTOCOL_INVALID, by its name. */
-export interface Fields {
-  /** Never empty. */
-  text: (name: string) => string;
-  /** The field must be there, as a string or null. */
-  textOrNull: (name: string) => string | null;
-  flag: (name: string) => boolean;
-  /** A whole number of 0 or more. */
+/** Reads the fields of a JSON object from a service; throws PROTOCOL_INVALID with the name of a missing or ill-typed field. */
+export interface JsonFields {
+  /** A string that is not empty. */
+  string: (name: string) => string;
+  /** The field must be present, as a non-empty string or null. */
+  stringOrNull: (name: string) => string | null;
+  boolean: (name: string) => boolean;
+  /** An integer of 0 or more. */
   count: (name: string) => number;
-  object: (name: string) => Fields;
-  /** An object whose keys are data. */
+  object: (name: string) => JsonFields;
+  /** An object with arbitrary keys. */
   record: (name: string) => Record<string, unknown>;
-  /** False also for null. */
+  /** True when the field is present and not null. */
   has: (name: string) => boolean;
-  /** The fault of a field that is of the right type but wrong all the same. */
-  wrong: (name: string, must: string) => Error;
+  /** The fault of a field whose type is right and whose value is not. */
+  invalidField: (name: string, problem: string) => Error;
 }
 
-/** The fields of `json`, an answer to the call `what`; `path` is where it lies in the answer, empty for the whole. */
-export function fieldsOf(json: unknown, what: string, path = ''): Fields {
+/** The fields of `json`, which came in response to `call`; `path` is its position in the response, empty for the root. */
+export function fieldsOf(json: unknown, call: string, path = ''): JsonFields {
   if (!isObject(json))
-    throw invalid(what, path === '' ? 'the answer is not a JSON object' : `field ${path} is not an object`);
+    throw protocolInvalid(call, path === '' ? 'the answer is not a JSON object' : `field ${path} is not an object`);
   const full = (name: string) => (path === '' ? name : `${path}.${name}`);
-  const wrong = (name: string, must: string) =>
-    invalid(what, `field ${full(name)} ${json[name] === undefined ? 'is missing' : must}`);
-  const read = <T>(name: string, is: (value: unknown) => value is T, must: string): T => {
+  const invalidField = (name: string, problem: string) =>
+    protocolInvalid(call, `field ${full(name)} ${json[name] === undefined ? 'is missing' : problem}`);
+  const read = <T>(name: string, is: (value: unknown) => value is T, problem: string): T => {
     const value = json[name];
     if (is(value)) return value;
-    throw wrong(name, must);
+    throw invalidField(name, problem);
   };
   return {
-    text: (name) => read(name, isText, 'is empty or not a string'),
-    textOrNull: (name) => read(name, isTextOrNull, 'is neither a string nor null'),
-    flag: (name) => read(name, isFlag, 'is not a boolean'),
-    count: (name) => read(name, isCount, 'is not a whole number of 0 or more'),
-    object: (name) => fieldsOf(read(name, isObject, 'is not an object'), what, full(name)),
+    string: (name) => read(name, isNonEmptyString, 'is empty or not a string'),
+    stringOrNull: (name) => read(name, isStringOrNull, 'is neither a string nor null'),
+    boolean: (name) => read(name, isBoolean, 'is not a boolean'),
+    count: (name) => read(name, isNonNegativeInteger, 'is not a whole number of 0 or more'),
+    object: (name) => fieldsOf(read(name, isObject, 'is not an object'), call, full(name)),
     record: (name) => read(name, isObject, 'is not an object'),
     has: (name) => json[name] !== undefined && json[name] !== null,
-    wrong,
+    invalidField,
   };
 }
 
-function invalid(what: string, detail: string): Error {
-  return failure('PROTOCOL_INVALID', `${what}: ${detail}`);
+/** True for a JSON object, false for an array. */
+export function isObject(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
-function isText(value: unknown): value is string {
+function protocolInvalid(call: string, detail: string): Error {
+  return failedFault('PROTOCOL_INVALID', `${call}: ${detail}`);
+}
+
+function isNonEmptyString(value: unknown): value is string {
   return typeof value === 'string' && value !== '';
 }
 
-function isTextOrNull(value: unknown): value is string | null {
-  return value === null || isText(value);
+function isStringOrNull(value: unknown): value is string | null {
+  return value === null || isNonEmptyString(value);
 }
 
-function isFlag(value: unknown): value is boolean {
+function isBoolean(value: unknown): value is boolean {
   return typeof value === 'boolean';
 }
 
-function isCount(value: unknown): value is number {
+function isNonNegativeInteger(value: unknown): value is number {
   return Number.isSafeInteger(value) && (value as number) >= 0;
 }

@@ -1,7 +1,12 @@
-import { Fault, refused } from '../../machines/fault.ts';
-import { fieldsOf, type Fields } from './jsonFields.ts';
+import { Fault, refusedFault } from '../../machines/fault.ts';
+import { fieldsOf, type JsonFields } from './jsonFields.ts';
 
-/** A right to log in to the secretstore once; the JWT is a secret. */
+/** The body of a lease request (spec §11). */
+export interface LeaseRequest {
+  purpose: 'apply' | 'renew';
+}
+
+/** The right to log in to the secretstore once; the JWT is a secret. */
 export interface Lease {
   role: string;
   jwt: string;
@@ -9,62 +14,64 @@ export interface Lease {
   expiresAt: string;
 }
 
-/** Judges the answer to a lease request: whatever else it is, nothing in it may have the AppRole shape (spec §11). */
-export function judgeLease(json: unknown): { lease: Lease } | { fault: Fault } {
-  const trace = appRoleTrace(json);
-  if (trace !== null) {
+/** Parses the response to a lease request. LEASE_SHAPE when any part of it has the AppRole shape (spec §11). */
+export function parseLeaseResponse(json: unknown): { lease: Lease } | { fault: Fault } {
+  const marker = findAppRoleMarker(json);
+  if (marker !== null) {
     return {
-      fault: refused([{ code: 'LEASE_SHAPE', detail: `the lease has the AppRole shape (${trace}); JWT is wanted` }]),
+      fault: refusedFault([
+        { code: 'LEASE_SHAPE', detail: `the lease has the AppRole shape (${marker}); JWT is wanted` },
+      ]),
     };
   }
   try {
-    return { lease: parseLease(fieldsOf(json, 'lease').object('lease')) };
+    return { lease: readLease(fieldsOf(json, 'lease').object('lease')) };
   } catch (error) {
     if (error instanceof Fault) return { fault: error };
     throw error;
   }
 }
 
-function parseLease(fields: Fields): Lease {
-  if (fields.text('method') !== 'jwt') throw fields.wrong('method', 'is not jwt');
-  if (fields.text('mount') !== 'jwt-tenancy') throw fields.wrong('mount', 'is not jwt-tenancy');
-  const jwt = fields.text('jwt');
-  if (!/^[\w-]+\.[\w-]+\.[\w-]+$/.test(jwt)) throw fields.wrong('jwt', 'is not a JWT');
-  const expiresAt = fields.text('expires_at');
-  if (!isTime(expiresAt)) throw fields.wrong('expires_at', 'is not a time');
-  return { role: fields.text('role'), jwt, expiresAt };
+function readLease(fields: JsonFields): Lease {
+  if (fields.string('method') !== 'jwt') throw fields.invalidField('method', 'is not jwt');
+  if (fields.string('mount') !== 'jwt-tenancy') throw fields.invalidField('mount', 'is not jwt-tenancy');
+  const jwt = fields.string('jwt');
+  if (!/^[\w-]+\.[\w-]+\.[\w-]+$/.test(jwt)) throw fields.invalidField('jwt', 'is not a JWT');
+  const expiresAt = fields.string('expires_at');
+  if (!isZonedTimestamp(expiresAt)) throw fields.invalidField('expires_at', 'is not a time');
+  return { role: fields.string('role'), jwt, expiresAt };
 }
 
-/** RFC 3339, with its zone. */
-function isTime(text: string): boolean {
+/** True for an RFC 3339 time with a time zone. */
+function isZonedTimestamp(text: string): boolean {
   return /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)$/.test(text) && !Number.isNaN(Date.parse(text));
 }
 
-/** What betrays an AppRole lease, at any depth, in words that hold nothing of the values; null when nothing does. */
-function appRoleTrace(json: unknown): string | null {
+/** Describes the first sign of an AppRole lease, at any depth, without any of the values; null when there is none. */
+function findAppRoleMarker(json: unknown): string | null {
   const pending: unknown[] = [json];
   while (pending.length > 0) {
     const value = pending.pop();
     if (typeof value !== 'object' || value === null) continue;
     for (const [key, inner] of Object.entries(value)) {
-      const trace = traceOf(bareName(key), inner);
-      if (trace !== null) return trace;
+      const marker = appRoleMarkerOf(normalizedName(key), inner);
+      if (marker !== null) return marker;
       pending.push(inner);
     }
   }
   return null;
 }
 
-function traceOf(name: string, value: unknown): string | null {
+function appRoleMarkerOf(name: string, value: unknown): string | null {
   if (appRoleKeys.has(name)) return `field ${name}`;
   if (name.startsWith('unwrap')) return 'field unwrap';
   if (typeof value !== 'string') return null;
-  if (kindKeys.has(name) && bareName(value) === 'approle') return `${name} approle`;
+  if (authMethodKeys.has(name) && normalizedName(value) === 'approle') return `${name} approle`;
   return /auth\/approle(\/|$)/i.test(value) ? 'a path under auth/approle' : null;
 }
 
-/** Case, `_`, `-` and camel case make no difference. */
-function bareName(text: string): string {
+/** Makes names equal that differ only in case, `_` and `-`. */
+function normalizedName(text: string): string {
   return text.toLowerCase().replace(/[^a-z]/g, '');
 }
 
@@ -78,4 +85,4 @@ const appRoleKeys = new Set([
   'wraptoken',
 ]);
 
-const kindKeys = new Set(['method', 'authmethod', 'type', 'kind', 'mount']);
+const authMethodKeys = new Set(['method', 'authmethod', 'type', 'kind', 'mount']);

@@ -18,7 +18,7 @@ function detailOf(manifest: unknown): string {
 }
 
 describe('a manifest', () => {
-  it('comes with its defaults', () => {
+  it('gets defaults for missing keys', () => {
     expect(parseManifest(JSON.stringify(base), 'eu-1')).toEqual({
       manifest: {
         ...base,
@@ -31,7 +31,7 @@ describe('a manifest', () => {
     });
   });
 
-  it('keeps what it says itself', () => {
+  it('keeps its own values', () => {
     const full = {
       ...base,
       production: true,
@@ -43,7 +43,7 @@ describe('a manifest', () => {
     expect(parseManifest(JSON.stringify(full), 'eu-1')).toEqual({ manifest: full });
   });
 
-  it('leaves a flag that is not named at false', () => {
+  it('has a default of false for each flag', () => {
     const parsed = parseManifest(JSON.stringify({ ...base, agent: { allow_rollback: true } }), 'eu-1');
     expect(parsed).toMatchObject({ manifest: { agent: { allow_privileged: false, allow_rollback: true } } });
   });
@@ -104,18 +104,18 @@ describe('a manifest', () => {
     'DEPLOYD_SHA DEPLOYD_Z_D COMPOSE_FILE DOCKER_HOST BUILDKIT_HOST BUILDX_BUILDER LD_PRELOAD XDG_RUNTIME_DIR SSH_AUTH_SOCK LC_ALL PYTHONPATH GIT_DIR PATH HOME USER LOGNAME SHELL PWD OLDPWD LANG TMPDIR TZ IFS NODE_OPTIONS SSL_CERT_FILE SSL_CERT_DIR http_proxy HTTPS_PROXY No_Proxy ALL_PROXY'.split(
       ' ',
     ),
-  )('may not supply %s', (name) => {
+  )('must not set %s', (name) => {
     expect(detailOf({ ...base, secrets: [{ ...secret, var: name }] })).toContain('is reserved');
   });
 
   it.each(['DEPLOY_KEY', 'COMPOSER', 'path', 'MY_PATH', 'LDAP_URL', 'PROXY', 'MY_PROXY', 'GITHUB'])(
-    'may supply %s',
+    'may set %s',
     (name) => {
       expect(detailOf({ ...base, secrets: [{ ...secret, var: name }] })).toBe('');
     },
   );
 
-  it('tells all faults at once, whatever their kind', () => {
+  it('reports all errors at once, whatever their type', () => {
     const bad = { ...base, env: 'eu-2', sequence: -1, extra: 1, secrets: [{ ...secret, var: 'PATH' }, { var: 'B' }] };
     const parsed = parseManifest(JSON.stringify(bad).replace('{', '{"name": "x", '), 'eu-1');
     expect(parsed).toMatchObject({ refusal: { code: 'MANIFEST_INVALID' } });
@@ -132,13 +132,13 @@ describe('a manifest', () => {
     }
   });
 
-  it('tells no more faults than a person reads', () => {
+  it('limits the number of reported errors', () => {
     const detail = detailOf({ ...base, secrets: Array.from({ length: 500 }, () => ({})) });
     expect(detail.split('; ')).toHaveLength(101);
     expect(detail).toMatch(/; and 1400 more$/);
   });
 
-  it('reads keys with quotes, braces and colons in texts', () => {
+  it('finds duplicate keys next to strings with quotes, braces and colons', () => {
     expect(detailOf({ ...base, name: 'a": {"name": [', version: '\\"x' })).toBe('');
   });
 });

@@ -1,33 +1,34 @@
 import type { ErrorObject } from 'ajv';
-import type { Manifest, ManifestSecret, Refusal } from '../../machines/words.ts';
+import type { Refusal } from '../../machines/refusals.ts';
+import type { Manifest, ManifestSecret } from '../../machines/types.ts';
 import { printable } from './printable.ts';
-import { duplicateKeys } from './jsonKeys.ts';
+import { duplicateKeys } from './duplicateKeys.ts';
 import { validate } from './manifestValidator.ts';
-import { isReserved } from './reservedVariables.ts';
+import { isReservedVariable } from './reservedVariables.ts';
 
-/** A manifest is a page of text; more is made to exhaust the agent. */
-export const maxCharacters = 262_144;
-const toldFaults = 100;
+/** Limit against bundles that try to exhaust the agent; an ordinary manifest is a page of text. */
+export const maxManifestCharacters = 262_144;
+const maxReportedErrors = 100;
 
-/** Reads `manifest.json` and fills in its defaults; MANIFEST_INVALID tells every fault with its place (spec §5). */
+/** Parses `manifest.json` and fills in the defaults; MANIFEST_INVALID lists every error with its path (spec §5). */
 export function parseManifest(text: string, env: string): { manifest: Manifest } | { refusal: Refusal } {
-  const written = read(text);
-  if (typeof written === 'string') return refusal([written]);
-  const faults = [
+  const parsed = parseJson(text);
+  if (typeof parsed === 'string') return manifestInvalid([parsed]);
+  const errors = [
     ...duplicateKeys(text).map((key) => `${printable(key)}: stands twice`),
-    ...schemaFaults(written.json),
-    ...contradictions(written.json, env),
+    ...schemaErrors(parsed.json),
+    ...crossFieldErrors(parsed.json, env),
   ];
-  return faults.length > 0 ? refusal(faults) : { manifest: withDefaults(written.json as Written) };
+  return errors.length > 0 ? manifestInvalid(errors) : { manifest: withDefaults(parsed.json as ManifestJson) };
 }
 
-function refusal(faults: string[]): { refusal: Refusal } {
-  const more = faults.length > toldFaults ? [`and ${faults.length - toldFaults} more`] : [];
-  return { refusal: { code: 'MANIFEST_INVALID', detail: [...faults.slice(0, toldFaults), ...more].join('; ') } };
+function manifestInvalid(errors: string[]): { refusal: Refusal } {
+  const more = errors.length > maxReportedErrors ? [`and ${errors.length - maxReportedErrors} more`] : [];
+  return { refusal: { code: 'MANIFEST_INVALID', detail: [...errors.slice(0, maxReportedErrors), ...more].join('; ') } };
 }
 
-type Optional = 'production' | 'agent' | 'disk_need_bytes' | 'registries' | 'secrets';
-type Written = Omit<Manifest, Optional> & {
+type OptionalKey = 'production' | 'agent' | 'disk_need_bytes' | 'registries' | 'secrets';
+type ManifestJson = Omit<Manifest, OptionalKey> & {
   production?: boolean;
   agent?: Partial<Manifest['agent']>;
   disk_need_bytes?: number;
@@ -35,8 +36,8 @@ type Written = Omit<Manifest, Optional> & {
   secrets: (Omit<ManifestSecret, 'version'> & { version?: number })[];
 };
 
-function read(text: string): { json: unknown } | string {
-  if (text.length > maxCharacters) return `larger than ${maxCharacters} characters`;
+function parseJson(text: string): { json: unknown } | string {
+  if (text.length > maxManifestCharacters) return `larger than ${maxManifestCharacters} characters`;
   try {
     return { json: JSON.parse(text) as unknown };
   } catch {
@@ -44,22 +45,22 @@ function read(text: string): { json: unknown } | string {
   }
 }
 
-function schemaFaults(json: unknown): string[] {
-  return validate(json) ? [] : [...new Set((validate.errors ?? []).map(faultText))];
+function schemaErrors(json: unknown): string[] {
+  return validate(json) ? [] : [...new Set((validate.errors ?? []).map(formatSchemaError))];
 }
 
-function faultText({ instancePath, keyword, params, parentSchema }: ErrorObject): string {
+function formatSchemaError({ instancePath, keyword, params, parentSchema }: ErrorObject): string {
   const { properties, description } = parentSchema as { properties?: object; description?: string };
-  const below = (key: unknown) => printable(pathOf(`${instancePath}/${String(key)}`));
-  if (keyword === 'required') return `${below(params['missingProperty'])}: is missing`;
+  const pathTo = (key: unknown) => printable(formatPointer(`${instancePath}/${String(key)}`));
+  if (keyword === 'required') return `${pathTo(params['missingProperty'])}: is missing`;
   if (keyword === 'additionalProperties') {
-    return `${below(params['additionalProperty'])}: is not a known key (${Object.keys(properties ?? {}).join(', ')})`;
+    return `${pathTo(params['additionalProperty'])}: is not a known key (${Object.keys(properties ?? {}).join(', ')})`;
   }
-  return `${pathOf(instancePath)}: must be ${description ?? 'something else'}`;
+  return `${formatPointer(instancePath)}: must be ${description ?? 'something else'}`;
 }
 
 /** `/secrets/0/var` as `secrets[0].var`. */
-function pathOf(pointer: string): string {
+function formatPointer(pointer: string): string {
   return pointer === ''
     ? 'manifest'
     : pointer
@@ -68,35 +69,35 @@ function pathOf(pointer: string): string {
         .replaceAll('/', '.');
 }
 
-function withDefaults(written: Written): Manifest {
+function withDefaults(parsed: ManifestJson): Manifest {
   return {
-    ...written,
-    production: written.production ?? false,
-    agent: { allow_privileged: false, allow_rollback: false, ...written.agent },
-    disk_need_bytes: written.disk_need_bytes ?? null,
-    secrets: written.secrets.map((secret) => ({ ...secret, version: secret.version ?? null })),
-    registries: written.registries ?? [],
+    ...parsed,
+    production: parsed.production ?? false,
+    agent: { allow_privileged: false, allow_rollback: false, ...parsed.agent },
+    disk_need_bytes: parsed.disk_need_bytes ?? null,
+    secrets: parsed.secrets.map((secret) => ({ ...secret, version: secret.version ?? null })),
+    registries: parsed.registries ?? [],
   };
 }
 
-/** What no schema can say: where parts of a manifest contradict each other, the agent or this host. */
-function contradictions(json: unknown, env: string): string[] {
-  const manifest = objectOf(json);
-  const secrets = listOf(manifest['secrets']).map((secret) => objectOf(secret)['var']);
-  const registries = listOf(manifest['registries']).map(objectOf);
-  const compose = listOf(manifest['compose']);
+/** Errors that no schema can find: fields that contradict each other, the agent or this host. */
+function crossFieldErrors(json: unknown, env: string): string[] {
+  const manifest = asObject(json);
+  const secrets = asArray(manifest['secrets']).map((secret) => asObject(secret)['var']);
+  const registries = asArray(manifest['registries']).map(asObject);
+  const compose = asArray(manifest['compose']);
   const variables = new Set(secrets);
   const hosts = registries.map(({ host }) => (typeof host === 'string' ? host.toLowerCase() : host));
   return [
     ...(typeof manifest['env'] === 'string' && manifest['env'] !== env ? [`env: must be ${env}, this host's env`] : []),
     ...secrets.flatMap((name, index) =>
-      typeof name === 'string' && isReserved(name)
+      typeof name === 'string' && isReservedVariable(name)
         ? [`secrets[${index}].var: ${printable(name)} is reserved to compose, docker, the process or deployd`]
         : [],
     ),
-    ...twice(secrets).map((index) => `secrets[${index}].var: stands twice`),
-    ...twice(compose).map((index) => `compose[${index}]: stands twice`),
-    ...twice(hosts).map((index) => `registries[${index}].host: stands twice`),
+    ...duplicateIndexes(secrets).map((index) => `secrets[${index}].var: stands twice`),
+    ...duplicateIndexes(compose).map((index) => `compose[${index}]: stands twice`),
+    ...duplicateIndexes(hosts).map((index) => `registries[${index}].host: stands twice`),
     ...registries.flatMap((registry, index) =>
       ['username_var', 'password_var']
         .filter((key) => typeof registry[key] === 'string' && !variables.has(registry[key]))
@@ -105,20 +106,20 @@ function contradictions(json: unknown, env: string): string[] {
   ];
 }
 
-function objectOf(value: unknown): Record<string, unknown> {
+function asObject(value: unknown): Record<string, unknown> {
   return typeof value === 'object' && value !== null ? (value as Record<string, unknown>) : {};
 }
 
-function listOf(value: unknown): unknown[] {
+function asArray(value: unknown): unknown[] {
   return Array.isArray(value) ? (value as unknown[]) : [];
 }
 
-/** Indexes of the texts that stand earlier already. */
-function twice(items: readonly unknown[]): number[] {
+/** Indexes of the strings that occur at an earlier index too. */
+function duplicateIndexes(items: readonly unknown[]): number[] {
   const seen = new Set<unknown>();
   return items.flatMap((item, index) => {
-    const isKnown = typeof item === 'string' && seen.has(item);
+    const isDuplicate = typeof item === 'string' && seen.has(item);
     seen.add(item);
-    return isKnown ? [index] : [];
+    return isDuplicate ? [index] : [];
   });
 }

@@ -1,13 +1,13 @@
-const visible = { type: 'string', minLength: 1, maxLength: 200, pattern: '^[^\\p{C}\\u2028\\u2029]*$' } as const;
-const variable = {
+const visibleText = { type: 'string', minLength: 1, maxLength: 200, pattern: '^[^\\p{C}\\u2028\\u2029]*$' } as const;
+const variableName = {
   type: 'string',
   maxLength: 200,
   pattern: '^[A-Za-z_][A-Za-z0-9_]*$',
   description: 'the name of a variable: letters, digits and _, not starting with a digit',
 } as const;
-const whole = { type: 'integer', minimum: 0, maximum: Number.MAX_SAFE_INTEGER } as const;
+const nonNegativeInteger = { type: 'integer', minimum: 0, maximum: Number.MAX_SAFE_INTEGER } as const;
 
-/** What `manifest.json` may hold (spec §5); each description says what is allowed, for the refusal and for the docs. */
+/** JSON schema of `manifest.json` (spec §5). Refusals and docs show each description as what is allowed. */
 export const manifestSchema = {
   type: 'object',
   additionalProperties: false,
@@ -15,14 +15,14 @@ export const manifestSchema = {
   required: ['schema', 'name', 'env', 'version', 'sequence', 'compose', 'secrets'],
   properties: {
     schema: { const: 1, description: '1' },
-    name: { ...visible, description: 'a name of 1 to 200 visible characters' },
+    name: { ...visibleText, description: 'a name of 1 to 200 visible characters' },
     env: {
       type: 'string',
       pattern: '^[a-z0-9][a-z0-9-]{0,62}$',
       description: 'an env id: 1 to 63 lower-case letters, digits and hyphens, not starting with a hyphen',
     },
-    version: { ...visible, description: 'a version of 1 to 200 visible characters' },
-    sequence: { ...whole, description: 'an integer from 0 that rises with every bundle of an env' },
+    version: { ...visibleText, description: 'a version of 1 to 200 visible characters' },
+    sequence: { ...nonNegativeInteger, description: 'an integer from 0 that rises with every bundle of an env' },
     production: { type: 'boolean', description: 'true or false; default false' },
     agent: {
       type: 'object',
@@ -45,7 +45,7 @@ export const manifestSchema = {
         description: 'a relative path inside the bundle, without empty, "." and ".." parts and backslashes',
       },
     },
-    disk_need_bytes: { ...whole, description: 'an integer of bytes from 0; leave it out when unknown' },
+    disk_need_bytes: { ...nonNegativeInteger, description: 'an integer of bytes from 0; leave it out when unknown' },
     secrets: {
       type: 'array',
       maxItems: 1000,
@@ -56,10 +56,14 @@ export const manifestSchema = {
         description: 'an object that says where the value of one variable lies',
         required: ['var', 'path', 'field'],
         properties: {
-          var: variable,
+          var: variableName,
           path: { type: 'string', maxLength: 1000, description: 'a path below deployd/data/<env>/see/' },
-          field: { ...visible, description: 'the field of the secret, of 1 to 200 visible characters' },
-          version: { ...whole, minimum: 1, description: 'an integer from 1; leave it out for the latest version' },
+          field: { ...visibleText, description: 'the field of the secret, of 1 to 200 visible characters' },
+          version: {
+            ...nonNegativeInteger,
+            minimum: 1,
+            description: 'an integer from 1; leave it out for the latest version',
+          },
         },
       },
     },
@@ -79,8 +83,8 @@ export const manifestSchema = {
             pattern: '^[A-Za-z0-9]([A-Za-z0-9.-]*[A-Za-z0-9])?(:[0-9]{1,5})?$',
             description: 'the host of a registry, with its port where it has one',
           },
-          username_var: variable,
-          password_var: variable,
+          username_var: variableName,
+          password_var: variableName,
         },
       },
     },

@@ -1,14 +1,14 @@
-import type { ReportWord } from '../../machines/endings.ts';
-import type { Container } from '../../machines/words.ts';
+import type { ReportOutcome } from '../../machines/endings.ts';
+import type { ReportedContainer } from '../../machines/types.ts';
 
-/** What the tenancy service is told about a tick (spec §10); times are RFC 3339, UTC. */
+/** The body of a report about one tick (spec §10). Times are RFC 3339, UTC. */
 export interface Report {
   report_id: string;
   tick_id: string;
   env: string;
   site: string;
   agent_version: string;
-  outcome: ReportWord;
+  outcome: ReportOutcome;
   reason: string;
   action: 'apply' | 'none' | 'down';
   desired_sha: string | null;
@@ -16,18 +16,10 @@ export interface Report {
   reverted: boolean;
   code: string | null;
   detail: string | null;
-  /** Last 8 KiB of compose output, redacted. */
+  /** The last 8 KiB of compose output, redacted. */
   output_tail: string | null;
-  containers: Container[];
+  containers: ReportedContainer[];
   started_at: string;
   finished_at: string;
   durations_ms: Record<string, number>;
-}
-
-const NEWEST_KEPT = 20;
-
-/** The outbox with one more report in it, in place of an earlier one of its id: the newest 20 stay, oldest first. */
-export function enqueued(outbox: Report[], report: Report): Report[] {
-  const others = outbox.filter(({ report_id }) => report_id !== report.report_id);
-  return [...others, report].slice(-NEWEST_KEPT);
 }

@@ -1,17 +1,17 @@
-import { ConfigInvalid } from '../config/invalid.ts';
-import { loadSettings } from '../config/load.ts';
-import { mergeDefaults } from '../config/merge.ts';
-import { diagnosisOf, type Diagnosis } from '../rules/doctor/doctor.ts';
-import { doctorText } from '../rules/doctor/text.ts';
+import { ConfigInvalid } from '../config/configInvalid.ts';
+import { loadSettings } from '../config/loadSettings.ts';
+import { mergeDefaults } from '../config/defaults.ts';
+import { diagnosisOf, type Diagnosis } from '../rules/doctor/diagnosis.ts';
+import { formatDiagnosis } from '../rules/doctor/formatDiagnosis.ts';
 import type { Vault } from '../secrets/vault.ts';
 import { examineEngine } from '../services/doctor/engine.ts';
-import { examineFiles, examineIdentity } from '../services/doctor/files.ts';
-import { examineNetwork } from '../services/doctor/network.ts';
-import { siteOf, type Subject } from '../services/doctor/site.ts';
-import { examineTicks } from '../services/doctor/ticks.ts';
+import { checkFiles, examineIdentity } from '../services/doctor/files.ts';
+import { checkNetwork } from '../services/doctor/network.ts';
+import { doctorContextOf, type DoctorInput } from '../services/doctor/doctorContext.ts';
+import { checkTicks } from '../services/doctor/ticks.ts';
 import type { Output } from './status.ts';
 
-/** Whom to examine, and in which form to tell. */
+/** Options of `deployd doctor`. */
 export interface DoctorOptions {
   configPath: string;
   json: boolean;
@@ -21,31 +21,31 @@ export interface DoctorOptions {
 }
 
 /**
- * `deployd doctor`: exit 0 when all is well, else 1, also with a configuration that is wrong. It stays the user who started
- * it, writes nothing, takes no lock; it asks the services for nothing but a sign of life, and after the token.
+ * `deployd doctor`: exit 0 when every check passes, else 1, also with an invalid configuration. It keeps the user that started
+ * it, writes nothing and takes no lock; it only pings the services and looks up the token.
  */
 export async function doctor({ configPath, json, ...options }: DoctorOptions, out: Output): Promise<number> {
-  const diagnosis = await examine({ ...options, configPath, ...read(configPath) });
-  const text = json ? JSON.stringify(diagnosis, null, 2) : doctorText(diagnosis);
+  const diagnosis = await runChecks({ ...options, configPath, ...readConfig(configPath) });
+  const text = json ? JSON.stringify(diagnosis, null, 2) : formatDiagnosis(diagnosis);
   out.log(options.vault.redactor().redact(text));
   return diagnosis.well ? 0 : 1;
 }
 
-function read(configPath: string): Pick<Subject, 'settings' | 'flaws'> {
+function readConfig(configPath: string): Pick<DoctorInput, 'settings' | 'problems'> {
   try {
-    return { settings: loadSettings(configPath), flaws: [] };
+    return { settings: loadSettings(configPath), problems: [] };
   } catch (error) {
     if (!(error instanceof ConfigInvalid)) throw error;
     return {
-      settings: { ...mergeDefaults({ ...error.sound }), ...error.sound } as Subject['settings'],
-      flaws: error.lines,
+      settings: { ...mergeDefaults({ ...error.validSettings }), ...error.validSettings } as DoctorInput['settings'],
+      problems: error.lines,
     };
   }
 }
 
-async function examine(subject: Subject): Promise<Diagnosis> {
-  const site = await siteOf(subject);
-  const examined = [examineFiles(site), examineEngine(site), examineNetwork(site), examineTicks(site)];
-  const [files = [], engine = [], network = [], ticks = []] = await Promise.all(examined);
-  return diagnosisOf([...files, await examineIdentity(site), ...network, ...engine, ...ticks]);
+async function runChecks(input: DoctorInput): Promise<Diagnosis> {
+  const context = await doctorContextOf(input);
+  const checks = [checkFiles(context), examineEngine(context), checkNetwork(context), checkTicks(context)];
+  const [files = [], engine = [], network = [], ticks = []] = await Promise.all(checks);
+  return diagnosisOf([...files, await examineIdentity(context), ...network, ...engine, ...ticks]);
 }

@@ -10,33 +10,33 @@ import { tick } from '../../../machines/tick.ts';
 
 const machines = { tick, apply, down, loop };
 
-const printers = {
+const formatters = {
   mermaid: mermaidOf,
   dot: dotOf,
   svg: svgOf,
   json: (graph: Graph) => JSON.stringify(graph, null, 2),
 };
 
-type Form = keyof typeof printers;
+type Format = keyof typeof formatters;
 
-/** Names of the machines that can be shown. */
+/** Names of the machines. */
 export const machineNames = Object.keys(machines) as (keyof typeof machines)[];
 
-/** The forms other than plain text, with what they are for. */
-export const machineForms: Record<Form, string> = {
+/** Output formats other than plain text, with their help text. */
+export const machineFormats: Record<Format, string> = {
   mermaid: 'as Mermaid text, which forges draw',
   dot: 'as Graphviz text',
   svg: 'as a picture',
   json: 'its states and arrows as JSON',
 };
 
-/** The form whose option was given; null stands for plain text. */
-export function formOf(options: Partial<Record<Form, boolean>>): Form | null {
-  return (Object.keys(printers) as Form[]).find((form) => options[form]) ?? null;
+/** The format whose option is set; null for plain text. */
+export function formatOf(options: Partial<Record<Format, boolean>>): Format | null {
+  return (Object.keys(formatters) as Format[]).find((format) => options[format]) ?? null;
 }
 
-/** One of the machines as text or as a picture (spec §7), with a line end; it needs no configuration. */
-export function machineText(name: (typeof machineNames)[number], form: Form | null): string {
-  const print = form === null ? textOf : printers[form];
-  return `${print(graphOf(machines[name])).trimEnd()}\n`;
+/** A machine as text or picture (spec §7), with a final newline; needs no configuration. */
+export function formatMachine(name: (typeof machineNames)[number], format: Format | null): string {
+  const formatter = format === null ? textOf : formatters[format];
+  return `${formatter(graphOf(machines[name])).trimEnd()}\n`;
 }

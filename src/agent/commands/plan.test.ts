@@ -2,9 +2,9 @@ import { spawnSync } from 'node:child_process';
 import { chmod, mkdir, mkdtemp, readdir, rm, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
-import { makeBundle, type BundleParts } from '../../../fixtures/bundles.ts';
-import { nobody, openCommons, rootUser, testWith } from '../../../fixtures/users.ts';
-import { mergeDefaults } from '../config/merge.ts';
+import { createBundle, type BundleOptions } from '../../../fixtures/bundles/bundle.ts';
+import { nobodyUid, createPublicCopy, needsRoot, testIf } from '../../../fixtures/world/users.ts';
+import { mergeDefaults } from '../config/defaults.ts';
 import type { Settings } from '../config/settings.ts';
 import type { Plan } from '../rules/plan/plan.ts';
 import { emptyState } from '../rules/state/state.ts';
@@ -30,7 +30,7 @@ afterEach(async () => {
 const web = { services: { web: { image: 'app:1', volumes: ['data:/data'] } }, volumes: { data: {} } };
 
 describe('without configuration', () => {
-  it('a good bundle is not refused, and what was not judged is told', async () => {
+  it('a valid bundle is not refused, and checks that did not run are listed', async () => {
     const { sha } = await bundle({ compose: web });
     expect(await run()).toBe(0);
     const lines = results.join('\n').split('\n');
@@ -43,14 +43,14 @@ describe('without configuration', () => {
     expect(errors).toEqual([]);
   });
 
-  it('a bundle is held against the env that its manifest names', async () => {
+  it('a bundle is validated for the env that its manifest names', async () => {
     await bundle({ env: 'de-7', compose: { ...web, name: 'deployd-de-7' } });
     expect(await run()).toBe(0);
   });
 
-  it.each<[string, BundleParts, string[]]>([
+  it.each<[string, BundleOptions, string[]]>([
     [
-      'what the policy refuses, all at once and in order',
+      'everything that the policy refuses, in order,',
       {
         compose: { services: { web: { privileged: true, build: '.', environment: { A: '${A}' } } } },
         secrets: [{ var: 'B', path: 'x', field: 'f' }],
@@ -58,10 +58,10 @@ describe('without configuration', () => {
       ['SECRET_PATH_REFUSED', 'ENV_INCOMPLETE', 'COMPOSE_REFUSED', 'PRIVILEGED_REFUSED'],
     ],
     ['broken YAML', { compose: 'services: {' }, ['COMPOSE_REFUSED']],
-    ['a manifest that is none', { manifestText: '{' }, ['MANIFEST_INVALID']],
+    ['a manifest that is no JSON', { manifestText: '{' }, ['MANIFEST_INVALID']],
     ['a manifest that is missing', { manifestText: null }, ['MANIFEST_INVALID']],
     ['a manifest that is a directory', { manifestText: null, files: { 'manifest.json/x': 'x' } }, ['MANIFEST_INVALID']],
-    ['an env that is none', { env: 'EU' }, ['MANIFEST_INVALID']],
+    ['an invalid env', { env: 'EU' }, ['MANIFEST_INVALID']],
     [
       'compose files that are missing',
       { compose: web, manifest: { compose: ['a.yaml', 'b.yaml'] } },
@@ -69,12 +69,12 @@ describe('without configuration', () => {
     ],
     ['a compose file with an endless name', { manifest: { compose: ['x'.repeat(999)] } }, ['MANIFEST_INVALID']],
     [
-      'a label file with a name that none can have',
+      'a label file with an impossible name',
       { compose: { services: { web: { image: 'b', label_file: 'a\0b' } } } },
       ['COMPOSE_REFUSED'],
     ],
     [
-      'compose files that together take too long to read',
+      'compose files that are too long together',
       {
         manifest: { compose: ['a.yaml', 'b.yaml'] },
         files: { 'a.yaml': 'x-a: 1\n# '.padEnd(300_000, '.'), 'b.yaml': '# '.padEnd(300_000, '.') },
@@ -84,21 +84,21 @@ describe('without configuration', () => {
     ['traversal', { entries: [{ name: '../evil', body: 'x' }] }, ['BUNDLE_UNSAFE']],
     ['a link', { entries: [{ name: 'l', type: 'symlink', link: '/etc' }] }, ['BUNDLE_UNSAFE']],
     ['a .env', { files: { '.env': 'A=1' } }, ['BUNDLE_UNSAFE']],
-    ['a damaged archive', { archive: { cut: 20 } }, ['BUNDLE_UNSAFE']],
-    ['an archive that is packed by nothing', { archive: { format: 'tar' } }, ['BUNDLE_UNSAFE']],
+    ['a damaged archive', { archive: { truncatedBytes: 20 } }, ['BUNDLE_UNSAFE']],
+    ['an uncompressed archive', { archive: { format: 'tar' } }, ['BUNDLE_UNSAFE']],
   ])('%s is refused', async (_title, parts, codes) => {
     await bundle(parts);
     expect(await run(null, true)).toBe(1);
-    expect(judged().refusals.map(({ code }) => code)).toEqual(codes);
+    expect(printedPlan().refusals.map(({ code }) => code)).toEqual(codes);
   });
 
-  it('of files that are not understood no more is told', async () => {
+  it('an invalid compose file has no further refusals', async () => {
     await bundle({ compose: 'services: {' });
     await run(null, true);
-    expect(judged().refusals.map(({ detail }) => detail)).toEqual([expect.not.stringContaining('has a service')]);
+    expect(printedPlan().refusals.map(({ detail }) => detail)).toEqual([expect.not.stringContaining('has a service')]);
   });
 
-  it('every compose file that is missing is named', async () => {
+  it('every missing compose file is named', async () => {
     await bundle({ compose: web, manifest: { compose: ['a.yaml', 'b.yaml'] } });
     expect(await run()).toBe(1);
     expect(results.join('\n').split('\n')[0]).toBe(
@@ -106,7 +106,7 @@ describe('without configuration', () => {
     );
   });
 
-  it('flags of the bundle lift what they lift in a tick', async () => {
+  it('the flags of the manifest allow what they allow in a tick', async () => {
     await bundle({ compose: { services: { web: { privileged: true } } }, agent: { allow_privileged: true } });
     expect(await run()).toBe(0);
   });
@@ -114,15 +114,15 @@ describe('without configuration', () => {
   it.each<[string, object, RegExp]>([
     ['a compose file', { services: { web: {} }, 'x-a': 'x'.repeat(2_000_000) }, /524288 characters/],
     ['a label file', { services: { web: { label_file: 'labels' } } }, /label_file labels could not be read/],
-  ])('%s that is longer than people write is refused', async (_title, compose, words) => {
+  ])('%s that is too long is refused', async (_title, compose, words) => {
     await bundle({ compose, files: { labels: 'a=b\n'.repeat(500_000) } });
     expect(await run(null, true)).toBe(1);
-    expect(judged().refusals).toMatchObject([
+    expect(printedPlan().refusals).toMatchObject([
       { code: 'COMPOSE_REFUSED', detail: expect.stringMatching(words) as string },
     ]);
   });
 
-  it('a file that is not there is no refusal but an error', async () => {
+  it('a missing bundle is an error, not a refusal', async () => {
     expect(await run()).toBe(1);
     expect(results).toEqual([]);
     expect(errors).toEqual([`failed: cannot read ${join(dir, 'bundle')}: no such file or directory`]);
@@ -130,15 +130,15 @@ describe('without configuration', () => {
 });
 
 describe('a directory', () => {
-  it('is judged like an archive of it, and left as it is', async () => {
+  it('is validated like an archive and not changed', async () => {
     await directory({ 'manifest.json': manifest({}), 'compose.yaml': 'services: {web: {privileged: true}}' });
     const before = await readdir(join(dir, 'bundle'), { recursive: true });
     expect(await run(null, true)).toBe(1);
-    expect(judged()).toMatchObject({ sha: null, refusals: [{ code: 'PRIVILEGED_REFUSED' }] });
+    expect(printedPlan()).toMatchObject({ sha: null, refusals: [{ code: 'PRIVILEGED_REFUSED' }] });
     expect(await readdir(join(dir, 'bundle'), { recursive: true })).toEqual(before);
   });
 
-  it('may hold files in directories', async () => {
+  it('may contain subdirectories', async () => {
     const compose = JSON.stringify({ services: { web: { volumes: ['./conf/a:/a'] } } });
     await directory({ 'manifest.json': manifest({}), 'compose.yaml': compose, 'conf/a/b': '1', 'conf/a/c': '2' });
     expect(await run()).toBe(0);
@@ -147,17 +147,15 @@ describe('a directory', () => {
   it.each<[string, () => Promise<unknown>, string]>([
     ['a link', () => symlink('/etc/passwd', join(dir, 'bundle', 'l')), '"l" is a symbolic link'],
     ['a .env', () => writeFile(join(dir, 'bundle', '.env'), 'A=1'), '".env" is a .env file'],
-    [
-      'names that some disks cannot tell apart',
-      () => writeFile(join(dir, 'bundle', 'Compose.yaml'), ''),
-      'collides with',
-    ],
+    ['names that differ only in case', () => writeFile(join(dir, 'bundle', 'Compose.yaml'), ''), 'collides with'],
     ['a setuid file', () => chmod(join(dir, 'bundle', 'compose.yaml'), 0o4755), 'setuid'],
-  ])('must not hold %s', async (_title, spoil, words) => {
+  ])('must not contain %s', async (_title, addFile, words) => {
     await directory({ 'manifest.json': manifest({}), 'compose.yaml': 'services: {web: {}}' });
-    await spoil();
+    await addFile();
     expect(await run(null, true)).toBe(1);
-    expect(judged().refusals).toEqual([{ code: 'BUNDLE_UNSAFE', detail: expect.stringContaining(words) as string }]);
+    expect(printedPlan().refusals).toEqual([
+      { code: 'BUNDLE_UNSAFE', detail: expect.stringContaining(words) as string },
+    ]);
   });
 });
 
@@ -168,10 +166,10 @@ describe('with configuration', () => {
       ...changes,
     }) as unknown as Settings;
 
-  it('without an engine all is judged that needs none, and nothing is made', async () => {
+  it('without an engine every check that needs none runs, and nothing is created', async () => {
     await bundle({ compose: web, sequence: 0 });
     expect(await run(settings(), true)).toBe(0);
-    const { not_judged, volumes, services, images } = judged();
+    const { not_judged, volumes, services, images } = printedPlan();
     expect(not_judged.at(-1)?.codes).toEqual(['VOLUME_DIVERGED', 'DISK_INSUFFICIENT']);
     expect(not_judged.at(-1)?.why).toMatch(/no such socket/);
     expect(volumes).toEqual([{ name: 'deployd-eu-1_data', change: 'unknown' }]);
@@ -185,27 +183,27 @@ describe('with configuration', () => {
     expect(results[0]).toContain("refused: MANIFEST_INVALID: env: must be eu-1, this host's env");
   });
 
-  it('a rollback is refused, by a state that stays as it is', async () => {
-    await keep({ ...emptyState('eu-1'), highest_sequence: 7 });
+  it('a rollback is refused, and the state is not changed', async () => {
+    await writeState({ ...emptyState('eu-1'), highest_sequence: 7 });
     await bundle({ compose: web, sequence: 6 });
     expect(await run(settings(), true)).toBe(1);
-    expect(judged().refusals.map(({ code }) => code)).toEqual(['ROLLBACK_REFUSED']);
+    expect(printedPlan().refusals.map(({ code }) => code)).toEqual(['ROLLBACK_REFUSED']);
     expect(await readdir(join(dir, 'state'))).toEqual(['state.json']);
   });
 
   it.each<[string, object | string, RegExp]>([
     ['corrupt', '{', /no JSON object/],
     ['of another env', emptyState('eu-9'), /belongs to env eu-9/],
-  ])('a state that is %s is told, not judged by', async (_title, state, why) => {
-    await keep(state);
+  ])('a state that is %s is reported and not used', async (_title, state, why) => {
+    await writeState(state);
     await bundle({ compose: web });
     expect(await run(settings(), true)).toBe(0);
-    const told = judged().not_judged.find(({ codes }) => codes.includes('ROLLBACK_REFUSED'));
-    expect(told?.why).toMatch(why);
+    const skipped = printedPlan().not_judged.find(({ codes }) => codes.includes('ROLLBACK_REFUSED'));
+    expect(skipped?.why).toMatch(why);
     expect(await readdir(join(dir, 'state'))).toEqual(['state.json']);
   });
 
-  it('the limits of the host hold', async () => {
+  it('the limits of the configuration apply', async () => {
     await bundle({ compose: web, files: { a: '1' } });
     const limits = { bundle_bytes: 10_000, unpacked_bytes: 10_000, bundle_entries: 2 };
     expect(await run(settings({ limits }))).toBe(1);
@@ -218,38 +216,45 @@ describe('the command', () => {
   const deployd = (args: string[], options: object = {}) =>
     spawnSync(process.execPath, [cli, ...args], { encoding: 'utf8', ...options });
 
-  it('takes a bundle, and --json before or after it', async () => {
+  it('accepts a bundle, and --json before or after it', async () => {
     const { sha } = await bundle({ compose: web });
     const config = join(dir, 'config.yaml');
     await writeFile(config, configText());
-    const told = deployd(['--config', config, 'plan', '--json', join(dir, 'bundle')]);
-    expect(told.stderr).toBe('');
-    expect(told.status).toBe(0);
-    expect(JSON.parse(told.stdout)).toMatchObject({ sha, refusals: [] });
+    const result = deployd(['--config', config, 'plan', '--json', join(dir, 'bundle')]);
+    expect(result.stderr).toBe('');
+    expect(result.status).toBe(0);
+    expect(JSON.parse(result.stdout)).toMatchObject({ sha, refusals: [] });
   });
 
-  it('exits 78 on a named configuration that is missing, 1 on a bundle that is not named', async () => {
+  it('exits 78 on a missing configuration file, 1 without a bundle', async () => {
     const { status, stderr } = deployd(['plan', join(dir, 'bundle'), '--config', join(dir, 'none.yaml')]);
     expect([status, stderr]).toEqual([78, expect.stringMatching(/^CONFIG_INVALID: .*none\.yaml: does not exist/)]);
     expect(deployd(['plan']).status).toBe(1);
   });
 
-  testWith(rootUser, 'tells another user whose state he may not read', async () => {
+  testIf(needsRoot, 'names the state directory that the user may not read', async () => {
     await bundle({ compose: web, sequence: 1 });
-    await keep({ ...emptyState('eu-1'), highest_sequence: 7 });
+    await writeState({ ...emptyState('eu-1'), highest_sequence: 7 });
     const config = join(dir, 'config.yaml');
     await writeFile(config, configText());
     await chmod(dir, 0o755);
     await chmod(join(dir, 'tmp'), 0o777);
     await chmod(join(dir, 'state'), 0o700);
-    const commons = openCommons();
-    const args = [join(commons.dir, 'dist', 'deployd.cjs'), 'plan', '--json', join(dir, 'bundle'), '--config', config];
-    const { status, stdout } = spawnSync(commons.node, args, { encoding: 'utf8', uid: nobody, cwd: '/' });
-    commons.remove();
+    const publicCopy = createPublicCopy();
+    const args = [
+      join(publicCopy.dir, 'dist', 'deployd.cjs'),
+      'plan',
+      '--json',
+      join(dir, 'bundle'),
+      '--config',
+      config,
+    ];
+    const { status, stdout } = spawnSync(publicCopy.node, args, { encoding: 'utf8', uid: nobodyUid, cwd: '/' });
+    publicCopy.remove();
     expect(status).toBe(0);
     const { not_judged } = JSON.parse(stdout) as Plan;
-    const told = not_judged.find(({ codes }) => codes.includes('ROLLBACK_REFUSED'));
-    expect(told?.why).toBe(`${join(dir, 'state')} is for its owner alone: run as that user, or as root`);
+    const skipped = not_judged.find(({ codes }) => codes.includes('ROLLBACK_REFUSED'));
+    expect(skipped?.why).toBe(`${join(dir, 'state')} is for its owner alone: run as that user, or as root`);
   });
 
   function configText(): string {
@@ -265,14 +270,14 @@ describe('the command', () => {
   }
 });
 
-async function bundle(parts: BundleParts) {
-  const made = makeBundle({ compose: web, ...parts });
-  await writeFile(join(dir, 'bundle'), made.bytes);
-  return made;
+async function bundle(parts: BundleOptions) {
+  const created = createBundle({ compose: web, ...parts });
+  await writeFile(join(dir, 'bundle'), created.bytes);
+  return created;
 }
 
 function manifest(changes: Record<string, unknown>): string {
-  return JSON.stringify(makeBundle({ compose: web, manifest: changes }).manifest);
+  return JSON.stringify(createBundle({ compose: web, manifest: changes }).manifest);
 }
 
 async function directory(files: Record<string, string>): Promise<void> {
@@ -283,12 +288,12 @@ async function directory(files: Record<string, string>): Promise<void> {
   }
 }
 
-async function keep(state: object | string): Promise<void> {
+async function writeState(state: object | string): Promise<void> {
   await mkdir(join(dir, 'state'));
   await writeFile(join(dir, 'state', 'state.json'), typeof state === 'string' ? state : JSON.stringify(state));
 }
 
-function judged(): Plan {
+function printedPlan(): Plan {
   return JSON.parse(results.join('\n')) as Plan;
 }
 

@@ -22,13 +22,13 @@ it('exits 1 on a new host and says that the token is absent', async () => {
 });
 
 it('exits 0 on a host that is in sync', async () => {
-  await settle();
+  await writeSyncedState();
   expect(await run()).toBe(0);
   expect(results[0]?.split('\n')[0]).toBe('in sync: nothing is to run here');
 });
 
 it('prints the same as JSON', async () => {
-  await settle();
+  await writeSyncedState();
   expect(await run(true)).toBe(0);
   expect(JSON.parse(results.join('\n'))).toMatchObject({
     version: '0.2.0',
@@ -41,8 +41,8 @@ it('prints the same as JSON', async () => {
   expect(warnings).toEqual([]);
 });
 
-it.each([true, false])('tells a corrupt state and leaves it as it is (json: %s)', async (json) => {
-  await settle();
+it.each([true, false])('reports a corrupt state and does not change it (json: %s)', async (json) => {
+  await writeSyncedState();
   await writeFile(join(dir, 'state.json'), '{');
   const before = await readdir(dir);
   expect(await run(json)).toBe(1);
@@ -50,27 +50,27 @@ it.each([true, false])('tells a corrupt state and leaves it as it is (json: %s)'
   expect(await readdir(dir)).toEqual(before);
 });
 
-it('is not in sync on the state of another env', async () => {
-  await settle('eu-2');
+it('is not in sync with the state of another env', async () => {
+  await writeSyncedState('eu-2');
   expect(await run()).toBe(1);
 });
 
-it('warns of a token that others may read', async () => {
-  await settle();
+it('warns about a token that others may read', async () => {
+  await writeSyncedState();
   await rm(join(dir, 'store.token'));
   await writeFile(join(dir, 'store.token'), 's.abc', { mode: 0o644 });
   expect(await run(true)).toBe(0);
   expect(warnings[0]).toContain('store.token may be used by others');
 });
 
-it('takes a token that cannot be used for absent, and says why', async () => {
-  await settle();
+it('counts an unusable token as absent, and says why', async () => {
+  await writeSyncedState();
   await writeFile(join(dir, 'store.token'), 'two words');
   expect(await run(true)).toBe(1);
   expect(warnings[0]).toContain('CREDENTIAL_UNUSABLE');
 });
 
-async function settle(env = 'eu-1'): Promise<void> {
+async function writeSyncedState(env = 'eu-1'): Promise<void> {
   await writeFile(join(dir, 'store.token'), 's.abc', { mode: 0o600 });
   const state = { ...emptyState(env), last_check_in: { at, action: 'none', desired_sha: null } };
   await writeFile(join(dir, 'state.json'), JSON.stringify(state));

@@ -1,52 +1,52 @@
-import { openCredentials } from '../adapters/files/credentials.ts';
-import { readLock } from '../adapters/files/lock.ts';
-import { readState } from '../adapters/files/state.ts';
+import { openCredentials } from '../adapters/state/credentials.ts';
+import { readLock } from '../adapters/state/lockRecord.ts';
+import { readState } from '../adapters/state/stateFile.ts';
 import type { Settings } from '../config/settings.ts';
-import { emptyState, isFault, type State } from '../rules/state/state.ts';
+import { emptyState, isInvalidState, type State } from '../rules/state/state.ts';
 import { statusOf } from '../rules/status/status.ts';
-import { statusText } from '../rules/status/statusText.ts';
+import { formatStatus } from '../rules/status/formatStatus.ts';
 
-/** How the status is wanted, and the version to tell. */
+/** Options of `deployd status`. */
 export interface StatusOptions {
   json: boolean;
   version: string;
 }
 
-/** Where lines go: results and, beside them, warnings; `console` is one. */
+/** Output of a command: results to `log`, warnings to `error`; `console` is one. */
 export interface Output {
   log: (line: string) => void;
   error: (line: string) => void;
 }
 
-/** `deployd status`: exit 0 when the token is present and the host in sync, else 1. No network, no lock, no writing. */
+/** `deployd status`: exit 0 when the token is present and the host in sync, else 1. Uses no network or lock and writes nothing. */
 export async function status(settings: Settings, options: StatusOptions, out: Output): Promise<number> {
   const credentials = openCredentials(settings);
-  const { state, trouble } = await usableState(settings);
-  const found = statusOf(settings, state, {
+  const { state, stateError } = await usableState(settings);
+  const result = statusOf(settings, state, {
     version: options.version,
     token: await credentials.hasToken().catch((error: unknown) => warn(out, error, false)),
     lock: await readLock(settings.state_dir).catch((error: unknown) => warn(out, error, null)),
   });
-  const context = { state, trouble, now: new Date() };
-  if (options.json && trouble !== null) out.error(trouble);
+  const context = { state, stateError, now: new Date() };
+  if (options.json && stateError !== null) out.error(stateError);
   for (const line of await credentials.warnings()) out.error(line);
-  out.log(options.json ? JSON.stringify(found, null, 2) : statusText(found, context));
-  return found.in_sync ? 0 : 1;
+  out.log(options.json ? JSON.stringify(result, null, 2) : formatStatus(result, context));
+  return result.in_sync ? 0 : 1;
 }
 
-/** A state that cannot be used counts as an empty one, which is never in sync. */
-async function usableState({ state_dir, env }: Settings): Promise<{ state: State; trouble: string | null }> {
-  const none = (trouble: string | null) => ({ state: emptyState(env), trouble });
+/** The state, or an empty one, which is never in sync, with the reason why it cannot be used. */
+async function usableState({ state_dir, env }: Settings): Promise<{ state: State; stateError: string | null }> {
+  const emptyBecause = (stateError: string | null) => ({ state: emptyState(env), stateError });
   const found = await readState(state_dir).catch(messageOf);
-  if (typeof found === 'string') return none(found);
-  if (found === null) return none(null);
-  if (isFault(found)) return none(`STATE_CORRUPT: ${found.fault}; the next tick rebuilds it`);
-  return found.env === env ? { state: found, trouble: null } : none(null);
+  if (typeof found === 'string') return emptyBecause(found);
+  if (found === null) return emptyBecause(null);
+  if (isInvalidState(found)) return emptyBecause(`STATE_CORRUPT: ${found.fault}; the next tick rebuilds it`);
+  return found.env === env ? { state: found, stateError: null } : emptyBecause(null);
 }
 
-function warn<T>(out: Output, error: unknown, otherwise: T): T {
+function warn<T>(out: Output, error: unknown, fallback: T): T {
   out.error(messageOf(error));
-  return otherwise;
+  return fallback;
 }
 
 function messageOf(error: unknown): string {

@@ -1,15 +1,15 @@
-/** What the agent may rely on: config.yaml with every default filled in, checked and frozen (spec §6). */
+/** The validated configuration: config.yaml merged with the defaults, frozen (spec §6). */
 export interface Settings {
   readonly env: string;
   readonly site: string;
   readonly transport: 'sdk' | 'proxy' | 'system';
-  /** Port of the tenancy service; always the one that `tenancy_url` leads to. */
+  /** Port of the tenancy service; always the same as in `tenancy_url`. */
   readonly port: number;
-  /** Without a trailing slash; the port is in it unless it is the scheme's own. */
+  /** Without a trailing slash; includes the port unless it is the scheme's default. */
   readonly tenancy_url: string;
   /** Without a trailing slash. */
   readonly secretstore_url: string;
-  /** Path of a PEM file; null when the default one does not exist (system roots then). */
+  /** Path of a PEM file; null when the default file does not exist: the system's roots are used then. */
   readonly secretstore_ca: string | null;
   readonly tenancy_ca: string | null;
   readonly secretstore_role: string;

@@ -14,17 +14,17 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { Writable } from 'node:stream';
 import { createJournal, type Journal, type JournalOptions } from './journal.ts';
-import { createRedactor } from '../secrets/redact.ts';
+import { createRedactor } from '../secrets/redaction/redactor.ts';
 import { createSink } from './sink.ts';
 
 const redactor = createRedactor(['hunter2', 'first line\nsecond "line"', 'put together=7']);
 
-/** A journal, and what it wrote so far. */
-function listen(options: Partial<JournalOptions> = {}): { journal: Journal; written: () => string } {
-  const taken: string[] = [];
+/** A journal and its captured output. */
+function captureJournal(options: Partial<JournalOptions> = {}): { journal: Journal; written: () => string } {
+  const chunks: string[] = [];
   const stderr = new Writable({
     write: (chunk: Buffer, _encoding, done) => {
-      taken.push(chunk.toString());
+      chunks.push(chunk.toString());
       done();
     },
   });
@@ -37,38 +37,38 @@ function listen(options: Partial<JournalOptions> = {}): { journal: Journal; writ
     journalStream: undefined,
     ...options,
   });
-  return { journal, written: () => taken.join('') };
+  return { journal, written: () => chunks.join('') };
 }
 
 function text(log: (journal: Journal) => void, options: Partial<JournalOptions> = {}): string {
-  const { journal, written } = listen(options);
+  const { journal, written } = captureJournal(options);
   log(journal);
   return written();
 }
 
 describe('a journal line', () => {
   test.each([
-    ['is given as it is', (j: Journal) => j.info('token ABSENT'), 'token ABSENT'],
+    ['is written unchanged', (j: Journal) => j.info('token ABSENT'), 'token ABSENT'],
     [
-      'names facts at its end',
+      'has its fields at the end',
       (j: Journal) => j.info('pulled', { images: 3, ok: true, at: null }),
       'pulled images=3 ok=true at=null',
     ],
     [
-      'quotes a fact where needed',
+      'quotes a field if needed',
       (j: Journal) => j.info('x', { a: 'b c', d: '', e: 'f="g"' }),
       'x a="b c" d="" e="f=\\"g\\""',
     ],
-    ['names its tick', (j: Journal) => j.forTick('t-1').info('x', { a: 1 }), 'x a=1 tick=t-1'],
+    ['has the id of its tick', (j: Journal) => j.forTick('t-1').info('x', { a: 1 }), 'x a=1 tick=t-1'],
     [
-      'never breaks',
+      'has no line breaks',
       (j: Journal) => j.info('a\nb\r\tc\u2028d\u001b[31m', { e: 'f\n' }),
       'a\\nb\\r\\tc\\u2028d\\u001b[31m e="f\\n"',
     ],
-    ['holds no secret', (j: Journal) => j.info('is hunter2!', { a: 'hunter2' }), 'is [REDACTED]! a=[REDACTED]'],
-    ['holds no secret of several lines', (j: Journal) => j.info('<first line\nsecond "line">'), '<[REDACTED]>'],
+    ['contains no secret', (j: Journal) => j.info('is hunter2!', { a: 'hunter2' }), 'is [REDACTED]! a=[REDACTED]'],
+    ['contains no multi-line secret', (j: Journal) => j.info('<first line\nsecond "line">'), '<[REDACTED]>'],
     [
-      'holds no secret that only formatting puts together',
+      'contains no secret that only formatting assembles',
       (j: Journal) => j.info('is put', { together: 7 }),
       'is [REDACTED]',
     ],
@@ -76,7 +76,7 @@ describe('a journal line', () => {
     expect(text(log)).toBe(`${line}\n`);
   });
 
-  it('is one for each line of a foreign output', () => {
+  it("is written for each line of another program's output", () => {
     const output = 'one\ntwo hunter2\r\nfirst line\nsecond "line"\n\nlast\n\n';
     expect(text((journal) => journal.forTick('t').block('warn', output))).toBe(
       ['one', 'two [REDACTED]', '[REDACTED]', '', 'last'].map((line) => `| ${line} tick=t\n`).join(''),
@@ -90,9 +90,9 @@ describe('a journal line', () => {
     expect(text(all, { level: 'debug' })).toBe('error\nwarn\ninfo\ndebug\n');
   });
 
-  it('is redacted by what is known when it is written', () => {
+  it('is redacted with the secrets known at the time of writing', () => {
     let known: string[] = [];
-    const { journal, written } = listen({ redact: () => createRedactor(known) });
+    const { journal, written } = captureJournal({ redact: () => createRedactor(known) });
     journal.info('new-secret');
     known = ['new-secret'];
     journal.info('new-secret');
@@ -101,7 +101,7 @@ describe('a journal line', () => {
 });
 
 describe('the json format', () => {
-  it('writes one object a line', () => {
+  it('writes one object per line', () => {
     const lines = text((journal) => journal.forTick('t').warn('a\n"hunter2"', { n: 1, s: 'x hunter2', z: null }), {
       format: 'json',
     });
@@ -114,7 +114,7 @@ describe('the json format', () => {
     });
   });
 
-  it('stays JSON where a secret hides in its own punctuation', () => {
+  it('stays valid JSON when a secret contains its punctuation', () => {
     const redact = () => createRedactor(['":"x","level']);
     const line = text((journal) => journal.info('m', { y: 'z', authorization: 'x' }), { format: 'json', redact });
     expect(JSON.parse(line)).toMatchObject({ level: 'info', fields: {} });
@@ -122,7 +122,7 @@ describe('the json format', () => {
 });
 
 describe('the pretty format', () => {
-  it('has time, level and, on a terminal, colours', () => {
+  it('has the time, the level and, on a terminal, colours', () => {
     const log = (journal: Journal) => journal.forTick('t').info('x', { a: 1 });
     expect(text(log, { format: 'pretty' })).toMatch(/^\d\d:\d\d:\d\d info {2}x a=1 tick=t\n$/);
     expect(text(log, { format: 'pretty', isTerminal: true })).toMatch(
@@ -130,13 +130,13 @@ describe('the pretty format', () => {
     );
   });
 
-  it('is chosen on a terminal, the journal format elsewhere', () => {
+  it('is the default on a terminal; elsewhere the journal format is', () => {
     expect(text((journal) => journal.info('x'), { format: 'auto', isTerminal: true })).toContain('info');
     expect(text((journal) => journal.info('x'), { format: 'auto', isTerminal: false })).toBe('x\n');
   });
 });
 
-describe('on a descriptor', () => {
+describe('with a file descriptor', () => {
   let dir: string;
   beforeEach(() => (dir = mkdtempSync(path.join(tmpdir(), 'deployd-journal-'))));
   afterEach(() => rmSync(dir, { recursive: true }));
@@ -148,48 +148,48 @@ describe('on a descriptor', () => {
     return { stderr: Object.assign(new Writable(), { fd }), file, id: `${dev}:${ino}` };
   }
 
-  it('a line is written when the call returns', () => {
+  it('a line is written before the call returns', () => {
     const { stderr, file } = open();
-    const { journal } = listen({ stderr });
+    const { journal } = captureJournal({ stderr });
     for (let line = 1; line <= 100; line++) {
       journal.info('x');
       expect(readFileSync(file, 'utf8')).toHaveLength(2 * line);
     }
   });
 
-  it('a line carries its priority where systemd reads it, and only there', () => {
+  it('a line has a priority prefix only if systemd reads the stream', () => {
     const { stderr, file, id } = open();
     const log = (journal: Journal) =>
       (['error', 'warn', 'info', 'debug'] as const).forEach((level) => journal[level]('x'));
-    log(listen({ stderr, journalStream: id }).journal);
+    log(captureJournal({ stderr, journalStream: id }).journal);
     expect(readFileSync(file, 'utf8')).toBe('<3>x\n<4>x\n<6>x\n<7>x\n');
-    log(listen({ stderr, journalStream: `1${id}` }).journal);
+    log(captureJournal({ stderr, journalStream: `1${id}` }).journal);
     expect(readFileSync(file, 'utf8').slice(20)).toBe('x\nx\nx\nx\n');
   });
 });
 
 describe('a slow reader', () => {
-  it('is waited for by flush', async () => {
-    const taken: string[] = [];
+  it('delays flush', async () => {
+    const chunks: string[] = [];
     const stderr = new Writable({
       write: (chunk: Buffer, _encoding, done) => {
-        taken.push(chunk.toString());
+        chunks.push(chunk.toString());
         setImmediate(done);
       },
     });
-    const { journal } = listen({ stderr });
+    const { journal } = captureJournal({ stderr });
     journal.info('one');
     journal.info('two');
     await journal.flush();
-    expect(taken.join('')).toBe('one\ntwo\n');
+    expect(chunks.join('')).toBe('one\ntwo\n');
   });
 
-  it('that went away is no error', () => {
+  it('that closed the stream is no error', () => {
     const closed = Object.assign(new Writable(), { fd: 1_000_000 });
     expect(() => createSink(closed).write('x')).not.toThrow();
   });
 
-  it('holds lines up for five seconds in all, until it takes one at once; what it does not take is queued', () => {
+  it('delays lines for five seconds in total until it reads again; unread lines are queued', () => {
     const fifo = path.join(mkdtempSync(path.join(tmpdir(), 'deployd-fifo-')), 'fifo');
     execFileSync('mkfifo', [fifo]);
     const fd = openSync(fifo, constants.O_RDWR | constants.O_NONBLOCK);
@@ -203,9 +203,9 @@ describe('a slow reader', () => {
       done();
     };
     const sink = createSink(Object.assign(new Writable({ write }), { fd }));
-    const began = performance.now();
+    const startedMs = performance.now();
     for (const line of ['one\n', 'two\n', 'three\n']) sink.write(line);
-    expect(performance.now() - began).toBeLessThan(6000);
+    expect(performance.now() - startedMs).toBeLessThan(6000);
     expect(queued).toEqual(['one\n', 'two\n', 'three\n']);
     readSync(fd, page);
     sink.write('four\n');

@@ -1,34 +1,34 @@
 import { fstatSync } from 'node:fs';
 import winston from 'winston';
-import { lineOf, type Entry, type Fields, type Level, type Style } from './line.ts';
+import { formatLine, type Entry, type Fields, type Level, type LineStyle } from './journalLine.ts';
 import type { LiveLine } from './liveLine.ts';
-import type { Redactor } from '../secrets/redact.ts';
-import { createSink, patienceMs, type Stderr } from './sink.ts';
+import type { Redactor } from '../secrets/redaction/redactor.ts';
+import { createSink, maxWaitMs, type Stderr } from './sink.ts';
 
-/** The agent's log: one fact a line, every line redacted, nothing lost on exit (spec §14). */
+/** The log of the agent: every line is redacted, and nothing is lost on exit (spec §14). */
 export interface Journal {
   error(line: string, fields?: Fields): void;
   warn(line: string, fields?: Fields): void;
   info(line: string, fields?: Fields): void;
   debug(line: string, fields?: Fields): void;
-  /** A foreign output, each of its lines as one line that begins with `| `. */
+  /** Logs the output of another program, each line with the prefix `| `. */
   block(level: Level, text: string): void;
-  /** The same journal with `tick=<id>` at the end of every line. */
+  /** The same journal with the field `tick=<id>` on every line. */
   forTick(id: string): Journal;
-  /** Resolves when the reader has taken what it was too slow for, or five seconds later. */
+  /** Resolves when the reader has read all queued lines, or after five seconds. */
   flush(): Promise<void>;
 }
 
 export interface JournalOptions {
   format: 'auto' | 'journal' | 'json' | 'pretty';
   level: Level;
-  /** Asked for every line, as the vault learns secrets while the tick runs. */
+  /** Called for every line, since the vault receives secrets while the tick runs. */
   redact: () => Redactor;
   stderr: Stderr;
   isTerminal: boolean;
-  /** `<device>:<inode>` of the stream that systemd's journal reads; by default what systemd says in JOURNAL_STREAM. */
+  /** `<device>:<inode>` of the stream that systemd's journal reads; by default JOURNAL_STREAM of the environment. */
   journalStream?: string | undefined;
-  /** The line at the bottom of the terminal that the journal's lines go above. */
+  /** Live line at the bottom of the terminal; journal lines are written above it. */
   live?: LiveLine | null;
 }
 
@@ -52,7 +52,7 @@ export function createJournal(options: JournalOptions): Journal {
   };
   const flush = () =>
     new Promise<void>((resolve) => {
-      const timer = setTimeout(resolve, patienceMs);
+      const timer = setTimeout(resolve, maxWaitMs);
       options.stderr.write('', () => {
         clearTimeout(timer);
         resolve();
@@ -67,44 +67,44 @@ interface Writer {
   flush(): Promise<void>;
 }
 
-function journalOf(writer: Writer, always: Fields): Journal {
-  const at =
+function journalOf(writer: Writer, commonFields: Fields): Journal {
+  const writeAt =
     (level: Level) =>
     (message: string, fields: Fields = {}) =>
-      writer.write({ level, message, fields: { ...fields, ...always } });
+      writer.write({ level, message, fields: { ...fields, ...commonFields } });
   return {
-    error: at('error'),
-    warn: at('warn'),
-    info: at('info'),
-    debug: at('debug'),
+    error: writeAt('error'),
+    warn: writeAt('warn'),
+    info: writeAt('info'),
+    debug: writeAt('debug'),
     block: (level, text) => {
       const lines = writer
         .redact()
         .redact(text)
         .trimEnd()
         .split(/\r\n|\n|\r/);
-      for (const line of lines) at(level)(`| ${line}`);
+      for (const line of lines) writeAt(level)(`| ${line}`);
     },
-    forTick: (id) => journalOf(writer, { ...always, tick: id }),
+    forTick: (id) => journalOf(writer, { ...commonFields, tick: id }),
     flush: () => writer.flush(),
   };
 }
 
-/** Redacts before formatting, which could disguise a secret, and after, which could put one together. */
-function redactedLine({ level, message, fields }: Entry, style: Style, redactor: Redactor): string {
+/** Redacts before formatting, which could obscure a secret, and after it, because formatting could assemble one. */
+function redactedLine({ level, message, fields }: Entry, style: LineStyle, redactor: Redactor): string {
   const redactValue = (value: Fields[string]) => (typeof value === 'string' ? redactor.redact(value) : value);
   const entries = Object.entries(fields).map(([key, value]) => [key, redactValue(value)]);
   const entry = { level, message: redactor.redact(message), fields: Object.fromEntries(entries) as Fields };
   const now = new Date();
-  const line = lineOf(entry, style, now);
+  const line = formatLine(entry, style, now);
   const redacted = redactor.redact(line);
-  const broken = style.format === 'json' && redacted !== line;
-  return broken ? lineOf({ level, message: redacted, fields: {} }, style, now) : redacted;
+  const isBrokenJson = style.format === 'json' && redacted !== line;
+  return isBrokenJson ? formatLine({ level, message: redacted, fields: {} }, style, now) : redacted;
 }
 
-function styleOf(options: JournalOptions): Style {
-  const automatic = options.isTerminal ? 'pretty' : 'journal';
-  const format = options.format === 'auto' ? automatic : options.format;
+function styleOf(options: JournalOptions): LineStyle {
+  const autoFormat = options.isTerminal ? 'pretty' : 'journal';
+  const format = options.format === 'auto' ? autoFormat : options.format;
   const journalStream = 'journalStream' in options ? options.journalStream : process.env['JOURNAL_STREAM'];
   return { format, priorities: isReadBySystemd(options.stderr.fd, journalStream), colours: options.isTerminal };
 }

@@ -1,5 +1,5 @@
 import { Writable } from 'node:stream';
-import { createRedactor } from '../secrets/redact.ts';
+import { createRedactor } from '../secrets/redaction/redactor.ts';
 import { createJournal } from './journal.ts';
 import { LiveLine } from './liveLine.ts';
 
@@ -13,17 +13,17 @@ function terminal(columns = 20) {
 }
 
 const drawn = (text: string) => `\r\x1b[2K\x1b[2m${text}\x1b[0m`;
-const wiped = '\r\x1b[2K';
+const erased = '\r\x1b[2K';
 
 describe('the live line', () => {
-  it('is drawn over, only when it changes, and never wraps', () => {
+  it('is redrawn only when it changes, and never wraps', () => {
     const { stream, sent } = terminal(8);
     const line = new LiveLine(stream);
     for (const text of ['one', 'one', 'a long text']) line.show(text);
     expect(sent()).toBe(drawn('one') + drawn('a long '));
   });
 
-  it('is wiped before a line of the journal and drawn again below it', () => {
+  it('is erased before a journal line and drawn again below it', () => {
     const { stream, sent } = terminal();
     const line = new LiveLine(stream);
     const redact = () => createRedactor(new Set<string>());
@@ -38,16 +38,16 @@ describe('the live line', () => {
     journal.info('before');
     line.show('pulling');
     journal.info('a fact');
-    expect(sent()).toBe(`before\n${drawn('pulling')}${wiped}a fact\n${drawn('pulling')}`);
+    expect(sent()).toBe(`before\n${drawn('pulling')}${erased}a fact\n${drawn('pulling')}`);
   });
 
-  it('leaves nothing behind when it is closed, and stays away', () => {
+  it('is erased by close and not drawn again', () => {
     const { stream, sent } = terminal();
     const line = new LiveLine(stream);
     line.show('x');
     line.close();
     line.show('y');
     line.close();
-    expect(sent()).toBe(drawn('x') + wiped);
+    expect(sent()).toBe(drawn('x') + erased);
   });
 });

@@ -1,12 +1,12 @@
 import type { Stderr } from './sink.ts';
 
-/** A terminal that a line can be shown on. */
+/** The terminal of a live line. */
 export type Terminal = Stderr & { readonly isTTY?: boolean; readonly columns?: number };
 
 /**
- * One line at the bottom of a terminal that is drawn over again and again.
- * - Lines of the journal push it down: it is wiped before each, and drawn again below.
- * - It never wraps, and nothing is left of it after `close`.
+ * A line at the bottom of the terminal that is redrawn in place.
+ * - It is erased before each journal line and drawn again below it.
+ * - It never wraps, and `close` erases it.
  */
 export class LiveLine {
   readonly #terminal: Terminal;
@@ -23,7 +23,7 @@ export class LiveLine {
     this.#draw();
   }
 
-  /** Does what writes whole lines to the same terminal. */
+  /** Runs a callback that writes whole lines to the same terminal. */
   above(write: () => void): void {
     if (this.#text !== '') this.#write(wipe);
     write();

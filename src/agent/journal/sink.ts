@@ -1,22 +1,22 @@
 import { writeSync } from 'node:fs';
 import { Writable } from 'node:stream';
-import { clockMs } from './clock.ts';
+import { monotonicMs } from '../../platform/clock.ts';
 
-/** Pause between two tries on a reader that is slow, in milliseconds. */
+/** Milliseconds between two write attempts to a slow reader. */
 const retryMs = 5;
 
-/** How long a reader may keep lines waiting before they are queued instead, in milliseconds, until it takes one at once. */
-export const patienceMs = 5000;
+/** Milliseconds for which a slow reader may block writes before lines are queued; reset when a write does not block. */
+export const maxWaitMs = 5000;
 
-/** Bytes that are queued for a reader who takes nothing; what is more is lost. */
-const mostQueued = 1_048_576;
+/** Maximum number of queued bytes for a reader that does not read; more is lost. */
+const maxQueuedBytes = 1_048_576;
 
-/** Where journal lines go; with a descriptor they are written before the call returns. */
+/** Target of journal lines; with a file descriptor they are written synchronously. */
 export type Stderr = NodeJS.WritableStream & { readonly fd?: number; readonly writableLength?: number };
 
-/** A stream that loses nothing when the process exits right after a write. */
+/** A stream that loses no line when the process exits right after a write. */
 export function createSink(stderr: Stderr): Writable {
-  let leftMs = patienceMs;
+  let leftMs = maxWaitMs;
   return new Writable({
     decodeStrings: false,
     write: (text: string, _encoding, done) => {
@@ -26,32 +26,34 @@ export function createSink(stderr: Stderr): Writable {
   });
 }
 
-/** A reader of the stream that leaves, or a disk below it that is full, is then no error that ends the process (spec §14). */
-export function outlive<T extends NodeJS.WritableStream>(stream: T): T {
+/** Ignores errors of a stream, so that a closed reader or a full disk does not end the process (spec §14). */
+export function ignoreStreamErrors<T extends NodeJS.WritableStream>(stream: T): T {
   return stream.on('error', () => undefined);
 }
 
-/** Writes `text` at once where there is a descriptor; a reader that has gone is no error. Returns the patience left, in milliseconds. */
-export function writeThrough(stderr: Stderr, text: string, leftMs = patienceMs): number {
+/** Writes a text, synchronously with a file descriptor; a closed reader is no error. Returns the remaining blocking time in milliseconds. */
+export function writeThrough(stderr: Stderr, text: string, leftMs = maxWaitMs): number {
   const queued = stderr.writableLength ?? 0;
-  const isNow = typeof stderr.fd === 'number' && queued === 0;
-  const { rest, waitedMs } = isNow ? writeNow(stderr.fd, Buffer.from(text), leftMs) : { rest: text, waitedMs: 0 };
-  if (rest.length > 0 && queued < mostQueued) stderr.write(rest);
-  return rest.length === 0 && waitedMs === 0 ? patienceMs : leftMs - waitedMs;
+  const isSync = typeof stderr.fd === 'number' && queued === 0;
+  const { rest, waitedMs } = isSync
+    ? writeSyncWithin(stderr.fd, Buffer.from(text), leftMs)
+    : { rest: text, waitedMs: 0 };
+  if (rest.length > 0 && queued < maxQueuedBytes) stderr.write(rest);
+  return rest.length === 0 && waitedMs === 0 ? maxWaitMs : leftMs - waitedMs;
 }
 
-/** What a slow reader did not take in time is the rest. */
-function writeNow(fd: number, bytes: Buffer, withinMs: number): { rest: Buffer; waitedMs: number } {
+/** Writes synchronously for at most `withinMs`; `rest` is the part that a slow reader did not read in time. */
+function writeSyncWithin(fd: number, bytes: Buffer, withinMs: number): { rest: Buffer; waitedMs: number } {
   let rest = bytes;
   let waitedMs = 0;
-  for (const began = clockMs(); rest.length > 0;) {
+  for (const startedMs = monotonicMs(); rest.length > 0;) {
     try {
       rest = rest.subarray(writeSync(fd, rest));
     } catch (error) {
       if ((error as NodeJS.ErrnoException).code !== 'EAGAIN') return { rest: Buffer.alloc(0), waitedMs };
       if (waitedMs >= withinMs) break;
       Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, retryMs);
-      waitedMs = clockMs() - began;
+      waitedMs = monotonicMs() - startedMs;
     }
   }
   return { rest, waitedMs };

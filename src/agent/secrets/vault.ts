@@ -1,44 +1,44 @@
 import { inspect } from 'node:util';
-import { createRedactor, type Redactor } from './redact.ts';
-import { createSweep } from './sweep.ts';
+import { createRedactor, type Redactor } from './redaction/redactor.ts';
+import { createMemorySweep } from './memorySweep.ts';
 
 /**
- * The only object that holds secrets, for the length of one tick.
- * - What was once held is redacted until `forget`, even after something newer took its place.
- * - Printing, serialising or comparing the vault shows nothing of it.
+ * The only object that holds secrets, for the duration of one tick.
+ * - Every secret that was ever set is redacted until `clear`, even after a newer one has replaced it.
+ * - Printing, serialising or comparing the vault reveals nothing.
  */
 export class Vault {
   #token: string | null = null;
-  #candidate: string | null = null;
-  #lease: string | null = null;
+  #candidateToken: string | null = null;
+  #leaseToken: string | null = null;
   readonly #values = new Map<string, string>();
-  readonly #known = new Set<string>();
-  readonly #sweepSoon: (tokenAlone: boolean) => void;
+  readonly #redacted = new Set<string>();
+  readonly #scheduleSweep: (tokenOnly: boolean) => void;
   #redactor: Redactor | null = null;
-  #hasUnheld = false;
+  #hasUntrackedSecrets = false;
 
-  /** `sweepSoon` hears at each `forget` whether nothing but the token was in memory. */
-  constructor(sweepSoon = createSweep()) {
-    this.#sweepSoon = sweepSoon;
+  /** `scheduleSweep` is called by each `clear` with whether only the token was in memory. */
+  constructor(scheduleSweep = createMemorySweep()) {
+    this.#scheduleSweep = scheduleSweep;
   }
 
-  /** Takes the store token, the bearer of every call to the tenancy service and the secretstore. */
-  holdToken(token: string): void {
-    this.guard(token);
+  /** Sets the store token, the bearer token of every call to the tenancy service and the secretstore. */
+  setToken(token: string): void {
+    this.registerForRedaction(token);
     this.#token = token;
   }
 
-  /** Takes what may become the store token once the tenancy service has taken it; null when that is decided. */
-  holdCandidate(token: string | null): void {
-    if (token !== null) this.guard(token);
-    this.#candidate = token;
+  /** Sets a token that becomes the store token once the tenancy service has accepted it; null when that is decided. */
+  setCandidateToken(token: string | null): void {
+    if (token !== null) this.registerForRedaction(token);
+    this.#candidateToken = token;
   }
 
-  candidate(): string | null {
-    return this.#candidate;
+  candidateToken(): string | null {
+    return this.#candidateToken;
   }
 
-  /** The store token; an Error when none is held. */
+  /** The store token; throws when there is none. */
   token(): string {
     if (this.#token === null) throw new Error('the vault holds no token');
     return this.#token;
@@ -48,19 +48,19 @@ export class Vault {
     return this.#token !== null;
   }
 
-  /** Takes the short-lived token with which an apply reads the manifest's paths. */
-  holdLease(lease: string): void {
-    this.guard(lease);
-    this.#lease = lease;
+  /** Sets the short-lived token with which an apply reads the manifest's paths. */
+  setLeaseToken(lease: string): void {
+    this.registerForRedaction(lease);
+    this.#leaseToken = lease;
   }
 
-  lease(): string | null {
-    return this.#lease;
+  leaseToken(): string | null {
+    return this.#leaseToken;
   }
 
-  /** Takes the value of one variable of the bundle. */
-  holdValue(variable: string, value: string): void {
-    this.guard(value);
+  /** Sets the value of one variable of the bundle. */
+  setValue(variable: string, value: string): void {
+    this.registerForRedaction(value);
     this.#values.set(variable, value);
   }
 
@@ -72,35 +72,37 @@ export class Vault {
     return this.#values;
   }
 
-  /** Takes note of a secret that is only to be redacted: a grant, a JWT, a registry login. */
-  guard(secret: string): void {
-    if (this.#known.has(secret)) return;
-    this.#known.add(secret);
+  /** Registers a secret that is redacted but not stored: a grant, a JWT, a registry login. */
+  registerForRedaction(secret: string): void {
+    if (this.#redacted.has(secret)) return;
+    this.#redacted.add(secret);
     this.#redactor = null;
   }
 
-  /** Takes note that secrets come into memory of which it holds none. */
-  noteUnheld(): void {
-    this.#hasUnheld = true;
+  /** Notes that secrets enter memory which the vault does not know, such as the environment of a container. */
+  noteUntrackedSecrets(): void {
+    this.#hasUntrackedSecrets = true;
   }
 
-  /** A redactor of all that the vault has ever held; a new one only after something was added. */
+  /** A redactor of all registered secrets; the same one until another secret is registered. */
   redactor(): Redactor {
-    this.#redactor ??= createRedactor(this.#known);
+    this.#redactor ??= createRedactor(this.#redacted);
     return this.#redactor;
   }
 
-  /** Drops everything, also from what the redactor knows, and from memory: call it when nothing can be printed any more. */
-  forget(): void {
-    const tokenAlone = !this.#hasUnheld && this.#known.size === (this.hasToken() ? 1 : 0);
+  /**
+   * Forgets all secrets and schedules a memory sweep. Call it when nothing can be printed any more: redaction ends too.
+   */
+  clear(): void {
+    const tokenOnly = !this.#hasUntrackedSecrets && this.#redacted.size === (this.hasToken() ? 1 : 0);
     this.#token = null;
-    this.#candidate = null;
-    this.#lease = null;
+    this.#candidateToken = null;
+    this.#leaseToken = null;
     this.#values.clear();
-    this.#known.clear();
+    this.#redacted.clear();
     this.#redactor = null;
-    this.#hasUnheld = false;
-    this.#sweepSoon(tokenAlone);
+    this.#hasUntrackedSecrets = false;
+    this.#scheduleSweep(tokenOnly);
   }
 
   toJSON(): string {

@@ -1,4 +1,4 @@
-/** Overwrites what may have held a secret: freed memory keeps its bytes until something else is written there. */
+/** Overwrites buffers that may hold a secret: freed memory keeps its bytes until it is reused. */
 export function wipe(...buffers: readonly Buffer[]): void {
   for (const buffer of buffers) buffer.fill(0);
 }

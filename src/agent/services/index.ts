@@ -1,99 +1,106 @@
 import { fromPromise } from 'xstate';
 import type { ApplyServices, DownServices, TickServices } from '../../../machines/services.ts';
-import { Fault, stopped } from '../../../machines/fault.ts';
-import { clockMs } from '../journal/clock.ts';
+import { Fault, stoppedFault } from '../../../machines/fault.ts';
+import { monotonicMs } from '../../platform/clock.ts';
 import { bootstrap } from './token/bootstrap.ts';
 import { checkIn } from './checkIn/checkIn.ts';
-import { conclude } from './tick/conclude.ts';
+import { recordOutcome } from './tick/recordOutcome.ts';
 import { deliverReports } from './checkIn/deliverReports.ts';
-import { clearApplied, composeDown } from './tick/down.ts';
-import { freeLock } from './tick/freeLock.ts';
+import { clearApplied } from './down/clearApplied.ts';
+import { composeDown } from './down/composeDown.ts';
+import { releaseLock } from './tick/releaseLock.ts';
 import { heal } from './health/heal.ts';
-import { keepToken } from './token/keepToken.ts';
-import { mend } from './release/mend.ts';
-import { probeHost } from './health/probeHost.ts';
+import { renewToken } from './token/renewToken.ts';
+import { revertInterrupted } from './release/revertInterrupted.ts';
+import { observeHost } from './health/observeHost.ts';
 import { prune } from './release/prune.ts';
-import { recall } from './tick/recall.ts';
-import { takeLock } from './tick/takeLock.ts';
-import type { Tools } from './tools.ts';
+import { loadState } from './tick/loadState.ts';
+import { acquireLock } from './tick/acquireLock.ts';
+import type { Dependencies } from './dependencies.ts';
 
-type Service<TInput, TOutput> = (tools: Tools, input: TInput, signal: AbortSignal) => Promise<TOutput>;
+type Service<TInput, TOutput> = (deps: Dependencies, input: TInput, signal: AbortSignal) => Promise<TOutput>;
 
-type OfApply<TInput, TOutput> = (work: typeof import('./apply/index.ts')) => Service<TInput, TOutput>;
+type PickApplyService<TInput, TOutput> = (services: typeof import('./apply/index.ts')) => Service<TInput, TOutput>;
 
 /**
- * Fills every seam of the machines; a missing or wrongly typed one does not compile. A service's signal fires when the
- * machine leaves its state, and at STOP.
+ * Implements every service of the machines; a missing or wrongly typed one does not compile. The signal of a service aborts
+ * when the machine leaves its state, and at STOP.
  */
-export function servicesOf(tools: Tools): { tick: TickServices; apply: ApplyServices; down: DownServices } {
-  const fill = <TInput, TOutput>(name: string, service: Service<TInput, TOutput>) =>
-    fromPromise<TOutput, TInput>(({ input, signal }) =>
-      timed(tools, name, () => service(tools, input, either(signal))),
-    );
-  const late = <TInput, TOutput>(name: string, pick: OfApply<TInput, TOutput>) => fill(name, loading(pick));
-  const either = (signal: AbortSignal) => AbortSignal.any([signal, tools.stop.signal]);
+export function createServices(deps: Dependencies): { tick: TickServices; apply: ApplyServices; down: DownServices } {
+  const provide = createProvider(deps);
+  const provideLazy = <TInput, TOutput>(name: string, pick: PickApplyService<TInput, TOutput>) =>
+    provide(name, lazyService(pick));
   return {
     tick: {
-      takeLock: fill('takeLock', takeLock),
-      recall: fill('recall', recall),
-      bootstrap: fill('bootstrap', bootstrap),
-      probeHost: fill('probeHost', probeHost),
-      checkIn: fill('checkIn', checkIn),
-      deliverReports: fill('deliverReports', deliverReports),
-      heal: fill('heal', heal),
-      mend: fill('mend', mend),
-      conclude: fill('conclude', conclude),
-      prune: fill('prune', prune),
-      keepToken: fill('keepToken', keepToken),
-      freeLock: fill('freeLock', freeLock),
+      acquireLock: provide('acquireLock', acquireLock),
+      loadState: provide('loadState', loadState),
+      bootstrap: provide('bootstrap', bootstrap),
+      observeHost: provide('observeHost', observeHost),
+      checkIn: provide('checkIn', checkIn),
+      deliverReports: provide('deliverReports', deliverReports),
+      heal: provide('heal', heal),
+      revertInterrupted: provide('revertInterrupted', revertInterrupted),
+      recordOutcome: provide('recordOutcome', recordOutcome),
+      prune: provide('prune', prune),
+      renewToken: provide('renewToken', renewToken),
+      releaseLock: provide('releaseLock', releaseLock),
     },
     apply: {
-      download: late('download', (work) => work.download),
-      unpack: late('unpack', (work) => work.unpack),
-      check: late('check', (work) => work.check),
-      readSecrets: late('readSecrets', (work) => work.readSecrets),
-      verify: late('verify', (work) => work.verify),
-      render: late('render', (work) => work.render),
-      promote: late('promote', (work) => work.promote),
-      pull: late('pull', (work) => work.pull),
-      up: late('up', (work) => work.up),
-      awaitHealth: late('awaitHealth', (work) => work.awaitHealth),
-      commit: late('commit', (work) => work.commit),
-      putBack: late('putBack', (work) => work.putBack),
-      revert: late('revert', (work) => work.revert),
+      download: provideLazy('download', (services) => services.download),
+      unpack: provideLazy('unpack', (services) => services.unpack),
+      validateBundle: provideLazy('validateBundle', (services) => services.validateBundle),
+      readSecrets: provideLazy('readSecrets', (services) => services.readSecrets),
+      validateRenderedModel: provideLazy('validateRenderedModel', (services) => services.validateRenderedModel),
+      renderRelease: provideLazy('renderRelease', (services) => services.renderRelease),
+      promote: provideLazy('promote', (services) => services.promote),
+      pull: provideLazy('pull', (services) => services.pull),
+      startContainers: provideLazy('startContainers', (services) => services.startContainers),
+      awaitHealth: provideLazy('awaitHealth', (services) => services.awaitHealth),
+      commit: provideLazy('commit', (services) => services.commit),
+      restoreCurrent: provideLazy('restoreCurrent', (services) => services.restoreCurrent),
+      revertRelease: provideLazy('revertRelease', (services) => services.revertRelease),
     },
-    down: { composeDown: fill('composeDown', composeDown), clearApplied: fill('clearApplied', clearApplied) },
+    down: { composeDown: provide('composeDown', composeDown), clearApplied: provide('clearApplied', clearApplied) },
   };
 }
 
-/** Most ticks apply nothing: the work of an apply is loaded by its first service. */
-function loading<TInput, TOutput>(pick: OfApply<TInput, TOutput>): Service<TInput, TOutput> {
-  return async (...given) => pick(await import('./apply/index.ts'))(...given);
+/** Turns a service into the actor logic that the machines invoke under its name. */
+function createProvider(deps: Dependencies) {
+  return <TInput, TOutput>(name: string, service: Service<TInput, TOutput>) =>
+    fromPromise<TOutput, TInput>(({ input, signal }) => {
+      const stopSignal = AbortSignal.any([signal, deps.stop.signal]);
+      return runTimed(deps, name, () => service(deps, input, stopSignal));
+    });
 }
 
-/** Notes how long a service took, under its name. */
-async function timed<T>(tools: Tools, name: string, work: () => Promise<T>): Promise<T> {
-  const { tick } = tools;
-  const began = clockMs();
+/** Loads the services of `apply` on first use, since most ticks apply nothing. */
+function lazyService<TInput, TOutput>(pick: PickApplyService<TInput, TOutput>): Service<TInput, TOutput> {
+  return async (...args) => pick(await import('./apply/index.ts'))(...args);
+}
+
+/** Runs a service, records its duration and translates its error. */
+async function runTimed<T>(deps: Dependencies, name: string, work: () => Promise<T>): Promise<T> {
+  const { tick } = deps;
+  const startedMs = monotonicMs();
   try {
     return await work();
   } catch (error) {
-    throw told(tools, error);
+    throw translateError(deps, error);
   } finally {
-    tick.howFar = null;
-    tick.durations[name] = Math.round(clockMs() - began);
+    tick.readProgress = null;
+    tick.durationsMs[name] = Math.round(monotonicMs() - startedMs);
   }
 }
 
 /**
- * A service's error as the machines may hear it. After STOP whatever breaks was cut short; an engine that has answered in
- * this tick and is silent now interrupts it; and no server's words bring a secret along (spec §14).
+ * Translates the error of a service for the machines (spec §14): every line is redacted; after STOP an unexpected error counts
+ * as stopped; an engine that answered earlier in this tick and does not answer now interrupts the tick.
  */
-function told({ stop, tick, vault }: Tools, error: unknown): unknown {
-  if (!(error instanceof Fault)) return stop.signal.aborted ? stopped() : error;
+function translateError({ stop, tick, vault }: Dependencies, error: unknown): unknown {
+  if (!(error instanceof Fault)) return stop.signal.aborted ? stoppedFault() : error;
   const { code, tail } = error;
-  const [line = '', ...more] = error.lines.map((each) => vault.redactor().redact(each));
-  const details = { ...(code && { code }), ...(tail && { tail }), more };
+  const [line = '', ...moreLines] = error.lines.map((text) => vault.redactor().redact(text));
+  const details = { ...(code && { code }), ...(tail && { tail }), moreLines };
   if (code !== 'RUNTIME_UNAVAILABLE' || !tick.engineAnswered) return new Fault(error.ending, line, details);
   return new Fault('interrupted', `the container engine went away; the next tick goes on: ${line}`, details);
 }

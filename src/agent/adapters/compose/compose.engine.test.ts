@@ -1,11 +1,11 @@
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { givenEngine } from '../../../../fixtures/stage.ts';
+import { sharedEngine } from '../../../../fixtures/world/harness.ts';
 import type { Settings } from '../../config/settings.ts';
-import { createRedactor } from '../../secrets/redact.ts';
+import { createRedactor } from '../../secrets/redaction/redactor.ts';
 import { createCompose } from './compose.ts';
-import type { Limits } from './rlimits.ts';
+import type { ResourceLimits } from '../host/resourceLimits.ts';
 
 let dir: string;
 beforeEach(async () => void (dir = await mkdtemp(join(tmpdir(), 'compose-'))));
@@ -13,23 +13,26 @@ afterEach(() => rm(dir, { recursive: true }));
 
 const services = (count: number, more: (index: number) => string) =>
   `services:\n${Array.from({ length: count }, (_, at) => `  s${at}: {image: a, ${more(at)}}\n`).join('')}`;
-/** Bundles that the policy refuses: the first takes time that doubles with each service, the second gigabytes. */
+/**
+ * Bundles that the policy would refuse: rendering the first takes time that doubles with each service, the second
+ * gigabytes.
+ */
 const endless = services(60, (at) => `depends_on: [${Array.from({ length: at }, (_, need) => `s${need}`).join(', ')}]`);
 const huge = services(60, () => "ports: ['1-65535']");
 
-async function rendered(text: string, limits: Limits): Promise<unknown> {
+async function rendered(text: string, limits: ResourceLimits): Promise<unknown> {
   await writeFile(join(dir, 'compose.yaml'), text);
-  const { compose } = givenEngine();
+  const { compose } = sharedEngine();
   const settings = { state_dir: dir, env: 'eu-1', compose, container_host: 'unix:///x' } as Settings;
   const adapter = createCompose(settings, 'deployd-eu-1', { redactor: () => createRedactor([]), limits });
-  return adapter.model({ dir, files: ['compose.yaml'] }, new AbortController().signal);
+  return adapter.renderModel({ dir, files: ['compose.yaml'] }, new AbortController().signal);
 }
 
 describe('a real compose (spec §12.1)', () => {
   it.each([
     ['computes without end', endless, { cpu_s: 2, memory_bytes: 2 ** 32 }, '2 s of CPU time'],
     ['eats memory', huge, { cpu_s: 60, memory_bytes: 2 ** 29 }, '512 MiB of memory'],
-  ])('that %s is ended at its limit', async (_title, text, limits, limit) => {
+  ])('that %s is terminated at its limit', async (_title, text, limits, limit) => {
     await expect(rendered(text, limits)).rejects.toMatchObject({
       ending: 'refused',
       message: `refused: COMPOSE_REFUSED: docker compose config cannot read the bundle: it reached its limit of ${limit}; make the bundle smaller`,

@@ -2,24 +2,23 @@ import { totalmem } from 'node:os';
 import { join } from 'node:path';
 import { Fault } from '../../../../machines/fault.ts';
 import type { Settings } from '../../config/settings.ts';
-import type { Redactor } from '../../secrets/redact.ts';
-import { modelOf, rendering } from './composeModel.ts';
-import { createFinder, findProgram, type Argv } from './composeProgram.ts';
-import { endOrphans } from './orphans.ts';
-import { run, unstartable, type Ran, type Run } from './process.ts';
+import type { Redactor } from '../../secrets/redaction/redactor.ts';
+import { readModel, renderCall } from './composeModel.ts';
+import { createProgramFinder, findComposeProgram, type Argv } from './composeProgram.ts';
+import { terminateOrphans } from './orphanProcesses.ts';
+import { runProgram, formatStartError, type RunResult, type RunOptions } from '../host/childProcess.ts';
+import { SYSTEM_PATH } from '../host/hostProgram.ts';
 import { removeLogins, withLogins, type RegistryLogin } from './registryLogins.ts';
-import { exhausted, limitsOf, type Limits } from './rlimits.ts';
+import { formatLimitReached, composeLimitsOf, type ResourceLimits } from '../host/resourceLimits.ts';
 
-/** A release as compose needs it: its real directory and the files in it, in order. */
+/** A release for compose: its real directory, and its compose files in order. */
 export interface ComposeRelease {
   dir: string;
   files: string[];
 }
 
-/** Whether images that are not here may be fetched. */
+/** Whether absent images may be pulled. */
 export type Pull = 'never' | 'missing';
-
-const PATH = '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin';
 
 export type Compose = ReturnType<typeof createCompose>;
 
@@ -30,18 +29,18 @@ export type Compose = ReturnType<typeof createCompose>;
 export function createCompose(
   settings: Settings,
   project: string,
-  { redactor, limits = limitsOf(totalmem()) }: { redactor: () => Redactor; limits?: Limits | undefined },
+  { redactor, limits = composeLimitsOf(totalmem()) }: { redactor: () => Redactor; limits?: ResourceLimits | undefined },
 ) {
   const { pull_timeout_s, up_timeout_s, down_timeout_s } = settings;
   const dir = join(settings.state_dir, settings.env, 'docker-config');
   const { find, forget, call, step } = createRunner({ settings, project, redactor, dir, limits });
   return {
-    /** Throws COMPOSE_UNSUPPORTED unless there is a compose v2 of at least 2.20. */
+    /** Throws COMPOSE_UNSUPPORTED without a compose v2 of at least 2.20. */
     probe: async (signal: AbortSignal): Promise<void> => {
       await find(signal);
     },
 
-    /** Ends a look for compose that nobody waits for any more; the next call looks anew. */
+    /** Aborts a running discovery of compose; the next call starts a new one. */
     forget,
 
     pull: (release: ComposeRelease, logins: RegistryLogin[], signal: AbortSignal) =>
@@ -50,112 +49,125 @@ export function createCompose(
       ),
 
     /**
-     * What compose makes of the files and their `.env`, services of every profile included, as parsed JSON. It holds
-     * secrets: nothing of it may be told. Throws COMPOSE_REFUSED where compose cannot read them.
+     * The model that compose renders from the files and `.env`, services of every profile included, as parsed JSON. It
+     * contains secrets: never log or report any of it. Throws COMPOSE_REFUSED when compose cannot read the files.
      */
-    model: (release: ComposeRelease, signal: AbortSignal) =>
-      withLogins(dir, [], () => modelOf((hear) => call({ ...rendering, release, hear }, signal))),
+    renderModel: (release: ComposeRelease, signal: AbortSignal) =>
+      withLogins(dir, [], () => readModel((onStdout) => call({ ...renderCall, release, onStdout }, signal))),
 
-    /** Makes what the release consists of, but for the services left out, and starts nothing; orphans go. */
-    create: (release: ComposeRelease, made: Creation, signal: AbortSignal) =>
-      withLogins(dir, [], () => step({ name: 'up', args: creationOf(made), release, timeoutS: up_timeout_s }, signal)),
+    /**
+     * Creates the containers, networks and volumes of a release, without the excluded services, and starts nothing.
+     * Removes orphan containers.
+     */
+    create: (release: ComposeRelease, options: CreateOptions, signal: AbortSignal) =>
+      withLogins(dir, [], () =>
+        step({ name: 'up', args: createArguments(options), release, timeoutS: up_timeout_s }, signal),
+      ),
 
-    /** Starts what was created, as it is, in the order of its dependencies: everything, or these services alone. */
+    /**
+     * Starts the created containers as they are, in the order of their dependencies: all, or only those of `services`.
+     */
     up: (release: ComposeRelease, services: string[] | null, signal: AbortSignal) =>
-      withLogins(dir, [], () => step({ name: 'up', args: startOf(services), release, timeoutS: up_timeout_s }, signal)),
+      withLogins(dir, [], () =>
+        step({ name: 'up', args: startArguments(services), release, timeoutS: up_timeout_s }, signal),
+      ),
 
-    /** Takes the whole project down by its labels, no file needed; orphans go, volumes only with `volumes`. */
+    /**
+     * Removes the whole project by its labels, without files, orphan containers included; volumes only with `volumes`.
+     */
     down: (volumes: boolean, signal: AbortSignal) =>
       withLogins(dir, [], () => {
         const args = ['--remove-orphans', ...(volumes ? ['-v'] : [])];
         return step({ name: 'down', args, release: null, timeoutS: down_timeout_s }, signal);
       }),
 
-    /** Ends and removes what a killed tick may have left: a compose at work (told by true), registry logins. */
-    sweep: async (): Promise<boolean> => {
-      const wasAtWork = await endOrphans(project, dir);
+    /**
+     * Terminates compose processes and removes registry logins that a killed tick left; true when there was a process.
+     */
+    terminateOrphans: async (): Promise<boolean> => {
+      const wereRunning = await terminateOrphans(project, dir);
       await removeLogins(dir);
-      return wasAtWork;
+      return wereRunning;
     },
   };
 }
 
-/** How a release is made. */
-interface Creation {
+/** How the containers of a release are created. */
+interface CreateOptions {
   pull: Pull;
-  /** Services of which no container is to be. */
-  without?: string[];
+  /** Services for which no container is created. */
+  excludedServices?: string[];
 }
 
-function creationOf({ pull, without = [] }: Creation): string[] {
-  const none = without.flatMap((service) => ['--scale', `${service}=0`]);
-  return ['--no-start', '--no-build', '--pull', pull, '--remove-orphans', ...none];
+function createArguments({ pull, excludedServices = [] }: CreateOptions): string[] {
+  const scaledToZero = excludedServices.flatMap((service) => ['--scale', `${service}=0`]);
+  return ['--no-start', '--no-build', '--pull', pull, '--remove-orphans', ...scaledToZero];
 }
 
-/** Compose 2.20 would wait for ever for a service of which there is to be no container. */
-function startOf(services: string[] | null): string[] {
-  const these = services === null ? [] : ['--no-deps', ...services];
-  return ['-d', '--no-recreate', '--no-build', '--pull', 'never', ...these];
+/** `--no-deps`, because compose 2.20 waits forever for a dependency that has no container. */
+function startArguments(services: string[] | null): string[] {
+  const selection = services === null ? [] : ['--no-deps', ...services];
+  return ['-d', '--no-recreate', '--no-build', '--pull', 'never', ...selection];
 }
 
-interface RunnerParts {
+interface RunnerOptions {
   settings: Settings;
   project: string;
   redactor: () => Redactor;
-  limits: Limits;
-  /** Home and docker configuration of compose. */
+  limits: ResourceLimits;
+  /** Home directory and docker configuration of compose. */
   dir: string;
 }
 
-interface Call {
+interface ComposeCall {
   name: string;
   args: string[];
   profile?: string;
   release: ComposeRelease | null;
   timeoutS: number;
-  hear?: Run['hear'];
+  onStdout?: RunOptions['onStdout'];
 }
 
-interface Step extends Call {
+interface ComposeStep extends ComposeCall {
   name: 'pull' | 'up' | 'down';
 }
 
-function createRunner({ settings, project, redactor, dir, limits }: RunnerParts) {
+function createRunner({ settings, project, redactor, dir, limits }: RunnerOptions) {
   const env = composeEnvironment(settings, dir);
-  const { find, forget } = createFinder((signal) =>
-    findProgram(settings, { env, cwd: '/', redactor: redactor() }, signal),
+  const { find, resetDiscovery } = createProgramFinder((signal) =>
+    findComposeProgram(settings, { env, cwd: '/', redactor: redactor() }, signal),
   );
-  const call = async ({ name, args, profile, release, ...how }: Call, signal: AbortSignal) => {
+  const call = async ({ name, args, profile, release, ...options }: ComposeCall, signal: AbortSignal) => {
     const cwd = release?.dir ?? dir;
     const files = release?.files.flatMap((file) => ['-f', join(cwd, file)]) ?? [];
     const [first, ...rest] = await find(signal);
-    const plain = ['--ansi', 'never', '--progress', 'plain', ...(profile ? ['--profile', profile] : [])];
-    const where = ['-p', project, ...(release ? ['--project-directory', cwd] : []), ...files];
-    const argv: Argv = [first, ...rest, ...plain, ...where, name, ...args];
-    return run({ ...how, argv, cwd, env: { ...env, PWD: cwd }, redactor: redactor(), limits }, signal);
+    const output = ['--ansi', 'never', '--progress', 'plain', ...(profile ? ['--profile', profile] : [])];
+    const target = ['-p', project, ...(release ? ['--project-directory', cwd] : []), ...files];
+    const argv: Argv = [first, ...rest, ...output, ...target, name, ...args];
+    return runProgram({ ...options, argv, cwd, env: { ...env, PWD: cwd }, redactor: redactor(), limits }, signal);
   };
-  const step = async (what: Step, signal: AbortSignal) =>
-    expectSuccess(what.name, await call(what, signal), what.timeoutS);
-  return { find, forget, call, step };
+  const step = async (composeStep: ComposeStep, signal: AbortSignal) =>
+    expectSuccess(composeStep.name, await call(composeStep, signal), composeStep.timeoutS);
+  return { find, forget: resetDiscovery, call, step };
 }
 
-function expectSuccess(step: 'pull' | 'up' | 'down', ran: Ran, timeoutS: number): void {
-  const { rc, timedOut, tail } = ran;
+function expectSuccess(step: 'pull' | 'up' | 'down', result: RunResult, timeoutS: number): void {
+  const { rc, timedOut, tail } = result;
   if (rc === 0 && !timedOut) return;
   const code = `${step.toUpperCase()}_FAILED`;
-  const line = `failed: docker compose ${step} failed (rc=${rc})${whyOf(ran, timeoutS)}`;
-  throw new Fault('failed', line, { code, tail, isLate: timedOut });
+  const line = `failed: docker compose ${step} failed (rc=${rc})${failureReason(result, timeoutS)}`;
+  throw new Fault('failed', line, { code, tail, isTimeout: timedOut });
 }
 
-function whyOf({ timedOut, reached, unstarted }: Ran, timeoutS: number): string {
+function failureReason({ timedOut, limitReached, startError }: RunResult, timeoutS: number): string {
   if (timedOut) return `: timed out after ${timeoutS}s`;
-  if (unstarted !== null) return `: it ${unstartable(unstarted)}`;
-  return reached === null ? '' : `: ${exhausted(reached)}`;
+  if (startError !== null) return `: it ${formatStartError(startError)}`;
+  return limitReached === null ? '' : `: ${formatLimitReached(limitReached)}`;
 }
 
 function composeEnvironment(settings: Settings, configDir: string): Record<string, string> {
   return {
-    PATH,
+    PATH: SYSTEM_PATH,
     HOME: configDir,
     DOCKER_CONFIG: configDir,
     DOCKER_HOST: settings.container_host,

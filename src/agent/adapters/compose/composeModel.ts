@@ -1,46 +1,50 @@
-import { failure, refused, type Fault } from '../../../../machines/fault.ts';
-import { Gathered } from '../../../platform/collectBytes.ts';
+import { failedFault, refusedFault, type Fault } from '../../../../machines/fault.ts';
+import { ByteCollector } from '../../../platform/collectBytes.ts';
 import { wipe } from '../../secrets/wipe.ts';
-import { unstartable, type Ran, type Run } from './process.ts';
-import { exhausted } from './rlimits.ts';
+import { formatStartError, type RunResult, type RunOptions } from '../host/childProcess.ts';
+import { formatLimitReached } from '../host/resourceLimits.ts';
 
-/** The call that renders the model. */
-export const rendering = { name: 'config', args: ['--format', 'json'], profile: '*', timeoutS: 60 };
+/** The compose call that renders the model. */
+export const renderCall = { name: 'config', args: ['--format', 'json'], profile: '*', timeoutS: 60 };
 
-/** Nobody writes so much by hand; what is bigger was made to exhaust the agent. */
+/** Larger than any model written by hand; a bigger one is an attempt to exhaust memory. */
 const maxModelBytes = 32 * 1024 * 1024;
 
-/** The model that a call renders, as parsed JSON; the bytes it came in are wiped. Throws `COMPOSE_REFUSED`, and where no compose could be started `COMPOSE_UNSUPPORTED`. */
-export async function modelOf(render: (hear: Run['hear']) => Promise<Ran>): Promise<unknown> {
-  const gathered = new Gathered();
+/**
+ * Runs `render` and returns the model that it writes to stdout, as parsed JSON. The bytes are wiped. Throws
+ * `COMPOSE_REFUSED`, or `COMPOSE_UNSUPPORTED` when compose cannot be started.
+ */
+export async function readModel(render: (onStdout: RunOptions['onStdout']) => Promise<RunResult>): Promise<unknown> {
+  const collector = new ByteCollector();
   let bytes = 0;
-  const { rc, unstarted, timedOut, reached, tail } = await render((chunk) => {
+  const { rc, startError, timedOut, limitReached, tail } = await render((chunk) => {
     bytes += chunk.length;
-    if (bytes <= maxModelBytes) gathered.add(chunk);
+    if (bytes <= maxModelBytes) collector.add(chunk);
   });
-  const [last = ''] = tail.trim().split('\n').slice(-1);
-  if (unstarted !== null) throw failure('COMPOSE_UNSUPPORTED', `docker compose config ${unstartable(unstarted)}`);
-  if (timedOut) throw unreadable(`timed out after ${rendering.timeoutS}s`);
-  if (reached !== null) throw unreadable(exhausted(reached));
-  if (rc !== 0) throw unreadable(`rc=${rc}: ${last}`);
-  if (bytes > maxModelBytes) throw unreadable('the model is bigger than 32 MiB');
-  const whole = gathered.take();
+  const [lastLine = ''] = tail.trim().split('\n').slice(-1);
+  if (startError !== null)
+    throw failedFault('COMPOSE_UNSUPPORTED', `docker compose config ${formatStartError(startError)}`);
+  if (timedOut) throw unreadableBundle(`timed out after ${renderCall.timeoutS}s`);
+  if (limitReached !== null) throw unreadableBundle(formatLimitReached(limitReached));
+  if (rc !== 0) throw unreadableBundle(`rc=${rc}: ${lastLine}`);
+  if (bytes > maxModelBytes) throw unreadableBundle('the model is bigger than 32 MiB');
+  const output = collector.take();
   try {
-    return parsed(whole.toString());
+    return parseModel(output.toString());
   } finally {
-    wipe(whole);
+    wipe(output);
   }
 }
 
-/** The parser's own error quotes what it read. */
-function parsed(text: string): unknown {
+/** Does not rethrow the parser's error, which quotes the input. */
+function parseModel(text: string): unknown {
   try {
     return JSON.parse(text);
   } catch {
-    throw unreadable('the model is no JSON');
+    throw unreadableBundle('the model is no JSON');
   }
 }
 
-function unreadable(why: string): Fault {
-  return refused([{ code: 'COMPOSE_REFUSED', detail: `docker compose config cannot read the bundle: ${why}` }]);
+function unreadableBundle(reason: string): Fault {
+  return refusedFault([{ code: 'COMPOSE_REFUSED', detail: `docker compose config cannot read the bundle: ${reason}` }]);
 }

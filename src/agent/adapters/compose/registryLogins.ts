@@ -1,9 +1,10 @@
 import { lstatSync } from 'node:fs';
 import { mkdir, rm } from 'node:fs/promises';
 import { join } from 'node:path';
-import { diskFault, writeLazily } from '../files/files.ts';
+import { diskFault } from '../files/diskFault.ts';
+import { writeWithoutSync } from '../files/durableFiles.ts';
 
-/** A registry login that lives for one compose call. */
+/** A registry login, used for one compose call. */
 export interface RegistryLogin {
   host: string;
   username: string;
@@ -11,8 +12,8 @@ export interface RegistryLogin {
 }
 
 /**
- * Does some work while compose finds these logins in `dir`, its docker configuration, which is removed at the end. Nobody needs
- * them after a crash, so nothing of them waits for the disk. Throws `DISK_WRITE_FAILED`.
+ * Runs `work` while these logins are in `dir`, compose's docker configuration, which is removed afterwards. Nothing is
+ * synced, because the logins are worthless after a crash. Throws `DISK_WRITE_FAILED`.
  */
 export async function withLogins<T>(dir: string, logins: RegistryLogin[], work: () => Promise<T>): Promise<T> {
   const auths = Object.fromEntries(
@@ -25,14 +26,16 @@ export async function withLogins<T>(dir: string, logins: RegistryLogin[], work: 
     throw diskFault('write', dir, error);
   });
   try {
-    await writeLazily(join(dir, 'config.json'), JSON.stringify({ auths }), 0o600);
+    await writeWithoutSync(join(dir, 'config.json'), JSON.stringify({ auths }), 0o600);
     return await work();
   } finally {
     await removeLogins(dir);
   }
 }
 
-/** Removes what `withLogins` may have left; not by `rmSync`, whose errors mostly lack a code. Throws `DISK_WRITE_FAILED`. */
+/**
+ * Removes what `withLogins` may have left. Not by `rmSync`, whose errors often lack a code. Throws `DISK_WRITE_FAILED`.
+ */
 export async function removeLogins(dir: string): Promise<void> {
   try {
     if (lstatSync(dir, { throwIfNoEntry: false })) await rm(dir, { recursive: true, force: true });

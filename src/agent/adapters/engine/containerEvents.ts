@@ -1,62 +1,76 @@
 import type { IncomingMessage } from 'node:http';
-import { changeIn } from '../../rules/health/container.ts';
-import type { Calls } from './engineCalls.ts';
-import { ignoreOnceRead } from '../http/opener.ts';
+import { parseContainerEvent } from '../../rules/health/containerEvent.ts';
+import type { EngineApi } from './engineApi.ts';
+import { projectFilter } from './projectFilter.ts';
+import { ignoreError } from '../http/httpRequest.ts';
 
-/** What the engine tells of containers while it happens. */
-export interface Events {
-  /** False once the engine tells nothing more, or where it tells nothing at all. */
+/** A subscription to events of containers. */
+export interface ContainerEvents {
+  /** False once the stream has ended, or when the engine offers none. */
   isLive: () => boolean;
-  /** The ids of those that changed since this was asked last. */
-  take: () => string[];
-  /** With which code each ended last, by id. */
-  exits: ReadonlyMap<string, number>;
-  /** Resolves once there is something to take, after `mostMs`, or when the signal fires. */
-  next: (mostMs: number, signal: AbortSignal) => Promise<void>;
+  /** Returns the ids of containers that changed since the last call. */
+  takeChanged: () => string[];
+  /** The last exit code of each container, by id. */
+  exitCodes: ReadonlyMap<string, number>;
+  /** Resolves when a change can be taken, after `maxMs`, or on abort. */
+  waitForNext: (maxMs: number, signal: AbortSignal) => Promise<void>;
   close: () => void;
 }
 
-/** What changes how a container is; a healthcheck's probes are events of their own. Podman has its own word for `die`. */
-const event = ['create', 'start', 'die', 'died', 'pause', 'unpause', 'destroy', 'remove', 'rename', 'health_status'];
-/** An event tells the labels of its container; no line is longer. */
-const mostCharacters = 2 ** 20;
+/**
+ * Events that change a status; healthcheck probes have events of their own and are left out. Podman says `died` for
+ * `die`.
+ */
+const watchedEvents = [
+  'create',
+  'start',
+  'die',
+  'died',
+  'pause',
+  'unpause',
+  'destroy',
+  'remove',
+  'rename',
+  'health_status',
+];
+/** Characters. An event contains the labels of its container, so lines may be long. */
+const maxLineLength = 2 ** 20;
 
-/** Follows the containers of a project from `sinceMs` on (of the wall clock), which may have been before. */
-export function createEvents(project: string, onInspect: () => void, { stream }: Calls) {
-  return async (sinceMs: number): Promise<Events> => {
-    onInspect();
-    const filters = { type: ['container'], label: [`com.docker.compose.project=${project}`], event };
+/** Follows the containers of a project from `sinceMs` on (wall clock, milliseconds), which may be in the past. */
+export function createEventSubscriber(project: string, { openStream }: EngineApi) {
+  return async (sinceMs: number): Promise<ContainerEvents> => {
+    const filters = { type: ['container'], ...projectFilter(project), event: watchedEvents };
     const query = { since: String(sinceMs / 1000), filters: JSON.stringify(filters) };
-    return eventsIn(await stream({ path: '/events', query }));
+    return eventsOf(await openStream({ path: '/events', query }));
   };
 }
 
-function eventsIn(body: IncomingMessage | null): Events {
+function eventsOf(body: IncomingMessage | null): ContainerEvents {
   const changed = new Set<string>();
-  const exits = new Map<string, number>();
-  let wake: () => void = ignoreOnceRead;
-  const note = (line: string) => {
-    const change = changeIn(line);
+  const exitCodes = new Map<string, number>();
+  let wake: () => void = ignoreError;
+  const recordEvent = (line: string) => {
+    const change = parseContainerEvent(line);
     if (change === null) return;
     changed.add(change.id);
-    if (change.exitCode !== null) exits.set(change.id, change.exitCode);
+    if (change.exitCode !== null) exitCodes.set(change.id, change.exitCode);
     wake();
   };
-  if (body !== null) readLines(body, note);
-  body?.on('error', ignoreOnceRead).on('close', () => wake());
+  if (body !== null) readLines(body, recordEvent);
+  body?.on('error', ignoreError).on('close', () => wake());
   return {
     isLive: () => body !== null && !body.destroyed,
-    take: () => {
+    takeChanged: () => {
       const ids = [...changed];
       changed.clear();
       return ids;
     },
-    exits,
-    next: async (mostMs, signal) => {
+    exitCodes,
+    waitForNext: async (maxMs, signal) => {
       if (changed.size > 0 || signal.aborted) return;
       const { promise, resolve } = Promise.withResolvers<void>();
       wake = resolve;
-      const timer = setTimeout(resolve, Math.max(0, mostMs));
+      const timer = setTimeout(resolve, Math.max(0, maxMs));
       signal.addEventListener('abort', wake);
       await promise;
       signal.removeEventListener('abort', wake);
@@ -66,13 +80,13 @@ function eventsIn(body: IncomingMessage | null): Events {
   };
 }
 
-/** Tells each whole line; a stream with a line that nobody sent is given up. */
-function readLines(body: IncomingMessage, tell: (line: string) => void): void {
+/** Calls `onLine` for each complete line; destroys a stream whose line is too long. */
+function readLines(body: IncomingMessage, onLine: (line: string) => void): void {
   let rest = '';
   body.setEncoding('utf8').on('data', (text: string) => {
     const lines = (rest + text).split('\n');
     rest = lines.pop() ?? '';
-    lines.forEach(tell);
-    if (rest.length > mostCharacters) body.destroy();
+    lines.forEach(onLine);
+    if (rest.length > maxLineLength) body.destroy();
   });
 }

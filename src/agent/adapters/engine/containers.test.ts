@@ -5,30 +5,30 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createContainers } from './containers.ts';
 
-/** An engine's answers by path; what else an engine tells is shown with a real one (`fixtures/e2e`). */
-interface Told {
-  answers: Record<string, unknown>;
+/** Responses by path; other behaviour is tested with a real engine (`fixtures/e2e`). */
+interface EngineStub {
+  responses: Record<string, unknown>;
   headers?: Record<string, string>;
 }
 
 let dir: string;
 let engine: Server;
-let told: Told;
-let asked: string[];
+let stub: EngineStub;
+let requestedPaths: string[];
 beforeAll(async () => {
   dir = await mkdtemp(join(tmpdir(), 'deployd-engine-'));
   engine = createServer(({ url = '' }, response) => {
     const [path = ''] = url.split('?');
-    asked.push(path);
-    const { answers, headers } = told;
-    response.writeHead(path in answers ? 200 : 404, { 'Content-Type': 'application/json', ...headers });
-    response.end(JSON.stringify(answers[path] ?? { message: 'not found' }));
+    requestedPaths.push(path);
+    const { responses, headers } = stub;
+    response.writeHead(path in responses ? 200 : 404, { 'Content-Type': 'application/json', ...headers });
+    response.end(JSON.stringify(responses[path] ?? { message: 'not found' }));
   });
   engine.listen(join(dir, 'engine.sock'));
   await once(engine, 'listening');
 });
 beforeEach(() => {
-  asked = [];
+  requestedPaths = [];
   inspections = 0;
 });
 afterAll(async () => {
@@ -69,73 +69,75 @@ function entry(service: string, changed: object = {}) {
 
 const exited = { State: 'exited', Status: 'Exited (3) 2 hours ago' };
 
-describe('a glance at the containers', () => {
-  it('asks once, however many run, and tells them by name', async () => {
+describe('listing statuses', () => {
+  it('sends one request for all running containers and sorts them by name', async () => {
     const starting = entry('db', { Status: 'Up 2 seconds (health: starting)' });
-    told = { answers: { '/containers/json': [entry('web'), starting, entry('cache', { Status: 'Up 2 weeks' })] } };
-    expect(await containers().glance()).toMatchObject([
+    stub = { responses: { '/containers/json': [entry('web'), starting, entry('cache', { Status: 'Up 2 weeks' })] } };
+    expect(await containers().listStatuses()).toMatchObject([
       { service: 'cache', name: 'deployd-eu-1-cache-1', state: 'running', health: null },
       { service: 'db', name: 'deployd-eu-1-db-1', state: 'running', health: 'starting' },
       { service: 'web', name: 'deployd-eu-1-web-1', state: 'running', health: 'healthy' },
     ]);
-    expect(asked).toEqual(['/containers/json']);
+    expect(requestedPaths).toEqual(['/containers/json']);
     expect(inspections).toBe(0);
   });
 
-  it('inspects one that does not run, for its exit code and restart policy', async () => {
+  it('inspects a stopped container for its exit code and restart policy', async () => {
     const setup = inspection('setup', { Status: 'exited', ExitCode: 3 }, 'no');
-    told = { answers: { '/containers/json': [entry('setup', exited), entry('web')], '/containers/setup/json': setup } };
-    expect(await containers().glance()).toMatchObject([
+    stub = {
+      responses: { '/containers/json': [entry('setup', exited), entry('web')], '/containers/setup/json': setup },
+    };
+    expect(await containers().listStatuses()).toMatchObject([
       { service: 'setup', state: 'exited', exitCode: 3, restartPolicy: 'no' },
       { service: 'web', state: 'running' },
     ]);
-    expect(asked).toEqual(['/containers/json', '/containers/setup/json']);
+    expect(requestedPaths).toEqual(['/containers/json', '/containers/setup/json']);
     expect(inspections).toBe(1);
   });
 
-  it('inspects one whose status it does not understand', async () => {
+  it('inspects a container with an unknown status', async () => {
     const paused = entry('web', { State: 'paused', Status: 'Up 3 hours (Paused)' });
     const web = inspection('web', { Status: 'paused' });
-    told = { answers: { '/containers/json': [paused], '/containers/web/json': web } };
-    expect(await containers().glance()).toMatchObject([{ state: 'paused', health: 'healthy' }]);
+    stub = { responses: { '/containers/json': [paused], '/containers/web/json': web } };
+    expect(await containers().listStatuses()).toMatchObject([{ state: 'paused', health: 'healthy' }]);
   });
 
-  it('leaves out one that vanishes meanwhile', async () => {
-    told = { answers: { '/containers/json': [entry('setup', exited), entry('web')] } };
-    expect(await containers().glance()).toMatchObject([{ service: 'web' }]);
-    expect(asked).toContain('/containers/setup/json');
+  it('leaves out a container that vanishes meanwhile', async () => {
+    stub = { responses: { '/containers/json': [entry('setup', exited), entry('web')] } };
+    expect(await containers().listStatuses()).toMatchObject([{ service: 'web' }]);
+    expect(requestedPaths).toContain('/containers/setup/json');
   });
 
-  it('has no eye for one that `compose run` made, running or not', async () => {
+  it('ignores one-off containers of `compose run`, running or not', async () => {
     const Labels = { 'com.docker.compose.service': 'web', 'com.docker.compose.oneoff': 'True' };
-    told = {
-      answers: { '/containers/json': [entry('web'), entry('run', { Labels }), entry('ran', { Labels, ...exited })] },
+    stub = {
+      responses: { '/containers/json': [entry('web'), entry('run', { Labels }), entry('ran', { Labels, ...exited })] },
     };
-    expect(await containers().glance()).toMatchObject([{ name: 'deployd-eu-1-web-1' }]);
-    expect(asked).toEqual(['/containers/json']);
+    expect(await containers().listStatuses()).toMatchObject([{ name: 'deployd-eu-1-web-1' }]);
+    expect(requestedPaths).toEqual(['/containers/json']);
   });
 });
 
 it.each(['tcp://127.0.0.1:1', 'ssh://elsewhere', 'unix:///nowhere.sock', 'tcp://:x'])(
-  'asks the engine that is configured, not that of DOCKER_HOST=%s',
+  'uses the configured engine, not DOCKER_HOST=%s',
   async (elsewhere) => {
     process.env['DOCKER_HOST'] = elsewhere;
-    told = { answers: { '/volumes': { Volumes: [] }, '/containers/json': [] } };
+    stub = { responses: { '/volumes': { Volumes: [] }, '/containers/json': [] } };
     expect(await containers().volumes()).toEqual([]);
     expect(await containers().list()).toEqual([]);
   },
 );
 
-it('notes that volumes may tell secrets in their options', async () => {
-  told = { answers: { '/volumes': { Volumes: [] } } };
+it('calls onInspect before it lists volumes, whose options may contain secrets', async () => {
+  stub = { responses: { '/volumes': { Volumes: [] } } };
   expect(await containers().volumes()).toEqual([]);
   expect(inspections).toBe(1);
 });
 
-/** What Podman 4.3.1 was seen to answer. */
-const podman: Told = {
+/** Responses recorded from Podman 4.3.1. */
+const podman: EngineStub = {
   headers: { 'Libpod-API-Version': '4.3.1' },
-  answers: {
+  responses: {
     '/version': { Version: '4.3.1' },
     '/containers/json': [entry('web', { Status: 'Up 3 hours' })],
     '/containers/web/json': inspection('web', { Health: { Status: '', Log: null } }, ''),
@@ -144,33 +146,33 @@ const podman: Told = {
 
 describe('a container of Podman', () => {
   it('has no health without a healthcheck', async () => {
-    told = podman;
+    stub = podman;
     expect(await containers().list()).toMatchObject([
       { service: 'web', state: 'running', health: null, healthLog: [], restartPolicy: 'no' },
     ]);
   });
 
-  it('is inspected at a glance too', async () => {
-    const sick = inspection('web', { Health: { Status: 'unhealthy', Log: null } });
-    told = { ...podman, answers: { ...podman.answers, '/containers/web/json': sick } };
-    expect(await containers().glance()).toMatchObject([{ service: 'web', health: 'unhealthy' }]);
+  it('is inspected when statuses are listed', async () => {
+    const unhealthy = inspection('web', { Health: { Status: 'unhealthy', Log: null } });
+    stub = { ...podman, responses: { ...podman.responses, '/containers/web/json': unhealthy } };
+    expect(await containers().listStatuses()).toMatchObject([{ service: 'web', health: 'unhealthy' }]);
   });
 
-  it('keeps its log to itself, which may begin or end in the middle of a secret', async () => {
-    told = podman;
+  it('has no log excerpt, because it may begin or end in the middle of a secret', async () => {
+    stub = podman;
     const [log] = await containers().logs('web');
     expect(log?.text).toMatch('see `podman logs`');
-    expect(asked).toEqual(['/version']);
+    expect(requestedPaths).toEqual(['/version']);
   });
 });
 
-describe('who holds on to what', () => {
+describe('listing resource users', () => {
   const mounts = [
     { Type: 'bind', Source: '/srv/x' },
     { Type: 'volume', Name: 'data', Source: '' },
   ];
   const networks = { Networks: { bridge: {} } };
-  const holder = {
+  const resourceUser = {
     id: 'f',
     name: 'foreign',
     project: 'other',
@@ -183,17 +185,17 @@ describe('who holds on to what', () => {
   const Labels = { 'com.docker.compose.project': 'other' };
   const listed = { Id: 'f', Names: ['/web/link', '/foreign'], Image: 'app:1', ImageID: 'sha256:1', Labels };
 
-  it('is asked once of Docker, of every container whoever made it', async () => {
-    told = { answers: { '/containers/json': [{ ...listed, Mounts: mounts, NetworkSettings: networks }] } };
-    expect(await containers().holders()).toEqual([holder]);
-    expect([asked, inspections]).toEqual([['/containers/json'], 0]);
+  it('takes one request with Docker and covers containers of all projects', async () => {
+    stub = { responses: { '/containers/json': [{ ...listed, Mounts: mounts, NetworkSettings: networks }] } };
+    expect(await containers().resourceUsers()).toEqual([resourceUser]);
+    expect([requestedPaths, inspections]).toEqual([['/containers/json'], 0]);
   });
 
-  it('is asked of Podman one by one, whose list does not tell', async () => {
+  it('inspects each container with Podman, whose list lacks mounts', async () => {
     const inspected = { Id: 'f', Name: 'foreign', Image: 'sha256:1', Config: { Image: 'app:1', Labels } };
     const found = { ...inspected, Mounts: mounts, NetworkSettings: networks };
-    const answers = { '/containers/json': [listed, { ...listed, Id: 'gone' }], '/containers/f/json': found };
-    told = { answers, headers: { 'libpod-api-version': '4.3.1' } };
-    expect(await containers().holders()).toEqual([holder]);
+    const responses = { '/containers/json': [listed, { ...listed, Id: 'gone' }], '/containers/f/json': found };
+    stub = { responses, headers: { 'libpod-api-version': '4.3.1' } };
+    expect(await containers().resourceUsers()).toEqual([resourceUser]);
   });
 });

@@ -1,121 +1,141 @@
 import type Docker from 'dockerode';
-import { inspectedOf, isOneOff, listedOf, type Inspection, type ListEntry } from '../../rules/health/container.ts';
-import type { Inspected, Seen } from '../../rules/health/health.ts';
-import type { Owned } from '../../rules/release/owned.ts';
-import { logOf, type Written } from '../../rules/health/containerLog.ts';
-import { createEvents } from './containerEvents.ts';
-import { callsTo, type Calls } from './engineCalls.ts';
-import { createMaking } from './making.ts';
-import { createResources } from './resources.ts';
-import { unlessGone } from './unlessGone.ts';
+import {
+  parseInspection,
+  isOneOff,
+  parseListEntry,
+  type ContainerInspection,
+  type ContainerListEntry,
+} from '../../rules/health/engineContainer.ts';
+import type { InspectedContainer, ObservedContainer } from '../../rules/health/health.ts';
+import type { ProjectResources } from '../../rules/release/projectResources.ts';
+import { parseContainerLog, type LogExcerpt } from '../../rules/health/containerLog.ts';
+import { createEventSubscriber } from './containerEvents.ts';
+import { createEngineApi, type EngineApi } from './engineApi.ts';
+import { createProjectInspection } from './projectInspection.ts';
+import { createResourceQueries } from './engineResources.ts';
+import { ignoreNotFound } from './ignoreNotFound.ts';
+import { projectFilter } from './projectFilter.ts';
 
-/** Where the engine keeps what a pull writes, and whether by the containerd image store. */
+/** Where the engine stores what a pull writes, and whether that is the containerd image store. */
 export interface EngineInfo {
   rootDir: string;
   containerdStore: boolean;
 }
 
-/** A volume of the project as the engine has it. */
+/** A volume of the engine. */
 export interface ExistingVolume {
   name: string;
   driver: string;
   options: Record<string, string>;
 }
 
-/** What the client of an engine is made of. */
-export interface ContainersParts {
+/** Which engine and project the client serves, and its bounds. */
+export interface ContainersOptions {
   containerHost: string;
   project: string;
-  /** When it fires, every call ends as `stopped`. */
+  /** On abort every call fails with the fault `stopped`. */
   signal: AbortSignal;
-  /** Milliseconds that a call may take in all, and one that removes or stops something; a minute and five unless given. */
-  limitsMs?: { call: number; removal: number };
-  /** Called before what may bring secrets into memory: an inspection tells the environment, a volume its options. */
+  /**
+   * Total milliseconds of a call, `removal` for api that remove or stop something; one and five minutes by default.
+   */
+  timeoutsMs?: { call: number; removal: number };
+  /**
+   * Called before a request whose response may contain secrets: the environment of a container, options of a volume.
+   */
   onInspect?: () => void;
 }
 
 export type Containers = ReturnType<typeof createContainers>;
 
 const LOG_ENTRIES = 20;
-/** One more than is told, by which it shows whether there are more. */
-const LAST_ENTRIES = { stdout: true, stderr: true, tail: LOG_ENTRIES + 1 } as const;
-/** Nothing tells a line that Podman cut from a whole one, and half a secret could not be redacted. */
-const PODMAN_LOG: Written = { text: 'Podman cuts lines of its log without a mark: see `podman logs`', cut: false };
+/** One more than is shown, to detect whether there are more. */
+const LOG_OPTIONS = { stdout: true, stderr: true, tail: LOG_ENTRIES + 1 } as const;
+/** A line that Podman truncated has no mark, and half a secret could not be redacted. */
+const PODMAN_LOG: LogExcerpt = {
+  text: 'Podman cuts lines of its log without a mark: see `podman logs`',
+  truncated: false,
+};
 
-/** The container engine by its API (spec §12). An engine that does not answer is RUNTIME_UNAVAILABLE. */
-export function createContainers(parts: ContainersParts) {
-  const calls = callsTo(parts);
-  const { ask, askPatiently, answer } = calls;
+/** The container engine, by its API (spec §12). Throws RUNTIME_UNAVAILABLE when the engine does not respond. */
+export function createContainers(options: ContainersOptions) {
+  const api = createEngineApi(options);
+  const { withDocker, withDockerSlow, getJson } = api;
   return {
-    ...createLooks(parts, calls),
-    ...createResources(parts.project, () => parts.onInspect?.(), calls),
-    ...createMaking(parts.project, () => parts.onInspect?.(), calls),
-    ...createChanges(calls),
+    ...createQueries(options.project, api),
+    ...createResourceQueries(options.project, api),
+    ...createProjectInspection(options.project, api),
+    ...createMutations(api),
 
-    /** True when the engine answers. */
-    answers: () => ask((docker) => docker.ping()).then(yes, no),
+    /** True when the engine responds. */
+    isReachable: () =>
+      withDocker((docker) => docker.ping()).then(
+        () => true,
+        () => false,
+      ),
 
-    info: (): Promise<EngineInfo> => ask(async (docker) => infoOf(await docker.info())),
+    info: (): Promise<EngineInfo> => withDocker(async (docker) => infoOf(await docker.info())),
 
     volumes: (): Promise<ExistingVolume[]> => {
-      parts.onInspect?.();
-      return ask(async (docker, options) => volumesOf(await docker.listVolumes(options)));
+      options.onInspect?.();
+      return withDocker(async (docker, options) => volumesOf(await docker.listVolumes(options)));
     },
 
-    /** What the engine tells of them while it happens. */
-    events: createEvents(parts.project, () => parts.onInspect?.(), calls),
+    /** Subscribes to events of the project's containers. */
+    subscribeToEvents: createEventSubscriber(options.project, api),
 
     /** The last lines that a container wrote, unredacted. */
-    logs: (id: string): Promise<Written[]> =>
-      ask(async (docker, options) => {
-        if ((await answer({ path: '/version' })).isPodman) return [PODMAN_LOG];
-        return logOf(await docker.getContainer(id).logs({ ...options, ...LAST_ENTRIES }), LOG_ENTRIES);
+    logs: (id: string): Promise<LogExcerpt[]> =>
+      withDocker(async (docker, options) => {
+        if ((await getJson({ path: '/version' })).isPodman) return [PODMAN_LOG];
+        return parseContainerLog(await docker.getContainer(id).logs({ ...options, ...LOG_OPTIONS }), LOG_ENTRIES);
       }),
 
-    /** Ends and removes it, its anonymous volumes too with `volumes`. */
+    /** Kills and removes a container; with `volumes` its anonymous volumes too. */
     removeContainer: (id: string, { volumes = false } = {}) =>
-      ask((docker, options) => unlessGone(docker.getContainer(id).remove({ ...options, force: true, v: volumes }))),
+      withDocker((docker, options) =>
+        ignoreNotFound(docker.getContainer(id).remove({ ...options, force: true, v: volumes })),
+      ),
 
-    /** The id that a reference stands for here, null when there is no such image. */
+    /** The image id of a reference, null when the image is absent. */
     imageId: (reference: string): Promise<string | null> =>
-      ask(async (docker) => (await unlessGone(docker.getImage(reference).inspect()))?.Id ?? null),
+      withDocker(async (docker) => (await ignoreNotFound(docker.getImage(reference).inspect()))?.Id ?? null),
 
-    /** Makes a reference stand for an image that is here. */
+    /** Adds a reference to an image of the store. */
     tagImage: (id: string, reference: string) => {
       const [, repo = reference, tag = 'latest'] = /^(.*?)(?::([^:/@]+))?$/.exec(reference) ?? [];
-      return ask((docker, options) => unlessGone(docker.getImage(id).tag({ ...options, repo, tag })));
+      return withDocker((docker, options) => ignoreNotFound(docker.getImage(id).tag({ ...options, repo, tag })));
     },
 
-    /** Removes an image by reference; one that is gone or still in use is left alone. */
+    /** Removes an image by reference; one that is absent or in use is skipped. */
     removeImage: (reference: string) =>
-      askPatiently((docker, options) => unlessGone(docker.getImage(reference).remove(options), 409)),
+      withDockerSlow((docker, options) => ignoreNotFound(docker.getImage(reference).remove(options), 409)),
 
-    /** What `docker image prune -f` does. */
+    /** Removes dangling images, like `docker image prune -f`. */
     pruneImages: () =>
-      askPatiently((docker, options) => docker.pruneImages({ ...options, filters: { dangling: ['true'] } })),
+      withDockerSlow((docker, options) => docker.pruneImages({ ...options, filters: { dangling: ['true'] } })),
   };
 }
 
-/** What is done where compose made something else than was judged. */
-function createChanges({ ask, askPatiently }: Calls) {
-  /** Removes a network, by id or name; one that is gone or still in use is left alone. */
+/** Changes to resources of the engine. */
+function createMutations({ withDocker, withDockerSlow }: EngineApi) {
+  /** Removes a network by id or name; one that is absent or in use is skipped. */
   const removeNetwork = (id: string) =>
-    ask((docker, options) => unlessGone(docker.getNetwork(id).remove(options), 403, 409));
+    withDocker((docker, options) => ignoreNotFound(docker.getNetwork(id).remove(options), 403, 409));
   return {
-    /** Ends it as its image or bundle wants it; harmless where it does not run. */
+    /** Stops a container with its own stop signal and timeout; no effect when it is not running. */
     stopContainer: (id: string) =>
-      askPatiently((docker, options) => unlessGone(docker.getContainer(id).stop(options), 304)),
+      withDockerSlow((docker, options) => ignoreNotFound(docker.getContainer(id).stop(options), 304)),
 
-    /** Makes a container that is never started; null where its image is gone. */
+    /** Creates a container without starting it; null when its image is absent. */
     createContainer: (description: Docker.ContainerCreateOptions) =>
-      ask((docker, options) => unlessGone(docker.createContainer({ ...options, ...description }))),
+      withDocker((docker, options) => ignoreNotFound(docker.createContainer({ ...options, ...description }))),
 
     removeNetwork,
 
-    /** Removes volumes, with what they hold, and networks; what is gone or still in use is left alone. */
-    removeOwned: async ({ volumes, networks }: Owned): Promise<void> => {
+    /** Removes volumes with their content, and networks; those that are absent or in use are skipped. */
+    removeOwnedResources: async ({ volumes, networks }: ProjectResources): Promise<void> => {
       for (const name of volumes)
-        await askPatiently((docker, options) => unlessGone(docker.getVolume(name).remove(options), 409));
+        await withDockerSlow((docker, options) => ignoreNotFound(docker.getVolume(name).remove(options), 409));
       for (const name of networks) await removeNetwork(name);
     },
   };
@@ -133,43 +153,46 @@ function volumesOf({ Volumes }: Awaited<ReturnType<Docker['listVolumes']>>): Exi
   return Volumes.map(({ Name, Driver, Options }) => ({ name: Name, driver: Driver, options: Options ?? {} }));
 }
 
-const yes = () => true;
-const no = () => false;
-
-function createLooks({ project, onInspect }: ContainersParts, { answer, sorted }: Calls) {
-  const query = { all: 'true', filters: JSON.stringify({ label: [`com.docker.compose.project=${project}`] }) };
+function createQueries(project: string, { getJson, inspectContainer }: EngineApi) {
+  const query = { all: 'true', filters: JSON.stringify(projectFilter(project)) };
   const entries = async () => {
-    const { json, isPodman } = await sorted(answer({ path: '/containers/json', query }));
-    return (json as ListEntry[]).map((entry) => ({ ...entry, listed: isPodman ? null : listedOf(entry) }));
+    const { json, isPodman } = await getJson({ path: '/containers/json', query });
+    return (json as ContainerListEntry[]).map((entry) => ({
+      ...entry,
+      listed: isPodman ? null : parseListEntry(entry),
+    }));
   };
-  const inspect = async ({ Id }: Pick<ListEntry, 'Id'>) => {
-    onInspect?.();
-    const found = await sorted(unlessGone(answer({ path: `/containers/${Id}/json` })));
-    return found && inspectedOf(found.json as Inspection);
+  const inspect = async ({ Id }: Pick<ContainerListEntry, 'Id'>) => {
+    const inspection = await inspectContainer(Id);
+    return inspection && parseInspection(inspection as ContainerInspection);
   };
-  const listAll = async (): Promise<Inspected[]> => byName(await Promise.all((await entries()).map(inspect)));
+  const listAll = async (): Promise<InspectedContainer[]> =>
+    sortByName(await Promise.all((await entries()).map(inspect)));
 
   return {
-    /** Every container of the project by name, one-offs too; one that vanishes meanwhile is left out. */
+    /**
+     * Inspects every container of the project, one-off containers too, sorted by name; one that vanishes meanwhile is
+     * left out.
+     */
     listAll,
 
-    /** One container, which one looked at before; null where it is gone. */
-    lookAt: ({ id }: { id: string }): Promise<Inspected | null> => inspect({ Id: id }),
+    /** Inspects one container; null when it is gone. */
+    inspect: ({ id }: { id: string }): Promise<InspectedContainer | null> => inspect({ Id: id }),
 
     /** The containers of the project's services. */
-    list: async (): Promise<Inspected[]> => (await listAll()).filter(({ oneOff }) => !oneOff),
+    list: async (): Promise<InspectedContainer[]> => (await listAll()).filter(({ oneOff }) => !oneOff),
 
     /**
-     * The same, to see how they are. One that runs is not inspected, for its environment holds secrets; of Podman each is,
-     * as its list tells no health.
+     * Their statuses. Running containers are taken from the list, not inspected, because an inspection contains their
+     * environment and so secrets. Podman's list has no health, so there each is inspected.
      */
-    glance: async (): Promise<Seen[]> => {
+    listStatuses: async (): Promise<ObservedContainer[]> => {
       const ofServices = (await entries()).filter((entry) => !isOneOff(entry));
-      return byName(await Promise.all(ofServices.map(async (entry) => entry.listed ?? inspect(entry))));
+      return sortByName(await Promise.all(ofServices.map(async (entry) => entry.listed ?? inspect(entry))));
     },
   };
 }
 
-function byName<T extends Seen>(containers: (T | null)[]): T[] {
+function sortByName<T extends ObservedContainer>(containers: (T | null)[]): T[] {
   return containers.filter((each) => each !== null).sort((a, b) => (a.name < b.name ? -1 : 1));
 }

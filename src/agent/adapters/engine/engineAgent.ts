@@ -1,46 +1,46 @@
 import { Agent } from 'node:http';
 import type { Duplex } from 'node:stream';
 
-/** What a connection to an engine obeys; it carries one call. */
-interface Bounds {
-  /** Milliseconds from its beginning to its end. */
-  wholeMs: number;
-  /** Bytes of the answer, its head too. */
+/** Bounds of one connection to the engine, which carries one call. */
+interface ConnectionBounds {
+  /** Milliseconds from connect to close. */
+  totalMs: number;
+  /** Bytes of the response, its head included. */
   maxBytes: number;
   signal: AbortSignal;
 }
 
 type Connect = Agent['createConnection'];
 
-/** Connections that end, where they are bounded, whatever an engine sends and whatever its client heeds. */
+/** Connections that are closed at their bounds, whatever the engine sends and whatever the client on top does. */
 export class EngineAgent extends Agent {
-  readonly #bounds: Bounds | null;
+  readonly #bounds: ConnectionBounds | null;
 
-  /** Without bounds what a connection carries may go on. */
-  constructor(bounds: Bounds | null) {
-    // a socket has no server name; told so, Node does not compile what finds out whether one is an IPv6 address
+  /** Without bounds a connection may last and carry any amount. */
+  constructor(bounds: ConnectionBounds | null) {
+    // a unix socket has no server name; with one given, Node does not load its check for IPv6 addresses
     super({ servername: '' } as object);
     this.#bounds = bounds;
   }
 
-  override createConnection(...[options, done]: Parameters<Connect>): ReturnType<Connect> {
-    const socket = super.createConnection(options, done);
-    if (socket && this.#bounds) bind(socket, this.#bounds);
+  override createConnection(...[options, onConnect]: Parameters<Connect>): ReturnType<Connect> {
+    const socket = super.createConnection(options, onConnect);
+    if (socket && this.#bounds) enforceBounds(socket, this.#bounds);
     return socket;
   }
 }
 
-function bind(socket: Duplex, { wholeMs, maxBytes, signal }: Bounds): void {
-  const end = () => socket.destroy();
-  const timer = setTimeout(end, wholeMs);
-  signal.addEventListener('abort', end, { once: true });
+function enforceBounds(socket: Duplex, { totalMs, maxBytes, signal }: ConnectionBounds): void {
+  const close = () => socket.destroy();
+  const timer = setTimeout(close, totalMs);
+  signal.addEventListener('abort', close, { once: true });
   let bytes = 0;
   socket.on('data', (chunk: Buffer) => {
     bytes += chunk.length;
-    if (bytes > maxBytes) end();
+    if (bytes > maxBytes) close();
   });
   socket.once('close', () => {
     clearTimeout(timer);
-    signal.removeEventListener('abort', end);
+    signal.removeEventListener('abort', close);
   });
 }

@@ -1,6 +1,6 @@
 import { spawnSync } from 'node:child_process';
 
-/** Runs an expression where no descriptor is left; what it came to, as text. */
+/** Evaluates an expression in a process without free file descriptors; returns the result as text. */
 function withoutDescriptors(module: string, expression: string): string {
   const script = `
     import { closeSync, openSync } from 'node:fs';
@@ -19,15 +19,15 @@ function withoutDescriptors(module: string, expression: string): string {
   return told;
 }
 
-describe('where no descriptor is left', () => {
-  it('the routes of the host are not taken for none, by which a subnet would be judged', () => {
+describe('without free file descriptors', () => {
+  it('reading the routes fails instead of returning none, which would approve any subnet', () => {
     expect(withoutDescriptors('../host/routes.ts', 'it.readRoutes()')).toBe(
       'failed: cannot read /proc/self/net/route: EMFILE',
     );
   });
 
-  it('a compose of a killed tick is not taken for gone', () => {
-    expect(withoutDescriptors('../compose/orphans.ts', `it.endOrphans('deployd-x', '/')`)).toMatch(
+  it('terminating orphans fails instead of assuming that there are none', () => {
+    expect(withoutDescriptors('../compose/orphanProcesses.ts', `it.terminateOrphans('deployd-x', '/')`)).toMatch(
       /^failed: cannot read \/proc.*: EMFILE$/,
     );
   });

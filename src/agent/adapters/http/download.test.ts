@@ -6,18 +6,18 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { Readable } from 'node:stream';
-import type { Answer, Call } from '../../../../fixtures/servers/http.ts';
-import { openTestbed, type Testbed } from '../../../../fixtures/testbed.ts';
+import type { Answer, ReceivedRequest } from '../../../../fixtures/servers/http/httpsServer.ts';
+import { openHttpTestbed, type HttpTestbed } from '../../../../fixtures/servers/http/httpTestbed.ts';
 import type { Settings } from '../../config/settings.ts';
 import { createDownload } from './download.ts';
-import { createHttp, type Http } from './http.ts';
-import { createTransport } from '../transport/transport.ts';
+import { createHttpClient, type HttpClient } from './httpClient.ts';
+import { createTransport } from '../transport/createTransport.ts';
 
-type Client = { http: Http };
+type Client = { http: HttpClient };
 
 function connect(settings: Settings): Client & { close: () => void } {
   const transport = createTransport(settings);
-  return { http: createHttp({ settings, transport, version: '0.2.0' }), close: transport.close };
+  return { http: createHttpClient({ settings, transport, version: '0.2.0' }), close: transport.close };
 }
 
 const bundle = randomBytes(3_000_000);
@@ -25,13 +25,13 @@ const sha = createHash('sha256').update(bundle).digest('hex');
 const route = `/v1/agent/bundles/${sha}`;
 const never = new AbortController().signal;
 
-let bed: Testbed<Client>;
-let calls: Call[];
+let bed: HttpTestbed<Client>;
+let calls: ReceivedRequest[];
 let ranges: 'honoured' | 'ignored' | 'wrong' | 'refused';
 beforeEach(async () => {
   calls = [];
   ranges = 'honoured';
-  bed = await openTestbed(connect, (call) => {
+  bed = await openHttpTestbed(connect, (call) => {
     calls.push(call);
     return serveBundle(call.headers.range);
   });
@@ -42,8 +42,8 @@ function serveBundle(range: string | undefined): Answer {
   const from = Number(/^bytes=(\d+)-$/.exec(range ?? '')?.[1] ?? 0);
   if (from === 0 || ranges === 'ignored') return { status: 200, body: bundle };
   if (ranges === 'refused') return { status: 416, headers: { 'content-range': `bytes */${bundle.length}` } };
-  const told = ranges === 'wrong' ? from + 1 : from;
-  const contentRange = `bytes ${told}-${bundle.length - 1}/${bundle.length}`;
+  const progress = ranges === 'wrong' ? from + 1 : from;
+  const contentRange = `bytes ${progress}-${bundle.length - 1}/${bundle.length}`;
   return { status: 206, headers: { 'content-range': contentRange }, body: bundle.subarray(from) };
 }
 
@@ -52,7 +52,7 @@ const file = () => join(bed.dir, 'bundle');
 
 async function download(changed: Partial<Settings> = {}, wanted = {}, signal = never): Promise<void> {
   const parts = { ...bed.client(changed), vault: bed.vault, requestId: () => 'tick-1' };
-  await createDownload(parts)({ sha, sizeBytes: bundle.length, part: part(), file: file(), ...wanted }, signal);
+  await createDownload(parts)({ sha, sizeBytes: bundle.length, partialFile: part(), file: file(), ...wanted }, signal);
 }
 
 async function whole(): Promise<void> {
@@ -60,35 +60,35 @@ async function whole(): Promise<void> {
   expect(existsSync(part())).toBe(false);
 }
 
-const askedRanges = () => calls.map(({ headers }) => headers.range ?? null);
+const requestedRanges = () => calls.map(({ headers }) => headers.range ?? null);
 
-test('a bundle is fetched with the bearer and lies private under its final name', async () => {
+test('a bundle is downloaded with the bearer into a private file with its final name', async () => {
   await download();
   await whole();
   expect((await stat(file())).mode & 0o777).toBe(0o600);
   expect(calls[0]!.headers).toMatchObject({ authorization: 'Bearer s.agenttoken', 'x-request-id': 'tick-1' });
 });
 
-describe('a cut download', () => {
-  test('is resumed by range, with the digest over the whole', async () => {
+describe('an interrupted download', () => {
+  test('is resumed by range, with a digest over all bytes', async () => {
     bed.server.answerNext(route, { cut: 'body' }, 2);
     bed.server.answerNext(route, { stall: 'body' });
     await download({ download_stall_s: 2 });
     await whole();
     expect(calls).toHaveLength(4);
-    const offsets = askedRanges().map((range) => Number(/\d+/.exec(range ?? '0')));
+    const offsets = requestedRanges().map((range) => Number(/\d+/.exec(range ?? '0')));
     expect(offsets).toEqual(offsets.toSorted((a, b) => a - b));
     expect(offsets[3]).toBeGreaterThan(1_000_000);
   });
 
-  test('is resumed after a silence', async () => {
+  test('is resumed after a stall', async () => {
     bed.server.answerNext(route, { stall: 'body' });
     await download({ download_stall_s: 2 });
     await whole();
     expect(calls).toHaveLength(2);
   });
 
-  test('is not taken for one that is slow but moves', async () => {
+  test('is not assumed while bytes arrive slowly', async () => {
     bed.server.answerAlways(route, { slow: { bytes: 100_000, everyMs: 50 } });
     await download({ download_stall_s: 1 });
     await whole();
@@ -99,10 +99,10 @@ describe('a cut download', () => {
     await writeFile(part(), bundle.subarray(0, 1_000_000));
     await download();
     await whole();
-    expect(askedRanges()).toEqual(['bytes=1000000-']);
+    expect(requestedRanges()).toEqual(['bytes=1000000-']);
   });
 
-  test('that brings no bytes at all is a temporary fault, and what came stays', async () => {
+  test('without new bytes is a temporary fault, and the partial file stays', async () => {
     await writeFile(part(), bundle.subarray(0, 1_000_000));
     bed.server.answerAlways(route, { stall: 'head' });
     await expect(download({ download_stall_s: 2 })).rejects.toMatchObject({
@@ -112,23 +112,23 @@ describe('a cut download', () => {
     expect((await stat(part())).size).toBe(1_000_000);
   });
 
-  test('ends when its whole time is over, though bytes keep coming', async () => {
+  test('ends at its total timeout, although bytes keep arriving', async () => {
     bed.server.answerAlways(route, { slow: { bytes: 1000, everyMs: 20 } });
     await expect(download({ download_timeout_s: 2 })).rejects.toMatchObject({ ending: 'offline' });
     expect((await stat(part())).size).toBeGreaterThan(0);
   });
 
-  test('ends with SIGTERM and keeps what came', async () => {
+  test('ends on SIGTERM and keeps the partial file', async () => {
     bed.server.answerAlways(route, { stall: 'body' });
     const stop = new AbortController();
     const ended = expect(download({}, {}, stop.signal)).rejects.toMatchObject({ ending: 'stopped' });
-    await bed.server.asked(route);
+    await bed.server.waitForRequest(route);
     stop.abort();
     await ended;
     expect(existsSync(part())).toBe(true);
   });
 
-  test('whose bytes were all there needs no call', async () => {
+  test('with all bytes present needs no call', async () => {
     await writeFile(part(), bundle);
     await download();
     await whole();
@@ -137,7 +137,7 @@ describe('a cut download', () => {
 });
 
 describe('a range', () => {
-  it.each(['ignored', 'wrong', 'refused'] as const)('that is %s leads to a new start', async (how) => {
+  it.each(['ignored', 'wrong', 'refused'] as const)('that is %s leads to a restart', async (how) => {
     await writeFile(part(), bundle.subarray(0, 1_000_000));
     ranges = how;
     await download();
@@ -145,7 +145,7 @@ describe('a range', () => {
     expect(calls.length).toBeLessThanOrEqual(2);
   });
 
-  test('that is promised and refused again and again is a fault of the protocol', async () => {
+  test('that is offered and refused repeatedly is PROTOCOL_INVALID', async () => {
     bed.server.answerNext(route, { stall: 'body' });
     bed.server.answerNext(route, { status: 416 });
     bed.server.answerNext(route, { stall: 'body' });
@@ -156,29 +156,29 @@ describe('a range', () => {
     });
   });
 
-  test('that continues rotten bytes on the disk costs one new start', async () => {
+  test('that continues corrupt bytes on disk leads to one restart', async () => {
     await writeFile(part(), Buffer.alloc(1_000_000));
     await download();
     await whole();
-    expect(askedRanges()).toEqual(['bytes=1000000-', null]);
+    expect(requestedRanges()).toEqual(['bytes=1000000-', null]);
   });
 
-  test('is not asked for when more lies there than announced', async () => {
+  test('is not requested when the partial file is larger than announced', async () => {
     await writeFile(part(), Buffer.alloc(bundle.length + 1));
     await download();
     await whole();
-    expect(askedRanges()).toEqual([null]);
+    expect(requestedRanges()).toEqual([null]);
   });
 });
 
 describe('a refusal', () => {
-  test('of other bytes takes them from the disk', async () => {
+  test('of bytes with another digest removes them', async () => {
     bed.server.answerAlways(route, { status: 200, body: Buffer.from('something else') });
     await expect(download()).rejects.toMatchObject({ ending: 'refused', code: 'BUNDLE_DIGEST' });
     expect(existsSync(part()) || existsSync(file())).toBe(false);
   });
 
-  test('of an announced size beyond the limit asks for nothing', async () => {
+  test('of an announced size beyond the limit sends no request', async () => {
     await expect(download({}, { sizeBytes: 50_000_001 })).rejects.toMatchObject({
       message: 'refused: BUNDLE_UNSAFE: 50000001 bytes, limits.bundle_bytes allows 50000000',
     });
@@ -199,12 +199,12 @@ describe('a refusal', () => {
     expect((await stat(part())).size).toBe(0);
   });
 
-  test('of bytes without a length ends at the announced size, however many would come', async () => {
+  test('of a body without length ends at the announced size', async () => {
     const endless = createServer((_request, response) => {
-      const endlessly = function* () {
+      const sendForever = function* () {
         for (;;) yield bundle;
       };
-      Readable.from(endlessly())
+      Readable.from(sendForever())
         .on('error', () => undefined)
         .pipe(response.on('error', () => undefined));
     });
@@ -218,15 +218,15 @@ describe('a refusal', () => {
 });
 
 describe('a redirect', () => {
-  let elsewhere: Testbed<Client>;
-  let seen: Call[];
+  let elsewhere: HttpTestbed<Client>;
+  let received: ReceivedRequest[];
   beforeEach(async () => {
-    seen = [];
-    elsewhere = await openTestbed(connect, (call) => {
-      seen.push(call);
+    received = [];
+    elsewhere = await openHttpTestbed(connect, (call) => {
+      received.push(call);
       return serveBundle(call.headers.range);
     });
-    elsewhere.server.present(bed.ca.issue(['127.0.0.1']));
+    elsewhere.server.setCertificate(bed.ca.issue(['127.0.0.1']));
   });
   afterEach(() => elsewhere.close());
 
@@ -237,9 +237,9 @@ describe('a redirect', () => {
     await writeFile(part(), bundle.subarray(0, 1_000_000));
     await download();
     await whole();
-    expect(seen).toHaveLength(1);
-    expect(seen[0]!.headers).toMatchObject({ range: 'bytes=1000000-' });
-    expect(seen[0]!.headers).not.toHaveProperty('authorization');
+    expect(received).toHaveLength(1);
+    expect(received[0]!.headers).toMatchObject({ range: 'bytes=1000000-' });
+    expect(received[0]!.headers).not.toHaveProperty('authorization');
   });
 
   test('within the origin keeps the bearer', async () => {
@@ -249,22 +249,22 @@ describe('a redirect', () => {
     expect(calls.at(-1)).toMatchObject({ path: '/elsewhere', headers: { authorization: 'Bearer s.agenttoken' } });
   });
 
-  test('to a server of another authority is not trusted', async () => {
-    elsewhere.server.present(elsewhere.certificate);
+  test('to a server with a certificate of another authority is rejected', async () => {
+    elsewhere.server.setCertificate(elsewhere.certificate);
     redirect(`${elsewhere.server.url}/storage`);
     await expect(download()).rejects.toMatchObject({ code: 'TLS_UNTRUSTED' });
-    expect(seen).toHaveLength(0);
+    expect(received).toHaveLength(0);
   });
 
-  it('to a server of another authority names that server', async () => {
-    elsewhere.server.present(elsewhere.certificate);
+  it('to a server with a certificate of another authority names that server', async () => {
+    elsewhere.server.setCertificate(elsewhere.certificate);
     redirect(`${elsewhere.server.url}/storage`);
     await expect(download()).rejects.toMatchObject({
       message: expect.stringContaining(`TLS_UNTRUSTED: storage host ${elsewhere.server.url}: `) as string,
     });
   });
 
-  describe('whose link is refused by the storage host', () => {
+  describe('with a link that the storage host rejects', () => {
     const storage = () => `storage host ${elsewhere.server.url}`;
     beforeEach(() => redirect(`${elsewhere.server.url}/storage`));
 
@@ -272,13 +272,13 @@ describe('a redirect', () => {
       ['401', 401, {}],
       ['403', 403, {}],
       [
-        '403 in the words of the tenancy service',
+        '403 with an error body of the tenancy service',
         403,
         { error: { code: 'AGENT_ENV_MISMATCH', message: 'another env' } },
       ],
       ['404', 404, {}],
       ['410', 410, {}],
-    ])('by %s is the trouble of the download, after three links', async (_what, status, json) => {
+    ])('by %s fails the download after three links', async (_what, status, json) => {
       elsewhere.server.answerAlways('/storage', { status, body: JSON.stringify(json) });
       await expect(download()).rejects.toMatchObject({
         ending: 'failed',
@@ -288,15 +288,15 @@ describe('a redirect', () => {
       expect([bed.server.requests.length, elsewhere.server.requests.length]).toEqual([3, 3]);
     });
 
-    it('is asked for anew, and the new link is taken', async () => {
+    it('is followed by a request for a new link', async () => {
       await writeFile(part(), bundle.subarray(0, 1_000_000));
       elsewhere.server.answerNext('/storage', { status: 403 });
       await download();
       await whole();
-      expect(seen.map(({ headers }) => headers.range)).toEqual(['bytes=1000000-']);
+      expect(received.map(({ headers }) => headers.range)).toEqual(['bytes=1000000-']);
     });
 
-    it('by silence is temporary, under its own name', async () => {
+    it('by a timeout is temporary, and names the storage host', async () => {
       elsewhere.server.answerAlways('/storage', { status: 503 });
       await expect(download()).rejects.toMatchObject({
         ending: 'offline',
@@ -304,7 +304,7 @@ describe('a redirect', () => {
       });
     });
 
-    it('by an odd status is told with its name', async () => {
+    it('by an unexpected status names the storage host', async () => {
       elsewhere.server.answerAlways('/storage', { status: 204 });
       await expect(download()).rejects.toMatchObject({
         message: `PROTOCOL_INVALID: ${storage()}: bundle answered 204`,
@@ -327,17 +327,17 @@ describe('a redirect', () => {
   });
 });
 
-test('an answer without a bundle is a fault of the protocol', async () => {
+test('a response without a bundle is PROTOCOL_INVALID', async () => {
   bed.server.answerAlways(route, { status: 204 });
   await expect(download()).rejects.toMatchObject({ code: 'PROTOCOL_INVALID' });
 });
 
-test('a link in place of the part is not followed', async () => {
+test('a symbolic link in place of the partial file is not followed', async () => {
   await symlink('/etc/hostname', part());
   await expect(download()).rejects.toMatchObject({ ending: 'failed', code: 'DISK_WRITE_FAILED' });
 });
 
-test('a 401 means that the bearer is refused', async () => {
+test('a 401 is AGENT_UNAUTHENTICATED', async () => {
   bed.server.answerAlways(route, { status: 401 });
   await expect(download()).rejects.toMatchObject({ ending: 'unauthenticated' });
 });

@@ -1,177 +1,186 @@
-import { Fault, failure, refused, stopped } from '../../../../machines/fault.ts';
-import type { Sha } from '../../../../machines/words.ts';
+import { Fault, failedFault, refusedFault, stoppedFault } from '../../../../machines/fault.ts';
+import type { Sha } from '../../../../machines/types.ts';
 import type { Settings } from '../../config/settings.ts';
 import {
-  endOf,
-  judgeEnd,
-  judgeHead,
-  judgeRedirect,
-  judgeSize,
-  type Bounds,
+  expectedBytes,
+  validateReceivedSize,
+  resumeActionFor,
+  validateRedirect,
+  validateAnnouncedSize,
+  type DownloadLimits,
 } from '../../rules/bundle/downloadResponse.ts';
-import type { Flow } from './http.ts';
-import { Part } from './part.ts';
-import type { Caller } from './tenancy.ts';
+import type { StreamedReply } from './httpClient.ts';
+import { PartialFile } from './partialFile.ts';
+import type { ApiContext } from './tenancy.ts';
 
-/** One bundle to fetch: `part` collects its bytes, across ticks too, and becomes `file` when their digest is `sha`. */
-export interface Wanted {
+/**
+ * One bundle to download: `partialFile` collects its bytes, across ticks too, and becomes `file` when their digest is
+ * `sha`.
+ */
+export interface BundleRequest {
   sha: Sha;
   /** As the check-in announced it. */
   sizeBytes: number;
-  part: string;
+  partialFile: string;
   file: string;
-  /** Hears how many bytes are here. */
-  heard?: (bytes: number) => void;
+  /** Called with the number of bytes downloaded so far. */
+  onProgress?: (bytes: number) => void;
 }
 
-export type Download = (wanted: Wanted, signal: AbortSignal) => Promise<void>;
+export type Download = (request: BundleRequest, signal: AbortSignal) => Promise<void>;
 
-interface Downloader extends Caller {
+interface DownloaderOptions extends ApiContext {
   settings: Settings;
 }
 
-/** One download under way. */
-interface Fetch extends Downloader {
-  wanted: Wanted;
-  bounds: Bounds;
-  part: Part;
+/** A running download. */
+interface RunningDownload extends DownloaderOptions {
+  request: BundleRequest;
+  bounds: DownloadLimits;
+  partialFile: PartialFile;
   signal: AbortSignal;
   /** `download_timeout_s` for all tries together. */
   limit: AbortSignal;
 }
 
 /**
- * Downloads bundles, durably and with their digest proven (spec §1). A cut body is resumed where it ended as long as
- * tries bring new bytes; bytes of another digest are refused and removed.
+ * Downloads bundles durably and verifies their digest (spec §1). An interrupted body is resumed as long as tries bring
+ * new bytes; bytes with another digest are refused and removed.
  */
-export function createDownload(downloader: Downloader): Download {
+export function createDownload(downloader: DownloaderOptions): Download {
   const { settings } = downloader;
-  return async (wanted, signal) => {
-    const bounds = { sizeBytes: wanted.sizeBytes, limitBytes: settings.limits.bundle_bytes };
-    const unsafe = judgeSize(bounds);
-    if (unsafe !== null) throw unsafe;
-    const part = await Part.open(wanted.part, signal);
+  return async (request, signal) => {
+    const bounds = { sizeBytes: request.sizeBytes, limitBytes: settings.limits.bundle_bytes };
+    const refusal = validateAnnouncedSize(bounds);
+    if (refusal !== null) throw refusal;
+    const partialFile = await PartialFile.open(request.partialFile, signal);
     try {
-      if (signal.aborted) throw stopped();
+      if (signal.aborted) throw stoppedFault();
       const limit = AbortSignal.timeout(settings.download_timeout_s * 1000);
-      await complete({ ...downloader, wanted, bounds, part, signal, limit });
-      await part.become(wanted.file);
+      await downloadVerified({ ...downloader, request, bounds, partialFile, signal, limit });
+      await partialFile.moveTo(request.file);
     } finally {
-      await part.close();
+      await partialFile.close();
     }
   };
 }
 
-async function complete(fetch: Fetch): Promise<void> {
-  const { part, wanted } = fetch;
-  const inherited = part.bytes > 0;
-  await fill(fetch);
-  if (inherited && part.digest() !== wanted.sha) {
-    await part.clear();
-    await fill(fetch);
+async function downloadVerified(running: RunningDownload): Promise<void> {
+  const { partialFile, request } = running;
+  const wasResumed = partialFile.bytes > 0;
+  await downloadWithResume(running);
+  if (wasResumed && partialFile.digest() !== request.sha) {
+    await partialFile.clear();
+    await downloadWithResume(running);
   }
-  if (part.digest() === wanted.sha) return;
-  await part.remove();
-  throw refused([{ code: 'BUNDLE_DIGEST', detail: `the bundle's sha256 is ${part.digest()}, not ${wanted.sha}` }]);
+  if (partialFile.digest() === request.sha) return;
+  await partialFile.remove();
+  throw refusedFault([
+    { code: 'BUNDLE_DIGEST', detail: `the bundle's sha256 is ${partialFile.digest()}, not ${request.sha}` },
+  ]);
 }
 
-async function fill(fetch: Fetch): Promise<void> {
-  const { part, wanted } = fetch;
-  if (part.bytes > wanted.sizeBytes) await part.clear();
-  let most = part.bytes;
-  let vain = 0;
-  while (part.bytes === 0 || part.bytes < wanted.sizeBytes) {
-    const end = await fillOnce(fetch);
-    if (end === 'whole') return;
-    vain = part.bytes > most ? 0 : vain + 1;
-    most = Math.max(most, part.bytes);
-    if (vain > maxVain || fetch.limit.aborted) throw end;
+async function downloadWithResume(running: RunningDownload): Promise<void> {
+  const { partialFile, request } = running;
+  if (partialFile.bytes > request.sizeBytes) await partialFile.clear();
+  let maxReceived = partialFile.bytes;
+  let fruitlessTries = 0;
+  while (partialFile.bytes === 0 || partialFile.bytes < request.sizeBytes) {
+    const result = await downloadOnce(running);
+    if (result === 'complete') return;
+    fruitlessTries = partialFile.bytes > maxReceived ? 0 : fruitlessTries + 1;
+    maxReceived = Math.max(maxReceived, partialFile.bytes);
+    if (fruitlessTries > maxFruitlessTries || running.limit.aborted) throw result;
   }
 }
 
-/** How one answer ended: `whole`, or the fault to throw if no further try helps. */
-async function fillOnce(fetch: Fetch): Promise<'whole' | Fault> {
-  const { part, settings } = fetch;
-  const stall = createStall(settings.download_stall_s * 1000);
+/** Result of one response: `complete`, or the fault to throw when no further try helps. */
+async function downloadOnce(running: RunningDownload): Promise<'complete' | Fault> {
+  const { partialFile, settings } = running;
+  const stall = createStallTimer(settings.download_stall_s * 1000);
   try {
-    const flow = await follow(fetch, AbortSignal.any([fetch.limit, stall.signal]));
-    if (flow instanceof Fault) return flow;
+    const reply = await followRedirects(running, AbortSignal.any([running.limit, stall.signal]));
+    if (reply instanceof Fault) return reply;
     try {
-      const verdict = judgeHead(headOf(flow), part.bytes);
-      if (verdict !== 'append') await part.clear();
-      if (verdict === 'ask again')
-        return failure('PROTOCOL_INVALID', `${flow.place}: bundle: ranges are offered and refused`);
-      await take(fetch, flow, stall.postpone);
-      return 'whole';
+      const action = resumeActionFor(headOf(reply), partialFile.bytes);
+      if (action !== 'append') await partialFile.clear();
+      if (action === 'restartRequest')
+        return failedFault('PROTOCOL_INVALID', `${reply.peerLabel}: bundle: ranges are offered and refused`);
+      await appendBody(running, reply, stall.postpone);
+      return 'complete';
     } catch (error) {
       if (error instanceof Fault && error.ending === 'offline') return error;
       throw error;
     } finally {
-      flow.discard();
+      reply.discard();
     }
   } finally {
     stall.clear();
   }
 }
 
-async function take({ part, bounds, wanted }: Fetch, flow: Flow, postponeStall: () => void): Promise<void> {
-  const announced = judgeEnd(endOf(headOf(flow), part.bytes), bounds);
-  if (announced !== null) throw announced;
-  for await (const chunk of flow.body) {
-    const excess = judgeEnd(part.bytes + chunk.length, bounds);
+async function appendBody(
+  { partialFile, bounds, request }: RunningDownload,
+  reply: StreamedReply,
+  postponeStall: () => void,
+): Promise<void> {
+  const declaredExcess = validateReceivedSize(expectedBytes(headOf(reply), partialFile.bytes), bounds);
+  if (declaredExcess !== null) throw declaredExcess;
+  for await (const chunk of reply.body) {
+    const excess = validateReceivedSize(partialFile.bytes + chunk.length, bounds);
     if (excess !== null) throw excess;
     postponeStall();
-    await part.append(chunk);
-    wanted.heard?.(part.bytes);
+    await partialFile.append(chunk);
+    request.onProgress?.(partialFile.bytes);
   }
 }
 
 /**
- * Follows redirects by hand; the bearer goes to the tenancy service's own origin only. A link that its storage host does
- * not honour may have expired: that fault is returned, for another try with a link asked for anew.
+ * Follows redirects; the bearer goes only to the origin of the tenancy service. A link that its storage host rejects
+ * may have expired: that fault is returned, so that the next try requests a new link.
  */
-async function follow(fetch: Fetch, limit: AbortSignal): Promise<Flow | Fault> {
-  const { settings, wanted, http, signal } = fetch;
-  const home = new URL(`${settings.tenancy_url}/v1/agent/bundles/${wanted.sha}`);
-  let url = home;
-  for (let hop = 0; hop <= longestChain; hop++) {
-    const atHome = url.origin === home.origin;
-    const headers = headersFor(fetch, atHome);
+async function followRedirects(running: RunningDownload, limit: AbortSignal): Promise<StreamedReply | Fault> {
+  const { settings, request, http, signal } = running;
+  const bundleUrl = new URL(`${settings.tenancy_url}/v1/agent/bundles/${request.sha}`);
+  let url = bundleUrl;
+  for (let hop = 0; hop <= maxRedirects; hop++) {
+    const isOwnOrigin = url.origin === bundleUrl.origin;
+    const headers = headersFor(running, isOwnOrigin);
     const call = { peer: 'tenancy', what: 'bundle', method: 'GET', path: url, headers, signal } as const;
-    const asked = http.stream({ ...call, requestId: fetch.requestId(), accepts }, limit);
-    const flow = await asked.catch((error: unknown) => {
-      if (!atHome && error instanceof Fault && error.code === 'PROTOCOL_INVALID') return error;
+    const streaming = http.stream({ ...call, requestId: running.requestId(), accepts: acceptedStatuses }, limit);
+    const reply = await streaming.catch((error: unknown) => {
+      if (!isOwnOrigin && error instanceof Fault && error.code === 'PROTOCOL_INVALID') return error;
       throw error;
     });
-    if (flow instanceof Fault) return flow;
-    if (flow.status < 300 || flow.status === 416) return flow;
-    flow.discard();
-    url = judgeRedirect(flow.headers.location, url);
+    if (reply instanceof Fault) return reply;
+    if (reply.status < 300 || reply.status === 416) return reply;
+    reply.discard();
+    url = validateRedirect(reply.headers.location, url);
   }
-  throw failure('PROTOCOL_INVALID', `bundle: more than ${longestChain} redirects`);
+  throw failedFault('PROTOCOL_INVALID', `bundle: more than ${maxRedirects} redirects`);
 }
 
-function headersFor({ part, vault }: Fetch, atHome: boolean): Record<string, string> {
+function headersFor({ partialFile, vault }: RunningDownload, isOwnOrigin: boolean): Record<string, string> {
   return {
     accept: 'application/octet-stream',
-    ...(part.bytes > 0 && { range: `bytes=${part.bytes}-` }),
-    ...(atHome && { authorization: `Bearer ${vault.token()}` }),
+    ...(partialFile.bytes > 0 && { range: `bytes=${partialFile.bytes}-` }),
+    ...(isOwnOrigin && { authorization: `Bearer ${vault.token()}` }),
   };
 }
 
-function headOf({ place, status, headers }: Flow) {
-  return { place, status, contentLength: headers['content-length'], contentRange: headers['content-range'] };
+function headOf({ peerLabel, status, headers }: StreamedReply) {
+  return { peerLabel, status, contentLength: headers['content-length'], contentRange: headers['content-range'] };
 }
 
-/** Aborts with the reason STALLED when it is not postponed for that long. */
-function createStall(patienceMs: number) {
+/** Aborts with the reason STALLED when it is not postponed in time. */
+function createStallTimer(timeoutMs: number) {
   const controller = new AbortController();
-  const timer = setTimeout(() => controller.abort('STALLED'), patienceMs);
+  const timer = setTimeout(() => controller.abort('STALLED'), timeoutMs);
   return { signal: controller.signal, postpone: () => void timer.refresh(), clear: () => clearTimeout(timer) };
 }
 
-/** Redirects and a range that cannot be had are read here, not sorted as faults. */
-const accepts = [301, 302, 303, 307, 308, 416];
-const longestChain = 3;
-/** Tries in a row that may bring no new byte. */
-const maxVain = 2;
+/** Redirects and an unsatisfiable range, which are handled here. */
+const acceptedStatuses = [301, 302, 303, 307, 308, 416];
+const maxRedirects = 3;
+/** Consecutive tries that may bring no new byte. */
+const maxFruitlessTries = 2;

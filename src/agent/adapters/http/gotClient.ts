@@ -1,10 +1,13 @@
 import { once } from 'node:events';
 import got, { type Response } from 'got';
 import { Fault } from '../../../../machines/fault.ts';
-import { ignoreOnceRead, type Client } from './opener.ts';
+import { ignoreError, type SendRequest } from './httpRequest.ts';
 
-/** The client for bodies that are too big to be held. It takes as long to load as a whole tick: only for who needs it. */
-export const send: Client = async ({ url, method, headers, body, agents, signal }) => {
+/**
+ * The client for bodies that are too large for memory. Loading it takes as long as a whole tick, so it is loaded on
+ * demand.
+ */
+export const send: SendRequest = async ({ url, method, headers, body, agents, signal }) => {
   const stream = got.stream(url, {
     method,
     headers,
@@ -17,12 +20,12 @@ export const send: Client = async ({ url, method, headers, body, agents, signal 
     followRedirect: false,
     decompress: false,
   });
-  stream.on('error', ignoreOnceRead);
-  const [response] = (await once(stream, 'response').catch(unwrap)) as [Response];
+  stream.on('error', ignoreError);
+  const [response] = (await once(stream, 'response').catch(throwCause)) as [Response];
   return { status: response.statusCode, headers: response.headers, body: stream };
 };
 
-/** What a transport's own connection says is wrong goes on as it is. */
-function unwrap(error: unknown): never {
+/** A fault of the transport is passed on as it is. */
+function throwCause(error: unknown): never {
   throw (error as Error).cause instanceof Fault ? (error as Error).cause : error;
 }

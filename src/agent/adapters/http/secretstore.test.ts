@@ -1,27 +1,27 @@
-import { createSigner, type Claims } from '../../../../fixtures/servers/jwt.ts';
-import { startSecretstore, type Secretstore as Server } from '../../../../fixtures/servers/secretstore.ts';
-import { openTestbed, type Testbed } from '../../../../fixtures/testbed.ts';
+import { createSigner, type Claims } from '../../../../fixtures/servers/crypto/jwt.ts';
+import { startSecretstore, type Secretstore as Server } from '../../../../fixtures/servers/secretstore/secretstore.ts';
+import { openHttpTestbed, type HttpTestbed } from '../../../../fixtures/servers/http/httpTestbed.ts';
 import type { Settings } from '../../config/settings.ts';
 import { createSecretstore, type Credential, type Secretstore } from './secretstore.ts';
-import { createHttp, type Http } from './http.ts';
-import { createTransport } from '../transport/transport.ts';
+import { createHttpClient, type HttpClient } from './httpClient.ts';
+import { createTransport } from '../transport/createTransport.ts';
 
-type Client = { http: Http };
+type Client = { http: HttpClient };
 
 function connect(settings: Settings): Client & { close: () => void } {
   const transport = createTransport(settings);
-  return { http: createHttp({ settings, transport, version: '0.2.0' }), close: transport.close };
+  return { http: createHttpClient({ settings, transport, version: '0.2.0' }), close: transport.close };
 }
 
 const never = new AbortController().signal;
 const signer = createSigner();
 const path = 'deployd/data/eu-1/see/db';
 
-let bed: Testbed<Client>;
+let bed: HttpTestbed<Client>;
 let server: Server;
 let store: Secretstore;
 beforeEach(async () => {
-  bed = await openTestbed(connect, () => ({ status: 200 }));
+  bed = await openHttpTestbed(connect, () => ({ status: 200 }));
   const trusted = { certificate: bed.certificate, tenancyKey: signer.publicKey, issuer: 'https://tenancy' };
   server = await startSecretstore({ ...trusted, namespace: 'team/a' });
   store = storeWith({ secretstore_namespace: 'team/a' });
@@ -44,12 +44,12 @@ function grant(claims: Claims = {}, kind: Credential['kind'] = 'grant'): Credent
 }
 
 describe('a login', () => {
-  test('gives a token, and guards both JWT and token', async () => {
+  test('returns a token, and registers JWT and token for redaction', async () => {
     const credential = grant();
     const login = await store.login(credential, never);
     expect(login).toMatchObject({ ttlS: 3600, renewable: true });
-    expect(server.whois(login.token)?.meta).toMatchObject({ env: 'eu-1' });
-    expect(bed.guarded).toEqual([credential.jwt, login.token]);
+    expect(server.lookUpToken(login.token)?.meta).toMatchObject({ env: 'eu-1' });
+    expect(bed.registeredSecrets).toEqual([credential.jwt, login.token]);
   });
 
   test('sends the headers of the API', async () => {
@@ -70,7 +70,7 @@ describe('a login', () => {
     await expect(login).rejects.toThrow('the secretstore answered 400: error validating token: invalid audience (aud)');
   });
 
-  test('that an expired grant spoils is no matter of the clock while the clocks agree', async () => {
+  test('with an expired grant is not CLOCK_SKEW while the clocks agree', async () => {
     await expect(store.login(grant({ exp: 1000, iat: 900 }), never)).rejects.toMatchObject({
       code: 'BOOTSTRAP_REFUSED',
     });
@@ -87,7 +87,7 @@ describe('a login', () => {
       /^CLOCK_SKEW: this host's clock is (599|600|601) s ahead of the secretstore's \(.*token not yet valid\)$/,
       { exp: 900 },
     ],
-  ])('refused by a clock %i s away says so', async (seconds, words, { exp }) => {
+  ])('refused because of a clock that is %i s off is CLOCK_SKEW', async (seconds, words, { exp }) => {
     server.clock.advance(seconds);
     const now = Math.floor(Date.now() / 1000);
     const login = store.login(grant({ exp: now + exp, nbf: now }), never);
@@ -95,17 +95,17 @@ describe('a login', () => {
     await expect(login).rejects.toMatchObject({ ending: 'failed', code: 'CLOCK_SKEW' });
   });
 
-  test('refused for another reason under a wrong clock keeps its own code', async () => {
+  test('refused for another reason keeps its own code when the clock is wrong', async () => {
     server.clock.advance(100);
     await expect(store.login(grant({ aud: 'x' }), never)).rejects.toMatchObject({ code: 'BOOTSTRAP_REFUSED' });
   });
 
-  test('that demands a second factor is refused loudly', async () => {
-    server.mount.secondFactor = true;
+  test('that demands a second factor fails with an explanation', async () => {
+    server.mount.requiresMfa = true;
     await expect(store.login(grant(), never)).rejects.toThrow('BOOTSTRAP_REFUSED: a second factor (MFA) is demanded');
   });
 
-  test('without a token in it is a fault of the protocol', async () => {
+  test('without a token is PROTOCOL_INVALID', async () => {
     server.answerNext('login', {
       edit: ({ auth, ...rest }: { auth: object }) => ({ ...rest, auth: { ...auth, client_token: '' } }),
     });
@@ -139,7 +139,7 @@ describe('a secret', () => {
     expect(await read(1)).toMatchObject({ data: { password: 'first' }, version: 1 });
   });
 
-  it('of an entry beyond what we take is refused by its path and the limit', async () => {
+  it('in an entry beyond the size limit is refused with path and limit', async () => {
     const values = Object.fromEntries(Array.from({ length: 10 }, (_, at) => [`password${at}`, 'x'.repeat(107_000)]));
     server.secrets.put(path, values);
     const detail = `${path}: the whole entry takes more than 1048576 bytes; spread its fields over several paths`;
@@ -150,40 +150,40 @@ describe('a secret', () => {
     });
   });
 
-  test('is asked for by an encoded path', async () => {
-    const odd = 'deployd/data/eu-1/see/a b?c#d';
-    await expect(read(null, odd)).rejects.toMatchObject({ code: 'SECRET_UNAVAILABLE' });
+  test('is requested by an encoded path', async () => {
+    const unusualPath = 'deployd/data/eu-1/see/a b?c#d';
+    await expect(read(null, unusualPath)).rejects.toMatchObject({ code: 'SECRET_UNAVAILABLE' });
     expect(server.requests.at(-1)?.path).toBe('/v1/deployd/data/eu-1/see/a%20b%3Fc%23d');
   });
 
-  test('is never asked for by a path that climbs', async () => {
+  test('is never requested by a path with dot segments', async () => {
     const asked = server.requests.length;
     await expect(read(null, 'deployd/data/eu-1/see/../../other')).rejects.toMatchObject({ ending: 'failed' });
     expect(server.requests).toHaveLength(asked);
   });
 
-  it.each<{ secret: string; why: string; spoil?: () => void; version?: number }>([
-    { secret: 'of an unknown version', why: 'not found', version: 7 },
-    { secret: 'that is deleted', why: 'the version is deleted', spoil: () => server.secrets.delete(path) },
+  it.each<{ secret: string; reason: string; prepare?: () => void; version?: number }>([
+    { secret: 'of an unknown version', reason: 'not found', version: 7 },
+    { secret: 'that is deleted', reason: 'the version is deleted', prepare: () => server.secrets.delete(path) },
     {
       secret: 'that is destroyed',
-      why: 'the version is destroyed',
-      spoil: () => server.secrets.destroy(path),
+      reason: 'the version is destroyed',
+      prepare: () => server.secrets.destroy(path),
       version: 1,
     },
-    { secret: 'that is gone altogether', why: 'not found', spoil: () => server.secrets.remove(path) },
-  ])('$secret is refused by path and field', async ({ why, spoil, version = null }) => {
+    { secret: 'that is gone altogether', reason: 'not found', prepare: () => server.secrets.remove(path) },
+  ])('$secret is refused with path and field', async ({ reason, prepare, version = null }) => {
     server.secrets.put(path, { password: 'x' });
-    spoil?.();
+    prepare?.();
     const suffix = version === null ? '' : ` version ${version}`;
     await expect(read(version)).rejects.toMatchObject({
       ending: 'refused',
       code: 'SECRET_UNAVAILABLE',
-      message: `refused: SECRET_UNAVAILABLE: ${path} field password${suffix}: ${why}`,
+      message: `refused: SECRET_UNAVAILABLE: ${path} field password${suffix}: ${reason}`,
     });
   });
 
-  test('of another env is refused by the policy', async () => {
+  test('of another env is denied by policy', async () => {
     const foreign = 'deployd/data/eu-2/see/db';
     server.secrets.put(foreign, { password: 'x' });
     await expect(read(null, foreign)).rejects.toThrow(
@@ -191,7 +191,7 @@ describe('a secret', () => {
     );
   });
 
-  test('of the wrong shape is a fault of the protocol', async () => {
+  test('of an invalid shape is PROTOCOL_INVALID', async () => {
     server.answerNext('secret', { status: 200, body: { data: { data: 'x', metadata: { version: 1 } } } });
     await expect(read()).rejects.toThrow('PROTOCOL_INVALID: secret: field data.data is not an object');
   });
@@ -203,14 +203,14 @@ describe('a secret', () => {
   });
 });
 
-describe('the token itself', () => {
+describe('the token', () => {
   let token: string;
   beforeEach(async () => {
     ({ token } = await store.login(grant(), never));
   });
   const kill = () => server.revoke(server.tokens()[0]!.accessor);
 
-  test('tells its life and its env', async () => {
+  test('has a TTL and an env', async () => {
     const found = await store.lookupSelf(token, never);
     expect(found).toMatchObject({ dead: false, creationTtlS: 3600, renewable: true, env: 'eu-1' });
     expect(found).toHaveProperty('expireTime', expect.stringMatching(/^20\d\d-.*Z$/));
@@ -221,7 +221,7 @@ describe('the token itself', () => {
     expect(await store.lookupSelf(token, never)).toEqual({ dead: true });
   });
 
-  test('that no policy lets look itself up is not dead', async () => {
+  test('without permission for lookup-self is not dead', async () => {
     server.mount.roles['deploy-agent']!.noDefaultPolicy = true;
     const login = await store.login(grant(), never);
     expect(await store.lookupSelf(login.token, never)).toEqual({ denied: true });
@@ -231,30 +231,30 @@ describe('the token itself', () => {
     expect(await store.renewSelf(token, never)).toEqual({ ttlS: 3600, renewable: true });
   });
 
-  test('that may not be renewed is told with the reason', async () => {
+  test('that cannot be renewed is reported with the reason', async () => {
     server.answerNext('renew-self', { status: 400, body: { errors: ['lease is not renewable'] } });
     expect(await store.renewSelf(token, never)).toEqual({ refused: 'lease is not renewable' });
   });
 
-  test('whose role is gone is refused, though the server calls it its own fault', async () => {
+  test('whose role was deleted is refused, although the server answers 500', async () => {
     delete server.mount.roles['deploy-agent'];
     const refused = expect.stringContaining('failed to renew entry') as string;
     expect(await store.renewSelf(token, never)).toEqual({ refused });
   });
 
-  test('is not given up for an internal error', async () => {
+  test('is kept after an internal server error', async () => {
     server.answerAlways('renew-self', { status: 500, body: { errors: ['internal error'] } });
     await expect(store.renewSelf(token, never)).rejects.toMatchObject({ ending: 'offline' });
   });
 
-  test('is revoked, and revoking a dead one is fine', async () => {
+  test('is revoked, and revoking a dead token succeeds', async () => {
     await store.revokeSelf(token, never);
-    expect(server.whois(token)).toBeNull();
+    expect(server.lookUpToken(token)).toBeNull();
     await store.revokeSelf(token, never);
   });
 });
 
-describe('what Vault is known to answer in another way, unproven here', () => {
+describe('documented differences of Vault, tested with a stub only', () => {
   let token: string;
   beforeEach(async () => {
     ({ token } = await store.login(grant(), never));
@@ -266,7 +266,7 @@ describe('what Vault is known to answer in another way, unproven here', () => {
     expect(await store.lookupSelf(token, never)).toEqual({ dead: true });
   });
 
-  test('a kind of mount in every body', async () => {
+  test('a mount type in every body', async () => {
     for (const route of ['login', 'lookup-self', 'renew-self'])
       server.answerNext(route, { edit: (body: object) => ({ ...body, mount_type: 'token' }) });
     expect(await store.login(grant(), never)).toMatchObject({ ttlS: 3600 });
@@ -274,7 +274,7 @@ describe('what Vault is known to answer in another way, unproven here', () => {
     expect(await store.renewSelf(token, never)).toEqual({ ttlS: 3600, renewable: true });
   });
 
-  test('a secret whose time has fractions of a second', async () => {
+  test('a secret whose timestamp has fractions of a second', async () => {
     server.secrets.put(path, { password: 'x' });
     const time = '2026-11-22T17:45:05.123456789Z';
     const edit = ({ data }: { data: { metadata: object } }) => ({

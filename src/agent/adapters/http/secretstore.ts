@@ -1,42 +1,45 @@
-import { failure, offline, refused, type Fault } from '../../../../machines/fault.ts';
-import type { ManifestSecret } from '../../../../machines/words.ts';
+import { failedFault, offlineFault, refusedFault, type Fault } from '../../../../machines/fault.ts';
+import type { ManifestSecret } from '../../../../machines/types.ts';
 import type { Settings } from '../../config/settings.ts';
-import * as answers from '../../rules/errors/secretstoreErrors.ts';
-import { serverWords } from '../../../protocol/errorBody.ts';
-import type { Call } from './call.ts';
-import type { Reply } from './http.ts';
-import type { Caller } from './tenancy.ts';
+import * as responses from '../../rules/secretstore/secretstoreResponse.ts';
+import { parseErrorBody } from '../../../protocol/errorBody.ts';
+import type { HttpCall } from './httpCall.ts';
+import type { HttpReply } from './httpClient.ts';
+import type { ApiContext } from './tenancy.ts';
 
-/** What to log in with: the bootstrap grant, or the lease of one apply. */
+/** A credential for login: the bootstrap grant, or the lease of one apply. */
 export interface Credential {
   kind: 'grant' | 'lease';
   role: string;
   jwt: string;
 }
 
-/** The secretstore's own HTTP API (spec §11); a token that it gives is redacted from then on. */
+/** The secretstore's HTTP API (spec §11); tokens that it returns are registered for redaction. */
 export interface Secretstore {
-  /** Throws BOOTSTRAP_REFUSED or LOGIN_REFUSED by kind, CLOCK_SKEW when only the clock is to blame. */
-  login: (credential: Credential, signal: AbortSignal) => Promise<answers.Login>;
-  /** Throws the refusal SECRET_UNAVAILABLE, naming path and field. */
-  read: (secret: Omit<ManifestSecret, 'var'>, token: string, signal: AbortSignal) => Promise<answers.KvVersion>;
-  lookupSelf: (token: string, signal: AbortSignal) => Promise<answers.Lookup>;
+  /** Throws BOOTSTRAP_REFUSED or LOGIN_REFUSED by kind, CLOCK_SKEW when only the clock is wrong. */
+  login: (credential: Credential, signal: AbortSignal) => Promise<responses.Login>;
+  /** Throws the refusal SECRET_UNAVAILABLE with path and field. */
+  read: (secret: Omit<ManifestSecret, 'var'>, token: string, signal: AbortSignal) => Promise<responses.SecretVersion>;
+  lookupSelf: (token: string, signal: AbortSignal) => Promise<responses.TokenLookup>;
   renewSelf: (
     token: string,
     signal: AbortSignal,
   ) => Promise<{ ttlS: number; renewable: boolean } | { refused: string }>;
-  /** A token that is dead already is fine. */
+  /** Succeeds for a dead token too. */
   revokeSelf: (token: string, signal: AbortSignal) => Promise<void>;
 }
 
-interface SecretstoreParts extends Caller {
+interface SecretstoreOptions extends ApiContext {
   settings: Settings;
 }
 
-type Send = (call: Pick<Call, 'what' | 'path' | 'signal'> & Partial<Call>, token?: string) => Promise<Reply>;
+type Send = (
+  call: Pick<HttpCall, 'what' | 'path' | 'signal'> & Partial<HttpCall>,
+  token?: string,
+) => Promise<HttpReply>;
 
-/** The secretstore behind `http`. */
-export function createSecretstore({ http, vault, requestId, settings }: SecretstoreParts): Secretstore {
+/** The secretstore, called through `http`. */
+export function createSecretstore({ http, vault, requestId, settings }: SecretstoreOptions): Secretstore {
   const namespace = settings.secretstore_namespace;
   const send: Send = (call, token) =>
     http.call({
@@ -52,17 +55,17 @@ export function createSecretstore({ http, vault, requestId, settings }: Secretst
     });
   return {
     login: async (credential, signal) => {
-      vault.guard(credential.jwt);
+      vault.registerForRedaction(credential.jwt);
       const login = await logIn(send, credential, signal);
-      vault.guard(login.token);
+      vault.registerForRedaction(login.token);
       return login;
     },
     read: (secret, token, signal) => read({ send, secret, token, signal }),
     lookupSelf: async (token, signal) => {
       const call = { what: 'token lookup', method: 'GET', path: '/v1/auth/token/lookup-self', accepts: [403] } as const;
       const { status, json } = await send({ ...call, signal }, token);
-      if (answers.isDeniedByPolicy(status, json)) return { denied: true };
-      return status === 403 ? { dead: true } : answers.parseLookup(json);
+      if (responses.isDeniedByPolicy(status, json)) return { denied: true };
+      return status === 403 ? { dead: true } : responses.parseLookup(json);
     },
     renewSelf: async (token, signal) => renew(send, token, signal),
     revokeSelf: async (token, signal) => {
@@ -72,64 +75,66 @@ export function createSecretstore({ http, vault, requestId, settings }: Secretst
   };
 }
 
-async function logIn(send: Send, { kind, role, jwt }: Credential, signal: AbortSignal): Promise<answers.Login> {
+async function logIn(send: Send, { kind, role, jwt }: Credential, signal: AbortSignal): Promise<responses.Login> {
   const call = { what: 'login', path: '/v1/auth/jwt-tenancy/login', accepts: [400, 403] };
   const { status, headers, json } = await send({ ...call, body: { role, jwt }, signal });
   const code = kind === 'grant' ? 'BOOTSTRAP_REFUSED' : 'LOGIN_REFUSED';
   if (status === 400 || status === 403) {
-    const { text } = serverWords(json);
-    const skew = answers.clockSkewOf(headers.date, text, Date.now());
-    if (skew !== null) throw failure('CLOCK_SKEW', skew);
-    throw failure(code, `the secretstore answered ${status}: ${text ?? 'no reason given'}`);
+    const { text } = parseErrorBody(json);
+    const skew = responses.describeClockSkew(headers.date, text, Date.now());
+    if (skew !== null) throw failedFault('CLOCK_SKEW', skew);
+    throw failedFault(code, `the secretstore answered ${status}: ${text ?? 'no reason given'}`);
   }
-  const login = answers.parseLogin(json);
-  if ('refused' in login) throw failure(code, login.refused);
+  const login = responses.parseLogin(json);
+  if ('refused' in login) throw failedFault(code, login.refused);
   return login;
 }
 
-interface Reading {
+interface ReadRequest {
   send: Send;
   secret: Omit<ManifestSecret, 'var'>;
   token: string;
   signal: AbortSignal;
 }
 
-async function read({ send, secret, token, signal }: Reading): Promise<answers.KvVersion> {
+async function read({ send, secret, token, signal }: ReadRequest): Promise<responses.SecretVersion> {
   const { path, version, field } = secret;
   const query = version === null ? {} : { version: String(version) };
-  const plain = path.split('/').map(encodeURIComponent).join('/');
+  const encodedPath = path.split('/').map(encodeURIComponent).join('/');
   const call = {
     what: `secret ${path}`,
     method: 'GET',
-    path: `/v1/${plain}`,
+    path: `/v1/${encodedPath}`,
     query,
     accepts: [400, 403, 404],
     maxBytes: maxEntryBytes,
     tooLarge: tooLarge(path),
   } as const;
   const { status, json } = await send({ ...call, signal }, token);
-  if (status < 300) return answers.parseSecret(json);
-  if (answers.isUpgrading(status, json)) throw offline(`secretstore: ${path} is being upgraded`);
-  throw unavailable(`${path} field ${field}${version === null ? '' : ` version ${version}`}`, status, json);
+  if (status < 300) return responses.parseSecret(json);
+  if (responses.isUpgrading(status, json)) throw offlineFault(`secretstore: ${path} is being upgraded`);
+  throw unavailableSecret(`${path} field ${field}${version === null ? '' : ` version ${version}`}`, status, json);
 }
 
-/** As the secretstore tells it, in JSON: eight times the longest value that a process can be given. */
+/** Bytes of the JSON response: eight times the longest value that a process can be given. */
 const maxEntryBytes = 1_048_576;
 
 function tooLarge(path: string): Fault {
   const detail = `${path}: the whole entry takes more than ${maxEntryBytes} bytes; spread its fields over several paths`;
-  return refused([{ code: 'SECRET_UNUSABLE', detail }]);
+  return refusedFault([{ code: 'SECRET_UNUSABLE', detail }]);
 }
 
-function unavailable(name: string, status: number, json: unknown): Fault {
-  return refused([{ code: 'SECRET_UNAVAILABLE', detail: `${name}: ${answers.absenceOf(status, json)}` }]);
+function unavailableSecret(name: string, status: number, json: unknown): Fault {
+  return refusedFault([
+    { code: 'SECRET_UNAVAILABLE', detail: `${name}: ${responses.describeMissingSecret(status, json)}` },
+  ]);
 }
 
 async function renew(send: Send, token: string, signal: AbortSignal) {
   const call = { what: 'token renewal', path: '/v1/auth/token/renew-self', accepts: [400, 403, 500] };
   const { status, json } = await send({ ...call, signal }, token);
-  if (status < 300) return answers.parseRenewal(json);
-  const text = serverWords(json).text ?? `status ${status}`;
-  if (answers.isRenewalRefusal(status, json)) return { refused: text };
-  throw offline(`secretstore: token renewal answered ${status} (${text})`);
+  if (status < 300) return responses.parseRenewal(json);
+  const text = parseErrorBody(json).text ?? `status ${status}`;
+  if (responses.isRenewalRefusal(status, json)) return { refused: text };
+  throw offlineFault(`secretstore: token renewal answered ${status} (${text})`);
 }

@@ -1,29 +1,30 @@
-import type { Answer } from '../../../../fixtures/servers/http.ts';
-import { openTestbed, type Testbed } from '../../../../fixtures/testbed.ts';
+import type { CheckInRequest } from '../../../protocol/checkIn.ts';
+import type { Answer } from '../../../../fixtures/servers/http/httpsServer.ts';
+import { openHttpTestbed, type HttpTestbed } from '../../../../fixtures/servers/http/httpTestbed.ts';
 import { createTenancy, type Tenancy } from './tenancy.ts';
 import type { Settings } from '../../config/settings.ts';
-import { createHttp, type Http } from './http.ts';
-import { createTransport } from '../transport/transport.ts';
+import { createHttpClient, type HttpClient } from './httpClient.ts';
+import { createTransport } from '../transport/createTransport.ts';
 
-type Client = { http: Http };
+type Client = { http: HttpClient };
 
 function connect(settings: Settings): Client & { close: () => void } {
   const transport = createTransport(settings);
-  return { http: createHttp({ settings, transport, version: '0.2.0' }), close: transport.close };
+  return { http: createHttpClient({ settings, transport, version: '0.2.0' }), close: transport.close };
 }
 
 const sha = 'ab'.repeat(32);
 const jwt = 'eyJhbGciOiJFUzI1NiJ9.eyJzdWIiOiJhIn0.c2lnbmF0dXJl';
 const never = new AbortController().signal;
 
-let bed: Testbed<Client>;
+let bed: HttpTestbed<Client>;
 let tenancy: Tenancy;
 let answer: Answer;
 let sent: { path: string; body: unknown; authorization: string | undefined }[];
 beforeEach(async () => {
   sent = [];
   answer = { status: 200, body: {} };
-  bed = await openTestbed(connect, ({ path, body, headers }) => {
+  bed = await openHttpTestbed(connect, ({ path, body, headers }) => {
     sent.push({ path, body: JSON.parse(body.toString()), authorization: headers.authorization });
     return answer;
   });
@@ -31,10 +32,10 @@ beforeEach(async () => {
 });
 afterEach(() => bed.close());
 
-test('a check-in carries the token as bearer and brings the answer', async () => {
+test('a check-in sends the token as bearer and returns the response', async () => {
   const bundle = { sha256: sha, size_bytes: 9 };
   answer.body = { action: 'apply', env: 'eu-1', backend_id: 'b', production: true, desired_sha: sha, bundle };
-  expect(await tenancy.checkIn({ env: 'eu-1' }, never)).toEqual({
+  expect(await tenancy.checkIn({ env: 'eu-1' } as CheckInRequest, never)).toEqual({
     action: 'apply',
     env: 'eu-1',
     backendId: 'b',
@@ -47,14 +48,14 @@ test('a check-in carries the token as bearer and brings the answer', async () =>
   expect(bed.server.requests[0]!.requestId).toBe('tick-1');
 });
 
-test('an answer without a body is a fault of the protocol', async () => {
+test('a response without a body is PROTOCOL_INVALID', async () => {
   answer = { status: 204 };
-  await expect(tenancy.checkIn({}, never)).rejects.toMatchObject({
+  await expect(tenancy.checkIn({} as CheckInRequest, never)).rejects.toMatchObject({
     message: 'PROTOCOL_INVALID: check-in: the answer is not a JSON object',
   });
 });
 
-test('the JWT of a lease is guarded before anybody sees it', async () => {
+test('the JWT of a lease is registered for redaction before it is returned', async () => {
   const lease = { method: 'jwt', mount: 'jwt-tenancy', role: 'deploy-apply', jwt, expires_at: '2026-11-21T13:00:00Z' };
   answer.body = { lease };
   expect(await tenancy.lease('apply', never)).toEqual({
@@ -62,15 +63,15 @@ test('the JWT of a lease is guarded before anybody sees it', async () => {
     jwt,
     expiresAt: '2026-11-21T13:00:00Z',
   });
-  expect(bed.guarded).toEqual([jwt]);
+  expect(bed.registeredSecrets).toEqual([jwt]);
   expect(sent[0]).toMatchObject({ path: '/v1/agent/lease', body: { purpose: 'apply' } });
 });
 
-test('an AppRole lease is refused, and its secrets are noted', async () => {
+test('an AppRole lease is refused, and its untracked secrets are recorded', async () => {
   answer.body = { lease: { method: 'approle', role_id: 'r', secret_id: 'canary' } };
   const refusal = await tenancy.lease('renew', never).catch((error: unknown) => error);
   expect(refusal).toMatchObject({ ending: 'refused', code: 'LEASE_SHAPE' });
-  expect(bed.noted()).toBe(1);
+  expect(bed.unheldCount()).toBe(1);
   expect(String(refusal)).not.toContain('canary');
 });
 
@@ -79,20 +80,20 @@ it.each([200, 202, 204])('a report answered with %i is delivered', async (status
   expect(await tenancy.report({ report_id: 'r' }, never)).toBe('delivered');
 });
 
-it.each([400, 413, 422])('a report answered with %i is rejected for good', async (status) => {
+it.each([400, 413, 422])('a report answered with %i is rejected permanently', async (status) => {
   answer = { status };
   expect(await tenancy.report({ report_id: 'r' }, never)).toBe('rejected');
 });
 
-it.each([401, 404, 503])('a report answered with %i may be tried again', async (status) => {
+it.each([401, 404, 503])('a report answered with %i may be retried', async (status) => {
   answer = { status };
   await expect(tenancy.report({ report_id: 'r' }, never)).rejects.toMatchObject({ name: 'Fault' });
 });
 
-test('a token that is no header ends as a fault that does not show it', async () => {
+test('a token that is not a valid header value is a fault that does not contain it', async () => {
   const vault = { ...bed.vault, token: () => 'canary\r\nx: y' };
   const broken = createTenancy({ ...bed.client(), vault, requestId: () => 'tick-1' });
-  const fault = await broken.checkIn({}, never).catch((error: unknown) => error);
+  const fault = await broken.checkIn({} as CheckInRequest, never).catch((error: unknown) => error);
   expect(fault).toMatchObject({ name: 'Fault', ending: 'failed' });
   expect(String(fault)).not.toContain('canary');
   expect(sent).toHaveLength(0);

@@ -1,30 +1,30 @@
-import { parseAnswer, type Answer } from '../../../protocol/checkIn.ts';
-import { judgeLease, type Lease } from '../../../protocol/lease.ts';
+import { parseCheckInResponse, type CheckInRequest, type CheckInResponse } from '../../../protocol/checkIn.ts';
+import { parseLeaseResponse, type Lease, type LeaseRequest } from '../../../protocol/lease.ts';
 import type { Vault } from '../../secrets/vault.ts';
-import type { Call } from './call.ts';
-import type { Http } from './http.ts';
+import type { HttpCall } from './httpCall.ts';
+import type { HttpClient } from './httpClient.ts';
 
-/** The calls of the tenancy service that every tick makes (spec §10); all carry the vault's token as bearer. */
+/** The calls to the tenancy service that every tick makes (spec §10); all carry the token as bearer. */
 export interface Tenancy {
-  checkIn: (body: object, signal: AbortSignal, tries?: number) => Promise<Answer>;
-  /** Asks for the right to log in once; its JWT is redacted from here on. */
-  lease: (purpose: 'apply' | 'renew', signal: AbortSignal) => Promise<Lease>;
-  /** `rejected` means that this report will never be taken, so that it need not be kept. */
+  checkIn: (body: CheckInRequest, signal: AbortSignal, tries?: number) => Promise<CheckInResponse>;
+  /** Requests a lease for one login; its JWT is registered for redaction. */
+  lease: (purpose: LeaseRequest['purpose'], signal: AbortSignal) => Promise<Lease>;
+  /** `rejected` means that this report will never be accepted, so it need not be kept. */
   report: (body: object, signal: AbortSignal) => Promise<'delivered' | 'rejected'>;
 }
 
-/** What tells the adapters who they are and what must stay hidden. */
-export interface Caller {
-  http: Http;
-  /** Its token is the bearer; what is guarded is redacted from then on, and what is told beyond that is noted. */
-  vault: Pick<Vault, 'token' | 'guard' | 'noteUnheld'>;
-  /** The tick's id, the same for all its calls. */
+/** What the calls to both services share. */
+export interface ApiContext {
+  http: HttpClient;
+  /** Holds the bearer token, and the secrets to redact. */
+  vault: Pick<Vault, 'token' | 'registerForRedaction' | 'noteUntrackedSecrets'>;
+  /** The id of the tick, the same for all its calls. */
   requestId: () => string;
 }
 
-/** The tenancy service behind `http`. */
-export function createTenancy({ http, vault, requestId }: Caller): Tenancy {
-  const post = (call: Pick<Call, 'what' | 'path' | 'body' | 'signal'> & Partial<Call>) =>
+/** The tenancy service, called through `http`. */
+export function createTenancy({ http, vault, requestId }: ApiContext): Tenancy {
+  const post = (call: Pick<HttpCall, 'what' | 'path' | 'body' | 'signal'> & Partial<HttpCall>) =>
     http.call({
       peer: 'tenancy',
       method: 'POST',
@@ -35,23 +35,23 @@ export function createTenancy({ http, vault, requestId }: Caller): Tenancy {
   return {
     checkIn: async (body, signal, tries = 3) => {
       const { json } = await post({ what: 'check-in', path: '/v1/agent/check-in', body, signal, tries });
-      return parseAnswer(json);
+      return parseCheckInResponse(json);
     },
     lease: async (purpose, signal) => {
-      vault.noteUnheld();
+      vault.noteUntrackedSecrets();
       const { json } = await post({ what: 'lease', path: '/v1/agent/lease', body: { purpose }, signal });
-      const judged = judgeLease(json);
-      if ('fault' in judged) throw judged.fault;
-      vault.guard(judged.lease.jwt);
-      return judged.lease;
+      const parsed = parseLeaseResponse(json);
+      if ('fault' in parsed) throw parsed.fault;
+      vault.registerForRedaction(parsed.lease.jwt);
+      return parsed.lease;
     },
     report: async (body, signal) => {
-      const call = { what: 'report', path: '/v1/agent/report', accepts: rejections, ignoresBody: true } as const;
+      const call = { what: 'report', path: '/v1/agent/report', accepts: rejectionStatuses, ignoresBody: true } as const;
       const { status } = await post({ ...call, body, signal });
-      return rejections.includes(status) ? 'rejected' : 'delivered';
+      return rejectionStatuses.includes(status) ? 'rejected' : 'delivered';
     },
   };
 }
 
-/** Statuses that say that the report itself is at fault. */
-const rejections = [400, 413, 422];
+/** Statuses that mean that the report itself is invalid. */
+const rejectionStatuses = [400, 413, 422];

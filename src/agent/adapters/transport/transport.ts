@@ -1,22 +1,20 @@
 import type { Settings } from '../../config/settings.ts';
-import type { Transport } from './agents.ts';
-import { createProxy } from './proxy.ts';
-import { systemRoots, type Roots } from './roots.ts';
-import { createSdk } from './sdk.ts';
-import { createSystem } from './system.ts';
-import { createTrusts } from './trust.ts';
+import type { Peer } from '../../rules/errors/classifyError.ts';
+import type { Agents } from './agents.ts';
 
-export type { Transport };
-
-/** The transport that config.yaml names; throws a Fault by its name when it cannot work. Without `roots` none is remembered. */
-export function createTransport(settings: Settings, roots: Roots = systemRoots(null)): Transport {
-  const trusts = createTrusts(settings, roots);
-  switch (settings.transport) {
-    case 'system':
-      return createSystem(settings, trusts);
-    case 'proxy':
-      return createProxy(settings, trusts);
-    case 'sdk':
-      return createSdk(settings, trusts);
-  }
+/**
+ * How to reach the two services (spec §15). With every transport TLS is 1.2 or newer, the certificate is verified
+ * against the peer's CA for the name in its URL, and no environment variable changes that.
+ */
+export interface Transport {
+  readonly name: Settings['transport'];
+  /**
+   * The agents of a peer; the same until `agentsWithAllRoots` or a change of the CA, so that connections, TLS contexts
+   * and sessions are shared.
+   */
+  agents: (peer: Peer) => Agents;
+  /** Agents that trust all of the system's roots: new ones if those in use trust only the remembered roots. */
+  agentsWithAllRoots: (peer: Peer) => Agents;
+  /** Closes idle connections; the next call opens new ones and reads the CA files again. */
+  close: () => void;
 }

@@ -1,11 +1,11 @@
-import { judgeEntry, parentsOf, placesOf, type Taken } from './archiveEntry.ts';
+import { validateEntry, parentsOf, occupiedBy, type OccupiedPaths } from './archiveEntry.ts';
 
-const taken = (...entries: [path: string, kind: 'file' | 'directory'][]): Taken =>
-  new Map(entries.flatMap(([path, kind]) => placesOf({ path, kind, mode: 0, size: 0 })));
+const taken = (...entries: [path: string, kind: 'file' | 'directory'][]): OccupiedPaths =>
+  new Map(entries.flatMap(([path, kind]) => occupiedBy({ path, kind, mode: 0, size: 0 })));
 const nothing = taken();
 const some = taken(['conf', 'file'], ['dir', 'directory'], ['deep/er/file', 'file'], ['Straße', 'file'], ['é', 'file']);
 
-describe('what may be written', () => {
+describe('an entry is accepted', () => {
   it.each([
     ['a', '0', 'a', 'file'],
     ['./a', '0', 'a', 'file'],
@@ -21,19 +21,19 @@ describe('what may be written', () => {
     ['grüße/日本語 😀', '0', 'grüße/日本語 😀', 'file'],
     [`${'n'.repeat(255)}/a`, '0', `${'n'.repeat(255)}/a`, 'file'],
   ])('%j of type %s is %j', (name, type, ...[path, kind]) => {
-    expect(judgeEntry({ name, type, mode: 0o755, size: 0 }, nothing)).toEqual({ path, kind, mode: 0o755, size: 0 });
+    expect(validateEntry({ name, type, mode: 0o755, size: 0 }, nothing)).toEqual({ path, kind, mode: 0o755, size: 0 });
   });
 
-  it.each(['conf2', 'deep/er/file2', 'deep/file', 'dir/a'])('%s beside what is there', (name) => {
-    expect(judgeEntry({ name, type: '0', mode: 0o644, size: 1 }, some)).toMatchObject({ path: name });
+  it.each(['conf2', 'deep/er/file2', 'deep/file', 'dir/a'])('%s next to existing paths', (name) => {
+    expect(validateEntry({ name, type: '0', mode: 0o644, size: 1 }, some)).toMatchObject({ path: name });
   });
 
-  it.each(['deep', 'deep/er/'])('the directory %s after a file in it', (name) => {
-    expect(judgeEntry({ name, type: '5', mode: 0o755, size: 0 }, some)).toMatchObject({ kind: 'directory' });
+  it.each(['deep', 'deep/er/'])('a directory %s after a file in it', (name) => {
+    expect(validateEntry({ name, type: '5', mode: 0o755, size: 0 }, some)).toMatchObject({ kind: 'directory' });
   });
 });
 
-describe('what is refused by its kind', () => {
+describe('an entry is refused for its type', () => {
   it.each([
     ['1', 0o644, 0, 'is a hard link'],
     ['2', 0o777, 0, 'is a symbolic link'],
@@ -49,11 +49,11 @@ describe('what is refused by its kind', () => {
     ['5', 0o1777, 0, 'has a setuid, setgid or sticky bit'],
     ['5', 0o755, 1, 'is a directory with content'],
   ])('type %s with mode %o and %i bytes', (type, mode, ...[size, fault]) => {
-    expect(judgeEntry({ name: 'a', type, mode, size }, nothing)).toBe(`"a" ${fault}`);
+    expect(validateEntry({ name: 'a', type, mode, size }, nothing)).toBe(`"a" ${fault}`);
   });
 });
 
-describe('what is refused by its name', () => {
+describe('an entry is refused for its name', () => {
   it.each([
     ['', '0', 'has no name'],
     ['/etc/passwd', '0', 'is an absolute path'],
@@ -92,11 +92,11 @@ describe('what is refused by its name', () => {
     ['é'.repeat(128), '0', 'has a part longer than 255 bytes'],
     ['a/'.repeat(512) + 'b', '0', 'is longer than 1024 bytes'],
   ])('%j of type %s', (name, type, fault) => {
-    expect(judgeEntry({ name, type, mode: 0o644, size: 0 }, nothing)).toContain(fault);
+    expect(validateEntry({ name, type, mode: 0o644, size: 0 }, nothing)).toContain(fault);
   });
 });
 
-describe('what is refused for what is there already', () => {
+describe('an entry is refused for a collision with an earlier one', () => {
   it.each([
     ['conf', '0', 'occurs twice'],
     ['./conf', '0', 'occurs twice'],
@@ -114,17 +114,17 @@ describe('what is refused for what is there already', () => {
     ['E\u0301', '0', 'but for its spelling'],
     ['\uff43onf', '0', 'but for its spelling'],
   ])('%j of type %s', (name, type, fault) => {
-    expect(judgeEntry({ name, type, mode: 0o644, size: 0 }, some)).toContain(fault);
+    expect(validateEntry({ name, type, mode: 0o644, size: 0 }, some)).toContain(fault);
   });
 });
 
-it('shows hostile names without their sting, and short', () => {
-  const said = judgeEntry({ name: `a\u001b[2J\u202e\n${'x'.repeat(500)}`, type: '0', mode: 0, size: 0 }, nothing);
+it('shows hostile names escaped and shortened', () => {
+  const said = validateEntry({ name: `a\u001b[2J\u202e\n${'x'.repeat(500)}`, type: '0', mode: 0, size: 0 }, nothing);
   expect(said).toMatch(/^"a\\u001b\[2J\?\\nx+…" holds a character that cannot be shown$/);
   expect(said).toHaveLength(148);
 });
 
-it('knows the directories above a path', () => {
+it('lists the parent directories of a path', () => {
   expect(parentsOf('a/b/c')).toEqual(['a', 'a/b']);
   expect(parentsOf('a')).toEqual([]);
 });

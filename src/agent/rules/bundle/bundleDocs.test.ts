@@ -1,24 +1,25 @@
 import { readFileSync } from 'node:fs';
-import { refusalCodes, type Manifest } from '../../../../machines/words.ts';
-import { parseComposeFile } from '../compose/file.ts';
-import { limits } from '../compose/limits.ts';
-import { maxVariables } from '../compose/uses.ts';
-import { maxCharacters, maxNodes } from '../compose/weight.ts';
+import { refusalCodes } from '../../../../machines/refusals.ts';
+import type { Manifest } from '../../../../machines/types.ts';
+import { parseComposeFile } from '../compose/document/composeFile.ts';
+import { composeLimits } from '../compose/limits/composeLimits.ts';
+import { maxVariablesPerLine } from '../compose/document/interpolation.ts';
+import { maxCharacters, maxNodes } from '../compose/document/documentSize.ts';
 import { parseManifest } from '../../../protocol/manifest.ts';
 import { manifestSchema } from '../../../protocol/manifestSchema.ts';
 import { planOf } from '../plan/plan.ts';
 import { unresolvedVariables } from './variables.ts';
 
-/** What docs/bundle.md tells those who write bundles, held against the agent. */
+/** The statements of docs/bundle.md for bundle authors, compared with the agent. */
 const page = readFileSync(new URL('../../../../docs/bundle.md', import.meta.url), 'utf8');
 const manifest = example();
 const composeText = fenced('yaml');
 
-it('shows a bundle that is not refused', () => {
+it('shows a bundle that passes validation', () => {
   expect(codesOf(composeText)).toEqual([]);
 });
 
-it('names every key of the manifest, and no other', () => {
+it('lists exactly the keys of the manifest', () => {
   const { secrets, registries, agent } = manifestSchema.properties;
   const below = [
     ...Object.keys(secrets.items.properties).map((key) => `secrets[].${key}`),
@@ -32,7 +33,7 @@ it('names every key of the manifest, and no other', () => {
   expect(told.toSorted()).toEqual([...top, ...below].toSorted());
 });
 
-it.each(rowsOf('### Variables').map(codedCells))('says rightly whether %s must be supplied: %s', (written, must) => {
+it.each(rowsOf('### Variables').map(codedCells))('states correctly whether %s must be set: %s', (written, must) => {
   const missing = unresolvedVariables(
     { files: [fileOf(`services: {web: {user: "${written}"}}`)], texts: new Map() },
     new Set(),
@@ -43,19 +44,21 @@ it.each(rowsOf('### Variables').map(codedCells))('says rightly whether %s must b
 describe.each([
   ['a service', '### What a service may not say', (line: string) => `services:\n  db: {}\n  web:\n    ${line}\n`],
   ['a file', '### What a file may not say', (line: string) => `services: {web: {}}\n${line}\n`],
-])('what %s may not say', (_title, heading, around) => {
+])('forbidden keys of %s', (_title, heading, around) => {
   it.each(rowsOf(heading).map(codedCells))('%s is %s', (written, code, _why, instead) => {
     expect(codesOf(around(written))).toEqual([code]);
     expect(codesOf(around(instead))).toEqual([]);
   });
 });
 
-it('tells every bound', () => {
+it('lists every limit', () => {
   const told = rowsOf('### Bounds').map(([, bound = '']) => Number(bound.replaceAll(' ', '')));
-  expect(new Set(told)).toEqual(new Set([maxCharacters, maxNodes, maxVariables, ...Object.values(limits)]));
+  expect(new Set(told)).toEqual(
+    new Set([maxCharacters, maxNodes, maxVariablesPerLine, ...Object.values(composeLimits)]),
+  );
 });
 
-it('has a cure for every refusal', () => {
+it('has a fix for every refusal', () => {
   const told = rowsOf('## Refusals and their cures').flatMap(([codes = '']) => codes.match(/[A-Z_]+/g) ?? []);
   expect(told).toEqual([...refusalCodes]);
 });
@@ -74,7 +77,7 @@ function codesOf(text: string): string[] {
       texts: new Map([['app.env', 'A=1\n']]),
       digests: new Map(),
     },
-    { highestSequence: { unknown }, inForce: { unknown }, engine: { unknown } },
+    { highestSequence: { unknown }, applied: { unknown }, engine: { unknown } },
   );
   return refusals.map(({ code }) => code).filter((code) => code !== 'ENV_INCOMPLETE' || text === composeText);
 }

@@ -1,14 +1,14 @@
 import { readFileSync } from 'node:fs';
 import fc from 'fast-check';
-import { seed } from '../../../../fixtures/seed.ts';
-import { parseEnvFile, renderEnvFile, unusable } from './envFile.ts';
+import { seed } from '../../../../fixtures/sampling/seed.ts';
+import { parseEnvFile, renderEnvFile, unusableReason } from './envFile.ts';
 
 interface Vectors {
   preamble: string;
   vectors: { value: string; line: string }[];
 }
 
-const file = new URL('../../../../fixtures/dotenv-vectors.json', import.meta.url);
+const file = new URL('../../../../fixtures/bundles/dotenv-vectors.json', import.meta.url);
 const { preamble, vectors } = JSON.parse(readFileSync(file, 'utf8')) as Vectors;
 
 const hostile = fc.constantFrom(...Array.from('$\\"\'`{}#=\n\r\t \u0001\u0085\u2028\ufeff%é漢😀aZ0'));
@@ -16,15 +16,15 @@ const value = fc.oneof(fc.string({ unit: hostile }), fc.string({ unit: 'binary' 
 const name = fc.stringMatching(/^[A-Za-z_][A-Za-z0-9_]{0,20}$/);
 
 describe('.env', () => {
-  test.each(vectors)('renders $value in the form that every compose version reads alike', ({ value, line }) => {
+  test.each(vectors)('renders $value in the form that every compose version parses alike', ({ value, line }) => {
     const text = renderEnvFile(new Map([['V', value]]));
     expect(text).toBe(preamble + line);
     expect(parseEnvFile(text)).toEqual(new Map([['V', value]]));
   });
 
-  it('gives every value back byte for byte', () => {
+  it('returns every value byte for byte', () => {
     process.stderr.write(`envFile round trip: seed=${seed}\n`);
-    const usable = value.filter((text) => unusable('V', text) === null);
+    const usable = value.filter((text) => unusableReason('V', text) === null);
     const values = fc.array(fc.tuple(name, usable)).map((pairs) => new Map(pairs));
     fc.assert(
       fc.property(values, (written) => {
@@ -34,23 +34,23 @@ describe('.env', () => {
     );
   });
 
-  it('keeps the text of a stand-in apart from the stand-in', () => {
+  it('distinguishes the text of an escape from the escape', () => {
     const values = new Map([['A', '${DEPLOYD_Z_B}\\r']]);
     expect(parseEnvFile(renderEnvFile(values))).toEqual(values);
   });
 
-  it('with no values holds nothing but the stand-ins', () => {
+  it('contains only the escape variables when there are no values', () => {
     expect(renderEnvFile(new Map())).toBe(preamble);
     expect(parseEnvFile(preamble)).toEqual(new Map());
   });
 
   test.each([
     ['another tool wrote it', 'PASSWORD=hunter2\n'],
-    ['it is cut off', `${preamble}PASSWORD="hunter2`],
+    ['it is truncated', `${preamble}PASSWORD="hunter2`],
     ['something follows a value', `${preamble}PASSWORD="hunter2" # hunter2\n`],
     ['a name is not one', `${preamble}1PASSWORD="hunter2"\n`],
     ['its line ends were converted', `${preamble}PASSWORD="hunter2\r\nx"\n`],
-  ])('is not read when %s', (_why, text) => {
+  ])('is not parsed when %s', (_why, text) => {
     expect(parseEnvFile(text)).toBeNull();
   });
 });
@@ -65,7 +65,7 @@ describe('a value', () => {
     ['a low surrogate alone', '\ude00hunter2', 'is not valid Unicode (lone surrogate)'],
     ['one byte too many', 'é'.repeat(65_534) + 'xx', 'is too long: V=value takes 131072 of 131071 bytes'],
   ])('with %s is unusable', (_what, text, reason) => {
-    expect(unusable('V', text)).toBe(reason);
+    expect(unusableReason('V', text)).toBe(reason);
   });
 
   test.each([
@@ -73,6 +73,6 @@ describe('a value', () => {
     ['of several lines', 'a\r\nb'],
     ['just short enough', 'é'.repeat(65_534) + 'x'],
   ])('that is %s is usable', (_what, text) => {
-    expect(unusable('V', text)).toBeNull();
+    expect(unusableReason('V', text)).toBeNull();
   });
 });

@@ -1,24 +1,23 @@
 import { Ajv } from 'ajv';
+import { objectSchema, sha256Schema } from '../schemaParts.ts';
 
 const path = { type: 'string' };
 const paths = { type: 'array', items: path };
-const digest = { type: 'string', pattern: '^[0-9a-f]{64}$' };
 const count = { type: 'integer', minimum: 0 };
 
-const schema: object = whole({
+const schema: object = objectSchema({
   schema: { const: 1 },
-  sha: digest,
-  files: { type: 'array', items: whole({ path, size: count, sha256: digest, executable: { type: 'boolean' } }) },
+  sha: sha256Schema,
+  files: {
+    type: 'array',
+    items: objectSchema({ path, size: count, sha256: sha256Schema, executable: { type: 'boolean' } }),
+  },
   directories: paths,
   reached: paths,
   writable: paths,
-  override: digest,
-  repairs: { type: 'array', items: whole({ path, count }) },
+  override: sha256Schema,
+  repairs: { type: 'array', items: objectSchema({ path, count }) },
 });
 
-/** Whether a value is a release's list of its files. */
+/** Validates a value as the inventory of a release. */
 export const validate = new Ajv({ code: { source: true } }).compile(schema);
-
-function whole(properties: Record<string, object>) {
-  return { type: 'object', properties, required: Object.keys(properties) };
-}

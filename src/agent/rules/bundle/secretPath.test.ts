@@ -1,9 +1,9 @@
-import type { Manifest } from '../../../../machines/words.ts';
-import { judgeSecretPaths } from './secretPath.ts';
+import type { Manifest } from '../../../../machines/types.ts';
+import { validateSecretPaths } from './secretPath.ts';
 
 function judge(...paths: string[]) {
   const secrets = paths.map((path, index) => ({ var: `V${index}`, path, field: 'f', version: null }));
-  return judgeSecretPaths({ env: 'eu-1', secrets } as unknown as Manifest);
+  return validateSecretPaths({ env: 'eu-1', secrets } as unknown as Manifest);
 }
 
 describe('secret paths', () => {
@@ -52,7 +52,7 @@ describe('secret paths', () => {
     expect(judge(path)?.code).toBe('SECRET_PATH_REFUSED');
   });
 
-  it('are all told, with their variables and what is allowed', () => {
+  it('are all reported, with their variables and the allowed paths', () => {
     expect(judge('x', 'deployd/data/eu-1/see/ok', 'deployd/data/eu-1/see/a/../b')?.detail).toBe(
       'V0: x leads elsewhere; V2: deployd/data/eu-1/see/a/../b has an empty, "." or ".." part; allowed are paths below deployd/data/eu-1/see/',
     );

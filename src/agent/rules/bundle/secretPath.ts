@@ -1,20 +1,21 @@
-import type { Manifest, Refusal } from '../../../../machines/words.ts';
+import type { Refusal } from '../../../../machines/refusals.ts';
+import type { Manifest } from '../../../../machines/types.ts';
 import { printable } from '../../../protocol/printable.ts';
 
-/** SECRET_PATH_REFUSED with every path that is not below the env's own branch of the secretstore, or null (spec §9). */
-export function judgeSecretPaths({ env, secrets }: Manifest): Refusal | null {
+/** SECRET_PATH_REFUSED with every path outside the env's branch of the secretstore, or null (spec §9). */
+export function validateSecretPaths({ env, secrets }: Manifest): Refusal | null {
   const branch = `deployd/data/${env}/see/`;
   const faults = secrets.flatMap((secret) => {
-    const fault = secret.path.startsWith(branch) ? faultOf(secret.path.slice(branch.length)) : 'leads elsewhere';
+    const fault = secret.path.startsWith(branch) ? pathFault(secret.path.slice(branch.length)) : 'leads elsewhere';
     return fault === null ? [] : [`${secret.var}: ${printable(secret.path)} ${fault}`];
   });
   if (faults.length === 0) return null;
   return { code: 'SECRET_PATH_REFUSED', detail: `${faults.join('; ')}; allowed are paths below ${branch}` };
 }
 
-/** Only characters that no URL, proxy or server reads as anything but themselves. */
-function faultOf(rest: string): string | null {
-  const parts = rest.split('/');
+/** Allows only characters that need no escaping in a URL and that no proxy or server interprets. */
+function pathFault(path: string): string | null {
+  const parts = path.split('/');
   if (parts.some((part) => part === '' || part === '.' || part === '..')) return 'has an empty, "." or ".." part';
-  return /^[A-Za-z0-9._~@+=:,/-]+$/.test(rest) ? null : 'has a character other than letters, digits and ._~@+=:,-';
+  return /^[A-Za-z0-9._~@+=:,/-]+$/.test(path) ? null : 'has a character other than letters, digits and ._~@+=:,-';
 }

@@ -1,7 +1,7 @@
-import type { Manifest } from '../../../../machines/words.ts';
-import { parseComposeFile } from '../compose/file.ts';
-import { variablesOf } from '../compose/uses.ts';
-import { judgeVariables, unresolvedVariables } from './variables.ts';
+import type { Manifest } from '../../../../machines/types.ts';
+import { parseComposeFile } from '../compose/document/composeFile.ts';
+import { variablesOf } from '../compose/document/interpolation.ts';
+import { validateVariables, unresolvedVariables } from './variables.ts';
 
 const uses = (required: string[], optional: string[] = []) => [
   ...required.map((name) => ({ name, required: true })),
@@ -53,7 +53,7 @@ describe('variables of a text', () => {
     ['${A:-{{${B}}}}', [false, true]],
     ['${A:-b\u2028${B}}', [false, true]],
     ['${A:-$${B}} ${C:-}', [false, false]],
-  ])('nested names count by their own form: %s', (text, required) => {
+  ])('nested variables are required by their own syntax: %s', (text, required) => {
     expect(variablesOf(text).uses.map((use) => use.required)).toEqual(required);
     expect(variablesOf(text).error).toBeUndefined();
   });
@@ -80,7 +80,7 @@ describe('variables of a text', () => {
     expect(variablesOf(text).error).toEqual(expect.any(String));
   });
 
-  it('are at most a hundred on a line, for the time that compose takes', () => {
+  it('are limited to a hundred on a line, because of the time compose takes', () => {
     expect(variablesOf('${A:-b}'.repeat(100)).uses).toHaveLength(100);
     expect(variablesOf('${A:-'.repeat(100) + '}'.repeat(100)).uses).toHaveLength(100);
     expect(variablesOf('${A:-b}\n'.repeat(500)).uses).toHaveLength(500);
@@ -133,24 +133,24 @@ const needed = [
 const readable = (...texts: string[]) => ({ files: filesOf(...texts), texts: new Map<string, string>() });
 
 describe('variables of a bundle', () => {
-  it('are looked for in every value of every file, and where compose reads bare names', () => {
+  it('are found in every value of every file, and where compose reads bare names', () => {
     expect(unresolvedVariables(readable(text), new Set(['DEPLOYD_SHA']))).toEqual(needed);
     expect(unresolvedVariables(readable('a: 1', 'b: $Z'), new Set())).toEqual(['Z']);
   });
 
-  it.each(needed)('one that is missing is told alone: %s', (name) => {
+  it.each(needed)('are reported when they are missing: %s', (name) => {
     const supplied = new Set([...needed, 'DEPLOYD_SHA'].filter((one) => one !== name));
     expect(unresolvedVariables(readable(text), supplied)).toEqual([name]);
   });
 
-  it('come from secrets that are no registry login, and from the agent', () => {
+  it('come from secrets other than registry logins, and from the agent', () => {
     const manifest = {
       secrets: ['A', 'B', 'USER_A', 'PASS_A'].map((name) => ({ var: name })),
       registries: [{ host: 'r', username_var: 'USER_A', password_var: 'PASS_A' }],
     } as unknown as Manifest;
     const own = '$DEPLOYD_ENV $DEPLOYD_SHA $DEPLOYD_VERSION';
-    expect(judgeVariables(readable(`a: $A $B ${own}`), manifest)).toBeNull();
-    expect(judgeVariables(readable('a: $PASS_A $C $B $A $C', 'b: $USER_A'), manifest)).toEqual({
+    expect(validateVariables(readable(`a: $A $B ${own}`), manifest)).toBeNull();
+    expect(validateVariables(readable('a: $PASS_A $C $B $A $C', 'b: $USER_A'), manifest)).toEqual({
       code: 'ENV_INCOMPLETE',
       detail: 'unresolved: C, PASS_A, USER_A',
     });

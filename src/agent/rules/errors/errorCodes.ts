@@ -1,35 +1,38 @@
-/** What an error code says: about trust, about the protocol, about the network, or about ourselves (`bug`). */
-export function judgeError(code: string): 'mistrust' | 'protocol' | 'temporary' | 'bug' {
-  if (isMistrust(code)) return 'mistrust';
-  if (foreignProtocol.test(code)) return 'protocol';
-  return code in meanings || errno.test(code) || code.startsWith('ERR_SSL_') ? 'temporary' : 'bug';
+/** The certificate, the protocol, the network, or the agent itself (`bug`) is at fault. */
+export type ErrorClass = 'untrusted' | 'protocol' | 'temporary' | 'bug';
+
+/** The class of an error code of a call. */
+export function errorClassOf(code: string): ErrorClass {
+  if (isUntrusted(code)) return 'untrusted';
+  if (protocolError.test(code)) return 'protocol';
+  return code in errorMeanings || errnoCode.test(code) || code.startsWith('ERR_SSL_') ? 'temporary' : 'bug';
 }
 
-/** What an error code means, in words for the journal. */
-export function tellError(code: string): string {
-  if (isOtherName(code)) return `certificate is for another name (${code})`;
-  if (isMistrust(code)) return `certificate is not trusted (${code})`;
+/** An error code as text for the journal. */
+export function describeErrorCode(code: string): string {
+  if (isNameMismatch(code)) return `certificate is for another name (${code})`;
+  if (isUntrusted(code)) return `certificate is not trusted (${code})`;
   if (code.startsWith('ERR_SSL_') || code === 'EPROTO') return `TLS handshake failed (${code})`;
-  if (code.startsWith('HPE_') && !(code in meanings)) return `the answer is not HTTP (${code})`;
-  return meanings[code] ?? `connection failed (${code})`;
+  if (code.startsWith('HPE_') && !(code in errorMeanings)) return `the answer is not HTTP (${code})`;
+  return errorMeanings[code] ?? `connection failed (${code})`;
 }
 
-/** Whether it says that a certificate was not good enough. */
-export function isMistrust(code: string): boolean {
-  return isOtherName(code) || verification.has(code) || weakCertificate.test(code);
+/** True for a code that rejects the peer's certificate. */
+export function isUntrusted(code: string): boolean {
+  return isNameMismatch(code) || verificationErrors.has(code) || weakCertificate.test(code);
 }
 
-function isOtherName(code: string): boolean {
+function isNameMismatch(code: string): boolean {
   return code.startsWith('ERR_TLS_CERT_ALTNAME') || code === 'HOSTNAME_MISMATCH';
 }
 
-/** The peer answers, but not in a language that another try would understand. */
-const foreignProtocol =
+/** The peer responds, but a retry would fail as well. */
+const protocolError =
   /^(TOO_LARGE|HPE_(?!INVALID_EOF_STATE)\w+|ERR_SSL_(UNSUPPORTED_PROTOCOL|\w+_ALERT_(PROTOCOL_VERSION|CERTIFICATE_REQUIRED)))$/;
 const weakCertificate = /^ERR_SSL_(\w+_KEY_TOO_SMALL|CA_MD_TOO_WEAK|CERTIFICATE_VERIFY_FAILED)$/;
-const errno = /^E(?!RR_)[A-Z0-9_]+$/;
+const errnoCode = /^E(?!RR_)[A-Z0-9_]+$/;
 
-const meanings: Record<string, string> = {
+const errorMeanings: Record<string, string> = {
   ENOTFOUND: 'name not found',
   EAI_AGAIN: 'name lookup failed',
   ECONNREFUSED: 'connection refused',
@@ -48,8 +51,8 @@ const meanings: Record<string, string> = {
   TOO_LARGE: 'the answer is too large',
 };
 
-/** OpenSSL's verification results by the names that Node gives them. */
-const verification = new Set([
+/** OpenSSL's certificate verification results, by Node's names. */
+const verificationErrors = new Set([
   'UNABLE_TO_GET_ISSUER_CERT',
   'UNABLE_TO_GET_CRL',
   'UNABLE_TO_DECRYPT_CERT_SIGNATURE',

@@ -1,101 +1,108 @@
-/** A piece of what a container wrote, as the engine kept it. */
-export interface Written {
+/** A part of a container's output, as the engine kept it. */
+export interface LogExcerpt {
   text: string;
-  /** True where the engine kept no more of it: the text may end in the middle of a secret. */
-  cut: boolean;
+  /** True when the engine kept no more: the text may end in the middle of a secret. */
+  truncated: boolean;
 }
 
-/** Bytes of a line after which an engine begins another log entry. */
-const splitBytes = 16 * 1024;
+/** Bytes of a line after which an engine starts another log entry. */
+const maxEntryBytes = 16 * 1024;
 
-/** Bytes of a probe's output that an engine keeps; dots stand for the rest. */
-const probeBytes = 4096;
-const dots = '...';
-/** Bytes that Podman keeps of it, with nothing in the place of the rest. */
-const podmanProbeBytes = 500;
+/** Bytes of a probe's output that Docker keeps, followed by `truncationMark`. */
+const maxProbeBytes = 4096;
+const truncationMark = '...';
+/** Bytes of a probe's output that Podman keeps, without a mark. */
+const maxPodmanProbeBytes = 500;
 
-/** What an engine tells of a probe that it ended, and that was in the middle of a line. */
-const endedInLine = /^Health check exceeded timeout \([^)]*\): [^]*[^\n]$/;
+/** Output of a probe that the engine ended in the middle of a line. */
+const timedOutInLine = /^Health check exceeded timeout \([^)]*\): [^]*[^\n]$/;
 
-/** The output of a health probe. What is no UTF-8 came as replacements of three bytes, so it may be longer than was kept. */
-export function probeOf(output: string): Written {
-  const full = output.endsWith(dots) && Buffer.byteLength(output) >= probeBytes + dots.length;
-  if (full) return { text: output.slice(0, -dots.length), cut: true };
-  return { text: output, cut: isAsPodmanCuts(output) || endedInLine.test(output) };
+/**
+ * Parses the output of a health probe. Invalid UTF-8 arrives as replacement characters of three bytes, so the text may be
+ * longer than the limit.
+ */
+export function parseProbeOutput(output: string): LogExcerpt {
+  const isMarked =
+    output.endsWith(truncationMark) && Buffer.byteLength(output) >= maxProbeBytes + truncationMark.length;
+  if (isMarked) return { text: output.slice(0, -truncationMark.length), truncated: true };
+  return { text: output, truncated: isTruncatedByPodman(output) || timedOutInLine.test(output) };
 }
 
-/** What is no UTF-8 came as replacements here too: the last of them may be a character that was cut. */
-function isAsPodmanCuts(output: string): boolean {
+/** A replacement character at the end may be a truncated character. */
+function isTruncatedByPodman(output: string): boolean {
   const length = Buffer.byteLength(output);
-  return length === podmanProbeBytes ? !output.endsWith('\n') : length > podmanProbeBytes && output.endsWith('\ufffd');
+  return length === maxPodmanProbeBytes
+    ? !output.endsWith('\n')
+    : length > maxPodmanProbeBytes && output.endsWith('\ufffd');
 }
 
 /**
- * The last entries of a log, lines that the engine split put together again: whole lines in the order in which they ended,
- * then what has no end. Of `bytes` with more than `entries` entries each stream's first line goes, whose head may be missing.
+ * Parses the last entries of a log and joins the lines that the engine split: complete lines in the order of their ends, then
+ * the incomplete ones. With more than `maxEntries` entries, each stream's first line is dropped: its start may be missing.
  */
-export function logOf(bytes: Buffer, entries: number): Written[] {
-  const all = piecesOf(bytes);
-  const open = new Map<number, Piece[]>();
-  const whole: Piece[] = [];
-  const hidesEntries = ({ stream, bytes: { length } }: Piece) => stream === terminal && length >= splitBytes;
-  const isTorn = all.length > entries || all.some(hidesEntries);
-  for (const piece of isTorn ? withoutFirstLines(all) : all) {
-    const line = [...(open.get(piece.stream) ?? []), piece];
-    open.set(piece.stream, endsLine(piece) ? [] : line);
-    if (endsLine(piece)) whole.push(...line);
+export function parseContainerLog(bytes: Buffer, maxEntries: number): LogExcerpt[] {
+  const all = parseEntries(bytes);
+  const incomplete = new Map<number, LogEntry[]>();
+  const complete: LogEntry[] = [];
+  const hidesEntries = ({ stream, bytes: { length } }: LogEntry) =>
+    stream === terminalStream && length >= maxEntryBytes;
+  const isIncomplete = all.length > maxEntries || all.some(hidesEntries);
+  for (const entry of isIncomplete ? withoutFirstLines(all) : all) {
+    const line = [...(incomplete.get(entry.stream) ?? []), entry];
+    incomplete.set(entry.stream, endsLine(entry) ? [] : line);
+    if (endsLine(entry)) complete.push(...line);
   }
-  return [whole, ...open.values()].filter((pieces) => pieces.length > 0).map(writtenOf);
+  return [complete, ...incomplete.values()].filter((entries) => entries.length > 0).map(logExcerptOf);
 }
 
-/** What one of the container's streams wrote, as one entry of the log. */
-interface Piece {
+/** One entry of the log, written by one stream of the container. */
+interface LogEntry {
   stream: number;
   bytes: Buffer;
 }
 
-/** No number of a frame. */
-const terminal = -1;
+/** Never a stream number of a frame. */
+const terminalStream = -1;
 
-/** Entries come as frames of an 8-byte head (stream, length) and their bytes; those of a terminal come as they are. */
-function piecesOf(bytes: Buffer): Piece[] {
-  const pieces: Piece[] = [];
-  for (let at = 0; at + 8 <= bytes.length;) {
-    if (bytes.readUInt8(at) > 2 || bytes.readUIntBE(at + 1, 3) !== 0) return linesOf(bytes);
-    const length = bytes.readUInt32BE(at + 4);
-    pieces.push({ stream: bytes.readUInt8(at), bytes: bytes.subarray(at + 8, at + 8 + length) });
-    at += 8 + length;
+/** Entries are frames with an 8-byte header (stream, length); the output of a terminal has no frames. */
+function parseEntries(bytes: Buffer): LogEntry[] {
+  const entries: LogEntry[] = [];
+  for (let offset = 0; offset + 8 <= bytes.length;) {
+    if (bytes.readUInt8(offset) > 2 || bytes.readUIntBE(offset + 1, 3) !== 0) return splitLines(bytes);
+    const length = bytes.readUInt32BE(offset + 4);
+    entries.push({ stream: bytes.readUInt8(offset), bytes: bytes.subarray(offset + 8, offset + 8 + length) });
+    offset += 8 + length;
   }
-  return pieces.length === 0 ? linesOf(bytes) : pieces;
+  return entries.length === 0 ? splitLines(bytes) : entries;
 }
 
-function linesOf(bytes: Buffer): Piece[] {
-  const pieces: Piece[] = [];
-  for (let at = 0; at < bytes.length;) {
-    const newline = bytes.indexOf('\n', at);
+function splitLines(bytes: Buffer): LogEntry[] {
+  const entries: LogEntry[] = [];
+  for (let offset = 0; offset < bytes.length;) {
+    const newline = bytes.indexOf('\n', offset);
     const end = newline === -1 ? bytes.length : newline + 1;
-    pieces.push({ stream: terminal, bytes: bytes.subarray(at, end) });
-    at = end;
+    entries.push({ stream: terminalStream, bytes: bytes.subarray(offset, end) });
+    offset = end;
   }
-  return pieces;
+  return entries;
 }
 
-/** Of each stream: the head of its first line may be missing. */
-function withoutFirstLines(pieces: Piece[]): Piece[] {
-  const begun = new Set<number>();
-  return pieces.filter((piece) => {
-    if (begun.has(piece.stream)) return true;
-    if (endsLine(piece)) begun.add(piece.stream);
+/** Drops each stream's first line, whose start may be missing. */
+function withoutFirstLines(entries: LogEntry[]): LogEntry[] {
+  const started = new Set<number>();
+  return entries.filter((entry) => {
+    if (started.has(entry.stream)) return true;
+    if (endsLine(entry)) started.add(entry.stream);
     return false;
   });
 }
 
-function endsLine({ bytes }: Piece): boolean {
+function endsLine({ bytes }: LogEntry): boolean {
   return bytes.at(-1) === 0x0a;
 }
 
-function writtenOf(pieces: Piece[]): Written {
-  const last = pieces.at(-1);
-  const cut = last !== undefined && !endsLine(last) && last.bytes.length >= splitBytes;
-  return { text: Buffer.concat(pieces.map(({ bytes }) => bytes)).toString(), cut };
+function logExcerptOf(entries: LogEntry[]): LogExcerpt {
+  const last = entries.at(-1);
+  const truncated = last !== undefined && !endsLine(last) && last.bytes.length >= maxEntryBytes;
+  return { text: Buffer.concat(entries.map(({ bytes }) => bytes)).toString(), truncated };
 }

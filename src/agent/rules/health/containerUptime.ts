@@ -1,40 +1,43 @@
-import type { Inspected } from './health.ts';
+import type { InspectedContainer } from './health.ts';
 
-/** When compose was last told to bring a release up. */
-export interface BroughtUp {
-  /** Milliseconds of a clock that never jumps. */
+/** The last `compose up` of this tick. */
+export interface ReleaseStart {
+  /** Milliseconds of the monotonic clock. */
   atMs: number;
-  /** How far the wall clock, by which the engine tells times, was ahead of that clock. */
-  aheadMs: number;
-  /** When each container had been started last until then, by its id and the engine's clock. */
+  /** How far the wall clock, which the engine's times refer to, was ahead of the monotonic clock. */
+  clockOffsetMs: number;
+  /** The last start of each container before that, by id, in the engine's time. */
   starts: ReadonlyMap<string, number>;
 }
 
-/** Nobody sets a clock by less, and one that is led back drifts less in a wait. */
-const leastStepMs = 1000;
+/** A smaller difference is drift or slewing, not a step of the wall clock. */
+const minClockStepMs = 1000;
 
 /**
- * When the run of each container began, by a clock that never jumps. The engine's word counts, which tells it by the wall
- * clock; where that was set meanwhile, or the start is yet to come, it is when the run was first seen (spec §12.4).
+ * The start of each container's run by the monotonic clock. It is the engine's start time, converted from the wall clock; when
+ * the wall clock was set meanwhile, or the start is in the future, it is the time of the first observation (spec §12.4).
  */
-export class Runs {
-  readonly #broughtUp: BroughtUp;
-  /** When each run was first seen, by container and start. */
-  readonly #firstSeen = new Map<string, number>();
+export class ContainerUptime {
+  readonly #lastStart: ReleaseStart;
+  /** First observation of each run, by container, start and restarts. */
+  readonly #firstObserved = new Map<string, number>();
 
-  constructor(broughtUp: BroughtUp) {
-    this.#broughtUp = broughtUp;
+  constructor(lastStart: ReleaseStart) {
+    this.#lastStart = lastStart;
   }
 
-  /** Milliseconds of that clock, null for what does not run; `aheadMs` is how far the wall clock is ahead at this look. */
-  beganMs({ id, state, startedMs, restarts }: Inspected, look: { nowMs: number; aheadMs: number }): number | null {
+  /** Monotonic milliseconds, null for a container that does not run; `aheadMs` is the wall clock's offset at `nowMs`. */
+  runningSinceMs(
+    { id, state, startedMs, restarts }: InspectedContainer,
+    { nowMs, aheadMs }: { nowMs: number; aheadMs: number },
+  ): number | null {
     if (state !== 'running') return null;
     const run = `${id} ${startedMs} ${restarts}`;
-    const firstSeenMs = this.#firstSeen.get(run) ?? look.nowMs;
-    this.#firstSeen.set(run, firstSeenMs);
-    const { aheadMs } = this.#broughtUp;
-    const wasSet = Math.abs(look.aheadMs - aheadMs) > leastStepMs;
-    const told = startedMs - aheadMs;
-    return !wasSet && told <= firstSeenMs ? told : firstSeenMs;
+    const firstObservedMs = this.#firstObserved.get(run) ?? nowMs;
+    this.#firstObserved.set(run, firstObservedMs);
+    const { clockOffsetMs } = this.#lastStart;
+    const clockWasSet = Math.abs(aheadMs - clockOffsetMs) > minClockStepMs;
+    const reportedMs = startedMs - clockOffsetMs;
+    return !clockWasSet && reportedMs <= firstObservedMs ? reportedMs : firstObservedMs;
   }
 }

@@ -1,43 +1,51 @@
-import type { Inspected, Seen } from './health.ts';
+import type { InspectedContainer, ObservedContainer } from './health.ts';
 import type { State } from '../state/state.ts';
 
-/** What a start is held against. */
-export interface Since {
+/** Times that decide whether a start of a container is recent. */
+export interface CrashWindow {
   nowMs: number;
-  /** When the host was last seen; after a tick that found all well, when that ended. */
-  seenMs: number;
+  /** The last observation of the host; after a tick that found it healthy, the end of that tick. */
+  observedMs: number;
   settleMs: number;
   intervalMs: number;
 }
 
-/** When the containers were last looked at; 0 where they never were, or by a clock that was set back since. */
-export function lastSeenMs(
+/** The last observation of the containers; 0 when there was none, or when the clock was set back since. */
+export function lastObservedMs(
   { last_check_in, last_outcome }: Pick<State, 'last_check_in' | 'last_outcome'>,
   nowMs: number,
 ): number {
-  const wasWell = last_outcome?.outcome === 'applied' || last_outcome?.outcome === 'heartbeat';
-  const seen = [timeOf(last_check_in?.at), wasWell ? timeOf(last_outcome.at) : 0];
-  return Math.max(0, ...seen.filter((ms) => ms <= nowMs));
-}
-
-/** Whether one that runs without a healthcheck was started since, or has not settled, as far as its listed uptime tells. */
-export function isSuspect(container: Seen, { nowMs, seenMs, settleMs, intervalMs }: Since): boolean {
-  const { state, health } = container;
-  if (state !== 'running' || health !== null) return false;
-  const [leastMs, mostMs] = 'upMs' in container ? container.upMs : [0, 0];
-  const isRecent = leastMs < Math.max(settleMs, intervalMs);
-  return isRecent && (leastMs < settleMs || mostMs <= nowMs - seenMs);
+  const wasHealthy = last_outcome?.outcome === 'applied' || last_outcome?.outcome === 'heartbeat';
+  const times = [timeOf(last_check_in?.at), wasHealthy ? timeOf(last_outcome.at) : 0];
+  return Math.max(0, ...times.filter((ms) => ms <= nowMs));
 }
 
 /**
- * Whether it died by itself since, or has not settled after that. The engine counts its own restarts from 0 since somebody else
- * (an operator, compose, its own start) started the container: so a count tells of whom the last start was. What has run for an
- * interval is well again, and a start that is yet to come, as clocks are set back, tells nothing.
+ * True when a running container without a healthcheck may have been started since the last observation, or has not settled,
+ * by the uptime in the engine's list.
  */
-export function hasCrashed({ state, health, restarts, startedMs }: Inspected, since: Since): boolean {
-  const upMs = since.nowMs - startedMs;
+export function mayHaveCrashed(
+  container: ObservedContainer,
+  { nowMs, observedMs, settleMs, intervalMs }: CrashWindow,
+): boolean {
+  const { state, health } = container;
+  if (state !== 'running' || health !== null) return false;
+  const [minMs, maxMs] = 'upMs' in container ? container.upMs : [0, 0];
+  const isRecent = minMs < Math.max(settleMs, intervalMs);
+  return isRecent && (minMs < settleMs || maxMs <= nowMs - observedMs);
+}
+
+/**
+ * True when a container crashed and was restarted by the engine since the last observation, or has not settled after that. The
+ * engine resets its restart count when anybody else starts the container, so a count above 0 means that the engine made the
+ * last start. A container that has run for an interval is healthy again; a start in the future (a clock set back) is ignored.
+ */
+export function hasCrashed({ state, health, restarts, startedMs }: InspectedContainer, window: CrashWindow): boolean {
+  const upMs = window.nowMs - startedMs;
   if (state !== 'running' || health !== null || restarts === 0 || !(upMs >= 0)) return false;
-  return upMs < since.settleMs || (startedMs > since.seenMs && upMs < Math.max(since.settleMs, since.intervalMs));
+  return (
+    upMs < window.settleMs || (startedMs > window.observedMs && upMs < Math.max(window.settleMs, window.intervalMs))
+  );
 }
 
 function timeOf(at: string | undefined): number {

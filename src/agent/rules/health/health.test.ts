@@ -1,45 +1,45 @@
-import { running } from '../../../../fixtures/inspected.ts';
-import { healthOf, reportedOf, wellnessOf } from './health.ts';
+import { runningContainer } from '../../../../fixtures/engine/stubContainer.ts';
+import { parseHealth, reportedContainerOf, healthStatusOf } from './health.ts';
 
-describe('how a container is (spec §12.4)', () => {
+describe('the health of a container (spec §12.4)', () => {
   it.each([
-    ['healthy by its check', { health: 'healthy' }, false, 'well'],
-    ['starting', { health: 'starting' }, true, 'waiting'],
-    ['unhealthy', { health: 'unhealthy' }, true, 'waiting'],
-    ['running unchecked, not settled', {}, false, 'waiting'],
-    ['running unchecked, settled', {}, true, 'well'],
-    ['a one-shot that is done', { state: 'exited' }, false, 'well'],
-    ['a one-shot that failed', { state: 'exited', exitCode: 3 }, false, 'lost'],
-    ['exited, to be restarted', { state: 'exited', restartPolicy: 'always' }, true, 'waiting'],
-    ['restarting', { state: 'restarting', restartPolicy: 'always', exitCode: 1 }, true, 'waiting'],
-    ['created only', { state: 'created' }, true, 'waiting'],
-    ['dead', { state: 'dead' }, true, 'lost'],
+    ['healthy by its healthcheck', { health: 'healthy' }, false, 'healthy'],
+    ['starting', { health: 'starting' }, true, 'pending'],
+    ['unhealthy', { health: 'unhealthy' }, true, 'pending'],
+    ['running without a healthcheck, not settled', {}, false, 'pending'],
+    ['running without a healthcheck, settled', {}, true, 'healthy'],
+    ['a finished one-shot', { state: 'exited' }, false, 'healthy'],
+    ['a one-shot that failed', { state: 'exited', exitCode: 3 }, false, 'failed'],
+    ['exited, to be restarted', { state: 'exited', restartPolicy: 'always' }, true, 'pending'],
+    ['restarting', { state: 'restarting', restartPolicy: 'always', exitCode: 1 }, true, 'pending'],
+    ['created only', { state: 'created' }, true, 'pending'],
+    ['dead', { state: 'dead' }, true, 'failed'],
   ])('%s', (_, change, settled, expected) => {
-    expect(wellnessOf({ ...running, ...change }, settled)).toBe(expected);
+    expect(healthStatusOf({ ...runningContainer, ...change }, settled)).toBe(expected);
   });
 
   it.each([
-    ['stopped', { health: 'unhealthy' }, 'lost'],
-    ['stopped before its first probe', { health: 'starting' }, 'lost'],
-    ['stopped while it was healthy', { health: 'healthy' }, 'lost'],
-    ['stopped, to be restarted on failure', { health: 'unhealthy', restartPolicy: 'on-failure' }, 'lost'],
-  ])('with a healthcheck is never done: %s', (_, change, expected) => {
-    expect(wellnessOf({ ...running, state: 'exited', ...change }, true)).toBe(expected);
+    ['stopped', { health: 'unhealthy' }, 'failed'],
+    ['stopped before its first probe', { health: 'starting' }, 'failed'],
+    ['stopped while it was healthy', { health: 'healthy' }, 'failed'],
+    ['stopped, to be restarted on failure', { health: 'unhealthy', restartPolicy: 'on-failure' }, 'failed'],
+  ])('is never finished with a healthcheck: %s', (_, change, expected) => {
+    expect(healthStatusOf({ ...runningContainer, state: 'exited', ...change }, true)).toBe(expected);
   });
 
-  it('is done where it was to be restarted on failure, and did not fail', () => {
-    const job = { ...running, state: 'exited', restartPolicy: 'on-failure' };
-    expect(wellnessOf(job, true)).toBe('well');
-    expect(wellnessOf({ ...job, exitCode: 3 }, true)).toBe('lost');
+  it('is finished with restart on failure after a success', () => {
+    const job = { ...runningContainer, state: 'exited', restartPolicy: 'on-failure' };
+    expect(healthStatusOf(job, true)).toBe('healthy');
+    expect(healthStatusOf({ ...job, exitCode: 3 }, true)).toBe('failed');
   });
 
-  it.each([undefined, 'none', ''])('has no health where the engine tells %p', (told) => {
-    expect(healthOf(told)).toBeNull();
-    expect(healthOf('starting')).toBe('starting');
+  it.each([undefined, 'none', ''])('is null for the health status %p', (told) => {
+    expect(parseHealth(told)).toBeNull();
+    expect(parseHealth('starting')).toBe('starting');
   });
 
-  it('reports no exit code of a container that runs', () => {
-    expect(reportedOf(running).exit_code).toBeNull();
-    expect(reportedOf({ ...running, state: 'exited', exitCode: 3 }).exit_code).toBe(3);
+  it('has no exit code in reports while it runs', () => {
+    expect(reportedContainerOf(runningContainer).exit_code).toBeNull();
+    expect(reportedContainerOf({ ...runningContainer, state: 'exited', exitCode: 3 }).exit_code).toBe(3);
   });
 });

@@ -1,21 +1,21 @@
-import type { Container } from '../../../../machines/words.ts';
-import type { Written } from './containerLog.ts';
+import type { ReportedContainer } from '../../../../machines/types.ts';
+import type { LogExcerpt } from './containerLog.ts';
 
-/** One container as the engine's inspect tells it. */
-export interface Inspected {
+/** One container by its inspection. */
+export interface InspectedContainer {
   id: string;
   service: string;
-  /** Made by `compose run`: mounts and uses things, but is no part of the service. */
+  /** Created by `compose run`: it uses resources, but is no part of the service. */
   oneOff: boolean;
   name: string;
   /** `created`, `running`, `paused`, `restarting`, `removing`, `exited`, `dead`. */
   state: string;
-  /** `starting`, `healthy`, `unhealthy`, whatever its state; null without a healthcheck. */
+  /** `starting`, `healthy` or `unhealthy`, in every state; null without a healthcheck. */
   health: string | null;
   exitCode: number;
-  /** When it was started last, by the engine's clock; milliseconds since 1970. */
+  /** Last start by the engine's clock, in milliseconds since 1970. */
   startedMs: number;
-  /** How often the engine started it again since somebody else did. */
+  /** Restarts by the engine since the last start by anybody else. */
   restarts: number;
   /** `no`, `always`, `on-failure`, `unless-stopped`. */
   restartPolicy: string;
@@ -24,72 +24,75 @@ export interface Inspected {
   /** Sources of its mounts on the host. */
   mounts: string[];
   /** Output of its last health probes. */
-  healthLog: Written[];
+  healthLog: LogExcerpt[];
 }
 
-/** A container that runs, as the engine's list tells it, which leaves its environment out. */
-export type Listed = Pick<Inspected, 'id' | 'service' | 'name' | 'health'> & {
+/** A running container by the engine's list, which does not contain the environment. */
+export type ListedContainer = Pick<InspectedContainer, 'id' | 'service' | 'name' | 'health'> & {
   state: 'running';
-  /** For how long it has run at least, and less than, in milliseconds. */
+  /** Minimum (included) and maximum (excluded) of its uptime, in milliseconds. */
   upMs: [number, number];
 };
 
-/** A container as far as it had to be looked at to see how it is. */
-export type Seen = Listed | Inspected;
+/** A container, inspected only when its list entry does not suffice to judge its health. */
+export type ObservedContainer = ListedContainer | InspectedContainer;
 
-/** The health that an engine tells; of a container without a healthcheck Docker tells none or `none`, Podman an empty one. */
-export function healthOf(told: string | undefined): string | null {
-  return told === undefined || told === '' || told === 'none' ? null : told;
+/** The engine's health status; null without a healthcheck, for which Docker sends nothing or `none`, Podman ''. */
+export function parseHealth(status: string | undefined): string | null {
+  return status === undefined || status === '' || status === 'none' ? null : status;
 }
 
-/** `well`: healthy, settled or done; `waiting`: may yet become so; `lost`: will not without help. */
-export type Wellness = 'well' | 'waiting' | 'lost';
+/** `healthy`: healthy, settled or finished; `pending`: may become healthy; `failed`: will not without intervention. */
+export type HealthStatus = 'healthy' | 'pending' | 'failed';
 
-/** How one container is. Without a healthcheck it must have run unchanged for the settle time (`settled`). */
-export function wellnessOf(container: Seen, settled: boolean): Wellness {
-  if (container.state === 'exited') return restarts(container) ? 'waiting' : isDone(container) ? 'well' : 'lost';
+/** Judges one container. `settled`: it has run without a restart for the settle time, which counts without a healthcheck. */
+export function healthStatusOf(container: ObservedContainer, settled: boolean): HealthStatus {
+  if (container.state === 'exited')
+    return isRestartedByEngine(container) ? 'pending' : hasSucceeded(container) ? 'healthy' : 'failed';
   const { state, health } = container;
-  if (state === 'dead') return 'lost';
-  if (state !== 'running') return 'waiting';
-  if (health !== null) return health === 'healthy' ? 'well' : 'waiting';
-  return settled ? 'well' : 'waiting';
+  if (state === 'dead') return 'failed';
+  if (state !== 'running') return 'pending';
+  if (health !== null) return health === 'healthy' ? 'healthy' : 'pending';
+  return settled ? 'healthy' : 'pending';
 }
 
-/** The form in which a container stands in check-ins and reports. */
-export function reportedOf(container: Seen): Container {
+/** A container as check-ins and reports show it. */
+export function reportedContainerOf(container: ObservedContainer): ReportedContainer {
   const { service, name, state, health } = container;
   const exitCode = container.state === 'exited' || container.state === 'dead' ? container.exitCode : null;
   return { service, name, state, health, exit_code: exitCode };
 }
 
-type Owned = Pick<Inspected, 'id' | 'service'>;
+type ServiceContainer = Pick<InspectedContainer, 'id' | 'service'>;
 
-/** What became of services: `services` in new containers, the untouched ones, those that are gone; by name, sorted. */
-export function renewal(before: Owned[], after: Owned[]): Record<'services' | 'untouched' | 'gone', string[]> {
+/** Services with new containers (`services`), with unchanged containers, and without any left; names, sorted. */
+export function compareContainers(
+  before: ServiceContainer[],
+  after: ServiceContainer[],
+): Record<'services' | 'untouched' | 'gone', string[]> {
   const known = new Set(before.map(({ id }) => id));
-  const fresh = namesOf(after.filter(({ id }) => !known.has(id)));
-  const present = namesOf(after);
+  const newServices = serviceNamesOf(after.filter(({ id }) => !known.has(id)));
+  const remaining = serviceNamesOf(after);
   return {
-    services: fresh,
-    untouched: present.filter((name) => !fresh.includes(name)),
-    gone: namesOf(before).filter((name) => !present.includes(name)),
+    services: newServices,
+    untouched: remaining.filter((name) => !newServices.includes(name)),
+    gone: serviceNamesOf(before).filter((name) => !remaining.includes(name)),
   };
 }
 
-function namesOf(containers: Owned[]): string[] {
+function serviceNamesOf(containers: ServiceContainer[]): string[] {
   return [...new Set(containers.map(({ service }) => service))].sort();
 }
 
-/** A finished one-shot: the engine starts it no more, and nothing says that it should still serve. */
-/** A one-shot that has done its work and will not be started by the engine. */
-export function isFinished(container: Inspected): boolean {
-  return container.state === 'exited' && !restarts(container) && isDone(container);
+/** True for a one-shot that has finished and will not be restarted by the engine. */
+export function isFinished(container: InspectedContainer): boolean {
+  return container.state === 'exited' && !isRestartedByEngine(container) && hasSucceeded(container);
 }
 
-function isDone({ health, exitCode }: Inspected): boolean {
+function hasSucceeded({ health, exitCode }: InspectedContainer): boolean {
   return health === null && exitCode === 0;
 }
 
-function restarts({ restartPolicy }: Inspected): boolean {
+function isRestartedByEngine({ restartPolicy }: InspectedContainer): boolean {
   return restartPolicy === 'always' || restartPolicy === 'unless-stopped';
 }

@@ -1,21 +1,21 @@
-import { running } from '../../../../fixtures/inspected.ts';
-import { ailingServices, describeAiling } from './unhealthyServices.ts';
-import { wellnessOf, type Inspected } from './health.ts';
+import { runningContainer } from '../../../../fixtures/engine/stubContainer.ts';
+import { unhealthyServicesOf, describeUnhealthy } from './unhealthyServices.ts';
+import { healthStatusOf, type InspectedContainer } from './health.ts';
 
-const lasting: Inspected = { ...running, restartPolicy: 'always' };
+const lasting: InspectedContainer = { ...runningContainer, restartPolicy: 'always' };
 
-describe('services that are not well', () => {
-  it('are also those that have fewer containers than replicas', () => {
+describe('unhealthy services', () => {
+  it('include those with fewer containers than replicas', () => {
     const expected = [
       { name: 'web', replicas: 2 },
       { name: 'db', replicas: 1 },
       { name: 'off', replicas: 0 },
     ];
-    expect(ailingServices([lasting], expected)).toEqual(['db', 'web']);
-    expect(ailingServices([lasting, { ...lasting, service: 'db' }], [])).toEqual([]);
+    expect(unhealthyServicesOf([lasting], expected)).toEqual(['db', 'web']);
+    expect(unhealthyServicesOf([lasting, { ...lasting, service: 'db' }], [])).toEqual([]);
   });
 
-  it('are each told by the worst of its containers', () => {
+  it('are described by their worst container', () => {
     const job = { ...lasting, service: 'job', state: 'exited', exitCode: 3, restartPolicy: 'no' };
     expect(told(['db', 'job', 'web'], lasting, { ...lasting, health: 'unhealthy' }, job)).toBe(
       'db=missing, job=exited(3), web=unhealthy',
@@ -35,14 +35,18 @@ describe('services that are not well', () => {
     ['web=dead (last exit 137)', { state: 'dead' }, 137],
     ['web=removing', { state: 'removing' }],
     ['web=created', { state: 'created' }],
-  ])('are told as %s', (words, change, lastExit: number | null = null) => {
+  ])('are described as %s', (words, change, lastExit: number | null = null) => {
     const container = { ...lasting, ...change };
-    const watched = { container, wellness: wellnessOf(container, false), lastExit };
-    expect(describeAiling([watched], ['web'])).toBe(words);
+    const watched = { container, healthStatus: healthStatusOf(container, false), lastExit };
+    expect(describeUnhealthy([watched], ['web'])).toBe(words);
   });
 });
 
-function told(ailing: string[], ...containers: Inspected[]): string {
-  const watched = containers.map((container) => ({ container, wellness: wellnessOf(container, true), lastExit: null }));
-  return describeAiling(watched, ailing);
+function told(ailing: string[], ...containers: InspectedContainer[]): string {
+  const watched = containers.map((container) => ({
+    container,
+    healthStatus: healthStatusOf(container, true),
+    lastExit: null,
+  }));
+  return describeUnhealthy(watched, ailing);
 }

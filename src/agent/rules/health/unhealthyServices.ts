@@ -1,59 +1,66 @@
-import { wellnessOf, type Inspected, type Seen, type Wellness } from './health.ts';
+import { healthStatusOf, type InspectedContainer, type ObservedContainer, type HealthStatus } from './health.ts';
 
-/** A service as its release names it. */
-export interface Expected {
+/** A service of a release. */
+export interface ExpectedService {
   name: string;
   replicas: number;
 }
 
-/** A container as a wait saw it last. */
-export interface Watched {
-  container: Inspected;
-  wellness: Wellness;
-  /** The code of the last exit that was seen; null where none was. */
+/** The last observation of a container during a wait. */
+export interface WatchedContainer {
+  container: InspectedContainer;
+  healthStatus: HealthStatus;
+  /** Code of the last observed exit; null when there was none. */
   lastExit: number | null;
 }
 
-/** Services that lack a container or have one that is not well, by name, sorted. */
-export function ailingServices(containers: Seen[], expected: Expected[]): string[] {
-  return ailingOf(
-    containers.map((container) => ({ container, wellness: wellnessOf(container, true) })),
+/** Names of the services that lack a container or have an unhealthy one, sorted. */
+export function unhealthyServicesOf(containers: ObservedContainer[], expected: ExpectedService[]): string[] {
+  return unhealthyServicesAmong(
+    containers.map((container) => ({ container, healthStatus: healthStatusOf(container, true) })),
     expected,
   );
 }
 
-/** The same of containers that were judged already. */
-export function ailingOf(judged: { container: Seen; wellness: Wellness }[], expected: Expected[]): string[] {
-  const ailing = new Set(judged.filter(({ wellness }) => wellness !== 'well').map(({ container: c }) => c.service));
+/** The same for containers that are judged already. */
+export function unhealthyServicesAmong(
+  judged: { container: ObservedContainer; healthStatus: HealthStatus }[],
+  expected: ExpectedService[],
+): string[] {
+  const unhealthy = new Set(
+    judged.filter(({ healthStatus }) => healthStatus !== 'healthy').map(({ container: c }) => c.service),
+  );
   for (const { name, replicas } of expected)
-    if (judged.filter(({ container }) => container.service === name).length < replicas) ailing.add(name);
-  return [...ailing].sort();
+    if (judged.filter(({ container }) => container.service === name).length < replicas) unhealthy.add(name);
+  return [...unhealthy].sort();
 }
 
-/** `web=unhealthy, db=exited(3), job=restarting (4 restarts, last exit 1)`: what the line of a failed wait says of each service. */
-export function describeAiling(watched: Watched[], ailing: string[]): string {
-  return ailing
-    .map((service) => `${service}=${stateOf(watched.filter(({ container }) => container.service === service))}`)
+/** `web=unhealthy, db=exited(3), job=restarting (4 restarts, last exit 1)`: the services in the line of a failed wait. */
+export function describeUnhealthy(watched: WatchedContainer[], unhealthy: string[]): string {
+  return unhealthy
+    .map((service) => `${service}=${describeService(watched.filter(({ container }) => container.service === service))}`)
     .join(', ');
 }
 
-/** How the worst of a service's containers is, and what is known of why. */
-function stateOf(watched: Watched[]): string {
-  const worst = watched.find(({ wellness }) => wellness === 'lost') ?? watched.find((each) => each.wellness !== 'well');
+/** State of a service's worst container, with the known details. */
+function describeService(watched: WatchedContainer[]): string {
+  const worst =
+    watched.find(({ healthStatus }) => healthStatus === 'failed') ??
+    watched.find((each) => each.healthStatus !== 'healthy');
   const shown = worst ?? watched[0];
   if (!shown) return 'missing';
   const details = detailsOf(shown);
-  return `${wordOf(shown.container)}${details.length > 0 ? ` (${details.join(', ')})` : ''}`;
+  return `${describeState(shown.container)}${details.length > 0 ? ` (${details.join(', ')})` : ''}`;
 }
 
-function wordOf({ state, health, exitCode }: Inspected): string {
+function describeState({ state, health, exitCode }: InspectedContainer): string {
   if (state === 'exited') return `exited(${exitCode})`;
   return state === 'running' ? (health ?? state) : state;
 }
 
-function detailsOf({ container, wellness, lastExit }: Watched): string[] {
+function detailsOf({ container, healthStatus, lastExit }: WatchedContainer): string[] {
   const { state, health, restarts } = container;
-  const unsettled = state === 'running' && health === null && wellness === 'waiting';
+  const unsettled = state === 'running' && health === null && healthStatus === 'pending';
   return [
     ...(state === 'exited' && health !== null ? [health] : []),
     ...(unsettled ? ['not settled'] : []),

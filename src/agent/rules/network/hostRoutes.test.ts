@@ -1,5 +1,5 @@
-import { subnetOf } from './subnet.ts';
-import { crossedBy, routesOf } from './hostRoutes.ts';
+import { parseSubnet } from './subnet.ts';
+import { overlappingRoute, parseRoutes } from './hostRoutes.ts';
 
 const head = 'Iface\tDestination\tGateway \tFlags\tRefCnt\tUse\tMetric\tMask\t\tMTU\tWindow\tIRTT\n';
 const line = (device: string, destination: string, mask: string, flags = '0001') =>
@@ -21,19 +21,19 @@ const table6 = [
   `fd12345600000000${'0'.repeat(16)} 40 ${none} 00 ${none} 00000100 00000001 00000000 00000001     eth0\n`,
   `${none} 00 ${none} 00 fd000000000000000000000000000001 00000400 00000003 00000000 00000003     eth0\n`,
 ].join('');
-const routes = routesOf(table4, table6);
+const routes = parseRoutes(table4, table6);
 
 describe('the routes of a host (spec §12.2)', () => {
-  it('are those of its tables that lead somewhere, and are neither default ones, in effect too, nor an engine’s', () => {
-    expect(routes.map(({ text, device }) => `${text} ${device}`)).toEqual([
+  it('exclude rejected routes, default routes in effect and bridges of engines', () => {
+    expect(routes.map(({ cidr, device }) => `${cidr} ${device}`)).toEqual([
       '192.168.7.0/24 eth0',
       '10.8.0.0/15 tun0',
       'fd12:3456::/64 eth0',
     ]);
   });
 
-  it('are none where no table can be read', () => {
-    expect(routesOf('', '')).toEqual([]);
+  it('are none without readable tables', () => {
+    expect(parseRoutes('', '')).toEqual([]);
   });
 
   it.each([
@@ -44,7 +44,7 @@ describe('the routes of a host (spec §12.2)', () => {
     ['10.10.0.0/24', undefined],
     ['10.213.0.0/24', undefined],
     ['fd12:3456:0:1::/64', undefined],
-  ])('%s crosses %s', (subnet, route) => {
-    expect(crossedBy(subnetOf(subnet)!, routes)?.text).toBe(route);
+  ])('%s overlaps %s', (subnet, route) => {
+    expect(overlappingRoute(parseSubnet(subnet)!, routes)?.cidr).toBe(route);
   });
 });

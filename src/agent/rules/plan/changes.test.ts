@@ -1,21 +1,24 @@
-import { parseComposeFile } from '../compose/file.ts';
-import { changesOf, type Present, type Release } from './changes.ts';
+import { parseComposeFile } from '../compose/document/composeFile.ts';
+import { changesOf, type PresentState, type ComparableRelease } from './changes.ts';
 
 const project = 'deployd-eu-1';
 
-function release(text: string, { version = '1', digests = {} }: { version?: string; digests?: object } = {}): Release {
+function release(
+  text: string,
+  { version = '1', digests = {} }: { version?: string; digests?: object } = {},
+): ComparableRelease {
   const parsed = parseComposeFile('compose.yaml', text);
   if ('faults' in parsed) throw new Error(parsed.faults.join('\n'));
   const entries = Object.entries(digests) as [string, string][];
   return { sha: version.repeat(64), version, files: [parsed.file], digests: new Map(entries) };
 }
 
-function present(before: Release | null, services: string[], volumes: string[] = []): Present {
-  return { project, inForce: { release: before }, engine: { services: new Set(services), volumes } };
+function present(before: ComparableRelease | null, services: string[], volumes: string[] = []): PresentState {
+  return { project, applied: { release: before }, engine: { services: new Set(services), volumes } };
 }
 
-/** What becomes of the service `web`, which runs as `before` says, when `after` comes. */
-function fate(before: Release, after: Release, secrets: string[] = []): string | undefined {
+/** The change of the service `web`, defined by `before`, when `after` is applied. */
+function fate(before: ComparableRelease, after: ComparableRelease, secrets: string[] = []): string | undefined {
   const { services } = changesOf(after, secrets, present(before, ['web']));
   return services.find(({ name }) => name === 'web')?.change;
 }
@@ -36,7 +39,7 @@ describe('a service', () => {
       'services: {web: {image: app, user: a}, db: {image: x}}',
       'unchanged',
     ],
-    ['is changed by another text', web('user: a'), web('user: b'), 'changed'],
+    ['is changed by another definition', web('user: a'), web('user: b'), 'changed'],
     [
       'is changed by what it extends',
       'services: {web: {extends: b}, b: {user: a}}',
@@ -79,7 +82,7 @@ describe('a service', () => {
       web('user: "${DEPLOYD_SHA:-x}"'),
       'changed',
     ],
-    ['is unchanged by the env that it names', web('user: $DEPLOYD_ENV'), web('user: $DEPLOYD_ENV'), 'unchanged'],
+    ['is unchanged by the variable of the env', web('user: $DEPLOYD_ENV'), web('user: $DEPLOYD_ENV'), 'unchanged'],
     [
       'is changed by mounting a path of the release, which is new',
       web('volumes: ["./conf:/c"]'),
@@ -105,14 +108,14 @@ describe('a service', () => {
     expect(fate(before, after({ 'a.env': '2', 'conf/app': '1' }))).toBe('changed');
   });
 
-  it('is unknown where it uses a secret, whose value may be new', () => {
+  it('is unknown when it uses a secret, whose value may be new', () => {
     const text = web('environment: {P: "${PASSWORD:-none}"}');
     expect(fate(release(text), release(text, { version: '2' }), ['PASSWORD'])).toBe('unknown');
     expect(fate(release(text), release(text, { version: '2' }), ['PASS'])).toBe('unchanged');
     expect(fate(release(text), release(text), ['PASSWORD'])).toBe('unchanged');
   });
 
-  it('is new or removed by what has a container, else by the release in force', () => {
+  it('is new or removed compared with the containers, else with the applied release', () => {
     const [before, after] = [
       release('services: {a: {}, b: {}}'),
       release('services: {b: {}, c: {}}', { version: '2' }),
@@ -128,12 +131,12 @@ describe('a service', () => {
     expect(byName(changesOf(after, [], present(null, [])).services)).toEqual({ b: 'new', c: 'new' });
   });
 
-  it('is unknown on a host that is', () => {
-    const { services } = changesOf(release('services: {a: {}}'), [], { project, inForce: null, engine: null });
+  it('is unknown on an unknown host', () => {
+    const { services } = changesOf(release('services: {a: {}}'), [], { project, applied: null, engine: null });
     expect(byName(services)).toEqual({ a: 'unknown' });
   });
 
-  it('with a profile is not started', () => {
+  it('is not started with a profile', () => {
     const { services, images } = changesOf(release('services: {a: {image: x, profiles: [p]}}'), [], present(null, []));
     expect([services, images]).toEqual([[], []]);
   });
@@ -144,7 +147,7 @@ describe('a volume', () => {
     'services: {a: {volumes: ["data:/d", {type: volume, source: logs, target: /l}]}}\nvolumes: {data: , logs: {name: deployd-eu-1_x}, idle: }',
   );
 
-  it('is new, stays, or stays unused', () => {
+  it('is new, unchanged or unused', () => {
     const there = ['deployd-eu-1_data', 'deployd-eu-1_old', 'deployd-eu-10_data', 'deployd-eu-1_idle'];
     expect(byName(changesOf(after, [], present(null, [], there)).volumes)).toEqual({
       'deployd-eu-1_data': 'unchanged',
@@ -169,7 +172,7 @@ describe('an image', () => {
     { version: '2' },
   );
 
-  it('is told as the release in force and the bundle name it', () => {
+  it('is compared by reference with the applied release', () => {
     expect(byName(changesOf(after, [], present(before, [])).images)).toEqual({
       'app:1': 'unchanged',
       'db:${TAG}': 'unknown',
@@ -180,8 +183,8 @@ describe('an image', () => {
     });
   });
 
-  it('is unknown where the release in force is', () => {
-    const { images } = changesOf(after, [], { ...present(null, []), inForce: null });
+  it('is unknown when the applied release is', () => {
+    const { images } = changesOf(after, [], { ...present(null, []), applied: null });
     expect(new Set(images.map(({ change }) => change))).toEqual(new Set(['unknown']));
   });
 });

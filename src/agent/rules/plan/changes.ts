@@ -1,58 +1,70 @@
-import type { Sha } from '../../../../machines/words.ts';
-import { contentSources, servicesOf } from '../compose/contents.ts';
-import { layersOf } from '../compose/layers.ts';
-import { pathsAbove } from '../compose/paths.ts';
-import { at, entriesOf, itemsOf, textOf, type ComposeFile, type Tree } from '../compose/tree.ts';
+import type { Sha } from '../../../../machines/types.ts';
+import { contentSources, composeContentsOf } from '../compose/document/composeContents.ts';
+import { serviceLayers } from '../compose/document/serviceLayers.ts';
+import { pathAndAncestors } from '../compose/document/bundlePath.ts';
+import {
+  valueAt,
+  entriesOf,
+  itemsOf,
+  textOf,
+  type ComposeFile,
+  type ComposeNode,
+} from '../compose/document/composeNode.ts';
 
-/** What becomes of one part of the project; `unused` stays on the host, `unknown` could not be found out. */
+/** Effect of an apply on one part of the project; `unused` stays on the host, `unknown` cannot be determined. */
 export interface Change {
   name: string;
   change: 'new' | 'changed' | 'unchanged' | 'removed' | 'unused' | 'unknown';
 }
 
-/** A bundle or the release in force, as far as its parts can be compared. */
-export interface Release {
-  /** Null for a directory, which has none. */
+/** A bundle or the applied release, reduced to what can be compared. */
+export interface ComparableRelease {
+  /** Null for a directory. */
   sha: Sha | null;
   version: string;
   files: readonly ComposeFile[];
-  /** sha256 of each file that reaches a service, by path. */
+  /** sha256 of each file that a service reads or mounts, by path. */
   digests: ReadonlyMap<string, string>;
 }
 
-/** What is there; null where it could not be found out, or is not trusted. */
-export interface Present {
+/** The present state of the host; null where it is unknown or not trusted. */
+export interface PresentState {
   project: string;
-  /** `release` is null where nothing is applied. */
-  inForce: { release: Release | null } | null;
-  /** Services that have a container, and names of all volumes, by the engine. */
+  /** `release` is null when nothing is applied. */
+  applied: { release: ComparableRelease | null } | null;
+  /** Services with a container, and the names of all volumes, from the engine. */
   engine: { services: ReadonlySet<string>; volumes: readonly string[] } | null;
 }
 
-/** What an apply would make of services, volumes and images; the values of `secrets` are not known to it. */
-export function changesOf(wanted: Release, secrets: readonly string[], present: Present) {
+/** The changes that an apply would make to services, volumes and images; the values of `secrets` are unknown. */
+export function changesOf(desired: ComparableRelease, secrets: readonly string[], present: PresentState) {
   return {
-    services: serviceChanges(wanted, secrets, present),
-    volumes: volumeChanges(wanted, present),
-    images: imageChanges(wanted, present),
+    services: serviceChanges(desired, secrets, present),
+    volumes: volumeChanges(desired, present),
+    images: imageChanges(desired, present),
   };
 }
 
-function serviceChanges(wanted: Release, secrets: readonly string[], { inForce, engine }: Present): Change[] {
-  const names = startedOf(wanted).map(({ name }) => name);
-  const before = inForce?.release ?? null;
-  const there = engine?.services ?? (inForce && new Set(before === null ? [] : startedOf(before).map(nameOf)));
-  const wantedNames = new Set(names);
-  const removed = [...(there ?? [])].filter((name) => !wantedNames.has(name));
-  const [textBefore, textWanted] = [before && textsOf(before), textsOf(wanted)];
+function serviceChanges(
+  desired: ComparableRelease,
+  secrets: readonly string[],
+  { applied, engine }: PresentState,
+): Change[] {
+  const names = startedServicesOf(desired).map(({ name }) => name);
+  const before = applied?.release ?? null;
+  const presentServices =
+    engine?.services ?? (applied && new Set(before === null ? [] : startedServicesOf(before).map(nameOf)));
+  const desiredNames = new Set(names);
+  const removed = [...(presentServices ?? [])].filter((name) => !desiredNames.has(name));
+  const [textBefore, desiredText] = [before && containerTextsOf(before), containerTextsOf(desired)];
   const changeOf = (name: string): Change['change'] => {
-    if (there === null) return 'unknown';
-    if (!there.has(name)) return 'new';
+    if (presentServices === null) return 'unknown';
+    if (!presentServices.has(name)) return 'new';
     if (textBefore === null) return 'unknown';
-    const said = textWanted(name);
-    if (said !== textBefore(name)) return 'changed';
-    const words = new Set(said.match(/[A-Za-z_]\w*/g));
-    return wanted.sha !== before?.sha && secrets.some((secret) => words.has(secret)) ? 'unknown' : 'unchanged';
+    const text = desiredText(name);
+    if (text !== textBefore(name)) return 'changed';
+    const identifiers = new Set(text.match(/[A-Za-z_]\w*/g));
+    return desired.sha !== before?.sha && secrets.some((secret) => identifiers.has(secret)) ? 'unknown' : 'unchanged';
   };
   return [
     ...names.map((name) => ({ name, change: changeOf(name) })),
@@ -60,28 +72,31 @@ function serviceChanges(wanted: Release, secrets: readonly string[], { inForce, 
   ];
 }
 
-/** For the name of a service, all that decides whether compose makes its container anew, but for the values of secrets. */
-function textsOf(release: Release): (name: string) => string {
+/** By service, all that decides whether compose recreates its container, except the values of secrets. */
+function containerTextsOf(release: ComparableRelease): (name: string) => string {
   const { files, digests, sha } = release;
-  const [layers, sources] = [layersOf(files), contentSources(files)];
+  const [layers, sources] = [serviceLayers(files), contentSources(files)];
   const below = digestsBelow(digests);
   return (name) => {
     const own = layers.get(name) ?? [];
     const parts = (['networks', 'volumes', 'configs', 'secrets'] as const).flatMap((kind) =>
-      namesUsed(own, kind).flatMap((used) => files.flatMap(({ root }) => at(root, kind, used) ?? [])),
+      namesUsed(own, kind).flatMap((used) => files.flatMap(({ root }) => valueAt(root, kind, used) ?? [])),
     );
     const reached = new Map((sources.get(name)?.files ?? []).flatMap((source) => below.get(source) ?? []));
-    // the path of what is mounted holds the sha
-    const mounted = own.some((layer) => itemsOf(at(layer, 'volumes')).some(isOfBundle)) ? sha : null;
-    return withOwnValues(JSON.stringify([own, parts, [...reached].toSorted(byName), mounted], withoutLines), release);
+    // the path of a mount contains the sha
+    const mounted = own.some((layer) => itemsOf(valueAt(layer, 'volumes')).some(isBundlePath)) ? sha : null;
+    return withAgentVariables(
+      JSON.stringify([own, parts, [...reached].toSorted(byName), mounted], withoutLines),
+      release,
+    );
   };
 }
 
 /** The digests of a file, or of all files below a directory, by its path. */
-function digestsBelow(digests: Release['digests']): Map<string, [string, string][]> {
+function digestsBelow(digests: ComparableRelease['digests']): Map<string, [string, string][]> {
   const below = new Map<string, [string, string][]>();
   for (const entry of digests) {
-    for (const path of pathsAbove(entry[0])) {
+    for (const path of pathAndAncestors(entry[0])) {
       const known = below.get(path);
       if (known) known.push(entry);
       else below.set(path, [entry]);
@@ -95,39 +110,39 @@ function withoutLines(key: string, value: unknown): unknown {
   return value instanceof Map ? [...(value as Map<string, unknown>)].toSorted(byName) : value;
 }
 
-/** Names of the top level that a service uses; everybody uses the default network. */
-function namesUsed(layers: readonly Tree[], kind: 'networks' | 'volumes' | 'configs' | 'secrets'): string[] {
-  const written = layers.flatMap((layer) => {
-    const own = at(layer, kind);
+/** Names of top-level networks, volumes … that a service uses; every service uses the default network. */
+function namesUsed(layers: readonly ComposeNode[], kind: 'networks' | 'volumes' | 'configs' | 'secrets'): string[] {
+  const names = layers.flatMap((layer) => {
+    const own = valueAt(layer, kind);
     if (own?.kind === 'map') return entriesOf(own).map(nameOfEntry);
-    return itemsOf(own).flatMap((item) => textOf(at(item, 'source') ?? item)?.split(':', 1) ?? []);
+    return itemsOf(own).flatMap((item) => textOf(valueAt(item, 'source') ?? item)?.split(':', 1) ?? []);
   });
-  return [...new Set(kind === 'networks' ? [...written, 'default'] : written)];
+  return [...new Set(kind === 'networks' ? [...names, 'default'] : names)];
 }
 
-function isOfBundle(mount: Tree): boolean {
+function isBundlePath(mount: ComposeNode): boolean {
   if (mount.kind === 'scalar') return mount.text.startsWith('.');
-  return textOf(at(mount, 'type')) === 'bind' && !textOf(at(mount, 'source'))?.startsWith('/');
+  return textOf(valueAt(mount, 'type')) === 'bind' && !textOf(valueAt(mount, 'source'))?.startsWith('/');
 }
 
-/** Compose makes a volume when a service uses it, and removes none. */
-function volumeChanges({ files }: Release, { project, engine }: Present): Change[] {
-  const layers = [...layersOf(files).values()].flat();
+/** Compose creates a volume when a service uses it, and removes none. */
+function volumeChanges({ files }: ComparableRelease, { project, engine }: PresentState): Change[] {
+  const layers = [...serviceLayers(files).values()].flat();
   const used = namesUsed(layers, 'volumes');
-  const named = servicesOf(files).volumes.map(({ key, name }) => ({ key, name: name ?? `${project}_${key}` }));
-  const wanted = named.filter(({ key }) => used.includes(key)).map(nameOf);
-  if (engine === null) return wanted.map((name) => ({ name, change: 'unknown' }));
-  const unused = engine.volumes.filter((name) => name.startsWith(`${project}_`) && !wanted.includes(name));
+  const named = composeContentsOf(files).volumes.map(({ key, name }) => ({ key, name: name ?? `${project}_${key}` }));
+  const desired = named.filter(({ key }) => used.includes(key)).map(nameOf);
+  if (engine === null) return desired.map((name) => ({ name, change: 'unknown' }));
+  const unused = engine.volumes.filter((name) => name.startsWith(`${project}_`) && !desired.includes(name));
   return [
-    ...wanted.map((name): Change => ({ name, change: engine.volumes.includes(name) ? 'unchanged' : 'new' })),
+    ...desired.map((name): Change => ({ name, change: engine.volumes.includes(name) ? 'unchanged' : 'new' })),
     ...unused.map((name): Change => ({ name, change: 'unused' })),
   ];
 }
 
-function imageChanges(wanted: Release, { inForce }: Present): Change[] {
-  const images = imagesOf(wanted);
-  if (inForce === null) return images.map((name) => ({ name, change: 'unknown' }));
-  const before = inForce.release === null ? [] : imagesOf(inForce.release);
+function imageChanges(desired: ComparableRelease, { applied }: PresentState): Change[] {
+  const images = imagesOf(desired);
+  if (applied === null) return images.map((name) => ({ name, change: 'unknown' }));
+  const before = applied.release === null ? [] : imagesOf(applied.release);
   const changeOf = (name: string) => (before.includes(name) ? (name.includes('$') ? 'unknown' : 'unchanged') : 'new');
   return [
     ...images.map((name): Change => ({ name, change: changeOf(name) })),
@@ -135,17 +150,21 @@ function imageChanges(wanted: Release, { inForce }: Present): Change[] {
   ];
 }
 
-function imagesOf(release: Release): string[] {
-  return [...new Set(startedOf(release).flatMap(({ image }) => (image === null ? [] : withOwnValues(image, release))))];
+function imagesOf(release: ComparableRelease): string[] {
+  return [
+    ...new Set(
+      startedServicesOf(release).flatMap(({ image }) => (image === null ? [] : withAgentVariables(image, release))),
+    ),
+  ];
 }
 
-/** Services with profiles are not started. */
-function startedOf({ files }: Release) {
-  return servicesOf(files).services.filter(({ profiles }) => profiles.length === 0);
+/** The services without profiles; compose starts no others. */
+function startedServicesOf({ files }: ComparableRelease) {
+  return composeContentsOf(files).services.filter(({ profiles }) => profiles.length === 0);
 }
 
-/** The agent's own variables differ from release to release; of the others only the names are known. */
-function withOwnValues(text: string, { sha, version }: Release): string {
+/** Inserts the agent's own variables, which differ between releases; the values of the others are unknown. */
+function withAgentVariables(text: string, { sha, version }: ComparableRelease): string {
   return text
     .replaceAll(/\$(DEPLOYD_SHA\b|\{DEPLOYD_SHA[^}]*\})/g, () => sha ?? 'of a directory')
     .replaceAll(/\$(DEPLOYD_VERSION\b|\{DEPLOYD_VERSION[^}]*\})/g, () => version);

@@ -1,6 +1,7 @@
-import type { Manifest, Refusal } from '../../../../machines/words.ts';
-import { parseComposeFile } from '../compose/file.ts';
-import { endedPlan, envOf, planOf, type BundleFacts, type HostFacts } from './plan.ts';
+import type { Refusal } from '../../../../machines/refusals.ts';
+import type { Manifest } from '../../../../machines/types.ts';
+import { parseComposeFile } from '../compose/document/composeFile.ts';
+import { abortedPlan, manifestEnvOf, planOf, type BundleFacts, type HostFacts } from './plan.ts';
 
 const sha = 'a'.repeat(64);
 const gib = 2 ** 30;
@@ -19,15 +20,15 @@ const manifest: Manifest = {
 };
 const engine = {
   volumes: [{ name: 'deployd-eu-1_data', driver: 'local', options: {} }],
-  leftovers: [],
+  orphanedVolumes: [],
   services: new Set<string>(),
   filesystems: [{ device: '1', paths: ['/var/lib/docker'], freeBytes: 9 * gib }],
   headroomBytes: gib,
 };
-const host: HostFacts = { highestSequence: { is: 3 }, inForce: { is: null }, engine: { is: engine } };
+const host: HostFacts = { highestSequence: { known: 3 }, applied: { known: null }, engine: { known: engine } };
 const unknown: HostFacts = {
   highestSequence: { unknown: 'no state' },
-  inForce: { unknown: 'no state' },
+  applied: { unknown: 'no state' },
   engine: { unknown: 'no engine' },
 };
 
@@ -54,7 +55,7 @@ function codesOf(facts: BundleFacts, site = host): string[] {
 const good = 'services: {web: {image: app:1}}';
 
 describe('a plan refuses', () => {
-  it('nothing of a good bundle', () => {
+  it('nothing of a valid bundle', () => {
     expect(codesOf(bundle(good))).toEqual([]);
   });
 
@@ -78,14 +79,14 @@ describe('a plan refuses', () => {
       { agent: { ...manifest.agent, allow_privileged: true } },
     ],
     [good, { sequence: 2, agent: { ...manifest.agent, allow_rollback: true } }],
-  ])('nothing that a flag of the bundle lifts: %s', (text, changes) => {
+  ])('nothing that a flag of the bundle allows: %s', (text, changes) => {
     expect(codesOf(bundle(text, changes))).toEqual([]);
   });
 
-  it('no volume that only a failed bundle made', () => {
+  it('no volume that only a failed bundle created', () => {
     const text = `${good}\nvolumes: {data: {driver_opts: {size: 1g}}}`;
-    const left = { ...engine, leftovers: ['deployd-eu-1_data'] };
-    expect(planOf(bundle(text), { ...host, engine: { is: left } }).refusals).toEqual([]);
+    const left = { ...engine, orphanedVolumes: ['deployd-eu-1_data'] };
+    expect(planOf(bundle(text), { ...host, engine: { known: left } }).refusals).toEqual([]);
   });
 
   it('all at once, in the order of the specification', () => {
@@ -104,27 +105,27 @@ describe('a plan refuses', () => {
     ]);
   });
 
-  it('faults of the YAML and of the policy in one refusal', () => {
+  it('errors of the YAML and of the policy in one refusal', () => {
     const unread = { code: 'COMPOSE_REFUSED' as const, detail: 'the YAML tag x (b.yaml:1)' };
     const { refusals } = planOf(bundle('services: {a: {build: .}}', { sequence: 1, refusals: [unread] }), host);
     expect(refusals.map(({ code }) => code)).toEqual(['COMPOSE_REFUSED', 'ROLLBACK_REFUSED']);
     expect(refusals[0]?.detail).toMatch(/^the YAML tag x \(b\.yaml:1\); service a: build is refused/);
   });
 
-  it('a compose file that is missing, and judges nothing more', () => {
+  it('a missing compose file, without further checks', () => {
     const missing = { code: 'MANIFEST_INVALID' as const, detail: 'compose names b.yaml, which is not in the bundle' };
     const plan = planOf(bundle('services: {a: {build: .}}', { refusals: [missing] }), host);
     expect(plan).toMatchObject({ bundle: null, refusals: [missing], disk: [], services: [] });
   });
 });
 
-describe('a plan tells', () => {
-  it('the room on every filesystem', () => {
+describe('a plan shows', () => {
+  it('the free space of every filesystem', () => {
     const { disk } = planOf(bundle(good), host);
     expect(disk).toEqual([{ paths: ['/var/lib/docker'], free_bytes: 9 * gib, needed_bytes: 4 * gib }]);
   });
 
-  it('what it is about', () => {
+  it('its bundle', () => {
     const { bundle: named, sha: digest } = planOf(bundle(good), host);
     expect({ named, digest }).toEqual({ named: { name: 'shop', env: 'eu-1', version: '1', sequence: 3 }, digest: sha });
   });
@@ -144,9 +145,9 @@ describe('a plan tells', () => {
     });
   });
 
-  it('that a refusal ended the judgement', () => {
+  it('that a refusal ended the validation', () => {
     const refusal = { code: 'BUNDLE_UNSAFE' as const, detail: 'x' };
-    const { not_judged } = endedPlan([refusal], sha);
+    const { not_judged } = abortedPlan([refusal], sha);
     expect(not_judged.map(({ codes }) => codes[0])).toEqual(['BUNDLE_DIGEST', 'MANIFEST_INVALID']);
     expect(not_judged[1]).toMatchObject({ why: 'the judgement ended with BUNDLE_UNSAFE' });
   });
@@ -158,6 +159,6 @@ it.each([
   ['{}', ''],
   ['null', ''],
   ['{', ''],
-])('the env that %s names is %j', (text, env) => {
-  expect(envOf(text)).toBe(env);
+])('the env of %s is %j', (text, env) => {
+  expect(manifestEnvOf(text)).toBe(env);
 });

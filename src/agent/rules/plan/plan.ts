@@ -1,94 +1,94 @@
-import { refusalCodes, type Manifest, type Refusal, type RefusalCode, type Sha } from '../../../../machines/words.ts';
-import { servicesOf } from '../compose/contents.ts';
-import { judgeCompose } from '../compose/judge.ts';
-import { judgeDisk, neededBytes, type Room } from '../release/disk.ts';
-import { changesOf, type Change, type Release } from './changes.ts';
-import { judgeRollback } from '../release/rollback.ts';
-import { judgeSecretPaths } from '../bundle/secretPath.ts';
-import { judgeVariables } from '../bundle/variables.ts';
-import { judgeVolumes, type FoundVolume } from '../release/volumeDrift.ts';
+import { refusalCodes, type Refusal, type RefusalCode } from '../../../../machines/refusals.ts';
+import type { Manifest, Sha } from '../../../../machines/types.ts';
+import type { Fact } from '../fact.ts';
+import { composeContentsOf } from '../compose/document/composeContents.ts';
+import { validateComposePolicy } from '../compose/policy/composePolicy.ts';
+import { validateDiskSpace, requiredBytes, type DiskSpace } from '../release/diskSpace.ts';
+import { changesOf, type Change, type ComparableRelease } from './changes.ts';
+import { validateRollback } from '../release/rollback.ts';
+import { validateSecretPaths } from '../bundle/secretPath.ts';
+import { validateVariables } from '../bundle/variables.ts';
+import { validateVolumes, type ExistingVolume } from '../release/volumeDrift.ts';
 
-/** What an apply of a bundle would do here, key by key as `deployd plan --json` prints it (spec §2). */
+/** What an apply of a bundle would do on this host: the output of `deployd plan --json` (spec §2). */
 export interface Plan {
   /** Null when the manifest cannot be used. */
   bundle: Pick<Manifest, 'name' | 'env' | 'version' | 'sequence'> | null;
   /** Null for a directory. */
   sha: Sha | null;
-  /** One for each code that refuses, in the order in which a tick tells them. */
+  /** One for each refusal code, in the order of a tick's lines. */
   refusals: Refusal[];
   disk: { paths: readonly string[]; free_bytes: number | null; needed_bytes: number }[];
   services: Change[];
   volumes: Change[];
   images: Change[];
-  /** Checks that were not made, so that their silence means nothing. */
+  /** Checks that were not made; the plan says nothing about them. */
   not_judged: { codes: RefusalCode[]; why: string }[];
 }
 
-/** A fact of the host, or why it is not known. */
-export type Known<T> = { is: T } | { unknown: string };
-
-/** An unpacked bundle: its manifest, its compose files, and what stood in the way of reading those. */
-export interface BundleFacts extends Release {
+/** An unpacked bundle: its manifest, its compose files, and the refusals of reading them. */
+export interface BundleFacts extends ComparableRelease {
   manifest: Manifest;
   refusals: Refusal[];
   /** Paths of the bundle's files and directories. */
   releaseFiles: ReadonlySet<string>;
-  /** Texts of its env files and label files by path. */
+  /** Texts of its env files and label files, by path. */
   texts: ReadonlyMap<string, string>;
 }
 
 /** The host that the bundle is for. */
 export interface HostFacts {
-  /** Null where nothing was ever applied. */
-  highestSequence: Known<number | null>;
-  /** The release in force, null when there is none. */
-  inForce: Known<Release | null>;
-  engine: Known<{
-    volumes: FoundVolume[];
-    /** Names of those that only failed attempts made: they are made anew where they diverge. */
-    leftovers: readonly string[];
-    /** Services that have a container. */
+  /** Null when nothing was ever applied. */
+  highestSequence: Fact<number | null>;
+  /** The applied release, null without one. */
+  applied: Fact<ComparableRelease | null>;
+  engine: Fact<{
+    volumes: ExistingVolume[];
+    /** Names of volumes that only failed attempts created; they are recreated when they diverge. */
+    orphanedVolumes: readonly string[];
+    /** Services with a container. */
     services: ReadonlySet<string>;
-    filesystems: Room['filesystems'];
+    filesystems: DiskSpace['filesystems'];
     headroomBytes: number;
   }>;
 }
 
-/** Judges everything that must not run, and tells it all at once (spec §9.1); the same for a tick and for `plan`. */
+/** Validates a bundle and collects all of its refusals (spec §9.1), for a tick and for `plan` alike. */
 export function planOf(bundle: BundleFacts, host: HostFacts): Plan {
   const { manifest, sha, refusals } = bundle;
   const unusable = refusals.filter(({ code }) => code === 'MANIFEST_INVALID');
-  if (unusable.length > 0) return endedPlan(merged(unusable), sha);
+  if (unusable.length > 0) return abortedPlan(mergedByCode(unusable), sha);
   const { name, env, version, sequence } = manifest;
   return {
     bundle: { name, env, version, sequence },
     sha,
-    refusals: merged([...refusals, ...judgeBundle(bundle, host), ...judgeHost(bundle, host)]),
-    disk: roomOf(manifest, host),
+    refusals: mergedByCode([...refusals, ...bundleRefusals(bundle, host), ...hostRefusals(bundle, host)]),
+    disk: diskSpaceOf(manifest, host),
     ...changesOf(
       bundle,
       manifest.secrets.map((secret) => secret.var),
       {
         project: projectOf(manifest),
-        inForce: 'is' in host.inForce ? { release: host.inForce.is } : null,
-        engine: 'is' in host.engine ? { ...host.engine.is, volumes: host.engine.is.volumes.map(nameOf) } : null,
+        applied: 'known' in host.applied ? { release: host.applied.known } : null,
+        engine:
+          'known' in host.engine ? { ...host.engine.known, volumes: host.engine.known.volumes.map(nameOf) } : null,
       },
     ),
-    not_judged: [...uncompared(sha), ...unasked, ...unknownOf(host)],
+    not_judged: [...digestNotCompared(sha), ...onlyApplyCanValidate, ...unknownFacts(host)],
   };
 }
 
-/** The plan of a bundle whose first refusal ended the judgement, so that nothing else is known of it. */
-export function endedPlan(refusals: Refusal[], sha: Sha | null): Plan {
+/** The plan of a bundle whose validation ended at its first refusal, so that nothing else is known. */
+export function abortedPlan(refusals: Refusal[], sha: Sha | null): Plan {
   const code = refusals[0]?.code ?? 'MANIFEST_INVALID';
   const later = refusalCodes.slice(refusalCodes.indexOf(code) + 1);
   const ended = { codes: later, why: `the judgement ended with ${code}` };
   const nothing = { bundle: null, disk: [], services: [], volumes: [], images: [] };
-  return { ...nothing, sha, refusals, not_judged: [...uncompared(sha), ended] };
+  return { ...nothing, sha, refusals, not_judged: [...digestNotCompared(sha), ended] };
 }
 
-/** The env that a manifest names, '' where it names none: what a bundle that is judged without a host is held against. */
-export function envOf(manifestText: string): string {
+/** The env of a manifest, '' without one. A bundle that is validated without a host is compared with it. */
+export function manifestEnvOf(manifestText: string): string {
   try {
     const { env } = Object(JSON.parse(manifestText)) as { env?: unknown };
     return typeof env === 'string' ? env : '';
@@ -97,43 +97,43 @@ export function envOf(manifestText: string): string {
   }
 }
 
-function judgeBundle({ manifest, files, releaseFiles, texts }: BundleFacts, host: HostFacts): Refusal[] {
+function bundleRefusals({ manifest, files, releaseFiles, texts }: BundleFacts, host: HostFacts): Refusal[] {
   const facts = { manifest, projectName: projectOf(manifest), releaseFiles, texts };
   return [
-    judgeSecretPaths(manifest),
-    judgeVariables({ files, texts }, manifest),
-    ...judgeCompose(files, facts),
-    'is' in host.highestSequence ? judgeRollback(manifest, host.highestSequence.is) : null,
+    validateSecretPaths(manifest),
+    validateVariables({ files, texts }, manifest),
+    ...validateComposePolicy(files, facts),
+    'known' in host.highestSequence ? validateRollback(manifest, host.highestSequence.known) : null,
   ].filter((each) => each !== null);
 }
 
-/** The checks that look at the engine: volumes that would diverge, and room for what a pull brings. */
-function judgeHost({ manifest, files }: BundleFacts, { engine }: HostFacts): Refusal[] {
+/** The checks of the engine: diverging volumes, and disk space for a pull. */
+function hostRefusals({ manifest, files }: BundleFacts, { engine }: HostFacts): Refusal[] {
   if ('unknown' in engine) return [];
-  const { volumes, leftovers, filesystems, headroomBytes } = engine.is;
-  const served = volumes.filter(({ name }) => !leftovers.includes(name));
-  const diverged = judgeVolumes(servicesOf(files).volumes, served, projectOf(manifest));
-  const full = judgeDisk({ needBytes: manifest.disk_need_bytes, headroomBytes, filesystems });
-  return [diverged, full].filter((each) => each !== null);
+  const { volumes, orphanedVolumes, filesystems, headroomBytes } = engine.known;
+  const keptVolumes = volumes.filter(({ name }) => !orphanedVolumes.includes(name));
+  const volumeRefusal = validateVolumes(composeContentsOf(files).volumes, keptVolumes, projectOf(manifest));
+  const diskRefusal = validateDiskSpace({ needBytes: manifest.disk_need_bytes, headroomBytes, filesystems });
+  return [volumeRefusal, diskRefusal].filter((each) => each !== null);
 }
 
-/** One refusal a code, in the order in which they are told (spec §9.1). */
-function merged(refusals: Refusal[]): Refusal[] {
+/** One refusal for each code, in the order of `refusalCodes` (spec §9.1). */
+function mergedByCode(refusals: Refusal[]): Refusal[] {
   return refusalCodes.flatMap((code) => {
     const details = refusals.filter((each) => each.code === code).map(({ detail }) => detail);
     return details.length > 0 ? [{ code, detail: details.join('; ') }] : [];
   });
 }
 
-function roomOf({ disk_need_bytes }: Manifest, { engine }: HostFacts): Plan['disk'] {
+function diskSpaceOf({ disk_need_bytes }: Manifest, { engine }: HostFacts): Plan['disk'] {
   if ('unknown' in engine) return [];
-  const { filesystems, headroomBytes } = engine.is;
-  const needed_bytes = neededBytes({ needBytes: disk_need_bytes, headroomBytes });
+  const { filesystems, headroomBytes } = engine.known;
+  const needed_bytes = requiredBytes({ needBytes: disk_need_bytes, headroomBytes });
   return filesystems.map(({ paths, freeBytes }) => ({ paths, free_bytes: freeBytes, needed_bytes }));
 }
 
-/** What only a bundle has that was announced. */
-function uncompared(sha: Sha | null): Plan['not_judged'] {
+/** The digest can only be verified for an announced bundle. */
+function digestNotCompared(sha: Sha | null): Plan['not_judged'] {
   return [
     sha === null
       ? {
@@ -144,8 +144,8 @@ function uncompared(sha: Sha | null): Plan['not_judged'] {
   ];
 }
 
-/** What only a tick that applies can judge: it has the values, and compose. */
-const unasked: Plan['not_judged'] = [
+/** Checks that need the values of secrets or compose, so that only an apply can make them. */
+const onlyApplyCanValidate: Plan['not_judged'] = [
   {
     codes: ['COMPOSE_REFUSED', 'PRIVILEGED_REFUSED', 'HOST_NETWORK_REFUSED'],
     why: 'what compose makes of the files with the real values: a tick judges that before it promotes anything',
@@ -153,8 +153,8 @@ const unasked: Plan['not_judged'] = [
   { codes: ['LEASE_SHAPE', 'SECRET_UNAVAILABLE', 'SECRET_UNUSABLE'], why: 'the secretstore is not asked' },
 ];
 
-function unknownOf({ highestSequence, engine }: HostFacts): Plan['not_judged'] {
-  const rows: [Known<unknown>, RefusalCode[]][] = [
+function unknownFacts({ highestSequence, engine }: HostFacts): Plan['not_judged'] {
+  const rows: [Fact<unknown>, RefusalCode[]][] = [
     [highestSequence, ['ROLLBACK_REFUSED']],
     [engine, ['VOLUME_DIVERGED', 'DISK_INSUFFICIENT']],
   ];

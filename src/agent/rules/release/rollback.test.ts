@@ -1,5 +1,5 @@
-import type { Manifest } from '../../../../machines/words.ts';
-import { judgeRollback } from './rollback.ts';
+import type { Manifest } from '../../../../machines/types.ts';
+import { validateRollback } from './rollback.ts';
 
 describe('a rollback', () => {
   it.each([
@@ -17,12 +17,12 @@ describe('a rollback', () => {
       version: '7',
       agent: { allow_privileged: true, allow_rollback },
     } as unknown as Manifest;
-    expect(judgeRollback(manifest, highest)?.code).toBe(isRefused ? 'ROLLBACK_REFUSED' : undefined);
+    expect(validateRollback(manifest, highest)?.code).toBe(isRefused ? 'ROLLBACK_REFUSED' : undefined);
   });
 
   it('names both sequences', () => {
     const manifest = { sequence: 41, version: '7', agent: { allow_rollback: false } } as unknown as Manifest;
-    expect(judgeRollback(manifest, 42)?.detail).toBe(
+    expect(validateRollback(manifest, 42)?.detail).toBe(
       'sequence 41 (version 7) is lower than 42, the highest applied here',
     );
   });

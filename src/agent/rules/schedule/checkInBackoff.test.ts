@@ -1,76 +1,84 @@
 import { packagedTimer } from '../../../../fixtures/bench/fleet/timer.ts';
-import { aloneUntil, dueS, isOverdue, leaveAloneS, sleepS, spreadS, triesOf } from './checkInBackoff.ts';
+import {
+  backoffUntil,
+  checkInDueS,
+  isOverdue,
+  backoffS,
+  tickIntervalS,
+  jitterS,
+  maxAttempts,
+} from './checkInBackoff.ts';
 
 const now = new Date('2026-11-21T12:00:00.000Z');
 const inSeconds = (seconds: number) => new Date(now.getTime() + seconds * 1000).toISOString();
-const most = 1 - Number.EPSILON;
+const almostOne = 1 - Number.EPSILON;
 
-it('the loop sleeps its interval and up to ten seconds more', () => {
-  expect([0, 0.5, most].map((random) => sleepS(60, random))).toEqual([60, 65, expect.closeTo(70)]);
+it('the loop waits its interval plus a jitter of up to ten seconds', () => {
+  expect([0, 0.5, almostOne].map((random) => tickIntervalS(60, random))).toEqual([60, 65, expect.closeTo(70)]);
 });
 
-describe('a host that is back', () => {
+describe('an overdue host', () => {
   it.each([
     ['was due a moment ago', inSeconds(-1), true],
     ['is due in a moment', inSeconds(1), false],
     ['never checked in', null, false],
-    ['has a state that tells nothing', 'soon', false],
+    ['has an invalid time in its state', 'soon', false],
   ])('%s', (_title, due_at, overdue) => {
     expect(isOverdue({ pace: { due_at, alone_until: null }, last_outcome: null }, 60, now)).toBe(overdue);
   });
 
-  it('is nobody whose last tick was long', () => {
+  it('is none whose last tick was long', () => {
     const pace = { due_at: inSeconds(-1), alone_until: null };
-    const told = (seconds: number) => isOverdue({ pace, last_outcome: { at: inSeconds(-seconds) } }, 60, now);
-    expect([told(89), told(91)]).toEqual([false, true]);
+    const afterTick = (seconds: number) => isOverdue({ pace, last_outcome: { at: inSeconds(-seconds) } }, 60, now);
+    expect([afterTick(89), afterTick(91)]).toEqual([false, true]);
   });
 
-  it('has no pace in a file of an older version', () => {
+  it('is none with a state of an older version', () => {
     expect(isOverdue({ last_outcome: null }, 60, now)).toBe(false);
-    expect(aloneUntil(undefined, now)).toBeNull();
+    expect(backoffUntil(undefined, now)).toBeNull();
   });
 
-  it('is everyone who boots, however fast, and nobody who ticks by the timer', () => {
+  it('is every host that boots, and none that ticks by the timer', () => {
     const { onBootS, onUnitInactiveS, randomizedDelayS } = packagedTimer();
-    expect(dueS(60, false)).toBeLessThanOrEqual(onBootS);
-    expect(dueS(60, false)).toBeGreaterThan(onUnitInactiveS + randomizedDelayS + 10);
+    expect(checkInDueS(60, false)).toBeLessThanOrEqual(onBootS);
+    expect(checkInDueS(60, false)).toBeGreaterThan(onUnitInactiveS + randomizedDelayS + 10);
   });
 
-  it('knocks once, and waits up to one round before it goes on', () => {
-    expect([triesOf(true), triesOf(false)]).toEqual([1, 3]);
-    expect([0, 0.5, most].map((random) => spreadS(60, random))).toEqual([0, 32.5, expect.closeTo(65)]);
+  it('makes one attempt, and waits up to one interval after its check-in', () => {
+    expect([maxAttempts(true), maxAttempts(false)]).toEqual([1, 3]);
+    expect([0, 0.5, almostOne].map((random) => jitterS(60, random))).toEqual([0, 32.5, expect.closeTo(65)]);
   });
 
-  it('is not back again for having waited', () => {
-    expect(dueS(60, true)).toBe(dueS(60, false) + spreadS(60, 1));
+  it('is not overdue again after its delay', () => {
+    expect(checkInDueS(60, true)).toBe(checkInDueS(60, false) + jitterS(60, 1));
   });
 });
 
-describe('the service is left alone', () => {
-  const failed = { retryAfterS: null, waitedS: 0, awayS: null };
+describe('the check-in backoff', () => {
+  const failed = { retryAfterS: null, responseS: 0, offlineS: null };
 
   it.each([
-    ['as long as it asks for', { retryAfterS: 120 }, 0, 120],
-    ['and up to a minute more', { retryAfterS: 120 }, most, 180],
-    ['but for a short time no more than as long again', { retryAfterS: 5 }, most, 10],
-    ['never longer than an hour and a minute', { retryAfterS: 1e9 }, most, 3660],
-    ['not at all where it asks to be tried at once', { retryAfterS: 0 }, most, 0],
-    ['not for an answer that came soon', { waitedS: 4, awayS: 3000 }, most, 0],
-    ['not for a wait in vain of a host that was there lately', { waitedS: 30 }, most, 0],
-    ['half as long as the host was away, at least', { waitedS: 10, awayS: 200 }, 0, 100],
-    ['as long as the host was away, at most', { waitedS: 10, awayS: 200 }, most, 200],
-    ['up to ten minutes', { waitedS: 10, awayS: 3000 }, most, 600],
-  ])('%s', (_title, what, random, seconds) => {
-    expect(leaveAloneS({ ...failed, ...what }, random)).toBeCloseTo(seconds);
+    ['is the Retry-After', { retryAfterS: 120 }, 0, 120],
+    ['adds a jitter of up to a minute', { retryAfterS: 120 }, almostOne, 180],
+    ['adds no more than a short Retry-After', { retryAfterS: 5 }, almostOne, 10],
+    ['is at most an hour and a minute', { retryAfterS: 1e9 }, almostOne, 3660],
+    ['is 0 for a Retry-After of 0', { retryAfterS: 0 }, almostOne, 0],
+    ['is 0 after a fast response', { responseS: 4, offlineS: 3000 }, almostOne, 0],
+    ['is 0 for a host that is not overdue', { responseS: 30 }, almostOne, 0],
+    ['is at least half of the offline time', { responseS: 10, offlineS: 200 }, 0, 100],
+    ['is at most the offline time', { responseS: 10, offlineS: 200 }, almostOne, 200],
+    ['is at most ten minutes', { responseS: 10, offlineS: 3000 }, almostOne, 600],
+  ])('%s', (_title, changes, random, seconds) => {
+    expect(backoffS({ ...failed, ...changes }, random)).toBeCloseTo(seconds);
   });
 
   it.each([
-    ['until its time', inSeconds(60), inSeconds(60)],
-    ['no longer', inSeconds(-1), null],
-    ['not where a clock was set back', inSeconds(7200), null],
-    ['not by nonsense', 'soon', null],
-    ['not by nothing', null, null],
+    ['lasts until its end', inSeconds(60), inSeconds(60)],
+    ['is over after its end', inSeconds(-1), null],
+    ['is over when the clock was set back', inSeconds(7200), null],
+    ['ignores an invalid time', 'soon', null],
+    ['is absent without a time', null, null],
   ])('%s', (_title, alone_until, until) => {
-    expect(aloneUntil({ due_at: null, alone_until }, now)?.toISOString() ?? null).toBe(until);
+    expect(backoffUntil({ due_at: null, alone_until }, now)?.toISOString() ?? null).toBe(until);
   });
 });

@@ -1,91 +1,91 @@
 /**
- * How hosts that know nothing of each other keep from coming to the tenancy service all at once (spec §2.2, §10.4). Spans
- * are seconds; `random` is in [0, 1), drawn anew for each question.
+ * Check-in backoff and jitter: keep hosts from calling the tenancy service all at once after an outage, the thundering herd
+ * (spec §2.2, §10.4). Durations are seconds; `random` is in [0, 1), drawn anew for each call.
  */
 
-/** What check-ins leave in state.json for the ones after them; RFC 3339, UTC. What cannot be read counts for nothing. */
-export interface Pace {
+/** Check-in times in state.json, for later ticks; RFC 3339, UTC. Unparsable times are ignored. */
+export interface CheckInBackoff {
   due_at: string | null;
-  /** Until then the tenancy service is not asked. */
+  /** No check-in is sent before this time. */
   alone_until: string | null;
 }
 
 /**
- * Whether a host is back from having been away: its check-in comes later than it was due. Where the tick before was a long
- * one, due counts from when it told its outcome.
+ * True when a check-in comes later than it was due, because the host was off, asleep or offline. After a long tick, the due
+ * time counts from its outcome.
  */
-export function isOverdue({ pace, last_outcome }: Past, interval_s: number, now: Date): boolean {
-  const toldSince_s = (now.getTime() - Date.parse(last_outcome?.at ?? '')) / 1000;
-  return now.getTime() > Date.parse(pace?.due_at ?? '') && !(toldSince_s <= dueS(interval_s, false));
+export function isOverdue({ pace, last_outcome }: PastTicks, interval_s: number, now: Date): boolean {
+  const sinceOutcomeS = (now.getTime() - Date.parse(last_outcome?.at ?? '')) / 1000;
+  return now.getTime() > Date.parse(pace?.due_at ?? '') && !(sinceOutcomeS <= checkInDueS(interval_s, false));
 }
 
-/** What state.json tells of the ticks before. */
-interface Past {
-  pace?: Pace;
+/** The entries of state.json about earlier ticks. */
+interface PastTicks {
+  pace?: CheckInBackoff;
   last_outcome: { at: string } | null;
 }
 
-/** Until when the tenancy service is still left alone, null when it may be asked; a clock that was set back lifts it. */
-export function aloneUntil(pace: Pace | undefined, now: Date): Date | null {
+/** End of the current backoff, null without one. A backoff longer than any is ignored: the clock was set back. */
+export function backoffUntil(pace: CheckInBackoff | undefined, now: Date): Date | null {
   const until = new Date(pace?.alone_until ?? '');
   const leftS = (until.getTime() - now.getTime()) / 1000;
-  return leftS > 0 && leftS <= longestRetryAfter_s + spreadRetryAfter_s ? until : null;
+  return leftS > 0 && leftS <= maxRetryAfterS + maxRetryAfterJitterS ? until : null;
 }
 
-/** What the loop sleeps between two ticks: its interval plus up to 10 s. */
-export function sleepS(interval_s: number, random: number): number {
-  return interval_s + jitter_s * random;
+/** Pause of the loop between two ticks: the interval plus a jitter of up to 10 s. */
+export function tickIntervalS(interval_s: number, random: number): number {
+  return interval_s + maxIntervalJitterS * random;
 }
 
 /**
- * How long after a check-in the next one is due. A host that is later than that comes back: it was off, asleep or cut off,
- * and so perhaps were many others, up to the same moment. Whoever boots is later, for the timer's first tick is.
+ * Seconds after a check-in until the next one is due. A host that is later was off, asleep or offline, and many others may
+ * have been so until the same moment. A host that boots is always overdue, because the timer's first tick comes late.
  */
-export function dueS(interval_s: number, isBack: boolean): number {
-  return interval_s + longestTick_s + (isBack ? spreadS(interval_s, 1) : 0);
+export function checkInDueS(interval_s: number, overdue: boolean): number {
+  return interval_s + maxIdleTickS + (overdue ? jitterS(interval_s, 1) : 0);
 }
 
-/** How often a check-in is tried: a short fault is bridged at once, but when it lasts each host knocks only once a tick. */
-export function triesOf(isBack: boolean): number {
-  return isBack ? 1 : 3;
+/** Attempts of one check-in: a short fault is retried at once, but during an outage each host calls only once a tick. */
+export function maxAttempts(overdue: boolean): number {
+  return overdue ? 1 : 3;
 }
 
-/** What a host that is back waits once, after its check-in: those who came together go on spread over a whole round. */
-export function spreadS(interval_s: number, random: number): number {
-  return sleepS(interval_s, 0.5) * random;
+/** Delay of an overdue host after its check-in, which spreads hosts that return together over a whole interval. */
+export function jitterS(interval_s: number, random: number): number {
+  return tickIntervalS(interval_s, 0.5) * random;
 }
 
-/** A check-in that failed. */
-export interface Failed {
-  /** What the server asks for in a Retry-After, null without one. */
+/** A failed check-in. */
+export interface FailedCheckIn {
+  /** Seconds of the response's Retry-After, null without one. */
   retryAfterS: number | null;
-  /** How long the check-in took until it failed. */
-  waitedS: number;
-  /** Since the check-in that succeeded last; null for a host whose next one is not overdue. */
-  awayS: number | null;
+  /** Seconds until the check-in failed. */
+  responseS: number;
+  /** Seconds since the last successful check-in; null for a host that is not overdue. */
+  offlineS: number | null;
 }
 
 /**
- * How long the tenancy service is left alone after a check-in that failed. A Retry-After is honoured up to an hour. A
- * service that lets callers wait at its door meets all of them at once when it opens: so who is overdue and waited in vain
- * stays away as long again, up to ten minutes.
+ * Backoff after a failed check-in. A Retry-After is honoured up to an hour. A service that is overloaded lets callers wait, and
+ * all of them would return at once: an overdue host that got no response in time stays away as long as it was offline, up
+ * to ten minutes.
  */
-export function leaveAloneS({ retryAfterS, waitedS, awayS }: Failed, random: number): number {
+export function backoffS({ retryAfterS, responseS, offlineS }: FailedCheckIn, random: number): number {
   if (retryAfterS !== null) {
-    const asked = Math.min(retryAfterS, longestRetryAfter_s);
-    return asked + Math.min(asked, spreadRetryAfter_s) * random;
+    const requestedS = Math.min(retryAfterS, maxRetryAfterS);
+    return requestedS + Math.min(requestedS, maxRetryAfterJitterS) * random;
   }
-  if (waitedS < wait_s || awayS === null) return 0;
-  return Math.min(awayS, longestAlone_s) * (0.5 + random / 2);
+  if (responseS < slowResponseS || offlineS === null) return 0;
+  return Math.min(offlineS, maxBackoffS) * (0.5 + random / 2);
 }
 
-const jitter_s = 10;
-/** The jitter, and more than a tick takes that finds nothing to do. */
-const longestTick_s = 30;
-/** Longer than a service takes that is well. */
-const wait_s = 5;
-const longestAlone_s = 600;
-/** A mistake in one header must not park a fleet. */
-const longestRetryAfter_s = 3600;
-/** Those whom one date calls back come in the course of a minute. */
-const spreadRetryAfter_s = 60;
+const maxIntervalJitterS = 10;
+/** The jitter, plus more than the duration of a tick without work. */
+const maxIdleTickS = 30;
+/** Longer than a healthy service takes. */
+const slowResponseS = 5;
+const maxBackoffS = 600;
+/** Limits the effect of a wrong header on a fleet. */
+const maxRetryAfterS = 3600;
+/** Spreads hosts with the same Retry-After date over a minute. */
+const maxRetryAfterJitterS = 60;

@@ -1,38 +1,38 @@
-import { failedAgain, pauseOf, type Failing } from './retryBackoff.ts';
+import { recordFailure, secondsUntilRetry, type FailingBundle } from './retryBackoff.ts';
 
 const now = new Date('2026-11-21T12:00:00.000Z');
 const [a, b] = ['a'.repeat(64), 'b'.repeat(64)];
 
-describe('the pause of a sha that failed (spec §12.6)', () => {
+describe('the retry backoff of a failing bundle (spec §12.6)', () => {
   it('doubles from one minute to thirty', () => {
     const minutes: number[] = [];
-    let failing: Failing | null = null;
+    let failing: FailingBundle | null = null;
     for (let round = 0; round < 8; round++) {
-      failing = failedAgain(failing, { sha: a, line: 'failed' }, now);
+      failing = recordFailure(failing, { sha: a, line: 'failed' }, now);
       minutes.push((Date.parse(failing.retry_at) - now.getTime()) / 60_000);
     }
     expect(minutes).toEqual([1, 2, 4, 8, 16, 30, 30, 30]);
     expect(failing?.count).toBe(8);
   });
 
-  it('starts anew with another sha', () => {
-    const first = failedAgain(failedAgain(null, { sha: a, line: '' }, now), { sha: a, line: '' }, now);
-    expect(failedAgain(first, { sha: b, line: '' }, now).count).toBe(1);
+  it('restarts with another sha', () => {
+    const first = recordFailure(recordFailure(null, { sha: a, line: '' }, now), { sha: a, line: '' }, now);
+    expect(recordFailure(first, { sha: b, line: '' }, now).count).toBe(1);
   });
 
-  it('holds back only the sha that failed, and only until its time', () => {
-    const failing = failedAgain(null, { sha: a, line: '' }, now);
-    expect(pauseOf(failing, a, now)).toBe(60);
-    expect(pauseOf(failing, b, now)).toBe(0);
-    expect(pauseOf(failing, a, new Date(now.getTime() + 60_000))).toBe(0);
-    expect(pauseOf(null, a, now)).toBe(0);
+  it('applies only to the sha that failed, and only until its end', () => {
+    const failing = recordFailure(null, { sha: a, line: '' }, now);
+    expect(secondsUntilRetry(failing, a, now)).toBe(60);
+    expect(secondsUntilRetry(failing, b, now)).toBe(0);
+    expect(secondsUntilRetry(failing, a, new Date(now.getTime() + 60_000))).toBe(0);
+    expect(secondsUntilRetry(null, a, now)).toBe(0);
   });
 
   it.each([
     ['a moment', 1000],
     ['ten years', 315_360_000_000],
-  ])('is over where the clock was set back by %s', (_, byMs) => {
-    const failing = failedAgain(null, { sha: a, line: '' }, now);
-    expect(pauseOf(failing, a, new Date(now.getTime() - byMs))).toBe(0);
+  ])('is over when the clock was set back by %s', (_, byMs) => {
+    const failing = recordFailure(null, { sha: a, line: '' }, now);
+    expect(secondsUntilRetry(failing, a, new Date(now.getTime() - byMs))).toBe(0);
   });
 });

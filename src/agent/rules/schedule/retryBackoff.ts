@@ -1,28 +1,35 @@
 const MINUTE_MS = 60_000;
-const LONGEST_MINUTES = 30;
+const MAX_BACKOFF_MINUTES = 30;
 
-/** A sha that failed after its promotion: how often, and when it may be tried again (RFC 3339, UTC). */
-export interface Failing {
+/** A bundle that failed after its promotion: how often, and when it may be retried (RFC 3339, UTC). */
+export interface FailingBundle {
   sha: string;
   count: number;
   retry_at: string;
-  /** The line of the last failure, told again while the pause lasts. */
+  /** Journal line of the last failure, repeated during the backoff. */
   line: string;
 }
 
-/** The pause after one more failure: 1, 2, 4 … 30 minutes; a new sha starts again at 1. */
-export function failedAgain(before: Failing | null, { sha, line }: { sha: string; line: string }, now: Date): Failing {
+/** Retry backoff after another failure: 1, 2, 4 … 30 minutes; a new sha starts at 1. */
+export function recordFailure(
+  before: FailingBundle | null,
+  { sha, line }: { sha: string; line: string },
+  now: Date,
+): FailingBundle {
   const count = before?.sha === sha ? before.count + 1 : 1;
-  return { sha, count, retry_at: new Date(now.getTime() + pauseMsAfter(count)).toISOString(), line };
+  return { sha, count, retry_at: new Date(now.getTime() + backoffMs(count)).toISOString(), line };
 }
 
-/** Seconds until `sha` may be tried again, 0 when it may be tried now; a pause that is too long was begun by another clock, and is over. */
-export function pauseOf(failing: Failing | null, sha: string | null, now: Date): number {
+/**
+ * Seconds until `sha` may be retried, 0 when it may be retried now. A remaining time longer than the backoff means that the clock was set
+ * back; it counts as 0.
+ */
+export function secondsUntilRetry(failing: FailingBundle | null, sha: string | null, now: Date): number {
   if (failing?.sha !== sha) return 0;
   const leftMs = Date.parse(failing.retry_at) - now.getTime();
-  return leftMs > pauseMsAfter(failing.count) ? 0 : Math.max(0, Math.ceil(leftMs / 1000));
+  return leftMs > backoffMs(failing.count) ? 0 : Math.max(0, Math.ceil(leftMs / 1000));
 }
 
-function pauseMsAfter(count: number): number {
-  return Math.min(2 ** (count - 1), LONGEST_MINUTES) * MINUTE_MS;
+function backoffMs(count: number): number {
+  return Math.min(2 ** (count - 1), MAX_BACKOFF_MINUTES) * MINUTE_MS;
 }

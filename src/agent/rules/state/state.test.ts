@@ -1,9 +1,9 @@
-import { emptyState, isFault, parseState } from './state.ts';
+import { emptyState, isInvalidState, parseState } from './state.ts';
 
 const sha = 'a'.repeat(64);
 const at = '2026-11-21T12:00:00.000Z';
 
-it('reads back what it wrote', () => {
+it('is parsed as it was written', () => {
   const state = {
     ...emptyState('eu-1'),
     applied_sha: sha,
@@ -20,7 +20,7 @@ it('reads back what it wrote', () => {
   expect(parseState(JSON.stringify(state))).toEqual(state);
 });
 
-it('lets through what a newer version added', () => {
+it('keeps keys that a newer version added', () => {
   expect(parseState(JSON.stringify({ ...emptyState('eu-1'), later: 1 }))).toMatchObject({ later: 1 });
 });
 
@@ -31,7 +31,7 @@ it.each([
   ['[]', 'state.json is of schema unknown, this version reads 1'],
   ['{"schema":2}', 'state.json is of schema 2, this version reads 1'],
   ['{"schema":"s3cret"}', 'state.json is of schema unknown, this version reads 1'],
-])('takes %j for no state', (text, fault) => {
+])('rejects %j', (text, fault) => {
   expect(parseState(text)).toEqual({ fault });
 });
 
@@ -47,7 +47,7 @@ it.each([
   [{ purge_pending: { since: at, volumes: [1], networks: [] } }, 'purge_pending/volumes/0'],
   [{ pending_reports: [{}] }, 'pending_reports/0'],
   [{ applied_sha: undefined }, 'its top'],
-])('tells where %j is wrong', (patch, where) => {
+])('reports the position of the error in %j', (patch, where) => {
   const parsed = parseState(JSON.stringify({ ...emptyState('eu-1'), ...patch }));
-  expect(isFault(parsed) && parsed.fault.startsWith(`state.json is wrong at ${where}: `)).toBe(true);
+  expect(isInvalidState(parsed) && parsed.fault.startsWith(`state.json is wrong at ${where}: `)).toBe(true);
 });

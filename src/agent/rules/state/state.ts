@@ -1,54 +1,54 @@
-import type { Orders, Sha } from '../../../../machines/words.ts';
-import type { Pace } from '../schedule/checkInBackoff.ts';
-import type { Failing } from '../schedule/retryBackoff.ts';
-import type { Owned } from '../release/owned.ts';
-import type { PurgePending } from '../release/purge.ts';
+import type { DesiredState, Sha } from '../../../../machines/types.ts';
+import type { CheckInBackoff } from '../schedule/checkInBackoff.ts';
+import type { FailingBundle } from '../schedule/retryBackoff.ts';
+import type { ProjectResources } from '../release/projectResources.ts';
+import type { PendingPurge } from '../release/pendingPurge.ts';
 import type { Report } from '../../../protocol/report.ts';
 import { validate } from './stateValidator.ts';
-import { unknownStanding, type TokenStanding } from '../token/tokenLife.ts';
+import { unknownTokenStatus, type TokenStatus } from '../token/tokenStatus.ts';
 
-/** `state.json` (spec §17): what the agent knows across ticks. Times are RFC 3339 in UTC. */
+/** `state.json` (spec §17), the agent's memory between ticks. Times are RFC 3339 in UTC. */
 export interface State {
   schema: 1;
   env: string;
   applied_sha: Sha | null;
   applied_at: string | null;
   applied_version: string | null;
-  /** Highest `sequence` ever applied for this env; outlives a `down`. */
+  /** Highest `sequence` ever applied for this env; a `down` keeps it. */
   highest_sequence: number;
-  /** Whether the tenancy service or a manifest called this host production when last heard. */
+  /** True when the last check-in or the last manifest declared this host production. */
   production: boolean;
-  /** True where nothing tells yet, or any more, that this is no production env. Not in a file of an older version, which knew. */
+  /** True when it is unknown whether this is a production env. Absent in files of older versions, where it was known. */
   production_unknown?: boolean;
-  last_check_in: { at: string; action: Orders['action']; desired_sha: Sha | null } | null;
+  last_check_in: { at: string; action: DesiredState['action']; desired_sha: Sha | null } | null;
   last_outcome: { at: string; outcome: string; code: string | null; detail: string | null } | null;
-  /** An apply that began and has not ended; while it stands, `current` is not trusted. */
+  /** The apply in progress, or one that was interrupted; until it ends, `current` is not trusted. */
   attempt: { sha: Sha; phase: string; at: string } | null;
-  failing: Failing | null;
-  token: TokenStanding;
-  /** Not in a file of an older version, like the next two. */
-  pace?: Pace;
-  purge_pending?: PurgePending | null;
+  failing: FailingBundle | null;
+  token: TokenStatus;
+  /** Absent in files of older versions, like the next two. */
+  pace?: CheckInBackoff;
+  purge_pending?: PendingPurge | null;
   baseline?: Baseline | null;
-  /** Reports that could not be delivered, oldest first. */
+  /** The report outbox: reports not delivered yet, oldest first. */
   pending_reports: Report[];
 }
 
-/** What the project had before the attempts since the last success, by which it is known what only they made (spec §12.11). */
+/** Resources of the project before the attempts since the last success; those attempts created all others (spec §12.11). */
 export interface Baseline {
-  /** The bundle of the last of these attempts. */
+  /** The bundle of the latest attempt. */
   sha: Sha;
-  /** Null where no volume may ever go: a production env, or one of which nobody knows. */
-  volumes: Owned['volumes'] | null;
-  networks: Owned['networks'];
+  /** Null when no volume may be removed: a production env, or one whose production status is unknown. */
+  volumes: ProjectResources['volumes'] | null;
+  networks: ProjectResources['networks'];
 }
 
-/** Why a text is no state, in words for the journal. */
-export interface StateFault {
+/** Why a text is no valid state, for the journal. */
+export interface InvalidState {
   fault: string;
 }
 
-/** The state of a host on which nothing has ever happened. */
+/** The state of a new host. */
 export function emptyState(env: string): State {
   return {
     schema: 1,
@@ -63,13 +63,13 @@ export function emptyState(env: string): State {
     last_outcome: null,
     attempt: null,
     failing: null,
-    token: unknownStanding(),
+    token: unknownTokenStatus(),
     pending_reports: [],
   };
 }
 
-/** The state in a text, or what is wrong with it; the text itself is never repeated. */
-export function parseState(text: string): State | StateFault {
+/** Parses a state, or describes the error without quoting the text. */
+export function parseState(text: string): State | InvalidState {
   const value = parseJson(text);
   if (typeof value !== 'object' || value === null) return { fault: 'state.json is no JSON object' };
   const schema: unknown = Reflect.get(value, 'schema');
@@ -82,8 +82,8 @@ export function parseState(text: string): State | StateFault {
   return { fault: `state.json is wrong at ${error?.instancePath.slice(1) || 'its top'}: ${error?.message ?? ''}` };
 }
 
-/** Whether a parsed state is none. */
-export function isFault(parsed: State | StateFault): parsed is StateFault {
+/** True when `parseState` found an error. */
+export function isInvalidState(parsed: State | InvalidState): parsed is InvalidState {
   return 'fault' in parsed;
 }
 

@@ -1,28 +1,35 @@
 import { _, Ajv } from 'ajv';
-import { isTime } from '../../../protocol/time.ts';
+import { objectSchema, sha256Schema } from '../schemaParts.ts';
+import { isTimestamp } from './timestamp.ts';
 
 const text = { type: 'string' };
 const nullableText = { type: 'string', nullable: true };
 const time = { type: 'string', format: 'time' };
-const sha = { type: 'string', pattern: '^[0-9a-f]{64}$' };
 const count = { type: 'integer', minimum: 0, maximum: Number.MAX_SAFE_INTEGER };
 
 const required = {
   schema: { const: 1 },
   env: { type: 'string', pattern: '^[a-z0-9][a-z0-9-]{0,62}$' },
-  applied_sha: { ...sha, nullable: true },
+  applied_sha: { ...sha256Schema, nullable: true },
   applied_at: { ...time, nullable: true },
   applied_version: nullableText,
   highest_sequence: count,
   production: { type: 'boolean' },
   last_check_in: {
-    ...record({ at: time, action: { enum: ['apply', 'none', 'down'] }, desired_sha: { ...sha, nullable: true } }),
+    ...objectSchema({
+      at: time,
+      action: { enum: ['apply', 'none', 'down'] },
+      desired_sha: { ...sha256Schema, nullable: true },
+    }),
     nullable: true,
   },
-  last_outcome: { ...record({ at: time, outcome: text, code: nullableText, detail: nullableText }), nullable: true },
-  attempt: { ...record({ sha, phase: text, at: time }), nullable: true },
-  failing: { ...record({ sha, count, retry_at: time, line: text }), nullable: true },
-  token: record(
+  last_outcome: {
+    ...objectSchema({ at: time, outcome: text, code: nullableText, detail: nullableText }),
+    nullable: true,
+  },
+  attempt: { ...objectSchema({ sha: sha256Schema, phase: text, at: time }), nullable: true },
+  failing: { ...objectSchema({ sha: sha256Schema, count, retry_at: time, line: text }), nullable: true },
+  token: objectSchema(
     {
       expires_at: { ...time, nullable: true },
       renewable: { type: 'boolean' },
@@ -31,24 +38,22 @@ const required = {
     },
     { grant_refused: text },
   ),
-  pending_reports: { type: 'array', items: record({ report_id: text }) },
+  pending_reports: { type: 'array', items: objectSchema({ report_id: text }) },
 };
 
 const names = { type: 'array', items: text };
 
-const schema: object = record(required, {
+const schema: object = objectSchema(required, {
   production_unknown: { type: 'boolean' },
-  baseline: { ...record({ sha, volumes: { ...names, nullable: true }, networks: names }), nullable: true },
-  purge_pending: { ...record({ since: time, volumes: names, networks: names }), nullable: true },
+  baseline: {
+    ...objectSchema({ sha: sha256Schema, volumes: { ...names, nullable: true }, networks: names }),
+    nullable: true,
+  },
+  purge_pending: { ...objectSchema({ since: time, volumes: names, networks: names }), nullable: true },
 });
 
-/** Whether a value is a state. */
+/** Validates a value as a state. */
 export const validate = new Ajv({
-  formats: { time: isTime },
-  code: { source: true, formats: _`({ time: require('../../../protocol/time.ts').isTime })` },
+  formats: { time: isTimestamp },
+  code: { source: true, formats: _`({ time: require('./timestamp.ts').isTimestamp })` },
 }).compile(schema);
-
-/** Every property is required but those of `optional`, others are let through: a file of a newer version is not thrown away for what it adds. */
-function record(properties: Record<string, object>, optional: Record<string, object> = {}) {
-  return { type: 'object', properties: { ...properties, ...optional }, required: Object.keys(properties) };
-}

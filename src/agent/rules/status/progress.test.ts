@@ -1,4 +1,4 @@
-import { progressText, type Progress } from './progress.ts';
+import { formatProgress, type Progress } from './progress.ts';
 
 it.each<[string, number, Progress | null, string]>([
   ['unpacking', 0.4, null, 'unpacking'],
@@ -13,5 +13,5 @@ it.each<[string, number, Progress | null, string]>([
   ['downloading', 0, { done: 512, total: 1024, unit: 'bytes' }, 'downloading: 0.5 of 1.0 KiB (50 %)'],
   ['downloading', 0, { done: 0, total: 0, unit: 'bytes' }, 'downloading: 0.0 of 0.0 KiB (100 %)'],
 ])('%s after %d s', (state, seconds, progress, text) => {
-  expect(progressText(state, seconds, progress)).toBe(text);
+  expect(formatProgress(state, seconds, progress)).toBe(text);
 });

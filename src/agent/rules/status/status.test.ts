@@ -1,7 +1,7 @@
 import { emptyState, type State } from '../state/state.ts';
 import { statusOf } from './status.ts';
-import { statusText } from './statusText.ts';
-import { unknownStanding } from '../token/tokenLife.ts';
+import { formatStatus } from './formatStatus.ts';
+import { unknownTokenStatus } from '../token/tokenStatus.ts';
 
 const sha = 'a'.repeat(64);
 const other = 'b'.repeat(64);
@@ -18,7 +18,7 @@ const converged: State = {
   applied_version: '2026.11.21-3',
   last_check_in: { at, action: 'none', desired_sha: sha },
   last_outcome: { at, outcome: 'heartbeat', code: null, detail: null },
-  token: { ...unknownStanding(), expires_at: '2026-11-22T12:00:00.000Z', renewable: true },
+  token: { ...unknownTokenStatus(), expires_at: '2026-11-22T12:00:00.000Z', renewable: true },
 };
 
 it('has exactly the documented keys, in their order', () => {
@@ -45,7 +45,7 @@ it('has exactly the documented keys, in their order', () => {
   );
 });
 
-it('tells no expiry of a token that is gone', () => {
+it('shows no expiry of an absent token', () => {
   expect(statusOf(settings, converged, { ...facts, token: false })).toMatchObject({
     token: 'ABSENT',
     token_expires_at: null,
@@ -58,14 +58,14 @@ describe.each<[string, boolean, Partial<State>]>([
   ['converged', true, {}],
   ['applied', true, last('applied')],
   ['torn down', true, { ...last('down'), applied_sha: null, last_check_in: { at, action: 'down', desired_sha: null } }],
-  ['offline since', true, last('offline')],
+  ['been offline since', true, last('offline')],
   ['never checked in', false, { last_check_in: null }],
-  ['wanted another bundle', false, { last_check_in: { at, action: 'apply', desired_sha: other } }],
+  ['another desired bundle', false, { last_check_in: { at, action: 'apply', desired_sha: other } }],
   ['refused', false, last('refused')],
   ['failed', false, last('failed')],
   ['unhealthy', false, last('unhealthy')],
   ['unauthenticated', false, last('unauthenticated')],
-  ['ended in a word nobody knows', false, last('toString')],
+  ['an unknown last outcome', false, last('toString')],
   ['half applied', false, { attempt: { sha, phase: 'promoted', at } }],
   ['failing', false, { failing: { sha, count: 2, retry_at: at, line: 'failed: x' } }],
 ])('a host that has %s', (_title, inSync, patch) => {
@@ -79,13 +79,13 @@ describe.each<[string, boolean, Partial<State>]>([
     expect(statusOf(settings, state, { ...facts, token: false }).in_sync).toBe(false);
   });
 
-  it('says the same in words', () => {
+  it('has a reason unless it is in sync', () => {
     expect(text(state).startsWith('in sync: ')).toBe(inSync);
   });
 });
 
-describe('the text', () => {
-  it('tells what is in force first, then aligned facts', () => {
+describe('the status text', () => {
+  it('shows the applied bundle first, then aligned facts', () => {
     expect(text(converged)).toBe(
       [
         `in sync: 2026.11.21-3 (${sha}) since ${at}`,
@@ -101,14 +101,14 @@ describe('the text', () => {
     );
   });
 
-  it('tells an absent token in a line of its own', () => {
+  it('shows an absent token in a separate line', () => {
     expect(text(converged, { token: false }).split('\n').slice(0, 2)).toEqual([
       'token ABSENT',
       '  host           env eu-1, site berlin, transport sdk',
     ]);
   });
 
-  it('tells a failing bundle with its next try and its last line', () => {
+  it('shows a failing bundle with its next retry and its last line', () => {
     const state = {
       ...converged,
       last_check_in: { at, action: 'apply' as const, desired_sha: other },
@@ -125,13 +125,13 @@ describe('the text', () => {
     );
   });
 
-  it('tells who holds the lock and what waits', () => {
+  it('shows the holder of the lock and the pending reports', () => {
     const lines = text({ ...converged, pending_reports: [report] }, { lock: { held: true, pid: 42, since: at } });
     expect(lines).toContain(`lock           held by pid 42 since ${at}`);
     expect(lines).toContain('reports        1 wait for delivery');
   });
 
-  it('tells what a down could not remove, until when it is tried', () => {
+  it('shows the pending purge and its deadline', () => {
     const purge_pending = { since: at, volumes: ['eu-1_a', 'eu-1_b'], networks: ['eu-1_net'] };
     expect(text({ ...converged, purge_pending })).toContain(
       '  still to go    volume eu-1_a, volume eu-1_b, network eu-1_net; ' +
@@ -139,22 +139,22 @@ describe('the text', () => {
     );
   });
 
-  it('tells what is wrong with the state file in place of what it holds', () => {
+  it('shows the error of the state file in place of its content', () => {
     const state = emptyState('eu-1');
-    const lines = statusText(statusOf(settings, state, facts), {
+    const lines = formatStatus(statusOf(settings, state, facts), {
       state,
-      trouble: 'STATE_CORRUPT: state.json is no JSON object; the next tick rebuilds it',
+      stateError: 'STATE_CORRUPT: state.json is no JSON object; the next tick rebuilds it',
       now: new Date(at),
     });
     expect(lines.split('\n')[0]).toBe('STATE_CORRUPT: state.json is no JSON object; the next tick rebuilds it');
   });
 
-  it('tells what keeps the token from being kept', () => {
+  it('shows why the token was not renewed', () => {
     const state = { ...converged, token: { ...converged.token, trouble: 'renewal refused' } };
     expect(text(state)).toContain('  trouble        renewal refused\n');
   });
 
-  it('lets nothing move the cursor', () => {
+  it('contains no control characters', () => {
     const state = { ...converged, last_outcome: { at, outcome: 'failed', code: null, detail: 'a\u001b[2Jb\nc' } };
     expect(text(state).split('\n')[0]).toBe('not in sync: failed: a [2Jb c');
   });
@@ -162,5 +162,5 @@ describe('the text', () => {
 
 function text(state: State, more: Partial<typeof facts> | object = {}): string {
   const status = statusOf(settings, state, { ...facts, ...more });
-  return statusText(status, { state, trouble: null, now: new Date('2026-11-21T12:03:30.000Z') });
+  return formatStatus(status, { state, stateError: null, now: new Date('2026-11-21T12:03:30.000Z') });
 }

@@ -1,8 +1,8 @@
 import { endingNames, endings } from '../../../../machines/endings.ts';
-import type { Sha } from '../../../../machines/words.ts';
+import type { Sha } from '../../../../machines/types.ts';
 import type { State } from '../state/state.ts';
 
-/** What `deployd status --json` prints, key by key in this order (spec §2). */
+/** The output of `deployd status --json`, with the keys in this order (spec §2). */
 export interface Status {
   version: string;
   env: string;
@@ -18,27 +18,27 @@ export interface Status {
   last_check_in: State['last_check_in'];
   last_outcome: State['last_outcome'];
   failing: State['failing'];
-  /** What a `down` could not remove yet; null when there is nothing. */
+  /** Resources that a `down` could not remove yet; null without any. */
   purge_pending: NonNullable<State['purge_pending']> | null;
   lock: StatusFacts['lock'];
-  /** How many reports wait for delivery. */
+  /** Number of reports in the outbox. */
   pending_reports: number;
-  /** Why the grant that lies there is not taken; left out when none is refused. */
+  /** Why the bootstrap grant on disk is not used; absent when none is refused. */
   grant_refused?: string;
 }
 
-/** The settings that a status tells. */
+/** The settings that a status shows. */
 export type StatusSettings = Pick<Status, 'env' | 'site' | 'transport' | 'laptop_mode'>;
 
-/** What stands neither in the settings nor in the state. */
+/** Facts that are neither settings nor state. */
 export interface StatusFacts {
   version: string;
   token: boolean;
-  /** Null when it cannot be read. */
+  /** Null when the lock cannot be read. */
   lock: { held: boolean; pid: number | null; since: string | null } | null;
 }
 
-/** How this host stands, from what lies on its disk. */
+/** The status of this host, from its settings, its state and the other facts. */
 export function statusOf(settings: StatusSettings, state: State, facts: StatusFacts): Status {
   const { env, site, transport, laptop_mode } = settings;
   const { applied_sha, applied_version, last_check_in, last_outcome, failing } = state;
@@ -49,7 +49,7 @@ export function statusOf(settings: StatusSettings, state: State, facts: StatusFa
     token_expires_at: facts.token ? state.token.expires_at : null,
     ...{ applied_sha, applied_version },
     desired_sha: last_check_in?.desired_sha ?? null,
-    in_sync: facts.token && judgeSync(state) === null,
+    in_sync: facts.token && outOfSyncReason(state) === null,
     ...{ last_check_in, last_outcome, failing },
     purge_pending: state.purge_pending ?? null,
     lock: facts.lock,
@@ -58,30 +58,30 @@ export function statusOf(settings: StatusSettings, state: State, facts: StatusFa
   };
 }
 
-/** Why the host is not what the tenancy service wants, in words; null when it is. */
-export function judgeSync(state: State): string | null {
+/** Why the host differs from the desired state; null when it is in sync. */
+export function outOfSyncReason(state: State): string | null {
   const { applied_sha, attempt, failing, last_check_in, last_outcome } = state;
   const desired = last_check_in?.desired_sha ?? null;
   if (failing !== null && failing.sha === desired) {
-    return `${failing.sha} failed ${times(failing.count)}, next try at ${failing.retry_at}: ${failing.line}`;
+    return `${failing.sha} failed ${formatCount(failing.count)}, next try at ${failing.retry_at}: ${failing.line}`;
   }
-  if (last_outcome !== null && isFailure(last_outcome.outcome)) return told(last_outcome);
+  if (last_outcome !== null && isFailure(last_outcome.outcome)) return formatOutcome(last_outcome);
   if (last_check_in === null) return 'no check-in yet';
   if (attempt !== null) return `${attempt.sha} is half applied (${attempt.phase}); the next tick goes on with it`;
   return desired === applied_sha ? null : `wanted is ${desired ?? 'nothing'}, applied is ${applied_sha ?? 'nothing'}`;
 }
 
-/** The outcome, its code and its detail in one line, as far as they are known. */
-export function told({ outcome, code, detail }: NonNullable<State['last_outcome']>): string {
+/** Outcome, code and detail in one line, without the missing ones. */
+export function formatOutcome({ outcome, code, detail }: NonNullable<State['last_outcome']>): string {
   return [outcome, code, detail].filter((part) => part !== null).join(': ');
 }
 
-/** A word of a report or of an ending; one that no table knows is taken for the worst. */
-function isFailure(word: string): boolean {
-  const fine = endingNames.filter((name) => endings[name].meta.exit === 0 || endings[name].meta.exit === 75);
-  return !fine.some((name) => name === word || endings[name].meta.report === word);
+/** True for the name of a failed ending or report outcome, and for an unknown name. */
+function isFailure(outcome: string): boolean {
+  const succeeded = endingNames.filter((name) => endings[name].meta.exit === 0 || endings[name].meta.exit === 75);
+  return !succeeded.some((name) => name === outcome || endings[name].meta.report === outcome);
 }
 
-function times(count: number): string {
+function formatCount(count: number): string {
   return count === 1 ? 'once' : `${count} times`;
 }

@@ -1,58 +1,59 @@
-import type { RefusalCode } from '../../../../machines/words.ts';
+import { refusals, type RefusalCode } from '../../../../machines/refusals.ts';
+import { peerNames } from '../errors/classifyError.ts';
 import type { Decision, Trace } from './trace.ts';
 
-/** Why the tick came out as it did, in sentences, the cause before the consequence. */
+/** The reasons for the ending of a tick, as sentences, each cause before its consequence. */
 export function reasonsOf({ ending, codes, decisions }: Trace): string[] {
-  const ordered = decisions.filter((each) => each.word === 'ordered' && each.reason !== '').map(decisionText);
-  const met = decisions.filter(({ word }) => telling.has(word)).map(decisionText);
+  const desired = decisions.filter((each) => each.word === 'ordered' && each.reason !== '').map(describeDecision);
+  const events = decisions.filter(({ word }) => explanatoryWords.has(word)).map(describeDecision);
   const isOffline = ending === 'offline' || ending === 'offlineLaptop';
-  const troubles = isOffline ? troublesOf(decisions) : [];
-  const sentences = [...ordered, ...codes.map(codeText), ...troubles, ...met];
-  return sentences.length > 0 ? [...new Set(sentences)] : decisions.slice(0, 1).map(decisionText);
+  const callErrors = isOffline ? describeCallErrors(decisions) : [];
+  const sentences = [...desired, ...codes.map(describeCode), ...callErrors, ...events];
+  return sentences.length > 0 ? [...new Set(sentences)] : decisions.slice(0, 1).map(describeDecision);
 }
 
 /** One decision as a sentence. */
-export function decisionText(decision: Decision): string {
+export function describeDecision(decision: Decision): string {
   switch (decision.word) {
     case 'ordered':
-      return orderText(decision);
+      return describeDesired(decision);
     case 'paused':
       return `the wanted bundle failed before; it is not tried again for another ${decision.seconds} s`;
     case 'ailing':
       return `not well: ${decision.services.join(', ')}`;
     case 'half-made':
-      return `an apply of ${short(decision.sha)} was cut short earlier (${decision.phase})`;
+      return `an apply of ${shortSha(decision.sha)} was cut short earlier (${decision.phase})`;
     case 'engine-silent':
       return 'the container engine did not answer';
     case 'troubled':
-      return `${peers[decision.peer]}: ${decision.error}`;
+      return `${peerNames[decision.peer]}: ${decision.error}`;
     case 'downloaded':
       return `${decision.bytes} bytes of the bundle arrived`;
     case 'secrets-read':
       return `secrets read: ${decision.count}`;
     case 'started':
-      return startedText(decision);
+      return describeStarted(decision);
     case 'put-back':
-      return `no container was touched; in force is again ${decision.sha === null ? 'nothing' : short(decision.sha)}`;
+      return `no container was touched; in force is again ${decision.sha === null ? 'nothing' : shortSha(decision.sha)}`;
     case 'left':
       return 'what failed is left as it is: there is no release before it, or on_failure is leave';
     case 'reverted':
-      return `the release before, ${short(decision.sha)}, was brought back and is well`;
+      return `the release before, ${shortSha(decision.sha)}, was brought back and is well`;
     case 'revert-failed':
-      return `the release before, ${short(decision.sha)}, could not be brought back yet; the next tick goes on`;
+      return `the release before, ${shortSha(decision.sha)}, could not be brought back yet; the next tick goes on`;
     case 'mended':
-      return `the half-made apply was undone; ${short(decision.sha)} is in force`;
+      return `the half-made apply was undone; ${shortSha(decision.sha)} is in force`;
     case 'leased-anew':
       return 'the token was leased anew before its maximum';
   }
 }
 
-/** Enough of a digest for people; the whole one stands in the JSON. */
-export function short(sha: string): string {
+/** The first 12 digits of a digest; the JSON contains all. */
+export function shortSha(sha: string): string {
   return sha.slice(0, 12);
 }
 
-const telling = new Set<Decision['word']>([
+const explanatoryWords = new Set<Decision['word']>([
   'paused',
   'engine-silent',
   'started',
@@ -63,22 +64,20 @@ const telling = new Set<Decision['word']>([
   'mended',
 ]);
 
-const peers = { tenancy: 'tenancy service', secretstore: 'secretstore', storage: 'storage host' };
-
-function orderText({ action, applied, desired, reason }: Extract<Decision, { word: 'ordered' }>): string {
-  const [word, detail = ''] = reason.split(':');
-  const wanted = desired === null ? 'nothing' : short(desired);
-  switch (word) {
+function describeDesired({ action, applied, desired, reason }: Extract<Decision, { word: 'ordered' }>): string {
+  const [kind, detail = ''] = reason.split(':');
+  const target = desired === null ? 'nothing' : shortSha(desired);
+  switch (kind) {
     case 'sha_changed':
       return applied === null
-        ? `the wanted bundle is ${wanted}, and none was applied`
-        : `the wanted bundle changed from ${short(applied)} to ${wanted}`;
+        ? `the wanted bundle is ${target}, and none was applied`
+        : `the wanted bundle changed from ${shortSha(applied)} to ${target}`;
     case 'retry':
-      return `${wanted} is tried again, failed tries so far: ${detail}`;
+      return `${target} is tried again, failed tries so far: ${detail}`;
     case 'resume':
-      return `an apply of ${wanted} that was cut short goes on (${detail})`;
+      return `an apply of ${target} that was cut short goes on (${detail})`;
     case 'reapply':
-      return `${wanted} is applied and was ordered again`;
+      return `${target} is applied and was ordered again`;
     case 'drift':
       return `services were not well: ${detail.replaceAll(',', ', ')}`;
     case 'retired':
@@ -88,45 +87,35 @@ function orderText({ action, applied, desired, reason }: Extract<Decision, { wor
   }
 }
 
-function startedText({ services, untouched, gone }: Extract<Decision, { word: 'started' }>): string {
+function describeStarted({ services, untouched, gone }: Extract<Decision, { word: 'started' }>): string {
   const parts = [
     ['in new containers', services],
     ['untouched', untouched],
     ['gone', gone],
   ] as const;
-  const told = parts.flatMap(([what, names]) => (names.length > 0 ? [`${what}: ${names.join(', ')}`] : []));
-  return told.length > 0 ? told.join('; ') : 'there was nothing to start';
+  const described = parts.flatMap(([what, names]) => (names.length > 0 ? [`${what}: ${names.join(', ')}`] : []));
+  return described.length > 0 ? described.join('; ') : 'there was nothing to start';
 }
 
-function troublesOf(decisions: readonly Decision[]): string[] {
-  const told = decisions.filter(({ word }) => word === 'troubled').map(decisionText);
-  return [...new Set(told)].map((text) => {
-    const tries = told.filter((each) => each === text).length;
+function describeCallErrors(decisions: readonly Decision[]): string[] {
+  const texts = decisions.filter(({ word }) => word === 'troubled').map(describeDecision);
+  return [...new Set(texts)].map((text) => {
+    const tries = texts.filter((each) => each === text).length;
     return tries === 1 ? text : `${text}, ${tries} times`;
   });
 }
 
-function codeText(code: string): string {
-  const meaning = (meanings as Partial<Record<string, string>>)[code];
+function describeCode(code: string): string {
+  const meaning = isRefusal(code) ? refusals[code].meaning : failureMeanings[code];
   return meaning === undefined ? code : `${code}: ${meaning}`;
 }
 
-/** What each refusal, and each common failure, means (spec §9). */
-const meanings: Record<RefusalCode, string> & Record<string, string> = {
-  BUNDLE_DIGEST: 'the bytes that arrived are not those that were announced',
-  BUNDLE_UNSAFE: 'the archive holds what a bundle may not hold, or too much of it',
-  MANIFEST_INVALID: 'manifest.json is not of the schema, or of another env',
-  SECRET_PATH_REFUSED: 'a secret outside the branch of this env is asked for',
-  ENV_INCOMPLETE: 'the compose files name variables that nobody supplies',
-  COMPOSE_REFUSED: 'the compose files use what no bundle may use',
-  PRIVILEGED_REFUSED: 'power over the host is asked for, and the agent profile lacks allow_privileged',
-  HOST_NETWORK_REFUSED: 'the network of the host is asked for, and the agent profile lacks allow_privileged',
-  ROLLBACK_REFUSED: 'a newer bundle was applied before, and the agent profile lacks allow_rollback',
-  VOLUME_DIVERGED: 'a volume would have to be made anew, which loses what is in it',
-  DISK_INSUFFICIENT: 'a filesystem that the pull fills has too little room',
-  LEASE_SHAPE: 'the tenancy service gave a lease of AppRole shape',
-  SECRET_UNAVAILABLE: 'the secretstore does not give a secret of the manifest',
-  SECRET_UNUSABLE: 'a secret cannot be a variable: no text, a NUL in it, or too long',
+function isRefusal(code: string): code is RefusalCode {
+  return Object.hasOwn(refusals, code);
+}
+
+/** What each common failure means; refusals have their meaning in machines/refusals.ts (spec §9). */
+const failureMeanings: Readonly<Record<string, string>> = {
   PULL_FAILED: 'docker compose pull failed',
   UP_FAILED: 'docker compose up failed',
   DOWN_FAILED: 'docker compose down failed',

@@ -1,12 +1,12 @@
 import { endings, type Ending } from '../../../../machines/endings.ts';
-import type { Orders, Sha, Start } from '../../../../machines/words.ts';
+import type { DesiredState, Sha, RunOptions } from '../../../../machines/types.ts';
 
 /**
- * What a tick found out or decided, in a closed set of words with typed facts. There is no free text among them, so that
- * no value, no line of a server and no output of a container can get into a trace.
+ * What a tick observed or decided, as a closed set of words with typed fields. No field is free text, so that no secret value,
+ * text of a server or output of a container can get into a trace.
  */
 export type Decision =
-  | { word: 'ordered'; action: Orders['action']; desired: Sha | null; applied: Sha | null; reason: string }
+  | { word: 'ordered'; action: DesiredState['action']; desired: Sha | null; applied: Sha | null; reason: string }
   | { word: 'paused'; seconds: number }
   | { word: 'ailing'; services: string[] }
   | { word: 'half-made'; sha: Sha; phase: string }
@@ -22,10 +22,10 @@ export type Decision =
   | { word: 'mended'; sha: Sha }
   | { word: 'leased-anew' };
 
-/** A decision, in which state it fell, and when, in milliseconds since the tick began. */
-export type Noted = Decision & { state: string; at_ms: number };
+/** A decision, the state in which it was made, and its time in milliseconds since the start of the tick. */
+export type RecordedDecision = Decision & { state: string; at_ms: number };
 
-/** A state that a machine entered, by what, and how long it stayed; times in milliseconds. */
+/** A state of a machine: `on` is the event that entered it; times in milliseconds. */
 export interface Step {
   machine: string;
   state: string;
@@ -34,47 +34,47 @@ export interface Step {
   ms: number;
 }
 
-/** What a tick leaves behind about itself, key by key as `deployd trace --json` prints it (spec §2). */
+/** The record of one tick: the output of `deployd trace --json` (spec §2). */
 export interface Trace {
   schema: 1;
   tick: string;
   version: string;
   env: string;
-  intent: Start['intent'];
+  intent: RunOptions['intent'];
   /** RFC 3339, UTC. */
   started_at: string;
   ms: number;
   ending: Ending;
   exit: number;
-  /** Codes of a refusal or failure, in the order in which they were told. */
+  /** Codes of the refusals or the failure, in the order of the journal lines. */
   codes: string[];
   steps: Step[];
-  decisions: Noted[];
+  decisions: RecordedDecision[];
 }
 
-/** A decision as it may be written down: whatever text does not look like what it should be becomes `?`. */
-export function admitted(decision: Decision, redact: (text: string) => string): Decision {
+/** A decision that may be stored: every text that does not match its pattern, or that is redacted, becomes `?`. */
+export function sanitizeDecision(decision: Decision, redact: (text: string) => string): Decision {
   const admit = (name: string, value: unknown): unknown => {
-    if (Array.isArray(value)) return value.slice(0, mostNames).map((each) => admit(name, each));
+    if (Array.isArray(value)) return value.slice(0, maxNames).map((each) => admit(name, each));
     if (typeof value !== 'string' || name === 'word') return value;
-    return forms[name]?.test(value) && redact(value) === value ? value : '?';
+    return allowedPatterns[name]?.test(value) && redact(value) === value ? value : '?';
   };
   return Object.fromEntries(Object.entries(decision).map(([name, value]) => [name, admit(name, value)])) as Decision;
 }
 
-/** Converged, and nothing happened on the way but that the tenancy service wanted nothing. */
+/** True for a tick that converged without any decision except that nothing is desired. */
 export function isQuiet({ ending, decisions }: Pick<Trace, 'ending' | 'decisions'>): boolean {
   return ending === 'converged' && decisions.every((each) => each.word === 'ordered' && each.reason === '');
 }
 
-/** The codes in the lines of an outcome: each refusal's, else the one code of a failure. */
+/** The codes of an outcome: those of its refusals, else the code of the failure. */
 export function codesOf({ code, lines }: { code: string | null; lines: string[] }): string[] {
   const refused = lines.flatMap((line) => /^refused: ([A-Z_]+): /.exec(line)?.[1] ?? []);
   if (refused.length > 0) return refused;
   return code === null ? [] : [code];
 }
 
-/** The trace in a text, null when it holds none of this version's. */
+/** Parses a trace; null for another text or another schema. */
 export function parseTrace(text: string): Trace | null {
   try {
     const value = JSON.parse(text) as Partial<Trace> | null;
@@ -89,23 +89,23 @@ export function parseTrace(text: string): Trace | null {
   }
 }
 
-/** More names of services than any project of sense has. */
-const mostNames = 100;
+/** Limit of a list; no reasonable project has more services. */
+const maxNames = 100;
 
-const sha = /^[0-9a-f]{64}$/;
-const service = /^[A-Za-z0-9][\w.-]{0,62}$/;
+const shaPattern = /^[0-9a-f]{64}$/;
+const servicePattern = /^[A-Za-z0-9][\w.-]{0,62}$/;
 
-/** What each text of a decision must look like. */
-const forms: Record<string, RegExp | undefined> = {
+/** The pattern of each text field of a decision. */
+const allowedPatterns: Record<string, RegExp | undefined> = {
   action: /^(apply|none|down)$/,
-  desired: sha,
-  applied: sha,
-  sha,
+  desired: shaPattern,
+  applied: shaPattern,
+  sha: shaPattern,
   reason: /^$|^[a-z_]{1,20}(:[\w.,-]{1,300})?$/,
   phase: /^[a-z]{1,20}$/,
-  services: service,
-  untouched: service,
-  gone: service,
+  services: servicePattern,
+  untouched: servicePattern,
+  gone: servicePattern,
   peer: /^(tenancy|secretstore|storage)$/,
   error: /^[A-Z0-9_]{1,64}$/,
 };

@@ -1,9 +1,13 @@
-import type { Bundle } from '../../../../machines/words.ts';
-import { awaitWell } from '../health/awaitWell.ts';
-import { blameEngine } from '../release/release.ts';
-import type { Tools } from '../tools.ts';
+import type { Bundle } from '../../../../machines/types.ts';
+import { waitUntilHealthy } from '../health/waitUntilHealthy.ts';
+import { rethrowAsEngineFault } from '../release/startRelease.ts';
+import type { Dependencies } from '../dependencies.ts';
 
-/** Waits until the engine calls every container well. */
-export async function awaitHealth(tools: Tools, { bundle }: { bundle: Bundle }, signal: AbortSignal): Promise<void> {
-  await awaitWell(tools, bundle.sha, signal).catch((error: unknown) => blameEngine(tools, error));
+/** Waits until every container of the release is healthy. */
+export async function awaitHealth(
+  deps: Dependencies,
+  { bundle }: { bundle: Bundle },
+  signal: AbortSignal,
+): Promise<void> {
+  await waitUntilHealthy(deps, bundle.sha, signal).catch((error: unknown) => rethrowAsEngineFault(deps, error));
 }

@@ -1,25 +1,28 @@
 import { Fault } from '../../../../machines/fault.ts';
-import { plain } from '../../../../machines/outcomes.ts';
-import type { Bundle, Orders } from '../../../../machines/words.ts';
-import type { Made } from '../../rules/release/jobs.ts';
-import { finishedHere } from '../release/jobs.ts';
-import { containersNow } from '../release/release.ts';
-import { remembered } from '../checkIn/remember.ts';
-import type { Tools } from '../tools.ts';
-import { isPlain } from './plain.ts';
+import { plainOutcome } from '../../../../machines/outcomes.ts';
+import type { Bundle, DesiredState } from '../../../../machines/types.ts';
+import type { ServiceFingerprint } from '../../rules/release/oneShots.ts';
+import { readFinishedOneShots } from '../release/oneShots.ts';
+import { currentContainers } from '../release/startRelease.ts';
+import { outcomePatch } from '../checkIn/outcomePatch.ts';
+import type { Dependencies } from '../dependencies.ts';
+import { isSecretFree } from './secretFree.ts';
 
 /**
- * Records the release as applied, its report beside it; a crash from here on loses neither. What it runs is noted before,
- * and what was kept as a way back to itself goes: a crash in between leaves an attempt whose release is well.
+ * Records the release as applied, with its report in the same write. Before that, the release record is completed and the
+ * backup of the release dropped: a crash in between leaves an attempt whose release is healthy.
  */
-export async function commit(tools: Tools, { bundle, orders }: { bundle: Bundle; orders: Orders }): Promise<void> {
-  const { releases, state, tick } = tools;
+export async function commit(
+  deps: Dependencies,
+  { bundle, desired }: { bundle: Bundle; desired: DesiredState },
+): Promise<void> {
+  const { releases, state, tick } = deps;
   const { version, sequence } = bundle.manifest;
-  const production = bundle.manifest.production || orders.production;
-  const before = state.state.applied_sha;
+  const production = bundle.manifest.production || desired.production;
+  const previous = state.state.applied_sha;
   const facts = { sha: bundle.sha, production };
-  await warning(tools, `a way back to ${bundle.sha} may miss its images`, () => completeRecord(tools, facts));
-  await releases.dropLastGood(bundle.sha);
+  await warnOnFault(deps, `a way back to ${bundle.sha} may miss its images`, () => completeRecord(deps, facts));
+  await releases.dropBackup(bundle.sha);
   await state.update({
     applied_sha: bundle.sha,
     applied_at: new Date().toISOString(),
@@ -30,35 +33,40 @@ export async function commit(tools: Tools, { bundle, orders }: { bundle: Bundle;
     attempt: null,
     baseline: null,
     failing: null,
-    ...remembered(tools, { outcome: plain('applied'), orders, appliedSha: bundle.sha }),
+    ...outcomePatch(deps, { outcome: plainOutcome('applied'), desired, appliedSha: bundle.sha }),
   });
-  if (before !== null && before !== bundle.sha)
-    await warning(tools, `${before} is not as it was applied`, () => releases.restoreLastGood(before));
-  tick.journal.info(`applied: version=${version} sha=${bundle.sha} reason=${orders.reason}`);
+  if (previous !== null && previous !== bundle.sha)
+    await warnOnFault(deps, `${previous} is not as it was applied`, () => releases.restoreBackup(previous));
+  tick.journal.info(`applied: version=${version} sha=${bundle.sha} reason=${desired.reason}`);
 }
 
-async function warning({ tick }: Tools, what: string, work: () => Promise<void>): Promise<void> {
+async function warnOnFault({ tick }: Dependencies, warning: string, work: () => Promise<void>): Promise<void> {
   await work().catch((error: unknown) => {
     if (!(error instanceof Fault)) throw error;
-    tick.journal.warn(`${what}: ${error.message}`);
+    tick.journal.warn(`${warning}: ${error.message}`);
   });
 }
 
 /**
- * A reference may stand for another image tomorrow; a way back to this release needs the one that runs now, of a job that has
- * finished none. And where the state is lost, the release must tell what check-in and configuration said of the env.
+ * Adds to the release record what a later revert needs: the ids of the running images, since a reference may name another
+ * image by then, and the finished one-shots; and, for a lost state.json, whether the env is production.
  */
-async function completeRecord(tools: Tools, { sha, production }: { sha: string; production: boolean }): Promise<void> {
-  const { releases } = tools;
+async function completeRecord(
+  deps: Dependencies,
+  { sha, production }: { sha: string; production: boolean },
+): Promise<void> {
+  const { releases } = deps;
   const record = await releases.readRecord(sha);
   if (record === null) return;
-  const running = new Map((await containersNow(tools)).map(({ image, imageId }) => [image, imageId]));
-  const jobs = await finishedHere(tools, record);
-  const { services } = tools.tick.made ?? { services: new Map<string, Made>() };
-  const left = jobs.flatMap(({ service }) => services.get(service)?.image ?? []).filter((each) => !running.has(each));
+  const running = new Map((await currentContainers(deps)).map(({ image, imageId }) => [image, imageId]));
+  const jobs = await readFinishedOneShots(deps, record);
+  const { services } = deps.tick.serviceDefinitions ?? { services: new Map<string, ServiceFingerprint>() };
+  const oneShotImages = jobs
+    .flatMap(({ service }) => services.get(service)?.image ?? [])
+    .filter((image) => !running.has(image));
   const images = [
-    ...[...running].map(([name, id]) => ({ reference: isPlain(tools, name) ? name : id, id })),
-    ...left.filter((name) => isPlain(tools, name)).map((reference) => ({ reference, id: null })),
+    ...[...running].map(([name, id]) => ({ reference: isSecretFree(deps, name) ? name : id, id })),
+    ...oneShotImages.filter((name) => isSecretFree(deps, name)).map((reference) => ({ reference, id: null })),
   ];
   await releases.writeRecord(sha, { ...record, production, images, jobs });
 }

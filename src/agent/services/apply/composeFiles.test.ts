@@ -7,11 +7,11 @@ let dir: string;
 beforeEach(async () => void (dir = await mkdtemp(join(tmpdir(), 'deployd-compose-'))));
 afterEach(() => rm(dir, { recursive: true }));
 
-it('leaves off reading compose files at a stop that comes meanwhile', async () => {
+it('stops reading compose files when the signal aborts', async () => {
   const compose = ['a.yaml', 'b.yaml'];
   for (const name of compose) await writeFile(join(dir, name), 'services: {}\n');
   const stop = new AbortController();
-  const reading = readComposeFiles({ dir, manifest: { compose } }, stop.signal);
+  const result = readComposeFiles({ dir, manifest: { compose } }, stop.signal);
   setImmediate(() => stop.abort());
-  await expect(reading).rejects.toMatchObject({ ending: 'stopped' });
+  await expect(result).rejects.toMatchObject({ ending: 'stopped' });
 });

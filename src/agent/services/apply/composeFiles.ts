@@ -1,35 +1,37 @@
 import { join } from 'node:path';
 import { setImmediate } from 'node:timers/promises';
-import { heed } from '../../../../machines/fault.ts';
-import type { Refusal } from '../../../../machines/words.ts';
-import { smallText } from '../../adapters/files/smallText.ts';
-import { contentSources, textFilesOf } from '../../rules/compose/contents.ts';
-import { parseComposeFile } from '../../rules/compose/file.ts';
+import { throwIfStopped } from '../../../../machines/fault.ts';
+import type { Refusal } from '../../../../machines/refusals.ts';
+import { readCapped } from '../../adapters/files/readCapped.ts';
+import { contentSources, envAndLabelFiles } from '../../rules/compose/document/composeContents.ts';
+import { parseComposeFile } from '../../rules/compose/document/composeFile.ts';
 import { printable } from '../../../protocol/printable.ts';
-import type { ComposeFile } from '../../rules/compose/tree.ts';
-import { maxCharacters } from '../../rules/compose/weight.ts';
-import { digestsReached, type Contents } from '../../rules/bundle/inventory.ts';
+import type { ComposeFile } from '../../rules/compose/document/composeNode.ts';
+import { maxCharacters } from '../../rules/compose/document/documentSize.ts';
+import { reachedDigests, type BundleContents } from '../../rules/bundle/inventory.ts';
 
-/** An unpacked bundle, or a release, with the names of its compose files. */
-export interface Unpacked {
+/** An unpacked bundle or a release, with the names of its compose files. */
+export interface ComposeSource {
   dir: string;
   manifest: { compose: string[] };
 }
 
 /**
- * The compose files that the manifest names, parsed; what is missing or cannot be understood is a refusal. Throws `stopped`
- * between any two of them.
+ * Parses the compose files that the manifest names; a missing or invalid file is a refusal. Throws Fault `stopped` between
+ * files.
  */
-export async function readComposeFiles({ dir, manifest }: Unpacked, signal: AbortSignal) {
+export async function readComposeFiles({ dir, manifest }: ComposeSource, signal: AbortSignal) {
   const texts: { path: string; text: string | null }[] = [];
-  for await (const path of paced(manifest.compose, signal)) texts.push({ path, text: await textOf(join(dir, path)) });
+  for await (const path of withYields(manifest.compose, signal))
+    texts.push({ path, text: await readComposeText(join(dir, path)) });
   const missing = texts.filter(({ text }) => text === null).map(({ path }) => path);
-  const together = texts.reduce((sum, { text }) => sum + (text?.length ?? 0), 0);
-  if (together > maxCharacters && texts.length > 1) return { files: [], refusals: [tooMuch] };
+  const totalLength = texts.reduce((sum, { text }) => sum + (text?.length ?? 0), 0);
+  if (totalLength > maxCharacters && texts.length > 1) return { files: [], refusals: [tooLongRefusal] };
   const parsed: ReturnType<typeof parseComposeFile>[] = [];
-  for await (const { path, text } of paced(texts, signal)) if (text !== null) parsed.push(parseComposeFile(path, text));
-  const faults = parsed.flatMap((each) => ('faults' in each ? each.faults : []));
-  const files: ComposeFile[] = parsed.flatMap((each) => ('file' in each ? [each.file] : []));
+  for await (const { path, text } of withYields(texts, signal))
+    if (text !== null) parsed.push(parseComposeFile(path, text));
+  const faults = parsed.flatMap((result) => ('faults' in result ? result.faults : []));
+  const files: ComposeFile[] = parsed.flatMap((result) => ('file' in result ? [result.file] : []));
   const refusals: Refusal[] = [
     ...missing.map((path): Refusal => {
       return { code: 'MANIFEST_INVALID', detail: `compose names ${printable(path)}, which is not in the bundle` };
@@ -39,35 +41,35 @@ export async function readComposeFiles({ dir, manifest }: Unpacked, signal: Abor
   return { files, refusals };
 }
 
-/** The texts of the bundle's env files and label files, which are judged too. */
-export async function envTextsOf({ dir }: Unpacked, files: ComposeFile[], signal: AbortSignal) {
+/** The texts of the bundle's env files and label files, by path; missing and too long ones are left out. */
+export async function readEnvTexts({ dir }: ComposeSource, files: ComposeFile[], signal: AbortSignal) {
   const texts = new Map<string, string>();
-  for await (const path of paced(textFilesOf(files), signal)) {
-    const text = await textOf(join(dir, path));
+  for await (const path of withYields(envAndLabelFiles(files), signal)) {
+    const text = await readComposeText(join(dir, path));
     if (text !== null && text.length <= maxCharacters) texts.set(path, text);
   }
   return texts;
 }
 
-/** One after the other, with room for a signal between any two. Throws `stopped`. */
-async function* paced<T>(items: readonly T[], signal: AbortSignal): AsyncGenerator<T> {
+/** Yields the items and lets the event loop run before each, so that a signal is noticed. Throws Fault `stopped`. */
+async function* withYields<T>(items: readonly T[], signal: AbortSignal): AsyncGenerator<T> {
   for (const item of items) {
     await setImmediate();
-    heed(signal);
+    throwIfStopped(signal);
     yield item;
   }
 }
 
-/** The sha256 of every file that reaches a service, by path. */
-export function digestsOf(contents: Contents, files: ComposeFile[]): Map<string, string> {
-  return digestsReached(contents, new Set([...contentSources(files).values()].flatMap((each) => each.files)));
+/** The sha256 of every file that a service uses, by path. */
+export function digestsOf(contents: BundleContents, files: ComposeFile[]): Map<string, string> {
+  return reachedDigests(contents, new Set([...contentSources(files).values()].flatMap((source) => source.files)));
 }
 
-/** Of a compose file, env file or label file that is too long, enough is read to see it. */
-const textOf = (path: string) => smallText(path, 4 * maxCharacters + 4);
+/** Reads at most what proves that a file exceeds maxCharacters; UTF-8 takes up to 4 bytes per character. */
+const readComposeText = (path: string) => readCapped(path, 4 * maxCharacters + 4);
 
-/** Several files take as long to read as one of their length together. */
-const tooMuch: Refusal = {
+/** The limit holds for all compose files together, since parsing time grows with the total length. */
+const tooLongRefusal: Refusal = {
   code: 'COMPOSE_REFUSED',
   detail: `the compose files have more than ${maxCharacters} characters together`,
 };

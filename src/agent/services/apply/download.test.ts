@@ -1,44 +1,44 @@
-import type { Orders } from '../../../../machines/words.ts';
-import type { Tools } from '../tools.ts';
+import type { DesiredState } from '../../../../machines/types.ts';
+import type { Dependencies } from '../dependencies.ts';
 import { download } from './download.ts';
 
 const sha = 'a'.repeat(64);
-const orders = { desiredSha: sha, sizeBytes: 1 } as Orders;
+const desired = { desiredSha: sha, sizeBytes: 1 } as DesiredState;
 const never = new AbortController().signal;
 
-/** What a download works with, told what becomes of compose. */
-function toolsWith(probe: Tools['compose']['probe']): Tools {
-  const releases = { bundleOf: () => '/nowhere/bundle', partOf: () => '/nowhere/part' };
-  const tools = { note: () => undefined, releases, tick: {}, stop: new AbortController() };
-  return { ...tools, download: async () => undefined, compose: { probe } } as unknown as Tools;
+/** Dependencies of a download, with this compose probe. */
+function depsWith(probe: Dependencies['compose']['probe']): Dependencies {
+  const releases = { bundleOf: () => '/nowhere/bundle', partialFileOf: () => '/nowhere/part' };
+  const deps = { recordDecision: () => undefined, releases, tick: {}, stop: new AbortController() };
+  return { ...deps, download: async () => undefined, compose: { probe } } as unknown as Dependencies;
 }
 
-describe('the look for compose beside a download', () => {
-  it('is not waited for', async () => {
+describe('the compose probe during a download', () => {
+  it('does not delay the download', async () => {
     await download(
-      toolsWith(() => new Promise(() => undefined)),
-      { orders },
+      depsWith(() => new Promise(() => undefined)),
+      { desired },
       never,
     );
   });
 
-  it('fails no download', async () => {
+  it('does not fail the download', async () => {
     await download(
-      toolsWith(() => Promise.reject(new Error('no compose'))),
-      { orders },
+      depsWith(() => Promise.reject(new Error('no compose'))),
+      { desired },
       never,
     );
   });
 
-  it('goes on when the download is over, and ends at STOP', async () => {
-    let heard: AbortSignal = never;
-    const probe = (signal: AbortSignal) => new Promise<never>(() => void (heard = signal));
-    const tools = toolsWith(probe);
+  it('continues after the download and ends at STOP', async () => {
+    let probeSignal: AbortSignal = never;
+    const probe = (signal: AbortSignal) => new Promise<never>(() => void (probeSignal = signal));
+    const deps = depsWith(probe);
     const state = new AbortController();
-    await download(tools, { orders }, state.signal);
+    await download(deps, { desired }, state.signal);
     state.abort();
-    expect(heard.aborted).toBe(false);
-    tools.stop.abort();
-    expect(heard.aborted).toBe(true);
+    expect(probeSignal.aborted).toBe(false);
+    deps.stop.abort();
+    expect(probeSignal.aborted).toBe(true);
   });
 });

@@ -1,29 +1,33 @@
-import type { Orders } from '../../../../machines/words.ts';
-import { digestOf } from '../../adapters/files/digest.ts';
-import type { Tools } from '../tools.ts';
+import type { DesiredState } from '../../../../machines/types.ts';
+import { digestOf } from '../../adapters/files/fileDigest.ts';
+import type { Dependencies } from '../dependencies.ts';
 
-/** Fetches the bundle, unless its bytes are here already; a refused one is not fetched again (spec §5.1). */
-export async function download(tools: Tools, { orders }: { orders: Orders }, signal: AbortSignal): Promise<void> {
-  const { note, releases, tick } = tools;
-  const sha = wanted(orders);
+/** Downloads the bundle unless it is on disk; a refused bundle is not downloaded again (spec §5.1). */
+export async function download(
+  deps: Dependencies,
+  { desired }: { desired: DesiredState },
+  signal: AbortSignal,
+): Promise<void> {
+  const { recordDecision, releases, tick } = deps;
+  const sha = desiredShaOf(desired);
   const file = releases.bundleOf(sha);
   if ((await digestOf(file, signal)) === sha) return;
-  let done = 0;
-  tick.howFar = () => ({ done, total: orders.sizeBytes, unit: 'bytes' });
-  const heard = (bytes: number) => void (done = bytes);
-  const wish = { sha, sizeBytes: orders.sizeBytes, file, part: releases.partOf(sha), heard };
-  lookForCompose(tools);
-  await tools.download(wish, signal);
-  note({ word: 'downloaded', bytes: done });
+  let bytes = 0;
+  tick.readProgress = () => ({ done: bytes, total: desired.sizeBytes, unit: 'bytes' });
+  const onProgress = (received: number) => void (bytes = received);
+  const request = { sha, sizeBytes: desired.sizeBytes, file, partialFile: releases.partialFileOf(sha), onProgress };
+  probeCompose(deps);
+  await deps.download(request, signal);
+  recordDecision({ word: 'downloaded', bytes });
 }
 
-/** Compose takes its time to tell its version, so it is asked meanwhile; `check` tells what came of that. */
-function lookForCompose({ compose, stop }: Tools): void {
+/** Asks compose for its version during the download, because that is slow; `validateBundle` reports the result. */
+function probeCompose({ compose, stop }: Dependencies): void {
   void compose.probe(stop.signal).catch(() => undefined);
 }
 
-/** The sha that an apply is about; the check-in has made sure that there is one. */
-export function wanted({ desiredSha }: Orders): string {
-  if (desiredSha === null) throw new TypeError('orders to apply without a desired sha');
+/** The sha to apply; the check-in guarantees it for the action `apply`. */
+export function desiredShaOf({ desiredSha }: DesiredState): string {
+  if (desiredSha === null) throw new TypeError('apply without a desired sha');
   return desiredSha;
 }

@@ -1,12 +1,13 @@
 export { awaitHealth } from './awaitHealth.ts';
-export { check } from './check.ts';
+export { validateBundle } from './validateBundle.ts';
 export { commit } from './commit.ts';
 export { download } from './download.ts';
-export { putBack, revert } from './fallBack.ts';
+export { restoreCurrent } from './restoreCurrent.ts';
+export { revertRelease } from './revertRelease.ts';
 export { promote } from './promote.ts';
 export { pull } from './pull.ts';
 export { readSecrets } from './readSecrets.ts';
-export { render } from './render.ts';
+export { renderRelease } from './renderRelease.ts';
 export { unpack } from './unpack.ts';
-export { up } from './up.ts';
-export { verify } from './verify.ts';
+export { startContainers } from './startContainers.ts';
+export { validateRenderedModel } from './validateRenderedModel.ts';

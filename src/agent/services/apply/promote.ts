@@ -1,20 +1,20 @@
-import type { Bundle } from '../../../../machines/words.ts';
-import { ensureWayBack } from '../release/integrity.ts';
-import { dropPurge } from '../release/purge.ts';
-import type { Tools } from '../tools.ts';
+import type { Bundle } from '../../../../machines/types.ts';
+import { ensureRevertible } from '../release/integrity.ts';
+import { cancelPurge } from '../release/pendingPurge.ts';
+import type { Dependencies } from '../dependencies.ts';
 
 /**
- * Looks at the way back while nothing is touched yet, journals the attempt durably, then points `current` at the release;
- * while the attempt stands it is not trusted. An attempt that was cut short after touching containers keeps saying so.
+ * Repairs the applied release for a possible revert, records the attempt durably, then points `current` to the new release.
+ * The phase of an interrupted attempt is kept: it tells whether containers were changed.
  */
-export async function promote(tools: Tools, { bundle }: { bundle: Bundle }, signal: AbortSignal): Promise<void> {
-  const { releases, state } = tools;
+export async function promote(deps: Dependencies, { bundle }: { bundle: Bundle }, signal: AbortSignal): Promise<void> {
+  const { releases, state } = deps;
   const { applied_sha } = state.state;
-  if (applied_sha !== null && applied_sha !== bundle.sha) await ensureWayBack(tools, applied_sha, signal);
-  await dropPurge(tools, 'a bundle is applied');
+  if (applied_sha !== null && applied_sha !== bundle.sha) await ensureRevertible(deps, applied_sha, signal);
+  await cancelPurge(deps, 'a bundle is applied');
   const phase = state.state.attempt?.phase ?? 'promoted';
   const production = state.state.production || bundle.manifest.production;
-  const production_unknown = await isStillUnknown(tools);
+  const production_unknown = await isProductionStillUnknown(deps);
   await state.update({
     production,
     production_unknown,
@@ -23,7 +23,7 @@ export async function promote(tools: Tools, { bundle }: { bundle: Bundle }, sign
   await releases.current.set(bundle.sha);
 }
 
-/** Where the project has no volume yet, all that it will ever have is made under what bundles and check-ins say from now on. */
-async function isStillUnknown({ containers, state }: Tools): Promise<boolean> {
-  return state.state.production_unknown === true && (await containers.owned()).volumes.length > 0;
+/** False once the project has no volumes: all future volumes are created under known production flags. */
+async function isProductionStillUnknown({ containers, state }: Dependencies): Promise<boolean> {
+  return state.state.production_unknown === true && (await containers.ownedResources()).volumes.length > 0;
 }

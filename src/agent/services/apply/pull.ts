@@ -1,53 +1,56 @@
 import { Fault } from '../../../../machines/fault.ts';
-import type { Bundle } from '../../../../machines/words.ts';
+import type { Bundle } from '../../../../machines/types.ts';
 import type { RegistryLogin } from '../../adapters/compose/registryLogins.ts';
-import type { ReleaseRecord } from '../../rules/release/record.ts';
-import { blameEngine, composeReleaseOf } from '../release/release.ts';
-import type { Tools } from '../tools.ts';
-import { isPlain } from './plain.ts';
+import type { ReleaseRecord } from '../../rules/release/releaseRecord.ts';
+import { rethrowAsEngineFault, composeReleaseOf } from '../release/startRelease.ts';
+import type { Dependencies } from '../dependencies.ts';
+import { isSecretFree } from './secretFree.ts';
 
-/** compose pull with the bundle's registry logins, which live only as long as the call (spec §5). */
-export async function pull(tools: Tools, { bundle }: { bundle: Bundle }, signal: AbortSignal): Promise<void> {
-  const release = await composeReleaseOf(tools, bundle.sha);
+/** Runs compose pull with the bundle's registry logins, which exist only during the call (spec §5). */
+export async function pull(deps: Dependencies, { bundle }: { bundle: Bundle }, signal: AbortSignal): Promise<void> {
+  const release = await composeReleaseOf(deps, bundle.sha);
   const logins = bundle.manifest.registries.map(({ host, username_var, password_var }): RegistryLogin => {
-    const { vault } = tools;
+    const { vault } = deps;
     return { host, username: vault.value(username_var) ?? '', password: vault.value(password_var) ?? '' };
   });
   for (const { username, password } of logins)
-    tools.vault.guard(Buffer.from(`${username}:${password}`).toString('base64'));
-  tools.tick.howFar = await imagesHere(tools, bundle.sha);
+    deps.vault.registerForRedaction(Buffer.from(`${username}:${password}`).toString('base64'));
+  deps.tick.readProgress = await pullProgress(deps, bundle.sha);
   try {
-    await tools.compose.pull(release, logins, signal).catch((error: unknown) => blameEngine(tools, error));
+    await deps.compose.pull(release, logins, signal).catch((error: unknown) => rethrowAsEngineFault(deps, error));
   } finally {
-    await noteImages(tools, bundle.sha);
+    await recordPulledImages(deps, bundle.sha);
   }
 }
 
 /**
- * Notes which images came that are named by variables, so that they go with the release, and also when it fails. Of a pull
- * that was cut short the next one notes them.
+ * Adds images whose references contain variables to the release record, so that they are removed with the release, also after
+ * a failed pull. After an interrupted pull the next one adds them.
  */
-async function noteImages(tools: Tools, sha: string): Promise<void> {
-  const { containers, releases, tick } = tools;
+async function recordPulledImages(deps: Dependencies, sha: string): Promise<void> {
+  const { containers, releases, tick } = deps;
   try {
     const record = await releases.readRecord(sha);
-    if (record === null || tick.made?.sha !== sha) return;
-    const known = new Set(record.images.map(({ reference }) => reference));
-    const named = new Set([...tick.made.services.values()].map(({ image }) => image));
-    const noted: ReleaseRecord['images'] = [];
-    for (const image of named.difference(known)) {
+    if (record === null || tick.serviceDefinitions?.sha !== sha) return;
+    const recorded = new Set(record.images.map(({ reference }) => reference));
+    const named = new Set([...tick.serviceDefinitions.services.values()].map(({ image }) => image));
+    const pulled: ReleaseRecord['images'] = [];
+    for (const image of named.difference(recorded)) {
       const id = await containers.imageId(image);
-      if (id !== null) noted.push({ reference: isPlain(tools, image) ? image : id, id: null });
+      if (id !== null) pulled.push({ reference: isSecretFree(deps, image) ? image : id, id: null });
     }
-    if (noted.length > 0) await releases.writeRecord(sha, { ...record, images: [...record.images, ...noted] });
+    if (pulled.length > 0) await releases.writeRecord(sha, { ...record, images: [...record.images, ...pulled] });
   } catch (error) {
     if (!(error instanceof Fault)) throw error;
     tick.journal.debug(`images of ${sha} are not noted: ${error.message}`);
   }
 }
 
-/** How many of the images are on this host; asked of the engine when somebody wants to know. */
-async function imagesHere({ containers, releases }: Tools, sha: string): Promise<NonNullable<Tools['tick']['howFar']>> {
+/** Progress of a pull: the number of images on this host, queried on demand. */
+async function pullProgress(
+  { containers, releases }: Dependencies,
+  sha: string,
+): Promise<NonNullable<Dependencies['tick']['readProgress']>> {
   const { images } = (await releases.readRecord(sha)) ?? { images: [] };
   return async () => {
     const ids = await Promise.all(images.map(({ reference }) => containers.imageId(reference)));

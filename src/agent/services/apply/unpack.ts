@@ -1,41 +1,46 @@
 import { chmod, mkdir, rm } from 'node:fs/promises';
 import { join } from 'node:path';
-import { heed, refused } from '../../../../machines/fault.ts';
-import type { Bundle, Orders } from '../../../../machines/words.ts';
-import { diskFault } from '../../adapters/files/files.ts';
-import { removeTree } from '../../adapters/files/removal.ts';
-import { smallText } from '../../adapters/files/smallText.ts';
-import type { Contents } from '../../rules/bundle/inventory.ts';
-import { maxCharacters, parseManifest } from '../../../protocol/manifest.ts';
-import type { Tools } from '../tools.ts';
-import { wanted } from './download.ts';
+import { throwIfStopped, refusedFault } from '../../../../machines/fault.ts';
+import type { Bundle, DesiredState } from '../../../../machines/types.ts';
+import { diskFault } from '../../adapters/files/diskFault.ts';
+import { removeTree } from '../../adapters/files/treeRemoval.ts';
+import { readCapped } from '../../adapters/files/readCapped.ts';
+import type { BundleContents } from '../../rules/bundle/inventory.ts';
+import { maxManifestCharacters, parseManifest } from '../../../protocol/manifest.ts';
+import type { Dependencies } from '../dependencies.ts';
+import { desiredShaOf } from './download.ts';
 
-/** Unpacks the verified bundle beside the releases and reads its manifest; either may refuse it (spec §5). */
+/** Unpacks the verified bundle into staging and reads its manifest; throws the refusals of both (spec §5). */
 export async function unpack(
-  { releases, settings, tick }: Tools,
-  { orders }: { orders: Orders },
+  { releases, settings, tick }: Dependencies,
+  { desired }: { desired: DesiredState },
   signal: AbortSignal,
 ): Promise<Bundle> {
-  const sha = wanted(orders);
+  const sha = desiredShaOf(desired);
   const dir = releases.stagingOf(sha);
-  await makeEmpty(dir, signal);
-  const archive = await import('../../adapters/files/archive.ts');
-  tick.unpacked = await archive.unpack({ file: releases.bundleOf(sha), into: dir, limits: settings.limits, signal });
-  const judged = parseManifest(await manifestText(dir), settings.env);
-  if ('refusal' in judged) throw refused([judged.refusal]);
-  return { sha, dir, manifest: judged.manifest };
+  await createEmptyDirectory(dir, signal);
+  const archive = await import('../../adapters/release/archive.ts');
+  tick.bundleContents = await archive.unpack({
+    file: releases.bundleOf(sha),
+    into: dir,
+    limits: settings.limits,
+    signal,
+  });
+  const parsed = parseManifest(await readManifestText(dir), settings.env);
+  if ('refusal' in parsed) throw refusedFault([parsed.refusal]);
+  return { sha, dir, manifest: parsed.manifest };
 }
 
-/** What was unpacked in this tick. */
-export function unpackedContents({ tick }: Tools): Contents {
-  if (tick.unpacked === null) throw new TypeError('no bundle was unpacked');
-  return tick.unpacked;
+/** Contents of the bundle that this tick unpacked. */
+export function bundleContentsOf({ tick }: Dependencies): BundleContents {
+  if (tick.bundleContents === null) throw new TypeError('no bundle was unpacked');
+  return tick.bundleContents;
 }
 
-/** A directory with nothing in it, for an archive. Throws `DISK_WRITE_FAILED`, or `stopped`. */
-export async function makeEmpty(dir: string, signal: AbortSignal): Promise<void> {
+/** Creates an empty directory, replacing an existing one. Throws `DISK_WRITE_FAILED` or `stopped`. */
+export async function createEmptyDirectory(dir: string, signal: AbortSignal): Promise<void> {
   await removeTree(dir, { signal, untilMs: Infinity });
-  heed(signal);
+  throwIfStopped(signal);
   try {
     await rm(dir, { recursive: true, force: true });
     await mkdir(dir, { recursive: true });
@@ -45,9 +50,9 @@ export async function makeEmpty(dir: string, signal: AbortSignal): Promise<void>
   }
 }
 
-/** The text of a bundle's manifest; throws `MANIFEST_INVALID` where there is none. */
-export async function manifestText(dir: string): Promise<string> {
-  const text = await smallText(join(dir, 'manifest.json'), 4 * maxCharacters + 4);
+/** The text of a bundle's manifest. Throws `MANIFEST_INVALID` when it is missing. */
+export async function readManifestText(dir: string): Promise<string> {
+  const text = await readCapped(join(dir, 'manifest.json'), 4 * maxManifestCharacters + 4);
   if (text !== null) return text;
-  throw refused([{ code: 'MANIFEST_INVALID', detail: 'the bundle has no manifest.json at its root' }]);
+  throw refusedFault([{ code: 'MANIFEST_INVALID', detail: 'the bundle has no manifest.json at its root' }]);
 }

@@ -1,59 +1,68 @@
-import type { Host } from '../../../../machines/words.ts';
-import type { Answer } from '../../../protocol/checkIn.ts';
+import type { ObservedState } from '../../../../machines/types.ts';
+import type { CheckInResponse } from '../../../protocol/checkIn.ts';
 import { emptyState, type State } from '../../rules/state/state.ts';
 import { checkIn } from './checkIn.ts';
-import { leftoversOf } from '../release/leftovers.ts';
-import type { Tools } from '../tools.ts';
+import { findOrphanedResources } from '../release/orphanedResources.ts';
+import type { Dependencies } from '../dependencies.ts';
 
 const never = new AbortController().signal;
 const sha = 'a'.repeat(64);
-const host: Host = { engine: true, healthy: true, halfMade: true, ailing: [], containers: [] };
-const said: Answer = {
+const observed: ObservedState = {
+  engineAvailable: true,
+  healthy: true,
+  attemptInProgress: true,
+  unhealthyServices: [],
+  containers: [],
+};
+const response: CheckInResponse = {
   ...{ action: 'none', env: 'eu-1', backendId: 'b-1', production: false },
   ...{ desiredSha: sha, sizeBytes: 0, purgeVolumes: false },
 };
 
-/** A host on which a failed attempt made a volume and a network; `says` are the answers to its check-ins. */
-function toolsWith(...says: Partial<Answer>[]): Tools {
+/** A host on which a failed attempt created a volume and a network; `responses` answer its check-ins. */
+function depsWith(...responses: Partial<CheckInResponse>[]): Dependencies {
   const baseline = { sha, volumes: ['data'], networks: ['default'] };
   const state = { state: { ...emptyState('eu-1'), production_unknown: false, baseline } as State };
   const update = async (patch: Partial<State>) => void Object.assign(state.state, patch);
   return {
     settings: { env: 'eu-1', site: 'fra', production: false, interval_s: 60 },
     state: { ...state, update },
-    tenancy: { checkIn: async () => ({ ...said, ...says.shift() }) },
-    vault: { candidate: () => null },
+    tenancy: { checkIn: async () => ({ ...response, ...responses.shift() }) },
+    vault: { candidateToken: () => null },
     releases: { list: async () => [] },
     containers: {
-      owned: async () => ({ volumes: ['data', 'made'], networks: ['default', 'made'] }),
+      ownedResources: async () => ({ volumes: ['data', 'orphan'], networks: ['default', 'orphan'] }),
       list: async () => [],
-      holders: async () => [],
+      resourceUsers: async () => [],
     },
-    note: () => undefined,
+    recordDecision: () => undefined,
     tick: { grantRefusal: null, journal: { info: () => undefined } },
-  } as unknown as Tools;
+  } as unknown as Dependencies;
 }
 
-describe('what a check-in says of production', () => {
-  it('counts from then on for what a failed attempt made (spec §12.11)', async () => {
-    const tools = toolsWith({ production: true }, {});
+describe('the production flag of a check-in', () => {
+  it('protects the volumes of a failed attempt from then on (spec §12.11)', async () => {
+    const deps = depsWith({ production: true }, {});
     for (let tick = 0; tick < 2; tick++) {
-      await checkIn(tools, { host }, never);
-      expect(await leftoversOf(tools, tools.state.state, false)).toEqual({ volumes: [], networks: ['made'] });
+      await checkIn(deps, { observed }, never);
+      expect(await findOrphanedResources(deps, deps.state.state, false)).toEqual({ volumes: [], networks: ['orphan'] });
     }
   });
 
-  it('says nothing of an env of which it is not known', async () => {
-    const tools = toolsWith({});
-    await tools.state.update({ production_unknown: true });
-    expect(await checkIn(tools, { host }, never)).toMatchObject({ production: false });
-    expect(tools.state.state).toMatchObject({ production: false, production_unknown: true });
-    expect(await leftoversOf(tools, tools.state.state, false)).toMatchObject({ volumes: [] });
+  it('does not settle whether an unknown env is production', async () => {
+    const deps = depsWith({});
+    await deps.state.update({ production_unknown: true });
+    expect(await checkIn(deps, { observed }, never)).toMatchObject({ production: false });
+    expect(deps.state.state).toMatchObject({ production: false, production_unknown: true });
+    expect(await findOrphanedResources(deps, deps.state.state, false)).toMatchObject({ volumes: [] });
   });
 
-  it('leaves what a failed attempt made to go where it never was production', async () => {
-    const tools = toolsWith({});
-    await checkIn(tools, { host }, never);
-    expect(await leftoversOf(tools, tools.state.state, false)).toEqual({ volumes: ['made'], networks: ['made'] });
+  it('lets the volumes of a failed attempt be removed where the env never was production', async () => {
+    const deps = depsWith({});
+    await checkIn(deps, { observed }, never);
+    expect(await findOrphanedResources(deps, deps.state.state, false)).toEqual({
+      volumes: ['orphan'],
+      networks: ['orphan'],
+    });
   });
 });

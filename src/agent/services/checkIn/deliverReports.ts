@@ -1,25 +1,25 @@
 import { Fault } from '../../../../machines/fault.ts';
 import type { Report } from '../../../protocol/report.ts';
-import type { Tools } from '../tools.ts';
+import type { Dependencies } from '../dependencies.ts';
 
-/** Delivers the outbox, oldest first, then this tick's heartbeat. What cannot be delivered now stays (spec §10). */
-export async function deliverReports(tools: Tools, _input: void, signal: AbortSignal): Promise<void> {
-  const { state, tick } = tools;
+/** Delivers the queued reports, oldest first, then this tick's heartbeat; undelivered reports stay queued (spec §10). */
+export async function deliverReports(deps: Dependencies, _input: void, signal: AbortSignal): Promise<void> {
+  const { state, tick } = deps;
   for (const report of state.state.pending_reports) {
-    const end = await deliver(tools, report, signal);
-    if (end === 'unreachable') return;
-    if (end === 'refused') continue;
+    const delivery = await deliver(deps, report, signal);
+    if (delivery === 'unreachable') return;
+    if (delivery === 'refused') continue;
     await state.update({ pending_reports: state.state.pending_reports.filter((each) => each !== report) });
   }
   if (tick.heartbeat === null) return;
-  if ((await deliver(tools, tick.heartbeat, signal)) === 'settled') tick.journal.info('healthy; heartbeat reported');
+  if ((await deliver(deps, tick.heartbeat, signal)) === 'settled') tick.journal.info('healthy; heartbeat reported');
   tick.heartbeat = null;
 }
 
-/** `settled`: off the outbox; `refused`: this one stays, others may get through; `unreachable`: none will now. */
-type End = 'settled' | 'refused' | 'unreachable';
+/** `settled`: remove from the queue; `refused`: keep it and try the next; `unreachable`: stop delivering. */
+type Delivery = 'settled' | 'refused' | 'unreachable';
 
-async function deliver({ tenancy, tick }: Tools, report: Report, signal: AbortSignal): Promise<End> {
+async function deliver({ tenancy, tick }: Dependencies, report: Report, signal: AbortSignal): Promise<Delivery> {
   try {
     if ((await tenancy.report(report, signal)) === 'delivered') return 'settled';
     tick.journal.warn(`report ${report.report_id} (${report.outcome}) was rejected for good and is dropped`);

@@ -1,53 +1,57 @@
 import { Fault } from '../../../../machines/fault.ts';
-import { lookAt } from '../../adapters/host/accounts.ts';
+import { fileFactsOf } from '../../adapters/host/accounts.ts';
 import { createCompose } from '../../adapters/compose/compose.ts';
 import { createContainers } from '../../adapters/engine/containers.ts';
 import { filesystemsOf } from '../../adapters/files/filesystems.ts';
 import type { Settings } from '../../config/settings.ts';
-import type { Check } from '../../rules/doctor/doctor.ts';
-import { judgeComposeProgram, judgeEngine, judgeRoom, type RoomFacts } from '../../rules/doctor/engine.ts';
-import type { Known } from '../../rules/plan/plan.ts';
-import { filledByPull } from '../apply/judge.ts';
+import type { Check } from '../../rules/doctor/diagnosis.ts';
+import {
+  checkComposeProgram,
+  checkEngine,
+  checkDiskSpace,
+  type DiskSpaceFacts,
+} from '../../rules/doctor/engineChecks.ts';
+import type { Fact } from '../../rules/fact.ts';
+import { filesystemsOfPull } from '../apply/bundlePlan.ts';
+import { catchFault } from '../catchFault.ts';
 import { groupOf } from './files.ts';
-import type { Site } from './site.ts';
+import type { DoctorContext } from './doctorContext.ts';
 
-/** A state directory with less than this is about to fail, in bytes. */
-const leastForState = 64 * 2 ** 20;
+/** Minimum free space of the state directory, in bytes. */
+const minStateBytes = 64 * 2 ** 20;
 
-/** The engine, compose, and the room for images and state. */
-export async function examineEngine(site: Site): Promise<Check[]> {
-  const { host, signal, vault } = site;
-  const settings = { env: 'unknown', ...site.settings } as Settings;
+/** Checks the engine, compose and the disk space for images and state. */
+export async function examineEngine(context: DoctorContext): Promise<Check[]> {
+  const { host, signal, vault } = context;
+  const settings = { env: 'unknown', ...context.settings } as Settings;
   const project = `deployd-${settings.env}`;
   const containers = createContainers({ containerHost: settings.container_host, project, signal });
-  const filled = await faultless(() => filledByPull({ containers, settings }));
-  const compose = await faultless(() =>
+  const filesystems = await catchFault(() => filesystemsOfPull({ containers, settings }));
+  const compose = await catchFault(() =>
     createCompose(settings, project, { redactor: () => vault.redactor() }).probe(signal),
   );
-  const socket = await lookAt(settings.container_host.replace('unix://', ''), host.agent);
-  const fault = filled instanceof Fault ? filled.message : null;
+  const socket = await fileFactsOf(settings.container_host.replace('unix://', ''), host.agent);
+  const fault = filesystems instanceof Fault ? filesystems.message : null;
   return [
-    judgeEngine({ socket, group: await groupOf(socket), fault }, host.agent),
-    judgeComposeProgram(compose instanceof Fault ? compose.message.replace(/^[A-Z_]+: /, '') : null),
-    judgeRoom(filled instanceof Fault ? { unknown: filled.message } : await roomsOf(filled, settings)),
+    checkEngine({ socket, group: await groupOf(socket), error: fault }, host.agent),
+    checkComposeProgram(compose instanceof Fault ? compose.message.replace(/^[A-Z_]+: /, '') : null),
+    checkDiskSpace(
+      filesystems instanceof Fault ? { unknown: filesystems.message } : await diskSpacesOf(filesystems, settings),
+    ),
   ];
 }
 
-async function roomsOf(
-  filled: Awaited<ReturnType<typeof filledByPull>>,
+async function diskSpacesOf(
+  filesystems: Awaited<ReturnType<typeof filesystemsOfPull>>,
   settings: Settings,
-): Promise<Known<RoomFacts[]>> {
+): Promise<Fact<DiskSpaceFacts[]>> {
   const forImages = { neededBytes: settings.disk.headroom_bytes, purpose: 'images' as const };
-  const forState = { neededBytes: leastForState, purpose: 'state' as const };
-  const own = await filesystemsOf([settings.state_dir]);
+  const forState = { neededBytes: minStateBytes, purpose: 'state' as const };
+  const stateFilesystems = await filesystemsOf([settings.state_dir]);
   return {
-    is: [...filled.map((each) => ({ ...each, ...forImages })), ...own.map((each) => ({ ...each, ...forState }))],
+    known: [
+      ...filesystems.map((each) => ({ ...each, ...forImages })),
+      ...stateFilesystems.map((each) => ({ ...each, ...forState })),
+    ],
   };
-}
-
-async function faultless<T>(look: () => Promise<T>): Promise<T | Fault> {
-  return look().catch((error: unknown) => {
-    if (error instanceof Fault) return error;
-    throw error;
-  });
 }

@@ -1,60 +1,60 @@
 import { lstat, readdir } from 'node:fs/promises';
 import { join } from 'node:path';
-import { groupName, lookAt } from '../../adapters/host/accounts.ts';
-import { textIfThere } from '../../adapters/files/ifThere.ts';
-import { askHost } from '../../adapters/host/programs.ts';
-import type { Agent, Check, FileFacts } from '../../rules/doctor/doctor.ts';
-import { judgeConfig, judgeCredentialFiles, judgeStateDir } from '../../rules/doctor/files.ts';
-import { judgeIdentity, otherTransport } from '../../rules/doctor/mesh.ts';
-import type { Known } from '../../rules/plan/plan.ts';
-import type { Site } from './site.ts';
+import { groupName, fileFactsOf } from '../../adapters/host/accounts.ts';
+import { readTextIfExists } from '../../adapters/files/ifExists.ts';
+import { runHostProgram } from '../../adapters/host/hostProgram.ts';
+import type { AgentUser, Check, FileFacts } from '../../rules/doctor/diagnosis.ts';
+import { checkConfig, checkCredentialFiles, checkStateDir } from '../../rules/doctor/fileChecks.ts';
+import { checkIdentity, inapplicableForTransport } from '../../rules/doctor/meshChecks.ts';
+import type { Fact } from '../../rules/fact.ts';
+import type { DoctorContext } from './doctorContext.ts';
 
-/** The configuration, the state directory, and the credentials in and beside it. */
-export async function examineFiles(site: Site): Promise<Check[]> {
-  const { configPath, flaws, hidden, host, settings } = site;
+/** Checks the configuration, the state directory and the credential files. */
+export async function checkFiles(context: DoctorContext): Promise<Check[]> {
+  const { configPath, problems, inaccessible, host, settings } = context;
   const { agent } = host;
-  const look = (path: string) => lookAt(path, agent);
-  const dir = await look(settings.state_dir);
-  const strays = hidden === null ? await straysIn(settings.state_dir, agent) : [];
+  const factsOf = (path: string) => fileFactsOf(path, agent);
+  const dir = await factsOf(settings.state_dir);
+  const foreign = inaccessible === null ? await foreignFilesIn(settings.state_dir, agent) : [];
   return [
-    judgeConfig({ file: await look(configPath), flaws }, agent),
-    judgeStateDir({ dir: hidden === null ? dir : { ...dir, found: 'hidden' }, strays }, agent),
-    judgeCredentialFiles(
-      await look(join(settings.state_dir, 'store.token')),
-      await look(settings.bootstrap_file),
+    checkConfig({ file: await factsOf(configPath), problems }, agent),
+    checkStateDir({ dir: inaccessible === null ? dir : { ...dir, found: 'hidden' }, foreignEntries: foreign }, agent),
+    checkCredentialFiles(
+      await factsOf(join(settings.state_dir, 'store.token')),
+      await factsOf(settings.bootstrap_file),
       agent,
     ),
   ];
 }
 
-/** The mesh identity, where the agent itself reads it. */
-export async function examineIdentity({ host, settings }: Site): Promise<Check> {
+/** Checks the mesh identity, which the agent reads with the transport `sdk`. */
+export async function examineIdentity({ host, settings }: DoctorContext): Promise<Check> {
   const { transport = 'unknown', mesh } = settings;
-  if (transport !== 'sdk') return otherTransport('mesh identity', transport);
-  const file = await lookAt(mesh.identity_file, host.agent);
+  if (transport !== 'sdk') return inapplicableForTransport('mesh identity', transport);
+  const file = await fileFactsOf(mesh.identity_file, host.agent);
   const group = await groupOf(file);
-  return judgeIdentity(
+  return checkIdentity(
     { file, group, isIdentity: await holdsIdentity(file.path), watched: await isWatched() },
     host.agent,
   );
 }
 
-/** Name of the group that a file belongs to. */
+/** Name of a file's group; empty when the file is missing or hidden. */
 export async function groupOf({ found }: FileFacts): Promise<string> {
   return found === null || found === 'hidden' ? '' : groupName(found.gid);
 }
 
-/** Entries of the state directory, and of the env's below it, that belong to somebody else. */
-async function straysIn(dir: string, { uid }: Agent): Promise<string[]> {
+/** Entries of a directory that another user owns. */
+async function foreignFilesIn(dir: string, { uid }: AgentUser): Promise<string[]> {
   const names = await readdir(dir).catch(() => []);
-  const owned = await Promise.all(
+  const owners = await Promise.all(
     names.map(async (name) => ({ path: join(dir, name), uid: (await lstat(join(dir, name)).catch(() => null))?.uid })),
   );
-  return owned.filter((entry) => entry.uid !== undefined && entry.uid !== uid).map(({ path }) => path);
+  return owners.filter((entry) => entry.uid !== undefined && entry.uid !== uid).map(({ path }) => path);
 }
 
 async function holdsIdentity(path: string): Promise<boolean | null> {
-  const text = await textIfThere(path).catch(() => null);
+  const text = await readTextIfExists(path).catch(() => null);
   if (text === null) return null;
   try {
     const { id } = Object(JSON.parse(text)) as { id?: { cert?: unknown; key?: unknown } };
@@ -64,13 +64,13 @@ async function holdsIdentity(path: string): Promise<boolean | null> {
   }
 }
 
-async function isWatched(): Promise<Known<boolean>> {
-  const { stdout } = await askHost([
+async function isWatched(): Promise<Fact<boolean>> {
+  const { stdout } = await runHostProgram([
     'systemctl',
     'show',
     'deployd-identity-acl.path',
     '--property=LoadState,ActiveState',
   ]);
   if (!stdout.includes('LoadState=loaded')) return { unknown: 'the unit is not installed here' };
-  return { is: stdout.includes('ActiveState=active') };
+  return { known: stdout.includes('ActiveState=active') };
 }

@@ -1,61 +1,68 @@
-import { textIfThere } from '../../adapters/files/ifThere.ts';
+import { readTextIfExists } from '../../adapters/files/ifExists.ts';
 import { randomUUID } from 'node:crypto';
 import { Fault } from '../../../../machines/fault.ts';
-import { lookAt } from '../../adapters/host/accounts.ts';
-import { openCredentials } from '../../adapters/files/credentials.ts';
-import { createHttp, type Http } from '../../adapters/http/http.ts';
+import { fileFactsOf } from '../../adapters/host/accounts.ts';
+import { openCredentials } from '../../adapters/state/credentials.ts';
+import { createHttpClient, type HttpClient } from '../../adapters/http/httpClient.ts';
 import { createSecretstore } from '../../adapters/http/secretstore.ts';
-import { createTransport } from '../../adapters/transport/transport.ts';
+import { createTransport } from '../../adapters/transport/createTransport.ts';
 import type { Settings } from '../../config/settings.ts';
-import type { Check } from '../../rules/doctor/doctor.ts';
-import { judgePorts, listeningPorts, otherTransport } from '../../rules/doctor/mesh.ts';
-import { judgeClock, judgePeer, type PeerFacts } from '../../rules/doctor/network.ts';
-import { expiryOf, judgeToken, type TokenFacts } from '../../rules/doctor/token.ts';
-import type { Known } from '../../rules/plan/plan.ts';
-import type { Lookup } from '../../rules/errors/secretstoreErrors.ts';
+import type { Check } from '../../rules/doctor/diagnosis.ts';
+import { checkProxyPorts, parseListeningPorts, inapplicableForTransport } from '../../rules/doctor/meshChecks.ts';
+import { checkClock, checkPeer, type PeerFacts } from '../../rules/doctor/networkChecks.ts';
+import { jwtExpiryOf, checkToken, type TokenFacts } from '../../rules/doctor/tokenCheck.ts';
+import type { Fact } from '../../rules/fact.ts';
+import type { TokenLookup } from '../../rules/secretstore/secretstoreResponse.ts';
 import type { Peer } from '../../rules/errors/classifyError.ts';
-import type { Site } from './site.ts';
+import type { DoctorContext } from './doctorContext.ts';
 
-/** Both services, the clock, the proxy that may lie between, and the token as the secretstore sees it. */
-export async function examineNetwork(site: Site): Promise<Check[]> {
-  const { transport: name = 'unknown', ...known } = site.settings;
+/** Checks both services, the clock, the mesh proxy and the token. */
+export async function checkNetwork(context: DoctorContext): Promise<Check[]> {
+  const { transport: name = 'unknown', ...known } = context.settings;
   const { tenancy_url = '', tenancy_ca, secretstore_url = '', secretstore_ca, laptop_mode: laptop } = known;
-  const line = openLine(site);
+  const connection = openConnection(context);
   try {
-    const [tenancy, secretstore] = await Promise.all([ping(line, 'tenancy', site), ping(line, 'secretstore', site)]);
+    const [tenancy, secretstore] = await Promise.all([
+      ping(connection, 'tenancy', context),
+      ping(connection, 'secretstore', context),
+    ]);
     return [
-      judgePeer(tenancy, { peer: 'tenancy', url: tenancy_url, ca: tenancy_ca, laptop }),
-      judgePeer(secretstore, { peer: 'secretstore', url: secretstore_url, ca: secretstore_ca, laptop }),
-      judgeClock([tenancy, secretstore]),
-      await examineProxy(name),
-      judgeToken(await tokenFacts(line, site), site.host),
+      checkPeer(tenancy, { peer: 'tenancy', url: tenancy_url, ca: tenancy_ca, laptop }),
+      checkPeer(secretstore, { peer: 'secretstore', url: secretstore_url, ca: secretstore_ca, laptop }),
+      checkClock([tenancy, secretstore]),
+      await checkProxy(name),
+      checkToken(await tokenFacts(connection, context), context.host),
     ];
   } finally {
-    line?.close();
+    connection?.close();
   }
 }
 
-/** The way to the services; a call to one whose address is not known must not be made. */
-interface Line {
-  http: Http;
+/** Connection to the services; a service without a configured URL must not be called. */
+interface Connection {
+  http: HttpClient;
   settings: Settings;
   close: () => void;
 }
 
-/** Null where the configuration does not say which way. */
-function openLine({ settings: found, version }: Site): Line | null {
+/** Null without a configured transport. */
+function openConnection({ settings: found, version }: DoctorContext): Connection | null {
   if (found.transport === undefined) return null;
   const settings = found as Settings;
   const transport = createTransport(settings);
-  return { http: createHttp({ settings, transport, version }), settings, close: () => transport.close() };
+  return { http: createHttpClient({ settings, transport, version }), settings, close: () => transport.close() };
 }
 
-/** Asks for nothing, without a credential: that there is an answer is enough. */
-async function ping(line: Line | null, peer: Peer, { settings, signal }: Site): Promise<PeerFacts> {
-  if (line === null || settings[`${peer}_url`] === undefined) return untold;
+/** Sends a request without credentials; any response proves that the service is reachable. */
+async function ping(
+  connection: Connection | null,
+  peer: Peer,
+  { settings, signal }: DoctorContext,
+): Promise<PeerFacts> {
+  if (connection === null || settings[`${peer}_url`] === undefined) return notConfigured;
   const path = peer === 'tenancy' ? '/' : '/v1/sys/health';
   try {
-    const { status, headers } = await line.http.call({
+    const { status, headers } = await connection.http.call({
       ...{ peer, what: 'a plain request', method: 'GET', path, signal },
       requestId: randomUUID(),
       accepts: anyStatus,
@@ -69,46 +76,54 @@ async function ping(line: Line | null, peer: Peer, { settings, signal }: Site): 
   }
 }
 
-const untold = { unknown: 'the configuration does not say how it is reached' };
+const notConfigured = { unknown: 'the configuration does not say how it is reached' };
 const anyStatus = Array.from({ length: 300 }, (_, index) => 300 + index);
 
-async function examineProxy(transport: Settings['transport'] | 'unknown'): Promise<Check> {
-  if (transport !== 'proxy') return otherTransport('mesh proxy', transport);
-  const tables = await Promise.all(['tcp', 'tcp6'].map((name) => textIfThere(`/proc/net/${name}`).catch(() => null)));
-  return judgePorts({ is: listeningPorts(tables.join('\n')) }, [18443, 18200]);
+async function checkProxy(transport: Settings['transport'] | 'unknown'): Promise<Check> {
+  if (transport !== 'proxy') return inapplicableForTransport('mesh proxy', transport);
+  const tables = await Promise.all(
+    ['tcp', 'tcp6'].map((name) => readTextIfExists(`/proc/net/${name}`).catch(() => null)),
+  );
+  return checkProxyPorts({ known: parseListeningPorts(tables.join('\n')) }, [18443, 18200]);
 }
 
-async function tokenFacts(line: Line | null, site: Site): Promise<TokenFacts> {
-  const { hidden, host, settings } = site;
+async function tokenFacts(connection: Connection | null, context: DoctorContext): Promise<TokenFacts> {
+  const { inaccessible, host, settings } = context;
   const credentials = openCredentials(settings);
   const grantText = await credentials.readGrant().catch(() => null);
   const facts = {
-    grant: await lookAt(settings.bootstrap_file, host.agent),
-    grantExpires: grantText === null ? null : expiryOf(grantText),
+    grant: await fileFactsOf(settings.bootstrap_file, host.agent),
+    grantExpiry: grantText === null ? null : jwtExpiryOf(grantText),
     env: settings.env ?? null,
     intervalS: settings.interval_s,
   };
-  if (hidden !== null) return { ...facts, token: { unknown: hidden } };
+  if (inaccessible !== null) return { ...facts, token: { unknown: inaccessible } };
   try {
     const token = await credentials.readToken();
     return {
       ...facts,
-      token: { is: { present: token !== null, seen: token === null ? absent : await lookUp(line, site, token) } },
+      token: {
+        known: { present: token !== null, lookup: token === null ? noToken : await lookUp(connection, context, token) },
+      },
     };
   } catch (error) {
     return { ...facts, token: { unknown: error instanceof Fault ? error.message : 'cannot be read' } };
   }
 }
 
-const absent = { unknown: 'there is no token' };
+const noToken = { unknown: 'there is no token' };
 
-/** Of the secretstore: whether the token lives, and how long. */
-async function lookUp(line: Line | null, { settings, signal, vault }: Site, token: string): Promise<Known<Lookup>> {
-  if (line === null || settings.secretstore_url === undefined) return untold;
-  vault.holdToken(token);
+/** Looks up the token in the secretstore. */
+async function lookUp(
+  connection: Connection | null,
+  { settings, signal, vault }: DoctorContext,
+  token: string,
+): Promise<Fact<TokenLookup>> {
+  if (connection === null || settings.secretstore_url === undefined) return notConfigured;
+  vault.setToken(token);
   try {
-    const secretstore = createSecretstore({ ...line, vault, requestId: () => randomUUID() });
-    return { is: await secretstore.lookupSelf(token, signal) };
+    const secretstore = createSecretstore({ ...connection, vault, requestId: () => randomUUID() });
+    return { known: await secretstore.lookupSelf(token, signal) };
   } catch (error) {
     if (!(error instanceof Fault)) throw error;
     return { unknown: error.message };

@@ -1,77 +1,72 @@
 import { lstat, readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { Fault } from '../../../../machines/fault.ts';
-import { readLock } from '../../adapters/files/lock.ts';
-import { askHost } from '../../adapters/host/programs.ts';
-import { Releases } from '../../adapters/files/releases.ts';
-import type { Check } from '../../rules/doctor/doctor.ts';
-import {
-  judgeLastTick,
-  judgeLock,
-  judgeReleases,
-  judgeState,
-  judgeTimer,
-  timerFactsOf,
-  type LockFacts,
-  type ReleasesFacts,
-} from '../../rules/doctor/ticks.ts';
-import type { Known } from '../../rules/plan/plan.ts';
-import type { Site } from './site.ts';
+import { readLock } from '../../adapters/state/lockRecord.ts';
+import { runHostProgram } from '../../adapters/host/hostProgram.ts';
+import { Releases } from '../../adapters/release/releases.ts';
+import type { Check } from '../../rules/doctor/diagnosis.ts';
+import { checkLock, type LockFacts } from '../../rules/doctor/lockCheck.ts';
+import { checkReleases, checkState, type ReleasesFacts } from '../../rules/doctor/releaseChecks.ts';
+import { checkLastTick, checkTimer, parseTimerFacts } from '../../rules/doctor/timerChecks.ts';
+import type { Fact } from '../../rules/fact.ts';
+import type { DoctorContext } from './doctorContext.ts';
 
-/** The timer, the last tick, the lock, the state file and the releases. */
-export async function examineTicks(site: Site): Promise<Check[]> {
-  const { broken, host, settings } = site;
+/** Checks the timer, the last tick, the lock, state.json and the releases. */
+export async function checkTicks(context: DoctorContext): Promise<Check[]> {
+  const { stateFinding, host, settings } = context;
   const { env = null, interval_s: intervalS, laptop_mode: laptop } = settings;
-  const lock = await lockFacts(site);
+  const lock = await lockFacts(context);
   return [
-    judgeTimer(await timerFacts()),
-    judgeLastTick(host, { intervalS, laptop }),
-    judgeLock(lock, host.now),
-    judgeState(host, { env, broken }),
-    judgeReleases(await releasesFacts(site, 'is' in lock && lock.is.held)),
+    checkTimer(await timerFacts()),
+    checkLastTick(host, { intervalS, laptop }),
+    checkLock(lock, host.now),
+    checkState(host, { env, broken: stateFinding }),
+    checkReleases(await releasesFacts(context, 'known' in lock && lock.known.held)),
   ];
 }
 
 async function timerFacts() {
   const properties = '--property=LoadState,UnitFileState,ActiveState,SubState';
-  const { stdout: shown } = await askHost(['systemctl', 'show', 'deployd.timer', properties]);
-  const { stdout: listed } = await askHost(['systemctl', 'list-timers', '--output=json', 'deployd.timer']);
-  return timerFactsOf(shown, listed);
+  const { stdout: unit } = await runHostProgram(['systemctl', 'show', 'deployd.timer', properties]);
+  const { stdout: timers } = await runHostProgram(['systemctl', 'list-timers', '--output=json', 'deployd.timer']);
+  return parseTimerFacts(unit, timers);
 }
 
-async function lockFacts({ hidden, settings }: Site): Promise<Known<LockFacts>> {
-  if (hidden !== null) return { unknown: hidden };
+async function lockFacts({ inaccessible, settings }: DoctorContext): Promise<Fact<LockFacts>> {
+  if (inaccessible !== null) return { unknown: inaccessible };
   const { state_dir, download_timeout_s, pull_timeout_s, up_timeout_s, down_timeout_s, health_timeout_s } = settings;
-  const twice = up_timeout_s + health_timeout_s;
-  const longestS = download_timeout_s + pull_timeout_s + 2 * twice + down_timeout_s + 10 * settings.http_timeout_s;
-  return { is: { ...(await readLock(state_dir)), present: await exists(join(state_dir, 'lock')), longestS } };
+  const startS = up_timeout_s + health_timeout_s;
+  const longestS = download_timeout_s + pull_timeout_s + 2 * startS + down_timeout_s + 10 * settings.http_timeout_s;
+  return {
+    known: { ...(await readLock(state_dir)), present: await exists(join(state_dir, 'lock')), maxTickS: longestS },
+  };
 }
 
-/** While a tick works, what lies in staging is its own. */
-async function releasesFacts(site: Site, atWork: boolean): Promise<Known<ReleasesFacts>> {
-  const { hidden, host, settings } = site;
-  if (hidden !== null) return { unknown: hidden };
+/** While a tick runs, files in staging belong to it and are not orphaned. */
+async function releasesFacts(context: DoctorContext, isTickRunning: boolean): Promise<Fact<ReleasesFacts>> {
+  const { inaccessible, host, settings } = context;
+  if (inaccessible !== null) return { unknown: inaccessible };
   if (settings.env === undefined) return { unknown: 'the configuration does not say which env this is' };
   const home = join(settings.state_dir, settings.env);
   const releases = new Releases(settings.state_dir, home);
-  const applied = 'is' in host.state ? (host.state.is?.applied_sha ?? null) : null;
+  const applied = 'known' in host.state ? (host.state.known?.applied_sha ?? null) : null;
   const foreign = await releases.current.sha().then(
     () => null,
     (error: unknown) => (error instanceof Fault ? error.message : 'current cannot be read'),
   );
   return {
-    is: {
-      home,
+    known: {
+      envDir: home,
       count: (await namesIn(join(home, 'releases'))).length,
       keep: settings.keep_releases,
-      foreign,
-      incomplete: applied !== null && !(await releases.isWhole(applied).catch(() => false)),
-      leftovers: atWork ? [] : await leftoversIn(home),
+      foreignCurrent: foreign,
+      incomplete: applied !== null && !(await releases.isComplete(applied).catch(() => false)),
+      orphanedPaths: isTickRunning ? [] : await orphanedFilesIn(home),
     },
   };
 }
 
-async function leftoversIn(home: string): Promise<string[]> {
+async function orphanedFilesIn(home: string): Promise<string[]> {
   const staged = (await namesIn(join(home, 'staging'))).map((name) => join(home, 'staging', name));
   const logins = join(home, 'docker-config');
   return [...staged, ...((await exists(logins)) ? [logins] : [])];

@@ -1,76 +1,91 @@
-import { failure, Fault } from '../../../../machines/fault.ts';
-import { plain } from '../../../../machines/outcomes.ts';
-import type { Host, Orders, Outcome } from '../../../../machines/words.ts';
+import { failedFault, Fault } from '../../../../machines/fault.ts';
+import { pausedOutcome, plainOutcome } from '../../../../machines/outcomes.ts';
+import type { ObservedState, DesiredState, Outcome } from '../../../../machines/types.ts';
 import type { State } from '../../rules/state/state.ts';
-import { bringBack, pointBack } from '../apply/fallBack.ts';
-import { forgetApplied } from '../tick/recall.ts';
-import type { Tools } from '../tools.ts';
+import { pointCurrentToApplied, restoreRelease } from '../release/restoreRelease.ts';
+import { markNotApplied } from '../release/markNotApplied.ts';
+import type { Dependencies } from '../dependencies.ts';
 
 type Attempt = NonNullable<State['attempt']>;
 
-/** Brings the applied release up again, once, on a host that is not well (spec §12). */
+/** Starts the applied release again, once per tick, on an unhealthy host (spec §12). */
 export async function heal(
-  tools: Tools,
-  { host, orders }: { host: Host; orders: Orders },
+  deps: Dependencies,
+  { observed, desired }: { observed: ObservedState; desired: DesiredState },
   signal: AbortSignal,
 ): Promise<Outcome> {
-  const { settings, state, tick } = tools;
-  if (!host.engine)
-    throw failure('RUNTIME_UNAVAILABLE', `container engine at ${settings.container_host} does not answer`);
+  const { settings, state, tick } = deps;
+  if (!observed.engineAvailable)
+    throw failedFault('RUNTIME_UNAVAILABLE', `container engine at ${settings.container_host} does not answer`);
   const { applied_sha, attempt } = state.state;
-  const hands = settings.heal && !(orders.pause !== null && settings.on_failure === 'leave');
-  if (applied_sha === null) return nothingToHeal(tools, orders);
-  if (!hands && (attempt === null || isLeft(attempt, orders) || attempt.phase === 'promoted'))
-    return untouched(tools, { host, orders });
+  const mayHeal = settings.heal && !(desired.retryDelay !== null && settings.on_failure === 'leave');
+  if (applied_sha === null) return nothingToHeal(deps, desired);
+  if (!mayHeal && (attempt === null || isLeftForDiagnosis(attempt, desired) || attempt.phase === 'promoted'))
+    return outcomeWithoutHealing(deps, { observed, desired });
   try {
-    await bringBack(tools, { sha: applied_sha, pull: 'missing' }, signal);
+    await restoreRelease(deps, { sha: applied_sha, pull: 'missing' }, signal);
   } catch (error) {
     if (!(error instanceof Fault) || error.ending !== 'failed' || error.code === 'RUNTIME_UNAVAILABLE') throw error;
-    if (orders.desiredSha === applied_sha) await applyAnew(tools, applied_sha, error);
-    return { ...plain('unhealthy'), code: error.code, lines: error.lines, tail: error.tail, reason: orders.reason };
+    if (desired.desiredSha === applied_sha) await requestReapply(deps, applied_sha, error);
+    return {
+      ...plainOutcome('unhealthy'),
+      code: error.code,
+      lines: error.lines,
+      tail: error.tail,
+      reason: desired.reason,
+    };
   }
-  tick.journal.info(`healed: ${host.ailing.join(',') || 'the applied release was brought up again and is well'}`);
-  if (orders.pause !== null) return { ...plain('paused'), lines: [orders.pause.line] };
-  const services = host.ailing.length > 0 ? host.ailing : await servicesOf(tools, applied_sha);
-  return { ...plain('converged'), reason: `healed:${services.join(',')}` };
+  tick.journal.info(
+    `healed: ${observed.unhealthyServices.join(',') || 'the applied release was brought up again and is well'}`,
+  );
+  if (desired.retryDelay !== null) return pausedOutcome(desired.retryDelay);
+  const services =
+    observed.unhealthyServices.length > 0 ? observed.unhealthyServices : await serviceNamesOf(deps, applied_sha);
+  return { ...plainOutcome('converged'), reason: `healed:${services.join(',')}` };
 }
 
-/** What a heal cannot get, an apply may: it logs in to registries, and takes whatever image a tag stands for today. */
-async function applyAnew(tools: Tools, sha: string, { code }: Fault): Promise<void> {
-  if (code === 'UP_FAILED') await (await import('../release/forget.ts')).forgetUnlessHere(tools, sha);
-  if (code === 'RELEASE_INCOMPLETE') await forgetApplied(tools, sha, 'cannot run again as it did');
+/** Requests an apply of the same bundle when healing cannot succeed: an apply has registry logins and may use newer images. */
+async function requestReapply(deps: Dependencies, sha: string, { code }: Fault): Promise<void> {
+  if (code === 'UP_FAILED')
+    await (await import('../release/missingImages.ts')).markNotAppliedIfImagesMissing(deps, sha);
+  if (code === 'RELEASE_INCOMPLETE') await markNotApplied(deps, sha, 'cannot run again as it did');
 }
 
-/** A first apply that was cut short and is not wanted any more: nothing is applied, and that is healthy (spec §7.3). */
-async function nothingToHeal(tools: Tools, orders: Orders): Promise<Outcome> {
-  await pointBack(tools);
-  await tools.state.update({ attempt: null });
-  return orders.pause === null ? plain('converged') : { ...plain('paused'), lines: [orders.pause.line] };
+/** After an interrupted first apply that is no longer desired: no release is applied, which counts as healthy (spec §7.3). */
+async function nothingToHeal(deps: Dependencies, { retryDelay }: DesiredState): Promise<Outcome> {
+  await pointCurrentToApplied(deps);
+  await deps.state.update({ attempt: null });
+  return retryDelay === null ? plainOutcome('converged') : pausedOutcome(retryDelay);
 }
 
 /**
- * With `heal: false`. Of an attempt that was cut short before it touched a container only `current` goes back; one that was
- * left for diagnosis is over once the release that is applied, which was to be applied again, is well by itself.
+ * With `heal: false`: an attempt that was interrupted before it changed containers is reverted by restoring `current`; an attempt
+ * to apply the applied release again is over once that release is healthy by itself.
  */
-async function untouched(tools: Tools, { host, orders }: { host: Host; orders: Orders }): Promise<Outcome> {
-  const { applied_sha, attempt } = tools.state.state;
-  const isOver = attempt?.phase === 'promoted' || (attempt?.sha === applied_sha && host.ailing.length === 0);
+async function outcomeWithoutHealing(
+  deps: Dependencies,
+  { observed, desired }: { observed: ObservedState; desired: DesiredState },
+): Promise<Outcome> {
+  const { applied_sha, attempt } = deps.state.state;
+  const isOver =
+    attempt?.phase === 'promoted' || (attempt?.sha === applied_sha && observed.unhealthyServices.length === 0);
   if (attempt !== null && isOver) {
-    if (attempt.phase === 'promoted') await pointBack(tools);
-    await tools.state.update({ attempt: null, baseline: null });
+    if (attempt.phase === 'promoted') await pointCurrentToApplied(deps);
+    await deps.state.update({ attempt: null, baseline: null });
   }
-  const { pause, reason } = orders;
-  if (pause !== null) return { ...plain('paused'), lines: [pause.line] };
-  if (isOver && host.ailing.length === 0) return plain('converged');
-  const ill = host.ailing.join(', ') || `the attempt of ${attempt?.sha ?? 'a release'} was left half made`;
-  return { ...plain('unhealthy'), code: 'UNHEALTHY', lines: [`unhealthy: ${ill}`], reason };
+  const { retryDelay, reason } = desired;
+  if (retryDelay !== null) return pausedOutcome(retryDelay);
+  if (isOver && observed.unhealthyServices.length === 0) return plainOutcome('converged');
+  const what =
+    observed.unhealthyServices.join(', ') || `the attempt of ${attempt?.sha ?? 'a release'} was left half made`;
+  return { ...plainOutcome('unhealthy'), code: 'UNHEALTHY', lines: [`unhealthy: ${what}`], reason };
 }
 
-/** Left for diagnosis (`on_failure: leave`), and what is wanted still. Any other attempt is finished or undone: that heals nothing. */
-function isLeft({ sha, phase }: Attempt, { desiredSha }: Orders): boolean {
+/** True for an attempt kept for diagnosis (`on_failure: leave`) whose bundle is still desired; others are finished or reverted. */
+function isLeftForDiagnosis({ sha, phase }: Attempt, { desiredSha }: DesiredState): boolean {
   return phase === 'left' && sha === desiredSha;
 }
 
-async function servicesOf({ releases }: Tools, sha: string): Promise<string[]> {
+async function serviceNamesOf({ releases }: Dependencies, sha: string): Promise<string[]> {
   return ((await releases.readRecord(sha))?.services ?? []).map(({ name }) => name).sort();
 }

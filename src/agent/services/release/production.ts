@@ -1,33 +1,35 @@
 import { join } from 'node:path';
-import type { Releases } from '../../adapters/files/releases.ts';
-import { smallText } from '../../adapters/files/smallText.ts';
+import type { Releases } from '../../adapters/release/releases.ts';
+import { readCapped } from '../../adapters/files/readCapped.ts';
 import type { Settings } from '../../config/settings.ts';
-import { maxCharacters } from '../../../protocol/manifest.ts';
+import { maxManifestCharacters } from '../../../protocol/manifest.ts';
 import type { State } from '../../rules/state/state.ts';
-import { productionOf } from '../../rules/release/volumes.ts';
+import { productionOf } from '../../rules/release/volumeRule.ts';
 
-/** Whether this is a production env by what was `ordered` or by what the host knows: any release on disk may have been one (spec §7.1). */
+/** True for a production env, by the desired state, the configuration, the state or any release on disk; null when unknown (spec §7.1). */
 export async function isProduction(
   { releases, settings }: { releases: Releases; settings: Settings },
   { production, production_unknown }: Readonly<State>,
-  ordered: boolean,
+  desiredProduction: boolean,
 ): Promise<boolean | null> {
-  if (ordered || settings.production || production) return true;
-  if (productionOf(await toldByReleases(releases)) === true) return true;
+  if (desiredProduction || settings.production || production) return true;
+  if (productionOf(await productionOfReleases(releases)) === true) return true;
   return production_unknown === true ? null : false;
 }
 
-/** What each release on disk tells of the env: whether it was production when the release was made, null where it is unreadable. */
-export async function toldByReleases(releases: Releases): Promise<(boolean | null)[]> {
+/** For each release on disk, whether the env was production when it was applied; null when its record is unreadable. */
+export async function productionOfReleases(releases: Releases): Promise<(boolean | null)[]> {
   const shas = await releases.list();
   return Promise.all(
-    shas.map(async (sha) => (await releases.readRecord(sha))?.production ?? (await byManifest(releases, sha))),
+    shas.map(
+      async (sha) => (await releases.readRecord(sha))?.production ?? (await productionByManifest(releases, sha)),
+    ),
   );
 }
 
-/** A manifest can call an env production; what check-in and configuration said when it was applied it cannot deny. */
-async function byManifest(releases: Releases, sha: string): Promise<true | null> {
-  const text = await smallText(join(releases.pathOf(sha), 'manifest.json'), 4 * maxCharacters + 4);
+/** A manifest can prove that an env is production, but not that it is none: check-in and configuration count too. */
+async function productionByManifest(releases: Releases, sha: string): Promise<true | null> {
+  const text = await readCapped(join(releases.pathOf(sha), 'manifest.json'), 4 * maxManifestCharacters + 4);
   try {
     const manifest: unknown = JSON.parse(text ?? '');
     return (Object(manifest) as { production?: unknown }).production === true ? true : null;

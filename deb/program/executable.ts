@@ -1,0 +1,58 @@
+import { execFile } from 'node:child_process';
+import { mkdir, rm, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { build } from 'esbuild';
+
+/** Content of the executable besides the runtime. */
+export interface ExecutableInputs {
+  source: string;
+  /** Without its fingerprint. */
+  cache: Buffer;
+  /** The script that the runtime starts; by default the package's loader. */
+  loader?: string;
+}
+
+const run = promisify(execFile);
+
+/** Builds one program from Node and the agent. The build is reproducible: the same inputs give the same bytes. */
+export async function buildExecutable(
+  output: string,
+  { source, cache, loader = 'deb/program/loader.ts' }: ExecutableInputs,
+): Promise<void> {
+  const dir = `${output}.parts`;
+  await mkdir(dir, { recursive: true });
+  await Promise.all([
+    writeFile(join(dir, 'source'), source, 'latin1'),
+    writeFile(join(dir, 'cache'), cache),
+    writeFile(join(dir, 'sea.json'), JSON.stringify(seaConfig)),
+    build({ entryPoints: [loader], outfile: join(dir, 'loader.cjs'), bundle: true, platform: 'node', format: 'cjs' }),
+    strip(process.execPath, join(dir, 'node')),
+  ]);
+  await run(process.execPath, ['--build-sea', 'sea.json'], { cwd: dir, env: {} });
+  await run('mv', [join(dir, 'deployd'), output]);
+  await rm(dir, { recursive: true });
+}
+
+/**
+ * Options of the runtime. Node would parse its built-in root certificates in every tick, although the agent uses none of them,
+ * and would let the young generation grow to 48 MiB before a collection.
+ */
+export const runtimeOptions = ['--disable-sigusr1', '--use-openssl-ca', '--max-semi-space-size=2'];
+
+/** Paths are relative to the directory, because they end up in the executable. */
+const seaConfig = {
+  main: 'loader.cjs',
+  executable: 'node',
+  output: 'deployd',
+  disableExperimentalSEAWarning: true,
+  useCodeCache: false,
+  execArgv: runtimeOptions,
+  execArgvExtension: 'none',
+  assets: { source: 'source', cache: 'cache' },
+};
+
+/** Must run before the injection: a program that is stripped afterwards does not start. */
+async function strip(from: string, to: string): Promise<void> {
+  await run('strip', ['--strip-unneeded', '--remove-section=.comment', '-o', to, from]);
+}

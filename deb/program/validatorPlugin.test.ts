@@ -1,0 +1,41 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import { tmpdir } from 'node:os';
+import { basename, join } from 'node:path';
+import type { ValidateFunction } from 'ajv';
+import { build } from 'esbuild';
+import { emptyState } from '../../src/agent/rules/state/state.ts';
+import { bundleOptions } from '../bundle.ts';
+
+const dir = mkdtempSync(join(tmpdir(), 'deployd-validators-'));
+afterAll(() => rmSync(dir, { recursive: true }));
+
+const record = { schema: 1, sha: 'a'.repeat(64), version: '1', sequence: 1, production: false };
+const rows: [string, unknown[]][] = [
+  ['src/agent/rules/state/stateValidator.ts', [emptyState('eu-1'), { ...emptyState('eu-1'), applied_at: 'never' }, {}]],
+  ['src/agent/rules/release/releaseRecordValidator.ts', [{ ...record, services: [], images: [], compose: [] }, record]],
+  ['src/protocol/manifestValidator.ts', [{ schema: 1, name: 'x'.repeat(201), env: 'eu-1', secrets: [{}], more: 1 }]],
+  [
+    'src/agent/config/configValidator.ts',
+    [{ env: 7, tenancy_url: 'ftp://x', disk: { paths: ['/a', '/a'] }, interval_s: 0 }],
+  ],
+];
+
+it.each(rows)('%s gives the same results in the bundle', async (file, values) => {
+  const outfile = join(dir, `${basename(file, '.ts')}.cjs`);
+  await build({ ...bundleOptions, banner: {}, entryPoints: [file], outfile });
+  const load = createRequire(import.meta.url);
+  const [bundled, original] = [load(outfile), await import(join('..', '..', file))] as { validate: ValidateFunction }[];
+  for (const value of values) {
+    expect(bundled!.validate(value)).toBe(original!.validate(value));
+    expect(bundled!.validate.errors).toEqual(original!.validate.errors);
+  }
+});
+
+it('omits the schema compiler', async () => {
+  const { metafile } = await build({ ...bundleOptions, write: false, metafile: true });
+  const compilerInputs = Object.keys(metafile.inputs).filter((input) =>
+    /node_modules\/ajv\/dist\/(?!runtime\/)/.test(input),
+  );
+  expect(compilerInputs).toEqual([]);
+});

@@ -1,0 +1,62 @@
+import { spawn } from 'node:child_process';
+import { createHash } from 'node:crypto';
+import { once } from 'node:events';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { text } from 'node:stream/consumers';
+import { createCa, type Certificate } from '../../fixtures/servers/crypto/ca.ts';
+import { version } from '../../src/version.ts';
+
+/** A directory with a built version, in which tests run the release commands. */
+export interface ReleaseWorkspace {
+  dir: string;
+  certificate: Certificate;
+  /** Replaces the package by another build of the same version. */
+  rebuild: (content: string) => Promise<void>;
+  /** Runs a script of this directory, or a shell line, in an environment of PATH, the CA and `env` only. */
+  run: (command: string | { line: string }, args: string[], env?: Record<string, string>) => Promise<CommandResult>;
+  close: () => Promise<void>;
+}
+
+/** Exit code and output of a command; stderr is trimmed. */
+export interface CommandResult {
+  code: number | null;
+  stdout: string;
+  stderr: string;
+}
+
+export const debName = `deployd_${version}_amd64.deb`;
+
+/** Writes the three files of a version into a temporary directory. */
+export async function openReleaseWorkspace(): Promise<ReleaseWorkspace> {
+  const ca = createCa();
+  const dir = await mkdtemp(join(tmpdir(), 'deployd-release-'));
+  const caFile = join(dir, 'ca.pem');
+  await writeFile(caFile, ca.pem);
+  const rebuild = async (content: string) => {
+    await writeFile(join(dir, debName), content);
+    const digest = createHash('sha256').update(content).digest('hex');
+    await writeFile(join(dir, `${debName}.sha256`), `${digest}  ${debName}\n`);
+    await writeFile(join(dir, 'install.sh'), '#!/bin/sh\n');
+  };
+  await rebuild('a package');
+  return {
+    dir,
+    certificate: ca.issue(['127.0.0.1']),
+    rebuild,
+    run: async (command, args, env = {}) => {
+      const [file, words] =
+        typeof command === 'string'
+          ? [process.execPath, [join(import.meta.dirname, command), ...args]]
+          : ['sh', ['-euc', command.line, 'sh', ...args]];
+      const child = spawn(file, words, {
+        env: { PATH: process.env['PATH'] ?? '', NODE_EXTRA_CA_CERTS: caFile, ...env },
+        stdio: ['ignore', 'pipe', 'pipe'],
+      });
+      const [stdout, stderr] = await Promise.all([text(child.stdout), text(child.stderr), once(child, 'close')]);
+      return { code: child.exitCode, stdout, stderr: stderr.trim() };
+    },
+    close: () => rm(dir, { recursive: true }),
+  };
+}

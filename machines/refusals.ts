@@ -1,0 +1,78 @@
+/** What an operator or bundle author is told about a refusal. */
+interface RefusalText {
+  /** What the code means, for traces and docs. */
+  meaning: string;
+  /** How to get the bundle accepted, in Markdown for docs/bundle.md. */
+  cure: string;
+}
+
+/** Every refusal, in the order in which they are checked and reported (spec §9). */
+export const refusals = {
+  BUNDLE_DIGEST: {
+    meaning: 'the bytes that arrived are not those that were announced',
+    cure: 'announce the sha256 of the bytes that are served; upload the bundle again',
+  },
+  BUNDLE_UNSAFE: {
+    meaning: 'the archive holds what a bundle may not hold, or too much of it',
+    cure: 'pack anew, without what is named; copy links as files (`tar --dereference`)',
+  },
+  MANIFEST_INVALID: {
+    meaning: 'manifest.json is not of the schema, or of another env',
+    cure: 'correct what is named; hold the manifest against the schema; build one bundle for each env',
+  },
+  SECRET_PATH_REFUSED: {
+    meaning: 'a secret outside the branch of this env is asked for',
+    cure: 'move the secret below `deployd/data/<env>/see/`, the only branch that the env may read',
+  },
+  ENV_INCOMPLETE: {
+    meaning: 'the compose files name variables that nobody supplies',
+    cure: 'add the variable to `secrets`, give it a default, or write `$$` for a dollar sign',
+  },
+  COMPOSE_REFUSED: {
+    meaning: 'the compose files use what no bundle may use',
+    cure: 'see above; no flag lifts it',
+  },
+  PRIVILEGED_REFUSED: {
+    meaning: 'power over the host is asked for, and the agent profile lacks allow_privileged',
+    cure: 'see above; or `agent.allow_privileged: true`, which is worth a second pair of eyes. Where the text says "what was made is not": a volume of an earlier bundle has other options than this one says, so give it another name',
+  },
+  HOST_NETWORK_REFUSED: {
+    meaning: 'the network of the host is asked for, and the agent profile lacks allow_privileged',
+    cure: 'see above; or `agent.allow_privileged: true`, which is worth a second pair of eyes. Where the text says "what was made is not": a volume of an earlier bundle has other options than this one says, so give it another name',
+  },
+  ROLLBACK_REFUSED: {
+    meaning: 'a newer bundle was applied before, and the agent profile lacks allow_rollback',
+    cure: 'raise `sequence`; or `agent.allow_rollback: true` for a way back that is meant',
+  },
+  VOLUME_DIVERGED: {
+    meaning: 'a volume would have to be made anew, which loses what is in it',
+    cure: 'give the volume another name, or save its data and remove it by hand: compose would delete it to change it',
+  },
+  DISK_INSUFFICIENT: {
+    meaning: 'a filesystem that the pull fills has too little room',
+    cure: 'free room on the host, or correct `disk_need_bytes`',
+  },
+  LEASE_SHAPE: {
+    meaning: 'the tenancy service gave a lease of AppRole shape',
+    cure: 'the tenancy service hands out a login of the wrong kind: set its role to JWT',
+  },
+  SECRET_UNAVAILABLE: {
+    meaning: 'the secretstore does not give a secret of the manifest',
+    cure: "put the secret there, with that field; grant the env's role to read it",
+  },
+  SECRET_UNUSABLE: {
+    meaning: 'a secret cannot be a variable: no text, a NUL in it, or too long',
+    cure: 'store text without NUL bytes, `NAME=value` in at most 131 071 bytes, and all fields of one path in 1 MiB; more go to several paths',
+  },
+} as const satisfies Record<string, RefusalText>;
+
+export type RefusalCode = keyof typeof refusals;
+
+/** The codes in the same order. */
+export const refusalCodes = Object.keys(refusals) as RefusalCode[];
+
+/** One refusal: its code and its detail, which lists every fault that the check found. */
+export interface Refusal {
+  code: RefusalCode;
+  detail: string;
+}

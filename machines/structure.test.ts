@@ -1,0 +1,71 @@
+import type { AnyStateMachine, AnyStateNode } from 'xstate';
+import { apply } from './apply.ts';
+import { down } from './down.ts';
+import { graphOf } from './draw/graph.ts';
+import { loop } from './loop.ts';
+import { tick } from './tick.ts';
+
+/** What the compiler does not check: a misspelt name in a machine fails only when its transition is taken. */
+const machines: AnyStateMachine[] = [tick, apply, down, loop];
+
+/** States that need no description. */
+const selfExplanatory = ['decidingPrune', 'selectingEnding'];
+
+describe.each(machines.map((machine) => [machine.id, machine] as const))('%s', (_, machine) => {
+  const states = Object.values(machine.root.states) as AnyStateNode[];
+  const { boxes, arrows, anywhere } = graphOf(machine);
+
+  it('starts in a state that exists', () => {
+    expect(states.map(({ key }) => key)).toContain(machine.config.initial);
+  });
+
+  it('has no nested states', () => {
+    expect(states.filter(({ type }) => type !== 'atomic' && type !== 'final')).toEqual([]);
+  });
+
+  it('invokes at most one service per state, with the name of the service as its id', () => {
+    const invokes = states.flatMap(({ invoke }) => invoke.map(({ id, src }) => ({ id, src })));
+    expect(invokes).toEqual(invokes.map(({ id }) => ({ id, src: id })));
+    expect(Math.max(...states.map(({ invoke }) => invoke.length))).toBe(1);
+  });
+
+  it('implements every service, action, guard and delay that it names', () => {
+    const { actors, actions, guards, delays } = machine.implementations;
+    const named = (names: (string | null)[]) =>
+      names.filter((name) => name !== null).map((name) => name.split(' ')[0]!);
+    const missing = (names: string[], implemented: object) => names.filter((name) => !(name in implemented));
+    const actionNames = [
+      ...boxes.map(({ entry }) => entry),
+      ...[...arrows, ...anywhere].map((arrow) => arrow.actions),
+    ].flat();
+    const delayNames = arrows.flatMap(({ on }) => /^after (.+)/.exec(on)?.[1] ?? []);
+    expect(missing(named(boxes.map(({ invokes }) => invokes)), actors)).toEqual([]);
+    expect(missing(named(actionNames), actions)).toEqual([]);
+    expect(missing(named(arrows.map(({ guard }) => guard)), guards)).toEqual([]);
+    expect(missing(delayNames, delays)).toEqual([]);
+  });
+
+  it('refers to every guard and action by name, so that a picture can show it', () => {
+    const calls = states.flatMap(({ transitions, always = [], config }) => [
+      ...[...transitions.values(), always].flat().flatMap(({ guard, actions }) => [guard as unknown, ...actions]),
+      ...[config.entry ?? [], config.exit ?? []].flat<unknown[]>(),
+    ]);
+    expect(calls.filter((call) => typeof call === 'function')).toEqual([]);
+  });
+
+  it('names its working states with present participles', () => {
+    const working = boxes.filter(({ kind }) => kind === 'working').map(({ name }) => name);
+    expect(working.filter((name) => !/^[a-z]+ing([A-Z]|$)/.test(name))).toEqual([]);
+  });
+
+  it('describes every state that is not self-explanatory', () => {
+    const undescribed = boxes.filter(({ description }) => description === null).map(({ name }) => name);
+    expect(undescribed.filter((name) => !selfExplanatory.includes(name))).toEqual([]);
+  });
+});
+
+it.each([tick, loop])('every ending of $id has an exit code', (machine) => {
+  const endings = graphOf(machine).boxes.filter(({ kind }) => kind === 'ending');
+  expect(endings.length).toBeGreaterThan(1);
+  expect(endings.filter(({ exit }) => typeof exit !== 'number')).toEqual([]);
+});

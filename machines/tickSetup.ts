@@ -1,0 +1,80 @@
+import { assign, setup } from 'xstate';
+import { apply } from './apply.ts';
+import { down } from './down.ts';
+import { endings, type Ending } from './endings.ts';
+import { outcomeOf, pausedOutcome, plainOutcome, tokenAbsentOutcome } from './outcomes.ts';
+import { tickServices, actionNotProvided } from './services.ts';
+import type { AvailableCredentials, ObservedState, DesiredState, Outcome, RunOptions } from './types.ts';
+
+interface TickContext {
+  options: RunOptions;
+  credentials: AvailableCredentials | null;
+  observed: ObservedState | null;
+  desired: DesiredState | null;
+  outcome: Outcome | null;
+}
+
+/** Types, services, actions and guards of the machine `tick`. */
+export const tickSetup = setup({
+  types: {
+    input: {} as RunOptions,
+    context: {} as TickContext,
+    events: {} as { type: 'STOP' },
+    output: {} as Outcome,
+    meta: {} as { exit: number; report: string | null },
+  },
+  actors: { ...tickServices, apply, down },
+  actions: {
+    setCredentials: assign({ credentials: (_, p: { output: AvailableCredentials }) => p.output }),
+    setObserved: assign({ observed: (_, p: { output: ObservedState }) => p.output }),
+    setDesired: assign({ desired: (_, p: { output: DesiredState }) => p.output }),
+    setOutcome: assign({ outcome: (_, p: { output: Outcome }) => p.output }),
+    setFault: assign({
+      outcome: ({ context: { options } }, p: { error: unknown }) =>
+        outcomeOf(p.error, options.laptopMode && options.intent === 'tick'),
+    }),
+    endAs: assign({ outcome: (_, ending: Ending) => plainOutcome(ending) }),
+    endAsBootstrapped: assign({ outcome: plainOutcome('bootstrapped') }),
+    endAsTokenAbsent: assign({ outcome: ({ context }) => tokenAbsentOutcome(context.credentials!.grantFile) }),
+    endAsPaused: assign({ outcome: ({ context }) => pausedOutcome(context.desired!.retryDelay!) }),
+    endAsTokenAtRisk: assign({ outcome: ({ context }) => ({ ...context.outcome!, ending: 'tokenAtRisk' }) }),
+    logOutcome: (_, p: { error: unknown } | undefined) => actionNotProvided('logOutcome', p),
+    clearSecrets: () => actionNotProvided('clearSecrets'),
+    abortWork: () => actionNotProvided('abortWork'),
+  },
+  guards: {
+    wantsBootstrapOnly: ({ context }) => context.options.intent === 'bootstrap',
+    hasGrant: ({ context }) => context.credentials?.hasGrant === true,
+    wasExchanged: (_, p: { output: { exchanged: boolean } }) => p.output.exchanged,
+    hasToken: ({ context }) => context.credentials?.hasToken === true,
+    isConverged: ({ context }) => context.desired?.action === 'none' && context.observed?.healthy === true,
+    needsHealing: ({ context }) => context.observed?.healthy === false && mayHeal(context.desired),
+    retryNotDue: ({ context }) => context.desired?.action === 'apply' && context.desired.retryDelay !== null,
+    wantsApply: ({ context }) => context.desired?.action === 'apply',
+    wantsDown: ({ context }) => context.desired?.action === 'down',
+    hasInterruptedAttempt: ({ context: { observed, desired, outcome } }) =>
+      observed?.attemptInProgress === true && desired?.action !== 'down' && !interruptions.includes(outcome!.ending),
+    endsAs: ({ context }, ending: Ending) => context.outcome?.ending === ending,
+    mayReport: ({ context }) => context.desired !== null && endingMetaOf(context).report !== null,
+    wantsPrune: ({ context }) => context.options.prune && endingMetaOf(context).exit === 0,
+    tokenAtRisk: ({ context }, p: { output: { atRisk: boolean } }) =>
+      p.output.atRisk && endingMetaOf(context).exit === 0,
+  },
+});
+
+/** The `onError` of most states: stores the fault as the outcome and classifies it. */
+export const classifyFault = {
+  target: 'classifyingFault',
+  actions: { type: 'setFault', params: ({ event }: { event: { error: unknown } }) => event },
+} as const;
+
+const interruptions: Ending[] = ['stopped', 'interrupted'];
+
+function endingMetaOf(context: TickContext) {
+  return endings[context.outcome!.ending].meta;
+}
+
+/** While a failed bundle waits for its retry, the applied release is healed as usual. */
+function mayHeal(desired: DesiredState | null): boolean {
+  return desired?.action === 'none' || (desired?.action === 'apply' && desired.retryDelay !== null);
+}

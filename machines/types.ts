@@ -1,0 +1,113 @@
+import type { Ending } from './endings.ts';
+
+/** Types of the data that flows through the machines. None of them may hold a secret: snapshots are logged. */
+
+/** Lower-case hex sha256 of a bundle's bytes; also the name of its release. */
+export type Sha = string;
+
+/** Options of this run from the command line and the configuration (spec §2 Commands). */
+export interface RunOptions {
+  /** `bootstrap` ends after the grant exchange; `tick` continues with the check-in. */
+  intent: 'tick' | 'bootstrap';
+  /** `--prune`: keep only the applied release at the end. */
+  prune: boolean;
+  /** Being offline is no failure (spec §6 `laptop_mode`). */
+  laptopMode: boolean;
+}
+
+/** Which credentials exist on disk; their values stay in the vault. */
+export interface AvailableCredentials {
+  hasToken: boolean;
+  hasGrant: boolean;
+  /** Path of the bootstrap grant, whether or not it exists. */
+  grantFile: string;
+}
+
+/** One container of the project, as reported to the tenancy service. */
+export interface ReportedContainer {
+  service: string;
+  name: string;
+  state: string;
+  /** Null without a healthcheck. */
+  health: string | null;
+  /** Null while running. */
+  exit_code: number | null;
+}
+
+/** State of the host at the start of the tick, before the check-in. */
+export interface ObservedState {
+  /** False when the container engine did not answer. */
+  engineAvailable: boolean;
+  healthy: boolean;
+  /** An earlier apply was interrupted and is neither finished nor reverted. */
+  attemptInProgress: boolean;
+  /** Names of services that are missing or not healthy, sorted. */
+  unhealthyServices: string[];
+  containers: ReportedContainer[];
+}
+
+/** Retry backoff of the desired bundle, which failed before. */
+export interface RetryDelay {
+  /** Journal line of its last failure. */
+  line: string;
+  retryInS: number;
+}
+
+/** What the tenancy service wants, combined with the state of this host. */
+export interface DesiredState {
+  action: 'apply' | 'none' | 'down';
+  desiredSha: Sha | null;
+  appliedSha: Sha | null;
+  sizeBytes: number;
+  production: boolean;
+  purgeVolumes: boolean;
+  /** Why the tick acts: `sha_changed`, `retry:<n>`, `drift:<service>`, `reapply` …; empty when it does not. */
+  reason: string;
+  retryDelay: RetryDelay | null;
+}
+
+/** A verified and unpacked bundle that is not applied yet. */
+export interface Bundle {
+  sha: Sha;
+  /** Absolute path of the unpacked files. */
+  dir: string;
+  manifest: Manifest;
+}
+
+/** `manifest.json` with its defaults filled in (spec §5, contract of bundles in docs/bundle.md). */
+export interface Manifest {
+  schema: 1;
+  name: string;
+  env: string;
+  version: string;
+  sequence: number;
+  production: boolean;
+  agent: { allow_privileged: boolean; allow_rollback: boolean };
+  compose: string[];
+  disk_need_bytes: number | null;
+  secrets: ManifestSecret[];
+  registries: { host: string; username_var: string; password_var: string }[];
+}
+
+/** One variable of a bundle and the location of its value in the secretstore. */
+export interface ManifestSecret {
+  var: string;
+  path: string;
+  field: string;
+  /** Null: the latest version. */
+  version: number | null;
+}
+
+/** Result of a tick or of the machine `apply`. */
+export interface Outcome {
+  ending: Ending;
+  /** Code of the report (`DISK_INSUFFICIENT`, `PULL_FAILED` …), null on success. */
+  code: string | null;
+  /** Journal lines, in order. */
+  lines: string[];
+  /** Redacted tail of the compose output or container logs; null when neither failed. */
+  tail: string | null;
+  reason: string;
+  /** True when containers and `current` were reverted to the previous release. */
+  reverted: boolean;
+}

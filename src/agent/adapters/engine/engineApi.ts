@@ -1,0 +1,135 @@
+import type Docker from 'dockerode';
+import { Fault, failedFault, stoppedFault } from '../../../../machines/fault.ts';
+import { EngineAgent } from './engineAgent.ts';
+import { ignoreNotFound } from './ignoreNotFound.ts';
+import { requestJson, requestStream, type EngineRequest } from './engineRequest.ts';
+
+/** Where the engine is, and how long its calls may take. */
+interface EngineApiOptions {
+  containerHost: string;
+  /** On abort every call fails with the fault `stopped`. */
+  signal: AbortSignal;
+  timeoutsMs?: Timeouts | undefined;
+  /** Called before a request whose response may contain secrets, such as the environment of a container. */
+  onInspect?: (() => void) | undefined;
+}
+
+/** Total milliseconds of a call; `removal` is for calls that remove or stop something. */
+interface Timeouts {
+  call: number;
+  removal: number;
+}
+
+/** Calls to a container engine. */
+export type EngineApi = ReturnType<typeof createEngineApi>;
+
+/** Milliseconds without a byte: well inside the 15 s that a tick has to end after SIGTERM (spec §2.2). */
+const IDLE_TIMEOUT_MS = 10_000;
+const REMOVAL_IDLE_TIMEOUT_MS = 120_000;
+
+/** A busy engine responds late, but then at once: these bounds end a response that never completes. */
+const defaultTimeouts: Timeouts = { call: 60_000, removal: 300_000 };
+
+/** Bytes: twice the largest response that `requestJson` reads. */
+const MAX_CONNECTION_BYTES = 32 * 1024 * 1024;
+
+/** Calls to the engine's API, by dockerode or plain HTTP. Each is bounded in time and fails with a Fault. */
+export function createEngineApi({ containerHost, signal, timeoutsMs = defaultTimeouts, onInspect }: EngineApiOptions) {
+  const socketPath = containerHost.replace('unix://', '');
+  const engineWithin = (totalMs: number, timeout: number) => {
+    return { socketPath, agent: new EngineAgent({ totalMs, maxBytes: MAX_CONNECTION_BYTES, signal }), timeout };
+  };
+  const translateErrors = <T>(call: Promise<T>): Promise<T> =>
+    call.catch((error: unknown) => {
+      throw signal.aborted ? stoppedFault() : faultOf(error, containerHost);
+    });
+  const dockerodeWithin = (totalMs: number, idleMs: number) => {
+    const client = lazyDockerode(engineWithin(totalMs, idleMs));
+    return <T>(call: (docker: Docker, options: { abortSignal: AbortSignal }) => Promise<T>): Promise<T> =>
+      translateErrors(
+        withTimeout(totalMs, signal, () => client().then((docker) => call(docker, { abortSignal: signal }))),
+      );
+  };
+  const engine = engineWithin(timeoutsMs.call, IDLE_TIMEOUT_MS);
+  const getJson = (engineRequest: EngineRequest) =>
+    withTimeout(timeoutsMs.call, signal, () => requestJson(engine, engineRequest, signal));
+  return {
+    withDocker: dockerodeWithin(timeoutsMs.call, IDLE_TIMEOUT_MS),
+    withDockerSlow: dockerodeWithin(timeoutsMs.removal, REMOVAL_IDLE_TIMEOUT_MS),
+    getJson: (engineRequest: EngineRequest) => translateErrors(getJson(engineRequest)),
+    /** The JSON of an inspection, null when the container is gone. */
+    inspectContainer: async (id: string): Promise<object | null> => {
+      onInspect?.();
+      const inspection = await translateErrors(ignoreNotFound(getJson({ path: `/containers/${id}/json` })));
+      return inspection && (inspection.json as object);
+    },
+    /** Bounded until the response begins; then it lasts until the signal aborts or it is destroyed. */
+    openStream: (engineRequest: EngineRequest) => {
+      onInspect?.();
+      return translateErrors(openStream(engineRequest, { socketPath, timeoutMs: timeoutsMs.call, signal }));
+    },
+  };
+}
+
+async function openStream(
+  engineRequest: EngineRequest,
+  { socketPath, timeoutMs, signal }: { socketPath: string; timeoutMs: number; signal: AbortSignal },
+) {
+  const abandoned = new AbortController();
+  const engine = { socketPath, agent: new EngineAgent(null), timeout: IDLE_TIMEOUT_MS };
+  const open = () => requestStream(engine, engineRequest, AbortSignal.any([signal, abandoned.signal]));
+  return withTimeout(timeoutMs, signal, open).catch((error: unknown) => {
+    abandoned.abort();
+    throw error;
+  });
+}
+
+/**
+ * The result of a call; an error without a code when its time is over. dockerode does not notice a truncated response.
+ */
+function withTimeout<T>(totalMs: number, signal: AbortSignal, call: () => Promise<T>): Promise<T> {
+  return new Promise((resolve, reject) => {
+    const giveUp = () => reject(new Error('no end of the answer in time'));
+    if (signal.aborted) {
+      giveUp();
+      return;
+    }
+    const timer = setTimeout(giveUp, totalMs);
+    signal.addEventListener('abort', giveUp, { once: true });
+    void call()
+      .then(resolve, reject)
+      .finally(() => {
+        clearTimeout(timer);
+        signal.removeEventListener('abort', giveUp);
+      });
+  });
+}
+
+/**
+ * Loads dockerode at first use: a tick on a converged host does not need it. With DOCKER_HOST set, dockerode would
+ * connect there instead of to `engine`.
+ */
+function lazyDockerode(engine: Docker.DockerOptions): () => Promise<Docker> {
+  const load = async () => {
+    const { default: Client } = await import('dockerode');
+    delete process.env['DOCKER_HOST'];
+    return new Client(engine);
+  };
+  let client: Promise<Docker> | null = null;
+  return () => (client ??= load());
+}
+
+function faultOf(error: unknown, host: string): Fault {
+  if (error instanceof Fault) return error;
+  const { code, statusCode, reason } = error as { code?: string; statusCode?: number; reason?: string };
+  if (statusCode !== undefined)
+    return failedFault('RUNTIME_UNAVAILABLE', `container engine answers ${statusCode} ${reason ?? ''}`);
+  const reasons: Record<string, string> = {
+    ENOENT: 'no such socket; is the engine installed and running?',
+    ECONNREFUSED: 'nothing listens; is the engine running?',
+    EACCES: 'permission denied; add the agent to the group that owns the socket',
+  };
+  const known = reasons[code ?? ''];
+  if (known !== undefined) return failedFault('RUNTIME_UNAVAILABLE', `container engine at ${host}: ${known}`);
+  return failedFault('RUNTIME_UNAVAILABLE', `container engine at ${host} does not answer (${code ?? 'in time'})`);
+}

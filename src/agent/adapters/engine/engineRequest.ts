@@ -1,0 +1,61 @@
+import { once } from 'node:events';
+import { type Agent, request, type IncomingMessage } from 'node:http';
+import { ignoreError } from '../http/httpRequest.ts';
+import { readJsonBody } from '../http/jsonBody.ts';
+
+/** Where and how to reach an engine. */
+export interface EngineEndpoint {
+  socketPath: string;
+  agent: Agent;
+  /** Milliseconds without a byte after which a request fails. */
+  timeout: number;
+}
+
+/** Path and query parameters of a GET request to the engine. */
+export interface EngineRequest {
+  path: string;
+  query?: Record<string, string>;
+}
+
+const MAX_ANSWER_BYTES = 16 * 1024 * 1024;
+
+/**
+ * Sends one request; returns the JSON of the response and whether the engine is Podman. Not by dockerode: an inspection
+ * contains the container's environment, so secrets, and dockerode would leave a copy of it in freed memory. A tick on a
+ * converged host also need not load dockerode.
+ */
+export async function requestJson(
+  engine: EngineEndpoint,
+  engineRequest: EngineRequest,
+  signal: AbortSignal,
+): Promise<{ json: unknown; isPodman: boolean }> {
+  const response = await sendRequest(engine, engineRequest, signal);
+  const json = await readJsonBody(response, MAX_ANSWER_BYTES);
+  const { statusCode, statusMessage: reason, headers } = response;
+  if (statusCode !== 200) throw Object.assign(new Error('refused'), { statusCode, reason });
+  if (json === undefined) throw Object.assign(new Error('not JSON'), { code: 'NOT_JSON' });
+  return { json, isPodman: 'libpod-api-version' in headers };
+}
+
+/** The body of a response that never ends, without an idle timeout; null when the engine does not offer it. */
+export async function requestStream(
+  engine: EngineEndpoint,
+  engineRequest: EngineRequest,
+  signal: AbortSignal,
+): Promise<IncomingMessage | null> {
+  const response = await sendRequest(engine, engineRequest, signal);
+  if (response.statusCode === 200) return response.setTimeout(0);
+  response.destroy();
+  return null;
+}
+
+async function sendRequest(
+  engine: EngineEndpoint,
+  { path, query = {} }: EngineRequest,
+  signal: AbortSignal,
+): Promise<IncomingMessage> {
+  const outgoing = request({ ...engine, signal, path: `${path}?${new URLSearchParams(query).toString()}` });
+  outgoing.on('timeout', () => outgoing.destroy()).on('error', ignoreError);
+  const [response] = (await once(outgoing.end(), 'response')) as [IncomingMessage];
+  return response;
+}

@@ -1,0 +1,67 @@
+import {
+  resourceUserOf,
+  resourceUserOfListEntry,
+  type ResourceUser,
+  type ResourceUserListEntry,
+} from '../../rules/health/resourceUser.ts';
+import type { ContainerInspection } from '../../rules/health/engineContainer.ts';
+import type { ProjectResources } from '../../rules/release/projectResources.ts';
+import type { EngineApi } from './engineApi.ts';
+import { projectFilter } from './projectFilter.ts';
+
+/** An image in the engine's store, and every reference to it. */
+export interface LocalImage {
+  id: string;
+  references: string[];
+}
+
+/** Queries for resources of the engine and their users, also outside the project. */
+export function createResourceQueries(project: string, { getJson, inspectContainer }: EngineApi) {
+  const filters = JSON.stringify(projectFilter(project));
+  const inspect = async ({ Id }: ResourceUserListEntry) => {
+    const inspection = await inspectContainer(Id);
+    return inspection && resourceUserOf(inspection as ContainerInspection);
+  };
+  return {
+    /**
+     * Every container of the engine, of any project, running or not. Podman's list lacks mounts, so each is inspected
+     * there.
+     */
+    resourceUsers: async (): Promise<ResourceUser[]> => {
+      const { json, isPodman } = await getJson({ path: '/containers/json', query: { all: 'true' } });
+      const entries = json as ResourceUserListEntry[];
+      if (!isPodman) return entries.map(resourceUserOfListEntry);
+      return (await Promise.all(entries.map(inspect))).filter((each) => each !== null);
+    },
+
+    images: async (): Promise<LocalImage[]> => {
+      const { json } = await getJson({ path: '/images/json' });
+      return (json as ImageEntry[]).map(({ Id, RepoTags, RepoDigests }) => ({
+        id: Id,
+        references: [...(RepoTags ?? []), ...(RepoDigests ?? [])],
+      }));
+    },
+
+    /** The project's volumes and networks. */
+    ownedResources: async (): Promise<ProjectResources> => {
+      const volumes = await getJson({ path: '/volumes', query: { filters } });
+      const networks = await getJson({ path: '/networks', query: { filters } });
+      const { Volumes } = volumes.json as { Volumes: NamedEntry[] | null };
+      return { volumes: namesOf(Volumes ?? []), networks: namesOf(networks.json as NamedEntry[]) };
+    },
+  };
+}
+
+interface ImageEntry {
+  Id: string;
+  RepoTags: string[] | null;
+  RepoDigests: string[] | null;
+}
+
+interface NamedEntry {
+  Name: string;
+}
+
+function namesOf(named: NamedEntry[]): string[] {
+  return named.map(({ Name }) => Name).sort();
+}

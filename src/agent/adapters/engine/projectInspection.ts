@@ -1,0 +1,55 @@
+import { isOneOff, type ContainerListEntry } from '../../rules/health/engineContainer.ts';
+import type {
+  CreatedContainer,
+  CreatedResources,
+  CreatedNetwork,
+  CreatedVolume,
+} from '../../rules/createdContainers/createdContainer.ts';
+import type { EngineApi } from './engineApi.ts';
+import { projectFilter } from './projectFilter.ts';
+
+/** Inspects everything that compose created for a project. */
+export function createProjectInspection(project: string, { getJson, inspectContainer }: EngineApi) {
+  const filters = JSON.stringify(projectFilter(project));
+  const inspect = async ({ Id }: ContainerListEntry) => (await inspectContainer(Id)) as CreatedContainer | null;
+  const volumesNamed = async (names: string[]) => {
+    if (names.length === 0) return [];
+    const { json } = await getJson({ path: '/volumes', query: { filters: JSON.stringify({ name: names }) } });
+    return volumesOf(json);
+  };
+  return {
+    /** The containers of the project's services, its networks, and the volumes that these containers mount. */
+    inspectProject: async (): Promise<CreatedResources> => {
+      const { json, isPodman } = await getJson({ path: '/containers/json', query: { all: 'true', filters } });
+      const inspected = await Promise.all(
+        (json as ContainerListEntry[]).filter((entry) => !isOneOff(entry)).map(inspect),
+      );
+      const containers = inspected.filter((each) => each !== null);
+      const mounts = containers.flatMap(({ Mounts }) => Mounts ?? []);
+      const names = [...new Set(mounts.flatMap(({ Type, Name }) => (Type === 'volume' && Name ? [Name] : [])))];
+      const networks = await getJson({ path: '/networks', query: { filters } });
+      return { containers, isPodman, volumes: await volumesNamed(names), networks: networksOf(networks.json) };
+    },
+  };
+}
+
+type Options = Record<string, string> | null;
+
+function volumesOf(json: unknown): CreatedVolume[] {
+  const { Volumes } = json as { Volumes: { Name: string; Driver: string; Options: Options }[] | null };
+  return (Volumes ?? []).map(({ Name, Driver, Options }) => ({ name: Name, driver: Driver, options: Options ?? {} }));
+}
+
+interface NetworkEntry {
+  Id: string;
+  Name: string;
+  Driver: string;
+  Internal: boolean;
+  Options: Options;
+}
+
+function networksOf(json: unknown): CreatedNetwork[] {
+  return (json as NetworkEntry[]).map(({ Id, Name, Driver, Internal, Options }) => {
+    return { id: Id, name: Name, driver: Driver, internal: Internal, options: Options ?? {} };
+  });
+}

@@ -1,0 +1,27 @@
+import { mkdir, mkdtemp, rm, truncate, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { readCapped } from './readCapped.ts';
+
+let dir: string;
+beforeEach(async () => void (dir = await mkdtemp(join(tmpdir(), 'deployd-text-'))));
+afterEach(() => rm(dir, { recursive: true }));
+
+it('reads a text, truncated to the maximum', async () => {
+  await writeFile(join(dir, 'a'), 'grün');
+  expect(await readCapped(join(dir, 'a'), 100)).toBe('grün');
+  await truncate(join(dir, 'a'), 2 ** 40);
+  expect(await readCapped(join(dir, 'a'), 100)).toHaveLength(99);
+});
+
+it.each(['absent', 'sub', 'a/below', 'x'.repeat(300), 'a\0b'])('returns null for %j', async (name) => {
+  await writeFile(join(dir, 'a'), '');
+  await mkdir(join(dir, 'sub'));
+  expect(await readCapped(join(dir, name), 100)).toBeNull();
+});
+
+it('throws any other error of the disk', async () => {
+  await expect(readCapped('/proc/self/mem', 100)).rejects.toMatchObject({
+    message: 'failed: cannot read /proc/self/mem: the disk reports an input/output error',
+  });
+});

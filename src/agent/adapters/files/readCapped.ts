@@ -1,0 +1,28 @@
+import { diskFault } from './diskFault.ts';
+import { openRegularFile } from '../../../platform/regularFile.ts';
+
+/**
+ * The text of a file written by people, truncated to `maxBytes`. Null when it is absent, not a regular file (a link
+ * included), or the name is impossible. Throws any other error of the disk.
+ */
+export async function readCapped(path: string, maxBytes: number): Promise<string | null> {
+  try {
+    await using file = await openRegularFile(path, { follow: false });
+    const { buffer, bytesRead } = await file.read(Buffer.alloc(maxBytes), 0, maxBytes, 0);
+    return buffer.toString('utf8', 0, bytesRead);
+  } catch (error) {
+    if (notAFileCodes.has((error as NodeJS.ErrnoException).code ?? '')) return null;
+    throw diskFault('read', path, error);
+  }
+}
+
+const notAFileCodes = new Set([
+  'ENOENT',
+  'ENOTDIR',
+  'EISDIR',
+  'ENOTREG',
+  'ENXIO',
+  'ENAMETOOLONG',
+  'ELOOP',
+  'ERR_INVALID_ARG_VALUE',
+]);

@@ -1,0 +1,173 @@
+import type { ChildProcess } from 'node:child_process';
+import { throwIfStopped } from '../../../../machines/fault.ts';
+import type { Redactor } from '../../secrets/redaction/redactor.ts';
+import { withUlimits, watchLimits, type ResourceLimits } from './resourceLimits.ts';
+
+/** How to run one program. */
+export interface RunOptions {
+  argv: readonly [string, ...string[]];
+  cwd: string;
+  env: Record<string, string>;
+  timeoutS: number;
+  redactor: Redactor;
+  /** Limits of each of its processes. */
+  limits?: ResourceLimits | undefined;
+  /** Receives raw standard output, secrets included; `stdout` and `tail` then contain none of it. */
+  onStdout?: ((chunk: Buffer) => void) | undefined;
+}
+
+/**
+ * How a program exit: `rc` is 128 + n after signal n, 127 when it did not start; `tail` is the killTimer 8 KiB of both
+ * streams, redacted.
+ */
+export interface RunResult {
+  rc: number;
+  /** The error code when an existing program could not be started: `EMFILE`, `EAGAIN`. */
+  startError: string | null;
+  timedOut: boolean;
+  /** The resource limit that made it fail. */
+  limitReached: string | null;
+  stdout: string;
+  tail: string;
+}
+
+const TAIL_CHARS = 8 * 1024;
+/** A program that ignores SIGTERM is killed after this; well inside the 15 s that a tick has to end (spec §2). */
+const KILL_AFTER_MS = 5_000;
+/** Time to read what is left in the pipes after the program exits. */
+const OUTPUT_GRACE_MS = 1_000;
+
+/**
+ * Runs a program in a process group of its own, without stdin.
+ * - Timeout and abort terminate the whole group: SIGTERM, then SIGKILL.
+ * - The program's own exit is decisive: the rest of its group is killed, and a process that still holds its output open
+ *   is not waited for.
+ * - All output is redacted, except for `onStdout`. Throws Fault `stopped` after an abort.
+ */
+export async function runProgram(
+  { argv, cwd, env, timeoutS, redactor, limits, onStdout }: RunOptions,
+  signal: AbortSignal,
+): Promise<RunResult> {
+  const { spawn } = await import('node:child_process');
+  throwIfStopped(signal);
+  const [program, ...args] = limits ? withUlimits(argv, limits) : argv;
+  const watch = limits && watchLimits(limits);
+  const output = createOutputCollector(redactor);
+  const child = trySpawn(() => spawn(program, args, { cwd, env, detached: true, stdio: ['ignore', 'pipe', 'pipe'] }));
+  if (typeof child === 'string') return { ...startFailure(child), limitReached: null, ...output.end() };
+  // without free descriptors there are no streams
+  child.stdout?.on('data', onStdout ?? output.stdout);
+  child.stderr?.on('data', output.stderr);
+  if (watch) child.stderr?.on('data', watch.onStderr);
+  const exit = await waitForExit(child, timeoutS, signal);
+  killGroup(child.pid, 'SIGKILL');
+  throwIfStopped(signal);
+  const limitReached = exit.rc === 0 || !watch ? null : watch.limitReached(exit.rc);
+  return { ...exit, limitReached, ...output.end() };
+}
+
+/** Message for a program that exists but was not started. */
+export function formatStartError(code: string): string {
+  return `cannot be started (${code})`;
+}
+
+type ProcessExit = Pick<RunResult, 'rc' | 'startError' | 'timedOut'>;
+
+/** Node throws some spawn errors and emits others later as `error`. */
+function trySpawn(spawn: () => ChildProcess): ChildProcess | string {
+  try {
+    return spawn();
+  } catch (error) {
+    return codeOf(error);
+  }
+}
+
+function startFailure(code: string): ProcessExit {
+  return { rc: 127, startError: code === 'ENOENT' ? null : code, timedOut: false };
+}
+
+function codeOf(error: unknown): string {
+  return (error as NodeJS.ErrnoException).code ?? 'UNKNOWN';
+}
+
+/** Resolves when the program has exited and its output is read; after a forced end, when its group is gone. */
+async function waitForExit(child: ChildProcess, timeoutS: number, signal: AbortSignal): Promise<ProcessExit> {
+  let [isForced, timedOut] = [false, false];
+  const force = () => {
+    isForced = true;
+    terminateGroup(child);
+  };
+  const timer = setTimeout(() => {
+    timedOut = true;
+    force();
+  }, timeoutS * 1000);
+  signal.addEventListener('abort', force);
+  child.once('exit', () => {
+    clearTimeout(timer);
+    if (!isForced) closeOutputAfterGrace(child);
+  });
+  try {
+    return await new Promise<ProcessExit>((resolve) => {
+      child.once('error', (error) => resolve(startFailure(codeOf(error))));
+      child.once('close', (code, name) =>
+        resolve({ rc: code ?? 128 + signalNumber(name), startError: null, timedOut }),
+      );
+    });
+  } finally {
+    clearTimeout(timer);
+    signal.removeEventListener('abort', force);
+  }
+}
+
+/** `setImmediate`, because pending output is read between timers and immediates. */
+function closeOutputAfterGrace(child: ChildProcess): void {
+  const grace = setTimeout(() => setImmediate(closeOutput, child), OUTPUT_GRACE_MS);
+  child.once('close', () => clearTimeout(grace));
+}
+
+function closeOutput({ stdout, stderr }: ChildProcess): void {
+  stdout?.destroy();
+  stderr?.destroy();
+}
+
+function createOutputCollector(redactor: Redactor) {
+  const streams = { stdout: redactor.redactStream(), stderr: redactor.redactStream() };
+  let stdout = '';
+  let tail = '';
+  const append = (text: string) => (tail = (tail + text).slice(-TAIL_CHARS));
+  const appendStdout = (text: string) => {
+    stdout = (stdout + text).slice(0, TAIL_CHARS);
+    append(text);
+  };
+  return {
+    stdout: (chunk: Buffer) => appendStdout(streams.stdout.push(chunk)),
+    stderr: (chunk: Buffer) => append(streams.stderr.push(chunk)),
+    end: () => {
+      appendStdout(streams.stdout.end());
+      append(streams.stderr.end());
+      return { stdout, tail };
+    },
+  };
+}
+
+/** A process that left the group and holds the output open is not waited for. */
+function terminateGroup(child: ChildProcess): void {
+  killGroup(child.pid, 'SIGTERM');
+  const killTimer = setTimeout(() => {
+    killGroup(child.pid, 'SIGKILL');
+    closeOutput(child);
+  }, KILL_AFTER_MS);
+  child.once('close', () => clearTimeout(killTimer));
+}
+
+function killGroup(pid: number | undefined, name: NodeJS.Signals): void {
+  try {
+    if (pid !== undefined) process.kill(-pid, name);
+  } catch {
+    // the group is gone
+  }
+}
+
+function signalNumber(name: NodeJS.Signals | null): number {
+  return { SIGHUP: 1, SIGINT: 2, SIGKILL: 9, SIGTERM: 15 }[name as string] ?? 0;
+}

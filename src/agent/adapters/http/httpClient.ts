@@ -1,0 +1,130 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { Readable } from 'node:stream';
+import type { Settings } from '../../config/settings.ts';
+import { formatPeer, classifyError, type Responder, type CallError } from '../../rules/errors/classifyError.ts';
+import { retryDelayMs } from '../../rules/schedule/callBackoff.ts';
+import { callErrorOf, partyOf, replyErrorOf, type RunningCall } from './callError.ts';
+import type { HttpCall } from './httpCall.ts';
+import { readJsonBody } from './jsonBody.ts';
+import { send } from './nodeClient.ts';
+import { createSender, type Headers, type OpenReply } from './httpRequest.ts';
+import type { Transport } from '../transport/transport.ts';
+
+/** A complete response; `json` is undefined when the body is not JSON. */
+export interface HttpReply {
+  status: number;
+  headers: Headers;
+  json: unknown;
+}
+
+/** A response whose body is still to be read; leaving the loop early closes the connection. */
+export interface StreamedReply {
+  /** Who responded, as messages name it. */
+  peerLabel: string;
+  status: number;
+  headers: Headers;
+  body: AsyncIterable<Buffer>;
+  discard: () => void;
+}
+
+/** HTTP with the agent's limits, retries and error classification; throws nothing but Faults. */
+export interface HttpClient {
+  call: (call: HttpCall) => Promise<HttpReply>;
+  /** `limit` bounds the response from start to last byte; its abort reason may be `STALLED`. */
+  stream: (call: HttpCall, limit: AbortSignal) => Promise<StreamedReply>;
+}
+
+interface HttpClientOptions {
+  settings: Settings;
+  transport: Transport;
+  version: string;
+  /** Called for every failed try. */
+  recordDecision?: (decision: { word: 'troubled'; peer: Responder; error: string }) => void;
+}
+
+/** The HTTP client for both services. */
+export function createHttpClient(options: HttpClientOptions): HttpClient {
+  const open = createSender(options);
+  const startCall = (call: HttpCall, limit: AbortSignal): RunningCall => {
+    const party = partyOf(options.settings, call);
+    const recordFailure = (error: string) => options.recordDecision?.({ word: 'troubled', peer: party.peer, error });
+    return { call, limit, party, recordFailure };
+  };
+  return {
+    call: (call) => {
+      const { signal: limit, lift } = timeLimit(options.settings.http_timeout_s);
+      const running = startCall(call, limit);
+      return withRetries(running, async (signal) => {
+        const reply = await open(send, call, signal);
+        if (!isAccepted(running, reply)) return replyErrorOf(running, reply);
+        return { ...reply, json: await readReplyJson(call, reply, lift) };
+      });
+    },
+    stream: (call, limit) => {
+      const running = startCall(call, limit);
+      return withRetries(running, async (signal) => {
+        const client = await import('./gotClient.ts');
+        const reply = await open(client.send, call, signal);
+        if (!isAccepted(running, reply)) return replyErrorOf(running, reply);
+        return {
+          ...reply,
+          peerLabel: formatPeer(running.party),
+          body: translateBodyErrors(running, reply.body),
+          discard: () => void reply.body.destroy(),
+        };
+      });
+    },
+  };
+}
+
+/**
+ * A time limit for all tries of a call. `lift` clears its timer, so that nothing is left when the response is complete.
+ */
+function timeLimit(seconds: number): { signal: AbortSignal; lift: () => void } {
+  const limit = new AbortController();
+  const timer = setTimeout(() => limit.abort(), seconds * 1000).unref();
+  return { signal: limit.signal, lift: () => clearTimeout(timer) };
+}
+
+async function withRetries<T extends object>(
+  running: RunningCall,
+  attempt: (signal: AbortSignal) => Promise<T | CallError>,
+): Promise<T> {
+  const signal = AbortSignal.any([running.call.signal, running.limit]);
+  for (let tries = 1; ; tries++) {
+    const result = await attempt(signal).catch((error: unknown) => callErrorOf(running, error));
+    if (!('peer' in result)) return result;
+    const delayMs = tries === running.call.tries ? null : retryDelayMs(result, tries, Math.random());
+    if (delayMs === null || signal.aborted) throw classifyError(result);
+    await sleep(delayMs, undefined, { signal }).catch((error: unknown) => {
+      throw classifyError(running.call.signal.aborted ? callErrorOf(running, error) : result);
+    });
+  }
+}
+
+/** An ignored body drains in the background, within the limit of the call, so that the connection can be reused. */
+async function readReplyJson(
+  { ignoresBody, maxBytes }: HttpCall,
+  { body }: OpenReply,
+  lift: () => void,
+): Promise<unknown> {
+  if (ignoresBody) return void body.once('close', lift).resume();
+  const json = await readJsonBody(body, maxBytes ?? defaultMaxBytes);
+  lift();
+  return json;
+}
+
+/** The bytes of a body; its errors are thrown as faults. */
+async function* translateBodyErrors(running: RunningCall, body: Readable): AsyncGenerator<Buffer> {
+  try {
+    for await (const chunk of body) yield chunk as Buffer;
+  } catch (error) {
+    throw classifyError(callErrorOf(running, error));
+  }
+}
+
+function isAccepted({ call }: RunningCall, { status }: OpenReply): boolean {
+  return (status >= 200 && status < 300) || (call.accepts?.includes(status) ?? false);
+}
+
+const defaultMaxBytes = 1_048_576;

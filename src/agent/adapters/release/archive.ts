@@ -1,0 +1,179 @@
+import { createHash } from 'node:crypto';
+import { chmodSync, closeSync, fchmodSync, mkdirSync, openSync, writeSync } from 'node:fs';
+import { readdir, type FileHandle } from 'node:fs/promises';
+import { join } from 'node:path';
+import type { Transform } from 'node:stream';
+import { pipeline } from 'node:stream/promises';
+import { constants, createGunzip, createZstdDecompress } from 'node:zlib';
+import type { ReadEntry } from 'tar';
+import { Parser } from 'tar/parse';
+import { Fault } from '../../../../machines/fault.ts';
+import type { Settings } from '../../config/settings.ts';
+import { openRegularFile } from '../../../platform/regularFile.ts';
+import { parentsOf, entryPathOf, type ArchiveEntry } from '../../rules/bundle/archiveEntry.ts';
+import { blockBytes, bundleUnsafe } from '../../rules/bundle/tarHeader.ts';
+import type { BundleContents } from '../../rules/bundle/inventory.ts';
+import { ArchiveWalk } from '../../rules/bundle/archiveWalk.ts';
+import { diskFault } from '../files/diskFault.ts';
+import { removeTree } from '../files/treeRemoval.ts';
+
+/** A bundle, and the empty directory (0700) to unpack it into. */
+export interface UnpackRequest {
+  file: string;
+  into: string;
+  limits: Settings['limits'];
+  signal: AbortSignal;
+}
+
+/**
+ * Unpacks a bundle (tar in gzip or zstd) as a stream; files become 0644 or 0755, directories 0755, whatever the umask.
+ *
+ * - Two parsers read the archive: ours validates each header before its bytes are passed on, node-tar then reads the
+ *   entry. When they disagree, the bundle is rejected.
+ * - On failure `into` is emptied, within a second. Nothing is synced.
+ *
+ * Returns what was written. Throws `BUNDLE_UNSAFE`, `DISK_WRITE_FAILED`, or `stopped` on abort.
+ */
+export async function unpack({ file, into, limits, signal }: UnpackRequest): Promise<BundleContents> {
+  const validated: ArchiveEntry[] = [];
+  const contents: BundleContents = { files: [], directories: [] };
+  try {
+    await using bundle = await openRegularFile(file, { follow: false }).catch((error: unknown) => {
+      throw diskFault('read', file, error);
+    });
+    const caps = { ...limits, compressed: await sizeOf(bundle, limits) };
+    await pipeline(
+      bundle.createReadStream({ start: 0, autoClose: false, highWaterMark: chunkBytes }),
+      await decompressor(bundle),
+      (chunks: AsyncIterable<Buffer>) => validatedBlocks(chunks, caps, validated),
+      (chunks: AsyncIterable<Buffer>) => writeEntries(chunks, { into, validated, contents }),
+      { signal },
+    );
+    return contents;
+  } catch (error) {
+    await emptyDirectory(into);
+    throw faultOf(error, { file, into, signal });
+  }
+}
+
+/** Text compresses to a tenth, a decompression bomb to a thousandth. Bundles below `exemptBytes` may have any ratio. */
+const expansionLimit = { maxRatio: 200, exemptBytes: 16 * 1024 * 1024 };
+
+/** Bytes read, decompressed and written at a time: a compromise between memory and the number of calls. */
+const chunkBytes = 65_536;
+
+/** Well within the time that a tick has to end after SIGTERM; the next tick removes the rest. */
+const cleanupTimeoutMs = 1000;
+
+/** 8 MiB, the window of `zstd -19`; a malicious frame could demand gigabytes. */
+const zstdWindowLog = 23;
+
+async function sizeOf(bundle: FileHandle, limits: Settings['limits']): Promise<number> {
+  const { size } = await bundle.stat();
+  if (size > limits.bundle_bytes) throw bundleUnsafe(`more than ${limits.bundle_bytes} bytes (limits.bundle_bytes)`);
+  return size;
+}
+
+async function decompressor(bundle: FileHandle): Promise<Transform> {
+  const { buffer } = await bundle.read(Buffer.alloc(4), 0, 4, 0);
+  const magic = buffer.toString('hex');
+  if (magic.startsWith('1f8b')) return createGunzip({ chunkSize: chunkBytes, rejectGarbageAfterEnd: true });
+  if (magic !== '28b52ffd') throw bundleUnsafe('the bundle is neither gzip nor zstd');
+  const params = { [constants.ZSTD_d_windowLogMax]: zstdWindowLog };
+  return createZstdDecompress({ chunkSize: chunkBytes, params, rejectGarbageAfterEnd: true });
+}
+
+async function* validatedBlocks(
+  chunks: AsyncIterable<Buffer>,
+  caps: Settings['limits'] & { compressed: number },
+  validated: ArchiveEntry[],
+): AsyncGenerator<Buffer> {
+  const walk = new ArchiveWalk(caps);
+  const maxUnpacked = Math.max(caps.compressed * expansionLimit.maxRatio, expansionLimit.exemptBytes);
+  let [rest, unpacked]: [Buffer, number] = [Buffer.alloc(0), 0];
+  for await (const chunk of chunks) {
+    unpacked += chunk.length;
+    if (unpacked > maxUnpacked)
+      throw bundleUnsafe(`unpacked it is more than ${expansionLimit.maxRatio} times its size`);
+    const bytes = rest.length === 0 ? chunk : Buffer.concat([rest, chunk]);
+    const whole = bytes.length - (bytes.length % blockBytes);
+    validated.push(...walk.validateBlocks(bytes.subarray(0, whole)));
+    rest = bytes.subarray(whole);
+    yield bytes.subarray(0, whole);
+  }
+  walk.finish(rest.length);
+}
+
+interface ArchiveWriter {
+  into: string;
+  validated: ArchiveEntry[];
+  contents: BundleContents;
+}
+
+async function writeEntries(chunks: AsyncIterable<Buffer>, writer: ArchiveWriter): Promise<void> {
+  const { into, validated, contents } = writer;
+  const created = new Set(['']);
+  const files = new Set<number>();
+  const writeEntry = (read: ReadEntry): void => {
+    const entry = validated.shift();
+    if (entry === undefined || !isSameEntry(entry, read)) throw bundleUnsafe('the archive can be read in two ways');
+    for (const dir of parentsOf(entry.path)) makeDirectory(into, dir, created);
+    if (entry.kind === 'file') files.add(streamToFile(read, entry, writer));
+    else makeDirectory(into, entry.path, created);
+    read.on('end', () => closeAll(files)).resume();
+  };
+  const parser = new Parser({ strict: true, onReadEntry: writeEntry });
+  try {
+    for await (const chunk of chunks) if (chunk.length > 0) parser.write(chunk);
+    parser.end();
+  } finally {
+    closeAll(files);
+  }
+  if (validated.length > 0) throw bundleUnsafe('the archive can be read in two ways');
+  contents.directories = [...created].slice(1);
+}
+
+function isSameEntry(entry: ArchiveEntry, read: ReadEntry): boolean {
+  const kind = read.type === 'Directory' ? 'directory' : 'file';
+  return entryPathOf(read.path) === entry.path && kind === entry.kind && read.size === entry.size;
+}
+
+function makeDirectory(into: string, dir: string, created: Set<string>): void {
+  if (created.has(dir)) return;
+  mkdirSync(join(into, dir));
+  chmodSync(join(into, dir), 0o755);
+  created.add(dir);
+}
+
+/** Creates the file and writes its bytes as they arrive, so none are buffered. */
+function streamToFile(read: ReadEntry, { path, mode, size }: ArchiveEntry, { into, contents }: ArchiveWriter): number {
+  const file = openSync(join(into, path), 'wx');
+  const executable = (mode & 0o100) !== 0;
+  fchmodSync(file, executable ? 0o755 : 0o644);
+  const hash = createHash('sha256');
+  read.on('data', (bytes) => {
+    hash.update(bytes);
+    for (let at = 0; at < bytes.length;) at += writeSync(file, bytes, at);
+  });
+  read.on('end', () => contents.files.push({ path, size, sha256: hash.digest('hex'), executable }));
+  return file;
+}
+
+function closeAll(files: Set<number>): void {
+  for (const file of files) closeSync(file);
+  files.clear();
+}
+
+async function emptyDirectory(into: string): Promise<void> {
+  const names = await readdir(into).catch(() => []);
+  const limits = { signal: AbortSignal.timeout(cleanupTimeoutMs), untilMs: Infinity };
+  for (const name of names) await removeTree(join(into, name), limits);
+}
+
+function faultOf(error: unknown, { file, into, signal }: Omit<UnpackRequest, 'limits'>): Fault {
+  if (error instanceof Fault) return error;
+  if (signal.aborted) return new Fault('stopped', 'stopped while unpacking the bundle');
+  const { code, syscall } = error as NodeJS.ErrnoException;
+  if (syscall === undefined) return bundleUnsafe(`the archive is damaged (${code ?? 'unreadable'})`);
+  return syscall === 'read' ? diskFault('read', file, error) : diskFault('write', into, error);
+}

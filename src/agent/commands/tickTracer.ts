@@ -1,0 +1,54 @@
+import { endings } from '../../../machines/endings.ts';
+import type { Outcome, RunOptions } from '../../../machines/types.ts';
+import { openTraces } from '../adapters/state/traces.ts';
+import { codesOf, type Trace } from '../rules/trace/trace.ts';
+import type { Dependencies } from '../services/dependencies.ts';
+import type { MachineObserver } from './machineObserver.ts';
+
+/** An observer that saves a trace of every tick; a failed write is only logged. `flush` waits for pending writes. */
+export function traceTicks(
+  deps: Dependencies,
+  intent: RunOptions['intent'],
+): MachineObserver & { flush: () => Promise<void> } {
+  const { journal, recorder, settings } = deps;
+  const traces = openTraces(settings.state_dir);
+  let pendingWrites = Promise.resolve();
+  return {
+    tickStarted: () => recorder.start(),
+    transitioned: (transition) => recorder.enter(transition),
+    machineEnded: (machine) => recorder.leave(machine),
+    tickEnded: (outcome) => {
+      const trace = traceOf(deps, { intent, outcome });
+      pendingWrites = pendingWrites
+        .then(() => traces.save(trace))
+        .catch((error: unknown) => journal.debug(`no trace of this tick: ${messageOf(error)}`));
+    },
+    flush: () => pendingWrites,
+  };
+}
+
+function traceOf(
+  { recorder, settings, tick, version }: Dependencies,
+  { intent, outcome }: { intent: RunOptions['intent']; outcome: Outcome | null },
+): Trace {
+  const { startedAt, ms, steps, decisions } = recorder.recording();
+  const ending = outcome?.ending ?? 'failed';
+  return {
+    schema: 1,
+    tick: tick.id,
+    version,
+    env: settings.env,
+    intent,
+    started_at: startedAt.toISOString(),
+    ms,
+    ending,
+    exit: endings[ending].meta.exit,
+    codes: outcome === null ? ['INTERNAL'] : codesOf(outcome),
+    steps,
+    decisions,
+  };
+}
+
+function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : 'unknown reason';
+}

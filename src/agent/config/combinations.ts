@@ -1,0 +1,49 @@
+import { isLoopback } from '../rules/network/loopback.ts';
+import type { ConfigProblem } from './configInvalid.ts';
+import { configKeys } from './configKeys.ts';
+import type { Settings } from './settings.ts';
+
+/** A problem whose line is not known yet. */
+type KeyProblem = Omit<ConfigProblem, 'line'>;
+
+/** Problems of several keys together: unencrypted http outside loopback and mesh, and two ports for one service. */
+export function validateCombinations(valid: Partial<Settings>, hasPort: boolean): KeyProblem[] {
+  const unencrypted = (['tenancy_url', 'secretstore_url'] as const).filter((key) =>
+    isUnencrypted(valid[key], valid.transport),
+  );
+  const problems = unencrypted.map((key) => ({
+    key,
+    message: `must be ${configKeys[key].allowed}; http:// is allowed to loopback and over the transports sdk and proxy`,
+  }));
+  const port = explicitPort(valid.tenancy_url ?? '');
+  if (!hasPort || port === null || valid.port === undefined || port === valid.port) return problems;
+  return [...problems, { key: 'port', message: `must be ${port} as in tenancy_url, or be left out` }];
+}
+
+/** Strips trailing slashes of both base addresses and makes `port` and `tenancy_url` name the same port. */
+export function normalizeAddresses(settings: Settings): Settings {
+  const tenancy = new URL(settings.tenancy_url);
+  const port = explicitPort(settings.tenancy_url) ?? settings.port;
+  tenancy.port = String(port);
+  return {
+    ...settings,
+    port,
+    tenancy_url: withoutTrailingSlash(tenancy.href),
+    secretstore_url: withoutTrailingSlash(new URL(settings.secretstore_url).href),
+  };
+}
+
+function isUnencrypted(url: string | undefined, transport: Settings['transport'] | undefined): boolean {
+  if (!url?.startsWith('http://') || transport !== 'system') return false;
+  return !isLoopback(new URL(url).hostname);
+}
+
+/** The port written in the URL, even the scheme's default, which the URL parser drops. */
+function explicitPort(url: string): number | null {
+  const digits = /^https?:\/\/[^/]*:(\d+)(?:\/|$)/.exec(url)?.[1];
+  return digits === undefined ? null : Number(digits);
+}
+
+function withoutTrailingSlash(url: string): string {
+  return url.replace(/\/+$/, '');
+}

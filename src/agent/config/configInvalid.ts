@@ -1,0 +1,33 @@
+import type { Settings } from './settings.ts';
+
+/** One problem of the configuration; `line` counts from 1 and is null when no line is at fault. */
+export interface ConfigProblem {
+  line: number | null;
+  /** Dotted key, empty for the whole file. */
+  key: string;
+  /** The allowed values, or what to do. */
+  message: string;
+}
+
+/** The configuration is invalid: one journal line per problem, in the order of the file (spec §6, §8: exit 78). */
+export class ConfigInvalid extends Error {
+  override readonly name = 'ConfigInvalid';
+  readonly lines: string[];
+  /** Every setting without a problem, defaults included. */
+  readonly validSettings: Partial<Settings>;
+
+  constructor(path: string, problems: readonly ConfigProblem[], validSettings: Partial<Settings> = {}) {
+    const lines = problems.toSorted(byLine).map((problem) => `CONFIG_INVALID: ${formatProblem(path, problem)}`);
+    super(lines[0]);
+    this.lines = lines;
+    this.validSettings = validSettings;
+  }
+}
+
+function byLine(a: ConfigProblem, b: ConfigProblem): number {
+  return (a.line ?? Infinity) === (b.line ?? Infinity) ? 0 : (a.line ?? Infinity) - (b.line ?? Infinity);
+}
+
+function formatProblem(path: string, { line, key, message: text }: ConfigProblem): string {
+  return [line === null ? path : `${path}:${line}`, ...(key === '' ? [] : [key]), text].join(': ');
+}

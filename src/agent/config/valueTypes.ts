@@ -1,0 +1,73 @@
+/** A type of value: its JSON schema, and the text that tells an operator what is allowed. */
+export interface ValueType {
+  schema: { type: string } & Readonly<Record<string, unknown>>;
+  allowed: string;
+}
+
+/** `true` or `false`; YAML 1.2 has no other booleans. */
+export const trueOrFalse: ValueType = { schema: { type: 'boolean' }, allowed: 'true or false' };
+
+/** An env id; directories and the compose project are named after it. */
+export const envId: ValueType = {
+  schema: { type: 'string', pattern: '^[a-z0-9][a-z0-9-]{0,62}$' },
+  allowed: '1 to 63 lower-case letters, digits and hyphens, the first not a hyphen',
+};
+
+/** A name in one line, without leading or trailing blanks. */
+export const singleLineName: ValueType = {
+  schema: { type: 'string', pattern: '^(?! )[^\\p{Cc}]{1,253}(?<! )$' },
+  allowed: 'a name of 1 to 253 characters in one line',
+};
+
+/** An absolute path. */
+export const absolutePath: ValueType = {
+  schema: { type: 'string', pattern: '^/[^\\p{Cc}]*$' },
+  allowed: 'an absolute path',
+};
+
+/** A list of absolute paths without duplicates. */
+export const absolutePaths: ValueType = {
+  schema: { type: 'array', items: absolutePath.schema, uniqueItems: true },
+  allowed: 'a list of absolute paths, none twice',
+};
+
+/** The word `auto` or an absolute path. */
+export const autoOrPath: ValueType = {
+  schema: { type: 'string', pattern: '^(auto|/[^\\p{Cc}]*)$' },
+  allowed: '`auto` or an absolute path',
+};
+
+/** The address of the container engine's socket. */
+export const socketUrl: ValueType = {
+  schema: { type: 'string', pattern: '^unix:///[^\\p{Cc}]+$' },
+  allowed: '`unix://` and the absolute path of a socket',
+};
+
+/** The base address of a service. */
+export const serviceUrl: ValueType = {
+  schema: { type: 'string', format: 'service-url' },
+  allowed: 'an https:// URL without credentials, query and fragment',
+};
+
+/** One of a few words. */
+export function oneOf(...words: string[]): ValueType {
+  return { schema: { type: 'string', enum: words }, allowed: `one of ${words.join(', ')}` };
+}
+
+/** An integer from `min` to `max`, both included; `max` defaults to the largest safe integer. */
+export function integer(unit: string, min: number, max?: number): ValueType {
+  return {
+    schema: { type: 'integer', minimum: min, maximum: max ?? Number.MAX_SAFE_INTEGER },
+    allowed: `a whole number${unit && ` of ${unit}`}${max === undefined ? `, ${min} or more` : ` from ${min} to ${max}`}`,
+  };
+}
+
+/** The same type, or null. */
+export function nullable({ schema, allowed }: ValueType): ValueType {
+  return { schema: { ...schema, nullable: true }, allowed };
+}
+
+/** True for a base address of a service. Whether `http:` is allowed depends on the transport: see combinations.ts. */
+export function isServiceUrl(text: string): boolean {
+  return /^https?:\/\/[^/?#@\\\s]+(\/[^?#@\\\s]*)?$/.test(text) && URL.canParse(text);
+}

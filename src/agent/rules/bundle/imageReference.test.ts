@@ -1,0 +1,36 @@
+import { normalizeImageReference, registryOf } from './imageReference.ts';
+
+const digest = `sha256:${'a'.repeat(64)}`;
+
+it.each([
+  ['app', 'docker.io/library/app:latest'],
+  ['app:1', 'docker.io/library/app:1'],
+  ['library/app:1', 'docker.io/library/app:1'],
+  ['docker.io/app:1', 'docker.io/library/app:1'],
+  ['docker.io/library/app:1', 'docker.io/library/app:1'],
+  ['index.docker.io/library/app', 'docker.io/library/app:latest'],
+  ['user/app', 'docker.io/user/app:latest'],
+  ['docker.io/user/app:2', 'docker.io/user/app:2'],
+  ['team/user/app', 'docker.io/team/user/app:latest'],
+  ['localhost/app', 'localhost/app:latest'],
+  ['Registry/app', 'Registry/app:latest'],
+  ['registry.example/app', 'registry.example/app:latest'],
+  ['host:5000/app', 'host:5000/app:latest'],
+  ['host:5000/team/app:1', 'host:5000/team/app:1'],
+  ['[::1]:5000/app', '[::1]:5000/app:latest'],
+  [`app@${digest}`, `docker.io/library/app@${digest}`],
+  [`app:1@${digest}`, `docker.io/library/app@${digest}`],
+  [`host:5000/app:1@${digest}`, `host:5000/app@${digest}`],
+])('%s is %s', (reference, full) => {
+  expect(normalizeImageReference(reference)).toBe(full);
+  expect(normalizeImageReference(full)).toBe(full);
+});
+
+it.each([
+  ['app', 'docker.io'],
+  ['index.docker.io/app', 'docker.io'],
+  ['host:5000/team/app:1', 'host:5000'],
+  [`registry.example/app@${digest}`, 'registry.example'],
+])('the registry of %s is %s', (reference, host) => {
+  expect(registryOf(reference)).toBe(host);
+});

@@ -1,0 +1,31 @@
+/**
+ * An image reference in its canonical form, as an engine resolves it: with Docker's registry where none is named, with
+ * `library/` where no owner is, with the tag `latest` where neither tag nor digest is. A digest replaces the tag.
+ */
+export function normalizeImageReference(reference: string): string {
+  const { host, path } = splitReference(reference);
+  const [, repository = path, tag, digest] = /^(.+?)(?::([^:/@]+))?(?:@(.+))?$/.exec(path) ?? [];
+  const owned = host === dockerHub && !repository.includes('/') ? `library/${repository}` : repository;
+  return `${host}/${owned}${digest === undefined ? `:${tag ?? 'latest'}` : `@${digest}`}`;
+}
+
+/** True for the id of an image, false for a name. */
+export function isImageId(image: string): boolean {
+  return /^sha256:[0-9a-f]{64}$/.test(image);
+}
+
+/** The registry of a reference, with its port; `docker.io` by default. */
+export function registryOf(reference: string): string {
+  return splitReference(reference).host;
+}
+
+const dockerHub = 'docker.io';
+
+/** The first part is a host if it cannot be an owner: owners contain no dot, colon or capital letter. */
+function splitReference(reference: string): { host: string; path: string } {
+  const slash = reference.indexOf('/');
+  const first = reference.slice(0, Math.max(0, slash));
+  const isHost = first === 'localhost' || /[.:A-Z]/.test(first);
+  if (!isHost) return { host: dockerHub, path: reference };
+  return { host: first === `index.${dockerHub}` ? dockerHub : first, path: reference.slice(slash + 1) };
+}

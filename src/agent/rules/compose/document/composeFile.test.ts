@@ -1,0 +1,131 @@
+import fc from 'fast-check';
+import { parseComposeFile } from './composeFile.ts';
+import { valueAt, textOf } from './composeNode.ts';
+
+function faultsOf(text: string): string[] {
+  const parsed = parseComposeFile('compose.yaml', text);
+  return 'faults' in parsed ? parsed.faults : [];
+}
+
+function rootOf(text: string) {
+  const parsed = parseComposeFile('compose.yaml', text);
+  if ('faults' in parsed) throw new Error(parsed.faults.join('\n'));
+  return parsed.file.root;
+}
+
+describe('parsing a compose file', () => {
+  it('keeps every scalar as written, with the line of its key', () => {
+    const root = rootOf('a:\n  mode: 0440\n  on: yes\n  text:\n    "x"\n');
+    expect(valueAt(root, 'a', 'mode')).toEqual({ kind: 'scalar', text: '0440', isNull: false, line: 2 });
+    expect(textOf(valueAt(root, 'a', 'on'))).toBe('yes');
+    expect(valueAt(root, 'a', 'text')).toEqual({ kind: 'scalar', text: 'x', isNull: false, line: 4 });
+  });
+
+  it.each([
+    ['a:', true],
+    ['a: ~', true],
+    ['a: null', true],
+    ['{a}', true],
+    ['a: "null"', false],
+    ['a: ""', false],
+    ['a: nULL', false],
+  ])('%s is null: %s', (text, isNull) => {
+    expect(valueAt(rootOf(text), 'a')).toMatchObject({ kind: 'scalar', isNull });
+  });
+
+  it('gives the keys of a mapping precedence over merges, and earlier merges precedence over later ones', () => {
+    const root = rootOf('x: &x {a: 1, b: 1}\ny: &y {a: 2, b: 2, c: 2}\nz: {a: 3, <<: [*x, *y]}\nw: {<<: *y, a: 4}\n');
+    const texts = ['a', 'b', 'c'].map((key) => [textOf(valueAt(root, 'z', key)), textOf(valueAt(root, 'w', key))]);
+    expect(texts).toEqual([
+      ['3', '4'],
+      ['1', '2'],
+      ['2', '2'],
+    ]);
+  });
+
+  it('resolves merges inside merges', () => {
+    expect(textOf(valueAt(rootOf('a: &a {k: v}\nb: &b {<<: *a}\nc: {<<: *b}'), 'c', 'k'))).toBe('v');
+  });
+
+  it('reports file and line of a fault', () => {
+    expect(faultsOf('a:\n  b: 1\n  b: 2\n')).toEqual(['the key b a second time (compose.yaml:3)']);
+    expect(faultsOf('a: 1\n---\nb: 1\n')).toEqual(['several documents in one file (compose.yaml:2)']);
+  });
+
+  it('reports faults of different kinds at once', () => {
+    expect(faultsOf('a: !x 1\nb: *c\nb: 2\n')).toHaveLength(3);
+  });
+
+  const bomb = ['a0: &a0 [x, x, x, x, x, x, x, x, x, x]'];
+  for (let index = 1; index < 12; index += 1) {
+    bomb.push(`a${index}: &a${index} [${`*a${index - 1},`.repeat(10)}]`);
+  }
+  const manyKeys = Array.from({ length: 5_000 }, (_, index) => `k${index}: v`);
+  const merges = Array.from({ length: 5_000 }, (_, index) => `m${index}: {<<: *base}`);
+  const longMerges = Array.from({ length: 60 }, (_, index) => `m${index}: {<<: *a}`);
+  const chain = Array.from({ length: 3_000 }, (_, index) => `c${index}: &c${index} [*c${index - 1}]`);
+
+  const bases = (base: string) => `services:\n  b: {${base}}\n${extending.join('\n')}`;
+  const extending = Array.from({ length: 500 }, (_, index) => `  s${index}: {extends: b}`);
+
+  it.each([
+    ['an alias bomb', bomb.join('\n'), 'copies counted in full'],
+    ['a merge bomb', `base: &base\n  ${manyKeys.join('\n  ')}\n${merges.join('\n')}`, 'copies counted in full'],
+    ['aliases of a long text', `a: &a ${'x'.repeat(9_000)}\nb: [${'*a,'.repeat(60)}]`, 'characters, copies counted'],
+    [
+      'merges of a long text',
+      `a: &a {k: ${'x'.repeat(9_000)}}\n${longMerges.join('\n')}`,
+      'characters, copies counted',
+    ],
+    ['a base of many values', bases(`x: [${'a,'.repeat(200)}]`), 'values, copies counted in full'],
+    ['a base of a long text', bases(`x: ${'x'.repeat(2_000)}`), 'characters, copies counted in full'],
+    ['a long chain of aliases', `c-1: &c-1 x\n${chain.join('\n')}`, 'nested deeper'],
+    ['deep nesting', `a: ${'['.repeat(60)}${']'.repeat(60)}`, 'nested deeper'],
+    ['nesting too deep for the parser', '['.repeat(100_000), ''],
+    ['too many keys', Array.from({ length: 55_000 }, (_, index) => `k${index}:`).join('\n'), 'values'],
+    ['too many characters', `a: ${'x'.repeat(524_288)}`, 'characters'],
+    ['a hundred thousand faults', '\t\n'.repeat(100_000), 'tab'],
+  ])('stops at %s', (_title, text, message) => {
+    const faults = faultsOf(text);
+    expect(faults.length).toBeGreaterThan(0);
+    expect(faults.length).toBeLessThanOrEqual(100);
+    expect(faults.join('\n')).toContain(message);
+  });
+
+  it('accepts five hundred services of fifty values that extend the same one', () => {
+    const services = Array.from({ length: 500 }, (_, index) => `  s${index}: {extends: b, x: [${'a,'.repeat(48)}]}`);
+    expect(faultsOf(`services:\n  b: {image: a}\n${services.join('\n')}`)).toEqual([]);
+  });
+
+  it('never throws, whatever the text', () => {
+    const pieces = [
+      'a',
+      ': ',
+      '- ',
+      '\n',
+      '  ',
+      '{',
+      '}',
+      '[',
+      ']',
+      ',',
+      '&a ',
+      '*a',
+      '<<: ',
+      '"',
+      "'",
+      '|',
+      '!t ',
+      '?',
+      '#',
+      '---\n',
+    ];
+    const texts = fc
+      .array(fc.oneof(fc.constantFrom(...pieces), fc.string()), { maxLength: 40 })
+      .map((all) => all.join(''));
+    fc.assert(
+      fc.property(texts, (text) => Array.isArray(faultsOf(text))),
+      { numRuns: 2_000 },
+    );
+  });
+});

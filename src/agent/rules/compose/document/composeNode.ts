@@ -1,0 +1,75 @@
+/**
+ * A parsed value of a compose file, with its line. Every scalar is its text: compose converts to numbers and booleans
+ * only after interpolation, so the policy validates the text as written.
+ */
+export type ComposeNode = Scalar | List | Mapping;
+
+export interface Scalar {
+  readonly kind: 'scalar';
+  readonly text: string;
+  /** Empty, or an unquoted `~` or `null`. */
+  readonly isNull: boolean;
+  /** 1-based. */
+  readonly line: number;
+}
+
+export interface List {
+  readonly kind: 'list';
+  readonly items: readonly ComposeNode[];
+  readonly line: number;
+}
+
+export interface Mapping {
+  readonly kind: 'map';
+  /** Each value has the line of its key. */
+  readonly entries: ReadonlyMap<string, ComposeNode>;
+  readonly line: number;
+}
+
+/** One parsed compose file; `path` is as the manifest names it. */
+export interface ComposeFile {
+  path: string;
+  root: Mapping;
+}
+
+/** The value under a chain of keys; undefined when a key is missing. */
+export function valueAt(node: ComposeNode | undefined, ...keys: string[]): ComposeNode | undefined {
+  return keys.reduce((found, key) => (found?.kind === 'map' ? found.entries.get(key) : undefined), node);
+}
+
+/** The entries of a mapping; empty for any other value. */
+export function entriesOf(node: ComposeNode | undefined): [string, ComposeNode][] {
+  return node?.kind === 'map' ? [...node.entries] : [];
+}
+
+/** The items of a list; a scalar or mapping counts as a list of one, as in `env_file: a`. */
+export function itemsOf(node: ComposeNode | undefined): readonly ComposeNode[] {
+  if (node === undefined) return [];
+  return node.kind === 'list' ? node.items : [node];
+}
+
+/** The text of a scalar; null for null and for any other value. */
+export function textOf(node: ComposeNode | undefined): string | null {
+  return node?.kind === 'scalar' && !node.isNull ? node.text : null;
+}
+
+/** Every scalar value below a node, without keys: the texts in which compose replaces variables. */
+export function scalarsOf(node: ComposeNode): Scalar[] {
+  if (node.kind === 'scalar') return [node];
+  return [...(node.kind === 'list' ? node.items : node.entries.values())].flatMap(scalarsOf);
+}
+
+/** Converts parsed JSON; every line is 0. */
+export function nodeFromJson(value: unknown): ComposeNode {
+  const line = 0;
+  if (Array.isArray(value)) return { kind: 'list', items: value.map(nodeFromJson), line };
+  if (typeof value === 'object' && value !== null) {
+    return {
+      kind: 'map',
+      entries: new Map(Object.entries(value).map(([key, inner]) => [key, nodeFromJson(inner)])),
+      line,
+    };
+  }
+  if (value === null) return { kind: 'scalar', text: '', isNull: true, line };
+  return { kind: 'scalar', text: typeof value === 'string' ? value : JSON.stringify(value), isNull: false, line };
+}

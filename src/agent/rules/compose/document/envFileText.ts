@@ -1,0 +1,64 @@
+/** One assignment of an env file; `template` is the part of its value in which compose replaces variables. */
+export interface EnvAssignment {
+  name: string;
+  template: string;
+}
+
+/** Whether a text has characters that are refused in env files and label files. */
+export function hasControlCharacters(text: string): boolean {
+  return /[\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f-\u009f\u2028\u2029\ufeff\ufffd]/.test(text);
+}
+
+/**
+ * The assignments of an env file up to the first line that versions of compose read differently, which is the `fault`.
+ * A name without `=` is such a fault: compose would take its value from its own environment.
+ */
+export function parseEnvAssignments(text: string): { lines: EnvAssignment[]; fault?: string } {
+  const lines: EnvAssignment[] = [];
+  if (hasControlCharacters(text)) return { lines, fault: 'has a control character' };
+  const statement = new RegExp(
+    `${blankLine}|${assignmentStart}(?:${doubleQuotedValue}|${singleQuotedValue}|${unquotedValue})`,
+    'y',
+  );
+  for (let at = 0; at < text.length; at = statement.lastIndex) {
+    statement.lastIndex = at;
+    const {
+      index,
+      0: whole,
+      groups: { name, double, single, plain = '' } = {},
+    } = statement.exec(text) ?? { index: -1, 0: '' };
+    if (index < 0 || whole === '')
+      return { lines, fault: `has a line ${lineNumberAt(text, at)} that is not NAME=VALUE` };
+    if (name === undefined || single !== undefined) {
+      if (name !== undefined) lines.push({ name, template: '' });
+      continue;
+    }
+    lines.push({ name, template: double === undefined ? plain : unescaped(double) });
+  }
+  return { lines };
+}
+
+/** The fault of an env file with `format: raw`: names, and any text after `=`. */
+export function rawEnvFault(text: string): string | null {
+  if (hasControlCharacters(text)) return 'has a control character';
+  const at = text.split('\n').findIndex((line) => !/^[ \t\r]*(#.*|[A-Za-z_][\w.-]*=.*)?$/.test(line));
+  return at < 0 ? null : `has a line ${at + 1} that is not NAME=VALUE`;
+}
+
+const lineEnd = String.raw`[ \t]*\r?(?:\n|$)`;
+const blankLine = String.raw`[ \t]*(?:#[^\n]*)?\r?(?:\n|$)`;
+const assignmentStart = String.raw`[ \t]*(?:export[ \t]+)?(?<name>[A-Za-z_][\w.-]*)[ \t]*=[ \t]*`;
+/** Only escapes that every version of compose knows; others, such as octal ones, could produce a variable. */
+const doubleQuotedValue = String.raw`"(?<double>(?:[^"\\]|\\[nrt$"\\])*)"(?:[ \t]+#[^\n]*)?${lineEnd}`;
+const singleQuotedValue = String.raw`'(?<single>[^'\\]*)'(?:[ \t]+#[^\n]*)?${lineEnd}`;
+const unquotedValue = String.raw`(?!["'])(?<plain>[^\n]*?)(?:[ \t]#[^\n]*)?${lineEnd}`;
+
+/** `\$` is a literal dollar sign, so it becomes `$$`. */
+function unescaped(text: string): string {
+  const characters: Readonly<Record<string, string>> = { $: '$$', n: '\n', r: '\r', t: '\t' };
+  return text.replace(/\\(.)/g, (_, escaped: string) => characters[escaped] ?? escaped);
+}
+
+function lineNumberAt(text: string, at: number): number {
+  return text.slice(0, at).split('\n').length;
+}

@@ -1,0 +1,67 @@
+import { printable } from '../../../../protocol/printable.ts';
+
+/** One occurrence of a variable; `required` when it has no default and no alternative. */
+export interface VariableUse {
+  name: string;
+  required: boolean;
+}
+
+/** Compose matches names case-insensitively, so ſ and the Kelvin sign are letters too. */
+const nameLetter = 'A-Za-z_\u017f\u212a';
+const variableName = `[${nameLetter}][${nameLetter}0-9]*`;
+const variablePattern = new RegExp(
+  [
+    String.raw`\$\$`,
+    String.raw`\$(?<named>${variableName})`,
+    String.raw`\$\{(?<braced>${variableName})(?:(?<operator>:?[-?+])[^\n]*)?\}`,
+    String.raw`(?<malformed>\$\{)`,
+  ].join('|'),
+  'g',
+);
+
+/** Compose's time for a line grows with its length times its variables. */
+export const maxVariablesPerLine = 100;
+
+/**
+ * Every variable of a text in compose's grammar, including those nested in defaults and alternatives; `error` when
+ * compose would refuse the text.
+ */
+export function variablesOf(text: string): { uses: VariableUse[]; error?: string } {
+  if (!text.includes('$')) return { uses: [] };
+  const hasTooMany = text.split('\n').some((line) => line.split('${').length > maxVariablesPerLine + 1);
+  if (hasTooMany)
+    return { uses: [], error: `more than ${maxVariablesPerLine} variables on a line of ${printable(text)}` };
+  const found = variableUsesOf(text);
+  const uses = found.filter((use) => use !== null);
+  return found.includes(null) ? { uses, error: `malformed variable in ${printable(text)}` } : { uses };
+}
+
+/**
+ * Parses as compose does: a variable with an operator extends to the last brace of its line, and is then shortened to
+ * where its braces balance. The part inside and the part after it are parsed as texts of their own. Null marks a
+ * malformed variable.
+ */
+function variableUsesOf(text: string): (VariableUse | null)[] {
+  return [...text.matchAll(variablePattern)].flatMap(({ 0: variable, groups = {} }) => {
+    const { named, braced, operator = '', malformed } = groups;
+    if (malformed !== undefined) return [null];
+    if (named !== undefined) return [{ name: named, required: true }];
+    if (braced === undefined) return [];
+    const end = closingBraceOf(variable);
+    const [inner, rest] = [variable.slice(2 + braced.length + operator.length, end), variable.slice(end + 1)];
+    return [{ name: braced, required: !/[-+]/.test(operator) }, ...variableUsesOf(inner), ...variableUsesOf(rest)];
+  });
+}
+
+/**
+ * Where the braces of a variable balance for compose, which skips the character after an opening one; else the last
+ * index.
+ */
+function closingBraceOf(variable: string): number {
+  let open = 0;
+  for (const { 0: brace, index } of variable.matchAll(/\{[^]?|\}/g)) {
+    open += brace === '}' ? -1 : 1;
+    if (open === 0) return index;
+  }
+  return variable.length - 1;
+}

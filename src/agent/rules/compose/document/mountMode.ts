@@ -1,0 +1,14 @@
+import { valueAt, textOf, type ComposeNode } from './composeNode.ts';
+
+/** Whether a mount, in its short or long form, is read-only. */
+export function isReadOnlyMount(mount: ComposeNode): boolean {
+  const short = textOf(mount);
+  if (short !== null) return hasReadOnlyMode(short.split(':')[2]);
+  return /^(true|yes|on|y)$/i.test(textOf(valueAt(mount, 'read_only')) ?? '');
+}
+
+/** Whether the modes of a short mount (`ro,z`) make it read-only. */
+export function hasReadOnlyMode(modes = ''): boolean {
+  const all = modes.split(',');
+  return all.includes('ro') && !all.includes('rw');
+}

@@ -1,0 +1,42 @@
+import { valueAt, entriesOf, textOf, type ComposeNode } from './composeNode.ts';
+
+/** Longest chain of `extends`; `validateComposePolicy` refuses a longer one, of which the rest is ignored here. */
+const maxExtendsDepth = 16;
+
+/** The mappings that compose merges into each service, lowest priority first: per file its bases, then its own text. */
+export function serviceLayers(files: readonly { root: ComposeNode }[]): Map<string, ComposeNode[]> {
+  const layers = new Map<string, ComposeNode[]>();
+  for (const { root } of files) {
+    const services = valueAt(root, 'services');
+    for (const [name] of entriesOf(services)) {
+      layers.set(name, [...(layers.get(name) ?? []), ...extendsChain(services, name, 0)]);
+    }
+  }
+  return layers;
+}
+
+/** Why the `extends` of a service is invalid; null when it is valid or missing. */
+export function extendsFault(services: ComposeNode | undefined, name: string, depth = 0): string | null {
+  const service = valueAt(services, name);
+  if (valueAt(service, 'extends') === undefined) return null;
+  const base = extendedService(service);
+  if (base === null) return 'extends no service: name one';
+  if (valueAt(services, base) === undefined) return `extends ${base}, which is not in the same file`;
+  return depth >= maxExtendsDepth ? 'extends in a circle or too deep' : extendsFault(services, base, depth + 1);
+}
+
+function extendsChain(services: ComposeNode | undefined, name: string, depth: number): ComposeNode[] {
+  const service = valueAt(services, name);
+  if (service === undefined || depth > maxExtendsDepth) return [];
+  const base = extendedService(service);
+  return [...(base === null ? [] : extendsChain(services, base, depth + 1)), service];
+}
+
+function extendedService(service: ComposeNode | undefined): string | null {
+  return textOf(valueAt(service, 'extends')) ?? textOf(valueAt(service, 'extends', 'service'));
+}
+
+/** The value under a chain of keys that takes effect: the one of the last layer that has the key. */
+export function effectiveValue(layers: readonly ComposeNode[], ...keys: string[]): ComposeNode | undefined {
+  return layers.map((layer) => valueAt(layer, ...keys)).findLast((value) => value !== undefined);
+}

@@ -1,0 +1,82 @@
+import { composeLimits } from './composeLimits.ts';
+import { valueAt, entriesOf, itemsOf, textOf, type ComposeNode } from '../document/composeNode.ts';
+
+/** Size of the dependency graph below a service, as compose follows it. */
+interface DependencyReach {
+  /** Number of paths, including the empty one that ends at the service itself. */
+  paths: number;
+  /** Dependencies on the longest path. */
+  depth: number;
+}
+
+const dependencyKeys = 'depends_on, links or volumes_from';
+
+/**
+ * The first limit that the dependencies of a bundle's services exceed. Dependencies on missing services are ignored.
+ */
+export function validateDependencies(
+  services: ReadonlyMap<string, readonly ComposeNode[]>,
+): { service: string; message: string }[] {
+  const known = new Map<string, DependencyReach | null>();
+  const dependenciesByService = new Map(
+    [...services].map(([name, layers]) => [name, dependenciesOf(layers).filter((each) => services.has(each))]),
+  );
+  let [dependencies, paths] = [0, 0];
+  for (const [service, direct] of dependenciesByService) {
+    dependencies += direct.length;
+    if (dependencies > composeLimits.dependencies)
+      return [
+        { service, message: `${dependencyKeys}: more than ${composeLimits.dependencies} dependencies in the bundle` },
+      ];
+  }
+  for (const service of dependenciesByService.keys()) {
+    const reach = reachOf(service, dependenciesByService, known);
+    paths += reach.paths;
+    if (reach.depth > composeLimits.dependencyDepth)
+      return [{ service, message: `${dependencyKeys}: a chain of more than ${composeLimits.dependencyDepth}` }];
+    if (paths > composeLimits.dependencyPaths)
+      return [
+        {
+          service,
+          message: `${dependencyKeys}: more than ${composeLimits.dependencyPaths} ways through the dependencies`,
+        },
+      ];
+  }
+  return [];
+}
+
+/** Services that compose starts visited the service with these layers. */
+function dependenciesOf(layers: readonly ComposeNode[]): string[] {
+  const listed = ['depends_on', 'links', 'volumes_from'].flatMap((key) =>
+    layers.flatMap((layer) => itemsOf(valueAt(layer, key))),
+  );
+  const namespaces = ['network_mode', 'ipc', 'pid'].flatMap((key) =>
+    layers.flatMap((layer) => textOf(valueAt(layer, key)) ?? []),
+  );
+  const names = [
+    ...layers.flatMap((layer) => entriesOf(valueAt(layer, 'depends_on')).map(([name]) => name)),
+    ...listed.flatMap((one) => textOf(one)?.split(':', 1) ?? []),
+    ...namespaces.flatMap((mode) => /^service:(.+)$/.exec(mode)?.[1] ?? []),
+  ];
+  return [...new Set(names)];
+}
+
+/** `known` is null for services in progress: reaching one again is a cycle, which compose refuses itself. */
+function reachOf(
+  service: string,
+  dependenciesByService: ReadonlyMap<string, string[]>,
+  known: Map<string, DependencyReach | null>,
+): DependencyReach {
+  const visited = known.get(service);
+  if (visited !== undefined) return visited ?? { paths: 0, depth: 0 };
+  known.set(service, null);
+  const reach = { paths: 1, depth: 0 };
+  for (const { paths, depth } of (dependenciesByService.get(service) ?? []).map((each) =>
+    reachOf(each, dependenciesByService, known),
+  )) {
+    reach.paths += paths;
+    reach.depth = Math.max(reach.depth, depth + 1);
+  }
+  known.set(service, reach);
+  return reach;
+}

@@ -1,0 +1,81 @@
+import { printable } from '../../../../protocol/printable.ts';
+import { normalizeBundlePath } from '../document/bundlePath.ts';
+import { refusePrivilege, refuse, type PolicyFacts, type Validator } from './finding.ts';
+import { textValidator } from './validators.ts';
+
+/** Where a path of a compose file leads; `path` is normalised and relative to the release. */
+export type PathLocation =
+  { kind: 'file' | 'directory'; path: string } | { kind: 'root' | 'outside' | 'env' | 'absent' | 'variable' };
+
+/** Resolves a path as compose does: relative to the project directory, with `~` as the agent's home. */
+export function locatePath(written: string, { releaseFiles, directories, rendered }: PolicyFacts): PathLocation {
+  const source = rendered ? relativeToRelease(written, rendered.dir) : written;
+  if (source.includes('$')) return { kind: 'variable' };
+  const path = /^[/~]/.test(source) ? null : normalizeBundlePath(source);
+  if (path === null) return { kind: 'outside' };
+  if (path === '') return { kind: 'root' };
+  if (path === '.env') return { kind: 'env' };
+  if (directories.has(path)) return { kind: 'directory', path };
+  return releaseFiles.has(path) ? { kind: 'file', path } : { kind: 'absent' };
+}
+
+/** Compose makes the paths of a rendered model absolute; this undoes it for paths in the release. */
+function relativeToRelease(path: string, dir: string): string {
+  return path === dir || path.startsWith(`${dir}/`) ? `.${path.slice(dir.length)}` : path;
+}
+
+const locationFaults = {
+  directory: 'is a directory',
+  root: 'is the release itself, which holds the values of every secret',
+  outside: 'is outside the bundle',
+  env: 'is the rendered .env, which holds the values of every secret',
+  absent: 'is not in the bundle',
+  variable: 'is decided by a variable',
+} as const;
+
+/**
+ * The source of a writable mount. It must contain no path that compose or the engine opens by name: a container could
+ * replace that path by a link to any file of the host. Nor may it be an env file or label file, because those decide
+ * what containers get.
+ */
+export const writableSource: Validator = textValidator((source, value, location) => {
+  const { openedPaths } = location.facts;
+  const target = locatePath(source, location.facts);
+  if (!('path' in target)) return [];
+  const { kind, path } = target;
+  if (kind === 'file' && openedPaths.byCompose.includes(path))
+    return refusePrivilege(value, location, `${printable(source)} is what compose reads: mount it read-only`);
+  const opened = openedPaths.all.find((each) => each.startsWith(`${path}/`));
+  return opened === undefined
+    ? []
+    : refusePrivilege(
+        value,
+        location,
+        `${printable(source)} holds ${printable(opened)}, which is opened by its name: mount it read-only`,
+      );
+});
+
+const rewritableFault = 'is or holds a compose file, which a container could rewrite';
+
+/** A file that compose reads: it must be in the bundle, whatever flags the bundle has. */
+export const bundleFile: Validator = textValidator((source, value, location) => {
+  const { kind } = locatePath(source, location.facts);
+  return kind === 'file' ? [] : refuse(value, location, `${printable(source)} ${locationFaults[kind]}`);
+});
+
+/**
+ * The source of a bind mount. Outside the release it is a privilege on the host. The release's root, compose files and
+ * missing paths are always refused; the engine would create a missing path as root.
+ */
+export const bindSource: Validator = textValidator((source, value, location) => {
+  const target = locatePath(source, location.facts);
+  const { kind } = target;
+  if (kind === 'file' || kind === 'directory') {
+    const holds = (file: string) => file === target.path || file.startsWith(`${target.path}/`);
+    return location.facts.composeFiles?.some(holds)
+      ? refuse(value, location, `${printable(source)} ${rewritableFault}`)
+      : [];
+  }
+  const report = kind === 'outside' || kind === 'variable' ? refusePrivilege : refuse;
+  return report(value, location, `${printable(source)} ${locationFaults[kind]}`);
+});

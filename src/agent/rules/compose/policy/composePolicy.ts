@@ -1,0 +1,150 @@
+import type { Refusal } from '../../../../../machines/refusals.ts';
+import type { Manifest } from '../../../../../machines/types.ts';
+import { variablesOf } from '../document/interpolation.ts';
+import { validateBundleLimits, validateDocumentSize } from '../limits/bundleLimits.ts';
+import { openedPaths } from '../document/composeContents.ts';
+import { validateControlCharacters } from './controlCharacters.ts';
+import {
+  refuseOverLimit,
+  refusalsOf,
+  refuse,
+  type PolicyFacts,
+  type Finding,
+  type Validator,
+  type ValueLocation,
+} from './finding.ts';
+import { extendsFault } from '../document/serviceLayers.ts';
+import { composeLimits } from '../limits/composeLimits.ts';
+import { directoriesOf } from '../document/bundlePath.ts';
+import { topLevelKeys } from './topLevel.ts';
+import { mappingOf, atKey } from './validators.ts';
+import { valueAt, entriesOf, nodeFromJson, type ComposeFile, type ComposeNode } from '../document/composeNode.ts';
+
+const validateTopLevel = mappingOf(topLevelKeys);
+
+/** Facts about a bundle besides its compose files. */
+export type PolicyContext = Omit<PolicyFacts, 'composeFiles' | 'directories' | 'rendered' | 'openedPaths'> & {
+  readonly manifest: Manifest;
+};
+
+/** The same for a rendered model, which no longer shows which files compose opened. */
+export type ModelPolicyContext = PolicyContext & Pick<PolicyFacts, 'openedPaths'>;
+
+/**
+ * Validates a bundle's compose files against an allow-list (spec §12). Each file is validated by itself, because what
+ * compose merges consists of values that were all validated in their own file. `allow_privileged` lifts only the codes
+ * for privileges and for the host network.
+ */
+export function validateComposePolicy(
+  files: readonly ComposeFile[],
+  { manifest, ...context }: PolicyContext,
+): Refusal[] {
+  const facts = factsOf({ ...context, openedPaths: openedPaths(files) }, manifest);
+  // no file could be parsed: the faults of the parser are enough
+  const allFiles = files.length === 0 ? [] : [...validateHasService(files), ...validateDocumentSize(files)];
+  const limits = validateBundleLimits(files, context.texts);
+  return refusalsWithoutGranted(
+    [...files.flatMap((file) => fileFindings(file, facts)), ...allFiles, ...limits],
+    manifest,
+  );
+}
+
+/**
+ * Validates the model that compose rendered from the files in `dir` against the same policy as the files. The model
+ * holds the values of secrets, so its findings name only the owner and the top-level key.
+ */
+export function validateModelPolicy(
+  model: unknown,
+  dir: string,
+  { manifest, ...context }: ModelPolicyContext,
+): Refusal[] {
+  const facts: PolicyFacts = { ...factsOf(context, manifest), rendered: { dir: doubleDollars(dir) } };
+  const root = nodeFromJson(model);
+  const location = { facts, file: '', owner: 'model', keyPath: '' };
+  const findings = [
+    ...validateTopLevel(root, location),
+    ...validateControlCharacters(root, location),
+    ...validateEveryValue(root, location, validateKeyCount),
+  ];
+  return refusalsWithoutGranted(
+    [...findings, ...validateHasService([{ root }]), ...validateBundleLimits([{ root }])],
+    manifest,
+  );
+}
+
+function factsOf(context: Omit<ModelPolicyContext, 'manifest'>, { compose }: Manifest): PolicyFacts {
+  return { ...context, directories: directoriesOf(context.releaseFiles), composeFiles: compose };
+}
+
+/** Compose doubles every dollar sign in a rendered model. */
+function doubleDollars(dir: string): string {
+  return dir.replaceAll('$', '$$$$');
+}
+
+function refusalsWithoutGranted(findings: Finding[], { agent }: Manifest): Refusal[] {
+  return refusalsOf(findings.filter(({ code }) => !agent.allow_privileged || code === 'COMPOSE_REFUSED'));
+}
+
+function fileFindings({ path, root }: ComposeFile, facts: PolicyFacts): Finding[] {
+  const location = { facts, file: path, owner: 'file', keyPath: '' };
+  const services = valueAt(root, 'services');
+  const extendsFindings = entriesOf(services).flatMap(([name, service]) => {
+    const fault = extendsFault(services, name);
+    return fault === null
+      ? []
+      : refuse(valueAt(service, 'extends') ?? service, { ...location, owner: `service ${name}` }, fault);
+  });
+  return [
+    ...validateTopLevel(root, location),
+    ...validateControlCharacters(root, location),
+    ...extendsFindings,
+    ...validateEveryValue(root, location, validateTextForm),
+  ];
+}
+
+/** Validates every value; its location names the owner (a service, network …) and the key path. */
+function validateEveryValue(root: ComposeNode, location: ValueLocation, validate: Validator): Finding[] {
+  return [
+    ...validate(root, location),
+    ...entriesOf(root).flatMap(([section, value]) => {
+      const [, kind] = /^(config|network|secret|service|volume)s$/.exec(section) ?? [];
+      const inside = atKey(location, section);
+      if (kind === undefined || value.kind !== 'map') return validateSubtree(value, inside, validate);
+      const parts = entriesOf(value).flatMap(([name, part]) =>
+        validateSubtree(part, { ...location, owner: `${kind} ${name}` }, validate),
+      );
+      return [...validate(value, inside), ...parts];
+    }),
+  ];
+}
+
+function validateSubtree(node: ComposeNode, location: ValueLocation, validate: Validator): Finding[] {
+  const items = node.kind === 'list' ? node.items : [];
+  return [
+    ...validate(node, location),
+    ...items.flatMap((item) => validateSubtree(item, location, validate)),
+    ...entriesOf(node).flatMap(([key, inner]) => validateSubtree(inner, atKey(location, key), validate)),
+  ];
+}
+
+const validateKeyCount: Validator = (node, location) =>
+  node.kind === 'map' && node.entries.size > composeLimits.keysPerMapping
+    ? refuseOverLimit(node, location, `has more than ${composeLimits.keysPerMapping} keys`)
+    : [];
+
+/** Length and variables of a text. Not for a rendered text, which may hold the values of several secrets. */
+const validateTextForm: Validator = (node, location) => {
+  if (node.kind !== 'scalar') return validateKeyCount(node, location);
+  const { error } = variablesOf(node.text);
+  return [
+    ...(node.text.length > composeLimits.textCharacters
+      ? refuseOverLimit(node, location, `has more than ${composeLimits.textCharacters} characters`)
+      : []),
+    ...(error === undefined ? [] : refuse(node, location, error)),
+  ];
+};
+
+function validateHasService(files: readonly { root: ComposeNode }[]): Finding[] {
+  const hasService = files.some(({ root }) => entriesOf(valueAt(root, 'services')).length > 0);
+  return hasService ? [] : [{ code: 'COMPOSE_REFUSED', text: 'no compose file has a service' }];
+}

@@ -1,0 +1,37 @@
+import { hasControlCharacters } from '../document/envFileText.ts';
+import { printable } from '../../../../protocol/printable.ts';
+import { refuse, type Finding, type Validator, type ValueLocation } from './finding.ts';
+import { bundleFile, locatePath } from './bundlePaths.ts';
+import { oneOfKinds, listOf, textValidator, namedValues } from './validators.ts';
+import type { ComposeNode } from '../document/composeNode.ts';
+
+/** Labels by which compose and the agent identify their containers, networks and volumes. */
+const reservedLabel = /^(com\.docker\.compose|deployd)(\.|$)/;
+
+/** Labels as a mapping or as `name=value` items. */
+export const labels: Validator = namedValues(validateLabelName);
+
+function validateLabelName(name: string, value: ComposeNode, location: ValueLocation): Finding[] {
+  if (reservedLabel.test(name)) return refuse(value, location, `${printable(name)} belongs to compose or deployd`);
+  return name === '' || name.includes('$') ? refuse(value, location, `${printable(name)} must be a literal name`) : [];
+}
+
+/** `label_file`: files of the bundle; every label in them is validated too. */
+const labelFile = textValidator((source, value, location) => {
+  const file = locatePath(source, location.facts);
+  if (file.kind !== 'file') return bundleFile(value, location);
+  const content = location.facts.texts?.get(file.path);
+  if (content === undefined) return refuse(value, location, `${printable(source)} could not be read`);
+  const lines = content.split(/\r?\n/).filter((line) => !/^\s*(#|$)/.test(line));
+  return lines.flatMap((line) =>
+    /^[A-Za-z0-9._/-]+=[^'"`$]*$/.test(line) && !hasControlCharacters(line)
+      ? validateLabelName(line.split('=', 1)[0] ?? '', value, location)
+      : refuse(
+          value,
+          location,
+          `${printable(source)} has a line that is not NAME=VALUE without quotes, variables or controls`,
+        ),
+  );
+});
+
+export const labelFiles: Validator = oneOfKinds({ scalar: labelFile, list: listOf(labelFile) });

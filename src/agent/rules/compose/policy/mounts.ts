@@ -1,0 +1,115 @@
+import { printable } from '../../../../protocol/printable.ts';
+import { refusePrivilege, refuse, type Finding, type Validator, type ValueLocation } from './finding.ts';
+import { labels } from './labels.ts';
+import { size } from './quantities.ts';
+import { bindSource, writableSource } from './bundlePaths.ts';
+import {
+  oneOfKinds,
+  booleanText,
+  mappingOf,
+  listOf,
+  literalMatching,
+  numberText,
+  textValidator,
+  textMatching,
+  privilegedUnless,
+  text,
+  type KeyTable,
+} from './validators.ts';
+import { valueAt, textOf, type Scalar } from '../document/composeNode.ts';
+import { hasReadOnlyMode, isReadOnlyMount } from '../document/mountMode.ts';
+
+const volumeName = literalMatching(
+  /^[a-zA-Z0-9][a-zA-Z0-9_.-]+$/,
+  'the name of a volume, or a path that starts with "./"',
+);
+
+const shortMount = textValidator((mount, value, location) => {
+  if (mount.includes('$')) return refusePrivilege(value, location, `${printable(mount)} is decided by a variable`);
+  const [source = '', target, modes, ...more] = mount.split(':');
+  const isAnonymous = target === undefined && source.startsWith('/');
+  if (isAnonymous) return [];
+  if (!target?.startsWith('/') || more.length > 0) {
+    return refuse(value, location, `${printable(mount)} must be SOURCE:/TARGET[:MODE] or /TARGET`);
+  }
+  if (/^[a-zA-Z]$/.test(source)) {
+    const cure = 'a Windows drive to compose, use a longer name';
+    return refuse(value, location, `${printable(mount)}: ${cure}`);
+  }
+  const validateSource = /^[./~]/.test(source) ? bindSource : volumeName;
+  const from = { ...value, text: source };
+  const writable = validateSource === bindSource && !hasReadOnlyMode(modes) ? writableSource(from, location) : [];
+  return [...validateSource(from, location), ...writable, ...validateModes(modes, value, location)];
+});
+
+/** Mount propagation is a privilege; a mode that compose would ignore is refused. */
+function validateModes(modes: string | undefined, value: Scalar, location: ValueLocation): Finding[] {
+  return (modes?.split(',') ?? []).flatMap((mode) => {
+    if (/^(ro|rw|z|Z|nocopy|cached|delegated|consistent|private|rprivate)$/.test(mode)) return [];
+    const report = /^r?(shared|slave)$/.test(mode) ? refusePrivilege : refuse;
+    return report(value, location, `mode ${printable(mode)}`);
+  });
+}
+
+const target = textMatching(/^\//, 'an absolute path in the container');
+const selinux = textMatching(/^[zZ]$/, 'z or Z');
+const commonMountKeys: KeyTable = { type: text, target, read_only: booleanText, consistency: text };
+
+const bindKeys = mappingOf({
+  ...commonMountKeys,
+  source: bindSource,
+  bind: mappingOf({
+    propagation: privilegedUnless(/^r?private$/),
+    create_host_path: booleanText,
+    recursive: text,
+    selinux,
+  }),
+});
+
+const longBindMount: Validator = (value, location) => {
+  const source = valueAt(value, 'source');
+  return [...bindKeys(value, location), ...(source && !isReadOnlyMount(value) ? writableSource(source, location) : [])];
+};
+
+/** Validators of the long form, by `type`. */
+const mountTypeValidators: Readonly<Record<string, Validator>> = {
+  bind: longBindMount,
+  volume: mappingOf({
+    ...commonMountKeys,
+    source: volumeName,
+    bind: mappingOf({ selinux }),
+    volume: mappingOf({ nocopy: booleanText, subpath: text, labels }),
+  }),
+  tmpfs: mappingOf({ ...commonMountKeys, tmpfs: mappingOf({ size, mode: numberText }) }),
+  npipe: (value, location) => refusePrivilege(value, location, 'of type npipe'),
+  cluster: (value, location) => refusePrivilege(value, location, 'of type cluster'),
+};
+
+const longMount: Validator = (value, location) => {
+  const type = textOf(valueAt(value, 'type')) ?? '';
+  if (type.includes('$')) return refusePrivilege(value, location, `type ${printable(type)}`);
+  const validate = Object.hasOwn(mountTypeValidators, type) ? mountTypeValidators[type] : undefined;
+  if (!validate)
+    return refuse(value, location, `type ${printable(type)} must be ${Object.keys(mountTypeValidators).join(', ')}`);
+  const missing = ['target', ...(type === 'bind' ? ['source'] : [])].filter((key) => !valueAt(value, key));
+  return [...validate(value, location), ...missing.flatMap((key) => refuse(value, location, `lacks ${key}`))];
+};
+
+/** `volumes` of a service. */
+export const mounts: Validator = listOf(oneOfKinds({ scalar: shortMount, map: longMount }));
+
+const tmpfsOption = /^(ro|rw|noexec|exec|nosuid|nodev|noatime|(size|mode|uid|gid|nr_inodes)=\w+)$/;
+
+const tmpfsMount = textValidator((mount, value, location) => {
+  const [path = '', options = ''] = mount.split(':', 2);
+  if (!path.startsWith('/') || mount.split(':').length > 2) {
+    return refusePrivilege(value, location, `${printable(mount)} is not /PATH[:OPTIONS]`);
+  }
+  const privileged = options.split(',').filter((option) => option !== '' && !tmpfsOption.test(option));
+  return path.includes('$')
+    ? refusePrivilege(value, location, printable(path))
+    : privileged.flatMap((option) => refusePrivilege(value, location, printable(option)));
+});
+
+/** `tmpfs` of a service: options that allow device files or setuid programs are privileges. */
+export const tmpfs: Validator = oneOfKinds({ scalar: tmpfsMount, list: listOf(tmpfsMount) });

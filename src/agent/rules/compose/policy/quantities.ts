@@ -1,0 +1,66 @@
+import { printable } from '../../../../protocol/printable.ts';
+import { refuseOverLimit, refuse, type Validator } from './finding.ts';
+import { composeLimits } from '../limits/composeLimits.ts';
+import { parseCount } from '../limits/counts.ts';
+import { numberText, textValidator } from './validators.ts';
+import { textOf } from '../document/composeNode.ts';
+
+const unitSeconds: Readonly<Record<string, number>> = {
+  ...{ w: 604_800, d: 86_400, h: 3600, m: 60, s: 1 },
+  ...{ ms: 1e-3, us: 1e-6, '\u00b5s': 1e-6, '\u03bcs': 1e-6, ns: 1e-9 },
+};
+const durationPart = String.raw`(?:\d+(?:\.\d*)?|\.\d+)(?:[wdhms]|[mu\u00b5\u03bcn]s)`;
+const durationPattern = new RegExp(`^[-+]?(?:0|(?:${durationPart})+)$`);
+const maxDuration_s = 2 ** 63 / 1e9;
+
+/** Seconds of a duration in compose's grammar (Go's, with days and weeks); null when compose would refuse it. */
+export function durationSeconds(text: string): number | null {
+  if (!durationPattern.test(text)) return null;
+  const parts = [...text.matchAll(/([\d.]+)([a-z\u00b5\u03bc]+)/g)];
+  const sum = parts.reduce((sum_s, [, count, unit = '']) => sum_s + Number(count) * (unitSeconds[unit] ?? 0), 0);
+  if (sum >= maxDuration_s) return null;
+  return text.startsWith('-') ? -sum : sum;
+}
+
+/** A duration; one with a variable is validated in the rendered model. */
+export const duration = textValidator((text, value, location) =>
+  text.includes('$') || durationSeconds(text) !== null
+    ? []
+    : refuse(value, location, `${printable(text)} must be a duration`),
+);
+
+/** Longest stop grace period: a stop must end before the `up` or `down` that waits for it times out. */
+const maxGracePeriod_s = 240;
+
+/**
+ * `stop_grace_period`; with a negative value the engine waits forever. One with a variable is validated in the rendered
+ * model.
+ */
+export const stopGracePeriod = textValidator((text, value, location) => {
+  if (text.includes('$')) return [];
+  const grace_s = durationSeconds(text);
+  if (grace_s === null) return refuse(value, location, `${printable(text)} must be a duration`);
+  if (text.startsWith('-')) return refuse(value, location, `${printable(text)} would never end`);
+  return grace_s <= maxGracePeriod_s
+    ? []
+    : refuse(value, location, `${printable(text)} is longer than ${maxGracePeriod_s}s`);
+});
+
+/**
+ * Bytes as every version of compose reads them: an integer (-1 means no limit), or a number with b, k, m, g, t or p,
+ * each of these also as kb or kib. Compose reads a fraction without a unit as no limit.
+ */
+const sizePattern = /^(-1|\d[\d_]*|\d+(\.\d+)? ?(b|[kmgtp](i?b)?))$/i;
+
+/** A size; one with a variable is validated in the rendered model. */
+export const size = textValidator((text, value, location) =>
+  text.includes('$') || sizePattern.test(text) ? [] : refuse(value, location, `${printable(text)} must be a size`),
+);
+
+/** Containers of one service; a number with a variable is validated in the rendered model. */
+export const replicas: Validator = (value, location) => [
+  ...numberText(value, location),
+  ...(parseCount(textOf(value) ?? '') > composeLimits.containersPerService
+    ? refuseOverLimit(value, location, `asks for more than ${composeLimits.containersPerService} containers`)
+    : []),
+];

@@ -1,0 +1,153 @@
+import { printable } from '../../../../protocol/printable.ts';
+import { refusePrivilege, refuse, type Finding, type Validator, type ValueLocation } from './finding.ts';
+import { entriesOf, itemsOf, type Scalar, type ComposeNode } from '../document/composeNode.ts';
+
+/** A validator for each allowed key; a key that is not in the table is refused, except `x-*`. */
+export type KeyTable = Readonly<Record<string, Validator>>;
+
+/** A mapping of known keys. */
+export function mappingOf(table: KeyTable): Validator {
+  const validateEntry = (key: string, value: ComposeNode, location: ValueLocation): Finding[] => {
+    if (key.startsWith('x-')) return [];
+    const validate = Object.hasOwn(table, key) ? table[key] : undefined;
+    return validate ? validate(value, atKey(location, key)) : refuse(value, atKey(location, key), 'is not a known key');
+  };
+  return oneOfKinds({
+    map: (value, location) => entriesOf(value).flatMap(([key, inner]) => validateEntry(key, inner, location)),
+  });
+}
+
+/** A mapping whose keys the bundle chooses; no key may be empty. */
+export function mapOf(validate: Validator): Validator {
+  return keyedEntries(/./, validate);
+}
+
+/** A mapping whose keys are names of services, networks, volumes, configs or secrets. */
+export function namedEntries(validate: Validator): Validator {
+  return keyedEntries(namePattern, validate);
+}
+
+function keyedEntries(pattern: RegExp, validate: Validator): Validator {
+  const validateEntry = (key: string, value: ComposeNode, location: ValueLocation): Finding[] =>
+    pattern.test(key)
+      ? validate(value, atKey(location, key))
+      : refuse(value, location, `${printable(key) || '""'} is no name`);
+  return oneOfKinds({
+    map: (value, location) => entriesOf(value).flatMap(([key, inner]) => validateEntry(key, inner, location)),
+  });
+}
+
+/** A list with one validator for all items. */
+export function listOf(validate: Validator): Validator {
+  return oneOfKinds({ list: (value, location) => itemsOf(value).flatMap((item) => validate(item, location)) });
+}
+
+/** The location of the value under a key. */
+export function atKey(location: ValueLocation, key: string): ValueLocation {
+  return { ...location, keyPath: location.keyPath === '' ? printable(key) : `${location.keyPath}.${printable(key)}` };
+}
+
+const kindNames = { scalar: 'text', list: 'a list', map: 'a mapping' } as const;
+
+/** A value of one of several YAML kinds, each with its own validator; null matches no kind. */
+export function oneOfKinds(validators: Partial<Record<ComposeNode['kind'], Validator>>): Validator {
+  return (value, location) => {
+    const isNull = value.kind === 'scalar' && value.isNull;
+    const validate = isNull ? undefined : validators[value.kind];
+    if (validate) return validate(value, location);
+    const allowed = (['scalar', 'list', 'map'] as const)
+      .filter((kind) => validators[kind])
+      .map((kind) => kindNames[kind]);
+    return refuse(value, location, `must be ${allowed.join(' or ')}`);
+  };
+}
+
+/** Allows null as well. */
+export function nullable(validate: Validator): Validator {
+  return (value, location) => (value.kind === 'scalar' && value.isNull ? [] : validate(value, location));
+}
+
+/** A text that is not null, as it is written in the file. */
+export function textValidator(
+  validate: (text: string, value: Scalar, location: ValueLocation) => Finding[],
+): Validator {
+  return oneOfKinds({
+    scalar: (value, location) => (value.kind === 'scalar' ? validate(value.text, value, location) : []),
+  });
+}
+
+/** Text that grants no privilege, so it may contain or be a variable. */
+export function textMatching(pattern: RegExp, expected: string): Validator {
+  return textValidator((text, value, location) =>
+    text.includes('$') || pattern.test(text) ? [] : refuse(value, location, `${printable(text)} must be ${expected}`),
+  );
+}
+
+/** Text without variables, because the agent itself interprets it. */
+export function literalMatching(pattern: RegExp, expected: string): Validator {
+  return textValidator((text, value, location) =>
+    pattern.test(text) && !text.includes('$') ? [] : refuse(value, location, `${printable(text)} must be ${expected}`),
+  );
+}
+
+/** Text that is a privilege on the host unless it matches; a variable never matches. */
+export function privilegedUnless(harmless: RegExp): Validator {
+  return textValidator((text, value, location) => {
+    if (text.includes('$')) return refusePrivilege(value, location, `${printable(text)} is decided by a variable`);
+    return harmless.test(text) ? [] : refusePrivilege(value, location, printable(text));
+  });
+}
+
+/** Options, as a mapping or as `name=value` items, that are privileges on the host unless their name matches. */
+export function privilegedUnlessNamed(harmless: RegExp, validate: Validator = text): Validator {
+  const validateItem = textValidator((item, value, location) => {
+    const [name = ''] = item.split('=', 1);
+    return item.includes('=') && harmless.test(name) ? [] : refusePrivilege(value, location, printable(name));
+  });
+  const validateEntries: Validator = (value, location) =>
+    entriesOf(value).flatMap(([name, inner]) =>
+      harmless.test(name) ? validate(inner, atKey(location, name)) : refusePrivilege(inner, location, printable(name)),
+    );
+  return oneOfKinds({ list: listOf(validateItem), map: validateEntries });
+}
+
+/** Anything but an empty list or mapping is a privilege on the host. */
+export const privileged: Validator = (value, location) => {
+  if (value.kind === 'list') return value.items.flatMap((item) => privileged(item, location));
+  if (value.kind === 'map') return value.entries.size === 0 ? [] : refusePrivilege(value, location, '');
+  return refusePrivilege(value, location, printable(value.text));
+};
+
+/** Names with texts, as a mapping or as `NAME=text` items; `validateName` checks each name. */
+export function namedValues(
+  validateName: (name: string, value: ComposeNode, location: ValueLocation) => Finding[],
+): Validator {
+  return oneOfKinds({
+    list: listOf(textValidator((item, value, location) => validateName(item.split('=', 1)[0] ?? '', value, location))),
+    map: (value, location) =>
+      entriesOf(value).flatMap(([name, inner]) => [
+        ...validateName(name, inner, location),
+        ...nullable(text)(inner, { ...location, keyPath: `${location.keyPath}.${printable(name)}` }),
+      ]),
+  });
+}
+
+/** A key that is always refused; `why` is shown to the operator. */
+export function forbidden(why: string): Validator {
+  return (value, location) => refuse(value, location, `is refused: ${why}`);
+}
+
+export const text: Validator = textMatching(/^/, 'text');
+export const booleanText: Validator = textMatching(/^(true|false|yes|no|on|off|y|n)$/i, 'true or false');
+export const numberText: Validator = textMatching(/^[-+]?(\d[\d_]*(\.\d*)?|\.\d+|0x[\da-f]+|0o[0-7]+)$/i, 'a number');
+export const textList: Validator = listOf(text);
+export const textOrList: Validator = oneOfKinds({ scalar: text, list: textList });
+/** What compose accepts as the name of a service, network, volume, config or secret. */
+export const namePattern = /^[a-zA-Z0-9._-]+$/;
+/** Names that refer to another part of the file: the agent follows them, so they are literal. */
+export const literalName: Validator = literalMatching(
+  namePattern,
+  'a literal name of letters, digits, ".", "_" and "-"',
+);
+/** A privilege unless compose reads the text as "no"; a variable counts as "yes". */
+export const privilegedUnlessFalse: Validator = privilegedUnless(/^(false|no|off|n)$/i);

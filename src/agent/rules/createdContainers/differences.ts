@@ -1,0 +1,111 @@
+import {
+  containerFactsOf,
+  resourceFactsOf,
+  serviceOf,
+  type CreatedContainer,
+  type CreatedResources,
+  type CreatedNetwork,
+  type CreatedVolume,
+} from './createdContainer.ts';
+import type { Allowance, GrantedPrivileges } from './grantedPrivileges.ts';
+
+/** A difference between what the engine has and what the model grants. */
+export interface Difference {
+  /** `service web`, `network deployd-eu-1_default`, `volume …`. */
+  owner: string;
+  /** `has mount /x bind /etc`, `lacks no-new-privileges`. */
+  fact: string;
+  /** The containers to recreate. */
+  containers: CreatedContainer[];
+  network: CreatedNetwork | null;
+}
+
+/** How facts are compared with an allowance. */
+export interface ComparisonOptions {
+  /** The release's directory. */
+  dir: string;
+  /** The form in which `GrantedPrivileges` stores a fact that holds a secret. */
+  hide: (fact: string) => string;
+}
+
+/** A granted fact that covers all facts matching the pattern. */
+const wildcards: readonly [fact: string, covered: RegExp][] = [
+  ['privileged', /^(capability|device|security) /],
+  ['capability ALL', /^capability /],
+  ['mount *', /^(mount|write|propagation) /],
+  ['link *', /^link /],
+  ['pid container', /^pid service /],
+  ['ipc container', /^ipc service /],
+  ['network container', /^network service /],
+];
+
+/** Facts that are no privilege, or that hold without being in the model. */
+const ignoredFact =
+  /^(sysctl net\.|runtime |no-new-privileges$|without |cgroup private$|option (size|com\.docker\.network\.(enable_ipv[46]|driver\.mtu|bridge\.(enable_icc|enable_ip_masquerade|host_binding_ipv4)))=)/;
+
+/**
+ * Compares what compose created with what the model grants. They can differ: compose passes the mounts of a container
+ * on to its successor, and uses existing networks and volumes as they are. Anonymous volumes need no grant. Containers
+ * of services outside the model are skipped.
+ */
+export function compareWithModel(
+  granted: GrantedPrivileges,
+  created: CreatedResources,
+  options: ComparisonOptions,
+): Difference[] {
+  const services = created.containers.flatMap((container) => {
+    const allowed = granted.services[serviceOf(container)];
+    const facts = allowed
+      ? deviationsOf(allowed, containerFactsOf(container, created, options.dir), {
+          ...options,
+          strict: !created.isPodman,
+        })
+      : [];
+    const owner = `service ${serviceOf(container)}`;
+    return facts.map((fact): Difference => ({ owner, fact, containers: [container], network: null }));
+  });
+  const networks = created.networks.flatMap((network) => {
+    const containers = created.containers.filter((each) =>
+      Object.hasOwn(each.NetworkSettings.Networks ?? {}, network.name),
+    );
+    const facts = resourceDeviations(granted.networks, network, options);
+    return facts.map((fact): Difference => ({ owner: `network ${network.name}`, fact, containers, network }));
+  });
+  const volumes = created.volumes.flatMap((volume) => {
+    const facts = resourceDeviations(granted.volumes, volume, options);
+    return facts.map((fact): Difference => ({ owner: `volume ${volume.name}`, fact, containers: [], network: null }));
+  });
+  return [...services, ...networks, ...volumes];
+}
+
+/** `service web: has mount /x bind /etc; …`, without duplicates. */
+export function formatDifferences(differences: readonly Difference[]): string {
+  return [...new Set(differences.map(({ owner, fact }) => `${owner}: ${fact}`))].join('; ');
+}
+
+function resourceDeviations(
+  granted: GrantedPrivileges['networks'],
+  resource: CreatedNetwork | CreatedVolume,
+  options: ComparisonOptions,
+): string[] {
+  const allowed = granted[resource.name] ?? granted[options.hide(resource.name)];
+  return allowed ? deviationsOf(allowed, resourceFactsOf(resource), { ...options, strict: true }) : [];
+}
+
+/**
+ * Facts that are not allowed, and required facts that are missing; the latter only if `strict`, as Podman reports too
+ * few facts.
+ */
+function deviationsOf(
+  { may, must }: Allowance,
+  facts: readonly string[],
+  { hide, strict }: ComparisonOptions & { strict: boolean },
+): string[] {
+  const has = new Set([...facts, ...facts.map(hide)]);
+  const mayHave = new Set(may);
+  const isCovered = (fact: string) => wildcards.some(([all, covered]) => mayHave.has(all) && covered.test(fact));
+  const isGranted = (fact: string) =>
+    ignoredFact.test(fact) || mayHave.has(fact) || mayHave.has(hide(fact)) || isCovered(fact);
+  const beyond = facts.filter((fact) => !isGranted(fact)).map((fact) => `has ${fact}`);
+  return strict ? [...beyond, ...must.filter((fact) => !has.has(fact)).map((fact) => `lacks ${fact}`)] : beyond;
+}

@@ -1,0 +1,130 @@
+import { modelMountsOf, type ModelMount } from './modelMounts.ts';
+import { restrictionFactsOf, privilegeFactsOf, namespaceFact } from './modelPrivileges.ts';
+import { engineNameOf, objectOf, textOf, type ModelObject } from './renderedModel.ts';
+
+/**
+ * The facts that a container, network or volume may have and must have: `mount /x bind /etc`, `capability NET_ADMIN`,
+ * `network deployd-eu-1_default`. Files of the release are written as `./path`.
+ */
+export interface Allowance {
+  may: string[];
+  must: string[];
+}
+
+/** The privileges that the rendered model of a release grants. */
+export interface GrantedPrivileges {
+  schema: 1;
+  services: Record<string, Allowance>;
+  /** By engine name; null for external ones. */
+  networks: Record<string, Allowance | null>;
+  volumes: Record<string, Allowance | null>;
+}
+
+/**
+ * The grants of a rendered model (`compose config --format json`) with its files in `dir`. They may hold secrets: see
+ * `hideSecrets`.
+ */
+export function grantedPrivilegesOf(model: unknown, dir: string): GrantedPrivileges {
+  const root = objectOf(model);
+  const services = objectOf(root['services']);
+  const sources = { root, services, dir };
+  const allowances = (parts: unknown, allow: (part: ModelObject) => Allowance | null) =>
+    Object.fromEntries(
+      Object.entries(objectOf(parts)).map(([key, part]) => [engineNameOf(root, key, part), allow(objectOf(part))]),
+    );
+  return {
+    schema: 1,
+    services: Object.fromEntries(
+      Object.keys(services).map((name) => [
+        name,
+        serviceAllowance(objectOf(services[name]), modelMountsOf(name, sources), root),
+      ]),
+    ),
+    networks: allowances(root['networks'], networkAllowance),
+    volumes: allowances(root['volumes'], volumeAllowance),
+  };
+}
+
+/** A copy with each fact and each engine name passed through `seal`, which hides those that hold a secret. */
+export function hideSecrets(
+  { services, networks, volumes }: GrantedPrivileges,
+  seal: (text: string) => string,
+): GrantedPrivileges {
+  const hide = ({ may, must }: Allowance) => ({ may: may.map(seal), must: must.map(seal) });
+  const hideResources = (parts: GrantedPrivileges['networks']) =>
+    Object.fromEntries(Object.entries(parts).map(([name, part]) => [seal(name), part && hide(part)]));
+  return {
+    schema: 1,
+    services: Object.fromEntries(Object.entries(services).map(([name, part]) => [name, hide(part)])),
+    networks: hideResources(networks),
+    volumes: hideResources(volumes),
+  };
+}
+
+/** Parses stored grants; null when the text is invalid. */
+export function parseGrantedPrivileges(text: string): GrantedPrivileges | null {
+  const isAllowance = (part: unknown) => [objectOf(part)['may'], objectOf(part)['must']].every(isStringArray);
+  try {
+    const value = JSON.parse(text) as GrantedPrivileges;
+    const { services, networks, volumes } = value;
+    const resources = [networks, volumes].flatMap((parts) => Object.values(parts)).filter((part) => part !== null);
+    return objectOf(value)['schema'] === 1 && [...Object.values(services), ...resources].every(isAllowance)
+      ? value
+      : null;
+  } catch {
+    return null;
+  }
+}
+
+function serviceAllowance(service: ModelObject, mounts: ModelMount[] | null, root: ModelObject): Allowance {
+  const { may, must } = serviceNetworkAllowance(service, root);
+  const named = (mounts ?? []).filter(({ typeAndSource }) => typeAndSource !== null);
+  const factOf = ({ target, typeAndSource }: ModelMount) => `mount ${target} ${typeAndSource}`;
+  return {
+    may: [
+      ...(mounts === null ? ['mount *'] : named.map(factOf)),
+      ...named.filter(({ isWritable }) => isWritable).map(({ target }) => `write ${target}`),
+      ...named.flatMap(({ target, propagation }) => propagation.map((mode) => `propagation ${target} ${mode}`)),
+      ...may,
+      ...privilegeFactsOf(service),
+    ],
+    must: [...named.filter(({ isRequired }) => isRequired).map(factOf), ...must, ...restrictionFactsOf(service)],
+  };
+}
+
+function serviceNetworkAllowance(service: ModelObject, root: ModelObject): Allowance {
+  const mode = textOf(service['network_mode']);
+  const engineDefaults = ['network bridge', 'network podman'];
+  if (mode === 'none') return { may: [], must: [] };
+  if (/^(service|container):/.test(mode)) return { may: [namespaceFact('network', mode)], must: [] };
+  if (mode !== '')
+    return { may: [`network ${mode}`, ...(/^(bridge|default)$/.test(mode) ? engineDefaults : [])], must: [] };
+  const keys = Object.keys(objectOf(service['networks']));
+  const facts = keys.map((key) => `network ${engineNameOf(root, key, objectOf(root['networks'])[key])}`);
+  return { may: facts, must: facts };
+}
+
+function networkAllowance(network: ModelObject): Allowance | null {
+  if (network['external'] === true) return null;
+  return {
+    may: [
+      `driver ${textOf(network['driver']) || 'bridge'}`,
+      ...optionFactsOf(network),
+      ...(network['internal'] === true ? [] : ['outside']),
+    ],
+    must: [],
+  };
+}
+
+function volumeAllowance(volume: ModelObject): Allowance | null {
+  if (volume['external'] === true) return null;
+  return { may: [`driver ${textOf(volume['driver']) || 'local'}`, ...optionFactsOf(volume)], must: [] };
+}
+
+function optionFactsOf(part: ModelObject): string[] {
+  return Object.entries(objectOf(part['driver_opts'])).map(([name, value]) => `option ${name}=${textOf(value)}`);
+}
+
+function isStringArray(value: unknown): boolean {
+  return Array.isArray(value) && value.every((each) => typeof each === 'string');
+}

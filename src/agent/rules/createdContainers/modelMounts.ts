@@ -1,0 +1,106 @@
+import { listOf, engineNameOf, objectOf, textOf, textsOf, type ModelObject } from './renderedModel.ts';
+
+/** A mount of the rendered model. */
+export interface ModelMount {
+  target: string;
+  /** `bind /etc`, `volume data`; null for an anonymous volume. */
+  typeAndSource: string | null;
+  isWritable: boolean;
+  propagation: string[];
+  /** False when compose may omit the mount: it can copy a config or secret instead. */
+  isRequired: boolean;
+}
+
+/** The model in which mounts are looked up. */
+interface MountSources {
+  /** The whole model. */
+  root: ModelObject;
+  services: ModelObject;
+  /** The release's directory. */
+  dir: string;
+}
+
+/**
+ * The mounts of a service, including those of `volumes_from`; null when they are unknown, because a container outside
+ * the project provides them.
+ */
+export function modelMountsOf(name: string, sources: MountSources, visited: string[] = []): ModelMount[] | null {
+  const service = objectOf(sources.services[name]);
+  const own = [
+    ...listOf(service['volumes']).flatMap((mount) => volumeMounts(objectOf(mount), sources)),
+    ...contentMounts(service, sources),
+  ];
+  const inherited: ModelMount[] = [];
+  for (const from of textsOf(service['volumes_from'])) {
+    const [source = '', mode] = from.split(':');
+    if (source === 'container') return null;
+    const mounts = visited.includes(source) ? [] : modelMountsOf(source, sources, [...visited, name]);
+    if (mounts === null) return null;
+    inherited.push(
+      ...mounts.map((mount): ModelMount => ({
+        ...mount,
+        isRequired: false,
+        isWritable: mount.isWritable && mode !== 'ro',
+      })),
+    );
+  }
+  const targets = new Set(own.map(({ target }) => target));
+  return [...own, ...inherited.filter(({ target }) => !targets.has(target))];
+}
+
+function volumeMounts(mount: ModelObject, { root, dir }: MountSources): ModelMount[] {
+  const type = textOf(mount['type']);
+  if (type === 'tmpfs') return [];
+  const given = textOf(mount['source']);
+  const source =
+    type === 'bind' ? releasePathOf(given, dir) : engineNameOf(root, given, objectOf(root['volumes'])[given]);
+  const stated = textOf(objectOf(mount['bind'])['propagation']).replace(/^r?private$/, '');
+  // the engine mounts a path above its own data directory as rslave
+  const implied = type === 'bind' && !source.startsWith('./') ? ['rslave'] : [];
+  return [
+    {
+      target: normalizePath(textOf(mount['target'])),
+      typeAndSource: given === '' ? null : `${type} ${source}`,
+      isWritable: mount['read_only'] !== true,
+      propagation: stated === '' ? implied : [stated],
+      isRequired: given !== '',
+    },
+  ];
+}
+
+/** Configs and secrets that are files, and the engine's socket (`use_api_socket`). */
+function contentMounts(service: ModelObject, { root, dir }: MountSources): ModelMount[] {
+  const bound = (kind: 'configs' | 'secrets', base: string) =>
+    listOf(service[kind]).flatMap((reference) => {
+      const { source, target } =
+        typeof reference === 'string' ? { source: reference, target: '' } : objectOf(reference);
+      const file = textOf(objectOf(objectOf(root[kind])[textOf(source)])['file']);
+      const name = textOf(target) || textOf(source);
+      const at = name.startsWith('/') ? normalizePath(name) : normalizePath(`${base}/${name}`);
+      return file === '' ? [] : [fileMount(at, releasePathOf(file, dir), false)];
+    });
+  const socket = '/var/run/docker.sock';
+  const api = service['use_api_socket'] === true ? [fileMount(socket, socket, true)] : [];
+  return [...bound('configs', '/'), ...bound('secrets', '/run/secrets'), ...api];
+}
+
+function fileMount(target: string, source: string, isWritable: boolean): ModelMount {
+  return { target, typeAndSource: `bind ${source}`, isWritable, propagation: [], isRequired: false };
+}
+
+/** A path in the release becomes `./path`. */
+function releasePathOf(path: string, dir: string): string {
+  const clean = normalizePath(path);
+  return clean === dir || clean.startsWith(`${dir}/`) ? `./${clean.slice(dir.length + 1)}` : clean;
+}
+
+/** A path in the engine's form, without `.`, `..` and empty parts. */
+function normalizePath(path: string): string {
+  if (!path.startsWith('/')) return path;
+  const parts: string[] = [];
+  for (const part of path.split('/')) {
+    if (part === '..') parts.pop();
+    else if (part !== '' && part !== '.') parts.push(part);
+  }
+  return `/${parts.join('/')}`;
+}

@@ -1,0 +1,48 @@
+import type { Fact } from '../fact.ts';
+import { checkResult, unseenCheck, type Check, type CheckContext, type Finding } from './diagnosis.ts';
+
+/** Facts of the env's directory. */
+export interface ReleasesFacts {
+  envDir: string;
+  count: number;
+  keep: number;
+  /** Description of `current` when the agent did not create it; else null. */
+  foreignCurrent: string | null;
+  /** True when files of the applied release are missing or damaged. */
+  incomplete: boolean;
+  /** Paths that no tick needs: staging directories, registry logins of a killed compose. */
+  orphanedPaths: string[];
+}
+
+/** Checks that `current` is the agent's, the applied release is complete, and no files are left over (spec §12.7). */
+export function checkReleases(releases: Fact<ReleasesFacts>): Check {
+  const name = 'releases';
+  if ('unknown' in releases) return unseenCheck(name, releases.unknown);
+  const { envDir, count, keep, foreignCurrent, incomplete, orphanedPaths } = releases.known;
+  const tick = 'sudo deployd run --once';
+  const faults: [boolean, Finding][] = [
+    [
+      foreignCurrent !== null,
+      { what: foreignCurrent ?? '', fix: `sudo mv ${envDir}/current ${envDir}/current.foreign` },
+    ],
+    [incomplete, { what: 'the applied release is not whole: the next tick applies it anew', fix: tick }],
+    [count > keep + 1, { what: `${count} releases lie there, ${keep} are kept`, fix: `${tick} --prune` }],
+  ];
+  const told = `${count} in ${envDir}/releases`;
+  const left = orphanedPaths.map((path) => ({ what: `${path} was left behind`, fix: `sudo rm -rf ${path}` }));
+  return checkResult(name, told, [...faults.filter(([holds]) => holds).map(([, finding]) => finding), ...left]);
+}
+
+/** Checks that the state belongs to this env; `broken` is the finding of an invalid file. */
+export function checkState(
+  { state }: CheckContext,
+  { env, broken }: { env: string | null; broken: Finding | null },
+): Check {
+  const name = 'state';
+  if (broken !== null) return checkResult(name, 'state.json', [broken]);
+  if ('unknown' in state) return unseenCheck(name, state.unknown);
+  if (state.known === null) return checkResult(name, 'no tick has been made yet', []);
+  const what = `state.json belongs to env ${state.known.env}, config.yaml says ${env ?? ''}; the next tick keeps it beside`;
+  const differs = env !== null && state.known.env !== env;
+  return checkResult(name, 'state.json', differs ? [{ what, fix: 'sudo deployd run --once' }] : []);
+}

@@ -1,0 +1,114 @@
+import { checkResult, unseenCheck, type Check, type FileFacts, type Finding, type CheckContext } from './diagnosis.ts';
+import type { Fact } from '../fact.ts';
+import type { TokenLookup } from '../secretstore/secretstoreResponse.ts';
+
+/** Facts of the token on disk, its lookup at the secretstore, and the bootstrap grant. */
+export interface TokenFacts {
+  token: Fact<{ present: boolean; lookup: Fact<TokenLookup> }>;
+  grant: FileFacts;
+  /** Expiry of the grant, null without one. */
+  grantExpiry: Date | null;
+  env: string | null;
+  intervalS: number;
+}
+
+/** Checks that the token is present, valid, of this env and not about to expire, and that no grant stays unused (spec §11). */
+export function checkToken(facts: TokenFacts, context: CheckContext): Check {
+  const { token, grant } = facts;
+  const name = 'token';
+  if ('unknown' in token) return unseenCheck(name, token.unknown);
+  const renew = renewalCommand(grant.path, context);
+  const waiting = grant.found === null || grant.found === 'hidden' ? [] : grantFindings(facts, context);
+  if (!token.known.present) {
+    const absent = grant.found === null ? [{ what: 'token ABSENT, and no bootstrap grant', fix: renew }] : [];
+    const unused =
+      absent.length + waiting.length === 0 ? [{ what: 'token ABSENT', fix: 'sudo deployd bootstrap' }] : [];
+    return checkResult(name, 'absent', [...absent, ...unused, ...waiting]);
+  }
+  const found = [...lifeFindings(facts, { context, renew }), ...recordedFindings(context, renew), ...waiting];
+  return checkResult(name, describeToken(token.known.lookup, context), found);
+}
+
+/** Expiry in the claims of a JWT; null without one. */
+export function jwtExpiryOf(jwt: string): Date | null {
+  try {
+    const { exp } = JSON.parse(atob((jwt.split('.')[1] ?? '').replaceAll('-', '+').replaceAll('_', '/'))) as {
+      exp?: unknown;
+    };
+    return typeof exp === 'number' ? new Date(exp * 1000) : null;
+  } catch {
+    return null;
+  }
+}
+
+/** The grant comes from the install kit; revealing the kit again creates a new one. */
+function renewalCommand(path: string, { agent: { name } }: CheckContext): string {
+  return `sudo install -m 0600 -o ${name} -g ${name} NEW-GRANT ${path} && sudo deployd bootstrap`;
+}
+
+function lifeFindings(facts: TokenFacts, { context, renew }: { context: CheckContext; renew: string }): Finding[] {
+  const { token, env, intervalS } = facts;
+  if ('unknown' in token) return [];
+  const { lookup } = token.known;
+  if ('unknown' in lookup) {
+    const expires = recordedExpiry(context);
+    return expires !== null && expires < context.now
+      ? [{ what: `the token expired at ${expires.toISOString()}`, fix: renew }]
+      : [];
+  }
+  if ('denied' in lookup.known) return [lookupDenied];
+  if (lookup.known.dead) return [{ what: 'the secretstore does not know the token any more', fix: renew }];
+  const { ttlS, expireTime, env: tokenEnv } = lookup.known;
+  const findings: Finding[] = [];
+  if (expireTime !== null && ttlS < 2 * intervalS)
+    findings.push({ what: `the token ends in ${ttlS} s`, fix: 'sudo deployd run --once' });
+  if (tokenEnv !== null && env !== null && tokenEnv !== env)
+    findings.push({ what: `the token belongs to env ${tokenEnv}, config.yaml says ${env}`, fix: renew });
+  return findings;
+}
+
+/** Occurs when the token's role in the secretstore lacks the policy `default`. */
+const lookupDenied: Finding = {
+  what: 'no policy lets the token look itself up; the policy default of the secretstore does',
+  fix: 'bao read auth/jwt-tenancy/role/ROLE',
+};
+
+/** Findings of the last ticks, from the state. */
+function recordedFindings({ state }: CheckContext, renew: string): Finding[] {
+  if ('unknown' in state || state.known === null) return [];
+  const { token, last_outcome } = state.known;
+  const refused = last_outcome?.code === 'AGENT_UNAUTHENTICATED';
+  return [
+    ...(refused ? [{ what: `the tenancy service refused the token at ${last_outcome.at}`, fix: renew }] : []),
+    ...(token.trouble !== null ? [{ what: `it was not renewed: ${token.trouble}`, fix: 'sudo deployd trace' }] : []),
+  ];
+}
+
+function grantFindings({ grant, grantExpiry }: TokenFacts, context: CheckContext): Finding[] {
+  const { now, state } = context;
+  if (grantExpiry !== null && grantExpiry < now)
+    return [{ what: `the grant expired at ${grantExpiry.toISOString()}`, fix: renewalCommand(grant.path, context) }];
+  const known = 'known' in state ? state.known : null;
+  if (known?.token.grant_refused !== undefined)
+    return [{ what: `the grant is not taken: ${known.token.grant_refused}`, fix: `sudo rm ${grant.path}` }];
+  const lastTick = known?.last_outcome?.at ?? null;
+  const placed = grant.found !== null && grant.found !== 'hidden' ? grant.found.mtime : now;
+  return lastTick !== null && new Date(lastTick) > placed
+    ? [{ what: `ticks have left the grant ${grant.path} where it is`, fix: 'sudo deployd bootstrap' }]
+    : [];
+}
+
+function recordedExpiry({ state }: CheckContext): Date | null {
+  const at = 'known' in state ? (state.known?.token.expires_at ?? null) : null;
+  return at === null ? null : new Date(at);
+}
+
+function describeToken(lookup: Fact<TokenLookup>, context: CheckContext): string {
+  if ('unknown' in lookup) {
+    const recorded = recordedExpiry(context);
+    return recorded === null ? 'present' : `present, until ${recorded.toISOString()}`;
+  }
+  if ('denied' in lookup.known) return 'present, may not look itself up';
+  if (lookup.known.dead) return 'dead';
+  return lookup.known.expireTime === null ? 'alive, without end' : `alive, until ${lookup.known.expireTime}`;
+}

@@ -1,0 +1,21 @@
+import { parseContainerEvent } from './containerEvent.ts';
+
+describe('an event of a container', () => {
+  const event = (Attributes: object, Action = 'die') =>
+    JSON.stringify({ Type: 'container', Action, Actor: { ID: 'c1', Attributes } });
+
+  it.each([
+    ['of its exit', event({ exitCode: '7', image: 'app:1' }), { id: 'c1', exitCode: 7 }],
+    ['of an engine with other names', event({ containerExitCode: '7' }, 'died'), { id: 'c1', exitCode: 7 }],
+    ['of its health', event({}, 'health_status: healthy'), { id: 'c1', exitCode: null }],
+    [
+      'of its health, with a code that Podman puts into each',
+      event({ containerExitCode: '0' }, 'health_status'),
+      { id: 'c1', exitCode: null },
+    ],
+    ['that is truncated', event({}).slice(0, -4), null],
+    ['without a container', '{}', null],
+  ])('%s', (_, line, expected) => {
+    expect(parseContainerEvent(line)).toEqual(expected);
+  });
+});

@@ -1,0 +1,90 @@
+import {
+  parseInspection,
+  parseListEntry,
+  type ContainerInspection,
+  type ContainerListEntry,
+} from './engineContainer.ts';
+
+const entry: ContainerListEntry = {
+  Id: 'c1',
+  Names: ['/deployd-eu-1-web-1'],
+  State: 'running',
+  Status: 'Up 3 hours',
+  Labels: { 'com.docker.compose.service': 'web' },
+};
+
+describe('the list entry of a running container', () => {
+  it.each([
+    ['Up Less than a second', null],
+    ['Up About an hour', null],
+    ['Up 3 hours', null],
+    ['Up 5 seconds (health: starting)', 'starting'],
+    ['Up 2 weeks (healthy)', 'healthy'],
+    ['Up 2 weeks (unhealthy)', 'unhealthy'],
+  ])('%s', (Status, health) => {
+    const listed = { id: 'c1', service: 'web', name: 'deployd-eu-1-web-1', state: 'running', health };
+    expect(parseListEntry({ ...entry, Status })).toMatchObject(listed);
+  });
+
+  it.each([
+    ['Less than a second', 0, 1],
+    ['1 second', 1, 2],
+    ['59 seconds (health: starting)', 59, 60],
+    ['About a minute', 60, 120],
+    ['2 minutes (healthy)', 120, 180],
+    ['About an hour', 3600, Infinity],
+    ['2 weeks', 3600, Infinity],
+  ])('has an uptime: %s', (time, least, most) => {
+    expect(parseListEntry({ ...entry, Status: `Up ${time}` })?.upMs).toEqual([least * 1000, most * 1000]);
+  });
+
+  it.each([
+    'Up 3 hours (Paused)',
+    'Up 3 hours (none)',
+    'Up 3 hours (starting)',
+    'Up 3 hours (health: healthy)',
+    'Up 3 hours (healthy) (Paused)',
+    'Up',
+    'running',
+    '',
+  ])('is ambiguous with the status %p', (Status) => {
+    expect(parseListEntry({ ...entry, Status })).toBeNull();
+  });
+
+  it.each(['created', 'paused', 'restarting', 'removing', 'exited', 'dead'])('is null for the state %s', (State) => {
+    expect(parseListEntry({ ...entry, State })).toBeNull();
+  });
+
+  it('has its own name, not that of a link to it', () => {
+    const Names = ['/deployd-eu-1-db-1/web', '/deployd-eu-1-web-1'];
+    expect(parseListEntry({ ...entry, Names })).toMatchObject({ name: 'deployd-eu-1-web-1' });
+    expect(parseListEntry({ ...entry, Names: [] })).toBeNull();
+    expect(parseListEntry({ ...entry, Names: null })).toBeNull();
+  });
+});
+
+describe('the health of a container that the engine never probed', () => {
+  const never: ContainerInspection = {
+    Id: 'c1',
+    Name: '/deployd-eu-1-web-1',
+    Image: 'sha256:1',
+    RestartCount: 0,
+    State: { Status: 'created', StartedAt: '0001-01-01T00:00:00Z', ExitCode: 0 },
+    HostConfig: {},
+    Config: { Image: 'web:1', Labels: null },
+    Mounts: [],
+  };
+  const healthWith = (Healthcheck?: object) =>
+    parseInspection({ ...never, Config: { ...never.Config, Healthcheck } } as ContainerInspection).health;
+
+  it.each([[['CMD', 'true']], [['CMD-SHELL', 'true']]])('is starting with a healthcheck: %j', (Test) => {
+    expect(healthWith({ Test })).toBe('starting');
+  });
+
+  it.each([undefined, {}, { Test: null }, { Test: [] }, { Test: ['NONE'] }])(
+    'is null with the healthcheck %j',
+    (test) => {
+      expect(healthWith(test)).toBeNull();
+    },
+  );
+});

@@ -1,0 +1,108 @@
+import { parseHealth, type InspectedContainer, type ListedContainer } from './health.ts';
+import { parseProbeOutput } from './containerLog.ts';
+
+/** One container in the engine's list. */
+export interface ContainerListEntry {
+  Id: string;
+  /** Each starts with a slash; the name of a link contains a second one. */
+  Names: string[] | null;
+  State: string;
+  /** Text such as `Up 3 hours (healthy)`: the only field of a list that contains the health. */
+  Status: string;
+  Labels: Labels;
+}
+
+/** The fields used of a container's inspection, which also contains the environment and so secrets. */
+export interface ContainerInspection {
+  Id: string;
+  Name: string;
+  Image: string;
+  RestartCount: number;
+  State: {
+    Status: string;
+    StartedAt: string;
+    ExitCode: number;
+    Health?: { Status: string; Log: { Output: string }[] | null };
+  };
+  HostConfig: { RestartPolicy?: { Name: string } };
+  Config: { Image: string; Labels: Labels; Healthcheck?: { Test?: string[] | null } | null };
+  Mounts: Mount[];
+  NetworkSettings?: AttachedNetworks;
+}
+
+/** One mount of a container. */
+export interface Mount {
+  Source: string;
+  /** Only for a volume. */
+  Name?: string;
+}
+
+/** The networks that a container is attached to, by name. */
+export interface AttachedNetworks {
+  Networks?: Record<string, unknown> | null;
+}
+
+/** From an hour on, an engine's uptime is too coarse to be used. */
+const hourMs = 3_600_000;
+
+type Labels = Record<string, string> | null;
+
+/** `Up`, an uptime, and the health if there is a healthcheck; any other text, such as `(Paused)`, does not match. */
+const runningStatus = /^Up ([\w ]+?)(?: \((?:(healthy|unhealthy)|health: (starting))\))?$/;
+
+/** True for a container of `compose run`, which is no part of its service. */
+export function isOneOff({ Labels }: { Labels: Labels }): boolean {
+  return Labels?.['com.docker.compose.oneoff'] === 'True';
+}
+
+/** A running container; null when its list entry is ambiguous, so that it must be inspected. */
+export function parseListEntry(entry: ContainerListEntry): ListedContainer | null {
+  const { Names, State, Status } = entry;
+  const match = runningStatus.exec(Status);
+  const name = Names?.find((each) => each.lastIndexOf('/') === 0)?.slice(1);
+  if (State !== 'running' || match === null || name === undefined) return null;
+  const [, time = '', health, starting] = match;
+  const of = { id: entry.Id, service: serviceOf(entry), name };
+  return { ...of, state: State, health: health ?? starting ?? null, upMs: parseUptime(time) };
+}
+
+/** Minimum (included) and maximum (excluded), in milliseconds, of `8 seconds`, `About a minute`, `2 hours` … */
+function parseUptime(time: string): [number, number] {
+  if (time === 'Less than a second') return [0, 1000];
+  const [, amount, unit] = /^(\d+|About a) (second|minute)s?$/.exec(time) ?? [];
+  if (unit === undefined) return [hourMs, Infinity];
+  const unitMs = unit === 'second' ? 1000 : 60_000;
+  const count = amount === 'About a' ? 1 : Number(amount);
+  return [count * unitMs, (count + 1) * unitMs];
+}
+
+/** The facts of an inspected container. */
+export function parseInspection(info: ContainerInspection): InspectedContainer {
+  const { State, HostConfig, Config } = info;
+  return {
+    id: info.Id,
+    service: serviceOf(Config),
+    oneOff: isOneOff(Config),
+    name: info.Name.replace(/^\//, ''),
+    state: State.Status,
+    health: parseHealth(State.Health?.Status) ?? (hasHealthcheck(Config) ? 'starting' : null),
+    exitCode: State.ExitCode,
+    startedMs: Date.parse(State.StartedAt),
+    restarts: info.RestartCount,
+    restartPolicy: HostConfig.RestartPolicy?.Name || 'no',
+    image: Config.Image,
+    imageId: info.Image,
+    mounts: info.Mounts.map(({ Source }) => Source),
+    healthLog: (State.Health?.Log ?? []).map(({ Output }) => parseProbeOutput(Output)),
+  };
+}
+
+/** True when the image or the compose file defines a healthcheck, even before its first probe. */
+function hasHealthcheck({ Healthcheck }: ContainerInspection['Config']): boolean {
+  const [kind = 'NONE'] = Healthcheck?.Test ?? [];
+  return kind !== 'NONE';
+}
+
+function serviceOf({ Labels }: { Labels: Labels }): string {
+  return Labels?.['com.docker.compose.service'] ?? '';
+}

@@ -1,0 +1,51 @@
+import type { Plan } from './plan.ts';
+import { formatPlan } from './formatPlan.ts';
+
+const gib = 2 ** 30;
+const plan: Plan = {
+  bundle: { name: 'shop', env: 'eu-1', version: '7', sequence: 3 },
+  sha: 'abc',
+  refusals: [],
+  disk: [
+    { paths: ['/var/lib/docker', '/srv'], free_bytes: 9 * gib, needed_bytes: 2 * gib },
+    { paths: ['/data'], free_bytes: null, needed_bytes: 2 * gib },
+  ],
+  services: [
+    { name: 'web', change: 'new' },
+    { name: 'db', change: 'unchanged' },
+    { name: 'api', change: 'new' },
+  ],
+  volumes: [],
+  images: [{ name: 'app:1\u001b[2J', change: 'new' }],
+  not_judged: [{ codes: ['ROLLBACK_REFUSED', 'VOLUME_DIVERGED'], why: 'no state' }],
+};
+
+it('shows the verdict first, then aligned facts, without empty rows', () => {
+  expect(formatPlan(plan).split('\n')).toEqual([
+    'nothing is refused',
+    '  bundle      shop 7, sequence 3, for env eu-1',
+    '              abc',
+    '  disk        /var/lib/docker, /srv: needs 2.0 GiB, 9.0 GiB free',
+    '              /data: needs 2.0 GiB, nobody can tell how much is free',
+    '  services    new: web, api',
+    '              unchanged: db',
+    '  images      new: app:1 [2J',
+    '  not judged  ROLLBACK_REFUSED, VOLUME_DIVERGED: no state',
+  ]);
+});
+
+it('shows refusals in the lines of a tick', () => {
+  const refusals: Plan['refusals'] = [
+    { code: 'ENV_INCOMPLETE', detail: 'unresolved: A' },
+    { code: 'ROLLBACK_REFUSED', detail: 'old' },
+  ];
+  expect(
+    formatPlan({ ...plan, refusals })
+      .split('\n')
+      .slice(0, 3),
+  ).toEqual([
+    'refused: ENV_INCOMPLETE: unresolved: A',
+    'refused: ROLLBACK_REFUSED: old',
+    '  bundle      shop 7, sequence 3, for env eu-1',
+  ]);
+});

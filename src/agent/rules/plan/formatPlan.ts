@@ -1,0 +1,42 @@
+import { refusedFault } from '../../../../machines/fault.ts';
+import { formatGibibytes } from '../release/diskSpace.ts';
+import { terminalSafe } from '../status/terminalSafe.ts';
+import type { Plan } from './plan.ts';
+import type { Change } from './changes.ts';
+
+/** The plan as text: the lines with which a tick would refuse, then one aligned row for each fact. */
+export function formatPlan(plan: Plan): string {
+  const rows = rowsOf(plan).filter(([, values]) => values.length > 0);
+  const width = Math.max(...rows.map(([label]) => label.length));
+  const lines = rows.flatMap(([label, values]) =>
+    values.map((value, index) => `  ${(index === 0 ? label : '').padEnd(width)}  ${value}`),
+  );
+  return [...headlines(plan), ...lines].map(terminalSafe).join('\n');
+}
+
+function headlines({ refusals }: Plan): string[] {
+  return refusals.length === 0 ? ['nothing is refused'] : refusedFault(refusals).lines;
+}
+
+function rowsOf({ bundle, sha, disk, services, volumes, images, not_judged }: Plan): [string, string[]][] {
+  const named = bundle && `${bundle.name} ${bundle.version}, sequence ${bundle.sequence}, for env ${bundle.env}`;
+  return [
+    ['bundle', [...(named === null ? [] : [named]), ...(sha === null ? [] : [sha])]],
+    ['disk', disk.map(formatDisk)],
+    ['services', formatChanges(services)],
+    ['volumes', formatChanges(volumes)],
+    ['images', formatChanges(images)],
+    ['not judged', not_judged.map(({ codes, why }) => `${codes.join(', ')}: ${why}`)],
+  ];
+}
+
+function formatDisk({ paths, free_bytes, needed_bytes }: Plan['disk'][number]): string {
+  const free = free_bytes === null ? 'nobody can tell how much is' : formatGibibytes(free_bytes, Math.floor);
+  return `${paths.join(', ')}: needs ${formatGibibytes(needed_bytes, Math.ceil)}, ${free} free`;
+}
+
+/** One line for each kind of change, in the order of first occurrence. */
+function formatChanges(changes: Change[]): string[] {
+  const kinds = Map.groupBy(changes, ({ change }) => change);
+  return [...kinds].map(([kind, group]) => `${kind}: ${group.map(({ name }) => name).join(', ')}`);
+}

@@ -1,0 +1,105 @@
+import { isFinished, type InspectedContainer } from '../health/health.ts';
+
+/** A finished one-shot, with what identifies its run. */
+export interface OneShot {
+  service: string;
+  /** Keyed digest of its definition, without the image. */
+  fingerprint: string;
+  /** Id of the image that it ran. */
+  image: string;
+  /** Engine names of its named volumes, including those of `volumes_from`. */
+  volumes: string[];
+}
+
+/** A service of the rendered model. */
+export interface ServiceDefinition {
+  /** Everything that a run depends on; contains values of secrets. */
+  text: string;
+  image: string;
+  volumes: string[];
+}
+
+/** What a service of the new release consists of, without any value of a secret. */
+export interface ServiceFingerprint {
+  fingerprint: string;
+  image: string;
+  volumes: string[];
+}
+
+/**
+ * The services of a rendered model, by what a run depends on: without the release's directory, `depends_on` and
+ * `pull_policy`.
+ */
+export function serviceDefinitionsOf(model: unknown, dir: string): Map<string, ServiceDefinition> {
+  const { services = {}, volumes = {} } = model as RenderedModel;
+  const releasePath = JSON.stringify(dir.replaceAll('$', '$$$$')).slice(1, -1);
+  return new Map(
+    Object.entries(services ?? {}).map(([name, service]) => {
+      const definition: RenderedService = { ...service, depends_on: undefined, pull_policy: undefined };
+      const text = JSON.stringify(definition).replaceAll(releasePath, '<release>');
+      const mounts = volumeSourcesOf(name, services ?? {}).flatMap((provider) => services?.[provider]?.volumes ?? []);
+      const keys = mounts.flatMap(({ type, source }) => (type === 'volume' && source ? [source] : []));
+      const names = new Set(keys.map((key) => volumes?.[key]?.name ?? key));
+      return [name, { text, image: definition.image ?? '', volumes: [...names] }];
+    }),
+  );
+}
+
+/** A service, and the services whose mounts it shares by `volumes_from`, transitively. */
+function volumeSourcesOf(name: string, services: Record<string, RenderedService>): string[] {
+  const providers = new Set([name]);
+  for (const provider of providers)
+    for (const from of services[provider]?.volumes_from ?? []) providers.add(from.replace(/:r[ow]$/, ''));
+  return [...providers];
+}
+
+interface RenderedModel {
+  services?: Record<string, RenderedService> | null;
+  volumes?: Record<string, { name?: string } | null> | null;
+}
+
+interface RenderedService {
+  image?: string;
+  volumes?: { type?: string; source?: string }[] | null;
+  volumes_from?: string[] | null;
+  depends_on?: unknown;
+  pull_policy?: unknown;
+}
+
+/** The finished one-shots that the new release contains unchanged, with the same volumes. */
+export function unchangedOneShots(
+  fingerprints: ReadonlyMap<string, ServiceFingerprint>,
+  finished: readonly OneShot[],
+): OneShot[] {
+  const same = finished.filter(({ service, fingerprint, volumes }) => {
+    const now = fingerprints.get(service);
+    return now?.fingerprint === fingerprint && new Set(now.volumes).symmetricDifference(new Set(volumes)).size === 0;
+  });
+  return [...new Map(same.map((oneShot) => [oneShot.service, oneShot])).values()];
+}
+
+/** Facts to find the finished one-shots of a release. */
+interface OneShotSearch {
+  fingerprints: ReadonlyMap<string, ServiceFingerprint>;
+  /** One-shots that were not started, because they had finished before. */
+  skipped: readonly OneShot[];
+  /** Starts of containers before `compose up`, by id: an unchanged start belongs to an earlier release. */
+  startsBefore: ReadonlyMap<string, number>;
+}
+
+/** The finished one-shots: those whose containers all finished, and the skipped ones without a container. */
+export function finishedOneShots(
+  containers: readonly InspectedContainer[],
+  { fingerprints, skipped, startsBefore }: OneShotSearch,
+): OneShot[] {
+  const byService = Map.groupBy(containers, ({ service }) => service);
+  const withoutContainer = skipped.filter(({ service }) => !byService.has(service));
+  const finished = [...byService].flatMap(([service, all]): OneShot[] => {
+    const definition = fingerprints.get(service);
+    const [first] = all;
+    if (!definition || !first || !all.every((each) => isFinished(each) && each.startedMs !== startsBefore.get(each.id)))
+      return [];
+    return [{ service, fingerprint: definition.fingerprint, image: first.imageId, volumes: definition.volumes }];
+  });
+  return [...withoutContainer, ...finished];
+}

@@ -1,0 +1,70 @@
+import type { Sha } from '../../../../machines/types.ts';
+import type { OneShot } from './oneShots.ts';
+import { validate } from './releaseRecordValidator.ts';
+
+/** The record of a release in `.deployd.json`, from which the state can be rebuilt without the bundle. */
+export interface ReleaseRecord {
+  schema: 1;
+  sha: Sha;
+  version: string;
+  sequence: number;
+  production: boolean;
+  services: { name: string; replicas: number }[];
+  /**
+   * Image references of the release, and the id of each image when the release was applied. A reference that contains a
+   * secret is replaced by the image's id.
+   */
+  images: { reference: string; id: string | null }[];
+  /** Paths of the compose files in the release. */
+  compose: string[];
+  /** One-shots that finished in this release, or unchanged in the previous one. Absent in records of older versions. */
+  jobs?: OneShot[];
+  /** Identifies the `.env` that the agent wrote. Absent in records of older versions. */
+  env?: EnvDigest;
+}
+
+/** Size in bytes, keyed digest and id of the key. A plain digest would allow to guess the values. */
+export interface EnvDigest {
+  bytes: number;
+  mac: string;
+  key: string;
+}
+
+/** Parses a record; null when the text is no valid one. */
+export function parseReleaseRecord(text: string): ReleaseRecord | null {
+  try {
+    const value: unknown = JSON.parse(text);
+    return validate(value) ? (value as ReleaseRecord) : null;
+  } catch {
+    return null;
+  }
+}
+
+/** True for a release that was applied: only then does its record contain image ids. */
+export function wasApplied({ images }: ReleaseRecord): boolean {
+  return images.some(({ id }) => id !== null);
+}
+
+/** Services that must have a container; a finished one-shot needs none. */
+export function expectedServices(record: ReleaseRecord | null): ReleaseRecord['services'] {
+  const finished = new Set(record?.jobs?.map(({ service }) => service));
+  return (record?.services ?? []).filter(({ name }) => !finished.has(name));
+}
+
+/** An image that a release ran. */
+export interface RecordedImage {
+  reference: string;
+  id: string;
+}
+
+/** Recorded images whose reference now stands for another image in a running container. */
+export function replacedImages(
+  recorded: ReleaseRecord['images'],
+  running: readonly { image: string; imageId: string }[],
+): RecordedImage[] {
+  return recorded.flatMap(({ reference, id }) => {
+    const isReplaced = ({ image, imageId }: { image: string; imageId: string }) =>
+      image === reference && imageId !== id;
+    return id !== null && running.some(isReplaced) ? [{ reference, id }] : [];
+  });
+}

@@ -1,0 +1,50 @@
+import type { CallError } from '../errors/classifyError.ts';
+import { parseRetryAfter, retryDelayMs } from './callBackoff.ts';
+
+const call = { peer: 'tenancy', origin: 'https://t.example', what: 'check-in' } as const;
+const silent = { code: null, text: null, retryAfterS: null };
+const answered = (status: number): CallError => ({ ...call, status, ...silent });
+const failed = (error: string): CallError => ({ ...call, error });
+
+describe('the backoff of a call', () => {
+  test('grows and has jitter', () => {
+    expect(retryDelayMs(failed('ECONNRESET'), 1, 0)).toBe(125);
+    expect(retryDelayMs(failed('ECONNRESET'), 1, 0.5)).toBe(250);
+    expect(retryDelayMs(failed('ECONNRESET'), 2, 0.5)).toBe(500);
+  });
+
+  test('allows two retries', () => {
+    expect(retryDelayMs(failed('ECONNRESET'), 3, 0)).toBeNull();
+  });
+
+  test('is at least the Retry-After, up to ten seconds', () => {
+    expect(retryDelayMs({ ...call, status: 503, ...silent, retryAfterS: 10 }, 1, 0)).toBeGreaterThanOrEqual(10_000);
+    expect(retryDelayMs({ ...call, status: 503, ...silent, retryAfterS: 11 }, 1, 0)).toBeNull();
+  });
+
+  test('prolongs the Retry-After by up to its own length', () => {
+    const asked = { ...call, status: 503, ...silent, retryAfterS: 4 };
+    expect(retryDelayMs(asked, 1, 0.5)).toBe(4000 + 2000 + 250);
+  });
+
+  test('allows no retry of a permanent error', () => {
+    expect(retryDelayMs(answered(401), 1, 0)).toBeNull();
+    expect(retryDelayMs(failed('STOPPED'), 1, 0)).toBeNull();
+  });
+});
+
+it.each<[string | undefined, number | null]>([
+  [undefined, null],
+  ['0', 0],
+  ['7', 7],
+  ['Sat, 21 Nov 2026 12:00:05 GMT', 5],
+  ['Sat, 21 Nov 2026 11:00:00 GMT', 0],
+  ['soon', null],
+])('Retry-After %j is %j seconds', (header, seconds) => {
+  expect(parseRetryAfter({ 'retry-after': header }, Date.UTC(2026, 10, 21, 12))).toBe(seconds);
+});
+
+it("converts a Retry-After date by the server's clock", () => {
+  const headers = { 'retry-after': 'Sat, 21 Nov 2026 12:00:05 GMT', date: 'Sat, 21 Nov 2026 12:00:00 GMT' };
+  expect(parseRetryAfter(headers, 0)).toBe(5);
+});

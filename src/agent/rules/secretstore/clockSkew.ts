@@ -1,0 +1,7 @@
+/** Seconds by which clocks may differ: the leeway of the secretstore. */
+export const maxSkewS = 60;
+
+/** `12 s ahead of` or `12 s behind`; `skewS` is positive when the clock of this host is ahead. */
+export function formatSkew(skewS: number): string {
+  return `${Math.abs(skewS)} s ${skewS > 0 ? 'ahead of' : 'behind'}`;
+}

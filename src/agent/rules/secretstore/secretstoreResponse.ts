@@ -1,0 +1,115 @@
+import { fieldsOf, isObject } from '../../../protocol/jsonFields.ts';
+import { parseErrorBody } from '../../../protocol/errorBody.ts';
+import { formatSkew, maxSkewS } from './clockSkew.ts';
+
+/** The token of a login; it is a secret. */
+export interface Login {
+  token: string;
+  ttlS: number;
+  renewable: boolean;
+}
+
+/** One version of a secret; every value in `data` is secret. */
+export interface SecretVersion {
+  data: Record<string, unknown>;
+  version: number;
+  /** RFC 3339. */
+  createdTime: string;
+}
+
+/** Result of a token's self-lookup; `env` comes from its metadata. `denied`: it is valid, but no policy allows the lookup. */
+export type TokenLookup =
+  | { dead: true }
+  | { denied: true }
+  | {
+      dead: false;
+      ttlS: number;
+      creationTtlS: number;
+      renewable: boolean;
+      /** RFC 3339, null for a token that never expires. */
+      expireTime: string | null;
+      env: string | null;
+    };
+
+/** Parses the response to a login; `refused` describes why it contains no token despite its status. */
+export function parseLogin(json: unknown): Login | { refused: string } {
+  const auth = fieldsOf(json, 'login').object('auth');
+  if (auth.has('mfa_requirement')) return { refused: 'a second factor (MFA) is demanded, which an agent cannot give' };
+  return {
+    token: auth.string('client_token'),
+    ttlS: auth.count('lease_duration'),
+    renewable: auth.boolean('renewable'),
+  };
+}
+
+/** Parses the response to a renewal: the token's new lifetime. */
+export function parseRenewal(json: unknown): { ttlS: number; renewable: boolean } {
+  const auth = fieldsOf(json, 'token renewal').object('auth');
+  return { ttlS: auth.count('lease_duration'), renewable: auth.boolean('renewable') };
+}
+
+/** Parses the response to the self-lookup of a valid token. */
+export function parseLookup(json: unknown): TokenLookup {
+  const data = fieldsOf(json, 'token lookup').object('data');
+  const meta = data.has('meta') ? data.object('meta') : null;
+  return {
+    dead: false,
+    ttlS: data.count('ttl'),
+    creationTtlS: data.count('creation_ttl'),
+    renewable: data.boolean('renewable'),
+    expireTime: data.stringOrNull('expire_time'),
+    env: meta?.has('env') === true ? meta.string('env') : null,
+  };
+}
+
+/** Parses the response to the read of a secret. */
+export function parseSecret(json: unknown): SecretVersion {
+  const body = fieldsOf(json, 'secret').object('data');
+  const metadata = body.object('metadata');
+  return {
+    data: body.record('data'),
+    version: metadata.count('version'),
+    createdTime: metadata.string('created_time'),
+  };
+}
+
+/** Why a secret is not available, from the status and body of the response. */
+export function describeMissingSecret(status: number, json: unknown): string {
+  if (status === 403) return 'permission denied';
+  if (!isObject(json)) return 'not found';
+  const metadata = isObject(json.data) && isObject(json.data.metadata) ? json.data.metadata : null;
+  if (metadata?.destroyed === true) return 'the version is destroyed';
+  if (typeof metadata?.deletion_time === 'string' && metadata.deletion_time !== '') return 'the version is deleted';
+  const warning = parseErrorBody({ errors: json.warnings }).text;
+  return warning ?? parseErrorBody(json).text ?? 'not found';
+}
+
+/**
+ * True for a call that the policies of a valid token do not allow. An invalid token is refused with the same status, but with
+ * another message or with further errors.
+ */
+export function isDeniedByPolicy(status: number, json: unknown): boolean {
+  return status === 403 && parseErrorBody(json).text === '1 error occurred: * permission denied';
+}
+
+/** True for the response of a KV mount during an upgrade, which ends soon. */
+export function isUpgrading(status: number, json: unknown): boolean {
+  return status === 400 && /^Upgrading from non-versioned/.test(parseErrorBody(json).text ?? '');
+}
+
+/** True when the secretstore refuses to renew this token, which it also does with a 500. */
+export function isRenewalRefusal(status: number, json: unknown): boolean {
+  return status < 500 || /failed to renew|max TTL/i.test(parseErrorBody(json).text ?? '');
+}
+
+/**
+ * Describes the clock skew that explains a refused login, null when none does: the refusal must mention a time, and the
+ * response's Date must differ by more than a minute.
+ */
+export function describeClockSkew(date: string | undefined, text: string | null, nowMs: number): string | null {
+  const skewS = Math.round((nowMs - Date.parse(date ?? '')) / 1000);
+  if (!Number.isFinite(skewS) || Math.abs(skewS) <= maxSkewS || !mentionsTime.test(text ?? '')) return null;
+  return `this host's clock is ${formatSkew(skewS)} the secretstore's (${text ?? ''})`;
+}
+
+const mentionsTime = /expired|not yet valid|in the future|\((exp|nbf|iat)\)/i;

@@ -1,0 +1,46 @@
+import type { ObservedState, DesiredState, RetryDelay } from '../../../../machines/types.ts';
+import type { CheckInResponse } from '../../../protocol/checkIn.ts';
+import { secondsUntilRetry } from '../schedule/retryBackoff.ts';
+import type { State } from './state.ts';
+
+/** The facts of this host at the time of the check-in. */
+export interface DesiredStateInput {
+  state: State;
+  observed: ObservedState;
+  /** Config `production`. */
+  production: boolean;
+  now: Date;
+}
+
+/** The desired state of this tick: the check-in response combined with the facts of this host (spec §5). */
+export function desiredStateOf(response: CheckInResponse, input: DesiredStateInput): DesiredState {
+  const { state } = input;
+  return {
+    action: response.action,
+    desiredSha: response.desiredSha,
+    appliedSha: state.applied_sha,
+    sizeBytes: response.sizeBytes,
+    production: input.production || response.production || state.production,
+    purgeVolumes: response.purgeVolumes,
+    reason: reasonOf(response, input),
+    retryDelay: retryDelayOf(response, input),
+  };
+}
+
+function reasonOf(response: CheckInResponse, { state, observed }: DesiredStateInput): string {
+  if (response.action !== 'apply') return response.action === 'down' ? 'retired' : driftOf(observed);
+  if (response.desiredSha === state.applied_sha) return observed.healthy ? 'reapply' : driftOf(observed);
+  if (state.failing?.sha === response.desiredSha) return `retry:${state.failing.count}`;
+  if (state.attempt?.sha === response.desiredSha) return `resume:${state.attempt.phase}`;
+  return 'sha_changed';
+}
+
+function driftOf({ unhealthyServices }: ObservedState): string {
+  return unhealthyServices.length > 0 ? `drift:${unhealthyServices.join(',')}` : '';
+}
+
+function retryDelayOf(response: CheckInResponse, { state, now }: DesiredStateInput): RetryDelay | null {
+  const retryInS = response.action === 'apply' ? secondsUntilRetry(state.failing, response.desiredSha, now) : 0;
+  if (retryInS === 0 || !state.failing) return null;
+  return { line: `${state.failing.line}; retry in ${retryInS}s`, retryInS };
+}

@@ -1,0 +1,72 @@
+import { describeResources } from '../release/projectResources.ts';
+import { purgeDeadline } from '../release/pendingPurge.ts';
+import type { State } from '../state/state.ts';
+import { terminalSafe } from './terminalSafe.ts';
+import { outOfSyncReason, formatOutcome, type Status } from './status.ts';
+
+/** Facts that the text shows in addition to the status. */
+export interface StatusContext {
+  state: State;
+  /** Why the state file cannot be used, null when it is valid. */
+  stateError: string | null;
+  now: Date;
+}
+
+/** The status as text: headlines, then one aligned row for each fact. */
+export function formatStatus(status: Status, context: StatusContext): string {
+  const rows = rowsOf(status, context).filter((row): row is [string, string] => row[1] !== null);
+  const width = Math.max(...rows.map(([label]) => label.length));
+  const lines = rows.map(([label, value]) => `  ${label.padEnd(width)}  ${value}`);
+  return [...headlines(status, context), ...lines].map(terminalSafe).join('\n');
+}
+
+function headlines(status: Status, { state, stateError }: StatusContext): string[] {
+  const absent = status.token === 'ABSENT' ? ['token ABSENT'] : [];
+  if (stateError !== null) return [...absent, stateError];
+  const reason = outOfSyncReason(state);
+  if (reason !== null) return [...absent, `not in sync: ${reason}`];
+  return absent.length > 0 ? absent : [`in sync: ${formatApplied(status, state) ?? 'nothing is to run here'}`];
+}
+
+function rowsOf(status: Status, { state, now }: StatusContext): [string, string | null][] {
+  const { last_check_in: checkIn, last_outcome: outcome, failing, purge_pending: purge, lock } = status;
+  return [
+    [
+      'host',
+      `env ${status.env}, site ${status.site}, transport ${status.transport}${status.laptop_mode ? ', laptop' : ''}`,
+    ],
+    ['token', status.token === 'present' ? `present, ${formatExpiry(status.token_expires_at, now)}` : 'ABSENT'],
+    ['trouble', state.token.trouble],
+    ['grant', state.token.grant_refused ?? null],
+    ['applied', formatApplied(status, state) ?? 'nothing'],
+    ['desired', status.desired_sha ?? 'nothing'],
+    ['attempt', state.attempt && `${state.attempt.sha}, ${state.attempt.phase} since ${state.attempt.at}`],
+    ['failing', failing && `${failing.sha}, ${failing.count} in a row, next try at ${failing.retry_at}`],
+    [
+      'still to go',
+      purge &&
+        `${describeResources(purge)}; in use outside the project, tried until ${purgeDeadline(purge).toISOString()}`,
+    ],
+    ['last check-in', checkIn ? `${checkIn.action} at ${checkIn.at} (${formatAge(checkIn.at, now)})` : 'never'],
+    ['last outcome', outcome ? `${formatOutcome(outcome)} at ${outcome.at}` : 'none'],
+    ['lock', lock && (lock.held ? `held by pid ${lock.pid ?? 'unknown'} since ${lock.since ?? 'unknown'}` : 'free')],
+    ['reports', status.pending_reports === 0 ? null : `${status.pending_reports} wait for delivery`],
+    ['version', `deployd ${status.version}`],
+  ];
+}
+
+function formatApplied({ applied_sha, applied_version }: Status, { applied_at }: State): string | null {
+  const name = applied_version === null ? applied_sha : `${applied_version} (${applied_sha ?? ''})`;
+  return applied_sha && `${name ?? ''}${applied_at === null ? '' : ` since ${applied_at}`}`;
+}
+
+function formatExpiry(at: string | null, now: Date): string {
+  if (at === null) return 'without a known end';
+  return Date.parse(at) > now.getTime() ? `expires at ${at}` : `expired at ${at}`;
+}
+
+function formatAge(at: string, now: Date): string {
+  const minutes = Math.max(0, Math.floor((now.getTime() - Date.parse(at)) / 60_000));
+  if (minutes < 120) return `${minutes} min ago`;
+  return minutes < 2880 ? `${Math.floor(minutes / 60)} h ago` : `${Math.floor(minutes / 1440)} days ago`;
+}

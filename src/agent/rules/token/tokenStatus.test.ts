@@ -1,0 +1,32 @@
+import { expiresSoon, needsNewLease, renewedTokenStatus, issuedTokenStatus } from './tokenStatus.ts';
+
+const now = new Date('2026-11-21T12:00:00.000Z');
+
+describe('the lifetime of the token (spec §11.3)', () => {
+  it.each([
+    ['a full renewal', { ttlS: 3600, renewable: true }, 3600, false],
+    ['half of the creation TTL is still enough', { ttlS: 1800, renewable: true }, 3600, false],
+    ['capped under half of the creation TTL', { ttlS: 1799, renewable: true }, 3600, true],
+    ['under two intervals', { ttlS: 119, renewable: true }, 100, true],
+    ['not renewable', { ttlS: 3600, renewable: false }, 3600, true],
+    ['creation TTL unknown', { ttlS: 120, renewable: true }, null, false],
+  ])('%s', (_, life, creation, expected) => {
+    expect(needsNewLease(life, creation, 60)).toBe(expected);
+  });
+
+  it('is at risk with less than two intervals left', () => {
+    const standing = issuedTokenStatus({ ttlS: 120, renewable: true }, now);
+    expect(expiresSoon(standing, 60, now)).toBe(false);
+    expect(expiresSoon(standing, 60, new Date(now.getTime() + 1000))).toBe(true);
+  });
+
+  it('is at risk when more than its whole lifetime is left, because the clock was set back', () => {
+    const standing = issuedTokenStatus({ ttlS: 3600, renewable: true }, now);
+    expect(expiresSoon(standing, 60, new Date(now.getTime() - 1000))).toBe(true);
+  });
+
+  it('records the longest lifetime it was given', () => {
+    const first = issuedTokenStatus({ ttlS: 3600, renewable: true }, now);
+    expect(renewedTokenStatus(first, { ttlS: 900, renewable: true }, now).creation_ttl_s).toBe(3600);
+  });
+});

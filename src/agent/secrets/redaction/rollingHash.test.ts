@@ -1,0 +1,62 @@
+import fc from 'fast-check';
+import { random } from '../../../../fixtures/sampling/random.ts';
+import { createRedactor } from './redactor.ts';
+import { RollingHashMatcher, windowUnits } from './rollingHash.ts';
+import { withCodeUnits } from './codeUnits.ts';
+
+const long = fc.string({ unit: fc.constantFrom('a', 'b', 'é', '\ud83d', '\ude00'), minLength: 64, maxLength: 400 });
+const short = fc.string({ unit: fc.constantFrom('a', 'b', '-'), maxLength: 90 });
+
+/** Which code units of `text` are covered by windows of `word`; the text comes in chunks of `length`. */
+function covered(word: string, text: string, length: number): boolean[] {
+  const matcher = new RollingHashMatcher();
+  matcher.add(word);
+  const hidden = Array.from({ length: text.length }, () => false);
+  for (let from = 0; from < text.length; from += length)
+    withCodeUnits(text.slice(0, from + length), (units) =>
+      matcher.scan(units, from, (end) => hidden.fill(true, end - windowUnits, end)),
+    );
+  return hidden;
+}
+
+describe('the windows of a long word', () => {
+  it('cover it at every position, however the text is split', () => {
+    fc.assert(
+      fc.property(short, long, short, fc.integer({ min: 1, max: 100 }), (before, word, after, length) => {
+        const hidden = covered(word, before + word + after, length);
+        expect(hidden.slice(before.length, before.length + word.length)).not.toContain(false);
+      }),
+    );
+  });
+
+  it('cover nothing else', () => {
+    const word = Array.from({ length: 200 }, (_, n) => String.fromCharCode(0x100 + n)).join('');
+    expect(covered(word, word.slice(1, 60).repeat(5), 50)).not.toContain(true);
+  });
+});
+
+describe('a long value', () => {
+  const value = `begin ${Array.from({ length: 30_000 }, (_, n) => n.toString(36)).join(' ')} end`;
+
+  it('is redacted as a whole by one mark, however the text is split', () => {
+    for (const length of [1000, 65_536, 200_000]) {
+      const stream = createRedactor([value]).redactStream();
+      const pieces = `<${value}>\nrest`.match(new RegExp(`[^]{1,${length}}`, 'g')) ?? [];
+      expect(pieces.map((piece) => stream.push(piece)).join('') + stream.end()).toBe('<[REDACTED]>\nrest');
+    }
+  });
+
+  it('is redacted in part too, when compose truncates it', () => {
+    const shown = createRedactor([value]).redact(`invalid: ${value.slice(0, 1000)}…`);
+    expect(shown).toMatch(/^invalid: \[REDACTED\].{0,62}…$/);
+  });
+
+  it('of many hostile lines compiles quickly, and so do several of them', () => {
+    const units = Array.from('$\\"\'\näa😀</%');
+    const next = random(1);
+    const any = () => units[Math.floor(next() * units.length)] ?? '';
+    const values = Array.from({ length: 4 }, () => Array.from({ length: 100_000 }, any).join(''));
+    const text = values.map((each) => encodeURIComponent(each)).join(' ');
+    expect(createRedactor(values).redact(text)).toBe(Array(4).fill('[REDACTED]').join(' '));
+  }, 60_000);
+});

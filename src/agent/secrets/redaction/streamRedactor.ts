@@ -1,0 +1,235 @@
+import { StringDecoder } from 'node:string_decoder';
+import type { AhoCorasick } from './ahoCorasick.ts';
+import { redactionMark, findTokens } from './tokenPatterns.ts';
+import { appendInterval, mergeIntervals, type Interval } from './intervals.ts';
+import { windowUnits, type RollingHashMatcher } from './rollingHash.ts';
+import { withCodeUnits } from './codeUnits.ts';
+
+/** Code units of an unfinished line that are held back before a part is released. */
+const maxHeldLine = 65_536;
+
+/** Code units at the end of such a part that stay, so that no token is split. */
+const tokenOverlap = 8192;
+
+/** Code units kept of the released text: a mark or the name of a header may precede the next match. */
+const keptContext = 32;
+
+/** A redacted stream of text; `push` returns the text that is safe to show, `end` the rest. */
+export interface RedactionStream {
+  push(chunk: Buffer | string): string;
+  end(): string;
+  /** Instead of `end` for a truncated text: the rest without a possible beginning of a secret. */
+  endTruncated(): string;
+}
+
+/** The secrets to find in a text, besides token patterns. */
+export interface SecretMatchers {
+  /** Encoded forms of the values that are redacted anywhere, and the mark itself. */
+  values: AhoCorasick;
+  /** The long forms, of which sufficiently long parts are redacted too. */
+  longValues: RollingHashMatcher;
+  /** Encoded forms of the short values; null when there are none. */
+  shortValues: AhoCorasick | null;
+}
+
+/**
+ * Redacts one stream.
+ * - Every code unit is matched against the values once and against the token patterns once (in a long line at most
+ *   `tokenOverlap` of every `maxHeldLine` twice).
+ * - Text is released only when no further text can make it part of a match.
+ * - The mark of an interval that begins before `#released` has been shown.
+ */
+export class StreamRedactor implements RedactionStream {
+  readonly #matchers: SecretMatchers;
+  readonly #decoder = new StringDecoder('utf8');
+  /** The end of the released text, followed by all text that is not released. */
+  #window = '';
+  #released = 0;
+  /** Values are searched up to here. */
+  #matched = 0;
+  /** Token patterns are searched up to here. */
+  #tokenized = 0;
+  /** Inside a token that is too long to hold back; it ends at the next white space. */
+  #inLongToken = false;
+  #valueState = 0;
+  #shortState = 0;
+  /** Sorted and disjoint. */
+  #values: Interval[] = [];
+  /** Sorted and disjoint. */
+  #longValues: Interval[] = [];
+  /** Short values whose surroundings are not complete yet; those inside a word are dropped at once. */
+  #shortValues: Interval[] = [];
+  /** Tokens and standalone short values, in no order. */
+  #others: Interval[] = [];
+
+  constructor(matchers: SecretMatchers) {
+    this.#matchers = matchers;
+  }
+
+  push(chunk: Buffer | string): string {
+    const text = typeof chunk === 'string' ? chunk : this.#decoder.write(chunk);
+    this.#window += text;
+    if (!text.includes('\n') && this.#window.length - this.#tokenized < maxHeldLine) return '';
+    this.#match();
+    this.#findTokensInLines();
+    if (this.#window.length - this.#tokenized >= maxHeldLine) this.#findTokensInLongLine();
+    this.#filterShortValues(this.#window.length - redactionMark.length);
+    return this.#release(this.#firstUndecided());
+  }
+
+  end(): string {
+    this.#window += this.#decoder.end();
+    this.#match();
+    this.#findTokens(this.#window.length);
+    this.#filterShortValues(this.#window.length);
+    return this.#release(this.#window.length);
+  }
+
+  /**
+   * The matchers know a possible beginning of a value. The beginning of a token can only be in the last word, so that
+   * is dropped.
+   */
+  endTruncated(): string {
+    this.#match();
+    this.#findTokens(this.#window.length);
+    this.#filterShortValues(this.#window.length - redactionMark.length);
+    return this.#release(Math.min(this.#firstUndecided(), Math.max(this.#released, lastWordStart(this.#window))));
+  }
+
+  #match(): void {
+    const from = Math.max(0, this.#matched - windowUnits + 1);
+    const known = this.#matched - from;
+    withCodeUnits(this.#window.slice(from), (units) => {
+      this.#matchWords(units.subarray(known), this.#matched);
+      this.#matchers.longValues.scan(units, known, (end) => {
+        appendInterval(this.#longValues, [from + end - windowUnits, from + end]);
+      });
+    });
+    this.#matched = this.#window.length;
+  }
+
+  #matchWords(units: Uint16Array, base: number): void {
+    const { values, shortValues } = this.#matchers;
+    this.#valueState = values.scan(units, this.#valueState, (end, state) => {
+      appendInterval(this.#values, [base + end - (values.longest[state] ?? 0), base + end]);
+    });
+    if (shortValues === null) return;
+    this.#shortState = shortValues.scan(units, this.#shortState, (end, state) => {
+      if (isWordCharacter(units[end])) return;
+      for (let suffix = state; suffix !== 0; suffix = shortValues.fallback[suffix] ?? 0) {
+        const start = end - (shortValues.depth[suffix] ?? 0);
+        const isWhole = shortValues.longest[suffix] === end - start;
+        if (isWhole && !isWordCharacter(units[start - 1])) this.#shortValues.push([base + start, base + end]);
+      }
+    });
+  }
+
+  #findTokensInLines(): void {
+    const end = this.#window.lastIndexOf('\n') + 1;
+    if (end > this.#tokenized) this.#findTokens(end);
+  }
+
+  /** Finds tokens in complete lines, or in the rest of the text. */
+  #findTokens(end: number): void {
+    this.#skipLongToken(end);
+    const found = findTokens(this.#window.slice(0, end), this.#tokenized, false);
+    this.#others = this.#others.concat(found.map(({ interval }) => interval));
+    this.#tokenized = end;
+  }
+
+  /** Finds tokens in an unfinished line except in its end, so that no token is split. */
+  #findTokensInLongLine(): void {
+    const end = this.#window.length;
+    this.#skipLongToken(end);
+    let boundary = Math.max(this.#tokenized, end - tokenOverlap);
+    if (/[\udc00-\udfff]/.test(this.#window.charAt(boundary))) boundary--;
+    const found = findTokens(this.#window, this.#tokenized, true).sort((one, other) => one.start - other.start);
+    for (const { start, interval } of found) if (start < boundary) boundary = Math.max(boundary, interval[1]);
+    this.#others = this.#others.concat(found.filter(({ start }) => start < boundary).map(({ interval }) => interval));
+    this.#inLongToken ||= boundary === end;
+    this.#tokenized = boundary;
+  }
+
+  #skipLongToken(end: number): void {
+    if (!this.#inLongToken) return;
+    const word = /\S*/y;
+    word.lastIndex = this.#tokenized;
+    const length = word.exec(this.#window.slice(0, end))?.[0].length ?? 0;
+    this.#others.push([this.#tokenized - 1, this.#tokenized + length]);
+    this.#tokenized += length;
+    this.#inLongToken = this.#tokenized === end;
+  }
+
+  #filterShortValues(end: number): void {
+    const undecided: Interval[] = [];
+    for (const interval of this.#shortValues) {
+      if (interval[1] > end) undecided.push(interval);
+      else if (standsAlone(this.#window, interval)) this.#others.push(interval);
+    }
+    this.#shortValues = undecided;
+  }
+
+  /** Text before this position is final, whatever follows. */
+  #firstUndecided(): number {
+    const end = this.#window.length;
+    const value = end - (this.#matchers.values.depth[this.#valueState] ?? 0);
+    const short = end - (this.#matchers.shortValues?.depth[this.#shortState] ?? 0);
+    const long = end - this.#matchers.longValues.undecidedUnits(this.#window);
+    const starts = this.#shortValues.map((interval) => interval[0]);
+    return Math.max(this.#released, Math.min(this.#tokenized, value, short, long, ...starts));
+  }
+
+  #release(end: number): string {
+    if (end === this.#released) return '';
+    const intervals = mergeIntervals([...this.#values, ...this.#longValues, ...this.#others]);
+    let shown = '';
+    let at = this.#released;
+    for (const [from, to] of intervals) {
+      if (from >= end) break;
+      if (from >= this.#released) shown += this.#window.slice(at, from) + redactionMark;
+      at = Math.max(at, Math.min(to, end));
+    }
+    shown += this.#window.slice(at, end);
+    this.#dropReleased(end);
+    return shown;
+  }
+
+  #dropReleased(end: number): void {
+    const gone = Math.max(0, end - keptContext);
+    const keep = (intervals: Interval[]) =>
+      intervals.filter((interval) => interval[1] > end).map(([from, to]): Interval => [from - gone, to - gone]);
+    this.#window = this.#window.slice(gone);
+    this.#released = end - gone;
+    this.#matched -= gone;
+    this.#tokenized -= gone;
+    this.#values = keep(this.#values);
+    this.#longValues = keep(this.#longValues);
+    this.#others = keep(this.#others);
+    this.#shortValues = keep(this.#shortValues);
+  }
+}
+
+/** The start of the last word; the end of a text that ends with white space. */
+function lastWordStart(text: string): number {
+  let start = text.length;
+  while (start > 0 && /\S/.test(text.charAt(start - 1))) start--;
+  return start;
+}
+
+/** False next to a mark too: redacting a text again must not change it. */
+function standsAlone(text: string, [start, end]: Interval): boolean {
+  const before = text.codePointAt(isSurrogatePair(text, start - 2) ? start - 2 : start - 1);
+  const adjoinsWord = isWordCharacter(before) || isWordCharacter(text.codePointAt(end));
+  return !adjoinsWord && !text.endsWith(redactionMark, start) && !text.startsWith(redactionMark, end);
+}
+
+function isSurrogatePair(text: string, at: number): boolean {
+  return (text.codePointAt(at) ?? 0) > 0xffff;
+}
+
+/** A letter or digit; without a pattern for ASCII, because it is called for every match in a text. */
+function isWordCharacter(code = 0): boolean {
+  if (code >= 0x80) return /[\p{L}\p{N}]/u.test(String.fromCodePoint(code));
+  const letter = code | 0x20;
+  return (code >= 0x30 && code <= 0x39) || (letter >= 0x61 && letter <= 0x7a);
+}

@@ -1,0 +1,121 @@
+import { readTextIfExists } from '../../adapters/files/ifExists.ts';
+import { join } from 'node:path';
+import { Fault } from '../../../../machines/fault.ts';
+import type { Manifest, Sha } from '../../../../machines/types.ts';
+import type { Containers } from '../../adapters/engine/containers.ts';
+import { filesystemsOf } from '../../adapters/files/filesystems.ts';
+import type { Releases } from '../../adapters/release/releases.ts';
+import type { Settings } from '../../config/settings.ts';
+import type { Fact } from '../../rules/fact.ts';
+import { planOf, type BundleFacts, type HostFacts, type Plan } from '../../rules/plan/plan.ts';
+import type { ComparableRelease } from '../../rules/plan/changes.ts';
+import type { State } from '../../rules/state/state.ts';
+import { pathsOf, type BundleContents } from '../../rules/bundle/inventory.ts';
+import { catchFault } from '../catchFault.ts';
+import { findOrphanedResources } from '../release/orphanedResources.ts';
+import { digestsOf, readEnvTexts, readComposeFiles } from './composeFiles.ts';
+
+/** The host that a bundle is planned for; planning changes nothing on it. */
+export interface TargetHost {
+  settings: Settings;
+  containers: Containers;
+  releases: Releases;
+  /** Null on a host without state.json. */
+  state: Fact<State | null>;
+  /** Production flag of the check-in; false without a check-in. */
+  production: boolean;
+}
+
+/** An unpacked bundle; the sha is null for a directory. */
+export interface PlannedBundle {
+  sha: Sha | null;
+  dir: string;
+  manifest: Manifest;
+  contents: BundleContents;
+}
+
+/** A plan, and the fault of the engine; null when the engine answered. */
+export interface BundlePlan {
+  plan: Plan;
+  engineFault: Fault | null;
+}
+
+/** Plans the apply of a bundle, without a host from its files alone; writes nothing. Throws Fault `stopped`. */
+export async function planBundle(
+  bundle: PlannedBundle,
+  host: TargetHost | null,
+  signal: AbortSignal,
+): Promise<BundlePlan> {
+  const facts = await bundleFacts(bundle, signal);
+  if (host === null) {
+    const unknown = 'there is no configuration, so no host to look at';
+    const host = { highestSequence: { unknown }, applied: { unknown }, engine: { unknown } };
+    return { plan: planOf(facts, host), engineFault: null };
+  }
+  const engine = await catchFault(() => engineFacts(host, bundle.manifest));
+  const known: HostFacts = {
+    highestSequence: 'known' in host.state ? { known: host.state.known?.highest_sequence ?? null } : host.state,
+    applied: 'known' in host.state ? await appliedRelease(host, host.state.known, signal) : host.state,
+    engine: engine instanceof Fault ? { unknown: engine.message } : { known: engine },
+  };
+  return { plan: planOf(facts, known), engineFault: engine instanceof Fault ? engine : null };
+}
+
+async function bundleFacts(bundle: PlannedBundle, signal: AbortSignal): Promise<BundleFacts> {
+  const { contents, manifest, sha } = bundle;
+  const { files, refusals } = await readComposeFiles(bundle, signal);
+  const [releaseFiles, texts] = [pathsOf(contents), await readEnvTexts(bundle, files, signal)];
+  const digests = digestsOf(contents, files);
+  return { sha, version: manifest.version, manifest, files, refusals, digests, releaseFiles, texts };
+}
+
+/** The applied release; unknown after an interrupted apply, whose containers belong to no single release. */
+async function appliedRelease(
+  { releases }: TargetHost,
+  state: State | null,
+  signal: AbortSignal,
+): Promise<HostFacts['applied']> {
+  const sha = state?.applied_sha ?? null;
+  if (state?.attempt) return { unknown: 'an apply was cut short' };
+  if (sha === null) return { known: null };
+  const release = await catchFault(() => readRelease(releases, sha, signal));
+  if (release instanceof Fault) return { unknown: release.message };
+  return release === null ? { unknown: `release ${sha} is incomplete` } : { known: release };
+}
+
+/** Takes the digests from the inventory: reading the files is unsafe, a container may have grown them without limit. */
+async function readRelease(releases: Releases, sha: Sha, signal: AbortSignal): Promise<ComparableRelease | null> {
+  const [record, contents] = [await releases.readRecord(sha), await releases.readInventory(sha)];
+  if (record === null || contents === null) return null;
+  const { files } = await readComposeFiles({ dir: releases.pathOf(sha), manifest: record }, signal);
+  return { sha, version: record.version, files, digests: digestsOf(contents, files) };
+}
+
+type EngineFacts = Extract<HostFacts['engine'], { known: unknown }>['known'];
+
+async function engineFacts(host: TargetHost, manifest: Manifest): Promise<EngineFacts> {
+  const { containers, settings, state } = host;
+  const known = 'known' in state ? state.known : null;
+  const orphans = known && (await findOrphanedResources(host, known, host.production || manifest.production));
+  return {
+    volumes: await containers.volumes(),
+    orphanedVolumes: orphans?.volumes ?? [],
+    services: new Set((await containers.list()).map(({ service }) => service)),
+    filesystems: await filesystemsOfPull({ containers, settings }),
+    headroomBytes: settings.disk.headroom_bytes,
+  };
+}
+
+/** The filesystems that a pull writes to (spec §5.8). */
+export async function filesystemsOfPull({ containers, settings }: Pick<TargetHost, 'containers' | 'settings'>) {
+  const { rootDir, containerdStore } = await containers.info();
+  const containerdDirs = containerdStore ? await containerdRoots(rootDir) : [];
+  return filesystemsOf([rootDir, ...containerdDirs, ...settings.disk.paths]);
+}
+
+/** Directories of containerd, which a pull fills when the engine uses the containerd image store. */
+async function containerdRoots(rootDir: string): Promise<string[]> {
+  const config = (await readTextIfExists('/etc/containerd/config.toml').catch(() => null)) ?? '';
+  const root = /^\s*root\s*=\s*["']([^"']+)["']/m.exec(config)?.[1] ?? '/var/lib/containerd';
+  return [root, join(rootDir, 'containerd', 'daemon')];
+}

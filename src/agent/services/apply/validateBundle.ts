@@ -1,0 +1,25 @@
+import { refusedFault } from '../../../../machines/fault.ts';
+import type { Bundle, DesiredState } from '../../../../machines/types.ts';
+import type { Dependencies } from '../dependencies.ts';
+import { planBundle } from './bundlePlan.ts';
+import { bundleContentsOf } from './unpack.ts';
+
+/** Runs every refusal check that needs no secrets and throws all refusals together (spec §9). */
+export async function validateBundle(
+  deps: Dependencies,
+  { bundle, desired }: { bundle: Bundle; desired: DesiredState },
+  signal: AbortSignal,
+): Promise<void> {
+  try {
+    const contents = bundleContentsOf(deps);
+    const host = { ...deps, state: { known: deps.state.state }, production: desired.production };
+    const { plan, engineFault } = await planBundle({ ...bundle, contents }, host, signal);
+    if (plan.refusals.length > 0) throw refusedFault(plan.refusals);
+    if (engineFault !== null) throw engineFault;
+    deps.tick.journal.debug(`plan: ${plan.services.map(({ name, change }) => `${name}=${change}`).join(' ')}`);
+    await deps.compose.probe(signal);
+  } catch (error) {
+    await deps.releases.clearStaging(bundle.sha, signal);
+    throw error;
+  }
+}

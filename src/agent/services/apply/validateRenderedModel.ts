@@ -1,0 +1,51 @@
+import { join } from 'node:path';
+import { refusedFault } from '../../../../machines/fault.ts';
+import type { Bundle } from '../../../../machines/types.ts';
+import { readRoutes } from '../../adapters/host/routes.ts';
+import { writeWithoutSync } from '../../adapters/files/durableFiles.ts';
+import { openedPaths } from '../../rules/compose/document/composeContents.ts';
+import { validateModelPolicy } from '../../rules/compose/policy/composePolicy.ts';
+import { grantedPrivilegesOf } from '../../rules/createdContainers/grantedPrivileges.ts';
+import { renderEnvFile } from '../../rules/bundle/envFile.ts';
+import { pathsOf } from '../../rules/bundle/inventory.ts';
+import { withoutSecrets } from '../release/grantedPrivileges.ts';
+import { recordServiceDefinitions } from '../release/oneShots.ts';
+import type { Dependencies } from '../dependencies.ts';
+import { readEnvTexts, readComposeFiles } from './composeFiles.ts';
+import { environmentOf } from './environment.ts';
+import { bundleContentsOf } from './unpack.ts';
+
+/**
+ * Renders the compose files with the secret values and validates the model against the policy (spec §12). The files and `.env`
+ * are in staging, which is cleared on any error.
+ */
+export async function validateRenderedModel(
+  deps: Dependencies,
+  { bundle }: { bundle: Bundle },
+  signal: AbortSignal,
+): Promise<void> {
+  const { compose, project, vault } = deps;
+  const { dir, manifest } = bundle;
+  try {
+    await writeWithoutSync(join(dir, '.env'), renderEnvFile(environmentOf(bundle, vault.values())), 0o600);
+    const model = await compose.renderModel({ dir, files: manifest.compose }, signal);
+    const refusals = validateModelPolicy(model, dir, {
+      manifest,
+      projectName: project,
+      ...(await policyContextOf(deps, bundle, signal)),
+    });
+    if (refusals.length > 0) throw refusedFault(refusals);
+    deps.tick.grantedPrivileges = await withoutSecrets(deps, grantedPrivilegesOf(model, dir));
+    await recordServiceDefinitions(deps, bundle, model);
+  } catch (error) {
+    await deps.releases.clearStaging(bundle.sha, signal);
+    throw error;
+  }
+}
+
+async function policyContextOf(deps: Dependencies, bundle: Bundle, signal: AbortSignal) {
+  const { files } = await readComposeFiles(bundle, signal);
+  const texts = await readEnvTexts(bundle, files, signal);
+  const routes = await readRoutes();
+  return { releaseFiles: pathsOf(bundleContentsOf(deps)), texts, openedPaths: openedPaths(files), routes };
+}

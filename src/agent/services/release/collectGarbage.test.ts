@@ -1,0 +1,70 @@
+import { mkdir, mkdtemp, realpath, rm, symlink } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { openReleases, type Releases } from '../../adapters/release/releases.ts';
+import { collectGarbage } from './collectGarbage.ts';
+import type { Dependencies } from '../dependencies.ts';
+
+const [current, old] = ['a'.repeat(64), 'b'.repeat(64)];
+let stateDir: string;
+let releases: Releases;
+beforeEach(async () => {
+  stateDir = await realpath(await mkdtemp(join(tmpdir(), 'deployd-garbage-')));
+  releases = await openReleases(stateDir, 'eu-1');
+  for (const sha of [current, old]) await mkdir(releases.pathOf(sha));
+});
+afterEach(() => rm(stateDir, { recursive: true }));
+
+function fail(line: string): never {
+  throw new Error(line);
+}
+
+/** The releases that remain of two when a container outside the project has this mount. */
+async function remaining(mount: string): Promise<string[]> {
+  const holder = { id: '1', name: 'x', project: null, image: 'x', imageId: 'x', networks: [] };
+  await collectGarbage(
+    {
+      releases,
+      containers: {
+        resourceUsers: async () => [{ ...holder, mounts: [mount], volumes: [] }],
+        volumes: async () => [],
+        images: async () => [],
+      },
+      state: { state: { applied_sha: current } },
+      stop: new AbortController(),
+      tick: { journal: { info: () => undefined, warn: fail } },
+    } as unknown as Dependencies,
+    1,
+  );
+  return (await releases.list()).sort();
+}
+
+describe('a release beyond keep_releases (spec §12.7)', () => {
+  it.each([
+    ['one of its files', () => join(releases.pathOf(old), 'manifest.json')],
+    ['the directory of all releases', () => dirname(releases.pathOf(old))],
+    ['the directory of the env', () => join(stateDir, 'eu-1')],
+    ['`current`', () => join(stateDir, 'eu-1', 'current')],
+  ])('is kept while a container mounts %s', async (_, mountOf) => {
+    expect(await remaining(mountOf())).toEqual([current, old]);
+  });
+
+  it('is kept while a container mounts the directory it was moved to', async () => {
+    const moved = join(stateDir, 'moved');
+    await mkdir(join(moved, old), { recursive: true });
+    await mkdir(join(moved, current));
+    await rm(join(stateDir, 'eu-1', 'releases'), { recursive: true });
+    await symlink(moved, join(stateDir, 'eu-1', 'releases'));
+    expect(await remaining(join(moved, old))).toEqual([current, old]);
+    expect(await remaining(moved)).toEqual([current, old]);
+  });
+
+  it.each([
+    ['/', () => '/'],
+    ['the state directory', () => stateDir],
+    ['the parent of the state directory', () => dirname(stateDir)],
+    ['another env', () => join(stateDir, 'eu-12')],
+  ])('is removed although a container mounts %s', async (_, mountOf) => {
+    expect(await remaining(mountOf())).toEqual([current]);
+  });
+});

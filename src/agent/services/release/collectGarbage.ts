@@ -1,0 +1,122 @@
+import { realpath } from 'node:fs/promises';
+import { basename, dirname, isAbsolute, join } from 'node:path';
+import { endings, type Ending } from '../../../../machines/endings.ts';
+import type { DesiredState } from '../../../../machines/types.ts';
+import { diskFault, isEACCES, isENOENT } from '../../adapters/files/diskFault.ts';
+import { wasApplied, type ReleaseRecord } from '../../rules/release/releaseRecord.ts';
+import type { ResourceUser } from '../../rules/health/resourceUser.ts';
+import { exposesDirectory, isWithin } from '../../rules/release/mountPath.ts';
+import { selectForRemoval } from '../../rules/release/retention.ts';
+import type { Dependencies } from '../dependencies.ts';
+
+/**
+ * Cleans up after every tick: strips `.env` from failed bundles, retries a pending purge and, after a success, collects garbage.
+ * Errors are logged as warnings; the next tick tries again.
+ */
+export async function cleanUp(deps: Dependencies, ending: Ending, desired: DesiredState | null): Promise<void> {
+  const { settings, state, stop } = deps;
+  await warnOnError(deps, 'secrets of a failed bundle stay for now', () => stripEnvs(deps));
+  if ((state.state.purge_pending ?? null) !== null && !stop.signal.aborted)
+    await warnOnError(deps, 'what a down left stays for now', async () =>
+      (await import('./pendingPurge.ts')).retryPurge(deps, desired),
+    );
+  const succeeded = endings[ending].meta.exit === 0 && ending !== 'offlineLaptop';
+  if (succeeded && state.state.applied_sha !== null) await collectGarbage(deps, settings.keep_releases);
+}
+
+/**
+ * Removes releases beyond `keep` and the images that only they named, except those that any container of the engine mounts or
+ * uses. Releases in use, and errors, are logged; the next call tries again.
+ */
+export async function collectGarbage(deps: Dependencies, keep: number): Promise<void> {
+  await warnOnError(deps, 'old releases stay for now', async () => {
+    const { containers, releases, tick } = deps;
+    if ((await releases.list()).length <= keep) return;
+    const users = await containers.resourceUsers();
+    const removable = await findRemovable(deps, { keep, users });
+    for (const image of removable.images) await containers.removeImage(image);
+    for (const sha of removable.shas) await releases.remove(sha, deps.stop.signal);
+    if (removable.keptByMount.length > 0)
+      tick.journal.info(`old releases stay while containers mount them: ${removable.keptByMount.join(', ')}`);
+  });
+}
+
+async function findRemovable(deps: Dependencies, { keep, users }: { keep: number; users: ResourceUser[] }) {
+  const { containers, releases, state } = deps;
+  const shas = await releases.listByAge();
+  const candidates = shas.map(async (sha) => {
+    const images = referencesOf(await releases.readRecord(sha));
+    return { sha, images, restorable: await releases.hasEnv(sha) };
+  });
+  return selectForRemoval({
+    releases: await Promise.all(candidates),
+    current: state.state.applied_sha,
+    keep,
+    mountedShas: await mountedReleases(deps, { shas, users }),
+    usedImages: new Set(
+      users.flatMap(({ project, image, imageId }) => (project === deps.project ? image : [image, imageId])),
+    ),
+    usedImageIds: new Set(users.map(({ imageId }) => imageId)),
+    engineImages: await containers.images(),
+  });
+}
+
+/**
+ * Releases that a container mounts, by the mount paths as given and by their real paths. A volume may be a bind mount of a host
+ * directory. A mount of `current` counts for all releases, since it may have pointed to any of them. Mounts of a parent of
+ * the env's directory do not count (spec §12.7).
+ */
+async function mountedReleases(
+  { containers, releases }: Dependencies,
+  { shas, users }: { shas: string[]; users: ResourceUser[] },
+) {
+  const volumes = new Set(users.flatMap((user) => user.volumes));
+  const volumeDirs = (await containers.volumes())
+    .filter(({ name }) => volumes.has(name))
+    .flatMap(({ options }) => options['device'] ?? []);
+  const paths = [...new Set([...users.flatMap(({ mounts }) => mounts), ...volumeDirs])].filter(isAbsolute);
+  const [releasesDir = ''] = shas.map((sha) => dirname(releases.pathOf(sha)));
+  const envDir = dirname(releasesDir);
+  const ownDirs = [envDir, await realPath(envDir), await realPath(releasesDir)];
+  const sources = [...paths, ...(await Promise.all(paths.map(realPath)))].filter((source) =>
+    ownDirs.some((directory) => isWithin(source, directory)),
+  );
+  const isMounted = async (path: string) => {
+    const aliases = [path, join(await realPath(dirname(path)), basename(path))];
+    return sources.some((source) => aliases.some((alias) => exposesDirectory(source, alias)));
+  };
+  if (await isMounted(join(envDir, 'current'))) return new Set(shas);
+  const mounted = await Promise.all(shas.map((sha) => isMounted(releases.pathOf(sha))));
+  return new Set(shas.filter((_, index) => mounted[index]));
+}
+
+/** The real path; the path itself when it does not resolve or is not accessible. Other errors are thrown, since they may hide a mount. */
+async function realPath(path: string): Promise<string> {
+  return realpath(path).catch((error: unknown) => {
+    if (isENOENT(error) || isEACCES(error) || unresolvableCodes.has((error as NodeJS.ErrnoException).code ?? ''))
+      return path;
+    throw diskFault('read', path, error);
+  });
+}
+
+const unresolvableCodes = new Set(['ENOTDIR', 'ELOOP', 'ENAMETOOLONG', 'ERR_INVALID_ARG_VALUE']);
+
+/** Strips `.env` from bundles that were never applied, except the one whose attempt is recorded. */
+async function stripEnvs({ releases, state }: Dependencies): Promise<void> {
+  const { applied_sha, attempt } = state.state;
+  for (const sha of await releases.list()) {
+    if (sha === applied_sha || sha === attempt?.sha || !(await releases.hasEnv(sha))) continue;
+    const record = await releases.readRecord(sha);
+    if (record === null || !wasApplied(record)) await releases.stripEnv(sha);
+  }
+}
+
+async function warnOnError({ tick }: Dependencies, warning: string, work: () => Promise<void>): Promise<void> {
+  await work().catch((error: unknown) => {
+    tick.journal.warn(`${warning}: ${error instanceof Error ? error.message : 'unknown reason'}`);
+  });
+}
+
+function referencesOf(record: ReleaseRecord | null): string[] {
+  return record?.images.map(({ reference }) => reference) ?? [];
+}

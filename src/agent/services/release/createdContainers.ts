@@ -1,0 +1,120 @@
+import { failedFault, type Fault } from '../../../../machines/fault.ts';
+import type { ComposeRelease } from '../../adapters/compose/compose.ts';
+import {
+  anonymousVolumesOf,
+  containerName,
+  replicaSlotOf,
+  type CreatedContainer,
+  type CreatedResources,
+} from '../../rules/createdContainers/createdContainer.ts';
+import { formatDifferences, compareWithModel, type Difference } from '../../rules/createdContainers/differences.ts';
+import { readGrantedPrivileges, createSecretHasher } from './grantedPrivileges.ts';
+import type { Dependencies } from '../dependencies.ts';
+
+/** A release whose containers compose has created, and the call that creates missing ones. */
+interface CreatedRelease {
+  sha: string;
+  release: ComposeRelease;
+  create: () => Promise<void>;
+}
+
+/**
+ * Compares the created containers and networks with the validated model before they start (spec §12). Compose copies mounts of
+ * a replaced container, so differing containers are removed and created once more. If they still differ, they are removed and
+ * `PRIVILEGED_REFUSED` is thrown.
+ */
+export async function enforceModel(
+  deps: Dependencies,
+  { sha, release, create }: CreatedRelease,
+  signal: AbortSignal,
+): Promise<CreatedContainer[]> {
+  const { containers, tick } = deps;
+  const granted = await readGrantedPrivileges(deps, { sha, release }, signal);
+  const compare = async (created: CreatedResources) => {
+    const differences = compareWithModel(granted, created, { dir: release.dir, hide: (fact) => fact });
+    return differences.length === 0
+      ? differences
+      : compareWithModel(granted, created, { dir: release.dir, hide: await createSecretHasher(deps) });
+  };
+  const first = await containers.inspectProject();
+  const differences = await compare(first);
+  if (differences.length === 0) return first.containers;
+  tick.journal.warn(`made anew, as it was not made as the bundle says: ${formatDifferences(differences)}`);
+  await removeDiffering(deps, first, differences);
+  await create();
+  const second = await containers.inspectProject();
+  const remaining = await compare(second);
+  if (remaining.length === 0) return second.containers;
+  await removeDiffering(deps, second, remaining);
+  throw failedFault('PRIVILEGED_REFUSED', `what was made is not what the bundle says: ${formatDifferences(remaining)}`);
+}
+
+/** Removes containers that a killed compose left partially created. Returns all containers found before. */
+export async function removePartiallyCreated(deps: Dependencies): Promise<CreatedContainer[]> {
+  const created = await deps.containers.inspectProject();
+  const volumeCountOf = (container: CreatedContainer) => anonymousVolumesOf(container, created.volumes).length;
+  const partial = created.containers
+    .filter(isPartiallyCreated)
+    .sort((one, other) => volumeCountOf(one) - volumeCountOf(other));
+  const slots = created.containers.map(replicaSlotOf);
+  for (const container of partial) {
+    const slot = replicaSlotOf(container);
+    if (slots.indexOf(slot) === slots.lastIndexOf(slot)) await removeKeepingVolumes(deps, container, created);
+    else {
+      slots.splice(slots.indexOf(slot), 1);
+      await deps.containers.removeContainer(container.Id);
+    }
+  }
+  return created.containers;
+}
+
+/** True for a container that was never started or still has the temporary name that compose uses during a replacement. */
+function isPartiallyCreated(container: CreatedContainer): boolean {
+  return container.State.Status === 'created' || /^[0-9a-f]{12}_/.test(containerName(container));
+}
+
+async function removeDiffering(
+  deps: Dependencies,
+  created: CreatedResources,
+  differences: Difference[],
+): Promise<void> {
+  for (const container of new Set(differences.flatMap(({ containers }) => containers)))
+    await removeKeepingVolumes(deps, container, created);
+  for (const network of new Set(differences.flatMap((each) => each.network ?? [])))
+    await deps.containers.removeNetwork(network.id);
+}
+
+/**
+ * Removes a container so that compose creates it again with the data of its anonymous volumes and nothing else: a placeholder
+ * container that is never started keeps the volumes, and compose takes them over. Throws `UP_FAILED` without removing
+ * anything when the image of the placeholder is gone.
+ */
+export async function removeKeepingVolumes(
+  { containers }: Dependencies,
+  container: CreatedContainer,
+  created: CreatedResources,
+): Promise<void> {
+  const volumes = anonymousVolumesOf(container, created.volumes);
+  if (container.State.Status === 'running') await containers.stopContainer(container.Id);
+  if (volumes.length > 0) {
+    const { Labels } = container.Config;
+    const composeLabels = Object.entries(Labels ?? {}).filter(([name]) => name.startsWith('com.docker.compose.'));
+    const placeholder = await containers.createContainer({
+      name: `${container.Id.slice(0, 12)}_${containerName(container).replace(/^[0-9a-f]{12}_/, '')}`,
+      Image: container.Image,
+      Cmd: ['true'],
+      Labels: { ...Object.fromEntries(composeLabels), 'com.docker.compose.config-hash': 'none' },
+      HostConfig: {
+        NetworkMode: 'none',
+        Mounts: volumes.map(({ name, target }) => ({ Type: 'volume', Source: name, Target: target })),
+      },
+    });
+    if (placeholder === null) throw imageGoneFault(container);
+  }
+  await containers.removeContainer(container.Id);
+}
+
+function imageGoneFault(container: CreatedContainer): Fault {
+  const line = `container ${containerName(container)} stays, as it alone holds data of anonymous volumes`;
+  return failedFault('UP_FAILED', `${line}: its image ${container.Image} is gone`);
+}

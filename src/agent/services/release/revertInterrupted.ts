@@ -1,0 +1,20 @@
+import type { Dependencies } from '../dependencies.ts';
+import { pointCurrentToApplied, restoreRelease } from './restoreRelease.ts';
+
+/**
+ * Reverts an interrupted attempt when no new apply could start (spec §12.5): a refusal or an outage must not leave the host
+ * half applied. Only `current` is restored when no container was changed or no release was applied before.
+ */
+export async function revertInterrupted(deps: Dependencies, _input: void, signal: AbortSignal): Promise<void> {
+  const { recordDecision, state, tick } = deps;
+  const { applied_sha, attempt } = state.state;
+  if (attempt === null || attempt.phase === 'left') return;
+  if (applied_sha === null || attempt.phase === 'promoted') {
+    recordDecision({ word: 'put-back', sha: await pointCurrentToApplied(deps) });
+    await state.update({ attempt: null });
+  } else {
+    await restoreRelease(deps, { sha: applied_sha, pull: 'never' }, signal);
+    recordDecision({ word: 'mended', sha: applied_sha });
+    tick.journal.info(`mended: the half-made attempt of ${attempt.sha} was undone, ${applied_sha} is in force`);
+  }
+}

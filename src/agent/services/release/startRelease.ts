@@ -1,0 +1,69 @@
+import { failedFault, Fault } from '../../../../machines/fault.ts';
+import type { ComposeRelease, Pull } from '../../adapters/compose/compose.ts';
+import { OVERRIDE_FILE } from '../../adapters/release/generatedFiles.ts';
+import { parseEnvFile } from '../../rules/bundle/envFile.ts';
+import { serviceOf, type CreatedContainer } from '../../rules/createdContainers/createdContainer.ts';
+import { compareContainers, type InspectedContainer } from '../../rules/health/health.ts';
+import { enforceModel, removePartiallyCreated } from './createdContainers.ts';
+import { servicesToStart } from './oneShots.ts';
+import type { Dependencies } from '../dependencies.ts';
+import { composeUpNow } from '../tickScope.ts';
+
+/** Arguments of compose for a release on disk: its real path, its compose files and the override with the content labels. */
+export async function composeReleaseOf({ releases }: Dependencies, sha: string): Promise<ComposeRelease> {
+  const record = await releases.readRecord(sha);
+  if (record === null)
+    throw new Fault('failed', `failed: release ${sha} is incomplete`, { code: 'RELEASE_INCOMPLETE' });
+  return { dir: releases.pathOf(sha), files: [...record.compose, OVERRIDE_FILE] };
+}
+
+/**
+ * Starts a release in two steps: compose creates the containers, which are compared with the validated model, then starts them.
+ * Partially created containers are removed first; images are local unless `pull` allows to pull missing ones.
+ */
+export async function startRelease(
+  deps: Dependencies,
+  { sha, pull }: { sha: string; pull: Pull },
+  signal: AbortSignal,
+): Promise<void> {
+  const { compose, tick } = deps;
+  const release = await composeReleaseOf(deps, sha);
+  tick.healthyContainers = null;
+  const before = await removePartiallyCreated(deps);
+  tick.lastComposeUp = composeUpNow(before.map(startOf));
+  const rethrow = (error: unknown) => rethrowAsEngineFault(deps, error);
+  const { without: excludedServices, rest } = await servicesToStart(deps, sha);
+  const create = () => compose.create(release, { pull, excludedServices }, signal).catch(rethrow);
+  await create();
+  const after = await enforceModel(deps, { sha, release, create }, signal);
+  if (rest?.length !== 0) await compose.up(release, rest, signal).catch(rethrow);
+  deps.recordDecision({ word: 'started', ...compareContainers(before.map(ownedOf), after.map(ownedOf)) });
+}
+
+function startOf({ Id, State }: CreatedContainer): { id: string; startedMs: number } {
+  return { id: Id, startedMs: Date.parse(State.StartedAt ?? '') };
+}
+
+function ownedOf(container: CreatedContainer): { id: string; service: string } {
+  return { id: container.Id, service: serviceOf(container) };
+}
+
+/** Throws RUNTIME_UNAVAILABLE in place of a compose failure when the engine does not answer, else the error. */
+export async function rethrowAsEngineFault({ containers }: Dependencies, error: unknown): Promise<never> {
+  if (error instanceof Fault && error.ending === 'failed' && !(await containers.isReachable()))
+    throw failedFault('RUNTIME_UNAVAILABLE', `the container engine does not answer: ${error.message}`);
+  throw error;
+}
+
+/** The containers of the project's services; reuses those that were just found healthy. */
+export async function currentContainers({ containers, tick }: Dependencies): Promise<InspectedContainer[]> {
+  return tick.healthyContainers ?? containers.list();
+}
+
+/** Registers the values of a release's `.env` for redaction, before compose output is read. False when `.env` is unreadable. */
+export async function registerEnvForRedaction({ releases, vault }: Dependencies, sha: string): Promise<boolean> {
+  const values = parseEnvFile((await releases.readEnv(sha)) ?? '');
+  if (values === null) return false;
+  for (const [name, value] of values) if (!name.startsWith('DEPLOYD_')) vault.registerForRedaction(value);
+  return true;
+}

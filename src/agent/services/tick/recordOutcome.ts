@@ -1,0 +1,54 @@
+import { endings } from '../../../../machines/endings.ts';
+import type { ReportedContainer, ObservedState, DesiredState, Outcome } from '../../../../machines/types.ts';
+import { reportedContainerOf } from '../../rules/health/health.ts';
+import type { State } from '../../rules/state/state.ts';
+import { lastOutcomeOf, outcomePatch, reportOf } from '../checkIn/outcomePatch.ts';
+import { cleanUp } from '../release/collectGarbage.ts';
+import type { Dependencies } from '../dependencies.ts';
+
+interface TickResult {
+  outcome: Outcome;
+  desired: DesiredState | null;
+  observed: ObservedState | null;
+}
+
+/**
+ * Records the outcome of the tick: `last_outcome` and, after a check-in, the report in the queue, in one durable write, so
+ * that it survives outages and restarts; then cleans up the disk. A tick that decided nothing keeps the last outcome; one
+ * that could not read the state changes nothing.
+ */
+export async function recordOutcome(deps: Dependencies, result: TickResult): Promise<void> {
+  if (deps.state.isUnknown) return;
+  await updateState(deps, result);
+  await cleanUp(deps, result.outcome.ending, result.desired);
+}
+
+async function updateState(deps: Dependencies, { outcome, desired, observed }: TickResult): Promise<void> {
+  const { state, tick } = deps;
+  const { exit, report } = endings[outcome.ending].meta;
+  if (exit === 75 || outcome.ending === 'offlineLaptop' || outcome.ending === 'paused') return;
+  if (desired === null || report === null) return state.update({ last_outcome: lastOutcomeOf(deps, outcome) });
+  const input = { outcome, desired, containers: await reportedContainers(deps, desired, observed) };
+  if (report !== 'heartbeat') return state.update(outcomePatch(deps, input));
+  tick.heartbeat = reportOf(deps, input);
+  await state.update({ last_outcome: lastOutcomeOf(deps, outcome), failing: remainingFailure(state.state) });
+}
+
+/** A tick that finds the applied release healthy clears the failure to apply that release again. */
+function remainingFailure({ applied_sha, failing }: Readonly<State>): State['failing'] {
+  return failing?.sha === applied_sha ? null : failing;
+}
+
+/** Containers for the report; those observed at the start of the tick are still current when the tick changed none. */
+async function reportedContainers(
+  deps: Dependencies,
+  { action }: DesiredState,
+  observed: ObservedState | null,
+): Promise<ReportedContainer[]> {
+  if (action === 'none' && observed?.healthy) return observed.containers;
+  if (deps.tick.healthyContainers !== null) return deps.tick.healthyContainers.map(reportedContainerOf);
+  return deps.containers.listStatuses().then(
+    (containers) => containers.map(reportedContainerOf),
+    () => [],
+  );
+}

@@ -1,0 +1,81 @@
+import { randomUUID } from 'node:crypto';
+import type { Fault } from '../../../machines/fault.ts';
+import type { Sha } from '../../../machines/types.ts';
+import { monotonicMs, wallClockOffsetMs } from '../../platform/clock.ts';
+import type { Report } from '../../protocol/report.ts';
+import type { Lock } from '../adapters/state/lock.ts';
+import type { Journal } from '../journal/journal.ts';
+import type { BundleContents } from '../rules/bundle/inventory.ts';
+import type { GrantedPrivileges } from '../rules/createdContainers/grantedPrivileges.ts';
+import type { ReleaseStart } from '../rules/health/containerUptime.ts';
+import type { InspectedContainer } from '../rules/health/health.ts';
+import type { ServiceFingerprint } from '../rules/release/oneShots.ts';
+import type { Progress } from '../rules/status/progress.ts';
+import type { TokenStatus } from '../rules/token/tokenStatus.ts';
+
+/** Facts of one running tick that its services share. */
+export interface TickScope {
+  readonly id: string;
+  readonly startedAt: Date;
+  readonly journal: Journal;
+  /** Milliseconds by service name. */
+  readonly durationsMs: Record<string, number>;
+  lock: Lock | null;
+  /** True once the engine has answered; after that, an unreachable engine interrupts the tick. */
+  engineAnswered: boolean;
+  /** The containers that the last wait found healthy, until compose changes them; without health logs, which may hold secrets. */
+  healthyContainers: InspectedContainer[] | null;
+  /** Why the grant was refused; the stored token is used instead. */
+  grantRefusal: Fault | null;
+  /** Status of the token that the grant was exchanged for. */
+  candidateStatus: TokenStatus | null;
+  /** Privileges that the validated model of the bundle grants to its services. */
+  grantedPrivileges: GrantedPrivileges | null;
+  /** Service definitions of the release that is being applied. */
+  serviceDefinitions: { sha: Sha; services: ReadonlyMap<string, ServiceFingerprint> } | null;
+  /** When compose last started a release; until then, the start of the tick. */
+  lastComposeUp: ReleaseStart;
+  /** Heartbeat report of this tick; unlike other reports it is never queued. */
+  heartbeat: Report | null;
+  /** True when this check-in was overdue: the host had been offline. */
+  wasOverdue: boolean;
+  /** Lines that its report and status contain besides those of the outcome. */
+  readonly remarks: string[];
+  /** Contents of the bundle that is being applied, once it is unpacked. */
+  bundleContents: BundleContents | null;
+  /** Progress of the running service; null when the service does not measure it. */
+  readProgress: (() => Progress | Promise<Progress>) | null;
+}
+
+/** A new scope with a new tick id. */
+export function startTick(journal: Journal): TickScope {
+  const id = randomUUID();
+  return {
+    id,
+    startedAt: new Date(),
+    journal: journal.forTick(id),
+    durationsMs: {},
+    lock: null,
+    engineAnswered: false,
+    healthyContainers: null,
+    grantRefusal: null,
+    candidateStatus: null,
+    grantedPrivileges: null,
+    serviceDefinitions: null,
+    lastComposeUp: composeUpNow([]),
+    heartbeat: null,
+    wasOverdue: false,
+    remarks: [],
+    bundleContents: null,
+    readProgress: null,
+  };
+}
+
+/** Records the current time, and the last start of each existing container, as the start of a release. */
+export function composeUpNow(before: readonly { id: string; startedMs: number }[]): ReleaseStart {
+  return {
+    atMs: monotonicMs(),
+    clockOffsetMs: wallClockOffsetMs(),
+    starts: new Map(before.map(({ id, startedMs }) => [id, startedMs])),
+  };
+}

@@ -1,0 +1,254 @@
+import { once } from 'node:events';
+import { createServer, type AddressInfo, type Server } from 'node:net';
+import { text } from 'node:stream/consumers';
+import { setTimeout as sleep } from 'node:timers/promises';
+import {
+  faultyControllers,
+  faultyRouters,
+  startFaultyServer,
+  type FaultyServer,
+} from '../../fixtures/mesh/faultyServer.ts';
+import { openFabric, type Fabric } from '../../fixtures/mesh/fabric.ts';
+import { noFaults, type FaultMode } from '../../fixtures/mesh/faultMode.ts';
+import { startRouter } from '../../fixtures/mesh/router.ts';
+import { createMesh, type Mesh } from './mesh.ts';
+
+/** Milliseconds within which a dial succeeds or fails. */
+const limitMs = 4000;
+
+let echo: Server;
+let fabric: Fabric;
+let services: FaultMode['services'];
+const faulty = { controllers: new Map<string, FaultyServer>(), routers: new Map<string, FaultyServer>() };
+const neverAborted = new AbortController().signal;
+const target = { host: 'plain', port: 80, service: 'plain' };
+
+beforeAll(async () => {
+  echo = createServer({ allowHalfOpen: true }, (socket) => socket.on('error', () => undefined).pipe(socket));
+  await once(echo.listen(0, '127.0.0.1'), 'listening');
+  services = { plain: { port: (echo.address() as AddressInfo).port, encrypted: false } };
+  fabric = await openFabric(services);
+  const { certificate } = fabric;
+  for (const [name, fault] of Object.entries(faultyControllers))
+    faulty.controllers.set(name, await startFaultyServer(fault, certificate));
+  for (const [name, fault] of Object.entries(faultyRouters))
+    faulty.routers.set(name, await startFaultyServer(fault, certificate));
+});
+afterAll(async () => {
+  await Promise.all([...faulty.controllers.values(), ...faulty.routers.values()].map(({ stop }) => stop()));
+  await fabric.stop();
+  echo.close();
+});
+beforeEach(() => void Object.assign(fabric.faultMode, noFaults(services)));
+
+/** A client with these controllers. */
+async function meshAt(urls: string[]): Promise<Mesh> {
+  return createMesh({ identityFile: await fabric.identityAt(urls), timeoutMs: limitMs });
+}
+
+async function echoed(mesh: Mesh): Promise<string> {
+  const connection = await mesh.dial(target, neverAborted);
+  return text(connection.end('words'));
+}
+
+/** Expects that every login is logged out and every connection closed. */
+async function expectNothingLeft(): Promise<void> {
+  expect(fabric.sessions.logins()).toMatchObject({ open: 0 });
+  const sockets = () => [
+    ...[...faulty.controllers.values(), ...faulty.routers.values(), fabric.controller].flatMap((one) => [
+      ...one.sockets,
+    ]),
+    ...fabric.routers.flatMap(({ channels }) => [...channels]),
+  ];
+  while (sockets().length > 0) await new Promise(setImmediate);
+}
+
+/** The working one after, between and before two others. */
+function ordersOf(one: string, other: string, good: string): string[][] {
+  return [
+    [one, other, good],
+    [one, good, other],
+    [good, one, other],
+  ];
+}
+
+const urlOf = ({ port }: FaultyServer) => `https://127.0.0.1:${port}`;
+const addressOf = ({ port }: FaultyServer) => `tls://127.0.0.1:${port}`;
+
+describe.each(Object.keys(faultyControllers))('a controller that %s', (name) => {
+  it('leaves time for a working one, with any third one, in any order', async () => {
+    const first = urlOf(faulty.controllers.get(name)!);
+    const orders = [...faulty.controllers.values()].flatMap((other) =>
+      ordersOf(first, urlOf(other), fabric.controller.url),
+    );
+    const meshes = await Promise.all(orders.map(meshAt));
+    expect(await Promise.all(meshes.map(echoed))).toEqual(orders.map(() => 'words'));
+    await Promise.all(meshes.map((mesh) => mesh.close()));
+    await expectNothingLeft();
+  });
+});
+
+describe.each(Object.keys(faultyRouters))('a router that %s', (name) => {
+  const rounds = () => {
+    const [good] = fabric.routers;
+    const first = addressOf(faulty.routers.get(name)!);
+    return [...faulty.routers.values()].flatMap((other) => ordersOf(first, addressOf(other), good!.address));
+  };
+
+  it('leaves time for a working one, with any third one, in any order', async () => {
+    const orders = rounds();
+    const waiting = [...orders];
+    fabric.faultMode.routers = () => waiting.shift() ?? [];
+    const mesh = await meshAt([fabric.controller.url]);
+    const meshes = [mesh, ...(await Promise.all(orders.slice(1).map(() => meshAt([fabric.controller.url]))))];
+    expect(await Promise.all(meshes.map(echoed))).toEqual(orders.map(() => 'words'));
+    await Promise.all(meshes.map((each) => each.close()));
+    await expectNothingLeft();
+  });
+
+  it('is replaced within the same dial by a router announced meanwhile', async () => {
+    const waiting = [[addressOf(faulty.routers.get(name)!)]];
+    fabric.faultMode.routers = () => waiting.shift() ?? [fabric.routers[1]!.address];
+    const mesh = await meshAt([fabric.controller.url]);
+    expect(await echoed(mesh)).toBe('words');
+    await mesh.close();
+    await expectNothingLeft();
+  });
+});
+
+it('routers that all die during a transfer are replaced in the same tick', async () => {
+  const [dying, next] = [await startRouter(fabric.certificate, fabric), fabric.routers[0]!.address];
+  const waiting = [[dying.address]];
+  fabric.faultMode.routers = () => waiting.shift() ?? [next];
+  const mesh = await meshAt([fabric.controller.url]);
+  const connection = await mesh.dial(target, neverAborted);
+  connection.write('words');
+  await once(connection, 'data');
+  await Promise.all([once(connection, 'error'), dying.stop()]);
+  expect(await echoed(mesh)).toBe('words');
+  expect(fabric.sessions.logins().open).toBe(1);
+  await mesh.close();
+  await expectNothingLeft();
+});
+
+it('a dial session that failed is not used by the next dial', async () => {
+  const waiting = [[], []] as string[][];
+  const sessionRequests = () => fabric.controller.requests.filter((request) => request.endsWith('sessions')).length;
+  fabric.faultMode.routers = () => waiting.shift() ?? [fabric.routers[0]!.address];
+  const mesh = await meshAt([fabric.controller.url]);
+  const before = sessionRequests();
+  await expect(echoed(mesh)).rejects.toMatchObject({ kind: 'unreachable' });
+  fabric.faultMode.unknownSessions = 1;
+  expect(await echoed(mesh)).toBe('words');
+  expect(sessionRequests()).toBe(before + 4);
+  await mesh.close();
+  await expectNothingLeft();
+});
+
+/** Another controller of the same network, which does not respond to requests of this name. */
+async function unresponsive(word: string): Promise<string> {
+  const faults = { ...noFaults(services), delay: (request: string) => (request.endsWith(word) ? never : noDelay) };
+  return (await fabric.addController(faults)).url;
+}
+const [never, noDelay] = [new Promise(() => undefined), Promise.resolve()];
+
+describe('a controller that stops responding', () => {
+  it.each(['version', 'authenticate', 'services', 'sessions'])('to %s leaves time for a working one', async (word) => {
+    const mesh = await meshAt([
+      await unresponsive(word),
+      await unresponsive(word === 'sessions' ? 'version' : word),
+      fabric.controller.url,
+    ]);
+    expect(await echoed(mesh)).toBe('words');
+    await mesh.close();
+    await expectNothingLeft();
+  });
+
+  it('does not delay the next dial', async () => {
+    const mesh = await meshAt([await unresponsive('sessions'), fabric.controller.url]);
+    expect(await echoed(mesh)).toBe('words');
+    const request = fabric.controller.requests.length;
+    expect(await echoed(mesh)).toBe('words');
+    expect(fabric.controller.requests.slice(request)).toEqual([]);
+    await mesh.close();
+  });
+});
+
+it('a slow controller has the whole time limit, although others do not respond', async () => {
+  fabric.faultMode.delay = (request) => (request.endsWith('version') ? sleep(limitMs / 2) : noDelay);
+  const nobody = urlOf(faulty.controllers.get('says nothing')!);
+  const mesh = await meshAt([fabric.controller.url, nobody, nobody]);
+  expect(await echoed(mesh)).toBe('words');
+  await mesh.close();
+});
+
+describe.each(['certificate', 'oidc'] as const)('every login by %s', (login) => {
+  const dialled = (mesh: Mesh) => echoed(mesh).catch((error: unknown) => (error as { kind: string }).kind);
+  beforeEach(() => void (fabric.faultMode.login = login));
+
+  it.each<[string, (faults: FaultMode) => void, string]>([
+    ['that works', () => undefined, 'words'],
+    [
+      'that the controller does not know any more',
+      (faults) => (faults.sessionStatus = { status: 401, code: 'UNAUTHORIZED', once: false }),
+      'unreachable',
+    ],
+    [
+      'without a dial session',
+      (faults) => (faults.sessionStatus = { status: 503, code: '', once: false }),
+      'unreachable',
+    ],
+    ['that the routers do not know any more', (faults) => (faults.unknownSessions = 2), 'words'],
+    ['that the routers never know', (faults) => (faults.unknownSessions = 99), 'unreachable'],
+    ['with invalid responses', (faults) => (faults.data = { sessions: 7 }), 'protocol'],
+    ['without services', (faults) => (faults.data = { services: [] }), 'notGranted'],
+    ['without a router', (faults) => (faults.routers = () => []), 'unreachable'],
+  ])('%s is logged out, with no connection left', async (_name, change, outcome) => {
+    change(fabric.faultMode);
+    const mesh = await meshAt([fabric.controller.url]);
+    const before = fabric.sessions.logins().made;
+    expect(await Promise.all([dialled(mesh), dialled(mesh), dialled(mesh)])).toContain(outcome);
+    await mesh.close();
+    expect(fabric.sessions.logins().made).toBeGreaterThan(before);
+    await expectNothingLeft();
+  });
+
+  it('at two slow controllers that both succeed is logged out', async () => {
+    const other = { ...noFaults(services), login };
+    const slowly = async (request: string) => (/authenticate|token/.test(request) ? sleep(limitMs / 2) : noDelay);
+    [fabric.faultMode.delay, other.delay] = [slowly, slowly];
+    const mesh = await meshAt([(await fabric.addController(other)).url, fabric.controller.url]);
+    const before = fabric.sessions.logins().made;
+    expect(await echoed(mesh)).toBe('words');
+    await mesh.close();
+    expect(fabric.sessions.logins().made).toBe(before + 2);
+    await expectNothingLeft();
+  });
+
+  it('that completes after the mesh was closed is logged out', async () => {
+    const [received, answer] = [Promise.withResolvers<undefined>(), Promise.withResolvers<undefined>()];
+    fabric.faultMode.delay = async (request) => {
+      if (!/authenticate|token/.test(request)) return;
+      received.resolve(undefined);
+      await answer.promise;
+    };
+    const mesh = await meshAt([fabric.controller.url]);
+    const before = fabric.sessions.logins().made;
+    const outcome = dialled(mesh);
+    await received.promise;
+    const closed = mesh.close();
+    answer.resolve(undefined);
+    await closed;
+    expect(await outcome).toBe('unreachable');
+    expect(fabric.sessions.logins().made).toBe(before + 1);
+    await expectNothingLeft();
+  });
+});
+
+it('a login that demands a second factor is logged out too', async () => {
+  fabric.faultMode.demandsSecondFactor = true;
+  const mesh = await meshAt([fabric.controller.url]);
+  await expect(echoed(mesh)).rejects.toMatchObject({ kind: 'unsupported' });
+  await mesh.close();
+  await expectNothingLeft();
+});
