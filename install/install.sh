@@ -501,9 +501,9 @@ request() {
     {
       printf '%s\n' silent show-error globoff 'connect-timeout = 15' 'speed-time = 60' 'speed-limit = 1'
       printf '%s = "%s"\n' url "$1" output "$2" proto '=https,http' write-out '%{http_code} %{redirect_url}'
-      case $1:$proxy in
+      case $1 in
         http:*) echo 'noproxy = "*"' ;;
-        *:?*) printf 'proxy = "%s"\n' "$proxy" ;;
+        *) [ -z "$proxy" ] || printf 'proxy = "%s"\n' "$proxy" ;;
       esac
       if [ -n "$token" ] && [ "$(origin "$1")" = "$(origin "$base_url")" ]; then
         printf 'header = "DEPLOY-TOKEN: %s"\n' "$token"
