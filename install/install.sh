@@ -577,20 +577,12 @@ make_places() {
     paths="-$state_dir"
   fi
   [ "${grant_file%/*}" = "$config_dir" ] || paths="${paths:+$paths }-${grant_file%/*}"
-  file=$units/deployd.service.d/paths.conf
   if [ -n "$paths" ]; then
     put_drop_in deployd.service paths.conf "ReadWritePaths=$paths"
-  elif is_ours "$file"; then
-    rm -f "$file"
+    manage daemon-reload
   else
-    return 0
+    "$share/undo.sh" deployd.service paths.conf </dev/null >/dev/null 9>&-
   fi
-  manage daemon-reload
-}
-
-# is_ours FILE: whether installer or role wrote it
-is_ours() {
-  case $(head -n 1 "$1" 2>/dev/null) in '# Written by the installer of deployd.' | '# Written by the Ansible role deployd.') ;; *) return 1 ;; esac
 }
 
 enrol_identity() {
