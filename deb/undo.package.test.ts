@@ -48,7 +48,7 @@ describe('removal', () => {
       expect(code).toBe(0);
       expect(stderr).toContain('mesh-tunnel.service is no longer told to run as a host');
       expect(stderr).toMatch(verb === 'remove' ? /its configuration and state stay/ : /the user deployd, .* stay$/m);
-      expect(await machine.ok(`getfacl -c ${identity} ${identity.replace(/\/[^/]*$/, '')}`)).not.toContain('deployd');
+      expect(await machine.ok(`getfacl -cs ${identity} ${identity.replace(/\/[^/]*$/, '')}`)).toBe('');
       expect(await machine.ok('id -nG deployd')).not.toContain('mesh');
       expect(await remaining(`${units}/*.d`)).toBe(`${units}/deployd-proxy.service.d`);
       expect(await remaining(identity)).toBe(identity);
@@ -65,6 +65,7 @@ describe('purging', () => {
   it('deletes only the agent’s files in a state directory of the operator, and the grant', async () => {
     await config('env: eu-1\\nstate_dir: "/srv/data" # ours\\nbootstrap_file: /srv/grant\\n');
     await machine.ok(`mkdir -p /srv/data/eu-1/releases /srv/data/traces /srv/data/photos && touch /srv/grant
+      chown deployd: /srv/data
       cd /srv/data && touch store.token state.json state.json.corrupt-1 lock lock.guard roots.pem photos/one`);
     expect((await machine.run('dpkg --purge deployd')).stderr).toContain('/srv/data stays: it is not empty');
     expect(await machine.ok('find /srv -mindepth 1 | sort | paste -s -d " "')).toBe(
@@ -81,6 +82,20 @@ describe('purging', () => {
       expect(await remaining('/store.token /etc/store.token')).toBe('/etc/store.token\n/store.token');
     },
   );
+
+  it('deletes nothing by what another user wrote, or where another’s directory is linked to', async () => {
+    await config('state_dir: /srv/ours/data\\nbootstrap_file: /etc/precious\\n');
+    await machine.ok(`mkdir -p /srv/theirs /srv/ours && touch /etc/precious /srv/theirs/lock
+      ln -s /srv/theirs /srv/ours/data && chown deployd: /srv/ours /etc/deployd/config.yaml`);
+    await machine.ok('dpkg --purge deployd');
+    expect(await remaining('/etc/precious /srv/theirs/*')).toBe('/etc/precious\n/srv/theirs/lock');
+    await machine.ok(`dpkg -i ${debs}/new.deb`);
+    await config('state_dir: /srv/ours/data\\n');
+    expect((await machine.run('dpkg --purge deployd')).stderr).toContain(
+      '/srv/ours/data stays: it does not belong to the user deployd',
+    );
+    expect(await remaining('/srv/theirs/*')).toBe('/srv/theirs/lock');
+  });
 
   it('keeps mounted file systems below it, and reports them', async () => {
     await machine.ok(`mkdir -p /var/lib/deployd/eu-1/data && mount -t tmpfs none /var/lib/deployd/eu-1/data
@@ -105,6 +120,17 @@ describe('the timer', () => {
       code: 3,
       stdout: expect.stringContaining('deployd.timer was disabled on purpose and stays so') as string,
     });
+  });
+
+  it('is noted through no link that the agent’s user has put there', async () => {
+    const note = '/etc/deployd/timer.enabled';
+    const link = `ln -sfn /etc/made ${note}; chown -h deployd: ${note}`;
+    await machine.ok(`${link}; /usr/share/deployd/enable-timer.sh`);
+    await machine.ok(`echo precious >/etc/made; ${link}; /usr/share/deployd/enable-timer.sh --asked`);
+    expect(await machine.ok(`cat /etc/made; stat -c %F:%u ${note}`)).toBe('precious\nregular empty file:0');
+    await machine.ok(`rm /etc/made; dpkg --purge deployd; dpkg -i ${debs}/0.1.10.deb; ${link}
+      touch /var/lib/deployd/store.token; dpkg -i ${debs}/new.deb`);
+    expect(await remaining(`/etc/made ${note}`)).toBe(note);
   });
 
   it('that is masked stays masked until --asked', async () => {

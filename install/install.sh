@@ -193,14 +193,23 @@ hold_lock() {
   trap tidy EXIT
   for signal in $signals; do
     # shellcheck disable=SC2064 # the number is that of now
-    trap "exit $((128 + signal))" "$signal"
+    trap "be_stopped $((128 + signal))" "$signal"
   done
   remove_downloads
 }
 
+# One that comes while the script ends already, and before that takes none any more, would cut the end short.
+be_stopped() {
+  # shellcheck disable=SC2086 # each is a word
+  trap '' $signals
+  tidy "$1"
+  trap - EXIT
+  exit "$1"
+}
+
 # A second signal, as of a terminal that closes, must not end this.
 tidy() {
-  code=$?
+  code=${1-$?}
   # shellcheck disable=SC2086 # each is a word
   trap '' $signals
   [ "$code" = 0 ] || [ -n "$is_told" ] || warn "stopped before it was done ($code); run the installer again"
@@ -351,6 +360,7 @@ judge_values() {
   judge_pem --secretstore-ca "$secretstore_ca"
   case $proxy in *[![:graph:]]* | *[\"\\]*) fault '--proxy: must be one address without spaces' ;; esac
   case $state_dir$grant_file in *[!A-Za-z0-9/._-]*) fault "$config: state_dir and bootstrap_file: letters, digits and / . _ - make one here" ;; esac
+  case $grant_file in /*/*) ;; *) fault "$config: bootstrap_file: must lie in a directory" ;; esac
 }
 
 # The agent judges the rest of it.
@@ -426,7 +436,7 @@ judge_mesh() {
 
 # Whether somebody keeps the network from the ports of the proxy.
 is_closed() {
-  PATH=$PATH:/usr/sbin:/sbin command -v nft >/dev/null || lines_of_root "$config_dir/proxy.env" | grep -q '^DEPLOYD_PROXY_PORTS=exposed$'
+  PATH=$PATH:/usr/sbin:/sbin command -v nft >/dev/null || lines_of_root "$config_dir/proxy.env" | grep -Eq '^DEPLOYD_PROXY_PORTS=["'\'']?exposed["'\'']?[[:space:]]*$'
 }
 
 # --- the package
@@ -491,9 +501,9 @@ request() {
     {
       printf '%s\n' silent show-error globoff 'connect-timeout = 15' 'speed-time = 60' 'speed-limit = 1'
       printf '%s = "%s"\n' url "$1" output "$2" proto '=https,http' write-out '%{http_code} %{redirect_url}'
-      case $1:$proxy in
+      case $1 in
         http:*) echo 'noproxy = "*"' ;;
-        *:?*) printf 'proxy = "%s"\n' "$proxy" ;;
+        *) [ -z "$proxy" ] || printf 'proxy = "%s"\n' "$proxy" ;;
       esac
       if [ -n "$token" ] && [ "$(origin "$1")" = "$(origin "$base_url")" ]; then
         printf 'header = "DEPLOY-TOKEN: %s"\n' "$token"
@@ -567,20 +577,12 @@ make_places() {
     paths="-$state_dir"
   fi
   [ "${grant_file%/*}" = "$config_dir" ] || paths="${paths:+$paths }-${grant_file%/*}"
-  file=$units/deployd.service.d/paths.conf
   if [ -n "$paths" ]; then
     put_drop_in deployd.service paths.conf "ReadWritePaths=$paths"
-  elif is_ours "$file"; then
-    rm -f "$file"
+    manage daemon-reload
   else
-    return 0
+    "$share/undo.sh" deployd.service paths.conf </dev/null >/dev/null 9>&-
   fi
-  manage daemon-reload
-}
-
-# is_ours FILE: whether installer or role wrote it
-is_ours() {
-  case $(head -n 1 "$1" 2>/dev/null) in '# Written by the installer of deployd.' | '# Written by the Ansible role deployd.') ;; *) return 1 ;; esac
 }
 
 enrol_identity() {

@@ -123,13 +123,16 @@ for (const mesh of names)
       expect(await offer.host.install(args, { env: offer.env })).toMatchObject({ code: 0, stderr: '' });
       expect(await offer.host.read(identity)).toBe(first.replace('mesh.example', 'new.example'));
       expect((await offer.host.calls()).slice(calls)).toContain(`systemctl restart ${mesh.tunnel}.service`);
+      const once = (await offer.host.calls()).length;
+      expect((await offer.host.install(args, { env: offer.env })).stdout).toContain('is there, enrolled by this token');
+      expect((await offer.host.calls()).slice(once).filter((line) => /enroll|restart/.test(line))).toEqual([]);
       expect(await offer.host.install(['--re-enrol'], { env: offer.env })).toMatchObject({
         code: 2,
         stderr: expect.stringContaining('--re-enrol: needs --identity-jwt') as string,
       });
     });
 
-    it.each(['mv', 'cp', 'chown'])(
+    it.each(['sync', 'mv', 'cp', 'chown'])(
       'has its identity by a token that serves once, also where the run is killed at %s after it',
       async (program) => {
         const serving = tunneller.replace('while', '[ ! -e /played/served ] || exit 1\n: >/played/served\nwhile');
@@ -235,7 +238,7 @@ describeIf(needsRoot, 'what a mesh needs', () => {
     await rm(offer.host.path('played/nft'));
     const open = expect.stringContaining('its ports would be open to the network: install nftables') as string;
     expect(await told({ ...enrolling, transport: 'proxy' })).toEqual([open]);
-    await offer.host.write('etc/deployd/proxy.env', 'DEPLOYD_PROXY_PORTS=exposed\n');
+    await offer.host.write('etc/deployd/proxy.env', 'DEPLOYD_PROXY_PORTS="exposed"\n');
     expect(await install({ ...enrolling, transport: 'proxy' })).toMatchObject({ code: 0 });
   });
 

@@ -132,7 +132,7 @@ export async function makePackage(
   await writeWithMode(join(tree, 'DEBIAN/control'), control(version, installedKiB));
   await writeWithMode(join(tree, 'DEBIAN/postinst'), postinst, 0o755);
   await writeWithMode(join(tree, 'usr/share/deployd/identity-acl.sh'), `#!/bin/sh\n${stubPreamble}`, 0o755);
-  for (const name of ['start-unit.sh', 'enable-timer.sh', 'enrol.sh'])
+  for (const name of ['start-unit.sh', 'enable-timer.sh', 'enrol.sh', 'undo.sh'])
     await writeWithMode(join(tree, 'usr/share/deployd', name), await readFile(join('deb/share', name), 'utf8'), 0o755);
   const file = join(dir, 'out.deb');
   await call('dpkg-deb', ['--root-owner-group', '-z1', '--build', tree, file]);

@@ -6,6 +6,13 @@ unit=deployd.timer
 # There once the timer was enabled, until the package is removed.
 once=/etc/deployd/timer.enabled
 
+# note: the directory is open to the agent's user, who could put a link to a file of root's there
+note() {
+  if [ -f "$once" ] && [ ! -L "$once" ]; then return; fi
+  rm -rf "$once"
+  (set -C && : >"$once")
+}
+
 # left HOW COMMAND
 left() {
   echo "$unit was $1 on purpose and stays so; no tick is run. To go on: $2"
@@ -21,7 +28,7 @@ case $is in
   masked*) left masked "systemctl unmask $unit && systemctl enable --now $unit" ;;
   enabled)
     if systemctl --quiet is-active "$unit"; then
-      [ -e "$once" ] || : >"$once"
+      note
       exit
     fi
     [ ! -e "$once" ] || left stopped "systemctl start $unit"
@@ -29,5 +36,5 @@ case $is in
   *) [ ! -e "$once" ] || left disabled "systemctl enable --now $unit" ;;
 esac
 systemctl --quiet enable --now "$unit"
-: >"$once"
+note
 echo "$unit was enabled"

@@ -31,12 +31,19 @@ grant() {
   change --modify 2>/dev/null || [ ! -e "$path" ] || change --modify
 }
 
-# revoke PATH ENTRY…
+# names PATTERN: whether the ACL of $path has such an entry
+names() { getfacl --omit-header --absolute-names -- "$path" 2>/dev/null | grep -Eq "$1"; }
+
+# revoke PATH ENTRY…: also the rest of an ACL in which nobody else is named
 revoke() {
   path=$1
   shift
   entries=$(IFS=,; echo "$*")
-  change --remove
+  names user:deployd: || return 0
+  change --remove || return 1
+  if names '(user|group):[^:]'; then return; fi
+  entries=
+  change --remove-all
 }
 
 # By a descriptor, for the mesh's user may at any time put a link to a file of root's in the place of his own.
@@ -47,7 +54,7 @@ change_open() {
     echo "$path is a link, or below one; left alone" >&2
     return 1
   fi
-  setfacl "$1" "$entries" /proc/self/fd/3
+  setfacl "$1" ${entries:+"$entries"} /proc/self/fd/3
 }
 
 undo=

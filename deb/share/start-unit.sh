@@ -12,13 +12,18 @@ if ! systemctl --quiet is-enabled "$unit" 2>/dev/null; then
   systemctl --quiet enable "$unit"
   echo "$unit was enabled"
 fi
-verb=
-if [ "$(tell ActiveState)" != active ]; then
-  verb=start
-elif [ -n "$(find "$@" -maxdepth 0 -newerct "$(tell ExecMainStartTimestamp)" 2>/dev/null)" ]; then
-  verb=restart
-fi
-[ -n "$verb" ] || exit 0
+
+# One that is being started, by a run that was cut, may read what was there before.
+verb=start
+case $(tell ActiveState) in
+  active | activating | reloading)
+    if [ -n "$(find "$@" -maxdepth 0 -newerct "$(tell ExecMainStartTimestamp)" 2>/dev/null)" ]; then
+      verb=restart
+    elif systemctl --quiet is-active "$unit"; then
+      exit 0
+    fi
+    ;;
+esac
 # Always: systemd's own sign that it is needed does not tell of a first drop-in.
 systemctl daemon-reload
 systemctl "$verb" "$unit"

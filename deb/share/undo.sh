@@ -1,6 +1,6 @@
 #!/bin/sh
 # Takes back what installer and role changed beyond the package: drop-ins, access to the mesh identity, the mesh's group.
-# Tells what goes on as it was. What operators wrote stays.
+# Tells what goes on as it was. What operators wrote stays. With `UNIT NAME` one drop-in alone, and tells that it did.
 set -u
 units=/etc/systemd/system
 
@@ -16,6 +16,15 @@ remove() {
   rmdir "$units/$1.d" 2>/dev/null || :
 }
 
+reload() { if [ -d /run/systemd/system ]; then systemctl --system daemon-reload >/dev/null || :; fi; }
+
+if [ $# = 2 ]; then
+  if remove "$1" "$2"; then
+    reload
+    echo "$units/$1.d/$2 was removed"
+  fi
+  exit 0
+fi
 remove deployd-proxy.service mesh.conf
 remove deployd.service paths.conf
 for unit in mesh-tunnel.service ziti-edge-tunnel.service; do
@@ -23,7 +32,7 @@ for unit in mesh-tunnel.service ziti-edge-tunnel.service; do
     say "$unit is no longer told to run as a host: it goes on as one until it is restarted"
   fi
 done
-if [ -d /run/systemd/system ]; then systemctl --system daemon-reload >/dev/null || :; fi
+reload
 /usr/share/deployd/identity-acl.sh --undo
 for group in mesh ziti; do
   case " $(id -nG deployd 2>/dev/null) " in *" $group "*) gpasswd --delete deployd "$group" >/dev/null || : ;; esac

@@ -41,6 +41,8 @@ class LookupModule(LookupBase):
 
     def _kit(self, backend):
         parts = urllib.parse.urlsplit(self.get_option("tenancy_url").rstrip("/"))
+        if parts.scheme != "https" and parts.hostname not in ("127.0.0.1", "::1", "localhost"):
+            return {"fault": "the administrator's token goes to https:// addresses only"}
         if parts.port is None and parts.scheme == "https":
             parts = parts._replace(netloc="%s:%d" % (parts.netloc, self.get_option("port")))
         path = "%s/v1/backends/%s/agent/install" % (parts.path, urllib.parse.quote(backend, safe=""))
