@@ -41,10 +41,10 @@ describe('a trace', () => {
         '  pulling 3.0 s (75 %), checkingIn 40 ms (1 %)',
         '',
         'Way',
-        '     0 ms  checkingIn                  40 ms',
+        '     0 ms  checkingIn                    40 ms',
         '               → the wanted bundle changed from 111111111111 to 222222222222',
-        '    40 ms  applying                    3.9 s',
-        '    41 ms    pulling                   3.0 s',
+        '    40 ms  applying                      3.9 s',
+        '    41 ms    pulling                     3.0 s',
       ].join('\n'),
     );
   });

@@ -67,7 +67,7 @@ const transientStates = new Set([
 
 function formatStep({ machine, state, at_ms, ms }: Step): string {
   const name = `${machine === 'tick' ? '' : '  '}${state}`;
-  return `${formatDuration(at_ms).padStart(9)}  ${name.padEnd(24)}${formatDuration(ms).padStart(9)}`;
+  return `${formatDuration(at_ms).padStart(9)}  ${name.padEnd(26)}${formatDuration(ms).padStart(9)}`;
 }
 
 function formatDuration(ms: number): string {
