@@ -104,7 +104,7 @@ async function dialOnce(progress: DialAttempt, { target, timeoutMs: timeMs, sign
 
 /** True when a session has ended, by an answer or presumably. */
 function isSessionOver(error: unknown): error is MeshError {
-  return error instanceof MeshError && (error.kind === 'stale' || error.kind === 'cut');
+  return error instanceof MeshError && (error.kind === 'stale' || error.kind === 'channelClosed');
 }
 
 /** Discards a login whose session has ended or whose controller does not respond, and a dial session that failed. */

@@ -8,7 +8,7 @@
  * - `notGranted`: the identity may not dial the service, or it does not exist
  * - `noTerminator`: the service has no host at the moment
  * - `stale`: the session has ended; a new one is tried once, then the error becomes `unreachable`
- * - `cut`: a router closed the channel instead of responding: it died, or does not know the session; handled like
+ * - `channelClosed`: a router closed the channel instead of responding: it died, or does not know the session; handled like
  *   `stale`, after the other routers
  * - `unreachable`: network errors, timeouts, overload
  * - `protocol`: an invalid response
@@ -21,7 +21,7 @@ export type MeshErrorKind =
   | 'notGranted'
   | 'noTerminator'
   | 'stale'
-  | 'cut'
+  | 'channelClosed'
   | 'unreachable'
   | 'protocol';
 

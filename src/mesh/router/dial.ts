@@ -79,7 +79,7 @@ function checkAnswer(answer: Frame, request: DialRequest, secretStream: SecretSt
 /** A router that does not know the session closes the channel without an answer, as does a router that dies. */
 function interruptedError(error: MeshError, service: string): MeshError {
   if (error.kind !== 'unreachable') return error;
-  return new MeshError('cut', `service ${service}: ${error.message} before it was dialled`);
+  return new MeshError('channelClosed', `service ${service}: ${error.message} before it was dialled`);
 }
 
 function connectFrame({ target: { host, port }, token }: DialRequest, secretStream: SecretStream | null) {

@@ -28,6 +28,6 @@ async function statFilesystem(path: string): Promise<{ device: string; freeBytes
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException;
     if ((code === 'ENOENT' || code === 'EACCES') && path !== '/') return statFilesystem(dirname(path));
-    return { device: `unseen:${path}`, freeBytes: null };
+    return { device: `unknown:${path}`, freeBytes: null };
   }
 }

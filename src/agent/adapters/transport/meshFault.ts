@@ -21,7 +21,7 @@ export function meshFault({ kind, message }: MeshError): Fault {
       return offlineFault(`mesh: ${message} (${ROLE_HINT})`);
     case 'noTerminator':
     case 'stale':
-    case 'cut':
+    case 'channelClosed':
     case 'unreachable':
       return offlineFault(`mesh: ${message}`);
   }

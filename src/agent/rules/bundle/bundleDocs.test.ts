@@ -72,7 +72,7 @@ function codesOf(text: string): string[] {
       version: '1',
       manifest,
       files: 'file' in parsed ? [parsed.file] : [fileOf('services: {web: {}}')],
-      refusals: 'faults' in parsed ? [{ code: 'COMPOSE_REFUSED', detail: parsed.faults.join('; ') }] : [],
+      refusals: 'problems' in parsed ? [{ code: 'COMPOSE_REFUSED', detail: parsed.problems.join('; ') }] : [],
       releaseFiles: new Set(['compose.yaml', 'app.env', 'conf', 'conf/web.conf']),
       texts: new Map([['app.env', 'A=1\n']]),
       digests: new Map(),
@@ -84,7 +84,7 @@ function codesOf(text: string): string[] {
 
 function fileOf(text: string) {
   const parsed = parseComposeFile('compose.yaml', text);
-  if ('faults' in parsed) throw new Error(parsed.faults.join('\n'));
+  if ('problems' in parsed) throw new Error(parsed.problems.join('\n'));
   return parsed.file;
 }
 

@@ -9,7 +9,7 @@ export interface BundleContents {
   directories: string[];
 }
 
-/** One file of a bundle. */
+/** A regular file of a bundle; archives contain nothing else but directories. */
 export interface BundleFile {
   /** Relative to the bundle's root. */
   path: string;
@@ -77,7 +77,6 @@ export function reachedDigests({ files }: BundleContents, sources: ReadonlySet<s
   return new Map(reached.map(({ path, sha256 }) => [path, sha256]));
 }
 
-/** Every path of a bundle. */
 export function pathsOf({ files, directories }: BundleContents): Set<string> {
   return new Set([...directories, ...files.map(({ path }) => path)]);
 }

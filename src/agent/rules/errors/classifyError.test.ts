@@ -83,7 +83,7 @@ test('401 means a refused bearer only from the tenancy service', () => {
   expect(classifyError(answered(401, 'secretstore')).code).toBe('PROTOCOL_INVALID');
 });
 
-test('AGENT_ENV_MISMATCH counts only with 403 and 409', () => {
+test('AGENT_ENV_MISMATCH is recognized only with status 403 and 409', () => {
   const of = (status: number) =>
     classifyError({ ...answered(status), ...noErrorBody, code: 'AGENT_ENV_MISMATCH', status });
   expect([of(403).ending, of(409).ending, of(400).ending]).toEqual(['envMismatch', 'envMismatch', 'failed']);

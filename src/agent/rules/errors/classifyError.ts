@@ -57,6 +57,7 @@ function classifyTransportError(callError: CallError & TransportError): Fault {
 
 function classifyStatus(callError: CallError & ErrorResponse): Fault {
   const { peer, status, code, retryAfterS } = callError;
+  // ends the tick with exit 1, without a report and without a renewal of the token (machines/endings.ts)
   if (peer === 'tenancy' && status === 401) {
     return fatalFault('unauthenticated', 'AGENT_UNAUTHENTICATED', 'bearer refused');
   }

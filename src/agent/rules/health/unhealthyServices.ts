@@ -14,7 +14,11 @@ export interface WatchedContainer {
   lastExit: number | null;
 }
 
-/** Names of the services that lack a container or have an unhealthy one, sorted. */
+/**
+ * Names of the services that lack a container or have an unhealthy one, sorted. A tick looks once, so it takes running
+ * containers as settled, and `observeHost` adds those restarted since the previous tick. In an apply `waitUntilHealthy`
+ * measures which have settled.
+ */
 export function unhealthyServicesOf(containers: ObservedContainer[], expected: ExpectedService[]): string[] {
   return unhealthyServicesAmong(
     containers.map((container) => ({ container, healthStatus: healthStatusOf(container, true) })),
@@ -22,7 +26,7 @@ export function unhealthyServicesOf(containers: ObservedContainer[], expected: E
   );
 }
 
-/** The same for containers that are judged already. */
+/** The same for containers whose health status is known. */
 export function unhealthyServicesAmong(
   judged: { container: ObservedContainer; healthStatus: HealthStatus }[],
   expected: ExpectedService[],

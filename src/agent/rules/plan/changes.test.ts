@@ -8,7 +8,7 @@ function release(
   { version = '1', digests = {} }: { version?: string; digests?: object } = {},
 ): ComparableRelease {
   const parsed = parseComposeFile('compose.yaml', text);
-  if ('faults' in parsed) throw new Error(parsed.faults.join('\n'));
+  if ('problems' in parsed) throw new Error(parsed.problems.join('\n'));
   const entries = Object.entries(digests) as [string, string][];
   return { sha: version.repeat(64), version, files: [parsed.file], digests: new Map(entries) };
 }
@@ -18,7 +18,7 @@ function present(before: ComparableRelease | null, services: string[], volumes: 
 }
 
 /** The change of the service `web`, defined by `before`, when `after` is applied. */
-function fate(before: ComparableRelease, after: ComparableRelease, secrets: string[] = []): string | undefined {
+function changeOfWeb(before: ComparableRelease, after: ComparableRelease, secrets: string[] = []): string | undefined {
   const { services } = changesOf(after, secrets, present(before, ['web']));
   return services.find(({ name }) => name === 'web')?.change;
 }
@@ -96,23 +96,23 @@ describe('a service', () => {
       'unchanged',
     ],
   ])('%s', (_title, before, after, change) => {
-    expect(fate(release(before), release(after, { version: '2' }))).toBe(change);
+    expect(changeOfWeb(release(before), release(after, { version: '2' }))).toBe(change);
   });
 
   it('is changed by the content of its files, and of no others', () => {
     const text = `${web('env_file: a.env, configs: [c]')}\nconfigs: {c: {file: conf/app}}`;
     const before = release(text, { digests: { 'a.env': '1', 'conf/app': '1', other: '1' } });
     const after = (digests: object) => release(text, { version: '2', digests });
-    expect(fate(before, after({ 'a.env': '1', 'conf/app': '1', other: '2' }))).toBe('unchanged');
-    expect(fate(before, after({ 'a.env': '1', 'conf/app': '2' }))).toBe('changed');
-    expect(fate(before, after({ 'a.env': '2', 'conf/app': '1' }))).toBe('changed');
+    expect(changeOfWeb(before, after({ 'a.env': '1', 'conf/app': '1', other: '2' }))).toBe('unchanged');
+    expect(changeOfWeb(before, after({ 'a.env': '1', 'conf/app': '2' }))).toBe('changed');
+    expect(changeOfWeb(before, after({ 'a.env': '2', 'conf/app': '1' }))).toBe('changed');
   });
 
   it('is unknown when it uses a secret, whose value may be new', () => {
     const text = web('environment: {P: "${PASSWORD:-none}"}');
-    expect(fate(release(text), release(text, { version: '2' }), ['PASSWORD'])).toBe('unknown');
-    expect(fate(release(text), release(text, { version: '2' }), ['PASS'])).toBe('unchanged');
-    expect(fate(release(text), release(text), ['PASSWORD'])).toBe('unchanged');
+    expect(changeOfWeb(release(text), release(text, { version: '2' }), ['PASSWORD'])).toBe('unknown');
+    expect(changeOfWeb(release(text), release(text, { version: '2' }), ['PASS'])).toBe('unchanged');
+    expect(changeOfWeb(release(text), release(text), ['PASSWORD'])).toBe('unchanged');
   });
 
   it('is new or removed compared with the containers, else with the applied release', () => {

@@ -34,13 +34,14 @@ const unknown: HostFacts = {
 
 function bundle(text: string, { refusals = [], ...changes }: Partial<Manifest> & { refusals?: Refusal[] } = {}) {
   const parsed = parseComposeFile('compose.yaml', text);
-  const faults = 'faults' in parsed ? [{ code: 'COMPOSE_REFUSED' as const, detail: parsed.faults.join('; ') }] : [];
+  const problems =
+    'problems' in parsed ? [{ code: 'COMPOSE_REFUSED' as const, detail: parsed.problems.join('; ') }] : [];
   const facts: BundleFacts = {
     sha,
     version: manifest.version,
     manifest: { ...manifest, ...changes },
     files: 'file' in parsed ? [parsed.file] : [],
-    refusals: [...refusals, ...faults],
+    refusals: [...refusals, ...problems],
     releaseFiles: new Set(['compose.yaml']),
     texts: new Map(),
     digests: new Map(),

@@ -46,23 +46,25 @@ describe('garbage collection after a success (spec §12.7)', () => {
     ];
     const failed = { sha: 'e', images: [a, b, c], restorable: false };
     const kept = { sha: 'd', images: ['app:4'], restorable: true };
-    const held = { ...nothing, usedImageIds: new Set([c]), releases: [failed, kept], engineImages: here };
-    expect(selectForRemoval({ ...held, current: 'd', keep: 1 }).images).toEqual([a]);
+    const input = { ...nothing, usedImageIds: new Set([c]), releases: [failed, kept], engineImages: here };
+    expect(selectForRemoval({ ...input, current: 'd', keep: 1 }).images).toEqual([a]);
   });
 
-  it('removes no mounted release and no used image; a mount keeps no image', () => {
+  it('removes no mounted release and no used image; a mount alone does not keep an image', () => {
     const use = { ...nothing, mountedShas: new Set(['b']), usedImages: new Set(['cache:1']) };
-    const {
-      shas,
-      keptByMount: held,
-      images,
-    } = selectForRemoval({ ...use, releases, engineImages: all, current: 'd', keep: 1 });
+    const { shas, keptByMount, images } = selectForRemoval({
+      ...use,
+      releases,
+      engineImages: all,
+      current: 'd',
+      keep: 1,
+    });
     expect(shas).toEqual(['c', 'a']);
-    expect(held).toEqual(['b']);
+    expect(keptByMount).toEqual(['b']);
     expect(images).toEqual(['app:3', 'app:2', 'app:1']);
   });
 
-  it('keeps every name of an image that a container uses by id, and ignores names of no image', () => {
+  it('keeps every name of an image that a container uses by id, and ignores unknown image names', () => {
     const twice = [{ id: 'sha256:x', references: ['app:1', 'other:1'] }, ...present('app:2')];
     const usedImages = new Set(['sha256:x']);
     const { images } = selectForRemoval({
@@ -96,7 +98,7 @@ describe('garbage collection after a success (spec §12.7)', () => {
     }
   });
 
-  it('removes an image once, by its first spelling', () => {
+  it('removes an image once, by its first reference', () => {
     const written = [
       { sha: 'b', images: ['docker.io/app:1', 'app:1'], restorable: true },
       { sha: 'a', images: ['library/app:1'], restorable: true },

@@ -25,7 +25,7 @@ interface PastTicks {
   last_outcome: { at: string } | null;
 }
 
-/** End of the current backoff, null without one. A backoff longer than any is ignored: the clock was set back. */
+/** End of the current backoff, null without one. A backoff longer than the maximum is ignored: the clock was set back. */
 export function backoffUntil(pace: CheckInBackoff | undefined, now: Date): Date | null {
   const until = new Date(pace?.alone_until ?? '');
   const leftS = (until.getTime() - now.getTime()) / 1000;

@@ -78,8 +78,8 @@ function* encodedLongForms(secrets: string[]): Generator<string> {
 }
 
 /**
- * A short value, also trimmed. Its short lines count only if all are short: next to longer lines they are mere
- * punctuation.
+ * A short value, also trimmed. Its short lines count only if all are short: beside longer lines, short ones such as `}`
+ * are no secrets.
  */
 function shortPartsOf(secret: string): string[] {
   const parts = [secret, secret.trim()].filter(isShort);

@@ -60,7 +60,7 @@ export class StreamRedactor implements RedactionStream {
   /** Short values whose surroundings are not complete yet; those inside a word are dropped at once. */
   #shortValues: Interval[] = [];
   /** Tokens and standalone short values, in no order. */
-  #others: Interval[] = [];
+  #decided: Interval[] = [];
 
   constructor(matchers: SecretMatchers) {
     this.#matchers = matchers;
@@ -133,7 +133,7 @@ export class StreamRedactor implements RedactionStream {
   #findTokens(end: number): void {
     this.#skipLongToken(end);
     const found = findTokens(this.#window.slice(0, end), this.#tokenized, false);
-    this.#others = this.#others.concat(found.map(({ interval }) => interval));
+    this.#decided = this.#decided.concat(found.map(({ interval }) => interval));
     this.#tokenized = end;
   }
 
@@ -145,7 +145,7 @@ export class StreamRedactor implements RedactionStream {
     if (/[\udc00-\udfff]/.test(this.#window.charAt(boundary))) boundary--;
     const found = findTokens(this.#window, this.#tokenized, true).sort((one, other) => one.start - other.start);
     for (const { start, interval } of found) if (start < boundary) boundary = Math.max(boundary, interval[1]);
-    this.#others = this.#others.concat(found.filter(({ start }) => start < boundary).map(({ interval }) => interval));
+    this.#decided = this.#decided.concat(found.filter(({ start }) => start < boundary).map(({ interval }) => interval));
     this.#inLongToken ||= boundary === end;
     this.#tokenized = boundary;
   }
@@ -155,7 +155,7 @@ export class StreamRedactor implements RedactionStream {
     const word = /\S*/y;
     word.lastIndex = this.#tokenized;
     const length = word.exec(this.#window.slice(0, end))?.[0].length ?? 0;
-    this.#others.push([this.#tokenized - 1, this.#tokenized + length]);
+    this.#decided.push([this.#tokenized - 1, this.#tokenized + length]);
     this.#tokenized += length;
     this.#inLongToken = this.#tokenized === end;
   }
@@ -164,7 +164,7 @@ export class StreamRedactor implements RedactionStream {
     const undecided: Interval[] = [];
     for (const interval of this.#shortValues) {
       if (interval[1] > end) undecided.push(interval);
-      else if (standsAlone(this.#window, interval)) this.#others.push(interval);
+      else if (standsAlone(this.#window, interval)) this.#decided.push(interval);
     }
     this.#shortValues = undecided;
   }
@@ -181,7 +181,7 @@ export class StreamRedactor implements RedactionStream {
 
   #release(end: number): string {
     if (end === this.#released) return '';
-    const intervals = mergeIntervals([...this.#values, ...this.#longValues, ...this.#others]);
+    const intervals = mergeIntervals([...this.#values, ...this.#longValues, ...this.#decided]);
     let shown = '';
     let at = this.#released;
     for (const [from, to] of intervals) {
@@ -195,16 +195,18 @@ export class StreamRedactor implements RedactionStream {
   }
 
   #dropReleased(end: number): void {
-    const gone = Math.max(0, end - keptContext);
+    const droppedUnits = Math.max(0, end - keptContext);
     const keep = (intervals: Interval[]) =>
-      intervals.filter((interval) => interval[1] > end).map(([from, to]): Interval => [from - gone, to - gone]);
-    this.#window = this.#window.slice(gone);
-    this.#released = end - gone;
-    this.#matched -= gone;
-    this.#tokenized -= gone;
+      intervals
+        .filter((interval) => interval[1] > end)
+        .map(([from, to]): Interval => [from - droppedUnits, to - droppedUnits]);
+    this.#window = this.#window.slice(droppedUnits);
+    this.#released = end - droppedUnits;
+    this.#matched -= droppedUnits;
+    this.#tokenized -= droppedUnits;
     this.#values = keep(this.#values);
     this.#longValues = keep(this.#longValues);
-    this.#others = keep(this.#others);
+    this.#decided = keep(this.#decided);
     this.#shortValues = keep(this.#shortValues);
   }
 }

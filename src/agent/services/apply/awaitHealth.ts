@@ -3,7 +3,7 @@ import { waitUntilHealthy } from '../health/waitUntilHealthy.ts';
 import { rethrowAsEngineFault } from '../release/startRelease.ts';
 import type { Dependencies } from '../dependencies.ts';
 
-/** Waits until every container of the release is healthy. */
+/** Throws UNHEALTHY after the timeout, or RUNTIME_UNAVAILABLE when the engine does not answer. */
 export async function awaitHealth(
   deps: Dependencies,
   { bundle }: { bundle: Bundle },

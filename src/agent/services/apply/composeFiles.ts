@@ -30,13 +30,13 @@ export async function readComposeFiles({ dir, manifest }: ComposeSource, signal:
   const parsed: ReturnType<typeof parseComposeFile>[] = [];
   for await (const { path, text } of withYields(texts, signal))
     if (text !== null) parsed.push(parseComposeFile(path, text));
-  const faults = parsed.flatMap((result) => ('faults' in result ? result.faults : []));
+  const problems = parsed.flatMap((result) => ('problems' in result ? result.problems : []));
   const files: ComposeFile[] = parsed.flatMap((result) => ('file' in result ? [result.file] : []));
   const refusals: Refusal[] = [
     ...missing.map((path): Refusal => {
       return { code: 'MANIFEST_INVALID', detail: `compose names ${printable(path)}, which is not in the bundle` };
     }),
-    ...(faults.length > 0 ? [{ code: 'COMPOSE_REFUSED' as const, detail: faults.join('; ') }] : []),
+    ...(problems.length > 0 ? [{ code: 'COMPOSE_REFUSED' as const, detail: problems.join('; ') }] : []),
   ];
   return { files, refusals };
 }

@@ -1,5 +1,5 @@
 import { supersededFault, recordGrantRefusal } from './bootstrap.ts';
-import { isBearerRefused, tryCandidate } from './candidateToken.ts';
+import { isRefused, tryCandidate } from './candidateToken.ts';
 import type { Dependencies } from '../dependencies.ts';
 
 /**
@@ -24,5 +24,5 @@ export async function callAuthenticated<T>(
 
 /** Throws the first refusal when the stored token is refused as well. */
 function throwRefusal(refusal: unknown, error: unknown): never {
-  throw isBearerRefused(error) && refusal !== null ? refusal : error;
+  throw isRefused(error) && refusal !== null ? refusal : error;
 }

@@ -26,14 +26,14 @@ export async function tryCandidate<T>(
     await secretstore.revokeSelf(stored, signal).catch(() => undefined);
     return result;
   }
-  if (!isBearerRefused(result.error)) throw result.error;
+  if (!isRefused(result.error)) throw result.error;
   vault.setCandidateToken(null);
   await secretstore.revokeSelf(candidate, signal).catch(() => undefined);
   return { refusal: result.error };
 }
 
-/** True when the tenancy service refuses the bearer token. */
-export function isBearerRefused(error: unknown): error is Fault {
+/** True when the tenancy service refuses the bearer token, or the mesh refuses the identity. */
+export function isRefused(error: unknown): error is Fault {
   return error instanceof Fault && error.ending === 'unauthenticated';
 }
 

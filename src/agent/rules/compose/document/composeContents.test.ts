@@ -4,7 +4,7 @@ import { parseComposeFile } from './composeFile.ts';
 function filesOf(...texts: string[]) {
   return texts.map((text, index) => {
     const parsed = parseComposeFile(`${index}.yaml`, text);
-    if ('faults' in parsed) throw new Error(parsed.faults.join('\n'));
+    if ('problems' in parsed) throw new Error(parsed.problems.join('\n'));
     return parsed.file;
   });
 }

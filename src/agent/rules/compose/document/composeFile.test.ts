@@ -2,14 +2,14 @@ import fc from 'fast-check';
 import { parseComposeFile } from './composeFile.ts';
 import { valueAt, textOf } from './composeNode.ts';
 
-function faultsOf(text: string): string[] {
+function problemsOf(text: string): string[] {
   const parsed = parseComposeFile('compose.yaml', text);
-  return 'faults' in parsed ? parsed.faults : [];
+  return 'problems' in parsed ? parsed.problems : [];
 }
 
 function rootOf(text: string) {
   const parsed = parseComposeFile('compose.yaml', text);
-  if ('faults' in parsed) throw new Error(parsed.faults.join('\n'));
+  if ('problems' in parsed) throw new Error(parsed.problems.join('\n'));
   return parsed.file.root;
 }
 
@@ -47,13 +47,13 @@ describe('parsing a compose file', () => {
     expect(textOf(valueAt(rootOf('a: &a {k: v}\nb: &b {<<: *a}\nc: {<<: *b}'), 'c', 'k'))).toBe('v');
   });
 
-  it('reports file and line of a fault', () => {
-    expect(faultsOf('a:\n  b: 1\n  b: 2\n')).toEqual(['the key b a second time (compose.yaml:3)']);
-    expect(faultsOf('a: 1\n---\nb: 1\n')).toEqual(['several documents in one file (compose.yaml:2)']);
+  it('reports file and line of a problem', () => {
+    expect(problemsOf('a:\n  b: 1\n  b: 2\n')).toEqual(['the key b a second time (compose.yaml:3)']);
+    expect(problemsOf('a: 1\n---\nb: 1\n')).toEqual(['several documents in one file (compose.yaml:2)']);
   });
 
-  it('reports faults of different kinds at once', () => {
-    expect(faultsOf('a: !x 1\nb: *c\nb: 2\n')).toHaveLength(3);
+  it('reports problems of different kinds at once', () => {
+    expect(problemsOf('a: !x 1\nb: *c\nb: 2\n')).toHaveLength(3);
   });
 
   const bomb = ['a0: &a0 [x, x, x, x, x, x, x, x, x, x]'];
@@ -84,17 +84,17 @@ describe('parsing a compose file', () => {
     ['nesting too deep for the parser', '['.repeat(100_000), ''],
     ['too many keys', Array.from({ length: 55_000 }, (_, index) => `k${index}:`).join('\n'), 'values'],
     ['too many characters', `a: ${'x'.repeat(524_288)}`, 'characters'],
-    ['a hundred thousand faults', '\t\n'.repeat(100_000), 'tab'],
+    ['a hundred thousand problems', '\t\n'.repeat(100_000), 'tab'],
   ])('stops at %s', (_title, text, message) => {
-    const faults = faultsOf(text);
-    expect(faults.length).toBeGreaterThan(0);
-    expect(faults.length).toBeLessThanOrEqual(100);
-    expect(faults.join('\n')).toContain(message);
+    const problems = problemsOf(text);
+    expect(problems.length).toBeGreaterThan(0);
+    expect(problems.length).toBeLessThanOrEqual(100);
+    expect(problems.join('\n')).toContain(message);
   });
 
   it('accepts five hundred services of fifty values that extend the same one', () => {
     const services = Array.from({ length: 500 }, (_, index) => `  s${index}: {extends: b, x: [${'a,'.repeat(48)}]}`);
-    expect(faultsOf(`services:\n  b: {image: a}\n${services.join('\n')}`)).toEqual([]);
+    expect(problemsOf(`services:\n  b: {image: a}\n${services.join('\n')}`)).toEqual([]);
   });
 
   it('never throws, whatever the text', () => {
@@ -124,7 +124,7 @@ describe('parsing a compose file', () => {
       .array(fc.oneof(fc.constantFrom(...pieces), fc.string()), { maxLength: 40 })
       .map((all) => all.join(''));
     fc.assert(
-      fc.property(texts, (text) => Array.isArray(faultsOf(text))),
+      fc.property(texts, (text) => Array.isArray(problemsOf(text))),
       { numRuns: 2_000 },
     );
   });

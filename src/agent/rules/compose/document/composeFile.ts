@@ -3,33 +3,33 @@ import type { Node, Pair, YAMLMap } from 'yaml';
 import { printable } from '../../../../protocol/printable.ts';
 import { serviceLayers } from './serviceLayers.ts';
 import type { ComposeFile, Mapping, ComposeNode } from './composeNode.ts';
-import { sizeFault, maxCharacters, documentSizeOf, type DocumentSize } from './documentSize.ts';
+import { exceededLimitOf, maxCharacters, documentSizeOf, type DocumentSize } from './documentSize.ts';
 
 export type { ComposeFile };
 
-const maxFaults = 100;
+const maxProblems = 100;
 
 /**
  * Parses one compose file. It accepts only YAML that all parsers read in the same way: one document, unique text keys,
  * no tags, no directives. Anchors and merge keys are resolved (spec §12).
  */
-export function parseComposeFile(path: string, text: string): { file: ComposeFile } | { faults: string[] } {
+export function parseComposeFile(path: string, text: string): { file: ComposeFile } | { problems: string[] } {
   const copied = { nodes: 0, characters: text.length };
-  const state: ParseState = { path, lines: new LineCounter(), anchors: new Map(), faults: [], ...copied };
+  const state: ParseState = { path, lines: new LineCounter(), anchors: new Map(), problems: [], ...copied };
   validateSource(text, state);
-  const root = state.faults.length === 0 ? parseRoot(text, state) : null;
-  if (state.faults.length > 0) return { faults: state.faults };
+  const root = state.problems.length === 0 ? parseRoot(text, state) : null;
+  if (state.problems.length > 0) return { problems: state.problems };
   if (root?.kind === 'map') return limitExtendedSize({ path, root }, state);
-  addFault(state, 1, 'a compose file must be a mapping');
-  return { faults: state.faults };
+  addProblem(state, 1, 'a compose file must be a mapping');
+  return { problems: state.problems };
 }
 
 /** Counts the bases of `extends` again for each service that extends them. */
-function limitExtendedSize(file: ComposeFile, state: ParseState): { file: ComposeFile } | { faults: string[] } {
+function limitExtendedSize(file: ComposeFile, state: ParseState): { file: ComposeFile } | { problems: string[] } {
   for (const layers of serviceLayers([file]).values()) {
     const [own, ...bases] = layers.toReversed();
     const isOver = bases.some((base) => exceedsSize(state, { ...documentSizeOf(base), depth: 0 }, own?.line ?? 1));
-    if (isOver) return { faults: state.faults };
+    if (isOver) return { problems: state.problems };
   }
   return { file };
 }
@@ -42,19 +42,19 @@ interface ParseState {
   /** Values and characters so far; those of aliases, merges and bases are counted at each use. */
   nodes: number;
   characters: number;
-  faults: string[];
+  problems: string[];
 }
 
 /** Refuses characters that only compose's parser reads as line ends: they could hide a key in a comment. */
 function validateSource(text: string, state: ParseState): void {
-  if (text.length > maxCharacters) addFault(state, 1, `more than ${maxCharacters} characters`);
+  if (text.length > maxCharacters) addProblem(state, 1, `more than ${maxCharacters} characters`);
   for (const [index, line] of text.split('\n').entries()) {
     const content = line.endsWith('\r') ? line.slice(0, -1) : line;
     if (/[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u2028\u2029\ufeff\ufffd\p{Cs}]/u.test(content)) {
-      addFault(state, index + 1, 'a control character, a foreign line end, a byte order mark or no UTF-8');
+      addProblem(state, index + 1, 'a control character, a foreign line end, a byte order mark or no UTF-8');
     }
-    if (content.startsWith('\t')) addFault(state, index + 1, 'indented by a tab');
-    if (content.startsWith('%')) addFault(state, index + 1, 'a YAML directive');
+    if (content.startsWith('\t')) addProblem(state, index + 1, 'indented by a tab');
+    if (content.startsWith('%')) addProblem(state, index + 1, 'a YAML directive');
   }
 }
 
@@ -62,11 +62,11 @@ function parseRoot(text: string, state: ParseState): ComposeNode | null {
   const documents = parseDocuments(text, state);
   for (const { errors, warnings } of documents) {
     const others = warnings.filter(({ code }) => code !== 'TAG_RESOLVE_FAILED');
-    for (const { pos, message } of [...errors, ...others]) addFault(state, lineOf(pos[0], state), message);
+    for (const { pos, message } of [...errors, ...others]) addProblem(state, lineOf(pos[0], state), message);
   }
-  if (documents.length > 1) addFault(state, lineOf(documents[1]?.range[0], state), 'several documents in one file');
+  if (documents.length > 1) addProblem(state, lineOf(documents[1]?.range[0], state), 'several documents in one file');
   const [document] = documents;
-  return document?.contents && state.faults.length === 0 ? convertNode(document.contents, 0, state) : null;
+  return document?.contents && state.problems.length === 0 ? convertNode(document.contents, 0, state) : null;
 }
 
 /** Without the parser's check for unique keys, which takes quadratic time; `convertMapping` checks them. */
@@ -78,7 +78,7 @@ function parseDocuments(text: string, state: ParseState) {
     const documents = parseAllDocuments(text, options);
     return 'empty' in documents ? [] : documents;
   } catch {
-    addFault(state, 1, 'cannot be read as YAML');
+    addProblem(state, 1, 'cannot be read as YAML');
     return [];
   }
 }
@@ -87,11 +87,11 @@ function convertNode(node: Node | null, depth: number, state: ParseState): Compo
   const line = lineOf(node?.range?.[0], state);
   if (node === null || exceedsSize(state, { nodes: 1, characters: 0, depth }, line)) return nullNode(line);
   if (isAlias(node)) return resolveAlias(node.source, { depth, line }, state);
-  if (node.tag !== undefined) addFault(state, line, `the YAML tag ${node.tag}`);
+  if (node.tag !== undefined) addProblem(state, line, `the YAML tag ${node.tag}`);
   const anchor = (node as { anchor?: string }).anchor;
   if (anchor === undefined) return convertValue(node, depth, state);
-  if (!/^[\w-]+$/.test(anchor)) addFault(state, line, `the anchor &${anchor}, which compose cannot read`);
-  if (state.anchors.has(anchor)) addFault(state, line, `the anchor &${anchor} a second time`);
+  if (!/^[\w-]+$/.test(anchor)) addProblem(state, line, `the anchor &${anchor}, which compose cannot read`);
+  if (state.anchors.has(anchor)) addProblem(state, line, `the anchor &${anchor} a second time`);
   state.anchors.set(anchor, null);
   const converted = convertValue(node, depth, state);
   state.anchors.set(anchor, converted);
@@ -108,7 +108,7 @@ function convertValue(node: Node, depth: number, state: ParseState): ComposeNode
   const { value, type, srcToken } = isScalar(node) ? node : {};
   const source = type === 'QUOTE_DOUBLE' && srcToken && 'source' in srcToken ? srcToken.source : '';
   if (/\\u[dD][89a-fA-F]/.test(source))
-    addFault(state, line, 'half a character behind an escape, which compose cannot read');
+    addProblem(state, line, 'half a character behind an escape, which compose cannot read');
   const text = typeof value === 'string' ? value : '';
   return { kind: 'scalar', text, isNull: type === 'PLAIN' && /^(~|null|Null|NULL|)$/.test(text), line };
 }
@@ -121,7 +121,7 @@ function convertMapping(node: YAMLMap<Node | null, Node | null>, depth: number, 
     const line = lineOf(pair.key?.range?.[0] ?? node.range?.[0], state);
     validatePair(pair, node.flow === true, state);
     const value = { ...convertNode(pair.value, depth + 1, state), line };
-    if (key === '<<' ? merged !== null : entries.has(key)) addFault(state, line, `the key ${key} a second time`);
+    if (key === '<<' ? merged !== null : entries.has(key)) addProblem(state, line, `the key ${key} a second time`);
     if (key === '<<') merged = value;
     else entries.set(key, value);
   }
@@ -134,10 +134,10 @@ function validatePair(pair: Pair<Node | null, Node | null>, isFlow: boolean, sta
   const { key, value, srcToken } = pair;
   const line = lineOf(key?.range?.[0], state);
   const isExplicit = srcToken?.start.some(({ type }) => type === 'explicit-key-ind');
-  if (isExplicit === true) addFault(state, line, 'a key behind a question mark');
+  if (isExplicit === true) addProblem(state, line, 'a key behind a question mark');
   if (!isFlow) return;
   const lacksSpace = isScalar(key) && key.type === 'PLAIN' && srcToken?.sep?.length === 1;
-  if (lacksSpace) addFault(state, line, `the key ${String(key.value)} without a space behind its colon`);
+  if (lacksSpace) addProblem(state, line, `the key ${String(key.value)} without a space behind its colon`);
   validateFlowItems([key, value], state);
 }
 
@@ -145,7 +145,7 @@ function validatePair(pair: Pair<Node | null, Node | null>, isFlow: boolean, sta
 function validateFlowItems(nodes: readonly (Node | null)[], state: ParseState): void {
   for (const node of nodes) {
     const isAmbiguous = isScalar(node) && node.type === 'PLAIN' && /\?|^:/.test(String(node.value));
-    if (isAmbiguous) addFault(state, lineOf(node.range?.[0], state), 'an unquoted ? or leading : between brackets');
+    if (isAmbiguous) addProblem(state, lineOf(node.range?.[0], state), 'an unquoted ? or leading : between brackets');
   }
 }
 
@@ -155,12 +155,12 @@ const nonTextKey = /^(~|null|true|false|[-+]?(\.?\d[\d_.]*(e[-+]?\d+)?|0x[\da-f_
 function keyOf({ key }: Pair<Node | null, Node | null>, state: ParseState): string {
   const line = lineOf(key?.range?.[0], state);
   if (!isScalar(key) || typeof key.value !== 'string' || key.anchor !== undefined || key.tag !== undefined) {
-    addFault(state, line, 'a key that is not plain text');
+    addProblem(state, line, 'a key that is not plain text');
     return '';
   }
   const isPlain = key.type === 'PLAIN';
   if (isPlain ? nonTextKey.test(key.value) : key.value === '<<')
-    addFault(state, line, `the key ${key.value} is not text`);
+    addProblem(state, line, `the key ${key.value} is not text`);
   return key.value;
 }
 
@@ -168,7 +168,7 @@ function keyOf({ key }: Pair<Node | null, Node | null>, state: ParseState): stri
 function applyMerge(entries: Map<string, ComposeNode>, from: ComposeNode, state: ParseState): void {
   if (exceedsSize(state, { nodes: 0, characters: 0, depth: 0 }, from.line)) return;
   for (const source of from.kind === 'list' ? from.items : [from]) {
-    if (source.kind !== 'map') addFault(state, from.line, 'a merge of something that is not a mapping');
+    if (source.kind !== 'map') addProblem(state, from.line, 'a merge of something that is not a mapping');
     else if (!exceedsSize(state, documentSizeOf(source), from.line)) {
       for (const [key, value] of source.entries) if (!entries.has(key)) entries.set(key, value);
     }
@@ -178,7 +178,7 @@ function applyMerge(entries: Map<string, ComposeNode>, from: ComposeNode, state:
 function resolveAlias(name: string, { depth, line }: { depth: number; line: number }, state: ParseState): ComposeNode {
   const target = state.anchors.get(name);
   if (!target) {
-    addFault(state, line, `the alias *${name} points nowhere or into itself`);
+    addProblem(state, line, `the alias *${name} points nowhere or into itself`);
     return nullNode(line);
   }
   const size = documentSizeOf(target);
@@ -186,13 +186,13 @@ function resolveAlias(name: string, { depth, line }: { depth: number; line: numb
   return isOver ? nullNode(line) : { ...target, line };
 }
 
-/** Counts the next value or copy; true when a limit is exceeded. The file gets this fault only once. */
+/** Counts the next value or copy; true when a limit is exceeded. The file gets this problem only once. */
 function exceedsSize(state: ParseState, more: DocumentSize, line: number): boolean {
-  const before = sizeFault({ nodes: state.nodes, characters: state.characters, depth: 0 });
+  const before = exceededLimitOf({ nodes: state.nodes, characters: state.characters, depth: 0 });
   state.nodes += more.nodes;
   state.characters += more.characters;
-  const excess = before ?? sizeFault({ nodes: state.nodes, characters: state.characters, depth: more.depth });
-  if (before === null && excess !== null) addFault(state, line, excess);
+  const excess = before ?? exceededLimitOf({ nodes: state.nodes, characters: state.characters, depth: more.depth });
+  if (before === null && excess !== null) addProblem(state, line, excess);
   return excess !== null;
 }
 
@@ -204,6 +204,7 @@ function lineOf(offset: number | undefined, state: ParseState): number {
   return offset === undefined ? 1 : Math.max(1, state.lines.linePos(offset).line);
 }
 
-function addFault(state: ParseState, line: number, message: string): void {
-  if (state.faults.length < maxFaults) state.faults.push(`${printable(message)} (${printable(state.path)}:${line})`);
+function addProblem(state: ParseState, line: number, message: string): void {
+  if (state.problems.length < maxProblems)
+    state.problems.push(`${printable(message)} (${printable(state.path)}:${line})`);
 }

@@ -29,7 +29,7 @@ export function documentSizeOf(node: ComposeNode): DocumentSize {
 }
 
 /** Which limit a size exceeds; null when none. */
-export function sizeFault({ nodes, characters, depth }: DocumentSize): string | null {
+export function exceededLimitOf({ nodes, characters, depth }: DocumentSize): string | null {
   if (depth > maxDepth) return `nested deeper than ${maxDepth} levels`;
   if (nodes > maxNodes) return `more than ${maxNodes} values, copies counted in full`;
   return characters > maxCharacters ? `more than ${maxCharacters} characters, copies counted in full` : null;

@@ -5,7 +5,7 @@ import { serviceLayers, effectiveValue } from '../document/serviceLayers.ts';
 import { composeLimits } from './composeLimits.ts';
 import { parseCount, portCountOf } from './counts.ts';
 import { valueAt, entriesOf, itemsOf, textOf, type ComposeNode } from '../document/composeNode.ts';
-import { sizeFault, documentSizeOf, type DocumentSize } from '../document/documentSize.ts';
+import { exceededLimitOf, documentSizeOf, type DocumentSize } from '../document/documentSize.ts';
 
 /** Validates the totals over all services of a bundle, with files merged and `extends` resolved (spec §12.2). */
 export function validateBundleLimits(
@@ -49,7 +49,7 @@ export function validateDocumentSize(files: readonly { root: ComposeNode }[]): F
     sum.nodes += nodes;
     sum.characters += characters;
   }
-  const excess = sizeFault(sum);
+  const excess = exceededLimitOf(sum);
   return excess === null ? [] : [{ code: 'COMPOSE_REFUSED', text: `compose files together: ${excess}` }];
 }
 

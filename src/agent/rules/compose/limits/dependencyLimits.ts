@@ -17,7 +17,7 @@ const dependencyKeys = 'depends_on, links or volumes_from';
 export function validateDependencies(
   services: ReadonlyMap<string, readonly ComposeNode[]>,
 ): { service: string; message: string }[] {
-  const known = new Map<string, DependencyReach | null>();
+  const reachByService = new Map<string, DependencyReach | null>();
   const dependenciesByService = new Map(
     [...services].map(([name, layers]) => [name, dependenciesOf(layers).filter((each) => services.has(each))]),
   );
@@ -30,7 +30,7 @@ export function validateDependencies(
       ];
   }
   for (const service of dependenciesByService.keys()) {
-    const reach = reachOf(service, dependenciesByService, known);
+    const reach = reachOf(service, dependenciesByService, reachByService);
     paths += reach.paths;
     if (reach.depth > composeLimits.dependencyDepth)
       return [{ service, message: `${dependencyKeys}: a chain of more than ${composeLimits.dependencyDepth}` }];
@@ -61,22 +61,22 @@ function dependenciesOf(layers: readonly ComposeNode[]): string[] {
   return [...new Set(names)];
 }
 
-/** `known` is null for services in progress: reaching one again is a cycle, which compose refuses itself. */
+/** `reachByService` is null for services in progress: reaching one again is a cycle, which compose refuses itself. */
 function reachOf(
   service: string,
   dependenciesByService: ReadonlyMap<string, string[]>,
-  known: Map<string, DependencyReach | null>,
+  reachByService: Map<string, DependencyReach | null>,
 ): DependencyReach {
-  const visited = known.get(service);
+  const visited = reachByService.get(service);
   if (visited !== undefined) return visited ?? { paths: 0, depth: 0 };
-  known.set(service, null);
+  reachByService.set(service, null);
   const reach = { paths: 1, depth: 0 };
   for (const { paths, depth } of (dependenciesByService.get(service) ?? []).map((each) =>
-    reachOf(each, dependenciesByService, known),
+    reachOf(each, dependenciesByService, reachByService),
   )) {
     reach.paths += paths;
     reach.depth = Math.max(reach.depth, depth + 1);
   }
-  known.set(service, reach);
+  reachByService.set(service, reach);
   return reach;
 }

@@ -27,8 +27,8 @@ const context = {
 
 function refusalsOf(...texts: string[]) {
   const parsed = texts.map((text) => parseComposeFile('compose.yaml', text));
-  const faults = parsed.flatMap((one) => ('faults' in one ? one.faults : []));
-  if (faults.length > 0) return [{ code: 'COMPOSE_REFUSED', detail: faults.join('; ') }];
+  const problems = parsed.flatMap((one) => ('problems' in one ? one.problems : []));
+  if (problems.length > 0) return [{ code: 'COMPOSE_REFUSED', detail: problems.join('; ') }];
   return validateComposePolicy(
     parsed.flatMap((one) => ('file' in one ? [one.file] : [])),
     context,

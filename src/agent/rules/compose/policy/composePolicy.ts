@@ -40,7 +40,7 @@ export function validateComposePolicy(
   { manifest, ...context }: PolicyContext,
 ): Refusal[] {
   const facts = factsOf({ ...context, openedPaths: openedPaths(files) }, manifest);
-  // no file could be parsed: the faults of the parser are enough
+  // no file could be parsed: the problems of the parser are enough
   const allFiles = files.length === 0 ? [] : [...validateHasService(files), ...validateDocumentSize(files)];
   const limits = validateBundleLimits(files, context.texts);
   return refusalsWithoutGranted(
