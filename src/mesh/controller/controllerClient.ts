@@ -1,5 +1,5 @@
 import { once } from 'node:events';
-import type { IncomingHttpHeaders, IncomingMessage } from 'node:http';
+import type { ClientRequest, IncomingHttpHeaders, IncomingMessage } from 'node:http';
 import https from 'node:https';
 import { collectBytes } from '../../platform/collectBytes.ts';
 import type { Identity } from '../identity.ts';
@@ -46,15 +46,10 @@ export function createControllerClient({ secureContext }: Identity, timeoutMs: n
       const { signal } = controllerRequest.outlivesEnd ? closed : ended;
       const limit = AbortSignal.any([signal, AbortSignal.timeout(timeoutMs)]);
       try {
-        return await sendRequest(
-          https.request(url, {
-            method: controllerRequest.method,
-            agent,
-            signal: limit,
-            ...requestHeaders(controllerRequest),
-          }),
-          controllerRequest,
-        );
+        return await sendOnLiveConnection(() => {
+          const { method } = controllerRequest;
+          return https.request(url, { method, agent, signal: limit, ...requestHeaders(controllerRequest) });
+        }, controllerRequest);
       } catch (error) {
         if (limit.aborted) throw new MeshError('unreachable', `controller ${url.host}: no answer in time`);
         throw classifySocketError(error, `controller ${url.host}`);
@@ -84,10 +79,22 @@ function requestHeaders({ headers, body }: ControllerRequest): { headers: Record
   };
 }
 
-async function sendRequest(
-  request: ReturnType<typeof https.request>,
-  { body }: ControllerRequest,
+/** A controller may close an idle connection while a request is on its way: the request is sent again on another one. */
+async function sendOnLiveConnection(
+  open: () => ClientRequest,
+  controllerRequest: ControllerRequest,
 ): Promise<ControllerAnswer> {
+  for (;;) {
+    const request = open();
+    try {
+      return await sendRequest(request, controllerRequest);
+    } catch (error) {
+      if (!request.reusedSocket || (error as NodeJS.ErrnoException).code !== 'ECONNRESET') throw error;
+    }
+  }
+}
+
+async function sendRequest(request: ClientRequest, { body }: ControllerRequest): Promise<ControllerAnswer> {
   request.end(
     body === undefined ? undefined : body instanceof URLSearchParams ? body.toString() : JSON.stringify(body),
   );
