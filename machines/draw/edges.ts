@@ -41,6 +41,7 @@ export function exitClassOf({ exit }: Box): 'good' | 'later' | 'bad' | null {
 }
 
 function labelOf(arrow: Arrow, service: string | null): string {
-  if (arrow.guard !== null) return guardNamesTarget(arrow) ? '' : arrow.guard;
-  return arrow.on === `${service} done` || arrow.on === `${service} failed` ? '' : arrow.on;
+  if (guardNamesTarget(arrow)) return '';
+  const isOfService = arrow.on === `${service} done` || arrow.on === `${service} failed`;
+  return [isOfService ? '' : arrow.on, arrow.guard].filter(Boolean).join(' ');
 }

@@ -1,0 +1,123 @@
+import { assign, setup, transition, type SnapshotFrom } from 'xstate';
+
+/** A step of finishing a retirement; each is idempotent and retried until it succeeds. */
+export const finishingSteps = ['revokeToken', 'deleteIdentity', 'destroySecrets'] as const;
+export type FinishingStep = (typeof finishingSteps)[number];
+
+/** What the tenancy service keeps of a backend's life, beside its state. */
+export interface BackendFacts {
+  /** Counts the reveals of the install kit; only grants and tokens of the newest generation are accepted. */
+  generation: number;
+  /** The retirement also removes volumes, except on a production host. */
+  purgeVolumes: boolean;
+  /** Finishing steps that have succeeded. */
+  finished: FinishingStep[];
+}
+
+/** What happens to a backend. `force`, `purge_volumes`: docs/operating.md, Retire. */
+export type BackendEvent =
+  | { type: 'REVEAL_KIT' }
+  | { type: 'CHECK_IN' }
+  | { type: 'MISS_CHECK_INS' }
+  | { type: 'RETIRE'; force: boolean; purgeVolumes: boolean }
+  | { type: 'REPORT_DOWN' }
+  | { type: 'EXPIRE_RETIREMENT' }
+  | { type: 'FINISH_STEP'; step: FinishingStep };
+
+/**
+ * The life of a backend as the tenancy service sees it. The machine never runs: the service keeps state and facts in a
+ * row, asks `nextBackend` at each event, and stores the result in the transaction that the event belongs to.
+ */
+export const backend = setup({
+  types: { context: {} as BackendFacts, events: {} as BackendEvent },
+  actions: {
+    supersedeGrants: assign({ generation: ({ context }) => context.generation + 1 }),
+    keepRetirement: assign({
+      purgeVolumes: ({ context, event }) => (event.type === 'RETIRE' ? event.purgeVolumes : context.purgeVolumes),
+    }),
+    keepStep: assign({ finished: ({ context, event }) => withStep(context.finished, event) }),
+  },
+  guards: {
+    isForced: ({ event }) => event.type === 'RETIRE' && event.force,
+    isLastStep: ({ context, event }) => withStep(context.finished, event).length === finishingSteps.length,
+  },
+}).createMachine({
+  id: 'backend',
+  context: { generation: 0, purgeVolumes: false, finished: [] },
+  initial: 'created',
+  states: {
+    created: {
+      description: 'Has a name and an env; nobody has revealed its install kit.',
+      on: {
+        REVEAL_KIT: { target: 'invited', actions: 'supersedeGrants' },
+        RETIRE: { target: 'finishing', actions: 'keepRetirement' },
+      },
+    },
+    invited: {
+      description: 'Its install kit was revealed; no host has checked in.',
+      on: {
+        REVEAL_KIT: { actions: 'supersedeGrants' },
+        CHECK_IN: 'active',
+        RETIRE: { target: 'finishing', actions: 'keepRetirement' },
+      },
+    },
+    active: {
+      description: 'Its host checks in.',
+      on: {
+        REVEAL_KIT: { actions: 'supersedeGrants' },
+        CHECK_IN: 'active',
+        MISS_CHECK_INS: 'offline',
+        RETIRE: { target: 'retiring', actions: 'keepRetirement' },
+      },
+    },
+    offline: {
+      description: 'Its host has been silent for 5 minutes, a laptop for 24 hours; its desired bundle waits.',
+      on: {
+        REVEAL_KIT: { actions: 'supersedeGrants' },
+        CHECK_IN: 'active',
+        RETIRE: { guard: 'isForced', target: 'retiring', actions: 'keepRetirement' },
+      },
+    },
+    retiring: {
+      description: 'The next check-in of its host is answered with `down`.',
+      on: {
+        CHECK_IN: 'retiring',
+        REPORT_DOWN: 'finishing',
+        EXPIRE_RETIREMENT: 'finishing',
+        RETIRE: [{ guard: 'isForced', target: 'finishing', actions: 'keepRetirement' }, { actions: 'keepRetirement' }],
+      },
+    },
+    finishing: {
+      description:
+        'Revokes its token, deletes its mesh identity, destroys the secrets of an env without other backends.',
+      on: {
+        FINISH_STEP: [{ guard: 'isLastStep', target: 'retired', actions: 'keepStep' }, { actions: 'keepStep' }],
+        RETIRE: 'finishing',
+      },
+    },
+    retired: { type: 'final', description: 'Nothing of it is left but its reports and the audit log.' },
+  },
+});
+
+export type BackendState = SnapshotFrom<typeof backend>['value'];
+
+/** A backend's row, as far as its life is concerned. */
+export interface BackendRecord extends BackendFacts {
+  state: BackendState;
+}
+
+/** A backend that was just created. */
+export const newBackend: BackendRecord = { state: 'created', generation: 0, purgeVolumes: false, finished: [] };
+
+/** The record after an event; null if the event is not allowed in its state. */
+export function nextBackend({ state, ...context }: BackendRecord, event: BackendEvent): BackendRecord | null {
+  const snapshot = backend.resolveState({ value: state, context });
+  if (!snapshot.can(event)) return null;
+  const [next] = transition(backend, snapshot, event);
+  return { state: next.value, ...next.context };
+}
+
+function withStep(finished: FinishingStep[], event: BackendEvent): FinishingStep[] {
+  if (event.type !== 'FINISH_STEP' || finished.includes(event.step)) return finished;
+  return [...finished, event.step];
+}
