@@ -13,7 +13,7 @@ function editDistance(a: string, b: string): number {
     const line = [row];
     for (let column = 1; column <= to.length; column++) {
       const same = from[row - 1] === to[column - 1];
-      const swapped = row > 1 && column > 1 && from[row - 1] === to[column - 2] && from[row - 2] === to[column - 1];
+      const swapped = from[row - 1] === to[column - 2] && from[row - 2] === to[column - 1];
       line.push(
         Math.min(
           cellAt(rows, row - 1, column) + 1,

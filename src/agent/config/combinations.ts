@@ -15,7 +15,7 @@ export function validateCombinations(valid: Partial<Settings>, hasPort: boolean)
     key,
     message: `must be ${configKeys[key].allowed}; http:// is allowed to loopback and over the transports sdk and proxy`,
   }));
-  const port = explicitPort(valid.tenancy_url ?? '');
+  const port = explicitPort(valid.tenancy_url);
   if (!hasPort || port === null || valid.port === undefined || port === valid.port) return problems;
   return [...problems, { key: 'port', message: `must be ${port} as in tenancy_url, or be left out` }];
 }
@@ -39,8 +39,8 @@ function isUnencrypted(url: string | undefined, transport: Settings['transport']
 }
 
 /** The port written in the URL, even the scheme's default, which the URL parser drops. */
-function explicitPort(url: string): number | null {
-  const digits = /^https?:\/\/[^/]*:(\d+)(?:\/|$)/.exec(url)?.[1];
+function explicitPort(url: string | undefined): number | null {
+  const digits = url?.match(/^https?:\/\/[^/]*:(\d+)(?:\/|$)/)?.[1];
   return digits === undefined ? null : Number(digits);
 }
 

@@ -25,7 +25,7 @@ export class ConfigInvalid extends Error {
 }
 
 function byLine(a: ConfigProblem, b: ConfigProblem): number {
-  return (a.line ?? Infinity) === (b.line ?? Infinity) ? 0 : (a.line ?? Infinity) - (b.line ?? Infinity);
+  return (a.line ?? Number.MAX_SAFE_INTEGER) - (b.line ?? Number.MAX_SAFE_INTEGER);
 }
 
 function formatProblem(path: string, { line, key, message: text }: ConfigProblem): string {

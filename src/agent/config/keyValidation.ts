@@ -40,8 +40,9 @@ function needsQuotes(data: unknown, key: ConfigKey | undefined): boolean {
 
 function suggestKey(key: string): string {
   const near = closestMatch(leafOf(key), [configKeyNames[0], ...configKeyNames.map(leafOf), ...configSections]);
-  const section = sectionOf(configKeyNames.find((known) => leafOf(known) === near) ?? '');
-  return section === '' ? near : `${near} under ${section}`;
+  const known = configKeyNames.find((name) => leafOf(name) === near);
+  const section = known && sectionOf(known);
+  return section ? `${near} under ${section}` : near;
 }
 
 function formatAllowed(key: string): string {

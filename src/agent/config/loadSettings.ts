@@ -11,8 +11,8 @@ import { lineOf, parseYamlSource, type YamlSource } from './yamlSource.ts';
 /** Loads config.yaml into frozen Settings; throws ConfigInvalid with all of its problems. */
 export function loadSettings(path: string): Settings {
   const source = parseYamlSource(readConfig(path));
-  const values = source.values ?? {};
   if (source.values === undefined) throw new ConfigInvalid(path, source.problems);
+  const values = source.values ?? {};
   if (!isObject(values))
     throw new ConfigInvalid(path, [{ line: 1, key: '', message: 'must hold keys, such as `env: eu-1`' }]);
 
