@@ -1,6 +1,11 @@
 /** JSON schema of a lower-case sha256 in hex. */
 export const sha256Schema = { type: 'string', pattern: '^[0-9a-f]{64}$' };
 
+/** JSON schema of a list. */
+export function arraySchema(items: object) {
+  return { type: 'array', items };
+}
+
 /**
  * JSON schema of an object. Keys of neither kind are let through, so that a file of a newer version is not rejected for what
  * it adds.

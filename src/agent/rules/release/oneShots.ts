@@ -31,15 +31,16 @@ export interface ServiceFingerprint {
  * `pull_policy`.
  */
 export function serviceDefinitionsOf(model: unknown, dir: string): Map<string, ServiceDefinition> {
-  const { services = {}, volumes = {} } = model as RenderedModel;
+  const rendered = model as RenderedModel;
+  const [services, volumes] = [rendered.services ?? {}, rendered.volumes ?? {}];
   const releasePath = JSON.stringify(dir.replaceAll('$', '$$$$')).slice(1, -1);
   return new Map(
-    Object.entries(services ?? {}).map(([name, service]) => {
+    Object.entries(services).map(([name, service]) => {
       const definition: RenderedService = { ...service, depends_on: undefined, pull_policy: undefined };
       const text = JSON.stringify(definition).replaceAll(releasePath, '<release>');
-      const mounts = volumeSourcesOf(name, services ?? {}).flatMap((provider) => services?.[provider]?.volumes ?? []);
+      const mounts = volumeSourcesOf(name, services).flatMap((provider) => services[provider]?.volumes ?? []);
       const keys = mounts.flatMap(({ type, source }) => (type === 'volume' && source ? [source] : []));
-      const names = new Set(keys.map((key) => volumes?.[key]?.name ?? key));
+      const names = new Set(keys.map((key) => volumes[key]?.name ?? key));
       return [name, { text, image: definition.image ?? '', volumes: [...names] }];
     }),
   );

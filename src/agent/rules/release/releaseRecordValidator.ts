@@ -1,12 +1,13 @@
 import { Ajv } from 'ajv';
-import { objectSchema, sha256Schema } from '../schemaParts.ts';
+import { arraySchema, objectSchema, sha256Schema } from '../schemaParts.ts';
 
 const name = { type: 'string' };
-const names = { type: 'array', items: name };
+const names = arraySchema(name);
+const count = { type: 'integer', minimum: 0 };
 
 const oneShot = objectSchema({ service: name, fingerprint: name, image: name, volumes: names });
 
-const envDigest = objectSchema({ bytes: { type: 'integer', minimum: 0 }, mac: name, key: name });
+const envDigest = objectSchema({ bytes: count, mac: name, key: name });
 
 const schema: object = objectSchema(
   {
@@ -15,11 +16,11 @@ const schema: object = objectSchema(
     version: name,
     sequence: { type: 'integer' },
     production: { type: 'boolean' },
-    services: { type: 'array', items: objectSchema({ name, replicas: { type: 'integer', minimum: 0 } }) },
-    images: { type: 'array', items: objectSchema({ reference: name, id: { type: 'string', nullable: true } }) },
+    services: arraySchema(objectSchema({ name, replicas: count })),
+    images: arraySchema(objectSchema({ reference: name, id: { ...name, nullable: true } })),
     compose: names,
   },
-  { jobs: { type: 'array', items: oneShot }, env: envDigest },
+  { jobs: arraySchema(oneShot), env: envDigest },
 );
 
 /** Validates a value as the record of a release. */

@@ -50,15 +50,16 @@ export function selectForRemoval({
     engineImages.flatMap(({ id, references }) => [id, ...references].map((name) => [imageKeyOf(name), id] as const)),
   );
   const neededIds = new Set([...usedImageIds, ...[...needed].map((name) => idOf.get(name))]);
-  const isNeeded = (name: string) =>
-    needed.has(name) || usedImages.has(idOf.get(name) ?? '') || (isImageId(name) && neededIds.has(name));
+  const isNeeded = (name: string, id: string) =>
+    needed.has(name) || usedImages.has(id) || (isImageId(name) && neededIds.has(name));
   const candidates = Map.groupBy(
     surplus.flatMap(({ images }) => images),
     imageKeyOf,
   );
-  const images = [...candidates].flatMap(([name, spellings]) =>
-    idOf.has(name) && !isNeeded(name) ? spellings.slice(0, 1) : [],
-  );
+  const images = [...candidates].flatMap(([name, spellings]) => {
+    const id = idOf.get(name);
+    return id !== undefined && !isNeeded(name, id) ? spellings.slice(0, 1) : [];
+  });
   return { shas: removed.map(shaOf), keptByMount: keptByMount.map(shaOf), images };
 }
 

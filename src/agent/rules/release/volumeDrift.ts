@@ -33,7 +33,7 @@ export function validateVolumes(declared: DeclaredVolume[], found: ExistingVolum
 
 /** Only compose knows the values of variables. It asks before it recreates a volume, and the agent never confirms. */
 function usesVariables({ driver, driver_opts }: DeclaredVolume): boolean {
-  return [driver ?? '', ...Object.values(driver_opts)].some((text) => text.includes('$'));
+  return [driver, ...Object.values(driver_opts)].some((text) => text?.includes('$'));
 }
 
 function hasSameOptions(a: Record<string, string>, b: Record<string, string>): boolean {

@@ -1,20 +1,21 @@
 import { _, Ajv } from 'ajv';
-import { objectSchema, sha256Schema } from '../schemaParts.ts';
+import { arraySchema, objectSchema, sha256Schema } from '../schemaParts.ts';
 import { isTimestamp } from './timestamp.ts';
 
 const text = { type: 'string' };
-const nullableText = { type: 'string', nullable: true };
-const time = { type: 'string', format: 'time' };
+const nullableText = { ...text, nullable: true };
+const time = { ...text, format: 'time' };
+const names = arraySchema(text);
+const flag = { type: 'boolean' };
 const count = { type: 'integer', minimum: 0, maximum: Number.MAX_SAFE_INTEGER };
 
 const required = {
-  schema: { const: 1 },
-  env: { type: 'string', pattern: '^[a-z0-9][a-z0-9-]{0,62}$' },
+  env: { ...text, pattern: '^[a-z0-9][a-z0-9-]{0,62}$' },
   applied_sha: { ...sha256Schema, nullable: true },
   applied_at: { ...time, nullable: true },
   applied_version: nullableText,
   highest_sequence: count,
-  production: { type: 'boolean' },
+  production: flag,
   last_check_in: {
     ...objectSchema({
       at: time,
@@ -32,19 +33,17 @@ const required = {
   token: objectSchema(
     {
       expires_at: { ...time, nullable: true },
-      renewable: { type: 'boolean' },
+      renewable: flag,
       creation_ttl_s: { type: 'number', nullable: true },
       trouble: nullableText,
     },
     { grant_refused: text },
   ),
-  pending_reports: { type: 'array', items: objectSchema({ report_id: text }) },
+  pending_reports: arraySchema(objectSchema({ report_id: text })),
 };
 
-const names = { type: 'array', items: text };
-
 const schema: object = objectSchema(required, {
-  production_unknown: { type: 'boolean' },
+  production_unknown: flag,
   baseline: {
     ...objectSchema({ sha: sha256Schema, volumes: { ...names, nullable: true }, networks: names }),
     nullable: true,
@@ -52,7 +51,7 @@ const schema: object = objectSchema(required, {
   purge_pending: { ...objectSchema({ since: time, volumes: names, networks: names }), nullable: true },
 });
 
-/** Validates a value as a state. */
+/** Validates a value as a state; `parseState` has compared its `schema` before. */
 export const validate = new Ajv({
   formats: { time: isTimestamp },
   code: { source: true, formats: _`({ time: require('./timestamp.ts').isTimestamp })` },
