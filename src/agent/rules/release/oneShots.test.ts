@@ -32,23 +32,36 @@ it.each<[string, object]>([
   expect(textOf(changes)).toBe(textOf({}));
 });
 
-it('a one-shot is the same in another release directory', () => {
-  const moved = { volumes: [{ type: 'bind', source: '/s/b/run.sh' }] };
-  expect(textOf(moved, '/s/b')).toBe(textOf({}));
+it.each([
+  ['/s/b', '/s/b/run.sh'],
+  ['/s/$b"', '/s/$$b"/run.sh'],
+])('a one-shot is the same in the release directory %s', (dir, source) => {
+  expect(textOf({ volumes: [{ type: 'bind', source }] }, dir)).toBe(textOf({}));
 });
 
 it.each<[string, object]>([
   ['image', { image: 'app:2' }],
   ['command', { command: ['other'] }],
   ['environment', { environment: { A: '1' } }],
+  ['mount, of the same path on the host', { volumes: [{ type: 'bind', source: '/run.sh' }] }],
 ])('a one-shot differs with another %s', (_, changes) => {
   expect(textOf(changes)).not.toBe(textOf({}));
 });
 
 it('names volumes as the engine does', () => {
-  const mounts = { volumes: [{ type: 'volume', source: 'data' }, { type: 'volume' }] };
+  const mounts = { volumes: [...service.volumes, { type: 'volume', source: 'data' }, { type: 'volume' }] };
   const model = { services: { migrate: { ...service, ...mounts } }, volumes: { data: { name: 'p_data' } } };
   expect(serviceDefinitionsOf(model, '/s/a').get('migrate')?.volumes).toEqual(['p_data']);
+});
+
+it.each([{}, { services: null, volumes: null }])('has no services in the model %j', (model) => {
+  expect(serviceDefinitionsOf(model, '/s/a')).toEqual(new Map());
+});
+
+it('may have neither image nor volumes', () => {
+  const migrate = { volumes: null, volumes_from: null };
+  const [definition] = serviceDefinitionsOf({ services: { migrate }, volumes: { data: null } }, '/s/a').values();
+  expect(definition).toMatchObject({ image: '', volumes: [] });
 });
 
 it('includes the volumes of `volumes_from`, transitively', () => {
@@ -67,21 +80,17 @@ it('includes the volumes of `volumes_from`, transitively', () => {
   expect(serviceDefinitionsOf({ services, volumes }, '/s/a').get('migrate')?.volumes).toEqual(['own', 'moved', 'disk']);
 });
 
-it.each<[string, Partial<OneShot>[], number]>([
-  ['unchanged', [{}], 1],
-  ['unchanged twice', [{}, {}], 1],
-  ['changed', [{ fingerprint: 'other' }], 0],
-  ['with a volume of another name', [{ volumes: ['q_data'] }], 0],
-  ['with one volume more', [{ volumes: ['p_data', 'p_more'] }], 0],
-  ['without its volume', [{ volumes: [] }], 0],
-  ['of a removed service', [{ service: 'gone' }], 0],
-])('does not repeat a finished one-shot %s', (_, oneShots, count) => {
-  expect(
-    unchangedOneShots(
-      fingerprints,
-      oneShots.map((each) => ({ ...oneShot, ...each })),
-    ),
-  ).toHaveLength(count);
+it.each<[string, Partial<OneShot>[], OneShot[]]>([
+  ['unchanged', [{}], [oneShot]],
+  ['unchanged twice', [{}, {}], [oneShot]],
+  ['changed', [{ fingerprint: 'other' }], []],
+  ['with a volume of another name', [{ volumes: ['q_data'] }], []],
+  ['with one volume more', [{ volumes: ['p_data', 'p_more'] }], []],
+  ['without its volume', [{ volumes: [] }], []],
+  ['of a removed service', [{ service: 'gone' }], []],
+])('does not repeat a finished one-shot %s', (_, changes, unchanged) => {
+  const finishedBefore = changes.map((each) => ({ ...oneShot, ...each }));
+  expect(unchangedOneShots(fingerprints, finishedBefore)).toEqual(unchanged);
 });
 
 it.each<[string, Partial<InspectedContainer>[], OneShot[], OneShot[]]>([
@@ -94,6 +103,7 @@ it.each<[string, Partial<InspectedContainer>[], OneShot[], OneShot[]]>([
   ['has finished in one container of two', [{}, { exitCode: 1 }], [], []],
   ['had finished and has no container left', [], [oneShot], [oneShot]],
   ['had finished and then failed', [{ exitCode: 1 }], [oneShot], []],
+  ['is no part of the release', [{ service: 'gone' }], [], []],
 ])('records the one-shots of a service that %s', (_, containers, skipped, oneShots) => {
   const observed = containers.map((each) => ({ ...finished, ...each }));
   expect(finishedOneShots(observed, { fingerprints, skipped, startsBefore: new Map([[finished.id, 9]]) })).toEqual(

@@ -1,4 +1,4 @@
-import { resourcesWithout, hasNoResources, commonResources } from './projectResources.ts';
+import { resourcesWithout, hasNoResources, commonResources, noResources } from './projectResources.ts';
 import { pendingSince, purgeDeadline, formatPendingPurge, pendingPurgeOf, purgeMessages } from './pendingPurge.ts';
 
 const left = { volumes: ['data', 'logs'], networks: ['default'] };
@@ -14,7 +14,9 @@ it('names the containers that use the remaining volumes and networks', () => {
 
 it('is given up after a day', () => {
   expect(purgeDeadline({ ...left, since: '2026-11-21T12:00:00.000Z' })).toEqual(new Date('2026-11-22T12:00:00.000Z'));
-  expect(purgeMessages.givenUp(left)).toMatch(/24 h.*: volume data, volume logs, network default$/);
+  expect(purgeMessages.givenUp(left)).toBe(
+    'down: not removed within 24 h, so left to be removed by hand: volume data, volume logs, network default',
+  );
 });
 
 it.each([
@@ -23,6 +25,19 @@ it.each([
 ])('starts the day at the first down that left a resource, when %s was pending before', (_, before, since) => {
   const now = new Date('2026-11-22T08:00:00.000Z');
   expect(pendingPurgeOf(left, { ...before, since: '2026-11-21T12:00:00.000Z' }, now)).toEqual({ ...left, since });
+});
+
+it('ends with the names of what was removed, or what is not removed any more', () => {
+  expect(purgeMessages.removed({ volumes: ['data'], networks: [] })).toBe('down: removed at last: volume data');
+  expect(purgeMessages.dropped('the env is in service again', { volumes: [], networks: ['default'] })).toBe(
+    'down: not removed any more, as the env is in service again: network default',
+  );
+});
+
+it('is pending only while something remains', () => {
+  const now = new Date('2026-11-22T08:00:00.000Z');
+  expect(pendingPurgeOf(noResources, { ...left, since: '2026-11-21T12:00:00.000Z' }, now)).toBeNull();
+  expect(pendingPurgeOf(left, null, now)).toEqual({ ...left, since: now.toISOString() });
 });
 
 it('restarts the day when the clock was set back', () => {
@@ -36,5 +51,6 @@ it('compares volumes with volumes and networks with networks', () => {
   const here = { volumes: ['default', 'logs'], networks: ['data'] };
   expect(commonResources(left, here)).toEqual({ volumes: ['logs'], networks: [] });
   expect(resourcesWithout(left, here)).toEqual({ volumes: ['data'], networks: ['default'] });
-  expect([hasNoResources(left), hasNoResources(resourcesWithout(left, left))]).toEqual([false, true]);
+  expect([left, { ...left, volumes: [] }, { ...left, networks: [] }].some(hasNoResources)).toBe(false);
+  expect([noResources, resourcesWithout(left, left)].every(hasNoResources)).toBe(true);
 });

@@ -1,4 +1,10 @@
-import { replacedImages, parseReleaseRecord, type ReleaseRecord } from './releaseRecord.ts';
+import {
+  expectedServices,
+  parseReleaseRecord,
+  replacedImages,
+  wasApplied,
+  type ReleaseRecord,
+} from './releaseRecord.ts';
 
 const record: ReleaseRecord = {
   schema: 1,
@@ -11,19 +17,64 @@ const record: ReleaseRecord = {
   compose: ['compose.yaml'],
 };
 
-it('is parsed as it was written', () => {
-  expect(parseReleaseRecord(JSON.stringify(record))).toEqual(record);
+const job = { service: 'migrate', fingerprint: 'f', image: 'sha256:2', volumes: ['data'] };
+const env = { bytes: 0, mac: 'm', key: 'k' };
+
+it.each<object>([
+  record,
+  { ...record, jobs: [job], env },
+  { ...record, services: [{ name: 'web', replicas: 0 }], images: [{ reference: 'a:1', id: null }] },
+  { ...record, later: 1 },
+])('is parsed as it was written: %j', (written) => {
+  expect(parseReleaseRecord(JSON.stringify(written))).toEqual(written);
 });
 
-it.each([
-  '',
-  'null',
-  '{}',
-  JSON.stringify({ ...record, schema: 2 }),
-  JSON.stringify({ ...record, services: ['web'] }),
-  JSON.stringify({ ...record, sha: 'x' }),
-])('rejects %j', (text) => {
+it.each(['', 'null', '{}', '[]'])('rejects %j', (text) => {
   expect(parseReleaseRecord(text)).toBeNull();
+});
+
+it.each<object>([
+  { schema: 2 },
+  { sha: 'x' },
+  { version: 7 },
+  { sequence: 1.5 },
+  { production: null },
+  { services: null },
+  { services: ['web'] },
+  { services: [{ name: null, replicas: 1 }] },
+  { services: [{ name: 'web', replicas: -1 }] },
+  { services: [{ name: 'web', replicas: 1.5 }] },
+  { images: null },
+  { images: [{ reference: null, id: null }] },
+  { images: [{ reference: 'a:1', id: 1 }] },
+  { images: [{ reference: 'a:1' }] },
+  { compose: 'compose.yaml' },
+  { compose: [1] },
+  { jobs: null },
+  { jobs: [{ ...job, service: null }] },
+  { jobs: [{ ...job, fingerprint: null }] },
+  { jobs: [{ ...job, image: null }] },
+  { jobs: [{ ...job, volumes: null }] },
+  { env: null },
+  { env: { ...env, bytes: -1 } },
+  { env: { ...env, bytes: 0.5 } },
+  { env: { ...env, mac: null } },
+  { env: { ...env, key: null } },
+])('rejects a record with %j', (patch) => {
+  expect(parseReleaseRecord(JSON.stringify({ ...record, ...patch }))).toBeNull();
+});
+
+it('expects a container of every service but a finished one-shot', () => {
+  const services = ['web', 'migrate'].map((name) => ({ name, replicas: 1 }));
+  expect(expectedServices({ ...record, services })).toEqual(services);
+  expect(expectedServices({ ...record, services, jobs: [job] })).toEqual(services.slice(0, 1));
+  expect(expectedServices(null)).toEqual([]);
+});
+
+it('was applied when it contains the id of an image', () => {
+  const unknown = { reference: 'b:1', id: null };
+  expect(wasApplied({ ...record, images: [...record.images, unknown] })).toBe(true);
+  expect(wasApplied({ ...record, images: [unknown] })).toBe(false);
 });
 
 it.each<[string, { image: string; imageId: string }[], string[]]>([
@@ -42,5 +93,5 @@ it.each<[string, { image: string; imageId: string }[], string[]]>([
     { reference: 'a:1', id: 'sha256:a' },
     { reference: 'b:1', id: null },
   ];
-  expect(replacedImages(recorded, running).map(({ reference }) => reference)).toEqual(others);
+  expect(replacedImages(recorded, running)).toEqual(others.map((reference) => ({ reference, id: 'sha256:a' })));
 });

@@ -1,20 +1,48 @@
-import { validateVolumes } from './volumeDrift.ts';
+import { validateVolumes, type DeclaredVolume, type ExistingVolume } from './volumeDrift.ts';
 
 const declared = { key: 'data', name: null, driver: null, driver_opts: {} };
 const found = { name: 'deployd-eu-1_data', driver: 'local', options: {} };
 
 describe('a volume that would have to be recreated (spec §12.2)', () => {
-  it('is none when the volume does not exist or is equal', () => {
-    expect(validateVolumes([declared], [], 'deployd-eu-1')).toBeNull();
-    expect(validateVolumes([declared], [found], 'deployd-eu-1')).toBeNull();
+  const nfs = { type: 'nfs', device: ':/a' };
+
+  it.each<[string, Partial<DeclaredVolume>, Partial<ExistingVolume>[]]>([
+    ['does not exist', { driver: 'x' }, []],
+    ['has another name', { driver: 'x', name: 'data' }, [{}]],
+    ['is equal', {}, [{}]],
+    ['has the driver and the options that the bundle names', { driver: 'local', driver_opts: nfs }, [{ options: nfs }]],
+    ['has a variable as its driver', { driver: '$DRIVER' }, [{}]],
+    ['has a variable in its options', { driver: 'x', driver_opts: { device: ':/${DIR}' } }, [{}]],
+  ])('is none when the volume %s', (_, bundle, engine) => {
+    const existing = engine.map((volume) => ({ ...found, ...volume }));
+    expect(validateVolumes([{ ...declared, ...bundle }], existing, 'deployd-eu-1')).toBeNull();
   });
 
-  it('diverges by driver or by options', () => {
-    const other = { ...declared, key: 'logs', driver_opts: { type: 'tmpfs' } };
-    const logs = { ...found, name: 'deployd-eu-1_logs' };
-    const refusal = validateVolumes([{ ...declared, driver: 'x' }, other], [found, logs], 'deployd-eu-1');
-    expect(refusal?.code).toBe('VOLUME_DIVERGED');
-    expect(refusal?.detail).toContain('volume data: driver is local, the bundle says x');
-    expect(refusal?.detail).toContain('volume logs: driver options differ');
+  it.each<[string, Partial<DeclaredVolume>, Partial<ExistingVolume>, string]>([
+    ['its driver', { driver: 'x' }, {}, 'driver is local, the bundle says x'],
+    ['its driver, by default local', {}, { driver: 'x' }, 'driver is x, the bundle says local'],
+    [
+      'its driver, under its own name',
+      { name: 'own', driver: 'x' },
+      { name: 'own' },
+      'driver is local, the bundle says x',
+    ],
+    ['one option more', { driver_opts: nfs }, { options: { type: 'nfs' } }, 'driver options differ'],
+    ['one option less', { driver_opts: { type: 'nfs' } }, { options: nfs }, 'driver options differ'],
+    ['another value', { driver_opts: nfs }, { options: { ...nfs, device: ':/b' } }, 'driver options differ'],
+  ])('diverges by %s', (_, bundle, engine, problem) => {
+    const refusal = validateVolumes([{ ...declared, ...bundle }], [{ ...found, ...engine }], 'deployd-eu-1');
+    expect(refusal).toEqual({
+      code: 'VOLUME_DIVERGED',
+      detail: `volume data: ${problem}; rename the volume or remove it by hand`,
+    });
+  });
+
+  it('is reported with all others', () => {
+    const logs = { ...declared, key: 'logs', driver: 'y' };
+    const engine = [found, { ...found, name: 'deployd-eu-1_logs' }];
+    expect(validateVolumes([{ ...declared, driver: 'x' }, logs], engine, 'deployd-eu-1')?.detail).toBe(
+      'volume data: driver is local, the bundle says x; volume logs: driver is local, the bundle says y; rename the volume or remove it by hand',
+    );
   });
 });

@@ -27,7 +27,15 @@ describe('the volume rule (spec §7.1)', () => {
   it('logs an ignored purge of an unknown env only when it has volumes, with their names', () => {
     const facts = { production: null, purgeRequested: true, onAbsent: 'keep' } as const;
     expect(formatIgnoredPurge(facts, [])).toBeNull();
-    expect(formatIgnoredPurge(facts, ['deployd-eu-1_data'])).toMatch(/by hand if it is none: deployd-eu-1_data$/);
+    expect(formatIgnoredPurge(facts, ['deployd-eu-1_data', 'deployd-eu-1_logs'])).toBe(
+      'purge of volumes ignored: nothing on this host tells whether it is a production env; staying, to be removed by hand if it is none: deployd-eu-1_data, deployd-eu-1_logs',
+    );
+  });
+
+  it('logs an ignored purge of a production env, volumes or not', () => {
+    expect(formatIgnoredPurge({ production: true, purgeRequested: true, onAbsent: 'keep' }, [])).toBe(
+      'purge of volumes ignored: this is a production env; volumes stay',
+    );
   });
 
   it.each([

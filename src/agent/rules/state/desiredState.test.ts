@@ -35,10 +35,26 @@ describe('the desired state of a tick (spec §5)', () => {
     [
       'a host that drifted',
       { ...response, desiredSha: a },
-      { ...input, observed: { ...observed, healthy: false, attemptInProgress: false, unhealthyServices: ['web'] } },
+      { ...input, observed: { ...observed, healthy: false, unhealthyServices: ['web', 'db'] } },
+      'drift:web,db',
+    ],
+    [
+      'a host that stays as it is but drifted',
+      { ...response, action: 'none' as const },
+      { ...input, observed: { ...observed, unhealthyServices: ['web'] } },
       'drift:web',
     ],
+    ['none, for a host that stays as it is', { ...response, action: 'none' as const }, input, ''],
     ['a sha that failed', response, { ...input, state: { ...input.state, failing } }, 'retry:2'],
+    [
+      'another sha than the one that failed and the one that was interrupted',
+      response,
+      {
+        ...input,
+        state: { ...input.state, failing: { ...failing, sha: a }, attempt: { sha: a, phase: 'starting', at: '' } },
+      },
+      'sha_changed',
+    ],
     [
       'an interrupted attempt',
       response,
@@ -53,6 +69,28 @@ describe('the desired state of a tick (spec §5)', () => {
   it('contains the retry delay of a sha that failed, with the line of its failure', () => {
     const { retryDelay } = desiredStateOf(response, { ...input, state: { ...input.state, failing } });
     expect(retryDelay).toEqual({ retryInS: 53, line: 'failed: docker compose pull failed (rc=1); retry in 53s' });
+  });
+
+  it.each([
+    ['that failed long ago', response, { ...failing, retry_at: now.toISOString() }],
+    ['that another sha failed for', response, { ...failing, sha: a }],
+    ['of a host that stays as it is', { ...response, action: 'none' as const }, failing],
+    ['that never failed', { ...response, desiredSha: null }, null],
+  ])('contains no retry delay for a sha %s', (_, checkIn, earlier) => {
+    expect(desiredStateOf(checkIn, { ...input, state: { ...input.state, failing: earlier } }).retryDelay).toBeNull();
+  });
+
+  it('contains what the check-in and the state say', () => {
+    expect(desiredStateOf({ ...response, purgeVolumes: true }, input)).toEqual({
+      action: 'apply',
+      desiredSha: b,
+      appliedSha: a,
+      sizeBytes: 10,
+      production: false,
+      purgeVolumes: true,
+      reason: 'sha_changed',
+      retryDelay: null,
+    });
   });
 
   it.each([
