@@ -1,0 +1,66 @@
+import { normalizeAddresses, validateCombinations } from './combinations.ts';
+import type { Settings } from './settings.ts';
+
+const valid: Partial<Settings> = {
+  transport: 'system',
+  tenancy_url: 'https://tenancy.example',
+  secretstore_url: 'https://secretstore.example:8200/',
+  port: 443,
+};
+const unencrypted =
+  'must be an https:// URL without credentials, query and fragment; http:// is allowed to loopback and over the transports sdk and proxy';
+
+it.each<[Partial<Settings>, ...(keyof Settings)[]]>([
+  [{}],
+  [{ tenancy_url: 'http://tenancy.example' }, 'tenancy_url'],
+  [{ secretstore_url: 'http://10.0.0.1' }, 'secretstore_url'],
+  [{ tenancy_url: 'http://a', secretstore_url: 'http://127.0.0.1.example/' }, 'tenancy_url', 'secretstore_url'],
+  [{ tenancy_url: 'http://localhost:8080', secretstore_url: 'http://[::1]/base' }],
+  [{ tenancy_url: 'http://127.0.0.1:8080' }],
+  [{ tenancy_url: 'http://tenancy.deploy', transport: 'sdk' }],
+  [{ tenancy_url: 'http://tenancy.deploy', transport: 'proxy' }],
+])('unencrypted in %j: %s', (patch, ...keys) => {
+  const problems = keys.map((key) => ({ key, message: unencrypted }));
+  expect(validateCombinations({ ...valid, ...patch }, false)).toEqual(problems);
+});
+
+it('says nothing of invalid settings', () => {
+  expect(validateCombinations({ tenancy_url: 'http://tenancy.example:1' }, true)).toEqual([]);
+  expect(validateCombinations({ transport: 'system', port: 1 }, true)).toEqual([]);
+});
+
+it.each([
+  ['https://tenancy.example', 443, null],
+  ['https://tenancy.example', 8443, null],
+  ['https://tenancy.example:8443', 8443, null],
+  ['https://tenancy.example:9443', 8443, '9443'],
+  ['https://tenancy.example:443/base', 8443, '443'],
+  ['https://[::1]', 8443, null],
+  ['https://tenancy.example/https://other:9443', 8443, null],
+])('%s with the written port %s must have the port %s', (tenancy_url, port, meant) => {
+  const problem = { key: 'port', message: `must be ${meant} as in tenancy_url, or be left out` };
+  expect(validateCombinations({ ...valid, tenancy_url, port }, true)).toEqual(meant === null ? [] : [problem]);
+  expect(validateCombinations({ ...valid, tenancy_url, port }, false)).toEqual([]);
+});
+
+it('reports an unencrypted address and another port together', () => {
+  const problems = validateCombinations({ ...valid, tenancy_url: 'http://tenancy.example:80' }, true);
+  expect(problems.map(({ key }) => key)).toEqual(['tenancy_url', 'port']);
+});
+
+it.each([
+  ['https://tenancy.example', 443, 'https://tenancy.example', 443],
+  ['https://tenancy.example/', 8443, 'https://tenancy.example:8443', 8443],
+  ['https://tenancy.example:9443/base//', 443, 'https://tenancy.example:9443/base', 9443],
+  ['https://[::1]:443', 8443, 'https://[::1]', 443],
+  ['http://localhost', 443, 'http://localhost:443', 443],
+])('%s with the port %s becomes %s with %s', (tenancy_url, port, address, only) => {
+  const settings = normalizeAddresses({ ...valid, env: 'eu-1', tenancy_url, port } as Settings);
+  expect(settings).toEqual({
+    ...valid,
+    env: 'eu-1',
+    secretstore_url: 'https://secretstore.example:8200',
+    tenancy_url: address,
+    port: only,
+  });
+});

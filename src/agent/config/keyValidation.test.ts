@@ -1,0 +1,95 @@
+import { mergeDefaults } from './defaults.ts';
+import { validateKeys } from './keyValidation.ts';
+import { parseYamlSource } from './yamlSource.ts';
+
+const required = [
+  'env: eu-1',
+  'site: berlin',
+  'transport: system',
+  'tenancy_url: https://tenancy.example',
+  'secretstore_url: https://secretstore.example',
+];
+const aName = 'must be a name of 1 to 253 characters in one line';
+const aSocket = 'must be `unix://` and the absolute path of a socket';
+const anEnv = 'must be 1 to 63 lower-case letters, digits and hyphens, the first not a hyphen';
+
+it.each([
+  ['interval_s: 0', 'interval_s', 'must be a whole number of seconds from 1 to 86400'],
+  ['interval_s: 1.5', 'interval_s', 'must be a whole number of seconds from 1 to 86400'],
+  ['interval_s: "60"', 'interval_s', 'must be a whole number of seconds from 1 to 86400'],
+  ['port: 65536', 'port', 'must be a whole number from 1 to 65535'],
+  ['laptop_mode: yes', 'laptop_mode', 'must be true or false'],
+  ['heal:', 'heal', 'must be true or false'],
+  ['volumes_on_absent: drop', 'volumes_on_absent', 'must be one of keep, purge'],
+  ['volumes_on_absent: 5', 'volumes_on_absent', 'must be one of keep, purge'],
+  ['keep_releases: 0', 'keep_releases', 'must be a whole number of releases from 1 to 1000'],
+  ['container_host: tcp://127.0.0.1:2375', 'container_host', aSocket],
+  ['container_host: unix://run/docker.sock', 'container_host', aSocket],
+  ['state_dir: var/lib', 'state_dir', 'must be an absolute path'],
+  ['state_dir: 5', 'state_dir', 'must be an absolute path'],
+  ['state_dir: "/a\\n"', 'state_dir', 'must be an absolute path'],
+  ['compose: docker-compose', 'compose', 'must be `auto` or an absolute path'],
+  ['disk: 5', 'disk', 'must be a section with keys of headroom_bytes, paths'],
+  ['disk: { headroom_bytes: -1 }', 'disk.headroom_bytes', 'must be a whole number of bytes, 0 or more'],
+  ['disk: { headroom_bytes: 1e300 }', 'disk.headroom_bytes', 'must be a whole number of bytes, 0 or more'],
+  ['limits: { bundle_entries: 0 }', 'limits.bundle_entries', 'must be a whole number of entries, 1 or more'],
+  ['disk: { paths: /a }', 'disk.paths', 'must be a list of absolute paths, none twice'],
+  ['disk: { paths: [/a, /a] }', 'disk.paths', 'must be a list of absolute paths, none twice'],
+  ['disk: { paths: [/a, b] }', 'disk.paths.1', 'must be a list of absolute paths, none twice'],
+  ['secretstore_role:', 'secretstore_role', aName],
+  ['secretstore_role: " a"', 'secretstore_role', aName],
+  ['secretstore_role: "a\\tb"', 'secretstore_role', aName],
+  ['secretstore_role: [a]', 'secretstore_role', aName],
+  ['secretstore_role: 12', 'secretstore_role', `${aName}; put it in quotes`],
+  ['secretstore_role: true', 'secretstore_role', `${aName}; put it in quotes`],
+  ['log.level: debug', 'log.level', 'unknown key; the nearest known key is level under log'],
+  ['log: { levl: debug }', 'log.levl', 'unknown key; the nearest known key is level under log'],
+  ['lgo: {}', 'lgo', 'unknown key; the nearest known key is log'],
+])('%s is reported with its line and the allowed values', (line, key, message) => {
+  expect(problemsOf([...required, line])).toEqual([{ line: 6, key, message }]);
+});
+
+it.each([
+  'secretstore_namespace:',
+  'secretstore_namespace: a b',
+  'tenancy_ca: null',
+  'compose: /usr/bin/docker-compose',
+  'disk: { headroom_bytes: 0, paths: [/a, /b] }',
+  'port: 65535',
+  'limits:',
+])('%s is valid', (line) => {
+  expect(problemsOf([...required, line])).toEqual([]);
+});
+
+it.each(['EU-1', '-a', 'a_b', 'a'.repeat(64), '../x', 'é', "''"])('env %s is refused', (env) => {
+  expect(problemsOf([`env: ${env}`, ...required.slice(1)])).toEqual([{ line: 1, key: 'env', message: anEnv }]);
+});
+
+it.each([
+  ['__proto__', '__proto__'],
+  ['constructor', 'constructor'],
+  ['toString', 'toString'],
+  ['1', '1'],
+  ['~', ''],
+  ['a/b~c', 'a/b~c'],
+])('reports %s as an unknown key', (written, key) => {
+  expect(problemsOf([...required, `${written}: 1`])).toEqual([
+    {
+      line: 6,
+      key,
+      message: expect.stringMatching(/^unknown key; the nearest known key is \w+( under \w+)?$/) as string,
+    },
+  ]);
+});
+
+it('reports each required key that is missing, without a line', () => {
+  expect(problemsOf(required.slice(2))).toEqual([
+    { line: null, key: 'env', message: `is required; ${anEnv}` },
+    { line: null, key: 'site', message: `is required; ${aName}` },
+  ]);
+});
+
+function problemsOf(lines: string[]) {
+  const source = parseYamlSource(lines.join('\n'));
+  return validateKeys(mergeDefaults(source.values as Record<string, unknown>), source);
+}
