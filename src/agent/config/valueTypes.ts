@@ -8,22 +8,16 @@ export interface ValueType {
 export const trueOrFalse: ValueType = { schema: { type: 'boolean' }, allowed: 'true or false' };
 
 /** An env id; directories and the compose project are named after it. */
-export const envId: ValueType = {
-  schema: { type: 'string', pattern: '^[a-z0-9][a-z0-9-]{0,62}$' },
-  allowed: '1 to 63 lower-case letters, digits and hyphens, the first not a hyphen',
-};
+export const envId = textLike(
+  '^[a-z0-9][a-z0-9-]{0,62}$',
+  '1 to 63 lower-case letters, digits and hyphens, the first not a hyphen',
+);
 
 /** A name in one line, without leading or trailing blanks. */
-export const singleLineName: ValueType = {
-  schema: { type: 'string', pattern: '^(?! )[^\\p{Cc}]{1,253}(?<! )$' },
-  allowed: 'a name of 1 to 253 characters in one line',
-};
+export const singleLineName = textLike('^(?! )[^\\p{Cc}]{1,253}(?<! )$', 'a name of 1 to 253 characters in one line');
 
 /** An absolute path. */
-export const absolutePath: ValueType = {
-  schema: { type: 'string', pattern: '^/[^\\p{Cc}]*$' },
-  allowed: 'an absolute path',
-};
+export const absolutePath = textLike('^/[^\\p{Cc}]*$', 'an absolute path');
 
 /** A list of absolute paths without duplicates. */
 export const absolutePaths: ValueType = {
@@ -32,22 +26,21 @@ export const absolutePaths: ValueType = {
 };
 
 /** The word `auto` or an absolute path. */
-export const autoOrPath: ValueType = {
-  schema: { type: 'string', pattern: '^(auto|/[^\\p{Cc}]*)$' },
-  allowed: '`auto` or an absolute path',
-};
+export const autoOrPath = textLike('^(auto|/[^\\p{Cc}]*)$', '`auto` or an absolute path');
 
 /** The address of the container engine's socket. */
-export const socketUrl: ValueType = {
-  schema: { type: 'string', pattern: '^unix:///[^\\p{Cc}]+$' },
-  allowed: '`unix://` and the absolute path of a socket',
-};
+export const socketUrl = textLike('^unix:///[^\\p{Cc}]+$', '`unix://` and the absolute path of a socket');
 
 /** The base address of a service. */
 export const serviceUrl: ValueType = {
   schema: { type: 'string', format: 'service-url' },
   allowed: 'an https:// URL without credentials, query and fragment',
 };
+
+/** A text that matches a pattern. */
+function textLike(pattern: string, allowed: string): ValueType {
+  return { schema: { type: 'string', pattern }, allowed };
+}
 
 /** One of a few words. */
 export function oneOf(...words: string[]): ValueType {
