@@ -17,7 +17,7 @@ function schemaOf(section: string): object {
   return {
     type: 'object',
     additionalProperties: false,
-    required: own.filter((key) => configKeys[key].default === undefined).map(leafOf),
+    required: own.map(leafOf),
     properties: Object.fromEntries([...leaves, ...nested]),
   };
 }

@@ -39,6 +39,8 @@ it.each([
   ['secretstore_role:', 'secretstore_role', aName],
   ['secretstore_role: " a"', 'secretstore_role', aName],
   ['secretstore_role: "a\\tb"', 'secretstore_role', aName],
+  ['secretstore_namespace: ""', 'secretstore_namespace', aName],
+  ['tenancy_ca: ca.pem', 'tenancy_ca', 'must be an absolute path'],
   ['secretstore_role: [a]', 'secretstore_role', aName],
   ['secretstore_role: 12', 'secretstore_role', `${aName}; put it in quotes`],
   ['secretstore_role: true', 'secretstore_role', `${aName}; put it in quotes`],
