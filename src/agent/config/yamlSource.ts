@@ -22,8 +22,8 @@ export interface YamlSource {
 export function parseYamlSource(text: string): YamlSource {
   const counter = new LineCounter();
   const lineAt = (offset: number) => Math.max(1, counter.linePos(offset).line);
-  const documents = parseAllDocuments(text, { lineCounter: counter, prettyErrors: false, uniqueKeys: false });
-  const [document, second] = 'empty' in documents ? [] : documents;
+  const options = { lineCounter: counter, prettyErrors: false, uniqueKeys: false };
+  const [document, second] = parseAllDocuments(text, options);
   if (document === undefined) return { values: null, lines: new Map(), problems: [] };
   if (second !== undefined) {
     return unusableSource({
