@@ -21,6 +21,7 @@ describe('an overdue host', () => {
   it.each([
     ['was due a moment ago', inSeconds(-1), true],
     ['is due in a moment', inSeconds(1), false],
+    ['is due now', inSeconds(0), false],
     ['never checked in', null, false],
     ['has an invalid time in its state', 'soon', false],
   ])('%s', (_title, due_at, overdue) => {
@@ -30,7 +31,7 @@ describe('an overdue host', () => {
   it('is none whose last tick was long', () => {
     const pace = { due_at: inSeconds(-1), alone_until: null };
     const afterTick = (seconds: number) => isOverdue({ pace, last_outcome: { at: inSeconds(-seconds) } }, 60, now);
-    expect([afterTick(89), afterTick(91)]).toEqual([false, true]);
+    expect([afterTick(90), afterTick(91)]).toEqual([false, true]);
   });
 
   it('is none with a state of an older version', () => {
@@ -65,7 +66,7 @@ describe('the check-in backoff', () => {
     ['is 0 for a Retry-After of 0', { retryAfterS: 0 }, almostOne, 0],
     ['is 0 after a fast response', { responseS: 4, offlineS: 3000 }, almostOne, 0],
     ['is 0 for a host that is not overdue', { responseS: 30 }, almostOne, 0],
-    ['is at least half of the offline time', { responseS: 10, offlineS: 200 }, 0, 100],
+    ['is at least half of the offline time', { responseS: 5, offlineS: 200 }, 0, 100],
     ['is at most the offline time', { responseS: 10, offlineS: 200 }, almostOne, 200],
     ['is at most ten minutes', { responseS: 10, offlineS: 3000 }, almostOne, 600],
   ])('%s', (_title, changes, random, seconds) => {
@@ -74,8 +75,10 @@ describe('the check-in backoff', () => {
 
   it.each([
     ['lasts until its end', inSeconds(60), inSeconds(60)],
+    ['is over at its end', inSeconds(0), null],
     ['is over after its end', inSeconds(-1), null],
-    ['is over when the clock was set back', inSeconds(7200), null],
+    ['lasts up to an hour and a minute', inSeconds(3660), inSeconds(3660)],
+    ['is over when the clock was set back', inSeconds(3661), null],
     ['ignores an invalid time', 'soon', null],
     ['is absent without a time', null, null],
   ])('%s', (_title, alone_until, until) => {

@@ -75,8 +75,8 @@ export function backoffS({ retryAfterS, responseS, offlineS }: FailedCheckIn, ra
     const requestedS = Math.min(retryAfterS, maxRetryAfterS);
     return requestedS + Math.min(requestedS, maxRetryAfterJitterS) * random;
   }
-  if (responseS < slowResponseS || offlineS === null) return 0;
-  return Math.min(offlineS, maxBackoffS) * (0.5 + random / 2);
+  if (responseS < slowResponseS) return 0;
+  return Math.min(offlineS ?? 0, maxBackoffS) * (0.5 + random / 2);
 }
 
 const maxIntervalJitterS = 10;

@@ -94,7 +94,7 @@ export function isDeniedByPolicy(status: number, json: unknown): boolean {
 
 /** True for the response of a KV mount during an upgrade, which ends soon. */
 export function isUpgrading(status: number, json: unknown): boolean {
-  return status === 400 && /^Upgrading from non-versioned/.test(parseErrorBody(json).text ?? '');
+  return status === 400 && parseErrorBody(json).text?.startsWith('Upgrading from non-versioned') === true;
 }
 
 /** True when the secretstore refuses to renew this token, which it also does with a 500. */
@@ -108,8 +108,9 @@ export function isRenewalRefusal(status: number, json: unknown): boolean {
  */
 export function describeClockSkew(date: string | undefined, text: string | null, nowMs: number): string | null {
   const skewS = Math.round((nowMs - Date.parse(date ?? '')) / 1000);
-  if (!Number.isFinite(skewS) || Math.abs(skewS) <= maxSkewS || !mentionsTime.test(text ?? '')) return null;
-  return `this host's clock is ${formatSkew(skewS)} the secretstore's (${text ?? ''})`;
+  const isSkewed = Math.abs(skewS) > maxSkewS;
+  if (text === null || !isSkewed || !mentionsTime.test(text)) return null;
+  return `this host's clock is ${formatSkew(skewS)} the secretstore's (${text})`;
 }
 
 const mentionsTime = /expired|not yet valid|in the future|\((exp|nbf|iat)\)/i;

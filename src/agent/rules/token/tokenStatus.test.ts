@@ -1,4 +1,10 @@
-import { expiresSoon, needsNewLease, renewedTokenStatus, issuedTokenStatus } from './tokenStatus.ts';
+import {
+  expiresSoon,
+  issuedTokenStatus,
+  needsNewLease,
+  renewedTokenStatus,
+  unknownTokenStatus,
+} from './tokenStatus.ts';
 
 const now = new Date('2026-11-21T12:00:00.000Z');
 
@@ -23,6 +29,13 @@ describe('the lifetime of the token (spec §11.3)', () => {
   it('is at risk when more than its whole lifetime is left, because the clock was set back', () => {
     const standing = issuedTokenStatus({ ttlS: 3600, renewable: true }, now);
     expect(expiresSoon(standing, 60, new Date(now.getTime() - 1000))).toBe(true);
+  });
+
+  it('is not at risk while its end or its whole lifetime is unknown', () => {
+    const unknown = unknownTokenStatus();
+    expect(unknown).toEqual({ expires_at: null, renewable: false, creation_ttl_s: null, trouble: null });
+    expect(expiresSoon(unknown, 60, now)).toBe(false);
+    expect(expiresSoon({ ...unknown, expires_at: '2026-11-21T12:02:00.000Z' }, 60, now)).toBe(false);
   });
 
   it('records the longest lifetime it was given', () => {
