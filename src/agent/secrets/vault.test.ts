@@ -4,6 +4,7 @@ import { Vault } from './vault.ts';
 function fullVault(): Vault {
   const vault = new Vault();
   vault.setToken('token-secret');
+  vault.setCandidateToken('candidate-secret');
   vault.setLeaseToken('lease-secret');
   vault.setValue('DB_PASSWORD', 'value-secret');
   vault.registerForRedaction('grant-secret');
@@ -15,6 +16,7 @@ describe('the vault', () => {
     const vault = fullVault();
     expect(vault.hasToken()).toBe(true);
     expect(vault.token()).toBe('token-secret');
+    expect(vault.candidateToken()).toBe('candidate-secret');
     expect(vault.leaseToken()).toBe('lease-secret');
     expect(vault.value('DB_PASSWORD')).toBe('value-secret');
     expect(vault.value('OTHER')).toBeUndefined();
@@ -31,8 +33,10 @@ describe('the vault', () => {
   it('redacts every secret that was ever set', () => {
     const vault = fullVault();
     vault.setToken('newer-secret');
-    const text = 'token-secret lease-secret value-secret grant-secret newer-secret';
-    expect(vault.redactor().redact(text)).toBe(Array(5).fill('[REDACTED]').join(' '));
+    vault.setCandidateToken(null);
+    expect(vault.candidateToken()).toBeNull();
+    const text = 'token-secret candidate-secret lease-secret value-secret grant-secret newer-secret';
+    expect(vault.redactor().redact(text)).toBe(Array(6).fill('[REDACTED]').join(' '));
   });
 
   it('creates a new redactor only after another secret was registered', () => {
@@ -48,6 +52,7 @@ describe('the vault', () => {
     const vault = fullVault();
     vault.clear();
     expect(vault.hasToken()).toBe(false);
+    expect(vault.candidateToken()).toBeNull();
     expect(vault.leaseToken()).toBeNull();
     expect(vault.values().size).toBe(0);
     expect(vault.redactor().redact('token-secret')).toBe('token-secret');
@@ -68,6 +73,11 @@ describe('the vault', () => {
     vault.clear();
     vault.clear();
     expect(sweeps).toEqual([isTokenOnly, true]);
+  });
+
+  it('is printed as its name', () => {
+    const vault = fullVault();
+    expect([String(vault), JSON.stringify(vault), inspect(vault)]).toEqual(['[Vault]', '"[Vault]"', '[Vault]']);
   });
 
   test.each([
