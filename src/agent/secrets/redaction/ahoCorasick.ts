@@ -89,7 +89,7 @@ export class AhoCorasick {
   #precompute(state: number): void {
     const row = state * asciiCodeUnits;
     const suffix = (this.fallback[state] ?? 0) * asciiCodeUnits;
-    if (state !== 0) this.#dense.copyWithin(row, suffix, suffix + asciiCodeUnits);
+    this.#dense.copyWithin(row, suffix, suffix + asciiCodeUnits);
     const end = this.#firstChild[state + 1] ?? 0;
     for (let child = this.#firstChild[state] ?? 0; child < end; child++) {
       const unit = this.#unit[child] ?? 0;

@@ -83,12 +83,12 @@ function* encodedLongForms(secrets: string[]): Generator<string> {
  */
 function shortPartsOf(secret: string): string[] {
   const parts = [secret, secret.trim()].filter(isShort);
-  const lines = linesOf(secret).filter((line) => line !== '');
+  const lines = linesOf(secret);
   return lines.every(isShort) ? [...parts, ...lines] : parts;
 }
 
 function linesOf(secret: string): string[] {
-  return secret.split(/[\r\n]+/).map((line) => line.trim());
+  return secret.split(/[\r\n]/).map((line) => line.trim());
 }
 
 function partsOf(secrets: string[]): string[] {

@@ -41,7 +41,7 @@ export interface SecretMatchers {
  */
 export class StreamRedactor implements RedactionStream {
   readonly #matchers: SecretMatchers;
-  readonly #decoder = new StringDecoder('utf8');
+  readonly #decoder = new StringDecoder();
   /** The end of the released text, followed by all text that is not released. */
   #window = '';
   #released = 0;
@@ -67,7 +67,7 @@ export class StreamRedactor implements RedactionStream {
   }
 
   push(chunk: Buffer | string): string {
-    const text = typeof chunk === 'string' ? chunk : this.#decoder.write(chunk);
+    const text = this.#decoder.write(chunk);
     this.#window += text;
     if (!text.includes('\n') && this.#window.length - this.#tokenized < maxHeldLine) return '';
     this.#match();
@@ -146,18 +146,16 @@ export class StreamRedactor implements RedactionStream {
     const found = findTokens(this.#window, this.#tokenized, true).sort((one, other) => one.start - other.start);
     for (const { start, interval } of found) if (start < boundary) boundary = Math.max(boundary, interval[1]);
     this.#decided = this.#decided.concat(found.filter(({ start }) => start < boundary).map(({ interval }) => interval));
-    this.#inLongToken ||= boundary === end;
+    this.#inLongToken = boundary === end;
     this.#tokenized = boundary;
   }
 
   #skipLongToken(end: number): void {
     if (!this.#inLongToken) return;
-    const word = /\S*/y;
-    word.lastIndex = this.#tokenized;
-    const length = word.exec(this.#window.slice(0, end))?.[0].length ?? 0;
+    const length = this.#window.slice(this.#tokenized, end).search(/\s|$/);
     this.#decided.push([this.#tokenized - 1, this.#tokenized + length]);
     this.#tokenized += length;
-    this.#inLongToken = this.#tokenized === end;
+    this.#inLongToken = false;
   }
 
   #filterShortValues(end: number): void {
@@ -214,7 +212,7 @@ export class StreamRedactor implements RedactionStream {
 /** The start of the last word; the end of a text that ends with white space. */
 function lastWordStart(text: string): number {
   let start = text.length;
-  while (start > 0 && /\S/.test(text.charAt(start - 1))) start--;
+  while (/\S/.test(text.charAt(start - 1))) start--;
   return start;
 }
 
