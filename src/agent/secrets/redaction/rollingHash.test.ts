@@ -35,6 +35,20 @@ describe('the windows of a long word', () => {
   });
 });
 
+describe('the undecided end of a text', () => {
+  const [line, lines] = ['x'.repeat(64), `${'x'.repeat(63)}\n`];
+  it.each([
+    ['without a word', [], 'abc', 0],
+    ['is its last line', [line], 'ab\ncde', 3],
+    ['is shorter than a window', [line], `\n${'a'.repeat(100)}`, 63],
+    ['spans lines if a word does', [line, lines, line], 'ab\ncde', 6],
+  ])('%s', (_, words, text, undecided) => {
+    const matcher = new RollingHashMatcher();
+    for (const word of words) matcher.add(word);
+    expect(matcher.undecidedUnits(text)).toBe(undecided);
+  });
+});
+
 describe('a long value', () => {
   const value = `begin ${Array.from({ length: 30_000 }, (_, n) => n.toString(36)).join(' ')} end`;
 

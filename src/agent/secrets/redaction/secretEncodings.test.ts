@@ -56,4 +56,17 @@ describe('the encoded forms of a secret', () => {
   it('include no empty text', () => {
     expect(encodedFormsOf([''])).toEqual([]);
   });
+
+  it('are those of each text, whatever characters the others contain', () => {
+    const rare = Array.from({ length: 1000 }, (_, at) => String.fromCharCode(0xa000 + at)).join('');
+    const texts = ['one"text', rare, 'another"text'];
+    expect(encodedFormsOf(texts).sort()).toEqual(texts.flatMap((text) => encodedFormsOf([text])).sort());
+  });
+
+  it('include no byte dump or fragment that is likely to occur by chance', () => {
+    const forms = encodedFormsOf(['ab', 'abc']);
+    expect(forms.filter((form) => form.length < 4).sort()).toEqual(['YWI', 'ab', 'abc']);
+    expect(forms).toEqual(expect.arrayContaining(['6162', '97 98', '97,98', '97, 98', '61:62', 'YWI=', 'YWJj']));
+    expect(encodedFormsOf(['a'])).not.toContain('97');
+  });
 });
