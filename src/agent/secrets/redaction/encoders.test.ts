@@ -90,13 +90,19 @@ it.each([
 });
 
 it.each([
-  ['a#b ~c', String.raw`a#b\ ~c`],
-  ['~a=~b:~c', String.raw`~a=\~b:\~c`],
-  ['-_.+/@%', '-_.+/@%'],
-  ['\t!"$&\'()', String.raw`\<9>\!\"\$\&\'\(\)`],
-  ['*,;<>?[\\]^`{|}', '\\*\\,\\;\\<\\>\\?\\[\\\\\\]\\^\\`\\{\\|\\}'],
-])('shell with backslashes writes %j as %j', (text, form) => {
-  expect(toVisible(encoders['shell with backslashes']!(text))).toBe(form);
+  ['shell with backslashes', 'a#b ~c', String.raw`a#b\ ~c`],
+  ['shell with backslashes', '~a=~b:~c', String.raw`~a=\~b:\~c`],
+  ['shell with backslashes', '-_.+/@%', '-_.+/@%'],
+  ['shell with backslashes', '\t!"$&\'()', '\\\t\\!\\"\\$\\&\\\'\\(\\)'],
+  ['shell with backslashes', '*,;<>?[\\]^`{|}', '\\*\\,\\;\\<\\>\\?\\[\\\\\\]\\^\\`\\{\\|\\}'],
+  ['%q of Go', 'é漢', 'é漢'],
+  ['%q of Go', '\x80', '\\u0080'],
+  ['%+q of Go', '\u{10000}', '\\U00010000'],
+  ['YAML between double quotes in ASCII', '\u{10000}', '\\U00010000'],
+  ['HTML of Handlebars', '`', '&#x60;'],
+  ['HTML of Mustache', '`', '&#x60;'],
+])('%s writes %j as %j', (name, text, form) => {
+  expect(encoders[name]!(text)).toBe(form);
 });
 
 describe('the encoders of URLs', () => {

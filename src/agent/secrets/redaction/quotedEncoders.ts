@@ -3,24 +3,19 @@ import { encodeBytewise, cEscapes, lowerHex, type Encoder } from './byteEncoders
 /** String literals of the dialects of JSON, and of Go's %q. The common ones come first. */
 export const jsonEncoders: Readonly<Record<string, Encoder>> = {
   JSON: toJson,
-  'JSON of Go': (text) => escapeHtml(toJson(text)),
+  'JSON of Go': toGoJson,
   '%q of Go': toGoQuoted,
-  'JSON of older Go': (text) => escapeHtml(toJson(text)).replace(/\\[\\bf]/g, (pair) => olderGoEscapes[pair] ?? pair),
+  'JSON of older Go': (text) => toGoJson(text).replace(/\\[\\bf]/g, (pair) => olderGoEscapes[pair] ?? pair),
   'JSON with escaped slashes': (text) => escapeSlash(toJson(text)),
   'JSON in ASCII': (text) => escapeNonAscii(toJson(text)),
   'JSON of Python': toPythonJson,
-  'JSON of Go in ASCII': (text) => escapeNonAscii(escapeHtml(toJson(text))),
+  'JSON of Go in ASCII': (text) => escapeNonAscii(toGoJson(text)),
   'JSON of PHP': (text) => escapeNonAscii(escapeSlash(toJson(text))),
   '%+q of Go': (text) => escapeNonAsciiAsGo(toGoQuoted(text)),
 };
 
 /** Encoders that programs apply to text that is already quoted. */
-export const nestingEncoders: readonly Encoder[] = [
-  toJson,
-  jsonEncoders['JSON of Go'] ?? toJson,
-  toGoQuoted,
-  toPythonJson,
-];
+export const nestingEncoders: readonly Encoder[] = [toJson, toGoJson, toGoQuoted, toPythonJson];
 
 /** String literals of Python and Node, which escape only the kind of quote that encloses the string. */
 export const reprEncoders: Readonly<Record<string, Encoder>> = {
@@ -52,12 +47,12 @@ export function toJson(text: string): string {
   return JSON.stringify(text).slice(1, -1);
 }
 
-function toPythonJson(text: string): string {
-  return escapeNonAscii(toJson(text)).replaceAll('\x7f', '\\u007f');
+function toGoJson(text: string): string {
+  return toJson(text).replace(/[<>&\u2028\u2029]/g, toUnicodeEscape);
 }
 
-function escapeHtml(json: string): string {
-  return json.replace(/[<>&\u2028\u2029]/g, toUnicodeEscape);
+function toPythonJson(text: string): string {
+  return escapeNonAscii(toJson(text)).replaceAll('\x7f', '\\u007f');
 }
 
 function escapeSlash(json: string): string {

@@ -14,6 +14,8 @@ describe('the encoded forms of a secret', () => {
     ['with doubled dollars', secret.replaceAll('$', () => '$$')],
     ['%q with doubled dollars', 'p@ss \\"w/ö+r<d>&\\\\ $$1\\n😀\\u0085'],
     ['.env', 'p@ss ${DEPLOYD_Z_Q}w/ö+r<d>&${DEPLOYD_Z_B} ${DEPLOYD_Z_D}1\n😀\u0085'],
+    ['JSON of .env', 'p@ss ${DEPLOYD_Z_Q}w/ö+r<d>&${DEPLOYD_Z_B} ${DEPLOYD_Z_D}1\\n😀\u0085'],
+    ['JSON in JSON of Go', 'p@ss \\\\\\"w/ö+r\\u003cd\\u003e\\u0026\\\\\\\\ $1\\\\n😀\u0085'],
     ['component', encodeURIComponent(secret)],
     ['component in lower case', encodeURIComponent(secret).replace(/%../g, (hex) => hex.toLowerCase())],
     ['form', new URLSearchParams({ '': secret }).toString().slice(1)],
@@ -68,5 +70,6 @@ describe('the encoded forms of a secret', () => {
     expect(forms.filter((form) => form.length < 4).sort()).toEqual(['YWI', 'ab', 'abc']);
     expect(forms).toEqual(expect.arrayContaining(['6162', '97 98', '97,98', '97, 98', '61:62', 'YWI=', 'YWJj']));
     expect(encodedFormsOf(['a'])).not.toContain('97');
+    expect(encodedFormsOf(['abcd'])).toContain(Buffer.from('xabcd').toString('base64').slice(2, 6));
   });
 });

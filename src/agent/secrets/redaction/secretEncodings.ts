@@ -112,7 +112,7 @@ function base64Forms(text: string): string[] {
   const lines = base64LineWidths.flatMap((width) => (fragments[0] ?? '').match(new RegExp(`.{1,${width}}`, 'g')) ?? []);
   const forms = [
     complete,
-    complete.replace(/=+$/, ''),
+    complete.replaceAll('=', ''),
     ...[...fragments, ...lines].filter((form) => form.length >= minFragmentLength),
   ];
   return forms.flatMap((form) => (/[+/]/.test(form) ? [form, form.replaceAll('+', '-').replaceAll('/', '_')] : [form]));
