@@ -14,6 +14,11 @@ describe('an unfinished line', () => {
     expect(released([], chunks).map((text) => text.length)).toEqual([0, 57_344, 0, 57_344, 0, 8192]);
   });
 
+  it('is held back although the chunk with the line before it is longer', () => {
+    const chunk = `${'a'.repeat(40_000)}\n${'b'.repeat(40_000)}`;
+    expect(released([], [chunk]).map((text) => text.length)).toEqual([40_001, 40_000]);
+  });
+
   it('keeps what could have become a token', () => {
     const text = `${'-'.repeat(65_536)} eyJ${'a'.repeat(20)}`;
     expect(released([], [text, ' end\n']).join('')).toBe(`${text} end\n`);
