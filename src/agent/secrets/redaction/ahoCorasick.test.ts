@@ -26,7 +26,7 @@ function scan(words: string[], pieces: string[]): [number, number][] {
   return ends;
 }
 
-const word = fc.string({ unit: fc.constantFrom('a', 'b', 'c', 'é', '\ud83d', '\ude00'), maxLength: 6 });
+const word = fc.string({ unit: fc.constantFrom('a', 'b', 'c', '\x80', 'é', '\ud83d', '\ude00'), maxLength: 6 });
 
 describe('the Aho-Corasick matcher', () => {
   it('finds the same words as a brute-force search, however the text is split', () => {
@@ -42,6 +42,19 @@ describe('the Aho-Corasick matcher', () => {
     const words = Array.from({ length: 3000 }, (_, index) => `word-${String(index * 7919).padStart(9, '0')}-end`);
     const text = `${words[7]} ${words[2999]} ${words[1500]!.slice(0, -1)}! ${words[0]}`;
     expect(scan(words, [text]).map(([end]) => end)).toEqual([18, 37, 75]);
+    expect(scan(words, [words.join('')]).map(([end]) => end)).toEqual(words.map((_, index) => 18 * (index + 1)));
+  });
+
+  it('finds a single word and knows how much of it a text ends with', () => {
+    const matcher = new AhoCorasick(['Stop']);
+    const ends: number[] = [];
+    const depthAfter = (text: string) => {
+      let state = 0;
+      withCodeUnits(text, (units) => (state = matcher.scan(units, 0, (end) => ends.push(end))));
+      return matcher.depth[state];
+    };
+    expect(['', 'S', 'xSto', 'Stop', 'Stox'].map(depthAfter)).toEqual([0, 1, 3, 4, 0]);
+    expect(ends).toEqual([4]);
   });
 
   it('finds nothing without words', () => {

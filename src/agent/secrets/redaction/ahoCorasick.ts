@@ -145,6 +145,6 @@ function firstStates(words: readonly string[], shared: readonly number[]): Int32
 
 function commonPrefix(one: string, other: string): number {
   let length = 0;
-  while (length < one.length && one.charCodeAt(length) === other.charCodeAt(length)) length++;
+  while (one.charCodeAt(length) === other.charCodeAt(length)) length++;
   return length;
 }
