@@ -33,6 +33,29 @@ describe('the windows of a long word', () => {
     const word = Array.from({ length: 200 }, (_, n) => String.fromCharCode(0x100 + n)).join('');
     expect(covered(word, word.slice(1, 60).repeat(5), 50)).not.toContain(true);
   });
+
+  it('cover a word of many windows, and not the same characters in another order', () => {
+    const units = Array.from({ length: 20_000 }, (_, n) => String.fromCharCode((n * n) % 50_021));
+    const word = units.join('');
+    expect(covered(word, word, word.length)).not.toContain(false);
+    expect(covered(word, units.toReversed().join(''), word.length)).not.toContain(true);
+  });
+
+  it('cover nothing before and after the text', () => {
+    expect(covered(`${'\0'.repeat(63)}x`, 'xyz', 3)).not.toContain(true);
+    expect(covered(`${'x'.repeat(63)}\0`, 'x'.repeat(63), 63)).not.toContain(true);
+  });
+
+  it('are reported only if they end after the given position', () => {
+    const matcher = new RollingHashMatcher();
+    matcher.add('x'.repeat(64));
+    const endsAfter = (from: number) => {
+      const ends: number[] = [];
+      withCodeUnits('x'.repeat(66), (units) => matcher.scan(units, from, (end) => ends.push(end)));
+      return ends;
+    };
+    expect([0, 64, 66].map(endsAfter)).toEqual([[64, 65, 66], [65, 66], []]);
+  });
 });
 
 describe('the undecided end of a text', () => {

@@ -73,7 +73,8 @@ export class RollingHashMatcher {
   }
 
   #addWindow(word: string, start: number): void {
-    let [first, second] = [0, 0];
+    let first = 0;
+    let second = 0;
     for (let at = start; at < start + windowUnits; at++) {
       const unit = word.charCodeAt(at);
       first = (imul(first, firstHash.factor) + unit) | 0;
