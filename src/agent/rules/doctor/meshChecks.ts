@@ -37,7 +37,7 @@ export function checkIdentity({ file, group, isIdentity, watched }: IdentityFact
   const findings: Finding[] = [];
   const regrant = 'sudo systemctl start deployd-identity-acl.service';
   if (readable === false) findings.push({ what: `${agent.name} cannot read ${path}`, fix: regrant });
-  if ((found.mode & 0o007) !== 0 || (found.mode & 0o020) !== 0)
+  if ((found.mode & 0o027) !== 0)
     findings.push({ what: `${path} has mode ${formatMode(found.mode)}`, fix: `sudo chmod g-w,o= ${path}` });
   if (isIdentity === false)
     findings.push({ what: `${path} is no identity`, fix: `sudo ziti edge enroll --jwt ENROLMENT.jwt --out ${path}` });

@@ -44,8 +44,8 @@ export function checkPeer(facts: PeerFacts, endpoint: PeerEndpoint): Check {
 /** Compares the clock of this host with those of the services. */
 export function checkClock(peers: readonly PeerFacts[]): Check {
   const skews = peers.flatMap((facts) => ('skewS' in facts && facts.skewS !== null ? [facts.skewS] : []));
-  if (skews.length === 0) return unseenCheck('clock', 'no service told its time');
-  const worstS = skews.toSorted((a, b) => Math.abs(b) - Math.abs(a))[0] ?? 0;
+  const [worstS] = skews.toSorted((a, b) => Math.abs(b) - Math.abs(a));
+  if (worstS === undefined) return unseenCheck('clock', 'no service told its time');
   const told = `${formatSkew(worstS)} the services`;
   const isWrong = Math.abs(worstS) > maxSkewS;
   return checkResult(

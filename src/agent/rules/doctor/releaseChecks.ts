@@ -20,17 +20,14 @@ export function checkReleases(releases: Fact<ReleasesFacts>): Check {
   if ('unknown' in releases) return unseenCheck(name, releases.unknown);
   const { envDir, count, keep, foreignCurrent, incomplete, orphanedPaths } = releases.known;
   const tick = 'sudo deployd run --once';
-  const faults: [boolean, Finding][] = [
-    [
-      foreignCurrent !== null,
-      { what: foreignCurrent ?? '', fix: `sudo mv ${envDir}/current ${envDir}/current.foreign` },
-    ],
-    [incomplete, { what: 'the applied release is not whole: the next tick applies it anew', fix: tick }],
-    [count > keep + 1, { what: `${count} releases lie there, ${keep} are kept`, fix: `${tick} --prune` }],
-  ];
-  const told = `${count} in ${envDir}/releases`;
+  const findings: Finding[] = [];
+  if (foreignCurrent !== null)
+    findings.push({ what: foreignCurrent, fix: `sudo mv ${envDir}/current ${envDir}/current.foreign` });
+  if (incomplete) findings.push({ what: 'the applied release is not whole: the next tick applies it anew', fix: tick });
+  if (count > keep + 1)
+    findings.push({ what: `${count} releases lie there, ${keep} are kept`, fix: `${tick} --prune` });
   const left = orphanedPaths.map((path) => ({ what: `${path} was left behind`, fix: `sudo rm -rf ${path}` }));
-  return checkResult(name, told, [...faults.filter(([holds]) => holds).map(([, finding]) => finding), ...left]);
+  return checkResult(name, `${count} in ${envDir}/releases`, [...findings, ...left]);
 }
 
 /** Checks that the state belongs to this env; `broken` is the finding of an invalid file. */
@@ -42,7 +39,7 @@ export function checkState(
   if (broken !== null) return checkResult(name, 'state.json', [broken]);
   if ('unknown' in state) return unseenCheck(name, state.unknown);
   if (state.known === null) return checkResult(name, 'no tick has been made yet', []);
-  const what = `state.json belongs to env ${state.known.env}, config.yaml says ${env ?? ''}; the next tick keeps it beside`;
-  const differs = env !== null && state.known.env !== env;
-  return checkResult(name, 'state.json', differs ? [{ what, fix: 'sudo deployd run --once' }] : []);
+  if (env === null || state.known.env === env) return checkResult(name, 'state.json', []);
+  const what = `state.json belongs to env ${state.known.env}, config.yaml says ${env}; the next tick keeps it beside`;
+  return checkResult(name, 'state.json', [{ what, fix: 'sudo deployd run --once' }]);
 }

@@ -13,7 +13,7 @@ export type TimerFacts = Fact<{ properties: ReadonlyMap<string, string>; next: D
 
 /** Parses `systemctl show` and `systemctl list-timers --output=json`; the latter has times in microseconds since the epoch. */
 export function parseTimerFacts(shown: string, listed: string): TimerFacts {
-  const lines = shown.split('\n').filter((line) => line.includes('='));
+  const lines = shown.split('\n');
   const properties = new Map(
     lines.map((line) => [line.slice(0, line.indexOf('=')), line.slice(line.indexOf('=') + 1)] as const),
   );
@@ -63,8 +63,8 @@ export function checkLastTick(
 
 function parseNextRun(listed: string): Date | null {
   try {
-    const [timer] = JSON.parse(listed) as { next?: unknown }[];
-    return typeof timer?.next === 'number' && timer.next > 0 ? new Date(timer.next / 1000) : null;
+    const [{ next }] = JSON.parse(listed) as [{ next: unknown }];
+    return typeof next === 'number' && next > 0 ? new Date(next / 1000) : null;
   } catch {
     return null;
   }

@@ -18,15 +18,17 @@ export function checkToken(facts: TokenFacts, context: CheckContext): Check {
   const name = 'token';
   if ('unknown' in token) return unseenCheck(name, token.unknown);
   const renew = renewalCommand(grant.path, context);
-  const waiting = grant.found === null || grant.found === 'hidden' ? [] : grantFindings(facts, context);
+  const waiting = grantFindings(facts, context);
   if (!token.known.present) {
-    const absent = grant.found === null ? [{ what: 'token ABSENT, and no bootstrap grant', fix: renew }] : [];
-    const unused =
-      absent.length + waiting.length === 0 ? [{ what: 'token ABSENT', fix: 'sudo deployd bootstrap' }] : [];
-    return checkResult(name, 'absent', [...absent, ...unused, ...waiting]);
+    const absent =
+      grant.found === null
+        ? { what: 'token ABSENT, and no bootstrap grant', fix: renew }
+        : { what: 'token ABSENT', fix: 'sudo deployd bootstrap' };
+    return checkResult(name, 'absent', waiting.length > 0 ? waiting : [absent]);
   }
-  const found = [...lifeFindings(facts, { context, renew }), ...recordedFindings(context, renew), ...waiting];
-  return checkResult(name, describeToken(token.known.lookup, context), found);
+  const { lookup } = token.known;
+  const found = [...lifeFindings(lookup, facts, { context, renew }), ...recordedFindings(context, renew), ...waiting];
+  return checkResult(name, describeToken(lookup, context), found);
 }
 
 /** Expiry in the claims of a JWT; null without one. */
@@ -46,10 +48,11 @@ function renewalCommand(path: string, { agent: { name } }: CheckContext): string
   return `sudo install -m 0600 -o ${name} -g ${name} NEW-GRANT ${path} && sudo deployd bootstrap`;
 }
 
-function lifeFindings(facts: TokenFacts, { context, renew }: { context: CheckContext; renew: string }): Finding[] {
-  const { token, env, intervalS } = facts;
-  if ('unknown' in token) return [];
-  const { lookup } = token.known;
+function lifeFindings(
+  lookup: Fact<TokenLookup>,
+  { env, intervalS }: Pick<TokenFacts, 'env' | 'intervalS'>,
+  { context, renew }: { context: CheckContext; renew: string },
+): Finding[] {
   if ('unknown' in lookup) {
     const expires = recordedExpiry(context);
     return expires !== null && expires < context.now
@@ -86,14 +89,14 @@ function recordedFindings({ state }: CheckContext, renew: string): Finding[] {
 
 function grantFindings({ grant, grantExpiry }: TokenFacts, context: CheckContext): Finding[] {
   const { now, state } = context;
+  if (grant.found === null || grant.found === 'hidden') return [];
   if (grantExpiry !== null && grantExpiry < now)
     return [{ what: `the grant expired at ${grantExpiry.toISOString()}`, fix: renewalCommand(grant.path, context) }];
   const known = 'known' in state ? state.known : null;
   if (known?.token.grant_refused !== undefined)
     return [{ what: `the grant is not taken: ${known.token.grant_refused}`, fix: `sudo rm ${grant.path}` }];
   const lastTick = known?.last_outcome?.at ?? null;
-  const placed = grant.found !== null && grant.found !== 'hidden' ? grant.found.mtime : now;
-  return lastTick !== null && new Date(lastTick) > placed
+  return lastTick !== null && new Date(lastTick) > grant.found.mtime
     ? [{ what: `ticks have left the grant ${grant.path} where it is`, fix: 'sudo deployd bootstrap' }]
     : [];
 }

@@ -1,0 +1,75 @@
+import type { Check } from './diagnosis.ts';
+import { checkClock, checkPeer, type PeerEndpoint, type PeerFacts } from './networkChecks.ts';
+
+const endpoint: PeerEndpoint = { peer: 'tenancy', url: 'https://t', ca: null, laptop: false };
+const offline = { code: null, line: 'temporary network failure: x' };
+const untrusted = { code: 'TLS_UNTRUSTED', line: 'the certificate is not trusted' };
+
+const linesOf = ({ name, verdict, told, findings }: Check) => [
+  `${name}: ${verdict}`,
+  told,
+  ...findings.flatMap(({ what, fix }) => [what, fix]),
+];
+
+describe('the response of a service', () => {
+  it.each<[string, PeerFacts, Partial<PeerEndpoint>, string[]]>([
+    ['is not known', { unknown: 'no configuration' }, {}, ['tenancy service: unseen', 'no configuration']],
+    [
+      'is missing',
+      offline,
+      {},
+      [
+        ...['tenancy service: wrong', 'https://t', 'temporary network failure: x'],
+        'curl -v --cacert /etc/ssl/certs/ca-certificates.crt https://t/',
+      ],
+    ],
+    [
+      'may be missing on a laptop',
+      offline,
+      { laptop: true },
+      ['tenancy service: not applicable', 'offline, which is normal on a laptop: temporary network failure: x'],
+    ],
+    [
+      'may not have an untrusted certificate, on a laptop neither',
+      untrusted,
+      { laptop: true, peer: 'secretstore', ca: '/a/ca.pem' },
+      [
+        ...['secretstore: wrong', 'https://t', 'the certificate is not trusted'],
+        'sudo install -m 0644 THE-RIGHT-CA.pem /a/ca.pem',
+      ],
+    ],
+  ])('%s', (_name, facts, more, lines) => {
+    expect(linesOf(checkPeer(facts, { ...endpoint, ...more }))).toEqual(lines);
+  });
+
+  it.each([[200], [429], [473], [499]])('with status %i makes it well', (status) => {
+    expect(linesOf(checkPeer({ status, skewS: null }, endpoint))).toEqual(['tenancy service: well', 'https://t']);
+  });
+
+  it.each([[472], [500], [503]])('with status %i makes it wrong', (status) => {
+    expect(linesOf(checkPeer({ status, skewS: null }, endpoint))).toEqual([
+      ...['tenancy service: wrong', 'https://t'],
+      `https://t answers ${status}: it is sealed, or not at work`,
+      'curl -i https://t/v1/sys/health',
+    ]);
+  });
+});
+
+describe('the clock', () => {
+  it.each([
+    [
+      [60, -10],
+      ['clock: well', '60 s ahead of the services'],
+    ],
+    [
+      [10, -61],
+      [
+        ...['clock: wrong', '61 s behind the services'],
+        ...['the clock is 61 s behind the services', 'sudo timedatectl set-ntp true'],
+      ],
+    ],
+    [[null], ['clock: unseen', 'no service told its time']],
+  ])('with the skews %j', (skews, lines) => {
+    expect(linesOf(checkClock([offline, ...skews.map((skewS) => ({ status: 200, skewS }))]))).toEqual(lines);
+  });
+});
