@@ -1,5 +1,4 @@
-import { codesOf, isQuiet, parseTrace, type Decision, type RecordedDecision, type Trace } from './trace.ts';
-import { reasonsOf } from './reasons.ts';
+import type { Decision, RecordedDecision, Step, Trace } from './trace.ts';
 import { formatTraceLine, formatTrace } from './formatTrace.ts';
 
 const [one, two] = ['1'.repeat(64), '2'.repeat(64)];
@@ -12,24 +11,33 @@ function traceOf(more: Partial<Trace> = {}): Trace {
   };
 }
 
-const noted = (...decisions: Decision[]): RecordedDecision[] =>
-  decisions.map((each, at_ms) => ({ ...each, state: 'checkingIn', at_ms }));
-const ordered = (reason: string, more: object = {}): Decision => ({
-  ...{ word: 'ordered', action: 'apply', desired: two, applied: one, reason },
-  ...more,
+const step = (machine: string, state: string, at_ms: number, ms: number): Step => ({
+  machine,
+  state,
+  on: 'x',
+  at_ms,
+  ms,
+});
+const ordered = (reason: string): Decision => ({
+  word: 'ordered',
+  action: 'apply',
+  desired: two,
+  applied: one,
+  reason,
+});
+const noted = (decision: Decision, state = 'checkingIn', at_ms = 0): RecordedDecision => ({
+  ...decision,
+  state,
+  at_ms,
 });
 
-describe('a trace', () => {
-  it('is shown with its ending, its reasons, the slowest states and the timeline', () => {
+describe('the text of a trace', () => {
+  it('shows the ending, the reasons, the slowest states and the timeline', () => {
     const steps = [
-      { machine: 'tick', state: 'checkingIn', on: 'x', at_ms: 0, ms: 40 },
-      { machine: 'tick', state: 'deciding', on: 'x', at_ms: 40, ms: 0 },
-      { machine: 'tick', state: 'applying', on: 'x', at_ms: 40, ms: 3900 },
-      { machine: 'apply', state: 'pulling', on: 'x', at_ms: 41, ms: 3000 },
-      { machine: 'tick', state: 'applied', on: 'x', at_ms: 4000, ms: 0 },
+      ...[step('tick', 'checkingIn', 0, 40), step('tick', 'deciding', 40, 0), step('tick', 'applying', 40, 3900)],
+      ...[step('apply', 'pulling', 41, 3000), step('tick', 'applied', 4000, 0)],
     ];
-    const decisions = [{ ...ordered('sha_changed'), state: 'checkingIn', at_ms: 40 }];
-    expect(formatTrace(traceOf({ steps, decisions }))).toBe(
+    expect(formatTrace(traceOf({ steps, decisions: [noted(ordered('sha_changed'), 'checkingIn', 40)] }))).toBe(
       [
         `tick ${tick} of env eu-1, 2026-11-21T15:00:00.000Z, deployd 0.2.0`,
         'applied after 4.0 s, exit 0: the desired bundle is in force and healthy',
@@ -49,71 +57,96 @@ describe('a trace', () => {
     );
   });
 
-  it('is one line in a list', () => {
-    const trace = traceOf({
-      ending: 'refused',
-      exit: 1,
-      codes: ['ENV_INCOMPLETE'],
-      decisions: noted(ordered('retry:2')),
-    });
-    expect(formatTraceLine(trace)).toBe(
-      '2026-11-21T15:00:00Z  6b9f0b5c    4.0 s  refused ENV_INCOMPLETE: 222222222222 is tried again, failed tries so far: 2 …',
+  it('names the journal after a failure, and no reason without a decision', () => {
+    const trace = traceOf({ ending: 'busy', exit: 75, ms: 0, steps: [step('tick', 'acquiringLock', 0, 0)] });
+    expect(formatTrace(trace).split('\n').slice(1)).toEqual([
+      ...['busy after 0 ms, exit 75: another tick holds the lock', ''],
+      ...['Longest', '  acquiringLock 0 ms (0 %)', ''],
+      ...['Way', '     0 ms  acquiringLock                  0 ms', ''],
+      `All it said: journalctl -u deployd.service | grep tick=${tick}`,
+    ]);
+  });
+
+  it.each<[string, Step[], string]>([
+    [
+      'at most three, the slowest first',
+      [step('tick', 'a', 0, 1), step('tick', 'b', 1, 40), step('tick', 'c', 41, 20), step('tick', 'd', 61, 30)],
+      'b 40 ms (1 %), d 30 ms (1 %), c 20 ms (1 %)',
+    ],
+    [
+      'none that are left at once',
+      ['selectingCredential', 'deciding', 'classifyingFault', 'decidingPrune', 'selectingEnding', 'done', 'down'].map(
+        (state) => step('tick', state, 0, 9),
+      ),
+      '',
+    ],
+    [
+      'none that run another machine, from its first to its last step',
+      [
+        ...[step('tick', 'applying', 10, 90), step('apply', 'pulling', 10, 80), step('apply', 'reverting', 100, 20)],
+        ...[step('tick', 'takingDown', 200, 90), step('down', 'stopping', 201, 60)],
+      ],
+      'pulling 80 ms (2 %), stopping 60 ms (2 %), reverting 20 ms (1 %)',
+    ],
+    [
+      'one in which no other machine ran',
+      [
+        ...[step('apply', 'early', 9, 10), step('tick', 'applying', 10, 90), step('apply', 'late', 101, 20)],
+        ...[step('tick', 'checkingIn', 10, 30)],
+      ],
+      'applying 90 ms (2 %), checkingIn 30 ms (1 %), late 20 ms (1 %)',
+    ],
+    [
+      'every other state, although another machine runs at the time',
+      [step('tick', 'watching', 0, 90), step('loop', 'pulling', 1, 80), step('apply', 'applying', 0, 70)],
+      'watching 90 ms (2 %), pulling 80 ms (2 %), applying 70 ms (2 %)',
+    ],
+  ])('shows of the slowest states %s', (_name, steps, slowest) => {
+    expect(formatTrace(traceOf({ steps }))).toContain(`\nLongest\n  ${slowest}\n\nWay`);
+  });
+
+  it('shows each decision below the state in which it was made', () => {
+    const steps = [step('tick', 'checkingIn', 10, 5), step('tick', 'checkingIn', 20, 5)];
+    const decisions = [9, 10, 15, 16, 19, 25].map((at_ms) =>
+      noted({ word: 'downloaded', bytes: at_ms }, 'checkingIn', at_ms),
+    );
+    const other = noted({ word: 'left' }, 'applying', 12);
+    expect(formatTrace(traceOf({ steps, decisions: [...decisions, other] })).split('\nWay\n')[1]).toBe(
+      [
+        '    10 ms  checkingIn                     5 ms',
+        '               → 10 bytes of the bundle arrived',
+        '               → 15 bytes of the bundle arrived',
+        '    20 ms  checkingIn                     5 ms',
+        '               → 25 bytes of the bundle arrived',
+      ].join('\n'),
     );
   });
 
-  it.each<[string, Partial<Trace>, string[]]>([
-    ['nothing', { ending: 'converged', decisions: noted(ordered('', { action: 'none' })) }, ['nothing new is wanted']],
-    [
-      'a first bundle',
-      { decisions: noted(ordered('sha_changed', { applied: null })) },
-      ['the wanted bundle is 222222222222, and none was applied'],
-    ],
-    [
-      'a bundle that was cut short',
-      { decisions: noted(ordered('resume:starting')) },
-      ['an apply of 222222222222 that was cut short goes on (starting)'],
-    ],
-    [
-      'a retired backend',
-      { ending: 'down', decisions: noted(ordered('retired', { action: 'down' })) },
-      ['the backend is retired, so the project goes down'],
-    ],
-    [
-      'a service that was not reached, on a laptop too',
-      {
-        ending: 'offlineLaptop',
-        decisions: noted(...Array<Decision>(2).fill({ word: 'troubled', peer: 'secretstore', error: 'HTTP_503' })),
-      },
-      ['secretstore: HTTP_503, 2 times'],
-    ],
-    [
-      'a pull that failed',
-      { ending: 'failed', codes: ['PULL_FAILED'], decisions: noted({ word: 'put-back', sha: null }) },
-      ['PULL_FAILED: docker compose pull failed', 'no container was touched; in force is again nothing'],
-    ],
-    ['a code without an explanation', { ending: 'failed', codes: ['BRAND_NEW'] }, ['BRAND_NEW']],
-  ])('has a reason: %s', (_name, more, reasons) => {
-    expect(reasonsOf(traceOf(more))).toEqual(reasons);
+  it.each([
+    [999, '999 ms'],
+    [1000, '1.0 s'],
+    [119_949, '119.9 s'],
+    [120_000, '2 min 0 s'],
+    [184_600, '3 min 5 s'],
+  ])('shows %d ms as %s', (ms, text) => {
+    expect(formatTrace(traceOf({ ms })).split('\n')[1]).toMatch(`applied after ${text}, `);
   });
+});
 
-  it.each<[boolean, Partial<Trace>]>([
-    [true, { ending: 'converged', decisions: noted(ordered('', { action: 'none' })) }],
-    [false, { ending: 'converged', decisions: noted(ordered('drift:web', { action: 'none' })) }],
-    [false, { ending: 'converged', decisions: noted(ordered(''), { word: 'leased-anew' }) }],
-    [false, { ending: 'offline' }],
-  ])('is quiet (%s) only when it converged and nothing happened', (quiet, more) => {
-    expect(isQuiet(traceOf(more))).toBe(quiet);
-  });
-
-  it('is parsed as it was written, and any other text is rejected', () => {
-    expect(parseTrace(JSON.stringify(traceOf()))).toEqual(traceOf());
-    for (const text of ['', 'null', '[]', '{"schema":2}', JSON.stringify({ ...traceOf(), ending: 'toString' })])
-      expect(parseTrace(text)).toBeNull();
-  });
-
-  it('contains the code of every refusal, or the code of a failure', () => {
-    expect(codesOf({ code: 'A_B', lines: ['refused: A_B: x', 'refused: C_D: y'] })).toEqual(['A_B', 'C_D']);
-    expect(codesOf({ code: 'UP_FAILED', lines: ['failed: refused: X: y'] })).toEqual(['UP_FAILED']);
-    expect(codesOf({ code: null, lines: [] })).toEqual([]);
+describe('the line of a trace', () => {
+  it.each<[Partial<Trace>, string]>([
+    [
+      { ending: 'refused', codes: ['ENV_INCOMPLETE'], decisions: [noted(ordered('retry:2'))] },
+      'refused ENV_INCOMPLETE: 222222222222 is tried again, failed tries so far: 2 …',
+    ],
+    [{ ending: 'failed', codes: ['PULL_FAILED', 'B'] }, 'failed: PULL_FAILED: docker compose pull failed …'],
+    [
+      { ending: 'failed', codes: ['A', 'B'], decisions: [noted(ordered('retired'))] },
+      'failed A, B: the backend is retired, so the project goes down …',
+    ],
+    [{ ending: 'failed', codes: ['UP_FAILED'] }, 'failed: UP_FAILED: docker compose up failed'],
+    [{ ending: 'bootstrapped', intent: 'bootstrap' }, 'bootstrap bootstrapped: '],
+  ])('%j', (more, text) => {
+    expect(formatTraceLine(traceOf(more))).toBe(`2026-11-21T15:00:00Z  6b9f0b5c    4.0 s  ${text}`);
   });
 });

@@ -21,7 +21,8 @@ export function formatTraceLine(trace: Trace): string {
   const { tick, started_at, ending, codes, ms, intent } = trace;
   const [first = '', ...others] = reasonsOf(trace);
   const why = `${first}${others.length > 0 ? ' …' : ''}`;
-  const named = codes.length > 0 && !why.startsWith(codes[0] ?? '') ? ` ${codes.join(', ')}` : '';
+  const [code] = codes;
+  const named = code !== undefined && !why.startsWith(code) ? ` ${codes.join(', ')}` : '';
   const what = intent === 'bootstrap' ? 'bootstrap ' : '';
   return `${started_at.slice(0, 19)}Z  ${tick.slice(0, 8)}  ${formatDuration(ms).padStart(7)}  ${what}${ending}${named}: ${why}`;
 }

@@ -1,0 +1,125 @@
+import type { Ending } from '../../../../machines/endings.ts';
+import { refusals } from '../../../../machines/refusals.ts';
+import { describeDecision, reasonsOf } from './reasons.ts';
+import type { Decision, RecordedDecision, Trace } from './trace.ts';
+
+const [one, two] = ['1'.repeat(64), '2'.repeat(64)];
+const [short1, short2] = ['1'.repeat(12), '2'.repeat(12)];
+
+const ordered = (reason: string, more: object = {}): Decision => ({
+  ...{ word: 'ordered', action: 'apply', desired: two, applied: one, reason },
+  ...more,
+});
+const started = (more: object): Decision => ({ word: 'started', services: [], untouched: [], gone: [], ...more });
+
+it.each<[Decision, string]>([
+  [ordered('sha_changed'), `the wanted bundle changed from ${short1} to ${short2}`],
+  [ordered('sha_changed', { applied: null }), `the wanted bundle is ${short2}, and none was applied`],
+  [ordered('sha_changed', { desired: null }), `the wanted bundle changed from ${short1} to nothing`],
+  [ordered('retry:2'), `${short2} is tried again, failed tries so far: 2`],
+  [ordered('retry'), `${short2} is tried again, failed tries so far: `],
+  [ordered('resume:starting'), `an apply of ${short2} that was cut short goes on (starting)`],
+  [ordered('reapply'), `${short2} is applied and was ordered again`],
+  [ordered('drift:web,db,api'), 'services were not well: web, db, api'],
+  [ordered('retired', { action: 'down' }), 'the backend is retired, so the project goes down'],
+  [ordered('', { action: 'none' }), 'nothing new is wanted'],
+  [ordered('new_reason', { action: 'down' }), 'ordered was down'],
+  [{ word: 'paused', seconds: 90 }, 'the wanted bundle failed before; it is not tried again for another 90 s'],
+  [{ word: 'ailing', services: ['web', 'db'] }, 'not well: web, db'],
+  [{ word: 'half-made', sha: one, phase: 'promoted' }, `an apply of ${short1} was cut short earlier (promoted)`],
+  [{ word: 'engine-silent' }, 'the container engine did not answer'],
+  [{ word: 'troubled', peer: 'storage', error: 'HTTP_503' }, 'storage host: HTTP_503'],
+  [{ word: 'downloaded', bytes: 7 }, '7 bytes of the bundle arrived'],
+  [{ word: 'secrets-read', count: 3 }, 'secrets read: 3'],
+  [started({}), 'there was nothing to start'],
+  [
+    started({ services: ['web', 'api'], untouched: ['db'], gone: ['old'] }),
+    'in new containers: web, api; untouched: db; gone: old',
+  ],
+  [{ word: 'put-back', sha: null }, 'no container was touched; in force is again nothing'],
+  [{ word: 'put-back', sha: one }, `no container was touched; in force is again ${short1}`],
+  [{ word: 'left' }, 'what failed is left as it is: there is no release before it, or on_failure is leave'],
+  [{ word: 'reverted', sha: one }, `the release before, ${short1}, was brought back and is well`],
+  [
+    { word: 'revert-failed', sha: one },
+    `the release before, ${short1}, could not be brought back yet; the next tick goes on`,
+  ],
+  [{ word: 'mended', sha: one }, `the half-made apply was undone; ${short1} is in force`],
+  [{ word: 'leased-anew' }, 'the token was leased anew before its maximum'],
+])('the decision %j is a sentence', (decision, sentence) => {
+  expect(describeDecision(decision)).toBe(sentence);
+});
+
+const troubled = (error: string): Decision => ({ word: 'troubled', peer: 'secretstore', error });
+const explanatory: Decision[] = [
+  ...[{ word: 'paused', seconds: 90 } as const, { word: 'engine-silent' } as const, started({})],
+  ...(['put-back', 'reverted', 'revert-failed', 'mended'] as const).map((word) => ({ word, sha: one })),
+  { word: 'left' },
+];
+
+describe('the reasons of a tick', () => {
+  it.each<[string, Ending, string[], Decision[], string[]]>([
+    ['of nothing are none', 'converged', [], [], []],
+    [
+      'are its first decision, when no other explains it',
+      'converged',
+      [],
+      [ordered(''), troubled('E')],
+      ['ordered was apply'],
+    ],
+    [
+      'are what was ordered, then the codes, then what happened',
+      'failed',
+      ['PULL_FAILED', 'BRAND_NEW'],
+      [{ word: 'engine-silent' }, ordered('retired'), { word: 'downloaded', bytes: 1 }],
+      [
+        'the backend is retired, so the project goes down',
+        ...['PULL_FAILED: docker compose pull failed', 'BRAND_NEW'],
+        'the container engine did not answer',
+      ],
+    ],
+    ['are all events that explain it', 'failed', [], explanatory, explanatory.map(describeDecision)],
+    [
+      'name each sentence once',
+      'failed',
+      [],
+      [{ word: 'left' }, { word: 'left' }],
+      [describeDecision({ word: 'left' })],
+    ],
+    [
+      'are the failed calls while it was offline',
+      'offline',
+      [],
+      [troubled('HTTP_503'), troubled('ECONNRESET'), troubled('HTTP_503'), { word: 'downloaded', bytes: 1 }],
+      ['secretstore: HTTP_503, 2 times', 'secretstore: ECONNRESET'],
+    ],
+    ['are the failed calls on a laptop too', 'offlineLaptop', [], [troubled('HTTP_503')], ['secretstore: HTTP_503']],
+    [
+      'are no failed calls that did not end it',
+      'failed',
+      ['UP_FAILED'],
+      [troubled('HTTP_503')],
+      ['UP_FAILED: docker compose up failed'],
+    ],
+  ])('%s', (_name, ending, codes, decisions, reasons) => {
+    const noted = decisions.map((each, at_ms): RecordedDecision => ({ ...each, state: 'checkingIn', at_ms }));
+    expect(reasonsOf({ ending, codes, decisions: noted } as unknown as Trace)).toEqual(reasons);
+  });
+
+  it.each([
+    ['PULL_FAILED', 'docker compose pull failed'],
+    ['UP_FAILED', 'docker compose up failed'],
+    ['DOWN_FAILED', 'docker compose down failed'],
+    ['UNHEALTHY', 'containers did not become well in time'],
+    ['RUNTIME_UNAVAILABLE', 'the container engine does not answer'],
+    ['AGENT_UNAUTHENTICATED', 'the tenancy service or the mesh refuses this agent; a new grant is needed'],
+    ['AGENT_ENV_MISMATCH', 'the token belongs to another env than config.yaml says'],
+    ['TLS_UNTRUSTED', 'the certificate of a service is not trusted'],
+    ['CLOCK_SKEW', 'the clock of this host is wrong'],
+    ['DISK_WRITE_FAILED', 'the state directory cannot be written to'],
+    ['DISK_INSUFFICIENT', refusals.DISK_INSUFFICIENT.meaning],
+  ])('explain the code %s', (code, meaning) => {
+    const trace = { ending: 'failed', codes: [code], decisions: [] } as unknown as Trace;
+    expect(reasonsOf(trace)).toEqual([`${code}: ${meaning}`]);
+  });
+});
