@@ -127,7 +127,8 @@ describe('the text of a trace', () => {
     [1000, '1.0 s'],
     [119_949, '119.9 s'],
     [120_000, '2 min 0 s'],
-    [184_600, '3 min 5 s'],
+    [179_499, '2 min 59 s'],
+    [179_500, '3 min 0 s'],
   ])('shows %d ms as %s', (ms, text) => {
     expect(formatTrace(traceOf({ ms })).split('\n')[1]).toMatch(`applied after ${text}, `);
   });

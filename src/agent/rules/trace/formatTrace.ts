@@ -73,7 +73,7 @@ function formatStep({ machine, state, at_ms, ms }: Step): string {
 
 function formatDuration(ms: number): string {
   if (ms < 1000) return `${ms} ms`;
-  return ms < 120_000
-    ? `${(ms / 1000).toFixed(1)} s`
-    : `${Math.floor(ms / 60_000)} min ${Math.round((ms % 60_000) / 1000)} s`;
+  if (ms < 120_000) return `${(ms / 1000).toFixed(1)} s`;
+  const seconds = Math.round(ms / 1000);
+  return `${Math.floor(seconds / 60)} min ${seconds % 60} s`;
 }
