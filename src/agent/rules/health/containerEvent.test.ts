@@ -13,6 +13,9 @@ describe('an event of a container', () => {
       event({ containerExitCode: '0' }, 'health_status'),
       { id: 'c1', exitCode: null },
     ],
+    ['of its end without a code', event({}), { id: 'c1', exitCode: null }],
+    ['of the end of a probe in it', event({ exitCode: '1' }, 'exec_die'), { id: 'c1', exitCode: null }],
+    ['of another action', event({ exitCode: '1' }, 'diet'), { id: 'c1', exitCode: null }],
     ['that is truncated', event({}).slice(0, -4), null],
     ['without a container', '{}', null],
   ])('%s', (_, line, expected) => {

@@ -25,11 +25,17 @@ describe('a log', () => {
   it('of a terminal has no frames', () => {
     expect(parseContainerLog(Buffer.from('a\r\nb\r\n'), 20)).toEqual([{ text: 'a\r\nb\r\n', truncated: false }]);
     expect(parseContainerLog(Buffer.from('a\nb\nc\n'), 2)).toEqual([{ text: 'b\nc\n', truncated: false }]);
-    expect(parseContainerLog(Buffer.from('a'), 20)).toEqual([{ text: 'a', truncated: false }]);
+    expect(parseContainerLog(Buffer.from('abc\nd'), 2)).toEqual([
+      { text: 'abc\n', truncated: false },
+      { text: 'd', truncated: false },
+    ]);
+    for (const text of ['a', '\x01abcdefgh', '\x03\0\0\0\0\0\0\0'])
+      expect(parseContainerLog(Buffer.from(text), 20)).toEqual([{ text, truncated: false }]);
   });
 
   it('has no excerpt when it is empty', () => {
     expect(parseContainerLog(Buffer.alloc(0), 20)).toEqual([]);
+    expect(parseContainerLog(framed([1, '']), 20)).toEqual([{ text: '', truncated: false }]);
   });
 
   it('ends with the last output, even without a newline', () => {
@@ -60,8 +66,8 @@ describe('a log', () => {
     expect(parseContainerLog(torn, 3)).toEqual([{ text: 'c\n', truncated: false }]);
     const other = framed([1, 'a\n'], [2, 'rest of a line of the other stream\n'], [1, 'c\n'], [2, 'd\n']);
     expect(parseContainerLog(other, 3)).toEqual([{ text: 'c\nd\n', truncated: false }]);
-    const typed = Buffer.from(`rest of a line\n${'x'.repeat(split)}\n`);
-    expect(parseContainerLog(typed, 3)).toEqual([{ text: `${'x'.repeat(split)}\n`, truncated: false }]);
+    const typed = Buffer.from(`rest of a line\n${'x'.repeat(split - 1)}\n`);
+    expect(parseContainerLog(typed, 3)).toEqual([{ text: `${'x'.repeat(split - 1)}\n`, truncated: false }]);
     expect(parseContainerLog(framed([1, 'x'.repeat(split)], [1, 'x'.repeat(split)]), 1)).toEqual([]);
   });
 });
@@ -71,6 +77,11 @@ describe('the output of a probe', () => {
     ['short', 'no answer\n', { text: 'no answer\n', truncated: false }],
     ['of the full length', 'x'.repeat(4096), { text: 'x'.repeat(4096), truncated: false }],
     ['beyond it', `${'x'.repeat(4096)}...`, { text: 'x'.repeat(4096), truncated: true }],
+    [
+      'of nearly that length, with dots of its own',
+      `${'x'.repeat(4095)}...`,
+      { text: `${'x'.repeat(4095)}...`, truncated: false },
+    ],
     ['with dots of its own', 'still waiting...', { text: 'still waiting...', truncated: false }],
     [
       'truncated in a character',
@@ -85,6 +96,12 @@ describe('the output of a probe', () => {
       { text: `${'x'.repeat(499)}\ufffd`, truncated: true },
     ],
     ['of that length in whole lines', `${'x'.repeat(499)}\n`, { text: `${'x'.repeat(499)}\n`, truncated: false }],
+    ['short, with an invalid character at its end', 'a\ufffd', { text: 'a\ufffd', truncated: false }],
+    [
+      'with the words of an ended probe',
+      'x Health check exceeded timeout (5s): a',
+      { text: 'x Health check exceeded timeout (5s): a', truncated: false },
+    ],
     ['in time', 'Health check exceeded timeout (5s)', { text: 'Health check exceeded timeout (5s)', truncated: false }],
     [
       'ended in the middle of a line',

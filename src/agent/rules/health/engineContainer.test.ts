@@ -34,6 +34,7 @@ describe('the list entry of a running container', () => {
     ['2 minutes (healthy)', 120, 180],
     ['About an hour', 3600, Infinity],
     ['2 weeks', 3600, Infinity],
+    ['5 minutes 3 seconds', 3600, Infinity],
   ])('has an uptime: %s', (time, least, most) => {
     expect(parseListEntry({ ...entry, Status: `Up ${time}` })?.upMs).toEqual([least * 1000, most * 1000]);
   });
@@ -44,6 +45,7 @@ describe('the list entry of a running container', () => {
     'Up 3 hours (starting)',
     'Up 3 hours (health: healthy)',
     'Up 3 hours (healthy) (Paused)',
+    'Not Up 3 hours',
     'Up',
     'running',
     '',
@@ -55,6 +57,11 @@ describe('the list entry of a running container', () => {
     expect(parseListEntry({ ...entry, State })).toBeNull();
   });
 
+  it('has an empty service without the labels of compose', () => {
+    expect(parseListEntry({ ...entry, Labels: null })).toMatchObject({ service: '' });
+    expect(parseListEntry({ ...entry, Labels: {} })).toMatchObject({ service: '' });
+  });
+
   it('has its own name, not that of a link to it', () => {
     const Names = ['/deployd-eu-1-db-1/web', '/deployd-eu-1-web-1'];
     expect(parseListEntry({ ...entry, Names })).toMatchObject({ name: 'deployd-eu-1-web-1' });
@@ -63,17 +70,41 @@ describe('the list entry of a running container', () => {
   });
 });
 
-describe('the health of a container that the engine never probed', () => {
-  const never: ContainerInspection = {
-    Id: 'c1',
-    Name: '/deployd-eu-1-web-1',
-    Image: 'sha256:1',
-    RestartCount: 0,
-    State: { Status: 'created', StartedAt: '0001-01-01T00:00:00Z', ExitCode: 0 },
-    HostConfig: {},
-    Config: { Image: 'web:1', Labels: null },
-    Mounts: [],
+const never: ContainerInspection = {
+  Id: 'c1',
+  Name: '/deployd-eu-1-web-1',
+  Image: 'sha256:1',
+  RestartCount: 0,
+  State: { Status: 'created', StartedAt: '0001-01-01T00:00:00Z', ExitCode: 0 },
+  HostConfig: {},
+  Config: { Image: 'web:1', Labels: null },
+  Mounts: [],
+};
+
+it('the facts of a container are those of its inspection', () => {
+  const created = {
+    ...{ id: 'c1', service: '', oneOff: false, name: 'deployd-eu-1-web-1', state: 'created', health: null },
+    ...{ exitCode: 0, startedMs: Date.parse(never.State.StartedAt), restarts: 0, restartPolicy: 'no' },
+    ...{ image: 'web:1', imageId: 'sha256:1', mounts: [], healthLog: [] },
   };
+  expect(parseInspection(never)).toEqual(created);
+  const Labels = { 'com.docker.compose.service': 'web', 'com.docker.compose.oneoff': 'True' };
+  const Health = { Status: 'unhealthy', Log: [{ Output: 'no answer' }] };
+  const probed: ContainerInspection = {
+    ...{ ...never, Config: { Image: 'web:1', Labels }, State: { ...never.State, Health } },
+    ...{ HostConfig: { RestartPolicy: { Name: 'always' } }, Mounts: [{ Source: '/srv' }] },
+  };
+  expect(parseInspection(probed)).toEqual({
+    ...{ ...created, service: 'web', oneOff: true, health: 'unhealthy', restartPolicy: 'always', mounts: ['/srv'] },
+    healthLog: [{ text: 'no answer', truncated: false }],
+  });
+  const silent = { ...never, State: { ...never.State, Health: { Status: 'healthy', Log: null } } };
+  expect(parseInspection({ ...silent, HostConfig: { RestartPolicy: { Name: '' } } })).toEqual({
+    ...{ ...created, health: 'healthy' },
+  });
+});
+
+describe('the health of a container that the engine never probed', () => {
   const healthWith = (Healthcheck?: object) =>
     parseInspection({ ...never, Config: { ...never.Config, Healthcheck } } as ContainerInspection).health;
 

@@ -1,5 +1,5 @@
 import { runningContainer } from '../../../../fixtures/engine/stubContainer.ts';
-import { parseHealth, reportedContainerOf, healthStatusOf } from './health.ts';
+import { compareContainers, healthStatusOf, isFinished, parseHealth, reportedContainerOf } from './health.ts';
 
 describe('the health of a container (spec §12.4)', () => {
   it.each([
@@ -39,7 +39,30 @@ describe('the health of a container (spec §12.4)', () => {
   });
 
   it('has no exit code in reports while it runs', () => {
-    expect(reportedContainerOf(runningContainer).exit_code).toBeNull();
-    expect(reportedContainerOf({ ...runningContainer, state: 'exited', exitCode: 3 }).exit_code).toBe(3);
+    const shown = { service: 'web', name: 'deployd-eu-1-web-1', state: 'running', health: null, exit_code: null };
+    expect(reportedContainerOf(runningContainer)).toEqual(shown);
+    const ended = (state: string) => reportedContainerOf({ ...runningContainer, state, exitCode: 3 }).exit_code;
+    expect(['exited', 'dead', 'restarting'].map(ended)).toEqual([3, 3, null]);
+  });
+});
+
+it.each([
+  [true, {}],
+  [true, { restartPolicy: 'on-failure' }],
+  [false, { state: 'running' }],
+  [false, { exitCode: 3 }],
+  [false, { health: 'healthy' }],
+  [false, { restartPolicy: 'always' }],
+  [false, { restartPolicy: 'unless-stopped' }],
+])('a one-shot is finished (%s) with %j', (finished, change) => {
+  expect(isFinished({ ...runningContainer, state: 'exited', ...change })).toBe(finished);
+});
+
+it('the services of a start have new containers, unchanged ones or none any more', () => {
+  const container = (id: string, service: string) => ({ id, service });
+  const before = [container('1', 'web'), container('2', 'db'), container('3', 'z'), container('4', 'old')];
+  const after = [container('5', 'web'), container('1', 'web'), container('6', 'api'), container('2', 'db')];
+  expect(compareContainers(before, after)).toEqual({
+    ...{ services: ['api', 'web'], untouched: ['db'], gone: ['old', 'z'] },
   });
 });

@@ -12,7 +12,14 @@ describe('unhealthy services', () => {
       { name: 'off', replicas: 0 },
     ];
     expect(unhealthyServicesOf([lasting], expected)).toEqual(['db', 'web']);
-    expect(unhealthyServicesOf([lasting, { ...lasting, service: 'db' }], [])).toEqual([]);
+    const both = [lasting, { ...lasting, service: 'db' }];
+    expect(unhealthyServicesOf(both, expected)).toEqual(['web']);
+    expect(unhealthyServicesOf(both, [])).toEqual([]);
+  });
+
+  it('include those with an unhealthy container', () => {
+    const unhealthy = { ...lasting, service: 'db', health: 'unhealthy' };
+    expect(unhealthyServicesOf([lasting, { ...lasting, service: 'db' }, unhealthy], [])).toEqual(['db']);
   });
 
   it('are described by their worst container', () => {
@@ -20,6 +27,8 @@ describe('unhealthy services', () => {
     expect(told(['db', 'job', 'web'], lasting, { ...lasting, health: 'unhealthy' }, job)).toBe(
       'db=missing, job=exited(3), web=unhealthy',
     );
+    expect(told(['job'], { ...job, state: 'created' }, job)).toBe('job=exited(3)');
+    expect(told(['web'], lasting)).toBe('web=running');
   });
 
   it.each([
