@@ -41,7 +41,7 @@ describe('the timer', () => {
     ],
     ['is unknown without systemd', '', ['timer: not applicable', 'systemd does not run here']],
   ])('%s', (_name, text, lines) => {
-    expect(linesOf(checkTimer(parseTimerFacts(text, '[]')))).toEqual(lines);
+    expect(linesOf(checkTimer(parseTimerFacts(text, '[]')))).toStrictEqual(lines);
   });
 
   it.each([

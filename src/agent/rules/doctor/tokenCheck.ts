@@ -95,8 +95,8 @@ function grantFindings({ grant, grantExpiry }: TokenFacts, context: CheckContext
   const known = 'known' in state ? state.known : null;
   if (known?.token.grant_refused !== undefined)
     return [{ what: `the grant is not taken: ${known.token.grant_refused}`, fix: `sudo rm ${grant.path}` }];
-  const lastTick = known?.last_outcome?.at ?? null;
-  return lastTick !== null && new Date(lastTick) > grant.found.mtime
+  const lastTick = new Date(known?.last_outcome?.at ?? 0);
+  return lastTick > grant.found.mtime
     ? [{ what: `ticks have left the grant ${grant.path} where it is`, fix: 'sudo deployd bootstrap' }]
     : [];
 }

@@ -56,8 +56,9 @@ function rowsOf(status: Status, { state, now }: StatusContext): [string, string 
 }
 
 function formatApplied({ applied_sha, applied_version }: Status, { applied_at }: State): string | null {
-  const name = applied_version === null ? applied_sha : `${applied_version} (${applied_sha ?? ''})`;
-  return applied_sha && `${name ?? ''}${applied_at === null ? '' : ` since ${applied_at}`}`;
+  if (applied_sha === null) return null;
+  const name = applied_version === null ? applied_sha : `${applied_version} (${applied_sha})`;
+  return applied_at === null ? name : `${name} since ${applied_at}`;
 }
 
 function formatExpiry(at: string | null, now: Date): string {

@@ -1,5 +1,5 @@
 import { emptyState, type State } from '../state/state.ts';
-import { statusOf } from './status.ts';
+import { outOfSyncReason, statusOf } from './status.ts';
 import { formatStatus } from './formatStatus.ts';
 import { unknownTokenStatus } from '../token/tokenStatus.ts';
 
@@ -45,6 +45,14 @@ it('has exactly the documented keys, in their order', () => {
   );
 });
 
+it('has the refused grant and the pending purge only when there are any', () => {
+  const purge_pending = { since: at, volumes: [], networks: ['n'] };
+  const token = { ...unknownTokenStatus(), grant_refused: 'BOOTSTRAP_REFUSED: expired' };
+  const status = statusOf(settings, { ...emptyState('eu-1'), purge_pending, token }, facts);
+  expect(status).toMatchObject({ grant_refused: 'BOOTSTRAP_REFUSED: expired', purge_pending, desired_sha: null });
+  expect(statusOf(settings, converged, facts)).not.toHaveProperty('grant_refused');
+});
+
 it('shows no expiry of an absent token', () => {
   expect(statusOf(settings, converged, { ...facts, token: false })).toMatchObject({
     token: 'ABSENT',
@@ -84,6 +92,23 @@ describe.each<[string, boolean, Partial<State>]>([
   });
 });
 
+const failing = { sha, count: 2, retry_at: at, line: 'failed: x' };
+
+it.each<[Partial<State>, string | null]>([
+  [{}, null],
+  [{ failing }, `${sha} failed 2 times, next try at ${at}: failed: x`],
+  [{ failing: { ...failing, count: 1 } }, `${sha} failed once, next try at ${at}: failed: x`],
+  [{ failing: { ...failing, sha: other } }, null],
+  [{ last_outcome: { at, outcome: 'failed', code: 'UP_FAILED', detail: 'rc=1' } }, 'failed: UP_FAILED: rc=1'],
+  [{ last_outcome: null }, null],
+  [{ last_check_in: null }, 'no check-in yet'],
+  [{ attempt: { sha, phase: 'promoted', at } }, `${sha} is half applied (promoted); the next tick goes on with it`],
+  [{ applied_sha: null }, `wanted is ${sha}, applied is nothing`],
+  [{ last_check_in: { at, action: 'down', desired_sha: null } }, `wanted is nothing, applied is ${sha}`],
+])('a host with %j is not in sync because: %s', (patch, reason) => {
+  expect(outOfSyncReason({ ...converged, ...patch })).toBe(reason);
+});
+
 describe('the status text', () => {
   it('shows the applied bundle first, then aligned facts', () => {
     expect(text(converged)).toBe(
@@ -102,10 +127,70 @@ describe('the status text', () => {
   });
 
   it('shows an absent token in a separate line', () => {
-    expect(text(converged, { token: false }).split('\n').slice(0, 2)).toEqual([
+    const lines = (state: State) => text(state, { token: false }).split('\n').slice(0, 3);
+    const host = '  host           env eu-1, site berlin, transport sdk';
+    expect(lines(converged)).toEqual(['token ABSENT', host, '  token          ABSENT']);
+    expect(lines({ ...converged, last_check_in: null })).toEqual([
       'token ABSENT',
-      '  host           env eu-1, site berlin, transport sdk',
+      'not in sync: no check-in yet',
+      host,
     ]);
+  });
+
+  it('shows a host on which nothing has happened yet', () => {
+    const state = emptyState('eu-1');
+    const status = statusOf({ ...settings, laptop_mode: true }, state, { ...facts, lock: null });
+    expect(formatStatus(status, { state, stateError: null, now: new Date(at) }).split('\n')).toEqual([
+      'not in sync: no check-in yet',
+      '  host           env eu-1, site berlin, transport sdk, laptop',
+      '  token          present, without a known end',
+      '  applied        nothing',
+      '  desired        nothing',
+      '  last check-in  never',
+      '  last outcome   none',
+      '  version        deployd 0.2.0',
+    ]);
+  });
+
+  it('shows that nothing is to run', () => {
+    const last_check_in = { at, action: 'down' as const, desired_sha: null };
+    expect(text({ ...converged, applied_sha: null, last_check_in }).split('\n')[0]).toBe(
+      'in sync: nothing is to run here',
+    );
+  });
+
+  it.each<[Partial<State>, string]>([
+    [{ applied_version: null }, `  applied        ${sha} since ${at}`],
+    [{ applied_at: null }, `  applied        2026.11.21-3 (${sha})`],
+    [{ token: { ...converged.token, expires_at: at } }, `  token          present, expired at ${at}`],
+    [{ token: { ...converged.token, grant_refused: 'expired' } }, '  grant          expired'],
+    [{ attempt: { sha, phase: 'promoted', at } }, `  attempt        ${sha}, promoted since ${at}`],
+    [{ failing }, `  failing        ${sha}, 2 in a row, next try at ${at}`],
+    [
+      { last_outcome: { at, outcome: 'failed', code: 'UP_FAILED', detail: null } },
+      `  last outcome   failed: UP_FAILED at ${at}`,
+    ],
+  ])('shows of a state with %j the row "%s"', (patch, row) => {
+    expect(text({ ...converged, ...patch }).split('\n')).toContain(row);
+  });
+
+  it.each([
+    [-1, '0 min ago'],
+    [59, '0 min ago'],
+    [119 * 60 + 59, '119 min ago'],
+    [120 * 60, '2 h ago'],
+    [2880 * 60 - 1, '47 h ago'],
+    [2880 * 60, '2 days ago'],
+  ])('shows a check-in before %d s as %s', (ageS, age) => {
+    const status = statusOf(settings, converged, facts);
+    const now = new Date(Date.parse(at) + ageS * 1000);
+    expect(formatStatus(status, { state: converged, stateError: null, now })).toContain(`none at ${at} (${age})\n`);
+  });
+
+  it('shows the expiry of a token that ends now as past', () => {
+    const state = { ...converged, token: { ...converged.token, expires_at: at } };
+    const shown = formatStatus(statusOf(settings, state, facts), { state, stateError: null, now: new Date(at) });
+    expect(shown).toContain(`present, expired at ${at}\n`);
   });
 
   it('shows a failing bundle with its next retry and its last line', () => {
@@ -127,8 +212,7 @@ describe('the status text', () => {
 
   it('shows the holder of the lock and the pending reports', () => {
     const lines = text({ ...converged, pending_reports: [report] }, { lock: { held: true, pid: 42, since: at } });
-    expect(lines).toContain(`lock           held by pid 42 since ${at}`);
-    expect(lines).toContain('reports        1 wait for delivery');
+    expect(lines).toContain(`  lock           held by pid 42 since ${at}\n  reports        1 wait for delivery\n`);
   });
 
   it('shows the pending purge and its deadline', () => {
@@ -141,12 +225,12 @@ describe('the status text', () => {
 
   it('shows the error of the state file in place of its content', () => {
     const state = emptyState('eu-1');
-    const lines = formatStatus(statusOf(settings, state, facts), {
-      state,
-      stateError: 'STATE_CORRUPT: state.json is no JSON object; the next tick rebuilds it',
-      now: new Date(at),
-    });
-    expect(lines.split('\n')[0]).toBe('STATE_CORRUPT: state.json is no JSON object; the next tick rebuilds it');
+    const stateError = 'STATE_CORRUPT: state.json is no JSON object; the next tick rebuilds it';
+    const headlines = (token: boolean) => {
+      const status = statusOf(settings, state, { ...facts, token });
+      return formatStatus(status, { state, stateError, now: new Date(at) }).split('\n  host')[0];
+    };
+    expect([headlines(true), headlines(false)]).toEqual([stateError, `token ABSENT\n${stateError}`]);
   });
 
   it('shows why the token was not renewed', () => {
@@ -155,7 +239,10 @@ describe('the status text', () => {
   });
 
   it('contains no control characters', () => {
-    const state = { ...converged, last_outcome: { at, outcome: 'failed', code: null, detail: 'a\u001b[2Jb\nc' } };
+    const state = {
+      ...converged,
+      last_outcome: { at, outcome: 'failed', code: null, detail: 'a\u001b\u0007[2Jb\r\nc' },
+    };
     expect(text(state).split('\n')[0]).toBe('not in sync: failed: a [2Jb c');
   });
 });

@@ -83,7 +83,8 @@ describe('the text of a trace', () => {
     [
       'none that run another machine, from its first to its last step',
       [
-        ...[step('tick', 'applying', 10, 90), step('apply', 'pulling', 10, 80), step('apply', 'reverting', 100, 20)],
+        ...[step('tick', 'applying', 10, 80), step('apply', 'pulling', 10, 80)],
+        ...[step('tick', 'applying', 100, 90), step('apply', 'reverting', 190, 20)],
         ...[step('tick', 'takingDown', 200, 90), step('down', 'stopping', 201, 60)],
       ],
       'pulling 80 ms (2 %), stopping 60 ms (2 %), reverting 20 ms (1 %)',

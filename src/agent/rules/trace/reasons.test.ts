@@ -93,7 +93,14 @@ describe('the reasons of a tick', () => {
       [troubled('HTTP_503'), troubled('ECONNRESET'), troubled('HTTP_503'), { word: 'downloaded', bytes: 1 }],
       ['secretstore: HTTP_503, 2 times', 'secretstore: ECONNRESET'],
     ],
-    ['are the failed calls on a laptop too', 'offlineLaptop', [], [troubled('HTTP_503')], ['secretstore: HTTP_503']],
+    [
+      'are the failed calls on a laptop too',
+      'offlineLaptop',
+      [],
+      [troubled('HTTP_503'), troubled('HTTP_503')],
+      ['secretstore: HTTP_503, 2 times'],
+    ],
+    ['do not name an order without a reason', 'failed', ['BRAND_NEW'], [ordered('')], ['BRAND_NEW']],
     [
       'are no failed calls that did not end it',
       'failed',

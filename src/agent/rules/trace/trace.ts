@@ -77,12 +77,9 @@ export function codesOf({ code, lines }: { code: string | null; lines: string[] 
 /** Parses a trace; null for another text or another schema. */
 export function parseTrace(text: string): Trace | null {
   try {
-    const value = JSON.parse(text) as Partial<Trace> | null;
+    const value = JSON.parse(text) as Partial<Trace>;
     const isTrace =
-      value?.schema === 1 &&
-      Object.hasOwn(endings, value.ending ?? '') &&
-      value.steps &&
-      Array.isArray(value.decisions);
+      value.schema === 1 && Object.hasOwn(endings, value.ending ?? '') && value.steps && Array.isArray(value.decisions);
     return isTrace ? (value as Trace) : null;
   } catch {
     return null;

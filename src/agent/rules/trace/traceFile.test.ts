@@ -13,9 +13,9 @@ it('lists trace files, newest first, and ignores other names', () => {
     { number: 1, tick, quiet: true },
     { number: 1_000_000, tick, quiet: false },
   ];
-  expect(traceFilesOf([...two.map(traceFileNameOf), '.000001-x.tmp-1-2', 'notes', '000003-x.json'])).toEqual(
-    two.toReversed(),
-  );
+  const name = traceFileNameOf({ number: 3, tick, quiet: false });
+  const strays = ['.000001-x.tmp-1-2', 'notes', '000003-x.json', `.${name}`, `${name}.tmp-1-2`];
+  expect(traceFilesOf([...two.map(traceFileNameOf), ...strays])).toEqual(two.toReversed());
 });
 
 it.each<[string, TraceFile[], number[]]>([
