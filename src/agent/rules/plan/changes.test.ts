@@ -53,6 +53,12 @@ describe('a service', () => {
       'changed',
     ],
     [
+      'is changed by a network that it maps to options',
+      `${web('networks: {n: }')}\nnetworks: {n: {}}`,
+      `${web('networks: {n: }')}\nnetworks: {n: {internal: true}}`,
+      'changed',
+    ],
+    [
       'is unchanged by another network',
       `${web('networks: [n]')}\nnetworks: {n: {}}`,
       `${web('networks: [n]')}\nnetworks: {n: {}, m: {}}`,
@@ -65,6 +71,12 @@ describe('a service', () => {
       'changed',
     ],
     [
+      'is unchanged by a volume with the name of the default network',
+      web('tty: true'),
+      `${web('tty: true')}\nvolumes: {default: {driver: x}}`,
+      'unchanged',
+    ],
+    [
       'is changed by its config',
       `${web('configs: [c]')}\nconfigs: {c: {content: a}}`,
       `${web('configs: [c]')}\nconfigs: {c: {content: b}}`,
@@ -74,6 +86,12 @@ describe('a service', () => {
       'is changed by the version that it names',
       web('user: "$DEPLOYD_VERSION"'),
       web('user: "$DEPLOYD_VERSION"'),
+      'changed',
+    ],
+    [
+      'is changed by the version that it names with a default',
+      web('user: "${DEPLOYD_VERSION:-x}"'),
+      web('user: "${DEPLOYD_VERSION:-x}"'),
       'changed',
     ],
     [
@@ -90,6 +108,24 @@ describe('a service', () => {
       'changed',
     ],
     [
+      'is changed by mounting it in another layer, or in the long form',
+      'services: {web: {extends: b}, b: {volumes: [{type: bind, source: ./conf, target: /c}]}}',
+      'services: {web: {extends: b}, b: {volumes: [{type: bind, source: ./conf, target: /c}]}}',
+      'changed',
+    ],
+    [
+      'is changed by a bind mount without a source, which is refused',
+      web('volumes: [{type: bind, target: /c}]'),
+      web('volumes: [{type: bind, target: /c}]'),
+      'changed',
+    ],
+    [
+      'is unchanged by a mount without a source, and by a volume in the long form',
+      web('volumes: [{type: tmpfs, target: /t}, {type: volume, source: data, target: /d}]'),
+      web('volumes: [{type: tmpfs, target: /t}, {type: volume, source: data, target: /d}]'),
+      'unchanged',
+    ],
+    [
       'is unchanged by a volume',
       web('volumes: ["data:/d", {type: bind, source: /etc, target: /e}]'),
       web('volumes: ["data:/d", {type: bind, source: /etc, target: /e}]'),
@@ -100,12 +136,13 @@ describe('a service', () => {
   });
 
   it('is changed by the content of its files, and of no others', () => {
-    const text = `${web('env_file: a.env, configs: [c]')}\nconfigs: {c: {file: conf/app}}`;
-    const before = release(text, { digests: { 'a.env': '1', 'conf/app': '1', other: '1' } });
-    const after = (digests: object) => release(text, { version: '2', digests });
-    expect(changeOfWeb(before, after({ 'a.env': '1', 'conf/app': '1', other: '2' }))).toBe('unchanged');
-    expect(changeOfWeb(before, after({ 'a.env': '1', 'conf/app': '2' }))).toBe('changed');
-    expect(changeOfWeb(before, after({ 'a.env': '2', 'conf/app': '1' }))).toBe('changed');
+    const text = `${web('env_file: a.env, configs: [c]')}\nconfigs: {c: {file: conf}}`;
+    const digests = { 'a.env': '1', 'conf/app': '1', 'conf/x': '1', other: '1' };
+    const changeWith = (changed: object) =>
+      changeOfWeb(release(text, { digests }), release(text, { version: '2', digests: { ...digests, ...changed } }));
+    expect(changeWith({ other: '2' })).toBe('unchanged');
+    const ownFiles = [{ 'a.env': '2' }, { 'conf/app': '2' }, { 'conf/x': '2' }, { 'conf/new': '1' }];
+    expect(ownFiles.map(changeWith)).toEqual(['changed', 'changed', 'changed', 'changed']);
   });
 
   it('is unknown when it uses a secret, whose value may be new', () => {
@@ -129,6 +166,15 @@ describe('a service', () => {
       stray: 'removed',
     });
     expect(byName(changesOf(after, [], present(null, [])).services)).toEqual({ b: 'new', c: 'new' });
+    const empty = { ...present(null, []), engine: null };
+    expect(byName(changesOf(after, [], empty).services)).toEqual({ b: 'new', c: 'new' });
+  });
+
+  it('is changed or unknown when it runs, but not by the applied release', () => {
+    const after = release('services: {a: {}}', { version: '2' });
+    const applied = release('services: {b: {}}');
+    expect(byName(changesOf(after, [], present(applied, ['a'])).services)).toEqual({ a: 'changed' });
+    expect(byName(changesOf(after, [], present(null, ['a'])).services)).toEqual({ a: 'unknown' });
   });
 
   it('is unknown on an unknown host', () => {
@@ -181,6 +227,12 @@ describe('an image', () => {
       old: 'unused',
       'v:1': 'unused',
     });
+  });
+
+  it('is none of a service that is built, and names no digest of a directory', () => {
+    const text = 'services: {a: {build: .}, b: {image: "v:$DEPLOYD_SHA"}}';
+    const { images } = changesOf({ ...release(text), sha: null }, [], present(null, []));
+    expect(images).toEqual([{ name: 'v:of a directory', change: 'new' }]);
   });
 
   it('is unknown when the applied release is', () => {

@@ -49,3 +49,14 @@ it('shows refusals in the lines of a tick', () => {
     '  bundle      shop 7, sequence 3, for env eu-1',
   ]);
 });
+
+it('is as wide as its longest row, and shows no bundle without a usable manifest', () => {
+  const volumes: Plan['volumes'] = [{ name: 'data', change: 'unused' }];
+  const narrow = { ...plan, disk: [], services: [], images: [], not_judged: [], volumes };
+  const lines = (more: Partial<Plan>) => formatPlan({ ...narrow, ...more }).split('\n');
+  expect(lines({ bundle: null, sha: null })).toEqual(['nothing is refused', '  volumes  unused: data']);
+  expect(lines({ bundle: null })).toEqual(['nothing is refused', '  bundle   abc', '  volumes  unused: data']);
+  expect(lines({ sha: null, volumes: [] })).toEqual([
+    ...['nothing is refused', '  bundle  shop 7, sequence 3, for env eu-1'],
+  ]);
+});

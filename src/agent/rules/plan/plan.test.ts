@@ -1,4 +1,4 @@
-import type { Refusal } from '../../../../machines/refusals.ts';
+import { refusalCodes, type Refusal } from '../../../../machines/refusals.ts';
 import type { Manifest } from '../../../../machines/types.ts';
 import { parseComposeFile } from '../compose/document/composeFile.ts';
 import { abortedPlan, manifestEnvOf, planOf, type BundleFacts, type HostFacts } from './plan.ts';
@@ -131,26 +131,60 @@ describe('a plan shows', () => {
     expect({ named, digest }).toEqual({ named: { name: 'shop', env: 'eu-1', version: '1', sequence: 3 }, digest: sha });
   });
 
-  it('which checks were not made, and why', () => {
-    const byModel = expect.stringMatching(/what compose makes .* a tick judges/) as string;
-    expect(planOf(bundle(good), unknown)).toMatchObject({
-      refusals: [],
-      disk: [],
-      not_judged: [
-        { codes: ['BUNDLE_DIGEST'] },
-        { codes: ['COMPOSE_REFUSED', 'PRIVILEGED_REFUSED', 'HOST_NETWORK_REFUSED'], why: byModel },
-        { codes: ['LEASE_SHAPE', 'SECRET_UNAVAILABLE', 'SECRET_UNUSABLE'] },
-        { codes: ['ROLLBACK_REFUSED'], why: 'no state' },
-        { codes: ['VOLUME_DIVERGED', 'DISK_INSUFFICIENT'], why: 'no engine' },
+  it('the changes of the host, in which a secret may have a new value', () => {
+    const text = 'services: {web: {image: app, user: $A}, db: {image: x}}';
+    const secrets = [{ var: 'A', path: 'deployd/data/eu-1/see/a', field: 'f', version: null }];
+    const known = { ...bundle(text), sha: 'b'.repeat(64) };
+    const running = { known: { ...engine, services: new Set(['web', 'db']) } };
+    const { services, volumes, images } = planOf(bundle(text, { secrets }), {
+      ...host,
+      applied: { known },
+      engine: running,
+    });
+    expect({ services, volumes, images }).toEqual({
+      services: [
+        { name: 'web', change: 'unknown' },
+        { name: 'db', change: 'unchanged' },
+      ],
+      volumes: [{ name: 'deployd-eu-1_data', change: 'unused' }],
+      images: [
+        { name: 'app', change: 'unchanged' },
+        { name: 'x', change: 'unchanged' },
       ],
     });
   });
 
+  const onlyApply = [
+    {
+      codes: ['COMPOSE_REFUSED', 'PRIVILEGED_REFUSED', 'HOST_NETWORK_REFUSED'],
+      why: 'what compose makes of the files with the real values: a tick judges that before it promotes anything',
+    },
+    { codes: ['LEASE_SHAPE', 'SECRET_UNAVAILABLE', 'SECRET_UNUSABLE'], why: 'the secretstore is not asked' },
+  ];
+  const noDigest = { codes: ['BUNDLE_DIGEST'], why: 'only an announced bundle has a digest to compare with' };
+
+  it('which checks were not made, and why', () => {
+    expect(planOf(bundle(good), host).not_judged).toEqual([noDigest, ...onlyApply]);
+    const { refusals, disk, not_judged } = planOf({ ...bundle(good), sha: null }, unknown);
+    expect({ refusals, disk }).toEqual({ refusals: [], disk: [] });
+    expect(not_judged).toEqual([
+      {
+        codes: ['BUNDLE_DIGEST', 'BUNDLE_UNSAFE'],
+        why: 'a directory is no archive; of its names and kinds all was judged',
+      },
+      ...onlyApply,
+      { codes: ['ROLLBACK_REFUSED'], why: 'no state' },
+      { codes: ['VOLUME_DIVERGED', 'DISK_INSUFFICIENT'], why: 'no engine' },
+    ]);
+  });
+
   it('that a refusal ended the validation', () => {
-    const refusal = { code: 'BUNDLE_UNSAFE' as const, detail: 'x' };
-    const { not_judged } = abortedPlan([refusal], sha);
-    expect(not_judged.map(({ codes }) => codes[0])).toEqual(['BUNDLE_DIGEST', 'MANIFEST_INVALID']);
-    expect(not_judged[1]).toMatchObject({ why: 'the judgement ended with BUNDLE_UNSAFE' });
+    const refusals = [{ code: 'BUNDLE_UNSAFE' as const, detail: 'x' }];
+    const codes = refusalCodes.slice(refusalCodes.indexOf('MANIFEST_INVALID'));
+    expect(abortedPlan(refusals, sha)).toEqual({
+      ...{ bundle: null, sha, refusals, disk: [], services: [], volumes: [], images: [] },
+      not_judged: [noDigest, { codes, why: 'the judgement ended with BUNDLE_UNSAFE' }],
+    });
   });
 });
 
