@@ -30,7 +30,7 @@ function nodeAttributesOf(box: Box): Record<string, string> {
     label: captionOf(box),
     ...(box.description !== null && { tooltip: box.description }),
     ...(box.kind === 'ending' && { peripheries: '2' }),
-    ...(exitClass !== null && colours[exitClass]),
+    ...(exitClass && colours[exitClass]),
   };
 }
 

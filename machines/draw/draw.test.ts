@@ -1,45 +1,49 @@
-import { Graphviz } from '@hpcc-js/wasm-graphviz';
 import { createMachine } from 'xstate';
-import { apply } from '../apply.ts';
-import { down } from '../down.ts';
-import { loop } from '../loop.ts';
 import { tick } from '../tick.ts';
 import { dotOf } from './dot.ts';
-import { graphOf } from './graph.ts';
-import { layoutOf, type Area } from './layout.ts';
+import { graphOf, type Arrow } from './graph.ts';
+import { lanesOf } from './lanes.ts';
 import { mermaidOf } from './mermaid.ts';
 import { edgesOf } from './edges.ts';
-import { svgOf } from './svg.ts';
+import { stylesheet } from './stylesheet.ts';
+import { inlineSvgOf, svgOf } from './svg.ts';
 import { textOf } from './text.ts';
 
 const lamp = createMachine({
   id: 'lamp',
   initial: 'lighting',
-  on: { STOP: { actions: 'note' } },
+  on: { STOP: { actions: ['note', 'greet'] } },
   states: {
     lighting: {
-      description: 'Lights it.',
+      description: 'Lights it: "now" & <here>.',
       entry: 'greet',
-      invoke: { id: 'light', src: 'light', onDone: { target: 'glowing', actions: 'note' }, onError: 'judging' },
+      invoke: {
+        id: 'light',
+        src: 'light',
+        onDone: { target: 'glowing', actions: 'note' },
+        onError: [{ guard: 'isSmashed', target: 'smashed' }, 'judging'],
+      },
     },
-    glowing: { after: { evening: 'judging' }, on: { STOP: { actions: ['note', 'greet'] } } },
+    glowing: { after: { evening: 'judging' }, on: { BLOW: 'judging', STOP: { actions: ['note', 'greet'] } } },
     judging: { always: [{ guard: { type: 'is', params: 'late' }, target: 'dark', description: 'no light' }, 'lit'] },
     lit: { type: 'final', meta: { exit: 0, report: 'lit' } },
     dark: { type: 'final', meta: { exit: 75 } },
+    smashed: { type: 'final', meta: { exit: 1 } },
   },
 });
 
 it('converts the states of a machine to boxes', () => {
   const { id, initial, boxes, anywhere } = graphOf(lamp);
-  expect([id, initial, anywhere]).toEqual(['lamp', 'lighting', [{ on: 'STOP', actions: ['note'] }]]);
+  expect([id, initial, anywhere]).toEqual(['lamp', 'lighting', [{ on: 'STOP', actions: ['note', 'greet'] }]]);
   expect(boxes.map(({ name, kind, invokes, exit }) => [name, kind, invokes, exit])).toEqual([
     ['lighting', 'working', 'light', null],
     ['glowing', 'waiting', null, null],
     ['judging', 'passing', null, null],
     ['lit', 'ending', null, 0],
     ['dark', 'ending', null, 75],
+    ['smashed', 'ending', null, 1],
   ]);
-  expect(boxes[0]).toMatchObject({ description: 'Lights it.', entry: ['greet'], report: null });
+  expect(boxes[0]).toMatchObject({ description: 'Lights it: "now" & <here>.', entry: ['greet'], report: null });
 });
 
 it('converts the transitions of a machine to arrows', () => {
@@ -53,7 +57,9 @@ it('converts the transitions of a machine to arrows', () => {
   ]);
   expect(arrows).toEqual([
     ['lighting', 'light done', null, ['note'], 'glowing', false],
+    ['lighting', 'light failed', 'isSmashed', [], 'smashed', true],
     ['lighting', 'light failed', null, [], 'judging', true],
+    ['glowing', 'BLOW', null, [], 'judging', false],
     ['glowing', 'STOP', null, ['note', 'greet'], 'glowing', false],
     ['glowing', 'after evening', null, [], 'judging', false],
     ['judging', '', 'is late', [], 'dark', false],
@@ -62,23 +68,60 @@ it('converts the transitions of a machine to arrows', () => {
 });
 
 it('prints a graph as a Mermaid diagram', () => {
-  expect(
-    mermaidOf(graphOf(lamp))
-      .split('\n')
-      .map((line) => line.trim()),
-  ).toEqual(
-    expect.arrayContaining([
-      'stateDiagram-v2',
-      'state "lighting\\n⚙ light" as lighting',
-      'state "dark\\nexit 75" as dark',
-      '[*] --> lighting',
-      'lighting --> judging: light failed',
-      'judging --> dark: [is late]',
-      'judging --> lit',
-      'class dark later',
-      'class lit good',
-    ]),
-  );
+  expect(mermaidOf(graphOf(lamp)).split('\n  ')).toEqual([
+    'stateDiagram-v2',
+    'state "lighting\\n⚙ light" as lighting',
+    'state "glowing" as glowing',
+    'state "judging" as judging',
+    'state "lit\\nexit 0" as lit',
+    'state "dark\\nexit 75" as dark',
+    'state "smashed\\nexit 1" as smashed',
+    '[*] --> lighting',
+    'lighting --> glowing: light done',
+    'lighting --> smashed: light failed [isSmashed]',
+    'lighting --> judging: light failed',
+    'glowing --> judging: BLOW\\nafter evening',
+    'glowing --> glowing: STOP',
+    'judging --> dark: [is late]',
+    'judging --> lit',
+    'classDef good fill:#e6f4ea,stroke:#1e7d34,color:#12351b',
+    'class lit good',
+    'classDef later fill:#fff4d6,stroke:#9a6b00,color:#3d2b00',
+    'class dark later',
+    'classDef bad fill:#fde7e7,stroke:#b3261e,color:#410e0b',
+    'class smashed bad',
+  ]);
+});
+
+it('prints a graph for Graphviz', () => {
+  const font = 'fontname="Helvetica,Arial,sans-serif"';
+  expect(dotOf(graphOf(lamp)).split('\n  ')).toEqual([
+    'digraph "lamp" {',
+    `graph [${font}, nodesep="0.3", ranksep="0.4"]`,
+    `node [${font}, shape="box", style="rounded,filled", fillcolor="#eef2f7", color="#4a5a6a"]`,
+    `edge [${font}, fontsize="11", color="#4a5a6a"]`,
+    '"●" [shape="point", width="0.15"]',
+    String.raw`"lighting" [label="lighting\n⚙ light", tooltip="Lights it: \"now\" & <here>."]`,
+    '"glowing" [label="glowing"]',
+    '"judging" [label="judging"]',
+    String.raw`"lit" [label="lit\nexit 0", peripheries="2", fillcolor="#e6f4ea", color="#1e7d34"]`,
+    String.raw`"dark" [label="dark\nexit 75", peripheries="2", fillcolor="#fff4d6", color="#9a6b00"]`,
+    String.raw`"smashed" [label="smashed\nexit 1", peripheries="2", fillcolor="#fde7e7", color="#b3261e"]`,
+    '"●" -> "lighting"',
+    '"lighting" -> "glowing"',
+    '"lighting" -> "smashed" [label="isSmashed", style="dashed", color="#b3261e", fontcolor="#b3261e"]',
+    '"lighting" -> "judging" [style="dashed", color="#b3261e", fontcolor="#b3261e"]',
+    String.raw`"glowing" -> "judging" [label="BLOW\nafter evening"]`,
+    '"glowing" -> "glowing" [label="STOP"]',
+    '"judging" -> "dark" [label="is late"]',
+    '"judging" -> "lit"\n}',
+  ]);
+});
+
+it('draws a graph with styles of its own, or without for a page that has them', () => {
+  const inline = inlineSvgOf(graphOf(lamp));
+  expect(inline).toContain('<title>Lights it: "now" &amp; &lt;here&gt;.</title>');
+  expect(svgOf(graphOf(lamp)).replace(`<style>${stylesheet}</style>\n`, '')).toBe(inline);
 });
 
 it('joins parallel arrows to one edge and omits labels that the picture implies', () => {
@@ -88,11 +131,12 @@ it('joins parallel arrows to one edge and omits labels that the picture implies'
       .map(({ to, labels, fault, isFanOut }) => [to, labels.join(' or '), fault, isFanOut]);
   expect(edgesFrom(lamp, 'lighting')).toEqual([
     ['glowing', '', false, false],
+    ['smashed', 'isSmashed', true, false],
     ['judging', '', true, false],
   ]);
   expect(edgesFrom(lamp, 'glowing')).toEqual([
+    ['judging', 'BLOW or after evening', false, false],
     ['glowing', 'STOP', false, false],
-    ['judging', 'after evening', false, false],
   ]);
   expect(edgesFrom(tick, 'selectingCredential')[0]).toEqual([
     'bootstrapping',
@@ -103,100 +147,55 @@ it('joins parallel arrows to one edge and omits labels that the picture implies'
   expect(edgesFrom(tick, 'selectingEnding')[0]).toEqual(['applied', '', false, true]);
 });
 
-describe.each([tick, apply, down, loop].map((machine) => ({ id: machine.id, graph: graphOf(machine) })))(
-  'the pictures of $id',
-  ({ graph }) => {
-    const layout = layoutOf(graph);
-    const nodes = [...layout.nodes, ...(layout.fanOut?.nodes ?? [])];
-
-    it('show every state once, inside the picture and without overlap', () => {
-      expect(nodes.map(({ box }) => box.name).sort()).toEqual(graph.boxes.map(({ name }) => name).sort());
-      const page = { x: 0, y: 0, width: layout.width, height: layout.height };
-      expect(nodes.filter((node) => !isInside(node, page))).toEqual([]);
-      expect(nodes.filter((one) => nodes.some((other) => one !== other && overlap(one, other)))).toEqual([]);
-    });
-
-    it('show every edge, from the border of one state to the border of the other and through no third', () => {
-      const fanOutEdges = layout.fanOut?.edges ?? [];
-      const drawn = [...layout.paths.map(({ edge }) => edge), ...fanOutEdges].map(({ from, to }) => `${from} ${to}`);
-      expect(drawn.sort()).toEqual(
-        edgesOf(graph)
-          .map(({ from, to }) => `${from} ${to}`)
-          .sort(),
-      );
-      for (const { edge, points } of layout.paths) {
-        const touched = nodes.filter((node) => segmentsOf(points).some((segment) => overlap(segment, node)));
-        expect(touched.map(({ box }) => box.name).sort()).toEqual([...new Set([edge.from, edge.to])].sort());
-      }
-    });
-
-    it('give every state and edge an id, and name every state in the text alternative', () => {
-      const svg = svgOf(graph);
-      const ids = [...svg.matchAll(/ id="([^"]+)"/g)].map(([, id]) => id);
-      expect(new Set(ids).size).toBe(ids.length);
-      expect(ids).toEqual(expect.arrayContaining(graph.boxes.map(({ name }) => `${graph.id}.${name}`)));
-      expect(ids).toEqual(
-        expect.arrayContaining(layout.paths.map(({ edge }) => `${graph.id}.${edge.from}.${edge.to}`)),
-      );
-      const description = /<desc id="[^"]+">(.*)<\/desc>/.exec(svg)?.[1];
-      for (const { name } of graph.boxes) expect(description).toContain(name);
-    });
-
-    it('can be drawn by Graphviz', async () => {
-      const svg = (await Graphviz.load()).dot(dotOf(graph));
-      expect(svg.match(/class="node"/g)).toHaveLength(graph.boxes.length + 1);
-      expect(svg.match(/class="edge"/g)).toHaveLength(edgesOf(graph).length + 1);
-    });
-
-    it('list every state and ending as text', () => {
-      const lines = textOf(graph)
-        .split('\n')
-        .map((line) => line.trim().split('  ')[0]);
-      expect(lines).toEqual(expect.arrayContaining(graph.boxes.map(({ name }) => name)));
-    });
-  },
-);
-
 it('prints a graph as text', () => {
   expect(textOf(graphOf(lamp)).split('\n')).toEqual([
     'machine lamp',
     '',
     '  lighting  ⚙ light',
-    '    Lights it.',
+    '    Lights it: "now" & <here>.',
     '    → glowing',
+    '    → smashed  (failed, isSmashed)',
     '    → judging  (failed)',
     '',
     '  glowing',
+    '    → judging  (BLOW or after evening)',
     '    → glowing  (STOP)',
-    '    → judging  (after evening)',
     '',
     '  judging',
     '    → dark  (is late)',
     '    → lit',
     '',
-    'STOP, wherever it is: note',
+    'STOP, wherever it is: note, greet',
     '',
     'endings',
-    '  lit   exit 0   ',
-    '  dark  exit 75  ',
+    '  lit      exit 0   ',
+    '  dark     exit 75  ',
+    '  smashed  exit 1   ',
   ]);
 });
 
-function isInside(one: Area, other: Area): boolean {
-  const { x, y, width, height } = one;
-  return x >= other.x && y >= other.y && x + width <= other.x + other.width && y + height <= other.y + other.height;
-}
+it('prints the choice of the ending as one line of the text', () => {
+  expect(textOf(graphOf(tick)).split('\n\n')).toContain('  selectingEnding\n    → the ending of the outcome');
+});
 
-/** True when two areas share a point, borders included. */
-function overlap(one: Area, other: Area): boolean {
-  const across = one.x <= other.x + other.width && other.x <= one.x + one.width;
-  return across && one.y <= other.y + other.height && other.y <= one.y + one.height;
-}
+it('draws and prints a machine that never ends', () => {
+  const states = { on: { after: { pause: 'off' } }, off: { after: { pause: 'on' } } };
+  const blink = graphOf(createMachine({ id: 'blink', initial: 'on', states }));
+  expect(textOf(blink)).toBe('machine blink\n\n  on\n    → off  (after pause)\n\n  off\n    → on  (after pause)');
+  expect(inlineSvgOf(blink)).toContain('id="blink.off.on"');
+});
 
-/** The straight segments of a path. */
-function segmentsOf(points: readonly (readonly [number, number])[]): Area[] {
-  return points.slice(1).map(([x, y], n) => {
-    const [fromX, fromY] = points[n]!;
-    return { x: Math.min(x, fromX), y: Math.min(y, fromY), width: Math.abs(x - fromX), height: Math.abs(y - fromY) };
-  });
-}
+it('takes an edge for a choice of the ending only if every guard names the target', () => {
+  const [arrow] = graphOf(lamp).arrows as [Arrow];
+  const arrows = [{ ...arrow, guard: 'endsAs glowing' }, arrow];
+  expect(edgesOf({ ...graphOf(lamp), arrows })).toMatchObject([{ to: 'glowing', labels: [], isFanOut: false }]);
+});
+
+it('draws edges that meet at a state beside each other', () => {
+  const edgeOf = (from: string, to: string) => ({ from, to, labels: [], fault: false, isFanOut: false });
+  const lanes = lanesOf([edgeOf('lighting', 'judging'), edgeOf('judging', 'lit')], graphOf(lamp).boxes);
+  expect(lanes.map(({ to, track }) => [to, track])).toEqual([
+    ['lit', 0],
+    ['judging', 1],
+  ]);
+});

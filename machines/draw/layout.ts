@@ -152,10 +152,7 @@ function sidePath(edge: Edge, lane: Lane, { rows, nodes, column }: ColumnLayout)
     const { y, height } = nodeOf(name, nodes);
     return y + (height - heightOf(ports)) / 2 + heightOf(before) - measures.port / 2;
   };
-  const [out, into] = [
-    portOf(edge.from, (port) => port.edge === edge),
-    portOf(edge.to, (port) => port.lane === lane && port.edge === null),
-  ];
+  const [out, into] = [portOf(edge.from, (port) => port.edge === edge), portOf(edge.to, (port) => port.edge === null)];
   return {
     edge,
     points: [
