@@ -49,7 +49,7 @@ export const tickSetup = setup({
     hasToken: ({ context }) => context.credentials?.hasToken === true,
     isConverged: ({ context }) => context.desired?.action === 'none' && context.observed?.healthy === true,
     needsHealing: ({ context }) => context.observed?.healthy === false && mayHeal(context.desired),
-    retryNotDue: ({ context }) => context.desired?.action === 'apply' && context.desired.retryDelay !== null,
+    retryNotDue: ({ context }) => awaitsRetry(context.desired),
     wantsApply: ({ context }) => context.desired?.action === 'apply',
     wantsDown: ({ context }) => context.desired?.action === 'down',
     hasInterruptedAttempt: ({ context: { observed, desired, outcome } }) =>
@@ -76,5 +76,9 @@ function endingMetaOf(context: TickContext) {
 
 /** While a failed bundle waits for its retry, the applied release is healed as usual. */
 function mayHeal(desired: DesiredState | null): boolean {
-  return desired?.action === 'none' || (desired?.action === 'apply' && desired.retryDelay !== null);
+  return desired?.action === 'none' || awaitsRetry(desired);
+}
+
+function awaitsRetry(desired: DesiredState | null): boolean {
+  return desired?.action === 'apply' && desired.retryDelay !== null;
 }

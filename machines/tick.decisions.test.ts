@@ -1,0 +1,130 @@
+import { createActor, fromPromise, toPromise, type AnyStateMachine } from 'xstate';
+import { simulate } from '../fixtures/spec/machineSimulation.ts';
+import * as facts from '../fixtures/spec/tickFacts.ts';
+import { apply } from './apply.ts';
+import { failedFault } from './fault.ts';
+import { plainOutcome } from './outcomes.ts';
+import { tick } from './tick.ts';
+import type { DesiredState, Outcome, RunOptions } from './types.ts';
+
+/** Choices of a tick that no row of the specification's table shows. */
+const offline = facts.failsWith('offline', 'temporary network failure: connection refused');
+const stopped = facts.failsWith('stopped', 'stopped by SIGTERM');
+const interrupted = facts.failsWith('interrupted', 'engine unreachable in mid-tick');
+const failed = facts.failsWith('failed', 'failed: anything');
+
+it.each<[string, DesiredState, Record<string, unknown>, string]>([
+  ['heals an unhealthy host', facts.desiredNone, { heal: plainOutcome('unhealthy') }, 'healing unhealthy'],
+  ['heals it while a failed bundle waits', facts.desiredInBackoff, { heal: plainOutcome('paused') }, 'healing paused'],
+  ['applies a bundle without healing first', facts.desiredFirstApply, { unpack: failed }, 'applying failed'],
+  ['takes the project down without healing first', facts.desiredDown, {}, 'takingDown down'],
+])('on an unhealthy host %s', (_, desired, answers, expected) => {
+  const more = { observeHost: facts.hostUnhealthy, ...answers };
+  const { path, output } = simulate(tick, facts.serverStart, facts.serviceAnswers(desired, more));
+  expect(`${path[path.indexOf('deciding') + 1]} ${(output as Outcome).ending}`).toBe(expected);
+});
+
+it('gives the healing what is observed and desired', () => {
+  const answers = { observeHost: facts.hostUnhealthy, heal: plainOutcome('converged') };
+  const { serviceCalls } = simulate(tick, facts.serverStart, facts.serviceAnswers(facts.desiredNone, answers));
+  expect(serviceCalls).toContainEqual(['heal', { observed: facts.hostUnhealthy, desired: facts.desiredNone }]);
+});
+
+it('repeats the failure of a bundle whose retry is not due, without a report', () => {
+  const { path, output } = simulate(tick, facts.serverStart, facts.serviceAnswers(facts.desiredInBackoff));
+  expect(path.slice(path.indexOf('deciding') + 1).join(' ')).toBe(
+    'recordingOutcome decidingPrune renewingToken releasingLock selectingEnding paused',
+  );
+  expect(output).toEqual({ ...plainOutcome('paused'), lines: ['failed: docker compose up failed (rc=1)'] });
+});
+
+it.each<[string, boolean, DesiredState | facts.Throws, Record<string, unknown>]>([
+  ['reverts it when the check-in fails', true, offline, {}],
+  ['reverts it when the next apply cannot begin', true, facts.desiredFirstApply, { download: failed }],
+  ['keeps it when the project cannot be taken down', false, facts.desiredDown, { composeDown: failed }],
+  ['keeps it when the tick is stopped', false, stopped, {}],
+  ['keeps it when the engine goes away', false, interrupted, {}],
+])('after an interrupted attempt %s', (_, reverts, checkIn, answers) => {
+  const more = { observeHost: facts.hostAttemptInProgress, ...answers };
+  const { path } = simulate(tick, facts.serverStart, facts.serviceAnswers(checkIn, more));
+  expect(path[path.indexOf('classifyingFault') + 1]).toBe(reverts ? 'revertingInterrupted' : 'recordingOutcome');
+});
+
+it.each<[string, RunOptions, DesiredState | facts.Throws, unknown[]]>([
+  ['after success with --prune', facts.pruneStart, facts.desiredNone, [{ outcome: plainOutcome('converged') }]],
+  ['not after a failure', facts.pruneStart, failed, []],
+  ['not without --prune', facts.serverStart, facts.desiredNone, []],
+])('prunes %s', (_, start, checkIn, inputs) => {
+  const { serviceCalls } = simulate(tick, start, facts.serviceAnswers(checkIn));
+  expect(serviceCalls.filter(([service]) => service === 'prune').map(([, input]) => input)).toEqual(inputs);
+});
+
+it.each<[string, DesiredState | facts.Throws, Partial<Outcome>]>([
+  ['is the ending of a tick without a failure', facts.desiredNone, plainOutcome('tokenAtRisk')],
+  ['does not hide a failure', failed, { ending: 'failed', lines: ['failed: anything'] }],
+])('a token at risk %s', (_, checkIn, expected) => {
+  const answers = facts.serviceAnswers(checkIn, { renewToken: { atRisk: true } });
+  expect(simulate(tick, facts.serverStart, answers).output).toMatchObject(expected);
+});
+
+it('fails a bootstrap without a network on a laptop too', () => {
+  const answers = facts.serviceAnswers(facts.desiredNone, { loadState: facts.grantPresent, bootstrap: offline });
+  const start = { ...facts.laptopStart, intent: 'bootstrap' as const };
+  expect(simulate(tick, start, answers).output).toMatchObject({ ending: 'offline' });
+});
+
+describe('an apply that fails after its promotion', () => {
+  const input = { desired: facts.desiredFirstApply };
+  const applying = (answers: object) => simulate(apply, input, { unpack: facts.unpackedBundle, ...answers });
+
+  it('keeps its failure and takes lines from the revert', () => {
+    const fails = facts.failsWith('failed', 'failed: up', { code: 'UP_FAILED', tail: 'port is taken' });
+    const reverts = { reverted: true, lines: ['failed: up', 'reverted'] };
+    const { output } = applying({ startContainers: fails, revertRelease: reverts });
+    expect(output).toEqual({ ...plainOutcome('failed'), code: 'UP_FAILED', tail: 'port is taken', ...reverts });
+  });
+
+  it('ends offline on a laptop too', () => {
+    expect(applying({ awaitHealth: offline }).output).toMatchObject({ ending: 'offline' });
+  });
+
+  it.each([stopped, interrupted])('reverts nothing if it was $throws.ending', (cut) => {
+    expect(applying({ pull: cut }).path.slice(-2)).toEqual(['pulling', 'done']);
+  });
+});
+
+it.each(['recordOutcome', 'prune', 'renewToken'])('logs a fault of %s after the outcome', async (service) => {
+  const fault = failedFault('ANY', 'anything');
+  const logged = await faultsLogged(facts.pruneStart, facts.serviceAnswers(facts.desiredNone, { [service]: fault }));
+  expect(logged).toEqual([undefined, fault]);
+});
+
+it('logs a fault of revertInterrupted before the outcome', async () => {
+  const fault = failedFault('ANY', 'anything');
+  const more = { observeHost: facts.hostAttemptInProgress, download: fault, revertInterrupted: fault };
+  expect(await faultsLogged(facts.serverStart, facts.serviceAnswers(facts.desiredFirstApply, more))).toEqual([
+    fault,
+    undefined,
+  ]);
+});
+
+/** The fault of each line that the tick logs, undefined for its outcome. */
+async function faultsLogged(input: RunOptions, answers: Record<string, unknown>): Promise<unknown[]> {
+  const logged: unknown[] = [];
+  const answer = (name: string) =>
+    fromPromise(async () => {
+      if (answers[name] instanceof Error) throw answers[name];
+      return answers[name];
+    });
+  const provided = (machine: AnyStateMachine) =>
+    Object.fromEntries(Object.keys(machine.implementations.actors).map((name) => [name, answer(name)]));
+  const machine = (tick as AnyStateMachine).provide({
+    actors: { ...provided(tick), apply: (apply as AnyStateMachine).provide({ actors: provided(apply) }) },
+    actions: {
+      logOutcome: (_: unknown, params?: { error: unknown }) => logged.push(params?.error),
+      clearSecrets: () => undefined,
+    },
+  });
+  await toPromise(createActor(machine, { input }).start());
+  return logged;
+}
