@@ -1,0 +1,36 @@
+import { Fault, refusedFault, throwIfStopped } from './fault.ts';
+
+it('carries an ending and one line, and nothing else unless it is given', () => {
+  const nothing = { code: null, tail: null, retryAfterS: null, isTimeout: false };
+  expect(new Fault('failed', 'failed: pull')).toMatchObject({
+    ...nothing,
+    name: 'Fault',
+    message: 'failed: pull',
+    ending: 'failed',
+    lines: ['failed: pull'],
+  });
+});
+
+it('carries the details that it is given', () => {
+  const details = { code: 'PULL_FAILED', tail: 'no space', retryAfterS: 0, isTimeout: true };
+  const fault = new Fault('failed', 'failed: pull', { ...details, moreLines: ['twice'] });
+  expect(fault).toMatchObject({ ...details, lines: ['failed: pull', 'twice'] });
+});
+
+it('words one line for each refusal and carries the code of the first', () => {
+  const fault = refusedFault([
+    { code: 'ENV_INCOMPLETE', detail: 'unresolved: A' },
+    { code: 'COMPOSE_REFUSED', detail: 'web: build' },
+  ]);
+  expect(fault).toMatchObject({
+    ending: 'refused',
+    code: 'ENV_INCOMPLETE',
+    lines: ['refused: ENV_INCOMPLETE: unresolved: A', 'refused: COMPOSE_REFUSED: web: build'],
+  });
+});
+
+it('ends the work only after SIGTERM', () => {
+  expect(() => throwIfStopped(new AbortController().signal)).not.toThrow();
+  const stopped = { ending: 'stopped', message: 'stopped by SIGTERM' };
+  expect(() => throwIfStopped(AbortSignal.abort())).toThrow(expect.objectContaining(stopped) as Error);
+});
