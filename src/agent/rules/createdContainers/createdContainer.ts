@@ -1,4 +1,4 @@
-import { normalizeCapability, normalizeSecurityOption } from './normalizedOptions.ts';
+import { isPrivatePropagation, normalizeCapability, normalizeSecurityOption } from './normalizedOptions.ts';
 
 /**
  * The fields used from the engine's inspection of a container. The inspection also holds its environment, so it is
@@ -137,7 +137,7 @@ function mountFacts(mount: CreatedMount, { volumes }: CreatedResources, dir: str
   return [
     `mount ${target} ${Type} ${inRelease ?? source}`,
     ...(RW ? [`write ${target}`] : []),
-    ...(Type !== 'bind' || /^(r?private)?$/.test(Propagation) ? [] : [`propagation ${target} ${Propagation}`]),
+    ...(Type !== 'bind' || isPrivatePropagation(Propagation) ? [] : [`propagation ${target} ${Propagation}`]),
   ];
 }
 

@@ -1,3 +1,4 @@
+import { isPrivatePropagation } from './normalizedOptions.ts';
 import { listOf, engineNameOf, objectOf, textOf, textsOf, type ModelObject } from './renderedModel.ts';
 
 /** A mount of the rendered model. */
@@ -54,7 +55,7 @@ function volumeMounts(mount: ModelObject, { root, dir }: MountSources): ModelMou
   const given = textOf(mount['source']);
   const source =
     type === 'bind' ? releasePathOf(given, dir) : engineNameOf(root, given, objectOf(root['volumes'])[given]);
-  const stated = textOf(objectOf(mount['bind'])['propagation']).replace(/^r?private$/, '');
+  const stated = textOf(objectOf(mount['bind'])['propagation']);
   // the engine mounts a path above its own data directory as rslave
   const implied = type === 'bind' && !source.startsWith('./') ? ['rslave'] : [];
   return [
@@ -62,8 +63,8 @@ function volumeMounts(mount: ModelObject, { root, dir }: MountSources): ModelMou
       target: normalizePath(textOf(mount['target'])),
       typeAndSource: given === '' ? null : `${type} ${source}`,
       isWritable: mount['read_only'] !== true,
-      propagation: stated === '' ? implied : [stated],
-      isRequired: given !== '',
+      propagation: isPrivatePropagation(stated) ? implied : [stated],
+      isRequired: true,
     },
   ];
 }
@@ -76,12 +77,12 @@ function contentMounts(service: ModelObject, { root, dir }: MountSources): Model
         typeof reference === 'string' ? { source: reference, target: '' } : objectOf(reference);
       const file = textOf(objectOf(objectOf(root[kind])[textOf(source)])['file']);
       const name = textOf(target) || textOf(source);
-      const at = name.startsWith('/') ? normalizePath(name) : normalizePath(`${base}/${name}`);
+      const at = normalizePath(name.startsWith('/') ? name : `${base}/${name}`);
       return file === '' ? [] : [fileMount(at, releasePathOf(file, dir), false)];
     });
   const socket = '/var/run/docker.sock';
   const api = service['use_api_socket'] === true ? [fileMount(socket, socket, true)] : [];
-  return [...bound('configs', '/'), ...bound('secrets', '/run/secrets'), ...api];
+  return [...bound('configs', ''), ...bound('secrets', '/run/secrets'), ...api];
 }
 
 function fileMount(target: string, source: string, isWritable: boolean): ModelMount {

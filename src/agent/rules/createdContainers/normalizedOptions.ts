@@ -12,3 +12,8 @@ export function normalizeSecurityOption(option: string): string {
   const isProfile = name === 'seccomp' && !/^(unconfined|builtin)$/.test(value ?? '');
   return isProfile ? 'seccomp=profile' : `${name}=${value ?? ''}`;
 }
+
+/** True for a propagation that the engine does not distinguish from its default. */
+export function isPrivatePropagation(propagation: string): boolean {
+  return ['', 'private', 'rprivate'].includes(propagation);
+}
