@@ -30,12 +30,16 @@ it('recognizes an option that holds a secret', () => {
   expect(isVolumeDifferent(secret, volume('p_data', { o: 'another' }), hide)).toBe(true);
 });
 
-it('finds the containers that use a volume or a network', () => {
+it.each([
+  [['v'], [], true],
+  [[], ['n'], true],
+  [['n'], ['v'], false],
+])('finds a container that uses one of the volumes %j or of the networks %j: %j', (volumes, ...[networks, uses]) => {
   const container = {
-    Mounts: [{ Name: 'v' }],
-    NetworkSettings: { Networks: { n: {} } },
+    Mounts: [{ Name: 'v' }, { Name: 'w' }],
+    NetworkSettings: { Networks: { n: {}, m: {} } },
   } as unknown as CreatedContainer;
-  expect(usesResources(container, { volumes: ['v'], networks: [] })).toBe(true);
-  expect(usesResources(container, { volumes: ['n'], networks: ['n'] })).toBe(true);
-  expect(usesResources(container, { volumes: ['n'], networks: ['v'] })).toBe(false);
+  expect(usesResources(container, { volumes, networks })).toBe(uses);
+  const bare = { ...container, Mounts: null, NetworkSettings: { Networks: null } };
+  expect(usesResources(bare, { volumes, networks })).toBe(false);
 });
