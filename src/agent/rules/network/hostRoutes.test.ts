@@ -15,11 +15,21 @@ const table4 = [
   line('docker_gwbridge', '000012AC', '0000FFFF'),
   line('br-5dd2a988a275', '0000D50A', 'C0FFFFFF'),
   line('docker0', '000011AC', '0000FFFF'),
+  line('docker10', '000011AC', '0000FFFF'),
+  line('podman10', '000011AC', '0000FFFF'),
+  line('cni-podman0', '000011AC', '0000FFFF'),
+  line('mydocker0', '00000079', '000000FF'),
+  line('docker0.5', '0000007A', '000000FF'),
 ].join('');
 const none = '0'.repeat(32);
+const line6 = (destination: string, bits: string, flags = '00000001') =>
+  `${destination} ${bits} ${none} 00 ${none} 00000400 00000001 00000000 ${flags}     eth0 \n`;
 const table6 = [
-  `fd12345600000000${'0'.repeat(16)} 40 ${none} 00 ${none} 00000100 00000001 00000000 00000001     eth0\n`,
-  `${none} 00 ${none} 00 fd000000000000000000000000000001 00000400 00000003 00000000 00000003     eth0\n`,
+  line6(`fd12345600000000${'0'.repeat(16)}`, '40'),
+  line6(none, '00', '00000003'),
+  line6(`fe${'0'.repeat(30)}`, '08'),
+  line6(`fd1200000000000a${'0'.repeat(16)}`, '40', '00000201'),
+  line6(`fd1200000000000b0000${'0'.repeat(11)}1`, '80'),
 ].join('');
 const routes = parseRoutes(table4, table6);
 
@@ -28,12 +38,17 @@ describe('the routes of a host (spec §12.2)', () => {
     expect(routes.map(({ cidr, device }) => `${cidr} ${device}`)).toEqual([
       '192.168.7.0/24 eth0',
       '10.8.0.0/15 tun0',
+      '121.0.0.0/8 mydocker0',
+      '122.0.0.0/8 docker0.5',
       'fd12:3456::/64 eth0',
+      'fe00::/8 eth0',
+      'fd12:0:0:b:0:0:0:1/128 eth0',
     ]);
   });
 
   it('are none without readable tables', () => {
     expect(parseRoutes('', '')).toEqual([]);
+    expect(parseRoutes(`${head} \n`, ' \n')).toEqual([]);
   });
 
   it.each([
