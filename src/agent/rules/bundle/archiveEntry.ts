@@ -87,7 +87,7 @@ function pathFault({ path, kind }: ArchiveEntry, name: string): string | null {
     return `has a part longer than ${maxBytes.name} bytes`;
   const folded = parts.map(foldPath);
   if (folded.includes('.env')) return 'is a .env file, which only the agent writes';
-  return folded[0]?.startsWith('.deployd') ? 'takes a name that the agent keeps for itself' : null;
+  return foldPath(path).startsWith('.deployd') ? 'takes a name that the agent keeps for itself' : null;
 }
 
 function collision(entry: ArchiveEntry, occupied: OccupiedPaths): string | null {

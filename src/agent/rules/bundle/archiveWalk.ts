@@ -53,8 +53,7 @@ export class ArchiveWalk {
 
   /** Call after the last block; `restBytes` is the number of bytes of an incomplete block. Throws `BUNDLE_UNSAFE`. */
   finish(restBytes: number): void {
-    if (this.#bodyBytesLeft > 0 || this.#endBlocks < 2 || restBytes > 0)
-      throw bundleUnsafe('the archive is cut short or not a tar archive');
+    if (this.#endBlocks < 2 || restBytes > 0) throw bundleUnsafe('the archive is cut short or not a tar archive');
   }
 
   #readBody(block: Buffer): null {

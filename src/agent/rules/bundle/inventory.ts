@@ -87,8 +87,6 @@ function allPathsOf({ files, directories, repairs }: Inventory): string[] {
 
 /** False for a path that leaves the release or names a file of the agent, as a damaged list may contain. */
 function isSafePath(path: string): boolean {
-  const parts = path.split('/');
-  return (
-    !parts.some((part) => part === '' || part === '.' || part === '..') && !/^\.(deployd|env$)/.test(parts[0] ?? '')
-  );
+  const leaves = path.split('/').some((part) => part === '' || part === '.' || part === '..');
+  return !leaves && !/^\.(deployd|env(\/|$))/.test(path);
 }

@@ -32,7 +32,7 @@ export function parseHeader(block: Buffer): TarHeader {
   if (parseOctal(block, 148, 8) !== checksumOf(block)) throw bundleUnsafe('a header is damaged: its checksum is wrong');
   if (!ignoredNumberFields.every(([start, end]) => isTarNumber(block.toString('latin1', start, end))))
     throw bundleUnsafe('a header holds an owner or a time that is not a number');
-  const type = block[156] === 0 ? '0' : String.fromCharCode(block[156] ?? 0);
+  const type = block.toString('latin1', 156, 157).replace('\0', '0');
   const prefix = parsePrefix(block);
   const name = parseText(block, 0, 100);
   if ('05'.includes(type) && parseText(block, 157, 100) !== '')
@@ -143,12 +143,12 @@ function parsePaxRecords(body: Buffer): Map<string, string> {
   const records = new Map<string, string>();
   for (let offset = 0; offset < body.length;) {
     const length = /^[1-9]\d{0,5}(?= )/.exec(body.toString('latin1', offset, offset + 7))?.[0];
-    const end = offset + Number(length ?? NaN);
-    if (length === undefined || end > body.length || body[end - 1] !== 0x0a)
-      throw bundleUnsafe('a pax header is malformed');
-    const [, key, value] =
-      /^([^=]+)=(.*)$/su.exec(decodeUtf8(body.subarray(offset + length.length + 1, end - 1))) ?? [];
-    if (key === undefined || value === undefined) throw bundleUnsafe('a pax header is malformed');
+    const end = offset + Number(length);
+    if (body[end - 1] !== 0x0a) throw bundleUnsafe('a pax header is malformed');
+    const record = decodeUtf8(body.subarray(body.indexOf(' ', offset) + 1, end - 1));
+    const equals = record.indexOf('=');
+    if (equals < 1) throw bundleUnsafe('a pax header is malformed');
+    const [key, value] = [record.slice(0, equals), record.slice(equals + 1)];
     if (/[\0\n]/.test(key + value)) throw bundleUnsafe(`the pax record ${quoteForLog(key)} holds a NUL or a newline`);
     if (records.has(key)) throw bundleUnsafe(`the pax record ${quoteForLog(key)} occurs twice`);
     records.set(key, value);
