@@ -20,6 +20,7 @@ describe('an entry is accepted', () => {
     ['dir/.deployd', '0', 'dir/.deployd', 'file'],
     ['grüße/日本語 😀', '0', 'grüße/日本語 😀', 'file'],
     [`${'n'.repeat(255)}/a`, '0', `${'n'.repeat(255)}/a`, 'file'],
+    [`${'a/'.repeat(511)}bb`, '0', `${'a/'.repeat(511)}bb`, 'file'],
   ])('%j of type %s is %j', (name, type, ...[path, kind]) => {
     expect(validateEntry({ name, type, mode: 0o755, size: 0 }, nothing)).toEqual({ path, kind, mode: 0o755, size: 0 });
   });
@@ -88,7 +89,7 @@ describe('an entry is refused for its name', () => {
     ['\uff0eenv', '0', 'is a .env file'],
     ['.deployd-override.yaml', '0', 'takes a name that the agent keeps'],
     ['.Deployd/a', '0', 'takes a name that the agent keeps'],
-    ['n'.repeat(256), '0', 'has a part longer than 255 bytes'],
+    [`a/${'n'.repeat(256)}`, '0', 'has a part longer than 255 bytes'],
     ['é'.repeat(128), '0', 'has a part longer than 255 bytes'],
     ['a/'.repeat(512) + 'b', '0', 'is longer than 1024 bytes'],
   ])('%j of type %s', (name, type, fault) => {

@@ -1,4 +1,4 @@
-import { normalizeImageReference, registryOf } from './imageReference.ts';
+import { isImageId, normalizeImageReference, registryOf } from './imageReference.ts';
 
 const digest = `sha256:${'a'.repeat(64)}`;
 
@@ -24,6 +24,15 @@ it.each([
 ])('%s is %s', (reference, full) => {
   expect(normalizeImageReference(reference)).toBe(full);
   expect(normalizeImageReference(full)).toBe(full);
+});
+
+it.each([
+  [digest, true],
+  [`${digest}a`, false],
+  [`x${digest}`, false],
+  ['app:1', false],
+])('%s is the id of an image: %j', (image, expected) => {
+  expect(isImageId(image)).toBe(expected);
 });
 
 it.each([

@@ -138,6 +138,25 @@ describe('variables of a bundle', () => {
     expect(unresolvedVariables(readable('a: 1', 'b: $Z'), new Set())).toEqual(['Z']);
   });
 
+  it('are found in hooks, and are not bare where compose interpolates a name', () => {
+    const hooks = '{pre_start: [{environment: [A]}], pre_stop: [{environment: [B, {}]}]}';
+    const found = unresolvedVariables(
+      readable(`services: {web: ${hooks}}\nsecrets: {s: {environment: "$C"}}`),
+      new Set(),
+    );
+    expect(found).toEqual(['A', 'B', 'C']);
+  });
+
+  it('are found in env files, except those that an earlier line sets', () => {
+    const envFiles = '[app.env, {path: raw.env, format: raw}, absent.env]';
+    const texts = new Map([
+      ['app.env', 'A=1\nB=$A $C $D\nD=$B\nDEPLOYD_X=1\nE=$DEPLOYD_X\n'],
+      ['raw.env', 'A=$RAW\n'],
+    ]);
+    const files = filesOf(`services: {web: {env_file: ${envFiles}}}`);
+    expect(unresolvedVariables({ files, texts }, new Set())).toEqual(['C', 'D', 'DEPLOYD_X']);
+  });
+
   it.each(needed)('are reported when they are missing: %s', (name) => {
     const supplied = new Set([...needed, 'DEPLOYD_SHA'].filter((one) => one !== name));
     expect(unresolvedVariables(readable(text), supplied)).toEqual([name]);
