@@ -1,4 +1,3 @@
-import { readFileSync } from 'node:fs';
 import { isOwnFile, sourceFiles, sourceImports, type Import } from '../fixtures/architecture/imports.ts';
 
 /**
@@ -154,14 +153,6 @@ it('an adapter imports one library at most', () => {
     ({ from }) => from,
   );
   expect(Object.entries(adapters).filter(([, own]) => new Set(own!.map(({ to }) => to)).size > 1)).toEqual([]);
-});
-
-it('lets the token services alone write store.token', () => {
-  const writers = sourceFiles.filter((file) => /\.writeToken\(/.test(readFileSync(file, 'utf8')));
-  expect(writers.length).toBeGreaterThan(0);
-  expect(writers.filter((file) => !file.startsWith('src/agent/services/token/'))).toEqual([]);
-  const named = sourceFiles.filter((file) => readFileSync(file, 'utf8').includes(`'store.token'`));
-  expect(named).toEqual(['src/agent/adapters/state/credentials.ts', 'src/agent/services/doctor/files.ts']);
 });
 
 it('has no import cycle', () => {

@@ -28,16 +28,16 @@ describe('the recorder', () => {
     const tick = recorder();
     tick.enter({ machine: 'tick', state: 'applying', on: 'x' });
     tick.enter({ machine: 'apply', state: 'startingContainers', on: 'x' });
-    tick.recordDecision({ word: 'left' });
+    tick.recordDecision({ word: 'not-reverted' });
     tick.enter({ machine: 'tick', state: 'applying', on: 'STOP' });
     const { steps, decisions } = tick.recording();
-    expect([steps.length, decisions]).toMatchObject([2, [{ word: 'left', state: 'startingContainers' }]]);
+    expect([steps.length, decisions]).toMatchObject([2, [{ word: 'not-reverted', state: 'startingContainers' }]]);
   });
 
   it('clears the previous tick', () => {
     const tick = recorder();
     tick.enter({ machine: 'tick', state: 'a', on: 'x' });
-    tick.recordDecision({ word: 'left' });
+    tick.recordDecision({ word: 'not-reverted' });
     tick.start();
     expect(tick.recording()).toMatchObject({ steps: [], decisions: [] });
   });
@@ -46,15 +46,15 @@ describe('the recorder', () => {
     const tick = recorder(['hunter2']);
     const sha = 'a'.repeat(64);
     const decisions: Decision[] = [
-      { word: 'troubled', peer: 'tenancy', error: 'connect ECONNREFUSED 10.0.0.1 with Bearer s.x' },
-      { word: 'ailing', services: ['web', 'hunter2', 'two words'] },
-      { word: 'ordered', action: 'apply', desired: sha, applied: 'no digest', reason: 'drift:a b' },
+      { word: 'call-failed', peer: 'tenancy', error: 'connect ECONNREFUSED 10.0.0.1 with Bearer s.x' },
+      { word: 'unhealthy', services: ['web', 'hunter2', 'two words'] },
+      { word: 'desired', action: 'apply', desired: sha, applied: 'no digest', reason: 'drift:a b' },
     ];
     for (const decision of decisions) tick.recordDecision(decision);
     expect(tick.recording().decisions).toMatchObject([
-      { word: 'troubled', peer: 'tenancy', error: '?' },
-      { word: 'ailing', services: ['web', '?', '?'] },
-      { word: 'ordered', action: 'apply', desired: sha, applied: '?', reason: '?' },
+      { word: 'call-failed', peer: 'tenancy', error: '?' },
+      { word: 'unhealthy', services: ['web', '?', '?'] },
+      { word: 'desired', action: 'apply', desired: sha, applied: '?', reason: '?' },
     ]);
   });
 
@@ -62,7 +62,7 @@ describe('the recorder', () => {
     const tick = recorder();
     for (let n = 0; n < 1000; n++) {
       tick.enter({ machine: 'tick', state: `a${n}`, on: 'x' });
-      tick.recordDecision({ word: 'troubled', peer: 'secretstore', error: 'ECONNRESET' });
+      tick.recordDecision({ word: 'call-failed', peer: 'secretstore', error: 'ECONNRESET' });
     }
     const { steps, decisions } = tick.recording();
     expect([steps.length, decisions.length]).toEqual([200, 200]);

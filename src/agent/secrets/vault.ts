@@ -3,7 +3,7 @@ import { createRedactor, type Redactor } from './redaction/redactor.ts';
 import { createMemorySweep } from './memorySweep.ts';
 
 /**
- * The only object that holds secrets, for the duration of one tick.
+ * Holds the secrets that the agent reads, for the duration of one tick; nothing else keeps one.
  * - Every secret that was ever set is redacted until `clear`, even after a newer one has replaced it.
  * - Printing, serialising or comparing the vault reveals nothing.
  */

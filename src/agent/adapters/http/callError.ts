@@ -12,7 +12,7 @@ export interface RunningCall {
   call: HttpCall;
   limit: AbortSignal;
   party: { peer: Responder; origin: string };
-  recordFailure: (error: string) => void;
+  traceFailure: (error: string) => void;
 }
 
 /** Who responds: the peer itself only when the URL has the peer's own origin. */
@@ -26,7 +26,7 @@ export function callErrorOf(running: RunningCall, error: unknown): CallError {
   if (error instanceof Fault) throw error;
   const code = callErrorCode(running, error);
   if (code === 'TOO_LARGE' && running.call.tooLarge) throw running.call.tooLarge;
-  if (code !== 'STOPPED') running.recordFailure(code);
+  if (code !== 'STOPPED') running.traceFailure(code);
   return { ...running.party, what: running.call.what, error: code };
 }
 
@@ -40,7 +40,7 @@ export async function replyErrorOf(running: RunningCall, { status, headers, body
   const { what } = running.call;
   const json = await readJsonBody(body, maxErrorBodyBytes).catch(() => undefined);
   if (running.call.signal.aborted) return { ...running.party, what, error: 'STOPPED' };
-  running.recordFailure(`HTTP_${status}`);
+  running.traceFailure(`HTTP_${status}`);
   const retryAfterS = parseRetryAfter(headers, Date.now());
   return { ...running.party, what, status, ...parseErrorBody(json), retryAfterS };
 }

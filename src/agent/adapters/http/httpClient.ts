@@ -39,7 +39,7 @@ interface HttpClientOptions {
   transport: Transport;
   version: string;
   /** Called for every failed try. */
-  recordDecision?: (decision: { word: 'troubled'; peer: Responder; error: string }) => void;
+  recordDecision?: (decision: { word: 'call-failed'; peer: Responder; error: string }) => void;
 }
 
 /** The HTTP client for both services. */
@@ -47,8 +47,8 @@ export function createHttpClient(options: HttpClientOptions): HttpClient {
   const open = createSender(options);
   const startCall = (call: HttpCall, limit: AbortSignal): RunningCall => {
     const party = partyOf(options.settings, call);
-    const recordFailure = (error: string) => options.recordDecision?.({ word: 'troubled', peer: party.peer, error });
-    return { call, limit, party, recordFailure };
+    const traceFailure = (error: string) => options.recordDecision?.({ word: 'call-failed', peer: party.peer, error });
+    return { call, limit, party, traceFailure };
   };
   return {
     call: (call) => {

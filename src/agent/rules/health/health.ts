@@ -45,7 +45,10 @@ export function parseHealth(status: string | undefined): string | null {
 /** `healthy`: healthy, settled or finished; `pending`: may become healthy; `failed`: will not without intervention. */
 export type HealthStatus = 'healthy' | 'pending' | 'failed';
 
-/** Judges one container. `settled`: it has run without a restart for the settle time, which counts without a healthcheck. */
+/**
+ * Judges one container. `settled`: it has run without a restart for the settle time, which counts without a healthcheck.
+ * A running container that is unhealthy is pending: its healthcheck may still succeed within the time that it is given.
+ */
 export function healthStatusOf(container: ObservedContainer, settled: boolean): HealthStatus {
   if (container.state === 'exited')
     return isRestartedByEngine(container) ? 'pending' : hasSucceeded(container) ? 'healthy' : 'failed';

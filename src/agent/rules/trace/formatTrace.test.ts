@@ -18,8 +18,8 @@ const step = (machine: string, state: string, at_ms: number, ms: number): Step =
   at_ms,
   ms,
 });
-const ordered = (reason: string): Decision => ({
-  word: 'ordered',
+const desired = (reason: string): Decision => ({
+  word: 'desired',
   action: 'apply',
   desired: two,
   applied: one,
@@ -37,7 +37,7 @@ describe('the text of a trace', () => {
       ...[step('tick', 'checkingIn', 0, 40), step('tick', 'deciding', 40, 0), step('tick', 'applying', 40, 3900)],
       ...[step('apply', 'pulling', 41, 3000), step('tick', 'applied', 4000, 0)],
     ];
-    expect(formatTrace(traceOf({ steps, decisions: [noted(ordered('sha_changed'), 'checkingIn', 40)] }))).toBe(
+    expect(formatTrace(traceOf({ steps, decisions: [noted(desired('sha_changed'), 'checkingIn', 40)] }))).toBe(
       [
         `tick ${tick} of env eu-1, 2026-11-21T15:00:00.000Z, deployd 0.2.0`,
         'applied after 4.0 s, exit 0: the desired bundle is in force and healthy',
@@ -111,7 +111,7 @@ describe('the text of a trace', () => {
     const decisions = [9, 10, 15, 16, 19, 25].map((at_ms) =>
       noted({ word: 'downloaded', bytes: at_ms }, 'checkingIn', at_ms),
     );
-    const other = noted({ word: 'left' }, 'applying', 12);
+    const other = noted({ word: 'not-reverted' }, 'applying', 12);
     expect(formatTrace(traceOf({ steps, decisions: [...decisions, other] })).split('\nWay\n')[1]).toBe(
       [
         '    10 ms  checkingIn                     5 ms',
@@ -138,12 +138,12 @@ describe('the text of a trace', () => {
 describe('the line of a trace', () => {
   it.each<[Partial<Trace>, string]>([
     [
-      { ending: 'refused', codes: ['ENV_INCOMPLETE'], decisions: [noted(ordered('retry:2'))] },
+      { ending: 'refused', codes: ['ENV_INCOMPLETE'], decisions: [noted(desired('retry:2'))] },
       'refused ENV_INCOMPLETE: 222222222222 is tried again, failed tries so far: 2 …',
     ],
     [{ ending: 'failed', codes: ['PULL_FAILED', 'B'] }, 'failed: PULL_FAILED: docker compose pull failed …'],
     [
-      { ending: 'failed', codes: ['A', 'B'], decisions: [noted(ordered('retired'))] },
+      { ending: 'failed', codes: ['A', 'B'], decisions: [noted(desired('retired'))] },
       'failed A, B: the backend is retired, so the project goes down …',
     ],
     [{ ending: 'failed', codes: ['UP_FAILED'] }, 'failed: UP_FAILED: docker compose up failed'],

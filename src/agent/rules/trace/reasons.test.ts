@@ -6,29 +6,30 @@ import type { Decision, RecordedDecision, Trace } from './trace.ts';
 const [one, two] = ['1'.repeat(64), '2'.repeat(64)];
 const [short1, short2] = ['1'.repeat(12), '2'.repeat(12)];
 
-const ordered = (reason: string, more: object = {}): Decision => ({
-  ...{ word: 'ordered', action: 'apply', desired: two, applied: one, reason },
+const desired = (reason: string, more: object = {}): Decision => ({
+  ...{ word: 'desired', action: 'apply', desired: two, applied: one, reason },
   ...more,
 });
 const started = (more: object): Decision => ({ word: 'started', services: [], untouched: [], gone: [], ...more });
 
 it.each<[Decision, string]>([
-  [ordered('sha_changed'), `the wanted bundle changed from ${short1} to ${short2}`],
-  [ordered('sha_changed', { applied: null }), `the wanted bundle is ${short2}, and none was applied`],
-  [ordered('sha_changed', { desired: null }), `the wanted bundle changed from ${short1} to nothing`],
-  [ordered('retry:2'), `${short2} is tried again, failed tries so far: 2`],
-  [ordered('retry'), `${short2} is tried again, failed tries so far: `],
-  [ordered('resume:starting'), `an apply of ${short2} that was cut short goes on (starting)`],
-  [ordered('reapply'), `${short2} is applied and was ordered again`],
-  [ordered('drift:web,db,api'), 'services were not well: web, db, api'],
-  [ordered('retired', { action: 'down' }), 'the backend is retired, so the project goes down'],
-  [ordered('', { action: 'none' }), 'nothing new is wanted'],
-  [ordered('new_reason', { action: 'down' }), 'ordered was down'],
+  [desired('sha_changed'), `the wanted bundle changed from ${short1} to ${short2}`],
+  [desired('sha_changed', { applied: null }), `the wanted bundle is ${short2}, and none was applied`],
+  [desired('sha_changed', { desired: null }), `the wanted bundle changed from ${short1} to nothing`],
+  [desired('retry:2'), `${short2} is tried again, failed tries so far: 2`],
+  [desired('retry'), `${short2} is tried again, failed tries so far: `],
+  [desired('resume:starting'), `an apply of ${short2} that was cut short goes on (starting)`],
+  [desired('reapply'), `${short2} is applied and was ordered again`],
+  [desired('drift:web,db,api'), 'services were not well: web, db, api'],
+  [desired('retired', { action: 'down' }), 'the backend is retired, so the project goes down'],
+  [desired('', { action: 'none' }), 'nothing new is wanted'],
+  [desired('new_reason', { action: 'down' }), 'ordered was down'],
   [{ word: 'paused', seconds: 90 }, 'the wanted bundle failed before; it is not tried again for another 90 s'],
-  [{ word: 'ailing', services: ['web', 'db'] }, 'not well: web, db'],
-  [{ word: 'half-made', sha: one, phase: 'promoted' }, `an apply of ${short1} was cut short earlier (promoted)`],
-  [{ word: 'engine-silent' }, 'the container engine did not answer'],
-  [{ word: 'troubled', peer: 'storage', error: 'HTTP_503' }, 'storage host: HTTP_503'],
+  [{ word: 'unhealthy', services: ['web', 'db'] }, 'not well: web, db'],
+  [{ word: 'attempt-found', sha: one, phase: 'promoted' }, `an apply of ${short1} was cut short earlier (promoted)`],
+  [{ word: 'engine-unreachable' }, 'the container engine did not answer'],
+  [{ word: 'call-failed', peer: 'storage', error: 'HTTP_503' }, 'storage host: HTTP_503'],
+  [{ word: 'ailing' } as unknown as Decision, 'ailing'],
   [{ word: 'downloaded', bytes: 7 }, '7 bytes of the bundle arrived'],
   [{ word: 'secrets-read', count: 3 }, 'secrets read: 3'],
   [started({}), 'there was nothing to start'],
@@ -36,25 +37,28 @@ it.each<[Decision, string]>([
     started({ services: ['web', 'api'], untouched: ['db'], gone: ['old'] }),
     'in new containers: web, api; untouched: db; gone: old',
   ],
-  [{ word: 'put-back', sha: null }, 'no container was touched; in force is again nothing'],
-  [{ word: 'put-back', sha: one }, `no container was touched; in force is again ${short1}`],
-  [{ word: 'left' }, 'what failed is left as it is: there is no release before it, or on_failure is leave'],
+  [{ word: 'current-restored', sha: null }, 'no container was touched; in force is again nothing'],
+  [{ word: 'current-restored', sha: one }, `no container was touched; in force is again ${short1}`],
+  [{ word: 'not-reverted' }, 'what failed is left as it is: there is no release before it, or on_failure is leave'],
   [{ word: 'reverted', sha: one }, `the release before, ${short1}, was brought back and is well`],
   [
     { word: 'revert-failed', sha: one },
     `the release before, ${short1}, could not be brought back yet; the next tick goes on`,
   ],
-  [{ word: 'mended', sha: one }, `the half-made apply was undone; ${short1} is in force`],
-  [{ word: 'leased-anew' }, 'the token was leased anew before its maximum'],
+  [{ word: 'interrupted-reverted', sha: one }, `the half-made apply was undone; ${short1} is in force`],
+  [{ word: 'token-replaced' }, 'the token was leased anew before its maximum'],
 ])('the decision %j is a sentence', (decision, sentence) => {
   expect(describeDecision(decision)).toBe(sentence);
 });
 
-const troubled = (error: string): Decision => ({ word: 'troubled', peer: 'secretstore', error });
+const troubled = (error: string): Decision => ({ word: 'call-failed', peer: 'secretstore', error });
 const explanatory: Decision[] = [
-  ...[{ word: 'paused', seconds: 90 } as const, { word: 'engine-silent' } as const, started({})],
-  ...(['put-back', 'reverted', 'revert-failed', 'mended'] as const).map((word) => ({ word, sha: one })),
-  { word: 'left' },
+  ...[{ word: 'paused', seconds: 90 } as const, { word: 'engine-unreachable' } as const, started({})],
+  ...(['current-restored', 'reverted', 'revert-failed', 'interrupted-reverted'] as const).map((word) => ({
+    word,
+    sha: one,
+  })),
+  { word: 'not-reverted' },
 ];
 
 describe('the reasons of a tick', () => {
@@ -64,14 +68,14 @@ describe('the reasons of a tick', () => {
       'are its first decision, when no other explains it',
       'converged',
       [],
-      [ordered(''), troubled('E')],
+      [desired(''), troubled('E')],
       ['ordered was apply'],
     ],
     [
       'are what was ordered, then the codes, then what happened',
       'failed',
       ['PULL_FAILED', 'BRAND_NEW'],
-      [{ word: 'engine-silent' }, ordered('retired'), { word: 'downloaded', bytes: 1 }],
+      [{ word: 'engine-unreachable' }, desired('retired'), { word: 'downloaded', bytes: 1 }],
       [
         'the backend is retired, so the project goes down',
         ...['PULL_FAILED: docker compose pull failed', 'BRAND_NEW'],
@@ -83,8 +87,8 @@ describe('the reasons of a tick', () => {
       'name each sentence once',
       'failed',
       [],
-      [{ word: 'left' }, { word: 'left' }],
-      [describeDecision({ word: 'left' })],
+      [{ word: 'not-reverted' }, { word: 'not-reverted' }],
+      [describeDecision({ word: 'not-reverted' })],
     ],
     [
       'are the failed calls while it was offline',
@@ -100,7 +104,7 @@ describe('the reasons of a tick', () => {
       [troubled('HTTP_503'), troubled('HTTP_503')],
       ['secretstore: HTTP_503, 2 times'],
     ],
-    ['do not name an order without a reason', 'failed', ['BRAND_NEW'], [ordered('')], ['BRAND_NEW']],
+    ['do not name an order without a reason', 'failed', ['BRAND_NEW'], [desired('')], ['BRAND_NEW']],
     [
       'are no failed calls that did not end it',
       'failed',

@@ -4,7 +4,7 @@ import type { Decision, Trace } from './trace.ts';
 
 /** The reasons for the ending of a tick, as sentences, each cause before its consequence. */
 export function reasonsOf({ ending, codes, decisions }: Trace): string[] {
-  const desired = decisions.filter((each) => each.word === 'ordered' && each.reason !== '').map(describeDecision);
+  const desired = decisions.filter((each) => each.word === 'desired' && each.reason !== '').map(describeDecision);
   const events = decisions.filter(({ word }) => explanatoryWords.has(word)).map(describeDecision);
   const isOffline = ending === 'offline' || ending === 'offlineLaptop';
   const callErrors = isOffline ? describeCallErrors(decisions) : [];
@@ -15,17 +15,17 @@ export function reasonsOf({ ending, codes, decisions }: Trace): string[] {
 /** One decision as a sentence. */
 export function describeDecision(decision: Decision): string {
   switch (decision.word) {
-    case 'ordered':
+    case 'desired':
       return describeDesired(decision);
     case 'paused':
       return `the wanted bundle failed before; it is not tried again for another ${decision.seconds} s`;
-    case 'ailing':
+    case 'unhealthy':
       return `not well: ${decision.services.join(', ')}`;
-    case 'half-made':
+    case 'attempt-found':
       return `an apply of ${shortSha(decision.sha)} was cut short earlier (${decision.phase})`;
-    case 'engine-silent':
+    case 'engine-unreachable':
       return 'the container engine did not answer';
-    case 'troubled':
+    case 'call-failed':
       return `${peerNames[decision.peer]}: ${decision.error}`;
     case 'downloaded':
       return `${decision.bytes} bytes of the bundle arrived`;
@@ -33,19 +33,26 @@ export function describeDecision(decision: Decision): string {
       return `secrets read: ${decision.count}`;
     case 'started':
       return describeStarted(decision);
-    case 'put-back':
+    case 'current-restored':
       return `no container was touched; in force is again ${decision.sha === null ? 'nothing' : shortSha(decision.sha)}`;
-    case 'left':
+    case 'not-reverted':
       return 'what failed is left as it is: there is no release before it, or on_failure is leave';
     case 'reverted':
       return `the release before, ${shortSha(decision.sha)}, was brought back and is well`;
     case 'revert-failed':
       return `the release before, ${shortSha(decision.sha)}, could not be brought back yet; the next tick goes on`;
-    case 'mended':
+    case 'interrupted-reverted':
       return `the half-made apply was undone; ${shortSha(decision.sha)} is in force`;
-    case 'leased-anew':
+    case 'token-replaced':
       return 'the token was leased anew before its maximum';
+    default:
+      return describeUnknown(decision);
   }
+}
+
+/** A decision of another version of the agent, whose traces are still on the disk. */
+function describeUnknown({ word }: { word: string }): string {
+  return word;
 }
 
 /** The first 12 digits of a digest; the JSON contains all. */
@@ -55,16 +62,16 @@ export function shortSha(sha: string): string {
 
 const explanatoryWords = new Set<Decision['word']>([
   'paused',
-  'engine-silent',
+  'engine-unreachable',
   'started',
-  'put-back',
-  'left',
+  'current-restored',
+  'not-reverted',
   'reverted',
   'revert-failed',
-  'mended',
+  'interrupted-reverted',
 ]);
 
-function describeDesired({ action, applied, desired, reason }: Extract<Decision, { word: 'ordered' }>): string {
+function describeDesired({ action, applied, desired, reason }: Extract<Decision, { word: 'desired' }>): string {
   const [kind, detail = ''] = reason.split(':');
   const target = desired === null ? 'nothing' : shortSha(desired);
   switch (kind) {
@@ -98,7 +105,7 @@ function describeStarted({ services, untouched, gone }: Extract<Decision, { word
 }
 
 function describeCallErrors(decisions: readonly Decision[]): string[] {
-  const texts = decisions.filter(({ word }) => word === 'troubled').map(describeDecision);
+  const texts = decisions.filter(({ word }) => word === 'call-failed').map(describeDecision);
   return [...new Set(texts)].map((text) => {
     const tries = texts.filter((each) => each === text).length;
     return tries === 1 ? text : `${text}, ${tries} times`;

@@ -2,7 +2,7 @@ import { codesOf, isQuiet, parseTrace, sanitizeDecision, type Decision } from '.
 
 const sha = '1'.repeat(64);
 const ordered = (reason: string): Decision => {
-  return { word: 'ordered', action: 'none', desired: null, applied: null, reason };
+  return { word: 'desired', action: 'none', desired: null, applied: null, reason };
 };
 
 describe('a stored decision', () => {
@@ -28,20 +28,20 @@ describe('a stored decision', () => {
     ['text', [], ['x']],
   ])('has admitted values only, others become ?: %s', (name, admitted, others) => {
     const stored = (value: unknown) =>
-      (sanitizeDecision({ word: 'left', [name]: value }, redact) as Record<string, unknown>)[name];
+      (sanitizeDecision({ word: 'not-reverted', [name]: value }, redact) as Record<string, unknown>)[name];
     expect(admitted.map(stored)).toEqual(admitted);
     expect(others.map(stored)).toEqual(others.map((value) => (Array.isArray(value) ? value.map(() => '?') : '?')));
   });
 
   it('keeps its word, and hides a name with a secret in it', () => {
-    const decision: Decision = { word: 'ailing', services: ['web', 'hunter2'] };
-    expect(sanitizeDecision(decision, redact)).toEqual({ word: 'ailing', services: ['web', '?'] });
+    const decision: Decision = { word: 'unhealthy', services: ['web', 'hunter2'] };
+    expect(sanitizeDecision(decision, redact)).toEqual({ word: 'unhealthy', services: ['web', '?'] });
   });
 
   it('has at most 100 names', () => {
     const services = Array.from({ length: 101 }, (_, index) => `s${index}`);
-    expect(sanitizeDecision({ word: 'ailing', services }, redact)).toEqual({
-      word: 'ailing',
+    expect(sanitizeDecision({ word: 'unhealthy', services }, redact)).toEqual({
+      word: 'unhealthy',
       services: services.slice(0, 100),
     });
   });
@@ -52,7 +52,7 @@ describe('a trace', () => {
     [true, 'converged', []],
     [true, 'converged', [ordered(''), ordered('')]],
     [false, 'converged', [ordered('drift:web')]],
-    [false, 'converged', [ordered(''), { word: 'leased-anew' }]],
+    [false, 'converged', [ordered(''), { word: 'token-replaced' }]],
     [false, 'offline', []],
   ])('is quiet (%s) only when it converged and nothing happened: %s, %j', (quiet, ending, decisions) => {
     expect(isQuiet({ ending, decisions: decisions.map((each) => ({ ...each, state: 'x', at_ms: 0 })) })).toBe(quiet);

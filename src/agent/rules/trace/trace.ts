@@ -6,21 +6,21 @@ import type { DesiredState, Sha, RunOptions } from '../../../../machines/types.t
  * text of a server or output of a container can get into a trace.
  */
 export type Decision =
-  | { word: 'ordered'; action: DesiredState['action']; desired: Sha | null; applied: Sha | null; reason: string }
+  | { word: 'desired'; action: DesiredState['action']; desired: Sha | null; applied: Sha | null; reason: string }
   | { word: 'paused'; seconds: number }
-  | { word: 'ailing'; services: string[] }
-  | { word: 'half-made'; sha: Sha; phase: string }
-  | { word: 'engine-silent' }
-  | { word: 'troubled'; peer: 'tenancy' | 'secretstore' | 'storage'; error: string }
+  | { word: 'unhealthy'; services: string[] }
+  | { word: 'attempt-found'; sha: Sha; phase: string }
+  | { word: 'engine-unreachable' }
+  | { word: 'call-failed'; peer: 'tenancy' | 'secretstore' | 'storage'; error: string }
   | { word: 'downloaded'; bytes: number }
   | { word: 'secrets-read'; count: number }
   | { word: 'started'; services: string[]; untouched: string[]; gone: string[] }
-  | { word: 'put-back'; sha: Sha | null }
-  | { word: 'left' }
+  | { word: 'current-restored'; sha: Sha | null }
+  | { word: 'not-reverted' }
   | { word: 'reverted'; sha: Sha }
   | { word: 'revert-failed'; sha: Sha }
-  | { word: 'mended'; sha: Sha }
-  | { word: 'leased-anew' };
+  | { word: 'interrupted-reverted'; sha: Sha }
+  | { word: 'token-replaced' };
 
 /** A decision, the state in which it was made, and its time in milliseconds since the start of the tick. */
 export type RecordedDecision = Decision & { state: string; at_ms: number };
@@ -64,7 +64,7 @@ export function sanitizeDecision(decision: Decision, redact: (text: string) => s
 
 /** True for a tick that converged without any decision except that nothing is desired. */
 export function isQuiet({ ending, decisions }: Pick<Trace, 'ending' | 'decisions'>): boolean {
-  return ending === 'converged' && decisions.every((each) => each.word === 'ordered' && each.reason === '');
+  return ending === 'converged' && decisions.every((each) => each.word === 'desired' && each.reason === '');
 }
 
 /** The codes of an outcome: those of its refusals, else the code of the failure. */

@@ -13,7 +13,7 @@ export async function restoreCurrent(
   const mayHaveChangedContainers = !['promoted', undefined].includes(state.state.attempt?.phase);
   if (mayHaveChangedContainers) return revertRelease(deps, failed, signal);
   const restoreError = await failureMessageOf(async () =>
-    recordDecision({ word: 'put-back', sha: await pointCurrentToApplied(deps) }),
+    recordDecision({ word: 'current-restored', sha: await pointCurrentToApplied(deps) }),
   );
   const attemptPatch = restoreError === null ? { attempt: null } : {};
   const writeError = await failureMessageOf(() => state.update({ ...failurePatch(deps, failed), ...attemptPatch }));

@@ -33,7 +33,7 @@ export async function revertRelease(
     ...(revertError === null ? [] : [`revert not finished: ${revertError}`]),
   ];
   const reverted = !isLeft && revertError === null;
-  if (isLeft) recordDecision({ word: 'left' });
+  if (isLeft) recordDecision({ word: 'not-reverted' });
   else recordDecision({ word: reverted ? 'reverted' : 'revert-failed', sha: previous });
   if (reverted) tick.journal.info(`reverted: the previous release ${previous} is in force and healthy`);
   return { reverted, lines };

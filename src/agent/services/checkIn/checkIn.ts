@@ -44,7 +44,7 @@ export async function checkIn(
   const desired = desiredStateOf(answer, { state: state.state, observed, production: settings.production, now: at });
   const { action, desiredSha, retryDelay, reason } = desired;
   tick.journal.info(`check-in: action=${action} desired=${desiredSha ?? 'none'} applied=${applied_sha ?? 'none'}`);
-  recordDecision({ word: 'ordered', action, desired: desiredSha, applied: applied_sha, reason });
+  recordDecision({ word: 'desired', action, desired: desiredSha, applied: applied_sha, reason });
   if (retryDelay !== null) recordDecision({ word: 'paused', seconds: retryDelay.retryInS });
   return desired;
 }

@@ -23,7 +23,7 @@ export async function observeHost(deps: Dependencies): Promise<ObservedState> {
     return null;
   });
   if (containers === null) {
-    recordDecision({ word: 'engine-silent' });
+    recordDecision({ word: 'engine-unreachable' });
     return ENGINE_UNAVAILABLE;
   }
   deps.tick.engineAnswered = true;
@@ -32,8 +32,8 @@ export async function observeHost(deps: Dependencies): Promise<ObservedState> {
   const unhealthyServices =
     applied_sha === null ? [] : await findUnhealthyServices(deps, containers, expectedServices(record));
   const healthy = attempt === null && unhealthyServices.length === 0;
-  if (unhealthyServices.length > 0) recordDecision({ word: 'ailing', services: unhealthyServices });
-  if (attempt !== null) recordDecision({ word: 'half-made', sha: attempt.sha, phase: attempt.phase });
+  if (unhealthyServices.length > 0) recordDecision({ word: 'unhealthy', services: unhealthyServices });
+  if (attempt !== null) recordDecision({ word: 'attempt-found', sha: attempt.sha, phase: attempt.phase });
   return {
     engineAvailable: true,
     healthy,

@@ -20,7 +20,7 @@ export async function unhealthyFault(
   { expected, startedMs }: { expected: ExpectedService[]; startedMs: number },
 ): Promise<Fault> {
   const services = unhealthyServicesAmong(watched, expected);
-  recordDecision({ word: 'ailing', services });
+  recordDecision({ word: 'unhealthy', services });
   const seconds = Math.round((monotonicMs() - startedMs) / 1000);
   const redactor = vault.redactor();
   const redactExcerpt = ({ text, truncated }: LogExcerpt) =>

@@ -10,11 +10,11 @@ export async function revertInterrupted(deps: Dependencies, _input: void, signal
   const { applied_sha, attempt } = state.state;
   if (attempt === null || attempt.phase === 'left') return;
   if (applied_sha === null || attempt.phase === 'promoted') {
-    recordDecision({ word: 'put-back', sha: await pointCurrentToApplied(deps) });
+    recordDecision({ word: 'current-restored', sha: await pointCurrentToApplied(deps) });
     await state.update({ attempt: null });
   } else {
     await restoreRelease(deps, { sha: applied_sha, pull: 'never' }, signal);
-    recordDecision({ word: 'mended', sha: applied_sha });
+    recordDecision({ word: 'interrupted-reverted', sha: applied_sha });
     tick.journal.info(`mended: the half-made attempt of ${attempt.sha} was undone, ${applied_sha} is in force`);
   }
 }

@@ -103,5 +103,5 @@ async function replaceToken(deps: Dependencies, signal: AbortSignal): Promise<vo
   await state.update({ token: issuedTokenStatus(login, new Date()) });
   await secretstore.revokeSelf(oldToken, signal).catch(() => undefined);
   tick.journal.info('token leased anew before its maximum');
-  recordDecision({ word: 'leased-anew' });
+  recordDecision({ word: 'token-replaced' });
 }
