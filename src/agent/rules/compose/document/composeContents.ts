@@ -2,7 +2,16 @@ import { variablesOf } from './interpolation.ts';
 import { effectiveValue, serviceLayers } from './serviceLayers.ts';
 import { isReadOnlyMount } from './mountMode.ts';
 import { normalizeBundlePath } from './bundlePath.ts';
-import { valueAt, entriesOf, itemsOf, textOf, type ComposeFile, type ComposeNode } from './composeNode.ts';
+import {
+  valueAt,
+  valuesAt,
+  entriesOf,
+  itemsOf,
+  textOf,
+  textsOf,
+  type ComposeFile,
+  type ComposeNode,
+} from './composeNode.ts';
 
 /** One service as compose would run it; texts are as written and may hold variables. */
 export interface ComposeService {
@@ -31,9 +40,7 @@ export function composeContentsOf(files: readonly ComposeFile[]): {
   const services = [...serviceLayers(files)].map(([name, layers]) => ({
     name,
     image: textOf(effectiveValue(layers, 'image')),
-    profiles: [
-      ...new Set(layers.flatMap((layer) => itemsOf(valueAt(layer, 'profiles')).flatMap((one) => textOf(one) ?? []))),
-    ],
+    profiles: [...new Set(textsOf(valuesAt(layers, 'profiles').flatMap(itemsOf)))],
     replicas: replicasOf(layers),
   }));
   const images = [...new Set(services.flatMap(({ image }) => image ?? []))];
@@ -70,7 +77,8 @@ export function envAndLabelPathsOf(layer: ComposeNode): string[] {
 
 /** Every `env_file` in the bundle, and whether compose reads it without interpolation (`format: raw`). */
 export function envFilesOf(files: readonly ComposeFile[]): { path: string; isRaw: boolean }[] {
-  const entries = [...serviceLayers(files).values()].flat().flatMap((layer) => itemsOf(valueAt(layer, 'env_file')));
+  const layers = [...serviceLayers(files).values()].flat();
+  const entries = valuesAt(layers, 'env_file').flatMap(itemsOf);
   return entries.flatMap((entry) =>
     bundlePathOf(entry).map((path) => ({ path, isRaw: textOf(valueAt(entry, 'format')) === 'raw' })),
   );
@@ -93,7 +101,8 @@ export function openedPaths(files: readonly ComposeFile[]): OpenedPaths {
 
 /** Paths of the bundle that a container may write to. */
 export function writablePaths(files: readonly ComposeFile[]): string[] {
-  const mounts = [...serviceLayers(files).values()].flat().flatMap((layer) => itemsOf(valueAt(layer, 'volumes')));
+  const layers = [...serviceLayers(files).values()].flat();
+  const mounts = valuesAt(layers, 'volumes').flatMap(itemsOf);
   return [
     ...new Set(
       mounts
@@ -114,10 +123,10 @@ function volumesOf(files: readonly ComposeFile[]): ComposeVolume[] {
   const roots = files.map(({ root }) => valueAt(root, 'volumes'));
   const names = [...new Set(roots.flatMap((volumes) => entriesOf(volumes).map(([key]) => key)))];
   return names.flatMap((key) => {
-    const layers = roots.flatMap((volumes) => valueAt(volumes, key) ?? []);
+    const layers = valuesAt(roots, key);
     const external = effectiveValue(layers, 'external');
     if (external && !/^(false|no|off|n)$/i.test(textOf(external) ?? '')) return [];
-    const options = layers.flatMap((layer) => entriesOf(valueAt(layer, 'driver_opts')));
+    const options = valuesAt(layers, 'driver_opts').flatMap(entriesOf);
     return {
       key,
       name: textOf(effectiveValue(layers, 'name')),
@@ -129,33 +138,31 @@ function volumesOf(files: readonly ComposeFile[]): ComposeVolume[] {
 
 function sourcesOf(layers: readonly ComposeNode[], files: readonly ComposeFile[]): ContentSources {
   const contents = (['configs', 'secrets'] as const).flatMap((kind) => {
-    const names = layers.flatMap((layer) =>
-      itemsOf(valueAt(layer, kind)).flatMap((one) => textOf(valueAt(one, 'source') ?? one) ?? []),
-    );
-    return files.flatMap(({ root }) => names.flatMap((name) => valueAt(root, kind, name) ?? []));
+    const references = valuesAt(layers, kind).flatMap(itemsOf);
+    const names = textsOf(references.map((one) => valueAt(one, 'source') ?? one));
+    return files.flatMap(({ root }) => names.flatMap((name) => valuesAt([root], kind, name)));
   });
-  const bindSources = layers.flatMap((layer) => itemsOf(valueAt(layer, 'volumes'))).flatMap(bindSourceOf);
-  const paths = [
-    ...contents.flatMap((one) => valueAt(one, 'file') ?? []),
-    ...layers.flatMap(envAndLabelEntries),
-    ...bindSources,
-  ].flatMap(bundlePathOf);
-  const texts = contents.flatMap((one) => textOf(valueAt(one, 'content')) ?? []);
+  const bindSources = valuesAt(layers, 'volumes').flatMap(itemsOf).flatMap(bindSourceOf);
+  const paths = [...valuesAt(contents, 'file'), ...layers.flatMap(envAndLabelEntries), ...bindSources].flatMap(
+    bundlePathOf,
+  );
+  const texts = textsOf(valuesAt(contents, 'content'));
   const variables = [
     ...texts.flatMap((text) => variablesOf(text).uses.map(({ name }) => name)),
-    ...contents.flatMap((one) => textOf(valueAt(one, 'environment')) ?? []),
+    ...textsOf(valuesAt(contents, 'environment')),
   ];
   return { files: [...new Set(paths)].sort(), texts, variables: [...new Set(variables)].sort() };
 }
 
 function envAndLabelEntries(layer: ComposeNode): ComposeNode[] {
-  return [...itemsOf(valueAt(layer, 'env_file')), ...itemsOf(valueAt(layer, 'label_file'))];
+  return [...valuesAt([layer], 'env_file'), ...valuesAt([layer], 'label_file')].flatMap(itemsOf);
 }
 
 function bindSourceOf(mount: ComposeNode): readonly ComposeNode[] {
-  const [source = ''] = (textOf(mount) ?? '').split(':', 1);
-  if (mount.kind === 'scalar') return source.startsWith('.') ? [{ ...mount, text: source }] : [];
-  return textOf(valueAt(mount, 'type')) === 'bind' ? itemsOf(valueAt(mount, 'source')) : [];
+  if (mount.kind !== 'scalar')
+    return textOf(valueAt(mount, 'type')) === 'bind' ? itemsOf(valueAt(mount, 'source')) : [];
+  const [source = mount.text] = mount.text.split(':', 1);
+  return source.startsWith('.') ? [{ ...mount, text: source }] : [];
 }
 
 /** The bundle path that a text or the `path` of an entry names; none when it leads outside the bundle. */

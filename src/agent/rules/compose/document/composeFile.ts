@@ -62,10 +62,10 @@ function parseRoot(text: string, state: ParseState): ComposeNode | null {
   const documents = parseDocuments(text, state);
   for (const { errors, warnings } of documents) {
     const others = warnings.filter(({ code }) => code !== 'TAG_RESOLVE_FAILED');
-    for (const { pos, message } of [...errors, ...others]) addProblem(state, lineOf(pos[0], state), message);
+    for (const { pos, message } of [...errors, ...others]) addProblem(state, lineAt(pos[0], state), message);
   }
-  if (documents.length > 1) addProblem(state, lineOf(documents[1]?.range[0], state), 'several documents in one file');
-  const [document] = documents;
+  const [document, second] = documents;
+  if (second) addProblem(state, lineAt(second.range[0], state), 'several documents in one file');
   return document?.contents && state.problems.length === 0 ? convertNode(document.contents, 0, state) : null;
 }
 
@@ -84,7 +84,7 @@ function parseDocuments(text: string, state: ParseState) {
 }
 
 function convertNode(node: Node | null, depth: number, state: ParseState): ComposeNode {
-  const line = lineOf(node?.range?.[0], state);
+  const line = lineOf(node, state);
   if (node === null || exceedsSize(state, { nodes: 1, characters: 0, depth }, line)) return nullNode(line);
   if (isAlias(node)) return resolveAlias(node.source, { depth, line }, state);
   if (node.tag !== undefined) addProblem(state, line, `the YAML tag ${node.tag}`);
@@ -99,7 +99,7 @@ function convertNode(node: Node | null, depth: number, state: ParseState): Compo
 }
 
 function convertValue(node: Node, depth: number, state: ParseState): ComposeNode {
-  const line = lineOf(node.range?.[0], state);
+  const line = lineOf(node, state);
   if (isMap(node)) return convertMapping(node as YAMLMap<Node | null, Node | null>, depth, state);
   if (isSeq(node)) {
     if (node.flow === true) validateFlowItems(node.items as Node[], state);
@@ -118,7 +118,7 @@ function convertMapping(node: YAMLMap<Node | null, Node | null>, depth: number, 
   let merged: ComposeNode | null = null;
   for (const pair of node.items) {
     const key = keyOf(pair, state);
-    const line = lineOf(pair.key?.range?.[0] ?? node.range?.[0], state);
+    const line = lineOf(pair.key ?? node, state);
     validatePair(pair, node.flow === true, state);
     const value = { ...convertNode(pair.value, depth + 1, state), line };
     if (key === '<<' ? merged !== null : entries.has(key)) addProblem(state, line, `the key ${key} a second time`);
@@ -126,13 +126,13 @@ function convertMapping(node: YAMLMap<Node | null, Node | null>, depth: number, 
     else entries.set(key, value);
   }
   if (merged !== null) applyMerge(entries, merged, state);
-  return { kind: 'map', entries, line: lineOf(node.range?.[0], state) };
+  return { kind: 'map', entries, line: lineOf(node, state) };
 }
 
 /** Refuses spellings of a key that compose's parser reads differently or cannot read. */
 function validatePair(pair: Pair<Node | null, Node | null>, isFlow: boolean, state: ParseState): void {
   const { key, value, srcToken } = pair;
-  const line = lineOf(key?.range?.[0], state);
+  const line = lineOf(key, state);
   const isExplicit = srcToken?.start.some(({ type }) => type === 'explicit-key-ind');
   if (isExplicit === true) addProblem(state, line, 'a key behind a question mark');
   if (!isFlow) return;
@@ -145,7 +145,7 @@ function validatePair(pair: Pair<Node | null, Node | null>, isFlow: boolean, sta
 function validateFlowItems(nodes: readonly (Node | null)[], state: ParseState): void {
   for (const node of nodes) {
     const isAmbiguous = isScalar(node) && node.type === 'PLAIN' && /\?|^:/.test(String(node.value));
-    if (isAmbiguous) addProblem(state, lineOf(node.range?.[0], state), 'an unquoted ? or leading : between brackets');
+    if (isAmbiguous) addProblem(state, lineOf(node, state), 'an unquoted ? or leading : between brackets');
   }
 }
 
@@ -153,7 +153,7 @@ function validateFlowItems(nodes: readonly (Node | null)[], state: ParseState): 
 const nonTextKey = /^(~|null|true|false|[-+]?(\.?\d[\d_.]*(e[-+]?\d+)?|0x[\da-f_]+|0o[0-7_]+|\.inf)|\.nan|)$/i;
 
 function keyOf({ key }: Pair<Node | null, Node | null>, state: ParseState): string {
-  const line = lineOf(key?.range?.[0], state);
+  const line = lineOf(key, state);
   if (!isScalar(key) || typeof key.value !== 'string' || key.anchor !== undefined || key.tag !== undefined) {
     addProblem(state, line, 'a key that is not plain text');
     return '';
@@ -200,8 +200,12 @@ function nullNode(line: number): ComposeNode {
   return { kind: 'scalar', text: '', isNull: true, line };
 }
 
-function lineOf(offset: number | undefined, state: ParseState): number {
-  return offset === undefined ? 1 : Math.max(1, state.lines.linePos(offset).line);
+function lineOf(node: Node | null, state: ParseState): number {
+  return lineAt(node?.range?.[0] ?? 0, state);
+}
+
+function lineAt(offset: number, state: ParseState): number {
+  return Math.max(1, state.lines.linePos(offset).line);
 }
 
 function addProblem(state: ParseState, line: number, message: string): void {

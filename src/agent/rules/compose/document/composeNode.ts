@@ -37,6 +37,11 @@ export function valueAt(node: ComposeNode | undefined, ...keys: string[]): Compo
   return keys.reduce((found, key) => (found?.kind === 'map' ? found.entries.get(key) : undefined), node);
 }
 
+/** The value under a chain of keys in each node that has it. */
+export function valuesAt(nodes: readonly (ComposeNode | undefined)[], ...keys: string[]): ComposeNode[] {
+  return nodes.flatMap((node) => valueAt(node, ...keys) ?? []);
+}
+
 /** The entries of a mapping; empty for any other value. */
 export function entriesOf(node: ComposeNode | undefined): [string, ComposeNode][] {
   return node?.kind === 'map' ? [...node.entries] : [];
@@ -48,9 +53,19 @@ export function itemsOf(node: ComposeNode | undefined): readonly ComposeNode[] {
   return node.kind === 'list' ? node.items : [node];
 }
 
+/** Whether a value is a scalar that is not null. */
+export function isText(node: ComposeNode | undefined): node is Scalar {
+  return node?.kind === 'scalar' && !node.isNull;
+}
+
 /** The text of a scalar; null for null and for any other value. */
 export function textOf(node: ComposeNode | undefined): string | null {
-  return node?.kind === 'scalar' && !node.isNull ? node.text : null;
+  return isText(node) ? node.text : null;
+}
+
+/** The text of every value that has one. */
+export function textsOf(nodes: readonly (ComposeNode | undefined)[]): string[] {
+  return nodes.filter(isText).map(({ text }) => text);
 }
 
 /** Every scalar value below a node, without keys: the texts in which compose replaces variables. */
@@ -70,6 +85,6 @@ export function nodeFromJson(value: unknown): ComposeNode {
       line,
     };
   }
-  if (value === null) return { kind: 'scalar', text: '', isNull: true, line };
-  return { kind: 'scalar', text: typeof value === 'string' ? value : JSON.stringify(value), isNull: false, line };
+  const text = typeof value === 'string' ? value : JSON.stringify(value);
+  return { kind: 'scalar', text, isNull: value === null, line };
 }

@@ -22,18 +22,10 @@ export function parseEnvAssignments(text: string): { lines: EnvAssignment[]; fau
   );
   for (let at = 0; at < text.length; at = statement.lastIndex) {
     statement.lastIndex = at;
-    const {
-      index,
-      0: whole,
-      groups: { name, double, single, plain = '' } = {},
-    } = statement.exec(text) ?? { index: -1, 0: '' };
-    if (index < 0 || whole === '')
-      return { lines, fault: `has a line ${lineNumberAt(text, at)} that is not NAME=VALUE` };
-    if (name === undefined || single !== undefined) {
-      if (name !== undefined) lines.push({ name, template: '' });
-      continue;
-    }
-    lines.push({ name, template: double === undefined ? plain : unescaped(double) });
+    const match = statement.exec(text);
+    if (match === null) return { lines, fault: `has a line ${lineNumberAt(text, at)} that is not NAME=VALUE` };
+    const { name, double, plain = '' } = match.groups ?? {};
+    if (name !== undefined) lines.push({ name, template: double === undefined ? plain : unescaped(double) });
   }
   return { lines };
 }
@@ -50,7 +42,7 @@ const blankLine = String.raw`[ \t]*(?:#[^\n]*)?\r?(?:\n|$)`;
 const assignmentStart = String.raw`[ \t]*(?:export[ \t]+)?(?<name>[A-Za-z_][\w.-]*)[ \t]*=[ \t]*`;
 /** Only escapes that every version of compose knows; others, such as octal ones, could produce a variable. */
 const doubleQuotedValue = String.raw`"(?<double>(?:[^"\\]|\\[nrt$"\\])*)"(?:[ \t]+#[^\n]*)?${lineEnd}`;
-const singleQuotedValue = String.raw`'(?<single>[^'\\]*)'(?:[ \t]+#[^\n]*)?${lineEnd}`;
+const singleQuotedValue = String.raw`'[^'\\]*'(?:[ \t]+#[^\n]*)?${lineEnd}`;
 const unquotedValue = String.raw`(?!["'])(?<plain>[^\n]*?)(?:[ \t]#[^\n]*)?${lineEnd}`;
 
 /** `\$` is a literal dollar sign, so it becomes `$$`. */

@@ -59,7 +59,7 @@ function variableUsesOf(text: string): (VariableUse | null)[] {
  */
 function closingBraceOf(variable: string): number {
   let open = 0;
-  for (const { 0: brace, index } of variable.matchAll(/\{[^]?|\}/g)) {
+  for (const { 0: brace, index } of variable.matchAll(/\{[^]|\}/g)) {
     open += brace === '}' ? -1 : 1;
     if (open === 0) return index;
   }

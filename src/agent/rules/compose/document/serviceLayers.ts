@@ -1,4 +1,4 @@
-import { valueAt, entriesOf, textOf, type ComposeNode } from './composeNode.ts';
+import { valueAt, valuesAt, entriesOf, textOf, type ComposeNode } from './composeNode.ts';
 
 /** Longest chain of `extends`; `validateComposePolicy` refuses a longer one, of which the rest is ignored here. */
 const maxExtendsDepth = 16;
@@ -38,5 +38,5 @@ function extendedService(service: ComposeNode | undefined): string | null {
 
 /** The value under a chain of keys that takes effect: the one of the last layer that has the key. */
 export function effectiveValue(layers: readonly ComposeNode[], ...keys: string[]): ComposeNode | undefined {
-  return layers.map((layer) => valueAt(layer, ...keys)).findLast((value) => value !== undefined);
+  return valuesAt(layers, ...keys).at(-1);
 }

@@ -3,8 +3,8 @@ import { validateDependencies } from './dependencyLimits.ts';
 import type { Finding } from '../policy/finding.ts';
 import { serviceLayers, effectiveValue } from '../document/serviceLayers.ts';
 import { composeLimits } from './composeLimits.ts';
-import { parseCount, portCountOf } from './counts.ts';
-import { valueAt, entriesOf, itemsOf, textOf, type ComposeNode } from '../document/composeNode.ts';
+import { countOf, portCountOf } from './counts.ts';
+import { valuesAt, entriesOf, itemsOf, type ComposeNode } from '../document/composeNode.ts';
 import { exceededLimitOf, documentSizeOf, type DocumentSize } from '../document/documentSize.ts';
 
 /** Validates the totals over all services of a bundle, with files merged and `extends` resolved (spec §12.2). */
@@ -17,7 +17,9 @@ export function validateBundleLimits(
   if (overfull !== null)
     return refuseService(overfull, `more than ${composeLimits.containers} containers in the bundle`);
   const portsUnder = (key: string) => (layers: readonly ComposeNode[]) =>
-    layers.flatMap((layer) => itemsOf(valueAt(layer, key))).reduce((sum, entry) => sum + portCountOf(entry), 0);
+    valuesAt(layers, key)
+      .flatMap(itemsOf)
+      .reduce((sum, entry) => sum + portCountOf(entry), 0);
   const lengthsOf = (layers: readonly ComposeNode[]) =>
     layers.flatMap(envAndLabelPathsOf).reduce((sum, path) => sum + (texts?.get(path)?.length ?? 0), 0);
   const refuseIfAny = (service: string | null, message: string) =>
@@ -69,7 +71,7 @@ function firstServiceOver(
  */
 function containerCountOf(layers: readonly ComposeNode[]): number {
   const written = [effectiveValue(layers, 'scale'), effectiveValue(layers, 'deploy', 'replicas')];
-  const counts = written.map((one) => Math.min(composeLimits.containersPerService, parseCount(textOf(one) ?? '')));
+  const counts = written.map((one) => Math.min(composeLimits.containersPerService, countOf(one)));
   return Math.max(1, ...counts);
 }
 

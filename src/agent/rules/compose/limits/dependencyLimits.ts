@@ -1,5 +1,5 @@
 import { composeLimits } from './composeLimits.ts';
-import { valueAt, entriesOf, itemsOf, textOf, type ComposeNode } from '../document/composeNode.ts';
+import { valuesAt, entriesOf, itemsOf, textsOf, type ComposeNode } from '../document/composeNode.ts';
 
 /** Size of the dependency graph below a service, as compose follows it. */
 interface DependencyReach {
@@ -47,16 +47,12 @@ export function validateDependencies(
 
 /** Services that compose starts visited the service with these layers. */
 function dependenciesOf(layers: readonly ComposeNode[]): string[] {
-  const listed = ['depends_on', 'links', 'volumes_from'].flatMap((key) =>
-    layers.flatMap((layer) => itemsOf(valueAt(layer, key))),
-  );
-  const namespaces = ['network_mode', 'ipc', 'pid'].flatMap((key) =>
-    layers.flatMap((layer) => textOf(valueAt(layer, key)) ?? []),
-  );
+  const listed = ['depends_on', 'links', 'volumes_from'].flatMap((key) => valuesAt(layers, key).flatMap(itemsOf));
+  const namespaces = ['network_mode', 'ipc', 'pid'].flatMap((key) => valuesAt(layers, key));
   const names = [
-    ...layers.flatMap((layer) => entriesOf(valueAt(layer, 'depends_on')).map(([name]) => name)),
-    ...listed.flatMap((one) => textOf(one)?.split(':', 1) ?? []),
-    ...namespaces.flatMap((mode) => /^service:(.+)$/.exec(mode)?.[1] ?? []),
+    ...valuesAt(layers, 'depends_on').flatMap((each) => entriesOf(each).map(([name]) => name)),
+    ...textsOf(listed).flatMap((text) => text.split(':', 1)),
+    ...textsOf(namespaces).flatMap((mode) => /^service:(.+)$/.exec(mode)?.[1] ?? []),
   ];
   return [...new Set(names)];
 }

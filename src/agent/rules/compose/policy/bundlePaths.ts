@@ -72,7 +72,7 @@ export const bindSource: Validator = textValidator((source, value, location) => 
   const { kind } = target;
   if (kind === 'file' || kind === 'directory') {
     const holds = (file: string) => file === target.path || file.startsWith(`${target.path}/`);
-    return location.facts.composeFiles?.some(holds)
+    return location.facts.composeFiles.some(holds)
       ? refuse(value, location, `${printable(source)} ${rewritableFault}`)
       : [];
   }

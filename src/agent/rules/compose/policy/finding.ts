@@ -20,7 +20,7 @@ export interface PolicyFacts {
   readonly directories: ReadonlySet<string>;
   readonly projectName: string;
   /** Paths of the compose files themselves. */
-  readonly composeFiles?: readonly string[];
+  readonly composeFiles: readonly string[];
   /** Of all compose files of the bundle. */
   readonly openedPaths: OpenedPaths;
   /** Set for compose's rendered model of the files in `dir`: its paths are absolute and its values may be secret. */
@@ -72,10 +72,12 @@ const maxListedFindings = 200;
 
 /** One refusal for each code that occurs; its detail lists every distinct finding. */
 export function refusalsOf(findings: readonly Finding[]): Refusal[] {
-  return codes.flatMap((code) => {
+  const occurring = [...new Set(findings.map(({ code }) => code))];
+  const inOrder = occurring.sort((one, other) => codes.indexOf(one) - codes.indexOf(other));
+  return inOrder.map((code) => {
     const texts = [...new Set(findings.filter((finding) => finding.code === code).map(({ text }) => text))];
     const more = texts.length > maxListedFindings ? [`and ${texts.length - maxListedFindings} more`] : [];
-    return texts.length === 0 ? [] : [{ code, detail: [...texts.slice(0, maxListedFindings), ...more].join('; ') }];
+    return { code, detail: [...texts.slice(0, maxListedFindings), ...more].join('; ') };
   });
 }
 
@@ -93,5 +95,5 @@ function describeWithoutValue(value: ComposeNode, location: ValueLocation, messa
 
 /** Keys below the top one may come from the value of a secret, so they are left out. */
 function topLevelKey(keyPath: string): string {
-  return keyPath.split('.', 1)[0] ?? '';
+  return keyPath.split('.', 1)[0] ?? keyPath;
 }

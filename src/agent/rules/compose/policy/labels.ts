@@ -25,7 +25,7 @@ const labelFile = textValidator((source, value, location) => {
   const lines = content.split(/\r?\n/).filter((line) => !/^\s*(#|$)/.test(line));
   return lines.flatMap((line) =>
     /^[A-Za-z0-9._/-]+=[^'"`$]*$/.test(line) && !hasControlCharacters(line)
-      ? validateLabelName(line.split('=', 1)[0] ?? '', value, location)
+      ? validateLabelName(line.split('=', 1)[0] ?? line, value, location)
       : refuse(
           value,
           location,

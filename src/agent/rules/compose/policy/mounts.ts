@@ -26,7 +26,7 @@ const volumeName = literalMatching(
 
 const shortMount = textValidator((mount, value, location) => {
   if (mount.includes('$')) return refusePrivilege(value, location, `${printable(mount)} is decided by a variable`);
-  const [source = '', target, modes, ...more] = mount.split(':');
+  const [source = mount, target, modes, ...more] = mount.split(':');
   const isAnonymous = target === undefined && source.startsWith('/');
   if (isAnonymous) return [];
   if (!target?.startsWith('/') || more.length > 0) {
@@ -101,8 +101,8 @@ export const mounts: Validator = listOf(oneOfKinds({ scalar: shortMount, map: lo
 const tmpfsOption = /^(ro|rw|noexec|exec|nosuid|nodev|noatime|(size|mode|uid|gid|nr_inodes)=\w+)$/;
 
 const tmpfsMount = textValidator((mount, value, location) => {
-  const [path = '', options = ''] = mount.split(':', 2);
-  if (!path.startsWith('/') || mount.split(':').length > 2) {
+  const [path = mount, options = '', ...more] = mount.split(':');
+  if (!path.startsWith('/') || more.length > 0) {
     return refusePrivilege(value, location, `${printable(mount)} is not /PATH[:OPTIONS]`);
   }
   const privileged = options.split(',').filter((option) => option !== '' && !tmpfsOption.test(option));

@@ -1,9 +1,8 @@
 import { printable } from '../../../../protocol/printable.ts';
 import { refuseOverLimit, refuse, type Validator } from './finding.ts';
 import { composeLimits } from '../limits/composeLimits.ts';
-import { parseCount } from '../limits/counts.ts';
+import { countOf } from '../limits/counts.ts';
 import { numberText, textValidator } from './validators.ts';
-import { textOf } from '../document/composeNode.ts';
 
 const unitSeconds: Readonly<Record<string, number>> = {
   ...{ w: 604_800, d: 86_400, h: 3600, m: 60, s: 1 },
@@ -60,7 +59,7 @@ export const size = textValidator((text, value, location) =>
 /** Containers of one service; a number with a variable is validated in the rendered model. */
 export const replicas: Validator = (value, location) => [
   ...numberText(value, location),
-  ...(parseCount(textOf(value) ?? '') > composeLimits.containersPerService
+  ...(countOf(value) > composeLimits.containersPerService
     ? refuseOverLimit(value, location, `asks for more than ${composeLimits.containersPerService} containers`)
     : []),
 ];

@@ -86,7 +86,7 @@ export const healthcheck = mappingOf({
 /** `command` and `entrypoint`: compose splits a text into words and uses a list as it is. */
 export const command: Validator = (value, location) => [
   ...textOrList(value, location),
-  ...((textOf(value) ?? '').length > composeLimits.commandCharacters
+  ...((textOf(value)?.length ?? 0) > composeLimits.commandCharacters
     ? refuseOverLimit(
         value,
         location,

@@ -3,7 +3,7 @@ import { parseAddress, contains, parseSubnet, type Subnet } from '../../network/
 import { printable } from '../../../../protocol/printable.ts';
 import { refusePrivilege, refusePrivilegeOver, type Finding, type Validator, type ValueLocation } from './finding.ts';
 import { oneOfKinds, mappingOf, mapOf, text } from './validators.ts';
-import { valueAt, entriesOf, textOf, type ComposeNode } from '../document/composeNode.ts';
+import { valueAt, entriesOf, isText, type ComposeNode, type Scalar } from '../document/composeNode.ts';
 
 /** Ranges that a bundle's networks may use: private addresses. A subnet is at most as large as the engine's default. */
 const privateRanges = ['10.0.0.0/8', '172.16.0.0/12', '192.168.0.0/16', 'fd00::/8'].flatMap(
@@ -22,39 +22,31 @@ export const ipamConfig: Validator = oneOfKinds({
 });
 
 function validateIpamConfig(value: ComposeNode, location: ValueLocation): Finding[] {
-  const subnet = valueAt(value, 'subnet');
-  const parsed = parseSubnet(textOf(subnet) ?? '');
-  const inner = ['gateway', 'ip_range'].flatMap((key) => valueAt(value, key) ?? []);
-  const others = [...inner, ...entriesOf(valueAt(value, 'aux_addresses')).map(([, one]) => one)].filter((one) =>
-    textOf(one),
-  );
-  const outside = others.filter((one) => !parsed || !isInside(textOf(one) ?? '', parsed));
+  const written = valueAt(value, 'subnet');
+  const subnet = isText(written) ? parseSubnet(written.text) : null;
+  const auxiliary = entriesOf(valueAt(value, 'aux_addresses')).map(([, one]) => one);
+  const inner = [valueAt(value, 'gateway'), valueAt(value, 'ip_range'), ...auxiliary].filter(isText);
+  const outside = inner.filter(({ text }) => text !== '' && !(subnet && isInside(text, subnet)));
   return [
-    ...(subnet && textOf(subnet) !== null && !isPrivateSubnet(parsed)
-      ? refusePrivilege(subnet, location, `subnet ${printableText(subnet)}`)
-      : hostRouteFindings(subnet, parsed, location)),
-    ...outside.flatMap((one) => refusePrivilege(one, location, `${printableText(one)} is outside the subnet`)),
+    ...(isText(written) ? validateSubnet(written, subnet, location) : []),
+    ...outside.flatMap((one) => refusePrivilege(one, location, `${printable(one.text)} is outside the subnet`)),
   ];
 }
 
 /** A subnet that overlaps a route of the host would divert the host's traffic to the bridge. */
-function hostRouteFindings(value: ComposeNode | undefined, subnet: Subnet | null, location: ValueLocation): Finding[] {
-  const route = subnet && overlappingRoute(subnet, location.facts.routes ?? []);
-  return value && route
-    ? refusePrivilegeOver(value, location, `takes addresses of the host's route ${route.cidr} (${route.device})`)
+function validateSubnet(written: Scalar, subnet: Subnet | null, location: ValueLocation): Finding[] {
+  if (!subnet || !isPrivate(subnet)) return refusePrivilege(written, location, `subnet ${printable(written.text)}`);
+  const route = overlappingRoute(subnet, location.facts.routes ?? []);
+  return route
+    ? refusePrivilegeOver(written, location, `takes addresses of the host's route ${route.cidr} (${route.device})`)
     : [];
 }
 
-function isPrivateSubnet(subnet: Subnet | null): boolean {
-  if (!subnet || subnet.prefix < shortestPrefix[subnet.family]) return false;
-  return privateRanges.some((each) => contains(each, subnet));
+function isPrivate(subnet: Subnet): boolean {
+  return subnet.prefix >= shortestPrefix[subnet.family] && privateRanges.some((each) => contains(each, subnet));
 }
 
 function isInside(written: string, subnet: Subnet): boolean {
   const inner = written.includes('/') ? parseSubnet(written) : parseAddress(written);
   return inner !== null && contains(subnet, inner);
-}
-
-function printableText(node: ComposeNode): string {
-  return printable(textOf(node) ?? '');
 }

@@ -1,6 +1,6 @@
 import { printable } from '../../../../protocol/printable.ts';
 import { refusePrivilege, refuse, type Finding, type Validator, type ValueLocation } from './finding.ts';
-import { entriesOf, itemsOf, type Scalar, type ComposeNode } from '../document/composeNode.ts';
+import { entriesOf, isText, type Scalar, type ComposeNode } from '../document/composeNode.ts';
 
 /** A validator for each allowed key; a key that is not in the table is refused, except `x-*`. */
 export type KeyTable = Readonly<Record<string, Validator>>;
@@ -39,7 +39,7 @@ function keyedEntries(pattern: RegExp, validate: Validator): Validator {
 
 /** A list with one validator for all items. */
 export function listOf(validate: Validator): Validator {
-  return oneOfKinds({ list: (value, location) => itemsOf(value).flatMap((item) => validate(item, location)) });
+  return oneOfKinds({ list: ({ items }, location) => items.flatMap((item) => validate(item, location)) });
 }
 
 /** The location of the value under a key. */
@@ -49,12 +49,16 @@ export function atKey(location: ValueLocation, key: string): ValueLocation {
 
 const kindNames = { scalar: 'text', list: 'a list', map: 'a mapping' } as const;
 
+type KindValidators = {
+  [Kind in ComposeNode['kind']]?: (value: Extract<ComposeNode, { kind: Kind }>, location: ValueLocation) => Finding[];
+};
+
 /** A value of one of several YAML kinds, each with its own validator; null matches no kind. */
-export function oneOfKinds(validators: Partial<Record<ComposeNode['kind'], Validator>>): Validator {
+export function oneOfKinds(validators: KindValidators): Validator {
   return (value, location) => {
-    const isNull = value.kind === 'scalar' && value.isNull;
-    const validate = isNull ? undefined : validators[value.kind];
-    if (validate) return validate(value, location);
+    if (value.kind === 'map' && validators.map) return validators.map(value, location);
+    if (value.kind === 'list' && validators.list) return validators.list(value, location);
+    if (isText(value) && validators.scalar) return validators.scalar(value, location);
     const allowed = (['scalar', 'list', 'map'] as const)
       .filter((kind) => validators[kind])
       .map((kind) => kindNames[kind]);
@@ -71,9 +75,7 @@ export function nullable(validate: Validator): Validator {
 export function textValidator(
   validate: (text: string, value: Scalar, location: ValueLocation) => Finding[],
 ): Validator {
-  return oneOfKinds({
-    scalar: (value, location) => (value.kind === 'scalar' ? validate(value.text, value, location) : []),
-  });
+  return oneOfKinds({ scalar: (value, location) => validate(value.text, value, location) });
 }
 
 /** Text that grants no privilege, so it may contain or be a variable. */
@@ -101,7 +103,7 @@ export function privilegedUnless(harmless: RegExp): Validator {
 /** Options, as a mapping or as `name=value` items, that are privileges on the host unless their name matches. */
 export function privilegedUnlessNamed(harmless: RegExp, validate: Validator = text): Validator {
   const validateItem = textValidator((item, value, location) => {
-    const [name = ''] = item.split('=', 1);
+    const [name = item] = item.split('=', 1);
     return item.includes('=') && harmless.test(name) ? [] : refusePrivilege(value, location, printable(name));
   });
   const validateEntries: Validator = (value, location) =>
@@ -123,11 +125,13 @@ export function namedValues(
   validateName: (name: string, value: ComposeNode, location: ValueLocation) => Finding[],
 ): Validator {
   return oneOfKinds({
-    list: listOf(textValidator((item, value, location) => validateName(item.split('=', 1)[0] ?? '', value, location))),
+    list: listOf(
+      textValidator((item, value, location) => validateName(item.split('=', 1)[0] ?? item, value, location)),
+    ),
     map: (value, location) =>
       entriesOf(value).flatMap(([name, inner]) => [
         ...validateName(name, inner, location),
-        ...nullable(text)(inner, { ...location, keyPath: `${location.keyPath}.${printable(name)}` }),
+        ...nullable(text)(inner, atKey(location, name)),
       ]),
   });
 }
