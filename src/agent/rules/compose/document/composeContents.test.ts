@@ -1,4 +1,11 @@
-import { contentSources, envAndLabelFiles, composeContentsOf } from './composeContents.ts';
+import {
+  contentSources,
+  envAndLabelFiles,
+  envFilesOf,
+  openedPaths,
+  composeContentsOf,
+  writablePaths,
+} from './composeContents.ts';
 import { parseComposeFile } from './composeFile.ts';
 
 function filesOf(...texts: string[]) {
@@ -12,16 +19,17 @@ function filesOf(...texts: string[]) {
 describe('services of a bundle', () => {
   it('have image, profiles and replicas, and later files take precedence', () => {
     const files = filesOf(
-      'services: {a: {image: "x:${TAG}", deploy: {replicas: 2}}, b: {image: y, profiles: [p]}, c: {scale: 3}}',
-      'services: {a: {image: z}, d: {image: y, scale: "${N}"}, e: {extends: a}}',
+      'services: {a: {image: "x:${TAG}", deploy: {replicas: 12}}, b: {image: y, profiles: [p, ~, q]}, c: {scale: 3}}',
+      'services: {a: {image: z}, b: {profiles: q}, d: {image: y, scale: "1${N}2"}, e: {extends: a, scale: "${N}2"}, f: {scale: 2x}}',
     );
     expect(composeContentsOf(files)).toEqual({
       services: [
-        { name: 'a', image: 'z', profiles: [], replicas: 2 },
-        { name: 'b', image: 'y', profiles: ['p'], replicas: 1 },
+        { name: 'a', image: 'z', profiles: [], replicas: 12 },
+        { name: 'b', image: 'y', profiles: ['p', 'q'], replicas: 1 },
         { name: 'c', image: null, profiles: [], replicas: 3 },
         { name: 'd', image: 'y', profiles: [], replicas: null },
-        { name: 'e', image: 'z', profiles: [], replicas: 1 },
+        { name: 'e', image: 'z', profiles: [], replicas: null },
+        { name: 'f', image: null, profiles: [], replicas: null },
       ],
       images: ['z', 'y'],
       volumes: [],
@@ -38,18 +46,28 @@ describe('services of a bundle', () => {
     const files = filesOf('services: {a: {extends: b}, b: {extends: a}}');
     expect(composeContentsOf(files).services).toHaveLength(2);
   });
+
+  it.each([
+    [16, 'x'],
+    [17, null],
+  ])('inherit over a chain of %s: the image %s', (length, image) => {
+    const extending = Array.from({ length }, (_, at) => `  s${at + 1}: {extends: s${at}}\n`);
+    const [file] = filesOf(`services:\n  s0: {image: x}\n${extending.join('')}`);
+    expect(composeContentsOf([file!]).services.at(-1)).toMatchObject({ name: `s${length}`, image });
+  });
 });
 
 describe('volumes of a bundle', () => {
   it('have driver and options from all files, and external volumes are left out', () => {
     const files = filesOf(
-      'volumes: {a: , b: {driver: local, driver_opts: {size: 1g}}, c: {external: true}}',
-      'volumes: {b: {name: p_b, driver_opts: {size: 2g}}, d: {external: false}}',
+      'volumes: {a: , b: {driver: local, driver_opts: {size: 1g, o: }}, c: {external: true}, g: {external: {name: a}}}',
+      'volumes: {b: {name: p_b, driver_opts: {size: 2g}}, d: {external: false}, e: {external: xno}, f: {external: nox}}',
+      'volumes: {d: {driver: x}}',
     );
     expect(composeContentsOf(files).volumes).toEqual([
       { key: 'a', name: null, driver: 'local', driver_opts: {} },
-      { key: 'b', name: 'p_b', driver: 'local', driver_opts: { size: '2g' } },
-      { key: 'd', name: null, driver: 'local', driver_opts: {} },
+      { key: 'b', name: 'p_b', driver: 'local', driver_opts: { size: '2g', o: '' } },
+      { key: 'd', name: null, driver: 'x', driver_opts: {} },
     ]);
   });
 });
@@ -60,10 +78,10 @@ describe('the content sources of a service', () => {
       `
 services:
   web:
-    configs: [app, {source: made}, {source: named}]
+    configs: [app, {source: made}, {source: named}, {target: other}, missing]
     secrets: [tls, token]
-    volumes: ["./conf/:/c", "data:/d", "/etc:/e", {type: bind, source: static, target: /s}, {type: volume, source: v, target: /v}]
-    env_file: [./app.env, {path: more.env}]
+    volumes: ["./conf/:/c", "data:/d", "/etc:/e", {type: bind, source: static, target: /s}, {type: volume, source: v, target: /v}, ~, {type: bind}]
+    env_file: [./app.env, {path: more.env, format: raw}, {required: true}, ~, "\${V}.env", ../out.env, /etc/a, ~/b, .]
     label_file: labels.txt
   db: {image: x}
 `,
@@ -86,5 +104,22 @@ secrets: {tls: {file: tls.pem}, token: {environment: FIVE}}
       ]),
     );
     expect(envAndLabelFiles(files)).toEqual(['app.env', 'more.env', 'labels.txt']);
+    expect(envFilesOf(files)).toEqual([
+      { path: 'app.env', isRaw: false },
+      { path: 'more.env', isRaw: true },
+    ]);
+    expect(openedPaths(files)).toEqual({
+      all: ['app.conf', 'app.env', 'conf', 'labels.txt', 'more.env', 'static', 'tls.pem'],
+      byCompose: ['app.env', 'more.env', 'labels.txt'],
+    });
+  });
+
+  it('may be written to unless their mounts are read-only', () => {
+    const files = filesOf(
+      'services: {a: {volumes: ["./d:/a", "./b:/a:z", "./c:/a:ro", "v:/a", ./b/, {type: bind, source: a, read_only: no}]}}',
+      'services: {b: {volumes: ["./e:/a:ro,rw", "./f:/a:z,ro", "./f:/ro", {type: bind, source: g, read_only: ON}]}}',
+      'services: {c: {volumes: [{type: bind, source: h, read_only: xon}, {type: bind, source: i, read_only: ony}]}}',
+    );
+    expect(writablePaths(files)).toEqual(['a', 'b', 'd', 'e', 'f', 'h', 'i']);
   });
 });

@@ -47,13 +47,77 @@ describe('parsing a compose file', () => {
     expect(textOf(valueAt(rootOf('a: &a {k: v}\nb: &b {<<: *a}\nc: {<<: *b}'), 'c', 'k'))).toBe('v');
   });
 
-  it('reports file and line of a problem', () => {
-    expect(problemsOf('a:\n  b: 1\n  b: 2\n')).toEqual(['the key b a second time (compose.yaml:3)']);
-    expect(problemsOf('a: 1\n---\nb: 1\n')).toEqual(['several documents in one file (compose.yaml:2)']);
+  const control = 'a control character, a foreign line end, a byte order mark or no UTF-8';
+  const ambiguous = 'an unquoted ? or leading : between brackets';
+
+  type Row = [string, string, number];
+  it.each<Row>([
+    ['', 'a compose file must be a mapping', 1],
+    ['# a\n- b', 'a compose file must be a mapping', 1],
+    ...['a: b #\rc', 'a: b #\r\r', 'a: \u2028', '\ufeffa: b', 'a: \ud800'].map((text): Row => [text, control, 1]),
+    ['a: b\n\tc: d', 'indented by a tab', 2],
+    ['# a\n%YAML 1.2\n---\na: b', 'a YAML directive', 2],
+    ['a: b\nc: [', 'Flow sequence in block collection must be sufficiently indented and end with a ]', 2],
+    ['a: *b\nc: [', 'Flow sequence in block collection must be sufficiently indented and end with a ]', 2],
+    ['a: b\n---\n---\nc: d', 'several documents in one file', 2],
+    ['a:\n  b: !c d', 'the YAML tag !c', 2],
+    ['a: !!map {b: c}', 'the YAML tag tag:yaml.org,2002:map', 1],
+    ['a: b\nc: &d.e f', 'the anchor &d.e, which compose cannot read', 2],
+    ['a: &.b c', 'the anchor &.b, which compose cannot read', 1],
+    ['a: &b c\nd: &b e', 'the anchor &b a second time', 2],
+    ['a: &b [&b c]', 'the anchor &b a second time', 1],
+    ['a: b\nc: *d', 'the alias *d points nowhere or into itself', 2],
+    ['a: &b [*b]', 'the alias *b points nowhere or into itself', 1],
+    ['a: "\\ud83d\\ude00"', 'half a character behind an escape, which compose cannot read', 1],
+    ['a: b\n? c\n: d', 'a key behind a question mark', 2],
+    ['a: b\nc: {"d":1, e:[f]}', 'the key e without a space behind its colon', 2],
+    ['a: [b?]', ambiguous, 1],
+    ['a: [\n  :b]', ambiguous, 2],
+    ['a: {\n  b?: c}', ambiguous, 2],
+    ['a: {b: c?}', ambiguous, 1],
+    ['a: b\n[c]: d', 'a key that is not plain text', 2],
+    ['&a b: c', 'a key that is not plain text', 1],
+    ['!a b: c', 'a key that is not plain text', 1],
+    ...['~', 'null', 'True', '1', '-1.5e3', '+.5', '0x1F', '0o17', '.inf', '-.INF', '.nan', '1_0'].map((key): Row => [
+      `a: b\n${key}: c`,
+      `the key ${key} is not text`,
+      2,
+    ]),
+    ['a: {"<<": {b: c}}', 'the key << is not text', 1],
+    ['a:\n  b: 1\n  b: 2\n', 'the key b a second time', 3],
+    ['a: &a {b: c}\nd:\n  <<: *a\n  <<: *a', 'the key << a second time', 4],
+    ['a:\n  <<: b', 'a merge of something that is not a mapping', 2],
+    ['a: {<<: [{b: c}, [d]]}', 'a merge of something that is not a mapping', 1],
+  ])('reports file and line of a problem: %j', (text, problem, line) => {
+    expect(problemsOf(text)).toEqual([`${problem} (compose.yaml:${line})`]);
+  });
+
+  it.each([
+    'a: b\r\nc: d\r\n',
+    'a: "!b &c *d ? %e"\n#\t%\n',
+    'a: &b-1_C [d]\ne: *b-1_C',
+    'a: "\\u0041"\nb: \'\\ud83d\'\nc: \\ud83d',
+    'a: {"b":1, c: [1, "d?", "?"], "e?": \'f?\'}',
+    'a: b?\n:c: d\ne? : f',
+    ...['"1": a', '1a: a', 'a1: b', 'nulla: b', '0x: a', '1e: a', 'e1: a', '.infa: b', '"~": a', '-: a'],
+  ])('accepts %j', (text) => {
+    expect(problemsOf(text)).toEqual([]);
+  });
+
+  it('reports each limit only once, and copies at their line', () => {
+    const long = 'x'.repeat(200_000);
+    const copies = '  - *a\n'.repeat(5);
+    expect(problemsOf(`a: &a ${long}\nb:\n${copies}`)).toEqual([
+      'more than 524288 characters, copies counted in full (compose.yaml:4)',
+    ]);
   });
 
   it('reports problems of different kinds at once', () => {
-    expect(problemsOf('a: !x 1\nb: *c\nb: 2\n')).toHaveLength(3);
+    expect(problemsOf('a: !x 1\nb: *c\nb: 2\n')).toEqual([
+      'the YAML tag !x (compose.yaml:1)',
+      'the alias *c points nowhere or into itself (compose.yaml:2)',
+      'the key b a second time (compose.yaml:3)',
+    ]);
   });
 
   const bomb = ['a0: &a0 [x, x, x, x, x, x, x, x, x, x]'];

@@ -1,7 +1,8 @@
 import { corpus, corpusFiles } from '../../../../../fixtures/corpus/corpus.ts';
 import type { Manifest } from '../../../../../machines/types.ts';
 import { parseComposeFile } from '../document/composeFile.ts';
-import { validateComposePolicy, validateModelPolicy } from './composePolicy.ts';
+import { validateComposePolicy } from './composePolicy.ts';
+import { parseSubnet } from '../../network/subnet.ts';
 import { serviceKeys } from './service.ts';
 
 const manifest: Manifest = {
@@ -80,11 +81,87 @@ describe('the compose policy', () => {
     );
   });
 
-  it('refuses a label file whose text is missing', () => {
-    const parsed = parseComposeFile('compose.yaml', serviceWith('label_file: labels.txt'));
-    const parts = 'file' in parsed ? [parsed.file] : [];
-    const [refusal] = validateComposePolicy(parts, { ...context, texts: new Map() });
-    expect(refusal?.code).toBe('COMPOSE_REFUSED');
+  const filesOf = (text: string) => {
+    const parsed = parseComposeFile('compose.yaml', text);
+    return 'file' in parsed ? [parsed.file] : [];
+  };
+
+  it.each([
+    ['label_file', 'labels.txt'],
+    ['env_file', 'app.env'],
+  ])('refuses a file whose text is missing: %s %s', (key, path) => {
+    const detail = `service web: ${key} ${path} could not be read (compose.yaml:4)`;
+    const files = filesOf(serviceWith(`${key}: ${path}`));
+    expect(validateComposePolicy(files, { ...context, texts: new Map() })).toEqual([
+      { code: 'COMPOSE_REFUSED', detail },
+    ]);
+  });
+
+  it.each([
+    ['10.1.2.0/24', ["network n: ipam.config takes addresses of the host's route 10.1.0.0/16 (eth1) (compose.yaml:2)"]],
+    ['10.2.0.0/24', []],
+  ])('refuses a subnet on a route of the host: %s', (subnet, details) => {
+    const text = `services: {web: {image: a}}\nnetworks: {n: {ipam: {config: [{subnet: ${subnet}}]}}}`;
+    const routes = [{ subnet: parseSubnet('10.1.0.0/16')!, cidr: '10.1.0.0/16', device: 'eth1' }];
+    const refusals = validateComposePolicy(filesOf(text), { ...context, routes });
+    expect(refusals).toEqual(details.map((detail) => ({ code: 'PRIVILEGED_REFUSED', detail })));
+  });
+
+  it.each([
+    ['services:\n  a:\n    extends: b', 'service a: extends b, which is not in the same file (compose.yaml:3)'],
+    ['services:\n  a:\n    extends: {}', 'service a: extends no service: name one (compose.yaml:3)'],
+    ['services: {a: {extends: a}}', 'service a: extends in a circle or too deep (compose.yaml:1)'],
+    ['services: {}', 'no compose file has a service'],
+    ['x-a: b', 'no compose file has a service'],
+  ])('refuses %j', (text, detail) => {
+    expect(refusalsOf(text)).toEqual([{ code: 'COMPOSE_REFUSED', detail }]);
+  });
+
+  it('allows a chain of sixteen services that extend each other, and no longer one', () => {
+    const chainOf = (count: number) =>
+      `services:\n  s0: {image: a}\n${Array.from({ length: count }, (_, at) => `  s${at + 1}: {extends: s${at}}\n`).join('')}`;
+    expect(refusalsOf(chainOf(16))).toEqual([]);
+    expect(refusalsOf(chainOf(17))).toEqual([
+      { code: 'COMPOSE_REFUSED', detail: 'service s17: extends in a circle or too deep (compose.yaml:19)' },
+    ]);
+  });
+
+  it('names owner and key of a malformed variable', () => {
+    const text =
+      'services: {web: {x-a: ["${"], deploy: {x-b: "${"}}}\nnetworks: {n: {x-c: "${"}}\nx-configs: {e: "${"}\nvolumes: ["${"]';
+    const malformed = 'malformed variable in ${';
+    expect(refusalsOf(text)).toEqual([
+      {
+        code: 'COMPOSE_REFUSED',
+        detail: [
+          'file: volumes must be a mapping (compose.yaml:4)',
+          `service web: x-a ${malformed} (compose.yaml:1)`,
+          `service web: deploy.x-b ${malformed} (compose.yaml:1)`,
+          `network n: x-c ${malformed} (compose.yaml:2)`,
+          `file: x-configs.e ${malformed} (compose.yaml:3)`,
+          `file: volumes ${malformed} (compose.yaml:4)`,
+        ].join('; '),
+      },
+    ]);
+  });
+
+  it('needs a service in only one of several files', () => {
+    expect(refusalsOf('x-a: b', 'services: {web: {image: a}}')).toEqual([]);
+  });
+
+  it('refuses a mount of the directory of one of the compose files', () => {
+    const facts = { ...context, manifest: { ...manifest, compose: ['compose.yaml', 'conf/more.yaml'] } };
+    expect(validateComposePolicy(filesOf(serviceWith('volumes: ["./conf:/x:ro"]')), facts)).toEqual([
+      {
+        code: 'COMPOSE_REFUSED',
+        detail:
+          'service web: volumes ./conf is or holds a compose file, which a container could rewrite (compose.yaml:4)',
+      },
+    ]);
+  });
+
+  it('has nothing to add when no file could be parsed', () => {
+    expect(validateComposePolicy([], context)).toEqual([]);
   });
 
   it('explains that compose reads a one-letter volume name as a Windows drive', () => {
@@ -137,40 +214,3 @@ networks: {front: {}, back: {internal: true}}
 secrets: {tls: {file: tls.pem}, token: {environment: TOKEN}}
 configs: {c: {content: "listen \${PORT:-80}"}}
 `;
-
-describe('the compose policy for a rendered model', () => {
-  const dir = '/var/lib/deployd/eu-1/staging/$abc';
-  const refusalsOfModel = (web: object, more: object = {}) =>
-    validateModelPolicy({ services: { web }, ...more }, dir, context);
-
-  it.each<[string, object, object]>([
-    ['paths of the release', { volumes: [{ type: 'bind', source: `${doubled(dir)}/conf`, target: '/c' }] }, {}],
-    ['files of the release', {}, { configs: { c: { name: 'deployd-eu-1_c', file: `${doubled(dir)}/app.env` } } }],
-    ['numbers, booleans and null', { init: true, cpus: 0.5, command: null, privileged: false }, {}],
-    ['names that compose generates', {}, { networks: { default: { name: 'deployd-eu-1_default', ipam: {} } } }],
-    ['the name of the project', {}, { name: 'deployd-eu-1' }],
-    ['any dollar sign in a value', { environment: { A: '$$${x' } }, {}],
-  ])('allows %s', (_title, web, more) => {
-    expect(refusalsOfModel(web, more)).toEqual([]);
-  });
-
-  it.each<[string, object, string]>([
-    ['PRIVILEGED_REFUSED', { privileged: true }, 'privileged'],
-    ['PRIVILEGED_REFUSED', { volumes: [{ type: 'bind', source: '/hunter2', target: '/c' }] }, 'volumes'],
-    ['PRIVILEGED_REFUSED', { volumes: [{ type: 'bind', source: `${dir}x/conf`, target: '/c' }] }, 'volumes'],
-    ['COMPOSE_REFUSED', { volumes: [{ type: 'bind', source: doubled(dir), target: '/c' }] }, 'volumes'],
-    ['COMPOSE_REFUSED', { volumes: [{ type: 'bind', source: `${doubled(dir)}/.env`, target: '/c' }] }, 'volumes'],
-    ['HOST_NETWORK_REFUSED', { network_mode: 'host' }, 'network_mode'],
-    ['COMPOSE_REFUSED', { labels: { 'com.docker.compose.hunter2': 'x' } }, 'labels'],
-  ])('refuses with %s for %j, naming service and key but no value', (code, web, key) => {
-    expect(refusalsOfModel(web)).toEqual([{ code, detail: `service web: ${key}, as compose renders it` }]);
-  });
-
-  it.each([null, [], 'text', {}, { services: {} }, { services: { web: 1 } }])('refuses the model %j', (model) => {
-    expect(validateModelPolicy(model, dir, context).map(({ code }) => code)).toEqual(['COMPOSE_REFUSED']);
-  });
-});
-
-function doubled(text: string): string {
-  return text.replaceAll('$', '$$$$');
-}

@@ -1,39 +1,67 @@
 import { refusalsOf, serviceWith } from '../../../../../fixtures/corpus/bundleRefusals.ts';
 
-const codesOf = async (line: string) => (await refusalsOf({ compose: serviceWith(line) })).map(({ code }) => code);
-const ofFile = async (text: string) =>
-  (await refusalsOf({ compose: `services: {web: {image: app:1}}\n${text}\n` })).map(({ code }) => code);
+const refusalsOfLine = async (line: string) => refusalsOf({ compose: serviceWith(line) });
+const refusalsOfTop = async (text: string) => refusalsOf({ compose: `services: {web: {image: app:1}}\n${text}\n` });
+const held = 'holds a control character';
+const named = 'has a key with a control character';
+
+/** Findings of the control characters alone; a value may have more faults. */
+const controlFindings = (refusals: { code: string; detail: string }[]) =>
+  refusals
+    .flatMap(({ code, detail }) => (code === 'COMPOSE_REFUSED' ? detail.split('; ') : []))
+    .filter((finding) => finding.includes(' control character '));
 
 describe('control characters from YAML escapes (spec §12.2)', () => {
   it.each([
-    'volumes: ["./conf/a\\0/../app.conf\\0/../../app.env:/t"]',
-    'hostname: "a\\nb"',
-    'user: "1000\\t"',
-    'working_dir: "/a\\x7fb"',
-    'mem_limit: "1g\\x85"',
-    'networks: {n: {ipv4_address: "10.0.0.2\\n"}}',
-    'labels: {"a\\nb": c}',
-    'environment: {"A\\x01": b}',
-    'environment: ["A\\x1b=b"]',
-    'environment: {A: "b\\0"}',
-    'command: ["a\\0"]',
-    'command: ["a\\x08"]',
-    'healthcheck: {test: "a\\e"}',
-    'healthcheck: {interval: "1s\\n"}',
-    'dns_search: ["a\\u2028b"]',
-    'hostname: "\\ufeffa"',
-    'hostname: "\\ud83d\\ude00"',
-    'x-a: {"b\\0": c}',
-  ])('are refused in a service: %s', async (line) => {
-    expect(await codesOf(line)).toEqual(['COMPOSE_REFUSED']);
+    ['volumes: ["./conf/a\\0/../app.conf\\0/../../app.env:/t"]', `volumes ${held}`],
+    ['hostname: "a\\nb"', `hostname ${held}`],
+    ['user: "1000\\t"', `user ${held}`],
+    ['working_dir: "/a\\x7fb"', `working_dir ${held}`],
+    ['mem_limit: "1g\\x85"', `mem_limit ${held}`],
+    ['networks: {n: {ipv4_address: "10.0.0.2\\n"}}', `networks.n.ipv4_address ${held}`],
+    ['labels: {"a\\nb": c}', `labels ${named}`],
+    ['environment: {"A\\x01": b}', `environment ${named}`],
+    ['environment: ["A\\x1b=b"]', `environment ${held}`],
+    ['environment: {A: "b\\0"}', `environment.A ${held}`],
+    ...['\\0', '\\x08', '\\x0b', '\\x0c', '\\x0e', '\\x1f', '\\x7f', '\\x9f'].map((one) => [
+      `command: ["a${one}"]`,
+      `command ${held}`,
+    ]),
+    ['healthcheck: {test: "a\\e"}', `healthcheck.test ${held}`],
+    ['healthcheck: {interval: "1s\\n"}', `healthcheck.interval ${held}`],
+    ['dns_search: ["a\\u2028b"]', `dns_search ${held}`],
+    ['dns_search: ["a\\u2029b"]', `dns_search ${held}`],
+    ['hostname: "\\ufeffa"', `hostname ${held}`],
+    ['x-a: {"b\\0": c}', `x-a ${named}`],
+    ['x-a: "b\\0"', `x-a ${held}`],
+    ['storage_opt: {size: "1\\n"}', `storage_opt.size ${held}`],
+    ['deploy: {labels: {a: "\\0"}}', `deploy.labels.a ${held}`],
+    ['logging: {options: {labels: "a\\n"}}', `logging.options.labels ${held}`],
+    ['post_start: [{working_dir: "a\\n"}]', `post_start.working_dir ${held}`],
+    ['ulimits: {command: {hard: "1\\n"}}', `ulimits.command.hard ${held}`],
+  ])('are refused in a service: %s', async (line, finding) => {
+    expect(controlFindings(await refusalsOfLine(line))).toEqual([`service web: ${finding} (compose.yaml:5)`]);
   });
 
-  it.each(['volumes: {data: {labels: {"a\\tb": c}}}', 'configs: {c: {content: "a\\0"}}'])(
-    'are refused at the top level: %s',
-    async (line) => {
-      expect(await ofFile(line)).toEqual(['COMPOSE_REFUSED']);
-    },
-  );
+  it('are refused as halves of a character', async () => {
+    expect((await refusalsOfLine('hostname: "\\ud83d\\ude00"')).map(({ code }) => code)).toEqual(['COMPOSE_REFUSED']);
+  });
+
+  it.each([
+    ['volumes: {data: {labels: {"a\\tb": c}}}', `volume data: labels ${named}`],
+    ['volumes: {data: {driver: "a\\n"}}', `volume data: driver ${held}`],
+    ['volumes: {"a\\nb": }', `file: volumes ${named}`],
+    ['configs: {c: {content: "a\\0"}}', `config c: content ${held}`],
+    ['secrets: {c: {name: "a\\n"}}', `secret c: name ${held}`],
+    ['name: "deployd-eu-1\\n"', `file: name ${held}`],
+    ['version: ["a\\n"]', `file: version ${held}`],
+    ['"a\\n": {}', `file: ${named}`],
+    ['x-a: "b\\0"', `file: x-a ${held}`],
+    ['x-a: {"b\\0": "c\\0"}', `file: x-a ${named}`, `file: x-a.b\ufffd ${held}`],
+  ])('are refused at the top level: %s', async (line, ...findings) => {
+    const told = findings.map((finding) => `${finding} (compose.yaml:2)`);
+    expect(controlFindings(await refusalsOfTop(line))).toEqual(told);
+  });
 
   it.each([
     'command: ["sh", "-c", "a\\n\\tb\\r\\n"]',
@@ -44,11 +72,17 @@ describe('control characters from YAML escapes (spec §12.2)', () => {
     'labels: {a: "b\\nc"}',
     'post_start: [{command: "a\\nb", environment: {A: "b\\n"}}]',
     'x-note: "a\\nb\\tc"',
+    'deploy: {labels: {a: "b\\nc"}, x-a: {b: ["c\\n"]}}',
+    'pre_stop: [{command: ["a\\nb"]}]\n    pre_start: [{command: "\\t"}]\n    entrypoint: "a\\n"',
   ])('are allowed in free text if they are line ends or tabs: %s', async (line) => {
-    expect(await codesOf(line)).toEqual([]);
+    expect(await refusalsOfLine(line)).toEqual([]);
   });
 
-  it('are allowed in a config if they are line ends or tabs', async () => {
-    expect(await ofFile('configs: {c: {content: "a\\r\\n\\tb \\u2028\\n"}}')).toEqual([]);
+  it.each([
+    'configs: {c: {content: "a\\r\\n\\tb \\u2028\\n"}}',
+    'secrets: {c: {content: "a\\n"}}\nnetworks: {a: {labels: {b: "\\t"}}}\nvolumes: {a: {labels: ["b=\\n"]}}',
+    'x-a: {b: "c\\n"}\nx-b: ["\\t"]',
+  ])('are allowed in content and labels if they are line ends or tabs: %s', async (text) => {
+    expect(await refusalsOfTop(text)).toEqual([]);
   });
 });

@@ -1,4 +1,5 @@
 import { refusalsOf, serviceWith } from '../../../../../fixtures/corpus/bundleRefusals.ts';
+import { printable } from '../../../../protocol/printable.ts';
 
 const refusalsOfEnvFile = async (text: string, { entry = 'e.env', secrets = [] as string[] } = {}) =>
   (await refusalsOf({ compose: serviceWith(`env_file: ${entry}`), files: { 'e.env': text }, secrets })).map(
@@ -7,25 +8,55 @@ const refusalsOfEnvFile = async (text: string, { entry = 'e.env', secrets = [] a
 const raw = '[{path: e.env, format: raw}]';
 
 describe('an env file takes values only from itself and from supplied variables (spec §12.2)', () => {
+  const noAssignment = (line: number) => `e.env has a line ${line} that is not NAME=VALUE`;
+  it.each<[string, string]>([
+    ['A\n', noAssignment(1)],
+    ['A=1\nDOCKER_HOST', noAssignment(2)],
+    ['A=1\n\nexport PATH\n', noAssignment(3)],
+    ['A="x" PATH\n', noAssignment(1)],
+    ["A='x\n", noAssignment(1)],
+    ['B="a\n\n"\nA="\\0044{HOME}"\n', noAssignment(4)],
+    ...['A B=1', '1A=1', '!A=1', 'exportA B=1', 'A: 1', '=1', 'A!=1'].map((text): [string, string] => [
+      text,
+      noAssignment(1),
+    ]),
+    ...['A="x"b', "A='x'#b", 'A="\\a"', "A='x'\rc"].map((text): [string, string] => [text, noAssignment(1)]),
+    ...['\u2028PATH\n', 'A=\u0000\n', 'A=1\n\u0085', 'A=\u007f', 'A=\u000b', '\ufeffA=1'].map(
+      (text): [string, string] => [text, 'e.env has a control character'],
+    ),
+    ['A=${B\n', 'e.env malformed variable in ${B'],
+    ['A="${B"\nB=1', 'e.env malformed variable in ${B'],
+    ['A=1\nB=$A${\n', 'e.env malformed variable in $A${'],
+  ])('is refused: %j', async (text, message) => {
+    const policy = (await refusalsOfEnvFile(text)).filter((refusal) => refusal.startsWith('COMPOSE'));
+    expect(policy).toEqual([`COMPOSE_REFUSED: service web: env_file ${message} (compose.yaml:5)`]);
+  });
+
   it.each([
-    ['A\n', 'e.env'],
-    ['A=1\nDOCKER_HOST', 'e.env'],
-    ['A=1\nexport PATH\n', 'e.env'],
-    ['A="x" PATH\n', 'e.env'],
-    ["A='x\n", 'e.env'],
-    ['A="\\0044{HOME}"\n', 'e.env'],
-    ['A B=1\n', 'e.env'],
-    ['\u2028PATH\n', 'e.env'],
-    ['A: 1\n', 'e.env'],
-    ['A=\u0000\n', 'e.env'],
-    ['A=${B\n', 'e.env'],
-    ['PATH\n', raw],
-    ['A B=1\n', raw],
-    ['A=1\n', '[{path: e.env, format: other}]'],
-    ['A=1\n', '[{path: e.env, format: "${X:-raw}"}]'],
-  ])('is refused: %j as %s', async (text, entry) => {
-    expect(await refusalsOfEnvFile(text, { entry })).toEqual([
-      expect.stringMatching(/^COMPOSE_REFUSED: service web: env_file/),
+    ['PATH\n', `.path ${noAssignment(1)}`],
+    ['A=1\n\nA B=1\n', `.path ${noAssignment(3)}`],
+    ['A=1\n1A=1', `.path ${noAssignment(2)}`],
+    ['x #\nA=1', `.path ${noAssignment(1)}`],
+    ['A=\u0000\n', '.path e.env has a control character'],
+  ])('is refused with format: raw: %j', async (text, message) => {
+    expect(await refusalsOfEnvFile(text, { entry: raw })).toEqual([
+      `COMPOSE_REFUSED: service web: env_file${message} (compose.yaml:5)`,
+    ]);
+  });
+
+  it.each([
+    ['[{path: missing}]', '.path missing is not in the bundle'],
+    ['[{path: e.env, format: other}]', '.format other must be raw, or left out'],
+    ['[{path: e.env, format: xraw}]', '.format xraw must be raw, or left out'],
+    ['[{path: e.env, format: rawx}]', '.format rawx must be raw, or left out'],
+    ['[{path: e.env, format: "${X:-raw}"}]', '.format ${X:-raw} must be raw, or left out'],
+    ['[{path: missing, required: false}]', '.path missing is not in the bundle'],
+    ['/etc/a', ' /etc/a is outside the bundle'],
+    ['conf', ' conf is a directory'],
+    ['{path: e.env}', ' must be text or a list'],
+  ])('is refused as %s', async (entry, message) => {
+    expect(await refusalsOfEnvFile('A=1\n', { entry })).toEqual([
+      `COMPOSE_REFUSED: service web: env_file${message} (compose.yaml:5)`,
     ]);
   });
 
@@ -50,13 +81,16 @@ describe('an env file takes values only from itself and from supplied variables 
     "A='$HOME ${MISSING} it'\n",
     'A=$$HOME ${X} ${MISSING:-d}\nB=${A}\n',
     'A=\nB=""\n',
+    ' \t# c\n \texport \tA.b-c_1 \t= \t1 \t\r\n \t\nB = "x" \t# c \t\nC = \'x\' \t# c\t\r\nD="x" \t\nE=\'\'\t',
+    'A="\\n\\r\\t\\$\\"\\\\"\n_=a#b\n',
+    'A="\\${B"\n',
     'A=a=b\nb.c-d=1\n',
   ])('is allowed: %j', async (text) => {
     expect(await refusalsOfEnvFile(text, { secrets: ['X'] })).toEqual([]);
   });
 
   it('may have any text after the names with format: raw', async () => {
-    expect(await refusalsOfEnvFile('# c\nA=$HOME ${ "x\nB=\'\n', { entry: raw })).toEqual([]);
+    expect(await refusalsOfEnvFile('# c\n \t\r\n\tA.b-1=$HOME ${ "x\n_=\'\n', { entry: raw })).toEqual([]);
   });
 });
 
@@ -69,9 +103,33 @@ describe('a variable of compose’s own environment (spec §9.1)', () => {
     },
   );
 
-  it.each(['label_file: e.env'])('is not supplied to a label file either: %s', async (line) => {
-    const files = { 'e.env': 'a=${X}\n' };
-    const refusals = await refusalsOf({ compose: serviceWith(line), files, secrets: ['X'] });
-    expect(refusals.map(({ code }) => code)).toEqual(['COMPOSE_REFUSED']);
+  const form = 'labels has a line that is not NAME=VALUE without quotes, variables or controls';
+
+  it.each<[string, string]>([
+    ...['a=${X}', '$X=a', 'a', '=a', 'a b=c', '!a=b', 'a!=b', 'a="b"', "a='b'", 'a=`b`', 'a=\u0001', ' a=b'].map(
+      (line): [string, string] => [line, form],
+    ),
+    ['a=b\r\nc', form],
+    ['a=\ndeployd.x=1', 'deployd.x belongs to compose or deployd'],
+  ])('is not supplied to a label file either, nor is any other text than labels: %j', async (text, message) => {
+    const compose = serviceWith('label_file: [labels]');
+    expect(await refusalsOf({ compose, files: { labels: `${text}\n` }, secrets: ['X'] })).toEqual([
+      { code: 'COMPOSE_REFUSED', detail: `service web: label_file ${printable(message)} (compose.yaml:5)` },
+    ]);
+  });
+
+  it.each(['label_file: l', 'label_file: [l, l]'])('is allowed: %s', async (line) => {
+    const files = { l: '# a $X\r\n\n \t \n  # "b"\nA.b/c-1_=d = e # f\r\ng=\n' };
+    expect(await refusalsOf({ compose: serviceWith(line), files })).toEqual([]);
+  });
+
+  it.each([
+    ['missing', 'missing is not in the bundle'],
+    ['conf', 'conf is a directory'],
+    ['~/a', '~/a is outside the bundle'],
+  ])('a label file must be in the bundle: %s', async (path, message) => {
+    expect(await refusalsOf({ compose: serviceWith(`label_file: ${path}`) })).toEqual([
+      { code: 'COMPOSE_REFUSED', detail: `service web: label_file ${message} (compose.yaml:5)` },
+    ]);
   });
 });

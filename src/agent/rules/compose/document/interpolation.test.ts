@@ -1,0 +1,51 @@
+import { variablesOf } from './interpolation.ts';
+
+/** Names of the variables, each with `!` when it is required. */
+const told = (text: string) => variablesOf(text).uses.map(({ name, required }) => `${name}${required ? '!' : ''}`);
+
+describe('the variables of a text', () => {
+  it.each<[string, ...string[]]>([
+    ['a {b} }'],
+    ['$$A $${B} $1 $- $'],
+    ['$A-$_b1.${C}d', 'A!', '_b1!', 'C!'],
+    ['$$$A', 'A!'],
+    ['\u017f $\u017f1 ${\u212aB}', '\u017f1!', '\u212aB!'],
+    ['${A-b} ${C:-d}', 'A', 'C'],
+    ['${A:-b}\n${C?d}', 'A', 'C!'],
+    ['${A+b}\n${B:+c}\n${C:?d}', 'A', 'B', 'C!'],
+    ['${A:-${B}}c$D', 'A', 'B!', 'D!'],
+    ['${A:-${B:-${C}}} ${D:-e}', 'A', 'B', 'C!', 'D'],
+    ['${A:-{}}}${B}', 'A', 'B!'],
+    ['${A:-}}', 'A'],
+    ['${A:?$B} $C', 'A!', 'B!', 'C!'],
+    ['${A:-b}$$C', 'A'],
+  ])('%j', (text, ...names) => {
+    expect(told(text)).toEqual(names);
+    expect(variablesOf(text)).not.toHaveProperty('error');
+  });
+
+  it.each<[string, ...string[]]>([
+    ['${'],
+    ['${}'],
+    ['${1A}'],
+    ['${A'],
+    ['${A!b}'],
+    ['${A:b}'],
+    ['${A:-b\n}'],
+    ['$B ${A:-${}', 'B!', 'A'],
+    ['${A:-{}${B}', 'A'],
+  ])('are malformed: %j', (text, ...names) => {
+    expect(told(text)).toEqual(names);
+    expect(variablesOf(text).error).toBe(`malformed variable in ${text.replace('\n', '\ufffd')}`);
+  });
+
+  it('are at most a hundred on a line', () => {
+    const line = '${A}'.repeat(100);
+    expect(told(`${line}\n${line}`)).toHaveLength(200);
+    expect(variablesOf(`${line}\n${line}$`).error).toBeUndefined();
+    expect(variablesOf(`a\n${line}\${`)).toEqual({
+      uses: [],
+      error: `more than 100 variables on a line of a\ufffd${line.slice(0, 78)}…`,
+    });
+  });
+});

@@ -1,0 +1,153 @@
+import { refusalsOf, serviceWith } from '../../../../../fixtures/corpus/bundleRefusals.ts';
+import { printable } from '../../../../protocol/printable.ts';
+
+async function findingsOf(line: string) {
+  const refusals = await refusalsOf({ compose: serviceWith(line), secrets: ['V'] });
+  return refusals.flatMap(({ code, detail }) => detail.split('; ').map((finding) => `${code}: ${finding}`));
+}
+
+const findings = (code: string, messages: readonly string[]) =>
+  messages.map((message) => `${code}: service web: volumes ${message} (compose.yaml:5)`);
+
+describe('mounts of a service (spec §12)', () => {
+  it.each<[string, ...string[]]>([
+    ['./missing:/x', './missing is not in the bundle'],
+    ['.:/x', '. is the release itself, which holds the values of every secret'],
+    ['./.env:/x', './.env is the rendered .env, which holds the values of every secret'],
+    ['./compose.yaml:/x:ro', './compose.yaml is or holds a compose file, which a container could rewrite'],
+    ['relative', 'relative must be SOURCE:/TARGET[:MODE] or /TARGET'],
+    ['data:x', 'data:x must be SOURCE:/TARGET[:MODE] or /TARGET'],
+    ['data:x/y', 'data:x/y must be SOURCE:/TARGET[:MODE] or /TARGET'],
+    ['data:/x:ro:z', 'data:/x:ro:z must be SOURCE:/TARGET[:MODE] or /TARGET'],
+    ['/x:', '/x: must be SOURCE:/TARGET[:MODE] or /TARGET'],
+    ['V:/x', 'V:/x: a Windows drive to compose, use a longer name'],
+    ['-a:/x', printable('-a must be the name of a volume, or a path that starts with "./"')],
+    ['a b:/x', printable('a b must be the name of a volume, or a path that starts with "./"')],
+    ['1:/x', printable('1 must be the name of a volume, or a path that starts with "./"')],
+    ['data:/x:ro,xz', 'mode xz'],
+    ['data:/x:zx,', 'mode zx', 'mode '],
+    ['data:/x:rsharedx', 'mode rsharedx'],
+    ['data:/x:xslave', 'mode xslave'],
+  ])('are refused in the short form: %s', async (mount, ...messages) => {
+    expect(await findingsOf(`volumes: [${JSON.stringify(mount)}]`)).toEqual(findings('COMPOSE_REFUSED', messages));
+  });
+
+  it.each<[string, ...string[]]>([
+    ['/etc:/x', '/etc is outside the bundle'],
+    ['~:/x', '~ is outside the bundle'],
+    ['./conf/../..:/x', './conf/../.. is outside the bundle'],
+    ['./${V}:/x', './${V}:/x is decided by a variable'],
+    ['data:/x:shared,rslave,ro', 'mode shared', 'mode rslave'],
+  ])('need a privilege in the short form: %s', async (mount, ...messages) => {
+    expect(await findingsOf(`volumes: [${JSON.stringify(mount)}]`)).toEqual(findings('PRIVILEGED_REFUSED', messages));
+  });
+
+  it.each([
+    ...[
+      'data:/x',
+      'da.ta_-9:/x',
+      'data:/x:ro',
+      '/anonymous',
+      './conf:/x:ro,z',
+      'conf:/x:rw,Z,nocopy',
+      './conf/app.conf:/x',
+    ],
+    ...['data:/x:private,rprivate,cached,delegated,consistent'],
+  ])('are allowed in the short form: %s', async (mount) => {
+    expect(await findingsOf(`volumes: [${JSON.stringify(mount)}]`)).toEqual([]);
+  });
+
+  const types = 'bind, volume, tmpfs, npipe, cluster';
+  it.each<[string, string, ...string[]]>([
+    ['{target: /x}', 'COMPOSE_REFUSED', `type  must be ${types}`],
+    ['{type: toString, target: /x}', 'COMPOSE_REFUSED', `type toString must be ${types}`],
+    ['{type: volume}', 'COMPOSE_REFUSED', 'lacks target'],
+    ['{type: bind}', 'COMPOSE_REFUSED', 'lacks target', 'lacks source'],
+    ['{type: npipe, target: /x}', 'PRIVILEGED_REFUSED', 'of type npipe'],
+    ['{type: cluster, target: /x}', 'PRIVILEGED_REFUSED', 'of type cluster'],
+    ['{type: "${V}", target: /x}', 'PRIVILEGED_REFUSED', 'type ${V}'],
+    ['{type: bind, source: "${V}", target: /x}', 'PRIVILEGED_REFUSED', '.source ${V} is decided by a variable'],
+    ['{type: tmpfs, target: x}', 'COMPOSE_REFUSED', '.target x must be an absolute path in the container'],
+    ['{type: tmpfs, target: x/y}', 'COMPOSE_REFUSED', '.target x/y must be an absolute path in the container'],
+    [
+      '{type: bind, source: ./conf, target: /x, bind: {selinux: zx}}',
+      'COMPOSE_REFUSED',
+      '.bind.selinux zx must be z or Z',
+    ],
+    [
+      '{type: bind, source: ./conf, target: /x, bind: {selinux: xz}}',
+      'COMPOSE_REFUSED',
+      '.bind.selinux xz must be z or Z',
+    ],
+    [
+      '{type: bind, source: ./conf, target: /x, bind: {propagation: xprivate}}',
+      'PRIVILEGED_REFUSED',
+      '.bind.propagation xprivate',
+    ],
+    [
+      '{type: bind, source: ./conf, target: /x, bind: {propagation: privatex}}',
+      'PRIVILEGED_REFUSED',
+      '.bind.propagation privatex',
+    ],
+  ])('are refused in the long form: %s', async (mount, code, ...messages) => {
+    const expected = findings(code, messages).map((finding) => finding.replace('volumes .', 'volumes.'));
+    expect(await findingsOf(`volumes: [${mount}]`)).toEqual(expected);
+  });
+
+  it.each([
+    '{type: bind, source: ./conf, target: /x, bind: {propagation: rprivate, create_host_path: false, selinux: Z}}',
+    '{type: volume, source: data, target: /x, read_only: true, volume: {nocopy: true, labels: [a=b]}, bind: {selinux: z}}',
+    '{type: tmpfs, target: /x, consistency: cached, tmpfs: {size: 1m, mode: 0700}}',
+    '{type: volume, target: "${V}"}',
+  ])('are allowed in the long form: %s', async (mount) => {
+    expect(await findingsOf(`volumes: [${mount}]`)).toEqual([]);
+  });
+});
+
+describe('a mount that a container may write to', () => {
+  it.each([
+    ['volumes: ["./app.env:/x"]\n    env_file: app.env', './app.env is what compose reads: mount it read-only'],
+    [
+      'volumes: ["./labels.txt:/x"]\n    label_file: labels.txt',
+      './labels.txt is what compose reads: mount it read-only',
+    ],
+    [
+      'volumes: ["./conf:/x", "./conf/app.conf:/y:ro"]',
+      './conf holds conf/app.conf, which is opened by its name: mount it read-only',
+    ],
+    [
+      'volumes: [{type: bind, source: conf, target: /x, read_only: off}, "./conf/app.conf:/y"]',
+      'conf holds conf/app.conf, which is opened by its name: mount it read-only',
+    ],
+  ])('needs a privilege above or on what is opened by its name: %s', async (lines, message) => {
+    expect(await findingsOf(lines)).toEqual(findings('PRIVILEGED_REFUSED', [message]));
+  });
+
+  it.each([
+    'volumes: ["./app.env:/x:ro", {type: bind, source: app.env, target: /y, read_only: YES}]\n    env_file: app.env',
+    'volumes: ["./conf:/x:ro", "./conf/app.conf:/y"]',
+    'volumes: ["conf:/x", "./conf/app.conf:/y:ro"]',
+    'volumes: ["./app.env:/x", "./conf/app.conf:/y"]',
+  ])('is allowed elsewhere: %s', async (lines) => {
+    expect(await findingsOf(lines)).toEqual([]);
+  });
+});
+
+describe('tmpfs of a service', () => {
+  it.each<[string, ...string[]]>([
+    ['a', 'a is not /PATH[:OPTIONS]'],
+    ['a/b', 'a/b is not /PATH[:OPTIONS]'],
+    ['/a:rw:x', '/a:rw:x is not /PATH[:OPTIONS]'],
+    ['/${V}', '/${V}'],
+    ['/a:suid,dev,rw', 'suid', 'dev'],
+    ['/a:xro,rox,size=,size=1!', 'xro', 'rox', 'size=', 'size=1!'],
+  ])('needs a privilege: %s', async (mount, ...messages) => {
+    const expected = findings('PRIVILEGED_REFUSED', messages).map((one) => one.replace('volumes', 'tmpfs'));
+    expect(await findingsOf(`tmpfs: ${JSON.stringify(mount)}`)).toEqual(expected);
+    expect(await findingsOf(`tmpfs: [${JSON.stringify(mount)}]`)).toEqual(expected);
+  });
+
+  it.each(['/a', '/a:', '/a:ro,noexec,size=64m,,mode=1777'])('is allowed: %s', async (mount) => {
+    expect(await findingsOf(`tmpfs: ${JSON.stringify(mount)}`)).toEqual([]);
+  });
+});
