@@ -156,6 +156,18 @@ describe('parsing a compose file', () => {
     expect(problems.join('\n')).toContain(message);
   });
 
+  const lists = (depth: number, inner = '') => `${'['.repeat(depth)}${inner}${']'.repeat(depth)}`;
+
+  it.each<[string, (above: number) => string]>([
+    ['nested deeper than 40 levels', (above) => `a: ${lists(40 + above)}`],
+    ['nested deeper than 40 levels', (above) => `a: &a [${lists(9)}, []]\nb: ${lists(29 + above, '*a')}`],
+    ['more than 50000 values, copies counted in full', (above) => `a: [${'b,'.repeat(49_998 + above)}]`],
+    ['more than 524288 characters', (above) => `a: ${'b'.repeat(524_285 + above)}`],
+  ])('refuses one more than the limit: %s (%#)', (limit, textWith) => {
+    expect(problemsOf(textWith(0))).toEqual([]);
+    expect(problemsOf(textWith(1))[0]).toMatch(new RegExp(`^${limit} \\(compose.yaml:[12]\\)$`));
+  });
+
   it('accepts five hundred services of fifty values that extend the same one', () => {
     const services = Array.from({ length: 500 }, (_, index) => `  s${index}: {extends: b, x: [${'a,'.repeat(48)}]}`);
     expect(problemsOf(`services:\n  b: {image: a}\n${services.join('\n')}`)).toEqual([]);

@@ -184,7 +184,7 @@ describe('several files', () => {
   it.each([
     [withCopies(40), 'more than 524288 characters, copies counted in full'],
     [withValues(25_000), 'more than 50000 values, copies counted in full'],
-  ])('are counted together, with their aliases expanded', (text, excess) => {
+  ])('are counted together, with their aliases expanded: %#', (text, excess) => {
     expect(refusalsOfFiles(text, text)).toEqual([
       { code: 'COMPOSE_REFUSED', detail: `compose files together: ${excess}` },
     ]);

@@ -33,6 +33,7 @@ describe('the compose policy for a rendered model', () => {
     ['PRIVILEGED_REFUSED', { volumes: [{ type: 'bind', source: `${dir}x/conf`, target: '/c' }] }, 'volumes'],
     ['COMPOSE_REFUSED', { volumes: [{ type: 'bind', source: doubled(dir), target: '/c' }] }, 'volumes'],
     ['COMPOSE_REFUSED', { volumes: [{ type: 'bind', source: `${doubled(dir)}/.env`, target: '/c' }] }, 'volumes'],
+    ['COMPOSE_REFUSED', { hostname: null }, 'hostname'],
     ['HOST_NETWORK_REFUSED', { network_mode: 'host' }, 'network_mode'],
     ['COMPOSE_REFUSED', { labels: { 'com.docker.compose.hunter2': 'x' } }, 'labels'],
   ])('refuses with %s for %j, naming service and key but no value', (code, web, key) => {

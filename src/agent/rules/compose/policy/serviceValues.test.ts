@@ -58,6 +58,7 @@ describe('values of a service that are privileges on the host (spec §12)', () =
 
   it.each([
     ['sysctls', ['kernel.a', 'xnet.a', 'net.', 'net.a b'], ['net.a', 'net.core.somaxconn']],
+    ['ulimits', ['memlock', 'xcore', 'corex'], ['core', 'nofile']],
     ['logging.options', ['syslog-address', 'xtag', 'tagx'], ['tag', 'max-size', 'labels-regex']],
   ])('%s: the names %j, but not %j', async (path, refused, allowed) => {
     const [asItem, asKey] = [(name: string) => [`${name}=1`], (name: string) => ({ [name]: 1 })];
@@ -130,8 +131,8 @@ describe('values of a service that are refused with any flags (spec §12)', () =
     [
       'ports[]',
       'has a range that must be written out',
-      ['${V:-1-2}', '${V}-2', '${V:?a-b}-1:80'],
-      ['1-2', '${V:-80}', '${V:-1}:1-2:1-2', '${V:-1}:1:2/udp', '${V:?a--b}:80'],
+      ['${V:-1-2}', '${V}-2', '${V:?a-b}-1:80', '${V}:1-2:1-2${V}'],
+      ['1-2', '${V:-80}', '${V:-1}:1-2:1-2', '${V:-1}:1-2:1-2/udp', '${V:?a--b}:80'],
     ],
     ['environment[]', 'must be a literal name', ['', 'a b', 'a$b', '${V:-a}'], ['a=b c', 'a', 'a=$$b']],
     ['labels[]', 'must be a literal name', ['', '${V:-a}'], ['a', 'a=b', 'a=${V:-b}']],
