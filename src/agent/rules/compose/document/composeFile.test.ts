@@ -78,11 +78,9 @@ describe('parsing a compose file', () => {
     ['a: b\n[c]: d', 'a key that is not plain text', 2],
     ['&a b: c', 'a key that is not plain text', 1],
     ['!a b: c', 'a key that is not plain text', 1],
-    ...['~', 'null', 'True', '1', '-1.5e3', '+.5', '0x1F', '0o17', '.inf', '-.INF', '.nan', '1_0'].map((key): Row => [
-      `a: b\n${key}: c`,
-      `the key ${key} is not text`,
-      2,
-    ]),
+    ...['~', 'null', 'True', '1', '-1.5e3', '1e-30', '1e+3', '+.5', '0x1F', '0o17', '.inf', '-.INF', '.nan', '1_0'].map(
+      (key): Row => [`a: b\n${key}: c`, `the key ${key} is not text`, 2],
+    ),
     ['a: {"<<": {b: c}}', 'the key << is not text', 1],
     ['a:\n  b: 1\n  b: 2\n', 'the key b a second time', 3],
     ['a: &a {b: c}\nd:\n  <<: *a\n  <<: *a', 'the key << a second time', 4],
@@ -98,6 +96,7 @@ describe('parsing a compose file', () => {
     'a: &b-1_C [d]\ne: *b-1_C',
     'a: "\\u0041"\nb: \'\\ud83d\'\nc: \\ud83d',
     'a: {"b":1, c: [1, "d?", "?"], "e?": \'f?\'}',
+    'a:\n- b?\n- :c',
     'a: b?\n:c: d\ne? : f',
     ...['"1": a', '1a: a', 'a1: b', 'nulla: b', '0x: a', '1e: a', 'e1: a', '.infa: b', '"~": a', '-: a'],
   ])('accepts %j', (text) => {
@@ -141,8 +140,12 @@ describe('parsing a compose file', () => {
       `a: &a {k: ${'x'.repeat(9_000)}}\n${longMerges.join('\n')}`,
       'characters, copies counted',
     ],
-    ['a base of many values', bases(`x: [${'a,'.repeat(200)}]`), 'values, copies counted in full'],
-    ['a base of a long text', bases(`x: ${'x'.repeat(2_000)}`), 'characters, copies counted in full'],
+    ['a base of many values', bases(`x: [${'a,'.repeat(200)}]`), 'values, copies counted in full (compose.yaml:244)'],
+    [
+      'a base of a long text',
+      bases(`x: ${'x'.repeat(2_000)}`),
+      'characters, copies counted in full (compose.yaml:258)',
+    ],
     ['a long chain of aliases', `c-1: &c-1 x\n${chain.join('\n')}`, 'nested deeper'],
     ['deep nesting', `a: ${'['.repeat(60)}${']'.repeat(60)}`, 'nested deeper'],
     ['nesting too deep for the parser', '['.repeat(100_000), ''],

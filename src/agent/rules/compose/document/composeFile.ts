@@ -75,8 +75,7 @@ function parseDocuments(text: string, state: ParseState) {
   const sourceOptions = { keepSourceTokens: true, prettyErrors: false } as const;
   const options = { schema: 'failsafe', uniqueKeys: false, lineCounter, ...sourceOptions } as const;
   try {
-    const documents = parseAllDocuments(text, options);
-    return 'empty' in documents ? [] : documents;
+    return parseAllDocuments(text, options);
   } catch {
     addProblem(state, 1, 'cannot be read as YAML');
     return [];

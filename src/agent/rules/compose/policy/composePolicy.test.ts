@@ -128,18 +128,20 @@ describe('the compose policy', () => {
 
   it('names owner and key of a malformed variable', () => {
     const text =
-      'services: {web: {x-a: ["${"], deploy: {x-b: "${"}}}\nnetworks: {n: {x-c: "${"}}\nx-configs: {e: "${"}\nvolumes: ["${"]';
+      'services: {web: {x-a: ["${"], deploy: {x-b: "${"}}}\nnetworks: {n: {x-c: "${"}}\nx-configs: {e: "${"}\nvolumes: ["${"]\nvolumesx: {e: "${"}';
     const malformed = 'malformed variable in ${';
     expect(refusalsOf(text)).toEqual([
       {
         code: 'COMPOSE_REFUSED',
         detail: [
           'file: volumes must be a mapping (compose.yaml:4)',
+          'file: volumesx is not a known key (compose.yaml:5)',
           `service web: x-a ${malformed} (compose.yaml:1)`,
           `service web: deploy.x-b ${malformed} (compose.yaml:1)`,
           `network n: x-c ${malformed} (compose.yaml:2)`,
           `file: x-configs.e ${malformed} (compose.yaml:3)`,
           `file: volumes ${malformed} (compose.yaml:4)`,
+          `file: volumesx.e ${malformed} (compose.yaml:5)`,
         ].join('; '),
       },
     ]);

@@ -44,6 +44,12 @@ describe('an env file takes values only from itself and from supplied variables 
     ]);
   });
 
+  it('is refused without a format as in the short form', async () => {
+    expect(await refusalsOfEnvFile('A="x"b\n', { entry: '[{path: e.env}]' })).toEqual([
+      `COMPOSE_REFUSED: service web: env_file.path ${noAssignment(1)} (compose.yaml:5)`,
+    ]);
+  });
+
   it.each([
     ['[{path: missing}]', '.path missing is not in the bundle'],
     ['[{path: e.env, format: other}]', '.format other must be raw, or left out'],

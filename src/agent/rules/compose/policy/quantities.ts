@@ -12,13 +12,15 @@ const durationPart = String.raw`(?:\d+(?:\.\d*)?|\.\d+)(?:[wdhms]|[mu\u00b5\u03b
 const durationPattern = new RegExp(`^[-+]?(?:0|(?:${durationPart})+)$`);
 const maxDuration_s = 2 ** 63 / 1e9;
 
-/** Seconds of a duration in compose's grammar (Go's, with days and weeks); null when compose would refuse it. */
-export function durationSeconds(text: string): number | null {
+/**
+ * Seconds of a duration in compose's grammar (Go's, with days and weeks), without its sign; null when compose would
+ * refuse it.
+ */
+function durationSeconds(text: string): number | null {
   if (!durationPattern.test(text)) return null;
   const parts = [...text.matchAll(/([\d.]+)([a-z\u00b5\u03bc]+)/g)];
   const sum = parts.reduce((sum_s, [, count, unit = '']) => sum_s + Number(count) * (unitSeconds[unit] ?? 0), 0);
-  if (sum >= maxDuration_s) return null;
-  return text.startsWith('-') ? -sum : sum;
+  return sum >= maxDuration_s ? null : sum;
 }
 
 /** A duration; one with a variable is validated in the rendered model. */

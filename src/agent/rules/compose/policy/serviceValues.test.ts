@@ -118,7 +118,7 @@ describe('values of a service that are refused with any flags (spec §12)', () =
       'stop_grace_period',
       'must be a duration',
       ['5', '5sx', 'x5s', '5.5', '0s0', '--5s', '106751991167d'],
-      ['0', '+5s', '1.5s', '.5s', '5.s', '10ms10us', '4m', '240s'],
+      ['0', '+5s', '1.5s', '.5s', '5.s', '10ms10us', '4m', '240s', '${V:-x}'],
     ],
     ['stop_grace_period', 'would never end', ['-5s'], []],
     [
@@ -127,7 +127,7 @@ describe('values of a service that are refused with any flags (spec §12)', () =
       ['241s', '4m1ns', '1h', '1d', '1w', '240001ms', '240000001us', '240000000001ns'],
       [],
     ],
-    ['healthcheck.interval', 'must be a duration', ['5', 'x'], ['5s', '-5s', '${V:-5}']],
+    ['healthcheck.interval', 'must be a duration', ['5', 'x', '9223372036.854775808s'], ['5s', '-5s', '${V:-5}']],
     [
       'ports[]',
       'has a range that must be written out',
