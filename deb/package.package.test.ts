@@ -4,7 +4,6 @@ import { access, mkdtemp, readFile, rm, stat } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { promisify } from 'node:util';
-import { bootMachine } from '../fixtures/boot/machine.ts';
 import manifest from '../package.json' with { type: 'json' };
 import { bundleProgram } from './bundle.ts';
 import { buildExecutable } from './program/executable.ts';
@@ -90,26 +89,6 @@ it('accepts the code cache', async () => {
   await buildExecutable(probe, { source, cache, loader: 'deb/program/codeCacheProbe.ts' });
   expect((await run(probe)).stdout).toBe('accepted\n');
 }, 300_000);
-
-describe.each(['bookworm', 'trixie'] as const)('installed on %s', (suite) => {
-  it('runs without Node on the host, and ignores NODE_OPTIONS', async () => {
-    const machine = await bootMachine({ suite, readOnlyPaths: [resolve(buildDirectory)] });
-    try {
-      await machine.ok(`dpkg -i ${resolve(deb)}`);
-      expect((await machine.run('command -v node npm')).stdout).toBe('');
-      expect(await machine.ok('deployd --version')).toBe(manifest.version);
-      expect(await machine.ok('NODE_OPTIONS=--no-such-option deployd --version')).toBe(manifest.version);
-      const { code, stderr } = await machine.run('deployd status');
-      expect({ code, stderr }).toEqual({
-        code: 78,
-        stderr: expect.stringMatching(/^CONFIG_INVALID: .* does not exist/) as string,
-      });
-      expect(await machine.ok('dpkg --verify deployd')).toBe('');
-    } finally {
-      await machine.stop();
-    }
-  }, 600_000);
-});
 
 it('completes in zsh and fish', async () => {
   const share = join(dir, 'root/usr/share');
