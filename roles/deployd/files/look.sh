@@ -1,9 +1,10 @@
 #!/bin/sh
-# Tells as JSON what the role asks of the host: look.sh TOKEN GRANT KIT_NOTE DROP_IN CONFIG_DIR GROUP IDENTITY TUNNELLER COMMAND UNIT
+# Tells as JSON what the role asks of the host: look.sh TOKEN GRANT KIT_NOTE DROP_IN CONFIG_DIR GROUP IDENTITY TUNNELLER COMMAND
+# UNIT DOWNLOAD
 # Contents come in base64; a file that is none, or a link, has none.
 set -eu
 PATH=$PATH:/usr/sbin:/sbin
-token=$1 grant=$2 kit_note=$3 drop_in=$4 config=$5 group=$6 identity=$7 tunneller=$8 command=$9 unit=${10}
+token=$1 grant=$2 kit_note=$3 drop_in=$4 config=$5 group=$6 identity=$7 tunneller=$8 command=$9 unit=${10} download=${11}
 
 # whether COMMAND…
 whether() { if "$@" >/dev/null 2>&1; then echo true; else echo false; fi; }
@@ -32,6 +33,7 @@ cat <<JSON
   "apt": $(whether command -v apt-get),
   "systemd": $(whether [ -d /run/systemd/system ]),
   "version": "$version",
+  "download": $(whether there "$download"),
   "token": $(whether there "$token"),
   "grant": $(whether there "$grant"),
   "grant_note": "$(digest "$config/bootstrap.sha256")",
