@@ -1,0 +1,52 @@
+#!/bin/sh
+# Prints the facts of the host that the role needs, as JSON: facts.sh TOKEN GRANT KIT_NOTE DROP_IN CONFIG_DIR GROUP IDENTITY TUNNELLER COMMAND
+# UNIT DOWNLOAD
+# Contents are in base64; what is no regular file, or a link, has none.
+set -eu
+PATH=$PATH:/usr/sbin:/sbin
+token=$1 grant=$2 kit_note=$3 drop_in=$4 config=$5 group=$6 identity=$7 tunneller=$8 command=$9 unit=${10} download=${11}
+
+# bool COMMAND…
+bool() { if "$@" >/dev/null 2>&1; then echo true; else echo false; fi; }
+exists() { [ -e "$1" ] || [ -L "$1" ]; }
+is_regular() { [ -f "$1" ] && [ ! -L "$1" ]; }
+content() { if is_regular "$1"; then base64 --wrap=0 "$1"; fi; }
+digest() { if is_regular "$1"; then sha256sum <"$1" | cut -c 1-64; fi; }
+proxy_runs() {
+  case $(systemctl is-active deployd-proxy.service) in inactive | failed | unknown) ;; *) return 0 ;; esac
+  systemctl --quiet is-enabled deployd-proxy.service
+}
+unit_exists() { [ "$(systemctl show --property=LoadState --value "$unit")" != not-found ]; }
+# A file that another user made says nothing: who runs the proxy would take it for an operator's.
+operators() { if exists "$1" && [ "$(stat --format=%u "$1")" = 0 ]; then content "$1"; fi; }
+
+architecture='' version=''
+if command -v dpkg >/dev/null; then
+  architecture=$(dpkg --print-architecture)
+  # shellcheck disable=SC2016 # dpkg fills these in
+  package=$(dpkg-query --show --showformat='${db:Status-Status} ${Version}' deployd) || [ $? = 1 ]
+  case $package in 'installed '*) version=${package#* } ;; esac
+fi
+cat <<JSON
+{
+  "architecture": "$architecture",
+  "apt": $(bool command -v apt-get),
+  "systemd": $(bool [ -d /run/systemd/system ]),
+  "version": "$version",
+  "download": $(bool exists "$download"),
+  "token": $(bool exists "$token"),
+  "grant": $(bool exists "$grant"),
+  "grant_note": "$(digest "$config/bootstrap.sha256")",
+  "kit_note": $(bool exists "$kit_note"),
+  "drop_in": $(bool exists "$drop_in"),
+  "config": "$(content "$config/config.yaml")",
+  "proxy_env": "$(operators "$config/proxy.env")",
+  "proxy_runs": $(bool proxy_runs),
+  "firewall": $(bool command -v nft),
+  "group": $(bool getent group "$group"),
+  "identity": $(bool [ -s "$identity" ]),
+  "tunneller": $(bool exists "$tunneller"),
+  "command": $(bool exists "$command"),
+  "unit": $(bool unit_exists)
+}
+JSON
