@@ -78,6 +78,11 @@ const layers: Record<string, Layer> = {
     allowed: [...types, ...redaction, 'src/agent/adapters/', 'src/agent/services/', platform, 'node:', 'xstate'],
     reason: 'a service connects rules and adapters; libraries stay behind the adapters',
   },
+  store: {
+    files: ['src/tenancy/store/'],
+    allowed: ['machines/', 'src/protocol/', 'src/tenancy/store/', 'node:', 'kysely', 'pg'],
+    reason: 'keeps what the tenancy service knows; the machine of a backend decides',
+  },
   wiring: {
     files: ['src/agent/createAgent.ts', 'src/version.ts', 'src/agent/commands/'],
     allowed: ['machines/', 'src/', 'package.json', 'node:', 'xstate'],
@@ -116,6 +121,9 @@ const libraryOwners: Record<string, string[]> = {
   lockfile: ['src/agent/adapters/state/lock.ts'],
   winston: ['src/agent/journal/'],
   commander: ['src/agent/cli.ts'],
+  kysely: ['src/tenancy/store/'],
+  'kysely/migration': ['src/tenancy/store/'],
+  pg: ['src/tenancy/store/openStore.ts'],
   ajv: ['src/agent/config/', 'src/agent/rules/', 'src/protocol/'],
   yaml: ['src/agent/config/', 'src/agent/rules/', 'src/protocol/'],
 };

@@ -1,0 +1,61 @@
+import type { Report } from '../../protocol/report.ts';
+import { changeBackend } from './backends.ts';
+import type { Store } from './openStore.ts';
+
+/**
+ * Keeps a report of a backend, once for each `report_id`; a heartbeat is not kept. A report of `down` goes on with the
+ * retirement, in the same transaction. Returns false for a repeated report.
+ */
+export function recordReport(store: Store, backendId: string, report: Report, now: number): Promise<boolean> {
+  return store.transaction().execute(async (work) => {
+    if (report.outcome === 'heartbeat') return true;
+    const values = {
+      report_id: report.report_id,
+      backend_id: backendId,
+      received_at: now,
+      outcome: report.outcome,
+      body: JSON.stringify(report),
+    };
+    const insert = work
+      .insertInto('reports')
+      .values(values)
+      .onConflict((conflict) => conflict.doNothing());
+    if ((await insert.executeTakeFirstOrThrow()).numInsertedOrUpdatedRows === 0n) return false;
+    if (report.outcome === 'down') await changeBackend(work, backendId, { type: 'REPORT_DOWN' }, { now });
+    return true;
+  });
+}
+
+/** A report as it was received, in milliseconds since 1970. */
+export interface ReceivedReport {
+  receivedAt: number;
+  report: Report;
+}
+
+/** A page of reports of a backend, newest first; `before` is the last one of the page before. */
+export async function listReports(
+  store: Store,
+  backendId: string,
+  { before, limit }: { before?: ReceivedReport; limit: number },
+): Promise<ReceivedReport[]> {
+  const query = store
+    .selectFrom('reports')
+    .select(['received_at', 'body'])
+    .where('backend_id', '=', backendId)
+    .orderBy('received_at', 'desc')
+    .orderBy('report_id', 'desc')
+    .limit(limit);
+  const page = before
+    ? query.where(({ eb, refTuple, tuple }) =>
+        eb(refTuple('received_at', 'report_id'), '<', tuple(before.receivedAt, before.report.report_id)),
+      )
+    : query;
+  const rows = await page.execute();
+  return rows.map(({ received_at, body }) => ({ receivedAt: received_at, report: JSON.parse(body) as Report }));
+}
+
+/** Deletes reports that were received before a time; returns how many. */
+export async function deleteReports(store: Store, before: number): Promise<number> {
+  const deletion = store.deleteFrom('reports').where('received_at', '<', before);
+  return Number((await deletion.executeTakeFirstOrThrow()).numDeletedRows);
+}

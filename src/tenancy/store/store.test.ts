@@ -1,0 +1,10 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { storeTests } from '../../../fixtures/tenancy/storeTests.ts';
+
+let dir: string;
+beforeEach(async () => void (dir = await mkdtemp(join(tmpdir(), 'deployd-store-'))));
+afterEach(() => rm(dir, { recursive: true }));
+
+describe('a store in a file', () => storeTests(async () => ({ file: join(dir, 'store.sqlite') })));
