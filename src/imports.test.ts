@@ -80,8 +80,13 @@ const layers: Record<string, Layer> = {
   },
   store: {
     files: ['src/tenancy/store/'],
-    allowed: ['machines/', 'src/protocol/', 'src/tenancy/store/', 'node:', 'kysely', 'pg'],
+    allowed: ['machines/', 'src/protocol/', 'src/tenancy/store/', 'node:', 'kysely', 'pg', 'jose'],
     reason: 'keeps what the tenancy service knows; the machine of a backend decides',
+  },
+  credentials: {
+    files: ['src/tenancy/credentials/'],
+    allowed: ['src/tenancy/credentials/', 'src/tenancy/store/', 'node:', 'jose'],
+    reason: 'grants, leases and the keys that sign them; nothing else holds a private key',
   },
   wiring: {
     files: ['src/agent/createAgent.ts', 'src/version.ts', 'src/agent/commands/'],
@@ -124,6 +129,7 @@ const libraryOwners: Record<string, string[]> = {
   kysely: ['src/tenancy/store/'],
   'kysely/migration': ['src/tenancy/store/'],
   pg: ['src/tenancy/store/openStore.ts'],
+  jose: ['src/tenancy/credentials/', 'src/tenancy/store/database.ts'],
   ajv: ['src/agent/config/', 'src/agent/rules/', 'src/protocol/'],
   yaml: ['src/agent/config/', 'src/agent/rules/', 'src/protocol/'],
 };

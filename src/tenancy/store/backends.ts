@@ -12,6 +12,13 @@ export interface BackendFields {
   laptop: boolean;
 }
 
+/** An event of a backend at a time, with further columns to set if its state allows the event. */
+export interface BackendChange {
+  event: BackendEvent;
+  now: number;
+  columns?: Partial<BackendRow>;
+}
+
 /** Creates a backend in an env that exists; returns its id. */
 export async function createBackend(store: Store, { env, site, laptop }: BackendFields, now: number): Promise<string> {
   const id = randomUUID();
@@ -38,19 +45,18 @@ export function listBackends(
 }
 
 /** Applies an event; null if there is no such backend or its state does not allow the event. */
-export function applyEvent(store: Store, id: string, event: BackendEvent, now: number): Promise<BackendRow | null> {
-  return store.transaction().execute((work) => changeBackend(work, id, event, { now }));
+export function applyEvent(store: Store, id: string, change: BackendChange): Promise<BackendRow | null> {
+  return store.transaction().execute((work) => changeBackend(work, id, change));
 }
 
-/** Keeps a check-in, with the state that follows from it. */
+/** Keeps a check-in, with the state that follows from it; null if the state allows none. */
 export function recordCheckIn(
   store: Store,
   id: string,
-  checkIn: CheckInRequest,
-  now: number,
+  at: { checkIn: CheckInRequest; now: number },
 ): Promise<BackendRow | null> {
-  const seen = { last_seen_at: now, check_in: JSON.stringify(checkIn) };
-  return store.transaction().execute((work) => changeBackend(work, id, { type: 'CHECK_IN' }, { now, columns: seen }));
+  const columns = { last_seen_at: at.now, check_in: JSON.stringify(at.checkIn) };
+  return applyEvent(store, id, { event: { type: 'CHECK_IN' }, now: at.now, columns });
 }
 
 /** Ids of active backends that were last seen before a time, those that are silent longest first. */
@@ -63,10 +69,10 @@ export async function findSilent(
     .selectFrom('backends')
     .select('id')
     .where('state', '=', 'active')
-    .where(({ eb, or, and }) =>
-      or([
-        and([eb('laptop', '=', 0), eb('last_seen_at', '<', seenBefore.servers)]),
-        and([eb('laptop', '=', 1), eb('last_seen_at', '<', seenBefore.laptops)]),
+    .where((where) =>
+      where.or([
+        where.and([where('laptop', '=', 0), where('last_seen_at', '<', seenBefore.servers)]),
+        where.and([where('laptop', '=', 1), where('last_seen_at', '<', seenBefore.laptops)]),
       ]),
     )
     .orderBy('last_seen_at')
@@ -75,12 +81,11 @@ export async function findSilent(
   return rows.map(({ id }) => id);
 }
 
-/** Applies an event within a transaction, with further columns to set. */
+/** As `applyEvent`, within a transaction. */
 export async function changeBackend(
   work: Transaction<Database>,
   id: string,
-  event: BackendEvent,
-  { now, columns = {} }: { now: number; columns?: Partial<BackendRow> },
+  { event, now, columns = {} }: BackendChange,
 ): Promise<BackendRow | null> {
   for (;;) {
     const row = await work.selectFrom('backends').selectAll().where('id', '=', id).executeTakeFirst();

@@ -1,3 +1,4 @@
+import type { JWK } from 'jose';
 import type { Selectable } from 'kysely';
 import type { BackendState, FinishingStep } from '../../../machines/backend.ts';
 import type { CheckInRequest } from '../../protocol/checkIn.ts';
@@ -8,6 +9,7 @@ export interface Database {
   envs: EnvTable;
   backends: BackendTable;
   reports: ReportTable;
+  signing_keys: SigningKeyTable;
 }
 
 /** Text of a JSON value of type T. */
@@ -49,5 +51,15 @@ export interface ReportTable {
   body: Json<Report>;
 }
 
+export interface SigningKeyTable {
+  kid: string;
+  /** From when on it signs; it is published before. */
+  active_from: number;
+  public_jwk: Json<JWK>;
+  /** PKCS 8, encrypted by the key file. */
+  sealed_key: string;
+}
+
+export type SigningKeyRow = Selectable<SigningKeyTable>;
 export type EnvRow = Selectable<EnvTable>;
 export type BackendRow = Selectable<BackendTable>;

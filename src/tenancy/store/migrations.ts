@@ -4,6 +4,7 @@ import type { Migration } from 'kysely/migration';
 /** Changes of the tables by name, oldest first; a released one is never edited. */
 export const migrations: Record<string, Migration> = {
   '0001-fleet': { up: createFleet },
+  '0002-signing-keys': { up: createSigningKeys },
 };
 
 async function createFleet({ schema }: Kysely<unknown>): Promise<void> {
@@ -42,4 +43,14 @@ async function createFleet({ schema }: Kysely<unknown>): Promise<void> {
     .addPrimaryKeyConstraint('reports_by_id', ['backend_id', 'report_id'])
     .execute();
   await schema.createIndex('reports_by_time').on('reports').columns(['backend_id', 'received_at']).execute();
+}
+
+async function createSigningKeys({ schema }: Kysely<unknown>): Promise<void> {
+  await schema
+    .createTable('signing_keys')
+    .addColumn('kid', 'text', (column) => column.primaryKey())
+    .addColumn('active_from', 'bigint', (column) => column.notNull())
+    .addColumn('public_jwk', 'text', (column) => column.notNull())
+    .addColumn('sealed_key', 'text', (column) => column.notNull())
+    .execute();
 }

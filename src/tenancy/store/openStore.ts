@@ -20,7 +20,7 @@ export function openStore(place: StorePlace): Store {
 export async function migrateStore(store: Store): Promise<string[]> {
   const migrator = new Migrator({ db: store, provider: { getMigrations: async () => migrations } });
   const { error, results = [] } = await migrator.migrateToLatest();
-  if (error !== undefined) throw error;
+  if (error !== undefined) throw error as Error;
   return results.map(({ migrationName }) => migrationName);
 }
 

@@ -6,7 +6,11 @@ import type { Store } from './openStore.ts';
  * Keeps a report of a backend, once for each `report_id`; a heartbeat is not kept. A report of `down` goes on with the
  * retirement, in the same transaction. Returns false for a repeated report.
  */
-export function recordReport(store: Store, backendId: string, report: Report, now: number): Promise<boolean> {
+export function recordReport(
+  store: Store,
+  backendId: string,
+  { report, now }: { report: Report; now: number },
+): Promise<boolean> {
   return store.transaction().execute(async (work) => {
     if (report.outcome === 'heartbeat') return true;
     const values = {
@@ -21,7 +25,7 @@ export function recordReport(store: Store, backendId: string, report: Report, no
       .values(values)
       .onConflict((conflict) => conflict.doNothing());
     if ((await insert.executeTakeFirstOrThrow()).numInsertedOrUpdatedRows === 0n) return false;
-    if (report.outcome === 'down') await changeBackend(work, backendId, { type: 'REPORT_DOWN' }, { now });
+    if (report.outcome === 'down') await changeBackend(work, backendId, { event: { type: 'REPORT_DOWN' }, now });
     return true;
   });
 }
@@ -46,8 +50,8 @@ export async function listReports(
     .orderBy('report_id', 'desc')
     .limit(limit);
   const page = before
-    ? query.where(({ eb, refTuple, tuple }) =>
-        eb(refTuple('received_at', 'report_id'), '<', tuple(before.receivedAt, before.report.report_id)),
+    ? query.where((where) =>
+        where(where.refTuple('received_at', 'report_id'), '<', where.tuple(before.receivedAt, before.report.report_id)),
       )
     : query;
   const rows = await page.execute();

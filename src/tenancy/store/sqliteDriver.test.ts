@@ -1,6 +1,7 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
 import { sql } from 'kysely';
 import { createEnv, findEnv } from './envs.ts';
 import { migrateStore, openStore, type Store } from './openStore.ts';
@@ -67,4 +68,13 @@ it('keeps nothing of what it could not write, and goes on when there is room aga
   await limit(1_000_000);
   expect(await createEnv(store, 'after', false)).toBe(true);
   expect(await countEnvs()).toBe(kept + 1);
+});
+
+it('fails while another process has locked the file, and goes on afterwards', async () => {
+  const other = new DatabaseSync(join(dir, 'store.sqlite'));
+  other.exec('begin immediate');
+  await expect(createEnv(store, 'locked', false)).rejects.toThrow('database is locked');
+  other.exec('rollback');
+  other.close();
+  expect(await createEnv(store, 'locked', false)).toBe(true);
 });

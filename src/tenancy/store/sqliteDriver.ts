@@ -45,13 +45,15 @@ export class SqliteDriver implements Driver {
   }
 
   async beginTransaction(connection: SqliteConnection): Promise<void> {
-    if (this.#waiting === null) this.#waiting = [];
-    else await new Promise<void>((resolve) => this.#waiting!.push(resolve));
-    if (!this.#writer.database.isTransaction) {
-      this.#writer.exec('begin immediate');
-      this.#scheduleCommit();
+    const waiting = this.#waiting;
+    if (waiting === null) this.#waiting = [];
+    else await new Promise<void>((resolve) => waiting.push(resolve));
+    try {
+      this.#beginSavepoint();
+    } catch (error) {
+      this.#endTurn(connection);
+      throw error;
     }
-    this.#writer.exec('savepoint one');
     connection.handle = this.#writer;
   }
 
@@ -64,6 +66,8 @@ export class SqliteDriver implements Driver {
   }
 
   async rollbackTransaction(connection: SqliteConnection): Promise<void> {
+    // Its turn is over: the commit of its group has failed, and nothing of it is left.
+    if (!connection.handle.isWriter) return;
     // A full disk or an I/O error undoes the whole group.
     if (this.#writer.database.isTransaction) this.#writer.exec('rollback to one; release one');
     else this.#failGroup(new Error('the database could not be written'));
@@ -77,6 +81,14 @@ export class SqliteDriver implements Driver {
     this.#commitGroup();
     this.#reader.database.close();
     this.#writer.database.close();
+  }
+
+  #beginSavepoint(): void {
+    if (!this.#writer.database.isTransaction) {
+      this.#writer.exec('begin immediate');
+      this.#scheduleCommit();
+    }
+    this.#writer.exec('savepoint one');
   }
 
   #endTurn(connection: SqliteConnection): void {
@@ -100,10 +112,16 @@ export class SqliteDriver implements Driver {
     try {
       this.#writer.exec('commit');
     } catch (error) {
-      if (this.#writer.database.isTransaction) this.#writer.exec('rollback');
-      return this.#failGroup(error);
+      this.#rollBack();
+      this.#failGroup(error);
+      return;
     }
     for (const { resolve } of this.#takeGroup()) resolve();
+  }
+
+  /** SQLite has done it already after some errors. */
+  #rollBack(): void {
+    if (this.#writer.database.isTransaction) this.#writer.exec('rollback');
   }
 
   #failGroup(error: unknown): void {
@@ -155,12 +173,16 @@ class SqliteConnection implements DatabaseConnection {
   async executeQuery<Row>(query: CompiledQuery): Promise<QueryResult<Row>> {
     if (this.handle.isWriter || query.query.kind === 'SelectQueryNode') return this.#run(query);
     await this.#driver.beginTransaction(this);
+    const result = await this.#runOrRollBack<Row>(query);
+    await this.#driver.commitTransaction(this);
+    return result;
+  }
+
+  async #runOrRollBack<Row>(query: CompiledQuery): Promise<QueryResult<Row>> {
     try {
-      const result = this.#run<Row>(query);
-      await this.#driver.commitTransaction(this);
-      return result;
+      return this.#run<Row>(query);
     } catch (error) {
-      if (this.handle.isWriter) await this.#driver.rollbackTransaction(this);
+      await this.#driver.rollbackTransaction(this);
       throw error;
     }
   }
@@ -172,7 +194,6 @@ class SqliteConnection implements DatabaseConnection {
     return { rows: [], numAffectedRows: BigInt(statement.run(...values).changes) };
   }
 
-  // eslint-disable-next-line require-yield
   async *streamQuery(): AsyncIterableIterator<never> {
     throw new Error('rows are read in pages');
   }

@@ -1,0 +1,32 @@
+import type { SigningKeyRow } from '../store/database.ts';
+
+const MINUTE_MS = 60_000;
+/** A new key is published for so long before it signs: longer than instances and secretstore keep the old list. */
+export const PUBLISHED_AHEAD_MS = 10 * MINUTE_MS;
+/** The longest life of anything that is signed: a grant. */
+export const LONGEST_LIFE_MS = 24 * 60 * MINUTE_MS;
+
+type KeyTime = Pick<SigningKeyRow, 'kid' | 'active_from'>;
+
+/** The key that signs: the one that became active last. Throws without one. */
+export function signingKey<Key extends KeyTime>(keys: Key[], now: number): Key {
+  const active = keys.filter(({ active_from }) => active_from <= now).toSorted(byTime);
+  const newest = active.at(-1);
+  if (newest === undefined) throw new Error('there is no active signing key: run `deployd-tenancy init`');
+  return newest;
+}
+
+/** Ids of keys that another one has followed for longer than anything signed by them lives. */
+export function expiredKeys(keys: KeyTime[], now: number): string[] {
+  const ordered = keys.toSorted(byTime);
+  return ordered
+    .filter((_, index) => {
+      const next = ordered[index + 1];
+      return next !== undefined && next.active_from + LONGEST_LIFE_MS < now;
+    })
+    .map(({ kid }) => kid);
+}
+
+function byTime(one: KeyTime, other: KeyTime): number {
+  return one.active_from - other.active_from;
+}
