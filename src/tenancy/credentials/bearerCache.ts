@@ -1,0 +1,56 @@
+import { createHash } from 'node:crypto';
+
+/** Whose token a bearer is, by the metadata that the secretstore keeps of it. */
+export interface BearerIdentity {
+  backendId: string;
+  env: string;
+  generation: number;
+  /** Names the token at the secretstore, where it can be revoked by it. */
+  accessor: string;
+}
+
+/** Looks a bearer up at the secretstore; null if the secretstore does not know it. Throws if it cannot be asked. */
+export type LookUpBearer = (bearer: string) => Promise<BearerIdentity | null>;
+
+/** Milliseconds for which an answer of the secretstore is believed. */
+const KNOWN_MS = 60_000;
+const REFUSED_MS = 5000;
+/** Expired entries are removed when so many have been added. */
+const SWEEP_AFTER = 10_000;
+
+interface Entry {
+  identity: Promise<BearerIdentity | null>;
+  expiresAt: number;
+}
+
+/**
+ * Keeps the answers to look-ups, by the digest of the bearer, which itself is not kept. Requests with one bearer at the
+ * same time share one look-up; a look-up that fails is not kept.
+ */
+export function createBearerCache(lookUp: LookUpBearer, clock: () => number): LookUpBearer {
+  const entries = new Map<string, Entry>();
+  let added = 0;
+  const sweep = (now: number) => {
+    added = 0;
+    for (const [digest, { expiresAt }] of entries) if (expiresAt <= now) entries.delete(digest);
+  };
+  const ask = async (digest: string, bearer: string, entry: Entry) => {
+    try {
+      const identity = await lookUp(bearer);
+      entry.expiresAt = clock() + (identity === null ? REFUSED_MS : KNOWN_MS);
+      return identity;
+    } catch (error) {
+      entries.delete(digest);
+      throw error;
+    }
+  };
+  return (bearer) => {
+    const digest = createHash('sha256').update(bearer).digest('base64');
+    const known = entries.get(digest);
+    if (known !== undefined && clock() < known.expiresAt) return known.identity;
+    if (++added > SWEEP_AFTER) sweep(clock());
+    const entry: Entry = { identity: Promise.resolve(null), expiresAt: Infinity };
+    entries.set(digest, entry);
+    return (entry.identity = ask(digest, bearer, entry));
+  };
+}
