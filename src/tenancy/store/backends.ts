@@ -10,6 +10,7 @@ export interface BackendFields {
   env: string;
   site: string;
   laptop: boolean;
+  transport: BackendRow['transport'];
 }
 
 /** An event of a backend at a time, with further columns to set if its state allows the event. */
@@ -20,10 +21,10 @@ export interface BackendChange {
 }
 
 /** Creates a backend in an env that exists; returns its id. */
-export async function createBackend(store: Store, { env, site, laptop }: BackendFields, now: number): Promise<string> {
+export async function createBackend(store: Store, fields: BackendFields, now: number): Promise<string> {
   const id = randomUUID();
-  const row = { id, env, site, laptop: Number(laptop), created_at: now, state_since: now };
-  const unseen = { revision: 0, last_seen_at: null, check_in: null };
+  const row = { id, ...fields, laptop: Number(fields.laptop), created_at: now, state_since: now };
+  const unseen = { revision: 0, last_seen_at: null, check_in: null, token_accessor: null, token_generation: null };
   await store
     .insertInto('backends')
     .values({ ...row, ...unseen, ...columnsOf(newBackend) })

@@ -1,5 +1,5 @@
 import type { JWK } from 'jose';
-import type { Selectable } from 'kysely';
+import type { Generated, Selectable } from 'kysely';
 import type { BackendState, FinishingStep } from '../../../machines/backend.ts';
 import type { CheckInRequest } from '../../protocol/checkIn.ts';
 import type { Report } from '../../protocol/report.ts';
@@ -10,6 +10,9 @@ export interface Database {
   backends: BackendTable;
   reports: ReportTable;
   signing_keys: SigningKeyTable;
+  bundles: BundleTable;
+  operators: OperatorTable;
+  audit: AuditTable;
 }
 
 /** Text of a JSON value of type T. */
@@ -31,6 +34,7 @@ export interface BackendTable {
   env: string;
   site: string;
   laptop: number;
+  transport: 'sdk' | 'proxy' | 'system';
   created_at: number;
   state: BackendState;
   generation: number;
@@ -41,6 +45,9 @@ export interface BackendTable {
   last_seen_at: number | null;
   /** The newest check-in; null before the first. */
   check_in: Json<CheckInRequest> | null;
+  /** Accessor of the newest token that it came with, and the generation of that token; revoked by its retirement. */
+  token_accessor: string | null;
+  token_generation: number | null;
 }
 
 export interface ReportTable {
@@ -60,6 +67,59 @@ export interface SigningKeyTable {
   sealed_key: string;
 }
 
+export interface BundleTable {
+  sha256: string;
+  env: string;
+  name: string;
+  version: string;
+  sequence: number;
+  size_bytes: number;
+  production: number;
+  allow_privileged: number;
+  allow_rollback: number;
+  received_at: number;
+  /** Name of the operator who pushed it, or whose act made it. */
+  received_from: string;
+}
+
+/** What an operator's token may do; each role includes those before it. */
+export type Role = 'viewer' | 'deployer' | 'admin';
+
+export interface OperatorTable {
+  id: string;
+  name: string;
+  role: Role;
+  /** The envs it is limited to; null for all. */
+  envs: Json<string[]> | null;
+  /** Hex sha256 of the token, which is not kept. */
+  token_sha256: string;
+  created_at: number;
+  revoked_at: number | null;
+  last_used_at: number | null;
+}
+
+/** Rows are only ever added; triggers of the database refuse everything else. */
+export interface AuditTable {
+  /** Rises with each entry. */
+  id: Generated<number>;
+  at: number;
+  /** Name of the operator, or `deployd-tenancy` for what the service does by itself. */
+  actor: string;
+  /** Such as `backend.retire`. */
+  act: string;
+  /** What it was done to: an id, a digest, a path. */
+  target: string;
+  env: string | null;
+  /** Address of the caller; null for the service itself. */
+  address: string | null;
+  request_id: string | null;
+  /** `ok`, or the code of the error. */
+  result: string;
+}
+
 export type SigningKeyRow = Selectable<SigningKeyTable>;
 export type EnvRow = Selectable<EnvTable>;
 export type BackendRow = Selectable<BackendTable>;
+export type BundleRow = Selectable<BundleTable>;
+export type OperatorRow = Selectable<OperatorTable>;
+export type AuditRow = Selectable<AuditTable>;

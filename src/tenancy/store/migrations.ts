@@ -1,10 +1,12 @@
-import type { Kysely } from 'kysely';
+import { PostgresAdapter, sql, type Kysely } from 'kysely';
 import type { Migration } from 'kysely/migration';
 
 /** Changes of the tables by name, oldest first; a released one is never edited. */
 export const migrations: Record<string, Migration> = {
   '0001-fleet': { up: createFleet },
   '0002-signing-keys': { up: createSigningKeys },
+  '0003-bundles': { up: createBundles },
+  '0004-operators': { up: createOperators },
 };
 
 async function createFleet({ schema }: Kysely<unknown>): Promise<void> {
@@ -22,6 +24,7 @@ async function createFleet({ schema }: Kysely<unknown>): Promise<void> {
     .addColumn('env', 'text', (column) => column.notNull().references('envs.name'))
     .addColumn('site', 'text', (column) => column.notNull())
     .addColumn('laptop', 'integer', (column) => column.notNull())
+    .addColumn('transport', 'text', (column) => column.notNull())
     .addColumn('created_at', 'bigint', (column) => column.notNull())
     .addColumn('state', 'text', (column) => column.notNull())
     .addColumn('generation', 'integer', (column) => column.notNull())
@@ -30,6 +33,8 @@ async function createFleet({ schema }: Kysely<unknown>): Promise<void> {
     .addColumn('state_since', 'bigint', (column) => column.notNull())
     .addColumn('last_seen_at', 'bigint')
     .addColumn('check_in', 'text')
+    .addColumn('token_accessor', 'text')
+    .addColumn('token_generation', 'integer')
     .execute();
   await schema.createIndex('backends_by_env').on('backends').columns(['env', 'id']).execute();
   await schema.createIndex('backends_by_state').on('backends').columns(['state', 'last_seen_at']).execute();
@@ -54,3 +59,60 @@ async function createSigningKeys({ schema }: Kysely<unknown>): Promise<void> {
     .addColumn('sealed_key', 'text', (column) => column.notNull())
     .execute();
 }
+
+async function createBundles({ schema }: Kysely<unknown>): Promise<void> {
+  await schema
+    .createTable('bundles')
+    .addColumn('sha256', 'text', (column) => column.primaryKey())
+    .addColumn('env', 'text', (column) => column.notNull().references('envs.name'))
+    .addColumn('name', 'text', (column) => column.notNull())
+    .addColumn('version', 'text', (column) => column.notNull())
+    .addColumn('sequence', 'bigint', (column) => column.notNull())
+    .addColumn('size_bytes', 'bigint', (column) => column.notNull())
+    .addColumn('production', 'integer', (column) => column.notNull())
+    .addColumn('allow_privileged', 'integer', (column) => column.notNull())
+    .addColumn('allow_rollback', 'integer', (column) => column.notNull())
+    .addColumn('received_at', 'bigint', (column) => column.notNull())
+    .addColumn('received_from', 'text', (column) => column.notNull())
+    .execute();
+  await schema.createIndex('bundles_by_env').on('bundles').columns(['env', 'sequence']).unique().execute();
+}
+
+async function createOperators(db: Kysely<unknown>): Promise<void> {
+  const isPostgres = db.getExecutor().adapter instanceof PostgresAdapter;
+  await db.schema
+    .createTable('operators')
+    .addColumn('id', 'text', (column) => column.primaryKey())
+    .addColumn('name', 'text', (column) => column.notNull())
+    .addColumn('role', 'text', (column) => column.notNull())
+    .addColumn('envs', 'text')
+    .addColumn('token_sha256', 'text', (column) => column.notNull().unique())
+    .addColumn('created_at', 'bigint', (column) => column.notNull())
+    .addColumn('revoked_at', 'bigint')
+    .addColumn('last_used_at', 'bigint')
+    .execute();
+  await db.schema
+    .createTable('audit')
+    .addColumn('id', isPostgres ? 'bigserial' : 'integer', (column) =>
+      isPostgres ? column.primaryKey() : column.primaryKey().autoIncrement(),
+    )
+    .addColumn('at', 'bigint', (column) => column.notNull())
+    .addColumn('actor', 'text', (column) => column.notNull())
+    .addColumn('act', 'text', (column) => column.notNull())
+    .addColumn('target', 'text', (column) => column.notNull())
+    .addColumn('env', 'text')
+    .addColumn('address', 'text')
+    .addColumn('request_id', 'text')
+    .addColumn('result', 'text', (column) => column.notNull())
+    .execute();
+  for (const statement of isPostgres ? appendOnlyPostgres : appendOnlySqlite) await sql.raw(statement).execute(db);
+}
+
+const appendOnlySqlite = ['update', 'delete'].map(
+  (change) =>
+    `create trigger audit_no_${change} before ${change} on audit begin select raise(abort, 'the audit log is append-only'); end`,
+);
+const appendOnlyPostgres = [
+  `create function refuse_change() returns trigger language plpgsql as $$ begin raise exception 'the audit log is append-only'; end $$`,
+  'create trigger audit_append_only before update or delete or truncate on audit execute function refuse_change()',
+];

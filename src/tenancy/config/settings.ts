@@ -1,0 +1,54 @@
+/** The validated configuration of the tenancy service: its config.yaml merged with the defaults, frozen. */
+export interface TenancySettings {
+  /** `host:port` that is listened on; without `tls` only a loopback address. */
+  readonly listen: string;
+  /** Base URL under which hosts and operators reach the service; also the issuer of grants and leases. No trailing slash. */
+  readonly public_url: string;
+  /** PEM files, read again when they change; null behind a proxy on loopback. */
+  readonly tls: { readonly certificate_file: string | null; readonly key_file: string | null };
+  /** Directory of the embedded store and of bundles that are not in a bucket. */
+  readonly state_dir: string;
+  /** File with the URL of a PostgreSQL database; null for the embedded store. */
+  readonly database_url_file: string | null;
+  /** File of 32 bytes that encrypts the signing keys in the store. */
+  readonly key_file: string;
+  /** Bucket of the bundles; all null for the directory `<state_dir>/bundles`. */
+  readonly s3: {
+    readonly url: string | null;
+    readonly bucket: string | null;
+    readonly region: string;
+    /** JSON file: `{"access_key_id", "secret_access_key"}`. */
+    readonly credentials_file: string | null;
+  };
+  readonly secretstore_url: string;
+  readonly secretstore_ca: string | null;
+  readonly secretstore_namespace: string | null;
+  /** The controller of an OpenZiti mesh; all null without one. */
+  readonly mesh: {
+    readonly controller_url: string | null;
+    readonly controller_ca: string | null;
+    /** JSON file: `{"username", "password"}`. */
+    readonly credentials_file: string | null;
+  };
+  /** What an install kit says beside the backend's own fields. */
+  readonly kit: {
+    /** Where the agent's package is downloaded. */
+    readonly base_url: string | null;
+    readonly version: string | null;
+    /** File with the bearer of that download. */
+    readonly download_token_file: string | null;
+    /** Address of the secretstore as hosts see it; null for `secretstore_url`. */
+    readonly secretstore_url: string | null;
+  };
+  readonly offline_after_s: number;
+  readonly laptop_offline_after_s: number;
+  /** How long a silent host may take to answer a retirement with `down`. */
+  readonly retire_timeout_s: number;
+  readonly keep_reports_days: number;
+  readonly keep_bundles: number;
+  /** Caps of the bundles that are accepted; hosts have the same defaults. */
+  readonly limits: { readonly bundle_bytes: number; readonly unpacked_bytes: number; readonly bundle_entries: number };
+  /** Requests that are worked on at once; more are answered 503. */
+  readonly max_requests: number;
+  readonly log: { readonly level: 'error' | 'warn' | 'info' | 'debug' };
+}

@@ -1,0 +1,34 @@
+import type { BundleStorage } from '../adapters/bundles/bundleStorage.ts';
+import type { MeshDirectory } from '../adapters/mesh/meshDirectory.ts';
+import type { Secretstore } from '../adapters/secretstore/secretstore.ts';
+import type { TenancySettings } from '../config/settings.ts';
+import type { LookUpBearer } from '../credentials/bearerCache.ts';
+import type { KeyRing } from '../credentials/keyRing.ts';
+import type { Store } from '../store/openStore.ts';
+
+/** One line of the log, with fields; values of secrets never get here. */
+export type LogLine = (
+  level: 'error' | 'warn' | 'info' | 'debug',
+  line: string,
+  fields?: Record<string, unknown>,
+) => void;
+
+/** What every service works with; built once by src/tenancy/createTenancy.ts. */
+export interface Dependencies {
+  readonly settings: TenancySettings;
+  readonly version: string;
+  readonly store: Store;
+  /** The signing keys as they are now; they are read anew once a minute. */
+  readonly keys: () => KeyRing;
+  /** `secretstore.lookUpToken` behind its cache. */
+  readonly lookUpBearer: LookUpBearer;
+  readonly secretstore: Secretstore;
+  readonly bundles: BundleStorage;
+  /** Null without a mesh. */
+  readonly mesh: MeshDirectory | null;
+  /** What install kits say of the outside: PEM of the secretstore's CA, bearer of the package download. */
+  readonly kit: { secretstoreCa: string | null; downloadToken: string | null };
+  /** Milliseconds since 1970. */
+  readonly clock: () => number;
+  readonly log: LogLine;
+}
