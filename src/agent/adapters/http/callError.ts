@@ -27,7 +27,7 @@ export function callErrorOf(running: RunningCall, error: unknown): CallError {
   const code = callErrorCode(running, error);
   if (code === 'TOO_LARGE' && running.call.tooLarge) throw running.call.tooLarge;
   if (code !== 'STOPPED') running.traceFailure(code);
-  return { ...running.party, what: running.call.what, error: code };
+  return { ...running.party, operation: running.call.operation, error: code };
 }
 
 function callErrorCode({ call, limit }: RunningCall, error: unknown): string {
@@ -37,12 +37,12 @@ function callErrorCode({ call, limit }: RunningCall, error: unknown): string {
 }
 
 export async function replyErrorOf(running: RunningCall, { status, headers, body }: OpenReply): Promise<CallError> {
-  const { what } = running.call;
+  const { operation } = running.call;
   const json = await readJsonBody(body, maxErrorBodyBytes).catch(() => undefined);
-  if (running.call.signal.aborted) return { ...running.party, what, error: 'STOPPED' };
+  if (running.call.signal.aborted) return { ...running.party, operation, error: 'STOPPED' };
   running.traceFailure(`HTTP_${status}`);
   const retryAfterS = parseRetryAfter(headers, Date.now());
-  return { ...running.party, what, status, ...parseErrorBody(json), retryAfterS };
+  return { ...running.party, operation, status, ...parseErrorBody(json), retryAfterS };
 }
 
 /** Maximum bytes read of an error body. */

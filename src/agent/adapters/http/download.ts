@@ -146,7 +146,7 @@ async function followRedirects(running: RunningDownload, limit: AbortSignal): Pr
   for (let hop = 0; hop <= maxRedirects; hop++) {
     const isOwnOrigin = url.origin === bundleUrl.origin;
     const headers = headersFor(running, isOwnOrigin);
-    const call = { peer: 'tenancy', what: 'bundle', method: 'GET', path: url, headers, signal } as const;
+    const call = { peer: 'tenancy', operation: 'bundle', method: 'GET', path: url, headers, signal } as const;
     const streaming = http.stream({ ...call, requestId: running.requestId(), accepts: acceptedStatuses }, limit);
     const reply = await streaming.catch((error: unknown) => {
       if (!isOwnOrigin && error instanceof Fault && error.code === 'PROTOCOL_INVALID') return error;

@@ -2,12 +2,12 @@ import type { Fault } from '../../../../machines/fault.ts';
 import type { Peer } from '../../rules/errors/classifyError.ts';
 
 /**
- * One HTTP call. `what` names it in messages; a URL as `path` is used as it is, a string is appended to the peer's base
+ * One HTTP call. `operation` names it in messages; a URL as `path` is used as it is, a string is appended to the peer's base
  * URL.
  */
 export interface HttpCall {
   peer: Peer;
-  what: string;
+  operation: string;
   method: 'GET' | 'POST';
   path: string | URL;
   requestId: string;

@@ -25,7 +25,7 @@ afterEach(() => bed.close());
 const never = new AbortController().signal;
 const checkIn: HttpCall = {
   peer: 'tenancy',
-  what: 'check-in',
+  operation: 'check-in',
   method: 'POST',
   path: '/check-in',
   requestId: 'tick-1',

@@ -34,7 +34,7 @@ interface SecretstoreOptions extends ApiContext {
 }
 
 type Send = (
-  call: Pick<HttpCall, 'what' | 'path' | 'signal'> & Partial<HttpCall>,
+  call: Pick<HttpCall, 'operation' | 'path' | 'signal'> & Partial<HttpCall>,
   token?: string,
 ) => Promise<HttpReply>;
 
@@ -62,21 +62,21 @@ export function createSecretstore({ http, vault, requestId, settings }: Secretst
     },
     read: (secret, token, signal) => read({ send, secret, token, signal }),
     lookupSelf: async (token, signal) => {
-      const call = { what: 'token lookup', method: 'GET', path: '/v1/auth/token/lookup-self', accepts: [403] } as const;
+      const call = { operation: 'token lookup', method: 'GET', path: '/v1/auth/token/lookup-self', accepts: [403] } as const;
       const { status, json } = await send({ ...call, signal }, token);
       if (responses.isDeniedByPolicy(status, json)) return { denied: true };
       return status === 403 ? { dead: true } : responses.parseLookup(json);
     },
     renewSelf: async (token, signal) => renew(send, token, signal),
     revokeSelf: async (token, signal) => {
-      const call = { what: 'token revocation', path: '/v1/auth/token/revoke-self', accepts: [400, 403, 404] };
+      const call = { operation: 'token revocation', path: '/v1/auth/token/revoke-self', accepts: [400, 403, 404] };
       await send({ ...call, ignoresBody: true, signal }, token);
     },
   };
 }
 
 async function logIn(send: Send, { kind, role, jwt }: Credential, signal: AbortSignal): Promise<responses.Login> {
-  const call = { what: 'login', path: '/v1/auth/jwt-tenancy/login', accepts: [400, 403] };
+  const call = { operation: 'login', path: '/v1/auth/jwt-tenancy/login', accepts: [400, 403] };
   const { status, headers, json } = await send({ ...call, body: { role, jwt }, signal });
   const code = kind === 'grant' ? 'BOOTSTRAP_REFUSED' : 'LOGIN_REFUSED';
   if (status === 400 || status === 403) {
@@ -102,7 +102,7 @@ async function read({ send, secret, token, signal }: ReadRequest): Promise<respo
   const query = version === null ? {} : { version: String(version) };
   const encodedPath = path.split('/').map(encodeURIComponent).join('/');
   const call = {
-    what: `secret ${path}`,
+    operation: `secret ${path}`,
     method: 'GET',
     path: `/v1/${encodedPath}`,
     query,
@@ -131,7 +131,7 @@ function unavailableSecret(name: string, status: number, json: unknown): Fault {
 }
 
 async function renew(send: Send, token: string, signal: AbortSignal) {
-  const call = { what: 'token renewal', path: '/v1/auth/token/renew-self', accepts: [400, 403, 500] };
+  const call = { operation: 'token renewal', path: '/v1/auth/token/renew-self', accepts: [400, 403, 500] };
   const { status, json } = await send({ ...call, signal }, token);
   if (status < 300) return responses.parseRenewal(json);
   const text = parseErrorBody(json).text ?? `status ${status}`;

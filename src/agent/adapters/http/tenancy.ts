@@ -24,7 +24,7 @@ export interface ApiContext {
 
 /** The tenancy service, called through `http`. */
 export function createTenancy({ http, vault, requestId }: ApiContext): Tenancy {
-  const post = (call: Pick<HttpCall, 'what' | 'path' | 'body' | 'signal'> & Partial<HttpCall>) =>
+  const post = (call: Pick<HttpCall, 'operation' | 'path' | 'body' | 'signal'> & Partial<HttpCall>) =>
     http.call({
       peer: 'tenancy',
       method: 'POST',
@@ -34,19 +34,19 @@ export function createTenancy({ http, vault, requestId }: ApiContext): Tenancy {
     });
   return {
     checkIn: async (body, signal, tries = 3) => {
-      const { json } = await post({ what: 'check-in', path: '/v1/agent/check-in', body, signal, tries });
+      const { json } = await post({ operation: 'check-in', path: '/v1/agent/check-in', body, signal, tries });
       return parseCheckInResponse(json);
     },
     lease: async (purpose, signal) => {
       vault.noteUntrackedSecrets();
-      const { json } = await post({ what: 'lease', path: '/v1/agent/lease', body: { purpose }, signal });
+      const { json } = await post({ operation: 'lease', path: '/v1/agent/lease', body: { purpose }, signal });
       const parsed = parseLeaseResponse(json);
       if ('fault' in parsed) throw parsed.fault;
       vault.registerForRedaction(parsed.lease.jwt);
       return parsed.lease;
     },
     report: async (body, signal) => {
-      const call = { what: 'report', path: '/v1/agent/report', accepts: rejectionStatuses, ignoresBody: true } as const;
+      const call = { operation: 'report', path: '/v1/agent/report', accepts: rejectionStatuses, ignoresBody: true } as const;
       const { status } = await post({ ...call, body, signal });
       return rejectionStatuses.includes(status) ? 'rejected' : 'delivered';
     },

@@ -50,7 +50,7 @@ afterEach(async () => {
 
 function call(url = settings.tenancy_url, signal = new AbortController().signal) {
   const http = createHttpClient({ settings: { ...settings, tenancy_url: url }, transport, version: '0' });
-  return http.call({ peer: 'tenancy', method: 'GET', path: '/v1/x', what: 'a call', requestId: 'id', signal });
+  return http.call({ peer: 'tenancy', method: 'GET', path: '/v1/x', operation: 'a call', requestId: 'id', signal });
 }
 
 const line = () => call().then(String, (error: unknown) => (error as Error).message);

@@ -37,7 +37,7 @@ const presentCertificateOf = (authority: Ca) => bed.server.setCertificate(author
 
 const never = new AbortController().signal;
 const ofTenancy: HttpCall = {
-  ...{ peer: 'tenancy', what: 'check-in', method: 'POST', path: '/check-in', requestId: 'tick-1', signal: never },
+  ...{ peer: 'tenancy', operation: 'check-in', method: 'POST', path: '/check-in', requestId: 'tick-1', signal: never },
 };
 const client = () => bed.client({ tenancy_ca: null, secretstore_ca: null });
 

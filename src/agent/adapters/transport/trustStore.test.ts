@@ -22,8 +22,8 @@ afterEach(() => bed.close());
 
 const signal = new AbortController().signal;
 const calls = {
-  tenancy: { peer: 'tenancy', what: 'check-in', method: 'POST', path: '/check-in', requestId: 'tick-1', signal },
-  secretstore: { peer: 'secretstore', what: 'lookup', method: 'GET', path: '/v1/lookup', requestId: 'tick-1', signal },
+  tenancy: { peer: 'tenancy', operation: 'check-in', method: 'POST', path: '/check-in', requestId: 'tick-1', signal },
+  secretstore: { peer: 'secretstore', operation: 'lookup', method: 'GET', path: '/v1/lookup', requestId: 'tick-1', signal },
 } as const satisfies Record<string, HttpCall>;
 const [tenancy, secretstore] = ['tenancy', 'secretstore'] as const;
 

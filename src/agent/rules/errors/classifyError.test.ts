@@ -1,6 +1,6 @@
 import { classifyError, type Peer, type CallError } from './classifyError.ts';
 
-const call = { peer: 'tenancy', origin: 'https://t.example', what: 'check-in' } as const;
+const call = { peer: 'tenancy', origin: 'https://t.example', operation: 'check-in' } as const;
 const noErrorBody = { code: null, text: null, retryAfterS: null };
 const answered = (status: number, peer: Peer = 'tenancy'): CallError => ({ ...call, peer, status, ...noErrorBody });
 const failed = (error: string): CallError => ({ ...call, error });

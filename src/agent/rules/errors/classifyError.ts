@@ -8,8 +8,8 @@ export type Peer = 'tenancy' | 'secretstore';
 /** The sender of a response: a peer, or the storage host to which the tenancy service redirected a bundle download. */
 export type Responder = Peer | 'storage';
 
-/** Why a call failed: a transport error, or a response that the caller cannot use. `what` names the call. */
-export type CallError = { peer: Responder; origin: string; what: string } & (TransportError | ErrorResponse);
+/** Why a call failed: a transport error, or a response that the caller cannot use. `operation` names the call. */
+export type CallError = { peer: Responder; origin: string; operation: string } & (TransportError | ErrorResponse);
 
 /** `error` is an errno, OpenSSL or HTTP parser code, or one of the agent: STOPPED, TIMEOUT, STALLED, TOO_LARGE. */
 interface TransportError {
@@ -45,11 +45,11 @@ function classifyTransportError(callError: CallError & TransportError): Fault {
     case 'untrusted':
       return failedFault('TLS_UNTRUSTED', `${where}: ${describeErrorCode(error)}`);
     case 'protocol':
-      return failedFault('PROTOCOL_INVALID', `${where}: ${callError.what}: ${describeErrorCode(error)}`);
+      return failedFault('PROTOCOL_INVALID', `${where}: ${callError.operation}: ${describeErrorCode(error)}`);
     case 'temporary':
       return offlineFault(`${where}: ${describeErrorCode(error)}`);
     case 'bug':
-      return new Fault('failed', `failed: ${callError.what} cannot be sent to the ${where} (${error})`, {
+      return new Fault('failed', `failed: ${callError.operation} cannot be sent to the ${where} (${error})`, {
         code: 'INTERNAL',
       });
   }
@@ -66,7 +66,7 @@ function classifyStatus(callError: CallError & ErrorResponse): Fault {
   }
   const where = formatPeer(callError);
   if (peer === 'secretstore' && status === 307) return offlineFault(`${where}: the node is a standby (307)`);
-  const answered = `${where}: ${callError.what} answered ${status}${formatErrorMessage(callError)}`;
+  const answered = `${where}: ${callError.operation} answered ${status}${formatErrorMessage(callError)}`;
   return isTemporary(status) ? offlineFault(answered, { retryAfterS }) : failedFault('PROTOCOL_INVALID', answered);
 }
 

@@ -1,7 +1,7 @@
 import type { CallError } from '../errors/classifyError.ts';
 import { parseRetryAfter, retryDelayMs } from './callBackoff.ts';
 
-const call = { peer: 'tenancy', origin: 'https://t.example', what: 'check-in' } as const;
+const call = { peer: 'tenancy', origin: 'https://t.example', operation: 'check-in' } as const;
 const silent = { code: null, text: null, retryAfterS: null };
 const answered = (status: number): CallError => ({ ...call, status, ...silent });
 const failed = (error: string): CallError => ({ ...call, error });

@@ -63,7 +63,7 @@ async function ping(
   const path = peer === 'tenancy' ? '/' : '/v1/sys/health';
   try {
     const { status, headers } = await connection.http.call({
-      ...{ peer, what: 'a plain request', method: 'GET', path, signal },
+      ...{ peer, operation: 'a plain request', method: 'GET', path, signal },
       requestId: randomUUID(),
       accepts: anyStatus,
       ignoresBody: true,
