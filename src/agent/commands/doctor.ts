@@ -2,7 +2,7 @@ import { ConfigInvalid } from '../config/configInvalid.ts';
 import { loadSettings } from '../config/loadSettings.ts';
 import { mergeDefaults } from '../config/defaults.ts';
 import { diagnosisOf, type Diagnosis } from '../rules/doctor/diagnosis.ts';
-import { formatDiagnosis } from '../rules/doctor/formatDiagnosis.ts';
+import { diagnosisJson, formatDiagnosis } from '../rules/doctor/formatDiagnosis.ts';
 import type { Vault } from '../secrets/vault.ts';
 import { examineEngine } from '../services/doctor/engine.ts';
 import { checkFiles, examineIdentity } from '../services/doctor/files.ts';
@@ -26,9 +26,9 @@ export interface DoctorOptions {
  */
 export async function doctor({ configPath, json, ...options }: DoctorOptions, out: Output): Promise<number> {
   const diagnosis = await runChecks({ ...options, configPath, ...readConfig(configPath) });
-  const text = json ? JSON.stringify(diagnosis, null, 2) : formatDiagnosis(diagnosis);
+  const text = json ? diagnosisJson(diagnosis) : formatDiagnosis(diagnosis);
   out.log(options.vault.redactor().redact(text));
-  return diagnosis.well ? 0 : 1;
+  return diagnosis.passed ? 0 : 1;
 }
 
 function readConfig(configPath: string): Pick<DoctorInput, 'settings' | 'problems'> {

@@ -1,42 +1,61 @@
 import { diagnosisOf, type Check } from './diagnosis.ts';
-import { formatDiagnosis } from './formatDiagnosis.ts';
+import { diagnosisJson, formatDiagnosis } from './formatDiagnosis.ts';
 
-const check = (name: string, verdict: Check['verdict'], findings: Check['findings'] = []): Check => {
-  return { name, verdict, told: 'told', findings };
+const check = (name: string, status: Check['status'], findings: Check['findings'] = []): Check => {
+  return { name, status, detail: 'shown', findings };
 };
 
 it.each<[string, Check[], boolean, string[]]>([
   [
     'all is well',
-    [check('a', 'well'), check('long', 'not applicable')],
+    [check('a', 'passed'), check('long', 'not applicable')],
     true,
-    ['a     well      told', 'long  n/a       told', '', 'all is well'],
+    ['a     well      shown', 'long  n/a       shown', '', 'all is well'],
   ],
   [
     'a fault, and a check that was not possible',
-    [check('a', 'wrong', [{ what: 'x\x1b', fix: 'y' }]), check('b', 'unseen')],
+    [check('a', 'failed', [{ problem: 'x\x1b', fix: 'y' }]), check('b', 'unknown')],
     false,
-    ['a  WRONG     told', '   x ', '     fix: y', 'b  not seen  told', '', '1 fault; not seen: b'],
+    ['a  WRONG     shown', '   x ', '     fix: y', 'b  not seen  shown', '', '1 fault; not seen: b'],
   ],
   [
     'several faults',
     [
-      check('a', 'wrong', [
-        { what: 'x', fix: 'y' },
-        { what: 'z', fix: 'u' },
+      check('a', 'failed', [
+        { problem: 'x', fix: 'y' },
+        { problem: 'z', fix: 'u' },
       ]),
-      check('b', 'well'),
+      check('b', 'passed'),
     ],
     false,
-    ['a  WRONG     told', '   x', '     fix: y', '   z', '     fix: u', 'b  well      told', '', '2 faults'],
+    ['a  WRONG     shown', '   x', '     fix: y', '   z', '     fix: u', 'b  well      shown', '', '2 faults'],
   ],
   [
     'checks that were not possible',
-    [check('a', 'unseen'), check('b', 'unseen')],
+    [check('a', 'unknown'), check('b', 'unknown')],
     false,
-    ['a  not seen  told', 'b  not seen  told', '', 'nothing wrong was seen; not seen: a, b'],
+    ['a  not seen  shown', 'b  not seen  shown', '', 'nothing wrong was seen; not seen: a, b'],
   ],
-])('ends with a summary: %s', (_name, checks, well, lines) => {
-  expect(diagnosisOf(checks)).toEqual({ well, checks });
-  expect(formatDiagnosis({ well, checks }).split('\n')).toEqual(lines);
+])('ends with a summary: %s', (_name, checks, passed, lines) => {
+  expect(diagnosisOf(checks)).toEqual({ passed, checks });
+  expect(formatDiagnosis({ passed, checks }).split('\n')).toEqual(lines);
+});
+
+it('keeps the words of the contract in JSON', () => {
+  const checks = [check('a', 'passed'), check('b', 'failed', [{ problem: 'x', fix: 'y' }]), check('c', 'unknown')];
+  expect(diagnosisJson(diagnosisOf([...checks, check('d', 'not applicable')]))).toBe(
+    JSON.stringify(
+      {
+        well: false,
+        checks: [
+          { name: 'a', verdict: 'well', told: 'shown', findings: [] },
+          { name: 'b', verdict: 'wrong', told: 'shown', findings: [{ what: 'x', fix: 'y' }] },
+          { name: 'c', verdict: 'unseen', told: 'shown', findings: [] },
+          { name: 'd', verdict: 'not applicable', told: 'shown', findings: [] },
+        ],
+      },
+      null,
+      2,
+    ),
+  );
 });

@@ -3,21 +3,21 @@ import type { Fact } from '../fact.ts';
 
 /** One problem of this host, and a command that fixes it. */
 export interface Finding {
-  what: string;
+  problem: string;
   fix: string;
 }
 
-/** The result of one check. `told` describes what was found, or why the check was not possible. */
+/** The result of one check. `detail` describes what was found, or why the check was not possible. */
 export interface Check {
   name: string;
-  verdict: 'well' | 'wrong' | 'unseen' | 'not applicable';
-  told: string;
+  status: 'passed' | 'failed' | 'unknown' | 'not applicable';
+  detail: string;
   findings: Finding[];
 }
 
-/** The output of `deployd doctor --json` (spec §2): `well` when nothing is wrong and every check was possible. */
+/** The result of `deployd doctor`: `passed` when no check failed and every check was possible. */
 export interface Diagnosis {
-  well: boolean;
+  passed: boolean;
   checks: Check[];
 }
 
@@ -48,22 +48,22 @@ export interface CheckContext {
 
 /** The checks as one diagnosis. */
 export function diagnosisOf(checks: Check[]): Diagnosis {
-  return { well: checks.every(({ verdict }) => verdict === 'well' || verdict === 'not applicable'), checks };
+  return { passed: checks.every(({ status }) => status === 'passed' || status === 'not applicable'), checks };
 }
 
-/** The result of a check: wrong with findings, else well. */
-export function checkResult(name: string, told: string, findings: Finding[]): Check {
-  return { name, verdict: findings.length === 0 ? 'well' : 'wrong', told, findings };
+/** The result of a check: failed with findings, else passed. */
+export function checkResult(name: string, detail: string, findings: Finding[]): Check {
+  return { name, status: findings.length === 0 ? 'passed' : 'failed', detail, findings };
 }
 
 /** A check that could not be made. */
-export function unseenCheck(name: string, told: string): Check {
-  return { name, verdict: 'unseen', told, findings: [] };
+export function unknownCheck(name: string, detail: string): Check {
+  return { name, status: 'unknown', detail, findings: [] };
 }
 
 /** A check that does not apply to this host. */
-export function inapplicableCheck(name: string, told: string): Check {
-  return { name, verdict: 'not applicable', told, findings: [] };
+export function inapplicableCheck(name: string, detail: string): Check {
+  return { name, status: 'not applicable', detail, findings: [] };
 }
 
 /** A mode in octal: `0640`. */

@@ -1,3 +1,4 @@
+import { checkLines } from '../../../../fixtures/spec/checkLines.ts';
 import type { AgentUser, Check, FileFacts } from './diagnosis.ts';
 import { checkComposeProgram, checkDiskSpace, checkEngine, type DiskSpaceFacts } from './engineChecks.ts';
 
@@ -9,26 +10,20 @@ function engine(more: Partial<FileFacts>, error: string | null = null): Check {
   return checkEngine({ socket, group: 'docker', error }, agent);
 }
 
-const linesOf = ({ name, verdict, told, findings }: Check) => [
-  `${name}: ${verdict}`,
-  told,
-  ...findings.flatMap(({ what, fix }) => [what, fix]),
-];
-
 const restart = 'sudo systemctl restart docker';
 
 it.each<[string, Check, string[]]>([
-  ['responds', engine({}), ['engine: well', '/run/docker.sock']],
+  ['responds', engine({}), ['engine: passed', '/run/docker.sock']],
   [
     'has a hidden socket',
     engine({ found: 'hidden' }, 'x'),
-    ['engine: unseen', '/run/docker.sock cannot be seen by this user: use sudo'],
+    ['engine: unknown', '/run/docker.sock cannot be seen by this user: use sudo'],
   ],
   [
     'has no socket',
     engine({ found: null, writable: null }, 'x'),
     [
-      ...['engine: wrong', '/run/docker.sock'],
+      ...['engine: failed', '/run/docker.sock'],
       ...['there is no socket /run/docker.sock', 'sudo systemctl enable --now docker'],
     ],
   ],
@@ -36,25 +31,25 @@ it.each<[string, Check, string[]]>([
     'has a socket that the agent may not use',
     engine({ writable: false }, 'x'),
     [
-      ...['engine: wrong', '/run/docker.sock'],
+      ...['engine: failed', '/run/docker.sock'],
       ...['deployd may not use /run/docker.sock', 'sudo usermod -aG docker deployd'],
     ],
   ],
-  ['does not respond', engine({}, 'it hangs'), ['engine: wrong', '/run/docker.sock', 'it hangs', restart]],
+  ['does not respond', engine({}, 'it hangs'), ['engine: failed', '/run/docker.sock', 'it hangs', restart]],
   [
     'did not respond to a user who may not be allowed to ask',
     engine({ writable: null }, 'no access'),
-    ['engine: unseen', 'no access'],
+    ['engine: unknown', 'no access'],
   ],
-  ['responds to a user of unknown rights', engine({ writable: null }), ['engine: well', '/run/docker.sock']],
+  ['responds to a user of unknown rights', engine({ writable: null }), ['engine: passed', '/run/docker.sock']],
 ])('the engine %s', (_name, check, lines) => {
-  expect(linesOf(check)).toEqual(lines);
+  expect(checkLines(check)).toEqual(lines);
 });
 
 it('the compose program is there, or missing', () => {
-  expect(linesOf(checkComposeProgram(null))).toEqual(['compose: well', 'v2, new enough']);
-  expect(linesOf(checkComposeProgram('no compose'))).toEqual([
-    ...['compose: wrong', 'missing or too old'],
+  expect(checkLines(checkComposeProgram(null))).toEqual(['compose: passed', 'v2, new enough']);
+  expect(checkLines(checkComposeProgram('no compose'))).toEqual([
+    ...['compose: failed', 'missing or too old'],
     ...['no compose', 'sudo apt-get install docker-compose-plugin'],
   ]);
 });
@@ -71,17 +66,17 @@ const state: DiskSpaceFacts = {
 };
 
 it.each<[string, Check, string[]]>([
-  ['is unknown', checkDiskSpace({ unknown: 'no engine' }), ['disk: unseen', 'no engine']],
+  ['is unknown', checkDiskSpace({ unknown: 'no engine' }), ['disk: unknown', 'no engine']],
   [
     'is as large as it must be',
     checkDiskSpace({ known: [images(2 * gib)] }),
-    ['disk: well', '2.0 GiB free on /var/lib/docker, /srv'],
+    ['disk: passed', '2.0 GiB free on /var/lib/docker, /srv'],
   ],
   [
     'is too small for images and state',
     checkDiskSpace({ known: [images(2 * gib - 1), state] }),
     [
-      ...['disk: wrong', '1.9 GiB free on /var/lib/docker, /srv; 0.0 GiB free on /var/lib/deployd'],
+      ...['disk: failed', '1.9 GiB free on /var/lib/docker, /srv; 0.0 GiB free on /var/lib/deployd'],
       ...['1.9 GiB free on /var/lib/docker, /srv, 2.0 GiB must be', 'sudo docker system prune'],
       ...['0.0 GiB free on /var/lib/deployd, 0.1 GiB must be', 'sudo du -xsh /var/lib/deployd/*'],
     ],
@@ -90,10 +85,10 @@ it.each<[string, Check, string[]]>([
     'cannot be determined',
     checkDiskSpace({ known: [images(null)] }),
     [
-      ...['disk: wrong', 'an unknown amount free on /var/lib/docker, /srv'],
+      ...['disk: failed', 'an unknown amount free on /var/lib/docker, /srv'],
       ...['cannot tell how much is free on /var/lib/docker, /srv', 'df -h /var/lib/docker /srv'],
     ],
   ],
 ])('the free space %s', (_name, check, lines) => {
-  expect(linesOf(check)).toEqual(lines);
+  expect(checkLines(check)).toEqual(lines);
 });

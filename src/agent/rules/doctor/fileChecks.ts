@@ -1,7 +1,7 @@
 import {
   checkResult,
   formatMode,
-  unseenCheck,
+  unknownCheck,
   type AgentUser,
   type Check,
   type FileFacts,
@@ -24,14 +24,14 @@ export interface StateDirFacts {
 /** Checks that the configuration is valid, readable for the agent and writable only for root (spec §4). */
 export function checkConfig({ file, problems }: ConfigFacts, agent: AgentUser): Check {
   const { path, found, readable } = file;
-  if (found === 'hidden') return unseenCheck('config', `${path} is not for this user: use sudo`);
-  const invalid = problems.map((what) => ({ what, fix: `sudoedit ${path}` }));
+  if (found === 'hidden') return unknownCheck('config', `${path} is not for this user: use sudo`);
+  const invalid = problems.map((problem) => ({ problem, fix: `sudoedit ${path}` }));
   return checkResult('config', path, [
     ...invalid,
     ...(readable === false
       ? [
           {
-            what: `${agent.name} cannot read ${path}`,
+            problem: `${agent.name} cannot read ${path}`,
             fix: `sudo chgrp ${agent.name} ${path} && sudo chmod 640 ${path}`,
           },
         ]
@@ -44,12 +44,12 @@ export function checkConfig({ file, problems }: ConfigFacts, agent: AgentUser): 
 export function checkStateDir({ dir, foreignEntries }: StateDirFacts, { name }: AgentUser): Check {
   const { path, found } = dir;
   const make = `sudo install -d -m 0700 -o ${name} -g ${name} ${path}`;
-  if (found === 'hidden') return unseenCheck('state directory', `${path} is not for this user: use sudo`);
-  if (found === null) return checkResult('state directory', path, [{ what: `${path} does not exist`, fix: make }]);
+  if (found === 'hidden') return unknownCheck('state directory', `${path} is not for this user: use sudo`);
+  if (found === null) return checkResult('state directory', path, [{ problem: `${path} does not exist`, fix: make }]);
   return checkResult('state directory', path, [
     ...excessPermissions(dir, 0o077, 700),
     ...foreignEntries.map((entry) => {
-      return { what: `${entry} does not belong to ${name}`, fix: `sudo chown -R --reference=${path} ${entry}` };
+      return { problem: `${entry} does not belong to ${name}`, fix: `sudo chown -R --reference=${path} ${entry}` };
     }),
   ]);
 }
@@ -57,7 +57,7 @@ export function checkStateDir({ dir, foreignEntries }: StateDirFacts, { name }: 
 /** Checks that only the agent may read the credentials. */
 export function checkCredentialFiles(token: FileFacts, grant: FileFacts, { name }: AgentUser): Check {
   if (token.found === 'hidden' || grant.found === 'hidden')
-    return unseenCheck('credential files', 'they are not for this user: use sudo');
+    return unknownCheck('credential files', 'they are not for this user: use sudo');
   const grantIsForeign = grant.found !== null && grant.readable === false;
   return checkResult(
     'credential files',
@@ -69,7 +69,7 @@ export function checkCredentialFiles(token: FileFacts, grant: FileFacts, { name 
       ...excessPermissions(token, 0o077, 600),
       ...excessPermissions(grant, 0o077, 600),
       ...(grantIsForeign
-        ? [{ what: `${name} cannot read the grant ${grant.path}`, fix: `sudo chown ${name}: ${grant.path}` }]
+        ? [{ problem: `${name} cannot read the grant ${grant.path}`, fix: `sudo chown ${name}: ${grant.path}` }]
         : []),
     ],
   );
@@ -78,6 +78,6 @@ export function checkCredentialFiles(token: FileFacts, grant: FileFacts, { name 
 /** A finding when a file has any permission bit of `mask`; the fix sets the mode `should`. */
 export function excessPermissions({ path, found }: FileFacts, mask: number, should: number): Finding[] {
   if (found === null || found === 'hidden' || (found.mode & mask) === 0) return [];
-  const what = `${path} has mode ${formatMode(found.mode)}: more users have access than should`;
-  return [{ what, fix: `sudo chmod ${should} ${path}` }];
+  const problem = `${path} has mode ${formatMode(found.mode)}: more users have access than should`;
+  return [{ problem, fix: `sudo chmod ${should} ${path}` }];
 }

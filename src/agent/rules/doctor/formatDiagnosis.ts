@@ -1,21 +1,31 @@
 import type { Check, Diagnosis } from './diagnosis.ts';
 import { terminalSafe } from '../status/terminalSafe.ts';
 
-const verdictLabels: Record<Check['verdict'], string> = {
-  well: 'well',
-  wrong: 'WRONG',
-  unseen: 'not seen',
-  'not applicable': 'n/a',
+/** The words of the output for each status: a label in the text, and `verdict` in JSON (spec §2). */
+const statusWords: Record<Check['status'], { label: string; verdict: string }> = {
+  passed: { label: 'well', verdict: 'well' },
+  failed: { label: 'WRONG', verdict: 'wrong' },
+  unknown: { label: 'not seen', verdict: 'unseen' },
+  'not applicable': { label: 'n/a', verdict: 'not applicable' },
 };
 
 /** The diagnosis as text: one row for each check, its findings with their fixes below it, and a summary at the end. */
-export function formatDiagnosis({ well, checks }: Diagnosis): string {
+export function formatDiagnosis({ passed, checks }: Diagnosis): string {
   const width = Math.max(...checks.map(({ name }) => name.length));
-  const rows = checks.flatMap(({ name, verdict, told, findings }) => [
-    `${name.padEnd(width)}  ${verdictLabels[verdict].padEnd(8)}  ${told}`,
-    ...findings.flatMap(({ what, fix }) => [`${indent(width)}${what}`, `${indent(width)}  fix: ${fix}`]),
+  const rows = checks.flatMap(({ name, status, detail, findings }) => [
+    `${name.padEnd(width)}  ${statusWords[status].label.padEnd(8)}  ${detail}`,
+    ...findings.flatMap(({ problem, fix }) => [`${indent(width)}${problem}`, `${indent(width)}  fix: ${fix}`]),
   ]);
-  return [...rows, '', well ? 'all is well' : formatSummary(checks)].map(terminalSafe).join('\n');
+  return [...rows, '', passed ? 'all is well' : formatSummary(checks)].map(terminalSafe).join('\n');
+}
+
+/** The diagnosis as JSON, the output of `deployd doctor --json` (spec §2). */
+export function diagnosisJson({ passed, checks }: Diagnosis): string {
+  const rows = checks.map(({ name, status, detail, findings }) => ({
+    ...{ name, verdict: statusWords[status].verdict, told: detail },
+    findings: findings.map(({ problem, fix }) => ({ what: problem, fix })),
+  }));
+  return JSON.stringify({ well: passed, checks: rows }, null, 2);
 }
 
 function indent(width: number): string {
@@ -24,7 +34,7 @@ function indent(width: number): string {
 
 function formatSummary(checks: Check[]): string {
   const faults = checks.reduce((sum, { findings }) => sum + findings.length, 0);
-  const hidden = checks.filter(({ verdict }) => verdict === 'unseen').map(({ name }) => name);
-  const wrong = faults === 0 ? 'nothing wrong was seen' : `${faults} ${faults === 1 ? 'fault' : 'faults'}`;
-  return hidden.length === 0 ? wrong : `${wrong}; not seen: ${hidden.join(', ')}`;
+  const unknown = checks.filter(({ status }) => status === 'unknown').map(({ name }) => name);
+  const failed = faults === 0 ? 'nothing wrong was seen' : `${faults} ${faults === 1 ? 'fault' : 'faults'}`;
+  return unknown.length === 0 ? failed : `${failed}; not seen: ${unknown.join(', ')}`;
 }

@@ -1,5 +1,5 @@
 import type { Fact } from '../fact.ts';
-import { checkResult, unseenCheck, type Check } from './diagnosis.ts';
+import { checkResult, unknownCheck, type Check } from './diagnosis.ts';
 
 /** Facts of the lock of the state directory. */
 export interface LockFacts {
@@ -14,14 +14,14 @@ export interface LockFacts {
 
 /** Checks that the lock is free, or held by a tick within its time limits. */
 export function checkLock(lock: Fact<LockFacts>, now: Date): Check {
-  if ('unknown' in lock) return unseenCheck('lock', lock.unknown);
+  if ('unknown' in lock) return unknownCheck('lock', lock.unknown);
   const { present, held, pid, since, maxTickS } = lock.known;
   if (!held) {
-    const what = 'a tick died and left its lock; the next tick takes it away';
-    return checkResult('lock', 'free', present ? [{ what, fix: 'sudo deployd run --once' }] : []);
+    const problem = 'a tick died and left its lock; the next tick takes it away';
+    return checkResult('lock', 'free', present ? [{ problem, fix: 'sudo deployd run --once' }] : []);
   }
   const ageS = Math.round((now.getTime() - Date.parse(since ?? '')) / 1000);
-  const what = `the tick of process ${pid ?? '?'} has run for ${ageS} s, longer than its time limits allow`;
-  const told = `held by process ${pid ?? '?'} for ${ageS} s`;
-  return checkResult('lock', told, ageS > maxTickS ? [{ what, fix: `sudo kill ${pid ?? 'PID'}` }] : []);
+  const problem = `the tick of process ${pid ?? '?'} has run for ${ageS} s, longer than its time limits allow`;
+  const detail = `held by process ${pid ?? '?'} for ${ageS} s`;
+  return checkResult('lock', detail, ageS > maxTickS ? [{ problem, fix: `sudo kill ${pid ?? 'PID'}` }] : []);
 }

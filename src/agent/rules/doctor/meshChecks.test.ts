@@ -1,6 +1,7 @@
+import { checkLines } from '../../../../fixtures/spec/checkLines.ts';
 import { readFileSync } from 'node:fs';
 import { createServer } from 'node:net';
-import type { AgentUser, Check, FileFacts } from './diagnosis.ts';
+import type { AgentUser, FileFacts } from './diagnosis.ts';
 import {
   checkIdentity,
   checkProxyPorts,
@@ -16,22 +17,16 @@ function file(mode: number, more: Partial<FileFacts> = {}, owner: { uid?: number
   return { path: '/a/file', found, readable: true, writable: true, ...more };
 }
 
-const linesOf = ({ name, verdict, told, findings }: Check) => [
-  `${name}: ${verdict}`,
-  told,
-  ...findings.flatMap(({ what, fix }) => [what, fix]),
-];
-
 describe('the mesh identity', () => {
-  const well: IdentityFacts = { file: file(0o640), group: 'mesh', isIdentity: true, watched: { known: true } };
-  const isWell = ['mesh identity: well', '/a/file'];
-  const isWrong = ['mesh identity: wrong', '/a/file'];
+  const valid: IdentityFacts = { file: file(0o640), group: 'mesh', isIdentity: true, watched: { known: true } };
+  const passed = ['mesh identity: passed', '/a/file'];
+  const isWrong = ['mesh identity: failed', '/a/file'];
 
   it.each<[string, Partial<IdentityFacts>, string[]]>([
-    ['is well', {}, isWell],
-    ['is well without systemd', { watched: { unknown: 'no systemd' } }, isWell],
-    ["is well as the agent's own file", { file: file(0o600, {}, { uid: 900, gid: 1 }) }, isWell],
-    ['is well, as far as this user can see', { file: file(0o640, { readable: null }), isIdentity: null }, isWell],
+    ['passes', {}, passed],
+    ['passes without systemd', { watched: { unknown: 'no systemd' } }, passed],
+    ["passes as the agent's own file", { file: file(0o600, {}, { uid: 900, gid: 1 }) }, passed],
+    ['passes, as far as this user can see', { file: file(0o640, { readable: null }), isIdentity: null }, passed],
     [
       'is missing',
       { file: file(0, { found: null }) },
@@ -40,7 +35,7 @@ describe('the mesh identity', () => {
     [
       'is not accessible',
       { file: file(0, { found: 'hidden' }) },
-      ['mesh identity: unseen', '/a/file cannot be seen by this user: use sudo'],
+      ['mesh identity: unknown', '/a/file cannot be seen by this user: use sudo'],
     ],
     [
       'is not readable',
@@ -77,11 +72,11 @@ describe('the mesh identity', () => {
       ],
     ],
   ])('%s', (_name, more, lines) => {
-    expect(linesOf(checkIdentity({ ...well, ...more }, agent))).toEqual(lines);
+    expect(checkLines(checkIdentity({ ...valid, ...more }, agent))).toEqual(lines);
   });
 
   it('is not needed by another transport', () => {
-    expect(linesOf(inapplicableForTransport('mesh identity', 'proxy'))).toEqual([
+    expect(checkLines(inapplicableForTransport('mesh identity', 'proxy'))).toEqual([
       'mesh identity: not applicable',
       'transport is proxy',
     ]);
@@ -111,13 +106,13 @@ describe('the proxy ports', () => {
   });
 
   it('must both have a listener', () => {
-    const told = 'ports 18443 and 18200';
+    const detail = 'ports 18443 and 18200';
     const ports = [18443, 18200];
-    expect(linesOf(checkProxyPorts({ known: [22, 18200, 18443] }, ports))).toEqual(['mesh proxy: well', told]);
-    expect(linesOf(checkProxyPorts({ known: [18200] }, ports))).toEqual([
-      ...['mesh proxy: wrong', told],
+    expect(checkLines(checkProxyPorts({ known: [22, 18200, 18443] }, ports))).toEqual(['mesh proxy: passed', detail]);
+    expect(checkLines(checkProxyPorts({ known: [18200] }, ports))).toEqual([
+      ...['mesh proxy: failed', detail],
       ...['nothing listens on 127.0.0.1:18443', 'sudo systemctl enable --now deployd-proxy.service'],
     ]);
-    expect(linesOf(checkProxyPorts({ unknown: 'no table' }, ports))).toEqual(['mesh proxy: unseen', 'no table']);
+    expect(checkLines(checkProxyPorts({ unknown: 'no table' }, ports))).toEqual(['mesh proxy: unknown', 'no table']);
   });
 });

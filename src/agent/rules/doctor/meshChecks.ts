@@ -2,7 +2,7 @@ import {
   checkResult,
   inapplicableCheck,
   formatMode,
-  unseenCheck,
+  unknownCheck,
   type AgentUser,
   type Check,
   type FileFacts,
@@ -28,26 +28,29 @@ export type PortFacts = Fact<readonly number[]>;
 export function checkIdentity({ file, group, isIdentity, watched }: IdentityFacts, agent: AgentUser): Check {
   const { path, found, readable } = file;
   const name = 'mesh identity';
-  if (found === 'hidden') return unseenCheck(name, `${path} cannot be seen by this user: use sudo`);
+  if (found === 'hidden') return unknownCheck(name, `${path} cannot be seen by this user: use sudo`);
   if (found === null) {
     return checkResult(name, path, [
-      { what: `${path} does not exist`, fix: `sudo ziti edge enroll --jwt ENROLMENT.jwt --out ${path}` },
+      { problem: `${path} does not exist`, fix: `sudo ziti edge enroll --jwt ENROLMENT.jwt --out ${path}` },
     ]);
   }
   const findings: Finding[] = [];
   const regrant = 'sudo systemctl start deployd-identity-acl.service';
-  if (readable === false) findings.push({ what: `${agent.name} cannot read ${path}`, fix: regrant });
+  if (readable === false) findings.push({ problem: `${agent.name} cannot read ${path}`, fix: regrant });
   if ((found.mode & 0o027) !== 0)
-    findings.push({ what: `${path} has mode ${formatMode(found.mode)}`, fix: `sudo chmod g-w,o= ${path}` });
+    findings.push({ problem: `${path} has mode ${formatMode(found.mode)}`, fix: `sudo chmod g-w,o= ${path}` });
   if (isIdentity === false)
-    findings.push({ what: `${path} is no identity`, fix: `sudo ziti edge enroll --jwt ENROLMENT.jwt --out ${path}` });
+    findings.push({
+      problem: `${path} is no identity`,
+      fix: `sudo ziti edge enroll --jwt ENROLMENT.jwt --out ${path}`,
+    });
   if (found.uid !== agent.uid && !agent.gids.includes(found.gid)) {
-    const what = `${agent.name} is not in group ${group}: when the tunneller rewrites ${path}, it cannot read it any more`;
-    findings.push({ what, fix: `sudo usermod -aG ${group} ${agent.name}` });
+    const problem = `${agent.name} is not in group ${group}: when the tunneller rewrites ${path}, it cannot read it any more`;
+    findings.push({ problem, fix: `sudo usermod -aG ${group} ${agent.name}` });
   }
   if ('known' in watched && !watched.known) {
-    const what = 'deployd-identity-acl.path is not active: a rewrite with mode 0600 would lock the agent out';
-    findings.push({ what, fix: 'sudo systemctl enable --now deployd-identity-acl.path' });
+    const problem = 'deployd-identity-acl.path is not active: a rewrite with mode 0600 would lock the agent out';
+    findings.push({ problem, fix: 'sudo systemctl enable --now deployd-identity-acl.path' });
   }
   return checkResult(name, path, findings);
 }
@@ -55,10 +58,13 @@ export function checkIdentity({ file, group, isIdentity, watched }: IdentityFact
 /** For `transport: proxy`: both ports have a listener (spec §15). */
 export function checkProxyPorts(listening: PortFacts, ports: readonly number[]): Check {
   const name = 'mesh proxy';
-  if ('unknown' in listening) return unseenCheck(name, listening.unknown);
+  if ('unknown' in listening) return unknownCheck(name, listening.unknown);
   const closed = ports.filter((port) => !listening.known.includes(port));
   const findings = closed.map((port) => {
-    return { what: `nothing listens on 127.0.0.1:${port}`, fix: 'sudo systemctl enable --now deployd-proxy.service' };
+    return {
+      problem: `nothing listens on 127.0.0.1:${port}`,
+      fix: 'sudo systemctl enable --now deployd-proxy.service',
+    };
   });
   return checkResult(name, `ports ${ports.join(' and ')}`, findings);
 }

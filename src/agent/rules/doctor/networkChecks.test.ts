@@ -1,25 +1,19 @@
-import type { Check } from './diagnosis.ts';
+import { checkLines } from '../../../../fixtures/spec/checkLines.ts';
 import { checkClock, checkPeer, type PeerEndpoint, type PeerFacts } from './networkChecks.ts';
 
 const endpoint: PeerEndpoint = { peer: 'tenancy', url: 'https://t', ca: null, laptop: false };
 const offline = { code: null, line: 'temporary network failure: x' };
 const untrusted = { code: 'TLS_UNTRUSTED', line: 'the certificate is not trusted' };
 
-const linesOf = ({ name, verdict, told, findings }: Check) => [
-  `${name}: ${verdict}`,
-  told,
-  ...findings.flatMap(({ what, fix }) => [what, fix]),
-];
-
 describe('the response of a service', () => {
   it.each<[string, PeerFacts, Partial<PeerEndpoint>, string[]]>([
-    ['is not known', { unknown: 'no configuration' }, {}, ['tenancy service: unseen', 'no configuration']],
+    ['is not known', { unknown: 'no configuration' }, {}, ['tenancy service: unknown', 'no configuration']],
     [
       'is missing',
       offline,
       {},
       [
-        ...['tenancy service: wrong', 'https://t', 'temporary network failure: x'],
+        ...['tenancy service: failed', 'https://t', 'temporary network failure: x'],
         'curl -v --cacert /etc/ssl/certs/ca-certificates.crt https://t/',
       ],
     ],
@@ -34,21 +28,21 @@ describe('the response of a service', () => {
       untrusted,
       { laptop: true, peer: 'secretstore', ca: '/a/ca.pem' },
       [
-        ...['secretstore: wrong', 'https://t', 'the certificate is not trusted'],
+        ...['secretstore: failed', 'https://t', 'the certificate is not trusted'],
         'sudo install -m 0644 THE-RIGHT-CA.pem /a/ca.pem',
       ],
     ],
   ])('%s', (_name, facts, more, lines) => {
-    expect(linesOf(checkPeer(facts, { ...endpoint, ...more }))).toEqual(lines);
+    expect(checkLines(checkPeer(facts, { ...endpoint, ...more }))).toEqual(lines);
   });
 
-  it.each([[200], [429], [473], [499]])('with status %i makes it well', (status) => {
-    expect(linesOf(checkPeer({ status, skewS: null }, endpoint))).toEqual(['tenancy service: well', 'https://t']);
+  it.each([[200], [429], [473], [499]])('with status %i passes', (status) => {
+    expect(checkLines(checkPeer({ status, skewS: null }, endpoint))).toEqual(['tenancy service: passed', 'https://t']);
   });
 
-  it.each([[472], [500], [503]])('with status %i makes it wrong', (status) => {
-    expect(linesOf(checkPeer({ status, skewS: null }, endpoint))).toEqual([
-      ...['tenancy service: wrong', 'https://t'],
+  it.each([[472], [500], [503]])('with status %i fails', (status) => {
+    expect(checkLines(checkPeer({ status, skewS: null }, endpoint))).toEqual([
+      ...['tenancy service: failed', 'https://t'],
       `https://t answers ${status}: it is sealed, or not at work`,
       'curl -i https://t/v1/sys/health',
     ]);
@@ -59,17 +53,17 @@ describe('the clock', () => {
   it.each([
     [
       [60, -10],
-      ['clock: well', '60 s ahead of the services'],
+      ['clock: passed', '60 s ahead of the services'],
     ],
     [
       [10, -61],
       [
-        ...['clock: wrong', '61 s behind the services'],
+        ...['clock: failed', '61 s behind the services'],
         ...['the clock is 61 s behind the services', 'sudo timedatectl set-ntp true'],
       ],
     ],
-    [[null], ['clock: unseen', 'no service told its time']],
+    [[null], ['clock: unknown', 'no service told its time']],
   ])('with the skews %j', (skews, lines) => {
-    expect(linesOf(checkClock([offline, ...skews.map((skewS) => ({ status: 200, skewS }))]))).toEqual(lines);
+    expect(checkLines(checkClock([offline, ...skews.map((skewS) => ({ status: 200, skewS }))]))).toEqual(lines);
   });
 });

@@ -1,4 +1,4 @@
-import { checkResult, inapplicableCheck, unseenCheck, type Check } from './diagnosis.ts';
+import { checkResult, inapplicableCheck, unknownCheck, type Check } from './diagnosis.ts';
 import { peerNames, type Peer } from '../errors/classifyError.ts';
 import { formatSkew, maxSkewS } from '../secretstore/clockSkew.ts';
 
@@ -27,30 +27,30 @@ const STATUS_DR_STANDBY = 472;
 /** Checks that a service is reachable, trusted and active. */
 export function checkPeer(facts: PeerFacts, endpoint: PeerEndpoint): Check {
   const name = peerNames[endpoint.peer];
-  if ('unknown' in facts) return unseenCheck(name, facts.unknown);
+  if ('unknown' in facts) return unknownCheck(name, facts.unknown);
   const { url, ca, laptop } = endpoint;
   if ('status' in facts) {
     const isDown = facts.status >= 500 || facts.status === STATUS_DR_STANDBY;
-    const what = `${url} answers ${facts.status}: it is sealed, or not at work`;
-    return checkResult(name, url, isDown ? [{ what, fix: `curl -i ${url}/v1/sys/health` }] : []);
+    const problem = `${url} answers ${facts.status}: it is sealed, or not at work`;
+    return checkResult(name, url, isDown ? [{ problem, fix: `curl -i ${url}/v1/sys/health` }] : []);
   }
   const file = ca ?? '/etc/ssl/certs/ca-certificates.crt';
   if (facts.code === 'TLS_UNTRUSTED')
-    return checkResult(name, url, [{ what: facts.line, fix: `sudo install -m 0644 THE-RIGHT-CA.pem ${file}` }]);
+    return checkResult(name, url, [{ problem: facts.line, fix: `sudo install -m 0644 THE-RIGHT-CA.pem ${file}` }]);
   if (laptop) return inapplicableCheck(name, `offline, which is normal on a laptop: ${facts.line}`);
-  return checkResult(name, url, [{ what: facts.line, fix: `curl -v --cacert ${file} ${url}/` }]);
+  return checkResult(name, url, [{ problem: facts.line, fix: `curl -v --cacert ${file} ${url}/` }]);
 }
 
 /** Compares the clock of this host with those of the services. */
 export function checkClock(peers: readonly PeerFacts[]): Check {
   const skews = peers.flatMap((facts) => ('skewS' in facts && facts.skewS !== null ? [facts.skewS] : []));
   const [worstS] = skews.toSorted((a, b) => Math.abs(b) - Math.abs(a));
-  if (worstS === undefined) return unseenCheck('clock', 'no service told its time');
-  const told = `${formatSkew(worstS)} the services`;
+  if (worstS === undefined) return unknownCheck('clock', 'no service told its time');
+  const detail = `${formatSkew(worstS)} the services`;
   const isWrong = Math.abs(worstS) > maxSkewS;
   return checkResult(
     'clock',
-    told,
-    isWrong ? [{ what: `the clock is ${told}`, fix: 'sudo timedatectl set-ntp true' }] : [],
+    detail,
+    isWrong ? [{ problem: `the clock is ${detail}`, fix: 'sudo timedatectl set-ntp true' }] : [],
   );
 }

@@ -1,5 +1,5 @@
 import type { Fact } from '../fact.ts';
-import { checkResult, unseenCheck, type Check, type CheckContext, type Finding } from './diagnosis.ts';
+import { checkResult, unknownCheck, type Check, type CheckContext, type Finding } from './diagnosis.ts';
 
 /** Facts of the env's directory. */
 export interface ReleasesFacts {
@@ -17,16 +17,17 @@ export interface ReleasesFacts {
 /** Checks that `current` is the agent's, the applied release is complete, and no files are left over (spec §12.7). */
 export function checkReleases(releases: Fact<ReleasesFacts>): Check {
   const name = 'releases';
-  if ('unknown' in releases) return unseenCheck(name, releases.unknown);
+  if ('unknown' in releases) return unknownCheck(name, releases.unknown);
   const { envDir, count, keep, foreignCurrent, incomplete, orphanedPaths } = releases.known;
   const tick = 'sudo deployd run --once';
   const findings: Finding[] = [];
   if (foreignCurrent !== null)
-    findings.push({ what: foreignCurrent, fix: `sudo mv ${envDir}/current ${envDir}/current.foreign` });
-  if (incomplete) findings.push({ what: 'the applied release is not whole: the next tick applies it anew', fix: tick });
+    findings.push({ problem: foreignCurrent, fix: `sudo mv ${envDir}/current ${envDir}/current.foreign` });
+  if (incomplete)
+    findings.push({ problem: 'the applied release is not whole: the next tick applies it anew', fix: tick });
   if (count > keep + 1)
-    findings.push({ what: `${count} releases lie there, ${keep} are kept`, fix: `${tick} --prune` });
-  const left = orphanedPaths.map((path) => ({ what: `${path} was left behind`, fix: `sudo rm -rf ${path}` }));
+    findings.push({ problem: `${count} releases lie there, ${keep} are kept`, fix: `${tick} --prune` });
+  const left = orphanedPaths.map((path) => ({ problem: `${path} was left behind`, fix: `sudo rm -rf ${path}` }));
   return checkResult(name, `${count} in ${envDir}/releases`, [...findings, ...left]);
 }
 
@@ -37,9 +38,9 @@ export function checkState(
 ): Check {
   const name = 'state';
   if (broken !== null) return checkResult(name, 'state.json', [broken]);
-  if ('unknown' in state) return unseenCheck(name, state.unknown);
+  if ('unknown' in state) return unknownCheck(name, state.unknown);
   if (state.known === null) return checkResult(name, 'no tick has been made yet', []);
   if (env === null || state.known.env === env) return checkResult(name, 'state.json', []);
-  const what = `state.json belongs to env ${state.known.env}, config.yaml says ${env}; the next tick keeps it beside`;
-  return checkResult(name, 'state.json', [{ what, fix: 'sudo deployd run --once' }]);
+  const problem = `state.json belongs to env ${state.known.env}, config.yaml says ${env}; the next tick keeps it beside`;
+  return checkResult(name, 'state.json', [{ problem, fix: 'sudo deployd run --once' }]);
 }

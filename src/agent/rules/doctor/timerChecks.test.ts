@@ -1,12 +1,6 @@
+import { checkLines } from '../../../../fixtures/spec/checkLines.ts';
 import { emptyState, type State } from '../state/state.ts';
-import type { Check } from './diagnosis.ts';
 import { checkLastTick, checkTimer, parseTimerFacts } from './timerChecks.ts';
-
-const linesOf = ({ name, verdict, told, findings }: Check) => [
-  `${name}: ${verdict}`,
-  told,
-  ...findings.flatMap(({ what, fix }) => [what, fix]),
-];
 
 describe('the timer', () => {
   const shown = (unit: string, active: string, sub: string, load = 'loaded') =>
@@ -19,20 +13,20 @@ describe('the timer', () => {
   const start = ['deployd.timer does not run', 'sudo systemctl start deployd.timer'];
 
   it.each<[string, string, string[]]>([
-    ['waits, or runs a tick now', shown('enabled', 'active', 'running'), ['timer: well', 'running']],
-    ['is enabled until the next boot', shown('enabled-runtime', 'active', 'waiting'), ['timer: well', 'waiting']],
-    ['is not enabled', shown('disabled', 'active', 'waiting'), ['timer: wrong', 'waiting', ...enable]],
-    ['has no known unit file', 'LoadState=loaded\nActiveState=active', ['timer: wrong', '', ...enable]],
-    ['is stopped', shown('enabled', 'inactive', 'dead'), ['timer: wrong', 'dead', ...start]],
+    ['waits, or runs a tick now', shown('enabled', 'active', 'running'), ['timer: passed', 'running']],
+    ['is enabled until the next boot', shown('enabled-runtime', 'active', 'waiting'), ['timer: passed', 'waiting']],
+    ['is not enabled', shown('disabled', 'active', 'waiting'), ['timer: failed', 'waiting', ...enable]],
+    ['has no known unit file', 'LoadState=loaded\nActiveState=active', ['timer: failed', '', ...enable]],
+    ['is stopped', shown('enabled', 'inactive', 'dead'), ['timer: failed', 'dead', ...start]],
     [
       'has no next run',
       shown('enabled', 'active', 'elapsed'),
-      ['timer: wrong', 'elapsed', 'deployd.timer has no next run', 'sudo systemctl restart deployd.timer'],
+      ['timer: failed', 'elapsed', 'deployd.timer has no next run', 'sudo systemctl restart deployd.timer'],
     ],
     [
       'is masked',
       shown('masked', 'inactive', 'dead', 'masked'),
-      ['timer: wrong', 'dead', 'deployd.timer is masked', 'sudo systemctl unmask deployd.timer', ...start],
+      ['timer: failed', 'dead', 'deployd.timer is masked', 'sudo systemctl unmask deployd.timer', ...start],
     ],
     [
       'is not installed',
@@ -41,7 +35,7 @@ describe('the timer', () => {
     ],
     ['is unknown without systemd', '', ['timer: not applicable', 'systemd does not run here']],
   ])('%s', (_name, text, lines) => {
-    expect(linesOf(checkTimer(parseTimerFacts(text, '[]')))).toStrictEqual(lines);
+    expect(checkLines(checkTimer(parseTimerFacts(text, '[]')))).toStrictEqual(lines);
   });
 
   it.each([
@@ -50,33 +44,33 @@ describe('the timer', () => {
     ['[{"next":"1795262400000000"}]', 'waiting'],
     ['[{}]', 'waiting'],
     ['no JSON', 'waiting'],
-  ])('shows its next run, when systemd lists %s', (listed, told) => {
-    expect(linesOf(checkTimer(parseTimerFacts(waiting, listed)))).toEqual(['timer: well', told]);
+  ])('shows its next run, when systemd lists %s', (listed, detail) => {
+    expect(checkLines(checkTimer(parseTimerFacts(waiting, listed)))).toEqual(['timer: passed', detail]);
   });
 });
 
 describe('the last check-in', () => {
   const at = '2026-11-21T12:00:00.000Z';
   const state: State = { ...emptyState('eu-1'), last_check_in: { at, action: 'none', desired_sha: null } };
-  const well = ['ticks: well', `last check-in at ${at}`];
+  const passed = ['ticks: passed', `last check-in at ${at}`];
   const late = [
-    ...['ticks: wrong', `last check-in at ${at}`],
+    ...['ticks: failed', `last check-in at ${at}`],
     ...[`no tick has checked in since ${at}`, 'sudo deployd trace --list'],
   ];
-  const none = ['ticks: wrong', 'none', 'no tick has checked in yet', 'sudo deployd run --once'];
+  const none = ['ticks: failed', 'none', 'no tick has checked in yet', 'sudo deployd run --once'];
 
   const lastTick = (found: State | null, ageS: number, more: object = {}) => {
     const now = new Date(Date.parse(at) + ageS * 1000);
     const context = { now, agent: { name: 'deployd', uid: 900, gids: [] }, state: { known: found } };
-    return linesOf(checkLastTick(context, { intervalS: 60, laptop: false, ...more }));
+    return checkLines(checkLastTick(context, { intervalS: 60, laptop: false, ...more }));
   };
 
   it.each<[string, string[], string[]]>([
-    ['is recent for a quarter of an hour', lastTick(state, 900), well],
+    ['is recent for a quarter of an hour', lastTick(state, 900), passed],
     ['is late after that', lastTick(state, 901), late],
-    ['is recent for five long intervals', lastTick(state, 1000, { intervalS: 200 }), well],
+    ['is recent for five long intervals', lastTick(state, 1000, { intervalS: 200 }), passed],
     ['is late after those', lastTick(state, 1001, { intervalS: 200 }), late],
-    ['is never late on a laptop', lastTick(state, 10_000, { laptop: true }), well],
+    ['is never late on a laptop', lastTick(state, 10_000, { laptop: true }), passed],
     ['has not happened before the first tick', lastTick(null, 0), none],
     ['has not happened while every tick was offline', lastTick(emptyState('eu-1'), 0), none],
   ])('%s', (_name, lines, expected) => {
@@ -89,6 +83,9 @@ describe('the last check-in', () => {
       agent: { name: 'deployd', uid: 900, gids: [] },
       state: { unknown: 'use sudo' },
     };
-    expect(linesOf(checkLastTick(context, { intervalS: 60, laptop: false }))).toEqual(['ticks: unseen', 'use sudo']);
+    expect(checkLines(checkLastTick(context, { intervalS: 60, laptop: false }))).toEqual([
+      'ticks: unknown',
+      'use sudo',
+    ]);
   });
 });

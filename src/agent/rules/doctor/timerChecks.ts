@@ -1,7 +1,7 @@
 import {
   checkResult,
   inapplicableCheck,
-  unseenCheck,
+  unknownCheck,
   type Check,
   type Finding,
   type CheckContext,
@@ -30,16 +30,19 @@ export function checkTimer(timer: TimerFacts): Check {
   if (is('LoadState') === 'not-found') return inapplicableCheck(name, 'deployd.timer is not installed on this host');
   const restart = 'sudo systemctl restart deployd.timer';
   const faults: [boolean, Finding][] = [
-    [is('LoadState') === 'masked', { what: 'deployd.timer is masked', fix: 'sudo systemctl unmask deployd.timer' }],
+    [is('LoadState') === 'masked', { problem: 'deployd.timer is masked', fix: 'sudo systemctl unmask deployd.timer' }],
     [
       ['disabled', ''].includes(is('UnitFileState')),
       {
-        what: 'deployd.timer is not enabled: no tick after the next boot',
+        problem: 'deployd.timer is not enabled: no tick after the next boot',
         fix: 'sudo systemctl enable --now deployd.timer',
       },
     ],
-    [is('ActiveState') !== 'active', { what: 'deployd.timer does not run', fix: 'sudo systemctl start deployd.timer' }],
-    [is('SubState') === 'elapsed', { what: 'deployd.timer has no next run', fix: restart }],
+    [
+      is('ActiveState') !== 'active',
+      { problem: 'deployd.timer does not run', fix: 'sudo systemctl start deployd.timer' },
+    ],
+    [is('SubState') === 'elapsed', { problem: 'deployd.timer has no next run', fix: restart }],
   ];
   const findings = faults.filter(([holds]) => holds).map(([, finding]) => finding);
   return checkResult(name, next === null ? is('SubState') : `next run at ${next.toISOString()}`, findings);
@@ -51,14 +54,14 @@ export function checkLastTick(
   { intervalS, laptop }: { intervalS: number; laptop: boolean },
 ): Check {
   const name = 'ticks';
-  if ('unknown' in state) return unseenCheck(name, state.unknown);
+  if ('unknown' in state) return unknownCheck(name, state.unknown);
   const at = state.known?.last_check_in?.at ?? null;
   if (at === null)
-    return checkResult(name, 'none', [{ what: 'no tick has checked in yet', fix: 'sudo deployd run --once' }]);
+    return checkResult(name, 'none', [{ problem: 'no tick has checked in yet', fix: 'sudo deployd run --once' }]);
   const ageS = Math.round((now.getTime() - Date.parse(at)) / 1000);
   const isLate = !laptop && ageS > Math.max(minOverdueS, 5 * intervalS);
-  const what = `no tick has checked in since ${at}`;
-  return checkResult(name, `last check-in at ${at}`, isLate ? [{ what, fix: 'sudo deployd trace --list' }] : []);
+  const problem = `no tick has checked in since ${at}`;
+  return checkResult(name, `last check-in at ${at}`, isLate ? [{ problem, fix: 'sudo deployd trace --list' }] : []);
 }
 
 function parseNextRun(listed: string): Date | null {

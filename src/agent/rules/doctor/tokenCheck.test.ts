@@ -1,7 +1,8 @@
+import { checkLines } from '../../../../fixtures/spec/checkLines.ts';
 import { emptyState, type State } from '../state/state.ts';
 import { unknownTokenStatus } from '../token/tokenStatus.ts';
 import type { TokenLookup } from '../secretstore/secretstoreResponse.ts';
-import type { Check, CheckContext, FileFacts } from './diagnosis.ts';
+import type { CheckContext, FileFacts } from './diagnosis.ts';
 import { checkToken, jwtExpiryOf, type TokenFacts } from './tokenCheck.ts';
 
 const now = new Date('2026-11-21T12:00:00Z');
@@ -17,76 +18,69 @@ const recorded = (more: Partial<State>, token: Partial<State['token']> = {}): Ch
   known: { ...emptyState('eu-1'), ...more, token: { ...unknownTokenStatus(), ...token } },
 });
 
-/** The check's verdict, then what was found and every finding with its fix. */
 function tokenCheck(more: Partial<TokenFacts>, state: CheckContext['state'] = recorded({})): string[] {
   const facts = { token: withLookup(alive), grant: noGrant, grantExpiry: null, env: 'eu-1', intervalS: 60, ...more };
   const context = { now, agent: { name: 'deployd', uid: 900, gids: [] }, state };
-  return linesOf(checkToken(facts, context));
+  return checkLines(checkToken(facts, context));
 }
 
 function withLookup(lookup: TokenLookup | null): TokenFacts['token'] {
   return { known: { present: true, lookup: lookup === null ? { unknown: 'away' } : { known: lookup } } };
 }
 
-const linesOf = ({ name, verdict, told, findings }: Check) => [
-  `${name}: ${verdict}`,
-  told,
-  ...findings.flatMap(({ what, fix }) => [what, fix]),
-];
-
 const renew = 'sudo install -m 0600 -o deployd -g deployd NEW-GRANT /a/grant && sudo deployd bootstrap';
 const isAlive = `alive, until ${later}`;
 const absent: TokenFacts['token'] = { known: { present: false, lookup: { unknown: 'there is no token' } } };
 
 it.each<[string, string[], string[]]>([
-  ['is well for two intervals more', tokenCheck({}), ['token: well', isAlive]],
+  ['passes for two intervals more', tokenCheck({}), ['token: passed', isAlive]],
   [
     'is not renewed in time',
     tokenCheck({ token: withLookup({ ...alive, ttlS: 119 }) }),
-    ['token: wrong', isAlive, 'the token ends in 119 s', 'sudo deployd run --once'],
+    ['token: failed', isAlive, 'the token ends in 119 s', 'sudo deployd run --once'],
   ],
   [
     'never expires',
     tokenCheck({ token: withLookup({ ...alive, ttlS: 0, expireTime: null }) }),
-    ['token: well', 'alive, without end'],
+    ['token: passed', 'alive, without end'],
   ],
   [
     'is of another env',
     tokenCheck({ env: 'eu-2' }),
-    ['token: wrong', isAlive, 'the token belongs to env eu-1, config.yaml says eu-2', renew],
+    ['token: failed', isAlive, 'the token belongs to env eu-1, config.yaml says eu-2', renew],
   ],
-  ['is of an unknown env', tokenCheck({ token: withLookup({ ...alive, env: null }) }), ['token: well', isAlive]],
-  ['is of an env when the configuration has none', tokenCheck({ env: null }), ['token: well', isAlive]],
+  ['is of an unknown env', tokenCheck({ token: withLookup({ ...alive, env: null }) }), ['token: passed', isAlive]],
+  ['is of an env when the configuration has none', tokenCheck({ env: null }), ['token: passed', isAlive]],
   [
     'is not known to the secretstore',
     tokenCheck({ token: withLookup({ dead: true }) }),
-    ['token: wrong', 'dead', 'the secretstore does not know the token any more', renew],
+    ['token: failed', 'dead', 'the secretstore does not know the token any more', renew],
   ],
   [
     'has no policy for its lookup, so that it is not reported as dead',
     tokenCheck({ token: withLookup({ denied: true }) }),
     [
-      ...['token: wrong', 'present, may not look itself up'],
+      ...['token: failed', 'present, may not look itself up'],
       'no policy lets the token look itself up; the policy default of the secretstore does',
       'bao read auth/jwt-tenancy/role/ROLE',
     ],
   ],
-  ['cannot be looked up', tokenCheck({ token: withLookup(null) }), ['token: well', 'present']],
-  ['is not known at all', tokenCheck({ token: withLookup(null) }, { unknown: 'x' }), ['token: well', 'present']],
+  ['cannot be looked up', tokenCheck({ token: withLookup(null) }), ['token: passed', 'present']],
+  ['is not known at all', tokenCheck({ token: withLookup(null) }, { unknown: 'x' }), ['token: passed', 'present']],
   [
     'cannot be looked up before the first tick',
     tokenCheck({ token: withLookup(null) }, { known: null }),
-    ['token: well', 'present'],
+    ['token: passed', 'present'],
   ],
   [
     'expires now by the state',
     tokenCheck({ token: withLookup(null) }, recorded({}, { expires_at: now.toISOString() })),
-    ['token: well', 'present, until 2026-11-21T12:00:00.000Z'],
+    ['token: passed', 'present, until 2026-11-21T12:00:00.000Z'],
   ],
   [
     'has expired by the state',
     tokenCheck({ token: withLookup(null) }, recorded({}, { expires_at: earlier })),
-    ['token: wrong', `present, until ${earlier}`, `the token expired at ${earlier}`, renew],
+    ['token: failed', `present, until ${earlier}`, `the token expired at ${earlier}`, renew],
   ],
   [
     'was refused and not renewed',
@@ -98,30 +92,30 @@ it.each<[string, string[], string[]]>([
       ),
     ),
     [
-      ...['token: wrong', isAlive, `the tenancy service refused the token at ${earlier}`, renew],
+      ...['token: failed', isAlive, `the tenancy service refused the token at ${earlier}`, renew],
       ...['it was not renewed: HTTP 500', 'sudo deployd trace'],
     ],
   ],
-  ['is not accessible', tokenCheck({ token: { unknown: 'use sudo' } }), ['token: unseen', 'use sudo']],
+  ['is not accessible', tokenCheck({ token: { unknown: 'use sudo' } }), ['token: unknown', 'use sudo']],
   [
     'is absent without a grant',
     tokenCheck({ token: absent }),
-    ['token: wrong', 'absent', 'token ABSENT, and no bootstrap grant', renew],
+    ['token: failed', 'absent', 'token ABSENT, and no bootstrap grant', renew],
   ],
   [
     'is absent with a fresh grant',
     tokenCheck({ token: absent, grant }),
-    ['token: wrong', 'absent', 'token ABSENT', 'sudo deployd bootstrap'],
+    ['token: failed', 'absent', 'token ABSENT', 'sudo deployd bootstrap'],
   ],
   [
     'is absent with a hidden grant',
     tokenCheck({ token: absent, grant: { ...grant, found: 'hidden' }, grantExpiry: new Date(earlier) }),
-    ['token: wrong', 'absent', 'token ABSENT', 'sudo deployd bootstrap'],
+    ['token: failed', 'absent', 'token ABSENT', 'sudo deployd bootstrap'],
   ],
   [
     'is absent with an expired grant',
     tokenCheck({ token: absent, grant, grantExpiry: new Date(earlier) }),
-    ['token: wrong', 'absent', `the grant expired at ${earlier}`, renew],
+    ['token: failed', 'absent', `the grant expired at ${earlier}`, renew],
   ],
 ])('the token %s', (_name, lines, expected) => {
   expect(lines).toEqual(expected);

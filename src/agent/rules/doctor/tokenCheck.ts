@@ -1,4 +1,4 @@
-import { checkResult, unseenCheck, type Check, type FileFacts, type Finding, type CheckContext } from './diagnosis.ts';
+import { checkResult, unknownCheck, type Check, type FileFacts, type Finding, type CheckContext } from './diagnosis.ts';
 import type { Fact } from '../fact.ts';
 import type { TokenLookup } from '../secretstore/secretstoreResponse.ts';
 
@@ -16,14 +16,14 @@ export interface TokenFacts {
 export function checkToken(facts: TokenFacts, context: CheckContext): Check {
   const { token, grant } = facts;
   const name = 'token';
-  if ('unknown' in token) return unseenCheck(name, token.unknown);
+  if ('unknown' in token) return unknownCheck(name, token.unknown);
   const renew = renewalCommand(grant.path, context);
   const waiting = grantFindings(facts, context);
   if (!token.known.present) {
     const absent =
       grant.found === null
-        ? { what: 'token ABSENT, and no bootstrap grant', fix: renew }
-        : { what: 'token ABSENT', fix: 'sudo deployd bootstrap' };
+        ? { problem: 'token ABSENT, and no bootstrap grant', fix: renew }
+        : { problem: 'token ABSENT', fix: 'sudo deployd bootstrap' };
     return checkResult(name, 'absent', waiting.length > 0 ? waiting : [absent]);
   }
   const { lookup } = token.known;
@@ -56,23 +56,23 @@ function lifeFindings(
   if ('unknown' in lookup) {
     const expires = recordedExpiry(context);
     return expires !== null && expires < context.now
-      ? [{ what: `the token expired at ${expires.toISOString()}`, fix: renew }]
+      ? [{ problem: `the token expired at ${expires.toISOString()}`, fix: renew }]
       : [];
   }
   if ('denied' in lookup.known) return [lookupDenied];
-  if (lookup.known.dead) return [{ what: 'the secretstore does not know the token any more', fix: renew }];
+  if (lookup.known.dead) return [{ problem: 'the secretstore does not know the token any more', fix: renew }];
   const { ttlS, expireTime, env: tokenEnv } = lookup.known;
   const findings: Finding[] = [];
   if (expireTime !== null && ttlS < 2 * intervalS)
-    findings.push({ what: `the token ends in ${ttlS} s`, fix: 'sudo deployd run --once' });
+    findings.push({ problem: `the token ends in ${ttlS} s`, fix: 'sudo deployd run --once' });
   if (tokenEnv !== null && env !== null && tokenEnv !== env)
-    findings.push({ what: `the token belongs to env ${tokenEnv}, config.yaml says ${env}`, fix: renew });
+    findings.push({ problem: `the token belongs to env ${tokenEnv}, config.yaml says ${env}`, fix: renew });
   return findings;
 }
 
 /** Occurs when the token's role in the secretstore lacks the policy `default`. */
 const lookupDenied: Finding = {
-  what: 'no policy lets the token look itself up; the policy default of the secretstore does',
+  problem: 'no policy lets the token look itself up; the policy default of the secretstore does',
   fix: 'bao read auth/jwt-tenancy/role/ROLE',
 };
 
@@ -82,8 +82,8 @@ function recordedFindings({ state }: CheckContext, renew: string): Finding[] {
   const { token, last_outcome } = state.known;
   const refused = last_outcome?.code === 'AGENT_UNAUTHENTICATED';
   return [
-    ...(refused ? [{ what: `the tenancy service refused the token at ${last_outcome.at}`, fix: renew }] : []),
-    ...(token.trouble !== null ? [{ what: `it was not renewed: ${token.trouble}`, fix: 'sudo deployd trace' }] : []),
+    ...(refused ? [{ problem: `the tenancy service refused the token at ${last_outcome.at}`, fix: renew }] : []),
+    ...(token.trouble !== null ? [{ problem: `it was not renewed: ${token.trouble}`, fix: 'sudo deployd trace' }] : []),
   ];
 }
 
@@ -91,13 +91,13 @@ function grantFindings({ grant, grantExpiry }: TokenFacts, context: CheckContext
   const { now, state } = context;
   if (grant.found === null || grant.found === 'hidden') return [];
   if (grantExpiry !== null && grantExpiry < now)
-    return [{ what: `the grant expired at ${grantExpiry.toISOString()}`, fix: renewalCommand(grant.path, context) }];
+    return [{ problem: `the grant expired at ${grantExpiry.toISOString()}`, fix: renewalCommand(grant.path, context) }];
   const known = 'known' in state ? state.known : null;
   if (known?.token.grant_refused !== undefined)
-    return [{ what: `the grant is not taken: ${known.token.grant_refused}`, fix: `sudo rm ${grant.path}` }];
+    return [{ problem: `the grant is not taken: ${known.token.grant_refused}`, fix: `sudo rm ${grant.path}` }];
   const lastTick = new Date(known?.last_outcome?.at ?? 0);
   return lastTick > grant.found.mtime
-    ? [{ what: `ticks have left the grant ${grant.path} where it is`, fix: 'sudo deployd bootstrap' }]
+    ? [{ problem: `ticks have left the grant ${grant.path} where it is`, fix: 'sudo deployd bootstrap' }]
     : [];
 }
 

@@ -43,8 +43,8 @@ export async function doctorContextOf(input: DoctorInput): Promise<DoctorContext
   if (state === null || 'schema' in state)
     return { ...input, inaccessible, stateFinding: null, host: { ...host, state: { known: state } } };
   const stateFinding =
-    'what' in state ? state : { what: `STATE_CORRUPT: ${state.fault}`, fix: 'sudo deployd run --once' };
-  return { ...input, inaccessible, stateFinding, host: { ...host, state: { unknown: stateFinding.what } } };
+    'problem' in state ? state : { problem: `STATE_CORRUPT: ${state.fault}`, fix: 'sudo deployd run --once' };
+  return { ...input, inaccessible, stateFinding, host: { ...host, state: { unknown: stateFinding.problem } } };
 }
 
 /** The user that the package creates; used only in the text of fixes. */
@@ -52,7 +52,7 @@ const packagedAgent: AgentUser = { name: 'deployd', uid: -1, gids: [] };
 
 function findingOf(error: unknown): Finding {
   if (!(error instanceof Fault)) throw error;
-  return { what: error.message, fix: 'sudo dmesg --level=err,warn | tail' };
+  return { problem: error.message, fix: 'sudo dmesg --level=err,warn | tail' };
 }
 
 async function isAccessible(dir: string): Promise<boolean> {
