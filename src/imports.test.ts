@@ -228,8 +228,8 @@ it.each(outerLayers)('$files is imported only from above: $reason', ({ files, im
 });
 
 it.each(Object.entries(libraryOwners))('%s is imported by its owners only', (library, owners) => {
-  const strays = libraries.filter(({ from, to }) => to === library && !begins(from, owners));
-  expect(formatImports(strays)).toEqual([]);
+  const violations = libraries.filter(({ from, to }) => to === library && !begins(from, owners));
+  expect(formatImports(violations)).toEqual([]);
 });
 
 it('imports no library without an owner', () => {

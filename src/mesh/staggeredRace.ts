@@ -24,24 +24,24 @@ export function firstSuccess<T>(attempts: readonly Attempt<T>[], race: RaceOptio
 }
 
 /** The functions that settle a promise. */
-interface PromiseSettlers<T> {
+interface PromiseResolvers<T> {
   resolve: (value: T) => void;
   reject: (error: MeshError) => void;
 }
 
 class RunningRace<T> {
   readonly #race: RaceOptions<T>;
-  readonly #settlers: PromiseSettlers<T>;
+  readonly #resolvers: PromiseResolvers<T>;
   readonly #decided = new AbortController();
   readonly #pending: Attempt<T>[];
   readonly #errors: MeshError[] = [];
   #running = 0;
   #timer: NodeJS.Timeout | undefined;
 
-  constructor(attempts: readonly Attempt<T>[], race: RaceOptions<T>, settle: PromiseSettlers<T>) {
+  constructor(attempts: readonly Attempt<T>[], race: RaceOptions<T>, resolvers: PromiseResolvers<T>) {
     this.#pending = [...attempts];
     this.#race = race;
-    this.#settlers = settle;
+    this.#resolvers = resolvers;
   }
 
   /** Starts the next attempt; when none is left and none is running, the race has failed. */
@@ -65,7 +65,7 @@ class RunningRace<T> {
     if (this.#decided.signal.aborted) this.#race.discardLate(value);
     else {
       this.#decide();
-      this.#settlers.resolve(value);
+      this.#resolvers.resolve(value);
     }
   }
 
@@ -80,7 +80,7 @@ class RunningRace<T> {
 
   #fail(error: MeshError): void {
     this.#decide();
-    this.#settlers.reject(error);
+    this.#resolvers.reject(error);
   }
 
   #decide(): void {

@@ -44,9 +44,9 @@ it.each<[string, unknown]>([
   ['a response without a lease', [{ secret_id: 'canary' }]],
   ['a deeply nested field', { lease: { ...validLease, more: deep() } }],
 ])('%s is LEASE_SHAPE before any other error', (_title, json) => {
-  const judged = parseLeaseResponse(json);
-  expect(judged).toMatchObject({ fault: { ending: 'refused', code: 'LEASE_SHAPE' } });
-  const { message } = (judged as { fault: Error }).fault;
+  const parsed = parseLeaseResponse(json);
+  expect(parsed).toMatchObject({ fault: { ending: 'refused', code: 'LEASE_SHAPE' } });
+  const { message } = (parsed as { fault: Error }).fault;
   expect(message).toMatch(/^refused: LEASE_SHAPE: the lease has the AppRole shape \(.+\); JWT is wanted$/);
   expect(message).not.toContain('canary');
 });
@@ -68,6 +68,6 @@ it.each<[string, unknown, string]>([
   ],
   ['no time', { lease: { ...validLease, expires_at: 'tomorrow' } }, 'field lease.expires_at is not a time'],
 ])('%s is PROTOCOL_INVALID with the name of the field', (_title, json, words) => {
-  const judged = parseLeaseResponse(json);
-  expect(judged).toMatchObject({ fault: { ending: 'failed', message: `PROTOCOL_INVALID: lease: ${words}` } });
+  const parsed = parseLeaseResponse(json);
+  expect(parsed).toMatchObject({ fault: { ending: 'failed', message: `PROTOCOL_INVALID: lease: ${words}` } });
 });

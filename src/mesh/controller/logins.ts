@@ -20,7 +20,7 @@ export class Logins {
   /** Running logins, active logins, and log-outs. */
   readonly #work = new Set<Promise<unknown>>();
   readonly #active = new Set<Login>();
-  readonly #doubtedUrls = new Set<string>();
+  readonly #failedUrls = new Set<string>();
   #current: Promise<Login> | null = null;
 
   constructor(options: MeshOptions) {
@@ -41,9 +41,9 @@ export class Logins {
     return started;
   }
 
-  /** Discards a login: the next dial starts a new one, with the controller of `doubted` tried last. */
-  discard(login: Promise<Login>, doubted: Login | null = null): void {
-    if (doubted !== null) this.#doubtedUrls.add(doubted.base.href);
+  /** Discards a login: the next dial starts a new one, with the controller of `failed` tried last. */
+  discard(login: Promise<Login>, failed: Login | null = null): void {
+    if (failed !== null) this.#failedUrls.add(failed.base.href);
     if (this.#current !== login) return;
     this.#current = null;
     login.then(
@@ -63,8 +63,8 @@ export class Logins {
     const { identityFile, timeoutMs } = this.#options;
     const identity = await readIdentity(identityFile);
     if (identity.controllers.length === 0) throw new MeshError('unreachable', 'the identity names no controller');
-    const isDoubted = (base: URL) => Number(this.#doubtedUrls.has(base.href));
-    const bases = identity.controllers.toSorted((one, other) => isDoubted(one) - isDoubted(other));
+    const hasFailed = (base: URL) => Number(this.#failedUrls.has(base.href));
+    const bases = identity.controllers.toSorted((one, other) => hasFailed(one) - hasFailed(other));
     const track = (work: Promise<unknown>) => this.#track(work);
     const attempts = bases.map((base): Attempt<Login> => (signal) => {
       const login = logInAt({ identity, base, timeoutMs, signal, track });

@@ -62,13 +62,13 @@ export async function dialThroughRouters({
 
 /** The promises in the order in which they are fulfilled; rejected ones come last. */
 function inSettlementOrder<T>(promises: Promise<T>[]): Promise<T>[] {
-  const settlers: { resolve: (value: T) => void; reject: (error: unknown) => void }[] = [];
-  const ordered = promises.map(() => new Promise<T>((resolve, reject) => settlers.push({ resolve, reject })));
+  const resolvers: { resolve: (value: T) => void; reject: (error: unknown) => void }[] = [];
+  const ordered = promises.map(() => new Promise<T>((resolve, reject) => resolvers.push({ resolve, reject })));
   let [fulfilled, rejected] = [0, promises.length];
   for (const promise of promises)
     promise.then(
-      (value) => settlers[fulfilled++]?.resolve(value),
-      (error: unknown) => settlers[--rejected]?.reject(error),
+      (value) => resolvers[fulfilled++]?.resolve(value),
+      (error: unknown) => resolvers[--rejected]?.reject(error),
     );
   for (const each of ordered) each.catch(() => undefined);
   return ordered;

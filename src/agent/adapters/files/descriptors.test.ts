@@ -8,15 +8,15 @@ function withoutDescriptors(module: string, expression: string): string {
     const ask = () => ${expression}.then(() => 'found', (error) => error.message);
     const [whole, held] = [await ask(), []];
     try { for (;;) held.push(openSync('/dev/null')); } catch {}
-    const told = await ask();
+    const answer = await ask();
     for (const fd of held) closeSync(fd);
-    console.log(JSON.stringify({ whole, told }));`;
+    console.log(JSON.stringify({ whole, answer }));`;
   const argv = ['--nofile=64', process.execPath, '--input-type=module', '--eval', script];
   const { stdout, stderr } = spawnSync('prlimit', argv, { encoding: 'utf8' });
   expect(stderr).toBe('');
-  const { whole, told } = JSON.parse(stdout) as { whole: string; told: string };
+  const { whole, answer } = JSON.parse(stdout) as { whole: string; answer: string };
   expect(whole).toBe('found');
-  return told;
+  return answer;
 }
 
 describe('without free file descriptors', () => {

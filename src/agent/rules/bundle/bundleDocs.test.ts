@@ -27,10 +27,10 @@ it('lists exactly the keys of the manifest', () => {
     ...Object.keys(agent.properties).map((key) => `agent.${key}`),
   ];
   const top = Object.keys(manifestSchema.properties).filter((key) => key !== 'agent');
-  const told = rowsOf('## manifest.json').flatMap(([key = '']) =>
+  const documented = rowsOf('## manifest.json').flatMap(([key = '']) =>
     [...key.matchAll(/`([^`]+)`/g)].map(([, name]) => name),
   );
-  expect(told.toSorted()).toEqual([...top, ...below].toSorted());
+  expect(documented.toSorted()).toEqual([...top, ...below].toSorted());
 });
 
 it.each(rowsOf('### Variables').map(codedCells))('states correctly whether %s must be set: %s', (written, must) => {
@@ -52,15 +52,15 @@ describe.each([
 });
 
 it('lists every limit', () => {
-  const told = rowsOf('### Bounds').map(([, bound = '']) => Number(bound.replaceAll(' ', '')));
-  expect(new Set(told)).toEqual(
+  const documented = rowsOf('### Bounds').map(([, bound = '']) => Number(bound.replaceAll(' ', '')));
+  expect(new Set(documented)).toEqual(
     new Set([maxCharacters, maxNodes, maxVariablesPerLine, ...Object.values(composeLimits)]),
   );
 });
 
 it('has a fix for every refusal', () => {
-  const told = rowsOf('## Refusals and their cures').flatMap(([codes = '']) => codes.match(/[A-Z_]+/g) ?? []);
-  expect(told).toEqual([...refusalCodes]);
+  const documented = rowsOf('## Refusals and their cures').flatMap(([codes = '']) => codes.match(/[A-Z_]+/g) ?? []);
+  expect(documented).toEqual([...refusalCodes]);
 });
 
 function codesOf(text: string): string[] {

@@ -1,7 +1,7 @@
 import type { Manifest } from '../../../../machines/types.ts';
 import { validateSecretPaths } from './secretPath.ts';
 
-function judge(...paths: string[]) {
+function refusalOf(...paths: string[]) {
   const secrets = paths.map((path, index) => ({ var: `V${index}`, path, field: 'f', version: null }));
   return validateSecretPaths({ env: 'eu-1', secrets } as unknown as Manifest);
 }
@@ -13,7 +13,7 @@ describe('secret paths', () => {
     'deployd/data/eu-1/see/..a',
     'deployd/data/eu-1/see/a@b',
   ])('%s is below the branch of the env', (path) => {
-    expect(judge(path)).toBeNull();
+    expect(refusalOf(path)).toBeNull();
   });
 
   it.each([
@@ -49,12 +49,12 @@ describe('secret paths', () => {
     'deployd/data/eu-1/see/\u0000',
     'deployd/data/eu-1/see/\uff0e\uff0e/x',
   ])('%j is refused', (path) => {
-    expect(judge(path)?.code).toBe('SECRET_PATH_REFUSED');
+    expect(refusalOf(path)?.code).toBe('SECRET_PATH_REFUSED');
   });
 
   it('are all reported, with their variables and the allowed paths', () => {
     expect(
-      judge('x', 'deployd/data/eu-1/see/ok', 'deployd/data/eu-1/see/a/../b', 'deployd/data/eu-1/see/a b')?.detail,
+      refusalOf('x', 'deployd/data/eu-1/see/ok', 'deployd/data/eu-1/see/a/../b', 'deployd/data/eu-1/see/a b')?.detail,
     ).toBe(
       'V0: x leads elsewhere; V2: deployd/data/eu-1/see/a/../b has an empty, "." or ".." part; V3: deployd/data/eu-1/see/a b has a character other than letters, digits and ._~@+=:,-; allowed are paths below deployd/data/eu-1/see/',
     );

@@ -33,8 +33,8 @@ describe('the health of a container (spec §12.4)', () => {
     expect(healthStatusOf({ ...job, exitCode: 3 }, true)).toBe('failed');
   });
 
-  it.each([undefined, 'none', ''])('is null for the health status %p', (told) => {
-    expect(parseHealth(told)).toBeNull();
+  it.each([undefined, 'none', ''])('is null for the health status %p', (status) => {
+    expect(parseHealth(status)).toBeNull();
     expect(parseHealth('starting')).toBe('starting');
   });
 

@@ -24,11 +24,11 @@ describe('unhealthy services', () => {
 
   it('are described by their worst container', () => {
     const job = { ...lasting, service: 'job', state: 'exited', exitCode: 3, restartPolicy: 'no' };
-    expect(told(['db', 'job', 'web'], lasting, { ...lasting, health: 'unhealthy' }, job)).toBe(
+    expect(descriptionOf(['db', 'job', 'web'], lasting, { ...lasting, health: 'unhealthy' }, job)).toBe(
       'db=missing, job=exited(3), web=unhealthy',
     );
-    expect(told(['job'], { ...job, state: 'created' }, job)).toBe('job=exited(3)');
-    expect(told(['web'], lasting)).toBe('web=running');
+    expect(descriptionOf(['job'], { ...job, state: 'created' }, job)).toBe('job=exited(3)');
+    expect(descriptionOf(['web'], lasting)).toBe('web=running');
   });
 
   it.each([
@@ -51,11 +51,11 @@ describe('unhealthy services', () => {
   });
 });
 
-function told(ailing: string[], ...containers: InspectedContainer[]): string {
+function descriptionOf(unhealthy: string[], ...containers: InspectedContainer[]): string {
   const watched = containers.map((container) => ({
     container,
     healthStatus: healthStatusOf(container, true),
     lastExit: null,
   }));
-  return describeUnhealthy(watched, ailing);
+  return describeUnhealthy(watched, unhealthy);
 }

@@ -28,14 +28,14 @@ export function unhealthyServicesOf(containers: ObservedContainer[], expected: E
 
 /** The same for containers whose health status is known. */
 export function unhealthyServicesAmong(
-  judged: { container: ObservedContainer; healthStatus: HealthStatus }[],
+  observed: { container: ObservedContainer; healthStatus: HealthStatus }[],
   expected: ExpectedService[],
 ): string[] {
   const unhealthy = new Set(
-    judged.filter(({ healthStatus }) => healthStatus !== 'healthy').map(({ container: c }) => c.service),
+    observed.filter(({ healthStatus }) => healthStatus !== 'healthy').map(({ container: c }) => c.service),
   );
   for (const { name, replicas } of expected)
-    if (judged.filter(({ container }) => container.service === name).length < replicas) unhealthy.add(name);
+    if (observed.filter(({ container }) => container.service === name).length < replicas) unhealthy.add(name);
   return [...unhealthy].sort();
 }
 

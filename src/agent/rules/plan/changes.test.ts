@@ -157,9 +157,9 @@ describe('a service', () => {
       release('services: {a: {}, b: {}}'),
       release('services: {b: {}, c: {}}', { version: '2' }),
     ];
-    const told = { b: 'unchanged', c: 'new', a: 'removed' };
-    expect(byName(changesOf(after, [], present(before, ['a', 'b'])).services)).toEqual(told);
-    expect(byName(changesOf(after, [], { ...present(before, []), engine: null }).services)).toEqual(told);
+    const expected = { b: 'unchanged', c: 'new', a: 'removed' };
+    expect(byName(changesOf(after, [], present(before, ['a', 'b'])).services)).toEqual(expected);
+    expect(byName(changesOf(after, [], { ...present(before, []), engine: null }).services)).toEqual(expected);
     expect(byName(changesOf(after, [], present(before, ['stray'])).services)).toEqual({
       b: 'new',
       c: 'new',

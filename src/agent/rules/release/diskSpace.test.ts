@@ -2,7 +2,7 @@ import { validateDiskSpace } from './diskSpace.ts';
 
 const gib = 2 ** 30;
 
-function judge(needBytes: number | null, headroomBytes: number, ...free: (number | null)[]) {
+function refusalOf(needBytes: number | null, headroomBytes: number, ...free: (number | null)[]) {
   const filesystems = free.map((freeBytes, index) => ({ device: index, paths: [`/d${index}`], freeBytes }));
   return validateDiskSpace({ needBytes, headroomBytes, filesystems });
 }
@@ -24,7 +24,7 @@ describe('disk space for a pull', () => {
     [null, 0, [], false],
   ])('need %s and headroom %s with %j free suffices: %s', (...row) => {
     const [need, headroom, free, suffices] = row;
-    expect(judge(need, headroom, ...free)?.code).toBe(suffices ? undefined : 'DISK_INSUFFICIENT');
+    expect(refusalOf(need, headroom, ...free)?.code).toBe(suffices ? undefined : 'DISK_INSUFFICIENT');
   });
 
   it('reports the needed space, the path, the reason and the free space', () => {
@@ -36,7 +36,7 @@ describe('disk space for a pull', () => {
     expect(validateDiskSpace({ needBytes: 3.66 * gib, headroomBytes: 2 * gib, filesystems })?.detail).toBe(
       'needs 7.5 GiB on /var/lib/docker, /srv (1.5 × 3.7 GiB declared + 2.0 GiB headroom), 4.1 GiB free; cannot tell how much is free on /var/lib/containerd',
     );
-    expect(judge(null, gib, 0)?.detail).toBe('needs 1.0 GiB on /d0 (headroom alone), 0.0 GiB free');
-    expect(judge(null, gib)?.detail).toBe('no filesystem could be checked');
+    expect(refusalOf(null, gib, 0)?.detail).toBe('needs 1.0 GiB on /d0 (headroom alone), 0.0 GiB free');
+    expect(refusalOf(null, gib)?.detail).toBe('no filesystem could be checked');
   });
 });

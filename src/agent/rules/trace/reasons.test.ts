@@ -51,7 +51,7 @@ it.each<[Decision, string]>([
   expect(describeDecision(decision)).toBe(sentence);
 });
 
-const troubled = (error: string): Decision => ({ word: 'call-failed', peer: 'secretstore', error });
+const callFailed = (error: string): Decision => ({ word: 'call-failed', peer: 'secretstore', error });
 const explanatory: Decision[] = [
   ...[{ word: 'paused', seconds: 90 } as const, { word: 'engine-unreachable' } as const, started({})],
   ...(['current-restored', 'reverted', 'revert-failed', 'interrupted-reverted'] as const).map((word) => ({
@@ -68,7 +68,7 @@ describe('the reasons of a tick', () => {
       'are its first decision, when no other explains it',
       'converged',
       [],
-      [desired(''), troubled('E')],
+      [desired(''), callFailed('E')],
       ['ordered was apply'],
     ],
     [
@@ -94,14 +94,14 @@ describe('the reasons of a tick', () => {
       'are the failed calls while it was offline',
       'offline',
       [],
-      [troubled('HTTP_503'), troubled('ECONNRESET'), troubled('HTTP_503'), { word: 'downloaded', bytes: 1 }],
+      [callFailed('HTTP_503'), callFailed('ECONNRESET'), callFailed('HTTP_503'), { word: 'downloaded', bytes: 1 }],
       ['secretstore: HTTP_503, 2 times', 'secretstore: ECONNRESET'],
     ],
     [
       'are the failed calls on a laptop too',
       'offlineLaptop',
       [],
-      [troubled('HTTP_503'), troubled('HTTP_503')],
+      [callFailed('HTTP_503'), callFailed('HTTP_503')],
       ['secretstore: HTTP_503, 2 times'],
     ],
     ['do not name an order without a reason', 'failed', ['BRAND_NEW'], [desired('')], ['BRAND_NEW']],
@@ -109,7 +109,7 @@ describe('the reasons of a tick', () => {
       'are no failed calls that did not end it',
       'failed',
       ['UP_FAILED'],
-      [troubled('HTTP_503')],
+      [callFailed('HTTP_503')],
       ['UP_FAILED: docker compose up failed'],
     ],
   ])('%s', (_name, ending, codes, decisions, reasons) => {

@@ -49,7 +49,9 @@ export async function checkIn(
   return desired;
 }
 
-function envMismatchFault(theirs: string, ours: string): Fault {
+function envMismatchFault(tokenEnv: string, configuredEnv: string): Fault {
   const code = tenancyErrorCodes.envMismatch;
-  return new Fault('envMismatch', `${code}: the token belongs to env ${theirs}, config.yaml says ${ours}`, { code });
+  return new Fault('envMismatch', `${code}: the token belongs to env ${tokenEnv}, config.yaml says ${configuredEnv}`, {
+    code,
+  });
 }

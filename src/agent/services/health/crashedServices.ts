@@ -16,10 +16,12 @@ export async function crashedServices(deps: Dependencies, observed: ObservedCont
     settleMs: settings.settle_s * 1000,
     intervalMs: settings.interval_s * 1000,
   };
-  const suspects = await Promise.all(
+  const candidates = await Promise.all(
     observed.filter((container) => mayHaveCrashed(container, since)).map((container) => inspectListed(deps, container)),
   );
-  const crashed = suspects.filter((suspect) => suspect !== null).filter((suspect) => hasCrashed(suspect, since));
+  const crashed = candidates
+    .filter((candidate) => candidate !== null)
+    .filter((candidate) => hasCrashed(candidate, since));
   for (const { name, restarts, startedMs } of crashed)
     tick.journal.warn(
       `${name} died and was started again, last at ${new Date(startedMs).toISOString()}; restarts: ${restarts}`,

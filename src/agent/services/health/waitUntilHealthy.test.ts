@@ -142,7 +142,7 @@ describe('a clock change during the wait', () => {
     Object.assign(deps.containers, { list: stepping });
     const began = process.uptime();
     const ending = await waitUntilHealthy(deps, sha, never).then(
-      () => 'well',
+      () => 'healthy',
       (error: unknown) => (error as Error).message,
     );
     return { ending, waitedS: process.uptime() - began, queries: count.queries };
@@ -150,7 +150,7 @@ describe('a clock change during the wait', () => {
 
   it.each([-hour, hour])('does not change the settle time: %d ms', async (byMs) => {
     const { ending, waitedS } = await runWait(byMs, { settle_s: 0.2 });
-    expect(ending).toBe('well');
+    expect(ending).toBe('healthy');
     expect(waitedS).toBeGreaterThanOrEqual(0.2);
   });
 

@@ -28,8 +28,8 @@ export async function waitUntilHealthy(deps: Dependencies, sha: string, signal: 
         return;
       }
       if (monotonicMs() >= deadlineMs || watched.some(({ healthStatus }) => healthStatus === 'failed')) {
-        const blamed = unhealthyServicesAmong(individually, expected).length > 0 ? individually : watched;
-        throw await unhealthyFault(deps, blamed, { expected, startedMs });
+        const causes = unhealthyServicesAmong(individually, expected).length > 0 ? individually : watched;
+        throw await unhealthyFault(deps, causes, { expected, startedMs });
       }
       await watch.next(Math.min(remainingMs, deadlineMs - monotonicMs()), signal);
     }

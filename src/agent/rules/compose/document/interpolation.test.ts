@@ -1,7 +1,7 @@
 import { variablesOf } from './interpolation.ts';
 
 /** Names of the variables, each with `!` when it is required. */
-const told = (text: string) => variablesOf(text).uses.map(({ name, required }) => `${name}${required ? '!' : ''}`);
+const usesOf = (text: string) => variablesOf(text).uses.map(({ name, required }) => `${name}${required ? '!' : ''}`);
 
 describe('the variables of a text', () => {
   it.each<[string, ...string[]]>([
@@ -20,7 +20,7 @@ describe('the variables of a text', () => {
     ['${A:?$B} $C', 'A!', 'B!', 'C!'],
     ['${A:-b}$$C', 'A'],
   ])('%j', (text, ...names) => {
-    expect(told(text)).toEqual(names);
+    expect(usesOf(text)).toEqual(names);
     expect(variablesOf(text)).not.toHaveProperty('error');
   });
 
@@ -35,13 +35,13 @@ describe('the variables of a text', () => {
     ['$B ${A:-${}', 'B!', 'A'],
     ['${A:-{}${B}', 'A'],
   ])('are malformed: %j', (text, ...names) => {
-    expect(told(text)).toEqual(names);
+    expect(usesOf(text)).toEqual(names);
     expect(variablesOf(text).error).toBe(`malformed variable in ${text.replace('\n', '\ufffd')}`);
   });
 
   it('are at most a hundred on a line', () => {
     const line = '${A}'.repeat(100);
-    expect(told(`${line}\n${line}`)).toHaveLength(200);
+    expect(usesOf(`${line}\n${line}`)).toHaveLength(200);
     expect(variablesOf(`${line}\n${line}$`).error).toBeUndefined();
     expect(variablesOf(`a\n${line}\${`)).toEqual({
       uses: [],

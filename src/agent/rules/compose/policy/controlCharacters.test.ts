@@ -59,8 +59,8 @@ describe('control characters from YAML escapes (spec §12.2)', () => {
     ['x-a: "b\\0"', `file: x-a ${held}`],
     ['x-a: {"b\\0": "c\\0"}', `file: x-a ${named}`, `file: x-a.b\ufffd ${held}`],
   ])('are refused at the top level: %s', async (line, ...findings) => {
-    const told = findings.map((finding) => `${finding} (compose.yaml:2)`);
-    expect(controlFindings(await refusalsOfTop(line))).toEqual(told);
+    const expected = findings.map((finding) => `${finding} (compose.yaml:2)`);
+    expect(controlFindings(await refusalsOfTop(line))).toEqual(expected);
   });
 
   it.each([

@@ -20,8 +20,8 @@ async function findingsOf(path: string, values: readonly unknown[]) {
 /** One finding for each service: its key with the message. */
 const findings = (code: string, path: string, messages: readonly string[]) =>
   messages.map((message, at) => {
-    const told = [path.replaceAll('[]', ''), message].filter((part) => part !== '').map(printable);
-    return `${code}: service s${at}: ${told.join(' ')} (compose.yaml:1)`;
+    const details = [path.replaceAll('[]', ''), message].filter((part) => part !== '').map(printable);
+    return `${code}: service s${at}: ${details.join(' ')} (compose.yaml:1)`;
   });
 const privileges = (path: string, messages: readonly string[]) => findings('PRIVILEGED_REFUSED', path, messages);
 const faults = (path: string, messages: readonly string[]) => findings('COMPOSE_REFUSED', path, messages);
