@@ -133,6 +133,7 @@ const layers: Record<string, Layer> = {
       'fastify',
       '@fastify/swagger',
       'typebox',
+      'ajv',
     ],
     reason: 'a route checks who calls and what, and calls one service',
   },
@@ -205,7 +206,7 @@ const libraryOwners: Record<string, string[]> = {
   'kysely/migration': ['src/tenancy/store/'],
   pg: ['src/tenancy/store/openStore.ts'],
   jose: ['src/tenancy/credentials/', 'src/tenancy/store/database.ts'],
-  ajv: ['src/agent/config/', 'src/agent/rules/', 'src/protocol/'],
+  ajv: ['src/agent/config/', 'src/agent/rules/', 'src/protocol/', 'src/tenancy/http/validators.ts'],
   yaml: ['src/agent/config/', 'src/agent/rules/', 'src/protocol/'],
 };
 

@@ -1,0 +1,14 @@
+import type { FastifyRequest } from 'fastify';
+import { ApiError } from '../services/apiError.ts';
+
+/** The bearer of a request; throws 401 without one. Tokens in URLs and cookies are not looked at. */
+export function bearerOf({ headers }: FastifyRequest): string {
+  const [, bearer] = /^Bearer ([\w.~+/=-]{1,4096})$/i.exec(headers.authorization ?? '') ?? [];
+  if (bearer === undefined) throw unauthenticated('a bearer is needed');
+  return bearer;
+}
+
+/** The answer to a bearer that is not accepted. */
+export function unauthenticated(message: string): ApiError {
+  return new ApiError({ status: 401, code: 'UNAUTHENTICATED', message });
+}

@@ -1,0 +1,48 @@
+import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify';
+import { PeerError } from '../adapters/peerError.ts';
+import { ApiError, type ApiErrorFields } from '../services/apiError.ts';
+import type { LogLine } from '../services/dependencies.ts';
+import type { ErrorBody } from './schemas/common.ts';
+
+/** Codes of the statuses that the framework itself answers with. */
+const frameworkCodes: Record<number, string> = {
+  400: 'REQUEST_INVALID',
+  408: 'REQUEST_TIMEOUT',
+  413: 'REQUEST_TOO_LARGE',
+  414: 'REQUEST_INVALID',
+  415: 'MEDIA_TYPE_UNSUPPORTED',
+  417: 'REQUEST_INVALID',
+};
+
+/** Answers with an error as the API tells it; one that is not expected is logged and told without details. */
+export function answerError(log: LogLine) {
+  return (error: Error, request: FastifyRequest, reply: FastifyReply): FastifyReply => {
+    const fields = fieldsOf(error);
+    if (fields.status >= 500 && !(error instanceof ApiError)) {
+      const level = error instanceof PeerError ? 'warn' : 'error';
+      log(level, `${request.method} ${request.routeOptions.url ?? '-'} failed: ${error.message}`, {
+        request_id: request.id,
+        ...(level === 'error' && { stack: error.stack }),
+      });
+    }
+    if (fields.retryAfterS !== undefined) void reply.header('retry-after', fields.retryAfterS);
+    return reply.code(fields.status).send(errorBody(fields));
+  };
+}
+
+/** The body of an error. */
+export function errorBody({ code, message, refusals }: ApiErrorFields): ErrorBody {
+  return { error: { code, message, ...(refusals && { refusals: [...refusals] }) } };
+}
+
+function fieldsOf(error: Error): ApiErrorFields {
+  if (error instanceof ApiError) return error.fields;
+  if (error instanceof PeerError) {
+    const message = `the ${error.peer} cannot be used at the moment`;
+    return { status: 503, code: 'PEER_UNAVAILABLE', message, retryAfterS: error.retryAfterS };
+  }
+  const { statusCode = 500 } = error as Partial<FastifyError>;
+  const code = frameworkCodes[statusCode];
+  if (code !== undefined) return { status: statusCode, code, message: error.message };
+  return { status: 500, code: 'INTERNAL', message: 'an unexpected error, which the log of the service describes' };
+}

@@ -1,0 +1,141 @@
+import type { FastifyInstance, FastifyReply, FastifyRequest, FastifySchema } from 'fastify';
+import type { TSchema } from 'typebox';
+import { ApiError } from '../services/apiError.ts';
+import type { AuditCaller, Operator } from '../services/operator.ts';
+import { requirePermission } from '../services/requirePermission.ts';
+import { bearerOf, unauthenticated } from './bearer.ts';
+import type { HttpDependencies } from './httpDependencies.ts';
+import { octets, type AnyOperatorRoute, type OperatorCall } from './operatorRoute.ts';
+import { ErrorBody } from './schemas/common.ts';
+
+/** Statuses of refusals that the audit log keeps. */
+const auditedStatuses = [403, 409, 422];
+/** Errors that every route has. */
+const commonErrors = {
+  400: 'REQUEST_INVALID',
+  401: 'UNAUTHENTICATED',
+  403: 'FORBIDDEN',
+  413: 'REQUEST_TOO_LARGE',
+  415: 'MEDIA_TYPE_UNSUPPORTED',
+  500: 'INTERNAL',
+  503: 'OVERLOADED, PEER_UNAVAILABLE',
+};
+
+/** Registers the routes of the operators' API; here and nowhere else calls are authenticated, permitted and audited. */
+export function registerOperatorRoutes(app: FastifyInstance, http: HttpDependencies): void {
+  const operators = new WeakMap<FastifyRequest, Operator>();
+  for (const route of http.operatorRoutes) {
+    const add = (scope: FastifyInstance) =>
+      scope.route({
+        method: route.method,
+        url: route.url,
+        schema: schemaOf(route),
+        config: { lane: 'operator' },
+        // Before the body is read: whoever has no token sends none.
+        onRequest: async (request) => void operators.set(request, await authenticate(http, request)),
+        handler: (request, reply) => handle(http, route, { request, reply, operator: operatorOf(operators, request) }),
+      });
+    if (route.body !== octets) add(app);
+    else void app.register(async (scope) => void add(acceptOctets(scope)));
+  }
+}
+
+interface Exchange {
+  request: FastifyRequest;
+  reply: FastifyReply;
+  operator: Operator;
+}
+
+async function authenticate({ deps, authenticateOperator }: HttpDependencies, request: FastifyRequest) {
+  const operator = await authenticateOperator(deps, bearerOf(request));
+  if (operator === null) throw unauthenticated('bearer refused');
+  return operator;
+}
+
+function operatorOf(operators: WeakMap<FastifyRequest, Operator>, request: FastifyRequest): Operator {
+  const operator = operators.get(request);
+  if (operator === undefined) throw unauthenticated('bearer refused');
+  return operator;
+}
+
+async function handle(http: HttpDependencies, route: AnyOperatorRoute, exchange: Exchange): Promise<unknown> {
+  const { reply } = exchange;
+  const call = callOf(route, exchange);
+  if (route.noStore) void reply.header('cache-control', 'no-store');
+  try {
+    requirePermission(call.operator, { role: route.role, env: route.everyEnv ? { every: true } : envOf(call) });
+    const { status, body } = await route.handle(http.deps, call);
+    return await reply.code(status).send(body);
+  } catch (error) {
+    await auditRefusal(http, { route, call, error });
+    throw error;
+  }
+}
+
+function callOf({ act }: AnyOperatorRoute, { request, reply, operator }: Exchange): OperatorCall {
+  const gone = new AbortController();
+  reply.raw.once('close', () => gone.abort());
+  const caller: AuditCaller = {
+    actor: operator.name,
+    act: act ?? '',
+    address: request.ip,
+    requestId: request.id,
+  };
+  const { params, query, body } = request;
+  return { operator, params, query, body, caller, signal: gone.signal };
+}
+
+async function auditRefusal(
+  { deps, recordRefusedAct }: HttpDependencies,
+  { route, call, error }: { route: AnyOperatorRoute; call: OperatorCall; error: unknown },
+): Promise<void> {
+  if (route.act === null || !(error instanceof ApiError) || !auditedStatuses.includes(error.fields.status)) return;
+  const target = route.target?.(call) ?? Object.values(call.params as Record<string, string>).at(-1) ?? '';
+  await recordRefusedAct(deps, { ...call.caller, target, env: envOf(call), result: error.fields.code });
+}
+
+/** The env that a call names itself; null where it follows from a row, and the service compares it. */
+function envOf({ params, query, body }: OperatorCall): string | null {
+  for (const part of [params, query, body]) {
+    const env: unknown = typeof part === 'object' && part !== null && 'env' in part ? part.env : null;
+    if (typeof env === 'string') return env;
+  }
+  return null;
+}
+
+/** Passes the body on as a stream; how much of it is read is the service's decision. */
+function acceptOctets(scope: FastifyInstance): FastifyInstance {
+  scope.removeAllContentTypeParsers();
+  scope.addContentTypeParser('application/octet-stream', (_request, payload, done) => done(null, payload));
+  return scope;
+}
+
+function schemaOf(route: AnyOperatorRoute): FastifySchema {
+  const { params, query, body, summary } = route;
+  return {
+    summary,
+    tags: ['operators'],
+    operationId: `${route.method.toLowerCase()}${route.url.replace(/[/:-]+(\w)/g, (_, letter: string) => letter.toUpperCase())}`,
+    description: `Role: ${route.role}.`,
+    security: [{ operatorToken: [] }],
+    ...(params && { params }),
+    ...(query && { querystring: query }),
+    ...(body && body !== octets && { body }),
+    ...(body === octets && { consumes: ['application/octet-stream'] }),
+    response: { ...successes(route), ...failures({ ...commonErrors, ...route.errors }) },
+  };
+}
+
+function successes({ responses }: AnyOperatorRoute): Record<string, TSchema | object> {
+  const entries = Object.entries(responses).map(([status, schema]) => [
+    status,
+    schema ?? { type: 'null', description: 'Done.' },
+  ]);
+  return Object.fromEntries(entries) as Record<string, TSchema | object>;
+}
+
+/** Error bodies by status, described by their codes. */
+export function failures(errors: Record<number, string>): Record<string, TSchema> {
+  const entries = Object.entries(errors).map(([status, description]) => [status, { ...ErrorBody, description }]);
+  return Object.fromEntries(entries) as Record<string, TSchema>;
+}

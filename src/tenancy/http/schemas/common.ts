@@ -1,0 +1,37 @@
+import { Type, type Static, type TNull, type TSchema, type TUnion } from 'typebox';
+
+/** Name of an env. */
+export const EnvName = Type.String({ pattern: '^[a-z0-9][a-z0-9-]{0,62}$' });
+/** Lower-case hex sha256. */
+export const Sha256 = Type.String({ pattern: '^[0-9a-f]{64}$' });
+/** Id of a backend or an operator. */
+export const Uuid = Type.String({ pattern: '^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$' });
+/** RFC 3339, UTC. */
+export const Timestamp = Type.String({ format: 'date-time' });
+/** One line of text without control characters. */
+export const Line = Type.String({ minLength: 1, maxLength: 128, pattern: '^[^\\u0000-\\u001f\\u007f-\\u009f]*$' });
+/** Entries of a page. */
+export const Limit = Type.Optional(Type.Integer({ minimum: 1, maximum: 500, default: 100 }));
+
+/** Either a value or null. */
+export function Nullable<Schema extends TSchema>(schema: Schema): TUnion<[Schema, TNull]> {
+  return Type.Union([schema, Type.Null()]);
+}
+
+/** An object of a request, which has no other fields. */
+export function Body<Fields extends Record<string, TSchema>>(fields: Fields) {
+  return Type.Object(fields, { additionalProperties: false });
+}
+
+/** The body of every error (contract: agents show `message`, and act on some codes). */
+export const ErrorBody = Type.Object(
+  {
+    error: Type.Object({
+      code: Type.String(),
+      message: Type.String(),
+      refusals: Type.Optional(Type.Array(Type.Object({ code: Type.String(), detail: Type.String() }))),
+    }),
+  },
+  { title: 'Error' },
+);
+export type ErrorBody = Static<typeof ErrorBody>;

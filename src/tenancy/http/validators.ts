@@ -1,0 +1,25 @@
+import { Ajv, type ValidateFunction } from 'ajv';
+import type { FastifySchemaCompiler } from 'fastify';
+import type { TSchema } from 'typebox';
+import { ApiError } from '../services/apiError.ts';
+
+// Formats are documentation; what is checked stands in `pattern`.
+const options = { useDefaults: true, validateFormats: false, strictTypes: false } as const;
+const json = new Ajv(options);
+/** Parameters and headers arrive as text. */
+const text = new Ajv({ ...options, coerceTypes: true });
+
+/** Compiles schemas of requests: bodies are taken as they are, parameters are converted from their text. */
+export const compileValidator: FastifySchemaCompiler<TSchema> = ({ schema, httpPart }) => {
+  const validate: ValidateFunction = (httpPart === 'body' ? json : text).compile(schema);
+  return (value: unknown) => (validate(value) ? { value } : { error: validationError(httpPart, validate) });
+};
+
+/** Names the field and what is wrong with it, never its value. */
+function validationError(part: string | undefined, { errors }: ValidateFunction): ApiError {
+  const [first] = errors ?? [];
+  const unknown: unknown = first?.params['additionalProperty'];
+  const field = [part, ...(first?.instancePath.split('/').slice(1) ?? [])].join('.');
+  const detail = typeof unknown === 'string' ? `has an unknown field ${JSON.stringify(unknown)}` : first?.message;
+  return new ApiError({ status: 400, code: 'REQUEST_INVALID', message: `${field} ${detail ?? 'is invalid'}` });
+}
