@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { endings, commandEndings } from '../machines/endings.ts';
-import { configKeyNames, configKeys } from '../src/agent/config/configKeys.ts';
+import { configKeys, configTable } from '../src/agent/config/configKeys.ts';
 
 /** The settings of a unit by key; a repeated key has all its values. */
 function readUnit(name: string): Record<string, string[]> {
@@ -35,7 +35,7 @@ describe('deployd.service', () => {
 
   it('gives a tick the sum of all configured time limits, with those of a revert', () => {
     const revertLimits = ['up_timeout_s', 'health_timeout_s', 'settle_s'];
-    const limits = configKeyNames.filter((name) => /_(timeout|stall)_s$/.test(name) || name === 'settle_s');
+    const limits = configTable.names.filter((name) => /_(timeout|stall)_s$/.test(name) || name === 'settle_s');
     const seconds = [...limits, ...revertLimits].map((name) =>
       Number(configKeys[name as keyof typeof configKeys].default),
     );

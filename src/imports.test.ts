@@ -42,9 +42,14 @@ const layers: Record<string, Layer> = {
     allowed: ['machines/', 'src/protocol/', 'src/agent/rules/', 'yaml', 'ajv'],
     reason: 'a decision is a pure function of its arguments: no disk, network, clock or configuration',
   },
+  configFiles: {
+    files: ['src/config/'],
+    allowed: ['src/config/', 'src/protocol/jsonFields.ts', platform, 'yaml', 'ajv'],
+    reason: 'agent, tenancy service and deployctl load their configurations in the same way',
+  },
   config: {
     files: ['src/agent/config/'],
-    allowed: [...types, 'src/agent/config/', platform, 'node:', 'yaml', 'ajv'],
+    allowed: [...types, 'src/agent/config/', 'src/config/', platform],
     reason: 'the configuration is loaded before anything else exists',
   },
   secrets: {
@@ -95,7 +100,7 @@ const layers: Record<string, Layer> = {
   },
   tenancyConfig: {
     files: ['src/tenancy/config/'],
-    allowed: ['src/tenancy/config/', 'src/config/', platform],
+    allowed: ['src/tenancy/config/', 'src/config/', 'src/agent/rules/', platform],
     reason: 'the configuration is loaded before anything else exists',
   },
   tenancyRules: {
@@ -206,8 +211,8 @@ const libraryOwners: Record<string, string[]> = {
   'kysely/migration': ['src/tenancy/store/'],
   pg: ['src/tenancy/store/openStore.ts'],
   jose: ['src/tenancy/credentials/', 'src/tenancy/store/database.ts'],
-  ajv: ['src/agent/config/', 'src/agent/rules/', 'src/protocol/', 'src/tenancy/http/validators.ts'],
-  yaml: ['src/agent/config/', 'src/agent/rules/', 'src/protocol/'],
+  ajv: ['src/config/', 'src/agent/rules/', 'src/protocol/', 'src/tenancy/http/validators.ts'],
+  yaml: ['src/config/', 'src/agent/rules/', 'src/protocol/'],
 };
 
 const libraries = sourceImports.filter(({ to }) => !isOwnFile(to) && !to.startsWith('node:'));

@@ -1,5 +1,5 @@
 import { program } from '../../src/agent/cli.ts';
-import { configKeyNames, configKeys } from '../../src/agent/config/configKeys.ts';
+import { configKeys, configTable } from '../../src/agent/config/configKeys.ts';
 import { commandPage, configPage } from './manPages.ts';
 import { toRoff } from './roff.ts';
 
@@ -16,6 +16,6 @@ it('documents every command and every option of the command line', () => {
 
 it('documents every configuration key with its description', () => {
   const page = configPage(packageVersion);
-  const entries = configKeyNames.map((name) => `.B ${toRoff(name)}\n${toRoff(configKeys[name].description)}`);
+  const entries = configTable.names.map((name) => `.B ${toRoff(name)}\n${toRoff(configKeys[name].description)}`);
   expect(entries.filter((entry) => !page.includes(entry))).toEqual([]);
 });

@@ -1,6 +1,6 @@
 import type { Command, Help } from 'commander';
 import { endings, commandEndings } from '../../machines/endings.ts';
-import { configKeyNames, configKeys } from '../../src/agent/config/configKeys.ts';
+import { configKeys, configTable } from '../../src/agent/config/configKeys.ts';
 import type { PackageVersion } from '../packageVersion.ts';
 import { entryOf, toRoff, sectionOf, titleOf } from './roff.ts';
 
@@ -23,7 +23,7 @@ export function commandPage(program: Command, packageVersion: PackageVersion): s
 
 /** deployd.yaml(5), about config.yaml: its keys come from the table that validates the configuration. */
 export function configPage(packageVersion: PackageVersion): string {
-  const entries = configKeyNames.map((name) => {
+  const entries = configTable.names.map((name) => {
     const { allowed, description: meaning, default: value } = configKeys[name];
     return entryOf(
       name,

@@ -6,7 +6,7 @@ import { hardenProcess } from './adapters/host/hardening.ts';
 import { dropPrivileges, NotAllowed } from './adapters/host/privileges.ts';
 import { formatOf, machineFormats, machineNames, formatMachine } from './commands/machine.ts';
 import { runLoop, runOnce } from './commands/run.ts';
-import { ConfigInvalid } from './config/configInvalid.ts';
+import { ConfigInvalid } from '../config/configInvalid.ts';
 import { loadSettings } from './config/loadSettings.ts';
 import type { Settings } from './config/settings.ts';
 import { installCrashHandlers } from './journal/crashHandlers.ts';

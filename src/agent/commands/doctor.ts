@@ -1,6 +1,7 @@
-import { ConfigInvalid } from '../config/configInvalid.ts';
+import { ConfigInvalid } from '../../config/configInvalid.ts';
+import { mergeDefaults } from '../../config/defaults.ts';
+import { configTable } from '../config/configKeys.ts';
 import { loadSettings } from '../config/loadSettings.ts';
-import { mergeDefaults } from '../config/defaults.ts';
 import { diagnosisOf, type Diagnosis } from '../rules/doctor/diagnosis.ts';
 import { diagnosisJson, formatDiagnosis } from '../rules/doctor/formatDiagnosis.ts';
 import type { Vault } from '../secrets/vault.ts';
@@ -37,7 +38,10 @@ function readConfig(configPath: string): Pick<DoctorInput, 'settings' | 'problem
   } catch (error) {
     if (!(error instanceof ConfigInvalid)) throw error;
     return {
-      settings: { ...mergeDefaults({ ...error.validSettings }), ...error.validSettings } as DoctorInput['settings'],
+      settings: {
+        ...mergeDefaults(configTable, error.validSettings),
+        ...error.validSettings,
+      } as DoctorInput['settings'],
       problems: error.lines,
     };
   }

@@ -4,7 +4,8 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { createBundle, type BundleOptions } from '../../../fixtures/bundles/bundle.ts';
 import { nobodyUid, createPublicCopy, needsRoot, testIf } from '../../../fixtures/world/users.ts';
-import { mergeDefaults } from '../config/defaults.ts';
+import { mergeDefaults } from '../../config/defaults.ts';
+import { configTable } from '../config/configKeys.ts';
 import type { Settings } from '../config/settings.ts';
 import type { Plan } from '../rules/plan/plan.ts';
 import { emptyState } from '../rules/state/state.ts';
@@ -162,7 +163,11 @@ describe('a directory', () => {
 describe('with configuration', () => {
   const settings = (changes: object = {}) =>
     ({
-      ...mergeDefaults({ env: 'eu-1', state_dir: join(dir, 'state'), container_host: `unix://${dir}/no.sock` }),
+      ...mergeDefaults(configTable, {
+        env: 'eu-1',
+        state_dir: join(dir, 'state'),
+        container_host: `unix://${dir}/no.sock`,
+      }),
       ...changes,
     }) as unknown as Settings;
 

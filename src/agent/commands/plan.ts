@@ -12,7 +12,8 @@ import { digestOf } from '../adapters/files/fileDigest.ts';
 import { diskFault, isENOENT } from '../adapters/files/diskFault.ts';
 import { Releases } from '../adapters/release/releases.ts';
 import { readState } from '../adapters/state/stateFile.ts';
-import { mergeDefaults } from '../config/defaults.ts';
+import { mergeDefaults } from '../../config/defaults.ts';
+import { configTable } from '../config/configKeys.ts';
 import type { Settings } from '../config/settings.ts';
 import type { BundleContents } from '../rules/bundle/inventory.ts';
 import { parseManifest } from '../../protocol/manifest.ts';
@@ -53,7 +54,7 @@ async function planOfBundle(settings: Settings | null, { bundle, signal }: PlanO
   const stats = await stat(bundle).catch((error: unknown) => {
     throw diskFault('read', bundle, error);
   });
-  const { limits } = settings ?? (mergeDefaults({}) as unknown as Settings);
+  const { limits } = settings ?? (mergeDefaults(configTable, {}) as unknown as Settings);
   const host = settings && (await targetHostOf(settings, signal));
   if (stats.isDirectory())
     return planOfFiles({ sha: null, dir: bundle, signal }, host, () => readBundleDirectory(bundle, limits, signal));

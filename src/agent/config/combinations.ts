@@ -1,10 +1,7 @@
+import type { KeyProblem } from '../../config/configInvalid.ts';
 import { isLoopback } from '../rules/network/loopback.ts';
-import type { ConfigProblem } from './configInvalid.ts';
 import { configKeys } from './configKeys.ts';
 import type { Settings } from './settings.ts';
-
-/** A problem whose line is not known yet. */
-type KeyProblem = Omit<ConfigProblem, 'line'>;
 
 /** Problems of several keys together: unencrypted http outside loopback and mesh, and two ports for one service. */
 export function validateCombinations(valid: Partial<Settings>, hasPort: boolean): KeyProblem[] {

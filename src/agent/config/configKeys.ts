@@ -1,3 +1,4 @@
+import { keyTableOf, optional, required, type ConfigKey, type DottedKey } from '../../config/keyTable.ts';
 import {
   autoOrPath,
   envId,
@@ -10,31 +11,14 @@ import {
   serviceUrl,
   integer,
   trueOrFalse,
-  type ValueType,
-} from './valueTypes.ts';
+} from '../../config/valueTypes.ts';
 import type { Settings } from './settings.ts';
-
-/** Every setting as a dotted key; a section is one level deep. */
-export type SettingKey = {
-  [K in keyof Settings]: Settings[K] extends readonly unknown[]
-    ? K
-    : Settings[K] extends object
-      ? `${K}.${keyof Settings[K] & string}`
-      : K;
-}[keyof Settings];
-
-/** Definition of one key; a key without `default` is required. */
-export interface ConfigKey extends ValueType {
-  default?: unknown;
-  /** One sentence for the operator. */
-  description: string;
-}
 
 const secondsPerDay = 86_400;
 const bytesPerGiB = 2 ** 30;
 
 /** Every key of config.yaml (spec §6): the one source of the defaults, the validation and the table in docs/config.md. */
-export const configKeys: Readonly<Record<SettingKey, ConfigKey>> = {
+export const configKeys: Readonly<Record<DottedKey<Settings>, ConfigKey>> = {
   env: required(envId, 'Environment this host belongs to.'),
   site: required(singleLineName, 'Site this host stands at, as the tenancy service knows it.'),
   transport: required(
@@ -136,29 +120,5 @@ export const configKeys: Readonly<Record<SettingKey, ConfigKey>> = {
   'log.level': optional(oneOf('error', 'warn', 'info', 'debug'), 'info', 'Least urgent lines that are written.'),
 };
 
-/** All dotted keys, in the order in which the documentation lists them. */
-export const configKeyNames = Object.keys(configKeys) as [SettingKey, ...SettingKey[]];
-
-/** Names of the sections, such as `disk`. */
-export const configSections = [
-  ...new Set(configKeyNames.filter((key) => key.includes('.')).map((key) => sectionOf(key))),
-];
-
-/** The section of a dotted key, empty for a top-level key. */
-export function sectionOf(key: string): string {
-  return key.includes('.') ? key.slice(0, key.indexOf('.')) : '';
-}
-
-/** The last part of a dotted key. */
-export function leafOf(key: string): string {
-  return key.slice(key.lastIndexOf('.') + 1);
-}
-
-function required(type: ValueType, description: string): ConfigKey {
-  return { ...type, description };
-}
-
-/** `value` is the default. */
-function optional(type: ValueType, value: unknown, description: string): ConfigKey {
-  return { ...type, default: value, description };
-}
+/** The keys with their sections. */
+export const configTable = keyTableOf(configKeys);

@@ -1,6 +1,8 @@
-import { mergeDefaults } from './defaults.ts';
-import { validateKeys } from './keyValidation.ts';
-import { parseYamlSource } from './yamlSource.ts';
+import { mergeDefaults } from '../../config/defaults.ts';
+import { validateKeys } from '../../config/keyValidation.ts';
+import { parseYamlSource } from '../../config/yamlSource.ts';
+import { configTable } from './configKeys.ts';
+import { validate } from './configValidator.ts';
 
 const required = [
   'env: eu-1',
@@ -93,5 +95,6 @@ it('reports each required key that is missing, without a line', () => {
 
 function problemsOf(lines: string[]) {
   const source = parseYamlSource(lines.join('\n'));
-  return validateKeys(mergeDefaults(source.values as Record<string, unknown>), source);
+  const merged = mergeDefaults(configTable, source.values as Record<string, unknown>);
+  return validateKeys({ table: configTable, validate }, merged, source);
 }

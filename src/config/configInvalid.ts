@@ -1,5 +1,3 @@
-import type { Settings } from './settings.ts';
-
 /** One problem of the configuration; `line` counts from 1 and is null when no line is at fault. */
 export interface ConfigProblem {
   line: number | null;
@@ -9,14 +7,17 @@ export interface ConfigProblem {
   message: string;
 }
 
-/** The configuration is invalid: one journal line per problem, in the order of the file (spec §6, §8: exit 78). */
+/** A problem whose line is not known yet. */
+export type KeyProblem = Omit<ConfigProblem, 'line'>;
+
+/** The configuration is invalid: one line per problem, in the order of the file (spec §6, §8: exit 78). */
 export class ConfigInvalid extends Error {
   override readonly name = 'ConfigInvalid';
   readonly lines: string[];
   /** Every setting without a problem, defaults included. */
-  readonly validSettings: Partial<Settings>;
+  readonly validSettings: Readonly<Record<string, unknown>>;
 
-  constructor(path: string, problems: readonly ConfigProblem[], validSettings: Partial<Settings> = {}) {
+  constructor(path: string, problems: readonly ConfigProblem[], validSettings: Record<string, unknown> = {}) {
     const lines = problems.toSorted(byLine).map((problem) => `CONFIG_INVALID: ${formatProblem(path, problem)}`);
     super(lines[0]);
     this.lines = lines;

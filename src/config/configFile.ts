@@ -1,0 +1,72 @@
+import { readRegularFile } from '../platform/regularFile.ts';
+import { isObject } from '../protocol/jsonFields.ts';
+import { ConfigInvalid, type ConfigProblem, type KeyProblem } from './configInvalid.ts';
+import { mergeDefaults } from './defaults.ts';
+import { validateKeys, type ConfigKeys } from './keyValidation.ts';
+import { lineOf, parseYamlSource, type YamlSource } from './yamlSource.ts';
+
+/** What distinguishes one kind of configuration file from another. */
+export interface ConfigFormat extends ConfigKeys {
+  /** A first line, such as `env: eu-1`. */
+  example: string;
+  /** Who may read it, and so must run the program, for whoever cannot. */
+  readers: string;
+}
+
+/** A configuration file whose keys have been validated, each by itself. */
+export interface ConfigFile<Settings> {
+  /** JSON pointers of the values that the file itself has, with their lines. */
+  lines: YamlSource['lines'];
+  /** The top-level settings without a problem, so that a rule over several settings sees no invalid one. */
+  valid: Partial<Settings>;
+  /** The settings; throws ConfigInvalid with the problems of single keys and these others. */
+  settingsUnless: (otherProblems: readonly KeyProblem[]) => Settings;
+}
+
+/** Reads a configuration file; throws ConfigInvalid if it holds no keys at all. */
+export function readConfigFile<Settings>(path: string, format: ConfigFormat): ConfigFile<Settings> {
+  const source = parseYamlSource(readText(path, format));
+  if (source.values === undefined) throw new ConfigInvalid(path, source.problems);
+  const values = source.values ?? {};
+  if (!isObject(values))
+    throw new ConfigInvalid(path, [{ line: 1, key: '', message: `must hold keys, such as \`${format.example}\`` }]);
+
+  const merged = mergeDefaults(format.table, values);
+  const keyProblems = validateKeys(format, merged, source);
+  const settingsUnless = (otherProblems: readonly KeyProblem[]) => {
+    const located = otherProblems.map((each) => ({ ...each, line: lineOf(source.lines, `/${each.key}`) }));
+    const problems = [...source.problems, ...keyProblems, ...located];
+    if (problems.length > 0) throw new ConfigInvalid(path, problems, validPart(merged, problems));
+    return merged as Settings;
+  };
+  return { lines: source.lines, valid: validPart(merged, keyProblems) as Partial<Settings>, settingsUnless };
+}
+
+/** Freezes a value with everything in it. */
+export function deepFreeze<T>(value: T): T {
+  if (typeof value === 'object' && value !== null) Object.values(value).forEach(deepFreeze);
+  return Object.freeze(value);
+}
+
+function readText(path: string, { readers }: ConfigFormat): string {
+  try {
+    return new TextDecoder('utf-8', { fatal: true }).decode(readRegularFile(path));
+  } catch (error) {
+    const code = (error as NodeJS.ErrnoException).code ?? '';
+    const message = code === 'EACCES' ? `is not readable by this user; ${readers}` : readErrors[code];
+    throw new ConfigInvalid(path, [{ line: null, key: '', message: message ?? `cannot be read (${code})` }]);
+  }
+}
+
+const readErrors: Record<string, string> = {
+  ENOENT: 'does not exist; write it, or name another file with --config',
+  EISDIR: 'is a directory; name a file with --config',
+  ENOTREG: 'is no regular file; name one with --config',
+  ERR_ENCODING_INVALID_ENCODED_DATA: 'is not UTF-8 text',
+};
+
+function validPart(merged: Record<string, unknown>, problems: readonly ConfigProblem[]): Record<string, unknown> {
+  return Object.fromEntries(
+    Object.entries(merged).filter(([key]) => problems.every((problem) => problem.key.split('.')[0] !== key)),
+  );
+}

@@ -1,0 +1,72 @@
+import type { ErrorObject, ValidateFunction } from 'ajv';
+import { closestMatch } from './closestMatch.ts';
+import type { ConfigProblem } from './configInvalid.ts';
+import { leafOf, sectionOf, type ConfigKey, type KeyTable } from './keyTable.ts';
+import { dottedKeyOf, lineOf, type YamlSource } from './yamlSource.ts';
+
+/** The keys of a configuration file, and their compiled validator. */
+export interface ConfigKeys {
+  table: KeyTable;
+  validate: ValidateFunction;
+}
+
+/** One problem for each key of the merged configuration that is missing, unknown or of the wrong type. */
+export function validateKeys(
+  { table, validate }: ConfigKeys,
+  merged: Record<string, unknown>,
+  { lines }: Pick<YamlSource, 'lines'>,
+): ConfigProblem[] {
+  validate(merged);
+  const problems = (validate.errors ?? []).map((error): ConfigProblem => {
+    const pointer = pointerOf(error);
+    const key = dottedKeyOf(pointer);
+    const message = formatError(table, error.keyword, { key, value: valueAt(merged, error.instancePath) });
+    return { line: lineOf(lines, pointer), key, message };
+  });
+  return problems.filter(({ key }, index) => problems.findIndex((other) => other.key === key) === index);
+}
+
+function pointerOf({ instancePath, params }: ErrorObject): string {
+  const { missingProperty, additionalProperty } = params as Record<string, string | undefined>;
+  const name = missingProperty ?? additionalProperty;
+  return name === undefined ? instancePath : `${instancePath}/${name.replaceAll('~', '~0').replaceAll('/', '~1')}`;
+}
+
+/** The value at the path of a known key. */
+function valueAt(merged: unknown, path: string): unknown {
+  const parts = path.split('/').slice(1);
+  return parts.reduce((value, part) => (value as Record<string, unknown>)[part], merged);
+}
+
+function formatError(table: KeyTable, keyword: string, { key, value }: { key: string; value: unknown }): string {
+  if (keyword === 'additionalProperties') return `unknown key; the nearest known key is ${suggestKey(table, key)}`;
+  const allowed = formatAllowed(table, key);
+  if (keyword === 'required') return `is required; ${allowed}`;
+  return needsQuotes(value, configKeyOf(table, key)) ? `${allowed}; put it in quotes` : allowed;
+}
+
+/** True when YAML parsed a number or boolean, and the same text in quotes would be valid. */
+function needsQuotes(value: unknown, key: ConfigKey | undefined): boolean {
+  const pattern = key?.schema['pattern'];
+  const isBare = typeof value === 'number' || typeof value === 'boolean';
+  return isBare && typeof pattern === 'string' && new RegExp(pattern, 'u').test(String(value));
+}
+
+function suggestKey({ names, sections }: KeyTable, key: string): string {
+  const near = closestMatch(leafOf(key), [names[0], ...names.map(leafOf), ...sections]);
+  const known = names.find((name) => leafOf(name) === near);
+  const section = known && sectionOf(known);
+  return section ? `${near} under ${section}` : near;
+}
+
+function formatAllowed(table: KeyTable, key: string): string {
+  const inside = table.names.filter((known) => sectionOf(known) === key).map(leafOf);
+  if (inside.length > 0) return `must be a section with keys of ${inside.join(', ')}`;
+  return `must be ${configKeyOf(table, key)?.allowed ?? 'something else'}`;
+}
+
+/** The definition of a key, or of the list that contains an item such as `disk.paths.0`. */
+function configKeyOf({ names, keys }: KeyTable, key: string): ConfigKey | undefined {
+  const name = names.find((known) => key === known || key.startsWith(`${known}.`));
+  return name === undefined ? undefined : keys[name];
+}
