@@ -53,5 +53,5 @@ it('no other module reads files', () => {
     /\b(readFile|readFileSync|createReadStream)\b/.test(readFileSync(file, 'utf8')),
   );
   // archive.ts streams from a file that it opened with openRegularFile
-  expect(reading.toSorted()).toEqual(['src/agent/adapters/release/archive.ts', 'src/platform/regularFile.ts']);
+  expect(reading.toSorted()).toEqual(['src/bundle/archive.ts', 'src/platform/regularFile.ts']);
 });

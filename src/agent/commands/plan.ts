@@ -4,25 +4,21 @@ import { join } from 'node:path';
 import { endings } from '../../../machines/endings.ts';
 import { Fault } from '../../../machines/fault.ts';
 import { outcomeOf } from '../../../machines/outcomes.ts';
-import type { Refusal, RefusalCode } from '../../../machines/refusals.ts';
-import type { Sha } from '../../../machines/types.ts';
-import { unpack } from '../adapters/release/archive.ts';
+import { unpack } from '../../bundle/archive.ts';
 import { createContainers } from '../adapters/engine/containers.ts';
-import { digestOf } from '../adapters/files/fileDigest.ts';
-import { diskFault, isENOENT } from '../adapters/files/diskFault.ts';
+import { digestOf } from '../../bundle/fileDigest.ts';
+import { diskFault, isENOENT } from '../rules/errors/diskFault.ts';
 import { Releases } from '../adapters/release/releases.ts';
 import { readState } from '../adapters/state/stateFile.ts';
 import { mergeDefaults } from '../../config/defaults.ts';
 import { configTable } from '../config/configKeys.ts';
 import type { Settings } from '../config/settings.ts';
-import type { BundleContents } from '../rules/bundle/inventory.ts';
-import { parseManifest } from '../../protocol/manifest.ts';
-import { abortedPlan, manifestEnvOf, type Plan } from '../rules/plan/plan.ts';
+import { abortedPlan, type Plan } from '../rules/plan/plan.ts';
 import { formatPlan } from '../rules/plan/formatPlan.ts';
 import { isInvalidState } from '../rules/state/state.ts';
-import { readBundleDirectory } from '../services/apply/bundleDirectory.ts';
+import { readBundleDirectory } from '../../bundle/bundleDirectory.ts';
 import { planBundle, type TargetHost } from '../services/apply/bundlePlan.ts';
-import { readManifestText } from '../services/apply/unpack.ts';
+import { readBundle, type BundleSource } from '../../bundle/readBundle.ts';
 import type { Output } from './status.ts';
 
 /** Options of `deployd plan`. */
@@ -57,33 +53,25 @@ async function planOfBundle(settings: Settings | null, { bundle, signal }: PlanO
   const { limits } = settings ?? (mergeDefaults(configTable, {}) as unknown as Settings);
   const host = settings && (await targetHostOf(settings, signal));
   if (stats.isDirectory())
-    return planOfFiles({ sha: null, dir: bundle, signal }, host, () => readBundleDirectory(bundle, limits, signal));
+    return planOfFiles(
+      { sha: null, dir: bundle, readContents: () => readBundleDirectory(bundle, limits, signal) },
+      host,
+      signal,
+    );
   const sha = await digestOf(bundle, signal);
   const dir = await mkdtemp(join(tmpdir(), 'deployd-plan-'));
   try {
-    return await planOfFiles({ sha, dir, signal }, host, () => unpack({ file: bundle, into: dir, limits, signal }));
+    const readContents = () => unpack({ file: bundle, into: dir, limits, signal });
+    return await planOfFiles({ sha, dir, readContents }, host, signal);
   } finally {
     await rm(dir, { recursive: true, force: true });
   }
 }
 
-/** Plans the files in `dir`; `readContents` unpacks or lists them and may throw a refusal. */
-async function planOfFiles(
-  { sha, dir, signal }: { sha: Sha | null; dir: string; signal: AbortSignal },
-  host: TargetHost | null,
-  readContents: () => Promise<BundleContents>,
-): Promise<Plan> {
-  try {
-    const contents = await readContents();
-    const text = await readManifestText(dir);
-    const parsed = parseManifest(text, host?.settings.env ?? manifestEnvOf(text));
-    if ('refusal' in parsed) return abortedPlan([parsed.refusal], sha);
-    const result = await planBundle({ sha, dir, manifest: parsed.manifest, contents }, host, signal);
-    return result.plan;
-  } catch (error) {
-    if (error instanceof Fault && error.ending === 'refused') return abortedPlan([refusalOf(error)], sha);
-    throw error;
-  }
+async function planOfFiles(source: BundleSource, host: TargetHost | null, signal: AbortSignal): Promise<Plan> {
+  const bundle = await readBundle(source, host?.settings.env);
+  if ('refusal' in bundle) return abortedPlan([bundle.refusal], source.sha);
+  return (await planBundle(bundle, host, signal)).plan;
 }
 
 /** The host of the configuration, read-only. */
@@ -112,9 +100,4 @@ async function knownState({ env, state_dir }: Settings): Promise<TargetHost['sta
 function messageOf(error: unknown): string {
   if (error instanceof Fault) return error.message;
   throw error;
-}
-
-/** The refusal of a fault that `refusedFault` made. */
-function refusalOf({ code, message }: Fault): Refusal {
-  return { code: code as RefusalCode, detail: message.slice(`refused: ${code ?? ''}: `.length) };
 }

@@ -5,8 +5,8 @@ import type { Stats } from 'node:fs';
 import { throwIfStopped } from '../../../../machines/fault.ts';
 import { parentsOf } from '../../rules/bundle/archiveEntry.ts';
 import { isWritable, type BundleContents, type BundleFile } from '../../rules/bundle/inventory.ts';
-import { digestOfHandle } from '../files/fileDigest.ts';
-import { diskFault, isEACCES, isENOENT } from '../files/diskFault.ts';
+import { digestOfHandle } from '../../../bundle/fileDigest.ts';
+import { diskFault, isEACCES, isENOENT } from '../../rules/errors/diskFault.ts';
 import { syncFile } from '../files/durableFiles.ts';
 import { openRegularFile } from '../../../platform/regularFile.ts';
 

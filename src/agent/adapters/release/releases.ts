@@ -5,12 +5,12 @@ import type { Sha } from '../../../../machines/types.ts';
 import type { Inventory } from '../../rules/bundle/inventory.ts';
 import { chmod, mkdir, readdir } from '../files/syncFs.ts';
 import { CurrentLink } from './currentLink.ts';
-import { requireDigest, isDigest } from '../files/fileDigest.ts';
-import { diskFault } from '../files/diskFault.ts';
+import { requireDigest, isDigest } from '../../../bundle/fileDigest.ts';
+import { diskFault } from '../../rules/errors/diskFault.ts';
 import { renameDurably, removeStaleTemporaries, syncTree } from '../files/durableFiles.ts';
 import { statIfExists } from '../files/ifExists.ts';
 import { GeneratedFiles, writeStagedInventory } from './generatedFiles.ts';
-import { removeTree } from '../files/treeRemoval.ts';
+import { removeTree } from '../../../platform/treeRemoval.ts';
 
 /** Time a tick spends on removing what containers wrote; the next tick removes the rest. */
 const removalTimeoutMs = 3_000;

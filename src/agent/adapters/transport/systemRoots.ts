@@ -2,7 +2,7 @@ import { X509Certificate } from 'node:crypto';
 import { rootCertificates, type DetailedPeerCertificate } from 'node:tls';
 import { readRegularFile } from '../../../platform/regularFile.ts';
 import { parseCertificate, pemCertificatesIn } from '../../../platform/certificateAuthorities.ts';
-import { isENOENT } from '../files/diskFault.ts';
+import { isENOENT } from '../../rules/errors/diskFault.ts';
 import { writeWithoutSync } from '../files/durableFiles.ts';
 
 /**

@@ -53,6 +53,11 @@ export interface HostFacts {
   }>;
 }
 
+const noFact = { unknown: 'there is no configuration, so no host to look at' };
+
+/** Facts of no host, for a bundle that is validated by itself. */
+export const noHost: HostFacts = { highestSequence: noFact, applied: noFact, engine: noFact };
+
 /** Validates a bundle and collects all of its refusals (spec §9.1), for a tick and for `plan` alike. */
 export function planOf(bundle: BundleFacts, host: HostFacts): Plan {
   const { manifest, sha, refusals } = bundle;

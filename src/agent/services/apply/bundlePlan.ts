@@ -7,13 +7,13 @@ import { filesystemsOf } from '../../adapters/files/filesystems.ts';
 import type { Releases } from '../../adapters/release/releases.ts';
 import type { Settings } from '../../config/settings.ts';
 import type { Fact } from '../../rules/fact.ts';
-import { planOf, type BundleFacts, type HostFacts, type Plan } from '../../rules/plan/plan.ts';
+import { planOf, noHost, type HostFacts, type Plan } from '../../rules/plan/plan.ts';
 import type { ComparableRelease } from '../../rules/plan/changes.ts';
 import type { State } from '../../rules/state/state.ts';
-import { pathsOf, type BundleContents } from '../../rules/bundle/inventory.ts';
 import { catchFault } from '../catchFault.ts';
 import { findOrphanedResources } from '../release/orphanedResources.ts';
-import { digestsOf, readEnvTexts, readComposeFiles } from './composeFiles.ts';
+import { digestsOf, readComposeFiles } from '../../../bundle/composeFiles.ts';
+import { bundleFactsOf, type UnpackedBundle } from '../../../bundle/readBundle.ts';
 
 /** The host that a bundle is planned for; planning changes nothing on it. */
 export interface TargetHost {
@@ -26,14 +26,6 @@ export interface TargetHost {
   production: boolean;
 }
 
-/** An unpacked bundle; the sha is null for a directory. */
-export interface PlannedBundle {
-  sha: Sha | null;
-  dir: string;
-  manifest: Manifest;
-  contents: BundleContents;
-}
-
 /** A plan, and the fault of the engine; null when the engine answered. */
 export interface BundlePlan {
   plan: Plan;
@@ -42,16 +34,12 @@ export interface BundlePlan {
 
 /** Plans the apply of a bundle, without a host from its files alone; writes nothing. Throws Fault `stopped`. */
 export async function planBundle(
-  bundle: PlannedBundle,
+  bundle: UnpackedBundle,
   host: TargetHost | null,
   signal: AbortSignal,
 ): Promise<BundlePlan> {
-  const facts = await bundleFacts(bundle, signal);
-  if (host === null) {
-    const unknown = 'there is no configuration, so no host to look at';
-    const host = { highestSequence: { unknown }, applied: { unknown }, engine: { unknown } };
-    return { plan: planOf(facts, host), engineFault: null };
-  }
+  const facts = await bundleFactsOf(bundle, signal);
+  if (host === null) return { plan: planOf(facts, noHost), engineFault: null };
   const engine = await catchFault(() => engineFacts(host, bundle.manifest));
   const known: HostFacts = {
     highestSequence: 'known' in host.state ? { known: host.state.known?.highest_sequence ?? null } : host.state,
@@ -59,14 +47,6 @@ export async function planBundle(
     engine: engine instanceof Fault ? { unknown: engine.message } : { known: engine },
   };
   return { plan: planOf(facts, known), engineFault: engine instanceof Fault ? engine : null };
-}
-
-async function bundleFacts(bundle: PlannedBundle, signal: AbortSignal): Promise<BundleFacts> {
-  const { contents, manifest, sha } = bundle;
-  const { files, refusals } = await readComposeFiles(bundle, signal);
-  const [releaseFiles, texts] = [pathsOf(contents), await readEnvTexts(bundle, files, signal)];
-  const digests = digestsOf(contents, files);
-  return { sha, version: manifest.version, manifest, files, refusals, digests, releaseFiles, texts };
 }
 
 /** The applied release; unknown after an interrupted apply, whose containers belong to no single release. */

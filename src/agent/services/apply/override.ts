@@ -4,7 +4,7 @@ import type { ComposeFile } from '../../rules/compose/document/composeNode.ts';
 import { countRepairsBelow, type BundleContents, type Inventory } from '../../rules/bundle/inventory.ts';
 import type { Dependencies } from '../dependencies.ts';
 import { loadKeyedDigest } from '../release/keyedDigest.ts';
-import { digestsOf } from './composeFiles.ts';
+import { digestsOf } from '../../../bundle/composeFiles.ts';
 
 const CONTENT_LABEL = 'deployd.content';
 

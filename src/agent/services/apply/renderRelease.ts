@@ -6,7 +6,7 @@ import { envDigestOf } from '../release/envDigest.ts';
 import { describeRelease, repairRelease, type StagedBundle } from '../release/repairRelease.ts';
 import { oneShotsToSkip } from '../release/oneShots.ts';
 import type { Dependencies } from '../dependencies.ts';
-import { readComposeFiles } from './composeFiles.ts';
+import { readComposeFiles } from '../../../bundle/composeFiles.ts';
 import { environmentOf } from './environment.ts';
 import { overrideOf } from './override.ts';
 import { bundleContentsOf } from './unpack.ts';

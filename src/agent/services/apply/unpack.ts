@@ -1,12 +1,10 @@
 import { chmod, mkdir, rm } from 'node:fs/promises';
-import { join } from 'node:path';
 import { throwIfStopped, refusedFault } from '../../../../machines/fault.ts';
 import type { Bundle, DesiredState } from '../../../../machines/types.ts';
-import { diskFault } from '../../adapters/files/diskFault.ts';
-import { removeTree } from '../../adapters/files/treeRemoval.ts';
-import { readCapped } from '../../adapters/files/readCapped.ts';
+import { diskFault } from '../../rules/errors/diskFault.ts';
+import { removeTree } from '../../../platform/treeRemoval.ts';
+import { readManifest } from '../../../bundle/readBundle.ts';
 import type { BundleContents } from '../../rules/bundle/inventory.ts';
-import { maxManifestCharacters, parseManifest } from '../../../protocol/manifest.ts';
 import type { Dependencies } from '../dependencies.ts';
 import { desiredShaOf } from './download.ts';
 
@@ -19,14 +17,14 @@ export async function unpack(
   const sha = desiredShaOf(desired);
   const dir = releases.stagingOf(sha);
   await createEmptyDirectory(dir, signal);
-  const archive = await import('../../adapters/release/archive.ts');
+  const archive = await import('../../../bundle/archive.ts');
   tick.bundleContents = await archive.unpack({
     file: releases.bundleOf(sha),
     into: dir,
     limits: settings.limits,
     signal,
   });
-  const parsed = parseManifest(await readManifestText(dir), settings.env);
+  const parsed = await readManifest(dir, settings.env);
   if ('refusal' in parsed) throw refusedFault([parsed.refusal]);
   return { sha, dir, manifest: parsed.manifest };
 }
@@ -48,11 +46,4 @@ export async function createEmptyDirectory(dir: string, signal: AbortSignal): Pr
   } catch (error) {
     throw diskFault('write', dir, error);
   }
-}
-
-/** The text of a bundle's manifest. Throws `MANIFEST_INVALID` when it is missing. */
-export async function readManifestText(dir: string): Promise<string> {
-  const text = await readCapped(join(dir, 'manifest.json'), 4 * maxManifestCharacters + 4);
-  if (text !== null) return text;
-  throw refusedFault([{ code: 'MANIFEST_INVALID', detail: 'the bundle has no manifest.json at its root' }]);
 }

@@ -11,7 +11,7 @@ import { pathsOf } from '../../rules/bundle/inventory.ts';
 import { withoutSecrets } from '../release/grantedPrivileges.ts';
 import { recordServiceDefinitions } from '../release/oneShots.ts';
 import type { Dependencies } from '../dependencies.ts';
-import { readEnvTexts, readComposeFiles } from './composeFiles.ts';
+import { readEnvTexts, readComposeFiles } from '../../../bundle/composeFiles.ts';
 import { environmentOf } from './environment.ts';
 import { bundleContentsOf } from './unpack.ts';
 

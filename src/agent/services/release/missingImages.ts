@@ -1,7 +1,6 @@
-import { Fault } from '../../../../machines/fault.ts';
 import { registryOf } from '../../rules/bundle/imageReference.ts';
-import { parseManifest } from '../../../protocol/manifest.ts';
-import { readManifestText } from '../apply/unpack.ts';
+import { readManifest } from '../../../bundle/readBundle.ts';
+import { catchFault } from '../catchFault.ts';
 import type { Dependencies } from '../dependencies.ts';
 import { markNotApplied } from './markNotApplied.ts';
 
@@ -23,10 +22,6 @@ export async function markNotAppliedIfImagesMissing(deps: Dependencies, sha: str
 
 /** Registries with a login in the manifest of the release; none when the manifest cannot be read. */
 async function registryHostsOf({ releases, settings }: Dependencies, sha: string): Promise<Set<string>> {
-  const text = await readManifestText(releases.pathOf(sha)).catch((error: unknown) => {
-    if (error instanceof Fault) return '';
-    throw error;
-  });
-  const parsed = parseManifest(text, settings.env);
+  const parsed = await catchFault(() => readManifest(releases.pathOf(sha), settings.env));
   return new Set('manifest' in parsed ? parsed.manifest.registries.map(({ host }) => registryOf(`${host}/`)) : []);
 }

@@ -1,8 +1,6 @@
-import { join } from 'node:path';
 import type { Releases } from '../../adapters/release/releases.ts';
-import { readCapped } from '../../adapters/files/readCapped.ts';
+import { readManifestText } from '../../../bundle/readBundle.ts';
 import type { Settings } from '../../config/settings.ts';
-import { maxManifestCharacters } from '../../../protocol/manifest.ts';
 import type { State } from '../../rules/state/state.ts';
 import { productionOf } from '../../rules/release/volumeRule.ts';
 
@@ -29,7 +27,7 @@ export async function productionOfReleases(releases: Releases): Promise<(boolean
 
 /** A manifest can prove that an env is production, but not that it is none: check-in and configuration count too. */
 async function productionByManifest(releases: Releases, sha: string): Promise<true | null> {
-  const text = await readCapped(join(releases.pathOf(sha), 'manifest.json'), 4 * maxManifestCharacters + 4);
+  const text = await readManifestText(releases.pathOf(sha));
   try {
     const manifest: unknown = JSON.parse(text ?? '');
     return (Object(manifest) as { production?: unknown }).production === true ? true : null;

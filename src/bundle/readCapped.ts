@@ -1,5 +1,5 @@
-import { diskFault } from './diskFault.ts';
-import { openRegularFile } from '../../../platform/regularFile.ts';
+import { diskFault } from '../agent/rules/errors/diskFault.ts';
+import { openRegularFile } from '../platform/regularFile.ts';
 
 /**
  * The text of a file written by people, truncated to `maxBytes`. Null when it is absent, not a regular file (a link

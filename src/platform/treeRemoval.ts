@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { lstatSync, renameSync, rmdirSync, unlinkSync } from 'node:fs';
 import { opendir } from 'node:fs/promises';
-import { monotonicMs } from '../../../platform/clock.ts';
+import { monotonicMs } from './clock.ts';
 
 /** Result of a removal; `stuck` when permissions prevent it. */
 export type RemovalResult = 'gone' | 'stuck' | 'unfinished';

@@ -1,19 +1,24 @@
 import { lstat, opendir } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Stats } from 'node:fs';
-import { Fault, throwIfStopped } from '../../../../machines/fault.ts';
-import { digestOfHandle } from '../../adapters/files/fileDigest.ts';
-import { diskFault } from '../../adapters/files/diskFault.ts';
-import { openRegularFile } from '../../../platform/regularFile.ts';
-import type { Settings } from '../../config/settings.ts';
-import { validateEntry, occupiedBy, type ArchiveEntry, type OccupiedPaths } from '../../rules/bundle/archiveEntry.ts';
-import { bundleUnsafe } from '../../rules/bundle/tarHeader.ts';
-import type { BundleContents, BundleFile } from '../../rules/bundle/inventory.ts';
+import { Fault, throwIfStopped } from '../../machines/fault.ts';
+import { digestOfHandle } from './fileDigest.ts';
+import { diskFault } from '../agent/rules/errors/diskFault.ts';
+import { openRegularFile } from '../platform/regularFile.ts';
+import type { BundleLimits } from './bundleLimits.ts';
+import {
+  validateEntry,
+  occupiedBy,
+  type ArchiveEntry,
+  type OccupiedPaths,
+} from '../agent/rules/bundle/archiveEntry.ts';
+import { bundleUnsafe } from '../agent/rules/bundle/tarHeader.ts';
+import type { BundleContents, BundleFile } from '../agent/rules/bundle/inventory.ts';
 
 /** Lists the files of a directory and validates them like the entries of an archive. Throws `BUNDLE_UNSAFE`. */
 export async function readBundleDirectory(
   dir: string,
-  limits: Settings['limits'],
+  limits: BundleLimits,
   signal: AbortSignal,
 ): Promise<BundleContents> {
   const contents: BundleContents = { files: [], directories: [] };

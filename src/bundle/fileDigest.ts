@@ -1,9 +1,9 @@
 import { createHash } from 'node:crypto';
 import type { FileHandle } from 'node:fs/promises';
-import { throwIfStopped } from '../../../../machines/fault.ts';
-import type { Sha } from '../../../../machines/types.ts';
-import { diskFault, isENOENT } from './diskFault.ts';
-import { openRegularFile } from '../../../platform/regularFile.ts';
+import { throwIfStopped } from '../../machines/fault.ts';
+import type { Sha } from '../../machines/types.ts';
+import { diskFault, isENOENT } from '../agent/rules/errors/diskFault.ts';
+import { openRegularFile } from '../platform/regularFile.ts';
 
 /** Lower-case hex sha256 of a file, null when it is absent. Throws `stopped` on abort. */
 export async function digestOf(path: string, signal: AbortSignal): Promise<string | null> {

@@ -2,7 +2,7 @@ import { execFileSync } from 'node:child_process';
 import { mkdirSync, mkdtempSync, readdirSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { monotonicMs } from '../../../platform/clock.ts';
+import { monotonicMs } from './clock.ts';
 import { removeTree } from './treeRemoval.ts';
 
 let dir: string;

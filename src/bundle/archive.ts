@@ -7,21 +7,21 @@ import { pipeline } from 'node:stream/promises';
 import { constants, createGunzip, createZstdDecompress } from 'node:zlib';
 import type { ReadEntry } from 'tar';
 import { Parser } from 'tar/parse';
-import { Fault } from '../../../../machines/fault.ts';
-import type { Settings } from '../../config/settings.ts';
-import { openRegularFile } from '../../../platform/regularFile.ts';
-import { parentsOf, entryPathOf, type ArchiveEntry } from '../../rules/bundle/archiveEntry.ts';
-import { blockBytes, bundleUnsafe } from '../../rules/bundle/tarHeader.ts';
-import type { BundleContents } from '../../rules/bundle/inventory.ts';
-import { ArchiveWalk } from '../../rules/bundle/archiveWalk.ts';
-import { diskFault } from '../files/diskFault.ts';
-import { removeTree } from '../files/treeRemoval.ts';
+import { Fault } from '../../machines/fault.ts';
+import type { BundleLimits } from './bundleLimits.ts';
+import { openRegularFile } from '../platform/regularFile.ts';
+import { parentsOf, entryPathOf, type ArchiveEntry } from '../agent/rules/bundle/archiveEntry.ts';
+import { blockBytes, bundleUnsafe } from '../agent/rules/bundle/tarHeader.ts';
+import type { BundleContents } from '../agent/rules/bundle/inventory.ts';
+import { ArchiveWalk } from '../agent/rules/bundle/archiveWalk.ts';
+import { diskFault } from '../agent/rules/errors/diskFault.ts';
+import { removeTree } from '../platform/treeRemoval.ts';
 
 /** A bundle, and the empty directory (0700) to unpack it into. */
 export interface UnpackRequest {
   file: string;
   into: string;
-  limits: Settings['limits'];
+  limits: BundleLimits;
   signal: AbortSignal;
 }
 
@@ -68,7 +68,7 @@ const cleanupTimeoutMs = 1000;
 /** 8 MiB, the window of `zstd -19`; a malicious frame could demand gigabytes. */
 const zstdWindowLog = 23;
 
-async function sizeOf(bundle: FileHandle, limits: Settings['limits']): Promise<number> {
+async function sizeOf(bundle: FileHandle, limits: BundleLimits): Promise<number> {
   const { size } = await bundle.stat();
   if (size > limits.bundle_bytes) throw bundleUnsafe(`more than ${limits.bundle_bytes} bytes (limits.bundle_bytes)`);
   return size;
@@ -85,7 +85,7 @@ async function decompressor(bundle: FileHandle): Promise<Transform> {
 
 async function* validatedBlocks(
   chunks: AsyncIterable<Buffer>,
-  caps: Settings['limits'] & { compressed: number },
+  caps: BundleLimits & { compressed: number },
   validated: ArchiveEntry[],
 ): AsyncGenerator<Buffer> {
   const walk = new ArchiveWalk(caps);

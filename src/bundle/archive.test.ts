@@ -4,8 +4,8 @@ import * as fs from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { gzipSync, zstdCompressSync } from 'node:zlib';
-import { Fault } from '../../../../machines/fault.ts';
-import { hostileArchives } from '../../../../fixtures/bundles/hostileArchives.ts';
+import { Fault } from '../../machines/fault.ts';
+import { hostileArchives } from '../../fixtures/bundles/hostileArchives.ts';
 import {
   tarDirectory,
   endOfArchive,
@@ -13,7 +13,7 @@ import {
   gnuLongName,
   paxHeader,
   paxRecord,
-} from '../../../../fixtures/bundles/tarBlocks.ts';
+} from '../../fixtures/bundles/tarBlocks.ts';
 import { unpack } from './archive.ts';
 
 const limits = { bundle_bytes: 64 * 2 ** 20, unpacked_bytes: 100 * 2 ** 20, bundle_entries: 50 };

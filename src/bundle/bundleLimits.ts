@@ -1,0 +1,6 @@
+import type { ArchiveLimits } from '../agent/rules/bundle/archiveWalk.ts';
+
+/** Limits of a bundle: bytes of its archive, and those of its content. */
+export interface BundleLimits extends ArchiveLimits {
+  readonly bundle_bytes: number;
+}

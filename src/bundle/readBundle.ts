@@ -1,0 +1,69 @@
+import { join } from 'node:path';
+import { Fault } from '../../machines/fault.ts';
+import type { Refusal, RefusalCode } from '../../machines/refusals.ts';
+import type { Manifest, Sha } from '../../machines/types.ts';
+import { pathsOf, type BundleContents } from '../agent/rules/bundle/inventory.ts';
+import { manifestEnvOf, type BundleFacts } from '../agent/rules/plan/plan.ts';
+import { maxManifestCharacters, parseManifest } from '../protocol/manifest.ts';
+import { digestsOf, readComposeFiles, readEnvTexts } from './composeFiles.ts';
+import { readCapped } from './readCapped.ts';
+
+/** The files of a bundle below `dir`; `readContents` unpacks or lists them, and may throw a refusal. */
+export interface BundleSource {
+  /** Null for a directory. */
+  sha: Sha | null;
+  dir: string;
+  readContents: () => Promise<BundleContents>;
+}
+
+/** An unpacked bundle; the sha is null for a directory. */
+export interface UnpackedBundle {
+  sha: Sha | null;
+  dir: string;
+  manifest: Manifest;
+  contents: BundleContents;
+}
+
+/**
+ * Reads a bundle for an env, by default its own. Returns the refusal at which reading ended instead, one that leaves
+ * nothing to validate.
+ */
+export async function readBundle(
+  { sha, dir, readContents }: BundleSource,
+  env?: string,
+): Promise<UnpackedBundle | { refusal: Refusal }> {
+  try {
+    const contents = await readContents();
+    const parsed = await readManifest(dir, env);
+    return 'refusal' in parsed ? parsed : { sha, dir, contents, ...parsed };
+  } catch (error) {
+    if (error instanceof Fault && error.ending === 'refused') return { refusal: refusalOf(error) };
+    throw error;
+  }
+}
+
+/** The manifest of an unpacked bundle for an env, by default its own; `MANIFEST_INVALID` when it is missing or invalid. */
+export async function readManifest(dir: string, env?: string): Promise<{ manifest: Manifest } | { refusal: Refusal }> {
+  const text = await readManifestText(dir);
+  if (text !== null) return parseManifest(text, env ?? manifestEnvOf(text));
+  return { refusal: { code: 'MANIFEST_INVALID', detail: 'the bundle has no manifest.json at its root' } };
+}
+
+/** The text of the manifest of an unpacked bundle; null when it is missing. */
+export function readManifestText(dir: string): Promise<string | null> {
+  return readCapped(join(dir, 'manifest.json'), 4 * maxManifestCharacters + 4);
+}
+
+/** What the rules want to know of a bundle. Throws Fault `stopped` on abort. */
+export async function bundleFactsOf(bundle: UnpackedBundle, signal: AbortSignal): Promise<BundleFacts> {
+  const { contents, manifest, sha } = bundle;
+  const { files, refusals } = await readComposeFiles(bundle, signal);
+  const texts = await readEnvTexts(bundle, files, signal);
+  const [digests, releaseFiles] = [digestsOf(contents, files), pathsOf(contents)];
+  return { sha, version: manifest.version, manifest, files, refusals, digests, releaseFiles, texts };
+}
+
+/** The refusal of a fault that `refusedFault` made. */
+function refusalOf({ code, message }: Fault): Refusal {
+  return { code: code as RefusalCode, detail: message.slice(`refused: ${code ?? ''}: `.length) };
+}
