@@ -1,9 +1,17 @@
 import { randomUUID } from 'node:crypto';
 import type { Transaction } from 'kysely';
-import { newBackend, nextBackend, type BackendEvent, type BackendRecord } from '../../../machines/backend.ts';
+import {
+  finishingSteps,
+  newBackend,
+  nextBackend,
+  type BackendEvent,
+  type BackendRecord,
+  type BackendState,
+} from '../../../machines/backend.ts';
 import type { CheckInRequest } from '../../protocol/checkIn.ts';
 import type { BackendRow, Database } from './database.ts';
 import type { Store } from './openStore.ts';
+import { addPendingSteps } from './pendingSteps.ts';
 
 /** What an administrator says of a new backend. */
 export interface BackendFields {
@@ -18,13 +26,16 @@ export interface BackendChange {
   event: BackendEvent;
   now: number;
   columns?: Partial<BackendRow>;
+  /** Whether the event still applies to the row as it is now. */
+  when?: (row: BackendRow) => boolean;
 }
 
 /** Creates a backend in an env that exists; returns its id. */
 export async function createBackend(store: Store, fields: BackendFields, now: number): Promise<string> {
   const id = randomUUID();
   const row = { id, ...fields, laptop: Number(fields.laptop), created_at: now, state_since: now };
-  const unseen = { revision: 0, last_seen_at: null, check_in: null, token_accessor: null, token_generation: null };
+  const token = { token_accessor: null, token_generation: null };
+  const unseen = { revision: 0, last_seen_at: null, check_in: null, applied_sha: null, ...token };
   await store
     .insertInto('backends')
     .values({ ...row, ...unseen, ...columnsOf(newBackend) })
@@ -37,12 +48,21 @@ export async function findBackend(store: Store, id: string): Promise<BackendRow 
   return (await store.selectFrom('backends').selectAll().where('id', '=', id).executeTakeFirst()) ?? null;
 }
 
-/** A page of backends by id, after the last id of the page before. */
-export function listBackends(
-  store: Store,
-  { after = '', limit }: { after?: string; limit: number },
-): Promise<BackendRow[]> {
-  return store.selectFrom('backends').selectAll().where('id', '>', after).orderBy('id').limit(limit).execute();
+/** Which backends a list shows: those after an id, of some envs (null for all), in a state. */
+export interface BackendFilter {
+  after?: string | undefined;
+  envs?: readonly string[] | null;
+  state?: BackendState | undefined;
+  limit: number;
+}
+
+/** A page of backends by id. */
+export function listBackends(store: Store, { after, envs = null, state, limit }: BackendFilter): Promise<BackendRow[]> {
+  let query = store.selectFrom('backends').selectAll().orderBy('id').limit(limit);
+  if (after !== undefined) query = query.where('id', '>', after);
+  if (envs !== null) query = query.where('env', 'in', envs);
+  if (state !== undefined) query = query.where('state', '=', state);
+  return query.execute();
 }
 
 /** Applies an event; null if there is no such backend or its state does not allow the event. */
@@ -56,7 +76,8 @@ export function recordCheckIn(
   id: string,
   at: { checkIn: CheckInRequest; now: number },
 ): Promise<BackendRow | null> {
-  const columns = { last_seen_at: at.now, check_in: JSON.stringify(at.checkIn) };
+  const { applied_sha } = at.checkIn;
+  const columns = { last_seen_at: at.now, check_in: JSON.stringify(at.checkIn), applied_sha };
   return applyEvent(store, id, { event: { type: 'CHECK_IN' }, now: at.now, columns });
 }
 
@@ -82,22 +103,40 @@ export async function findSilent(
   return rows.map(({ id }) => id);
 }
 
-/** As `applyEvent`, within a transaction. */
+/** Ids of backends that are retiring and were neither seen nor asked to retire since a time. */
+export async function findExpiredRetirements(store: Store, before: number, limit: number): Promise<string[]> {
+  const rows = await store
+    .selectFrom('backends')
+    .select('id')
+    .where('state', '=', 'retiring')
+    .where('last_seen_at', '<', before)
+    .where('state_since', '<', before)
+    .orderBy('last_seen_at')
+    .limit(limit)
+    .execute();
+  return rows.map(({ id }) => id);
+}
+
+/** As `applyEvent`, within a transaction; the steps of finishing are due when it begins. */
 export async function changeBackend(
   work: Transaction<Database>,
   id: string,
-  { event, now, columns = {} }: BackendChange,
+  { event, now, columns = {}, when = () => true }: BackendChange,
 ): Promise<BackendRow | null> {
   for (;;) {
     const row = await work.selectFrom('backends').selectAll().where('id', '=', id).executeTakeFirst();
-    const next = row && nextBackend(recordOf(row), event);
+    const next = row && when(row) && nextBackend(recordOf(row), event);
     if (!next) return null;
     const { revision, state } = row;
     const since = next.state === state ? {} : { state_since: now };
     const changed = { ...columns, ...columnsOf(next), ...since, revision: revision + 1 };
     const update = work.updateTable('backends').set(changed).where('id', '=', id).where('revision', '=', revision);
     // No row: another instance has changed the backend since it was read here.
-    if ((await update.executeTakeFirstOrThrow()).numUpdatedRows === 1n) return { ...row, ...changed };
+    if ((await update.executeTakeFirstOrThrow()).numUpdatedRows === 0n) continue;
+    if (next.state === 'finishing' && state !== 'finishing') {
+      await addPendingSteps(work, id, { steps: finishingSteps, now });
+    }
+    return { ...row, ...changed };
   }
 }
 

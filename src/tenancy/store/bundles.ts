@@ -1,26 +1,23 @@
-import type { Transaction } from 'kysely';
-import type { BundleRow, Database } from './database.ts';
+import type { BundleRow } from './database.ts';
+import { findEnv, lockEnv, lockEnvRow } from './envs.ts';
 import type { Store } from './openStore.ts';
 
 /**
- * What became of a new bundle: `known` if the same archive is there already, `stale` if its env has one of the same
+ * What became of a new bundle: `known` if the same archive is there already, `stale` if its env has had one of the same
  * sequence or a higher one, `envless` if there is no such env.
  */
 export type BundleInsertion = 'added' | 'known' | 'stale' | 'envless';
 
-/** Adds a bundle to its env, and raises the env's last sequence to that of the bundle. */
-export async function insertBundle(work: Transaction<Database>, row: BundleRow): Promise<BundleInsertion> {
-  const { env, sequence, sha256 } = row;
-  // The update also locks the env, so that bundles of one env come one after the other.
-  const raise = work
-    .updateTable('envs')
-    .set(({ eb }) => ({
-      last_sequence: eb.case().when('last_sequence', '<', sequence).then(sequence).else(eb.ref('last_sequence')).end(),
-    }))
-    .where('name', '=', env);
-  if ((await raise.executeTakeFirstOrThrow()).numUpdatedRows === 0n) return 'envless';
-  if ((await findBundle(work, sha256)) !== null) return 'known';
-  if (sequence <= ((await highestSequence(work, env)) ?? -1)) return 'stale';
+/** Adds a bundle to its env in a transaction, and raises the sequences of the env to that of the bundle. */
+export async function insertBundle(work: Store, row: BundleRow): Promise<BundleInsertion> {
+  const { sequence } = row;
+  // Bundles of one env come one after the other.
+  const env = await lockEnv(work, row.env);
+  if (env === null) return 'envless';
+  if ((await findBundle(work, row.sha256)) !== null) return 'known';
+  if (sequence <= (env.pushed_sequence ?? -1)) return 'stale';
+  const raised = { pushed_sequence: sequence, last_sequence: Math.max(sequence, env.last_sequence) };
+  await work.updateTable('envs').set(raised).where('name', '=', row.env).execute();
   await work.insertInto('bundles').values(row).execute();
   return 'added';
 }
@@ -30,14 +27,57 @@ export async function findBundle(store: Store, sha256: string): Promise<BundleRo
   return (await store.selectFrom('bundles').selectAll().where('sha256', '=', sha256).executeTakeFirst()) ?? null;
 }
 
-/** The highest sequence of the bundles of an env; null if it has none. */
+/** The highest sequence of all bundles that an env has had; null if it has had none. */
 export async function highestSequence(store: Store, env: string): Promise<number | null> {
-  const highest = store.selectFrom('bundles').select(({ fn }) => fn.max('sequence').as('sequence'));
-  return (await highest.where('env', '=', env).executeTakeFirst())?.sequence ?? null;
+  return (await findEnv(store, env))?.pushed_sequence ?? null;
 }
 
-/** Deletes the row of a bundle; false if there is none. */
-export async function deleteBundleRow(work: Transaction<Database>, sha256: string): Promise<boolean> {
-  const deletion = work.deleteFrom('bundles').where('sha256', '=', sha256);
-  return (await deletion.executeTakeFirstOrThrow()).numDeletedRows === 1n;
+/** Which bundles a list shows: those after another one, of some envs (null for all). */
+export interface BundleFilter {
+  after?: Pick<BundleRow, 'received_at' | 'sha256'> | undefined;
+  envs: readonly string[] | null;
+  limit: number;
+}
+
+/** A page of bundles, newest first. */
+export function listBundles(store: Store, { after, envs, limit }: BundleFilter): Promise<BundleRow[]> {
+  let query = store.selectFrom('bundles').selectAll().orderBy('received_at', 'desc').orderBy('sha256', 'desc');
+  if (envs !== null) query = query.where('env', 'in', envs);
+  if (after !== undefined) {
+    const { received_at, sha256 } = after;
+    query = query.where((where) =>
+      where(where.refTuple('received_at', 'sha256'), '<', where.tuple(received_at, sha256)),
+    );
+  }
+  return query.limit(limit).execute();
+}
+
+/** Envs, deleted ones too, with more bundles than a number, or with any bundle if they are deleted. */
+export async function findEnvsOverLimit(store: Store, keep: number): Promise<string[]> {
+  const rows = await store
+    .selectFrom('bundles')
+    .innerJoin('envs', 'envs.name', 'bundles.env')
+    .select('envs.name')
+    .groupBy(['envs.name', 'envs.deleted_at'])
+    .having((having) =>
+      having.or([having(having.fn.countAll<number>(), '>', keep), having('envs.deleted_at', 'is not', null)]),
+    )
+    .execute();
+  return rows.map(({ name }) => name);
+}
+
+/** Deletes the bundles of an env but the newest, the desired one, and those that a host runs; returns how many. */
+export async function deleteOldBundles(work: Store, name: string, keep: number): Promise<number> {
+  const env = await lockEnvRow(work, name);
+  const bundles = work.selectFrom('bundles').select('sha256').where('env', '=', name);
+  const newest = bundles.orderBy('sequence', 'desc').limit(env?.deleted_at === null ? keep : 0);
+  const backends = work.selectFrom('backends').select('applied_sha').where('env', '=', name);
+  const applied = backends.where('applied_sha', 'is not', null).where('state', '!=', 'retired');
+  const deletion = work
+    .deleteFrom('bundles')
+    .where('env', '=', name)
+    .where('sha256', '!=', env?.desired_sha ?? '')
+    .where('sha256', 'not in', newest)
+    .where('sha256', 'not in', applied.$narrowType<{ applied_sha: string }>());
+  return Number((await deletion.executeTakeFirstOrThrow()).numDeletedRows);
 }

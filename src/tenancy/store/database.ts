@@ -11,7 +11,9 @@ export interface Database {
   reports: ReportTable;
   signing_keys: SigningKeyTable;
   bundles: BundleTable;
+  archives: ArchiveTable;
   operators: OperatorTable;
+  pending_steps: PendingStepTable;
   audit: AuditTable;
 }
 
@@ -25,6 +27,10 @@ export interface EnvTable {
   desired_sha: string | null;
   /** The highest sequence that was given to a bundle. */
   last_sequence: number;
+  /** The sequence of the newest bundle that was pushed; a push with a lower one is stale. */
+  pushed_sequence: number | null;
+  /** A deleted env keeps its row, so that one that is created again under its name gives no sequence twice. */
+  deleted_at: number | null;
 }
 
 export interface BackendTable {
@@ -45,6 +51,8 @@ export interface BackendTable {
   last_seen_at: number | null;
   /** The newest check-in; null before the first. */
   check_in: Json<CheckInRequest> | null;
+  /** Digest of the bundle that its host runs, as the newest check-in says. */
+  applied_sha: string | null;
   /** Accessor of the newest token that it came with, and the generation of that token; revoked by its retirement. */
   token_accessor: string | null;
   token_generation: number | null;
@@ -82,6 +90,14 @@ export interface BundleTable {
   received_from: string;
 }
 
+/** Archives that the bundle storage may hold, whether or not a bundle has come of them. */
+export interface ArchiveTable {
+  sha256: string;
+  /** When it was last about to be stored. */
+  announced_at: number;
+  removing: number;
+}
+
 /** What an operator's token may do; each role includes those before it. */
 export type Role = 'viewer' | 'deployer' | 'admin';
 
@@ -96,6 +112,21 @@ export interface OperatorTable {
   created_at: number;
   revoked_at: number | null;
   last_used_at: number | null;
+}
+
+/** A step of finishing, or what else a change has left to do at a peer. */
+export type PendingStep = FinishingStep | 'deleteOldIdentities' | 'destroyEnvSecrets';
+
+/** Steps that any instance does as soon as they are due, again and again until they succeed. */
+export interface PendingStepTable {
+  /** Id of a backend, or name of an env. */
+  subject: string;
+  step: PendingStep;
+  tries: number;
+  /** Also until when the instance that tries it has it for itself. */
+  due_at: number;
+  /** Why the last try has failed. */
+  error: string | null;
 }
 
 /** Rows are only ever added; triggers of the database refuse everything else. */
@@ -121,5 +152,6 @@ export type SigningKeyRow = Selectable<SigningKeyTable>;
 export type EnvRow = Selectable<EnvTable>;
 export type BackendRow = Selectable<BackendTable>;
 export type BundleRow = Selectable<BundleTable>;
+export type PendingStepRow = Selectable<PendingStepTable>;
 export type OperatorRow = Selectable<OperatorTable>;
 export type AuditRow = Selectable<AuditTable>;

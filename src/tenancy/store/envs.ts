@@ -1,19 +1,50 @@
+import type { BackendState } from '../../../machines/backend.ts';
 import type { EnvRow } from './database.ts';
 import type { Store } from './openStore.ts';
 
-/** Creates an env; false if there is one of that name. */
+/** Creates an env; false if there is one of that name. One that was deleted goes on with its sequences. */
 export async function createEnv(store: Store, name: string, production: boolean): Promise<boolean> {
-  const values = { name, production: Number(production), desired_sha: null, last_sequence: 0 };
+  const values = { production: Number(production), desired_sha: null, deleted_at: null };
   const insert = store
     .insertInto('envs')
-    .values(values)
-    .onConflict((conflict) => conflict.doNothing());
+    .values({ name, ...values, last_sequence: 0, pushed_sequence: null })
+    .onConflict((conflict) => conflict.column('name').doUpdateSet(values).where('envs.deleted_at', 'is not', null));
   return (await insert.executeTakeFirstOrThrow()).numInsertedOrUpdatedRows === 1n;
 }
 
 /** The row of an env; null if there is none. */
 export async function findEnv(store: Store, name: string): Promise<EnvRow | null> {
-  return (await store.selectFrom('envs').selectAll().where('name', '=', name).executeTakeFirst()) ?? null;
+  const query = store.selectFrom('envs').selectAll().where('name', '=', name).where('deleted_at', 'is', null);
+  return (await query.executeTakeFirst()) ?? null;
+}
+
+/** Envs by name; null for all of them. */
+export function listEnvs(store: Store, names: readonly string[] | null): Promise<EnvRow[]> {
+  const query = store.selectFrom('envs').selectAll().where('deleted_at', 'is', null).orderBy('name');
+  return (names === null ? query : query.where('name', 'in', names)).execute();
+}
+
+/** The row of an env, which nobody else changes before the transaction ends; null if there is none. */
+export async function lockEnv(work: Store, name: string): Promise<EnvRow | null> {
+  const row = await lockEnvRow(work, name);
+  return row?.deleted_at === null ? row : null;
+}
+
+/** As `lockEnv`, also of a deleted env. */
+export async function lockEnvRow(work: Store, name: string): Promise<EnvRow | null> {
+  // SQLite knows no `for update`.
+  const update = work.updateTable('envs').set((set) => ({ last_sequence: set.ref('last_sequence') }));
+  return (await update.where('name', '=', name).returningAll().executeTakeFirst()) ?? null;
+}
+
+/** Makes another bundle, or none, the desired one of an env. */
+export async function setDesiredSha(work: Store, name: string, sha256: string | null): Promise<void> {
+  await work.updateTable('envs').set({ desired_sha: sha256 }).where('name', '=', name).execute();
+}
+
+/** Deletes an env, which keeps its sequences. */
+export async function markEnvDeleted(work: Store, name: string, now: number): Promise<void> {
+  await work.updateTable('envs').set({ desired_sha: null, deleted_at: now }).where('name', '=', name).execute();
 }
 
 /** Reserves the next sequence for a bundle of an env, which nobody else gets; null if there is no such env. */
@@ -22,6 +53,23 @@ export async function reserveSequence(store: Store, name: string): Promise<numbe
     .updateTable('envs')
     .set(({ eb }) => ({ last_sequence: eb('last_sequence', '+', 1) }))
     .where('name', '=', name)
+    .where('deleted_at', 'is', null)
     .returning('last_sequence');
   return (await update.executeTakeFirst())?.last_sequence ?? null;
+}
+
+/** How many backends of an env are in a state. */
+export interface BackendCount {
+  env: string;
+  state: BackendState;
+  backends: number;
+}
+
+/** Counts the backends of envs by state; null for all envs. */
+export async function countBackends(store: Store, envs: readonly string[] | null): Promise<BackendCount[]> {
+  const query = store
+    .selectFrom('backends')
+    .select(({ fn }) => ['env', 'state', fn.countAll<number>().as('backends')])
+    .groupBy(['env', 'state']);
+  return (envs === null ? query : query.where('env', 'in', envs)).execute();
 }

@@ -9,14 +9,28 @@ export const migrations: Record<string, Migration> = {
   '0004-operators': { up: createOperators },
 };
 
+type Schema = Kysely<unknown>['schema'];
+
 async function createFleet({ schema }: Kysely<unknown>): Promise<void> {
+  await createEnvs(schema);
+  await createBackends(schema);
+  await createReports(schema);
+  await createPendingSteps(schema);
+}
+
+async function createEnvs(schema: Schema): Promise<void> {
   await schema
     .createTable('envs')
     .addColumn('name', 'text', (column) => column.primaryKey())
     .addColumn('production', 'integer', (column) => column.notNull())
     .addColumn('desired_sha', 'text')
     .addColumn('last_sequence', 'bigint', (column) => column.notNull())
+    .addColumn('pushed_sequence', 'bigint')
+    .addColumn('deleted_at', 'bigint')
     .execute();
+}
+
+async function createBackends(schema: Schema): Promise<void> {
   await schema
     .createTable('backends')
     .addColumn('id', 'text', (column) => column.primaryKey())
@@ -33,11 +47,15 @@ async function createFleet({ schema }: Kysely<unknown>): Promise<void> {
     .addColumn('state_since', 'bigint', (column) => column.notNull())
     .addColumn('last_seen_at', 'bigint')
     .addColumn('check_in', 'text')
+    .addColumn('applied_sha', 'text')
     .addColumn('token_accessor', 'text')
     .addColumn('token_generation', 'integer')
     .execute();
   await schema.createIndex('backends_by_env').on('backends').columns(['env', 'id']).execute();
   await schema.createIndex('backends_by_state').on('backends').columns(['state', 'last_seen_at']).execute();
+}
+
+async function createReports(schema: Schema): Promise<void> {
   await schema
     .createTable('reports')
     .addColumn('report_id', 'text', (column) => column.notNull())
@@ -48,6 +66,20 @@ async function createFleet({ schema }: Kysely<unknown>): Promise<void> {
     .addPrimaryKeyConstraint('reports_by_id', ['backend_id', 'report_id'])
     .execute();
   await schema.createIndex('reports_by_time').on('reports').columns(['backend_id', 'received_at']).execute();
+  await schema.createIndex('reports_by_age').on('reports').columns(['received_at']).execute();
+}
+
+async function createPendingSteps(schema: Schema): Promise<void> {
+  await schema
+    .createTable('pending_steps')
+    .addColumn('subject', 'text', (column) => column.notNull())
+    .addColumn('step', 'text', (column) => column.notNull())
+    .addColumn('tries', 'integer', (column) => column.notNull())
+    .addColumn('due_at', 'bigint', (column) => column.notNull())
+    .addColumn('error', 'text')
+    .addPrimaryKeyConstraint('pending_steps_by_subject', ['subject', 'step'])
+    .execute();
+  await schema.createIndex('pending_steps_by_time').on('pending_steps').columns(['due_at']).execute();
 }
 
 async function createSigningKeys({ schema }: Kysely<unknown>): Promise<void> {
@@ -76,6 +108,12 @@ async function createBundles({ schema }: Kysely<unknown>): Promise<void> {
     .addColumn('received_from', 'text', (column) => column.notNull())
     .execute();
   await schema.createIndex('bundles_by_env').on('bundles').columns(['env', 'sequence']).unique().execute();
+  await schema
+    .createTable('archives')
+    .addColumn('sha256', 'text', (column) => column.primaryKey())
+    .addColumn('announced_at', 'bigint', (column) => column.notNull())
+    .addColumn('removing', 'integer', (column) => column.notNull())
+    .execute();
 }
 
 async function createOperators(db: Kysely<unknown>): Promise<void> {
@@ -91,6 +129,8 @@ async function createOperators(db: Kysely<unknown>): Promise<void> {
     .addColumn('revoked_at', 'bigint')
     .addColumn('last_used_at', 'bigint')
     .execute();
+  const names = db.schema.createIndex('operators_by_name').on('operators').columns(['name']).unique();
+  await names.where(sql.ref('revoked_at'), 'is', null).execute();
   await db.schema
     .createTable('audit')
     .addColumn('id', isPostgres ? 'bigserial' : 'integer', (column) =>
@@ -105,6 +145,7 @@ async function createOperators(db: Kysely<unknown>): Promise<void> {
     .addColumn('request_id', 'text')
     .addColumn('result', 'text', (column) => column.notNull())
     .execute();
+  await db.schema.createIndex('audit_by_env').on('audit').columns(['env', 'id']).execute();
   for (const statement of isPostgres ? appendOnlyPostgres : appendOnlySqlite) await sql.raw(statement).execute(db);
 }
 

@@ -36,11 +36,17 @@ export interface ReceivedReport {
   report: Report;
 }
 
-/** A page of reports of a backend, newest first; `before` is the last one of the page before. */
+/** The place of a report in the list of its backend. */
+export interface ReportPlace {
+  receivedAt: number;
+  reportId: string;
+}
+
+/** A page of reports of a backend, newest first; `before` is the place of the last one of the page before. */
 export async function listReports(
   store: Store,
   backendId: string,
-  { before, limit }: { before?: ReceivedReport; limit: number },
+  { before, limit }: { before?: ReportPlace | undefined; limit: number },
 ): Promise<ReceivedReport[]> {
   const query = store
     .selectFrom('reports')
@@ -51,15 +57,19 @@ export async function listReports(
     .limit(limit);
   const page = before
     ? query.where((where) =>
-        where(where.refTuple('received_at', 'report_id'), '<', where.tuple(before.receivedAt, before.report.report_id)),
+        where(where.refTuple('received_at', 'report_id'), '<', where.tuple(before.receivedAt, before.reportId)),
       )
     : query;
   const rows = await page.execute();
   return rows.map(({ received_at, body }) => ({ receivedAt: received_at, report: JSON.parse(body) as Report }));
 }
 
-/** Deletes reports that were received before a time; returns how many. */
-export async function deleteReports(store: Store, before: number): Promise<number> {
-  const deletion = store.deleteFrom('reports').where('received_at', '<', before);
+/** Deletes reports that were received before a time, so many at once; returns how many. */
+export async function deleteReports(store: Store, before: number, limit: number): Promise<number> {
+  const all = store.selectFrom('reports').select(['backend_id', 'report_id']).orderBy('received_at');
+  const old = all.where('received_at', '<', before).limit(limit);
+  const deletion = store
+    .deleteFrom('reports')
+    .where((where) => where(where.refTuple('backend_id', 'report_id'), 'in', old.$asTuple('backend_id', 'report_id')));
   return Number((await deletion.executeTakeFirstOrThrow()).numDeletedRows);
 }

@@ -1,0 +1,80 @@
+import type { PendingStep, PendingStepRow } from './database.ts';
+import type { Store } from './openStore.ts';
+
+/** Adds steps of a subject, due now; one that is pending already begins anew. */
+export async function addPendingSteps(
+  work: Store,
+  subject: string,
+  { steps, now }: { steps: readonly PendingStep[]; now: number },
+): Promise<void> {
+  const begin = { tries: 0, due_at: now, error: null };
+  await work
+    .insertInto('pending_steps')
+    .values(steps.map((step) => ({ subject, step, ...begin })))
+    .onConflict((conflict) => conflict.columns(['subject', 'step']).doUpdateSet(begin))
+    .execute();
+}
+
+/** Steps that are due, those that wait longest first. */
+export function findDueSteps(store: Store, now: number, limit: number): Promise<PendingStepRow[]> {
+  const due = store.selectFrom('pending_steps').selectAll().where('due_at', '<=', now);
+  return due.orderBy('due_at').orderBy('subject').orderBy('step').limit(limit).execute();
+}
+
+/** Takes a due step until a time, for one instance alone; null if another one was faster. */
+export async function claimStep(store: Store, step: PendingStepRow, until: number): Promise<PendingStepRow | null> {
+  const update = updateStep(store, step).set(({ eb }) => ({ due_at: until, tries: eb('tries', '+', 1) }));
+  return (await update.returningAll().executeTakeFirst()) ?? null;
+}
+
+/** Keeps why a claimed step has failed and when it is tried again, unless it is not the instance's any more. */
+export async function postponeStep(
+  store: Store,
+  claimed: PendingStepRow,
+  { error, dueAt }: { error: string; dueAt: number },
+): Promise<void> {
+  await updateStep(store, claimed).set({ error, due_at: dueAt }).execute();
+}
+
+/** Removes a claimed step that has succeeded; false if it is not the instance's any more. */
+export async function removeStep(work: Store, { subject, step, due_at }: PendingStepRow): Promise<boolean> {
+  const deletion = work.deleteFrom('pending_steps').where('subject', '=', subject).where('step', '=', step);
+  return (await deletion.where('due_at', '=', due_at).executeTakeFirstOrThrow()).numDeletedRows === 1n;
+}
+
+/** What is pending of a subject. */
+export function listPendingSteps(store: Store, subject: string): Promise<PendingStepRow[]> {
+  return store.selectFrom('pending_steps').selectAll().where('subject', '=', subject).orderBy('step').execute();
+}
+
+/** True while the secrets of an env are about to be destroyed: it is deleted, or its last backend is finishing. */
+export async function areSecretsDoomed(store: Store, env: string): Promise<boolean> {
+  const pending = store
+    .selectFrom('pending_steps')
+    .leftJoin('backends', 'backends.id', 'pending_steps.subject')
+    .select('pending_steps.step')
+    .where((where) =>
+      where.or([
+        where.and([where('subject', '=', env), where('step', '=', 'destroyEnvSecrets')]),
+        where.and([where('backends.env', '=', env), where('step', '=', 'destroySecrets')]),
+      ]),
+    );
+  if ((await pending.limit(1).executeTakeFirst()) === undefined) return false;
+  return !(await hasOtherBackends(store, env));
+}
+
+/** True if an env has a backend that is neither finishing nor retired. */
+export async function hasOtherBackends(store: Store, env: string): Promise<boolean> {
+  const query = store.selectFrom('backends').select('id').where('env', '=', env);
+  const other = query.where('state', 'not in', ['finishing', 'retired']).limit(1);
+  return (await other.executeTakeFirst()) !== undefined;
+}
+
+/** The row of a step as it was read: an instance that has changed it since has changed `due_at` too. */
+function updateStep(store: Store, { subject, step, due_at }: PendingStepRow) {
+  return store
+    .updateTable('pending_steps')
+    .where('subject', '=', subject)
+    .where('step', '=', step)
+    .where('due_at', '=', due_at);
+}
