@@ -1,15 +1,13 @@
-import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createActor, toPromise } from 'xstate';
+import { tempDir } from '../../fixtures/tempDir.ts';
 import type { Settings } from './config/settings.ts';
 import type { Journal } from './journal/journal.ts';
 import { Vault } from './secrets/vault.ts';
 import { createAgent } from './createAgent.ts';
 
 let dir: string;
-beforeEach(async () => void (dir = await mkdtemp(join(tmpdir(), 'deployd-agent-'))));
-afterEach(() => rm(dir, { recursive: true }));
+beforeEach(() => void (dir = tempDir()));
 
 const silent = (): Journal => {
   const journal: Journal = {

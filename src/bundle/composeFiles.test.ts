@@ -1,11 +1,10 @@
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { tempDir } from '../../../../fixtures/tempDir.ts';
 import { readComposeFiles } from './composeFiles.ts';
 
 let dir: string;
-beforeEach(async () => void (dir = await mkdtemp(join(tmpdir(), 'deployd-compose-'))));
-afterEach(() => rm(dir, { recursive: true }));
+beforeEach(() => void (dir = tempDir()));
 
 it('stops reading compose files when the signal aborts', async () => {
   const compose = ['a.yaml', 'b.yaml'];

@@ -1,8 +1,8 @@
 import { X509Certificate } from 'node:crypto';
-import { mkdtemp, rename, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { rename, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { SecureContext } from 'node:tls';
+import { tempDir } from '../../fixtures/tempDir.ts';
 import { createCa, unreadableCertificate } from '../../fixtures/servers/crypto/ca.ts';
 import { readIdentity } from './identity.ts';
 
@@ -17,10 +17,9 @@ const good = {
 let dir: string;
 let path: string;
 beforeEach(async () => {
-  dir = await mkdtemp(join(tmpdir(), 'deployd-identity-'));
+  dir = tempDir();
   path = join(dir, 'deployd-host.eu-1.json');
 });
-afterEach(() => rm(dir, { recursive: true }));
 
 const write = (value: unknown) => writeFile(path, typeof value === 'string' ? value : JSON.stringify(value));
 

@@ -1,13 +1,12 @@
 import { execFileSync } from 'node:child_process';
 import { globSync, readFileSync } from 'node:fs';
-import { mkdir, mkdtemp, rm, symlink, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { mkdir, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { tempDir } from '../../fixtures/tempDir.ts';
 import { openRegularFile, readRegularFile } from './regularFile.ts';
 
 let dir: string;
-beforeEach(async () => void (dir = await mkdtemp(join(tmpdir(), 'deployd-regular-'))));
-afterEach(() => rm(dir, { recursive: true }));
+beforeEach(() => void (dir = tempDir()));
 
 const codeOf = async (read: () => unknown) =>
   Promise.try(read).then(

@@ -1,7 +1,7 @@
 import { spawnSync } from 'node:child_process';
-import { chmod, mkdir, mkdtemp, readdir, rm, symlink, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { chmod, mkdir, readdir, symlink, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
+import { tempDir } from '../../../fixtures/tempDir.ts';
 import { createBundle, type BundleOptions } from '../../../fixtures/bundles/bundle.ts';
 import { nobodyUid, createPublicCopy, needsRoot, testIf } from '../../../fixtures/world/users.ts';
 import { mergeDefaults } from '../../config/defaults.ts';
@@ -16,7 +16,7 @@ let dir: string;
 let results: string[];
 let errors: string[];
 beforeEach(async () => {
-  dir = await mkdtemp(join(tmpdir(), 'plan-'));
+  dir = tempDir();
   await mkdir(join(dir, 'tmp'));
   process.env['TMPDIR'] = join(dir, 'tmp');
   [results, errors] = [[], []];
@@ -25,7 +25,6 @@ afterEach(async () => {
   expect(await readdir(join(dir, 'tmp'))).toEqual([]);
   if (outerTmp === undefined) delete process.env['TMPDIR'];
   else process.env['TMPDIR'] = outerTmp;
-  await rm(dir, { recursive: true });
 });
 
 const web = { services: { web: { image: 'app:1', volumes: ['data:/data'] } }, volumes: { data: {} } };

@@ -1,6 +1,6 @@
-import { mkdtemp, readdir, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { readdir, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { tempDir } from '../../../fixtures/tempDir.ts';
 import type { Settings } from '../config/settings.ts';
 import { emptyState } from '../rules/state/state.ts';
 import { status } from './status.ts';
@@ -10,10 +10,9 @@ let dir: string;
 let results: string[];
 let warnings: string[];
 beforeEach(async () => {
-  dir = await mkdtemp(join(tmpdir(), 'status-'));
+  dir = tempDir();
   [results, warnings] = [[], []];
 });
-afterEach(() => rm(dir, { recursive: true }));
 
 it('exits 1 on a new host and says that the token is absent', async () => {
   expect(await run()).toBe(1);

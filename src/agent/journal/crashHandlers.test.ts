@@ -1,11 +1,10 @@
 import { spawnSync } from 'node:child_process';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { writeFileSync } from 'node:fs';
 import path from 'node:path';
+import { tempDir } from '../../../fixtures/tempDir.ts';
 
 let dir: string;
-beforeEach(() => (dir = mkdtempSync(path.join(tmpdir(), 'deployd-crash-'))));
-afterEach(() => rmSync(dir, { recursive: true }));
+beforeEach(() => (dir = tempDir()));
 
 /** Runs a script with crash handlers that redact KNOWN; UNKNOWN stands for secrets that the redactor does not know. */
 function crash(body: string, target = 'process.stderr'): { status: number | null; stdout: string; stderr: string } {

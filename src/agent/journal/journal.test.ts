@@ -1,18 +1,8 @@
 import { execFileSync } from 'node:child_process';
-import {
-  closeSync,
-  constants,
-  fstatSync,
-  mkdtempSync,
-  openSync,
-  readFileSync,
-  readSync,
-  rmSync,
-  writeSync,
-} from 'node:fs';
-import { tmpdir } from 'node:os';
+import { closeSync, constants, fstatSync, openSync, readFileSync, readSync, writeSync } from 'node:fs';
 import path from 'node:path';
 import { Writable } from 'node:stream';
+import { tempDir } from '../../../fixtures/tempDir.ts';
 import { createJournal, type Journal, type JournalOptions } from './journal.ts';
 import { createRedactor } from '../secrets/redaction/redactor.ts';
 import { createSink } from './sink.ts';
@@ -138,8 +128,7 @@ describe('the pretty format', () => {
 
 describe('with a file descriptor', () => {
   let dir: string;
-  beforeEach(() => (dir = mkdtempSync(path.join(tmpdir(), 'deployd-journal-'))));
-  afterEach(() => rmSync(dir, { recursive: true }));
+  beforeEach(() => (dir = tempDir()));
 
   function open(): { stderr: Writable & { fd: number }; file: string; id: string } {
     const file = path.join(dir, 'log');
@@ -190,7 +179,7 @@ describe('a slow reader', () => {
   });
 
   it('delays lines for five seconds in total until it reads again; unread lines are queued', () => {
-    const fifo = path.join(mkdtempSync(path.join(tmpdir(), 'deployd-fifo-')), 'fifo');
+    const fifo = path.join(tempDir(), 'fifo');
     execFileSync('mkfifo', [fifo]);
     const fd = openSync(fifo, constants.O_RDWR | constants.O_NONBLOCK);
     const page = Buffer.alloc(65_536);
@@ -211,6 +200,5 @@ describe('a slow reader', () => {
     sink.write('four\n');
     expect(page.subarray(0, readSync(fd, page)).toString()).toBe('four\n');
     closeSync(fd);
-    rmSync(path.dirname(fifo), { recursive: true });
   });
 });

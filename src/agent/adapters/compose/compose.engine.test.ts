@@ -1,6 +1,6 @@
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { tempDir } from '../../../../fixtures/tempDir.ts';
 import { sharedEngine } from '../../../../fixtures/world/harness.ts';
 import type { Settings } from '../../config/settings.ts';
 import { createRedactor } from '../../secrets/redaction/redactor.ts';
@@ -8,8 +8,7 @@ import { createCompose } from './compose.ts';
 import type { ResourceLimits } from '../host/resourceLimits.ts';
 
 let dir: string;
-beforeEach(async () => void (dir = await mkdtemp(join(tmpdir(), 'compose-'))));
-afterEach(() => rm(dir, { recursive: true }));
+beforeEach(() => void (dir = tempDir()));
 
 const services = (count: number, more: (index: number) => string) =>
   `services:\n${Array.from({ length: count }, (_, at) => `  s${at}: {image: a, ${more(at)}}\n`).join('')}`;

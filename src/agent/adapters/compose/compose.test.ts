@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs';
-import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { tempDir } from '../../../../fixtures/tempDir.ts';
 import { waitUntil } from '../../../../fixtures/world/wait.ts';
 import type { Settings } from '../../config/settings.ts';
 import { createRedactor } from '../../secrets/redaction/redactor.ts';
@@ -9,8 +9,7 @@ import { createCompose, type Compose } from './compose.ts';
 import { composeLimitsOf, type ResourceLimits } from '../host/resourceLimits.ts';
 
 let dir: string;
-beforeEach(async () => void (dir = await mkdtemp(join(tmpdir(), 'compose-'))));
-afterEach(() => rm(dir, { recursive: true }));
+beforeEach(() => void (dir = tempDir()));
 
 const never = new AbortController().signal;
 

@@ -1,8 +1,7 @@
 import { once } from 'node:events';
-import { mkdtemp, rm } from 'node:fs/promises';
 import { createServer, type Server } from 'node:http';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { tempDir } from '../../../../fixtures/tempDir.ts';
 import { createContainers } from './containers.ts';
 
 /** Responses by path; other behaviour is tested with a real engine (`fixtures/e2e`). */
@@ -16,7 +15,7 @@ let engine: Server;
 let stub: EngineStub;
 let requestedPaths: string[];
 beforeAll(async () => {
-  dir = await mkdtemp(join(tmpdir(), 'deployd-engine-'));
+  dir = tempDir();
   engine = createServer(({ url = '' }, response) => {
     const [path = ''] = url.split('?');
     requestedPaths.push(path);
@@ -34,7 +33,6 @@ beforeEach(() => {
 afterAll(async () => {
   engine.closeAllConnections();
   engine.close();
-  await rm(dir, { recursive: true });
 });
 
 let inspections: number;

@@ -1,8 +1,7 @@
 import { once } from 'node:events';
-import { mkdtemp, rm } from 'node:fs/promises';
 import { createServer, type Server, type ServerResponse } from 'node:http';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { tempDir } from '../../../../fixtures/tempDir.ts';
 import { createContainers } from './containers.ts';
 
 const timeoutsMs = { call: 1000, removal: 1500 };
@@ -11,7 +10,7 @@ let dir: string;
 let engine: Server;
 let answer: (response: ServerResponse) => void;
 beforeEach(async () => {
-  dir = await mkdtemp(join(tmpdir(), 'deployd-engine-'));
+  dir = tempDir();
   engine = createServer((_request, response) =>
     answer(response.writeHead(200, { 'Content-Type': 'application/json' })),
   );
@@ -21,7 +20,6 @@ beforeEach(async () => {
 afterEach(async () => {
   engine.closeAllConnections();
   engine.close();
-  await rm(dir, { recursive: true });
 });
 
 const containersOf = (signal = new AbortController().signal) =>

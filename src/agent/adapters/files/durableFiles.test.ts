@@ -2,7 +2,6 @@ import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import {
   mkdirSync,
-  mkdtempSync,
   readFileSync,
   readdirSync,
   readlinkSync,
@@ -11,15 +10,14 @@ import {
   symlinkSync,
   writeFileSync,
 } from 'node:fs';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Worker } from 'node:worker_threads';
+import { tempDir } from '../../../../fixtures/tempDir.ts';
 import { Fault } from '../../../../machines/fault.ts';
 import * as files from './durableFiles.ts';
 
 let dir: string;
-beforeEach(() => (dir = mkdtempSync(join(tmpdir(), 'files-'))));
-afterEach(() => rmSync(dir, { recursive: true }));
+beforeEach(() => (dir = tempDir()));
 
 const modeOf = (path: string): number => statSync(path).mode & 0o7777;
 const faultOf = async (work: Promise<void>): Promise<Fault> => {

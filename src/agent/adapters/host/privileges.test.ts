@@ -1,8 +1,8 @@
 import { jest } from '@jest/globals';
 import { spawnSync } from 'node:child_process';
-import { chmodSync, chownSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { chmodSync, chownSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { tempDir } from '../../../../fixtures/tempDir.ts';
 import { type PublicCopy, createPublicCopy, needsRoot, testIf } from '../../../../fixtures/world/users.ts';
 
 /** Identity of the child process and of its files after it dropped privileges. */
@@ -24,12 +24,11 @@ jest.setTimeout(60_000);
 beforeAll(() => void (publicCopy = createPublicCopy()));
 afterAll(() => publicCopy.remove());
 beforeEach(() => {
-  top = mkdtempSync(join(tmpdir(), 'owner-'));
+  top = tempDir();
   chmodSync(top, 0o755);
   state = join(top, 'state');
   mkdirSync(state, 0o700);
 });
-afterEach(() => rmSync(top, { recursive: true }));
 
 const program = `const { dropPrivileges } = await import(process.argv[2]);
 try {

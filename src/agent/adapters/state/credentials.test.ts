@@ -1,6 +1,6 @@
-import { chmod, chown, mkdir, mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { chmod, chown, mkdir, readFile, stat, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
+import { tempDir } from '../../../../fixtures/tempDir.ts';
 import { asNobody, isRoot, nobodyUid } from '../../../../fixtures/world/users.ts';
 import { openCredentials, type Credentials } from './credentials.ts';
 
@@ -9,7 +9,7 @@ let token: string;
 let grant: string;
 let credentials: Credentials;
 beforeEach(async () => {
-  dir = await mkdtemp(join(tmpdir(), 'credentials-'));
+  dir = tempDir();
   token = join(dir, 'store.token');
   grant = join(dir, 'etc', 'bootstrap.jwt');
   await mkdir(join(dir, 'etc'));
@@ -17,7 +17,6 @@ beforeEach(async () => {
 });
 afterEach(async () => {
   await chmod(dirname(grant), 0o755);
-  await rm(dir, { recursive: true });
 });
 
 it('finds no credentials on a new host', async () => {

@@ -2,8 +2,8 @@ import { jest } from '@jest/globals';
 import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import * as fs from 'node:fs';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { tempDir } from '../../../../fixtures/tempDir.ts';
 import { Fault } from '../../../../machines/fault.ts';
 import { type PublicCopy, nobodyUid, createPublicCopy, needsRoot, testIf } from '../../../../fixtures/world/users.ts';
 import { acquireLock } from './lock.ts';
@@ -17,8 +17,7 @@ let publicCopy: PublicCopy;
 let dir: string;
 beforeAll(() => void (publicCopy = createPublicCopy()));
 afterAll(() => publicCopy.remove());
-beforeEach(() => (dir = fs.mkdtempSync(join(tmpdir(), 'lock-'))));
-afterEach(() => fs.rmSync(dir, { recursive: true, force: true }));
+beforeEach(() => (dir = tempDir()));
 
 const program = (then: string): string[] => [
   '--input-type=module',

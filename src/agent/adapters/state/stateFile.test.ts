@@ -1,7 +1,7 @@
 import { execFileSync } from 'node:child_process';
-import { mkdir, mkdtemp, readdir, readFile, rm, stat, symlink, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { mkdir, readdir, readFile, rm, stat, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { tempDir } from '../../../../fixtures/tempDir.ts';
 import { emptyState, type State } from '../../rules/state/state.ts';
 import { readState, StateFile } from './stateFile.ts';
 
@@ -10,11 +10,10 @@ let dir: string;
 let warnings: string[];
 let rebuilds: number;
 beforeEach(async () => {
-  dir = await mkdtemp(join(tmpdir(), 'state-'));
+  dir = tempDir();
   warnings = [];
   rebuilds = 0;
 });
-afterEach(() => rm(dir, { recursive: true }));
 
 describe('on a new host', () => {
   it('starts empty, without a warning', async () => {

@@ -1,12 +1,11 @@
-import { mkdtemp, readdir, rm, stat, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { readdir, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { tempDir } from '../../../../fixtures/tempDir.ts';
 import type { Trace } from '../../rules/trace/trace.ts';
 import { openTraces } from './traces.ts';
 
 let dir: string;
-beforeEach(async () => void (dir = await mkdtemp(join(tmpdir(), 'deployd-traces-'))));
-afterEach(() => rm(dir, { recursive: true }));
+beforeEach(() => void (dir = tempDir()));
 
 function traceOf(number: number, more: Partial<Trace> = {}): Trace {
   return {

@@ -1,10 +1,10 @@
 import { once } from 'node:events';
 import type { IncomingMessage } from 'node:http';
 import { request, type Agent, type RequestOptions } from 'node:https';
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { SecureContext, TLSSocket } from 'node:tls';
+import { tempDir } from '../../../../fixtures/tempDir.ts';
 import { createCa } from '../../../../fixtures/servers/crypto/ca.ts';
 import { createClock } from '../../../../fixtures/servers/clock.ts';
 import { startHttpsServer, type TestServer } from '../../../../fixtures/servers/http/httpsServer.ts';
@@ -25,7 +25,7 @@ beforeEach(async () => {
   const certificate = ca.issue(['tenancy.deploy', '192.0.2.7']);
   const answer = () => ({ status: 200 });
   server = await startHttpsServer({ certificate, clock: createClock(), routeOf: () => 'any', answer });
-  dir = await mkdtemp(join(tmpdir(), 'deployd-pool-'));
+  dir = tempDir();
   await writeFile(join(dir, 'ca.pem'), ca.pem);
   settings = {
     transport: 'proxy',
@@ -36,7 +36,6 @@ beforeEach(async () => {
 });
 afterEach(async () => {
   await server.stop();
-  await rm(dir, { recursive: true });
 });
 
 const trusts = (now?: () => number) => createTrustStore(settings, openSystemRoots(null), now);

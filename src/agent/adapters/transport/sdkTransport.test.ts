@@ -2,9 +2,9 @@ import { once } from 'node:events';
 import { createServer, type ServerResponse } from 'node:http';
 import https from 'node:https';
 import type { AddressInfo } from 'node:net';
-import { chmod, mkdtemp, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { chmod, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { tempDir } from '../../../../fixtures/tempDir.ts';
 import { openFabric, type Fabric } from '../../../../fixtures/mesh/fabric.ts';
 import { createCa } from '../../../../fixtures/servers/crypto/ca.ts';
 import { createClock } from '../../../../fixtures/servers/clock.ts';
@@ -26,7 +26,7 @@ beforeEach(async () => {
   const certificate = ca.issue(['tenancy.deploy']);
   server = await startHttpsServer({ certificate, clock: createClock(), routeOf: () => 'any', answer });
   fabric = await openFabric({ 'tenancy.deploy': { port: server.port, encrypted: true } });
-  dir = await mkdtemp(join(tmpdir(), 'deployd-sdk-'));
+  dir = tempDir();
   await writeFile(join(dir, 'ca.pem'), ca.pem);
   settings = {
     transport: 'sdk',
@@ -45,7 +45,7 @@ beforeEach(async () => {
 });
 afterEach(async () => {
   transport.close();
-  await Promise.all([server.stop(), fabric.stop(), rm(dir, { recursive: true })]);
+  await Promise.all([server.stop(), fabric.stop()]);
 });
 
 function call(url = settings.tenancy_url, signal = new AbortController().signal) {

@@ -1,6 +1,6 @@
-import { mkdir, mkdtemp, realpath, rm, symlink } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { mkdir, realpath, rm, symlink } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
+import { tempDir } from '../../../../fixtures/tempDir.ts';
 import { openReleases, type Releases } from '../../adapters/release/releases.ts';
 import { collectGarbage } from './collectGarbage.ts';
 import type { Dependencies } from '../dependencies.ts';
@@ -9,11 +9,10 @@ const [current, old] = ['a'.repeat(64), 'b'.repeat(64)];
 let stateDir: string;
 let releases: Releases;
 beforeEach(async () => {
-  stateDir = await realpath(await mkdtemp(join(tmpdir(), 'deployd-garbage-')));
+  stateDir = await realpath(tempDir());
   releases = await openReleases(stateDir, 'eu-1');
   for (const sha of [current, old]) await mkdir(releases.pathOf(sha));
 });
-afterEach(() => rm(stateDir, { recursive: true }));
 
 function fail(line: string): never {
   throw new Error(line);

@@ -1,8 +1,7 @@
 import { once } from 'node:events';
-import { mkdtemp, rm } from 'node:fs/promises';
 import { createServer, type Server } from 'node:http';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { tempDir } from '../../../../fixtures/tempDir.ts';
 import { createContainers } from '../../adapters/engine/containers.ts';
 import type { CreatedContainer } from '../../rules/createdContainers/createdContainer.ts';
 import { removeKeepingVolumes } from './createdContainers.ts';
@@ -13,7 +12,7 @@ let engine: Server;
 let hasImage: boolean;
 let calls: string[];
 beforeAll(async () => {
-  dir = await mkdtemp(join(tmpdir(), 'deployd-engine-'));
+  dir = tempDir();
   engine = createServer(({ method = '', url = '' }, response) => {
     const [path = ''] = url.split('?');
     calls.push(`${method} ${path}`);
@@ -28,7 +27,6 @@ beforeEach(() => (calls = []));
 afterAll(async () => {
   engine.closeAllConnections();
   engine.close();
-  await rm(dir, { recursive: true });
 });
 
 const name = 'f'.repeat(64);

@@ -1,6 +1,6 @@
-import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { mkdir, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { tempDir } from '../../../../fixtures/tempDir.ts';
 import { openReleases, type Releases } from '../../adapters/release/releases.ts';
 import { isEnvUnchanged, envDigestOf } from './envDigest.ts';
 import type { Dependencies } from '../dependencies.ts';
@@ -10,7 +10,7 @@ let dir: string;
 let releases: Releases;
 let deps: Dependencies;
 beforeEach(async () => {
-  dir = await mkdtemp(join(tmpdir(), 'deployd-env-'));
+  dir = tempDir();
   releases = await openReleases(dir, 'eu-1');
   deps = { releases, settings: { state_dir: dir, env: 'eu-1' } } as unknown as Dependencies;
   await mkdir(releases.stagingOf(sha), { recursive: true });
@@ -42,7 +42,6 @@ beforeEach(async () => {
   const written = { ...record, services: [], images: [], compose: [], env: await envDigestOf(deps, env) };
   await releases.writeRendered(sha, { env, override: '', granted: null, record: written });
 });
-afterEach(() => rm(dir, { recursive: true }));
 const rewrite = (text: string) => writeFile(join(releases.pathOf(sha), '.env'), text);
 
 describe('the .env of a release (spec §12.9)', () => {
