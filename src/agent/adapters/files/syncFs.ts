@@ -14,7 +14,6 @@ const asPromise =
     Promise.try(call, ...args);
 
 export const chmod = asPromise(fs.chmodSync);
-export const lstat = asPromise((path: string) => fs.lstatSync(path));
 export const mkdir = asPromise((dir: string, options: fs.MakeDirectoryOptions) => fs.mkdirSync(dir, options));
 export const readdir = asPromise((dir: string) => fs.readdirSync(dir));
 export const readlink = asPromise((path: string) => fs.readlinkSync(path));

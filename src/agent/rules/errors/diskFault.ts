@@ -30,9 +30,6 @@ export const isENOENT = (error: unknown): boolean => errorCodeOf(error) === 'ENO
 /** True when this user lacks permission. */
 export const isEACCES = (error: unknown): boolean => ['EACCES', 'EPERM'].includes(errorCodeOf(error) ?? '');
 
-/** True when the filesystem or the user's quota is full. */
-export const isENOSPC = (error: unknown): boolean => ['ENOSPC', 'EDQUOT'].includes(errorCodeOf(error) ?? '');
-
 /** True when the path exists already. */
 export const isEEXIST = (error: unknown): boolean => errorCodeOf(error) === 'EEXIST';
 
