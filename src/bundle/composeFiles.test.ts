@@ -1,6 +1,6 @@
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { tempDir } from '../../../../fixtures/tempDir.ts';
+import { tempDir } from '../../fixtures/tempDir.ts';
 import { readComposeFiles } from './composeFiles.ts';
 
 let dir: string;

@@ -1,13 +1,4 @@
-import {
-  diskFault,
-  isEACCES,
-  isEEXIST,
-  isENOENT,
-  isENOSPC,
-  isNotAFile,
-  isNotALink,
-  withDiskFault,
-} from './diskFault.ts';
+import { diskFault, isEACCES, isEEXIST, isENOENT, isNotAFile, isNotALink, withDiskFault } from './diskFault.ts';
 
 const errorOf = (code: unknown) => Object.assign(new Error('the path of a secret'), { code });
 
@@ -46,7 +37,6 @@ it('passes the result of the work on, and its error as a fault', async () => {
 it.each([
   [isENOENT, ['ENOENT']],
   [isEACCES, ['EACCES', 'EPERM']],
-  [isENOSPC, ['ENOSPC', 'EDQUOT']],
   [isEEXIST, ['EEXIST']],
   [isNotALink, ['EINVAL']],
   [isNotAFile, ['ENOTREG']],
