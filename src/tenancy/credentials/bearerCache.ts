@@ -23,11 +23,21 @@ interface Entry {
   expiresAt: number;
 }
 
+/** How often the cache knew a bearer, and how often the secretstore was asked. */
+export interface BearerCounts {
+  hits: number;
+  misses: number;
+}
+
 /**
  * Keeps the answers to look-ups, by the digest of the bearer, which itself is not kept. Requests with one bearer at the
  * same time share one look-up; a look-up that fails is not kept.
  */
-export function createBearerCache(lookUp: LookUpBearer, clock: () => number): LookUpBearer {
+export function createBearerCache(
+  lookUp: LookUpBearer,
+  clock: () => number,
+  counts: BearerCounts = { hits: 0, misses: 0 },
+): LookUpBearer {
   const entries = new Map<string, Entry>();
   let added = 0;
   const sweep = (now: number) => {
@@ -47,7 +57,11 @@ export function createBearerCache(lookUp: LookUpBearer, clock: () => number): Lo
   return (bearer) => {
     const digest = createHash('sha256').update(bearer).digest('base64');
     const known = entries.get(digest);
-    if (known !== undefined && clock() < known.expiresAt) return known.identity;
+    if (known !== undefined && clock() < known.expiresAt) {
+      counts.hits++;
+      return known.identity;
+    }
+    counts.misses++;
     if (++added > SWEEP_AFTER) sweep(clock());
     const entry: Entry = { identity: Promise.resolve(null), expiresAt: Infinity };
     entries.set(digest, entry);

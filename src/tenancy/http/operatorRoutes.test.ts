@@ -149,8 +149,8 @@ it('writes a defect into the log, and not into the answer', async () => {
   service.log.splice(0);
   const { body } = await send(things, json({ name: 'bug' }));
   expect(JSON.stringify(body)).not.toContain('secret value');
-  expect(service.log).toMatchObject([{ level: 'error' }]);
-  expect(service.log[0]?.line).toContain('secret value');
+  const [defect] = service.log.filter(({ level }) => level === 'error');
+  expect(defect?.line).toContain('secret value');
 });
 
 it('keeps refused acts in the audit log: who, what, on what, from where, why', async () => {

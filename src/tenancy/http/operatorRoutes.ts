@@ -4,36 +4,32 @@ import { ApiError } from '../services/apiError.ts';
 import type { AuditCaller, Operator } from '../services/operator.ts';
 import { requirePermission } from '../services/requirePermission.ts';
 import { bearerOf, unauthenticated } from './bearer.ts';
+import { failures } from './failures.ts';
 import type { HttpDependencies } from './httpDependencies.ts';
 import { octets, type AnyOperatorRoute, type OperatorCall } from './operatorRoute.ts';
-import { ErrorBody } from './schemas/common.ts';
+
+declare module 'fastify' {
+  interface FastifyRequest {
+    /** Whose token the bearer of an operator's call is. */
+    operator: Operator | null;
+  }
+}
 
 /** Statuses of refusals that the audit log keeps. */
 const auditedStatuses = [403, 409, 422];
-/** Errors that every route has. */
-const commonErrors = {
-  400: 'REQUEST_INVALID',
-  401: 'UNAUTHENTICATED',
-  403: 'FORBIDDEN',
-  413: 'REQUEST_TOO_LARGE',
-  415: 'MEDIA_TYPE_UNSUPPORTED',
-  500: 'INTERNAL',
-  503: 'OVERLOADED, PEER_UNAVAILABLE',
-};
-
 /** Registers the routes of the operators' API; here and nowhere else calls are authenticated, permitted and audited. */
 export function registerOperatorRoutes(app: FastifyInstance, http: HttpDependencies): void {
-  const operators = new WeakMap<FastifyRequest, Operator>();
+  app.decorateRequest('operator', null);
   for (const route of http.operatorRoutes) {
     const add = (scope: FastifyInstance) =>
       scope.route({
         method: route.method,
         url: route.url,
         schema: schemaOf(route),
-        config: { lane: 'operator' },
+        config: { lane: 'operator', isStreamed: route.body === octets },
         // Before the body is read: whoever has no token sends none.
-        onRequest: async (request) => void operators.set(request, await authenticate(http, request)),
-        handler: (request, reply) => handle(http, route, { request, reply, operator: operatorOf(operators, request) }),
+        onRequest: async (request) => void (request.operator = await authenticate(http, request)),
+        handler: (request, reply) => handle(http, route, { request, reply, operator: operatorOf(request) }),
       });
     if (route.body !== octets) add(app);
     else void app.register(async (scope) => void add(acceptOctets(scope)));
@@ -52,9 +48,8 @@ async function authenticate({ deps, authenticateOperator }: HttpDependencies, re
   return operator;
 }
 
-function operatorOf(operators: WeakMap<FastifyRequest, Operator>, request: FastifyRequest): Operator {
-  const operator = operators.get(request);
-  if (operator === undefined) throw unauthenticated('bearer refused');
+function operatorOf({ operator }: FastifyRequest): Operator {
+  if (operator === null) throw unauthenticated('bearer refused');
   return operator;
 }
 
@@ -122,7 +117,7 @@ function schemaOf(route: AnyOperatorRoute): FastifySchema {
     ...(query && { querystring: query }),
     ...(body && body !== octets && { body }),
     ...(body === octets && { consumes: ['application/octet-stream'] }),
-    response: { ...successes(route), ...failures({ ...commonErrors, ...route.errors }) },
+    response: { ...successes(route), ...failures(route.errors) },
   };
 }
 
@@ -132,10 +127,4 @@ function successes({ responses }: AnyOperatorRoute): Record<string, TSchema | ob
     schema ?? { type: 'null', description: 'Done.' },
   ]);
   return Object.fromEntries(entries) as Record<string, TSchema | object>;
-}
-
-/** Error bodies by status, described by their codes. */
-export function failures(errors: Record<number, string>): Record<string, TSchema> {
-  const entries = Object.entries(errors).map(([status, description]) => [status, { ...ErrorBody, description }]);
-  return Object.fromEntries(entries) as Record<string, TSchema>;
 }

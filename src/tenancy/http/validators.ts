@@ -8,12 +8,20 @@ const options = { useDefaults: true, validateFormats: false, strictTypes: false 
 const json = new Ajv(options);
 /** Parameters and headers arrive as text. */
 const text = new Ajv({ ...options, coerceTypes: true });
+/** Agents may be newer than the service: what it does not know is removed. */
+const jsonOfAgents = new Ajv({ ...options, removeAdditional: 'all' });
 
 /** Compiles schemas of requests: bodies are taken as they are, parameters are converted from their text. */
-export const compileValidator: FastifySchemaCompiler<TSchema> = ({ schema, httpPart }) => {
-  const validate: ValidateFunction = (httpPart === 'body' ? json : text).compile(schema);
-  return (value: unknown) => (validate(value) ? { value } : { error: validationError(httpPart, validate) });
-};
+export const compileValidator = compilerWith(json);
+/** As `compileValidator`, for agents: unknown fields of bodies are removed. */
+export const compileAgentValidator = compilerWith(jsonOfAgents);
+
+function compilerWith(bodies: Ajv): FastifySchemaCompiler<TSchema> {
+  return ({ schema, httpPart }) => {
+    const validate: ValidateFunction = (httpPart === 'body' ? bodies : text).compile(schema);
+    return (value: unknown) => (validate(value) ? { value } : { error: validationError(httpPart, validate) });
+  };
+}
 
 /** Names the field and what is wrong with it, never its value. */
 function validationError(part: string | undefined, { errors }: ValidateFunction): ApiError {

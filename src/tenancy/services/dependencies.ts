@@ -2,7 +2,7 @@ import type { BundleStorage } from '../adapters/bundles/bundleStorage.ts';
 import type { MeshDirectory } from '../adapters/mesh/meshDirectory.ts';
 import type { Secretstore } from '../adapters/secretstore/secretstore.ts';
 import type { TenancySettings } from '../config/settings.ts';
-import type { LookUpBearer } from '../credentials/bearerCache.ts';
+import type { BearerCounts, LookUpBearer } from '../credentials/bearerCache.ts';
 import type { KeyRing } from '../credentials/keyRing.ts';
 import type { Store } from '../store/openStore.ts';
 
@@ -22,6 +22,8 @@ export interface Dependencies {
   readonly keys: () => KeyRing;
   /** `secretstore.lookUpToken` behind its cache. */
   readonly lookUpBearer: LookUpBearer;
+  /** What the cache counts, for the metrics. */
+  readonly bearerCounts: Readonly<BearerCounts>;
   readonly secretstore: Secretstore;
   readonly bundles: BundleStorage;
   /** Null without a mesh. */

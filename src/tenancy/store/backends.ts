@@ -65,6 +65,13 @@ export function listBackends(store: Store, { after, envs = null, state, limit }:
   return query.execute();
 }
 
+/** How many backends there are, by state. */
+export async function countBackendsByState(store: Store): Promise<Partial<Record<BackendState, number>>> {
+  const counts = store.selectFrom('backends').select(['state', ({ fn }) => fn.countAll<number>().as('count')]);
+  const rows = await counts.groupBy('state').execute();
+  return Object.fromEntries(rows.map(({ state, count }) => [state, count]));
+}
+
 /** Applies an event; null if there is no such backend or its state does not allow the event. */
 export function applyEvent(store: Store, id: string, change: BackendChange): Promise<BackendRow | null> {
   return store.transaction().execute((work) => changeBackend(work, id, change));
@@ -140,7 +147,11 @@ export async function changeBackend(
   }
 }
 
-function recordOf({ state, generation, purge_volumes, finished }: BackendRow): BackendRecord {
+/** Columns of a backend's row that tell its life. */
+export type LifeColumns = Pick<BackendRow, 'state' | 'generation' | 'purge_volumes' | 'finished'>;
+
+/** The record of a backend's life, from its row. */
+export function recordOf({ state, generation, purge_volumes, finished }: LifeColumns): BackendRecord {
   return {
     state,
     generation,
@@ -149,6 +160,7 @@ function recordOf({ state, generation, purge_volumes, finished }: BackendRow): B
   };
 }
 
-function columnsOf({ state, generation, purgeVolumes, finished }: BackendRecord) {
+/** The columns of a record of a backend's life. */
+export function columnsOf({ state, generation, purgeVolumes, finished }: BackendRecord): LifeColumns {
   return { state, generation, purge_volumes: Number(purgeVolumes), finished: JSON.stringify(finished) };
 }

@@ -1,0 +1,12 @@
+import { accessTests } from '../../../fixtures/tenancy/api/accessTests.ts';
+import { agentTests } from '../../../fixtures/tenancy/api/agentTests.ts';
+import { downloadTests } from '../../../fixtures/tenancy/api/downloadTests.ts';
+import { startService, type Service } from '../../../fixtures/tenancy/service.ts';
+
+let service: Service;
+beforeAll(async () => void (service = await startService()));
+afterAll(() => service.stop());
+
+describe('agents', () => agentTests(() => service));
+describe('access', () => accessTests(() => service));
+describe('downloads', () => downloadTests(() => service));

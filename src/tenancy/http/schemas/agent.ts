@@ -1,0 +1,93 @@
+import { Type, type Static } from 'typebox';
+import { EnvName, Nullable, Sha256, Timestamp } from './common.ts';
+
+/** Key of a report, which the agent makes. */
+const ReportId = Type.String({ pattern: '^[\\w-]{1,64}$' });
+
+const Container = Type.Object({
+  service: Type.String(),
+  name: Type.String(),
+  state: Type.String(),
+  health: Nullable(Type.String()),
+  exit_code: Nullable(Type.Integer()),
+});
+
+/** Request of a check-in. Unknown fields of agents are ignored, and not kept. */
+export const CheckIn = Type.Object(
+  {
+    agent: Type.Object({
+      version: Type.String(),
+      transport: Type.Enum(['sdk', 'proxy', 'system']),
+      laptop_mode: Type.Boolean(),
+    }),
+    env: EnvName,
+    site: Type.String(),
+    host: Type.Object({ name: Type.String(), arch: Type.String(), os: Type.String() }),
+    applied_sha: Nullable(Sha256),
+    healthy: Type.Boolean(),
+    containers: Type.Array(Container),
+    policy: Type.Optional(Type.Record(Type.String(), Type.Unknown())),
+  },
+  { title: 'CheckIn' },
+);
+export type CheckIn = Static<typeof CheckIn>;
+
+/** Answer to a check-in. */
+export const Orders = Type.Object(
+  {
+    action: Type.Enum(['apply', 'none', 'down']),
+    env: EnvName,
+    backend_id: Type.String(),
+    production: Type.Boolean(),
+    desired_sha: Nullable(Sha256),
+    bundle: Type.Optional(Type.Object({ sha256: Sha256, size_bytes: Type.Integer() })),
+    purge_volumes: Type.Optional(Type.Boolean()),
+  },
+  { title: 'Orders' },
+);
+
+/** Request of a lease. */
+export const LeaseRequest = Type.Object({ purpose: Type.Enum(['apply', 'renew']) }, { title: 'LeaseRequest' });
+
+/** Answer to the request of a lease. */
+export const LeaseAnswer = Type.Object(
+  {
+    lease: Type.Object({
+      method: Type.Literal('jwt'),
+      mount: Type.String(),
+      role: Type.String(),
+      jwt: Type.String(),
+      expires_at: Timestamp,
+    }),
+  },
+  { title: 'LeaseAnswer' },
+);
+
+/** Report about one tick. */
+export const Report = Type.Object(
+  {
+    report_id: ReportId,
+    tick_id: Type.String(),
+    env: EnvName,
+    site: Type.String(),
+    agent_version: Type.String(),
+    outcome: Type.Enum(['heartbeat', 'unhealthy', 'applied', 'refused', 'failed', 'down']),
+    reason: Type.String(),
+    action: Type.Enum(['apply', 'none', 'down']),
+    desired_sha: Nullable(Sha256),
+    applied_sha: Nullable(Sha256),
+    reverted: Type.Boolean(),
+    code: Nullable(Type.String()),
+    detail: Nullable(Type.String()),
+    output_tail: Nullable(Type.String()),
+    containers: Type.Array(Container),
+    started_at: Timestamp,
+    finished_at: Timestamp,
+    durations_ms: Type.Record(Type.String(), Type.Number()),
+  },
+  { title: 'Report' },
+);
+export type Report = Static<typeof Report>;
+
+/** Name of a bundle in a URL. */
+export const BundleParams = Type.Object({ sha: Sha256 });

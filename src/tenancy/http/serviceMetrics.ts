@@ -1,0 +1,26 @@
+import type { Dependencies } from '../services/dependencies.ts';
+import { countBackendsByState } from '../store/backends.ts';
+import type { Admission, AdmissionCounts } from './admission.ts';
+import { counter, gauge, samplesBy, type MetricFamily } from './metrics.ts';
+
+/** What the service itself counts: its places, its cache of bearers, its backends, its process. */
+export async function serviceMetrics(deps: Dependencies, { counts }: Admission): Promise<MetricFamily[]> {
+  const byLane = (field: keyof AdmissionCounts) =>
+    Object.entries(counts).map(([lane, values]) => ({ labels: { lane }, value: values[field] }));
+  const { hits, misses } = deps.bearerCounts;
+  const { user, system } = process.cpuUsage();
+  const version = [{ suffix: '_info', labels: { version: deps.version }, value: 1 }];
+  const backends = samplesBy('state', await countBackendsByState(deps.store));
+  const asked = samplesBy('from', { cache: hits, secretstore: misses });
+  const seconds = (user + system) / 1e6;
+  return [
+    { name: 'deployd_build', type: 'info', help: 'Version of the service.', samples: version },
+    gauge('deployd_http_places', 'Requests that may be worked on at once.', byLane('places')),
+    gauge('deployd_http_busy', 'Requests that are worked on.', byLane('busy')),
+    counter('deployd_http_overloaded', 'Requests that found no place, and were answered 503.', byLane('refused')),
+    counter('deployd_bearers', 'Bearers of agents by what knew them.', asked),
+    gauge('deployd_backends', 'Backends by state.', backends),
+    gauge('process_resident_memory_bytes', 'Memory of the process.', [{ value: process.memoryUsage.rss() }]),
+    counter('process_cpu_seconds', 'Processor time of the process.', [{ value: seconds }]),
+  ];
+}

@@ -1,0 +1,27 @@
+import type { BackendState } from '../../../machines/backend.ts';
+
+/** What orders follow from; sizes in bytes. */
+export interface OrderFacts {
+  state: BackendState;
+  purgeVolumes: boolean;
+  appliedSha: string | null;
+  /** The bundle that is desired in the env; null if there is none. */
+  desired: { sha256: string; sizeBytes: number } | null;
+}
+
+/** What a host is told to do. */
+export interface Orders {
+  action: 'apply' | 'none' | 'down';
+  desired_sha: string | null;
+  bundle?: { sha256: string; size_bytes: number };
+  purge_volumes?: boolean;
+}
+
+/** What a host does next: a retirement goes before everything, then its content follows what is desired in its env. */
+export function ordersOf({ state, purgeVolumes, appliedSha, desired }: OrderFacts): Orders {
+  if (state === 'retiring') return { action: 'down', desired_sha: null, purge_volumes: purgeVolumes };
+  const desired_sha = desired?.sha256 ?? null;
+  if (desired === null || desired_sha === appliedSha) return { action: 'none', desired_sha };
+  const { sha256, sizeBytes: size_bytes } = desired;
+  return { action: 'apply', desired_sha, bundle: { sha256, size_bytes } };
+}
