@@ -86,7 +86,12 @@ async function auditRefusal(
 ): Promise<void> {
   if (route.act === null || !(error instanceof ApiError) || !auditedStatuses.includes(error.fields.status)) return;
   const target = route.target?.(call) ?? Object.values(call.params as Record<string, string>).at(-1) ?? '';
-  await recordRefusedAct(deps, { ...call.caller, target, env: envOf(call), result: error.fields.code });
+  await recordRefusedAct(deps, {
+    ...call.caller,
+    target,
+    env: error.fields.env ?? envOf(call),
+    result: error.fields.code,
+  });
 }
 
 /** The env that a call names itself; null where it follows from a row, and the service compares it. */

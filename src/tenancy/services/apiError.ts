@@ -13,6 +13,8 @@ export interface ApiErrorFields {
   retryAfterS?: number;
   /** Why a bundle was refused. */
   refusals?: readonly BundleRefusal[];
+  /** Env of what the call is about, for the audit log; not told. */
+  env?: string;
 }
 
 /** An answer other than success. */
@@ -24,4 +26,15 @@ export class ApiError extends Error {
     this.name = 'ApiError';
     this.fields = fields;
   }
+}
+
+/** The answer where there is no such thing: `BACKEND_NOT_FOUND` for a backend. */
+export function notFound(thing: 'backend' | 'bundle' | 'env' | 'operator' | 'secret'): ApiError {
+  const code = `${thing.toUpperCase()}_NOT_FOUND`;
+  return new ApiError({ status: 404, code, message: `there is no such ${thing}` });
+}
+
+/** The answer where the state of something does not allow an act. */
+export function conflict({ code, message, env }: { code: string; message: string; env: string }): ApiError {
+  return new ApiError({ status: 409, code, message, env });
 }

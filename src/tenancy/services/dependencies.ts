@@ -4,7 +4,9 @@ import type { Secretstore } from '../adapters/secretstore/secretstore.ts';
 import type { TenancySettings } from '../config/settings.ts';
 import type { BearerCounts, LookUpBearer } from '../credentials/bearerCache.ts';
 import type { KeyRing } from '../credentials/keyRing.ts';
+import type { BundleRow } from '../store/database.ts';
 import type { Store } from '../store/openStore.ts';
+import type { AuditCaller } from './operator.ts';
 
 /** One line of the log, with fields; values of secrets never get here. */
 export type LogLine = (
@@ -12,6 +14,18 @@ export type LogLine = (
   line: string,
   fields?: Record<string, unknown>,
 ) => void;
+
+/** What a changed secret means for the bundle that is desired. */
+export interface SecretChange {
+  caller: AuditCaller;
+  env: string;
+  /** Path of the secret in manifests. */
+  path: string;
+  version: number;
+}
+
+/** Packs the desired bundle anew so that it pins a version of a secret, and makes it desired; null if it does not read it. */
+export type RepackBundle = (deps: Dependencies, change: SecretChange) => Promise<BundleRow | null>;
 
 /** What every service works with; built once by src/tenancy/createTenancy.ts. */
 export interface Dependencies {
@@ -26,6 +40,7 @@ export interface Dependencies {
   readonly bearerCounts: Readonly<BearerCounts>;
   readonly secretstore: Secretstore;
   readonly bundles: BundleStorage;
+  readonly repackBundle: RepackBundle;
   /** Null without a mesh. */
   readonly mesh: MeshDirectory | null;
   /** What install kits say of the outside: PEM of the secretstore's CA, bearer of the package download. */

@@ -1,5 +1,4 @@
 import { randomUUID } from 'node:crypto';
-import type { Transaction } from 'kysely';
 import {
   finishingSteps,
   newBackend,
@@ -9,7 +8,7 @@ import {
   type BackendState,
 } from '../../../machines/backend.ts';
 import type { CheckInRequest } from '../../protocol/checkIn.ts';
-import type { BackendRow, Database } from './database.ts';
+import type { BackendRow } from './database.ts';
 import type { Store } from './openStore.ts';
 import { addPendingSteps } from './pendingSteps.ts';
 
@@ -35,7 +34,7 @@ export async function createBackend(store: Store, fields: BackendFields, now: nu
   const id = randomUUID();
   const row = { id, ...fields, laptop: Number(fields.laptop), created_at: now, state_since: now };
   const token = { token_accessor: null, token_generation: null };
-  const unseen = { revision: 0, last_seen_at: null, check_in: null, applied_sha: null, ...token };
+  const unseen = { revision: 0, last_seen_at: null, check_in: null, applied_sha: null, mesh_identity: null, ...token };
   await store
     .insertInto('backends')
     .values({ ...row, ...unseen, ...columnsOf(newBackend) })
@@ -126,7 +125,7 @@ export async function findExpiredRetirements(store: Store, before: number, limit
 
 /** As `applyEvent`, within a transaction; the steps of finishing are due when it begins. */
 export async function changeBackend(
-  work: Transaction<Database>,
+  work: Store,
   id: string,
   { event, now, columns = {}, when = () => true }: BackendChange,
 ): Promise<BackendRow | null> {
@@ -141,7 +140,7 @@ export async function changeBackend(
     // No row: another instance has changed the backend since it was read here.
     if ((await update.executeTakeFirstOrThrow()).numUpdatedRows === 0n) continue;
     if (next.state === 'finishing' && state !== 'finishing') {
-      await addPendingSteps(work, id, { steps: finishingSteps, now });
+      await addPendingSteps(work, id, { steps: finishingSteps, dueAt: now });
     }
     return { ...row, ...changed };
   }

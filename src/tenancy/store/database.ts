@@ -56,6 +56,8 @@ export interface BackendTable {
   /** Accessor of the newest token that it came with, and the generation of that token; revoked by its retirement. */
   token_accessor: string | null;
   token_generation: number | null;
+  /** Which identity of the mesh its newest install kit enrols; null without one. */
+  mesh_identity: string | null;
 }
 
 export interface ReportTable {
@@ -114,12 +116,12 @@ export interface OperatorTable {
   last_used_at: number | null;
 }
 
-/** A step of finishing, or what else a change has left to do at a peer. */
-export type PendingStep = FinishingStep | 'deleteOldIdentities' | 'destroyEnvSecrets';
+/** A step of finishing a backend, or what else a change has left to do at a peer. */
+export type PendingStep = FinishingStep | 'deleteUnusedIdentity' | 'destroyEnvSecrets';
 
 /** Steps that any instance does as soon as they are due, again and again until they succeed. */
 export interface PendingStepTable {
-  /** Id of a backend, or name of an env. */
+  /** Id of a backend, identity of the mesh or name of an env. */
   subject: string;
   step: PendingStep;
   tries: number;

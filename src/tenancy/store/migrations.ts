@@ -50,6 +50,7 @@ async function createBackends(schema: Schema): Promise<void> {
     .addColumn('applied_sha', 'text')
     .addColumn('token_accessor', 'text')
     .addColumn('token_generation', 'integer')
+    .addColumn('mesh_identity', 'text')
     .execute();
   await schema.createIndex('backends_by_env').on('backends').columns(['env', 'id']).execute();
   await schema.createIndex('backends_by_state').on('backends').columns(['state', 'last_seen_at']).execute();

@@ -1,13 +1,13 @@
 import type { PendingStep, PendingStepRow } from './database.ts';
 import type { Store } from './openStore.ts';
 
-/** Adds steps of a subject, due now; one that is pending already begins anew. */
+/** Adds steps of a subject, due at a time; one that is pending already begins anew. */
 export async function addPendingSteps(
   work: Store,
   subject: string,
-  { steps, now }: { steps: readonly PendingStep[]; now: number },
+  { steps, dueAt }: { steps: readonly PendingStep[]; dueAt: number },
 ): Promise<void> {
-  const begin = { tries: 0, due_at: now, error: null };
+  const begin = { tries: 0, due_at: dueAt, error: null };
   await work
     .insertInto('pending_steps')
     .values(steps.map((step) => ({ subject, step, ...begin })))
@@ -40,6 +40,11 @@ export async function postponeStep(
 export async function removeStep(work: Store, { subject, step, due_at }: PendingStepRow): Promise<boolean> {
   const deletion = work.deleteFrom('pending_steps').where('subject', '=', subject).where('step', '=', step);
   return (await deletion.where('due_at', '=', due_at).executeTakeFirstOrThrow()).numDeletedRows === 1n;
+}
+
+/** Removes a step that is not necessary any more. */
+export async function cancelStep(work: Store, subject: string, step: PendingStep): Promise<void> {
+  await work.deleteFrom('pending_steps').where('subject', '=', subject).where('step', '=', step).execute();
 }
 
 /** What is pending of a subject. */

@@ -15,8 +15,8 @@ export interface Secretstore {
   listSecrets: (env: string) => Promise<{ key: string; version: number }[]>;
   /** Destroys all versions of a secret; false if there is none. */
   destroySecret: (env: string, key: string) => Promise<boolean>;
-  /** Destroys everything at `deployd/metadata/<env>/see/`. */
-  destroySecrets: (env: string) => Promise<void>;
+  /** Destroys everything at `deployd/metadata/<env>/see/`; stops at the signal. */
+  destroySecrets: (env: string, signal: AbortSignal) => Promise<void>;
   /** Throws unless the secretstore is unsealed and accepts the service's token. */
   check: () => Promise<void>;
 }

@@ -1,0 +1,44 @@
+import { addAuditEntry, listAuditEntries, type AuditEntry } from '../store/audit.ts';
+import type { AuditRow } from '../store/database.ts';
+import type { Dependencies } from './dependencies.ts';
+import type { AuditCaller, Operator, RecordRefusedAct } from './operator.ts';
+import { toPage } from './page.ts';
+
+/** Name of the service itself in the audit log; no operator has it. */
+export const SERVICE_ACTOR = 'deployd-tenancy';
+
+/** The entry of an act that succeeds. */
+export function auditEntry(
+  { clock }: Pick<Dependencies, 'clock'>,
+  { actor, act, address, requestId }: AuditCaller,
+  { target, env }: { target: string; env: string | null },
+): AuditEntry {
+  return { at: clock(), actor, act, target, env, address, request_id: requestId, result: 'ok' };
+}
+
+/** Who acts when the service does something by itself. */
+export function byService(act: string): AuditCaller {
+  return { actor: SERVICE_ACTOR, act, address: null, requestId: null };
+}
+
+/** Adds a refused act to the audit log. */
+export const recordRefusedAct: RecordRefusedAct = async (deps, { target, env, result, ...caller }) =>
+  addAuditEntry(deps.store, { ...auditEntry(deps, caller, { target, env }), result });
+
+/** An entry of the audit log as the API tells it. */
+export interface AuditView extends Omit<AuditRow, 'at'> {
+  /** RFC 3339. */
+  at: string;
+}
+
+/** A page of the audit log, newest first, of the envs that an operator may see. */
+export async function listAudit(
+  { store }: Dependencies,
+  { operator, env, before, limit }: { operator: Operator; env?: string; before?: number; limit: number },
+): Promise<{ entries: AuditView[]; next: number | null }> {
+  const envs = env === undefined ? operator.envs : [env];
+  const rows = await listAuditEntries(store, { envs, before, limit: limit + 1 });
+  const { items, last } = toPage(rows, limit);
+  const entries = items.map(({ at, ...entry }) => ({ ...entry, at: new Date(at).toISOString() }));
+  return { entries, next: last?.id ?? null };
+}

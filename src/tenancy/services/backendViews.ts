@@ -1,0 +1,73 @@
+import type { BackendState, FinishingStep } from '../../../machines/backend.ts';
+import type { CheckInRequest } from '../../protocol/checkIn.ts';
+import type { Report } from '../../protocol/report.ts';
+import type { BackendRow, PendingStep } from '../store/database.ts';
+import type { ReceivedReport } from '../store/reports.ts';
+
+/** A backend as the API tells it; times are RFC 3339. */
+export interface BackendView {
+  id: string;
+  env: string;
+  site: string;
+  laptop: boolean;
+  transport: BackendRow['transport'];
+  state: BackendState;
+  state_since: string;
+  created_at: string;
+  last_seen_at: string | null;
+  generation: number;
+  applied_sha: string | null;
+  /** What is desired in its env. */
+  desired_sha: string | null;
+  agent_version: string | null;
+  /** Null before its first check-in. */
+  healthy: boolean | null;
+  purge_volumes: boolean;
+  finished: FinishingStep[];
+}
+
+/** A report with the time at which it was received. */
+export interface ReportView extends Report {
+  received_at: string;
+}
+
+/** A backend with what is left to do for it and its newest report. */
+export interface BackendDetails extends BackendView {
+  /** Steps that are tried again until they succeed, with the reason of the last failure. */
+  pending_steps: { step: PendingStep; tries: number; error: string | null }[];
+  last_report: ReportView | null;
+}
+
+/** A backend's row as the API tells it. */
+export function backendView(row: BackendRow, desiredSha: string | null): BackendView {
+  const { id, env, site, transport, state, generation, applied_sha } = row;
+  const checkIn = row.check_in === null ? null : (JSON.parse(row.check_in) as CheckInRequest);
+  return {
+    id,
+    env,
+    site,
+    laptop: row.laptop === 1,
+    transport,
+    state,
+    state_since: toTime(row.state_since),
+    created_at: toTime(row.created_at),
+    last_seen_at: row.last_seen_at === null ? null : toTime(row.last_seen_at),
+    generation,
+    applied_sha,
+    desired_sha: state === 'retired' ? null : desiredSha,
+    agent_version: checkIn?.agent.version ?? null,
+    healthy: checkIn?.healthy ?? null,
+    purge_volumes: row.purge_volumes === 1,
+    finished: JSON.parse(row.finished) as FinishingStep[],
+  };
+}
+
+/** A received report as the API tells it. */
+export function reportView({ receivedAt, report }: ReceivedReport): ReportView {
+  return { received_at: toTime(receivedAt), ...report };
+}
+
+/** Milliseconds since 1970 in RFC 3339. */
+export function toTime(milliseconds: number): string {
+  return new Date(milliseconds).toISOString();
+}

@@ -1,0 +1,67 @@
+import { findBundle, listBundles as selectBundles } from '../store/bundles.ts';
+import type { BundleRow } from '../store/database.ts';
+import { notFound } from './apiError.ts';
+import { toTime } from './backendViews.ts';
+import type { Dependencies } from './dependencies.ts';
+import type { Operator } from './operator.ts';
+import { toPage } from './page.ts';
+import { requirePermission } from './requirePermission.ts';
+
+/** A bundle as the API tells it. */
+export interface BundleView {
+  sha256: string;
+  env: string;
+  name: string;
+  version: string;
+  sequence: number;
+  size_bytes: number;
+  production: boolean;
+  allow_privileged: boolean;
+  allow_rollback: boolean;
+  /** RFC 3339. */
+  received_at: string;
+  /** Name of the operator who pushed it, or whose act made it. */
+  received_from: string;
+}
+
+/** The place of a bundle in the list. */
+export type BundlePlace = Pick<BundleRow, 'received_at' | 'sha256'>;
+
+/** A page of the bundles of the envs that an operator may see, newest first. */
+export async function listBundles(
+  { store }: Dependencies,
+  { operator, env, after, limit }: { operator: Operator; env?: string; after?: BundlePlace; limit: number },
+): Promise<{ bundles: BundleView[]; last: BundlePlace | null }> {
+  const envs = env === undefined ? operator.envs : [env];
+  const { items, last } = toPage(await selectBundles(store, { envs, after, limit: limit + 1 }), limit);
+  return { bundles: items.map(bundleView), last };
+}
+
+/** One bundle; throws 404, and 403 if the operator's token is not for its env. */
+export async function readBundle(
+  { store }: Dependencies,
+  { operator, sha256 }: { operator: Operator; sha256: string },
+): Promise<BundleView> {
+  const row = await findBundle(store, sha256);
+  if (row === null) throw notFound('bundle');
+  requirePermission(operator, { role: 'viewer', env: row.env });
+  return bundleView(row);
+}
+
+/** A bundle's row as the API tells it. */
+export function bundleView(row: BundleRow): BundleView {
+  const { sha256, env, name, version, sequence, size_bytes, received_from } = row;
+  return {
+    sha256,
+    env,
+    name,
+    version,
+    sequence,
+    size_bytes,
+    production: row.production === 1,
+    allow_privileged: row.allow_privileged === 1,
+    allow_rollback: row.allow_rollback === 1,
+    received_at: toTime(row.received_at),
+    received_from,
+  };
+}

@@ -1,0 +1,108 @@
+import { randomUUID } from 'node:crypto';
+import { digestOfToken, newOperatorToken } from '../credentials/operatorToken.ts';
+import { addAuditEntry } from '../store/audit.ts';
+import type { OperatorRow } from '../store/database.ts';
+import { findEnv } from '../store/envs.ts';
+import {
+  addOperator,
+  findOperator,
+  listOperators as selectOperators,
+  lockAdmins,
+  recordOperatorUse,
+  revokeOperator as revoke,
+} from '../store/operators.ts';
+import { ApiError, notFound } from './apiError.ts';
+import { auditEntry, SERVICE_ACTOR } from './audit.ts';
+import { toTime } from './backendViews.ts';
+import type { Dependencies } from './dependencies.ts';
+import type { AuditCaller, AuthenticateOperator, Operator } from './operator.ts';
+
+/** The last use of a token is kept once in so many milliseconds. */
+const USE_KEPT_MS = 60_000;
+
+/** Finds the operator of a bearer by its digest, and keeps that it was used. */
+export const authenticateOperator: AuthenticateOperator = async (deps, bearer) => {
+  const digest = digestOfToken(bearer);
+  const row = digest === null ? null : await findOperator(deps.store, digest);
+  if (row === null) return null;
+  await keepUse(deps, row);
+  return operatorOf(row);
+};
+
+/** An operator as the API tells it. */
+export interface OperatorView extends Operator {
+  /** RFC 3339. */
+  created_at: string;
+  last_used_at: string | null;
+}
+
+/** Operators whose tokens are valid, by name. */
+export async function listOperators({ store }: Dependencies): Promise<OperatorView[]> {
+  const rows = await selectOperators(store);
+  return rows.map((row) => {
+    const last_used_at = row.last_used_at === null ? null : toTime(row.last_used_at);
+    return { ...operatorOf(row), created_at: toTime(row.created_at), last_used_at };
+  });
+}
+
+/** What is said of a new operator. */
+export type OperatorFields = Omit<Operator, 'id'>;
+
+/** Creates an operator; the token is in the answer only. Throws 404 for an unknown env, 409 for a name that is taken. */
+export async function createOperator(
+  deps: Dependencies,
+  { caller, fields }: { caller: AuditCaller; fields: OperatorFields },
+): Promise<Operator & { token: string }> {
+  const { name, role, envs } = fields;
+  const token = newOperatorToken();
+  const row = {
+    id: randomUUID(),
+    name,
+    role,
+    envs: envs && JSON.stringify(envs),
+    token_sha256: digestOfToken(token) ?? '',
+    created_at: deps.clock(),
+    revoked_at: null,
+    last_used_at: null,
+  };
+  await deps.store.transaction().execute(async (work) => {
+    for (const env of envs ?? []) if ((await findEnv(work, env)) === null) throw notFound('env');
+    if (name === SERVICE_ACTOR || !(await addOperator(work, row)))
+      throw refusal('OPERATOR_EXISTS', 'the name is taken');
+    await addAuditEntry(work, auditEntry(deps, caller, { target: `${row.id} ${name}`, env: null }));
+  });
+  return { ...operatorOf(row), token };
+}
+
+/** Revokes the token of an operator at once; throws 404, and 409 for the last administrator of all envs. */
+export async function revokeOperator(
+  deps: Dependencies,
+  { caller, id }: { caller: AuditCaller; id: string },
+): Promise<void> {
+  await deps.store.transaction().execute(async (work) => {
+    const admins = await lockAdmins(work);
+    if (admins.length === 1 && admins[0]?.id === id) {
+      throw refusal('LAST_ADMIN', 'nobody could administer the service without this token');
+    }
+    const revoked = await revoke(work, id, deps.clock());
+    if (revoked === null) throw notFound('operator');
+    await addAuditEntry(work, auditEntry(deps, caller, { target: `${id} ${revoked.name}`, env: null }));
+  });
+}
+
+function refusal(code: string, message: string): ApiError {
+  return new ApiError({ status: 409, code, message });
+}
+
+function operatorOf({ id, name, role, envs }: OperatorRow): Operator {
+  return { id, name, role, envs: envs === null ? null : (JSON.parse(envs) as string[]) };
+}
+
+/** A store that cannot be written is no reason to refuse a call that reads. */
+async function keepUse({ store, clock, log }: Dependencies, { id, name, last_used_at }: OperatorRow): Promise<void> {
+  const now = clock();
+  if (last_used_at !== null && now < last_used_at + USE_KEPT_MS) return;
+  await recordOperatorUse(store, id, now).catch((error: unknown) =>
+    log('warn', `the last use of the token of ${name} could not be kept: ${String(error)}`),
+  );
+}
