@@ -44,7 +44,7 @@ const layers: Record<string, Layer> = {
   },
   configFiles: {
     files: ['src/config/'],
-    allowed: ['src/config/', 'src/protocol/jsonFields.ts', platform, 'yaml', 'ajv'],
+    allowed: ['src/config/', 'src/protocol/', platform, 'yaml', 'ajv'],
     reason: 'agent, tenancy service and deployctl load their configurations in the same way',
   },
   config: {
@@ -109,7 +109,7 @@ const layers: Record<string, Layer> = {
   },
   tenancyConfig: {
     files: ['src/tenancy/config/'],
-    allowed: ['src/tenancy/config/', 'src/config/', 'src/agent/rules/', platform],
+    allowed: ['src/tenancy/config/', 'src/config/', 'src/protocol/', platform],
     reason: 'the configuration is loaded before anything else exists',
   },
   tenancyRules: {

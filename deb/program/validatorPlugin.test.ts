@@ -1,7 +1,7 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { tmpdir } from 'node:os';
-import { basename, join } from 'node:path';
+import { join } from 'node:path';
 import type { ValidateFunction } from 'ajv';
 import { build } from 'esbuild';
 import { emptyState } from '../../src/agent/rules/state/state.ts';
@@ -19,10 +19,11 @@ const rows: [string, unknown[]][] = [
     'src/agent/config/configValidator.ts',
     [{ env: 7, tenancy_url: 'ftp://x', disk: { paths: ['/a', '/a'] }, interval_s: 0 }],
   ],
+  ['src/tenancy/config/configValidator.ts', [{ listen: 'x', public_url: 'ftp://x', s3: { bucket: 1 }, more: 0 }]],
 ];
 
 it.each(rows)('%s gives the same results in the bundle', async (file, values) => {
-  const outfile = join(dir, `${basename(file, '.ts')}.cjs`);
+  const outfile = join(dir, `${file.replaceAll('/', '-')}.cjs`);
   await build({ ...bundleOptions, banner: {}, entryPoints: [file], outfile });
   const load = createRequire(import.meta.url);
   const [bundled, original] = [load(outfile), await import(join('..', '..', file))] as { validate: ValidateFunction }[];

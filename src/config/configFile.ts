@@ -34,12 +34,17 @@ export function readConfigFile<Settings>(path: string, format: ConfigFormat): Co
   const merged = mergeDefaults(format.table, values);
   const keyProblems = validateKeys(format, merged, source);
   const settingsUnless = (otherProblems: readonly KeyProblem[]) => {
-    const located = otherProblems.map((each) => ({ ...each, line: lineOf(source.lines, `/${each.key}`) }));
+    const located = otherProblems.map((each) => ({ ...each, line: lineOf(source.lines, pointerOf(each.key)) }));
     const problems = [...source.problems, ...keyProblems, ...located];
     if (problems.length > 0) throw new ConfigInvalid(path, problems, validPart(merged, problems));
     return merged as Settings;
   };
   return { lines: source.lines, valid: validPart(merged, keyProblems) as Partial<Settings>, settingsUnless };
+}
+
+/** The JSON pointer of a known key, whose names have neither dots nor slashes. */
+function pointerOf(key: string): string {
+  return `/${key.replaceAll('.', '/')}`;
 }
 
 /** Freezes a value with everything in it. */

@@ -15,12 +15,16 @@ export function mergeDefaults(table: KeyTable, values: Values): Record<string, u
 }
 
 function defaultsOf({ names, keys }: KeyTable, section: string, values: Values): Record<string, unknown> {
+  const valueOf = (key: string) => values[key] ?? keys[key]?.default;
   const own = names.filter((key) => sectionOf(key) === section && keys[key]?.default !== undefined);
-  return Object.fromEntries(own.map((key) => [leafOf(key), expand(keys[key]?.default, values)]));
+  return Object.fromEntries(own.map((key) => [leafOf(key), expand(keys[key]?.default, valueOf)]));
 }
 
 /** `<key>` becomes the value of that key where it is a text. */
-function expand(value: unknown, values: Values): unknown {
+function expand(value: unknown, valueOf: (key: string) => unknown): unknown {
   if (typeof value !== 'string') return value;
-  return value.replaceAll(/<(\w+)>/g, (text, key: string) => (typeof values[key] === 'string' ? values[key] : text));
+  return value.replaceAll(/<(\w+)>/g, (text, key: string) => {
+    const named = valueOf(key);
+    return typeof named === 'string' ? named : text;
+  });
 }

@@ -38,7 +38,7 @@ export const serviceUrl: ValueType = {
 };
 
 /** A text that matches a pattern. */
-function textLike(pattern: string, allowed: string): ValueType {
+export function textLike(pattern: string, allowed: string): ValueType {
   return { schema: { type: 'string', pattern }, allowed };
 }
 

@@ -1,12 +1,12 @@
+import { isUnencrypted, withoutTrailingSlash } from '../../config/addresses.ts';
 import type { KeyProblem } from '../../config/configInvalid.ts';
-import { isLoopback } from '../rules/network/loopback.ts';
 import { configKeys } from './configKeys.ts';
 import type { Settings } from './settings.ts';
 
 /** Problems of several keys together: unencrypted http outside loopback and mesh, and two ports for one service. */
 export function validateCombinations(valid: Partial<Settings>, hasPort: boolean): KeyProblem[] {
-  const unencrypted = (['tenancy_url', 'secretstore_url'] as const).filter((key) =>
-    isUnencrypted(valid[key], valid.transport),
+  const unencrypted = (['tenancy_url', 'secretstore_url'] as const).filter(
+    (key) => valid.transport === 'system' && isUnencrypted(valid[key]),
   );
   const problems = unencrypted.map((key) => ({
     key,
@@ -30,17 +30,8 @@ export function normalizeAddresses(settings: Settings): Settings {
   };
 }
 
-function isUnencrypted(url: string | undefined, transport: Settings['transport'] | undefined): boolean {
-  if (!url?.startsWith('http://') || transport !== 'system') return false;
-  return !isLoopback(new URL(url).hostname);
-}
-
 /** The port written in the URL, even the scheme's default, which the URL parser drops. */
 function explicitPort(url: string | undefined): number | null {
   const digits = url?.match(/^https?:\/\/[^/]*:(\d+)(?:\/|$)/)?.[1];
   return digits === undefined ? null : Number(digits);
-}
-
-function withoutTrailingSlash(url: string): string {
-  return url.replace(/\/+$/, '');
 }

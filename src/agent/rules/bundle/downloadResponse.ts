@@ -1,5 +1,5 @@
 import { failedFault, refusedFault, type Fault } from '../../../../machines/fault.ts';
-import { isLoopback } from '../network/loopback.ts';
+import { isLoopback } from '../../../protocol/loopback.ts';
 
 /** Status and headers of the response to a bundle request. */
 export interface ResponseHead {

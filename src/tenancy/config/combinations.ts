@@ -1,0 +1,60 @@
+import { isUnencrypted, withoutTrailingSlash } from '../../config/addresses.ts';
+import type { KeyProblem } from '../../config/configInvalid.ts';
+import { isLoopback } from '../../protocol/loopback.ts';
+import { configKeys } from './configKeys.ts';
+import type { TenancySettings } from './settings.ts';
+
+type Valid = Partial<TenancySettings>;
+
+/** Keys that are given together or not at all. */
+const groups = [
+  ['tls', 'certificate_file', 'key_file'],
+  ['s3', 'url', 'bucket', 'credentials_file'],
+  ['mesh', 'controller_url', 'credentials_file'],
+] as const;
+
+/** Problems of several keys together: incomplete groups, and connections that nothing encrypts. */
+export function validateCombinations(valid: Valid): KeyProblem[] {
+  return [...incompleteGroups(valid), ...unencryptedListen(valid), ...unencryptedUrls(valid)];
+}
+
+/** Strips the trailing slashes of every address. */
+export function normalizeAddresses(settings: TenancySettings): TenancySettings {
+  const stripped = (url: string | null) => url && withoutTrailingSlash(url);
+  const { public_url, secretstore_url, s3, mesh, kit } = settings;
+  return {
+    ...settings,
+    public_url: withoutTrailingSlash(public_url),
+    secretstore_url: withoutTrailingSlash(secretstore_url),
+    s3: { ...s3, url: stripped(s3.url) },
+    mesh: { ...mesh, controller_url: stripped(mesh.controller_url) },
+    kit: { ...kit, base_url: stripped(kit.base_url), secretstore_url: stripped(kit.secretstore_url) },
+  };
+}
+
+function incompleteGroups(valid: Valid): KeyProblem[] {
+  return groups.flatMap(([section, ...names]) => {
+    const values = valid[section] as Record<string, unknown> | undefined;
+    const given = names.filter((name) => values?.[name]);
+    if (values === undefined || given.length === 0) return [];
+    const missing = names.filter((name) => !given.includes(name));
+    return missing.map((name) => ({
+      key: `${section}.${name}`,
+      message: `is required beside ${section}.${given.join(` and ${section}.`)}`,
+    }));
+  });
+}
+
+function unencryptedListen({ listen, tls }: Valid): KeyProblem[] {
+  if (listen === undefined || tls === undefined || tls.certificate_file !== null) return [];
+  if (isLoopback(listen.slice(0, listen.lastIndexOf(':')))) return [];
+  const message =
+    'must be a loopback address, such as 127.0.0.1:8443, or tls.certificate_file and tls.key_file be given';
+  return [{ key: 'listen', message }];
+}
+
+function unencryptedUrls({ public_url, secretstore_url, s3, mesh }: Valid): KeyProblem[] {
+  const urls = { public_url, secretstore_url, 's3.url': s3?.url, 'mesh.controller_url': mesh?.controller_url } as const;
+  const wrong = (Object.keys(urls) as (keyof typeof urls)[]).filter((key) => isUnencrypted(urls[key]));
+  return wrong.map((key) => ({ key, message: `must be ${configKeys[key].allowed}; http:// is allowed to loopback` }));
+}

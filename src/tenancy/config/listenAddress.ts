@@ -1,0 +1,13 @@
+import { textLike } from '../../config/valueTypes.ts';
+
+/** An IP address or `localhost`, and a port. */
+export const listenAddress = textLike(
+  '^(localhost|(\\d{1,3}\\.){3}\\d{1,3}|\\[[0-9a-fA-F:.]+\\]):([1-9]\\d{0,3}|[1-5]\\d{4}|6[0-4]\\d{3}|65[0-4]\\d{2}|655[0-2]\\d|6553[0-5])$',
+  'an IP address and a port, such as 127.0.0.1:8443 or [::]:443',
+);
+
+/** The parts of such an address; `host` is without brackets. */
+export function parseListenAddress(listen: string): { host: string; port: number } {
+  const colon = listen.lastIndexOf(':');
+  return { host: listen.slice(0, colon).replace(/^\[(.*)\]$/, '$1'), port: Number(listen.slice(colon + 1)) };
+}

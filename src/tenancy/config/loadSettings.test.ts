@@ -1,0 +1,157 @@
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { rootCertificates } from 'node:tls';
+import { ConfigInvalid } from '../../config/configInvalid.ts';
+import { configTable } from './configKeys.ts';
+import { parseListenAddress } from './listenAddress.ts';
+import { loadSettings } from './loadSettings.ts';
+
+let dir: string;
+let file: string;
+beforeEach(async () => {
+  dir = await mkdtemp(join(tmpdir(), 'tenancy config '));
+  file = join(dir, 'config.yaml');
+});
+afterEach(() => rm(dir, { recursive: true }));
+
+const required = ['public_url: https://tenancy.example/', 'secretstore_url: https://bao.example:8200'];
+const withTls = ['tls:', '  certificate_file: /etc/tls/cert.pem', '  key_file: /etc/tls/key.pem'];
+
+describe('a valid file', () => {
+  it('needs only the two addresses, and has every key', async () => {
+    const settings = await load();
+    expect(settings).toMatchObject({
+      public_url: 'https://tenancy.example',
+      listen: '127.0.0.1:8443',
+      tls: { certificate_file: null, key_file: null },
+      key_file: '/var/lib/deployd-tenancy/store.key',
+      s3: { url: null, region: 'us-east-1' },
+      limits: { bundle_bytes: 268_435_456, unpacked_bytes: 1_073_741_824, bundle_entries: 10_000 },
+      log: { level: 'info' },
+    });
+    const keys = (Object.entries(settings) as [string, unknown][]).flatMap(([key, value]) =>
+      typeof value === 'object' && value !== null ? Object.keys(value).map((leaf) => `${key}.${leaf}`) : [key],
+    );
+    expect(keys.toSorted()).toEqual(configTable.names.toSorted());
+  });
+
+  it('keeps the key file in the state directory, unless it is named', async () => {
+    expect((await load('state_dir: /srv/tenancy')).key_file).toBe('/srv/tenancy/store.key');
+    expect((await load('state_dir: /srv/tenancy', 'key_file: /etc/key')).key_file).toBe('/etc/key');
+  });
+
+  it('loses trailing slashes of all addresses, and is deeply frozen', async () => {
+    const settings = await load(
+      's3: { url: "https://s3.example//", bucket: b, credentials_file: /c }',
+      'mesh: { controller_url: https://ziti.example/, credentials_file: /z }',
+      'kit: { base_url: https://packages.example/x/, secretstore_url: http://secretstore/ }',
+    );
+    expect(settings.s3.url).toBe('https://s3.example');
+    expect(settings.mesh.controller_url).toBe('https://ziti.example');
+    expect(settings.kit).toMatchObject({
+      base_url: 'https://packages.example/x',
+      secretstore_url: 'http://secretstore',
+    });
+    expect(
+      [settings, settings.tls, settings.s3, settings.mesh, settings.kit].every((part) => Object.isFrozen(part)),
+    ).toBe(true);
+  });
+
+  it.each([
+    ['127.0.0.1:8443', { host: '127.0.0.1', port: 8443 }],
+    ['[::1]:1', { host: '::1', port: 1 }],
+    ['localhost:65535', { host: 'localhost', port: 65_535 }],
+  ])('may listen without TLS on %s', async (listen, parts) => {
+    expect(parseListenAddress((await load(`listen: '${listen}'`)).listen)).toEqual(parts);
+  });
+
+  it.each(['0.0.0.0:443', '[::]:8443', '10.0.0.7:80'])('may listen with TLS on %s', async (listen) => {
+    expect((await load(`listen: '${listen}'`, ...withTls)).listen).toBe(listen);
+  });
+
+  it('accepts files of certificates', async () => {
+    const pem = join(dir, 'ca.pem');
+    await writeFile(pem, rootCertificates[0]!);
+    const settings = await load(
+      `secretstore_ca: ${pem}`,
+      'mesh:',
+      '  controller_url: https://z.example',
+      '  credentials_file: /z',
+      `  controller_ca: ${pem}`,
+    );
+    expect(settings).toMatchObject({ secretstore_ca: pem, mesh: { controller_ca: pem } });
+  });
+});
+
+describe('a problem is reported with its line', () => {
+  const anAddress = 'must be an IP address and a port, such as 127.0.0.1:8443 or [::]:443';
+  const aUrl = 'must be an https:// URL without credentials, query and fragment';
+  const onlyLoopback =
+    'must be a loopback address, such as 127.0.0.1:8443, or tls.certificate_file and tls.key_file be given';
+
+  it.each([
+    [['listen: tenancy.example:443'], `:3: listen: ${anAddress}`],
+    [['listen: 127.0.0.1'], `:3: listen: ${anAddress}`],
+    [["listen: '[::]:0'"], `:3: listen: ${anAddress}`],
+    [["listen: '127.0.0.1:65536'"], `:3: listen: ${anAddress}`],
+    [["listen: '[::]:443'"], `:3: listen: ${onlyLoopback}`],
+    [['listen: 127.0.0.1.example:1'], `:3: listen: ${anAddress}`],
+    [['tls: { key_file: /k }'], ':3: tls.certificate_file: is required beside tls.key_file'],
+    [
+      ['s3:', '  bucket: b'],
+      ':3: s3.url: is required beside s3.bucket',
+      ':3: s3.credentials_file: is required beside s3.bucket',
+    ],
+    [
+      ['s3:', '  bucket: b', '  url: http://s3.example'],
+      ':3: s3.credentials_file: is required beside s3.url and s3.bucket',
+      `:5: s3.url: ${aUrl}; http:// is allowed to loopback`,
+    ],
+    [['mesh: { credentials_file: /z }'], ':3: mesh.controller_url: is required beside mesh.credentials_file'],
+    [['secretstore_ca: /nowhere.pem'], ':3: secretstore_ca: must be a readable PEM file; /nowhere.pem is missing'],
+    [
+      ['mesh:', '  controller_url: https://z.example', '  credentials_file: /z', '  controller_ca: /dev/null'],
+      ':6: mesh.controller_ca: must be a readable PEM file; /dev/null is unreadable (ENOTREG)',
+    ],
+    [['lisen: 127.0.0.1:1'], ':3: lisen: unknown key; the nearest known key is listen'],
+    [['kit: { vresion: 1 }'], ':3: kit.vresion: unknown key; the nearest known key is version under kit'],
+    [['offline_after_s: 5'], ':3: offline_after_s: must be a whole number of seconds from 60 to 86400'],
+  ])('%j', async (lines, ...flaws) => {
+    expect(await flawsOf([...required, ...lines])).toEqual(flaws);
+  });
+
+  it.each(['http://tenancy.example', 'http://127.0.0.1.example'])('%s is unencrypted', async (url) => {
+    expect(await flawsOf([`public_url: ${url}`, `secretstore_url: ${url}`])).toEqual([
+      `:1: public_url: ${aUrl}; http:// is allowed to loopback`,
+      `:2: secretstore_url: ${aUrl}; http:// is allowed to loopback`,
+    ]);
+  });
+
+  it('and http to loopback is none', async () => {
+    expect(await flawsOf(['public_url: http://127.0.0.1:8443', 'secretstore_url: http://localhost:8200'])).toEqual([]);
+  });
+
+  it('which an invalid value does not hide', async () => {
+    expect(await flawsOf([...required, "listen: '[::]:443'", 'tls: 5'])).toEqual([
+      ':4: tls: must be a section with keys of certificate_file, key_file',
+    ]);
+  });
+});
+
+async function load(...more: string[]) {
+  await writeFile(file, [...required, ...more].join('\n'));
+  return loadSettings(file);
+}
+
+/** The part of every line after the file name. */
+async function flawsOf(lines: string[]): Promise<string[]> {
+  await writeFile(file, lines.join('\n'));
+  try {
+    loadSettings(file);
+    return [];
+  } catch (error) {
+    if (!(error instanceof ConfigInvalid)) throw error;
+    return error.lines.map((line) => line.replace(`CONFIG_INVALID: ${file}`, ''));
+  }
+}
