@@ -1,4 +1,5 @@
 import { nextBackend } from '../../../machines/backend.ts';
+import type { CheckInRequest } from '../../protocol/checkIn.ts';
 import { columnsOf, recordOf, type LifeColumns } from './backends.ts';
 import type { BackendRow } from './database.ts';
 import type { Store } from './openStore.ts';
@@ -24,28 +25,31 @@ export async function findAgent(store: Store, id: string): Promise<AgentRow | nu
   return row ?? null;
 }
 
-/** What a check-in changes of a backend's row, beside its state. */
-export type CheckInColumns = Pick<BackendRow, 'last_seen_at' | 'check_in' | 'token_accessor' | 'token_generation'> & {
-  last_seen_at: number;
-};
+/** What a check-in tells, and the token that it came with. */
+export interface CheckInFacts {
+  checkIn: CheckInRequest;
+  token: { accessor: string; generation: number };
+  now: number;
+}
 
 /**
  * Keeps a check-in of a backend as it was read, in one statement. False if the backend has changed since, or its state
  * does not allow a check-in: read it again.
  */
-export async function keepCheckIn(store: Store, read: AgentRow, columns: CheckInColumns): Promise<boolean> {
+export async function recordCheckIn(
+  store: Store,
+  read: AgentRow,
+  { checkIn, token, now }: CheckInFacts,
+): Promise<boolean> {
   const next = nextBackend(recordOf(read), { type: 'CHECK_IN' });
   if (next === null) return false;
-  const since = next.state === read.state ? {} : { state_since: columns.last_seen_at };
+  const facts = { last_seen_at: now, check_in: JSON.stringify(checkIn), applied_sha: checkIn.applied_sha };
+  const origin = { token_accessor: token.accessor, token_generation: token.generation };
+  const since = next.state === read.state ? {} : { state_since: now };
   const update = store
     .updateTable('backends')
-    .set({ ...columns, ...columnsOf(next), ...since, revision: read.revision + 1 })
+    .set({ ...facts, ...origin, ...columnsOf(next), ...since, revision: read.revision + 1 })
     .where('id', '=', read.id)
     .where('revision', '=', read.revision);
   return (await update.executeTakeFirstOrThrow()).numUpdatedRows === 1n;
-}
-
-/** Keeps when a heartbeat came. */
-export async function keepHeartbeat(store: Store, id: string, now: number): Promise<void> {
-  await store.updateTable('backends').set({ last_seen_at: now }).where('id', '=', id).execute();
 }

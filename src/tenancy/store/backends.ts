@@ -7,7 +7,6 @@ import {
   type BackendRecord,
   type BackendState,
 } from '../../../machines/backend.ts';
-import type { CheckInRequest } from '../../protocol/checkIn.ts';
 import type { BackendRow } from './database.ts';
 import type { Store } from './openStore.ts';
 import { addPendingSteps } from './pendingSteps.ts';
@@ -74,17 +73,6 @@ export async function countBackendsByState(store: Store): Promise<Partial<Record
 /** Applies an event; null if there is no such backend or its state does not allow the event. */
 export function applyEvent(store: Store, id: string, change: BackendChange): Promise<BackendRow | null> {
   return store.transaction().execute((work) => changeBackend(work, id, change));
-}
-
-/** Keeps a check-in, with the state that follows from it; null if the state allows none. */
-export function recordCheckIn(
-  store: Store,
-  id: string,
-  at: { checkIn: CheckInRequest; now: number },
-): Promise<BackendRow | null> {
-  const { applied_sha } = at.checkIn;
-  const columns = { last_seen_at: at.now, check_in: JSON.stringify(at.checkIn), applied_sha };
-  return applyEvent(store, id, { event: { type: 'CHECK_IN' }, now: at.now, columns });
 }
 
 /** Ids of active backends that were last seen before a time, those that are silent longest first. */

@@ -1,33 +1,37 @@
+import type { Transaction } from 'kysely';
 import type { Report } from '../../protocol/report.ts';
 import { changeBackend } from './backends.ts';
+import type { Database } from './database.ts';
 import type { Store } from './openStore.ts';
 
+/** A report, and when it came. */
+interface Receipt {
+  report: Report;
+  now: number;
+}
+
 /**
- * Keeps a report of a backend, once for each `report_id`; a heartbeat is not kept. A report of `down` goes on with the
- * retirement, in the same transaction. Returns false for a repeated report.
+ * Keeps a report of a backend, once for each `report_id`; false if it was kept before. Of a heartbeat only the time is
+ * kept, in the backend's row.
  */
-export function recordReport(
-  store: Store,
-  backendId: string,
-  { report, now }: { report: Report; now: number },
-): Promise<boolean> {
-  return store.transaction().execute(async (work) => {
-    if (report.outcome === 'heartbeat') return true;
-    const values = {
-      report_id: report.report_id,
-      backend_id: backendId,
-      received_at: now,
-      outcome: report.outcome,
-      body: JSON.stringify(report),
-    };
-    const insert = work
-      .insertInto('reports')
-      .values(values)
-      .onConflict((conflict) => conflict.doNothing());
-    if ((await insert.executeTakeFirstOrThrow()).numInsertedOrUpdatedRows === 0n) return false;
-    if (report.outcome === 'down') await changeBackend(work, backendId, { event: { type: 'REPORT_DOWN' }, now });
-    return true;
-  });
+export async function recordReport(store: Store, backendId: string, receipt: Receipt): Promise<boolean> {
+  if (receipt.report.outcome !== 'heartbeat')
+    return store.transaction().execute((work) => addReport(work, backendId, receipt));
+  await store.updateTable('backends').set({ last_seen_at: receipt.now }).where('id', '=', backendId).execute();
+  return true;
+}
+
+/** Adds a report; one of `down` goes on with the retirement, in the same transaction. */
+async function addReport(work: Transaction<Database>, backendId: string, { report, now }: Receipt): Promise<boolean> {
+  const { report_id, outcome } = report;
+  const values = { report_id, backend_id: backendId, received_at: now, outcome, body: JSON.stringify(report) };
+  const insert = work
+    .insertInto('reports')
+    .values(values)
+    .onConflict((conflict) => conflict.doNothing());
+  if ((await insert.executeTakeFirstOrThrow()).numInsertedOrUpdatedRows === 0n) return false;
+  if (outcome === 'down') await changeBackend(work, backendId, { event: { type: 'REPORT_DOWN' }, now });
+  return true;
 }
 
 /** A report as it was received, in milliseconds since 1970. */

@@ -1,7 +1,7 @@
 import type { CheckInRequest } from '../../../protocol/checkIn.ts';
 import type { BearerIdentity } from '../../credentials/bearerCache.ts';
 import { ordersOf, type Orders } from '../../rules/orders.ts';
-import { keepCheckIn, type AgentRow } from '../../store/agents.ts';
+import { recordCheckIn, type AgentRow } from '../../store/agents.ts';
 import type { Dependencies } from '../dependencies.ts';
 import { readAgentOf } from './agent.ts';
 
@@ -17,16 +17,11 @@ export async function checkIn(
   deps: Dependencies,
   { token, request }: { token: BearerIdentity; request: CheckInRequest },
 ): Promise<CheckInAnswer> {
-  const columns = {
-    check_in: JSON.stringify(request),
-    token_accessor: token.accessor,
-    token_generation: token.generation,
-  };
   for (;;) {
     const agent = await readAgentOf(deps, { token, env: request.env }, 'check-in');
-    // Otherwise something else has changed the backend in between; the next look decides.
-    if (await keepCheckIn(deps.store, agent, { ...columns, last_seen_at: deps.clock() }))
-      return answerOf(agent, request.applied_sha);
+    const isKept = await recordCheckIn(deps.store, agent, { checkIn: request, token, now: deps.clock() });
+    // Otherwise something else has changed the backend in between, and its row is judged anew.
+    if (isKept) return answerOf(agent, request.applied_sha);
   }
 }
 

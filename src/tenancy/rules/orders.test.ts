@@ -1,0 +1,24 @@
+import { ordersOf } from './orders.ts';
+
+const one = { sha256: '1'.repeat(64), sizeBytes: 10 };
+const apply = { action: 'apply', desired_sha: one.sha256, bundle: { sha256: one.sha256, size_bytes: 10 } };
+
+it.each([
+  ['active', null, null, { action: 'none', desired_sha: null }],
+  ['active', null, one, apply],
+  ['active', 'other', one, apply],
+  ['invited', null, one, apply],
+  ['offline', null, one, apply],
+  ['active', one.sha256, one, { action: 'none', desired_sha: one.sha256 }],
+  // Nothing is desired any more: what runs stays.
+  ['active', 'other', null, { action: 'none', desired_sha: null }],
+  ['retiring', null, one, { action: 'down', desired_sha: null, purge_volumes: true }],
+  ['retiring', one.sha256, one, { action: 'down', desired_sha: null, purge_volumes: true }],
+] as const)('%s, applied %s, desired %j: %j', (state, appliedSha, desired, orders) => {
+  expect(ordersOf({ state, appliedSha, desired, purgeVolumes: true })).toEqual(orders);
+});
+
+it('removes no volumes unless that was asked', () => {
+  const orders = ordersOf({ state: 'retiring', appliedSha: null, desired: null, purgeVolumes: false });
+  expect(orders.purge_volumes).toBe(false);
+});
