@@ -1,4 +1,17 @@
 import type { AnyOperatorRoute } from './operatorRoute.ts';
+import { auditRoutes } from './routes/audit.ts';
+import { backendRoutes } from './routes/backends.ts';
+import { bundleRoutes } from './routes/bundles.ts';
+import { envRoutes } from './routes/envs.ts';
+import { operatorAccountRoutes } from './routes/operators.ts';
+import { secretRoutes } from './routes/secrets.ts';
 
 /** All routes of the operators' API. */
-export const operatorRoutes: readonly AnyOperatorRoute[] = [];
+export const operatorRoutes: readonly AnyOperatorRoute[] = [
+  ...operatorAccountRoutes,
+  ...envRoutes,
+  ...secretRoutes,
+  ...backendRoutes,
+  ...bundleRoutes,
+  ...auditRoutes,
+];

@@ -47,6 +47,8 @@ export interface OperatorRoute<P extends Part, Q extends Part, B extends Part | 
   readonly responses: R;
   /** Codes of its own errors by status, for the OpenAPI document. */
   readonly errors?: Readonly<Record<number, string>>;
+  /** The env that the call names, where it does not do so as `env`. */
+  readonly env?: (call: { body: BodyOf<B> }) => string;
   /** Name in the audit log; null for what is not kept there. */
   readonly act: string | null;
   /** What a refused act would have been done to, for the audit log; by default the last parameter of the URL. */
@@ -59,8 +61,9 @@ export interface OperatorRoute<P extends Part, Q extends Part, B extends Part | 
 /** A route whose types have been checked where it was defined. */
 export interface AnyOperatorRoute extends Omit<
   OperatorRoute<Part, Part, Part | typeof octets, Responses>,
-  'target' | 'handle'
+  'target' | 'env' | 'handle'
 > {
+  readonly env?: (call: Pick<OperatorCall, 'body'>) => string;
   readonly target?: (call: Pick<OperatorCall, 'params' | 'query' | 'body'>) => string;
   readonly handle: (deps: Dependencies, call: OperatorCall) => Promise<{ status: number; body: unknown }>;
 }

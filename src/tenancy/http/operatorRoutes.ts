@@ -58,7 +58,7 @@ async function handle(http: HttpDependencies, route: AnyOperatorRoute, exchange:
   const call = callOf(route, exchange);
   if (route.noStore) void reply.header('cache-control', 'no-store');
   try {
-    requirePermission(call.operator, { role: route.role, env: route.everyEnv ? { every: true } : envOf(call) });
+    requirePermission(call.operator, { role: route.role, env: route.everyEnv ? { every: true } : envOf(route, call) });
     const { status, body } = await route.handle(http.deps, call);
     return await reply.code(status).send(body);
   } catch (error) {
@@ -89,13 +89,15 @@ async function auditRefusal(
   await recordRefusedAct(deps, {
     ...call.caller,
     target,
-    env: error.fields.env ?? envOf(call),
+    env: error.fields.env ?? envOf(route, call),
     result: error.fields.code,
   });
 }
 
 /** The env that a call names itself; null where it follows from a row, and the service compares it. */
-function envOf({ params, query, body }: OperatorCall): string | null {
+function envOf(route: AnyOperatorRoute, call: OperatorCall): string | null {
+  if (route.env !== undefined) return route.env(call);
+  const { params, query, body } = call;
   for (const part of [params, query, body]) {
     const env: unknown = typeof part === 'object' && part !== null && 'env' in part ? part.env : null;
     if (typeof env === 'string') return env;

@@ -1,8 +1,4 @@
-/** The place of an entry in a list that is ordered by a time in milliseconds and then by an id. */
-export interface Place {
-  time: number;
-  id: string;
-}
+import type { Place } from '../store/database.ts';
 
 /** Form of a cursor: time and id. */
 export const cursorPattern = '^[0-9]{1,15}\\.[0-9A-Za-z._-]{1,128}$';

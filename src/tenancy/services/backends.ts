@@ -6,10 +6,10 @@ import {
   listBackends as selectBackends,
   type BackendFields,
 } from '../store/backends.ts';
-import type { BackendRow } from '../store/database.ts';
+import type { BackendRow, Place } from '../store/database.ts';
 import { findEnv, listEnvs, lockEnv } from '../store/envs.ts';
 import { areSecretsDoomed, listPendingSteps } from '../store/pendingSteps.ts';
-import { listReports as selectReports, type ReportPlace } from '../store/reports.ts';
+import { listReports as selectReports } from '../store/reports.ts';
 import { notFound } from './apiError.ts';
 import { auditEntry } from './audit.ts';
 import { backendView, reportView, type BackendDetails, type BackendView, type ReportView } from './backendViews.ts';
@@ -89,10 +89,10 @@ export async function createBackend(
 /** A page of the reports of a backend, newest first. */
 export async function listReports(
   deps: Dependencies,
-  { before, limit, ...call }: BackendCall & { before?: ReportPlace; limit: number },
-): Promise<{ reports: ReportView[]; last: ReportPlace | null }> {
+  { before, limit, ...call }: BackendCall & { before?: Place | undefined; limit: number },
+): Promise<{ reports: ReportView[]; last: Place | null }> {
   const { id } = await requireBackend(deps, call);
   const { items, last } = toPage(await selectReports(deps.store, id, { before, limit: limit + 1 }), limit);
-  const place = last && { receivedAt: last.receivedAt, reportId: last.report.report_id };
+  const place = last && { time: last.receivedAt, id: last.report.report_id };
   return { reports: items.map(reportView), last: place };
 }

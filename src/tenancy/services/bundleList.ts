@@ -1,5 +1,5 @@
 import { findBundle, listBundles as selectBundles } from '../store/bundles.ts';
-import type { BundleRow } from '../store/database.ts';
+import type { BundleRow, Place } from '../store/database.ts';
 import { notFound } from './apiError.ts';
 import { toTime } from './backendViews.ts';
 import type { Dependencies } from './dependencies.ts';
@@ -24,17 +24,14 @@ export interface BundleView {
   received_from: string;
 }
 
-/** The place of a bundle in the list. */
-export type BundlePlace = Pick<BundleRow, 'received_at' | 'sha256'>;
-
 /** A page of the bundles of the envs that an operator may see, newest first. */
 export async function listBundles(
   { store }: Dependencies,
-  { operator, env, after, limit }: { operator: Operator; env?: string; after?: BundlePlace; limit: number },
-): Promise<{ bundles: BundleView[]; last: BundlePlace | null }> {
+  { operator, env, after, limit }: { operator: Operator; env?: string; after?: Place | undefined; limit: number },
+): Promise<{ bundles: BundleView[]; last: Place | null }> {
   const envs = env === undefined ? operator.envs : [env];
   const { items, last } = toPage(await selectBundles(store, { envs, after, limit: limit + 1 }), limit);
-  return { bundles: items.map(bundleView), last };
+  return { bundles: items.map(bundleView), last: last && { time: last.received_at, id: last.sha256 } };
 }
 
 /** One bundle; throws 404, and 403 if the operator's token is not for its env. */

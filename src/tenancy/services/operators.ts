@@ -29,8 +29,11 @@ export const authenticateOperator: AuthenticateOperator = async (deps, bearer) =
   return operatorOf(row);
 };
 
+/** An operator as its row says. */
+type OperatorAccount = Operator & { envs: string[] | null };
+
 /** An operator as the API tells it. */
-export interface OperatorView extends Operator {
+export interface OperatorView extends OperatorAccount {
   /** RFC 3339. */
   created_at: string;
   last_used_at: string | null;
@@ -52,7 +55,7 @@ export type OperatorFields = Omit<Operator, 'id'>;
 export async function createOperator(
   deps: Dependencies,
   { caller, fields }: { caller: AuditCaller; fields: OperatorFields },
-): Promise<Operator & { token: string }> {
+): Promise<OperatorAccount & { token: string }> {
   const { name, role, envs } = fields;
   const token = newOperatorToken();
   const row = {
@@ -94,7 +97,7 @@ function refusal(code: string, message: string): ApiError {
   return new ApiError({ status: 409, code, message });
 }
 
-function operatorOf({ id, name, role, envs }: OperatorRow): Operator {
+function operatorOf({ id, name, role, envs }: OperatorRow): OperatorAccount {
   return { id, name, role, envs: envs === null ? null : (JSON.parse(envs) as string[]) };
 }
 

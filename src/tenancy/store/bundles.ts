@@ -1,4 +1,4 @@
-import type { BundleRow } from './database.ts';
+import type { BundleRow, Place } from './database.ts';
 import { findEnv, lockEnv, lockEnvRow } from './envs.ts';
 import type { Store } from './openStore.ts';
 
@@ -34,7 +34,7 @@ export async function highestSequence(store: Store, env: string): Promise<number
 
 /** Which bundles a list shows: those after another one, of some envs (null for all). */
 export interface BundleFilter {
-  after?: Pick<BundleRow, 'received_at' | 'sha256'> | undefined;
+  after?: Place | undefined;
   envs: readonly string[] | null;
   limit: number;
 }
@@ -44,9 +44,8 @@ export function listBundles(store: Store, { after, envs, limit }: BundleFilter):
   let query = store.selectFrom('bundles').selectAll().orderBy('received_at', 'desc').orderBy('sha256', 'desc');
   if (envs !== null) query = query.where('env', 'in', envs);
   if (after !== undefined) {
-    const { received_at, sha256 } = after;
     query = query.where((where) =>
-      where(where.refTuple('received_at', 'sha256'), '<', where.tuple(received_at, sha256)),
+      where(where.refTuple('received_at', 'sha256'), '<', where.tuple(after.time, after.id)),
     );
   }
   return query.limit(limit).execute();

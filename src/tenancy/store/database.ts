@@ -20,6 +20,12 @@ export interface Database {
 /** Text of a JSON value of type T. */
 export type Json<T> = string & { readonly json?: T };
 
+/** The place of a row in a list that is ordered by a time and then by an id. */
+export interface Place {
+  time: number;
+  id: string;
+}
+
 export interface EnvTable {
   name: string;
   production: number;

@@ -1,7 +1,7 @@
 import type { Transaction } from 'kysely';
 import type { Report } from '../../protocol/report.ts';
 import { changeBackend } from './backends.ts';
-import type { Database } from './database.ts';
+import type { Database, Place } from './database.ts';
 import type { Store } from './openStore.ts';
 
 /** A report, and when it came. */
@@ -40,17 +40,11 @@ export interface ReceivedReport {
   report: Report;
 }
 
-/** The place of a report in the list of its backend. */
-export interface ReportPlace {
-  receivedAt: number;
-  reportId: string;
-}
-
 /** A page of reports of a backend, newest first; `before` is the place of the last one of the page before. */
 export async function listReports(
   store: Store,
   backendId: string,
-  { before, limit }: { before?: ReportPlace | undefined; limit: number },
+  { before, limit }: { before?: Place | undefined; limit: number },
 ): Promise<ReceivedReport[]> {
   const query = store
     .selectFrom('reports')
@@ -61,7 +55,7 @@ export async function listReports(
     .limit(limit);
   const page = before
     ? query.where((where) =>
-        where(where.refTuple('received_at', 'report_id'), '<', where.tuple(before.receivedAt, before.reportId)),
+        where(where.refTuple('received_at', 'report_id'), '<', where.tuple(before.time, before.id)),
       )
     : query;
   const rows = await page.execute();

@@ -10,8 +10,10 @@ export const Uuid = Type.String({ pattern: '^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}
 export const Timestamp = Type.String({ format: 'date-time' });
 /** One line of text without control characters. */
 export const Line = Type.String({ minLength: 1, maxLength: 128, pattern: '^[^\\u0000-\\u001f\\u007f-\\u009f]*$' });
+/** Entries of a page without another wish. */
+export const DEFAULT_LIMIT = 100;
 /** Entries of a page. */
-export const Limit = Type.Optional(Type.Integer({ minimum: 1, maximum: 500, default: 100 }));
+export const Limit = Type.Optional(Type.Integer({ minimum: 1, maximum: 500, default: DEFAULT_LIMIT }));
 
 /** Either a value or null. */
 export function Nullable<Schema extends TSchema>(schema: Schema): TUnion<[Schema, TNull]> {

@@ -1,0 +1,102 @@
+import { cursorOf, placeOf } from '../../rules/cursor.ts';
+import { createBackend, listBackends, listReports, readBackend } from '../../services/backends.ts';
+import { revealKit } from '../../services/kit.ts';
+import { retireBackend } from '../../services/retire.ts';
+import { answer, operatorRoute } from '../operatorRoute.ts';
+import {
+  BackendDetails,
+  BackendList,
+  BackendParams,
+  BackendQuery,
+  InstallKit,
+  NewBackend,
+  ReportList,
+  ReportQuery,
+  Retirement,
+  Retiring,
+} from '../schemas/backends.ts';
+import { DEFAULT_LIMIT } from '../schemas/common.ts';
+
+/** Backends, their install kits, reports and retirement. */
+export const backendRoutes = [
+  operatorRoute({
+    method: 'GET',
+    url: '/v1/backends',
+    role: 'viewer',
+    summary: 'List the backends of the envs that the token is for',
+    query: BackendQuery,
+    responses: { 200: BackendList },
+    act: 'backend.list',
+    target: ({ query }) => query.env ?? '',
+    handle: async (deps, { operator, query }) =>
+      answer(200, await listBackends(deps, { operator, ...query, limit: query.limit ?? DEFAULT_LIMIT })),
+  }),
+  operatorRoute({
+    method: 'POST',
+    url: '/v1/backends',
+    role: 'admin',
+    summary: 'Create a backend',
+    body: NewBackend,
+    responses: { 201: BackendDetails },
+    errors: { 404: 'ENV_NOT_FOUND', 409: 'SECRETS_PENDING' },
+    act: 'backend.create',
+    target: ({ body }) => body.site,
+    handle: async (deps, { operator, caller, body }) =>
+      answer(201, await createBackend(deps, { operator, caller, fields: body })),
+  }),
+  operatorRoute({
+    method: 'GET',
+    url: '/v1/backends/:id',
+    role: 'viewer',
+    summary: 'Show a backend with its newest report',
+    params: BackendParams,
+    responses: { 200: BackendDetails },
+    errors: { 404: 'BACKEND_NOT_FOUND' },
+    act: 'backend.read',
+    handle: async (deps, { operator, params }) => answer(200, await readBackend(deps, { operator, id: params.id })),
+  }),
+  operatorRoute({
+    method: 'GET',
+    url: '/v1/backends/:id/agent/install',
+    role: 'admin',
+    summary: 'Reveal the install kit of a backend, which supersedes the kits before it',
+    params: BackendParams,
+    responses: { 200: InstallKit },
+    errors: { 404: 'BACKEND_NOT_FOUND', 409: 'BACKEND_RETIRED' },
+    act: 'backend.kit',
+    noStore: true,
+    handle: async (deps, { operator, caller, params }) =>
+      answer(200, await revealKit(deps, { operator, caller, id: params.id })),
+  }),
+  operatorRoute({
+    method: 'POST',
+    url: '/v1/backends/:id/retire',
+    role: 'admin',
+    summary: 'Take a backend down for good',
+    params: BackendParams,
+    body: Retirement,
+    responses: { 202: Retiring },
+    errors: { 404: 'BACKEND_NOT_FOUND', 409: 'CONFIRM_REQUIRED, BACKEND_OFFLINE, BACKEND_RETIRED' },
+    act: 'backend.retire',
+    handle: async (deps, { operator, caller, params, body }) => {
+      const { confirm = false, force = false, purge_volumes: purgeVolumes = false } = body;
+      return answer(202, await retireBackend(deps, { operator, caller, id: params.id, confirm, force, purgeVolumes }));
+    },
+  }),
+  operatorRoute({
+    method: 'GET',
+    url: '/v1/backends/:id/reports',
+    role: 'viewer',
+    summary: 'List the reports of a backend, newest first',
+    params: BackendParams,
+    query: ReportQuery,
+    responses: { 200: ReportList },
+    errors: { 404: 'BACKEND_NOT_FOUND' },
+    act: 'backend.reports',
+    handle: async (deps, { operator, params, query: { before, limit = DEFAULT_LIMIT } }) => {
+      const place = before === undefined ? undefined : placeOf(before);
+      const { reports, last } = await listReports(deps, { operator, id: params.id, before: place, limit });
+      return answer(200, { reports, next: last && cursorOf(last) });
+    },
+  }),
+];

@@ -1,0 +1,50 @@
+import { bundleView } from '../../services/bundleList.ts';
+import { deleteSecret, listSecrets, setSecret } from '../../services/secrets.ts';
+import { answer, noContent, operatorRoute } from '../operatorRoute.ts';
+import { EnvParams } from '../schemas/envs.ts';
+import { SecretData, SecretList, SecretParams, SecretVersion } from '../schemas/secrets.ts';
+
+/** Secrets of envs: values pass through and are never told. */
+export const secretRoutes = [
+  operatorRoute({
+    method: 'GET',
+    url: '/v1/envs/:env/secrets',
+    role: 'viewer',
+    summary: 'List the names of the secrets of an env',
+    params: EnvParams,
+    responses: { 200: SecretList },
+    errors: { 404: 'ENV_NOT_FOUND' },
+    act: 'secret.list',
+    handle: async (deps, { params }) => answer(200, { secrets: await listSecrets(deps, params.env) }),
+  }),
+  operatorRoute({
+    method: 'PUT',
+    url: '/v1/envs/:env/secrets/:key',
+    role: 'deployer',
+    summary: 'Write a new version of a secret, and deploy it where the desired bundle reads it',
+    params: SecretParams,
+    body: SecretData,
+    responses: { 200: SecretVersion },
+    errors: { 404: 'ENV_NOT_FOUND', 409: 'SECRETS_PENDING' },
+    act: 'secret.set',
+    noStore: true,
+    handle: async (deps, { caller, params: { env, key }, body }) => {
+      const { path, version, bundle } = await setSecret(deps, { caller, env, key, data: body.data });
+      return answer(200, { path, version, bundle: bundle && bundleView(bundle) });
+    },
+  }),
+  operatorRoute({
+    method: 'DELETE',
+    url: '/v1/envs/:env/secrets/:key',
+    role: 'admin',
+    summary: 'Destroy all versions of a secret',
+    params: SecretParams,
+    responses: { 204: null },
+    errors: { 404: 'ENV_NOT_FOUND, SECRET_NOT_FOUND' },
+    act: 'secret.delete',
+    handle: async (deps, { caller, params: { env, key } }) => {
+      await deleteSecret(deps, { caller, env, key });
+      return noContent;
+    },
+  }),
+];

@@ -1,0 +1,97 @@
+import { Type } from 'typebox';
+import { Report } from './agent.ts';
+import { Body, EnvName, Limit, Nullable, Sha256, Timestamp, Uuid } from './common.ts';
+import { cursorPattern } from '../../rules/cursor.ts';
+
+/** A backend of the URL. */
+export const BackendParams = Type.Object({ id: Uuid });
+
+const State = Type.Enum(['created', 'invited', 'active', 'offline', 'retiring', 'finishing', 'retired']);
+const Transport = Type.Enum(['sdk', 'proxy', 'system']);
+/** As the configuration of the agent permits it. */
+const Site = Type.String({ pattern: '^(?! )[^\\u0000-\\u001f\\u007f-\\u009f]{1,253}(?<! )$' });
+
+const backend = {
+  id: Uuid,
+  env: EnvName,
+  site: Type.String(),
+  laptop: Type.Boolean(),
+  transport: Transport,
+  state: State,
+  state_since: Timestamp,
+  created_at: Timestamp,
+  last_seen_at: Nullable(Timestamp),
+  generation: Type.Integer({ description: 'How often its install kit was revealed.' }),
+  applied_sha: Nullable(Sha256),
+  desired_sha: Nullable(Sha256),
+  agent_version: Nullable(Type.String()),
+  healthy: Nullable(Type.Boolean()),
+  purge_volumes: Type.Boolean(),
+  finished: Type.Array(Type.String(), { description: 'Steps of finishing that are done.' }),
+};
+
+const ReceivedReport = Type.Object({ received_at: Timestamp, ...Report.properties }, { title: 'ReceivedReport' });
+
+const PendingStep = Type.Object({
+  step: Type.String(),
+  tries: Type.Integer(),
+  error: Nullable(Type.String({ description: 'Why the last try has failed.' })),
+});
+
+/** A backend with its newest report. */
+export const BackendDetails = Type.Object(
+  { ...backend, pending_steps: Type.Array(PendingStep), last_report: Nullable(ReceivedReport) },
+  { title: 'BackendDetails' },
+);
+
+/** A page of backends, by id. */
+export const BackendList = Type.Object(
+  { backends: Type.Array(Type.Object(backend, { title: 'Backend' })), next: Nullable(Uuid) },
+  { title: 'BackendList' },
+);
+/** Which backends a list shows. */
+export const BackendQuery = Body({
+  env: Type.Optional(EnvName),
+  state: Type.Optional(State),
+  after: Type.Optional(Uuid),
+  limit: Limit,
+});
+
+/** A new backend. */
+export const NewBackend = Body({ env: EnvName, site: Site, laptop: Type.Boolean(), transport: Transport });
+
+/** A page of reports, newest first. */
+export const ReportList = Type.Object(
+  { reports: Type.Array(ReceivedReport), next: Nullable(Type.String()) },
+  { title: 'ReportList' },
+);
+/** Which reports a list shows; `before` is `next` of the page before. */
+export const ReportQuery = Body({ before: Type.Optional(Type.String({ pattern: cursorPattern })), limit: Limit });
+
+const Flag = Type.Optional(Type.Boolean({ default: false }));
+
+/** How a backend is retired. */
+export const Retirement = Body({ confirm: Flag, force: Flag, purge_volumes: Flag });
+/** A retirement that has begun. */
+export const Retiring = Type.Object({ id: Uuid, state: State }, { title: 'Retiring' });
+
+/** What installs an agent on a host. */
+export const InstallKit = Type.Object(
+  {
+    id: Uuid,
+    env: EnvName,
+    site: Type.String(),
+    version: Type.String({ description: 'Version of the package to install.' }),
+    base_url: Nullable(Type.String({ description: 'Where the installer downloads from.' })),
+    download_token: Nullable(Type.String()),
+    bootstrap_jwt: Type.String(),
+    expires_at: Timestamp,
+    transport: Transport,
+    tenancy_url: Type.String(),
+    secretstore_url: Type.String(),
+    secretstore_ca: Nullable(Type.String({ description: 'PEM.' })),
+    mesh_enrolment_jwt: Nullable(Type.String()),
+    command: Type.String({ description: "The installer's call, without any credential in it." }),
+  },
+  { title: 'InstallKit' },
+);

@@ -1,0 +1,39 @@
+import { Type } from 'typebox';
+import { cursorPattern } from '../../rules/cursor.ts';
+import { Body, EnvName, Limit, Nullable, Sha256, Timestamp } from './common.ts';
+
+/** A bundle of the URL. */
+export const BundleParams = Type.Object({ sha256: Sha256 });
+
+const bundle = {
+  sha256: Sha256,
+  env: EnvName,
+  name: Type.String(),
+  version: Type.String(),
+  sequence: Type.Integer(),
+  size_bytes: Type.Integer(),
+  production: Type.Boolean(),
+  allow_privileged: Type.Boolean(),
+  allow_rollback: Type.Boolean(),
+  received_at: Timestamp,
+  received_from: Type.String({ description: 'Name of the operator who pushed it, or whose act made it.' }),
+};
+
+/** A bundle. */
+export const Bundle = Type.Object(bundle, { title: 'Bundle' });
+/** A bundle that was pushed, with what some hosts would not permit of it. */
+export const PushedBundle = Type.Object({ ...bundle, warnings: Type.Array(Type.String()) }, { title: 'PushedBundle' });
+/** Under which digest an archive is pushed. */
+export const PushQuery = Body({ sha256: Sha256 });
+
+/** A page of bundles, newest first. */
+export const BundleList = Type.Object(
+  { bundles: Type.Array(Bundle), next: Nullable(Type.String()) },
+  { title: 'BundleList' },
+);
+/** Which bundles a list shows; `after` is `next` of the page before. */
+export const BundleQuery = Body({
+  env: Type.Optional(EnvName),
+  after: Type.Optional(Type.String({ pattern: cursorPattern })),
+  limit: Limit,
+});

@@ -1,0 +1,60 @@
+import { Type } from 'typebox';
+import { Body, EnvName, Limit, Line, Nullable, Timestamp, Uuid } from './common.ts';
+
+/** An operator of the URL. */
+export const OperatorParams = Type.Object({ id: Uuid });
+
+const Role = Type.Enum(['viewer', 'deployer', 'admin']);
+const Envs = Nullable(
+  Type.Array(EnvName, {
+    minItems: 1,
+    maxItems: 100,
+    description: 'The only envs that its token is for; null for all.',
+  }),
+);
+const fields = { name: Type.String(), role: Role, envs: Envs };
+const operator = { id: Uuid, ...fields };
+
+/** Whose token the bearer is. */
+export const Caller = Type.Object(fields, { title: 'Caller' });
+/** Operators whose tokens are valid. */
+export const OperatorList = Type.Object(
+  {
+    operators: Type.Array(
+      Type.Object({ ...operator, created_at: Timestamp, last_used_at: Nullable(Timestamp) }, { title: 'Operator' }),
+    ),
+  },
+  { title: 'OperatorList' },
+);
+/** A new operator. */
+export const NewOperator = Body({ name: Line, role: Role, envs: Envs });
+/** A new operator with its token, which is not shown again. */
+export const CreatedOperator = Type.Object({ ...operator, token: Type.String() }, { title: 'CreatedOperator' });
+
+const Id = Type.Integer({ minimum: 1, maximum: Number.MAX_SAFE_INTEGER });
+
+/** A page of the audit log, newest first. */
+export const AuditLog = Type.Object(
+  {
+    entries: Type.Array(
+      Type.Object(
+        {
+          id: Id,
+          at: Timestamp,
+          actor: Type.String(),
+          act: Type.String(),
+          target: Type.String(),
+          env: Nullable(Type.String()),
+          address: Nullable(Type.String()),
+          request_id: Nullable(Type.String()),
+          result: Type.String({ description: 'ok, or the code of the error.' }),
+        },
+        { title: 'AuditEntry' },
+      ),
+    ),
+    next: Nullable(Id),
+  },
+  { title: 'AuditLog' },
+);
+/** Which entries a list shows. */
+export const AuditQuery = Body({ env: Type.Optional(EnvName), before: Type.Optional(Id), limit: Limit });

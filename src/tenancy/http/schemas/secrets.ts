@@ -1,0 +1,35 @@
+import { Type } from 'typebox';
+import { Bundle } from './bundles.ts';
+import { Body, EnvName, Nullable } from './common.ts';
+
+/** A secret of the URL. */
+export const SecretParams = Type.Object({
+  env: EnvName,
+  key: Type.String({ pattern: '^[a-zA-Z0-9][a-zA-Z0-9_.-]{0,127}$' }),
+});
+
+/** Names of secrets. */
+export const SecretList = Type.Object(
+  { secrets: Type.Array(Type.Object({ key: Type.String(), version: Type.Integer() })) },
+  { title: 'SecretList' },
+);
+
+/** Longest value that an agent can pass to compose, in characters. */
+const MAX_VALUE = 131_000;
+const field = '^[^\\u0000-\\u001f\\u007f-\\u009f]{1,200}$';
+const value = Type.String({ maxLength: MAX_VALUE, pattern: '^[^\\u0000]*$' });
+
+/** Values of a secret by field. */
+export const SecretData = Body({
+  data: Type.Record(Type.String({ pattern: field }), value, {
+    minProperties: 1,
+    maxProperties: 100,
+    additionalProperties: false,
+  }),
+});
+
+/** A new version of a secret, and the bundle that deploys it. */
+export const SecretVersion = Type.Object(
+  { path: Type.String(), version: Type.Integer(), bundle: Nullable(Bundle) },
+  { title: 'SecretVersion' },
+);
