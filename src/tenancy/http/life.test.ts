@@ -1,0 +1,6 @@
+import { kitTests } from '../../../fixtures/tenancy/api/kitTests.ts';
+import { retireTests } from '../../../fixtures/tenancy/api/retireTests.ts';
+import { startService } from '../../../fixtures/tenancy/service.ts';
+
+describe('install kits', () => kitTests(startService));
+describe('retirement', () => retireTests(startService));
