@@ -1,11 +1,13 @@
 import type { Dependencies } from '../services/dependencies.ts';
-import type { AuthenticateOperator, RecordRefusedAct } from '../services/operator.ts';
+import type { Operator, RefusedAct } from '../services/operator.ts';
 import type { AnyOperatorRoute } from './operatorRoute.ts';
 
 /** What the HTTP interface is built from. */
 export interface HttpDependencies {
   readonly deps: Dependencies;
   readonly operatorRoutes: readonly AnyOperatorRoute[];
-  readonly authenticateOperator: AuthenticateOperator;
-  readonly recordRefusedAct: RecordRefusedAct;
+  /** Whose token a bearer is; null if it is unknown or revoked. */
+  readonly authenticateOperator: (deps: Dependencies, bearer: string) => Promise<Operator | null>;
+  /** Adds a refused act to the audit log; acts that succeed are added by their service, in its transaction. */
+  readonly recordRefusedAct: (deps: Dependencies, act: RefusedAct) => Promise<void>;
 }

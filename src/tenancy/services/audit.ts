@@ -1,7 +1,7 @@
 import { addAuditEntry, listAuditEntries, type AuditEntry } from '../store/audit.ts';
 import type { AuditRow } from '../store/database.ts';
 import type { Dependencies } from './dependencies.ts';
-import type { AuditCaller, Operator, RecordRefusedAct } from './operator.ts';
+import type { AuditCaller, Operator, RefusedAct } from './operator.ts';
 import { toPage } from './page.ts';
 
 /** Name of the service itself in the audit log; no operator has it. */
@@ -22,8 +22,12 @@ export function byService(act: string): AuditCaller {
 }
 
 /** Adds a refused act to the audit log. */
-export const recordRefusedAct: RecordRefusedAct = async (deps, { target, env, result, ...caller }) =>
-  addAuditEntry(deps.store, { ...auditEntry(deps, caller, { target, env }), result });
+export async function recordRefusedAct(
+  deps: Dependencies,
+  { target, env, result, ...caller }: RefusedAct,
+): Promise<void> {
+  await addAuditEntry(deps.store, { ...auditEntry(deps, caller, { target, env }), result });
+}
 
 /** An entry of the audit log as the API tells it. */
 export interface AuditView extends Omit<AuditRow, 'at'> {

@@ -1,5 +1,4 @@
 import type { Role } from '../store/database.ts';
-import type { Dependencies } from './dependencies.ts';
 
 /** Who calls the operators' API, as the row of its token says. */
 export interface Operator {
@@ -9,9 +8,6 @@ export interface Operator {
   /** The envs that the token is limited to; null for all. */
   readonly envs: readonly string[] | null;
 }
-
-/** Whose token a bearer is; null if it is unknown or revoked. */
-export type AuthenticateOperator = (deps: Dependencies, bearer: string) => Promise<Operator | null>;
 
 /** What the audit log says of the caller of an act. */
 export interface AuditCaller {
@@ -29,6 +25,3 @@ export interface RefusedAct extends AuditCaller {
   /** The code of the error. */
   readonly result: string;
 }
-
-/** Adds a refused act to the audit log; acts that succeed are added by their service, in its transaction. */
-export type RecordRefusedAct = (deps: Dependencies, act: RefusedAct) => Promise<void>;

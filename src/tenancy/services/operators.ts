@@ -15,19 +15,19 @@ import { ApiError, notFound } from './apiError.ts';
 import { auditEntry, SERVICE_ACTOR } from './audit.ts';
 import { toTime } from './backendViews.ts';
 import type { Dependencies } from './dependencies.ts';
-import type { AuditCaller, AuthenticateOperator, Operator } from './operator.ts';
+import type { AuditCaller, Operator } from './operator.ts';
 
 /** The last use of a token is kept once in so many milliseconds. */
 const USE_KEPT_MS = 60_000;
 
 /** Finds the operator of a bearer by its digest, and keeps that it was used. */
-export const authenticateOperator: AuthenticateOperator = async (deps, bearer) => {
+export async function authenticateOperator(deps: Dependencies, bearer: string): Promise<Operator | null> {
   const digest = digestOfToken(bearer);
   const row = digest === null ? null : await findOperator(deps.store, digest);
   if (row === null) return null;
   await keepUse(deps, row);
   return operatorOf(row);
-};
+}
 
 /** An operator as its row says. */
 type OperatorAccount = Operator & { envs: string[] | null };
