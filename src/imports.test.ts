@@ -170,7 +170,6 @@ const layers: Record<string, Layer> = {
       'node:',
       'got',
       'commander',
-      'yaml',
     ],
     reason: 'a client of the HTTP interface, which knows nothing of the service behind it',
   },
@@ -206,7 +205,7 @@ const outerLayers = [
 const libraryOwners: Record<string, string[]> = {
   xstate: ['machines/', 'src/agent/services/index.ts', 'src/agent/commands/'],
   'libsodium-wrappers': ['src/mesh/router/secretStream.ts'],
-  got: ['src/agent/adapters/http/gotClient.ts'],
+  got: ['src/agent/adapters/http/gotClient.ts', 'src/ctl/api/gotClient.ts'],
   dockerode: ['src/agent/adapters/engine/'],
   tar: ['src/bundle/'],
   lockfile: ['src/agent/adapters/state/lock.ts'],

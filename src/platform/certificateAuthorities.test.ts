@@ -56,7 +56,7 @@ describe('nothing is trusted by default', () => {
 
   it('the public roots of the runtime are used only where the system has none', () => {
     const uses = nodes.filter(({ node }) => ts.isIdentifier(node) && node.text === 'rootCertificates');
-    expect(new Set(uses.map(({ file }) => file))).toEqual(new Set(['src/agent/adapters/transport/systemRoots.ts']));
+    expect(new Set(uses.map(({ file }) => file))).toEqual(new Set(['src/platform/systemRoots.ts']));
   });
 });
 

@@ -1,8 +1,8 @@
 import { X509Certificate } from 'node:crypto';
-import { rootCertificates, type DetailedPeerCertificate } from 'node:tls';
+import type { DetailedPeerCertificate } from 'node:tls';
 import { readRegularFile } from '../../../platform/regularFile.ts';
 import { parseCertificate, pemCertificatesIn } from '../../../platform/certificateAuthorities.ts';
-import { isENOENT } from '../../rules/errors/diskFault.ts';
+import { readSystemRoots, type RootBundle } from '../../../platform/systemRoots.ts';
 import { writeWithoutSync } from '../files/durableFiles.ts';
 
 /**
@@ -21,12 +21,6 @@ export interface SystemRoots {
   remember: (leaf: DetailedPeerCertificate) => void;
 }
 
-/** Certificates in PEM, and the file that contains them. */
-export interface RootBundle {
-  readonly path: string;
-  readonly pem: string;
-}
-
 interface RootsOptions {
   bundlePaths?: readonly string[];
   /** Called once with a warning about certificates that cannot be parsed. */
@@ -34,11 +28,8 @@ interface RootsOptions {
 }
 
 /** The system's roots, from their usual path; remembered in `file`, or not at all when it is null. */
-export function openSystemRoots(
-  file: string | null,
-  { bundlePaths = defaultBundlePaths, warn }: RootsOptions = {},
-): SystemRoots {
-  const all = () => readFirstBundle(bundlePaths) ?? runtimeRoots();
+export function openSystemRoots(file: string | null, { bundlePaths, warn }: RootsOptions = {}): SystemRoots {
+  const all = () => readSystemRoots(bundlePaths);
   const remembered = (trusted: string[]) =>
     file === null ? [] : readRemembered(file).filter((pem) => trusted.includes(pem));
   let hasWarned = false;
@@ -73,26 +64,8 @@ export function openSystemRoots(
   };
 }
 
-/** Debian's bundle, then that of the rpm family. Node's own search depends on environment variables. */
-const defaultBundlePaths = ['/etc/ssl/certs/ca-certificates.crt', '/etc/pki/tls/certs/ca-bundle.crt'];
-
-/** Used when the system has no bundle. */
-const runtimeRoots = (): RootBundle => ({ path: 'no bundle', pem: rootCertificates.join('\n') });
-
 /** Number of certificates; enough for the two services and storage hosts. The newest are kept. */
 const maxRemembered = 8;
-
-/** The first bundle that exists, null when none does. */
-function readFirstBundle(paths: readonly string[]): RootBundle | null {
-  for (const path of paths) {
-    try {
-      return { path, pem: readRegularFile(path).toString('latin1') };
-    } catch (error) {
-      if (!isENOENT(error)) throw Object.assign(error as Error, { path });
-    }
-  }
-  return null;
-}
 
 function readRemembered(file: string): string[] {
   try {

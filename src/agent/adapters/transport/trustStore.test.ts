@@ -23,7 +23,14 @@ afterEach(() => bed.close());
 const signal = new AbortController().signal;
 const calls = {
   tenancy: { peer: 'tenancy', operation: 'check-in', method: 'POST', path: '/check-in', requestId: 'tick-1', signal },
-  secretstore: { peer: 'secretstore', operation: 'lookup', method: 'GET', path: '/v1/lookup', requestId: 'tick-1', signal },
+  secretstore: {
+    peer: 'secretstore',
+    operation: 'lookup',
+    method: 'GET',
+    path: '/v1/lookup',
+    requestId: 'tick-1',
+    signal,
+  },
 } as const satisfies Record<string, HttpCall>;
 const [tenancy, secretstore] = ['tenancy', 'secretstore'] as const;
 

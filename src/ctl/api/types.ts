@@ -1,0 +1,117 @@
+import type { BackendState, FinishingStep } from '../../../machines/backend.ts';
+import type { Report } from '../../protocol/report.ts';
+import type { BundleRefusal } from '../ctlError.ts';
+
+/** The objects of the operators' API, as docs/openapi.yaml defines them; a test holds them to it. Times are RFC 3339. */
+export interface WhoAmI {
+  name: string;
+  role: Role;
+  /** Null for all. */
+  envs: string[] | null;
+}
+
+export type Role = 'viewer' | 'deployer' | 'admin';
+
+export interface Env {
+  name: string;
+  production: boolean;
+  desired_sha: string | null;
+  last_sequence: number;
+  /** Number of backends in each state; states without one may be missing. */
+  backends: Partial<Record<BackendState, number>>;
+}
+
+export interface Backend {
+  id: string;
+  env: string;
+  site: string;
+  laptop: boolean;
+  transport: 'sdk' | 'proxy' | 'system';
+  state: BackendState;
+  state_since: string;
+  created_at: string;
+  last_seen_at: string | null;
+  generation: number;
+  applied_sha: string | null;
+  desired_sha: string | null;
+  agent_version: string | null;
+  healthy: boolean | null;
+  purge_volumes: boolean;
+  finished: FinishingStep[];
+  last_report: ReceivedReport | null;
+}
+
+export type ReceivedReport = Report & { received_at: string };
+
+/** Contract of docs/openapi.yaml; `command` holds no secret. */
+export interface InstallKit {
+  id: string;
+  env: string;
+  site: string;
+  version: string;
+  base_url: string;
+  download_token: string | null;
+  bootstrap_jwt: string;
+  expires_at: string;
+  transport: Backend['transport'];
+  tenancy_url: string;
+  secretstore_url: string;
+  secretstore_ca: string | null;
+  mesh_enrolment_jwt: string | null;
+  command: string;
+}
+
+export interface Bundle {
+  sha256: string;
+  env: string;
+  name: string;
+  version: string;
+  sequence: number;
+  size_bytes: number;
+  received_at: string;
+  received_from: string;
+}
+
+export interface PushedBundle extends Bundle {
+  warnings: BundleRefusal[];
+}
+
+export interface SecretName {
+  key: string;
+  /** The newest version. */
+  version: number;
+}
+
+/** Answer to a new version of a secret; `bundle` is the one that was made to read it, null where none does. */
+export interface WrittenSecret {
+  path: string;
+  version: number;
+  bundle: Bundle | null;
+}
+
+export interface Operator {
+  id: string;
+  name: string;
+  role: Role;
+  envs: string[] | null;
+  created_at: string;
+  revoked_at: string | null;
+  last_used_at: string | null;
+}
+
+export interface NewOperator extends WhoAmI {
+  id: string;
+  token: string;
+}
+
+export interface AuditEntry {
+  id: number;
+  at: string;
+  actor: string;
+  act: string;
+  target: string;
+  env: string | null;
+  address: string | null;
+  request_id: string | null;
+  result: string;
+}

@@ -1,0 +1,91 @@
+import { Command, CommanderError } from 'commander';
+import { version } from '../version.ts';
+import { addAudit } from './commands/audit.ts';
+import { addBackend } from './commands/backend.ts';
+import { addEnv } from './commands/env.ts';
+import { addKit } from './commands/kit.ts';
+import { addLogin } from './commands/login.ts';
+import { addOperator } from './commands/operator.ts';
+import { addPromote } from './commands/promote.ts';
+import { addPush } from './commands/push.ts';
+import { addReports } from './commands/reports.ts';
+import { addRetire } from './commands/retire.ts';
+import { addSecret } from './commands/secret.ts';
+import { addWait } from './commands/wait.ts';
+import { addWhoAmI } from './commands/whoami.ts';
+import { exits, type Exit } from './ctlError.ts';
+import type { Io } from './io.ts';
+import { createRun, type Run } from './session.ts';
+
+/** The command line; help, manual page and completions are generated from it. */
+export function createProgram(run: Run): Command {
+  const program = new Command('deployctl')
+    .description('Tells a tenancy service what its hosts are to run, and shows what they do.')
+    .version(version, '--version', 'print the version')
+    .helpOption('--help', 'show this help')
+    .helpCommand(false)
+    .option('--url <url>', 'address of the tenancy service (DEPLOYCTL_URL)')
+    .option('--token-file <file>', 'file of your token, mode 0600 (DEPLOYCTL_TOKEN_FILE)')
+    .option('--ca-file <file>', 'PEM file of the authority to trust (DEPLOYCTL_CA_FILE)')
+    .option('--config <file>', 'configuration file (default: ~/.config/deployctl/config.yaml)')
+    .option('--json', 'the objects of the API, for programs')
+    .configureHelp({ showGlobalOptions: true })
+    .addHelpText('after', helpFooter)
+    .exitOverride();
+  for (const add of commands) add(program, run);
+  return program;
+}
+
+/** Runs a command line, without the names of runtime and program; the exit code. */
+export async function runCli(args: string[], io: Io): Promise<Exit> {
+  let exit: Exit = exits.done;
+  // a reader that has seen enough is no error
+  for (const stream of [io.stdout, io.stderr]) stream.on('error', () => undefined);
+  const program = createProgram(createRun(io, (code) => (exit = code)));
+  configureOutput(program, io);
+  try {
+    await program.parseAsync(args, { from: 'user' });
+  } catch (error) {
+    if (!(error instanceof CommanderError)) throw error;
+    exit = error.exitCode === 0 ? exits.done : exits.usage;
+  }
+  return exit;
+}
+
+const commands = [
+  addLogin,
+  addWhoAmI,
+  addEnv,
+  addBackend,
+  addKit,
+  addRetire,
+  addPush,
+  addPromote,
+  addWait,
+  addSecret,
+  addReports,
+  addOperator,
+  addAudit,
+];
+
+const helpFooter = `
+Exit codes: 0 done, 1 refused or failed, 2 wrong usage, 75 try again later, 77 not permitted.
+Examples:
+  deployctl login https://tenancy.example <token      keep address and token
+  deployctl push shop.tar.gz                          give a bundle to the service
+  deployctl promote eu-1 3f2a91bc0d14                 its hosts are to run it
+  deployctl wait eu-1 --timeout 600                   until they do
+  deployctl secret set eu-1 db --field password       rotate a secret, from standard input`;
+
+/** Subcommands have settings of their own. */
+function configureOutput(command: Command, io: Io): void {
+  command.configureOutput({
+    writeOut: (text) => io.stdout.write(text),
+    writeErr: (text) => io.stderr.write(text),
+    getOutHelpWidth: () => io.stdout.columns ?? 80,
+    getErrHelpWidth: () => 80,
+  });
+  for (const inner of command.commands) configureOutput(inner, io);
+}
+
+if (import.meta.main) void runCli(process.argv.slice(2), process).then((exit) => (process.exitCode = exit));

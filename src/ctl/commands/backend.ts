@@ -1,0 +1,101 @@
+import { Option, type Command } from 'commander';
+import { backend as lifeOfBackend } from '../../../machines/backend.ts';
+import { path } from '../api/path.ts';
+import { readPages } from '../api/pages.ts';
+import type { Backend } from '../api/types.ts';
+import { countOption } from '../input/options.ts';
+import { shortSha } from '../output/sha.ts';
+import { formatFacts, formatTable } from '../output/table.ts';
+import { formatAge, formatTime } from '../output/times.ts';
+import type { Result, Run, Session } from '../session.ts';
+
+/** `deployctl backend list|show|create`. */
+export function addBackend(program: Command, run: Run): void {
+  const backend = program
+    .command('backend')
+    .helpCommand(false)
+    .description('the backends: hosts as the tenancy service knows them');
+  backend
+    .command('list')
+    .description('backends, the oldest first')
+    .option('--env <env>', 'those of one env')
+    .addOption(new Option('--state <state>', 'those in one state').choices(Object.keys(lifeOfBackend.states)))
+    .option('--limit <count>', 'as many at most', countOption)
+    .action(run(listBackends));
+  backend.command('show').description('one backend').argument('<id>', 'its id').action(run(showBackend));
+  backend
+    .command('create')
+    .description('a new backend; `deployctl kit` reveals what its host is installed with')
+    .requiredOption('--env <env>', 'the env that it belongs to')
+    .requiredOption('--site <site>', 'where its host stands')
+    .addOption(
+      new Option('--transport <name>', 'how the host reaches the services')
+        .choices(['sdk', 'proxy', 'system'])
+        .default('system'),
+    )
+    .option('--laptop', 'being offline is normal for it')
+    .action(run(createBackend));
+}
+
+async function listBackends(
+  session: Session,
+  _operands: [],
+  { env, state, limit = Infinity }: { env?: string; state?: string; limit?: number },
+): Promise<Result> {
+  const query = { env, state };
+  const call = { path: '/v1/backends', query, key: 'backends', cursor: 'after', limit } as const;
+  const json = await readPages<'backends', Backend>(await session.api(), call);
+  const rows = json.backends.map((backend) => [
+    backend.id,
+    backend.env,
+    backend.site,
+    backend.state,
+    formatAge(backend.last_seen_at, session.nowMs),
+    formatHealth(backend.healthy),
+    shortSha(backend.applied_sha),
+    shortSha(backend.desired_sha),
+  ]);
+  const head = ['ID', 'ENV', 'SITE', 'STATE', 'SEEN', 'HEALTHY', 'APPLIED', 'DESIRED'];
+  return { json, text: formatTable(head, rows, session.width) };
+}
+
+async function showBackend(session: Session, [id]: [string]): Promise<Result> {
+  const api = await session.api();
+  const json = await api.call<Backend>({ method: 'GET', path: path`/v1/backends/${id}` });
+  return { json, text: formatBackend(json, session.nowMs) };
+}
+
+async function createBackend(
+  session: Session,
+  _operands: [],
+  { env, site, transport, laptop = false }: { env: string; site: string; transport: string; laptop?: boolean },
+): Promise<Result> {
+  const api = await session.api();
+  const body = { env, site, laptop, transport };
+  const json = await api.call<Backend>({ method: 'POST', path: '/v1/backends', json: body });
+  return { json, text: formatBackend(json, session.nowMs) };
+}
+
+function formatBackend(backend: Backend, nowMs: number): string {
+  const { env, site, transport, laptop, last_report: report } = backend;
+  return formatFacts([
+    ['id', backend.id],
+    ['host', `env ${env}, site ${site}, transport ${transport}${laptop ? ', laptop' : ''}`],
+    ['state', `${backend.state} since ${formatTime(backend.state_since, nowMs)}`],
+    ['created', formatTime(backend.created_at, nowMs)],
+    ['last seen', formatTime(backend.last_seen_at, nowMs)],
+    ['agent', backend.agent_version],
+    ['applied', backend.applied_sha ?? 'nothing'],
+    ['desired', backend.desired_sha ?? 'nothing'],
+    ['healthy', formatHealth(backend.healthy)],
+    ['last report', report && `${report.outcome} (${report.reason}) at ${formatTime(report.received_at, nowMs)}`],
+    ['', report?.detail ?? null],
+    ['kits revealed', String(backend.generation)],
+    ['volumes', backend.purge_volumes ? 'removed by its retirement' : null],
+    ['finished', backend.finished.length === 0 ? null : backend.finished.join(', ')],
+  ]);
+}
+
+function formatHealth(healthy: boolean | null): string {
+  return healthy === null ? '-' : healthy ? 'yes' : 'no';
+}

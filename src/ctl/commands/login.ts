@@ -1,0 +1,60 @@
+import { join, resolve } from 'node:path';
+import type { Command } from 'commander';
+import { createApi, type Connection } from '../api/client.ts';
+import type { WhoAmI } from '../api/types.ts';
+import { contextOf, targetOf } from '../config/connection.ts';
+import { configDirectory } from '../config/settingsFile.ts';
+import { isToken, readToken } from '../config/tokenFile.ts';
+import { usageError } from '../ctlError.ts';
+import { readValue } from '../input/readValue.ts';
+import { writePrivateFile } from '../output/privateFile.ts';
+import type { Result, Run, Session } from '../session.ts';
+import { formatWhoAmI } from './whoami.ts';
+
+/** `deployctl login`. */
+export function addLogin(program: Command, run: Run): void {
+  program
+    .command('login')
+    .description('keep address and token for later commands, once the service has accepted the token')
+    .argument('[url]', 'address of the tenancy service')
+    .addHelpText('after', help)
+    .action(run(login));
+}
+
+const help = `
+Without --token-file the token is read from standard input, on a terminal without echo, and kept beside config.yaml.`;
+
+async function login(session: Session, [url]: [string | undefined]): Promise<Result> {
+  const { io, options } = session;
+  const target = targetOf({ ...options, ...(url !== undefined && { url }) }, io.env);
+  const dir = configDirectory(io.env);
+  const given = options.tokenFile === undefined ? null : resolve(options.tokenFile);
+  const token = given === null ? await askForToken(session) : await readToken(given);
+  const json = await whoIs(session, { url: target.url, token, context: contextOf(target.caFile) });
+  const tokenFile = given ?? join(dir, 'token');
+  if (given === null) await writePrivateFile(tokenFile, `${token}\n`);
+  const config = options.config ?? join(dir, 'config.yaml');
+  await writePrivateFile(config, formatConfig({ url: target.url.href, token_file: tokenFile, ca_file: target.caFile }));
+  return { json, text: `${formatWhoAmI(json)}\nkept in ${config}` };
+}
+
+async function askForToken({ io }: Session): Promise<string> {
+  const token = (await readValue(io, undefined, 'token')).trim();
+  if (isToken(token)) return token;
+  throw usageError('TOKEN_UNUSABLE', 'this is no token of an operator', 'it is one line that begins with dpo_');
+}
+
+async function whoIs({ clock }: Session, connection: Connection): Promise<WhoAmI> {
+  const api = createApi(connection, clock);
+  try {
+    return await api.call<WhoAmI>({ method: 'GET', path: '/v1/whoami' });
+  } finally {
+    api.close();
+  }
+}
+
+/** JSON is YAML. */
+function formatConfig(settings: Record<string, string | null>): string {
+  const known = Object.entries(settings).filter(([, value]) => value !== null);
+  return known.map(([key, value]) => `${key}: ${JSON.stringify(value)}\n`).join('');
+}

@@ -1,0 +1,77 @@
+import { resolve } from 'node:path';
+import type { SecureContext } from 'node:tls';
+import { isLoopback } from '../../agent/rules/network/loopback.ts';
+import { isServiceUrl } from '../../config/valueTypes.ts';
+import { createTlsContext, parseAuthorities } from '../../platform/certificateAuthorities.ts';
+import { readRegularFile } from '../../platform/regularFile.ts';
+import { readSystemRoots, type RootBundle } from '../../platform/systemRoots.ts';
+import type { Connection } from '../api/client.ts';
+import { usageError } from '../ctlError.ts';
+import type { Io } from '../io.ts';
+import { readSettings } from './settingsFile.ts';
+import { readToken } from './tokenFile.ts';
+
+/** What the command line says of the connection. */
+export interface ConnectionOptions {
+  url?: string;
+  tokenFile?: string;
+  caFile?: string;
+  config?: string;
+}
+
+/** Where the API is; each value from the command line, else the environment, else config.yaml. */
+export interface Target {
+  url: URL;
+  /** Null without one. */
+  tokenFile: string | null;
+  caFile: string | null;
+}
+
+/** The connection by command line, environment and config.yaml. Throws usage errors. */
+export async function connectionOf(options: ConnectionOptions, env: Io['env']): Promise<Connection> {
+  const { url, tokenFile, caFile } = targetOf(options, env);
+  if (tokenFile === null)
+    throw usageError('TOKEN_MISSING', 'no token file is named', `\`deployctl login\`, ${othersOf('token-file')}`);
+  return { url, token: await readToken(tokenFile), context: contextOf(caFile) };
+}
+
+/** Where the API is; throws usage errors. */
+export function targetOf(options: ConnectionOptions, env: Io['env']): Target {
+  const settings = readSettings(options.config, env);
+  const url = options.url ?? env['DEPLOYCTL_URL'] ?? settings.url;
+  const tokenFile = options.tokenFile ?? env['DEPLOYCTL_TOKEN_FILE'] ?? settings.token_file;
+  const caFile = options.caFile ?? env['DEPLOYCTL_CA_FILE'] ?? settings.ca_file;
+  if (url === null)
+    throw usageError('URL_MISSING', 'no tenancy service is named', `\`deployctl login\`, ${othersOf('url')}`);
+  return { url: urlOf(url), tokenFile: tokenFile && resolve(tokenFile), caFile: caFile && resolve(caFile) };
+}
+
+/** TLS that trusts the authorities of a file, without one those of the system. */
+export function contextOf(caFile: string | null): SecureContext {
+  const { path, pem } = readBundle(caFile);
+  const authorities = parseAuthorities(pem);
+  if (authorities === null) throw usageError('CA_UNUSABLE', `${path} holds no certificate that can be read`);
+  return createTlsContext(authorities);
+}
+
+function othersOf(option: string): string {
+  return `--${option} or DEPLOYCTL_${option.toUpperCase().replace('-', '_')}`;
+}
+
+function urlOf(text: string): URL {
+  if (!isServiceUrl(text))
+    throw usageError('URL_INVALID', `${text} is no https:// URL without credentials, query and fragment`);
+  const url = new URL(text);
+  if (url.protocol === 'http:' && !isLoopback(url.hostname))
+    throw usageError('URL_INVALID', `${text} would send your token in clear: use https://`);
+  return url;
+}
+
+function readBundle(caFile: string | null): RootBundle {
+  try {
+    return caFile === null ? readSystemRoots() : { path: caFile, pem: readRegularFile(caFile).toString('latin1') };
+  } catch (error) {
+    const { code = 'unknown', path = caFile } = error as NodeJS.ErrnoException;
+    throw usageError('CA_UNUSABLE', `${path ?? 'the roots of the system'} cannot be read (${code})`);
+  }
+}

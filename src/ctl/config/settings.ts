@@ -1,0 +1,20 @@
+import { keyTableOf, optional } from '../../config/keyTable.ts';
+import { absolutePath, nullable, serviceUrl } from '../../config/valueTypes.ts';
+
+/** config.yaml of deployctl; null where command line and environment decide. */
+export interface CtlSettings {
+  readonly url: string | null;
+  readonly token_file: string | null;
+  readonly ca_file: string | null;
+}
+
+/** Every key of deployctl's config.yaml. */
+export const ctlKeys = keyTableOf({
+  url: optional(nullable(serviceUrl), null, 'Address of the tenancy service.'),
+  token_file: optional(nullable(absolutePath), null, 'File of your token; mode 0600.'),
+  ca_file: optional(
+    nullable(absolutePath),
+    null,
+    'PEM file of the certificate authority that the service is trusted by; without it, the system’s.',
+  ),
+});
