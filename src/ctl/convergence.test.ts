@@ -1,33 +1,32 @@
-import type { Backend, ReceivedReport } from './api/types.ts';
-import { convergenceOf, formatConvergence } from './convergence.ts';
+import type { Backend, BackendDetails, ReceivedReport } from './api/types.ts';
+import { convergenceOf, formatConvergence, refusalOf } from './convergence.ts';
 
 const backend = (id: string, applied_sha: string | null, report?: Partial<ReceivedReport>) =>
-  ({ id, desired_sha: 'new', applied_sha, last_report: report ?? null }) as Backend;
+  ({ id, desired_sha: 'new', applied_sha, last_report: report ?? null }) as BackendDetails;
 const refusal = { report_id: 'r1', outcome: 'refused', desired_sha: 'new' } as const;
-const sorted = (backends: Backend[], old: string[] = []) => {
-  const { applied, waiting, refused } = convergenceOf(backends, new Set(old));
-  return [applied, waiting, refused].map((all) => all.map(({ id }) => id));
-};
 
 it.each([
-  ['has applied it', backend('a', 'new'), [['a'], [], []]],
-  ['has applied something else', backend('a', 'old'), [[], ['a'], []]],
-  ['has applied nothing', backend('a', null), [[], ['a'], []]],
-  ['refused it', backend('a', 'old', refusal), [[], ['a'], ['a']]],
-  ['refused the one before', backend('a', 'old', { ...refusal, desired_sha: 'old' }), [[], ['a'], []]],
-  ['refused it, and applied it since', backend('a', 'new', refusal), [['a'], [], []]],
-  ['failed, which is tried again', backend('a', 'old', { ...refusal, outcome: 'failed' }), [[], ['a'], []]],
-])('a backend that %s', (_name, each, expected) => {
-  expect(sorted([each])).toEqual(expected);
+  ['has applied it', 'new', { applied: 1, waiting: 0 }],
+  ['has applied something else', 'old', { applied: 0, waiting: 1 }],
+  ['has applied nothing', null, { applied: 0, waiting: 1 }],
+])('a backend that %s', (_name, applied, expected) => {
+  const { applied: done, waiting } = convergenceOf([backend('a', applied)]);
+  expect({ applied: done.length, waiting: waiting.length }).toEqual(expected);
 });
 
-it('a refusal from before the wait may be over', () => {
-  expect(sorted([backend('a', 'old', refusal)], ['r1'])).toEqual([[], ['a'], []]);
+it.each([
+  ['a refusal of it', refusal, [], true],
+  ['a refusal from before the wait, which may be over', refusal, ['r1'], false],
+  ['a refusal of the bundle before', { ...refusal, desired_sha: 'old' }, [], false],
+  ['a failure, which is tried again', { ...refusal, outcome: 'failed' }, [], false],
+  ['no report', undefined, [], false],
+] as const)('%s', (_name, report, old, refuses) => {
+  expect(refusalOf(backend('a', 'old', report), new Set(old)) !== null).toBe(refuses);
 });
 
 it('tells how many are there, and of what', () => {
   const name = (sha: string | null) => `«${sha}»`;
-  const format = (all: Backend[]) => formatConvergence(convergenceOf(all, new Set()), name);
+  const format = (all: Backend[]) => formatConvergence(convergenceOf(all), name);
   expect(format([backend('a', 'new'), backend('b', null)])).toBe('1 of 2 backends have applied «new»');
   const other = { ...backend('b', 'x'), desired_sha: 'x' };
   expect(format([backend('a', 'new'), other])).toBe('2 of 2 backends have applied what is desired of them');

@@ -1,18 +1,15 @@
-import type { Backend, ReceivedReport } from './api/types.ts';
+import type { Backend, BackendDetails, ReceivedReport } from './api/types.ts';
 
 /** How far backends are with what is desired of them. */
 export interface Convergence {
   applied: Backend[];
   waiting: Backend[];
-  /** Those whose host has refused what is desired since the wait began: waiting on helps nothing. */
-  refused: (Backend & { last_report: ReceivedReport })[];
 }
 
-/** Sorts backends by their convergence; `oldReports` are ids of reports from before the wait. */
-export function convergenceOf(backends: Backend[], oldReports: ReadonlySet<string>): Convergence {
-  const applied = backends.filter(({ applied_sha, desired_sha }) => applied_sha === desired_sha);
-  const waiting = backends.filter((backend) => !applied.includes(backend));
-  return { applied, waiting, refused: waiting.filter(hasRefused(oldReports)) };
+/** Sorts backends by their convergence. */
+export function convergenceOf(backends: Backend[]): Convergence {
+  const hasApplied = ({ applied_sha, desired_sha }: Backend) => applied_sha === desired_sha;
+  return { applied: backends.filter(hasApplied), waiting: backends.filter((backend) => !hasApplied(backend)) };
 }
 
 /** `2 of 3 backends have applied 0123456789ab`: the digest only where all desire the same. */
@@ -24,10 +21,11 @@ export function formatConvergence({ applied, waiting }: Convergence, name: (sha:
   return `${applied.length} of ${all.length} backends have applied ${what}`;
 }
 
-function hasRefused(oldReports: ReadonlySet<string>) {
-  return (backend: Backend): backend is Backend & { last_report: ReceivedReport } => {
-    const { last_report: report, desired_sha } = backend;
-    if (report === null || oldReports.has(report.report_id)) return false;
-    return report.outcome === 'refused' && report.desired_sha === desired_sha;
-  };
+/** The report by which a host refuses what is desired of it; a refusal from before the wait may be over. */
+export function refusalOf(
+  { last_report: report, desired_sha }: BackendDetails,
+  oldReports: ReadonlySet<string>,
+): ReceivedReport | null {
+  if (report === null || oldReports.has(report.report_id)) return null;
+  return report.outcome === 'refused' && report.desired_sha === desired_sha ? report : null;
 }

@@ -1,6 +1,5 @@
-import type { BackendState, FinishingStep } from '../../../machines/backend.ts';
+import type { BackendState } from '../../../machines/backend.ts';
 import type { Report } from '../../protocol/report.ts';
-import type { BundleRefusal } from '../ctlError.ts';
 
 /** The objects of the operators' API, as docs/openapi.yaml defines them; a test holds them to it. Times are RFC 3339. */
 export interface WhoAmI {
@@ -37,8 +36,20 @@ export interface Backend {
   agent_version: string | null;
   healthy: boolean | null;
   purge_volumes: boolean;
-  finished: FinishingStep[];
+  /** Steps of its retirement that are done. */
+  finished: string[];
+}
+
+export interface BackendDetails extends Backend {
+  pending_steps: PendingStep[];
   last_report: ReceivedReport | null;
+}
+
+/** A step of a retirement that is not done; `error` is why the last try has failed. */
+export interface PendingStep {
+  step: string;
+  tries: number;
+  error: string | null;
 }
 
 export type ReceivedReport = Report & { received_at: string };
@@ -49,7 +60,7 @@ export interface InstallKit {
   env: string;
   site: string;
   version: string;
-  base_url: string;
+  base_url: string | null;
   download_token: string | null;
   bootstrap_jwt: string;
   expires_at: string;
@@ -68,12 +79,16 @@ export interface Bundle {
   version: string;
   sequence: number;
   size_bytes: number;
+  production: boolean;
+  allow_privileged: boolean;
+  allow_rollback: boolean;
   received_at: string;
   received_from: string;
 }
 
+/** With what some hosts would not permit of it. */
 export interface PushedBundle extends Bundle {
-  warnings: BundleRefusal[];
+  warnings: string[];
 }
 
 export interface SecretName {
@@ -95,7 +110,6 @@ export interface Operator {
   role: Role;
   envs: string[] | null;
   created_at: string;
-  revoked_at: string | null;
   last_used_at: string | null;
 }
 

@@ -2,7 +2,7 @@ import { Option, type Command } from 'commander';
 import { backend as lifeOfBackend } from '../../../machines/backend.ts';
 import { path } from '../api/path.ts';
 import { readPages } from '../api/pages.ts';
-import type { Backend } from '../api/types.ts';
+import type { Backend, BackendDetails, PendingStep } from '../api/types.ts';
 import { countOption } from '../input/options.ts';
 import { shortSha } from '../output/sha.ts';
 import { formatFacts, formatTable } from '../output/table.ts';
@@ -17,7 +17,7 @@ export function addBackend(program: Command, run: Run): void {
     .description('the backends: hosts as the tenancy service knows them');
   backend
     .command('list')
-    .description('backends, the oldest first')
+    .description('backends, in the order of their ids')
     .option('--env <env>', 'those of one env')
     .addOption(new Option('--state <state>', 'those in one state').choices(Object.keys(lifeOfBackend.states)))
     .option('--limit <count>', 'as many at most', countOption)
@@ -61,7 +61,7 @@ async function listBackends(
 
 async function showBackend(session: Session, [id]: [string]): Promise<Result> {
   const api = await session.api();
-  const json = await api.call<Backend>({ method: 'GET', path: path`/v1/backends/${id}` });
+  const json = await api.call<BackendDetails>({ method: 'GET', path: path`/v1/backends/${id}` });
   return { json, text: formatBackend(json, session.nowMs) };
 }
 
@@ -72,11 +72,11 @@ async function createBackend(
 ): Promise<Result> {
   const api = await session.api();
   const body = { env, site, laptop, transport };
-  const json = await api.call<Backend>({ method: 'POST', path: '/v1/backends', json: body });
+  const json = await api.call<BackendDetails>({ method: 'POST', path: '/v1/backends', json: body });
   return { json, text: formatBackend(json, session.nowMs) };
 }
 
-function formatBackend(backend: Backend, nowMs: number): string {
+function formatBackend(backend: BackendDetails, nowMs: number): string {
   const { env, site, transport, laptop, last_report: report } = backend;
   return formatFacts([
     ['id', backend.id],
@@ -92,8 +92,13 @@ function formatBackend(backend: Backend, nowMs: number): string {
     ['', report?.detail ?? null],
     ['kits revealed', String(backend.generation)],
     ['volumes', backend.purge_volumes ? 'removed by its retirement' : null],
-    ['finished', backend.finished.length === 0 ? null : backend.finished.join(', ')],
+    ['finished', backend.finished.join(', ') || null],
+    ...backend.pending_steps.map(formatStep),
   ]);
+}
+
+function formatStep({ step, tries, error }: PendingStep): [label: string, value: string] {
+  return ['pending', error === null ? step : `${step}, tried ${tries} times: ${error}`];
 }
 
 function formatHealth(healthy: boolean | null): string {

@@ -36,7 +36,7 @@ it('writes what the installer takes from files, for their owner alone, and print
   expect({ exit, stderr }).toEqual({ exit: 0, stderr: '' });
   expect(stdout).toContain(kit.command);
   expect(holdsCredential(stdout)).toBe(false);
-  const names = ['bootstrap.jwt', 'download-token', 'identity.jwt', 'secretstore-ca.pem'];
+  const names = ['bootstrap.jwt', 'download-token', 'mesh-enrolment.jwt', 'secretstore-ca.pem'];
   expect((await readdir(dir)).sort()).toEqual(names);
   for (const name of names) expect((await stat(join(dir, name))).mode & 0o777).toBe(0o600);
   expect((await stat(dir)).mode & 0o777).toBe(0o700);

@@ -37,7 +37,7 @@ function filesOf(kit: InstallKit): [name: string, text: string][] {
   const files: [string, string | null][] = [
     ['bootstrap.jwt', kit.bootstrap_jwt],
     ['secretstore-ca.pem', kit.secretstore_ca],
-    ['identity.jwt', kit.mesh_enrolment_jwt],
+    ['mesh-enrolment.jwt', kit.mesh_enrolment_jwt],
     ['download-token', kit.download_token],
   ];
   return files.filter((file): file is [string, string] => file[1] !== null);
@@ -53,7 +53,7 @@ function formatKit(kit: InstallKit, nowMs: number): string {
   return formatFacts([
     ['backend', `${kit.id}, env ${kit.env}, site ${kit.site}, transport ${kit.transport}`],
     ['grant', `expires at ${formatTime(kit.expires_at, nowMs)}`],
-    ['installer', `${kit.base_url}/${kit.version}/install.sh`],
+    ['installer', kit.base_url && `${kit.base_url}/${kit.version}/install.sh`],
     ['on the host', kit.command],
   ]);
 }

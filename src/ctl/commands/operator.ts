@@ -12,7 +12,7 @@ import { formatEnvs, formatWhoAmI } from './whoami.ts';
 /** `deployctl operator list|create|revoke`. */
 export function addOperator(program: Command, run: Run): void {
   const operator = program.command('operator').helpCommand(false).description('the tokens of people and pipelines');
-  operator.command('list').description('every token, revoked ones too, by name').action(run(listOperators));
+  operator.command('list').description('every token that is valid, by name').action(run(listOperators));
   operator
     .command('create')
     .description('a new token, which is told once')
@@ -30,16 +30,15 @@ export function addOperator(program: Command, run: Run): void {
 async function listOperators(session: Session): Promise<Result> {
   const api = await session.api();
   const json = await api.call<{ operators: Operator[] }>({ method: 'GET', path: '/v1/operators' });
-  const rows = json.operators.map(({ id, name, role, envs, created_at, last_used_at, revoked_at }) => [
+  const rows = json.operators.map(({ id, name, role, envs, created_at, last_used_at }) => [
     id,
     name,
     role,
     formatEnvs(envs),
     formatAge(created_at, session.nowMs),
     formatAge(last_used_at, session.nowMs),
-    formatAge(revoked_at, session.nowMs),
   ]);
-  const head = ['ID', 'NAME', 'ROLE', 'ENVS', 'AGE', 'USED', 'REVOKED'];
+  const head = ['ID', 'NAME', 'ROLE', 'ENVS', 'AGE', 'USED'];
   return { json, text: formatTable(head, rows, session.width) };
 }
 

@@ -28,6 +28,6 @@ function formatPushed({ sha256, env, name, version, sequence, size_bytes, warnin
     ['bundle', `${name} ${version}, sequence ${sequence}, for env ${env}`],
     ['sha256', sha256],
     ['bytes', String(size_bytes)],
-    ...warnings.map(({ code, detail }): [string, string] => ['warning', `${code}: ${detail}`]),
+    ...warnings.map((warning): [string, string] => ['warning', warning]),
   ]);
 }

@@ -2,12 +2,11 @@ import type { Command } from 'commander';
 import type { Api } from '../api/client.ts';
 import { path } from '../api/path.ts';
 import { readPages, type Page } from '../api/pages.ts';
-import type { Backend, Env } from '../api/types.ts';
-import { convergenceOf, formatConvergence, type Convergence } from '../convergence.ts';
+import type { Backend, BackendDetails, Env } from '../api/types.ts';
+import { convergenceOf, formatConvergence, refusalOf, type Convergence } from '../convergence.ts';
 import { CtlError, exits } from '../ctlError.ts';
 import { countOption } from '../input/options.ts';
 import { shortSha } from '../output/sha.ts';
-import { harmless } from '../output/text.ts';
 import type { Result, Run, Session } from '../session.ts';
 
 /** `deployctl wait`. */
@@ -27,32 +26,43 @@ async function wait(
   { timeout, interval }: { timeout: number; interval: number },
 ): Promise<Result> {
   const { clock, io } = session;
-  const look = isId(target) ? lookAtBackend : lookAtEnv;
   const api = await session.api();
   const deadline = clock.now() + timeout * 1000;
   const oldReports = new Set<string>();
-  for (let told = '', isFirst = true; ; isFirst = false) {
-    const seen = await look(api, target).catch(unlessTemporary(clock.now() >= deadline));
+  for (let told: string | null = null; ;) {
+    const isOver = clock.now() >= deadline;
+    const seen = await look(api, target).catch(unlessTemporary(isOver));
     if (seen !== null) {
-      if (isFirst) for (const { last_report } of seen.backends) if (last_report) oldReports.add(last_report.report_id);
-      const convergence = convergenceOf(seen.backends, oldReports);
-      const line = formatConvergence(convergence, shortSha);
-      if (convergence.waiting.length === 0) return { json: seen.json, text: line };
+      const line = formatConvergence(seen, shortSha);
+      if (seen.waiting.length === 0) return { json: seen.json, text: line };
       if (line !== told) io.stderr.write(`${line}\n`);
+      if (told === null) for (const { last_report } of seen.late) oldReports.add(last_report?.report_id ?? '');
       told = line;
-      requireHope(convergence, clock.now() >= deadline);
+      requireHope(seen, { oldReports, isOver });
     }
     await clock.sleep(Math.min(interval * 1000, Math.max(0, deadline - clock.now())));
   }
 }
 
-/** What is looked at: the API's object, and the backends in it. */
-interface Seen {
+/** What a look finds: the API's object, and how far its backends are; `late` are some of those that are waited for. */
+interface Seen extends Convergence {
   json: object;
-  backends: Backend[];
+  late: BackendDetails[];
 }
 
-async function lookAtEnv(api: Api, name: string): Promise<Seen> {
+/** A bundle that one host refuses, most others refuse too: it is enough to ask a few. */
+const maxLate = 10;
+
+async function look(api: Api, target: string): Promise<Seen> {
+  const { json, backends } = isId(target) ? await lookAtBackend(api, target) : await lookAtEnv(api, target);
+  const convergence = convergenceOf(backends);
+  const ids = convergence.waiting.slice(0, maxLate).map(({ id }) => id);
+  return { json, ...convergence, late: await Promise.all(ids.map((id) => readBackend(api, id))) };
+}
+
+type Looked = { json: object; backends: Backend[] };
+
+async function lookAtEnv(api: Api, name: string): Promise<Looked> {
   const env = await api.call<Env>({ method: 'GET', path: path`/v1/envs/${name}` });
   requireDesired(env, name);
   const query = { env: name, state: 'active' };
@@ -61,8 +71,8 @@ async function lookAtEnv(api: Api, name: string): Promise<Seen> {
   return { json, backends: json.backends };
 }
 
-async function lookAtBackend(api: Api, id: string): Promise<Seen> {
-  const json = await api.call<Backend>({ method: 'GET', path: path`/v1/backends/${id}` });
+async function lookAtBackend(api: Api, id: string): Promise<Looked> {
+  const json = await readBackend(api, id);
   if (['retiring', 'finishing', 'retired'].includes(json.state))
     throw failure('BACKEND_RETIRED', `backend ${id} is ${json.state}`);
   requireDesired(json, id);
@@ -81,15 +91,22 @@ function unlessTemporary(isOver: boolean) {
   };
 }
 
-function requireHope({ refused, waiting }: Convergence, isOver: boolean): void {
-  const [first] = refused;
-  if (first !== undefined) {
-    const { code, detail } = first.last_report;
-    throw failure('REFUSED', `backend ${first.id} (${first.site}) refused it: ${code ?? ''}: ${detail ?? ''}`);
+function requireHope(
+  { late, waiting }: Seen,
+  { oldReports, isOver }: { oldReports: ReadonlySet<string>; isOver: boolean },
+): void {
+  for (const backend of late) {
+    const refusal = refusalOf(backend, oldReports);
+    if (refusal !== null) throw failure('REFUSED', `${backend.id} (${backend.site}): ${refusal.detail ?? ''}`);
   }
   if (!isOver) return;
-  const late = waiting.map(({ id, site, last_report }) => `${id} (${site}, last ${last_report?.outcome ?? 'nothing'})`);
-  throw failure('TIMEOUT', `still waiting for ${harmless(late.join(', '))}`, '`deployctl reports ID`');
+  const known = late.map(({ id, site, last_report }) => `${id} (${site}, last ${last_report?.outcome ?? 'nothing'})`);
+  const more = waiting.length > late.length ? [`${waiting.length - late.length} more`] : [];
+  throw failure('TIMEOUT', `still waiting for ${[...known, ...more].join(', ')}`, '`deployctl reports ID`');
+}
+
+function readBackend(api: Api, id: string): Promise<BackendDetails> {
+  return api.call({ method: 'GET', path: path`/v1/backends/${id}` });
 }
 
 function failure(code: string, message: string, remedy?: string): CtlError {
