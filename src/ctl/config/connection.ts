@@ -1,6 +1,6 @@
 import { resolve } from 'node:path';
 import type { SecureContext } from 'node:tls';
-import { isLoopback } from '../../agent/rules/network/loopback.ts';
+import { isLoopback } from '../../protocol/loopback.ts';
 import { isServiceUrl } from '../../config/valueTypes.ts';
 import { createTlsContext, parseAuthorities } from '../../platform/certificateAuthorities.ts';
 import { readRegularFile } from '../../platform/regularFile.ts';

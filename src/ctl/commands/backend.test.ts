@@ -1,0 +1,119 @@
+import { randomUUID } from 'node:crypto';
+import { access, readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { startWithOperators, type ServiceWithOperators } from '../../../fixtures/ctl/operators.ts';
+import { addHost } from '../../../fixtures/tenancy/host.ts';
+
+let at: ServiceWithOperators;
+let env: string;
+let count = 0;
+beforeAll(async () => {
+  at = await startWithOperators();
+});
+beforeEach(async () => {
+  env = `env-${count++}`;
+  await at.admin.run(`env create ${env}`);
+});
+afterAll(() => at.stop());
+
+const create = async (...more: string[]) =>
+  (await at.admin.json(['backend', 'create', '--env', env, '--site', 'berlin', ...more])) as { id: string };
+
+it('creates and shows a backend', async () => {
+  const created = await create('--transport', 'sdk', '--laptop');
+  expect(created).toMatchObject({ env, site: 'berlin', transport: 'sdk', laptop: true, state: 'created' });
+  expect(await at.viewer.json(`backend show ${created.id}`)).toEqual(created);
+  const { stdout } = await at.viewer.run(`backend show ${created.id}`);
+  expect(stdout).toMatch(/^host {11}env env-\d+, site berlin, transport sdk, laptop$/m);
+  expect(stdout).toMatch(/^last seen {6}never$/m);
+});
+
+it('lists backends page by page, as one list', async () => {
+  const ids = await Promise.all(Array.from({ length: 5 }, async () => (await create()).id));
+  const listed = (await at.viewer.json(`backend list --env ${env}`)) as { backends: { id: string }[]; next: null };
+  expect(listed.backends.map(({ id }) => id)).toEqual(ids.toSorted());
+  expect(listed.next).toBeNull();
+  expect(await at.viewer.json(`backend list --env ${env} --limit 2`)).toMatchObject({
+    backends: [{}, {}],
+    next: ids.toSorted()[1],
+  });
+  expect(await at.viewer.json(`backend list --env ${env} --state active`)).toEqual({ backends: [], next: null });
+  expect(await at.viewer.json('backend list --env us-1')).toEqual({ backends: [], next: null });
+});
+
+it('shows a table that fits the terminal, whatever the site is called', async () => {
+  await create();
+  await at.admin.run(['backend', 'create', '--env', env, '--site', `${'東'.repeat(60)}\u202e\u2028x`]);
+  const { stdout } = await at.viewer.run(`backend list --env ${env}`, { env: at.viewer.home.env, terminal: 100 });
+  const lines = stdout.trimEnd().split('\n');
+  expect(lines).toHaveLength(3);
+  expect(stdout.replaceAll('\n', '')).not.toMatch(/[\p{C}\u2028]/u);
+});
+
+it('shows what the host last reported', async () => {
+  const host = await addHost(at.service, env);
+  await host.checkIn({ healthy: false });
+  await host.report('refused', { code: 'COMPOSE_REFUSED', detail: 'service web: \u001b[31mbuild' });
+  const shown = await at.viewer.run(`backend show ${host.id}`);
+  expect(shown.stdout).toMatch(/^healthy {8}no$/m);
+  expect(shown.stdout).toMatch(
+    /^last report {4}refused \(sha_changed\) at .* ago\)\n +service web: \ufffd\[31mbuild$/m,
+  );
+  const { stdout } = await at.viewer.run(`reports ${host.id}`);
+  expect(stdout).toMatch(/^\d+s +refused +sha_changed +- +- +COMPOSE_REFUSED: service web: \ufffd\[31mbuild\n$/m);
+  const json = await at.viewer.json(`reports ${host.id} --limit 1`);
+  expect(json).toMatchObject({ reports: [{ outcome: 'refused', detail: 'service web: \u001b[31mbuild' }] });
+});
+
+it('writes the kit into the files that its command names', async () => {
+  const { id } = await create('--transport', 'sdk');
+  const dir = join(at.admin.home.dir, 'kit');
+  const { exit, stdout } = await at.admin.run(['kit', id, '--output', dir]);
+  expect(exit).toBe(0);
+  const named = [...stdout.matchAll(/--(?:bootstrap-file|identity-jwt|secretstore-ca) (\S+)/g)].map(
+    ([, name]) => name!,
+  );
+  expect(named).toEqual(['bootstrap.jwt', 'mesh-enrolment.jwt']);
+  for (const name of named) await access(join(dir, name));
+  expect(await readFile(join(dir, 'bootstrap.jwt'), 'utf8')).toMatch(/^ey[\w-]+\.[\w-]+\.[\w-]+\n$/);
+  expect(await at.viewer.json(`backend show ${id}`)).toMatchObject({ state: 'invited', generation: 1 });
+});
+
+describe('a retirement', () => {
+  it('must be confirmed', async () => {
+    const { id } = await addHost(at.service, env);
+    const { exit, stderr } = await at.admin.run(`retire ${id}`);
+    expect({ exit, stderr }).toEqual({
+      exit: 1,
+      stderr: expect.stringMatching(/CONFIRM_REQUIRED.*\n {2}→ add --confirm/) as string,
+    });
+  });
+
+  it('tells the state that follows', async () => {
+    const host = await addHost(at.service, env);
+    await host.checkIn();
+    expect(await at.admin.run(`retire ${host.id} --confirm --purge-volumes`)).toEqual({
+      exit: 0,
+      stderr: '',
+      stdout: `backend ${host.id} is retiring\n`,
+    });
+    expect(await at.viewer.json(`backend show ${host.id}`)).toMatchObject({ state: 'retiring', purge_volumes: true });
+    expect(await at.admin.json(`retire ${host.id} --confirm --force`)).toEqual({ id: host.id, state: 'finishing' });
+    expect((await at.viewer.run(`backend show ${host.id}`)).stdout).toMatch(/^pending +revokeToken$/m);
+  });
+});
+
+it.each([
+  ['backend show 1', 2],
+  [`backend show ${randomUUID()}`, 1],
+  [`kit ${randomUUID()} --show`, 1],
+  [`retire ${randomUUID()} --confirm`, 1],
+  [`reports ${randomUUID()}`, 1],
+  ['backend create --env eu-1', 2],
+  ['backend create --env eu-1 --site x --transport pigeon', 2],
+  ['backend create --env us-1 --site x', 1],
+  ['backend list --state gone', 2],
+  ['backend list --limit 0', 2],
+] as const)('`%s` ends with %i', async (command, exit) => {
+  expect(await at.admin.run(command)).toMatchObject({ exit, stdout: '', stderr: expect.stringMatching(/./) as string });
+});
