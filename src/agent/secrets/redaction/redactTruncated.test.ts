@@ -33,8 +33,4 @@ describe('a truncated text', () => {
     expect(createRedactor([]).redactTruncated('one\ntwo\n')).toBe('one\ntwo\n');
     expect(createRedactor([]).redactTruncated('')).toBe('');
   });
-
-  it('is redacted in time linear in its length', () => {
-    expect(createRedactor(['hunter2-hunter2']).redactTruncated('a'.repeat(3_000_000)).length).toBeLessThan(3_000_000);
-  });
 });

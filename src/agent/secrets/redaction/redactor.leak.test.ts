@@ -1,5 +1,6 @@
 import fc from 'fast-check';
 import { base64Fragment } from '../../../../fixtures/canary/secretForms.ts';
+import { random } from '../../../../fixtures/sampling/random.ts';
 import { seed } from '../../../../fixtures/sampling/seed.ts';
 import { createRedactor } from './redactor.ts';
 
@@ -162,5 +163,18 @@ describe('the time of redaction', () => {
     for (const text of ['eyJ', 'eyJaaaaaaaaaaa.', 's.', 'hvs.', 'glpat-', 'authorization', 'private-token:  ']) {
       expect(redactor.redact(text.repeat(1_000_000 / text.length))).not.toBe('');
     }
+  }, 60_000);
+
+  it('is linear in a truncated text', () => {
+    expect(createRedactor(['hunter2-hunter2']).redactTruncated('a'.repeat(3_000_000)).length).toBeLessThan(3_000_000);
+  });
+
+  it('is linear in long values of many hostile lines', () => {
+    const units = Array.from('$\\"\'\näa😀</%');
+    const next = random(1);
+    const any = () => units[Math.floor(next() * units.length)] ?? '';
+    const values = Array.from({ length: 4 }, () => Array.from({ length: 100_000 }, any).join(''));
+    const text = values.map((each) => encodeURIComponent(each)).join(' ');
+    expect(createRedactor(values).redact(text)).toBe(Array(4).fill('[REDACTED]').join(' '));
   }, 60_000);
 });
