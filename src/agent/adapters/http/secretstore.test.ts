@@ -3,25 +3,16 @@ import { startSecretstore, type Secretstore as Server } from '../../../../fixtur
 import { openHttpTestbed, type HttpTestbed } from '../../../../fixtures/servers/http/httpTestbed.ts';
 import type { Settings } from '../../config/settings.ts';
 import { createSecretstore, type Credential, type Secretstore } from './secretstore.ts';
-import { createHttpClient, type HttpClient } from './httpClient.ts';
-import { createTransport } from '../transport/createTransport.ts';
-
-type Client = { http: HttpClient };
-
-function connect(settings: Settings): Client & { close: () => void } {
-  const transport = createTransport(settings);
-  return { http: createHttpClient({ settings, transport, version: '0.2.0' }), close: transport.close };
-}
 
 const never = new AbortController().signal;
 const signer = createSigner();
 const path = 'deployd/data/eu-1/see/db';
 
-let bed: HttpTestbed<Client>;
+let bed: HttpTestbed;
 let server: Server;
 let store: Secretstore;
 beforeEach(async () => {
-  bed = await openHttpTestbed(connect, () => ({ status: 200 }));
+  bed = await openHttpTestbed(() => ({ status: 200 }));
   const trusted = { certificate: bed.certificate, tenancyKey: signer.publicKey, issuer: 'https://tenancy' };
   server = await startSecretstore({ ...trusted, namespace: 'team/a' });
   store = storeWith({ secretstore_namespace: 'team/a' });
@@ -70,12 +61,6 @@ describe('a login', () => {
     await expect(login).rejects.toThrow('the secretstore answered 400: error validating token: invalid audience (aud)');
   });
 
-  test('with an expired grant is not CLOCK_SKEW while the clocks agree', async () => {
-    await expect(store.login(grant({ exp: 1000, iat: 900 }), never)).rejects.toMatchObject({
-      code: 'BOOTSTRAP_REFUSED',
-    });
-  });
-
   it.each([
     [
       600,
@@ -100,11 +85,6 @@ describe('a login', () => {
     await expect(store.login(grant({ aud: 'x' }), never)).rejects.toMatchObject({ code: 'BOOTSTRAP_REFUSED' });
   });
 
-  test('that demands a second factor fails with an explanation', async () => {
-    server.mount.requiresMfa = true;
-    await expect(store.login(grant(), never)).rejects.toThrow('BOOTSTRAP_REFUSED: a second factor (MFA) is demanded');
-  });
-
   test('without a token is PROTOCOL_INVALID', async () => {
     server.answerNext('login', {
       edit: ({ auth, ...rest }: { auth: object }) => ({ ...rest, auth: { ...auth, client_token: '' } }),
@@ -112,15 +92,6 @@ describe('a login', () => {
     await expect(store.login(grant(), never)).rejects.toThrow(
       'PROTOCOL_INVALID: login: field auth.client_token is empty',
     );
-  });
-
-  test('at a sealed, standby or overloaded secretstore is temporary', async () => {
-    server.seal();
-    await expect(store.login(grant(), never)).rejects.toThrow('login answered 503 (Vault is sealed)');
-    server.standby('https://192.0.2.1');
-    await expect(store.login(grant(), never)).rejects.toThrow('the node is a standby (307)');
-    server.rateLimit(60);
-    await expect(store.login(grant(), never)).rejects.toMatchObject({ ending: 'offline' });
   });
 });
 
@@ -131,13 +102,6 @@ describe('a secret', () => {
   });
   const read = (version: number | null = null, at = path) =>
     store.read({ path: at, field: 'password', version }, token, never);
-
-  test('is read with its version', async () => {
-    server.secrets.put(path, { password: 'first' });
-    server.secrets.put(path, { password: 'second', user: 'x' });
-    expect(await read()).toMatchObject({ data: { password: 'second', user: 'x' }, version: 2 });
-    expect(await read(1)).toMatchObject({ data: { password: 'first' }, version: 1 });
-  });
 
   it('in an entry beyond the size limit is refused with path and limit', async () => {
     const values = Object.fromEntries(Array.from({ length: 10 }, (_, at) => [`password${at}`, 'x'.repeat(107_000)]));
@@ -150,56 +114,15 @@ describe('a secret', () => {
     });
   });
 
-  test('is requested by an encoded path', async () => {
-    const unusualPath = 'deployd/data/eu-1/see/a b?c#d';
-    await expect(read(null, unusualPath)).rejects.toMatchObject({ code: 'SECRET_UNAVAILABLE' });
-    expect(server.requests.at(-1)?.path).toBe('/v1/deployd/data/eu-1/see/a%20b%3Fc%23d');
-  });
-
   test('is never requested by a path with dot segments', async () => {
     const asked = server.requests.length;
     await expect(read(null, 'deployd/data/eu-1/see/../../other')).rejects.toMatchObject({ ending: 'failed' });
     expect(server.requests).toHaveLength(asked);
   });
 
-  it.each<{ secret: string; reason: string; prepare?: () => void; version?: number }>([
-    { secret: 'of an unknown version', reason: 'not found', version: 7 },
-    { secret: 'that is deleted', reason: 'the version is deleted', prepare: () => server.secrets.delete(path) },
-    {
-      secret: 'that is destroyed',
-      reason: 'the version is destroyed',
-      prepare: () => server.secrets.destroy(path),
-      version: 1,
-    },
-    { secret: 'that is gone altogether', reason: 'not found', prepare: () => server.secrets.remove(path) },
-  ])('$secret is refused with path and field', async ({ reason, prepare, version = null }) => {
-    server.secrets.put(path, { password: 'x' });
-    prepare?.();
-    const suffix = version === null ? '' : ` version ${version}`;
-    await expect(read(version)).rejects.toMatchObject({
-      ending: 'refused',
-      code: 'SECRET_UNAVAILABLE',
-      message: `refused: SECRET_UNAVAILABLE: ${path} field password${suffix}: ${reason}`,
-    });
-  });
-
-  test('of another env is denied by policy', async () => {
-    const foreign = 'deployd/data/eu-2/see/db';
-    server.secrets.put(foreign, { password: 'x' });
-    await expect(read(null, foreign)).rejects.toThrow(
-      `refused: SECRET_UNAVAILABLE: ${foreign} field password: permission denied`,
-    );
-  });
-
   test('of an invalid shape is PROTOCOL_INVALID', async () => {
     server.answerNext('secret', { status: 200, body: { data: { data: 'x', metadata: { version: 1 } } } });
     await expect(read()).rejects.toThrow('PROTOCOL_INVALID: secret: field data.data is not an object');
-  });
-
-  test('of a mount under upgrade is temporary', async () => {
-    const errors = ['Upgrading from non-versioned to versioned data. This backend will be unavailable'];
-    server.answerNext('secret', { status: 400, body: { errors } });
-    await expect(read()).rejects.toMatchObject({ ending: 'offline' });
   });
 });
 
@@ -208,49 +131,15 @@ describe('the token', () => {
   beforeEach(async () => {
     ({ token } = await store.login(grant(), never));
   });
-  const kill = () => server.revoke(server.tokens()[0]!.accessor);
-
-  test('has a TTL and an env', async () => {
-    const found = await store.lookupSelf(token, never);
-    expect(found).toMatchObject({ dead: false, creationTtlS: 3600, renewable: true, env: 'eu-1' });
-    expect(found).toHaveProperty('expireTime', expect.stringMatching(/^20\d\d-.*Z$/));
-  });
-
-  test('is dead when it is revoked', async () => {
-    kill();
-    expect(await store.lookupSelf(token, never)).toEqual({ dead: true });
-  });
-
-  test('without permission for lookup-self is not dead', async () => {
-    server.mount.roles['deploy-agent']!.noDefaultPolicy = true;
-    const login = await store.login(grant(), never);
-    expect(await store.lookupSelf(login.token, never)).toEqual({ denied: true });
-  });
-
-  test('is renewed', async () => {
-    expect(await store.renewSelf(token, never)).toEqual({ ttlS: 3600, renewable: true });
-  });
 
   test('that cannot be renewed is reported with the reason', async () => {
     server.answerNext('renew-self', { status: 400, body: { errors: ['lease is not renewable'] } });
     expect(await store.renewSelf(token, never)).toEqual({ refused: 'lease is not renewable' });
   });
 
-  test('whose role was deleted is refused, although the server answers 500', async () => {
-    delete server.mount.roles['deploy-agent'];
-    const refused = expect.stringContaining('failed to renew entry') as string;
-    expect(await store.renewSelf(token, never)).toEqual({ refused });
-  });
-
   test('is kept after an internal server error', async () => {
     server.answerAlways('renew-self', { status: 500, body: { errors: ['internal error'] } });
     await expect(store.renewSelf(token, never)).rejects.toMatchObject({ ending: 'offline' });
-  });
-
-  test('is revoked, and revoking a dead token succeeds', async () => {
-    await store.revokeSelf(token, never);
-    expect(server.lookUpToken(token)).toBeNull();
-    await store.revokeSelf(token, never);
   });
 });
 

@@ -62,7 +62,12 @@ export function createSecretstore({ http, vault, requestId, settings }: Secretst
     },
     read: (secret, token, signal) => read({ send, secret, token, signal }),
     lookupSelf: async (token, signal) => {
-      const call = { operation: 'token lookup', method: 'GET', path: '/v1/auth/token/lookup-self', accepts: [403] } as const;
+      const call = {
+        operation: 'token lookup',
+        method: 'GET',
+        path: '/v1/auth/token/lookup-self',
+        accepts: [403],
+      } as const;
       const { status, json } = await send({ ...call, signal }, token);
       if (responses.isDeniedByPolicy(status, json)) return { denied: true };
       return status === 403 ? { dead: true } : responses.parseLookup(json);

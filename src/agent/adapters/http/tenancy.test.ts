@@ -2,29 +2,19 @@ import type { CheckInRequest } from '../../../protocol/checkIn.ts';
 import type { Answer } from '../../../../fixtures/servers/http/httpsServer.ts';
 import { openHttpTestbed, type HttpTestbed } from '../../../../fixtures/servers/http/httpTestbed.ts';
 import { createTenancy, type Tenancy } from './tenancy.ts';
-import type { Settings } from '../../config/settings.ts';
-import { createHttpClient, type HttpClient } from './httpClient.ts';
-import { createTransport } from '../transport/createTransport.ts';
-
-type Client = { http: HttpClient };
-
-function connect(settings: Settings): Client & { close: () => void } {
-  const transport = createTransport(settings);
-  return { http: createHttpClient({ settings, transport, version: '0.2.0' }), close: transport.close };
-}
 
 const sha = 'ab'.repeat(32);
 const jwt = 'eyJhbGciOiJFUzI1NiJ9.eyJzdWIiOiJhIn0.c2lnbmF0dXJl';
 const never = new AbortController().signal;
 
-let bed: HttpTestbed<Client>;
+let bed: HttpTestbed;
 let tenancy: Tenancy;
 let answer: Answer;
 let sent: { path: string; body: unknown; authorization: string | undefined }[];
 beforeEach(async () => {
   sent = [];
   answer = { status: 200, body: {} };
-  bed = await openHttpTestbed(connect, ({ path, body, headers }) => {
+  bed = await openHttpTestbed(({ path, body, headers }) => {
     sent.push({ path, body: JSON.parse(body.toString()), authorization: headers.authorization });
     return answer;
   });

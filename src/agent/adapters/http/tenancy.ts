@@ -46,7 +46,12 @@ export function createTenancy({ http, vault, requestId }: ApiContext): Tenancy {
       return parsed.lease;
     },
     report: async (body, signal) => {
-      const call = { operation: 'report', path: '/v1/agent/report', accepts: rejectionStatuses, ignoresBody: true } as const;
+      const call = {
+        operation: 'report',
+        path: '/v1/agent/report',
+        accepts: rejectionStatuses,
+        ignoresBody: true,
+      } as const;
       const { status } = await post({ ...call, body, signal });
       return rejectionStatuses.includes(status) ? 'rejected' : 'delivered';
     },

@@ -4,27 +4,16 @@ import { createCa, unreadableCertificate, type Ca } from '../../../../fixtures/s
 import { openHttpTestbed, type HttpTestbed } from '../../../../fixtures/servers/http/httpTestbed.ts';
 import { waitUntil } from '../../../../fixtures/world/wait.ts';
 import type { HttpCall } from '../http/httpCall.ts';
-import { createHttpClient, type HttpClient } from '../http/httpClient.ts';
 import { openSystemRoots } from './systemRoots.ts';
-import { createTransport } from './createTransport.ts';
-
-interface Client {
-  http: HttpClient;
-  close: () => void;
-}
 
 const [first, second, third] = ['first', 'second', 'third'].map((name) => createCa(name)) as [Ca, Ca, Ca];
 const [bundle, remembered] = [() => join(bed.dir, 'bundle.crt'), () => join(bed.dir, 'roots.pem')];
 
-let bed: HttpTestbed<Client>;
+let bed: HttpTestbed;
 const warnings: string[] = [];
 beforeEach(async () => {
   warnings.length = 0;
-  const connect = (settings: Parameters<typeof createTransport>[0]) => {
-    const transport = createTransport(settings, rootsNow());
-    return { http: createHttpClient({ settings, transport, version: '0.2.0' }), close: transport.close };
-  };
-  bed = await openHttpTestbed(connect, () => ({ status: 200, body: { fine: true } }));
+  bed = await openHttpTestbed(() => ({ status: 200, body: { fine: true } }), rootsNow);
   await trustedBySystem(third, first, second);
   presentCertificateOf(first);
 });

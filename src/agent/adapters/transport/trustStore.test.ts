@@ -2,20 +2,14 @@ import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { createCa, unreadableCertificate } from '../../../../fixtures/servers/crypto/ca.ts';
 import { openHttpTestbed, type HttpTestbed } from '../../../../fixtures/servers/http/httpTestbed.ts';
-import type { Settings } from '../../config/settings.ts';
 import type { HttpCall } from '../http/httpCall.ts';
-import { createHttpClient, type HttpClient } from '../http/httpClient.ts';
 import { openSystemRoots } from './systemRoots.ts';
-import { createTransport } from './createTransport.ts';
 
-let bed: HttpTestbed<{ http: HttpClient }>;
+let bed: HttpTestbed;
 let [file, bundle] = ['', ''];
 beforeEach(async () => {
-  const connect = (settings: Settings) => {
-    const transport = createTransport(settings, openSystemRoots(null, { bundlePaths: [bundle] }));
-    return { http: createHttpClient({ settings, transport, version: '0.2.0' }), close: transport.close };
-  };
-  bed = await openHttpTestbed(connect, () => ({ status: 200, body: {} }));
+  const systemRoots = () => openSystemRoots(null, { bundlePaths: [bundle] });
+  bed = await openHttpTestbed(() => ({ status: 200, body: {} }), systemRoots);
   [file, bundle] = [join(bed.dir, 'emptied.pem'), join(bed.dir, 'bundle.crt')];
 });
 afterEach(() => bed.close());
@@ -82,11 +76,9 @@ describe('the bundle of the system', () => {
 
 it('a CA file that is emptied between two ticks of a loop trusts nothing from then on', async () => {
   await writeFile(file, bed.ca.pem);
-  const settings = bed.client({ tenancy_ca: file }).settings;
-  const transport = createTransport(settings, openSystemRoots(null, { bundlePaths: [bundle] }));
-  const http = createHttpClient({ settings, transport, version: '0.2.0' });
+  const { http, close } = bed.client({ tenancy_ca: file });
   expect(await http.call(calls.tenancy)).toMatchObject({ status: 200 });
-  transport.close();
+  close();
   await writeFile(file, '');
   await expect(http.call(calls.tenancy)).rejects.toMatchObject({
     message: expect.stringContaining('no certificate in it') as string,
