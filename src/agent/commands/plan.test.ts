@@ -1,9 +1,7 @@
-import { spawnSync } from 'node:child_process';
 import { chmod, mkdir, readdir, symlink, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { tempDir } from '../../../fixtures/tempDir.ts';
 import { createBundle, type BundleOptions } from '../../../fixtures/bundles/bundle.ts';
-import { nobodyUid, createPublicCopy, needsRoot, testIf } from '../../../fixtures/world/users.ts';
 import { mergeDefaults } from '../../config/defaults.ts';
 import { configTable } from '../config/configKeys.ts';
 import type { Settings } from '../config/settings.ts';
@@ -213,65 +211,6 @@ describe('with configuration', () => {
     expect(await run(settings({ limits }))).toBe(1);
     expect(results[0]).toMatch(/^refused: BUNDLE_UNSAFE: more than 2 files and directories/);
   });
-});
-
-describe('the command', () => {
-  const cli = join(import.meta.dirname, '..', 'cli.ts');
-  const deployd = (args: string[], options: object = {}) =>
-    spawnSync(process.execPath, [cli, ...args], { encoding: 'utf8', ...options });
-
-  it('accepts a bundle, and --json before or after it', async () => {
-    const { sha } = await bundle({ compose: web });
-    const config = join(dir, 'config.yaml');
-    await writeFile(config, configText());
-    const result = deployd(['--config', config, 'plan', '--json', join(dir, 'bundle')]);
-    expect(result.stderr).toBe('');
-    expect(result.status).toBe(0);
-    expect(JSON.parse(result.stdout)).toMatchObject({ sha, refusals: [] });
-  });
-
-  it('exits 78 on a missing configuration file, 1 without a bundle', async () => {
-    const { status, stderr } = deployd(['plan', join(dir, 'bundle'), '--config', join(dir, 'none.yaml')]);
-    expect([status, stderr]).toEqual([78, expect.stringMatching(/^CONFIG_INVALID: .*none\.yaml: does not exist/)]);
-    expect(deployd(['plan']).status).toBe(1);
-  });
-
-  testIf(needsRoot, 'names the state directory that the user may not read', async () => {
-    await bundle({ compose: web, sequence: 1 });
-    await writeState({ ...emptyState('eu-1'), highest_sequence: 7 });
-    const config = join(dir, 'config.yaml');
-    await writeFile(config, configText());
-    await chmod(dir, 0o755);
-    await chmod(join(dir, 'tmp'), 0o777);
-    await chmod(join(dir, 'state'), 0o700);
-    const publicCopy = createPublicCopy();
-    const args = [
-      join(publicCopy.dir, 'dist', 'deployd.cjs'),
-      'plan',
-      '--json',
-      join(dir, 'bundle'),
-      '--config',
-      config,
-    ];
-    const { status, stdout } = spawnSync(publicCopy.node, args, { encoding: 'utf8', uid: nobodyUid, cwd: '/' });
-    publicCopy.remove();
-    expect(status).toBe(0);
-    const { not_judged } = JSON.parse(stdout) as Plan;
-    const skipped = not_judged.find(({ codes }) => codes.includes('ROLLBACK_REFUSED'));
-    expect(skipped?.why).toBe(`${join(dir, 'state')} is for its owner alone: run as that user, or as root`);
-  });
-
-  function configText(): string {
-    return JSON.stringify({
-      env: 'eu-1',
-      site: 'berlin',
-      transport: 'system',
-      tenancy_url: 'https://tenancy.example',
-      secretstore_url: 'https://secretstore.example',
-      state_dir: join(dir, 'state'),
-      container_host: `unix://${dir}/no.sock`,
-    });
-  }
 });
 
 async function bundle(parts: BundleOptions) {

@@ -6,6 +6,7 @@ import { unknownTokenStatus } from '../token/tokenStatus.ts';
 const sha = 'a'.repeat(64);
 const other = 'b'.repeat(64);
 const at = '2026-11-21T12:00:00.000Z';
+const textAt = '2026-11-21T12:03:30.000Z';
 const settings = { env: 'eu-1', site: 'berlin', transport: 'sdk', laptop_mode: false } as const;
 const facts = { version: '0.2.0', token: true, lock: { held: false, pid: null, since: null } };
 
@@ -162,13 +163,19 @@ describe('the status text', () => {
   it.each<[Partial<State>, string]>([
     [{ applied_version: null }, `  applied        ${sha} since ${at}`],
     [{ applied_at: null }, `  applied        2026.11.21-3 (${sha})`],
-    [{ token: { ...converged.token, expires_at: at } }, `  token          present, expired at ${at}`],
+    [{ token: { ...converged.token, expires_at: textAt } }, `  token          present, expired at ${textAt}`],
     [{ token: { ...converged.token, grant_refused: 'expired' } }, '  grant          expired'],
     [{ attempt: { sha, phase: 'promoted', at } }, `  attempt        ${sha}, promoted since ${at}`],
     [{ failing }, `  failing        ${sha}, 2 in a row, next try at ${at}`],
     [
       { last_outcome: { at, outcome: 'failed', code: 'UP_FAILED', detail: null } },
       `  last outcome   failed: UP_FAILED at ${at}`,
+    ],
+    [{ token: { ...converged.token, trouble: 'renewal refused' } }, '  trouble        renewal refused'],
+    [
+      { purge_pending: { since: at, volumes: ['eu-1_a', 'eu-1_b'], networks: ['eu-1_net'] } },
+      '  still to go    volume eu-1_a, volume eu-1_b, network eu-1_net; ' +
+        'in use outside the project, tried until 2026-11-22T12:00:00.000Z',
     ],
   ])('shows of a state with %j the row "%s"', (patch, row) => {
     expect(text({ ...converged, ...patch }).split('\n')).toContain(row);
@@ -185,12 +192,6 @@ describe('the status text', () => {
     const status = statusOf(settings, converged, facts);
     const now = new Date(Date.parse(at) + ageS * 1000);
     expect(formatStatus(status, { state: converged, stateError: null, now })).toContain(`none at ${at} (${age})\n`);
-  });
-
-  it('shows the expiry of a token that ends now as past', () => {
-    const state = { ...converged, token: { ...converged.token, expires_at: at } };
-    const shown = formatStatus(statusOf(settings, state, facts), { state, stateError: null, now: new Date(at) });
-    expect(shown).toContain(`present, expired at ${at}\n`);
   });
 
   it('shows a failing bundle with its next retry and its last line', () => {
@@ -215,14 +216,6 @@ describe('the status text', () => {
     expect(lines).toContain(`  lock           held by pid 42 since ${at}\n  reports        1 wait for delivery\n`);
   });
 
-  it('shows the pending purge and its deadline', () => {
-    const purge_pending = { since: at, volumes: ['eu-1_a', 'eu-1_b'], networks: ['eu-1_net'] };
-    expect(text({ ...converged, purge_pending })).toContain(
-      '  still to go    volume eu-1_a, volume eu-1_b, network eu-1_net; ' +
-        'in use outside the project, tried until 2026-11-22T12:00:00.000Z\n',
-    );
-  });
-
   it('shows the error of the state file in place of its content', () => {
     const state = emptyState('eu-1');
     const stateError = 'STATE_CORRUPT: state.json is no JSON object; the next tick rebuilds it';
@@ -231,11 +224,6 @@ describe('the status text', () => {
       return formatStatus(status, { state, stateError, now: new Date(at) }).split('\n  host')[0];
     };
     expect([headlines(true), headlines(false)]).toEqual([stateError, `token ABSENT\n${stateError}`]);
-  });
-
-  it('shows why the token was not renewed', () => {
-    const state = { ...converged, token: { ...converged.token, trouble: 'renewal refused' } };
-    expect(text(state)).toContain('  trouble        renewal refused\n');
   });
 
   it('contains no control characters', () => {
@@ -249,5 +237,5 @@ describe('the status text', () => {
 
 function text(state: State, more: Partial<typeof facts> | object = {}): string {
   const status = statusOf(settings, state, { ...facts, ...more });
-  return formatStatus(status, { state, stateError: null, now: new Date('2026-11-21T12:03:30.000Z') });
+  return formatStatus(status, { state, stateError: null, now: new Date(textAt) });
 }
