@@ -28,11 +28,10 @@ beforeAll(async () => {
   await once(echo.listen(0, '127.0.0.1'), 'listening');
   services = { plain: { port: (echo.address() as AddressInfo).port, encrypted: false } };
   fabric = await openFabric(services);
-  const { certificate } = fabric;
   for (const [name, fault] of Object.entries(faultyControllers))
-    faulty.controllers.set(name, await startFaultyServer(fault, certificate));
+    faulty.controllers.set(name, await startFaultyServer(fault, fabric.certificate));
   for (const [name, fault] of Object.entries(faultyRouters))
-    faulty.routers.set(name, await startFaultyServer(fault, certificate));
+    faulty.routers.set(name, await startFaultyServer(fault, fabric.certificate));
 });
 afterAll(async () => {
   await Promise.all([...faulty.controllers.values(), ...faulty.routers.values()].map(({ stop }) => stop()));
@@ -54,12 +53,9 @@ async function echoed(mesh: Mesh): Promise<string> {
 /** Expects that every login is logged out and every connection closed. */
 async function expectNothingLeft(): Promise<void> {
   expect(fabric.sessions.logins()).toMatchObject({ open: 0 });
-  const sockets = () => [
-    ...[...faulty.controllers.values(), ...faulty.routers.values(), fabric.controller].flatMap((one) => [
-      ...one.sockets,
-    ]),
-    ...fabric.routers.flatMap(({ channels }) => [...channels]),
-  ];
+  const servers = [...faulty.controllers.values(), ...faulty.routers.values(), fabric.controller];
+  const routers = () => fabric.routers.flatMap(({ channels }) => [...channels]);
+  const sockets = () => [...servers.flatMap((server) => [...server.sockets]), ...routers()];
   while (sockets().length > 0) await new Promise(setImmediate);
 }
 
