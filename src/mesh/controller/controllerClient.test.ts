@@ -25,7 +25,7 @@ beforeEach(async () => {
   });
   await once(server.listen(0, '127.0.0.1'), 'listening');
   const secureContext = tls.createSecureContext({ key, cert, ca: ca.pem });
-  client = createControllerClient({ controllers: [], secureContext }, 5000);
+  client = createControllerClient({ secureContext }, 5000);
 });
 afterEach(async () => {
   client.close();

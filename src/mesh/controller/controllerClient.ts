@@ -37,7 +37,10 @@ const MAX_BODY_BYTES = 8_388_608;
 const LOGOUT_TIMEOUT_MS = 2000;
 
 /** A client whose requests are bounded by `timeoutMs` each. */
-export function createControllerClient({ secureContext }: Identity, timeoutMs: number): ControllerClient {
+export function createControllerClient(
+  { secureContext }: Pick<Identity, 'secureContext'>,
+  timeoutMs: number,
+): ControllerClient {
   const [ended, closed] = [new AbortController(), new AbortController()];
   let timer: NodeJS.Timeout | undefined;
   const agent = new https.Agent({ keepAlive: true, secureContext, rejectUnauthorized: true });

@@ -1,0 +1,32 @@
+import { openManagement, type Management, type ManagementOptions } from '../../../mesh/management/management.ts';
+import { MeshError } from '../../../mesh/meshError.ts';
+import { PeerError } from '../peerError.ts';
+import type { MeshDirectory } from './meshDirectory.ts';
+
+/** A directory that is used until it is closed. */
+export interface OpenMeshDirectory extends MeshDirectory {
+  close: () => Promise<void>;
+}
+
+/** Milliseconds of each request to a controller. */
+const TIMEOUT_MS = 10_000;
+
+/** Opens the directory of a mesh; nothing is called before the first use. */
+export function openMeshDirectory(options: Omit<ManagementOptions, 'timeoutMs'>): OpenMeshDirectory {
+  const management = openManagement({ ...options, timeoutMs: TIMEOUT_MS });
+  const ask = <T>(call: (management: Management) => Promise<T>): Promise<T> =>
+    call(management).catch((error: unknown) => {
+      throw error instanceof MeshError ? new PeerError('mesh controller', error.message) : error;
+    });
+  return {
+    createIdentity: (backendId) => ask(({ replaceDevice }) => replaceDevice(identityName(backendId))),
+    deleteIdentity: (backendId) => ask((mesh) => mesh.deleteIdentity(identityName(backendId))),
+    check: () => ask(({ check }) => check()),
+    close: management.close,
+  };
+}
+
+/** Name of a host's identity at the controller. */
+function identityName(backendId: string): string {
+  return `deployd-host.${backendId}`;
+}
