@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
-import { SignJWT } from 'jose';
+import { SignJWT, type JWTPayload } from 'jose';
 import { algorithm, type KeyRing } from './keyRing.ts';
+import { backendPrefix, serviceRole } from './secretstoreRoles.ts';
 
 /** What a grant or a lease says of a backend. */
 export interface GrantSubject {
@@ -30,16 +31,30 @@ export interface Grant {
 export async function signGrant(
   keys: KeyRing,
   { id, env, generation }: GrantSubject,
+  terms: GrantTerms,
+): Promise<Grant> {
+  // the mount maps strings only into the metadata of a token
+  const claims = { env, gen: String(generation) };
+  return sign(keys, { claims, subject: `${backendPrefix}${id}` }, terms);
+}
+
+/** Signs a JWT by which this service logs in to the secretstore. */
+export async function signServiceLogin(keys: KeyRing, terms: GrantTerms): Promise<Grant> {
+  return sign(keys, { claims: {}, subject: serviceRole.subject }, terms);
+}
+
+async function sign(
+  keys: KeyRing,
+  { claims, subject }: { claims: JWTPayload; subject: string },
   { issuer, audience, lifetimeS, now }: GrantTerms,
 ): Promise<Grant> {
   const { kid, key } = keys.signer(now);
   const issuedS = Math.floor(now / 1000);
-  // The mount maps strings only into the metadata of a token.
-  const jwt = await new SignJWT({ env, gen: String(generation) })
+  const jwt = await new SignJWT(claims)
     .setProtectedHeader({ alg: algorithm, kid, typ: 'JWT' })
     .setIssuer(issuer)
     .setAudience(audience)
-    .setSubject(`backend:${id}`)
+    .setSubject(subject)
     .setJti(randomUUID())
     .setIssuedAt(issuedS)
     .setExpirationTime(issuedS + lifetimeS)
