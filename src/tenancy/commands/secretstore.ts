@@ -1,0 +1,108 @@
+import { parseAuthorities, type Authorities } from '../../platform/certificateAuthorities.ts';
+import { readRegularFile } from '../../platform/regularFile.ts';
+import { systemAuthorities } from '../../platform/systemAuthorities.ts';
+import { PeerError } from '../adapters/peerError.ts';
+import { openAdministration } from '../adapters/secretstore/administration.ts';
+import type { TenancySettings } from '../config/settings.ts';
+import type { VerificationKeys } from '../rules/secretstore/desiredSetup.ts';
+import { formatDifference } from '../rules/secretstore/setupDifference.ts';
+import { SetupError, setUpSecretstore } from '../services/secretstoreSetup.ts';
+
+/** Options of `deployd-tenancy secretstore plan|apply`. */
+export interface SecretstoreOptions {
+  action: 'plan' | 'apply';
+  /** File with an administrator's token; null for BAO_TOKEN or VAULT_TOKEN of the environment. */
+  tokenFile: string | null;
+  environment: Readonly<Record<string, string | undefined>>;
+  /** PEM file of the authority by which the secretstore trusts `public_url`; null for its system's. */
+  jwksCaFile: string | null;
+  /** Public keys (PEM) that are copied to the secretstore, which then fetches none; null to let it fetch them. */
+  publicKeys: readonly string[] | null;
+}
+
+/** Results to `log`, errors to `error`; `console` is one. */
+interface Output {
+  log: (line: string) => void;
+  error: (line: string) => void;
+}
+
+type SecretstoreSettings = Pick<
+  TenancySettings,
+  'public_url' | 'secretstore_url' | 'secretstore_ca' | 'secretstore_namespace'
+>;
+
+/**
+ * `deployd-tenancy secretstore`: `plan` exits with 0 if nothing differs, and with 1 for differences; `apply` removes them and
+ * exits with 0. Both exit with 2 if the secretstore cannot be used, or an operator has to decide.
+ */
+export async function secretstore(
+  settings: SecretstoreSettings,
+  options: SecretstoreOptions,
+  out: Output,
+): Promise<0 | 1 | 2> {
+  try {
+    return await compare(settings, options, out);
+  } catch (error) {
+    if (!(error instanceof SetupError || error instanceof PeerError)) throw error;
+    out.error(error.message);
+    return 2;
+  }
+}
+
+async function compare(settings: SecretstoreSettings, options: SecretstoreOptions, out: Output): Promise<0 | 1> {
+  const { secretstore_url: url, secretstore_ca: caFile, secretstore_namespace: namespace } = settings;
+  const authorities = caFile === null ? systemAuthorities() : authoritiesIn(caFile);
+  const terms = { issuer: settings.public_url, keys: verificationKeys(settings, options) };
+  const administration = openAdministration({ url, authorities, namespace }, administratorToken(options));
+  const isApplied = options.action === 'apply';
+  let differences = 0;
+  try {
+    await setUpSecretstore({
+      administration,
+      terms,
+      isApplied,
+      report: (difference) => {
+        differences += 1;
+        for (const line of formatDifference(difference)) out.log(line);
+      },
+    });
+  } finally {
+    administration.close();
+  }
+  if (differences === 0) out.log('the secretstore is set up as deployd needs it');
+  return differences > 0 && !isApplied ? 1 : 0;
+}
+
+function verificationKeys({ public_url }: SecretstoreSettings, options: SecretstoreOptions): VerificationKeys {
+  const { publicKeys, jwksCaFile } = options;
+  if (publicKeys !== null) return { publicKeys };
+  return {
+    jwksUrl: `${public_url}/.well-known/jwks.json`,
+    jwksCa: jwksCaFile === null ? null : authoritiesIn(jwksCaFile).join('\n'),
+  };
+}
+
+function administratorToken({ tokenFile, environment }: SecretstoreOptions): string {
+  const given = tokenFile === null ? (environment['BAO_TOKEN'] ?? environment['VAULT_TOKEN']) : textOf(tokenFile);
+  const token = given?.trim() ?? '';
+  if (token !== '') return token;
+  throw new SetupError(
+    "an administrator's token is needed: --token-file, or BAO_TOKEN or VAULT_TOKEN in the environment",
+  );
+}
+
+function authoritiesIn(file: string): Authorities {
+  const authorities = parseAuthorities(textOf(file));
+  if (authorities === null) throw new SetupError(`${file} has no certificate in PEM`);
+  return authorities;
+}
+
+const MAX_FILE_BYTES = 1_048_576;
+
+function textOf(file: string): string {
+  try {
+    return readRegularFile(file, MAX_FILE_BYTES).toString('latin1');
+  } catch (error) {
+    throw new SetupError(`${file} cannot be read (${(error as NodeJS.ErrnoException).code ?? 'unknown'})`);
+  }
+}
