@@ -1,3 +1,4 @@
+import { createPublicKey } from 'node:crypto';
 import {
   calculateJwkThumbprint,
   exportJWK,
@@ -32,6 +33,11 @@ export async function openKeyRing(store: Store, keyFile: Uint8Array): Promise<Ke
     signer: (now) => signingKey(keys, now),
     jwks: () => ({ keys: rows.map(({ public_jwk }) => JSON.parse(public_jwk) as JWK) }),
   };
+}
+
+/** The public keys in PEM, for who cannot fetch the list. */
+export function publicKeyPems(keys: KeyRing): string[] {
+  return keys.jwks().keys.map((key) => createPublicKey({ key, format: 'jwk' }).export({ type: 'spki', format: 'pem' }));
 }
 
 /** Adds a key that signs from a time on. Returns its id. */

@@ -78,7 +78,7 @@ export function desiredObjects({ issuer, keys }: SetupTerms, accessor: string): 
 
 function verificationFields(keys: VerificationKeys): object {
   if ('publicKeys' in keys) {
-    const pems = keys.publicKeys.map((pem) => pem.trim());
+    const pems = Array.from(keys.publicKeys, (pem) => pem.trim());
     return { jwks_url: '', jwks_ca_pem: '', jwt_validation_pubkeys: pems };
   }
   return { jwks_url: keys.jwksUrl, jwks_ca_pem: keys.jwksCa?.trim() ?? '', jwt_validation_pubkeys: [] };
