@@ -122,7 +122,11 @@ it('destroys the secrets of one env, those in folders too', async () => {
   for (const path of ['eu-1/see/a', 'eu-1/see/b/c', 'eu-1/see/b/d/e', 'eu-10/see/a']) {
     fixture.secrets.put(`deployd/data/${path}`, { value: 'x' });
   }
-  await secretstore.destroySecrets('eu-1');
-  await secretstore.destroySecrets('eu-1');
+  const ended = AbortSignal.abort();
+  await expect(secretstore.destroySecrets('eu-1', ended)).rejects.toThrow(/abort/);
+  expect(fixture.secrets.paths()).toHaveLength(4);
+  const { signal } = new AbortController();
+  await secretstore.destroySecrets('eu-1', signal);
+  await secretstore.destroySecrets('eu-1', signal);
   expect(fixture.secrets.paths()).toEqual(['deployd/data/eu-10/see/a']);
 });

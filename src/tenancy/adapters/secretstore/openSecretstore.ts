@@ -51,7 +51,7 @@ export function openSecretstore({ signLogin, clock, ...address }: SecretstoreOpt
     writeSecret: (secret) => writeSecret(call, secret),
     listSecrets: (env) => listSecrets(call, env),
     destroySecret: (env, key) => destroySecret(call, env, key),
-    destroySecrets: (env) => destroySecrets(call, env),
+    destroySecrets: (env, signal) => destroySecrets(call, env, signal),
     check: async () => {
       await session.use(async (token) => (await lookUp(client, token, token)) ?? undefined);
     },

@@ -41,9 +41,12 @@ export async function destroySecret(call: CallAsService, env: string, key: strin
   return true;
 }
 
-/** Destroys all secrets of an env. */
-export async function destroySecrets(call: CallAsService, env: string): Promise<void> {
-  for (const key of await keysBelow(call, env)) await destroySecret(call, env, key);
+/** Destroys all secrets of an env; rejects between two of them when the signal is aborted. */
+export async function destroySecrets(call: CallAsService, env: string, signal: AbortSignal): Promise<void> {
+  for (const key of await keysBelow(call, env)) {
+    signal.throwIfAborted();
+    await destroySecret(call, env, key);
+  }
 }
 
 /** Names of secrets below a folder, which ends with `/`. */
