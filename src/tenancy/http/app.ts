@@ -1,10 +1,11 @@
 import swagger from '@fastify/swagger';
-import Fastify, { type FastifyInstance, type FastifyServerOptions } from 'fastify';
+import Fastify, { type FastifyInstance } from 'fastify';
 import { Admission } from './admission.ts';
 import { registerAgentRoutes } from './agentRoutes.ts';
 import { limitBodyTime } from './bodyTime.ts';
 import { answerError } from './errors.ts';
 import type { HttpDependencies } from './httpDependencies.ts';
+import { answerClientError, serverFactory } from './httpServer.ts';
 import { documentInfo } from './openapi.ts';
 import { registerOperatorRoutes } from './operatorRoutes.ts';
 import { registerPublicRoutes } from './publicRoutes.ts';
@@ -18,32 +19,34 @@ import { compileValidator } from './validators.ts';
 /** Largest JSON body in bytes. */
 const MAX_JSON_BYTES = 1024 * 1024;
 
-/** The HTTP interface, not listening yet; `serverOptions` are those of the listening server. */
-export async function createApp(
-  http: HttpDependencies,
-  serverOptions: FastifyServerOptions = {},
-): Promise<FastifyInstance> {
+/** The HTTP interface, not listening yet. */
+export async function createApp(http: HttpDependencies): Promise<FastifyInstance> {
+  const { deps, tls, limits } = http;
+  const { max_requests, limits: caps } = deps.settings;
+  const onError = answerError(deps.log, caps.bundle_bytes);
   const app = Fastify({
-    ...serverOptions,
+    serverFactory: serverFactory(tls, limits),
+    clientErrorHandler: answerClientError,
+    frameworkErrors: (...failure) => void onError(...failure),
     bodyLimit: MAX_JSON_BYTES,
     genReqId: requestIdOf,
     // Behind a proxy, which is on loopback, the audit log names the caller and not the proxy.
     trustProxy: 'loopback',
     routerOptions: { maxParamLength: 200, caseSensitive: true },
   });
-  app.setErrorHandler(answerError(http.deps.log));
+  app.setErrorHandler(onError);
   app.setValidatorCompiler(compileValidator);
   app.removeContentTypeParser('text/plain');
-  const admission = new Admission(http.deps.settings.max_requests);
+  const admission = new Admission(max_requests);
   const metrics = new RequestMetrics();
-  observeRequests(app, http.deps.log, metrics);
+  observeRequests(app, deps.log, metrics);
   answerUnknownUrls(app);
   admission.guard(app);
-  limitBodyTime(app);
-  await app.register(swagger, { openapi: documentInfo(http.deps.version) });
+  limitBodyTime(app, limits.bodyMs);
+  await app.register(swagger, { openapi: documentInfo(deps.version) });
   const otherMethods = answerOtherMethods(app);
-  registerPublicRoutes(app, http, async () => [...metrics.families(), ...(await serviceMetrics(http.deps, admission))]);
-  await registerAgentRoutes(app, http.deps);
+  registerPublicRoutes(app, http, async () => [...metrics.families(), ...(await serviceMetrics(deps, admission))]);
+  await registerAgentRoutes(app, deps);
   registerOperatorRoutes(app, http);
   app.after(otherMethods);
   await app.ready();

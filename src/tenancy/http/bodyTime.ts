@@ -1,5 +1,6 @@
-import type { FastifyInstance, FastifyRequest } from 'fastify';
+import type { FastifyInstance } from 'fastify';
 import { ApiError } from '../services/apiError.ts';
+import { mayHaveBody } from './requestBody.ts';
 
 declare module 'fastify' {
   interface FastifyContextConfig {
@@ -8,27 +9,22 @@ declare module 'fastify' {
   }
 }
 
-/** Milliseconds in which a JSON body must have arrived. */
-const BODY_TIME_MS = 20_000;
+/** Methods whose bodies nobody reads. */
+const bodyless = ['GET', 'HEAD', 'TRACE'];
 
-/** Answers 408 to a JSON body that trickles in. */
-export function limitBodyTime(app: FastifyInstance, limitMs = BODY_TIME_MS): void {
+/** Answers 408 to a JSON body that has not arrived within `limitMs` milliseconds. */
+export function limitBodyTime(app: FastifyInstance, limitMs: number): void {
   app.addHook('preParsing', async (request, reply, payload) => {
-    if (request.routeOptions.config.isStreamed || !hasBody(request)) return payload;
+    const isRead = !bodyless.includes(request.method) && mayHaveBody(request);
+    if (!isRead || request.routeOptions.config.isStreamed) return payload;
     const timer = setTimeout(() => {
       // Whoever reads the body fails with this error, and its answer closes the connection.
-      if (!reply.sent) payload.emit('error', late());
+      if (payload.listenerCount('error') > 0 && !reply.raw.headersSent) payload.emit('error', late());
     }, limitMs);
     payload.once('end', () => clearTimeout(timer));
     reply.raw.once('close', () => clearTimeout(timer));
     return payload;
   });
-}
-
-/** True if a body may come that is read. */
-function hasBody({ method, headers }: FastifyRequest): boolean {
-  if (method === 'GET' || method === 'HEAD') return false;
-  return headers['transfer-encoding'] !== undefined || headers['content-length'] !== undefined;
 }
 
 function late(): Error {

@@ -2,6 +2,7 @@ import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify';
 import { PeerError } from '../adapters/peerError.ts';
 import { ApiError, type ApiErrorFields } from '../services/apiError.ts';
 import type { LogLine } from '../services/dependencies.ts';
+import { bodyLeft, mayHaveBody } from './requestBody.ts';
 import type { ErrorBody } from './schemas/common.ts';
 
 /** Codes of the statuses that the framework itself answers with. */
@@ -14,8 +15,11 @@ const frameworkCodes: Record<number, string> = {
   417: 'REQUEST_INVALID',
 };
 
-/** Answers with an error as the API tells it; one that is not expected is logged and told without details. */
-export function answerError(log: LogLine) {
+/**
+ * Answers with an error as the API tells it; one that is not expected is logged and told without details. A body that was
+ * not read closes the connection, unless at most `drainBytes` of it will follow.
+ */
+export function answerError(log: LogLine, drainBytes: number) {
   return (error: Error, request: FastifyRequest, reply: FastifyReply): FastifyReply => {
     const fields = fieldsOf(error);
     if (fields.status >= 500 && !(error instanceof ApiError)) {
@@ -25,6 +29,7 @@ export function answerError(log: LogLine) {
         ...(level === 'error' && { stack: error.stack }),
       });
     }
+    if (mayHaveBody(request) && bodyLeft(request) > drainBytes) void reply.header('connection', 'close');
     if (fields.retryAfterS !== undefined) void reply.header('retry-after', fields.retryAfterS);
     return reply.code(fields.status).send(errorBody(fields));
   };

@@ -1,6 +1,9 @@
 import { createServer as createHttpServer, type Server, type ServerOptions } from 'node:http';
 import { createServer as createHttpsServer } from 'node:https';
+import type { Socket } from 'node:net';
 import type { FastifyServerFactory } from 'fastify';
+import { errorBody } from './errors.ts';
+import type { HttpLimits } from './httpLimits.ts';
 
 /** Certificate chain and key in PEM. */
 export interface TlsIdentity {
@@ -8,28 +11,39 @@ export interface TlsIdentity {
   readonly key: string | Buffer;
 }
 
-/** Limits against clients that are slow, silent or many. */
-const limits: ServerOptions = {
-  headersTimeout: 10_000,
-  // A bundle that is uploaded; JSON bodies have a shorter time of their own.
-  requestTimeout: 30 * 60_000,
-  keepAliveTimeout: 75_000,
-  connectionsCheckingInterval: 5000,
-  maxHeaderSize: 16_384,
-};
-/** Connections that are open at once; more are closed. */
-const MAX_CONNECTIONS = 120_000;
-const MAX_REQUESTS_PER_SOCKET = 0;
+/** Largest head of a request in bytes. */
+const MAX_HEAD_BYTES = 16_384;
 
 /** Creates the server below the HTTP interface: with TLS, or plain on loopback. */
-export function serverFactory(tls: TlsIdentity | null): FastifyServerFactory {
+export function serverFactory(tls: TlsIdentity | null, limits: HttpLimits): FastifyServerFactory {
+  const { headMs, uploadMs, idleMs, connections } = limits;
+  const options: ServerOptions = {
+    headersTimeout: headMs,
+    requestTimeout: uploadMs,
+    keepAliveTimeout: idleMs,
+    connectionsCheckingInterval: Math.ceil(headMs / 4),
+    maxHeaderSize: MAX_HEAD_BYTES,
+  };
+  const secure = { minVersion: 'TLSv1.2', ALPNProtocols: ['http/1.1'], handshakeTimeout: headMs } as const;
   return (handler) => {
     const server: Server =
-      tls === null
-        ? createHttpServer(limits, handler)
-        : createHttpsServer({ ...limits, ...tls, minVersion: 'TLSv1.2', ALPNProtocols: ['http/1.1'] }, handler);
-    server.maxConnections = MAX_CONNECTIONS;
-    server.maxRequestsPerSocket = MAX_REQUESTS_PER_SOCKET;
+      tls === null ? createHttpServer(options, handler) : createHttpsServer({ ...options, ...secure, ...tls }, handler);
+    server.maxConnections = connections;
     return server;
   };
 }
+
+/** Answers what is no request of HTTP, or did not arrive in time, and closes the connection. */
+export function answerClientError(error: Error & { code?: string }, socket: Socket): void {
+  if (error.code === 'ECONNRESET' || !socket.writable) return void socket.destroy();
+  const [status, reason] = clientErrors[error.code ?? ''] ?? [400, 'Bad Request'];
+  const code = status === 408 ? 'REQUEST_TIMEOUT' : 'REQUEST_INVALID';
+  const body = JSON.stringify(errorBody({ status, code, message: reason.toLowerCase() }));
+  const head = `HTTP/1.1 ${status} ${reason}\r\nContent-Type: application/json\r\nContent-Length: ${body.length}`;
+  socket.end(`${head}\r\nConnection: close\r\n\r\n${body}`, () => socket.destroy());
+}
+
+const clientErrors: Record<string, [status: number, reason: string]> = {
+  ERR_HTTP_REQUEST_TIMEOUT: [408, 'Request Timeout'],
+  HPE_HEADER_OVERFLOW: [431, 'Request Header Fields Too Large'],
+};

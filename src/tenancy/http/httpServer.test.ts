@@ -1,0 +1,112 @@
+import { once } from 'node:events';
+import { connect, type Socket } from 'node:net';
+import { text } from 'node:stream/consumers';
+import { checkInOf } from '../../../fixtures/tenancy/agentBodies.ts';
+import { addHost, offerBytes, type Host } from '../../../fixtures/tenancy/host.ts';
+import { startService, type Service } from '../../../fixtures/tenancy/service.ts';
+
+let service: Service;
+let host: Host;
+beforeAll(async () => {
+  service = await startService({ http: { limits: { headMs: 300, bodyMs: 300, uploadMs: 900, connections: 60 } } });
+  host = await addHost(service);
+});
+afterAll(() => service.stop());
+
+async function open(): Promise<Socket> {
+  const socket = connect(service.port, '127.0.0.1');
+  await once(socket, 'connect');
+  return socket;
+}
+
+const head = (path: string, ...lines: string[]) =>
+  [`POST ${path} HTTP/1.1`, 'Host: x', `Authorization: Bearer ${host.bearer}`, 'Content-Type: application/json']
+    .concat(lines, '', '')
+    .join('\r\n');
+
+/** Sends a byte now and then until the socket is closed; returns everything that was answered. */
+async function trickle(socket: Socket, bytes: string): Promise<string> {
+  const answer = text(socket);
+  const timer = setInterval(() => socket.write(bytes), 50);
+  socket.on('error', () => clearInterval(timer)).on('close', () => clearInterval(timer));
+  return answer.finally(() => clearInterval(timer));
+}
+
+it('closes a connection whose head never ends', async () => {
+  const socket = await open();
+  socket.write('GET /healthz HTTP/1.1\r\n');
+  expect(await trickle(socket, 'X: y\r\n')).toMatch(/^HTTP\/1.1 408|^$/);
+});
+
+it('answers 408 to a body that trickles in, and closes', async () => {
+  const socket = await open();
+  socket.write(head('/v1/agent/check-in', 'Content-Length: 100000'));
+  expect(await trickle(socket, ' ')).toMatch(/^HTTP\/1.1 408 .*REQUEST_TIMEOUT/s);
+});
+
+it('stops reading a body without an end', async () => {
+  const socket = await open();
+  socket.write(head('/v1/agent/report', 'Transfer-Encoding: chunked'));
+  const chunk = `8000\r\n${' '.repeat(0x8000)}\r\n`;
+  expect(await trickle(socket, chunk.repeat(5))).toMatch(/^HTTP\/1.1 413 .*REQUEST_TOO_LARGE/s);
+});
+
+it.each([
+  ['without a bearer', '/v1/agent/check-in', 'Authorization: Basic eA=='],
+  ['to an unknown path', '/v1/nothing', ''],
+  ['by another method', '/healthz', ''],
+])('reads nothing of a body %s', async (_what, path, line) => {
+  const socket = await open();
+  const request = head(path, 'Transfer-Encoding: chunked', line).replaceAll('\r\n\r\n\r\n', '\r\n\r\n');
+  socket.write(line === '' ? request : request.replace(/Authorization: Bearer .*\r\n/, ''));
+  expect(await trickle(socket, '1\r\nx\r\n')).toMatch(/^HTTP\/1.1 40[145] .*connection: close/is);
+});
+
+it('waits for no body of a request that has none to read', async () => {
+  const sha = await offerBytes(service, host.env, Buffer.alloc(9));
+  const socket = await open();
+  const lines = ['Host: x', `Authorization: Bearer ${host.bearer}`, 'Content-Length: 99'];
+  socket.write([`GET /v1/agent/bundles/${sha} HTTP/1.1`, ...lines, '', ''].join('\r\n'));
+  const [answer] = (await once(socket, 'data')) as [Buffer];
+  expect(String(answer)).toMatch(/^HTTP\/1.1 200/);
+  await once(socket.resume(), 'close');
+});
+
+it('tells in its own form what is wrong with a URL', async () => {
+  const answers = await Promise.all(
+    ['%zz', `v1/agent/bundles/${'x'.repeat(300)}`].map((path) => fetch(`${service.url}/${path}`)),
+  );
+  expect(await Promise.all(answers.map((answer) => answer.json()))).toMatchObject([
+    { error: { code: 'REQUEST_INVALID' } },
+    { error: { code: 'REQUEST_INVALID' } },
+  ]);
+});
+
+it('goes on serving agents while idle connections are opened without end', async () => {
+  const idle = await Promise.all(Array.from({ length: 40 }, open));
+  const closed = Promise.all(idle.map((socket) => once(socket.resume(), 'close')));
+  expect((await host.checkIn()).status).toBe(200);
+  await closed;
+});
+
+it('closes a connection beyond the cap', async () => {
+  const sockets = await Promise.all(Array.from({ length: 70 }, open));
+  await Promise.any(sockets.map((socket) => once(socket.resume(), 'close')));
+  for (const socket of sockets) socket.destroy();
+  expect((await host.post('check-in', checkInOf())).status).toBe(200);
+});
+
+it('refuses a head that is too large', async () => {
+  const socket = await open();
+  socket.end(head('/healthz', `X: ${'x'.repeat(20_000)}`));
+  expect(await text(socket)).toMatch(/^HTTP\/1.1 431/);
+});
+
+it.each(['GET /healthz HTTP/1.1\r\n\r\n', '\u0000\u0001', 'GET / HTTP/1.1\nHost: x\r\n\n'])(
+  'survives %j',
+  async (bytes) => {
+    const socket = await open();
+    socket.end(bytes);
+    expect(await text(socket)).toMatch(/^HTTP\/1.1 400/);
+  },
+);
