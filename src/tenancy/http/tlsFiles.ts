@@ -1,0 +1,62 @@
+import { readFile } from 'node:fs/promises';
+import type { Server } from 'node:http';
+import { createSecureContext, Server as TlsServer } from 'node:tls';
+import type { LogLine } from '../services/dependencies.ts';
+import type { TlsIdentity } from './httpServer.ts';
+
+/** PEM files of a certificate chain and its key. */
+export interface TlsFiles {
+  readonly certificate: string;
+  readonly key: string;
+}
+
+/** Milliseconds between two looks at the files. */
+const LOOK_EVERY_MS = 10_000;
+
+/** Reads certificate and key; throws unless they belong together. */
+export async function readTlsFiles({ certificate, key }: TlsFiles): Promise<TlsIdentity> {
+  const identity = { cert: await readFile(certificate), key: await readFile(key) };
+  createSecureContext(identity);
+  return identity;
+}
+
+/** What is followed, and where its changes go. */
+export interface FollowedFiles {
+  files: TlsFiles;
+  /** The identity that the server began with. */
+  identity: TlsIdentity;
+  log: LogLine;
+}
+
+/**
+ * Uses certificate and key for new connections as soon as the files have changed; a pair that does not fit together, as
+ * in the midst of a replacement, is left out. Returns a function that stops it.
+ */
+export function followTlsFiles(
+  server: Server,
+  { files, identity, log }: FollowedFiles,
+  everyMs = LOOK_EVERY_MS,
+): () => void {
+  let current = identity;
+  let trouble = '';
+  const look = async () => {
+    try {
+      const next = await readTlsFiles(files);
+      trouble = '';
+      if (isSame(next, current) || !(server instanceof TlsServer)) return;
+      server.setSecureContext(next);
+      current = next;
+      log('info', 'the TLS certificate has been replaced');
+    } catch (error) {
+      const { message } = error as Error;
+      if (message !== trouble) log('warn', `the TLS certificate cannot be used: ${message}`);
+      trouble = message;
+    }
+  };
+  const timer = setInterval(() => void look(), everyMs).unref();
+  return () => clearInterval(timer);
+}
+
+function isSame(one: TlsIdentity, other: TlsIdentity): boolean {
+  return String(one.cert) === String(other.cert) && String(one.key) === String(other.key);
+}
