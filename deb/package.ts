@@ -11,7 +11,8 @@ import { librariesOf, maintainer } from './control.ts';
 import { copyrightOf } from './docs/copyright.ts';
 import { currentPackageVersion, readChangelog, type ChangelogEntry, type PackageVersion } from './packageVersion.ts';
 import { buildExecutable } from './program/executable.ts';
-import { commandPage, configPage } from './docs/manPages.ts';
+import { agentConfigPage, agentPage } from './docs/agentPages.ts';
+import { configPage, programPage } from './docs/manPages.ts';
 import { runScript } from './userError.ts';
 import { buildDebFile } from './debFile.ts';
 import { staticPayload, maintainerScripts, type Payload } from './payload.ts';
@@ -70,8 +71,8 @@ function generatedPayload({ bundle, cache, changes, packageVersion }: GeneratedI
     cache: digestOf(cache),
   };
   return {
-    '/usr/share/man/man1/deployd.1.gz': { text: commandPage(program, packageVersion), gzip: true },
-    '/usr/share/man/man5/deployd.yaml.5.gz': { text: configPage(packageVersion), gzip: true },
+    '/usr/share/man/man1/deployd.1.gz': { text: programPage(agentPage, packageVersion), gzip: true },
+    '/usr/share/man/man5/deployd.yaml.5.gz': { text: configPage(agentConfigPage, packageVersion), gzip: true },
     '/usr/share/bash-completion/completions/deployd': { text: bash },
     '/usr/share/zsh/vendor-completions/_deployd': { text: zsh },
     '/usr/share/fish/vendor_completions.d/deployd.fish': { text: fish },

@@ -1,21 +1,32 @@
-import { program } from '../../src/agent/cli.ts';
-import { configKeys, configTable } from '../../src/agent/config/configKeys.ts';
-import { commandPage, configPage } from './manPages.ts';
 import { toRoff } from './roff.ts';
+import { agentConfigPage, agentPage } from './agentPages.ts';
+import { configPage, programPage } from './manPages.ts';
 
 const packageVersion = { version: '1.2.3', date: new Date('2026-01-02T03:04:05Z') };
 
-it('documents every command and every option of the command line', () => {
-  const page = commandPage(program, packageVersion);
-  const heads = program.commands.map((command) => `\n.B ${command.name()}`);
-  const options = [program, ...program.commands].flatMap((each) =>
-    each.options.map(({ long }) => `\n.B ${toRoff(long!)}`),
-  );
-  expect([...heads, ...options].filter((line) => !page.includes(line))).toEqual([]);
-});
+const programPages = { deployd: agentPage };
 
-it('documents every configuration key with its description', () => {
-  const page = configPage(packageVersion);
-  const entries = configTable.names.map((name) => `.B ${toRoff(name)}\n${toRoff(configKeys[name].description)}`);
+it.each(Object.entries(programPages))(
+  '%s(1) documents every command and every option of the command line',
+  (_name, about) => {
+    const { program } = about;
+    const page = programPage(about, packageVersion);
+    const groups = program.commands.filter(({ commands }) => commands.length > 0);
+    const leaves = program.commands.filter(({ commands }) => commands.length === 0);
+    const names = [
+      ...leaves.map((command) => command.name()),
+      ...groups.flatMap((group) => group.commands.map((command) => `${group.name()} ${command.name()}`)),
+    ];
+    const heads = names.map((name) => `\n.B ${name}`);
+    const commands = [program, ...leaves, ...groups.flatMap((group) => group.commands)];
+    const options = commands.flatMap((each) => each.options.map(({ long }) => `\n.B ${toRoff(long!)}`));
+    expect([...heads, ...options].filter((line) => !page.includes(line))).toEqual([]);
+  },
+);
+
+it.each([{ about: agentConfigPage }])('$about.name(5) documents every key with its description', ({ about }) => {
+  const page = configPage(about, packageVersion);
+  const { names, keys } = about.table;
+  const entries = names.map((name) => `.B ${toRoff(name)}\n${toRoff(keys[name]!.description)}`);
   expect(entries.filter((entry) => !page.includes(entry))).toEqual([]);
 });

@@ -1,86 +1,89 @@
 import type { Command, Help } from 'commander';
-import { endings, commandEndings } from '../../machines/endings.ts';
-import { configKeys, configTable } from '../../src/agent/config/configKeys.ts';
+import type { ConfigKey, KeyTable } from '../../src/config/keyTable.ts';
 import type { PackageVersion } from '../packageVersion.ts';
 import { entryOf, toRoff, sectionOf, titleOf } from './roff.ts';
 
-/** deployd(1): commands and options come from the command line's definition, exit codes from the table of endings. */
-export function commandPage(program: Command, packageVersion: PackageVersion): string {
-  const commands = program.commands.map((command) => formatCommand(command, program));
+/** A term, and what it means. */
+type Term = readonly [term: string, meaning: string];
+
+/** What a page in section 1 says beside the commands and options of its program. */
+export interface ProgramPage {
+  program: Command;
+  /** What the program does, for the list of all pages. */
+  summary: string;
+  description: string;
+  /** Exit codes; each has one meaning or more. */
+  exits: readonly (readonly [code: number, ...meanings: string[]])[];
+  environment?: readonly Term[];
+  files: readonly Term[];
+  examples: readonly Term[];
+  seeAlso: string;
+}
+
+/** What a page in section 5 says beside the keys of its configuration file. */
+export interface ConfigPage {
+  /** Such as `deployd.yaml`. */
+  name: string;
+  summary: string;
+  description: string;
+  table: KeyTable;
+  example: string;
+  file: Term;
+  seeAlso: string;
+}
+
+/** A page in section 1: commands and options come from the command line's definition. */
+export function programPage(about: ProgramPage, packageVersion: PackageVersion): string {
+  const { program, environment = [] } = about;
+  const name = program.name();
+  const exits = about.exits.map(([code, ...meanings]) => entryOf(String(code), ...meanings));
   return page(
-    titleOf('DEPLOYD', 1, packageVersion),
-    sectionOf('NAME', toRoff('deployd - converges a container host to the bundle that its tenancy service announces')),
-    sectionOf('SYNOPSIS', toRoff('`deployd` [options] command')),
-    sectionOf('DESCRIPTION', toRoff(description)),
-    sectionOf('COMMANDS', ...commands),
+    titleOf(name.toUpperCase(), 1, packageVersion),
+    sectionOf('NAME', toRoff(`${name} - ${about.summary}`)),
+    sectionOf('SYNOPSIS', toRoff(`\`${name}\` [options] command`)),
+    sectionOf('DESCRIPTION', toRoff(about.description)),
+    sectionOf('COMMANDS', ...leavesOf(program).map((command) => formatCommand(command, program))),
     sectionOf('OPTIONS', ...optionsOf(program.createHelp(), program)),
-    sectionOf('EXIT STATUS', ...exitStatusEntries()),
-    sectionOf('FILES', ...files.map(([file, meaning]) => entryOf(file, meaning))),
-    sectionOf('EXAMPLES', ...examples.map(([line, meaning]) => entryOf(line, meaning))),
-    sectionOf('SEE ALSO', toRoff('`deployd.yaml`(5), `systemctl`(1), `journalctl`(1)')),
+    sectionOf('EXIT STATUS', ...exits),
+    ...(environment.length > 0 ? [sectionOf('ENVIRONMENT', ...entriesOf(environment))] : []),
+    sectionOf('FILES', ...entriesOf(about.files)),
+    sectionOf('EXAMPLES', ...entriesOf(about.examples)),
+    sectionOf('SEE ALSO', toRoff(about.seeAlso)),
   );
 }
 
-/** deployd.yaml(5), about config.yaml: its keys come from the table that validates the configuration. */
-export function configPage(packageVersion: PackageVersion): string {
-  const entries = configTable.names.map((name) => {
-    const { allowed, description: meaning, default: value } = configKeys[name];
-    return entryOf(
-      name,
-      meaning,
-      `Allowed: ${allowed}. ${value === undefined ? 'Required.' : `Default: ${formatDefault(value)}.`}`,
-    );
-  });
+/** A page in section 5: keys come from the table that validates the configuration. */
+export function configPage(about: ConfigPage, packageVersion: PackageVersion): string {
+  const { names, keys } = about.table;
   return page(
-    titleOf('DEPLOYD.YAML', 5, packageVersion),
-    sectionOf('NAME', toRoff('deployd.yaml - config.yaml, the configuration of the deploy agent deployd')),
-    sectionOf('DESCRIPTION', toRoff(format)),
-    sectionOf('KEYS', ...entries),
-    sectionOf('EXAMPLE', '.nf', toRoff(example), '.fi'),
-    sectionOf('FILES', entryOf('/etc/deployd/config.yaml', 'Owned by root and group deployd, mode 0640.')),
-    sectionOf('SEE ALSO', toRoff('`deployd`(1)')),
+    titleOf(about.name.toUpperCase(), 5, packageVersion),
+    sectionOf('NAME', toRoff(`${about.name} - ${about.summary}`)),
+    sectionOf('DESCRIPTION', toRoff(about.description)),
+    sectionOf('KEYS', ...names.map((name) => formatKey(name, keys[name]))),
+    sectionOf('EXAMPLE', '.nf', toRoff(about.example), '.fi'),
+    sectionOf('FILES', ...entriesOf([about.file])),
+    sectionOf('SEE ALSO', toRoff(about.seeAlso)),
   );
 }
-
-const description = `\`deployd\` runs on a container host. Each tick asks the tenancy service what should run here and makes it so: it
-downloads and verifies the bundle, refuses what is not allowed, reads the secrets, and brings the release up with compose.
-The unit \`deployd.timer\` starts a tick 60 to 70 seconds after the end of the last one; the package itself enables nothing.`;
-
-const files = [
-  ['/etc/deployd/config.yaml', 'The configuration, see `deployd.yaml`(5).'],
-  ['/etc/deployd/bootstrap.jwt', 'The bootstrap grant; it is there only until the first login.'],
-  ['/var/lib/deployd/store.token', 'The secretstore token, the only credential that is kept.'],
-  ['/var/lib/deployd/state.json', 'What is applied, and how the last tick ended.'],
-  ['/var/lib/deployd/<env>/current', 'The release in force.'],
-] as const;
-
-const examples = [
-  ['deployd status', 'Is this host in sync?'],
-  ['sudo deployd run --once', 'One tick now.'],
-  ['sudo deployd bootstrap', 'After a new grant was put in place.'],
-  ['journalctl -u deployd', 'What the ticks did.'],
-] as const;
-
-const format = `One YAML 1.2 document: \`true\` and \`false\` are the only booleans, no key is given twice, aliases are not allowed. A key
-with a dot stands in a section: \`disk.headroom_bytes\` is written as headroom_bytes under disk. Everything that is wrong is
-told at once, one line each, and the agent exits 78. The file holds no secret, and no environment variable changes what
-the agent does.`;
-
-const example = `env: eu-1
-site: berlin
-transport: proxy
-tenancy_url: https://tenancy.deploy
-secretstore_url: https://secretstore
-disk:
-  headroom_bytes: 4294967296`;
 
 function page(...parts: string[]): string {
   return `${parts.join('\n')}\n`;
 }
 
+function entriesOf(terms: readonly Term[]): string[] {
+  return terms.map(([term, meaning]) => entryOf(term, meaning));
+}
+
+/** The commands that do something: those of a group, not the group. */
+function leavesOf({ commands }: Pick<Command, 'commands'>): readonly Command[] {
+  return commands.flatMap((command) => (command.commands.length > 0 ? leavesOf(command) : [command]));
+}
+
 function formatCommand(command: Command, program: Command): string {
   const help = program.createHelp();
-  const head = entryOf(help.subcommandTerm(command).replace(' [options]', ''), toSentence(command.description()));
+  const group = command.parent === program ? '' : `${command.parent?.name() ?? ''} `;
+  const term = help.subcommandTerm(command).replace(' [options]', '');
+  const head = entryOf(group + term, toSentence(command.description()));
   const options = optionsOf(help, command);
   return [head, ...(options.length > 0 ? ['.RS', ...options, '.RE'] : [])].join('\n');
 }
@@ -92,16 +95,14 @@ function optionsOf(help: Help, command: Command): string[] {
   return options.map((option) => entryOf(help.optionTerm(option), toSentence(option.description)));
 }
 
-function exitStatusEntries(): string[] {
-  const all = Object.entries({ ...endings, ...commandEndings });
-  const codes = [...new Set(all.map(([, { meta }]) => meta.exit))].sort((a, b) => a - b);
-  return codes.map((code) =>
-    entryOf(String(code), ...all.filter(([, { meta }]) => meta.exit === code).map(formatEnding)),
+function formatKey(name: string, key: ConfigKey | undefined): string {
+  if (key === undefined) throw new Error(`there is no key ${name}`);
+  const { allowed, description, default: value } = key;
+  return entryOf(
+    name,
+    description,
+    `Allowed: ${allowed}. ${value === undefined ? 'Required.' : `Default: ${formatDefault(value)}.`}`,
   );
-}
-
-function formatEnding([name, { description: meaning }]: [string, { description: string }]): string {
-  return `${name}: ${meaning}`;
 }
 
 function toSentence(text: string): string {
