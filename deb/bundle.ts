@@ -21,7 +21,15 @@ export const bundleOptions = {
   logLevel: 'warning',
 } satisfies BuildOptions;
 
-/** The agent's bundle for the package. */
+/** esbuild options that bundle deployctl into one file, which pipelines run on a Node of theirs, 20 or newer. */
+export const ctlBundleOptions = {
+  ...bundleOptions,
+  entryPoints: ['src/ctl/cli.ts'],
+  outfile: 'dist/deployctl.cjs',
+  target: 'node20',
+} satisfies BuildOptions;
+
+/** A program's bundle for its package. */
 export interface ProgramBundle {
   /** A function of `exports, require, module, __filename, __dirname`; ASCII only, which V8 loads fastest. */
   source: string;
@@ -53,10 +61,13 @@ function escapeNonAscii(text: string): string {
 }
 
 /** Replaces the file atomically, because another process may be running it. */
-async function writeBundle(): Promise<void> {
-  const outfile = `${bundleOptions.outfile}.${process.pid}`;
-  await build({ ...bundleOptions, outfile });
-  await rename(outfile, bundleOptions.outfile);
+async function writeBundle(options: typeof bundleOptions | typeof ctlBundleOptions): Promise<void> {
+  const outfile = `${options.outfile}.${process.pid}`;
+  await build({ ...options, outfile });
+  await rename(outfile, options.outfile);
 }
 
-if (import.meta.main) await runScript(writeBundle);
+if (import.meta.main)
+  await runScript(async () => {
+    await Promise.all([writeBundle(bundleOptions), writeBundle(ctlBundleOptions)]);
+  });

@@ -17,28 +17,49 @@ export interface ControlFields {
   installedSize: number;
 }
 
-/** Packages of Docker first, then of the distributions. */
-const suggestedPackages = [
-  'docker-ce | docker.io | moby-engine',
-  'docker-compose-plugin | docker-compose-v2 | docker-compose (>= 2.20)',
-];
+/** What the control file of a package says in every version. */
+export interface ControlTexts {
+  name: string;
+  /** Name of the source package where it differs. */
+  source?: string;
+  /** Beside the shared libraries. */
+  depends: readonly string[];
+  recommends: readonly string[];
+  suggests?: readonly string[];
+  /** The first line in the form of a noun, the others indented as Debian wants it. */
+  description: string;
+}
 
-/**
- * The package's control file. Engine and compose are only suggested, so that apt does not install them: the host's engine may
- * come from another source, or later, and must not conflict with a second one.
- */
-export function controlOf({ version, libraries, installedSize }: ControlFields): string {
-  return `Package: deployd
-Version: ${version}
+/** The control file of a package. */
+export function controlOf(texts: ControlTexts, { version, libraries, installedSize }: ControlFields): string {
+  const { name, source, depends, recommends, suggests = [], description } = texts;
+  const optional = (field: string, values: readonly string[]) =>
+    values.length === 0 ? '' : `${field}: ${values.join(', ')}\n`;
+  return `Package: ${name}
+${optional('Source', source === undefined ? [] : [source])}Version: ${version}
 Architecture: amd64
 Maintainer: ${maintainer}
 Installed-Size: ${installedSize}
-Depends: ${[libraries, 'acl', 'systemd (>= 247)'].filter(Boolean).join(', ')}
-Recommends: ca-certificates, nftables
-Suggests: ${suggestedPackages.join(', ')}
-Section: admin
+${optional('Depends', [libraries, ...depends].filter(Boolean))}${optional('Recommends', recommends)}${optional('Suggests', suggests)}Section: admin
 Priority: optional
-Description: deploy agent that converges a container host
+Description: ${description}
+`;
+}
+
+/**
+ * The agent's. Engine and compose are only suggested, so that apt does not install them: the host's engine may come from
+ * another source, or later, and must not conflict with a second one.
+ */
+export const agentControl: ControlTexts = {
+  name: 'deployd',
+  depends: ['acl', 'systemd (>= 247)'],
+  recommends: ['ca-certificates', 'nftables'],
+  // packages of Docker first, then of the distributions
+  suggests: [
+    'docker-ce | docker.io | moby-engine',
+    'docker-compose-plugin | docker-compose-v2 | docker-compose (>= 2.20)',
+  ],
+  description: `deploy agent that converges a container host
  deployd asks its tenancy service, once a minute, what should run on this
  host, and makes it so: it downloads and verifies the bundle, refuses what
  is not allowed, reads the secrets from the secretstore, and brings the
@@ -46,9 +67,8 @@ Description: deploy agent that converges a container host
  back.
  .
  The program needs no Node.js on the host. Installing the package starts and
- enables nothing: install.sh enrols a host, or see deployd(1).
-`;
-}
+ enables nothing: install.sh enrols a host, or see deployd(1).`,
+};
 
 /** Relations to the shared libraries that a program is linked to, as dpkg-shlibdeps finds them on this machine. */
 export async function librariesOf(program: string): Promise<string> {

@@ -3,12 +3,13 @@ import { chmod, mkdtemp, rm, stat } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import { controlOf, md5sumsOf } from './control.ts';
+import { controlOf, md5sumsOf, type ControlTexts } from './control.ts';
 import type { PackageVersion } from './packageVersion.ts';
 import { writePayload, type Payload } from './payload.ts';
 
 /** Content and metadata of a package. */
 export interface DebContents extends PackageVersion {
+  control: ControlTexts;
   payload: Payload;
   /** Relations to the shared libraries of its program. */
   libraries: string;
@@ -23,7 +24,7 @@ const run = promisify(execFile);
 /** Builds a package. The build is reproducible: the same contents give the same bytes on any machine, at any time, for any user. */
 export async function buildDebFile(
   output: string,
-  { payload, scripts, level = 6, ...metadata }: DebContents,
+  { control: texts, payload, scripts, level = 6, ...metadata }: DebContents,
 ): Promise<void> {
   const root = await mkdtemp(join(tmpdir(), 'deployd-tree-'));
   try {
@@ -35,7 +36,7 @@ export async function buildDebFile(
     const sizes = await Promise.all(paths.map(async (path) => Math.ceil((await stat(join(root, path))).size / 1024)));
     const installedSize = sizes.reduce((sum, size) => sum + size, 0);
     await writePayload(control, {
-      '/control': { text: controlOf({ ...metadata, installedSize }) },
+      '/control': { text: controlOf(texts, { ...metadata, installedSize }) },
       '/md5sums': { text: await md5sumsOf(root, paths) },
     });
     await normalizeMetadata(root, metadata.date);

@@ -1,18 +1,15 @@
 import { execFileSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
+import { readFileSync } from 'node:fs';
 import { copyFile, mkdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { basename, join } from 'node:path';
 import { parseArgs } from 'node:util';
-import { program } from '../src/agent/cli.ts';
 import { bundleProgram, type ProgramBundle } from './bundle.ts';
-import { debianChangelog } from './docs/debianChangelog.ts';
-import { completionsOf } from './docs/completions.ts';
-import { librariesOf, maintainer } from './control.ts';
-import { copyrightOf } from './docs/copyright.ts';
+import { agentControl, librariesOf } from './control.ts';
 import { currentPackageVersion, readChangelog, type ChangelogEntry, type PackageVersion } from './packageVersion.ts';
 import { buildExecutable } from './program/executable.ts';
 import { agentConfigPage, agentPage } from './docs/agentPages.ts';
-import { configPage, programPage } from './docs/manPages.ts';
+import { programDocs } from './docs/programDocs.ts';
 import { runScript } from './userError.ts';
 import { buildDebFile } from './debFile.ts';
 import { staticPayload, maintainerScripts, type Payload } from './payload.ts';
@@ -45,7 +42,14 @@ export async function buildPackage({ dir, cacheFile, level = 6 }: PackageOptions
   const payload = { ...staticPayload(), ...generated, '/usr/bin/deployd': { from: executable } };
   const file = join(dir, `deployd_${packageVersion.version}_amd64.deb`);
   const libraries = await librariesOf(executable);
-  await buildDebFile(file, { ...packageVersion, payload, libraries, scripts: maintainerScripts(), level });
+  await buildDebFile(file, {
+    ...packageVersion,
+    control: agentControl,
+    payload,
+    libraries,
+    scripts: maintainerScripts(),
+    level,
+  });
   await rm(executable);
 
   await writeFile(`${file}.sha256`, `${digestOf(await readFile(file))}  ${basename(file)}\n`);
@@ -61,29 +65,25 @@ interface GeneratedInputs {
   packageVersion: PackageVersion;
 }
 
-/** Files that are generated from the agent: manual, completions, licences, changelog and build record. */
+/** Files that are generated from the agent: its documentation, and the build record. */
 function generatedPayload({ bundle, cache, changes, packageVersion }: GeneratedInputs): Payload {
-  const { bash, zsh, fish } = completionsOf(program);
   const buildRecord = {
     ...packageVersion,
     node: process.version,
     source: digestOf(bundle.source),
     cache: digestOf(cache),
   };
-  return {
-    '/usr/share/man/man1/deployd.1.gz': { text: programPage(agentPage, packageVersion), gzip: true },
-    '/usr/share/man/man5/deployd.yaml.5.gz': { text: configPage(agentConfigPage, packageVersion), gzip: true },
-    '/usr/share/bash-completion/completions/deployd': { text: bash },
-    '/usr/share/zsh/vendor-completions/_deployd': { text: zsh },
-    '/usr/share/fish/vendor_completions.d/deployd.fish': { text: fish },
-    '/usr/share/doc/deployd/copyright': { text: copyrightOf(bundle.inputs) },
-    '/usr/share/doc/deployd/changelog.gz': {
-      text: debianChangelog(changes, { ...packageVersion, maintainer }),
-      gzip: true,
-    },
-    '/usr/share/doc/deployd/build.json': { text: `${JSON.stringify(buildRecord, null, 2)}\n` },
-    '/usr/share/lintian/overrides/deployd': { from: join(here, 'lintian-overrides') },
-  };
+  const docs = programDocs({
+    name: 'deployd',
+    noun: 'the agent',
+    inputs: bundle.inputs,
+    page: agentPage,
+    configPage: agentConfigPage,
+    lintianOverrides: readFileSync(join(here, 'lintian-overrides'), 'utf8'),
+    changes,
+    packageVersion,
+  });
+  return { ...docs, '/usr/share/doc/deployd/build.json': { text: `${JSON.stringify(buildRecord, null, 2)}\n` } };
 }
 
 function digestOf(content: Buffer | string): string {

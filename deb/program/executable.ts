@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { build } from 'esbuild';
 
-/** Content of the executable besides the runtime. */
+/** Content of the agent's executable besides the runtime. */
 export interface ExecutableInputs {
   source: string;
   /** Without its fingerprint. */
@@ -20,13 +20,28 @@ export async function buildExecutable(
   output: string,
   { source, cache, loader = 'deb/program/loader.ts' }: ExecutableInputs,
 ): Promise<void> {
+  await assemble(output, { ...seaConfig, assets: { source: 'source', cache: 'cache' } }, (dir) => [
+    writeFile(join(dir, 'source'), source, 'latin1'),
+    writeFile(join(dir, 'cache'), cache),
+    build({ entryPoints: [loader], outfile: join(dir, 'loader.cjs'), bundle: true, platform: 'node', format: 'cjs' }),
+  ]);
+}
+
+/** Builds one program from Node and the source of a program that may take its time to start, without a code cache. */
+export async function buildPlainExecutable(output: string, source: string): Promise<void> {
+  const main = `${source}(exports, require, module, __filename, __dirname);\n`;
+  await assemble(output, { ...seaConfig, execArgv: plainOptions }, (dir) => [
+    writeFile(join(dir, 'loader.cjs'), main, 'latin1'),
+  ]);
+}
+
+/** Writes the parts and joins them; paths are relative to their directory, because they end up in the executable. */
+async function assemble(output: string, config: object, write: (dir: string) => Promise<unknown>[]): Promise<void> {
   const dir = `${output}.parts`;
   await mkdir(dir, { recursive: true });
   await Promise.all([
-    writeFile(join(dir, 'source'), source, 'latin1'),
-    writeFile(join(dir, 'cache'), cache),
-    writeFile(join(dir, 'sea.json'), JSON.stringify(seaConfig)),
-    build({ entryPoints: [loader], outfile: join(dir, 'loader.cjs'), bundle: true, platform: 'node', format: 'cjs' }),
+    ...write(dir),
+    writeFile(join(dir, 'sea.json'), JSON.stringify(config)),
     strip(process.execPath, join(dir, 'node')),
   ]);
   await run(process.execPath, ['--build-sea', 'sea.json'], { cwd: dir, env: {} });
@@ -35,12 +50,14 @@ export async function buildExecutable(
 }
 
 /**
- * Options of the runtime. Node would parse its built-in root certificates in every tick, although the agent uses none of them,
- * and would let the young generation grow to 48 MiB before a collection.
+ * Options of the agent's runtime. Node would parse its built-in root certificates in every tick, although the agent uses none of
+ * them, and would let the young generation grow to 48 MiB before a collection.
  */
 export const runtimeOptions = ['--disable-sigusr1', '--use-openssl-ca', '--max-semi-space-size=2'];
 
-/** Paths are relative to the directory, because they end up in the executable. */
+/** A signal must not open a debugger. */
+const plainOptions = ['--disable-sigusr1'];
+
 const seaConfig = {
   main: 'loader.cjs',
   executable: 'node',
@@ -49,7 +66,6 @@ const seaConfig = {
   useCodeCache: false,
   execArgv: runtimeOptions,
   execArgvExtension: 'none',
-  assets: { source: 'source', cache: 'cache' },
 };
 
 /** Must run before the injection: a program that is stripped afterwards does not start. */
