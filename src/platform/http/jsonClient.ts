@@ -46,7 +46,7 @@ export interface JsonClientOptions {
 export function createJsonClient({ baseUrl, authorities, ...bounds }: JsonClientOptions): JsonClient {
   const { timeoutMs, maxBytes, maxSockets } = bounds;
   const pool = { keepAlive: true, maxSockets };
-  const agent = {
+  const agents = {
     http: new HttpAgent(pool),
     https: new HttpsAgent({ ...pool, secureContext: createTlsContext(authorities), rejectUnauthorized: true }),
   };
@@ -60,7 +60,8 @@ export function createJsonClient({ baseUrl, authorities, ...bounds }: JsonClient
         method,
         headers: { accept: 'application/json', ...headers },
         ...(body !== undefined && { json: body }),
-        agent,
+        agent: agents,
+        https: { rejectUnauthorized: true },
         timeout: { request: timeoutMs },
         signal: limit.signal,
       });
@@ -75,8 +76,8 @@ export function createJsonClient({ baseUrl, authorities, ...bounds }: JsonClient
       return { status: statusCode, headers: answered, json: parseJson(text) };
     },
     close: () => {
-      agent.http.destroy();
-      agent.https.destroy();
+      agents.http.destroy();
+      agents.https.destroy();
     },
   };
 }

@@ -1,6 +1,6 @@
-import { parseAuthorities, type Authorities } from '../../platform/certificateAuthorities.ts';
+import { readAuthorities } from '../../platform/authorityFile.ts';
+import type { Authorities } from '../../platform/certificateAuthorities.ts';
 import { readRegularFile } from '../../platform/regularFile.ts';
-import { systemAuthorities } from '../../platform/systemAuthorities.ts';
 import { PeerError } from '../adapters/peerError.ts';
 import { openAdministration } from '../adapters/secretstore/administration.ts';
 import type { TenancySettings } from '../config/settings.ts';
@@ -51,7 +51,7 @@ export async function secretstore(
 
 async function compare(settings: SecretstoreSettings, options: SecretstoreOptions, out: Output): Promise<0 | 1> {
   const { secretstore_url: url, secretstore_ca: caFile, secretstore_namespace: namespace } = settings;
-  const authorities = caFile === null ? systemAuthorities() : authoritiesIn(caFile);
+  const authorities = authoritiesIn(caFile);
   const terms = { issuer: settings.public_url, keys: verificationKeys(settings, options) };
   const administration = openAdministration({ url, authorities, namespace }, administratorToken(options));
   const isApplied = options.action === 'apply';
@@ -83,7 +83,7 @@ function verificationKeys({ public_url }: SecretstoreSettings, options: Secretst
 }
 
 function administratorToken({ tokenFile, environment }: SecretstoreOptions): string {
-  const given = tokenFile === null ? (environment['BAO_TOKEN'] ?? environment['VAULT_TOKEN']) : textOf(tokenFile);
+  const given = tokenFile === null ? (environment['BAO_TOKEN'] ?? environment['VAULT_TOKEN']) : tokenIn(tokenFile);
   const token = given?.trim() ?? '';
   if (token !== '') return token;
   throw new SetupError(
@@ -91,17 +91,19 @@ function administratorToken({ tokenFile, environment }: SecretstoreOptions): str
   );
 }
 
-function authoritiesIn(file: string): Authorities {
-  const authorities = parseAuthorities(textOf(file));
-  if (authorities === null) throw new SetupError(`${file} has no certificate in PEM`);
-  return authorities;
+function authoritiesIn(file: string | null): Authorities {
+  try {
+    return readAuthorities(file);
+  } catch (error) {
+    throw new SetupError((error as Error).message);
+  }
 }
 
-const MAX_FILE_BYTES = 1_048_576;
+const MAX_TOKEN_BYTES = 65_536;
 
-function textOf(file: string): string {
+function tokenIn(file: string): string {
   try {
-    return readRegularFile(file, MAX_FILE_BYTES).toString('latin1');
+    return readRegularFile(file, MAX_TOKEN_BYTES).toString('latin1');
   } catch (error) {
     throw new SetupError(`${file} cannot be read (${(error as NodeJS.ErrnoException).code ?? 'unknown'})`);
   }
