@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { nextBackend } from '../../../machines/backend.ts';
 import { signGrant, type Grant } from '../credentials/grants.ts';
+import { audience } from '../credentials/secretstoreRoles.ts';
 import { installCommand } from '../rules/installCommand.ts';
 import { addAuditEntry } from '../store/audit.ts';
 import { changeBackend, recordOf } from '../store/backends.ts';
@@ -73,7 +74,7 @@ async function makeIdentity({ mesh, store, clock }: Dependencies, row: BackendRo
 function grantOf({ keys, settings, clock }: Dependencies, row: BackendRow): Promise<Grant> {
   return signGrant(keys(), row, {
     issuer: settings.public_url,
-    audience: 'secretstore',
+    audience,
     lifetimeS: GRANT_LIFETIME_S,
     now: clock(),
   });

@@ -19,14 +19,14 @@ export function openMeshDirectory(options: Omit<ManagementOptions, 'timeoutMs'>)
       throw error instanceof MeshError ? new PeerError('mesh controller', error.message) : error;
     });
   return {
-    createIdentity: (backendId) => ask(({ replaceDevice }) => replaceDevice(identityName(backendId))),
-    deleteIdentity: (backendId) => ask((mesh) => mesh.deleteIdentity(identityName(backendId))),
+    createIdentity: (name) => ask(({ replaceDevice }) => replaceDevice(identityName(name))),
+    deleteIdentity: (name) => ask((mesh) => mesh.deleteIdentity(identityName(name))),
     check: () => ask(({ check }) => check()),
     close: management.close,
   };
 }
 
-/** Name of a host's identity at the controller. */
-function identityName(backendId: string): string {
-  return `deployd-host.${backendId}`;
+/** The full name of a host's identity: apart from those that others make at the controller. */
+function identityName(name: string): string {
+  return `deployd-host.${name}`;
 }

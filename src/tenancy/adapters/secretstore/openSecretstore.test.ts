@@ -118,7 +118,7 @@ describe('an error', () => {
   });
 });
 
-it('destroys the secrets of one env, those in folders too', async () => {
+it('destroys the secrets of one env, those in folders too, until it is told to stop', async () => {
   for (const path of ['eu-1/see/a', 'eu-1/see/b/c', 'eu-1/see/b/d/e', 'eu-10/see/a']) {
     fixture.secrets.put(`deployd/data/${path}`, { value: 'x' });
   }

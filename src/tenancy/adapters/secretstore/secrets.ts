@@ -37,7 +37,7 @@ export async function listSecrets(call: CallAsService, env: string): Promise<Sec
 /** Destroys all versions of a secret; false if there is none. */
 export async function destroySecret(call: CallAsService, env: string, key: string): Promise<boolean> {
   if ((await newestVersion(call, env, key)) === null) return false;
-  await call({ what: 'removal of a secret', method: 'DELETE', path: pathOf('metadata', env, key) });
+  await removeSecret(call, env, key);
   return true;
 }
 
@@ -45,8 +45,12 @@ export async function destroySecret(call: CallAsService, env: string, key: strin
 export async function destroySecrets(call: CallAsService, env: string, signal: AbortSignal): Promise<void> {
   for (const key of await keysBelow(call, env)) {
     signal.throwIfAborted();
-    await destroySecret(call, env, key);
+    await removeSecret(call, env, key);
   }
+}
+
+async function removeSecret(call: CallAsService, env: string, key: string): Promise<void> {
+  await call({ what: 'removal of a secret', method: 'DELETE', path: pathOf('metadata', env, key) });
 }
 
 /** Names of secrets below a folder, which ends with `/`. */

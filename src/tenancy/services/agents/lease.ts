@@ -1,5 +1,6 @@
 import type { BearerIdentity } from '../../credentials/bearerCache.ts';
 import { signGrant } from '../../credentials/grants.ts';
+import { agentRole, audience, authMount } from '../../credentials/secretstoreRoles.ts';
 import type { Dependencies } from '../dependencies.ts';
 import { readAgent } from './agent.ts';
 
@@ -20,9 +21,9 @@ export async function giveLease(deps: Dependencies, token: BearerIdentity): Prom
   const agent = await readAgent(deps, token, 'lease');
   const { jwt, expiresAt } = await signGrant(deps.keys(), agent, {
     issuer: deps.settings.public_url,
-    audience: 'secretstore',
+    audience,
     lifetimeS: LEASE_LIFETIME_S,
     now: deps.clock(),
   });
-  return { method: 'jwt', mount: 'jwt-tenancy', role: 'deploy-agent', jwt, expires_at: expiresAt };
+  return { method: 'jwt', mount: authMount, role: agentRole.name, jwt, expires_at: expiresAt };
 }
