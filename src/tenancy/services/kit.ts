@@ -98,6 +98,9 @@ function commitReveal(
     if (row.mesh_identity !== null) {
       await addPendingSteps(work, row.mesh_identity, { steps: ['deleteUnusedIdentity'], dueAt: now });
     }
+    if (revealed.token_accessor !== null) {
+      await addPendingSteps(work, revealed.token_accessor, { steps: ['revokeSupersededToken'], dueAt: now });
+    }
     await addAuditEntry(work, auditEntry(deps, caller, { target: row.id, env: row.env }));
     return true;
   });

@@ -5,7 +5,7 @@ import type { BackendRow } from './database.ts';
 import type { Store } from './openStore.ts';
 
 /** A backend as its own calls need it: its life, what is desired in its env, and the size of that bundle. */
-export interface AgentRow extends LifeColumns, Pick<BackendRow, 'id' | 'revision' | 'env'> {
+export interface AgentRow extends LifeColumns, Pick<BackendRow, 'id' | 'revision' | 'env' | 'oldest_generation'> {
   production: number;
   desired_sha: string | null;
   /** Bytes; null if there is no such bundle. */
@@ -19,7 +19,7 @@ export async function findAgent(store: Store, id: string): Promise<AgentRow | nu
     .innerJoin('envs', 'envs.name', 'backends.env')
     .leftJoin('bundles', 'bundles.sha256', 'envs.desired_sha')
     .select(['backends.id', 'revision', 'backends.env', 'state', 'generation', 'purge_volumes', 'finished'])
-    .select(['envs.production', 'desired_sha', 'bundles.size_bytes as desired_size'])
+    .select(['oldest_generation', 'envs.production', 'desired_sha', 'bundles.size_bytes as desired_size'])
     .where('backends.id', '=', id)
     .executeTakeFirst();
   return row ?? null;

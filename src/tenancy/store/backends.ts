@@ -33,7 +33,15 @@ export async function createBackend(store: Store, fields: BackendFields, now: nu
   const id = randomUUID();
   const row = { id, ...fields, laptop: Number(fields.laptop), created_at: now, state_since: now };
   const token = { token_accessor: null, token_generation: null };
-  const unseen = { revision: 0, last_seen_at: null, check_in: null, applied_sha: null, mesh_identity: null, ...token };
+  const unseen = {
+    revision: 0,
+    oldest_generation: 0,
+    last_seen_at: null,
+    check_in: null,
+    applied_sha: null,
+    mesh_identity: null,
+    ...token,
+  };
   await store
     .insertInto('backends')
     .values({ ...row, ...unseen, ...columnsOf(newBackend) })
@@ -123,7 +131,8 @@ export async function changeBackend(
     if (!next) return null;
     const { revision, state } = row;
     const since = next.state === state ? {} : { state_since: now };
-    const changed = { ...columns, ...columnsOf(next), ...since, revision: revision + 1 };
+    const accepted = next.generation === row.generation ? {} : { oldest_generation: next.generation };
+    const changed = { ...columns, ...columnsOf(next), ...since, ...accepted, revision: revision + 1 };
     const update = work.updateTable('backends').set(changed).where('id', '=', id).where('revision', '=', revision);
     // No row: another instance has changed the backend since it was read here.
     if ((await update.executeTakeFirstOrThrow()).numUpdatedRows === 0n) continue;

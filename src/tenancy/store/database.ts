@@ -50,6 +50,8 @@ export interface BackendTable {
   created_at: number;
   state: BackendState;
   generation: number;
+  /** Tokens of this generation and newer are accepted: a restored store does not know all generations that were given. */
+  oldest_generation: number;
   purge_volumes: number;
   finished: Json<FinishingStep[]>;
   /** Since when it is in its state. */
@@ -123,7 +125,7 @@ export interface OperatorTable {
 }
 
 /** A step of finishing a backend, or what else a change has left to do at a peer. */
-export type PendingStep = FinishingStep | 'deleteUnusedIdentity' | 'destroyEnvSecrets';
+export type PendingStep = FinishingStep | 'deleteUnusedIdentity' | 'revokeSupersededToken' | 'destroyEnvSecrets';
 
 /** Steps that any instance does as soon as they are due, again and again until they succeed. */
 export interface PendingStepTable {

@@ -42,6 +42,7 @@ async function createBackends(schema: Schema): Promise<void> {
     .addColumn('created_at', 'bigint', (column) => column.notNull())
     .addColumn('state', 'text', (column) => column.notNull())
     .addColumn('generation', 'integer', (column) => column.notNull())
+    .addColumn('oldest_generation', 'integer', (column) => column.notNull())
     .addColumn('purge_volumes', 'integer', (column) => column.notNull())
     .addColumn('finished', 'text', (column) => column.notNull())
     .addColumn('state_since', 'bigint', (column) => column.notNull())

@@ -19,6 +19,10 @@ const steps: Record<PendingStep, (deps: Dependencies, call: StepCall) => Promise
   deleteIdentity,
   destroySecrets,
   destroyEnvSecrets,
+  revokeSupersededToken: async ({ secretstore }, { subject, finish }) => {
+    await secretstore.revokeToken(subject);
+    return finish();
+  },
   deleteUnusedIdentity: async ({ mesh }, { subject, finish }) => {
     await mesh?.deleteIdentity(subject);
     return finish();
