@@ -188,7 +188,7 @@ const layers: Record<string, Layer> = {
     reason: 'the composition root and the commands; libraries stay behind the adapters',
   },
   cli: {
-    files: ['src/agent/cli.ts', 'src/tenancy/cli.ts'],
+    files: ['src/agent/cli.ts', 'src/tenancy/cli.ts', 'src/commandLine.ts'],
     allowed: ['machines/', 'src/', 'node:', 'commander'],
     reason: 'the command line is the outermost layer',
   },
@@ -219,7 +219,7 @@ const libraryOwners: Record<string, string[]> = {
   tar: ['src/bundle/'],
   lockfile: ['src/agent/adapters/state/lock.ts'],
   winston: ['src/agent/journal/'],
-  commander: ['src/agent/cli.ts', 'src/tenancy/cli.ts', 'src/ctl/'],
+  commander: ['src/agent/cli.ts', 'src/tenancy/cli.ts', 'src/commandLine.ts', 'src/ctl/'],
   fastify: ['src/tenancy/http/'],
   '@fastify/swagger': ['src/tenancy/http/'],
   typebox: ['src/tenancy/http/'],

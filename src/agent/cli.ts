@@ -1,11 +1,12 @@
 import { existsSync } from 'node:fs';
-import { Argument, Command, CommanderError, Option } from 'commander';
+import { Argument, Command, Option } from 'commander';
 import { commandEndings } from '../../machines/endings.ts';
 import { onStopSignal } from './adapters/host/stopSignals.ts';
 import { hardenProcess } from './adapters/host/hardening.ts';
 import { dropPrivileges, NotAllowed } from './adapters/host/privileges.ts';
 import { formatOf, machineFormats, machineNames, formatMachine } from './commands/machine.ts';
 import { runLoop, runOnce } from './commands/run.ts';
+import { parseArguments, withConfigOption, withExitCode as withExit } from '../commandLine.ts';
 import { ConfigInvalid } from '../config/configInvalid.ts';
 import { loadSettings } from './config/loadSettings.ts';
 import type { Settings } from './config/settings.ts';
@@ -109,7 +110,7 @@ if (import.meta.main) {
   hardenProcess();
   ignoreStreamErrors(process.stderr);
   installCrashHandlers(process.stderr, () => vault.redactor());
-  void parse();
+  void parseArguments(program);
 }
 
 /** Writes text to stdout; a closed stdout is no error. */
@@ -128,14 +129,12 @@ async function runAsOwner(command: Command, run: (settings: Settings) => Promise
 }
 
 /** Runs a command and sets the exit code; an invalid configuration and the wrong user have their own. */
-async function withExitCode(run: () => Promise<number>): Promise<void> {
-  try {
-    process.exitCode = await run();
-  } catch (error) {
-    if (!(error instanceof ConfigInvalid) && !(error instanceof NotAllowed)) throw error;
-    for (const line of error instanceof ConfigInvalid ? error.lines : [error.message]) console.error(line);
-    process.exitCode = commandEndings.configInvalid.meta.exit;
-  }
+function withExitCode(run: () => Promise<number>): Promise<void> {
+  return withExit(run, (error) => {
+    if (!(error instanceof ConfigInvalid) && !(error instanceof NotAllowed)) return null;
+    const lines = error instanceof ConfigInvalid ? error.lines : [error.message];
+    return { lines, exit: commandEndings.configInvalid.meta.exit };
+  });
 }
 
 /** Aborts at SIGTERM or SIGINT, so that the command can clean up. */
@@ -145,17 +144,8 @@ function abortedBySignal(): AbortSignal {
   return stop.signal;
 }
 
-async function parse(): Promise<void> {
-  try {
-    await program.parseAsync();
-  } catch (error) {
-    if (!(error instanceof CommanderError)) throw error;
-    process.exitCode = error.exitCode;
-  }
-}
-
 function withConfig(command: Command): Command {
-  return command.option('--config <file>', `configuration file (default: ${DEFAULT_CONFIG})`);
+  return withConfigOption(command, DEFAULT_CONFIG);
 }
 
 function helpFooter(): string {

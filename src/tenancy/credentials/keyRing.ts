@@ -11,6 +11,7 @@ import {
 import type { SigningKeyRow } from '../store/database.ts';
 import type { Store } from '../store/openStore.ts';
 import { addSigningKey, deleteSigningKeys, listSigningKeys } from '../store/signingKeys.ts';
+import { KeyError } from './keyError.ts';
 import { seal, unseal } from './keyFile.ts';
 import { expiredKeys, signingKey } from './keyRotation.ts';
 
@@ -25,7 +26,7 @@ export interface KeyRing {
   jwks: () => { keys: JWK[] };
 }
 
-/** Reads the keys of the store. Throws if the key file does not fit. */
+/** Reads the keys of the store. Throws KeyError if the key file does not fit. */
 export async function openKeyRing(store: Store, keyFile: Uint8Array): Promise<KeyRing> {
   const rows = await listSigningKeys(store);
   const keys = await Promise.all(rows.map(async (row) => ({ ...row, key: await openKey(row, keyFile) })));
@@ -59,6 +60,6 @@ export async function deleteExpiredKeys(store: Store, now: number): Promise<void
 
 async function openKey({ kid, sealed_key }: SigningKeyRow, keyFile: Uint8Array): Promise<CryptoKey> {
   const pem = unseal(keyFile, kid, sealed_key);
-  if (pem === null) throw new Error(`the key file is not the one that encrypted the signing key ${kid}`);
+  if (pem === null) throw new KeyError(`the key file is not the one that encrypted the signing key ${kid}`);
   return importPKCS8(pem, algorithm);
 }

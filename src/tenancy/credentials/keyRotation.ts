@@ -1,4 +1,5 @@
 import type { SigningKeyRow } from '../store/database.ts';
+import { KeyError } from './keyError.ts';
 
 const MINUTE_MS = 60_000;
 /** A new key is published for so long before it signs: longer than instances and secretstore keep the old list. */
@@ -8,11 +9,11 @@ export const LONGEST_LIFE_MS = 24 * 60 * MINUTE_MS;
 
 type KeyTime = Pick<SigningKeyRow, 'kid' | 'active_from'>;
 
-/** The key that signs: the one that became active last. Throws without one. */
+/** The key that signs: the one that became active last. Throws KeyError without one. */
 export function signingKey<Key extends KeyTime>(keys: Key[], now: number): Key {
   const active = keys.filter(({ active_from }) => active_from <= now).toSorted(byTime);
   const newest = active.at(-1);
-  if (newest === undefined) throw new Error('there is no active signing key: run `deployd-tenancy init`');
+  if (newest === undefined) throw new KeyError('there is no active signing key: run `deployd-tenancy init`');
   return newest;
 }
 

@@ -56,18 +56,8 @@ export async function createOperator(
   deps: Dependencies,
   { caller, fields }: { caller: AuditCaller; fields: OperatorFields },
 ): Promise<OperatorAccount & { token: string }> {
-  const { name, role, envs } = fields;
-  const token = newOperatorToken();
-  const row = {
-    id: randomUUID(),
-    name,
-    role,
-    envs: envs && JSON.stringify(envs),
-    token_sha256: digestOfToken(token) ?? '',
-    created_at: deps.clock(),
-    revoked_at: null,
-    last_used_at: null,
-  };
+  const { name, envs } = fields;
+  const { row, token } = newOperator(fields, deps.clock());
   await deps.store.transaction().execute(async (work) => {
     for (const env of envs ?? []) if ((await findEnv(work, env)) === null) throw notFound('env');
     if (name === SERVICE_ACTOR || !(await addOperator(work, row)))
@@ -75,6 +65,22 @@ export async function createOperator(
     await addAuditEntry(work, auditEntry(deps, caller, { target: `${row.id} ${name}`, env: null }));
   });
   return { ...operatorOf(row), token };
+}
+
+/** The row of a new operator, and the token, which the row does not have. */
+export function newOperator({ name, role, envs }: OperatorFields, now: number): { row: OperatorRow; token: string } {
+  const token = newOperatorToken();
+  const row = {
+    id: randomUUID(),
+    name,
+    role,
+    envs: envs && JSON.stringify(envs),
+    token_sha256: digestOfToken(token) ?? '',
+    created_at: now,
+    revoked_at: null,
+    last_used_at: null,
+  };
+  return { row, token };
 }
 
 /** Revokes the token of an operator at once; throws 404, and 409 for the last administrator of all envs. */

@@ -1,5 +1,5 @@
 import { Kysely, PostgresDialect, SqliteAdapter, SqliteIntrospector, SqliteQueryCompiler, type Dialect } from 'kysely';
-import { Migrator } from 'kysely/migration';
+import { DEFAULT_MIGRATION_TABLE, Migrator } from 'kysely/migration';
 import pg from 'pg';
 import type { Database } from './database.ts';
 import { migrations } from './migrations.ts';
@@ -18,10 +18,37 @@ export function openStore(place: StorePlace): Store {
 
 /** Brings the tables to this version; instances that start together do it once. Returns the names of what was done. */
 export async function migrateStore(store: Store): Promise<string[]> {
-  const migrator = new Migrator({ db: store, provider: { getMigrations: async () => migrations } });
-  const { error, results = [] } = await migrator.migrateToLatest();
+  const { error, results = [] } = await migratorOf(store).migrateToLatest();
   if (error !== undefined) throw error as Error;
   return results.map(({ migrationName }) => migrationName);
+}
+
+/** How the tables differ from those of this version, by names of migrations. */
+export interface MigrationState {
+  /** Still to be done. */
+  pending: string[];
+  /** Done by a newer version. */
+  unknown: string[];
+  /** True for a store that nothing was ever done to. */
+  isEmpty: boolean;
+}
+
+/** Compares the tables with those of this version; changes nothing. */
+export async function migrationState(store: Store): Promise<MigrationState> {
+  const known = await migratorOf(store).getMigrations();
+  const pending = known.filter(({ executedAt }) => executedAt === undefined).map(({ name }) => name);
+  if (pending.length === known.length) return { pending, unknown: [], isEmpty: true };
+  const done = await store
+    .$extendTables<{ [DEFAULT_MIGRATION_TABLE]: { name: string } }>()
+    .selectFrom(DEFAULT_MIGRATION_TABLE)
+    .select('name')
+    .execute();
+  const names = new Set(known.map(({ name }) => name));
+  return { pending, unknown: done.map(({ name }) => name).filter((name) => !names.has(name)), isEmpty: false };
+}
+
+function migratorOf(store: Store): Migrator {
+  return new Migrator({ db: store, provider: { getMigrations: async () => migrations } });
 }
 
 function sqliteDialect(file: string): Dialect {

@@ -10,11 +10,11 @@ export class NotAllowed extends Error {
 /**
  * Started as root, switches to the owner of `stateDir` with all the owner's groups, so that root leaves no files there;
  * stays root when root is the owner. Sets umask 077. Throws NotAllowed for any other user, and when the directory is
- * absent.
+ * absent. `program` is also the name of the user that the package makes for it.
  */
-export function dropPrivileges(stateDir: string): void {
+export function dropPrivileges(stateDir: string, program = 'deployd'): void {
   process.umask(0o077);
-  const { uid, gid } = statStateDir(stateDir);
+  const { uid, gid } = statStateDir(stateDir, program);
   const self = process.getuid?.();
   if (self === uid) return;
   const owner = accountOf(uid);
@@ -25,7 +25,7 @@ export function dropPrivileges(stateDir: string): void {
   const selfName = accountOf(self ?? -1)?.name ?? `uid ${self ?? 'unknown'}`;
   const ownerName = owner?.name ?? `uid ${uid}`;
   throw new NotAllowed(
-    `deployd runs as ${ownerName} (owner of ${stateDir}), not as ${selfName}: use sudo, or become that user`,
+    `${program} runs as ${ownerName} (owner of ${stateDir}), not as ${selfName}: use sudo, or become that user`,
   );
 }
 
@@ -42,8 +42,8 @@ interface WithInitgroups {
   initgroups(name: string, gid: number): void;
 }
 
-function statStateDir(stateDir: string): Stats {
-  const command = `install -d -m 0700 -o deployd -g deployd ${stateDir}`;
+function statStateDir(stateDir: string, program: string): Stats {
+  const command = `install -d -m 0700 -o ${program} -g ${program} ${stateDir}`;
   let found: Stats;
   try {
     found = statSync(stateDir);

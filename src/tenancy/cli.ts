@@ -1,0 +1,116 @@
+import { mkdirSync } from 'node:fs';
+import { Command } from 'commander';
+import { hardenProcess } from '../agent/adapters/host/hardening.ts';
+import { dropPrivileges, NotAllowed } from '../agent/adapters/host/privileges.ts';
+import { ignoreStreamErrors } from '../agent/journal/sink.ts';
+import { parseArguments, withConfigOption, withExitCode, type ToldError } from '../commandLine.ts';
+import { ConfigInvalid } from '../config/configInvalid.ts';
+import { version } from '../version.ts';
+import { admin } from './commands/admin.ts';
+import { backup } from './commands/backup.ts';
+import { CommandError } from './commands/commandError.ts';
+import { init } from './commands/init.ts';
+import { rotateKeys } from './commands/keys.ts';
+import { migrate } from './commands/migrate.ts';
+import { restore } from './commands/restore.ts';
+import { loadSettings } from './config/loadSettings.ts';
+import type { TenancySettings } from './config/settings.ts';
+import { KeyError } from './credentials/keyError.ts';
+
+const PROGRAM = 'deployd-tenancy';
+const DEFAULT_CONFIG = '/etc/deployd-tenancy/config.yaml';
+
+/** The command line; help, manual page and completions are generated from it. */
+export const program = new Command(PROGRAM)
+  .description('Tells the hosts of a fleet what to run: envs, bundles, credentials and reports of deployd.')
+  .version(version, '--version', 'print the version')
+  .helpOption('--help', 'show this help')
+  .helpCommand(false)
+  .exitOverride()
+  .configureOutput({ writeOut: (text) => void ignoreStreamErrors(process.stdout).write(text) })
+  .addHelpText('after', helpFooter());
+
+withConfig(program.command('init'))
+  .description(
+    'before the first start: makes store, key file, first signing key, and prints an administrator’s token once',
+  )
+  .action((_options: unknown, command: Command) => runAsOwner(command, (settings) => init(settings, console), true));
+
+withConfig(program.command('migrate'))
+  .description('brings the store to this version; the unit does it before each start')
+  .action((_options: unknown, command: Command) => runAsOwner(command, (settings) => migrate(settings, console)));
+
+withConfig(program.command('admin'))
+  .description('makes an administrator and prints the token once, for when no other administrator can')
+  .argument('<name>', 'name of the administrator, as the audit log tells it')
+  .action((name: string, _options: unknown, command: Command) =>
+    runAsOwner(command, (settings) => admin(settings, name, console)),
+  );
+
+const keys = program.command('keys').description('the keys that sign grants and leases').helpCommand(false);
+withConfig(keys.command('rotate'))
+  .description('adds a signing key, which is published for 10 minutes before it signs, and deletes expired ones')
+  .option('--now', 'let it sign at once: when the old key is not to be trusted any more')
+  .action((options: { now?: boolean }, command: Command) =>
+    runAsOwner(command, (settings) => rotateKeys(settings, { now: options.now ?? false }, console)),
+  );
+
+withConfig(program.command('backup'))
+  .description('copies the embedded store of this moment, also while the service runs, and says what to keep beside it')
+  .argument('<file>', 'new file')
+  .action((file: string, _options: unknown, command: Command) =>
+    runAsOwner(command, (settings) => backup(settings, file, console)),
+  );
+
+withConfig(program.command('restore'))
+  .description(
+    'puts a backup in the place of the embedded store and makes it safe; prints an administrator’s token once',
+  )
+  .argument('[file]', 'the backup; without it the store was restored by other means, and is only made safe')
+  .action((file: string | undefined, _options: unknown, command: Command) =>
+    runAsOwner(command, (settings) => restore(settings, file, console)),
+  );
+
+withConfig(program);
+
+if (import.meta.main) {
+  hardenProcess();
+  ignoreStreamErrors(process.stderr);
+  void parseArguments(program);
+}
+
+/** Loads the configuration, switches to the owner of the state directory and runs a command. */
+async function runAsOwner(
+  command: Command,
+  run: (settings: TenancySettings) => Promise<number>,
+  makesStateDir = false,
+): Promise<void> {
+  const { config = DEFAULT_CONFIG } = command.optsWithGlobals<{ config?: string }>();
+  await withExitCode(async () => {
+    const settings = loadSettings(config);
+    if (makesStateDir) mkdirSync(settings.state_dir, { recursive: true, mode: 0o700 });
+    dropPrivileges(settings.state_dir, PROGRAM);
+    return run(settings);
+  }, tell);
+}
+
+/** What an operator is told of an error; null for one that is a fault of the program. */
+function tell(error: unknown): ToldError | null {
+  if (error instanceof ConfigInvalid) return { lines: error.lines, exit: 78 };
+  if (error instanceof NotAllowed) return { lines: [error.message], exit: 78 };
+  const isTold = error instanceof CommandError || error instanceof KeyError;
+  return error instanceof Error && (isTold || 'syscall' in error) ? { lines: [error.message], exit: 1 } : null;
+}
+
+function withConfig(command: Command): Command {
+  return withConfigOption(command, DEFAULT_CONFIG);
+}
+
+function helpFooter(): string {
+  return `
+Exit codes: 0 done, 1 failed, 78 wrong configuration or user.
+Examples:
+  sudo deployd-tenancy init                        before the first start
+  sudo deployd-tenancy doctor                      what is missing or wrong?
+  sudo deployd-tenancy backup /srv/backup/store    while the service runs`;
+}

@@ -1,0 +1,226 @@
+import { readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import {
+  captureOutput,
+  initialize,
+  inStore,
+  settingsBelow,
+  type CapturedOutput,
+} from '../../../fixtures/tenancy/installation.ts';
+import { tempDir } from '../../../fixtures/tempDir.ts';
+import type { TenancySettings } from '../config/settings.ts';
+import { digestOfToken } from '../credentials/operatorToken.ts';
+import { isAccepted } from '../rules/agentAccess.ts';
+import { GENERATION_GAP, SEQUENCE_GAP } from '../services/settleRestore.ts';
+import { findAgent } from '../store/agents.ts';
+import { listAuditEntries } from '../store/audit.ts';
+import { applyEvent, createBackend, findBackend } from '../store/backends.ts';
+import { createEnv, findEnv, markEnvDeleted, reserveSequence, setDesiredSha } from '../store/envs.ts';
+import { takeInstanceLock } from '../store/instanceLock.ts';
+import { findOperator, listOperators } from '../store/operators.ts';
+import { addPendingSteps, listPendingSteps } from '../store/pendingSteps.ts';
+import { listSigningKeys } from '../store/signingKeys.ts';
+import { admin } from './admin.ts';
+import { backup } from './backup.ts';
+import { restore } from './restore.ts';
+import { storeFileOf } from './storeAccess.ts';
+
+let dir: string;
+let settings: TenancySettings;
+let file: string;
+let token: string;
+beforeEach(async () => {
+  dir = tempDir();
+  settings = settingsBelow(dir);
+  file = join(tempDir(), 'backup');
+  token = await initialize(settings);
+});
+
+const server = { env: 'eu-1', site: 'fra', laptop: false, transport: 'system' } as const;
+const now = Date.now();
+
+async function backUp(): Promise<CapturedOutput> {
+  const output = captureOutput();
+  expect(await backup(settings, file, output)).toBe(0);
+  return output;
+}
+
+async function restoreBackup(from: string | undefined = file): Promise<CapturedOutput> {
+  const output = captureOutput();
+  expect(await restore(settings, from, output)).toBe(0);
+  return output;
+}
+
+const isKnown = async (bearer: string) =>
+  (await inStore(settings, (store) => findOperator(store, digestOfToken(bearer)!))) !== null;
+const accepts = (id: string, generation: number) =>
+  inStore(settings, async (store) =>
+    isAccepted({ backend: (await findAgent(store, id))!, token: { generation, env: 'eu-1' } }, 'check-in'),
+  );
+const reveal = (id: string) =>
+  inStore(settings, (store) => applyEvent(store, id, { event: { type: 'REVEAL_KIT' }, now }));
+
+describe('backup', () => {
+  it('is one file with mode 0600, of a moment, while the store is written', async () => {
+    const output = await inStore(settings, async (store) => {
+      const before = Array.from({ length: 50 }, (_, index) => createEnv(store, `before-${index}`, false));
+      await Promise.all(before);
+      const during = Array.from({ length: 50 }, (_, index) => createEnv(store, `during-${index}`, false));
+      const made = await backUp();
+      await Promise.all(during);
+      return made;
+    });
+    expect(statSync(file).mode).toBe(0o100600);
+    expect(readdirSync(join(file, '..'))).toEqual(['backup']);
+    expect(output.out.join('\n')).toMatch(/bundles: the directory .*bundles.*\n.*key file .*key-/);
+    await restoreBackup();
+    expect(await inStore(settings, (store) => findEnv(store, 'before-49'))).not.toBeNull();
+  });
+
+  it('never replaces a file', async () => {
+    writeFileSync(file, 'mine');
+    await expect(backUp()).rejects.toThrow(`${file} exists: name a new file`);
+    expect(readFileSync(file, 'utf8')).toBe('mine');
+    expect(readdirSync(join(file, '..'))).toEqual(['backup']);
+  });
+
+  it('names the tools of a PostgreSQL store', async () => {
+    const onPostgres = { ...settings, database_url_file: '/etc/url' };
+    await expect(backup(onPostgres, file, captureOutput())).rejects.toThrow(
+      /\/etc\/url names.*pg_dump --format=custom/,
+    );
+  });
+
+  it('has neither the key file nor the token', async () => {
+    await backUp();
+    const text = readFileSync(file);
+    expect(text.includes(readFileSync(settings.key_file))).toBe(false);
+    expect(text.includes(token)).toBe(false);
+  });
+});
+
+describe('restore', () => {
+  it('gives no sequence twice, whatever was given after the backup', async () => {
+    const given = await inStore(settings, async (store) => {
+      await createEnv(store, 'eu-1', false);
+      const first = await reserveSequence(store, 'eu-1');
+      await backUp();
+      return [first, await reserveSequence(store, 'eu-1'), await reserveSequence(store, 'eu-1')];
+    });
+    await restoreBackup();
+    const next = await inStore(settings, (store) => reserveSequence(store, 'eu-1'));
+    expect(given).toEqual([1, 2, 3]);
+    expect(next).toBe(1 + SEQUENCE_GAP + 1);
+  });
+
+  it('keeps hosts, also those whose kit was revealed after the backup, and gives no generation twice', async () => {
+    const id = await inStore(settings, async (store) => {
+      await createEnv(store, 'eu-1', false);
+      return createBackend(store, server, now);
+    });
+    await reveal(id);
+    await backUp();
+    await reveal(id);
+    expect([await accepts(id, 1), await accepts(id, 2)]).toEqual([false, true]);
+    await restoreBackup();
+    expect([await accepts(id, 0), await accepts(id, 1), await accepts(id, 2)]).toEqual([false, true, true]);
+    expect(await reveal(id)).toMatchObject({ generation: 1 + GENERATION_GAP + 1 });
+    expect([await accepts(id, 2), await accepts(id, 1 + GENERATION_GAP)]).toEqual([false, false]);
+    expect(await accepts(id, 1 + GENERATION_GAP + 1)).toBe(true);
+  });
+
+  it('voids what was signed before, and the tokens of all operators but a new one', async () => {
+    const output = captureOutput();
+    await admin(settings, 'revoked later', output);
+    const [old] = await inStore(settings, listSigningKeys);
+    await backUp();
+    const restored = await restoreBackup();
+    const keys = await inStore(settings, listSigningKeys);
+    expect(keys).toHaveLength(1);
+    expect(keys[0]!.kid).not.toBe(old!.kid);
+    expect([await isKnown(token), await isKnown(output.out[0]!)]).toEqual([false, false]);
+    expect(await isKnown(restored.out.join())).toBe(true);
+    expect(await inStore(settings, listOperators)).toMatchObject([{ name: 'admin', role: 'admin', envs: null }]);
+    expect(restored.err.join('\n')).toContain("2 operators' tokens are revoked");
+  });
+
+  it('destroys no secrets for a retirement or a deletion that the backup remembers', async () => {
+    const id = await inStore(settings, async (store) => {
+      await createEnv(store, 'eu-1', false);
+      await createEnv(store, 'gone', false);
+      await setDesiredSha(store, 'eu-1', 'a'.repeat(64));
+      await markEnvDeleted(store, 'gone', now);
+      await addPendingSteps(store, 'gone', { steps: ['destroyEnvSecrets'], dueAt: now });
+      const backend = await createBackend(store, server, now);
+      await applyEvent(store, backend, { event: { type: 'RETIRE', force: false, purgeVolumes: false }, now });
+      return backend;
+    });
+    await backUp();
+    const { err } = await restoreBackup();
+    const steps = await inStore(settings, (store) => listPendingSteps(store, id));
+    expect(steps.map(({ step }) => step)).toEqual(['deleteIdentity', 'revokeToken']);
+    expect(await inStore(settings, (store) => listPendingSteps(store, 'gone'))).toEqual([]);
+    expect(JSON.parse((await inStore(settings, (store) => findBackend(store, id)))!.finished)).toEqual([
+      'destroySecrets',
+    ]);
+    const told = err.join('\n');
+    expect(told).toMatch(/env eu-1: its secrets were to be destroyed[^]*env gone: its secrets/);
+    expect(told).toContain(`env eu-1: desired is ${'a'.repeat(64)}`);
+    const audit = await inStore(settings, (store) => listAuditEntries(store, { envs: null, limit: 9 }));
+    expect(audit.map(({ act }) => act)).toEqual([
+      'service.restore',
+      'env.spareSecrets',
+      'env.spareSecrets',
+      'service.init',
+    ]);
+  });
+
+  it('keeps the store that it replaces, and nothing else', async () => {
+    await backUp();
+    await inStore(settings, (store) => createEnv(store, 'after', false));
+    await restoreBackup();
+    const kept = readdirSync(dir).find((name) => name.includes('before-restore'))!;
+    expect(readdirSync(dir).toSorted()).toEqual(
+      ['serving.lock', 'store.sqlite', kept, settings.key_file.slice(dir.length + 1)].toSorted(),
+    );
+    await restoreBackup(join(dir, kept));
+    expect(await inStore(settings, (store) => findEnv(store, 'after'))).not.toBeNull();
+  });
+
+  it('replaces a store that is lost or destroyed, with a new key file where that is lost too', async () => {
+    await backUp();
+    writeFileSync(storeFileOf(settings), 'x'.repeat(5000));
+    settings = { ...settings, key_file: join(dir, 'new key') };
+    await restoreBackup();
+    expect(statSync(settings.key_file).size).toBe(32);
+    expect(await inStore(settings, listOperators)).toHaveLength(1);
+  });
+
+  it('makes a store safe that was restored by other means', async () => {
+    await inStore(settings, (store) => createEnv(store, 'eu-1', false));
+    const output = captureOutput();
+    expect(await restore(settings, undefined, output)).toBe(0);
+    expect(await inStore(settings, (store) => findEnv(store, 'eu-1'))).toMatchObject({ last_sequence: SEQUENCE_GAP });
+    expect(await isKnown(token)).toBe(false);
+  });
+
+  it.each([
+    ['is damaged', () => writeFileSync(file, 'x'.repeat(5000)), /no sound backup: file is not a database/],
+    ['is empty', () => writeFileSync(file, ''), /there is no store yet/],
+    ['is missing', () => undefined, /ENOENT/],
+  ])('changes nothing if the backup %s', async (_how, make, told) => {
+    make();
+    const before = readdirSync(dir).concat('serving.lock').toSorted();
+    await expect(restoreBackup()).rejects.toThrow(told);
+    expect(readdirSync(dir).toSorted()).toEqual(before);
+    expect(await isKnown(token)).toBe(true);
+  });
+
+  it('refuses while an instance serves', async () => {
+    await backUp();
+    const release = takeInstanceLock(join(dir, 'serving.lock'))!;
+    await expect(restoreBackup()).rejects.toThrow(`another process serves from ${dir}: stop it first`);
+    release();
+    await restoreBackup();
+  });
+});

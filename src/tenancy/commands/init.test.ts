@@ -1,0 +1,170 @@
+import { readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { createLocalJWKSet, jwtVerify } from 'jose';
+import { captureOutput, initialize, inStore, settingsBelow } from '../../../fixtures/tenancy/installation.ts';
+import { tempDir } from '../../../fixtures/tempDir.ts';
+import type { TenancySettings } from '../config/settings.ts';
+import { signGrant } from '../credentials/grants.ts';
+import { openKeyRing } from '../credentials/keyRing.ts';
+import { PUBLISHED_AHEAD_MS } from '../credentials/keyRotation.ts';
+import { digestOfToken } from '../credentials/operatorToken.ts';
+import { listAuditEntries } from '../store/audit.ts';
+import { findOperator, listOperators } from '../store/operators.ts';
+import { listSigningKeys } from '../store/signingKeys.ts';
+import { admin } from './admin.ts';
+import { CommandError } from './commandError.ts';
+import { init } from './init.ts';
+import { readKeyFile } from './keyFiles.ts';
+import { rotateKeys } from './keys.ts';
+import { migrate } from './migrate.ts';
+import { storeFileOf } from './storeAccess.ts';
+
+let settings: TenancySettings;
+beforeEach(() => void (settings = settingsBelow(tempDir())));
+
+const grant = async () =>
+  inStore(settings, async (store) => {
+    const keys = await openKeyRing(store, readKeyFile(settings.key_file));
+    const terms = { issuer: 'i', audience: 'a', lifetimeS: 60, now: Date.now() };
+    const { jwt } = await signGrant(keys, { id: 'b', env: 'e', generation: 1 }, terms);
+    return (await jwtVerify(jwt, createLocalJWKSet(keys.jwks()))).protectedHeader.kid;
+  });
+
+describe('init', () => {
+  it('makes key file, store, signing key and an administrator, whose token alone goes to stdout', async () => {
+    const output = captureOutput();
+    expect(await init(settings, output)).toBe(0);
+    expect(output.out).toEqual([expect.stringMatching(/^dpo_[\w-]{43}$/)]);
+    expect(output.err.join('\n')).not.toContain(output.out[0]);
+    expect(statSync(settings.key_file)).toMatchObject({ size: 32, mode: 0o100600 });
+    const operator = await inStore(settings, (store) => findOperator(store, digestOfToken(output.out[0]!)!));
+    expect(operator).toMatchObject({ name: 'admin', role: 'admin', envs: null });
+    expect(await grant()).toBeDefined();
+    const audit = await inStore(settings, (store) => listAuditEntries(store, { envs: null, limit: 9 }));
+    expect(audit).toMatchObject([{ actor: 'deployd-tenancy', act: 'service.init', result: 'ok' }]);
+  });
+
+  it('a second time refuses, and leaves everything as it is', async () => {
+    const token = await initialize(settings);
+    const kid = await grant();
+    const again = captureOutput();
+    await expect(init(settings, again)).rejects.toThrow(/initialized already.*copy of .*key.*admin NAME/);
+    rmSync(settings.key_file);
+    await expect(init(settings, again)).rejects.toThrow(CommandError);
+    expect(() => statSync(settings.key_file)).toThrow('ENOENT');
+    expect(again.out).toEqual([]);
+    expect((await inStore(settings, (store) => findOperator(store, digestOfToken(token)!)))?.name).toBe('admin');
+    expect(await inStore(settings, listSigningKeys)).toMatchObject([{ kid }]);
+  });
+
+  it('finishes one that was cut after the key file or after the tables', async () => {
+    writeFileSync(settings.key_file, Buffer.alloc(32, 7), { mode: 0o600 });
+    const token = await initialize(settings);
+    expect(token).toMatch(/^dpo_/);
+    expect(readFileSync(settings.key_file)).toEqual(Buffer.alloc(32, 7));
+    expect(await grant()).toBeDefined();
+    await inStore(settings, async (store) => {
+      await store.deleteFrom('signing_keys').execute();
+      await store.deleteFrom('operators').execute();
+    });
+    expect(await initialize(settings)).toMatch(/^dpo_/);
+  });
+
+  it('refuses a key file that is none', async () => {
+    writeFileSync(settings.key_file, 'short');
+    await expect(initialize(settings)).rejects.toThrow(`${settings.key_file}: must have 32 bytes, and has 5`);
+  });
+});
+
+describe('admin', () => {
+  it('makes an administrator, under a name that nobody has', async () => {
+    await initialize(settings);
+    const output = captureOutput();
+    expect(await admin(settings, 'ann', output)).toBe(0);
+    const operator = await inStore(settings, (store) => findOperator(store, digestOfToken(output.out[0]!)!));
+    expect(operator).toMatchObject({ name: 'ann', role: 'admin', envs: null });
+    await expect(admin(settings, 'ann', output)).rejects.toThrow('there is an operator of the name ann');
+    expect(await inStore(settings, listOperators)).toHaveLength(2);
+  });
+});
+
+describe('keys rotate', () => {
+  it('publishes the new key before it signs', async () => {
+    await initialize(settings);
+    const old = await grant();
+    const output = captureOutput();
+    const before = Date.now();
+    expect(await rotateKeys(settings, { now: false }, output)).toBe(0);
+    const keys = await inStore(settings, listSigningKeys);
+    expect(keys).toHaveLength(2);
+    expect(keys[1]!.active_from).toBeGreaterThanOrEqual(before + PUBLISHED_AHEAD_MS);
+    expect(output.out[0]).toContain(`key ${keys[1]!.kid} signs from `);
+    expect(await grant()).toBe(old);
+  });
+
+  it('--now lets the new key sign at once', async () => {
+    await initialize(settings);
+    const old = await grant();
+    await rotateKeys(settings, { now: true }, captureOutput());
+    expect(await grant()).not.toBe(old);
+  });
+
+  it('refuses another key file, whose key no instance could use', async () => {
+    await initialize(settings);
+    writeFileSync(settings.key_file, Buffer.alloc(32));
+    await expect(rotateKeys(settings, { now: true }, captureOutput())).rejects.toThrow('the key file is not the one');
+    expect(await inStore(settings, listSigningKeys)).toHaveLength(1);
+  });
+});
+
+describe('a command without a store of this version', () => {
+  const commands = {
+    migrate: () => migrate(settings, captureOutput()),
+    admin: () => admin(settings, 'ann', captureOutput()),
+  };
+
+  it.each(Object.entries(commands))('%s asks for init, and makes no store', async (_name, command) => {
+    await expect(command()).rejects.toThrow('there is no store yet: run deployd-tenancy init');
+    expect(() => statSync(storeFileOf(settings))).toThrow('ENOENT');
+    writeFileSync(storeFileOf(settings), '');
+    await expect(command()).rejects.toThrow('run deployd-tenancy init');
+  });
+
+  it('asks for a migration of an older one, and migrate does it', async () => {
+    await initialize(settings);
+    await inStore(settings, async (store) => {
+      for (const table of ['operators', 'audit']) await store.schema.dropTable(table).execute();
+      await store
+        .$extendTables<{ kysely_migration: { name: string } }>()
+        .deleteFrom('kysely_migration')
+        .where('name', '=', '0004-operators')
+        .execute();
+    });
+    await expect(admin(settings, 'ann', captureOutput())).rejects.toThrow(
+      /older version \(0004-operators\): run deployd-tenancy migrate/,
+    );
+    const output = captureOutput();
+    expect(await migrate(settings, output)).toBe(0);
+    expect(await migrate(settings, output)).toBe(0);
+    expect(output.out).toEqual(['migrated the store: 0004-operators', 'the store is of this version']);
+    expect(await admin(settings, 'ann', captureOutput())).toBe(0);
+  });
+
+  it('refuses a newer one', async () => {
+    await initialize(settings);
+    await inStore(settings, (store) =>
+      store
+        .$extendTables<{ kysely_migration: { name: string; timestamp: string } }>()
+        .insertInto('kysely_migration')
+        .values({ name: '9999-future', timestamp: 'x' })
+        .execute(),
+    );
+    for (const command of Object.values(commands))
+      await expect(command()).rejects.toThrow(/newer version \(9999-future\)/);
+    await expect(initialize(settings)).rejects.toThrow(/newer version/);
+  });
+
+  it('says that the store is no database', async () => {
+    writeFileSync(storeFileOf(settings), 'x'.repeat(10_000));
+    await expect(commands.admin()).rejects.toThrow('the store cannot be used: file is not a database');
+  });
+});

@@ -1,0 +1,68 @@
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
+import { readDatabaseUrl } from '../config/namedFiles.ts';
+import type { TenancySettings } from '../config/settings.ts';
+import { migrationState, openStore, type Store, type StorePlace } from '../store/openStore.ts';
+import { CommandError } from './commandError.ts';
+
+type StoreSettings = Pick<TenancySettings, 'state_dir' | 'database_url_file'>;
+
+/** The file of the embedded store. */
+export function storeFileOf({ state_dir }: Pick<TenancySettings, 'state_dir'>): string {
+  return join(state_dir, 'store.sqlite');
+}
+
+/** Where the store is. */
+export function storePlaceOf(settings: StoreSettings): StorePlace {
+  const { database_url_file: file } = settings;
+  return file === null ? { file: storeFileOf(settings) } : { url: readDatabaseUrl(file) };
+}
+
+/** Opens the store for a piece of work, and closes it. Errors of the store become a CommandError. */
+export async function withStore<T>(place: StorePlace, work: (store: Store) => Promise<T>): Promise<T> {
+  const store = openStore(place);
+  try {
+    return await work(store);
+  } catch (error) {
+    throw isStoreError(error) ? new CommandError(`the store cannot be used: ${error.message}`) : error;
+  } finally {
+    await store.destroy().catch(() => undefined);
+  }
+}
+
+/** As `withStore`; throws a CommandError unless there is a store of this version. */
+export async function withCurrentStore<T>(settings: StoreSettings, work: (store: Store) => Promise<T>): Promise<T> {
+  const place = storePlaceOf(settings);
+  if ('file' in place && !existsSync(place.file)) throw noStore();
+  return withStore(place, async (store) => {
+    await requireCurrentTables(store);
+    return work(store);
+  });
+}
+
+/** Throws a CommandError unless the tables are those of this version. */
+export async function requireCurrentTables(store: Store): Promise<void> {
+  const { pending, isEmpty } = await requireKnownTables(store);
+  if (isEmpty) throw noStore();
+  if (pending.length > 0)
+    throw new CommandError(`the store is of an older version (${pending.join(', ')}): run deployd-tenancy migrate`);
+}
+
+/** Throws a CommandError if the tables are of a newer version. */
+export async function requireKnownTables(store: Store): Promise<{ pending: string[]; isEmpty: boolean }> {
+  const { unknown, ...state } = await migrationState(store);
+  if (unknown.length === 0) return state;
+  throw new CommandError(
+    `the store is of a newer version (${unknown.join(', ')}): install that version, or restore a backup of this one`,
+  );
+}
+
+/** There is no store, or it is empty. */
+export function noStore(): CommandError {
+  return new CommandError('there is no store yet: run deployd-tenancy init');
+}
+
+/** Errors of SQLite and of PostgreSQL's client have a code; their messages name no credentials. */
+function isStoreError(error: unknown): error is Error & { code: string } {
+  return typeof error === 'object' && error !== null && 'message' in error && 'code' in error;
+}
