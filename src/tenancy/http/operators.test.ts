@@ -1,3 +1,6 @@
+import { accountTests } from '../../../fixtures/tenancy/api/accountTests.ts';
+import { envTests } from '../../../fixtures/tenancy/api/envTests.ts';
+import { listTests } from '../../../fixtures/tenancy/api/listTests.ts';
 import { permissionTests } from '../../../fixtures/tenancy/api/permissionTests.ts';
 import { startService, type Service } from '../../../fixtures/tenancy/service.ts';
 
@@ -5,4 +8,7 @@ let service: Service;
 beforeAll(async () => void (service = await startService()));
 afterAll(() => service.stop());
 
+describe('envs', () => envTests(() => service));
+describe('accounts', () => accountTests(() => service));
+describe('lists', () => listTests(() => service));
 describe('permissions', () => permissionTests(() => service));

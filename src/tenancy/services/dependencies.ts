@@ -6,7 +6,7 @@ import type { BearerCounts, LookUpBearer } from '../credentials/bearerCache.ts';
 import type { KeyRing } from '../credentials/keyRing.ts';
 import type { BundleRow } from '../store/database.ts';
 import type { Store } from '../store/openStore.ts';
-import type { AuditCaller } from './operator.ts';
+import type { AuditCaller, Operator } from './operator.ts';
 
 /** One line of the log, with fields; values of secrets never get here. */
 export type LogLine = (
@@ -14,6 +14,27 @@ export type LogLine = (
   line: string,
   fields?: Record<string, unknown>,
 ) => void;
+
+/** An archive that was pushed, in a file of this host, with the digest and size that it has. */
+export interface PushedArchive {
+  file: string;
+  sha256: string;
+  sizeBytes: number;
+  operator: Operator;
+  caller: AuditCaller;
+}
+
+/** A bundle that was pushed. */
+export interface AcceptedBundle {
+  bundle: BundleRow;
+  /** False if the same archive was there already. */
+  created: boolean;
+  /** What some hosts would not permit of it. */
+  warnings: string[];
+}
+
+/** Judges an archive and keeps it with its audit entry; throws 403, 409 `SEQUENCE_STALE`, and 422 with every refusal. */
+export type AcceptBundle = (deps: Dependencies, archive: PushedArchive) => Promise<AcceptedBundle>;
 
 /** What a changed secret means for the bundle that is desired. */
 export interface SecretChange {
@@ -40,6 +61,7 @@ export interface Dependencies {
   readonly bearerCounts: Readonly<BearerCounts>;
   readonly secretstore: Secretstore;
   readonly bundles: BundleStorage;
+  readonly acceptBundle: AcceptBundle;
   readonly repackBundle: RepackBundle;
   /** Null without a mesh. */
   readonly mesh: MeshDirectory | null;

@@ -1,11 +1,34 @@
 import { cursorOf, placeOf } from '../../rules/cursor.ts';
-import { listBundles, readBundle } from '../../services/bundleList.ts';
-import { answer, operatorRoute } from '../operatorRoute.ts';
-import { Bundle, BundleList, BundleParams, BundleQuery } from '../schemas/bundles.ts';
+import { bundleView, listBundles, readBundle } from '../../services/bundleList.ts';
+import { withReceivedArchive } from '../../services/receiveArchive.ts';
+import { answer, octets, operatorRoute } from '../operatorRoute.ts';
+import { Bundle, BundleList, BundleParams, BundleQuery, PushedBundle, PushQuery } from '../schemas/bundles.ts';
 import { DEFAULT_LIMIT } from '../schemas/common.ts';
 
 /** Bundles. */
 export const bundleRoutes = [
+  operatorRoute({
+    method: 'PUT',
+    url: '/v1/bundles',
+    role: 'deployer',
+    summary: 'Push a bundle; what no host could permit is refused',
+    query: PushQuery,
+    body: octets,
+    responses: { 201: PushedBundle, 200: PushedBundle },
+    errors: {
+      409: 'SEQUENCE_STALE',
+      413: 'BUNDLE_TOO_LARGE',
+      422: 'Code of the first refusal; refusals names them all',
+      503: 'OVERLOADED, PEER_UNAVAILABLE, DISK_FULL',
+    },
+    act: 'bundle.push',
+    target: ({ query }) => query.sha256,
+    handle: async (deps, { operator, caller, query: { sha256 }, body, signal }) =>
+      withReceivedArchive(deps, { body, sha256, signal }, async (archive) => {
+        const { bundle, created, warnings } = await deps.acceptBundle(deps, { ...archive, operator, caller });
+        return answer(created ? 201 : 200, { ...bundleView(bundle), warnings });
+      }),
+  }),
   operatorRoute({
     method: 'GET',
     url: '/v1/bundles',
