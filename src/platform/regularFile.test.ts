@@ -54,6 +54,7 @@ it('no other module reads files', () => {
   // the others stream from a file that they opened with openRegularFile
   expect(reading.toSorted()).toEqual([
     'src/bundle/archive.ts',
+    'src/bundle/pack.ts',
     'src/ctl/input/openUpload.ts',
     'src/platform/regularFile.ts',
     'src/tenancy/adapters/bundles/directory.ts',

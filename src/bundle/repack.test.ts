@@ -1,0 +1,75 @@
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { createBundle, type BundleOptions } from '../../fixtures/bundles/bundle.ts';
+import { tempDir } from '../../fixtures/tempDir.ts';
+import { unpack } from './archive.ts';
+import { repack } from './repack.ts';
+
+const parent = tempDir();
+const limits = { bundle_bytes: 10_000_000, unpacked_bytes: 10_000_000, bundle_entries: 100 };
+const { signal } = new AbortController();
+
+function workplaceOf(options: BundleOptions) {
+  const dir = mkdtempSync(join(parent, 'repack-'));
+  const [file, into, scratchDir] = ['bundle', 'new', 'scratch'].map((name) => join(dir, name)) as [
+    string,
+    string,
+    string,
+  ];
+  writeFileSync(file, createBundle(options).bytes);
+  mkdirSync(scratchDir);
+  return { file, into, scratchDir, limits, signal };
+}
+
+async function contentsOf(file: string) {
+  const into = mkdtempSync(join(parent, 'into-'));
+  const { files, directories } = await unpack({ file, into, limits, signal });
+  return { files: new Map(files.map(({ path, ...facts }) => [path, facts])), directories };
+}
+
+const options: BundleOptions = {
+  compose: 'services:\n  web: {image: "app:1"} # ü\r\n',
+  files: { 'bin/run': { body: '#!/bin/sh\n', mode: 0o755 }, 'conf/a.conf': '\0\x01', 'b ü': 'x' },
+};
+
+it.each([
+  ['gzip', '1f8b'],
+  ['zstd', '28b5'],
+] as const)('changes the manifest alone, and stays %s', async (format, magic) => {
+  const request = workplaceOf({ ...options, archive: { format } });
+  const before = await contentsOf(request.file);
+  const change = async (manifest: string) => manifest.replace('"sequence": 1', '"sequence": 2');
+  const packed = await repack(request, change);
+  expect(packed!.sizeBytes).toBe(readFileSync(request.into).length);
+  expect(readFileSync(request.into).toString('hex', 0, 2)).toBe(magic);
+  const after = await contentsOf(request.into);
+  const changed = [...after.files].filter(([path, { sha256 }]) => before.files.get(path)?.sha256 !== sha256);
+  expect(changed.map(([path]) => path)).toEqual(['manifest.json']);
+  expect(new Set(after.files.keys())).toEqual(new Set(before.files.keys()));
+  expect(after.files.get('bin/run')).toEqual(before.files.get('bin/run'));
+  expect(after.directories).toEqual(before.directories);
+  expect(readdirSync(request.scratchDir)).toEqual([]);
+});
+
+it('gives the same archive for the same change', async () => {
+  const [one, other] = [workplaceOf(options), workplaceOf(options)];
+  const change = async (manifest: string) => `${manifest}\n`;
+  expect(await repack(one, change)).toEqual(await repack(other, change));
+});
+
+it('packs nothing without a new manifest', async () => {
+  const request = workplaceOf(options);
+  expect(await repack(request, async () => null)).toBeNull();
+  expect([readdirSync(join(request.scratchDir, '..')).toSorted(), readdirSync(request.scratchDir)]).toEqual([
+    ['bundle', 'scratch'],
+    [],
+  ]);
+});
+
+it('leaves nothing when it fails', async () => {
+  const request = workplaceOf({ ...options, archive: { truncatedBytes: 5 } });
+  await expect(repack(request, async () => '{}')).rejects.toThrow('refused: BUNDLE_UNSAFE: the archive is damaged');
+  const sound = workplaceOf(options);
+  await expect(repack(sound, () => Promise.reject(new Error('enough')))).rejects.toThrow('enough');
+  expect([...readdirSync(request.scratchDir), ...readdirSync(sound.scratchDir)]).toEqual([]);
+});
