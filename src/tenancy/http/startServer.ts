@@ -27,7 +27,7 @@ export async function startServer(
   http: Omit<HttpDependencies, 'tls'>,
   { host, port, tlsFiles }: ServerOptions,
 ): Promise<RunningServer> {
-  const tls = tlsFiles === null ? null : await readTlsFiles(tlsFiles);
+  const tls = tlsFiles === null ? null : readTlsFiles(tlsFiles);
   const app = await createApp({ ...http, tls });
   await app.listen({ host, port });
   const { log } = http.deps;

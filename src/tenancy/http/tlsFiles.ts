@@ -1,6 +1,7 @@
-import { readFile } from 'node:fs/promises';
+import { createPrivateKey, X509Certificate } from 'node:crypto';
 import type { Server } from 'node:http';
-import { createSecureContext, Server as TlsServer } from 'node:tls';
+import { Server as TlsServer } from 'node:tls';
+import { readRegularFile } from '../../platform/regularFile.ts';
 import type { LogLine } from '../services/dependencies.ts';
 import type { TlsIdentity } from './httpServer.ts';
 
@@ -14,9 +15,10 @@ export interface TlsFiles {
 const LOOK_EVERY_MS = 10_000;
 
 /** Reads certificate and key; throws unless they belong together. */
-export async function readTlsFiles({ certificate, key }: TlsFiles): Promise<TlsIdentity> {
-  const identity = { cert: await readFile(certificate), key: await readFile(key) };
-  createSecureContext(identity);
+export function readTlsFiles({ certificate, key }: TlsFiles): TlsIdentity {
+  const identity = { cert: readRegularFile(certificate), key: readRegularFile(key) };
+  const isPair = new X509Certificate(identity.cert).checkPrivateKey(createPrivateKey(identity.key));
+  if (!isPair) throw new Error(`the key ${key} is not that of the certificate ${certificate}`);
   return identity;
 }
 
@@ -39,9 +41,9 @@ export function followTlsFiles(
 ): () => void {
   let current = identity;
   let trouble = '';
-  const look = async () => {
+  const look = () => {
     try {
-      const next = await readTlsFiles(files);
+      const next = readTlsFiles(files);
       trouble = '';
       if (isSame(next, current) || !(server instanceof TlsServer)) return;
       server.setSecureContext(next);
@@ -53,7 +55,7 @@ export function followTlsFiles(
       trouble = message;
     }
   };
-  const timer = setInterval(() => void look(), everyMs).unref();
+  const timer = setInterval(look, everyMs).unref();
   return () => clearInterval(timer);
 }
 

@@ -9,6 +9,7 @@ import {
   S3Client,
   S3ServiceException,
 } from '@aws-sdk/client-s3';
+import { createTlsContext, type Authorities } from '../../../platform/certificateAuthorities.ts';
 import { openRegularFile } from '../../../platform/regularFile.ts';
 import { archiveName, storageError, type BundleStorage, type ByteRange } from './bundleStorage.ts';
 
@@ -19,8 +20,7 @@ export interface Bucket {
   bucket: string;
   region: string;
   credentials: { accessKeyId: string; secretAccessKey: string };
-  /** PEM certificates to trust instead of the public ones; null for those. */
-  ca: string | null;
+  authorities: Authorities;
 }
 
 /** Each download holds one for as long as its host takes. */
@@ -52,7 +52,7 @@ const ignore = () => undefined;
 /** The SDK would write to the console. */
 const silent = { debug: ignore, info: ignore, warn: ignore, error: ignore };
 
-function connect({ url, region, credentials, ca }: Omit<Bucket, 'bucket'>): S3Client {
+function connect({ url, region, credentials, authorities }: Omit<Bucket, 'bucket'>): S3Client {
   const sockets = { keepAlive: true, maxSockets: MAX_SOCKETS };
   return new S3Client({
     endpoint: url,
@@ -65,7 +65,7 @@ function connect({ url, region, credentials, ca }: Omit<Bucket, 'bucket'>): S3Cl
     responseChecksumValidation: 'WHEN_REQUIRED',
     requestHandler: {
       httpAgent: new HttpAgent(sockets),
-      httpsAgent: new HttpsAgent({ ...sockets, ...(ca !== null && { ca }) }),
+      httpsAgent: new HttpsAgent({ ...sockets, secureContext: createTlsContext(authorities) }),
       connectionTimeout: CONNECT_TIMEOUT_MS,
       socketTimeout: SOCKET_TIMEOUT_MS,
     },
