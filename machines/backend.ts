@@ -110,7 +110,21 @@ export interface BackendRecord extends BackendFacts {
 export const newBackend: BackendRecord = { state: 'created', generation: 0, purgeVolumes: false, finished: [] };
 
 /** The record after an event; null if the event is not allowed in its state. */
-export function nextBackend({ state, ...context }: BackendRecord, event: BackendEvent): BackendRecord | null {
+export function nextBackend(record: BackendRecord, event: BackendEvent): BackendRecord | null {
+  const question = JSON.stringify([record, event]);
+  const known = answers.get(question);
+  if (known !== undefined) return known;
+  const next = askMachine(record, event);
+  if (answers.size >= MAX_ANSWERS) answers.clear();
+  answers.set(question, next);
+  return next;
+}
+
+/** Answers of the machine that are kept: a fleet asks the same again and again. */
+const answers = new Map<string, Readonly<BackendRecord> | null>();
+const MAX_ANSWERS = 1000;
+
+function askMachine({ state, ...context }: BackendRecord, event: BackendEvent): BackendRecord | null {
   const snapshot = backend.resolveState({ value: state, context });
   if (!snapshot.can(event)) return null;
   const [next] = transition(backend, snapshot, event);

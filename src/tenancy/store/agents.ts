@@ -1,11 +1,13 @@
 import { nextBackend } from '../../../machines/backend.ts';
 import type { CheckInRequest } from '../../protocol/checkIn.ts';
-import { columnsOf, recordOf, type LifeColumns } from './backends.ts';
+import { recordOf, type LifeColumns } from './backends.ts';
 import type { BackendRow } from './database.ts';
 import type { Store } from './openStore.ts';
+import { prepareQuery } from './preparedQuery.ts';
 
 /** A backend as its own calls need it: its life, what is desired in its env, and the size of that bundle. */
-export interface AgentRow extends LifeColumns, Pick<BackendRow, 'id' | 'revision' | 'env' | 'oldest_generation'> {
+export interface AgentRow
+  extends LifeColumns, Pick<BackendRow, 'id' | 'revision' | 'env' | 'oldest_generation' | 'state_since'> {
   production: number;
   desired_sha: string | null;
   /** Bytes; null if there is no such bundle. */
@@ -14,16 +16,25 @@ export interface AgentRow extends LifeColumns, Pick<BackendRow, 'id' | 'revision
 
 /** Reads a backend for one of its calls; null if there is none. */
 export async function findAgent(store: Store, id: string): Promise<AgentRow | null> {
-  const row = await store
+  const { rows } = await selectAgent(store, { id });
+  return rows[0] ?? null;
+}
+
+const selectAgent = prepareQuery<{ id: string }, AgentRow>((store, parameter) =>
+  store
     .selectFrom('backends')
     .innerJoin('envs', 'envs.name', 'backends.env')
     .leftJoin('bundles', 'bundles.sha256', 'envs.desired_sha')
     .select(['backends.id', 'revision', 'backends.env', 'state', 'generation', 'purge_volumes', 'finished'])
-    .select(['oldest_generation', 'envs.production', 'desired_sha', 'bundles.size_bytes as desired_size'])
-    .where('backends.id', '=', id)
-    .executeTakeFirst();
-  return row ?? null;
-}
+    .select([
+      'oldest_generation',
+      'state_since',
+      'envs.production',
+      'desired_sha',
+      'bundles.size_bytes as desired_size',
+    ])
+    .where('backends.id', '=', parameter('id')),
+);
 
 /** What a check-in tells, and the token that it came with. */
 export interface CheckInFacts {
@@ -43,13 +54,54 @@ export async function recordCheckIn(
 ): Promise<boolean> {
   const next = nextBackend(recordOf(read), { type: 'CHECK_IN' });
   if (next === null) return false;
-  const facts = { last_seen_at: now, check_in: JSON.stringify(checkIn), applied_sha: checkIn.applied_sha };
-  const origin = { token_accessor: token.accessor, token_generation: token.generation };
-  const since = next.state === read.state ? {} : { state_since: now };
-  const update = store
-    .updateTable('backends')
-    .set({ ...facts, ...origin, ...columnsOf(next), ...since, revision: read.revision + 1 })
-    .where('id', '=', read.id)
-    .where('revision', '=', read.revision);
-  return (await update.executeTakeFirstOrThrow()).numUpdatedRows === 1n;
+  const facts = { check_in: JSON.stringify(checkIn), applied_sha: checkIn.applied_sha };
+  const { numAffectedRows } = await updateAgent(store, {
+    ...facts,
+    id: read.id,
+    revision: read.revision,
+    state: next.state,
+    state_since: next.state === read.state ? read.state_since : now,
+    now,
+    accessor: token.accessor,
+    token_generation: token.generation,
+  });
+  return numAffectedRows === 1n;
 }
+
+interface CheckInColumns extends Pick<
+  BackendRow,
+  'id' | 'revision' | 'state' | 'state_since' | 'check_in' | 'applied_sha'
+> {
+  now: number;
+  accessor: string;
+  token_generation: number;
+}
+
+const updateAgent = prepareQuery<CheckInColumns, never>((store, parameter) =>
+  store
+    .updateTable('backends')
+    .set((set) => ({
+      revision: set('revision', '+', 1),
+      state: parameter('state'),
+      state_since: parameter('state_since'),
+      last_seen_at: parameter('now'),
+      check_in: parameter('check_in'),
+      applied_sha: parameter('applied_sha'),
+      token_accessor: parameter('accessor'),
+      token_generation: parameter('token_generation'),
+    }))
+    .where('id', '=', parameter('id'))
+    .where('revision', '=', parameter('revision')),
+);
+
+/** Keeps when a backend was heard of. */
+export async function recordHeartbeat(store: Store, id: string, now: number): Promise<void> {
+  await updateLastSeen(store, { id, now });
+}
+
+const updateLastSeen = prepareQuery<{ id: string; now: number }, never>((store, parameter) =>
+  store
+    .updateTable('backends')
+    .set({ last_seen_at: parameter('now') })
+    .where('id', '=', parameter('id')),
+);

@@ -1,5 +1,6 @@
 import type { Transaction } from 'kysely';
 import type { Report } from '../../protocol/report.ts';
+import { recordHeartbeat } from './agents.ts';
 import { changeBackend } from './backends.ts';
 import type { Database, Place } from './database.ts';
 import type { Store } from './openStore.ts';
@@ -17,7 +18,7 @@ interface Receipt {
 export async function recordReport(store: Store, backendId: string, receipt: Receipt): Promise<boolean> {
   if (receipt.report.outcome !== 'heartbeat')
     return store.transaction().execute((work) => addReport(work, backendId, receipt));
-  await store.updateTable('backends').set({ last_seen_at: receipt.now }).where('id', '=', backendId).execute();
+  await recordHeartbeat(store, backendId, receipt.now);
   return true;
 }
 

@@ -19,7 +19,7 @@ const BUSY_TIMEOUT_MS = 5000;
  * - A transaction's promise resolves after the sync, so what was answered survives a power cut.
  * - A transaction that fails is undone alone; if the common commit fails, all transactions of the group fail.
  * - Selects outside of transactions run on a read-only connection, so they see committed data only; other statements
- *   outside of transactions are transactions of their own.
+ *   outside of transactions are transactions of their own, which need no savepoint: SQLite undoes a statement that fails.
  */
 export class SqliteDriver implements Driver {
   readonly #file: string;
@@ -36,7 +36,7 @@ export class SqliteDriver implements Driver {
 
   async init(): Promise<void> {
     this.#writer = new Handle(this.#file, true);
-    this.#writer.exec('pragma journal_mode = wal; pragma synchronous = full; pragma foreign_keys = on');
+    this.#writer.database.exec('pragma journal_mode = wal; pragma synchronous = full; pragma foreign_keys = on');
     this.#reader = new Handle(this.#file, false);
   }
 
@@ -45,33 +45,34 @@ export class SqliteDriver implements Driver {
   }
 
   async beginTransaction(connection: SqliteConnection): Promise<void> {
-    const waiting = this.#waiting;
-    if (waiting === null) this.#waiting = [];
-    else await new Promise<void>((resolve) => waiting.push(resolve));
-    try {
-      this.#beginSavepoint();
-    } catch (error) {
-      this.#endTurn(connection);
-      throw error;
-    }
+    if (this.#waiting !== null) await this.#nextTurn();
+    this.#beginTurn(() => this.#writer.run('savepoint one'));
     connection.handle = this.#writer;
   }
 
   commitTransaction(connection: SqliteConnection): Promise<void> {
-    return new Promise((resolve, reject) => {
-      this.#writer.exec('release one');
-      this.#group.push({ resolve, reject });
-      this.#endTurn(connection);
-    });
+    this.#writer.run('release one');
+    connection.handle = this.#reader;
+    return this.#commitTurn();
   }
 
   async rollbackTransaction(connection: SqliteConnection): Promise<void> {
     // Its turn is over: the commit of its group has failed, and nothing of it is left.
     if (!connection.handle.isWriter) return;
-    // A full disk or an I/O error undoes the whole group.
-    if (this.#writer.database.isTransaction) this.#writer.exec('rollback to one; release one');
-    else this.#failGroup(new Error('the database could not be written'));
-    this.#endTurn(connection);
+    connection.handle = this.#reader;
+    if (this.#writer.database.isTransaction) {
+      this.#writer.run('rollback to one');
+      this.#writer.run('release one');
+    }
+    this.#endTurn();
+  }
+
+  /** Runs one statement as a transaction of its own. */
+  async runAlone<Row>(query: CompiledQuery): Promise<QueryResult<Row>> {
+    if (this.#waiting !== null) await this.#nextTurn();
+    const result = this.#beginTurn(() => this.#writer.query<Row>(query));
+    await this.#commitTurn();
+    return result;
   }
 
   async releaseConnection(): Promise<void> {}
@@ -83,16 +84,35 @@ export class SqliteDriver implements Driver {
     this.#writer.database.close();
   }
 
-  #beginSavepoint(): void {
-    if (!this.#writer.database.isTransaction) {
-      this.#writer.exec('begin immediate');
-      this.#scheduleCommit();
-    }
-    this.#writer.exec('savepoint one');
+  #nextTurn(): Promise<void> {
+    return new Promise((resolve) => this.#waiting?.push(resolve));
   }
 
-  #endTurn(connection: SqliteConnection): void {
-    connection.handle = this.#reader;
+  /** Begins the turn of a transaction with its first statement; if that fails, the turn is over. */
+  #beginTurn<T>(first: () => T): T {
+    this.#waiting ??= [];
+    try {
+      if (!this.#writer.database.isTransaction) {
+        this.#writer.run('begin immediate');
+        this.#scheduleCommit();
+      }
+      return first();
+    } catch (error) {
+      this.#endTurn();
+      throw error;
+    }
+  }
+
+  #commitTurn(): Promise<void> {
+    return new Promise((resolve, reject) => {
+      this.#group.push({ resolve, reject });
+      this.#endTurn();
+    });
+  }
+
+  #endTurn(): void {
+    // A full disk or an I/O error undoes the whole group.
+    if (!this.#writer.database.isTransaction) this.#failGroup(new Error('the database could not be written'));
     const next = this.#waiting?.shift();
     if (next === undefined) this.#waiting = null;
     else next();
@@ -110,7 +130,7 @@ export class SqliteDriver implements Driver {
   #commitGroup(): void {
     if (!this.#writer.database.isTransaction) return;
     try {
-      this.#writer.exec('commit');
+      this.#writer.run('commit');
     } catch (error) {
       this.#rollBack();
       this.#failGroup(error);
@@ -121,7 +141,7 @@ export class SqliteDriver implements Driver {
 
   /** SQLite has done it already after some errors. */
   #rollBack(): void {
-    if (this.#writer.database.isTransaction) this.#writer.exec('rollback');
+    if (this.#writer.database.isTransaction) this.#writer.run('rollback');
   }
 
   #failGroup(error: unknown): void {
@@ -135,28 +155,43 @@ export class SqliteDriver implements Driver {
   }
 }
 
+/** A statement that is kept. */
+interface PreparedStatement {
+  statement: StatementSync;
+  returnsRows: boolean;
+}
+
 /** A database with its prepared statements. */
 class Handle {
   readonly database: DatabaseSync;
   readonly isWriter: boolean;
-  readonly #statements = new Map<string, StatementSync>();
+  readonly #statements = new Map<string, PreparedStatement>();
 
   constructor(file: string, isWriter: boolean) {
     this.database = new DatabaseSync(file, { readOnly: !isWriter, timeout: BUSY_TIMEOUT_MS });
     this.isWriter = isWriter;
   }
 
-  exec(sql: string): void {
-    this.database.exec(sql);
+  /** Runs a statement without parameters and rows. */
+  run(sql: string): void {
+    this.#prepare(sql).statement.run();
   }
 
-  prepare(sql: string): StatementSync {
+  query<Row>({ sql, parameters }: CompiledQuery): QueryResult<Row> {
+    const { statement, returnsRows } = this.#prepare(sql);
+    const values = parameters as SQLInputValue[];
+    if (returnsRows) return { rows: statement.all(...values) as Row[] };
+    return { rows: [], numAffectedRows: BigInt(statement.run(...values).changes) };
+  }
+
+  #prepare(sql: string): PreparedStatement {
     const known = this.#statements.get(sql);
     if (known !== undefined) return known;
     if (this.#statements.size >= MAX_STATEMENTS) this.#statements.clear();
     const statement = this.database.prepare(sql);
-    this.#statements.set(sql, statement);
-    return statement;
+    const prepared = { statement, returnsRows: statement.columns().length > 0 };
+    this.#statements.set(sql, prepared);
+    return prepared;
   }
 }
 
@@ -171,27 +206,8 @@ class SqliteConnection implements DatabaseConnection {
   }
 
   async executeQuery<Row>(query: CompiledQuery): Promise<QueryResult<Row>> {
-    if (this.handle.isWriter || query.query.kind === 'SelectQueryNode') return this.#run(query);
-    await this.#driver.beginTransaction(this);
-    const result = await this.#runOrRollBack<Row>(query);
-    await this.#driver.commitTransaction(this);
-    return result;
-  }
-
-  async #runOrRollBack<Row>(query: CompiledQuery): Promise<QueryResult<Row>> {
-    try {
-      return this.#run<Row>(query);
-    } catch (error) {
-      await this.#driver.rollbackTransaction(this);
-      throw error;
-    }
-  }
-
-  #run<Row>({ sql, parameters }: CompiledQuery): QueryResult<Row> {
-    const statement = this.handle.prepare(sql);
-    const values = parameters as SQLInputValue[];
-    if (statement.columns().length > 0) return { rows: statement.all(...values) as Row[] };
-    return { rows: [], numAffectedRows: BigInt(statement.run(...values).changes) };
+    const isInPlace = this.handle.isWriter || query.query.kind === 'SelectQueryNode';
+    return isInPlace ? this.handle.query<Row>(query) : this.#driver.runAlone<Row>(query);
   }
 
   async *streamQuery(): AsyncIterableIterator<never> {
