@@ -3,6 +3,7 @@ import { PeerError } from '../adapters/peerError.ts';
 import { ApiError, type ApiErrorFields } from '../services/apiError.ts';
 import type { LogLine } from '../services/dependencies.ts';
 import { bodyLeft, mayHaveBody } from './requestBody.ts';
+import { isStoreFailure } from '../store/storeFailure.ts';
 import type { ErrorBody } from './schemas/common.ts';
 
 /** Codes of the statuses that the framework itself answers with. */
@@ -15,6 +16,9 @@ const frameworkCodes: Record<number, string> = {
   417: 'REQUEST_INVALID',
 };
 
+/** Seconds after which callers may come again when the store has failed. */
+const STORE_RETRY_S = 5;
+
 /**
  * Answers with an error as the API tells it; one that is not expected is logged and told without details. A body that was
  * not read closes the connection, unless at most `drainBytes` of it will follow.
@@ -23,7 +27,7 @@ export function answerError(log: LogLine, drainBytes: number) {
   return (error: Error, request: FastifyRequest, reply: FastifyReply): FastifyReply => {
     const fields = fieldsOf(error);
     if (fields.status >= 500 && !(error instanceof ApiError)) {
-      const level = error instanceof PeerError ? 'warn' : 'error';
+      const level = fields.status === 503 ? 'warn' : 'error';
       log(level, `${request.method} ${request.routeOptions.url ?? '-'} failed: ${error.message}`, {
         request_id: request.id,
         ...(level === 'error' && { stack: error.stack }),
@@ -40,12 +44,14 @@ export function errorBody({ code, message, refusals }: ApiErrorFields): ErrorBod
   return { error: { code, message, ...(refusals && { refusals: [...refusals] }) } };
 }
 
+function unavailable(what: string, retryAfterS: number): ApiErrorFields {
+  return { status: 503, code: 'PEER_UNAVAILABLE', message: `the ${what} cannot be used at the moment`, retryAfterS };
+}
+
 function fieldsOf(error: Error): ApiErrorFields {
   if (error instanceof ApiError) return error.fields;
-  if (error instanceof PeerError) {
-    const message = `the ${error.peer} cannot be used at the moment`;
-    return { status: 503, code: 'PEER_UNAVAILABLE', message, retryAfterS: error.retryAfterS };
-  }
+  if (error instanceof PeerError) return unavailable(error.peer, error.retryAfterS);
+  if (isStoreFailure(error)) return unavailable('store', STORE_RETRY_S);
   const { statusCode = 500 } = error as Partial<FastifyError>;
   const code = frameworkCodes[statusCode];
   if (code !== undefined) return { status: statusCode, code, message: error.message };

@@ -11,6 +11,9 @@ export type Store = Kysely<Database>;
 /** Where the store is: a file of SQLite, or the URL of a PostgreSQL database. */
 export type StorePlace = { file: string } | { url: string };
 
+/** Milliseconds that a connection to PostgreSQL may take, also to become free. */
+const CONNECT_TIMEOUT_MS = 5000;
+
 /** Opens a store; `destroy()` closes it. */
 export function openStore(place: StorePlace): Store {
   return new Kysely<Database>({ dialect: 'file' in place ? sqliteDialect(place.file) : postgresDialect(place.url) });
@@ -64,7 +67,11 @@ function postgresDialect(connectionString: string): Dialect {
   // Counts and times are below 2^53.
   const types = new pg.TypeOverrides();
   types.setTypeParser(pg.types.builtins.INT8, Number);
-  return new PostgresDialect({ pool: new pg.Pool({ connectionString, types }) });
+  const pool = new pg.Pool({ connectionString, types, connectionTimeoutMillis: CONNECT_TIMEOUT_MS, keepAlive: true });
+  // A connection that is lost is told to whoever uses it next, and then replaced; nobody else needs to hear of it.
+  pool.on('error', () => undefined);
+  pool.on('connect', (client) => void client.on('error', () => undefined));
+  return new PostgresDialect({ pool });
 }
 
 /** The driver orders transactions itself, and SQLite undoes changes of tables with their transaction. */

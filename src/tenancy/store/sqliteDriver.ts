@@ -1,5 +1,6 @@
 import { DatabaseSync, type SQLInputValue, type StatementSync } from 'node:sqlite';
 import { type CompiledQuery, type DatabaseConnection, type Driver, type QueryResult } from 'kysely';
+import { GroupUndone } from './storeFailure.ts';
 
 /** Waits for the commit of the group that a transaction belongs to. */
 interface PendingCommit {
@@ -112,7 +113,7 @@ export class SqliteDriver implements Driver {
 
   #endTurn(): void {
     // A full disk or an I/O error undoes the whole group.
-    if (!this.#writer.database.isTransaction) this.#failGroup(new Error('the database could not be written'));
+    if (!this.#writer.database.isTransaction) this.#failGroup(new GroupUndone());
     const next = this.#waiting?.shift();
     if (next === undefined) this.#waiting = null;
     else next();
