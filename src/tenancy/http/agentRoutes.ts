@@ -1,5 +1,4 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify';
-import { Type } from 'typebox';
 import type { BearerIdentity } from '../credentials/bearerCache.ts';
 import { agentUnauthenticated } from '../services/agents/agent.ts';
 import { checkIn } from '../services/agents/checkIn.ts';
@@ -7,8 +6,8 @@ import { giveLease } from '../services/agents/lease.ts';
 import { receiveReport } from '../services/agents/receiveReport.ts';
 import type { Dependencies } from '../services/dependencies.ts';
 import { addBundleRoute } from './bundleRoute.ts';
-import { bearerOf } from './bearer.ts';
-import { failures } from './failures.ts';
+import { bearerCodes, bearerOf } from './bearer.ts';
+import { bodyErrors, failures, success } from './responses.ts';
 import { CheckIn, LeaseAnswer, LeaseRequest, Orders, Report } from './schemas/agent.ts';
 import { compileAgentValidator } from './validators.ts';
 
@@ -22,8 +21,8 @@ declare module 'fastify' {
 /** Largest body of an agent in bytes: a thousand containers, or a report with its output. */
 const MAX_AGENT_BYTES = 256 * 1024;
 const common = { tags: ['agent'], security: [{ storeToken: [] }] };
-const envMismatch = failures({ 409: 'AGENT_ENV_MISMATCH' });
-const done = (description: string) => Type.Null({ description });
+const errors = { ...bodyErrors, 401: bearerCodes };
+const withEnv = { ...errors, 409: 'AGENT_ENV_MISMATCH' };
 
 /** Registers the calls of agents in a scope of their own, where unknown fields are ignored. */
 export async function registerAgentRoutes(app: FastifyInstance, deps: Dependencies): Promise<void> {
@@ -50,19 +49,20 @@ function tokenOf({ token }: FastifyRequest): BearerIdentity {
 
 function addCheckInRoute(scope: FastifyInstance, deps: Dependencies): void {
   const summary = 'Tell how the host is and learn what it should be';
+  const response = { 200: success(200, Orders), ...failures(withEnv) };
   scope.route<{ Body: CheckIn }>({
     method: 'POST',
     url: '/v1/agent/check-in',
     bodyLimit: MAX_AGENT_BYTES,
     config: { lane: 'agent' },
-    schema: { ...common, operationId: 'check-in', summary, body: CheckIn, response: { 200: Orders, ...envMismatch } },
+    schema: { ...common, operationId: 'check-in', summary, body: CheckIn, response },
     handler: (request) => checkIn(deps, { token: tokenOf(request), request: request.body }),
   });
 }
 
 function addLeaseRoute(scope: FastifyInstance, deps: Dependencies): void {
   const summary = 'Get a JWT for one login to the secretstore';
-  const response = { 200: LeaseAnswer, ...failures() };
+  const response = { 200: success(200, LeaseAnswer, { noStore: true }), ...failures(errors) };
   scope.route({
     method: 'POST',
     url: '/v1/agent/lease',
@@ -78,13 +78,14 @@ function addLeaseRoute(scope: FastifyInstance, deps: Dependencies): void {
 
 function addReportRoute(scope: FastifyInstance, deps: Dependencies): void {
   const summary = 'Tell how a tick came out';
-  const response = { 202: done('Accepted.'), 204: done('Accepted before; nothing changed.'), ...envMismatch };
+  const description = 'A report that was accepted before changes nothing, and is answered 204.';
+  const response = { 202: success(202, null), 204: success(204, null), ...failures(withEnv) };
   scope.route<{ Body: Report }>({
     method: 'POST',
     url: '/v1/agent/report',
     bodyLimit: MAX_AGENT_BYTES,
     config: { lane: 'agent' },
-    schema: { ...common, operationId: 'report', summary, body: Report, response },
+    schema: { ...common, operationId: 'report', summary, description, body: Report, response },
     handler: async (request, reply) => {
       const isNew = await receiveReport(deps, { token: tokenOf(request), report: request.body });
       return reply.code(isNew ? 202 : 204).send();

@@ -11,8 +11,9 @@ import { registerOperatorRoutes } from './operatorRoutes.ts';
 import { registerPublicRoutes } from './publicRoutes.ts';
 import { observeRequests } from './requestLog.ts';
 import { RequestMetrics } from './requestMetrics.ts';
-import { serviceMetrics } from './serviceMetrics.ts';
 import { requestIdOf } from './requestId.ts';
+import { serviceMetrics } from './serviceMetrics.ts';
+import { shareComponents } from './sharedComponents.ts';
 import { answerOtherMethods, answerUnknownUrls } from './unknownRoute.ts';
 import { compileValidator } from './validators.ts';
 
@@ -43,7 +44,10 @@ export async function createApp(http: HttpDependencies): Promise<FastifyInstance
   answerUnknownUrls(app);
   admission.guard(app);
   limitBodyTime(app, limits.bodyMs);
-  await app.register(swagger, { openapi: documentInfo(deps.version) });
+  await app.register(swagger, {
+    openapi: documentInfo(deps.version),
+    transformObject: (document) => shareComponents({ ...('openapiObject' in document && document.openapiObject) }),
+  });
   const otherMethods = answerOtherMethods(app);
   registerPublicRoutes(app, http, async () => [...metrics.families(), ...(await serviceMetrics(deps, admission))]);
   await registerAgentRoutes(app, deps);

@@ -1,6 +1,9 @@
 import type { FastifyRequest } from 'fastify';
 import { ApiError } from '../services/apiError.ts';
 
+/** Codes of the errors of a bearer of a host: none was sent, or it is not accepted. */
+export const bearerCodes = 'UNAUTHENTICATED, AGENT_UNAUTHENTICATED';
+
 /** The bearer of a request; throws 401 without one. Tokens in URLs and cookies are not looked at. */
 export function bearerOf({ headers }: FastifyRequest): string {
   const [, bearer] = /^Bearer ([\w.~+/=-]{1,4096})$/i.exec(headers.authorization ?? '') ?? [];

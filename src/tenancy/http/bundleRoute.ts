@@ -1,24 +1,34 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
-import { Type, type Static } from 'typebox';
+import type { Static } from 'typebox';
 import type { BearerIdentity } from '../credentials/bearerCache.ts';
 import { isUnchanged, wantedBytes } from '../rules/byteRange.ts';
 import { offerBundle, openBundle, type OfferedBundle } from '../services/agents/bundle.ts';
 import { ApiError } from '../services/apiError.ts';
 import type { Dependencies } from '../services/dependencies.ts';
-import { failures } from './failures.ts';
-import { BundleParams } from './schemas/agent.ts';
+import { bearerCodes } from './bearer.ts';
+import { failures, octetStream } from './responses.ts';
+import { BundleHeaders, BundleParams } from './schemas/agent.ts';
 
 interface BundleRequest {
   Params: Static<typeof BundleParams>;
 }
 type Exchange = { request: FastifyRequest<BundleRequest>; reply: FastifyReply };
 
-const octetStream = { content: { 'application/octet-stream': { schema: Type.Any() } } };
+const headers = {
+  ETag: { type: 'string', pattern: '^"[0-9a-f]{64}"$', description: 'The digest in double quotes.' },
+  'Accept-Ranges': { type: 'string', const: 'bytes' },
+};
+const contentRange = { 'Content-Range': { type: 'string', pattern: '^bytes ([0-9]+-[0-9]+|\\*)/[0-9]+$' } };
 const response = {
-  200: { description: 'The whole bundle.', ...octetStream },
-  206: { description: 'The range that was asked for.', ...octetStream },
-  304: Type.Null({ description: 'The caller has it already.' }),
-  ...failures({ 404: 'BUNDLE_NOT_FOUND', 416: 'RANGE_NOT_SATISFIABLE', 503: 'OVERLOADED, BUNDLE_MISSING' }),
+  200: { description: 'The whole bundle.', headers, ...octetStream },
+  206: { description: 'The range that was asked for.', headers: { ...headers, ...contentRange }, ...octetStream },
+  304: { type: 'null', description: 'The caller has it already.', headers },
+  ...failures({
+    401: bearerCodes,
+    404: 'BUNDLE_NOT_FOUND',
+    416: 'RANGE_NOT_SATISFIABLE',
+    503: 'OVERLOADED, PEER_UNAVAILABLE, BUNDLE_MISSING',
+  }),
 };
 
 /** Registers the download of bundles; `tokenOf` gives the token of a call. */
@@ -27,24 +37,27 @@ export function addBundleRoute(
   deps: Dependencies,
   tokenOf: (request: FastifyRequest) => BearerIdentity,
 ): void {
-  const summary = 'Download a bundle';
-  scope.route<BundleRequest>({
-    method: ['GET', 'HEAD'],
-    url: '/v1/agent/bundles/:sha',
-    config: { lane: 'download' },
-    schema: {
-      tags: ['agent'],
-      security: [{ storeToken: [] }],
-      operationId: 'bundle',
-      summary,
-      params: BundleParams,
-      response,
-    },
-    handler: async (request, reply) => {
-      const offered = await offerBundle(deps, { token: tokenOf(request), sha256: request.params.sha });
-      return sendBundle(deps, offered, { request, reply });
-    },
-  });
+  const schema = {
+    tags: ['agent'],
+    security: [{ storeToken: [] }],
+    operationId: 'bundle',
+    summary: 'Download a bundle',
+    params: BundleParams,
+    headers: BundleHeaders,
+    response,
+  };
+  for (const method of ['HEAD', 'GET'] as const) {
+    scope.route<BundleRequest>({
+      method,
+      url: '/v1/agent/bundles/:sha',
+      config: { lane: 'download' },
+      schema: { ...schema, hide: method === 'HEAD' },
+      handler: async (request, reply) => {
+        const offered = await offerBundle(deps, { token: tokenOf(request), sha256: request.params.sha });
+        return sendBundle(deps, offered, { request, reply });
+      },
+    });
+  }
 }
 
 async function sendBundle(deps: Dependencies, { sha256, sizeBytes }: OfferedBundle, { request, reply }: Exchange) {

@@ -34,6 +34,7 @@ export function answerError(log: LogLine, drainBytes: number) {
       });
     }
     if (mayHaveBody(request) && bodyLeft(request) > drainBytes) void reply.header('connection', 'close');
+    if (fields.status === 401) void reply.header('www-authenticate', 'Bearer');
     if (fields.retryAfterS !== undefined) void reply.header('retry-after', fields.retryAfterS);
     return reply.code(fields.status).send(errorBody(fields));
   };

@@ -1,12 +1,11 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest, FastifySchema } from 'fastify';
-import type { TSchema } from 'typebox';
 import { ApiError } from '../services/apiError.ts';
 import type { AuditCaller, Operator } from '../services/operator.ts';
 import { requirePermission } from '../services/requirePermission.ts';
 import { bearerOf, unauthenticated } from './bearer.ts';
-import { failures } from './failures.ts';
 import type { HttpDependencies } from './httpDependencies.ts';
 import { octets, type AnyOperatorRoute, type OperatorCall } from './operatorRoute.ts';
+import { bodyErrors, failures, octetStream, success } from './responses.ts';
 
 declare module 'fastify' {
   interface FastifyRequest {
@@ -17,6 +16,7 @@ declare module 'fastify' {
 
 /** Statuses of refusals that the audit log keeps. */
 const auditedStatuses = [403, 409, 422];
+
 /** Registers the routes of the operators' API; here and nowhere else calls are authenticated, permitted and audited. */
 export function registerOperatorRoutes(app: FastifyInstance, http: HttpDependencies): void {
   app.decorateRequest('operator', null);
@@ -122,16 +122,15 @@ function schemaOf(route: AnyOperatorRoute): FastifySchema {
     security: [{ operatorToken: [] }],
     ...(params && { params }),
     ...(query && { querystring: query }),
-    ...(body && body !== octets && { body }),
-    ...(body === octets && { consumes: ['application/octet-stream'] }),
-    response: { ...successes(route), ...failures(route.errors) },
+    ...(body && { body: body === octets ? octetStream : body }),
+    response: { ...successes(route), ...failures({ 403: 'FORBIDDEN', ...(body && bodyErrors), ...route.errors }) },
   };
 }
 
-function successes({ responses }: AnyOperatorRoute): Record<string, TSchema | object> {
+function successes({ responses, noStore }: AnyOperatorRoute): Record<string, object> {
   const entries = Object.entries(responses).map(([status, schema]) => [
     status,
-    schema ?? { type: 'null', description: 'Done.' },
+    success(Number(status), schema, { noStore }),
   ]);
-  return Object.fromEntries(entries) as Record<string, TSchema | object>;
+  return Object.fromEntries(entries) as Record<string, object>;
 }

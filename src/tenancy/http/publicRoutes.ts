@@ -5,10 +5,13 @@ import { createReadiness } from '../services/readiness.ts';
 import { bearerOf, unauthenticated } from './bearer.ts';
 import type { HttpDependencies } from './httpDependencies.ts';
 import { formatMetrics, openMetricsType, type MetricFamily } from './metrics.ts';
+import { errorResponses, failures, success } from './responses.ts';
 
 const Jwks = Type.Object({ keys: Type.Array(Type.Unsafe<object>({ type: 'object', additionalProperties: true })) });
-const Readiness = Type.Object({ ready: Type.Boolean(), missing: Type.Array(Type.String()) });
-const tags = ['public'];
+const Readiness = Type.Object({ ready: Type.Boolean(), missing: Type.Array(Type.String()) }, { title: 'Readiness' });
+/** What every route without a bearer has in the document. */
+const common = { tags: ['public'], security: [] };
+const failure = errorResponses({ 500: 'INTERNAL' });
 
 /** Registers the routes without a bearer, which take no place of the admission. `families` are the metrics. */
 export function registerPublicRoutes(
@@ -18,20 +21,34 @@ export function registerPublicRoutes(
 ): void {
   addJwks(app, http);
   addHealth(app, http);
-  app.get(
-    '/metrics',
-    { schema: { tags, summary: 'Metrics in the text form of OpenMetrics', response: { 200: Type.String() } } },
-    async (request, reply) => {
-      await requireMetricsReader(http, request);
-      return reply.type(openMetricsType).send(formatMetrics(await families()));
-    },
-  );
-  app.get('/v1/openapi.json', { schema: { tags, summary: 'This document' } }, async () => app.swagger());
+  addMetrics(app, http, families);
+  const document = Type.Unsafe<object>({ type: 'object', additionalProperties: true });
+  const response = { 200: success(200, document), ...failure };
+  const schema = { ...common, operationId: 'openapi', summary: 'This document', response };
+  app.get('/v1/openapi.json', { schema }, async () => app.swagger());
+}
+
+function addMetrics(app: FastifyInstance, http: HttpDependencies, families: () => Promise<MetricFamily[]>): void {
+  const text = { content: { [openMetricsType]: { schema: Type.String() } } };
+  const schema = {
+    tags: ['public'],
+    security: [{}, { operatorToken: [] }],
+    operationId: 'metrics',
+    summary: 'Metrics in the text form of OpenMetrics',
+    description: 'Other hosts need the token of an administrator of all envs.',
+    response: { 200: { description: 'OK', ...text }, ...failures({ 403: 'FORBIDDEN' }) },
+  };
+  app.get('/metrics', { schema }, async (request, reply) => {
+    await requireMetricsReader(http, request);
+    return reply.type(openMetricsType).send(formatMetrics(await families()));
+  });
 }
 
 function addJwks(app: FastifyInstance, { deps }: HttpDependencies): void {
   const summary = 'The keys by which the secretstore verifies grants and leases (RFC 7517)';
-  app.get('/.well-known/jwks.json', { schema: { tags, summary, response: { 200: Jwks } } }, async (_request, reply) => {
+  const response = { 200: success(200, Jwks), ...failure };
+  const schema = { ...common, operationId: 'jwks', summary, response };
+  app.get('/.well-known/jwks.json', { schema }, async (_request, reply) => {
     void reply.header('cache-control', 'public, max-age=60');
     return deps.keys().jwks();
   });
@@ -39,12 +56,18 @@ function addJwks(app: FastifyInstance, { deps }: HttpDependencies): void {
 
 function addHealth(app: FastifyInstance, { deps }: HttpDependencies): void {
   const findMissing = createReadiness(deps);
-  const healthz = { tags, summary: 'Whether the service runs', response: { 200: Type.Object({}) } };
+  const healthz = {
+    ...common,
+    operationId: 'healthz',
+    summary: 'Whether the service runs',
+    response: { 200: success(200, Type.Object({})), ...failure },
+  };
   app.get('/healthz', { schema: healthz }, async () => ({}));
   const readyz = {
-    tags,
+    ...common,
+    operationId: 'readyz',
     summary: 'Whether the service has everything it needs',
-    response: { 200: Readiness, 503: Readiness },
+    response: { 200: success(200, Readiness), 503: success(503, Readiness), ...failure },
   };
   app.get('/readyz', { schema: readyz }, async (_request, reply) => {
     const missing = await findMissing();

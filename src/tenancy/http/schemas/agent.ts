@@ -4,13 +4,16 @@ import { EnvName, Nullable, Sha256, Timestamp } from './common.ts';
 /** Key of a report, which the agent makes. */
 const ReportId = Type.String({ pattern: '^[\\w-]{1,64}$' });
 
-const Container = Type.Object({
-  service: Type.String(),
-  name: Type.String(),
-  state: Type.String(),
-  health: Nullable(Type.String()),
-  exit_code: Nullable(Type.Integer()),
-});
+const Container = Type.Object(
+  {
+    service: Type.String(),
+    name: Type.String(),
+    state: Type.String(),
+    health: Nullable(Type.String()),
+    exit_code: Nullable(Type.Integer()),
+  },
+  { title: 'Container' },
+);
 
 /** Request of a check-in. Unknown fields of agents are ignored, and not kept. */
 export const CheckIn = Type.Object(
@@ -40,7 +43,12 @@ export const Orders = Type.Object(
     backend_id: Type.String(),
     production: Type.Boolean(),
     desired_sha: Nullable(Sha256),
-    bundle: Type.Optional(Type.Object({ sha256: Sha256, size_bytes: Type.Integer() })),
+    bundle: Type.Optional(
+      Type.Object(
+        { sha256: Sha256, size_bytes: Type.Integer({ minimum: 0 }) },
+        { description: 'With apply; its digest is desired_sha.' },
+      ),
+    ),
     purge_volumes: Type.Optional(Type.Boolean()),
   },
   { title: 'Orders' },
@@ -91,3 +99,9 @@ export type Report = Static<typeof Report>;
 
 /** Name of a bundle in a URL. */
 export const BundleParams = Type.Object({ sha: Sha256 });
+/** Conditions of a download. */
+export const BundleHeaders = Type.Object({
+  range: Type.Optional(Type.String({ description: 'One byte range; others are answered with the whole bundle.' })),
+  'if-range': Type.Optional(Type.String({ description: 'The ETag of the part that the caller has.' })),
+  'if-none-match': Type.Optional(Type.String({ description: 'The ETag of the bundle that the caller has.' })),
+});

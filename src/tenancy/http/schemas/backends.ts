@@ -32,11 +32,14 @@ const backend = {
 
 const ReceivedReport = Type.Object({ received_at: Timestamp, ...Report.properties }, { title: 'ReceivedReport' });
 
-const PendingStep = Type.Object({
-  step: Type.String(),
-  tries: Type.Integer(),
-  error: Nullable(Type.String({ description: 'Why the last try has failed.' })),
-});
+const PendingStep = Type.Object(
+  {
+    step: Type.String(),
+    tries: Type.Integer(),
+    error: Nullable(Type.String({ description: 'Why the last try has failed.' })),
+  },
+  { title: 'PendingStep' },
+);
 
 /** A backend with its newest report. */
 export const BackendDetails = Type.Object(

@@ -26,14 +26,13 @@ export function Body<Fields extends Record<string, TSchema>>(fields: Fields) {
 }
 
 /** The body of every error (contract: agents show `message`, and act on some codes). */
-export const ErrorBody = Type.Object(
-  {
-    error: Type.Object({
-      code: Type.String(),
-      message: Type.String(),
-      refusals: Type.Optional(Type.Array(Type.Object({ code: Type.String(), detail: Type.String() }))),
-    }),
-  },
-  { title: 'Error' },
-);
+export const ErrorBody = Type.Object({
+  error: Type.Object({
+    code: Type.String(),
+    message: Type.String(),
+    refusals: Type.Optional(
+      Type.Array(Type.Object({ code: Type.String(), detail: Type.String() }, { title: 'Refusal' })),
+    ),
+  }),
+});
 export type ErrorBody = Static<typeof ErrorBody>;

@@ -10,7 +10,7 @@ export const SecretParams = Type.Object({
 
 /** Names of secrets. */
 export const SecretList = Type.Object(
-  { secrets: Type.Array(Type.Object({ key: Type.String(), version: Type.Integer() })) },
+  { secrets: Type.Array(Type.Object({ key: Type.String(), version: Type.Integer() }, { title: 'Secret' })) },
   { title: 'SecretList' },
 );
 
