@@ -126,6 +126,7 @@ it.each([
   ['a control character', things, json({ name: 'a\u0000' }), 400, 'REQUEST_INVALID', /body.name/],
   ['a parameter of another form', '/v1/envs/EU/things', json({ name: 'a' }), 400, 'REQUEST_INVALID', /params.env/],
   ['no JSON', things, { ...json(0), body: '{' }, 400, 'REQUEST_INVALID', /JSON/],
+  ['no octets', '/v1/things', { method: 'PUT' }, 400, 'REQUEST_INVALID', /body must be/],
   ['another media type', things, { ...json(0), type: 'text/plain' }, 415, 'MEDIA_TYPE_UNSUPPORTED', /Media/],
   ['octets for JSON', things, { ...json(0), type: 'application/octet-stream' }, 415, 'MEDIA_TYPE_UNSUPPORTED', /./],
   ['a huge body', things, json({ name: 'x'.repeat(2e6) }), 413, 'REQUEST_TOO_LARGE', /large/],

@@ -109,6 +109,10 @@ function envOf(route: AnyOperatorRoute, call: OperatorCall): string | null {
 function acceptOctets(scope: FastifyInstance): FastifyInstance {
   scope.removeAllContentTypeParsers();
   scope.addContentTypeParser('application/octet-stream', (_request, payload, done) => done(null, payload));
+  scope.addHook('preValidation', async ({ body }) => {
+    if (body === undefined)
+      throw new ApiError({ status: 400, code: 'REQUEST_INVALID', message: 'body must be application/octet-stream' });
+  });
   return scope;
 }
 

@@ -3,7 +3,7 @@ import type { FastifyInstance, RouteOptions } from 'fastify';
 import { ApiError } from '../services/apiError.ts';
 
 /** Methods of HTTP that routes may have; a request with any other one is not found. */
-const methods = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS', 'TRACE'];
+const methods = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS', 'TRACE', 'QUERY'];
 
 /** Answers 404 to unknown URLs, before a body is read. */
 export function answerUnknownUrls(app: FastifyInstance): void {

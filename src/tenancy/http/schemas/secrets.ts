@@ -21,11 +21,7 @@ const value = Type.String({ maxLength: MAX_VALUE, pattern: '^[^\\u0000]*$' });
 
 /** Values of a secret by field. */
 export const SecretData = Body({
-  data: Type.Record(Type.String({ pattern: field }), value, {
-    minProperties: 1,
-    maxProperties: 100,
-    additionalProperties: false,
-  }),
+  data: Type.Record(Type.String(), value, { propertyNames: { pattern: field }, minProperties: 1, maxProperties: 100 }),
 });
 
 /** A new version of a secret, and the bundle that deploys it. */
