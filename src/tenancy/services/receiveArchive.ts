@@ -26,7 +26,7 @@ export interface Upload {
   signal: AbortSignal;
 }
 
-/** Directory of archives that are being received; whatever lies there when the service starts is left over. */
+/** Directory of archives that are being received. */
 export function incomingDirectory(stateDir: string): string {
   return join(stateDir, 'incoming');
 }

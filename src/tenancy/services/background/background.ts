@@ -3,6 +3,7 @@ import type { Dependencies } from '../dependencies.ts';
 import { runPendingSteps } from './pendingSteps.ts';
 import { removeOldBundles, removeOldReports } from './retention.ts';
 import { expireRetirements, markSilentBackends } from './silentBackends.ts';
+import { removeStaleUploads } from './staleUploads.ts';
 
 /** Work that the service does by itself, again and again; several instances may do it at once. */
 interface Job {
@@ -28,6 +29,7 @@ const jobs: readonly Job[] = [
   { name: 'doing pending steps', everyMs: 2 * SECOND_MS, run: runPendingSteps },
   { name: 'removing old reports', everyMs: HOUR_MS, run: removeOldReports },
   { name: 'removing old bundles', everyMs: HOUR_MS, run: removeOldBundles },
+  { name: 'removing stale uploads', everyMs: HOUR_MS, run: removeStaleUploads },
 ];
 
 /** Does the background work until the signal; resolves when all of it has ended. Nothing that fails ends it. */
