@@ -161,7 +161,12 @@ const layers: Record<string, Layer> = {
     reason: 'a route checks who calls and what, and calls one service',
   },
   tenancyWiring: {
-    files: ['src/tenancy/createTenancy.ts', 'src/tenancy/connectPeers.ts', 'src/tenancy/commands/'],
+    files: [
+      'src/tenancy/createTenancy.ts',
+      'src/tenancy/connectPeers.ts',
+      'src/tenancy/createLog.ts',
+      'src/tenancy/commands/',
+    ],
     allowed: ['machines/', 'src/', 'package.json', 'node:'],
     reason: 'the composition root and the commands; libraries stay behind the adapters',
   },

@@ -32,6 +32,26 @@ it('init makes the state directory, and a refusal of it is one line and exit 1',
   });
 });
 
+it('keys show prints what secretstore takes for its keys, and a secretstore that is not there ends it with 2', () => {
+  run('init', '--config', config);
+  const { status, stdout } = run('keys', 'show', '--config', config);
+  expect({ status, stdout }).toMatchObject({
+    status: 0,
+    stdout: expect.stringMatching(/^-----BEGIN PUBLIC KEY/) as string,
+  });
+  const [keys, token] = ['keys.pem', 'token'].map((name) => join(dir, name)) as [string, string];
+  writeFileSync(keys, 'x');
+  const plan = () => run('secretstore', 'plan', '--public-keys', keys, '--token-file', token, '--config', config);
+  expect(plan()).toEqual({ status: 78, stdout: '', stderr: `CONFIG_INVALID: ${keys}: must hold public keys in PEM\n` });
+  writeFileSync(keys, stdout);
+  expect(plan()).toEqual({ status: 2, stdout: '', stderr: `${token} cannot be read (ENOENT)\n` });
+  writeFileSync(token, 't');
+  expect(plan()).toMatchObject({
+    status: 2,
+    stderr: expect.stringMatching(/^secretstore: read of sys\/mounts: /) as string,
+  });
+});
+
 it('a wrong configuration is told in full, with exit 78', () => {
   writeFileSync(config, 'lisen: 1\n');
   expect(run('migrate', '--config', config)).toEqual({

@@ -2,6 +2,7 @@ import { mkdirSync } from 'node:fs';
 import { Command } from 'commander';
 import { hardenProcess } from '../agent/adapters/host/hardening.ts';
 import { dropPrivileges, NotAllowed } from '../agent/adapters/host/privileges.ts';
+import { onStopSignal } from '../agent/adapters/host/stopSignals.ts';
 import { ignoreStreamErrors } from '../agent/journal/sink.ts';
 import { parseArguments, withConfigOption, withExitCode, type ToldError } from '../commandLine.ts';
 import { ConfigInvalid } from '../config/configInvalid.ts';
@@ -10,12 +11,17 @@ import { admin } from './commands/admin.ts';
 import { backup } from './commands/backup.ts';
 import { CommandError } from './commands/commandError.ts';
 import { init } from './commands/init.ts';
-import { rotateKeys } from './commands/keys.ts';
+import { rotateKeys, showKeys } from './commands/keys.ts';
 import { migrate } from './commands/migrate.ts';
 import { restore } from './commands/restore.ts';
+import { secretstore } from './commands/secretstore.ts';
+import { serve } from './commands/serve.ts';
+import { notifyReady } from './adapters/serviceManager.ts';
+import { readPublicKeys } from './config/namedFiles.ts';
 import { loadSettings } from './config/loadSettings.ts';
 import type { TenancySettings } from './config/settings.ts';
 import { KeyError } from './credentials/keyError.ts';
+import { TlsFilesError } from './http/tlsFiles.ts';
 
 const PROGRAM = 'deployd-tenancy';
 const DEFAULT_CONFIG = '/etc/deployd-tenancy/config.yaml';
@@ -47,6 +53,17 @@ withConfig(program.command('admin'))
     runAsOwner(command, (settings) => admin(settings, name, console)),
   );
 
+withConfig(program.command('serve'))
+  .description('runs the service until SIGTERM or SIGINT, and then answers what has begun; the unit starts it')
+  .action((_options: unknown, command: Command) =>
+    runAsOwner(command, (settings) => {
+      const stop = new AbortController();
+      onStopSignal(() => stop.abort());
+      ignoreStreamErrors(process.stdout);
+      return serve(settings, { signal: stop.signal, write: (line) => process.stdout.write(line), notifyReady });
+    }),
+  );
+
 const keys = program.command('keys').description('the keys that sign grants and leases').helpCommand(false);
 withConfig(keys.command('rotate'))
   .description('adds a signing key, which is published for 10 minutes before it signs, and deletes expired ones')
@@ -54,6 +71,25 @@ withConfig(keys.command('rotate'))
   .action((options: { now?: boolean }, command: Command) =>
     runAsOwner(command, (settings) => rotateKeys(settings, { now: options.now ?? false }, console)),
   );
+
+withConfig(keys.command('show'))
+  .description('prints the public keys (PEM), for a secretstore that cannot fetch them from the service')
+  .action((_options: unknown, command: Command) => runAsOwner(command, (settings) => showKeys(settings, console)));
+
+const store = program
+  .command('secretstore')
+  .description('what OpenBao or Vault needs for hosts and service')
+  .helpCommand(false);
+for (const [action, description] of [
+  ['plan', 'shows what differs there, and changes nothing'],
+  ['apply', 'sets it up; what is there already stays'],
+] as const)
+  withConfig(store.command(action))
+    .description(description)
+    .option('--token-file <file>', 'file of an administrator’s token (default: BAO_TOKEN or VAULT_TOKEN)')
+    .option('--jwks-ca <file>', 'PEM file of the authority by which the secretstore is to trust public_url')
+    .option('--public-keys <file>', 'output of `keys show`, for a secretstore that cannot fetch the keys')
+    .action((options: SecretstoreFlags, command: Command) => runSecretstore(action, options, command));
 
 withConfig(program.command('backup'))
   .description('copies the embedded store of this moment, also while the service runs, and says what to keep beside it')
@@ -85,20 +121,39 @@ async function runAsOwner(
   run: (settings: TenancySettings) => Promise<number>,
   makesStateDir = false,
 ): Promise<void> {
-  const { config = DEFAULT_CONFIG } = command.optsWithGlobals<{ config?: string }>();
   await withExitCode(async () => {
-    const settings = loadSettings(config);
+    const settings = loadSettings(configOf(command));
     if (makesStateDir) mkdirSync(settings.state_dir, { recursive: true, mode: 0o700 });
     dropPrivileges(settings.state_dir, PROGRAM);
     return run(settings);
   }, tell);
 }
 
+interface SecretstoreFlags {
+  tokenFile?: string;
+  jwksCa?: string;
+  publicKeys?: string;
+}
+
+/** Keeps the user that has started it, who can read the token; nothing of the service is read or written. */
+async function runSecretstore(action: 'plan' | 'apply', flags: SecretstoreFlags, command: Command): Promise<void> {
+  await withExitCode(async () => {
+    const { tokenFile = null, jwksCa: jwksCaFile = null, publicKeys } = flags;
+    const pems = publicKeys === undefined ? null : readPublicKeys(publicKeys);
+    const options = { action, tokenFile, jwksCaFile, publicKeys: pems, environment: process.env };
+    return secretstore(loadSettings(configOf(command)), options, console);
+  }, tell);
+}
+
+function configOf(command: Command): string {
+  return command.optsWithGlobals<{ config?: string }>().config ?? DEFAULT_CONFIG;
+}
+
 /** What an operator is told of an error; null for one that is a fault of the program. */
 function tell(error: unknown): ToldError | null {
   if (error instanceof ConfigInvalid) return { lines: error.lines, exit: 78 };
   if (error instanceof NotAllowed) return { lines: [error.message], exit: 78 };
-  const isTold = error instanceof CommandError || error instanceof KeyError;
+  const isTold = [CommandError, KeyError, TlsFilesError].some((told) => error instanceof told);
   return error instanceof Error && (isTold || 'syscall' in error) ? { lines: [error.message], exit: 1 } : null;
 }
 
@@ -111,6 +166,8 @@ function helpFooter(): string {
 Exit codes: 0 done, 1 failed, 78 wrong configuration or user.
 Examples:
   sudo deployd-tenancy init                        before the first start
+  sudo deployd-tenancy secretstore plan --token-file FILE
+                                                   what is missing at OpenBao or Vault?
   sudo deployd-tenancy doctor                      what is missing or wrong?
   sudo deployd-tenancy backup /srv/backup/store    while the service runs`;
 }

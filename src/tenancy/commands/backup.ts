@@ -1,4 +1,4 @@
-import { join } from 'node:path';
+import { bundleDirectoryOf } from '../adapters/bundles/directory.ts';
 import type { TenancySettings } from '../config/settings.ts';
 import { copySqliteStore, findSqliteDamage } from '../store/sqliteCopy.ts';
 import { CommandError, type Output } from './commandError.ts';
@@ -28,7 +28,7 @@ async function copyStore(from: string, to: string): Promise<void> {
 }
 
 function bundlesAdvice({ s3, state_dir }: TenancySettings): string {
-  const place = s3.url === null ? `the directory ${join(state_dir, 'bundles')}` : `the bucket ${s3.bucket ?? ''}`;
+  const place = s3.url === null ? `the directory ${bundleDirectoryOf(state_dir)}` : `the bucket ${s3.bucket ?? ''}`;
   return `- the bundles: ${place}, copied after the store, so that no bundle is missing that the store knows`;
 }
 

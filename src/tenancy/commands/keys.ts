@@ -1,5 +1,5 @@
 import type { TenancySettings } from '../config/settings.ts';
-import { addKey, deleteExpiredKeys, openKeyRing } from '../credentials/keyRing.ts';
+import { addKey, deleteExpiredKeys, openKeyRing, publicKeyPems } from '../credentials/keyRing.ts';
 import { PUBLISHED_AHEAD_MS } from '../credentials/keyRotation.ts';
 import type { Output } from './commandError.ts';
 import { readKeyFile } from './keyFiles.ts';
@@ -18,5 +18,13 @@ export async function rotateKeys(settings: TenancySettings, { now }: { now: bool
     return addKey(store, keyFile, activeFrom);
   });
   out.log(`key ${kid} signs from ${new Date(activeFrom).toISOString()} on`);
+  return 0;
+}
+
+/** `deployd-tenancy keys show`: prints the public keys (PEM), for a secretstore that cannot fetch them. */
+export async function showKeys(settings: TenancySettings, out: Output): Promise<number> {
+  const keyFile = readKeyFile(settings.key_file);
+  const pems = await withCurrentStore(settings, async (store) => publicKeyPems(await openKeyRing(store, keyFile)));
+  out.log(pems.map((pem) => pem.trim()).join('\n'));
   return 0;
 }

@@ -1,14 +1,11 @@
-import { existsSync } from 'node:fs';
 import type { TenancySettings } from '../config/settings.ts';
 import { migrateStore } from '../store/openStore.ts';
 import type { Output } from './commandError.ts';
-import { noStore, requireKnownTables, storePlaceOf, withStore } from './storeAccess.ts';
+import { noStore, presentStore, requireKnownTables, withStore } from './storeAccess.ts';
 
 /** `deployd-tenancy migrate`: brings the store to this version; does nothing to a store that is of it. */
 export async function migrate(settings: TenancySettings, out: Output): Promise<number> {
-  const place = storePlaceOf(settings);
-  if ('file' in place && !existsSync(place.file)) throw noStore();
-  const done = await withStore(place, async (store) => {
+  const done = await withStore(presentStore(settings), async (store) => {
     const { isEmpty } = await requireKnownTables(store);
     if (isEmpty) throw noStore();
     return migrateStore(store);

@@ -1,14 +1,12 @@
 import { access, constants, link, open, rename, rm, writeFile } from 'node:fs/promises';
-import { join } from 'node:path';
 import type { TenancySettings } from '../config/settings.ts';
 import { settleRestore, SEQUENCE_GAP, type RestoredStore } from '../services/settleRestore.ts';
-import { takeInstanceLock } from '../store/instanceLock.ts';
 import { migrateStore } from '../store/openStore.ts';
 import { copySqliteStore, findSqliteDamage, packSqliteStore } from '../store/sqliteCopy.ts';
 import { CommandError, type Output } from './commandError.ts';
 import { ensureKeyFile } from './keyFiles.ts';
 import { syncDirectory } from './newFile.ts';
-import { noStore, requireKnownTables, storeFileOf, storePlaceOf, withStore } from './storeAccess.ts';
+import { lockStore, noStore, requireKnownTables, storeFileOf, storePlaceOf, withStore } from './storeAccess.ts';
 
 /**
  * `deployd-tenancy restore [FILE]`: puts a backup in the place of the embedded store, while no instance serves, and makes
@@ -25,14 +23,6 @@ export async function restore(settings: TenancySettings, file: string | undefine
   } finally {
     release();
   }
-}
-
-/** Throws a CommandError while an instance serves from the embedded store; instances on PostgreSQL are not seen. */
-export function lockStore({ state_dir, database_url_file }: TenancySettings): () => void {
-  if (database_url_file !== null) return () => undefined;
-  const release = takeInstanceLock(join(state_dir, 'serving.lock'));
-  if (release === null) throw new CommandError(`another process serves from ${state_dir}: stop it first`);
-  return release;
 }
 
 function settle(place: Parameters<typeof withStore>[0], keyFile: Buffer): Promise<RestoredStore> {

@@ -2,6 +2,7 @@ import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { readDatabaseUrl } from '../config/namedFiles.ts';
 import type { TenancySettings } from '../config/settings.ts';
+import { takeInstanceLock } from '../store/instanceLock.ts';
 import { migrationState, openStore, type Store, type StorePlace } from '../store/openStore.ts';
 import { CommandError } from './commandError.ts';
 
@@ -24,7 +25,7 @@ export async function withStore<T>(place: StorePlace, work: (store: Store) => Pr
   try {
     return await work(store);
   } catch (error) {
-    throw isStoreError(error) ? new CommandError(`the store cannot be used: ${error.message}`) : error;
+    throw toldError(error);
   } finally {
     await store.destroy().catch(() => undefined);
   }
@@ -32,12 +33,37 @@ export async function withStore<T>(place: StorePlace, work: (store: Store) => Pr
 
 /** As `withStore`; throws a CommandError unless there is a store of this version. */
 export async function withCurrentStore<T>(settings: StoreSettings, work: (store: Store) => Promise<T>): Promise<T> {
-  const place = storePlaceOf(settings);
-  if ('file' in place && !existsSync(place.file)) throw noStore();
-  return withStore(place, async (store) => {
+  return withStore(presentStore(settings), async (store) => {
     await requireCurrentTables(store);
     return work(store);
   });
+}
+
+/** Opens a store of this version; throws a CommandError if there is none. Whoever opens it closes it. */
+export async function openCurrentStore(settings: StoreSettings): Promise<Store> {
+  const store = openStore(presentStore(settings));
+  try {
+    await requireCurrentTables(store);
+    return store;
+  } catch (error) {
+    await store.destroy().catch(() => undefined);
+    throw toldError(error);
+  }
+}
+
+/** Where the store is; throws a CommandError if the embedded one was never made. */
+export function presentStore(settings: StoreSettings): StorePlace {
+  const place = storePlaceOf(settings);
+  if ('file' in place && !existsSync(place.file)) throw noStore();
+  return place;
+}
+
+/** Throws a CommandError while an instance serves from the embedded store; instances on PostgreSQL are not seen. */
+export function lockStore({ state_dir, database_url_file }: StoreSettings): () => void {
+  if (database_url_file !== null) return () => undefined;
+  const release = takeInstanceLock(join(state_dir, 'serving.lock'));
+  if (release === null) throw new CommandError(`another process serves from ${state_dir}: stop it first`);
+  return release;
 }
 
 /** Throws a CommandError unless the tables are those of this version. */
@@ -60,6 +86,10 @@ export async function requireKnownTables(store: Store): Promise<{ pending: strin
 /** There is no store, or it is empty. */
 export function noStore(): CommandError {
   return new CommandError('there is no store yet: run deployd-tenancy init');
+}
+
+function toldError(error: unknown): unknown {
+  return isStoreError(error) ? new CommandError(`the store cannot be used: ${error.message}`) : error;
 }
 
 /** Errors of SQLite and of PostgreSQL's client have a code; their messages name no credentials. */

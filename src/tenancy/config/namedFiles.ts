@@ -1,4 +1,6 @@
 import { ConfigInvalid } from '../../config/configInvalid.ts';
+import { readAuthorities } from '../../platform/authorityFile.ts';
+import type { Authorities } from '../../platform/certificateAuthorities.ts';
 import { readRegularFile } from '../../platform/regularFile.ts';
 import { isObject } from '../../protocol/jsonFields.ts';
 
@@ -26,6 +28,22 @@ export function readCredentials<Name extends string>(file: string, ...names: Nam
   if (entries.every(([, value]) => typeof value === 'string' && value !== ''))
     return Object.fromEntries(entries) as Record<Name, string>;
   throw invalid(file, `must be a JSON object with ${names.join(' and ')}`);
+}
+
+/** The public keys (PEM) in a file; throws ConfigInvalid. */
+export function readPublicKeys(file: string): string[] {
+  const pems = readText(file).match(/-----BEGIN PUBLIC KEY-----[^-]+-----END PUBLIC KEY-----/g);
+  if (pems !== null) return pems;
+  throw invalid(file, 'must hold public keys in PEM');
+}
+
+/** The authorities in a PEM file, or those that the system trusts; throws ConfigInvalid. */
+export function readTrustedAuthorities(file: string | null): Authorities {
+  try {
+    return readAuthorities(file);
+  } catch (error) {
+    throw invalid(file ?? "the system's authorities", (error as Error).message);
+  }
 }
 
 /** The bytes of a file; throws ConfigInvalid. */

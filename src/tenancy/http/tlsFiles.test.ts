@@ -53,5 +53,10 @@ it('uses the new certificate once both files are there, and the old one until th
 it('refuses to begin with a key of another certificate', async () => {
   await write('certificate', ca.issue(['one.example']).cert);
   await write('key', ca.issue(['two.example']).key);
-  expect(() => readTlsFiles(filesIn())).toThrow(/is not that of the certificate/);
+  expect(() => readTlsFiles(filesIn())).toThrow('the key is not that of the certificate');
+});
+
+it('names the files when one of them is missing', () => {
+  const { certificate, key } = filesIn();
+  expect(() => readTlsFiles(filesIn())).toThrow(`${certificate} and ${key}: ENOENT`);
 });

@@ -14,12 +14,29 @@ export interface TlsFiles {
 /** Milliseconds between two looks at the files. */
 const LOOK_EVERY_MS = 10_000;
 
-/** Reads certificate and key; throws unless they belong together. */
-export function readTlsFiles({ certificate, key }: TlsFiles): TlsIdentity {
-  const identity = { cert: readRegularFile(certificate), key: readRegularFile(key) };
-  const isPair = new X509Certificate(identity.cert).checkPrivateKey(createPrivateKey(identity.key));
-  if (!isPair) throw new Error(`the key ${key} is not that of the certificate ${certificate}`);
-  return identity;
+/** Certificate and key cannot be used; the message names the files and says why. */
+export class TlsFilesError extends Error {
+  constructor({ certificate, key }: TlsFiles, reason: string) {
+    super(`${certificate} and ${key}: ${reason}`);
+    this.name = 'TlsFilesError';
+  }
+}
+
+/** Largest file of a certificate chain or key, in bytes. */
+const MAX_BYTES = 1_048_576;
+
+/** Reads certificate and key; throws TlsFilesError unless they belong together. */
+export function readTlsFiles(files: TlsFiles): TlsIdentity {
+  try {
+    const identity = {
+      cert: readRegularFile(files.certificate, MAX_BYTES),
+      key: readRegularFile(files.key, MAX_BYTES),
+    };
+    if (new X509Certificate(identity.cert).checkPrivateKey(createPrivateKey(identity.key))) return identity;
+  } catch (error) {
+    throw new TlsFilesError(files, (error as Error).message);
+  }
+  throw new TlsFilesError(files, 'the key is not that of the certificate');
 }
 
 /** What is followed, and where its changes go. */

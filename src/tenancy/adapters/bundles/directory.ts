@@ -11,6 +11,11 @@ const CHUNK_BYTES = 131_072;
 const STALE_MS = 3_600_000;
 const TEMPORARY = '.deployd.tmp-';
 
+/** Where bundles are kept that are not in a bucket. */
+export function bundleDirectoryOf(stateDir: string): string {
+  return join(stateDir, 'bundles');
+}
+
 /** Keeps bundles in a directory, which is created by the first call that writes. */
 export function createDirectoryStorage(dir: string): BundleStorage {
   const pathOf = (sha256: string) => join(dir, archiveName(sha256));

@@ -1,0 +1,138 @@
+import { once } from 'node:events';
+import { writeFileSync } from 'node:fs';
+import { request, type IncomingMessage } from 'node:http';
+import { join } from 'node:path';
+import { initialize, inStore, settingsBelow } from '../../../fixtures/tenancy/installation.ts';
+import { startServing, type ServingProcess } from '../../../fixtures/tenancy/servingProcess.ts';
+import { createCa } from '../../../fixtures/servers/crypto/ca.ts';
+import { tempDir } from '../../../fixtures/tempDir.ts';
+import { freePort } from '../../../fixtures/world/wait.ts';
+import type { TenancySettings } from '../config/settings.ts';
+import type { Store } from '../store/openStore.ts';
+import { serve } from './serve.ts';
+
+let dir: string;
+let settings: TenancySettings;
+beforeEach(() => {
+  dir = tempDir();
+  settings = settingsBelow(dir);
+});
+
+/** Serves in this process, and ends as soon as it is ready. */
+async function serveOnce(changes: Partial<TenancySettings> = {}): Promise<string[]> {
+  const stop = new AbortController();
+  const lines: string[] = [];
+  const notifyReady = async () => stop.abort();
+  await serve(
+    { ...settings, ...changes },
+    { signal: stop.signal, write: (line) => void lines.push(line), notifyReady },
+  );
+  return lines.map((line) => (JSON.parse(line) as { message: string }).message);
+}
+
+function migrationsOf(store: Store) {
+  return store.$extendTables<{ kysely_migration: { name: string; timestamp: string } }>();
+}
+
+describe('serve refuses to start', () => {
+  it('before init', async () => {
+    await expect(serveOnce()).rejects.toThrow('there is no store yet: run deployd-tenancy init');
+  });
+
+  it('with a store of an older or newer version', async () => {
+    await initialize(settings);
+    const change = (work: (migrations: ReturnType<typeof migrationsOf>) => Promise<unknown>) =>
+      inStore(settings, (store) => work(migrationsOf(store)));
+    const later = { name: '9999-later', timestamp: 'x' };
+    await change((store) => store.insertInto('kysely_migration').values(later).execute());
+    await expect(serveOnce()).rejects.toThrow(/newer version \(9999-later\): install that version/);
+    await change((store) => store.deleteFrom('kysely_migration').where('name', '>', '0004').execute());
+    await expect(serveOnce()).rejects.toThrow(/older version \(.*\): run deployd-tenancy migrate/);
+  });
+
+  it('without its key file, and with one of another store', async () => {
+    await initialize(settings);
+    await expect(serveOnce({ key_file: join(dir, 'nothing') })).rejects.toThrow('does not exist');
+    writeFileSync(join(dir, 'other'), 'x'.repeat(32));
+    await expect(serveOnce({ key_file: join(dir, 'other') })).rejects.toThrow(/key file is not the one/);
+  });
+
+  it('with a key of another certificate', async () => {
+    await initialize(settings);
+    const tls = { certificate_file: join(dir, 'cert.pem'), key_file: join(dir, 'key.pem') };
+    writeFileSync(tls.certificate_file, createCa().issue(['a.example']).cert);
+    writeFileSync(tls.key_file, createCa().issue(['a.example']).key);
+    await expect(serveOnce({ tls })).rejects.toThrow(`${tls.certificate_file} and ${tls.key_file}: `);
+  });
+
+  it('with a file of credentials that cannot be read', async () => {
+    await initialize(settings);
+    const s3 = { ...settings.s3, url: 'https://s3.example', bucket: 'b', credentials_file: join(dir, 's3') };
+    await expect(serveOnce({ s3 })).rejects.toThrow('does not exist');
+    const mesh = { ...settings.mesh, controller_url: 'https://z.example', credentials_file: join(dir, 'mesh') };
+    await expect(serveOnce({ mesh })).rejects.toThrow('does not exist');
+  });
+
+  it('and can start as soon as the reason is gone', async () => {
+    await initialize(settings);
+    await expect(serveOnce({ key_file: join(dir, 'nothing') })).rejects.toThrow();
+    expect(await serveOnce()).toEqual(['serving', 'stopping']);
+    expect(await serveOnce()).toEqual(['serving', 'stopping']);
+  });
+});
+
+describe('a process that serves', () => {
+  let config: string;
+  let url: string;
+  let token: string;
+  let serving: ServingProcess;
+  beforeEach(async () => {
+    token = await initialize(settings);
+    const port = await freePort();
+    url = `http://127.0.0.1:${port}`;
+    config = join(dir, 'config.yaml');
+    const lines = [`public_url: ${url}`, 'secretstore_url: http://127.0.0.1:1', `listen: 127.0.0.1:${port}`];
+    writeFileSync(config, [...lines, `state_dir: ${dir}`, `key_file: ${settings.key_file}`].join('\n'));
+    serving = await startServing(config);
+  });
+  afterEach(() => serving.stop('SIGKILL'));
+
+  const get = async (path: string) => (await fetch(`${url}${path}`)).json() as Promise<Record<string, unknown>>;
+
+  it('publishes its keys whatever else is down, and tells what is missing', async () => {
+    expect(await get('/healthz')).toEqual({});
+    expect(await get('/.well-known/jwks.json')).toMatchObject({ keys: [{ alg: 'ES256' }] });
+    expect(await get('/readyz')).toEqual({ ready: false, missing: ['secretstore'] });
+    await serving.stop();
+    expect(serving.lines).toContainEqual(expect.objectContaining({ level: 'info', message: 'request', status: 503 }));
+  });
+
+  it.each(['SIGTERM', 'SIGINT'] as const)('answers at %s what has begun, and exits with 0', async (signal) => {
+    const body = JSON.stringify({ name: 'eu-1', production: false });
+    const type = { 'content-type': 'application/json', 'content-length': body.length };
+    const headers = { authorization: `Bearer ${token}`, expect: '100-continue', ...type };
+    const call = request(`${url}/v1/envs`, { method: 'POST', headers });
+    await once(call, 'continue');
+    const ended = serving.stop(signal);
+    while (serving.lines.at(-1)?.message !== 'stopping') await once(serving.log, 'line');
+    call.end(body);
+    const [response] = (await once(call, 'response')) as [IncomingMessage];
+    expect([response.resume().statusCode, await ended]).toEqual([201, 0]);
+  });
+
+  it('is alone with its embedded store, until it is gone however it ended', async () => {
+    await expect(startServing(config)).rejects.toThrow(`exit 1: another process serves from ${dir}: stop it first\n`);
+    await serving.stop('SIGKILL');
+    serving = await startServing(config);
+    expect(await get('/healthz')).toEqual({});
+  });
+
+  it('tells in one line that its address is taken', async () => {
+    const other = settingsBelow(tempDir());
+    await initialize(other);
+    const listen = url.slice('http://'.length);
+    await expect(
+      serve({ ...other, listen }, { signal: AbortSignal.abort(), write: () => undefined, notifyReady: async () => {} }),
+    ).rejects.toMatchObject({ code: 'EADDRINUSE', syscall: 'listen' });
+  });
+});

@@ -1,0 +1,64 @@
+import { once } from 'node:events';
+import type { TenancySettings } from '../config/settings.ts';
+import { parseListenAddress } from '../config/listenAddress.ts';
+import { createLog } from '../createLog.ts';
+import { createTenancy } from '../createTenancy.ts';
+import { httpLimits } from '../http/httpLimits.ts';
+import { operatorRoutes } from '../http/operatorApi.ts';
+import { startServer, type RunningServer } from '../http/startServer.ts';
+import { recordRefusedAct } from '../services/audit.ts';
+import { runBackground } from '../services/background/background.ts';
+import type { Dependencies } from '../services/dependencies.ts';
+import { authenticateOperator } from '../services/operators.ts';
+import { readKeyFile } from './keyFiles.ts';
+import { lockStore, openCurrentStore, presentStore } from './storeAccess.ts';
+
+/** What the service is connected to beside its settings. */
+export interface ServeOptions {
+  /** Ends the service: what has begun is finished, nothing new is accepted. */
+  signal: AbortSignal;
+  /** Takes the lines of the log. */
+  write: (line: string) => void;
+  /** Called once connections are accepted. */
+  notifyReady: () => Promise<void>;
+}
+
+/** `deployd-tenancy serve`: accepts connections and does the background work until the signal, then exits with 0. */
+export async function serve(settings: TenancySettings, options: ServeOptions): Promise<number> {
+  presentStore(settings);
+  const keyFile = readKeyFile(settings.key_file);
+  const release = lockStore(settings);
+  try {
+    await using store = await openCurrentStore(settings);
+    const log = createLog(settings.log.level, options.write);
+    const { deps, close } = await createTenancy(settings, { store, keyFile, log });
+    await serveUntil(deps, options).finally(close);
+  } finally {
+    release();
+  }
+  return 0;
+}
+
+async function serveUntil(deps: Dependencies, { signal, notifyReady }: ServeOptions): Promise<void> {
+  const { log, settings, version } = deps;
+  const server = await startHttp(deps);
+  const background = new AbortController();
+  const work = runBackground(deps, background.signal);
+  try {
+    log('info', 'serving', { listen: settings.listen, version });
+    await notifyReady();
+    if (!signal.aborted) await once(signal, 'abort');
+  } finally {
+    log('info', 'stopping');
+    background.abort();
+    await Promise.all([server.stop(), work]);
+  }
+}
+
+function startHttp(deps: Dependencies): Promise<RunningServer> {
+  const { listen, tls } = deps.settings;
+  const { certificate_file: certificate, key_file: key } = tls;
+  const tlsFiles = certificate === null || key === null ? null : { certificate, key };
+  const http = { deps, operatorRoutes, authenticateOperator, recordRefusedAct, limits: httpLimits };
+  return startServer(http, { ...parseListenAddress(listen), tlsFiles });
+}

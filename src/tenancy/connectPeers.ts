@@ -1,0 +1,46 @@
+import type { BundleStorage } from './adapters/bundles/bundleStorage.ts';
+import { bundleDirectoryOf, createDirectoryStorage } from './adapters/bundles/directory.ts';
+import { createS3Storage } from './adapters/bundles/s3.ts';
+import { openMeshDirectory, type OpenMeshDirectory } from './adapters/mesh/openMeshDirectory.ts';
+import { openSecretstore, type OpenSecretstore } from './adapters/secretstore/openSecretstore.ts';
+import { readCredentials, readTrustedAuthorities } from './config/namedFiles.ts';
+import type { TenancySettings } from './config/settings.ts';
+import { signServiceLogin } from './credentials/grants.ts';
+import type { KeyRing } from './credentials/keyRing.ts';
+import { audience } from './credentials/secretstoreRoles.ts';
+
+/** Seconds in which the JWT of a login can be exchanged. */
+const LOGIN_LIFETIME_S = 60;
+
+/** By what the service proves itself to the secretstore. */
+export interface ServiceIdentity {
+  keys: () => KeyRing;
+  /** Milliseconds since 1970. */
+  clock: () => number;
+}
+
+/** Opens the secretstore of the settings, where nothing is called before the first use. Throws ConfigInvalid. */
+export function connectSecretstore(settings: TenancySettings, { keys, clock }: ServiceIdentity): OpenSecretstore {
+  const { public_url: issuer, secretstore_url: url, secretstore_ca, secretstore_namespace: namespace } = settings;
+  const terms = () => ({ issuer, audience, lifetimeS: LOGIN_LIFETIME_S, now: clock() });
+  const signLogin = async () => (await signServiceLogin(keys(), terms())).jwt;
+  return openSecretstore({ url, authorities: readTrustedAuthorities(secretstore_ca), namespace, signLogin, clock });
+}
+
+/** Opens where the settings keep bundles: the bucket, else the directory. Throws ConfigInvalid. */
+export function connectBundleStorage({ s3, state_dir }: Pick<TenancySettings, 's3' | 'state_dir'>): BundleStorage {
+  const { url, bucket, region, credentials_file } = s3;
+  if (url === null || bucket === null || credentials_file === null)
+    return createDirectoryStorage(bundleDirectoryOf(state_dir));
+  const given = readCredentials(credentials_file, 'access_key_id', 'secret_access_key');
+  const credentials = { accessKeyId: given.access_key_id, secretAccessKey: given.secret_access_key };
+  return createS3Storage({ url, bucket, region, credentials, ca: null });
+}
+
+/** Opens the mesh's directory of the settings; null without a mesh. Throws ConfigInvalid. */
+export function connectMesh({ mesh }: Pick<TenancySettings, 'mesh'>): OpenMeshDirectory | null {
+  const { controller_url: controllerUrl, controller_ca, credentials_file } = mesh;
+  if (controllerUrl === null || credentials_file === null) return null;
+  const { username, password } = readCredentials(credentials_file, 'username', 'password');
+  return openMeshDirectory({ controllerUrl, username, password, authorities: readTrustedAuthorities(controller_ca) });
+}

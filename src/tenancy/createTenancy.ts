@@ -1,0 +1,62 @@
+import { version } from '../version.ts';
+import { connectBundleStorage, connectMesh, connectSecretstore } from './connectPeers.ts';
+import { readBytes, readToken } from './config/namedFiles.ts';
+import type { TenancySettings } from './config/settings.ts';
+import { createBearerCache } from './credentials/bearerCache.ts';
+import { followKeyRing } from './credentials/followKeyRing.ts';
+import type { Dependencies, LogLine } from './services/dependencies.ts';
+import type { Store } from './store/openStore.ts';
+
+/** What is there before the service is put together. */
+export interface TenancyParts {
+  /** Of this version; whoever opened it closes it. */
+  store: Store;
+  keyFile: Uint8Array;
+  log: LogLine;
+}
+
+/** The service without its HTTP interface and its background work. */
+export interface Tenancy {
+  deps: Dependencies;
+  /** Closes all connections; the service's token at the secretstore is revoked if that can be done. */
+  close: () => Promise<void>;
+}
+
+/** Puts the service together: settings → adapters → dependencies. Throws ConfigInvalid and KeyError; calls no peer. */
+export async function createTenancy(
+  settings: TenancySettings,
+  { store, keyFile, log }: TenancyParts,
+): Promise<Tenancy> {
+  const clock = Date.now;
+  const bundles = connectBundleStorage(settings);
+  const secretstore = connectSecretstore(settings, { keys: () => keys.current(), clock });
+  const mesh = connectMesh(settings);
+  const kit = readKitFiles(settings);
+  const onError = (error: unknown) => log('error', `the signing keys cannot be read anew: ${String(error)}`);
+  const keys = await followKeyRing({ store, keyFile, onError });
+  const bearerCounts = { hits: 0, misses: 0 };
+  const deps: Dependencies = {
+    ...{ settings, version, store, secretstore, bundles, mesh, kit, clock, log, bearerCounts },
+    ...bundleServices,
+    keys: keys.current,
+    lookUpBearer: createBearerCache(secretstore.lookUpToken, clock, bearerCounts),
+  };
+  const close = async () => {
+    await keys.stop();
+    await Promise.all([secretstore.close(), mesh?.close()]);
+  };
+  return { deps, close };
+}
+
+function readKitFiles({ secretstore_ca, kit }: TenancySettings): Dependencies['kit'] {
+  const { download_token_file: tokenFile } = kit;
+  return {
+    secretstoreCa: secretstore_ca && readBytes(secretstore_ca).toString('utf8'),
+    downloadToken: tokenFile && readToken(tokenFile),
+  };
+}
+
+const bundleServices: Pick<Dependencies, 'acceptBundle' | 'repackBundle'> = {
+  acceptBundle: async () => Promise.reject(new Error('no bundles are accepted here')),
+  repackBundle: async () => null,
+};
