@@ -10,6 +10,7 @@ import { version } from '../version.ts';
 import { admin } from './commands/admin.ts';
 import { backup } from './commands/backup.ts';
 import { CommandError } from './commands/commandError.ts';
+import { doctor } from './commands/doctor/doctor.ts';
 import { init } from './commands/init.ts';
 import { rotateKeys, showKeys } from './commands/keys.ts';
 import { migrate } from './commands/migrate.ts';
@@ -84,12 +85,27 @@ for (const [action, description] of [
   ['plan', 'shows what differs there, and changes nothing'],
   ['apply', 'sets it up; what is there already stays'],
 ] as const)
-  withConfig(store.command(action))
+  withSecretstoreOptions(withConfig(store.command(action)))
     .description(description)
-    .option('--token-file <file>', 'file of an administrator’s token (default: BAO_TOKEN or VAULT_TOKEN)')
-    .option('--jwks-ca <file>', 'PEM file of the authority by which the secretstore is to trust public_url')
-    .option('--public-keys <file>', 'output of `keys show`, for a secretstore that cannot fetch the keys')
-    .action((options: SecretstoreFlags, command: Command) => runSecretstore(action, options, command));
+    .action((flags: SecretstoreFlags, command: Command) =>
+      // keeps the user that has started it, who can read the token; nothing of the service is read or written
+      withExitCode(
+        async () => secretstore(loadSettings(configOf(command)), { action, ...secretstoreOptions(flags) }, console),
+        tell,
+      ),
+    );
+
+withSecretstoreOptions(withConfig(program.command('doctor')))
+  .description(
+    'looks for what is wrong with configuration, files, store, keys and peers, and names a cure for each fault',
+  )
+  .option('--json', 'the findings as JSON')
+  .action((flags: SecretstoreFlags & { json?: boolean }, command: Command) =>
+    withExitCode(async () => {
+      const options = { configPath: configOf(command), json: flags.json ?? false, ...secretstoreOptions(flags) };
+      return doctor(options, console);
+    }, tell),
+  );
 
 withConfig(program.command('backup'))
   .description('copies the embedded store of this moment, also while the service runs, and says what to keep beside it')
@@ -135,14 +151,21 @@ interface SecretstoreFlags {
   publicKeys?: string;
 }
 
-/** Keeps the user that has started it, who can read the token; nothing of the service is read or written. */
-async function runSecretstore(action: 'plan' | 'apply', flags: SecretstoreFlags, command: Command): Promise<void> {
-  await withExitCode(async () => {
-    const { tokenFile = null, jwksCa: jwksCaFile = null, publicKeys } = flags;
-    const pems = publicKeys === undefined ? null : readPublicKeys(publicKeys);
-    const options = { action, tokenFile, jwksCaFile, publicKeys: pems, environment: process.env };
-    return secretstore(loadSettings(configOf(command)), options, console);
-  }, tell);
+function withSecretstoreOptions(command: Command): Command {
+  return command
+    .option('--token-file <file>', 'file of an administrator’s token (default: BAO_TOKEN or VAULT_TOKEN)')
+    .option('--jwks-ca <file>', 'PEM file of the authority by which public_url is to be trusted')
+    .option('--public-keys <file>', 'output of `keys show`, for a secretstore that cannot fetch the keys');
+}
+
+function secretstoreOptions({ tokenFile, jwksCa, publicKeys }: SecretstoreFlags) {
+  const keys = publicKeys === undefined ? null : readPublicKeys(publicKeys);
+  return {
+    tokenFile: tokenFile ?? null,
+    jwksCaFile: jwksCa ?? null,
+    publicKeys: keys,
+    environment: process.env,
+  };
 }
 
 function configOf(command: Command): string {

@@ -1,0 +1,38 @@
+import { agentAccountOf, fileFactsOf } from '../../../agent/adapters/host/accounts.ts';
+import { filesystemsOf } from '../../../agent/adapters/files/filesystems.ts';
+import type { AgentUser, Check } from '../../../agent/rules/doctor/diagnosis.ts';
+import { checkDiskSpace } from '../../../agent/rules/doctor/engineChecks.ts';
+import { checkStateDir } from '../../../agent/rules/doctor/fileChecks.ts';
+import type { TenancySettings } from '../../config/settings.ts';
+import { checkNamedFiles } from '../../rules/doctorChecks.ts';
+
+/** The user that the package creates, where the state directory does not tell another. */
+export const packagedUser: AgentUser = { name: 'deployd-tenancy', uid: -1, gids: [] };
+
+/** Bytes for the embedded store to grow. */
+const STORE_BYTES = 2 ** 28;
+
+/** The user that the service runs as: the owner of the state directory. */
+export async function serviceUserOf(stateDir: string): Promise<AgentUser> {
+  return (await agentAccountOf(stateDir)) ?? packagedUser;
+}
+
+/** Checks the state directory, the files that the configuration names, and the space of the disk. */
+export async function checkFiles(settings: TenancySettings, user: AgentUser): Promise<Check[]> {
+  const { state_dir, limits } = settings;
+  const named = await Promise.all(secretFilesOf(settings).map((path) => fileFactsOf(path, user)));
+  // a bundle that is pushed, unpacked and kept
+  const neededBytes = STORE_BYTES + 2 * limits.bundle_bytes + limits.unpacked_bytes;
+  const filesystems = await filesystemsOf([state_dir]);
+  return [
+    checkStateDir({ dir: await fileFactsOf(state_dir, user), foreignEntries: [] }, user),
+    checkNamedFiles(named, user),
+    checkDiskSpace({ known: filesystems.map((each) => ({ ...each, neededBytes, purpose: 'state' })) }),
+  ];
+}
+
+/** Files that hold secrets. */
+function secretFilesOf({ key_file, database_url_file, s3, mesh, kit, tls }: TenancySettings): string[] {
+  const others = [s3.credentials_file, mesh.credentials_file, kit.download_token_file, tls.key_file];
+  return [key_file, database_url_file, ...others].filter((file) => file !== null);
+}
