@@ -34,7 +34,7 @@ export function connectBundleStorage({ s3, state_dir }: Pick<TenancySettings, 's
     return createDirectoryStorage(bundleDirectoryOf(state_dir));
   const given = readCredentials(credentials_file, 'access_key_id', 'secret_access_key');
   const credentials = { accessKeyId: given.access_key_id, secretAccessKey: given.secret_access_key };
-  return createS3Storage({ url, bucket, region, credentials, ca: null });
+  return createS3Storage({ url, bucket, region, credentials, authorities: readTrustedAuthorities(null) });
 }
 
 /** Opens the mesh's directory of the settings; null without a mesh. Throws ConfigInvalid. */
