@@ -8,5 +8,7 @@ export function mayHaveBody({ headers }: FastifyRequest): boolean {
 /** The most bytes that are left to come of a body: none once it has been read. */
 export function bodyLeft({ raw, headers }: FastifyRequest): number {
   if (raw.readableEnded) return 0;
+  // What was given up half-way is not read on, and would hold up the next request on the connection.
+  if (raw.destroyed) return Infinity;
   return headers['transfer-encoding'] === undefined ? Number(headers['content-length']) : Infinity;
 }
