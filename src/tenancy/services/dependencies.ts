@@ -22,6 +22,8 @@ export interface PushedArchive {
   sizeBytes: number;
   operator: Operator;
   caller: AuditCaller;
+  /** Aborted when the caller goes away. */
+  signal: AbortSignal;
 }
 
 /** A bundle that was pushed. */
@@ -33,7 +35,7 @@ export interface AcceptedBundle {
   warnings: string[];
 }
 
-/** Judges an archive and keeps it with its audit entry; throws 403, 409 `SEQUENCE_STALE`, and 422 with every refusal. */
+/** Validates an archive and keeps it with its audit entry; throws 403, 404, 409 `SEQUENCE_STALE`, and 422 with every refusal. */
 export type AcceptBundle = (deps: Dependencies, archive: PushedArchive) => Promise<AcceptedBundle>;
 
 /** What a changed secret means for the bundle that is desired. */

@@ -1,6 +1,6 @@
 import { cursorOf, placeOf } from '../../rules/cursor.ts';
 import { bundleView, listBundles, readBundle } from '../../services/bundleList.ts';
-import { withReceivedArchive } from '../../services/receiveArchive.ts';
+import { withReceivedArchive } from '../../services/bundles/receiveArchive.ts';
 import { answer, octets, operatorRoute } from '../operatorRoute.ts';
 import { Bundle, BundleList, BundleParams, BundleQuery, PushedBundle, PushQuery } from '../schemas/bundles.ts';
 import { DEFAULT_LIMIT } from '../schemas/common.ts';
@@ -16,16 +16,17 @@ export const bundleRoutes = [
     body: octets,
     responses: { 201: PushedBundle, 200: PushedBundle },
     errors: {
+      404: 'ENV_NOT_FOUND',
       409: 'SEQUENCE_STALE',
       413: 'BUNDLE_TOO_LARGE',
       422: 'Code of the first refusal; refusals names them all',
-      503: 'OVERLOADED, PEER_UNAVAILABLE, DISK_FULL',
+      503: 'OVERLOADED, PEER_UNAVAILABLE, DISK_FULL, ARCHIVE_BUSY',
     },
     act: 'bundle.push',
     target: ({ query }) => query.sha256,
     handle: async (deps, { operator, caller, query: { sha256 }, body, signal }) =>
       withReceivedArchive(deps, { body, sha256, signal }, async (archive) => {
-        const { bundle, created, warnings } = await deps.acceptBundle(deps, { ...archive, operator, caller });
+        const { bundle, created, warnings } = await deps.acceptBundle(deps, { ...archive, operator, caller, signal });
         return answer(created ? 201 : 200, { ...bundleView(bundle), warnings });
       }),
   }),

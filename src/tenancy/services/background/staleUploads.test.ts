@@ -1,7 +1,7 @@
 import { mkdirSync, readdirSync, utimesSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { startService, type Service } from '../../../../fixtures/tenancy/service.ts';
-import { incomingDirectory } from '../receiveArchive.ts';
+import { incomingDirectory } from '../bundles/scratchDirectory.ts';
 import { runBackgroundOnce } from './background.ts';
 
 let service: Service;

@@ -1,7 +1,7 @@
 import { readdir, rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Dependencies } from '../dependencies.ts';
-import { incomingDirectory } from '../receiveArchive.ts';
+import { incomingDirectory } from '../bundles/scratchDirectory.ts';
 
 /** Milliseconds without a change after which a crash has left an upload: a push ends long before. */
 const STALE_MS = 3600_000;

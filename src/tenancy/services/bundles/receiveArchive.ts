@@ -1,11 +1,11 @@
-import { createHash, randomUUID } from 'node:crypto';
+import { createHash } from 'node:crypto';
 import { createWriteStream } from 'node:fs';
-import { mkdir, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
-import { ApiError } from './apiError.ts';
-import type { Dependencies } from './dependencies.ts';
+import { ApiError } from '../apiError.ts';
+import type { Dependencies } from '../dependencies.ts';
+import { withScratchDirectory } from './scratchDirectory.ts';
 
 /** Longest silence of a caller within a body. */
 const STALL_MS = 30_000;
@@ -26,29 +26,23 @@ export interface Upload {
   signal: AbortSignal;
 }
 
-/** Directory of archives that are being received. */
-export function incomingDirectory(stateDir: string): string {
-  return join(stateDir, 'incoming');
-}
-
 /**
  * Receives an archive into a file below the state directory, hands it to `use`, and removes it in any case. Throws 413
- * beyond `limits.bundle_bytes`, 422 `BUNDLE_DIGEST` if the bytes are not those of the digest, 408 if they stop to come.
+ * beyond `limits.bundle_bytes`, 422 `BUNDLE_DIGEST` if the bytes are not those of the digest, 408 if they stop to come,
+ * and 503 `DISK_FULL`.
  */
 export async function withReceivedArchive<Result>(
-  { settings }: Dependencies,
+  deps: Dependencies,
   upload: Upload,
   use: (archive: ReceivedArchive) => Promise<Result>,
 ): Promise<Result> {
-  const directory = incomingDirectory(settings.state_dir);
-  await mkdir(directory, { recursive: true, mode: 0o700 });
-  const file = join(directory, randomUUID());
+  const maxBytes = deps.settings.limits.bundle_bytes;
   try {
-    return await use(await receive(upload, { file, maxBytes: settings.limits.bundle_bytes }));
+    return await withScratchDirectory(deps, async (dir) =>
+      use(await receive(upload, { file: join(dir, 'archive'), maxBytes })),
+    );
   } catch (error) {
-    throw upload.signal.aborted ? gone() : explained(error);
-  } finally {
-    await rm(file, { force: true });
+    throw upload.signal.aborted ? gone() : error;
   }
 }
 
@@ -83,13 +77,6 @@ async function receive(
 
 function gone(): ApiError {
   return refusal(400, 'REQUEST_ABORTED', 'the caller has gone away');
-}
-
-function explained(error: unknown): unknown {
-  const code = error instanceof Error && 'code' in error ? error.code : undefined;
-  if (code !== 'ENOSPC' && code !== 'EDQUOT') return error;
-  const message = 'the disk of the service is full';
-  return new ApiError({ status: 503, code: 'DISK_FULL', message, retryAfterS: 60 });
 }
 
 function refusal(status: number, code: string, message: string): ApiError {

@@ -1,0 +1,79 @@
+import { unpack } from '../../../bundle/archive.ts';
+import { bundleFactsOf, readBundle, type UnpackedBundle } from '../../../bundle/readBundle.ts';
+import type { Refusal } from '../../../../machines/refusals.ts';
+import type { Manifest } from '../../../../machines/types.ts';
+import { noHost, planOf } from '../../../agent/rules/plan/plan.ts';
+import { addAuditEntry } from '../../store/audit.ts';
+import { findBundle } from '../../store/bundles.ts';
+import type { BundleRow } from '../../store/database.ts';
+import { findEnv } from '../../store/envs.ts';
+import { ApiError, conflict, notFound } from '../apiError.ts';
+import { auditEntry } from '../audit.ts';
+import type { AcceptedBundle, Dependencies, PushedArchive } from '../dependencies.ts';
+import { requirePermission } from '../requirePermission.ts';
+import { insertStoredBundle, storeArchive } from './archiveStorage.ts';
+import { withScratchDirectory } from './scratchDirectory.ts';
+
+/**
+ * Validates an archive by the rules of the agent, then keeps it. Throws 422 with every refusal that no host could lift, 403
+ * and 404 for the env of its manifest, 409 `SEQUENCE_STALE`.
+ */
+export async function acceptBundle(deps: Dependencies, archive: PushedArchive): Promise<AcceptedBundle> {
+  const { manifest } = await withScratchDirectory(deps, (dir) => validateArchive(deps, archive, dir));
+  await storeArchive(deps, archive);
+  const row = rowOf(archive, manifest, deps.clock());
+  const added = await deps.store.transaction().execute(async (work) => {
+    const insertion = await insertStoredBundle(work, row);
+    if (insertion === 'envless') throw notFound('env');
+    if (insertion === 'stale') throw sequenceStale(manifest);
+    await addAuditEntry(work, auditEntry(deps, archive.caller, { target: row.sha256, env: row.env }));
+    return insertion === 'added';
+  });
+  const bundle = added ? row : ((await findBundle(deps.store, row.sha256)) ?? row);
+  return { bundle, created: added, warnings: [] };
+}
+
+/** Unpacks an archive into `dir`; the env of a manifest is only told of to those whose token is for it. */
+async function validateArchive(
+  { store, settings }: Dependencies,
+  { file, sha256, operator, signal }: PushedArchive,
+  dir: string,
+): Promise<UnpackedBundle> {
+  const readContents = () => unpack({ file, into: dir, limits: settings.limits, signal });
+  const bundle = await readBundle({ sha: sha256, dir, readContents });
+  if ('refusal' in bundle) throw refused([bundle.refusal]);
+  const { env } = bundle.manifest;
+  requirePermission(operator, { role: 'deployer', env });
+  if ((await findEnv(store, env)) === null) throw notFound('env');
+  const { refusals } = planOf(await bundleFactsOf(bundle, signal), noHost);
+  if (refusals.length > 0) throw refused(refusals, env);
+  return bundle;
+}
+
+function rowOf({ sha256, sizeBytes, operator }: PushedArchive, manifest: Manifest, now: number): BundleRow {
+  const { env, name, version, sequence, production, agent } = manifest;
+  return {
+    sha256,
+    env,
+    name,
+    version,
+    sequence,
+    size_bytes: sizeBytes,
+    production: Number(production),
+    allow_privileged: Number(agent.allow_privileged),
+    allow_rollback: Number(agent.allow_rollback),
+    received_at: now,
+    received_from: operator.name,
+  };
+}
+
+function sequenceStale({ env, sequence }: Manifest): ApiError {
+  const message = `env ${env} has had a bundle of sequence ${sequence} or a higher one`;
+  return conflict({ code: 'SEQUENCE_STALE', message, env });
+}
+
+function refused(refusals: Refusal[], env?: string): ApiError {
+  const [first] = refusals;
+  const { code, detail } = first ?? { code: 'MANIFEST_INVALID', detail: '' };
+  return new ApiError({ status: 422, code, message: detail, refusals, ...(env !== undefined && { env }) });
+}
