@@ -2,6 +2,7 @@ import { accountTests } from '../../../fixtures/tenancy/api/accountTests.ts';
 import { envTests } from '../../../fixtures/tenancy/api/envTests.ts';
 import { listTests } from '../../../fixtures/tenancy/api/listTests.ts';
 import { permissionTests } from '../../../fixtures/tenancy/api/permissionTests.ts';
+import { repackTests } from '../../../fixtures/tenancy/api/repackTests.ts';
 import { startService, type Service } from '../../../fixtures/tenancy/service.ts';
 
 let service: Service;
@@ -11,4 +12,5 @@ afterAll(() => service.stop());
 describe('envs', () => envTests(() => service));
 describe('accounts', () => accountTests(() => service));
 describe('lists', () => listTests(() => service));
+describe('a new version of a secret', () => repackTests(() => service));
 describe('permissions', () => permissionTests(() => service));

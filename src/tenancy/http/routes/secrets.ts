@@ -25,7 +25,11 @@ export const secretRoutes = [
     params: SecretParams,
     body: SecretData,
     responses: { 200: SecretVersion },
-    errors: { 404: 'ENV_NOT_FOUND', 409: 'SECRETS_PENDING' },
+    errors: {
+      404: 'ENV_NOT_FOUND',
+      409: 'SECRETS_PENDING, DESIRED_CHANGED',
+      503: 'OVERLOADED, PEER_UNAVAILABLE, DISK_FULL',
+    },
     act: 'secret.set',
     noStore: true,
     handle: async (deps, { caller, params: { env, key }, body }) => {

@@ -1,0 +1,113 @@
+import { createWriteStream } from 'node:fs';
+import { join } from 'node:path';
+import { pipeline } from 'node:stream/promises';
+import { digestOf } from '../../../bundle/fileDigest.ts';
+import type { PackedBundle } from '../../../bundle/pack.ts';
+import { repack } from '../../../bundle/repack.ts';
+import { parseManifest } from '../../../protocol/manifest.ts';
+import { storageError } from '../../adapters/bundles/bundleStorage.ts';
+import { isPinNeeded, pinSecret } from '../../rules/pinnedManifest.ts';
+import { addAuditEntry } from '../../store/audit.ts';
+import { findBundle } from '../../store/bundles.ts';
+import type { BundleRow } from '../../store/database.ts';
+import { findEnv, lockEnv, reserveSequence, setDesiredSha } from '../../store/envs.ts';
+import { conflict, notFound } from '../apiError.ts';
+import { auditEntry } from '../audit.ts';
+import type { Dependencies, SecretChange } from '../dependencies.ts';
+import { insertStoredBundle, storeArchive } from './archiveStorage.ts';
+import { withScratchDirectory } from './scratchDirectory.ts';
+
+/** How often a bundle is packed anew because another one has become the desired one meanwhile. */
+const MAX_TRIES = 5;
+/** The bundle kept its limits when it was pushed; they may have been lowered since. */
+const noLimits = { bundle_bytes: Infinity, unpacked_bytes: Infinity, bundle_entries: Infinity };
+
+/**
+ * Packs the desired bundle of an env anew so that it pins a version of a secret, and makes it the desired one; version
+ * text and files stay the same, so that hosts recreate only what uses the secret. Returns the bundle that deploys this
+ * version or a newer one; null if the desired one does not read the secret. Throws 404 without the env, 409
+ * `DESIRED_CHANGED` if it is changed again and again, 503 `DISK_FULL`, and PeerErrors.
+ */
+export async function repackBundle(deps: Dependencies, change: SecretChange): Promise<BundleRow | null> {
+  for (let tries = 0; tries < MAX_TRIES; tries++) {
+    const desired = await findDesired(deps, change.env);
+    if (desired === null) return null;
+    const outcome = await withScratchDirectory(deps, (dir) => repackDesired(deps, change, { desired, dir }));
+    if (outcome !== 'outdated') return outcome;
+  }
+  const message = 'the secret is written, but other bundles became the desired one; set it again, or pack a bundle';
+  throw conflict({ code: 'DESIRED_CHANGED', message, env: change.env });
+}
+
+async function findDesired({ store }: Dependencies, env: string): Promise<BundleRow | null> {
+  const row = await findEnv(store, env);
+  if (row === null) throw notFound('env');
+  return row.desired_sha === null ? null : findBundle(store, row.desired_sha);
+}
+
+/** `outdated` if another bundle became the desired one, or one of a higher sequence was pushed. */
+async function repackDesired(
+  deps: Dependencies,
+  change: SecretChange,
+  { desired, dir }: { desired: BundleRow; dir: string },
+): Promise<BundleRow | null | 'outdated'> {
+  const file = join(dir, 'desired');
+  const into = join(dir, 'repacked');
+  const { signal } = new AbortController();
+  await fetchArchive(deps, { sha256: desired.sha256, file, signal });
+  let [reads, sequence] = [false, 0];
+  const packed = await repack({ file, into, scratchDir: dir, limits: noLimits, signal }, async (text) => {
+    const parsed = parseManifest(text, change.env);
+    if ('refusal' in parsed) throw storageError('read', `${desired.sha256}: ${parsed.refusal.detail}`);
+    reads = parsed.manifest.secrets.some(({ path }) => path === change.path);
+    if (!isPinNeeded(parsed.manifest, change)) return null;
+    sequence = await takeSequence(deps, change.env);
+    return pinSecret(text, sequence, change);
+  });
+  if (packed === null) return reads ? desired : null;
+  await storeArchive(deps, { sha256: packed.sha256, file: into });
+  return replaceDesired(deps, change, { desired, row: rowOf(deps, change, { desired, packed, sequence }) });
+}
+
+/** Fetches an archive from the storage; throws a PeerError if it is not what was stored. */
+async function fetchArchive(
+  { bundles }: Dependencies,
+  { sha256, file, signal }: { sha256: string; file: string; signal: AbortSignal },
+): Promise<void> {
+  const bytes = await bundles.open(sha256);
+  if (bytes === null) throw storageError('read', `${sha256} is missing`);
+  await pipeline(bytes, createWriteStream(file, { flags: 'wx', mode: 0o600 }), { signal });
+  if ((await digestOf(file, signal)) !== sha256) throw storageError('read', `${sha256} is damaged`);
+}
+
+async function takeSequence({ store }: Dependencies, env: string): Promise<number> {
+  const sequence = await reserveSequence(store, env);
+  if (sequence === null) throw notFound('env');
+  return sequence;
+}
+
+function rowOf(
+  { clock }: Dependencies,
+  { caller }: SecretChange,
+  { desired, packed, sequence }: { desired: BundleRow; packed: PackedBundle; sequence: number },
+): BundleRow {
+  const { sha256, sizeBytes } = packed;
+  return { ...desired, sha256, sequence, size_bytes: sizeBytes, received_at: clock(), received_from: caller.actor };
+}
+
+/** Makes a stored bundle the desired one in place of another. */
+async function replaceDesired(
+  { store, clock }: Dependencies,
+  { caller, env }: SecretChange,
+  { desired, row }: { desired: BundleRow; row: BundleRow },
+): Promise<BundleRow | 'outdated'> {
+  return store.transaction().execute(async (work) => {
+    const locked = await lockEnv(work, env);
+    if (locked === null) throw notFound('env');
+    if (locked.desired_sha !== desired.sha256) return 'outdated';
+    if ((await insertStoredBundle(work, row)) !== 'added') return 'outdated';
+    await setDesiredSha(work, env, row.sha256);
+    await addAuditEntry(work, auditEntry({ clock }, { ...caller, act: 'bundle.repack' }, { target: row.sha256, env }));
+    return row;
+  });
+}
