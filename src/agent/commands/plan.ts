@@ -1,24 +1,20 @@
-import { access, constants, mkdtemp, rm, stat } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { access, constants } from 'node:fs/promises';
 import { join } from 'node:path';
 import { endings } from '../../../machines/endings.ts';
 import { Fault } from '../../../machines/fault.ts';
 import { outcomeOf } from '../../../machines/outcomes.ts';
-import { unpack } from '../../bundle/archive.ts';
+import { withBundleAt } from '../../bundle/bundleAt.ts';
+import { planAlone } from '../../bundle/planAlone.ts';
+import { defaultLimits } from '../../protocol/defaultLimits.ts';
 import { createContainers } from '../adapters/engine/containers.ts';
-import { digestOf } from '../../bundle/fileDigest.ts';
-import { diskFault, isENOENT } from '../rules/errors/diskFault.ts';
+import { isENOENT } from '../rules/errors/diskFault.ts';
 import { Releases } from '../adapters/release/releases.ts';
 import { readState } from '../adapters/state/stateFile.ts';
-import { mergeDefaults } from '../../config/defaults.ts';
-import { configTable } from '../config/configKeys.ts';
 import type { Settings } from '../config/settings.ts';
-import { abortedPlan, type Plan } from '../rules/plan/plan.ts';
+import type { Plan } from '../rules/plan/plan.ts';
 import { formatPlan } from '../rules/plan/formatPlan.ts';
 import { isInvalidState } from '../rules/state/state.ts';
-import { readBundleDirectory } from '../../bundle/bundleDirectory.ts';
 import { planBundle, type TargetHost } from '../services/apply/bundlePlan.ts';
-import { readBundle, type BundleSource } from '../../bundle/readBundle.ts';
 import type { Output } from './status.ts';
 
 /** Options of `deployd plan`. */
@@ -46,32 +42,12 @@ export async function plan(settings: Settings | null, options: PlanOptions, out:
   }
 }
 
-async function planOfBundle(settings: Settings | null, { bundle, signal }: PlanOptions): Promise<Plan> {
-  const stats = await stat(bundle).catch((error: unknown) => {
-    throw diskFault('read', bundle, error);
-  });
-  const { limits } = settings ?? (mergeDefaults(configTable, {}) as unknown as Settings);
+async function planOfBundle(settings: Settings | null, { bundle: path, signal }: PlanOptions): Promise<Plan> {
   const host = settings && (await targetHostOf(settings, signal));
-  if (stats.isDirectory())
-    return planOfFiles(
-      { sha: null, dir: bundle, readContents: () => readBundleDirectory(bundle, limits, signal) },
-      host,
-      signal,
-    );
-  const sha = await digestOf(bundle, signal);
-  const dir = await mkdtemp(join(tmpdir(), 'deployd-plan-'));
-  try {
-    const readContents = () => unpack({ file: bundle, into: dir, limits, signal });
-    return await planOfFiles({ sha, dir, readContents }, host, signal);
-  } finally {
-    await rm(dir, { recursive: true, force: true });
-  }
-}
-
-async function planOfFiles(source: BundleSource, host: TargetHost | null, signal: AbortSignal): Promise<Plan> {
-  const bundle = await readBundle(source, host?.settings.env);
-  if ('refusal' in bundle) return abortedPlan([bundle.refusal], source.sha);
-  return (await planBundle(bundle, host, signal)).plan;
+  const { limits } = settings ?? { limits: defaultLimits };
+  return withBundleAt({ path, env: settings?.env, limits, signal }, async (bundle) =>
+    host === null || 'refusal' in bundle ? planAlone(bundle, signal) : (await planBundle(bundle, host, signal)).plan,
+  );
 }
 
 /** The host of the configuration, read-only. */

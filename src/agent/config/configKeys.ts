@@ -1,3 +1,4 @@
+import { defaultLimits } from '../../protocol/defaultLimits.ts';
 import { keyTableOf, optional, required, type ConfigKey, type DottedKey } from '../../config/keyTable.ts';
 import {
   autoOrPath,
@@ -109,9 +110,21 @@ export const configKeys: Readonly<Record<DottedKey<Settings>, ConfigKey>> = {
     300,
     'How long containers may take to become healthy.',
   ),
-  'limits.bundle_bytes': optional(integer('bytes', 1), bytesPerGiB / 4, 'Largest bundle that is downloaded.'),
-  'limits.unpacked_bytes': optional(integer('bytes', 1), bytesPerGiB, 'Largest sum of a bundle’s unpacked files.'),
-  'limits.bundle_entries': optional(integer('entries', 1), 10_000, 'Most files and directories in a bundle.'),
+  'limits.bundle_bytes': optional(
+    integer('bytes', 1),
+    defaultLimits.bundle_bytes,
+    'Largest bundle that is downloaded.',
+  ),
+  'limits.unpacked_bytes': optional(
+    integer('bytes', 1),
+    defaultLimits.unpacked_bytes,
+    'Largest sum of a bundle’s unpacked files.',
+  ),
+  'limits.bundle_entries': optional(
+    integer('entries', 1),
+    defaultLimits.bundle_entries,
+    'Most files and directories in a bundle.',
+  ),
   'log.format': optional(
     oneOf('auto', 'journal', 'json', 'pretty'),
     'auto',

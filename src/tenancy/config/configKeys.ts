@@ -1,3 +1,4 @@
+import { defaultLimits } from '../../protocol/defaultLimits.ts';
 import { keyTableOf, optional, required, type ConfigKey, type DottedKey } from '../../config/keyTable.ts';
 import { absolutePath, integer, nullable, oneOf, serviceUrl, singleLineName } from '../../config/valueTypes.ts';
 import { listenAddress } from './listenAddress.ts';
@@ -5,7 +6,6 @@ import type { TenancySettings } from './settings.ts';
 
 const minute = 60;
 const day = 24 * 60 * minute;
-const bytesPerGiB = 2 ** 30;
 
 /** Every key of the tenancy service's config.yaml: the one source of the defaults, the validation and docs/tenancy-config.md. */
 export const configKeys: Readonly<Record<DottedKey<TenancySettings>, ConfigKey>> = {
@@ -90,9 +90,17 @@ export const configKeys: Readonly<Record<DottedKey<TenancySettings>, ConfigKey>>
     20,
     'Newest bundles kept of each env, beside those that are desired or applied anywhere.',
   ),
-  'limits.bundle_bytes': optional(integer('bytes', 1), bytesPerGiB / 4, 'Largest bundle that is accepted.'),
-  'limits.unpacked_bytes': optional(integer('bytes', 1), bytesPerGiB, 'Largest sum of a bundle’s unpacked files.'),
-  'limits.bundle_entries': optional(integer('entries', 1), 10_000, 'Most files and directories in a bundle.'),
+  'limits.bundle_bytes': optional(integer('bytes', 1), defaultLimits.bundle_bytes, 'Largest bundle that is accepted.'),
+  'limits.unpacked_bytes': optional(
+    integer('bytes', 1),
+    defaultLimits.unpacked_bytes,
+    'Largest sum of a bundle’s unpacked files.',
+  ),
+  'limits.bundle_entries': optional(
+    integer('entries', 1),
+    defaultLimits.bundle_entries,
+    'Most files and directories in a bundle.',
+  ),
   max_requests: optional(
     integer('requests', 1, 100_000),
     400,

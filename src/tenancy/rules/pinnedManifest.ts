@@ -1,4 +1,5 @@
 import type { Manifest } from '../../../machines/types.ts';
+import { changeManifest } from '../../protocol/manifestText.ts';
 
 /** A version of a secret, by its path in manifests. */
 export interface SecretPin {
@@ -13,7 +14,7 @@ export function isPinNeeded({ secrets }: Pick<Manifest, 'secrets'>, { path, vers
 
 /** The text of a valid manifest with another sequence and with a version of a secret pinned; all else stays as it is. */
 export function pinSecret(text: string, sequence: number, { path, version }: SecretPin): string {
-  const manifest = JSON.parse(text) as { secrets: { path: string; version?: number }[] };
-  const secrets = manifest.secrets.map((secret) => (secret.path === path ? { ...secret, version } : secret));
-  return `${JSON.stringify({ ...manifest, sequence, secrets }, null, 2)}\n`;
+  return changeManifest(text, ({ secrets }) => {
+    return { sequence, secrets: secrets.map((secret) => (secret.path === path ? { ...secret, version } : secret)) };
+  });
 }

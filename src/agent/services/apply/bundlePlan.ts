@@ -7,7 +7,7 @@ import { filesystemsOf } from '../../adapters/files/filesystems.ts';
 import type { Releases } from '../../adapters/release/releases.ts';
 import type { Settings } from '../../config/settings.ts';
 import type { Fact } from '../../rules/fact.ts';
-import { planOf, noHost, type HostFacts, type Plan } from '../../rules/plan/plan.ts';
+import { planOf, type HostFacts, type Plan } from '../../rules/plan/plan.ts';
 import type { ComparableRelease } from '../../rules/plan/changes.ts';
 import type { State } from '../../rules/state/state.ts';
 import { catchFault } from '../catchFault.ts';
@@ -32,14 +32,9 @@ export interface BundlePlan {
   engineFault: Fault | null;
 }
 
-/** Plans the apply of a bundle, without a host from its files alone; writes nothing. Throws Fault `stopped`. */
-export async function planBundle(
-  bundle: UnpackedBundle,
-  host: TargetHost | null,
-  signal: AbortSignal,
-): Promise<BundlePlan> {
+/** Plans the apply of a bundle; writes nothing. Throws Fault `stopped`. */
+export async function planBundle(bundle: UnpackedBundle, host: TargetHost, signal: AbortSignal): Promise<BundlePlan> {
   const facts = await bundleFactsOf(bundle, signal);
-  if (host === null) return { plan: planOf(facts, noHost), engineFault: null };
   const engine = await catchFault(() => engineFacts(host, bundle.manifest));
   const known: HostFacts = {
     highestSequence: 'known' in host.state ? { known: host.state.known?.highest_sequence ?? null } : host.state,

@@ -1,8 +1,8 @@
 import { unpack } from '../../../bundle/archive.ts';
-import { bundleFactsOf, readBundle, type UnpackedBundle } from '../../../bundle/readBundle.ts';
+import { readBundle, type UnpackedBundle } from '../../../bundle/readBundle.ts';
 import type { Refusal } from '../../../../machines/refusals.ts';
 import type { Manifest } from '../../../../machines/types.ts';
-import { noHost, planOf } from '../../../agent/rules/plan/plan.ts';
+import { planAlone } from '../../../bundle/planAlone.ts';
 import { addAuditEntry } from '../../store/audit.ts';
 import { findBundle } from '../../store/bundles.ts';
 import type { BundleRow } from '../../store/database.ts';
@@ -45,7 +45,7 @@ async function validateArchive(
   const { env } = bundle.manifest;
   requirePermission(operator, { role: 'deployer', env });
   if ((await findEnv(store, env)) === null) throw notFound('env');
-  const { refusals } = planOf(await bundleFactsOf(bundle, signal), noHost);
+  const { refusals } = await planAlone(bundle, signal);
   if (refusals.length > 0) throw refused(refusals, env);
   return bundle;
 }
