@@ -2,6 +2,7 @@ import { Command, CommanderError } from 'commander';
 import { version } from '../version.ts';
 import { addAudit } from './commands/audit.ts';
 import { addBackend } from './commands/backend.ts';
+import { addBundle } from './commands/bundle.ts';
 import { addEnv } from './commands/env.ts';
 import { addKit } from './commands/kit.ts';
 import { addLogin } from './commands/login.ts';
@@ -59,6 +60,7 @@ const commands = [
   addBackend,
   addKit,
   addRetire,
+  addBundle,
   addPush,
   addPromote,
   addWait,
@@ -72,6 +74,7 @@ const helpFooter = `
 Exit codes: 0 done, 1 refused or failed, 2 wrong usage, 75 try again later, 77 not permitted.
 Examples:
   deployctl login https://tenancy.example <token      keep address and token
+  deployctl bundle pack shop --next                   make an archive of a directory
   deployctl push shop.tar.gz                          give a bundle to the service
   deployctl promote eu-1 3f2a91bc0d14                 its hosts are to run it
   deployctl wait eu-1 --timeout 600                   until they do

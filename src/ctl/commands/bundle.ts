@@ -1,0 +1,101 @@
+import { rename, rm } from 'node:fs/promises';
+import { basename, resolve, sep } from 'node:path';
+import type { Command } from 'commander';
+import type { Manifest } from '../../../machines/types.ts';
+import { withDiskFault } from '../../agent/rules/errors/diskFault.ts';
+import { formatPlan } from '../../agent/rules/plan/formatPlan.ts';
+import { withBundleAt } from '../../bundle/bundleAt.ts';
+import { packDirectory, type PackedBundle } from '../../bundle/pack.ts';
+import { planAlone } from '../../bundle/planAlone.ts';
+import { readManifestText } from '../../bundle/readBundle.ts';
+import { defaultLimits as limits } from '../../protocol/defaultLimits.ts';
+import { changeManifest } from '../../protocol/manifestText.ts';
+import { path } from '../api/path.ts';
+import { usageError } from '../ctlError.ts';
+import { refusedBundle, withBundleFaults } from '../input/bundleFaults.ts';
+import { formatFacts } from '../output/table.ts';
+import type { Result, Run, Session } from '../session.ts';
+
+interface PackOptions {
+  out?: string;
+  next?: boolean;
+}
+
+const { signal } = new AbortController();
+
+/** `deployctl bundle check|pack`. */
+export function addBundle(program: Command, run: Run): void {
+  const bundle = program.command('bundle').helpCommand(false).description('bundles as files, without a host');
+  bundle
+    .command('check')
+    .description('what a host would refuse, in its words')
+    .argument('<bundle>', 'an archive, or a directory with the files of one')
+    .action(run(check));
+  bundle
+    .command('pack')
+    .description('pack a directory that nothing is refused of; the same files give the same archive')
+    .argument('<directory>', 'with manifest.json and the compose files that it names')
+    .option('--out <file>', 'the archive (default: NAME-OF-THE-DIRECTORY.tar.gz)')
+    .option('--next', 'with the next sequence of its env, which the service reserves')
+    .action(run(pack));
+}
+
+async function check(_: Session, [place]: [string]): Promise<Result> {
+  const plan = await withBundleFaults(() =>
+    withBundleAt({ path: place, limits, signal }, (bundle) => planAlone(bundle, signal)),
+  );
+  if (plan.refusals.length > 0) throw refusedBundle(plan.refusals);
+  return { json: plan, text: formatPlan(plan) };
+}
+
+async function pack(session: Session, [dir]: [string], { out, next = false }: PackOptions): Promise<Result> {
+  const file = resolve(out ?? `${basename(resolve(dir))}.tar.gz`);
+  if (file.startsWith(`${resolve(dir)}${sep}`)) {
+    throw usageError('OUT_INVALID', `${file} would be a part of the bundle`, 'name another file by --out');
+  }
+  const { text, manifest } = await readUnrefused(dir);
+  const { env, name, version } = manifest;
+  const sequence = next ? await reserveSequence(session, env) : manifest.sequence;
+  const packed = next ? changeManifest(text, () => ({ sequence })) : text;
+  const { sha256, sizeBytes } = await packInto(file, { dir, manifest: packed });
+  const json = { file, sha256, size_bytes: sizeBytes, env, name, version, sequence };
+  const facts: [string, string][] = [
+    ['bundle', `${name} ${version}, sequence ${sequence}, for env ${env}`],
+    ['sha256', sha256],
+    ['bytes', String(sizeBytes)],
+    ['file', file],
+  ];
+  return { json, text: formatFacts(facts) };
+}
+
+/** The manifest of a directory, as text too; throws what hosts would refuse. */
+async function readUnrefused(dir: string): Promise<{ text: string; manifest: Manifest }> {
+  return withBundleFaults(() =>
+    withBundleAt({ path: dir, limits, signal }, async (bundle) => {
+      if (bundle.sha !== null) throw usageError('DIRECTORY_INVALID', `${dir} is no directory`);
+      const { refusals } = await planAlone(bundle, signal);
+      if ('refusal' in bundle || refusals.length > 0) throw refusedBundle(refusals);
+      return { text: (await readManifestText(dir)) ?? '', manifest: bundle.manifest };
+    }),
+  );
+}
+
+async function reserveSequence(session: Session, env: string): Promise<number> {
+  const api = await session.api();
+  const { sequence } = await api.call<{ sequence: number }>({ method: 'POST', path: path`/v1/envs/${env}/sequence` });
+  return sequence;
+}
+
+/** Packs into a file, in place of an older one. */
+async function packInto(file: string, { dir, manifest }: { dir: string; manifest: string }): Promise<PackedBundle> {
+  const temporary = `${file}.${process.pid}.tmp`;
+  return withBundleFaults(async () => {
+    const packed = await packDirectory({ dir, manifest, file: temporary, signal }, limits);
+    try {
+      await withDiskFault('write', file, () => rename(temporary, file));
+    } finally {
+      await rm(temporary, { force: true });
+    }
+    return packed;
+  });
+}
