@@ -37,7 +37,6 @@ export async function createTenancy(
   const bearerCounts = { hits: 0, misses: 0 };
   const deps: Dependencies = {
     ...{ settings, version, store, secretstore, bundles, mesh, kit, clock, log, bearerCounts },
-    ...bundleServices,
     keys: keys.current,
     lookUpBearer: createBearerCache(secretstore.lookUpToken, clock, bearerCounts),
   };
@@ -55,8 +54,3 @@ function readKitFiles({ secretstore_ca, kit }: TenancySettings): Dependencies['k
     downloadToken: tokenFile && readToken(tokenFile),
   };
 }
-
-const bundleServices: Pick<Dependencies, 'acceptBundle' | 'repackBundle'> = {
-  acceptBundle: async () => Promise.reject(new Error('no bundles are accepted here')),
-  repackBundle: async () => null,
-};

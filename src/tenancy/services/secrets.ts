@@ -4,6 +4,7 @@ import { findEnv } from '../store/envs.ts';
 import { areSecretsDoomed } from '../store/pendingSteps.ts';
 import { notFound } from './apiError.ts';
 import { auditEntry } from './audit.ts';
+import { repackBundle } from './bundles/repackBundle.ts';
 import type { Dependencies } from './dependencies.ts';
 import { secretsPending } from './envs.ts';
 import type { AuditCaller } from './operator.ts';
@@ -45,7 +46,7 @@ export async function setSecret(
   const version = await deps.secretstore.writeSecret({ env, key, data });
   await recordSecretAct(deps, act);
   const path = pathOf(act);
-  return { path, version, bundle: await deps.repackBundle(deps, { caller, env, path, version }) };
+  return { path, version, bundle: await repackBundle(deps, { caller, env, path, version }) };
 }
 
 /** Destroys all versions of a secret; throws 404 if there is none. */

@@ -1,5 +1,6 @@
 import { cursorOf, placeOf } from '../../rules/cursor.ts';
 import { bundleView, listBundles, readBundle } from '../../services/bundleList.ts';
+import { acceptBundle } from '../../services/bundles/acceptBundle.ts';
 import { withReceivedArchive } from '../../services/bundles/receiveArchive.ts';
 import { answer, octets, operatorRoute } from '../operatorRoute.ts';
 import { Bundle, BundleList, BundleParams, BundleQuery, PushedBundle, PushQuery } from '../schemas/bundles.ts';
@@ -26,7 +27,7 @@ export const bundleRoutes = [
     target: ({ query }) => query.sha256,
     handle: async (deps, { operator, caller, query: { sha256 }, body, signal }) =>
       withReceivedArchive(deps, { body, sha256, signal }, async (archive) => {
-        const { bundle, created, warnings } = await deps.acceptBundle(deps, { ...archive, operator, caller, signal });
+        const { bundle, created, warnings } = await acceptBundle(deps, { ...archive, operator, caller, signal });
         return answer(created ? 201 : 200, { ...bundleView(bundle), warnings });
       }),
   }),

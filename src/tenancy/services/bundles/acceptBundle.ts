@@ -9,10 +9,31 @@ import type { BundleRow } from '../../store/database.ts';
 import { findEnv } from '../../store/envs.ts';
 import { ApiError, conflict, notFound } from '../apiError.ts';
 import { auditEntry } from '../audit.ts';
-import type { AcceptedBundle, Dependencies, PushedArchive } from '../dependencies.ts';
+import type { Dependencies } from '../dependencies.ts';
+import type { AuditCaller, Operator } from '../operator.ts';
 import { requirePermission } from '../requirePermission.ts';
 import { insertStoredBundle, storeArchive } from './archiveStorage.ts';
 import { withScratchDirectory } from './scratchDirectory.ts';
+
+/** An archive that was pushed, in a file of this host, with the digest and size that it has. */
+export interface PushedArchive {
+  file: string;
+  sha256: string;
+  sizeBytes: number;
+  operator: Operator;
+  caller: AuditCaller;
+  /** Aborted when the caller goes away. */
+  signal: AbortSignal;
+}
+
+/** A bundle that was pushed. */
+export interface AcceptedBundle {
+  bundle: BundleRow;
+  /** False if the same archive was there already. */
+  created: boolean;
+  /** What some hosts would not permit of it. */
+  warnings: string[];
+}
 
 /**
  * Validates an archive by the rules of the agent, then keeps it. Throws 422 with every refusal that no host could lift, 403

@@ -13,9 +13,19 @@ import type { BundleRow } from '../../store/database.ts';
 import { findEnv, lockEnv, reserveSequence, setDesiredSha } from '../../store/envs.ts';
 import { conflict, notFound } from '../apiError.ts';
 import { auditEntry } from '../audit.ts';
-import type { Dependencies, SecretChange } from '../dependencies.ts';
+import type { Dependencies } from '../dependencies.ts';
+import type { AuditCaller } from '../operator.ts';
 import { insertStoredBundle, storeArchive } from './archiveStorage.ts';
 import { withScratchDirectory } from './scratchDirectory.ts';
+
+/** What a changed secret means for the bundle that is desired. */
+export interface SecretChange {
+  caller: AuditCaller;
+  env: string;
+  /** Path of the secret in manifests. */
+  path: string;
+  version: number;
+}
 
 /** How often a bundle is packed anew because another one has become the desired one meanwhile. */
 const MAX_TRIES = 5;
