@@ -3,6 +3,7 @@ import { envTests } from '../../../fixtures/tenancy/api/envTests.ts';
 import { listTests } from '../../../fixtures/tenancy/api/listTests.ts';
 import { permissionTests } from '../../../fixtures/tenancy/api/permissionTests.ts';
 import { repackTests } from '../../../fixtures/tenancy/api/repackTests.ts';
+import { revealTests } from '../../../fixtures/tenancy/api/revealTests.ts';
 import { startService, type Service } from '../../../fixtures/tenancy/service.ts';
 
 let service: Service;
@@ -13,4 +14,5 @@ describe('envs', () => envTests(() => service));
 describe('accounts', () => accountTests(() => service));
 describe('lists', () => listTests(() => service));
 describe('a new version of a secret', () => repackTests(() => service));
+describe('reveals', () => revealTests(() => service));
 describe('permissions', () => permissionTests(() => service));
