@@ -1,3 +1,4 @@
+import { abuseTests } from '../../../fixtures/tenancy/api/abuseTests.ts';
 import { accessTests } from '../../../fixtures/tenancy/api/accessTests.ts';
 import { agentTests } from '../../../fixtures/tenancy/api/agentTests.ts';
 import { downloadTests } from '../../../fixtures/tenancy/api/downloadTests.ts';
@@ -9,4 +10,5 @@ afterAll(() => service.stop());
 
 describe('agents', () => agentTests(() => service));
 describe('access', () => accessTests(() => service));
+describe('abuse', () => abuseTests(() => service));
 describe('downloads', () => downloadTests(() => service));
