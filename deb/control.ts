@@ -70,6 +70,34 @@ export const agentControl: ControlTexts = {
  enables nothing: install.sh enrols a host, or see deployd(1).`,
 };
 
+/** The tenancy service's. PostgreSQL is only suggested: the embedded store serves one machine. */
+export const tenancyControl: ControlTexts = {
+  name: 'deployd-tenancy',
+  source: 'deployd',
+  depends: ['systemd (>= 247)'],
+  recommends: ['ca-certificates'],
+  suggests: ['postgresql (>= 15)', 'deployctl'],
+  description: `tenancy service that tells container hosts what to run
+ The service behind the agents of deployd: it keeps envs, backends and
+ bundles, signs grants and leases for the secretstore, receives the reports
+ of hosts, and has an API for operators.
+ .
+ Installing the package starts and enables nothing: the service needs a
+ configuration and "deployd-tenancy init" first, see deployd-tenancy(1).`,
+};
+
+/** deployctl's. */
+export const ctlControl: ControlTexts = {
+  name: 'deployctl',
+  source: 'deployd',
+  depends: [],
+  recommends: ['ca-certificates'],
+  description: `command line of the tenancy service of deployd
+ What operators and pipelines use of a tenancy service: it pushes bundles,
+ says what runs where, sets secrets, installs and retires hosts, and shows
+ reports and the audit log.`,
+};
+
 /** Relations to the shared libraries that a program is linked to, as dpkg-shlibdeps finds them on this machine. */
 export async function librariesOf(program: string): Promise<string> {
   const dir = await mkdtemp(join(tmpdir(), 'deployd-shlibs-'));

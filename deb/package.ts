@@ -1,13 +1,13 @@
 import { execFileSync } from 'node:child_process';
-import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { copyFile, mkdir, readFile, rm, writeFile } from 'node:fs/promises';
-import { basename, join } from 'node:path';
+import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { bundleProgram, type ProgramBundle } from './bundle.ts';
 import { agentControl, librariesOf } from './control.ts';
 import { currentPackageVersion, readChangelog, type ChangelogEntry, type PackageVersion } from './packageVersion.ts';
 import { buildExecutable } from './program/executable.ts';
+import { digestOf, writeDigest } from './digest.ts';
 import { agentConfigPage, agentPage } from './docs/agentPages.ts';
 import { programDocs } from './docs/programDocs.ts';
 import { runScript } from './userError.ts';
@@ -52,7 +52,7 @@ export async function buildPackage({ dir, cacheFile, level = 6 }: PackageOptions
   });
   await rm(executable);
 
-  await writeFile(`${file}.sha256`, `${digestOf(await readFile(file))}  ${basename(file)}\n`);
+  await writeDigest(file);
   await writeFile(join(dir, `deployd_${packageVersion.version}.cache`), cache);
   await copyFile(join(here, '..', 'install', 'install.sh'), join(dir, 'install.sh'));
   return file;
@@ -84,10 +84,6 @@ function generatedPayload({ bundle, cache, changes, packageVersion }: GeneratedI
     packageVersion,
   });
   return { ...docs, '/usr/share/doc/deployd/build.json': { text: `${JSON.stringify(buildRecord, null, 2)}\n` } };
-}
-
-function digestOf(content: Buffer | string): string {
-  return createHash('sha256').update(content).digest('hex');
 }
 
 if (import.meta.main)

@@ -11,6 +11,22 @@ export type Payload = Record<string, PayloadFile>;
 
 const here = import.meta.dirname;
 
+/** Files of the tenancy service's package that are installed unchanged. */
+export function tenancyPayload(): Payload {
+  const config = { from: join(here, 'tenancy', 'config.yaml') };
+  return {
+    ...filesBelow('tenancy/units', '/usr/lib/systemd/system'),
+    '/usr/lib/sysusers.d/deployd-tenancy.conf': { from: join(here, 'tenancy', 'sysusers.conf') },
+    '/usr/lib/tmpfiles.d/deployd-tenancy.conf': { from: join(here, 'tenancy', 'tmpfiles.conf') },
+    '/usr/share/doc/deployd-tenancy/examples/config.yaml': config,
+  };
+}
+
+/** The maintainer scripts of the tenancy service's package. */
+export function tenancyScripts(): Payload {
+  return filesBelow('tenancy/scripts', '/');
+}
+
 /** The maintainer scripts, by path in the control archive. */
 export function maintainerScripts(): Payload {
   return filesBelow('scripts', '/');

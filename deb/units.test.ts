@@ -1,10 +1,15 @@
-import { readFileSync } from 'node:fs';
+import { readFileSync, writeFileSync } from 'node:fs';
+import { basename, join } from 'node:path';
+import { tempDir } from '../fixtures/tempDir.ts';
 import { endings, commandEndings } from '../machines/endings.ts';
 import { configKeys, configTable } from '../src/agent/config/configKeys.ts';
+import { configKeys as tenancyKeys } from '../src/tenancy/config/configKeys.ts';
+import { loadSettings } from '../src/tenancy/config/loadSettings.ts';
+import { httpLimits } from '../src/tenancy/http/httpLimits.ts';
 
 /** The settings of a unit by key; a repeated key has all its values. */
-function readUnit(name: string): Record<string, string[]> {
-  const lines = readFileSync(`deb/units/${name}`, 'utf8').split('\n');
+function readUnit(name: string, directory = 'deb/units'): Record<string, string[]> {
+  const lines = readFileSync(`${directory}/${name}`, 'utf8').split('\n');
   const settings: Record<string, string[]> = {};
   for (const [, key = '', value = ''] of lines.flatMap((line) => [/^([A-Za-z]+)=(.*)$/.exec(line) ?? []]))
     (settings[key] ??= []).push(value);
@@ -70,4 +75,43 @@ it('deployd-identity-acl.path watches the identities, and its service has no sta
     StartLimitIntervalSec: ['0'],
     ExecStart: expect.arrayContaining(['/usr/share/deployd/identity-acl.sh']) as string[],
   });
+});
+
+describe('deployd-tenancy.service', () => {
+  const service = readUnit('deployd-tenancy.service', 'deb/tenancy/units');
+
+  it('migrates the store and serves as a user of its own, which owns nothing but its state directory', () => {
+    expect(service).toMatchObject({
+      User: ['deployd-tenancy'],
+      ExecStartPre: ['/usr/bin/deployd-tenancy migrate'],
+      ExecStart: ['/usr/bin/deployd-tenancy serve'],
+      ProtectSystem: ['strict'],
+      StateDirectory: [basename(String(tenancyKeys.state_dir.default))],
+      CapabilityBoundingSet: ['CAP_NET_BIND_SERVICE'],
+    });
+    expect(Object.keys(service)).not.toContain('ReadWritePaths');
+  });
+
+  it('is as closed as the agent’s', () => {
+    const agent = readUnit('deployd.service');
+    const closing = Object.keys(agent).filter((key) =>
+      /^(Protect|Private|Restrict|Lock|NoNew|System|UMask|Device)/.test(key),
+    );
+    const itsOwn = ['ProtectHome', 'TimeoutStartSec'];
+    for (const key of closing.filter((each) => !itsOwn.includes(each)))
+      expect([key, service[key]]).toEqual([key, agent[key]]);
+  });
+
+  it('has more open files than connections, and more time to stop than requests have to end', () => {
+    expect(Number(service['LimitNOFILE'])).toBeGreaterThan(2 * httpLimits.connections);
+    expect(Number.parseInt(service['TimeoutStopSec']?.[0] ?? '')).toBeGreaterThan(20);
+  });
+});
+
+it('the example of the tenancy service’s configuration is valid, and so it is without its comments', () => {
+  const text = readFileSync('deb/tenancy/config.yaml', 'utf8');
+  const file = join(tempDir(), 'config.yaml');
+  const [, optional = ''] = text.split('differ from the defaults:\n');
+  writeFileSync(file, text + optional.replaceAll(/^# /gm, '').replace(/^secretstore_ca.*\n/, ''));
+  expect(loadSettings(file)).toMatchObject({ listen: '[::]:443', s3: { bucket: 'deployd-bundles' } });
 });

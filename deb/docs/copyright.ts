@@ -34,16 +34,47 @@ function packagesOf(inputs: string[]): string[] {
   return [...new Set(dirs)].sort();
 }
 
+interface PackageManifest {
+  name: string;
+  version: string;
+  license?: string;
+  author?: string | { name: string };
+}
+
 function sectionOf(dir: string): string {
-  const { name, version, license, author } = JSON.parse(readText(join(dir, 'package.json'))) as Record<string, string>;
+  const {
+    name,
+    version,
+    license = '',
+    author = '',
+  } = JSON.parse(readText(join(dir, 'package.json'))) as PackageManifest;
   const file = readdirSync(dir).find((each) => /^(licen[cs]e|copying)/i.test(each));
-  const standardText = licenseTexts[license ?? ''];
+  const standardText = licenseTexts[license];
   if (file === undefined && standardText === undefined) throw new Error(`${dir} has no file with its licence`);
-  return `${name} ${version} (${license})\n\n${file === undefined ? `Copyright ${author}\n\n${standardText}` : readText(join(dir, file))}`;
+  const holder = typeof author === 'string' ? author : author.name;
+  return `${name} ${version} (${license})\n\n${file === undefined ? `Copyright ${holder}\n\n${standardText}` : readText(join(dir, file))}`;
 }
 
 /** For packages that name their licence but do not contain its text. */
 const licenseTexts: Record<string, string> = {
+  'Apache-2.0': 'Licensed under the Apache License, Version 2.0; its text is in /usr/share/common-licenses/Apache-2.0.',
+  MIT: `Permission is hereby granted, free of charge, to any person obtaining a copy
+of this software and associated documentation files (the "Software"), to deal
+in the Software without restriction, including without limitation the rights
+to use, copy, modify, merge, publish, distribute, sublicense, and/or sell
+copies of the Software, and to permit persons to whom the Software is
+furnished to do so, subject to the following conditions:
+
+The above copyright notice and this permission notice shall be included in all
+copies or substantial portions of the Software.
+
+THE SOFTWARE IS PROVIDED "AS IS", WITHOUT WARRANTY OF ANY KIND, EXPRESS OR
+IMPLIED, INCLUDING BUT NOT LIMITED TO THE WARRANTIES OF MERCHANTABILITY,
+FITNESS FOR A PARTICULAR PURPOSE AND NONINFRINGEMENT. IN NO EVENT SHALL THE
+AUTHORS OR COPYRIGHT HOLDERS BE LIABLE FOR ANY CLAIM, DAMAGES OR OTHER
+LIABILITY, WHETHER IN AN ACTION OF CONTRACT, TORT OR OTHERWISE, ARISING FROM,
+OUT OF OR IN CONNECTION WITH THE SOFTWARE OR THE USE OR OTHER DEALINGS IN THE
+SOFTWARE.`,
   ISC: `Permission to use, copy, modify, and/or distribute this software for any
 purpose with or without fee is hereby granted, provided that the above
 copyright notice and this permission notice appear in all copies.

@@ -1,10 +1,12 @@
-import { toRoff } from './roff.ts';
 import { agentConfigPage, agentPage } from './agentPages.ts';
+import { ctlPage } from './ctlPage.ts';
 import { configPage, programPage } from './manPages.ts';
+import { toRoff } from './roff.ts';
+import { tenancyConfigPage, tenancyPage } from './tenancyPages.ts';
 
 const packageVersion = { version: '1.2.3', date: new Date('2026-01-02T03:04:05Z') };
 
-const programPages = { deployd: agentPage };
+const programPages = { deployd: agentPage, 'deployd-tenancy': tenancyPage, deployctl: ctlPage };
 
 it.each(Object.entries(programPages))(
   '%s(1) documents every command and every option of the command line',
@@ -24,9 +26,12 @@ it.each(Object.entries(programPages))(
   },
 );
 
-it.each([{ about: agentConfigPage }])('$about.name(5) documents every key with its description', ({ about }) => {
-  const page = configPage(about, packageVersion);
-  const { names, keys } = about.table;
-  const entries = names.map((name) => `.B ${toRoff(name)}\n${toRoff(keys[name]!.description)}`);
-  expect(entries.filter((entry) => !page.includes(entry))).toEqual([]);
-});
+it.each([{ about: agentConfigPage }, { about: tenancyConfigPage }])(
+  '$about.name(5) documents every key with its description',
+  ({ about }) => {
+    const page = configPage(about, packageVersion);
+    const { names, keys } = about.table;
+    const entries = names.map((name) => `.B ${toRoff(name)}\n${toRoff(keys[name]!.description)}`);
+    expect(entries.filter((entry) => !page.includes(entry))).toEqual([]);
+  },
+);

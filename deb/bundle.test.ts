@@ -1,0 +1,13 @@
+import { bundleProgram } from './bundle.ts';
+
+const sourcesOf = async (entry: string) =>
+  (await bundleProgram(entry)).inputs.filter((file) => /^(src|machines)\//.test(file));
+
+it.each([
+  ['the agent', 'src/agent/cli.ts', /^src\/(tenancy|ctl)\//],
+  ['deployctl', 'src/ctl/cli.ts', /^src\/(tenancy|agent\/(?!rules\/)|mesh)/],
+])('%s has no source of another program in its bundle', async (_name, entry, foreign) => {
+  const sources = await sourcesOf(entry);
+  expect(sources).toContain(entry);
+  expect(sources.filter((file) => foreign.test(file))).toEqual([]);
+});

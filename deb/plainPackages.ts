@@ -1,0 +1,97 @@
+import { execFileSync } from 'node:child_process';
+import { readFileSync } from 'node:fs';
+import { mkdir, rm } from 'node:fs/promises';
+import { join } from 'node:path';
+import { parseArgs } from 'node:util';
+import { build } from 'esbuild';
+import { bundleProgram, ctlBundleOptions } from './bundle.ts';
+import { ctlControl, librariesOf, tenancyControl, type ControlTexts } from './control.ts';
+import { buildDebFile } from './debFile.ts';
+import { writeDigest } from './digest.ts';
+import { ctlPage } from './docs/ctlPage.ts';
+import type { DocumentedProgram } from './docs/programDocs.ts';
+import { programDocs } from './docs/programDocs.ts';
+import { tenancyConfigPage, tenancyPage } from './docs/tenancyPages.ts';
+import { currentPackageVersion, readChangelog } from './packageVersion.ts';
+import { tenancyPayload, tenancyScripts, type Payload } from './payload.ts';
+import { buildPlainExecutable } from './program/executable.ts';
+import { runScript } from './userError.ts';
+
+/** A program that may take its time to start, and what its package has beside it. */
+interface PlainPackage extends Pick<DocumentedProgram, 'noun' | 'page' | 'configPage' | 'lintianOverrides'> {
+  entry: string;
+  control: ControlTexts;
+  payload: Payload;
+  scripts: Payload;
+}
+
+const here = import.meta.dirname;
+
+/** The packages beside the agent's. */
+export const plainPackages: readonly PlainPackage[] = [
+  {
+    noun: 'the tenancy service',
+    entry: 'src/tenancy/cli.ts',
+    control: tenancyControl,
+    page: tenancyPage,
+    configPage: tenancyConfigPage,
+    lintianOverrides: readFileSync(join(here, 'tenancy', 'lintian-overrides'), 'utf8'),
+    payload: tenancyPayload(),
+    scripts: tenancyScripts(),
+  },
+  { noun: 'deployctl', entry: 'src/ctl/cli.ts', control: ctlControl, page: ctlPage, payload: {}, scripts: {} },
+];
+
+/** Options of a build. */
+export interface PlainPackageOptions {
+  /** Output directory. */
+  dir: string;
+  /** Compression level of xz: 1 is fastest, 6 is the release's. */
+  level?: number;
+}
+
+/** Writes each package with its digest, and deployctl in one file; returns the packages' paths. */
+export async function buildPlainPackages({ dir, level = 6 }: PlainPackageOptions): Promise<string[]> {
+  execFileSync('sh', [join(here, 'needs.sh'), 'build'], { stdio: 'inherit' });
+  await mkdir(dir, { recursive: true });
+  await build({ ...ctlBundleOptions, outfile: join(dir, 'deployctl.cjs') });
+  const files: string[] = [];
+  for (const each of plainPackages) files.push(await buildPlainPackage(each, { dir, level }));
+  return files;
+}
+
+async function buildPlainPackage(
+  { entry, control, payload, scripts, ...about }: PlainPackage,
+  { dir, level }: Required<PlainPackageOptions>,
+): Promise<string> {
+  const { name } = control;
+  const { source, inputs } = await bundleProgram(entry);
+  const executable = join(dir, name);
+  await buildPlainExecutable(executable, source);
+  const changes = readChangelog();
+  const packageVersion = currentPackageVersion(changes);
+  const file = join(dir, `${name}_${packageVersion.version}_amd64.deb`);
+  await buildDebFile(file, {
+    ...packageVersion,
+    control,
+    payload: {
+      ...payload,
+      ...programDocs({ ...about, name, inputs, changes, packageVersion }),
+      [`/usr/bin/${name}`]: { from: executable },
+    },
+    libraries: await librariesOf(executable),
+    scripts,
+    level,
+  });
+  await rm(executable);
+  await writeDigest(file);
+  return file;
+}
+
+if (import.meta.main)
+  await runScript(async () => {
+    const { values } = parseArgs({
+      options: { output: { type: 'string', default: 'build/package' }, level: { type: 'string', default: '6' } },
+    });
+    for (const file of await buildPlainPackages({ dir: values.output, level: Number(values.level) })) console.log(file);
+  });
