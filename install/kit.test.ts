@@ -40,7 +40,7 @@ laptop_mode: true
 
 /** Reveals the kit of a new backend, as its administrator does. */
 async function reveal(backend: { site: string; laptop: boolean }): Promise<Record<string, string>> {
-  const { id } = world.tenancy.addBackend(backend);
+  const { id } = await world.tenancy.addBackend(backend);
   const headers = { authorization: `Bearer ${world.tenancy.adminToken}` };
   const response = await new Promise<IncomingMessage>((resolve, reject) => {
     get(`${world.tenancy.url}/v1/backends/${id}/agent/install`, { headers, ca: world.ca.pem }, resolve).on(
