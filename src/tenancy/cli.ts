@@ -17,7 +17,6 @@ import { migrate } from './commands/migrate.ts';
 import { restore } from './commands/restore.ts';
 import { secretstore } from './commands/secretstore.ts';
 import { serve } from './commands/serve.ts';
-import { notifyReady } from './adapters/serviceManager.ts';
 import { readPublicKeys } from './config/namedFiles.ts';
 import { loadSettings } from './config/loadSettings.ts';
 import type { TenancySettings } from './config/settings.ts';
@@ -61,7 +60,7 @@ withConfig(program.command('serve'))
       const stop = new AbortController();
       onStopSignal(() => stop.abort());
       ignoreStreamErrors(process.stdout);
-      return serve(settings, { signal: stop.signal, write: (line) => process.stdout.write(line), notifyReady });
+      return serve(settings, { signal: stop.signal, write: (line) => process.stdout.write(line) });
     }),
   );
 

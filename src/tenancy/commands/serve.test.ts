@@ -21,13 +21,13 @@ beforeEach(() => {
 /** Serves in this process, and ends as soon as it is ready. */
 async function serveOnce(changes: Partial<TenancySettings> = {}): Promise<string[]> {
   const stop = new AbortController();
-  const lines: string[] = [];
-  const notifyReady = async () => stop.abort();
-  await serve(
-    { ...settings, ...changes },
-    { signal: stop.signal, write: (line) => void lines.push(line), notifyReady },
-  );
-  return lines.map((line) => (JSON.parse(line) as { message: string }).message);
+  const messages: string[] = [];
+  const write = (line: string) => {
+    messages.push((JSON.parse(line) as { message: string }).message);
+    if (messages.includes('serving')) stop.abort();
+  };
+  await serve({ ...settings, ...changes }, { signal: stop.signal, write });
+  return messages;
 }
 
 function migrationsOf(store: Store) {
@@ -132,7 +132,7 @@ describe('a process that serves', () => {
     await initialize(other);
     const listen = url.slice('http://'.length);
     await expect(
-      serve({ ...other, listen }, { signal: AbortSignal.abort(), write: () => undefined, notifyReady: async () => {} }),
+      serve({ ...other, listen }, { signal: AbortSignal.abort(), write: () => undefined }),
     ).rejects.toMatchObject({ code: 'EADDRINUSE', syscall: 'listen' });
   });
 });

@@ -19,8 +19,6 @@ export interface ServeOptions {
   signal: AbortSignal;
   /** Takes the lines of the log. */
   write: (line: string) => void;
-  /** Called once connections are accepted. */
-  notifyReady: () => Promise<void>;
 }
 
 /** `deployd-tenancy serve`: accepts connections and does the background work until the signal, then exits with 0. */
@@ -32,21 +30,20 @@ export async function serve(settings: TenancySettings, options: ServeOptions): P
     await using store = await openCurrentStore(settings);
     const log = createLog(settings.log.level, options.write);
     const { deps, close } = await createTenancy(settings, { store, keyFile, log });
-    await serveUntil(deps, options).finally(close);
+    await serveUntil(options.signal, deps).finally(close);
   } finally {
     release();
   }
   return 0;
 }
 
-async function serveUntil(deps: Dependencies, { signal, notifyReady }: ServeOptions): Promise<void> {
+async function serveUntil(signal: AbortSignal, deps: Dependencies): Promise<void> {
   const { log, settings, version } = deps;
   const server = await startHttp(deps);
   const background = new AbortController();
   const work = runBackground(deps, background.signal);
   try {
     log('info', 'serving', { listen: settings.listen, version });
-    await notifyReady();
     if (!signal.aborted) await once(signal, 'abort');
   } finally {
     log('info', 'stopping');
