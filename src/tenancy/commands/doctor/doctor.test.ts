@@ -19,7 +19,13 @@ beforeEach(async () => {
   await once(server, 'listening');
   url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
 });
-afterEach(() => server.close());
+// Doctor becomes the owner of the state directory, here the same user with another umask.
+let umask: number;
+beforeEach(() => void (umask = process.umask(0o022)));
+afterEach(() => {
+  process.umask(umask);
+  server.close();
+});
 
 function configure(...lines: string[]): void {
   const usual = [`public_url: ${url}`, 'secretstore_url: http://127.0.0.1:1', `state_dir: ${dir}`];
