@@ -14,7 +14,8 @@ it.each([
   expect(formatAge(at, now)).toBe(age);
 });
 
-it('shows a time with its age', () => {
+it('shows a time with how long ago it was, or how long it is to come', () => {
   expect(formatTime('2026-11-25T11:55:00Z', now)).toBe('2026-11-25T11:55:00Z (5m ago)');
+  expect(formatTime('2026-11-26T11:00:00Z', now)).toBe('2026-11-26T11:00:00Z (in 23h)');
   expect(formatTime(null, now)).toBe('never');
 });
