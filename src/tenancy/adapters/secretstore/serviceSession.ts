@@ -20,12 +20,13 @@ export interface ServiceSession {
 
 /** The next login takes place in this last part of a token's life. */
 const LAST_PART = 1 / 3;
-/** A token that is refused sooner is not replaced: the next one would be refused too. */
+/** A token that never served is not replaced sooner: the next one would be refused too. */
 const YOUNG_MS = 5000;
 
 interface HeldToken extends IssuedToken {
   issuedAt: number;
   endsAt: number;
+  hasServed: boolean;
 }
 
 /** Logs in on demand, shortly before the token's end and after it was refused; never twice at the same time. */
@@ -35,7 +36,7 @@ export function createServiceSession(logIn: () => Promise<IssuedToken>, clock: (
   const hold = async () => {
     const issuedAt = clock();
     const issued = await logIn();
-    held = { ...issued, issuedAt, endsAt: issuedAt + issued.ttlS * 1000 };
+    held = { ...issued, issuedAt, endsAt: issuedAt + issued.ttlS * 1000, hasServed: false };
     return issued.token;
   };
   const renew = () => (running ??= hold().finally(() => (running = null)));
@@ -47,14 +48,16 @@ export function createServiceSession(logIn: () => Promise<IssuedToken>, clock: (
   };
   const replace = async (refused: string) => {
     if (held !== null && held.token !== refused) return held.token;
-    if (held !== null && clock() - held.issuedAt < YOUNG_MS) throw refusedService();
+    if (held !== null && !held.hasServed && clock() - held.issuedAt < YOUNG_MS) throw refusedService();
     return renew();
   };
   return {
     use: async (attempt) => {
       for (let token = await current(); ; token = await replace(token)) {
         const result = await attempt(token);
-        if (result !== undefined) return result;
+        if (result === undefined) continue;
+        if (held?.token === token) held.hasServed = true;
+        return result;
       }
     },
     held: () => held,
