@@ -11,7 +11,6 @@ const frameworkCodes: Record<number, string> = {
   400: 'REQUEST_INVALID',
   408: 'REQUEST_TIMEOUT',
   413: 'REQUEST_TOO_LARGE',
-  414: 'REQUEST_INVALID',
   415: 'MEDIA_TYPE_UNSUPPORTED',
   417: 'REQUEST_INVALID',
 };
@@ -53,7 +52,10 @@ function fieldsOf(error: Error): ApiErrorFields {
   if (error instanceof ApiError) return error.fields;
   if (error instanceof PeerError) return unavailable(error.peer, error.retryAfterS);
   if (isStoreFailure(error)) return unavailable('store', STORE_RETRY_S);
-  const { statusCode = 500 } = error as Partial<FastifyError>;
+  const { statusCode = 500, code: reason } = error as Partial<FastifyError>;
+  // The framework would tell the whole URL.
+  if (reason === 'FST_ERR_MAX_PARAM_LENGTH')
+    return { status: 400, code: 'REQUEST_INVALID', message: 'a parameter of the path is too long' };
   const code = frameworkCodes[statusCode];
   if (code !== undefined) return { status: statusCode, code, message: error.message };
   return { status: 500, code: 'INTERNAL', message: 'an unexpected error, which the log of the service describes' };
