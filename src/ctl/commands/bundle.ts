@@ -15,6 +15,8 @@ import { usageError } from '../ctlError.ts';
 import { refusedBundle, withBundleFaults } from '../input/bundleFaults.ts';
 import { formatFacts } from '../output/table.ts';
 import type { Result, Run, Session } from '../session.ts';
+import { addBundleInit } from './bundleInit.ts';
+import { addStoredBundles } from './storedBundles.ts';
 
 interface PackOptions {
   out?: string;
@@ -23,9 +25,13 @@ interface PackOptions {
 
 const { signal } = new AbortController();
 
-/** `deployctl bundle check|pack`. */
+/** `deployctl bundle init|check|pack|list|show`. */
 export function addBundle(program: Command, run: Run): void {
-  const bundle = program.command('bundle').helpCommand(false).description('bundles as files, without a host');
+  const bundle = program
+    .command('bundle')
+    .helpCommand(false)
+    .description('bundles, as files and as the service has them');
+  addBundleInit(bundle, run);
   bundle
     .command('check')
     .description('what a host would refuse, in its words')
@@ -38,6 +44,7 @@ export function addBundle(program: Command, run: Run): void {
     .option('--out <file>', 'the archive (default: NAME-OF-THE-DIRECTORY.tar.gz)')
     .option('--next', 'with the next sequence of its env, which the service reserves')
     .action(run(pack));
+  addStoredBundles(bundle, run);
 }
 
 async function check(_: Session, [place]: [string]): Promise<Result> {

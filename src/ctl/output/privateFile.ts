@@ -11,7 +11,7 @@ export async function writePrivateFile(file: string, text: string): Promise<void
     await rename(temporary, file);
   } catch (error) {
     await unlink(temporary).catch(() => undefined);
-    throw unwritable(file, error);
+    throw fileUnwritable(file, error);
   }
 }
 
@@ -21,11 +21,12 @@ export async function makePrivateDirectory(dir: string): Promise<void> {
     await mkdir(dir, { recursive: true, mode: 0o700 });
     await access(dir, constants.W_OK);
   } catch (error) {
-    throw unwritable(dir, error);
+    throw fileUnwritable(dir, error);
   }
 }
 
-function unwritable(file: string, error: unknown): Error {
+/** The error of a file that cannot be written; CtlErrors stay as they are. */
+export function fileUnwritable(file: string, error: unknown): Error {
   if (error instanceof CtlError) return error;
   const { code = 'unknown' } = error as NodeJS.ErrnoException;
   return new CtlError({ exit: exits.failed, code: 'FILE_UNWRITABLE', message: `${file} cannot be written (${code})` });

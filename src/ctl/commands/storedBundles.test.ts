@@ -1,0 +1,67 @@
+import { writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { createBundle } from '../../../fixtures/bundles/bundle.ts';
+import { startWithOperators, type ServiceWithOperators } from '../../../fixtures/ctl/operators.ts';
+import { tempDir } from '../../../fixtures/tempDir.ts';
+
+let at: ServiceWithOperators;
+beforeAll(async () => {
+  at = await startWithOperators();
+  for (const env of ['eu-1', 'us-1']) await at.admin.run(`env create ${env}`);
+});
+afterAll(() => at.stop());
+
+const dir = tempDir();
+/** Pushes a bundle; its file, digest and size. */
+async function pushed(env: string, sequence: number) {
+  const { bytes, sha } = createBundle({ env, sequence, compose: { services: { web: { image: 'app:1' } } } });
+  const file = join(dir, `${sha}.tar.gz`);
+  await writeFile(file, bytes);
+  expect(await at.deployer.json(['push', file])).toMatchObject({ sha256: sha });
+  return { file, sha, size: bytes.length };
+}
+
+it('lists what the service has, of all envs or of one, and as many as asked for', async () => {
+  const eu = await pushed('eu-1', 1);
+  const us = await pushed('us-1', 1);
+  const { stdout } = await at.viewer.run('bundle list --env eu-1');
+  const [head, row, ...more] = stdout.split('\n').map((line) => line.split(/ {2,}/));
+  expect(head).toEqual(['SHA256', 'ENV', 'NAME', 'VERSION', 'SEQUENCE', 'BYTES', 'AGE', 'FROM']);
+  expect(row).toEqual([
+    eu.sha.slice(0, 12),
+    'eu-1',
+    'shop',
+    expect.any(String),
+    '1',
+    String(eu.size),
+    expect.stringMatching(/^\d+s$/),
+    'deployer',
+  ]);
+  expect(more).toEqual([['']]);
+  const shas = async (command: string, operator = at.viewer) =>
+    ((await operator.json(command))['bundles'] as { sha256: string }[]).map(({ sha256 }) => sha256);
+  expect((await shas('bundle list')).toSorted()).toEqual([eu.sha, us.sha].toSorted());
+  expect(await shas('bundle list --limit 1')).toHaveLength(1);
+  expect(await shas('bundle list', at.limited)).toEqual([eu.sha]);
+});
+
+it('shows one by its digest, or how that begins', async () => {
+  const { sha, size } = await pushed('eu-1', 2);
+  const shown = await at.viewer.json(['bundle', 'show', sha]);
+  expect(shown).toMatchObject({ sha256: sha, env: 'eu-1', name: 'shop', sequence: 2, size_bytes: size });
+  const { stdout } = await at.viewer.run(['bundle', 'show', sha.slice(0, 12)]);
+  expect(stdout).toMatch(
+    new RegExp(`^bundle {6}shop .*, sequence 2, for env eu-1\nsha256 {6}${sha}\nbytes {7}${size}\nproduction {2}no\n`),
+  );
+  expect(stdout).toMatch(/^received {4}\S+ \(\d+s ago\) from deployer$/m);
+});
+
+it.each([
+  [`bundle show ${'0'.repeat(64)}`, 1, 'BUNDLE_NOT_FOUND'],
+  ['bundle show 00000000', 1, 'BUNDLE_NOT_FOUND: no bundle begins with 00000000'],
+  ['bundle show 0000000', 2, 'SHA_INVALID'],
+  ['bundle list --env Eu_1', 2, ''],
+] as const)('`%s` ends with %i', async (command, exit, code) => {
+  const outcome = await at.viewer.run(command);
+  expect(outcome).toMatchObject({ exit, stdout: '', stderr: expect.stringContaining(`deployctl: ${code}`) as string });
+});
