@@ -50,11 +50,13 @@ export interface PlainPackageOptions {
   level?: number;
 }
 
-/** Writes each package with its digest, and deployctl in one file; returns the packages' paths. */
+/** Writes each package and deployctl in one file, with their digests; returns the packages' paths. */
 export async function buildPlainPackages({ dir, level = 6 }: PlainPackageOptions): Promise<string[]> {
   execFileSync('sh', [join(here, 'needs.sh'), 'build'], { stdio: 'inherit' });
   await mkdir(dir, { recursive: true });
-  await build({ ...ctlBundleOptions, outfile: join(dir, 'deployctl.cjs') });
+  const ctlFile = join(dir, 'deployctl.cjs');
+  await build({ ...ctlBundleOptions, outfile: ctlFile });
+  await writeDigest(ctlFile);
   const files: string[] = [];
   for (const each of plainPackages) files.push(await buildPlainPackage(each, { dir, level }));
   return files;

@@ -1,9 +1,14 @@
 import { type ReleaseHost, startReleaseHost } from '../../fixtures/servers/registry/releaseHost.ts';
 import { version } from '../../src/version.ts';
-import { debName, openReleaseWorkspace, type CommandResult, type ReleaseWorkspace } from './workspace.ts';
+import {
+  debName,
+  openReleaseWorkspace,
+  releaseNames as names,
+  type CommandResult,
+  type ReleaseWorkspace,
+} from './workspace.ts';
 
 const tag = `v${version}`;
-const names = [debName, `${debName}.sha256`, 'install.sh'];
 
 let workspace: ReleaseWorkspace;
 let host: ReleaseHost;
@@ -26,29 +31,19 @@ async function publish({ token = host.apiToken, wait = '20' } = {}): Promise<Com
 
 const routes = () => host.requests.map(({ route }) => route);
 const assets = () => host.releases[0]?.assets.map(({ name, bytes }) => [name, bytes.toString()]);
-const files = () => [
-  [debName, 'a package'],
-  [`${debName}.sha256`, expect.stringContaining(debName)],
-  ['install.sh', '#!/bin/sh\n'],
-];
+const files = (): [string, unknown][] =>
+  names.map((name) => {
+    if (name === 'install.sh') return [name, '#!/bin/sh\n'];
+    return [name, name.endsWith('.sha256') ? expect.stringContaining(name.slice(0, -7)) : 'a package'];
+  });
 
 it('the tag is synced, the release created, the files attached', async () => {
   host.delayTag(3);
   const result = await publish();
   expect(result).toMatchObject({ code: 0, stderr: '' });
   expect(result.stdout).toBe(names.map((name) => `published: ${tag}/${name}\n`).join(''));
-  const attaching = ['assets', 'attach'];
-  expect(routes()).toEqual([
-    'mirror-sync',
-    'tag',
-    'tag',
-    'tag',
-    'tag',
-    'create',
-    ...attaching,
-    ...attaching,
-    ...attaching,
-  ]);
+  const attaching = names.flatMap(() => ['assets', 'attach']);
+  expect(routes()).toEqual(['mirror-sync', 'tag', 'tag', 'tag', 'tag', 'create', ...attaching]);
   expect(host.releases).toMatchObject([{ tag, name: `deployd ${tag}`, body: expect.stringMatching(/^- /) as string }]);
   expect(assets()).toEqual(files());
 });
@@ -59,7 +54,7 @@ it('an existing release is reused, and its files replaced', async () => {
   expect(await publish()).toMatchObject({ code: 0 });
   expect(host.releases).toHaveLength(1);
   expect(assets()?.[0]).toEqual([debName, 'another package']);
-  expect(assets()).toHaveLength(3);
+  expect(assets()).toHaveLength(names.length);
 });
 
 it('files of other names are kept', async () => {
@@ -75,7 +70,7 @@ it('a file is never missing while it is replaced', async () => {
   expect(await publish()).toMatchObject({ code: 1 });
   expect(assets()?.filter(([name]) => name === debName)).toHaveLength(2);
   expect(await publish()).toMatchObject({ code: 0 });
-  expect(assets()).toHaveLength(3);
+  expect(assets()).toHaveLength(names.length);
 });
 
 it('a repository that is not a mirror needs no sync', async () => {

@@ -1,15 +1,17 @@
 import { existsSync, readFileSync } from 'node:fs';
+import { matchesGlob } from 'node:path';
 import { parse } from 'yaml';
 import { startPackageRegistry } from '../../fixtures/servers/registry/packageRegistry.ts';
 import { startReleaseHost } from '../../fixtures/servers/registry/releaseHost.ts';
 import { version } from '../../src/version.ts';
-import { openReleaseWorkspace } from './workspace.ts';
+import { openReleaseWorkspace, releaseNames } from './workspace.ts';
 
 interface Job {
   stage: string;
   needs?: string[];
   rules?: { if: string; when?: string; allow_failure?: boolean }[];
   script: string[];
+  artifacts?: { paths: string[] };
 }
 
 const {
@@ -74,6 +76,12 @@ it('runs existing commands with the pinned Node', () => {
   expect(lines.filter((line) => line.includes('TOKEN'))).toEqual([]);
 });
 
+it('the package job hands over every file that is published', () => {
+  const paths = jobs['package']?.artifacts?.paths ?? [];
+  const handedOver = (name: string) => paths.some((path) => matchesGlob(`$PACKAGE_DIR/${name}`, path));
+  expect(releaseNames.filter((name) => !handedOver(name))).toEqual([]);
+});
+
 it('the publishing jobs publish', async () => {
   const workspace = await openReleaseWorkspace();
   const registry = await startPackageRegistry(workspace.certificate);
@@ -96,8 +104,8 @@ it('the publishing jobs publish', async () => {
       code: 0,
       stderr: '',
     });
-  expect(registry.uploads).toHaveLength(3);
-  expect(host.releases[0]?.assets).toHaveLength(3);
+  expect(registry.uploads).toEqual(releaseNames);
+  expect(host.releases[0]?.assets.map(({ name }) => name)).toEqual(releaseNames);
   await Promise.all([registry.stop(), host.stop()]);
   await workspace.close();
 });

@@ -6,10 +6,15 @@ import {
   startObjectStorage,
 } from '../../fixtures/servers/registry/packageRegistry.ts';
 import { version } from '../../src/version.ts';
-import { debName, openReleaseWorkspace, type CommandResult, type ReleaseWorkspace } from './workspace.ts';
+import {
+  debName,
+  openReleaseWorkspace,
+  releaseNames as names,
+  type CommandResult,
+  type ReleaseWorkspace,
+} from './workspace.ts';
 
 const token = 'glcbt-64_job-token-of-the-fixture';
-const names = [debName, `${debName}.sha256`, 'install.sh'];
 
 let workspace: ReleaseWorkspace;
 let registry: PackageRegistry;
@@ -32,14 +37,26 @@ async function publish(env: Record<string, string> = { CI_JOB_TOKEN: token }): P
 
 const contents = () => names.map((name) => registry.files.get(`deployd/${version}/${name}`)?.toString());
 
-it('the three files are published one after the other', async () => {
+it('packages, deployctl in one file, their digests and the installer are published one after the other', async () => {
   const result = await publish();
   expect(result).toMatchObject({ code: 0, stderr: '' });
   expect(result.stdout.split('\n').filter(Boolean)).toEqual(
     names.map((name) => `published: ${registry.base}/${version}/${name}`),
   );
   expect(registry.uploads).toEqual(names);
-  expect(contents()).toEqual(['a package', expect.stringContaining(debName), '#!/bin/sh\n']);
+  expect(names.map((name) => name.replace(version, 'VERSION'))).toEqual([
+    'deployd_VERSION_amd64.deb',
+    'deployd_VERSION_amd64.deb.sha256',
+    'deployd-tenancy_VERSION_amd64.deb',
+    'deployd-tenancy_VERSION_amd64.deb.sha256',
+    'deployctl_VERSION_amd64.deb',
+    'deployctl_VERSION_amd64.deb.sha256',
+    'deployctl.cjs',
+    'deployctl.cjs.sha256',
+    'install.sh',
+  ]);
+  expect(contents().slice(0, 2)).toEqual(['a package', expect.stringContaining(debName)]);
+  expect(contents().at(-1)).toBe('#!/bin/sh\n');
 });
 
 it('a pipeline job uses its job token, other callers a deploy token', async () => {
@@ -52,8 +69,8 @@ it('a pipeline job uses its job token, other callers a deploy token', async () =
 it('publishing again changes nothing', async () => {
   await publish();
   const result = await publish();
-  expect(result.stdout.match(/is there already/g)).toHaveLength(3);
-  expect(registry.uploads).toHaveLength(3);
+  expect(result.stdout.match(/is there already/g)).toHaveLength(names.length);
+  expect(registry.uploads).toHaveLength(names.length);
 });
 
 it('an interrupted publication is completed', async () => {
@@ -80,7 +97,7 @@ it('the object storage behind the registry receives no token', async () => {
   const storage = await startObjectStorage(workspace.certificate, registry);
   registry.redirectTo(storage.url);
   expect(await publish()).toMatchObject({ code: 0 });
-  expect(storage.requests).toHaveLength(3);
+  expect(storage.requests).toHaveLength(names.length);
   expect(storage.requests.filter(({ headers }) => headers['job-token'] !== undefined)).toEqual([]);
   await storage.stop();
 });

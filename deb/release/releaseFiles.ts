@@ -1,6 +1,6 @@
-import { createHash } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { digestOf } from '../digest.ts';
 import { UserError } from '../userError.ts';
 
 /** One file of a release. */
@@ -9,22 +9,29 @@ export interface ReleaseFile {
   bytes: Buffer;
 }
 
-/** Reads the package, its checksum and the installer of a version, and verifies the checksum. */
-export async function readReleaseFiles(dir: string, version: string): Promise<ReleaseFile[]> {
-  const deb = `deployd_${version}_amd64.deb`;
-  const names = [deb, `${deb}.sha256`, 'install.sh'];
-  const files = await Promise.all(names.map(async (name) => ({ name, bytes: await readBuilt(join(dir, name)) })));
-  const digest = createHash('sha256')
-    .update(files[0]?.bytes ?? '')
-    .digest('hex');
-  if (files[1]?.bytes.toString() !== `${digest}  ${deb}\n`)
-    throw new UserError(`${deb}.sha256 is not the checksum of ${deb}: build the package anew`);
-  return files;
+/** Files of a version that are published with a digest beside them; the agent's package comes first. */
+export function digestedNames(version: string): string[] {
+  const packages = ['deployd', 'deployd-tenancy', 'deployctl'].map((name) => `${name}_${version}_amd64.deb`);
+  return [...packages, 'deployctl.cjs'];
 }
 
-async function readBuilt(path: string): Promise<Buffer> {
+/** Reads packages, deployctl in one file, their digests and the installer of a version, and verifies the digests. */
+export async function readReleaseFiles(dir: string, version: string): Promise<ReleaseFile[]> {
+  const digested = await Promise.all(digestedNames(version).map((name) => readDigested(dir, name)));
+  return [...digested.flat(), await readBuilt(dir, 'install.sh')];
+}
+
+async function readDigested(dir: string, name: string): Promise<ReleaseFile[]> {
+  const [file, digest] = [await readBuilt(dir, name), await readBuilt(dir, `${name}.sha256`)];
+  if (digest.bytes.toString() !== `${digestOf(file.bytes)}  ${name}\n`)
+    throw new UserError(`${name}.sha256 is not the checksum of ${name}: build the package anew`);
+  return [file, digest];
+}
+
+async function readBuilt(dir: string, name: string): Promise<ReleaseFile> {
+  const path = join(dir, name);
   try {
-    return await readFile(path);
+    return { name, bytes: await readFile(path) };
   } catch {
     throw new UserError(`${path} cannot be read: build the package first (npm run package)`);
   }

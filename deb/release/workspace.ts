@@ -1,5 +1,4 @@
 import { spawn } from 'node:child_process';
-import { createHash } from 'node:crypto';
 import { once } from 'node:events';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -7,12 +6,14 @@ import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { createCa, type Certificate } from '../../fixtures/servers/crypto/ca.ts';
 import { version } from '../../src/version.ts';
+import { writeDigest } from '../digest.ts';
+import { digestedNames } from './releaseFiles.ts';
 
 /** A directory with a built version, in which tests run the release commands. */
 export interface ReleaseWorkspace {
   dir: string;
   certificate: Certificate;
-  /** Replaces the package by another build of the same version. */
+  /** Replaces the packages by another build of the same version. */
   rebuild: (content: string) => Promise<void>;
   /** Runs a script of this directory, or a shell line, in an environment of PATH, the CA and `env` only. */
   run: (command: string | { line: string }, args: string[], env?: Record<string, string>) => Promise<CommandResult>;
@@ -26,18 +27,22 @@ export interface CommandResult {
   stderr: string;
 }
 
+/** The agent's package. */
 export const debName = `deployd_${version}_amd64.deb`;
+/** Every file of a version, in the order in which they are published. */
+export const releaseNames = [...digestedNames(version).flatMap((name) => [name, `${name}.sha256`]), 'install.sh'];
 
-/** Writes the three files of a version into a temporary directory. */
+/** Writes the files of a version into a temporary directory. */
 export async function openReleaseWorkspace(): Promise<ReleaseWorkspace> {
   const ca = createCa();
   const dir = await mkdtemp(join(tmpdir(), 'deployd-release-'));
   const caFile = join(dir, 'ca.pem');
   await writeFile(caFile, ca.pem);
   const rebuild = async (content: string) => {
-    await writeFile(join(dir, debName), content);
-    const digest = createHash('sha256').update(content).digest('hex');
-    await writeFile(join(dir, `${debName}.sha256`), `${digest}  ${debName}\n`);
+    for (const name of digestedNames(version)) {
+      await writeFile(join(dir, name), content);
+      await writeDigest(join(dir, name));
+    }
     await writeFile(join(dir, 'install.sh'), '#!/bin/sh\n');
   };
   await rebuild('a package');
