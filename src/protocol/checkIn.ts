@@ -1,4 +1,5 @@
 import type { ReportedContainer, Sha } from '../../machines/types.ts';
+import type { defaultLimits } from './defaultLimits.ts';
 import { fieldsOf, type JsonFields } from './jsonFields.ts';
 
 /** The body of a check-in: the host, what is applied on it, and its containers (spec §10). */
@@ -10,6 +11,12 @@ export interface CheckInRequest {
   applied_sha: Sha | null;
   healthy: boolean;
   containers: ReportedContainer[];
+  policy?: HostPolicy;
+}
+
+/** What this host permits of a bundle, where hosts differ; the tenancy service warns of bundles that exceed it. */
+export interface HostPolicy {
+  limits: Record<keyof typeof defaultLimits, number>;
 }
 
 /** The answer of the tenancy service to a check-in (spec §10). */

@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { createBundle } from '../../../fixtures/bundles/bundle.ts';
 import { startWithOperators, type ServiceWithOperators } from '../../../fixtures/ctl/operators.ts';
 import { tempDir } from '../../../fixtures/tempDir.ts';
+import { addHost } from '../../../fixtures/tenancy/host.ts';
 
 let at: ServiceWithOperators;
 beforeAll(async () => {
@@ -64,4 +65,16 @@ it.each([
 ] as const)('`%s` ends with %i', async (command, exit, code) => {
   const outcome = await at.viewer.run(command);
   expect(outcome).toMatchObject({ exit, stdout: '', stderr: expect.stringContaining(`deployctl: ${code}`) as string });
+});
+
+it('a push tells which hosts would refuse the bundle by their limits', async () => {
+  const host = await addHost(at.service, 'us-1');
+  const limits = { bundle_bytes: 1, unpacked_bytes: 1, bundle_entries: 1 };
+  await host.checkIn({ policy: { limits } });
+  const { file, size } = await pushed('us-1', 2);
+  const { exit, stdout } = await at.deployer.run(['push', file]);
+  expect(exit).toBe(0);
+  expect(stdout).toContain(
+    `\nwarning  BUNDLE_UNSAFE: ${size} bytes, limits.bundle_bytes allows 1: refused by host-1 (${host.id})\n`,
+  );
 });

@@ -1,4 +1,5 @@
 import { validateEntry, occupiedBy, type ArchiveEntry } from './archiveEntry.ts';
+import { limitDetails } from './limitDetails.ts';
 import {
   blockBytes,
   isAllZero,
@@ -104,15 +105,14 @@ export class ArchiveWalk {
       if (!path.implied || !this.#occupied.has(key)) this.#occupied.set(key, path);
     }
     const limit = this.#limits.bundle_entries;
-    if (this.#occupied.size > limit)
-      throw bundleUnsafe(`more than ${limit} files and directories (limits.bundle_entries)`);
+    if (this.#occupied.size > limit) throw bundleUnsafe(limitDetails.bundle_entries(limit));
     return entry;
   }
 
   #countBytes(size: number): void {
     this.#unpackedBytes += size;
     const limit = this.#limits.unpacked_bytes;
-    if (this.#unpackedBytes > limit) throw bundleUnsafe(`more than ${limit} bytes unpacked (limits.unpacked_bytes)`);
+    if (this.#unpackedBytes > limit) throw bundleUnsafe(limitDetails.unpacked_bytes(limit));
   }
 }
 

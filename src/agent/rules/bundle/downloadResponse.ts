@@ -1,5 +1,6 @@
 import { failedFault, refusedFault, type Fault } from '../../../../machines/fault.ts';
 import { isLoopback } from '../../../protocol/loopback.ts';
+import { limitDetails } from './limitDetails.ts';
 
 /** Status and headers of the response to a bundle request. */
 export interface ResponseHead {
@@ -33,9 +34,7 @@ export function resumeActionFor(
 /** Refuses a bundle whose announced size exceeds the limit; null when it may be downloaded. */
 export function validateAnnouncedSize({ sizeBytes, limitBytes }: DownloadLimits): Fault | null {
   if (sizeBytes <= limitBytes) return null;
-  return refusedFault([
-    { code: 'BUNDLE_UNSAFE', detail: `${sizeBytes} bytes, limits.bundle_bytes allows ${limitBytes}` },
-  ]);
+  return refusedFault([{ code: 'BUNDLE_UNSAFE', detail: limitDetails.bundle_bytes(limitBytes, sizeBytes) }]);
 }
 
 /** Refuses a body that exceeds the limit or the announced size; null while it fits. */

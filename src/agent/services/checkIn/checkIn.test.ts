@@ -1,5 +1,5 @@
 import type { ObservedState } from '../../../../machines/types.ts';
-import type { CheckInResponse } from '../../../protocol/checkIn.ts';
+import type { CheckInRequest, CheckInResponse } from '../../../protocol/checkIn.ts';
 import { emptyState, type State } from '../../rules/state/state.ts';
 import { checkIn } from './checkIn.ts';
 import { findOrphanedResources } from '../release/orphanedResources.ts';
@@ -39,6 +39,23 @@ function depsWith(...responses: Partial<CheckInResponse>[]): Dependencies {
     tick: { grantRefusal: null, journal: { info: () => undefined } },
   } as unknown as Dependencies;
 }
+
+it('tells the tenancy service what this host permits of a bundle', async () => {
+  const limits = { bundle_bytes: 1, unpacked_bytes: 2, bundle_entries: 3 };
+  const deps = depsWith();
+  const bodies: CheckInRequest[] = [];
+  const send: Dependencies['tenancy']['checkIn'] = async (body) => {
+    bodies.push(body);
+    return response;
+  };
+  const { settings, tenancy } = deps;
+  await checkIn(
+    { ...deps, settings: { ...settings, limits }, tenancy: { ...tenancy, checkIn: send } },
+    { observed },
+    never,
+  );
+  expect(bodies).toMatchObject([{ policy: { limits } }]);
+});
 
 describe('the production flag of a check-in', () => {
   it('protects the volumes of a failed attempt from then on (spec §12.11)', async () => {

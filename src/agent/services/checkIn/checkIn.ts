@@ -15,7 +15,7 @@ export async function checkIn(
   signal: AbortSignal,
 ): Promise<DesiredState> {
   const { recordDecision, settings, state, tenancy, tick, version } = deps;
-  const { env, site, transport, laptop_mode } = settings;
+  const { env, site, transport, laptop_mode, limits } = settings;
   const { applied_sha } = state.state;
   const body: CheckInRequest = {
     agent: { version, transport, laptop_mode },
@@ -25,6 +25,7 @@ export async function checkIn(
     applied_sha,
     healthy: observed.healthy,
     containers: observed.containers,
+    policy: { limits },
   };
   const sendCheckIn = async (attempts: number) => {
     const response = await tenancy.checkIn(body, signal, attempts);

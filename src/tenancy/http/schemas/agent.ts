@@ -15,6 +15,17 @@ const Container = Type.Object(
   { title: 'Container' },
 );
 
+const HostPolicy = Type.Object(
+  {
+    limits: Type.Object({
+      bundle_bytes: Type.Integer({ minimum: 1 }),
+      unpacked_bytes: Type.Integer({ minimum: 1 }),
+      bundle_entries: Type.Integer({ minimum: 1 }),
+    }),
+  },
+  { title: 'HostPolicy', description: 'What the host permits of a bundle; a push tells which hosts would refuse it.' },
+);
+
 /** Request of a check-in. Unknown fields of agents are ignored, and not kept. */
 export const CheckIn = Type.Object(
   {
@@ -29,7 +40,7 @@ export const CheckIn = Type.Object(
     applied_sha: Nullable(Sha256),
     healthy: Type.Boolean(),
     containers: Type.Array(Container),
-    policy: Type.Optional(Type.Record(Type.String(), Type.Unknown())),
+    policy: Type.Optional(HostPolicy),
   },
   { title: 'CheckIn' },
 );

@@ -3,6 +3,7 @@ import { readBundle, type UnpackedBundle } from '../../../bundle/readBundle.ts';
 import type { Refusal } from '../../../../machines/refusals.ts';
 import type { Manifest } from '../../../../machines/types.ts';
 import { planAlone } from '../../../bundle/planAlone.ts';
+import { bundleSizeOf } from '../../rules/hostWarnings.ts';
 import { addAuditEntry } from '../../store/audit.ts';
 import { findBundle } from '../../store/bundles.ts';
 import type { BundleRow } from '../../store/database.ts';
@@ -14,6 +15,7 @@ import type { AuditCaller, Operator } from '../operator.ts';
 import { requirePermission } from '../requirePermission.ts';
 import { insertStoredBundle, storeArchive } from './archiveStorage.ts';
 import { withScratchDirectory } from './scratchDirectory.ts';
+import { warningsOfHosts } from './warningsOfHosts.ts';
 
 /** An archive that was pushed, in a file of this host, with the digest and size that it has. */
 export interface PushedArchive {
@@ -40,7 +42,8 @@ export interface AcceptedBundle {
  * and 404 for the env of its manifest, 409 `SEQUENCE_STALE`.
  */
 export async function acceptBundle(deps: Dependencies, archive: PushedArchive): Promise<AcceptedBundle> {
-  const { manifest } = await withScratchDirectory(deps, (dir) => validateArchive(deps, archive, dir));
+  const { manifest, contents } = await withScratchDirectory(deps, (dir) => validateArchive(deps, archive, dir));
+  const warnings = await warningsOfHosts(deps, manifest.env, bundleSizeOf(contents, archive.sizeBytes));
   await storeArchive(deps, archive);
   const row = rowOf(archive, manifest, deps.clock());
   const added = await deps.store.transaction().execute(async (work) => {
@@ -51,7 +54,7 @@ export async function acceptBundle(deps: Dependencies, archive: PushedArchive): 
     return insertion === 'added';
   });
   const bundle = added ? row : ((await findBundle(deps.store, row.sha256)) ?? row);
-  return { bundle, created: added, warnings: [] };
+  return { bundle, created: added, warnings };
 }
 
 /** Unpacks an archive into `dir`; the env of a manifest is only told of to those whose token is for it. */

@@ -1,0 +1,49 @@
+import { limitDetails } from '../../agent/rules/bundle/limitDetails.ts';
+import type { BundleContents } from '../../agent/rules/bundle/inventory.ts';
+import type { HostPolicy } from '../../protocol/checkIn.ts';
+import { printable } from '../../protocol/printable.ts';
+
+/** What hosts compare with their limits: bytes of the archive and of its files, number of files and directories. */
+export type BundleSize = HostPolicy['limits'];
+
+/** A host that would refuse a bundle, and the detail of its refusal. */
+export interface RefusingHost {
+  /** Id of its backend. */
+  id: string;
+  /** As it calls itself. */
+  name: string;
+  detail: string;
+}
+
+/** The size of a bundle by its archive and content. */
+export function bundleSizeOf({ files, directories }: BundleContents, archiveBytes: number): BundleSize {
+  return {
+    bundle_bytes: archiveBytes,
+    unpacked_bytes: files.reduce((sum, { size }) => sum + size, 0),
+    bundle_entries: files.length + directories.length,
+  };
+}
+
+/** Why a host with these limits would refuse a bundle, in the words of its agent; null if it would not. */
+export function exceededLimit(size: BundleSize, { limits }: HostPolicy): string | null {
+  if (size.bundle_bytes > limits.bundle_bytes) return limitDetails.bundle_bytes(limits.bundle_bytes, size.bundle_bytes);
+  for (const name of ['bundle_entries', 'unpacked_bytes'] as const) {
+    if (size[name] > limits[name]) return limitDetails[name](limits[name]);
+  }
+  return null;
+}
+
+/** One warning for each detail, with the hosts that it is told of. */
+export function formatHostWarnings(hosts: RefusingHost[]): string[] {
+  const byDetail = Map.groupBy(hosts, ({ detail }) => detail);
+  return [...byDetail].map(([detail, refusing]) => `BUNDLE_UNSAFE: ${detail}: refused by ${formatNames(refusing)}`);
+}
+
+/** Hosts that a warning names; it counts the others. */
+const maxNamed = 10;
+
+function formatNames(hosts: RefusingHost[]): string {
+  const names = hosts.slice(0, maxNamed).map(({ name, id }) => `${printable(name)} (${id})`);
+  const others = hosts.length - names.length;
+  return [...names, ...(others > 0 ? [`and ${others} more`] : [])].join(', ');
+}
