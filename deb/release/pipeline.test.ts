@@ -3,6 +3,7 @@ import { matchesGlob } from 'node:path';
 import { parse } from 'yaml';
 import { startPackageRegistry } from '../../fixtures/servers/registry/packageRegistry.ts';
 import { startReleaseHost } from '../../fixtures/servers/registry/releaseHost.ts';
+import manifest from '../../package.json' with { type: 'json' };
 import { version } from '../../src/version.ts';
 import { openReleaseWorkspace, releaseNames } from './workspace.ts';
 
@@ -80,6 +81,16 @@ it('the package job hands over every file that is published', () => {
   const paths = jobs['package']?.artifacts?.paths ?? [];
   const handedOver = (name: string) => paths.some((path) => matchesGlob(`$PACKAGE_DIR/${name}`, path));
   expect(releaseNames.filter((name) => !handedOver(name))).toEqual([]);
+});
+
+it('all packages are built into the directory that is published', async () => {
+  const workspace = await openReleaseWorkspace();
+  const line = `node() { echo "$*"; }; ${manifest.scripts.package} --output elsewhere`;
+  expect((await workspace.run({ line }, [])).stdout.trim().split('\n')).toEqual([
+    'deb/package.ts --output elsewhere',
+    'deb/plainPackages.ts --output elsewhere',
+  ]);
+  await workspace.close();
 });
 
 it('the publishing jobs publish', async () => {
