@@ -22,6 +22,9 @@ export interface RunningServer {
 /** Milliseconds that requests have to end when the service stops; systemd gives a unit 90 s. */
 const STOP_TIME_MS = 20_000;
 
+/** Connections that wait to be accepted, when a fleet comes back after an outage; the kernel's own limit may be lower. */
+export const BACKLOG = 65_535;
+
 /** Starts the HTTP interface. */
 export async function startServer(
   http: Omit<HttpDependencies, 'tls'>,
@@ -29,7 +32,7 @@ export async function startServer(
 ): Promise<RunningServer> {
   const tls = tlsFiles === null ? null : readTlsFiles(tlsFiles);
   const app = await createApp({ ...http, tls });
-  await app.listen({ host, port });
+  await app.listen({ host, port, backlog: BACKLOG });
   const { log } = http.deps;
   const stopFollowing = tlsFiles && tls && followTlsFiles(app.server, { files: tlsFiles, identity: tls, log });
   return {
