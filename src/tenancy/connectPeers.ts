@@ -1,3 +1,4 @@
+import { monotonicMs } from '../platform/clock.ts';
 import type { BundleStorage } from './adapters/bundles/bundleStorage.ts';
 import { bundleDirectoryOf, createDirectoryStorage } from './adapters/bundles/directory.ts';
 import { createS3Storage } from './adapters/bundles/s3.ts';
@@ -24,7 +25,8 @@ export function connectSecretstore(settings: TenancySettings, { keys, clock }: S
   const { public_url: issuer, secretstore_url: url, secretstore_ca, secretstore_namespace: namespace } = settings;
   const terms = () => ({ issuer, audience, lifetimeS: LOGIN_LIFETIME_S, now: clock() });
   const signLogin = async () => (await signServiceLogin(keys(), terms())).jwt;
-  return openSecretstore({ url, authorities: readTrustedAuthorities(secretstore_ca), namespace, signLogin, clock });
+  const authorities = readTrustedAuthorities(secretstore_ca);
+  return openSecretstore({ url, authorities, namespace, signLogin, clock: monotonicMs });
 }
 
 /** Opens where the settings keep bundles: the bucket, else the directory. Throws ConfigInvalid. */

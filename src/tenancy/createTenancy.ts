@@ -1,3 +1,4 @@
+import { monotonicMs } from '../platform/clock.ts';
 import { version } from '../version.ts';
 import { connectBundleStorage, connectMesh, connectSecretstore } from './connectPeers.ts';
 import { readBytes, readToken } from './config/namedFiles.ts';
@@ -38,7 +39,7 @@ export async function createTenancy(
   const deps: Dependencies = {
     ...{ settings, version, store, secretstore, bundles, mesh, kit, clock, log, bearerCounts },
     keys: keys.current,
-    lookUpBearer: createBearerCache(secretstore.lookUpToken, clock, bearerCounts),
+    lookUpBearer: createBearerCache(secretstore.lookUpToken, monotonicMs, bearerCounts),
   };
   const close = async () => {
     await keys.stop();

@@ -31,7 +31,7 @@ export interface BearerCounts {
 
 /**
  * Keeps the answers to look-ups, by the digest of the bearer, which itself is not kept. Requests with one bearer at the
- * same time share one look-up; a look-up that fails is not kept.
+ * same time share one look-up; a look-up that fails is not kept. The clock counts milliseconds and never goes back.
  */
 export function createBearerCache(
   lookUp: LookUpBearer,

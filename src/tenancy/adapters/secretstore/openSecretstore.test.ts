@@ -54,7 +54,6 @@ describe('a refused lookup', () => {
   it('is asked again after the service’s own token has died', async () => {
     const bearer = await tokenOfBackend();
     await secretstore.check();
-    fixture.clock.advance(10);
     revokeOwn();
     expect(await secretstore.lookUpToken(bearer)).toMatchObject({ backendId: 'b-1' });
     expect(ownTokens()).toHaveLength(2);
@@ -66,7 +65,7 @@ describe('a refused lookup', () => {
     await expect(secretstore.lookUpToken(bearer)).rejects.toThrow(
       'secretstore: the service is refused although it has just logged in: see `deployd-tenancy secretstore plan`',
     );
-    expect(ownTokens()).toHaveLength(1);
+    expect(ownTokens()).toHaveLength(2);
   });
 
   it('is not asked for an empty bearer, which would mean the service itself', async () => {
@@ -77,7 +76,6 @@ describe('a refused lookup', () => {
 
 it('repeats a call once with a new token', async () => {
   await secretstore.check();
-  fixture.clock.advance(10);
   revokeOwn();
   expect(await secretstore.writeSecret({ env: 'eu-1', key: 'db', data: { password: 'x' } })).toBe(1);
   expect(fixture.secrets.paths()).toEqual(['deployd/data/eu-1/see/db']);

@@ -15,7 +15,7 @@ import { createServiceSession, type IssuedToken } from './serviceSession.ts';
 export interface SecretstoreOptions extends SecretstoreAddress {
   /** Signs the JWT of a login. */
   signLogin: () => Promise<string>;
-  /** Milliseconds since 1970. */
+  /** Milliseconds, of a clock that never goes back. */
   clock: () => number;
 }
 

@@ -47,24 +47,32 @@ it('uses its token to the end if it cannot log in again, and then fails', async 
   expect(await use()).toBe('t-2');
 });
 
-it('replaces a token that served and is refused now, once for all calls', async () => {
+it('replaces a token that was refused, once for all calls', async () => {
   const { use, clock, refused, state } = sessionAt(0);
   await use();
   refused.add('t-1');
-  clock.now = 1;
+  clock.now = 5000;
   expect(await Promise.all([use(), use()])).toEqual(['t-2', 't-2']);
   expect(state.logins).toBe(2);
 });
 
-it('does not replace a new token that has never served', async () => {
+it('replaces a token that was refused just after its login', async () => {
+  const { use, refused, state } = sessionAt(0);
+  await use();
+  refused.add('t-1');
+  expect(await Promise.all([use(), use()])).toEqual(['t-2', 't-2']);
+  expect(state.logins).toBe(2);
+});
+
+it('does not log in without end where every token is refused', async () => {
   const { use, clock, refused, state } = sessionAt(0);
-  refused.add('t-1').add('t-2').add('t-3');
+  for (let n = 1; n <= 9; n++) refused.add(`t-${n}`);
   const why = 'secretstore: the service is refused although it has just logged in';
   await expect(use()).rejects.toThrow(why);
   clock.now = 4999;
   await expect(use()).rejects.toThrow(why);
-  expect(state.logins).toBe(1);
+  expect(state.logins).toBe(2);
   clock.now = 5000;
   await expect(use()).rejects.toThrow(why);
-  expect(state.logins).toBe(2);
+  expect(state.logins).toBe(3);
 });

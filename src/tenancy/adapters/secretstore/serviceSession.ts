@@ -20,23 +20,26 @@ export interface ServiceSession {
 
 /** The next login takes place in this last part of a token's life. */
 const LAST_PART = 1 / 3;
-/** A token that never served is not replaced sooner: the next one would be refused too. */
-const YOUNG_MS = 5000;
+/** Refused tokens are replaced no oftener: behind a policy that is wrong every one would be refused. */
+const REPLACED_EVERY_MS = 5000;
 
 interface HeldToken extends IssuedToken {
   issuedAt: number;
   endsAt: number;
-  hasServed: boolean;
 }
 
-/** Logs in on demand, shortly before the token's end and after it was refused; never twice at the same time. */
+/**
+ * Logs in on demand, shortly before the token's end and after it was refused; never twice at the same time. The clock
+ * counts milliseconds and never goes back.
+ */
 export function createServiceSession(logIn: () => Promise<IssuedToken>, clock: () => number): ServiceSession {
   let held: HeldToken | null = null;
   let running: Promise<string> | null = null;
+  let replacedAt = -Infinity;
   const hold = async () => {
     const issuedAt = clock();
     const issued = await logIn();
-    held = { ...issued, issuedAt, endsAt: issuedAt + issued.ttlS * 1000, hasServed: false };
+    held = { ...issued, issuedAt, endsAt: issuedAt + issued.ttlS * 1000 };
     return issued.token;
   };
   const renew = () => (running ??= hold().finally(() => (running = null)));
@@ -48,16 +51,17 @@ export function createServiceSession(logIn: () => Promise<IssuedToken>, clock: (
   };
   const replace = async (refused: string) => {
     if (held !== null && held.token !== refused) return held.token;
-    if (held !== null && !held.hasServed && clock() - held.issuedAt < YOUNG_MS) throw refusedService();
+    if (running === null) {
+      if (clock() - replacedAt < REPLACED_EVERY_MS) throw refusedService();
+      replacedAt = clock();
+    }
     return renew();
   };
   return {
     use: async (attempt) => {
       for (let token = await current(); ; token = await replace(token)) {
         const result = await attempt(token);
-        if (result === undefined) continue;
-        if (held?.token === token) held.hasServed = true;
-        return result;
+        if (result !== undefined) return result;
       }
     },
     held: () => held,
