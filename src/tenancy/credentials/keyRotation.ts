@@ -9,12 +9,15 @@ export const LONGEST_LIFE_MS = 24 * 60 * MINUTE_MS;
 
 type KeyTime = Pick<SigningKeyRow, 'kid' | 'active_from'>;
 
-/** The key that signs: the one that became active last. Throws KeyError without one. */
+/**
+ * The key that signs: the one that became active last; of several that are still to become active, as after the clock was
+ * set back, the first. Throws KeyError without a key.
+ */
 export function signingKey<Key extends KeyTime>(keys: Key[], now: number): Key {
-  const active = keys.filter(({ active_from }) => active_from <= now).toSorted(byTime);
-  const newest = active.at(-1);
-  if (newest === undefined) throw new KeyError('there is no active signing key: run `deployd-tenancy init`');
-  return newest;
+  const ordered = keys.toSorted(byTime);
+  const signing = ordered.findLast(({ active_from }) => active_from <= now) ?? ordered[0];
+  if (signing === undefined) throw new KeyError('there is no signing key: run `deployd-tenancy init`');
+  return signing;
 }
 
 /** Ids of keys that another one has followed for longer than anything signed by them lives. */
