@@ -1,5 +1,5 @@
 import { chmodSync, readdirSync, writeFileSync } from 'node:fs';
-import { createServer, type Server } from 'node:http';
+import { createServer, type Server, type ServerResponse } from 'node:http';
 import { once } from 'node:events';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
@@ -12,9 +12,11 @@ let dir: string;
 let config: string;
 let server: Server;
 let url: string;
+let secretstoreUrl: string;
 beforeEach(async () => {
   dir = tempDir();
   config = join(dir, 'config.yaml');
+  secretstoreUrl = 'http://127.0.0.1:1';
   server = createServer((_request, response) => response.end('{"keys":[{"kid":"other"}]}')).listen(0, '127.0.0.1');
   await once(server, 'listening');
   url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
@@ -28,7 +30,7 @@ afterEach(() => {
 });
 
 function configure(...lines: string[]): void {
-  const usual = [`public_url: ${url}`, 'secretstore_url: http://127.0.0.1:1', `state_dir: ${dir}`];
+  const usual = [`public_url: ${url}`, `secretstore_url: ${secretstoreUrl}`, `state_dir: ${dir}`];
   writeFileSync(config, [...usual, ...lines].join('\n'), { mode: 0o640 });
 }
 
@@ -98,3 +100,21 @@ it('tells before the first start what to begin with, and makes nothing but the d
   });
   expect(readdirSync(dir).filter((name) => name !== 'config.yaml')).toEqual(['bundles']);
 });
+
+it.each([
+  [600, 'behind'],
+  [-600, 'ahead of'],
+])('tells that the clock is wrong when the secretstore is %i s ahead', async (seconds, words) => {
+  secretstoreUrl = url;
+  server.prependListener('request', (_request, response: ServerResponse) =>
+    response.setHeader('date', dateIn(seconds)),
+  );
+  configure();
+  const { checks } = await examine();
+  expect(checks['clock']).toEqual([
+    'wrong',
+    expect.stringMatching(`^the clock is (599|600|601) s ${words} the services$`),
+  ]);
+});
+
+const dateIn = (seconds: number) => new Date(Date.now() + seconds * 1000).toUTCString();

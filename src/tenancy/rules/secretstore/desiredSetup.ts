@@ -31,6 +31,8 @@ const AGENT_TTL_S = 7 * dayS;
 /** Agents lease a new token before. */
 const AGENT_MAX_TTL_S = 30 * dayS;
 const SERVICE_TTL_S = 3600;
+/** Seconds by which the clocks of secretstore and service may differ; doctor complains before. */
+const CLOCK_SKEW_S = 180;
 
 /** The mount of the secrets: versioned, as deployd pins versions. */
 export const secretsEngine: SetupMount = {
@@ -100,6 +102,7 @@ function roleObject({ name, policy }: { name: string; policy: string }, fields: 
       role_type: 'jwt',
       user_claim: 'sub',
       bound_audiences: [audience],
+      clock_skew_leeway: CLOCK_SKEW_S,
       token_type: 'service',
       token_policies: [policy],
       ...fields,
