@@ -1,10 +1,11 @@
-import { readdir, readFile } from 'node:fs/promises';
+import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { runBackgroundOnce } from '../services/background/background.ts';
-import type { InstallKit } from '../services/kit.ts';
-import { addHost } from '../../../fixtures/tenancy/host.ts';
-import { addOperator } from '../../../fixtures/tenancy/operatorClient.ts';
+import { decodeJwt } from 'jose';
+import { archivePlaces, filesBelow, huntSecrets } from '../../../fixtures/tenancy/secrecy/hunt.ts';
+import { liveWithSecrets } from '../../../fixtures/tenancy/secrecy/secretLife.ts';
 import { startService, type Service } from '../../../fixtures/tenancy/service.ts';
+import { tempDir } from '../../../fixtures/tempDir.ts';
+import { copySqliteStore } from '../store/sqliteCopy.ts';
 
 let service: Service;
 beforeAll(async () => {
@@ -12,39 +13,36 @@ beforeAll(async () => {
 });
 afterAll(() => service.stop());
 
-/** Every file of the service, byte for byte, and every line of its log. */
-async function everythingKept(): Promise<string> {
-  const files = await readdir(service.dir, { recursive: true, withFileTypes: true });
-  const contents = files
-    .filter((file) => file.isFile())
-    .map((file) => readFile(join(file.parentPath, file.name), 'latin1'));
-  return [...(await Promise.all(contents)), JSON.stringify(service.log)].join('\n');
-}
+/** A token of the secretstore in memory, by the claims of a grant. */
+const logIn = async (jwt: string) => {
+  const { sub = '', env, gen } = decodeJwt(jwt);
+  const identity = { backendId: sub.replace('backend:', ''), env: String(env), generation: Number(gen) };
+  return service.secretstore.issueToken(identity).bearer;
+};
 
-it('keeps no value of a secret, no token and no grant, neither in files nor in the log', async () => {
-  const admin = await addOperator(service);
-  const host = await addHost(service, 'eu-1');
-  await host.checkIn();
-  const value = 'canary-of-secret';
-  await admin.call('PUT envs/eu-1/secrets/db', { data: { password: value } });
-  await admin.call('PUT envs/eu-1/secrets/db', { data: { password: [value] } });
-  service.secretstore.away = true;
-  await admin.call('PUT envs/eu-1/secrets/db', { data: { password: value } });
-  service.secretstore.away = false;
-  const created = await admin.call('POST operators', { name: 'bob', role: 'viewer', envs: null });
-  const { body } = await admin.call('POST backends', { env: 'eu-1', site: 'fra', laptop: false, transport: 'sdk' });
-  const kit = (await admin.call(`GET backends/${body['id'] as string}/agent/install`)).body as unknown as InstallKit;
-  await runBackgroundOnce(service.deps, new AbortController().signal);
-  const kept = await everythingKept();
-  expect(kept).toContain('deployd/data/eu-1/see/db');
-  const secrets = {
-    value,
-    admin: admin.token,
-    operator: created.body['token'] as string,
-    store: host.bearer,
-    grant: kit.bootstrap_jwt,
-    enrolment: kit.mesh_enrolment_jwt ?? '',
-    download: 'canary-of-download',
-  };
-  expect(Object.entries(secrets).filter(([, secret]) => secret === '' || kept.includes(secret))).toEqual([]);
+it('keeps no value of a secret, no token and no grant: not in its store, log, audit log, errors, bundles or backup', async () => {
+  const setAway = async (isAway: boolean) => (service.secretstore.away = isAway);
+  const { secrets, told } = await liveWithSecrets({ service, logIn, setAway });
+  const backup = join(tempDir(), 'backup.sqlite');
+  writeFileSync(backup, '');
+  await copySqliteStore(join(service.dir, 'store.db'), backup);
+  const files = [...(await filesBelow(service.dir)), ...(await filesBelow(join(backup, '..')))];
+  const archives = [...service.bundles.archives].flatMap(([sha, bytes]) => archivePlaces(sha, bytes));
+  expect(archives).toHaveLength(4);
+  expect(files.map(([path]) => path)).toEqual(expect.arrayContaining([`${service.dir}/store.db-wal`, backup]));
+  expect(files.some(([, bytes]) => bytes.includes('deployd/data/eu-1/see/db'))).toBe(true);
+  expect(huntSecrets([...told, ...files, ...archives, ['the log', JSON.stringify(service.log)]], secrets)).toEqual([]);
+});
+
+it('would be found if it did', () => {
+  const secrets = { value: 'canary "1"\nsecond line' };
+  const places = [
+    JSON.stringify(secrets),
+    btoa(secrets.value),
+    encodeURIComponent(secrets.value),
+    'a second line',
+    'none',
+  ];
+  const named = places.map((text, index) => [`place ${index}`, Buffer.from(text)] as const);
+  expect(huntSecrets(named, secrets)).toEqual([0, 1, 2, 3].map((index) => `value in place ${index}`));
 });
