@@ -111,20 +111,20 @@ export const newBackend: BackendRecord = { state: 'created', generation: 0, purg
 
 /** The record after an event; null if the event is not allowed in its state. */
 export function nextBackend(record: BackendRecord, event: BackendEvent): BackendRecord | null {
-  const question = JSON.stringify([record, event]);
-  const known = answers.get(question);
-  if (known !== undefined) return known;
-  const next = askMachine(record, event);
-  if (answers.size >= MAX_ANSWERS) answers.clear();
-  answers.set(question, next);
+  const key = JSON.stringify([record, event]);
+  const cached = transitions.get(key);
+  if (cached !== undefined) return cached;
+  const next = computeNext(record, event);
+  if (transitions.size >= MAX_TRANSITIONS) transitions.clear();
+  transitions.set(key, next);
   return next;
 }
 
-/** Answers of the machine that are kept: a fleet asks the same again and again. */
-const answers = new Map<string, Readonly<BackendRecord> | null>();
-const MAX_ANSWERS = 1000;
+/** Transitions that were computed before: the check-ins of a fleet are nearly all the same one. */
+const transitions = new Map<string, BackendRecord | null>();
+const MAX_TRANSITIONS = 1000;
 
-function askMachine({ state, ...context }: BackendRecord, event: BackendEvent): BackendRecord | null {
+function computeNext({ state, ...context }: BackendRecord, event: BackendEvent): BackendRecord | null {
   const snapshot = backend.resolveState({ value: state, context });
   if (!snapshot.can(event)) return null;
   const [next] = transition(backend, snapshot, event);
