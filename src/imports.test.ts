@@ -231,7 +231,7 @@ const libraryOwners: Record<string, string[]> = {
   '@aws-sdk/client-s3': ['src/tenancy/adapters/bundles/'],
   kysely: ['src/tenancy/store/'],
   'kysely/migration': ['src/tenancy/store/'],
-  pg: ['src/tenancy/store/openStore.ts'],
+  pg: ['src/tenancy/store/openStore.ts', 'src/tenancy/store/postgresClient.ts'],
   jose: ['src/tenancy/credentials/', 'src/tenancy/store/database.ts'],
   ajv: ['src/config/', 'src/agent/rules/', 'src/protocol/', 'src/tenancy/http/validators.ts'],
   yaml: ['src/config/', 'src/agent/rules/', 'src/protocol/'],

@@ -3,6 +3,7 @@ import { DEFAULT_MIGRATION_TABLE, Migrator } from 'kysely/migration';
 import pg from 'pg';
 import type { Database } from './database.ts';
 import { migrations } from './migrations.ts';
+import { PostgresClient } from './postgresClient.ts';
 import { SqliteDriver } from './sqliteDriver.ts';
 
 /** The tables of the service, in SQLite or PostgreSQL. */
@@ -67,7 +68,8 @@ function postgresDialect(connectionString: string): Dialect {
   // Counts and times are below 2^53.
   const types = new pg.TypeOverrides();
   types.setTypeParser(pg.types.builtins.INT8, Number);
-  const pool = new pg.Pool({ connectionString, types, connectionTimeoutMillis: CONNECT_TIMEOUT_MS, keepAlive: true });
+  const options = { connectionString, types, connectionTimeoutMillis: CONNECT_TIMEOUT_MS, keepAlive: true };
+  const pool = new pg.Pool({ ...options, Client: PostgresClient });
   // A connection that is lost is told to whoever uses it next, and then replaced; nobody else needs to hear of it.
   pool.on('error', () => undefined);
   pool.on('connect', (client) => void client.on('error', () => undefined));

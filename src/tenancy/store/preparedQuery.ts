@@ -1,5 +1,6 @@
 import { sql, type Compilable, type CompiledQuery, type RawBuilder } from 'kysely';
 import type { Store } from './openStore.ts';
+import { nameStatement } from './statementNames.ts';
 
 /** Stands for a parameter in a statement until it is executed. */
 class Parameter {
@@ -21,9 +22,14 @@ export function prepareQuery<P extends object, Row>(
   build: (store: Store, parameter: ParameterOf<P>) => Compilable<Row>,
 ): (store: Store, parameters: P) => ReturnType<typeof execute<Row>> {
   const compiled = new WeakMap<Store, CompiledQuery<Row>>();
-  return (store, parameters) => {
-    const query = compiled.get(store) ?? build(store, (name) => sql.val(new Parameter(name)) as never).compile();
+  const compile = (store: Store) => {
+    const query = build(store, (name) => sql.val(new Parameter(name)) as never).compile();
     compiled.set(store, query);
+    nameStatement(query.sql);
+    return query;
+  };
+  return (store, parameters) => {
+    const query = compiled.get(store) ?? compile(store);
     const values = query.parameters.map((value) =>
       value instanceof Parameter ? parameters[value.name as keyof P] : value,
     );
