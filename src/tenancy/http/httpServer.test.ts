@@ -1,6 +1,7 @@
 import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
 import { text } from 'node:stream/consumers';
+import { createCa } from '../../../fixtures/servers/crypto/ca.ts';
 import { checkInOf } from '../../../fixtures/tenancy/agentBodies.ts';
 import { addHost, offerBytes, type Host } from '../../../fixtures/tenancy/host.ts';
 import { startService, type Service } from '../../../fixtures/tenancy/service.ts';
@@ -94,6 +95,34 @@ it('closes a connection beyond the cap', async () => {
   await Promise.any(sockets.map((socket) => once(socket.resume(), 'close')));
   for (const socket of sockets) socket.destroy();
   expect((await host.post('check-in', checkInOf())).status).toBe(200);
+});
+
+it('closes a connection on which TLS does not begin', async () => {
+  const secure = await startService({ tls: createCa().issue(['localhost']), http: { limits: { headMs: 300 } } });
+  const silent = connect(secure.port, '127.0.0.1').resume();
+  const garbled = connect(secure.port, '127.0.0.1').resume();
+  garbled.write('GET / HTTP/1.1\r\n\r\n');
+  await Promise.all([silent, garbled].map((socket) => once(socket, 'close')));
+  await secure.stop();
+});
+
+it('closes a download that nobody reads, and gives its place to others', async () => {
+  const places = { max_requests: 5 };
+  const other = await startService({ settings: places, http: { limits: { stallMs: 1000 } } });
+  const reader = await addHost(other);
+  const sha = await offerBytes(other, reader.env, Buffer.alloc(16 * 1024 * 1024));
+  const lines = ['Host: x', `Authorization: Bearer ${reader.bearer}`];
+  const socket = connect(other.port, '127.0.0.1');
+  const [held] = (await once(other.app.server, 'connection')) as [Socket];
+  socket.write([`GET /v1/agent/bundles/${sha} HTTP/1.1`, ...lines, '', ''].join('\r\n'));
+  await once(socket, 'readable');
+  expect((await reader.download(sha)).status).toBe(503);
+  await once(held, 'close');
+  const answer = await reader.download(sha);
+  expect(answer.status).toBe(200);
+  await answer.arrayBuffer();
+  socket.destroy();
+  await other.stop();
 });
 
 it('refuses a head that is too large', async () => {

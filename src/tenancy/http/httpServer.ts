@@ -16,7 +16,7 @@ const MAX_HEAD_BYTES = 16_384;
 
 /** Creates the server below the HTTP interface: with TLS, or plain on loopback. */
 export function serverFactory(tls: TlsIdentity | null, limits: HttpLimits): FastifyServerFactory {
-  const { headMs, uploadMs, idleMs, connections } = limits;
+  const { headMs, uploadMs, idleMs, stallMs, connections } = limits;
   const options: ServerOptions = {
     headersTimeout: headMs,
     requestTimeout: uploadMs,
@@ -29,16 +29,19 @@ export function serverFactory(tls: TlsIdentity | null, limits: HttpLimits): Fast
     const server: Server =
       tls === null ? createHttpServer(options, handler) : createHttpsServer({ ...options, ...secure, ...tls }, handler);
     server.maxConnections = connections;
+    server.timeout = stallMs;
     return server;
   };
 }
 
-/** Answers what is no request of HTTP, or did not arrive in time, and closes the connection. */
+/** Answers what is no request of HTTP, or did not arrive in time, and closes the connection; errors below HTTP only close it. */
 export function answerClientError(error: Error & { code?: string }, socket: Socket): void {
-  if (error.code === 'ECONNRESET' || !socket.writable) return void socket.destroy();
-  const [status, reason] = clientErrors[error.code ?? ''] ?? [400, 'Bad Request'];
-  const code = status === 408 ? 'REQUEST_TIMEOUT' : 'REQUEST_INVALID';
-  const body = JSON.stringify(errorBody({ status, code, message: reason.toLowerCase() }));
+  const code = error.code ?? '';
+  // Without a handshake nothing could be written, and the end of writing would never come.
+  if (!/^(HPE|ERR_HTTP)_/.test(code) || !socket.writable) return void socket.destroy();
+  const [status, reason] = clientErrors[code] ?? [400, 'Bad Request'];
+  const told = status === 408 ? 'REQUEST_TIMEOUT' : 'REQUEST_INVALID';
+  const body = JSON.stringify(errorBody({ status, code: told, message: reason.toLowerCase() }));
   const head = `HTTP/1.1 ${status} ${reason}\r\nContent-Type: application/json\r\nContent-Length: ${body.length}`;
   socket.end(`${head}\r\nConnection: close\r\n\r\n${body}`, () => socket.destroy());
 }
