@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 
 /** Whose token a bearer is, by the metadata that the secretstore keeps of it. */
 export interface BearerIdentity {
@@ -55,7 +55,7 @@ export function createBearerCache(
     }
   };
   return (bearer) => {
-    const digest = createHash('sha256').update(bearer).digest('base64');
+    const digest = hash('sha256', bearer, 'base64');
     const known = entries.get(digest);
     if (known !== undefined && clock() < known.expiresAt) {
       counts.hits++;

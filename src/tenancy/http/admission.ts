@@ -34,16 +34,19 @@ export class Admission {
 
   /** Takes a place until the answer is sent or the caller is gone. */
   guard(app: FastifyInstance): void {
-    app.addHook('onRequest', async (request, reply) => {
+    app.addHook('onRequest', (request, reply, done) => {
       const { lane } = request.routeOptions.config;
-      if (lane === undefined) return;
-      const counts = this.counts[lane];
-      if (counts.busy >= counts.places) {
+      const counts = lane && this.counts[lane];
+      if (counts && counts.busy >= counts.places) {
         counts.refused++;
-        throw overloaded();
+        done(overloaded());
+        return;
       }
-      counts.busy++;
-      reply.raw.once('close', () => counts.busy--);
+      if (counts) {
+        counts.busy++;
+        reply.raw.once('close', () => counts.busy--);
+      }
+      done();
     });
   }
 }

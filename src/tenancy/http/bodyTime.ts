@@ -16,7 +16,8 @@ const bodyless = ['GET', 'HEAD', 'TRACE'];
 export function limitBodyTime(app: FastifyInstance, limitMs: number): void {
   app.addHook('preParsing', async (request, reply, payload) => {
     const isRead = !bodyless.includes(request.method) && mayHaveBody(request);
-    if (!isRead || request.routeOptions.config.isStreamed) return payload;
+    // Most bodies have arrived together with their head.
+    if (!isRead || request.raw.complete || request.routeOptions.config.isStreamed) return payload;
     const timer = setTimeout(() => {
       // Whoever reads the body fails with this error, and its answer closes the connection.
       if (payload.listenerCount('error') > 0 && !reply.raw.headersSent) payload.emit('error', late());
