@@ -14,7 +14,7 @@ import { parentsOf, entryPathOf, type ArchiveEntry } from '../agent/rules/bundle
 import { blockBytes, bundleUnsafe } from '../agent/rules/bundle/tarHeader.ts';
 import type { BundleContents } from '../agent/rules/bundle/inventory.ts';
 import { ArchiveWalk } from '../agent/rules/bundle/archiveWalk.ts';
-import { diskFault } from '../agent/rules/errors/diskFault.ts';
+import { diskFault } from '../platform/errors/diskFault.ts';
 import { removeTree } from '../platform/treeRemoval.ts';
 
 /** A bundle, and the empty directory (0700) to unpack it into. */

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Refusal } from '../../machines/refusals.ts';
 import type { Sha } from '../../machines/types.ts';
-import { diskFault } from '../agent/rules/errors/diskFault.ts';
+import { diskFault } from '../platform/errors/diskFault.ts';
 import { unpack } from './archive.ts';
 import { readBundleDirectory } from './bundleDirectory.ts';
 import type { BundleLimits } from './bundleLimits.ts';

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import type { Stats } from 'node:fs';
 import { Fault, throwIfStopped } from '../../machines/fault.ts';
 import { digestOfHandle } from './fileDigest.ts';
-import { diskFault } from '../agent/rules/errors/diskFault.ts';
+import { diskFault } from '../platform/errors/diskFault.ts';
 import { openRegularFile } from '../platform/regularFile.ts';
 import type { BundleLimits } from './bundleLimits.ts';
 import {

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import type { FileHandle } from 'node:fs/promises';
 import { throwIfStopped } from '../../machines/fault.ts';
 import type { Sha } from '../../machines/types.ts';
-import { diskFault, isENOENT } from '../agent/rules/errors/diskFault.ts';
+import { diskFault, isENOENT } from '../platform/errors/diskFault.ts';
 import { openRegularFile } from '../platform/regularFile.ts';
 
 /** Lower-case hex sha256 of a file, null when it is absent. Throws `stopped` on abort. */

@@ -6,7 +6,7 @@ import { pipeline } from 'node:stream/promises';
 import { createGzip, createZstdCompress } from 'node:zlib';
 import { Fault, throwIfStopped } from '../../machines/fault.ts';
 import type { BundleContents } from '../agent/rules/bundle/inventory.ts';
-import { diskFault, withDiskFault } from '../agent/rules/errors/diskFault.ts';
+import { diskFault, withDiskFault } from '../platform/errors/diskFault.ts';
 import { openRegularFile } from '../platform/regularFile.ts';
 import { readBundleDirectory } from './bundleDirectory.ts';
 import type { BundleLimits } from './bundleLimits.ts';

@@ -1,4 +1,4 @@
-import { diskFault } from '../agent/rules/errors/diskFault.ts';
+import { diskFault } from '../platform/errors/diskFault.ts';
 import { openRegularFile } from '../platform/regularFile.ts';
 
 /**

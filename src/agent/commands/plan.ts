@@ -7,7 +7,7 @@ import { withBundleAt } from '../../bundle/bundleAt.ts';
 import { planAlone } from '../../bundle/planAlone.ts';
 import { defaultLimits } from '../../protocol/defaultLimits.ts';
 import { createContainers } from '../adapters/engine/containers.ts';
-import { isENOENT } from '../rules/errors/diskFault.ts';
+import { isENOENT } from '../../platform/errors/diskFault.ts';
 import { Releases } from '../adapters/release/releases.ts';
 import { readState } from '../adapters/state/stateFile.ts';
 import type { Settings } from '../config/settings.ts';

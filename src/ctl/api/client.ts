@@ -2,7 +2,7 @@ import { Agent as HttpAgent } from 'node:http';
 import { Agent as HttpsAgent } from 'node:https';
 import type { Readable } from 'node:stream';
 import type { SecureContext } from 'node:tls';
-import { parseRetryAfter } from '../../agent/rules/schedule/callBackoff.ts';
+import { parseRetryAfter } from '../../platform/http/retryAfter.ts';
 import { isObject } from '../../protocol/jsonFields.ts';
 import { version } from '../../version.ts';
 import { exits, type CtlError } from '../ctlError.ts';

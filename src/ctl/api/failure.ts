@@ -1,6 +1,6 @@
 import { parseErrorBody } from '../../protocol/errorBody.ts';
 import { isObject } from '../../protocol/jsonFields.ts';
-import { describeErrorCode, errorClassOf } from '../../agent/rules/errors/errorCodes.ts';
+import { describeErrorCode, errorClassOf } from '../../platform/errors/errorCodes.ts';
 import { CtlError, exits, type BundleRefusal, type Exit } from '../ctlError.ts';
 import { remedyOf } from './remedies.ts';
 

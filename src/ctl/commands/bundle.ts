@@ -2,7 +2,7 @@ import { rename, rm } from 'node:fs/promises';
 import { basename, resolve, sep } from 'node:path';
 import type { Command } from 'commander';
 import type { Manifest } from '../../../machines/types.ts';
-import { withDiskFault } from '../../agent/rules/errors/diskFault.ts';
+import { withDiskFault } from '../../platform/errors/diskFault.ts';
 import { formatPlan } from '../../agent/rules/plan/formatPlan.ts';
 import { withBundleAt } from '../../bundle/bundleAt.ts';
 import { packDirectory, type PackedBundle } from '../../bundle/pack.ts';

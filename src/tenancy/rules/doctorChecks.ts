@@ -8,7 +8,7 @@ import {
   type Finding,
 } from '../../agent/rules/doctor/diagnosis.ts';
 import { excessPermissions } from '../../agent/rules/doctor/fileChecks.ts';
-import type { Fact } from '../../agent/rules/fact.ts';
+import type { Fact } from '../../platform/fact.ts';
 
 /** Days before the end of a certificate from which on its renewal is overdue. */
 const RENEWAL_DAYS = 14;

@@ -1,7 +1,7 @@
 import { lstatSync } from 'node:fs';
 import { mkdir, rm } from 'node:fs/promises';
 import { join } from 'node:path';
-import { diskFault } from '../../rules/errors/diskFault.ts';
+import { diskFault } from '../../../platform/errors/diskFault.ts';
 import { writeWithoutSync } from '../files/durableFiles.ts';
 
 /** A registry login, used for one compose call. */

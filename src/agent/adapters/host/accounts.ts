@@ -1,7 +1,7 @@
 import { readText } from '../files/syncFs.ts';
 import { access, constants, stat } from 'node:fs/promises';
 import type { AgentUser, FileFacts } from '../../rules/doctor/diagnosis.ts';
-import { isEACCES, isENOENT } from '../../rules/errors/diskFault.ts';
+import { isEACCES, isENOENT } from '../../../platform/errors/diskFault.ts';
 import { accountOf } from './privileges.ts';
 import { runHostProgram } from './hostProgram.ts';
 

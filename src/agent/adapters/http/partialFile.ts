@@ -2,7 +2,7 @@ import { createHash, type Hash } from 'node:crypto';
 import { constants } from 'node:fs';
 import { open, type FileHandle } from 'node:fs/promises';
 import { requireRegularFile } from '../../../platform/regularFile.ts';
-import { withDiskFault } from '../../rules/errors/diskFault.ts';
+import { withDiskFault } from '../../../platform/errors/diskFault.ts';
 import { removeDurably, renameDurably } from '../files/durableFiles.ts';
 
 /** Bytes that may be queued before `append` waits for the disk. */

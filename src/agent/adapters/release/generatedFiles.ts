@@ -3,7 +3,7 @@ import type { Sha } from '../../../../machines/types.ts';
 import { parseGrantedPrivileges, type GrantedPrivileges } from '../../rules/createdContainers/grantedPrivileges.ts';
 import { parseInventory, type Inventory } from '../../rules/bundle/inventory.ts';
 import { parseReleaseRecord, type ReleaseRecord } from '../../rules/release/releaseRecord.ts';
-import { diskFault } from '../../rules/errors/diskFault.ts';
+import { diskFault } from '../../../platform/errors/diskFault.ts';
 import { removeDurably, writeAllDurably, writeDurably, writeWithoutSync } from '../files/durableFiles.ts';
 import { dropBackup, saveBackup, restoreBackup } from './backup.ts';
 import { statIfExists, readTextIfExists } from '../files/ifExists.ts';

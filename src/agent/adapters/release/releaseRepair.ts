@@ -6,7 +6,7 @@ import { throwIfStopped } from '../../../../machines/fault.ts';
 import { parentsOf } from '../../rules/bundle/archiveEntry.ts';
 import { isWritable, type BundleContents, type BundleFile } from '../../rules/bundle/inventory.ts';
 import { digestOfHandle } from '../../../bundle/fileDigest.ts';
-import { diskFault, isEACCES, isENOENT } from '../../rules/errors/diskFault.ts';
+import { diskFault, isEACCES, isENOENT } from '../../../platform/errors/diskFault.ts';
 import { syncFile } from '../files/durableFiles.ts';
 import { openRegularFile } from '../../../platform/regularFile.ts';
 

@@ -6,7 +6,7 @@ import type { Inventory } from '../../rules/bundle/inventory.ts';
 import { chmod, mkdir, readdir } from '../files/syncFs.ts';
 import { CurrentLink } from './currentLink.ts';
 import { requireDigest, isDigest } from '../../../bundle/fileDigest.ts';
-import { diskFault } from '../../rules/errors/diskFault.ts';
+import { diskFault } from '../../../platform/errors/diskFault.ts';
 import { renameDurably, removeStaleTemporaries, syncTree } from '../files/durableFiles.ts';
 import { statIfExists } from '../files/ifExists.ts';
 import { GeneratedFiles, writeStagedInventory } from './generatedFiles.ts';

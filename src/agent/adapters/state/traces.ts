@@ -2,7 +2,7 @@ import { join } from 'node:path';
 import { isQuiet, parseTrace, type Trace } from '../../rules/trace/trace.ts';
 import { traceFileNameOf, selectTracesForRemoval, traceFilesOf, type TraceFile } from '../../rules/trace/traceFile.ts';
 import { mkdir, readText } from '../files/syncFs.ts';
-import { diskFault, isEEXIST } from '../../rules/errors/diskFault.ts';
+import { diskFault, isEEXIST } from '../../../platform/errors/diskFault.ts';
 import { removeWithoutSync, removeStaleTemporaries, writeWithoutSync } from '../files/durableFiles.ts';
 import { readdirIfExists } from '../files/ifExists.ts';
 

@@ -1,5 +1,5 @@
 import { Ajv } from 'ajv';
-import { objectSchema, sha256Schema } from '../schemaParts.ts';
+import { objectSchema, sha256Schema } from '../../../platform/schemaParts.ts';
 
 const path = { type: 'string' };
 const paths = { type: 'array', items: path };

@@ -1,5 +1,5 @@
 import type { State } from '../state/state.ts';
-import type { Fact } from '../fact.ts';
+import type { Fact } from '../../../platform/fact.ts';
 
 /** One problem of this host, and a command that fixes it. */
 export interface Finding {

@@ -1,6 +1,6 @@
-import { formatGibibytes } from '../release/diskSpace.ts';
+import { formatGibibytes } from '../../../platform/text/formatGibibytes.ts';
 import { checkResult, unknownCheck, type AgentUser, type Check, type FileFacts } from './diagnosis.ts';
-import type { Fact } from '../fact.ts';
+import type { Fact } from '../../../platform/fact.ts';
 
 /** Facts of the container engine. */
 export interface EngineFacts {

@@ -1,4 +1,4 @@
-import type { Fact } from '../fact.ts';
+import type { Fact } from '../../../platform/fact.ts';
 import { checkResult, unknownCheck, type Check } from './diagnosis.ts';
 
 /** Facts of the lock of the state directory. */

@@ -8,7 +8,7 @@ import {
   type FileFacts,
   type Finding,
 } from './diagnosis.ts';
-import type { Fact } from '../fact.ts';
+import type { Fact } from '../../../platform/fact.ts';
 
 /** Facts of the mesh identity of this host and of the unit that repairs its permissions. */
 export interface IdentityFacts {

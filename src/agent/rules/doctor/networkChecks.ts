@@ -1,6 +1,6 @@
 import { checkResult, inapplicableCheck, unknownCheck, type Check } from './diagnosis.ts';
 import { peerNames, type Peer } from '../errors/classifyError.ts';
-import { formatSkew, maxSkewS } from '../secretstore/clockSkew.ts';
+import { formatSkew, maxSkewS } from '../../../platform/text/clockSkew.ts';
 
 /** Response of a service to a probe request, or why there was none. */
 export type PeerFacts =

@@ -1,4 +1,4 @@
-import type { Fact } from '../fact.ts';
+import type { Fact } from '../../../platform/fact.ts';
 import { checkResult, unknownCheck, type Check, type CheckContext, type Finding } from './diagnosis.ts';
 
 /** Facts of the env's directory. */

@@ -6,7 +6,7 @@ import {
   type Finding,
   type CheckContext,
 } from './diagnosis.ts';
-import type { Fact } from '../fact.ts';
+import type { Fact } from '../../../platform/fact.ts';
 
 /** Properties of `deployd.timer` by name, and its next run if systemd lists one. */
 export type TimerFacts = Fact<{ properties: ReadonlyMap<string, string>; next: Date | null }>;

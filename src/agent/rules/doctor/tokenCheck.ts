@@ -1,5 +1,5 @@
 import { checkResult, unknownCheck, type Check, type FileFacts, type Finding, type CheckContext } from './diagnosis.ts';
-import type { Fact } from '../fact.ts';
+import type { Fact } from '../../../platform/fact.ts';
 import type { TokenLookup } from '../secretstore/secretstoreResponse.ts';
 
 /** Facts of the token on disk, its lookup at the secretstore, and the bootstrap grant. */

@@ -1,6 +1,6 @@
 import { failedFault, Fault, offlineFault, stoppedFault } from '../../../../machines/fault.ts';
 import { tenancyErrorCodes } from '../../../protocol/tenancyErrorCodes.ts';
-import { errorClassOf, describeErrorCode } from './errorCodes.ts';
+import { errorClassOf, describeErrorCode } from '../../../platform/errors/errorCodes.ts';
 
 /** The two services that the agent calls. */
 export type Peer = 'tenancy' | 'secretstore';

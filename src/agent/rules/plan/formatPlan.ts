@@ -1,6 +1,6 @@
 import { refusedFault } from '../../../../machines/fault.ts';
-import { formatGibibytes } from '../release/diskSpace.ts';
-import { terminalSafe } from '../status/terminalSafe.ts';
+import { formatGibibytes } from '../../../platform/text/formatGibibytes.ts';
+import { terminalSafe } from '../../../platform/text/terminalSafe.ts';
 import type { Plan } from './plan.ts';
 import type { Change } from './changes.ts';
 

@@ -1,6 +1,6 @@
 import { refusalCodes, type Refusal, type RefusalCode } from '../../../../machines/refusals.ts';
 import type { Manifest, Sha } from '../../../../machines/types.ts';
-import type { Fact } from '../fact.ts';
+import type { Fact } from '../../../platform/fact.ts';
 import { composeContentsOf } from '../compose/document/composeContents.ts';
 import { validateComposePolicy } from '../compose/policy/composePolicy.ts';
 import { validateDiskSpace, requiredBytes, type DiskSpace } from '../release/diskSpace.ts';

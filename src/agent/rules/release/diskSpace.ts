@@ -1,4 +1,5 @@
 import type { Refusal } from '../../../../machines/refusals.ts';
+import { formatGibibytes } from '../../../platform/text/formatGibibytes.ts';
 
 /** Space that a pull needs, and the filesystems that it writes to. */
 export interface DiskSpace {
@@ -38,9 +39,4 @@ export function validateDiskSpace({ needBytes, headroomBytes, filesystems }: Dis
 /** Bytes that must be free on each filesystem. */
 export function requiredBytes({ needBytes, headroomBytes }: Pick<DiskSpace, 'needBytes' | 'headroomBytes'>): number {
   return (needBytes ?? 0) * needFactor + headroomBytes;
-}
-
-/** `7.5 GiB`. Round needs up and free space down, so that a refusal never shows enough space. */
-export function formatGibibytes(bytes: number, round: (value: number) => number): string {
-  return `${(round((bytes / 2 ** 30) * 10) / 10).toFixed(1)} GiB`;
 }

@@ -1,5 +1,5 @@
 import { Ajv } from 'ajv';
-import { arraySchema, objectSchema, sha256Schema } from '../schemaParts.ts';
+import { arraySchema, objectSchema, sha256Schema } from '../../../platform/schemaParts.ts';
 
 const name = { type: 'string' };
 const names = arraySchema(name);

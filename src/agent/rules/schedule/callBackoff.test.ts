@@ -1,5 +1,5 @@
 import type { CallError } from '../errors/classifyError.ts';
-import { parseRetryAfter, retryDelayMs } from './callBackoff.ts';
+import { retryDelayMs } from './callBackoff.ts';
 
 const call = { peer: 'tenancy', origin: 'https://t.example', operation: 'check-in' } as const;
 const silent = { code: null, text: null, retryAfterS: null };
@@ -31,23 +31,4 @@ describe('the backoff of a call', () => {
     expect(retryDelayMs(answered(401), 1, 0)).toBeNull();
     expect(retryDelayMs(failed('STOPPED'), 1, 0)).toBeNull();
   });
-});
-
-it.each<[string | undefined, number | null]>([
-  [undefined, null],
-  ['0', 0],
-  ['7', 7],
-  [' 120 ', 120],
-  ['-7', 0],
-  ['7 seconds', null],
-  ['Sat, 21 Nov 2026 12:00:05 GMT', 5],
-  ['Sat, 21 Nov 2026 11:00:00 GMT', 0],
-  ['soon', null],
-])('Retry-After %j is %j seconds', (header, seconds) => {
-  expect(parseRetryAfter({ 'retry-after': header }, Date.UTC(2026, 10, 21, 12))).toBe(seconds);
-});
-
-it("converts a Retry-After date by the server's clock", () => {
-  const headers = { 'retry-after': 'Sat, 21 Nov 2026 12:00:05 GMT', date: 'Sat, 21 Nov 2026 12:00:00 GMT' };
-  expect(parseRetryAfter(headers, 0)).toBe(5);
 });

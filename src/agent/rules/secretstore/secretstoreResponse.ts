@@ -1,6 +1,6 @@
 import { fieldsOf, isObject } from '../../../protocol/jsonFields.ts';
 import { parseErrorBody } from '../../../protocol/errorBody.ts';
-import { formatSkew, maxSkewS } from './clockSkew.ts';
+import { formatSkew, maxSkewS } from '../../../platform/text/clockSkew.ts';
 
 /** The token of a login; it is a secret. */
 export interface Login {

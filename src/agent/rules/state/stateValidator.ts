@@ -1,5 +1,5 @@
 import { _, Ajv } from 'ajv';
-import { arraySchema, objectSchema, sha256Schema } from '../schemaParts.ts';
+import { arraySchema, objectSchema, sha256Schema } from '../../../platform/schemaParts.ts';
 import { isTimestamp } from './timestamp.ts';
 
 const text = { type: 'string' };

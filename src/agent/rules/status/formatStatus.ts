@@ -1,7 +1,7 @@
 import { describeResources } from '../release/projectResources.ts';
 import { purgeDeadline } from '../release/pendingPurge.ts';
 import type { State } from '../state/state.ts';
-import { terminalSafe } from './terminalSafe.ts';
+import { terminalSafe } from '../../../platform/text/terminalSafe.ts';
 import { outOfSyncReason, formatOutcome, type Status } from './status.ts';
 
 /** Facts that the text shows in addition to the status. */

@@ -6,7 +6,7 @@ import type { Containers } from '../../adapters/engine/containers.ts';
 import { filesystemsOf } from '../../adapters/files/filesystems.ts';
 import type { Releases } from '../../adapters/release/releases.ts';
 import type { Settings } from '../../config/settings.ts';
-import type { Fact } from '../../rules/fact.ts';
+import type { Fact } from '../../../platform/fact.ts';
 import { planOf, type HostFacts, type Plan } from '../../rules/plan/plan.ts';
 import type { ComparableRelease } from '../../rules/plan/changes.ts';
 import type { State } from '../../rules/state/state.ts';

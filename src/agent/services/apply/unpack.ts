@@ -1,7 +1,7 @@
 import { chmod, mkdir, rm } from 'node:fs/promises';
 import { throwIfStopped, refusedFault } from '../../../../machines/fault.ts';
 import type { Bundle, DesiredState } from '../../../../machines/types.ts';
-import { diskFault } from '../../rules/errors/diskFault.ts';
+import { diskFault } from '../../../platform/errors/diskFault.ts';
 import { removeTree } from '../../../platform/treeRemoval.ts';
 import { readManifest } from '../../../bundle/readBundle.ts';
 import type { BundleContents } from '../../rules/bundle/inventory.ts';

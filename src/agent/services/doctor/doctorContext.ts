@@ -1,7 +1,7 @@
 import { access, constants } from 'node:fs/promises';
 import { Fault } from '../../../../machines/fault.ts';
 import { agentAccountOf } from '../../adapters/host/accounts.ts';
-import { isENOENT } from '../../rules/errors/diskFault.ts';
+import { isENOENT } from '../../../platform/errors/diskFault.ts';
 import { readState } from '../../adapters/state/stateFile.ts';
 import type { Settings } from '../../config/settings.ts';
 import type { AgentUser, Finding, CheckContext } from '../../rules/doctor/diagnosis.ts';

@@ -11,7 +11,7 @@ import {
   checkDiskSpace,
   type DiskSpaceFacts,
 } from '../../rules/doctor/engineChecks.ts';
-import type { Fact } from '../../rules/fact.ts';
+import type { Fact } from '../../../platform/fact.ts';
 import { filesystemsOfPull } from '../apply/bundlePlan.ts';
 import { catchFault } from '../catchFault.ts';
 import { groupOf } from './files.ts';

@@ -6,7 +6,7 @@ import { runHostProgram } from '../../adapters/host/hostProgram.ts';
 import type { AgentUser, Check, FileFacts } from '../../rules/doctor/diagnosis.ts';
 import { checkConfig, checkCredentialFiles, checkStateDir } from '../../rules/doctor/fileChecks.ts';
 import { checkIdentity, inapplicableForTransport } from '../../rules/doctor/meshChecks.ts';
-import type { Fact } from '../../rules/fact.ts';
+import type { Fact } from '../../../platform/fact.ts';
 import type { DoctorContext } from './doctorContext.ts';
 
 /** Checks the configuration, the state directory and the credential files. */

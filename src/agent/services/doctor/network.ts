@@ -11,7 +11,7 @@ import type { Check } from '../../rules/doctor/diagnosis.ts';
 import { checkProxyPorts, parseListeningPorts, inapplicableForTransport } from '../../rules/doctor/meshChecks.ts';
 import { checkClock, checkPeer, type PeerFacts } from '../../rules/doctor/networkChecks.ts';
 import { jwtExpiryOf, checkToken, type TokenFacts } from '../../rules/doctor/tokenCheck.ts';
-import type { Fact } from '../../rules/fact.ts';
+import type { Fact } from '../../../platform/fact.ts';
 import type { TokenLookup } from '../../rules/secretstore/secretstoreResponse.ts';
 import type { Peer } from '../../rules/errors/classifyError.ts';
 import type { DoctorContext } from './doctorContext.ts';

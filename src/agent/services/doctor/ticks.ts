@@ -8,7 +8,7 @@ import type { Check } from '../../rules/doctor/diagnosis.ts';
 import { checkLock, type LockFacts } from '../../rules/doctor/lockCheck.ts';
 import { checkReleases, checkState, type ReleasesFacts } from '../../rules/doctor/releaseChecks.ts';
 import { checkLastTick, checkTimer, parseTimerFacts } from '../../rules/doctor/timerChecks.ts';
-import type { Fact } from '../../rules/fact.ts';
+import type { Fact } from '../../../platform/fact.ts';
 import type { DoctorContext } from './doctorContext.ts';
 
 /** Checks the timer, the last tick, the lock, state.json and the releases. */

@@ -2,7 +2,7 @@ import { realpath } from 'node:fs/promises';
 import { basename, dirname, isAbsolute, join } from 'node:path';
 import { endings, type Ending } from '../../../../machines/endings.ts';
 import type { DesiredState } from '../../../../machines/types.ts';
-import { diskFault, isEACCES, isENOENT } from '../../rules/errors/diskFault.ts';
+import { diskFault, isEACCES, isENOENT } from '../../../platform/errors/diskFault.ts';
 import { wasApplied, type ReleaseRecord } from '../../rules/release/releaseRecord.ts';
 import type { ResourceUser } from '../../rules/health/resourceUser.ts';
 import { exposesDirectory, isWithin } from '../../rules/release/mountPath.ts';

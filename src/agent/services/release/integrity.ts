@@ -1,7 +1,7 @@
 import { failedFault, Fault } from '../../../../machines/fault.ts';
 import type { Sha } from '../../../../machines/types.ts';
 import { digestOf } from '../../../bundle/fileDigest.ts';
-import { DiskFault } from '../../rules/errors/diskFault.ts';
+import { DiskFault } from '../../../platform/errors/diskFault.ts';
 import { findDamage } from '../../adapters/release/releaseRepair.ts';
 import { OVERRIDE_FILE } from '../../adapters/release/generatedFiles.ts';
 import { parseEnvFile } from '../../rules/bundle/envFile.ts';

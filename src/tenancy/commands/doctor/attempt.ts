@@ -1,4 +1,4 @@
-import type { Fact } from '../../../agent/rules/fact.ts';
+import type { Fact } from '../../../platform/fact.ts';
 import { ConfigInvalid } from '../../../config/configInvalid.ts';
 import { CallError } from '../../../platform/http/callError.ts';
 import { PeerError } from '../../adapters/peerError.ts';

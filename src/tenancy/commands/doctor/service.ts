@@ -2,7 +2,7 @@ import { X509Certificate } from 'node:crypto';
 import { isIP } from 'node:net';
 import { inapplicableCheck, unknownCheck, type Check } from '../../../agent/rules/doctor/diagnosis.ts';
 import { checkClock } from '../../../agent/rules/doctor/networkChecks.ts';
-import type { Fact } from '../../../agent/rules/fact.ts';
+import type { Fact } from '../../../platform/fact.ts';
 import { createJsonClient, type JsonAnswer } from '../../../platform/http/jsonClient.ts';
 import { readTrustedAuthorities } from '../../config/namedFiles.ts';
 import type { TenancySettings } from '../../config/settings.ts';

@@ -1,4 +1,4 @@
-/** The certificate, the protocol, the network, or the agent itself (`bug`) is at fault. */
+/** The certificate, the protocol, the network, or the program itself (`bug`) is at fault. */
 export type ErrorClass = 'untrusted' | 'protocol' | 'temporary' | 'bug';
 
 /** The class of an error code of a call. */

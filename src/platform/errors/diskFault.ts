@@ -1,4 +1,4 @@
-import { Fault } from '../../../../machines/fault.ts';
+import { Fault } from '../../../machines/fault.ts';
 
 /** An error of the disk, which says nothing about the content stored on it. */
 export class DiskFault extends Fault {}
