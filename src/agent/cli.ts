@@ -1,9 +1,9 @@
 import { existsSync } from 'node:fs';
 import { Argument, Command, Option } from 'commander';
 import { commandEndings } from '../../machines/endings.ts';
-import { onStopSignal } from './adapters/host/stopSignals.ts';
-import { hardenProcess } from './adapters/host/hardening.ts';
-import { dropPrivileges, NotAllowed } from './adapters/host/privileges.ts';
+import { onStopSignal } from '../platform/host/stopSignals.ts';
+import { hardenProcess } from '../platform/host/hardening.ts';
+import { dropPrivileges, NotAllowed } from '../platform/host/privileges.ts';
 import { formatOf, machineFormats, machineNames, formatMachine } from './commands/machine.ts';
 import { runLoop, runOnce } from './commands/run.ts';
 import { parseArguments, withConfigOption, withExitCode as withExit } from '../commandLine.ts';
@@ -11,7 +11,7 @@ import { ConfigInvalid } from '../config/configInvalid.ts';
 import { loadSettings } from './config/loadSettings.ts';
 import type { Settings } from './config/settings.ts';
 import { installCrashHandlers } from './journal/crashHandlers.ts';
-import { ignoreStreamErrors } from './journal/sink.ts';
+import { ignoreStreamErrors } from '../platform/host/streamErrors.ts';
 import { Vault } from './secrets/vault.ts';
 import { version } from '../version.ts';
 

@@ -1,9 +1,9 @@
 import { mkdirSync } from 'node:fs';
 import { Command } from 'commander';
-import { hardenProcess } from '../agent/adapters/host/hardening.ts';
-import { dropPrivileges, NotAllowed } from '../agent/adapters/host/privileges.ts';
-import { onStopSignal } from '../agent/adapters/host/stopSignals.ts';
-import { ignoreStreamErrors } from '../agent/journal/sink.ts';
+import { hardenProcess } from '../platform/host/hardening.ts';
+import { dropPrivileges, NotAllowed } from '../platform/host/privileges.ts';
+import { onStopSignal } from '../platform/host/stopSignals.ts';
+import { ignoreStreamErrors } from '../platform/host/streamErrors.ts';
 import { parseArguments, withConfigOption, withExitCode, type ToldError } from '../commandLine.ts';
 import { ConfigInvalid } from '../config/configInvalid.ts';
 import { version } from '../version.ts';

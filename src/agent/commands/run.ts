@@ -4,7 +4,7 @@ import { endings, commandEndings } from '../../../machines/endings.ts';
 import { loop } from '../../../machines/loop.ts';
 import { outcomeOf } from '../../../machines/outcomes.ts';
 import type { RunOptions } from '../../../machines/types.ts';
-import { onStopSignal } from '../adapters/host/stopSignals.ts';
+import { onStopSignal } from '../../platform/host/stopSignals.ts';
 import type { Settings } from '../config/settings.ts';
 import { createJournal, type Journal } from '../journal/journal.ts';
 import { LiveLine } from '../journal/liveLine.ts';

@@ -26,11 +26,6 @@ export function createSink(stderr: Stderr): Writable {
   });
 }
 
-/** Ignores errors of a stream, so that a closed reader or a full disk does not end the process (spec §14). */
-export function ignoreStreamErrors<T extends NodeJS.WritableStream>(stream: T): T {
-  return stream.on('error', () => undefined);
-}
-
 /** Writes a text, synchronously with a file descriptor; a closed reader is no error. Returns the remaining blocking time in milliseconds. */
 export function writeThrough(stderr: Stderr, text: string, leftMs = maxWaitMs): number {
   const queued = stderr.writableLength ?? 0;

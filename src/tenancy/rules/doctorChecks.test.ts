@@ -1,5 +1,5 @@
 import { checkLines } from '../../../fixtures/spec/checkLines.ts';
-import type { FileFacts } from '../../agent/rules/doctor/diagnosis.ts';
+import type { FileFacts } from '../../platform/host/hostFacts.ts';
 import {
   checkAttempt,
   checkCertificate,

@@ -1,12 +1,5 @@
-import {
-  checkResult,
-  inapplicableCheck,
-  unknownCheck,
-  type AgentUser,
-  type Check,
-  type FileFacts,
-  type Finding,
-} from '../../agent/rules/doctor/diagnosis.ts';
+import { checkResult, inapplicableCheck, unknownCheck, type Check, type Finding } from '../../agent/rules/doctor/diagnosis.ts';
+import type { ProgramUser, FileFacts } from '../../platform/host/hostFacts.ts';
 import { excessPermissions } from '../../agent/rules/doctor/fileChecks.ts';
 import type { Fact } from '../../platform/fact.ts';
 
@@ -15,7 +8,7 @@ const RENEWAL_DAYS = 14;
 const DAY_MS = 24 * 3600_000;
 
 /** Checks that the service can read every file that the configuration names, and that nobody else can read its secrets. */
-export function checkNamedFiles(files: readonly FileFacts[], user: AgentUser): Check {
+export function checkNamedFiles(files: readonly FileFacts[], user: ProgramUser): Check {
   const hidden = files.find(({ found }) => found === 'hidden');
   if (hidden !== undefined) return unknownCheck('files', `${hidden.path} cannot be seen by this user: use sudo`);
   const paths = files.map(({ path }) => path).join(', ');
@@ -26,7 +19,7 @@ export function checkNamedFiles(files: readonly FileFacts[], user: AgentUser): C
   );
 }
 
-function findingsOf(file: FileFacts, { name }: AgentUser): Finding[] {
+function findingsOf(file: FileFacts, { name }: ProgramUser): Finding[] {
   const { path, found, readable } = file;
   const install = `sudo install -m 0640 -g ${name} THE-FILE ${path}`;
   if (found === null) return [{ problem: `${path} does not exist`, fix: install }];

@@ -7,7 +7,7 @@ import { readModel, renderCall } from './composeModel.ts';
 import { createProgramFinder, findComposeProgram, type Argv } from './composeProgram.ts';
 import { terminateOrphans } from './orphanProcesses.ts';
 import { runProgram, formatStartError, type RunResult, type RunOptions } from '../host/childProcess.ts';
-import { SYSTEM_PATH } from '../host/hostProgram.ts';
+import { SYSTEM_PATH } from '../../../platform/host/hostProgram.ts';
 import { removeLogins, withLogins, type RegistryLogin } from './registryLogins.ts';
 import { formatLimitReached, composeLimitsOf, type ResourceLimits } from '../host/resourceLimits.ts';
 

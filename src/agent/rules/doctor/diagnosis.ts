@@ -1,5 +1,6 @@
 import type { State } from '../state/state.ts';
 import type { Fact } from '../../../platform/fact.ts';
+import type { ProgramUser } from '../../../platform/host/hostFacts.ts';
 
 /** One problem of this host, and a command that fixes it. */
 export interface Finding {
@@ -21,27 +22,10 @@ export interface Diagnosis {
   checks: Check[];
 }
 
-/** Facts of a file. `found` is null when it does not exist, `hidden` when this user has no access. */
-export interface FileFacts {
-  path: string;
-  found: { mode: number; uid: number; gid: number; mtime: Date } | null | 'hidden';
-  /** Whether the agent's user may read and write it; null when unknown. */
-  readable: boolean | null;
-  writable: boolean | null;
-}
-
-/** The user that the agent runs as: the owner of the state directory. */
-export interface AgentUser {
-  /** `deployd`, or `uid 1234`. */
-  name: string;
-  uid: number;
-  gids: number[];
-}
-
 /** Facts for every check. */
 export interface CheckContext {
   now: Date;
-  agent: AgentUser;
+  agent: ProgramUser;
   /** The state file, null before the first tick. */
   state: Fact<State | null>;
 }

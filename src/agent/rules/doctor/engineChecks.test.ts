@@ -1,8 +1,9 @@
 import { checkLines } from '../../../../fixtures/spec/checkLines.ts';
-import type { AgentUser, Check, FileFacts } from './diagnosis.ts';
+import type { Check } from './diagnosis.ts';
+import type { ProgramUser, FileFacts } from '../../../platform/host/hostFacts.ts';
 import { checkComposeProgram, checkDiskSpace, checkEngine, type DiskSpaceFacts } from './engineChecks.ts';
 
-const agent: AgentUser = { name: 'deployd', uid: 900, gids: [900] };
+const agent: ProgramUser = { name: 'deployd', uid: 900, gids: [900] };
 const found = { mode: 0o660, uid: 0, gid: 1, mtime: new Date(0) };
 
 function engine(more: Partial<FileFacts>, error: string | null = null): Check {

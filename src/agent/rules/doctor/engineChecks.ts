@@ -1,5 +1,6 @@
 import { formatGibibytes } from '../../../platform/text/formatGibibytes.ts';
-import { checkResult, unknownCheck, type AgentUser, type Check, type FileFacts } from './diagnosis.ts';
+import { checkResult, unknownCheck, type Check } from './diagnosis.ts';
+import type { ProgramUser, FileFacts } from '../../../platform/host/hostFacts.ts';
 import type { Fact } from '../../../platform/fact.ts';
 
 /** Facts of the container engine. */
@@ -20,7 +21,7 @@ export interface DiskSpaceFacts {
 }
 
 /** Checks that the engine's socket exists, is accessible to the agent, and responds. */
-export function checkEngine({ socket, group, error }: EngineFacts, agent: AgentUser): Check {
+export function checkEngine({ socket, group, error }: EngineFacts, agent: ProgramUser): Check {
   const { path, found, writable } = socket;
   if (found === 'hidden') return unknownCheck('engine', `${path} cannot be seen by this user: use sudo`);
   if (found === null)

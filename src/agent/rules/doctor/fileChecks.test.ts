@@ -1,8 +1,9 @@
 import { checkLines } from '../../../../fixtures/spec/checkLines.ts';
-import type { AgentUser, Check, FileFacts } from './diagnosis.ts';
+import type { Check } from './diagnosis.ts';
+import type { ProgramUser, FileFacts } from '../../../platform/host/hostFacts.ts';
 import { checkConfig, checkCredentialFiles, checkStateDir } from './fileChecks.ts';
 
-const agent: AgentUser = { name: 'deployd', uid: 900, gids: [900] };
+const agent: ProgramUser = { name: 'deployd', uid: 900, gids: [900] };
 
 function file(mode: number, more: Partial<FileFacts> = {}): FileFacts {
   return {

@@ -1,12 +1,5 @@
-import {
-  checkResult,
-  formatMode,
-  unknownCheck,
-  type AgentUser,
-  type Check,
-  type FileFacts,
-  type Finding,
-} from './diagnosis.ts';
+import { checkResult, formatMode, unknownCheck, type Check, type Finding } from './diagnosis.ts';
+import type { ProgramUser, FileFacts } from '../../../platform/host/hostFacts.ts';
 
 /** Facts of the configuration file. */
 export interface ConfigFacts {
@@ -22,7 +15,7 @@ export interface StateDirFacts {
 }
 
 /** Checks that the configuration is valid, readable for the agent and writable only for root (spec §4). */
-export function checkConfig({ file, problems }: ConfigFacts, agent: AgentUser): Check {
+export function checkConfig({ file, problems }: ConfigFacts, agent: ProgramUser): Check {
   const { path, found, readable } = file;
   if (found === 'hidden') return unknownCheck('config', `${path} is not for this user: use sudo`);
   const invalid = problems.map((problem) => ({ problem, fix: `sudoedit ${path}` }));
@@ -41,7 +34,7 @@ export function checkConfig({ file, problems }: ConfigFacts, agent: AgentUser): 
 }
 
 /** Checks that the state directory exists, is accessible only to the agent, and belongs to it with all entries. */
-export function checkStateDir({ dir, foreignEntries }: StateDirFacts, { name }: AgentUser): Check {
+export function checkStateDir({ dir, foreignEntries }: StateDirFacts, { name }: ProgramUser): Check {
   const { path, found } = dir;
   const make = `sudo install -d -m 0700 -o ${name} -g ${name} ${path}`;
   if (found === 'hidden') return unknownCheck('state directory', `${path} is not for this user: use sudo`);
@@ -55,7 +48,7 @@ export function checkStateDir({ dir, foreignEntries }: StateDirFacts, { name }: 
 }
 
 /** Checks that only the agent may read the credentials. */
-export function checkCredentialFiles(token: FileFacts, grant: FileFacts, { name }: AgentUser): Check {
+export function checkCredentialFiles(token: FileFacts, grant: FileFacts, { name }: ProgramUser): Check {
   if (token.found === 'hidden' || grant.found === 'hidden')
     return unknownCheck('credential files', 'they are not for this user: use sudo');
   const grantIsForeign = grant.found !== null && grant.readable === false;

@@ -1,7 +1,7 @@
 import { checkLines } from '../../../../fixtures/spec/checkLines.ts';
 import { readFileSync } from 'node:fs';
 import { createServer } from 'node:net';
-import type { AgentUser, FileFacts } from './diagnosis.ts';
+import type { ProgramUser, FileFacts } from '../../../platform/host/hostFacts.ts';
 import {
   checkIdentity,
   checkProxyPorts,
@@ -10,7 +10,7 @@ import {
   type IdentityFacts,
 } from './meshChecks.ts';
 
-const agent: AgentUser = { name: 'deployd', uid: 900, gids: [900, 950] };
+const agent: ProgramUser = { name: 'deployd', uid: 900, gids: [900, 950] };
 
 function file(mode: number, more: Partial<FileFacts> = {}, owner: { uid?: number; gid?: number } = {}): FileFacts {
   const found = { mode, uid: 1, gid: 950, mtime: new Date(0), ...owner };

@@ -1,13 +1,5 @@
-import {
-  checkResult,
-  inapplicableCheck,
-  formatMode,
-  unknownCheck,
-  type AgentUser,
-  type Check,
-  type FileFacts,
-  type Finding,
-} from './diagnosis.ts';
+import { checkResult, inapplicableCheck, formatMode, unknownCheck, type Check, type Finding } from './diagnosis.ts';
+import type { ProgramUser, FileFacts } from '../../../platform/host/hostFacts.ts';
 import type { Fact } from '../../../platform/fact.ts';
 
 /** Facts of the mesh identity of this host and of the unit that repairs its permissions. */
@@ -25,7 +17,7 @@ export interface IdentityFacts {
 export type PortFacts = Fact<readonly number[]>;
 
 /** For `transport: sdk`: only the agent can read the identity, also after the tunneller rewrites it (spec §15). */
-export function checkIdentity({ file, group, isIdentity, watched }: IdentityFacts, agent: AgentUser): Check {
+export function checkIdentity({ file, group, isIdentity, watched }: IdentityFacts, agent: ProgramUser): Check {
   const { path, found, readable } = file;
   const name = 'mesh identity';
   if (found === 'hidden') return unknownCheck(name, `${path} cannot be seen by this user: use sudo`);

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { Fault } from '../../../../machines/fault.ts';
 import type { Manifest, Sha } from '../../../../machines/types.ts';
 import type { Containers } from '../../adapters/engine/containers.ts';
-import { filesystemsOf } from '../../adapters/files/filesystems.ts';
+import { filesystemsOf } from '../../../platform/host/filesystems.ts';
 import type { Releases } from '../../adapters/release/releases.ts';
 import type { Settings } from '../../config/settings.ts';
 import type { Fact } from '../../../platform/fact.ts';

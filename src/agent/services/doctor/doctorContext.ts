@@ -1,10 +1,11 @@
 import { access, constants } from 'node:fs/promises';
 import { Fault } from '../../../../machines/fault.ts';
-import { agentAccountOf } from '../../adapters/host/accounts.ts';
+import { ownerOf } from '../../../platform/host/accounts.ts';
 import { isENOENT } from '../../../platform/errors/diskFault.ts';
 import { readState } from '../../adapters/state/stateFile.ts';
 import type { Settings } from '../../config/settings.ts';
-import type { AgentUser, Finding, CheckContext } from '../../rules/doctor/diagnosis.ts';
+import type { Finding, CheckContext } from '../../rules/doctor/diagnosis.ts';
+import type { ProgramUser } from '../../../platform/host/hostFacts.ts';
 import type { Vault } from '../../secrets/vault.ts';
 
 /** Input of the checks: the configuration, which may be invalid in part. */
@@ -34,7 +35,7 @@ export interface DoctorContext extends DoctorInput {
 /** Reads the state directory; its owner is the agent's user. */
 export async function doctorContextOf(input: DoctorInput): Promise<DoctorContext> {
   const { state_dir } = input.settings;
-  const agent = (await agentAccountOf(state_dir)) ?? packagedAgent;
+  const agent = (await ownerOf(state_dir)) ?? packagedAgent;
   const inaccessible = (await isAccessible(state_dir)) ? null : `${state_dir} is for ${agent.name} alone: use sudo`;
   const host = { now: new Date(), agent };
   if (inaccessible !== null)
@@ -48,7 +49,7 @@ export async function doctorContextOf(input: DoctorInput): Promise<DoctorContext
 }
 
 /** The user that the package creates; used only in the text of fixes. */
-const packagedAgent: AgentUser = { name: 'deployd', uid: -1, gids: [] };
+const packagedAgent: ProgramUser = { name: 'deployd', uid: -1, gids: [] };
 
 function findingOf(error: unknown): Finding {
   if (!(error instanceof Fault)) throw error;

@@ -1,8 +1,8 @@
 import { Fault } from '../../../../machines/fault.ts';
-import { fileFactsOf } from '../../adapters/host/accounts.ts';
+import { fileFactsOf } from '../../../platform/host/accounts.ts';
 import { createCompose } from '../../adapters/compose/compose.ts';
 import { createContainers } from '../../adapters/engine/containers.ts';
-import { filesystemsOf } from '../../adapters/files/filesystems.ts';
+import { filesystemsOf } from '../../../platform/host/filesystems.ts';
 import type { Settings } from '../../config/settings.ts';
 import type { Check } from '../../rules/doctor/diagnosis.ts';
 import {
@@ -33,7 +33,7 @@ export async function examineEngine(context: DoctorContext): Promise<Check[]> {
   const socket = await fileFactsOf(settings.container_host.replace('unix://', ''), host.agent);
   const fault = filesystems instanceof Fault ? filesystems.message : null;
   return [
-    checkEngine({ socket, group: await groupOf(socket), error: fault }, host.agent),
+    checkEngine({ socket, group: groupOf(socket), error: fault }, host.agent),
     checkComposeProgram(compose instanceof Fault ? compose.message.replace(/^[A-Z_]+: /, '') : null),
     checkDiskSpace(
       filesystems instanceof Fault ? { unknown: filesystems.message } : await diskSpacesOf(filesystems, settings),

@@ -1,9 +1,10 @@
 import { lstat, readdir } from 'node:fs/promises';
 import { join } from 'node:path';
-import { groupName, fileFactsOf } from '../../adapters/host/accounts.ts';
+import { groupName, fileFactsOf } from '../../../platform/host/accounts.ts';
 import { readTextIfExists } from '../../adapters/files/ifExists.ts';
-import { runHostProgram } from '../../adapters/host/hostProgram.ts';
-import type { AgentUser, Check, FileFacts } from '../../rules/doctor/diagnosis.ts';
+import { runHostProgram } from '../../../platform/host/hostProgram.ts';
+import type { Check } from '../../rules/doctor/diagnosis.ts';
+import type { ProgramUser, FileFacts } from '../../../platform/host/hostFacts.ts';
 import { checkConfig, checkCredentialFiles, checkStateDir } from '../../rules/doctor/fileChecks.ts';
 import { checkIdentity, inapplicableForTransport } from '../../rules/doctor/meshChecks.ts';
 import type { Fact } from '../../../platform/fact.ts';
@@ -32,7 +33,7 @@ export async function examineIdentity({ host, settings }: DoctorContext): Promis
   const { transport = 'unknown', mesh } = settings;
   if (transport !== 'sdk') return inapplicableForTransport('mesh identity', transport);
   const file = await fileFactsOf(mesh.identity_file, host.agent);
-  const group = await groupOf(file);
+  const group = groupOf(file);
   return checkIdentity(
     { file, group, isIdentity: await holdsIdentity(file.path), watched: await isWatched() },
     host.agent,
@@ -40,12 +41,12 @@ export async function examineIdentity({ host, settings }: DoctorContext): Promis
 }
 
 /** Name of a file's group; empty when the file is missing or hidden. */
-export async function groupOf({ found }: FileFacts): Promise<string> {
+export function groupOf({ found }: FileFacts): string {
   return found === null || found === 'hidden' ? '' : groupName(found.gid);
 }
 
 /** Entries of a directory that another user owns. */
-async function foreignFilesIn(dir: string, { uid }: AgentUser): Promise<string[]> {
+async function foreignFilesIn(dir: string, { uid }: ProgramUser): Promise<string[]> {
   const names = await readdir(dir).catch(() => []);
   const owners = await Promise.all(
     names.map(async (name) => ({ path: join(dir, name), uid: (await lstat(join(dir, name)).catch(() => null))?.uid })),

@@ -1,7 +1,7 @@
 import { readTextIfExists } from '../../adapters/files/ifExists.ts';
 import { randomUUID } from 'node:crypto';
 import { Fault } from '../../../../machines/fault.ts';
-import { fileFactsOf } from '../../adapters/host/accounts.ts';
+import { fileFactsOf } from '../../../platform/host/accounts.ts';
 import { openCredentials } from '../../adapters/state/credentials.ts';
 import { createHttpClient, type HttpClient } from '../../adapters/http/httpClient.ts';
 import { createSecretstore } from '../../adapters/http/secretstore.ts';

@@ -2,7 +2,7 @@ import { lstat, readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { Fault } from '../../../../machines/fault.ts';
 import { readLock } from '../../adapters/state/lockRecord.ts';
-import { runHostProgram } from '../../adapters/host/hostProgram.ts';
+import { runHostProgram } from '../../../platform/host/hostProgram.ts';
 import { Releases } from '../../adapters/release/releases.ts';
 import type { Check } from '../../rules/doctor/diagnosis.ts';
 import { checkLock, type LockFacts } from '../../rules/doctor/lockCheck.ts';

@@ -1,5 +1,5 @@
-import { dropPrivileges, NotAllowed } from '../../../agent/adapters/host/privileges.ts';
-import { fileFactsOf } from '../../../agent/adapters/host/accounts.ts';
+import { dropPrivileges, NotAllowed } from '../../../platform/host/privileges.ts';
+import { fileFactsOf } from '../../../platform/host/accounts.ts';
 import { diagnosisOf, unknownCheck, type Check } from '../../../agent/rules/doctor/diagnosis.ts';
 import { checkConfig } from '../../../agent/rules/doctor/fileChecks.ts';
 import { diagnosisJson, formatDiagnosis } from '../../../agent/rules/doctor/formatDiagnosis.ts';

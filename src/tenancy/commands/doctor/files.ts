@@ -1,24 +1,25 @@
-import { agentAccountOf, fileFactsOf } from '../../../agent/adapters/host/accounts.ts';
-import { filesystemsOf } from '../../../agent/adapters/files/filesystems.ts';
-import type { AgentUser, Check } from '../../../agent/rules/doctor/diagnosis.ts';
+import { ownerOf, fileFactsOf } from '../../../platform/host/accounts.ts';
+import { filesystemsOf } from '../../../platform/host/filesystems.ts';
+import type { Check } from '../../../agent/rules/doctor/diagnosis.ts';
+import type { ProgramUser } from '../../../platform/host/hostFacts.ts';
 import { checkDiskSpace } from '../../../agent/rules/doctor/engineChecks.ts';
 import { checkStateDir } from '../../../agent/rules/doctor/fileChecks.ts';
 import type { TenancySettings } from '../../config/settings.ts';
 import { checkNamedFiles } from '../../rules/doctorChecks.ts';
 
 /** The user that the package creates, where the state directory does not tell another. */
-export const packagedUser: AgentUser = { name: 'deployd-tenancy', uid: -1, gids: [] };
+export const packagedUser: ProgramUser = { name: 'deployd-tenancy', uid: -1, gids: [] };
 
 /** Bytes for the embedded store to grow. */
 const STORE_BYTES = 2 ** 28;
 
 /** The user that the service runs as: the owner of the state directory. */
-export async function serviceUserOf(stateDir: string): Promise<AgentUser> {
-  return (await agentAccountOf(stateDir)) ?? packagedUser;
+export async function serviceUserOf(stateDir: string): Promise<ProgramUser> {
+  return (await ownerOf(stateDir)) ?? packagedUser;
 }
 
 /** Checks the state directory, the files that the configuration names, and the space of the disk. */
-export async function checkFiles(settings: TenancySettings, user: AgentUser): Promise<Check[]> {
+export async function checkFiles(settings: TenancySettings, user: ProgramUser): Promise<Check[]> {
   const { state_dir, limits } = settings;
   const named = await Promise.all(secretFilesOf(settings).map((path) => fileFactsOf(path, user)));
   // a bundle that is pushed, unpacked and kept

@@ -1,6 +1,6 @@
 import { statSync, type Stats } from 'node:fs';
-import { readRegularFile } from '../../../platform/regularFile.ts';
-import { diskFault, isENOENT } from '../../../platform/errors/diskFault.ts';
+import { readRegularFile } from '../regularFile.ts';
+import { diskFault, isENOENT } from '../errors/diskFault.ts';
 
 /** The command may not use this state directory as this user; the message says what to do. */
 export class NotAllowed extends Error {

@@ -2,8 +2,8 @@ import { jest } from '@jest/globals';
 import { spawnSync } from 'node:child_process';
 import { chmodSync, chownSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { tempDir } from '../../../../fixtures/tempDir.ts';
-import { type PublicCopy, createPublicCopy, needsRoot, testIf } from '../../../../fixtures/world/users.ts';
+import { tempDir } from '../../../fixtures/tempDir.ts';
+import { type PublicCopy, createPublicCopy, needsRoot, testIf } from '../../../fixtures/world/users.ts';
 
 /** Identity of the child process and of its files after it dropped privileges. */
 interface Seen {
@@ -40,7 +40,7 @@ try {
 }`;
 
 function dropPrivileges(dir: string, as: { uid?: number; gid?: number } = {}): string {
-  const owner = join(publicCopy.dir, 'src', 'agent', 'adapters', 'host', 'privileges.ts');
+  const owner = join(publicCopy.dir, 'src', 'platform', 'host', 'privileges.ts');
   const args = ['--input-type=module', '-e', program, dir, owner];
   const { stdout, stderr } = spawnSync(publicCopy.node, args, { cwd: publicCopy.dir, ...as });
   expect(String(stderr)).toBe('');

@@ -1,4 +1,4 @@
-import { readRegularFile } from '../../../platform/regularFile.ts';
+import { readRegularFile } from '../regularFile.ts';
 
 /**
  * Calls `stop` once at SIGTERM, SIGINT or SIGHUP; a second SIGTERM or SIGINT has its default effect. A closing terminal
