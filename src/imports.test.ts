@@ -16,7 +16,8 @@ interface Layer {
 const pureParts = ['errors/', 'text/', 'fact.ts', 'schemaParts.ts', 'host/hostFacts.ts'].map(
   (part) => `src/platform/${part}`,
 );
-const agentRules = ['machines/', 'src/protocol/', 'src/agent/rules/', ...pureParts];
+const doctor = 'src/doctor/';
+const agentRules = ['machines/', 'src/protocol/', 'src/agent/rules/', doctor, ...pureParts];
 const types = [...agentRules, 'src/agent/config/settings.ts'];
 const redaction = ['src/agent/secrets/', 'src/agent/journal/'];
 const platform = 'src/platform/';
@@ -46,6 +47,11 @@ const layers: Record<string, Layer> = {
     files: ['src/agent/rules/'],
     allowed: [...agentRules, 'yaml', 'ajv'],
     reason: 'a decision is a pure function of its arguments: no disk, network, clock or configuration',
+  },
+  doctor: {
+    files: [doctor],
+    allowed: [doctor, ...pureParts],
+    reason: 'the doctor of each program makes these checks of the facts that it has',
   },
   configFiles: {
     files: ['src/config/'],
@@ -123,6 +129,7 @@ const layers: Record<string, Layer> = {
       'machines/',
       'src/protocol/',
       'src/agent/rules/',
+      doctor,
       ...pureParts,
       'src/tenancy/rules/',
       'src/tenancy/store/database.ts',

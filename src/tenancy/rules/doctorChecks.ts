@@ -1,6 +1,6 @@
-import { checkResult, inapplicableCheck, unknownCheck, type Check, type Finding } from '../../agent/rules/doctor/diagnosis.ts';
+import { checkResult, inapplicableCheck, unknownCheck, type Check, type Finding } from '../../doctor/diagnosis.ts';
 import type { ProgramUser, FileFacts } from '../../platform/host/hostFacts.ts';
-import { excessPermissions } from '../../agent/rules/doctor/fileChecks.ts';
+import { excessPermissions } from '../../doctor/fileChecks.ts';
 import type { Fact } from '../../platform/fact.ts';
 
 /** Days before the end of a certificate from which on its renewal is overdue. */

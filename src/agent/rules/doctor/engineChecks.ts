@@ -1,7 +1,5 @@
-import { formatGibibytes } from '../../../platform/text/formatGibibytes.ts';
-import { checkResult, unknownCheck, type Check } from './diagnosis.ts';
+import { checkResult, unknownCheck, type Check } from '../../../doctor/diagnosis.ts';
 import type { ProgramUser, FileFacts } from '../../../platform/host/hostFacts.ts';
-import type { Fact } from '../../../platform/fact.ts';
 
 /** Facts of the container engine. */
 export interface EngineFacts {
@@ -10,14 +8,6 @@ export interface EngineFacts {
   group: string;
   /** Error of a request to it, null when it responded. */
   error: string | null;
-}
-
-/** A filesystem, the free space that it must have, and for which purpose. */
-export interface DiskSpaceFacts {
-  paths: readonly string[];
-  freeBytes: number | null;
-  neededBytes: number;
-  purpose: 'images' | 'state';
 }
 
 /** Checks that the engine's socket exists, is accessible to the agent, and responds. */
@@ -40,25 +30,4 @@ export function checkEngine({ socket, group, error }: EngineFacts, agent: Progra
 export function checkComposeProgram(error: string | null): Check {
   const findings = error === null ? [] : [{ problem: error, fix: 'sudo apt-get install docker-compose-plugin' }];
   return checkResult('compose', error === null ? 'v2, new enough' : 'missing or too old', findings);
-}
-
-/** Checks the free space for a pull and for the state on every filesystem (spec §5.8). */
-export function checkDiskSpace(filesystems: Fact<readonly DiskSpaceFacts[]>): Check {
-  if ('unknown' in filesystems) return unknownCheck('disk', filesystems.unknown);
-  const detail = filesystems.known
-    .map(({ paths, freeBytes }) => `${formatFreeSpace(freeBytes)} free on ${paths.join(', ')}`)
-    .join('; ');
-  const findings = filesystems.known.flatMap(({ paths, freeBytes, neededBytes, purpose }) => {
-    const where = paths.join(', ');
-    if (freeBytes === null)
-      return [{ problem: `cannot tell how much is free on ${where}`, fix: `df -h ${paths.join(' ')}` }];
-    if (freeBytes >= neededBytes) return [];
-    const problem = `${formatFreeSpace(freeBytes)} free on ${where}, ${formatGibibytes(neededBytes, Math.ceil)} must be`;
-    return [{ problem, fix: purpose === 'images' ? 'sudo docker system prune' : `sudo du -xsh ${where}/*` }];
-  });
-  return checkResult('disk', detail, findings);
-}
-
-function formatFreeSpace(bytes: number | null): string {
-  return bytes === null ? 'an unknown amount' : formatGibibytes(bytes, Math.floor);
 }

@@ -1,5 +1,5 @@
 import type { Fact } from '../../../platform/fact.ts';
-import { checkResult, unknownCheck, type Check } from './diagnosis.ts';
+import { checkResult, unknownCheck, type Check } from '../../../doctor/diagnosis.ts';
 
 /** Facts of the lock of the state directory. */
 export interface LockFacts {

@@ -1,4 +1,11 @@
-import { checkResult, inapplicableCheck, formatMode, unknownCheck, type Check, type Finding } from './diagnosis.ts';
+import {
+  checkResult,
+  inapplicableCheck,
+  formatMode,
+  unknownCheck,
+  type Check,
+  type Finding,
+} from '../../../doctor/diagnosis.ts';
 import type { ProgramUser, FileFacts } from '../../../platform/host/hostFacts.ts';
 import type { Fact } from '../../../platform/fact.ts';
 

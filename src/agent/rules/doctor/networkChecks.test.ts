@@ -1,5 +1,5 @@
 import { checkLines } from '../../../../fixtures/spec/checkLines.ts';
-import { checkClock, checkPeer, type PeerEndpoint, type PeerFacts } from './networkChecks.ts';
+import { checkPeer, skewsOf, type PeerEndpoint, type PeerFacts } from './networkChecks.ts';
 
 const endpoint: PeerEndpoint = { peer: 'tenancy', url: 'https://t', ca: null, laptop: false };
 const offline = { code: null, line: 'temporary network failure: x' };
@@ -49,21 +49,6 @@ describe('the response of a service', () => {
   });
 });
 
-describe('the clock', () => {
-  it.each([
-    [
-      [60, -10],
-      ['clock: passed', '60 s ahead of the services'],
-    ],
-    [
-      [10, -61],
-      [
-        ...['clock: failed', '61 s behind the services'],
-        ...['the clock is 61 s behind the services', 'sudo timedatectl set-ntp true'],
-      ],
-    ],
-    [[null], ['clock: unknown', 'no service told its time']],
-  ])('with the skews %j', (skews, lines) => {
-    expect(checkLines(checkClock([offline, ...skews.map((skewS) => ({ status: 200, skewS }))]))).toEqual(lines);
-  });
+it('tells the skews that services told', () => {
+  expect(skewsOf([offline, { unknown: 'x' }, { status: 200, skewS: null }, { status: 500, skewS: -3 }])).toEqual([-3]);
 });

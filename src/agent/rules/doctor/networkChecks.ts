@@ -1,6 +1,5 @@
-import { checkResult, inapplicableCheck, unknownCheck, type Check } from './diagnosis.ts';
+import { checkResult, inapplicableCheck, unknownCheck, type Check } from '../../../doctor/diagnosis.ts';
 import { peerNames, type Peer } from '../errors/classifyError.ts';
-import { formatSkew, maxSkewS } from '../../../platform/text/clockSkew.ts';
 
 /** Response of a service to a probe request, or why there was none. */
 export type PeerFacts =
@@ -41,16 +40,7 @@ export function checkPeer(facts: PeerFacts, endpoint: PeerEndpoint): Check {
   return checkResult(name, url, [{ problem: facts.line, fix: `curl -v --cacert ${file} ${url}/` }]);
 }
 
-/** Compares the clock of this host with those of the services. */
-export function checkClock(peers: readonly PeerFacts[]): Check {
-  const skews = peers.flatMap((facts) => ('skewS' in facts && facts.skewS !== null ? [facts.skewS] : []));
-  const [worstS] = skews.toSorted((a, b) => Math.abs(b) - Math.abs(a));
-  if (worstS === undefined) return unknownCheck('clock', 'no service told its time');
-  const detail = `${formatSkew(worstS)} the services`;
-  const isWrong = Math.abs(worstS) > maxSkewS;
-  return checkResult(
-    'clock',
-    detail,
-    isWrong ? [{ problem: `the clock is ${detail}`, fix: 'sudo timedatectl set-ntp true' }] : [],
-  );
+/** The skews that services told, in seconds. */
+export function skewsOf(peers: readonly PeerFacts[]): number[] {
+  return peers.flatMap((facts) => ('skewS' in facts && facts.skewS !== null ? [facts.skewS] : []));
 }

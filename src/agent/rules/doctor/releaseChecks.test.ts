@@ -1,6 +1,6 @@
 import { checkLines } from '../../../../fixtures/spec/checkLines.ts';
 import { emptyState } from '../state/state.ts';
-import type { CheckContext } from './diagnosis.ts';
+import type { CheckContext } from './checkContext.ts';
 import { checkReleases, checkState, type ReleasesFacts } from './releaseChecks.ts';
 
 const facts: ReleasesFacts = {

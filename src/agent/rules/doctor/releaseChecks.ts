@@ -1,5 +1,6 @@
 import type { Fact } from '../../../platform/fact.ts';
-import { checkResult, unknownCheck, type Check, type CheckContext, type Finding } from './diagnosis.ts';
+import { checkResult, unknownCheck, type Check, type Finding } from '../../../doctor/diagnosis.ts';
+import type { CheckContext } from './checkContext.ts';
 
 /** Facts of the env's directory. */
 export interface ReleasesFacts {

@@ -1,11 +1,5 @@
-import {
-  checkResult,
-  inapplicableCheck,
-  unknownCheck,
-  type Check,
-  type Finding,
-  type CheckContext,
-} from './diagnosis.ts';
+import { checkResult, inapplicableCheck, unknownCheck, type Check, type Finding } from '../../../doctor/diagnosis.ts';
+import type { CheckContext } from './checkContext.ts';
 import type { Fact } from '../../../platform/fact.ts';
 
 /** Properties of `deployd.timer` by name, and its next run if systemd lists one. */

@@ -2,7 +2,7 @@ import { checkLines } from '../../../../fixtures/spec/checkLines.ts';
 import { emptyState, type State } from '../state/state.ts';
 import { unknownTokenStatus } from '../token/tokenStatus.ts';
 import type { TokenLookup } from '../secretstore/secretstoreResponse.ts';
-import type { CheckContext } from './diagnosis.ts';
+import type { CheckContext } from './checkContext.ts';
 import type { FileFacts } from '../../../platform/host/hostFacts.ts';
 import { checkToken, jwtExpiryOf, type TokenFacts } from './tokenCheck.ts';
 

@@ -1,4 +1,5 @@
-import { checkResult, unknownCheck, type Check, type Finding, type CheckContext } from './diagnosis.ts';
+import { checkResult, unknownCheck, type Check, type Finding } from '../../../doctor/diagnosis.ts';
+import type { CheckContext } from './checkContext.ts';
 import type { FileFacts } from '../../../platform/host/hostFacts.ts';
 import type { Fact } from '../../../platform/fact.ts';
 import type { TokenLookup } from '../secretstore/secretstoreResponse.ts';

@@ -4,7 +4,8 @@ import { ownerOf } from '../../../platform/host/accounts.ts';
 import { isENOENT } from '../../../platform/errors/diskFault.ts';
 import { readState } from '../../adapters/state/stateFile.ts';
 import type { Settings } from '../../config/settings.ts';
-import type { Finding, CheckContext } from '../../rules/doctor/diagnosis.ts';
+import type { Finding } from '../../../doctor/diagnosis.ts';
+import type { CheckContext } from '../../rules/doctor/checkContext.ts';
 import type { ProgramUser } from '../../../platform/host/hostFacts.ts';
 import type { Vault } from '../../secrets/vault.ts';
 

@@ -4,13 +4,9 @@ import { createCompose } from '../../adapters/compose/compose.ts';
 import { createContainers } from '../../adapters/engine/containers.ts';
 import { filesystemsOf } from '../../../platform/host/filesystems.ts';
 import type { Settings } from '../../config/settings.ts';
-import type { Check } from '../../rules/doctor/diagnosis.ts';
-import {
-  checkComposeProgram,
-  checkEngine,
-  checkDiskSpace,
-  type DiskSpaceFacts,
-} from '../../rules/doctor/engineChecks.ts';
+import type { Check } from '../../../doctor/diagnosis.ts';
+import { checkComposeProgram, checkEngine } from '../../rules/doctor/engineChecks.ts';
+import { checkDiskSpace, type DiskSpaceFacts } from '../../../doctor/diskCheck.ts';
 import type { Fact } from '../../../platform/fact.ts';
 import { filesystemsOfPull } from '../apply/bundlePlan.ts';
 import { catchFault } from '../catchFault.ts';

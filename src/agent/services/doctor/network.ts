@@ -7,9 +7,10 @@ import { createHttpClient, type HttpClient } from '../../adapters/http/httpClien
 import { createSecretstore } from '../../adapters/http/secretstore.ts';
 import { createTransport } from '../../adapters/transport/createTransport.ts';
 import type { Settings } from '../../config/settings.ts';
-import type { Check } from '../../rules/doctor/diagnosis.ts';
+import type { Check } from '../../../doctor/diagnosis.ts';
 import { checkProxyPorts, parseListeningPorts, inapplicableForTransport } from '../../rules/doctor/meshChecks.ts';
-import { checkClock, checkPeer, type PeerFacts } from '../../rules/doctor/networkChecks.ts';
+import { checkPeer, skewsOf, type PeerFacts } from '../../rules/doctor/networkChecks.ts';
+import { checkClock } from '../../../doctor/clockCheck.ts';
 import { jwtExpiryOf, checkToken, type TokenFacts } from '../../rules/doctor/tokenCheck.ts';
 import type { Fact } from '../../../platform/fact.ts';
 import type { TokenLookup } from '../../rules/secretstore/secretstoreResponse.ts';
@@ -29,7 +30,7 @@ export async function checkNetwork(context: DoctorContext): Promise<Check[]> {
     return [
       checkPeer(tenancy, { peer: 'tenancy', url: tenancy_url, ca: tenancy_ca, laptop }),
       checkPeer(secretstore, { peer: 'secretstore', url: secretstore_url, ca: secretstore_ca, laptop }),
-      checkClock([tenancy, secretstore]),
+      checkClock(skewsOf([tenancy, secretstore])),
       await checkProxy(name),
       checkToken(await tokenFacts(connection, context), context.host),
     ];

@@ -4,7 +4,7 @@ import { Fault } from '../../../../machines/fault.ts';
 import { readLock } from '../../adapters/state/lockRecord.ts';
 import { runHostProgram } from '../../../platform/host/hostProgram.ts';
 import { Releases } from '../../adapters/release/releases.ts';
-import type { Check } from '../../rules/doctor/diagnosis.ts';
+import type { Check } from '../../../doctor/diagnosis.ts';
 import { checkLock, type LockFacts } from '../../rules/doctor/lockCheck.ts';
 import { checkReleases, checkState, type ReleasesFacts } from '../../rules/doctor/releaseChecks.ts';
 import { checkLastTick, checkTimer, parseTimerFacts } from '../../rules/doctor/timerChecks.ts';

@@ -1,8 +1,8 @@
 import { dropPrivileges, NotAllowed } from '../../../platform/host/privileges.ts';
 import { fileFactsOf } from '../../../platform/host/accounts.ts';
-import { diagnosisOf, unknownCheck, type Check } from '../../../agent/rules/doctor/diagnosis.ts';
-import { checkConfig } from '../../../agent/rules/doctor/fileChecks.ts';
-import { diagnosisJson, formatDiagnosis } from '../../../agent/rules/doctor/formatDiagnosis.ts';
+import { diagnosisOf, unknownCheck, type Check } from '../../../doctor/diagnosis.ts';
+import { checkConfig } from '../../../doctor/fileChecks.ts';
+import { diagnosisJson, formatDiagnosis } from '../../../doctor/formatDiagnosis.ts';
 import { ConfigInvalid } from '../../../config/configInvalid.ts';
 import { configKeys } from '../../config/configKeys.ts';
 import { loadSettings } from '../../config/loadSettings.ts';

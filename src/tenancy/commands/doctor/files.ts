@@ -1,9 +1,9 @@
 import { ownerOf, fileFactsOf } from '../../../platform/host/accounts.ts';
 import { filesystemsOf } from '../../../platform/host/filesystems.ts';
-import type { Check } from '../../../agent/rules/doctor/diagnosis.ts';
+import type { Check } from '../../../doctor/diagnosis.ts';
 import type { ProgramUser } from '../../../platform/host/hostFacts.ts';
-import { checkDiskSpace } from '../../../agent/rules/doctor/engineChecks.ts';
-import { checkStateDir } from '../../../agent/rules/doctor/fileChecks.ts';
+import { checkDiskSpace } from '../../../doctor/diskCheck.ts';
+import { checkStateDir } from '../../../doctor/fileChecks.ts';
 import type { TenancySettings } from '../../config/settings.ts';
 import { checkNamedFiles } from '../../rules/doctorChecks.ts';
 

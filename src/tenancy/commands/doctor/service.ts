@@ -1,7 +1,7 @@
 import { X509Certificate } from 'node:crypto';
 import { isIP } from 'node:net';
-import { inapplicableCheck, unknownCheck, type Check } from '../../../agent/rules/doctor/diagnosis.ts';
-import { checkClock } from '../../../agent/rules/doctor/networkChecks.ts';
+import { inapplicableCheck, unknownCheck, type Check } from '../../../doctor/diagnosis.ts';
+import { checkClock } from '../../../doctor/clockCheck.ts';
 import type { Fact } from '../../../platform/fact.ts';
 import { createJsonClient, type JsonAnswer } from '../../../platform/http/jsonClient.ts';
 import { readTrustedAuthorities } from '../../config/namedFiles.ts';
@@ -79,7 +79,7 @@ async function checkSecretstore(settings: TenancySettings, keys: Fact<KeyRing>):
   const health = await attempt(() => get(url, '/v1/sys/health', ca));
   const date = 'known' in health ? Date.parse(health.known.headers.date ?? '') : NaN;
   const skewS = Math.round((Date.now() - date) / 1000);
-  const clock = checkClock('known' in health && !Number.isNaN(skewS) ? [{ status: health.known.status, skewS }] : []);
+  const clock = checkClock(Number.isNaN(skewS) ? [] : [skewS]);
   if ('unknown' in keys) return [unknownCheck('secretstore', 'the service has no keys to log in with'), clock];
   const login = await attempt(async () => {
     await using secretstore = closing(connectSecretstore(settings, { keys: () => keys.known, clock: Date.now }));

@@ -1,5 +1,5 @@
 import type { Check, Diagnosis } from './diagnosis.ts';
-import { terminalSafe } from '../../../platform/text/terminalSafe.ts';
+import { terminalSafe } from '../platform/text/terminalSafe.ts';
 
 /** The words of the output for each status: a label in the text, and `verdict` in JSON (spec §2). */
 const statusWords: Record<Check['status'], { label: string; verdict: string }> = {

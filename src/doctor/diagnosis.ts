@@ -1,7 +1,3 @@
-import type { State } from '../state/state.ts';
-import type { Fact } from '../../../platform/fact.ts';
-import type { ProgramUser } from '../../../platform/host/hostFacts.ts';
-
 /** One problem of this host, and a command that fixes it. */
 export interface Finding {
   problem: string;
@@ -16,18 +12,10 @@ export interface Check {
   findings: Finding[];
 }
 
-/** The result of `deployd doctor`: `passed` when no check failed and every check was possible. */
+/** The result of a command `doctor`: `passed` when no check failed and every check was possible. */
 export interface Diagnosis {
   passed: boolean;
   checks: Check[];
-}
-
-/** Facts for every check. */
-export interface CheckContext {
-  now: Date;
-  agent: ProgramUser;
-  /** The state file, null before the first tick. */
-  state: Fact<State | null>;
 }
 
 /** The checks as one diagnosis. */

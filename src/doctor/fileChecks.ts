@@ -1,5 +1,5 @@
 import { checkResult, formatMode, unknownCheck, type Check, type Finding } from './diagnosis.ts';
-import type { ProgramUser, FileFacts } from '../../../platform/host/hostFacts.ts';
+import type { ProgramUser, FileFacts } from '../platform/host/hostFacts.ts';
 
 /** Facts of the configuration file. */
 export interface ConfigFacts {
@@ -8,14 +8,14 @@ export interface ConfigFacts {
   problems: string[];
 }
 
-/** The state directory, and the entries in it that do not belong to the agent's user. */
+/** The state directory, and the entries in it that do not belong to the program's user. */
 export interface StateDirFacts {
   dir: FileFacts;
   foreignEntries: string[];
 }
 
-/** Checks that the configuration is valid, readable for the agent and writable only for root (spec §4). */
-export function checkConfig({ file, problems }: ConfigFacts, agent: ProgramUser): Check {
+/** Checks that the configuration is valid, readable for the program's user and writable only for root (spec §4). */
+export function checkConfig({ file, problems }: ConfigFacts, user: ProgramUser): Check {
   const { path, found, readable } = file;
   if (found === 'hidden') return unknownCheck('config', `${path} is not for this user: use sudo`);
   const invalid = problems.map((problem) => ({ problem, fix: `sudoedit ${path}` }));
@@ -24,8 +24,8 @@ export function checkConfig({ file, problems }: ConfigFacts, agent: ProgramUser)
     ...(readable === false
       ? [
           {
-            problem: `${agent.name} cannot read ${path}`,
-            fix: `sudo chgrp ${agent.name} ${path} && sudo chmod 640 ${path}`,
+            problem: `${user.name} cannot read ${path}`,
+            fix: `sudo chgrp ${user.name} ${path} && sudo chmod 640 ${path}`,
           },
         ]
       : []),
@@ -33,7 +33,7 @@ export function checkConfig({ file, problems }: ConfigFacts, agent: ProgramUser)
   ]);
 }
 
-/** Checks that the state directory exists, is accessible only to the agent, and belongs to it with all entries. */
+/** Checks that the state directory exists, is accessible only to the program's user, and belongs to it with all entries. */
 export function checkStateDir({ dir, foreignEntries }: StateDirFacts, { name }: ProgramUser): Check {
   const { path, found } = dir;
   const make = `sudo install -d -m 0700 -o ${name} -g ${name} ${path}`;
@@ -45,27 +45,6 @@ export function checkStateDir({ dir, foreignEntries }: StateDirFacts, { name }: 
       return { problem: `${entry} does not belong to ${name}`, fix: `sudo chown -R --reference=${path} ${entry}` };
     }),
   ]);
-}
-
-/** Checks that only the agent may read the credentials. */
-export function checkCredentialFiles(token: FileFacts, grant: FileFacts, { name }: ProgramUser): Check {
-  if (token.found === 'hidden' || grant.found === 'hidden')
-    return unknownCheck('credential files', 'they are not for this user: use sudo');
-  const grantIsForeign = grant.found !== null && grant.readable === false;
-  return checkResult(
-    'credential files',
-    [token, grant]
-      .filter(({ found }) => found)
-      .map(({ path }) => path)
-      .join(', '),
-    [
-      ...excessPermissions(token, 0o077, 600),
-      ...excessPermissions(grant, 0o077, 600),
-      ...(grantIsForeign
-        ? [{ problem: `${name} cannot read the grant ${grant.path}`, fix: `sudo chown ${name}: ${grant.path}` }]
-        : []),
-    ],
-  );
 }
 
 /** A finding when a file has any permission bit of `mask`; the fix sets the mode `should`. */

@@ -1,0 +1,11 @@
+import type { Fact } from '../../../platform/fact.ts';
+import type { ProgramUser } from '../../../platform/host/hostFacts.ts';
+import type { State } from '../state/state.ts';
+
+/** Facts for every check. */
+export interface CheckContext {
+  now: Date;
+  agent: ProgramUser;
+  /** The state file, null before the first tick. */
+  state: Fact<State | null>;
+}

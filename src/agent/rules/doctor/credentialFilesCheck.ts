@@ -1,0 +1,24 @@
+import { checkResult, unknownCheck, type Check } from '../../../doctor/diagnosis.ts';
+import { excessPermissions } from '../../../doctor/fileChecks.ts';
+import type { FileFacts, ProgramUser } from '../../../platform/host/hostFacts.ts';
+
+/** Checks that only the agent may read the credentials. */
+export function checkCredentialFiles(token: FileFacts, grant: FileFacts, { name }: ProgramUser): Check {
+  if (token.found === 'hidden' || grant.found === 'hidden')
+    return unknownCheck('credential files', 'they are not for this user: use sudo');
+  const grantIsForeign = grant.found !== null && grant.readable === false;
+  return checkResult(
+    'credential files',
+    [token, grant]
+      .filter(({ found }) => found)
+      .map(({ path }) => path)
+      .join(', '),
+    [
+      ...excessPermissions(token, 0o077, 600),
+      ...excessPermissions(grant, 0o077, 600),
+      ...(grantIsForeign
+        ? [{ problem: `${name} cannot read the grant ${grant.path}`, fix: `sudo chown ${name}: ${grant.path}` }]
+        : []),
+    ],
+  );
+}
