@@ -17,7 +17,8 @@ const pureParts = ['errors/', 'text/', 'fact.ts', 'schemaParts.ts', 'host/hostFa
   (part) => `src/platform/${part}`,
 );
 const doctor = 'src/doctor/';
-const agentRules = ['machines/', 'src/protocol/', 'src/agent/rules/', doctor, ...pureParts];
+const bundleRules = 'src/bundle/rules/';
+const agentRules = ['machines/', 'src/protocol/', 'src/agent/rules/', bundleRules, doctor, ...pureParts];
 const types = [...agentRules, 'src/agent/config/settings.ts'];
 const redaction = ['src/agent/secrets/', 'src/agent/journal/'];
 const platform = 'src/platform/';
@@ -45,8 +46,18 @@ const layers: Record<string, Layer> = {
   },
   rules: {
     files: ['src/agent/rules/'],
-    allowed: [...agentRules, 'yaml', 'ajv'],
+    allowed: [...agentRules, 'ajv'],
     reason: 'a decision is a pure function of its arguments: no disk, network, clock or configuration',
+  },
+  bundleRules: {
+    files: [bundleRules],
+    allowed: ['machines/', 'src/protocol/', bundleRules, ...pureParts, 'yaml', 'ajv'],
+    reason: 'a bundle is judged in the same words by its hosts, at the door of the tenancy service and by deployctl',
+  },
+  bundle: {
+    files: ['src/bundle/'],
+    allowed: ['machines/', 'src/protocol/', 'src/bundle/', platform, 'node:', 'tar'],
+    reason: 'agent, tenancy service and deployctl read and pack bundles in the same way',
   },
   doctor: {
     files: [doctor],
@@ -113,11 +124,6 @@ const layers: Record<string, Layer> = {
     allowed: ['src/tenancy/credentials/', 'src/tenancy/store/', 'node:', 'jose'],
     reason: 'grants, leases and the keys that sign them; nothing else holds a private key',
   },
-  bundle: {
-    files: ['src/bundle/'],
-    allowed: ['machines/', 'src/protocol/', 'src/agent/rules/', 'src/bundle/', platform, 'node:', 'tar'],
-    reason: 'agent, tenancy service and deployctl read and pack bundles in the same way',
-  },
   tenancyConfig: {
     files: ['src/tenancy/config/'],
     allowed: ['src/tenancy/config/', 'src/config/', 'src/protocol/', platform],
@@ -128,10 +134,10 @@ const layers: Record<string, Layer> = {
     allowed: [
       'machines/',
       'src/protocol/',
-      'src/agent/rules/',
+      'src/tenancy/rules/',
+      bundleRules,
       doctor,
       ...pureParts,
-      'src/tenancy/rules/',
       'src/tenancy/store/database.ts',
       'src/tenancy/credentials/secretstoreRoles.ts',
       'node:util',
@@ -155,7 +161,7 @@ const layers: Record<string, Layer> = {
   },
   tenancyServices: {
     files: ['src/tenancy/services/'],
-    allowed: ['machines/', 'src/protocol/', 'src/agent/rules/', 'src/bundle/', 'src/tenancy/', platform, 'node:'],
+    allowed: ['machines/', 'src/protocol/', 'src/bundle/', 'src/tenancy/', platform, 'node:'],
     reason: 'a service connects store, rules and adapters; libraries stay behind them',
   },
   tenancyHttp: {
@@ -188,7 +194,6 @@ const layers: Record<string, Layer> = {
     allowed: [
       'machines/',
       'src/protocol/',
-      'src/agent/rules/',
       'src/bundle/',
       'src/config/',
       'src/ctl/',
@@ -246,8 +251,8 @@ const libraryOwners: Record<string, string[]> = {
   'kysely/migration': ['src/tenancy/store/'],
   pg: ['src/tenancy/store/openStore.ts', 'src/tenancy/store/postgresClient.ts'],
   jose: ['src/tenancy/credentials/', 'src/tenancy/store/database.ts'],
-  ajv: ['src/config/', 'src/agent/rules/', 'src/protocol/', 'src/tenancy/http/validators.ts'],
-  yaml: ['src/config/', 'src/agent/rules/', 'src/protocol/'],
+  ajv: ['src/config/', 'src/agent/rules/', 'src/bundle/rules/', 'src/protocol/', 'src/tenancy/http/validators.ts'],
+  yaml: ['src/config/', 'src/bundle/rules/', 'src/protocol/'],
 };
 
 const libraries = sourceImports.filter(({ to }) => !isOwnFile(to) && !to.startsWith('node:'));

@@ -10,10 +10,10 @@ import { Parser } from 'tar/parse';
 import { Fault } from '../../machines/fault.ts';
 import type { BundleLimits } from './bundleLimits.ts';
 import { openRegularFile } from '../platform/regularFile.ts';
-import { parentsOf, entryPathOf, type ArchiveEntry } from '../agent/rules/bundle/archiveEntry.ts';
-import { blockBytes, bundleUnsafe } from '../agent/rules/bundle/tarHeader.ts';
-import type { BundleContents } from '../agent/rules/bundle/inventory.ts';
-import { ArchiveWalk } from '../agent/rules/bundle/archiveWalk.ts';
+import { parentsOf, entryPathOf, type ArchiveEntry } from './rules/archive/archiveEntry.ts';
+import { blockBytes, bundleUnsafe } from './rules/archive/tarHeader.ts';
+import type { BundleContents } from './rules/archive/inventory.ts';
+import { ArchiveWalk } from './rules/archive/archiveWalk.ts';
 import { diskFault } from '../platform/errors/diskFault.ts';
 import { removeTree } from '../platform/treeRemoval.ts';
 

@@ -6,14 +6,9 @@ import { digestOfHandle } from './fileDigest.ts';
 import { diskFault } from '../platform/errors/diskFault.ts';
 import { openRegularFile } from '../platform/regularFile.ts';
 import type { BundleLimits } from './bundleLimits.ts';
-import {
-  validateEntry,
-  occupiedBy,
-  type ArchiveEntry,
-  type OccupiedPaths,
-} from '../agent/rules/bundle/archiveEntry.ts';
-import { bundleUnsafe } from '../agent/rules/bundle/tarHeader.ts';
-import type { BundleContents, BundleFile } from '../agent/rules/bundle/inventory.ts';
+import { validateEntry, occupiedBy, type ArchiveEntry, type OccupiedPaths } from './rules/archive/archiveEntry.ts';
+import { bundleUnsafe } from './rules/archive/tarHeader.ts';
+import type { BundleContents, BundleFile } from './rules/archive/inventory.ts';
 
 /** Lists the files of a directory and validates them like the entries of an archive. Throws `BUNDLE_UNSAFE`. */
 export async function readBundleDirectory(

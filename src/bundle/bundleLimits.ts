@@ -1,4 +1,4 @@
-import type { ArchiveLimits } from '../agent/rules/bundle/archiveWalk.ts';
+import type { ArchiveLimits } from './rules/archive/archiveWalk.ts';
 
 /** Limits of a bundle: bytes of its archive, and those of its content. */
 export interface BundleLimits extends ArchiveLimits {

@@ -3,12 +3,12 @@ import { setImmediate } from 'node:timers/promises';
 import { throwIfStopped } from '../../machines/fault.ts';
 import type { Refusal } from '../../machines/refusals.ts';
 import { readCapped } from './readCapped.ts';
-import { contentSources, envAndLabelFiles } from '../agent/rules/compose/document/composeContents.ts';
-import { parseComposeFile } from '../agent/rules/compose/document/composeFile.ts';
+import { contentSources, envAndLabelFiles } from './rules/compose/document/composeContents.ts';
+import { parseComposeFile } from './rules/compose/document/composeFile.ts';
 import { printable } from '../protocol/printable.ts';
-import type { ComposeFile } from '../agent/rules/compose/document/composeNode.ts';
-import { maxCharacters } from '../agent/rules/compose/document/documentSize.ts';
-import { reachedDigests, type BundleContents } from '../agent/rules/bundle/inventory.ts';
+import type { ComposeFile } from './rules/compose/document/composeNode.ts';
+import { maxCharacters } from './rules/compose/document/documentSize.ts';
+import { reachedDigests, type BundleContents } from './rules/archive/inventory.ts';
 
 /** An unpacked bundle or a release, with the names of its compose files. */
 export interface ComposeSource {

@@ -13,7 +13,7 @@ import {
 import { dirname, join } from 'node:path';
 import { tempDir } from '../../fixtures/tempDir.ts';
 import type { Fault } from '../../machines/fault.ts';
-import type { BundleContents } from '../agent/rules/bundle/inventory.ts';
+import type { BundleContents } from './rules/archive/inventory.ts';
 import { unpack } from './archive.ts';
 import { readBundleDirectory } from './bundleDirectory.ts';
 import { packContents, packDirectory } from './pack.ts';

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { pipeline } from 'node:stream/promises';
 import { createGzip, createZstdCompress } from 'node:zlib';
 import { Fault, throwIfStopped } from '../../machines/fault.ts';
-import type { BundleContents } from '../agent/rules/bundle/inventory.ts';
+import type { BundleContents } from './rules/archive/inventory.ts';
 import { diskFault, withDiskFault } from '../platform/errors/diskFault.ts';
 import { openRegularFile } from '../platform/regularFile.ts';
 import { readBundleDirectory } from './bundleDirectory.ts';

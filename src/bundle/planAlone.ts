@@ -1,4 +1,4 @@
-import { abortedPlan, noHost, planOf, type Plan } from '../agent/rules/plan/plan.ts';
+import { abortedPlan, noHost, planOf, type Plan } from './rules/plan/plan.ts';
 import type { ReadBundle } from './bundleAt.ts';
 import { bundleFactsOf } from './readBundle.ts';
 

@@ -1,6 +1,6 @@
 import { Header, type HeaderData } from 'tar/header';
 import { Pax } from 'tar/pax';
-import { blockBytes } from '../agent/rules/bundle/tarHeader.ts';
+import { blockBytes } from './rules/archive/tarHeader.ts';
 
 /** A file or directory of an archive that is written. */
 export interface TarMember {

@@ -5,7 +5,7 @@ import { createBundle, type BundleOptions } from '../../../fixtures/bundles/bund
 import { mergeDefaults } from '../../config/defaults.ts';
 import { configTable } from '../config/configKeys.ts';
 import type { Settings } from '../config/settings.ts';
-import type { Plan } from '../rules/plan/plan.ts';
+import type { Plan } from '../../bundle/rules/plan/plan.ts';
 import { emptyState } from '../rules/state/state.ts';
 import { plan } from './plan.ts';
 

@@ -5,7 +5,7 @@ import { monotonicMs, wallClockOffsetMs } from '../../platform/clock.ts';
 import type { Report } from '../../protocol/report.ts';
 import type { Lock } from '../adapters/state/lock.ts';
 import type { Journal } from '../journal/journal.ts';
-import type { BundleContents } from '../rules/bundle/inventory.ts';
+import type { BundleContents } from '../../bundle/rules/archive/inventory.ts';
 import type { GrantedPrivileges } from '../rules/createdContainers/grantedPrivileges.ts';
 import type { ReleaseStart } from '../rules/health/containerUptime.ts';
 import type { InspectedContainer } from '../rules/health/health.ts';

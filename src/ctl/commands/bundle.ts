@@ -3,7 +3,7 @@ import { basename, resolve, sep } from 'node:path';
 import type { Command } from 'commander';
 import type { Manifest } from '../../../machines/types.ts';
 import { withDiskFault } from '../../platform/errors/diskFault.ts';
-import { formatPlan } from '../../agent/rules/plan/formatPlan.ts';
+import { formatPlan } from '../../bundle/rules/plan/formatPlan.ts';
 import { withBundleAt } from '../../bundle/bundleAt.ts';
 import { packDirectory, type PackedBundle } from '../../bundle/pack.ts';
 import { planAlone } from '../../bundle/planAlone.ts';

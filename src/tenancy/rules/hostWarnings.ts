@@ -1,5 +1,5 @@
-import { limitDetails } from '../../agent/rules/bundle/limitDetails.ts';
-import type { BundleContents } from '../../agent/rules/bundle/inventory.ts';
+import { limitDetails } from '../../bundle/rules/archive/limitDetails.ts';
+import type { BundleContents } from '../../bundle/rules/archive/inventory.ts';
 import type { HostPolicy } from '../../protocol/checkIn.ts';
 import { printable } from '../../protocol/printable.ts';
 

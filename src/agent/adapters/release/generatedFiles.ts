@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import type { Sha } from '../../../../machines/types.ts';
 import { parseGrantedPrivileges, type GrantedPrivileges } from '../../rules/createdContainers/grantedPrivileges.ts';
-import { parseInventory, type Inventory } from '../../rules/bundle/inventory.ts';
+import { parseInventory, type Inventory } from '../../../bundle/rules/archive/inventory.ts';
 import { parseReleaseRecord, type ReleaseRecord } from '../../rules/release/releaseRecord.ts';
 import { diskFault } from '../../../platform/errors/diskFault.ts';
 import { removeDurably, writeAllDurably, writeDurably, writeWithoutSync } from '../files/durableFiles.ts';

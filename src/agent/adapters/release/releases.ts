@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { join } from 'node:path';
 import { monotonicMs } from '../../../platform/clock.ts';
 import type { Sha } from '../../../../machines/types.ts';
-import type { Inventory } from '../../rules/bundle/inventory.ts';
+import type { Inventory } from '../../../bundle/rules/archive/inventory.ts';
 import { chmod, mkdir, readdir } from '../files/syncFs.ts';
 import { CurrentLink } from './currentLink.ts';
 import { requireDigest, isDigest } from '../../../bundle/fileDigest.ts';

@@ -1,6 +1,6 @@
 import { failedFault, refusedFault, type Fault } from '../../../../machines/fault.ts';
 import { isLoopback } from '../../../protocol/loopback.ts';
-import { limitDetails } from './limitDetails.ts';
+import { limitDetails } from '../../../bundle/rules/archive/limitDetails.ts';
 
 /** Status and headers of the response to a bundle request. */
 export interface ResponseHead {

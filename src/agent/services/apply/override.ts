@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
-import { contentSources } from '../../rules/compose/document/composeContents.ts';
-import type { ComposeFile } from '../../rules/compose/document/composeNode.ts';
-import { countRepairsBelow, type BundleContents, type Inventory } from '../../rules/bundle/inventory.ts';
+import { contentSources } from '../../../bundle/rules/compose/document/composeContents.ts';
+import type { ComposeFile } from '../../../bundle/rules/compose/document/composeNode.ts';
+import { countRepairsBelow, type BundleContents, type Inventory } from '../../../bundle/rules/archive/inventory.ts';
 import type { Dependencies } from '../dependencies.ts';
 import { loadKeyedDigest } from '../release/keyedDigest.ts';
 import { digestsOf } from '../../../bundle/composeFiles.ts';

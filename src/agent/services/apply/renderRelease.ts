@@ -1,6 +1,6 @@
 import type { Bundle } from '../../../../machines/types.ts';
-import { composeContentsOf } from '../../rules/compose/document/composeContents.ts';
-import type { ComposeFile } from '../../rules/compose/document/composeNode.ts';
+import { composeContentsOf } from '../../../bundle/rules/compose/document/composeContents.ts';
+import type { ComposeFile } from '../../../bundle/rules/compose/document/composeNode.ts';
 import { renderEnvFile } from '../../rules/bundle/envFile.ts';
 import { envDigestOf } from '../release/envDigest.ts';
 import { describeRelease, repairRelease, type StagedBundle } from '../release/repairRelease.ts';

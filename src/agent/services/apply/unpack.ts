@@ -4,7 +4,7 @@ import type { Bundle, DesiredState } from '../../../../machines/types.ts';
 import { diskFault } from '../../../platform/errors/diskFault.ts';
 import { removeTree } from '../../../platform/treeRemoval.ts';
 import { readManifest } from '../../../bundle/readBundle.ts';
-import type { BundleContents } from '../../rules/bundle/inventory.ts';
+import type { BundleContents } from '../../../bundle/rules/archive/inventory.ts';
 import type { Dependencies } from '../dependencies.ts';
 import { desiredShaOf } from './download.ts';
 

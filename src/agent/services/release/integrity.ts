@@ -5,7 +5,7 @@ import { DiskFault } from '../../../platform/errors/diskFault.ts';
 import { findDamage } from '../../adapters/release/releaseRepair.ts';
 import { OVERRIDE_FILE } from '../../adapters/release/generatedFiles.ts';
 import { parseEnvFile } from '../../rules/bundle/envFile.ts';
-import { isRequired, type BundleContents, type Inventory } from '../../rules/bundle/inventory.ts';
+import { isRequired, type BundleContents, type Inventory } from '../../../bundle/rules/archive/inventory.ts';
 import type { ReleaseRecord } from '../../rules/release/releaseRecord.ts';
 import { readComposeFiles } from '../../../bundle/composeFiles.ts';
 import { createEmptyDirectory } from '../apply/unpack.ts';

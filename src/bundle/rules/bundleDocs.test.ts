@@ -1,17 +1,17 @@
 import { readFileSync } from 'node:fs';
-import { refusalCodes } from '../../../../machines/refusals.ts';
-import type { Manifest } from '../../../../machines/types.ts';
-import { parseComposeFile } from '../compose/document/composeFile.ts';
-import { composeLimits } from '../compose/limits/composeLimits.ts';
-import { maxVariablesPerLine } from '../compose/document/interpolation.ts';
-import { maxCharacters, maxNodes } from '../compose/document/documentSize.ts';
-import { parseManifest } from '../../../protocol/manifest.ts';
-import { manifestSchema } from '../../../protocol/manifestSchema.ts';
-import { planOf } from '../plan/plan.ts';
-import { unresolvedVariables } from './variables.ts';
+import { refusalCodes } from '../../../machines/refusals.ts';
+import type { Manifest } from '../../../machines/types.ts';
+import { parseComposeFile } from './compose/document/composeFile.ts';
+import { composeLimits } from './compose/limits/composeLimits.ts';
+import { maxVariablesPerLine } from './compose/document/interpolation.ts';
+import { maxCharacters, maxNodes } from './compose/document/documentSize.ts';
+import { parseManifest } from '../../protocol/manifest.ts';
+import { manifestSchema } from '../../protocol/manifestSchema.ts';
+import { planOf } from './plan/plan.ts';
+import { unresolvedVariables } from './plan/variables.ts';
 
 /** The statements of docs/bundle.md for bundle authors, compared with the agent. */
-const page = readFileSync(new URL('../../../../docs/bundle.md', import.meta.url), 'utf8');
+const page = readFileSync(new URL('../../../docs/bundle.md', import.meta.url), 'utf8');
 const manifest = example();
 const composeText = fenced('yaml');
 

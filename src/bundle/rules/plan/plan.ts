@@ -3,12 +3,12 @@ import type { Manifest, Sha } from '../../../../machines/types.ts';
 import type { Fact } from '../../../platform/fact.ts';
 import { composeContentsOf } from '../compose/document/composeContents.ts';
 import { validateComposePolicy } from '../compose/policy/composePolicy.ts';
-import { validateDiskSpace, requiredBytes, type DiskSpace } from '../release/diskSpace.ts';
+import { validateDiskSpace, requiredBytes, type DiskSpace } from './diskSpace.ts';
 import { changesOf, type Change, type ComparableRelease } from './changes.ts';
-import { validateRollback } from '../release/rollback.ts';
-import { validateSecretPaths } from '../bundle/secretPath.ts';
-import { validateVariables } from '../bundle/variables.ts';
-import { validateVolumes, type ExistingVolume } from '../release/volumeDrift.ts';
+import { validateRollback } from './rollback.ts';
+import { validateSecretPaths } from './secretPath.ts';
+import { validateVariables } from './variables.ts';
+import { validateVolumes, type ExistingVolume } from './volumeDrift.ts';
 
 /** What an apply of a bundle would do on this host: the output of `deployd plan --json` (spec §2). */
 export interface Plan {
