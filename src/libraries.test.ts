@@ -1,0 +1,42 @@
+import { begins, formatImports, isOwnFile, sourceImports } from '../fixtures/architecture/imports.ts';
+
+/** The only files that may import a library, so that it can be replaced in one place. */
+const libraryOwners: Record<string, string[]> = {
+  xstate: ['machines/', 'src/agent/services/index.ts', 'src/agent/commands/'],
+  'libsodium-wrappers': ['src/mesh/router/secretStream.ts'],
+  got: ['src/agent/adapters/http/gotClient.ts', 'src/platform/http/jsonClient.ts', 'src/ctl/api/gotClient.ts'],
+  dockerode: ['src/agent/adapters/engine/'],
+  tar: ['src/bundle/'],
+  lockfile: ['src/agent/adapters/state/lock.ts'],
+  winston: ['src/agent/journal/'],
+  commander: ['src/agent/cli.ts', 'src/tenancy/cli.ts', 'src/commandLine.ts', 'src/ctl/'],
+  fastify: ['src/tenancy/http/'],
+  '@fastify/swagger': ['src/tenancy/http/'],
+  typebox: ['src/tenancy/http/'],
+  '@aws-sdk/client-s3': ['src/tenancy/adapters/bundles/'],
+  kysely: ['src/tenancy/store/'],
+  'kysely/migration': ['src/tenancy/store/'],
+  pg: ['src/tenancy/store/openStore.ts', 'src/tenancy/store/postgresClient.ts'],
+  jose: ['src/tenancy/credentials/', 'src/tenancy/store/database.ts'],
+  ajv: ['src/config/', 'src/agent/rules/', 'src/bundle/rules/', 'src/protocol/', 'src/tenancy/http/validators.ts'],
+  yaml: ['src/config/', 'src/bundle/rules/'],
+};
+
+const libraries = sourceImports.filter(({ to }) => !isOwnFile(to) && !to.startsWith('node:'));
+
+it.each(Object.entries(libraryOwners))('%s is imported by its owners only', (library, owners) => {
+  const violations = libraries.filter(({ from, to }) => to === library && !begins(from, owners));
+  expect(formatImports(violations)).toEqual([]);
+});
+
+it('imports no library without an owner', () => {
+  expect(formatImports(libraries.filter(({ to }) => !(to in libraryOwners)))).toEqual([]);
+});
+
+it('an adapter imports one library at most', () => {
+  const adapters = Object.groupBy(
+    libraries.filter(({ from }) => begins(from, ['src/agent/adapters/'])),
+    ({ from }) => from,
+  );
+  expect(Object.entries(adapters).filter(([, own]) => new Set(own!.map(({ to }) => to)).size > 1)).toEqual([]);
+});
