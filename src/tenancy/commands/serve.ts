@@ -4,12 +4,9 @@ import { parseListenAddress } from '../config/listenAddress.ts';
 import { createLog } from '../createLog.ts';
 import { createTenancy } from '../createTenancy.ts';
 import { httpLimits } from '../http/httpLimits.ts';
-import { operatorRoutes } from '../http/operatorApi.ts';
 import { startServer, type RunningServer } from '../http/startServer.ts';
-import { recordRefusedAct } from '../services/audit.ts';
 import { runBackground } from '../services/background/background.ts';
 import type { Dependencies } from '../services/dependencies.ts';
-import { authenticateOperator } from '../services/operators.ts';
 import { readKeyFile } from './keyFiles.ts';
 import { lockStore, openCurrentStore, presentStore } from './storeAccess.ts';
 
@@ -56,6 +53,5 @@ function startHttp(deps: Dependencies): Promise<RunningServer> {
   const { listen, tls } = deps.settings;
   const { certificate_file: certificate, key_file: key } = tls;
   const tlsFiles = certificate === null || key === null ? null : { certificate, key };
-  const http = { deps, operatorRoutes, authenticateOperator, recordRefusedAct, limits: httpLimits };
-  return startServer(http, { ...parseListenAddress(listen), tlsFiles });
+  return startServer({ deps, limits: httpLimits }, { ...parseListenAddress(listen), tlsFiles });
 }

@@ -21,8 +21,7 @@ import { compileValidator } from './validators.ts';
 const MAX_JSON_BYTES = 1024 * 1024;
 
 /** The HTTP interface, not listening yet. */
-export async function createApp(http: HttpDependencies): Promise<FastifyInstance> {
-  const { deps, tls, limits } = http;
+export async function createApp({ deps, tls, limits }: HttpDependencies): Promise<FastifyInstance> {
   const { max_requests, limits: caps } = deps.settings;
   const onError = answerError(deps.log, caps.bundle_bytes);
   const app = Fastify({
@@ -49,9 +48,9 @@ export async function createApp(http: HttpDependencies): Promise<FastifyInstance
     transformObject: (document) => shareComponents({ ...('openapiObject' in document && document.openapiObject) }),
   });
   const otherMethods = answerOtherMethods(app);
-  registerPublicRoutes(app, http, async () => [...metrics.families(), ...(await serviceMetrics(deps, admission))]);
+  registerPublicRoutes(app, deps, async () => [...metrics.families(), ...(await serviceMetrics(deps, admission))]);
   await registerAgentRoutes(app, deps);
-  registerOperatorRoutes(app, http);
+  registerOperatorRoutes(app, deps);
   app.after(otherMethods);
   await app.ready();
   return app;

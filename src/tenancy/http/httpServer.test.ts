@@ -9,7 +9,7 @@ import { startService, type Service } from '../../../fixtures/tenancy/service.ts
 let service: Service;
 let host: Host;
 beforeAll(async () => {
-  service = await startService({ http: { limits: { headMs: 300, bodyMs: 300, uploadMs: 900, connections: 60 } } });
+  service = await startService({ limits: { headMs: 300, bodyMs: 300, uploadMs: 900, connections: 60 } });
   host = await addHost(service);
 });
 afterAll(() => service.stop());

@@ -1,9 +1,12 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest, FastifySchema } from 'fastify';
 import { ApiError } from '../services/apiError.ts';
+import { recordRefusedAct } from '../services/audit.ts';
+import type { Dependencies } from '../services/dependencies.ts';
 import type { AuditCaller, Operator } from '../services/operator.ts';
+import { authenticateOperator } from '../services/operators.ts';
 import { requirePermission } from '../services/requirePermission.ts';
 import { bearerOf, unauthenticated } from './bearer.ts';
-import type { HttpDependencies } from './httpDependencies.ts';
+import { operatorRoutes } from './operatorApi.ts';
 import { octets, type AnyOperatorRoute, type OperatorCall } from './operatorRoute.ts';
 import { bodyErrors, failures, octetStream, success } from './responses.ts';
 
@@ -18,9 +21,9 @@ declare module 'fastify' {
 const auditedStatuses = [403, 409, 422];
 
 /** Registers the routes of the operators' API; here and nowhere else calls are authenticated, permitted and audited. */
-export function registerOperatorRoutes(app: FastifyInstance, http: HttpDependencies): void {
+export function registerOperatorRoutes(app: FastifyInstance, deps: Dependencies): void {
   app.decorateRequest('operator', null);
-  for (const route of http.operatorRoutes) {
+  for (const route of operatorRoutes) {
     const add = (scope: FastifyInstance) =>
       scope.route({
         method: route.method,
@@ -28,8 +31,8 @@ export function registerOperatorRoutes(app: FastifyInstance, http: HttpDependenc
         schema: schemaOf(route),
         config: { lane: 'operator', isStreamed: route.body === octets },
         // Before the body is read: whoever has no token sends none.
-        onRequest: async (request) => void (request.operator = await authenticate(http, request)),
-        handler: (request, reply) => handle(http, route, { request, reply, operator: operatorOf(request) }),
+        onRequest: async (request) => void (request.operator = await authenticate(deps, request)),
+        handler: (request, reply) => handle(deps, route, { request, reply, operator: operatorOf(request) }),
       });
     if (route.body !== octets) add(app);
     else void app.register(async (scope) => void add(acceptOctets(scope)));
@@ -42,7 +45,7 @@ interface Exchange {
   operator: Operator;
 }
 
-async function authenticate({ deps, authenticateOperator }: HttpDependencies, request: FastifyRequest) {
+async function authenticate(deps: Dependencies, request: FastifyRequest): Promise<Operator> {
   const operator = await authenticateOperator(deps, bearerOf(request));
   if (operator === null) throw unauthenticated('bearer refused');
   return operator;
@@ -53,16 +56,16 @@ function operatorOf({ operator }: FastifyRequest): Operator {
   return operator;
 }
 
-async function handle(http: HttpDependencies, route: AnyOperatorRoute, exchange: Exchange): Promise<unknown> {
+async function handle(deps: Dependencies, route: AnyOperatorRoute, exchange: Exchange): Promise<unknown> {
   const { reply } = exchange;
   const call = callOf(route, exchange);
   if (route.noStore) void reply.header('cache-control', 'no-store');
   try {
     requirePermission(call.operator, { role: route.role, env: route.everyEnv ? { every: true } : envOf(route, call) });
-    const { status, body } = await route.handle(http.deps, call);
+    const { status, body } = await route.handle(deps, call);
     return await reply.code(status).send(body);
   } catch (error) {
-    await auditRefusal(http, { route, call, error });
+    await auditRefusal(deps, { route, call, error });
     throw error;
   }
 }
@@ -81,7 +84,7 @@ function callOf({ act }: AnyOperatorRoute, { request, reply, operator }: Exchang
 }
 
 async function auditRefusal(
-  { deps, recordRefusedAct }: HttpDependencies,
+  deps: Dependencies,
   { route, call, error }: { route: AnyOperatorRoute; call: OperatorCall; error: unknown },
 ): Promise<void> {
   if (route.act === null || !(error instanceof ApiError) || !auditedStatuses.includes(error.fields.status)) return;

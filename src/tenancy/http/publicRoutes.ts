@@ -1,9 +1,10 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { Type } from 'typebox';
+import type { Dependencies } from '../services/dependencies.ts';
+import { authenticateOperator } from '../services/operators.ts';
 import { requirePermission } from '../services/requirePermission.ts';
 import { createReadiness } from '../services/readiness.ts';
 import { bearerOf, unauthenticated } from './bearer.ts';
-import type { HttpDependencies } from './httpDependencies.ts';
 import { formatMetrics, openMetricsType, type MetricFamily } from './metrics.ts';
 import { errorResponses, failures, success } from './responses.ts';
 
@@ -16,19 +17,19 @@ const failure = errorResponses({ 500: 'INTERNAL' });
 /** Registers the routes without a bearer, which take no place of the admission. `families` are the metrics. */
 export function registerPublicRoutes(
   app: FastifyInstance,
-  http: HttpDependencies,
+  deps: Dependencies,
   families: () => Promise<MetricFamily[]>,
 ): void {
-  addJwks(app, http);
-  addHealth(app, http);
-  addMetrics(app, http, families);
+  addJwks(app, deps);
+  addHealth(app, deps);
+  addMetrics(app, deps, families);
   const document = Type.Unsafe<object>({ type: 'object', additionalProperties: true });
   const response = { 200: success(200, document), ...failure };
   const schema = { ...common, operationId: 'openapi', summary: 'This document', response };
   app.get('/v1/openapi.json', { schema }, async () => app.swagger());
 }
 
-function addMetrics(app: FastifyInstance, http: HttpDependencies, families: () => Promise<MetricFamily[]>): void {
+function addMetrics(app: FastifyInstance, deps: Dependencies, families: () => Promise<MetricFamily[]>): void {
   const text = { content: { [openMetricsType]: { schema: Type.String() } } };
   const schema = {
     tags: ['public'],
@@ -39,12 +40,12 @@ function addMetrics(app: FastifyInstance, http: HttpDependencies, families: () =
     response: { 200: { description: 'OK', ...text }, ...failures({ 403: 'FORBIDDEN' }) },
   };
   app.get('/metrics', { schema }, async (request, reply) => {
-    await requireMetricsReader(http, request);
+    await requireMetricsReader(deps, request);
     return reply.type(openMetricsType).send(formatMetrics(await families()));
   });
 }
 
-function addJwks(app: FastifyInstance, { deps }: HttpDependencies): void {
+function addJwks(app: FastifyInstance, deps: Dependencies): void {
   const summary = 'The keys by which the secretstore verifies grants and leases (RFC 7517)';
   const response = { 200: success(200, Jwks), ...failure };
   const schema = { ...common, operationId: 'jwks', summary, response };
@@ -54,7 +55,7 @@ function addJwks(app: FastifyInstance, { deps }: HttpDependencies): void {
   });
 }
 
-function addHealth(app: FastifyInstance, { deps }: HttpDependencies): void {
+function addHealth(app: FastifyInstance, deps: Dependencies): void {
   const findMissing = createReadiness(deps);
   const healthz = {
     ...common,
@@ -76,10 +77,7 @@ function addHealth(app: FastifyInstance, { deps }: HttpDependencies): void {
 }
 
 /** Admits callers on this host that no proxy speaks for, and administrators of all envs. */
-async function requireMetricsReader(
-  { deps, authenticateOperator }: HttpDependencies,
-  request: FastifyRequest,
-): Promise<void> {
+async function requireMetricsReader(deps: Dependencies, request: FastifyRequest): Promise<void> {
   const { socket, headers } = request.raw;
   const isProxied = headers['x-forwarded-for'] !== undefined || headers.forwarded !== undefined;
   if (/^(::ffff:)?127\.|^::1$/.test(socket.remoteAddress ?? '') && !isProxied) return;

@@ -2,39 +2,29 @@ import { once } from 'node:events';
 import { request } from 'node:http';
 import { connect } from 'node:net';
 import { text } from 'node:stream/consumers';
+import { createMemorySecretstore } from '../../../fixtures/tenancy/memoryPeers.ts';
+import { addOperator } from '../../../fixtures/tenancy/operatorClient.ts';
 import { startService } from '../../../fixtures/tenancy/service.ts';
 import { httpLimits } from './httpLimits.ts';
 import { startServer, type RunningServer } from './startServer.ts';
-import { answer, operatorRoute } from './operatorRoute.ts';
-import { Type } from 'typebox';
 
 it('answers what has begun before it stops, and nothing that comes later', async () => {
-  const service = await startService();
   const begun = Promise.withResolvers<void>();
   const finish = Promise.withResolvers<void>();
-  const slow = operatorRoute({
-    method: 'GET',
-    url: '/v1/slow',
-    role: 'viewer',
-    summary: 'Take time',
-    responses: { 200: Type.Object({}) },
-    act: null,
-    handle: async () => {
-      begun.resolve();
-      await finish.promise;
-      return answer(200, {});
-    },
-  });
-  const operator = { id: '1', name: 'ada', role: 'admin', envs: null } as const;
-  const http = {
-    deps: service.deps,
-    operatorRoutes: [slow],
-    authenticateOperator: async () => operator,
-    recordRefusedAct: async () => {},
-    limits: httpLimits,
+  const listSecrets = async () => {
+    begun.resolve();
+    await finish.promise;
+    return [];
   };
-  const server: RunningServer = await startServer(http, { host: '127.0.0.1', port: 0, tlsFiles: null });
-  const call = request({ port: server.port, path: '/v1/slow', headers: { authorization: 'Bearer x' } }).end();
+  const service = await startService({ deps: { secretstore: { ...createMemorySecretstore(), listSecrets } } });
+  const { call: callApi, token } = await addOperator(service);
+  await callApi('POST envs', { name: 'eu-1', production: false });
+  const server: RunningServer = await startServer(
+    { deps: service.deps, limits: httpLimits },
+    { host: '127.0.0.1', port: 0, tlsFiles: null },
+  );
+  const headers = { authorization: `Bearer ${token}` };
+  const call = request({ port: server.port, path: '/v1/envs/eu-1/secrets', headers }).end();
   await begun.promise;
   const idle = connect(server.port, '127.0.0.1');
   await once(idle, 'connect');
@@ -44,7 +34,7 @@ it('answers what has begun before it stops, and nothing that comes later', async
   await expect(once(refused, 'connect')).rejects.toMatchObject({ code: 'ECONNREFUSED' });
   finish.resolve();
   const [response] = (await once(call, 'response')) as [NodeJS.ReadableStream & { statusCode: number }];
-  expect([response.statusCode, await text(response)]).toEqual([200, '{}']);
+  expect([response.statusCode, await text(response)]).toEqual([200, '{"secrets":[]}']);
   await stopped;
   await service.stop();
 });
