@@ -1,8 +1,10 @@
+import { finishingTests } from '../../../fixtures/tenancy/api/finishingTests.ts';
 import { kitTests } from '../../../fixtures/tenancy/api/kitTests.ts';
+import { lifeTests } from '../../../fixtures/tenancy/api/lifeTests.ts';
 import { retentionTests } from '../../../fixtures/tenancy/api/retentionTests.ts';
-import { retireTests } from '../../../fixtures/tenancy/api/retireTests.ts';
 import { startService } from '../../../fixtures/tenancy/service.ts';
 
 describe('install kits', () => kitTests(startService));
-describe('retirement', () => retireTests(startService));
+describe('the life of a backend', () => lifeTests(startService));
+describe('finishing a retirement', () => finishingTests(startService));
 describe('retention', () => retentionTests(startService));
