@@ -6,7 +6,8 @@ import {
 } from '../fixtures/servers/registry/packageRegistry.ts';
 import { type ReleaseHost, startReleaseHost } from '../fixtures/servers/registry/releaseHost.ts';
 import type { TestServer } from '../fixtures/servers/http/httpsServer.ts';
-import { makePackage, createScratchHost, type ScratchHost } from './scratchHost.ts';
+import { makePackage } from './packageArchive.ts';
+import { createScratchHost, type CommandResult, type ScratchHost } from './scratchHost.ts';
 
 /** A host and the servers it installs from, with one version of the package on both. */
 export interface InstallWorld {
@@ -21,6 +22,8 @@ export interface InstallWorld {
   token: string;
   /** Offers one more version. */
   publish: (version: string, how?: { installedKiB?: number; sha256File?: string }) => Promise<void>;
+  /** Runs the installer once more, only with the options named and without a grant. */
+  again: (options?: Record<string, string>, extra?: string[]) => Promise<CommandResult>;
   close: () => Promise<void>;
 }
 
@@ -63,6 +66,7 @@ export async function openInstallWorld(): Promise<InstallWorld> {
     const attached = Object.entries(assets).map(([name, bytes], id) => ({ id, name, bytes }));
     releases.releases.push({ id: releases.releases.length, tag: `v${wanted}`, name: '', body: '', assets: attached });
   };
+  const env = { CURL_CA_BUNDLE: '/ca.pem', DEPLOYD_BASE_URL: packages.base, DEPLOYD_TOKEN: token };
   await publish(version);
   return {
     host,
@@ -70,8 +74,12 @@ export async function openInstallWorld(): Promise<InstallWorld> {
     releases,
     storage,
     token,
-    env: { CURL_CA_BUNDLE: '/ca.pem', DEPLOYD_BASE_URL: packages.base, DEPLOYD_TOKEN: token },
+    env,
     publish,
+    again: (options = {}, extra = []) => {
+      const named = Object.entries(options).flatMap(([name, value]) => [`--${name}`, value]);
+      return host.install([...named, ...extra], { env });
+    },
     close: async () => {
       await Promise.all([packages, releases, storage].map((server) => server.stop()));
       await host.remove();

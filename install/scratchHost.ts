@@ -1,12 +1,13 @@
 import { spawn, execFile, type ChildProcess } from 'node:child_process';
-import { createHash } from 'node:crypto';
 import { once } from 'node:events';
 import { chmod, copyFile, lstat, mkdir, mkdtemp, readdir, readFile, rm, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
-import { dirname, join } from 'node:path';
+import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { promisify } from 'node:util';
 import { findPeer } from '../fixtures/engine/engine.ts';
+import { stubProgram, stubPrograms } from './stubPrograms.ts';
+import { writeWithMode } from './writeWithMode.ts';
 
 const call = promisify(execFile);
 
@@ -111,34 +112,9 @@ async function populateRoot(root: string): Promise<void> {
   await symlink('/usr/bin/mawk', join(root, 'etc/alternatives/awk'));
   for (const [file, content] of Object.entries(initialFiles)) await writeWithMode(join(root, file), content);
   for (const [name, body] of Object.entries(stubPrograms))
-    await writeWithMode(join(root, 'played', name), `#!/bin/sh\n${stubPreamble}${body}`, 0o755);
+    await writeWithMode(join(root, 'played', name), stubProgram(body), 0o755);
   await copyFile(await busybox, join(root, 'played/busybox'));
   await writeWithMode(join(root, 'install.sh'), await readFile(script, 'utf8'));
-}
-
-async function writeWithMode(file: string, content: string, mode = 0o644): Promise<void> {
-  await mkdir(dirname(file), { recursive: true });
-  await writeFile(file, content, { mode });
-  await chmod(file, mode);
-}
-
-/** What an installed package is, as far as the installer goes: `deployd_<ver>_amd64.deb` and its checksum. */
-export async function makePackage(
-  version: string,
-  { installedKiB = 8 } = {},
-): Promise<{ deb: Buffer; sha256: string }> {
-  const dir = await mkdtemp(join(tmpdir(), 'deployd-deb-'));
-  const tree = join(dir, 'root');
-  await writeWithMode(join(tree, 'DEBIAN/control'), control(version, installedKiB));
-  await writeWithMode(join(tree, 'DEBIAN/postinst'), postinst, 0o755);
-  await writeWithMode(join(tree, 'usr/share/deployd/identity-acl.sh'), `#!/bin/sh\n${stubPreamble}`, 0o755);
-  for (const name of ['start-unit.sh', 'enable-timer.sh', 'enrol.sh', 'undo.sh'])
-    await writeWithMode(join(tree, 'usr/share/deployd', name), await readFile(join('deb/share', name), 'utf8'), 0o755);
-  const file = join(dir, 'out.deb');
-  await call('dpkg-deb', ['--root-owner-group', '-z1', '--build', tree, file]);
-  const deb = await readFile(file);
-  await rm(dir, { recursive: true });
-  return { deb, sha256: createHash('sha256').update(deb).digest('hex') };
 }
 
 /** Directories of this machine that the host has too, and cannot write to. */
@@ -169,62 +145,6 @@ const initialFiles: Record<string, string> = {
   'var/lib/dpkg/available': '',
   'var/log/calls': '',
 };
-
-/** Each player notes how it was called, and waits where a test holds it. */
-const stubPreamble = `name=\${0##*/}
-echo "$name $*" >>/var/log/calls
-for stage in "$name" "$name.\${1-}"; do
-  [ -p "/hold/$stage.at" ] || continue
-  echo >"/hold/$stage.at"
-  cat "/hold/$stage.go"
-  rm -f "/hold/$stage.at" "/hold/$stage.go"
-done
-[ ! -f "/played/$name.says" ] || cat "/played/$name.says" >&2
-[ ! -f "/played/$name.ends" ] || exit "$(cat "/played/$name.ends")"
-`;
-
-const stubPrograms: Record<string, string> = {
-  'apt-get': 'for last; do :; done\nexec dpkg -i "$last"\n',
-  deployd: 'if [ "$1" = bootstrap ]; then mv /etc/deployd/bootstrap.jwt /var/lib/deployd/store.token; fi\n',
-  systemctl: `for unit; do :; done
-case $* in
-  *ExecMainStatus*) cat /played/tick.code 2>/dev/null || echo 0 ;;
-  *InvocationID*) echo 0123456789abcdef ;;
-  *ActiveState*) if [ -e "/played/started.$unit" ]; then echo active; else echo inactive; fi ;;
-  *ExecMainStartTimestamp*) date -r "/played/started.$unit" '+%F %T.%N %z' ;;
-  *is-enabled*)
-    [ -e "/played/enabled.$unit" ] || exit 1
-    [ "$1" = --quiet ] || echo enabled
-    ;;
-  *is-active*) [ -e "/played/started.$unit" ] ;;
-  *'disable --now'*) rm -f "/played/enabled.$unit" "/played/started.$unit" ;;
-  *'enable --now'*) touch "/played/enabled.$unit" "/played/started.$unit" ;;
-  *enable*) : >"/played/enabled.$unit" ;;
-  *start*) : >"/played/started.$unit" ;;
-esac
-`,
-  nft: '',
-  journalctl: 'cat /played/tick.journal 2>/dev/null || echo "healthy; heartbeat reported"\n',
-};
-
-/** A tunneller that enrols what it is given. */
-export const tunneller = `#!/bin/sh\n${stubPreamble}while [ "$1" != --identity ]; do shift; done\necho '{"ztAPI":"https://mesh.example"}' >"$2"\n`;
-
-const postinst = `#!/bin/sh
-mkdir -p /etc/deployd /var/lib/deployd
-chown root:deployd /etc/deployd && chmod 1770 /etc/deployd
-chown deployd:deployd /var/lib/deployd && chmod 0700 /var/lib/deployd
-`;
-
-function control(version: string, installedKiB: number): string {
-  return `Package: deployd
-Version: ${version}
-Architecture: amd64
-Maintainer: nobody <nobody@example.org>
-Installed-Size: ${installedKiB}
-Description: stand-in
-`;
-}
 
 /** Except for the record of calls and the lock, which is a file to lock and no more. */
 async function snapshotOf(root: string): Promise<string[]> {

@@ -1,7 +1,9 @@
 import { simulate, type Simulation } from '../fixtures/spec/machineSimulation.ts';
 import { codeRows, exitRows, reportRows, volumeRows, type CodeRow } from '../fixtures/spec/outcomeTables.ts';
 import * as facts from '../fixtures/spec/tickFacts.ts';
-import { triggerOf, packageRows, transitionRows } from '../fixtures/spec/transitionTable.ts';
+import { packageRows } from '../fixtures/spec/packageRows.ts';
+import { triggerOf } from '../fixtures/spec/transitionRow.ts';
+import { transitionRows } from '../fixtures/spec/transitionTable.ts';
 import { formatIgnoredPurge, mayRemoveVolumes } from '../src/agent/rules/release/volumeRule.ts';
 import { apply } from './apply.ts';
 import { down } from './down.ts';
