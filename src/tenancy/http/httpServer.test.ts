@@ -98,7 +98,7 @@ it('closes a connection beyond the cap', async () => {
 });
 
 it('closes a connection on which TLS does not begin', async () => {
-  const secure = await startService({ tls: createCa().issue(['localhost']), http: { limits: { headMs: 300 } } });
+  const secure = await startService({ tls: createCa().issue(['localhost']), limits: { headMs: 300 } });
   const silent = connect(secure.port, '127.0.0.1').resume();
   const garbled = connect(secure.port, '127.0.0.1').resume();
   garbled.write('GET / HTTP/1.1\r\n\r\n');
@@ -108,7 +108,7 @@ it('closes a connection on which TLS does not begin', async () => {
 
 it('closes a download that nobody reads, and gives its place to others', async () => {
   const places = { max_requests: 5 };
-  const other = await startService({ settings: places, http: { limits: { stallMs: 1000 } } });
+  const other = await startService({ settings: places, limits: { stallMs: 1000 } });
   const reader = await addHost(other);
   const sha = await offerBytes(other, reader.env, Buffer.alloc(16 * 1024 * 1024));
   const lines = ['Host: x', `Authorization: Bearer ${reader.bearer}`];
