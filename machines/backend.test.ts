@@ -37,6 +37,10 @@ it('has a row for every event of the machine', () => {
   expect(new Set(rows.map(([{ type }]) => type))).toEqual(new Set(events));
 });
 
+it('has revealed no kit, removes no volumes and has finished nothing when it is new', () => {
+  expect(newBackend).toEqual({ state: 'created', generation: 0, purgeVolumes: false, finished: [] });
+});
+
 it('counts a generation for each reveal, and for nothing else', () => {
   const once = nextBackend(newBackend, reveal)!;
   expect(once).toEqual({ ...newBackend, state: 'invited', generation: 1 });

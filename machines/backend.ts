@@ -1,4 +1,4 @@
-import { assign, setup, transition, type SnapshotFrom } from 'xstate';
+import { assign, initialTransition, setup, transition, type SnapshotFrom } from 'xstate';
 
 /** A step of finishing a retirement; each is idempotent and retried until it succeeds. */
 export const finishingSteps = ['revokeToken', 'deleteIdentity', 'destroySecrets'] as const;
@@ -107,7 +107,7 @@ export interface BackendRecord extends BackendFacts {
 }
 
 /** A backend that was just created. */
-export const newBackend: BackendRecord = { state: 'created', generation: 0, purgeVolumes: false, finished: [] };
+export const newBackend: BackendRecord = recordOf(initialTransition(backend)[0]);
 
 /** The record after an event; null if the event is not allowed in its state. */
 export function nextBackend(record: BackendRecord, event: BackendEvent): BackendRecord | null {
@@ -127,8 +127,11 @@ const MAX_TRANSITIONS = 1000;
 function computeNext({ state, ...context }: BackendRecord, event: BackendEvent): BackendRecord | null {
   const snapshot = backend.resolveState({ value: state, context });
   if (!snapshot.can(event)) return null;
-  const [next] = transition(backend, snapshot, event);
-  return { state: next.value, ...next.context };
+  return recordOf(transition(backend, snapshot, event)[0]);
+}
+
+function recordOf({ value, context }: SnapshotFrom<typeof backend>): BackendRecord {
+  return { state: value, ...context };
 }
 
 function withStep(finished: FinishingStep[], event: BackendEvent): FinishingStep[] {

@@ -36,7 +36,7 @@ function incompleteGroups(valid: Valid): KeyProblem[] {
   return groups.flatMap(([section, ...names]) => {
     const values = valid[section] as Record<string, unknown> | undefined;
     const given = names.filter((name) => values?.[name]);
-    if (values === undefined || given.length === 0) return [];
+    if (given.length === 0) return [];
     const missing = names.filter((name) => !given.includes(name));
     return missing.map((name) => ({
       key: `${section}.${name}`,

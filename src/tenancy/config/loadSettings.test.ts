@@ -1,7 +1,8 @@
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { chmod, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { rootCertificates } from 'node:tls';
+import { asNobody } from '../../../fixtures/world/users.ts';
 import { ConfigInvalid } from '../../config/configInvalid.ts';
 import { configTable } from './configKeys.ts';
 import { parseListenAddress } from './listenAddress.ts';
@@ -136,6 +137,26 @@ describe('a problem is reported with its line', () => {
     expect(await flawsOf([...required, "listen: '[::]:443'", 'tls: 5'])).toEqual([
       ':4: tls: must be a section with keys of certificate_file, key_file',
     ]);
+    expect(await flawsOf([...required, 'mesh: 5'])).toEqual([
+      ':3: mesh: must be a section with keys of controller_url, controller_ca, credentials_file',
+    ]);
+  });
+});
+
+describe('the file is refused', () => {
+  it('when it holds no keys, with an example', async () => {
+    expect(await flawsOf(['- public_url'])).toEqual([
+      ':1: must hold keys, such as `public_url: https://tenancy.example`',
+    ]);
+  });
+
+  it('when this user cannot read it, with those who can', async () => {
+    await writeFile(file, required.join('\n'));
+    await chmod(file, 0);
+    const [flaw] = await asNobody(async () => flaws());
+    expect(flaw).toBe(
+      ': is not readable by this user; it belongs to root and group deployd-tenancy with mode 0640, so run as root or deployd-tenancy',
+    );
   });
 });
 
@@ -147,6 +168,10 @@ async function load(...more: string[]) {
 /** The part of every line after the file name. */
 async function flawsOf(lines: string[]): Promise<string[]> {
   await writeFile(file, lines.join('\n'));
+  return flaws();
+}
+
+function flaws(): string[] {
   try {
     loadSettings(file);
     return [];
