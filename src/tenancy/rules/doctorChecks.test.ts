@@ -81,6 +81,11 @@ it.each([
   ],
   ['needs no renewal yet', certificate({ validTo: new Date('2026-12-09T12:00:00Z') }), ['passed', expect.anything()]],
   [
+    'expires today',
+    certificate({ validTo: new Date('2026-11-25T12:00:01Z') }),
+    ['failed', '/c.pem, valid until 2026-11-25T12:00:01.000Z', 'it expires in 0 days', renew],
+  ],
+  [
     'has expired',
     certificate({ validTo: new Date('2026-11-25T11:59:59Z') }),
     ['failed', expect.anything(), 'it has expired at 2026-11-25T11:59:59.000Z', renew],
@@ -92,8 +97,18 @@ it.each([
 const url = 'https://tenancy.example';
 it.each([
   ['ours, and more', { known: ['a', 'b'] }, { known: ['b'] }, ['passed', url]],
-  ['unknown', { unknown: 'ECONNREFUSED' }, { known: ['b'] }, ['failed', url, 'ECONNREFUSED', expect.anything()]],
-  ['told, but ours are not known', { known: ['a'] }, { unknown: 'x' }, ['unknown', expect.anything()]],
+  [
+    'unknown',
+    { unknown: 'ECONNREFUSED' },
+    { known: ['b'] },
+    ['failed', url, 'ECONNREFUSED', `systemctl status deployd-tenancy; curl -v ${url}`],
+  ],
+  [
+    'told, but ours are not known',
+    { known: ['a'] },
+    { unknown: 'x' },
+    ['unknown', 'the keys of the store are not known'],
+  ],
   [
     'those of another service',
     { known: ['a'] },
