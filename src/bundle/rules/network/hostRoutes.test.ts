@@ -31,11 +31,11 @@ const table6 = [
   line6(`fd1200000000000a${'0'.repeat(16)}`, '40', '00000201'),
   line6(`fd1200000000000b0000${'0'.repeat(11)}1`, '80'),
 ].join('');
-const routes = parseRoutes(table4, table6);
+const parseTables = () => parseRoutes(table4, table6);
 
 describe('the routes of a host (spec §12.2)', () => {
   it('exclude rejected routes, default routes in effect and bridges of engines', () => {
-    expect(routes.map(({ cidr, device }) => `${cidr} ${device}`)).toEqual([
+    expect(parseTables().map(({ cidr, device }) => `${cidr} ${device}`)).toEqual([
       '192.168.7.0/24 eth0',
       '10.8.0.0/15 tun0',
       '121.0.0.0/8 mydocker0',
@@ -60,6 +60,6 @@ describe('the routes of a host (spec §12.2)', () => {
     ['10.213.0.0/24', undefined],
     ['fd12:3456:0:1::/64', undefined],
   ])('%s overlaps %s', (subnet, route) => {
-    expect(overlappingRoute(parseSubnet(subnet)!, routes)?.cidr).toBe(route);
+    expect(overlappingRoute(parseSubnet(subnet)!, parseTables())?.cidr).toBe(route);
   });
 });

@@ -1,7 +1,7 @@
 import { refusalCodes, type Refusal } from '../../../../machines/refusals.ts';
 import type { Manifest } from '../../../../machines/types.ts';
 import { parseComposeFile } from '../compose/document/composeFile.ts';
-import { abortedPlan, manifestEnvOf, planOf, type BundleFacts, type HostFacts } from './plan.ts';
+import { abortedPlan, manifestEnvOf, noHost, planOf, type BundleFacts, type HostFacts } from './plan.ts';
 
 const sha = 'a'.repeat(64);
 const gib = 2 ** 30;
@@ -176,6 +176,17 @@ describe('a plan shows', () => {
       { codes: ['ROLLBACK_REFUSED'], why: 'no state' },
       { codes: ['VOLUME_DIVERGED', 'DISK_INSUFFICIENT'], why: 'no engine' },
     ]);
+  });
+
+  it('that a bundle was validated without a host', () => {
+    const why = 'there is no configuration, so no host to look at';
+    expect(planOf(bundle(good), noHost)).toMatchObject({
+      refusals: [],
+      not_judged: expect.arrayContaining([
+        { codes: ['ROLLBACK_REFUSED'], why },
+        { codes: ['VOLUME_DIVERGED', 'DISK_INSUFFICIENT'], why },
+      ]) as object[],
+    });
   });
 
   it('that a refusal ended the validation', () => {
