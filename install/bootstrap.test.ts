@@ -1,12 +1,10 @@
 import { rm } from 'node:fs/promises';
-import { type InstallWorld, openInstallWorld, optionsOf } from './installWorld.ts';
+import { type InstallWorld, openInstalledWorld, optionsOf } from './installWorld.ts';
 import { describeIf, isRoot, needsRoot } from '../fixtures/world/users.ts';
 
 let offer: InstallWorld;
 beforeEach(async () => {
-  if (!isRoot) return;
-  offer = await openInstallWorld();
-  await offer.host.install(optionsOf(), { env: offer.env });
+  if (isRoot) offer = await openInstalledWorld();
 });
 afterEach(async () => {
   if (isRoot) await offer.close();

@@ -86,3 +86,10 @@ export async function openInstallWorld(): Promise<InstallWorld> {
     },
   };
 }
+
+/** As `openInstallWorld`, with the package installed. */
+export async function openInstalledWorld(): Promise<InstallWorld> {
+  const world = await openInstallWorld();
+  await world.host.install(optionsOf(), { env: world.env });
+  return world;
+}

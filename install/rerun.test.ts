@@ -1,6 +1,6 @@
 import { existsSync } from 'node:fs';
 import { lchown, rm, symlink } from 'node:fs/promises';
-import { grant, type InstallWorld, openInstallWorld, optionsOf, version } from './installWorld.ts';
+import { grant, type InstallWorld, openInstalledWorld, optionsOf, version } from './installWorld.ts';
 import { describeIf, isRoot, needsRoot } from '../fixtures/world/users.ts';
 import { users } from './scratchHost.ts';
 
@@ -8,9 +8,7 @@ const config = 'etc/deployd/config.yaml';
 
 let offer: InstallWorld;
 beforeEach(async () => {
-  if (!isRoot) return;
-  offer = await openInstallWorld();
-  await offer.host.install(optionsOf(), { env: offer.env });
+  if (isRoot) offer = await openInstalledWorld();
 });
 afterEach(async () => {
   if (isRoot) await offer.close();
