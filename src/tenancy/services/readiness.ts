@@ -1,4 +1,4 @@
-import { proveWritable } from '../store/signingKeys.ts';
+import { proveWritable } from '../store/proveWritable.ts';
 import type { Dependencies } from './dependencies.ts';
 
 /** What the service cannot do without, by the name that `/readyz` tells. */

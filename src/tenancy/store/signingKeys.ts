@@ -15,11 +15,3 @@ export function listSigningKeys(store: Store): Promise<SigningKeyRow[]> {
 export async function deleteSigningKeys(store: Store, kids: string[]): Promise<void> {
   await store.deleteFrom('signing_keys').where('kid', 'in', kids).execute();
 }
-
-/** Throws unless the store takes a durable write: it writes a row as it is. */
-export async function proveWritable(store: Store): Promise<void> {
-  await store
-    .updateTable('signing_keys')
-    .set((set) => ({ active_from: set.ref('active_from') }))
-    .execute();
-}
