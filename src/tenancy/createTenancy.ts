@@ -5,6 +5,8 @@ import { readBytes, readToken } from './config/namedFiles.ts';
 import type { TenancySettings } from './config/settings.ts';
 import { createBearerCache } from './credentials/bearerCache.ts';
 import { followKeyRing } from './credentials/followKeyRing.ts';
+import { lookUpPlaces } from './rules/places.ts';
+import { limitLookUps } from './services/agents/limitLookUps.ts';
 import type { Dependencies, LogLine } from './services/dependencies.ts';
 import type { Store } from './store/openStore.ts';
 
@@ -36,10 +38,11 @@ export async function createTenancy(
   const onError = (error: unknown) => log('error', `the signing keys cannot be read anew: ${String(error)}`);
   const keys = await followKeyRing({ store, keyFile, onError });
   const bearerCounts = { hits: 0, misses: 0 };
+  const lookUp = limitLookUps(secretstore.lookUpToken, lookUpPlaces(settings.max_requests));
   const deps: Dependencies = {
     ...{ settings, version, store, secretstore, bundles, mesh, kit, clock, log, bearerCounts },
     keys: keys.current,
-    lookUpBearer: createBearerCache(secretstore.lookUpToken, monotonicMs, bearerCounts),
+    lookUpBearer: createBearerCache(lookUp, monotonicMs, bearerCounts),
   };
   const close = async () => {
     await keys.stop();
