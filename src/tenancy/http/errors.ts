@@ -24,7 +24,7 @@ const STORE_RETRY_S = 5;
  */
 export function answerError(log: LogLine, drainBytes: number) {
   return (error: Error, request: FastifyRequest, reply: FastifyReply): FastifyReply => {
-    const fields = fieldsOf(error);
+    const fields = errorFields(error);
     if (fields.status >= 500 && !(error instanceof ApiError)) {
       const level = fields.status === 503 ? 'warn' : 'error';
       log(level, `${request.method} ${request.routeOptions.url ?? '-'} failed: ${error.message}`, {
@@ -48,7 +48,8 @@ function unavailable(what: string, retryAfterS: number): ApiErrorFields {
   return { status: 503, code: 'PEER_UNAVAILABLE', message: `the ${what} cannot be used at the moment`, retryAfterS };
 }
 
-function fieldsOf(error: Error): ApiErrorFields {
+/** How the API tells an error; what is not expected is told without details. */
+export function errorFields(error: Error): ApiErrorFields {
   if (error instanceof ApiError) return error.fields;
   if (error instanceof PeerError) return unavailable(error.peer, error.retryAfterS);
   if (isStoreFailure(error)) return unavailable('store', STORE_RETRY_S);

@@ -1,13 +1,17 @@
+import { sql } from 'kysely';
 import { createMemorySecretstore } from '../../../fixtures/tenancy/memoryPeers.ts';
 import { addOperator, type OperatorClient } from '../../../fixtures/tenancy/operatorClient.ts';
 import { startService, type Service } from '../../../fixtures/tenancy/service.ts';
 import { PeerError } from '../adapters/peerError.ts';
 import type { ErrorBody } from './schemas/common.ts';
 
-/** A secretstore that tells more than it is asked, is sealed for one key and has a defect for another. */
+/** A secretstore that tells more than it is asked, is sealed for one env and one key, and has a defect for another. */
 const secretstore = {
   ...createMemorySecretstore(),
-  listSecrets: async () => [{ key: 'one', version: 1, data: 'x' }],
+  listSecrets: async (env: string) => {
+    if (env === 'us') throw new PeerError('secretstore', 'sealed', 7);
+    return [{ key: 'one', version: 1, data: 'x' }];
+  },
   writeSecret: async ({ key }: { key: string }) => {
     if (key === 'sealed') throw new PeerError('secretstore', 'sealed', 7);
     throw new Error('secret value');
@@ -102,18 +106,43 @@ it('writes a defect into the log, and not into the answer', async () => {
   expect(defect?.line).toContain('secret value');
 });
 
-it('keeps refused acts in the audit log: who, what, on what, from where, why', async () => {
-  const { body: before } = await send('/v1/audit?limit=1');
+const newestActs = async (limit: number) => {
+  const { body } = await send(`/v1/audit?limit=${limit}`);
+  return (body as { entries: object[] }).entries;
+};
+
+it('keeps refused and failed acts in the audit log: who, what, on what, from where, why', async () => {
+  const before = await newestActs(1);
   await send('/v1/envs', newEnv());
   await send('/v1/envs/us', { as: 'limited' });
   await send('/v1/envs', newEnv({ name: 7 }));
-  const { body } = await send('/v1/audit?limit=3');
+  await send('/v1/envs/eu-1/secrets/sealed', secret);
+  await send('/v1/envs/eu-1/secrets/defect', secret);
+  await send('/v1/envs/us/secrets');
   const from = { address: '127.0.0.1', request_id: 'tick-1' };
-  expect(body).toMatchObject({
-    entries: [
-      { ...from, actor: operators.limited.name, act: 'env.read', target: 'us', env: 'us', result: 'FORBIDDEN' },
-      { ...from, actor: operators.admin.name, act: 'env.create', target: 'eu-1', env: 'eu-1', result: 'ENV_EXISTS' },
-      ...(before as { entries: object[] }).entries,
-    ],
-  });
+  const admin = { ...from, actor: operators.admin.name, env: 'eu-1' };
+  const path = (key: string) => `deployd/data/eu-1/see/${key}`;
+  expect(await newestActs(7)).toMatchObject([
+    { ...admin, act: 'secret.set', target: path('defect'), result: 'INTERNAL' },
+    { ...admin, act: 'secret.set', target: path('defect'), result: 'started' },
+    { ...admin, act: 'secret.set', target: path('sealed'), result: 'PEER_UNAVAILABLE' },
+    { ...admin, act: 'secret.set', target: path('sealed'), result: 'started' },
+    { ...from, actor: operators.limited.name, act: 'env.read', target: 'us', env: 'us', result: 'FORBIDDEN' },
+    { ...admin, act: 'env.create', target: 'eu-1', result: 'ENV_EXISTS' },
+    ...before,
+  ]);
+});
+
+it('tells why an act has failed, and refuses none, where the audit log cannot be written', async () => {
+  const { store } = service.deps;
+  const when = `before insert on audit when new.result <> 'started'`;
+  await sql.raw(`create trigger audit_full ${when} begin select raise(abort, 'full'); end`).execute(store);
+  const failed = await send('/v1/envs/eu-1/secrets/sealed', secret);
+  const refused = await send('/v1/envs', newEnv());
+  await sql.raw('drop trigger audit_full').execute(store);
+  expect(failed).toMatchObject({ status: 503, body: { error: { code: 'PEER_UNAVAILABLE' } } });
+  expect(service.log.map(({ line }) => line)).toContainEqual(
+    expect.stringContaining('a failed act is not in the audit log'),
+  );
+  expect(refused).toMatchObject({ status: 500, body: { error: { code: 'INTERNAL' } } });
 });

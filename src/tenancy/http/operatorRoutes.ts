@@ -1,11 +1,12 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest, FastifySchema } from 'fastify';
-import { ApiError } from '../services/apiError.ts';
+import { ApiError, type ApiErrorFields } from '../services/apiError.ts';
 import { recordRefusedAct } from '../services/audit.ts';
 import type { Dependencies } from '../services/dependencies.ts';
 import type { AuditCaller, Operator } from '../services/operator.ts';
 import { authenticateOperator } from '../services/operators.ts';
 import { requirePermission } from '../services/requirePermission.ts';
 import { bearerOf, unauthenticated } from './bearer.ts';
+import { errorFields } from './errors.ts';
 import { operatorRoutes } from './operatorApi.ts';
 import { octets, type AnyOperatorRoute, type OperatorCall } from './operatorRoute.ts';
 import { bodyErrors, failures, octetStream, success } from './responses.ts';
@@ -65,7 +66,7 @@ async function handle(deps: Dependencies, route: AnyOperatorRoute, exchange: Exc
     const { status, body } = await route.handle(deps, call);
     return await reply.code(status).send(body);
   } catch (error) {
-    await auditRefusal(deps, { route, call, error });
+    await auditFailure(deps, { route, call, fields: errorFields(error as Error) });
     throw error;
   }
 }
@@ -83,18 +84,26 @@ function callOf({ act }: AnyOperatorRoute, { request, reply, operator }: Exchang
   return { operator, params, query, body, caller, signal: gone.signal };
 }
 
-async function auditRefusal(
+/** Keeps a refused act, and one that has failed after it has perhaps changed something at a peer. */
+async function auditFailure(
   deps: Dependencies,
-  { route, call, error }: { route: AnyOperatorRoute; call: OperatorCall; error: unknown },
+  { route, call, fields }: { route: AnyOperatorRoute; call: OperatorCall; fields: ApiErrorFields },
 ): Promise<void> {
-  if (route.act === null || !(error instanceof ApiError) || !auditedStatuses.includes(error.fields.status)) return;
+  const { status, code, env } = fields;
+  const hasFailed = status >= 500;
+  if (route.act === null || !(hasFailed ? isChange(route) : auditedStatuses.includes(status))) return;
   const target = route.target?.(call) ?? Object.values(call.params as Record<string, string>).at(-1) ?? '';
-  await recordRefusedAct(deps, {
-    ...call.caller,
-    target,
-    env: error.fields.env ?? envOf(route, call),
-    result: error.fields.code,
+  const refused = { ...call.caller, target, env: env ?? envOf(route, call), result: code };
+  await recordRefusedAct(deps, refused).catch((error: unknown) => {
+    if (!hasFailed) throw error;
+    // The caller is told of the first failure, which often is of the store too.
+    deps.log('warn', `a failed act is not in the audit log: ${String(error)}`, { request_id: call.caller.requestId });
   });
+}
+
+/** True for a call that changes or reveals something. */
+function isChange({ method, noStore = false }: AnyOperatorRoute): boolean {
+  return method !== 'GET' || noStore;
 }
 
 /** The env that a call names itself; null where it follows from a row, and the service compares it. */

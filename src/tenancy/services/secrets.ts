@@ -43,23 +43,29 @@ export async function setSecret(
   const { caller, env, key } = act;
   if ((await findEnv(deps.store, env)) === null) throw notFound('env');
   if (await areSecretsDoomed(deps.store, env)) throw secretsPending(env);
+  await recordSecretAct(deps, act, 'started');
   const version = await deps.secretstore.writeSecret({ env, key, data });
-  await recordSecretAct(deps, act);
-  const path = pathOf(act);
+  await recordSecretAct(deps, act, 'ok');
+  const path = secretPath(act);
   return { path, version, bundle: await repackBundle(deps, { caller, env, path, version }) };
 }
 
 /** Destroys all versions of a secret; throws 404 if there is none. */
 export async function deleteSecret(deps: Dependencies, act: SecretAct): Promise<void> {
   if ((await findEnv(deps.store, act.env)) === null) throw notFound('env');
-  if (!(await deps.secretstore.destroySecret(act.env, act.key))) throw notFound('secret');
-  await recordSecretAct(deps, act);
+  await recordSecretAct(deps, act, 'started');
+  const existed = await deps.secretstore.destroySecret(act.env, act.key);
+  const missing = notFound('secret');
+  await recordSecretAct(deps, act, existed ? 'ok' : missing.fields.code);
+  if (!existed) throw missing;
 }
 
-function recordSecretAct(deps: Dependencies, act: SecretAct): Promise<void> {
-  return addAuditEntry(deps.store, auditEntry(deps, act.caller, { target: pathOf(act), env: act.env }));
+/** Adds to the audit log what becomes of an act; the secretstore has no part in its transactions, so `started` goes ahead. */
+function recordSecretAct(deps: Dependencies, act: SecretAct, result: string): Promise<void> {
+  return addAuditEntry(deps.store, { ...auditEntry(deps, act.caller, { target: secretPath(act), env: act.env }), result });
 }
 
-function pathOf({ env, key }: SecretAct): string {
+/** Path of a secret in manifests, and in the audit log. */
+export function secretPath({ env, key }: Pick<SecretAct, 'env' | 'key'>): string {
   return `deployd/data/${env}/see/${key}`;
 }

@@ -154,7 +154,7 @@ export interface AuditTable {
   /** Address of the caller; null for the service itself. */
   address: string | null;
   request_id: string | null;
-  /** `ok`, or the code of the error. */
+  /** `ok`, or the code of the error; `started` before an act at a peer, whose result follows. */
   result: string;
 }
 

@@ -1,5 +1,5 @@
 import { bundleView } from '../../services/bundleList.ts';
-import { deleteSecret, listSecrets, setSecret } from '../../services/secrets.ts';
+import { deleteSecret, listSecrets, secretPath, setSecret } from '../../services/secrets.ts';
 import { answer, noContent, operatorRoute } from '../operatorRoute.ts';
 import { EnvParams } from '../schemas/envs.ts';
 import { SecretData, SecretList, SecretParams, SecretVersion } from '../schemas/secrets.ts';
@@ -31,6 +31,7 @@ export const secretRoutes = [
       503: 'OVERLOADED, PEER_UNAVAILABLE, DISK_FULL',
     },
     act: 'secret.set',
+    target: ({ params }) => secretPath(params),
     noStore: true,
     handle: async (deps, { caller, params: { env, key }, body }) => {
       const { path, version, bundle } = await setSecret(deps, { caller, env, key, data: body.data });
@@ -46,6 +47,7 @@ export const secretRoutes = [
     responses: { 204: null },
     errors: { 404: 'ENV_NOT_FOUND, SECRET_NOT_FOUND' },
     act: 'secret.delete',
+    target: ({ params }) => secretPath(params),
     handle: async (deps, { caller, params: { env, key } }) => {
       await deleteSecret(deps, { caller, env, key });
       return noContent;

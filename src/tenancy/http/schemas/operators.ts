@@ -47,7 +47,9 @@ export const AuditLog = Type.Object(
           env: Nullable(Type.String()),
           address: Nullable(Type.String()),
           request_id: Nullable(Type.String()),
-          result: Type.String({ description: 'ok, or the code of the error.' }),
+          result: Type.String({
+            description: 'ok, or the code of the error; started before an act at a peer, whose result follows.',
+          }),
         },
         { title: 'AuditEntry' },
       ),
