@@ -1,5 +1,6 @@
 import type { Dependencies } from '../services/dependencies.ts';
 import { countBackendsByState } from '../store/backends.ts';
+import { countPendingSteps } from '../store/pendingSteps.ts';
 import type { Admission, AdmissionCounts } from './admission.ts';
 import { counter, gauge, samplesBy, type MetricFamily } from './metrics.ts';
 
@@ -11,6 +12,7 @@ export async function serviceMetrics(deps: Dependencies, { counts }: Admission):
   const { user, system } = process.cpuUsage();
   const version = [{ suffix: '_info', labels: { version: deps.version }, value: 1 }];
   const backends = samplesBy('state', await countBackendsByState(deps.store));
+  const pending = samplesBy('step', await countPendingSteps(deps.store));
   const asked = samplesBy('from', { cache: hits, secretstore: misses });
   const seconds = (user + system) / 1e6;
   return [
@@ -20,6 +22,7 @@ export async function serviceMetrics(deps: Dependencies, { counts }: Admission):
     counter('deployd_http_overloaded', 'Requests that found no place, and were answered 503.', byLane('refused')),
     counter('deployd_bearers', 'Bearers of agents by what knew them.', asked),
     gauge('deployd_backends', 'Backends by state.', backends),
+    gauge('deployd_pending_steps', 'Steps of retirements and deletions that are not done yet, by step.', pending),
     gauge('process_resident_memory_bytes', 'Memory of the process.', [{ value: process.memoryUsage.rss() }]),
     counter('process_cpu_seconds', 'Processor time of the process.', [{ value: seconds }]),
   ];

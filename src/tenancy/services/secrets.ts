@@ -62,7 +62,10 @@ export async function deleteSecret(deps: Dependencies, act: SecretAct): Promise<
 
 /** Adds to the audit log what becomes of an act; the secretstore has no part in its transactions, so `started` goes ahead. */
 function recordSecretAct(deps: Dependencies, act: SecretAct, result: string): Promise<void> {
-  return addAuditEntry(deps.store, { ...auditEntry(deps, act.caller, { target: secretPath(act), env: act.env }), result });
+  return addAuditEntry(deps.store, {
+    ...auditEntry(deps, act.caller, { target: secretPath(act), env: act.env }),
+    result,
+  });
 }
 
 /** Path of a secret in manifests, and in the audit log. */

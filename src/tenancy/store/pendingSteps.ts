@@ -52,6 +52,13 @@ export function listPendingSteps(store: Store, subject: string): Promise<Pending
   return store.selectFrom('pending_steps').selectAll().where('subject', '=', subject).orderBy('step').execute();
 }
 
+/** Number of pending steps by step; those of which none is pending are missing. */
+export async function countPendingSteps(store: Store): Promise<Partial<Record<PendingStep, number>>> {
+  const counts = store.selectFrom('pending_steps').select(['step', ({ fn }) => fn.countAll<number>().as('count')]);
+  const rows = await counts.groupBy('step').execute();
+  return Object.fromEntries(rows.map(({ step, count }) => [step, count]));
+}
+
 /** True while the secrets of an env are about to be destroyed: it is deleted, or its last backend is finishing. */
 export async function areSecretsDoomed(store: Store, env: string): Promise<boolean> {
   const pending = store
