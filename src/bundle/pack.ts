@@ -12,7 +12,8 @@ import { readBundleDirectory } from './bundleDirectory.ts';
 import type { BundleLimits } from './bundleLimits.ts';
 import { encodeMember, endOfArchive, padding, type TarMember } from './tarMember.ts';
 
-const MANIFEST_NAME = 'manifest.json';
+/** Path of the manifest in a bundle. */
+export const MANIFEST_NAME = 'manifest.json';
 
 /** A directory to pack, and the archive that it becomes. */
 export interface PackRequest {

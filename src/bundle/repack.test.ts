@@ -38,7 +38,7 @@ it.each([
 ] as const)('changes the manifest alone, and stays %s', async (format, magic) => {
   const request = workplaceOf({ ...options, archive: { format } });
   const before = await contentsOf(request.file);
-  const change = async (manifest: string) => manifest.replace('"sequence": 1', '"sequence": 2');
+  const change = async (manifest: string) => manifest.replace('"sequence": 1', '"sequence": 12');
   const packed = await repack(request, change);
   expect(packed!.sizeBytes).toBe(readFileSync(request.into).length);
   expect(readFileSync(request.into).toString('hex', 0, 2)).toBe(magic);
@@ -48,6 +48,8 @@ it.each([
   expect(new Set(after.files.keys())).toEqual(new Set(before.files.keys()));
   expect(after.files.get('bin/run')).toEqual(before.files.get('bin/run'));
   expect(after.directories).toEqual(before.directories);
+  const sizes = new Map(packed!.contents.files.map(({ path, size }) => [path, size]));
+  expect(sizes).toEqual(new Map([...after.files].map(([path, { size }]) => [path, size])));
   expect(readdirSync(request.scratchDir)).toEqual([]);
 });
 

@@ -3,8 +3,9 @@ import { join } from 'node:path';
 import { openRegularFile } from '../platform/regularFile.ts';
 import type { BundleLimits } from './bundleLimits.ts';
 import { unpack } from './archive.ts';
-import { packContents, type Compression, type PackedBundle } from './pack.ts';
+import { MANIFEST_NAME, packContents, type Compression, type PackedBundle } from './pack.ts';
 import { readManifestText } from './readBundle.ts';
+import type { BundleContents } from './rules/archive/inventory.ts';
 
 /** A bundle to pack anew with another manifest. */
 export interface RepackRequest {
@@ -18,6 +19,11 @@ export interface RepackRequest {
   signal: AbortSignal;
 }
 
+/** A bundle that was packed anew, and what is in it. */
+export interface RepackedBundle extends PackedBundle {
+  contents: BundleContents;
+}
+
 /**
  * Packs a bundle anew: `change` gives the text of the new manifest, or null for none, and every other file stays as it is,
  * byte for byte. Returns null without a new manifest. Throws as `unpack` and `packDirectory`.
@@ -25,16 +31,22 @@ export interface RepackRequest {
 export async function repack(
   { file, into, scratchDir, limits, signal }: RepackRequest,
   change: (manifest: string) => Promise<string | null>,
-): Promise<PackedBundle | null> {
+): Promise<RepackedBundle | null> {
   const dir = await mkdtemp(join(scratchDir, 'repack-'));
   try {
-    const contents = await unpack({ file, into: dir, limits, signal });
+    const before = await unpack({ file, into: dir, limits, signal });
     const manifest = await change((await readManifestText(dir)) ?? '');
     if (manifest === null) return null;
-    return await packContents({ dir, manifest, file: into, signal }, contents, await compressionOf(file));
+    const packed = await packContents({ dir, manifest, file: into, signal }, before, await compressionOf(file));
+    return { ...packed, contents: withManifest(before, Buffer.byteLength(manifest)) };
   } finally {
     await rm(dir, { recursive: true, force: true });
   }
+}
+
+function withManifest(contents: BundleContents, size: number): BundleContents {
+  const files = contents.files.map((file) => (file.path === MANIFEST_NAME ? { ...file, size } : file));
+  return { ...contents, files };
 }
 
 /** The compression of an archive that could be unpacked. */

@@ -102,6 +102,8 @@ export interface WrittenSecret {
   path: string;
   version: number;
   bundle: Bundle | null;
+  /** What some hosts would not permit of that bundle. */
+  warnings: string[];
 }
 
 export interface Operator {

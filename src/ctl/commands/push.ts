@@ -1,7 +1,7 @@
 import type { Command } from 'commander';
 import type { PushedBundle } from '../api/types.ts';
 import { openUpload, sha256Of } from '../input/openUpload.ts';
-import { formatFacts } from '../output/table.ts';
+import { formatFacts, warningFacts } from '../output/table.ts';
 import type { Result, Run, Session } from '../session.ts';
 
 /** `deployctl push`. */
@@ -28,6 +28,6 @@ function formatPushed({ sha256, env, name, version, sequence, size_bytes, warnin
     ['bundle', `${name} ${version}, sequence ${sequence}, for env ${env}`],
     ['sha256', sha256],
     ['bytes', String(size_bytes)],
-    ...warnings.map((warning): [string, string] => ['warning', warning]),
+    ...warningFacts(warnings),
   ]);
 }

@@ -1,5 +1,8 @@
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { createBundle } from '../../../fixtures/bundles/bundle.ts';
+import { addHost } from '../../../fixtures/tenancy/host.ts';
+import { addOperator } from '../../../fixtures/tenancy/operatorClient.ts';
 import { startWithOperators, type ServiceWithOperators } from '../../../fixtures/ctl/operators.ts';
 
 let at: ServiceWithOperators;
@@ -12,6 +15,16 @@ afterAll(() => at.stop());
 
 const set = (stdin: string, ...more: string[]) =>
   at.deployer.run(['secret', 'set', 'eu-1', 'db', ...more], { env: at.deployer.home.env, stdin });
+/** Makes a bundle desired that reads the secret. */
+const deploy = async () => {
+  const secrets = [{ var: 'DB', path: 'deployd/data/eu-1/see/db', field: 'value' }];
+  const compose = { services: { web: { image: 'app:1', environment: { DB: '${DB}' } } } };
+  const { bytes, sha } = createBundle({ env: 'eu-1', secrets, compose });
+  const admin = await addOperator(at.service);
+  await admin.push(bytes);
+  await admin.call('PUT envs/eu-1/desired', { sha256: sha });
+  return sha;
+};
 const versions = () => at.service.secretstore.secrets.get('eu-1/db');
 
 it('writes the value of standard input without its last line break, and never shows it', async () => {
@@ -21,6 +34,25 @@ it('writes the value of standard input without its last line break, and never sh
     stdout: 'secret   deployd/data/eu-1/see/db\nversion  1\nbundle   none reads it\n',
   });
   expect(versions()).toEqual([{ value: 'hunter2' }]);
+});
+
+it('tells which hosts would refuse the bundle that it makes', async () => {
+  const sha256 = await deploy();
+  const host = await addHost(at.service, 'eu-1');
+  await host.checkIn({
+    applied_sha: sha256,
+    policy: { limits: { bundle_bytes: 1, unpacked_bytes: 1, bundle_entries: 1 } },
+  });
+  const { exit, stdout } = await set('hunter2');
+  expect(exit).toBe(0);
+  expect(stdout).toMatch(/^bundle {3}[0-9a-f]{64}, sequence 2, is desired$/m);
+  expect(stdout).toMatch(
+    new RegExp(
+      `^warning {2}BUNDLE_UNSAFE: \\d+ bytes, limits.bundle_bytes allows 1: refused by host-1 \\(${host.id}\\)$`,
+      'm',
+    ),
+  );
+  await at.service.deps.store.updateTable('envs').set({ desired_sha: null }).execute();
 });
 
 it.each([

@@ -4,7 +4,7 @@ import { path } from '../api/path.ts';
 import type { SecretName, WrittenSecret } from '../api/types.ts';
 import { usageError } from '../ctlError.ts';
 import { readValue } from '../input/readValue.ts';
-import { formatFacts, formatTable } from '../output/table.ts';
+import { formatFacts, formatTable, warningFacts } from '../output/table.ts';
 import type { Result, Run, Session } from '../session.ts';
 
 interface SetOptions {
@@ -75,10 +75,11 @@ function parseJson(text: string): unknown {
   }
 }
 
-function formatWritten({ path, version, bundle }: WrittenSecret): string {
+function formatWritten({ path, version, bundle, warnings }: WrittenSecret): string {
   return formatFacts([
     ['secret', path],
     ['version', String(version)],
     ['bundle', bundle ? `${bundle.sha256}, sequence ${bundle.sequence}, is desired` : 'none reads it'],
+    ...warningFacts(warnings),
   ]);
 }

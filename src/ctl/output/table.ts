@@ -18,6 +18,11 @@ export function formatFacts(facts: [label: string, value: string | null][]): str
   return known.map(([label, value]) => `${label.padEnd(width)}${gap}${harmless(value)}`).join('\n');
 }
 
+/** A fact for each warning of the service. */
+export function warningFacts(warnings: string[]): [label: string, value: string][] {
+  return warnings.map((warning) => ['warning', warning]);
+}
+
 const gap = '  ';
 /** Columns that a cell keeps however narrow the terminal is. */
 const minCellWidth = 8;

@@ -30,6 +30,8 @@ export interface SecretVersion {
   path: string;
   version: number;
   bundle: BundleRow | null;
+  /** What some hosts would not permit of the new bundle. */
+  warnings: string[];
 }
 
 /**
@@ -47,7 +49,8 @@ export async function setSecret(
   const version = await deps.secretstore.writeSecret({ env, key, data });
   await recordSecretAct(deps, act, 'ok');
   const path = secretPath(act);
-  return { path, version, bundle: await repackBundle(deps, { caller, env, path, version }) };
+  const deployed = await repackBundle(deps, { caller, env, path, version });
+  return { path, version, bundle: deployed?.bundle ?? null, warnings: deployed?.warnings ?? [] };
 }
 
 /** Destroys all versions of a secret; throws 404 if there is none. */

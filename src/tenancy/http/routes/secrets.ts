@@ -34,8 +34,8 @@ export const secretRoutes = [
     target: ({ params }) => secretPath(params),
     noStore: true,
     handle: async (deps, { caller, params: { env, key }, body }) => {
-      const { path, version, bundle } = await setSecret(deps, { caller, env, key, data: body.data });
-      return answer(200, { path, version, bundle: bundle && bundleView(bundle) });
+      const { bundle, ...written } = await setSecret(deps, { caller, env, key, data: body.data });
+      return answer(200, { ...written, bundle: bundle && bundleView(bundle) });
     },
   }),
   operatorRoute({

@@ -21,8 +21,10 @@ const bundle = {
 
 /** A bundle. */
 export const Bundle = Type.Object(bundle, { title: 'Bundle' });
+/** What some hosts would not permit of a bundle. */
+export const Warnings = Type.Array(Type.String());
 /** A bundle that was pushed, with what some hosts would not permit of it. */
-export const PushedBundle = Type.Object({ ...bundle, warnings: Type.Array(Type.String()) }, { title: 'PushedBundle' });
+export const PushedBundle = Type.Object({ ...bundle, warnings: Warnings }, { title: 'PushedBundle' });
 /** Under which digest an archive is pushed. */
 export const PushQuery = Body({ sha256: Sha256 });
 

@@ -1,5 +1,5 @@
 import { Type } from 'typebox';
-import { Bundle } from './bundles.ts';
+import { Bundle, Warnings } from './bundles.ts';
 import { Body, EnvName, Nullable } from './common.ts';
 
 /** A secret of the URL. */
@@ -26,6 +26,6 @@ export const SecretData = Body({
 
 /** A new version of a secret, and the bundle that deploys it. */
 export const SecretVersion = Type.Object(
-  { path: Type.String(), version: Type.Integer(), bundle: Nullable(Bundle) },
+  { path: Type.String(), version: Type.Integer(), bundle: Nullable(Bundle), warnings: Warnings },
   { title: 'SecretVersion' },
 );

@@ -2,10 +2,10 @@ import { createWriteStream } from 'node:fs';
 import { join } from 'node:path';
 import { pipeline } from 'node:stream/promises';
 import { digestOf } from '../../../bundle/fileDigest.ts';
-import type { PackedBundle } from '../../../bundle/pack.ts';
-import { repack } from '../../../bundle/repack.ts';
+import { repack, type RepackedBundle } from '../../../bundle/repack.ts';
 import { parseManifest } from '../../../protocol/manifest.ts';
 import { storageError } from '../../adapters/bundles/bundleStorage.ts';
+import { bundleSizeOf } from '../../rules/hostWarnings.ts';
 import { isPinNeeded, pinSecret } from '../../rules/pinnedManifest.ts';
 import { addAuditEntry } from '../../store/audit.ts';
 import { findBundle } from '../../store/bundles.ts';
@@ -17,6 +17,7 @@ import type { Dependencies } from '../dependencies.ts';
 import type { AuditCaller } from '../operator.ts';
 import { insertStoredBundle, storeArchive } from './archiveStorage.ts';
 import { withScratchDirectory } from './scratchDirectory.ts';
+import { warningsOfHosts } from './warningsOfHosts.ts';
 
 /** What a changed secret means for the bundle that is desired. */
 export interface SecretChange {
@@ -25,6 +26,13 @@ export interface SecretChange {
   /** Path of the secret in manifests. */
   path: string;
   version: number;
+}
+
+/** The bundle that deploys a version of a secret. */
+export interface DeployedSecret {
+  bundle: BundleRow;
+  /** What some hosts would not permit of a bundle that was made for it. */
+  warnings: string[];
 }
 
 /** How often a bundle is packed anew because another one has become the desired one meanwhile. */
@@ -38,7 +46,7 @@ const noLimits = { bundle_bytes: Infinity, unpacked_bytes: Infinity, bundle_entr
  * version or a newer one; null if the desired one does not read the secret. Throws 404 without the env, 409
  * `DESIRED_CHANGED` if it is changed again and again, 503 `DISK_FULL`, and PeerErrors.
  */
-export async function repackBundle(deps: Dependencies, change: SecretChange): Promise<BundleRow | null> {
+export async function repackBundle(deps: Dependencies, change: SecretChange): Promise<DeployedSecret | null> {
   for (let tries = 0; tries < MAX_TRIES; tries++) {
     const desired = await findDesired(deps, change.env);
     if (desired === null) return null;
@@ -60,7 +68,7 @@ async function repackDesired(
   deps: Dependencies,
   change: SecretChange,
   { desired, dir }: { desired: BundleRow; dir: string },
-): Promise<BundleRow | null | 'outdated'> {
+): Promise<DeployedSecret | null | 'outdated'> {
   const file = join(dir, 'desired');
   const into = join(dir, 'repacked');
   const { signal } = new AbortController();
@@ -74,9 +82,11 @@ async function repackDesired(
     sequence = await takeSequence(deps, change.env);
     return pinSecret(text, sequence, change);
   });
-  if (packed === null) return reads ? desired : null;
+  if (packed === null) return reads ? { bundle: desired, warnings: [] } : null;
+  const warnings = await warningsOfHosts(deps, change.env, bundleSizeOf(packed.contents, packed.sizeBytes));
   await storeArchive(deps, { sha256: packed.sha256, file: into });
-  return replaceDesired(deps, change, { desired, row: rowOf(deps, change, { desired, packed, sequence }) });
+  const row = rowOf(deps, change, { desired, packed, sequence });
+  return (await replaceDesired(deps, change, { desired, row })) ? { bundle: row, warnings } : 'outdated';
 }
 
 /** Fetches an archive from the storage; throws a PeerError if it is not what was stored. */
@@ -99,25 +109,25 @@ async function takeSequence({ store }: Dependencies, env: string): Promise<numbe
 function rowOf(
   { clock }: Dependencies,
   { caller }: SecretChange,
-  { desired, packed, sequence }: { desired: BundleRow; packed: PackedBundle; sequence: number },
+  { desired, packed, sequence }: { desired: BundleRow; packed: RepackedBundle; sequence: number },
 ): BundleRow {
   const { sha256, sizeBytes } = packed;
   return { ...desired, sha256, sequence, size_bytes: sizeBytes, received_at: clock(), received_from: caller.actor };
 }
 
-/** Makes a stored bundle the desired one in place of another. */
+/** Makes a stored bundle the desired one in place of another; false if that is not the desired one any more. */
 async function replaceDesired(
   { store, clock }: Dependencies,
   { caller, env }: SecretChange,
   { desired, row }: { desired: BundleRow; row: BundleRow },
-): Promise<BundleRow | 'outdated'> {
+): Promise<boolean> {
   return store.transaction().execute(async (work) => {
     const locked = await lockEnv(work, env);
     if (locked === null) throw notFound('env');
-    if (locked.desired_sha !== desired.sha256) return 'outdated';
-    if ((await insertStoredBundle(work, row)) !== 'added') return 'outdated';
+    if (locked.desired_sha !== desired.sha256) return false;
+    if ((await insertStoredBundle(work, row)) !== 'added') return false;
     await setDesiredSha(work, env, row.sha256);
     await addAuditEntry(work, auditEntry({ clock }, { ...caller, act: 'bundle.repack' }, { target: row.sha256, env }));
-    return row;
+    return true;
   });
 }
