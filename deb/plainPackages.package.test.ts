@@ -1,9 +1,11 @@
 import { execFile } from 'node:child_process';
 import { access } from 'node:fs/promises';
-import { basename, join, resolve } from 'node:path';
+import { basename, dirname, join, resolve } from 'node:path';
 import { promisify } from 'node:util';
 import manifest from '../package.json' with { type: 'json' };
+import { buildLaterPackage, type LaterPackage } from '../fixtures/boot/laterPackage.ts';
 import { bootMachine, type Machine } from '../fixtures/boot/machine.ts';
+import { tempDir } from '../fixtures/tempDir.ts';
 import { plainPackages } from './plainPackages.ts';
 
 const run = promisify(execFile);
@@ -13,10 +15,12 @@ const [tenancyDeb = '', ctlDeb = ''] = debs;
 const maxBytes = 34_000_000;
 
 let machine: Machine;
+let later: LaterPackage;
 beforeAll(async () => {
   for (const deb of debs)
     await access(deb).catch(() => Promise.reject(new Error(`there is no ${deb}: run \`npm run package\` first`)));
-  machine = await bootMachine({ network: 'private', readOnlyPaths: [dir] });
+  later = await buildLaterPackage(tenancyDeb, tempDir());
+  machine = await bootMachine({ network: 'private', readOnlyPaths: [dir, dirname(later.file)] });
 }, 900_000);
 afterAll(() => machine.stop());
 
@@ -92,9 +96,26 @@ describe('on a Debian system', () => {
     expect(await machine.ok('deployctl env list --json')).toContain('eu-1');
   });
 
-  it('an upgrade keeps it running with its store, a removal keeps the store, a purge leaves nothing', async () => {
-    await machine.ok(`dpkg -i ${tenancyDeb}`);
+  it('an upgrade migrates the store and keeps what is in it; the version before refuses the migrated store', async () => {
+    const { file, version, migration } = later;
+    const logged = async () => (await machine.journal('deployd-tenancy.service')).join('\n');
+    await machine.ok(`dpkg -i ${file}`);
     await machine.until('curl -fsS http://127.0.0.1:443/healthz', 20);
+    expect(await logged()).toContain(`migrated the store: ${migration}`);
+    expect(await machine.ok('deployctl env list --json')).toContain('eu-1');
+    await machine.ok(`dpkg -i ${tenancyDeb}`);
+    await machine.until('! curl -fsS http://127.0.0.1:443/healthz', 20);
+    const refusal = `the store is of a newer version (${migration}): install that version, or restore a backup of this one`;
+    await machine.until(`journalctl --sync; journalctl -u deployd-tenancy | grep -F '${refusal}'`, 20);
+    const { code, stderr } = await machine.run('deployd-tenancy serve');
+    expect({ code, stderr }).toEqual({ code: 1, stderr: `${refusal}\n` });
+    await machine.ok(`dpkg -i ${file}; systemctl restart deployd-tenancy`);
+    await machine.until('curl -fsS http://127.0.0.1:443/healthz', 20);
+    expect(await machine.ok('deployctl env list --json')).toContain('eu-1');
+    expect(await machine.ok('deployd-tenancy --version')).toBe(version);
+  });
+
+  it('a removal keeps the store, a purge leaves nothing', async () => {
     await machine.ok('dpkg -r deployd-tenancy');
     expect(await machine.ok('systemctl list-units --all --plain --no-legend "deployd-tenancy*"')).toBe('');
     await machine.ok('test -e /var/lib/deployd-tenancy/store.sqlite -a -e /etc/deployd-tenancy/config.yaml');
