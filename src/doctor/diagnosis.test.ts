@@ -1,4 +1,4 @@
-import { diagnosisOf, type Check } from './diagnosis.ts';
+import { diagnosisOf, formatMode, inapplicableCheck, unknownCheck, type Check } from './diagnosis.ts';
 import { diagnosisJson, formatDiagnosis } from './formatDiagnosis.ts';
 
 const check = (name: string, status: Check['status'], findings: Check['findings'] = []): Check => {
@@ -58,4 +58,17 @@ it('keeps the words of the contract in JSON', () => {
       2,
     ),
   );
+});
+
+it('finds nothing where it could not look, or need not', () => {
+  expect(unknownCheck('a', 'away')).toEqual({ name: 'a', status: 'unknown', detail: 'away', findings: [] });
+  expect(inapplicableCheck('a', 'none')).toEqual({ name: 'a', status: 'not applicable', detail: 'none', findings: [] });
+});
+
+it.each([
+  [0o7, '0007'],
+  [0o100_644, '0644'],
+  [0o104_755, '0755'],
+])('shows who may use a file: %#', (mode, text) => {
+  expect(formatMode(mode)).toBe(text);
 });
