@@ -28,6 +28,13 @@ const withEnv = { ...errors, 409: 'AGENT_ENV_MISMATCH' };
 export async function registerAgentRoutes(app: FastifyInstance, deps: Dependencies): Promise<void> {
   await app.register(async (scope) => {
     scope.setValidatorCompiler(compileAgentValidator);
+    // The names that could change prototypes are no known fields either.
+    scope.removeContentTypeParser('application/json');
+    scope.addContentTypeParser(
+      'application/json',
+      { parseAs: 'string' },
+      scope.getDefaultJsonParser('remove', 'remove'),
+    );
     scope.decorateRequest('token', null);
     // Before the body is read: whoever has no token sends none.
     scope.addHook('onRequest', async (request) => {
