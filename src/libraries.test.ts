@@ -14,6 +14,7 @@ const libraryOwners: Record<string, string[]> = {
   '@fastify/swagger': ['src/tenancy/http/'],
   typebox: ['src/tenancy/http/'],
   '@aws-sdk/client-s3': ['src/tenancy/adapters/bundles/'],
+  '@aws-sdk/s3-request-presigner': ['src/tenancy/adapters/bundles/'],
   kysely: ['src/tenancy/store/'],
   'kysely/migration': ['src/tenancy/store/'],
   pg: ['src/tenancy/store/openStore.ts', 'src/tenancy/store/postgresClient.ts'],

@@ -31,12 +31,13 @@ export function connectSecretstore(settings: TenancySettings, { keys, clock }: S
 
 /** Opens where the settings keep bundles: the bucket, else the directory. Throws ConfigInvalid. */
 export function connectBundleStorage({ s3, state_dir }: Pick<TenancySettings, 's3' | 'state_dir'>): BundleStorage {
-  const { url, bucket, region, credentials_file } = s3;
+  const { url, bucket, region, credentials_file, redirect: givesLinks } = s3;
   if (url === null || bucket === null || credentials_file === null)
     return createDirectoryStorage(bundleDirectoryOf(state_dir));
   const given = readCredentials(credentials_file, 'access_key_id', 'secret_access_key');
   const credentials = { accessKeyId: given.access_key_id, secretAccessKey: given.secret_access_key };
-  return createS3Storage({ url, bucket, region, credentials, authorities: readTrustedAuthorities(null) });
+  const authorities = readTrustedAuthorities(null);
+  return createS3Storage({ url, bucket, region, credentials, authorities, givesLinks });
 }
 
 /** Opens the mesh's directory of the settings; null without a mesh. Throws ConfigInvalid. */

@@ -15,7 +15,12 @@ const groups = [
 
 /** Problems of several keys together: incomplete groups, and connections that nothing encrypts. */
 export function validateCombinations(valid: Valid): KeyProblem[] {
-  return [...incompleteGroups(valid), ...unencryptedListen(valid), ...unencryptedUrls(valid)];
+  return [
+    ...incompleteGroups(valid),
+    ...unencryptedListen(valid),
+    ...unencryptedUrls(valid),
+    ...redirectProblems(valid),
+  ];
 }
 
 /** Strips the trailing slashes of every address. */
@@ -43,6 +48,17 @@ function incompleteGroups(valid: Valid): KeyProblem[] {
       message: `is required beside ${section}.${given.join(` and ${section}.`)}`,
     }));
   });
+}
+
+/** Hosts follow no redirect to http://, and keep their bearer from other origins only; a bucket refuses it beside a link. */
+function redirectProblems({ s3, public_url }: Valid): KeyProblem[] {
+  if (s3?.redirect !== true) return [];
+  const key = 's3.redirect';
+  if (s3.url === null) return [{ key, message: 'needs s3.url' }];
+  const { protocol, origin } = new URL(s3.url);
+  if (public_url === undefined || (protocol === 'https:' && origin !== new URL(public_url).origin)) return [];
+  const message = 'needs an https:// s3.url of another origin than public_url, which hosts send their bearer to';
+  return [{ key, message }];
 }
 
 function unencryptedListen({ listen, tls }: Valid): KeyProblem[] {

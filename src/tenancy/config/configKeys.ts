@@ -1,6 +1,14 @@
 import { defaultLimits } from '../../protocol/defaultLimits.ts';
 import { keyTableOf, optional, required, type ConfigKey, type DottedKey } from '../../config/keyTable.ts';
-import { absolutePath, integer, nullable, oneOf, serviceUrl, singleLineName } from '../../config/valueTypes.ts';
+import {
+  absolutePath,
+  integer,
+  nullable,
+  oneOf,
+  serviceUrl,
+  singleLineName,
+  trueOrFalse,
+} from '../../config/valueTypes.ts';
 import { listenAddress } from './listenAddress.ts';
 import type { TenancySettings } from './settings.ts';
 
@@ -46,6 +54,11 @@ export const configKeys: Readonly<Record<DottedKey<TenancySettings>, ConfigKey>>
     nullable(absolutePath),
     null,
     'JSON file with `access_key_id` and `secret_access_key`.',
+  ),
+  's3.redirect': optional(
+    trueOrFalse,
+    false,
+    'Whether hosts of transport `system` download from the bucket itself, which they must reach and trust; for others the service fetches.',
   ),
   secretstore_url: required(serviceUrl, 'Base address of the secretstore.'),
   secretstore_ca: optional(

@@ -88,6 +88,8 @@ describe('a valid file', () => {
 describe('a problem is reported with its line', () => {
   const anAddress = 'must be an IP address and a port, such as 127.0.0.1:8443 or [::]:443';
   const aUrl = 'must be an https:// URL without credentials, query and fragment';
+  const noRedirect =
+    ':3: s3.redirect: needs an https:// s3.url of another origin than public_url, which hosts send their bearer to';
   const onlyLoopback =
     'must be a loopback address, such as 127.0.0.1:8443, or tls.certificate_file and tls.key_file be given';
 
@@ -109,6 +111,9 @@ describe('a problem is reported with its line', () => {
       ':3: s3.credentials_file: is required beside s3.url and s3.bucket',
       `:5: s3.url: ${aUrl}; http:// is allowed to loopback`,
     ],
+    [['s3: { redirect: true }'], ':3: s3.redirect: needs s3.url'],
+    [["s3: { url: 'https://tenancy.example/s3', bucket: b, credentials_file: /c, redirect: true }"], noRedirect],
+    [["s3: { url: 'http://127.0.0.1:9000', bucket: b, credentials_file: /c, redirect: true }"], noRedirect],
     [['mesh: { credentials_file: /z }'], ':3: mesh.controller_url: is required beside mesh.credentials_file'],
     [['secretstore_ca: /nowhere.pem'], ':3: secretstore_ca: must be a readable PEM file; /nowhere.pem is missing'],
     [

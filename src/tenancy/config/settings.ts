@@ -19,6 +19,8 @@ export interface TenancySettings {
     readonly region: string;
     /** JSON file: `{"access_key_id", "secret_access_key"}`. */
     readonly credentials_file: string | null;
+    /** Whether hosts of transport `system` are sent to the bucket for their downloads. */
+    readonly redirect: boolean;
   };
   readonly secretstore_url: string;
   readonly secretstore_ca: string | null;

@@ -18,10 +18,16 @@ const headers = {
   ETag: { type: 'string', pattern: '^"[0-9a-f]{64}"$', description: 'The digest in double quotes.' },
   'Accept-Ranges': { type: 'string', const: 'bytes' },
 };
+const location = { Location: { type: 'string', format: 'uri' } };
 const contentRange = { 'Content-Range': { type: 'string', pattern: '^bytes ([0-9]+-[0-9]+|\\*)/[0-9]+$' } };
 const response = {
   200: { description: 'The whole bundle.', headers, ...octetStream },
   206: { description: 'The range that was asked for.', headers: { ...headers, ...contentRange }, ...octetStream },
+  302: {
+    type: 'null',
+    description: 'The bundle is in the bucket, where the link can be used for 15 minutes.',
+    headers: location,
+  },
   304: { type: 'null', description: 'The caller has it already.', headers },
   ...failures({
     401: bearerCodes,
@@ -60,11 +66,14 @@ export function addBundleRoute(
   }
 }
 
-async function sendBundle(deps: Dependencies, { sha256, sizeBytes }: OfferedBundle, { request, reply }: Exchange) {
+async function sendBundle(deps: Dependencies, offered: OfferedBundle, { request, reply }: Exchange) {
+  const { sha256, sizeBytes } = offered;
   const etag = `"${sha256}"`;
   void reply.headers({ etag, 'accept-ranges': 'bytes' });
   const { range, 'if-range': ifRange, 'if-none-match': ifNoneMatch } = request.headers;
   if (isUnchanged(ifNoneMatch, etag)) return reply.code(304).send();
+  const link = offered.mayBeSentOn ? await deps.bundles.link(sha256) : null;
+  if (link !== null) return reply.code(302).headers({ location: link, 'cache-control': 'no-store' }).send();
   const wanted = wantedBytes({ range, ifRange: headerOf(ifRange) }, { etag, size: sizeBytes });
   if (wanted === 'unsatisfiable') {
     void reply.header('content-range', `bytes */${sizeBytes}`);

@@ -7,7 +7,7 @@ import { prepareQuery } from './preparedQuery.ts';
 
 /** A backend as its own calls need it: its life, what is desired in its env, and the size of that bundle. */
 export interface AgentRow
-  extends LifeColumns, Pick<BackendRow, 'id' | 'revision' | 'env' | 'oldest_generation' | 'state_since'> {
+  extends LifeColumns, Pick<BackendRow, 'id' | 'revision' | 'env' | 'transport' | 'oldest_generation' | 'state_since'> {
   production: number;
   desired_sha: string | null;
   /** Bytes; null if there is no such bundle. */
@@ -27,6 +27,7 @@ const selectAgent = prepareQuery<{ id: string }, AgentRow>((store, parameter) =>
     .leftJoin('bundles', 'bundles.sha256', 'envs.desired_sha')
     .select(['backends.id', 'revision', 'backends.env', 'state', 'generation', 'purge_volumes', 'finished'])
     .select([
+      'transport',
       'oldest_generation',
       'state_since',
       'envs.production',

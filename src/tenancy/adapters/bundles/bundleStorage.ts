@@ -16,6 +16,11 @@ export interface BundleStorage {
    * An archive that is removed meanwhile is read to its end.
    */
   open: (sha256: string, range?: ByteRange) => Promise<Readable | null>;
+  /**
+   * A URL at which an archive can be read for some minutes by whoever has it, which makes it a secret; null where the
+   * storage gives none.
+   */
+  link: (sha256: string) => Promise<string | null>;
   /** Removes an archive; one that is unknown is taken for removed. */
   remove: (sha256: string) => Promise<void>;
   /** Throws unless archives can be written. */
@@ -29,6 +34,6 @@ export function archiveName(sha256: string): string {
 }
 
 /** The error of a call that failed. */
-export function storageError(doing: 'store' | 'read' | 'remove' | 'check', reason: string): PeerError {
+export function storageError(doing: 'store' | 'read' | 'link to' | 'remove' | 'check', reason: string): PeerError {
   return new PeerError('bundle storage', `cannot ${doing}: ${reason}`);
 }

@@ -37,6 +37,7 @@ export function createDirectoryStorage(dir: string): BundleStorage {
         const file = await openRegularFile(pathOf(sha256), { follow: false }).catch(ignoring('ENOENT', null));
         return file && file.createReadStream({ start, end, highWaterMark: CHUNK_BYTES });
       }),
+    link: async () => null,
     remove: (sha256) =>
       attempt('remove', async () => {
         await unlink(pathOf(sha256)).catch(ignoring('ENOENT'));

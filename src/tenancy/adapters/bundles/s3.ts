@@ -9,6 +9,7 @@ import {
   S3Client,
   S3ServiceException,
 } from '@aws-sdk/client-s3';
+import { getSignedUrl } from '@aws-sdk/s3-request-presigner';
 import { createTlsContext, type Authorities } from '../../../platform/certificateAuthorities.ts';
 import { openRegularFile } from '../../../platform/regularFile.ts';
 import { archiveName, storageError, type BundleStorage, type ByteRange } from './bundleStorage.ts';
@@ -21,22 +22,31 @@ export interface Bucket {
   region: string;
   credentials: { accessKeyId: string; secretAccessKey: string };
   authorities: Authorities;
+  /** Whether it gives links to archives. */
+  givesLinks: boolean;
 }
 
 /** Each download holds one for as long as its host takes. */
 const MAX_SOCKETS = 1000;
 const CONNECT_TIMEOUT_MS = 5000;
+/** A download that has begun goes on after that. */
+const LINK_LIFETIME_S = 900;
 /** Silence of the service, or of the host that a download goes to. */
 const SOCKET_TIMEOUT_MS = 120_000;
 
 /** Keeps bundles in a bucket of an S3 service. */
-export function createS3Storage({ bucket: Bucket, ...access }: Bucket): BundleStorage {
+export function createS3Storage({ bucket: Bucket, givesLinks, ...access }: Bucket): BundleStorage {
   const client = connect(access);
   const objectOf = (sha256: string) => ({ Bucket, Key: archiveName(sha256) });
   return {
     store: (sha256, file) => attempt('store', () => put(client, objectOf(sha256), file)),
     open: (sha256, range) =>
       attempt('read', () => get(client, { ...objectOf(sha256), ...(range && { Range: rangeHeader(range) }) })),
+    link: async (sha256) => {
+      if (!givesLinks) return null;
+      const object = new GetObjectCommand(objectOf(sha256));
+      return attempt('link to', () => getSignedUrl(client, object, { expiresIn: LINK_LIFETIME_S }));
+    },
     remove: (sha256) =>
       attempt('remove', async () => {
         await client.send(new DeleteObjectCommand(objectOf(sha256)));
@@ -52,7 +62,7 @@ const ignore = () => undefined;
 /** The SDK would write to the console. */
 const silent = { debug: ignore, info: ignore, warn: ignore, error: ignore };
 
-function connect({ url, region, credentials, authorities }: Omit<Bucket, 'bucket'>): S3Client {
+function connect({ url, region, credentials, authorities }: Omit<Bucket, 'bucket' | 'givesLinks'>): S3Client {
   const sockets = { keepAlive: true, maxSockets: MAX_SOCKETS };
   return new S3Client({
     endpoint: url,

@@ -10,6 +10,8 @@ import { readAgent } from './agent.ts';
 export interface OfferedBundle {
   sha256: string;
   sizeBytes: number;
+  /** Whether the host may be sent to the storage: the others reach us alone, by whatever name. */
+  mayBeSentOn: boolean;
 }
 
 /** Finds a bundle of the env of the backend that calls; throws 404 if there is none, also for bundles of other envs. */
@@ -17,9 +19,9 @@ export async function offerBundle(
   deps: Dependencies,
   { token, sha256 }: { token: BearerIdentity; sha256: string },
 ): Promise<OfferedBundle> {
-  const { env } = await readAgent(deps, token, 'bundle');
+  const { env, transport } = await readAgent(deps, token, 'bundle');
   const bundle = await findBundle(deps.store, sha256);
-  if (bundle?.env === env) return { sha256, sizeBytes: bundle.size_bytes };
+  if (bundle?.env === env) return { sha256, sizeBytes: bundle.size_bytes, mayBeSentOn: transport === 'system' };
   throw new ApiError({ status: 404, code: 'BUNDLE_NOT_FOUND', message: 'there is no such bundle for this bearer' });
 }
 
