@@ -1,5 +1,5 @@
 import type { Ending } from './endings.ts';
-import type { Refusal } from './refusals.ts';
+import { formatRefusal, type Refusal } from './refusals.ts';
 
 /** What a fault carries besides its ending. */
 export interface FaultDetails {
@@ -59,6 +59,6 @@ export function failedFault(code: string, detail: string): Fault {
 
 /** Refusals in the specification's line format, one line each; the report has the code of the first (spec §9). */
 export function refusedFault(refusals: Refusal[]): Fault {
-  const [first = '', ...moreLines] = refusals.map(({ code, detail }) => `refused: ${code}: ${detail}`);
+  const [first = '', ...moreLines] = refusals.map((refusal) => `refused: ${refusal.code}: ${formatRefusal(refusal)}`);
   return new Fault('refused', first, { ...(refusals[0] && { code: refusals[0].code }), moreLines });
 }

@@ -75,4 +75,19 @@ export const refusalCodes = Object.keys(refusals) as RefusalCode[];
 export interface Refusal {
   code: RefusalCode;
   detail: string;
+  /** The faults that `detail` joins, each with its cure, of a check that knows one. */
+  faults?: RefusedFault[];
+}
+
+/** One fault of a bundle, and what to do about it ('' where the text says it). */
+export interface RefusedFault {
+  text: string;
+  cure: string;
+}
+
+/** A refusal as one text: every fault with its cure. */
+export function formatRefusal({ detail, faults }: Refusal): string {
+  return faults === undefined
+    ? detail
+    : faults.map(({ text, cure }) => (cure === '' ? text : `${text}: ${cure}`)).join('; ');
 }

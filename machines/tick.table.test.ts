@@ -103,7 +103,8 @@ describe('the volume rule', () => {
       const { serviceCalls } = playTick(facts.serverStart, facts.serviceAnswers(desired));
       const [, input] = serviceCalls.find(([service]) => service === 'composeDown')!;
       const received = (input as { desired: DesiredState }).desired;
-      const rule = { production: received.production, purgeRequested: received.purgeVolumes, onAbsent };
+      const { production: isProduction, purgeVolumes: purgeRequested } = received;
+      const rule = { production: isProduction, purgeRequested, onAbsent, denied: false };
       expect(mayRemoveVolumes(rule)).toBe(removed);
       expect(formatIgnoredPurge(rule, []) !== null).toBe(ignored);
     },

@@ -47,6 +47,14 @@ export function oneOf(...words: string[]): ValueType {
   return { schema: { type: 'string', enum: words }, allowed: `one of ${words.join(', ')}` };
 }
 
+/** A list of a few words, none twice. */
+export function listOfWords(...words: string[]): ValueType {
+  return {
+    schema: { type: 'array', items: { type: 'string', enum: words }, uniqueItems: true },
+    allowed: `a list of ${words.join(', ')}, none twice`,
+  };
+}
+
 /** An integer from `min` to `max`, both included; `max` defaults to the largest safe integer. */
 export function integer(unit: string, min: number, max?: number): ValueType {
   return {

@@ -1,5 +1,6 @@
 import type { ReportedContainer, Sha } from '../../machines/types.ts';
 import type { defaultLimits } from './defaultLimits.ts';
+import type { HostPolicy } from './hostPolicy.ts';
 import { fieldsOf, type JsonFields } from './jsonFields.ts';
 
 /** The body of a check-in: the host, what is applied on it, and its containers (spec §10). */
@@ -11,11 +12,11 @@ export interface CheckInRequest {
   applied_sha: Sha | null;
   healthy: boolean;
   containers: ReportedContainer[];
-  policy?: HostPolicy;
+  policy?: ReportedPolicy;
 }
 
 /** What this host permits of a bundle, where hosts differ; the tenancy service warns of bundles that exceed it. */
-export interface HostPolicy {
+export interface ReportedPolicy extends Partial<HostPolicy> {
   limits: Record<keyof typeof defaultLimits, number>;
 }
 

@@ -1,3 +1,5 @@
+import type { HostPolicy } from '../../protocol/hostPolicy.ts';
+
 /** The validated configuration: config.yaml merged with the defaults, frozen (spec §6). */
 export interface Settings {
   readonly env: string;
@@ -42,6 +44,7 @@ export interface Settings {
   readonly heal: boolean;
   readonly on_failure: 'revert' | 'leave';
   readonly production: boolean;
+  readonly policy: HostPolicy;
   readonly limits: { readonly bundle_bytes: number; readonly unpacked_bytes: number; readonly bundle_entries: number };
   readonly log: {
     readonly format: 'auto' | 'journal' | 'json' | 'pretty';

@@ -1,3 +1,4 @@
+import { anyHost } from './compose/policy/policyHost.ts';
 import { readFileSync } from 'node:fs';
 import { refusalCodes } from '../../../machines/refusals.ts';
 import type { Manifest } from '../../../machines/types.ts';
@@ -77,7 +78,7 @@ function codesOf(text: string): string[] {
       texts: new Map([['app.env', 'A=1\n']]),
       digests: new Map(),
     },
-    { highestSequence: { unknown }, applied: { unknown }, engine: { unknown } },
+    { policyHost: anyHost, highestSequence: { unknown }, applied: { unknown }, engine: { unknown } },
   );
   return refusals.map(({ code }) => code).filter((code) => code !== 'ENV_INCOMPLETE' || text === composeText);
 }

@@ -1,10 +1,10 @@
 import { limitDetails } from '../../bundle/rules/archive/limitDetails.ts';
 import type { BundleContents } from '../../bundle/rules/archive/inventory.ts';
-import type { HostPolicy } from '../../protocol/checkIn.ts';
+import type { ReportedPolicy } from '../../protocol/checkIn.ts';
 import { printable } from '../../protocol/printable.ts';
 
 /** What hosts compare with their limits: bytes of the archive and of its files, number of files and directories. */
-export type BundleSize = HostPolicy['limits'];
+export type BundleSize = ReportedPolicy['limits'];
 
 /** A host that would refuse a bundle, and the detail of its refusal. */
 export interface RefusingHost {
@@ -25,7 +25,7 @@ export function bundleSizeOf({ files, directories }: BundleContents, archiveByte
 }
 
 /** Why a host with these limits would refuse a bundle, in the words of its agent; null if it would not. */
-export function exceededLimit(size: BundleSize, { limits }: HostPolicy): string | null {
+export function exceededLimit(size: BundleSize, { limits }: ReportedPolicy): string | null {
   if (size.bundle_bytes > limits.bundle_bytes) return limitDetails.bundle_bytes(limits.bundle_bytes, size.bundle_bytes);
   for (const name of ['bundle_entries', 'unpacked_bytes'] as const) {
     if (size[name] > limits[name]) return limitDetails[name](limits[name]);

@@ -6,11 +6,14 @@ export interface PurgeFacts {
   purgeRequested: boolean;
   /** Config `volumes_on_absent`. */
   onAbsent: 'keep' | 'purge';
+  /** Config `policy.deny` has `purge`. */
+  denied: boolean;
 }
 
-/** The volume rule (spec §7): `-v` only when a purge is requested, and only on an env known to be no production env. */
+/** The volume rule (spec §7): `-v` only when a purge is requested, and only on an env known to be no production env,
+ * on a host that does not deny it. */
 export function mayRemoveVolumes(facts: PurgeFacts): boolean {
-  return facts.production === false && isPurgeRequested(facts);
+  return facts.production === false && !facts.denied && isPurgeRequested(facts);
 }
 
 /**
@@ -18,7 +21,8 @@ export function mayRemoveVolumes(facts: PurgeFacts): boolean {
  * any, an env whose production status is unknown has nothing to lose.
  */
 export function formatIgnoredPurge(facts: PurgeFacts, volumes: readonly string[]): string | null {
-  if (!isPurgeRequested(facts) || facts.production === false) return null;
+  if (!isPurgeRequested(facts) || mayRemoveVolumes(facts)) return null;
+  if (facts.denied) return 'purge of volumes ignored: policy.deny of this host names purge; volumes stay';
   if (facts.production === true) return 'purge of volumes ignored: this is a production env; volumes stay';
   if (volumes.length === 0) return null;
   const why = 'nothing on this host tells whether it is a production env';

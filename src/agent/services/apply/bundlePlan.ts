@@ -1,5 +1,3 @@
-import { readTextIfExists } from '../../adapters/files/ifExists.ts';
-import { join } from 'node:path';
 import { Fault } from '../../../../machines/fault.ts';
 import type { Manifest, Sha } from '../../../../machines/types.ts';
 import type { Containers } from '../../adapters/engine/containers.ts';
@@ -10,7 +8,10 @@ import type { Fact } from '../../../platform/fact.ts';
 import { planOf, type HostFacts, type Plan } from '../../../bundle/rules/plan/plan.ts';
 import type { ComparableRelease } from '../../../bundle/rules/plan/changes.ts';
 import type { State } from '../../rules/state/state.ts';
+import { anyHost } from '../../../bundle/rules/compose/policy/policyHost.ts';
 import { catchFault } from '../catchFault.ts';
+import { containerdRoots } from './containerdRoots.ts';
+import { policyHostOf } from './policyHost.ts';
 import { findOrphanedResources } from '../release/orphanedResources.ts';
 import { digestsOf, readComposeFiles } from '../../../bundle/composeFiles.ts';
 import { bundleFactsOf, type UnpackedBundle } from '../../../bundle/readBundle.ts';
@@ -36,7 +37,9 @@ export interface BundlePlan {
 export async function planBundle(bundle: UnpackedBundle, host: TargetHost, signal: AbortSignal): Promise<BundlePlan> {
   const facts = await bundleFactsOf(bundle, signal);
   const engine = await catchFault(() => engineFacts(host, bundle.manifest));
+  const policyHost = await catchFault(() => policyHostOf(host, facts.files));
   const known: HostFacts = {
+    policyHost: policyHost instanceof Fault ? { ...anyHost, policy: host.settings.policy } : policyHost,
     highestSequence: 'known' in host.state ? { known: host.state.known?.highest_sequence ?? null } : host.state,
     applied: 'known' in host.state ? await appliedRelease(host, host.state.known, signal) : host.state,
     engine: engine instanceof Fault ? { unknown: engine.message } : { known: engine },
@@ -86,11 +89,4 @@ export async function filesystemsOfPull({ containers, settings }: Pick<TargetHos
   const { rootDir, containerdStore } = await containers.info();
   const containerdDirs = containerdStore ? await containerdRoots(rootDir) : [];
   return filesystemsOf([rootDir, ...containerdDirs, ...settings.disk.paths]);
-}
-
-/** Directories of containerd, which a pull fills when the engine uses the containerd image store. */
-async function containerdRoots(rootDir: string): Promise<string[]> {
-  const config = (await readTextIfExists('/etc/containerd/config.toml').catch(() => null)) ?? '';
-  const root = /^\s*root\s*=\s*["']([^"']+)["']/m.exec(config)?.[1] ?? '/var/lib/containerd';
-  return [root, join(rootDir, 'containerd', 'daemon')];
 }

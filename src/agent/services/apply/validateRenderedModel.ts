@@ -3,6 +3,7 @@ import { refusedFault } from '../../../../machines/fault.ts';
 import type { Bundle } from '../../../../machines/types.ts';
 import { readRoutes } from '../../adapters/host/routes.ts';
 import { writeWithoutSync } from '../../adapters/files/durableFiles.ts';
+import { nodeFromJson } from '../../../bundle/rules/compose/document/composeNode.ts';
 import { openedPaths } from '../../../bundle/rules/compose/document/composeContents.ts';
 import { validateModelPolicy } from '../../../bundle/rules/compose/policy/composePolicy.ts';
 import { grantedPrivilegesOf } from '../../rules/createdContainers/grantedPrivileges.ts';
@@ -12,6 +13,7 @@ import { withoutSecrets } from '../release/grantedPrivileges.ts';
 import { recordServiceDefinitions } from '../release/oneShots.ts';
 import type { Dependencies } from '../dependencies.ts';
 import { readEnvTexts, readComposeFiles } from '../../../bundle/composeFiles.ts';
+import { policyHostOf } from './policyHost.ts';
 import { environmentOf } from './environment.ts';
 import { bundleContentsOf } from './unpack.ts';
 
@@ -33,6 +35,7 @@ export async function validateRenderedModel(
       manifest,
       projectName: project,
       ...(await policyContextOf(deps, bundle, signal)),
+      host: await policyHostOf(deps, [{ root: nodeFromJson(model) }]),
     });
     if (refusals.length > 0) throw refusedFault(refusals);
     deps.tick.grantedPrivileges = await withoutSecrets(deps, grantedPrivilegesOf(model, dir));

@@ -1,3 +1,5 @@
+import { isDeepStrictEqual } from 'node:util';
+import { defaultPolicy } from '../../../protocol/hostPolicy.ts';
 import { arch, hostname, platform } from 'node:os';
 import { Fault } from '../../../../machines/fault.ts';
 import type { ObservedState, DesiredState } from '../../../../machines/types.ts';
@@ -15,7 +17,7 @@ export async function checkIn(
   signal: AbortSignal,
 ): Promise<DesiredState> {
   const { recordDecision, settings, state, tenancy, tick, version } = deps;
-  const { env, site, transport, laptop_mode, limits } = settings;
+  const { env, site, transport, laptop_mode, limits, policy } = settings;
   const { applied_sha } = state.state;
   const body: CheckInRequest = {
     agent: { version, transport, laptop_mode },
@@ -25,7 +27,7 @@ export async function checkIn(
     applied_sha,
     healthy: observed.healthy,
     containers: observed.containers,
-    policy: { limits },
+    policy: { limits, ...(isDeepStrictEqual(policy, defaultPolicy) ? {} : policy) },
   };
   const sendCheckIn = async (attempts: number) => {
     const response = await tenancy.checkIn(body, signal, attempts);

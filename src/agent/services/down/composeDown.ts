@@ -19,6 +19,7 @@ export async function composeDown(
     production: await isProduction(deps, state.state, desired.production),
     purgeRequested: desired.purgeVolumes,
     onAbsent: settings.volumes_on_absent,
+    denied: settings.policy.deny.includes('purge'),
   };
   const isPurgeWanted = facts.purgeRequested || facts.onAbsent === 'purge';
   const present = isPurgeWanted && facts.production === null ? (await containers.ownedResources()).volumes : [];

@@ -1,3 +1,4 @@
+import { defaultPolicy } from '../../../protocol/hostPolicy.ts';
 import type { ProjectResources } from '../../rules/release/projectResources.ts';
 import { emptyState, type State } from '../../rules/state/state.ts';
 import { recordPendingPurge, retryPurge } from './pendingPurge.ts';
@@ -15,7 +16,7 @@ function depsWith(since: string, changed: Partial<State> = {}) {
   const lines: string[] = [];
   const warn = (line: string) => void lines.push(line);
   const deps = {
-    settings: { production: false },
+    settings: { production: false, policy: defaultPolicy },
     state: { state, update: async (patch: Partial<State>) => void Object.assign(state, patch) },
     releases: { list: async () => [] },
     containers: {

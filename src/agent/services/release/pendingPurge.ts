@@ -39,10 +39,12 @@ export async function recordPendingPurge(deps: Dependencies, volumes: boolean): 
 
 /** Retries the pending purge. Works without a desired state, since the token may have been revoked by the down. */
 export async function retryPurge(deps: Dependencies, desired: DesiredState | null): Promise<void> {
-  const { containers, state, tick } = deps;
+  const { containers, settings, state, tick } = deps;
   const pending = state.state.purge_pending ?? null;
   if (pending === null) return;
   const { applied_at } = state.state;
+  if (pending.volumes.length > 0 && settings.policy.deny.includes('purge'))
+    return cancelPurge(deps, 'policy.deny of this host names purge');
   if (applied_at !== null && Date.parse(applied_at) > Date.parse(pending.since))
     return cancelPurge(deps, 'a bundle is applied');
   if (pending.volumes.length > 0 && (await isProduction(deps, state.state, desired?.production === true)) !== false)

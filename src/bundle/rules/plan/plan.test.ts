@@ -1,3 +1,4 @@
+import { anyHost } from '../compose/policy/policyHost.ts';
 import { refusalCodes, type Refusal } from '../../../../machines/refusals.ts';
 import type { Manifest } from '../../../../machines/types.ts';
 import { parseComposeFile } from '../compose/document/composeFile.ts';
@@ -25,8 +26,14 @@ const engine = {
   filesystems: [{ device: '1', paths: ['/var/lib/docker'], freeBytes: 9 * gib }],
   headroomBytes: gib,
 };
-const host: HostFacts = { highestSequence: { known: 3 }, applied: { known: null }, engine: { known: engine } };
+const host: HostFacts = {
+  policyHost: anyHost,
+  highestSequence: { known: 3 },
+  applied: { known: null },
+  engine: { known: engine },
+};
 const unknown: HostFacts = {
+  policyHost: anyHost,
   highestSequence: { unknown: 'no state' },
   applied: { unknown: 'no state' },
   engine: { unknown: 'no engine' },

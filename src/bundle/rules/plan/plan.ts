@@ -3,6 +3,7 @@ import type { Manifest, Sha } from '../../../../machines/types.ts';
 import type { Fact } from '../../../platform/fact.ts';
 import { composeContentsOf } from '../compose/document/composeContents.ts';
 import { validateComposePolicy } from '../compose/policy/composePolicy.ts';
+import { anyHost, type PolicyHost } from '../compose/policy/policyHost.ts';
 import { validateDiskSpace, requiredBytes, type DiskSpace } from './diskSpace.ts';
 import { changesOf, type Change, type ComparableRelease } from './changes.ts';
 import { validateRollback } from './rollback.ts';
@@ -38,6 +39,8 @@ export interface BundleFacts extends ComparableRelease {
 
 /** The host that the bundle is for. */
 export interface HostFacts {
+  /** Its policy; with null as `paths` only the written paths are compared with the permits. */
+  policyHost: PolicyHost;
   /** Null when nothing was ever applied. */
   highestSequence: Fact<number | null>;
   /** The applied release, null without one. */
@@ -56,7 +59,9 @@ export interface HostFacts {
 const noFact = { unknown: 'there is no configuration, so no host to look at' };
 
 /** Facts of no host, for a bundle that is validated by itself. */
-export const noHost: HostFacts = { highestSequence: noFact, applied: noFact, engine: noFact };
+export const noHost: HostFacts = {
+  ...{ policyHost: anyHost, highestSequence: noFact, applied: noFact, engine: noFact },
+};
 
 /** Validates a bundle and collects all of its refusals (spec §9.1), for a tick and for `plan` alike. */
 export function planOf(bundle: BundleFacts, host: HostFacts): Plan {
@@ -103,12 +108,13 @@ export function manifestEnvOf(manifestText: string): string {
 }
 
 function bundleRefusals({ manifest, files, releaseFiles, texts }: BundleFacts, host: HostFacts): Refusal[] {
-  const facts = { manifest, projectName: projectOf(manifest), releaseFiles, texts };
+  const { policyHost, highestSequence } = host;
+  const facts = { manifest, projectName: projectOf(manifest), releaseFiles, texts, host: policyHost };
   return [
     validateSecretPaths(manifest),
     validateVariables({ files, texts }, manifest),
     ...validateComposePolicy(files, facts),
-    'known' in host.highestSequence ? validateRollback(manifest, host.highestSequence.known) : null,
+    'known' in highestSequence ? validateRollback(manifest, highestSequence.known, policyHost.policy.deny) : null,
   ].filter((each) => each !== null);
 }
 
@@ -125,8 +131,9 @@ function hostRefusals({ manifest, files }: BundleFacts, { engine }: HostFacts): 
 /** One refusal for each code, in the order of `refusalCodes` (spec §9.1). */
 function mergedByCode(refusals: Refusal[]): Refusal[] {
   return refusalCodes.flatMap((code) => {
-    const details = refusals.filter((each) => each.code === code).map(({ detail }) => detail);
-    return details.length > 0 ? [{ code, detail: details.join('; ') }] : [];
+    const ofCode = refusals.filter((each) => each.code === code);
+    const faults = ofCode.flatMap((each) => each.faults ?? [{ text: each.detail, cure: '' }]);
+    return ofCode.length > 0 ? [{ code, detail: ofCode.map(({ detail }) => detail).join('; '), faults }] : [];
   });
 }
 
@@ -158,12 +165,17 @@ const onlyApplyCanValidate: Plan['not_judged'] = [
   { codes: ['LEASE_SHAPE', 'SECRET_UNAVAILABLE', 'SECRET_UNUSABLE'], why: 'the secretstore is not asked' },
 ];
 
-function unknownFacts({ highestSequence, engine }: HostFacts): Plan['not_judged'] {
+const unfollowed = 'where links in the permitted paths lead was not looked at';
+
+function unknownFacts({ highestSequence, engine, policyHost }: HostFacts): Plan['not_judged'] {
   const rows: [Fact<unknown>, RefusalCode[]][] = [
     [highestSequence, ['ROLLBACK_REFUSED']],
     [engine, ['VOLUME_DIVERGED', 'DISK_INSUFFICIENT']],
   ];
-  return rows.flatMap(([fact, codes]) => ('unknown' in fact ? [{ codes, why: fact.unknown }] : []));
+  const hasBinds = (policyHost.policy.permit.binds ?? []).length > 0;
+  const links = hasBinds && policyHost.paths === null && { codes: ['PRIVILEGED_REFUSED' as const], why: unfollowed };
+  const unknown = rows.flatMap(([fact, codes]) => ('unknown' in fact ? [{ codes, why: fact.unknown }] : []));
+  return [...unknown, ...(links ? [links] : [])];
 }
 
 /** Compose project of an env. */

@@ -31,7 +31,16 @@ export const ErrorBody = Type.Object({
     code: Type.String(),
     message: Type.String(),
     refusals: Type.Optional(
-      Type.Array(Type.Object({ code: Type.String(), detail: Type.String() }, { title: 'Refusal' })),
+      Type.Array(
+        Type.Object(
+          {
+            code: Type.String(),
+            detail: Type.String(),
+            faults: Type.Optional(Type.Array(Type.Object({ text: Type.String(), cure: Type.String() }))),
+          },
+          { title: 'Refusal' },
+        ),
+      ),
     ),
   }),
 });

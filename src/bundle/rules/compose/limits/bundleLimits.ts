@@ -39,6 +39,8 @@ export function validateBundleLimits(
   ];
 }
 
+const smallerBundle = 'make it smaller, or divide the bundle';
+
 /**
  * Validates the size of all files together. The parser limits each single file, but aliases can multiply several small
  * ones.
@@ -52,7 +54,9 @@ export function validateDocumentSize(files: readonly { root: ComposeNode }[]): F
     sum.characters += characters;
   }
   const excess = exceededLimitOf(sum);
-  return excess === null ? [] : [{ code: 'COMPOSE_REFUSED', text: `compose files together: ${excess}` }];
+  return excess === null
+    ? []
+    : [{ code: 'COMPOSE_REFUSED', text: `compose files together: ${excess}`, cure: smallerBundle }];
 }
 
 /** The service at which the running sum over the services, in their order, exceeds a limit. */
@@ -76,5 +80,5 @@ function containerCountOf(layers: readonly ComposeNode[]): number {
 }
 
 function refuseService(service: string, message: string): Finding[] {
-  return [{ code: 'COMPOSE_REFUSED', text: `service ${service}: ${message}` }];
+  return [{ code: 'COMPOSE_REFUSED', text: `service ${service}: ${message}`, cure: smallerBundle }];
 }

@@ -1,6 +1,17 @@
 import { printable } from '../../../../protocol/printable.ts';
 import { normalizeBundlePath } from '../document/bundlePath.ts';
-import { refusePrivilege, refuse, type PolicyFacts, type Validator } from './finding.ts';
+import type { ComposeNode } from '../document/composeNode.ts';
+import {
+  refusePower,
+  refusePrivilege,
+  refuse,
+  serviceOf,
+  type Finding,
+  type PolicyFacts,
+  type Validator,
+  type ValueLocation,
+} from './finding.ts';
+import { normalizeHostPath } from './hostPaths.ts';
 import { textValidator } from './validators.ts';
 
 /** Where a path of a compose file leads; `path` is normalised and relative to the release. */
@@ -64,18 +75,38 @@ export const bundleFile: Validator = textValidator((source, value, location) => 
 });
 
 /**
- * The source of a bind mount. Outside the release it is a privilege on the host. The release's root, compose files and
+ * The source of a bind mount. Outside the release it is a power over the host. The release's root, compose files and
  * missing paths are always refused; the engine would create a missing path as root.
  */
-export const bindSource: Validator = textValidator((source, value, location) => {
-  const target = locatePath(source, location.facts);
-  const { kind } = target;
-  if (kind === 'file' || kind === 'directory') {
-    const holds = (file: string) => file === target.path || file.startsWith(`${target.path}/`);
-    return location.facts.composeFiles.some(holds)
-      ? refuse(value, location, `${printable(source)} ${rewritableFault}`)
-      : [];
-  }
-  const report = kind === 'outside' || kind === 'variable' ? refusePrivilege : refuse;
-  return report(value, location, `${printable(source)} ${locationFaults[kind]}`);
-});
+export function bindSource(isWritable: boolean): Validator {
+  return textValidator((source, value, location) => {
+    const target = locatePath(source, location.facts);
+    const { kind } = target;
+    if (kind === 'file' || kind === 'directory') {
+      const holds = (file: string) => file === target.path || file.startsWith(`${target.path}/`);
+      return location.facts.composeFiles.some(holds)
+        ? refuse(value, location, `${printable(source)} ${rewritableFault}`)
+        : [];
+    }
+    if (kind === 'outside' && isPlainHostPath(source)) return hostMount({ source, isWritable }, value, location);
+    const report = kind === 'outside' || kind === 'variable' ? refusePrivilege : refuse;
+    return report(value, location, `${printable(source)} ${locationFaults[kind]}`);
+  });
+}
+
+function isPlainHostPath(source: string): boolean {
+  return source.startsWith('/') && !source.split('/').includes('..');
+}
+
+/** A path of the host; the engine's socket is a power of its own. */
+function hostMount(
+  { source, isWritable }: { source: string; isWritable: boolean },
+  value: ComposeNode,
+  location: ValueLocation,
+): Finding[] {
+  const entry = normalizeHostPath(source);
+  const message = `${printable(source)} ${locationFaults.outside}`;
+  return location.facts.host.engineSockets.includes(entry)
+    ? refusePower(value, location, { permit: 'engine_socket', entry: serviceOf(location), message })
+    : refusePower(value, location, { permit: 'binds', entry, isWritable, message });
+}

@@ -6,13 +6,14 @@ import { openedPaths } from '../document/composeContents.ts';
 import { validateControlCharacters } from './controlCharacters.ts';
 import {
   refuseOverLimit,
-  refusalsOf,
   refuse,
   type PolicyFacts,
   type Finding,
   type Validator,
   type ValueLocation,
 } from './finding.ts';
+import { judge } from './judge.ts';
+import { anyHost, type PolicyHost } from './policyHost.ts';
 import { extendsFault } from '../document/serviceLayers.ts';
 import { composeLimits } from '../limits/composeLimits.ts';
 import { directoriesOf } from '../document/bundlePath.ts';
@@ -23,8 +24,10 @@ import { valueAt, entriesOf, nodeFromJson, type ComposeFile, type ComposeNode } 
 const validateTopLevel = mappingOf(topLevelKeys);
 
 /** Facts about a bundle besides its compose files. */
-export type PolicyContext = Omit<PolicyFacts, 'composeFiles' | 'directories' | 'rendered' | 'openedPaths'> & {
+export type PolicyContext = Omit<PolicyFacts, 'composeFiles' | 'directories' | 'rendered' | 'openedPaths' | 'host'> & {
   readonly manifest: Manifest;
+  /** By default any host without a policy. */
+  readonly host?: PolicyHost;
 };
 
 /** The same for a rendered model, which no longer shows which files compose opened. */
@@ -32,8 +35,8 @@ export type ModelPolicyContext = PolicyContext & Pick<PolicyFacts, 'openedPaths'
 
 /**
  * Validates a bundle's compose files against an allow-list (spec §12). Each file is validated by itself, because what
- * compose merges consists of values that were all validated in their own file. `allow_privileged` lifts only the codes
- * for privileges and for the host network.
+ * compose merges consists of values that were all validated in their own file. Privileges are lifted by
+ * `allow_privileged` and by the permits of the host.
  */
 export function validateComposePolicy(
   files: readonly ComposeFile[],
@@ -43,10 +46,8 @@ export function validateComposePolicy(
   // no file could be parsed: the problems of the parser are enough
   const allFiles = files.length === 0 ? [] : [...validateHasService(files), ...validateDocumentSize(files)];
   const limits = validateBundleLimits(files, context.texts);
-  return refusalsWithoutGranted(
-    [...files.flatMap((file) => fileFindings(file, facts)), ...allFiles, ...limits],
-    manifest,
-  );
+  const findings = [...files.flatMap((file) => fileFindings(file, facts)), ...allFiles, ...limits];
+  return judge(findings, { agent: manifest.agent, host: facts.host });
 }
 
 /**
@@ -66,23 +67,17 @@ export function validateModelPolicy(
     ...validateControlCharacters(root, location),
     ...validateEveryValue(root, location, validateKeyCount),
   ];
-  return refusalsWithoutGranted(
-    [...findings, ...validateHasService([{ root }]), ...validateBundleLimits([{ root }])],
-    manifest,
-  );
+  const all = [...findings, ...validateHasService([{ root }]), ...validateBundleLimits([{ root }])];
+  return judge(all, { agent: manifest.agent, host: facts.host });
 }
 
 function factsOf(context: Omit<ModelPolicyContext, 'manifest'>, { compose }: Manifest): PolicyFacts {
-  return { ...context, directories: directoriesOf(context.releaseFiles), composeFiles: compose };
+  return { host: anyHost, ...context, directories: directoriesOf(context.releaseFiles), composeFiles: compose };
 }
 
 /** Compose doubles every dollar sign in a rendered model. */
 function doubleDollars(dir: string): string {
   return dir.replaceAll('$', '$$$$');
-}
-
-function refusalsWithoutGranted(findings: Finding[], { agent }: Manifest): Refusal[] {
-  return refusalsOf(findings.filter(({ code }) => !agent.allow_privileged || code === 'COMPOSE_REFUSED'));
 }
 
 function fileFindings({ path, root }: ComposeFile, facts: PolicyFacts): Finding[] {
@@ -146,5 +141,13 @@ const validateTextForm: Validator = (node, location) => {
 
 function validateHasService(files: readonly { root: ComposeNode }[]): Finding[] {
   const hasService = files.some(({ root }) => entriesOf(valueAt(root, 'services')).length > 0);
-  return hasService ? [] : [{ code: 'COMPOSE_REFUSED', text: 'no compose file has a service' }];
+  return hasService
+    ? []
+    : [
+        {
+          code: 'COMPOSE_REFUSED',
+          text: 'no compose file has a service',
+          cure: 'name the compose files in manifest.json',
+        },
+      ];
 }

@@ -1,6 +1,8 @@
 import { refusalsOf } from './finding.ts';
 
-const finding = (code: 'COMPOSE_REFUSED' | 'PRIVILEGED_REFUSED', text: string) => ({ code, text });
+const finding = (code: 'COMPOSE_REFUSED' | 'PRIVILEGED_REFUSED', text: string) => ({ code, text, cure: '' });
+
+const fault = (text: string) => ({ text, cure: '' });
 
 describe('the refusals of findings', () => {
   it('are one for each code, with every distinct finding', () => {
@@ -11,8 +13,8 @@ describe('the refusals of findings', () => {
       finding('COMPOSE_REFUSED', 'c'),
     ];
     expect(refusalsOf(findings)).toEqual([
-      { code: 'COMPOSE_REFUSED', detail: 'b; c' },
-      { code: 'PRIVILEGED_REFUSED', detail: 'a' },
+      { code: 'COMPOSE_REFUSED', detail: 'b; c', faults: ['b', 'c'].map(fault) },
+      { code: 'PRIVILEGED_REFUSED', detail: 'a', faults: [fault('a')] },
     ]);
     expect(refusalsOf([])).toEqual([]);
   });
@@ -23,6 +25,6 @@ describe('the refusals of findings', () => {
   ])('list two hundred of %s findings and count the rest', (count, end) => {
     const findings = Array.from({ length: count }, (_, at) => finding('COMPOSE_REFUSED', `f${at}`));
     const listed = Array.from({ length: 199 }, (_, at) => `f${at}`);
-    expect(refusalsOf(findings)).toEqual([{ code: 'COMPOSE_REFUSED', detail: [...listed, end].join('; ') }]);
+    expect(refusalsOf(findings)).toMatchObject([{ code: 'COMPOSE_REFUSED', detail: [...listed, end].join('; ') }]);
   });
 });

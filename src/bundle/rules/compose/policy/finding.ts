@@ -2,15 +2,22 @@ import type { Refusal } from '../../../../../machines/refusals.ts';
 import { printable } from '../../../../protocol/printable.ts';
 import type { Route } from '../../network/hostRoutes.ts';
 import type { OpenedPaths } from '../document/composeContents.ts';
+import type { PolicyHost } from './policyHost.ts';
+import { permitCure, permitEntry, type Power } from './power.ts';
 import type { ComposeNode } from '../document/composeNode.ts';
 
 const codes = ['COMPOSE_REFUSED', 'PRIVILEGED_REFUSED', 'HOST_NETWORK_REFUSED'] as const;
 
-/** One fault of a compose file; `text` names its location. */
+/** One fault of a compose file; `text` names its location, `cure` what to do about it ('' where the text says it). */
 export interface Finding {
   code: (typeof codes)[number];
   text: string;
+  cure: string;
+  power?: Power;
 }
+
+/** What is wrong with a value, and what to do about it. */
+export type Problem = string | { readonly message: string; readonly cure: string };
 
 /** Facts that the policy uses besides the compose file. */
 export interface PolicyFacts {
@@ -27,6 +34,7 @@ export interface PolicyFacts {
   readonly rendered?: { readonly dir: string };
   /** The host's routes; absent when the bundle is validated without a host. */
   readonly routes?: readonly Route[];
+  readonly host: PolicyHost;
   /** Texts of the bundle's env files and label files by path. A file that is missing here is refused. */
   readonly texts?: ReadonlyMap<string, string>;
 }
@@ -43,28 +51,56 @@ export interface ValueLocation {
 export type Validator = (value: ComposeNode, location: ValueLocation) => Finding[];
 
 /** A fault that is refused whatever flags the bundle has. */
-export function refuse(value: ComposeNode, location: ValueLocation, message: string): Finding[] {
-  return [{ code: 'COMPOSE_REFUSED', text: describe(value, location, message) }];
+export function refuse(value: ComposeNode, location: ValueLocation, problem: Problem): Finding[] {
+  const { message, cure } = problemOf(problem);
+  return [{ code: 'COMPOSE_REFUSED', text: describe(value, location, message), cure }];
 }
 
-/** A value over a limit. `message` names the limit and must not quote the value. */
-export function refuseOverLimit(value: ComposeNode, location: ValueLocation, message: string): Finding[] {
-  return [{ code: 'COMPOSE_REFUSED', text: describeWithoutValue(value, location, message) }];
+/** A value over a limit. `problem` names the limit and must not quote the value. */
+export function refuseOverLimit(value: ComposeNode, location: ValueLocation, problem: Problem): Finding[] {
+  const { message, cure } = problemOf(problem);
+  return [{ code: 'COMPOSE_REFUSED', text: describeWithoutValue(value, location, message), cure }];
 }
 
-/** A privilege on the host. `message` names what is affected and must not quote the value. */
-export function refusePrivilegeOver(value: ComposeNode, location: ValueLocation, message: string): Finding[] {
-  return [{ code: 'PRIVILEGED_REFUSED', text: describeWithoutValue(value, location, message) }];
+/** A privilege on the host. `problem` names what is affected and must not quote the value. */
+export function refusePrivilegeOver(value: ComposeNode, location: ValueLocation, problem: Problem): Finding[] {
+  const { message, cure } = problemOf(problem, flagCure);
+  return [{ code: 'PRIVILEGED_REFUSED', text: describeWithoutValue(value, location, message), cure }];
 }
 
-/** A privilege on the host, which `allow_privileged` grants. */
-export function refusePrivilege(value: ComposeNode, location: ValueLocation, message: string): Finding[] {
-  return [{ code: 'PRIVILEGED_REFUSED', text: describe(value, location, message) }];
+/** A privilege on the host, which only `allow_privileged` grants. */
+export function refusePrivilege(value: ComposeNode, location: ValueLocation, problem: Problem): Finding[] {
+  const { message, cure } = problemOf(problem, flagCure);
+  return [{ code: 'PRIVILEGED_REFUSED', text: describe(value, location, message), cure }];
 }
 
-/** The host's network, which `allow_privileged` grants. */
-export function refuseHostNetwork(value: ComposeNode, location: ValueLocation): Finding[] {
-  return [{ code: 'HOST_NETWORK_REFUSED', text: describe(value, location, 'host') }];
+/** A power over the host, which `allow_privileged` or a permit of the host grants. */
+export function refusePower(
+  value: ComposeNode,
+  location: ValueLocation,
+  asked: Power & { message: string },
+): Finding[] {
+  const { message, ...power } = asked;
+  const code = power.permit === 'host_network' ? 'HOST_NETWORK_REFUSED' : 'PRIVILEGED_REFUSED';
+  const cure = location.facts.rendered ? permitCure(power.permit) : permitCure(power.permit, permitEntry(power));
+  return [{ code, text: describe(value, location, message), cure, power }];
+}
+
+/** The host's network, in a form that no permit grants. */
+export function refuseHostNetwork(value: ComposeNode, location: ValueLocation, message: string): Finding[] {
+  const cure = 'write network_mode: host, which a host can permit';
+  return [{ code: 'HOST_NETWORK_REFUSED', text: describe(value, location, message), cure }];
+}
+
+/** The service that a value belongs to, as in the compose file. */
+export function serviceOf({ owner }: ValueLocation): string {
+  return owner.replace(/^service /, '');
+}
+
+const flagCure = 'leave it out, or set agent.allow_privileged in manifest.json';
+
+function problemOf(problem: Problem, cure = ''): { message: string; cure: string } {
+  return typeof problem === 'string' ? { message: problem, cure } : problem;
 }
 
 /** Findings listed in one refusal; the rest are only counted. */
@@ -75,9 +111,12 @@ export function refusalsOf(findings: readonly Finding[]): Refusal[] {
   const occurring = [...new Set(findings.map(({ code }) => code))];
   const inOrder = occurring.sort((one, other) => codes.indexOf(one) - codes.indexOf(other));
   return inOrder.map((code) => {
-    const texts = [...new Set(findings.filter((finding) => finding.code === code).map(({ text }) => text))];
-    const more = texts.length > maxListedFindings ? [`and ${texts.length - maxListedFindings} more`] : [];
-    return { code, detail: [...texts.slice(0, maxListedFindings), ...more].join('; ') };
+    const ofCode = findings.filter((finding) => finding.code === code).map(({ text, cure }) => ({ text, cure }));
+    const faults = [...new Map(ofCode.map((fault) => [fault.text, fault])).values()];
+    const unlisted = faults.length - maxListedFindings;
+    const more = unlisted > 0 ? [{ text: `and ${unlisted} more`, cure: '' }] : [];
+    const listed = [...faults.slice(0, maxListedFindings), ...more];
+    return { code, detail: listed.map(({ text }) => text).join('; '), faults: listed };
   });
 }
 

@@ -36,10 +36,14 @@ const shortMount = textValidator((mount, value, location) => {
     const cure = 'a Windows drive to compose, use a longer name';
     return refuse(value, location, `${printable(mount)}: ${cure}`);
   }
-  const validateSource = /^[./~]/.test(source) ? bindSource : volumeName;
+  const isBind = /^[./~]/.test(source);
   const from = { ...value, text: source };
-  const writable = validateSource === bindSource && !hasReadOnlyMode(modes) ? writableSource(from, location) : [];
-  return [...validateSource(from, location), ...writable, ...validateModes(modes, value, location)];
+  const isWritableBind = isBind && !hasReadOnlyMode(modes);
+  return [
+    ...(isBind ? bindSource(isWritableBind) : volumeName)(from, location),
+    ...(isWritableBind ? writableSource(from, location) : []),
+    ...validateModes(modes, value, location),
+  ];
 });
 
 /** Mount propagation is a privilege; a mode that compose would ignore is refused. */
@@ -55,20 +59,18 @@ const target = textMatching(/^\//, 'an absolute path in the container');
 const selinux = textMatching(/^[zZ]$/, 'z or Z');
 const commonMountKeys: KeyTable = { type: text, target, read_only: booleanText, consistency: text };
 
-const bindKeys = mappingOf({
-  ...commonMountKeys,
-  source: bindSource,
-  bind: mappingOf({
-    propagation: privilegedUnless(/^r?private$/),
-    create_host_path: booleanText,
-    recursive: text,
-    selinux,
-  }),
+const bindOptions = mappingOf({
+  propagation: privilegedUnless(/^r?private$/),
+  create_host_path: booleanText,
+  recursive: text,
+  selinux,
 });
 
 const longBindMount: Validator = (value, location) => {
   const source = valueAt(value, 'source');
-  return [...bindKeys(value, location), ...(source && !isReadOnlyMount(value) ? writableSource(source, location) : [])];
+  const isWritable = !isReadOnlyMount(value);
+  const keys = { ...commonMountKeys, source: bindSource(isWritable), bind: bindOptions };
+  return [...mappingOf(keys)(value, location), ...(source && isWritable ? writableSource(source, location) : [])];
 };
 
 /** Validators of the long form, by `type`. */

@@ -1,10 +1,11 @@
 import { printable } from '../../../../protocol/printable.ts';
-import { refuseOverLimit, refuseHostNetwork, refusePrivilege, type Validator } from './finding.ts';
+import { refuseOverLimit, refusePower, refusePrivilege, serviceOf, type Validator } from './finding.ts';
 import { environment } from './environment.ts';
 import { labels } from './labels.ts';
 import { composeLimits } from '../limits/composeLimits.ts';
 import { duration, replicas, size } from './quantities.ts';
 import {
+  anyValue,
   oneOfKinds,
   booleanText,
   mappingOf,
@@ -15,6 +16,7 @@ import {
   namedEntries,
   nullable,
   numberText,
+  powerUnless,
   privilegedUnlessFalse,
   textValidator,
   textMatching,
@@ -25,27 +27,39 @@ import {
   textList,
   textOrList,
 } from './validators.ts';
-import { textOf } from '../document/composeNode.ts';
+import { valueAt, textOf } from '../document/composeNode.ts';
 
 /**
  * `network_mode`: the host's network has a code of its own. Any other name is a network outside the project; so is
  * `bridge`, which containers of all projects share.
  */
 export const networkMode: Validator = textValidator((mode, value, location) => {
-  if (mode === 'host') return refuseHostNetwork(value, location);
+  if (mode === 'host')
+    return refusePower(value, location, { permit: 'host_network', entry: serviceOf(location), message: mode });
   return /^(none|service:[\w.-]+)$/.test(mode) ? [] : refusePrivilege(value, location, printable(mode));
 });
 
+/** `pid` and `ipc`: the host's namespace is a power; that of a container outside the project has no permit. */
+export function namespaceMode(permit: 'host_pid' | 'host_ipc', harmless: RegExp): Validator {
+  const otherwise = privilegedUnless(harmless);
+  return textValidator((mode, value, location) =>
+    mode === 'host'
+      ? refusePower(value, location, { permit, entry: serviceOf(location), message: mode })
+      : otherwise(value, location),
+  );
+}
+
 /** `cap_add`: the capabilities that the engine grants every container by default need no privilege. */
 export const addedCapabilities: Validator = listOf(
-  privilegedUnless(
+  powerUnless(
     /^(CAP_)?(AUDIT_WRITE|CHOWN|DAC_OVERRIDE|FOWNER|FSETID|KILL|MKNOD|NET_BIND_SERVICE|NET_RAW|SETFCAP|SETGID|SETPCAP|SETUID|SYS_CHROOT)$/i,
+    'capabilities',
   ),
 );
 
 /** `group_add`: groups below 1000 are system groups of the host, such as docker's. */
 export const supplementaryGroups: Validator = listOf(
-  privilegedUnless(/^([1-9]\d{3,9}|(?!(root|docker)$)[a-z_][a-z0-9_-]*)$/),
+  powerUnless(/^([1-9]\d{3,9}|(?!(root|docker)$)[a-z_][a-z0-9_-]*)$/, 'groups'),
 );
 
 /** `user`: its group follows the same rule; root's group is the default of a container. */
@@ -63,7 +77,7 @@ export const ulimits = privilegedUnlessNamed(
   ulimit,
 );
 
-export const sysctls = privilegedUnlessNamed(/^net\.[\w.-]+$/);
+export const sysctls = privilegedUnlessNamed(/^net\.[\w.-]+$/, text, 'sysctls');
 
 /** `logging`: only drivers that keep the log on this host; a plugin could send it anywhere. */
 export const logging = mappingOf({
@@ -147,6 +161,20 @@ export const pullPolicy = textMatching(
   'always, never, missing, if_not_present, daily, weekly or every_<duration>',
 );
 
+/** `gpus`, and devices reserved for `deploy`: any that the engine's drivers know. */
+export const gpus = anyValue((value, location, message) =>
+  refusePower(value, location, { permit: 'gpus', entry: serviceOf(location), message }),
+);
+
+/** `devices`: device files by path; others are known to the engine's drivers alone. */
+export const devices = anyValue((value, location, message) => {
+  const [source = ''] = (textOf(valueAt(value, 'source') ?? value) ?? '').split(':');
+  const isPlain = source.startsWith('/') && !source.includes('$') && !source.split('/').includes('..');
+  return isPlain
+    ? refusePower(value, location, { permit: 'devices', entry: source, message })
+    : refusePrivilege(value, location, message);
+});
+
 const updateConfig = mappingOf({
   delay: duration,
   failure_action: text,
@@ -168,7 +196,7 @@ export const deploy = mappingOf({
   replicas,
   resources: mappingOf({
     limits: mappingOf({ cpus: numberText, memory: size, pids: numberText }),
-    reservations: mappingOf({ cpus: numberText, memory: size, devices: privileged, generic_resources: privileged }),
+    reservations: mappingOf({ cpus: numberText, memory: size, devices: gpus, generic_resources: privileged }),
   }),
   restart_policy: mappingOf({ condition: text, delay: duration, max_attempts: numberText, window: duration }),
   rollback_config: updateConfig,

@@ -16,7 +16,7 @@ describe('subnets and addresses that the host reaches elsewhere (spec §12.2)', 
     ...['::ffff:10.0.0.0/112', '${NET:-10.1.0.0/24}', '010.1.0.0/24', '10.1.0.0', 'x'],
   ])('need a privilege: subnet %s', async (text) => {
     expect(await findingsOf(subnet(text))).toEqual(needsPrivilege(`network n: ipam.config subnet ${text}`));
-    expect(await refusalsOfPrivileged(subnet(text))).toEqual([]);
+    expect(await refusalsOfPrivileged(subnet(text))).toMatchObject([]);
   });
 
   it.each([
@@ -34,7 +34,7 @@ describe('subnets and addresses that the host reaches elsewhere (spec §12.2)', 
     const compose = networkWith(`ipam: {config: [{${config}}]}`);
     const findings = outside.map((each) => `network n: ipam.config ${each} is outside the subnet`);
     expect(await findingsOf(compose)).toEqual(needsPrivilege(...findings));
-    expect(await refusalsOfPrivileged(compose)).toEqual([]);
+    expect(await refusalsOfPrivileged(compose)).toMatchObject([]);
   });
 
   it.each(['10.213.240.0/24', '172.28.0.0/16', '192.168.7.128/25', 'fd12:3456:789a::/48', 'fd12:3456:789a::/64'])(

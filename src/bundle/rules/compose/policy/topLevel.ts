@@ -1,5 +1,12 @@
 import { printable } from '../../../../protocol/printable.ts';
-import { refusePrivilege, refuse, type Validator } from './finding.ts';
+import {
+  refuseHostNetwork,
+  refusePower,
+  refusePrivilege,
+  refuse,
+  type Validator,
+  type ValueLocation,
+} from './finding.ts';
 import { labels } from './labels.ts';
 import { bundleFile } from './bundlePaths.ts';
 import { serviceKeys } from './service.ts';
@@ -12,6 +19,7 @@ import {
   listOf,
   literalMatching,
   forbidden,
+  isFalse,
   nullable,
   privilegedUnlessFalse,
   textValidator,
@@ -21,7 +29,7 @@ import {
   text,
   type KeyTable,
 } from './validators.ts';
-import { entriesOf } from '../document/composeNode.ts';
+import { entriesOf, textOf, valueAt, type ComposeNode } from '../document/composeNode.ts';
 
 /**
  * An engine name starts with the project's name and `_`; no env contains `_`, so the names of two projects cannot
@@ -33,13 +41,36 @@ const projectOwnedName: Validator = textValidator((name, value, location) =>
     : refusePrivilege(value, location, printable(name)),
 );
 
-/** `external`: the long form of older compose versions counts as `true`. */
-const external = oneOfKinds({
-  scalar: privilegedUnlessFalse,
-  map: (value, location) => refusePrivilege(value, location, 'true'),
-});
+/** The engine's name of a network or volume from outside the project, which older files write below `external`; else null. */
+function nameOutside(value: ComposeNode, { owner }: ValueLocation): string | null {
+  const external = valueAt(value, 'external');
+  if (external === undefined || isFalse.test(textOf(external) ?? '')) return null;
+  const name = textOf(valueAt(external, 'name') ?? valueAt(value, 'name'));
+  return name ?? owner.slice(owner.indexOf(' ') + 1);
+}
 
-const networkKeys: KeyTable = {
+/** A network or volume; one from outside the project is a power that is permitted by its name on the engine. */
+function ownedOrExternal(permit: 'networks' | 'volumes', keys: KeyTable): Validator {
+  const owned = mappingOf({ ...keys, external: privilegedUnlessFalse, name: projectOwnedName });
+  const keysOfForeign = (name: string) => mappingOf({ ...keys, external: foreign(permit, name), name: text });
+  return oneOfKinds({
+    map: (value, location) => {
+      const name = nameOutside(value, location);
+      return (name === null ? owned : keysOfForeign(name))(value, location);
+    },
+  });
+}
+
+function foreign(permit: 'networks' | 'volumes', name: string): Validator {
+  return (value, location) => {
+    const message = printable(textOf(value) ?? 'true');
+    if (name.includes('$')) return refusePrivilege(value, location, `${message}, its name is decided by a variable`);
+    if (permit === 'networks' && name === 'host') return refuseHostNetwork(value, location, message);
+    return refusePower(value, location, { permit, entry: name, message });
+  };
+}
+
+const network = ownedOrExternal('networks', {
   attachable: booleanText,
   driver: privilegedUnless(/^(bridge)?$/),
   driver_opts: privilegedUnlessNamed(
@@ -47,7 +78,6 @@ const networkKeys: KeyTable = {
   ),
   enable_ipv4: booleanText,
   enable_ipv6: booleanText,
-  external,
   internal: booleanText,
   ipam: mappingOf({
     driver: privilegedUnless(/^(default)?$/),
@@ -55,16 +85,13 @@ const networkKeys: KeyTable = {
     options: privileged,
   }),
   labels,
-  name: projectOwnedName,
-};
+});
 
-const volumeKeys: KeyTable = {
+const volume = ownedOrExternal('volumes', {
   driver: privilegedUnless(/^(local)?$/),
   driver_opts: privilegedUnlessNamed(/^size$/),
-  external,
   labels,
-  name: projectOwnedName,
-};
+});
 
 const fromOutside = forbidden('it comes from outside the bundle');
 
@@ -89,11 +116,11 @@ export const topLevelKeys: KeyTable = {
   name: textValidator((name, value, location) =>
     name === location.facts.projectName ? [] : refuse(value, location, `${printable(name)} must be left out`),
   ),
-  networks: sectionValidator('network', nullable(mappingOf(networkKeys))),
+  networks: sectionValidator('network', nullable(network)),
   secrets: sectionValidator('secret', mappingOf(secretKeys)),
   services: sectionValidator('service', mappingOf(serviceKeys)),
   version: text,
-  volumes: sectionValidator('volume', nullable(mappingOf(volumeKeys))),
+  volumes: sectionValidator('volume', nullable(volume)),
 };
 
 /** A section of named entries; a finding names the entry as its owner. */

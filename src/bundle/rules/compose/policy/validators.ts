@@ -1,5 +1,14 @@
 import { printable } from '../../../../protocol/printable.ts';
-import { refusePrivilege, refuse, type Finding, type Validator, type ValueLocation } from './finding.ts';
+import type { PermitKey } from '../../../../protocol/hostPolicy.ts';
+import {
+  refusePower,
+  refusePrivilege,
+  refuse,
+  serviceOf,
+  type Finding,
+  type Validator,
+  type ValueLocation,
+} from './finding.ts';
 import { entriesOf, isText, type Scalar, type ComposeNode } from '../document/composeNode.ts';
 
 /** A validator for each allowed key; a key that is not in the table is refused, except `x-*`. */
@@ -100,25 +109,58 @@ export function privilegedUnless(harmless: RegExp): Validator {
   });
 }
 
+/** Text that is a power over the host unless it matches; `entryOf` gives what `policy.permit` names it by. */
+export function powerUnless(
+  harmless: RegExp,
+  permit: PermitKey,
+  entryOf: (text: string, location: ValueLocation) => string = (text) => text,
+): Validator {
+  return textValidator((text, value, location) => {
+    if (text.includes('$')) return refusePrivilege(value, location, `${printable(text)} is decided by a variable`);
+    if (harmless.test(text)) return [];
+    return refusePower(value, location, { permit, entry: entryOf(text, location), message: printable(text) });
+  });
+}
+
+/** A power that is permitted by the service that has it. */
+export function servicePowerUnless(harmless: RegExp, permit: PermitKey): Validator {
+  return powerUnless(harmless, permit, (_, location) => serviceOf(location));
+}
+
 /** Options, as a mapping or as `name=value` items, that are privileges on the host unless their name matches. */
-export function privilegedUnlessNamed(harmless: RegExp, validate: Validator = text): Validator {
+export function privilegedUnlessNamed(
+  harmless: RegExp,
+  validate: Validator = text,
+  permit: PermitKey | null = null,
+): Validator {
+  const refuseName = (name: string, value: ComposeNode, location: ValueLocation): Finding[] =>
+    permit === null || name.includes('$')
+      ? refusePrivilege(value, location, printable(name))
+      : refusePower(value, location, { permit, entry: name, message: printable(name) });
   const validateItem = textValidator((item, value, location) => {
     const [name = item] = item.split('=', 1);
-    return item.includes('=') && harmless.test(name) ? [] : refusePrivilege(value, location, printable(name));
+    return item.includes('=') && harmless.test(name) ? [] : refuseName(name, value, location);
   });
   const validateEntries: Validator = (value, location) =>
     entriesOf(value).flatMap(([name, inner]) =>
-      harmless.test(name) ? validate(inner, atKey(location, name)) : refusePrivilege(inner, location, printable(name)),
+      harmless.test(name) ? validate(inner, atKey(location, name)) : refuseName(name, inner, location),
     );
   return oneOfKinds({ list: listOf(validateItem), map: validateEntries });
 }
 
+/** Anything but an empty list or mapping is reported, each item of a list by itself. */
+export function anyValue(
+  report: (value: ComposeNode, location: ValueLocation, message: string) => Finding[],
+): Validator {
+  return function validate(value: ComposeNode, location: ValueLocation): Finding[] {
+    if (value.kind === 'list') return value.items.flatMap((item) => validate(item, location));
+    if (value.kind === 'map') return value.entries.size === 0 ? [] : report(value, location, '');
+    return report(value, location, printable(value.text));
+  };
+}
+
 /** Anything but an empty list or mapping is a privilege on the host. */
-export const privileged: Validator = (value, location) => {
-  if (value.kind === 'list') return value.items.flatMap((item) => privileged(item, location));
-  if (value.kind === 'map') return value.entries.size === 0 ? [] : refusePrivilege(value, location, '');
-  return refusePrivilege(value, location, printable(value.text));
-};
+export const privileged: Validator = anyValue(refusePrivilege);
 
 /** Names with texts, as a mapping or as `NAME=text` items; `validateName` checks each name. */
 export function namedValues(
@@ -153,5 +195,7 @@ export const literalName: Validator = literalMatching(
   namePattern,
   'a literal name of letters, digits, ".", "_" and "-"',
 );
+/** What compose reads as "no". */
+export const isFalse = /^(false|no|off|n)$/i;
 /** A privilege unless compose reads the text as "no"; a variable counts as "yes". */
-export const privilegedUnlessFalse: Validator = privilegedUnless(/^(false|no|off|n)$/i);
+export const privilegedUnlessFalse: Validator = privilegedUnless(isFalse);

@@ -1,0 +1,29 @@
+import { permitKeys, type PermitKey } from '../../protocol/hostPolicy.ts';
+import type { ValueType } from '../../config/valueTypes.ts';
+
+/** An absolute path without `.`, `..`, empty parts and a slash at the end; `*` and a last `**` are wildcards. */
+const pathPattern = String.raw`/(?!\.{0,2}(/|$|:ro$))[^\p{Cc}/:]+(/(?!\.{0,2}(/|$|:ro$))[^\p{Cc}/:]+)*`;
+
+const patterns: Partial<Record<PermitKey, string>> = {
+  binds: `^(/\\*\\*|${pathPattern})(:ro)?$`,
+  devices: `^/dev${pathPattern}$`,
+  capabilities: '^(?!ALL$)[A-Z_]{1,64}$',
+};
+
+/** `policy.permit`: for each kind of power a list of what is permitted. */
+export const permits: ValueType = {
+  schema: {
+    type: 'object',
+    additionalProperties: false,
+    properties: Object.fromEntries(
+      permitKeys.map((key) => [key, entriesMatching(patterns[key] ?? '^[^\\p{Cc}\\s]{1,253}$')]),
+    ),
+  },
+  allowed:
+    `a mapping with the keys ${permitKeys.join(', ')}, each a list: of absolute paths without "..", with :ro for reading alone (binds), ` +
+    'of device files (devices), of capabilities without CAP_ (capabilities), else of names',
+};
+
+function entriesMatching(pattern: string): object {
+  return { type: 'array', items: { type: 'string', pattern }, uniqueItems: true };
+}

@@ -1,0 +1,67 @@
+import type { Refusal } from '../../../../../machines/refusals.ts';
+import type { Manifest } from '../../../../../machines/types.ts';
+import type { Denial, PermitKey } from '../../../../protocol/hostPolicy.ts';
+import { refusalsOf, type Finding } from './finding.ts';
+import { bindFault, holdsSocket, matchesGlob } from './hostPaths.ts';
+import type { PolicyHost } from './policyHost.ts';
+import type { Power } from './power.ts';
+
+/** What decides which findings are refused: the flags of the bundle, and the host with its policy. */
+export interface Grants {
+  readonly agent: Manifest['agent'];
+  readonly host: PolicyHost;
+}
+
+/**
+ * The refusals of what was found (spec §12). A flag of the bundle lifts privileges unless the host denies that; a permit of the
+ * host lifts the power that it names, whatever is denied to flags.
+ */
+export function judge(findings: readonly Finding[], grants: Grants): Refusal[] {
+  return refusalsOf(ungranted(findings, grants));
+}
+
+/** The findings that nothing lifts; the cure of one that the host denies says so. */
+export function ungranted(findings: readonly Finding[], grants: Grants): Finding[] {
+  const asked = findings.flatMap(({ power }) => (power?.permit === 'binds' ? power : []));
+  return findings.flatMap((finding) => {
+    if (finding.code === 'COMPOSE_REFUSED') return finding;
+    const denial = denialOf(finding, grants);
+    if (grants.agent.allow_privileged && denial === undefined) return [];
+    const fault = finding.power === undefined ? '' : permitFault(finding.power, grants, asked);
+    if (fault === null) return [];
+    const denied =
+      denial === undefined || !grants.agent.allow_privileged
+        ? ''
+        : `policy.deny: ${denial} of this host outlives the flags of the bundle`;
+    const cure = fault === '' ? finding.cure : fault;
+    return { ...finding, cure: [denied, cure].filter(Boolean).join(', ') };
+  });
+}
+
+/** Why a power is not permitted, '' without a permit for it; null when it is permitted. */
+function permitFault(power: Power, { host: { policy, paths } }: Grants, asked: readonly Power[]): string | null {
+  const { permit, entry } = power;
+  const entries = policy.permit[permit] ?? [];
+  if (permit === 'binds') return bindFault(power, entries, { asked, paths });
+  if (permit === 'devices') return entries.some((pattern) => matchesGlob(pattern, entry)) ? null : '';
+  const inOneSpelling = spellings[permit] ?? ((text) => text);
+  return entries.map(inOneSpelling).includes(inOneSpelling(entry)) ? null : '';
+}
+
+/** Texts that compose files write in several ways. */
+const spellings: Partial<Record<PermitKey, (text: string) => string>> = {
+  capabilities: (name) => name.toUpperCase().replace(/^CAP_/, ''),
+  security_opt: (option) => option.replace('=', ':'),
+};
+
+/** What the host denies of a finding. */
+function denialOf({ code, power }: Finding, { host }: Grants): Denial | undefined {
+  const kinds: Denial[] = code === 'HOST_NETWORK_REFUSED' ? ['host_network'] : ['privileged'];
+  if (power !== undefined && givesSocket(power, host)) kinds.push('engine_socket');
+  return kinds.find((kind) => host.policy.deny.includes(kind));
+}
+
+function givesSocket({ permit, entry }: Power, { paths, engineSockets }: PolicyHost): boolean {
+  if (permit !== 'binds') return permit === 'engine_socket';
+  return [entry, paths?.resolved.get(entry) ?? entry].some((path) => holdsSocket(path, engineSockets));
+}
