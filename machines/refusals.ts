@@ -26,7 +26,7 @@ export const refusals = {
   },
   ENV_INCOMPLETE: {
     meaning: 'the compose files name variables that nobody supplies',
-    cure: 'add the variable to `secrets`, give it a default, or write `$$` for a dollar sign',
+    cure: 'add the variable to `variables` or `secrets`, give it a default, or write `$$` for a dollar sign',
   },
   COMPOSE_REFUSED: {
     meaning: 'the compose files use what no bundle may use',

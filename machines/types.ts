@@ -85,6 +85,8 @@ export interface Manifest {
   agent: { allow_privileged: boolean; allow_rollback: boolean };
   compose: string[];
   disk_need_bytes: number | null;
+  /** Values that are no secrets, by the name of the variable. */
+  variables: Record<string, string>;
   secrets: ManifestSecret[];
   registries: { host: string; username_var: string; password_var: string }[];
 }

@@ -12,6 +12,8 @@ const base = {
 };
 const login = { host: 'registry.example:5000', username_var: 'A', password_var: 'A' };
 
+const numbers = (count: number) => Array.from({ length: count }, (_, at) => at);
+
 function detailOf(manifest: unknown): string {
   const parsed = parseManifest(typeof manifest === 'string' ? manifest : JSON.stringify(manifest), 'eu-1');
   return 'refusal' in parsed ? parsed.refusal.detail : '';
@@ -25,6 +27,7 @@ describe('a manifest', () => {
         production: false,
         agent: { allow_privileged: false, allow_rollback: false },
         disk_need_bytes: null,
+        variables: {},
         secrets: [{ ...secret, version: null }],
         registries: [],
       },
@@ -37,6 +40,7 @@ describe('a manifest', () => {
       production: true,
       agent: { allow_privileged: true, allow_rollback: true },
       disk_need_bytes: 0,
+      variables: { LEVEL: 'info', EMPTY: '', LINES: 'a\nb' },
       secrets: [{ ...secret, version: 3 }],
       registries: [login],
     };
@@ -82,6 +86,27 @@ describe('a manifest', () => {
     [{ ...base, secrets: [{ ...secret, version: 0 }] }, 'secrets[0].version: must be an integer from 1'],
     [{ ...base, secrets: [{ var: 'A', path: 'x' }] }, 'secrets[0].field: is missing'],
     [{ ...base, secrets: [secret, secret] }, 'secrets[1].var: stands twice'],
+    [{ ...base, variables: [] }, 'variables: must be an object of at most 1000 variables'],
+    [{ ...base, variables: { B: 1 } }, 'variables.B: must be text'],
+    [{ ...base, variables: { B: null } }, 'variables.B: must be text'],
+    [{ ...base, variables: { 'A-B': '' } }, 'variables.A-B: must be the name of a variable'],
+    [{ ...base, variables: { ['B'.repeat(201)]: '' } }, `variables.${'B'.repeat(70)}…: must be the name of a variable`],
+    [{ ...base, variables: { 'a\nb': 1 } }, 'variables.a\ufffdb: must be text'],
+    [{ ...base, variables: { 'a\nb': 'x'.repeat(131_070) } }, 'variables.a\ufffdb: is too long: a\ufffdb=value takes'],
+    [{ ...base, variables: { PATH: '' } }, 'variables.PATH: is reserved'],
+    [{ ...base, variables: { A: '' } }, 'variables.A: is a variable of secrets too'],
+    [{ ...base, variables: { B: 'a\0' } }, 'variables.B: holds a NUL character'],
+    [{ ...base, variables: { B: '\ud800' } }, 'variables.B: is not valid Unicode'],
+    [{ ...base, variables: { B: 'x'.repeat(131_070) } }, 'variables.B: is too long'],
+    [
+      { ...base, variables: Object.fromEntries(numbers(1001).map((at) => [`B${at}`, ''])) },
+      'variables: must be an object',
+    ],
+    [JSON.stringify({ ...base, variables: { B: '' } }).replace('"B"', '"B":"","B"'), 'B: stands twice'],
+    [
+      { ...base, variables: { B: '' }, registries: [{ ...login, password_var: 'B' }] },
+      'registries[0].password_var: is not a variable of secrets',
+    ],
     [
       { ...base, registries: [{ ...login, password_var: 'B' }] },
       'registries[0].password_var: is not a variable of secrets',
@@ -114,6 +139,13 @@ describe('a manifest', () => {
       expect(detailOf({ ...base, secrets: [{ ...secret, var: name }] })).toBe('');
     },
   );
+
+  it('takes as many variables as it may have, of any name and of the greatest length', () => {
+    const variables = { ...Object.fromEntries(numbers(999).map((at) => [`B${at}`, ''])), C: 'x'.repeat(131_069) };
+    expect(detailOf({ ...base, variables })).toBe('');
+    const parsed = parseManifest(JSON.stringify({ ...base, variables: {} }).replace('{}', '{"__proto__":"x"}'), 'eu-1');
+    expect(parsed).toHaveProperty('manifest.variables.__proto__', 'x');
+  });
 
   it('reports all errors at once, whatever their type', () => {
     const bad = { ...base, env: 'eu-2', sequence: -1, extra: 1, secrets: [{ ...secret, var: 'PATH' }, { var: 'B' }] };

@@ -5,6 +5,7 @@ import { printable } from './printable.ts';
 import { duplicateKeys } from './duplicateKeys.ts';
 import { validate } from './manifestValidator.ts';
 import { isReservedVariable } from './reservedVariables.ts';
+import { unusableReason } from './variableValue.ts';
 
 /** Limit against bundles that try to exhaust the agent; an ordinary manifest is a page of text. */
 export const maxManifestCharacters = 262_144;
@@ -27,12 +28,13 @@ function manifestInvalid(errors: string[]): { refusal: Refusal } {
   return { refusal: { code: 'MANIFEST_INVALID', detail: [...errors.slice(0, maxReportedErrors), ...more].join('; ') } };
 }
 
-type OptionalKey = 'production' | 'agent' | 'disk_need_bytes' | 'registries' | 'secrets';
+type OptionalKey = 'production' | 'agent' | 'disk_need_bytes' | 'registries' | 'variables' | 'secrets';
 type ManifestJson = Omit<Manifest, OptionalKey> & {
   production?: boolean;
   agent?: Partial<Manifest['agent']>;
   disk_need_bytes?: number;
   registries?: Manifest['registries'];
+  variables?: Manifest['variables'];
   secrets: (Omit<ManifestSecret, 'version'> & { version?: number })[];
 };
 
@@ -46,17 +48,21 @@ function parseJson(text: string): { json: unknown } | string {
 }
 
 function schemaErrors(json: unknown): string[] {
-  return validate(json) ? [] : [...new Set((validate.errors ?? []).map(formatSchemaError))];
+  if (validate(json)) return [];
+  // an error `propertyNames` only repeats that a name is wrong
+  const errors = (validate.errors ?? []).filter(({ keyword }) => keyword !== 'propertyNames');
+  return [...new Set(errors.map(formatSchemaError))];
 }
 
-function formatSchemaError({ instancePath, keyword, params, parentSchema }: ErrorObject): string {
+function formatSchemaError({ instancePath, keyword, params, parentSchema, propertyName }: ErrorObject): string {
   const { properties, description } = parentSchema as { properties?: object; description?: string };
   const pathTo = (key: unknown) => printable(formatPointer(`${instancePath}/${String(key)}`));
   if (keyword === 'required') return `${pathTo(params['missingProperty'])}: is missing`;
   if (keyword === 'additionalProperties') {
     return `${pathTo(params['additionalProperty'])}: is not a known key (${Object.keys(properties ?? {}).join(', ')})`;
   }
-  return `${formatPointer(instancePath)}: must be ${description ?? 'something else'}`;
+  const path = propertyName === undefined ? printable(formatPointer(instancePath)) : pathTo(propertyName);
+  return `${path}: must be ${description ?? 'something else'}`;
 }
 
 /** `/secrets/0/var` as `secrets[0].var`. */
@@ -75,6 +81,7 @@ function withDefaults(parsed: ManifestJson): Manifest {
     production: parsed.production ?? false,
     agent: { allow_privileged: false, allow_rollback: false, ...parsed.agent },
     disk_need_bytes: parsed.disk_need_bytes ?? null,
+    variables: parsed.variables ?? {},
     secrets: parsed.secrets.map((secret) => ({ ...secret, version: secret.version ?? null })),
     registries: parsed.registries ?? [],
   };
@@ -86,13 +93,14 @@ function crossFieldErrors(json: unknown, env: string): string[] {
   const secrets = asArray(manifest['secrets']).map((secret) => asObject(secret)['var']);
   const registries = asArray(manifest['registries']).map(asObject);
   const compose = asArray(manifest['compose']);
-  const variables = new Set(secrets);
+  const secretNames = new Set(secrets);
   const hosts = registries.map(({ host }) => (typeof host === 'string' ? host.toLowerCase() : host));
   return [
     ...(typeof manifest['env'] === 'string' && manifest['env'] !== env ? [`env: must be ${env}, this host's env`] : []),
+    ...variableErrors(asObject(manifest['variables']), secretNames),
     ...secrets.flatMap((name, index) =>
       typeof name === 'string' && isReservedVariable(name)
-        ? [`secrets[${index}].var: ${printable(name)} is reserved to compose, docker, the process or deployd`]
+        ? [`secrets[${index}].var: ${printable(name)} ${isReserved}`]
         : [],
     ),
     ...duplicateIndexes(secrets).map((index) => `secrets[${index}].var: stands twice`),
@@ -100,10 +108,23 @@ function crossFieldErrors(json: unknown, env: string): string[] {
     ...duplicateIndexes(hosts).map((index) => `registries[${index}].host: stands twice`),
     ...registries.flatMap((registry, index) =>
       ['username_var', 'password_var']
-        .filter((key) => typeof registry[key] === 'string' && !variables.has(registry[key]))
+        .filter((key) => typeof registry[key] === 'string' && !secretNames.has(registry[key]))
         .map((key) => `registries[${index}].${key}: is not a variable of secrets`),
     ),
   ];
+}
+
+const isReserved = 'is reserved to compose, docker, the process or deployd';
+
+function variableErrors(variables: Record<string, unknown>, secretNames: ReadonlySet<unknown>): string[] {
+  return Object.entries(variables).flatMap(([name, value]) => {
+    const faults = [
+      isReservedVariable(name) && isReserved,
+      secretNames.has(name) && 'is a variable of secrets too',
+      typeof value === 'string' && unusableReason(name, value),
+    ];
+    return faults.filter((fault) => typeof fault === 'string').map((fault) => `variables.${printable(name)}: ${fault}`);
+  });
 }
 
 function asObject(value: unknown): Record<string, unknown> {

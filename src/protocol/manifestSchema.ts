@@ -46,6 +46,13 @@ export const manifestSchema = {
       },
     },
     disk_need_bytes: { ...nonNegativeInteger, description: 'an integer of bytes from 0; leave it out when unknown' },
+    variables: {
+      type: 'object',
+      maxProperties: 1000,
+      description: 'an object of at most 1000 variables, each with its value, which is no secret',
+      propertyNames: variableName,
+      additionalProperties: { type: 'string', description: 'text' },
+    },
     secrets: {
       type: 'array',
       maxItems: 1000,

@@ -71,6 +71,7 @@ function codesOf(text: string): string[] {
     {
       sha: null,
       version: '1',
+      variables: manifest.variables,
       manifest,
       files: 'file' in parsed ? [parsed.file] : [fileOf('services: {web: {}}')],
       refusals: 'problems' in parsed ? [{ code: 'COMPOSE_REFUSED', detail: parsed.problems.join('; ') }] : [],

@@ -1,6 +1,3 @@
-/** Longest `NAME=value`, in bytes, that the kernel passes to a process: MAX_ARG_STRLEN less the terminating NUL. */
-const maxAssignmentBytes = 131_071;
-
 /** Characters that parsers of `.env` interpret, and how each is written between double quotes. */
 const escapes: Readonly<Record<string, string>> = {
   $: '${DEPLOYD_Z_D}',
@@ -42,13 +39,4 @@ export function parseEnvFile(text: string): Map<string, string> | null {
 function unquote(quoted: string): string {
   const characters = new Map(Object.entries(escapes).map(([character, escape]) => [escape, character]));
   return quoted.replace(/\$\{DEPLOYD_Z_[DBQ]\}|\\r/g, (escape) => characters.get(escape) ?? escape);
-}
-
-/** Why a value cannot be the environment variable `name`, without the value itself; null when it can (spec §9). */
-export function unusableReason(name: string, value: unknown): string | null {
-  if (typeof value !== 'string') return 'is not a string';
-  if (value.includes('\0')) return 'holds a NUL character';
-  if (!value.isWellFormed()) return 'is not valid Unicode (lone surrogate)';
-  const bytes = Buffer.byteLength(`${name}=${value}`);
-  return bytes > maxAssignmentBytes ? `is too long: ${name}=value takes ${bytes} of ${maxAssignmentBytes} bytes` : null;
 }

@@ -22,7 +22,7 @@ const env = { bytes: 0, mac: 'm', key: 'k' };
 
 it.each<object>([
   record,
-  { ...record, jobs: [job], env },
+  { ...record, variables: { LEVEL: 'info' }, jobs: [job], env },
   { ...record, services: [{ name: 'web', replicas: 0 }], images: [{ reference: 'a:1', id: null }] },
   { ...record, later: 1 },
 ])('is parsed as it was written: %j', (written) => {
@@ -50,6 +50,8 @@ it.each<object>([
   { images: [{ reference: 'a:1' }] },
   { compose: 'compose.yaml' },
   { compose: [1] },
+  { variables: null },
+  { variables: { LEVEL: 1 } },
   { jobs: null },
   { jobs: [{ ...job, service: null }] },
   { jobs: [{ ...job, fingerprint: null }] },

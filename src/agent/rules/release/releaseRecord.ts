@@ -17,6 +17,8 @@ export interface ReleaseRecord {
   images: { reference: string; id: string | null }[];
   /** Paths of the compose files in the release. */
   compose: string[];
+  /** Variables of the bundle that are no secrets. Absent in records of older versions. */
+  variables?: Record<string, string>;
   /** One-shots that finished in this release, or unchanged in the previous one. Absent in records of older versions. */
   jobs?: OneShot[];
   /** Identifies the `.env` that the agent wrote. Absent in records of older versions. */

@@ -13,7 +13,7 @@ import { catchFault } from '../catchFault.ts';
 import { containerdRoots } from './containerdRoots.ts';
 import { policyHostOf } from './policyHost.ts';
 import { findOrphanedResources } from '../release/orphanedResources.ts';
-import { digestsOf, readComposeFiles } from '../../../bundle/composeFiles.ts';
+import { digestsOf, readComposeFiles, readEnvTexts } from '../../../bundle/composeFiles.ts';
 import { bundleFactsOf, type UnpackedBundle } from '../../../bundle/readBundle.ts';
 
 /** The host that a bundle is planned for; planning changes nothing on it. */
@@ -65,8 +65,11 @@ async function appliedRelease(
 async function readRelease(releases: Releases, sha: Sha, signal: AbortSignal): Promise<ComparableRelease | null> {
   const [record, contents] = [await releases.readRecord(sha), await releases.readInventory(sha)];
   if (record === null || contents === null) return null;
-  const { files } = await readComposeFiles({ dir: releases.pathOf(sha), manifest: record }, signal);
-  return { sha, version: record.version, files, digests: digestsOf(contents, files) };
+  const source = { dir: releases.pathOf(sha), manifest: record };
+  const { files } = await readComposeFiles(source, signal);
+  const texts = await readEnvTexts(source, files, signal);
+  const { version, variables = {} } = record;
+  return { sha, version, variables, files, digests: digestsOf(contents, files), texts };
 }
 
 type EngineFacts = Extract<HostFacts['engine'], { known: unknown }>['known'];

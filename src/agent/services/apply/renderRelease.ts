@@ -57,7 +57,7 @@ async function placeFiles(deps: Dependencies, unpacked: StagedBundle, signal: Ab
 /** The release record; `commit` adds the ids of the images that run. */
 function releaseRecordOf({ sha, manifest }: Bundle, files: ComposeFile[]) {
   const { services, images } = composeContentsOf(files);
-  const { version, sequence, production, compose } = manifest;
+  const { version, sequence, production, compose, variables } = manifest;
   return {
     schema: 1 as const,
     sha,
@@ -65,6 +65,7 @@ function releaseRecordOf({ sha, manifest }: Bundle, files: ComposeFile[]) {
     sequence,
     production,
     compose,
+    variables,
     services: services
       .filter(({ profiles }) => profiles.length === 0)
       .map(({ name, replicas }) => ({ name, replicas: replicas ?? 1 })),

@@ -60,10 +60,12 @@ export async function currentContainers({ containers, tick }: Dependencies): Pro
   return tick.healthyContainers ?? containers.list();
 }
 
-/** Registers the values of a release's `.env` for redaction, before compose output is read. False when `.env` is unreadable. */
+/** Registers the secrets in a release's `.env` for redaction, before compose output is read. False when `.env` is unreadable. */
 export async function registerEnvForRedaction({ releases, vault }: Dependencies, sha: string): Promise<boolean> {
   const values = parseEnvFile((await releases.readEnv(sha)) ?? '');
   if (values === null) return false;
-  for (const [name, value] of values) if (!name.startsWith('DEPLOYD_')) vault.registerForRedaction(value);
+  const { variables = {} } = (await releases.readRecord(sha)) ?? {};
+  const secrets = [...values].filter(([name]) => !name.startsWith('DEPLOYD_') && !Object.hasOwn(variables, name));
+  for (const [, value] of secrets) vault.registerForRedaction(value);
   return true;
 }

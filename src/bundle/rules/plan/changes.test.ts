@@ -3,14 +3,22 @@ import { changesOf, type PresentState, type ComparableRelease } from './changes.
 
 const project = 'deployd-eu-1';
 
+interface ReleaseFacts {
+  version?: string;
+  digests?: object;
+  variables?: Record<string, string>;
+  texts?: Record<string, string>;
+}
+
 function release(
   text: string,
-  { version = '1', digests = {} }: { version?: string; digests?: object } = {},
+  { version = '1', digests = {}, variables = {}, texts = {} }: ReleaseFacts = {},
 ): ComparableRelease {
   const parsed = parseComposeFile('compose.yaml', text);
   if ('problems' in parsed) throw new Error(parsed.problems.join('\n'));
   const entries = Object.entries(digests) as [string, string][];
-  return { sha: version.repeat(64), version, files: [parsed.file], digests: new Map(entries) };
+  const facts = { variables, digests: new Map(entries), texts: new Map(Object.entries(texts)) };
+  return { sha: version.repeat(64), version, files: [parsed.file], ...facts };
 }
 
 function present(before: ComparableRelease | null, services: string[], volumes: string[] = []): PresentState {
@@ -152,6 +160,30 @@ describe('a service', () => {
     expect(changeOfWeb(release(text), release(text), ['PASSWORD'])).toBe('unchanged');
   });
 
+  it.each([
+    ['${LEVEL}', web('user: "${LEVEL}"'), {}],
+    ['$LEVEL', web('user: x$LEVEL'), {}],
+    ['a default', web('user: "${LEVEL:-info}"'), {}],
+    ['an alternative', web('user: "${LEVEL:+x}"'), {}],
+    ['a nested default', web('user: "${OTHER:-${LEVEL}}"'), {}],
+    ['a name alone in a list', web('environment: [LEVEL]'), {}],
+    ['a name alone in a mapping', web('environment: {LEVEL: }'), {}],
+    ['its config', `${web('configs: [c]')}\nconfigs: {c: {environment: LEVEL}}`, {}],
+    ['its env file', web('env_file: a.env'), { 'a.env': 'A=${LEVEL}\n' }],
+  ])('is changed by another value of a variable that it uses as %s', (_how, text, texts) => {
+    const before = release(text, { variables: { LEVEL: 'info', REST: '1' }, texts });
+    const after = (variables: Record<string, string>) => release(text, { version: '2', variables, texts });
+    expect(changeOfWeb(before, after({ LEVEL: 'debug', REST: '1' }))).toBe('changed');
+    expect(changeOfWeb(before, after({ REST: '1' }))).toBe('changed');
+    expect(changeOfWeb(before, after({ LEVEL: 'info', REST: '2', NEW: '' }))).toBe('unchanged');
+  });
+
+  it('is unchanged by a variable of the name that it gives a value of its own', () => {
+    const text = web('environment: {LEVEL: info}, command: LEVEL');
+    const [before, after] = [{ variables: { LEVEL: 'a' } }, { version: '2', variables: { LEVEL: 'b' } }];
+    expect(changeOfWeb(release(text, before), release(text, after))).toBe('unchanged');
+  });
+
   it('is new or removed compared with the containers, else with the applied release', () => {
     const [before, after] = [
       release('services: {a: {}, b: {}}'),
@@ -227,6 +259,16 @@ describe('an image', () => {
       old: 'unused',
       'v:1': 'unused',
     });
+  });
+
+  it('is named with the variables of the bundle', () => {
+    const text =
+      'services: {a: {image: "$REG/a:${TAG:-1}"}, b: {image: "b:${TAG?}${NO-}"}, c: {image: "c:${EMPTY:-1}"}, d: {image: "d:${TAG:+2}"}}';
+    const variables = { REG: 'registry.example', TAG: '7', EMPTY: '' };
+    const { images } = changesOf(release(text, { variables }), [], present(null, []));
+    expect(images.map(({ name }) => name)).toEqual([
+      ...['registry.example/a:7', 'b:7${NO-}', 'c:${EMPTY:-1}', 'd:${TAG:+2}'],
+    ]);
   });
 
   it('is none of a service that is built, and names no digest of a directory', () => {

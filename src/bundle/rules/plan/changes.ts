@@ -1,4 +1,3 @@
-import type { Sha } from '../../../../machines/types.ts';
 import { contentSources, composeContentsOf } from '../compose/document/composeContents.ts';
 import { serviceLayers } from '../compose/document/serviceLayers.ts';
 import { pathAndAncestors } from '../compose/document/bundlePath.ts';
@@ -6,10 +5,14 @@ import {
   valueAt,
   entriesOf,
   itemsOf,
+  scalarsOf,
   textOf,
   type ComposeFile,
   type ComposeNode,
 } from '../compose/document/composeNode.ts';
+import { variablesOf } from '../compose/document/interpolation.ts';
+import { knownVariables, withKnownVariables, type VariableFacts } from './knownVariables.ts';
+import { namesWithoutValue } from './variables.ts';
 
 /** Effect of an apply on one part of the project; `unused` stays on the host, `unknown` cannot be determined. */
 export interface Change {
@@ -18,13 +21,12 @@ export interface Change {
 }
 
 /** A bundle or the applied release, reduced to what can be compared. */
-export interface ComparableRelease {
-  /** Null for a directory. */
-  sha: Sha | null;
-  version: string;
+export interface ComparableRelease extends VariableFacts {
   files: readonly ComposeFile[];
   /** sha256 of each file that a service reads or mounts, by path. */
   digests: ReadonlyMap<string, string>;
+  /** Texts of its env files and label files, by path. */
+  texts: ReadonlyMap<string, string>;
 }
 
 /** The present state of the host; null where it is unknown or not trusted. */
@@ -74,21 +76,23 @@ function serviceChanges(
 
 /** By service, all that decides whether compose recreates its container, except the values of secrets. */
 function containerTextsOf(release: ComparableRelease): (name: string) => string {
-  const { files, digests, sha } = release;
-  const [layers, sources] = [serviceLayers(files), contentSources(files)];
+  const { files, digests, sha, texts } = release;
+  const [layers, sources, known] = [serviceLayers(files), contentSources(files), knownVariables(release)];
   const below = digestsBelow(digests);
   return (name) => {
     const own = layers.get(name) ?? [];
     const parts = (['networks', 'volumes', 'configs', 'secrets'] as const).flatMap((kind) =>
       namesUsed(own, kind).flatMap((used) => files.flatMap(({ root }) => valueAt(root, kind, used) ?? [])),
     );
-    const reached = new Map((sources.get(name)?.files ?? []).flatMap((source) => below.get(source) ?? []));
+    const { files: read, variables } = sources.get(name) ?? { files: [], variables: [] };
+    const reached = new Map(read.flatMap((source) => below.get(source) ?? []));
+    const envTexts = read.flatMap((source) => texts.get(source) ?? []);
     // the path of a mount contains the sha
     const mounted = own.some((layer) => itemsOf(valueAt(layer, 'volumes')).some(isBundlePath)) ? sha : null;
-    return withAgentVariables(
-      JSON.stringify([own, parts, [...reached].toSorted(byName), mounted], withoutLines),
-      release,
-    );
+    const names = new Set([...[...own, ...parts].flatMap(namesIn), ...envTexts.flatMap(namesInText), ...variables]);
+    const values = [...known].filter(([variable]) => names.has(variable));
+    const [digested, supplied] = [[...reached].toSorted(byName), values.toSorted(byName)];
+    return JSON.stringify([own, parts, digested, envTexts, supplied, mounted], withoutLines);
   };
 }
 
@@ -151,11 +155,9 @@ function imageChanges(desired: ComparableRelease, { applied }: PresentState): Ch
 }
 
 function imagesOf(release: ComparableRelease): string[] {
-  return [
-    ...new Set(
-      startedServicesOf(release).flatMap(({ image }) => (image === null ? [] : withAgentVariables(image, release))),
-    ),
-  ];
+  const known = knownVariables(release);
+  const images = startedServicesOf(release).flatMap(({ image }) => image ?? []);
+  return [...new Set(images.map((image) => withKnownVariables(image, known)))];
 }
 
 /** The services without profiles; compose starts no others. */
@@ -163,11 +165,14 @@ function startedServicesOf({ files }: ComparableRelease) {
   return composeContentsOf(files).services.filter(({ profiles }) => profiles.length === 0);
 }
 
-/** Inserts the agent's own variables, which differ between releases; the values of the others are unknown. */
-function withAgentVariables(text: string, { sha, version }: ComparableRelease): string {
-  return text
-    .replaceAll(/\$(DEPLOYD_SHA\b|\{DEPLOYD_SHA[^}]*\})/g, () => sha ?? 'of a directory')
-    .replaceAll(/\$(DEPLOYD_VERSION\b|\{DEPLOYD_VERSION[^}]*\})/g, () => version);
+/** Names of the variables in the texts of a node, and of those without a value in its `environment`. */
+function namesIn(node: ComposeNode): string[] {
+  const written = scalarsOf(node).flatMap(({ text }) => namesInText(text));
+  return [...written, ...namesWithoutValue(valueAt(node, 'environment'))];
+}
+
+function namesInText(text: string): string[] {
+  return variablesOf(text).uses.map(nameOf);
 }
 
 function nameOf({ name }: { name: string }): string {

@@ -1,4 +1,5 @@
 import { refusedFault } from '../../../../machines/fault.ts';
+import { printable } from '../../../protocol/printable.ts';
 import { formatGibibytes } from '../../../platform/text/formatGibibytes.ts';
 import { terminalSafe } from '../../../platform/text/terminalSafe.ts';
 import type { Plan } from './plan.ts';
@@ -18,7 +19,7 @@ function headlines({ refusals }: Plan): string[] {
   return refusals.length === 0 ? ['nothing is refused'] : refusedFault(refusals).lines;
 }
 
-function rowsOf({ bundle, sha, disk, services, volumes, images, not_judged }: Plan): [string, string[]][] {
+function rowsOf({ bundle, sha, disk, services, volumes, images, variables, not_judged }: Plan): [string, string[]][] {
   const named = bundle && `${bundle.name} ${bundle.version}, sequence ${bundle.sequence}, for env ${bundle.env}`;
   return [
     ['bundle', [...(named === null ? [] : [named]), ...(sha === null ? [] : [sha])]],
@@ -26,6 +27,7 @@ function rowsOf({ bundle, sha, disk, services, volumes, images, not_judged }: Pl
     ['services', formatChanges(services)],
     ['volumes', formatChanges(volumes)],
     ['images', formatChanges(images)],
+    ['variables', Object.entries(variables).map(([name, value]) => `${name}=${printable(value)}`)],
     ['not judged', not_judged.map(({ codes, why }) => `${codes.join(', ')}: ${why}`)],
   ];
 }

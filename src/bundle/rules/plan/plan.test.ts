@@ -15,6 +15,7 @@ const manifest: Manifest = {
   production: false,
   agent: { allow_privileged: false, allow_rollback: false },
   compose: ['compose.yaml'],
+  variables: {},
   disk_need_bytes: 2 * gib,
   secrets: [],
   registries: [],
@@ -46,6 +47,7 @@ function bundle(text: string, { refusals = [], ...changes }: Partial<Manifest> &
   const facts: BundleFacts = {
     sha,
     version: manifest.version,
+    variables: changes.variables ?? {},
     manifest: { ...manifest, ...changes },
     files: 'file' in parsed ? [parsed.file] : [],
     refusals: [...refusals, ...problems],
@@ -89,6 +91,11 @@ describe('a plan refuses', () => {
     [good, { sequence: 2, agent: { ...manifest.agent, allow_rollback: true } }],
   ])('nothing that a flag of the bundle allows: %s', (text, changes) => {
     expect(codesOf(bundle(text, changes))).toEqual([]);
+  });
+
+  it('a privilege that a variable decides, whatever its value', () => {
+    const text = 'services: {web: {privileged: "${P}", tty: "${T}"}}';
+    expect(codesOf(bundle(text, { variables: { P: 'false', T: 'true' } }))).toEqual(['PRIVILEGED_REFUSED']);
   });
 
   it('no volume that only a failed bundle created', () => {
@@ -136,6 +143,14 @@ describe('a plan shows', () => {
   it('its bundle', () => {
     const { bundle: named, sha: digest } = planOf(bundle(good), host);
     expect({ named, digest }).toEqual({ named: { name: 'shop', env: 'eu-1', version: '1', sequence: 3 }, digest: sha });
+  });
+
+  it('the variables of the bundle', () => {
+    const variables = { LEVEL: 'info' };
+    expect(planOf(bundle('services: {web: {command: $LEVEL}}', { variables }), host)).toMatchObject({
+      refusals: [],
+      variables,
+    });
   });
 
   it('the changes of the host, in which a secret may have a new value', () => {
@@ -200,7 +215,7 @@ describe('a plan shows', () => {
     const refusals = [{ code: 'BUNDLE_UNSAFE' as const, detail: 'x' }];
     const codes = refusalCodes.slice(refusalCodes.indexOf('MANIFEST_INVALID'));
     expect(abortedPlan(refusals, sha)).toEqual({
-      ...{ bundle: null, sha, refusals, disk: [], services: [], volumes: [], images: [] },
+      ...{ bundle: null, sha, refusals, disk: [], services: [], volumes: [], images: [], variables: {} },
       not_judged: [noDigest, { codes, why: 'the judgement ended with BUNDLE_UNSAFE' }],
     });
   });

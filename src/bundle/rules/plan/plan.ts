@@ -23,6 +23,8 @@ export interface Plan {
   services: Change[];
   volumes: Change[];
   images: Change[];
+  /** The variables that the bundle supplies itself, none of them secret. */
+  variables: Manifest['variables'];
   /** Checks that were not made; the plan says nothing about them. */
   not_judged: { codes: RefusalCode[]; why: string }[];
 }
@@ -33,8 +35,6 @@ export interface BundleFacts extends ComparableRelease {
   refusals: Refusal[];
   /** Paths of the bundle's files and directories. */
   releaseFiles: ReadonlySet<string>;
-  /** Texts of its env files and label files, by path. */
-  texts: ReadonlyMap<string, string>;
 }
 
 /** The host that the bundle is for. */
@@ -84,6 +84,7 @@ export function planOf(bundle: BundleFacts, host: HostFacts): Plan {
           'known' in host.engine ? { ...host.engine.known, volumes: host.engine.known.volumes.map(nameOf) } : null,
       },
     ),
+    variables: manifest.variables,
     not_judged: [...digestNotCompared(sha), ...onlyApplyCanValidate, ...unknownFacts(host)],
   };
 }
@@ -93,7 +94,7 @@ export function abortedPlan(refusals: Refusal[], sha: Sha | null): Plan {
   const code = refusals[0]?.code ?? 'MANIFEST_INVALID';
   const later = refusalCodes.slice(refusalCodes.indexOf(code) + 1);
   const ended = { codes: later, why: `the judgement ended with ${code}` };
-  const nothing = { bundle: null, disk: [], services: [], volumes: [], images: [] };
+  const nothing = { bundle: null, disk: [], services: [], volumes: [], images: [], variables: {} };
   return { ...nothing, sha, refusals, not_judged: [...digestNotCompared(sha), ended] };
 }
 

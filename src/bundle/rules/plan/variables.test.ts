@@ -162,13 +162,14 @@ describe('variables of a bundle', () => {
     expect(unresolvedVariables(readable(text), supplied)).toEqual([name]);
   });
 
-  it('come from secrets other than registry logins, and from the agent', () => {
+  it('come from the manifest, its secrets other than registry logins, and the agent', () => {
     const manifest = {
+      variables: { LEVEL: 'info', EMPTY: '' },
       secrets: ['A', 'B', 'USER_A', 'PASS_A'].map((name) => ({ var: name })),
       registries: [{ host: 'r', username_var: 'USER_A', password_var: 'PASS_A' }],
     } as unknown as Manifest;
     const own = '$DEPLOYD_ENV $DEPLOYD_SHA $DEPLOYD_VERSION';
-    expect(validateVariables(readable(`a: $A $B ${own}`), manifest)).toBeNull();
+    expect(validateVariables(readable(`a: $A $B $LEVEL $EMPTY ${own}`), manifest)).toBeNull();
     expect(validateVariables(readable('a: $PASS_A $C $B $A $C', 'b: $USER_A'), manifest)).toEqual({
       code: 'ENV_INCOMPLETE',
       detail: 'unresolved: C, PASS_A, USER_A',

@@ -28,7 +28,8 @@ export interface BundleSources {
 export function validateVariables(bundle: BundleSources, manifest: Manifest): Refusal | null {
   const logins = new Set(manifest.registries.flatMap(({ username_var, password_var }) => [username_var, password_var]));
   const secrets = manifest.secrets.map((secret) => secret.var).filter((name) => !logins.has(name));
-  const unresolved = unresolvedVariables(bundle, new Set([...secrets, ...agentVariables]));
+  const supplied = new Set([...Object.keys(manifest.variables), ...secrets, ...agentVariables]);
+  const unresolved = unresolvedVariables(bundle, supplied);
   return unresolved.length === 0 ? null : { code: 'ENV_INCOMPLETE', detail: `unresolved: ${unresolved.join(', ')}` };
 }
 
@@ -72,7 +73,8 @@ function bareVariableNames(root: ComposeNode): VariableUse[] {
   ].map((name) => ({ name, required: true }));
 }
 
-function namesWithoutValue(environment: ComposeNode | undefined): string[] {
+/** The names in an `environment` whose value compose takes from its own environment. */
+export function namesWithoutValue(environment: ComposeNode | undefined): string[] {
   const unset = entriesOf(environment).filter(([, value]) => value.kind === 'scalar' && value.isNull);
   const items = environment?.kind === 'list' ? environment.items.flatMap((item) => textOf(item) ?? []) : [];
   return [...unset.map(([name]) => name), ...items.filter((item) => !/[=$]/.test(item))];
