@@ -126,19 +126,28 @@ describe('a manifest', () => {
   });
 
   it.each(
-    'DEPLOYD_SHA DEPLOYD_Z_D COMPOSE_FILE DOCKER_HOST BUILDKIT_HOST BUILDX_BUILDER LD_PRELOAD XDG_RUNTIME_DIR SSH_AUTH_SOCK LC_ALL PYTHONPATH GIT_DIR PATH HOME USER LOGNAME SHELL PWD OLDPWD LANG TMPDIR TZ IFS NODE_OPTIONS SSL_CERT_FILE SSL_CERT_DIR http_proxy HTTPS_PROXY No_Proxy ALL_PROXY'.split(
+    'DEPLOYD_SHA DEPLOYD_Z_D COMPOSE_FILE DOCKER_HOST BUILDKIT_HOST BUILDX_BUILDER LD_PRELOAD XDG_RUNTIME_DIR SSH_AUTH_SOCK PYTHONPATH GIT_DIR PATH HOME USER LOGNAME SHELL PWD OLDPWD TMPDIR IFS NODE_OPTIONS SSL_CERT_FILE SSL_CERT_DIR http_proxy HTTPS_PROXY No_Proxy ALL_PROXY'.split(
       ' ',
     ),
   )('must not set %s', (name) => {
     expect(detailOf({ ...base, secrets: [{ ...secret, var: name }] })).toContain('is reserved');
   });
 
-  it.each(['DEPLOY_KEY', 'COMPOSER', 'path', 'MY_PATH', 'LDAP_URL', 'PROXY', 'MY_PROXY', 'GITHUB'])(
-    'may set %s',
-    (name) => {
-      expect(detailOf({ ...base, secrets: [{ ...secret, var: name }] })).toBe('');
-    },
-  );
+  it.each([
+    'DEPLOY_KEY',
+    'COMPOSER',
+    'path',
+    'MY_PATH',
+    'LDAP_URL',
+    'PROXY',
+    'MY_PROXY',
+    'GITHUB',
+    'TZ',
+    'LANG',
+    'LC_ALL',
+  ])('may set %s', (name) => {
+    expect(detailOf({ ...base, secrets: [{ ...secret, var: name }] })).toBe('');
+  });
 
   it('takes as many variables as it may have, of any name and of the greatest length', () => {
     const variables = { ...Object.fromEntries(numbers(999).map((at) => [`B${at}`, ''])), C: 'x'.repeat(131_069) };

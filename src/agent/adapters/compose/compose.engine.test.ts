@@ -19,7 +19,7 @@ const services = (count: number, more: (index: number) => string) =>
 const endless = services(60, (at) => `depends_on: [${Array.from({ length: at }, (_, need) => `s${need}`).join(', ')}]`);
 const huge = services(60, () => "ports: ['1-65535']");
 
-async function rendered(text: string, limits: ResourceLimits): Promise<unknown> {
+async function rendered(text: string, limits?: ResourceLimits): Promise<unknown> {
   await writeFile(join(dir, 'compose.yaml'), text);
   const { compose } = sharedEngine();
   const settings = { state_dir: dir, env: 'eu-1', compose, container_host: 'unix:///x' } as Settings;
@@ -27,7 +27,27 @@ async function rendered(text: string, limits: ResourceLimits): Promise<unknown> 
   return adapter.renderModel({ dir, files: ['compose.yaml'] }, new AbortController().signal);
 }
 
+const environmentNames = ['TZ', 'LANG', 'LC_ALL'];
+
 describe('a real compose (spec §12.1)', () => {
+  const before = environmentNames.map((name) => [name, process.env[name]] as const);
+  afterEach(() => {
+    for (const [name, value] of before)
+      if (value === undefined) Reflect.deleteProperty(process.env, name);
+      else process.env[name] = value;
+  });
+
+  it.each([
+    ['', { TZ: 'UTC', LANG: 'none', LC_ALL: 'none' }],
+    ['TZ=Asia/Tokyo\nLANG=ja_JP\nLC_ALL=C\n', { TZ: 'Asia/Tokyo', LANG: 'ja_JP', LC_ALL: 'C' }],
+  ])('takes time zone and language from .env alone, not from the agent: %j', async (env, environment) => {
+    for (const name of environmentNames) process.env[name] = 'C.UTF-8';
+    await writeFile(join(dir, '.env'), env);
+    const written = "{TZ: '${TZ:-UTC}', LANG: '${LANG:-none}', LC_ALL: '${LC_ALL-none}'}";
+    const model = await rendered(`services: {web: {image: a, environment: ${written}}}`);
+    expect(model).toMatchObject({ services: { web: { environment } } });
+  });
+
   it.each([
     ['computes without end', endless, { cpu_s: 2, memory_bytes: 2 ** 32 }, '2 s of CPU time'],
     ['eats memory', huge, { cpu_s: 60, memory_bytes: 2 ** 29 }, '512 MiB of memory'],

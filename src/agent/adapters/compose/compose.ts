@@ -165,13 +165,13 @@ function failureReason({ timedOut, limitReached, startError }: RunResult, timeou
   return limitReached === null ? '' : `: ${formatLimitReached(limitReached)}`;
 }
 
+/** Compose prefers these values to those of `.env`: nothing that a bundle may supply is among them. */
 function composeEnvironment(settings: Settings, configDir: string): Record<string, string> {
   return {
     PATH: SYSTEM_PATH,
     HOME: configDir,
     DOCKER_CONFIG: configDir,
     DOCKER_HOST: settings.container_host,
-    LANG: 'C.UTF-8',
     COMPOSE_EXPERIMENTAL_GIT_REMOTE: '0',
     COMPOSE_EXPERIMENTAL_OCI_REMOTE: '0',
     COMPOSE_MENU: '0',

@@ -162,6 +162,12 @@ describe('variables of a bundle', () => {
     expect(unresolvedVariables(readable(text), supplied)).toEqual([name]);
   });
 
+  it('that name time zone and language are as any other', () => {
+    const found = (written: string) => unresolvedVariables(readable(`services: {web: {${written}}}`), new Set());
+    expect(found('environment: {TZ: "${TZ:-UTC}", LANG: "${LANG-C}", LC_ALL: "${LC_ALL:-}"}')).toEqual([]);
+    expect(found('environment: [TZ, LANG], user: $LC_ALL')).toEqual(['LANG', 'LC_ALL', 'TZ']);
+  });
+
   it('come from the manifest, its secrets other than registry logins, and the agent', () => {
     const manifest = {
       variables: { LEVEL: 'info', EMPTY: '' },
