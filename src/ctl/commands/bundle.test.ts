@@ -64,17 +64,17 @@ it('tells people digest and file', async () => {
   );
 });
 
-it('checks a directory and an archive without a service', async () => {
+it('verifies a directory and an archive without a service', async () => {
   const work = await shop();
   await pack(work);
   for (const place of [work.dir, work.out]) {
-    const { exit, stdout, stderr } = await deployctl(['bundle', 'check', place]);
+    const { exit, stdout, stderr } = await deployctl(['bundle', 'verify', place]);
     expect({ exit, stderr }).toEqual({ exit: 0, stderr: '' });
     expect(stdout).toMatch(/^nothing is refused\n {2}bundle +shop 1, sequence 0, for env eu-1\n/);
   }
 });
 
-it.each(['check', 'pack'])('%s tells every refusal with its cure, and packs nothing', async (command) => {
+it.each(['verify', 'pack'])('%s tells every refusal with its cure, and packs nothing', async (command) => {
   const { dir } = await shop({}, refused);
   const { exit, stdout, stderr } = await deployctl(['bundle', command, dir]);
   expect({ exit, stdout }).toEqual({ exit: 1, stdout: '' });
@@ -94,7 +94,7 @@ it('reserves no sequence for what is refused', async () => {
 it('a link is refused', async () => {
   const { dir } = await shop();
   await symlink('/etc/passwd', join(dir, 'link'));
-  expect(await deployctl(['bundle', 'check', dir])).toMatchObject({
+  expect(await deployctl(['bundle', 'verify', dir])).toMatchObject({
     exit: 1,
     stderr: expect.stringContaining('BUNDLE_UNSAFE: "link" is a symbolic link') as string,
   });
@@ -111,7 +111,7 @@ it.each<[string, (work: { dir: string; out: string }) => string[], number, strin
   ],
   ['an archive in no directory', ({ dir, out }) => ['pack', dir, '--out', join(out, 'x')], 1, 'FILE_UNWRITABLE'],
   ['an archive in place of a directory', ({ dir }) => ['pack', dir, '--out', join(dir, '..')], 1, 'FILE_UNWRITABLE'],
-  ['nothing to check', ({ out }) => ['check', out], 1, 'FILE_UNREADABLE'],
+  ['nothing to verify', ({ out }) => ['verify', out], 1, 'FILE_UNREADABLE'],
 ])('%s ends with its code', async (_, args, exit, code) => {
   const work = await shop();
   const outcome = await deployctl(['bundle', ...args(work)]);

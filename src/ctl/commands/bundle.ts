@@ -25,7 +25,7 @@ interface PackOptions {
 
 const { signal } = new AbortController();
 
-/** `deployctl bundle init|check|pack|list|show`. */
+/** `deployctl bundle init|verify|pack|list|show`. */
 export function addBundle(program: Command, run: Run): void {
   const bundle = program
     .command('bundle')
@@ -33,10 +33,10 @@ export function addBundle(program: Command, run: Run): void {
     .description('bundles, as files and as the service has them');
   addBundleInit(bundle, run);
   bundle
-    .command('check')
+    .command('verify')
     .description('what a host would refuse, in its words')
     .argument('<bundle>', 'an archive, or a directory with the files of one')
-    .action(run(check));
+    .action(run(verify));
   bundle
     .command('pack')
     .description('pack a directory that nothing is refused of; the same files give the same archive')
@@ -47,7 +47,7 @@ export function addBundle(program: Command, run: Run): void {
   addStoredBundles(bundle, run);
 }
 
-async function check(_: Session, [place]: [string]): Promise<Result> {
+async function verify(_: Session, [place]: [string]): Promise<Result> {
   const plan = await withBundleFaults(() =>
     withBundleAt({ path: place, limits, signal }, (bundle) => planAlone(bundle, signal)),
   );

@@ -14,7 +14,7 @@ it('makes a directory of which nothing is refused, and which is packed', async (
     stderr: '',
     stdout: `bundle     shop, for env eu-1\ndirectory  ${shop}\nfiles      manifest.json, compose.yaml\n`,
   });
-  const checked = await deployctl(['bundle', 'check', shop]);
+  const checked = await deployctl(['bundle', 'verify', shop]);
   expect(checked).toMatchObject({ exit: 0, stderr: '' });
   expect(checked.stdout).toMatch(/^nothing is refused\n {2}bundle +shop 1, sequence 0, for env eu-1\n/);
   expect(await deployctl(['bundle', 'pack', shop, '--out', join(dir, 'shop.tar.gz')])).toMatchObject({ exit: 0 });
