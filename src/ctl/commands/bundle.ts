@@ -15,6 +15,7 @@ import { usageError } from '../ctlError.ts';
 import { refusedBundle, withBundleFaults } from '../input/bundleFaults.ts';
 import { formatFacts } from '../output/table.ts';
 import type { Result, Run, Session } from '../session.ts';
+import { addBundleDiff } from './bundleDiff.ts';
 import { addBundleInit } from './bundleInit.ts';
 import { addStoredBundles } from './storedBundles.ts';
 
@@ -25,7 +26,7 @@ interface PackOptions {
 
 const { signal } = new AbortController();
 
-/** `deployctl bundle init|verify|pack|list|show`. */
+/** `deployctl bundle init|verify|pack|diff|list|show`. */
 export function addBundle(program: Command, run: Run): void {
   const bundle = program
     .command('bundle')
@@ -44,6 +45,7 @@ export function addBundle(program: Command, run: Run): void {
     .option('--out <file>', 'the archive (default: NAME-OF-THE-DIRECTORY.tar.gz)')
     .option('--next', 'with the next sequence of its env, which the service reserves')
     .action(run(pack));
+  addBundleDiff(bundle, run);
   addStoredBundles(bundle, run);
 }
 

@@ -1,25 +1,20 @@
 import { refusedFault } from '../../../../machines/fault.ts';
 import { printable } from '../../../protocol/printable.ts';
 import { formatGibibytes } from '../../../platform/text/formatGibibytes.ts';
-import { terminalSafe } from '../../../platform/text/terminalSafe.ts';
+import { formatRows, type Row } from './formatRows.ts';
 import type { Plan } from './plan.ts';
 import type { Change } from './changes.ts';
 
 /** The plan as text: the lines with which a tick would refuse, then one aligned row for each fact. */
 export function formatPlan(plan: Plan): string {
-  const rows = rowsOf(plan).filter(([, values]) => values.length > 0);
-  const width = Math.max(...rows.map(([label]) => label.length));
-  const lines = rows.flatMap(([label, values]) =>
-    values.map((value, index) => `  ${(index === 0 ? label : '').padEnd(width)}  ${value}`),
-  );
-  return [...headlines(plan), ...lines].map(terminalSafe).join('\n');
+  return formatRows(headlines(plan), rowsOf(plan));
 }
 
 function headlines({ refusals }: Plan): string[] {
   return refusals.length === 0 ? ['nothing is refused'] : refusedFault(refusals).lines;
 }
 
-function rowsOf({ bundle, sha, disk, services, volumes, images, variables, not_judged }: Plan): [string, string[]][] {
+function rowsOf({ bundle, sha, disk, services, volumes, images, variables, not_judged }: Plan): Row[] {
   const named = bundle && `${bundle.name} ${bundle.version}, sequence ${bundle.sequence}, for env ${bundle.env}`;
   return [
     ['bundle', [...(named === null ? [] : [named]), ...(sha === null ? [] : [sha])]],
