@@ -11,6 +11,7 @@ import {
   writeFileSync,
 } from 'node:fs';
 import { dirname, join } from 'node:path';
+import { gunzipSync } from 'node:zlib';
 import { tempDir } from '../../fixtures/tempDir.ts';
 import type { Fault } from '../../machines/fault.ts';
 import type { BundleContents } from './rules/archive/inventory.ts';
@@ -103,6 +104,15 @@ it('says nothing of the machine, and is read by tar', async () => {
   expect(lines.filter((line) => !/^(-rw-r--r--|[-d]rwxr-xr-x) 0\/0 +\d+ 1970-01-01 00:00 /.test(line))).toEqual([]);
   expect(lines.map((line) => line.split('00:00 ')[1])).toContain('größe €');
   expect(lines.map((line) => line.split('00:00 ')[1])).toContain(`${long}/f`);
+});
+
+it('gives the archive that every version has given for the tree, whatever compresses it', async () => {
+  const [dir, file] = [directoryOf(Object.keys(files)), archiveName()];
+  await pack(dir, file);
+  const tar = createHash('sha256')
+    .update(gunzipSync(readFileSync(file)))
+    .digest('hex');
+  expect(tar).toBe('a1f8000bf00073d612baaec7b3e1d69d970811c9fd305e38e387919c0d0776ff');
 });
 
 it('refuses what no bundle may hold, in the words of the agent, and leaves nothing', async () => {

@@ -1,5 +1,8 @@
+import { execFileSync } from 'node:child_process';
+import { mkdtempSync } from 'node:fs';
 import { mkdir, mkdtemp, readdir, readFile, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import { startWithOperators, type ServiceWithOperators } from '../../../fixtures/ctl/operators.ts';
 import { deployctl } from '../../../fixtures/ctl/deployctl.ts';
 import { tempDir } from '../../../fixtures/tempDir.ts';
@@ -43,6 +46,29 @@ it('packs a directory, always into the same archive, which the service accepts',
   expect((await pack(other))['sha256']).toBe(packed['sha256']);
   expect((await readdir(join(one.dir, '..'))).toSorted()).toEqual(['shop', 'shop.tar.gz']);
   expect(await at.deployer.json(['push', one.out])).toMatchObject({ sha256: packed['sha256'], warnings: [] });
+});
+
+/** The digest of a tree that is made and packed by processes with this umask and environment, its files in this order. */
+function packedBy(umask: string, order: string, env: NodeJS.ProcessEnv): string {
+  const cli = fileURLToPath(new URL('../cli.ts', import.meta.url));
+  const script = `umask ${umask}
+    mkdir -p shop/conf/empty && cd shop
+    for file in ${order}; do printf '%s\n' "$file" >"$file"; done
+    printf '%s' '${JSON.stringify(base)}' >manifest.json
+    echo 'services: {web: {image: "app:1"}}' >compose.yaml
+    chmod u+x conf/run
+    exec "$0" ${cli} bundle pack . --out ../out.tar.gz --json`;
+  const cwd = mkdtempSync(join(parent, 'tree-'));
+  const output = execFileSync('sh', ['-c', script, process.execPath], { cwd, env, encoding: 'utf8' });
+  return (JSON.parse(output) as { sha256: string }).sha256;
+}
+
+it('packs the same archive with another umask, locale, time zone, home and order of the files', () => {
+  const names = ['conf/run', 'conf/Z', 'conf/a', 'conf/ä', 'conf/i', 'z'];
+  const plain = packedBy('022', names.join(' '), { PATH: '/usr/bin:/bin' });
+  const other = { PATH: '/bin:/usr/bin', LC_ALL: 'tr_TR.UTF-8', LANG: 'sv_SE.UTF-8', TZ: 'Asia/Tokyo', HOME: parent };
+  expect(packedBy('077', names.toReversed().join(' '), other)).toBe(plain);
+  expect(packedBy('022', names.slice(0, -1).join(' '), { PATH: '/usr/bin:/bin' })).not.toBe(plain);
 });
 
 it('takes the next sequence of the env, again and again, and leaves the directory as it is', async () => {
