@@ -86,6 +86,11 @@ export interface Bundle {
   received_from: string;
 }
 
+/** One bundle; a service of an older version tells no variables. */
+export interface BundleDetails extends Bundle {
+  variables?: Record<string, string>;
+}
+
 /** With what some hosts would not permit of it. */
 export interface PushedBundle extends Bundle {
   warnings: string[];

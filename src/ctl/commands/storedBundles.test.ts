@@ -14,8 +14,8 @@ afterAll(() => at.stop());
 
 const dir = tempDir();
 /** Pushes a bundle; its file, digest and size. */
-async function pushed(env: string, sequence: number) {
-  const { bytes, sha } = createBundle({ env, sequence, compose: { services: { web: { image: 'app:1' } } } });
+async function pushed(env: string, sequence: number, variables: Record<string, string> = {}) {
+  const { bytes, sha } = createBundle({ env, sequence, variables, compose: { services: { web: { image: 'app:1' } } } });
   const file = join(dir, `${sha}.tar.gz`);
   await writeFile(file, bytes);
   expect(await at.deployer.json(['push', file])).toMatchObject({ sha256: sha });
@@ -44,6 +44,17 @@ it('lists what the service has, of all envs or of one, and as many as asked for'
   expect((await shas('bundle list')).toSorted()).toEqual([eu.sha, us.sha].toSorted());
   expect(await shas('bundle list --limit 1')).toHaveLength(1);
   expect(await shas('bundle list', at.limited)).toEqual([eu.sha]);
+});
+
+it('shows the variables of one, long ones cut and made harmless', async () => {
+  const variables = { LEVEL: 'info', LONG: 'x'.repeat(90), LINES: 'a\n\u001b[2J' };
+  await at.admin.run('env create ap-1');
+  const { sha } = await pushed('ap-1', 1, variables);
+  expect(await at.viewer.json(['bundle', 'show', sha])).toMatchObject({ variables });
+  const { stdout } = await at.viewer.run(['bundle', 'show', sha]);
+  expect(stdout.split('\n').filter((line) => line.startsWith('variable'))).toEqual([
+    ...['variable    LEVEL=info', `variable    LONG=${'x'.repeat(79)}…`, 'variable    LINES=a\ufffd\ufffd[2J'],
+  ]);
 });
 
 it('shows one by its digest, or how that begins', async () => {

@@ -1,11 +1,12 @@
 import type { Command } from 'commander';
 import { path } from '../api/path.ts';
 import { readPages } from '../api/pages.ts';
-import type { Bundle } from '../api/types.ts';
+import type { Bundle, BundleDetails } from '../api/types.ts';
 import { wholeSha } from '../api/wholeSha.ts';
 import { countOption } from '../input/options.ts';
 import { shortSha } from '../output/sha.ts';
 import { formatFacts, formatTable } from '../output/table.ts';
+import { shorten } from '../output/text.ts';
 import { formatAge, formatTime } from '../output/times.ts';
 import type { Result, Run, Session } from '../session.ts';
 
@@ -48,12 +49,12 @@ async function listBundles(
 async function showBundle(session: Session, [sha]: [string]): Promise<Result> {
   const api = await session.api();
   const sha256 = await wholeSha(api, sha);
-  const json = await api.call<Bundle>({ method: 'GET', path: path`/v1/bundles/${sha256}` });
+  const json = await api.call<BundleDetails>({ method: 'GET', path: path`/v1/bundles/${sha256}` });
   return { json, text: formatBundle(json, session.nowMs) };
 }
 
-function formatBundle(bundle: Bundle, nowMs: number): string {
-  const { name, version, sequence, env, production, allow_privileged, allow_rollback } = bundle;
+function formatBundle(bundle: BundleDetails, nowMs: number): string {
+  const { name, version, sequence, env, production, allow_privileged, allow_rollback, variables = {} } = bundle;
   const allowed = [allow_privileged && 'allow_privileged', allow_rollback && 'allow_rollback'].filter(Boolean);
   return formatFacts([
     ['bundle', `${name} ${version}, sequence ${sequence}, for env ${env}`],
@@ -62,5 +63,6 @@ function formatBundle(bundle: Bundle, nowMs: number): string {
     ['production', production ? 'yes' : 'no'],
     ['flags', allowed.join(', ') || null],
     ['received', `${formatTime(bundle.received_at, nowMs)} from ${bundle.received_from}`],
+    ...Object.entries(variables).map(([key, value]): [string, string] => ['variable', `${key}=${shorten(value, 80)}`]),
   ]);
 }

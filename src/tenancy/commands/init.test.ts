@@ -132,20 +132,20 @@ describe('a command without a store of this version', () => {
   it('asks for a migration of an older one, and migrate does it', async () => {
     await initialize(settings);
     await inStore(settings, async (store) => {
-      for (const table of ['operators', 'audit']) await store.schema.dropTable(table).execute();
+      await store.schema.alterTable('bundles').dropColumn('variables').execute();
       await store
         .$extendTables<{ kysely_migration: { name: string } }>()
         .deleteFrom('kysely_migration')
-        .where('name', '=', '0004-operators')
+        .where('name', '=', '0005-bundle-variables')
         .execute();
     });
     await expect(admin(settings, 'ann', captureOutput())).rejects.toThrow(
-      /older version \(0004-operators\): run deployd-tenancy migrate/,
+      /older version \(0005-bundle-variables\): run deployd-tenancy migrate/,
     );
     const output = captureOutput();
     expect(await migrate(settings, output)).toBe(0);
     expect(await migrate(settings, output)).toBe(0);
-    expect(output.out).toEqual(['migrated the store: 0004-operators', 'the store is of this version']);
+    expect(output.out).toEqual(['migrated the store: 0005-bundle-variables', 'the store is of this version']);
     expect(await admin(settings, 'ann', captureOutput())).toBe(0);
   });
 

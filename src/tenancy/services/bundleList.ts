@@ -1,5 +1,5 @@
 import { findBundle, listBundles as selectBundles } from '../store/bundles.ts';
-import type { BundleRow, Place } from '../store/database.ts';
+import type { ListedBundle, Place } from '../store/database.ts';
 import { notFound } from './apiError.ts';
 import { toTime } from './backendViews.ts';
 import type { Dependencies } from './dependencies.ts';
@@ -24,6 +24,11 @@ export interface BundleView {
   received_from: string;
 }
 
+/** One bundle, with the variables of its manifest. */
+export interface BundleDetails extends BundleView {
+  variables: Record<string, string>;
+}
+
 /** A page of the bundles of the envs that an operator may see, newest first. */
 export async function listBundles(
   { store }: Dependencies,
@@ -38,15 +43,15 @@ export async function listBundles(
 export async function readBundle(
   { store }: Dependencies,
   { operator, sha256 }: { operator: Operator; sha256: string },
-): Promise<BundleView> {
+): Promise<BundleDetails> {
   const row = await findBundle(store, sha256);
   if (row === null) throw notFound('bundle');
   requirePermission(operator, { role: 'viewer', env: row.env });
-  return bundleView(row);
+  return { ...bundleView(row), variables: JSON.parse(row.variables) as Record<string, string> };
 }
 
 /** A bundle's row as the API tells it. */
-export function bundleView(row: BundleRow): BundleView {
+export function bundleView(row: ListedBundle): BundleView {
   const { sha256, env, name, version, sequence, size_bytes, received_from } = row;
   return {
     sha256,

@@ -1,4 +1,5 @@
-import type { BundleRow, Place } from './database.ts';
+import type { Insertable } from 'kysely';
+import type { BundleRow, BundleTable, ListedBundle, Place } from './database.ts';
 import { findEnv, lockEnv, lockEnvRow } from './envs.ts';
 import type { Store } from './openStore.ts';
 
@@ -9,7 +10,7 @@ import type { Store } from './openStore.ts';
 export type BundleInsertion = 'added' | 'known' | 'stale' | 'envless';
 
 /** Adds a bundle to its env in a transaction, and raises the sequences of the env to that of the bundle. */
-export async function insertBundle(work: Store, row: BundleRow): Promise<BundleInsertion> {
+export async function insertBundle(work: Store, row: Insertable<BundleTable>): Promise<BundleInsertion> {
   const { sequence } = row;
   // Bundles of one env come one after the other.
   const env = await lockEnv(work, row.env);
@@ -32,6 +33,11 @@ export async function highestSequence(store: Store, env: string): Promise<number
   return (await findEnv(store, env))?.pushed_sequence ?? null;
 }
 
+const listedColumns = [
+  ...(['sha256', 'env', 'name', 'version', 'sequence', 'size_bytes', 'received_at', 'received_from'] as const),
+  ...(['production', 'allow_privileged', 'allow_rollback'] as const),
+];
+
 /** Which bundles a list shows: those after another one, of some envs (null for all). */
 export interface BundleFilter {
   after?: Place | undefined;
@@ -40,8 +46,12 @@ export interface BundleFilter {
 }
 
 /** A page of bundles, newest first. */
-export function listBundles(store: Store, { after, envs, limit }: BundleFilter): Promise<BundleRow[]> {
-  let query = store.selectFrom('bundles').selectAll().orderBy('received_at', 'desc').orderBy('sha256', 'desc');
+export function listBundles(store: Store, { after, envs, limit }: BundleFilter): Promise<ListedBundle[]> {
+  let query = store
+    .selectFrom('bundles')
+    .select(listedColumns)
+    .orderBy('received_at', 'desc')
+    .orderBy('sha256', 'desc');
   if (envs !== null) query = query.where('env', 'in', envs);
   if (after !== undefined) {
     query = query.where((where) =>

@@ -98,6 +98,8 @@ export interface BundleTable {
   received_at: number;
   /** Name of the operator who pushed it, or whose act made it. */
   received_from: string;
+  /** The variables of its manifest, which are no secrets. */
+  variables: Generated<Json<Record<string, string>>>;
 }
 
 /** Archives that the bundle storage may hold, whether or not a bundle has come of them. */
@@ -162,6 +164,8 @@ export type SigningKeyRow = Selectable<SigningKeyTable>;
 export type EnvRow = Selectable<EnvTable>;
 export type BackendRow = Selectable<BackendTable>;
 export type BundleRow = Selectable<BundleTable>;
+/** A bundle in a list, without its variables, which may be long. */
+export type ListedBundle = Omit<BundleRow, 'variables'>;
 export type PendingStepRow = Selectable<PendingStepTable>;
 export type OperatorRow = Selectable<OperatorTable>;
 export type AuditRow = Selectable<AuditTable>;

@@ -3,6 +3,7 @@ import { createFleet } from './migrations/0001-fleet.ts';
 import { createSigningKeys } from './migrations/0002-signing-keys.ts';
 import { createBundles } from './migrations/0003-bundles.ts';
 import { createOperators } from './migrations/0004-operators.ts';
+import { addBundleVariables } from './migrations/0005-bundle-variables.ts';
 
 /** Changes of the tables by name, oldest first; a released one is never edited. */
 export const migrations: Record<string, Migration> = {
@@ -10,4 +11,5 @@ export const migrations: Record<string, Migration> = {
   '0002-signing-keys': { up: createSigningKeys },
   '0003-bundles': { up: createBundles },
   '0004-operators': { up: createOperators },
+  '0005-bundle-variables': { up: addBundleVariables },
 };

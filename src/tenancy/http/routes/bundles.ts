@@ -3,7 +3,7 @@ import { bundleView, listBundles, readBundle } from '../../services/bundleList.t
 import { acceptBundle } from '../../services/bundles/acceptBundle.ts';
 import { withReceivedArchive } from '../../services/bundles/receiveArchive.ts';
 import { answer, octets, operatorRoute } from '../operatorRoute.ts';
-import { Bundle, BundleList, BundleParams, BundleQuery, PushedBundle, PushQuery } from '../schemas/bundles.ts';
+import { BundleDetails, BundleList, BundleParams, BundleQuery, PushedBundle, PushQuery } from '../schemas/bundles.ts';
 import { DEFAULT_LIMIT } from '../schemas/common.ts';
 
 /** Bundles. */
@@ -52,7 +52,7 @@ export const bundleRoutes = [
     role: 'viewer',
     summary: 'Show a bundle',
     params: BundleParams,
-    responses: { 200: Bundle },
+    responses: { 200: BundleDetails },
     errors: { 404: 'BUNDLE_NOT_FOUND' },
     act: 'bundle.read',
     handle: async (deps, { operator, params }) =>

@@ -21,6 +21,11 @@ const bundle = {
 
 /** A bundle. */
 export const Bundle = Type.Object(bundle, { title: 'Bundle' });
+/** A bundle with the variables of its manifest. */
+export const BundleDetails = Type.Object(
+  { ...bundle, variables: Type.Record(Type.String(), Type.String(), { description: 'Values that are no secrets.' }) },
+  { title: 'BundleDetails' },
+);
 /** What some hosts would not permit of a bundle. */
 export const Warnings = Type.Array(Type.String());
 /** A bundle that was pushed, with what some hosts would not permit of it. */

@@ -75,7 +75,7 @@ async function validateArchive(
 }
 
 function rowOf({ sha256, sizeBytes, operator }: PushedArchive, manifest: Manifest, now: number): BundleRow {
-  const { env, name, version, sequence, production, agent } = manifest;
+  const { env, name, version, sequence, production, agent, variables } = manifest;
   return {
     sha256,
     env,
@@ -88,6 +88,7 @@ function rowOf({ sha256, sizeBytes, operator }: PushedArchive, manifest: Manifes
     allow_rollback: Number(agent.allow_rollback),
     received_at: now,
     received_from: operator.name,
+    variables: JSON.stringify(variables),
   };
 }
 
