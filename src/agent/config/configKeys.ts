@@ -1,11 +1,9 @@
-import { denials } from '../../protocol/hostPolicy.ts';
-import { permits } from './permitsType.ts';
 import { defaultLimits } from '../../protocol/defaultLimits.ts';
 import { keyTableOf, optional, required, type ConfigKey, type DottedKey } from '../../config/keyTable.ts';
+import { policyKeys } from '../../config/policyKeys.ts';
 import {
   autoOrPath,
   envId,
-  listOfWords,
   singleLineName,
   oneOf,
   nullable,
@@ -77,21 +75,7 @@ export const configKeys: Readonly<Record<DottedKey<Settings>, ConfigKey>> = {
     true,
     'Bring the current release up again when the host is not healthy and nothing is to be applied.',
   ),
-  'policy.permit': optional(
-    permits,
-    {},
-    'What bundles may have here beyond the ordinary, without `allow_privileged`: a mapping of lists.',
-  ),
-  'policy.deny': optional(
-    listOfWords(...denials),
-    [],
-    'What no flag of a bundle and no request gets here; what `policy.permit` names stays permitted.',
-  ),
-  'policy.images': optional(
-    oneOf('any', 'digest'),
-    'any',
-    '`digest`: only images that are pinned by their sha256 run here.',
-  ),
+  ...policyKeys,
   keep_releases: optional(integer('releases', 1, 1000), 2, 'Releases kept after a success, the current one included.'),
   settle_s: optional(
     integer('seconds', 0, 3600),

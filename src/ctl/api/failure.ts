@@ -49,5 +49,11 @@ function refusalsOf(body: unknown): BundleRefusal[] {
 }
 
 function isRefusal(value: unknown): value is BundleRefusal {
-  return isObject(value) && typeof value.code === 'string' && typeof value.detail === 'string';
+  return isObject(value) && typeof value.code === 'string' && typeof value.detail === 'string' && hasFaults(value);
+}
+
+function hasFaults({ faults = [] }: Record<string, unknown>): boolean {
+  const isFault = (fault: unknown) =>
+    isObject(fault) && typeof fault.text === 'string' && typeof fault.cure === 'string';
+  return Array.isArray(faults) && faults.every(isFault);
 }

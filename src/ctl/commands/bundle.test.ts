@@ -154,3 +154,31 @@ it('an env that the token is not for gives no sequence', async () => {
   const outcome = await at.limited.run(['bundle', 'pack', work.dir, '--out', work.out, '--next']);
   expect(outcome).toMatchObject({ exit: 77, stderr: expect.stringContaining('FORBIDDEN') as string });
 });
+
+describe('with the policy of a host', () => {
+  const compose = 'services: {web: {image: "app:1", cap_add: [NET_ADMIN]}}\n';
+  const withPolicy = async (text: string) => {
+    const work = await shop({}, compose);
+    const policy = join(work.dir, '..', 'policy.yaml');
+    await writeFile(policy, text);
+    return { ...work, policy };
+  };
+
+  it('verify and pack take what it permits', async () => {
+    const work = await withPolicy('policy: {permit: {capabilities: [NET_ADMIN]}}\n');
+    expect(await deployctl(['bundle', 'verify', work.dir])).toMatchObject({ exit: 1 });
+    expect(await deployctl(['bundle', 'verify', work.dir, '--policy', work.policy])).toMatchObject({ exit: 0 });
+    expect(await deployctl(['bundle', 'pack', work.dir, '--out', work.out])).toMatchObject({ exit: 1 });
+    expect(await pack(work, '--policy', work.policy)).toMatchObject({ file: work.out });
+  });
+
+  it('an invalid one is told with its line, and nothing is packed', async () => {
+    const { dir, out, policy } = await withPolicy('policy:\n  permit: {capabilities: [ALL]}\n');
+    const { exit, stderr } = await deployctl(['bundle', 'pack', dir, '--out', out, '--policy', policy]);
+    expect({ exit, stderr }).toEqual({
+      exit: 2,
+      stderr: expect.stringMatching(/^deployctl: CONFIG_INVALID: .*policy\.yaml:2: .*policy\.permit/) as string,
+    });
+    expect(await readdir(join(dir, '..'))).not.toContain('shop.tar.gz');
+  });
+});

@@ -10,7 +10,9 @@ import { planAlone } from '../../bundle/planAlone.ts';
 import { readManifestText } from '../../bundle/readBundle.ts';
 import { defaultLimits as limits } from '../../protocol/defaultLimits.ts';
 import { changeManifest } from '../../protocol/manifestText.ts';
+import type { HostPolicy } from '../../protocol/hostPolicy.ts';
 import { path } from '../api/path.ts';
+import { readPolicy } from '../config/policyFile.ts';
 import { usageError } from '../ctlError.ts';
 import { refusedBundle, withBundleFaults } from '../input/bundleFaults.ts';
 import { formatFacts } from '../output/table.ts';
@@ -19,12 +21,17 @@ import { addBundleDiff } from './bundleDiff.ts';
 import { addBundleInit } from './bundleInit.ts';
 import { addStoredBundles } from './storedBundles.ts';
 
-interface PackOptions {
+interface VerifyOptions {
+  policy?: string;
+}
+
+interface PackOptions extends VerifyOptions {
   out?: string;
   next?: boolean;
 }
 
 const { signal } = new AbortController();
+const policyOption = 'judge for a host with this `policy`, a file with that key of its config.yaml';
 
 /** `deployctl bundle init|verify|pack|diff|list|show`. */
 export function addBundle(program: Command, run: Run): void {
@@ -37,6 +44,7 @@ export function addBundle(program: Command, run: Run): void {
     .command('verify')
     .description('what a host would refuse, in its words')
     .argument('<bundle>', 'an archive, or a directory with the files of one')
+    .option('--policy <file>', policyOption)
     .action(run(verify));
   bundle
     .command('pack')
@@ -44,25 +52,28 @@ export function addBundle(program: Command, run: Run): void {
     .argument('<directory>', 'with manifest.json and the compose files that it names')
     .option('--out <file>', 'the archive (default: NAME-OF-THE-DIRECTORY.tar.gz)')
     .option('--next', 'with the next sequence of its env, which the service reserves')
+    .option('--policy <file>', policyOption)
     .action(run(pack));
   addBundleDiff(bundle, run);
   addStoredBundles(bundle, run);
 }
 
-async function verify(_: Session, [place]: [string]): Promise<Result> {
+async function verify(_: Session, [place]: [string], { policy: policyFile }: VerifyOptions): Promise<Result> {
+  const policy = readPolicy(policyFile);
   const plan = await withBundleFaults(() =>
-    withBundleAt({ path: place, limits, signal }, (bundle) => planAlone(bundle, signal)),
+    withBundleAt({ path: place, limits, signal }, (bundle) => planAlone(bundle, signal, policy)),
   );
   if (plan.refusals.length > 0) throw refusedBundle(plan.refusals);
   return { json: plan, text: formatPlan(plan) };
 }
 
-async function pack(session: Session, [dir]: [string], { out, next = false }: PackOptions): Promise<Result> {
+async function pack(session: Session, [dir]: [string], options: PackOptions): Promise<Result> {
+  const { out, next = false } = options;
   const file = resolve(out ?? `${basename(resolve(dir))}.tar.gz`);
   if (file.startsWith(`${resolve(dir)}${sep}`)) {
     throw usageError('OUT_INVALID', `${file} would be a part of the bundle`, 'name another file by --out');
   }
-  const { text, manifest } = await readUnrefused(dir);
+  const { text, manifest } = await readUnrefused(dir, readPolicy(options.policy));
   const { env, name, version } = manifest;
   const sequence = next ? await reserveSequence(session, env) : manifest.sequence;
   const packed = next ? changeManifest(text, () => ({ sequence })) : text;
@@ -78,11 +89,11 @@ async function pack(session: Session, [dir]: [string], { out, next = false }: Pa
 }
 
 /** The manifest of a directory, as text too; throws what hosts would refuse. */
-async function readUnrefused(dir: string): Promise<{ text: string; manifest: Manifest }> {
+async function readUnrefused(dir: string, policy: HostPolicy): Promise<{ text: string; manifest: Manifest }> {
   return withBundleFaults(() =>
     withBundleAt({ path: dir, limits, signal }, async (bundle) => {
       if (bundle.sha !== null) throw usageError('DIRECTORY_INVALID', `${dir} is no directory`);
-      const { refusals } = await planAlone(bundle, signal);
+      const { refusals } = await planAlone(bundle, signal, policy);
       if ('refusal' in bundle || refusals.length > 0) throw refusedBundle(refusals);
       return { text: (await readManifestText(dir)) ?? '', manifest: bundle.manifest };
     }),

@@ -1,9 +1,8 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { readConfigFile } from '../../config/configFile.ts';
-import { ConfigInvalid } from '../../config/configInvalid.ts';
-import { usageError } from '../ctlError.ts';
 import type { Io } from '../io.ts';
+import { withConfigFaults } from './configFaults.ts';
 import { ctlKeys, type CtlSettings } from './settings.ts';
 import { validate } from './settingsValidator.ts';
 
@@ -16,13 +15,7 @@ export function configDirectory(env: Io['env']): string {
 export function readSettings(file: string | undefined, env: Io['env']): CtlSettings {
   const path = file ?? join(configDirectory(env), 'config.yaml');
   if (file === undefined && !existsSync(path)) return { url: null, token_file: null, ca_file: null };
-  try {
-    return readConfigFile<CtlSettings>(path, format).settingsUnless([]);
-  } catch (error) {
-    if (!(error instanceof ConfigInvalid)) throw error;
-    const lines = error.lines.map((line) => line.replace('CONFIG_INVALID: ', ''));
-    throw usageError('CONFIG_INVALID', lines.join('; '));
-  }
+  return withConfigFaults(() => readConfigFile<CtlSettings>(path, format).settingsUnless([]));
 }
 
 const format = {

@@ -1,5 +1,5 @@
 import { cureOf } from '../api/remedies.ts';
-import { CtlError, exits, type CtlErrorFields } from '../ctlError.ts';
+import { CtlError, exits, type BundleRefusal, type CtlErrorFields } from '../ctlError.ts';
 import { harmless, harmlessJson } from './text.ts';
 
 /** What is told of any error; of one that is not expected only its class, because it may hold the bearer. */
@@ -11,12 +11,17 @@ export function fieldsOfError(error: unknown): CtlErrorFields {
 
 /** An error for people: code and message, each refusal, and what to do. */
 export function formatError({ code, message, remedy, refusals = [] }: CtlErrorFields): string {
-  const lines = refusals.flatMap(({ code: refusal, detail }) => {
-    const cure = cureOf(refusal);
-    return [`  refused: ${refusal}: ${detail}`, ...(cure === undefined ? [] : [`    → ${cure}`])];
-  });
+  const lines = refusals.flatMap(formatRefusal);
   const advice = remedy === undefined || refusals.length > 0 ? [] : [`  → ${remedy}`];
   return [`deployctl: ${code}: ${message}`, ...lines, ...advice].map(harmless).join('\n');
+}
+
+/** Each fault with its cure; what has none of its own has that of its code. */
+function formatRefusal({ code, detail, faults = [{ text: detail, cure: '' }] }: BundleRefusal): string[] {
+  return faults.flatMap(({ text, cure }) => {
+    const advice = cure || cureOf(code);
+    return [`  refused: ${code}: ${text}`, ...(advice === undefined ? [] : [`    → ${advice}`])];
+  });
 }
 
 /** The same for programs, as in the API's error body. */

@@ -1,5 +1,5 @@
-import { permitKeys, type PermitKey } from '../../protocol/hostPolicy.ts';
-import type { ValueType } from '../../config/valueTypes.ts';
+import { permitKeys, type PermitKey } from '../protocol/hostPolicy.ts';
+import type { ValueType } from './valueTypes.ts';
 
 /** An absolute path without `.`, `..`, empty parts and a slash at the end; `*` and a last `**` are wildcards. */
 const pathPattern = String.raw`/(?!\.{0,2}(/|$|:ro$))[^\p{Cc}/:]+(/(?!\.{0,2}(/|$|:ro$))[^\p{Cc}/:]+)*`;

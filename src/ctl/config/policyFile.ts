@@ -1,0 +1,18 @@
+import { readConfigFile } from '../../config/configFile.ts';
+import { defaultPolicy, type HostPolicy } from '../../protocol/hostPolicy.ts';
+import { withConfigFaults } from './configFaults.ts';
+import { policyTable } from './policyTable.ts';
+import { validate } from './policyValidator.ts';
+
+/** The policy of a host, by a file with the key `policy` of its config.yaml; without a file the default. Throws CONFIG_INVALID. */
+export function readPolicy(file: string | undefined): HostPolicy {
+  if (file === undefined) return defaultPolicy;
+  return withConfigFaults(() => readConfigFile<{ policy: HostPolicy }>(file, format).settingsUnless([]).policy);
+}
+
+const format = {
+  table: policyTable,
+  validate,
+  example: 'policy: {permit: {capabilities: [NET_ADMIN]}}',
+  readers: 'name another with --policy',
+};
