@@ -29,6 +29,9 @@ export async function createApp({ deps, tls, limits }: HttpDependencies): Promis
     clientErrorHandler: answerClientError,
     frameworkErrors: (...failure) => void onError(...failure),
     bodyLimit: MAX_JSON_BYTES,
+    // Names that could change prototypes are no fields of any schema, which refuses them by their name.
+    onProtoPoisoning: 'ignore',
+    onConstructorPoisoning: 'ignore',
     genReqId: requestIdOf,
     // Behind a proxy, which is on loopback, the audit log names the caller and not the proxy.
     trustProxy: 'loopback',

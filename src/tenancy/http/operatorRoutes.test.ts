@@ -3,6 +3,7 @@ import { createMemorySecretstore } from '../../../fixtures/tenancy/memoryPeers.t
 import { addOperator, type OperatorClient } from '../../../fixtures/tenancy/operatorClient.ts';
 import { startService, type Service } from '../../../fixtures/tenancy/service.ts';
 import { PeerError } from '../adapters/peerError.ts';
+import { operatorRoutes } from './operatorApi.ts';
 import type { ErrorBody } from './schemas/common.ts';
 
 /** A secretstore that tells more than it is asked, is sealed for one env and one key, and has a defect for another. */
@@ -63,6 +64,9 @@ it('answers what the schema says, and nothing else', async () => {
 
 const bundles = `/v1/bundles?sha256=${'0'.repeat(64)}`;
 const badName = json({ name: 'a\u0000', role: 'viewer', envs: null });
+const parse = (text: string) => JSON.parse(text) as object;
+const builder = '{"constructor": {"prototype": {}}}';
+const badSecret = json({ data: parse('{"__proto__": "x"}') }, 'PUT');
 const octets = { ...newEnv(), type: 'application/octet-stream' };
 it.each([
   ['no bearer', '/v1/envs', { bearer: '' }, 401, 'UNAUTHENTICATED', /bearer/],
@@ -75,6 +79,9 @@ it.each([
   ['an unknown query', '/v1/audit?token=x', {}, 400, 'REQUEST_INVALID', /"token"/],
   ['a field of another type', '/v1/envs', newEnv({ name: 7 }), 400, 'REQUEST_INVALID', /body.name/],
   ['an unknown field', '/v1/envs', newEnv({ more: 1 }), 400, 'REQUEST_INVALID', /"more"/],
+  ['a field __proto__', '/v1/envs', newEnv(parse('{"__proto__": {}}')), 400, 'REQUEST_INVALID', /field "__proto__"/],
+  ['a constructor', '/v1/envs', newEnv(parse(builder)), 400, 'REQUEST_INVALID', /field "constructor"/],
+  ['a value named __proto__', '/v1/envs/eu-1/secrets/x', badSecret, 400, 'REQUEST_INVALID', /body.data .*"__proto__"/],
   ['a control character', '/v1/operators', badName, 400, 'REQUEST_INVALID', /body.name/],
   ['a parameter of another form', '/v1/envs/EU', {}, 400, 'REQUEST_INVALID', /params.env/],
   ['no JSON', '/v1/envs', { ...newEnv(), body: '{' }, 400, 'REQUEST_INVALID', /JSON/],
@@ -91,6 +98,12 @@ it.each([
   const refusal = await send(path, init);
   expect(refusal).toMatchObject({ status, body: { error: { code } } });
   expect((refusal.body as ErrorBody).error.message).toMatch(message);
+});
+
+it('has no body that takes a field of any name', () => {
+  const bodies = operatorRoutes.flatMap(({ url, body }) => (typeof body === 'object' ? [{ url, ...body }] : []));
+  expect(bodies).not.toEqual([]);
+  expect(bodies.filter((body) => !('additionalProperties' in body && body.additionalProperties === false))).toEqual([]);
 });
 
 it('says when to come again, and which methods there are', async () => {

@@ -1,4 +1,4 @@
-import { Ajv, type ValidateFunction } from 'ajv';
+import { Ajv, type ErrorObject, type ValidateFunction } from 'ajv';
 import type { FastifySchemaCompiler } from 'fastify';
 import type { TSchema } from 'typebox';
 import { ApiError } from '../services/apiError.ts';
@@ -26,8 +26,12 @@ function compilerWith(bodies: Ajv): FastifySchemaCompiler<TSchema> {
 /** Names the field and what is wrong with it, never its value. */
 function validationError(part: string | undefined, { errors }: ValidateFunction): ApiError {
   const [first] = errors ?? [];
-  const unknown: unknown = first?.params['additionalProperty'];
   const field = [part, ...(first?.instancePath.split('/').slice(1) ?? [])].join('.');
-  const detail = typeof unknown === 'string' ? `has an unknown field ${JSON.stringify(unknown)}` : first?.message;
-  return new ApiError({ status: 400, code: 'REQUEST_INVALID', message: `${field} ${detail ?? 'is invalid'}` });
+  return new ApiError({ status: 400, code: 'REQUEST_INVALID', message: `${field} ${detailOf(first)}` });
+}
+
+function detailOf({ params, propertyName, message = 'is invalid' }: Partial<ErrorObject> = {}): string {
+  const unknown: unknown = params?.['additionalProperty'];
+  if (typeof unknown === 'string') return `has an unknown field ${JSON.stringify(unknown)}`;
+  return propertyName === undefined ? message : `has a field ${JSON.stringify(propertyName)} whose name ${message}`;
 }

@@ -16,7 +16,8 @@ export const SecretList = Type.Object(
 
 /** Longest value that an agent can pass to compose, in characters. */
 const MAX_VALUE = 131_000;
-const field = '^[^\\u0000-\\u001f\\u007f-\\u009f]{1,200}$';
+/** A line; not the name that could change the prototype of an object. */
+const field = '^(?!__proto__$)[^\\u0000-\\u001f\\u007f-\\u009f]{1,200}$';
 const value = Type.String({ maxLength: MAX_VALUE, pattern: '^[^\\u0000]*$' });
 
 /** Values of a secret by field. */
