@@ -1,3 +1,4 @@
+import type { RefusedFault } from '../../../../machines/refusals.ts';
 import type { Manifest, Sha } from '../../../../machines/types.ts';
 import type { BundleContents } from '../archive/inventory.ts';
 import { pathAndAncestors } from '../compose/document/bundlePath.ts';
@@ -123,13 +124,17 @@ function fileValues({ contents }: DiffSide): Values {
   ]);
 }
 
-/** The privileges that the policy would refuse without the flags of the bundle; without lines, which move. */
+/** The privileges that the policy would refuse without the flags of the bundle, each with its cure; without lines, which move. */
 function powerValues({ facts }: DiffSide): Values {
   const { manifest, files, releaseFiles, texts } = facts;
   const unflagged = { ...manifest, agent: { ...manifest.agent, allow_privileged: false } };
   const context = { manifest: unflagged, projectName: `deployd-${manifest.env}`, releaseFiles, texts };
   const refusals = validateComposePolicy(files, context).filter(({ code }) => code !== 'COMPOSE_REFUSED');
   return new Map(
-    refusals.map(({ code, detail }) => [code, new Set(detail.split('; ').map((text) => text.replace(/:\d+\)$/, ')')))]),
+    refusals.map(({ code, detail, faults = [{ text: detail, cure: '' }] }) => [code, new Set(faults.map(formatPower))]),
   );
+}
+
+function formatPower({ text, cure }: RefusedFault): string {
+  return [text.replace(/:\d+\)$/, ')'), cure].filter(Boolean).join(': ');
 }
