@@ -105,8 +105,8 @@ export const configKeys: Readonly<Record<DottedKey<Settings>, ConfigKey>> = {
   download_stall_s: optional(integer('seconds', 1, 3600), 30, 'How long a bundle download may stand still.'),
   download_timeout_s: optional(integer('seconds', 1, secondsPerDay), 1800, 'Limit of a whole bundle download.'),
   pull_timeout_s: optional(integer('seconds', 1, secondsPerDay), 1800, 'Limit of compose pull.'),
-  up_timeout_s: optional(integer('seconds', 1, secondsPerDay), 300, 'Limit of compose up.'),
-  down_timeout_s: optional(integer('seconds', 1, secondsPerDay), 300, 'Limit of compose down.'),
+  up_timeout_s: optional(integer('seconds', 1, secondsPerDay), 600, 'Limit of compose up.'),
+  down_timeout_s: optional(integer('seconds', 1, secondsPerDay), 600, 'Limit of compose down.'),
   health_timeout_s: optional(
     integer('seconds', 1, secondsPerDay),
     300,

@@ -36,7 +36,7 @@ export interface ContainersOptions {
   /** On abort every call fails with the fault `stopped`. */
   signal: AbortSignal;
   /**
-   * Total milliseconds of a call, `removal` for api that remove or stop something; one and five minutes by default.
+   * Total milliseconds of a call, `removal` for api that remove or stop something; one and six minutes by default.
    */
   timeoutsMs?: { call: number; removal: number };
   /**

@@ -25,10 +25,11 @@ export type EngineApi = ReturnType<typeof createEngineApi>;
 
 /** Milliseconds without a byte: well inside the 15 s that a tick has to end after SIGTERM (spec §2.2). */
 const IDLE_TIMEOUT_MS = 10_000;
-const REMOVAL_IDLE_TIMEOUT_MS = 120_000;
+/** Longer than the longest `stop_grace_period` of a bundle. */
+const REMOVAL_IDLE_TIMEOUT_MS = 330_000;
 
 /** A busy engine responds late, but then at once: these bounds end a response that never completes. */
-const defaultTimeouts: Timeouts = { call: 60_000, removal: 300_000 };
+const defaultTimeouts: Timeouts = { call: 60_000, removal: 360_000 };
 
 /** Bytes: twice the largest response that `requestJson` reads. */
 const MAX_CONNECTION_BYTES = 32 * 1024 * 1024;

@@ -54,7 +54,11 @@ describe('parsing a compose file', () => {
   it.each<Row>([
     ['', 'a compose file must be a mapping', 1],
     ['# a\n- b', 'a compose file must be a mapping', 1],
-    ...['a: b #\rc', 'a: b #\r\r', 'a: \u2028', '\ufeffa: b', 'a: \ud800'].map((text): Row => [text, control, 1]),
+    ...['a: b #\rc', 'a: b #\r\r', 'a: \u2028', '\ufeff\ufeffa: b', 'a: \ufeffb', 'a: \ud800'].map((text): Row => [
+      text,
+      control,
+      1,
+    ]),
     ['a: b\n\tc: d', 'indented by a tab', 2],
     ['# a\n%YAML 1.2\n---\na: b', 'a YAML directive', 2],
     ['a: b\nc: [', 'Flow sequence in block collection must be sufficiently indented and end with a ]', 2],

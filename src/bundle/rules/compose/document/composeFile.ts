@@ -11,9 +11,10 @@ const maxProblems = 100;
 
 /**
  * Parses one compose file. It accepts only YAML that all parsers read in the same way: one document, unique text keys,
- * no tags, no directives. Anchors and merge keys are resolved (spec §12).
+ * no tags, no directives. Anchors and merge keys are resolved, a byte order mark at its start is skipped (spec §12).
  */
-export function parseComposeFile(path: string, text: string): { file: ComposeFile } | { problems: string[] } {
+export function parseComposeFile(path: string, source: string): { file: ComposeFile } | { problems: string[] } {
+  const text = source.replace(/^\ufeff/, '');
   const copied = { nodes: 0, characters: text.length };
   const state: ParseState = { path, lines: new LineCounter(), anchors: new Map(), problems: [], ...copied };
   validateSource(text, state);

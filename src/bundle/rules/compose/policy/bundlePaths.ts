@@ -98,6 +98,9 @@ function isPlainHostPath(source: string): boolean {
   return source.startsWith('/') && !source.split('/').includes('..');
 }
 
+/** What every program may know of the host, and containers read only to tell the time as it does. */
+const timeFiles = ['/etc/localtime', '/etc/timezone'];
+
 /** A path of the host; the engine's socket is a power of its own. */
 function hostMount(
   { source, isWritable }: { source: string; isWritable: boolean },
@@ -105,6 +108,7 @@ function hostMount(
   location: ValueLocation,
 ): Finding[] {
   const entry = normalizeHostPath(source);
+  if (!isWritable && timeFiles.includes(entry)) return [];
   const message = `${printable(source)} ${locationFaults.outside}`;
   return location.facts.host.engineSockets.includes(entry)
     ? refusePower(value, location, { permit: 'engine_socket', entry: serviceOf(location), message })

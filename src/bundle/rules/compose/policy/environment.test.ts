@@ -56,7 +56,9 @@ describe('an env file takes values only from itself and from supplied variables 
     ['[{path: e.env, format: xraw}]', '.format xraw must be raw, or left out'],
     ['[{path: e.env, format: rawx}]', '.format rawx must be raw, or left out'],
     ['[{path: e.env, format: "${X:-raw}"}]', '.format ${X:-raw} must be raw, or left out'],
-    ['[{path: missing, required: false}]', '.path missing is not in the bundle'],
+    ['[{path: missing, required: true}]', '.path missing is not in the bundle'],
+    ['[{path: .env, required: false}]', '.path .env is the rendered .env, which holds the values of every secret'],
+    ['[{path: conf, required: false}]', '.path conf is a directory'],
     ['/etc/a', ' /etc/a is outside the bundle'],
     ['conf', ' conf is a directory'],
     ['{path: e.env}', ' must be text or a list'],
@@ -64,6 +66,10 @@ describe('an env file takes values only from itself and from supplied variables 
     expect(await refusalsOfEnvFile('A=1\n', { entry })).toMatchObject([
       `COMPOSE_REFUSED: service web: env_file${message} (compose.yaml:5)`,
     ]);
+  });
+
+  it('may be missing when it is not required', async () => {
+    expect(await refusalsOfEnvFile('A=1\n', { entry: '[{path: missing, required: false}]' })).toEqual([]);
   });
 
   it.each([

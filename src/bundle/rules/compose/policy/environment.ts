@@ -7,6 +7,7 @@ import { bundleFile, locatePath } from './bundlePaths.ts';
 import {
   oneOfKinds,
   booleanText,
+  isFalse,
   mappingOf,
   listOf,
   literalMatching,
@@ -51,10 +52,17 @@ const interpolatedEnvFile = envFileValidator(interpolatedEnvFault);
 const rawEnvFile = envFileValidator(rawEnvFault);
 const formatKey = literalMatching(/^raw$/, 'raw, or left out');
 const envFileEntry: Validator = (value, location) => {
-  const path = textOf(valueAt(value, 'format')) === 'raw' ? rawEnvFile : interpolatedEnvFile;
+  const named = textOf(valueAt(value, 'format')) === 'raw' ? rawEnvFile : interpolatedEnvFile;
+  const isOptional = isFalse.test(textOf(valueAt(value, 'required')) ?? '');
+  const path: Validator = (one, at) => (isOptional && isAbsent(one, at) ? [] : named(one, at));
   return mappingOf({ path, required: booleanText, format: formatKey })(value, location);
 };
 const envFileItem: Validator = oneOfKinds({ scalar: interpolatedEnvFile, map: envFileEntry });
 
-/** `env_file`: each file must be in the bundle, even with `required: false`. */
+/** A file that the bundle does not have, so that compose does without it when it is optional. */
+function isAbsent(path: ComposeNode, { facts }: ValueLocation): boolean {
+  return locatePath(textOf(path) ?? '', facts).kind === 'absent';
+}
+
+/** `env_file`: each file must be in the bundle, but for one with `required: false`. */
 export const envFiles: Validator = oneOfKinds({ scalar: interpolatedEnvFile, list: listOf(envFileItem) });

@@ -13,7 +13,8 @@ export const labels: Validator = namedValues(validateLabelName);
 
 function validateLabelName(name: string, value: ComposeNode, location: ValueLocation): Finding[] {
   if (reservedLabel.test(name)) return refuse(value, location, `${printable(name)} belongs to compose or deployd`);
-  return name === '' || name.includes('$') ? refuse(value, location, `${printable(name)} must be a literal name`) : [];
+  const isLiteral = name !== '' && !name.replaceAll('$$', '').includes('$');
+  return isLiteral ? [] : refuse(value, location, `${printable(name)} must be a literal name`);
 }
 
 /** `label_file`: files of the bundle; every label in them is validated too. */

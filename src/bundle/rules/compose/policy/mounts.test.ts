@@ -104,6 +104,25 @@ describe('mounts of a service (spec §12)', () => {
   });
 });
 
+describe('the time of the host', () => {
+  it.each([
+    '/etc/localtime:/etc/localtime:ro',
+    '/etc//timezone:/x:ro,z',
+    '{type: bind, source: /etc/localtime, target: /x, read_only: true}',
+  ])('may be mounted read-only: %s', async (mount) => {
+    expect(await findingsOf(`volumes: [${mount.startsWith('{') ? mount : JSON.stringify(mount)}]`)).toEqual([]);
+  });
+
+  it.each([
+    ['/etc/localtime:/x', '/etc/localtime is outside the bundle'],
+    ['/etc/localtime/../shadow:/x:ro', '/etc/localtime/../shadow is outside the bundle'],
+    ['/etc/timezones:/x:ro', '/etc/timezones is outside the bundle'],
+    ['/etc/timezone:/x:ro,rslave', 'mode rslave'],
+  ])('is a privilege in another way: %s', async (mount, message) => {
+    expect(await findingsOf(`volumes: [${JSON.stringify(mount)}]`)).toEqual(findings('PRIVILEGED_REFUSED', [message]));
+  });
+});
+
 describe('a mount that a container may write to', () => {
   it.each([
     ['volumes: ["./app.env:/x"]\n    env_file: app.env', './app.env is what compose reads: mount it read-only'],
@@ -141,13 +160,18 @@ describe('tmpfs of a service', () => {
     ['/${V}', '/${V}'],
     ['/a:suid,dev,rw', 'suid', 'dev'],
     ['/a:xro,rox,size=,size=1!', 'xro', 'rox', 'size=', 'size=1!'],
+    ['/a:mode=${V}', 'mode=${V}'],
+    ['/a:size=${V}m,xsize=${V}', 'size=${V}m', 'xsize=${V}'],
   ])('needs a privilege: %s', async (mount, ...messages) => {
     const expected = findings('PRIVILEGED_REFUSED', messages).map((one) => one.replace('volumes', 'tmpfs'));
     expect(await findingsOf(`tmpfs: ${JSON.stringify(mount)}`)).toEqual(expected);
     expect(await findingsOf(`tmpfs: [${JSON.stringify(mount)}]`)).toEqual(expected);
   });
 
-  it.each(['/a', '/a:', '/a:ro,noexec,size=64m,,mode=1777'])('is allowed: %s', async (mount) => {
-    expect(await findingsOf(`tmpfs: ${JSON.stringify(mount)}`)).toEqual([]);
-  });
+  it.each(['/a', '/a:', '/a:ro,noexec,size=64m,,mode=1777', '/a:size=${V},ro', '/a:ro,size=${V:-64m}', '/a:size=$V'])(
+    'is allowed: %s',
+    async (mount) => {
+      expect(await findingsOf(`tmpfs: ${JSON.stringify(mount)}`)).toEqual([]);
+    },
+  );
 });

@@ -100,17 +100,31 @@ const longMount: Validator = (value, location) => {
 /** `volumes` of a service. */
 export const mounts: Validator = listOf(oneOfKinds({ scalar: shortMount, map: longMount }));
 
-const tmpfsOption = /^(ro|rw|noexec|exec|nosuid|nodev|noatime|(size|mode|uid|gid|nr_inodes)=\w+)$/;
+const tmpfsOption = /^(ro|rw|noexec|exec|nosuid|nodev|noatime|(size|mode|uid|gid|nr_inodes)=[\w%]+)$/;
+
+/** A size that is a variable, whose value is judged in the rendered model. */
+const variableSize = /(?<=(?:^|[:,])size=)\$(?:\w+|\{\w+(?::?[-?+][^${}:,]*)?\})(?=,|$)/g;
+
+/** Options of a tmpfs that are privileges: they allow device files or setuid programs. */
+function privilegedTmpfsOptions(options: string): string[] {
+  return options.split(',').filter((option) => option !== '' && !tmpfsOption.test(option));
+}
+
+/** `o` of a volume's `driver_opts`. */
+export const tmpfsOptions = textValidator((options, value, location) =>
+  privilegedTmpfsOptions(options.replaceAll(variableSize, '0')).flatMap((option) =>
+    refusePrivilege(value, location, printable(option)),
+  ),
+);
 
 const tmpfsMount = textValidator((mount, value, location) => {
-  const [path = mount, options = '', ...more] = mount.split(':');
+  const [path = mount, options = '', ...more] = mount.replaceAll(variableSize, '0').split(':');
   if (!path.startsWith('/') || more.length > 0) {
     return refusePrivilege(value, location, `${printable(mount)} is not /PATH[:OPTIONS]`);
   }
-  const privileged = options.split(',').filter((option) => option !== '' && !tmpfsOption.test(option));
   return path.includes('$')
     ? refusePrivilege(value, location, printable(path))
-    : privileged.flatMap((option) => refusePrivilege(value, location, printable(option)));
+    : privilegedTmpfsOptions(options).flatMap((option) => refusePrivilege(value, location, printable(option)));
 });
 
 /** `tmpfs` of a service: options that allow device files or setuid programs are privileges. */

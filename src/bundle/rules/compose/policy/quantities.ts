@@ -31,7 +31,7 @@ export const duration = textValidator((text, value, location) =>
 );
 
 /** Longest stop grace period: a stop must end before the `up` or `down` that waits for it times out. */
-const maxGracePeriod_s = 240;
+const maxGracePeriod_s = 300;
 
 /**
  * `stop_grace_period`; with a negative value the engine waits forever. One with a variable is validated in the rendered

@@ -73,7 +73,7 @@ export const user = textValidator((text, value, location) => {
 
 const ulimit = oneOfKinds({ scalar: numberText, map: mappingOf({ soft: numberText, hard: numberText }) });
 export const ulimits = privilegedUnlessNamed(
-  /^(as|core|cpu|data|fsize|locks|nofile|nproc|rss|sigpending|stack)$/,
+  /^(as|core|cpu|data|fsize|locks|memlock|nofile|nproc|rss|sigpending|stack)$/,
   ulimit,
 );
 
@@ -109,10 +109,19 @@ export const command: Validator = (value, location) => [
     : []),
 ];
 
+const lifecycleHook = mappingOf({ command, user, privileged: privilegedUnlessFalse, working_dir: text, environment });
 /** `pre_start`, `post_start` and `pre_stop`: commands that compose runs in the container. */
-export const lifecycleHooks = listOf(
-  mappingOf({ command, user, privileged: privilegedUnlessFalse, working_dir: text, environment }),
-);
+export const lifecycleHooks = listOf(lifecycleHook);
+
+/** `develop`: for `compose watch` alone, which the agent never calls. */
+export const develop = mappingOf({
+  watch: listOf(
+    mappingOf({
+      ...{ action: text, path: text, target: text, initial_sync: booleanText },
+      ...{ exec: lifecycleHook, ignore: textOrList, include: textOrList },
+    }),
+  ),
+});
 
 const dependencyKeys = mappingOf({ condition: text, restart: booleanText, required: booleanText });
 /** `links`: literal, because a variable could make a service depend on any other. */

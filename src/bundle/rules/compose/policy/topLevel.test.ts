@@ -44,6 +44,10 @@ describe('the top level of a compose file (spec §12)', () => {
     ['volumes: {a: {driver: localx}}', 'volume a: driver localx'],
     ['volumes: {a: {driver_opts: {xsize: 1}}}', 'volume a: driver_opts xsize'],
     ['volumes: {a: {driver_opts: {sizex: 1}}}', 'volume a: driver_opts sizex'],
+    ['volumes: {a: {driver_opts: {type: nfs}}}', 'volume a: driver_opts.type nfs'],
+    ['volumes: {a: {driver_opts: {device: "/etc"}}}', 'volume a: driver_opts.device /etc'],
+    ['volumes: {a: {driver_opts: {o: "size=1m,bind"}}}', 'volume a: driver_opts.o bind'],
+    ['volumes: {a: {driver_opts: {o: "size=${V}m"}}}', 'volume a: driver_opts.o size=${V}m'],
     ['volumes: {a: {external: true}}', 'volume a: external true'],
     ['volumes: {a: {external: {name: b}}}', 'volume a: external true'],
     ['volumes: {a: {name: b}}', 'volume a: name b'],
@@ -71,6 +75,7 @@ describe('the top level of a compose file (spec §12)', () => {
   it.each([
     'name: deployd-eu-1\nversion: "3"\nx-a: {b: [c]}',
     'volumes: {a: {driver: local, driver_opts: {size: 1g}, external: false, labels: [a=b], name: deployd-eu-1_a.b-c}, b: {driver: ""}}',
+    'volumes: {a: {driver_opts: {type: tmpfs, device: tmpfs, o: "size=${V},uid=1000,nosuid"}}}',
     'networks: {a: {driver: bridge, driver_opts: {com.docker.network.driver.mtu: 1, com.docker.network.bridge.enable_icc: a}}}',
     'networks: {a: {driver: "", attachable: true, internal: no, enable_ipv6: yes, ipam: {driver: default, config: []}}}',
     'networks: {a: {ipam: {driver: "", options: {}}}}',

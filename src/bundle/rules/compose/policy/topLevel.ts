@@ -9,6 +9,7 @@ import {
 } from './finding.ts';
 import { labels } from './labels.ts';
 import { bundleFile } from './bundlePaths.ts';
+import { tmpfsOptions } from './mounts.ts';
 import { serviceKeys } from './service.ts';
 import { ipamConfig } from './subnets.ts';
 import {
@@ -87,9 +88,20 @@ const network = ownedOrExternal('networks', {
   labels,
 });
 
+/** `driver_opts` of a volume: those that make it a tmpfs; the others could make it any path or device of the host. */
+const volumeOptions = privilegedUnlessNamed(/^(size|type|device|o)$/, (value, location) =>
+  (volumeOptionValues[location.keyPath] ?? text)(value, location),
+);
+
+const volumeOptionValues: KeyTable = {
+  'driver_opts.type': privilegedUnless(/^tmpfs$/),
+  'driver_opts.device': privilegedUnless(/^tmpfs$/),
+  'driver_opts.o': tmpfsOptions,
+};
+
 const volume = ownedOrExternal('volumes', {
   driver: privilegedUnless(/^(local)?$/),
-  driver_opts: privilegedUnlessNamed(/^size$/),
+  driver_opts: volumeOptions,
   labels,
 });
 
