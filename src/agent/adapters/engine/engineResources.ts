@@ -6,6 +6,7 @@ import {
 } from '../../rules/health/resourceUser.ts';
 import type { ContainerInspection } from '../../rules/health/engineContainer.ts';
 import type { ProjectResources } from '../../rules/release/projectResources.ts';
+import type { NamesOutside } from '../../../bundle/rules/compose/policy/policyHost.ts';
 import type { EngineApi } from './engineApi.ts';
 import { projectFilter } from './projectFilter.ts';
 
@@ -42,6 +43,9 @@ export function createResourceQueries(project: string, { getJson, inspectContain
       }));
     },
 
+    /** Names of the containers, networks and volumes that do not belong to the project. */
+    namesOutside: () => namesOutside(project, getJson),
+
     /** The project's volumes and networks. */
     ownedResources: async (): Promise<ProjectResources> => {
       const volumes = await getJson({ path: '/volumes', query: { filters } });
@@ -49,6 +53,20 @@ export function createResourceQueries(project: string, { getJson, inspectContain
       const { Volumes } = volumes.json as { Volumes: NamedEntry[] | null };
       return { volumes: namesOf(Volumes ?? []), networks: namesOf(networks.json as NamedEntry[]) };
     },
+  };
+}
+
+async function namesOutside(project: string, getJson: EngineApi['getJson']): Promise<NamesOutside> {
+  const containers = await getJson({ path: '/containers/json', query: { all: 'true' } });
+  const networks = await getJson({ path: '/networks' });
+  const volumes = await getJson({ path: '/volumes' });
+  const isOutside = ({ Labels }: Pick<LabelledEntry, 'Labels'>) => Labels?.['com.docker.compose.project'] !== project;
+  const { Volumes } = volumes.json as { Volumes: LabelledEntry[] | null };
+  const ofContainers = (containers.json as ContainerEntry[]).filter(isOutside).flatMap(({ Names }) => Names);
+  return {
+    containers: new Set(ofContainers.map((name) => name.replace(/^\//, ''))),
+    networks: new Set(namesOf((networks.json as LabelledEntry[]).filter(isOutside))),
+    volumes: new Set(namesOf((Volumes ?? []).filter(isOutside))),
   };
 }
 
@@ -61,6 +79,12 @@ interface ImageEntry {
 interface NamedEntry {
   Name: string;
 }
+
+interface LabelledEntry extends NamedEntry {
+  Labels: Record<string, string> | null;
+}
+
+type ContainerEntry = Omit<LabelledEntry, 'Name'> & { Names: string[] };
 
 function namesOf(named: NamedEntry[]): string[] {
   return named.map(({ Name }) => Name).sort();

@@ -2,6 +2,7 @@ import { failedFault, Fault } from '../../../../machines/fault.ts';
 import type { ComposeRelease, Pull } from '../../adapters/compose/compose.ts';
 import { OVERRIDE_FILE } from '../../adapters/release/generatedFiles.ts';
 import { parseEnvFile } from '../../rules/bundle/envFile.ts';
+import { printable } from '../../../protocol/printable.ts';
 import { serviceOf, type CreatedContainer } from '../../rules/createdContainers/createdContainer.ts';
 import { compareContainers, type InspectedContainer } from '../../rules/health/health.ts';
 import { enforceModel, removePartiallyCreated } from './createdContainers.ts';
@@ -33,7 +34,8 @@ export async function startRelease(
   tick.lastComposeUp = composeUpNow(before.map(startOf));
   const rethrow = (error: unknown) => rethrowAsEngineFault(deps, error);
   const { without: excludedServices, rest } = await servicesToStart(deps, sha);
-  const create = () => compose.create(release, { pull, excludedServices }, signal).catch(rethrow);
+  const create = () =>
+    compose.create(release, { pull, excludedServices }, signal).catch(rethrowAsTakenName).catch(rethrow);
   await create();
   const after = await enforceModel(deps, { sha, release, create }, signal);
   if (rest?.length !== 0) await compose.up(release, rest, signal).catch(rethrow);
@@ -46,6 +48,14 @@ function startOf({ Id, State }: CreatedContainer): { id: string; startedMs: numb
 
 function ownedOf(container: CreatedContainer): { id: string; service: string } {
   return { id: container.Id, service: serviceOf(container) };
+}
+
+/** Throws UP_FAILED with the container's name in place of a compose failure over a name that another container has. */
+function rethrowAsTakenName(error: unknown): never {
+  const tail = error instanceof Fault ? (error.tail ?? '') : '';
+  const [, name] = /container name "\/?([^"]+)" is already in use/.exec(tail) ?? [];
+  if (name === undefined) throw error;
+  throw failedFault('UP_FAILED', `the container name ${printable(name)} is taken by another container`);
 }
 
 /** Throws RUNTIME_UNAVAILABLE in place of a compose failure when the engine does not answer, else the error. */

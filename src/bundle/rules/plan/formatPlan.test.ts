@@ -18,6 +18,7 @@ const plan: Plan = {
   volumes: [],
   images: [{ name: 'app:1\u001b[2J', change: 'new' }],
   variables: { LEVEL: 'info', LINES: 'a\n\u001b[2J', LONG: 'x'.repeat(81) },
+  ignored: ['name shop (compose.yaml)'],
   not_judged: [{ codes: ['ROLLBACK_REFUSED', 'VOLUME_DIVERGED'], why: 'no state' }],
 };
 
@@ -34,6 +35,7 @@ it('shows the verdict first, then aligned facts, without empty rows', () => {
     '  variables   LEVEL=info',
     '              LINES=a\ufffd\ufffd[2J',
     `              LONG=${'x'.repeat(80)}…`,
+    '  ignored     name shop (compose.yaml)',
     '  not judged  ROLLBACK_REFUSED, VOLUME_DIVERGED: no state',
   ]);
 });
@@ -56,7 +58,7 @@ it('shows refusals in the lines of a tick', () => {
 
 it('is as wide as its longest row, and shows no bundle without a usable manifest', () => {
   const volumes: Plan['volumes'] = [{ name: 'data', change: 'unused' }];
-  const narrow = { ...plan, disk: [], services: [], images: [], variables: {}, not_judged: [], volumes };
+  const narrow = { ...plan, disk: [], services: [], images: [], variables: {}, ignored: [], not_judged: [], volumes };
   const lines = (more: Partial<Plan>) => formatPlan({ ...narrow, ...more }).split('\n');
   expect(lines({ bundle: null, sha: null })).toEqual(['nothing is refused', '  volumes  unused: data']);
   expect(lines({ bundle: null })).toEqual(['nothing is refused', '  bundle   abc', '  volumes  unused: data']);

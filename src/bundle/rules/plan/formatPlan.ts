@@ -14,7 +14,7 @@ function headlines({ refusals }: Plan): string[] {
   return refusals.length === 0 ? ['nothing is refused'] : refusedFault(refusals).lines;
 }
 
-function rowsOf({ bundle, sha, disk, services, volumes, images, variables, not_judged }: Plan): Row[] {
+function rowsOf({ bundle, sha, disk, services, volumes, images, variables, ignored, not_judged }: Plan): Row[] {
   const named = bundle && `${bundle.name} ${bundle.version}, sequence ${bundle.sequence}, for env ${bundle.env}`;
   return [
     ['bundle', [...(named === null ? [] : [named]), ...(sha === null ? [] : [sha])]],
@@ -23,6 +23,7 @@ function rowsOf({ bundle, sha, disk, services, volumes, images, variables, not_j
     ['volumes', formatChanges(volumes)],
     ['images', formatChanges(images)],
     ['variables', Object.entries(variables).map(([name, value]) => `${name}=${printable(value)}`)],
+    ['ignored', ignored],
     ['not judged', not_judged.map(({ codes, why }) => `${codes.join(', ')}: ${why}`)],
   ];
 }

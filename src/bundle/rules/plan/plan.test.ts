@@ -24,6 +24,7 @@ const engine = {
   volumes: [{ name: 'deployd-eu-1_data', driver: 'local', options: {} }],
   orphanedVolumes: [],
   services: new Set<string>(),
+  namesOutside: { containers: new Set(['db']), networks: new Set(['proxy']), volumes: new Set(['media']) },
   filesystems: [{ device: '1', paths: ['/var/lib/docker'], freeBytes: 9 * gib }],
   headroomBytes: gib,
 };
@@ -215,7 +216,7 @@ describe('a plan shows', () => {
     const refusals = [{ code: 'BUNDLE_UNSAFE' as const, detail: 'x' }];
     const codes = refusalCodes.slice(refusalCodes.indexOf('MANIFEST_INVALID'));
     expect(abortedPlan(refusals, sha)).toEqual({
-      ...{ bundle: null, sha, refusals, disk: [], services: [], volumes: [], images: [], variables: {} },
+      ...{ bundle: null, sha, refusals, disk: [], services: [], volumes: [], images: [], variables: {}, ignored: [] },
       not_judged: [noDigest, { codes, why: 'the judgement ended with BUNDLE_UNSAFE' }],
     });
   });

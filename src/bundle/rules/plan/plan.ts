@@ -3,9 +3,10 @@ import type { Manifest, Sha } from '../../../../machines/types.ts';
 import type { Fact } from '../../../platform/fact.ts';
 import { composeContentsOf } from '../compose/document/composeContents.ts';
 import { validateComposePolicy } from '../compose/policy/composePolicy.ts';
-import { anyHost, type PolicyHost } from '../compose/policy/policyHost.ts';
+import { anyHost, type NamesOutside, type PolicyHost } from '../compose/policy/policyHost.ts';
 import { validateDiskSpace, requiredBytes, type DiskSpace } from './diskSpace.ts';
 import { changesOf, type Change, type ComparableRelease } from './changes.ts';
+import { ignoredKeys } from './ignoredKeys.ts';
 import { validateRollback } from './rollback.ts';
 import { validateSecretPaths } from './secretPath.ts';
 import { validateVariables } from './variables.ts';
@@ -23,6 +24,8 @@ export interface Plan {
   services: Change[];
   volumes: Change[];
   images: Change[];
+  /** What the compose files say and the agent does without. */
+  ignored: string[];
   /** The variables that the bundle supplies itself, none of them secret. */
   variables: Manifest['variables'];
   /** Checks that were not made; the plan says nothing about them. */
@@ -51,6 +54,7 @@ export interface HostFacts {
     orphanedVolumes: readonly string[];
     /** Services with a container. */
     services: ReadonlySet<string>;
+    namesOutside: NamesOutside;
     filesystems: DiskSpace['filesystems'];
     headroomBytes: number;
   }>;
@@ -85,6 +89,7 @@ export function planOf(bundle: BundleFacts, host: HostFacts): Plan {
       },
     ),
     variables: manifest.variables,
+    ignored: ignoredKeys(bundle.files, projectOf(manifest)),
     not_judged: [...digestNotCompared(sha), ...onlyApplyCanValidate, ...unknownFacts(host)],
   };
 }
@@ -94,7 +99,7 @@ export function abortedPlan(refusals: Refusal[], sha: Sha | null): Plan {
   const code = refusals[0]?.code ?? 'MANIFEST_INVALID';
   const later = refusalCodes.slice(refusalCodes.indexOf(code) + 1);
   const ended = { codes: later, why: `the judgement ended with ${code}` };
-  const nothing = { bundle: null, disk: [], services: [], volumes: [], images: [], variables: {} };
+  const nothing = { bundle: null, disk: [], services: [], volumes: [], images: [], variables: {}, ignored: [] };
   return { ...nothing, sha, refusals, not_judged: [...digestNotCompared(sha), ended] };
 }
 
@@ -109,8 +114,9 @@ export function manifestEnvOf(manifestText: string): string {
 }
 
 function bundleRefusals({ manifest, files, releaseFiles, texts }: BundleFacts, host: HostFacts): Refusal[] {
-  const { policyHost, highestSequence } = host;
-  const facts = { manifest, projectName: projectOf(manifest), releaseFiles, texts, host: policyHost };
+  const { policyHost, highestSequence, engine } = host;
+  const outside = 'known' in engine ? engine.known.namesOutside : undefined;
+  const facts = { manifest, projectName: projectOf(manifest), releaseFiles, texts, host: policyHost, outside };
   return [
     validateSecretPaths(manifest),
     validateVariables({ files, texts }, manifest),

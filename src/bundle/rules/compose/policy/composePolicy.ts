@@ -12,6 +12,7 @@ import {
   type Validator,
   type ValueLocation,
 } from './finding.ts';
+import { validateContainerNames } from './engineNames.ts';
 import { judge } from './judge.ts';
 import { anyHost, type PolicyHost } from './policyHost.ts';
 import { extendsFault } from '../document/serviceLayers.ts';
@@ -44,7 +45,10 @@ export function validateComposePolicy(
 ): Refusal[] {
   const facts = factsOf({ ...context, openedPaths: openedPaths(files) }, manifest);
   // no file could be parsed: the problems of the parser are enough
-  const allFiles = files.length === 0 ? [] : [...validateHasService(files), ...validateDocumentSize(files)];
+  const allFiles =
+    files.length === 0
+      ? []
+      : [...validateHasService(files), ...validateDocumentSize(files), ...validateContainerNames(files)];
   const limits = validateBundleLimits(files, context.texts);
   const findings = [...files.flatMap((file) => fileFindings(file, facts)), ...allFiles, ...limits];
   return judge(findings, { agent: manifest.agent, host: facts.host });
@@ -67,7 +71,12 @@ export function validateModelPolicy(
     ...validateControlCharacters(root, location),
     ...validateEveryValue(root, location, validateKeyCount),
   ];
-  const all = [...findings, ...validateHasService([{ root }]), ...validateBundleLimits([{ root }])];
+  const all = [
+    ...findings,
+    ...validateHasService([{ root }]),
+    ...validateContainerNames([{ root }]),
+    ...validateBundleLimits([{ root }]),
+  ];
   return judge(all, { agent: manifest.agent, host: facts.host });
 }
 

@@ -2,7 +2,7 @@ import type { Refusal } from '../../../../../machines/refusals.ts';
 import { printable } from '../../../../protocol/printable.ts';
 import type { Route } from '../../network/hostRoutes.ts';
 import type { OpenedPaths } from '../document/composeContents.ts';
-import type { PolicyHost } from './policyHost.ts';
+import type { NamesOutside, PolicyHost } from './policyHost.ts';
 import { permitCure, permitEntry, type Power } from './power.ts';
 import type { ComposeNode } from '../document/composeNode.ts';
 
@@ -35,6 +35,8 @@ export interface PolicyFacts {
   /** The host's routes; absent when the bundle is validated without a host. */
   readonly routes?: readonly Route[];
   readonly host: PolicyHost;
+  /** Absent when the bundle is validated without an engine. */
+  readonly outside?: NamesOutside | undefined;
   /** Texts of the bundle's env files and label files by path. A file that is missing here is refused. */
   readonly texts?: ReadonlyMap<string, string>;
 }

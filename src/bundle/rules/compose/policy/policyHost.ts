@@ -10,6 +10,13 @@ export interface PolicyHost {
   readonly paths: HostPaths | null;
 }
 
+/** Names on the engine of what does not belong to the project. */
+export interface NamesOutside {
+  readonly containers: ReadonlySet<string>;
+  readonly networks: ReadonlySet<string>;
+  readonly volumes: ReadonlySet<string>;
+}
+
 /** Where engines have their sockets by default. */
 export const defaultEngineSockets = ['/run', '/var/run'].flatMap((run) => [
   `${run}/docker.sock`,

@@ -1,3 +1,4 @@
+import { containerName } from './engineNames.ts';
 import { environment, envFiles } from './environment.ts';
 import { labelFiles, labels } from './labels.ts';
 import { mounts, tmpfs } from './mounts.ts';
@@ -63,7 +64,7 @@ export const serviceKeys: KeyTable = {
   cgroup_parent: privileged,
   command: nullable(command),
   configs: contentReferences,
-  container_name: forbidden('the name is the whole host’s, so two projects could not both have it'),
+  container_name: containerName,
   cpu_count: numberText,
   cpu_percent: numberText,
   cpu_period: text,

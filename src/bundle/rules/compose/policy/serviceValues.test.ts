@@ -153,7 +153,6 @@ describe('values of a service that are refused with any flags (spec §12)', () =
   });
 
   it.each([
-    ['container_name', 'the name is the whole host’s, so two projects could not both have it'],
     ['extends.file', 'a service extends one of its own file, named without `file`'],
     ['models', 'they run outside the project'],
     ['provider', 'it runs a program of the host as the agent'],

@@ -8,6 +8,7 @@ import {
   type ValueLocation,
 } from './finding.ts';
 import { labels } from './labels.ts';
+import { ownName } from './engineNames.ts';
 import { bundleFile } from './bundlePaths.ts';
 import { tmpfsOptions } from './mounts.ts';
 import { serviceKeys } from './service.ts';
@@ -23,7 +24,7 @@ import {
   isFalse,
   nullable,
   privilegedUnlessFalse,
-  textValidator,
+  textMatching,
   privileged,
   privilegedUnless,
   privilegedUnlessNamed,
@@ -31,16 +32,6 @@ import {
   type KeyTable,
 } from './validators.ts';
 import { entriesOf, textOf, valueAt, type ComposeNode } from '../document/composeNode.ts';
-
-/**
- * An engine name starts with the project's name and `_`; no env contains `_`, so the names of two projects cannot
- * clash.
- */
-const projectOwnedName: Validator = textValidator((name, value, location) =>
-  name.startsWith(`${location.facts.projectName}_`) && /^[\w.-]+$/.test(name)
-    ? []
-    : refusePrivilege(value, location, printable(name)),
-);
 
 /** The engine's name of a network or volume from outside the project, which older files write below `external`; else null. */
 function nameOutside(value: ComposeNode, { owner }: ValueLocation): string | null {
@@ -52,7 +43,7 @@ function nameOutside(value: ComposeNode, { owner }: ValueLocation): string | nul
 
 /** A network or volume; one from outside the project is a power that is permitted by its name on the engine. */
 function ownedOrExternal(permit: 'networks' | 'volumes', keys: KeyTable): Validator {
-  const owned = mappingOf({ ...keys, external: privilegedUnlessFalse, name: projectOwnedName });
+  const owned = mappingOf({ ...keys, external: privilegedUnlessFalse, name: ownName(permit) });
   const keysOfForeign = (name: string) => mappingOf({ ...keys, external: foreign(permit, name), name: text });
   return oneOfKinds({
     map: (value, location) => {
@@ -125,9 +116,7 @@ export const topLevelKeys: KeyTable = {
   configs: sectionValidator('config', mappingOf(configKeys)),
   include: forbidden('a bundle names its files in the manifest'),
   models: forbidden('they run outside the project'),
-  name: textValidator((name, value, location) =>
-    name === location.facts.projectName ? [] : refuse(value, location, `${printable(name)} must be left out`),
-  ),
+  name: textMatching(/^[a-z0-9][a-z0-9_-]*$/, 'of small letters, digits, "_" and "-"'),
   networks: sectionValidator('network', nullable(network)),
   secrets: sectionValidator('secret', mappingOf(secretKeys)),
   services: sectionValidator('service', mappingOf(serviceKeys)),

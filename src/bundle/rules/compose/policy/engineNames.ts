@@ -1,0 +1,73 @@
+import { printable } from '../../../../protocol/printable.ts';
+import { effectiveValue, serviceLayers } from '../document/serviceLayers.ts';
+import { textOf, type ComposeNode } from '../document/composeNode.ts';
+import { countOf } from '../limits/counts.ts';
+import { refuse, refusePower, refusePrivilege, type Finding, type Validator } from './finding.ts';
+import { textValidator } from './validators.ts';
+
+/** What engines accept as a name. */
+const engineName = /^[a-zA-Z0-9][\w.-]+$/;
+
+/** Names that compose gives to a container while it replaces it; the agent removes such leftovers. */
+const replacementName = /^[0-9a-f]{12}_/;
+
+/**
+ * `container_name`: a name that a container outside the project has is refused. One with a variable is validated in the
+ * rendered model; the engine itself creates no second container of a name.
+ */
+export const containerName: Validator = textValidator((name, value, location) => {
+  if (name.includes('$')) return [];
+  if (!engineName.test(name) || replacementName.test(name))
+    return refuse(value, location, {
+      message: `${printable(name)} is no name of a container`,
+      cure: 'use letters, digits, ".", "_" and "-", and a letter or digit first',
+    });
+  return location.facts.outside?.containers.has(name) === true
+    ? refuse(value, location, {
+        message: `${printable(name)} is the name of a container outside the project`,
+        cure: 'give it another name, or leave the key out',
+      })
+    : [];
+});
+
+/** Networks that engines have, and ids, by which compose would find any network. */
+const foreignNetwork = /^(bridge|default|docker_gwbridge|host|ingress|none|podman|[0-9a-f]{12,})$/;
+
+/**
+ * `name` of a network or volume of the project. Prefixed by the project's name it can be no other project's, because no
+ * env contains `_`; another name is a power if something outside the project has it, since compose would use that.
+ */
+export function ownName(permit: 'networks' | 'volumes'): Validator {
+  return textValidator((name, value, location) => {
+    const { projectName, outside } = location.facts;
+    const isPlain = engineName.test(name) && !(permit === 'networks' && foreignNetwork.test(name));
+    if (isPlain && name.startsWith(`${projectName}_`)) return [];
+    if (!isPlain || /^deployd-/.test(name)) return refusePrivilege(value, location, printable(name));
+    return outside?.[permit].has(name) === true
+      ? refusePower(value, location, {
+          ...{ permit, entry: name },
+          message: `${printable(name)} is one outside the project`,
+        })
+      : [];
+  });
+}
+
+/** Services whose `container_name` several containers would need, of the merged files or of the rendered model. */
+export function validateContainerNames(files: readonly { root: ComposeNode }[]): Finding[] {
+  const users = new Map<string, string>();
+  return [...serviceLayers(files)].flatMap(([service, layers]) => {
+    const name = textOf(effectiveValue(layers, 'container_name'));
+    if (name === null) return [];
+    const other = users.get(name);
+    users.set(name, service);
+    const counts = [effectiveValue(layers, 'scale'), effectiveValue(layers, 'deploy', 'replicas')].map(countOf);
+    if (Math.max(...counts) > 1) return refuseName(service, 'and several containers', 'leave the key out');
+    return other === undefined
+      ? []
+      : refuseName(service, `is that of service ${printable(other)} too`, 'give each a name of its own');
+  });
+}
+
+function refuseName(service: string, message: string, cure: string): Finding[] {
+  return [{ code: 'COMPOSE_REFUSED', text: `service ${printable(service)}: container_name ${message}`, cure }];
+}
