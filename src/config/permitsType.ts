@@ -7,7 +7,7 @@ const pathPattern = String.raw`/(?!\.{0,2}(/|$|:ro$))[^\p{Cc}/:]+(/(?!\.{0,2}(/|
 const patterns: Partial<Record<PermitKey, string>> = {
   binds: `^(/\\*\\*|${pathPattern})(:ro)?$`,
   devices: `^/dev${pathPattern}$`,
-  capabilities: '^(?!ALL$)[A-Z_]{1,64}$',
+  capabilities: '^(?!CAP_|ALL$)[A-Z_]{1,64}$',
 };
 
 /** `policy.permit`: for each kind of power a list of what is permitted. */

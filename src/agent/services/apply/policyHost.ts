@@ -2,10 +2,17 @@ import { realpath } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { hostMountSources } from '../../../bundle/rules/compose/document/hostMounts.ts';
 import type { ComposeNode } from '../../../bundle/rules/compose/document/composeNode.ts';
-import { normalizeHostPath, type HostPaths } from '../../../bundle/rules/compose/policy/hostPaths.ts';
-import { defaultEngineSockets, type PolicyHost } from '../../../bundle/rules/compose/policy/policyHost.ts';
+import { hostPathOf } from '../../../bundle/rules/compose/policy/hostPaths.ts';
+import {
+  defaultEngineSockets,
+  type HostMount,
+  type HostPaths,
+  type PolicyHost,
+} from '../../../bundle/rules/compose/policy/policyHost.ts';
 import type { Containers } from '../../adapters/engine/containers.ts';
 import type { Settings } from '../../config/settings.ts';
+import { readMounts } from '../../adapters/host/mounts.ts';
+import { otherPathsOf } from '../../rules/bundle/mountTable.ts';
 import { containerdRoots } from './containerdRoots.ts';
 
 /** Where the agent and container engines keep what is theirs, wherever their configuration puts more. */
@@ -23,12 +30,9 @@ export async function policyHostOf(
   const { policy, container_host } = settings;
   const engineSockets = await withTargets([...defaultEngineSockets, new URL(container_host).pathname]);
   const isAsked = policy.deny.includes('engine_socket') || (policy.permit.binds ?? []).length > 0;
-  const sources = isAsked ? hostMountSources(files).map(normalizeHostPath) : [];
-  const paths = sources.length === 0 ? emptyPaths : await hostPathsOf(sources, { settings, containers, engineSockets });
-  return { policy, engineSockets, paths };
+  const sources = isAsked ? hostMountSources(files).map(hostPathOf) : [];
+  return { policy, engineSockets, paths: await hostPathsOf(sources, { settings, containers, engineSockets }) };
 }
-
-const emptyPaths: HostPaths = { resolved: new Map(), protectedPaths: [], writtenNow: [] };
 
 interface HostParts {
   settings: Settings;
@@ -37,22 +41,43 @@ interface HostParts {
 }
 
 async function hostPathsOf(sources: readonly string[], host: HostParts): Promise<HostPaths> {
-  const { settings, containers, engineSockets } = host;
-  const { rootDir } = await containers.info();
-  const own = [settings.state_dir, settings.bootstrap_file, dirname(settings.mesh.identity_file)];
-  const engine = [rootDir, ...(await containerdRoots(rootDir)), ...engineSockets];
+  if (sources.length === 0) return { resolved: new Map(), protectedPaths: [], mountedNow: [] };
   return {
     resolved: new Map(await Promise.all(sources.map(async (path) => [path, await targetOf(path)] as const))),
-    protectedPaths: await withTargets([...protectedDirectories, ...own, ...engine]),
-    writtenNow: await withTargets(await writableBinds(containers)),
+    protectedPaths: await protectedPathsOf(host),
+    mountedNow: await mountsOf(host),
   };
 }
 
-/** Host paths that a container of the project may write to now. */
-async function writableBinds(containers: Containers): Promise<string[]> {
+/** The paths of the agent and of the engine, where their links lead, and where else the same directories are mounted. */
+export async function protectedPathsOf({ settings, containers, engineSockets }: HostParts): Promise<string[]> {
+  const { rootDir } = await containers.info();
+  const { state_dir, bootstrap_file, mesh, compose, tenancy_ca, secretstore_ca } = settings;
+  const files = [bootstrap_file, compose, tenancy_ca, secretstore_ca].filter((path) => path?.startsWith('/') === true);
+  const own = [state_dir, dirname(mesh.identity_file), ...files.filter((path) => path !== null)];
+  const engine = [rootDir, ...(await containerdRoots(rootDir)), ...engineSockets];
+  const paths = await withTargets([...protectedDirectories, ...own, ...engine]);
+  const mounts = await readMounts();
+  return [...new Set([...paths, ...paths.flatMap((path) => otherPathsOf(path, mounts))])];
+}
+
+/** The host paths that containers of the project mount now, also by volumes, and those of permitted volumes. */
+async function mountsOf({ settings, containers }: HostParts): Promise<HostMount[]> {
   const created = await containers.inspectProject();
+  const permitted = settings.policy.permit.volumes ?? [];
+  const foreign = permitted.length === 0 ? [] : await containers.volumes();
+  const devices = new Map([...created.volumes, ...foreign].map(({ name, options }) => [name, options['device'] ?? '']));
   const mounts = created.containers.flatMap(({ Mounts }) => Mounts ?? []);
-  return mounts.flatMap(({ Type, RW, Source }) => (Type === 'bind' && RW ? [Source] : []));
+  const mounted = [
+    ...mounts.map(({ Type, Name = '', Source, RW }) => {
+      return { path: Type === 'bind' ? Source : (devices.get(Name) ?? ''), isWritable: RW };
+    }),
+    ...permitted.map((name) => ({ path: devices.get(name) ?? '', isWritable: true })),
+  ];
+  const ofHost = mounted.filter(({ path }) => path.startsWith('/'));
+  return Promise.all(
+    ofHost.map(async ({ path, isWritable }) => ({ path: (await targetOf(path)) ?? path, isWritable })),
+  );
 }
 
 /** These paths, and where they lead. */

@@ -11,7 +11,7 @@ import {
   type Validator,
   type ValueLocation,
 } from './finding.ts';
-import { normalizeHostPath } from './hostPaths.ts';
+import { hostPathOf } from './hostPaths.ts';
 import { textValidator } from './validators.ts';
 
 /** Where a path of a compose file leads; `path` is normalised and relative to the release. */
@@ -88,14 +88,16 @@ export function bindSource(isWritable: boolean): Validator {
         ? refuse(value, location, `${printable(source)} ${rewritableFault}`)
         : [];
     }
-    if (kind === 'outside' && isPlainHostPath(source)) return hostMount({ source, isWritable }, value, location);
+    const isDecided = kind === 'outside' || (kind === 'variable' && location.facts.rendered !== undefined);
+    if (isDecided && isPlainHostPath(source)) return hostMount({ source, isWritable }, value, location);
     const report = kind === 'outside' || kind === 'variable' ? refusePrivilege : refuse;
     return report(value, location, `${printable(source)} ${locationFaults[kind]}`);
   });
 }
 
+/** Compose gives the engine a mount as `SOURCE:TARGET`, so no source with a colon is plain. */
 function isPlainHostPath(source: string): boolean {
-  return source.startsWith('/') && !source.split('/').includes('..');
+  return source.startsWith('/') && !source.includes(':') && !source.split('/').includes('..');
 }
 
 /** What every program may know of the host, and containers read only to tell the time as it does. */
@@ -107,7 +109,7 @@ function hostMount(
   value: ComposeNode,
   location: ValueLocation,
 ): Finding[] {
-  const entry = normalizeHostPath(source);
+  const entry = hostPathOf(source);
   if (!isWritable && timeFiles.includes(entry)) return [];
   const message = `${printable(source)} ${locationFaults.outside}`;
   return location.facts.host.engineSockets.includes(entry)

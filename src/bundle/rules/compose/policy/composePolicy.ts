@@ -15,6 +15,7 @@ import {
 import { validateContainerNames } from './engineNames.ts';
 import { judge } from './judge.ts';
 import { anyHost, type PolicyHost } from './policyHost.ts';
+import { sharedPowers } from './sharedPowers.ts';
 import { extendsFault } from '../document/serviceLayers.ts';
 import { composeLimits } from '../limits/composeLimits.ts';
 import { directoriesOf } from '../document/bundlePath.ts';
@@ -51,7 +52,7 @@ export function validateComposePolicy(
       : [...validateHasService(files), ...validateDocumentSize(files), ...validateContainerNames(files)];
   const limits = validateBundleLimits(files, context.texts);
   const findings = [...files.flatMap((file) => fileFindings(file, facts)), ...allFiles, ...limits];
-  return judge(findings, { agent: manifest.agent, host: facts.host });
+  return judge([...findings, ...sharedPowers(files, findings, facts)], { agent: manifest.agent, host: facts.host });
 }
 
 /**
@@ -77,7 +78,8 @@ export function validateModelPolicy(
     ...validateContainerNames([{ root }]),
     ...validateBundleLimits([{ root }]),
   ];
-  return judge(all, { agent: manifest.agent, host: facts.host });
+  const shared = sharedPowers([{ path: '', root }], all, facts);
+  return judge([...all, ...shared], { agent: manifest.agent, host: facts.host });
 }
 
 function factsOf(context: Omit<ModelPolicyContext, 'manifest'>, { compose }: Manifest): PolicyFacts {

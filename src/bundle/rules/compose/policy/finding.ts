@@ -14,6 +14,8 @@ export interface Finding {
   text: string;
   cure: string;
   power?: Power;
+  /** A path of the host that is mounted in a form that no permit grants. */
+  hostPath?: string;
 }
 
 /** What is wrong with a value, and what to do about it. */

@@ -1,4 +1,6 @@
-import { bindFault, matchesGlob, normalizeHostPath, type HostPaths } from './hostPaths.ts';
+import { defaultPolicy } from '../../../../protocol/hostPolicy.ts';
+import { bindFault, hostPathOf, matchesGlob, normalizeHostPath } from './hostPaths.ts';
+import type { HostPaths } from './policyHost.ts';
 
 const paths: HostPaths = {
   resolved: new Map([
@@ -9,20 +11,28 @@ const paths: HostPaths = {
     ['/var', '/var'],
     ['/srv/shop', '/srv/shop'],
     ['/srv/old/data', '/srv/old/data'],
+    ['/srv/read', '/srv/read'],
+    ['/run', '/run'],
     ['/tmp/x', '/tmp/x'],
     ['/proc/1/root', '/'],
   ]),
-  protectedPaths: ['/var/lib/deployd', '/run/docker.sock'],
-  writtenNow: ['/srv/old'],
+  protectedPaths: ['/var/lib/deployd'],
+  mountedNow: [
+    { path: '/srv/old', isWritable: true },
+    { path: '/srv/read/below', isWritable: false },
+  ],
 };
-const permitted = ['/srv/shop/**', '/var/**', '/srv/old/**', '/tmp/**', '/proc/**'];
+const host = { policy: defaultPolicy, engineSockets: ['/run/docker.sock'], paths };
+const elsewhere = { ...host, paths: null };
+const permitted = ['/srv/shop/**', '/srv/read/**', '/run/**', '/var/**', '/srv/old/**', '/tmp/**', '/proc/**'];
 const bind = (entry: string, isWritable = true) => ({ permit: 'binds', entry, isWritable }) as const;
 const faultOf = (entry: string, { isWritable = true, asked = [bind(entry, isWritable)], entries = permitted } = {}) =>
-  bindFault(bind(entry, isWritable), entries, { asked, paths });
+  bindFault(bind(entry, isWritable), entries, { asked, host });
 
 it.each([
   ['/srv/shop/data', {}],
   ['/srv/shop', {}],
+  ['/srv/read', { isWritable: false }],
   ['/srv/alias', {}],
   ['/srv/shop/data', { isWritable: false, entries: ['/srv/shop/data:ro'] }],
   ['/srv/shop/data', { entries: ['/srv/*/data'] }],
@@ -35,9 +45,11 @@ it.each([
   ['/srv/shop/link', {}, 'it leads to /etc/shadow, which no permit names'],
   ['/srv/shop/state', {}, 'belongs to deployd or to the container engine, or holds what does: no permit reaches it'],
   ['/var', {}, 'belongs to deployd or to the container engine, or holds what does: no permit reaches it'],
+  ['/run', {}, 'belongs to deployd or to the container engine, or holds what does: no permit reaches it'],
   ['/srv/shop/none', {}, 'does not exist, or deployd cannot follow it: no permit reaches it'],
   ['/tmp/x', {}, 'deployd cannot see where it leads: no permit reaches it'],
   ['/proc/1/root', {}, 'deployd cannot see where it leads: no permit reaches it'],
+  ['/srv/read', {}, 'holds a path that a container of the project mounts: apply a bundle without that mount first'],
   ['/srv/old/data', {}, 'is below a directory that a container of the project may write to'],
   [
     '/srv/shop/data',
@@ -53,8 +65,9 @@ it.each([
 
 it('compares only the written path without facts of a host', () => {
   const asked = [bind('/srv/shop/none')];
-  expect(bindFault(bind('/srv/shop/none'), permitted, { asked, paths: null })).toBeNull();
-  expect(bindFault(bind('/srv/x'), permitted, { asked, paths: null })).toBe('');
+  expect(bindFault(bind('/srv/shop/none'), permitted, { asked, host: elsewhere })).toBeNull();
+  expect(bindFault(bind('/run'), permitted, { asked, host: elsewhere })).toMatch('no permit reaches it');
+  expect(bindFault(bind('/srv/x'), permitted, { asked, host: elsewhere })).toBe('');
 });
 
 it.each([
@@ -79,4 +92,8 @@ it.each([
   ['/../..', '/'],
 ])('%s is the host path %s', (path, expected) => {
   expect(normalizeHostPath(path)).toBe(expected);
+});
+
+it('a doubled dollar sign of a compose file is one of the path', () => {
+  expect(hostPathOf('/srv/$$x//')).toBe('/srv/$x');
 });

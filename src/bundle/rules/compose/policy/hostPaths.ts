@@ -1,20 +1,8 @@
 import type { Permits } from '../../../../protocol/hostPolicy.ts';
 import { pathAndAncestors } from '../document/bundlePath.ts';
 import { printable } from '../../../../protocol/printable.ts';
+import type { HostMount, HostPaths, PolicyHost } from './policyHost.ts';
 import type { Power } from './power.ts';
-
-/** What is known of the host's paths that a bundle wants to mount. */
-export interface HostPaths {
-  /** Where each path leads, all links resolved; null for one that is missing or that the agent cannot follow. */
-  readonly resolved: ReadonlyMap<string, string | null>;
-  /** Paths that no bundle may reach: the agent's own, and the container engine's. Links are resolved. */
-  readonly protectedPaths: readonly string[];
-  /** Host paths, links resolved, that containers of the project may write to now. */
-  readonly writtenNow: readonly string[];
-}
-
-/** A bind mount of the host that a bundle asks for. */
-export type BindPower = Power & { readonly permit: 'binds' };
 
 /** Directories of which the agent has its own, so that it cannot see where links in the host's lead. */
 const unseenDirectories = ['/tmp', '/var/tmp', '/dev'];
@@ -30,30 +18,32 @@ const processPath = /^\/proc\/(\d+|self|thread-self)(\/|$)/;
 export function bindFault(
   { entry, isWritable = true }: Power,
   permitted: Permits['binds'],
-  { asked, paths }: { asked: readonly Power[]; paths: HostPaths | null },
+  { asked, host: { paths, engineSockets } }: { asked: readonly Power[]; host: PolicyHost },
 ): string | null {
   const target = paths === null ? entry : (paths.resolved.get(entry) ?? null);
   if (target === null) return 'does not exist, or deployd cannot follow it: no permit reaches it';
   const places = [entry, target];
   if (places.some(isUnseen)) return 'deployd cannot see where it leads: no permit reaches it';
-  if (paths?.protectedPaths.some((path) => places.some((place) => touches(place, path))))
+  const isProtected = (path: string) => places.some((place) => touches(place, path));
+  if ([...engineSockets, ...(paths?.protectedPaths ?? [])].some(isProtected))
     return 'belongs to deployd or to the container engine, or holds what does: no permit reaches it';
   if (!permitted.some((pattern) => matchesBind(pattern, target, isWritable)))
     return target === entry ? '' : `it leads to ${printable(target)}, which no permit names`;
-  const written = [
-    ...asked.filter((each) => each.isWritable).map((each) => resolve(each.entry, paths)),
-    ...writtenNow(paths),
-  ];
-  const parent = written.find((directory) => isBelow(target, directory));
-  return parent === undefined ? null : 'is below a directory that a container of the project may write to';
+  return replaceableFault({ path: target, isWritable }, asked, paths);
 }
 
-function resolve(path: string, paths: HostPaths | null): string {
-  return paths?.resolved.get(path) ?? path;
-}
-
-function writtenNow(paths: HostPaths | null): readonly string[] {
-  return paths?.writtenNow ?? [];
+/** Why a mounted path could be replaced by a link between two starts. */
+function replaceableFault({ path, isWritable }: HostMount, asked: readonly Power[], paths: HostPaths | null) {
+  const now = paths?.mountedNow ?? [];
+  const own = asked.map((each) => ({
+    path: paths?.resolved.get(each.entry) ?? each.entry,
+    isWritable: each.isWritable ?? true,
+  }));
+  if ([...own, ...now].some((mount) => mount.isWritable && isBelow(path, mount.path)))
+    return 'is below a directory that a container of the project may write to';
+  // a release that is brought back mounts what it mounted
+  const isHeld = isWritable && now.some((mount) => isBelow(mount.path, path));
+  return isHeld ? 'holds a path that a container of the project mounts: apply a bundle without that mount first' : null;
 }
 
 function isUnseen(path: string): boolean {
@@ -100,6 +90,11 @@ export function normalizeHostPath(path: string): string {
     else if (part !== '' && part !== '.') kept.push(part);
   }
   return `/${kept.join('/')}`;
+}
+
+/** The host path that a compose file or model means, in which `$$` stands for a dollar sign. */
+export function hostPathOf(written: string): string {
+  return normalizeHostPath(written.replaceAll('$$', '$'));
 }
 
 /** Whether a bind mount of this path gives access to one of the sockets. */

@@ -12,6 +12,7 @@ const flagOnly = finding();
 const hostNetwork = finding({ permit: 'host_network', entry: 'web' }, 'HOST_NETWORK_REFUSED');
 const socket = finding({ permit: 'engine_socket', entry: 'traefik' });
 const run = finding({ permit: 'binds', entry: '/run', isWritable: true });
+const device = { ...finding(), hostPath: '/run/docker.sock' };
 const invalid = finding(undefined, 'COMPOSE_REFUSED');
 
 function cures(one: Finding, { flag = false, ...policy }: Partial<HostPolicy> & { flag?: boolean } = {}) {
@@ -20,11 +21,13 @@ function cures(one: Finding, { flag = false, ...policy }: Partial<HostPolicy> & 
   return ungranted([one], { agent, host }).map(({ cure }) => cure);
 }
 
-it.each([cap, flagOnly, hostNetwork, socket, run, invalid])('%j is refused without flag and policy', (one) => {
-  expect(cures(one)).toEqual(['permit it']);
+const protectedCure = 'belongs to deployd or to the container engine, or holds what does: no permit reaches it';
+
+it.each([cap, flagOnly, hostNetwork, socket, run, device, invalid])('%j is refused without flag and policy', (one) => {
+  expect(cures(one)).toEqual([one === run ? protectedCure : 'permit it']);
 });
 
-it.each([cap, flagOnly, hostNetwork, socket, run])('the flag lifts %j', (one) => {
+it.each([cap, flagOnly, hostNetwork, socket, run, device])('the flag lifts %j', (one) => {
   expect(cures(one, { flag: true })).toEqual([]);
 });
 
@@ -40,11 +43,13 @@ it.each<[Finding, Denial, boolean]>([
   [socket, 'engine_socket', true],
   [socket, 'privileged', true],
   [run, 'engine_socket', true],
+  [device, 'engine_socket', true],
+  [{ ...device, hostPath: '/srv' }, 'engine_socket', false],
   [cap, 'engine_socket', false],
   [cap, 'rollback', false],
   [cap, 'purge', false],
 ])('the flag and %j: a denial of %s outlives it: %j', (one, denial, isRefused) => {
-  const cure = `policy.deny: ${denial} of this host outlives the flags of the bundle, permit it`;
+  const cure = `policy.deny: ${denial} of this host outlives the flags of the bundle, ${one === run ? protectedCure : 'permit it'}`;
   expect(cures(one, { flag: true, deny: [denial] })).toEqual(isRefused ? [cure] : []);
 });
 

@@ -39,10 +39,10 @@ export function ungranted(findings: readonly Finding[], grants: Grants): Finding
 }
 
 /** Why a power is not permitted, '' without a permit for it; null when it is permitted. */
-function permitFault(power: Power, { host: { policy, paths } }: Grants, asked: readonly Power[]): string | null {
+function permitFault(power: Power, { host }: Grants, asked: readonly Power[]): string | null {
   const { permit, entry } = power;
-  const entries = policy.permit[permit] ?? [];
-  if (permit === 'binds') return bindFault(power, entries, { asked, paths });
+  const entries = host.policy.permit[permit] ?? [];
+  if (permit === 'binds') return bindFault(power, entries, { asked, host });
   if (permit === 'devices') return entries.some((pattern) => matchesGlob(pattern, entry)) ? null : '';
   const inOneSpelling = spellings[permit] ?? ((text) => text);
   return entries.map(inOneSpelling).includes(inOneSpelling(entry)) ? null : '';
@@ -55,13 +55,15 @@ const spellings: Partial<Record<PermitKey, (text: string) => string>> = {
 };
 
 /** What the host denies of a finding. */
-function denialOf({ code, power }: Finding, { host }: Grants): Denial | undefined {
-  const kinds: Denial[] = code === 'HOST_NETWORK_REFUSED' ? ['host_network'] : ['privileged'];
-  if (power !== undefined && givesSocket(power, host)) kinds.push('engine_socket');
+function denialOf(finding: Finding, { host }: Grants): Denial | undefined {
+  const kinds: Denial[] = finding.code === 'HOST_NETWORK_REFUSED' ? ['host_network'] : ['privileged'];
+  if (givesSocket(finding, host)) kinds.push('engine_socket');
   return kinds.find((kind) => host.policy.deny.includes(kind));
 }
 
-function givesSocket({ permit, entry }: Power, { paths, engineSockets }: PolicyHost): boolean {
-  if (permit !== 'binds') return permit === 'engine_socket';
-  return [entry, paths?.resolved.get(entry) ?? entry].some((path) => holdsSocket(path, engineSockets));
+function givesSocket({ power, hostPath }: Finding, { paths, engineSockets }: PolicyHost): boolean {
+  if (power?.permit === 'engine_socket') return true;
+  const mounted = power?.permit === 'binds' ? power.entry : hostPath;
+  if (mounted === undefined) return false;
+  return [mounted, paths?.resolved.get(mounted) ?? mounted].some((path) => holdsSocket(path, engineSockets));
 }

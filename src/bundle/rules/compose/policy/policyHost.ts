@@ -1,5 +1,20 @@
 import { defaultPolicy, type HostPolicy } from '../../../../protocol/hostPolicy.ts';
-import type { HostPaths } from './hostPaths.ts';
+
+/** What is known of the host's paths that a bundle wants to mount. */
+export interface HostPaths {
+  /** Where each path leads, all links resolved; null for one that is missing or that the agent cannot follow. */
+  readonly resolved: ReadonlyMap<string, string | null>;
+  /** Paths that no bundle may reach: the agent's own, and the container engine's. Links are resolved. */
+  readonly protectedPaths: readonly string[];
+  /** Host paths, links resolved, that containers of the project mount now. */
+  readonly mountedNow: readonly HostMount[];
+}
+
+/** A mounted host path. */
+export interface HostMount {
+  readonly path: string;
+  readonly isWritable: boolean;
+}
 
 /** The host that a bundle is judged for. */
 export interface PolicyHost {
@@ -17,11 +32,10 @@ export interface NamesOutside {
   readonly volumes: ReadonlySet<string>;
 }
 
+const socketNames = ['docker.sock', 'podman/podman.sock', 'containerd/containerd.sock', 'crio/crio.sock'];
+
 /** Where engines have their sockets by default. */
-export const defaultEngineSockets = ['/run', '/var/run'].flatMap((run) => [
-  `${run}/docker.sock`,
-  `${run}/podman/podman.sock`,
-]);
+export const defaultEngineSockets = ['/run', '/var/run'].flatMap((run) => socketNames.map((name) => `${run}/${name}`));
 
 /** Any host without a policy. */
 export const anyHost: PolicyHost = { policy: defaultPolicy, engineSockets: defaultEngineSockets, paths: null };

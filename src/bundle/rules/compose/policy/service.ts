@@ -1,5 +1,6 @@
 import { containerName } from './engineNames.ts';
 import { environment, envFiles } from './environment.ts';
+import { image } from './image.ts';
 import { labelFiles, labels } from './labels.ts';
 import { mounts, tmpfs } from './mounts.ts';
 import {
@@ -22,6 +23,7 @@ import {
   logging,
   networkMode,
   pullPolicy,
+  securityOptions,
   sysctls,
   ulimits,
   user,
@@ -38,7 +40,6 @@ import {
   nullable,
   isFalse,
   numberText,
-  powerUnless,
   servicePowerUnless,
   privilegedUnlessFalse,
   privileged,
@@ -101,7 +102,7 @@ export const serviceKeys: KeyTable = {
   group_add: supplementaryGroups,
   healthcheck,
   hostname: text,
-  image: text,
+  image,
   init: booleanText,
   ipc: namespaceMode('host_ipc', /^(none|private|shareable|service:[\w.-]+)$/),
   isolation: privileged,
@@ -136,7 +137,7 @@ export const serviceKeys: KeyTable = {
   runtime: privilegedUnless(/^(runc)?$/),
   scale: replicas,
   secrets: contentReferences,
-  security_opt: listOf(powerUnless(/^no-new-privileges([:=]true)?$/, 'security_opt')),
+  security_opt: securityOptions,
   shm_size: size,
   stdin_open: booleanText,
   stop_grace_period: stopGracePeriod,

@@ -3,6 +3,7 @@ import { refuseOverLimit, refusePower, refusePrivilege, serviceOf, type Validato
 import { environment } from './environment.ts';
 import { labels } from './labels.ts';
 import { composeLimits } from '../limits/composeLimits.ts';
+import { normalizeHostPath } from './hostPaths.ts';
 import { duration, replicas, size } from './quantities.ts';
 import {
   anyValue,
@@ -170,19 +171,33 @@ export const pullPolicy = textMatching(
   'always, never, missing, if_not_present, daily, weekly or every_<duration>',
 );
 
-/** `gpus`, and devices reserved for `deploy`: any that the engine's drivers know. */
-export const gpus = anyValue((value, location, message) =>
-  refusePower(value, location, { permit: 'gpus', entry: serviceOf(location), message }),
-);
+/** `gpus`, and devices reserved for `deploy`; a driver may know others than GPUs. */
+export const gpus = anyValue((value, location, message) => {
+  const driver = textOf(valueAt(value, 'driver')) ?? '';
+  return /^(nvidia|amd)?$/.test(driver)
+    ? refusePower(value, location, { permit: 'gpus', entry: serviceOf(location), message })
+    : refusePrivilege(value, location, `driver ${printable(driver)}`);
+});
 
 /** `devices`: device files by path; others are known to the engine's drivers alone. */
 export const devices = anyValue((value, location, message) => {
   const [source = ''] = (textOf(valueAt(value, 'source') ?? value) ?? '').split(':');
-  const isPlain = source.startsWith('/') && !source.includes('$') && !source.split('/').includes('..');
+  const isPlain = source.startsWith('/') && !source.includes('$') && source === normalizeHostPath(source);
   return isPlain
     ? refusePower(value, location, { permit: 'devices', entry: source, message })
     : refusePrivilege(value, location, message);
 });
+
+const securityOption = powerUnless(/^no-new-privileges([:=]true)?$/, 'security_opt');
+
+/** `security_opt`; a profile in a file of the bundle may say anything, so no permit names it. */
+export const securityOptions = listOf(
+  textValidator((option, value, location) =>
+    /^seccomp[:=](?!unconfined$)/.test(option)
+      ? refusePrivilege(value, location, printable(option))
+      : securityOption(value, location),
+  ),
+);
 
 const updateConfig = mappingOf({
   delay: duration,

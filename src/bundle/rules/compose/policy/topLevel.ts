@@ -7,6 +7,7 @@ import {
   type Validator,
   type ValueLocation,
 } from './finding.ts';
+import { hostPathOf } from './hostPaths.ts';
 import { labels } from './labels.ts';
 import { ownName } from './engineNames.ts';
 import { bundleFile } from './bundlePaths.ts';
@@ -90,11 +91,18 @@ const volumeOptionValues: KeyTable = {
   'driver_opts.o': tmpfsOptions,
 };
 
-const volume = ownedOrExternal('volumes', {
+const volumeKeys = ownedOrExternal('volumes', {
   driver: privilegedUnless(/^(local)?$/),
   driver_opts: volumeOptions,
   labels,
 });
+
+/** A volume; a directory of the host as its device has no permit: a bind mount says the same. */
+const volume: Validator = (value, location) => {
+  const device = textOf(valueAt(value, 'driver_opts', 'device'));
+  const findings = volumeKeys(value, location);
+  return device === null ? findings : findings.map((each) => ({ ...each, hostPath: hostPathOf(device) }));
+};
 
 const fromOutside = forbidden('it comes from outside the bundle');
 
