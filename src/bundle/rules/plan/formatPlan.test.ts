@@ -6,6 +6,11 @@ const plan: Plan = {
   bundle: { name: 'shop', env: 'eu-1', version: '7', sequence: 3 },
   sha: 'abc',
   refusals: [],
+  permitted: [
+    { permit: 'engine_socket', entry: 'traefik', service: 'traefik' },
+    { permit: 'binds', entry: '/srv/a:ro', service: 'web' },
+    { permit: 'networks', entry: 'proxy' },
+  ],
   disk: [
     { paths: ['/var/lib/docker', '/srv'], free_bytes: 9 * gib, needed_bytes: 2 * gib },
     { paths: ['/data'], free_bytes: null, needed_bytes: 2 * gib },
@@ -27,6 +32,9 @@ it('shows the verdict first, then aligned facts, without empty rows', () => {
     'nothing is refused',
     '  bundle      shop 7, sequence 3, for env eu-1',
     '              abc',
+    '  policy      permitted here: engine_socket traefik, which is root on the host',
+    '              permitted here: binds /srv/a:ro for service web',
+    '              permitted here: networks proxy',
     '  disk        /var/lib/docker, /srv: needs 2.0 GiB, 9.0 GiB free',
     '              /data: needs 2.0 GiB, nobody can tell how much is free',
     '  services    new: web, api',
@@ -58,7 +66,17 @@ it('shows refusals in the lines of a tick', () => {
 
 it('is as wide as its longest row, and shows no bundle without a usable manifest', () => {
   const volumes: Plan['volumes'] = [{ name: 'data', change: 'unused' }];
-  const narrow = { ...plan, disk: [], services: [], images: [], variables: {}, ignored: [], not_judged: [], volumes };
+  const narrow = {
+    ...plan,
+    permitted: [],
+    disk: [],
+    services: [],
+    images: [],
+    variables: {},
+    ignored: [],
+    not_judged: [],
+    volumes,
+  };
   const lines = (more: Partial<Plan>) => formatPlan({ ...narrow, ...more }).split('\n');
   expect(lines({ bundle: null, sha: null })).toEqual(['nothing is refused', '  volumes  unused: data']);
   expect(lines({ bundle: null })).toEqual(['nothing is refused', '  bundle   abc', '  volumes  unused: data']);

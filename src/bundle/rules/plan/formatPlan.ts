@@ -2,6 +2,7 @@ import { refusedFault } from '../../../../machines/fault.ts';
 import { printable } from '../../../protocol/printable.ts';
 import { formatGibibytes } from '../../../platform/text/formatGibibytes.ts';
 import { formatRows, type Row } from './formatRows.ts';
+import { formatPermitted } from '../compose/policy/power.ts';
 import type { Plan } from './plan.ts';
 import type { Change } from './changes.ts';
 
@@ -14,10 +15,22 @@ function headlines({ refusals }: Plan): string[] {
   return refusals.length === 0 ? ['nothing is refused'] : refusedFault(refusals).lines;
 }
 
-function rowsOf({ bundle, sha, disk, services, volumes, images, variables, ignored, not_judged }: Plan): Row[] {
+function rowsOf({
+  bundle,
+  sha,
+  permitted,
+  disk,
+  services,
+  volumes,
+  images,
+  variables,
+  ignored,
+  not_judged,
+}: Plan): Row[] {
   const named = bundle && `${bundle.name} ${bundle.version}, sequence ${bundle.sequence}, for env ${bundle.env}`;
   return [
     ['bundle', [...(named === null ? [] : [named]), ...(sha === null ? [] : [sha])]],
+    ['policy', permitted.map(formatPermitted)],
     ['disk', disk.map(formatDisk)],
     ['services', formatChanges(services)],
     ['volumes', formatChanges(volumes)],

@@ -146,6 +146,17 @@ describe('a plan shows', () => {
     expect({ named, digest }).toEqual({ named: { name: 'shop', env: 'eu-1', version: '1', sequence: 3 }, digest: sha });
   });
 
+  it('what the policy of the host lets through', () => {
+    const text = 'services: {web: {image: a, cap_add: [NET_ADMIN, SYS_ADMIN]}}\nnetworks: {proxy: {external: true}}';
+    const policy = { ...anyHost.policy, permit: { capabilities: ['NET_ADMIN'], networks: ['proxy'] } };
+    const { permitted, refusals } = planOf(bundle(text), { ...host, policyHost: { ...anyHost, policy } });
+    expect(permitted).toEqual([
+      { permit: 'capabilities', entry: 'NET_ADMIN', service: 'web' },
+      { permit: 'networks', entry: 'proxy' },
+    ]);
+    expect(refusals.map(({ detail }) => detail)).toEqual(['service web: cap_add SYS_ADMIN (compose.yaml:1)']);
+  });
+
   it('the variables of the bundle', () => {
     const variables = { LEVEL: 'info' };
     expect(planOf(bundle('services: {web: {command: $LEVEL}}', { variables }), host)).toMatchObject({
@@ -216,7 +227,18 @@ describe('a plan shows', () => {
     const refusals = [{ code: 'BUNDLE_UNSAFE' as const, detail: 'x' }];
     const codes = refusalCodes.slice(refusalCodes.indexOf('MANIFEST_INVALID'));
     expect(abortedPlan(refusals, sha)).toEqual({
-      ...{ bundle: null, sha, refusals, disk: [], services: [], volumes: [], images: [], variables: {}, ignored: [] },
+      ...{
+        bundle: null,
+        sha,
+        refusals,
+        permitted: [],
+        disk: [],
+        services: [],
+        volumes: [],
+        images: [],
+        variables: {},
+        ignored: [],
+      },
       not_judged: [noDigest, { codes, why: 'the judgement ended with BUNDLE_UNSAFE' }],
     });
   });

@@ -2,8 +2,10 @@ import { refusalCodes, type Refusal, type RefusalCode } from '../../../../machin
 import type { Manifest, Sha } from '../../../../machines/types.ts';
 import type { Fact } from '../../../platform/fact.ts';
 import { composeContentsOf } from '../compose/document/composeContents.ts';
-import { validateComposePolicy } from '../compose/policy/composePolicy.ts';
+import { judgeComposePolicy } from '../compose/policy/composePolicy.ts';
 import { anyHost, type NamesOutside, type PolicyHost } from '../compose/policy/policyHost.ts';
+import type { Judgement } from '../compose/policy/judge.ts';
+import type { PermittedPower } from '../compose/policy/power.ts';
 import { validateDiskSpace, requiredBytes, type DiskSpace } from './diskSpace.ts';
 import { changesOf, type Change, type ComparableRelease } from './changes.ts';
 import { ignoredKeys } from './ignoredKeys.ts';
@@ -20,6 +22,8 @@ export interface Plan {
   sha: Sha | null;
   /** One for each refusal code, in the order of a tick's lines. */
   refusals: Refusal[];
+  /** What the host's policy lets through of the files as written, without a flag of the bundle. */
+  permitted: PermittedPower[];
   disk: { paths: readonly string[]; free_bytes: number | null; needed_bytes: number }[];
   services: Change[];
   volumes: Change[];
@@ -73,10 +77,13 @@ export function planOf(bundle: BundleFacts, host: HostFacts): Plan {
   const unusable = refusals.filter(({ code }) => code === 'MANIFEST_INVALID');
   if (unusable.length > 0) return abortedPlan(mergedByCode(unusable), sha);
   const { name, env, version, sequence } = manifest;
+  const policy = policyJudgementOf(bundle, host);
+  const found = [...bundleRefusals(bundle, host), ...policy.refusals, ...hostRefusals(bundle, host)];
   return {
     bundle: { name, env, version, sequence },
     sha,
-    refusals: mergedByCode([...refusals, ...bundleRefusals(bundle, host), ...hostRefusals(bundle, host)]),
+    refusals: mergedByCode([...refusals, ...found]),
+    permitted: policy.permitted,
     disk: diskSpaceOf(manifest, host),
     ...changesOf(
       bundle,
@@ -99,7 +106,16 @@ export function abortedPlan(refusals: Refusal[], sha: Sha | null): Plan {
   const code = refusals[0]?.code ?? 'MANIFEST_INVALID';
   const later = refusalCodes.slice(refusalCodes.indexOf(code) + 1);
   const ended = { codes: later, why: `the judgement ended with ${code}` };
-  const nothing = { bundle: null, disk: [], services: [], volumes: [], images: [], variables: {}, ignored: [] };
+  const nothing = {
+    bundle: null,
+    permitted: [],
+    disk: [],
+    services: [],
+    volumes: [],
+    images: [],
+    variables: {},
+    ignored: [],
+  };
   return { ...nothing, sha, refusals, not_judged: [...digestNotCompared(sha), ended] };
 }
 
@@ -113,14 +129,20 @@ export function manifestEnvOf(manifestText: string): string {
   }
 }
 
-function bundleRefusals({ manifest, files, releaseFiles, texts }: BundleFacts, host: HostFacts): Refusal[] {
-  const { policyHost, highestSequence, engine } = host;
+function policyJudgementOf(
+  { manifest, files, releaseFiles, texts }: BundleFacts,
+  { policyHost, engine }: HostFacts,
+): Judgement {
   const outside = 'known' in engine ? engine.known.namesOutside : undefined;
   const facts = { manifest, projectName: projectOf(manifest), releaseFiles, texts, host: policyHost, outside };
+  return judgeComposePolicy(files, facts);
+}
+
+function bundleRefusals({ manifest, files, texts }: BundleFacts, host: HostFacts): Refusal[] {
+  const { policyHost, highestSequence } = host;
   return [
     validateSecretPaths(manifest),
     validateVariables({ files, texts }, manifest),
-    ...validateComposePolicy(files, facts),
     'known' in highestSequence ? validateRollback(manifest, highestSequence.known, policyHost.policy.deny) : null,
   ].filter((each) => each !== null);
 }

@@ -13,7 +13,7 @@ import {
   type ValueLocation,
 } from './finding.ts';
 import { validateContainerNames } from './engineNames.ts';
-import { judge } from './judge.ts';
+import { judge, type Judgement } from './judge.ts';
 import { anyHost, type PolicyHost } from './policyHost.ts';
 import { sharedPowers } from './sharedPowers.ts';
 import { extendsFault } from '../document/serviceLayers.ts';
@@ -40,10 +40,12 @@ export type ModelPolicyContext = PolicyContext & Pick<PolicyFacts, 'openedPaths'
  * compose merges consists of values that were all validated in their own file. Privileges are lifted by
  * `allow_privileged` and by the permits of the host.
  */
-export function validateComposePolicy(
-  files: readonly ComposeFile[],
-  { manifest, ...context }: PolicyContext,
-): Refusal[] {
+export function validateComposePolicy(files: readonly ComposeFile[], context: PolicyContext): Refusal[] {
+  return judgeComposePolicy(files, context).refusals;
+}
+
+/** The same, with the powers that the host permits. */
+export function judgeComposePolicy(files: readonly ComposeFile[], { manifest, ...context }: PolicyContext): Judgement {
   const facts = factsOf({ ...context, openedPaths: openedPaths(files) }, manifest);
   // no file could be parsed: the problems of the parser are enough
   const allFiles =
@@ -79,7 +81,7 @@ export function validateModelPolicy(
     ...validateBundleLimits([{ root }]),
   ];
   const shared = sharedPowers([{ path: '', root }], all, facts);
-  return judge([...all, ...shared], { agent: manifest.agent, host: facts.host });
+  return judge([...all, ...shared], { agent: manifest.agent, host: facts.host }).refusals;
 }
 
 function factsOf(context: Omit<ModelPolicyContext, 'manifest'>, { compose }: Manifest): PolicyFacts {

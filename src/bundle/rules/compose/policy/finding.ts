@@ -87,7 +87,8 @@ export function refusePower(
   const { message, ...power } = asked;
   const code = power.permit === 'host_network' ? 'HOST_NETWORK_REFUSED' : 'PRIVILEGED_REFUSED';
   const cure = location.facts.rendered ? permitCure(power.permit) : permitCure(power.permit, permitEntry(power));
-  return [{ code, text: describe(value, location, message), cure, power }];
+  const service = location.owner.startsWith('service ') ? { service: serviceOf(location) } : {};
+  return [{ code, text: describe(value, location, message), cure, power: { ...power, ...service } }];
 }
 
 /** The host's network, in a form that no permit grants. */

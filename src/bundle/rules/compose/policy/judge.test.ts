@@ -1,6 +1,6 @@
 import { defaultPolicy, type Denial, type HostPolicy } from '../../../../protocol/hostPolicy.ts';
 import type { Finding } from './finding.ts';
-import { ungranted } from './judge.ts';
+import { judge } from './judge.ts';
 import { defaultEngineSockets } from './policyHost.ts';
 import type { Power } from './power.ts';
 
@@ -18,7 +18,8 @@ const invalid = finding(undefined, 'COMPOSE_REFUSED');
 function cures(one: Finding, { flag = false, ...policy }: Partial<HostPolicy> & { flag?: boolean } = {}) {
   const host = { policy: { ...defaultPolicy, ...policy }, engineSockets: defaultEngineSockets, paths: null };
   const agent = { allow_privileged: flag, allow_rollback: false };
-  return ungranted([one], { agent, host }).map(({ cure }) => cure);
+  const { refusals } = judge([one], { agent, host });
+  return refusals.flatMap(({ faults = [] }) => faults.map(({ cure }) => cure));
 }
 
 const protectedCure = 'belongs to deployd or to the container engine, or holds what does: no permit reaches it';
@@ -68,4 +69,19 @@ it.each<[Finding, HostPolicy['permit'], boolean]>([
   expect(cures(one, { permit, deny: ['privileged', 'host_network', 'engine_socket'] })).toHaveLength(
     isPermitted ? 0 : 1,
   );
+});
+
+it('names once what only the policy lets through', () => {
+  const policy = { ...defaultPolicy, permit: { capabilities: ['NET_ADMIN'], binds: ['/srv/**'] } };
+  const host = { policy, engineSockets: defaultEngineSockets, paths: null };
+  const ofWeb = finding({ permit: 'capabilities', entry: 'NET_ADMIN', service: 'web' });
+  const bind = finding({ permit: 'binds', entry: '/srv/a', isWritable: false, service: 'web' });
+  const findings = [cap, ofWeb, ofWeb, bind, socket];
+  const agent = { allow_privileged: false, allow_rollback: false };
+  expect(judge(findings, { agent, host }).permitted).toEqual([
+    { permit: 'capabilities', entry: 'NET_ADMIN' },
+    { permit: 'capabilities', entry: 'NET_ADMIN', service: 'web' },
+    { permit: 'binds', entry: '/srv/a:ro', service: 'web' },
+  ]);
+  expect(judge(findings, { agent: { ...agent, allow_privileged: true }, host }).permitted).toEqual([]);
 });

@@ -4,7 +4,7 @@ import type { Denial, PermitKey } from '../../../../protocol/hostPolicy.ts';
 import { refusalsOf, type Finding } from './finding.ts';
 import { bindFault, holdsSocket, matchesGlob } from './hostPaths.ts';
 import type { PolicyHost } from './policyHost.ts';
-import type { Power } from './power.ts';
+import { permitEntry, type PermittedPower, type Power } from './power.ts';
 
 /** What decides which findings are refused: the flags of the bundle, and the host with its policy. */
 export interface Grants {
@@ -12,30 +12,41 @@ export interface Grants {
   readonly host: PolicyHost;
 }
 
-/**
- * The refusals of what was found (spec §12). A flag of the bundle lifts privileges unless the host denies that; a permit of the
- * host lifts the power that it names, whatever is denied to flags.
- */
-export function judge(findings: readonly Finding[], grants: Grants): Refusal[] {
-  return refusalsOf(ungranted(findings, grants));
+/** What is refused, and what only the policy of the host lets through, each power once. */
+export interface Judgement {
+  readonly refusals: Refusal[];
+  readonly permitted: PermittedPower[];
 }
 
-/** The findings that nothing lifts; the cure of one that the host denies says so. */
-export function ungranted(findings: readonly Finding[], grants: Grants): Finding[] {
+/**
+ * Judges what was found (spec §12). A flag of the bundle lifts privileges unless the host denies that; a permit of the
+ * host lifts the power that it names, whatever is denied to flags.
+ */
+export function judge(findings: readonly Finding[], grants: Grants): Judgement {
   const asked = findings.flatMap(({ power }) => (power?.permit === 'binds' ? power : []));
-  return findings.flatMap((finding) => {
-    if (finding.code === 'COMPOSE_REFUSED') return finding;
-    const denial = denialOf(finding, grants);
-    if (grants.agent.allow_privileged && denial === undefined) return [];
-    const fault = finding.power === undefined ? '' : permitFault(finding.power, grants, asked);
-    if (fault === null) return [];
-    const denied =
-      denial === undefined || !grants.agent.allow_privileged
-        ? ''
-        : `policy.deny: ${denial} of this host outlives the flags of the bundle`;
-    const cure = fault === '' ? finding.cure : fault;
-    return { ...finding, cure: [denied, cure].filter(Boolean).join(', ') };
+  const judged = findings.map((finding) => ({ finding, verdict: verdictOn(finding, grants, asked) }));
+  const powers = judged.flatMap(({ finding: { power }, verdict }) => (verdict === 'permitted' && power ? power : []));
+  const permitted = powers.map((power): PermittedPower => {
+    const { permit, service } = power;
+    return { permit, entry: permitEntry(power), ...(service !== undefined && { service }) };
   });
+  return {
+    refusals: refusalsOf(judged.flatMap(({ verdict }) => (typeof verdict === 'string' ? [] : verdict))),
+    permitted: [...new Map(permitted.map((each) => [JSON.stringify(each), each])).values()],
+  };
+}
+
+/** What lifts a finding; else the finding, and the cure of one that the host denies says so. */
+function verdictOn(finding: Finding, grants: Grants, asked: readonly Power[]): Finding | 'flagged' | 'permitted' {
+  if (finding.code === 'COMPOSE_REFUSED') return finding;
+  const denial = denialOf(finding, grants);
+  if (grants.agent.allow_privileged && denial === undefined) return 'flagged';
+  const fault = finding.power === undefined ? '' : permitFault(finding.power, grants, asked);
+  if (fault === null) return 'permitted';
+  const isDenied = denial !== undefined && grants.agent.allow_privileged;
+  const denied = isDenied ? `policy.deny: ${denial} of this host outlives the flags of the bundle` : '';
+  const cure = fault === '' ? finding.cure : fault;
+  return { ...finding, cure: [denied, cure].filter(Boolean).join(', ') };
 }
 
 /** Why a power is not permitted, '' without a permit for it; null when it is permitted. */
