@@ -1,6 +1,6 @@
 import { defaultPolicy, type HostPolicy } from '../protocol/hostPolicy.ts';
 import { anyHost } from './rules/compose/policy/policyHost.ts';
-import { abortedPlan, noHost, planOf, type Plan } from './rules/plan/plan.ts';
+import { abortedPlan, noHost, planOf, type BundleFacts, type Plan } from './rules/plan/plan.ts';
 import type { ReadBundle } from './bundleAt.ts';
 import { bundleFactsOf } from './readBundle.ts';
 
@@ -11,5 +11,10 @@ export async function planAlone(
   policy: HostPolicy = defaultPolicy,
 ): Promise<Plan> {
   if ('refusal' in bundle) return abortedPlan([bundle.refusal], bundle.sha);
-  return planOf(await bundleFactsOf(bundle, signal), { ...noHost, policyHost: { ...anyHost, policy } });
+  return planFor(await bundleFactsOf(bundle, signal), policy);
+}
+
+/** Plans a bundle that was read, as for a host with this policy. */
+export function planFor(bundle: BundleFacts, policy: HostPolicy): Plan {
+  return planOf(bundle, { ...noHost, policyHost: { ...anyHost, policy } });
 }

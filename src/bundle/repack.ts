@@ -25,17 +25,17 @@ export interface RepackedBundle extends PackedBundle {
 }
 
 /**
- * Packs a bundle anew: `change` gives the text of the new manifest, or null for none, and every other file stays as it is,
+ * Packs a bundle anew: `change` gets the manifest's text and the unpacked files, and gives the text of the new manifest, or null for none, and every other file stays as it is,
  * byte for byte. Returns null without a new manifest. Throws as `unpack` and `packDirectory`.
  */
 export async function repack(
   { file, into, scratchDir, limits, signal }: RepackRequest,
-  change: (manifest: string) => Promise<string | null>,
+  change: (manifest: string, unpacked: { dir: string; contents: BundleContents }) => Promise<string | null>,
 ): Promise<RepackedBundle | null> {
   const dir = await mkdtemp(join(scratchDir, 'repack-'));
   try {
     const before = await unpack({ file, into: dir, limits, signal });
-    const manifest = await change((await readManifestText(dir)) ?? '');
+    const manifest = await change((await readManifestText(dir)) ?? '', { dir, contents: before });
     if (manifest === null) return null;
     const packed = await packContents({ dir, manifest, file: into, signal }, before, await compressionOf(file));
     return { ...packed, contents: withManifest(before, Buffer.byteLength(manifest)) };

@@ -1,4 +1,4 @@
-import { permitKeys, type PermitKey } from '../protocol/hostPolicy.ts';
+import { permitKeys, policyBounds, type PermitKey } from '../protocol/hostPolicy.ts';
 import type { ValueType } from './valueTypes.ts';
 
 /** An absolute path without `.`, `..`, empty parts and a slash at the end; `*` and a last `**` are wildcards. */
@@ -16,14 +16,15 @@ export const permits: ValueType = {
     type: 'object',
     additionalProperties: false,
     properties: Object.fromEntries(
-      permitKeys.map((key) => [key, entriesMatching(patterns[key] ?? '^[^\\p{Cc}\\s]{1,253}$')]),
+      permitKeys.map((key) => [key, entriesMatching(patterns[key] ?? '^[^\\p{Cc}\\s]+$')]),
     ),
   },
   allowed:
-    `a mapping with the keys ${permitKeys.join(', ')}, each a list: of absolute paths without "..", with :ro for reading alone (binds), ` +
+    `a mapping with the keys ${permitKeys.join(', ')}, each a list of at most 64 entries of 253 characters: of absolute paths without "..", with :ro for reading alone (binds), ` +
     'of device files (devices), of capabilities without CAP_ (capabilities), else of names',
 };
 
 function entriesMatching(pattern: string): object {
-  return { type: 'array', items: { type: 'string', pattern }, uniqueItems: true };
+  const { entries: maxItems, characters: maxLength } = policyBounds;
+  return { type: 'array', items: { type: 'string', pattern, maxLength }, maxItems, uniqueItems: true };
 }

@@ -16,8 +16,12 @@ export interface CheckInRequest {
 }
 
 /** What this host permits of a bundle, where hosts differ; the tenancy service warns of bundles that exceed it. */
-export interface ReportedPolicy extends Partial<HostPolicy> {
+export interface ReportedPolicy {
   limits: Record<keyof typeof defaultLimits, number>;
+  permit?: HostPolicy['permit'];
+  /** Of a newer agent perhaps more than this service knows. */
+  deny?: readonly string[];
+  images?: string;
 }
 
 /** The answer of the tenancy service to a check-in (spec §10). */

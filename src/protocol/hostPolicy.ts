@@ -32,6 +32,9 @@ export interface Permits {
 
 export type PermitKey = keyof Permits;
 
+/** Bounds of a policy, so that a check-in can tell it: entries of each permit, and characters of each entry. */
+export const policyBounds = { entries: 64, characters: 253 } as const;
+
 /** Every kind of permit, in the order of the documentation. */
 export const permitKeys = [
   ...['binds', 'engine_socket', 'capabilities', 'devices', 'networks', 'volumes', 'host_network'],

@@ -25,16 +25,22 @@ it('counts files and directories, and the bytes of files', () => {
 });
 
 it('names hosts by what they would refuse, ten of many, and in one line each', () => {
+  const code = 'BUNDLE_UNSAFE' as const;
   const hosts = [
-    { id: 'b-1', name: 'one\nline', detail: 'too large' },
-    { id: 'b-2', name: 'two', detail: 'too many' },
-    { id: 'b-3', name: 'three', detail: 'too large' },
+    { code, id: 'b-1', name: 'one\nline', detail: 'too large' },
+    { code: 'COMPOSE_REFUSED' as const, id: 'b-2', name: 'two', detail: 'too large' },
+    { code, id: 'b-3', name: 'three', detail: 'too large' },
   ];
   expect(formatHostWarnings(hosts)).toEqual([
     'BUNDLE_UNSAFE: too large: refused by one\ufffdline (b-1), three (b-3)',
-    'BUNDLE_UNSAFE: too many: refused by two (b-2)',
+    'COMPOSE_REFUSED: too large: refused by two (b-2)',
   ]);
-  const many = Array.from({ length: 12 }, (__, index) => ({ id: `b-${index}`, name: 'web', detail: 'too large' }));
+  const many = Array.from({ length: 12 }, (__, index) => ({
+    code,
+    id: `b-${index}`,
+    name: 'web',
+    detail: 'too large',
+  }));
   expect(formatHostWarnings(many)).toEqual([expect.stringMatching(/web \(b-9\), and 2 more$/)]);
   expect(formatHostWarnings([])).toEqual([]);
 });

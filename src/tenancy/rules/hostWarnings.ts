@@ -1,3 +1,4 @@
+import type { RefusalCode } from '../../../machines/refusals.ts';
 import { limitDetails } from '../../bundle/rules/archive/limitDetails.ts';
 import type { BundleContents } from '../../bundle/rules/archive/inventory.ts';
 import type { ReportedPolicy } from '../../protocol/checkIn.ts';
@@ -6,13 +7,18 @@ import { printable } from '../../protocol/printable.ts';
 /** What hosts compare with their limits: bytes of the archive and of its files, number of files and directories. */
 export type BundleSize = ReportedPolicy['limits'];
 
-/** A host that would refuse a bundle, and the detail of its refusal. */
-export interface RefusingHost {
+/** What a host would refuse. */
+export interface HostWarning {
+  code: RefusalCode;
+  detail: string;
+}
+
+/** A host that would refuse a bundle. */
+export interface RefusingHost extends HostWarning {
   /** Id of its backend. */
   id: string;
   /** As it calls itself. */
   name: string;
-  detail: string;
 }
 
 /** The size of a bundle by its archive and content. */
@@ -33,10 +39,10 @@ export function exceededLimit(size: BundleSize, { limits }: ReportedPolicy): str
   return null;
 }
 
-/** One warning for each detail, with the hosts that it is told of. */
+/** One warning for each refusal, with the hosts that it is told of. */
 export function formatHostWarnings(hosts: RefusingHost[]): string[] {
-  const byDetail = Map.groupBy(hosts, ({ detail }) => detail);
-  return [...byDetail].map(([detail, refusing]) => `BUNDLE_UNSAFE: ${detail}: refused by ${formatNames(refusing)}`);
+  const byRefusal = Map.groupBy(hosts, ({ code, detail }) => `${code}: ${detail}`);
+  return [...byRefusal].map(([refusal, refusing]) => `${refusal}: refused by ${formatNames(refusing)}`);
 }
 
 /** Hosts that a warning names; it counts the others. */

@@ -1,4 +1,5 @@
 import { Type, type Static } from 'typebox';
+import { permitKeys, policyBounds, type Permits } from '../../../protocol/hostPolicy.ts';
 import { EnvName, Nullable, Sha256, Timestamp } from './common.ts';
 
 /** Key of a report, which the agent makes. */
@@ -15,6 +16,9 @@ const Container = Type.Object(
   { title: 'Container' },
 );
 
+const { entries: maxItems, characters: maxLength } = policyBounds;
+const Entries = Type.Array(Type.String({ maxLength }), { maxItems });
+
 const HostPolicy = Type.Object(
   {
     limits: Type.Object({
@@ -22,6 +26,15 @@ const HostPolicy = Type.Object(
       unpacked_bytes: Type.Integer({ minimum: 1 }),
       bundle_entries: Type.Integer({ minimum: 1 }),
     }),
+    permit: Type.Optional(
+      Type.Unsafe<Partial<Permits>>(
+        Type.Object(Object.fromEntries(permitKeys.map((key) => [key, Type.Optional(Entries)])), {
+          description: 'Powers that bundles have there without allow_privileged.',
+        }),
+      ),
+    ),
+    deny: Type.Optional({ ...Entries, description: 'What no flag of a bundle gets there.' }),
+    images: Type.Optional(Type.String({ maxLength, description: '`digest`: images are pinned there.' })),
   },
   { title: 'HostPolicy', description: 'What the host permits of a bundle; a push tells which hosts would refuse it.' },
 );

@@ -1,8 +1,7 @@
 import { unpack } from '../../../bundle/archive.ts';
-import { readBundle, type UnpackedBundle } from '../../../bundle/readBundle.ts';
+import { bundleFactsOf, readBundle } from '../../../bundle/readBundle.ts';
 import type { Refusal } from '../../../../machines/refusals.ts';
 import type { Manifest } from '../../../../machines/types.ts';
-import { planAlone } from '../../../bundle/planAlone.ts';
 import { bundleSizeOf } from '../../rules/hostWarnings.ts';
 import { addAuditEntry } from '../../store/audit.ts';
 import { findBundle } from '../../store/bundles.ts';
@@ -14,8 +13,8 @@ import type { Dependencies } from '../dependencies.ts';
 import type { AuditCaller, Operator } from '../operator.ts';
 import { requirePermission } from '../requirePermission.ts';
 import { insertStoredBundle, storeArchive } from './archiveStorage.ts';
+import { judgeForHosts } from './judgeForHosts.ts';
 import { withScratchDirectory } from './scratchDirectory.ts';
-import { warningsOfHosts } from './warningsOfHosts.ts';
 
 /** An archive that was pushed, in a file of this host, with the digest and size that it has. */
 export interface PushedArchive {
@@ -38,12 +37,11 @@ export interface AcceptedBundle {
 }
 
 /**
- * Validates an archive by the rules of the agent, then keeps it. Throws 422 with every refusal that no host could lift, 403
+ * Validates an archive by the rules of the agent, then keeps it. Throws 422 with every refusal that no host lifts, 403
  * and 404 for the env of its manifest, 409 `SEQUENCE_STALE`.
  */
 export async function acceptBundle(deps: Dependencies, archive: PushedArchive): Promise<AcceptedBundle> {
-  const { manifest, contents } = await withScratchDirectory(deps, (dir) => validateArchive(deps, archive, dir));
-  const warnings = await warningsOfHosts(deps, manifest.env, bundleSizeOf(contents, archive.sizeBytes));
+  const { manifest, warnings } = await withScratchDirectory(deps, (dir) => validateArchive(deps, archive, dir));
   await storeArchive(deps, archive);
   const row = rowOf(archive, manifest, deps.clock());
   const added = await deps.store.transaction().execute(async (work) => {
@@ -59,19 +57,22 @@ export async function acceptBundle(deps: Dependencies, archive: PushedArchive): 
 
 /** Unpacks an archive into `dir`; the env of a manifest is only told of to those whose token is for it. */
 async function validateArchive(
-  { store, settings }: Dependencies,
-  { file, sha256, operator, signal }: PushedArchive,
+  deps: Dependencies,
+  { file, sha256, sizeBytes, operator, signal }: PushedArchive,
   dir: string,
-): Promise<UnpackedBundle> {
+): Promise<{ manifest: Manifest; warnings: string[] }> {
+  const { store, settings } = deps;
   const readContents = () => unpack({ file, into: dir, limits: settings.limits, signal });
   const bundle = await readBundle({ sha: sha256, dir, readContents });
   if ('refusal' in bundle) throw refused([bundle.refusal]);
   const { env } = bundle.manifest;
   requirePermission(operator, { role: 'deployer', env });
   if ((await findEnv(store, env)) === null) throw notFound('env');
-  const { refusals } = await planAlone(bundle, signal);
+  const size = bundleSizeOf(bundle.contents, sizeBytes);
+  const facts = await bundleFactsOf(bundle, signal);
+  const { refusals, warnings } = await judgeForHosts(deps, env, { facts, size });
   if (refusals.length > 0) throw refused(refusals, env);
-  return bundle;
+  return { manifest: bundle.manifest, warnings };
 }
 
 function rowOf({ sha256, sizeBytes, operator }: PushedArchive, manifest: Manifest, now: number): BundleRow {

@@ -3,6 +3,8 @@ import { join } from 'node:path';
 import { pipeline } from 'node:stream/promises';
 import { digestOf } from '../../../bundle/fileDigest.ts';
 import { repack, type RepackedBundle } from '../../../bundle/repack.ts';
+import { bundleFactsOf } from '../../../bundle/readBundle.ts';
+import type { BundleFacts } from '../../../bundle/rules/plan/plan.ts';
 import { parseManifest } from '../../../protocol/manifest.ts';
 import { storageError } from '../../adapters/bundles/bundleStorage.ts';
 import { bundleSizeOf } from '../../rules/hostWarnings.ts';
@@ -16,8 +18,8 @@ import { auditEntry } from '../audit.ts';
 import type { Dependencies } from '../dependencies.ts';
 import type { AuditCaller } from '../operator.ts';
 import { insertStoredBundle, storeArchive } from './archiveStorage.ts';
+import { judgeForHosts } from './judgeForHosts.ts';
 import { withScratchDirectory } from './scratchDirectory.ts';
-import { warningsOfHosts } from './warningsOfHosts.ts';
 
 /** What a changed secret means for the bundle that is desired. */
 export interface SecretChange {
@@ -73,17 +75,20 @@ async function repackDesired(
   const into = join(dir, 'repacked');
   const { signal } = new AbortController();
   await fetchArchive(deps, { sha256: desired.sha256, file, signal });
-  let [reads, sequence] = [false, 0];
-  const packed = await repack({ file, into, scratchDir: dir, limits: noLimits, signal }, async (text) => {
+  const seen = { reads: false, sequence: 0, facts: null as BundleFacts | null };
+  const packed = await repack({ file, into, scratchDir: dir, limits: noLimits, signal }, async (text, unpacked) => {
     const parsed = parseManifest(text, change.env);
     if ('refusal' in parsed) throw storageError('read', `${desired.sha256}: ${parsed.refusal.detail}`);
-    reads = parsed.manifest.secrets.some(({ path }) => path === change.path);
+    seen.reads = parsed.manifest.secrets.some(({ path }) => path === change.path);
     if (!isPinNeeded(parsed.manifest, change)) return null;
-    sequence = await takeSequence(deps, change.env);
-    return pinSecret(text, sequence, change);
+    seen.facts = await bundleFactsOf({ ...unpacked, ...parsed, sha: null }, signal);
+    seen.sequence = await takeSequence(deps, change.env);
+    return pinSecret(text, seen.sequence, change);
   });
-  if (packed === null) return reads ? { bundle: desired, warnings: [] } : null;
-  const warnings = await warningsOfHosts(deps, change.env, bundleSizeOf(packed.contents, packed.sizeBytes));
+  const { reads, sequence, facts } = seen;
+  if (packed === null || facts === null) return reads ? { bundle: desired, warnings: [] } : null;
+  const size = bundleSizeOf(packed.contents, packed.sizeBytes);
+  const { warnings } = await judgeForHosts(deps, change.env, { facts, size });
   await storeArchive(deps, { sha256: packed.sha256, file: into });
   const row = rowOf(deps, change, { desired, packed, sequence });
   return (await replaceDesired(deps, change, { desired, row })) ? { bundle: row, warnings } : 'outdated';
