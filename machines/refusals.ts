@@ -85,6 +85,11 @@ export interface RefusedFault {
   cure: string;
 }
 
+/** A refusal of these faults. */
+export function refusalWith(code: RefusalCode, faults: RefusedFault[]): Refusal {
+  return { code, detail: faults.map(({ text }) => text).join('; '), faults };
+}
+
 /** A refusal as one text: every fault with its cure. */
 export function formatRefusal({ detail, faults }: Refusal): string {
   return faults === undefined

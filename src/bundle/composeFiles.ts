@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import { setImmediate } from 'node:timers/promises';
 import { throwIfStopped } from '../../machines/fault.ts';
-import type { Refusal } from '../../machines/refusals.ts';
+import { refusalWith, type Refusal } from '../../machines/refusals.ts';
 import { readCapped } from './readCapped.ts';
 import { contentSources, envAndLabelFiles } from './rules/compose/document/composeContents.ts';
 import { parseComposeFile } from './rules/compose/document/composeFile.ts';
@@ -33,10 +33,12 @@ export async function readComposeFiles({ dir, manifest }: ComposeSource, signal:
   const problems = parsed.flatMap((result) => ('problems' in result ? result.problems : []));
   const files: ComposeFile[] = parsed.flatMap((result) => ('file' in result ? [result.file] : []));
   const refusals: Refusal[] = [
-    ...missing.map((path): Refusal => {
-      return { code: 'MANIFEST_INVALID', detail: `compose names ${printable(path)}, which is not in the bundle` };
-    }),
-    ...(problems.length > 0 ? [{ code: 'COMPOSE_REFUSED' as const, detail: problems.join('; ') }] : []),
+    ...missing.map((path) =>
+      refusalWith('MANIFEST_INVALID', [
+        { text: `compose names ${printable(path)}, which is not in the bundle`, cure: 'pack it, or leave it out' },
+      ]),
+    ),
+    ...(problems.length > 0 ? [refusalWith('COMPOSE_REFUSED', problems)] : []),
   ];
   return { files, refusals };
 }
@@ -69,7 +71,6 @@ export function digestsOf(contents: BundleContents, files: ComposeFile[]): Map<s
 const readComposeText = (path: string) => readCapped(path, 4 * maxCharacters + 4);
 
 /** The limit holds for all compose files together, since parsing time grows with the total length. */
-const tooLongRefusal: Refusal = {
-  code: 'COMPOSE_REFUSED',
-  detail: `the compose files have more than ${maxCharacters} characters together`,
-};
+const tooLongRefusal = refusalWith('COMPOSE_REFUSED', [
+  { text: `the compose files have more than ${maxCharacters} characters together`, cure: 'divide the bundle' },
+]);

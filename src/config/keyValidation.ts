@@ -1,5 +1,5 @@
 import type { ErrorObject, ValidateFunction } from 'ajv';
-import { closestMatch } from './closestMatch.ts';
+import { closestMatch } from '../platform/text/closestMatch.ts';
 import type { ConfigProblem } from './configInvalid.ts';
 import { leafOf, sectionOf, type ConfigKey, type KeyTable } from './keyTable.ts';
 import { dottedKeyOf, lineOf, type YamlSource } from './yamlSource.ts';

@@ -100,7 +100,7 @@ describe('without configuration', () => {
     await bundle({ compose: web, manifest: { compose: ['a.yaml', 'b.yaml'] } });
     expect(await run()).toBe(1);
     expect(results.join('\n').split('\n')[0]).toBe(
-      'refused: MANIFEST_INVALID: compose names a.yaml, which is not in the bundle; compose names b.yaml, which is not in the bundle',
+      'refused: MANIFEST_INVALID: compose names a.yaml, which is not in the bundle: pack it, or leave it out; compose names b.yaml, which is not in the bundle: pack it, or leave it out',
     );
   });
 

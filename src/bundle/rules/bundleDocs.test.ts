@@ -74,7 +74,10 @@ function codesOf(text: string): string[] {
       variables: manifest.variables,
       manifest,
       files: 'file' in parsed ? [parsed.file] : [fileOf('services: {web: {}}')],
-      refusals: 'problems' in parsed ? [{ code: 'COMPOSE_REFUSED', detail: parsed.problems.join('; ') }] : [],
+      refusals:
+        'problems' in parsed
+          ? [{ code: 'COMPOSE_REFUSED', detail: parsed.problems.map(({ text }) => text).join('; ') }]
+          : [],
       releaseFiles: new Set(['compose.yaml', 'app.env', 'conf', 'conf/web.conf']),
       texts: new Map([['app.env', 'A=1\n']]),
       digests: new Map(),
@@ -86,7 +89,7 @@ function codesOf(text: string): string[] {
 
 function fileOf(text: string) {
   const parsed = parseComposeFile('compose.yaml', text);
-  if ('problems' in parsed) throw new Error(parsed.problems.join('\n'));
+  if ('problems' in parsed) throw new Error(parsed.problems.map(({ text }) => text).join('\n'));
   return parsed.file;
 }
 

@@ -15,7 +15,7 @@ function release(
   { version = '1', digests = {}, variables = {}, texts = {} }: ReleaseFacts = {},
 ): ComparableRelease {
   const parsed = parseComposeFile('compose.yaml', text);
-  if ('problems' in parsed) throw new Error(parsed.problems.join('\n'));
+  if ('problems' in parsed) throw new Error(parsed.problems.map(({ text }) => text).join('\n'));
   const entries = Object.entries(digests) as [string, string][];
   const facts = { variables, digests: new Map(entries), texts: new Map(Object.entries(texts)) };
   return { sha: version.repeat(64), version, files: [parsed.file], ...facts };

@@ -1,4 +1,4 @@
-import type { Refusal } from '../../../../machines/refusals.ts';
+import { refusalWith, type Refusal } from '../../../../machines/refusals.ts';
 import { formatGibibytes } from '../../../platform/text/formatGibibytes.ts';
 
 /** Space that a pull needs, and the filesystems that it writes to. */
@@ -33,7 +33,13 @@ export function validateDiskSpace({ needBytes, headroomBytes, filesystems }: Dis
     ];
   });
   if (filesystems.length === 0) faults.push('no filesystem could be checked');
-  return faults.length === 0 ? null : { code: 'DISK_INSUFFICIENT', detail: faults.join('; ') };
+  const cure = 'free room on the host, or correct disk_need_bytes';
+  return faults.length === 0
+    ? null
+    : refusalWith(
+        'DISK_INSUFFICIENT',
+        faults.map((text) => ({ text, cure })),
+      );
 }
 
 /** Bytes that must be free on each filesystem. */

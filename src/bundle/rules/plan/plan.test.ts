@@ -44,7 +44,9 @@ const unknown: HostFacts = {
 function bundle(text: string, { refusals = [], ...changes }: Partial<Manifest> & { refusals?: Refusal[] } = {}) {
   const parsed = parseComposeFile('compose.yaml', text);
   const problems =
-    'problems' in parsed ? [{ code: 'COMPOSE_REFUSED' as const, detail: parsed.problems.join('; ') }] : [];
+    'problems' in parsed
+      ? [{ code: 'COMPOSE_REFUSED' as const, detail: parsed.problems.map(({ text }) => text).join('; ') }]
+      : [];
   const facts: BundleFacts = {
     sha,
     version: manifest.version,

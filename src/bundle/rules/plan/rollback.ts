@@ -1,4 +1,4 @@
-import type { Refusal } from '../../../../machines/refusals.ts';
+import { refusalWith, type Refusal } from '../../../../machines/refusals.ts';
 import type { Denial } from '../../../protocol/hostPolicy.ts';
 import type { Manifest } from '../../../../machines/types.ts';
 
@@ -12,9 +12,9 @@ export function validateRollback(
   const { sequence, version, agent } = manifest;
   const isDenied = deny.includes('rollback');
   if (highestSequence === null || sequence >= highestSequence || (agent.allow_rollback && !isDenied)) return null;
-  const detail = `sequence ${sequence} (version ${version}) is lower than ${highestSequence}, the highest applied here`;
+  const text = `sequence ${sequence} (version ${version}) is lower than ${highestSequence}, the highest applied here`;
   const cure = isDenied
-    ? 'raise the sequence; policy.deny: rollback of this host outlives the flags of the bundle'
+    ? 'raise the sequence, as policy.deny: rollback of this host outlives the flags of the bundle'
     : 'raise the sequence, or set agent.allow_rollback in manifest.json';
-  return { code: 'ROLLBACK_REFUSED', detail, faults: [{ text: detail, cure }] };
+  return refusalWith('ROLLBACK_REFUSED', [{ text, cure }]);
 }

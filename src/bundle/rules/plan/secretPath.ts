@@ -1,4 +1,4 @@
-import type { Refusal } from '../../../../machines/refusals.ts';
+import { refusalWith, type Refusal } from '../../../../machines/refusals.ts';
 import type { Manifest } from '../../../../machines/types.ts';
 import { printable } from '../../../protocol/printable.ts';
 
@@ -7,10 +7,10 @@ export function validateSecretPaths({ env, secrets }: Manifest): Refusal | null 
   const branch = `deployd/data/${env}/see/`;
   const faults = secrets.flatMap((secret) => {
     const fault = secret.path.startsWith(branch) ? pathFault(secret.path.slice(branch.length)) : 'leads elsewhere';
-    return fault === null ? [] : [`${secret.var}: ${printable(secret.path)} ${fault}`];
+    const text = `${secret.var}: ${printable(secret.path)} ${fault}`;
+    return fault === null ? [] : [{ text, cure: `write a path below ${branch}` }];
   });
-  if (faults.length === 0) return null;
-  return { code: 'SECRET_PATH_REFUSED', detail: `${faults.join('; ')}; allowed are paths below ${branch}` };
+  return faults.length === 0 ? null : refusalWith('SECRET_PATH_REFUSED', faults);
 }
 
 /** Allows only characters that need no escaping in a URL and that no proxy or server interprets. */

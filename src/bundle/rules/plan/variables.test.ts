@@ -179,6 +179,9 @@ describe('variables of a bundle', () => {
     expect(validateVariables(readable('a: $PASS_A $C $B $A $C', 'b: $USER_A'), manifest)).toEqual({
       code: 'ENV_INCOMPLETE',
       detail: 'unresolved: C, PASS_A, USER_A',
+      faults: [
+        { text: 'unresolved: C, PASS_A, USER_A', cure: expect.stringContaining('variables or secrets') as string },
+      ],
     });
   });
 });

@@ -1,4 +1,4 @@
-import type { Refusal } from '../../../../machines/refusals.ts';
+import { refusalWith, type Refusal } from '../../../../machines/refusals.ts';
 import type { Manifest } from '../../../../machines/types.ts';
 import { envFilesOf } from '../compose/document/composeContents.ts';
 import { parseEnvAssignments } from '../compose/document/envFileText.ts';
@@ -30,7 +30,10 @@ export function validateVariables(bundle: BundleSources, manifest: Manifest): Re
   const secrets = manifest.secrets.map((secret) => secret.var).filter((name) => !logins.has(name));
   const supplied = new Set([...Object.keys(manifest.variables), ...secrets, ...agentVariables]);
   const unresolved = unresolvedVariables(bundle, supplied);
-  return unresolved.length === 0 ? null : { code: 'ENV_INCOMPLETE', detail: `unresolved: ${unresolved.join(', ')}` };
+  const cure = 'add them to variables or secrets of manifest.json, or give them a default';
+  return unresolved.length === 0
+    ? null
+    : refusalWith('ENV_INCOMPLETE', [{ text: `unresolved: ${unresolved.join(', ')}`, cure }]);
 }
 
 /**

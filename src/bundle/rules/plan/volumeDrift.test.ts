@@ -34,7 +34,8 @@ describe('a volume that would have to be recreated (spec §12.2)', () => {
     const refusal = validateVolumes([{ ...declared, ...bundle }], [{ ...found, ...engine }], 'deployd-eu-1');
     expect(refusal).toEqual({
       code: 'VOLUME_DIVERGED',
-      detail: `volume data: ${problem}; rename the volume or remove it by hand`,
+      detail: `volume data: ${problem}`,
+      faults: [{ text: `volume data: ${problem}`, cure: 'rename the volume, or remove it by hand' }],
     });
   });
 
@@ -42,7 +43,7 @@ describe('a volume that would have to be recreated (spec §12.2)', () => {
     const logs = { ...declared, key: 'logs', driver: 'y' };
     const engine = [found, { ...found, name: 'deployd-eu-1_logs' }];
     expect(validateVolumes([{ ...declared, driver: 'x' }, logs], engine, 'deployd-eu-1')?.detail).toBe(
-      'volume data: driver is local, the bundle says x; volume logs: driver is local, the bundle says y; rename the volume or remove it by hand',
+      'volume data: driver is local, the bundle says x; volume logs: driver is local, the bundle says y',
     );
   });
 });

@@ -1,4 +1,4 @@
-import type { Refusal } from '../../../../machines/refusals.ts';
+import { refusalWith, type Refusal } from '../../../../machines/refusals.ts';
 
 /** A named volume as a bundle declares it. */
 export interface DeclaredVolume {
@@ -28,7 +28,11 @@ export function validateVolumes(declared: DeclaredVolume[], found: ExistingVolum
     return hasSameOptions(existing.options, volume.driver_opts) ? [] : [`volume ${volume.key}: driver options differ`];
   });
   if (faults.length === 0) return null;
-  return { code: 'VOLUME_DIVERGED', detail: `${faults.join('; ')}; rename the volume or remove it by hand` };
+  const cure = 'rename the volume, or remove it by hand';
+  return refusalWith(
+    'VOLUME_DIVERGED',
+    faults.map((text) => ({ text, cure })),
+  );
 }
 
 /** Only compose knows the values of variables. It asks before it recreates a volume, and the agent never confirms. */

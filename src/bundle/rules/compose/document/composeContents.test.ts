@@ -11,7 +11,7 @@ import { parseComposeFile } from './composeFile.ts';
 function filesOf(...texts: string[]) {
   return texts.map((text, index) => {
     const parsed = parseComposeFile(`${index}.yaml`, text);
-    if ('problems' in parsed) throw new Error(parsed.problems.join('\n'));
+    if ('problems' in parsed) throw new Error(parsed.problems.map(({ text }) => text).join('\n'));
     return parsed.file;
   });
 }

@@ -4,12 +4,12 @@ import { valueAt, textOf } from './composeNode.ts';
 
 function problemsOf(text: string): string[] {
   const parsed = parseComposeFile('compose.yaml', text);
-  return 'problems' in parsed ? parsed.problems : [];
+  return 'problems' in parsed ? parsed.problems.map(({ text }) => text) : [];
 }
 
 function rootOf(text: string) {
   const parsed = parseComposeFile('compose.yaml', text);
-  if ('problems' in parsed) throw new Error(parsed.problems.join('\n'));
+  if ('problems' in parsed) throw new Error(parsed.problems.map(({ text }) => text).join('\n'));
   return parsed.file.root;
 }
 

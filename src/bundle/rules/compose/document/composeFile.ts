@@ -1,5 +1,6 @@
 import { isAlias, isMap, isScalar, isSeq, LineCounter, parseAllDocuments } from 'yaml';
 import type { Node, Pair, YAMLMap } from 'yaml';
+import type { RefusedFault } from '../../../../../machines/refusals.ts';
 import { printable } from '../../../../protocol/printable.ts';
 import { serviceLayers } from './serviceLayers.ts';
 import type { ComposeFile, Mapping, ComposeNode } from './composeNode.ts';
@@ -13,7 +14,7 @@ const maxProblems = 100;
  * Parses one compose file. It accepts only YAML that all parsers read in the same way: one document, unique text keys,
  * no tags, no directives. Anchors and merge keys are resolved, a byte order mark at its start is skipped (spec §12).
  */
-export function parseComposeFile(path: string, source: string): { file: ComposeFile } | { problems: string[] } {
+export function parseComposeFile(path: string, source: string): { file: ComposeFile } | { problems: RefusedFault[] } {
   const text = source.replace(/^\ufeff/, '');
   const copied = { nodes: 0, characters: text.length };
   const state: ParseState = { path, lines: new LineCounter(), anchors: new Map(), problems: [], ...copied };
@@ -26,7 +27,7 @@ export function parseComposeFile(path: string, source: string): { file: ComposeF
 }
 
 /** Counts the bases of `extends` again for each service that extends them. */
-function limitExtendedSize(file: ComposeFile, state: ParseState): { file: ComposeFile } | { problems: string[] } {
+function limitExtendedSize(file: ComposeFile, state: ParseState): { file: ComposeFile } | { problems: RefusedFault[] } {
   for (const layers of serviceLayers([file]).values()) {
     const [own, ...bases] = layers.toReversed();
     const isOver = bases.some((base) => exceedsSize(state, { ...documentSizeOf(base), depth: 0 }, own?.line ?? 1));
@@ -43,12 +44,12 @@ interface ParseState {
   /** Values and characters so far; those of aliases, merges and bases are counted at each use. */
   nodes: number;
   characters: number;
-  problems: string[];
+  problems: RefusedFault[];
 }
 
 /** Refuses characters that only compose's parser reads as line ends: they could hide a key in a comment. */
 function validateSource(text: string, state: ParseState): void {
-  if (text.length > maxCharacters) addProblem(state, 1, `more than ${maxCharacters} characters`);
+  if (text.length > maxCharacters) addSizeProblem(state, 1, `more than ${maxCharacters} characters`);
   for (const [index, line] of text.split('\n').entries()) {
     const content = line.endsWith('\r') ? line.slice(0, -1) : line;
     if (/[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u2028\u2029\ufeff\ufffd\p{Cs}]/u.test(content)) {
@@ -192,7 +193,7 @@ function exceedsSize(state: ParseState, more: DocumentSize, line: number): boole
   state.nodes += more.nodes;
   state.characters += more.characters;
   const excess = before ?? exceededLimitOf({ nodes: state.nodes, characters: state.characters, depth: more.depth });
-  if (before === null && excess !== null) addProblem(state, line, excess);
+  if (before === null && excess !== null) addSizeProblem(state, line, excess);
   return excess !== null;
 }
 
@@ -209,6 +210,15 @@ function lineAt(offset: number, state: ParseState): number {
 }
 
 function addProblem(state: ParseState, line: number, message: string): void {
+  pushProblem(state, { line, message, cure: 'write it in plain YAML that every parser reads alike' });
+}
+
+function addSizeProblem(state: ParseState, line: number, message: string): void {
+  pushProblem(state, { line, message, cure: 'make it smaller, or divide the bundle' });
+}
+
+function pushProblem(state: ParseState, problem: { line: number; message: string; cure: string }): void {
+  const { line, message, cure } = problem;
   if (state.problems.length < maxProblems)
-    state.problems.push(`${printable(message)} (${printable(state.path)}:${line})`);
+    state.problems.push({ text: `${printable(message)} (${printable(state.path)}:${line})`, cure });
 }

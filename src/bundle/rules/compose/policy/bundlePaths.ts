@@ -4,6 +4,7 @@ import type { ComposeNode } from '../document/composeNode.ts';
 import {
   refusePower,
   refusePrivilege,
+  refuseVariable,
   refuse,
   serviceOf,
   type Finding,
@@ -66,12 +67,26 @@ export const writableSource: Validator = textValidator((source, value, location)
       );
 });
 
+const locationCures = {
+  directory: 'name a file in it',
+  root: 'mount what is needed of it, such as ./conf',
+  outside: 'put it into the bundle and name it by a path that starts with "./"',
+  env: 'name the variables one by one under environment',
+  absent: 'put it into the bundle',
+  variable: 'write the path out',
+} as const;
+
 const rewritableFault = 'is or holds a compose file, which a container could rewrite';
 
 /** A file that compose reads: it must be in the bundle, whatever flags the bundle has. */
 export const bundleFile: Validator = textValidator((source, value, location) => {
   const { kind } = locatePath(source, location.facts);
-  return kind === 'file' ? [] : refuse(value, location, `${printable(source)} ${locationFaults[kind]}`);
+  return kind === 'file'
+    ? []
+    : refuse(value, location, {
+        message: `${printable(source)} ${locationFaults[kind]}`,
+        cure: locationCures[kind],
+      });
 });
 
 /**
@@ -85,14 +100,26 @@ export function bindSource(isWritable: boolean): Validator {
     if (kind === 'file' || kind === 'directory') {
       const holds = (file: string) => file === target.path || file.startsWith(`${target.path}/`);
       return location.facts.composeFiles.some(holds)
-        ? refuse(value, location, `${printable(source)} ${rewritableFault}`)
+        ? refuse(value, location, {
+            message: `${printable(source)} ${rewritableFault}`,
+            cure: 'mount the other files alone',
+          })
         : [];
     }
     const isDecided = kind === 'outside' || (kind === 'variable' && location.facts.rendered !== undefined);
     if (isDecided && isPlainHostPath(source)) return hostMount({ source, isWritable }, value, location);
-    const report = kind === 'outside' || kind === 'variable' ? refusePrivilege : refuse;
-    return report(value, location, `${printable(source)} ${locationFaults[kind]}`);
+    const message = `${printable(source)} ${locationFaults[kind]}`;
+    if (kind === 'variable') return refuseVariable(value, location, message);
+    if (kind === 'outside') return refusePrivilege(value, location, message);
+    const cure = kind === 'absent' ? volumeCure(source) : locationCures[kind];
+    return refuse(value, location, { message, cure });
   });
+}
+
+/** Data that no bundle has belongs in a named volume. */
+function volumeCure(source: string): string {
+  const [name] = /[a-zA-Z0-9][\w.-]+(?=\/*$)/.exec(source) ?? ['data'];
+  return `put it into the bundle, or write ${name} for it and name ${name} under the top-level volumes`;
 }
 
 /** Compose gives the engine a mount as `SOURCE:TARGET`, so no source with a colon is plain. */

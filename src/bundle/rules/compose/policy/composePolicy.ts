@@ -100,7 +100,11 @@ function fileFindings({ path, root }: ComposeFile, facts: PolicyFacts): Finding[
     const fault = extendsFault(services, name);
     return fault === null
       ? []
-      : refuse(valueAt(service, 'extends') ?? service, { ...location, owner: `service ${name}` }, fault);
+      : refuse(
+          valueAt(service, 'extends') ?? service,
+          { ...location, owner: `service ${name}` },
+          { message: fault, cure: 'name another service of its file' },
+        );
   });
   return [
     ...validateTopLevel(root, location),
@@ -137,7 +141,10 @@ function validateSubtree(node: ComposeNode, location: ValueLocation, validate: V
 
 const validateKeyCount: Validator = (node, location) =>
   node.kind === 'map' && node.entries.size > composeLimits.keysPerMapping
-    ? refuseOverLimit(node, location, `has more than ${composeLimits.keysPerMapping} keys`)
+    ? refuseOverLimit(node, location, {
+        message: `has more than ${composeLimits.keysPerMapping} keys`,
+        cure: 'divide it',
+      })
     : [];
 
 /** Length and variables of a text. Not for a rendered text, which may hold the values of several secrets. */
@@ -146,9 +153,14 @@ const validateTextForm: Validator = (node, location) => {
   const { error } = variablesOf(node.text);
   return [
     ...(node.text.length > composeLimits.textCharacters
-      ? refuseOverLimit(node, location, `has more than ${composeLimits.textCharacters} characters`)
+      ? refuseOverLimit(node, location, {
+          message: `has more than ${composeLimits.textCharacters} characters`,
+          cure: 'put it into a file of the bundle',
+        })
       : []),
-    ...(error === undefined ? [] : refuse(node, location, error)),
+    ...(error === undefined
+      ? []
+      : refuse(node, location, { message: error, cure: 'write $$ for a dollar sign, and fewer variables on a line' })),
   ];
 };
 

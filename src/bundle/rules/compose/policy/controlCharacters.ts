@@ -31,6 +31,8 @@ export function validateControlCharacters(root: ComposeNode, location: ValueLoca
   });
 }
 
+const withoutIt = 'write it without';
+
 type KeyChain = readonly string[] | 'free';
 
 function validateValue(node: ComposeNode, location: ValueLocation, keys: KeyChain): Finding[] {
@@ -44,12 +46,14 @@ function validateValue(node: ComposeNode, location: ValueLocation, keys: KeyChai
   const isFree = keys === 'free';
   if (isFree && location.facts.rendered) return [];
   return (isFree ? forbiddenCharacter : controlCharacter).test(node.text)
-    ? refuse(node, location, 'holds a control character')
+    ? refuse(node, location, { message: 'holds a control character', cure: withoutIt })
     : [];
 }
 
 function validateKey(name: string, value: ComposeNode, location: ValueLocation): Finding[] {
-  return controlCharacter.test(name) ? refuse(value, location, 'has a key with a control character') : [];
+  return controlCharacter.test(name)
+    ? refuse(value, location, { message: 'has a key with a control character', cure: withoutIt })
+    : [];
 }
 
 function extendChain(keys: KeyChain, name: string): KeyChain {

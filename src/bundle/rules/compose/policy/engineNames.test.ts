@@ -7,7 +7,7 @@ const outside = { containers: new Set(['db']), networks: new Set(['proxy']), vol
 
 function faultsOf(text: string): string[] {
   const parsed = parseComposeFile('compose.yaml', text);
-  if ('problems' in parsed) throw new Error(parsed.problems.join('\n'));
+  if ('problems' in parsed) throw new Error(parsed.problems.map(({ text }) => text).join('\n'));
   const facts = { manifest, projectName: 'deployd-eu-1', releaseFiles: new Set<string>(), outside };
   return validateComposePolicy([parsed.file], facts).map(({ code, detail }) => `${code}: ${detail}`);
 }

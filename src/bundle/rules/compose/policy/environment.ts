@@ -23,7 +23,9 @@ import { valueAt, textOf, type ComposeNode } from '../document/composeNode.ts';
 export const environment: Validator = namedValues(validateName);
 
 function validateName(name: string, value: ComposeNode, location: ValueLocation): Finding[] {
-  return /^[^\s=$\p{Cc}]+$/u.test(name) ? [] : refuse(value, location, `${printable(name)} must be a literal name`);
+  return /^[^\s=$\p{Cc}]+$/u.test(name)
+    ? []
+    : refuse(value, location, { message: `${printable(name)} must be a literal name`, cure: 'write the name out' });
 }
 
 /** A file of the bundle; `faultOf` makes sure that nothing in it comes from compose's own environment. */
@@ -33,7 +35,8 @@ function envFileValidator(faultOf: (text: string) => string | null): Validator {
     if (file.kind !== 'file') return bundleFile(value, location);
     const content = location.facts.texts?.get(file.path);
     const fault = content === undefined ? 'could not be read' : (lineCountFault(content) ?? faultOf(content));
-    return fault === null ? [] : refuse(value, location, `${printable(source)} ${fault}`);
+    const cure = 'write each of its lines as NAME=VALUE and a dollar sign as $$';
+    return fault === null ? [] : refuse(value, location, { message: `${printable(source)} ${fault}`, cure });
   });
 }
 

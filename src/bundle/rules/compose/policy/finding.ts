@@ -1,4 +1,4 @@
-import type { Refusal } from '../../../../../machines/refusals.ts';
+import { refusalWith, type Refusal } from '../../../../../machines/refusals.ts';
 import { printable } from '../../../../protocol/printable.ts';
 import type { Route } from '../../network/hostRoutes.ts';
 import type { OpenedPaths } from '../document/composeContents.ts';
@@ -8,7 +8,7 @@ import type { ComposeNode } from '../document/composeNode.ts';
 
 const codes = ['COMPOSE_REFUSED', 'PRIVILEGED_REFUSED', 'HOST_NETWORK_REFUSED'] as const;
 
-/** One fault of a compose file; `text` names its location, `cure` what to do about it ('' where the text says it). */
+/** One fault of a compose file; `text` names its location, `cure` what to do about it. */
 export interface Finding {
   code: (typeof codes)[number];
   text: string;
@@ -19,7 +19,10 @@ export interface Finding {
 }
 
 /** What is wrong with a value, and what to do about it. */
-export type Problem = string | { readonly message: string; readonly cure: string };
+export interface Problem {
+  readonly message: string;
+  readonly cure: string;
+}
 
 /** Facts that the policy uses besides the compose file. */
 export interface PolicyFacts {
@@ -55,27 +58,30 @@ export interface ValueLocation {
 export type Validator = (value: ComposeNode, location: ValueLocation) => Finding[];
 
 /** A fault that is refused whatever flags the bundle has. */
-export function refuse(value: ComposeNode, location: ValueLocation, problem: Problem): Finding[] {
-  const { message, cure } = problemOf(problem);
+export function refuse(value: ComposeNode, location: ValueLocation, { message, cure }: Problem): Finding[] {
   return [{ code: 'COMPOSE_REFUSED', text: describe(value, location, message), cure }];
 }
 
-/** A value over a limit. `problem` names the limit and must not quote the value. */
-export function refuseOverLimit(value: ComposeNode, location: ValueLocation, problem: Problem): Finding[] {
-  const { message, cure } = problemOf(problem);
+/** A value over a limit. Its message names the limit and must not quote the value. */
+export function refuseOverLimit(value: ComposeNode, location: ValueLocation, { message, cure }: Problem): Finding[] {
   return [{ code: 'COMPOSE_REFUSED', text: describeWithoutValue(value, location, message), cure }];
 }
 
 /** A privilege on the host. `problem` names what is affected and must not quote the value. */
-export function refusePrivilegeOver(value: ComposeNode, location: ValueLocation, problem: Problem): Finding[] {
-  const { message, cure } = problemOf(problem, flagCure);
+export function refusePrivilegeOver(value: ComposeNode, location: ValueLocation, problem: string | Problem): Finding[] {
+  const { message, cure } = problemOf(problem, `leave it out, or ${flagCure}`);
   return [{ code: 'PRIVILEGED_REFUSED', text: describeWithoutValue(value, location, message), cure }];
 }
 
 /** A privilege on the host, which only `allow_privileged` grants. */
-export function refusePrivilege(value: ComposeNode, location: ValueLocation, problem: Problem): Finding[] {
-  const { message, cure } = problemOf(problem, flagCure);
+export function refusePrivilege(value: ComposeNode, location: ValueLocation, problem: string | Problem): Finding[] {
+  const { message, cure } = problemOf(problem, `leave it out, or ${flagCure}`);
   return [{ code: 'PRIVILEGED_REFUSED', text: describe(value, location, message), cure }];
+}
+
+/** A variable where a privilege could be written. */
+export function refuseVariable(value: ComposeNode, location: ValueLocation, message: string): Finding[] {
+  return refusePrivilege(value, location, { message, cure: `write it out, or ${flagCure}` });
 }
 
 /** A power over the host, which `allow_privileged` or a permit of the host grants. */
@@ -102,9 +108,9 @@ export function serviceOf({ owner }: ValueLocation): string {
   return owner.replace(/^service /, '');
 }
 
-const flagCure = 'leave it out, or set agent.allow_privileged in manifest.json';
+const flagCure = 'set agent.allow_privileged in manifest.json';
 
-function problemOf(problem: Problem, cure = ''): { message: string; cure: string } {
+function problemOf(problem: string | Problem, cure: string): Problem {
   return typeof problem === 'string' ? { message: problem, cure } : problem;
 }
 
@@ -119,9 +125,9 @@ export function refusalsOf(findings: readonly Finding[]): Refusal[] {
     const ofCode = findings.filter((finding) => finding.code === code).map(({ text, cure }) => ({ text, cure }));
     const faults = [...new Map(ofCode.map((fault) => [fault.text, fault])).values()];
     const unlisted = faults.length - maxListedFindings;
-    const more = unlisted > 0 ? [{ text: `and ${unlisted} more`, cure: '' }] : [];
+    const more = unlisted > 0 ? [{ text: `and ${unlisted} more`, cure: 'correct these first' }] : [];
     const listed = [...faults.slice(0, maxListedFindings), ...more];
-    return { code, detail: listed.map(({ text }) => text).join('; '), faults: listed };
+    return refusalWith(code, listed);
   });
 }
 

@@ -12,26 +12,34 @@ const reservedLabel = /^(com\.docker\.compose|deployd)(\.|$)/;
 export const labels: Validator = namedValues(validateLabelName);
 
 function validateLabelName(name: string, value: ComposeNode, location: ValueLocation): Finding[] {
-  if (reservedLabel.test(name)) return refuse(value, location, `${printable(name)} belongs to compose or deployd`);
+  if (reservedLabel.test(name))
+    return refuse(value, location, {
+      message: `${printable(name)} belongs to compose or deployd`,
+      cure: 'give it another name',
+    });
   const isLiteral = name !== '' && !name.replaceAll('$$', '').includes('$');
-  return isLiteral ? [] : refuse(value, location, `${printable(name)} must be a literal name`);
+  return isLiteral
+    ? []
+    : refuse(value, location, { message: `${printable(name)} must be a literal name`, cure: 'write the name out' });
 }
+
+const linesCure = 'write its labels under labels';
 
 /** `label_file`: files of the bundle; every label in them is validated too. */
 const labelFile = textValidator((source, value, location) => {
   const file = locatePath(source, location.facts);
   if (file.kind !== 'file') return bundleFile(value, location);
   const content = location.facts.texts?.get(file.path);
-  if (content === undefined) return refuse(value, location, `${printable(source)} could not be read`);
+  if (content === undefined)
+    return refuse(value, location, { message: `${printable(source)} could not be read`, cure: linesCure });
   const lines = content.split(/\r?\n/).filter((line) => !/^\s*(#|$)/.test(line));
   return lines.flatMap((line) =>
     /^[A-Za-z0-9._/-]+=[^'"`$]*$/.test(line) && !hasControlCharacters(line)
       ? validateLabelName(line.split('=', 1)[0] ?? line, value, location)
-      : refuse(
-          value,
-          location,
-          `${printable(source)} has a line that is not NAME=VALUE without quotes, variables or controls`,
-        ),
+      : refuse(value, location, {
+          message: `${printable(source)} has a line that is not NAME=VALUE without quotes, variables or controls`,
+          cure: linesCure,
+        }),
   );
 });
 

@@ -20,7 +20,7 @@ describe('mounts of a service (spec §12)', () => {
     ['data:x/y', 'data:x/y must be SOURCE:/TARGET[:MODE] or /TARGET'],
     ['data:/x:ro:z', 'data:/x:ro:z must be SOURCE:/TARGET[:MODE] or /TARGET'],
     ['/x:', '/x: must be SOURCE:/TARGET[:MODE] or /TARGET'],
-    ['V:/x', 'V:/x: a Windows drive to compose, use a longer name'],
+    ['V:/x', 'V:/x is a Windows drive to compose'],
     ['-ab:/x', printable('-ab must be the name of a volume, or a path that starts with "./"')],
     ['ab c:/x', printable('ab c must be the name of a volume, or a path that starts with "./"')],
     ['1:/x', printable('1 must be the name of a volume, or a path that starts with "./"')],

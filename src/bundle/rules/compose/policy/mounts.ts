@@ -1,5 +1,12 @@
 import { printable } from '../../../../protocol/printable.ts';
-import { refusePrivilege, refuse, type Finding, type Validator, type ValueLocation } from './finding.ts';
+import {
+  refusePrivilege,
+  refuseVariable,
+  refuse,
+  type Finding,
+  type Validator,
+  type ValueLocation,
+} from './finding.ts';
 import { labels } from './labels.ts';
 import { size } from './quantities.ts';
 import { bindSource, writableSource } from './bundlePaths.ts';
@@ -25,16 +32,17 @@ const volumeName = literalMatching(
 );
 
 const shortMount = textValidator((mount, value, location) => {
-  if (mount.includes('$')) return refusePrivilege(value, location, `${printable(mount)} is decided by a variable`);
+  if (mount.includes('$')) return refuseVariable(value, location, `${printable(mount)} is decided by a variable`);
   const [source = mount, target, modes, ...more] = mount.split(':');
   const isAnonymous = target === undefined && source.startsWith('/');
   if (isAnonymous) return [];
   if (!target?.startsWith('/') || more.length > 0) {
-    return refuse(value, location, `${printable(mount)} must be SOURCE:/TARGET[:MODE] or /TARGET`);
+    const form = 'SOURCE:/TARGET[:MODE] or /TARGET';
+    return refuse(value, location, { message: `${printable(mount)} must be ${form}`, cure: `write ${form}` });
   }
   if (/^[a-zA-Z]$/.test(source)) {
-    const cure = 'a Windows drive to compose, use a longer name';
-    return refuse(value, location, `${printable(mount)}: ${cure}`);
+    const message = `${printable(mount)} is a Windows drive to compose`;
+    return refuse(value, location, { message, cure: 'use a longer name' });
   }
   const isBind = /^[./~]/.test(source);
   const from = { ...value, text: source };
@@ -50,8 +58,9 @@ const shortMount = textValidator((mount, value, location) => {
 function validateModes(modes: string | undefined, value: Scalar, location: ValueLocation): Finding[] {
   return (modes?.split(',') ?? []).flatMap((mode) => {
     if (/^(ro|rw|z|Z|nocopy|cached|delegated|consistent|private|rprivate)$/.test(mode)) return [];
-    const report = /^r?(shared|slave)$/.test(mode) ? refusePrivilege : refuse;
-    return report(value, location, `mode ${printable(mode)}`);
+    const message = `mode ${printable(mode)}`;
+    if (/^r?(shared|slave)$/.test(mode)) return refusePrivilege(value, location, message);
+    return refuse(value, location, { message, cure: 'write ro or rw, or leave it out' });
   });
 }
 
@@ -89,12 +98,18 @@ const mountTypeValidators: Readonly<Record<string, Validator>> = {
 
 const longMount: Validator = (value, location) => {
   const type = textOf(valueAt(value, 'type')) ?? '';
-  if (type.includes('$')) return refusePrivilege(value, location, `type ${printable(type)}`);
+  if (type.includes('$')) return refuseVariable(value, location, `type ${printable(type)}`);
   const validate = Object.hasOwn(mountTypeValidators, type) ? mountTypeValidators[type] : undefined;
   if (!validate)
-    return refuse(value, location, `type ${printable(type)} must be ${Object.keys(mountTypeValidators).join(', ')}`);
+    return refuse(value, location, {
+      message: `type ${printable(type)} must be ${Object.keys(mountTypeValidators).join(', ')}`,
+      cure: 'write bind, volume or tmpfs',
+    });
   const missing = ['target', ...(type === 'bind' ? ['source'] : [])].filter((key) => !valueAt(value, key));
-  return [...validate(value, location), ...missing.flatMap((key) => refuse(value, location, `lacks ${key}`))];
+  return [
+    ...validate(value, location),
+    ...missing.flatMap((key) => refuse(value, location, { message: `lacks ${key}`, cure: `add ${key}` })),
+  ];
 };
 
 /** `volumes` of a service. */

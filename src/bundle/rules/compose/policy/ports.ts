@@ -9,7 +9,12 @@ const portsBehindAddress = /:[\d-]+:[\d-]+(?:\/\w+)?$/;
 const portOrRange = textValidator((written, value, location) => {
   const filledIn = written.replace(/(\$\{\w+):?(\?[^}]*|[-+])/g, '$1');
   const isOpen = written.includes('$') && filledIn.includes('-') && !portsBehindAddress.test(written);
-  return isOpen ? refuse(value, location, `${printable(written)} has a range that must be written out`) : [];
+  return isOpen
+    ? refuse(value, location, {
+        message: `${printable(written)} has a range that must be written out`,
+        cure: 'write both ports',
+      })
+    : [];
 });
 
 const portKeys = mappingOf({

@@ -1,5 +1,6 @@
 import { printable } from '../../../../protocol/printable.ts';
-import { refuseOverLimit, refuse, type Validator } from './finding.ts';
+import type { ComposeNode } from '../document/composeNode.ts';
+import { refuseOverLimit, refuse, type Finding, type Validator, type ValueLocation } from './finding.ts';
 import { composeLimits } from '../limits/composeLimits.ts';
 import { countOf } from '../limits/counts.ts';
 import { numberText, textValidator } from './validators.ts';
@@ -25,10 +26,12 @@ function durationSeconds(text: string): number | null {
 
 /** A duration; one with a variable is validated in the rendered model. */
 export const duration = textValidator((text, value, location) =>
-  text.includes('$') || durationSeconds(text) !== null
-    ? []
-    : refuse(value, location, `${printable(text)} must be a duration`),
+  text.includes('$') || durationSeconds(text) !== null ? [] : refuseDuration(text, value, location),
 );
+
+function refuseDuration(text: string, value: ComposeNode, location: ValueLocation): Finding[] {
+  return refuse(value, location, { message: `${printable(text)} must be a duration`, cure: 'write it like 1m30s' });
+}
 
 /** Longest stop grace period: a stop must end before the `up` or `down` that waits for it times out. */
 const maxGracePeriod_s = 300;
@@ -40,11 +43,12 @@ const maxGracePeriod_s = 300;
 export const stopGracePeriod = textValidator((text, value, location) => {
   if (text.includes('$')) return [];
   const grace_s = durationSeconds(text);
-  if (grace_s === null) return refuse(value, location, `${printable(text)} must be a duration`);
-  if (text.startsWith('-')) return refuse(value, location, `${printable(text)} would never end`);
+  if (grace_s === null) return refuseDuration(text, value, location);
+  const cure = `write at most ${maxGracePeriod_s}s`;
+  if (text.startsWith('-')) return refuse(value, location, { message: `${printable(text)} would never end`, cure });
   return grace_s <= maxGracePeriod_s
     ? []
-    : refuse(value, location, `${printable(text)} is longer than ${maxGracePeriod_s}s`);
+    : refuse(value, location, { message: `${printable(text)} is longer than ${maxGracePeriod_s}s`, cure });
 });
 
 /**
@@ -55,13 +59,18 @@ const sizePattern = /^(-1|\d[\d_]*|\d+(\.\d+)? ?(b|[kmgtp](i?b)?))$/i;
 
 /** A size; one with a variable is validated in the rendered model. */
 export const size = textValidator((text, value, location) =>
-  text.includes('$') || sizePattern.test(text) ? [] : refuse(value, location, `${printable(text)} must be a size`),
+  text.includes('$') || sizePattern.test(text)
+    ? []
+    : refuse(value, location, { message: `${printable(text)} must be a size`, cure: 'write it like 512m or 1.5g' }),
 );
 
 /** Containers of one service; a number with a variable is validated in the rendered model. */
 export const replicas: Validator = (value, location) => [
   ...numberText(value, location),
   ...(countOf(value) > composeLimits.containersPerService
-    ? refuseOverLimit(value, location, `asks for more than ${composeLimits.containersPerService} containers`)
+    ? refuseOverLimit(value, location, {
+        message: `asks for more than ${composeLimits.containersPerService} containers`,
+        cure: 'ask for fewer',
+      })
     : []),
 ];

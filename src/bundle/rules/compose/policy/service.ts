@@ -50,6 +50,8 @@ import {
   type KeyTable,
 } from './validators.ts';
 
+const outsideCure = 'run it as a service, or give its address as a variable';
+
 /** The namespace of another service of the same project, which needs no privilege. */
 const serviceNamespace = /^service:[\w.-]+$/;
 
@@ -58,7 +60,7 @@ export const serviceKeys: KeyTable = {
   annotations: privileged,
   attach: booleanText,
   blkio_config: blockIo,
-  build: forbidden('bundles bring images, they do not build them'),
+  build: forbidden('bundles bring images, they do not build them', 'build it beforehand and name it by image'),
   cap_add: addedCapabilities,
   cap_drop: textList,
   cgroup: privilegedUnless(/^private$/),
@@ -93,7 +95,7 @@ export const serviceKeys: KeyTable = {
     scalar: literalName,
     map: mappingOf({
       service: literalName,
-      file: forbidden('a service extends one of its own file, named without `file`'),
+      file: forbidden('a service extends one of its own file, named without `file`', 'put both into one file'),
     }),
   }),
   external_links: privileged,
@@ -115,7 +117,7 @@ export const serviceKeys: KeyTable = {
   mem_reservation: size,
   mem_swappiness: numberText,
   memswap_limit: size,
-  models: forbidden('they run outside the project'),
+  models: forbidden('they run outside the project', outsideCure),
   network_mode: networkMode,
   networks: networkAttachments,
   oom_kill_disable: privilegedUnlessFalse,
@@ -129,7 +131,7 @@ export const serviceKeys: KeyTable = {
   pre_stop: lifecycleHooks,
   privileged: servicePowerUnless(isFalse, 'privileged'),
   profiles: listOf(literalName),
-  provider: forbidden('it runs a program of the host as the agent'),
+  provider: forbidden('it runs a program of the host as the agent', 'run it as a service with an image'),
   pull_policy: pullPolicy,
   pull_refresh_after: text,
   read_only: booleanText,

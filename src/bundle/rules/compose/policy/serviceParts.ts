@@ -1,5 +1,5 @@
 import { printable } from '../../../../protocol/printable.ts';
-import { refuseOverLimit, refusePower, refusePrivilege, serviceOf, type Validator } from './finding.ts';
+import { refuseOverLimit, refusePower, refusePrivilege, refuseVariable, serviceOf, type Validator } from './finding.ts';
 import { environment } from './environment.ts';
 import { labels } from './labels.ts';
 import { composeLimits } from '../limits/composeLimits.ts';
@@ -66,7 +66,7 @@ export const supplementaryGroups: Validator = listOf(
 /** `user`: its group follows the same rule; root's group is the default of a container. */
 export const user = textValidator((text, value, location) => {
   const group = text.includes(':') ? text.slice(text.indexOf(':') + 1) : '0';
-  if (text.includes('$')) return refusePrivilege(value, location, `${printable(text)} is decided by a variable`);
+  if (text.includes('$')) return refuseVariable(value, location, `${printable(text)} is decided by a variable`);
   return /^(0|root|[1-9]\d{3,9}|(?!docker$)[A-Za-z_][\w.-]*)$/.test(group)
     ? []
     : refusePrivilege(value, location, printable(text));
@@ -102,11 +102,10 @@ export const healthcheck = mappingOf({
 export const command: Validator = (value, location) => [
   ...textOrList(value, location),
   ...((textOf(value)?.length ?? 0) > composeLimits.commandCharacters
-    ? refuseOverLimit(
-        value,
-        location,
-        `has more than ${composeLimits.commandCharacters} characters; write it as a list`,
-      )
+    ? refuseOverLimit(value, location, {
+        message: `has more than ${composeLimits.commandCharacters} characters`,
+        cure: 'write it as a list',
+      })
     : []),
 ];
 

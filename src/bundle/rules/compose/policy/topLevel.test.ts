@@ -12,7 +12,7 @@ describe('the top level of a compose file (spec §12)', () => {
   it.each<[string, string]>([
     ['include: a', 'file: include is refused: a bundle names its files in the manifest'],
     ['models: {}', 'file: models is refused: they run outside the project'],
-    ['name: "a b"', 'file: name a b must be of small letters, digits, "_" and "-"'],
+    ['name: "a b"', 'file: name a b must be small letters, digits, "_" and "-"'],
     ['volumes: []', 'file: volumes must be a mapping'],
     ['volumes: {"a b": }', 'file: volumes a b is no name'],
     ['volumes: {"!a": }', 'file: volumes !a is no name'],

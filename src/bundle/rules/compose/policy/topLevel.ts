@@ -17,6 +17,7 @@ import { ipamConfig } from './subnets.ts';
 import {
   oneOfKinds,
   booleanText,
+  nameCure,
   namePattern,
   mappingOf,
   listOf,
@@ -104,7 +105,7 @@ const volume: Validator = (value, location) => {
   return device === null ? findings : findings.map((each) => ({ ...each, hostPath: hostPathOf(device) }));
 };
 
-const fromOutside = forbidden('it comes from outside the bundle');
+const fromOutside = forbidden('it comes from outside the bundle', 'give it by file, content or environment');
 
 const configKeys: KeyTable = {
   content: text,
@@ -122,9 +123,9 @@ const secretKeys: KeyTable = { ...configKeys, driver_opts: fromOutside };
 /** The policy for the top level of a compose file (spec §12): a key that is not in this table is refused. */
 export const topLevelKeys: KeyTable = {
   configs: sectionValidator('config', mappingOf(configKeys)),
-  include: forbidden('a bundle names its files in the manifest'),
-  models: forbidden('they run outside the project'),
-  name: textMatching(/^[a-z0-9][a-z0-9_-]*$/, 'of small letters, digits, "_" and "-"'),
+  include: forbidden('a bundle names its files in the manifest', 'name the file under compose in manifest.json'),
+  models: forbidden('they run outside the project', 'run them as services'),
+  name: textMatching(/^[a-z0-9][a-z0-9_-]*$/, 'small letters, digits, "_" and "-"'),
   networks: sectionValidator('network', nullable(network)),
   secrets: sectionValidator('secret', mappingOf(secretKeys)),
   services: sectionValidator('service', mappingOf(serviceKeys)),
@@ -137,7 +138,9 @@ function sectionValidator(kind: string, validate: Validator): Validator {
   return oneOfKinds({
     map: (value, location) =>
       entriesOf(value).flatMap(([name, part]) => [
-        ...(namePattern.test(name) ? [] : refuse(part, location, `${printable(name)} is no name`)),
+        ...(namePattern.test(name)
+          ? []
+          : refuse(part, location, { message: `${printable(name)} is no name`, cure: nameCure })),
         ...validate(part, { ...location, owner: `${kind} ${printable(name)}`, keyPath: '' }),
       ]),
   });

@@ -1,11 +1,14 @@
+import { closestMatch } from '../../../../platform/text/closestMatch.ts';
 import { printable } from '../../../../protocol/printable.ts';
 import type { PermitKey } from '../../../../protocol/hostPolicy.ts';
 import {
   refusePower,
   refusePrivilege,
+  refuseVariable,
   refuse,
   serviceOf,
   type Finding,
+  type Problem,
   type Validator,
   type ValueLocation,
 } from './finding.ts';
@@ -19,11 +22,18 @@ export function mappingOf(table: KeyTable): Validator {
   const validateEntry = (key: string, value: ComposeNode, location: ValueLocation): Finding[] => {
     if (key.startsWith('x-')) return [];
     const validate = Object.hasOwn(table, key) ? table[key] : undefined;
-    return validate ? validate(value, atKey(location, key)) : refuse(value, atKey(location, key), 'is not a known key');
+    return validate ? validate(value, atKey(location, key)) : refuseUnknownKey(value, atKey(location, key), table);
   };
   return oneOfKinds({
     map: (value, location) => entriesOf(value).flatMap(([key, inner]) => validateEntry(key, inner, location)),
   });
+}
+
+function refuseUnknownKey(value: ComposeNode, location: ValueLocation, table: KeyTable): Finding[] {
+  const [first = '', ...others] = Object.keys(table);
+  const written = location.keyPath.slice(location.keyPath.lastIndexOf('.') + 1);
+  const cure = `leave it out, the nearest known key is ${closestMatch(written, [first, ...others])}`;
+  return refuse(value, location, { message: 'is not a known key', cure });
 }
 
 /** A mapping whose keys the bundle chooses; no key may be empty. */
@@ -40,11 +50,14 @@ function keyedEntries(pattern: RegExp, validate: Validator): Validator {
   const validateEntry = (key: string, value: ComposeNode, location: ValueLocation): Finding[] =>
     pattern.test(key)
       ? validate(value, atKey(location, key))
-      : refuse(value, location, `${printable(key) || '""'} is no name`);
+      : refuse(value, location, { message: `${printable(key) || '""'} is no name`, cure: nameCure });
   return oneOfKinds({
     map: (value, location) => entriesOf(value).flatMap(([key, inner]) => validateEntry(key, inner, location)),
   });
 }
+
+/** What to do about a name that compose cannot read. */
+export const nameCure = 'use letters, digits, ".", "_" and "-"';
 
 /** A list with one validator for all items. */
 export function listOf(validate: Validator): Validator {
@@ -71,7 +84,8 @@ export function oneOfKinds(validators: KindValidators): Validator {
     const allowed = (['scalar', 'list', 'map'] as const)
       .filter((kind) => validators[kind])
       .map((kind) => kindNames[kind]);
-    return refuse(value, location, `must be ${allowed.join(' or ')}`);
+    const kinds = allowed.join(' or ');
+    return refuse(value, location, { message: `must be ${kinds}`, cure: `write it as ${kinds}` });
   };
 }
 
@@ -90,21 +104,25 @@ export function textValidator(
 /** Text that grants no privilege, so it may contain or be a variable. */
 export function textMatching(pattern: RegExp, expected: string): Validator {
   return textValidator((text, value, location) =>
-    text.includes('$') || pattern.test(text) ? [] : refuse(value, location, `${printable(text)} must be ${expected}`),
+    text.includes('$') || pattern.test(text) ? [] : refuse(value, location, mustBe(text, expected)),
   );
+}
+
+function mustBe(text: string, expected: string): Problem {
+  return { message: `${printable(text)} must be ${expected}`, cure: `write ${expected}` };
 }
 
 /** Text without variables, because the agent itself interprets it. */
 export function literalMatching(pattern: RegExp, expected: string): Validator {
   return textValidator((text, value, location) =>
-    pattern.test(text) && !text.includes('$') ? [] : refuse(value, location, `${printable(text)} must be ${expected}`),
+    pattern.test(text) && !text.includes('$') ? [] : refuse(value, location, mustBe(text, expected)),
   );
 }
 
 /** Text that is a privilege on the host unless it matches; a variable never matches. */
 export function privilegedUnless(harmless: RegExp): Validator {
   return textValidator((text, value, location) => {
-    if (text.includes('$')) return refusePrivilege(value, location, `${printable(text)} is decided by a variable`);
+    if (text.includes('$')) return refuseVariable(value, location, `${printable(text)} is decided by a variable`);
     return harmless.test(text) ? [] : refusePrivilege(value, location, printable(text));
   });
 }
@@ -116,7 +134,7 @@ export function powerUnless(
   entryOf: (text: string, location: ValueLocation) => string = (text) => text,
 ): Validator {
   return textValidator((text, value, location) => {
-    if (text.includes('$')) return refusePrivilege(value, location, `${printable(text)} is decided by a variable`);
+    if (text.includes('$')) return refuseVariable(value, location, `${printable(text)} is decided by a variable`);
     if (harmless.test(text)) return [];
     return refusePower(value, location, { permit, entry: entryOf(text, location), message: printable(text) });
   });
@@ -178,9 +196,9 @@ export function namedValues(
   });
 }
 
-/** A key that is always refused; `why` is shown to the operator. */
-export function forbidden(why: string): Validator {
-  return (value, location) => refuse(value, location, `is refused: ${why}`);
+/** A key that is always refused; `why` and `cure`, what to write instead, are shown to the operator. */
+export function forbidden(why: string, cure: string): Validator {
+  return (value, location) => refuse(value, location, { message: `is refused: ${why}`, cure });
 }
 
 export const text: Validator = textValidator(() => []);
