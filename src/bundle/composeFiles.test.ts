@@ -1,5 +1,6 @@
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { refusalsOf, serviceWith } from '../../fixtures/corpus/bundleRefusals.ts';
 import { tempDir } from '../../fixtures/tempDir.ts';
 import { readComposeFiles } from './composeFiles.ts';
 
@@ -13,4 +14,28 @@ it('stops reading compose files when the signal aborts', async () => {
   const result = readComposeFiles({ dir, manifest: { compose } }, stop.signal);
   setImmediate(() => stop.abort());
   await expect(result).rejects.toMatchObject({ ending: 'stopped' });
+});
+
+describe('a text with variables of the manifest', () => {
+  const variables = { FALSE: 'false', TRUE: 'true', OTHER: 'other', DIR: './conf', ENV: 'app' };
+  const codesOf = async (line: string) => {
+    const refusals = await refusalsOf({ compose: serviceWith(line), variables, secrets: ['SECRET'] });
+    return refusals.map(({ code }) => code);
+  };
+
+  it.each(['privileged: ${FALSE}', 'depends_on: ["${OTHER}"]', 'volumes: ["${DIR}:/x:ro"]', 'env_file: ${ENV}.env'])(
+    'is judged by their values: %s is allowed',
+    async (line) => {
+      expect(await codesOf(line)).toEqual([]);
+    },
+  );
+
+  it.each([
+    'privileged: ${TRUE}',
+    'privileged: ${UNSET:-false}',
+    'privileged: ${SECRET}',
+    'volumes: ["${DIR}${SECRET}:/x"]',
+  ])('is judged by them alone: %s is refused', async (line) => {
+    expect(await codesOf(line)).toEqual(['PRIVILEGED_REFUSED']);
+  });
 });

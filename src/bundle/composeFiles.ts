@@ -5,6 +5,7 @@ import { refusalWith, type Refusal } from '../../machines/refusals.ts';
 import { readCapped } from './readCapped.ts';
 import { contentSources, envAndLabelFiles } from './rules/compose/document/composeContents.ts';
 import { parseComposeFile } from './rules/compose/document/composeFile.ts';
+import { withManifestVariables } from './rules/compose/document/manifestVariables.ts';
 import { printable } from '../protocol/printable.ts';
 import type { ComposeFile } from './rules/compose/document/composeNode.ts';
 import { maxCharacters } from './rules/compose/document/documentSize.ts';
@@ -13,11 +14,11 @@ import { reachedDigests, type BundleContents } from './rules/archive/inventory.t
 /** An unpacked bundle or a release, with the names of its compose files. */
 export interface ComposeSource {
   dir: string;
-  manifest: { compose: string[] };
+  manifest: { compose: string[]; variables?: Readonly<Record<string, string>> };
 }
 
 /**
- * Parses the compose files that the manifest names; a missing or invalid file is a refusal. Throws Fault `stopped` between
+ * Parses the compose files that the manifest names, with the values of its variables; a missing or invalid file is a refusal. Throws Fault `stopped` between
  * files.
  */
 export async function readComposeFiles({ dir, manifest }: ComposeSource, signal: AbortSignal) {
@@ -31,7 +32,9 @@ export async function readComposeFiles({ dir, manifest }: ComposeSource, signal:
   for await (const { path, text } of withYields(texts, signal))
     if (text !== null) parsed.push(parseComposeFile(path, text));
   const problems = parsed.flatMap((result) => ('problems' in result ? result.problems : []));
-  const files: ComposeFile[] = parsed.flatMap((result) => ('file' in result ? [result.file] : []));
+  const files: ComposeFile[] = parsed.flatMap((result) =>
+    'file' in result ? [withManifestVariables(result.file, manifest.variables ?? {})] : [],
+  );
   const refusals: Refusal[] = [
     ...missing.map((path) =>
       refusalWith('MANIFEST_INVALID', [

@@ -33,6 +33,7 @@ it('tells what differs between two directories, also of bundles that a host woul
       /^powers {5}\+ service web: privileged true \(compose.yaml\): permit it by policy: \{permit: /,
     ),
     'services   ~ web',
+    '~ image: app:1 → app:2',
     '+ privileged: true',
     'images     - app:1',
     '+ app:2',

@@ -1,4 +1,4 @@
-import { variablesOf } from './interpolation.ts';
+import { interpolate, variablesOf } from './interpolation.ts';
 
 /** Names of the variables, each with `!` when it is required. */
 const usesOf = (text: string) => variablesOf(text).uses.map(({ name, required }) => `${name}${required ? '!' : ''}`);
@@ -47,5 +47,24 @@ describe('the variables of a text', () => {
       uses: [],
       error: `more than 100 variables on a line of a\ufffd${line.slice(0, 78)}…`,
     });
+  });
+});
+
+describe('a text with known variables', () => {
+  const values = { A: 'a', EMPTY: '', DOLLAR: '$B', B: 'b' };
+
+  it.each([
+    ['x', 'x'],
+    ['$A$$A ${A}', 'a$$A a'],
+    ['${A:-x} ${A-x} ${A:?x} ${A?x} ${A:+x} ${A+x}', 'a a a a x x'],
+    ['${EMPTY:-x} ${EMPTY-x} ${EMPTY?x} ${EMPTY:+x} ${EMPTY+x}', 'x    x'],
+    ['${EMPTY:-${A}${B}}-$B', 'ab-b'],
+    ['$DOLLAR ${DOLLAR}', '$$B $$B'],
+  ])('is %j as compose reads it: %j', (text, filled) => {
+    expect(interpolate(text, values)).toBe(filled);
+  });
+
+  it.each(['$C', '${A:-$C}', '${C:-x}', '${EMPTY:?why}', '${A', '${A:-${EMPTY:?why}}'])('is not known: %s', (text) => {
+    expect(interpolate(text, values)).toBeNull();
   });
 });

@@ -65,3 +65,43 @@ function closingBraceOf(variable: string): number {
   }
   return variable.length - 1;
 }
+
+/**
+ * The text with the values of its variables, as compose would read it with every dollar sign of a value doubled; null when
+ * it uses another variable, or one that compose would refuse.
+ */
+export function interpolate(text: string, values: Readonly<Record<string, string>>): string | null {
+  const { uses, error } = variablesOf(text);
+  if (error !== undefined || !uses.every(({ name }) => Object.hasOwn(values, name))) return null;
+  return interpolateKnown(text, values);
+}
+
+function interpolateKnown(text: string, values: Readonly<Record<string, string>>): string | null {
+  const parts: (string | null)[] = [];
+  let end = 0;
+  for (const { 0: variable, index, groups = {} } of text.matchAll(variablePattern)) {
+    parts.push(text.slice(end, index), valueOf(variable, groups, values));
+    end = index + variable.length;
+  }
+  return parts.includes(null) ? null : [...parts, text.slice(end)].join('');
+}
+
+/** What one match of `variablePattern` becomes; null when compose would refuse it. */
+function valueOf(
+  variable: string,
+  { named, braced, operator = '' }: Partial<Record<string, string>>,
+  values: Readonly<Record<string, string>>,
+): string | null {
+  const name = named ?? braced;
+  if (name === undefined) return variable;
+  const value = (values[name] ?? '').replaceAll('$', '$$$$');
+  if (named !== undefined) return value;
+  const end = closingBraceOf(variable);
+  const inner = interpolateKnown(variable.slice(2 + name.length + operator.length, end), values);
+  const rest = interpolateKnown(variable.slice(end + 1), values);
+  if (inner === null || rest === null) return null;
+  const isSet = !operator.startsWith(':') || value !== '';
+  if (operator.endsWith('?') && !isSet) return null;
+  const [whenSet, otherwise] = operator.endsWith('+') ? [inner, ''] : [value, inner];
+  return `${isSet ? whenSet : otherwise}${rest}`;
+}
