@@ -111,7 +111,7 @@ const configKeys: KeyTable = {
   content: text,
   driver: fromOutside,
   environment: literalMatching(/^[A-Za-z_][A-Za-z0-9_]*$/, 'the literal name of a variable'),
-  external: literalMatching(/^(false|no|off|n)$/i, 'false, for it would come from outside the bundle'),
+  external: literalMatching(/^(false|no|off|n)$/i, 'false, for it would come from outside the bundle', 'leave it out'),
   file: bundleFile,
   labels,
   name: text,
@@ -124,6 +124,7 @@ const secretKeys: KeyTable = { ...configKeys, driver_opts: fromOutside };
 export const topLevelKeys: KeyTable = {
   configs: sectionValidator('config', mappingOf(configKeys)),
   include: forbidden('a bundle names its files in the manifest', 'name the file under compose in manifest.json'),
+  jobs: forbidden('the agent runs no jobs of compose', 'write it as a service without restart'),
   models: forbidden('they run outside the project', 'run them as services'),
   name: textMatching(/^[a-z0-9][a-z0-9_-]*$/, 'small letters, digits, "_" and "-"'),
   networks: sectionValidator('network', nullable(network)),

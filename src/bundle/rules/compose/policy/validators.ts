@@ -8,7 +8,6 @@ import {
   refuse,
   serviceOf,
   type Finding,
-  type Problem,
   type Validator,
   type ValueLocation,
 } from './finding.ts';
@@ -104,18 +103,18 @@ export function textValidator(
 /** Text that grants no privilege, so it may contain or be a variable. */
 export function textMatching(pattern: RegExp, expected: string): Validator {
   return textValidator((text, value, location) =>
-    text.includes('$') || pattern.test(text) ? [] : refuse(value, location, mustBe(text, expected)),
+    text.includes('$') || pattern.test(text)
+      ? []
+      : refuse(value, location, { message: `${printable(text)} must be ${expected}`, cure: `write ${expected}` }),
   );
 }
 
-function mustBe(text: string, expected: string): Problem {
-  return { message: `${printable(text)} must be ${expected}`, cure: `write ${expected}` };
-}
-
 /** Text without variables, because the agent itself interprets it. */
-export function literalMatching(pattern: RegExp, expected: string): Validator {
+export function literalMatching(pattern: RegExp, expected: string, cure = `write ${expected}`): Validator {
   return textValidator((text, value, location) =>
-    pattern.test(text) && !text.includes('$') ? [] : refuse(value, location, mustBe(text, expected)),
+    pattern.test(text) && !text.includes('$')
+      ? []
+      : refuse(value, location, { message: `${printable(text)} must be ${expected}`, cure }),
   );
 }
 
