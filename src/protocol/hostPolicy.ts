@@ -55,3 +55,8 @@ export interface HostPolicy {
 
 /** The policy of a host that configures none. */
 export const defaultPolicy: HostPolicy = { permit: {}, deny: [], images: 'any' };
+
+/** Whether a host says nothing of its own. */
+export function isDefaultPolicy({ permit, deny, images }: HostPolicy): boolean {
+  return Object.keys(permit).length === 0 && deny.length === 0 && images === 'any';
+}

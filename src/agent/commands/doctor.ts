@@ -8,6 +8,7 @@ import type { Vault } from '../secrets/vault.ts';
 import { examineEngine } from '../services/doctor/engine.ts';
 import { checkFiles, examineIdentity } from '../services/doctor/files.ts';
 import { checkNetwork } from '../services/doctor/network.ts';
+import { examinePolicy } from '../services/doctor/policy.ts';
 import { doctorContextOf, type DoctorInput } from '../services/doctor/doctorContext.ts';
 import { checkTicks } from '../services/doctor/ticks.ts';
 import type { Output } from './status.ts';
@@ -51,5 +52,6 @@ async function runChecks(input: DoctorInput): Promise<Diagnosis> {
   const context = await doctorContextOf(input);
   const checks = [checkFiles(context), examineEngine(context), checkNetwork(context), checkTicks(context)];
   const [files = [], engine = [], network = [], ticks = []] = await Promise.all(checks);
-  return diagnosisOf([...files, await examineIdentity(context), ...network, ...engine, ...ticks]);
+  const policy = await examinePolicy(context);
+  return diagnosisOf([...files, await examineIdentity(context), ...network, ...engine, policy, ...ticks]);
 }

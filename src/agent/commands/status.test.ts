@@ -1,6 +1,7 @@
 import { readdir, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { tempDir } from '../../../fixtures/tempDir.ts';
+import { defaultPolicy } from '../../protocol/hostPolicy.ts';
 import type { Settings } from '../config/settings.ts';
 import { emptyState } from '../rules/state/state.ts';
 import { status } from './status.ts';
@@ -85,5 +86,5 @@ function run(json = false): Promise<number> {
     bootstrap_file: join(dir, 'jwt'),
   };
   const out = { log: (line: string) => void results.push(line), error: (line: string) => void warnings.push(line) };
-  return status(settings as Settings, { json, version: '0.2.0' }, out);
+  return status({ ...settings, policy: defaultPolicy } as Settings, { json, version: '0.2.0' }, out);
 }

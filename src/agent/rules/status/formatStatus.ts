@@ -1,3 +1,4 @@
+import { policySummary } from '../bundle/policySummary.ts';
 import { describeResources } from '../release/projectResources.ts';
 import { purgeDeadline } from '../release/pendingPurge.ts';
 import type { State } from '../state/state.ts';
@@ -51,6 +52,7 @@ function rowsOf(status: Status, { state, now }: StatusContext): [string, string 
     ['last outcome', outcome ? `${formatOutcome(outcome)} at ${outcome.at}` : 'none'],
     ['lock', lock && (lock.held ? `held by pid ${lock.pid ?? 'unknown'} since ${lock.since ?? 'unknown'}` : 'free')],
     ['reports', status.pending_reports === 0 ? null : `${status.pending_reports} wait for delivery`],
+    ['policy', status.policy === undefined ? null : policySummary(status.policy)],
     ['version', `deployd ${status.version}`],
   ];
 }

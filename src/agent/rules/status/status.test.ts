@@ -1,3 +1,4 @@
+import { defaultPolicy } from '../../../protocol/hostPolicy.ts';
 import { emptyState, type State } from '../state/state.ts';
 import { outOfSyncReason, statusOf } from './status.ts';
 import { formatStatus } from './formatStatus.ts';
@@ -7,7 +8,7 @@ const sha = 'a'.repeat(64);
 const other = 'b'.repeat(64);
 const at = '2026-11-21T12:00:00.000Z';
 const textAt = '2026-11-21T12:03:30.000Z';
-const settings = { env: 'eu-1', site: 'berlin', transport: 'sdk', laptop_mode: false } as const;
+const settings = { env: 'eu-1', site: 'berlin', transport: 'sdk', laptop_mode: false, policy: defaultPolicy } as const;
 const facts = { version: '0.2.0', token: true, lock: { held: false, pid: null, since: null } };
 
 const report = { report_id: 'r1' } as State['pending_reports'][number];
@@ -52,6 +53,15 @@ it('has the refused grant and the pending purge only when there are any', () => 
   const status = statusOf(settings, { ...emptyState('eu-1'), purge_pending, token }, facts);
   expect(status).toMatchObject({ grant_refused: 'BOOTSTRAP_REFUSED: expired', purge_pending, desired_sha: null });
   expect(statusOf(settings, converged, facts)).not.toHaveProperty('grant_refused');
+});
+
+it('has the policy of the host only when there is one, and shows it in a row', () => {
+  const policy = { ...defaultPolicy, deny: ['privileged'] as const };
+  const status = statusOf({ ...settings, policy }, converged, facts);
+  expect(status.policy).toEqual(policy);
+  const context = { state: converged, stateError: null, now: new Date(textAt) };
+  expect(formatStatus(status, context)).toMatch(/^ {2}policy +denies privileged$/m);
+  expect(statusOf(settings, converged, facts)).not.toHaveProperty('policy');
 });
 
 it('shows no expiry of an absent token', () => {

@@ -1,5 +1,6 @@
 import { endingNames, endings } from '../../../../machines/endings.ts';
 import type { Sha } from '../../../../machines/types.ts';
+import { isDefaultPolicy, type HostPolicy } from '../../../protocol/hostPolicy.ts';
 import type { State } from '../state/state.ts';
 
 /** The output of `deployd status --json`, with the keys in this order (spec §2). */
@@ -25,10 +26,12 @@ export interface Status {
   pending_reports: number;
   /** Why the bootstrap grant on disk is not used; absent when none is refused. */
   grant_refused?: string;
+  /** What the host permits and denies; absent when it says nothing of its own. */
+  policy?: HostPolicy;
 }
 
 /** The settings that a status shows. */
-export type StatusSettings = Pick<Status, 'env' | 'site' | 'transport' | 'laptop_mode'>;
+export type StatusSettings = Pick<Status, 'env' | 'site' | 'transport' | 'laptop_mode'> & { policy: HostPolicy };
 
 /** Facts that are neither settings nor state. */
 export interface StatusFacts {
@@ -40,7 +43,7 @@ export interface StatusFacts {
 
 /** The status of this host, from its settings, its state and the other facts. */
 export function statusOf(settings: StatusSettings, state: State, facts: StatusFacts): Status {
-  const { env, site, transport, laptop_mode } = settings;
+  const { env, site, transport, laptop_mode, policy } = settings;
   const { applied_sha, applied_version, last_check_in, last_outcome, failing } = state;
   return {
     version: facts.version,
@@ -55,6 +58,7 @@ export function statusOf(settings: StatusSettings, state: State, facts: StatusFa
     lock: facts.lock,
     pending_reports: state.pending_reports.length,
     ...(state.token.grant_refused !== undefined && { grant_refused: state.token.grant_refused }),
+    ...(!isDefaultPolicy(policy) && { policy }),
   };
 }
 

@@ -27,11 +27,16 @@ export async function policyHostOf(
   { settings, containers }: { settings: Settings; containers: Containers },
   files: readonly { root: ComposeNode }[],
 ): Promise<PolicyHost> {
-  const { policy, container_host } = settings;
-  const engineSockets = await withTargets([...defaultEngineSockets, new URL(container_host).pathname]);
+  const { policy } = settings;
+  const engineSockets = await engineSocketsOf(settings);
   const isAsked = policy.deny.includes('engine_socket') || (policy.permit.binds ?? []).length > 0;
   const sources = isAsked ? hostMountSources(files).map(hostPathOf) : [];
   return { policy, engineSockets, paths: await hostPathsOf(sources, { settings, containers, engineSockets }) };
+}
+
+/** The sockets of engines on this host, and where their links lead. */
+export function engineSocketsOf({ container_host }: Pick<Settings, 'container_host'>): Promise<string[]> {
+  return withTargets([...defaultEngineSockets, new URL(container_host).pathname]);
 }
 
 interface HostParts {
@@ -87,6 +92,6 @@ async function withTargets(paths: readonly string[]): Promise<string[]> {
 }
 
 /** Where a path leads; null for one that is missing or cannot be followed. */
-function targetOf(path: string): Promise<string | null> {
+export function targetOf(path: string): Promise<string | null> {
   return realpath(path).catch(() => null);
 }

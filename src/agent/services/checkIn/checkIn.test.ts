@@ -1,5 +1,6 @@
 import type { ObservedState } from '../../../../machines/types.ts';
 import type { CheckInRequest, CheckInResponse } from '../../../protocol/checkIn.ts';
+import { defaultPolicy } from '../../../protocol/hostPolicy.ts';
 import { emptyState, type State } from '../../rules/state/state.ts';
 import { checkIn } from './checkIn.ts';
 import { findOrphanedResources } from '../release/orphanedResources.ts';
@@ -25,7 +26,7 @@ function depsWith(...responses: Partial<CheckInResponse>[]): Dependencies {
   const state = { state: { ...emptyState('eu-1'), production_unknown: false, baseline } as State };
   const update = async (patch: Partial<State>) => void Object.assign(state.state, patch);
   return {
-    settings: { env: 'eu-1', site: 'fra', production: false, interval_s: 60 },
+    settings: { env: 'eu-1', site: 'fra', production: false, interval_s: 60, policy: defaultPolicy },
     state: { ...state, update },
     tenancy: { checkIn: async () => ({ ...response, ...responses.shift() }) },
     vault: { candidateToken: () => null },
@@ -48,13 +49,12 @@ it('tells the tenancy service what this host permits of a bundle', async () => {
     bodies.push(body);
     return response;
   };
-  const { settings, tenancy } = deps;
-  await checkIn(
-    { ...deps, settings: { ...settings, limits }, tenancy: { ...tenancy, checkIn: send } },
-    { observed },
-    never,
-  );
-  expect(bodies).toMatchObject([{ policy: { limits } }]);
+  const policy = { ...defaultPolicy, permit: { binds: ['/srv/**'] } };
+  for (const own of [defaultPolicy, policy]) {
+    const settings = { ...deps.settings, limits, policy: own };
+    await checkIn({ ...deps, settings, tenancy: { ...deps.tenancy, checkIn: send } }, { observed }, never);
+  }
+  expect(bodies.map((body) => body.policy)).toEqual([{ limits }, { limits, ...policy }]);
 });
 
 describe('the production flag of a check-in', () => {

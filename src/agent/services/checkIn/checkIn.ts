@@ -1,9 +1,8 @@
-import { isDeepStrictEqual } from 'node:util';
-import { defaultPolicy } from '../../../protocol/hostPolicy.ts';
 import { arch, hostname, platform } from 'node:os';
 import { Fault } from '../../../../machines/fault.ts';
 import type { ObservedState, DesiredState } from '../../../../machines/types.ts';
 import type { CheckInRequest } from '../../../protocol/checkIn.ts';
+import { isDefaultPolicy } from '../../../protocol/hostPolicy.ts';
 import { tenancyErrorCodes } from '../../../protocol/tenancyErrorCodes.ts';
 import { desiredStateOf } from '../../rules/state/desiredState.ts';
 import { withCheckInBackoff } from './checkInBackoff.ts';
@@ -27,7 +26,7 @@ export async function checkIn(
     applied_sha,
     healthy: observed.healthy,
     containers: observed.containers,
-    policy: { limits, ...(isDeepStrictEqual(policy, defaultPolicy) ? {} : policy) },
+    policy: { limits, ...(isDefaultPolicy(policy) ? {} : policy) },
   };
   const sendCheckIn = async (attempts: number) => {
     const response = await tenancy.checkIn(body, signal, attempts);

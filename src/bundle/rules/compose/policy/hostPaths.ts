@@ -46,18 +46,20 @@ function replaceableFault({ path, isWritable }: HostMount, asked: readonly Power
   return isHeld ? 'holds a path that a container of the project mounts: apply a bundle without that mount first' : null;
 }
 
-function isUnseen(path: string): boolean {
+/** Whether the agent cannot see what the host has there: it has its own, or each process has. */
+export function isUnseen(path: string): boolean {
   return (
     processPath.test(path) || unseenDirectories.some((directory) => path === directory || isBelow(path, directory))
   );
 }
 
 /** Whether one path is the other, or is below or above it. */
-function touches(path: string, other: string): boolean {
+export function touches(path: string, other: string): boolean {
   return path === other || isBelow(path, other) || isBelow(other, path);
 }
 
-function isBelow(path: string, directory: string): boolean {
+/** Whether a path is below a directory. */
+export function isBelow(path: string, directory: string): boolean {
   return path.startsWith(directory === '/' ? '/' : `${directory}/`) && path !== directory;
 }
 

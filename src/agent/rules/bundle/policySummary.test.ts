@@ -1,0 +1,13 @@
+import { defaultPolicy } from '../../../protocol/hostPolicy.ts';
+import { policySummary } from './policySummary.ts';
+
+it.each([
+  [{}, ''],
+  [{ permit: { binds: [] }, images: 'digest' as const }, 'images by digest'],
+  [
+    { permit: { engine_socket: ['traefik'], binds: ['/srv/a', '/srv/b:ro'] }, deny: ['privileged', 'purge'] as const },
+    'permits binds /srv/a, /srv/b:ro; engine_socket traefik (root on the host); denies privileged, purge',
+  ],
+])('the policy %j in a line', (policy, line) => {
+  expect(policySummary({ ...defaultPolicy, ...policy })).toBe(line);
+});
