@@ -1,4 +1,4 @@
-/** One assignment of an env file; `template` is the part of its value in which compose replaces variables. */
+/** One assignment of an env file; `template` is its value before compose replaces variables, with `$$` for a literal `$`. */
 export interface EnvAssignment {
   name: string;
   template: string;
@@ -11,9 +11,9 @@ export function hasControlCharacters(text: string): boolean {
 
 /**
  * The assignments of an env file up to the first line that versions of compose read differently, which is the `fault`.
- * A name without `=` is such a fault: compose would take its value from its own environment.
+ * A name without `=` is such a fault: compose would take its value from its own environment. `rest` begins with that line.
  */
-export function parseEnvAssignments(text: string): { lines: EnvAssignment[]; fault?: string } {
+export function parseEnvAssignments(text: string): { lines: EnvAssignment[]; fault?: string; rest?: string } {
   const lines: EnvAssignment[] = [];
   if (hasControlCharacters(text)) return { lines, fault: 'has a control character' };
   const statement = new RegExp(
@@ -23,9 +23,12 @@ export function parseEnvAssignments(text: string): { lines: EnvAssignment[]; fau
   for (let at = 0; at < text.length; at = statement.lastIndex) {
     statement.lastIndex = at;
     const match = statement.exec(text);
-    if (match === null) return { lines, fault: `has a line ${lineNumberAt(text, at)} that is not NAME=VALUE` };
-    const { name, double, plain = '' } = match.groups ?? {};
-    if (name !== undefined) lines.push({ name, template: double === undefined ? plain : unescaped(double) });
+    if (match === null)
+      return { lines, fault: `has a line ${lineNumberAt(text, at)} that is not NAME=VALUE`, rest: text.slice(at) };
+    const { name, double, single, plain = '' } = match.groups ?? {};
+    const literal = single?.replaceAll('$', '$$$$');
+    if (name !== undefined)
+      lines.push({ name, template: literal ?? (double === undefined ? plain.trimEnd() : unescaped(double)) });
   }
   return { lines };
 }
@@ -42,7 +45,7 @@ const blankLine = String.raw`[ \t]*(?:#[^\n]*)?\r?(?:\n|$)`;
 const assignmentStart = String.raw`[ \t]*(?:export[ \t]+)?(?<name>[A-Za-z_][\w.-]*)[ \t]*=[ \t]*`;
 /** Only escapes that every version of compose knows; others, such as octal ones, could produce a variable. */
 const doubleQuotedValue = String.raw`"(?<double>(?:[^"\\]|\\[nrt$"\\])*)"(?:[ \t]+#[^\n]*)?${lineEnd}`;
-const singleQuotedValue = String.raw`'[^'\\]*'(?:[ \t]+#[^\n]*)?${lineEnd}`;
+const singleQuotedValue = String.raw`'(?<single>[^'\\]*)'(?:[ \t]+#[^\n]*)?${lineEnd}`;
 const unquotedValue = String.raw`(?!["'])(?<plain>[^\n]*?)(?:[ \t]#[^\n]*)?${lineEnd}`;
 
 /** `\$` is a literal dollar sign, so it becomes `$$`. */

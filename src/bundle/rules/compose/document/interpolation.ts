@@ -36,20 +36,47 @@ export function variablesOf(text: string): { uses: VariableUse[]; error?: string
   return found.includes(null) ? { uses, error: `malformed variable in ${printable(text)}` } : { uses };
 }
 
+/** A variable as written (`${NAME:-other}`): its operator and what stands behind that; both empty for `$NAME`. */
+export interface TextVariable {
+  name: string;
+  operator: string;
+  inner: string;
+  source: string;
+}
+
+/** A text in parts, in their order: what compose keeps as it is (`$$` too), variables, and null for a malformed one. */
+export type TextPart = string | TextVariable | null;
+
 /**
  * Parses as compose does: a variable with an operator extends to the last brace of its line, and is then shortened to
- * where its braces balance. The part inside and the part after it are parsed as texts of their own. Null marks a
- * malformed variable.
+ * where its braces balance. The part after it is parsed as a text of its own.
  */
+export function textParts(text: string): TextPart[] {
+  let at = 0;
+  const parts = [...text.matchAll(variablePattern)].flatMap(({ 0: source, index, groups = {} }): TextPart[] => {
+    const before = text.slice(at, index);
+    at = index + source.length;
+    return before === '' ? variableParts(source, groups) : [before, ...variableParts(source, groups)];
+  });
+  return at < text.length ? [...parts, text.slice(at)] : parts;
+}
+
+function variableParts(source: string, groups: Readonly<Record<string, string | undefined>>): TextPart[] {
+  const { named, braced, operator = '', malformed } = groups;
+  if (malformed !== undefined) return [null];
+  if (named !== undefined) return [{ name: named, operator, inner: '', source }];
+  if (braced === undefined) return [source];
+  const end = closingBraceOf(source);
+  const inner = source.slice(2 + braced.length + operator.length, end);
+  return [{ name: braced, operator, inner, source: source.slice(0, end + 1) }, ...textParts(source.slice(end + 1))];
+}
+
+/** Null marks a malformed variable. */
 function variableUsesOf(text: string): (VariableUse | null)[] {
-  return [...text.matchAll(variablePattern)].flatMap(({ 0: variable, groups = {} }) => {
-    const { named, braced, operator = '', malformed } = groups;
-    if (malformed !== undefined) return [null];
-    if (named !== undefined) return [{ name: named, required: true }];
-    if (braced === undefined) return [];
-    const end = closingBraceOf(variable);
-    const [inner, rest] = [variable.slice(2 + braced.length + operator.length, end), variable.slice(end + 1)];
-    return [{ name: braced, required: !/[-+]/.test(operator) }, ...variableUsesOf(inner), ...variableUsesOf(rest)];
+  return textParts(text).flatMap((part) => {
+    if (part === null) return [null];
+    if (typeof part === 'string') return [];
+    return [{ name: part.name, required: !/[-+]/.test(part.operator) }, ...variableUsesOf(part.inner)];
   });
 }
 
