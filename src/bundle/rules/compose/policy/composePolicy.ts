@@ -15,6 +15,7 @@ import {
 import { validateContainerNames } from './engineNames.ts';
 import { judge, type Judgement } from './judge.ts';
 import { anyHost, type PolicyHost } from './policyHost.ts';
+import type { Power } from './power.ts';
 import { sharedPowers } from './sharedPowers.ts';
 import { extendsFault } from '../document/serviceLayers.ts';
 import { composeLimits } from '../limits/composeLimits.ts';
@@ -45,7 +46,18 @@ export function validateComposePolicy(files: readonly ComposeFile[], context: Po
 }
 
 /** The same, with the powers that the host permits. */
-export function judgeComposePolicy(files: readonly ComposeFile[], { manifest, ...context }: PolicyContext): Judgement {
+export function judgeComposePolicy(files: readonly ComposeFile[], context: PolicyContext): Judgement {
+  const { manifest, host = anyHost } = context;
+  return judge(composeFindings(files, context), { agent: manifest.agent, host });
+}
+
+/** The powers over a host that a bundle's compose files ask for, each once. */
+export function askedPowers(files: readonly ComposeFile[], context: PolicyContext): Power[] {
+  const powers = composeFindings(files, context).flatMap(({ power }) => power ?? []);
+  return [...new Map(powers.map((power) => [JSON.stringify(power), power])).values()];
+}
+
+function composeFindings(files: readonly ComposeFile[], { manifest, ...context }: PolicyContext): Finding[] {
   const facts = factsOf({ ...context, openedPaths: openedPaths(files) }, manifest);
   // no file could be parsed: the problems of the parser are enough
   const allFiles =
@@ -54,7 +66,7 @@ export function judgeComposePolicy(files: readonly ComposeFile[], { manifest, ..
       : [...validateHasService(files), ...validateDocumentSize(files), ...validateContainerNames(files)];
   const limits = validateBundleLimits(files, context.texts);
   const findings = [...files.flatMap((file) => fileFindings(file, facts)), ...allFiles, ...limits];
-  return judge([...findings, ...sharedPowers(files, findings, facts)], { agent: manifest.agent, host: facts.host });
+  return [...findings, ...sharedPowers(files, findings, facts)];
 }
 
 /**
