@@ -1,0 +1,33 @@
+import { expectImport, resultOf, type ExpectedImport } from '../../../../fixtures/import/importing.ts';
+import type { ImportChoices } from './importReport.ts';
+
+describe('what a host does not do', () => {
+  it.each<[string, string, ExpectedImport, Partial<ImportChoices>?]>([
+    [
+      'a build is left out where there is an image',
+      '{image: x, build: .}',
+      { a: { image: 'x' }, changes: [/build: is left out; push the image x/] },
+    ],
+    ['a build without an image is left open', '{build: .}', { a: { build: '.' }, undecided: [/--image a=REFERENCE/] }],
+    ['an image can be chosen', '{build: .}', { a: { image: 'r/x:1' } }, { images: new Map([['a', 'r/x:1']]) }],
+    ['chosen profiles are left out', '{image: x, profiles: [p, q]}', { a: { image: 'x' } }, { profiles: ['q'] }],
+    ['other profiles stay', '{image: x, profiles: [p]}', { a: { image: 'x', profiles: ['p'] } }],
+  ])('%s', (_, service, expected, choices = {}) => {
+    expectImport([service, {}], expected, choices);
+  });
+
+  it('reads secrets from the secretstore, and brings configs along', () => {
+    const sections =
+      'configs: {c: {file: c.conf}, k: {file: k.pem}, e: {external: true}}\nsecrets: {s: {file: s.txt}, t: {external: true, name: n}}\n';
+    const files = { 'c.conf': 'x', 'k.pem': '-----BEGIN RSA PRIVATE KEY-----', 's.txt': 'hunter2' };
+    const found = resultOf({ 'compose.yaml': `services: {a: {image: x}}\n${sections}`, ...files });
+    expect(found).toMatchObject({
+      top: {
+        configs: { c: { file: 'c.conf' }, k: { environment: 'K' }, e: { external: true } },
+        secrets: { s: { environment: 'S' }, t: { environment: 'T' } },
+      },
+      ...{ secrets: ['K', 'S', 'T'], copies: ['c.conf'] },
+    });
+    expect(found.undecided).toEqual([expect.stringContaining('config e: file: comes from outside the project')]);
+  });
+});

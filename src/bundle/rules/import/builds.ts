@@ -1,0 +1,58 @@
+import { YAMLSeq } from 'yaml';
+import { printable } from '../../../protocol/printable.ts';
+import { leaveUndecided, tellChange, type ImportWork } from './importWork.ts';
+import { effectiveOf, ownMapOf, serviceNamesOf, servicePartsOf, servicesOf } from './services.ts';
+import { effectivePair, itemsAt, newScalar, removeKey, setValue, textAt } from './yamlNodes.ts';
+
+/** Gives services the images that were chosen, and takes `build` out where there is an image. */
+export function replaceBuilds(work: ImportWork): void {
+  const { documents, choices } = work;
+  for (const [name, image] of choices.images) {
+    const service = documents.flatMap(servicesOf).findLast((one) => one.name === name);
+    if (service === undefined) continue;
+    setValue(ownMapOf(service), 'image', newScalar(image.replaceAll('$', '$$$$')));
+    tellChange(work, { owner: `service ${name}`, key: 'image' }, [printable(image), 'it was chosen']);
+  }
+  const built = new Set(serviceNamesOf(documents).filter((name) => effectiveOf(documents, name, 'build') !== null));
+  const imageOf = (name: string) => {
+    const found = effectiveOf(documents, name, 'image');
+    return found === null ? null : textAt(found.value, found.document);
+  };
+  const lacking = [...built].filter((name) => imageOf(name) === null);
+  for (const name of lacking)
+    leaveUndecided(work, { owner: `service ${name}`, key: 'build' }, [
+      'a host runs images, it builds none',
+      `--image ${name}=REFERENCE of what its build pushes`,
+    ]);
+  for (const { map, names } of servicePartsOf(documents)) {
+    if (names.some((name) => lacking.includes(name))) continue;
+    if (!removeKey(map, 'build')) continue;
+    removeKey(map, 'develop');
+    for (const name of names)
+      tellChange(work, { owner: `service ${name}`, key: 'build' }, [
+        `is left out; push the image ${printable(imageOf(name) ?? '')}`,
+        'a host runs images, it builds none',
+      ]);
+  }
+}
+
+/** Makes services of the chosen profiles such that always run. */
+export function chooseProfiles(work: ImportWork): void {
+  const { documents, choices } = work;
+  for (const name of serviceNamesOf(documents)) {
+    const found = effectiveOf(documents, name, 'profiles');
+    const profiles =
+      found === null ? [] : itemsAt(found.value, found.document).map((one) => textAt(one, found.document));
+    const chosen = profiles.find((profile) => profile !== null && choices.profiles.includes(profile));
+    if (chosen === undefined) continue;
+    for (const service of documents.flatMap(servicesOf).filter((one) => one.name === name)) {
+      const own = ownMapOf(service);
+      removeKey(own, 'profiles');
+      if (effectivePair(service.layers, 'profiles') !== null) setValue(own, 'profiles', new YAMLSeq());
+    }
+    tellChange(work, { owner: `service ${name}`, key: 'profiles' }, [
+      'are left out',
+      `its profile ${printable(chosen ?? '')} was chosen`,
+    ]);
+  }
+}

@@ -1,0 +1,123 @@
+import { isSeq } from 'yaml';
+import type { Node } from 'yaml';
+import { printable } from '../../../protocol/printable.ts';
+import { isReservedVariable } from '../../../protocol/reservedVariables.ts';
+import { parseEnvAssignments, rawEnvFault } from '../compose/document/envFileText.ts';
+import { bringFile } from './bringFiles.ts';
+import { addToEnvironment, isSecretText, namesOf, secretReference } from './environments.ts';
+import { readEnvFile } from './envFileValues.ts';
+import { leaveUndecided, tellChange, type ImportWork } from './importWork.ts';
+import { normalizeRelative } from './projectTree.ts';
+import { ownerOf, servicePartsOf, servicesOf, type ProjectService, type ServicePart } from './services.ts';
+import {
+  effectivePair,
+  itemsAt,
+  ownValue,
+  removeKey,
+  resolve,
+  scalarAt,
+  setText,
+  textAt,
+  valueAt,
+} from './yamlNodes.ts';
+
+/** What becomes of an env file: it comes along, becomes `environment`, or is left out; `missing` needs a decision. */
+type Fate = 'kept' | 'environment' | 'left out' | 'missing';
+
+/** One entry of `env_file`. */
+interface Entry {
+  node: Node;
+  path: string;
+  fate: Fate;
+  /** What the file sets, in compose's grammar. */
+  texts: ReadonlyMap<string, string>;
+}
+
+/** Moves `.env`, and env files with secrets, into `environment`; other env files come along. */
+export function replaceEnvFiles(work: ImportWork): void {
+  const services = work.documents.flatMap(servicesOf);
+  const plans = services.map((service) => ({ service, entries: entriesOf(service, work) }));
+  for (const { service, entries } of plans) {
+    const set = new Set(services.filter(({ name }) => name === service.name).flatMap(environmentNamesOf));
+    const more = new Map<string, string>();
+    for (const { fate, texts } of entries)
+      for (const [name, text] of texts) {
+        if (fate === 'environment' && !set.has(name)) more.set(name, text);
+        else more.delete(name);
+      }
+    addToEnvironment(service, more);
+  }
+  for (const part of servicePartsOf(work.documents)) {
+    const entries = itemsAt(ownValue(part.map, 'env_file'), part.document).map((node) => entryOf(node, part, work));
+    const gone = new Set(entries.filter((entry) => isGone(entry, part, work)).map(({ node }) => node));
+    const list = resolve(ownValue(part.map, 'env_file'), part.document);
+    if (isSeq(list)) list.items = list.items.filter((item) => !gone.has(item as Node));
+    if (gone.size > 0 && (!isSeq(list) || list.items.length === 0)) removeKey(part.map, 'env_file');
+  }
+}
+
+function entriesOf({ name, layers, document }: ProjectService, work: ImportWork): Entry[] {
+  const nodes = itemsAt(effectivePair(layers, 'env_file')?.value, document);
+  return nodes.map((node) => entryOf(node, { document, owner: ownerOf([name]) }, work));
+}
+
+function entryOf(
+  node: Node,
+  { document, owner }: Pick<ProjectService, 'document'> & { owner: string },
+  work: ImportWork,
+): Entry {
+  const path = textAt(valueAt(node, document, 'path') ?? node, document) ?? '';
+  const isRaw = textAt(valueAt(node, document, 'format'), document) === 'raw';
+  const isRequired = !/^(false|no|off|n)$/i.test(textAt(valueAt(node, document, 'required'), document) ?? 'true');
+  const own = normalizeRelative(path);
+  const text = /^[/~]|\$/.test(path) ? null : work.tree.textOf(own);
+  const entry = { node, path: own, texts: new Map<string, string>() };
+  if (text === null) return { ...entry, path, fate: isRequired ? 'missing' : 'left out' };
+  const { assignments } = readEnvFile(text);
+  const isDotenv = own === '.env' || own.endsWith('/.env');
+  const isProjects = own === work.choices.envFile;
+  const texts = new Map(
+    assignments.map(({ name, template }) => [name, isRaw ? template.replaceAll('$', '$$$$') : template]),
+  );
+  const isMoved =
+    isDotenv || isUnreadable(text, isRaw) || [...texts].some(([name, one]) => isSecretText(name, one, work));
+  for (const [name, one] of texts) texts.set(name, isMoved ? movedText(name, one, { work, owner, isProjects }) : one);
+  return { ...entry, fate: isMoved ? 'environment' : 'kept', texts };
+}
+
+function isUnreadable(text: string, isRaw: boolean): boolean {
+  return (isRaw ? rawEnvFault(text) : (parseEnvAssignments(text).fault ?? null)) !== null;
+}
+
+interface Moving {
+  work: ImportWork;
+  owner: string;
+  /** Whether it is the file whose values are those of the project's variables. */
+  isProjects: boolean;
+}
+
+function movedText(name: string, text: string, { work, owner, isProjects }: Moving): string {
+  const isVariable = /^[A-Za-z_]\w*$/.test(name) && !isReservedVariable(name);
+  if (isProjects && isVariable) return `\${${name}}`;
+  return isSecretText(name, text, work) ? secretReference(name, text, { work, owner }) : text;
+}
+
+function environmentNamesOf({ layers, document }: ProjectService): string[] {
+  return namesOf(effectivePair(layers, 'environment')?.value, document);
+}
+
+/** Tells what became of an entry; whether it leaves the list. */
+function isGone({ node, path, fate }: Entry, { document, owner }: ServicePart, work: ImportWork): boolean {
+  const place = { owner, key: 'env_file' };
+  const name = printable(path);
+  if (fate === 'environment')
+    tellChange(work, place, [`${name} is part of environment now`, 'its secrets are no part of a bundle']);
+  if (fate === 'left out') tellChange(work, place, [`${name} is left out`, 'it is not there, and not required']);
+  if (fate === 'missing') leaveUndecided(work, place, [`${name} is not there`, 'make it, or take it out']);
+  if (fate !== 'kept') return fate !== 'missing';
+  const into = bringFile(path, work);
+  work.envFiles.add(path);
+  const scalar = scalarAt(valueAt(node, document, 'path') ?? node, document);
+  if (into !== path && scalar !== null) setText(scalar, into);
+  return false;
+}
