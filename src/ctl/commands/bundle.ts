@@ -18,6 +18,7 @@ import { refusedBundle, withBundleFaults } from '../input/bundleFaults.ts';
 import { formatFacts } from '../output/table.ts';
 import type { Result, Run, Session } from '../session.ts';
 import { addBundleDiff } from './bundleDiff.ts';
+import { addBundleImport } from './bundleImport.ts';
 import { addBundleInit } from './bundleInit.ts';
 import { addStoredBundles } from './storedBundles.ts';
 
@@ -33,13 +34,14 @@ interface PackOptions extends VerifyOptions {
 const { signal } = new AbortController();
 const policyOption = 'judge for a host with this `policy`, a file with that key of its config.yaml';
 
-/** `deployctl bundle init|verify|pack|diff|list|show`. */
+/** `deployctl bundle init|import|verify|pack|diff|list|show`. */
 export function addBundle(program: Command, run: Run): void {
   const bundle = program
     .command('bundle')
     .helpCommand(false)
     .description('bundles, as files and as the service has them');
   addBundleInit(bundle, run);
+  addBundleImport(bundle, run);
   bundle
     .command('verify')
     .description('what a host would refuse, in its words')

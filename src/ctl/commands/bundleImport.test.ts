@@ -1,0 +1,165 @@
+import {
+  chmodSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
+import { join } from 'node:path';
+import { parse } from 'yaml';
+import { deployctl } from '../../../fixtures/ctl/deployctl.ts';
+import { tempDir } from '../../../fixtures/tempDir.ts';
+
+let dir: string;
+beforeEach(() => void (dir = tempDir()));
+
+function project(files: Record<string, string>): string {
+  const source = join(dir, 'shop');
+  for (const [path, text] of Object.entries(files)) {
+    mkdirSync(join(source, path, '..'), { recursive: true });
+    writeFileSync(join(source, path), text);
+  }
+  return source;
+}
+
+const bring = (source: string, ...more: string[]) =>
+  deployctl(['bundle', 'import', source, '--env', 'eu-1', '--out', join(dir, 'out'), ...more]);
+const compose = (name = 'compose.yaml') => parse(readFileSync(join(dir, 'out', name), 'utf8')) as unknown;
+
+const shop = {
+  'compose.yaml': [
+    'services:',
+    '  web:',
+    '    image: nginx:${TAG}',
+    '    environment: {API_KEY: hunter2}',
+    '    volumes: [./run.sh:/run.sh:ro, /srv/shop:/srv/shop, /run/docker.sock:/run/docker.sock]',
+  ].join('\n'),
+  '.env': 'TAG=1.29\n',
+  'run.sh': 'echo',
+};
+
+it('makes a bundle that is packed, and tells what it did and needs, but no secret', async () => {
+  const source = project(shop);
+  chmodSync(join(source, 'run.sh'), 0o4755);
+  const { exit, stdout, stderr } = await bring(source);
+  expect({ exit, stderr }).toEqual({ exit: 0, stderr: '' });
+  for (const words of [
+    'bundle         shop, for env eu-1\n',
+    '  service web: environment.API_KEY: is ${API_KEY} now: ',
+    '  TAG=1.29\n',
+    '  deployctl secret set eu-1 shop-api-key --field api_key   # API_KEY\n',
+    '  policy:\n    permit:\n      binds: ["/srv/shop"]\n      engine_socket: [web]\n',
+    '\nnothing is refused with these permits\n',
+  ])
+    expect(stdout).toContain(words);
+  const written = readdirSync(join(dir, 'out')).toSorted();
+  expect(written).toEqual(['compose.yaml', 'manifest.json', 'run.sh']);
+  expect(statSync(join(dir, 'out', 'run.sh')).mode & 0o7777).toBe(0o755);
+  expect([stdout, ...written.map((name) => readFileSync(join(dir, 'out', name), 'utf8'))].join()).not.toContain(
+    'hunter2',
+  );
+});
+
+it('makes a bundle of which nothing is refused where the project has no power', async () => {
+  const source = project({ 'docker-compose.yml': 'services: {web: {image: x, volumes: ["./data:/data"]}}\n' });
+  expect(await bring(source, '--name', 'other')).toMatchObject({
+    exit: 0,
+    stdout: expect.stringMatching(/\nnothing is refused\n$/) as string,
+  });
+  expect(compose('docker-compose.yml')).toEqual({
+    services: { web: { image: 'x', volumes: ['data:/data'] } },
+    volumes: { data: {} },
+  });
+  expect(await deployctl(['bundle', 'pack', join(dir, 'out'), '--out', join(dir, 'x.tar.gz')])).toMatchObject({
+    exit: 0,
+  });
+});
+
+it('tells programs the same, and fails while something is left to decide or refused', async () => {
+  const source = project({
+    'a.yaml': 'services: {web: {build: ., privileged: true, provider: {type: x}, image: $T}}\n',
+  });
+  const { exit, stdout } = await bring(join(source, 'a.yaml'), '--json');
+  expect(exit).toBe(1);
+  expect(JSON.parse(stdout)).toMatchObject({
+    ...{ directory: join(dir, 'out'), files: ['manifest.json', 'a.yaml'], permits: { privileged: ['web'] } },
+    changes: [{ owner: 'service web', key: 'build' }],
+    undecided: [{ owner: 'project', key: 'variables', what: 'T has no value' }],
+    plan: {
+      refusals: [
+        { code: 'ENV_INCOMPLETE' },
+        { code: 'COMPOSE_REFUSED', detail: expect.stringContaining('provider') as string },
+      ],
+    },
+  });
+});
+
+it('takes what the operator decides', async () => {
+  const source = project({
+    'a.yaml': 'services: {web: {build: ., command: "$T $U $V", profiles: [p]}}\n',
+    'prod.env': 'V=1\n',
+  });
+  const decided = [
+    '-f',
+    'a.yaml',
+    '--env-file',
+    'prod.env',
+    '--profile',
+    'p',
+    '--image',
+    'web=r/x:1',
+    '--variable',
+    'T=a=b',
+    '--secret',
+    'U',
+  ];
+  expect(await bring(source, ...decided)).toMatchObject({ exit: 0 });
+  expect(compose('a.yaml')).toEqual({ services: { web: { image: 'r/x:1', command: '$T $U $V' } } });
+  expect(compose('manifest.json')).toMatchObject({ variables: { T: 'a=b', V: '1' }, secrets: [{ var: 'U' }] });
+});
+
+it('overwrites nothing, and writes nothing outside of its directory', async () => {
+  const source = project(shop);
+  mkdirSync(join(dir, 'out'));
+  writeFileSync(join(dir, 'out', 'mine'), '');
+  expect(await bring(source)).toMatchObject({ exit: 2, stderr: expect.stringContaining('FILE_EXISTS') as string });
+  expect(readdirSync(join(dir, 'out'))).toEqual(['mine']);
+  expect(readdirSync(dir).toSorted()).toEqual(['out', 'shop']);
+});
+
+it('leaves links that lead out of the project where they are', async () => {
+  const source = project({
+    'compose.yaml': 'services: {web: {image: x, volumes: ["./conf:/c:ro", "./p:/p"]}}\n',
+    'conf/a.conf': '',
+  });
+  symlinkSync('/etc/passwd', join(source, 'conf', 'b.conf'));
+  symlinkSync('/etc/passwd', join(source, 'p'));
+  const { exit, stdout } = await bring(source);
+  expect(exit).toBe(1);
+  expect(stdout).toContain('conf/b.conf is a link that leads out of the project');
+  expect(stdout).toContain('volumes: p is a link that leads out of the project');
+  expect(readdirSync(join(dir, 'out', 'conf'))).toEqual(['a.conf']);
+});
+
+it.each<[string, Record<string, string>, string[], number, string]>([
+  ['no compose file', { 'x.yaml': '' }, [], 2, 'SOURCE_INVALID: '],
+  ['no YAML', { 'compose.yaml': 'services:\n\t- "hunter2"' }, [], 1, 'SOURCE_INVALID: '],
+  ['an env that is no name', shop, ['--env', 'EU'], 2, 'MANIFEST_INVALID: env: must be an env id'],
+  ['an image without a service', shop, ['--image', 'x'], 2, 'It must be SERVICE=REFERENCE'],
+  ['a compose file that is missing', shop, ['-f', 'none.yaml'], 1, 'SOURCE_INVALID: none.yaml cannot be read'],
+])('%s ends with its code, and nothing is made', async (_, files, more, exit, code) => {
+  const outcome = await bring(project(files), ...more);
+  expect(outcome).toMatchObject({ exit, stdout: '', stderr: expect.stringContaining(code) as string });
+  expect(outcome.stderr).not.toContain('hunter2');
+  expect(existsSync(join(dir, 'out'))).toBe(false);
+});
+
+it('ends where there is no project', async () => {
+  expect(await bring(join(dir, 'none'))).toMatchObject({
+    exit: 1,
+    stderr: expect.stringContaining('FILE_UNREADABLE') as string,
+  });
+});
