@@ -16,6 +16,14 @@ describe('what a host does not do', () => {
     expectImport([service, {}], expected, choices);
   });
 
+  it('has no network of a swarm', () => {
+    const networks =
+      'networks: {n: {driver: overlay, driver_opts: {encrypted: ""}, attachable: true}, m: {driver: bridge}}';
+    const found = resultOf({ 'compose.yaml': `services: {a: {image: x}}\n${networks}\n` });
+    expect(found.top).toEqual({ networks: { n: { attachable: true }, m: { driver: 'bridge' } } });
+    expect(found.changes).toEqual(['network n: driver: overlay is left out']);
+  });
+
   it('reads secrets from the secretstore, and brings configs along', () => {
     const sections =
       'configs: {c: {file: c.conf}, k: {file: k.pem}, e: {external: true}}\nsecrets: {s: {file: s.txt}, t: {external: true, name: n}}\n';

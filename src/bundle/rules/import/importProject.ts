@@ -10,6 +10,7 @@ import type { ImportChoices, ImportReport } from './importReport.ts';
 import type { ImportWork } from './importWork.ts';
 import { resolveMergeTags } from './mergeTags.ts';
 import { replaceMounts } from './mounts.ts';
+import { replaceOverlays } from './networks.ts';
 import { renderProjectDocument, type ProjectDocument } from './projectDocument.ts';
 import type { ProjectTree } from './projectTree.ts';
 import { readProject } from './readProject.ts';
@@ -57,6 +58,7 @@ export function importProject(
   replaceEnvFiles(work);
   replaceEnvironmentSecrets(work);
   replaceMounts(work);
+  replaceOverlays(work);
   const supplied = supplyVariables(work);
   const texts = work.documents.map((document) => {
     repairAnchors(document);
