@@ -109,16 +109,17 @@ export const command: Validator = (value, location) => [
     : []),
 ];
 
-const lifecycleHook = mappingOf({ command, user, privileged: privilegedUnlessFalse, working_dir: text, environment });
+const hookKeys = { command, user, privileged: privilegedUnlessFalse, working_dir: text, environment };
 /** `pre_start`, `post_start` and `pre_stop`: commands that compose runs in the container. */
-export const lifecycleHooks = listOf(lifecycleHook);
+export const lifecycleHooks = listOf(mappingOf(hookKeys));
 
 /** `develop`: for `compose watch` alone, which the agent never calls. */
 export const develop = mappingOf({
   watch: listOf(
     mappingOf({
       ...{ action: text, path: text, target: text, initial_sync: booleanText },
-      ...{ exec: lifecycleHook, ignore: textOrList, include: textOrList },
+      exec: mappingOf({ ...hookKeys, command: nullable(command) }),
+      ...{ ignore: nullable(textOrList), include: nullable(textOrList) },
     }),
   ),
 });

@@ -77,7 +77,7 @@ describe('the top level of a compose file (spec §12)', () => {
     'name: deployd-eu-1\nversion: "3"\nx-a: {b: [c]}',
     'volumes: {a: {driver: local, driver_opts: {size: 1g}, external: false, labels: [a=b], name: deployd-eu-1_a.b-c}, b: {driver: ""}}',
     'volumes: {a: {driver_opts: {type: tmpfs, device: tmpfs, o: "size=${V},uid=1000,nosuid"}}}',
-    'networks: {a: {driver: bridge, driver_opts: {com.docker.network.driver.mtu: 1, com.docker.network.bridge.enable_icc: a}}}',
+    'networks: {a: {driver: bridge, driver_opts: {com.docker.network.driver.mtu: 1, com.docker.network.enable_ipv6: "true", com.docker.network.bridge.enable_icc: a}}}',
     'networks: {a: {driver: "", attachable: true, internal: no, enable_ipv6: yes, ipam: {driver: default, config: []}}}',
     'networks: {a: {ipam: {driver: "", options: {}}}}',
     'configs: {c: {content: "a ${V}", external: OFF, labels: {a: b}, name: "${V}"}, d: {file: conf/app.conf}}',

@@ -68,7 +68,7 @@ const network = ownedOrExternal('networks', {
   attachable: booleanText,
   driver: privilegedUnless(/^(bridge)?$/),
   driver_opts: privilegedUnlessNamed(
-    /^com\.docker\.network\.(driver\.mtu|bridge\.(enable_icc|enable_ip_masquerade|host_binding_ipv4))$/,
+    /^com\.docker\.network\.(enable_ipv[46]|driver\.mtu|bridge\.(enable_icc|enable_ip_masquerade|host_binding_ipv4))$/,
   ),
   enable_ipv4: booleanText,
   enable_ipv6: booleanText,
