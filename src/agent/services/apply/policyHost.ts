@@ -22,7 +22,10 @@ const protectedDirectories = [
   ...['/var/lib/docker', '/var/lib/containerd', '/var/lib/containers'],
 ];
 
-/** The host as the policy judges it: where the links of the mounted paths lead, and what no permit reaches. */
+/**
+ * The host as the policy judges it: where the links of the mounted paths lead, and what no permit reaches. Nothing of that is
+ * looked at where no policy asks for it.
+ */
 export async function policyHostOf(
   { settings, containers }: { settings: Settings; containers: Containers },
   files: readonly { root: ComposeNode }[],
@@ -30,7 +33,8 @@ export async function policyHostOf(
   const { policy } = settings;
   const engineSockets = await engineSocketsOf(settings);
   const isAsked = policy.deny.includes('engine_socket') || (policy.permit.binds ?? []).length > 0;
-  const sources = isAsked ? hostMountSources(files).map(hostPathOf) : [];
+  if (!isAsked) return { policy, engineSockets, paths: null };
+  const sources = hostMountSources(files).map(hostPathOf);
   return { policy, engineSockets, paths: await hostPathsOf(sources, { settings, containers, engineSockets }) };
 }
 

@@ -49,6 +49,6 @@ export async function validateRenderedModel(
 async function policyContextOf(deps: Dependencies, bundle: Bundle, signal: AbortSignal) {
   const { files } = await readComposeFiles(bundle, signal);
   const texts = await readEnvTexts(bundle, files, signal);
-  const routes = await readRoutes();
-  return { releaseFiles: pathsOf(bundleContentsOf(deps)), texts, openedPaths: openedPaths(files), routes };
+  const [routes, outside] = [await readRoutes(), await deps.containers.namesOutside()];
+  return { releaseFiles: pathsOf(bundleContentsOf(deps)), texts, openedPaths: openedPaths(files), routes, outside };
 }
