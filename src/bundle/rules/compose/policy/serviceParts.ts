@@ -69,7 +69,7 @@ export const user = textValidator((text, value, location) => {
   if (text.includes('$')) return refuseVariable(value, location, `${printable(text)} is decided by a variable`);
   return /^(0|root|[1-9]\d{3,9}|(?!docker$)[A-Za-z_][\w.-]*)$/.test(group)
     ? []
-    : refusePrivilege(value, location, printable(text));
+    : refusePower(value, location, { permit: 'groups', entry: group, message: printable(text) });
 });
 
 const ulimit = oneOfKinds({ scalar: numberText, map: mappingOf({ soft: numberText, hard: numberText }) });
