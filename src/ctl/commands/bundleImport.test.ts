@@ -80,7 +80,7 @@ it('makes a bundle of which nothing is refused where the project has no power', 
 
 it('tells programs the same, and fails while something is left to decide or refused', async () => {
   const source = project({
-    'a.yaml': 'services: {web: {build: ., privileged: true, provider: {type: x}, image: $T}}\n',
+    'a.yaml': 'services: {web: {build: ., privileged: true, provider: {type: x}, image: "${T:?}"}}\n',
   });
   const { exit, stdout } = await bring(join(source, 'a.yaml'), '--json');
   expect(exit).toBe(1);

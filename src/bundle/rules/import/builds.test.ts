@@ -24,6 +24,13 @@ describe('what a host does not do', () => {
     expect(found.changes).toEqual(['network n: driver: overlay is left out']);
   });
 
+  it('joins the network of its project instead of the bridge that all share', () => {
+    expectImport(['{image: x, network_mode: bridge}', {}], {
+      a: { image: 'x' },
+      changes: [/^service a: network_mode: bridge is left out$/],
+    });
+  });
+
   it('reads secrets from the secretstore, and brings configs along', () => {
     const sections =
       'configs: {c: {file: c.conf}, k: {file: k.pem}, e: {external: true}}\nsecrets: {s: {file: s.txt}, t: {external: true, name: n}}\n';

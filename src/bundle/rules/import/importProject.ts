@@ -9,8 +9,9 @@ import { replaceEnvironmentSecrets } from './environments.ts';
 import type { ImportChoices, ImportReport } from './importReport.ts';
 import type { ImportWork } from './importWork.ts';
 import { resolveMergeTags } from './mergeTags.ts';
+import { replaceDeviceMounts } from './deviceMounts.ts';
 import { replaceMounts } from './mounts.ts';
-import { replaceOverlays } from './networks.ts';
+import { replaceOverlays, replaceSharedBridge } from './networks.ts';
 import { renderProjectDocument, type ProjectDocument } from './projectDocument.ts';
 import type { ProjectTree } from './projectTree.ts';
 import { readProject } from './readProject.ts';
@@ -57,8 +58,10 @@ export function importProject(
   replaceContents(work);
   replaceEnvFiles(work);
   replaceEnvironmentSecrets(work);
+  replaceDeviceMounts(work);
   replaceMounts(work);
   replaceOverlays(work);
+  replaceSharedBridge(work);
   const supplied = supplyVariables(work);
   const texts = work.documents.map((document) => {
     repairAnchors(document);

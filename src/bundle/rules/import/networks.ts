@@ -1,4 +1,5 @@
 import { tellChange, type ImportWork } from './importWork.ts';
+import { servicePartsOf } from './services.ts';
 import { entriesAt, mapAt, removeKey, textAt, valueAt } from './yamlNodes.ts';
 
 /** Makes networks of a swarm those of one host. */
@@ -11,5 +12,14 @@ export function replaceOverlays(work: ImportWork): void {
       const place = { owner: `network ${name}`, key: 'driver' };
       tellChange(work, place, ['overlay is left out', 'a bundle runs on one host, which is no swarm']);
     }
+  }
+}
+
+/** Lets services of the engine's own bridge, which containers of all projects share, join the network of their project. */
+export function replaceSharedBridge(work: ImportWork): void {
+  for (const { map, document, owner } of servicePartsOf(work.documents)) {
+    const isShared = textAt(valueAt(map, document, 'network_mode'), document) === 'bridge';
+    if (isShared && removeKey(map, 'network_mode'))
+      tellChange(work, { owner, key: 'network_mode' }, ['bridge is left out', 'containers of all projects share it']);
   }
 }

@@ -22,10 +22,19 @@ describe('variables', () => {
       { secrets: ['BACKEND'] },
     ],
     [
-      'without a value are left open',
+      'without a value are empty, and left open',
       '{image: "x:$TAG"}',
       {},
-      { undecided: [/TAG has no value → --variable TAG=VALUE/] },
+      {
+        variables: { TAG: '' },
+        undecided: [/TAG has no value, so it is empty, as compose takes it → --variable TAG=VALUE/],
+      },
+    ],
+    [
+      'that are demanded and have no value stay open',
+      '{image: "x:${TAG:?}"}',
+      {},
+      { variables: {}, undecided: [/TAG has no value → --variable TAG=VALUE/] },
     ],
     [
       'without a value are secrets by their name',

@@ -51,8 +51,19 @@ function supply(
   if (register.secrets.has(name) || register.isSecret(name, value)) {
     if (isRequired || value !== null || register.secrets.has(name)) supplied.secrets.push(name);
   } else if (value !== null) supplied.variables.set(name, value);
-  else if (isRequired)
-    leaveUndecided(work, place, [`${printable(name)} has no value`, `--variable ${name}=VALUE or --secret ${name}`]);
+  else if (isRequired) leaveOpen(name, { work, supplied });
+}
+
+/** A variable without a value: empty, as compose takes it, unless the project demands one (`${NAME:?}`). */
+function leaveOpen(name: string, { work, supplied }: { work: ImportWork; supplied: SuppliedVariables }): void {
+  const isDemanded = work.documents.flatMap(valueScalars).some(({ value }) => demands(value, name));
+  if (!isDemanded) supplied.variables.set(name, '');
+  const what = isDemanded ? 'has no value' : 'has no value, so it is empty, as compose takes it';
+  leaveUndecided(work, place, [`${printable(name)} ${what}`, `--variable ${name}=VALUE or --secret ${name}`]);
+}
+
+function demands(text: string, name: string): boolean {
+  return text.includes(`\${${name}?`) || text.includes(`\${${name}:?`);
 }
 
 function rewritten(variable: TextVariable, work: ImportWork): string {
