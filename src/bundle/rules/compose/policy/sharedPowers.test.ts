@@ -18,7 +18,7 @@ function contextOf(permit: HostPolicy['permit']) {
 function detailsOf(texts: string[], permit: HostPolicy['permit']): string[] {
   const files = texts.map((text) => {
     const parsed = parseComposeFile('compose.yaml', text);
-    if ('problems' in parsed) throw new Error(parsed.problems.join());
+    if ('problems' in parsed) throw new Error(parsed.problems.map(({ text: fault }) => fault).join());
     return parsed.file;
   });
   return validateComposePolicy(files, contextOf(permit)).map(({ code, detail }) => `${code}: ${detail}`);
