@@ -21,7 +21,10 @@ it.each(Object.entries(programPages))(
     ];
     const heads = names.map((name) => `\n.B ${name}`);
     const commands = [program, ...leaves, ...groups.flatMap((group) => group.commands)];
-    const options = commands.flatMap((each) => each.options.map(({ long }) => `\n.B ${toRoff(long!)}`));
+    const optionsOf = ({ options }: (typeof commands)[number]) => options.map(({ short, long }) => [short, long]);
+    const options = commands
+      .flatMap(optionsOf)
+      .map((forms) => `\n.B ${toRoff(forms.filter((form) => form !== undefined).join(', '))}`);
     expect([...heads, ...options].filter((line) => !page.includes(line))).toEqual([]);
   },
 );
