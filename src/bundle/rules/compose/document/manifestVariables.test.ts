@@ -23,6 +23,11 @@ it('have their values in every text, on its line', () => {
 });
 
 it('leave texts as written that would make the file too long', () => {
-  const root = filled('a: [$V, $V, $V]', { V: 'v'.repeat(300_000) });
-  expect(scalarsOf(valueAt(root, 'a')!).map(({ text }) => text.length)).toEqual([300_000, 300_000, 2]);
+  const root = filled(`a: [${Array(40).fill('$V').join(', ')}]`, { V: 'v'.repeat(4000) });
+  const lengths = scalarsOf(valueAt(root, 'a')!).map(({ text }) => text.length);
+  expect(lengths).toEqual([...Array<number>(33).fill(4000), ...Array<number>(7).fill(2)]);
+});
+
+it.each(['v'.repeat(4097), 'a\u0001b', 'a\nb', 'a\u202eb'])('leave a text as written whose value is %j', (V) => {
+  expect(scalarsOf(filled('a: $V', { V })).map(({ text }) => text)).toEqual(['$V']);
 });
