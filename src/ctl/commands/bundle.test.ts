@@ -57,9 +57,9 @@ function packedBy(umask: string, order: string, env: NodeJS.ProcessEnv): string 
     printf '%s' '${JSON.stringify(base)}' >manifest.json
     echo 'services: {web: {image: "app:1"}}' >compose.yaml
     chmod u+x conf/run
-    exec "$0" ${cli} bundle pack . --out ../out.tar.gz --json`;
+    exec "$0" "$1" bundle pack . --out ../out.tar.gz --json`;
   const cwd = mkdtempSync(join(parent, 'tree-'));
-  const output = execFileSync('sh', ['-c', script, process.execPath], { cwd, env, encoding: 'utf8' });
+  const output = execFileSync('sh', ['-c', script, process.execPath, cli], { cwd, env, encoding: 'utf8' });
   return (JSON.parse(output) as { sha256: string }).sha256;
 }
 
