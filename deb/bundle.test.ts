@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs';
 import { bundleProgram } from './bundle.ts';
 
 const sourcesOf = async (entry: string) =>
@@ -10,4 +11,12 @@ it.each([
   const sources = await sourcesOf(entry);
   expect(sources).toContain(entry);
   expect(sources.filter((file) => foreign.test(file))).toEqual([]);
+});
+
+it('deployctl in one file uses nothing that Node 20, on which pipelines may run it, lacks', async () => {
+  const { inputs } = await bundleProgram('src/ctl/cli.ts');
+  const newer =
+    /\b(Map\.groupBy|Object\.groupBy|RegExp\.escape|Promise\.(try|withResolvers)|Array\.fromAsync)\b|\.(isSubsetOf|symmetricDifference)\(/;
+  const own = inputs.filter((file) => /^(src|machines)\//.test(file));
+  expect(own.filter((file) => newer.test(readFileSync(file, 'utf8')))).toEqual([]);
 });

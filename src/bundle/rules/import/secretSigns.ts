@@ -53,7 +53,7 @@ const randomEntropy = 3.4;
 function isRandomText(value: string): boolean {
   const isDense = /^[A-Za-z\d+/_=-]{24,}$/.test(value) && /\d/.test(value) && /[A-Za-z]/.test(value);
   if (!isDense || !value.split(/[-_/]/).some((part) => part.length >= 20)) return false;
-  const counts = Object.values(Object.groupBy(value, (character) => character)).map((all) => all?.length ?? 0);
+  const counts = [...new Set(value)].map((character) => value.split(character).length - 1);
   const entropy = counts.reduce((bits, count) => bits - (count / value.length) * Math.log2(count / value.length), 0);
   return entropy >= randomEntropy;
 }

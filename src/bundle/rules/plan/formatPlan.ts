@@ -48,6 +48,7 @@ function formatDisk({ paths, free_bytes, needed_bytes }: Plan['disk'][number]): 
 
 /** One line for each kind of change, in the order of first occurrence. */
 function formatChanges(changes: Change[]): string[] {
-  const kinds = Map.groupBy(changes, ({ change }) => change);
-  return [...kinds].map(([kind, group]) => `${kind}: ${group.map(({ name }) => name).join(', ')}`);
+  const kinds = [...new Set(changes.map(({ change }) => change))];
+  const namesOf = (kind: Change['change']) => changes.filter(({ change }) => change === kind).map(({ name }) => name);
+  return kinds.map((kind) => `${kind}: ${namesOf(kind).join(', ')}`);
 }

@@ -42,7 +42,7 @@ it.each([
 });
 
 it.each([
-  ['/srv/shop/link', {}, 'it leads to /etc/shadow, which no permit names'],
+  ['/srv/shop/link', {}, 'it is or lies below a link, and no permit names where that leads (readlink -f)'],
   ['/srv/shop/state', {}, 'belongs to deployd or to the container engine, or holds what does: no permit reaches it'],
   ['/var', {}, 'belongs to deployd or to the container engine, or holds what does: no permit reaches it'],
   ['/run', {}, 'belongs to deployd or to the container engine, or holds what does: no permit reaches it'],

@@ -1,6 +1,5 @@
 import type { Permits } from '../../../../protocol/hostPolicy.ts';
 import { pathAndAncestors } from '../document/bundlePath.ts';
-import { printable } from '../../../../protocol/printable.ts';
 import type { HostMount, HostPaths, PolicyHost } from './policyHost.ts';
 import type { Power } from './power.ts';
 
@@ -9,6 +8,9 @@ const unseenDirectories = ['/tmp', '/var/tmp', '/dev'];
 
 /** What each process sees of itself and of others. */
 const processPath = /^\/proc\/(\d+|self|thread-self)(\/|$)/;
+
+/** Where it leads is not told: the path may be the value of a secret. */
+const leadsElsewhere = 'it is or lies below a link, and no permit names where that leads (readlink -f)';
 
 /**
  * Why a bind mount is not permitted, null when it is. Without facts of the host only the written path is compared: so it
@@ -28,7 +30,7 @@ export function bindFault(
   if ([...engineSockets, ...(paths?.protectedPaths ?? [])].some(isProtected))
     return 'belongs to deployd or to the container engine, or holds what does: no permit reaches it';
   if (!permitted.some((pattern) => matchesBind(pattern, target, isWritable)))
-    return target === entry ? '' : `it leads to ${printable(target)}, which no permit names`;
+    return target === entry ? '' : leadsElsewhere;
   return replaceableFault({ path: target, isWritable }, asked, paths);
 }
 
@@ -80,7 +82,7 @@ export function matchesGlob(pattern: string, path: string): boolean {
 }
 
 function globExpression(pattern: string): RegExp {
-  const parts = pattern.split('*').map((part) => RegExp.escape(part));
+  const parts = pattern.split('*').map((part) => part.replace(/[\\^$.*+?()[\]{}|]/g, String.raw`\$&`));
   return new RegExp(`^${parts.join('[^/]*')}$`, 's');
 }
 
