@@ -56,6 +56,15 @@ export const apply = applySetup.createMachine({
         id: 'download',
         src: 'download',
         input: ({ context }) => ({ desired: context.desired }),
+        onDone: 'verifyingSignatures',
+      },
+    },
+    verifyingSignatures: {
+      description: 'Verifies who signed the bundle, where the host trusts signatures (trust.bundles).',
+      invoke: {
+        id: 'verifySignatures',
+        src: 'verifySignatures',
+        input: ({ context }) => ({ desired: context.desired }),
         onDone: 'unpacking',
       },
     },

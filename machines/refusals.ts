@@ -12,6 +12,10 @@ export const refusals = {
     meaning: 'the bytes that arrived are not those that were announced',
     cure: 'announce the sha256 of the bytes that are served; upload the bundle again',
   },
+  SIGNATURE_REFUSED: {
+    meaning: 'too few of those whom the host trusts have signed the bundle as it is',
+    cure: 'have it signed, and give the signature to the tenancy service (`deployctl bundle sign`, `deployctl signature add`); no flag lifts it',
+  },
   BUNDLE_UNSAFE: {
     meaning: 'the archive holds what a bundle may not hold, or too much of it',
     cure: 'pack anew, without what is named; copy links as files (`tar --dereference`)',

@@ -48,6 +48,7 @@ export interface FailedAttempt {
 
 export const applyServices = {
   download: declareService<void, { desired: DesiredState }>('download'),
+  verifySignatures: declareService<void, { desired: DesiredState }>('verifySignatures'),
   unpack: declareService<Bundle, { desired: DesiredState }>('unpack'),
   validateBundle: declareService<void, { bundle: Bundle; desired: DesiredState }>('validateBundle'),
   readSecrets: declareService<void, { bundle: Bundle }>('readSecrets'),

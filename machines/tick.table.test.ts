@@ -129,6 +129,7 @@ function inputsOf(
     bootstrap: { intent },
     checkIn: { observed: facts.hostHealthy },
     download: { desired },
+    verifySignatures: { desired },
     unpack: { desired },
     validateBundle: { bundle, desired },
     startContainers: { bundle, desired },

@@ -19,7 +19,17 @@ const libraryOwners: Record<string, string[]> = {
   'kysely/migration': ['src/tenancy/store/'],
   pg: ['src/tenancy/store/openStore.ts', 'src/tenancy/store/postgresClient.ts'],
   jose: ['src/tenancy/credentials/', 'src/tenancy/store/database.ts'],
-  ajv: ['src/config/', 'src/agent/rules/', 'src/bundle/rules/', 'src/protocol/', 'src/tenancy/http/validators.ts'],
+  '@sigstore/bundle': ['src/signatures/'],
+  '@sigstore/protobuf-specs': ['src/signatures/'],
+  '@sigstore/verify': ['src/signatures/'],
+  ajv: [
+    'src/signatures/',
+    'src/config/',
+    'src/agent/rules/',
+    'src/bundle/rules/',
+    'src/protocol/',
+    'src/tenancy/http/validators.ts',
+  ],
   yaml: ['src/config/', 'src/bundle/rules/'],
 };
 

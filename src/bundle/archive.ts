@@ -7,7 +7,7 @@ import { pipeline } from 'node:stream/promises';
 import { constants, createGunzip, createZstdDecompress } from 'node:zlib';
 import type { ReadEntry } from 'tar';
 import { Parser } from 'tar/parse';
-import { Fault } from '../../machines/fault.ts';
+import { Fault, refusedFault } from '../../machines/fault.ts';
 import type { BundleLimits } from './bundleLimits.ts';
 import { openRegularFile } from '../platform/regularFile.ts';
 import { parentsOf, entryPathOf, type ArchiveEntry } from './rules/archive/archiveEntry.ts';
@@ -20,6 +20,8 @@ import { removeTree } from '../platform/treeRemoval.ts';
 /** A bundle, and the empty directory (0700) to unpack it into. */
 export interface UnpackRequest {
   file: string;
+  /** In hex; an archive with another digest is refused, even one that was exchanged after it was verified. */
+  sha256?: string;
   into: string;
   limits: BundleLimits;
   signal: AbortSignal;
@@ -32,9 +34,9 @@ export interface UnpackRequest {
  *   entry. When they disagree, the bundle is rejected.
  * - On failure `into` is emptied, within a second. Nothing is synced.
  *
- * Returns what was written. Throws `BUNDLE_UNSAFE`, `DISK_WRITE_FAILED`, or `stopped` on abort.
+ * Returns what was written. Throws `BUNDLE_DIGEST`, `BUNDLE_UNSAFE`, `DISK_WRITE_FAILED`, or `stopped` on abort.
  */
-export async function unpack({ file, into, limits, signal }: UnpackRequest): Promise<BundleContents> {
+export async function unpack({ file, sha256, into, limits, signal }: UnpackRequest): Promise<BundleContents> {
   const validated: ArchiveEntry[] = [];
   const contents: BundleContents = { files: [], directories: [] };
   try {
@@ -44,6 +46,7 @@ export async function unpack({ file, into, limits, signal }: UnpackRequest): Pro
     const caps = { ...limits, compressed: await sizeOf(bundle, limits) };
     await pipeline(
       bundle.createReadStream({ start: 0, autoClose: false, highWaterMark: chunkBytes }),
+      (chunks: AsyncIterable<Buffer>) => hashedChunks(chunks, sha256),
       await decompressor(bundle),
       (chunks: AsyncIterable<Buffer>) => validatedBlocks(chunks, caps, validated),
       (chunks: AsyncIterable<Buffer>) => writeEntries(chunks, { into, validated, contents }),
@@ -67,6 +70,16 @@ const cleanupTimeoutMs = 1000;
 
 /** 8 MiB, the window of `zstd -19`; a malicious frame could demand gigabytes. */
 const zstdWindowLog = 23;
+
+async function* hashedChunks(chunks: AsyncIterable<Buffer>, sha256: string | undefined): AsyncGenerator<Buffer> {
+  const hash = createHash('sha256');
+  for await (const chunk of chunks) {
+    hash.update(chunk);
+    yield chunk;
+  }
+  if (sha256 !== undefined && hash.digest('hex') !== sha256)
+    throw refusedFault([{ code: 'BUNDLE_DIGEST', detail: 'the archive on the disk is another one than was verified' }]);
+}
 
 async function sizeOf(bundle: FileHandle, limits: BundleLimits): Promise<number> {
   const { size } = await bundle.stat();
@@ -170,7 +183,7 @@ async function emptyDirectory(into: string): Promise<void> {
   for (const name of names) await removeTree(join(into, name), limits);
 }
 
-function faultOf(error: unknown, { file, into, signal }: Omit<UnpackRequest, 'limits'>): Fault {
+function faultOf(error: unknown, { file, into, signal }: Pick<UnpackRequest, 'file' | 'into' | 'signal'>): Fault {
   if (error instanceof Fault) return error;
   if (signal.aborted) return new Fault('stopped', 'stopped while unpacking the bundle');
   const { code, syscall } = error as NodeJS.ErrnoException;

@@ -1,3 +1,5 @@
+import type { TrustedIdentity } from '../protocol/trustSettings.ts';
+
 /** Whom a host believes about bundles (spec §13): public keys and keyless identities, of which `threshold` must have signed. */
 export interface BundleTrust {
   threshold: number;
@@ -6,14 +8,6 @@ export interface BundleTrust {
   identities: readonly TrustedIdentity[];
   /** JSON text of a Sigstore trust root, by which certificates, log entries and timestamps are verified; needed for identities. */
   root: string | null;
-}
-
-/** The holder of a certificate, by the exact words of it. */
-export interface TrustedIdentity {
-  /** URL of the OpenID provider that knew the holder. */
-  issuer: string;
-  /** E-mail address or URI of the holder. */
-  subject: string;
 }
 
 /** What a signature says of a bundle; all of it must be true of the manifest. */

@@ -9,6 +9,7 @@ import { examineEngine } from '../services/doctor/engine.ts';
 import { checkFiles, examineIdentity } from '../services/doctor/files.ts';
 import { checkNetwork } from '../services/doctor/network.ts';
 import { examinePolicy } from '../services/doctor/policy.ts';
+import { examineTrust } from '../services/doctor/trust.ts';
 import { doctorContextOf, type DoctorInput } from '../services/doctor/doctorContext.ts';
 import { checkTicks } from '../services/doctor/ticks.ts';
 import type { Output } from './status.ts';
@@ -53,5 +54,13 @@ async function runChecks(input: DoctorInput): Promise<Diagnosis> {
   const checks = [checkFiles(context), examineEngine(context), checkNetwork(context), checkTicks(context)];
   const [files = [], engine = [], network = [], ticks = []] = await Promise.all(checks);
   const policy = await examinePolicy(context);
-  return diagnosisOf([...files, await examineIdentity(context), ...network, ...engine, policy, ...ticks]);
+  return diagnosisOf([
+    ...files,
+    await examineIdentity(context),
+    ...network,
+    ...engine,
+    policy,
+    examineTrust(context),
+    ...ticks,
+  ]);
 }

@@ -1,17 +1,19 @@
 import { isUnencrypted, withoutTrailingSlash } from '../../config/addresses.ts';
 import type { KeyProblem } from '../../config/configInvalid.ts';
+import { trustProblems } from '../../config/trustType.ts';
 import { configKeys } from './configKeys.ts';
 import type { Settings } from './settings.ts';
 
-/** Problems of several keys together: unencrypted http outside loopback and mesh, and two ports for one service. */
+/** Problems of several keys together: unencrypted http outside loopback and mesh, a trust that nobody can meet, and two ports for one service. */
 export function validateCombinations(valid: Partial<Settings>, hasPort: boolean): KeyProblem[] {
   const unencrypted = (['tenancy_url', 'secretstore_url'] as const).filter(
     (key) => valid.transport === 'system' && isUnencrypted(valid[key]),
   );
-  const problems = unencrypted.map((key) => ({
+  const problems: KeyProblem[] = unencrypted.map((key) => ({
     key,
     message: `must be ${configKeys[key].allowed}; http:// is allowed to loopback and over the transports sdk and proxy`,
   }));
+  problems.push(...trustProblems('trust.bundles', valid.trust?.bundles));
   const port = explicitPort(valid.tenancy_url);
   if (!hasPort || port === null || valid.port === undefined || port === valid.port) return problems;
   return [...problems, { key: 'port', message: `must be ${port} as in tenancy_url, or be left out` }];

@@ -1,6 +1,7 @@
 import { defaultLimits } from '../../protocol/defaultLimits.ts';
 import { keyTableOf, optional, required, type ConfigKey, type DottedKey } from '../../config/keyTable.ts';
 import { policyKeys } from '../../config/policyKeys.ts';
+import { trust } from '../../config/trustType.ts';
 import {
   autoOrPath,
   envId,
@@ -76,6 +77,11 @@ export const configKeys: Readonly<Record<DottedKey<Settings>, ConfigKey>> = {
     'Bring the current release up again when the host is not healthy and nothing is to be applied.',
   ),
   ...policyKeys,
+  'trust.bundles': optional(
+    trust,
+    null,
+    'Whose signatures a bundle needs to be applied here: a mapping; without it none.',
+  ),
   keep_releases: optional(integer('releases', 1, 1000), 2, 'Releases kept after a success, the current one included.'),
   settle_s: optional(
     integer('seconds', 0, 3600),

@@ -1,3 +1,4 @@
+import type { TrustSettings } from '../../protocol/trustSettings.ts';
 import type { HostPolicy } from '../../protocol/hostPolicy.ts';
 
 /** The validated configuration: config.yaml merged with the defaults, frozen (spec §6). */
@@ -45,6 +46,10 @@ export interface Settings {
   readonly on_failure: 'revert' | 'leave';
   readonly production: boolean;
   readonly policy: HostPolicy;
+  readonly trust: {
+    /** Null: bundles need no signature. */
+    readonly bundles: TrustSettings | null;
+  };
   readonly limits: { readonly bundle_bytes: number; readonly unpacked_bytes: number; readonly bundle_entries: number };
   readonly log: {
     readonly format: 'auto' | 'journal' | 'json' | 'pretty';

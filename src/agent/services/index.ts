@@ -47,6 +47,7 @@ export function createServices(deps: Dependencies): { tick: TickServices; apply:
     },
     apply: {
       download: provideLazy('download', (services) => services.download),
+      verifySignatures: provideLazy('verifySignatures', (services) => services.verifySignatures),
       unpack: provideLazy('unpack', (services) => services.unpack),
       validateBundle: provideLazy('validateBundle', (services) => services.validateBundle),
       readSecrets: provideLazy('readSecrets', (services) => services.readSecrets),

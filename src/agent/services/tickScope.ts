@@ -5,6 +5,7 @@ import { monotonicMs, wallClockOffsetMs } from '../../platform/clock.ts';
 import type { Report } from '../../protocol/report.ts';
 import type { Lock } from '../adapters/state/lock.ts';
 import type { Journal } from '../journal/journal.ts';
+import type { Verification } from '../../signatures/verifySignatures.ts';
 import type { BundleContents } from '../../bundle/rules/archive/inventory.ts';
 import type { GrantedPrivileges } from '../rules/createdContainers/grantedPrivileges.ts';
 import type { ReleaseStart } from '../rules/health/containerUptime.ts';
@@ -41,6 +42,10 @@ export interface TickScope {
   wasOverdue: boolean;
   /** Lines that its report and status contain besides those of the outcome. */
   readonly remarks: string[];
+  /** Genuine signatures of the bundle that is being applied; null where the host trusts no signatures. */
+  signatures: Verification | null;
+  /** Who signed the bundle that is being applied. */
+  signers: readonly string[];
   /** Contents of the bundle that is being applied, once it is unpacked. */
   bundleContents: BundleContents | null;
   /** Progress of the running service; null when the service does not measure it. */
@@ -66,6 +71,8 @@ export function startTick(journal: Journal): TickScope {
     heartbeat: null,
     wasOverdue: false,
     remarks: [],
+    signatures: null,
+    signers: [],
     bundleContents: null,
     readProgress: null,
   };

@@ -1,5 +1,7 @@
+import type { Sha } from '../../../../machines/types.ts';
 import { parseCheckInResponse, type CheckInRequest, type CheckInResponse } from '../../../protocol/checkIn.ts';
 import { parseLeaseResponse, type Lease, type LeaseRequest } from '../../../protocol/lease.ts';
+import { maxSignatureListBytes, parseSignatureList, signaturesTooLarge } from '../../../protocol/signatureList.ts';
 import type { Vault } from '../../secrets/vault.ts';
 import type { HttpCall } from './httpCall.ts';
 import type { HttpClient } from './httpClient.ts';
@@ -9,6 +11,8 @@ export interface Tenancy {
   checkIn: (body: CheckInRequest, signal: AbortSignal, tries?: number) => Promise<CheckInResponse>;
   /** Requests a lease for one login; its JWT is registered for redaction. */
   lease: (purpose: LeaseRequest['purpose'], signal: AbortSignal) => Promise<Lease>;
+  /** The signatures of a bundle, as JSON; none where the service knows of none. Throws SIGNATURE_REFUSED for what is no list of them. */
+  signatures: (sha: Sha, signal: AbortSignal) => Promise<unknown[]>;
   /** `rejected` means that this report will never be accepted, so it need not be kept. */
   report: (body: object, signal: AbortSignal) => Promise<'delivered' | 'rejected'>;
 }
@@ -24,7 +28,7 @@ export interface ApiContext {
 
 /** The tenancy service, called through `http`. */
 export function createTenancy({ http, vault, requestId }: ApiContext): Tenancy {
-  const post = (call: Pick<HttpCall, 'operation' | 'path' | 'body' | 'signal'> & Partial<HttpCall>) =>
+  const send = (call: Pick<HttpCall, 'operation' | 'path' | 'signal'> & Partial<HttpCall>) =>
     http.call({
       peer: 'tenancy',
       method: 'POST',
@@ -34,16 +38,20 @@ export function createTenancy({ http, vault, requestId }: ApiContext): Tenancy {
     });
   return {
     checkIn: async (body, signal, tries = 3) => {
-      const { json } = await post({ operation: 'check-in', path: '/v1/agent/check-in', body, signal, tries });
+      const { json } = await send({ operation: 'check-in', path: '/v1/agent/check-in', body, signal, tries });
       return parseCheckInResponse(json);
     },
     lease: async (purpose, signal) => {
       vault.noteUntrackedSecrets();
-      const { json } = await post({ operation: 'lease', path: '/v1/agent/lease', body: { purpose }, signal });
+      const { json } = await send({ operation: 'lease', path: '/v1/agent/lease', body: { purpose }, signal });
       const parsed = parseLeaseResponse(json);
       if ('fault' in parsed) throw parsed.fault;
       vault.registerForRedaction(parsed.lease.jwt);
       return parsed.lease;
+    },
+    signatures: async (sha, signal) => {
+      const { json, status } = await send({ ...signaturesCall, path: `/v1/agent/bundles/${sha}/signatures`, signal });
+      return status === notFound ? [] : parseSignatureList(json);
     },
     report: async (body, signal) => {
       const call = {
@@ -52,11 +60,22 @@ export function createTenancy({ http, vault, requestId }: ApiContext): Tenancy {
         accepts: rejectionStatuses,
         ignoresBody: true,
       } as const;
-      const { status } = await post({ ...call, body, signal });
+      const { status } = await send({ ...call, body, signal });
       return rejectionStatuses.includes(status) ? 'rejected' : 'delivered';
     },
   };
 }
+
+/** A service that is older than signatures, or has lost the bundle: either way nobody has signed. */
+const notFound = 404;
+
+const signaturesCall = {
+  operation: 'signatures',
+  method: 'GET',
+  accepts: [notFound],
+  maxBytes: maxSignatureListBytes,
+  tooLarge: signaturesTooLarge(),
+} as const;
 
 /** Statuses that mean that the report itself is invalid. */
 const rejectionStatuses = [400, 413, 422];

@@ -19,6 +19,8 @@ export interface ReleaseRecord {
   compose: string[];
   /** Variables of the bundle that are no secrets. Absent in records of older versions. */
   variables?: Record<string, string>;
+  /** Who signed the bundle. Absent in records of older versions. */
+  signers?: readonly string[];
   /** One-shots that finished in this release, or unchanged in the previous one. Absent in records of older versions. */
   jobs?: OneShot[];
   /** Identifies the `.env` that the agent wrote. Absent in records of older versions. */

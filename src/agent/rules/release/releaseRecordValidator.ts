@@ -20,7 +20,12 @@ const schema: object = objectSchema(
     images: arraySchema(objectSchema({ reference: name, id: { ...name, nullable: true } })),
     compose: names,
   },
-  { variables: { type: 'object', additionalProperties: name }, jobs: arraySchema(oneShot), env: envDigest },
+  {
+    variables: { type: 'object', additionalProperties: name },
+    signers: names,
+    jobs: arraySchema(oneShot),
+    env: envDigest,
+  },
 );
 
 /** Validates a value as the record of a release. */

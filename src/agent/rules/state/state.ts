@@ -14,6 +14,8 @@ export interface State {
   applied_sha: Sha | null;
   applied_at: string | null;
   applied_version: string | null;
+  /** Who signed the applied bundle. Absent in files of older versions. */
+  applied_signers?: readonly string[];
   /** Highest `sequence` ever applied for this env; a `down` keeps it. */
   highest_sequence: number;
   /** True when the last check-in or the last manifest declared this host production. */

@@ -43,6 +43,7 @@ const required = {
 };
 
 const schema: object = objectSchema(required, {
+  applied_signers: names,
   production_unknown: flag,
   baseline: {
     ...objectSchema({ sha: sha256Schema, volumes: { ...names, nullable: true }, networks: names }),

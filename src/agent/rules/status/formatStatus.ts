@@ -1,4 +1,5 @@
 import { policySummary } from '../bundle/policySummary.ts';
+import { trustSummary } from '../bundle/trustSummary.ts';
 import { describeResources } from '../release/projectResources.ts';
 import { purgeDeadline } from '../release/pendingPurge.ts';
 import type { State } from '../state/state.ts';
@@ -40,6 +41,7 @@ function rowsOf(status: Status, { state, now }: StatusContext): [string, string 
     ['trouble', state.token.trouble],
     ['grant', state.token.grant_refused ?? null],
     ['applied', formatApplied(status, state) ?? 'nothing'],
+    ['signed by', status.applied_signers === undefined ? null : status.applied_signers.join(', ') || 'nobody'],
     ['desired', status.desired_sha ?? 'nothing'],
     ['attempt', state.attempt && `${state.attempt.sha}, ${state.attempt.phase} since ${state.attempt.at}`],
     ['failing', failing && `${failing.sha}, ${failing.count} in a row, next try at ${failing.retry_at}`],
@@ -52,6 +54,7 @@ function rowsOf(status: Status, { state, now }: StatusContext): [string, string 
     ['last outcome', outcome ? `${formatOutcome(outcome)} at ${outcome.at}` : 'none'],
     ['lock', lock && (lock.held ? `held by pid ${lock.pid ?? 'unknown'} since ${lock.since ?? 'unknown'}` : 'free')],
     ['reports', status.pending_reports === 0 ? null : `${status.pending_reports} wait for delivery`],
+    ['trust', status.trust?.bundles ? trustSummary(status.trust.bundles) : null],
     ['policy', status.policy === undefined ? null : policySummary(status.policy)],
     ['version', `deployd ${status.version}`],
   ];

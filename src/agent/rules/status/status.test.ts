@@ -8,7 +8,14 @@ const sha = 'a'.repeat(64);
 const other = 'b'.repeat(64);
 const at = '2026-11-21T12:00:00.000Z';
 const textAt = '2026-11-21T12:03:30.000Z';
-const settings = { env: 'eu-1', site: 'berlin', transport: 'sdk', laptop_mode: false, policy: defaultPolicy } as const;
+const settings = {
+  env: 'eu-1',
+  site: 'berlin',
+  transport: 'sdk',
+  laptop_mode: false,
+  policy: defaultPolicy,
+  trust: { bundles: null },
+} as const;
 const facts = { version: '0.2.0', token: true, lock: { held: false, pid: null, since: null } };
 
 const report = { report_id: 'r1' } as State['pending_reports'][number];

@@ -1,5 +1,6 @@
 import { endingNames, endings } from '../../../../machines/endings.ts';
 import type { Sha } from '../../../../machines/types.ts';
+import type { TrustSettings } from '../../../protocol/trustSettings.ts';
 import { isDefaultPolicy, type HostPolicy } from '../../../protocol/hostPolicy.ts';
 import type { State } from '../state/state.ts';
 
@@ -26,12 +27,19 @@ export interface Status {
   pending_reports: number;
   /** Why the bootstrap grant on disk is not used; absent when none is refused. */
   grant_refused?: string;
+  /** Who signed the applied bundle; absent where the host trusts no signatures and nobody has. */
+  applied_signers?: readonly string[];
+  /** Whose signatures the host trusts; absent when it needs none. */
+  trust?: StatusSettings['trust'];
   /** What the host permits and denies; absent when it says nothing of its own. */
   policy?: HostPolicy;
 }
 
 /** The settings that a status shows. */
-export type StatusSettings = Pick<Status, 'env' | 'site' | 'transport' | 'laptop_mode'> & { policy: HostPolicy };
+export type StatusSettings = Pick<Status, 'env' | 'site' | 'transport' | 'laptop_mode'> & {
+  policy: HostPolicy;
+  trust: { readonly bundles: TrustSettings | null };
+};
 
 /** Facts that are neither settings nor state. */
 export interface StatusFacts {
@@ -43,8 +51,8 @@ export interface StatusFacts {
 
 /** The status of this host, from its settings, its state and the other facts. */
 export function statusOf(settings: StatusSettings, state: State, facts: StatusFacts): Status {
-  const { env, site, transport, laptop_mode, policy } = settings;
-  const { applied_sha, applied_version, last_check_in, last_outcome, failing } = state;
+  const { env, site, transport, laptop_mode, policy, trust } = settings;
+  const { applied_sha, applied_version, applied_signers = [], last_check_in, last_outcome, failing } = state;
   return {
     version: facts.version,
     ...{ env, site, transport, laptop_mode },
@@ -58,6 +66,8 @@ export function statusOf(settings: StatusSettings, state: State, facts: StatusFa
     lock: facts.lock,
     pending_reports: state.pending_reports.length,
     ...(state.token.grant_refused !== undefined && { grant_refused: state.token.grant_refused }),
+    ...(((trust.bundles !== null && applied_sha !== null) || applied_signers.length > 0) && { applied_signers }),
+    ...(trust.bundles !== null && { trust }),
     ...(!isDefaultPolicy(policy) && { policy }),
   };
 }

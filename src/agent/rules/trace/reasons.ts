@@ -29,6 +29,8 @@ export function describeDecision(decision: Decision): string {
       return `${peerNames[decision.peer]}: ${decision.error}`;
     case 'downloaded':
       return `${decision.bytes} bytes of the bundle arrived`;
+    case 'signed':
+      return `signed by ${decision.signers.join(', ')}`;
     case 'secrets-read':
       return `secrets read: ${decision.count}`;
     case 'started':

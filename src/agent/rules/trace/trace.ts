@@ -13,6 +13,7 @@ export type Decision =
   | { word: 'engine-unreachable' }
   | { word: 'call-failed'; peer: 'tenancy' | 'secretstore' | 'storage'; error: string }
   | { word: 'downloaded'; bytes: number }
+  | { word: 'signed'; signers: string[] }
   | { word: 'secrets-read'; count: number }
   | { word: 'started'; services: string[]; untouched: string[]; gone: string[] }
   | { word: 'current-restored'; sha: Sha | null }
@@ -103,6 +104,7 @@ const allowedPatterns: Record<string, RegExp | undefined> = {
   services: servicePattern,
   untouched: servicePattern,
   gone: servicePattern,
+  signers: /^(key SHA256:[A-Za-z0-9+/]{43}|[\x21-\x7e]{1,253} \([\x21-\x7e]{1,253}\))$/,
   peer: /^(tenancy|secretstore|storage)$/,
   error: /^[A-Z0-9_]{1,64}$/,
 };

@@ -27,6 +27,7 @@ export async function commit(
     applied_sha: bundle.sha,
     applied_at: new Date().toISOString(),
     applied_version: version,
+    applied_signers: tick.signers,
     highest_sequence: Math.max(sequence, state.state.highest_sequence),
     production,
     production_unknown: false,

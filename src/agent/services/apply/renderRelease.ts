@@ -34,7 +34,7 @@ export async function renderRelease(
     jobs: await oneShotsToSkip(deps, sha, unrepairedOverride),
     env: await envDigestOf(deps, envFile),
   };
-  const record = { ...releaseRecordOf(bundle, files), ...recordExtras };
+  const record = { ...releaseRecordOf(bundle, files), ...recordExtras, signers: tick.signers };
   await releases.writeRendered(sha, { env: envFile, override, granted: tick.grantedPrivileges, record });
   const { version, sequence } = manifest;
   tick.journal.debug(`release rendered: version=${version} sequence=${sequence}`);

@@ -7,25 +7,29 @@ import { readManifest } from '../../../bundle/readBundle.ts';
 import type { BundleContents } from '../../../bundle/rules/archive/inventory.ts';
 import type { Dependencies } from '../dependencies.ts';
 import { desiredShaOf } from './download.ts';
+import { requireSigners } from './verifySignatures.ts';
 
 /** Unpacks the verified bundle into staging and reads its manifest; throws the refusals of both (spec §5). */
 export async function unpack(
-  { releases, settings, tick }: Dependencies,
+  deps: Dependencies,
   { desired }: { desired: DesiredState },
   signal: AbortSignal,
 ): Promise<Bundle> {
+  const { releases, settings, tick } = deps;
   const sha = desiredShaOf(desired);
   const dir = releases.stagingOf(sha);
   await createEmptyDirectory(dir, signal);
   const archive = await import('../../../bundle/archive.ts');
   tick.bundleContents = await archive.unpack({
     file: releases.bundleOf(sha),
+    sha256: sha,
     into: dir,
     limits: settings.limits,
     signal,
   });
   const parsed = await readManifest(dir, settings.env);
   if ('refusal' in parsed) throw refusedFault([parsed.refusal]);
+  tick.signers = requireSigners(deps, parsed.manifest);
   return { sha, dir, manifest: parsed.manifest };
 }
 

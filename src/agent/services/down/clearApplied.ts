@@ -9,6 +9,13 @@ export async function clearApplied(deps: Dependencies): Promise<void> {
     await resetOneShots(deps, sha);
   }
   await releases.current.remove();
-  await state.update({ applied_sha: null, applied_at: null, applied_version: null, attempt: null, failing: null });
+  await state.update({
+    applied_sha: null,
+    applied_at: null,
+    applied_version: null,
+    applied_signers: [],
+    attempt: null,
+    failing: null,
+  });
   tick.journal.info('down: the project is torn down; releases/ stays, without secrets');
 }

@@ -16,6 +16,7 @@ export async function rebuildState(releases: Releases): Promise<Partial<State>> 
     applied_sha: record ? sha : null,
     attempt: record ? { sha: record.sha, phase: 'unknown', at: new Date().toISOString() } : null,
     applied_version: record?.version ?? null,
+    applied_signers: record?.signers ?? [],
     highest_sequence: Math.max(0, ...all.map((each) => each?.sequence ?? 0)),
     production: production === true,
     production_unknown: production === null,

@@ -1,0 +1,54 @@
+import type { TrustSettings } from '../protocol/trustSettings.ts';
+import { readRegularFile } from '../platform/regularFile.ts';
+import type { BundleTrust } from './bundleTrust.ts';
+import { readPublicKey } from './publicKey.ts';
+
+/** A trust with its files read, and one line for each file that cannot be used. */
+export interface ReadTrust {
+  trust: BundleTrust;
+  problems: string[];
+}
+
+const maxKeyBytes = 65_536;
+const maxRootBytes = 4 * 2 ** 20;
+
+/** Reads the files of `trust.bundles` (spec §13). A file that cannot be used is left out: nobody is believed by it. */
+export function readTrust({ threshold = 1, keys = [], identities = [], root }: TrustSettings): ReadTrust {
+  const read = keys.map((path) => readFile(path, maxKeyBytes, keyProblem));
+  const readRoot = root === undefined ? { text: null, problem: null } : readFile(root, maxRootBytes, rootProblem);
+  const trust = { threshold, keys: read.flatMap(({ text }) => text ?? []), identities, root: readRoot.text };
+  return { trust, problems: [...read, readRoot].flatMap(({ problem }) => problem ?? []) };
+}
+
+interface ReadFile {
+  text: string | null;
+  problem: string | null;
+}
+
+function readFile(path: string, maxBytes: number, problemOf: (text: string) => string | null): ReadFile {
+  try {
+    const text = readRegularFile(path, maxBytes).toString('utf8');
+    const problem = problemOf(text);
+    return problem === null ? { text, problem } : { text: null, problem: `${path} ${problem}` };
+  } catch (error) {
+    const { code = 'unknown' } = error as NodeJS.ErrnoException;
+    return { text: null, problem: code === 'ENOENT' ? `${path} is missing` : `${path} cannot be read (${code})` };
+  }
+}
+
+function keyProblem(pem: string): string | null {
+  const key = readPublicKey(pem);
+  return typeof key === 'string' ? key : null;
+}
+
+function rootProblem(text: string): string | null {
+  try {
+    const { mediaType } = Object(JSON.parse(text)) as { mediaType?: unknown };
+    return String(mediaType).startsWith(rootMediaType) ? null : 'is not a Sigstore trust root';
+  } catch {
+    return 'is not JSON';
+  }
+}
+
+/** Of version 0.1 in two spellings, and 0.2. */
+const rootMediaType = 'application/vnd.dev.sigstore.trustedroot';

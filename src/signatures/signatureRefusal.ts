@@ -1,0 +1,28 @@
+import type { Refusal } from '../../machines/refusals.ts';
+
+/** What came out of the verification of a bundle's signatures. */
+export interface SignatureVerdict {
+  /** How many different signers are demanded. */
+  threshold: number;
+  /** Who signed, each once. */
+  signers: readonly string[];
+  /** How many signatures there are. */
+  count: number;
+  /** Why each of the others is not accepted, and which files of the trust cannot be used. */
+  faults: readonly string[];
+}
+
+const maxFaults = 10;
+
+/** SIGNATURE_REFUSED unless enough signers signed (spec §9, §13); the detail tells every fault, up to ten. */
+export function signatureRefusal({ threshold, signers, count, faults }: SignatureVerdict): Refusal | null {
+  if (signers.length >= threshold) return null;
+  const found = count === 0 ? 'there is no signature' : signedBy(signers);
+  const more = faults.length > maxFaults ? [`and ${faults.length - maxFaults} more`] : [];
+  const demand = `${found}, and ${threshold === 1 ? 'a signature by one' : `signatures by ${threshold}`} of trust.bundles must be`;
+  return { code: 'SIGNATURE_REFUSED', detail: [demand, ...faults.slice(0, maxFaults), ...more].join('; ') };
+}
+
+function signedBy(signers: readonly string[]): string {
+  return signers.length === 0 ? 'nobody who is trusted has signed' : `only ${signers.join(', ')} signed`;
+}
