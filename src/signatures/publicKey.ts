@@ -26,7 +26,9 @@ export function keyName(hint: string): string {
 }
 
 function hintOf(key: KeyObject): string {
-  return createHash('sha256').update(key.export({ type: 'spki', format: 'der' })).digest('base64');
+  return createHash('sha256')
+    .update(key.export({ type: 'spki', format: 'der' }))
+    .digest('base64');
 }
 
 function unusableReason({ asymmetricKeyType: type, asymmetricKeyDetails: details }: KeyObject): string | null {

@@ -13,7 +13,8 @@ const mediaTypes = [
  */
 export function readSignature(json: unknown): Bundle {
   const bundle = parse(json);
-  if (!mediaTypes.includes(bundle.mediaType)) throw new SignatureFault(`it is no Sigstore bundle v0.3 (${printable(bundle.mediaType)})`);
+  if (!mediaTypes.includes(bundle.mediaType))
+    throw new SignatureFault(`it is no Sigstore bundle v0.3 (${printable(bundle.mediaType)})`);
   const path = differingPath(json, bundleToJSON(bundle), '');
   if (path !== null) throw new SignatureFault(`its field ${printable(path)} is unknown or malformed`);
   return bundle;

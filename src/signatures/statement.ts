@@ -30,7 +30,8 @@ export function statementOf(signature: unknown): Statement {
 export function statementIn({ content }: Bundle): Statement {
   if (content.$case !== 'dsseEnvelope') throw new SignatureFault('it signs a digest alone, and not a statement');
   const { payload, payloadType } = content.dsseEnvelope;
-  if (payloadType !== statementType) throw new SignatureFault(`its payload is ${printable(payloadType)}, not an in-toto statement`);
+  if (payloadType !== statementType)
+    throw new SignatureFault(`its payload is ${printable(payloadType)}, not an in-toto statement`);
   const text = payload.toString('utf8');
   const json = parseJson(text);
   const [duplicate] = duplicateKeys(text);

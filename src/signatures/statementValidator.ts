@@ -13,7 +13,10 @@ const schema: object = exactObject({
     type: 'array',
     minItems: 1,
     maxItems: 1,
-    items: exactObject({ digest: exactObject({ sha256: { type: 'string', pattern: '^[0-9a-f]{64}$' } }) }, { name: text }),
+    items: exactObject(
+      { digest: exactObject({ sha256: { type: 'string', pattern: '^[0-9a-f]{64}$' } }) },
+      { name: text },
+    ),
   },
   predicateType: { const: 'urn:deployd:bundle:v1' },
   predicate: exactObject({

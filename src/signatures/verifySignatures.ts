@@ -45,7 +45,13 @@ interface Context {
   root: TrustedRoot | null;
 }
 
-const emptyRoot: TrustedRoot = { mediaType: '', tlogs: [], certificateAuthorities: [], ctlogs: [], timestampAuthorities: [] };
+const emptyRoot: TrustedRoot = {
+  mediaType: '',
+  tlogs: [],
+  certificateAuthorities: [],
+  ctlogs: [],
+  timestampAuthorities: [],
+};
 
 function keysOf({ keys }: BundleTrust): ReadonlyMap<string, PublicKey> {
   const usable = keys.map(readPublicKey).filter((key) => typeof key !== 'string');
