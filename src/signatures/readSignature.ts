@@ -1,5 +1,6 @@
 import { bundleFromJSON, bundleToJSON, type Bundle } from '@sigstore/bundle';
 import { printable } from '../protocol/printable.ts';
+import { requireOneTree } from './inclusionProof.ts';
 import { SignatureFault } from './signatureFault.ts';
 
 const mediaTypes = [
@@ -17,6 +18,7 @@ export function readSignature(json: unknown): Bundle {
     throw new SignatureFault(`it is no Sigstore bundle v0.3 (${printable(bundle.mediaType)})`);
   const path = differingPath(json, bundleToJSON(bundle), '');
   if (path !== null) throw new SignatureFault(`its field ${printable(path)} is unknown or malformed`);
+  bundle.verificationMaterial.tlogEntries.forEach(requireOneTree);
   return bundle;
 }
 

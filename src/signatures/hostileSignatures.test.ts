@@ -1,0 +1,197 @@
+import { newSigstore, type KeylessOptions } from '../../fixtures/signatures/keyless.ts';
+import { mutationsOf } from '../../fixtures/signatures/mutations.ts';
+import {
+  envelopeOf,
+  newSigningKey,
+  signBundle,
+  signStatement,
+  statementAbout,
+} from '../../fixtures/signatures/signBundle.ts';
+import type { BundleTrust } from './bundleTrust.ts';
+import { verifySignatures } from './verifySignatures.ts';
+
+const sha256 = 'a'.repeat(64);
+const claim = { name: 'shop', env: 'eu-1', version: '1.2', sequence: 3 };
+const key = newSigningKey();
+const sigstore = newSigstore();
+const release = { issuer: 'https://id.example', subject: 'release@example.com' };
+const byKey: BundleTrust = { threshold: 1, keys: [key.publicPem], identities: [], root: null };
+const byIdentity: BundleTrust = { threshold: 1, keys: [], identities: [release], root: sigstore.trustRoot() };
+
+/** Why a signature is not believed; null for one that is. */
+function faultOf(signature: unknown, trust: BundleTrust): string | null {
+  const { verified, faults } = verifySignatures(trust, sha256, [signature]);
+  return verified.length > 0 ? null : faults.join();
+}
+
+describe.each([
+  ['a key', signBundle(sha256, claim, key), byKey],
+  ['a certificate', sigstore.sign(statementAbout(sha256, claim)), byIdentity],
+])('a signature by %s', (_signer, signature, trust) => {
+  it('is refused with its reason for every field that is dropped, doubled, changed or of another type', () => {
+    expect(faultOf(signature, trust)).toBeNull();
+    const mutations = mutationsOf(signature);
+    expect(mutations.length).toBeGreaterThan(60);
+    const outcomes = mutations.map(({ words, value }) => [words, faultOf(value, trust)]);
+    expect(
+      outcomes.filter(([, fault]) => fault === null || /^signature 1: (malformed: (Cannot|undefined)|$)/.test(fault!)),
+    ).toEqual([]);
+  });
+});
+
+const { predicate, ...rest } = statementAbout(sha256, claim) as Record<string, unknown>;
+const hash = { sha256 };
+
+it.each<[string, object | string, RegExp]>([
+  ['of another archive', statementAbout('b'.repeat(64), claim), /it is of another archive \(b{64}\)/],
+  [
+    'of two archives',
+    { ...rest, predicate, subject: [{ digest: hash }, { digest: { sha256: 'b'.repeat(64) } }] },
+    /\/subject must NOT have more than 1/,
+  ],
+  [
+    'of an archive by two digests',
+    { ...rest, predicate, subject: [{ digest: { ...hash, sha512: 'x' } }] },
+    /\(sha512\)/,
+  ],
+  ['of no archive', { ...rest, predicate, subject: [] }, /\/subject must NOT have fewer than 1/],
+  [
+    'of another predicate type',
+    { ...rest, predicate, predicateType: 'https://slsa.dev/provenance/v1' },
+    /\/predicateType must be equal to constant/,
+  ],
+  ['without a predicate', rest, /must have required property 'predicate'/],
+  [
+    'with an incomplete predicate',
+    { ...rest, predicate: { name: 'shop', env: 'eu-1', version: '1.2' } },
+    /required property 'sequence'/,
+  ],
+  [
+    'with a sequence as text',
+    { ...rest, predicate: { ...claim, sequence: '3' } },
+    /\/predicate\/sequence must be integer/,
+  ],
+  [
+    'with more than a bundle has',
+    { ...rest, predicate: { ...claim, flags: [] } },
+    /\/predicate must NOT have additional properties \(flags\)/,
+  ],
+  [
+    'with a key twice',
+    JSON.stringify(statementAbout(sha256, claim)).replace('"sequence"', '"sequence":9,"sequence"'),
+    /predicate\.sequence stands twice/,
+  ],
+  ['that is no JSON', 'hello', /its statement is not JSON/],
+  ['that is null', 'null', /its statement is not one about a bundle/],
+])('a genuine signature of a statement %s is refused', (_what, statement, fault) => {
+  expect(faultOf(signStatement(statement, key), byKey)).toMatch(fault);
+  expect(faultOf(sigstore.sign(statement), byIdentity)).toMatch(fault);
+});
+
+const [hour, day] = [3_600_000, 86_400_000];
+const ago = (ms: number) => new Date(Date.now() - ms);
+
+it.each<[string, KeylessOptions, RegExp]>([
+  [
+    'another subject',
+    { subject: 'intern@example.com' },
+    /it is by intern@example\.com \(https:\/\/id\.example\), who is not trusted/,
+  ],
+  ['a subject that begins with the trusted one', { subject: 'release@example.com.evil.example' }, /who is not trusted/],
+  ['a subject that ends with the trusted one', { subject: 'not-release@example.com' }, /who is not trusted/],
+  ['a subject in other case', { subject: 'Release@example.com' }, /who is not trusted/],
+  ['a subject whose dot is another letter', { subject: 'release@exampleXcom' }, /who is not trusted/],
+  ['a subject as a URI', { subject: 'mailto://release@example.com' }, /who is not trusted/],
+  ['a subject with a NUL', { subject: 'release@example.com\0' }, /who is not trusted/],
+  ['another issuer', { issuer: 'https://id.example.evil' }, /who is not trusted/],
+  ['the issuer with a slash', { issuer: 'https://id.example/' }, /who is not trusted/],
+  [
+    'no promise of the log, so without a verified time',
+    { promise: false },
+    /TIMESTAMP_ERROR: expected 1 timestamps, got 0/,
+  ],
+  ['no log of certificates', { certificateLogged: false }, /CERTIFICATE_ERROR: expected 1 SCTs, got 0/],
+  [
+    'a certificate that had expired when the log took it in',
+    { validFrom: ago(2 * hour), validUntil: ago(hour) },
+    /CERTIFICATE_ERROR/,
+  ],
+  [
+    'a certificate that was not valid yet',
+    { validFrom: new Date(Date.now() + hour), validUntil: new Date(Date.now() + day) },
+    /CERTIFICATE_ERROR/,
+  ],
+  ['a time before the log and the authority were valid', { loggedAt: ago(800 * day) }, /_ERROR/],
+])('a certificate with %s is refused', (_what, options, fault) => {
+  expect(faultOf(sigstore.sign(statementAbout(sha256, claim), options), byIdentity)).toMatch(fault);
+});
+
+it('a URI is believed as subject only as it is written', () => {
+  const uri = 'https://forge.example/shop/.workflow@refs/heads/main';
+  const trust = { ...byIdentity, identities: [{ ...release, subject: uri }] };
+  expect(faultOf(sigstore.sign(statementAbout(sha256, claim), { subject: uri }), trust)).toBeNull();
+  expect(
+    faultOf(sigstore.sign(statementAbout(sha256, claim), { subject: uri.replace('main', 'main2') }), trust),
+  ).toMatch(/not trusted/);
+});
+
+it('subject and issuer of two identities do not make a third', () => {
+  const identities = [
+    { ...release, issuer: 'https://other.example' },
+    { ...release, subject: 'other@example.com' },
+  ];
+  expect(faultOf(sigstore.sign(statementAbout(sha256, claim)), { ...byIdentity, identities })).toMatch(
+    /who is not trusted/,
+  );
+});
+
+it('the authority, the log and the promises of another instance are refused', () => {
+  const [other, statement] = [newSigstore(), statementAbout(sha256, claim)];
+  expect(faultOf(other.sign(statement), byIdentity)).toMatch(/_ERROR/);
+  const [own, foreign] = [sigstore.sign(statement), sigstore.sign(statement)];
+  const { tlogEntries } = foreign.verificationMaterial;
+  const exchanged = { ...own, verificationMaterial: { ...own.verificationMaterial, tlogEntries } };
+  expect(faultOf(exchanged, byIdentity)).toMatch(/TLOG_BODY_ERROR/);
+});
+
+it('a root that has ended is not believed for what was logged after it', () => {
+  const ended = { ...byIdentity, root: sigstore.trustRoot({ end: ago(hour).toISOString() }) };
+  expect(faultOf(sigstore.sign(statementAbout(sha256, claim)), ended)).toMatch(/_ERROR/);
+});
+
+it('a key that a root does not know needs no log, and a certificate is nothing without identities', () => {
+  const both = { ...byIdentity, keys: [key.publicPem] };
+  expect(faultOf(signBundle(sha256, claim, key), both)).toBeNull();
+  expect(faultOf(sigstore.sign(statementAbout(sha256, claim)), byKey)).toMatch(/no identity is trusted/);
+  expect(faultOf(sigstore.sign(statementAbout(sha256, claim)), { ...byIdentity, identities: [] })).toMatch(
+    /no identity is trusted/,
+  );
+});
+
+it.each<[string, unknown]>([
+  ['null', null],
+  ['a text', 'signature'],
+  ['a list', []],
+  [
+    'a signature of a digest alone',
+    {
+      ...signBundle(sha256, claim, key),
+      dsseEnvelope: undefined,
+      messageSignature: { messageDigest: { algorithm: 'SHA2_256', digest: 'YQ==' }, signature: 'YQ==' },
+    },
+  ],
+  [
+    'an older format',
+    { ...signBundle(sha256, claim, key), mediaType: 'application/vnd.dev.sigstore.bundle+json;version=0.1' },
+  ],
+  [
+    'a payload of another type',
+    {
+      ...envelopeOf(statementAbout(sha256, claim), key.privateKey, 'application/json'),
+      verificationMaterial: { publicKey: { hint: key.hint } },
+    },
+  ],
+  ['a field that nobody knows', { ...signBundle(sha256, claim, key), more: 1 }],
+])('%s is refused', (_what, signature) => {
+  expect(faultOf(signature, byKey)).toMatch(/^signature 1: it/);
+});

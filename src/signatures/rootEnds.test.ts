@@ -1,0 +1,28 @@
+import { newSigstore } from '../../fixtures/signatures/keyless.ts';
+import { rootEnds } from './rootEnds.ts';
+
+const now = new Date('2026-06-01T00:00:00Z');
+const nextYear = new Date('2027-06-01T00:00:00Z');
+
+it('takes the end of the certificate where the authority has no earlier one', () => {
+  expect(rootEnds(newSigstore(now).trustRoot())).toEqual([
+    { what: 'certificate authority', end: nextYear },
+    { what: 'transparency log', end: null },
+    { what: 'certificate log', end: null },
+  ]);
+});
+
+it('takes the end that is stated where that is earlier', () => {
+  const end = '2026-07-01T00:00:00.000Z';
+  expect(rootEnds(newSigstore(now).trustRoot({ end })).map((each) => each.end)).toEqual(Array(3).fill(new Date(end)));
+});
+
+it('takes the last of several, and 1970 where there is none', () => {
+  const log = (end?: string) => ({ publicKey: { validFor: { end } } });
+  const root = { tlogs: [log('2026-01-01T00:00:00Z'), log('2026-03-01T00:00:00Z'), log('2026-02-01T00:00:00Z')] };
+  expect(rootEnds(JSON.stringify(root)).map(({ end }) => end?.toISOString())).toEqual([
+    '1970-01-01T00:00:00.000Z',
+    '2026-03-01T00:00:00.000Z',
+    '1970-01-01T00:00:00.000Z',
+  ]);
+});

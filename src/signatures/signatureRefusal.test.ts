@@ -1,0 +1,27 @@
+import { signatureRefusal } from './signatureRefusal.ts';
+
+const verdict = { threshold: 1, signers: [], count: 0, faults: [] };
+
+it.each([
+  [verdict, 'there is no signature, and a signature by one of trust.bundles must be'],
+  [
+    { ...verdict, count: 1, faults: ['signature 1: it is of another archive'] },
+    'nobody who is trusted has signed, and a signature by one of trust.bundles must be; signature 1: it is of another archive',
+  ],
+  [
+    { ...verdict, threshold: 2, count: 2, signers: ['key SHA256:a'] },
+    'only key SHA256:a signed, and signatures by 2 of trust.bundles must be',
+  ],
+])('%j', (given, detail) => {
+  expect(signatureRefusal(given)).toEqual({ code: 'SIGNATURE_REFUSED', detail });
+});
+
+it('accepts as many signers as are demanded, whatever else there is', () => {
+  expect(signatureRefusal({ threshold: 2, signers: ['a', 'b'], count: 3, faults: ['signature 3: x'] })).toBeNull();
+});
+
+it('tells ten faults, and how many more there are', () => {
+  const faults = Array.from({ length: 12 }, (_, at) => `signature ${at + 1}: x`);
+  const { detail = '' } = signatureRefusal({ ...verdict, count: 12, faults }) ?? {};
+  expect(detail).toMatch(/; signature 10: x; and 2 more$/);
+});
