@@ -1,5 +1,6 @@
 import { jest } from '@jest/globals';
 import { spawnSync } from 'node:child_process';
+import { createHash } from 'node:crypto';
 import * as fs from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -54,6 +55,18 @@ function tree(): Record<string, string> {
   const modeOf = (name: string): string => (fs.statSync(join(into, name)).mode & 0o7777).toString(8);
   return Object.fromEntries(names.map((name) => [name, modeOf(name)]));
 }
+
+it('refuses an archive that was exchanged after its digest was verified, and leaves nothing', async () => {
+  const bytes = gzipSync(Buffer.concat([tarEntry('manifest.json', '{}'), endOfArchive]));
+  const unpackAs = async (sha256: string) => {
+    fs.writeFileSync(join(dir, 'bundle'), bytes);
+    await unpack({ file: join(dir, 'bundle'), sha256, into, limits, signal: new AbortController().signal });
+  };
+  await expect(unpackAs('0'.repeat(64))).rejects.toMatchObject({ ending: 'refused', code: 'BUNDLE_DIGEST' });
+  expect(tree()).toEqual({});
+  await unpackAs(createHash('sha256').update(bytes).digest('hex'));
+  expect(tree()).toEqual({ 'manifest.json': '644' });
+});
 
 describe('a valid bundle', () => {
   const blocks = [

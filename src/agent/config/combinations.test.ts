@@ -1,4 +1,5 @@
 import { normalizeAddresses, validateCombinations } from './combinations.ts';
+import type { TrustSettings } from '../../protocol/trustSettings.ts';
 import type { Settings } from './settings.ts';
 
 const valid: Partial<Settings> = {
@@ -41,6 +42,22 @@ it.each([
   const problem = { key: 'port', message: `must be ${meant} as in tenancy_url, or be left out` };
   expect(validateCombinations({ ...valid, tenancy_url, port }, true)).toEqual(meant === null ? [] : [problem]);
   expect(validateCombinations({ ...valid, tenancy_url, port }, false)).toEqual([]);
+});
+
+const key = '/etc/deployd/trust/release.pub';
+const identity = { issuer: 'https://id.example', subject: 'release@example.com' };
+
+it.each<[TrustSettings | null, string[]]>([
+  [null, []],
+  [{ keys: [key] }, []],
+  [{ threshold: 2, keys: [key], identities: [identity], root: '/root.json' }, []],
+  [{}, ['must name keys or identities, or be left out']],
+  [{ threshold: 2, root: '/root.json' }, ['must name keys or identities, or be left out']],
+  [{ threshold: 2, keys: [key] }, ['must have a threshold that can be met: it is 2, and 1 can sign']],
+  [{ identities: [identity] }, ['must name the trust root (root) by which its identities are verified']],
+])('the trust %j', (bundles, messages) => {
+  const problems = messages.map((message) => ({ key: 'trust.bundles', message }));
+  expect(validateCombinations({ ...valid, trust: { bundles } }, false)).toEqual(problems);
 });
 
 it('reports an unencrypted address and another port together', () => {

@@ -1,6 +1,6 @@
 import { chmod, mkdir, rm } from 'node:fs/promises';
 import { throwIfStopped, refusedFault } from '../../../../machines/fault.ts';
-import type { Bundle, DesiredState } from '../../../../machines/types.ts';
+import type { Bundle, DesiredState, Manifest } from '../../../../machines/types.ts';
 import { diskFault } from '../../../platform/errors/diskFault.ts';
 import { removeTree } from '../../../platform/treeRemoval.ts';
 import { readManifest } from '../../../bundle/readBundle.ts';
@@ -27,10 +27,20 @@ export async function unpack(
     limits: settings.limits,
     signal,
   });
-  const parsed = await readManifest(dir, settings.env);
+  try {
+    const manifest = await readSignedManifest(deps, dir);
+    return { sha, dir, manifest };
+  } catch (error) {
+    await releases.clearStaging(sha, signal);
+    throw error;
+  }
+}
+
+async function readSignedManifest(deps: Dependencies, dir: string): Promise<Manifest> {
+  const parsed = await readManifest(dir, deps.settings.env);
   if ('refusal' in parsed) throw refusedFault([parsed.refusal]);
-  tick.signers = requireSigners(deps, parsed.manifest);
-  return { sha, dir, manifest: parsed.manifest };
+  deps.tick.signers = requireSigners(deps, parsed.manifest);
+  return parsed.manifest;
 }
 
 /** Contents of the bundle that this tick unpacked. */
