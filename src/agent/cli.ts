@@ -54,14 +54,16 @@ withConfig(program.command('status'))
 withConfig(program.command('plan'))
   .description('what an apply of BUNDLE would do and what refuses it; changes nothing; exit 0 when nothing is refused')
   .argument('<bundle>', 'a bundle, or a directory with its files; without configuration it is judged by itself')
+  .option('--signatures <file...>', 'signatures of the bundle, to be judged by the trust of this host')
   .option('--json', 'the same as JSON')
-  .action(async (bundle: string, options: { json?: boolean }, command: Command) => {
+  .action(async (bundle: string, options: { signatures?: string[]; json?: boolean }, command: Command) => {
     const { config } = command.optsWithGlobals<{ config?: string }>();
     const { plan } = await import('./commands/plan.ts');
     await withExitCode(async () => {
       const isUnconfigured = config === undefined && !existsSync(DEFAULT_CONFIG);
       const settings = isUnconfigured ? null : loadSettings(config ?? DEFAULT_CONFIG);
-      return plan(settings, { bundle, json: options.json ?? false, signal: abortedBySignal() }, console);
+      const { signatures = [], json = false } = options;
+      return plan(settings, { bundle, signatures, json, signal: abortedBySignal() }, console);
     });
   });
 

@@ -12,7 +12,7 @@ export interface ReadTrust {
 const maxKeyBytes = 65_536;
 const maxRootBytes = 4 * 2 ** 20;
 
-/** Reads the files of `trust.bundles` (spec §13). A file that cannot be used is left out: nobody is believed by it. */
+/** Reads the files of `trust.bundles` (spec §18). A file that cannot be used is left out: nobody is believed by it. */
 export function readTrust({ threshold = 1, keys = [], identities = [], root }: TrustSettings): ReadTrust {
   const read = keys.map((path) => readFile(path, maxKeyBytes, keyProblem));
   const readRoot = root === undefined ? { text: null, problem: null } : readFile(root, maxRootBytes, rootProblem);

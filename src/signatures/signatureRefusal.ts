@@ -14,7 +14,7 @@ export interface SignatureVerdict {
 
 const maxFaults = 10;
 
-/** SIGNATURE_REFUSED unless enough signers signed (spec §9, §13); the detail tells every fault, up to ten. */
+/** SIGNATURE_REFUSED unless enough signers signed (spec §9, §18); the detail tells every fault, up to ten. */
 export function signatureRefusal({ threshold, signers, count, faults }: SignatureVerdict): Refusal | null {
   if (signers.length >= threshold) return null;
   const found = count === 0 ? 'there is no signature' : signedBy(signers);

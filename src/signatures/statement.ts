@@ -20,7 +20,7 @@ export interface Statement {
 
 /**
  * What a signature says; the signature itself is not verified. Throws `SignatureFault` for what is no Sigstore bundle with an
- * in-toto statement about a bundle (spec §13).
+ * in-toto statement about a bundle (spec §18).
  */
 export function statementOf(signature: unknown): Statement {
   return statementIn(readSignature(signature));

@@ -22,7 +22,7 @@ export interface Verification {
 }
 
 /**
- * Verifies signatures of the archive with this sha256 (hex), offline (spec §13). Keys need no log entry. Identities need one, a
+ * Verifies signatures of the archive with this sha256 (hex), offline (spec §18). Keys need no log entry. Identities need one, a
  * certificate that its authority logged (SCT), and a verified time. Throws an error for an unreadable root.
  */
 export function verifySignatures(trust: BundleTrust, sha256: string, signatures: readonly unknown[]): Verification {

@@ -15,12 +15,15 @@ import type { Plan } from '../../bundle/rules/plan/plan.ts';
 import { formatPlan } from '../../bundle/rules/plan/formatPlan.ts';
 import { isInvalidState } from '../rules/state/state.ts';
 import { planBundle, type TargetHost } from '../services/apply/bundlePlan.ts';
+import { withSignatures } from '../services/apply/planSignatures.ts';
 import type { Output } from './status.ts';
 
 /** Options of `deployd plan`. */
 export interface PlanOptions {
   /** Path of a bundle, or of a directory with its files. */
   bundle: string;
+  /** Files of signatures of the bundle. */
+  signatures?: readonly string[];
   json: boolean;
   /** Aborts the plan; the temporary directory is removed anyway. */
   signal: AbortSignal;
@@ -32,7 +35,8 @@ export interface PlanOptions {
  */
 export async function plan(settings: Settings | null, options: PlanOptions, out: Output): Promise<number> {
   try {
-    const result = await planOfBundle(settings, options);
+    const planned = await planOfBundle(settings, options);
+    const result = await withSignatures(planned, settings?.trust.bundles ?? null, options.signatures ?? []);
     out.log(options.json ? JSON.stringify(result, null, 2) : formatPlan(result));
     return result.refusals.length === 0 ? 0 : endings.refused.meta.exit;
   } catch (error) {

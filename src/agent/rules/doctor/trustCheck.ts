@@ -20,7 +20,7 @@ export interface TrustCheckFacts {
 /** How long before its end a trust root has to be replaced, in days. */
 const warningDays = 30;
 
-/** Checks that enough signers can be verified, now and for the next weeks (spec §13). */
+/** Checks that enough signers can be verified, now and for the next weeks (spec §18). */
 export function checkTrust(facts: TrustCheckFacts): Check {
   const fix = `sudoedit ${facts.configPath}`;
   const findings = [

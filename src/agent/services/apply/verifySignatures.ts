@@ -1,13 +1,13 @@
 import { refusedFault } from '../../../../machines/fault.ts';
 import type { DesiredState, Manifest } from '../../../../machines/types.ts';
+import { judgeClaims } from '../../../signatures/judgeClaims.ts';
 import { readTrust } from '../../../signatures/readTrust.ts';
 import { signatureRefusal } from '../../../signatures/signatureRefusal.ts';
-import { falseFieldOf, signersOf } from '../../../signatures/signersOf.ts';
 import type { Dependencies } from '../dependencies.ts';
 import { desiredShaOf } from './download.ts';
 
 /**
- * Verifies who signed the archive, before it is unpacked; without `trust.bundles` nothing is asked or loaded (spec §13). The
+ * Verifies who signed the archive, before it is unpacked; without `trust.bundles` nothing is asked or loaded (spec §18). The
  * claims of the signatures are judged by `requireSigners`, as soon as there is a manifest.
  */
 export async function verifySignatures(
@@ -32,14 +32,7 @@ export async function verifySignatures(
 export function requireSigners({ settings, tick, recordDecision }: Dependencies, manifest: Manifest): string[] {
   if (settings.trust.bundles === null) return [];
   if (tick.signatures === null) throw new TypeError('the signatures of the bundle were not verified');
-  const { threshold = 1 } = settings.trust.bundles;
-  const { verified, faults } = tick.signatures;
-  const lies = verified.flatMap(({ signer, claim }) => {
-    const field = falseFieldOf(claim, manifest);
-    return field === null ? [] : [`${signer} signed another ${field} than the manifest's`];
-  });
-  const signers = signersOf(verified, manifest);
-  const refusal = signatureRefusal({ threshold, signers, count: verified.length, faults: [...lies, ...faults] });
+  const { signers, refusal } = judgeClaims(tick.signatures, manifest, settings.trust.bundles.threshold ?? 1);
   if (refusal !== null) throw refusedFault([refusal]);
   recordDecision({ word: 'signed', signers });
   return signers;

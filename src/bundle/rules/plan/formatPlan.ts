@@ -18,6 +18,7 @@ function headlines({ refusals }: Plan): string[] {
 function rowsOf({
   bundle,
   sha,
+  signers = [],
   permitted,
   disk,
   services,
@@ -30,6 +31,7 @@ function rowsOf({
   const named = bundle && `${bundle.name} ${bundle.version}, sequence ${bundle.sequence}, for env ${bundle.env}`;
   return [
     ['bundle', [...(named === null ? [] : [named]), ...(sha === null ? [] : [sha])]],
+    ['signed by', [...signers]],
     ['policy', permitted.map(formatPermitted)],
     ['disk', disk.map(formatDisk)],
     ['services', formatChanges(services)],

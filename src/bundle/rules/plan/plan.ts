@@ -32,6 +32,8 @@ export interface Plan {
   ignored: string[];
   /** The variables that the bundle supplies itself, none of them secret. */
   variables: Manifest['variables'];
+  /** Who signed the bundle; absent where no signatures were judged. */
+  signers?: readonly string[];
   /** Checks that were not made; the plan says nothing about them. */
   not_judged: { codes: RefusalCode[]; why: string }[];
 }
