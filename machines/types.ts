@@ -84,6 +84,8 @@ export interface Manifest {
   production: boolean;
   agent: { allow_privileged: boolean; allow_rollback: boolean };
   compose: string[];
+  /** The profiles of compose that are active; a service whose profiles are all inactive does not run. */
+  profiles: string[];
   disk_need_bytes: number | null;
   /** Values that are no secrets, by the name of the variable. */
   variables: Record<string, string>;

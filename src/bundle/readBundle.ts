@@ -60,8 +60,8 @@ export async function bundleFactsOf(bundle: UnpackedBundle, signal: AbortSignal)
   const { files, refusals } = await readComposeFiles(bundle, signal);
   const texts = await readEnvTexts(bundle, files, signal);
   const [digests, releaseFiles] = [digestsOf(contents, files), pathsOf(contents)];
-  const { version, variables } = manifest;
-  return { sha, version, variables, manifest, files, refusals, digests, releaseFiles, texts };
+  const { version, variables, profiles } = manifest;
+  return { sha, version, variables, profiles, manifest, files, refusals, digests, releaseFiles, texts };
 }
 
 /** The refusal of a fault that `refusedFault` made. */

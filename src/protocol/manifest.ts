@@ -28,10 +28,11 @@ function manifestInvalid(errors: string[]): { refusal: Refusal } {
   return { refusal: { code: 'MANIFEST_INVALID', detail: [...errors.slice(0, maxReportedErrors), ...more].join('; ') } };
 }
 
-type OptionalKey = 'production' | 'agent' | 'disk_need_bytes' | 'registries' | 'variables' | 'secrets';
+type OptionalKey = 'production' | 'agent' | 'profiles' | 'disk_need_bytes' | 'registries' | 'variables' | 'secrets';
 type ManifestJson = Omit<Manifest, OptionalKey> & {
   production?: boolean;
   agent?: Partial<Manifest['agent']>;
+  profiles?: Manifest['profiles'];
   disk_need_bytes?: number;
   registries?: Manifest['registries'];
   variables?: Manifest['variables'];
@@ -80,6 +81,7 @@ function withDefaults(parsed: ManifestJson): Manifest {
     ...parsed,
     production: parsed.production ?? false,
     agent: { allow_privileged: false, allow_rollback: false, ...parsed.agent },
+    profiles: parsed.profiles ?? [],
     disk_need_bytes: parsed.disk_need_bytes ?? null,
     variables: parsed.variables ?? {},
     secrets: parsed.secrets.map((secret) => ({ ...secret, version: secret.version ?? null })),
@@ -92,7 +94,7 @@ function crossFieldErrors(json: unknown, env: string): string[] {
   const manifest = asObject(json);
   const secrets = asArray(manifest['secrets']).map((secret) => asObject(secret)['var']);
   const registries = asArray(manifest['registries']).map(asObject);
-  const compose = asArray(manifest['compose']);
+  const [compose, profiles] = [asArray(manifest['compose']), asArray(manifest['profiles'])];
   const secretNames = new Set(secrets);
   const hosts = registries.map(({ host }) => (typeof host === 'string' ? host.toLowerCase() : host));
   return [
@@ -105,6 +107,7 @@ function crossFieldErrors(json: unknown, env: string): string[] {
     ),
     ...duplicateIndexes(secrets).map((index) => `secrets[${index}].var: stands twice`),
     ...duplicateIndexes(compose).map((index) => `compose[${index}]: stands twice`),
+    ...duplicateIndexes(profiles).map((index) => `profiles[${index}]: stands twice`),
     ...duplicateIndexes(hosts).map((index) => `registries[${index}].host: stands twice`),
     ...registries.flatMap((registry, index) =>
       ['username_var', 'password_var']

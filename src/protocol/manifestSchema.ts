@@ -45,6 +45,17 @@ export const manifestSchema = {
         description: 'a relative path inside the bundle, without empty, "." and ".." parts and backslashes',
       },
     },
+    profiles: {
+      type: 'array',
+      maxItems: 100,
+      description: 'a list of at most 100 profiles of compose',
+      items: {
+        type: 'string',
+        maxLength: 200,
+        pattern: '^[a-zA-Z0-9._-]+$',
+        description: 'the name of a profile: letters, digits, ".", "_" and "-"',
+      },
+    },
     disk_need_bytes: { ...nonNegativeInteger, description: 'an integer of bytes from 0; leave it out when unknown' },
     variables: {
       type: 'object',

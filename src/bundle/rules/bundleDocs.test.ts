@@ -72,6 +72,7 @@ function codesOf(text: string): string[] {
       sha: null,
       version: '1',
       variables: manifest.variables,
+      profiles: manifest.profiles,
       manifest,
       files: 'file' in parsed ? [parsed.file] : [fileOf('services: {web: {}}')],
       refusals:

@@ -19,15 +19,15 @@ const services = (count: number, more: (index: number) => string) =>
 const endless = services(60, (at) => `depends_on: [${Array.from({ length: at }, (_, need) => `s${need}`).join(', ')}]`);
 const huge = services(60, () => "ports: ['1-65535']");
 
-async function rendered(text: string, limits?: ResourceLimits): Promise<unknown> {
+async function rendered(text: string, limits?: ResourceLimits, profiles: string[] = []): Promise<unknown> {
   await writeFile(join(dir, 'compose.yaml'), text);
   const { compose } = sharedEngine();
   const settings = { state_dir: dir, env: 'eu-1', compose, container_host: 'unix:///x' } as Settings;
   const adapter = createCompose(settings, 'deployd-eu-1', { redactor: () => createRedactor([]), limits });
-  return adapter.renderModel({ dir, files: ['compose.yaml'] }, new AbortController().signal);
+  return adapter.renderModel({ dir, files: ['compose.yaml'], profiles }, new AbortController().signal);
 }
 
-const environmentNames = ['TZ', 'LANG', 'LC_ALL'];
+const environmentNames = ['TZ', 'LANG', 'LC_ALL', 'COMPOSE_PROFILES'];
 
 describe('a real compose (spec §12.1)', () => {
   const before = environmentNames.map((name) => [name, process.env[name]] as const);
@@ -46,6 +46,16 @@ describe('a real compose (spec §12.1)', () => {
     const written = "{TZ: '${TZ:-UTC}', LANG: '${LANG:-none}', LC_ALL: '${LC_ALL-none}'}";
     const model = await rendered(`services: {web: {image: a, environment: ${written}}}`);
     expect(model).toMatchObject({ services: { web: { environment } } });
+  });
+
+  it.each([
+    [[], ['web']],
+    [['q'], ['tool', 'web']],
+  ])('takes the profiles from the manifest alone, not from the agent: %j', async (profiles, services) => {
+    process.env['COMPOSE_PROFILES'] = 'p';
+    const text = 'services: {web: {image: a}, debug: {image: a, profiles: [p]}, tool: {image: a, profiles: [q]}}';
+    const model = (await rendered(text, undefined, profiles)) as { services: object };
+    expect(Object.keys(model.services).toSorted()).toEqual(services);
   });
 
   it.each([

@@ -32,7 +32,7 @@ async function modelFrom(script: string): Promise<unknown> {
   const compose = await composeOf(
     `case "$*" in *version*) echo 2.26.1; exit;; esac\necho "$*" >${dir}/asked\n${script}`,
   );
-  return compose.renderModel({ dir, files: ['a.yaml', 'b.yaml'] }, never);
+  return compose.renderModel({ dir, files: ['a.yaml', 'b.yaml'], profiles: ['p', 'q'] }, never);
 }
 
 describe('a compose that cannot be started', () => {
@@ -49,7 +49,7 @@ describe('a compose that cannot be started', () => {
 
   it('fails the step with the error code of the system, and refuses no bundle', async () => {
     const compose = await composeOf('echo 2.26.1');
-    const release = { dir: join(dir, 'compose'), files: [] };
+    const release = { dir: join(dir, 'compose'), files: [], profiles: [] };
     await expect(compose.up(release, null, never)).rejects.toMatchObject({
       code: 'UP_FAILED',
       message: 'failed: docker compose up failed (rc=127): it cannot be started (ENOTDIR)',
@@ -62,13 +62,13 @@ describe('a compose that cannot be started', () => {
 });
 
 describe('the rendered model (spec §12.2)', () => {
-  it('is rendered with every profile and contains real values, not redacted ones', async () => {
+  it('is rendered with the chosen profiles and contains real values, not redacted ones', async () => {
     const model = await modelFrom(`echo '{"services": {"web": {"user": "hunter2-secret"}}}'`);
     expect(model).toEqual({ services: { web: { user: 'hunter2-secret' } } });
     expect(await readFile(join(dir, 'asked'), 'utf8')).toMatch(
       /-p deployd-eu-1 --project-directory (\S+) -f \1\/a\.yaml -f \1\/b\.yaml config --format json\n$/,
     );
-    expect(await readFile(join(dir, 'asked'), 'utf8')).toContain('--profile *');
+    expect(await readFile(join(dir, 'asked'), 'utf8')).toContain('--profile p --profile q ');
   });
 
   it.each([
@@ -92,7 +92,7 @@ describe('resource limits of compose (spec §12.1)', () => {
   const limits = { cpu_s: 1, memory_bytes: 300 * 1024 * 1024 };
   const limitedCompose = (script: string) =>
     composeOf(`case "$*" in *version*) echo 2.26.1; exit;; esac\n${script}`, limits);
-  const release = () => ({ dir, files: ['a.yaml'] });
+  const release = () => ({ dir, files: ['a.yaml'], profiles: [] });
 
   it('are set in the process itself, whose arguments stay the same', async () => {
     const compose = await limitedCompose(

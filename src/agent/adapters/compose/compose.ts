@@ -11,10 +11,11 @@ import { SYSTEM_PATH } from '../../../platform/host/hostProgram.ts';
 import { removeLogins, withLogins, type RegistryLogin } from './registryLogins.ts';
 import { formatLimitReached, composeLimitsOf, type ResourceLimits } from '../host/resourceLimits.ts';
 
-/** A release for compose: its real directory, and its compose files in order. */
+/** A release for compose: its real directory, its compose files in order, and the chosen profiles. */
 export interface ComposeRelease {
   dir: string;
   files: string[];
+  profiles: string[];
 }
 
 /** Whether absent images may be pulled. */
@@ -49,8 +50,8 @@ export function createCompose(
       ),
 
     /**
-     * The model that compose renders from the files and `.env`, services of every profile included, as parsed JSON. It
-     * contains secrets: never log or report any of it. Throws COMPOSE_REFUSED when compose cannot read the files.
+     * The model that compose renders from the files and `.env`, with the services that run, as parsed JSON. It contains
+     * secrets: never log or report any of it. Throws COMPOSE_REFUSED when compose cannot read the files.
      */
     renderModel: (release: ComposeRelease, signal: AbortSignal) =>
       withLogins(dir, [], () => readModel((onStdout) => call({ ...renderCall, release, onStdout }, signal))),
@@ -122,7 +123,6 @@ interface RunnerOptions {
 interface ComposeCall {
   name: string;
   args: string[];
-  profile?: string;
   release: ComposeRelease | null;
   timeoutS: number;
   onStdout?: RunOptions['onStdout'];
@@ -137,11 +137,12 @@ function createRunner({ settings, project, redactor, dir, limits }: RunnerOption
   const { find, resetDiscovery } = createProgramFinder((signal) =>
     findComposeProgram(settings, { env, cwd: '/', redactor: redactor() }, signal),
   );
-  const call = async ({ name, args, profile, release, ...options }: ComposeCall, signal: AbortSignal) => {
+  const call = async ({ name, args, release, ...options }: ComposeCall, signal: AbortSignal) => {
     const cwd = release?.dir ?? dir;
     const files = release?.files.flatMap((file) => ['-f', join(cwd, file)]) ?? [];
+    const profiles = release?.profiles.flatMap((profile) => ['--profile', profile]) ?? [];
     const [first, ...rest] = await find(signal);
-    const output = ['--ansi', 'never', '--progress', 'plain', ...(profile ? ['--profile', profile] : [])];
+    const output = ['--ansi', 'never', '--progress', 'plain', ...profiles];
     const target = ['-p', project, ...(release ? ['--project-directory', cwd] : []), ...files];
     const argv: Argv = [first, ...rest, ...output, ...target, name, ...args];
     return runProgram({ ...options, argv, cwd, env: { ...env, PWD: cwd }, redactor: redactor(), limits }, signal);

@@ -5,7 +5,7 @@ import { formatStartError, type RunResult, type RunOptions } from '../host/child
 import { formatLimitReached } from '../host/resourceLimits.ts';
 
 /** The compose call that renders the model. */
-export const renderCall = { name: 'config', args: ['--format', 'json'], profile: '*', timeoutS: 60 };
+export const renderCall = { name: 'config', args: ['--format', 'json'], timeoutS: 60 };
 
 /** Larger than any model written by hand; a bigger one is an attempt to exhaust memory. */
 const maxModelBytes = 32 * 1024 * 1024;

@@ -9,6 +9,7 @@ export interface ReleaseRecord {
   version: string;
   sequence: number;
   production: boolean;
+  /** The services that run. */
   services: { name: string; replicas: number }[];
   /**
    * Image references of the release, and the id of each image when the release was applied. A reference that contains a
@@ -17,6 +18,8 @@ export interface ReleaseRecord {
   images: { reference: string; id: string | null }[];
   /** Paths of the compose files in the release. */
   compose: string[];
+  /** The chosen profiles. Absent in records of older versions, which chose none. */
+  profiles?: string[];
   /** Variables of the bundle that are no secrets. Absent in records of older versions. */
   variables?: Record<string, string>;
   /** Who signed the bundle. Absent in records of older versions. */

@@ -21,6 +21,7 @@ const schema: object = objectSchema(
     compose: names,
   },
   {
+    profiles: names,
     variables: { type: 'object', additionalProperties: name },
     signers: names,
     jobs: arraySchema(oneShot),

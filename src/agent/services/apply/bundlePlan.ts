@@ -68,8 +68,8 @@ async function readRelease(releases: Releases, sha: Sha, signal: AbortSignal): P
   const source = { dir: releases.pathOf(sha), manifest: record };
   const { files } = await readComposeFiles(source, signal);
   const texts = await readEnvTexts(source, files, signal);
-  const { version, variables = {} } = record;
-  return { sha, version, variables, files, digests: digestsOf(contents, files), texts };
+  const { version, variables = {}, profiles = [] } = record;
+  return { sha, version, variables, profiles, files, digests: digestsOf(contents, files), texts };
 }
 
 type EngineFacts = Extract<HostFacts['engine'], { known: unknown }>['known'];

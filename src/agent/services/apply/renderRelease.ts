@@ -56,8 +56,8 @@ async function placeFiles(deps: Dependencies, unpacked: StagedBundle, signal: Ab
 
 /** The release record; `commit` adds the ids of the images that run. */
 function releaseRecordOf({ sha, manifest }: Bundle, files: ComposeFile[]) {
-  const { services, images } = composeContentsOf(files);
-  const { version, sequence, production, compose, variables } = manifest;
+  const { version, sequence, production, compose, profiles, variables } = manifest;
+  const { services, images } = composeContentsOf(files, profiles);
   return {
     schema: 1 as const,
     sha,
@@ -65,10 +65,9 @@ function releaseRecordOf({ sha, manifest }: Bundle, files: ComposeFile[]) {
     sequence,
     production,
     compose,
+    profiles,
     variables,
-    services: services
-      .filter(({ profiles }) => profiles.length === 0)
-      .map(({ name, replicas }) => ({ name, replicas: replicas ?? 1 })),
+    services: services.map(({ name, replicas }) => ({ name, replicas: replicas ?? 1 })),
     images: images.filter((image) => !image.includes('$')).map((reference) => ({ reference, id: null })),
   };
 }

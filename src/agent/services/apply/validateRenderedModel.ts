@@ -30,7 +30,7 @@ export async function validateRenderedModel(
   const { dir, manifest } = bundle;
   try {
     await writeWithoutSync(join(dir, '.env'), renderEnvFile(environmentOf(bundle, vault.values())), 0o600);
-    const model = await compose.renderModel({ dir, files: manifest.compose }, signal);
+    const model = await compose.renderModel({ dir, files: manifest.compose, profiles: manifest.profiles }, signal);
     const refusals = validateModelPolicy(model, dir, {
       manifest,
       projectName: project,

@@ -4,9 +4,11 @@ import {
   anonymousVolumesOf,
   containerName,
   replicaSlotOf,
+  serviceOf,
   type CreatedContainer,
   type CreatedResources,
 } from '../../rules/createdContainers/createdContainer.ts';
+import type { ReleaseRecord } from '../../rules/release/releaseRecord.ts';
 import { formatDifferences, compareWithModel, type Difference } from '../../rules/createdContainers/differences.ts';
 import { readGrantedPrivileges, createSecretHasher } from './grantedPrivileges.ts';
 import type { Dependencies } from '../dependencies.ts';
@@ -66,6 +68,25 @@ export async function removePartiallyCreated(deps: Dependencies): Promise<Create
     }
   }
   return created.containers;
+}
+
+/**
+ * Removes the containers of services that the release does not run. Compose would do so with a service that its files lack, but
+ * leaves one whose profiles are not chosen any more.
+ */
+export async function removeOtherServices(
+  { containers }: Dependencies,
+  created: readonly CreatedContainer[],
+  { services }: Pick<ReleaseRecord, 'services'>,
+): Promise<void> {
+  const names = new Set(services.map(({ name }) => name));
+  const others = created.filter((container) => !names.has(serviceOf(container)));
+  await Promise.all(
+    others.map(async ({ Id, State }) => {
+      if (State.Status === 'running') await containers.stopContainer(Id);
+      await containers.removeContainer(Id);
+    }),
+  );
 }
 
 /** True for a container that was never started or still has the temporary name that compose uses during a replacement. */

@@ -3,24 +3,30 @@ import type { ComposeRelease, Pull } from '../../adapters/compose/compose.ts';
 import { OVERRIDE_FILE } from '../../adapters/release/generatedFiles.ts';
 import { parseEnvFile } from '../../rules/bundle/envFile.ts';
 import { printable } from '../../../protocol/printable.ts';
+import type { ReleaseRecord } from '../../rules/release/releaseRecord.ts';
 import { serviceOf, type CreatedContainer } from '../../rules/createdContainers/createdContainer.ts';
 import { compareContainers, type InspectedContainer } from '../../rules/health/health.ts';
-import { enforceModel, removePartiallyCreated } from './createdContainers.ts';
+import { enforceModel, removeOtherServices, removePartiallyCreated } from './createdContainers.ts';
 import { servicesToStart } from './oneShots.ts';
 import type { Dependencies } from '../dependencies.ts';
 import { composeUpNow } from '../tickScope.ts';
 
-/** Arguments of compose for a release on disk: its real path, its compose files and the override with the content labels. */
-export async function composeReleaseOf({ releases }: Dependencies, sha: string): Promise<ComposeRelease> {
+/** Arguments of compose for a release on disk: its real path, its compose files, the override with the content labels, its profiles. */
+export async function composeReleaseOf(deps: Dependencies, sha: string): Promise<ComposeRelease> {
+  const { compose, profiles = [] } = await completeRecord(deps, sha);
+  return { dir: deps.releases.pathOf(sha), files: [...compose, OVERRIDE_FILE], profiles };
+}
+
+async function completeRecord({ releases }: Dependencies, sha: string): Promise<ReleaseRecord> {
   const record = await releases.readRecord(sha);
   if (record === null)
     throw new Fault('failed', `failed: release ${sha} is incomplete`, { code: 'RELEASE_INCOMPLETE' });
-  return { dir: releases.pathOf(sha), files: [...record.compose, OVERRIDE_FILE] };
+  return record;
 }
 
 /**
  * Starts a release in two steps: compose creates the containers, which are compared with the validated model, then starts them.
- * Partially created containers are removed first; images are local unless `pull` allows to pull missing ones.
+ * Partially created containers, and those of services that the release does not run, are removed first; images are local unless `pull` allows to pull missing ones.
  */
 export async function startRelease(
   deps: Dependencies,
@@ -31,6 +37,7 @@ export async function startRelease(
   const release = await composeReleaseOf(deps, sha);
   tick.healthyContainers = null;
   const before = await removePartiallyCreated(deps);
+  await removeOtherServices(deps, before, await completeRecord(deps, sha));
   tick.lastComposeUp = composeUpNow(before.map(startOf));
   const rethrow = (error: unknown) => rethrowAsEngineFault(deps, error);
   const { without: excludedServices, rest } = await servicesToStart(deps, sha);

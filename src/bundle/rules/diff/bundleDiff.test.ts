@@ -11,6 +11,7 @@ const manifest: Manifest = {
   production: false,
   agent: { allow_privileged: false, allow_rollback: false },
   compose: ['compose.yaml'],
+  profiles: [],
   disk_need_bytes: null,
   variables: {},
   secrets: [],
@@ -36,6 +37,7 @@ function side(compose: string | string[], parts: SideParts = {}): DiffSide {
       sha: null,
       version: own.version,
       variables: own.variables,
+      profiles: own.profiles,
       manifest: own,
       files: parsed.flatMap((each) => ('file' in each ? [each.file] : [])),
       refusals: [],
@@ -154,6 +156,13 @@ it('tells images with the variables of the bundle', () => {
   ]);
   expect(variables).toEqual([{ key: 'TAG', before: '1', after: '2' }]);
   expect(services).toEqual([]);
+});
+
+it('tells a profile that is chosen, and the image that comes with it', () => {
+  const text = 'services: {a: {image: app}, b: {image: tool, profiles: [p, q]}}';
+  const { manifest, images } = diffOf(side(text), side(text, { manifest: { profiles: ['q'] } }));
+  expect(manifest).toEqual([{ key: 'profiles', before: null, after: 'q' }]);
+  expect(images).toEqual([{ key: 'image', before: null, after: 'tool' }]);
 });
 
 it('tells the manifest, and where secrets lie', () => {

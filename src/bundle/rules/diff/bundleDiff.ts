@@ -82,12 +82,14 @@ function partDifferences(before: ReadonlyMap<string, Values>, after: ReadonlyMap
 }
 
 function manifestValues({ facts }: DiffSide): Values {
-  const { name, env, version, sequence, production, agent, compose, disk_need_bytes, registries } = facts.manifest;
+  const { name, env, version, sequence, production, agent, compose, profiles, disk_need_bytes, registries } =
+    facts.manifest;
   const logins = registries.map(({ host, username_var, password_var }) => `${host} (${username_var}, ${password_var})`);
   const texts = { name, env, version, sequence, production, ...prefixed('agent', agent), compose: compose.join(', ') };
   const need: [string, string][] = disk_need_bytes === null ? [] : [['disk_need_bytes', String(disk_need_bytes)]];
   return new Map<string, string | ReadonlySet<string>>([
     ...Object.entries(texts).map(([key, value]) => [key, String(value)] as const),
+    ['profiles', new Set(profiles)],
     ...need,
     ['registries', new Set(logins)],
   ]);
@@ -99,7 +101,7 @@ function prefixed(key: string, values: object): object {
 
 function imageValues({ facts }: DiffSide): Values {
   const known = knownVariables(facts);
-  const { images } = composeContentsOf(facts.files);
+  const { images } = composeContentsOf(facts.files, facts.profiles);
   return new Map([['image', new Set(images.map((image) => withKnownVariables(image, known)))]]);
 }
 

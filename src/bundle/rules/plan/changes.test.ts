@@ -8,17 +8,18 @@ interface ReleaseFacts {
   digests?: object;
   variables?: Record<string, string>;
   texts?: Record<string, string>;
+  profiles?: string[];
 }
 
 function release(
   text: string,
-  { version = '1', digests = {}, variables = {}, texts = {} }: ReleaseFacts = {},
+  { version = '1', profiles = [], digests = {}, variables = {}, texts = {} }: ReleaseFacts = {},
 ): ComparableRelease {
   const parsed = parseComposeFile('compose.yaml', text);
   if ('problems' in parsed) throw new Error(parsed.problems.map(({ text }) => text).join('\n'));
   const entries = Object.entries(digests) as [string, string][];
   const facts = { variables, digests: new Map(entries), texts: new Map(Object.entries(texts)) };
-  return { sha: version.repeat(64), version, files: [parsed.file], ...facts };
+  return { sha: version.repeat(64), version, profiles, files: [parsed.file], ...facts };
 }
 
 function present(before: ComparableRelease | null, services: string[], volumes: string[] = []): PresentState {
@@ -214,9 +215,23 @@ describe('a service', () => {
     expect(byName(services)).toEqual({ a: 'unknown' });
   });
 
-  it('is not started with a profile', () => {
-    const { services, images } = changesOf(release('services: {a: {image: x, profiles: [p]}}'), [], present(null, []));
-    expect([services, images]).toEqual([[], []]);
+  it('does not run with a profile that is not chosen, and nor do its image and volume', () => {
+    const text = 'services: {a: {image: x, profiles: [p], volumes: ["v:/v"]}}\nvolumes: {v: }';
+    const { services, images, volumes } = changesOf(release(text), [], present(null, []));
+    expect([services, images, volumes]).toEqual([[], [], []]);
+  });
+
+  it('begins to run and ends with the choice of its profile', () => {
+    const text = 'services: {a: {image: x}, b: {image: y, profiles: [p]}, c: {image: z, profiles: [q]}}';
+    const [before, after] = [release(text, { profiles: ['p', 'r'] }), release(text, { profiles: ['q', 'r'] })];
+    const { profiles, services, images } = changesOf(after, [], present(before, ['a', 'b']));
+    expect([profiles, services, images].map(byName)).toEqual([
+      { q: 'new', r: 'unchanged', p: 'removed' },
+      { a: 'unchanged', c: 'new', b: 'removed' },
+      { x: 'unchanged', z: 'new', y: 'unused' },
+    ]);
+    const unknown = changesOf(after, [], { project, applied: null, engine: null });
+    expect(byName(unknown.profiles)).toEqual({ q: 'unknown', r: 'unknown' });
   });
 });
 

@@ -1,4 +1,5 @@
 import { contentSources, composeContentsOf } from '../compose/document/composeContents.ts';
+import { activeServiceLayers } from '../compose/document/profiles.ts';
 import { serviceLayers } from '../compose/document/serviceLayers.ts';
 import { pathAndAncestors } from '../compose/document/bundlePath.ts';
 import {
@@ -23,6 +24,8 @@ export interface Change {
 /** A bundle or the applied release, reduced to what can be compared. */
 export interface ComparableRelease extends VariableFacts {
   files: readonly ComposeFile[];
+  /** The chosen profiles. */
+  profiles: readonly string[];
   /** sha256 of each file that a service reads or mounts, by path. */
   digests: ReadonlyMap<string, string>;
   /** Texts of its env files and label files, by path. */
@@ -38,13 +41,23 @@ export interface PresentState {
   engine: { services: ReadonlySet<string>; volumes: readonly string[] } | null;
 }
 
-/** The changes that an apply would make to services, volumes and images; the values of `secrets` are unknown. */
+/** The changes that an apply would make to profiles, services, volumes and images; the values of `secrets` are unknown. */
 export function changesOf(desired: ComparableRelease, secrets: readonly string[], present: PresentState) {
   return {
+    profiles: profileChanges(desired, present),
     services: serviceChanges(desired, secrets, present),
     volumes: volumeChanges(desired, present),
     images: imageChanges(desired, present),
   };
+}
+
+function profileChanges({ profiles }: ComparableRelease, { applied }: PresentState): Change[] {
+  const before = applied?.release?.profiles ?? [];
+  const changeOf = (name: string) => (before.includes(name) ? 'unchanged' : 'new');
+  return [
+    ...profiles.map((name): Change => ({ name, change: applied === null ? 'unknown' : changeOf(name) })),
+    ...before.filter((name) => !profiles.includes(name)).map((name): Change => ({ name, change: 'removed' })),
+  ];
 }
 
 function serviceChanges(
@@ -130,10 +143,13 @@ function isBundlePath(mount: ComposeNode): boolean {
 }
 
 /** Compose creates a volume when a service uses it, and removes none. */
-function volumeChanges({ files }: ComparableRelease, { project, engine }: PresentState): Change[] {
-  const layers = [...serviceLayers(files).values()].flat();
+function volumeChanges({ files, profiles }: ComparableRelease, { project, engine }: PresentState): Change[] {
+  const layers = [...activeServiceLayers(files, profiles).values()].flat();
   const used = namesUsed(layers, 'volumes');
-  const named = composeContentsOf(files).volumes.map(({ key, name }) => ({ key, name: name ?? `${project}_${key}` }));
+  const named = composeContentsOf(files, profiles).volumes.map(({ key, name }) => ({
+    key,
+    name: name ?? `${project}_${key}`,
+  }));
   const desired = named.filter(({ key }) => used.includes(key)).map(nameOf);
   if (engine === null) return desired.map((name) => ({ name, change: 'unknown' }));
   const unused = engine.volumes.filter((name) => name.startsWith(`${project}_`) && !desired.includes(name));
@@ -160,9 +176,8 @@ function imagesOf(release: ComparableRelease): string[] {
   return [...new Set(images.map((image) => withKnownVariables(image, known)))];
 }
 
-/** The services without profiles; compose starts no others. */
-function startedServicesOf({ files }: ComparableRelease) {
-  return composeContentsOf(files).services.filter(({ profiles }) => profiles.length === 0);
+function startedServicesOf({ files, profiles }: ComparableRelease) {
+  return composeContentsOf(files, profiles).services;
 }
 
 /** Names of the variables in the texts of a node, and of those without a value in its `environment`. */

@@ -15,6 +15,10 @@ const plan: Plan = {
     { paths: ['/var/lib/docker', '/srv'], free_bytes: 9 * gib, needed_bytes: 2 * gib },
     { paths: ['/data'], free_bytes: null, needed_bytes: 2 * gib },
   ],
+  profiles: [
+    { name: 'debug', change: 'new' },
+    { name: 'tools', change: 'removed' },
+  ],
   services: [
     { name: 'web', change: 'new' },
     { name: 'db', change: 'unchanged' },
@@ -37,6 +41,8 @@ it('shows the verdict first, then aligned facts, without empty rows', () => {
     '              permitted here: networks proxy',
     '  disk        /var/lib/docker, /srv: needs 2.0 GiB, 9.0 GiB free',
     '              /data: needs 2.0 GiB, nobody can tell how much is free',
+    '  profiles    new: debug',
+    '              removed: tools',
     '  services    new: web, api',
     '              unchanged: db',
     '  images      new: app:1 [2J',
@@ -70,6 +76,7 @@ it('is as wide as its longest row, and shows no bundle without a usable manifest
     ...plan,
     permitted: [],
     disk: [],
+    profiles: [],
     services: [],
     images: [],
     variables: {},

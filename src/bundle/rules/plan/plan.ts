@@ -25,6 +25,8 @@ export interface Plan {
   /** What the host's policy lets through of the files as written, without a flag of the bundle. */
   permitted: PermittedPower[];
   disk: { paths: readonly string[]; free_bytes: number | null; needed_bytes: number }[];
+  /** The profiles that the bundle chooses, and those of the applied release that it does not. */
+  profiles: Change[];
   services: Change[];
   volumes: Change[];
   images: Change[];
@@ -112,6 +114,7 @@ export function abortedPlan(refusals: Refusal[], sha: Sha | null): Plan {
     bundle: null,
     permitted: [],
     disk: [],
+    profiles: [],
     services: [],
     volumes: [],
     images: [],
@@ -154,7 +157,11 @@ function hostRefusals({ manifest, files }: BundleFacts, { engine }: HostFacts): 
   if ('unknown' in engine) return [];
   const { volumes, orphanedVolumes, filesystems, headroomBytes } = engine.known;
   const keptVolumes = volumes.filter(({ name }) => !orphanedVolumes.includes(name));
-  const volumeRefusal = validateVolumes(composeContentsOf(files).volumes, keptVolumes, projectOf(manifest));
+  const volumeRefusal = validateVolumes(
+    composeContentsOf(files, manifest.profiles).volumes,
+    keptVolumes,
+    projectOf(manifest),
+  );
   const diskRefusal = validateDiskSpace({ needBytes: manifest.disk_need_bytes, headroomBytes, filesystems });
   return [volumeRefusal, diskRefusal].filter((each) => each !== null);
 }

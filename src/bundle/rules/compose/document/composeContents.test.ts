@@ -17,19 +17,19 @@ function filesOf(...texts: string[]) {
 }
 
 describe('services of a bundle', () => {
-  it('have image, profiles and replicas, and later files take precedence', () => {
+  it('have image and replicas, and later files take precedence', () => {
     const files = filesOf(
-      'services: {a: {image: "x:${TAG}", deploy: {replicas: 12}}, b: {image: y, profiles: [p, ~, q]}, c: {scale: 3}}',
-      'services: {a: {image: z}, b: {profiles: q}, d: {image: y, scale: "1${N}2"}, e: {extends: a, scale: "${N}2"}, f: {scale: 2x}}',
+      'services: {a: {image: "x:${TAG}", deploy: {replicas: 12}}, b: {image: y}, c: {scale: 3}}',
+      'services: {a: {image: z}, d: {image: y, scale: "1${N}2"}, e: {extends: a, scale: "${N}2"}, f: {scale: 2x}}',
     );
-    expect(composeContentsOf(files)).toEqual({
+    expect(composeContentsOf(files, [])).toEqual({
       services: [
-        { name: 'a', image: 'z', profiles: [], replicas: 12 },
-        { name: 'b', image: 'y', profiles: ['p', 'q'], replicas: 1 },
-        { name: 'c', image: null, profiles: [], replicas: 3 },
-        { name: 'd', image: 'y', profiles: [], replicas: null },
-        { name: 'e', image: 'z', profiles: [], replicas: null },
-        { name: 'f', image: null, profiles: [], replicas: null },
+        { name: 'a', image: 'z', replicas: 12 },
+        { name: 'b', image: 'y', replicas: 1 },
+        { name: 'c', image: null, replicas: 3 },
+        { name: 'd', image: 'y', replicas: null },
+        { name: 'e', image: 'z', replicas: null },
+        { name: 'f', image: null, replicas: null },
       ],
       images: ['z', 'y'],
       volumes: [],
@@ -38,13 +38,13 @@ describe('services of a bundle', () => {
 
   it('inherit image and mounts from the service that they extend', () => {
     const files = filesOf('services: {a: {image: x, volumes: ["./conf:/c"]}, b: {extends: {service: a}}}');
-    expect(composeContentsOf(files).services[1]?.image).toBe('x');
+    expect(composeContentsOf(files, []).services[1]?.image).toBe('x');
     expect(contentSources(files).get('b')?.files).toEqual(['conf']);
   });
 
   it('may extend each other in a cycle', () => {
     const files = filesOf('services: {a: {extends: b}, b: {extends: a}}');
-    expect(composeContentsOf(files).services).toHaveLength(2);
+    expect(composeContentsOf(files, []).services).toHaveLength(2);
   });
 
   it.each([
@@ -53,7 +53,7 @@ describe('services of a bundle', () => {
   ])('inherit over a chain of %s: the image %s', (length, image) => {
     const extending = Array.from({ length }, (_, at) => `  s${at + 1}: {extends: s${at}}\n`);
     const [file] = filesOf(`services:\n  s0: {image: x}\n${extending.join('')}`);
-    expect(composeContentsOf([file!]).services.at(-1)).toMatchObject({ name: `s${length}`, image });
+    expect(composeContentsOf([file!], []).services.at(-1)).toMatchObject({ name: `s${length}`, image });
   });
 });
 
@@ -64,7 +64,7 @@ describe('volumes of a bundle', () => {
       'volumes: {b: {name: p_b, driver_opts: {size: 2g}}, d: {external: false}, e: {external: xno}, f: {external: nox}}',
       'volumes: {d: {driver: x}}',
     );
-    expect(composeContentsOf(files).volumes).toEqual([
+    expect(composeContentsOf(files, []).volumes).toEqual([
       { key: 'a', name: null, driver: 'local', driver_opts: {} },
       { key: 'b', name: 'p_b', driver: 'local', driver_opts: { size: '2g', o: '' } },
       { key: 'd', name: null, driver: 'x', driver_opts: {} },

@@ -1,4 +1,5 @@
 import { variablesOf } from './interpolation.ts';
+import { activeServiceLayers } from './profiles.ts';
 import { effectiveValue, serviceLayers } from './serviceLayers.ts';
 import { isReadOnlyMount } from './mountMode.ts';
 import { normalizeBundlePath } from './bundlePath.ts';
@@ -17,8 +18,6 @@ import {
 export interface ComposeService {
   name: string;
   image: string | null;
-  /** A service with profiles is not started by default. */
-  profiles: string[];
   /** Null when the number contains a variable. */
   replicas: number | null;
 }
@@ -31,16 +30,21 @@ export interface ComposeVolume {
   driver_opts: Record<string, string>;
 }
 
-/** Services, images and volumes of a bundle's files together; later files override earlier ones. */
-export function composeContentsOf(files: readonly ComposeFile[]): {
+/**
+ * The services that run with the chosen profiles, their images, and all volumes, of a bundle's files together; later files override
+ * earlier ones.
+ */
+export function composeContentsOf(
+  files: readonly ComposeFile[],
+  profiles: readonly string[],
+): {
   services: ComposeService[];
   images: string[];
   volumes: ComposeVolume[];
 } {
-  const services = [...serviceLayers(files)].map(([name, layers]) => ({
+  const services = [...activeServiceLayers(files, profiles)].map(([name, layers]) => ({
     name,
     image: textOf(effectiveValue(layers, 'image')),
-    profiles: [...new Set(textsOf(valuesAt(layers, 'profiles').flatMap(itemsOf)))],
     replicas: replicasOf(layers),
   }));
   const images = [...new Set(services.flatMap(({ image }) => image ?? []))];

@@ -14,6 +14,7 @@ const manifest: Manifest = {
   production: false,
   agent: { allow_privileged: false, allow_rollback: false },
   compose: ['compose.yaml'],
+  profiles: [],
   variables: {},
   disk_need_bytes: null,
   secrets: [],
