@@ -117,8 +117,38 @@ it('takes what the operator decides', async () => {
     'U',
   ];
   expect(await bring(source, ...decided)).toMatchObject({ exit: 0 });
-  expect(compose('a.yaml')).toEqual({ services: { web: { image: 'r/x:1', command: '$T $U $V' } } });
-  expect(compose('manifest.json')).toMatchObject({ variables: { T: 'a=b', V: '1' }, secrets: [{ var: 'U' }] });
+  expect(compose('a.yaml')).toEqual({ services: { web: { image: 'r/x:1', command: '$T $U $V', profiles: ['p'] } } });
+  expect(compose('manifest.json')).toMatchObject({
+    ...{ profiles: ['p'], variables: { T: 'a=b', V: '1' }, secrets: [{ var: 'U' }] },
+  });
+});
+
+describe('the profiles of a project', () => {
+  const profiled =
+    'services: {web: {image: x}, debug: {image: y, profiles: [debug]}, tool: {image: z, profiles: [t]}}\n';
+
+  it('are told when none is chosen', async () => {
+    const { exit, stdout } = await bring(project({ 'compose.yaml': profiled }));
+    expect(exit).toBe(0);
+    expect(stdout).toContain('\nprofiles that are not chosen (--profile NAME chooses one)\n  debug\n  t\n');
+  });
+
+  it.each([
+    ['chosen by COMPOSE_PROFILES, as for compose', [], ['debug'], 'COMPOSE_PROFILES of .env'],
+    ['chosen by --profile, as for compose instead of those', ['--profile', 't'], ['t'], '--profile'],
+  ])('are %s', async (_title, options, profiles, by) => {
+    const source = project({ 'compose.yaml': profiled, '.env': 'COMPOSE_PROFILES=debug\n' });
+    const { exit, stdout } = await bring(source, ...options);
+    expect(exit).toBe(0);
+    expect(stdout).toContain(`\n  manifest: profiles: ${profiles.join()}: chosen by ${by}\n`);
+    expect(compose('manifest.json')).toMatchObject({ profiles });
+  });
+
+  it('are left to decide when no service has one', async () => {
+    const { exit, stdout } = await bring(project({ 'compose.yaml': profiled }), '--profile', 'debgu');
+    expect(exit).toBe(1);
+    expect(stdout).toContain('manifest: profiles: no service has the profile debgu → take it out of --profile');
+  });
 });
 
 it('overwrites nothing, and writes nothing outside of its directory', async () => {

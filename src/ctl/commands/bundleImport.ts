@@ -43,7 +43,11 @@ export function addBundleImport(bundle: Command, run: Run): void {
       'a compose file below the source, instead of those that compose finds; repeatable',
       collectOption,
     )
-    .option('--profile <profile>', 'run the services of a profile too; repeatable', collectOption)
+    .option(
+      '--profile <profile>',
+      'a profile that the bundle chooses, instead of those of COMPOSE_PROFILES; repeatable',
+      collectOption,
+    )
     .option('--env-file <file>', 'values of variables, a file below the source', '.env')
     .option('--image <service=reference>', 'the image of a service, instead of its build; repeatable', collectPair)
     .option('--secret <name>', 'a variable that is a secret; repeatable', collectOption)
@@ -115,11 +119,12 @@ function readSource({ directory, file, out, options }: SourceRequest): {
 }
 
 function choicesOf(
-  { env, profile = [], image = [], secret = [], variable = [] }: ImportOptions,
+  { env, profile, image = [], secret = [], variable = [] }: ImportOptions,
   { name, envFile, profiles }: { name: string; envFile: string; profiles: string[] },
 ): ImportChoices {
   return {
-    ...{ name, env, envFile, profiles: [...profile, ...profiles] },
+    ...{ name, env, envFile },
+    profiles: profile ? { names: profile, by: '--profile' } : { names: profiles, by: `COMPOSE_PROFILES of ${envFile}` },
     ...{ images: new Map(image), secrets: new Set(secret), variables: new Map(variable) },
   };
 }

@@ -13,10 +13,12 @@ export function formatImport(imported: ImportVerdict & { directory: string; bund
     ['bundle', `${manifest.name}, for env ${manifest.env}`],
     ['directory', directory],
     ['compose files', [...composeFiles.keys()].join(', ')],
+    ['profiles', manifest.profiles?.join(', ') ?? null],
     ['other files', copies.size === 0 ? null : String(copies.size)],
   ]);
   const sections: [string, string[]][] = [
     ['changed', report.changes.map(({ owner, key, what, why }) => `${owner}: ${key}: ${what}: ${why}`)],
+    ['profiles that are not chosen (--profile NAME chooses one)', report.inactive_profiles],
     ['variables', Object.entries(manifest.variables ?? {}).map(([name, value]) => `${name}=${value}`)],
     ['secrets to put', manifest.secrets.map((secret) => secretLine(secret, manifest.env))],
     ['permits that a host needs, in its config.yaml', permitLines(permits)],

@@ -10,8 +10,6 @@ describe('what a host does not do', () => {
     ],
     ['a build without an image is left open', '{build: .}', { a: { build: '.' }, undecided: [/--image a=REFERENCE/] }],
     ['an image can be chosen', '{build: .}', { a: { image: 'r/x:1' } }, { images: new Map([['a', 'r/x:1']]) }],
-    ['chosen profiles are left out', '{image: x, profiles: [p, q]}', { a: { image: 'x' } }, { profiles: ['q'] }],
-    ['other profiles stay', '{image: x, profiles: [p]}', { a: { image: 'x', profiles: ['p'] } }],
   ])('%s', (_, service, expected, choices = {}) => {
     expectImport([service, {}], expected, choices);
   });

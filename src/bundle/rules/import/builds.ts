@@ -1,8 +1,7 @@
-import { YAMLSeq } from 'yaml';
 import { printable } from '../../../protocol/printable.ts';
 import { leaveUndecided, tellChange, type ImportWork } from './importWork.ts';
 import { effectiveOf, ownMapOf, serviceNamesOf, servicePartsOf, servicesOf } from './services.ts';
-import { effectivePair, itemsAt, newScalar, removeKey, setValue, textAt } from './yamlNodes.ts';
+import { newScalar, removeKey, setValue, textAt } from './yamlNodes.ts';
 
 /** Gives services the images that were chosen, and takes `build` out where there is an image. */
 export function replaceBuilds(work: ImportWork): void {
@@ -33,26 +32,5 @@ export function replaceBuilds(work: ImportWork): void {
         `is left out; push the image ${printable(imageOf(name) ?? '')}`,
         'a host runs images, it builds none',
       ]);
-  }
-}
-
-/** Makes services of the chosen profiles such that always run. */
-export function chooseProfiles(work: ImportWork): void {
-  const { documents, choices } = work;
-  for (const name of serviceNamesOf(documents)) {
-    const found = effectiveOf(documents, name, 'profiles');
-    const profiles =
-      found === null ? [] : itemsAt(found.value, found.document).map((one) => textAt(one, found.document));
-    const chosen = profiles.find((profile) => profile !== null && choices.profiles.includes(profile));
-    if (chosen === undefined) continue;
-    for (const service of documents.flatMap(servicesOf).filter((one) => one.name === name)) {
-      const own = ownMapOf(service);
-      removeKey(own, 'profiles');
-      if (effectivePair(service.layers, 'profiles') !== null) setValue(own, 'profiles', new YAMLSeq());
-    }
-    tellChange(work, { owner: `service ${name}`, key: 'profiles' }, [
-      'are left out',
-      `its profile ${printable(chosen ?? '')} was chosen`,
-    ]);
   }
 }

@@ -6,7 +6,10 @@ it('leaves a file as it is that needs no change, with its comments and anchors',
     '# shop\nx-a: &a\n  restart: always # yes\nservices:\n  a:\n    <<: *a\n    image: x:1\n    cap_add: []\n';
   const { composeFiles, report, manifest, copies } = importedBundle({ 'compose.yaml': text });
   expect([...composeFiles]).toEqual([['compose.yaml', text]]);
-  expect({ report, copies: copies.size }).toEqual({ report: { changes: [], undecided: [] }, copies: 0 });
+  expect({ report, copies: copies.size }).toEqual({
+    report: { changes: [], undecided: [], inactive_profiles: [] },
+    copies: 0,
+  });
   const fixed = { schema: 1, name: 'shop', env: 'eu-1', version: '1', sequence: 0 };
   expect(manifest).toEqual({ ...fixed, compose: ['compose.yaml'], secrets: [] });
 });

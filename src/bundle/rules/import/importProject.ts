@@ -1,7 +1,7 @@
 import type { Manifest } from '../../../../machines/types.ts';
 import { repairAnchors } from './anchors.ts';
 import { bundlePathOf } from './bringFiles.ts';
-import { chooseProfiles, replaceBuilds } from './builds.ts';
+import { replaceBuilds } from './builds.ts';
 import { replaceContents } from './contents.ts';
 import { replaceEnvFiles } from './envFiles.ts';
 import { envValues, readEnvFile } from './envFileValues.ts';
@@ -12,6 +12,7 @@ import { resolveMergeTags } from './mergeTags.ts';
 import { replaceDeviceMounts } from './deviceMounts.ts';
 import { replaceMounts } from './mounts.ts';
 import { replaceOverlays, replaceSharedBridge } from './networks.ts';
+import { chooseProfiles } from './profiles.ts';
 import { renderProjectDocument, type ProjectDocument } from './projectDocument.ts';
 import type { ProjectTree } from './projectTree.ts';
 import { readProject } from './readProject.ts';
@@ -33,6 +34,7 @@ export interface ImportedBundle {
 /** The keys of a manifest that an import sets. */
 export type ImportedManifest = Pick<Manifest, 'name' | 'env' | 'version' | 'sequence' | 'compose'> & {
   schema: 1;
+  profiles?: string[];
   variables?: Record<string, string>;
   secrets: { var: string; path: string; field: string }[];
 };
@@ -54,7 +56,7 @@ export function importProject(
   const compose = work.documents.map((document) => composePathOf(document, work));
   resolveMergeTags(work);
   replaceBuilds(work);
-  chooseProfiles(work);
+  const profiles = chooseProfiles(work);
   replaceContents(work);
   replaceEnvFiles(work);
   replaceEnvironmentSecrets(work);
@@ -68,7 +70,7 @@ export function importProject(
     return renderProjectDocument(document);
   });
   return {
-    manifest: manifestOf(compose, supplied, choices),
+    manifest: manifestOf({ compose, profiles }, supplied, choices),
     composeFiles: new Map(compose.map((path, index) => [path, texts[index] ?? ''])),
     copies: work.copies,
     report: work.report,
@@ -80,7 +82,7 @@ function beginImport(tree: ProjectTree, choices: ImportChoices): ImportWork {
   const chosenValue = (name: string) => choices.variables.get(name) ?? null;
   const values = envValues(readEnvFile(tree.textOf(choices.envFile) ?? ''), chosenValue);
   return {
-    ...{ tree, choices, documents: [], report: { changes: [], undecided: [] } },
+    ...{ tree, choices, documents: [], report: { changes: [], undecided: [], inactive_profiles: [] } },
     ...{ copies: new Map(), paths: new Map(), volumes: new Map(), envFiles: new Set() },
     register: createVariableRegister(new Map([...values, ...chosen]), choices),
   };
@@ -94,7 +96,7 @@ function composePathOf(document: ProjectDocument, work: ImportWork): string {
 }
 
 function manifestOf(
-  compose: string[],
+  { compose, profiles }: Pick<Manifest, 'compose' | 'profiles'>,
   { secrets, variables }: SuppliedVariables,
   choices: ImportChoices,
 ): ImportedManifest {
@@ -106,6 +108,7 @@ function manifestOf(
       .replace(/^[^a-z0-9]+/, '') || 'secret';
   return {
     ...{ schema: 1, name, env, version: '1', sequence: 0, compose },
+    ...(profiles.length > 0 && { profiles }),
     ...(variables.size > 0 && { variables: Object.fromEntries(variables) }),
     secrets: secrets.map((variable) => {
       const field = variable.toLowerCase();

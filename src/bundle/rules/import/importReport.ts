@@ -19,6 +19,8 @@ export interface Undecided {
 export interface ImportReport {
   changes: ImportChange[];
   undecided: Undecided[];
+  /** Profiles of services that the bundle does not choose. */
+  inactive_profiles: string[];
 }
 
 /** What the operator decided: names with values are variables, the rest says how a name is taken. */
@@ -27,8 +29,8 @@ export interface ImportChoices {
   env: string;
   /** The file whose values are those of the project's variables. */
   envFile: string;
-  /** Services whose profiles these are run. */
-  profiles: readonly string[];
+  /** The chosen profiles, and what chooses them. */
+  profiles: { names: readonly string[]; by: string };
   /** Images of services, in place of `image` and `build`. */
   images: ReadonlyMap<string, string>;
   /** Names that are secrets, whatever they look like. */
