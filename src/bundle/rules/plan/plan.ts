@@ -9,6 +9,7 @@ import type { PermittedPower } from '../compose/policy/power.ts';
 import { validateDiskSpace, requiredBytes, type DiskSpace } from './diskSpace.ts';
 import { changesOf, type Change, type ComparableRelease } from './changes.ts';
 import { ignoredKeys } from './ignoredKeys.ts';
+import { validateProfiles } from './profiles.ts';
 import { validateRollback } from './rollback.ts';
 import { validateSecretPaths } from './secretPath.ts';
 import { validateVariables } from './variables.ts';
@@ -148,6 +149,7 @@ function bundleRefusals({ manifest, files, texts }: BundleFacts, host: HostFacts
   return [
     validateSecretPaths(manifest),
     validateVariables({ files, texts }, manifest),
+    validateProfiles(files, manifest),
     'known' in highestSequence ? validateRollback(manifest, highestSequence.known, policyHost.policy.deny) : null,
   ].filter((each) => each !== null);
 }

@@ -1,5 +1,6 @@
 import { composeLimits } from './composeLimits.ts';
-import { valuesAt, entriesOf, itemsOf, textsOf, type ComposeNode } from '../document/composeNode.ts';
+import type { ComposeNode } from '../document/composeNode.ts';
+import { serviceDependenciesOf } from '../document/serviceDependencies.ts';
 
 /** Size of the dependency graph below a service, as compose follows it. */
 interface DependencyReach {
@@ -45,16 +46,8 @@ export function validateDependencies(
   return [];
 }
 
-/** Services that compose starts visited the service with these layers. */
 function dependenciesOf(layers: readonly ComposeNode[]): string[] {
-  const listed = ['depends_on', 'links', 'volumes_from'].flatMap((key) => valuesAt(layers, key).flatMap(itemsOf));
-  const namespaces = ['network_mode', 'ipc', 'pid'].flatMap((key) => valuesAt(layers, key));
-  const names = [
-    ...valuesAt(layers, 'depends_on').flatMap((each) => entriesOf(each).map(([name]) => name)),
-    ...textsOf(listed).flatMap((text) => text.split(':', 1)),
-    ...textsOf(namespaces).flatMap((mode) => /^service:(.+)$/.exec(mode)?.[1] ?? []),
-  ];
-  return [...new Set(names)];
+  return [...new Set(serviceDependenciesOf(layers).map(({ name }) => name))];
 }
 
 /** `reachByService` is null for services in progress: reaching one again is a cycle, which compose refuses itself. */
