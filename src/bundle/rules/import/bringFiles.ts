@@ -1,6 +1,6 @@
 import type { ImportWork } from './importWork.ts';
 import { holdsPrivateKey } from './secretSigns.ts';
-import type { TreeFile } from './projectTree.ts';
+import { joinPath, type TreeFile } from './projectTree.ts';
 
 /** Where a file or directory of the project lies in the bundle: at its own path, else below `parent/` or with a number. */
 export function bundlePathOf(path: string, { paths }: Pick<ImportWork, 'paths'>): string {
@@ -21,14 +21,10 @@ export function bringFile(path: string, work: ImportWork): string {
   return into;
 }
 
-/** Brings a directory along, but for the project's compose files and the files that hold a secret; its path in the bundle. */
+/** Brings files of a directory along; its path in the bundle. */
 export function bringDirectory(path: string, files: readonly TreeFile[], work: ImportWork): string {
   const into = bundlePathOf(path, work);
-  const own = new Set(work.documents.map((document) => document.path));
-  for (const file of files) {
-    const from = path === '.' ? file.path : `${path}/${file.path}`;
-    if (!own.has(from)) work.copies.set(`${into}/${file.path}`, from);
-  }
+  for (const file of files) work.copies.set(`${into}/${file.path}`, joinPath(path, file.path));
   return into;
 }
 

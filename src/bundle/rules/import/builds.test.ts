@@ -10,6 +10,22 @@ describe('what a host does not do', () => {
     ],
     ['a build without an image is left open', '{build: .}', { a: { build: '.' }, undecided: [/--image a=REFERENCE/] }],
     ['an image can be chosen', '{build: .}', { a: { image: 'r/x:1' } }, { images: new Map([['a', 'r/x:1']]) }],
+    ['empty profiles are left out', '{image: x, profiles: ["", p]}', { a: { image: 'x', profiles: ['p'] } }],
+    [
+      'keys without a value are left out, but for those that compose lets be null',
+      '{image: x, environment: , ports: ~, command: }',
+      { a: { image: 'x', command: null }, changes: [/environment: is left out/, /ports: is left out/] },
+    ],
+    [
+      'nobody waits for more than five minutes',
+      '{image: x, stop_grace_period: 1h}',
+      { a: { stop_grace_period: '300s' }, changes: [/stop_grace_period: 1h is 300s now/] },
+    ],
+    [
+      'a container of the project is joined by its service',
+      '{image: x, network_mode: "container:vpn", pid: "container:other"}, b: {image: x, container_name: vpn}',
+      { a: { network_mode: 'service:b', pid: 'container:other' }, changes: [/container:vpn is written as service:b/] },
+    ],
   ])('%s', (_, service, expected, choices = {}) => {
     expectImport([service, {}], expected, choices);
   });
@@ -20,6 +36,14 @@ describe('what a host does not do', () => {
     const found = resultOf({ 'compose.yaml': `services: {a: {image: x}}\n${networks}\n` });
     expect(found.top).toEqual({ networks: { n: { attachable: true }, m: { driver: 'bridge' } } });
     expect(found.changes).toEqual(['network n: driver: overlay is left out']);
+  });
+
+  it('names no bridge of the host', () => {
+    const [named, mtu] = ['com.docker.network.bridge.name', 'com.docker.network.driver.mtu'];
+    const networks = `networks: {n: {driver_opts: {${named}: br0}}, m: {driver_opts: {${named}: br1, ${mtu}: 1400}}}`;
+    const found = resultOf({ 'compose.yaml': `services: {a: {image: x}}\n${networks}\n` });
+    expect(found.top).toEqual({ networks: { n: {}, m: { driver_opts: { [mtu]: 1400 } } } });
+    expect(found.changes).toContain(`network n: driver_opts: ${named} is left out`);
   });
 
   it('joins the network of its project instead of the bridge that all share', () => {

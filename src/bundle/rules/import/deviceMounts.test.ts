@@ -17,7 +17,7 @@ it.each<[string, string, ExpectedImport]>([
   [
     'shared memory, which is none,',
     '{image: x, volumes: ["/dev/shm:/dev/shm"]}',
-    { a: { image: 'x', volumes: ['/dev/shm:/dev/shm'] } },
+    { a: { image: 'x', volumes: ['dev-shm:/dev/shm'] } },
   ],
 ])('%s', (_title, service, expected) => {
   expectImport([service, {}], expected);

@@ -21,6 +21,7 @@ export function directoryUse(files: readonly TreeFile[] | null, target: string, 
 
 /** Whether a path looks like that of a file, so that a container would not make it a directory. */
 export function looksLikeFile(path: string): boolean {
+  if (/(^|\/)(config|src)$/.test(path)) return false;
   return configFile.test(path) || /(^|\/)[^/.]+\.(db|sqlite3?|log|sock|pid|lock)$/i.test(path);
 }
 

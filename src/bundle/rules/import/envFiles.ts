@@ -3,6 +3,8 @@ import type { Node } from 'yaml';
 import { printable } from '../../../protocol/printable.ts';
 import { isReservedVariable } from '../../../protocol/reservedVariables.ts';
 import { parseEnvAssignments, rawEnvFault } from '../compose/document/envFileText.ts';
+import { isBelow } from '../compose/policy/hostPaths.ts';
+import { bindMountsOf, projectPathOf } from './bindMounts.ts';
 import { bringFile } from './bringFiles.ts';
 import { addToEnvironment, isSecretText, namesOf, secretReference } from './environments.ts';
 import { readEnvFile } from './envFileValues.ts';
@@ -80,13 +82,22 @@ function entryOf(
     assignments.map(({ name, template }) => [name, isRaw ? template.replaceAll('$', '$$$$') : template]),
   );
   const isMoved =
-    isDotenv || isUnreadable(text, isRaw) || [...texts].some(([name, one]) => isSecretText(name, one, work));
+    isDotenv ||
+    isUnreadable(text, isRaw) ||
+    isWritten(own, work) ||
+    [...texts].some(([name, one]) => isSecretText(name, one, work));
   for (const [name, one] of texts) texts.set(name, isMoved ? movedText(name, one, { work, owner, isProjects }) : one);
   return { ...entry, fate: isMoved ? 'environment' : 'kept', texts };
 }
 
 function isUnreadable(text: string, isRaw: boolean): boolean {
   return (isRaw ? rawEnvFault(text) : (parseEnvAssignments(text).fault ?? null)) !== null;
+}
+
+/** Whether a container may write to the directory that a file lies in, so that a bundle may not read it there. */
+function isWritten(path: string, work: ImportWork): boolean {
+  const writable = bindMountsOf(work).filter(({ mount }) => !mount.isReadOnly && !/^[/~]/.test(mount.source));
+  return writable.some(({ mount }) => isBelow(path, projectPathOf(mount)));
 }
 
 interface Moving {
@@ -111,7 +122,10 @@ function isGone({ node, path, fate }: Entry, { document, owner }: ServicePart, w
   const place = { owner, key: 'env_file' };
   const name = printable(path);
   if (fate === 'environment')
-    tellChange(work, place, [`${name} is part of environment now`, 'its secrets are no part of a bundle']);
+    tellChange(work, place, [
+      `${name} is part of environment now`,
+      'a bundle has no secrets, and reads no file that a container may write',
+    ]);
   if (fate === 'left out') tellChange(work, place, [`${name} is left out`, 'it is not there, and not required']);
   if (fate === 'missing') leaveUndecided(work, place, [`${name} is not there`, 'make it, or take it out']);
   if (fate !== 'kept') return fate !== 'missing';

@@ -48,6 +48,21 @@ describe('the environment of a service', () => {
       },
     ],
     [
+      'gets env files that a container may write to',
+      '{image: x, env_file: [conf/a.env, b.env], volumes: [./conf:/c]}',
+      { 'conf/a.env': 'LEVEL=1\n', 'b.env': 'B=1\n' },
+      {
+        a: { env_file: ['b.env'], environment: { LEVEL: '1' }, volumes: ['./conf:/c'] },
+        changes: [/conf\/a\.env is part of environment now/],
+      },
+    ],
+    [
+      'supplies secrets whose names are merged into it',
+      '{image: x, environment: {<<: {API_KEY: , B_KEY: }, B_KEY: "$API_KEY"}}',
+      {},
+      { secrets: ['API_KEY'] },
+    ],
+    [
       'cannot have an env file that is missing',
       '{image: x, env_file: a.env}',
       {},

@@ -3,23 +3,27 @@ import { repairAnchors } from './anchors.ts';
 import { bundlePathOf } from './bringFiles.ts';
 import { replaceBuilds } from './builds.ts';
 import { replaceContents } from './contents.ts';
+import { removeEmptyKeys, removeEmptyProfiles } from './emptyKeys.ts';
 import { replaceEnvFiles } from './envFiles.ts';
 import { envValues, readEnvFile } from './envFileValues.ts';
 import { replaceEnvironmentSecrets } from './environments.ts';
+import { replaceGpuRuntime } from './gpus.ts';
 import type { ImportChoices, ImportReport } from './importReport.ts';
 import type { ImportWork } from './importWork.ts';
 import { resolveMergeTags } from './mergeTags.ts';
 import { replaceDeviceMounts } from './deviceMounts.ts';
 import { replaceMounts } from './mounts.ts';
-import { replaceOverlays, replaceSharedBridge } from './networks.ts';
+import { removeBridgeNames, replaceOverlays, replaceOwnContainers, replaceSharedBridge } from './networks.ts';
 import { chooseProfiles } from './profiles.ts';
 import { renderProjectDocument, type ProjectDocument } from './projectDocument.ts';
 import type { ProjectTree } from './projectTree.ts';
 import { readProject } from './readProject.ts';
 import { serviceNamesOf } from './services.ts';
+import { shortenStopPeriods } from './stopPeriods.ts';
 import { supplyVariables, type SuppliedVariables } from './supplyVariables.ts';
 import { variableNamesOf } from './usedVariables.ts';
 import { createVariableRegister } from './variableRegister.ts';
+import { replaceVolumeDrivers } from './volumeDrivers.ts';
 
 /** A bundle made of a compose project. */
 export interface ImportedBundle {
@@ -55,6 +59,8 @@ export function importProject(
   work.register.takeNames(variableNamesOf(work.documents));
   const compose = work.documents.map((document) => composePathOf(document, work));
   resolveMergeTags(work);
+  removeEmptyKeys(work);
+  removeEmptyProfiles(work);
   replaceBuilds(work);
   const profiles = chooseProfiles(work);
   replaceContents(work);
@@ -62,8 +68,13 @@ export function importProject(
   replaceEnvironmentSecrets(work);
   replaceDeviceMounts(work);
   replaceMounts(work);
+  replaceVolumeDrivers(work);
   replaceOverlays(work);
+  removeBridgeNames(work);
   replaceSharedBridge(work);
+  replaceOwnContainers(work);
+  replaceGpuRuntime(work);
+  shortenStopPeriods(work);
   const supplied = supplyVariables(work);
   const texts = work.documents.map((document) => {
     repairAnchors(document);

@@ -53,7 +53,81 @@ describe('mounts', () => {
       { a: { volumes: ['/etc/localtime:/etc/localtime:ro', '/srv/x:/x'] } },
     ],
     ['of missing files are left open', '[./a.conf:/a.conf]', {}, { undecided: [/\.\/a\.conf is not there/] }],
-    ['of homes are left open', '[~/x:/x]', {}, { undecided: [/~\/x is in somebody's home/] }],
+    [
+      'of missing directories that are named as some files are become volumes',
+      '[./config:/config, ./src:/src]',
+      {},
+      { a: { volumes: ['config:/config', 'src:/src'] } },
+    ],
+    [
+      'of directories with nothing to bring along become volumes',
+      '[.:/app, ./empty:/e:ro]',
+      { 'empty/.env': 'A=1' },
+      { a: { volumes: ['data:/app', 'empty:/e:ro'] }, copies: [] },
+    ],
+    [
+      'of homes become volumes',
+      '[~/media:/x, "$HOME/books:/y:ro", {type: bind, source: "${HOME}/media", target: /z}]',
+      {},
+      {
+        a: { volumes: ['media:/x', 'books:/y:ro', { type: 'volume', source: 'media', target: '/z' }] },
+        changes: [/^service a: volumes: ~\/media is the named volume media now$/],
+      },
+    ],
+    [
+      'of homes are written out where the project says what home is',
+      '["~/x:/x", "$HOME/y:/y"]',
+      { '.env': 'HOME=/home/ann\n' },
+      {
+        a: { volumes: ['/home/ann/x:/x', '/home/ann/y:/y'] },
+        changes: [/~\/x is written out as \/home\/ann\/x/],
+      },
+    ],
+    [
+      'of files in homes, and of homes themselves, are left open',
+      '[~/x.conf:/x.conf, "~:/home:ro", ~ann/x:/x]',
+      {},
+      {
+        undecided: [
+          /~\/x\.conf is in somebody's home → write an absolute path, or give --variable HOME=PATH/,
+          /~ is in/,
+          /~ann\/x is in/,
+        ],
+      },
+    ],
+    [
+      'of what is there for a while become volumes',
+      '[/tmp/x:/x, "/var/tmp//y/:/y:rw", /tmp:/t]',
+      {},
+      {
+        a: { volumes: ['tmp-x:/x', 'var-tmp-y:/y:rw', 'tmp:/t'] },
+        changes: [/\/tmp\/x is the named volume tmp-x now/],
+      },
+    ],
+    [
+      'of shared memory become volumes in memory',
+      '[/dev/shm:/dev/shm]',
+      {},
+      {
+        a: { volumes: ['dev-shm:/dev/shm'] },
+        top: { volumes: { 'dev-shm': { driver_opts: { type: 'tmpfs', device: 'tmpfs' } } } },
+      },
+    ],
+    [
+      'of paths that no host can see are left open',
+      '[/tmp/.X11-unix:/tmp/.X11-unix, /tmp/a.jar:/a.jar, /proc/1/ns:/ns]',
+      {},
+      { undecided: [/X11-unix is permitted by no host/, /a\.jar is permitted/, /\/proc\/1\/ns is permitted/] },
+    ],
+    [
+      'lose the propagation that only brings later mounts, and keep one that makes mounts on the host',
+      '["/srv:/a:ro,rslave", "/mnt:/b:rshared", {type: bind, source: /opt, target: /c, bind: {propagation: slave}}]',
+      {},
+      {
+        a: { volumes: ['/srv:/a:ro', '/mnt:/b:rshared', { type: 'bind', source: '/opt', target: '/c', bind: {} }] },
+        changes: [/the propagation rslave of \/srv is left out/],
+      },
+    ],
     ['of the whole host are left open', '["/:/host:ro"]', {}, { undecided: [/\/ is permitted by no host/] }],
     [
       'of private keys are left open',

@@ -74,6 +74,16 @@ describe('variables', () => {
       { a: { command: '1 a$$b $HOME' }, undecided: [/HOME is reserved/] },
     ],
     [
+      'that are reserved, and secrets, have another name',
+      '{image: x, command: "$DOCKER_SECRET ${COMPOSE_TOKEN:-x}"}',
+      { '.env': 'DOCKER_SECRET=s\n' },
+      {
+        a: { command: '${APP_DOCKER_SECRET} ${APP_COMPOSE_TOKEN}' },
+        secrets: ['APP_DOCKER_SECRET', 'APP_COMPOSE_TOKEN'],
+        changes: [/\$\{DOCKER_SECRET\} is \$\{APP_DOCKER_SECRET\} now/],
+      },
+    ],
+    [
       'of paths, names and powers are written out',
       '{image: x, user: "${U:-1000}", ports: ["${P}:1", "${R:-1-2}:1-2"], labels: ["a.$P=$P"], depends_on: ["${B}"]}',
       { '.env': 'P=80\nB=b\n' },

@@ -70,10 +70,11 @@ function rewritten(variable: TextVariable, work: ImportWork): string {
   const { name, operator, inner, source } = variable;
   const { register } = work;
   const value = register.values.get(name) ?? null;
+  const isSecret = register.secrets.has(name) || register.isSecret(name, value);
+  if (isReservedVariable(name) && isSecret) return renamed(name, work);
   if (isReservedVariable(name))
     return (value === null && operator === '' ? null : writtenOut(variable, work)) ?? source;
   if (operator === '') return source;
-  const isSecret = register.secrets.has(name) || register.isSecret(name, value);
   const isLiteral = inner !== '' && textParts(inner).every((part) => typeof part === 'string');
   if (isSecret && operator.endsWith('-') && (isLiteral || value !== null)) {
     if (isLiteral)
@@ -83,7 +84,15 @@ function rewritten(variable: TextVariable, work: ImportWork): string {
   return `\${${name}${operator}${rewriteVariables(inner, (one) => rewritten(one, work)) ?? inner}}`;
 }
 
-/** The value of a reserved variable; one of a secret is none. */
+/** A secret whose name is reserved, under another name. */
+function renamed(name: string, work: ImportWork): string {
+  const { register } = work;
+  const reference = `\${${register.variableFor(`APP_${name}`, '', register.values.get(name) ?? name)}}`;
+  tellChange(work, place, [`\${${name}} is ${reference} now`, 'its name is reserved']);
+  return reference;
+}
+
+/** The value of a reserved variable. */
 function writtenOut(variable: TextVariable, work: ImportWork): string | null {
   const text = resolveVariable(variable, work.register.openValueOf)?.replaceAll('$', '$$$$') ?? null;
   if (text !== null)

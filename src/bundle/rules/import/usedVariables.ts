@@ -3,7 +3,7 @@ import type { Scalar } from 'yaml';
 import { variablesOf } from '../compose/document/interpolation.ts';
 import type { ProjectDocument } from './projectDocument.ts';
 import { servicePartsOf } from './services.ts';
-import { entriesAt, itemsAt, resolve, scalarAt, textAt, valueAt } from './yamlNodes.ts';
+import { entriesAt, itemsAt, layersOf, resolve, scalarAt, textAt, valueAt, type MapNode } from './yamlNodes.ts';
 
 /** The scalars of a document that are no keys: the texts in which compose replaces variables. */
 export function valueScalars({ document }: ProjectDocument): Scalar<string>[] {
@@ -28,7 +28,9 @@ export function bareNamesOf(documents: readonly ProjectDocument[]): string[] {
     const environment = resolve(valueAt(map, document, 'environment'), document);
     if (isSeq(environment)) return itemsAt(environment, document).flatMap((item) => bareItem(textAt(item, document)));
     if (!isMap(environment)) return [];
-    return entriesAt(environment, document)
+    const layers = layersOf(environment as MapNode, document).toReversed();
+    const values = new Map(layers.flatMap((layer) => layer.items.map(({ key, value }) => [key.value, value] as const)));
+    return [...values]
       .filter(([name, value]) => name !== '<<' && scalarAt(value, document) === null && !isCollection(value, document))
       .map(([name]) => name);
   });

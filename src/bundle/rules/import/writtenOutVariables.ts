@@ -78,6 +78,7 @@ function writeOutNames(map: unknown, place: Place, { work, document }: Context):
 }
 
 function writeOut(scalar: Scalar<string>, place: Place, work: ImportWork): void {
+  if (/^(volumes|file|env_file)$/.test(place.key)) writeOutHome(scalar, work);
   if (!scalar.value.includes('$')) return;
   const written = valueIn(scalar.value, work);
   if (written === null) leaveOpen(scalar.value, place, work);
@@ -85,6 +86,13 @@ function writeOut(scalar: Scalar<string>, place: Place, work: ImportWork): void 
     tellWrittenOut([scalar.value, written], place, work);
     setText(scalar, written);
   }
+}
+
+/** A path in a home that the project does not say is one as `~` means it. */
+function writeOutHome(scalar: Scalar<string>, { register }: ImportWork): void {
+  if (register.openValueOf('HOME') !== null) return;
+  const text = scalar.value.replace(/^\$(HOME|\{HOME\})(?=[/:]|$)/, '~');
+  if (text !== scalar.value) setText(scalar, text);
 }
 
 function tellWrittenOut([before, after]: [string, string], place: Place, work: ImportWork): void {

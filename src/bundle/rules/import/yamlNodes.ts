@@ -51,6 +51,12 @@ export function scalarAt(node: unknown, document: Aliases): Scalar<string> | nul
   return isScalar(found) && typeof found.value === 'string' && !isNull(found) ? (found as Scalar<string>) : null;
 }
 
+/** Whether a value is null behind aliases, and no tag says what it means. */
+export function isNullAt(node: unknown, document: Aliases): boolean {
+  const found = resolve(node, document);
+  return found === null || (isScalar(found) && found.tag === undefined && isNull(found));
+}
+
 /** The text of a scalar. */
 export function textAt(node: unknown, document: Aliases): string | null {
   return scalarAt(node, document)?.value ?? null;

@@ -17,7 +17,7 @@ const maxDuration_s = 2 ** 63 / 1e9;
  * Seconds of a duration in compose's grammar (Go's, with days and weeks), without its sign; null when compose would
  * refuse it.
  */
-function durationSeconds(text: string): number | null {
+export function durationSeconds(text: string): number | null {
   if (!durationPattern.test(text)) return null;
   const parts = [...text.matchAll(/([\d.]+)([a-z\u00b5\u03bc]+)/g)];
   const sum = parts.reduce((sum_s, [, count, unit = '']) => sum_s + Number(count) * (unitSeconds[unit] ?? 0), 0);
@@ -34,7 +34,7 @@ function refuseDuration(text: string, value: ComposeNode, location: ValueLocatio
 }
 
 /** Longest stop grace period: a stop must end before the `up` or `down` that waits for it times out. */
-const maxGracePeriod_s = 300;
+export const maxGracePeriod_s = 300;
 
 /**
  * `stop_grace_period`; with a negative value the engine waits forever. One with a variable is validated in the rendered

@@ -1,0 +1,125 @@
+import { isMap } from 'yaml';
+import type { Node, Scalar } from 'yaml';
+import { printable } from '../../../protocol/printable.ts';
+import { tellChange, type ImportWork, type Place } from './importWork.ts';
+import { joinPath } from './projectTree.ts';
+import { bindSourceOf } from './rebase.ts';
+import { sectionOf, servicePartsOf, type ServicePart } from './services.ts';
+import { volumeNameFor } from './volumeNames.ts';
+import {
+  itemsAt,
+  mapAt,
+  newMap,
+  newScalar,
+  ownValue,
+  plainScalar,
+  removeKey,
+  setText,
+  setValue,
+  textAt,
+  valueAt,
+  type MapNode,
+} from './yamlNodes.ts';
+
+/** A bind mount: where it comes from, and how to write it anew. */
+export interface BindMount {
+  source: string;
+  target: string;
+  isReadOnly: boolean;
+  /** `shared`, `rslave` and the like; null without one. */
+  propagation: string | null;
+  /** Takes another path of the bundle or the host. */
+  setSource: (source: string) => void;
+  makeReadOnly: () => void;
+  dropPropagation: () => void;
+  /** Becomes a mount of a named volume. */
+  setVolume: (name: string) => void;
+}
+
+/** A bind mount with the mapping that it stands in. */
+export interface FoundMount {
+  mount: BindMount;
+  part: ServicePart;
+}
+
+/** Where a mount is replaced. */
+export interface MountContext {
+  work: ImportWork;
+  place: Place;
+  part: ServicePart;
+}
+
+/** Each bind mount, once. */
+export function bindMountsOf({ documents }: Pick<ImportWork, 'documents'>): FoundMount[] {
+  const seen = new Set<Node>();
+  return servicePartsOf(documents).flatMap((part) =>
+    itemsAt(valueAt(part.map, part.document, 'volumes'), part.document).flatMap((item) => {
+      const mount = seen.has(item) ? null : bindMountOf(item, part);
+      seen.add(item);
+      return mount === null ? [] : [{ mount, part }];
+    }),
+  );
+}
+
+/** The path in the project that a relative source names. */
+export function projectPathOf({ source }: BindMount): string {
+  return joinPath('.', source);
+}
+
+/** Puts a named volume in the place of a path: the same for the same path. `keys` are those of the volume. */
+export function becomeVolume(
+  mount: BindMount,
+  { path, why, keys = newMap() }: { path: string; why: string; keys?: MapNode },
+  { work, place, part }: MountContext,
+): void {
+  const name = volumeNameFor(path, work);
+  const volumes = sectionOf(part.document, 'volumes');
+  if (ownValue(volumes, name) === undefined) setValue(volumes, name, keys);
+  const before = printable(mount.source);
+  mount.setVolume(name);
+  tellChange(work, place, [`${before} is the named volume ${name} now`, why]);
+}
+
+function bindMountOf(item: Node, { document }: ServicePart): BindMount | null {
+  const [scalar] = bindSourceOf(item, document);
+  if (scalar === undefined) return null;
+  return isMap(item) ? longMount(item as MapNode, scalar, document) : shortMount(scalar);
+}
+
+const propagationMode = /^r?(shared|slave|private)$/;
+
+function shortMount(scalar: Scalar<string>): BindMount {
+  const [source = '', target = '', modes, ...more] = scalar.value.split(':');
+  const state = { source, modes: modes?.split(',') ?? [] };
+  const write = (changed: Partial<typeof state>) => {
+    Object.assign(state, changed);
+    const written = state.modes.length > 0 ? [state.modes.join(',')] : [];
+    setText(scalar, [state.source, target, ...written, ...more].join(':'));
+  };
+  const keepModes = (pattern: RegExp) => state.modes.filter((mode) => pattern.test(mode));
+  return {
+    ...{ source, target, isReadOnly: state.modes.includes('ro') },
+    propagation: state.modes.find((mode) => propagationMode.test(mode)) ?? null,
+    setSource: (from) => write({ source: from }),
+    makeReadOnly: () => write({ modes: ['ro', ...state.modes.filter((mode) => mode !== 'rw')] }),
+    dropPropagation: () => write({ modes: state.modes.filter((mode) => !propagationMode.test(mode)) }),
+    setVolume: (name) => write({ source: name, modes: keepModes(/^(ro|rw|z|Z|nocopy)$/) }),
+  };
+}
+
+function longMount(map: MapNode, scalar: Scalar<string>, document: ServicePart['document']): BindMount {
+  return {
+    source: scalar.value,
+    target: textAt(valueAt(map, document, 'target'), document) ?? '',
+    isReadOnly: /^(true|yes|on|y)$/i.test(textAt(valueAt(map, document, 'read_only'), document) ?? ''),
+    propagation: textAt(valueAt(map, document, 'bind', 'propagation'), document),
+    setSource: (source) => setText(scalar, source),
+    makeReadOnly: () => setValue(map, 'read_only', plainScalar('true')),
+    dropPropagation: () => void removeKey(mapAt(valueAt(map, document, 'bind'), document), 'propagation'),
+    setVolume: (name) => {
+      setValue(map, 'type', newScalar('volume'));
+      setText(scalar, name);
+      removeKey(map, 'bind');
+    },
+  };
+}
