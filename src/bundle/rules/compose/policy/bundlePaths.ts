@@ -123,7 +123,7 @@ function volumeCure(source: string): string {
 }
 
 /** Compose gives the engine a mount as `SOURCE:TARGET`, so no source with a colon is plain. */
-function isPlainHostPath(source: string): boolean {
+export function isPlainHostPath(source: string): boolean {
   return source.startsWith('/') && !source.includes(':') && !source.split('/').includes('..');
 }
 

@@ -18,6 +18,7 @@ import { anyHost, type PolicyHost } from './policyHost.ts';
 import type { Power } from './power.ts';
 import { sharedPowers } from './sharedPowers.ts';
 import { extendsFault } from '../document/serviceLayers.ts';
+import { readOnlyVolumes } from '../document/readOnlyVolumes.ts';
 import { composeLimits } from '../limits/composeLimits.ts';
 import { directoriesOf } from '../document/bundlePath.ts';
 import { topLevelKeys } from './topLevel.ts';
@@ -27,7 +28,10 @@ import { valueAt, entriesOf, nodeFromJson, type ComposeFile, type ComposeNode } 
 const validateTopLevel = mappingOf(topLevelKeys);
 
 /** Facts about a bundle besides its compose files. */
-export type PolicyContext = Omit<PolicyFacts, 'composeFiles' | 'directories' | 'rendered' | 'openedPaths' | 'host'> & {
+export type PolicyContext = Omit<
+  PolicyFacts,
+  'composeFiles' | 'directories' | 'rendered' | 'openedPaths' | 'readOnlyVolumes' | 'host'
+> & {
   readonly manifest: Manifest;
   /** By default any host without a policy. */
   readonly host?: PolicyHost;
@@ -58,7 +62,7 @@ export function askedPowers(files: readonly ComposeFile[], context: PolicyContex
 }
 
 function composeFindings(files: readonly ComposeFile[], { manifest, ...context }: PolicyContext): Finding[] {
-  const facts = factsOf({ ...context, openedPaths: openedPaths(files) }, manifest);
+  const facts = factsOf(files, { ...context, openedPaths: openedPaths(files) }, manifest);
   // no file could be parsed: the problems of the parser are enough
   const allFiles =
     files.length === 0
@@ -78,8 +82,8 @@ export function validateModelPolicy(
   dir: string,
   { manifest, ...context }: ModelPolicyContext,
 ): Refusal[] {
-  const facts: PolicyFacts = { ...factsOf(context, manifest), rendered: { dir: doubleDollars(dir) } };
   const root = nodeFromJson(model);
+  const facts: PolicyFacts = { ...factsOf([{ root }], context, manifest), rendered: { dir: doubleDollars(dir) } };
   const location = { facts, file: '', owner: 'model', keyPath: '' };
   const findings = [
     ...validateTopLevel(root, location),
@@ -96,8 +100,14 @@ export function validateModelPolicy(
   return judge([...all, ...shared], { agent: manifest.agent, host: facts.host }).refusals;
 }
 
-function factsOf(context: Omit<ModelPolicyContext, 'manifest'>, { compose }: Manifest): PolicyFacts {
-  return { host: anyHost, ...context, directories: directoriesOf(context.releaseFiles), composeFiles: compose };
+function factsOf(
+  files: readonly { root: ComposeNode }[],
+  context: Omit<ModelPolicyContext, 'manifest'>,
+  { compose }: Manifest,
+): PolicyFacts {
+  const readOnly = readOnlyVolumes(files, context.projectName);
+  const directories = directoriesOf(context.releaseFiles);
+  return { host: anyHost, ...context, directories, composeFiles: compose, readOnlyVolumes: readOnly };
 }
 
 /** Compose doubles every dollar sign in a rendered model. */

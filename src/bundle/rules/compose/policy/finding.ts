@@ -35,6 +35,8 @@ export interface PolicyFacts {
   readonly composeFiles: readonly string[];
   /** Of all compose files of the bundle. */
   readonly openedPaths: OpenedPaths;
+  /** Keys of the volumes that all compose files of the bundle mount for reading alone. */
+  readonly readOnlyVolumes: ReadonlySet<string>;
   /** Set for compose's rendered model of the files in `dir`: its paths are absolute and its values may be secret. */
   readonly rendered?: { readonly dir: string };
   /** The host's routes; absent when the bundle is validated without a host. */

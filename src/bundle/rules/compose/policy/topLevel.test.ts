@@ -48,6 +48,10 @@ describe('the top level of a compose file (spec §12)', () => {
     ['volumes: {a: {driver_opts: {device: "/etc"}}}', 'volume a: driver_opts.device /etc'],
     ['volumes: {a: {driver_opts: {o: "size=1m,bind"}}}', 'volume a: driver_opts.o bind'],
     ['volumes: {a: {driver_opts: {o: "size=${V}m"}}}', 'volume a: driver_opts.o size=${V}m'],
+    [
+      'volumes: {a: {driver_opts: {type: none, o: bind, device: /srv}}}',
+      'volume a: driver_opts.device /srv is outside the bundle',
+    ],
     ['volumes: {a: {external: true}}', 'volume a: external true'],
     ['volumes: {a: {external: {name: b}}}', 'volume a: external true'],
     ['volumes: {a: {name: deployd-eu-1}}', 'volume a: name deployd-eu-1'],

@@ -1,17 +1,9 @@
 import { printable } from '../../../../protocol/printable.ts';
-import {
-  refuseHostNetwork,
-  refusePower,
-  refusePrivilege,
-  refuse,
-  type Validator,
-  type ValueLocation,
-} from './finding.ts';
-import { hostPathOf } from './hostPaths.ts';
-import { labels } from './labels.ts';
-import { ownName } from './engineNames.ts';
+import { entriesOf } from '../document/composeNode.ts';
 import { bundleFile } from './bundlePaths.ts';
-import { tmpfsOptions } from './mounts.ts';
+import { ownedOrExternal } from './externals.ts';
+import { refuse, type Validator } from './finding.ts';
+import { labels } from './labels.ts';
 import { serviceKeys } from './service.ts';
 import { ipamConfig } from './subnets.ts';
 import {
@@ -23,9 +15,7 @@ import {
   listOf,
   literalMatching,
   forbidden,
-  isFalse,
   nullable,
-  privilegedUnlessFalse,
   textMatching,
   privileged,
   privilegedUnless,
@@ -33,36 +23,7 @@ import {
   text,
   type KeyTable,
 } from './validators.ts';
-import { entriesOf, textOf, valueAt, type ComposeNode } from '../document/composeNode.ts';
-
-/** The engine's name of a network or volume from outside the project, which older files write below `external`; else null. */
-function nameOutside(value: ComposeNode, { owner }: ValueLocation): string | null {
-  const external = valueAt(value, 'external');
-  if (external === undefined || isFalse.test(textOf(external) ?? '')) return null;
-  const name = textOf(valueAt(external, 'name') ?? valueAt(value, 'name'));
-  return name ?? owner.slice(owner.indexOf(' ') + 1);
-}
-
-/** A network or volume; one from outside the project is a power that is permitted by its name on the engine. */
-function ownedOrExternal(permit: 'networks' | 'volumes', keys: KeyTable): Validator {
-  const owned = mappingOf({ ...keys, external: privilegedUnlessFalse, name: ownName(permit) });
-  const keysOfForeign = (name: string) => mappingOf({ ...keys, external: foreign(permit, name), name: text });
-  return oneOfKinds({
-    map: (value, location) => {
-      const name = nameOutside(value, location);
-      return (name === null ? owned : keysOfForeign(name))(value, location);
-    },
-  });
-}
-
-function foreign(permit: 'networks' | 'volumes', name: string): Validator {
-  return (value, location) => {
-    const message = printable(textOf(value) ?? 'true');
-    if (name.includes('$')) return refusePrivilege(value, location, `${message}, its name is decided by a variable`);
-    if (permit === 'networks' && name === 'host') return refuseHostNetwork(value, location, message);
-    return refusePower(value, location, { permit, entry: name, message });
-  };
-}
+import { volume } from './volumes.ts';
 
 const network = ownedOrExternal('networks', {
   attachable: booleanText,
@@ -80,30 +41,6 @@ const network = ownedOrExternal('networks', {
   }),
   labels,
 });
-
-/** `driver_opts` of a volume: those that make it a tmpfs; the others could make it any path or device of the host. */
-const volumeOptions = privilegedUnlessNamed(/^(size|type|device|o)$/, (value, location) =>
-  (volumeOptionValues[location.keyPath] ?? text)(value, location),
-);
-
-const volumeOptionValues: KeyTable = {
-  'driver_opts.type': privilegedUnless(/^tmpfs$/),
-  'driver_opts.device': privilegedUnless(/^tmpfs$/),
-  'driver_opts.o': tmpfsOptions,
-};
-
-const volumeKeys = ownedOrExternal('volumes', {
-  driver: privilegedUnless(/^(local)?$/),
-  driver_opts: volumeOptions,
-  labels,
-});
-
-/** A volume; a directory of the host as its device has no permit: a bind mount says the same. */
-const volume: Validator = (value, location) => {
-  const device = textOf(valueAt(value, 'driver_opts', 'device'));
-  const findings = volumeKeys(value, location);
-  return device === null ? findings : findings.map((each) => ({ ...each, hostPath: hostPathOf(device) }));
-};
 
 const fromOutside = forbidden('it comes from outside the bundle', 'give it by file, content or environment');
 
