@@ -17,6 +17,16 @@ describe('what a host does not do', () => {
       { a: { image: 'x', command: null }, changes: [/environment: is left out/, /ports: is left out/] },
     ],
     [
+      'logs stay on the host',
+      '{image: x, logging: {driver: syslog, options: {syslog-address: "tcp://log:514"}}}',
+      { a: { image: 'x' }, changes: [/^service a: logging: the driver syslog is left out$/] },
+    ],
+    [
+      'as those of a driver of the host do',
+      '{image: x, logging: {driver: journald, options: {tag: t}}}',
+      { a: { image: 'x', logging: { driver: 'journald', options: { tag: 't' } } } },
+    ],
+    [
       'nobody waits for more than five minutes',
       '{image: x, stop_grace_period: 1h}',
       { a: { stop_grace_period: '300s' }, changes: [/stop_grace_period: 1h is 300s now/] },

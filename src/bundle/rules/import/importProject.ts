@@ -8,8 +8,10 @@ import { replaceEnvFiles } from './envFiles.ts';
 import { envValues, readEnvFile } from './envFileValues.ts';
 import { replaceEnvironmentSecrets } from './environments.ts';
 import { replaceGpuRuntime } from './gpus.ts';
+import { replaceHostResources } from './hostResources.ts';
 import type { ImportChoices, ImportReport } from './importReport.ts';
 import type { ImportWork } from './importWork.ts';
+import { removeLogDrivers } from './logDrivers.ts';
 import { resolveMergeTags } from './mergeTags.ts';
 import { replaceDeviceMounts } from './deviceMounts.ts';
 import { replaceMounts } from './mounts.ts';
@@ -58,11 +60,16 @@ export function importProject(
   if (serviceNamesOf(work.documents).length === 0) return { problems: ['no compose file has a service'] };
   work.register.takeNames(variableNamesOf(work.documents));
   const compose = work.documents.map((document) => composePathOf(document, work));
+  replaceParts(work);
+  return bundleOf({ compose, profiles: chooseProfiles(work) }, work);
+}
+
+/** Replaces what a bundle may not have, or has in another form. */
+function replaceParts(work: ImportWork): void {
   resolveMergeTags(work);
   removeEmptyKeys(work);
   removeEmptyProfiles(work);
   replaceBuilds(work);
-  const profiles = chooseProfiles(work);
   replaceContents(work);
   replaceEnvFiles(work);
   replaceEnvironmentSecrets(work);
@@ -75,13 +82,19 @@ export function importProject(
   replaceOwnContainers(work);
   replaceGpuRuntime(work);
   shortenStopPeriods(work);
+  removeLogDrivers(work);
+  replaceHostResources(work);
+}
+
+/** The bundle of what the steps have made of the documents, under these paths. */
+function bundleOf({ compose, profiles }: Pick<Manifest, 'compose' | 'profiles'>, work: ImportWork): ImportedBundle {
   const supplied = supplyVariables(work);
   const texts = work.documents.map((document) => {
     repairAnchors(document);
     return renderProjectDocument(document);
   });
   return {
-    manifest: manifestOf({ compose, profiles }, supplied, choices),
+    manifest: manifestOf({ compose, profiles }, supplied, work.choices),
     composeFiles: new Map(compose.map((path, index) => [path, texts[index] ?? ''])),
     copies: work.copies,
     report: work.report,

@@ -5,6 +5,7 @@ it.each([
   ['tags without a meaning', 'services: !!map {a: !foo {image: !!str 5}}\n', "image: '5'"],
   ['a tagged merge', 'x: &x {image: x}\nservices: {a: {!!merge <<: *x}}\n', '<<: *x'],
   ['a directive', '%YAML 1.2\n---\nservices: {a: {image: x}}\n', 'services:'],
+  ['keys without a value between braces', 'services: {a: {image: x}}\nvolumes: {b: , c: ~}\n', '{b: null, c: ~}'],
   ['an anchor with two meanings', 'x: [&a 1, &a 2]\nservices: {a: {image: *a}}\n', '*a-2'],
 ])('reads %s as compose does', (_, text, words) => {
   const { composeFiles } = importedBundle({ 'compose.yaml': text });

@@ -107,7 +107,7 @@ function inspectMap(map: YAMLMap<Node, Node | null>, depth: number, state: Inspe
     if (typeof name !== 'string') addFault(state, key, 'a key that is not text');
     else if (keys.has(name)) addFault(state, key, `the key ${name} a second time`);
     else keys.add(name);
-    pair.value ??= plainScalar('');
+    if (isEmpty(pair.value ?? plainScalar(''))) pair.value = plainScalar(map.flow === true ? 'null' : '');
     inspectNode(pair.value, depth + 1, state);
   }
 }

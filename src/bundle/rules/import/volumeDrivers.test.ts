@@ -31,12 +31,6 @@ it.each<[string, object, ProjectFiles, Expected]>([
     { 'conf/a.yml': 'x' },
     { v: bindOf('conf'), undecided: [/conf holds configuration → mount it by its path instead/] },
   ],
-  [
-    'a share of the network stays',
-    { driver_opts: { type: 'nfs', o: 'addr=n', device: ':/x' } },
-    {},
-    { v: { driver_opts: { type: 'nfs', o: 'addr=n', device: ':/x' } } },
-  ],
 ])('%s', (_title, volume, more, { v, changes = [], undecided = [] }) => {
   const compose = `services: {a: {image: x, volumes: ["v:/v"]}}\nvolumes: {v: ${JSON.stringify(volume)}}\n`;
   const found = resultOf({ 'compose.yaml': compose, ...more });

@@ -42,6 +42,12 @@ function validateSubnet(written: Scalar, subnet: Subnet | null, location: ValueL
     : [];
 }
 
+/** Whether a text is a subnet that a bundle's networks may have. */
+export function isPrivateSubnet(text: string): boolean {
+  const subnet = parseSubnet(text);
+  return subnet !== null && isPrivate(subnet);
+}
+
 function isPrivate(subnet: Subnet): boolean {
   return subnet.prefix >= shortestPrefix[subnet.family] && privateRanges.some((each) => contains(each, subnet));
 }
