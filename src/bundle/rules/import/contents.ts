@@ -6,6 +6,7 @@ import type { ProjectDocument } from './projectDocument.ts';
 import { joinPath } from './projectTree.ts';
 import {
   entriesAt,
+  isYesAt,
   mapAt,
   newScalar,
   removeKey,
@@ -42,8 +43,7 @@ function replaceContent(map: MapNode, context: Context): void {
   const { work, document, place, isSecret } = context;
   const file = scalarAt(valueAt(map, document, 'file'), document);
   const variable = textAt(valueAt(map, document, 'environment'), document);
-  const external = valueAt(map, document, 'external');
-  const isExternal = external !== null && !/^(false|no|off|n)$/i.test(textAt(external, document) ?? 'true');
+  const isExternal = isYesAt(valueAt(map, document, 'external'), document);
   if (isSecret && variable !== null) work.register.secrets.add(variable);
   else if (isSecret && (file !== null || isExternal)) readFromSecretstore(map, context);
   else if (isExternal) leaveUndecided(work, place, ['comes from outside the project', 'make it a file of the project']);

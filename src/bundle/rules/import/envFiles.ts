@@ -13,6 +13,7 @@ import { normalizeRelative } from './projectTree.ts';
 import { ownerOf, servicePartsOf, servicesOf, type ProjectService, type ServicePart } from './services.ts';
 import {
   effectivePair,
+  isYesAt,
   itemsAt,
   ownValue,
   removeKey,
@@ -70,7 +71,8 @@ function entryOf(
 ): Entry {
   const path = textAt(valueAt(node, document, 'path') ?? node, document) ?? '';
   const isRaw = textAt(valueAt(node, document, 'format'), document) === 'raw';
-  const isRequired = !/^(false|no|off|n)$/i.test(textAt(valueAt(node, document, 'required'), document) ?? 'true');
+  const required = valueAt(node, document, 'required');
+  const isRequired = required === null || isYesAt(required, document);
   const own = normalizeRelative(path);
   const text = /^[/~]|\$/.test(path) ? null : work.tree.textOf(own);
   const entry = { node, path: own, texts: new Map<string, string>() };

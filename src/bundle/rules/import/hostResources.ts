@@ -4,6 +4,7 @@ import { tellChange, type ImportWork } from './importWork.ts';
 import type { ProjectDocument } from './projectDocument.ts';
 import {
   entriesAt,
+  isYesAt,
   itemsAt,
   mapAt,
   newScalar,
@@ -23,7 +24,7 @@ export function replaceHostResources(work: ImportWork): void {
     for (const [kind, isOfHost] of Object.entries(kinds)) {
       for (const [name, part] of entriesAt(valueAt(document.root, document, `${kind}s`), document)) {
         const map = mapAt(part, document);
-        if (map !== null && !isExternal(map, document) && isOfHost(map, document))
+        if (map !== null && !isYesAt(valueAt(map, document, 'external'), document) && isOfHost(map, document))
           becomeExternal(map, { kind, name, document }, work);
       }
     }
@@ -34,11 +35,6 @@ const kinds: Readonly<Record<string, (map: MapNode, document: ProjectDocument) =
   volume: isShare,
   network: isHostNetwork,
 };
-
-function isExternal(map: MapNode, document: ProjectDocument): boolean {
-  const external = valueAt(map, document, 'external');
-  return external !== null && !/^(false|no|off|n)$/i.test(textAt(external, document) ?? 'true');
-}
 
 /** Whether a volume is neither the engine's own, nor one in memory, nor a directory. */
 function isShare(map: MapNode, document: ProjectDocument): boolean {

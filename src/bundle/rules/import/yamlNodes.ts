@@ -57,6 +57,11 @@ export function isNullAt(node: unknown, document: Aliases): boolean {
   return found === null || (isScalar(found) && found.tag === undefined && isNull(found));
 }
 
+/** Whether a value is there that compose does not read as "no". */
+export function isYesAt(node: Node | null, document: Aliases): boolean {
+  return node !== null && !/^(false|no|off|n)$/i.test(textAt(node, document) ?? 'true');
+}
+
 /** The text of a scalar. */
 export function textAt(node: unknown, document: Aliases): string | null {
   return scalarAt(node, document)?.value ?? null;
