@@ -5,10 +5,10 @@ import type { SecureContext } from 'node:tls';
 import { parseRetryAfter } from '../../platform/http/retryAfter.ts';
 import { isObject } from '../../protocol/jsonFields.ts';
 import { version } from '../../version.ts';
-import { exits, type CtlError } from '../ctlError.ts';
+import { CtlError, exits } from '../ctlError.ts';
 import type { Clock } from '../io.ts';
 import { answerError, notOurAnswer, transportError } from './failure.ts';
-import { send, type Agents, type HttpAnswer, type HttpRequest } from './gotClient.ts';
+import { download, send, type Agents, type HttpAnswer, type HttpRequest } from './gotClient.ts';
 import { retryDelayMs } from './retry.ts';
 
 /** One call of the operators' API. */
@@ -22,6 +22,8 @@ export interface ApiCall {
   tries?: 1;
   /** Opens the bytes to send; called again for each try. */
   upload?: () => Promise<{ bytes: Readable; size: number }>;
+  /** Takes the bytes of an answer that is no JSON, for each try from the first one on. Its CtlErrors end the call. */
+  receive?: (bytes: Readable) => Promise<void>;
 }
 
 /** The operators' API; throws nothing but CtlErrors. */
@@ -49,9 +51,9 @@ export function createApi({ url, token, context }: Connection, clock: Clock): Ap
     const headers = { ...baseHeaders, authorization: `Bearer ${token}`, ...contentHeaders(call, upload?.size) };
     const body = upload?.bytes ?? (call.json && JSON.stringify(call.json));
     const request = { url: urlOf(url, call), method: call.method, headers, body, agents };
-    return send(request).then(
+    return (call.receive ? download(request, call.receive) : send(request)).then(
       (answer) => readAnswer(answer, url.origin),
-      (error: unknown) => ({ error: transportError(codeOf(error), url.origin), retryAfterS: null }),
+      (error: unknown) => ({ error: callError(error, url.origin), retryAfterS: null }),
     );
   };
   return {
@@ -110,7 +112,9 @@ async function withRetries(
   }
 }
 
-function codeOf(error: unknown): string {
+/** What went wrong before an answer was complete: at the caller's own end, or on the way. */
+function callError(error: unknown, origin: string): CtlError {
+  if (error instanceof CtlError) return error;
   const { code } = error as { code?: unknown };
-  return typeof code === 'string' ? code : 'UNKNOWN';
+  return transportError(typeof code === 'string' ? code : 'UNKNOWN', origin);
 }

@@ -18,6 +18,7 @@ import { refusedBundle, withBundleFaults } from '../input/bundleFaults.ts';
 import { formatFacts } from '../output/table.ts';
 import type { Result, Run, Session } from '../session.ts';
 import { addBundleDiff } from './bundleDiff.ts';
+import { addBundleFetch } from './bundleFetch.ts';
 import { addBundleImport } from './bundleImport.ts';
 import { addBundleInit } from './bundleInit.ts';
 import { addStoredBundles } from './storedBundles.ts';
@@ -34,7 +35,7 @@ interface PackOptions extends VerifyOptions {
 const { signal } = new AbortController();
 const policyOption = 'judge for a host with this `policy`, a file with that key of its config.yaml';
 
-/** `deployctl bundle init|import|verify|pack|diff|list|show`. */
+/** `deployctl bundle init|import|verify|pack|diff|list|show|fetch`. */
 export function addBundle(program: Command, run: Run): void {
   const bundle = program
     .command('bundle')
@@ -58,6 +59,7 @@ export function addBundle(program: Command, run: Run): void {
     .action(run(pack));
   addBundleDiff(bundle, run);
   addStoredBundles(bundle, run);
+  addBundleFetch(bundle, run);
 }
 
 async function verify(_: Session, [place]: [string], { policy: policyFile }: VerifyOptions): Promise<Result> {

@@ -1,8 +1,9 @@
-import { mkdir, open, rm, type FileHandle } from 'node:fs/promises';
+import { mkdir, rm } from 'node:fs/promises';
 import { basename, join, resolve } from 'node:path';
 import type { Command } from 'commander';
 import { parseManifest } from '../../protocol/manifest.ts';
 import { usageError } from '../ctlError.ts';
+import { createNewFile } from '../output/newFile.ts';
 import { fileUnwritable } from '../output/privateFile.ts';
 import { formatFacts } from '../output/table.ts';
 import type { Result, Run, Session } from '../session.ts';
@@ -54,7 +55,7 @@ async function createFiles(dir: string, files: Record<string, string>): Promise<
   try {
     for (const [name, text] of Object.entries(files)) {
       const file = join(dir, name);
-      await using opened = await createFile(file);
+      await using opened = await createNewFile(file);
       created.push(file);
       await opened.writeFile(text);
     }
@@ -62,11 +63,4 @@ async function createFiles(dir: string, files: Record<string, string>): Promise<
     for (const file of created) await rm(file, { force: true });
     throw fileUnwritable(dir, error);
   }
-}
-
-async function createFile(file: string): Promise<FileHandle> {
-  return open(file, 'wx').catch((error: unknown) => {
-    if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
-    throw usageError('FILE_EXISTS', `${file} is there already`, 'name another directory: nothing is overwritten');
-  });
 }

@@ -2,8 +2,9 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { Static } from 'typebox';
 import type { BearerIdentity } from '../credentials/bearerCache.ts';
 import { isUnchanged, wantedBytes } from '../rules/byteRange.ts';
-import { offerBundle, openBundle, type OfferedBundle } from '../services/agents/bundle.ts';
+import { offerBundle, type OfferedBundle } from '../services/agents/bundle.ts';
 import { ApiError } from '../services/apiError.ts';
+import { openArchive } from '../services/bundles/openArchive.ts';
 import type { Dependencies } from '../services/dependencies.ts';
 import { bearerCodes } from './bearer.ts';
 import { failures, octetStream } from './responses.ts';
@@ -83,7 +84,7 @@ async function sendBundle(deps: Dependencies, offered: OfferedBundle, { request,
   const length = wanted === null ? sizeBytes : wanted.end - wanted.start + 1;
   void reply.headers({ 'content-type': 'application/octet-stream', 'content-length': length });
   if (wanted !== null) void reply.code(206).header('content-range', `bytes ${wanted.start}-${wanted.end}/${sizeBytes}`);
-  return reply.send(request.method === 'HEAD' ? undefined : await openBundle(deps, sha256, wanted));
+  return reply.send(request.method === 'HEAD' ? undefined : await openArchive(deps, sha256, wanted ?? undefined));
 }
 
 function headerOf(value: string | string[] | undefined): string | undefined {

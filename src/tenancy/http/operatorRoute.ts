@@ -4,7 +4,7 @@ import type { Dependencies } from '../services/dependencies.ts';
 import type { AuditCaller, Operator } from '../services/operator.ts';
 import type { Role } from '../store/database.ts';
 
-/** A body that is streamed to the route, as application/octet-stream. */
+/** A body that is streamed to the route or from it, as application/octet-stream. */
 export const octets = 'octets';
 
 /** A schema of a request's part, or nothing. */
@@ -13,12 +13,18 @@ type ValueOf<Schema> = Schema extends TSchema ? Static<Schema> : undefined;
 type BodyOf<Body> = Body extends typeof octets ? Readable : ValueOf<Body>;
 
 /** Schemas of the successful answers by status; null for one without a body. */
-export type Responses = Readonly<Partial<Record<200 | 201 | 202 | 204, TSchema | null>>>;
+export type Responses = Readonly<Partial<Record<200 | 201 | 202 | 204, TSchema | typeof octets | null>>>;
 
 /** A successful answer. */
 export type Answer<R extends Responses> = {
-  [Status in keyof R]: { status: Status; body: ValueOf<R[Status]> };
+  [Status in keyof R]: { status: Status; body: R[Status] extends typeof octets ? Octets : ValueOf<R[Status]> };
 }[keyof R];
+
+/** Bytes that are answered as they come, and how many will. */
+export interface Octets {
+  bytes: Readable;
+  size: number;
+}
 
 /** A call that is authenticated, permitted and valid. */
 export interface OperatorCall<Params = unknown, Query = unknown, Body = unknown> {

@@ -8,7 +8,7 @@ import { requirePermission } from '../services/requirePermission.ts';
 import { bearerOf, unauthenticated } from './bearer.ts';
 import { errorFields } from './errors.ts';
 import { operatorRoutes } from './operatorApi.ts';
-import { octets, type AnyOperatorRoute, type OperatorCall } from './operatorRoute.ts';
+import { octets, type AnyOperatorRoute, type Octets, type OperatorCall } from './operatorRoute.ts';
 import { bodyErrors, failures, octetStream, success } from './responses.ts';
 
 declare module 'fastify' {
@@ -30,7 +30,7 @@ export function registerOperatorRoutes(app: FastifyInstance, deps: Dependencies)
         method: route.method,
         url: route.url,
         schema: schemaOf(route),
-        config: { lane: 'operator', isStreamed: route.body === octets },
+        config: { lane: isDownload(route) ? 'download' : 'operator', isStreamed: route.body === octets },
         // Before the body is read: whoever has no token sends none.
         onRequest: async (request) => void (request.operator = await authenticate(deps, request)),
         handler: (request, reply) => handle(deps, route, { request, reply, operator: operatorOf(request) }),
@@ -64,11 +64,21 @@ async function handle(deps: Dependencies, route: AnyOperatorRoute, exchange: Exc
   try {
     requirePermission(call.operator, { role: route.role, env: route.everyEnv ? { every: true } : envOf(route, call) });
     const { status, body } = await route.handle(deps, call);
-    return await reply.code(status).send(body);
+    void reply.code(status);
+    return await (isDownload(route) ? sendOctets(reply, body as Octets) : reply.send(body));
   } catch (error) {
     await auditFailure(deps, { route, call, fields: errorFields(error as Error) });
     throw error;
   }
+}
+
+/** True for a call that is answered with bytes, which lasts. */
+function isDownload({ responses }: AnyOperatorRoute): boolean {
+  return Object.values(responses).includes(octets);
+}
+
+function sendOctets(reply: FastifyReply, { bytes, size }: Octets): FastifyReply {
+  return reply.headers({ 'content-type': 'application/octet-stream', 'content-length': size }).send(bytes);
 }
 
 function callOf({ act }: AnyOperatorRoute, { request, reply, operator }: Exchange): OperatorCall {
@@ -146,7 +156,9 @@ function schemaOf(route: AnyOperatorRoute): FastifySchema {
 function successes({ responses, noStore }: AnyOperatorRoute): Record<string, object> {
   const entries = Object.entries(responses).map(([status, schema]) => [
     status,
-    success(Number(status), schema, { noStore }),
+    schema === octets
+      ? { description: 'The bytes.', ...octetStream }
+      : success(Number(status), schema ?? null, { noStore }),
   ]);
   return Object.fromEntries(entries) as Record<string, object>;
 }

@@ -1,11 +1,10 @@
-import { findBundle, listBundles as selectBundles } from '../store/bundles.ts';
+import { listBundles as selectBundles } from '../store/bundles.ts';
 import type { ListedBundle, Place } from '../store/database.ts';
-import { notFound } from './apiError.ts';
 import { toTime } from './backendViews.ts';
+import { findPermitted, type NamedBundle } from './bundles/findPermitted.ts';
 import type { Dependencies } from './dependencies.ts';
 import type { Operator } from './operator.ts';
 import { toPage } from './page.ts';
-import { requirePermission } from './requirePermission.ts';
 
 /** A bundle as the API tells it. */
 export interface BundleView {
@@ -40,13 +39,8 @@ export async function listBundles(
 }
 
 /** One bundle; throws 404, and 403 if the operator's token is not for its env. */
-export async function readBundle(
-  { store }: Dependencies,
-  { operator, sha256 }: { operator: Operator; sha256: string },
-): Promise<BundleDetails> {
-  const row = await findBundle(store, sha256);
-  if (row === null) throw notFound('bundle');
-  requirePermission(operator, { role: 'viewer', env: row.env });
+export async function readBundle(deps: Dependencies, bundle: NamedBundle): Promise<BundleDetails> {
+  const row = await findPermitted(deps, bundle, 'viewer');
   return { ...bundleView(row), variables: JSON.parse(row.variables) as Record<string, string> };
 }
 

@@ -1,6 +1,8 @@
 import { cursorOf, placeOf } from '../../rules/cursor.ts';
 import { bundleView, listBundles, readBundle } from '../../services/bundleList.ts';
 import { acceptBundle } from '../../services/bundles/acceptBundle.ts';
+import { findPermitted } from '../../services/bundles/findPermitted.ts';
+import { openArchive } from '../../services/bundles/openArchive.ts';
 import { withReceivedArchive } from '../../services/bundles/receiveArchive.ts';
 import { answer, octets, operatorRoute } from '../operatorRoute.ts';
 import { BundleDetails, BundleList, BundleParams, BundleQuery, PushedBundle, PushQuery } from '../schemas/bundles.ts';
@@ -57,5 +59,19 @@ export const bundleRoutes = [
     act: 'bundle.read',
     handle: async (deps, { operator, params }) =>
       answer(200, await readBundle(deps, { operator, sha256: params.sha256 })),
+  }),
+  operatorRoute({
+    method: 'GET',
+    url: '/v1/bundles/:sha256/archive',
+    role: 'viewer',
+    summary: 'Download the archive of a bundle, as it was pushed',
+    params: BundleParams,
+    responses: { 200: octets },
+    errors: { 404: 'BUNDLE_NOT_FOUND', 503: 'OVERLOADED, PEER_UNAVAILABLE, BUNDLE_MISSING' },
+    act: 'bundle.fetch',
+    handle: async (deps, { operator, params: { sha256 } }) => {
+      const { size_bytes: size } = await findPermitted(deps, { operator, sha256 }, 'viewer');
+      return answer(200, { bytes: await openArchive(deps, sha256), size });
+    },
   }),
 ];

@@ -1,6 +1,4 @@
-import type { Readable } from 'node:stream';
 import type { BearerIdentity } from '../../credentials/bearerCache.ts';
-import type { Range } from '../../rules/byteRange.ts';
 import { findBundle } from '../../store/bundles.ts';
 import { ApiError } from '../apiError.ts';
 import type { Dependencies } from '../dependencies.ts';
@@ -23,13 +21,4 @@ export async function offerBundle(
   const bundle = await findBundle(deps.store, sha256);
   if (bundle?.env === env) return { sha256, sizeBytes: bundle.size_bytes, mayBeSentOn: transport === 'system' };
   throw new ApiError({ status: 404, code: 'BUNDLE_NOT_FOUND', message: 'there is no such bundle for this bearer' });
-}
-
-/** The bytes of an offered bundle, or a range of them. Throws 503 if the storage has lost it. */
-export async function openBundle(deps: Dependencies, sha256: string, range: Range | null): Promise<Readable> {
-  const bytes = await deps.bundles.open(sha256, range ?? undefined);
-  if (bytes !== null) return bytes;
-  deps.log('error', `the bundle storage has no archive ${sha256}, which the store knows`);
-  const message = 'the archive of the bundle is missing';
-  throw new ApiError({ status: 503, code: 'BUNDLE_MISSING', message, retryAfterS: 60 });
 }

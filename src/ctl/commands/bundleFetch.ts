@@ -1,0 +1,69 @@
+import { rm, type FileHandle } from 'node:fs/promises';
+import { resolve } from 'node:path';
+import type { Readable } from 'node:stream';
+import type { Command } from 'commander';
+import type { Api } from '../api/client.ts';
+import { path } from '../api/path.ts';
+import { wholeSha } from '../api/wholeSha.ts';
+import { CtlError, exits } from '../ctlError.ts';
+import { sha256Of } from '../input/openUpload.ts';
+import { createNewFile } from '../output/newFile.ts';
+import { fileUnwritable } from '../output/privateFile.ts';
+import { formatFacts } from '../output/table.ts';
+import type { Result, Run, Session } from '../session.ts';
+
+/** `deployctl bundle fetch`. */
+export function addBundleFetch(bundle: Command, run: Run): void {
+  bundle
+    .command('fetch')
+    .description('download the archive of a bundle that the service has, and verify its digest')
+    .argument('<sha>', 'its digest, or how it begins')
+    .requiredOption('--out <file>', 'the archive; one that is there already is not overwritten')
+    .action(run(fetchBundle));
+}
+
+async function fetchBundle(session: Session, [sha]: [string], { out }: { out: string }): Promise<Result> {
+  const api = await session.api();
+  const sha256 = await wholeSha(api, sha);
+  const file = resolve(out);
+  const size_bytes = await downloadArchive(api, sha256, file);
+  const facts: [string, string][] = [
+    ['sha256', sha256],
+    ['bytes', String(size_bytes)],
+    ['file', file],
+  ];
+  return { json: { file, sha256, size_bytes }, text: formatFacts(facts) };
+}
+
+/** Writes a new file, which is removed again unless its bytes are those of the digest; returns their number. */
+async function downloadArchive(api: Api, sha256: string, file: string): Promise<number> {
+  await using opened = await createNewFile(file);
+  try {
+    const receive = (bytes: Readable) => writeInto(opened, file, bytes);
+    await api.call({ method: 'GET', path: path`/v1/bundles/${sha256}/archive`, receive });
+    const received = await sha256Of(file);
+    if (received !== sha256) throw wrongDigest(received);
+    return (await opened.stat()).size;
+  } catch (error) {
+    await rm(file, { force: true });
+    throw error;
+  }
+}
+
+async function writeInto(opened: FileHandle, file: string, bytes: Readable): Promise<void> {
+  const onDisk = (work: Promise<unknown>) =>
+    work.catch((error: unknown) => {
+      throw fileUnwritable(file, error);
+    });
+  await onDisk(opened.truncate());
+  let position = 0;
+  for await (const chunk of bytes as AsyncIterable<Buffer>) {
+    await onDisk(opened.write(chunk, 0, chunk.length, position));
+    position += chunk.length;
+  }
+}
+
+function wrongDigest(received: string): CtlError {
+  const message = `the bytes that the service sent have the sha256 ${received}`;
+  return new CtlError({ exit: exits.failed, code: 'BUNDLE_DIGEST', message });
+}
