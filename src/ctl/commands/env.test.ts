@@ -14,6 +14,9 @@ it('creates, shows, lists and deletes envs', async () => {
     desired_sha: null,
     last_sequence: 0,
     backends: expect.any(Object) as object,
+    trust: null,
+    desired: null,
+    newest: null,
   });
   expect((await at.viewer.run('env show eu-1')).stdout).toBe(
     'env         eu-1\nproduction  yes\ndesired     nothing\nsequence    0\nbackends    none\n',

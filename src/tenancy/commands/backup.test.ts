@@ -15,10 +15,14 @@ import { GENERATION_GAP, SEQUENCE_GAP } from '../services/settleRestore.ts';
 import { findAgent } from '../store/agents.ts';
 import { listAuditEntries } from '../store/audit.ts';
 import { applyEvent, createBackend, findBackend } from '../store/backends.ts';
+import { insertBundle } from '../store/bundles.ts';
+import { findBundleTrust, setBundleTrust } from '../store/bundleTrusts.ts';
 import { createEnv, findEnv, markEnvDeleted, reserveSequence, setDesiredSha } from '../store/envs.ts';
 import { takeInstanceLock } from '../store/instanceLock.ts';
+import type { Store } from '../store/openStore.ts';
 import { findOperator, listOperators } from '../store/operators.ts';
 import { addPendingSteps, listPendingSteps } from '../store/pendingSteps.ts';
+import { findSigners, insertSignature, listSignatures } from '../store/signatures.ts';
 import { listSigningKeys } from '../store/signingKeys.ts';
 import { admin } from './admin.ts';
 import { backup } from './backup.ts';
@@ -127,6 +131,27 @@ describe('restore', () => {
     expect(await reveal(id)).toMatchObject({ generation: 1 + GENERATION_GAP + 1 });
     expect([await accepts(id, 2), await accepts(id, 1 + GENERATION_GAP)]).toEqual([false, false]);
     expect(await accepts(id, 1 + GENERATION_GAP + 1)).toBe(true);
+  });
+
+  it('keeps the signatures of bundles, and whom the hosts believe', async () => {
+    const sha256 = 'a'.repeat(64);
+    const trust = { threshold: 1, keys: ['pem'], identities: [], root: null };
+    const read = (store: Store) =>
+      Promise.all([findBundleTrust(store, 'eu-1'), findSigners(store, [sha256]), listSignatures(store, sha256)]);
+    const before = await inStore(settings, async (store) => {
+      await createEnv(store, 'eu-1', false);
+      const flags = { production: 0, allow_privileged: 0, allow_rollback: 0 };
+      const names = { sha256, env: 'eu-1', name: 'shop', version: '1', sequence: 1, size_bytes: 1, replaces: null };
+      const origin = { received_at: now, received_from: 'ann' };
+      await store.transaction().execute((work) => insertBundle(work, { ...names, ...flags, ...origin }));
+      await insertSignature(store, { bundle_sha256: sha256, sha256: 'b', signer: 'ann', body: '{}', ...origin });
+      await setBundleTrust(store, 'eu-1', trust);
+      return read(store);
+    });
+    await backUp();
+    await restoreBackup();
+    expect(before).toMatchObject([trust, new Map([[sha256, ['ann']]]), [{ body: '{}' }]]);
+    expect(await inStore(settings, read)).toEqual(before);
   });
 
   it('voids what was signed before, and the tokens of all operators but a new one', async () => {

@@ -5,7 +5,7 @@ import { checkIn } from '../services/agents/checkIn.ts';
 import { giveLease } from '../services/agents/lease.ts';
 import { receiveReport } from '../services/agents/receiveReport.ts';
 import type { Dependencies } from '../services/dependencies.ts';
-import { addBundleRoute } from './bundleRoute.ts';
+import { addBundleRoute, addSignaturesRoute } from './bundleRoute.ts';
 import { bearerCodes, bearerOf } from './bearer.ts';
 import { bodyErrors, failures, success } from './responses.ts';
 import { CheckIn, LeaseAnswer, LeaseRequest, Orders, Report } from './schemas/agent.ts';
@@ -45,6 +45,7 @@ export async function registerAgentRoutes(app: FastifyInstance, deps: Dependenci
     addLeaseRoute(scope, deps);
     addReportRoute(scope, deps);
     addBundleRoute(scope, deps, tokenOf);
+    addSignaturesRoute(scope, deps, tokenOf);
   });
 }
 

@@ -2,19 +2,20 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { Static } from 'typebox';
 import type { BearerIdentity } from '../credentials/bearerCache.ts';
 import { isUnchanged, wantedBytes } from '../rules/byteRange.ts';
-import { offerBundle, type OfferedBundle } from '../services/agents/bundle.ts';
+import { offerBundle, offerSignatures, type OfferedBundle } from '../services/agents/bundle.ts';
 import { ApiError } from '../services/apiError.ts';
 import { openArchive } from '../services/bundles/openArchive.ts';
 import type { Dependencies } from '../services/dependencies.ts';
 import { bearerCodes } from './bearer.ts';
 import { failures, octetStream } from './responses.ts';
-import { BundleHeaders, BundleParams } from './schemas/agent.ts';
+import { BundleHeaders, BundleParams, Signatures } from './schemas/agent.ts';
 
 interface BundleRequest {
   Params: Static<typeof BundleParams>;
 }
 type Exchange = { request: FastifyRequest<BundleRequest>; reply: FastifyReply };
 
+const common = { tags: ['agent'], security: [{ storeToken: [] }] };
 const headers = {
   ETag: { type: 'string', pattern: '^"[0-9a-f]{64}"$', description: 'The digest in double quotes.' },
   'Accept-Ranges': { type: 'string', const: 'bytes' },
@@ -45,8 +46,7 @@ export function addBundleRoute(
   tokenOf: (request: FastifyRequest) => BearerIdentity,
 ): void {
   const schema = {
-    tags: ['agent'],
-    security: [{ storeToken: [] }],
+    ...common,
     operationId: 'bundle',
     summary: 'Download a bundle',
     params: BundleParams,
@@ -65,6 +65,34 @@ export function addBundleRoute(
       },
     });
   }
+}
+
+/** Registers the list of a bundle's signatures; `tokenOf` gives the token of a call. */
+export function addSignaturesRoute(
+  scope: FastifyInstance,
+  deps: Dependencies,
+  tokenOf: (request: FastifyRequest) => BearerIdentity,
+): void {
+  const response = {
+    200: { 'x-response-description': 'Sigstore bundles, the oldest first; none without a signature.', ...Signatures },
+    ...failures({ 401: bearerCodes, 404: 'BUNDLE_NOT_FOUND' }),
+  };
+  scope.route<BundleRequest>({
+    method: 'GET',
+    url: '/v1/agent/bundles/:sha/signatures',
+    config: { lane: 'download' },
+    schema: {
+      ...common,
+      operationId: 'signatures',
+      summary: 'List the signatures of a bundle',
+      params: BundleParams,
+      response,
+    },
+    handler: async (request, reply) => {
+      const texts = await offerSignatures(deps, { token: tokenOf(request), sha256: request.params.sha });
+      return reply.type('application/json; charset=utf-8').send(`[${texts.join()}]`);
+    },
+  });
 }
 
 async function sendBundle(deps: Dependencies, offered: OfferedBundle, { request, reply }: Exchange) {

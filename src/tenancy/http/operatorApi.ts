@@ -5,6 +5,7 @@ import { bundleRoutes } from './routes/bundles.ts';
 import { envRoutes } from './routes/envs.ts';
 import { operatorAccountRoutes } from './routes/operators.ts';
 import { secretRoutes } from './routes/secrets.ts';
+import { signatureRoutes } from './routes/signatures.ts';
 
 /** All routes of the operators' API. */
 export const operatorRoutes: readonly AnyOperatorRoute[] = [
@@ -13,5 +14,6 @@ export const operatorRoutes: readonly AnyOperatorRoute[] = [
   ...secretRoutes,
   ...backendRoutes,
   ...bundleRoutes,
+  ...signatureRoutes,
   ...auditRoutes,
 ];

@@ -102,8 +102,9 @@ it.each([
 
 it('has no body that takes a field of any name', () => {
   const bodies = operatorRoutes.flatMap(({ url, body }) => (typeof body === 'object' ? [{ url, ...body }] : []));
-  expect(bodies).not.toEqual([]);
-  expect(bodies.filter((body) => !('additionalProperties' in body && body.additionalProperties === false))).toEqual([]);
+  const open = bodies.filter((body) => !('additionalProperties' in body && body.additionalProperties === false));
+  // Of a signature every field is judged, at any depth, when it is added.
+  expect(open.map(({ url }) => url)).toEqual(['/v1/bundles/:sha256/signatures']);
 });
 
 it('says when to come again, and which methods there are', async () => {

@@ -4,6 +4,8 @@ import { listTests } from '../../../fixtures/tenancy/api/listTests.ts';
 import { permissionTests } from '../../../fixtures/tenancy/api/permissionTests.ts';
 import { repackTests } from '../../../fixtures/tenancy/api/repackTests.ts';
 import { revealTests } from '../../../fixtures/tenancy/api/revealTests.ts';
+import { signatureTests } from '../../../fixtures/tenancy/api/signatureTests.ts';
+import { signedRepackTests } from '../../../fixtures/tenancy/api/signedRepackTests.ts';
 import { startService, type Service } from '../../../fixtures/tenancy/service.ts';
 
 let service: Service;
@@ -14,5 +16,7 @@ describe('envs', () => envTests(() => service));
 describe('accounts', () => accountTests(() => service));
 describe('lists', () => listTests(() => service));
 describe('a new version of a secret', () => repackTests(() => service));
+describe('signatures', () => signatureTests(() => service));
+describe('a new version of a secret that awaits signatures', () => signedRepackTests(() => service));
 describe('reveals', () => revealTests(() => service));
 describe('permissions', () => permissionTests(() => service));

@@ -1,5 +1,9 @@
+import { signatureStateOf, type SignatureState } from '../rules/signatureState.ts';
 import { listBundles as selectBundles } from '../store/bundles.ts';
+import { findThresholds } from '../store/bundleTrusts.ts';
 import type { ListedBundle, Place } from '../store/database.ts';
+import type { Store } from '../store/openStore.ts';
+import { findSigners } from '../store/signatures.ts';
 import { toTime } from './backendViews.ts';
 import { findPermitted, type NamedBundle } from './bundles/findPermitted.ts';
 import type { Dependencies } from './dependencies.ts';
@@ -21,6 +25,9 @@ export interface BundleView {
   received_at: string;
   /** Name of the operator who pushed it, or whose act made it. */
   received_from: string;
+  signature: SignatureState;
+  /** Who has signed it, of those whom the hosts of its env believe. */
+  signers: string[];
 }
 
 /** One bundle, with the variables of its manifest. */
@@ -35,17 +42,38 @@ export async function listBundles(
 ): Promise<{ bundles: BundleView[]; last: Place | null }> {
   const envs = env === undefined ? operator.envs : [env];
   const { items, last } = toPage(await selectBundles(store, { envs, after, limit: limit + 1 }), limit);
-  return { bundles: items.map(bundleView), last: last && { time: last.received_at, id: last.sha256 } };
+  return { bundles: await viewBundles(store, items), last: last && { time: last.received_at, id: last.sha256 } };
 }
 
 /** One bundle; throws 404, and 403 if the operator's token is not for its env. */
 export async function readBundle(deps: Dependencies, bundle: NamedBundle): Promise<BundleDetails> {
   const row = await findPermitted(deps, bundle, 'viewer');
-  return { ...bundleView(row), variables: JSON.parse(row.variables) as Record<string, string> };
+  return { ...(await viewBundle(deps.store, row)), variables: JSON.parse(row.variables) as Record<string, string> };
+}
+
+/** Rows of bundles as the API tells them. */
+export async function viewBundles(store: Store, rows: readonly ListedBundle[]): Promise<BundleView[]> {
+  const envs = [...new Set(rows.map(({ env }) => env))];
+  const thresholds = await findThresholds(store, envs);
+  const signers = await findSigners(
+    store,
+    rows.map(({ sha256 }) => sha256),
+  );
+  return rows.map((row) => {
+    const own = signers.get(row.sha256) ?? [];
+    const signature = signatureStateOf(own, thresholds.get(row.env) ?? null);
+    return { ...viewOf(row), signature, signers: own };
+  });
 }
 
 /** A bundle's row as the API tells it. */
-export function bundleView(row: ListedBundle): BundleView {
+export async function viewBundle(store: Store, row: ListedBundle): Promise<BundleView> {
+  const [view] = await viewBundles(store, [row]);
+  if (view === undefined) throw new TypeError('a row has no view');
+  return view;
+}
+
+function viewOf(row: ListedBundle): Omit<BundleView, 'signature' | 'signers'> {
   const { sha256, env, name, version, sequence, size_bytes, received_from } = row;
   return {
     sha256,

@@ -1,32 +1,20 @@
 import { addAuditEntry } from '../store/audit.ts';
 import { findBundle } from '../store/bundles.ts';
-import type { EnvRow } from '../store/database.ts';
 import {
   countBackends,
   createEnv as insertEnv,
-  findEnv,
-  listEnvs as selectEnvs,
   lockEnv,
   markEnvDeleted,
   reserveSequence as takeSequence,
   setDesiredSha,
-  type BackendCount,
 } from '../store/envs.ts';
 import { addPendingSteps, areSecretsDoomed } from '../store/pendingSteps.ts';
 import { conflict, notFound } from './apiError.ts';
 import { auditEntry } from './audit.ts';
+import { viewBundle } from './bundleList.ts';
 import type { Dependencies } from './dependencies.ts';
-import type { AuditCaller, Operator } from './operator.ts';
-
-/** An env as the API tells it. */
-export interface EnvView {
-  name: string;
-  production: boolean;
-  desired_sha: string | null;
-  last_sequence: number;
-  /** Number of backends by state; states without any are left out. */
-  backends: Record<string, number>;
-}
+import { readEnv, type EnvDetails } from './envViews.ts';
+import type { AuditCaller } from './operator.ts';
 
 /** What an act on an env needs to know. */
 export interface EnvAct {
@@ -34,24 +22,11 @@ export interface EnvAct {
   env: string;
 }
 
-/** The envs that an operator may see, by name. */
-export async function listEnvs({ store }: Dependencies, operator: Operator): Promise<EnvView[]> {
-  const [rows, counts] = await Promise.all([selectEnvs(store, operator.envs), countBackends(store, operator.envs)]);
-  return rows.map((row) => viewOf(row, counts));
-}
-
-/** One env; throws 404. */
-export async function readEnv({ store }: Dependencies, name: string): Promise<EnvView> {
-  const row = await findEnv(store, name);
-  if (row === null) throw notFound('env');
-  return viewOf(row, await countBackends(store, [name]));
-}
-
 /** Creates an env; throws 409 `ENV_EXISTS`, or `SECRETS_PENDING` while those of a deleted one are destroyed. */
 export async function createEnv(
   deps: Dependencies,
   { caller, env, production }: EnvAct & { production: boolean },
-): Promise<EnvView> {
+): Promise<EnvDetails> {
   await deps.store.transaction().execute(async (work) => {
     if (!(await insertEnv(work, env, production))) {
       throw conflict({ code: 'ENV_EXISTS', message: 'there is an env of this name', env });
@@ -78,11 +53,14 @@ export async function deleteEnv(deps: Dependencies, { caller, env }: EnvAct): Pr
   });
 }
 
-/** Makes a bundle, or none, the desired one of an env; throws 404, and 409 `BUNDLE_ENV` for one of another env. */
+/**
+ * Makes a bundle, or none, the desired one of an env; throws 404, 409 `BUNDLE_ENV` for one of another env, and 409
+ * `SIGNATURE_AWAITED` for one that the hosts of the env would refuse.
+ */
 export async function setDesired(
   deps: Dependencies,
   { caller, env, sha256 }: EnvAct & { sha256: string | null },
-): Promise<EnvView> {
+): Promise<EnvDetails> {
   await deps.store.transaction().execute(async (work) => {
     // The bundles of a locked env are not removed.
     if ((await lockEnv(work, env)) === null) throw notFound('env');
@@ -90,11 +68,20 @@ export async function setDesired(
       const bundle = await findBundle(work, sha256);
       if (bundle === null) throw notFound('bundle');
       if (bundle.env !== env) throw conflict({ code: 'BUNDLE_ENV', message: 'the bundle is of another env', env });
+      const { signature, signers } = await viewBundle(work, bundle);
+      if (signature === 'awaiting signature') throw signatureAwaited(env, signers);
     }
     await setDesiredSha(work, env, sha256);
     await addAuditEntry(work, auditEntry(deps, caller, { target: sha256 ?? 'none', env }));
   });
   return readEnv(deps, env);
+}
+
+function signatureAwaited(env: string, signers: string[]) {
+  const signed =
+    signers.length === 0 ? 'nobody whom they believe has signed the bundle' : `only ${signers.join(', ')} signed`;
+  const message = `the hosts of ${env} demand more signatures: ${signed}`;
+  return conflict({ code: 'SIGNATURE_AWAITED', message, env });
 }
 
 /** Reserves the next sequence for a bundle of an env; throws 404. */
@@ -111,10 +98,4 @@ export async function reserveSequence(deps: Dependencies, { caller, env }: EnvAc
 export function secretsPending(env: string) {
   const message = 'the secrets of this env are being destroyed; try again when that is done';
   return conflict({ code: 'SECRETS_PENDING', message, env });
-}
-
-function viewOf({ name, production, desired_sha, last_sequence }: EnvRow, counts: BackendCount[]): EnvView {
-  const own = counts.filter(({ env }) => env === name).map(({ state, backends }) => [state, backends] as const);
-  const backends = Object.fromEntries(own);
-  return { name, production: production === 1, desired_sha, last_sequence, backends };
 }

@@ -28,6 +28,26 @@ export async function findBundle(store: Store, sha256: string): Promise<BundleRo
   return (await store.selectFrom('bundles').selectAll().where('sha256', '=', sha256).executeTakeFirst()) ?? null;
 }
 
+/** The newest bundle of an env; null if there is none. */
+export async function findNewestBundle(store: Store, env: string): Promise<BundleRow | null> {
+  return (await newestOf(store, env).executeTakeFirst()) ?? null;
+}
+
+/** The newest bundle that is to replace the desired one of an env; null if there is none. */
+export async function findReplacement(store: Store, { env, sha256 }: BundleRow): Promise<BundleRow | null> {
+  return (await newestOf(store, env).where('replaces', '=', sha256).executeTakeFirst()) ?? null;
+}
+
+function newestOf(store: Store, env: string) {
+  return store.selectFrom('bundles').selectAll().where('env', '=', env).orderBy('sequence', 'desc').limit(1);
+}
+
+/** The digests of all bundles of an env. */
+export async function listDigests(store: Store, env: string): Promise<string[]> {
+  const rows = await store.selectFrom('bundles').select('sha256').where('env', '=', env).execute();
+  return rows.map(({ sha256 }) => sha256);
+}
+
 /** The highest sequence of all bundles that an env has had; null if it has had none. */
 export async function highestSequence(store: Store, env: string): Promise<number | null> {
   return (await findEnv(store, env))?.pushed_sequence ?? null;

@@ -3,6 +3,7 @@ import type { Generated, Selectable } from 'kysely';
 import type { BackendState, FinishingStep } from '../../../machines/backend.ts';
 import type { CheckInRequest } from '../../protocol/checkIn.ts';
 import type { Report } from '../../protocol/report.ts';
+import type { BundleTrust } from '../../signatures/bundleTrust.ts';
 
 /** The tables. Times are milliseconds since 1970; booleans are 0 or 1; `Json` columns are text. */
 export interface Database {
@@ -12,6 +13,8 @@ export interface Database {
   signing_keys: SigningKeyTable;
   bundles: BundleTable;
   archives: ArchiveTable;
+  signatures: SignatureTable;
+  bundle_trusts: BundleTrustTable;
   operators: OperatorTable;
   pending_steps: PendingStepTable;
   audit: AuditTable;
@@ -100,6 +103,30 @@ export interface BundleTable {
   received_from: string;
   /** The variables of its manifest, which are no secrets. */
   variables: Generated<Json<Record<string, string>>>;
+  /** Digest of the desired bundle that it was packed from, to replace it once it is signed; null once it is desired. */
+  replaces: string | null;
+}
+
+/** Removed with their bundle. */
+export interface SignatureTable {
+  bundle_sha256: string;
+  /** Of its body. */
+  sha256: string;
+  /** A Sigstore bundle. */
+  body: Json<object>;
+  /** Who has made it, as far as the hosts of the env believe it; null for nobody, and while they demand no signature. */
+  signer: string | null;
+  received_at: number;
+  /** Name of the operator who added it. */
+  received_from: string;
+}
+
+/** Envs whose hosts demand signatures, as an operator has told. */
+export interface BundleTrustTable {
+  env: string;
+  /** The one of `trust`. */
+  threshold: number;
+  trust: Json<BundleTrust>;
 }
 
 /** Archives that the bundle storage may hold, whether or not a bundle has come of them. */
@@ -165,7 +192,8 @@ export type EnvRow = Selectable<EnvTable>;
 export type BackendRow = Selectable<BackendTable>;
 export type BundleRow = Selectable<BundleTable>;
 /** A bundle in a list, without its variables, which may be long. */
-export type ListedBundle = Omit<BundleRow, 'variables'>;
+export type ListedBundle = Omit<BundleRow, 'variables' | 'replaces'>;
+export type SignatureRow = Selectable<SignatureTable>;
 export type PendingStepRow = Selectable<PendingStepTable>;
 export type OperatorRow = Selectable<OperatorTable>;
 export type AuditRow = Selectable<AuditTable>;

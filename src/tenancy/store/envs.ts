@@ -1,4 +1,5 @@
 import type { BackendState } from '../../../machines/backend.ts';
+import { setBundleTrust } from './bundleTrusts.ts';
 import type { EnvRow } from './database.ts';
 import type { Store } from './openStore.ts';
 
@@ -40,10 +41,13 @@ export async function lockEnvRow(work: Store, name: string): Promise<EnvRow | nu
 /** Makes another bundle, or none, the desired one of an env. */
 export async function setDesiredSha(work: Store, name: string, sha256: string | null): Promise<void> {
   await work.updateTable('envs').set({ desired_sha: sha256 }).where('name', '=', name).execute();
+  if (sha256 === null) return;
+  await work.updateTable('bundles').set({ replaces: null }).where('sha256', '=', sha256).execute();
 }
 
 /** Deletes an env, which keeps its sequences. */
 export async function markEnvDeleted(work: Store, name: string, now: number): Promise<void> {
+  await setBundleTrust(work, name, null);
   await work.updateTable('envs').set({ desired_sha: null, deleted_at: now }).where('name', '=', name).execute();
 }
 

@@ -4,6 +4,7 @@ import { createSigningKeys } from './migrations/0002-signing-keys.ts';
 import { createBundles } from './migrations/0003-bundles.ts';
 import { createOperators } from './migrations/0004-operators.ts';
 import { addBundleVariables } from './migrations/0005-bundle-variables.ts';
+import { createSignatures } from './migrations/0006-signatures.ts';
 
 /** Changes of the tables by name, oldest first; a released one is never edited. */
 export const migrations: Record<string, Migration> = {
@@ -12,4 +13,5 @@ export const migrations: Record<string, Migration> = {
   '0003-bundles': { up: createBundles },
   '0004-operators': { up: createOperators },
   '0005-bundle-variables': { up: addBundleVariables },
+  '0006-signatures': { up: createSignatures },
 };

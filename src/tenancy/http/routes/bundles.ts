@@ -1,5 +1,5 @@
 import { cursorOf, placeOf } from '../../rules/cursor.ts';
-import { bundleView, listBundles, readBundle } from '../../services/bundleList.ts';
+import { listBundles, readBundle, viewBundle } from '../../services/bundleList.ts';
 import { acceptBundle } from '../../services/bundles/acceptBundle.ts';
 import { findPermitted } from '../../services/bundles/findPermitted.ts';
 import { openArchive } from '../../services/bundles/openArchive.ts';
@@ -30,7 +30,7 @@ export const bundleRoutes = [
     handle: async (deps, { operator, caller, query: { sha256 }, body, signal }) =>
       withReceivedArchive(deps, { body, sha256, signal }, async (archive) => {
         const { bundle, created, warnings } = await acceptBundle(deps, { ...archive, operator, caller, signal });
-        return answer(created ? 201 : 200, { ...bundleView(bundle), warnings });
+        return answer(created ? 201 : 200, { ...(await viewBundle(deps.store, bundle)), warnings });
       }),
   }),
   operatorRoute({

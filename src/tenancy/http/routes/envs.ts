@@ -1,6 +1,8 @@
-import { createEnv, deleteEnv, listEnvs, readEnv, reserveSequence, setDesired } from '../../services/envs.ts';
+import { setTrust } from '../../services/bundleTrust.ts';
+import { createEnv, deleteEnv, reserveSequence, setDesired } from '../../services/envs.ts';
+import { listEnvs, readEnv } from '../../services/envViews.ts';
 import { answer, noContent, operatorRoute } from '../operatorRoute.ts';
-import { Desired, Env, EnvList, EnvParams, NewEnv, Sequence } from '../schemas/envs.ts';
+import { Desired, EnvDetails, EnvList, EnvParams, NewEnv, NewTrust, Sequence } from '../schemas/envs.ts';
 
 /** Envs, what is desired of them, and their sequences. */
 export const envRoutes = [
@@ -19,7 +21,7 @@ export const envRoutes = [
     role: 'viewer',
     summary: 'Show an env',
     params: EnvParams,
-    responses: { 200: Env },
+    responses: { 200: EnvDetails },
     errors: { 404: 'ENV_NOT_FOUND' },
     act: 'env.read',
     handle: async (deps, { params }) => answer(200, await readEnv(deps, params.env)),
@@ -30,7 +32,7 @@ export const envRoutes = [
     role: 'admin',
     summary: 'Create an env',
     body: NewEnv,
-    responses: { 201: Env },
+    responses: { 201: EnvDetails },
     errors: { 409: 'ENV_EXISTS, SECRETS_PENDING' },
     act: 'env.create',
     target: ({ body }) => body.name,
@@ -59,12 +61,39 @@ export const envRoutes = [
     summary: 'Make a bundle, or none, the desired one of an env',
     params: EnvParams,
     body: Desired,
-    responses: { 200: Env },
-    errors: { 404: 'ENV_NOT_FOUND, BUNDLE_NOT_FOUND', 409: 'BUNDLE_ENV' },
+    responses: { 200: EnvDetails },
+    errors: { 404: 'ENV_NOT_FOUND, BUNDLE_NOT_FOUND', 409: 'BUNDLE_ENV, SIGNATURE_AWAITED' },
     act: 'env.desired',
     target: ({ body }) => body.sha256 ?? 'none',
     handle: async (deps, { caller, params, body }) =>
       answer(200, await setDesired(deps, { caller, env: params.env, sha256: body.sha256 })),
+  }),
+  operatorRoute({
+    method: 'PUT',
+    url: '/v1/envs/:env/trust',
+    role: 'admin',
+    summary: 'Tell whose signatures the hosts of an env demand of a bundle, which their own configuration decides',
+    params: EnvParams,
+    body: NewTrust,
+    responses: { 200: EnvDetails },
+    errors: { 404: 'ENV_NOT_FOUND', 422: 'TRUST_INVALID' },
+    act: 'env.trust',
+    handle: async (deps, { caller, params: { env }, body: { root, ...rest } }) => {
+      const trust = { ...rest, root: root && JSON.stringify(root) };
+      return answer(200, await setTrust(deps, { caller, env, trust }));
+    },
+  }),
+  operatorRoute({
+    method: 'DELETE',
+    url: '/v1/envs/:env/trust',
+    role: 'admin',
+    summary: 'Tell that the hosts of an env demand no signatures',
+    params: EnvParams,
+    responses: { 200: EnvDetails },
+    errors: { 404: 'ENV_NOT_FOUND' },
+    act: 'env.clearTrust',
+    handle: async (deps, { caller, params: { env } }) =>
+      answer(200, await setTrust(deps, { caller, env, trust: null })),
   }),
   operatorRoute({
     method: 'POST',

@@ -1,4 +1,4 @@
-import { bundleView } from '../../services/bundleList.ts';
+import { viewBundle } from '../../services/bundleList.ts';
 import { deleteSecret, listSecrets, secretPath, setSecret } from '../../services/secrets.ts';
 import { answer, noContent, operatorRoute } from '../operatorRoute.ts';
 import { EnvParams } from '../schemas/envs.ts';
@@ -35,7 +35,7 @@ export const secretRoutes = [
     noStore: true,
     handle: async (deps, { caller, params: { env, key }, body }) => {
       const { bundle, ...written } = await setSecret(deps, { caller, env, key, data: body.data });
-      return answer(200, { ...written, bundle: bundle && bundleView(bundle) });
+      return answer(200, { ...written, bundle: bundle && (await viewBundle(deps.store, bundle)) });
     },
   }),
   operatorRoute({

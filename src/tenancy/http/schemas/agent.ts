@@ -1,5 +1,7 @@
 import { Type, type Static } from 'typebox';
 import { permitKeys, policyBounds, type Permits } from '../../../protocol/hostPolicy.ts';
+import { signatureLimits } from '../../../protocol/signatureLimits.ts';
+import { Signature } from './bundles.ts';
 import { EnvName, Nullable, Sha256, Timestamp } from './common.ts';
 
 /** Key of a report, which the agent makes. */
@@ -129,3 +131,6 @@ export const BundleHeaders = Type.Object({
   'if-range': Type.Optional(Type.String({ description: 'The ETag of the part that the caller has.' })),
   'if-none-match': Type.Optional(Type.String({ description: 'The ETag of the bundle that the caller has.' })),
 });
+
+/** The signatures of a bundle. */
+export const Signatures = Type.Array(Signature, { maxItems: signatureLimits.count });

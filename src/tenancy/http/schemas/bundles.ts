@@ -1,5 +1,6 @@
 import { Type } from 'typebox';
 import { cursorPattern } from '../../rules/cursor.ts';
+import { signatureStates } from '../../rules/signatureState.ts';
 import { Body, EnvName, Limit, Nullable, Sha256, Timestamp } from './common.ts';
 
 /** A bundle of the URL. */
@@ -17,6 +18,10 @@ const bundle = {
   allow_rollback: Type.Boolean(),
   received_at: Timestamp,
   received_from: Type.String({ description: 'Name of the operator who pushed it, or whose act made it.' }),
+  signature: Type.Enum([...signatureStates], {
+    description: 'Whether its hosts would apply it, as far as signatures are concerned and the service was told.',
+  }),
+  signers: Type.Array(Type.String(), { description: 'Who has signed it, of those whom its hosts believe.' }),
 };
 
 /** A bundle. */
@@ -44,3 +49,24 @@ export const BundleQuery = Body({
   after: Type.Optional(Type.String({ pattern: cursorPattern })),
   limit: Limit,
 });
+
+/** A Sigstore bundle of version 0.3, in which a statement about a bundle is signed. */
+export const Signature = Type.Object({}, { additionalProperties: true, title: 'Signature' });
+/** The signatures of a bundle, oldest first. */
+export const SignatureList = Type.Object(
+  {
+    signatures: Type.Array(
+      Type.Object(
+        {
+          sha256: Sha256,
+          signer: Nullable(Type.String({ description: 'Null for nobody whom its hosts believe.' })),
+          received_at: Timestamp,
+          received_from: Type.String({ description: 'Name of the operator who added it.' }),
+          signature: Signature,
+        },
+        { title: 'ReceivedSignature' },
+      ),
+    ),
+  },
+  { title: 'SignatureList' },
+);

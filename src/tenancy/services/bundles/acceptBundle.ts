@@ -90,6 +90,7 @@ function rowOf({ sha256, sizeBytes, operator }: PushedArchive, manifest: Manifes
     received_at: now,
     received_from: operator.name,
     variables: JSON.stringify(variables),
+    replaces: null,
   };
 }
 

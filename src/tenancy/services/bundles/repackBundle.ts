@@ -10,9 +10,11 @@ import { storageError } from '../../adapters/bundles/bundleStorage.ts';
 import { bundleSizeOf } from '../../rules/hostWarnings.ts';
 import { isPinNeeded, pinSecret } from '../../rules/pinnedManifest.ts';
 import { addAuditEntry } from '../../store/audit.ts';
-import { findBundle } from '../../store/bundles.ts';
-import type { BundleRow } from '../../store/database.ts';
+import { findBundle, findReplacement } from '../../store/bundles.ts';
+import { findBundleTrust } from '../../store/bundleTrusts.ts';
+import type { BundleRow, EnvRow } from '../../store/database.ts';
 import { findEnv, lockEnv, reserveSequence, setDesiredSha } from '../../store/envs.ts';
+import type { Store } from '../../store/openStore.ts';
 import { conflict, notFound } from '../apiError.ts';
 import { auditEntry } from '../audit.ts';
 import type { Dependencies } from '../dependencies.ts';
@@ -42,43 +44,52 @@ const MAX_TRIES = 5;
 /** The bundle kept its limits when it was pushed; they may have been lowered since. */
 const noLimits = { bundle_bytes: Infinity, unpacked_bytes: Infinity, bundle_entries: Infinity };
 
+/** Bundles from which one that pins a secret is packed. */
+interface Origin {
+  desired: BundleRow;
+  /** The newest one that is to replace the desired one and waits for signatures, with what it pins; else the desired one. */
+  base: BundleRow;
+}
+
 /**
- * Packs the desired bundle of an env anew so that it pins a version of a secret, and makes it the desired one; version
- * text and files stay the same, so that hosts recreate only what uses the secret. Returns the bundle that deploys this
- * version or a newer one; null if the desired one does not read the secret. Throws 404 without the env, 409
- * `DESIRED_CHANGED` if it is changed again and again, 503 `DISK_FULL`, and PeerErrors.
+ * Packs the desired bundle of an env anew so that it pins a version of a secret, and makes it the desired one; where the hosts
+ * demand signatures, it waits for them instead, to be promoted. Version text and files stay the same, so that hosts recreate
+ * only what uses the secret. Returns the bundle that deploys this version or a newer one; null if the desired one does not
+ * read the secret. Throws 404 without the env, 409 `DESIRED_CHANGED` if it is changed again and again, 503 `DISK_FULL`, and
+ * PeerErrors.
  */
 export async function repackBundle(deps: Dependencies, change: SecretChange): Promise<DeployedSecret | null> {
   for (let tries = 0; tries < MAX_TRIES; tries++) {
-    const desired = await findDesired(deps, change.env);
-    if (desired === null) return null;
-    const outcome = await withScratchDirectory(deps, (dir) => repackDesired(deps, change, { desired, dir }));
+    const origin = await findOrigin(deps.store, await findEnv(deps.store, change.env));
+    if (origin === null) return null;
+    const outcome = await withScratchDirectory(deps, (dir) => repackFrom(deps, change, { ...origin, dir }));
     if (outcome !== 'outdated') return outcome;
   }
   const message = 'the secret is written, but other bundles became the desired one; set it again, or pack a bundle';
   throw conflict({ code: 'DESIRED_CHANGED', message, env: change.env });
 }
 
-async function findDesired({ store }: Dependencies, env: string): Promise<BundleRow | null> {
-  const row = await findEnv(store, env);
-  if (row === null) throw notFound('env');
-  return row.desired_sha === null ? null : findBundle(store, row.desired_sha);
+async function findOrigin(store: Store, env: EnvRow | null): Promise<Origin | null> {
+  if (env === null) throw notFound('env');
+  const desired = env.desired_sha === null ? null : await findBundle(store, env.desired_sha);
+  return desired && { desired, base: (await findReplacement(store, desired)) ?? desired };
 }
 
-/** `outdated` if another bundle became the desired one, or one of a higher sequence was pushed. */
-async function repackDesired(
+/** `outdated` if another bundle became the desired one or its replacement, or one of a higher sequence was pushed. */
+async function repackFrom(
   deps: Dependencies,
   change: SecretChange,
-  { desired, dir }: { desired: BundleRow; dir: string },
+  { dir, ...origin }: Origin & { dir: string },
 ): Promise<DeployedSecret | null | 'outdated'> {
-  const file = join(dir, 'desired');
+  const { base } = origin;
+  const file = join(dir, 'base');
   const into = join(dir, 'repacked');
   const { signal } = new AbortController();
-  await fetchArchive(deps, { sha256: desired.sha256, file, signal });
+  await fetchArchive(deps, { sha256: base.sha256, file, signal });
   const seen = { reads: false, sequence: 0, facts: null as BundleFacts | null };
   const packed = await repack({ file, into, scratchDir: dir, limits: noLimits, signal }, async (text, unpacked) => {
     const parsed = parseManifest(text, change.env);
-    if ('refusal' in parsed) throw storageError('read', `${desired.sha256}: ${parsed.refusal.detail}`);
+    if ('refusal' in parsed) throw storageError('read', `${base.sha256}: ${parsed.refusal.detail}`);
     seen.reads = parsed.manifest.secrets.some(({ path }) => path === change.path);
     if (!isPinNeeded(parsed.manifest, change)) return null;
     seen.facts = await bundleFactsOf({ ...unpacked, ...parsed, sha: null }, signal);
@@ -86,12 +97,12 @@ async function repackDesired(
     return pinSecret(text, seen.sequence, change);
   });
   const { reads, sequence, facts } = seen;
-  if (packed === null || facts === null) return reads ? { bundle: desired, warnings: [] } : null;
+  if (packed === null || facts === null) return reads ? { bundle: base, warnings: [] } : null;
   const size = bundleSizeOf(packed.contents, packed.sizeBytes);
   const { warnings } = await judgeForHosts(deps, change.env, { facts, size });
   await storeArchive(deps, { sha256: packed.sha256, file: into });
-  const row = rowOf(deps, change, { desired, packed, sequence });
-  return (await replaceDesired(deps, change, { desired, row })) ? { bundle: row, warnings } : 'outdated';
+  const row = rowOf(deps, change, { base, packed, sequence });
+  return (await insertRepacked(deps, change, { origin, row })) ? { bundle: row, warnings } : 'outdated';
 }
 
 /** Fetches an archive from the storage; throws a PeerError if it is not what was stored. */
@@ -114,24 +125,25 @@ async function takeSequence({ store }: Dependencies, env: string): Promise<numbe
 function rowOf(
   { clock }: Dependencies,
   { caller }: SecretChange,
-  { desired, packed, sequence }: { desired: BundleRow; packed: RepackedBundle; sequence: number },
+  { base, packed, sequence }: { base: BundleRow; packed: RepackedBundle; sequence: number },
 ): BundleRow {
   const { sha256, sizeBytes } = packed;
-  return { ...desired, sha256, sequence, size_bytes: sizeBytes, received_at: clock(), received_from: caller.actor };
+  return { ...base, sha256, sequence, size_bytes: sizeBytes, received_at: clock(), received_from: caller.actor };
 }
 
-/** Makes a stored bundle the desired one in place of another; false if that is not the desired one any more. */
-async function replaceDesired(
+/** Makes a stored bundle the desired one, or lets it wait for that; false if its origin is not the same any more. */
+async function insertRepacked(
   { store, clock }: Dependencies,
   { caller, env }: SecretChange,
-  { desired, row }: { desired: BundleRow; row: BundleRow },
+  { origin, row }: { origin: Origin; row: BundleRow },
 ): Promise<boolean> {
   return store.transaction().execute(async (work) => {
-    const locked = await lockEnv(work, env);
-    if (locked === null) throw notFound('env');
-    if (locked.desired_sha !== desired.sha256) return false;
-    if ((await insertStoredBundle(work, row)) !== 'added') return false;
-    await setDesiredSha(work, env, row.sha256);
+    const now = await findOrigin(work, await lockEnv(work, env));
+    if (now?.desired.sha256 !== origin.desired.sha256 || now.base.sha256 !== origin.base.sha256) return false;
+    const mustWait = (await findBundleTrust(work, env)) !== null;
+    const replaces = mustWait ? origin.desired.sha256 : null;
+    if ((await insertStoredBundle(work, { ...row, replaces })) !== 'added') return false;
+    if (!mustWait) await setDesiredSha(work, env, row.sha256);
     await addAuditEntry(work, auditEntry({ clock }, { ...caller, act: 'bundle.repack' }, { target: row.sha256, env }));
     return true;
   });
