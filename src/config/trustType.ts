@@ -1,37 +1,34 @@
 import type { TrustSettings } from '../protocol/trustSettings.ts';
 import type { KeyProblem } from './configInvalid.ts';
-import { absolutePath, type ValueType } from './valueTypes.ts';
+import type { ValueType } from './valueTypes.ts';
 
 const maxEntries = 64;
 const visible = { type: 'string', pattern: '^(?! )[^\\p{C}]{1,253}(?<! )$' };
 
-/** A mapping of the keys of `TrustSettings`, or null. */
-export const trust: ValueType = {
-  schema: {
+const identities = {
+  type: 'array',
+  maxItems: maxEntries,
+  uniqueItems: true,
+  items: {
     type: 'object',
-    nullable: true,
     additionalProperties: false,
-    properties: {
-      threshold: { type: 'integer', minimum: 1, maximum: 2 * maxEntries },
-      keys: { type: 'array', items: absolutePath.schema, maxItems: maxEntries, uniqueItems: true },
-      identities: {
-        type: 'array',
-        maxItems: maxEntries,
-        uniqueItems: true,
-        items: {
-          type: 'object',
-          additionalProperties: false,
-          required: ['issuer', 'subject'],
-          properties: { issuer: visible, subject: visible },
-        },
-      },
-      root: absolutePath.schema,
-    },
+    required: ['issuer', 'subject'],
+    properties: { issuer: visible, subject: visible },
   },
-  allowed:
-    `a mapping with the keys threshold (how many signers, from 1), keys (at most ${maxEntries} absolute paths of PEM files), ` +
-    `identities (at most ${maxEntries} of {issuer, subject}) and root (an absolute path)`,
 };
+
+/** A mapping of the keys of `TrustSettings`, or null; its files are named by paths of a type. */
+export function trustBy(path: ValueType): ValueType {
+  const threshold = { type: 'integer', minimum: 1, maximum: 2 * maxEntries };
+  const keys = { type: 'array', items: path.schema, maxItems: maxEntries, uniqueItems: true };
+  const properties = { threshold, keys, identities, root: path.schema };
+  return {
+    schema: { type: 'object', nullable: true, additionalProperties: false, properties },
+    allowed:
+      `a mapping with the keys threshold (how many signers, from 1), keys (at most ${maxEntries} PEM files, each ${path.allowed}), ` +
+      `identities (at most ${maxEntries} of {issuer, subject}) and root (${path.allowed})`,
+  };
+}
 
 /** What contradicts itself in a trust: nobody, or too few, who could sign, and identities that nothing can verify. */
 export function trustProblems(key: string, settings: TrustSettings | null | undefined): KeyProblem[] {

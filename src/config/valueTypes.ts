@@ -19,6 +19,9 @@ export const singleLineName = textLike('^(?! )[^\\p{Cc}]{1,253}(?<! )$', 'a name
 /** An absolute path. */
 export const absolutePath = textLike('^/[^\\p{Cc}]*$', 'an absolute path');
 
+/** A path, absolute or relative to the file that names it. */
+export const anyPath = textLike('^[^\\p{Cc}]+$', 'a path');
+
 /** A list of absolute paths without duplicates. */
 export const absolutePaths: ValueType = {
   schema: { type: 'array', items: absolutePath.schema, uniqueItems: true },

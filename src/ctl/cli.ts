@@ -12,6 +12,7 @@ import { addPush } from './commands/push.ts';
 import { addReports } from './commands/reports.ts';
 import { addRetire } from './commands/retire.ts';
 import { addSecret } from './commands/secret.ts';
+import { addSignature } from './commands/signature.ts';
 import { addWait } from './commands/wait.ts';
 import { addWhoAmI } from './commands/whoami.ts';
 import { exits, type Exit } from './ctlError.ts';
@@ -62,6 +63,7 @@ const commands = [
   addRetire,
   addBundle,
   addPush,
+  addSignature,
   addPromote,
   addWait,
   addSecret,

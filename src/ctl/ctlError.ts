@@ -12,7 +12,7 @@ export interface CtlErrorFields {
   exit: Exit;
   code: string;
   message: string;
-  /** What to do about it. */
+  /** What to do about it; commands one a line. */
   remedy?: string;
   refusals?: readonly BundleRefusal[];
 }

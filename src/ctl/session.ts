@@ -37,7 +37,7 @@ export interface Result {
 
 /** What a command does with its operands and options. */
 type Work<P extends Operands, O> = (session: Session, operands: P, options: O) => Promise<Result>;
-type Operands = (string | undefined)[];
+type Operands = (string | string[] | undefined)[];
 
 /** Makes the action of a command from its work. */
 export type Run = <P extends Operands, O>(work: Work<P, O>) => (...all: [...P, O, Command]) => Promise<void>;

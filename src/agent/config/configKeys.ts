@@ -1,7 +1,7 @@
 import { defaultLimits } from '../../protocol/defaultLimits.ts';
 import { keyTableOf, optional, required, type ConfigKey, type DottedKey } from '../../config/keyTable.ts';
 import { policyKeys } from '../../config/policyKeys.ts';
-import { trust } from '../../config/trustType.ts';
+import { trustBy } from '../../config/trustType.ts';
 import {
   autoOrPath,
   envId,
@@ -78,7 +78,7 @@ export const configKeys: Readonly<Record<DottedKey<Settings>, ConfigKey>> = {
   ),
   ...policyKeys,
   'trust.bundles': optional(
-    trust,
+    trustBy(absolutePath),
     null,
     'Whose signatures a bundle needs to be applied here: a mapping; without it none.',
   ),

@@ -20,6 +20,24 @@ export interface Env {
   backends: Partial<Record<BackendState, number>>;
 }
 
+/** One env; a service of an older version tells nothing of signatures. */
+export interface EnvDetails extends Env {
+  /** Whose signatures its hosts demand of a bundle; null for none. */
+  trust?: Trust | null;
+  desired?: Bundle | null;
+  newest?: Bundle | null;
+}
+
+export interface Trust {
+  /** How many different signers a bundle needs. */
+  threshold: number;
+  /** Public keys, in PEM. */
+  keys: string[];
+  identities: { issuer: string; subject: string }[];
+  /** A Sigstore trust root. */
+  root: object | null;
+}
+
 export interface Backend {
   id: string;
   env: string;
@@ -84,6 +102,21 @@ export interface Bundle {
   allow_rollback: boolean;
   received_at: string;
   received_from: string;
+  /** A service of an older version tells nothing of signatures. */
+  signature?: 'not required' | 'awaiting signature' | 'signed';
+  /** Who has signed it, of those whom its hosts believe. */
+  signers?: string[];
+}
+
+export interface ReceivedSignature {
+  /** Of its JSON text. */
+  sha256: string;
+  /** Null for nobody whom the hosts of the env believe. */
+  signer: string | null;
+  received_at: string;
+  received_from: string;
+  /** A Sigstore bundle. */
+  signature: object;
 }
 
 /** One bundle; a service of an older version tells no variables. */

@@ -1,8 +1,9 @@
 import type { Command } from 'commander';
 import { path } from '../api/path.ts';
-import type { Env } from '../api/types.ts';
+import type { EnvDetails } from '../api/types.ts';
 import { wholeSha } from '../api/wholeSha.ts';
-import { usageError } from '../ctlError.ts';
+import { CtlError, usageError } from '../ctlError.ts';
+import { signatureSteps } from '../output/signatures.ts';
 import type { Result, Run, Session } from '../session.ts';
 import { formatEnv } from './env.ts';
 
@@ -25,6 +26,15 @@ async function promote(
   if (none === (sha !== undefined)) throw usageError('SHA_INVALID', 'give the digest of a bundle, or --none');
   const api = await session.api();
   const sha256 = sha === undefined ? null : await wholeSha(api, sha, env);
-  const json = await api.call<Env>({ method: 'PUT', path: path`/v1/envs/${env}/desired`, json: { sha256 } });
+  const call = { method: 'PUT', path: path`/v1/envs/${env}/desired`, json: { sha256 } } as const;
+  const json = await api.call<EnvDetails>(call).catch((error: unknown) => {
+    throw sha256 === null ? error : withSteps(error, { env, sha256 });
+  });
   return { json, text: formatEnv(json) };
+}
+
+/** Names the commands that finish a bundle which awaits signatures. */
+function withSteps(error: unknown, bundle: { env: string; sha256: string }): unknown {
+  if (!(error instanceof CtlError) || error.fields.code !== 'SIGNATURE_AWAITED') return error;
+  return new CtlError({ ...error.fields, remedy: signatureSteps(bundle).join('\n') });
 }

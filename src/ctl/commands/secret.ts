@@ -1,9 +1,10 @@
 import { Option, type Command } from 'commander';
 import { isObject } from '../../protocol/jsonFields.ts';
 import { path } from '../api/path.ts';
-import type { SecretName, WrittenSecret } from '../api/types.ts';
+import type { Bundle, SecretName, WrittenSecret } from '../api/types.ts';
 import { usageError } from '../ctlError.ts';
 import { readValue } from '../input/readValue.ts';
+import { signatureStepFacts } from '../output/signatures.ts';
 import { formatFacts, formatTable, warningFacts } from '../output/table.ts';
 import type { Result, Run, Session } from '../session.ts';
 
@@ -79,7 +80,12 @@ function formatWritten({ path, version, bundle, warnings }: WrittenSecret): stri
   return formatFacts([
     ['secret', path],
     ['version', String(version)],
-    ['bundle', bundle ? `${bundle.sha256}, sequence ${bundle.sequence}, is desired` : 'none reads it'],
+    ['bundle', bundle ? `${bundle.sha256}, sequence ${bundle.sequence}, ${stateOf(bundle)}` : 'none reads it'],
     ...warningFacts(warnings),
+    ...(bundle ? signatureStepFacts(bundle) : []),
   ]);
+}
+
+function stateOf({ signature }: Bundle): string {
+  return signature === 'awaiting signature' ? 'awaits a signature before it can be desired' : 'is desired';
 }

@@ -5,6 +5,7 @@ import type { Bundle, BundleDetails } from '../api/types.ts';
 import { wholeSha } from '../api/wholeSha.ts';
 import { countOption } from '../input/options.ts';
 import { shortSha } from '../output/sha.ts';
+import { signatureFacts } from '../output/signatures.ts';
 import { formatFacts, formatTable } from '../output/table.ts';
 import { shorten } from '../output/text.ts';
 import { formatAge, formatTime } from '../output/times.ts';
@@ -62,6 +63,7 @@ function formatBundle(bundle: BundleDetails, nowMs: number): string {
     ['bytes', String(bundle.size_bytes)],
     ['production', production ? 'yes' : 'no'],
     ['flags', allowed.join(', ') || null],
+    ...signatureFacts(bundle),
     ['received', `${formatTime(bundle.received_at, nowMs)} from ${bundle.received_from}`],
     ...Object.entries(variables).map(([key, value]): [string, string] => ['variable', `${key}=${shorten(value, 80)}`]),
   ]);

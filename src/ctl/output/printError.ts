@@ -12,7 +12,7 @@ export function fieldsOfError(error: unknown): CtlErrorFields {
 /** An error for people: code and message, each refusal, and what to do. */
 export function formatError({ code, message, remedy, refusals = [] }: CtlErrorFields): string {
   const lines = refusals.flatMap(formatRefusal);
-  const advice = remedy === undefined || refusals.length > 0 ? [] : [`  → ${remedy}`];
+  const advice = remedy === undefined || refusals.length > 0 ? [] : remedy.split('\n').map((line) => `  → ${line}`);
   return [`deployctl: ${code}: ${message}`, ...lines, ...advice].map(harmless).join('\n');
 }
 
