@@ -20,6 +20,11 @@ export function readPublicKey(pem: string): PublicKey | string {
   }
 }
 
+/** A usable key alone in PEM, without whatever else its text holds, be it a private key. Throws an error for any other text. */
+export function plainPem(pem: string): string {
+  return createPublicKey(pem).export({ type: 'spki', format: 'pem' });
+}
+
 /** How a key is named to people: `key SHA256:…`, as `ssh-keygen -l` writes it. */
 export function keyName(hint: string): string {
   return `key SHA256:${hint.replace(/=+$/, '')}`;

@@ -17,11 +17,12 @@ const key = newSigningKey();
 const root = { mediaType: 'application/vnd.dev.sigstore.trustedroot+json;version=0.1', tlogs: [] };
 beforeAll(async () => {
   await mkdir(join(dir, 'keys'));
-  await writeFile(join(dir, 'keys', 'release.pub'), key.publicPem);
+  const privatePem = key.privateKey.export({ type: 'pkcs8', format: 'pem' });
+  await writeFile(join(dir, 'keys', 'release.pub'), `${key.publicPem}${privatePem}`);
   await writeFile(join(dir, 'root.json'), JSON.stringify(root));
 });
 
-it('tells the service what config.yaml of a host says, with the content of its files', async () => {
+it('tells the service what config.yaml of a host says, with the public keys and the root of its files', async () => {
   const identity = { issuer: 'https://id.example', subject: 'release@example' };
   await writeFile(
     file,

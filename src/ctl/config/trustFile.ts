@@ -3,6 +3,7 @@ import { readConfigFile } from '../../config/configFile.ts';
 import { trustProblems } from '../../config/trustType.ts';
 import type { TrustSettings } from '../../protocol/trustSettings.ts';
 import type { BundleTrust } from '../../signatures/bundleTrust.ts';
+import { plainPem } from '../../signatures/publicKey.ts';
 import { readTrust } from '../../signatures/readTrust.ts';
 import { usageError } from '../ctlError.ts';
 import { withConfigFaults } from './configFaults.ts';
@@ -19,7 +20,7 @@ export function readTrustFile(file: string): BundleTrust {
   const named = { ...rest, keys: keys.map(absolute), ...(root !== undefined && { root: absolute(root) }) };
   const { trust, problems } = readTrust(named);
   if (problems.length > 0) throw usageError('CONFIG_INVALID', problems.join('; '));
-  return trust;
+  return { ...trust, keys: trust.keys.map(plainPem) };
 }
 
 function readSettings(file: string): TrustSettings {

@@ -1,5 +1,6 @@
 import { setImmediate } from 'node:timers/promises';
 import type { BundleTrust } from '../../signatures/bundleTrust.ts';
+import { plainPem } from '../../signatures/publicKey.ts';
 import { trustFaults } from '../rules/trustFaults.ts';
 import { addAuditEntry } from '../store/audit.ts';
 import { findBundle, listDigests } from '../store/bundles.ts';
@@ -25,6 +26,7 @@ export async function setTrust(
 ): Promise<EnvDetails> {
   if ((await findEnv(deps.store, env)) === null) throw notFound('env');
   const judge = trust === null ? () => null : await createJudge(trust, env);
+  const kept = trust && { ...trust, keys: trust.keys.map(plainPem) };
   // Within the transaction, which others wait for, only what was added meanwhile is left to be judged.
   await forEachSignature(deps.store, env, async (row, bundle) => {
     judge(row, bundle);
@@ -32,7 +34,7 @@ export async function setTrust(
   });
   await deps.store.transaction().execute(async (work) => {
     if ((await lockEnv(work, env)) === null) throw notFound('env');
-    await setBundleTrust(work, env, trust);
+    await setBundleTrust(work, env, kept);
     await forEachSignature(work, env, (row, bundle) => setSigner(work, row, judge(row, bundle)));
     await addAuditEntry(work, auditEntry(deps, caller, { target: env, env }));
   });
