@@ -27,7 +27,7 @@ it('lists what the service has, of all envs or of one, and as many as asked for'
   const us = await pushed('us-1', 1);
   const { stdout } = await at.viewer.run('bundle list --env eu-1');
   const [head, row, ...more] = stdout.split('\n').map((line) => line.split(/ {2,}/));
-  expect(head).toEqual(['SHA256', 'ENV', 'NAME', 'VERSION', 'SEQUENCE', 'BYTES', 'AGE', 'FROM']);
+  expect(head).toEqual(['SHA256', 'ENV', 'NAME', 'VERSION', 'SEQUENCE', 'BYTES', 'SIGNATURE', 'AGE', 'FROM']);
   expect(row).toEqual([
     eu.sha.slice(0, 12),
     'eu-1',
@@ -35,6 +35,7 @@ it('lists what the service has, of all envs or of one, and as many as asked for'
     expect.any(String),
     '1',
     String(eu.size),
+    'not required',
     expect.stringMatching(/^\d+s$/),
     'deployer',
   ]);

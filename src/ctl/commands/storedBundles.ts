@@ -40,10 +40,11 @@ async function listBundles(
     bundle.version,
     String(bundle.sequence),
     String(bundle.size_bytes),
+    bundle.signature ?? '-',
     formatAge(bundle.received_at, session.nowMs),
     bundle.received_from,
   ]);
-  const head = ['SHA256', 'ENV', 'NAME', 'VERSION', 'SEQUENCE', 'BYTES', 'AGE', 'FROM'];
+  const head = ['SHA256', 'ENV', 'NAME', 'VERSION', 'SEQUENCE', 'BYTES', 'SIGNATURE', 'AGE', 'FROM'];
   return { json, text: formatTable(head, rows, session.width) };
 }
 
