@@ -14,18 +14,18 @@ const maxRootBytes = 4 * 2 ** 20;
 
 /** Reads the files of `trust.bundles` (spec §18). A file that cannot be used is left out: nobody is believed by it. */
 export function readTrust({ threshold = 1, keys = [], identities = [], root }: TrustSettings): ReadTrust {
-  const read = keys.map((path) => readFile(path, maxKeyBytes, keyProblem));
-  const readRoot = root === undefined ? { text: null, problem: null } : readFile(root, maxRootBytes, rootProblem);
+  const read = keys.map((path) => readTrusted(path, maxKeyBytes, keyProblem));
+  const readRoot = root === undefined ? { text: null, problem: null } : readTrusted(root, maxRootBytes, rootProblem);
   const trust = { threshold, keys: read.flatMap(({ text }) => text ?? []), identities, root: readRoot.text };
   return { trust, problems: [...read, readRoot].flatMap(({ problem }) => problem ?? []) };
 }
 
-interface ReadFile {
+interface TrustedFile {
   text: string | null;
   problem: string | null;
 }
 
-function readFile(path: string, maxBytes: number, problemOf: (text: string) => string | null): ReadFile {
+function readTrusted(path: string, maxBytes: number, problemOf: (text: string) => string | null): TrustedFile {
   try {
     const text = readRegularFile(path, maxBytes).toString('utf8');
     const problem = problemOf(text);
