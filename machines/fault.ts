@@ -11,6 +11,8 @@ export interface FaultDetails {
   retryAfterS?: number | null;
   /** The step exceeded its timeout. */
   isTimeout?: boolean;
+  /** What a refused bundle is refused for. */
+  refusals?: Refusal[];
 }
 
 /**
@@ -25,6 +27,7 @@ export class Fault extends Error {
   readonly lines: string[];
   readonly retryAfterS: number | null;
   readonly isTimeout: boolean;
+  readonly refusals: readonly Refusal[];
 
   constructor(ending: Ending, line: string, details: FaultDetails = {}) {
     super(line);
@@ -34,6 +37,7 @@ export class Fault extends Error {
     this.lines = [line, ...(details.moreLines ?? [])];
     this.retryAfterS = details.retryAfterS ?? null;
     this.isTimeout = details.isTimeout ?? false;
+    this.refusals = details.refusals ?? [];
   }
 }
 
@@ -60,5 +64,5 @@ export function failedFault(code: string, detail: string): Fault {
 /** Refusals in the specification's line format, one line each; the report has the code of the first (spec §9). */
 export function refusedFault(refusals: Refusal[]): Fault {
   const [first = '', ...moreLines] = refusals.map((refusal) => `refused: ${refusal.code}: ${formatRefusal(refusal)}`);
-  return new Fault('refused', first, { ...(refusals[0] && { code: refusals[0].code }), moreLines });
+  return new Fault('refused', first, { ...(refusals[0] && { code: refusals[0].code }), moreLines, refusals });
 }

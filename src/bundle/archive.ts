@@ -11,6 +11,7 @@ import { Fault, refusedFault } from '../../machines/fault.ts';
 import type { BundleLimits } from './bundleLimits.ts';
 import { openRegularFile } from '../platform/regularFile.ts';
 import { parentsOf, entryPathOf, type ArchiveEntry } from './rules/archive/archiveEntry.ts';
+import { limitCure, limitDetails } from './rules/archive/limitDetails.ts';
 import { blockBytes, bundleUnsafe } from './rules/archive/tarHeader.ts';
 import type { BundleContents } from './rules/archive/inventory.ts';
 import { ArchiveWalk } from './rules/archive/archiveWalk.ts';
@@ -83,7 +84,8 @@ async function* hashedChunks(chunks: AsyncIterable<Buffer>, sha256: string | und
 
 async function sizeOf(bundle: FileHandle, limits: BundleLimits): Promise<number> {
   const { size } = await bundle.stat();
-  if (size > limits.bundle_bytes) throw bundleUnsafe(`more than ${limits.bundle_bytes} bytes (limits.bundle_bytes)`);
+  if (size > limits.bundle_bytes)
+    throw bundleUnsafe(limitDetails.bundle_bytes(limits.bundle_bytes, size), limitCure('bundle_bytes'));
   return size;
 }
 

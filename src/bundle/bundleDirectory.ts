@@ -7,6 +7,7 @@ import { diskFault } from '../platform/errors/diskFault.ts';
 import { openRegularFile } from '../platform/regularFile.ts';
 import type { BundleLimits } from './bundleLimits.ts';
 import { validateEntry, occupiedBy, type ArchiveEntry, type OccupiedPaths } from './rules/archive/archiveEntry.ts';
+import { limitCure, limitDetails } from './rules/archive/limitDetails.ts';
 import { bundleUnsafe } from './rules/archive/tarHeader.ts';
 import type { BundleContents, BundleFile } from './rules/archive/inventory.ts';
 
@@ -22,11 +23,13 @@ export async function readBundleDirectory(
   for await (const { name, stats } of walk({ dir, maxNames: limits.bundle_entries }, '')) {
     throwIfStopped(signal);
     const entry = validateEntry({ name, ...tarHeaderOf(stats) }, taken);
-    if (typeof entry === 'string') throw bundleUnsafe(entry);
+    if ('cure' in entry) throw bundleUnsafe(entry.text, entry.cure);
     for (const [path, occupant] of occupiedBy(entry)) taken.set(path, occupant);
     [entries, bytes] = [entries + 1, bytes + entry.size];
-    if (entries > limits.bundle_entries) throw bundleUnsafe(`more than ${limits.bundle_entries} files and directories`);
-    if (bytes > limits.unpacked_bytes) throw bundleUnsafe(`more than ${limits.unpacked_bytes} bytes`);
+    if (entries > limits.bundle_entries)
+      throw bundleUnsafe(limitDetails.bundle_entries(limits.bundle_entries), limitCure('bundle_entries'));
+    if (bytes > limits.unpacked_bytes)
+      throw bundleUnsafe(limitDetails.unpacked_bytes(limits.unpacked_bytes), limitCure('unpacked_bytes'));
     if (entry.kind === 'directory') contents.directories.push(entry.path);
     else contents.files.push(await fileFactsOf(dir, entry, signal));
   }

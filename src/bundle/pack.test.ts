@@ -118,7 +118,9 @@ it('gives the archive that every version has given for the tree, whatever compre
 it('refuses what no bundle may hold, in the words of the agent, and leaves nothing', async () => {
   const [dir, file] = [directoryOf(['bin/run']), archiveName()];
   symlinkSync('bin', join(dir, 'link'));
-  expect(await faultOf(pack(dir, file))).toBe('refused: BUNDLE_UNSAFE: "link" is a symbolic link');
+  expect(await faultOf(pack(dir, file))).toBe(
+    'refused: BUNDLE_UNSAFE: "link" is a symbolic link: pack what it leads to in its place (tar --dereference)',
+  );
   expect(readdirSync(dirname(file))).toEqual([]);
 });
 

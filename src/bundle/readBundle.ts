@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import { Fault } from '../../machines/fault.ts';
-import type { Refusal, RefusalCode } from '../../machines/refusals.ts';
+import { refusalWith, type Refusal } from '../../machines/refusals.ts';
 import type { Manifest, Sha } from '../../machines/types.ts';
 import { pathsOf, type BundleContents } from './rules/archive/inventory.ts';
 import { manifestEnvOf, type BundleFacts } from './rules/plan/plan.ts';
@@ -37,8 +37,9 @@ export async function readBundle(
     const parsed = await readManifest(dir, env);
     return 'refusal' in parsed ? parsed : { sha, dir, contents, ...parsed };
   } catch (error) {
-    if (error instanceof Fault && error.ending === 'refused') return { refusal: refusalOf(error) };
-    throw error;
+    const [refusal] = error instanceof Fault ? error.refusals : [];
+    if (refusal === undefined) throw error;
+    return { refusal };
   }
 }
 
@@ -46,7 +47,8 @@ export async function readBundle(
 export async function readManifest(dir: string, env?: string): Promise<{ manifest: Manifest } | { refusal: Refusal }> {
   const text = await readManifestText(dir);
   if (text !== null) return parseManifest(text, env ?? manifestEnvOf(text));
-  return { refusal: { code: 'MANIFEST_INVALID', detail: 'the bundle has no manifest.json at its root' } };
+  const fault = { text: 'the bundle has no manifest.json at its root', cure: 'pack it with one' };
+  return { refusal: refusalWith('MANIFEST_INVALID', [fault]) };
 }
 
 /** The text of the manifest of an unpacked bundle; null when it is missing. */
@@ -62,9 +64,4 @@ export async function bundleFactsOf(bundle: UnpackedBundle, signal: AbortSignal)
   const [digests, releaseFiles] = [digestsOf(contents, files), pathsOf(contents)];
   const { version, variables, profiles } = manifest;
   return { sha, version, variables, profiles, manifest, files, refusals, digests, releaseFiles, texts };
-}
-
-/** The refusal of a fault that `refusedFault` made. */
-function refusalOf({ code, message }: Fault): Refusal {
-  return { code: code as RefusalCode, detail: message.slice(`refused: ${code ?? ''}: `.length) };
 }

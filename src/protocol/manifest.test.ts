@@ -182,6 +182,23 @@ describe('a manifest', () => {
     }
   });
 
+  it.each<[string, object, string]>([
+    [
+      'a key that is missing',
+      { sequence: undefined },
+      'write an integer from 0 that rises with every bundle of an env',
+    ],
+    ['a key that is not known', { colour: 'red' }, 'leave it out, or write one of these'],
+    ['another env', { env: 'eu-2' }, 'make a bundle for each env'],
+    ['a profile that stands twice', { profiles: ['p', 'p'] }, 'leave one of them out'],
+    ['a reserved variable', { variables: { PATH: 'x' } }, 'give it another name'],
+    ['a login that is no secret', { registries: [{ ...login, username_var: 'NOBODY' }] }, 'add it to secrets'],
+    ['a value of the wrong kind, whose text says it', { sequence: 'one' }, ''],
+  ])('tells a cure for %s', (_title, changes, cure) => {
+    const parsed = parseManifest(JSON.stringify({ ...base, ...changes }), 'eu-1');
+    expect(parsed).toMatchObject({ refusal: { faults: [{ cure }] } });
+  });
+
   it('limits the number of reported errors', () => {
     const detail = detailOf({ ...base, secrets: Array.from({ length: 500 }, () => ({})) });
     expect(detail.split('; ')).toHaveLength(101);

@@ -1,5 +1,5 @@
 import type { ErrorObject } from 'ajv';
-import type { Refusal } from '../../machines/refusals.ts';
+import { refusalWith, type Refusal, type RefusedFault } from '../../machines/refusals.ts';
 import type { Manifest, ManifestSecret } from '../../machines/types.ts';
 import { printable } from './printable.ts';
 import { duplicateKeys } from './duplicateKeys.ts';
@@ -11,21 +11,24 @@ import { unusableReason } from './variableValue.ts';
 export const maxManifestCharacters = 262_144;
 const maxReportedErrors = 100;
 
-/** Parses `manifest.json` and fills in the defaults; MANIFEST_INVALID lists every error with its path (spec §5). */
+/** Parses `manifest.json` and fills in the defaults; MANIFEST_INVALID lists every error with its path and its cure (spec §5). */
 export function parseManifest(text: string, env: string): { manifest: Manifest } | { refusal: Refusal } {
   const parsed = parseJson(text);
-  if (typeof parsed === 'string') return manifestInvalid([parsed]);
+  if ('text' in parsed) return manifestInvalid([parsed]);
   const errors = [
-    ...duplicateKeys(text).map((key) => `${printable(key)}: stands twice`),
+    ...duplicateKeys(text).map((key) => ({ text: `${printable(key)}: stands twice`, cure: leaveOneOut })),
     ...schemaErrors(parsed.json),
     ...crossFieldErrors(parsed.json, env),
   ];
   return errors.length > 0 ? manifestInvalid(errors) : { manifest: withDefaults(parsed.json as ManifestJson) };
 }
 
-function manifestInvalid(errors: string[]): { refusal: Refusal } {
-  const more = errors.length > maxReportedErrors ? [`and ${errors.length - maxReportedErrors} more`] : [];
-  return { refusal: { code: 'MANIFEST_INVALID', detail: [...errors.slice(0, maxReportedErrors), ...more].join('; ') } };
+const leaveOneOut = 'leave one of them out';
+
+function manifestInvalid(errors: RefusedFault[]): { refusal: Refusal } {
+  const more = errors.length - maxReportedErrors;
+  const faults = [...errors.slice(0, maxReportedErrors), ...(more > 0 ? [{ text: `and ${more} more`, cure: '' }] : [])];
+  return { refusal: refusalWith('MANIFEST_INVALID', faults) };
 }
 
 type OptionalKey = 'production' | 'agent' | 'profiles' | 'disk_need_bytes' | 'registries' | 'variables' | 'secrets';
@@ -39,31 +42,41 @@ type ManifestJson = Omit<Manifest, OptionalKey> & {
   secrets: (Omit<ManifestSecret, 'version'> & { version?: number })[];
 };
 
-function parseJson(text: string): { json: unknown } | string {
-  if (text.length > maxManifestCharacters) return `larger than ${maxManifestCharacters} characters`;
+function parseJson(text: string): { json: unknown } | RefusedFault {
+  if (text.length > maxManifestCharacters)
+    return { text: `larger than ${maxManifestCharacters} characters`, cure: 'put the values into files of the bundle' };
   try {
     return { json: JSON.parse(text) as unknown };
   } catch {
-    return 'is not JSON';
+    return { text: 'is not JSON', cure: 'write it without comments and trailing commas' };
   }
 }
 
-function schemaErrors(json: unknown): string[] {
+function schemaErrors(json: unknown): RefusedFault[] {
   if (validate(json)) return [];
   // an error `propertyNames` only repeats that a name is wrong
-  const errors = (validate.errors ?? []).filter(({ keyword }) => keyword !== 'propertyNames');
-  return [...new Set(errors.map(formatSchemaError))];
+  const errors = (validate.errors ?? []).filter(({ keyword }) => keyword !== 'propertyNames').map(schemaFault);
+  return [...new Map(errors.map((error) => [error.text, error])).values()];
 }
 
-function formatSchemaError({ instancePath, keyword, params, parentSchema, propertyName }: ErrorObject): string {
-  const { properties, description } = parentSchema as { properties?: object; description?: string };
+function schemaFault({ instancePath, keyword, params, parentSchema, propertyName }: ErrorObject): RefusedFault {
+  const { properties = {}, description } = parentSchema as ParentSchema;
   const pathTo = (key: unknown) => printable(formatPointer(`${instancePath}/${String(key)}`));
-  if (keyword === 'required') return `${pathTo(params['missingProperty'])}: is missing`;
+  if (keyword === 'required') {
+    const key = String(params['missingProperty']);
+    return { text: `${pathTo(key)}: is missing`, cure: `write ${properties[key]?.description ?? 'it'}` };
+  }
   if (keyword === 'additionalProperties') {
-    return `${pathTo(params['additionalProperty'])}: is not a known key (${Object.keys(properties ?? {}).join(', ')})`;
+    const text = `${pathTo(params['additionalProperty'])}: is not a known key (${Object.keys(properties).join(', ')})`;
+    return { text, cure: 'leave it out, or write one of these' };
   }
   const path = propertyName === undefined ? printable(formatPointer(instancePath)) : pathTo(propertyName);
-  return `${path}: must be ${description ?? 'something else'}`;
+  return { text: `${path}: must be ${description ?? 'something else'}`, cure: '' };
+}
+
+interface ParentSchema {
+  properties?: Record<string, { description?: string }>;
+  description?: string;
 }
 
 /** `/secrets/0/var` as `secrets[0].var`. */
@@ -90,43 +103,50 @@ function withDefaults(parsed: ManifestJson): Manifest {
 }
 
 /** Errors that no schema can find: fields that contradict each other, the agent or this host. */
-function crossFieldErrors(json: unknown, env: string): string[] {
+function crossFieldErrors(json: unknown, env: string): RefusedFault[] {
   const manifest = asObject(json);
   const secrets = asArray(manifest['secrets']).map((secret) => asObject(secret)['var']);
   const registries = asArray(manifest['registries']).map(asObject);
   const [compose, profiles] = [asArray(manifest['compose']), asArray(manifest['profiles'])];
   const secretNames = new Set(secrets);
   const hosts = registries.map(({ host }) => (typeof host === 'string' ? host.toLowerCase() : host));
+  const own = manifest['env'];
   return [
-    ...(typeof manifest['env'] === 'string' && manifest['env'] !== env ? [`env: must be ${env}, this host's env`] : []),
+    ...(typeof own === 'string' && own !== env
+      ? [{ text: `env: must be ${env}, this host's env`, cure: 'make a bundle for each env' }]
+      : []),
     ...variableErrors(asObject(manifest['variables']), secretNames),
     ...secrets.flatMap((name, index) =>
       typeof name === 'string' && isReservedVariable(name)
-        ? [`secrets[${index}].var: ${printable(name)} ${isReserved}`]
+        ? [{ text: `secrets[${index}].var: ${printable(name)} ${isReserved.text}`, cure: isReserved.cure }]
         : [],
     ),
-    ...duplicateIndexes(secrets).map((index) => `secrets[${index}].var: stands twice`),
-    ...duplicateIndexes(compose).map((index) => `compose[${index}]: stands twice`),
-    ...duplicateIndexes(profiles).map((index) => `profiles[${index}]: stands twice`),
-    ...duplicateIndexes(hosts).map((index) => `registries[${index}].host: stands twice`),
+    ...duplicateErrors(secrets, (index) => `secrets[${index}].var`),
+    ...duplicateErrors(compose, (index) => `compose[${index}]`),
+    ...duplicateErrors(profiles, (index) => `profiles[${index}]`),
+    ...duplicateErrors(hosts, (index) => `registries[${index}].host`),
     ...registries.flatMap((registry, index) =>
       ['username_var', 'password_var']
         .filter((key) => typeof registry[key] === 'string' && !secretNames.has(registry[key]))
-        .map((key) => `registries[${index}].${key}: is not a variable of secrets`),
+        .map((key) => ({
+          text: `registries[${index}].${key}: is not a variable of secrets`,
+          cure: 'add it to secrets',
+        })),
     ),
   ];
 }
 
-const isReserved = 'is reserved to compose, docker, the process or deployd';
+const isReserved = { text: 'is reserved to compose, docker, the process or deployd', cure: 'give it another name' };
 
-function variableErrors(variables: Record<string, unknown>, secretNames: ReadonlySet<unknown>): string[] {
+function variableErrors(variables: Record<string, unknown>, secretNames: ReadonlySet<unknown>): RefusedFault[] {
   return Object.entries(variables).flatMap(([name, value]) => {
+    const unusable = typeof value === 'string' ? unusableReason(name, value) : null;
     const faults = [
-      isReservedVariable(name) && isReserved,
-      secretNames.has(name) && 'is a variable of secrets too',
-      typeof value === 'string' && unusableReason(name, value),
+      ...(isReservedVariable(name) ? [isReserved] : []),
+      ...(secretNames.has(name) ? [{ text: 'is a variable of secrets too', cure: leaveOneOut }] : []),
+      ...(unusable === null ? [] : [{ text: unusable, cure: 'give it another value' }]),
     ];
-    return faults.filter((fault) => typeof fault === 'string').map((fault) => `variables.${printable(name)}: ${fault}`);
+    return faults.map(({ text, cure }) => ({ text: `variables.${printable(name)}: ${text}`, cure }));
   });
 }
 
@@ -138,12 +158,12 @@ function asArray(value: unknown): unknown[] {
   return Array.isArray(value) ? (value as unknown[]) : [];
 }
 
-/** Indexes of the strings that occur at an earlier index too. */
-function duplicateIndexes(items: readonly unknown[]): number[] {
+/** An error for each string that occurs at an earlier index too. */
+function duplicateErrors(items: readonly unknown[], pathOf: (index: number) => string): RefusedFault[] {
   const seen = new Set<unknown>();
   return items.flatMap((item, index) => {
     const isDuplicate = typeof item === 'string' && seen.has(item);
     seen.add(item);
-    return isDuplicate ? [index] : [];
+    return isDuplicate ? [{ text: `${pathOf(index)}: stands twice`, cure: leaveOneOut }] : [];
   });
 }

@@ -152,7 +152,13 @@ describe('a directory', () => {
     await addFile();
     expect(await run(null, true)).toBe(1);
     expect(printedPlan().refusals).toEqual([
-      { code: 'BUNDLE_UNSAFE', detail: expect.stringContaining(words) as string },
+      {
+        code: 'BUNDLE_UNSAFE',
+        detail: expect.stringContaining(words) as string,
+        faults: [
+          { text: expect.stringContaining(words) as string, cure: expect.stringMatching(/^[a-z].*[a-z)]$/) as string },
+        ],
+      },
     ]);
   });
 });

@@ -1,6 +1,7 @@
 import { failedFault, refusedFault, type Fault } from '../../../../machines/fault.ts';
+import { refusalWith } from '../../../../machines/refusals.ts';
 import { isLoopback } from '../../../protocol/loopback.ts';
-import { limitDetails } from '../../../bundle/rules/archive/limitDetails.ts';
+import { limitCure, limitDetails } from '../../../bundle/rules/archive/limitDetails.ts';
 
 /** Status and headers of the response to a bundle request. */
 export interface ResponseHead {
@@ -34,7 +35,8 @@ export function resumeActionFor(
 /** Refuses a bundle whose announced size exceeds the limit; null when it may be downloaded. */
 export function validateAnnouncedSize({ sizeBytes, limitBytes }: DownloadLimits): Fault | null {
   if (sizeBytes <= limitBytes) return null;
-  return refusedFault([{ code: 'BUNDLE_UNSAFE', detail: limitDetails.bundle_bytes(limitBytes, sizeBytes) }]);
+  const fault = { text: limitDetails.bundle_bytes(limitBytes, sizeBytes), cure: limitCure('bundle_bytes') };
+  return refusedFault([refusalWith('BUNDLE_UNSAFE', [fault])]);
 }
 
 /** Refuses a body that exceeds the limit or the announced size; null while it fits. */

@@ -1,3 +1,4 @@
+import type { RefusedFault } from '../../../../machines/refusals.ts';
 import { pathAndAncestors } from '../compose/document/bundlePath.ts';
 import { quoteForLog, type TarHeader } from './tarHeader.ts';
 
@@ -14,11 +15,11 @@ export interface ArchiveEntry {
 /** Paths of the earlier entries, by folded path; an `implied` directory has no entry of its own so far. */
 export type OccupiedPaths = ReadonlyMap<string, { path: string; kind: 'file' | 'directory'; implied: boolean }>;
 
-/** The entry that a header describes, or the reason to refuse it (spec §5). */
-export function validateEntry(header: TarHeader, occupied: OccupiedPaths): ArchiveEntry | string {
+/** The entry that a header describes, or why it is refused (spec §5). */
+export function validateEntry(header: TarHeader, occupied: OccupiedPaths): ArchiveEntry | RefusedFault {
   const name = quoteForLog(header.name);
   const fault = typeFault(header) ?? nameFault(header.name);
-  if (fault !== null) return `${name} ${fault}`;
+  if (fault !== null) return faultOf(name, fault);
   const entry: ArchiveEntry = {
     path: entryPathOf(header.name),
     kind: header.type === '5' ? 'directory' : 'file',
@@ -26,7 +27,14 @@ export function validateEntry(header: TarHeader, occupied: OccupiedPaths): Archi
     size: header.size,
   };
   const own = pathFault(entry, header.name) ?? collision(entry, occupied);
-  return own === null ? entry : `${name} ${own}`;
+  return own === null ? entry : faultOf(name, own);
+}
+
+/** What is wrong with an entry, and what to do about it. */
+type EntryFault = [what: string, cure: string];
+
+function faultOf(name: string, [what, cure]: EntryFault): RefusedFault {
+  return { text: `${name} ${what}`, cure };
 }
 
 /** The paths that `entry` occupies: its parents, outermost first, then its own. */
@@ -53,54 +61,67 @@ export function parentsOf(path: string): string[] {
 /** Bytes. The kernel allows 4096 for a path, which the release's own path precedes, and 255 for a name. */
 const maxBytes = { path: 1024, name: 255 };
 
-const forbiddenTypes: Record<string, string | undefined> = {
-  '1': 'a hard link',
-  '2': 'a symbolic link',
-  '3': 'a character device',
-  '4': 'a block device',
-  '6': 'a FIFO',
-  K: 'a link with a long target',
-  S: 'a sparse file',
+const copyTarget = 'pack what it leads to in its place (tar --dereference)';
+const leaveOut = 'leave it out';
+const packPlain = 'pack it as an ordinary file';
+const rename = 'give it another name';
+const packRelative = 'pack it by its path in the bundle (tar --directory)';
+const leaveOneOut = 'leave one of the two out, or rename it';
+
+const forbiddenTypes: Record<string, EntryFault | undefined> = {
+  '1': ['is a hard link', 'pack it as a file (tar --hard-dereference)'],
+  '2': ['is a symbolic link', copyTarget],
+  '3': ['is a character device', leaveOut],
+  '4': ['is a block device', leaveOut],
+  '6': ['is a FIFO', leaveOut],
+  K: ['is a link with a long target', copyTarget],
+  S: ['is a sparse file', packPlain],
 };
 
-function typeFault({ type, mode, size }: TarHeader): string | null {
-  if (type !== '0' && type !== '5') return `is ${forbiddenTypes[type] ?? `of the unknown type ${quoteForLog(type)}`}`;
-  if (type === '5' && size !== 0) return 'is a directory with content';
-  return (mode & 0o7000) === 0 ? null : 'has a setuid, setgid or sticky bit';
+function typeFault({ type, mode, size }: TarHeader): EntryFault | null {
+  if (type !== '0' && type !== '5')
+    return forbiddenTypes[type] ?? [`is of the unknown type ${quoteForLog(type)}`, packPlain];
+  if (type === '5' && size !== 0) return ['is a directory with content', packPlain];
+  return (mode & 0o7000) === 0 ? null : ['has a setuid, setgid or sticky bit', 'remove it (chmod ug-s,-t)'];
 }
 
-function nameFault(name: string): string | null {
-  if (name === '') return 'has no name';
-  if (name.startsWith('/')) return 'is an absolute path';
-  if (name.includes('\\')) return 'holds a backslash';
-  if (/[\p{C}\p{Zl}\p{Zp}]/u.test(name)) return 'holds a character that cannot be shown';
-  return Buffer.byteLength(name) > maxBytes.path ? `is longer than ${maxBytes.path} bytes` : null;
+function nameFault(name: string): EntryFault | null {
+  if (name === '') return ['has no name', leaveOut];
+  if (name.startsWith('/')) return ['is an absolute path', packRelative];
+  if (name.includes('\\')) return ['holds a backslash', rename];
+  if (/[\p{C}\p{Zl}\p{Zp}]/u.test(name)) return ['holds a character that cannot be shown', rename];
+  return Buffer.byteLength(name) > maxBytes.path ? [`is longer than ${maxBytes.path} bytes`, rename] : null;
 }
 
-function pathFault({ path, kind }: ArchiveEntry, name: string): string | null {
-  if (kind === 'file' && (path === '' || name.endsWith('/'))) return 'is a file with the name of a directory';
+function pathFault({ path, kind }: ArchiveEntry, name: string): EntryFault | null {
+  if (kind === 'file' && (path === '' || name.endsWith('/')))
+    return ['is a file with the name of a directory', packPlain];
   if (path === '') return null;
   const parts = path.split('/');
-  if (parts.includes('..')) return 'leads out of the bundle';
-  if (parts.includes('') || parts.includes('.')) return 'is not a plain path';
+  if (parts.includes('..')) return ['leads out of the bundle', packRelative];
+  if (parts.includes('') || parts.includes('.')) return ['is not a plain path', packRelative];
   if (parts.some((part) => Buffer.byteLength(part) > maxBytes.name))
-    return `has a part longer than ${maxBytes.name} bytes`;
+    return [`has a part longer than ${maxBytes.name} bytes`, rename];
   const folded = parts.map(foldPath);
-  if (folded.includes('.env')) return 'is a .env file, which only the agent writes';
-  return foldPath(path).startsWith('.deployd') ? 'takes a name that the agent keeps for itself' : null;
+  if (folded.includes('.env'))
+    return ['is a .env file, which only the agent writes', 'put its names into variables or secrets of manifest.json'];
+  return foldPath(path).startsWith('.deployd') ? ['takes a name that the agent keeps for itself', rename] : null;
 }
 
-function collision(entry: ArchiveEntry, occupied: OccupiedPaths): string | null {
+function collision(entry: ArchiveEntry, occupied: OccupiedPaths): EntryFault | null {
   for (const parent of parentsOf(entry.path)) {
     const existing = occupied.get(foldPath(parent));
-    if (existing?.kind === 'file') return `lies below the file ${quoteForLog(existing.path)}`;
-    if (existing !== undefined && existing.path !== parent)
-      return `collides with ${quoteForLog(existing.path)} but for its spelling`;
+    if (existing?.kind === 'file') return [`lies below the file ${quoteForLog(existing.path)}`, leaveOneOut];
+    if (existing !== undefined && existing.path !== parent) return spellingFault(existing.path);
   }
   const existing = occupied.get(foldPath(entry.path));
   if (existing === undefined) return null;
-  if (existing.path !== entry.path) return `collides with ${quoteForLog(existing.path)} but for its spelling`;
-  return existing.implied && entry.kind === 'directory' ? null : 'occurs twice';
+  if (existing.path !== entry.path) return spellingFault(existing.path);
+  return existing.implied && entry.kind === 'directory' ? null : ['occurs twice', leaveOneOut];
+}
+
+function spellingFault(path: string): EntryFault {
+  return [`collides with ${quoteForLog(path)} but for its spelling`, leaveOneOut];
 }
 
 /** Equal for paths that some filesystem or Unicode normalization does not distinguish. */

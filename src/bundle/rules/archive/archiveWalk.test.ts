@@ -33,7 +33,10 @@ function outcomeOf(
     return [(fault as Error).message];
   }
 }
-const refused = (detail: string) => [`refused: BUNDLE_UNSAFE: ${detail}`];
+const refused = (text: string, cure = 'pack it anew, as deployctl bundle pack does') => [
+  `refused: BUNDLE_UNSAFE: ${text}: ${cure}`,
+];
+const lessOr = (limit: string) => `leave out what no service uses, or raise ${limit} of the host`;
 const cutShort = refused('the archive is cut short or not a tar archive');
 
 describe('an archive is accepted', () => {
@@ -82,13 +85,13 @@ describe('an archive is refused', () => {
   it.each<[string, Buffer[], string]>([
     ['for a second global header', [comment, comment], 'a global header stands in the middle of the archive'],
     ['for an empty extension header', [tarEntry('x', '', { type: 'x' })], 'an extension header of 0 bytes'],
-    [
-      'for a directory twice, with a file in it',
-      [tarDirectory('d'), tarEntry('d/a'), tarDirectory('d')],
-      '"d" occurs twice',
-    ],
-  ])('%s', (_title, archive, detail) => {
-    expect(outcomeOf([...archive, endOfArchive])).toEqual(refused(detail));
+  ])('%s', (_title, archive, text) => {
+    expect(outcomeOf([...archive, endOfArchive])).toEqual(refused(text));
+  });
+
+  it('for a directory twice, with a file in it', () => {
+    const archive = [tarDirectory('d'), tarEntry('d/a'), tarDirectory('d'), endOfArchive];
+    expect(outcomeOf(archive)).toEqual(refused('"d" occurs twice', 'leave one of the two out, or rename it'));
   });
 
   it('when it is cut short', () => {
@@ -105,7 +108,7 @@ describe('the bounds of an archive', () => {
     const archive = [tarEntry('a', 'x'.repeat(600)), tarEntry('b', 'x'.repeat(400)), endOfArchive];
     expect(outcomeOf(archive, { unpacked_bytes: 1000 })).toEqual(['a 600', 'b 400']);
     expect(outcomeOf(archive, { unpacked_bytes: 999 })).toEqual(
-      refused('more than 999 bytes unpacked (limits.unpacked_bytes)'),
+      refused('more than 999 bytes unpacked (limits.unpacked_bytes)', lessOr('limits.unpacked_bytes')),
     );
   });
 
@@ -113,7 +116,7 @@ describe('the bounds of an archive', () => {
     const archive = [tarEntry('d/e/a'), tarDirectory('d'), tarEntry('d/e/b'), endOfArchive];
     expect(outcomeOf(archive, { bundle_entries: 4 })).toEqual(['d/e/a 0', 'd 0', 'd/e/b 0']);
     expect(outcomeOf(archive, { bundle_entries: 3 })).toEqual(
-      refused('more than 3 files and directories (limits.bundle_entries)'),
+      refused('more than 3 files and directories (limits.bundle_entries)', lessOr('limits.bundle_entries')),
     );
   });
 

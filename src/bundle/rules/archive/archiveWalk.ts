@@ -1,5 +1,5 @@
 import { validateEntry, occupiedBy, type ArchiveEntry } from './archiveEntry.ts';
-import { limitDetails } from './limitDetails.ts';
+import { limitCure, limitDetails } from './limitDetails.ts';
 import {
   blockBytes,
   isAllZero,
@@ -100,19 +100,21 @@ export class ArchiveWalk {
     this.#extension = null;
     if (size !== null && size !== header.size) throw bundleUnsafe('an entry has two sizes');
     const entry = validateEntry({ ...header, name: name ?? header.name }, this.#occupied);
-    if (typeof entry === 'string') throw bundleUnsafe(entry);
+    if ('cure' in entry) throw bundleUnsafe(entry.text, entry.cure);
     for (const [key, path] of occupiedBy(entry)) {
       if (!path.implied || !this.#occupied.has(key)) this.#occupied.set(key, path);
     }
     const limit = this.#limits.bundle_entries;
-    if (this.#occupied.size > limit) throw bundleUnsafe(limitDetails.bundle_entries(limit));
+    if (this.#occupied.size > limit)
+      throw bundleUnsafe(limitDetails.bundle_entries(limit), limitCure('bundle_entries'));
     return entry;
   }
 
   #countBytes(size: number): void {
     this.#unpackedBytes += size;
     const limit = this.#limits.unpacked_bytes;
-    if (this.#unpackedBytes > limit) throw bundleUnsafe(limitDetails.unpacked_bytes(limit));
+    if (this.#unpackedBytes > limit)
+      throw bundleUnsafe(limitDetails.unpacked_bytes(limit), limitCure('unpacked_bytes'));
   }
 }
 

@@ -4,3 +4,8 @@ export const limitDetails = {
   unpacked_bytes: (limit: number) => `more than ${limit} bytes unpacked (limits.unpacked_bytes)`,
   bundle_entries: (limit: number) => `more than ${limit} files and directories (limits.bundle_entries)`,
 } as const;
+
+/** What helps when a bundle exceeds a limit. */
+export function limitCure(name: keyof typeof limitDetails): string {
+  return `leave out what no service uses, or raise limits.${name} of the host`;
+}

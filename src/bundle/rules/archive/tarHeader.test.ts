@@ -4,7 +4,8 @@ import { parseHeader, parseLongName, parsePax, quoteForLog } from './tarHeader.t
 const header = (name: string | Buffer, fields?: HeaderFields) =>
   parseHeader(tarEntry(name, '', fields).subarray(0, 512));
 const pax = (text: string, global = false) => parsePax(Buffer.from(text), global);
-const refusal = (detail: string) => new Error(`refused: BUNDLE_UNSAFE: ${detail}`);
+const refusal = (detail: string) =>
+  new Error(`refused: BUNDLE_UNSAFE: ${detail}: pack it anew, as deployctl bundle pack does`);
 
 describe('a header is parsed', () => {
   it.each<[string, HeaderFields, object]>([

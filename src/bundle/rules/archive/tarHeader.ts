@@ -1,4 +1,5 @@
 import { refusedFault, type Fault } from '../../../../machines/fault.ts';
+import { refusalWith } from '../../../../machines/refusals.ts';
 
 /** A tar header, reduced to the fields that all tar readers interpret alike. */
 export interface TarHeader {
@@ -20,9 +21,9 @@ export interface ExtensionHeader {
 /** Size in bytes of a tar block. */
 export const blockBytes = 512;
 
-/** The refusal of a bundle that must not be unpacked (spec §9). */
-export function bundleUnsafe(detail: string): Fault {
-  return refusedFault([{ code: 'BUNDLE_UNSAFE', detail }]);
+/** The refusal of a bundle that must not be unpacked, with its cure (spec §9). */
+export function bundleUnsafe(text: string, cure = 'pack it anew, as deployctl bundle pack does'): Fault {
+  return refusedFault([refusalWith('BUNDLE_UNSAFE', [{ text, cure }])]);
 }
 
 /**
