@@ -2,9 +2,10 @@ import { isMap } from 'yaml';
 import type { Node, Scalar } from 'yaml';
 import { printable } from '../../../protocol/printable.ts';
 import { tellChange, type ImportWork, type Place } from './importWork.ts';
+import type { ProjectDocument } from './projectDocument.ts';
 import { joinPath } from './projectTree.ts';
 import { bindSourceOf } from './rebase.ts';
-import { sectionOf, servicePartsOf, type ServicePart } from './services.ts';
+import { sectionOf, serviceNodes } from './services.ts';
 import { volumeNameFor } from './volumeNames.ts';
 import {
   itemsAt,
@@ -36,29 +37,27 @@ export interface BindMount {
   setVolume: (name: string) => void;
 }
 
-/** A bind mount with the mapping that it stands in. */
+/** A bind mount with its document and how reports name its services. */
 export interface FoundMount {
   mount: BindMount;
-  part: ServicePart;
+  document: ProjectDocument;
+  owner: string;
 }
 
 /** Where a mount is replaced. */
 export interface MountContext {
   work: ImportWork;
   place: Place;
-  part: ServicePart;
+  document: ProjectDocument;
 }
 
 /** Each bind mount, once. */
 export function bindMountsOf({ documents }: Pick<ImportWork, 'documents'>): FoundMount[] {
-  const seen = new Set<Node>();
-  return servicePartsOf(documents).flatMap((part) =>
-    itemsAt(valueAt(part.map, part.document, 'volumes'), part.document).flatMap((item) => {
-      const mount = seen.has(item) ? null : bindMountOf(item, part);
-      seen.add(item);
-      return mount === null ? [] : [{ mount, part }];
-    }),
-  );
+  const items = serviceNodes(documents, (map, document) => itemsAt(valueAt(map, document, 'volumes'), document));
+  return items.flatMap(({ node, document, owner }) => {
+    const mount = bindMountOf(node, document);
+    return mount === null ? [] : [{ mount, document, owner }];
+  });
 }
 
 /** The path in the project that a relative source names. */
@@ -70,17 +69,17 @@ export function projectPathOf({ source }: BindMount): string {
 export function becomeVolume(
   mount: BindMount,
   { path, why, keys = newMap() }: { path: string; why: string; keys?: MapNode },
-  { work, place, part }: MountContext,
+  { work, place, document }: MountContext,
 ): void {
   const name = volumeNameFor(path, work);
-  const volumes = sectionOf(part.document, 'volumes');
+  const volumes = sectionOf(document, 'volumes');
   if (ownValue(volumes, name) === undefined) setValue(volumes, name, keys);
   const before = printable(mount.source);
   mount.setVolume(name);
   tellChange(work, place, [`${before} is the named volume ${name} now`, why]);
 }
 
-function bindMountOf(item: Node, { document }: ServicePart): BindMount | null {
+function bindMountOf(item: Node, document: ProjectDocument): BindMount | null {
   const [scalar] = bindSourceOf(item, document);
   if (scalar === undefined) return null;
   return isMap(item) ? longMount(item as MapNode, scalar, document) : shortMount(scalar);
@@ -107,7 +106,7 @@ function shortMount(scalar: Scalar<string>): BindMount {
   };
 }
 
-function longMount(map: MapNode, scalar: Scalar<string>, document: ServicePart['document']): BindMount {
+function longMount(map: MapNode, scalar: Scalar<string>, document: ProjectDocument): BindMount {
   return {
     source: scalar.value,
     target: textAt(valueAt(map, document, 'target'), document) ?? '',

@@ -27,6 +27,12 @@ describe('the environment of a service', () => {
       { a: { environment: ['API_KEY', 'TAG'] }, secrets: ['API_KEY'], variables: { TAG: '1' } },
     ],
     [
+      'tells all services that have it',
+      '{image: x, environment: &e {TOKEN: hunter2}}, b: {image: x, environment: {<<: *e, LEVEL: "1"}}',
+      {},
+      { changes: [/^services a, b: environment\.TOKEN: is \$\{TOKEN\} now/] },
+    ],
+    [
       'gets what .env sets, unless it sets that itself',
       '{image: x, env_file: .env, environment: {TAG: "2"}}',
       { '.env': "TAG=1\nAPI_KEY=k\nLEVEL='a$b'\nPYTHONPATH=/x\n" },

@@ -6,7 +6,7 @@ import { textParts } from '../compose/document/interpolation.ts';
 import { tellChange, type ImportWork, type Place } from './importWork.ts';
 import { unescapeDollars } from './interpolate.ts';
 import type { ProjectDocument } from './projectDocument.ts';
-import { ownMapOf, servicePartsOf, type ProjectService, type ServicePart } from './services.ts';
+import { ownMapOf, serviceNodes, type ProjectService, type ServiceNode } from './services.ts';
 import {
   effectivePair,
   layersOf,
@@ -17,6 +17,7 @@ import {
   scalarAt,
   setText,
   setValue,
+  valueAt,
   writtenOut,
   type ListNode,
   type MapNode,
@@ -24,14 +25,12 @@ import {
 
 /** Puts variables in place of the secrets that stand in `environment`, and drops names that have no value here. */
 export function replaceEnvironmentSecrets(work: ImportWork): void {
-  const seen = new Set<Node>();
-  for (const part of servicePartsOf(work.documents)) {
-    for (const node of environmentNodes(ownValue(part.map, 'environment'), part.document)) {
-      if (seen.has(node)) continue;
-      seen.add(node);
-      if (isSeq(node)) replaceInList(node, part, work);
-      else replaceInMap(node, part, work);
-    }
+  const nodes = serviceNodes(work.documents, (map, document) =>
+    environmentNodes(valueAt(map, document, 'environment'), document),
+  );
+  for (const { node, ...service } of nodes) {
+    if (isSeq(node)) replaceInList(node, service, work);
+    else replaceInMap(node, service, work);
   }
 }
 
@@ -83,7 +82,9 @@ function environmentNodes(environment: unknown, document: ProjectDocument): (Lis
   return isMap(found) ? layersOf(found as MapNode, document) : [];
 }
 
-function replaceInList(list: ListNode, { document, owner }: ServicePart, work: ImportWork): void {
+type NodeOwner = Omit<ServiceNode<Node>, 'node'>;
+
+function replaceInList(list: ListNode, { document, owner }: NodeOwner, work: ImportWork): void {
   const dropped = new Set<Node>();
   for (const item of list.items) {
     const scalar = scalarAt(item, document);
@@ -102,7 +103,7 @@ function replaceInList(list: ListNode, { document, owner }: ServicePart, work: I
   list.items = list.items.filter((item) => !dropped.has(item));
 }
 
-function replaceInMap(map: MapNode, { document, owner }: ServicePart, work: ImportWork): void {
+function replaceInMap(map: MapNode, { document, owner }: NodeOwner, work: ImportWork): void {
   map.items = map.items.filter((pair) => {
     const name = pair.key.value;
     const place = { owner, key: `environment.${name}` };

@@ -15,6 +15,17 @@ describe('mounts', () => {
       { a: { volumes: ['./parent/etc/a.conf:/a.conf'] }, copies: ['parent/etc/a.conf'] },
     ],
     [
+      'of all services that have them are told',
+      '[./conf/:/c]}, b: &b {image: x, volumes: ["${D:-.}/data:/d"]}, c: {<<: *b}, d: {<<: *b, volumes: []',
+      { 'conf/a.yml': 'x' },
+      {
+        changes: [
+          /^services b, c: volumes: \S+ is written out as/,
+          /^services b, c: volumes: \.\/data is the named volume/,
+        ],
+      },
+    ],
+    [
       'bring configuration along',
       '[./conf/:/c]',
       { 'conf/a.yml': 'x', 'conf/b/c': 'y' },

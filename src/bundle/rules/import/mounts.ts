@@ -11,8 +11,8 @@ export function replaceMounts(work: ImportWork): void {
   const found = bindMountsOf(work);
   const written = found.filter(({ mount }) => holdsData(mount, work));
   const dataPaths = new Set(written.map(({ mount }) => projectPathOf(mount)));
-  for (const { mount, part } of found)
-    replaceMount(mount, { work, part, dataPaths, place: { owner: part.owner, key: 'volumes' } });
+  for (const { mount, document, owner } of found)
+    replaceMount(mount, { work, document, dataPaths, place: { owner, key: 'volumes' } });
 }
 
 interface Context extends MountContext {

@@ -49,6 +49,30 @@ export function servicePartsOf(documents: readonly ProjectDocument[]): ServicePa
   });
 }
 
+/** A node of services, with how reports name all of them. */
+export interface ServiceNode<N extends Node> {
+  node: N;
+  document: ProjectDocument;
+  owner: string;
+}
+
+/** The nodes that `nodesOf` finds in services, and in what they merge though it takes no effect, each once. */
+export function serviceNodes<N extends Node>(
+  documents: readonly ProjectDocument[],
+  nodesOf: (map: MapNode, document: ProjectDocument) => readonly N[],
+): ServiceNode<N>[] {
+  const found = new Map<N, { document: ProjectDocument; names: Set<string> }>();
+  for (const { name, layers, document } of documents.flatMap(servicesOf))
+    for (const node of layers.slice(0, 1).flatMap((own) => nodesOf(own, document))) {
+      const { names } = found.get(node) ?? { names: new Set() };
+      found.set(node, { document, names: names.add(name) });
+    }
+  for (const { map, document, names } of servicePartsOf(documents))
+    for (const node of nodesOf(map, document))
+      if (!found.has(node)) found.set(node, { document, names: new Set(names) });
+  return [...found].map(([node, { document, names }]) => ({ node, document, owner: ownerOf([...names]) }));
+}
+
 /** How reports name services. */
 export function ownerOf(names: readonly string[]): string {
   return names.length === 1 ? `service ${names[0] ?? ''}` : `services ${names.join(', ')}`;

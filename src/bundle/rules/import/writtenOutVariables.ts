@@ -5,23 +5,23 @@ import { textParts } from '../compose/document/interpolation.ts';
 import { leaveUndecided, tellChange, type ImportWork, type Place } from './importWork.ts';
 import { resolveVariable, rewriteVariables } from './interpolate.ts';
 import type { ProjectDocument } from './projectDocument.ts';
-import { servicePartsOf } from './services.ts';
-import { entriesAt, itemsAt, resolve, scalarAt, setText, valueAt } from './yamlNodes.ts';
+import { serviceNodes } from './services.ts';
+import { entriesAt, resolve, scalarAt, setText, valueAt, type MapNode } from './yamlNodes.ts';
 
 /**
  * Writes out the values of variables where a bundle must not have any: in names that other parts refer to, in paths, and
  * in what gives a container a power over the host.
  */
 export function writeOutVariables(work: ImportWork, documents: readonly ProjectDocument[]): void {
-  for (const { map, document, owner } of servicePartsOf(documents)) {
-    for (const key of literalServiceKeys)
-      writeOutBelow(valueAt(map, document, ...key.split('.')), { owner, key }, { work, document });
-    for (const key of ['labels', 'environment']) writeOutNames(map, { owner, key }, { work, document });
-    for (const item of itemsAt(valueAt(map, document, 'ports'), document)) {
-      for (const scalar of scalarsBelow(item, document))
-        if (isOpenPort(scalar.value, work)) writeOut(scalar, { owner, key: 'ports' }, work);
-    }
-  }
+  const scalarsAt = (key: string) =>
+    serviceNodes(documents, (map, document) => scalarsBelow(valueAt(map, document, ...key.split('.')), document));
+  for (const key of literalServiceKeys)
+    for (const { node, owner } of scalarsAt(key)) writeOut(node, { owner, key }, work);
+  for (const key of ['labels', 'environment'])
+    for (const { node, owner } of serviceNodes(documents, (map, document) => listItems(map, document, key)))
+      writeOutName(node, { owner, key }, work);
+  for (const { node, owner } of scalarsAt('ports'))
+    if (isOpenPort(node.value, work)) writeOut(node, { owner, key: 'ports' }, work);
   for (const document of documents) writeOutSections(work, document);
 }
 
@@ -59,21 +59,21 @@ function writeOutBelow(node: unknown, place: Place, { work, document }: Context)
   for (const scalar of scalarsBelow(node, document)) writeOut(scalar, place, work);
 }
 
-/** In a list of `NAME=value` only the name is written out. */
-function writeOutNames(map: unknown, place: Place, { work, document }: Context): void {
-  const list = resolve(valueAt(map, document, place.key), document);
-  if (!isSeq(list)) return;
-  for (const item of list.items) {
-    const scalar = scalarAt(item, document);
-    const [name = ''] = scalar?.value.split('=', 1) ?? [];
-    const isName = name.includes('$') && textParts(name).every((part) => part !== null);
-    if (scalar === null || !isName) continue;
-    const written = valueIn(name, work);
-    if (written === null) leaveOpen(name, place, work);
-    else {
-      tellWrittenOut([name, written], place, work);
-      setText(scalar, written + scalar.value.slice(name.length));
-    }
+/** The texts of a list of `NAME=value`. */
+function listItems(map: MapNode, document: ProjectDocument, key: string): Scalar<string>[] {
+  const list = resolve(valueAt(map, document, key), document);
+  return isSeq(list) ? list.items.flatMap((item) => scalarAt(item, document) ?? []) : [];
+}
+
+/** Of `NAME=value` only the name is written out. */
+function writeOutName(scalar: Scalar<string>, place: Place, work: ImportWork): void {
+  const [name = ''] = scalar.value.split('=', 1);
+  if (!name.includes('$') || textParts(name).includes(null)) return;
+  const written = valueIn(name, work);
+  if (written === null) leaveOpen(name, place, work);
+  else {
+    tellWrittenOut([name, written], place, work);
+    setText(scalar, written + scalar.value.slice(name.length));
   }
 }
 
