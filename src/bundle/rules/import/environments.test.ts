@@ -27,6 +27,16 @@ describe('the environment of a service', () => {
       { a: { environment: ['API_KEY', 'TAG'] }, secrets: ['API_KEY'], variables: { TAG: '1' } },
     ],
     [
+      'has secrets with a reserved name by another',
+      '{image: x, environment: [DOCKER_TOKEN, SSH_KEY, DOCKER_TAG]}',
+      { '.env': 'DOCKER_TOKEN=hunter2\nDOCKER_TAG=1\n' },
+      {
+        a: { environment: ['DOCKER_TOKEN=${A_DOCKER_TOKEN}', 'SSH_KEY=${A_SSH_KEY}', 'DOCKER_TAG=1'] },
+        secrets: ['A_DOCKER_TOKEN', 'A_SSH_KEY'],
+        changes: [/environment\.DOCKER_TOKEN: is \$\{A_DOCKER_TOKEN\} now/],
+      },
+    ],
+    [
       'tells all services that have it',
       '{image: x, environment: &e {TOKEN: hunter2}}, b: {image: x, environment: {<<: *e, LEVEL: "1"}}',
       {},

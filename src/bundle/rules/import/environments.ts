@@ -129,10 +129,12 @@ function replaceSecret(name: string, text: string, { place, work }: { place: Pla
  * What a name without a value becomes: null leaves it out, as compose does where its own environment has none; '' keeps
  * it, for a variable has its value.
  */
-function textOfBareName(name: string, place: Place, { register, report }: ImportWork): string | null {
-  const value = register.values.get(name);
-  if (isReservedVariable(name) && value !== undefined) return value.replaceAll('$', '$$$$');
-  if (value !== undefined || (register.isSecret(name, null) && !isReservedVariable(name))) return '';
-  tellChange({ report }, place, [`${printable(name)} is left out`, 'it has no value in the project']);
+function textOfBareName(name: string, place: Place, work: ImportWork): string | null {
+  const value = work.register.values.get(name) ?? null;
+  const isSecret = work.register.isSecret(name, value);
+  const text = (value ?? '').replaceAll('$', '$$$$');
+  if (isReservedVariable(name) && isSecret) return replaceSecret(name, text, { place, work });
+  if (value !== null || isSecret) return isReservedVariable(name) ? text : '';
+  tellChange(work, place, [`${printable(name)} is left out`, 'it has no value in the project']);
   return null;
 }

@@ -103,12 +103,12 @@ function bundleOf({ compose, profiles }: Pick<Manifest, 'compose' | 'profiles'>,
 
 function beginImport(tree: ProjectTree, choices: ImportChoices): ImportWork {
   const chosen = [...choices.variables].flatMap(([name, value]) => (value === null ? [] : [[name, value] as const]));
-  const chosenValue = (name: string) => choices.variables.get(name) ?? null;
-  const values = envValues(readEnvFile(tree.textOf(choices.envFile) ?? ''), chosenValue);
+  const known = new Map([['COMPOSE_PROJECT_NAME', `deployd-${choices.env}`], ...chosen]);
+  const values = envValues(readEnvFile(tree.textOf(choices.envFile) ?? ''), (name) => known.get(name) ?? null);
   return {
     ...{ tree, choices, documents: [], report: { changes: [], undecided: [], inactive_profiles: [] } },
     ...{ copies: new Map(), paths: new Map(), volumes: new Map(), envFiles: new Set() },
-    register: createVariableRegister(new Map([...values, ...chosen]), choices),
+    register: createVariableRegister(new Map([...values, ...known]), choices),
   };
 }
 

@@ -74,14 +74,20 @@ describe('variables', () => {
       { a: { command: '1 a$$b $HOME' }, undecided: [/HOME is reserved/] },
     ],
     [
-      'that are reserved, and secrets, have another name',
-      '{image: x, command: "$DOCKER_SECRET ${COMPOSE_TOKEN:-x}"}',
-      { '.env': 'DOCKER_SECRET=s\n' },
+      'that are reserved and secrets have another name',
+      '{image: x, command: "$DOCKER_TOKEN ${SSH_KEY:-hunter2} ${GIT_TOKEN:-}"}',
+      { '.env': 'DOCKER_TOKEN=hunter2\n' },
       {
-        a: { command: '${APP_DOCKER_SECRET} ${APP_COMPOSE_TOKEN}' },
-        secrets: ['APP_DOCKER_SECRET', 'APP_COMPOSE_TOKEN'],
-        changes: [/\$\{DOCKER_SECRET\} is \$\{APP_DOCKER_SECRET\} now/],
+        a: { command: '${SHOP_DOCKER_TOKEN} ${SHOP_SSH_KEY} ' },
+        secrets: ['SHOP_DOCKER_TOKEN', 'SHOP_SSH_KEY'],
+        changes: [/\$DOCKER_TOKEN is \$\{SHOP_DOCKER_TOKEN\} now/, /\$\{SHOP_SSH_KEY\} has no default now/],
       },
+    ],
+    [
+      'with the name of the project have that of the project on its host',
+      '{image: x, container_name: "${COMPOSE_PROJECT_NAME:-shop}-a", labels: {net: "${COMPOSE_PROJECT_NAME}_web"}}',
+      { '.env': 'COMPOSE_PROJECT_NAME=own\n' },
+      { a: { container_name: 'deployd-eu-1-a', labels: { net: 'deployd-eu-1_web' } } },
     ],
     [
       'of paths, names and powers are written out',

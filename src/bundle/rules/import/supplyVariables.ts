@@ -19,7 +19,7 @@ const place = { owner: 'project', key: 'variables' };
 
 /**
  * Decides each variable that the documents and env files still use: a secret, a variable of the manifest, or left open. A
- * secret loses its default, and a reserved variable is written out.
+ * secret loses its default; a reserved variable is written out, or has another name if it is a secret.
  */
 export function supplyVariables(work: ImportWork): SuppliedVariables {
   for (const scalar of work.documents.flatMap(valueScalars)) {
@@ -71,9 +71,11 @@ function rewritten(variable: TextVariable, work: ImportWork): string {
   const { register } = work;
   const value = register.values.get(name) ?? null;
   const isSecret = register.secrets.has(name) || register.isSecret(name, value);
-  if (isReservedVariable(name) && isSecret) return renamed(name, work);
-  if (isReservedVariable(name))
+  const isEmpty = value === null && operator.endsWith('-') && inner === '';
+  if (isReservedVariable(name)) {
+    if (isSecret && !isEmpty) return rewritten({ ...variable, ...renamed(variable, work) }, work);
     return (value === null && operator === '' ? null : writtenOut(variable, work)) ?? source;
+  }
   if (operator === '') return source;
   const isLiteral = inner !== '' && textParts(inner).every((part) => typeof part === 'string');
   if (isSecret && operator.endsWith('-') && (isLiteral || value !== null)) {
@@ -84,15 +86,15 @@ function rewritten(variable: TextVariable, work: ImportWork): string {
   return `\${${name}${operator}${rewriteVariables(inner, (one) => rewritten(one, work)) ?? inner}}`;
 }
 
-/** A secret whose name is reserved, under another name. */
-function renamed(name: string, work: ImportWork): string {
-  const { register } = work;
-  const reference = `\${${register.variableFor(`APP_${name}`, '', register.values.get(name) ?? name)}}`;
-  tellChange(work, place, [`\${${name}} is ${reference} now`, 'its name is reserved']);
-  return reference;
+/** A reserved variable that is a secret, under a name that it may have. */
+function renamed({ name, source }: TextVariable, work: ImportWork): Pick<TextVariable, 'name' | 'source'> {
+  const { register, choices } = work;
+  const other = register.variableFor(name, choices.name.toUpperCase(), register.values.get(name) ?? '');
+  tellChange(work, place, [`${printable(source)} is \${${other}} now`, `${printable(name)} is reserved`]);
+  return { name: other, source: `\${${other}}` };
 }
 
-/** The value of a reserved variable. */
+/** The value of a reserved variable; one of a secret is none. */
 function writtenOut(variable: TextVariable, work: ImportWork): string | null {
   const text = resolveVariable(variable, work.register.openValueOf)?.replaceAll('$', '$$$$') ?? null;
   if (text !== null)

@@ -113,9 +113,8 @@ function leaveOpen(text: string, place: Place, work: ImportWork): void {
   ]);
 }
 
-function valueIn(text: string, { register, choices }: ImportWork): string | null {
-  const valueOf = (name: string) =>
-    register.openValueOf(name) ?? (name === 'PWD' ? '.' : name === 'COMPOSE_PROJECT_NAME' ? choices.name : null);
+function valueIn(text: string, { register }: ImportWork): string | null {
+  const valueOf = (name: string) => register.openValueOf(name) ?? (name === 'PWD' ? '.' : null);
   return rewriteVariables(text, (variable) => {
     if (register.isSecret(variable.name, register.values.get(variable.name) ?? null)) return null;
     return resolveVariable(variable, valueOf)?.replaceAll('$', '$$$$') ?? null;
