@@ -19,6 +19,7 @@ import { removeBridgeNames, replaceOverlays, replaceOwnContainers, replaceShared
 import { chooseProfiles } from './profiles.ts';
 import { renderProjectDocument, type ProjectDocument } from './projectDocument.ts';
 import type { ProjectTree } from './projectTree.ts';
+import { findReadOnlyServices } from './readOnlyServices.ts';
 import { readProject } from './readProject.ts';
 import { serviceNamesOf } from './services.ts';
 import { shortenStopPeriods } from './stopPeriods.ts';
@@ -71,6 +72,7 @@ function replaceParts(work: ImportWork): void {
   removeEmptyProfiles(work);
   replaceBuilds(work);
   replaceContents(work);
+  findReadOnlyServices(work);
   replaceEnvFiles(work);
   replaceEnvironmentSecrets(work);
   replaceDeviceMounts(work);
