@@ -3,7 +3,7 @@ import { begins, formatImports, isOwnFile, sourceImports } from '../fixtures/arc
 /** The only files that may import a library, so that it can be replaced in one place. */
 const libraryOwners: Record<string, string[]> = {
   xstate: ['machines/', 'src/agent/services/index.ts', 'src/agent/commands/'],
-  'libsodium-wrappers': ['src/mesh/router/secretStream.ts'],
+  'libsodium-wrappers': ['src/mesh/router/secretStream.ts', 'src/signatures/sign/cosignKey.ts'],
   got: ['src/agent/adapters/http/gotClient.ts', 'src/platform/http/jsonClient.ts', 'src/ctl/api/gotClient.ts'],
   dockerode: ['src/agent/adapters/engine/'],
   tar: ['src/bundle/'],
@@ -20,6 +20,7 @@ const libraryOwners: Record<string, string[]> = {
   pg: ['src/tenancy/store/openStore.ts', 'src/tenancy/store/postgresClient.ts'],
   jose: ['src/tenancy/credentials/', 'src/tenancy/store/database.ts'],
   '@sigstore/bundle': ['src/signatures/'],
+  '@sigstore/core': ['src/signatures/sign/'],
   '@sigstore/protobuf-specs': ['src/signatures/'],
   '@sigstore/verify': ['src/signatures/'],
   ajv: [

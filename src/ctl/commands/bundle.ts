@@ -21,6 +21,7 @@ import { addBundleDiff } from './bundleDiff.ts';
 import { addBundleFetch } from './bundleFetch.ts';
 import { addBundleImport } from './bundleImport.ts';
 import { addBundleInit } from './bundleInit.ts';
+import { addBundleSign } from './bundleSign.ts';
 import { addStoredBundles } from './storedBundles.ts';
 
 interface VerifyOptions {
@@ -35,7 +36,7 @@ interface PackOptions extends VerifyOptions {
 const { signal } = new AbortController();
 const policyOption = 'judge for a host with this `policy`, a file with that key of its config.yaml';
 
-/** `deployctl bundle init|import|verify|pack|diff|list|show|fetch`. */
+/** `deployctl bundle init|import|verify|pack|sign|diff|list|show|fetch`. */
 export function addBundle(program: Command, run: Run): void {
   const bundle = program
     .command('bundle')
@@ -57,6 +58,7 @@ export function addBundle(program: Command, run: Run): void {
     .option('--next', 'with the next sequence of its env, which the service reserves')
     .option('--policy <file>', policyOption)
     .action(run(pack));
+  addBundleSign(bundle, run);
   addBundleDiff(bundle, run);
   addStoredBundles(bundle, run);
   addBundleFetch(bundle, run);

@@ -1,0 +1,54 @@
+import { dsse } from '@sigstore/core';
+import { readPublicKey } from '../publicKey.ts';
+import { SignatureFault } from '../signatureFault.ts';
+import { predicateType, statementType, type Statement } from '../statement.ts';
+import { verifySignatures } from '../verifySignatures.ts';
+import type { Signer } from './signer.ts';
+
+/** A new signature. */
+export interface NewSignature {
+  /** A Sigstore bundle v0.3, to be written as JSON. */
+  signature: unknown;
+  /** As hosts name the signer: `key SHA256:…`. */
+  signer: string;
+}
+
+/**
+ * Signs what is stated of a bundle as `cosign attest-blob --new-bundle-format` does (spec §13), and verifies the signature as
+ * a host would. Throws a `SignatureFault` where it is not by the signer's key.
+ */
+export async function signBundle(statement: Statement, { publicKey, sign }: Signer): Promise<NewSignature> {
+  const key = readPublicKey(publicKey);
+  if (typeof key === 'string') throw new SignatureFault(`the public key ${key}`);
+  const payload = payloadOf(statement);
+  const sig = await sign(dsse.preAuthEncoding(statementType, payload));
+  const signature = sigstoreBundle(payload, sig, key.hint);
+  const trust = { threshold: 1, keys: [publicKey], identities: [], root: null };
+  const { verified } = verifySignatures(trust, statement.sha256, [signature]);
+  if (verified[0] === undefined) throw new SignatureFault('it is not a signature by the public key');
+  return { signature, signer: verified[0].signer };
+}
+
+function payloadOf({ sha256, claim }: Statement): Buffer {
+  const { name, env, version, sequence } = claim;
+  return Buffer.from(
+    JSON.stringify({
+      _type: 'https://in-toto.io/Statement/v1',
+      subject: [{ digest: { sha256 } }],
+      predicateType,
+      predicate: { name, env, version, sequence },
+    }),
+  );
+}
+
+function sigstoreBundle(payload: Buffer, sig: Buffer, hint: string): unknown {
+  return {
+    mediaType: 'application/vnd.dev.sigstore.bundle.v0.3+json',
+    verificationMaterial: { publicKey: { hint } },
+    dsseEnvelope: {
+      payload: payload.toString('base64'),
+      payloadType: statementType,
+      signatures: [{ sig: sig.toString('base64') }],
+    },
+  };
+}
