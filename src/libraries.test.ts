@@ -20,7 +20,7 @@ const libraryOwners: Record<string, string[]> = {
   pg: ['src/tenancy/store/openStore.ts', 'src/tenancy/store/postgresClient.ts'],
   jose: ['src/tenancy/credentials/', 'src/tenancy/store/database.ts'],
   '@sigstore/bundle': ['src/signatures/'],
-  '@sigstore/core': ['src/signatures/sign/'],
+  '@sigstore/core': ['src/signatures/'],
   '@sigstore/protobuf-specs': ['src/signatures/'],
   '@sigstore/verify': ['src/signatures/'],
   ajv: [

@@ -1,7 +1,8 @@
-import { generateKeyPairSync } from 'node:crypto';
+import { generateKeyPairSync, sign } from 'node:crypto';
 import { newSigstore } from '../../fixtures/signatures/keyless.ts';
 import { newSigningKey, signBundle, signingKeyOf, statementAbout } from '../../fixtures/signatures/signBundle.ts';
 import type { BundleTrust } from './bundleTrust.ts';
+import { signBundle as createSignature } from './sign/signBundle.ts';
 import { verifySignatures } from './verifySignatures.ts';
 
 const sha256 = 'a'.repeat(64);
@@ -26,6 +27,18 @@ it.each([
   const { verified, faults } = verify(signBundle(sha256, claim, other), trust);
   expect(faults).toEqual([]);
   expect(verified).toEqual([{ signer: `key SHA256:${other.hint.replace('=', '')}`, claim }]);
+});
+
+it.each([
+  ['P-384', 'sha384'],
+  ['P-521', 'sha512'],
+])('believes a key on %s that signs with %s, as cosign 3 does', async (namedCurve, digest) => {
+  const { privateKey, publicPem } = signingKeyOf(generateKeyPairSync('ec', { namedCurve }).privateKey);
+  const signer = { publicKey: publicPem, sign: (bytes: Buffer) => Promise.resolve(sign(digest, bytes, privateKey)) };
+  const signed = await createSignature({ sha256, claim }, signer);
+  expect(verify(signed.signature, { ...byKey, keys: [publicPem] }).verified).toHaveLength(1);
+  const wrong = { publicKey: publicPem, sign: (bytes: Buffer) => Promise.resolve(sign('sha224', bytes, privateKey)) };
+  await expect(createSignature({ sha256, claim }, wrong)).rejects.toThrow('it is not a signature by the public key');
 });
 
 it('believes the holder of a certificate', () => {

@@ -6,6 +6,7 @@ import type { BundleClaim, BundleTrust } from './bundleTrust.ts';
 import { keyName, readPublicKey, type PublicKey } from './publicKey.ts';
 import { readSignature } from './readSignature.ts';
 import { SignatureFault } from './signatureFault.ts';
+import { signedEntityOf } from './signedEntity.ts';
 import { statementIn } from './statement.ts';
 
 /** A signature that is genuine, by somebody who is trusted, of the archive. */
@@ -78,7 +79,7 @@ function verify(json: unknown, context: Context): VerifiedSignature {
 function verifyByKey(signature: Bundle, hint: string, { keys, root }: Context): string {
   const trusted = keys.get(hint);
   if (trusted === undefined) throw new SignatureFault(`it is by ${printable(keyName(hint))}, which is not trusted`);
-  const entity = toSignedEntity(signature);
+  const entity = signedEntityOf(signature);
   const judged: SignedEntity = root === null ? { ...entity, tlogEntries: [], timestamps: [] } : entity;
   const findKey = () => ({ publicKey: trusted.key, validFor: () => true });
   const thresholds = { ctlogThreshold: 0, tlogThreshold: 0, timestampThreshold: 0 };
