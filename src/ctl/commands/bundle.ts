@@ -3,7 +3,6 @@ import { basename, resolve, sep } from 'node:path';
 import type { Command } from 'commander';
 import type { Manifest } from '../../../machines/types.ts';
 import { withDiskFault } from '../../platform/errors/diskFault.ts';
-import { formatPlan } from '../../bundle/rules/plan/formatPlan.ts';
 import { withBundleAt } from '../../bundle/bundleAt.ts';
 import { packDirectory, type PackedBundle } from '../../bundle/pack.ts';
 import { planAlone } from '../../bundle/planAlone.ts';
@@ -22,19 +21,16 @@ import { addBundleFetch } from './bundleFetch.ts';
 import { addBundleImport } from './bundleImport.ts';
 import { addBundleInit } from './bundleInit.ts';
 import { addBundleSign } from './bundleSign.ts';
+import { addBundleVerify, policyOption } from './bundleVerify.ts';
 import { addStoredBundles } from './storedBundles.ts';
 
-interface VerifyOptions {
+interface PackOptions {
   policy?: string;
-}
-
-interface PackOptions extends VerifyOptions {
   out?: string;
   next?: boolean;
 }
 
 const { signal } = new AbortController();
-const policyOption = 'judge for a host with this `policy`, a file with that key of its config.yaml';
 
 /** `deployctl bundle init|import|verify|pack|sign|diff|list|show|fetch`. */
 export function addBundle(program: Command, run: Run): void {
@@ -44,12 +40,7 @@ export function addBundle(program: Command, run: Run): void {
     .description('bundles, as files and as the service has them');
   addBundleInit(bundle, run);
   addBundleImport(bundle, run);
-  bundle
-    .command('verify')
-    .description('what a host would refuse, in its words')
-    .argument('<bundle>', 'an archive, or a directory with the files of one')
-    .option('--policy <file>', policyOption)
-    .action(run(verify));
+  addBundleVerify(bundle, run);
   bundle
     .command('pack')
     .description('pack a directory that nothing is refused of; the same files give the same archive')
@@ -62,15 +53,6 @@ export function addBundle(program: Command, run: Run): void {
   addBundleDiff(bundle, run);
   addStoredBundles(bundle, run);
   addBundleFetch(bundle, run);
-}
-
-async function verify(_: Session, [place]: [string], { policy: policyFile }: VerifyOptions): Promise<Result> {
-  const policy = readPolicy(policyFile);
-  const plan = await withBundleFaults(() =>
-    withBundleAt({ path: place, limits, signal }, (bundle) => planAlone(bundle, signal, policy)),
-  );
-  if (plan.refusals.length > 0) throw refusedBundle(plan.refusals);
-  return { json: plan, text: formatPlan(plan) };
 }
 
 async function pack(session: Session, [dir]: [string], options: PackOptions): Promise<Result> {
