@@ -29,9 +29,9 @@ export function createVariableRegister(values: ReadonlyMap<string, string>, choi
   };
   const variableFor = (name: string, owner: string, value: string) => {
     const plain = variableName(name);
-    const names = [plain, variableName(`${owner}_${plain}`)];
-    for (let count = 2; ; count++) {
-      const candidate = names.shift() ?? variableName(`${owner}_${plain}_${count}`);
+    const owned = variableName(`${owner}_${plain}`);
+    for (let count = 0; ; count++) {
+      const candidate = [plain, owned][count] ?? `${owned.slice(0, maxNameLength - 10)}_${count}`;
       const other = found.get(candidate);
       if (isReservedVariable(candidate) || (other !== undefined && other !== value)) continue;
       found.set(candidate, value);
@@ -49,8 +49,10 @@ export function createVariableRegister(values: ReadonlyMap<string, string>, choi
   return { values, isSecret, openValueOf, variableFor, takeNames, secrets };
 }
 
+const maxNameLength = 200;
+
 /** A name that a variable may have. */
 function variableName(name: string): string {
-  const plain = name.replace(/[^A-Za-z0-9_]/g, '_').slice(0, 200);
+  const plain = name.replace(/[^A-Za-z0-9_]/g, '_').slice(0, maxNameLength);
   return /^\d/.test(plain) ? `_${plain.slice(1)}` : plain;
 }
