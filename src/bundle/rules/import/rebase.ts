@@ -9,7 +9,7 @@ export function rebasePaths(document: ProjectDocument, base: string): void {
   if (base === '.') return;
   for (const scalar of pathScalars(document)) {
     const [path = ''] = scalar.value.split(':', 1);
-    const isRelative = !/^[/~$]|^\w+:\/\//.test(path);
+    const isRelative = !/^[/~$]|^\w+:\/\//.test(scalar.value);
     if (isRelative) setText(scalar, `${dotted(joinPath(base, path))}${scalar.value.slice(path.length)}`);
   }
 }
