@@ -14,22 +14,27 @@ const maxDepth = 10;
 
 /** Reads compose files of the project and what they include and extend; `problems` tells what is no compose file. */
 export function readProject(paths: readonly string[], work: ImportWork): string[] {
-  const problems = paths.flatMap((path) => addFile(path, '.', { work, depth: 0 }));
+  const seen = new Set<string>();
+  const problems = paths.flatMap((path) => addFile(path, '.', { work, seen, depth: 0 }));
   if (problems.length === 0) resolveExtends(work);
   return problems;
 }
 
 interface Reading {
   work: ImportWork;
+  /** Paths of the files that are added, or about to be. */
+  seen: Set<string>;
   depth: number;
 }
 
-/** Adds the documents of a file, behind those that it includes. */
-function addFile(path: string, base: string, { work, depth }: Reading): string[] {
-  if (work.documents.some((one) => one.path === path)) return [];
+/** Adds the documents of a file once, behind those that it includes. */
+function addFile(path: string, base: string, reading: Reading): string[] {
+  const { work, seen } = reading;
+  if (seen.has(path)) return [];
+  seen.add(path);
   const read = openFile(path, base, work);
   if ('problems' in read) return read.problems;
-  const problems = read.documents.flatMap((document) => readIncludes(document, base, { work, depth }));
+  const problems = read.documents.flatMap((document) => readIncludes(document, base, reading));
   work.documents.push(...read.documents);
   return problems;
 }
@@ -44,7 +49,7 @@ function openFile(path: string, base: string, work: ImportWork): ReturnType<type
   return read;
 }
 
-function readIncludes(document: ProjectDocument, base: string, { work, depth }: Reading): string[] {
+function readIncludes(document: ProjectDocument, base: string, { work, seen, depth }: Reading): string[] {
   const place = { owner: `file ${document.path}`, key: 'include' };
   const includes = itemsAt(valueAt(document.root, document, 'include'), document);
   const isKept = includes.map((include) => {
@@ -59,7 +64,7 @@ function readIncludes(document: ProjectDocument, base: string, { work, depth }: 
     }
     const directory = textAt(valueAt(include, document, 'project_directory'), document);
     const ownBase = directory === null ? directoryOf(files[0] ?? '.') : joinPath(base, directory);
-    const problems = files.flatMap((file) => addFile(file ?? '', ownBase, { work, depth: depth + 1 }));
+    const problems = files.flatMap((file) => addFile(file ?? '', ownBase, { work, seen, depth: depth + 1 }));
     for (const file of files) tellChange(work, place, [printable(file ?? ''), 'the manifest names all compose files']);
     return { problems, kept: false };
   });

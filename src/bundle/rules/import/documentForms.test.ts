@@ -1,0 +1,89 @@
+import { parse } from 'yaml';
+import { repairAnchors } from './anchors.ts';
+import { parseProjectFile, renderProjectDocument } from './projectDocument.ts';
+
+const read = (text: string) => parseProjectFile('a.yaml', text);
+const rendered = (text: string) => {
+  const found = read(text);
+  if ('problems' in found) throw new Error(found.problems.join('\n'));
+  return found.documents.map((document) => {
+    repairAnchors(document);
+    return renderProjectDocument(document);
+  });
+};
+
+it.each<[string, string[]]>([
+  ['a: 1\n---\nb: 2\n', ['a: 1\n', 'b: 2\n']],
+  ['---\na: 1\n---\n---\n# only words\n', ['a: 1\n']],
+  ['a: !!int "5"\n', ['a: "5"\n']],
+  ['a: !!str 5\n', ["a: '5'\n"]],
+  ['a: !!str "5"\n', ['a: "5"\n']],
+  ['a: !x [1]\n', ['a: [1]\n']],
+  ['a: !x {b: 1}\n', ['a: {b: 1}\n']],
+  ['a: !reset {b: !override [1]}\n', ['a: !reset {b: !override [1]}\n']],
+  ['a:\n', ['a: \n']],
+  ['a: \'x\'\nb: "y"\n', ['a: \'x\'\nb: "y"\n']],
+  [`a: ${'x '.repeat(60)}x\n`, [`a: ${'x '.repeat(60)}x\n`]],
+  ['a: {b: 1}\n', ['a: {b: 1}\n']],
+  ['# top\na: 1 # side\n', ['# top\na: 1 # side\n']],
+])('%j is read and written as %j', (text, expected) => {
+  expect(rendered(text).map((one) => one.replace('a:\n', 'a: \n'))).toEqual(expected);
+});
+
+it('anchors of the same name are told apart', () => {
+  const text = 'a: &x 1\nb: *x\nc: &x 2\nd: *x\ne: &x-2 3\nf: *x-2\ng: &x.y 4\nh: *x.y\n';
+  const [found = ''] = rendered(text);
+  expect(parse(found)).toEqual({ a: 1, b: 1, c: 2, d: 2, e: 3, f: 3, g: 4, h: 4 });
+  expect([...found.matchAll(/&(\S+)/g)].map(([, name]) => name)).toEqual(['x', 'x-2', 'x-2-2', 'x-y']);
+});
+
+it('an alias whose anchor is gone is written out', () => {
+  const found = read('a: &x [1]\nb: *x\nc: *x\n');
+  if ('problems' in found) throw new Error('no document');
+  const [document] = found.documents;
+  document?.document.delete('a');
+  repairAnchors(document!);
+  expect(parse(renderProjectDocument(document!))).toEqual({ b: [1], c: [1] });
+});
+
+it.each<[string, string[]]>([
+  ['a: [\n', ['Flow sequence in block collection must be sufficiently indented and end with a ] (a.yaml:2)']],
+  ['[1]\n', ['a compose file must be a mapping (a.yaml:1)']],
+  ['a: 1\n---\ntext\n', ['a compose file must be a mapping (a.yaml:3)']],
+  ['a: 1\nb: 2\na: 3\n', ['the key a a second time (a.yaml:3)']],
+  ['{[a]: 1}: 2\n', ['a key that is not text (a.yaml:1)']],
+  ['a: &a [*a]\n', ['the alias *a points nowhere or into itself (a.yaml:1)']],
+  ['a: 1\nb: *c\n', ['the alias *c points nowhere or into itself (a.yaml:2)']],
+  [`a: ${'x'.repeat(2 ** 20)}\n${'y'.repeat(9 * 2 ** 20)}`, []],
+])('%# has problems', (text, problems) => {
+  const found = read(text);
+  if (problems.length > 0) expect(found).toEqual({ problems });
+  else expect(found).toEqual({ problems: [expect.stringMatching(/^more than \d+ characters \(a\.yaml:1\)$/)] });
+});
+
+it('tells twenty problems', () => {
+  const keys = Array.from({ length: 30 }, () => 'a: 1\n').join('');
+  expect(read(keys)).toEqual({
+    problems: Array.from({ length: 20 }, (_, n) => `the key a a second time (a.yaml:${n + 2})`),
+  });
+  const faults = read('a: }\n'.repeat(30));
+  expect('problems' in faults && faults.problems.length).toBeLessThanOrEqual(20);
+});
+
+it.each([
+  [40, true],
+  [41, false],
+])('%i levels are read: %j', (depth, isRead) => {
+  const lists = depth - 1;
+  expect('documents' in read(`a: ${'['.repeat(lists)}1${']'.repeat(lists)}\n`)).toBe(isRead);
+});
+
+it('counts values as often as they are used', () => {
+  const list = (count: number) => `[${'1,'.repeat(count)}]`;
+  const uses = (count: number) =>
+    `a: &a ${list(999)}\n${Array.from({ length: count }, (_, n) => `k${n}: *a\n`).join('')}`;
+  expect('documents' in read(uses(48))).toBe(true);
+  expect(JSON.stringify(read(uses(50)))).toContain('more than 50000 values, copies counted in full (a.yaml:51)');
+  expect('documents' in read(`a: ${list(49_997)}\n`)).toBe(true);
+  expect('documents' in read(`a: ${list(50_000)}\n`)).toBe(false);
+});

@@ -1,0 +1,162 @@
+import { resultOf, type ProjectFiles } from '../../../../fixtures/import/importing.ts';
+
+const files: ProjectFiles = {
+  ...{
+    'a.conf': 'x',
+    '../b.conf': 'x',
+    'conf/a.yml': 'x',
+    'data/a.db': 'x',
+    '../up/a.yml': 'x',
+    '../../x': 'x',
+    empty: null,
+  },
+};
+const volumesOf = (volumes: string, more: ProjectFiles = files) => {
+  const { a, ...rest } = resultOf({ 'compose.yaml': `services: {a: {image: x, volumes: ${volumes}}}\n`, ...more });
+  return { ...rest, volumes: (a as { volumes?: unknown }).volumes };
+};
+
+describe('a mount in the short form', () => {
+  it.each([
+    ['./a.conf:/a:ro,z', './a.conf:/a:ro,z'],
+    ['../b.conf:/a:ro,z', './parent/b.conf:/a:ro,z'],
+    ['../b.conf:/a', './parent/b.conf:/a'],
+    ['./a.conf:/a:rw:x', './a.conf:/a:rw:x'],
+    ['../b.conf:/a:rw:x', './parent/b.conf:/a:rw:x'],
+    ['./none:/n:rw,z,Z,nocopy,ro,cached,rslave', 'none:/n:rw,z,Z,nocopy,ro'],
+    ['./none:/n:cached', 'none:/n'],
+    ['./none:/n:xro,rox', 'none:/n'],
+    ['./conf:/c', './conf:/c'],
+    ['../up:/c', './parent/up:/c'],
+    ['./data:/d', 'data:/d'],
+    ['/etc/localtime:/etc/localtime:rw,z', '/etc/localtime:/etc/localtime:ro,z'],
+    ['/etc/timezone:/t', '/etc/timezone:/t:ro'],
+    ['/etc/timezone:/t:ro', '/etc/timezone:/t:ro'],
+    ['/etc/timezones:/t', '/etc/timezones:/t'],
+    ['/x/etc/timezone:/t', '/x/etc/timezone:/t'],
+    ['./$NONE:/n', './$NONE:/n'],
+    ['named:/n', 'named:/n'],
+    ['/anonymous', '/anonymous'],
+  ])('%s becomes %s', (mount, expected) => {
+    expect(volumesOf(JSON.stringify([mount])).volumes).toEqual([expected]);
+  });
+});
+
+describe('a mount in the long form', () => {
+  it.each([
+    ['source: ../b.conf, target: /a, read_only: true', { source: './parent/b.conf', target: '/a', read_only: true }],
+    ['source: ./a.conf, target: /a', { source: './a.conf', target: '/a' }],
+    ['source: /etc/localtime, target: /a', { source: '/etc/localtime', target: '/a', read_only: true }],
+    ['source: /etc/localtime, target: /a, read_only: no', { source: '/etc/localtime', target: '/a', read_only: true }],
+    ['source: "/srv/a", target: /a', { source: '/srv/a', target: '/a' }],
+    ['target: /a', { target: '/a' }],
+  ])('{%s}', (mount, expected) => {
+    expect(volumesOf(`[{type: bind, ${mount}}]`).volumes).toEqual([{ type: 'bind', ...expected }]);
+  });
+
+  it.each(['true', 'YES', 'on', 'y'])('is read-only with %s', (word) => {
+    const found = volumesOf(`[{type: bind, source: ./conf, target: /bitnami, read_only: ${word}}]`);
+    expect(found).toMatchObject({ copies: ['conf/a.yml'], top: {} });
+  });
+
+  it.each(['nottrue', 'trueish', 'false'])('is writable with %s', (word) => {
+    const found = volumesOf(`[{type: bind, source: ./conf, target: /bitnami, read_only: ${word}}]`);
+    expect(found).toMatchObject({ copies: [], top: { volumes: { conf: {} } } });
+  });
+
+  it('of a volume stays', () => {
+    expect(volumesOf('[{type: volume, source: ./conf, target: /a}]')).toMatchObject({ copies: [], changes: [] });
+  });
+});
+
+describe('what is mounted', () => {
+  it.each([
+    '/',
+    '//',
+    '/var/lib/docker',
+    '/var/lib/docker/x',
+    '/var/lib/containers',
+    '/var/lib/containerd',
+    '/var/lib/deployd',
+    '/etc/deployd',
+    '/etc/deployd/x',
+  ])('is permitted by no host: %s', (source) => {
+    expect(volumesOf(JSON.stringify([`${source}:/x`])).undecided).toEqual([
+      `service a: volumes: ${source} is permitted by no host → take the mount out`,
+    ]);
+  });
+
+  it.each(['/var/lib/dockers', '/x/var/lib/docker', '/var/lib', '/etc/deploydx', '/x/etc/deployd', '/srv'])(
+    'may be permitted: %s',
+    (source) => {
+      expect(volumesOf(JSON.stringify([`${source}:/x`])).undecided).toEqual([]);
+    },
+  );
+
+  it.each([
+    ['./f.conf:/f.conf', 1],
+    ['./f.conf:/f', 0],
+    ['./f:/f.conf', 0],
+  ])('is missing, and may be a file: %s', (mount, count) => {
+    expect(volumesOf(JSON.stringify([mount])).undecided).toHaveLength(count);
+  });
+
+  it.each([
+    ['..:/x', ['.. is too large']],
+    ['../..:/x', ['../.. is too large']],
+    ['../up/..:/x', ['../up/.. is too large']],
+    ['./empty:/x:ro', ['./empty is too large']],
+    ['./conf/..:/x:ro', []],
+  ])('is a directory above or without files: %s', (mount, words) => {
+    expect(volumesOf(JSON.stringify([mount])).undecided).toEqual(
+      words.map((each) => expect.stringContaining(each) as string),
+    );
+  });
+
+  it('has one volume for one directory, whose other mounts are of data', () => {
+    const found = volumesOf('[./conf:/bitnami, ./conf/:/c:ro, conf/../conf:/d]');
+    expect(found.volumes).toEqual(['conf:/bitnami', 'conf:/c:ro', 'conf/../conf:/d']);
+    expect(found.top).toEqual({ volumes: { conf: {} } });
+  });
+
+  it('keeps a volume that has the name of its directory', () => {
+    const text = 'services: {a: {image: x, volumes: [./d1:/d, ./d1:/e]}}\nvolumes: {d1: {labels: [a=b]}}\n';
+    const found = resultOf({ 'compose.yaml': text });
+    expect(found).toMatchObject({
+      a: { volumes: ['d1-2:/d', 'd1-2:/e'] },
+      top: { volumes: { d1: { labels: ['a=b'] }, 'd1-2': {} } },
+    });
+  });
+
+  it('is mounted once where services share it', () => {
+    const text = 'x-v: &v [../b.conf:/b]\nservices: {a: {image: x, volumes: *v}, b: {image: x, volumes: *v}}\n';
+    expect(resultOf({ 'compose.yaml': text, ...files })).toMatchObject({
+      ...{ a: { volumes: ['./parent/b.conf:/b'] }, copies: ['parent/b.conf'] },
+    });
+  });
+});
+
+describe('a device file', () => {
+  it.each([
+    ['/dev/a:/dev/b', '/dev/a:/dev/b'],
+    ['/dev/a:/dev/b:ro', '/dev/a:/dev/b'],
+    ['/dev/shmx:/s', '/dev/shmx:/s'],
+  ])('of the mount %s is the device %s', (mount, device) => {
+    const { a } = resultOf({ 'compose.yaml': `services: {a: {image: x, volumes: ["${mount}"]}}\n` });
+    expect(a).toEqual({ image: 'x', devices: [device] });
+  });
+
+  it.each(['/dev/shm:/s', '/dev/shm/x:/s', '/x/dev/a:/b', '/dev:/dev', '/dev/$NONE:/b', '/dev/a:/$NONE'])(
+    'is not what %s mounts',
+    (mount) => {
+      const { a } = resultOf({ 'compose.yaml': `services: {a: {image: x, volumes: ["${mount}"]}}\n` });
+      expect(a).toEqual({ image: 'x', volumes: [mount] });
+    },
+  );
+
+  it('stays a mount where several services share the list', () => {
+    const text =
+      'x-v: &v ["/dev/a:/b"]\nservices: {a: {image: x, volumes: *v}, b: {image: x, devices: text, volumes: ["/dev/a:/b"]}}\n';
+    expect(resultOf({ 'compose.yaml': text }).a).toEqual({ image: 'x', volumes: ['/dev/a:/b'] });
+  });
+});
