@@ -51,6 +51,11 @@ it.each(['/f', '~/f', 'none', 'd', 'x/~f'])('the file %s of a config is left ope
   ]);
 });
 
+it('two secrets whose names differ in case alone are two', () => {
+  const text = 'services: {a: {image: x}}\nsecrets: {token: {file: f}, TOKEN: {file: f}}\n';
+  expect(resultOf({ 'compose.yaml': text }).secrets).toEqual(['TOKEN', 'FILE_TOKEN']);
+});
+
 it('a file that a variable decides stays', () => {
   const { undecided } = of('configs', '{file: "$F"}');
   expect(undecided.every((line) => !line.includes('no file of the project'))).toBe(true);

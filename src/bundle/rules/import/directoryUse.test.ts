@@ -88,7 +88,7 @@ describe('a mounted directory', () => {
 });
 
 describe('a missing path', () => {
-  it.each(['a.conf', 'b/Caddyfile', 'a.db', 'b/a.sqlite', 'a.sqlite3', 'a.log', 'a.sock', 'a.pid', 'a.LOCK'])(
+  it.each(['a.conf', 'b/Caddyfile', 'ab.db', 'b/a.sqlite', 'a.sqlite3', 'a.log', 'a.sock', 'a.pid', 'a.LOCK'])(
     'looks like a file: %s',
     (path) => {
       expect(looksLikeFile(path)).toBe(true);

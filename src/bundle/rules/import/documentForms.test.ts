@@ -16,6 +16,11 @@ it.each<[string, string[]]>([
   ['a: 1\n---\nb: 2\n', ['a: 1\n', 'b: 2\n']],
   ['---\na: 1\n---\n---\n# only words\n', ['a: 1\n']],
   ['a: !!int "5"\n', ['a: "5"\n']],
+  ['a: !x 5\n', ['a: 5\n']],
+  ['a: !!timestamp 2001-01-01\n', ['a: 2001-01-01\n']],
+  ['a: !!binary aGk=\n', ['a: aGk=\n']],
+  ['a: x\ufeffy\n', ['a: x\ufeffy\n']],
+  ['{a, b: 1}\n', ['{a:, b: 1}\n']],
   ['a: !!str 5\n', ["a: '5'\n"]],
   ['a: !!str "5"\n', ['a: "5"\n']],
   ['a: !x [1]\n', ['a: [1]\n']],
@@ -51,6 +56,8 @@ it.each<[string, string[]]>([
   ['[1]\n', ['a compose file must be a mapping (a.yaml:1)']],
   ['a: 1\n---\ntext\n', ['a compose file must be a mapping (a.yaml:3)']],
   ['a: 1\nb: 2\na: 3\n', ['the key a a second time (a.yaml:3)']],
+  ['a: 1\n---\n""\n', ['a compose file must be a mapping (a.yaml:3)']],
+  ['"a\\"b\n', ['Missing closing … (a.yaml:2)']],
   ['{[a]: 1}: 2\n', ['a key that is not text (a.yaml:1)']],
   ['a: &a [*a]\n', ['the alias *a points nowhere or into itself (a.yaml:1)']],
   ['a: 1\nb: *c\n', ['the alias *c points nowhere or into itself (a.yaml:2)']],
@@ -84,6 +91,7 @@ it('counts values as often as they are used', () => {
     `a: &a ${list(999)}\n${Array.from({ length: count }, (_, n) => `k${n}: *a\n`).join('')}`;
   expect('documents' in read(uses(48))).toBe(true);
   expect(JSON.stringify(read(uses(50)))).toContain('more than 50000 values, copies counted in full (a.yaml:51)');
-  expect('documents' in read(`a: ${list(49_997)}\n`)).toBe(true);
-  expect('documents' in read(`a: ${list(50_000)}\n`)).toBe(false);
+  expect('documents' in read(`a: ${list(49_998)}\n`)).toBe(true);
+  expect('documents' in read(`a: ${list(49_999)}\n`)).toBe(false);
+  expect('documents' in read(`p: ${list(9_999)}\na: &a ${list(99)}\nb: [${'*a,'.repeat(300)}]\n`)).toBe(true);
 });

@@ -6,6 +6,8 @@ it.each<[string, string[], number]>([
   ['A=1\nno assignment!\nB=2', ['A=1', 'B=2'], 1],
   ['!\n!\nA=1\n', ['A=1'], 2],
   ['A=1\n!', ['A=1'], 1],
+  ['A=x\ufeffy\n', [], 1],
+  [`${'!!!\n'.repeat(101)}A=1\n`, [], 101],
   [`${'!\n'.repeat(100)}A=1\n`, ['A=1'], 100],
   [`${'!\n'.repeat(101)}A=1\n`, [], 101],
 ])('reads line by line: %j', (text, assignments, unread) => {

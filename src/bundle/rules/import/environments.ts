@@ -49,7 +49,7 @@ export function addToEnvironment(service: ProjectService, more: ReadonlyMap<stri
   if (more.size === 0) return;
   const own = ownMapOf(service);
   const before = ownValue(own, 'environment') ?? effectivePair(layers, 'environment')?.value;
-  const isOwn = before === ownValue(own, 'environment') && (isMap(before) || isSeq(before));
+  const isOwn = before === ownValue(own, 'environment') && isCollection(before) && before.anchor === undefined;
   const environment = isOwn ? before : (writtenOut(before, document) ?? newMap());
   for (const [name, text] of more) {
     if (isSeq(environment)) environment.items.push(newScalar(`${name}=${text}`));

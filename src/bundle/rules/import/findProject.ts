@@ -17,7 +17,7 @@ export interface FoundProject {
 export function findProject(tree: ProjectTree, chosen: readonly string[], envFile: string): FoundProject {
   const values = envValues(readEnvFile(tree.textOf(envFile) ?? ''), () => null);
   const named =
-    chosen.length > 0 ? chosen : splitList(values.get('COMPOSE_FILE'), values.get('COMPOSE_PATH_SEPARATOR') ?? ':');
+    chosen.length > 0 ? chosen : splitList(values.get('COMPOSE_FILE'), values.get('COMPOSE_PATH_SEPARATOR'));
   const files = named.length > 0 ? named.map(normalizeRelative) : defaultFiles(tree);
   const names = files.flatMap((file) => ownNameOf(tree, file) ?? []);
   return {
@@ -27,7 +27,7 @@ export function findProject(tree: ProjectTree, chosen: readonly string[], envFil
   };
 }
 
-function splitList(text: string | undefined, separator: string): string[] {
+function splitList(text: string | undefined, separator: string | undefined): string[] {
   return (text ?? '').split(separator || ':').flatMap((part) => part.trim() || []);
 }
 

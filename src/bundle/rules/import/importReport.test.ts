@@ -9,6 +9,7 @@ const key = '-----BEGIN PRIVATE KEY-----';
 describe('an import tells', () => {
   it.each<[string, ProjectFiles, string[], Partial<ImportChoices>?]>([
     ['{image: x}', {}, []],
+    ['{user: "1"}', {}, []],
     [
       '{image: x, build: ., develop: {watch: []}}',
       {},
@@ -20,6 +21,7 @@ describe('an import tells', () => {
       ['service a: build: a host runs images, it builds none → --image a=REFERENCE of what its build pushes'],
     ],
     ['{image: x}', {}, ['service a: image: y, because it was chosen'], { images: new Map([['a', 'y']]) }],
+    ['{image: x}', {}, [], { images: new Map([['none', 'y']]) }],
     [
       '{image: x, profiles: [p]}',
       {},

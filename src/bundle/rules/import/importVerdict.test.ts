@@ -2,8 +2,8 @@ import type { Manifest } from '../../../../machines/types.ts';
 import { parseComposeFile } from '../compose/document/composeFile.ts';
 import { verdictOf } from './importVerdict.ts';
 
-function verdictOn(service: string) {
-  const parsed = parseComposeFile('compose.yaml', `services: {web: {image: a:1, ${service}}}\n`);
+function verdictOn(service: string, more = '') {
+  const parsed = parseComposeFile('compose.yaml', `services: {web: {image: a:1, ${service}}}\n${more}`);
   if ('problems' in parsed) throw new Error(parsed.problems.map(({ text }) => text).join('\n'));
   const manifest: Manifest = {
     ...{
@@ -28,6 +28,11 @@ it('a host that permits what a bundle asks for, and no more, would apply it', ()
   const { permits, plan } = verdictOn('volumes: [/srv/a:/a, /srv/b:/b:ro], cap_add: [NET_ADMIN], network_mode: host');
   expect(permits).toEqual({ binds: ['/srv/a', '/srv/b:ro'], capabilities: ['NET_ADMIN'], host_network: ['web'] });
   expect(plan.refusals).toEqual([]);
+});
+
+it('a volume may have the name that the project gives it', () => {
+  const { permits, plan } = verdictOn('tty: true', 'volumes: {a: {name: deployd-eu-1_a}}\n');
+  expect([permits, plan.refusals]).toEqual([{}, []]);
 });
 
 it('what no permit lifts is refused', () => {

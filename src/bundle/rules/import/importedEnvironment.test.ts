@@ -1,4 +1,5 @@
-import { expectImport, resultOf, type ProjectFiles } from '../../../../fixtures/import/importing.ts';
+import { parse } from 'yaml';
+import { expectImport, importedBundle, resultOf, type ProjectFiles } from '../../../../fixtures/import/importing.ts';
 
 const environmentOf = (service: string, files: ProjectFiles = {}) => {
   const { a, variables, secrets } = resultOf({ 'compose.yaml': `services: {a: {image: x, ${service}}}\n`, ...files });
@@ -12,6 +13,8 @@ describe('what an environment sets', () => {
     ['environment: {TOKEN: "", B: }', {}, { TOKEN: '' }, []],
     ['environment: [TOKEN=]', {}, ['TOKEN='], []],
     ['environment: {TOKEN: "$OTHER"}', { '.env': 'OTHER=1' }, { TOKEN: '$OTHER' }, []],
+    ['environment: {TOKEN: "x$OTHER"}', { '.env': 'OTHER=1' }, { TOKEN: 'x$OTHER' }, []],
+    ['environment: [{A: b}, B]', {}, [{ A: 'b' }], []],
     ['environment: {TOKEN: "a$$b"}', {}, { TOKEN: '${TOKEN}' }, ['TOKEN']],
     ['environment: {URL: "http://u:hunter2@$HOST/"}', { '.env': 'HOST=h' }, { URL: '${URL}' }, ['URL']],
     ['environment: {URL: "http://u:$TOKEN@h/"}', {}, { URL: 'http://u:$TOKEN@h/' }, ['TOKEN']],
@@ -47,6 +50,9 @@ describe('an env file', () => {
     ['env_file: [a.env, b.env]', { 'a.env': 'A=1\nTOKEN=x\n', 'b.env': 'A=2\n' }, { TOKEN: '${TOKEN}' }],
     ['env_file: [b.env, a.env]', { 'a.env': 'A=1\nTOKEN=x\n', 'b.env': 'A=2\n' }, { A: '1', TOKEN: '${TOKEN}' }],
     ['env_file: .env, environment: [A]', { '.env': 'A=1\nB=2\n' }, ['A', 'B=${B}']],
+    ['env_file: .env, environment: [AB=1]', { '.env': 'AB=1\nB=2\n' }, ['AB=1', 'B=${B}']],
+    ['env_file: .env, environment: [{A: b}]', { '.env': 'B=2\n' }, [{ A: 'b' }, 'B=${B}']],
+    ['env_file: .env, environment: text', { '.env': 'B=2\n' }, 'text'],
     ['env_file: .env, environment: {A: 3}', { '.env': 'A=1\nB=2\n' }, { A: 3, B: '${B}' }],
     ['env_file: .env', { '.env': 'A.B=1\nPATH=/x\nA=1\n' }, { 'A.B': '1', A: '${A}', PATH: '/x' }],
   ])('becomes environment: %s of %j', (service, files, environment) => {
@@ -90,6 +96,7 @@ describe('an env file', () => {
       });
       expect(found.undecided).toContainEqual(expect.stringMatching(/^service a: env_file: .* is not there → make it/));
       expect(found.copies).toEqual([]);
+      expect(found.a).toHaveProperty('env_file.length', 1);
     },
   );
 
@@ -97,6 +104,32 @@ describe('an env file', () => {
     expectImport(['{image: x, env_file: a.env}', { 'a.env': 'A=$B${DB_PASSWORD}\n', '.env': 'B=1\n' }], {
       ...{ variables: { B: '1' }, secrets: ['DB_PASSWORD'], copies: ['a.env'] },
     });
+  });
+
+  it.each([
+    'x-b: &b {image: x, environment: {A: 1}}\nservices: {a: {<<: *b, env_file: .env}, c: *b}\n',
+    'services: {a: {image: x, env_file: .env, environment: &e {A: 1}}, c: {image: x, environment: *e}}\n',
+    'services: {a: {image: x, env_file: .env, environment: {A: 1}}, c: {image: x, environment: {A: 1}}}\n',
+    'services: {a: {image: x, environment: {A: 1}, env_file: .env}, c: {image: x, environment: {A: 1, B: 2}}}\n',
+  ])('adds to no environment of another service: %s', (text) => {
+    const { composeFiles } = importedBundle({ 'compose.yaml': text, '.env': 'B=2\n' });
+    const { services } = parse([...composeFiles.values()][0] ?? '', { merge: true }) as {
+      services: Record<string, { environment: object }>;
+    };
+    expect(services['a']?.environment).toEqual({ A: 1, B: '${B}' });
+    expect(services['c']?.environment).toEqual(text.includes('B: 2') ? { A: 1, B: 2 } : { A: 1 });
+  });
+
+  it('keeps the comments of an environment that it adds to', () => {
+    const text = 'services:\n  a:\n    image: x\n    env_file: .env\n    environment:\n      A: 1 # one\n';
+    const { composeFiles } = importedBundle({ 'compose.yaml': text, '.env': 'B=2\n' });
+    expect([...composeFiles.values()][0]).toContain('A: 1 # one\n      B: ${B}\n');
+  });
+
+  it('names a second secret after its service', () => {
+    const text = 'services: {a: {image: x, env_file: a.env}, b: {image: x, env_file: b.env}}\n';
+    const found = resultOf({ 'compose.yaml': text, 'a.env': 'KEY=one\n', 'b.env': 'KEY=two\n' });
+    expect(found).toMatchObject({ a: { environment: { KEY: '${KEY}' } }, secrets: ['KEY', 'B_KEY'] });
   });
 
   it('is the project’s own under another name', () => {

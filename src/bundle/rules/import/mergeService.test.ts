@@ -23,6 +23,10 @@ describe('a service over its base', () => {
     expect(merged(base, over)).toEqual(expected);
   });
 
+  it('has each key once', () => {
+    expect(mergeService(mapOf('{a: 1, b: 1}'), mapOf('{a: 2}')).items).toHaveLength(2);
+  });
+
   it.each<[string, string, object]>([
     ['{command: [a]}', '{command: [b]}', { command: ['b'] }],
     ['{entrypoint: [a]}', '{entrypoint: [b]}', { entrypoint: ['b'] }],
@@ -56,6 +60,7 @@ describe('a service over its base', () => {
   it.each<[string, string, object]>([
     ['{extra_hosts: ["a:1", "b=::1"]}', '{extra_hosts: [a=2]}', { extra_hosts: { a: '2', b: '::1' } }],
     ['{labels: ["a:b=c"]}', '{labels: ["a:b=d"]}', { labels: { 'a:b': 'd' } }],
+    ['{labels: ["=x"]}', '{labels: [c=d]}', { labels: { '': 'x', c: 'd' } }],
     ['{labels: [{a: b}]}', '{labels: [c=d]}', { labels: { '': '', c: 'd' } }],
     ['{x-labels: [a=b]}', '{x-labels: [a=c]}', { 'x-labels': ['a=b', 'a=c'] }],
     ['{labels-x: [a=b]}', '{labels-x: [a=c]}', { 'labels-x': ['a=b', 'a=c'] }],

@@ -43,12 +43,13 @@ describe('a file that resets', () => {
   it('reaches behind aliases, and tells what a merge holds', () => {
     const files = {
       'a.yaml': 'x-a: &a {image: x, tty: true}\nservices: {a: *a, b: {<<: *a}}\n',
-      'b.yaml': 'services: {a: {tty: !reset }, b: {tty: !reset }}\nnetworks: {n: !reset {}}\n',
+      'b.yaml': 'services: {a: {tty: !reset }, b: {tty: !reset , deploy: {mode: !reset }}}\nnetworks: {n: !reset {}}\n',
     };
     const reset = '!reset is carried out in the files before, because a bundle has no YAML tags';
     expect(linesOf(files, {}, ['a.yaml', 'b.yaml'])).toEqual([
       `service a: tty: ${reset}`,
       `service b: tty: ${reset}`,
+      `service b: deploy.mode: ${reset}`,
       `network n: : ${reset}`,
     ]);
   });
@@ -62,8 +63,15 @@ describe('files that are included', () => {
     ['b.yaml', ['b.yaml', 'a.yaml']],
     ['[./d/../b.yaml]', ['b.yaml', 'a.yaml']],
     ['["$F"]', ['b.yaml', 'a.yaml']],
+    ['my-git@b.yaml', ['my-git@b.yaml', 'a.yaml']],
+    ['[]', ['a.yaml']],
   ])('come before it: include: %s', (include, compose) => {
-    const files = { 'a.yaml': `include: ${include}\n${web('')}`, 'b.yaml': web(''), '.env': 'F=b.yaml' };
+    const files = {
+      'a.yaml': `include: ${include}\n${web('')}`,
+      'b.yaml': web(''),
+      'my-git@b.yaml': web(''),
+      '.env': 'F=b.yaml',
+    };
     const bundle = importedBundle(files, {}, ['a.yaml']);
     expect(bundle.manifest.compose).toEqual(compose);
     expect(parse(bundle.composeFiles.get('a.yaml') ?? '')).toEqual(parse(web('')));
@@ -84,6 +92,14 @@ describe('files that are included', () => {
       expect(parse(bundle.composeFiles.get('a.yaml') ?? '')).toHaveProperty('include');
     },
   );
+
+  it('are left to decide beside others', () => {
+    const files = { 'a.yaml': `include: [b.yaml, {path: [c.yaml, none.yaml]}]\n${web('')}`, 'b.yaml': web('') };
+    const { manifest, composeFiles, report } = importedBundle(files, {}, ['a.yaml']);
+    expect(manifest.compose).toEqual(['b.yaml', 'a.yaml']);
+    expect(parse(composeFiles.get('a.yaml') ?? '')).toHaveProperty('include');
+    expect(report.undecided.map(({ what }) => what)).toEqual(['c.yaml, none.yaml is no file of the project']);
+  });
 
   it('are read ten deep, and into themselves once', () => {
     const chain = Array.from({ length: 13 }, (_, n): [string, string] => [
@@ -170,13 +186,15 @@ describe('a service of another file', () => {
 
 it('several documents of a file have paths of their own', () => {
   const texts = [web(''), web(', tty: true'), web(', tty: false')].join('---\n');
-  const { manifest } = importedBundle({ 'a.yml': texts, 'b.yaml': web('') }, {}, ['a.yml', 'b.yaml']);
-  expect(manifest.compose).toEqual(['a.yml', 'a.2.yaml', 'a.3.yaml', 'b.yaml']);
+  const files = { 'a.yml': texts, 'd.yaml.x/b.yaml': `${web('')}---\n${web('')}` };
+  expect(importedBundle(files, {}, Object.keys(files)).manifest.compose).toEqual([
+    ...['a.yml', 'a.2.yaml', 'a.3.yaml', 'd.yaml.x/b.yaml', 'd.yaml.x/b.2.yaml'],
+  ]);
 });
 
 it.each([
   ['shop', 'shop-db-token'],
-  ['My Shop', 'my-shop-db-token'],
+  ['My  Shop', 'my-shop-db-token'],
   ['--Shop', 'shop-db-token'],
   ['äö', 'secret-db-token'],
   ['a_b.c', 'a_b.c-db-token'],

@@ -49,6 +49,7 @@ describe('a mount in the long form', () => {
     ['source: /etc/localtime, target: /a', { source: '/etc/localtime', target: '/a', read_only: true }],
     ['source: /etc/localtime, target: /a, read_only: no', { source: '/etc/localtime', target: '/a', read_only: true }],
     ['source: "/srv/a", target: /a', { source: '/srv/a', target: '/a' }],
+    ['source: conf, target: /a', { source: 'conf', target: '/a' }],
     ['target: /a', { target: '/a' }],
   ])('{%s}', (mount, expected) => {
     expect(volumesOf(`[{type: bind, ${mount}}]`).volumes).toEqual([{ type: 'bind', ...expected }]);
@@ -62,6 +63,11 @@ describe('a mount in the long form', () => {
   it.each(['nottrue', 'trueish', 'false'])('is writable with %s', (word) => {
     const found = volumesOf(`[{type: bind, source: ./conf, target: /bitnami, read_only: ${word}}]`);
     expect(found).toMatchObject({ copies: [], top: { volumes: { conf: {} } } });
+  });
+
+  it('of a directory that is missing is one of a volume', () => {
+    const { volumes } = volumesOf('[{type: bind, source: ./none, target: /n, bind: {selinux: z}}]');
+    expect(volumes).toEqual([{ type: 'volume', source: 'none', target: '/n' }]);
   });
 
   it('of a volume stays', () => {
@@ -86,7 +92,7 @@ describe('what is mounted', () => {
     ]);
   });
 
-  it.each(['/var/lib/dockers', '/x/var/lib/docker', '/var/lib', '/etc/deploydx', '/x/etc/deployd', '/srv'])(
+  it.each(['/srv/', '/var/lib/dockers', '/x/var/lib/docker', '/var/lib', '/etc/deploydx', '/x/etc/deployd', '/srv'])(
     'may be permitted: %s',
     (source) => {
       expect(volumesOf(JSON.stringify([`${source}:/x`])).undecided).toEqual([]);
@@ -133,6 +139,39 @@ describe('what is mounted', () => {
     expect(resultOf({ 'compose.yaml': text, ...files })).toMatchObject({
       ...{ a: { volumes: ['./parent/b.conf:/b'] }, copies: ['parent/b.conf'] },
     });
+    expect(resultOf({ 'compose.yaml': text.replace('../b.conf', './none') }).changes).toHaveLength(1);
+  });
+});
+
+describe('what does not come along', () => {
+  it.each(['.git', '.hg', '.svn', '.env', '.deployd', 'node_modules'])('is below %s', (name) => {
+    expect(volumesOf('[".:/app:ro"]', { 'a.py': 'x', [`${name}/x.py`]: 'x' }).copies).toEqual(['project/a.py']);
+  });
+
+  const key = '-----BEGIN PRIVATE KEY-----';
+  it.each<[string, ProjectFiles, string]>([
+    ['./k:/k', { k: key }, 'k holds a secret, and does not come along → make it a secret'],
+    ['./d:/d:ro', { 'd/a': 'x', 'd/k': key }, 'd/k holds a secret, and does not come along → make it a secret'],
+    ['./l:/l', { l: { kind: 'foreign' } }, 'l is a link that leads out of the project, and does not come along → put'],
+    ['./s:/s', { s: { kind: 'special' } }, 's is no file or directory, and does not come along → put a file'],
+    [
+      './d:/d:ro',
+      { 'd/a': 'x', 'd/l': { kind: 'foreign' } },
+      'd/l is a link that leads out of the project, and does not come along → put a file or directory there',
+    ],
+    [
+      './d:/d:ro',
+      { 'd/a': 'x', 'd/s': { kind: 'special' } },
+      'd/s is no file or directory, and does not come along → put a file or directory there',
+    ],
+  ])('of %s with %j', (mount, more, words) => {
+    const found = volumesOf(JSON.stringify([mount]), more);
+    expect(found.undecided).toEqual([expect.stringContaining(words)]);
+    expect(found.copies).toEqual(mount.startsWith('./d') ? ['d/a'] : []);
+  });
+
+  it('is not what only ends with a dot', () => {
+    expect(volumesOf('["./conf.:/x"]', { 'conf./a.yml': 'x' }).copies).toEqual(['conf./a.yml']);
   });
 });
 
@@ -146,7 +185,7 @@ describe('a device file', () => {
     expect(a).toEqual({ image: 'x', devices: [device] });
   });
 
-  it.each(['/dev/shm:/s', '/dev/shm/x:/s', '/x/dev/a:/b', '/dev:/dev', '/dev/$NONE:/b', '/dev/a:/$NONE'])(
+  it.each(['/dev/shm:/s', '/dev/shm/x:/s', '/x/dev/a:/b', '/dev:/dev', '/dev/a$NONE:/b', '/dev/a:/$NONE'])(
     'is not what %s mounts',
     (mount) => {
       const { a } = resultOf({ 'compose.yaml': `services: {a: {image: x, volumes: ["${mount}"]}}\n` });

@@ -17,3 +17,25 @@ it('is written as config.yaml has it', () => {
   expect(parse(permitLines(permits).join('\n'))).toEqual({ policy: { permit: permits } });
   expect(permitLines({})).toEqual([]);
 });
+
+it('quotes what YAML would not read as text', () => {
+  const networks = ['proxy', 'a-b', '_x', 'nox', 'xno', 'no', 'Yes', '5', 'a b', 'a.b'];
+  expect(permitLines({ networks, volumes: ['v'] })).toEqual([
+    ...[
+      'policy:',
+      '  permit:',
+      '    networks: [proxy, a-b, _x, nox, xno, "no", "Yes", "5", "a b", "a.b"]',
+      '    volumes: [v]',
+    ],
+  ]);
+});
+
+it('takes only the last words for those of a read-only path', () => {
+  const path = { permit: 'binds', entry: '/x:ro/y' } as const;
+  expect(
+    permitsOf([
+      { ...path, isWritable: true },
+      { ...path, isWritable: false },
+    ]),
+  ).toEqual({ binds: ['/x:ro/y'] });
+});

@@ -68,7 +68,7 @@ function readIncludes(document: ProjectDocument, base: string, { work, seen, dep
     for (const file of files) tellChange(work, place, [printable(file ?? ''), 'the manifest names all compose files']);
     return { problems, kept: false };
   });
-  if (includes.length > 0 && isKept.every(({ kept }) => !kept)) removeKey(document.root as MapNode, 'include');
+  if (isKept.every(({ kept }) => !kept)) removeKey(document.root as MapNode, 'include');
   return isKept.flatMap(({ problems }) => problems);
 }
 

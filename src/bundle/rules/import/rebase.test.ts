@@ -17,6 +17,7 @@ it.each<[string, object]>([
     '{volumes: ["./d:/d:ro", "../e:/e", "..:/f", "v:/v", "/h:/h", "~/h:/h"]}',
     { volumes: ['./sub/d:/d:ro', './e:/e', '.:/f', 'v:/v', '/h:/h', '~/h:/h'] },
   ],
+  ['{volumes: ["./d://x"]}', { volumes: ['./sub/d://x'] }],
   ['{env_file: b.env}', { env_file: './sub/b.env' }],
   ['{env_file: [b.env, {path: ../c.env}]}', { env_file: ['./sub/b.env', { path: './c.env' }] }],
   ['{label_file: [l]}', { label_file: ['./sub/l'] }],

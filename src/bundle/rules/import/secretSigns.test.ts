@@ -43,3 +43,14 @@ it.each([
 it.each(['', 'true', 'no', '0', 'none', '/run/secrets/db', './x'])('%j is none, whatever its name', (value) => {
   expect(isNoSecretValue(value)).toBe(true);
 });
+
+it.each(['MY_KEY_', '_TOKEN', 'ACCESSTOKEN', 'ACCESS_KEY_ID', 'XPASS', 'DSN'])('%s is the name of one too', (name) => {
+  expect(isSecretName(name)).toBe(true);
+});
+
+it.each(['MONKEY', 'TOKEN_PREFIX', 'SECRET_ENDPOINT', 'PASSWORD_POLICY', 'TOKEN_SCOPES', 'KEYS_FOUND', 'MYPWD'])(
+  '%s is none either',
+  (name) => {
+    expect(isSecretName(name)).toBe(false);
+  },
+);
