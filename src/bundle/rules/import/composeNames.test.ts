@@ -7,7 +7,7 @@ const names = ['compose.yaml', 'compose.yml', 'docker-compose.yml', 'docker-comp
 
 it.each(names)('%s is a compose file, with its override', (name) => {
   const override = name.replace('.', '.override.');
-  expect(filesOf({ [name]: '' })).toEqual([name]);
+  expect(filesOf({ [name]: '' })).toStrictEqual([name]);
   expect(filesOf({ [name]: '', [override]: '' })).toEqual([name, override]);
   expect(filesOf({ [override]: '' })).toEqual([]);
   expect(filesOf({ [name]: null, 'x/compose.yaml': '' })).toEqual([]);

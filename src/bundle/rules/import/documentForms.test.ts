@@ -36,10 +36,10 @@ it.each<[string, string[]]>([
 });
 
 it('anchors of the same name are told apart', () => {
-  const text = 'a: &x 1\nb: *x\nc: &x 2\nd: *x\ne: &x-2 3\nf: *x-2\ng: &x.y 4\nh: *x.y\n';
+  const text = 'a: &x 1\nb: *x\nc: &x 2\nd: *x\ne: &x-2 3\nf: *x-2\ni: &x 5\ng: &x.y 4\nh: *x.y\n';
   const [found = ''] = rendered(text);
-  expect(parse(found)).toEqual({ a: 1, b: 1, c: 2, d: 2, e: 3, f: 3, g: 4, h: 4 });
-  expect([...found.matchAll(/&(\S+)/g)].map(([, name]) => name)).toEqual(['x', 'x-2', 'x-2-2', 'x-y']);
+  expect(parse(found)).toEqual({ a: 1, b: 1, c: 2, d: 2, e: 3, f: 3, i: 5, g: 4, h: 4 });
+  expect([...found.matchAll(/&(\S+)/g)].map(([, name]) => name)).toEqual(['x', 'x-2', 'x-2-2', 'x-3', 'x-y']);
 });
 
 it('an alias whose anchor is gone is written out', () => {
@@ -66,6 +66,11 @@ it.each<[string, string[]]>([
   const found = read(text);
   if (problems.length > 0) expect(found).toEqual({ problems });
   else expect(found).toEqual({ problems: [expect.stringMatching(/^more than \d+ characters \(a\.yaml:1\)$/)] });
+});
+
+it('reads files of up to 524 288 characters', () => {
+  const comment = (length: number) => `a: 1\n#${'x'.repeat(length - 6)}`;
+  expect(['documents' in read(comment(524_288)), 'documents' in read(comment(524_289))]).toEqual([true, false]);
 });
 
 it('tells twenty problems', () => {

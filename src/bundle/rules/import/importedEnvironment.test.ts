@@ -120,6 +120,12 @@ describe('an env file', () => {
     expect(services['c']?.environment).toEqual(text.includes('B: 2') ? { A: 1, B: 2 } : { A: 1 });
   });
 
+  it('keeps what an environment merges that it adds to', () => {
+    const text = 'x-e: &e {A: 1}\nservices: {a: {image: x, env_file: .env, environment: {<<: *e, C: 1}}}\n';
+    const { composeFiles } = importedBundle({ 'compose.yaml': text, '.env': 'B=2\n' });
+    expect([...composeFiles.values()][0]).toContain('environment: {<<: *e, C: 1, B: ');
+  });
+
   it('keeps the comments of an environment that it adds to', () => {
     const text = 'services:\n  a:\n    image: x\n    env_file: .env\n    environment:\n      A: 1 # one\n';
     const { composeFiles } = importedBundle({ 'compose.yaml': text, '.env': 'B=2\n' });

@@ -172,6 +172,7 @@ describe('what does not come along', () => {
 
   it('is not what only ends with a dot', () => {
     expect(volumesOf('["./conf.:/x"]', { 'conf./a.yml': 'x' }).copies).toEqual(['conf./a.yml']);
+    expect(volumesOf('["./data.:/x"]', { 'data./a.db': 'x', 'data./a.yml': 'x' }).volumes).toEqual(['data.:/x']);
   });
 });
 

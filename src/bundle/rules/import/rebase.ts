@@ -2,7 +2,7 @@ import type { Scalar } from 'yaml';
 import type { ProjectDocument } from './projectDocument.ts';
 import { joinPath } from './projectTree.ts';
 import { servicePartsOf } from './services.ts';
-import { entriesAt, itemsAt, mapAt, scalarAt, setText, textAt, valueAt } from './yamlNodes.ts';
+import { entriesAt, itemsAt, scalarAt, setText, textAt, valueAt } from './yamlNodes.ts';
 
 /** Makes the paths of a file in another directory relative to the project's. */
 export function rebasePaths(document: ProjectDocument, base: string): void {
@@ -37,8 +37,8 @@ function pathScalars(document: ProjectDocument): Scalar<string>[] {
 /** The scalar that holds the source of a bind mount. */
 export function bindSourceOf(mount: unknown, document: ProjectDocument): Scalar<string>[] {
   const short = scalarAt(mount, document);
-  if (short !== null) return /^[./~]/.test(short.value) && /^[^:]*:/.test(short.value) ? [short] : [];
-  if (mapAt(mount, document) === null || textAt(valueAt(mount, document, 'type'), document) !== 'bind') return [];
+  if (short !== null) return /^[./~]/.test(short.value) && short.value.includes(':') ? [short] : [];
+  if (textAt(valueAt(mount, document, 'type'), document) !== 'bind') return [];
   const source = scalarAt(valueAt(mount, document, 'source'), document);
   return source === null ? [] : [source];
 }

@@ -44,13 +44,32 @@ it.each(['', 'true', 'no', '0', 'none', '/run/secrets/db', './x'])('%j is none, 
   expect(isNoSecretValue(value)).toBe(true);
 });
 
-it.each(['MY_KEY_', '_TOKEN', 'ACCESSTOKEN', 'ACCESS_KEY_ID', 'XPASS', 'DSN'])('%s is the name of one too', (name) => {
-  expect(isSecretName(name)).toBe(true);
-});
-
-it.each(['MONKEY', 'TOKEN_PREFIX', 'SECRET_ENDPOINT', 'PASSWORD_POLICY', 'TOKEN_SCOPES', 'KEYS_FOUND', 'MYPWD'])(
-  '%s is none either',
+it.each(['MY_KEY_', '_TOKEN', 'ACCESSKEY_ID', 'ACCESSTOKEN', 'ACCESS_KEY_ID', 'XPASS', 'DSN'])(
+  '%s is the name of one too',
   (name) => {
-    expect(isSecretName(name)).toBe(false);
+    expect(isSecretName(name)).toBe(true);
   },
 );
+
+it.each([
+  'FTP_PASSIVE',
+  'MYTOKEN_X',
+  'MYAPIKEY_X',
+  'APIKEYRING_X',
+  'MONKEY',
+  'TOKEN_PREFIX',
+  'SECRET_ENDPOINT',
+  'PASSWORD_POLICY',
+  'TOKEN_SCOPES',
+  'KEYS_FOUND',
+  'MYPWD',
+])('%s is none either', (name) => {
+  expect(isSecretName(name)).toBe(false);
+});
+
+it('a long text is random by its letters, digits and their number', () => {
+  const random = 'f3a9c1e07b264d5889aa0b1c2d3e4f50';
+  expect([random, 'a1b2c3d4e5f6g7h8i9j0-xyz'].map(isSecretValue)).toEqual([true, true]);
+  const plain = [`see ${random}`, `${random} and more`, 'abcdefghijklmnopqrstuvwxyz', '01234567890123456789+=+=/'];
+  expect([...plain, 'abcde12345abcde12345abcde12345'].map(isSecretValue)).toEqual(Array(5).fill(false));
+});

@@ -132,8 +132,6 @@ export function sectionOf(document: ProjectDocument, section: string): MapNode {
   const found = mapAt(valueAt(root, document, section), document);
   if (found !== null) return found;
   const made = newMap();
-  const pair = root.items.find(({ key }) => key.value === section);
-  if (pair === undefined) root.set(newScalar(section), made);
-  else pair.value = made;
+  root.set(newScalar(section), made);
   return made;
 }

@@ -32,6 +32,8 @@ it.each<[string, ProjectFiles, unknown[]]>([
   ['${HOME}', { '.env': "HOME='/$r'" }, ['/$$r', {}, [], 0]],
   ['${HOME:-/x}', {}, ['/x', {}, [], 0]],
   ['${HOME?m}', {}, ['${HOME?m}', {}, [], 1]],
+  ['x ${A', {}, ['x ${A', {}, [], 0]],
+  ['${TOKEN:-x$B}', {}, ['${TOKEN:-x$B}', { B: '' }, [], 1]],
   ['$$A', {}, ['$$A', {}, [], 0]],
   ['a', {}, ['a', {}, [], 0]],
 ])('%s with %j', (command, files, expected) => {
@@ -57,8 +59,8 @@ it('a secret of a file takes no name that a variable has', () => {
 });
 
 it('each change is told once, and only changes are', () => {
-  const text = 'services: {a: {image: x, command: "${TOKEN-x} ${TOKEN-x} ${B-x}"}}\n';
-  expect(linesOf({ 'compose.yaml': text })).toEqual([
+  const text = 'services: {a: {image: x, command: "${TOKEN-x} ${TOKEN-x} ${B-x} ${MY_TOKEN:-$B}"}}\n';
+  expect(linesOf({ 'compose.yaml': text, '.env': 'MY_TOKEN=x\nB=1\n' })).toEqual([
     'project: variables: ${TOKEN} has no default now, because its value is a secret, and a bundle holds none',
   ]);
 });

@@ -74,7 +74,7 @@ function rewritten(variable: TextVariable, work: ImportWork): string {
   const isEmpty = value === null && operator.endsWith('-') && inner === '';
   if (isReservedVariable(name)) {
     if (isSecret && !isEmpty) return rewritten({ ...variable, ...renamed(variable, work) }, work);
-    return (value === null && operator === '' ? null : writtenOut(variable, work)) ?? source;
+    return writtenOut(variable, work) ?? source;
   }
   if (operator === '') return source;
   const isLiteral = inner !== '' && textParts(inner).every((part) => typeof part === 'string');

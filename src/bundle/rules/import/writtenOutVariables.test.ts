@@ -47,6 +47,8 @@ it.each([
 
 it.each([
   ['$P:80', '$P:80'],
+  ['$PORT:80', '$PORT:80'],
+  ['${PORT}:80', '${PORT}:80'],
   ['${P}:80', '${P}:80'],
   ['${P:-81}:80', '${P:-81}:80'],
   ['${P-81}:80', '${P-81}:80'],
@@ -58,7 +60,7 @@ it.each([
   ['1-$P:1-2', '1-8000:1-2'],
   ['1-2:1-2', '1-2:1-2'],
 ])('the port %s becomes %s', (port, expected) => {
-  expectImport([`{image: x, ports: ["${port}", {target: "${port}"}]}`, { '.env': 'P=8000\nR=1-2\n' }], {
+  expectImport([`{image: x, ports: ["${port}", {target: "${port}"}]}`, { '.env': 'P=8000\nPORT=8000\nR=1-2\n' }], {
     a: { ports: [expected, { target: expected }] },
   });
 });
@@ -82,4 +84,35 @@ it('the variable that lacks a value is named', () => {
     a: { user: '$V$NONE', labels: ['$NONE=1'] },
     undecided: [/user: .* → --variable NONE=VALUE$/, /labels: \$NONE has no value .* → --variable NONE=VALUE$/, /NONE/],
   });
+});
+
+it('a file of a config or secret, and whether it is from outside, is written out', () => {
+  const part = '{n: {file: "$V", external: $V, environment: $V}}';
+  for (const section of ['configs', 'secrets']) {
+    const lines = linesOf({ 'compose.yaml': `services: {a: {image: x}}\n${section}: ${part}\n`, '.env': 'V=no' });
+    const owner = section.slice(0, -1);
+    for (const key of ['file', 'external', 'environment'])
+      expect(lines).toContainEqual(expect.stringContaining(`${owner} n: ${key}: $V is written out as no, because`));
+  }
+});
+
+it('each place is told by its name, and nothing that stays', () => {
+  const written = (place: string, before: string, after: string) =>
+    `${place}: ${before} is written out as ${after}, because a variable may not decide a name, a path or a power over the host`;
+  const text =
+    'name: $N\nservices: {a: {image: x, user: "$$1", ports: ["${P:-1-2}:1-2"], labels: ["b${A=1", "$N=1"]}}\n';
+  expect(linesOf({ 'compose.yaml': text, '.env': 'N=n\n' })).toEqual([
+    written('service a: labels', '$N', 'n'),
+    written('service a: ports', '${P:-1-2}:1-2', '1-2:1-2'),
+    written('file compose.yaml: name', '$N', 'n'),
+  ]);
+});
+
+it('what cannot be read, or holds a secret whatever its name, is left open', () => {
+  const lines = linesOf({
+    'compose.yaml': 'services: {a: {image: x, user: "${A", uts: "${BACKEND:-x}"}}\n',
+    '.env': 'BACKEND=postgres://u:hunter2@db/x\n',
+  });
+  expect(lines).toContainEqual(expect.stringMatching(/user: .* has no value .* → --variable NAME=VALUE$/));
+  expect(lines).toContainEqual(expect.stringMatching(/uts: .* has no value .* → --variable BACKEND=VALUE$/));
 });

@@ -63,6 +63,12 @@ describe('a key', () => {
     expect([nodes.ownValue(null, 'z'), nodes.ownValue(map, 'y')]).toEqual([undefined, undefined]);
   });
 
+  it('is quoted where YAML would read no text', () => {
+    const [map, document] = placeOf('at: {y: 2}\n');
+    nodes.setValue(map, '5', nodes.newScalar('x'));
+    expect(renderProjectDocument(document)).toBe("at: {y: 2, '5': x}\n");
+  });
+
   it('that merges is written without quotes', () => {
     const [map, document] = placeOf('a: &a {x: 1}\nat: {y: 2}\n');
     nodes.setValue(map, '<<', nodes.valueAt(document.root, document, 'a')!);
@@ -78,12 +84,24 @@ describe('a text', () => {
     return renderProjectDocument(document).trim();
   };
 
-  it.each(['a', '_a', './a/b:c', '/a', '$A', '${A:-b}', 'a@b?c=d-e', 'x1', 'noon', 'yesterday', 'nx'])(
-    'is written plain: %s',
-    (text) => {
-      expect(rewritten('old', text)).toBe(`at:\n  x: ${text}`);
-    },
-  );
+  it.each([
+    'a',
+    '_a',
+    './a/b:c',
+    '/a',
+    '$A',
+    '${A:-b}',
+    'a@b?c=d-e',
+    'x1',
+    'a.inf',
+    'a.5x',
+    '.info',
+    'noon',
+    'yesterday',
+    'nx',
+  ])('is written plain: %s', (text) => {
+    expect(rewritten('old', text)).toBe(`at:\n  x: ${text}`);
+  });
 
   it.each([
     ...[
@@ -150,6 +168,7 @@ describe('a copy', () => {
   it('keeps the style of flow', () => {
     expect(copyOf('at:\n  a: {b: [1]}\n  c:\n    - {d: 1}\n')).toBe('a: {b: [1]}\nc:\n  - {d: 1}\n');
     expect(copyOf('at: {a: 1}\n')).toBe('{a: 1}\n');
+    expect(copyOf('at:\n  b: [1]\n')).toBe('b: [1]\n');
   });
 
   it('of nothing is nothing', () => {
