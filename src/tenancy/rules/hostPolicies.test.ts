@@ -39,7 +39,10 @@ it('warns of the rest, each fault with its cure, and of a flag that does not cou
   const warning = { code: 'PRIVILEGED_REFUSED', detail: 'a: permit a' };
   expect(policyWarnings(defaultPolicy, [privileged('a', 'b')], facts)).toEqual([warning]);
   expect(policyWarnings({ ...defaultPolicy, deny: ['rollback'] }, [privileged('b')], facts)).toEqual([
-    expect.objectContaining({ code: 'ROLLBACK_REFUSED' }),
+    {
+      code: 'ROLLBACK_REFUSED',
+      detail: 'agent.allow_rollback does not count (policy.deny: rollback), so a way back is',
+    },
   ]);
   expect(policyWarnings(defaultPolicy, [privileged('b')], facts)).toEqual([]);
 });

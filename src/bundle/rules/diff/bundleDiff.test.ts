@@ -1,56 +1,6 @@
 import type { Manifest } from '../../../../machines/types.ts';
-import { parseComposeFile } from '../compose/document/composeFile.ts';
+import { digest, side } from '../../../../fixtures/bundles/diffSide.ts';
 import { diffOf, type BundleDiff, type DiffSide } from './bundleDiff.ts';
-
-const manifest: Manifest = {
-  schema: 1,
-  name: 'shop',
-  env: 'eu-1',
-  version: '1',
-  sequence: 1,
-  production: false,
-  agent: { allow_privileged: false, allow_rollback: false },
-  compose: ['compose.yaml'],
-  profiles: [],
-  disk_need_bytes: null,
-  variables: {},
-  secrets: [],
-  registries: [],
-};
-const digest = (letter: string) => letter.repeat(64);
-
-interface SideParts {
-  manifest?: Partial<Manifest>;
-  files?: Record<string, string>;
-  executable?: string[];
-  directories?: string[];
-}
-
-/** A bundle of some compose files, `files` being the digests of what else is in it. */
-function side(compose: string | string[], parts: SideParts = {}): DiffSide {
-  const texts = [compose].flat();
-  const parsed = texts.map((text) => parseComposeFile('compose.yaml', text));
-  const files = Object.entries({ 'compose.yaml': texts.join(''), ...parts.files });
-  const own = { ...manifest, ...parts.manifest };
-  return {
-    facts: {
-      sha: null,
-      version: own.version,
-      variables: own.variables,
-      profiles: own.profiles,
-      manifest: own,
-      files: parsed.flatMap((each) => ('file' in each ? [each.file] : [])),
-      refusals: [],
-      releaseFiles: new Set(files.map(([path]) => path)),
-      texts: new Map(),
-      digests: new Map(),
-    },
-    contents: {
-      files: files.map(([path, sha256]) => ({ path, size: 1, sha256, executable: !!parts.executable?.includes(path) })),
-      directories: parts.directories ?? [],
-    },
-  };
-}
 
 const web = (keys: string) => `services: {web: {${keys}}}`;
 

@@ -62,6 +62,7 @@ it('shows aligned rows, the powers first', () => {
 it.each<[string, Partial<BundleDiff>]>([
   ['nothing differs', {}],
   ['nothing differs', { before: { ...label, sha: 'a' } }],
+  ['nothing differs', { after: { ...label, sha: 'a' } }],
   ['nothing differs', { before: { ...label, sha: 'a' }, after: { ...label, sha: 'a' } }],
   ['the same files, packed in another way', { before: { ...label, sha: 'a' }, after: { ...label, sha: 'b' } }],
   ['the bundles differ', { same_content: false }],
@@ -74,4 +75,18 @@ it('shows no text of a bundle that could deceive the reader of a terminal, and c
   expect(formatDiff({ ...nothing, variables: [hostile] }).split('\n')[3]).toBe(
     `  variables  ~ a\ufffdb: \ufffd[2J\ufffdx → ${'y'.repeat(200)}… (201 characters)`,
   );
+});
+
+it('shows the digest of an archive below its name, and texts of 200 characters', () => {
+  const long = { key: 'a', before: null, after: 'y'.repeat(200) };
+  expect(
+    formatDiff({ ...nothing, before: { ...label, sha: 'a1b2' }, variables: [long] })
+      .split('\n')
+      .slice(1),
+  ).toEqual([
+    '  before     shop 1, sequence 1, for env eu-1',
+    '             a1b2',
+    '  after      shop 2, sequence 2, for env eu-1',
+    `  variables  + a: ${'y'.repeat(200)}`,
+  ]);
 });
