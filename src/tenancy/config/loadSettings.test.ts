@@ -134,6 +134,14 @@ describe('a problem is reported with its line', () => {
     ]);
   });
 
+  it('and a bucket of another origin may be redirected to', async () => {
+    const lines = ["s3: { url: 'https://s3.example', bucket: b, credentials_file: /c, redirect: true }"];
+    expect(await flawsOf([...required, ...lines])).toEqual([]);
+    expect(await flawsOf([...required.filter((line) => !line.startsWith('public_url')), ...lines])).toEqual([
+      expect.stringMatching(/^: public_url: is required/),
+    ]);
+  });
+
   it('and http to loopback is none', async () => {
     expect(await flawsOf(['public_url: http://127.0.0.1:8443', 'secretstore_url: http://localhost:8200'])).toEqual([]);
   });
