@@ -69,10 +69,10 @@ export function refuseOverLimit(value: ComposeNode, location: ValueLocation, { m
   return [{ code: 'COMPOSE_REFUSED', text: describeWithoutValue(value, location, message), cure }];
 }
 
-/** A privilege on the host. `problem` names what is affected and must not quote the value. */
-export function refusePrivilegeOver(value: ComposeNode, location: ValueLocation, problem: string | Problem): Finding[] {
-  const { message, cure } = problemOf(problem, `leave it out, or ${flagCure}`);
-  return [{ code: 'PRIVILEGED_REFUSED', text: describeWithoutValue(value, location, message), cure }];
+/** A privilege on the host. The message names what is affected and must not quote the value. */
+export function refusePrivilegeOver(value: ComposeNode, location: ValueLocation, message: string): Finding[] {
+  const text = describeWithoutValue(value, location, message);
+  return [{ code: 'PRIVILEGED_REFUSED', text, cure: `leave it out, or ${flagCure}` }];
 }
 
 /** A privilege on the host, which only `allow_privileged` grants. */

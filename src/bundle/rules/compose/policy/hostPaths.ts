@@ -76,14 +76,13 @@ function matchesBind(pattern: string, path: string, isWritable: boolean): boolea
 export function matchesGlob(pattern: string, path: string): boolean {
   if (!pattern.endsWith('/**')) return globExpression(pattern).test(path);
   const directory = pattern.slice(0, -'/**'.length);
-  if (directory === '') return true;
   const depth = directory.split('/').length;
   return globExpression(directory).test(path.split('/').slice(0, depth).join('/'));
 }
 
 function globExpression(pattern: string): RegExp {
   const parts = pattern.split('*').map((part) => part.replace(/[\\^$.*+?()[\]{}|]/g, String.raw`\$&`));
-  return new RegExp(`^${parts.join('[^/]*')}$`, 's');
+  return new RegExp(`^${parts.join('[^/]*')}$`);
 }
 
 /** An absolute path as the engine mounts it, without `.`, `..`, doubled and trailing slashes. */
