@@ -28,3 +28,21 @@ it.each([
 it('a path has no others without a table', () => {
   expect(otherPathsOf('/x', [])).toEqual([]);
 });
+
+it('the innermost mount counts, in whatever order the table has them', () => {
+  const line = (device: string, root: string, path: string) => ({ device, root, path });
+  const table = [line('b', '/', '/srv/in'), line('a', '/', '/'), line('b', '/', '/mnt'), line('a', '/x', '/other')];
+  expect(otherPathsOf('/srv/in/a', table)).toEqual(['/mnt/a']);
+  expect(otherPathsOf('/x/y', table)).toEqual(['/other/y']);
+  expect(otherPathsOf('/x', table)).toEqual(['/other']);
+  expect(otherPathsOf('/mnt', table)).toEqual(['/srv/in']);
+});
+
+it.each(['', '22', '22 1', '22 1 8:1', '22 1 8:1 /'])('a line of the table that is cut is none: %j', (line) => {
+  expect(parseMounts(line)).toEqual([]);
+});
+
+it('octal numbers are characters, and a backslash alone is one', () => {
+  const text = String.raw`22 1 8:1 /a\134b\011c /x\y\040\012 rw`;
+  expect(parseMounts(text)).toEqual([{ device: '8:1', root: '/a\\b\tc', path: '/x\\y \n' }]);
+});

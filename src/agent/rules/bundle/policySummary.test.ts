@@ -3,6 +3,7 @@ import { policySummary } from './policySummary.ts';
 
 it.each([
   [{}, ''],
+  [{ permit: { privileged: ['a', 'b'] } }, 'permits privileged a, b (root on the host)'],
   [{ permit: { binds: [] }, images: 'digest' as const }, 'images by digest'],
   [
     { permit: { engine_socket: ['traefik'], binds: ['/srv/a', '/srv/b:ro'] }, deny: ['privileged', 'purge'] as const },

@@ -26,4 +26,15 @@ describe('a rollback', () => {
       'sequence 41 (version 7) is lower than 42, the highest applied here',
     );
   });
+
+  it.each([
+    [[], 'raise the sequence, or set agent.allow_rollback in manifest.json', false],
+    [['rollback'], 'raise the sequence, as policy.deny: rollback of this host outlives the flags of the bundle', true],
+    [['purge'], 'raise the sequence, or set agent.allow_rollback in manifest.json', false],
+  ] as const)('is told its cure where a host denies %j', (deny, cure, isDenied) => {
+    const manifest = { sequence: 41, version: '7', agent: { allow_rollback: false } } as unknown as Manifest;
+    expect(validateRollback(manifest, 42, deny)?.faults?.map((fault) => fault.cure)).toEqual([cure]);
+    const flagged = { ...manifest, agent: { ...manifest.agent, allow_rollback: true } };
+    expect(validateRollback(flagged, 42, deny) !== null).toBe(isDenied);
+  });
 });

@@ -1,0 +1,82 @@
+import type { Manifest } from '../../../../machines/types.ts';
+import { defaultPolicy, type Permits } from '../../../protocol/hostPolicy.ts';
+import { parseComposeFile } from '../compose/document/composeFile.ts';
+import { anyHost, type HostPaths } from '../compose/policy/policyHost.ts';
+import { abortedPlan, noHost, planOf, type HostFacts } from './plan.ts';
+
+const manifest: Manifest = {
+  ...{ schema: 1, name: 'shop', env: 'eu-1', version: '1', sequence: 1, production: false, compose: ['compose.yaml'] },
+  ...{ agent: { allow_privileged: false, allow_rollback: false }, disk_need_bytes: null },
+  ...{ variables: {}, secrets: [], registries: [] },
+};
+
+function planned(keys: string, host: Partial<HostFacts>, more: Partial<Manifest> = {}) {
+  const parsed = parseComposeFile('compose.yaml', `services: {web: {image: a, ${keys}}}\n`);
+  const own = { ...manifest, ...more };
+  const facts = {
+    ...{ manifest: own, sha: null, version: '1', variables: {}, refusals: [], digests: new Map(), texts: new Map() },
+    ...{ files: 'file' in parsed ? [parsed.file] : [], releaseFiles: new Set(['compose.yaml']) },
+  };
+  return planOf(facts, { ...noHost, ...host });
+}
+
+const faultsOf = ({ refusals }: ReturnType<typeof planned>) =>
+  refusals.flatMap(({ code, faults = [] }) => faults.map(({ text, cure }) => `${code}: ${text}: ${cure}`));
+
+const engine = (containers: string[], freeBytes = 1) => ({
+  known: {
+    ...{ volumes: [], orphanedVolumes: [], services: new Set<string>(), headroomBytes: 1 },
+    namesOutside: { containers: new Set(containers), networks: new Set<string>(), volumes: new Set<string>() },
+    filesystems: [{ device: 1, paths: ['/var'], freeBytes }],
+  },
+});
+
+it('a name that a container outside the project has is refused where the engine is known', () => {
+  const cure = 'give it another name, or leave the key out';
+  const fault = `COMPOSE_REFUSED: service web: container_name db is the name of a container outside the project (compose.yaml:1): ${cure}`;
+  expect(faultsOf(planned('container_name: db', { engine: engine(['db']) }))).toEqual([fault]);
+  expect(faultsOf(planned('container_name: db', { engine: engine(['x']) }))).toEqual([]);
+  expect(faultsOf(planned('container_name: db', {}))).toEqual([]);
+});
+
+it('each refusal has a cure', () => {
+  const secrets = [{ var: 'A', path: 'x', field: 'f', version: null }];
+  const found = planned('tty: true', { engine: engine([], 0) }, { secrets });
+  expect(faultsOf(found)).toEqual([
+    'SECRET_PATH_REFUSED: A: x leads elsewhere: write a path below deployd/data/eu-1/see/',
+    expect.stringMatching(/^DISK_INSUFFICIENT: needs .*: free room on the host, or correct disk_need_bytes$/),
+  ]);
+});
+
+it('where permitted paths lead is told to be unknown without a host', () => {
+  const why = 'where links in the permitted paths lead was not looked at';
+  const row = { codes: ['PRIVILEGED_REFUSED'], why };
+  const notJudged = (permit: Partial<Permits>, paths: HostPaths | null) =>
+    planned('tty: true', { policyHost: { ...anyHost, policy: { ...defaultPolicy, permit }, paths } }).not_judged;
+  const paths: HostPaths = { resolved: new Map(), protectedPaths: [], mountedNow: [] };
+  expect(notJudged({ binds: ['/srv'] }, null)).toContainEqual(row);
+  expect(notJudged({ binds: ['/srv'] }, paths)).not.toContainEqual(row);
+  expect(notJudged({ binds: [] }, null)).not.toContainEqual(row);
+  expect(notJudged({}, null)).not.toContainEqual(row);
+});
+
+it('a refusal keeps its faults, and one without any is a fault itself', () => {
+  const faults = [{ text: 'a', cure: 'b' }];
+  const parsed = parseComposeFile('compose.yaml', 'services: {web: {image: a}}\n');
+  const files = 'file' in parsed ? [parsed.file] : [];
+  const plan = planOf(
+    {
+      ...{ manifest, sha: null, version: '1', variables: {}, digests: new Map(), texts: new Map(), files },
+      refusals: [
+        { code: 'BUNDLE_UNSAFE', detail: 'a', faults },
+        { code: 'BUNDLE_UNSAFE', detail: 'c' },
+      ],
+      releaseFiles: new Set(['compose.yaml']),
+    },
+    noHost,
+  );
+  expect(plan.refusals).toEqual([
+    { code: 'BUNDLE_UNSAFE', detail: 'a; c', faults: [...faults, { text: 'c', cure: '' }] },
+  ]);
+  expect(abortedPlan(plan.refusals, null).refusals).toEqual(plan.refusals);
+});
