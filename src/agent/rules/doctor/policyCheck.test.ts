@@ -59,3 +59,9 @@ it('a network or a volume that is missing, and a denial that a privileged contai
     ...['policy.deny: engine_socket does not bind a privileged container: deny privileged too', fix],
   ]);
 });
+
+it('each denial that a privileged container evades is told, and no other', () => {
+  expect(linesOf({ deny: ['host_network', 'purge'] })).toEqual([
+    ...['policy: failed', 'policy.deny: host_network does not bind a privileged container: deny privileged too', fix],
+  ]);
+});
