@@ -18,6 +18,7 @@ it.each<[string, object]>([
     { volumes: ['./sub/d:/d:ro', './e:/e', '.:/f', 'v:/v', '/h:/h', '~/h:/h'] },
   ],
   ['{volumes: ["./d://x"]}', { volumes: ['./sub/d://x'] }],
+  ['{volumes: ["./d"]}', { volumes: ['./d'] }],
   ['{env_file: b.env}', { env_file: './sub/b.env' }],
   ['{env_file: [b.env, {path: ../c.env}]}', { env_file: ['./sub/b.env', { path: './c.env' }] }],
   ['{label_file: [l]}', { label_file: ['./sub/l'] }],
