@@ -112,6 +112,7 @@ describe('a problem is reported with its line', () => {
       `:5: s3.url: ${aUrl}; http:// is allowed to loopback`,
     ],
     [['s3: { redirect: true }'], ':3: s3.redirect: needs s3.url'],
+    [['s3: 5'], ':3: s3: must be a section with keys of url, bucket, region, credentials_file, redirect'],
     [["s3: { url: 'https://tenancy.example/s3', bucket: b, credentials_file: /c, redirect: true }"], noRedirect],
     [["s3: { url: 'http://127.0.0.1:9000', bucket: b, credentials_file: /c, redirect: true }"], noRedirect],
     [['mesh: { credentials_file: /z }'], ':3: mesh.controller_url: is required beside mesh.credentials_file'],
