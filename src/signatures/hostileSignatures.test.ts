@@ -159,6 +159,12 @@ it('a root that has ended is not believed for what was logged after it', () => {
   expect(faultOf(sigstore.sign(statementAbout(sha256, claim)), ended)).toMatch(/_ERROR/);
 });
 
+it('a root that cannot be read is believed for nothing', () => {
+  const damaged = { ...byIdentity, root: '{"tlogs":[null]}' };
+  expect(faultOf(sigstore.sign(statementAbout(sha256, claim)), damaged)).toMatch(/damaged|malformed/);
+  expect(faultOf(signBundle(sha256, claim, key), { ...damaged, keys: [key.publicPem] })).toMatch(/damaged|malformed/);
+});
+
 it('a key that a root does not know needs no log, and a certificate is nothing without identities', () => {
   const both = { ...byIdentity, keys: [key.publicPem] };
   expect(faultOf(signBundle(sha256, claim, key), both)).toBeNull();

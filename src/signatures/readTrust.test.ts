@@ -41,6 +41,13 @@ it.each([
   ['no JSON', 'hello', 'is not JSON'],
   ['JSON of another kind', '{"mediaType":"application/json"}', 'is not a Sigstore trust root'],
   ['null', 'null', 'is not a Sigstore trust root'],
+  [
+    'damaged',
+    newSigstore()
+      .trustRoot()
+      .replace(/"rawBytes":"MII./, '"rawBytes":"AAAA'),
+    'is a damaged trust root',
+  ],
 ])('leaves a root that is %s out', (_kind, text, problem) => {
   const path = write('root.json', text);
   expect(readTrust({ root: path })).toMatchObject({ trust: { root: null }, problems: [`${path} ${problem}`] });

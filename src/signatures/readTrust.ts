@@ -2,6 +2,7 @@ import type { TrustSettings } from '../protocol/trustSettings.ts';
 import { readRegularFile } from '../platform/regularFile.ts';
 import type { BundleTrust } from './bundleTrust.ts';
 import { readPublicKey } from './publicKey.ts';
+import { rootEnds } from './rootEnds.ts';
 
 /** A trust with its files read, and one line for each file that cannot be used. */
 export interface ReadTrust {
@@ -44,9 +45,15 @@ function keyProblem(pem: string): string | null {
 function rootProblem(text: string): string | null {
   try {
     const { mediaType } = Object(JSON.parse(text)) as { mediaType?: unknown };
-    return String(mediaType).startsWith(rootMediaType) ? null : 'is not a Sigstore trust root';
+    if (!String(mediaType).startsWith(rootMediaType)) return 'is not a Sigstore trust root';
   } catch {
     return 'is not JSON';
+  }
+  try {
+    rootEnds(text);
+    return null;
+  } catch {
+    return 'is a damaged trust root';
   }
 }
 

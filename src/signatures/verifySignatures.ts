@@ -24,10 +24,12 @@ export interface Verification {
 
 /**
  * Verifies signatures of the archive with this sha256 (hex), offline (spec §18). Keys need no log entry. Identities need one, a
- * certificate that its authority logged (SCT), and a verified time. Throws an error for an unreadable root.
+ * certificate that its authority logged (SCT), and a verified time.
  */
 export function verifySignatures(trust: BundleTrust, sha256: string, signatures: readonly unknown[]): Verification {
-  const context: Context = { trust, sha256, keys: keysOf(trust), root: rootOf(trust) };
+  const root = rootOf(trust);
+  if (root === 'damaged') return { verified: [], faults: ['the trust root is damaged'] };
+  const context: Context = { trust, sha256, keys: keysOf(trust), root };
   const [verified, faults]: [VerifiedSignature[], string[]] = [[], []];
   for (const [index, signature] of signatures.entries()) {
     try {
@@ -59,8 +61,13 @@ function keysOf({ keys }: BundleTrust): ReadonlyMap<string, PublicKey> {
   return new Map(usable.map((key) => [key.hint, key]));
 }
 
-function rootOf({ root }: BundleTrust): TrustedRoot | null {
-  return root === null ? null : TrustedRoot.fromJSON(JSON.parse(root));
+function rootOf({ root }: BundleTrust): TrustedRoot | 'damaged' | null {
+  if (root === null) return null;
+  try {
+    return TrustedRoot.fromJSON(JSON.parse(root));
+  } catch {
+    return 'damaged';
+  }
 }
 
 function verify(json: unknown, context: Context): VerifiedSignature {

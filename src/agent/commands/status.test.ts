@@ -86,5 +86,6 @@ function run(json = false): Promise<number> {
     bootstrap_file: join(dir, 'jwt'),
   };
   const out = { log: (line: string) => void results.push(line), error: (line: string) => void warnings.push(line) };
-  return status({ ...settings, policy: defaultPolicy } as Settings, { json, version: '0.2.0' }, out);
+  const unset = { policy: defaultPolicy, trust: { bundles: null } };
+  return status({ ...settings, ...unset } as Settings, { json, version: '0.2.0' }, out);
 }

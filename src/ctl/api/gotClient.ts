@@ -45,8 +45,8 @@ const options = {
 
 /** Sends a request. Throws got's errors, which hold the bearer. */
 export async function send({ url, method, headers, body, agents }: HttpRequest): Promise<HttpAnswer> {
-  const sent = { ...options, method, headers, ...(body !== undefined && { body }), agent: agents };
-  const response = await got(url, { ...sent, responseType: 'buffer' });
+  const sent = { ...options, method, headers, ...(body !== undefined && { body }) };
+  const response = await got(url, { ...sent, agent: agents, responseType: 'buffer' });
   return { status: response.statusCode, headers: response.headers, body: Buffer.from(response.body) };
 }
 

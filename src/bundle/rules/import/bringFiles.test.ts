@@ -28,13 +28,13 @@ it('two paths lie at two places, and one at the same', () => {
   ]);
 });
 
-it('a directory comes along without the compose files', () => {
+it('a directory comes along with these files', () => {
   const work = workOf('compose.yaml', 'd/x');
   const files = ['compose.yaml', 'x', 'y/z'].map((path) => ({ path, kind: 'file' as const, size: 1 }));
   expect([bringDirectory('.', files, work), bringDirectory('d', files, work)]).toEqual(['project', 'd']);
   expect(Object.fromEntries(work.copies)).toEqual({
-    ...{ 'project/x': 'x', 'project/y/z': 'y/z' },
-    ...{ 'd/compose.yaml': 'd/compose.yaml', 'd/y/z': 'd/y/z' },
+    ...{ 'project/compose.yaml': 'compose.yaml', 'project/x': 'x', 'project/y/z': 'y/z' },
+    ...{ 'd/compose.yaml': 'd/compose.yaml', 'd/x': 'd/x', 'd/y/z': 'd/y/z' },
   });
 });
 

@@ -7,20 +7,6 @@ const servicesOf = (text: string, choices: Partial<ImportChoices>) => {
   return (parse([...composeFiles.values()][0] ?? '', { merge: true }) as { services: object }).services;
 };
 
-it.each([
-  [
-    'services: {a: {image: x, profiles: [p, q]}, b: {image: x, profiles: [r]}}',
-    { a: { image: 'x' }, b: { image: 'x', profiles: ['r'] } },
-  ],
-  ['services: {a: {image: x, profiles: p}}', { a: { image: 'x' } }],
-  [
-    'x-b: &b {image: x, profiles: [p]}\nservices: {a: *b, b: {<<: *b, profiles: [r]}}',
-    { a: { image: 'x', profiles: [] }, b: { image: 'x', profiles: ['r'] } },
-  ],
-])('the profile q or p is chosen: %s', (text, services) => {
-  expect(servicesOf(text, { profiles: ['q', 'p'] })).toEqual(services);
-});
-
 it('an image is chosen for a service alone', () => {
   const images = new Map([
     ['a', 'r/$x:1'],

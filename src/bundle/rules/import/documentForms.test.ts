@@ -20,7 +20,7 @@ it.each<[string, string[]]>([
   ['a: !!timestamp 2001-01-01\n', ['a: 2001-01-01\n']],
   ['a: !!binary aGk=\n', ['a: aGk=\n']],
   ['a: x\ufeffy\n', ['a: x\ufeffy\n']],
-  ['{a, b: 1}\n', ['{a:, b: 1}\n']],
+  ['{a, b: 1}\n', ['{a: null, b: 1}\n']],
   ['a: !!str 5\n', ["a: '5'\n"]],
   ['a: !!str "5"\n', ['a: "5"\n']],
   ['a: !x [1]\n', ['a: [1]\n']],

@@ -23,12 +23,6 @@ describe('an import tells', () => {
     ['{image: x}', {}, ['service a: image: y, because it was chosen'], { images: new Map([['a', 'y']]) }],
     ['{image: x}', {}, [], { images: new Map([['none', 'y']]) }],
     [
-      '{image: x, profiles: [p]}',
-      {},
-      ['service a: profiles: are left out, because its profile p was chosen'],
-      { profiles: ['p'] },
-    ],
-    [
       '{image: x, network_mode: bridge}',
       {},
       ['service a: network_mode: bridge is left out, because containers of all projects share it'],
@@ -37,7 +31,7 @@ describe('an import tells', () => {
       '{image: x, env_file: [.env, {path: b, required: false}]}',
       { '.env': 'A=1' },
       [
-        'service a: env_file: .env is part of environment now, because its secrets are no part of a bundle',
+        'service a: env_file: .env is part of environment now, because a bundle has no secrets, and reads no file that a container may write',
         'service a: env_file: b is left out, because it is not there, and not required',
       ],
     ],
@@ -68,7 +62,7 @@ describe('an import tells', () => {
       { '../x': '' },
       [
         'service a: volumes: ./d is the named volume d-data now, because the project has no such directory',
-        "service a: volumes: ~/h is in somebody's home → write an absolute path",
+        'service a: volumes: ~/h is the named volume h-data now, because a bundle has no home: copy what is there into the volume, or give --variable HOME=PATH',
         'service a: volumes: ./f.conf is not there → make the file, or take the mount out',
         'service a: volumes: .. is too large or too empty to come along → mount what the service needs of it, or a named volume',
       ],
@@ -80,8 +74,8 @@ describe('an import tells', () => {
         'service a: volumes: ./c comes along (files: 1), because it is configuration; what a container adds stays as long as the release',
         'service a: volumes: ./r comes along (files: 1), because it is configuration',
         'service a: volumes: ./d is the named volume d-data now, because it holds data; copy what is there into the volume',
+        'service a: volumes: ./e is the named volume e-data now, because it holds data; copy what is there into the volume',
         'service a: volumes: r/k.pem holds a secret, and does not come along → make it a secret of the compose file, with an `environment`',
-        'service a: volumes: ./e is too large or too empty to come along → mount what the service needs of it, or a named volume',
       ],
     ],
     [

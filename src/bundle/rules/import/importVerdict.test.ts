@@ -16,10 +16,10 @@ function verdictOn(service: string, more = '') {
       compose: ['compose.yaml'],
     },
     ...{ agent: { allow_privileged: false, allow_rollback: false }, disk_need_bytes: null },
-    ...{ variables: {}, secrets: [], registries: [] },
+    ...{ profiles: [], variables: {}, secrets: [], registries: [] },
   };
   return verdictOf({
-    ...{ manifest, sha: null, version: '1', variables: {}, refusals: [] },
+    ...{ manifest, sha: null, version: '1', variables: {}, profiles: [], refusals: [] },
     ...{ files: [parsed.file], releaseFiles: new Set(['compose.yaml']), digests: new Map(), texts: new Map() },
   });
 }

@@ -31,7 +31,7 @@ describe('what an environment sets', () => {
       'x-e: &e {TOKEN: abc}\nservices: {a: {image: x, environment: *e}, b: {image: x, environment: {<<: *e, C: 1}}}\n';
     const found = resultOf({ 'compose.yaml': text });
     expect(found).toMatchObject({ a: { environment: { TOKEN: '${TOKEN}' } }, secrets: ['TOKEN'] });
-    expect(found.changes).toEqual(['service a: environment.TOKEN: is ${TOKEN} now']);
+    expect(found.changes).toEqual(['services a, b: environment.TOKEN: is ${TOKEN} now']);
   });
 
   it('names a second secret after the first of the services that share it', () => {

@@ -18,7 +18,7 @@ describe('a service over its base', () => {
     ['{x: {b: 1}}', '{x: [a]}', { x: ['a'] }],
     ['{x: a}', '{x: [b]}', { x: ['b'] }],
     ['{x: [a]}', '{x: b}', { x: 'b' }],
-    ['{x: [a]}', '{x: }', { x: '' }],
+    ['{x: [a]}', '{x: }', { x: 'null' }],
   ])('merges mappings by key: %s, %s', (base, over, expected) => {
     expect(merged(base, over)).toEqual(expected);
   });

@@ -111,7 +111,7 @@ describe('what is mounted', () => {
     ['..:/x', ['.. is too large']],
     ['../..:/x', ['../.. is too large']],
     ['../up/..:/x', ['../up/.. is too large']],
-    ['./empty:/x:ro', ['./empty is too large']],
+    ['./empty:/x:ro', []],
     ['./conf/..:/x:ro', []],
   ])('is a directory above or without files: %s', (mount, words) => {
     expect(volumesOf(JSON.stringify([mount])).undecided).toEqual(
@@ -186,13 +186,10 @@ describe('a device file', () => {
     expect(a).toEqual({ image: 'x', devices: [device] });
   });
 
-  it.each(['/dev/shm:/s', '/dev/shm/x:/s', '/x/dev/a:/b', '/dev:/dev', '/dev/a$NONE:/b', '/dev/a:/$NONE'])(
-    'is not what %s mounts',
-    (mount) => {
-      const { a } = resultOf({ 'compose.yaml': `services: {a: {image: x, volumes: ["${mount}"]}}\n` });
-      expect(a).toEqual({ image: 'x', volumes: [mount] });
-    },
-  );
+  it.each(['/x/dev/a:/b', '/dev:/dev', '/dev/a$NONE:/b', '/dev/a:/$NONE'])('is not what %s mounts', (mount) => {
+    const { a } = resultOf({ 'compose.yaml': `services: {a: {image: x, volumes: ["${mount}"]}}\n` });
+    expect(a).toEqual({ image: 'x', volumes: [mount] });
+  });
 
   it('stays a mount where several services share the list', () => {
     const text =

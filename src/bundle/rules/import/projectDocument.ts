@@ -64,6 +64,11 @@ function isEmpty(contents: unknown): boolean {
   return isScalar(contents) && contents.value === '' && contents.type === 'PLAIN';
 }
 
+/** An empty value without a tag and an anchor, which a `null` in its place would lose. */
+function isUnmarkedEmpty(node: Node): boolean {
+  return isEmpty(node) && node.tag === undefined && (node as Scalar).anchor === undefined;
+}
+
 interface Inspection {
   targets: Map<Alias, Node>;
   anchors: Map<string, { node: Node; size: number }>;
@@ -107,7 +112,7 @@ function inspectMap(map: YAMLMap<Node, Node | null>, depth: number, state: Inspe
     if (typeof name !== 'string') addFault(state, key, 'a key that is not text');
     else if (keys.has(name)) addFault(state, key, `the key ${name} a second time`);
     else keys.add(name);
-    if (isEmpty(pair.value ?? plainScalar(''))) pair.value = plainScalar(map.flow === true ? 'null' : '');
+    if (pair.value === null || isUnmarkedEmpty(pair.value)) pair.value = plainScalar(map.flow === true ? 'null' : '');
     inspectNode(pair.value, depth + 1, state);
   }
 }

@@ -16,7 +16,7 @@ it('variables are those of values, each once', () => {
 it.each<[string, string[]]>([
   ['services: {a: {environment: [A, B=1, "", $C, A]}, b: {environment: [A]}}', ['A']],
   ['services: {a: {environment: {A: , B: 1, C: "", D: [x], E: ~}}}', ['A', 'E']],
-  ['x-e: &e {A: }\nservices: {a: {environment: {<<: *e, B: }}}', ['B']],
+  ['x-e: &e {A: }\nservices: {a: {environment: {<<: *e, B: }}}', ['A', 'B']],
   ['services: {a: {environment: text}}', []],
   ['services: {a: {image: x}}', []],
   ['secrets: {s: {environment: S}}\nconfigs: {c: {environment: C}, d: {file: D}}\nservices: {}', ['C', 'S']],

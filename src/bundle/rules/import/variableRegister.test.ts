@@ -2,7 +2,7 @@ import type { ImportChoices } from './importReport.ts';
 import { createVariableRegister } from './variableRegister.ts';
 
 const none: ImportChoices = {
-  ...{ name: 'shop', env: 'eu-1', envFile: '.env', profiles: [] },
+  ...{ name: 'shop', env: 'eu-1', envFile: '.env', profiles: { names: [], by: '' } },
   ...{ images: new Map(), secrets: new Set<string>(), variables: new Map() },
 };
 const registerOf = (values: Record<string, string> = {}, choices: Partial<ImportChoices> = {}) =>

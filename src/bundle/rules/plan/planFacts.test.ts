@@ -7,14 +7,23 @@ import { abortedPlan, noHost, planOf, type HostFacts } from './plan.ts';
 const manifest: Manifest = {
   ...{ schema: 1, name: 'shop', env: 'eu-1', version: '1', sequence: 1, production: false, compose: ['compose.yaml'] },
   ...{ agent: { allow_privileged: false, allow_rollback: false }, disk_need_bytes: null },
-  ...{ variables: {}, secrets: [], registries: [] },
+  ...{ profiles: [], variables: {}, secrets: [], registries: [] },
 };
 
 function planned(keys: string, host: Partial<HostFacts>, more: Partial<Manifest> = {}) {
   const parsed = parseComposeFile('compose.yaml', `services: {web: {image: a, ${keys}}}\n`);
   const own = { ...manifest, ...more };
   const facts = {
-    ...{ manifest: own, sha: null, version: '1', variables: {}, refusals: [], digests: new Map(), texts: new Map() },
+    ...{
+      manifest: own,
+      sha: null,
+      version: '1',
+      profiles: [],
+      variables: {},
+      refusals: [],
+      digests: new Map(),
+      texts: new Map(),
+    },
     ...{ files: 'file' in parsed ? [parsed.file] : [], releaseFiles: new Set(['compose.yaml']) },
   };
   return planOf(facts, { ...noHost, ...host });
@@ -66,7 +75,16 @@ it('a refusal keeps its faults, and one without any is a fault itself', () => {
   const files = 'file' in parsed ? [parsed.file] : [];
   const plan = planOf(
     {
-      ...{ manifest, sha: null, version: '1', variables: {}, digests: new Map(), texts: new Map(), files },
+      ...{
+        manifest,
+        sha: null,
+        version: '1',
+        profiles: [],
+        variables: {},
+        digests: new Map(),
+        texts: new Map(),
+        files,
+      },
       refusals: [
         { code: 'BUNDLE_UNSAFE', detail: 'a', faults },
         { code: 'BUNDLE_UNSAFE', detail: 'c' },
