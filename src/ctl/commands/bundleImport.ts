@@ -5,13 +5,16 @@ import { diskFault } from '../../platform/errors/diskFault.ts';
 import { openDiskProject, type DiskProject } from '../../bundle/diskProject.ts';
 import { isFree, judgeImportedBundle, writeImportedBundle } from '../../bundle/import.ts';
 import { findProject } from '../../bundle/rules/import/findProject.ts';
+import { importedImages } from '../../bundle/rules/import/importedImages.ts';
 import { importProject, type ImportedBundle } from '../../bundle/rules/import/importProject.ts';
 import type { ImportChoices } from '../../bundle/rules/import/importReport.ts';
 import { defaultLimits as limits } from '../../protocol/defaultLimits.ts';
 import { parseManifest } from '../../protocol/manifest.ts';
 import { CtlError, exits, usageError } from '../ctlError.ts';
+import { openRegistries } from '../api/registries.ts';
 import { withBundleFaults } from '../input/bundleFaults.ts';
 import { collectOption } from '../input/options.ts';
+import { pinImages } from '../input/pinImages.ts';
 import { formatImport } from '../output/importText.ts';
 import type { Result, Run, Session } from '../session.ts';
 
@@ -23,6 +26,7 @@ interface ImportOptions {
   profile?: string[];
   envFile: string;
   image?: [string, string][];
+  pin?: boolean;
   secret?: string[];
   variable?: [string, string | null][];
 }
@@ -50,22 +54,25 @@ export function addBundleImport(bundle: Command, run: Run): void {
     )
     .option('--env-file <file>', 'values of variables, a file below the source', '.env')
     .option('--image <service=reference>', 'the image of a service, instead of its build; repeatable', collectPair)
+    .option('--pin', 'write the digest that each image has now into the bundle, as its registry tells it')
     .option('--secret <name>', 'a variable that is a secret; repeatable', collectOption)
     .option('--variable <name[=value]>', 'a variable that is none, with its value; repeatable', collectVariable)
     .action(run(importBundle));
 }
 
-async function importBundle(_: Session, [source]: [string], options: ImportOptions): Promise<Result> {
+async function importBundle(session: Session, [path]: [string], options: ImportOptions): Promise<Result> {
   return withBundleFaults(async () => {
-    const { directory, file } = await placesOf(source);
+    const { directory, file } = await placesOf(path);
     const out = options.out === undefined ? null : resolve(options.out);
-    const { bundle, project, target } = readSource({ directory, file, out, options });
+    const source = readSource({ directory, file, out, options });
+    const { project, target } = source;
     if (!(await isFree(target)))
       throw usageError(
         'FILE_EXISTS',
         `${target} is there already`,
         'name another directory by --out: nothing is overwritten',
       );
+    const bundle = options.pin === true ? await pinned(source, session) : source.bundle;
     await writeImportedBundle(target, { bundle, project }, signal);
     const verdict = await judgeImportedBundle(target, limits, signal);
     const imported = { directory: target, bundle, ...verdict };
@@ -96,11 +103,17 @@ interface SourceRequest {
   options: ImportOptions;
 }
 
-function readSource({ directory, file, out, options }: SourceRequest): {
+/** A project that was read, and the bundle that it makes. */
+interface Source {
   bundle: ImportedBundle;
   project: DiskProject;
+  /** The bundle's directory. */
   target: string;
-} {
+  /** Makes the bundle anew, with these pins. */
+  importAgain: (pins: ImportChoices['pins']) => ImportedBundle;
+}
+
+function readSource({ directory, file, out, options }: SourceRequest): Source {
   const inProject = (path: string) => relative(directory, resolve(directory, path)) || '.';
   const chosen = options.file?.map(inProject) ?? (file === null ? [] : [file]);
   const envFile = inProject(options.envFile);
@@ -110,12 +123,25 @@ function readSource({ directory, file, out, options }: SourceRequest): {
     throw usageError('SOURCE_INVALID', `${directory} has no compose file`, 'name the files by -f');
   const name = options.name ?? found.name ?? basename(directory);
   const choices = choicesOf(options, { name, envFile, profiles: found.profiles });
-  const bundle = importProject(found.files, project, choices);
-  if ('problems' in bundle)
-    throw new CtlError({ exit: exits.failed, code: 'SOURCE_INVALID', message: bundle.problems.join('; ') });
+  const importAgain = (pins: ImportChoices['pins']) => {
+    const made = importProject(found.files, project, { ...choices, ...(pins && { pins }) });
+    if ('problems' in made)
+      throw new CtlError({ exit: exits.failed, code: 'SOURCE_INVALID', message: made.problems.join('; ') });
+    return made;
+  };
+  const bundle = importAgain(undefined);
   const parsed = parseManifest(JSON.stringify(bundle.manifest), options.env);
   if ('refusal' in parsed) throw usageError(parsed.refusal.code, parsed.refusal.detail);
-  return { bundle, project, target: out ?? resolve(`${name}-bundle`) };
+  return { bundle, project, target: out ?? resolve(`${name}-bundle`), importAgain };
+}
+
+async function pinned({ bundle, importAgain }: Source, { io }: Session): Promise<ImportedBundle> {
+  const registries = openRegistries(io.env);
+  try {
+    return importAgain(await pinImages(importedImages(bundle), registries));
+  } finally {
+    registries.close();
+  }
 }
 
 function choicesOf(

@@ -1,4 +1,4 @@
-import { normalizeImageReference, isImageId } from '../bundle/imageReference.ts';
+import { normalizeImageReference, isImageId } from '../../../platform/text/imageReference.ts';
 
 /** Facts that decide which releases and images are kept. */
 export interface RetentionInput {

@@ -1,4 +1,4 @@
-import { registryOf } from '../../rules/bundle/imageReference.ts';
+import { registryOf } from '../../../platform/text/imageReference.ts';
 import { readManifest } from '../../../bundle/readBundle.ts';
 import { catchFault } from '../catchFault.ts';
 import type { Dependencies } from '../dependencies.ts';

@@ -33,6 +33,8 @@ export interface ImportChoices {
   profiles: { names: readonly string[]; by: string };
   /** Images of services, in place of `image` and `build`. */
   images: ReadonlyMap<string, string>;
+  /** Images of services with the digest that they have now, or why a registry does not tell it. */
+  pins?: ReadonlyMap<string, { reference: string } | { fault: string }>;
   /** Names that are secrets, whatever they look like. */
   secrets: ReadonlySet<string>;
   /** Names that are no secrets; null leaves the value that the project has. */

@@ -1,12 +1,30 @@
+/** The parts of an image reference, as an engine resolves it. */
+export interface ImageReference {
+  /** With its port; `docker.io` where none is named. */
+  registry: string;
+  /** With `library/` where Docker's registry has no owner. */
+  repository: string;
+  /** Null where none is named. */
+  tag: string | null;
+  /** `sha256:…`, null where none is named. */
+  digest: string | null;
+}
+
+/** Takes an image reference apart. */
+export function parseImageReference(reference: string): ImageReference {
+  const { host, path } = splitReference(reference);
+  const [, name = path, tag, digest] = /^(.+?)(?::([^:/@]+))?(?:@(.+))?$/.exec(path) ?? [];
+  const repository = host === dockerHub && !name.includes('/') ? `library/${name}` : name;
+  return { registry: host, repository, tag: tag ?? null, digest: digest ?? null };
+}
+
 /**
  * An image reference in its canonical form, as an engine resolves it: with Docker's registry where none is named, with
  * `library/` where no owner is, with the tag `latest` where neither tag nor digest is. A digest replaces the tag.
  */
 export function normalizeImageReference(reference: string): string {
-  const { host, path } = splitReference(reference);
-  const [, repository = path, tag, digest] = /^(.+?)(?::([^:/@]+))?(?:@(.+))?$/.exec(path) ?? [];
-  const owned = host === dockerHub && !repository.includes('/') ? `library/${repository}` : repository;
-  return `${host}/${owned}${digest === undefined ? `:${tag ?? 'latest'}` : `@${digest}`}`;
+  const { registry, repository, tag, digest } = parseImageReference(reference);
+  return `${registry}/${repository}${digest === null ? `:${tag ?? 'latest'}` : `@${digest}`}`;
 }
 
 /** True for the id of an image, false for a name. */
