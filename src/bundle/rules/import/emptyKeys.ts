@@ -18,10 +18,13 @@ export function removeEmptyKeys(work: ImportWork): void {
 }
 
 /** Takes the empty names out of `profiles` that have others: nobody can choose such a profile. */
-export function removeEmptyProfiles({ documents }: Pick<ImportWork, 'documents'>): void {
-  for (const { map, document } of servicePartsOf(documents)) {
+export function removeEmptyProfiles(work: ImportWork): void {
+  for (const { map, document, owner } of servicePartsOf(work.documents)) {
     const profiles = resolve(valueAt(map, document, 'profiles'), document);
-    const named = itemsAt(profiles, document).filter((profile) => textAt(profile, document) !== '');
-    if (isSeq(profiles) && named.length > 0) profiles.items = named;
+    const all = itemsAt(profiles, document);
+    const named = all.filter((profile) => textAt(profile, document) !== '');
+    if (!isSeq(profiles) || named.length === 0 || named.length === all.length) continue;
+    profiles.items = named;
+    tellChange(work, { owner, key: 'profiles' }, ['the empty name is left out', 'nobody can choose it']);
   }
 }
