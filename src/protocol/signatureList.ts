@@ -11,11 +11,22 @@ export function signaturesTooLarge(): Fault {
   return notSignatures(`the answer of the tenancy service is larger than ${count} signatures of ${bytes} bytes`);
 }
 
-/** The signatures of an answer, not looked into yet. Throws SIGNATURE_REFUSED for what is no list, or too long a one. */
+/** The signatures of an answer, not verified yet. Throws SIGNATURE_REFUSED for what is no list, or too much of one. */
 export function parseSignatureList(json: unknown): unknown[] {
   if (!Array.isArray(json)) throw notSignatures('the answer of the tenancy service is not a list of signatures');
   if (json.length > count) throw notSignatures(`the answer of the tenancy service has more than ${count} signatures`);
+  const large = json.findIndex((signature) => !isWithinBound(signature));
+  if (large >= 0) throw notSignatures(`signature ${large + 1} has more than ${bytes} bytes`);
   return json as unknown[];
+}
+
+/** What is verified of a signature grows faster than its size; what is nested too deep to be written is none either. */
+function isWithinBound(signature: unknown): boolean {
+  try {
+    return Buffer.byteLength(JSON.stringify(signature)) <= bytes;
+  } catch {
+    return false;
+  }
 }
 
 function notSignatures(detail: string): Fault {

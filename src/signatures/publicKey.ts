@@ -11,7 +11,9 @@ const minRsaBits = 2048;
 
 /** Reads a public key in PEM: ECDSA, Ed25519, or RSA from 2048 bits. Returns the reason as text when it is none. */
 export function readPublicKey(pem: string): PublicKey | string {
-  if (!pem.includes('-----BEGIN PUBLIC KEY-----')) return 'is not a public key in PEM (BEGIN PUBLIC KEY)';
+  const found = pem.split('-----BEGIN PUBLIC KEY-----').length - 1;
+  if (found === 0) return 'is not a public key in PEM (BEGIN PUBLIC KEY)';
+  if (found > 1) return 'holds more than one public key: give each a file of its own';
   try {
     const key = createPublicKey(pem);
     return unusableReason(key) ?? { key, hint: hintOf(key) };

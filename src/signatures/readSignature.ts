@@ -1,12 +1,10 @@
 import { bundleFromJSON, bundleToJSON, type Bundle } from '@sigstore/bundle';
 import { printable } from '../protocol/printable.ts';
+import { bundleMediaType, olderBundleMediaType } from './formats.ts';
 import { requireOneTree } from './inclusionProof.ts';
 import { SignatureFault } from './signatureFault.ts';
 
-const mediaTypes = [
-  'application/vnd.dev.sigstore.bundle.v0.3+json',
-  'application/vnd.dev.sigstore.bundle+json;version=0.3',
-];
+const mediaTypes = [bundleMediaType, olderBundleMediaType];
 
 /**
  * Parses a Sigstore bundle of version 0.3 strictly: written again, it must say the same. So unknown fields, other types and

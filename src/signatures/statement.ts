@@ -2,15 +2,10 @@ import type { Bundle } from '@sigstore/bundle';
 import { duplicateKeys } from '../protocol/duplicateKeys.ts';
 import { printable } from '../protocol/printable.ts';
 import type { BundleClaim } from './bundleTrust.ts';
+import { statementType } from './formats.ts';
 import { readSignature } from './readSignature.ts';
 import { SignatureFault } from './signatureFault.ts';
 import { validate } from './statementValidator.ts';
-
-/** Payload type of the envelope of an in-toto statement. */
-export const statementType = 'application/vnd.in-toto+json';
-
-/** What the predicate of a statement about a bundle is called. */
-export const predicateType = 'urn:deployd:bundle:v1';
 
 /** A statement about a bundle: the sha256 of its archive in hex, and what is claimed of it. */
 export interface Statement {

@@ -1,4 +1,5 @@
 import { Ajv } from 'ajv';
+import { predicateType } from './formats.ts';
 
 const text = { type: 'string' };
 
@@ -18,7 +19,7 @@ const schema: object = exactObject({
       { name: text },
     ),
   },
-  predicateType: { const: 'urn:deployd:bundle:v1' },
+  predicateType: { const: predicateType },
   predicate: exactObject({
     name: text,
     env: text,

@@ -1,7 +1,8 @@
 import { dsse } from '@sigstore/core';
+import { bundleMediaType, predicateType, statementType } from '../formats.ts';
 import { readPublicKey } from '../publicKey.ts';
 import { SignatureFault } from '../signatureFault.ts';
-import { predicateType, statementType, type Statement } from '../statement.ts';
+import type { Statement } from '../statement.ts';
 import { verifySignatures } from '../verifySignatures.ts';
 import type { Signer } from './signer.ts';
 
@@ -14,7 +15,7 @@ export interface NewSignature {
 }
 
 /**
- * Signs what is stated of a bundle as `cosign attest-blob --new-bundle-format` does (spec §13), and verifies the signature as
+ * Signs what is stated of a bundle as `cosign attest-blob --new-bundle-format` does (spec §18), and verifies the signature as
  * a host would. Throws a `SignatureFault` where it is not by the signer's key.
  */
 export async function signBundle(statement: Statement, { publicKey, sign }: Signer): Promise<NewSignature> {
@@ -43,7 +44,7 @@ function payloadOf({ sha256, claim }: Statement): Buffer {
 
 function sigstoreBundle(payload: Buffer, sig: Buffer, hint: string): unknown {
   return {
-    mediaType: 'application/vnd.dev.sigstore.bundle.v0.3+json',
+    mediaType: bundleMediaType,
     verificationMaterial: { publicKey: { hint } },
     dsseEnvelope: {
       payload: payload.toString('base64'),

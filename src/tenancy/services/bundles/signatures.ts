@@ -56,6 +56,7 @@ export async function addSignature(
   const { env, sha256 } = await findPermitted(deps, named, 'deployer');
   const { requireSigner, requireTruth } = await import('./judgeSignature.ts');
   try {
+    const text = textOf(signature);
     return await deps.store.transaction().execute(async (work) => {
       if ((await lockEnv(work, env)) === null) throw notFound('env');
       const bundle = await findBundle(work, sha256);
@@ -64,7 +65,7 @@ export async function addSignature(
       const trust = await findBundleTrust(work, env);
       const signer = trust === null ? null : requireSigner(signature, bundle, trust);
       const origin = { signer, received_at: deps.clock(), received_from: caller.actor };
-      const created = await insertOnce(work, { bundle_sha256: sha256, ...textOf(signature), ...origin });
+      const created = await insertOnce(work, { bundle_sha256: sha256, ...text, ...origin });
       await addAuditEntry(work, auditEntry(deps, caller, { target: sha256, env }));
       return { bundle: await viewBundle(work, bundle), created };
     });

@@ -1,0 +1,11 @@
+/** Media type of a signature that is made: a Sigstore bundle v0.3. */
+export const bundleMediaType = 'application/vnd.dev.sigstore.bundle.v0.3+json';
+
+/** The same in its older spelling, which is read too. */
+export const olderBundleMediaType = 'application/vnd.dev.sigstore.bundle+json;version=0.3';
+
+/** Payload type of the envelope of an in-toto statement. */
+export const statementType = 'application/vnd.in-toto+json';
+
+/** What the predicate of a statement about a bundle is called. */
+export const predicateType = 'urn:deployd:bundle:v1';
