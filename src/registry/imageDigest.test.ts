@@ -6,6 +6,14 @@ const digest = `sha256:${createHash('sha256').update(manifest).digest('hex')}`;
 const login: Login = { user: 'ann', password: 'pw' };
 const basic = `Basic ${Buffer.from('ann:pw').toString('base64')}`;
 
+/** Indexes and manifests, of OCI and of Docker. */
+const manifestTypes = [
+  'application/vnd.oci.image.index.v1+json',
+  'application/vnd.docker.distribution.manifest.list.v2+json',
+  'application/vnd.oci.image.manifest.v1+json',
+  'application/vnd.docker.distribution.manifest.v2+json',
+];
+
 type Answer = Partial<Awaited<ReturnType<RegistryAccess['get']>>>;
 
 /** Registries that answer as told, by the URL and the authorization; keeps what was asked. */
@@ -13,7 +21,8 @@ function registries(answers: Record<string, Answer>, logins: Record<string, Logi
   const asked: string[] = [];
   const access: RegistryAccess = {
     loginOf: (registry) => logins[registry] ?? null,
-    get: (url, { authorization = '' }) => {
+    get: (url, { authorization = '', accept = '' }) => {
+      if (url.pathname.startsWith('/v2/')) expect(accept.split(', ')).toEqual(manifestTypes);
       const request = `${url.href}${authorization && ` ${authorization}`}`;
       asked.push(request);
       return Promise.resolve({ status: 404, headers: {}, body: Buffer.alloc(0), ...answers[request] });
@@ -88,6 +97,22 @@ it.each<[string, Answer, string]>([
   ['is another one', { ...found, body: Buffer.from('{}') }, `r.example gives other bytes than it says (${digest})`],
 ])('an image that %s is told', async (_what, answer, message) => {
   await expect(imageDigest('r.example/app:1', registries({ [url]: answer }).access)).rejects.toThrow(message);
+});
+
+it('needs no digest in the answer', async () => {
+  const { access } = registries({ [url]: { status: 200, body: manifest } });
+  expect(await imageDigest('r.example/app:1', access)).toBe(digest);
+});
+
+it.each<[string, Answer]>([
+  ['with an error', { status: 500, body: Buffer.from('{"token":"t"}') }],
+  ['without a token', { status: 200, body: Buffer.from('{"token":1}') }],
+  ['with no JSON', { status: 200, body: Buffer.from('token') }],
+])('a token service that answers %s is told', async (_what, answer) => {
+  const answers = { [url]: wants('Bearer realm="https://auth.example/"'), 'https://auth.example/': answer };
+  await expect(imageDigest('r.example/app:1', registries(answers).access)).rejects.toThrow(
+    `gives no token (${answer.status})`,
+  );
 });
 
 it('names what is no registry', async () => {

@@ -1,22 +1,9 @@
 import { newSigstore, type KeylessOptions } from '../../fixtures/signatures/keyless.ts';
 import { mutationsOf } from '../../fixtures/signatures/mutations.ts';
-import {
-  envelopeOf,
-  newSigningKey,
-  signBundle,
-  signStatement,
-  statementAbout,
-} from '../../fixtures/signatures/signBundle.ts';
+import { envelopeOf, signBundle, signStatement, statementAbout } from '../../fixtures/signatures/signBundle.ts';
+import { byIdentity, byKey, claim, key, release, sha256, sigstore } from '../../fixtures/signatures/trusted.ts';
 import type { BundleTrust } from './bundleTrust.ts';
 import { verifySignatures } from './verifySignatures.ts';
-
-const sha256 = 'a'.repeat(64);
-const claim = { name: 'shop', env: 'eu-1', version: '1.2', sequence: 3 };
-const key = newSigningKey();
-const sigstore = newSigstore();
-const release = { issuer: 'https://id.example', subject: 'release@example.com' };
-const byKey: BundleTrust = { threshold: 1, keys: [key.publicPem], identities: [], root: null };
-const byIdentity: BundleTrust = { threshold: 1, keys: [], identities: [release], root: sigstore.trustRoot() };
 
 /** Why a signature is not believed; null for one that is. */
 function faultOf(signature: unknown, trust: BundleTrust): string | null {
@@ -54,13 +41,23 @@ it.each<[string, object | string, RegExp]>([
     { ...rest, predicate, subject: [{ digest: { ...hash, sha512: 'x' } }] },
     /\(sha512\)/,
   ],
+  [
+    'of another version of statements',
+    { ...rest, predicate, _type: 'https://in-toto.io/Statement/v2' },
+    /\/_type must be equal to one of/,
+  ],
+  [
+    'of a digest that is none',
+    { ...rest, predicate, subject: [{ digest: { sha256: 'a' } }] },
+    /\/subject\/0\/digest\/sha256 must match pattern/,
+  ],
   ['of no archive', { ...rest, predicate, subject: [] }, /\/subject must NOT have fewer than 1/],
   [
     'of another predicate type',
     { ...rest, predicate, predicateType: 'https://slsa.dev/provenance/v1' },
     /\/predicateType must be equal to constant/,
   ],
-  ['without a predicate', rest, /must have required property 'predicate'/],
+  ['without a predicate', rest, /about a bundle: must have required property 'predicate'$/],
   [
     'with an incomplete predicate',
     { ...rest, predicate: { name: 'shop', env: 'eu-1', version: '1.2' } },
@@ -159,10 +156,50 @@ it('a root that has ended is not believed for what was logged after it', () => {
   expect(faultOf(sigstore.sign(statementAbout(sha256, claim)), ended)).toMatch(/_ERROR/);
 });
 
-it('a root that cannot be read is believed for nothing', () => {
-  const damaged = { ...byIdentity, root: '{"tlogs":[null]}' };
-  expect(faultOf(sigstore.sign(statementAbout(sha256, claim)), damaged)).toMatch(/damaged|malformed/);
-  expect(faultOf(signBundle(sha256, claim, key), { ...damaged, keys: [key.publicPem] })).toMatch(/damaged|malformed/);
+it.each(['{', '{"tlogs":[{"publicKey":{"keyDetails":"none"}}]}'])(
+  'a root that cannot be read is believed for nothing: %s',
+  (root) => {
+    const damaged = { ...byIdentity, keys: [key.publicPem], root };
+    expect(faultOf(sigstore.sign(statementAbout(sha256, claim)), damaged)).toBe('the trust root is damaged');
+    expect(faultOf(signBundle(sha256, claim, key), damaged)).toBe('the trust root is damaged');
+  },
+);
+
+it('what a log says of the signature of a key counts where a root tells which logs to believe, and only there', () => {
+  const signature = signBundle(sha256, claim, key);
+  expect(faultOf(sigstore.log(signature), { ...byIdentity, keys: [key.publicPem] })).toBeNull();
+  expect(faultOf(newSigstore().log(signature), { ...byIdentity, keys: [key.publicPem] })).toMatch(/TLOG_/);
+  const { tlogEntries } = sigstore.log(signBundle(sha256, { ...claim, sequence: 4 }, key)).verificationMaterial;
+  const logged = { ...signature, verificationMaterial: { ...signature.verificationMaterial, tlogEntries } };
+  expect(faultOf(logged, byKey)).toBeNull();
+  expect(faultOf(logged, { ...byIdentity, keys: [key.publicPem] })).toMatch(/TLOG_BODY_ERROR/);
+});
+
+describe('the checkpoint of a proof', () => {
+  const withCheckpoint = (edit: (envelope: string) => string) => {
+    const text = JSON.stringify(sigstore.sign(statementAbout(sha256, claim)));
+    return JSON.parse(text, (key, value: unknown) => (key === 'envelope' ? edit(value as string) : value)) as unknown;
+  };
+
+  it('may have the signatures of witnesses, too', () => {
+    const witnessed = withCheckpoint((envelope) => `${envelope}\u2014 witness.example AAAAAAAAAAAA\n`);
+    expect(faultOf(witnessed, byIdentity)).toBeNull();
+  });
+
+  it.each<[string, (envelope: string) => string]>([
+    ['without a line end', (envelope) => envelope.trimEnd()],
+    ['with text after it', (envelope) => `${envelope}more\n`],
+    ['with another note after it', (envelope) => `${envelope}\n\nmore`],
+    ['with text before its signature', (envelope) => envelope.replace('\u2014', 'more \u2014')],
+    ['without a signature', (envelope) => envelope.slice(0, envelope.indexOf('\u2014'))],
+  ])('%s is refused', (_what, edit) => {
+    expect(faultOf(withCheckpoint(edit), byIdentity)).toMatch(/its checkpoint is no signed note/);
+  });
+});
+
+it('any one of several identities is believed', () => {
+  const identities = [{ ...release, subject: 'other@example.com' }, release];
+  expect(faultOf(sigstore.sign(statementAbout(sha256, claim)), { ...byIdentity, identities })).toBeNull();
 });
 
 it('a key that a root does not know needs no log, and a certificate is nothing without identities', () => {
@@ -176,6 +213,8 @@ it('a key that a root does not know needs no log, and a certificate is nothing w
 
 it.each<[string, unknown]>([
   ['null', null],
+  ['undefined', undefined],
+  ['a list of one', [signBundle(sha256, claim, key)]],
   ['a text', 'signature'],
   ['a list', []],
   [
@@ -198,6 +237,7 @@ it.each<[string, unknown]>([
     },
   ],
   ['a field that nobody knows', { ...signBundle(sha256, claim, key), more: 1 }],
+  ['a list that nobody knows', { ...signBundle(sha256, claim, key), more: ['x'] }],
 ])('%s is refused', (_what, signature) => {
   expect(faultOf(signature, byKey)).toMatch(/^signature 1: it/);
 });

@@ -9,10 +9,9 @@ type LogEntry = Bundle['verificationMaterial']['tlogEntries'][number];
  */
 export function requireOneTree({ inclusionProof: proof }: LogEntry): void {
   if (proof === undefined) return;
-  const [note = '', ...others] = (proof.checkpoint?.envelope ?? '').split('\n\n');
+  const [note = '', ...rest] = (proof.checkpoint?.envelope ?? '').split('\n\n');
   const [, treeSize, rootHash] = note.split('\n');
   if (proof.treeSize !== treeSize || proof.rootHash.toString('base64') !== rootHash)
     throw new SignatureFault('its inclusion proof is of another tree than its checkpoint');
-  if (others.length !== 1 || !/^(\u2014 \S+ \S+\n)+$/.test(others[0] ?? ''))
-    throw new SignatureFault('its checkpoint is no signed note');
+  if (!/^(\u2014 \S+ \S+\n)+$/.test(rest.join('\n\n'))) throw new SignatureFault('its checkpoint is no signed note');
 }

@@ -12,6 +12,10 @@ it.each([
     { ...verdict, threshold: 2, count: 2, signers: ['key SHA256:a'] },
     'only key SHA256:a signed, and signatures by 2 of trust.bundles must be',
   ],
+  [
+    { ...verdict, threshold: 3, count: 2, signers: ['a', 'b'] },
+    'only a, b signed, and signatures by 3 of trust.bundles must be',
+  ],
 ])('%j', (given, detail) => {
   expect(signatureRefusal(given)).toEqual({ code: 'SIGNATURE_REFUSED', detail });
 });
@@ -22,6 +26,7 @@ it('accepts as many signers as are demanded, whatever else there is', () => {
 
 it('tells ten faults, and how many more there are', () => {
   const faults = Array.from({ length: 12 }, (_, at) => `signature ${at + 1}: x`);
-  const { detail = '' } = signatureRefusal({ ...verdict, count: 12, faults }) ?? {};
-  expect(detail).toMatch(/; signature 10: x; and 2 more$/);
+  const detailOf = (count: number) => signatureRefusal({ ...verdict, count, faults: faults.slice(0, count) })?.detail;
+  expect(detailOf(12)).toMatch(/; signature 10: x; and 2 more$/);
+  expect(detailOf(10)).toMatch(/; signature 10: x$/);
 });

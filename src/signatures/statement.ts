@@ -1,4 +1,5 @@
 import type { Bundle } from '@sigstore/bundle';
+import type { ErrorObject } from 'ajv';
 import { duplicateKeys } from '../protocol/duplicateKeys.ts';
 import { printable } from '../protocol/printable.ts';
 import type { BundleClaim } from './bundleTrust.ts';
@@ -31,7 +32,7 @@ export function statementIn({ content }: Bundle): Statement {
   const json = parseJson(text);
   const [duplicate] = duplicateKeys(text);
   if (duplicate !== undefined) throw new SignatureFault(`${printable(duplicate)} stands twice in its statement`);
-  if (!validate(json)) throw new SignatureFault(`its statement is not one about a bundle: ${firstError()}`);
+  if (!validate(json)) throw new SignatureFault(`its statement is not one about a bundle: ${schemaErrors()}`);
   const { subject, predicate } = json as { subject: [{ digest: { sha256: string } }]; predicate: BundleClaim };
   return { sha256: subject[0].digest.sha256, claim: predicate };
 }
@@ -44,9 +45,12 @@ function parseJson(text: string): unknown {
   }
 }
 
-function firstError(): string {
-  const [error] = validate.errors ?? [];
-  const where = error?.instancePath === '' ? '' : `${printable(error?.instancePath ?? '')} `;
-  const key: unknown = error?.params['additionalProperty'];
-  return `${where}${error?.message ?? 'it is invalid'}${typeof key === 'string' ? ` (${printable(key)})` : ''}`;
+function schemaErrors(): string {
+  return (validate.errors ?? []).map(formatSchemaError).join('; ');
+}
+
+function formatSchemaError({ instancePath, message = '', params }: ErrorObject): string {
+  const key: unknown = params['additionalProperty'];
+  const where = [printable(instancePath), message].filter((part) => part !== '').join(' ');
+  return typeof key === 'string' ? `${where} (${printable(key)})` : where;
 }

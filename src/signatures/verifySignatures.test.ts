@@ -1,17 +1,15 @@
 import { generateKeyPairSync, sign } from 'node:crypto';
-import { newSigstore } from '../../fixtures/signatures/keyless.ts';
-import { newSigningKey, signBundle, signingKeyOf, statementAbout } from '../../fixtures/signatures/signBundle.ts';
+import {
+  newSigningKey,
+  signBundle,
+  signingKeyOf,
+  signStatement,
+  statementAbout,
+} from '../../fixtures/signatures/signBundle.ts';
+import { byIdentity, byKey, claim, key, sha256, sigstore } from '../../fixtures/signatures/trusted.ts';
 import type { BundleTrust } from './bundleTrust.ts';
 import { signBundle as createSignature } from './sign/signBundle.ts';
 import { verifySignatures } from './verifySignatures.ts';
-
-const sha256 = 'a'.repeat(64);
-const claim = { name: 'shop', env: 'eu-1', version: '1.2', sequence: 3 };
-const key = newSigningKey();
-const sigstore = newSigstore();
-const release = { issuer: 'https://id.example', subject: 'release@example.com' };
-const byKey: BundleTrust = { threshold: 1, keys: [key.publicPem], identities: [], root: null };
-const byIdentity: BundleTrust = { threshold: 1, keys: [], identities: [release], root: sigstore.trustRoot() };
 
 const verify = (signature: unknown, trust: BundleTrust = byKey) => verifySignatures(trust, sha256, [signature]);
 const signer = `key SHA256:${key.hint.replace('=', '')}`;
@@ -59,4 +57,48 @@ it('tells each signature that is not believed, by its place', () => {
     `signature 1: it is by key SHA256:${other.hint.replace('=', '')}, which is not trusted`,
     expect.stringMatching(/^signature 3: it is no Sigstore bundle v0\.3: /),
   ]);
+});
+
+const { dsseEnvelope, ...others } = signBundle(sha256, claim, key);
+const [entry] = sigstore.sign(statementAbout(sha256, claim)).verificationMaterial['tlogEntries'] as [object];
+const firstEntry = { ...entry, logIndex: '0' };
+const withFirstEntry = {
+  ...others,
+  dsseEnvelope,
+  verificationMaterial: { ...others.verificationMaterial, tlogEntries: [firstEntry] },
+};
+
+it.each<[string, unknown]>([
+  [
+    'the older spelling of the media type',
+    { ...others, dsseEnvelope, mediaType: 'application/vnd.dev.sigstore.bundle+json;version=0.3' },
+  ],
+  [
+    'an empty list of log entries',
+    { ...others, dsseEnvelope, verificationMaterial: { ...others.verificationMaterial, tlogEntries: [] } },
+  ],
+  ['a log entry with the index 0 written out', withFirstEntry],
+  [
+    'an empty id of the key',
+    { ...others, dsseEnvelope: { ...dsseEnvelope, signatures: [{ ...dsseEnvelope.signatures[0], keyid: '' }] } },
+  ],
+  [
+    'a statement of the older version',
+    signStatement({ ...statementAbout(sha256, claim), _type: 'https://in-toto.io/Statement/v0.1' }, key),
+  ],
+])('reads %s, as others write it', (_what, signature) => {
+  expect(verify(signature)).toEqual({ verified: [{ signer, claim }], faults: [] });
+});
+
+it('tells a fault in at most 300 characters, and a field by its path', () => {
+  const [long = ''] = verify({ ...others, dsseEnvelope, ['x'.repeat(900)]: 1 }).faults;
+  expect(long.length).toBeLessThan(320);
+  const material = { ...others.verificationMaterial, publicKey: { hint: key.hint, more: 1 } };
+  expect(verify({ ...others, dsseEnvelope, verificationMaterial: material }).faults).toEqual([
+    'signature 1: its field verificationMaterial.publicKey.more is unknown or malformed',
+  ]);
+});
+
+it('leaves out a key that cannot be used, and believes the others', () => {
+  expect(verify(signBundle(sha256, claim, key), { ...byKey, keys: ['no key', key.publicPem] }).faults).toEqual([]);
 });

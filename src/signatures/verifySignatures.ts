@@ -109,11 +109,9 @@ function materialOf(root: TrustedRoot | null, findKey?: TrustMaterial['publicKey
   return toTrustMaterial(root ?? emptyRoot, findKey);
 }
 
-const maxReasonCharacters = 300;
-
 /** What the library throws has a code; anything else it could throw is a fault of the signature, too: it is never accepted. */
 function reasonOf(error: unknown): string {
-  if (error instanceof SignatureFault) return error.message.slice(0, maxReasonCharacters);
+  if (error instanceof SignatureFault) return error.message;
   const { code, message } = error as { code?: string; message: string };
-  return `${code ?? 'malformed'}: ${printable(message)}`.slice(0, maxReasonCharacters);
+  return `${code ?? 'malformed'}: ${printable(message)}`;
 }

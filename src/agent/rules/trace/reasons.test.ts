@@ -31,6 +31,7 @@ it.each<[Decision, string]>([
   [{ word: 'call-failed', peer: 'storage', error: 'HTTP_503' }, 'storage host: HTTP_503'],
   [{ word: 'ailing' } as unknown as Decision, 'ailing'],
   [{ word: 'downloaded', bytes: 7 }, '7 bytes of the bundle arrived'],
+  [{ word: 'signed', signers: ['key SHA256:a', 'b'] }, 'signed by key SHA256:a, b'],
   [{ word: 'secrets-read', count: 3 }, 'secrets read: 3'],
   [started({}), 'there was nothing to start'],
   [

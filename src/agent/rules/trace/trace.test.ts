@@ -22,6 +22,11 @@ describe('a stored decision', () => {
     ['services', [['web', 'A.b_c-1', 'a'.repeat(63)]], [['', 'a'.repeat(64), '-web', 'web db', ' web']]],
     ['untouched', [['web']], [['a b']]],
     ['gone', [['web']], [['a b']]],
+    [
+      'signers',
+      [[`key SHA256:${'a/+'.repeat(14)}0`, 'ops@example.com (https://id.example)', `${'a'.repeat(253)} (b)`]],
+      [[`key SHA256:${'a'.repeat(42)}`, 'ops@example.com', 'a b (c)', 'a (b c)', `${'a'.repeat(254)} (b)`, 'a (b) ']],
+    ],
     ['peer', ['tenancy', 'secretstore', 'storage'], ['tenancyx', 'xstorage', 'mesh']],
     ['error', ['HTTP_503', 'A'.repeat(64)], ['', 'A'.repeat(65), 'http', 'A b', 'a B']],
     ['seconds', [90], []],
