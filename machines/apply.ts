@@ -101,6 +101,16 @@ export const apply = applySetup.createMachine({
         id: 'validateRenderedModel',
         src: 'validateRenderedModel',
         input: ({ context }) => ({ bundle: context.bundle! }),
+        onDone: 'verifyingImages',
+      },
+    },
+    verifyingImages: {
+      description:
+        'Resolves the images to digests and verifies who signed them, where the host trusts signatures (trust.images).',
+      invoke: {
+        id: 'verifyImages',
+        src: 'verifyImages',
+        input: ({ context }) => ({ bundle: context.bundle! }),
         onDone: 'renderingRelease',
       },
     },

@@ -53,6 +53,7 @@ export const applyServices = {
   validateBundle: declareService<void, { bundle: Bundle; desired: DesiredState }>('validateBundle'),
   readSecrets: declareService<void, { bundle: Bundle }>('readSecrets'),
   validateRenderedModel: declareService<void, { bundle: Bundle }>('validateRenderedModel'),
+  verifyImages: declareService<void, { bundle: Bundle }>('verifyImages'),
   renderRelease: declareService<void, { bundle: Bundle }>('renderRelease'),
   promote: declareService<void, { bundle: Bundle }>('promote'),
   pull: declareService<void, { bundle: Bundle }>('pull'),

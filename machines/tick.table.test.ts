@@ -124,7 +124,10 @@ function inputsOf(
   const isBeforeCheckIn = outcome.ending === 'bootstrapped' || outcome.ending === 'tokenAbsent';
   const desired = isBeforeCheckIn || 'throws' in answer ? null : answer;
   const bundle = facts.unpackedBundle;
-  const onBundle = ['readSecrets', 'validateRenderedModel', 'renderRelease', 'promote', 'pull', 'awaitHealth'];
+  const onBundle = [
+    ...['readSecrets', 'validateRenderedModel', 'verifyImages', 'renderRelease'],
+    ...['promote', 'pull', 'awaitHealth'],
+  ];
   return {
     bootstrap: { intent },
     checkIn: { observed: facts.hostHealthy },

@@ -10,12 +10,13 @@ import { createContainers } from './adapters/engine/containers.ts';
 import { openCredentials } from './adapters/state/credentials.ts';
 import { createDownload } from './adapters/http/download.ts';
 import { createHttpClient } from './adapters/http/httpClient.ts';
+import { createRegistries } from './adapters/http/registries.ts';
 import { openReleases } from './adapters/release/releases.ts';
 import { createSecretstore } from './adapters/http/secretstore.ts';
 import { StateFile } from './adapters/state/stateFile.ts';
 import { createTenancy } from './adapters/http/tenancy.ts';
 import type { Transport } from './adapters/transport/transport.ts';
-import { openSystemRoots } from './adapters/transport/systemRoots.ts';
+import { openSystemRoots, type SystemRoots } from './adapters/transport/systemRoots.ts';
 import { createTransport } from './adapters/transport/createTransport.ts';
 import type { Settings } from './config/settings.ts';
 import type { Journal } from './journal/journal.ts';
@@ -32,7 +33,7 @@ export async function createAgent(options: AgentOptions) {
   const { settings, vault, journal } = options;
   const roots = openSystemRoots(join(settings.state_dir, 'roots.pem'), { warn: (line) => journal.warn(line) });
   const transport = createTransport(settings, roots);
-  const deps = await createDependencies(options, transport);
+  const deps = await createDependencies(options, { transport, roots });
   const services = createServices(deps);
   const machine = tick.provide({
     actors: {
@@ -65,13 +66,12 @@ export interface AgentOptions {
 
 async function createDependencies(
   { settings, vault, journal, version, unattended }: AgentOptions,
-  transport: Transport,
+  { transport, roots }: { transport: Transport; roots: SystemRoots },
 ): Promise<Dependencies> {
   const { env, state_dir: stateDir } = settings;
   const project = `deployd-${env}`;
-  const stop = new AbortController();
   const releases = await openReleases(stateDir, env);
-  const recorder = new TraceRecorder(() => vault.redactor());
+  const [recorder, stop] = [new TraceRecorder(() => vault.redactor()), new AbortController()];
   const recordDecision = (decision: Decision) => recordAndLog(deps, decision);
   const http = createHttpClient({ settings, transport, version, recordDecision });
   const apiContext = { http, vault, requestId: () => deps.tick.id };
@@ -90,6 +90,7 @@ async function createDependencies(
     tenancy: createTenancy(apiContext),
     download: createDownload({ ...apiContext, settings }),
     secretstore: createSecretstore({ ...apiContext, settings }),
+    registries: createRegistries({ settings, roots, version }),
     containers: createContainers({
       containerHost: settings.container_host,
       project,

@@ -1,4 +1,4 @@
-/** `trust.bundles` of a host: whose signatures of bundles it believes (spec §18). Paths are absolute. */
+/** `trust.bundles` or `trust.images` of a host: whose signatures of those it believes (spec §18). Paths are absolute. */
 export interface TrustSettings {
   /** How many different signers must have signed; 1 by default. */
   readonly threshold?: number;

@@ -1,6 +1,6 @@
 import type { TrustedIdentity } from '../protocol/trustSettings.ts';
 
-/** Whom a host believes about bundles (spec §18): public keys and keyless identities, of which `threshold` must have signed. */
+/** Whom a host believes about bundles or about images (spec §18): public keys and keyless identities, of which `threshold` must have signed. */
 export interface BundleTrust {
   threshold: number;
   /** Public keys as PEM text: ECDSA, Ed25519 or RSA. */

@@ -9,3 +9,6 @@ export const statementType = 'application/vnd.in-toto+json';
 
 /** What the predicate of a statement about a bundle is called. */
 export const predicateType = 'urn:deployd:bundle:v1';
+
+/** What the predicate of cosign's statement about an image is called. */
+export const imagePredicateType = 'https://sigstore.dev/cosign/sign/v1';

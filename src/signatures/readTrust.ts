@@ -13,7 +13,7 @@ export interface ReadTrust {
 const maxKeyBytes = 65_536;
 const maxRootBytes = 4 * 2 ** 20;
 
-/** Reads the files of `trust.bundles` (spec §18). A file that cannot be used is left out: nobody is believed by it. */
+/** Reads the files of `trust.bundles` or `trust.images` (spec §18). A file that cannot be used is left out: nobody is believed by it. */
 export function readTrust({ threshold = 1, keys = [], identities = [], root }: TrustSettings): ReadTrust {
   const read = keys.map((path) => readTrusted(path, maxKeyBytes, keyProblem));
   const readRoot = root === undefined ? { text: null, problem: null } : readTrusted(root, maxRootBytes, rootProblem);

@@ -1,21 +1,23 @@
 import type { KeyObject } from 'node:crypto';
-import { isBundleWithDsseEnvelope, type Bundle } from '@sigstore/bundle';
+import type { Bundle } from '@sigstore/bundle';
 import { crypto, dsse } from '@sigstore/core';
 import { toSignedEntity, type SignedEntity } from '@sigstore/verify';
 
 /** Digests with which cosign 3 signs by keys on these curves; cosign 2, as the library, knows SHA-256 only. */
 const curveDigests: Record<string, string> = { secp384r1: 'sha384', secp521r1: 'sha512' };
 
-/** What the library verifies of a Sigstore bundle; its signature may be made with the digest that fits the curve of the key. */
-export function signedEntityOf(bundle: Bundle): SignedEntity {
-  const entity = toSignedEntity(bundle);
-  if (!isBundleWithDsseEnvelope(bundle)) return entity;
-  const { payloadType, payload } = bundle.content.dsseEnvelope;
-  const signed = dsse.preAuthEncoding(payloadType, payload);
+/**
+ * What the library verifies of a Sigstore bundle; its signature may be made with the digest that fits the curve of the key, or
+ * without one by Ed25519. `payload` is what a signature without an envelope is of.
+ */
+export function signedEntityOf(bundle: Bundle, payload: Buffer = Buffer.alloc(0)): SignedEntity {
+  const entity = toSignedEntity(bundle, payload);
   const { signature } = entity;
-  const isByCurve = (key: KeyObject) => {
+  const signed = signedBytesOf(bundle, payload);
+  const isByOwnDigest = (key: KeyObject) => {
     const digest = curveDigests[key.asymmetricKeyDetails?.namedCurve ?? ''];
-    return digest !== undefined && crypto.verify(signed, key, signature.signature, digest);
+    if (digest === undefined && key.asymmetricKeyType !== 'ed25519') return false;
+    return crypto.verify(signed, key, signature.signature, digest);
   };
   return {
     ...entity,
@@ -24,7 +26,12 @@ export function signedEntityOf(bundle: Bundle): SignedEntity {
       compareSignature: (other) => signature.compareSignature(other),
       compareDigest: (digest) => signature.compareDigest(digest),
       compareSignedDigest: (digest) => signature.compareSignedDigest(digest),
-      verifySignature: (key) => signature.verifySignature(key) || isByCurve(key),
+      verifySignature: (key) => signature.verifySignature(key) || isByOwnDigest(key),
     },
   };
+}
+
+function signedBytesOf({ content }: Bundle, payload: Buffer): Buffer {
+  if (content.$case === 'messageSignature') return payload;
+  return dsse.preAuthEncoding(content.dsseEnvelope.payloadType, content.dsseEnvelope.payload);
 }

@@ -1,11 +1,8 @@
 import type { Bundle } from '@sigstore/bundle';
-import type { ErrorObject } from 'ajv';
-import { duplicateKeys } from '../protocol/duplicateKeys.ts';
-import { printable } from '../protocol/printable.ts';
 import type { BundleClaim } from './bundleTrust.ts';
-import { statementType } from './formats.ts';
 import { readSignature } from './readSignature.ts';
 import { SignatureFault } from './signatureFault.ts';
+import { formatSchemaErrors, statementJsonIn } from './statementJson.ts';
 import { validate } from './statementValidator.ts';
 
 /** A statement about a bundle: the sha256 of its archive in hex, and what is claimed of it. */
@@ -23,34 +20,10 @@ export function statementOf(signature: unknown): Statement {
 }
 
 /** The same of a parsed Sigstore bundle. */
-export function statementIn({ content }: Bundle): Statement {
-  if (content.$case !== 'dsseEnvelope') throw new SignatureFault('it signs a digest alone, and not a statement');
-  const { payload, payloadType } = content.dsseEnvelope;
-  if (payloadType !== statementType)
-    throw new SignatureFault(`its payload is ${printable(payloadType)}, not an in-toto statement`);
-  const text = payload.toString('utf8');
-  const json = parseJson(text);
-  const [duplicate] = duplicateKeys(text);
-  if (duplicate !== undefined) throw new SignatureFault(`${printable(duplicate)} stands twice in its statement`);
-  if (!validate(json)) throw new SignatureFault(`its statement is not one about a bundle: ${schemaErrors()}`);
+export function statementIn(bundle: Bundle): Statement {
+  const json = statementJsonIn(bundle);
+  if (!validate(json))
+    throw new SignatureFault(`its statement is not one about a bundle: ${formatSchemaErrors(validate)}`);
   const { subject, predicate } = json as { subject: [{ digest: { sha256: string } }]; predicate: BundleClaim };
   return { sha256: subject[0].digest.sha256, claim: predicate };
-}
-
-function parseJson(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    throw new SignatureFault('its statement is not JSON');
-  }
-}
-
-function schemaErrors(): string {
-  return (validate.errors ?? []).map(formatSchemaError).join('; ');
-}
-
-function formatSchemaError({ instancePath, message = '', params }: ErrorObject): string {
-  const key: unknown = params['additionalProperty'];
-  const where = [printable(instancePath), message].filter((part) => part !== '').join(' ');
-  return typeof key === 'string' ? `${where} (${printable(key)})` : where;
 }

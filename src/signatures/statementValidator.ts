@@ -1,24 +1,10 @@
 import { Ajv } from 'ajv';
 import { predicateType } from './formats.ts';
-
-const text = { type: 'string' };
-
-function exactObject(properties: Record<string, object>, optional: Record<string, object> = {}): object {
-  const required = Object.keys(properties);
-  return { type: 'object', additionalProperties: false, required, properties: { ...properties, ...optional } };
-}
+import { exactObject, subjectSchema, text, versionSchema } from './statementSchema.ts';
 
 const schema: object = exactObject({
-  _type: { enum: ['https://in-toto.io/Statement/v1', 'https://in-toto.io/Statement/v0.1'] },
-  subject: {
-    type: 'array',
-    minItems: 1,
-    maxItems: 1,
-    items: exactObject(
-      { digest: exactObject({ sha256: { type: 'string', pattern: '^[0-9a-f]{64}$' } }) },
-      { name: text },
-    ),
-  },
+  _type: versionSchema,
+  subject: subjectSchema({ name: text }),
   predicateType: { const: predicateType },
   predicate: exactObject({
     name: text,

@@ -55,9 +55,10 @@ it.each<[TrustSettings | null, string[]]>([
   [{ threshold: 2, root: '/root.json' }, ['must name keys or identities, or be left out']],
   [{ threshold: 2, keys: [key] }, ['must have a threshold that can be met: it is 2, and 1 can sign']],
   [{ identities: [identity] }, ['must name the trust root (root) by which its identities are verified']],
-])('the trust %j', (bundles, messages) => {
-  const problems = messages.map((message) => ({ key: 'trust.bundles', message }));
-  expect(validateCombinations({ ...valid, trust: { bundles } }, false)).toEqual(problems);
+])('the trust %j', (trust, messages) => {
+  const problemsOf = (key: string) => messages.map((message) => ({ key, message }));
+  const problems = [...problemsOf('trust.bundles'), ...problemsOf('trust.images')];
+  expect(validateCombinations({ ...valid, trust: { bundles: trust, images: trust } }, false)).toEqual(problems);
 });
 
 it('reports an unencrypted address and another port together', () => {

@@ -14,6 +14,7 @@ export function validateCombinations(valid: Partial<Settings>, hasPort: boolean)
     message: `must be ${configKeys[key].allowed}; http:// is allowed to loopback and over the transports sdk and proxy`,
   }));
   problems.push(...trustProblems('trust.bundles', valid.trust?.bundles));
+  problems.push(...trustProblems('trust.images', valid.trust?.images));
   const port = explicitPort(valid.tenancy_url);
   if (!hasPort || port === null || valid.port === undefined || port === valid.port) return problems;
   return [...problems, { key: 'port', message: `must be ${port} as in tenancy_url, or be left out` }];

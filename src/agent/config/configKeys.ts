@@ -82,6 +82,11 @@ export const configKeys: Readonly<Record<DottedKey<Settings>, ConfigKey>> = {
     null,
     'Whose signatures a bundle needs to be applied here: a mapping; without it none.',
   ),
+  'trust.images': optional(
+    trustBy(absolutePath),
+    null,
+    'Whose signatures every image of a bundle needs in its registry: a mapping; without it none.',
+  ),
   keep_releases: optional(integer('releases', 1, 1000), 2, 'Releases kept after a success, the current one included.'),
   settle_s: optional(
     integer('seconds', 0, 3600),

@@ -49,6 +49,8 @@ export interface Settings {
   readonly trust: {
     /** Null: bundles need no signature. */
     readonly bundles: TrustSettings | null;
+    /** Null: images need no signature. */
+    readonly images: TrustSettings | null;
   };
   readonly limits: { readonly bundle_bytes: number; readonly unpacked_bytes: number; readonly bundle_entries: number };
   readonly log: {

@@ -3,6 +3,7 @@ import type { Containers } from '../adapters/engine/containers.ts';
 import type { Credentials } from '../adapters/state/credentials.ts';
 import type { Download } from '../adapters/http/download.ts';
 import type { Releases } from '../adapters/release/releases.ts';
+import type { Registries } from '../adapters/http/registries.ts';
 import type { Secretstore } from '../adapters/http/secretstore.ts';
 import type { StateFile } from '../adapters/state/stateFile.ts';
 import type { Tenancy } from '../adapters/http/tenancy.ts';
@@ -26,6 +27,7 @@ export interface Dependencies {
   readonly tenancy: Tenancy;
   readonly download: Download;
   readonly secretstore: Secretstore;
+  readonly registries: Registries;
   readonly containers: Containers;
   readonly compose: Compose;
   /** True for ticks of the loop or the timer, which no operator waits for. */

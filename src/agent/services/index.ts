@@ -52,6 +52,7 @@ export function createServices(deps: Dependencies): { tick: TickServices; apply:
       validateBundle: provideLazy('validateBundle', (services) => services.validateBundle),
       readSecrets: provideLazy('readSecrets', (services) => services.readSecrets),
       validateRenderedModel: provideLazy('validateRenderedModel', (services) => services.validateRenderedModel),
+      verifyImages: provideLazy('verifyImages', (services) => services.verifyImages),
       renderRelease: provideLazy('renderRelease', (services) => services.renderRelease),
       promote: provideLazy('promote', (services) => services.promote),
       pull: provideLazy('pull', (services) => services.pull),

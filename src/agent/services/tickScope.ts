@@ -11,6 +11,7 @@ import type { GrantedPrivileges } from '../rules/createdContainers/grantedPrivil
 import type { ReleaseStart } from '../rules/health/containerUptime.ts';
 import type { InspectedContainer } from '../rules/health/health.ts';
 import type { ServiceFingerprint } from '../rules/release/oneShots.ts';
+import type { VerifiedImage } from '../rules/release/releaseRecord.ts';
 import type { Progress } from '../rules/status/progress.ts';
 import type { TokenStatus } from '../rules/token/tokenStatus.ts';
 
@@ -46,6 +47,8 @@ export interface TickScope {
   signatures: Verification | null;
   /** Who signed the bundle that is being applied. */
   signers: readonly string[];
+  /** The images of the bundle that is being applied, where the host trusts signatures of images. */
+  images: readonly VerifiedImage[];
   /** Contents of the bundle that is being applied, once it is unpacked. */
   bundleContents: BundleContents | null;
   /** Progress of the running service; null when the service does not measure it. */
@@ -73,6 +76,7 @@ export function startTick(journal: Journal): TickScope {
     remarks: [],
     signatures: null,
     signers: [],
+    images: [],
     bundleContents: null,
     readProgress: null,
   };

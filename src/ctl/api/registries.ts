@@ -1,7 +1,7 @@
 import { Agent as HttpAgent } from 'node:http';
 import { Agent as HttpsAgent } from 'node:https';
 import { collectBytes } from '../../platform/collectBytes.ts';
-import type { RegistryAccess } from '../../registry/imageDigest.ts';
+import type { RegistryAccess } from '../../registry/repository.ts';
 import { RegistryError } from '../../registry/registryError.ts';
 import { contextOf } from '../config/connection.ts';
 import { readDockerLogins } from '../input/dockerLogins.ts';

@@ -1,6 +1,6 @@
 import { homedir } from 'node:os';
 import { join } from 'node:path';
-import type { Login } from '../../registry/imageDigest.ts';
+import type { Login } from '../../registry/repository.ts';
 import { readRegularFile } from '../../platform/regularFile.ts';
 
 const maxBytes = 1_048_576;

@@ -1,7 +1,8 @@
 import type { ImportChoices } from '../../bundle/rules/import/importReport.ts';
 import { parseImageReference } from '../../platform/text/imageReference.ts';
-import { imageDigest, type RegistryAccess } from '../../registry/imageDigest.ts';
+import { imageDigest } from '../../registry/imageDigest.ts';
 import { RegistryError } from '../../registry/registryError.ts';
+import type { RegistryAccess } from '../../registry/repository.ts';
 
 type Pin = { reference: string } | { fault: string };
 

@@ -24,10 +24,22 @@ export interface ReleaseRecord {
   variables?: Record<string, string>;
   /** Who signed the bundle. Absent in records of older versions. */
   signers?: readonly string[];
+  /** Images whose signatures were verified. Absent in records of older versions. */
+  verified_images?: readonly VerifiedImage[];
   /** One-shots that finished in this release, or unchanged in the previous one. Absent in records of older versions. */
   jobs?: OneShot[];
   /** Identifies the `.env` that the agent wrote. Absent in records of older versions. */
   env?: EnvDigest;
+}
+
+/** An image of a service that was signed by whom the host trusts. */
+export interface VerifiedImage {
+  service: string;
+  /** Its reference as written in the bundle, with the digest. */
+  image: string;
+  /** `sha256:…` of its manifest, or of its index where it is for several architectures. */
+  digest: string;
+  signers: readonly string[];
 }
 
 /** Size in bytes, keyed digest and id of the key. A plain digest would allow to guess the values. */

@@ -7,6 +7,8 @@ const count = { type: 'integer', minimum: 0 };
 
 const oneShot = objectSchema({ service: name, fingerprint: name, image: name, volumes: names });
 
+const verifiedImage = objectSchema({ service: name, image: name, digest: name, signers: names });
+
 const envDigest = objectSchema({ bytes: count, mac: name, key: name });
 
 const schema: object = objectSchema(
@@ -24,6 +26,7 @@ const schema: object = objectSchema(
     profiles: names,
     variables: { type: 'object', additionalProperties: name },
     signers: names,
+    verified_images: arraySchema(verifiedImage),
     jobs: arraySchema(oneShot),
     env: envDigest,
   },

@@ -2,6 +2,7 @@ import type { DesiredState, Sha } from '../../../../machines/types.ts';
 import type { CheckInBackoff } from '../schedule/checkInBackoff.ts';
 import type { FailingBundle } from '../schedule/retryBackoff.ts';
 import type { ProjectResources } from '../release/projectResources.ts';
+import type { VerifiedImage } from '../release/releaseRecord.ts';
 import type { PendingPurge } from '../release/pendingPurge.ts';
 import type { Report } from '../../../protocol/report.ts';
 import { validate } from './stateValidator.ts';
@@ -16,6 +17,8 @@ export interface State {
   applied_version: string | null;
   /** Who signed the applied bundle. Absent in files of older versions. */
   applied_signers?: readonly string[];
+  /** Who signed the images of the applied bundle. Absent in files of older versions. */
+  applied_images?: readonly VerifiedImage[];
   /** Highest `sequence` ever applied for this env; a `down` keeps it. */
   highest_sequence: number;
   /** True when the last check-in or the last manifest declared this host production. */

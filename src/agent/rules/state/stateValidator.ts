@@ -44,6 +44,7 @@ const required = {
 
 const schema: object = objectSchema(required, {
   applied_signers: names,
+  applied_images: arraySchema(objectSchema({ service: text, image: text, digest: text, signers: names })),
   production_unknown: flag,
   baseline: {
     ...objectSchema({ sha: sha256Schema, volumes: { ...names, nullable: true }, networks: names }),

@@ -31,6 +31,8 @@ export function describeDecision(decision: Decision): string {
       return `${decision.bytes} bytes of the bundle arrived`;
     case 'signed':
       return `signed by ${decision.signers.join(', ')}`;
+    case 'image-signed':
+      return `image of ${decision.service} signed by ${decision.signers.join(', ')} (${decision.digest})`;
     case 'secrets-read':
       return `secrets read: ${decision.count}`;
     case 'started':

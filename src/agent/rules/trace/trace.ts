@@ -14,6 +14,7 @@ export type Decision =
   | { word: 'call-failed'; peer: 'tenancy' | 'secretstore' | 'storage'; error: string }
   | { word: 'downloaded'; bytes: number }
   | { word: 'signed'; signers: string[] }
+  | { word: 'image-signed'; service: string; digest: string; signers: string[] }
   | { word: 'secrets-read'; count: number }
   | { word: 'started'; services: string[]; untouched: string[]; gone: string[] }
   | { word: 'current-restored'; sha: Sha | null }

@@ -28,6 +28,7 @@ export async function commit(
     applied_at: new Date().toISOString(),
     applied_version: version,
     applied_signers: tick.signers,
+    applied_images: tick.images,
     highest_sequence: Math.max(sequence, state.state.highest_sequence),
     production,
     production_unknown: false,

@@ -9,6 +9,7 @@ export { pull } from './pull.ts';
 export { readSecrets } from './readSecrets.ts';
 export { renderRelease } from './renderRelease.ts';
 export { unpack } from './unpack.ts';
+export { verifyImages } from './verifyImages.ts';
 export { verifySignatures } from './verifySignatures.ts';
 export { startContainers } from './startContainers.ts';
 export { validateRenderedModel } from './validateRenderedModel.ts';

@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto';
 import { contentSources } from '../../../bundle/rules/compose/document/composeContents.ts';
 import type { ComposeFile } from '../../../bundle/rules/compose/document/composeNode.ts';
 import { countRepairsBelow, type BundleContents, type Inventory } from '../../../bundle/rules/archive/inventory.ts';
+import type { VerifiedImage } from '../../rules/release/releaseRecord.ts';
 import type { Dependencies } from '../dependencies.ts';
 import { loadKeyedDigest } from '../release/keyedDigest.ts';
 import { digestsOf } from '../../../bundle/composeFiles.ts';
@@ -14,16 +15,19 @@ export interface OverrideInput {
   files: ComposeFile[];
   env: ReadonlyMap<string, string>;
   repairs: Inventory['repairs'];
+  /** Images by the digests that were verified; of no service where the host trusts no signatures of images. */
+  images: readonly VerifiedImage[];
 }
 
 /**
  * Renders the compose file that labels each service with a digest of its content, so that compose recreates exactly the services
  * whose content changed or was repaired (spec §12); a running container keeps the old inode of a mounted file. `pull_policy`
- * makes compose before 2.22 pull every image again; `up` overrides it by its own option.
+ * makes compose before 2.22 pull every image again; `up` overrides it by its own option. An image that was verified is named by its
+ * digest, so that just that one is pulled and run, also by a heal or a revert.
  */
 export async function overrideOf(
   deps: Dependencies,
-  { contents, files, env, repairs }: OverrideInput,
+  { contents, files, env, repairs, images }: OverrideInput,
 ): Promise<string> {
   const keyed = await loadKeyedDigest(deps);
   const sources = contentSources(files);
@@ -37,7 +41,8 @@ export async function overrideOf(
     for (const name of variables) digest.update(keyed.of(`${name}=${env.get(name) ?? ''}`), 'hex');
     const hasContent = mounted.length + texts.length + variables.length > 0;
     const labels = hasContent && { labels: { [CONTENT_LABEL]: digest.digest('hex') } };
-    return [service, { pull_policy: 'always', ...labels }] as const;
+    const verified = images.find((each) => each.service === service);
+    return [service, { pull_policy: 'always', ...(verified && { image: verified.image }), ...labels }] as const;
   });
   return `${JSON.stringify({ services: Object.fromEntries(services) }, null, 2)}\n`;
 }

@@ -1,20 +1,15 @@
 import { Fault } from '../../../../machines/fault.ts';
 import type { Bundle } from '../../../../machines/types.ts';
-import type { RegistryLogin } from '../../adapters/compose/registryLogins.ts';
 import type { ReleaseRecord } from '../../rules/release/releaseRecord.ts';
 import { rethrowAsEngineFault, composeReleaseOf } from '../release/startRelease.ts';
 import type { Dependencies } from '../dependencies.ts';
+import { registryLoginsOf } from './registryLogins.ts';
 import { isSecretFree } from './secretFree.ts';
 
 /** Runs compose pull with the bundle's registry logins, which exist only during the call (spec §5). */
 export async function pull(deps: Dependencies, { bundle }: { bundle: Bundle }, signal: AbortSignal): Promise<void> {
   const release = await composeReleaseOf(deps, bundle.sha);
-  const logins = bundle.manifest.registries.map(({ host, username_var, password_var }): RegistryLogin => {
-    const { vault } = deps;
-    return { host, username: vault.value(username_var) ?? '', password: vault.value(password_var) ?? '' };
-  });
-  for (const { username, password } of logins)
-    deps.vault.registerForRedaction(Buffer.from(`${username}:${password}`).toString('base64'));
+  const logins = registryLoginsOf(deps, bundle);
   deps.tick.readProgress = await pullProgress(deps, bundle.sha);
   try {
     await deps.compose.pull(release, logins, signal).catch((error: unknown) => rethrowAsEngineFault(deps, error));

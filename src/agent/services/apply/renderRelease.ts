@@ -1,6 +1,7 @@
 import type { Bundle } from '../../../../machines/types.ts';
 import { composeContentsOf } from '../../../bundle/rules/compose/document/composeContents.ts';
 import type { ComposeFile } from '../../../bundle/rules/compose/document/composeNode.ts';
+import type { VerifiedImage } from '../../rules/release/releaseRecord.ts';
 import { renderEnvFile } from '../../rules/bundle/envFile.ts';
 import { envDigestOf } from '../release/envDigest.ts';
 import { describeRelease, repairRelease, type StagedBundle } from '../release/repairRelease.ts';
@@ -24,7 +25,8 @@ export async function renderRelease(
   const { sha, manifest } = bundle;
   const { files } = await readComposeFiles(bundle, signal);
   const env = environmentOf(bundle, vault.values());
-  const unpacked = { sha, contents: bundleContentsOf(deps), files, env };
+  const { images } = tick;
+  const unpacked = { sha, contents: bundleContentsOf(deps), files, env, images };
   if (state.state.applied_sha === sha) await releases.saveBackup(sha);
   else await releases.dropBackup(sha);
   const override = await placeFiles(deps, unpacked, signal);
@@ -34,7 +36,7 @@ export async function renderRelease(
     jobs: await oneShotsToSkip(deps, sha, unrepairedOverride),
     env: await envDigestOf(deps, envFile),
   };
-  const record = { ...releaseRecordOf(bundle, files), ...recordExtras, signers: tick.signers };
+  const record = { ...releaseRecordOf(bundle, files, images), ...recordExtras, signers: tick.signers };
   await releases.writeRendered(sha, { env: envFile, override, granted: tick.grantedPrivileges, record });
   const { version, sequence } = manifest;
   tick.journal.debug(`release rendered: version=${version} sequence=${sequence}`);
@@ -55,9 +57,10 @@ async function placeFiles(deps: Dependencies, unpacked: StagedBundle, signal: Ab
 }
 
 /** The release record; `commit` adds the ids of the images that run. */
-function releaseRecordOf({ sha, manifest }: Bundle, files: ComposeFile[]) {
+function releaseRecordOf({ sha, manifest }: Bundle, files: ComposeFile[], verified: readonly VerifiedImage[]) {
   const { version, sequence, production, compose, profiles, variables } = manifest;
-  const { services, images } = composeContentsOf(files, profiles);
+  const { services, images: written } = composeContentsOf(files, profiles);
+  const images = verified.length === 0 ? written : [...new Set(verified.map(({ image }) => image))];
   return {
     schema: 1 as const,
     sha,
@@ -69,5 +72,6 @@ function releaseRecordOf({ sha, manifest }: Bundle, files: ComposeFile[]) {
     variables,
     services: services.map(({ name, replicas }) => ({ name, replicas: replicas ?? 1 })),
     images: images.filter((image) => !image.includes('$')).map((reference) => ({ reference, id: null })),
+    verified_images: verified,
   };
 }

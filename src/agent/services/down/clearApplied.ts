@@ -14,6 +14,7 @@ export async function clearApplied(deps: Dependencies): Promise<void> {
     applied_at: null,
     applied_version: null,
     applied_signers: [],
+    applied_images: [],
     attempt: null,
     failing: null,
   });

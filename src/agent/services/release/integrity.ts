@@ -73,7 +73,8 @@ async function repairFromBundle(
   const { files } = await readComposeFiles({ dir, manifest: record }, signal);
   const env = parseEnvFile((await releases.readEnv(sha)) ?? '');
   if (env === null) throw failedFault('RELEASE_INCOMPLETE', `release ${sha} has no .env of the agent's`);
-  const staged = { sha, contents: { files: contents.files, directories: contents.directories }, files, env };
+  const { verified_images: images = [] } = record;
+  const staged = { sha, contents: { files: contents.files, directories: contents.directories }, files, env, images };
   await releases.writeOverride(sha, await repairRelease(deps, { ...staged, strict: false }, signal));
 }
 

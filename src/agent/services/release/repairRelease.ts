@@ -4,6 +4,7 @@ import { findDamage, repairFiles } from '../../adapters/release/releaseRepair.ts
 import { recordRepairs, type BundleContents, type Inventory } from '../../../bundle/rules/archive/inventory.ts';
 import { contentSources, writablePaths } from '../../../bundle/rules/compose/document/composeContents.ts';
 import type { ComposeFile } from '../../../bundle/rules/compose/document/composeNode.ts';
+import type { VerifiedImage } from '../../rules/release/releaseRecord.ts';
 import { overrideOf } from '../apply/override.ts';
 import type { Dependencies } from '../dependencies.ts';
 
@@ -13,6 +14,7 @@ export interface StagedBundle {
   contents: BundleContents;
   files: ComposeFile[];
   env: ReadonlyMap<string, string>;
+  images: readonly VerifiedImage[];
 }
 
 /** The inventory of a release and its override. */

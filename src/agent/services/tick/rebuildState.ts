@@ -17,6 +17,7 @@ export async function rebuildState(releases: Releases): Promise<Partial<State>> 
     attempt: record ? { sha: record.sha, phase: 'unknown', at: new Date().toISOString() } : null,
     applied_version: record?.version ?? null,
     applied_signers: record?.signers ?? [],
+    applied_images: record?.verified_images ?? [],
     highest_sequence: Math.max(0, ...all.map((each) => each?.sequence ?? 0)),
     production: production === true,
     production_unknown: production === null,

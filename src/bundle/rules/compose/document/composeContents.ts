@@ -51,6 +51,14 @@ export function composeContentsOf(
   return { services, images, volumes: volumesOf(files) };
 }
 
+/** The image of each service of the files, as written; a service without one is left out. */
+export function writtenImages(files: readonly ComposeFile[]): Map<string, string> {
+  const images = [...serviceLayers(files)].map(
+    ([name, layers]) => [name, textOf(effectiveValue(layers, 'image'))] as const,
+  );
+  return new Map(images.filter((entry): entry is [string, string] => entry[1] !== null));
+}
+
 /**
  * Content that a service receives from outside its own text: paths of the bundle that it reads or mounts, and
  * variables.

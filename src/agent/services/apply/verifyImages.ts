@@ -1,0 +1,99 @@
+import { failedFault, refusedFault } from '../../../../machines/fault.ts';
+import type { Bundle } from '../../../../machines/types.ts';
+import type { TrustSettings } from '../../../protocol/trustSettings.ts';
+import { printable } from '../../../protocol/printable.ts';
+import { writtenImages } from '../../../bundle/rules/compose/document/composeContents.ts';
+import { readComposeFiles } from '../../../bundle/composeFiles.ts';
+import { RegistryError } from '../../../registry/registryError.ts';
+import { readTrust } from '../../../signatures/readTrust.ts';
+import type { VerifiedImage } from '../../rules/release/releaseRecord.ts';
+import type { Dependencies } from '../dependencies.ts';
+import { judgeImage, type ImageVerdict } from './judgeImage.ts';
+import { registryLoginsOf } from './registryLogins.ts';
+import { isSecretFree } from './secretFree.ts';
+
+/**
+ * Resolves the image of each service that runs to a digest, verifies who signed it, and names it by that digest from here on; without
+ * `trust.images` nothing is asked or loaded (spec §18). A registry that cannot be asked is `PULL_FAILED`. Staging is cleared on any
+ * error.
+ */
+export async function verifyImages(
+  deps: Dependencies,
+  { bundle }: { bundle: Bundle },
+  signal: AbortSignal,
+): Promise<void> {
+  const { releases, settings, tick } = deps;
+  if (settings.trust.images === null) return;
+  try {
+    const verdicts = await judgeAll(deps, { bundle, trust: settings.trust.images }, signal);
+    const written = writtenImages((await readComposeFiles(bundle, signal)).files);
+    tick.images = requireSigned(deps, verdicts, written);
+  } catch (error) {
+    await releases.clearStaging(bundle.sha, signal);
+    throw error;
+  }
+  for (const { service, digest, signers } of tick.images)
+    deps.recordDecision({ word: 'image-signed', service, digest, signers: [...signers] });
+}
+
+/** Judges each image once, by its reference as compose rendered it, so that services with the same one get the same digest. */
+async function judgeAll(
+  deps: Dependencies,
+  { bundle, trust }: { bundle: Bundle; trust: TrustSettings },
+  signal: AbortSignal,
+): Promise<ReadonlyMap<string, ImageVerdict>> {
+  const access = deps.registries.open(registryLoginsOf(deps, bundle), signal);
+  deps.vault.noteUntrackedSecrets(); // tokens of registries
+  const read = readTrust(trust);
+  const { verifyImage } = await import('../../../signatures/image/verifyImage.ts');
+  const verdicts = new Map<string, ImageVerdict>();
+  try {
+    for (const [service, { image }] of definitionsOf(deps).services) {
+      if (verdicts.has(image)) continue;
+      const verdict = await judgeImage(image, { ...read, access, verifyImage }).catch((error: unknown) => {
+        if (!(error instanceof RegistryError)) throw error;
+        throw failedFault('PULL_FAILED', `${nameOf(deps, service, image)} cannot be verified: ${error.message}`);
+      });
+      verdicts.set(image, verdict);
+    }
+  } finally {
+    access.close();
+  }
+  return verdicts;
+}
+
+/** The images with their digests, which the service definitions name from here on. Throws `SIGNATURE_REFUSED`. */
+function requireSigned(
+  deps: Dependencies,
+  verdicts: ReadonlyMap<string, ImageVerdict>,
+  written: ReadonlyMap<string, string>,
+): VerifiedImage[] {
+  const [images, faults]: [VerifiedImage[], string[]] = [[], []];
+  const { sha, services } = definitionsOf(deps);
+  const pinned = new Map(services);
+  for (const [service, definition] of services) {
+    const verdict = verdicts.get(definition.image) ?? { fault: 'it was not judged' };
+    const image = written.get(service);
+    if ('fault' in verdict) faults.push(`${nameOf(deps, service, definition.image)}: ${verdict.fault}`);
+    else if (image === undefined) faults.push(`service ${service}: its image is not written in the bundle`);
+    else {
+      const { digest, signers } = verdict;
+      const hasDigest = definition.image.includes('@');
+      images.push({ service, image: hasDigest ? image : `${image}@${digest}`, digest, signers });
+      pinned.set(service, { ...definition, image: hasDigest ? definition.image : `${definition.image}@${digest}` });
+    }
+  }
+  if (faults.length > 0) throw refusedFault([{ code: 'SIGNATURE_REFUSED', detail: faults.join('; ') }]);
+  deps.tick.serviceDefinitions = { sha, services: pinned };
+  return images;
+}
+
+function definitionsOf({ tick }: Dependencies) {
+  if (tick.serviceDefinitions === null) throw new TypeError('the services of the bundle are not known');
+  return tick.serviceDefinitions;
+}
+
+/** How an image is named to people; a reference that holds a secret is left out. */
+function nameOf(deps: Dependencies, service: string, image: string): string {
+  return isSecretFree(deps, image) ? `image ${printable(image)} of ${service}` : `the image of ${service}`;
+}

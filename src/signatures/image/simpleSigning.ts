@@ -1,0 +1,114 @@
+import { createHash, X509Certificate } from 'node:crypto';
+import { bundleFromJSON, type Bundle } from '@sigstore/bundle';
+import { SignatureFault } from '../signatureFault.ts';
+import { formatSchemaErrors, parseStrictly } from '../statementJson.ts';
+import type { SimpleSignature } from './imageSignature.ts';
+import { validate as validateEntry } from './logEntryValidator.ts';
+import { validate as validatePayload } from './simpleSigningValidator.ts';
+
+/**
+ * The digest (`sha256:…`) of the image that a payload is about. The name in it (`docker-reference`) counts for nothing: the digest
+ * says what the image is, under whatever name it was copied to another registry. Throws `SignatureFault`.
+ */
+export function digestSigned(payload: Buffer): string {
+  const json = parseStrictly(payload.toString('utf8'), 'its payload');
+  if (!validatePayload(json))
+    throw new SignatureFault(`its payload is not one about an image: ${formatSchemaErrors(validatePayload)}`);
+  return (json as { critical: { image: { 'docker-manifest-digest': string } } }).critical.image[
+    'docker-manifest-digest'
+  ];
+}
+
+/** The signature itself, and the certificate of its signer in DER; null for the signature of a key. Throws `SignatureFault`. */
+export function readAnnotations({ annotations }: SimpleSignature): { signature: Buffer; certificate: Buffer | null } {
+  const signature = textOf(annotations, 'dev.cosignproject.cosign/signature');
+  if (signature === null) throw new SignatureFault('it has no annotation with a signature');
+  const certificate = textOf(annotations, 'dev.sigstore.cosign/certificate');
+  return {
+    signature: decoded(signature, 'its signature'),
+    certificate: certificate === null || certificate === '' ? null : certificateOf(certificate),
+  };
+}
+
+/**
+ * The same as a Sigstore bundle, which the library verifies: `hint` names the key of a signature without a certificate. The chain
+ * beside a certificate is not looked at: the trust root has the authorities. Throws `SignatureFault`.
+ */
+export function bundleOf(signed: SimpleSignature, hint: string): Bundle {
+  const { payload, annotations } = signed;
+  const { signature, certificate } = readAnnotations(signed);
+  const content =
+    certificate === null
+      ? { publicKey: { hint } }
+      : { x509CertificateChain: { certificates: [{ rawBytes: certificate.toString('base64') }] } };
+  return bundleFromJSON({
+    mediaType: 'application/vnd.dev.sigstore.bundle+json;version=0.1',
+    verificationMaterial: {
+      ...content,
+      tlogEntries: logEntriesOf(annotations),
+      timestampVerificationData: { rfc3161Timestamps: timestampsOf(annotations) },
+    },
+    messageSignature: {
+      messageDigest: { algorithm: 'SHA2_256', digest: createHash('sha256').update(payload).digest('base64') },
+      signature: signature.toString('base64'),
+    },
+  });
+}
+
+function textOf(annotations: SimpleSignature['annotations'], name: string): string | null {
+  const value = Object.hasOwn(annotations, name) ? annotations[name] : null;
+  if (value !== null && typeof value !== 'string') throw new SignatureFault(`its annotation ${name} is no text`);
+  return value;
+}
+
+function certificateOf(pem: string): Buffer {
+  if (pem.split('-----BEGIN').length !== 2) throw new SignatureFault('its certificate is not one in PEM');
+  try {
+    return new X509Certificate(pem).raw;
+  } catch {
+    throw new SignatureFault('its certificate is damaged');
+  }
+}
+
+function logEntriesOf(annotations: SimpleSignature['annotations']): object[] {
+  const text = textOf(annotations, 'dev.sigstore.cosign/bundle');
+  if (text === null) return [];
+  const json = parseStrictly(text, 'its log entry');
+  if (!validateEntry(json))
+    throw new SignatureFault(`its log entry is malformed: ${formatSchemaErrors(validateEntry)}`);
+  const { SignedEntryTimestamp: promise, Payload } = json as LogEntryJson;
+  const { body, integratedTime, logIndex, logID } = Payload;
+  const { kind, apiVersion } = Object(
+    parseStrictly(decoded(body, 'its log entry').toString('utf8'), 'its log entry'),
+  ) as { kind?: unknown; apiVersion?: unknown };
+  return [
+    {
+      logIndex: String(logIndex),
+      logId: { keyId: Buffer.from(logID, 'hex').toString('base64') },
+      kindVersion: { kind: String(kind), version: String(apiVersion) },
+      integratedTime: String(integratedTime),
+      inclusionPromise: { signedEntryTimestamp: decoded(promise, 'the promise of its log').toString('base64') },
+      canonicalizedBody: body,
+    },
+  ];
+}
+
+interface LogEntryJson {
+  SignedEntryTimestamp: string;
+  Payload: { body: string; integratedTime: number; logIndex: number; logID: string };
+}
+
+function timestampsOf(annotations: SimpleSignature['annotations']): object[] {
+  const text = textOf(annotations, 'dev.sigstore.cosign/rfc3161timestamp');
+  if (text === null) return [];
+  const { SignedRFC3161Timestamp: timestamp } = Object(parseStrictly(text, 'its timestamp')) as Record<string, unknown>;
+  if (typeof timestamp !== 'string') throw new SignatureFault('its timestamp is malformed');
+  return [{ signedTimestamp: decoded(timestamp, 'its timestamp').toString('base64') }];
+}
+
+/** Bytes of base64, in the one spelling that stands for them. */
+function decoded(base64: string, what: string): Buffer {
+  const bytes = Buffer.from(base64, 'base64');
+  if (base64 === '' || bytes.toString('base64') !== base64) throw new SignatureFault(`${what} is not base64`);
+  return bytes;
+}
