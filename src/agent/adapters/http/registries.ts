@@ -93,7 +93,7 @@ async function get(
   } catch (error) {
     if (signal.aborted) throw stoppedFault();
     const code = limit.aborted ? 'TIMEOUT' : (errorCodeOf(error) ?? 'UNKNOWN');
-    throw new RegistryError(`${url.host} cannot be reached: ${describeErrorCode(code)}`);
+    throw new RegistryError(`registry ${url.host}: ${describeErrorCode(code)}`);
   }
 }
 

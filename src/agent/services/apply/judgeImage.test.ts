@@ -102,7 +102,7 @@ it.each([404, 429, 500])('a registry that answers %s is not taken for one withou
   else registry.fail({ status, code: 'X', message: 'x' });
   await expect(judge('shop/web:1')).rejects.toThrow(`${registry.host} answers ${status}`);
   registry.fail('reset');
-  await expect(judge('shop/web:1')).rejects.toThrow(`${registry.host} cannot be reached: connection reset`);
+  await expect(judge('shop/web:1')).rejects.toThrow(`registry ${registry.host}: connection reset`);
 });
 
 it.each([
