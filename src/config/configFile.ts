@@ -11,6 +11,8 @@ export interface ConfigFormat extends ConfigKeys {
   example: string;
   /** Who may read it, and so must run the program, for whoever cannot. */
   readers: string;
+  /** How another file is named: `with --config`. */
+  naming: string;
 }
 
 /** A configuration file whose keys have been validated, each by itself. */
@@ -53,22 +55,21 @@ export function deepFreeze<T>(value: T): T {
   return Object.freeze(value);
 }
 
-function readText(path: string, { readers }: ConfigFormat): string {
+function readText(path: string, { readers, naming }: ConfigFormat): string {
   try {
     return new TextDecoder('utf-8', { fatal: true }).decode(readRegularFile(path));
   } catch (error) {
     const code = (error as NodeJS.ErrnoException).code ?? '';
-    const message = code === 'EACCES' ? `is not readable by this user; ${readers}` : readErrors[code];
-    throw new ConfigInvalid(path, [{ line: null, key: '', message: message ?? `cannot be read (${code})` }]);
+    const readErrors: Record<string, string> = {
+      EACCES: `is not readable by this user; ${readers}`,
+      ENOENT: `does not exist; write it, or name another file ${naming}`,
+      EISDIR: `is a directory; name a file ${naming}`,
+      ENOTREG: `is no regular file; name one ${naming}`,
+      ERR_ENCODING_INVALID_ENCODED_DATA: 'is not UTF-8 text',
+    };
+    throw new ConfigInvalid(path, [{ line: null, key: '', message: readErrors[code] ?? `cannot be read (${code})` }]);
   }
 }
-
-const readErrors: Record<string, string> = {
-  ENOENT: 'does not exist; write it, or name another file with --config',
-  EISDIR: 'is a directory; name a file with --config',
-  ENOTREG: 'is no regular file; name one with --config',
-  ERR_ENCODING_INVALID_ENCODED_DATA: 'is not UTF-8 text',
-};
 
 function validPart(merged: Record<string, unknown>, problems: readonly ConfigProblem[]): Record<string, unknown> {
   return Object.fromEntries(

@@ -10,6 +10,7 @@ const configFormat = {
   validate,
   example: 'env: eu-1',
   readers: 'it belongs to root and group deployd with mode 0640, so run as root or deployd',
+  naming: 'with --config',
 };
 
 /** Loads config.yaml into frozen Settings; throws ConfigInvalid with all of its problems. */

@@ -15,4 +15,5 @@ const format = {
   validate,
   example: 'policy: {permit: {capabilities: [NET_ADMIN]}}',
   readers: 'name another with --policy',
+  naming: 'with --policy',
 };

@@ -23,4 +23,5 @@ const format = {
   validate,
   example: 'url: https://tenancy.example',
   readers: 'name another with --config',
+  naming: 'with --config',
 };

@@ -37,5 +37,6 @@ const format = {
   table: trustTable,
   validate,
   example: 'trust: {bundles: {keys: [release.pub]}}',
-  readers: 'name another',
+  readers: 'name another on the command line',
+  naming: 'on the command line',
 };

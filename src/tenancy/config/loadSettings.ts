@@ -10,6 +10,7 @@ const configFormat = {
   validate,
   example: 'public_url: https://tenancy.example',
   readers: 'it belongs to root and group deployd-tenancy with mode 0640, so run as root or deployd-tenancy',
+  naming: 'with --config',
 };
 
 /** Loads config.yaml into frozen settings; throws ConfigInvalid with all of its problems. */
