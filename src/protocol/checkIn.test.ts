@@ -25,9 +25,10 @@ test('needs no bundle when there is nothing to do', () => {
     sizeBytes: 0,
     purgeVolumes: false,
   });
-  expect(parseCheckInResponse({ ...none, action: 'down', desired_sha: sha, bundle: null })).toMatchObject({
-    action: 'down',
-  });
+  const down = { ...none, action: 'down', desired_sha: sha, bundle: null, purge_volumes: null };
+  expect(parseCheckInResponse(down)).toMatchObject({ action: 'down', purgeVolumes: false });
+  const empty = { ...apply, bundle: { sha256: sha, size_bytes: 0 } };
+  expect(parseCheckInResponse(empty)).toMatchObject({ action: 'apply', sizeBytes: 0 });
 });
 
 it.each<[string, unknown, string]>([
@@ -43,11 +44,14 @@ it.each<[string, unknown, string]>([
   ['production as text', { ...none, production: 'false' }, 'field production is not a boolean'],
   ['no desired sha', { ...none, desired_sha: undefined }, 'field desired_sha is missing'],
   ['apply of nothing', { ...apply, desired_sha: null }, 'field desired_sha is empty or not a string'],
+  ['a number as sha', { ...none, desired_sha: 1 }, 'field desired_sha is neither a string nor null'],
+  ['a sha after more', { ...none, desired_sha: `x${sha}` }, 'field desired_sha is not a lower-case sha256'],
   ['a short sha', { ...none, desired_sha: 'abc' }, 'field desired_sha is not a lower-case sha256'],
   ['a sha in capitals', { ...none, desired_sha: sha.toUpperCase() }, 'field desired_sha is not a lower-case sha256'],
   ['a sha and more', { ...none, desired_sha: `${sha}\n` }, 'field desired_sha is not a lower-case sha256'],
   ['a path as sha', { ...none, desired_sha: '../../etc' }, 'field desired_sha is not a lower-case sha256'],
   ['apply without a bundle', { ...apply, bundle: undefined }, 'field bundle is missing'],
+  ['a list as bundle', { ...apply, bundle: [] }, 'field bundle is not an object'],
   ['another bundle', { ...apply, bundle: { sha256: '0'.repeat(64), size_bytes: 1 } }, 'field bundle.sha256 differs'],
   ['a negative size', { ...apply, bundle: { sha256: sha, size_bytes: -1 } }, 'field bundle.size_bytes is not a whole'],
   ['a broken size', { ...apply, bundle: { sha256: sha, size_bytes: 1.5 } }, 'field bundle.size_bytes is not a whole'],

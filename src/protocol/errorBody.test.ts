@@ -3,6 +3,7 @@ import { toSingleLine, parseErrorBody } from './errorBody.ts';
 it.each<[unknown, string | null, string | null]>([
   [{ error: { code: 'NO_SUCH', message: 'not here' } }, 'NO_SUCH', 'not here'],
   [{ error: { code: 'no such', message: 7 } }, null, null],
+  ...['xNO_SUCH', 'NO_SUCH\n', ['NO_SUCH']].map((code): [unknown, null, null] => [{ error: { code } }, null, null]),
   [{ error: 'not here' }, null, null],
   [{ errors: ['one', 2, 'two'] }, null, 'one; two'],
   [{ errors: [] }, null, null],
@@ -25,4 +26,7 @@ test('truncates a long message between words, so that no secret is split', () =>
   expect(text.length).toBeLessThanOrEqual(302);
   expect(text).toMatch(/word …$/);
   expect(toSingleLine('x'.repeat(1000))).toBe('…');
+  const [half, rest] = ['x'.repeat(150), 'y'.repeat(149)];
+  expect(toSingleLine(`${half} ${rest}`)).toBe(`${half} ${rest}`);
+  expect(toSingleLine(`${half} ${rest}y`)).toBe(`${half} …`);
 });

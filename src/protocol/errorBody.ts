@@ -20,7 +20,7 @@ export function parseErrorBody(json: unknown): { code: string | null; text: stri
  * It is truncated between words only, because the redaction would not recognize half of a secret.
  */
 export function toSingleLine(text: string): string | null {
-  const words = text.split(/[\s\p{C}]+/u).filter((word) => word !== '');
+  const words = text.split(/[\s\p{C}]/u).filter((word) => word !== '');
   let line = '';
   for (const word of words) {
     if (line.length + word.length >= maxMessageCharacters) return `${line} …`.trimStart();

@@ -20,8 +20,7 @@ export interface JsonFields {
 
 /** The fields of `json`, which came in response to `call`; `path` is its position in the response, empty for the root. */
 export function fieldsOf(json: unknown, call: string, path = ''): JsonFields {
-  if (!isObject(json))
-    throw protocolInvalid(call, path === '' ? 'the answer is not a JSON object' : `field ${path} is not an object`);
+  if (!isObject(json)) throw protocolInvalid(call, 'the answer is not a JSON object');
   const full = (name: string) => (path === '' ? name : `${path}.${name}`);
   const invalidField = (name: string, problem: string) =>
     protocolInvalid(call, `field ${full(name)} ${json[name] === undefined ? 'is missing' : problem}`);

@@ -10,10 +10,19 @@ const validLease = {
 };
 
 test('parses a JWT lease and ignores unknown fields', () => {
-  expect(parseLeaseResponse({ lease: { ...validLease, note: 'x', policies: ['a'] } })).toEqual({
+  expect(parseLeaseResponse({ lease: { ...validLease, note: null, policies: ['a'] } })).toEqual({
     lease: { role: 'deploy-apply', jwt, expiresAt: '2026-11-21T13:00:00Z' },
   });
 });
+
+it.each(['2026-11-21T13:00:00.123456789Z', '2026-11-21T13:00:00+05:30', '2026-11-21T13:00:00.5-11:45'])(
+  'takes the time %s',
+  (expiresAt) => {
+    expect(parseLeaseResponse({ lease: { ...validLease, expires_at: expiresAt } })).toMatchObject({
+      lease: { expiresAt },
+    });
+  },
+);
 
 const deep = () => {
   let value: object = { secret_id: 'canary' };
@@ -33,6 +42,7 @@ it.each<[string, unknown]>([
   ['a wrap token', { lease: { ...validLease, wrapToken: 'canary' } }],
   ['a wrapped response', { request_id: '', wrap_info: { token: 'canary' }, lease: validLease }],
   ['an unwrap step', { lease: { ...validLease, unwrap_path: 'canary' } }],
+  ['the method', { lease: { ...validLease, method: 'approle' } }],
   ['the method by its other names', { lease: { ...validLease, auth_method: 'AppRole' } }],
   ['the type', { lease: { ...validLease, type: 'app_role' } }],
   ['the kind', { lease: { ...validLease, kind: 'app-role' } }],
@@ -54,11 +64,13 @@ it.each<[string, unknown]>([
 it.each<[string, unknown, string]>([
   ['nothing', undefined, 'the answer is not a JSON object'],
   ['no lease', {}, 'field lease is missing'],
+  ['a number as method', { lease: { ...validLease, method: 5 } }, 'field lease.method is empty or not a string'],
   ['another method', { lease: { ...validLease, method: 'oidc' } }, 'field lease.method is not jwt'],
   ['another mount', { lease: { ...validLease, mount: 'jwt-other' } }, 'field lease.mount is not jwt-tenancy'],
   ['no role', { lease: { ...validLease, role: undefined } }, 'field lease.role is missing'],
   ['no JWT', { lease: { ...validLease, jwt: undefined } }, 'field lease.jwt is missing'],
   ['half a JWT', { lease: { ...validLease, jwt: 'canary.canary' } }, 'field lease.jwt is not a JWT'],
+  ['a JWT after more', { lease: { ...validLease, jwt: `canary ${jwt}` } }, 'field lease.jwt is not a JWT'],
   ['a JWT with a tail', { lease: { ...validLease, jwt: `${jwt}\ncanary` } }, 'field lease.jwt is not a JWT'],
   ['a number as time', { lease: { ...validLease, expires_at: '1' } }, 'field lease.expires_at is not a time'],
   [

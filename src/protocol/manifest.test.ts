@@ -1,3 +1,4 @@
+import { changeManifest } from './manifestText.ts';
 import { parseManifest } from './manifest.ts';
 
 const secret = { var: 'A', path: 'deployd/data/eu-1/see/a', field: 'f' };
@@ -120,7 +121,10 @@ describe('a manifest', () => {
       { ...base, registries: [{ ...login, password_var: 'B' }] },
       'registries[0].password_var: is not a variable of secrets',
     ],
-    [{ ...base, registries: [{ ...login, host: 'https://x' }] }, 'registries[0].host: must be the host'],
+    ...['https://x', 5].map((host): [unknown, string] => [
+      { ...base, registries: [{ ...login, host }] },
+      'registries[0].host: must be the host',
+    ]),
     [{ ...base, registries: [login, { ...login, host: 'REGISTRY.example:5000' }] }, 'registries[1].host: stands twice'],
     ['{"__proto__": {}, "constructor": 1}', '__proto__: is not a known key'],
     [JSON.stringify(base).replace('{', '{"sequence": 43, '), 'sequence: stands twice'],
@@ -128,6 +132,15 @@ describe('a manifest', () => {
     [JSON.stringify(base).replace('"field"', '"var": "B", "field"'), 'secrets[0].var: stands twice'],
   ])('is refused: %j', (manifest, words) => {
     expect(detailOf(manifest)).toContain(words);
+  });
+
+  it.each<[object, string]>([
+    [{ variables: { 'A-B': '' } }, 'variables.A-B: must be the name of a variable'],
+    [{ variables: { B: 1 } }, 'variables.B: must be text'],
+    [{ registries: [{ host: 'x', password_var: 'A' }] }, 'registries[0].username_var: is missing'],
+    [{ profiles: [...numbers(10).map(String), '*'] }, 'profiles[10]: must be the name of a profile'],
+  ])('tells one mistake once: %j', (changes, detail) => {
+    expect(detailOf({ ...base, ...changes })).toMatch(new RegExp(`^${RegExp.escape(detail)}[^;]*$`));
   });
 
   it.each(['schema', 'name', 'env', 'version', 'sequence', 'compose', 'secrets'])('is refused without %s', (key) => {
@@ -150,6 +163,9 @@ describe('a manifest', () => {
     'LDAP_URL',
     'PROXY',
     'MY_PROXY',
+    'MY_HTTP_PROXY',
+    'HTTP_PROXY_URL',
+    'MY_DOCKER_HOST',
     'GITHUB',
     'TZ',
     'LANG',
@@ -182,7 +198,9 @@ describe('a manifest', () => {
     }
   });
 
-  it.each<[string, object, string]>([
+  it.each<[string, object | string, string]>([
+    ['what is too large', ' '.repeat(262_145), 'put the values into files of the bundle'],
+    ['what is no JSON', ' '.repeat(262_144), 'write it without comments and trailing commas'],
     [
       'a key that is missing',
       { sequence: undefined },
@@ -192,20 +210,35 @@ describe('a manifest', () => {
     ['another env', { env: 'eu-2' }, 'make a bundle for each env'],
     ['a profile that stands twice', { profiles: ['p', 'p'] }, 'leave one of them out'],
     ['a reserved variable', { variables: { PATH: 'x' } }, 'give it another name'],
+    ['a value that none can have', { variables: { B: 'a\0' } }, 'give it another value'],
     ['a login that is no secret', { registries: [{ ...login, username_var: 'NOBODY' }] }, 'add it to secrets'],
     ['a value of the wrong kind, whose text says it', { sequence: 'one' }, ''],
   ])('tells a cure for %s', (_title, changes, cure) => {
-    const parsed = parseManifest(JSON.stringify({ ...base, ...changes }), 'eu-1');
-    expect(parsed).toMatchObject({ refusal: { faults: [{ cure }] } });
+    const text = typeof changes === 'string' ? changes : JSON.stringify({ ...base, ...changes });
+    expect(parseManifest(text, 'eu-1')).toMatchObject({ refusal: { faults: [{ cure }] } });
   });
 
   it('limits the number of reported errors', () => {
-    const detail = detailOf({ ...base, secrets: Array.from({ length: 500 }, () => ({})) });
-    expect(detail.split('; ')).toHaveLength(101);
-    expect(detail).toMatch(/; and 1400 more$/);
+    const faultsOf = (profiles: string[]) => {
+      const parsed = parseManifest(JSON.stringify({ ...base, profiles }), 'eu-1');
+      return 'refusal' in parsed ? (parsed.refusal.faults ?? []) : [];
+    };
+    const bad = numbers(100).map((at) => `*${at}`);
+    expect(faultsOf(bad)).toHaveLength(100);
+    const secrets = Array.from({ length: 500 }, () => ({}));
+    const parsed = parseManifest(JSON.stringify({ ...base, secrets }), 'eu-1');
+    expect(parsed).toMatchObject({ refusal: { faults: { length: 101, 100: { text: 'and 1400 more', cure: '' } } } });
   });
 
   it('finds duplicate keys next to strings with quotes, braces and colons', () => {
     expect(detailOf({ ...base, name: 'a": {"name": [', version: '\\"x' })).toBe('');
   });
+});
+
+it('keeps the order of the keys, and adds new ones at the end', () => {
+  const text = changeManifest('{"env":"eu-1","sequence":1}', ({ sequence }) => ({
+    sequence: sequence + 1,
+    name: 'shop',
+  }));
+  expect(text).toBe('{\n  "env": "eu-1",\n  "sequence": 2,\n  "name": "shop"\n}\n');
 });

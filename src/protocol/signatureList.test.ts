@@ -1,5 +1,5 @@
 import { signatureLimits } from './signatureLimits.ts';
-import { parseSignatureList, signaturesTooLarge } from './signatureList.ts';
+import { maxSignatureListBytes, parseSignatureList, signaturesTooLarge } from './signatureList.ts';
 
 const { count, bytes } = signatureLimits;
 /** JSON text of `{"a":""}` is 8 bytes. */
@@ -10,6 +10,7 @@ const refusedFor = (reason: string) =>
 it('gives the signatures as they are', () => {
   const signatures = Array.from({ length: count }, () => ofBytes(bytes));
   expect(parseSignatureList(signatures)).toBe(signatures);
+  expect(maxSignatureListBytes).toBe(Buffer.byteLength(`${JSON.stringify(signatures)}\n`));
   expect(parseSignatureList([])).toEqual([]);
 });
 
@@ -20,7 +21,7 @@ it.each<[string, unknown, string]>([
   ['a large one', [{}, ofBytes(bytes + 1)], `signature 2 has more than ${bytes} bytes`],
   [
     'one that is nested without end',
-    [JSON.parse('['.repeat(1e5) + ']'.repeat(1e5))],
+    [JSON.parse(`${'{"1":'.repeat(1e5)}1${'}'.repeat(1e5)}`)],
     `signature 1 has more than ${bytes} bytes`,
   ],
 ])('refuses %s', (_what, json, reason) => {

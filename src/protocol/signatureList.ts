@@ -3,7 +3,7 @@ import { signatureLimits } from './signatureLimits.ts';
 
 const { count, bytes } = signatureLimits;
 
-/** Largest answer of signatures in bytes: a JSON array of as many as there may be. */
+/** Largest answer of signatures in bytes: a JSON array of as many as there may be, and a line end. */
 export const maxSignatureListBytes = count * (bytes + 1) + 2;
 
 /** The fault of an answer that is larger. */
