@@ -78,6 +78,11 @@ it.each<[string, unknown, string]>([
     { lease: { ...validLease, expires_at: '2026-11-21T13:00:00' } },
     'field lease.expires_at is not a time',
   ],
+  [
+    'a time of a long year',
+    { lease: { ...validLease, expires_at: '+002026-11-21T13:00:00Z' } },
+    'field lease.expires_at is not a time',
+  ],
   ['no time', { lease: { ...validLease, expires_at: 'tomorrow' } }, 'field lease.expires_at is not a time'],
 ])('%s is PROTOCOL_INVALID with the name of the field', (_title, json, words) => {
   const parsed = parseLeaseResponse(json);

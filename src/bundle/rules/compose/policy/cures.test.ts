@@ -47,6 +47,7 @@ it.each<readonly [string, string]>([
   ['extends: none', 'name another service of its file'],
   ['nonsense: 1', 'leave it out, the nearest known key is configs'],
   ['comand: a', 'leave it out, the nearest known key is command'],
+  ['healthcheck: {tst: a}', 'leave it out, the nearest known key is test'],
   ['tty: x', 'write true or false'],
   ['cpus: x', 'write a number'],
   ['tty: []', 'write it as text'],

@@ -1,4 +1,5 @@
 import { refusalsOf, serviceWith } from '../../../../../fixtures/corpus/bundleRefusals.ts';
+import { isPrivateSubnet } from './subnets.ts';
 
 const findingsOf = async (compose: string) =>
   (await refusalsOf({ compose, secrets: ['V'] })).map(({ code, detail }) => `${code}: ${detail}`);
@@ -15,6 +16,7 @@ describe('subnets and addresses that the host reaches elsewhere (spec §12.2)', 
     ...['172.16.0.0/12', '1.1.1.1/32', '::/0', 'fe80::/64', '::1/128', 'fd00::/8', '2001:db8::/64', 'ff02::/64'],
     ...['::ffff:10.0.0.0/112', '${NET:-10.1.0.0/24}', '010.1.0.0/24', '10.1.0.0', 'x'],
   ])('need a privilege: subnet %s', async (text) => {
+    expect(isPrivateSubnet(text)).toBe(false);
     expect(await findingsOf(subnet(text))).toEqual(needsPrivilege(`network n: ipam.config subnet ${text}`));
     expect(await refusalsOfPrivileged(subnet(text))).toMatchObject([]);
   });
@@ -40,6 +42,7 @@ describe('subnets and addresses that the host reaches elsewhere (spec §12.2)', 
   it.each(['10.213.240.0/24', '172.28.0.0/16', '192.168.7.128/25', 'fd12:3456:789a::/48', 'fd12:3456:789a::/64'])(
     'are allowed: subnet %s',
     async (text) => {
+      expect(isPrivateSubnet(text)).toBe(true);
       expect(await findingsOf(subnet(text))).toEqual([]);
     },
   );
