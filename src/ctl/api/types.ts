@@ -7,6 +7,8 @@ export interface WhoAmI {
   role: Role;
   /** Null for all. */
   envs: string[] | null;
+  /** Any one of them permits a call; a service of an older version tells none. */
+  permissions?: { role: Role; envs: string[] | null }[];
 }
 
 export type Role = 'viewer' | 'deployer' | 'admin';

@@ -11,7 +11,10 @@ beforeAll(async () => {
 afterAll(() => at.stop());
 
 it('tells whose token it is', async () => {
-  expect(await at.limited.json('whoami')).toEqual({ name: 'admin of eu-1', role: 'admin', envs: ['eu-1'] });
+  expect(await at.limited.json('whoami')).toEqual({
+    ...{ name: 'admin of eu-1', role: 'admin', envs: ['eu-1'] },
+    permissions: [{ role: 'admin', envs: ['eu-1'] }],
+  });
   expect((await at.viewer.run('whoami')).stdout).toBe('name  viewer\nrole  viewer\nenvs  all\n');
 });
 
@@ -25,7 +28,7 @@ it('writes a new token into a file of its owner, with which one logs in', async 
   });
   expect((await stat(file)).mode & 0o777).toBe(0o600);
   const whoAmI = await deployctl(['whoami', '--token-file', file, '--json'], { env: at.admin.home.env });
-  expect(JSON.parse(whoAmI.stdout)).toEqual({ name: 'ci', role: 'deployer', envs: ['eu-1'] });
+  expect(JSON.parse(whoAmI.stdout)).toMatchObject({ name: 'ci', role: 'deployer', envs: ['eu-1'] });
   expect(await readFile(file, 'utf8')).not.toContain(at.admin.token);
 });
 

@@ -1,10 +1,12 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest, FastifySchema } from 'fastify';
+import { permissionsWith } from '../rules/permission.ts';
 import { ApiError, type ApiErrorFields } from '../services/apiError.ts';
 import { recordRefusedAct } from '../services/audit.ts';
 import type { Dependencies } from '../services/dependencies.ts';
 import type { AuditCaller, Operator } from '../services/operator.ts';
 import { authenticateOperator } from '../services/operators.ts';
 import { requirePermission } from '../services/requirePermission.ts';
+import type { Role } from '../store/database.ts';
 import { bearerOf, unauthenticated } from './bearer.ts';
 import { errorFields } from './errors.ts';
 import { operatorRoutes } from './operatorApi.ts';
@@ -63,13 +65,19 @@ async function handle(deps: Dependencies, route: AnyOperatorRoute, exchange: Exc
   if (route.noStore) void reply.header('cache-control', 'no-store');
   try {
     requirePermission(call.operator, { role: route.role, env: route.everyEnv ? { every: true } : envOf(route, call) });
-    const { status, body } = await route.handle(deps, call);
+    const { status, body } = await route.handle(deps, withRole(call, route.role));
     void reply.code(status);
     return await (isDownload(route) ? sendOctets(reply, body as Octets) : reply.send(body));
   } catch (error) {
     await auditFailure(deps, { route, call, fields: errorFields(error as Error) });
     throw error;
   }
+}
+
+/** The call by the permissions that include its role, so that what the service asks of a row's env is asked of these. */
+function withRole(call: OperatorCall, role: Role): OperatorCall {
+  const { operator } = call;
+  return { ...call, operator: { ...operator, permissions: permissionsWith(operator.permissions, role) } };
 }
 
 /** True for a call that is answered with bytes, which lasts. */

@@ -1,13 +1,13 @@
 import type { Role } from '../store/database.ts';
 
-/** What a token may do. */
+/** A role for some envs. */
 export interface Permission {
   readonly role: Role;
   /** The envs it is limited to; null for all. */
   readonly envs: readonly string[] | null;
 }
 
-/** What a call needs: a role at least, and one env, any env (null), or a token that is limited to none (`every`). */
+/** What a call needs: a role at least, and one env, any env (null), or a role that is limited to none (`every`). */
 export interface Need {
   readonly role: Role;
   readonly env: string | null | { readonly every: true };
@@ -15,8 +15,31 @@ export interface Need {
 
 const roles: readonly Role[] = ['viewer', 'deployer', 'admin'];
 
-/** Why a token does not permit a call; null if it does. */
-export function forbiddenReason({ role, envs }: Permission, need: Need): string | null {
+/** Why none of a caller's permissions permits a call, as the first one tells it; null if one does. */
+export function forbiddenReason(permissions: readonly Permission[], need: Need): string | null {
+  const reasons = permissions.map((permission) => reasonAgainst(permission, need));
+  return reasons.includes(null) ? null : (reasons[0] ?? `the role ${need.role} is needed, and there is none`);
+}
+
+/** The permissions that include a role. */
+export function permissionsWith(permissions: readonly Permission[], role: Role): Permission[] {
+  return permissions.filter((permission) => roles.indexOf(permission.role) >= roles.indexOf(role));
+}
+
+/** The envs that permissions are for; null for all. */
+export function visibleEnvs(permissions: readonly Permission[]): readonly string[] | null {
+  const lists = permissions.map(({ envs }) => envs);
+  return lists.some((envs) => envs === null) ? null : [...new Set(lists.flatMap((envs) => envs ?? []))];
+}
+
+/** The role that a caller has in every one of the visible envs at least. */
+export function leastRole(permissions: readonly Permission[]): Role {
+  const seen = visibleEnvs(permissions) ?? [{ every: true } as const];
+  const holds = (role: Role) => seen.every((env) => forbiddenReason(permissions, { role, env }) === null);
+  return roles.findLast(holds) ?? 'viewer';
+}
+
+function reasonAgainst({ role, envs }: Permission, need: Need): string | null {
   if (roles.indexOf(role) < roles.indexOf(need.role)) return `the role ${need.role} is needed, the token has ${role}`;
   if (envs === null || need.env === null) return null;
   if (typeof need.env === 'object') return 'a token that is limited to some envs does not permit this';

@@ -1,3 +1,4 @@
+import { visibleEnvs } from '../rules/permission.ts';
 import { addAuditEntry, listAuditEntries, type AuditEntry } from '../store/audit.ts';
 import type { AuditRow } from '../store/database.ts';
 import type { Dependencies } from './dependencies.ts';
@@ -40,7 +41,7 @@ export async function listAudit(
   { store }: Dependencies,
   { operator, env, before, limit }: { operator: Operator; env?: string; before?: number; limit: number },
 ): Promise<{ entries: AuditView[]; next: number | null }> {
-  const envs = env === undefined ? operator.envs : [env];
+  const envs = env === undefined ? visibleEnvs(operator.permissions) : [env];
   const rows = await listAuditEntries(store, { envs, before, limit: limit + 1 });
   const { items, last } = toPage(rows, limit);
   const entries = items.map(({ at, ...entry }) => ({ ...entry, at: new Date(at).toISOString() }));

@@ -1,4 +1,5 @@
 import type { BackendState } from '../../../machines/backend.ts';
+import { visibleEnvs } from '../rules/permission.ts';
 import { addAuditEntry } from '../store/audit.ts';
 import {
   createBackend as insertBackend,
@@ -47,7 +48,7 @@ export async function listBackends(
   { store }: Dependencies,
   { operator, env, limit, ...filter }: BackendsQuery,
 ): Promise<{ backends: BackendView[]; next: string | null }> {
-  const envs = env === undefined ? operator.envs : [env];
+  const envs = env === undefined ? visibleEnvs(operator.permissions) : [env];
   const rows = await selectBackends(store, { ...filter, envs, limit: limit + 1 });
   const { items, last } = toPage(rows, limit);
   const desired = new Map((await listEnvs(store, envs)).map(({ name, desired_sha }) => [name, desired_sha]));

@@ -1,3 +1,4 @@
+import { visibleEnvs } from '../rules/permission.ts';
 import { signatureStateOf, type SignatureState } from '../rules/signatureState.ts';
 import { listBundles as selectBundles } from '../store/bundles.ts';
 import { findThresholds } from '../store/bundleTrusts.ts';
@@ -40,7 +41,7 @@ export async function listBundles(
   { store }: Dependencies,
   { operator, env, after, limit }: { operator: Operator; env?: string; after?: Place | undefined; limit: number },
 ): Promise<{ bundles: BundleView[]; last: Place | null }> {
-  const envs = env === undefined ? operator.envs : [env];
+  const envs = env === undefined ? visibleEnvs(operator.permissions) : [env];
   const { items, last } = toPage(await selectBundles(store, { envs, after, limit: limit + 1 }), limit);
   return { bundles: await viewBundles(store, items), last: last && { time: last.received_at, id: last.sha256 } };
 }

@@ -1,5 +1,6 @@
 import type { TrustedIdentity } from '../../protocol/trustSettings.ts';
 import type { BundleTrust } from '../../signatures/bundleTrust.ts';
+import { visibleEnvs } from '../rules/permission.ts';
 import { findBundle, findNewestBundle } from '../store/bundles.ts';
 import { findBundleTrust } from '../store/bundleTrusts.ts';
 import type { EnvRow } from '../store/database.ts';
@@ -39,7 +40,8 @@ export interface TrustView {
 
 /** The envs that an operator may see, by name. */
 export async function listEnvs({ store }: Dependencies, operator: Operator): Promise<EnvView[]> {
-  const [rows, counts] = await Promise.all([selectEnvs(store, operator.envs), countBackends(store, operator.envs)]);
+  const envs = visibleEnvs(operator.permissions);
+  const [rows, counts] = await Promise.all([selectEnvs(store, envs), countBackends(store, envs)]);
   return rows.map((row) => viewOf(row, counts));
 }
 

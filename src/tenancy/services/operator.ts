@@ -1,12 +1,11 @@
-import type { Role } from '../store/database.ts';
+import type { Permission } from '../rules/permission.ts';
 
-/** Who calls the operators' API, as the row of its token says. */
+/** Who calls the operators' API. */
 export interface Operator {
   readonly id: string;
   readonly name: string;
-  readonly role: Role;
-  /** The envs that the token is limited to; null for all. */
-  readonly envs: readonly string[] | null;
+  /** Any one of them permits a call. */
+  readonly permissions: readonly Permission[];
 }
 
 /** What the audit log says of the caller of an act. */

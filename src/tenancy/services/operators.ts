@@ -1,7 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import { digestOfToken, newOperatorToken } from '../credentials/operatorToken.ts';
+import { leastRole, visibleEnvs } from '../rules/permission.ts';
 import { addAuditEntry } from '../store/audit.ts';
-import type { OperatorRow } from '../store/database.ts';
+import type { OperatorRow, Role } from '../store/database.ts';
 import { findEnv } from '../store/envs.ts';
 import {
   addOperator,
@@ -26,11 +27,29 @@ export async function authenticateOperator(deps: Dependencies, bearer: string): 
   const row = digest === null ? null : await findOperator(deps.store, digest);
   if (row === null) return null;
   await keepUse(deps, row);
-  return operatorOf(row);
+  const { id, name, role, envs } = accountOf(row);
+  return { id, name, permissions: [{ role, envs }] };
+}
+
+/** A caller as the API tells it: its role is the one that it has in every one of its envs at least. */
+export function viewCaller({ name, permissions }: Operator) {
+  const envs = visibleEnvs(permissions);
+  const each = permissions.map(({ role, envs: only }) => ({ role, envs: only && [...only] }));
+  return { name, role: leastRole(permissions), envs: envs && [...envs], permissions: each };
+}
+
+/** What is said of a new operator. */
+export interface OperatorFields {
+  name: string;
+  role: Role;
+  /** The envs that the token is limited to; null for all. */
+  envs: string[] | null;
 }
 
 /** An operator as its row says. */
-type OperatorAccount = Operator & { envs: string[] | null };
+interface OperatorAccount extends OperatorFields {
+  id: string;
+}
 
 /** An operator as the API tells it. */
 export interface OperatorView extends OperatorAccount {
@@ -44,12 +63,9 @@ export async function listOperators({ store }: Dependencies): Promise<OperatorVi
   const rows = await selectOperators(store);
   return rows.map((row) => {
     const last_used_at = row.last_used_at === null ? null : toTime(row.last_used_at);
-    return { ...operatorOf(row), created_at: toTime(row.created_at), last_used_at };
+    return { ...accountOf(row), created_at: toTime(row.created_at), last_used_at };
   });
 }
-
-/** What is said of a new operator. */
-export type OperatorFields = Omit<Operator, 'id'>;
 
 /** Creates an operator; the token is in the answer only. Throws 404 for an unknown env, 409 for a name that is taken. */
 export async function createOperator(
@@ -64,7 +80,7 @@ export async function createOperator(
       throw refusal('OPERATOR_EXISTS', 'the name is taken');
     await addAuditEntry(work, auditEntry(deps, caller, { target: `${row.id} ${name}`, env: null }));
   });
-  return { ...operatorOf(row), token };
+  return { ...accountOf(row), token };
 }
 
 /** The row of a new operator, and the token, which the row does not have. */
@@ -103,7 +119,7 @@ function refusal(code: string, message: string): ApiError {
   return new ApiError({ status: 409, code, message });
 }
 
-function operatorOf({ id, name, role, envs }: OperatorRow): OperatorAccount {
+function accountOf({ id, name, role, envs }: OperatorRow): OperatorAccount {
   return { id, name, role, envs: envs === null ? null : (JSON.parse(envs) as string[]) };
 }
 

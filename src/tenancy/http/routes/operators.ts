@@ -1,4 +1,4 @@
-import { createOperator, listOperators, revokeOperator } from '../../services/operators.ts';
+import { createOperator, listOperators, revokeOperator, viewCaller } from '../../services/operators.ts';
 import { answer, noContent, operatorRoute } from '../operatorRoute.ts';
 import { Caller, CreatedOperator, NewOperator, OperatorList, OperatorParams } from '../schemas/operators.ts';
 
@@ -11,7 +11,7 @@ export const operatorAccountRoutes = [
     summary: 'Tell whose token the bearer is',
     responses: { 200: Caller },
     act: null,
-    handle: async (_deps, { operator: { name, role, envs } }) => answer(200, { name, role, envs: envs && [...envs] }),
+    handle: async (_deps, { operator }) => answer(200, viewCaller(operator)),
   }),
   operatorRoute({
     method: 'GET',

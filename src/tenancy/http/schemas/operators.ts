@@ -15,8 +15,12 @@ const Envs = Nullable(
 const fields = { name: Type.String(), role: Role, envs: Envs };
 const operator = { id: Uuid, ...fields };
 
-/** Whose token the bearer is. */
-export const Caller = Type.Object(fields, { title: 'Caller' });
+const Permissions = Type.Array(Type.Object({ role: Role, envs: Envs }, { title: 'Permission' }), {
+  description: 'Any one of them permits a call.',
+});
+
+/** Who calls; the role is the one that it has in every one of the envs at least. */
+export const Caller = Type.Object({ ...fields, permissions: Permissions }, { title: 'Caller' });
 /** Operators whose tokens are valid. */
 export const OperatorList = Type.Object(
   {
