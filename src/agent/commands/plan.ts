@@ -36,7 +36,11 @@ export interface PlanOptions {
 export async function plan(settings: Settings | null, options: PlanOptions, out: Output): Promise<number> {
   try {
     const planned = await planOfBundle(settings, options);
-    const result = await withSignatures(planned, settings?.trust.bundles ?? null, options.signatures ?? []);
+    const result = await withSignatures(
+      planned,
+      settings?.trust ?? { bundles: null, images: null },
+      options.signatures ?? [],
+    );
     out.log(options.json ? JSON.stringify(result, null, 2) : formatPlan(result));
     return result.refusals.length === 0 ? 0 : endings.refused.meta.exit;
   } catch (error) {

@@ -86,6 +86,6 @@ function run(json = false): Promise<number> {
     bootstrap_file: join(dir, 'jwt'),
   };
   const out = { log: (line: string) => void results.push(line), error: (line: string) => void warnings.push(line) };
-  const unset = { policy: defaultPolicy, trust: { bundles: null } };
+  const unset = { policy: defaultPolicy, trust: { bundles: null, images: null } };
   return status({ ...settings, ...unset } as Settings, { json, version: '0.2.0' }, out);
 }

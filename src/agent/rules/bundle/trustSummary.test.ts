@@ -1,4 +1,4 @@
-import { trustSummary } from './trustSummary.ts';
+import { trustsOf, trustSummary } from './trustSummary.ts';
 
 const release = '/etc/deployd/trust/release.pub';
 const ops = { issuer: 'https://id.example', subject: 'ops@example.com' };
@@ -11,5 +11,12 @@ it.each([
     `bundles signed by all of ${release}, ops@example.com (https://id.example)`,
   ],
 ])('%j', (trust, text) => {
-  expect(trustSummary(trust)).toBe(text);
+  expect(trustSummary('bundles', trust)).toBe(text);
+});
+
+it('tells what of the two has to be signed', () => {
+  const images = { keys: [release] };
+  expect(trustsOf({ bundles: null, images: null })).toEqual([]);
+  expect(trustsOf({ bundles: null, images })).toEqual([['images', images]]);
+  expect(trustsOf({ bundles: images, images }).map(([signed]) => signed)).toEqual(['bundles', 'images']);
 });

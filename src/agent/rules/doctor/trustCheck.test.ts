@@ -4,6 +4,7 @@ import { checkTrust, type TrustCheckFacts } from './trustCheck.ts';
 const [release, old] = ['/etc/deployd/trust/release.pub', '/etc/deployd/trust/old.pub'];
 const now = new Date('2026-06-01T00:00:00Z');
 const facts: TrustCheckFacts = {
+  signed: 'bundles',
   settings: { keys: [release, old] },
   configPath: '/etc/deployd/config.yaml',
   problems: [],
@@ -18,8 +19,8 @@ const facts: TrustCheckFacts = {
 const end = (what: string, at: string) => ({ what, end: new Date(at) });
 
 it('passes, and names the key that did not sign what is applied', () => {
-  expect(checkTrust(facts).detail).toBe(`bundles signed by 1 of ${release}, ${old}`);
-  const check = checkTrust({ ...facts, appliedSigners: ['key SHA256:r'] });
+  expect(checkTrust([facts]).detail).toBe(`bundles signed by 1 of ${release}, ${old}`);
+  const check = checkTrust([{ ...facts, appliedSigners: ['key SHA256:r'] }]);
   expect(check).toMatchObject({ status: 'passed', findings: [] });
   expect(check.detail).toBe(`bundles signed by 1 of ${release}, ${old}; ${old} did not sign what is applied`);
 });
@@ -53,7 +54,7 @@ it.each<[string, Partial<TrustCheckFacts>, string[]]>([
     ],
   ],
 ])('fails for %s', (_what, differing, problems) => {
-  const check = checkTrust({ ...facts, ...differing });
+  const check = checkTrust([{ ...facts, ...differing }]);
   expect(check.findings.map(({ problem }) => problem)).toEqual(problems);
   expect(checkLines(check)[0]).toMatch(/failed/);
 });
@@ -66,5 +67,19 @@ it('an identity counts as a signer, and a root that ends in a month and a day is
     root: '/r',
   };
   const rootEnds = [end('certificate authority', '2026-07-02T00:00:00Z'), { what: 'transparency log', end: null }];
-  expect(checkTrust({ ...facts, settings, keySigners: new Map([[release, 'k']]), rootEnds }).findings).toEqual([]);
+  expect(checkTrust([{ ...facts, settings, keySigners: new Map([[release, 'k']]), rootEnds }]).findings).toEqual([]);
+});
+
+it('tells of bundles and of images each what is wrong with it', () => {
+  const images: TrustCheckFacts = {
+    ...facts,
+    signed: 'images',
+    problems: ['x is missing'],
+    appliedSigners: ['key SHA256:o'],
+  };
+  const { findings } = checkTrust([facts, images]);
+  expect(findings.map(({ problem }) => problem)).toEqual(['trust.images: x is missing']);
+  expect(checkTrust([facts, { ...images, problems: [] }]).detail).toBe(
+    `bundles signed by 1 of ${release}, ${old}; images signed by 1 of ${release}, ${old}; ${release} did not sign an image of what is applied`,
+  );
 });

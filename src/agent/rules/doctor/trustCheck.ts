@@ -1,9 +1,10 @@
 import { checkResult, type Check, type Finding } from '../../../doctor/diagnosis.ts';
 import type { TrustSettings } from '../../../protocol/trustSettings.ts';
-import { trustSummary } from '../bundle/trustSummary.ts';
+import { trustSummary, type Signed } from '../bundle/trustSummary.ts';
 
-/** `trust.bundles` of a host, and what of it the host has. */
+/** `trust.bundles` or `trust.images` of a host, and what of it the host has. */
 export interface TrustCheckFacts {
+  signed: Signed;
   settings: TrustSettings;
   configPath: string;
   /** One line for each file that cannot be used. */
@@ -12,7 +13,7 @@ export interface TrustCheckFacts {
   keySigners: ReadonlyMap<string, string>;
   /** When the last authority and the last log of the trust root end; null for one that does not end, 1970 where there is none. */
   rootEnds: readonly { what: string; end: Date | null }[];
-  /** Who signed the applied bundle; null while nothing is applied. */
+  /** Who signed the applied bundle, or its images; null while nothing is applied. */
   appliedSigners: readonly string[] | null;
   now: Date;
 }
@@ -21,37 +22,42 @@ export interface TrustCheckFacts {
 const warningDays = 30;
 
 /** Checks that enough signers can be verified, now and for the next weeks (spec §18). */
-export function checkTrust(facts: TrustCheckFacts): Check {
+export function checkTrust(trusts: readonly TrustCheckFacts[]): Check {
+  const summaries = trusts.flatMap((facts) => [trustSummary(facts.signed, facts.settings), ...idleKeys(facts)]);
+  return checkResult('trust', summaries.join('; '), trusts.flatMap(findingsOf));
+}
+
+function findingsOf(facts: TrustCheckFacts): Finding[] {
   const fix = `sudoedit ${facts.configPath}`;
-  const findings = [
-    ...facts.problems.map((problem) => ({ problem: `trust.bundles: ${problem}`, fix })),
-    ...thresholdProblems(facts).map((problem) => ({ problem, fix })),
-    ...rootFindings(facts),
-  ];
-  return checkResult('trust', [trustSummary(facts.settings), ...idleKeys(facts)].join('; '), findings);
+  const problems = [...facts.problems, ...thresholdProblems(facts)].map((problem) => ({ problem, fix }));
+  return [...problems, ...rootFindings(facts)].map(({ problem, fix: cure }) => ({
+    problem: `trust.${facts.signed}: ${problem}`,
+    fix: cure,
+  }));
 }
 
 function thresholdProblems({ settings, keySigners }: TrustCheckFacts): string[] {
   const { threshold = 1, identities = [] } = settings;
   const signers = new Set(keySigners.values()).size + identities.length;
   if (signers >= threshold) return [];
-  return [`trust.bundles: the threshold of ${threshold} cannot be met: ${signers} different signers can be verified`];
+  return [`the threshold of ${threshold} cannot be met: ${signers} different signers can be verified`];
 }
 
 function rootFindings({ settings, rootEnds, now }: TrustCheckFacts): Finding[] {
   const fix = `sudo install -m 0644 trusted_root.json ${settings.root ?? ''}`;
   return rootEnds.flatMap(({ what, end }) => {
     if (end === null || end.getTime() - now.getTime() > warningDays * 86_400_000) return [];
-    if (end.getTime() === 0) return [{ problem: `trust.bundles: the trust root has no ${what}`, fix }];
+    if (end.getTime() === 0) return [{ problem: `the trust root has no ${what}`, fix }];
     const verb = end < now ? 'ended' : 'ends';
-    return [{ problem: `trust.bundles: the last ${what} of the trust root ${verb} at ${end.toISOString()}`, fix }];
+    return [{ problem: `the last ${what} of the trust root ${verb} at ${end.toISOString()}`, fix }];
   });
 }
 
 /** A key that is replaced signs nothing any more, and can be removed. */
-function idleKeys({ keySigners, appliedSigners }: TrustCheckFacts): string[] {
+function idleKeys({ signed, keySigners, appliedSigners }: TrustCheckFacts): string[] {
   if (appliedSigners === null) return [];
+  const what = signed === 'bundles' ? 'what is applied' : 'an image of what is applied';
   return [...keySigners].flatMap(([path, signer]) =>
-    appliedSigners.includes(signer) ? [] : [`${path} did not sign what is applied`],
+    appliedSigners.includes(signer) ? [] : [`${path} did not sign ${what}`],
   );
 }

@@ -1,5 +1,5 @@
 import { policySummary } from '../bundle/policySummary.ts';
-import { trustSummary } from '../bundle/trustSummary.ts';
+import { trustsOf, trustSummary } from '../bundle/trustSummary.ts';
 import { describeResources } from '../release/projectResources.ts';
 import { purgeDeadline } from '../release/pendingPurge.ts';
 import type { State } from '../state/state.ts';
@@ -42,6 +42,7 @@ function rowsOf(status: Status, { state, now }: StatusContext): [string, string 
     ['grant', state.token.grant_refused ?? null],
     ['applied', formatApplied(status, state) ?? 'nothing'],
     ['signed by', status.applied_signers === undefined ? null : status.applied_signers.join(', ') || 'nobody'],
+    ['images', status.applied_images === undefined ? null : formatImages(status.applied_images)],
     ['desired', status.desired_sha ?? 'nothing'],
     ['attempt', state.attempt && `${state.attempt.sha}, ${state.attempt.phase} since ${state.attempt.at}`],
     ['failing', failing && `${failing.sha}, ${failing.count} in a row, next try at ${failing.retry_at}`],
@@ -54,10 +55,23 @@ function rowsOf(status: Status, { state, now }: StatusContext): [string, string 
     ['last outcome', outcome ? `${formatOutcome(outcome)} at ${outcome.at}` : 'none'],
     ['lock', lock && (lock.held ? `held by pid ${lock.pid ?? 'unknown'} since ${lock.since ?? 'unknown'}` : 'free')],
     ['reports', status.pending_reports === 0 ? null : `${status.pending_reports} wait for delivery`],
-    ['trust', status.trust?.bundles ? trustSummary(status.trust.bundles) : null],
+    ['trust', status.trust === undefined ? null : formatTrust(status.trust)],
     ['policy', status.policy === undefined ? null : policySummary(status.policy)],
     ['version', `deployd ${status.version}`],
   ];
+}
+
+function formatTrust(trust: NonNullable<Status['trust']>): string {
+  return trustsOf(trust)
+    .map(([signed, settings]) => trustSummary(signed, settings))
+    .join('; ');
+}
+
+function formatImages(images: NonNullable<Status['applied_images']>): string {
+  return (
+    images.map(({ service, signers }) => `${service} signed by ${signers.join(', ')}`).join('; ') ||
+    'nobody signed them'
+  );
 }
 
 function formatApplied({ applied_sha, applied_version }: Status, { applied_at }: State): string | null {

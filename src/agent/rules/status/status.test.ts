@@ -14,7 +14,7 @@ const settings = {
   transport: 'sdk',
   laptop_mode: false,
   policy: defaultPolicy,
-  trust: { bundles: null },
+  trust: { bundles: null, images: null },
 } as const;
 const facts = { version: '0.2.0', token: true, lock: { held: false, pid: null, since: null } };
 

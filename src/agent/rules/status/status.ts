@@ -1,7 +1,8 @@
 import { endingNames, endings } from '../../../../machines/endings.ts';
 import type { Sha } from '../../../../machines/types.ts';
-import type { TrustSettings } from '../../../protocol/trustSettings.ts';
 import { isDefaultPolicy, type HostPolicy } from '../../../protocol/hostPolicy.ts';
+import { trustsOf, type HostTrust } from '../bundle/trustSummary.ts';
+import type { VerifiedImage } from '../release/releaseRecord.ts';
 import type { State } from '../state/state.ts';
 
 /** The output of `deployd status --json`, with the keys in this order (spec §2). */
@@ -29,6 +30,8 @@ export interface Status {
   grant_refused?: string;
   /** Who signed the applied bundle; absent where the host trusts no signatures and nobody has. */
   applied_signers?: readonly string[];
+  /** The images of the applied bundle that were verified, and who signed them; absent as `applied_signers` is. */
+  applied_images?: readonly VerifiedImage[];
   /** Whose signatures the host trusts; absent when it needs none. */
   trust?: StatusSettings['trust'];
   /** What the host permits and denies; absent when it says nothing of its own. */
@@ -38,7 +41,7 @@ export interface Status {
 /** The settings that a status shows. */
 export type StatusSettings = Pick<Status, 'env' | 'site' | 'transport' | 'laptop_mode'> & {
   policy: HostPolicy;
-  trust: { readonly bundles: TrustSettings | null };
+  trust: HostTrust;
 };
 
 /** Facts that are neither settings nor state. */
@@ -52,7 +55,15 @@ export interface StatusFacts {
 /** The status of this host, from its settings, its state and the other facts. */
 export function statusOf(settings: StatusSettings, state: State, facts: StatusFacts): Status {
   const { env, site, transport, laptop_mode, policy, trust } = settings;
-  const { applied_sha, applied_version, applied_signers = [], last_check_in, last_outcome, failing } = state;
+  const {
+    applied_sha,
+    applied_version,
+    applied_signers = [],
+    applied_images = [],
+    last_check_in,
+    last_outcome,
+    failing,
+  } = state;
   return {
     version: facts.version,
     ...{ env, site, transport, laptop_mode },
@@ -67,7 +78,8 @@ export function statusOf(settings: StatusSettings, state: State, facts: StatusFa
     pending_reports: state.pending_reports.length,
     ...(state.token.grant_refused !== undefined && { grant_refused: state.token.grant_refused }),
     ...(((trust.bundles !== null && applied_sha !== null) || applied_signers.length > 0) && { applied_signers }),
-    ...(trust.bundles !== null && { trust }),
+    ...(((trust.images !== null && applied_sha !== null) || applied_images.length > 0) && { applied_images }),
+    ...(trustsOf(trust).length > 0 && { trust }),
     ...(!isDefaultPolicy(policy) && { policy }),
   };
 }

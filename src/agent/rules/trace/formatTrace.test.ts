@@ -141,7 +141,10 @@ describe('the line of a trace', () => {
       { ending: 'refused', codes: ['ENV_INCOMPLETE'], decisions: [noted(desired('retry:2'))] },
       'refused ENV_INCOMPLETE: 222222222222 is tried again, failed tries so far: 2 …',
     ],
-    [{ ending: 'failed', codes: ['PULL_FAILED', 'B'] }, 'failed: PULL_FAILED: docker compose pull failed …'],
+    [
+      { ending: 'failed', codes: ['PULL_FAILED', 'B'] },
+      'failed: PULL_FAILED: an image cannot be had from its registry …',
+    ],
     [
       { ending: 'failed', codes: ['A', 'B'], decisions: [noted(desired('retired'))] },
       'failed A, B: the backend is retired, so the project goes down …',

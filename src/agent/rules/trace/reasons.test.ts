@@ -32,6 +32,10 @@ it.each<[Decision, string]>([
   [{ word: 'ailing' } as unknown as Decision, 'ailing'],
   [{ word: 'downloaded', bytes: 7 }, '7 bytes of the bundle arrived'],
   [{ word: 'signed', signers: ['key SHA256:a', 'b'] }, 'signed by key SHA256:a, b'],
+  [
+    { word: 'image-signed', service: 'web', digest: 'sha256:d', signers: ['a', 'b'] },
+    'image of web signed by a, b (sha256:d)',
+  ],
   [{ word: 'secrets-read', count: 3 }, 'secrets read: 3'],
   [started({}), 'there was nothing to start'],
   [
@@ -79,7 +83,7 @@ describe('the reasons of a tick', () => {
       [{ word: 'engine-unreachable' }, desired('retired'), { word: 'downloaded', bytes: 1 }],
       [
         'the backend is retired, so the project goes down',
-        ...['PULL_FAILED: docker compose pull failed', 'BRAND_NEW'],
+        ...['PULL_FAILED: an image cannot be had from its registry', 'BRAND_NEW'],
         'the container engine did not answer',
       ],
     ],
@@ -119,7 +123,7 @@ describe('the reasons of a tick', () => {
   });
 
   it.each([
-    ['PULL_FAILED', 'docker compose pull failed'],
+    ['PULL_FAILED', 'an image cannot be had from its registry'],
     ['UP_FAILED', 'docker compose up failed'],
     ['DOWN_FAILED', 'docker compose down failed'],
     ['UNHEALTHY', 'containers did not become well in time'],

@@ -127,7 +127,7 @@ function isRefusal(code: string): code is RefusalCode {
 
 /** What each common failure means; refusals have their meaning in machines/refusals.ts (spec §9). */
 const failureMeanings: Readonly<Record<string, string>> = {
-  PULL_FAILED: 'docker compose pull failed',
+  PULL_FAILED: 'an image cannot be had from its registry',
   UP_FAILED: 'docker compose up failed',
   DOWN_FAILED: 'docker compose down failed',
   UNHEALTHY: 'containers did not become well in time',

@@ -2,12 +2,20 @@ import type { Plan } from '../../../bundle/rules/plan/plan.ts';
 import type { TrustSettings } from '../../../protocol/trustSettings.ts';
 import { judgeFiles } from '../../../signatures/judgeFiles.ts';
 import { readTrust } from '../../../signatures/readTrust.ts';
+import type { HostTrust } from '../../rules/bundle/trustSummary.ts';
 
 /**
- * A plan with what the host's trust says of the signatures in these files. Without files it says that none were judged;
- * without trust, or for a directory, which has no digest to sign, it is the plan as it was.
+ * A plan with what the host's trust says of the signatures in these files. Without files it says that none were judged, as it
+ * says of those of images. Without trust it is the plan as it was; so it is of `trust.bundles` for a directory, which has no
+ * digest to sign.
  */
-export async function withSignatures(
+export async function withSignatures(plan: Plan, trust: HostTrust, files: readonly string[]): Promise<Plan> {
+  const judged = await withBundleSignatures(plan, trust.bundles, files);
+  if (trust.images === null || plan.bundle === null) return judged;
+  return { ...judged, not_judged: [ofImages, ...judged.not_judged] };
+}
+
+async function withBundleSignatures(
   plan: Plan,
   trusted: TrustSettings | null,
   files: readonly string[],
@@ -22,4 +30,9 @@ export async function withSignatures(
 const notGiven: Plan['not_judged'][number] = {
   codes: ['SIGNATURE_REFUSED'],
   why: 'name the signatures with --signatures',
+};
+
+const ofImages: Plan['not_judged'][number] = {
+  codes: ['SIGNATURE_REFUSED'],
+  why: 'signatures of images are in their registries, which an apply asks',
 };

@@ -1,22 +1,33 @@
 import { inapplicableCheck, type Check } from '../../../doctor/diagnosis.ts';
+import type { TrustSettings } from '../../../protocol/trustSettings.ts';
 import { keyName, readPublicKey } from '../../../signatures/publicKey.ts';
 import { readTrust } from '../../../signatures/readTrust.ts';
 import { rootEnds } from '../../../signatures/rootEnds.ts';
-import { checkTrust } from '../../rules/doctor/trustCheck.ts';
+import { trustsOf, type Signed } from '../../rules/bundle/trustSummary.ts';
+import { checkTrust, type TrustCheckFacts } from '../../rules/doctor/trustCheck.ts';
+import type { State } from '../../rules/state/state.ts';
 import type { DoctorContext } from './doctorContext.ts';
 
-/** Checks the keys and the trust root by which signatures of bundles are verified. */
-export function examineTrust({ settings, configPath, host }: DoctorContext): Check {
-  const { bundles } = settings.trust;
-  if (bundles === null) return inapplicableCheck('trust', 'bundles need no signature here');
-  const { trust, problems } = readTrust(bundles);
+/** Checks the keys and the trust roots by which signatures of bundles and of images are verified. */
+export function examineTrust(context: DoctorContext): Check {
+  const trusts = trustsOf(context.settings.trust);
+  if (trusts.length === 0) return inapplicableCheck('trust', 'bundles and images need no signature here');
+  return checkTrust(trusts.map(([signed, settings]) => factsOf(signed, settings, context)));
+}
+
+function factsOf(signed: Signed, settings: TrustSettings, { configPath, host }: DoctorContext): TrustCheckFacts {
+  const { trust, problems } = readTrust(settings);
   const state = 'known' in host.state ? host.state.known : null;
-  return checkTrust({
-    ...{ settings: bundles, configPath, problems, now: host.now },
-    keySigners: new Map((bundles.keys ?? []).flatMap((path) => signerOf(path))),
+  return {
+    ...{ signed, settings, configPath, problems, now: host.now },
+    keySigners: new Map((settings.keys ?? []).flatMap((path) => signerOf(path))),
     rootEnds: trust.root === null ? [] : rootEnds(trust.root),
-    appliedSigners: state === null || state.applied_sha === null ? null : (state.applied_signers ?? []),
-  });
+    appliedSigners: state === null || state.applied_sha === null ? null : appliedSigners(signed, state),
+  };
+}
+
+function appliedSigners(signed: Signed, { applied_signers = [], applied_images = [] }: State): readonly string[] {
+  return signed === 'bundles' ? applied_signers : applied_images.flatMap(({ signers }) => signers);
 }
 
 function signerOf(path: string): [string, string][] {
