@@ -93,7 +93,9 @@ function definitionsOf({ tick }: Dependencies) {
   return tick.serviceDefinitions;
 }
 
-/** How an image is named to people; a reference that holds a secret is left out. */
+/** How an image is named to people; a reference that is empty or holds a secret is left out. */
 function nameOf(deps: Dependencies, service: string, image: string): string {
-  return isSecretFree(deps, image) ? `image ${printable(image)} of ${service}` : `the image of ${service}`;
+  return image !== '' && isSecretFree(deps, image)
+    ? `image ${printable(image)} of ${service}`
+    : `the image of ${service}`;
 }
