@@ -20,6 +20,8 @@ option: the list of processes would show it.`,
     ['DEPLOYCTL_URL', 'Address of the tenancy service.'],
     ['DEPLOYCTL_TOKEN_FILE', 'File of the token; refused where others may read it.'],
     ['DEPLOYCTL_CA_FILE', 'Authority of the service; without it, the system’s.'],
+    ['DEPLOYCTL_KEY_PASSWORD', 'Password of the key of `bundle sign`, without --password-file.'],
+    ['SIGSTORE_ID_TOKEN', 'OIDC token of whoever signs by `bundle sign` --keyless, without --identity-token.'],
   ],
   files: [
     ['~/.config/deployctl/config.yaml', 'Address, and the names of the other files; XDG_CONFIG_HOME is heeded.'],

@@ -32,7 +32,8 @@ export function notOurAnswer(origin: string): CtlError {
   return new CtlError({ exit: exits.failed, code: 'PROTOCOL_INVALID', message });
 }
 
-function isTemporary(status: number): boolean {
+/** True for a status that another try may not get. */
+export function isTemporary(status: number): boolean {
   return [408, 425, 429].includes(status) || status >= 500;
 }
 

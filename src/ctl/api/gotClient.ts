@@ -16,7 +16,7 @@ export interface HttpRequest {
   url: URL;
   method: 'GET' | 'POST' | 'PUT' | 'DELETE';
   headers: Record<string, string>;
-  body: string | Readable | undefined;
+  body: string | Buffer | Readable | undefined;
   agents: Agents;
 }
 

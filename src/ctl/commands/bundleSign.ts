@@ -4,17 +4,19 @@ import { withBundleAt } from '../../bundle/bundleAt.ts';
 import { defaultLimits as limits } from '../../protocol/defaultLimits.ts';
 import { SignatureFault } from '../../signatures/signatureFault.ts';
 import type { Statement } from '../../signatures/statement.ts';
+import type { NewSignature } from '../../signatures/sign/signBundle.ts';
 import type { Signer } from '../../signatures/sign/signer.ts';
 import { CtlError, exits, usageError } from '../ctlError.ts';
 import { refusedBundle, withBundleFaults } from '../input/bundleFaults.ts';
-import type { Io } from '../io.ts';
 import { fileExists, writePublicFile } from '../output/publicFile.ts';
 import { formatFacts } from '../output/table.ts';
 import type { Result, Run, Session } from '../session.ts';
 import { signerByCommand } from '../signing/command.ts';
 import { passwordFrom, signerByKey } from '../signing/keyFile.ts';
+import { signByIdentity, type KeylessOptions } from '../signing/keyless.ts';
 
-interface SignOptions {
+interface SignOptions extends KeylessOptions {
+  keyless?: boolean;
   key?: string;
   passwordFile?: string;
   publicKey?: string;
@@ -30,33 +32,60 @@ const { signal } = new AbortController();
 export function addBundleSign(bundle: Command, run: Run): void {
   bundle
     .command('sign')
-    .description('sign an archive, with a key or by a command, for hosts that demand signatures')
+    .description('sign an archive, with a key, by a command or without a key, for hosts that demand signatures')
     .argument('<archive>', 'as `deployctl bundle pack` makes it')
     .argument('[command...]', 'after --: reads the bytes to sign, writes the signature, raw or in base64')
     .option('--key <file>', 'private key in PEM: ECDSA, Ed25519 or RSA, encrypted or not, of cosign too')
     .option('--password-file <file>', 'password of the key (default: DEPLOYCTL_KEY_PASSWORD, or asked for)')
     .option('--public-key <file>', 'public key in PEM of the key that the command signs with')
+    .option('--keyless', 'sign with a certificate for the holder of an OIDC token (SIGSTORE_ID_TOKEN)')
+    .option('--identity-token <file>', 'the same, with the token of a file, - for standard input')
+    .option('--fulcio <url>', 'certificate authority of a Sigstore instance (default: the public one)')
+    .option('--rekor <url>', 'its log of signatures (default: the public one)')
+    .option('--tsa <url>', 'timestamp authority (RFC 3161) to ask too, with its path')
+    .option('--root <file>', 'Sigstore trust root by which the signature is verified before it is written')
     .option('--out <file>', 'the signature (default: ARCHIVE.sigstore.json)')
     .option('--force', 'overwrite a file that is there')
     .action(run(sign));
 }
 
-async function sign({ io }: Session, operands: [string, string[]], options: SignOptions): Promise<Result> {
+async function sign(session: Session, operands: [string, string[]], options: SignOptions): Promise<Result> {
   const [archive, command] = operands;
   const { out: file = `${archive}.sigstore.json`, force = false } = options;
   if (!force && existsSync(file)) throw fileExists(file);
+  const signBy = wayOf(session, command, options);
   const statement = await statementAbout(archive);
-  const signed = await signWith(await signerBy(io, command, options), statement);
-  await writePublicFile(file, `${JSON.stringify(signed.signature)}\n`, force);
+  const { signature, signer, remarks = [] } = await withSignatureFaults(() => signBy(statement));
+  await writePublicFile(file, `${JSON.stringify(signature)}\n`, force);
   const { sha256, claim } = statement;
   const { name, env, version, sequence } = claim;
   const facts: [string, string][] = [
     ['bundle', `${name} ${version}, sequence ${sequence}, for env ${env}`],
     ['sha256', sha256],
-    ['signer', signed.signer],
+    ['signer', signer],
+    ...remarks,
     ['file', file],
   ];
-  return { json: { file, sha256, name, env, version, sequence, signer: signed.signer }, text: formatFacts(facts) };
+  return { json: { file, sha256, name, env, version, sequence, signer }, text: formatFacts(facts) };
+}
+
+/** A way to sign; `remarks` are further facts for people. */
+type Way = (statement: Statement) => Promise<NewSignature & { remarks?: [string, string][] }>;
+
+function wayOf(session: Session, command: string[], options: SignOptions): Way {
+  const { key, keyless, identityToken, publicKey } = options;
+  const isKeyless = keyless === true || identityToken !== undefined;
+  const [program, ...args] = command;
+  if ([key !== undefined, program !== undefined, isKeyless].filter(Boolean).length !== 1)
+    throw usageError('SIGNER_INVALID', 'name one of --key, a command after --, and --keyless');
+  if (isKeyless) return (statement) => signByIdentity(session, statement, options);
+  if (key !== undefined)
+    return async (statement) =>
+      signWith(await signerByKey(key, passwordFrom(session.io, options.passwordFile)), statement);
+  if (publicKey === undefined || program === undefined)
+    throw usageError('SIGNER_INVALID', 'name the public key of the command by --public-key');
+  const signer = signerByCommand({ argv: [program, ...args], publicKey, timeoutMs: commandTimeoutMs }, session.io);
+  return (statement) => signWith(signer, statement);
 }
 
 /** What the manifest of an archive says. */
@@ -74,21 +103,14 @@ async function statementAbout(archive: string): Promise<Statement> {
 
 const packFirst = 'make an archive of it: `deployctl bundle pack`';
 
-async function signerBy(io: Io, command: string[], options: SignOptions): Promise<Signer> {
-  const { key, passwordFile, publicKey } = options;
-  const [program, ...args] = command;
-  if ((key === undefined) === (program === undefined))
-    throw usageError('SIGNER_INVALID', 'name a key by --key, or a command after --, and not both');
-  if (key !== undefined) return signerByKey(key, passwordFrom(io, passwordFile));
-  if (publicKey === undefined || program === undefined)
-    throw usageError('SIGNER_INVALID', 'name the public key of the command by --public-key');
-  return signerByCommand({ argv: [program, ...args], publicKey, timeoutMs: commandTimeoutMs }, io);
+async function signWith(signer: Signer, statement: Statement): Promise<NewSignature> {
+  const { signBundle } = await import('../../signatures/sign/signBundle.ts');
+  return signBundle(statement, signer);
 }
 
-async function signWith(signer: Signer, statement: Statement) {
-  const { signBundle } = await import('../../signatures/sign/signBundle.ts');
+async function withSignatureFaults<T>(act: () => Promise<T>): Promise<T> {
   try {
-    return await signBundle(statement, signer);
+    return await act();
   } catch (error) {
     if (!(error instanceof SignatureFault)) throw error;
     throw new CtlError({ exit: exits.failed, code: 'SIGNATURE_INVALID', message: error.message });

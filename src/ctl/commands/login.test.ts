@@ -1,4 +1,4 @@
-import { readFile, stat, writeFile } from 'node:fs/promises';
+import { appendFile, readFile, stat, writeFile } from 'node:fs/promises';
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { deployctl } from '../../../fixtures/ctl/deployctl.ts';
@@ -40,6 +40,15 @@ it('keeps only the place of a token file that is named', async () => {
   expect(existsSync(join(dir, 'token'))).toBe(false);
   expect(await readFile(join(dir, 'config.yaml'), 'utf8')).toContain(`token_file: "${api.home.tokenFile}"\n`);
   expect(await deployctl(['whoami'], { env })).toMatchObject({ exit: 0 });
+});
+
+it('keeps the Sigstore instance that config.yaml names', async () => {
+  const [url, root] = ['https://ca.example', '/etc/deployd/trust/trusted_root.json'];
+  await login(strangeToken);
+  await appendFile(join(dir, 'config.yaml'), `sigstore:\n  fulcio: ${url}\n  root: ${root}\n`);
+  expect(await login(`${strangeToken}\n`)).toMatchObject({ exit: 0 });
+  const kept = await readFile(join(dir, 'config.yaml'), 'utf8');
+  expect(kept).toContain(`\nsigstore: {"fulcio":"${url}","root":"${root}"}\n`);
 });
 
 it('changes nothing when the token is refused', async () => {

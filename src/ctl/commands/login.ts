@@ -3,7 +3,8 @@ import type { Command } from 'commander';
 import { createApi, type Connection } from '../api/client.ts';
 import type { WhoAmI } from '../api/types.ts';
 import { contextOf, targetOf } from '../config/connection.ts';
-import { configDirectory } from '../config/settingsFile.ts';
+import type { CtlSettings } from '../config/settings.ts';
+import { configDirectory, readSettings } from '../config/settingsFile.ts';
 import { isToken, readToken } from '../config/tokenFile.ts';
 import { usageError } from '../ctlError.ts';
 import { readValue } from '../input/readValue.ts';
@@ -34,7 +35,9 @@ async function login(session: Session, [url]: [string | undefined]): Promise<Res
   const tokenFile = given ?? join(dir, 'token');
   if (given === null) await writePrivateFile(tokenFile, `${token}\n`);
   const config = options.config ?? join(dir, 'config.yaml');
-  await writePrivateFile(config, formatConfig({ url: target.url.href, token_file: tokenFile, ca_file: target.caFile }));
+  const { sigstore } = readSettings(options.config, io.env);
+  const settings = { url: target.url.href, token_file: tokenFile, ca_file: target.caFile, sigstore };
+  await writePrivateFile(config, formatConfig(settings));
   return { json, text: `${formatWhoAmI(json)}\nkept in ${config}` };
 }
 
@@ -54,7 +57,14 @@ async function whoIs({ clock }: Session, connection: Connection): Promise<WhoAmI
 }
 
 /** JSON is YAML. */
-function formatConfig(settings: Record<string, string | null>): string {
-  const known = Object.entries(settings).filter(([, value]) => value !== null);
-  return known.map(([key, value]) => `${key}: ${JSON.stringify(value)}\n`).join('');
+function formatConfig({ sigstore, ...settings }: CtlSettings): string {
+  const named = withoutNulls(sigstore);
+  const known = withoutNulls({ ...settings, sigstore: Object.keys(named).length > 0 ? named : null });
+  return Object.entries(known)
+    .map(([key, value]) => `${key}: ${JSON.stringify(value)}\n`)
+    .join('');
+}
+
+function withoutNulls(settings: object): Record<string, unknown> {
+  return Object.fromEntries(Object.entries(settings).filter(([, value]) => value !== null));
 }

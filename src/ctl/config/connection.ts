@@ -2,12 +2,13 @@ import { resolve } from 'node:path';
 import type { SecureContext } from 'node:tls';
 import { isLoopback } from '../../protocol/loopback.ts';
 import { isServiceUrl } from '../../config/valueTypes.ts';
-import { createTlsContext, parseAuthorities } from '../../platform/certificateAuthorities.ts';
+import { createTlsContext, parseAuthorities, type Authorities } from '../../platform/certificateAuthorities.ts';
 import { readRegularFile } from '../../platform/regularFile.ts';
 import { readSystemRoots, type RootBundle } from '../../platform/systemRoots.ts';
 import type { Connection } from '../api/client.ts';
 import { usageError } from '../ctlError.ts';
 import type { Io } from '../io.ts';
+import type { CtlSettings } from './settings.ts';
 import { readSettings } from './settingsFile.ts';
 import { readToken } from './tokenFile.ts';
 
@@ -40,25 +41,42 @@ export function targetOf(options: ConnectionOptions, env: Io['env']): Target {
   const settings = readSettings(options.config, env);
   const url = options.url ?? env['DEPLOYCTL_URL'] ?? settings.url;
   const tokenFile = options.tokenFile ?? env['DEPLOYCTL_TOKEN_FILE'] ?? settings.token_file;
-  const caFile = options.caFile ?? env['DEPLOYCTL_CA_FILE'] ?? settings.ca_file;
+  const caFile = caFileOf(options, env, settings);
   if (url === null)
     throw usageError('URL_MISSING', 'no tenancy service is named', `\`deployctl login\`, ${othersOf('url')}`);
-  return { url: urlOf(url), tokenFile: tokenFile && resolve(tokenFile), caFile: caFile && resolve(caFile) };
+  return { url: serviceUrlOf(url), tokenFile: tokenFile && resolve(tokenFile), caFile };
+}
+
+/** The file of authorities, or null: from the command line, else the environment, else config.yaml. */
+export function caFileOf({ caFile }: ConnectionOptions, env: Io['env'], settings: CtlSettings): string | null {
+  const file = caFile ?? env['DEPLOYCTL_CA_FILE'] ?? settings.ca_file;
+  return file === null ? null : resolve(file);
 }
 
 /** TLS that trusts the authorities of a file, without one those of the system. */
 export function contextOf(caFile: string | null): SecureContext {
+  return createTlsContext(authoritiesOf(caFile));
+}
+
+/** TLS that trusts the authorities of the system, and those of a file: for services that others run, too. */
+export function widerContextOf(caFile: string | null): SecureContext {
+  const system = authoritiesOf(null);
+  return createTlsContext(caFile === null ? system : (system.concat(authoritiesOf(caFile)) as Authorities));
+}
+
+function authoritiesOf(caFile: string | null): Authorities {
   const { path, pem } = readBundle(caFile);
   const authorities = parseAuthorities(pem);
   if (authorities === null) throw usageError('CA_UNUSABLE', `${path} holds no certificate that can be read`);
-  return createTlsContext(authorities);
+  return authorities;
 }
 
 function othersOf(option: string): string {
   return `--${option} or DEPLOYCTL_${option.toUpperCase().replace('-', '_')}`;
 }
 
-function urlOf(text: string): URL {
+/** The address of a service that gets a token. Throws URL_INVALID. */
+export function serviceUrlOf(text: string): URL {
   if (!isServiceUrl(text))
     throw usageError('URL_INVALID', `${text} is no https:// URL without credentials, query and fragment`);
   const url = new URL(text);

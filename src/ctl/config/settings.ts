@@ -6,6 +6,13 @@ export interface CtlSettings {
   readonly url: string | null;
   readonly token_file: string | null;
   readonly ca_file: string | null;
+  /** The Sigstore instance to sign with; its public one by default. */
+  readonly sigstore: {
+    readonly fulcio: string | null;
+    readonly rekor: string | null;
+    readonly tsa: string | null;
+    readonly root: string | null;
+  };
 }
 
 /** Every key of deployctl's config.yaml. */
@@ -17,4 +24,8 @@ export const ctlKeys = keyTableOf({
     null,
     'PEM file of the certificate authority that the service is trusted by; without it, the system’s.',
   ),
+  'sigstore.fulcio': optional(nullable(serviceUrl), null, 'Certificate authority of a Sigstore instance of your own.'),
+  'sigstore.rekor': optional(nullable(serviceUrl), null, 'Its log of signatures.'),
+  'sigstore.tsa': optional(nullable(serviceUrl), null, 'Address of a timestamp authority (RFC 3161), with its path.'),
+  'sigstore.root': optional(nullable(absolutePath), null, 'Trust root by which new signatures are verified.'),
 });

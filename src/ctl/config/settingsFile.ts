@@ -14,9 +14,16 @@ export function configDirectory(env: Io['env']): string {
 /** Reads config.yaml; only the default one may be missing. Throws CONFIG_INVALID. */
 export function readSettings(file: string | undefined, env: Io['env']): CtlSettings {
   const path = file ?? join(configDirectory(env), 'config.yaml');
-  if (file === undefined && !existsSync(path)) return { url: null, token_file: null, ca_file: null };
+  if (file === undefined && !existsSync(path)) return withoutFile;
   return withConfigFaults(() => readConfigFile<CtlSettings>(path, format).settingsUnless([]));
 }
+
+const withoutFile: CtlSettings = {
+  url: null,
+  token_file: null,
+  ca_file: null,
+  sigstore: { fulcio: null, rekor: null, tsa: null, root: null },
+};
 
 const format = {
   table: ctlKeys,

@@ -23,6 +23,13 @@ export function readTrustFile(file: string): BundleTrust {
   return { ...trust, keys: trust.keys.map(plainPem) };
 }
 
+/** The JSON text of a Sigstore trust root. Throws CONFIG_INVALID. */
+export function readTrustRoot(file: string): string {
+  const { trust, problems } = readTrust({ root: file });
+  if (trust.root === null) throw usageError('CONFIG_INVALID', problems.join('; '));
+  return trust.root;
+}
+
 function readSettings(file: string): TrustSettings {
   const { valid, settingsUnless } = readConfigFile<TrustFile>(file, format);
   const problems = trustProblems('trust.bundles', valid.trust?.bundles);

@@ -1,16 +1,16 @@
-import { dsse } from '@sigstore/core';
-import { bundleMediaType, predicateType, statementType } from '../formats.ts';
+import { bundleMediaType } from '../formats.ts';
 import { readPublicKey } from '../publicKey.ts';
 import { SignatureFault } from '../signatureFault.ts';
 import type { Statement } from '../statement.ts';
 import { verifySignatures } from '../verifySignatures.ts';
+import { signEnvelope } from './envelope.ts';
 import type { Signer } from './signer.ts';
 
 /** A new signature. */
 export interface NewSignature {
   /** A Sigstore bundle v0.3, to be written as JSON. */
   signature: unknown;
-  /** As hosts name the signer: `key SHA256:…`. */
+  /** As hosts name the signer: `key SHA256:…`, or subject and issuer. */
   signer: string;
 }
 
@@ -21,35 +21,11 @@ export interface NewSignature {
 export async function signBundle(statement: Statement, { publicKey, sign }: Signer): Promise<NewSignature> {
   const key = readPublicKey(publicKey);
   if (typeof key === 'string') throw new SignatureFault(`the public key ${key}`);
-  const payload = payloadOf(statement);
-  const sig = await sign(dsse.preAuthEncoding(statementType, payload));
-  const signature = sigstoreBundle(payload, sig, key.hint);
+  const dsseEnvelope = await signEnvelope(statement, sign);
+  const verificationMaterial = { publicKey: { hint: key.hint } };
+  const signature = { mediaType: bundleMediaType, verificationMaterial, dsseEnvelope };
   const trust = { threshold: 1, keys: [publicKey], identities: [], root: null };
   const { verified } = verifySignatures(trust, statement.sha256, [signature]);
   if (verified[0] === undefined) throw new SignatureFault('it is not a signature by the public key');
   return { signature, signer: verified[0].signer };
-}
-
-function payloadOf({ sha256, claim }: Statement): Buffer {
-  const { name, env, version, sequence } = claim;
-  return Buffer.from(
-    JSON.stringify({
-      _type: 'https://in-toto.io/Statement/v1',
-      subject: [{ digest: { sha256 } }],
-      predicateType,
-      predicate: { name, env, version, sequence },
-    }),
-  );
-}
-
-function sigstoreBundle(payload: Buffer, sig: Buffer, hint: string): unknown {
-  return {
-    mediaType: bundleMediaType,
-    verificationMaterial: { publicKey: { hint } },
-    dsseEnvelope: {
-      payload: payload.toString('base64'),
-      payloadType: statementType,
-      signatures: [{ sig: sig.toString('base64') }],
-    },
-  };
 }
