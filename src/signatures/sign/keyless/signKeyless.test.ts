@@ -1,0 +1,156 @@
+import { execFileSync } from 'node:child_process';
+import { createPublicKey, X509Certificate } from 'node:crypto';
+import { readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { parseCertificateRequest } from '../../../../fixtures/servers/sigstore/certificateRequest.ts';
+import { newSigstore } from '../../../../fixtures/signatures/keyless.ts';
+import { newSigningKey } from '../../../../fixtures/signatures/signBundle.ts';
+import { byIdentity, claim, release, sha256, sigstore } from '../../../../fixtures/signatures/trusted.ts';
+import { tempDir } from '../../../../fixtures/tempDir.ts';
+import { statementOf } from '../../statement.ts';
+import { verifySignatures } from '../../verifySignatures.ts';
+import { signKeyless, type SigstoreServices } from './signKeyless.ts';
+
+const statement = { sha256, claim };
+const root = sigstore.trustRoot();
+const signer = `${release.subject} (${release.issuer})`;
+
+function pemOf(der: Buffer): string {
+  return `-----BEGIN CERTIFICATE-----\n${der.toString('base64')}\n-----END CERTIFICATE-----\n`;
+}
+
+/** The services of an instance without a timestamp authority. */
+function servicesOf({ certify, enter }: ReturnType<typeof newSigstore>): SigstoreServices {
+  return {
+    certify: (request) =>
+      Promise.resolve(pemOf(certify(parseCertificateRequest(request)?.spki ?? Buffer.of(), release))),
+    log: (envelope, pem) => {
+      const dsseEnvelope = { ...envelope, signatures: [...envelope.signatures] };
+      return Promise.resolve(enter({ dsseEnvelope }, new X509Certificate(pem).raw));
+    },
+    timestamp: null,
+  };
+}
+
+const services = servicesOf(sigstore);
+const signed = (changes: Partial<SigstoreServices>, trusted: string | null = null) =>
+  signKeyless(statement, { ...services, ...changes }, trusted);
+
+it.each([root, null])('makes a signature that hosts believe by the identity, and names it', async (trusted) => {
+  const made = await signed({}, trusted);
+  expect(made.signer).toBe(signer);
+  const json: unknown = JSON.parse(JSON.stringify(made.signature));
+  expect(statementOf(json)).toEqual(statement);
+  expect(verifySignatures(byIdentity, sha256, [json])).toEqual({ verified: [{ signer, claim }], faults: [] });
+});
+
+it('signs with another key each time', async () => {
+  const keys = new Set<string>();
+  const certify: SigstoreServices['certify'] = (request) => {
+    keys.add(parseCertificateRequest(request)?.spki.toString('hex') ?? '');
+    return services.certify(request);
+  };
+  await signed({ certify });
+  await signed({ certify });
+  expect(keys.size).toBe(2);
+});
+
+it('asks for a certificate as openssl reads it', async () => {
+  const requests: string[] = [];
+  await signed({ certify: (request) => services.certify((requests.push(request), request)) });
+  const told = execFileSync('openssl', ['req', '-verify', '-noout', '-text'], { input: requests[0], stdio: 'pipe' });
+  expect(String(told)).toMatch(/Subject:\s*\n.*Public Key Info/);
+  expect(String(told)).toContain('Signature Algorithm: ecdsa-with-SHA256');
+});
+
+const unsound = 'it is no Sigstore bundle v0.3';
+
+it.each<[string, Partial<SigstoreServices>, string]>([
+  ['no certificate', { certify: () => Promise.resolve('none') }, 'is no certificate for an identity'],
+  [
+    'a certificate for nobody',
+    { certify: () => Promise.resolve(pemOf(sigstore.root)) },
+    'is no certificate for an identity',
+  ],
+  [
+    'a certificate for another key',
+    {
+      certify: () => {
+        const spki = createPublicKey(newSigningKey().publicPem).export({ type: 'spki', format: 'der' });
+        return Promise.resolve(pemOf(sigstore.certify(spki, release)));
+      },
+    },
+    'the certificate is for another key',
+  ],
+  ['no entry', { log: () => Promise.resolve({}) }, unsound],
+  [
+    'an entry of another tree',
+    {
+      log: async (...of) => {
+        const entry = (await services.log(...of)) as { inclusionProof: object };
+        return { ...entry, inclusionProof: { ...entry.inclusionProof, treeSize: '3' } };
+      },
+    },
+    'its inclusion proof is of another tree than its checkpoint',
+  ],
+  ['no timestamp', { timestamp: () => Promise.resolve(Buffer.from('none')) }, 'is no timestamp of the signature'],
+])('makes none with %s', async (_what, changes, message) => {
+  await expect(signed(changes)).rejects.toThrow(message);
+});
+
+it.each([
+  ['issued by another authority', { certify: servicesOf(newSigstore()).certify }],
+  ['in another log', { log: servicesOf(newSigstore()).log }],
+])('makes none that hosts with the trust root do not believe: %s', async (_what, changes) => {
+  await expect(signed(changes)).resolves.toMatchObject({ signer });
+  await expect(signed(changes, root)).rejects.toThrow('no host would believe it: signature 1: ');
+});
+
+describe('with a timestamp authority', () => {
+  const dir = tempDir();
+  const at = (name: string) => join(dir, name);
+  const openssl = (args: string[]) => execFileSync('openssl', args, { cwd: dir, stdio: 'pipe' });
+  const reply = (query: Buffer) => {
+    writeFileSync(at('query'), query);
+    openssl(['ts', '-reply', '-config', at('tsa.cnf'), '-queryfile', at('query'), '-out', at('reply')]);
+    return readFileSync(at('reply'));
+  };
+
+  beforeAll(() => {
+    const key = ['-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:P-256', '-nodes', '-keyout', 'tsa.key'];
+    const names = ['-subj', '/CN=tsa', '-addext', 'extendedKeyUsage=critical,timeStamping'];
+    openssl(['req', '-x509', '-days', '1', ...key, ...names, '-out', 'tsa.pem']);
+    writeFileSync(at('serial'), '01\n');
+    const files = ['signer_cert = tsa.pem', 'signer_key = tsa.key', 'serial = serial'];
+    const digests = ['signer_digest = sha256', 'digests = sha256', 'ess_cert_id_alg = sha256'];
+    const lines = ['[tsa]', 'default_tsa = one', '[one]', ...files, ...digests, 'default_policy = 1.2.3.4.1'];
+    writeFileSync(at('tsa.cnf'), lines.join('\n'));
+  });
+
+  it('has its signature timestamped, with another query each time', async () => {
+    const queries: string[] = [];
+    const timestamp = (query: Buffer) => {
+      queries.push(query.toString('hex'));
+      return Promise.resolve(reply(query));
+    };
+    const made = (await signed({ timestamp })) as { signature: { verificationMaterial: object } };
+    expect(made.signature.verificationMaterial).toHaveProperty('timestampVerificationData');
+    expect(String(openssl(['ts', '-query', '-in', at('query'), '-text']))).toMatch(
+      /sha256[^]*Nonce: 0x[4-7][^]*required: yes/,
+    );
+    await signed({ timestamp });
+    expect(new Set(queries).size).toBe(2);
+  });
+
+  it('makes none that hosts do not believe because they do not know the authority', async () => {
+    const timestamp = (query: Buffer) => Promise.resolve(reply(query));
+    await expect(signed({ timestamp }, root)).rejects.toThrow('TIMESTAMP_ERROR: timestamp could not be verified');
+  });
+
+  it('takes no timestamp of another signature', async () => {
+    let first: Buffer | undefined;
+    const timestamp = (query: Buffer) => Promise.resolve((first ??= reply(query)));
+    await signed({ timestamp });
+    await expect(signed({ timestamp })).rejects.toThrow('is no timestamp of the signature');
+  });
+});
