@@ -197,3 +197,16 @@ describe('listing resource users', () => {
     expect(await containers().resourceUsers()).toEqual([resourceUser]);
   });
 });
+
+it.each([
+  ['1.45', true],
+  ['1.51', true],
+  ['2.0', true],
+  ['1.44', false],
+  ['1.5', false],
+  ['0.50', false],
+  [undefined, false],
+])('an engine with API version %s mounts parts of volumes: %s', async (apiVersion, mounts) => {
+  stub = { responses: { '/version': {} }, headers: apiVersion === undefined ? {} : { 'Api-Version': apiVersion } };
+  expect(await containers().mountsSubpaths()).toBe(mounts);
+});

@@ -19,8 +19,16 @@ export interface EngineRequest {
 
 const MAX_ANSWER_BYTES = 16 * 1024 * 1024;
 
+/** JSON of an engine, and what its headers say of it. */
+export interface EngineResponse {
+  json: unknown;
+  isPodman: boolean;
+  /** Of Docker's API, such as `1.51`; '' if it was not said. */
+  apiVersion: string;
+}
+
 /**
- * Sends one request; returns the JSON of the response and whether the engine is Podman. Not by dockerode: an inspection
+ * Sends one request. Not by dockerode: an inspection
  * contains the container's environment, so secrets, and dockerode would leave a copy of it in freed memory. A tick on a
  * converged host also need not load dockerode.
  */
@@ -28,13 +36,17 @@ export async function requestJson(
   engine: EngineEndpoint,
   engineRequest: EngineRequest,
   signal: AbortSignal,
-): Promise<{ json: unknown; isPodman: boolean }> {
+): Promise<EngineResponse> {
   const response = await sendRequest(engine, engineRequest, signal);
   const json = await readJsonBody(response, MAX_ANSWER_BYTES);
   const { statusCode, statusMessage: reason, headers } = response;
   if (statusCode !== 200) throw Object.assign(new Error('refused'), { statusCode, reason });
   if (json === undefined) throw Object.assign(new Error('not JSON'), { code: 'NOT_JSON' });
-  return { json, isPodman: 'libpod-api-version' in headers };
+  return {
+    json,
+    isPodman: 'libpod-api-version' in headers,
+    apiVersion: [headers['api-version'] ?? ''].flat().join(),
+  };
 }
 
 /** The body of a response that never ends, without an idle timeout; null when the engine does not offer it. */

@@ -46,6 +46,9 @@ export function createResourceQueries(project: string, { getJson, inspectContain
     /** Names of the containers, networks and volumes that do not belong to the project. */
     namesOutside: () => namesOutside(project, getJson),
 
+    /** Whether the engine can mount a part of a volume; older ones mount the whole volume instead. */
+    mountsSubpaths: async (): Promise<boolean> => isSinceDocker26((await getJson({ path: '/version' })).apiVersion),
+
     /** The project's volumes and networks. */
     ownedResources: async (): Promise<ProjectResources> => {
       const volumes = await getJson({ path: '/volumes', query: { filters } });
@@ -68,6 +71,12 @@ async function namesOutside(project: string, getJson: EngineApi['getJson']): Pro
     networks: new Set(namesOf((networks.json as LabelledEntry[]).filter(isOutside))),
     volumes: new Set(namesOf((Volumes ?? []).filter(isOutside))),
   };
+}
+
+/** Whether this is version 1.45 of Docker's API, or a later one. */
+function isSinceDocker26(apiVersion: string): boolean {
+  const [major = 0, minor = 0] = apiVersion.split('.').map(Number);
+  return major > 1 || (major === 1 && minor >= 45);
 }
 
 interface ImageEntry {

@@ -15,7 +15,7 @@ export function createProjectInspection(project: string, { getJson, inspectConta
   const volumesNamed = async (names: string[]) => {
     if (names.length === 0) return [];
     const { json } = await getJson({ path: '/volumes', query: { filters: JSON.stringify({ name: names }) } });
-    return volumesOf(json);
+    return volumesOf(json, project);
   };
   return {
     /** The containers of the project's services, its networks, and the volumes that these containers mount. */
@@ -35,9 +35,19 @@ export function createProjectInspection(project: string, { getJson, inspectConta
 
 type Options = Record<string, string> | null;
 
-function volumesOf(json: unknown): CreatedVolume[] {
-  const { Volumes } = json as { Volumes: { Name: string; Driver: string; Options: Options }[] | null };
-  return (Volumes ?? []).map(({ Name, Driver, Options }) => ({ name: Name, driver: Driver, options: Options ?? {} }));
+interface VolumeEntry {
+  Name: string;
+  Driver: string;
+  Options: Options;
+  Labels: Record<string, string> | null;
+}
+
+function volumesOf(json: unknown, project: string): CreatedVolume[] {
+  const { Volumes } = json as { Volumes: VolumeEntry[] | null };
+  return (Volumes ?? []).map(({ Name, Driver, Options, Labels }) => {
+    const isOwn = Labels?.['com.docker.compose.project'] === project;
+    return { name: Name, driver: Driver, options: Options ?? {}, isOwn };
+  });
 }
 
 interface NetworkEntry {

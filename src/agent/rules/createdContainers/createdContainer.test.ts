@@ -18,10 +18,10 @@ const web: CreatedContainer = {
 };
 const db = { ...web, Id: 'id-db', Name: '/p-db-1', Config: { Labels: { 'com.docker.compose.service': 'db' } } };
 const volumes = [
-  { name: a, driver: 'local', options: {} },
-  { name: b, driver: 'local', options: { o: 'bind' } },
-  { name: 'c'.repeat(64), driver: 'nfs', options: {} },
-  ...['data', `x${a}`, `${a}x`].map((name) => ({ name, driver: 'local', options: {} })),
+  { name: a, driver: 'local', options: {}, isOwn: false },
+  { name: b, driver: 'local', options: { o: 'bind' }, isOwn: false },
+  { name: 'c'.repeat(64), driver: 'nfs', options: {}, isOwn: false },
+  ...['data', `x${a}`, `${a}x`].map((name) => ({ name, driver: 'local', options: {}, isOwn: false })),
 ];
 const dir = `/var/lib/deployd/releases/${a}`;
 const created = { containers: [web, db], volumes, networks: [], isPodman: false };
@@ -74,6 +74,8 @@ describe('the facts of a container', () => {
       ['device /dev/a:/dev/b:rwm'],
     ],
     [{ DeviceRequests: [] }, []],
+    [{ Mounts: [{ Target: '/x//', VolumeOptions: { Subpath: 'a/b' } }] }, ['subpath /x a/b']],
+    [{ Mounts: [{ Target: '/x', VolumeOptions: {} }, { Target: '/y' }] }, []],
     [{ DeviceRequests: [{}, {}], DeviceCgroupRules: ['c 1:3 r'] }, ['device request', 'device rule c 1:3 r']],
     [{ SecurityOpt: ['no-new-privileges', 'label:user:x'] }, ['no-new-privileges', 'security label=user:x']],
     [

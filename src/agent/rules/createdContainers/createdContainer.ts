@@ -1,4 +1,9 @@
-import { isPrivatePropagation, normalizeCapability, normalizeSecurityOption } from './normalizedOptions.ts';
+import {
+  isPrivatePropagation,
+  normalizeCapability,
+  normalizePath,
+  normalizeSecurityOption,
+} from './normalizedOptions.ts';
 
 /**
  * The fields used from the engine's inspection of a container. The inspection also holds its environment, so it is
@@ -32,6 +37,7 @@ export interface CreatedContainer {
     Links: string[] | null;
     OomKillDisable: boolean | null;
     OomScoreAdj: number;
+    Mounts: { Target: string; VolumeOptions?: { Subpath?: string } }[] | null;
   }>;
   Mounts: CreatedMount[] | null;
   NetworkSettings: { Networks: Record<string, { Links?: string[] | null } | null> | null };
@@ -47,15 +53,20 @@ export interface CreatedMount {
   Propagation?: string;
 }
 
-/** A volume of the engine. */
-export interface CreatedVolume {
+/** A network or volume of the engine. */
+export interface CreatedResource {
   name: string;
   driver: string;
   options: Readonly<Record<string, string>>;
 }
 
-/** A network of the engine. */
-export interface CreatedNetwork extends CreatedVolume {
+/** A volume of the engine; it is the project's own if it has the project's label. */
+export interface CreatedVolume extends CreatedResource {
+  isOwn: boolean;
+}
+
+/** A network of the project. */
+export interface CreatedNetwork extends CreatedResource {
   id: string;
   internal: boolean;
 }
@@ -104,6 +115,7 @@ export function containerFactsOf(container: CreatedContainer, created: CreatedRe
   const { HostConfig: host } = container;
   return [
     ...(container.Mounts ?? []).flatMap((mount) => mountFacts(mount, created, dir)),
+    ...subpathFacts(host),
     ...networkFacts(container, created),
     ...(host.Privileged === true ? ['privileged'] : []),
     ...(host.CapAdd ?? []).map((name) => `capability ${normalizeCapability(name)}`),
@@ -121,8 +133,18 @@ export function containerFactsOf(container: CreatedContainer, created: CreatedRe
   ];
 }
 
+/** The fact that a mounted volume is the project's own. */
+export function ownVolumeFact(name: string): string {
+  return `volume of the project ${name}`;
+}
+
+/** The fact that a network is the project's own. */
+export function ownNetworkFact(name: string): string {
+  return `network of the project ${name}`;
+}
+
 /** Driver and options of a network or volume as facts (see `Allowance`). */
-export function resourceFactsOf(part: CreatedNetwork | CreatedVolume): string[] {
+export function resourceFactsOf(part: CreatedNetwork | CreatedResource): string[] {
   const options = Object.entries(part.options).map(([name, value]) => `option ${name}=${value}`);
   const isOpen = 'internal' in part && !part.internal;
   return [`driver ${part.driver}`, ...options, ...(isOpen ? ['outside'] : [])];
@@ -138,7 +160,17 @@ function mountFacts(mount: CreatedMount, { volumes }: CreatedResources, dir: str
     `mount ${target} ${Type} ${inRelease ?? source}`,
     ...(RW ? [`write ${target}`] : []),
     ...(Type !== 'bind' || isPrivatePropagation(Propagation) ? [] : [`propagation ${target} ${Propagation}`]),
+    ...volumes
+      .filter(({ name, isOwn }) => isOwn && Type === 'volume' && name === Name)
+      .map(({ name }) => ownVolumeFact(name)),
   ];
+}
+
+/** Mounts of a part of a volume. */
+function subpathFacts({ Mounts }: CreatedContainer['HostConfig']): string[] {
+  return (Mounts ?? []).flatMap(({ Target, VolumeOptions: { Subpath = '' } = {} }) =>
+    Subpath === '' ? [] : [`subpath ${normalizePath(Target)} ${Subpath}`],
+  );
 }
 
 /**
@@ -156,7 +188,8 @@ function networkFacts({ HostConfig, NetworkSettings }: CreatedContainer, created
   if (mode === 'host') return ['network host'];
   if (mode.startsWith('container:')) return [sharedNamespaceFact('network', mode, created)];
   const names = Object.keys(NetworkSettings.Networks ?? {}).filter((name) => name !== 'none');
-  return names.map((name) => `network ${name}`);
+  const own = created.networks.filter(({ name }) => names.includes(name));
+  return [...names.map((name) => `network ${name}`), ...own.map(({ name }) => ownNetworkFact(name))];
 }
 
 function deviceFacts({ Devices, DeviceRequests, DeviceCgroupRules }: CreatedContainer['HostConfig']): string[] {

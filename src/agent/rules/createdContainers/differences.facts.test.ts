@@ -60,12 +60,40 @@ it.each([
   'runtime x',
   'no-new-privileges',
   'without x',
+  'subpath x',
   'cgroup private',
   'option size=x',
   'option com.docker.network.driver.mtu=x',
 ])('a fact that only contains the harmless one %s is reported', (harmless) => {
   const Sysctls = { 'kernel.core_pattern': harmless };
   expect(factsBeyond({ HostConfig: { Sysctls } }, {})).toEqual([`has sysctl kernel.core_pattern=${harmless}`]);
+});
+
+it('the whole volume instead of a part of it is reported, a part instead of the whole is not', () => {
+  const part = (Subpath: string) => ({ HostConfig: { Mounts: [{ Target: '/x', VolumeOptions: { Subpath } }] } });
+  const must = ['subpath /x a'];
+  expect(factsBeyond(part('a'), { must })).toEqual([]);
+  expect(factsBeyond(part('b'), { must })).toEqual(['lacks subpath /x a']);
+  expect(factsBeyond(part(''), { must })).toEqual(['lacks subpath /x a']);
+  expect(factsBeyond(part('a'), {})).toEqual([]);
+});
+
+it('a network or volume that something else made is reported', () => {
+  const web = container('web', {
+    Mounts: [{ Type: 'volume', Name: 'v', Source: '/v', Destination: '/x', RW: false }],
+    NetworkSettings: { Networks: { n: null } },
+  });
+  const allowed = {
+    may: ['mount /x volume v', 'network n'],
+    must: ['volume of the project v', 'network of the project n'],
+  };
+  const factsOf = (isOwn: boolean) => {
+    const network = { id: 'n', name: 'n', driver: 'bridge', options: {}, internal: true };
+    const made = { networks: isOwn ? [network] : [], volumes: [{ name: 'v', driver: 'local', options: {}, isOwn }] };
+    return differencesOf({ containers: [web], ...made }, { services: { web: allowed } }).map(({ fact }) => fact);
+  };
+  expect(factsOf(true)).toEqual([]);
+  expect(factsOf(false)).toEqual(['lacks volume of the project v', 'lacks network of the project n']);
 });
 
 it('options of networks that open nothing are not compared', () => {
@@ -99,7 +127,7 @@ it('a difference names its owner, the containers to recreate and the network', (
     container('other', { HostConfig: { Privileged: true } }),
   ];
   const network = { id: 'n', name: 'n', driver: 'macvlan', options: {}, internal: true };
-  const volume = { name: 'v', driver: 'nfs', options: {} };
+  const volume = { name: 'v', driver: 'nfs', options: {}, isOwn: false };
   const none = { may: ['network n'], must: [] };
   const created = {
     containers: [web, db, other],

@@ -26,8 +26,8 @@ function container(
 }
 
 const volumes = [
-  { name: anonymous, driver: 'local', options: {} },
-  { name: 'p_data', driver: 'local', options: {} },
+  { name: anonymous, driver: 'local', options: {}, isOwn: false },
+  { name: 'p_data', driver: 'local', options: {}, isOwn: false },
 ];
 const network = {
   id: 'n',
@@ -226,7 +226,12 @@ it.each<[string, Partial<CreatedResources>, string]>([
   ],
   [
     'volume option',
-    { volumes: [...volumes.slice(0, 1), { name: 'p_data', driver: 'local', options: { o: 'bind', size: '1' } }] },
+    {
+      volumes: [
+        ...volumes.slice(0, 1),
+        { name: 'p_data', driver: 'local', options: { o: 'bind', size: '1' }, isOwn: false },
+      ],
+    },
     'volume p_data: has option o=bind',
   ],
 ])('reports a network or volume with another %s', (_title, created, expected) => {

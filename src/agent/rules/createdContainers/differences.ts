@@ -41,7 +41,7 @@ const wildcards: readonly [fact: string, covered: RegExp][] = [
 
 /** Facts that are no privilege, or that hold without being in the model. */
 const ignoredFact =
-  /^(sysctl net\.|runtime |no-new-privileges$|without |cgroup private$|option (size|com\.docker\.network\.(enable_ipv[46]|driver\.mtu|bridge\.(enable_icc|enable_ip_masquerade|host_binding_ipv4)))=)/;
+  /^(sysctl net\.|runtime |no-new-privileges$|without |subpath |(network|volume) of the project |cgroup private$|option (size|com\.docker\.network\.(enable_ipv[46]|driver\.mtu|bridge\.(enable_icc|enable_ip_masquerade|host_binding_ipv4)))=)/;
 
 /**
  * Compares what compose created with what the model grants. They can differ: compose passes the mounts of a container

@@ -90,6 +90,27 @@ it.each<[object, string, string[]]>([
   expect(grantsOf({ volumes: [{ target: '/x/', ...mount }] })).toEqual({ may: [fact, ...more], must: [fact] });
 });
 
+it('requires that a part of a volume is mounted, not the whole', () => {
+  const part = { type: 'volume', source: 'data', target: '/x/', volume: { subpath: 'a/b' } };
+  expect(grantsOf({ volumes: [part] })?.must).toEqual(['mount /x volume named', 'subpath /x a/b']);
+  const inherited = grantsOf(
+    { volumes_from: ['db'] },
+    { services: { web: { volumes_from: ['db'] }, db: { volumes: [part] } } },
+  );
+  expect(inherited?.must).toEqual([]);
+});
+
+it("requires that networks and volumes of other names are the project's own", () => {
+  const web = { networks: { named: null, default: null }, volumes: [{ type: 'volume', source: 'data', target: '/x' }] };
+  const model = { ...project, services: { web, db: { volumes_from: ['web'] } } };
+  const none = { containers: new Set<string>(), networks: new Set<string>(), volumes: new Set<string>() };
+  const required = ['mount /x volume named', 'network q', 'network p_default'];
+  const own = ['volume of the project named', 'network of the project q'];
+  expect(grantedPrivilegesOf(model, dir, none).services['web']?.must).toEqual([...required, ...own]);
+  expect(grantedPrivilegesOf(model, dir, none).services['db']?.must).toEqual([]);
+  expect(grantedPrivilegesOf(model, dir).services['web']?.must).toEqual(required);
+});
+
 describe('grants a service the mounts of volumes_from', () => {
   const bind = (target: string) => ({ type: 'bind', source: '/s', target });
   const grants = (web: object, db: object, cache: object = {}) => grantsOf(web, { services: { web, db, cache } });

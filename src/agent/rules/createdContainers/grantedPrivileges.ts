@@ -1,3 +1,6 @@
+import type { NamesOutside } from '../../../bundle/rules/compose/policy/policyHost.ts';
+import { contestedNamesOf, type ContestedNames } from './contestedNames.ts';
+import { ownNetworkFact, ownVolumeFact } from './createdContainer.ts';
 import { modelMountsOf, type ModelMount } from './modelMounts.ts';
 import { restrictionFactsOf, privilegeFactsOf, namespaceFact } from './modelPrivileges.ts';
 import { engineNameOf, objectOf, textOf, type ModelObject } from './renderedModel.ts';
@@ -22,12 +25,17 @@ export interface GrantedPrivileges {
 
 /**
  * The grants of a rendered model (`compose config --format json`) with its files in `dir`. They may hold secrets: see
- * `hideSecrets`.
+ * `hideSecrets`. With the names outside the project, they require that networks and volumes of other names are its own.
  */
-export function grantedPrivilegesOf(model: unknown, dir: string): GrantedPrivileges {
+export function grantedPrivilegesOf(
+  model: unknown,
+  dir: string,
+  outside: NamesOutside | null = null,
+): GrantedPrivileges {
   const root = objectOf(model);
   const services = objectOf(root['services']);
   const sources = { root, services, dir };
+  const contested = contestedNamesOf(root, outside);
   const allowances = (parts: unknown, allow: (part: ModelObject) => Allowance | null) =>
     Object.fromEntries(
       Object.entries(objectOf(parts)).map(([key, part]) => [engineNameOf(root, key, part), allow(objectOf(part))]),
@@ -37,7 +45,7 @@ export function grantedPrivilegesOf(model: unknown, dir: string): GrantedPrivile
     services: Object.fromEntries(
       Object.keys(services).map((name) => [
         name,
-        serviceAllowance(objectOf(services[name]), modelMountsOf(name, sources), root),
+        serviceAllowance(objectOf(services[name]), { mounts: modelMountsOf(name, sources), root, contested }),
       ]),
     ),
     networks: allowances(root['networks'], networkAllowance),
@@ -76,9 +84,14 @@ export function parseGrantedPrivileges(text: string): GrantedPrivileges | null {
   }
 }
 
-function serviceAllowance(service: ModelObject, mounts: ModelMount[] | null, root: ModelObject): Allowance {
+function serviceAllowance(
+  service: ModelObject,
+  { mounts, root, contested }: { mounts: ModelMount[] | null; root: ModelObject; contested: ContestedNames },
+): Allowance {
   const { may, must } = serviceNetworkAllowance(service, root);
   const named = (mounts ?? []).filter(({ typeAndSource }) => typeAndSource !== null);
+  const required = named.filter(({ isRequired }) => isRequired);
+  const mountsVolume = (name: string) => required.some(({ typeAndSource }) => typeAndSource === `volume ${name}`);
   const factOf = ({ target, typeAndSource }: ModelMount) => `mount ${target} ${typeAndSource}`;
   return {
     may: [
@@ -88,8 +101,19 @@ function serviceAllowance(service: ModelObject, mounts: ModelMount[] | null, roo
       ...may,
       ...privilegeFactsOf(service),
     ],
-    must: [...named.filter(({ isRequired }) => isRequired).map(factOf), ...must, ...restrictionFactsOf(service)],
+    must: [
+      ...required.flatMap((mount) => [factOf(mount), ...subpathFact(mount)]),
+      ...must,
+      ...contested.volumes.filter(mountsVolume).map(ownVolumeFact),
+      ...contested.networks.filter((name) => must.includes(`network ${name}`)).map(ownNetworkFact),
+      ...restrictionFactsOf(service),
+    ],
   };
+}
+
+/** An engine or compose that does not know `subpath` mounts the whole volume. */
+function subpathFact({ target, subpath }: ModelMount): string[] {
+  return subpath === '' ? [] : [`subpath ${target} ${subpath}`];
 }
 
 function serviceNetworkAllowance(service: ModelObject, root: ModelObject): Allowance {

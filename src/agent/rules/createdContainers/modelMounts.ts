@@ -1,4 +1,4 @@
-import { isPrivatePropagation } from './normalizedOptions.ts';
+import { isPrivatePropagation, normalizePath } from './normalizedOptions.ts';
 import { listOf, engineNameOf, objectOf, textOf, textsOf, type ModelObject } from './renderedModel.ts';
 
 /** A mount of the rendered model. */
@@ -8,6 +8,8 @@ export interface ModelMount {
   typeAndSource: string | null;
   isWritable: boolean;
   propagation: string[];
+  /** The part of the volume that is mounted; '' for the whole. */
+  subpath: string;
   /** False when compose may omit the mount: it can copy a config or secret instead. */
   isRequired: boolean;
 }
@@ -64,6 +66,7 @@ function volumeMounts(mount: ModelObject, { root, dir }: MountSources): ModelMou
       typeAndSource: given === '' ? null : `${type} ${source}`,
       isWritable: mount['read_only'] !== true,
       propagation: isPrivatePropagation(stated) ? implied : [stated],
+      subpath: textOf(objectOf(mount['volume'])['subpath']),
       isRequired: true,
     },
   ];
@@ -86,22 +89,11 @@ function contentMounts(service: ModelObject, { root, dir }: MountSources): Model
 }
 
 function fileMount(target: string, source: string, isWritable: boolean): ModelMount {
-  return { target, typeAndSource: `bind ${source}`, isWritable, propagation: [], isRequired: false };
+  return { target, typeAndSource: `bind ${source}`, isWritable, propagation: [], subpath: '', isRequired: false };
 }
 
 /** A path in the release becomes `./path`. */
 function releasePathOf(path: string, dir: string): string {
   const clean = normalizePath(path);
   return clean === dir || clean.startsWith(`${dir}/`) ? `./${clean.slice(dir.length + 1)}` : clean;
-}
-
-/** A path in the engine's form, without `.`, `..` and empty parts. */
-function normalizePath(path: string): string {
-  if (!path.startsWith('/')) return path;
-  const parts: string[] = [];
-  for (const part of path.split('/')) {
-    if (part === '..') parts.pop();
-    else if (part !== '' && part !== '.') parts.push(part);
-  }
-  return `/${parts.join('/')}`;
 }

@@ -17,3 +17,14 @@ export function normalizeSecurityOption(option: string): string {
 export function isPrivatePropagation(propagation: string): boolean {
   return ['', 'private', 'rprivate'].includes(propagation);
 }
+
+/** A path in the engine's form, without `.`, `..` and empty parts. */
+export function normalizePath(path: string): string {
+  if (!path.startsWith('/')) return path;
+  const parts: string[] = [];
+  for (const part of path.split('/')) {
+    if (part === '..') parts.pop();
+    else if (part !== '' && part !== '.') parts.push(part);
+  }
+  return `/${parts.join('/')}`;
+}

@@ -7,7 +7,12 @@ const model = {
   volumes: { data: {}, cache: { driver_opts: { type: 'tmpfs', o: 'size=1m' } }, theirs: { external: true } },
 };
 const granted = grantedPrivilegesOf(model, '/release');
-const volume = (name: string, options: Record<string, string> = {}, driver = 'local') => ({ name, driver, options });
+const volume = (name: string, options: Record<string, string> = {}, driver = 'local') => ({
+  name,
+  driver,
+  options,
+  isOwn: false,
+});
 const hide = (fact: string) => `hidden ${fact}`;
 
 it.each([

@@ -1,4 +1,4 @@
-import { resourceFactsOf, type CreatedContainer, type CreatedVolume } from './createdContainer.ts';
+import { resourceFactsOf, type CreatedContainer, type CreatedResource } from './createdContainer.ts';
 import type { ProjectResources } from '../release/projectResources.ts';
 import type { GrantedPrivileges } from './grantedPrivileges.ts';
 
@@ -8,7 +8,7 @@ import type { GrantedPrivileges } from './grantedPrivileges.ts';
  */
 export function isVolumeDifferent(
   { volumes }: GrantedPrivileges,
-  volume: CreatedVolume,
+  volume: CreatedResource,
   hide: (fact: string) => string,
 ): boolean {
   const allowed = volumes[volume.name] ?? volumes[hide(volume.name)];

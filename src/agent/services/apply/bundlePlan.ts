@@ -83,6 +83,7 @@ async function engineFacts(host: TargetHost, manifest: Manifest): Promise<Engine
     orphanedVolumes: orphans?.volumes ?? [],
     services: new Set((await containers.list()).map(({ service }) => service)),
     namesOutside: await containers.namesOutside(),
+    mountsSubpaths: await containers.mountsSubpaths(),
     filesystems: await filesystemsOfPull({ containers, settings }),
     headroomBytes: settings.disk.headroom_bytes,
   };

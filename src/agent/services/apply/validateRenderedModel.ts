@@ -31,14 +31,15 @@ export async function validateRenderedModel(
   try {
     await writeWithoutSync(join(dir, '.env'), renderEnvFile(environmentOf(bundle, vault.values())), 0o600);
     const model = await compose.renderModel({ dir, files: manifest.compose, profiles: manifest.profiles }, signal);
+    const context = await policyContextOf(deps, bundle, signal);
     const refusals = validateModelPolicy(model, dir, {
       manifest,
       projectName: project,
-      ...(await policyContextOf(deps, bundle, signal)),
+      ...context,
       host: await policyHostOf(deps, [{ root: nodeFromJson(model) }]),
     });
     if (refusals.length > 0) throw refusedFault(refusals);
-    deps.tick.grantedPrivileges = await withoutSecrets(deps, grantedPrivilegesOf(model, dir));
+    deps.tick.grantedPrivileges = await withoutSecrets(deps, grantedPrivilegesOf(model, dir, context.outside));
     await recordServiceDefinitions(deps, bundle, model);
   } catch (error) {
     await deps.releases.clearStaging(bundle.sha, signal);
@@ -49,6 +50,13 @@ export async function validateRenderedModel(
 async function policyContextOf(deps: Dependencies, bundle: Bundle, signal: AbortSignal) {
   const { files } = await readComposeFiles(bundle, signal);
   const texts = await readEnvTexts(bundle, files, signal);
-  const [routes, outside] = [await readRoutes(), await deps.containers.namesOutside()];
-  return { releaseFiles: pathsOf(bundleContentsOf(deps)), texts, openedPaths: openedPaths(files), routes, outside };
+  const { containers } = deps;
+  return {
+    releaseFiles: pathsOf(bundleContentsOf(deps)),
+    texts,
+    openedPaths: openedPaths(files),
+    routes: await readRoutes(),
+    outside: await containers.namesOutside(),
+    mountsSubpaths: await containers.mountsSubpaths(),
+  };
 }

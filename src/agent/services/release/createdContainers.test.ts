@@ -37,7 +37,7 @@ const web = {
 } as unknown as CreatedContainer;
 const created = {
   ...{ containers: [web], isPodman: false, networks: [] },
-  volumes: [{ name, driver: 'local', options: {} }],
+  volumes: [{ name, driver: 'local', options: {}, isOwn: false }],
 };
 
 function removeWeb(): Promise<void> {

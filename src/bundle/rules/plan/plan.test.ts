@@ -26,6 +26,7 @@ const engine = {
   orphanedVolumes: [],
   services: new Set<string>(),
   namesOutside: { containers: new Set(['db']), networks: new Set(['proxy']), volumes: new Set(['media']) },
+  mountsSubpaths: true,
   filesystems: [{ device: '1', paths: ['/var/lib/docker'], freeBytes: 9 * gib }],
   headroomBytes: gib,
 };

@@ -64,6 +64,8 @@ export interface HostFacts {
     /** Services with a container. */
     services: ReadonlySet<string>;
     namesOutside: NamesOutside;
+    /** Whether it can mount a part of a volume. */
+    mountsSubpaths: boolean;
     filesystems: DiskSpace['filesystems'];
     headroomBytes: number;
   }>;
@@ -139,9 +141,10 @@ function policyJudgementOf(
   { manifest, files, releaseFiles, texts }: BundleFacts,
   { policyHost, engine }: HostFacts,
 ): Judgement {
-  const outside = 'known' in engine ? engine.known.namesOutside : undefined;
-  const facts = { manifest, projectName: projectOf(manifest), releaseFiles, texts, host: policyHost, outside };
-  return judgeComposePolicy(files, facts);
+  const ofEngine =
+    'known' in engine ? { outside: engine.known.namesOutside, mountsSubpaths: engine.known.mountsSubpaths } : {};
+  const facts = { manifest, projectName: projectOf(manifest), releaseFiles, texts, host: policyHost };
+  return judgeComposePolicy(files, { ...facts, ...ofEngine });
 }
 
 function bundleRefusals({ manifest, files, texts }: BundleFacts, host: HostFacts): Refusal[] {

@@ -32,10 +32,11 @@ function planned(keys: string, host: Partial<HostFacts>, more: Partial<Manifest>
 const faultsOf = ({ refusals }: ReturnType<typeof planned>) =>
   refusals.flatMap(({ code, faults = [] }) => faults.map(({ text, cure }) => `${code}: ${text}: ${cure}`));
 
-const engine = (containers: string[], freeBytes = 1) => ({
+const engine = (containers: string[], freeBytes = 1, mountsSubpaths = true) => ({
   known: {
     ...{ volumes: [], orphanedVolumes: [], services: new Set<string>(), headroomBytes: 1 },
     namesOutside: { containers: new Set(containers), networks: new Set<string>(), volumes: new Set<string>() },
+    mountsSubpaths,
     filesystems: [{ device: 1, paths: ['/var'], freeBytes }],
   },
 });
@@ -46,6 +47,15 @@ it('a name that a container outside the project has is refused where the engine 
   expect(faultsOf(planned('container_name: db', { engine: engine(['db']) }))).toEqual([fault]);
   expect(faultsOf(planned('container_name: db', { engine: engine(['x']) }))).toEqual([]);
   expect(faultsOf(planned('container_name: db', {}))).toEqual([]);
+});
+
+it('a part of a volume is refused where the engine would mount the whole', () => {
+  const part = 'volumes: [{type: volume, target: /x, volume: {subpath: a}}]';
+  const cure = 'give the service a volume of its own, or the host Docker 26 or newer';
+  const fault = `COMPOSE_REFUSED: service web: volumes.volume.subpath is ignored by this engine, which would mount the whole volume (compose.yaml:1): ${cure}`;
+  expect(faultsOf(planned(part, { engine: engine([], 1, false) }))).toEqual([fault]);
+  expect(faultsOf(planned(part, { engine: engine([]) }))).toEqual([]);
+  expect(faultsOf(planned(part, {}))).toEqual([]);
 });
 
 it('each refusal has a cure', () => {

@@ -44,6 +44,8 @@ export interface PolicyFacts {
   readonly host: PolicyHost;
   /** Absent when the bundle is validated without an engine. */
   readonly outside?: NamesOutside | undefined;
+  /** Whether the engine can mount a part of a volume; absent when the bundle is validated without an engine. */
+  readonly mountsSubpaths?: boolean | undefined;
   /** Texts of the bundle's env files and label files by path. A file that is missing here is refused. */
   readonly texts?: ReadonlyMap<string, string>;
 }

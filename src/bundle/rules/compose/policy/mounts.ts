@@ -82,6 +82,16 @@ const longBindMount: Validator = (value, location) => {
   return [...mappingOf(keys)(value, location), ...(source && isWritable ? writableSource(source, location) : [])];
 };
 
+/** A part of a volume: an engine that is too old for it mounts the whole volume, and says nothing. */
+const subpath = textValidator((_, value, location) =>
+  location.facts.mountsSubpaths === false
+    ? refuse(value, location, {
+        message: 'is ignored by this engine, which would mount the whole volume',
+        cure: 'give the service a volume of its own, or the host Docker 26 or newer',
+      })
+    : [],
+);
+
 /** Validators of the long form, by `type`. */
 const mountTypeValidators: Readonly<Record<string, Validator>> = {
   bind: longBindMount,
@@ -89,7 +99,7 @@ const mountTypeValidators: Readonly<Record<string, Validator>> = {
     ...commonMountKeys,
     source: volumeName,
     bind: mappingOf({ selinux }),
-    volume: mappingOf({ nocopy: booleanText, subpath: text, labels }),
+    volume: mappingOf({ nocopy: booleanText, subpath, labels }),
   }),
   tmpfs: mappingOf({ ...commonMountKeys, tmpfs: mappingOf({ size, mode: numberText }) }),
   npipe: (value, location) => refusePrivilege(value, location, 'of type npipe'),
