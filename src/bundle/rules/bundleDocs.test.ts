@@ -42,8 +42,15 @@ it.each(rowsOf('### Variables').map(codedCells))('states correctly whether %s mu
   expect(missing).toEqual(must === 'yes' ? ['V'] : []);
 });
 
+/** What the lines of a service name. */
+const ofProject = 'networks: {n: }\nvolumes: {data: , logs: , vv: }\n';
+
 describe.each([
-  ['a service', '### What a service may not say', (line: string) => `services:\n  db: {}\n  web:\n    ${line}\n`],
+  [
+    'a service',
+    '### What a service may not say',
+    (line: string) => `services:\n  db: {}\n  web:\n    ${line}\n${ofProject}`,
+  ],
   ['a file', '### What a file may not say', (line: string) => `services: {web: {}}\n${line}\n`],
 ])('forbidden keys of %s', (_title, heading, around) => {
   it.each(rowsOf(heading).map(codedCells))('%s is %s', (written, code, _why, instead) => {

@@ -10,6 +10,7 @@ import { validateDiskSpace, requiredBytes, type DiskSpace } from './diskSpace.ts
 import { changesOf, type Change, type ComparableRelease } from './changes.ts';
 import { ignoredKeys } from './ignoredKeys.ts';
 import { validateProfiles } from './profiles.ts';
+import { validateReferences } from './references.ts';
 import { validateRollback } from './rollback.ts';
 import { validateSecretPaths } from './secretPath.ts';
 import { validateVariables } from './variables.ts';
@@ -153,6 +154,7 @@ function bundleRefusals({ manifest, files, texts }: BundleFacts, host: HostFacts
     validateSecretPaths(manifest),
     validateVariables({ files, texts }, manifest),
     validateProfiles(files, manifest),
+    validateReferences(files, manifest),
     'known' in highestSequence ? validateRollback(manifest, highestSequence.known, policyHost.policy.deny) : null,
   ].filter((each) => each !== null);
 }
