@@ -121,9 +121,10 @@ export interface ReceivedSignature {
   signature: object;
 }
 
-/** One bundle; a service of an older version tells no variables. */
+/** One bundle; a service of an older version tells neither variables nor profiles. */
 export interface BundleDetails extends Bundle {
   variables?: Record<string, string>;
+  profiles?: string[];
 }
 
 /** With what some hosts would not permit of it. */

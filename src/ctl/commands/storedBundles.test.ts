@@ -58,6 +58,20 @@ it('shows the variables of one, long ones cut and made harmless', async () => {
   ]);
 });
 
+it('shows the profiles that one chooses', async () => {
+  await at.admin.run('env create ap-2');
+  const services = { web: { image: 'app:1' }, debug: { image: 'app:1', profiles: ['debug', 'tools'] } };
+  const { bytes, sha } = createBundle({
+    env: 'ap-2',
+    manifest: { profiles: ['debug', 'tools'] },
+    compose: { services },
+  });
+  await writeFile(join(dir, 'profiles.tar.gz'), bytes);
+  await at.deployer.json(['push', join(dir, 'profiles.tar.gz')]);
+  expect(await at.viewer.json(['bundle', 'show', sha])).toMatchObject({ profiles: ['debug', 'tools'] });
+  expect((await at.viewer.run(['bundle', 'show', sha])).stdout).toMatch(/^profiles {4}debug, tools$/m);
+});
+
 it('shows one by its digest, or how that begins', async () => {
   const { sha, size } = await pushed('eu-1', 2);
   const shown = await at.viewer.json(['bundle', 'show', sha]);

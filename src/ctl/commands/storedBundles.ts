@@ -56,7 +56,17 @@ async function showBundle(session: Session, [sha]: [string]): Promise<Result> {
 }
 
 function formatBundle(bundle: BundleDetails, nowMs: number): string {
-  const { name, version, sequence, env, production, allow_privileged, allow_rollback, variables = {} } = bundle;
+  const {
+    name,
+    version,
+    sequence,
+    env,
+    production,
+    allow_privileged,
+    allow_rollback,
+    variables = {},
+    profiles = [],
+  } = bundle;
   const allowed = [allow_privileged && 'allow_privileged', allow_rollback && 'allow_rollback'].filter(Boolean);
   return formatFacts([
     ['bundle', `${name} ${version}, sequence ${sequence}, for env ${env}`],
@@ -66,6 +76,7 @@ function formatBundle(bundle: BundleDetails, nowMs: number): string {
     ['flags', allowed.join(', ') || null],
     ...signatureFacts(bundle),
     ['received', `${formatTime(bundle.received_at, nowMs)} from ${bundle.received_from}`],
+    ['profiles', profiles.join(', ') || null],
     ...Object.entries(variables).map(([key, value]): [string, string] => ['variable', `${key}=${shorten(value, 80)}`]),
   ]);
 }

@@ -132,21 +132,20 @@ describe('a command without a store of this version', () => {
   it('asks for a migration of an older one, and migrate does it', async () => {
     await initialize(settings);
     await inStore(settings, async (store) => {
-      for (const table of ['signatures', 'bundle_trusts']) await store.schema.dropTable(table).execute();
-      await store.schema.alterTable('bundles').dropColumn('replaces').execute();
+      await store.schema.alterTable('bundles').dropColumn('profiles').execute();
       await store
         .$extendTables<{ kysely_migration: { name: string } }>()
         .deleteFrom('kysely_migration')
-        .where('name', '=', '0006-signatures')
+        .where('name', '=', '0007-bundle-profiles')
         .execute();
     });
     await expect(admin(settings, 'ann', captureOutput())).rejects.toThrow(
-      /older version \(0006-signatures\): run deployd-tenancy migrate/,
+      /older version \(0007-bundle-profiles\): run deployd-tenancy migrate/,
     );
     const output = captureOutput();
     expect(await migrate(settings, output)).toBe(0);
     expect(await migrate(settings, output)).toBe(0);
-    expect(output.out).toEqual(['migrated the store: 0006-signatures', 'the store is of this version']);
+    expect(output.out).toEqual(['migrated the store: 0007-bundle-profiles', 'the store is of this version']);
     expect(await admin(settings, 'ann', captureOutput())).toBe(0);
   });
 

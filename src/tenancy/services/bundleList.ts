@@ -31,9 +31,10 @@ export interface BundleView {
   signers: string[];
 }
 
-/** One bundle, with the variables of its manifest. */
+/** One bundle, with the variables and profiles of its manifest. */
 export interface BundleDetails extends BundleView {
   variables: Record<string, string>;
+  profiles: string[];
 }
 
 /** A page of the bundles of the envs that an operator may see, newest first. */
@@ -49,7 +50,11 @@ export async function listBundles(
 /** One bundle; throws 404, and 403 if the operator's token is not for its env. */
 export async function readBundle(deps: Dependencies, bundle: NamedBundle): Promise<BundleDetails> {
   const row = await findPermitted(deps, bundle, 'viewer');
-  return { ...(await viewBundle(deps.store, row)), variables: JSON.parse(row.variables) as Record<string, string> };
+  return {
+    ...(await viewBundle(deps.store, row)),
+    variables: JSON.parse(row.variables) as Record<string, string>,
+    profiles: JSON.parse(row.profiles) as string[],
+  };
 }
 
 /** Rows of bundles as the API tells them. */

@@ -103,6 +103,8 @@ export interface BundleTable {
   received_from: string;
   /** The variables of its manifest, which are no secrets. */
   variables: Generated<Json<Record<string, string>>>;
+  /** The profiles of its services that its manifest chooses. */
+  profiles: Generated<Json<string[]>>;
   /** Digest of the desired bundle that it was packed from, to replace it once it is signed; null once it is desired. */
   replaces: string | null;
 }
@@ -191,8 +193,8 @@ export type SigningKeyRow = Selectable<SigningKeyTable>;
 export type EnvRow = Selectable<EnvTable>;
 export type BackendRow = Selectable<BackendTable>;
 export type BundleRow = Selectable<BundleTable>;
-/** A bundle in a list, without its variables, which may be long. */
-export type ListedBundle = Omit<BundleRow, 'variables' | 'replaces'>;
+/** A bundle in a list, without its variables and profiles, which may be long. */
+export type ListedBundle = Omit<BundleRow, 'variables' | 'profiles' | 'replaces'>;
 export type SignatureRow = Selectable<SignatureTable>;
 export type PendingStepRow = Selectable<PendingStepTable>;
 export type OperatorRow = Selectable<OperatorTable>;

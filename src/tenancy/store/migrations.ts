@@ -5,6 +5,7 @@ import { createBundles } from './migrations/0003-bundles.ts';
 import { createOperators } from './migrations/0004-operators.ts';
 import { addBundleVariables } from './migrations/0005-bundle-variables.ts';
 import { createSignatures } from './migrations/0006-signatures.ts';
+import { addBundleProfiles } from './migrations/0007-bundle-profiles.ts';
 
 /** Changes of the tables by name, oldest first; a released one is never edited. */
 export const migrations: Record<string, Migration> = {
@@ -14,4 +15,5 @@ export const migrations: Record<string, Migration> = {
   '0004-operators': { up: createOperators },
   '0005-bundle-variables': { up: addBundleVariables },
   '0006-signatures': { up: createSignatures },
+  '0007-bundle-profiles': { up: addBundleProfiles },
 };

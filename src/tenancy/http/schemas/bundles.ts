@@ -26,9 +26,13 @@ const bundle = {
 
 /** A bundle. */
 export const Bundle = Type.Object(bundle, { title: 'Bundle' });
-/** A bundle with the variables of its manifest. */
+/** A bundle with the variables and profiles of its manifest. */
 export const BundleDetails = Type.Object(
-  { ...bundle, variables: Type.Record(Type.String(), Type.String(), { description: 'Values that are no secrets.' }) },
+  {
+    ...bundle,
+    variables: Type.Record(Type.String(), Type.String(), { description: 'Values that are no secrets.' }),
+    profiles: Type.Array(Type.String(), { description: 'Profiles of its services that it chooses.' }),
+  },
   { title: 'BundleDetails' },
 );
 /** What some hosts would not permit of a bundle. */

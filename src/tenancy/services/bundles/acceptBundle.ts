@@ -76,7 +76,7 @@ async function validateArchive(
 }
 
 function rowOf({ sha256, sizeBytes, operator }: PushedArchive, manifest: Manifest, now: number): BundleRow {
-  const { env, name, version, sequence, production, agent, variables } = manifest;
+  const { env, name, version, sequence, production, agent, variables, profiles } = manifest;
   return {
     sha256,
     env,
@@ -90,6 +90,7 @@ function rowOf({ sha256, sizeBytes, operator }: PushedArchive, manifest: Manifes
     received_at: now,
     received_from: operator.name,
     variables: JSON.stringify(variables),
+    profiles: JSON.stringify(profiles),
     replaces: null,
   };
 }
