@@ -53,5 +53,5 @@ function descriptorOf(fields: Readonly<Record<string, unknown>>): Descriptor | n
 }
 
 function objectOf(value: unknown): Readonly<Record<string, unknown>> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as Record<string, unknown>) : {};
+  return Array.isArray(value) ? {} : (Object(value) as Record<string, unknown>);
 }

@@ -21,9 +21,10 @@ async function find(answers: Answers) {
   const asked: string[] = [];
   const repository = openRepository(parseImageReference('r.example/shop/web:1'), {
     loginOf: () => null,
-    get: (url) => {
+    get: (url, { accept }) => {
       const path = url.href.replace(`${base}/`, '');
       asked.push(path);
+      expect(accept).toBe(path === tag || path.startsWith('referrers/') ? indexType : manifestType);
       return Promise.resolve({ status: 404, headers: {}, body: Buffer.alloc(0), ...answers[path] });
     },
   });
@@ -162,6 +163,51 @@ it.each([
   const body = Buffer.from(text);
   const { signatures, faults } = await find({ [`${tag}.sig`]: { status: 200, body }, [tag]: { status: 200, body } });
   expect({ signatures, faults }).toEqual({ signatures: [], faults: [] });
+});
+
+it('passes over layers of another type, beside a signature of any kind', async () => {
+  const other = contentOf('text/plain', { other: 1 });
+  const mixed = referrer('mixed', { layers: [descriptorOf(other), descriptorOf(one.bundle)] });
+  const found = await find({
+    ...simply([descriptorOf(other), layer], payload, other),
+    ...{ [tag]: index([mixed.descriptor]), ...mixed.answers, ...one.answers },
+  });
+  expect(found.faults).toEqual([]);
+  expect(found.signatures).toEqual([{ payload: payload.bytes, annotations }, { bundle: one.bundle.bytes }]);
+});
+
+it('takes 64 signatures, and one of 64 KiB', async () => {
+  const large = contentOf(simpleSigning, Buffer.alloc(65_536, ' '));
+  const layers = new Array<object>(64).fill({ ...descriptorOf(large), annotations });
+  const { signatures, faults } = await find(simply(layers, large));
+  expect(faults).toEqual([]);
+  expect(signatures).toHaveLength(64);
+});
+
+it.each<[string, string, number]>([
+  ['a page with quotes', '</v2/x?last=1>; rel="next"', 2],
+  ['a page without', '</v2/x?last=1>;rel=next', 2],
+  ['the page before', '</v2/x?last=1>; rel="prev"', 1],
+  ['a page in other words', 'see </v2/x?last=1>; rel="next"', 1],
+  ['a page without a query', '</v2/x>; rel="next"', 1],
+  ['more than a page', '</v2/x?last=1>; rel="next"; more', 1],
+])('follows to %s as a link says', async (_what, link, pages) => {
+  const answers = { [`referrers/${digest}`]: index([], { link }), [`referrers/${digest}?last=1`]: index([]) };
+  const asked = (await find(answers)).asked.filter((path) => path.startsWith('referrers/'));
+  expect(asked).toHaveLength(pages);
+});
+
+it('takes a type of content with a parameter for an index, and nothing without one', async () => {
+  const typed = index([one.descriptor], { 'content-type': `${indexType}; charset=utf-8` });
+  expect((await find({ [`referrers/${digest}`]: typed, ...one.answers })).signatures).toHaveLength(1);
+  const untyped = { ...typed, headers: {} };
+  expect((await find({ [`referrers/${digest}`]: untyped, ...one.answers })).signatures).toEqual([]);
+});
+
+it.each(['', 'no index'])('finds nothing where the API answers the index %j', async (text) => {
+  const { signatures, asked } = await find({ [`referrers/${digest}`]: { ...index([]), body: Buffer.from(text) } });
+  expect(signatures).toEqual([]);
+  expect(asked).not.toContain(tag);
 });
 
 it('looks at 64 of 10 000 signatures of either kind, and says so', async () => {

@@ -27,8 +27,8 @@ async function askApi(repository: Repository, digest: string): Promise<Descripto
     const answer = await repository.get(`referrers/${digest}${query}`, indexType);
     if (withoutApi.includes(answer.status)) return null;
     const body = bodyOf(answer, repository);
-    if (body === null || !isIndex(answer.headers['content-type'])) return null;
-    all.push(...(parseManifest(body)?.manifests ?? []));
+    if (body === null || answer.headers['content-type']?.startsWith(indexType) !== true) return null;
+    all.push(...manifestsIn(body));
     query = nextPage(answer.headers.link);
   }
   return all;
@@ -36,7 +36,11 @@ async function askApi(repository: Repository, digest: string): Promise<Descripto
 
 async function readFallbackTag(repository: Repository, digest: string): Promise<Descriptor[]> {
   const body = bodyOf(await repository.get(`manifests/${digest.replace(':', '-')}`, indexType), repository);
-  return (body && parseManifest(body)?.manifests) ?? [];
+  return body === null ? [] : manifestsIn(body);
+}
+
+function manifestsIn(body: Buffer): Descriptor[] {
+  return parseManifest(body)?.manifests ?? [];
 }
 
 /** cosign 3 names the type of an empty configuration in the fallback index, and others leave the type out. */
@@ -44,12 +48,8 @@ function isBundleType(artifactType: string): boolean {
   return /^(|application\/vnd\.oci\.empty\.v1\+json|application\/vnd\.dev\.sigstore\.bundle.*)$/.test(artifactType);
 }
 
-function isIndex(contentType: string | undefined): boolean {
-  return contentType?.split(';', 1)[0]?.trim() === indexType;
-}
-
 /** The query of the next page, which is of the same path; null on the last one. */
 function nextPage(link: string | string[] | undefined): string | null {
-  const [, target = ''] = /^<[^>?]*(\?[^>]*)>;\s*rel="?next"?/.exec(String(link ?? '')) ?? [];
-  return target === '' ? null : target;
+  const [, query] = /^<[^>?]*(\?[^>]*)>; ?rel="?next"?$/.exec(String(link)) ?? [];
+  return query ?? null;
 }

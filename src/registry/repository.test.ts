@@ -10,7 +10,8 @@ async function ask(answers: Record<string, Partial<RegistryAnswer>>, reference =
   const asked: string[] = [];
   const repository = openRepository(parseImageReference(reference), {
     loginOf: () => login,
-    get: ({ href }, { authorization = '' }) => {
+    get: ({ href }, { accept, authorization = '' }) => {
+      expect(accept).toBe('any');
       const request = `${href}${authorization && ` ${authorization}`}`;
       asked.push(request);
       return Promise.resolve({ status: 404, headers: {}, body: Buffer.alloc(0), ...answers[request] });
@@ -52,6 +53,8 @@ it.each([
   ['to this host, without encryption', 'http://127.0.0.1/x'],
   ['with a login', 'https://ann:pw@storage.example/x'],
   ['with a user', 'https://ann@storage.example/x'],
+  ['with a password', 'https://:pw@storage.example/x'],
+  ['to this host by another protocol', 'ftp://127.0.0.1/x'],
   ['to a file', 'file:///etc/passwd'],
   ['to no address', 'https://'],
 ])('follows no redirect %s', async (_what, location) => {
@@ -73,11 +76,17 @@ it('follows a redirect of a registry on this host to another one here', async ()
   expect((await get()).status).toBe(200);
 });
 
+it('follows no redirect of a registry on this host to another protocol', async () => {
+  const own = 'http://127.0.0.1:5000/v2/shop/web/blobs/x';
+  const { get } = await ask({ [own]: moved('ftp://127.0.0.1/x') }, '127.0.0.1:5000/shop/web');
+  await expect(get()).rejects.toThrow('redirects to where nobody should go');
+});
+
 it.each(['r.example/../../x', 'r.example/a?b', 'r.example/a#b', 'r.example/a b'])(
   'asks nobody for %s',
   async (reference) => {
     const { get, asked } = await ask({}, reference);
-    await expect(get()).rejects.toThrow('is no image');
+    await expect(get()).rejects.toThrow(`${reference} is no image`);
     expect(asked).toEqual([]);
   },
 );

@@ -75,24 +75,25 @@ const maxRedirects = 3;
 /** Docker's registry has another host than its name; one on this host is reached without encryption, as engines do. */
 function urlBelow({ registry, repository }: ImageReference, path: string): URL {
   const host = registry === 'docker.io' ? 'registry-1.docker.io' : registry;
-  const [ownPath = ''] = path.split('?');
   const address = `//${host}/v2/${repository}/${path}`;
   if (!URL.canParse(`https:${address}`)) throw new RegistryError(`${printable(registry)} is no registry`);
   const url = new URL(`https:${address}`);
-  if (url.pathname !== `/v2/${repository}/${ownPath}`)
+  if (!url.pathname.startsWith(`/v2/${repository}/`))
     throw new RegistryError(`${printable(`${registry}/${repository}`)} is no image`);
   return isLoopback(url.hostname) ? new URL(`http:${address}`) : url;
 }
 
 function redirectTarget(location: string | undefined, from: URL, registry: string): URL {
-  const target = location !== undefined && URL.canParse(location, from.href) ? new URL(location, from.href) : null;
-  const isPlain = target?.username === '' && target.password === '';
-  if (target !== null && isPlain && (target.protocol === 'https:' || isLoopbackOf(target, from))) return target;
+  if (location !== undefined && URL.canParse(location, from.href)) {
+    const target = new URL(location, from.href);
+    if (target.username === '' && target.password === '' && isSafe(target, from)) return target;
+  }
   throw new RegistryError(`${registry} redirects to where nobody should go`);
 }
 
-function isLoopbackOf({ protocol, hostname }: URL, from: URL): boolean {
-  return protocol === 'http:' && from.protocol === 'http:' && isLoopback(hostname);
+/** A registry on this host may redirect to another one here, without encryption as both are. */
+function isSafe({ protocol, hostname }: URL, from: URL): boolean {
+  return protocol === 'https:' || (protocol === from.protocol && isLoopback(hostname));
 }
 
 async function authorizationFor(
