@@ -1,0 +1,41 @@
+import { publicSigstore, sigstoreOf, type SigstoreOptions } from './sigstore.ts';
+import type { CtlSettings } from './settings.ts';
+
+const none = { fulcio: null, rekor: null, tsa: null, root: null };
+const own = { fulcio: 'https://ca.own', rekor: 'https://log.own/a', tsa: 'https://tsa.own/t', root: '/own.json' };
+const other = { fulcio: 'https://ca.b', rekor: 'https://log.b', tsa: 'https://tsa.b/t', root: 'b.json' };
+
+function targetOf(options: SigstoreOptions, sigstore: CtlSettings['sigstore']) {
+  const target = sigstoreOf(options, { url: null, token_file: null, ca_file: null, sigstore });
+  return { ...target, fulcio: target.fulcio.href, rekor: target.rekor.href, tsa: target.tsa?.href ?? null };
+}
+
+it('is the public instance by default, without a timestamp authority and a trust root', () => {
+  expect(publicSigstore).toEqual({ fulcio: 'https://fulcio.sigstore.dev', rekor: 'https://rekor.sigstore.dev' });
+  expect(targetOf({}, none)).toEqual({
+    ...{ fulcio: 'https://fulcio.sigstore.dev/', rekor: 'https://rekor.sigstore.dev/' },
+    ...{ tsa: null, root: null },
+  });
+});
+
+it.each<[string, SigstoreOptions, object]>([
+  ['config.yaml', {}, { ...own, fulcio: 'https://ca.own/' }],
+  ['the command line', other, { ...other, fulcio: 'https://ca.b/', rekor: 'https://log.b/' }],
+  ['both', { root: 'b.json' }, { ...own, fulcio: 'https://ca.own/', root: 'b.json' }],
+])('is that of %s', (_where, options, target) => {
+  expect(targetOf(options, own)).toEqual(target);
+});
+
+const { fulcio, rekor } = own;
+
+it.each<[string, SigstoreOptions, CtlSettings['sigstore']]>([
+  ['a certificate authority', { fulcio }, none],
+  ['a log', { rekor }, none],
+  ['a certificate authority in config.yaml', {}, { ...none, fulcio }],
+])('never mixes %s with the public instance', (_what, options, sigstore) => {
+  expect(() => targetOf(options, sigstore)).toThrow('SIGSTORE_INVALID: name --fulcio and --rekor, or neither');
+});
+
+it.each(['fulcio', 'rekor', 'tsa'] as const)('takes no address of %s in clear', (service) => {
+  expect(() => targetOf({ [service]: 'http://service.example' }, own)).toThrow('URL_INVALID: http://service.example');
+});
