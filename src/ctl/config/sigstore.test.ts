@@ -28,12 +28,25 @@ it.each<[string, SigstoreOptions, object]>([
 
 const { fulcio, rekor } = own;
 
+function errorOf(act: () => unknown): unknown {
+  try {
+    return act();
+  } catch (error) {
+    return error;
+  }
+}
+
 it.each<[string, SigstoreOptions, CtlSettings['sigstore']]>([
   ['a certificate authority', { fulcio }, none],
   ['a log', { rekor }, none],
   ['a certificate authority in config.yaml', {}, { ...none, fulcio }],
 ])('never mixes %s with the public instance', (_what, options, sigstore) => {
-  expect(() => targetOf(options, sigstore)).toThrow('SIGSTORE_INVALID: name --fulcio and --rekor, or neither');
+  const fields = {
+    code: 'SIGSTORE_INVALID',
+    message: 'name --fulcio and --rekor, or neither',
+    remedy: 'a log for everybody shows who signs',
+  };
+  expect(errorOf(() => targetOf(options, sigstore))).toMatchObject({ fields });
 });
 
 it.each(['fulcio', 'rekor', 'tsa'] as const)('takes no address of %s in clear', (service) => {

@@ -15,12 +15,10 @@ const issuerExtension = '1.3.6.1.4.1.57264.1.8';
 /** Reads a certificate in PEM for this public key (SPKI in DER). Throws a `SignatureFault` for any other. */
 export function readCertificate(pem: string, publicKey: Buffer): SigningCertificate {
   const certificate = parse(pem);
-  const subject = certificate?.subjectAltName;
-  const issuer = certificate?.extension(issuerExtension)?.valueObj.subs[0]?.value.toString('utf8');
-  if (certificate === null || subject === undefined || issuer === undefined)
-    throw new SignatureFault('what the certificate authority answered is no certificate for an identity');
+  const identity = certificate && identityOf(certificate);
+  if (!identity) throw new SignatureFault('what the certificate authority answered is no certificate for an identity');
   if (!certificate.publicKey.equals(publicKey)) throw new SignatureFault('the certificate is for another key');
-  return { rawBytes: certificate.root.toDER().toString('base64'), identity: { subject, issuer } };
+  return { rawBytes: certificate.root.toDER().toString('base64'), identity };
 }
 
 function parse(pem: string): X509Certificate | null {
@@ -29,4 +27,10 @@ function parse(pem: string): X509Certificate | null {
   } catch {
     return null;
   }
+}
+
+function identityOf(certificate: X509Certificate): TrustedIdentity | null {
+  const subject = certificate.subjectAltName;
+  const issuer = certificate.extension(issuerExtension)?.valueObj.subs[0]?.value.toString('utf8');
+  return subject && issuer ? { subject, issuer } : null;
 }

@@ -1,7 +1,8 @@
-/** DER of a value with this tag (X.690), of less than 64 KiB. */
+/** DER of a value with this tag (X.690), with less than 256 bytes in it. */
 export function der(tag: number, ...parts: Uint8Array[]): Buffer {
   const content = Buffer.concat(parts);
-  return Buffer.concat([Buffer.of(tag), lengthOf(content), content]);
+  const { length } = content;
+  return Buffer.concat([Buffer.of(tag, ...(length < 0x80 ? [length] : [0x81, length])), content]);
 }
 
 export const sequence = (...parts: Uint8Array[]) => der(0x30, ...parts);
@@ -13,8 +14,3 @@ export const smallInteger = (value: number) => der(0x02, Buffer.of(value));
 
 /** An object identifier, by its contents in hex. */
 export const objectIdentifier = (hex: string) => der(0x06, Buffer.from(hex, 'hex'));
-
-function lengthOf({ length }: Buffer): Buffer {
-  if (length < 0x80) return Buffer.of(length);
-  return length < 0x100 ? Buffer.of(0x81, length) : Buffer.of(0x82, length >> 8, length & 0xff);
-}

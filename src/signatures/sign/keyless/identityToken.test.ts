@@ -15,9 +15,16 @@ it.each<[string, string, string | null]>([
   ['for nobody', tokenOf({ exp: seconds + 1 }), audience('')],
   ['without an end', tokenOf({ aud: 'sigstore' }), 'does not tell when it expires'],
   ['with an end that is none', tokenOf({ ...good, exp: 1e300 }), 'does not tell when it expires'],
+  ['with the last end that there is', tokenOf({ ...good, exp: 8.64e12 }), null],
+  ['with an end beyond that', tokenOf({ ...good, exp: 8.64e12 + 1 }), 'does not tell when it expires'],
+  ['with an end as text', tokenOf({ ...good, exp: String(good.exp) }), 'does not tell when it expires'],
   ['of null', tokenOf(null), noToken],
+  ['of a number', tokenOf(5), noToken],
+  ['of a list', tokenOf([]), noToken],
   ['that is no JSON', 'e30.bm8.c2ln', noToken],
   ['of two parts', tokenOf(good).replace(/\.[^.]*$/, ''), noToken],
+  ['after a blank', ` ${tokenOf(good)}`, noToken],
+  ['before a blank', `${tokenOf(good)} `, noToken],
   ['in two lines', `${tokenOf(good)}\n${tokenOf(good)}`, noToken],
 ])('judges a token %s', (_what, token, problem) => {
   expect(identityTokenProblem(token, nowMs)).toBe(problem);

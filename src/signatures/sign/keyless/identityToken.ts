@@ -1,3 +1,4 @@
+import { isObject } from '../../../protocol/jsonFields.ts';
 import { printable } from '../../../protocol/printable.ts';
 
 /** For whom a token must be; otherwise it could be a login of another service, which a certificate authority must not get. */
@@ -19,10 +20,11 @@ export function identityTokenProblem(token: string, nowMs: number): string | nul
 const latestMs = 8.64e15;
 
 function claimsOf(token: string): Record<string, unknown> | null {
-  const [, payload] = /^[\w-]+\.([\w-]+)\.[\w-]+$/.exec(token) ?? [];
+  if (!/^[\w-]+\.[\w-]+\.[\w-]+$/.test(token)) return null;
+  const payload = token.slice(token.indexOf('.') + 1, token.lastIndexOf('.'));
   try {
-    const claims: unknown = JSON.parse(Buffer.from(payload ?? '', 'base64url').toString('utf8'));
-    return typeof claims === 'object' && claims !== null ? (claims as Record<string, unknown>) : null;
+    const claims: unknown = JSON.parse(Buffer.from(payload, 'base64url').toString('utf8'));
+    return isObject(claims) ? claims : null;
   } catch {
     return null;
   }

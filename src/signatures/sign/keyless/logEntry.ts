@@ -9,9 +9,7 @@ export function entryRequest(envelope: Envelope, certificate: string): object {
 
 /** The entry of Rekor's answer, as a Sigstore bundle has it. Throws for what is no such answer. */
 export function entryOfAnswer(answer: unknown): object {
-  const [entry] = Object.values(answer as Record<string, AnsweredEntry>);
-  if (entry === undefined) throw new TypeError('no entry');
-  const { body, integratedTime, logID, logIndex, verification } = entry;
+  const [{ body, integratedTime, logID, logIndex, verification }] = Object.values(answer as object) as [AnsweredEntry];
   const { inclusionProof: proof, signedEntryTimestamp } = verification;
   const { kind, apiVersion } = JSON.parse(Buffer.from(body, 'base64').toString('utf8')) as Record<string, unknown>;
   return {

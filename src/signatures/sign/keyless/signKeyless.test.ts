@@ -1,5 +1,5 @@
 import { execFileSync } from 'node:child_process';
-import { createPublicKey, X509Certificate } from 'node:crypto';
+import { createHash, createPublicKey, X509Certificate } from 'node:crypto';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parseCertificateRequest } from '../../../../fixtures/servers/sigstore/certificateRequest.ts';
@@ -9,6 +9,7 @@ import { byIdentity, claim, release, sha256, sigstore } from '../../../../fixtur
 import { tempDir } from '../../../../fixtures/tempDir.ts';
 import { statementOf } from '../../statement.ts';
 import { verifySignatures } from '../../verifySignatures.ts';
+import type { Envelope } from '../envelope.ts';
 import { signKeyless, type SigstoreServices } from './signKeyless.ts';
 
 const statement = { sha256, claim };
@@ -59,6 +60,7 @@ it('asks for a certificate as openssl reads it', async () => {
   const requests: string[] = [];
   await signed({ certify: (request) => services.certify((requests.push(request), request)) });
   const told = execFileSync('openssl', ['req', '-verify', '-noout', '-text'], { input: requests[0], stdio: 'pipe' });
+  expect(requests[0]).toMatch(/^-----BEGIN CERTIFICATE REQUEST-----\n(\S{64}\n)+\S{1,64}\n-----END \D+-----\n$/);
   expect(String(told)).toMatch(/Subject:\s*\n.*Public Key Info/);
   expect(String(told)).toContain('Signature Algorithm: ecdsa-with-SHA256');
 });
@@ -133,11 +135,17 @@ describe('with a timestamp authority', () => {
       queries.push(query.toString('hex'));
       return Promise.resolve(reply(query));
     };
-    const made = (await signed({ timestamp })) as { signature: { verificationMaterial: object } };
-    expect(made.signature.verificationMaterial).toHaveProperty('timestampVerificationData');
+    const made = await signed({ timestamp });
+    const rfc3161Timestamps = [{ signedTimestamp: readFileSync(at('reply'), 'base64') }];
+    expect(made.signature).toMatchObject({
+      verificationMaterial: { timestampVerificationData: { rfc3161Timestamps } },
+    });
     expect(String(openssl(['ts', '-query', '-in', at('query'), '-text']))).toMatch(
       /sha256[^]*Nonce: 0x[4-7][^]*required: yes/,
     );
+    const { dsseEnvelope } = made.signature as { dsseEnvelope: Envelope };
+    const imprint = createHash('sha256').update(dsseEnvelope.signatures[0].sig, 'base64').digest('hex');
+    expect(queries[0]).toContain(imprint);
     await signed({ timestamp });
     expect(new Set(queries).size).toBe(2);
   });
