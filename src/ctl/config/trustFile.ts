@@ -26,7 +26,7 @@ export function readTrustFile(file: string): BundleTrust {
 /** The JSON text of a Sigstore trust root. Throws CONFIG_INVALID. */
 export function readTrustRoot(file: string): string {
   const { trust, problems } = readTrust({ root: file });
-  if (trust.root === null) throw usageError('CONFIG_INVALID', problems.join('; '));
+  if (trust.root === null) throw usageError('CONFIG_INVALID', problems.join());
   return trust.root;
 }
 
