@@ -48,6 +48,7 @@ it.each<readonly [string, string]>([
   ['nonsense: 1', 'leave it out, the nearest known key is configs'],
   ['comand: a', 'leave it out, the nearest known key is command'],
   ['healthcheck: {tst: a}', 'leave it out, the nearest known key is test'],
+  ['expose: ["1-3000"]', 'make it smaller, or divide the bundle'],
   ['tty: x', 'write true or false'],
   ['cpus: x', 'write a number'],
   ['tty: []', 'write it as text'],

@@ -32,7 +32,9 @@ it.each([
   web('env_file: [{path: none, required: false}]'),
   web('volumes: ["/etc/localtime:/etc/localtime:ro"]'),
   web('ports: ["${V?x-y}:80", "${V:?x-y}:80", "${V-1}:80"]'),
-  web('tmpfs: ["/x:size=$SIZE,uid=1", "/y:size=${SIZE}", "/z:size=${SIZE:-10m}", "/u:size=${SIZE-10m}"]'),
+  web(
+    'tmpfs: ["/x:size=$SIZE,uid=1", "/y:size=${SIZE}", "/z:size=${SIZE:-10m}", "/u:size=${SIZE-10m}", "/v:size=${S-1}"]',
+  ),
   web(
     'develop: {watch: [{action: sync, path: ., target: /x, initial_sync: no, exec: {command: ~}, ignore: a, include: [b]}]}',
   ),

@@ -182,7 +182,7 @@ export const gpus = anyValue((value, location, message) => {
 /** `devices`: device files by path; others are known to the engine's drivers alone. */
 export const devices = anyValue((value, location, message) => {
   const [source = ''] = (textOf(valueAt(value, 'source') ?? value) ?? '').split(':');
-  const isPlain = source.startsWith('/') && !source.includes('$') && source === normalizeHostPath(source);
+  const isPlain = !source.includes('$') && source === normalizeHostPath(source);
   return isPlain
     ? refusePower(value, location, { permit: 'devices', entry: source, message })
     : refusePrivilege(value, location, message);
