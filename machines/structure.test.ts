@@ -4,10 +4,11 @@ import { backend } from './backend.ts';
 import { down } from './down.ts';
 import { graphOf } from './draw/graph.ts';
 import { loop } from './loop.ts';
+import { rollout } from './rollout.ts';
 import { tick } from './tick.ts';
 
 /** What the compiler does not check: a misspelt name in a machine fails only when its transition is taken. */
-const machines: AnyStateMachine[] = [tick, apply, down, loop, backend];
+const machines: AnyStateMachine[] = [tick, apply, down, loop, backend, rollout];
 
 /** States that need no description. */
 const selfExplanatory = ['decidingPrune', 'selectingEnding'];

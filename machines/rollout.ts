@@ -1,0 +1,123 @@
+import { assign, initialTransition, setup, transition, type SnapshotFrom } from 'xstate';
+
+/** Who or what has halted a rollout: an operator, failures over the limit, or the answer of its gate. */
+export type HaltReason = 'operator' | 'failures' | 'gate';
+
+/** What the tenancy service keeps of a rollout, beside its state. */
+export interface RolloutFacts {
+  /** How many waves it has. */
+  waves: number;
+  /** How many of them have started; the last of these is the current one. */
+  started: number;
+  /** After the success of a wave, its gate is asked. */
+  isGated: boolean;
+  /** Null unless it is halted. */
+  haltedBy: HaltReason | null;
+}
+
+/** What happens to a rollout. */
+export type RolloutEvent =
+  | { type: 'START_WAVE' }
+  | { type: 'SKIP_WAVE' }
+  | { type: 'COMPLETE_WAVE' }
+  | { type: 'END_SOAK' }
+  | { type: 'PASS_GATE' }
+  | { type: 'HALT'; by: HaltReason }
+  | { type: 'RESUME' }
+  | { type: 'ABORT' };
+
+/**
+ * A rollout: a bundle that becomes the desired one of an env wave by wave. The machine never runs: the tenancy service keeps
+ * state and facts in a row, asks `nextRollout` at each event, and stores the result in the transaction of the event.
+ */
+export const rollout = setup({
+  types: { context: {} as RolloutFacts, events: {} as RolloutEvent },
+  actions: {
+    countWave: assign({ started: ({ context }) => context.started + 1 }),
+    keepReason: assign({ haltedBy: ({ event }) => (event.type === 'HALT' ? event.by : null) }),
+    clearReason: assign({ haltedBy: null }),
+  },
+  guards: {
+    isGated: ({ context }) => context.isGated,
+    isLastWave: ({ context }) => context.started === context.waves,
+    hasStarted: ({ context }) => context.started > 0,
+  },
+}).createMachine({
+  id: 'rollout',
+  context: { waves: 1, started: 0, isGated: false, haltedBy: null },
+  initial: 'pending',
+  states: {
+    pending: {
+      description: 'Waits for a window in which the next wave may start.',
+      on: { START_WAVE: { target: 'updating', actions: 'countWave' }, HALT: halt(), ABORT: 'aborted' },
+    },
+    updating: {
+      description: 'The hosts of the wave are told to run the bundle.',
+      on: {
+        COMPLETE_WAVE: 'soaking',
+        SKIP_WAVE: [{ guard: 'isLastWave', target: 'done' }, { target: 'pending' }],
+        HALT: halt(),
+        ABORT: 'aborted',
+      },
+    },
+    soaking: {
+      description: 'The wave has succeeded; failures of its hosts still count for the length of the soak.',
+      on: {
+        END_SOAK: [
+          { guard: 'isGated', target: 'gated' },
+          { guard: 'isLastWave', target: 'done' },
+          { target: 'pending' },
+        ],
+        HALT: halt(),
+        ABORT: 'aborted',
+      },
+    },
+    gated: {
+      description: 'Waits until an operator, or the webhook, lets it pass.',
+      on: {
+        PASS_GATE: [{ guard: 'isLastWave', target: 'done' }, { target: 'pending' }],
+        HALT: halt(),
+        ABORT: 'aborted',
+      },
+    },
+    halted: {
+      description: 'No further host is told to run the bundle; hosts that run it keep it.',
+      on: {
+        RESUME: [
+          { guard: 'hasStarted', target: 'updating', actions: 'clearReason' },
+          { target: 'pending', actions: 'clearReason' },
+        ],
+        ABORT: { target: 'aborted', actions: 'clearReason' },
+      },
+    },
+    done: { type: 'final', description: 'The bundle is the desired one of the env, for every host.' },
+    aborted: { type: 'final', description: 'The content from before is the desired one again, for every host.' },
+  },
+});
+
+function halt() {
+  return { target: 'halted', actions: 'keepReason' } as const;
+}
+
+export type RolloutState = SnapshotFrom<typeof rollout>['value'];
+
+/** A rollout's row, as far as its progress through the waves is concerned. */
+export interface RolloutRecord extends RolloutFacts {
+  state: RolloutState;
+}
+
+/** A rollout that was just created. */
+export function newRollout({ waves, isGated }: Pick<RolloutFacts, 'waves' | 'isGated'>): RolloutRecord {
+  return { ...recordOf(initialTransition(rollout)[0]), waves, isGated };
+}
+
+/** The record after an event; null if the event is not allowed in its state. */
+export function nextRollout({ state, ...context }: RolloutRecord, event: RolloutEvent): RolloutRecord | null {
+  const snapshot = rollout.resolveState({ value: state, context });
+  if (!snapshot.can(event)) return null;
+  return recordOf(transition(rollout, snapshot, event)[0]);
+}
+
+function recordOf({ value, context }: SnapshotFrom<typeof rollout>): RolloutRecord {
+  return { state: value, ...context };
+}
