@@ -1,0 +1,31 @@
+import type { RolloutEvent, RolloutRecord } from '../../../../machines/rollout.ts';
+import type { RolloutPlan, RolloutProgress } from '../../store/database.ts';
+import { failuresOf, isSuccessful } from './progress.ts';
+import { isOpen } from './startWindow.ts';
+
+/** A rollout as it is looked at; times in milliseconds since 1970. */
+export interface RolloutSituation {
+  record: RolloutRecord;
+  plan: RolloutPlan;
+  progress: RolloutProgress;
+  /** Since when it is in its state. */
+  stateSince: number;
+  now: number;
+}
+
+/** What happens next to a rollout by itself; null for nothing. */
+export function nextEvent(situation: RolloutSituation): RolloutEvent | null {
+  const { record, plan, progress, stateSince, now } = situation;
+  const isRunning = record.state !== 'halted' && record.state !== 'done' && record.state !== 'aborted';
+  if (isRunning && failuresOf(progress) > plan.max_failures) return { type: 'HALT', by: 'failures' };
+  if (record.state === 'pending') return isOpen(plan.windows, now) ? { type: 'START_WAVE' } : null;
+  if (record.state === 'updating') return eventOfWave(situation);
+  if (record.state === 'soaking') return now >= stateSince + plan.soak_s * 1000 ? { type: 'END_SOAK' } : null;
+  return null;
+}
+
+function eventOfWave({ record, plan, progress }: RolloutSituation): RolloutEvent | null {
+  const wave = progress.waves[record.started - 1];
+  if (wave === undefined || wave.hosts === 0) return { type: 'SKIP_WAVE' };
+  return isSuccessful(progress, wave, plan.max_failures) ? { type: 'COMPLETE_WAVE' } : null;
+}

@@ -1,0 +1,60 @@
+import type { BackendState } from '../../../../machines/backend.ts';
+import type { HostOutcome, RolloutProgress, WaveProgress } from '../../store/database.ts';
+
+/** Backends of an env that are alike, as far as a rollout is concerned, and how many there are. */
+export interface HostGroup {
+  /** Which wave has taken them, from 0; null for none. */
+  wave: number | null;
+  outcome: HostOutcome | null;
+  state: BackendState;
+  /** 1 after a silence for which a server counts as offline. */
+  silent: number;
+  laptop: number;
+  hosts: number;
+}
+
+/** Counts hosts by wave; what retires, and what has never been there, is left out. */
+export function progressOf(groups: readonly HostGroup[], started: number): RolloutProgress {
+  const present = groups.filter(({ state }) => state === 'active' || state === 'offline');
+  const remaining = sum(present.filter(({ wave }) => wave === null));
+  const waves = Array.from({ length: started }, (_, index) => waveOf(present.filter(({ wave }) => wave === index)));
+  return { waves, remaining };
+}
+
+function waveOf(groups: readonly HostGroup[]): WaveProgress {
+  const count = (status: ReturnType<typeof statusOf>) => sum(groups.filter((group) => statusOf(group) === status));
+  return {
+    hosts: sum(groups),
+    waiting: count('waiting'),
+    succeeded: count('succeeded'),
+    failed: count('failed'),
+    excused: count('excused'),
+    offline: count('offline'),
+    asleep: count('asleep'),
+  };
+}
+
+/** What a host counts as: one that is silent is not waited for. */
+function statusOf({ outcome, state, silent, laptop }: HostGroup): Exclude<keyof WaveProgress, 'hosts'> {
+  if (outcome !== null && outcome !== 'waiting') return outcome;
+  if (state === 'active' && silent === 0) return 'waiting';
+  return laptop === 1 ? 'asleep' : 'offline';
+}
+
+function sum(groups: readonly HostGroup[]): number {
+  return groups.reduce((total, { hosts }) => total + hosts, 0);
+}
+
+/** How many hosts count against the limit of failures. */
+export function failuresOf({ waves }: RolloutProgress): number {
+  return waves.reduce((total, { failed }) => total + failed, 0);
+}
+
+/**
+ * True if a wave has succeeded: nobody is waited for, one host at least is through, and not more have failed or are missing
+ * than may fail; a bundle that cuts its hosts off must not go on to others. Laptops may be missing.
+ */
+export function isSuccessful(progress: RolloutProgress, wave: WaveProgress, maxFailures: number): boolean {
+  const { waiting, succeeded, excused, offline } = wave;
+  return waiting === 0 && succeeded + excused > 0 && failuresOf(progress) + offline <= maxFailures;
+}

@@ -1,0 +1,71 @@
+import type { StartWindow } from '../../store/database.ts';
+
+const MINUTE_MS = 60_000;
+const DAY_MS = 24 * 60 * MINUTE_MS;
+const weekdays = ['sun', 'mon', 'tue', 'wed', 'thu', 'fri', 'sat'] as const;
+
+/** True if waves may start at a time, in milliseconds since 1970. */
+export function isOpen(windows: readonly StartWindow[], now: number): boolean {
+  return (
+    windows.length === 0 || windows.some((window) => openingsOf(window, now).some((at) => isWithin(window, at, now)))
+  );
+}
+
+/** When waves may start next, in milliseconds since 1970: now, while a window is open. */
+export function nextOpening(windows: readonly StartWindow[], now: number): number {
+  if (isOpen(windows, now)) return now;
+  return Math.min(...windows.flatMap((window) => openingsOf(window, now)).filter((at) => at > now));
+}
+
+/** True for the name of a time zone, as `Intl` knows it. */
+export function isTimeZone(name: string): boolean {
+  try {
+    return formatOf(name).resolvedOptions().timeZone !== '';
+  } catch {
+    return false;
+  }
+}
+
+function isWithin({ minutes }: StartWindow, opening: number, now: number): boolean {
+  return opening <= now && now < opening + minutes * MINUTE_MS;
+}
+
+/** When a window opens, from the day before a time to the week after it; a window is not longer than a day. */
+function openingsOf({ days, start, time_zone }: StartWindow, now: number): number[] {
+  const today = Math.floor((now + offsetAt(time_zone, now)) / DAY_MS);
+  const [hours = 0, minutes = 0] = start.split(':').map(Number);
+  return Array.from({ length: 9 }, (_, index) => (today - 1 + index) * DAY_MS)
+    .filter((day) => days.includes(weekdays[new Date(day).getUTCDay()] ?? 'sun'))
+    .map((day) => instantOf(time_zone, day + (hours * 60 + minutes) * MINUTE_MS));
+}
+
+/**
+ * The time at which clocks of a zone show a local time, given as if it were UTC. Of two such times, when clocks go back, it
+ * is the first; a local time that is left out when clocks go forward is as much later as they go.
+ */
+function instantOf(zone: string, local: number): number {
+  const before = local - offsetAt(zone, local - DAY_MS);
+  const after = local - offsetAt(zone, local + DAY_MS);
+  const real = [before, after].filter((instant) => instant + offsetAt(zone, instant) === local);
+  return real.length === 0 ? before : Math.min(...real);
+}
+
+/** How far the clocks of a zone are ahead of UTC at a time, in milliseconds. */
+function offsetAt(zone: string, now: number): number {
+  const parts = new Map(
+    formatOf(zone)
+      .formatToParts(now)
+      .map(({ type, value }) => [type, Number(value)]),
+  );
+  const part = (type: Intl.DateTimeFormatPartTypes) => parts.get(type) ?? 0;
+  const day = Date.UTC(part('year'), part('month') - 1, part('day'));
+  const local = day + ((part('hour') * 60 + part('minute')) * 60 + part('second')) * 1000;
+  return local - Math.floor(now / 1000) * 1000;
+}
+
+function formatOf(zone: string): Intl.DateTimeFormat {
+  const numeric = 'numeric';
+  const date = { year: numeric, month: numeric, day: numeric } as const;
+  const time = { hour: numeric, minute: numeric, second: numeric, hourCycle: 'h23' } as const;
+  return new Intl.DateTimeFormat('en-US', { timeZone: zone, ...date, ...time });
+}
