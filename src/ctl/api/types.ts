@@ -46,6 +46,8 @@ export interface Backend {
   site: string;
   laptop: boolean;
   transport: 'sdk' | 'proxy' | 'system';
+  /** A service of an older version tells none. */
+  labels?: Record<string, string>;
   state: BackendState;
   state_since: string;
   created_at: string;

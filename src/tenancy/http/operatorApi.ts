@@ -4,6 +4,7 @@ import { backendRoutes } from './routes/backends.ts';
 import { bundleRoutes } from './routes/bundles.ts';
 import { envRoutes } from './routes/envs.ts';
 import { operatorAccountRoutes } from './routes/operators.ts';
+import { rolloutRoutes } from './routes/rollouts.ts';
 import { secretRoutes } from './routes/secrets.ts';
 import { signatureRoutes } from './routes/signatures.ts';
 
@@ -11,6 +12,7 @@ import { signatureRoutes } from './routes/signatures.ts';
 export const operatorRoutes: readonly AnyOperatorRoute[] = [
   ...operatorAccountRoutes,
   ...envRoutes,
+  ...rolloutRoutes,
   ...secretRoutes,
   ...backendRoutes,
   ...bundleRoutes,

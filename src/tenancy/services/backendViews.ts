@@ -1,7 +1,7 @@
 import type { BackendState, FinishingStep } from '../../../machines/backend.ts';
 import type { CheckInRequest } from '../../protocol/checkIn.ts';
 import type { Report } from '../../protocol/report.ts';
-import type { BackendRow, PendingStep } from '../store/database.ts';
+import type { BackendRow, Labels, PendingStep } from '../store/database.ts';
 import type { ReceivedReport } from '../store/reports.ts';
 
 /** A backend as the API tells it; times are RFC 3339. */
@@ -11,13 +11,14 @@ export interface BackendView {
   site: string;
   laptop: boolean;
   transport: BackendRow['transport'];
+  labels: Labels;
   state: BackendState;
   state_since: string;
   created_at: string;
   last_seen_at: string | null;
   generation: number;
   applied_sha: string | null;
-  /** What is desired in its env. */
+  /** What is desired of it: in its env, or by the wave of a rollout that it has joined. */
   desired_sha: string | null;
   agent_version: string | null;
   /** Null before its first check-in. */
@@ -48,6 +49,7 @@ export function backendView(row: BackendRow, desiredSha: string | null): Backend
     site,
     laptop: row.laptop === 1,
     transport,
+    labels: JSON.parse(row.labels) as Labels,
     state,
     state_since: toTime(row.state_since),
     created_at: toTime(row.created_at),

@@ -1,16 +1,20 @@
 import type { BackendState } from '../../../machines/backend.ts';
 import { visibleEnvs } from '../rules/permission.ts';
+import { desiredShaOf } from '../rules/rollout/desiredSha.ts';
 import { addAuditEntry } from '../store/audit.ts';
 import {
   createBackend as insertBackend,
   findBackend,
   listBackends as selectBackends,
+  setLabels,
   type BackendFields,
 } from '../store/backends.ts';
-import type { BackendRow, Place } from '../store/database.ts';
-import { findEnv, listEnvs, lockEnv } from '../store/envs.ts';
+import type { BackendRow, Labels, Place } from '../store/database.ts';
+import { listEnvs, lockEnv } from '../store/envs.ts';
+import type { Store } from '../store/openStore.ts';
 import { areSecretsDoomed, listPendingSteps } from '../store/pendingSteps.ts';
 import { listReports as selectReports } from '../store/reports.ts';
+import { listActiveRollouts } from '../store/rollouts.ts';
 import { notFound } from './apiError.ts';
 import { auditEntry } from './audit.ts';
 import { backendView, reportView, type BackendDetails, type BackendView, type ReportView } from './backendViews.ts';
@@ -51,23 +55,36 @@ export async function listBackends(
   const envs = env === undefined ? visibleEnvs(operator.permissions) : [env];
   const rows = await selectBackends(store, { ...filter, envs, limit: limit + 1 });
   const { items, last } = toPage(rows, limit);
-  const desired = new Map((await listEnvs(store, envs)).map(({ name, desired_sha }) => [name, desired_sha]));
-  return { backends: items.map((row) => backendView(row, desired.get(row.env) ?? null)), next: last?.id ?? null };
+  const desired = await findDesired(store, envs);
+  return { backends: items.map((row) => backendView(row, desired(row))), next: last?.id ?? null };
 }
 
 /** One backend with its newest report; throws 404. */
 export async function readBackend(deps: Dependencies, call: BackendCall): Promise<BackendDetails> {
   const { store } = deps;
   const row = await requireBackend(deps, call);
-  const [env, pending, [newest]] = await Promise.all([
-    findEnv(store, row.env),
+  const [desired, pending, [newest]] = await Promise.all([
+    findDesired(store, [row.env]),
     listPendingSteps(store, row.id),
     selectReports(store, row.id, { limit: 1 }),
   ]);
   return {
-    ...backendView(row, env?.desired_sha ?? null),
+    ...backendView(row, desired(row)),
     pending_steps: pending.map(({ step, tries, error }) => ({ step, tries, error })),
     last_report: newest === undefined ? null : reportView(newest),
+  };
+}
+
+/** Reads what is desired in some envs, or in all (null); tells what is desired of a backend of them. */
+async function findDesired(
+  store: Store,
+  names: readonly string[] | null,
+): Promise<(backend: BackendRow) => string | null> {
+  const envs = new Map((await listEnvs(store, names)).map((env) => [env.name, env.desired_sha]));
+  const rollouts = new Map((await listActiveRollouts(store, names)).map((rollout) => [rollout.id, rollout]));
+  return ({ env, rollout_id, applied_sha: appliedSha }) => {
+    const joined = rollouts.get(rollout_id ?? '') ?? null;
+    return desiredShaOf({ envSha: envs.get(env) ?? null, joined, appliedSha });
   };
 }
 
@@ -85,6 +102,19 @@ export async function createBackend(
     return created;
   });
   return readBackend(deps, { operator, id });
+}
+
+/** Replaces the labels of a backend; throws 404. The waves of rollouts choose backends by them. */
+export async function labelBackend(
+  deps: Dependencies,
+  { caller, labels, ...call }: BackendCall & { caller: AuditCaller; labels: Labels },
+): Promise<BackendDetails> {
+  const { id, env } = await requireBackend(deps, call);
+  await deps.store.transaction().execute(async (work) => {
+    await setLabels(work, id, labels);
+    await addAuditEntry(work, auditEntry(deps, caller, { target: id, env }));
+  });
+  return readBackend(deps, call);
 }
 
 /** A page of the reports of a backend, newest first. */

@@ -1,5 +1,4 @@
 import { addAuditEntry } from '../store/audit.ts';
-import { findBundle } from '../store/bundles.ts';
 import {
   countBackends,
   createEnv as insertEnv,
@@ -11,7 +10,7 @@ import {
 import { addPendingSteps, areSecretsDoomed } from '../store/pendingSteps.ts';
 import { conflict, notFound } from './apiError.ts';
 import { auditEntry } from './audit.ts';
-import { viewBundle } from './bundleList.ts';
+import { lockPromotable, requireNoRollout } from './bundles/lockPromotable.ts';
 import type { Dependencies } from './dependencies.ts';
 import { readEnv, type EnvDetails } from './envViews.ts';
 import type { AuditCaller } from './operator.ts';
@@ -37,11 +36,13 @@ export async function createEnv(
   return readEnv(deps, env);
 }
 
-/** Deletes an env and destroys its secrets; throws 404, and 409 while it has backends that are not retired. */
+/** Deletes an env and destroys its secrets; throws 404, and 409 while it has a rollout or backends that are not retired. */
 export async function deleteEnv(deps: Dependencies, { caller, env }: EnvAct): Promise<void> {
   const now = deps.clock();
   await deps.store.transaction().execute(async (work) => {
-    if ((await lockEnv(work, env)) === null) throw notFound('env');
+    const row = await lockEnv(work, env);
+    if (row === null) throw notFound('env');
+    requireNoRollout(row);
     const inUse = (await countBackends(work, [env])).filter(({ state }) => state !== 'retired');
     if (inUse.length > 0) {
       const message = `it has ${inUse.map(({ state, backends }) => `${backends} ${state}`).join(', ')} backends`;
@@ -53,35 +54,17 @@ export async function deleteEnv(deps: Dependencies, { caller, env }: EnvAct): Pr
   });
 }
 
-/**
- * Makes a bundle, or none, the desired one of an env; throws 404, 409 `BUNDLE_ENV` for one of another env, and 409
- * `SIGNATURE_AWAITED` for one that the hosts of the env would refuse.
- */
+/** Makes a bundle, or none, the desired one of an env; throws as `lockPromotable`. */
 export async function setDesired(
   deps: Dependencies,
   { caller, env, sha256 }: EnvAct & { sha256: string | null },
 ): Promise<EnvDetails> {
   await deps.store.transaction().execute(async (work) => {
-    // The bundles of a locked env are not removed.
-    if ((await lockEnv(work, env)) === null) throw notFound('env');
-    if (sha256 !== null) {
-      const bundle = await findBundle(work, sha256);
-      if (bundle === null) throw notFound('bundle');
-      if (bundle.env !== env) throw conflict({ code: 'BUNDLE_ENV', message: 'the bundle is of another env', env });
-      const { signature, signers } = await viewBundle(work, bundle);
-      if (signature === 'awaiting signature') throw signatureAwaited(env, signers);
-    }
+    await lockPromotable(work, { env, sha256 });
     await setDesiredSha(work, env, sha256);
     await addAuditEntry(work, auditEntry(deps, caller, { target: sha256 ?? 'none', env }));
   });
   return readEnv(deps, env);
-}
-
-function signatureAwaited(env: string, signers: string[]) {
-  const signed =
-    signers.length === 0 ? 'nobody whom they believe has signed the bundle' : `only ${signers.join(', ')} signed`;
-  const message = `the hosts of ${env} demand more signatures: ${signed}`;
-  return conflict({ code: 'SIGNATURE_AWAITED', message, env });
 }
 
 /** Reserves the next sequence for a bundle of an env; throws 404. */

@@ -4,6 +4,7 @@ import { findEnv } from '../store/envs.ts';
 import { areSecretsDoomed } from '../store/pendingSteps.ts';
 import { notFound } from './apiError.ts';
 import { auditEntry } from './audit.ts';
+import { requireNoRollout } from './bundles/lockPromotable.ts';
 import { repackBundle } from './bundles/repackBundle.ts';
 import type { Dependencies } from './dependencies.ts';
 import { secretsPending } from './envs.ts';
@@ -36,14 +37,16 @@ export interface SecretVersion {
 
 /**
  * Writes a new version of a secret; then, if the desired bundle reads it, a new bundle that pins this version becomes the
- * desired one. The values go to the secretstore and nowhere else. Throws 404 without the env.
+ * desired one. The values go to the secretstore and nowhere else. Throws 404 without the env, 409 `ROLLOUT_ACTIVE`.
  */
 export async function setSecret(
   deps: Dependencies,
   { data, ...act }: SecretAct & { data: Record<string, string> },
 ): Promise<SecretVersion> {
   const { caller, env, key } = act;
-  if ((await findEnv(deps.store, env)) === null) throw notFound('env');
+  const row = await findEnv(deps.store, env);
+  if (row === null) throw notFound('env');
+  requireNoRollout(row);
   if (await areSecretsDoomed(deps.store, env)) throw secretsPending(env);
   await recordSecretAct(deps, act, 'started');
   const version = await deps.secretstore.writeSecret({ env, key, data });

@@ -1,17 +1,28 @@
 import { nextBackend } from '../../../machines/backend.ts';
+import type { RolloutState } from '../../../machines/rollout.ts';
 import type { CheckInRequest } from '../../protocol/checkIn.ts';
 import { recordOf, type LifeColumns } from './backends.ts';
-import type { BackendRow } from './database.ts';
+import type { BackendRow, HostOutcome } from './database.ts';
 import type { Store } from './openStore.ts';
 import { prepareQuery } from './preparedQuery.ts';
 
-/** A backend as its own calls need it: its life, what is desired in its env, and the size of that bundle. */
-export interface AgentRow
-  extends LifeColumns, Pick<BackendRow, 'id' | 'revision' | 'env' | 'transport' | 'oldest_generation' | 'state_since'> {
+/** A backend as its own calls need it: its life, what is desired in its env, and the rollout that it has joined. */
+export interface AgentRow extends LifeColumns, JoinedRollout, Pick<BackendRow, AgentColumn> {
   production: number;
   desired_sha: string | null;
   /** Bytes; null if there is no such bundle. */
   desired_size: number | null;
+}
+
+type AgentColumn =
+  'id' | 'revision' | 'env' | 'transport' | 'oldest_generation' | 'state_since' | 'rollout_id' | 'rollout_outcome';
+
+/** The rollout of its env, if a wave of it has taken the backend; else all null. */
+interface JoinedRollout {
+  rollout_sha: string | null;
+  rollout_state: RolloutState | null;
+  /** Bytes of its bundle. */
+  rollout_size: number | null;
 }
 
 /** Reads a backend for one of its calls; null if there is none. */
@@ -25,14 +36,17 @@ const selectAgent = prepareQuery<{ id: string }, AgentRow>((store, parameter) =>
     .selectFrom('backends')
     .innerJoin('envs', 'envs.name', 'backends.env')
     .leftJoin('bundles', 'bundles.sha256', 'envs.desired_sha')
-    .select(['backends.id', 'revision', 'backends.env', 'state', 'generation', 'purge_volumes', 'finished'])
+    .leftJoin('rollouts', (join) =>
+      join.onRef('rollouts.id', '=', 'envs.rollout_id').onRef('rollouts.id', '=', 'backends.rollout_id'),
+    )
+    .leftJoin('bundles as rollout_bundles', 'rollout_bundles.sha256', 'rollouts.sha256')
+    .select(['backends.id', 'revision', 'backends.env', 'backends.state', 'generation', 'purge_volumes', 'finished'])
+    .select(['transport', 'oldest_generation', 'backends.state_since', 'envs.production', 'desired_sha'])
+    .select(['bundles.size_bytes as desired_size', 'backends.rollout_id', 'rollout_outcome'])
     .select([
-      'transport',
-      'oldest_generation',
-      'state_since',
-      'envs.production',
-      'desired_sha',
-      'bundles.size_bytes as desired_size',
+      'rollouts.sha256 as rollout_sha',
+      'rollouts.state as rollout_state',
+      'rollout_bundles.size_bytes as rollout_size',
     ])
     .where('backends.id', '=', parameter('id')),
 );
@@ -42,6 +56,8 @@ export interface CheckInFacts {
   checkIn: CheckInRequest;
   token: { accessor: string; generation: number };
   now: number;
+  /** How far the host is with the bundle of a rollout; by default as it was read. */
+  outcome?: HostOutcome | null;
 }
 
 /**
@@ -51,7 +67,7 @@ export interface CheckInFacts {
 export async function recordCheckIn(
   store: Store,
   read: AgentRow,
-  { checkIn, token, now }: CheckInFacts,
+  { checkIn, token, now, outcome = read.rollout_outcome }: CheckInFacts,
 ): Promise<boolean> {
   const next = nextBackend(recordOf(read), { type: 'CHECK_IN' });
   if (next === null) return false;
@@ -65,6 +81,7 @@ export async function recordCheckIn(
     now,
     accessor: token.accessor,
     token_generation: token.generation,
+    outcome,
   });
   return numAffectedRows === 1n;
 }
@@ -76,6 +93,7 @@ interface CheckInColumns extends Pick<
   now: number;
   accessor: string;
   token_generation: number;
+  outcome: HostOutcome | null;
 }
 
 const updateAgent = prepareQuery<CheckInColumns, never>((store, parameter) =>
@@ -90,6 +108,7 @@ const updateAgent = prepareQuery<CheckInColumns, never>((store, parameter) =>
       applied_sha: parameter('applied_sha'),
       token_accessor: parameter('accessor'),
       token_generation: parameter('token_generation'),
+      rollout_outcome: parameter('outcome'),
     }))
     .where('id', '=', parameter('id'))
     .where('revision', '=', parameter('revision')),

@@ -7,7 +7,7 @@ import {
   type BackendRecord,
   type BackendState,
 } from '../../../machines/backend.ts';
-import type { BackendRow } from './database.ts';
+import type { BackendRow, Labels } from './database.ts';
 import type { Store } from './openStore.ts';
 import { addPendingSteps } from './pendingSteps.ts';
 
@@ -17,6 +17,7 @@ export interface BackendFields {
   site: string;
   laptop: boolean;
   transport: BackendRow['transport'];
+  labels?: Labels;
 }
 
 /** An event of a backend at a time, with further columns to set if its state allows the event. */
@@ -29,9 +30,14 @@ export interface BackendChange {
 }
 
 /** Creates a backend in an env that exists; returns its id. */
-export async function createBackend(store: Store, fields: BackendFields, now: number): Promise<string> {
+export async function createBackend(
+  store: Store,
+  { labels = {}, laptop, ...fields }: BackendFields,
+  now: number,
+): Promise<string> {
   const id = randomUUID();
-  const row = { id, ...fields, laptop: Number(fields.laptop), created_at: now, state_since: now };
+  const told = { laptop: Number(laptop), labels: JSON.stringify(labels) };
+  const row = { id, ...fields, ...told, created_at: now, state_since: now };
   const token = { token_accessor: null, token_generation: null };
   const unseen = {
     revision: 0,
@@ -47,6 +53,15 @@ export async function createBackend(store: Store, fields: BackendFields, now: nu
     .values({ ...row, ...unseen, ...columnsOf(newBackend) })
     .execute();
   return id;
+}
+
+/** Replaces the labels of a backend. */
+export async function setLabels(work: Store, id: string, labels: Labels): Promise<void> {
+  await work
+    .updateTable('backends')
+    .set({ labels: JSON.stringify(labels) })
+    .where('id', '=', id)
+    .execute();
 }
 
 /** The row of a backend; null if there is none. */

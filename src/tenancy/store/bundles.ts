@@ -95,17 +95,22 @@ export async function findEnvsOverLimit(store: Store, keep: number): Promise<str
   return rows.map(({ name }) => name);
 }
 
-/** Deletes the bundles of an env but the newest, the desired one, and those that a host runs; returns how many. */
+/** Deletes the bundles of an env but the newest, the desired one, that of its rollout, and those that a host runs; returns how many. */
 export async function deleteOldBundles(work: Store, name: string, keep: number): Promise<number> {
   const env = await lockEnvRow(work, name);
   const bundles = work.selectFrom('bundles').select('sha256').where('env', '=', name);
   const newest = bundles.orderBy('sequence', 'desc').limit(env?.deleted_at === null ? keep : 0);
   const backends = work.selectFrom('backends').select('applied_sha').where('env', '=', name);
   const applied = backends.where('applied_sha', 'is not', null).where('state', '!=', 'retired');
+  const rolledOut = work
+    .selectFrom('rollouts')
+    .select('sha256')
+    .where('id', '=', env?.rollout_id ?? '');
   const deletion = work
     .deleteFrom('bundles')
     .where('env', '=', name)
     .where('sha256', '!=', env?.desired_sha ?? '')
+    .where('sha256', 'not in', rolledOut)
     .where('sha256', 'not in', newest)
     .where('sha256', 'not in', applied.$narrowType<{ applied_sha: string }>());
   return Number((await deletion.executeTakeFirstOrThrow()).numDeletedRows);

@@ -100,7 +100,7 @@ export interface Wave {
 
 /** When waves may start: on these days, from a time of day on, for so many minutes. */
 export interface StartWindow {
-  days: readonly ('mon' | 'tue' | 'wed' | 'thu' | 'fri' | 'sat' | 'sun')[];
+  days: ('mon' | 'tue' | 'wed' | 'thu' | 'fri' | 'sat' | 'sun')[];
   /** Such as `08:30`. */
   start: string;
   minutes: number;
@@ -139,6 +139,18 @@ export interface RolloutProgress {
   waves: WaveProgress[];
   /** Hosts that no wave has taken, offline ones too. */
   remaining: number;
+}
+
+/** Backends of an env that are alike, as far as a rollout is concerned. */
+export interface HostGroup {
+  /** Which wave of the rollout has taken them, from 0; null for none. */
+  wave: number | null;
+  outcome: HostOutcome | null;
+  state: BackendState;
+  /** 1 after a silence for which a server counts as offline. */
+  silent: number;
+  laptop: number;
+  hosts: number;
 }
 
 export interface RolloutTable {

@@ -6,6 +6,7 @@ import { createOperators } from './migrations/0004-operators.ts';
 import { addBundleVariables } from './migrations/0005-bundle-variables.ts';
 import { createSignatures } from './migrations/0006-signatures.ts';
 import { addBundleProfiles } from './migrations/0007-bundle-profiles.ts';
+import { createRollouts } from './migrations/0008-rollouts.ts';
 
 /** Changes of the tables by name, oldest first; a released one is never edited. */
 export const migrations: Record<string, Migration> = {
@@ -16,4 +17,5 @@ export const migrations: Record<string, Migration> = {
   '0005-bundle-variables': { up: addBundleVariables },
   '0006-signatures': { up: createSignatures },
   '0007-bundle-profiles': { up: addBundleProfiles },
+  '0008-rollouts': { up: createRollouts },
 };

@@ -4,11 +4,14 @@ import { recordHeartbeat } from './agents.ts';
 import { changeBackend } from './backends.ts';
 import type { Database, Place } from './database.ts';
 import type { Store } from './openStore.ts';
+import { changeOutcome, type OutcomeChange } from './rolloutHosts.ts';
 
 /** A report, and when it came. */
 interface Receipt {
   report: Report;
   now: number;
+  /** What it means for the host in a rollout; null outside of one. */
+  rollout?: OutcomeChange | null;
 }
 
 /**
@@ -22,8 +25,9 @@ export async function recordReport(store: Store, backendId: string, receipt: Rec
   return true;
 }
 
-/** Adds a report; one of `down` goes on with the retirement, in the same transaction. */
-async function addReport(work: Transaction<Database>, backendId: string, { report, now }: Receipt): Promise<boolean> {
+/** Adds a report; one of `down` goes on with the retirement, in the same transaction, and each with a rollout. */
+async function addReport(work: Transaction<Database>, backendId: string, receipt: Receipt): Promise<boolean> {
+  const { report, now, rollout = null } = receipt;
   const { report_id, outcome } = report;
   const values = { report_id, backend_id: backendId, received_at: now, outcome, body: JSON.stringify(report) };
   const insert = work
@@ -31,6 +35,7 @@ async function addReport(work: Transaction<Database>, backendId: string, { repor
     .values(values)
     .onConflict((conflict) => conflict.doNothing());
   if ((await insert.executeTakeFirstOrThrow()).numInsertedOrUpdatedRows === 0n) return false;
+  if (rollout !== null) await changeOutcome(work, backendId, rollout);
   if (outcome === 'down') await changeBackend(work, backendId, { event: { type: 'REPORT_DOWN' }, now });
   return true;
 }

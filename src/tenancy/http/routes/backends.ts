@@ -1,5 +1,5 @@
 import { cursorOf, placeOf } from '../../rules/cursor.ts';
-import { createBackend, listBackends, listReports, readBackend } from '../../services/backends.ts';
+import { createBackend, labelBackend, listBackends, listReports, readBackend } from '../../services/backends.ts';
 import { revealKit } from '../../services/kit.ts';
 import { retireBackend } from '../../services/retire.ts';
 import { answer, operatorRoute } from '../operatorRoute.ts';
@@ -10,6 +10,7 @@ import {
   BackendQuery,
   InstallKit,
   NewBackend,
+  NewLabels,
   ReportList,
   ReportQuery,
   Retirement,
@@ -54,6 +55,19 @@ export const backendRoutes = [
     errors: { 404: 'BACKEND_NOT_FOUND' },
     act: 'backend.read',
     handle: async (deps, { operator, params }) => answer(200, await readBackend(deps, { operator, id: params.id })),
+  }),
+  operatorRoute({
+    method: 'PUT',
+    url: '/v1/backends/:id/labels',
+    role: 'admin',
+    summary: 'Replace the labels of a backend, by which the waves of rollouts choose it',
+    params: BackendParams,
+    body: NewLabels,
+    responses: { 200: BackendDetails },
+    errors: { 404: 'BACKEND_NOT_FOUND' },
+    act: 'backend.labels',
+    handle: async (deps, { operator, caller, params, body }) =>
+      answer(200, await labelBackend(deps, { operator, caller, id: params.id, ...body })),
   }),
   operatorRoute({
     method: 'GET',

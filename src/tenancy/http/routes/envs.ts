@@ -47,7 +47,7 @@ export const envRoutes = [
     summary: 'Delete an env, its secrets and its bundles',
     params: EnvParams,
     responses: { 204: null },
-    errors: { 404: 'ENV_NOT_FOUND', 409: 'ENV_IN_USE' },
+    errors: { 404: 'ENV_NOT_FOUND', 409: 'ENV_IN_USE, ROLLOUT_ACTIVE' },
     act: 'env.delete',
     handle: async (deps, { caller, params }) => {
       await deleteEnv(deps, { caller, env: params.env });
@@ -62,7 +62,7 @@ export const envRoutes = [
     params: EnvParams,
     body: Desired,
     responses: { 200: EnvDetails },
-    errors: { 404: 'ENV_NOT_FOUND, BUNDLE_NOT_FOUND', 409: 'BUNDLE_ENV, SIGNATURE_AWAITED' },
+    errors: { 404: 'ENV_NOT_FOUND, BUNDLE_NOT_FOUND', 409: 'BUNDLE_ENV, ROLLOUT_ACTIVE, SIGNATURE_AWAITED' },
     act: 'env.desired',
     target: ({ body }) => body.sha256 ?? 'none',
     handle: async (deps, { caller, params, body }) =>

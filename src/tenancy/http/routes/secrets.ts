@@ -27,7 +27,7 @@ export const secretRoutes = [
     responses: { 200: SecretVersion },
     errors: {
       404: 'ENV_NOT_FOUND',
-      409: 'SECRETS_PENDING, DESIRED_CHANGED',
+      409: 'SECRETS_PENDING, DESIRED_CHANGED, ROLLOUT_ACTIVE',
       503: 'OVERLOADED, PEER_UNAVAILABLE, DISK_FULL',
     },
     act: 'secret.set',

@@ -1,6 +1,6 @@
 import { Type } from 'typebox';
 import { Report } from './agent.ts';
-import { Body, EnvName, Limit, Nullable, Sha256, Timestamp, Uuid } from './common.ts';
+import { Body, EnvName, Labels, Limit, Nullable, Sha256, Timestamp, Uuid } from './common.ts';
 import { cursorPattern } from '../../rules/cursor.ts';
 
 /** A backend of the URL. */
@@ -17,6 +17,7 @@ const backend = {
   site: Type.String(),
   laptop: Type.Boolean(),
   transport: Transport,
+  labels: Type.Record(Type.String(), Type.String()),
   state: State,
   state_since: Timestamp,
   created_at: Timestamp,
@@ -61,7 +62,15 @@ export const BackendQuery = Body({
 });
 
 /** A new backend. */
-export const NewBackend = Body({ env: EnvName, site: Site, laptop: Type.Boolean(), transport: Transport });
+export const NewBackend = Body({
+  env: EnvName,
+  site: Site,
+  laptop: Type.Boolean(),
+  transport: Transport,
+  labels: Type.Optional(Labels),
+});
+/** The labels that a backend has from now on. */
+export const NewLabels = Body({ labels: Labels });
 
 /** A page of reports, newest first. */
 export const ReportList = Type.Object(

@@ -10,6 +10,12 @@ export const Uuid = Type.String({ pattern: '^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}
 export const Timestamp = Type.String({ format: 'date-time' });
 /** One line of text without control characters. */
 export const Line = Type.String({ minLength: 1, maxLength: 128, pattern: '^[^\\u0000-\\u001f\\u007f-\\u009f]*$' });
+/** What an operator says of a backend, to choose it by. */
+export const Labels = Type.Record(
+  Type.String({ pattern: '^[a-z0-9]([a-z0-9._/-]{0,61}[a-z0-9])?$' }),
+  Type.String({ pattern: '^[A-Za-z0-9]([A-Za-z0-9._-]{0,61}[A-Za-z0-9])?$' }),
+  { maxProperties: 32, additionalProperties: false },
+);
 /** Entries of a page without another wish. */
 export const DEFAULT_LIMIT = 100;
 /** Entries of a page. */

@@ -1,5 +1,5 @@
-import type { WaveProgress } from '../../store/database.ts';
-import { isSuccessful, progressOf, type HostGroup } from './progress.ts';
+import type { HostGroup, WaveProgress } from '../../store/database.ts';
+import { isSuccessful, progressOf } from './progress.ts';
 
 const group = (changes: Partial<HostGroup>): HostGroup => ({
   wave: 0,

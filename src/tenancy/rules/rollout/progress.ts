@@ -1,17 +1,4 @@
-import type { BackendState } from '../../../../machines/backend.ts';
-import type { HostOutcome, RolloutProgress, WaveProgress } from '../../store/database.ts';
-
-/** Backends of an env that are alike, as far as a rollout is concerned, and how many there are. */
-export interface HostGroup {
-  /** Which wave has taken them, from 0; null for none. */
-  wave: number | null;
-  outcome: HostOutcome | null;
-  state: BackendState;
-  /** 1 after a silence for which a server counts as offline. */
-  silent: number;
-  laptop: number;
-  hosts: number;
-}
+import type { HostGroup, RolloutProgress, WaveProgress } from '../../store/database.ts';
 
 /** Counts hosts by wave; what retires, and what has never been there, is left out. */
 export function progressOf(groups: readonly HostGroup[], started: number): RolloutProgress {

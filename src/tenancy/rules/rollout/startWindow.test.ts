@@ -1,7 +1,7 @@
 import type { StartWindow } from '../../store/database.ts';
 import { isOpen, isTimeZone, nextOpening } from './startWindow.ts';
 
-const workdays = ['mon', 'tue', 'wed', 'thu', 'fri'] as const;
+const workdays: StartWindow['days'] = ['mon', 'tue', 'wed', 'thu', 'fri'];
 const berlin: StartWindow = { days: workdays, start: '08:30', minutes: 90, time_zone: 'Europe/Berlin' };
 /** Opens on Saturday and is still open on Sunday. */
 const night: StartWindow = { days: ['sat'], start: '23:00', minutes: 240, time_zone: 'America/New_York' };

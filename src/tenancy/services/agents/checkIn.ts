@@ -1,7 +1,10 @@
 import type { CheckInRequest } from '../../../protocol/checkIn.ts';
 import type { BearerIdentity } from '../../credentials/bearerCache.ts';
-import { ordersOf, type Orders } from '../../rules/orders.ts';
+import { ordersOf, type OrderFacts, type Orders } from '../../rules/orders.ts';
+import { desiredShaOf } from '../../rules/rollout/desiredSha.ts';
+import { outcomeAfterCheckIn } from '../../rules/rollout/hostOutcome.ts';
 import { recordCheckIn, type AgentRow } from '../../store/agents.ts';
+import type { HostOutcome } from '../../store/database.ts';
 import type { Dependencies } from '../dependencies.ts';
 import { readAgentOf } from './agent.ts';
 
@@ -19,16 +22,31 @@ export async function checkIn(
 ): Promise<CheckInAnswer> {
   for (;;) {
     const agent = await readAgentOf(deps, { token, env: request.env }, 'check-in');
-    const isKept = await recordCheckIn(deps.store, agent, { checkIn: request, token, now: deps.clock() });
+    const outcome = outcomeOf(agent, request);
+    const isKept = await recordCheckIn(deps.store, agent, { checkIn: request, token, now: deps.clock(), outcome });
     // Otherwise something else has changed the backend in between, and its row is judged anew.
     if (isKept) return answerOf(agent, request.applied_sha);
   }
 }
 
+function outcomeOf({ rollout_sha, rollout_outcome }: AgentRow, request: CheckInRequest): HostOutcome | null {
+  if (rollout_sha === null || rollout_outcome === null) return rollout_outcome;
+  const { applied_sha: appliedSha, healthy } = request;
+  return outcomeAfterCheckIn(rollout_outcome, { appliedSha, healthy }, rollout_sha);
+}
+
 function answerOf(agent: AgentRow, appliedSha: string | null): CheckInAnswer {
-  const { id, env, production, state, purge_volumes, desired_sha, desired_size } = agent;
-  const desired =
-    desired_sha === null || desired_size === null ? null : { sha256: desired_sha, sizeBytes: desired_size };
+  const { id, env, production, state, purge_volumes } = agent;
+  const desired = desiredBundle(agent, appliedSha);
   const orders = ordersOf({ state, purgeVolumes: purge_volumes === 1, appliedSha, desired });
   return { ...orders, env, backend_id: id, production: production === 1 };
+}
+
+/** The bundle that is desired of a host; null without one. */
+function desiredBundle(agent: AgentRow, appliedSha: string | null): OrderFacts['desired'] {
+  const { desired_sha, desired_size, rollout_sha, rollout_state, rollout_size } = agent;
+  const joined = rollout_sha === null || rollout_state === null ? null : { sha256: rollout_sha, state: rollout_state };
+  const sha256 = desiredShaOf({ envSha: desired_sha, joined, appliedSha });
+  const sizeBytes = sha256 === rollout_sha ? rollout_size : desired_size;
+  return sha256 === null || sizeBytes === null ? null : { sha256, sizeBytes };
 }

@@ -2,6 +2,7 @@ import { setTimeout } from 'node:timers/promises';
 import type { Dependencies } from '../dependencies.ts';
 import { runPendingSteps } from './pendingSteps.ts';
 import { removeOldBundles, removeOldReports } from './retention.ts';
+import { advanceRollouts } from './rollouts.ts';
 import { expireRetirements, markSilentBackends } from './silentBackends.ts';
 import { removeStaleUploads } from './staleUploads.ts';
 
@@ -27,6 +28,7 @@ const jobs: readonly Job[] = [
   },
   { name: 'expiring retirements', everyMs: 5 * SECOND_MS, run: expireRetirements },
   { name: 'doing pending steps', everyMs: 2 * SECOND_MS, run: runPendingSteps },
+  { name: 'advancing rollouts', everyMs: 2 * SECOND_MS, run: advanceRollouts },
   { name: 'removing old reports', everyMs: HOUR_MS, run: removeOldReports },
   { name: 'removing old bundles', everyMs: HOUR_MS, run: removeOldBundles },
   { name: 'removing stale uploads', everyMs: HOUR_MS, run: removeStaleUploads },

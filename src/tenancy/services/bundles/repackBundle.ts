@@ -1,7 +1,4 @@
-import { createWriteStream } from 'node:fs';
 import { join } from 'node:path';
-import { pipeline } from 'node:stream/promises';
-import { digestOf } from '../../../bundle/fileDigest.ts';
 import { repack, type RepackedBundle } from '../../../bundle/repack.ts';
 import { bundleFactsOf } from '../../../bundle/readBundle.ts';
 import type { BundleFacts } from '../../../bundle/rules/plan/plan.ts';
@@ -13,15 +10,18 @@ import { addAuditEntry } from '../../store/audit.ts';
 import { findBundle, findReplacement } from '../../store/bundles.ts';
 import { findBundleTrust } from '../../store/bundleTrusts.ts';
 import type { BundleRow, EnvRow } from '../../store/database.ts';
-import { findEnv, lockEnv, reserveSequence, setDesiredSha } from '../../store/envs.ts';
+import { findEnv, lockEnv, setDesiredSha } from '../../store/envs.ts';
 import type { Store } from '../../store/openStore.ts';
 import { conflict, notFound } from '../apiError.ts';
 import { auditEntry } from '../audit.ts';
 import type { Dependencies } from '../dependencies.ts';
 import type { AuditCaller } from '../operator.ts';
 import { insertStoredBundle, storeArchive } from './archiveStorage.ts';
+import { fetchArchive } from './fetchArchive.ts';
 import { judgeForHosts } from './judgeForHosts.ts';
+import { requireNoRollout } from './lockPromotable.ts';
 import { withScratchDirectory } from './scratchDirectory.ts';
+import { takeSequence } from './takeSequence.ts';
 
 /** What a changed secret means for the bundle that is desired. */
 export interface SecretChange {
@@ -55,8 +55,8 @@ interface Origin {
  * Packs the desired bundle of an env anew so that it pins a version of a secret, and makes it the desired one; where the hosts
  * demand signatures, it waits for them instead, to be promoted. Version text and files stay the same, so that hosts recreate
  * only what uses the secret. Returns the bundle that deploys this version or a newer one; null if the desired one does not
- * read the secret. Throws 404 without the env, 409 `DESIRED_CHANGED` if it is changed again and again, 503 `DISK_FULL`, and
- * PeerErrors.
+ * read the secret. Throws 404 without the env, 409 `DESIRED_CHANGED` if it is changed again and again and `ROLLOUT_ACTIVE`, 503
+ * `DISK_FULL`, and PeerErrors.
  */
 export async function repackBundle(deps: Dependencies, change: SecretChange): Promise<DeployedSecret | null> {
   for (let tries = 0; tries < MAX_TRIES; tries++) {
@@ -105,23 +105,6 @@ async function repackFrom(
   return (await insertRepacked(deps, change, { origin, row })) ? { bundle: row, warnings } : 'outdated';
 }
 
-/** Fetches an archive from the storage; throws a PeerError if it is not what was stored. */
-async function fetchArchive(
-  { bundles }: Dependencies,
-  { sha256, file, signal }: { sha256: string; file: string; signal: AbortSignal },
-): Promise<void> {
-  const bytes = await bundles.open(sha256);
-  if (bytes === null) throw storageError('read', `${sha256} is missing`);
-  await pipeline(bytes, createWriteStream(file, { flags: 'wx', mode: 0o600 }), { signal });
-  if ((await digestOf(file, signal)) !== sha256) throw storageError('read', `${sha256} is damaged`);
-}
-
-async function takeSequence({ store }: Dependencies, env: string): Promise<number> {
-  const sequence = await reserveSequence(store, env);
-  if (sequence === null) throw notFound('env');
-  return sequence;
-}
-
 function rowOf(
   { clock }: Dependencies,
   { caller }: SecretChange,
@@ -135,16 +118,21 @@ function rowOf(
 async function insertRepacked(
   { store, clock }: Dependencies,
   { caller, env }: SecretChange,
-  { origin, row }: { origin: Origin; row: BundleRow },
+  { origin, row: repacked }: { origin: Origin; row: BundleRow },
 ): Promise<boolean> {
   return store.transaction().execute(async (work) => {
-    const now = await findOrigin(work, await lockEnv(work, env));
+    const row = await lockEnv(work, env);
+    if (row !== null) requireNoRollout(row);
+    const now = await findOrigin(work, row);
     if (now?.desired.sha256 !== origin.desired.sha256 || now.base.sha256 !== origin.base.sha256) return false;
     const mustWait = (await findBundleTrust(work, env)) !== null;
     const replaces = mustWait ? origin.desired.sha256 : null;
-    if ((await insertStoredBundle(work, { ...row, replaces })) !== 'added') return false;
-    if (!mustWait) await setDesiredSha(work, env, row.sha256);
-    await addAuditEntry(work, auditEntry({ clock }, { ...caller, act: 'bundle.repack' }, { target: row.sha256, env }));
+    if ((await insertStoredBundle(work, { ...repacked, replaces })) !== 'added') return false;
+    if (!mustWait) await setDesiredSha(work, env, repacked.sha256);
+    await addAuditEntry(
+      work,
+      auditEntry({ clock }, { ...caller, act: 'bundle.repack' }, { target: repacked.sha256, env }),
+    );
     return true;
   });
 }

@@ -1,0 +1,4 @@
+import { rolloutTests } from '../../../fixtures/tenancy/api/rolloutTests.ts';
+import { startService } from '../../../fixtures/tenancy/service.ts';
+
+describe('rollouts', () => rolloutTests(startService));

@@ -1,0 +1,86 @@
+import { Type } from 'typebox';
+import { Body, EnvName, Labels, Limit, Nullable, Sha256, Timestamp, Uuid } from './common.ts';
+
+const MAX_WAVES = 32;
+const DAY_MINUTES = 1440;
+
+const Day = Type.Enum(['mon', 'tue', 'wed', 'thu', 'fri', 'sat', 'sun']);
+const window = {
+  days: Type.Array(Day, { minItems: 1, maxItems: 7, description: 'Days on which it opens.' }),
+  start: Type.String({ pattern: '^([01][0-9]|2[0-3]):[0-5][0-9]$', description: 'When it opens, such as 08:30.' }),
+  minutes: Type.Integer({ minimum: 1, maximum: DAY_MINUTES, description: 'How long it is open.' }),
+  time_zone: Type.String({ maxLength: 64, description: 'Such as Europe/Berlin.' }),
+};
+const Gate = Type.Enum(['none', 'manual']);
+
+const NewWave = Body({
+  count: Type.Optional(Type.Integer({ minimum: 1, maximum: 1_000_000, description: 'As many hosts at most.' })),
+  percent: Type.Optional(
+    Type.Integer({
+      minimum: 1,
+      maximum: 100,
+      description: 'Of the active hosts with these labels, those of earlier waves too, rounded up.',
+    }),
+  ),
+  labels: Type.Optional(Labels),
+});
+
+/** A rollout to start. Without a number a wave takes all hosts with its labels; whatever is left comes last. */
+export const NewRollout = Body({
+  sha256: Sha256,
+  waves: Type.Array(NewWave, { maxItems: MAX_WAVES }),
+  max_failures: Type.Integer({ minimum: 0, maximum: 1_000_000 }),
+  soak_s: Type.Integer({ minimum: 0, maximum: 604_800 }),
+  gate: Gate,
+  windows: Type.Array(Body(window), { maxItems: 32 }),
+});
+
+const hosts = {
+  hosts: Type.Integer({ description: 'Hosts that it has taken; 0 after its start if there was none to take.' }),
+  waiting: Type.Integer(),
+  succeeded: Type.Integer(),
+  failed: Type.Integer(),
+  excused: Type.Integer({ description: 'Had failed when the rollout was resumed.' }),
+  offline: Type.Integer(),
+  asleep: Type.Integer({ description: 'Laptops that are silent.' }),
+};
+const RolloutWave = Type.Object(
+  {
+    count: Nullable(Type.Integer()),
+    percent: Nullable(Type.Integer()),
+    labels: Type.Record(Type.String(), Type.String()),
+    ...hosts,
+  },
+  { title: 'RolloutWave' },
+);
+
+/** A rollout. */
+export const Rollout = Type.Object(
+  {
+    id: Uuid,
+    env: EnvName,
+    sha256: Sha256,
+    previous_sha: Nullable(Sha256),
+    state: Type.Enum(['pending', 'updating', 'soaking', 'gated', 'halted', 'done', 'aborted']),
+    state_since: Timestamp,
+    halted_by: Nullable(Type.Enum(['operator', 'failures', 'gate'])),
+    next_start_at: Nullable(Timestamp),
+    started: Type.Integer({ description: 'Number of waves that have started.' }),
+    waves: Type.Array(RolloutWave),
+    remaining: Type.Integer({ description: 'Hosts that no wave has taken.' }),
+    max_failures: Type.Integer(),
+    soak_s: Type.Integer(),
+    gate: Gate,
+    windows: Type.Array(Type.Object(window, { title: 'StartWindow' })),
+    created_at: Timestamp,
+    created_by: Type.String(),
+  },
+  { title: 'Rollout' },
+);
+
+/** Rollouts, newest first. */
+export const RolloutList = Type.Object({ rollouts: Type.Array(Rollout) }, { title: 'RolloutList' });
+/** How many rollouts a list shows. */
+export const RolloutQuery = Body({ limit: Limit });
+/** Which gate to pass: the number of the wave that has succeeded, from 1. */
+export const GatePass = Body({ wave: Type.Integer({ minimum: 1, maximum: MAX_WAVES + 1 }) });

@@ -1,0 +1,33 @@
+import { join } from 'node:path';
+import { repack } from '../../../bundle/repack.ts';
+import { changeManifest } from '../../../protocol/manifestText.ts';
+import type { BundleRow } from '../../store/database.ts';
+import type { Dependencies } from '../dependencies.ts';
+import { storeArchive } from './archiveStorage.ts';
+import { fetchArchive } from './fetchArchive.ts';
+import { withScratchDirectory } from './scratchDirectory.ts';
+import { takeSequence } from './takeSequence.ts';
+
+/** The bundle kept its limits when it was pushed; they may have been lowered since. */
+const noLimits = { bundle_bytes: Infinity, unpacked_bytes: Infinity, bundle_entries: Infinity };
+
+/**
+ * Packs a bundle anew under the next sequence of its env and stores the archive; all else stays as it is. Returns the row,
+ * which is not inserted yet. Throws 503 `DISK_FULL`, and PeerErrors.
+ */
+export function resequenceBundle(deps: Dependencies, bundle: BundleRow, receivedFrom: string): Promise<BundleRow> {
+  return withScratchDirectory(deps, async (dir) => {
+    const { signal } = new AbortController();
+    const [file, into] = [join(dir, 'base'), join(dir, 'repacked')];
+    await fetchArchive(deps, { sha256: bundle.sha256, file, signal });
+    const sequence = await takeSequence(deps, bundle.env);
+    const packed = await repack({ file, into, scratchDir: dir, limits: noLimits, signal }, async (text) =>
+      changeManifest(text, () => ({ sequence })),
+    );
+    if (packed === null) throw new TypeError('a bundle was packed without a manifest');
+    const { sha256, sizeBytes } = packed;
+    await storeArchive(deps, { sha256, file: into });
+    const received = { received_at: deps.clock(), received_from: receivedFrom, replaces: null };
+    return { ...bundle, sha256, sequence, size_bytes: sizeBytes, ...received };
+  });
+}

@@ -1,0 +1,55 @@
+import type { RolloutEvent } from '../../../../machines/rollout.ts';
+import { progressOf } from '../../rules/rollout/progress.ts';
+import { selectWave } from '../../rules/rollout/wave.ts';
+import { addAuditEntry } from '../../store/audit.ts';
+import type { RolloutPlan, RolloutProgress, RolloutRow } from '../../store/database.ts';
+import type { Store } from '../../store/openStore.ts';
+import { countHosts, excuseFailures, joinWave, listCandidates } from '../../store/rolloutHosts.ts';
+import { changeRollout, setProgress } from '../../store/rollouts.ts';
+import { auditEntry } from '../audit.ts';
+import type { Dependencies } from '../dependencies.ts';
+import type { AuditCaller } from '../operator.ts';
+
+/** An event of a rollout, and who has caused it. */
+export interface CausedEvent {
+  event: RolloutEvent;
+  caller: AuditCaller;
+}
+
+/**
+ * Applies an event to a rollout whose env is locked, with what it means for hosts, and adds it to the audit log; null if
+ * the state of the rollout does not allow it.
+ */
+export async function applyRolloutEvent(
+  deps: Dependencies,
+  work: Store,
+  { row, event, caller }: CausedEvent & { row: RolloutRow },
+): Promise<RolloutRow | null> {
+  const changed = await changeRollout(work, row, { event, now: deps.clock() });
+  if (changed === null) return null;
+  if (event.type === 'START_WAVE') await startWave(work, changed);
+  if (event.type === 'RESUME') await excuseFailures(work, row.id);
+  const target = changed.started === 0 ? row.id : `${row.id} wave ${changed.started}`;
+  await addAuditEntry(work, auditEntry(deps, caller, { target, env: row.env }));
+  const progress = await countProgress(deps, work, changed);
+  await setProgress(work, row.id, progress);
+  return { ...changed, progress: JSON.stringify(progress) };
+}
+
+/** Lets hosts join the wave that starts. */
+async function startWave(work: Store, { id, env, plan, started }: RolloutRow): Promise<void> {
+  const wave = started - 1;
+  const { waves } = JSON.parse(plan) as RolloutPlan;
+  const candidates = await listCandidates(work, { env, rolloutId: id });
+  await joinWave(work, { rolloutId: id, wave }, selectWave(candidates, waves[wave] ?? {}));
+}
+
+/** Where a rollout is, by what its hosts have told until now. */
+export async function countProgress(
+  { settings, clock }: Dependencies,
+  store: Store,
+  { id, env, started }: RolloutRow,
+): Promise<RolloutProgress> {
+  const seenBefore = clock() - settings.offline_after_s * 1000;
+  return progressOf(await countHosts(store, { env, rolloutId: id, seenBefore }), started);
+}

@@ -1,0 +1,90 @@
+import type { HaltReason, RolloutState } from '../../../../machines/rollout.ts';
+import { nextOpening } from '../../rules/rollout/startWindow.ts';
+import type { Labels, RolloutPlan, RolloutProgress, RolloutRow, Wave, WaveProgress } from '../../store/database.ts';
+import { findEnv } from '../../store/envs.ts';
+import { listRollouts as selectRollouts } from '../../store/rollouts.ts';
+import { notFound } from '../apiError.ts';
+import { toTime } from '../backendViews.ts';
+import type { Dependencies } from '../dependencies.ts';
+
+/** A rollout as the API tells it; times are RFC 3339. */
+export interface RolloutView extends Omit<RolloutPlan, 'waves'> {
+  id: string;
+  env: string;
+  sha256: string;
+  /** What was desired before. */
+  previous_sha: string | null;
+  state: RolloutState;
+  state_since: string;
+  halted_by: HaltReason | null;
+  /** When the next wave may start; null unless it waits for that. */
+  next_start_at: string | null;
+  /** Number of waves that have started. */
+  started: number;
+  waves: WaveView[];
+  /** Hosts that no wave has taken, offline ones too. */
+  remaining: number;
+  created_at: string;
+  created_by: string;
+}
+
+/** A wave: whom it takes, and its hosts once it has started; one that has started without any was empty. */
+export interface WaveView extends WaveProgress {
+  count: number | null;
+  percent: number | null;
+  labels: Labels;
+}
+
+/** The newest rollout of an env, which may be over; throws 404. */
+export async function readRollout(deps: Dependencies, env: string): Promise<RolloutView> {
+  const [newest] = await listRollouts(deps, { env, limit: 1 });
+  if (newest === undefined) throw notFound('rollout');
+  return newest;
+}
+
+/** The rollouts of an env, newest first; throws 404 without the env. */
+export async function listRollouts(
+  { store, clock }: Dependencies,
+  { env, limit }: { env: string; limit: number },
+): Promise<RolloutView[]> {
+  if ((await findEnv(store, env)) === null) throw notFound('env');
+  const now = clock();
+  return (await selectRollouts(store, env, limit)).map((row) => rolloutView(row, now));
+}
+
+/** A rollout's row as the API tells it. */
+export function rolloutView(row: RolloutRow, now: number): RolloutView {
+  const { id, env, sha256, previous_sha, state, halted_by, started, created_by } = row;
+  const { waves, ...plan } = JSON.parse(row.plan) as RolloutPlan;
+  const progress = JSON.parse(row.progress) as RolloutProgress;
+  return {
+    id,
+    env,
+    sha256,
+    previous_sha,
+    state,
+    state_since: toTime(row.state_since),
+    halted_by,
+    next_start_at: state === 'pending' ? toTime(nextOpening(plan.windows, now)) : null,
+    started,
+    ...plan,
+    waves: waves.map((wave, index) => waveView(wave, progress.waves[index])),
+    remaining: progress.remaining,
+    created_at: toTime(row.created_at),
+    created_by,
+  };
+}
+
+const noHosts: WaveProgress = {
+  hosts: 0,
+  waiting: 0,
+  succeeded: 0,
+  failed: 0,
+  excused: 0,
+  offline: 0,
+  asleep: 0,
+};
+
+function waveView({ count, percent, labels = {} }: Wave, progress = noHosts): WaveView {
+  return { count: count ?? null, percent: percent ?? null, labels, ...progress };
+}

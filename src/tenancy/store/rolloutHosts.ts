@@ -1,0 +1,90 @@
+import type { HostGroup, HostOutcome, Labels } from './database.ts';
+import type { Store } from './openStore.ts';
+
+/** Backends that are changed by one statement. */
+const BACKENDS_AT_ONCE = 500;
+
+/** The active backends of an env by id, with their labels, and whether they have joined a rollout. */
+export async function listCandidates(
+  work: Store,
+  { env, rolloutId }: { env: string; rolloutId: string },
+): Promise<{ id: string; labels: Labels; hasJoined: boolean }[]> {
+  const query = work.selectFrom('backends').select(['id', 'labels', 'rollout_id']).where('env', '=', env);
+  const rows = await query.where('state', '=', 'active').orderBy('id').execute();
+  return rows.map(({ id, labels, rollout_id }) => ({
+    id,
+    labels: JSON.parse(labels) as Labels,
+    hasJoined: rollout_id === rolloutId,
+  }));
+}
+
+/** Lets backends join a wave of a rollout. */
+export async function joinWave(
+  work: Store,
+  { rolloutId, wave }: { rolloutId: string; wave: number },
+  ids: readonly string[],
+): Promise<void> {
+  for (let from = 0; from < ids.length; from += BACKENDS_AT_ONCE) {
+    const joined = { rollout_id: rolloutId, rollout_wave: wave, rollout_outcome: 'waiting' } as const;
+    await work
+      .updateTable('backends')
+      .set(({ eb }) => ({ ...joined, revision: eb('revision', '+', 1) }))
+      .where('id', 'in', ids.slice(from, from + BACKENDS_AT_ONCE))
+      .execute();
+  }
+}
+
+/** Excuses the hosts of a rollout that have failed until now. */
+export async function excuseFailures(work: Store, rolloutId: string): Promise<void> {
+  await work
+    .updateTable('backends')
+    .set(({ eb }) => ({ rollout_outcome: 'excused', revision: eb('revision', '+', 1) }))
+    .where('rollout_id', '=', rolloutId)
+    .where('rollout_outcome', '=', 'failed')
+    .execute();
+}
+
+/** What something that a host tells means for a rollout. */
+export interface OutcomeChange {
+  rolloutId: string;
+  /** The outcome after it. */
+  next: (outcome: HostOutcome) => HostOutcome;
+}
+
+/** Changes the outcome of a host in a rollout, unless it has joined another one since. */
+export async function changeOutcome(work: Store, id: string, { rolloutId, next }: OutcomeChange): Promise<void> {
+  for (;;) {
+    const query = work.selectFrom('backends').select(['revision', 'rollout_outcome']).where('id', '=', id);
+    const row = await query.where('rollout_id', '=', rolloutId).executeTakeFirst();
+    const outcome = row?.rollout_outcome ?? null;
+    if (row === undefined || outcome === null || next(outcome) === outcome) return;
+    const { revision } = row;
+    const update = work
+      .updateTable('backends')
+      .set({ rollout_outcome: next(outcome), revision: revision + 1 })
+      .where('id', '=', id)
+      .where('revision', '=', revision);
+    if ((await update.executeTakeFirstOrThrow()).numUpdatedRows === 1n) return;
+  }
+}
+
+/** Counts the backends of an env; `silent` are those that were last seen before a time. */
+export function countHosts(
+  store: Store,
+  { env, rolloutId, seenBefore }: { env: string; rolloutId: string; seenBefore: number },
+): Promise<HostGroup[]> {
+  const hosts = store
+    .selectFrom('backends')
+    .select(['state', 'laptop'])
+    .select(({ eb }) => [
+      eb.case().when('rollout_id', '=', rolloutId).then(eb.ref('rollout_wave')).end().as('wave'),
+      eb.case().when('rollout_id', '=', rolloutId).then(eb.ref('rollout_outcome')).end().as('outcome'),
+      eb.case().when('last_seen_at', '<', seenBefore).then(1).else(0).end().as('silent'),
+    ])
+    .where('env', '=', env);
+  return store
+    .selectFrom(hosts.as('hosts'))
+    .select(['wave', 'outcome', 'state', 'silent', 'laptop', ({ fn }) => fn.countAll<number>().as('hosts')])
+    .groupBy(['wave', 'outcome', 'state', 'silent', 'laptop'])
+    .execute();
+}
