@@ -11,6 +11,7 @@ import { addPromote } from './commands/promote.ts';
 import { addPush } from './commands/push.ts';
 import { addReports } from './commands/reports.ts';
 import { addRetire } from './commands/retire.ts';
+import { addRollout } from './commands/rollout.ts';
 import { addSecret } from './commands/secret.ts';
 import { addSignature } from './commands/signature.ts';
 import { addWait } from './commands/wait.ts';
@@ -65,6 +66,7 @@ const commands = [
   addPush,
   addSignature,
   addPromote,
+  addRollout,
   addWait,
   addSecret,
   addReports,
@@ -80,6 +82,7 @@ Examples:
   deployctl push shop.tar.gz                          give a bundle to the service
   deployctl promote eu-1 3f2a91bc0d14                 its hosts are to run it
   deployctl wait eu-1 --timeout 600                   until they do
+  deployctl rollout start eu-1 3f2a91bc0d14 --wave 1  first one of them, then the others
   deployctl secret set eu-1 db --field password       rotate a secret, from standard input`;
 
 /** Subcommands have settings of their own. */

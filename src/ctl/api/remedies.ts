@@ -8,6 +8,8 @@ const remedies: Record<string, string> = {
   CONFIRM_REQUIRED: 'add --confirm: its host is taken down, and its credentials are revoked',
   ENV_EXISTS: '`deployctl env show` tells what it is',
   ENV_IN_USE: 'retire its backends first: `deployctl backend list --env ENV`',
+  ROLLOUT_ACTIVE: '`deployctl rollout show ENV` tells where it is; `deployctl rollout abort ENV` ends it',
+  ROLLOUT_STATE: '`deployctl rollout show ENV` tells where it is',
   SEQUENCE_STALE: 'pack anew with `deployctl bundle pack --next`',
   TLS_UNTRUSTED: 'name the authority that the service is trusted by: --ca-file, DEPLOYCTL_CA_FILE or ca_file',
   UNREACHABLE: 'is the address right, and the service up? Try again later',

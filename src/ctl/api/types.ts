@@ -1,4 +1,5 @@
 import type { BackendState } from '../../../machines/backend.ts';
+import type { HaltReason, RolloutState } from '../../../machines/rollout.ts';
 import type { Report } from '../../protocol/report.ts';
 
 /** The objects of the operators' API, as docs/openapi.yaml defines them; a test holds them to it. Times are RFC 3339. */
@@ -132,6 +133,56 @@ export interface BundleDetails extends Bundle {
 /** With what some hosts would not permit of it. */
 export interface PushedBundle extends Bundle {
   warnings: string[];
+}
+
+/** Which hosts a wave takes; null for all that have the labels. */
+export interface WaveSize {
+  count: number | null;
+  percent: number | null;
+  labels: Record<string, string>;
+}
+
+/** A wave of a rollout, with the numbers of its hosts once it has started. */
+export interface RolloutWave extends WaveSize {
+  hosts: number;
+  waiting: number;
+  succeeded: number;
+  failed: number;
+  excused: number;
+  offline: number;
+  asleep: number;
+}
+
+/** When waves may start: `start` is a time of day. */
+export interface StartWindow {
+  days: ('mon' | 'tue' | 'wed' | 'thu' | 'fri' | 'sat' | 'sun')[];
+  start: string;
+  minutes: number;
+  time_zone: string;
+}
+
+export interface Rollout {
+  id: string;
+  env: string;
+  sha256: string;
+  /** What was desired before. */
+  previous_sha: string | null;
+  state: RolloutState;
+  state_since: string;
+  halted_by: HaltReason | null;
+  /** Null unless it waits for that. */
+  next_start_at: string | null;
+  /** Number of waves that have started. */
+  started: number;
+  waves: RolloutWave[];
+  /** Hosts that no wave has taken. */
+  remaining: number;
+  max_failures: number;
+  soak_s: number;
+  gate: 'none' | 'manual';
+  windows: StartWindow[];
+  created_at: string;
+  created_by: string;
 }
 
 export interface SecretName {

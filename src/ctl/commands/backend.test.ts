@@ -117,3 +117,12 @@ it.each([
 ] as const)('`%s` ends with %i', async (command, exit) => {
   expect(await at.admin.run(command)).toMatchObject({ exit, stdout: '', stderr: expect.stringMatching(/./) as string });
 });
+
+it('labels a backend, when it is created and later', async () => {
+  const { id, ...created } = await create('--label', 'ring=canary', '--label', 'disk=ssd');
+  expect(created).toMatchObject({ labels: { ring: 'canary', disk: 'ssd' } });
+  expect((await at.viewer.run(`backend show ${id}`)).stdout).toMatch(/^labels {9}ring=canary disk=ssd$/m);
+  expect(await at.admin.json(`backend label ${id} ring=late`)).toMatchObject({ labels: { ring: 'late' } });
+  expect(await at.admin.json(`backend label ${id}`)).toMatchObject({ labels: {} });
+  expect(await at.admin.run(`backend label ${id} ring`)).toMatchObject({ exit: 2 });
+});

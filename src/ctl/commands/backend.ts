@@ -3,13 +3,15 @@ import { backend as lifeOfBackend } from '../../../machines/backend.ts';
 import { path } from '../api/path.ts';
 import { readPages } from '../api/pages.ts';
 import type { Backend, BackendDetails, PendingStep } from '../api/types.ts';
-import { countOption } from '../input/options.ts';
+import { usageError } from '../ctlError.ts';
+import { formatLabels, parseLabels } from '../input/labels.ts';
+import { collectOption, countOption } from '../input/options.ts';
 import { shortSha } from '../output/sha.ts';
 import { formatFacts, formatTable } from '../output/table.ts';
 import { formatAge, formatTime } from '../output/times.ts';
 import type { Result, Run, Session } from '../session.ts';
 
-/** `deployctl backend list|show|create`. */
+/** `deployctl backend list|show|create|label`. */
 export function addBackend(program: Command, run: Run): void {
   const backend = program
     .command('backend')
@@ -34,7 +36,14 @@ export function addBackend(program: Command, run: Run): void {
         .default('system'),
     )
     .option('--laptop', 'being offline is normal for it')
+    .option('--label <name=value>', 'by which waves of rollouts choose it; repeatable', collectOption)
     .action(run(createBackend));
+  backend
+    .command('label')
+    .description('replace the labels of a backend, by which waves of rollouts choose it')
+    .argument('<id>', 'its id')
+    .argument('[labels...]', 'as NAME=VALUE; none to remove them all')
+    .action(run(labelBackend));
 }
 
 async function listBackends(
@@ -68,19 +77,43 @@ async function showBackend(session: Session, [id]: [string]): Promise<Result> {
 async function createBackend(
   session: Session,
   _operands: [],
-  { env, site, transport, laptop = false }: { env: string; site: string; transport: string; laptop?: boolean },
+  { env, site, transport, laptop = false, label = [] }: NewBackendOptions,
 ): Promise<Result> {
+  const labels = readLabels(label);
   const api = await session.api();
-  const body = { env, site, laptop, transport };
+  const body = { env, site, laptop, transport, ...(label.length > 0 && { labels }) };
   const json = await api.call<BackendDetails>({ method: 'POST', path: '/v1/backends', json: body });
   return { json, text: formatBackend(json, session.nowMs) };
 }
 
+interface NewBackendOptions {
+  env: string;
+  site: string;
+  transport: string;
+  laptop?: boolean;
+  label?: string[];
+}
+
+async function labelBackend(session: Session, [id, words]: [string, string[]]): Promise<Result> {
+  const labels = readLabels(words);
+  const api = await session.api();
+  const call = { method: 'PUT', path: path`/v1/backends/${id}/labels`, json: { labels } } as const;
+  const json = await api.call<BackendDetails>(call);
+  return { json, text: formatBackend(json, session.nowMs) };
+}
+
+function readLabels(words: string[]): Record<string, string> {
+  const labels = parseLabels(words);
+  if (labels === null) throw usageError('LABEL_INVALID', 'give labels as NAME=VALUE');
+  return labels;
+}
+
 function formatBackend(backend: BackendDetails, nowMs: number): string {
-  const { env, site, transport, laptop, last_report: report } = backend;
+  const { env, site, transport, laptop, labels = {}, last_report: report } = backend;
   return formatFacts([
     ['id', backend.id],
     ['host', `env ${env}, site ${site}, transport ${transport}${laptop ? ', laptop' : ''}`],
+    ['labels', formatLabels(labels) || null],
     ['state', `${backend.state} since ${formatTime(backend.state_since, nowMs)}`],
     ['created', formatTime(backend.created_at, nowMs)],
     ['last seen', formatTime(backend.last_seen_at, nowMs)],

@@ -1,0 +1,103 @@
+import type { Command } from 'commander';
+import type { ApiCall } from '../api/client.ts';
+import { path } from '../api/path.ts';
+import type { Rollout, StartWindow } from '../api/types.ts';
+import { wholeSha } from '../api/wholeSha.ts';
+import { countOption } from '../input/options.ts';
+import { numberOption, waveOption, windowOption, type NewWave } from '../input/rolloutOptions.ts';
+import { formatRollout } from '../output/rollouts.ts';
+import { shortSha } from '../output/sha.ts';
+import { formatTable } from '../output/table.ts';
+import { formatAge } from '../output/times.ts';
+import type { Result, Run, Session } from '../session.ts';
+
+/** `deployctl rollout start|show|list|halt|resume|pass|abort`. */
+export function addRollout(program: Command, run: Run): void {
+  const rollout = program
+    .command('rollout')
+    .helpCommand(false)
+    .description('the rollouts: a bundle that comes to the hosts of an env wave by wave');
+  addStart(rollout, run);
+  const command = (name: string, description: string) =>
+    rollout.command(name).description(description).argument('<env>', 'the env');
+  command('show', 'the newest rollout of an env').action(run(showRollout));
+  command('list', 'rollouts of an env, newest first')
+    .option('--limit <count>', 'as many at most', countOption, 20)
+    .action(run(listRollouts));
+  command('halt', 'tell no further host to run the bundle').action(run(actOf('halt')));
+  command('resume', 'go on after a halt; hosts that have failed until now are excused').action(run(actOf('resume')));
+  command('pass', 'let it pass the gate at which it waits').action(run(passGate));
+  command('abort', 'make the content from before the desired one again').action(run(actOf('abort')));
+}
+
+function addStart(rollout: Command, run: Run): void {
+  rollout
+    .command('start')
+    .description('bring a bundle to the hosts of an env wave by wave; whatever is left comes last')
+    .argument('<env>', 'the env')
+    .argument('<sha>', 'digest of a bundle that was pushed, or how it begins')
+    .option('--wave <size>', '5, 10% or all, perhaps with :NAME=VALUE,… for hosts with labels; repeatable', waveOption)
+    .option('--max-failures <count>', 'more failed hosts halt it', numberOption, 0)
+    .option('--soak <seconds>', 'how long a wave that has succeeded is watched', numberOption, 300)
+    .option('--gate', 'after each wave it waits for `deployctl rollout pass`')
+    .option('--window <window>', "waves start in it only: 'mon-fri 08:30+90 Europe/Berlin'; repeatable", windowOption)
+    .action(run(startRollout));
+}
+
+interface StartOptions {
+  wave?: NewWave[];
+  maxFailures: number;
+  soak: number;
+  gate?: boolean;
+  window?: StartWindow[];
+}
+
+async function startRollout(
+  session: Session,
+  [env, sha]: [string, string],
+  { wave: waves = [], maxFailures, soak, gate = false, window: windows = [] }: StartOptions,
+): Promise<Result> {
+  const sha256 = await wholeSha(await session.api(), sha, env);
+  const plan = { waves, max_failures: maxFailures, soak_s: soak, gate: gate ? 'manual' : 'none', windows };
+  return change(session, { method: 'POST', path: path`/v1/envs/${env}/rollouts`, json: { sha256, ...plan } });
+}
+
+function showRollout(session: Session, [env]: [string]): Promise<Result> {
+  return change(session, { method: 'GET', path: path`/v1/envs/${env}/rollout` });
+}
+
+async function listRollouts(session: Session, [env]: [string], { limit }: { limit: number }): Promise<Result> {
+  const api = await session.api();
+  const call = { method: 'GET', path: path`/v1/envs/${env}/rollouts`, query: { limit } } as const;
+  const json = await api.call<{ rollouts: Rollout[] }>(call);
+  const rows = json.rollouts.map(({ sha256, state, state_since, started, waves, created_by }) => [
+    shortSha(sha256),
+    state,
+    formatAge(state_since, session.nowMs),
+    `${started} of ${waves.length}`,
+    created_by,
+  ]);
+  return { json, text: formatTable(['BUNDLE', 'STATE', 'SINCE', 'WAVES', 'BY'], rows, session.width) };
+}
+
+function actOf(act: 'halt' | 'resume' | 'abort') {
+  return (session: Session, [env]: [string]): Promise<Result> =>
+    change(session, { method: 'POST', path: path`/v1/envs/${env}/rollout/${act}` });
+}
+
+/** Names the wave that was seen: another one may wait at its gate by the time of the call. */
+async function passGate(session: Session, [env]: [string]): Promise<Result> {
+  const api = await session.api();
+  const { started } = await api.call<Rollout>({ method: 'GET', path: path`/v1/envs/${env}/rollout` });
+  return change(session, {
+    method: 'POST',
+    path: path`/v1/envs/${env}/rollout/pass`,
+    json: { wave: Math.max(1, started) },
+  });
+}
+
+/** Makes a call that is answered with a rollout. */
+async function change(session: Session, call: ApiCall): Promise<Result> {
+  const json = await (await session.api()).call<Rollout>(call);
+  return { json, text: formatRollout(json, session) };
+}
