@@ -13,8 +13,8 @@ export const refusals = {
     cure: 'announce the sha256 of the bytes that are served; upload the bundle again',
   },
   SIGNATURE_REFUSED: {
-    meaning: 'too few of those whom the host trusts have signed the bundle as it is',
-    cure: 'have it signed, and give the signature to the tenancy service (`deployctl bundle sign`, `deployctl signature add`); no flag lifts it',
+    meaning: 'too few of those whom the host trusts have signed the bundle as it is, or one of its images',
+    cure: 'have it signed, and give the signature to the tenancy service (`deployctl bundle sign`, `deployctl signature add`); sign an image in its registry (`cosign sign`); no flag lifts it',
   },
   BUNDLE_UNSAFE: {
     meaning: 'the archive holds what a bundle may not hold, or too much of it',

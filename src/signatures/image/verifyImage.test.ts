@@ -11,6 +11,7 @@ const digest = `sha256:${'a'.repeat(64)}`;
 const other = `sha256:${'b'.repeat(64)}`;
 const signerOf = ({ hint }: { hint: string }) => `key SHA256:${hint.replace('=', '')}`;
 const bundled = (json: unknown): ImageSignature => ({ bundle: Buffer.from(JSON.stringify(json)) });
+const payload = simplePayload(digest);
 const holder = 'release@example.com (https://id.example)';
 
 /** Why a signature is not believed; null for one that is. */
@@ -54,11 +55,20 @@ it('counts a signer once, in whatever forms, and tells the place of each signatu
   });
 });
 
+it('tells several signers in order, and a bundle that is no JSON', () => {
+  const others = [newSigningKey(), newSigningKey(), newSigningKey()];
+  const trust = { ...byKey, keys: others.map(({ publicPem }) => publicPem) };
+  const expected = others.map(signerOf).sort();
+  for (const order of [others, others.toReversed()]) {
+    const signatures = order.map((each) => signSimply(payload, each));
+    expect(verifyImage(trust, digest, signatures).signers).toEqual(expected);
+  }
+  expect(faultOf({ bundle: Buffer.from('{') }, byKey)).toBe('signature 1: its Sigstore bundle is not JSON');
+});
+
 it('believes a digest under any name: the image may be copied to another registry', () => {
   expect(faultOf(signSimply(simplePayload(digest, 'elsewhere.example/x'), key), byKey)).toBeNull();
 });
-
-const payload = simplePayload(digest);
 
 it.each<[string, object | string]>([
   ['of another image', simplePayload(other)],
@@ -110,6 +120,7 @@ it.each([
 describe('what stands beside the payload', () => {
   const byHolder = sigstore.signSimply(payload);
   const ofKey = signSimply(payload, key);
+  const entry = byHolder.annotations['dev.sigstore.cosign/bundle'];
   const withoutEntry = Object.fromEntries(
     Object.entries(byHolder.annotations).filter(([name]) => name !== 'dev.sigstore.cosign/bundle'),
   );
@@ -148,6 +159,41 @@ describe('what stands beside the payload', () => {
         'dev.cosignproject.cosign/signature': `${String(ofKey.annotations['dev.cosignproject.cosign/signature'])}\n`,
       }),
       /its signature is not base64/,
+    ],
+    [
+      'an empty signature',
+      changedBy(ofKey, { 'dev.cosignproject.cosign/signature': '' }),
+      /its signature is not base64/,
+    ],
+    [
+      'a signature that is no text',
+      changedBy(ofKey, { 'dev.cosignproject.cosign/signature': 7 }),
+      /its annotation dev\.cosignproject\.cosign\/signature is no text/,
+    ],
+    [
+      'a damaged certificate',
+      changedBy(byHolder, { 'dev.sigstore.cosign/certificate': '-----BEGIN CERTIFICATE-----\nAAAA' }),
+      /its certificate is damaged/,
+    ],
+    [
+      'a promise that is no base64',
+      changedBy(byHolder, { 'dev.sigstore.cosign/bundle': String(entry).replace(/"SignedEntryTimestamp":"/, '$&.') }),
+      /the promise of its log is not base64/,
+    ],
+    [
+      'the log entry of somebody else beside the signature of a key',
+      changedBy(ofKey, { 'dev.sigstore.cosign/bundle': entry }),
+      /TLOG_BODY_ERROR/,
+    ],
+    [
+      'a timestamp that is no text',
+      changedBy(byHolder, { 'dev.sigstore.cosign/rfc3161timestamp': '{"SignedRFC3161Timestamp":7}' }),
+      /its timestamp is malformed/,
+    ],
+    [
+      'a timestamp that is no base64',
+      changedBy(byHolder, { 'dev.sigstore.cosign/rfc3161timestamp': '{"SignedRFC3161Timestamp":"-"}' }),
+      /its timestamp is not base64/,
     ],
     ['no certificate', changedBy(byHolder, { 'dev.sigstore.cosign/certificate': '' }), /by no key that is trusted/],
     [
