@@ -81,7 +81,11 @@ describe('a bundle over a limit (spec §12.2)', () => {
       'service s97: depends_on, links or volumes_from: more than 2000 dependencies in the bundle',
     ],
     ['paths', withDependencies(dense(20)), `service s19: ${ways}`],
-    ['paths beside a cycle', withDependencies([[0], ...dense(20).slice(1)]), `service s19: ${ways}`],
+    [
+      'paths beside a circle',
+      withDependencies([[0], ...dense(20).slice(1)]),
+      `services depend on each other in a circle: s0, s0; service s19: ${ways}`,
+    ],
     ['paths by links', withDependencies(dense(20), 'links'), `service s19: ${ways}`],
     ['paths by volumes_from', withDependencies(dense(20), 'volumes_from'), `service s19: ${ways}`],
     ['a chain of dependencies', withDependencies(chain(52)), tooDeep],
@@ -137,8 +141,6 @@ describe('a bundle over a limit (spec §12.2)', () => {
       servicesWith(many(25, (at) => (at === 0 ? '' : `, depends_on: [s${at - 1}], links: ["s${at - 1}:db"]`))),
     ],
     ['a long chain', withDependencies(chain(51))],
-    ['a cycle, which compose itself refuses', withDependencies([[1], [2], [0]])],
-    ['a dependency on a missing service', servicesWith(many(51, (at) => `, depends_on: [s${at - 1}]`))],
   ])('is allowed: %s', async (_title, compose) => {
     expect(await refusalsOf({ compose })).toMatchObject([]);
   });

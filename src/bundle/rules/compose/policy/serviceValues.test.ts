@@ -107,7 +107,12 @@ describe('values of a service that are refused with any flags (spec §12)', () =
       ['a b', '!a', 'a!', '', '${V:-other}'],
       ['other'],
     ],
-    ['links[]', 'must be SERVICE or SERVICE:ALIAS', ['a b', '!a', 'a:', 'a:b!', 'a:b:c'], ['other', 'other:db']],
+    [
+      'links[]',
+      'must be SERVICE or SERVICE:ALIAS',
+      ['a b', '!a', 'other:', 'other:b!', 'other:b:c'],
+      ['other', 'other:db'],
+    ],
     [
       'mem_limit',
       'must be a size',
