@@ -9,8 +9,8 @@ import { lineOf, parseYamlSource, type YamlSource } from './yamlSource.ts';
 export interface ConfigFormat extends ConfigKeys {
   /** A first line, such as `env: eu-1`. */
   example: string;
-  /** Who may read it, and so must run the program, for whoever cannot. */
-  readers: string;
+  /** Who may read it, and so must run the program, for whoever cannot; without it, another is to be named. */
+  readers?: string;
   /** How another file is named: `with --config`. */
   naming: string;
 }
@@ -55,7 +55,7 @@ export function deepFreeze<T>(value: T): T {
   return Object.freeze(value);
 }
 
-function readText(path: string, { readers, naming }: ConfigFormat): string {
+function readText(path: string, { naming, readers = `name another ${naming}` }: ConfigFormat): string {
   try {
     return new TextDecoder('utf-8', { fatal: true }).decode(readRegularFile(path));
   } catch (error) {

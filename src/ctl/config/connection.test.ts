@@ -37,8 +37,9 @@ it('looks for config.yaml where XDG says', async () => {
   expect(targetOf({}, { HOME: home.dir, XDG_CONFIG_HOME: join(home.dir, 'xdg') }).url.host).toBe('xdg.example');
 });
 
-it('connects with the token of the file', async () => {
+it('connects with the token of the file, and trusts the system without another authority', async () => {
   expect(await connectionOf({}, home.env)).toMatchObject({ url: new URL(url), token: strangeToken });
+  expect(await connectionOf({}, without('DEPLOYCTL_CA_FILE'))).toMatchObject({ token: strangeToken });
 });
 
 describe('exit 2, and nothing is sent:', () => {
@@ -50,7 +51,11 @@ describe('exit 2, and nothing is sent:', () => {
       ['DEPLOYCTL_URL'],
       'URL_MISSING: no tenancy service is named\n  → `deployctl login`, --url or DEPLOYCTL_URL',
     ],
-    ['no token', ['DEPLOYCTL_TOKEN_FILE'], 'TOKEN_MISSING: no token file is named'],
+    [
+      'no token',
+      ['DEPLOYCTL_TOKEN_FILE'],
+      'TOKEN_MISSING: no token file is named\n  → `deployctl login`, --token-file or DEPLOYCTL_TOKEN_FILE',
+    ],
   ])('%s', async (_name, missing, text) => {
     const { exit, stderr } = await run(without(...missing));
     expect({ exit, stderr }).toEqual({ exit: 2, stderr: expect.stringContaining(text) as string });
@@ -58,12 +63,16 @@ describe('exit 2, and nothing is sent:', () => {
 
   it.each(['tenancy.example', 'ftp://x', 'https://me:secret@x', 'https://x/?a=b', 'https://x#y', 'https://'])(
     'the address %s',
-    async (bad) => expect(await run(home.env, '--url', bad)).toMatchObject({ exit: 2 }),
+    async (bad) => {
+      const { exit, stderr } = await run(home.env, '--url', bad);
+      const told = `URL_INVALID: ${bad} is no https:// URL without credentials, query and fragment`;
+      expect({ exit, stderr }).toEqual({ exit: 2, stderr: expect.stringContaining(told) as string });
+    },
   );
 
   it('an address that would carry the token in clear', async () => {
     const { exit, stderr } = await run(home.env, '--url', 'http://tenancy.example');
-    expect({ exit, stderr }).toEqual({ exit: 2, stderr: expect.stringContaining('in clear') as string });
+    expect({ exit, stderr }).toEqual({ exit: 2, stderr: expect.stringMatching(/URL_INVALID: .* in clear/) as string });
   });
 
   it.each([0o640, 0o604, 0o660])('a token file of mode %o', async (mode) => {
@@ -79,7 +88,7 @@ describe('exit 2, and nothing is sent:', () => {
       await writeFile(home.tokenFile, text);
       const { exit, stderr } = await run(home.env);
       expect(exit).toBe(2);
-      expect(stderr).toContain('holds no token of an operator');
+      expect(stderr).toContain('holds no token of an operator\n  → it is one line that begins with dpo_');
       expect(stderr).not.toMatch(/hunter2|aaaa/);
     },
   );
@@ -94,10 +103,19 @@ describe('exit 2, and nothing is sent:', () => {
 
   it.each(['', 'no certificate', unreadableCertificate])('an authority that cannot be read: %j', async (pem) => {
     await writeFile(home.env['DEPLOYCTL_CA_FILE']!, pem);
-    expect(await run(home.env)).toMatchObject({ exit: 2, stderr: expect.stringContaining('CA_UNUSABLE') as string });
+    const told = `CA_UNUSABLE: ${home.env['DEPLOYCTL_CA_FILE']} holds no certificate that can be read`;
+    expect(await run(home.env)).toMatchObject({ exit: 2, stderr: expect.stringContaining(told) as string });
+  });
+
+  it('an authority that is missing', async () => {
+    const { exit, stderr } = await run(home.env, '--ca-file', join(home.dir, 'none.pem'));
+    const told = `CA_UNUSABLE: ${home.dir}/none.pem cannot be read (ENOENT)`;
+    expect({ exit, stderr }).toEqual({ exit: 2, stderr: expect.stringContaining(told) as string });
   });
 
   it('a config.yaml with an unknown key, all faults told with their lines', async () => {
+    await writeConfig('[]');
+    expect((await run(home.env)).stderr).toContain('must hold keys, such as `url: https://tenancy.example`');
     await writeConfig('url: here\ntoken-file: /x\n');
     const { exit, stderr } = await run(home.env);
     expect(exit).toBe(2);
@@ -107,6 +125,9 @@ describe('exit 2, and nothing is sent:', () => {
 
   it('a config.yaml that is named and missing', async () => {
     const { exit, stderr } = await run(home.env, '--config', join(home.dir, 'none.yaml'));
-    expect({ exit, stderr }).toEqual({ exit: 2, stderr: expect.stringContaining('does not exist') as string });
+    expect({ exit, stderr }).toEqual({
+      exit: 2,
+      stderr: expect.stringContaining('does not exist; write it, or name another file with --config') as string,
+    });
   });
 });

@@ -14,6 +14,5 @@ const format = {
   table: policyTable,
   validate,
   example: 'policy: {permit: {capabilities: [NET_ADMIN]}}',
-  readers: 'name another with --policy',
   naming: 'with --policy',
 };

@@ -29,6 +29,5 @@ const format = {
   table: ctlKeys,
   validate,
   example: 'url: https://tenancy.example',
-  readers: 'name another with --config',
   naming: 'with --config',
 };

@@ -44,6 +44,5 @@ const format = {
   table: trustTable,
   validate,
   example: 'trust: {bundles: {keys: [release.pub]}}',
-  readers: 'name another on the command line',
   naming: 'on the command line',
 };

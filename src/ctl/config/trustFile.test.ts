@@ -1,0 +1,41 @@
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { tempDir } from '../../../fixtures/tempDir.ts';
+import { readTrustFile } from './trustFile.ts';
+
+const dir = tempDir();
+const file = join(dir, 'trust.yaml');
+const trustIn = (text: string) => {
+  writeFileSync(file, text);
+  return readTrustFile(file);
+};
+
+it('tells each file that cannot be read, by its place beside the trust file', () => {
+  const named = `root: none.json, identities: [{issuer: "https://i.example", subject: s}]`;
+  const missing = (name: string) => expect.stringContaining(join(dir, name)) as string;
+  const problemsOf = (text: string) => {
+    try {
+      return trustIn(text);
+    } catch (error) {
+      return (error as Error).message.split('; ');
+    }
+  };
+  expect(problemsOf(`trust: {bundles: {${named}}}\n`)).toEqual([missing('none.json')]);
+  expect(problemsOf(`trust: {bundles: {keys: [none.pub], ${named}}}\n`)).toEqual([
+    expect.stringMatching(/^CONFIG_INVALID: .*none.pub/),
+    missing('none.json'),
+  ]);
+});
+
+it.each([
+  ['trust: {bundles: {threshold: 2, keys: [a.pub]}}', /:1: trust.bundles: must have a threshold that can be met/],
+  ['trust: {bundles: ~}', /:1: trust.bundles: must be a mapping with the keys/],
+  ['trust: {bundles: {colour: red}}', /:1: trust.bundles.colour: unknown key/],
+  ['[]', /:1: must hold keys, such as `trust: \{bundles: \{keys: \[release.pub\]\}\}`/],
+])('tells what is wrong with %s', (text, told) => {
+  expect(() => trustIn(text)).toThrow(told);
+});
+
+it('tells a file that is missing', () => {
+  expect(() => readTrustFile(join(dir, 'none.yaml'))).toThrow(/write it, or name another file on the command line/);
+});
