@@ -47,7 +47,12 @@ function parse(pem: string): CosignKey | null {
   }
 }
 
+/**
+ * Throws for a cost that needs too much memory (RFC 7914). OpenSSL is not asked: the error that it leaves in its queue would fail
+ * the next key that this process reads.
+ */
 function deriveKey({ params: { N, r, p }, salt }: CosignKey['kdf'], password: string): Buffer {
+  if (128 * r * (N + p + 2) > maxMemoryBytes) throw new RangeError();
   return scryptSync(password, bytesOf(salt), keyBytes, { N, r, p, maxmem: maxMemoryBytes });
 }
 

@@ -60,6 +60,18 @@ it.each([
 });
 
 it.each([
+  { N: 2 ** 24, r: 8, p: 1 },
+  { N: 3, r: 1, p: 1 },
+  { N: 2 ** 15, r: 64, p: 1 },
+])('reads a key after one with the cost %j, which is refused', async (params) => {
+  const text = await cosignKey(privateKey, 'a', otherParams(params));
+  expect(await readPrivateKey(text, asked('a'))).toBe(
+    'cannot be decrypted: the password is wrong, or the key is damaged',
+  );
+  expect(await readPrivateKey(pem(privateKey, {}), neverAsked)).toMatchObject({ type: 'private' });
+});
+
+it.each([
   ['ed448', generateKeyPairSync('ed448').privateKey, /^is a key of the kind ed448; /],
   ['RSA of 1024 bits', generateKeyPairSync('rsa', { modulusLength: 1024 }).privateKey, /less than 2048 bits$/],
 ])('signs with no key of %s, which hosts do not verify', (_kind, key, reason) => {
