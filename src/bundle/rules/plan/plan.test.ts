@@ -1,8 +1,8 @@
 import { anyHost } from '../compose/policy/policyHost.ts';
-import { refusalCodes, type Refusal } from '../../../../machines/refusals.ts';
+import type { Refusal } from '../../../../machines/refusals.ts';
 import type { Manifest } from '../../../../machines/types.ts';
 import { parseComposeFile } from '../compose/document/composeFile.ts';
-import { abortedPlan, manifestEnvOf, noHost, planOf, type BundleFacts, type HostFacts } from './plan.ts';
+import { noHost, planOf, type BundleFacts, type HostFacts } from './plan.ts';
 
 const sha = 'a'.repeat(64);
 const gib = 2 ** 30;
@@ -227,35 +227,4 @@ describe('a plan shows', () => {
       ]) as object[],
     });
   });
-
-  it('that a refusal ended the validation', () => {
-    const refusals = [{ code: 'BUNDLE_UNSAFE' as const, detail: 'x' }];
-    const codes = refusalCodes.slice(refusalCodes.indexOf('MANIFEST_INVALID'));
-    expect(abortedPlan(refusals, sha)).toEqual({
-      ...{
-        bundle: null,
-        sha,
-        refusals,
-        permitted: [],
-        disk: [],
-        services: [],
-        volumes: [],
-        images: [],
-        variables: {},
-        profiles: [],
-        ignored: [],
-      },
-      not_judged: [noDigest, { codes, why: 'the judgement ended with BUNDLE_UNSAFE' }],
-    });
-  });
-});
-
-it.each([
-  ['{"env": "eu-2"}', 'eu-2'],
-  ['{"env": 1}', ''],
-  ['{}', ''],
-  ['null', ''],
-  ['{', ''],
-])('the env of %s is %j', (text, env) => {
-  expect(manifestEnvOf(text)).toBe(env);
 });

@@ -1,8 +1,9 @@
+import { refusalCodes } from '../../../../machines/refusals.ts';
 import type { Manifest } from '../../../../machines/types.ts';
 import { defaultPolicy, type Permits } from '../../../protocol/hostPolicy.ts';
 import { parseComposeFile } from '../compose/document/composeFile.ts';
 import { anyHost, type HostPaths } from '../compose/policy/policyHost.ts';
-import { abortedPlan, noHost, planOf, type HostFacts } from './plan.ts';
+import { abortedPlan, manifestEnvOf, noHost, planOf, type HostFacts } from './plan.ts';
 
 const manifest: Manifest = {
   ...{ schema: 1, name: 'shop', env: 'eu-1', version: '1', sequence: 1, production: false, compose: ['compose.yaml'] },
@@ -107,4 +108,38 @@ it('a refusal keeps its faults, and one without any is a fault itself', () => {
     { code: 'BUNDLE_UNSAFE', detail: 'a; c', faults: [...faults, { text: 'c', cure: '' }] },
   ]);
   expect(abortedPlan(plan.refusals, null).refusals).toEqual(plan.refusals);
+});
+
+it('a plan that a refusal ended judges nothing after it', () => {
+  const refusals = [{ code: 'BUNDLE_UNSAFE' as const, detail: 'x' }];
+  const codes = refusalCodes.slice(refusalCodes.indexOf('MANIFEST_INVALID'));
+  expect(abortedPlan(refusals, 'a'.repeat(64))).toEqual({
+    ...{
+      bundle: null,
+      sha: 'a'.repeat(64),
+      refusals,
+      permitted: [],
+      disk: [],
+      services: [],
+      volumes: [],
+      images: [],
+      variables: {},
+      profiles: [],
+      ignored: [],
+    },
+    not_judged: [
+      { codes: ['BUNDLE_DIGEST'], why: 'only an announced bundle has a digest to compare with' },
+      { codes, why: 'the judgement ended with BUNDLE_UNSAFE' },
+    ],
+  });
+});
+
+it.each([
+  ['{"env": "eu-2"}', 'eu-2'],
+  ['{"env": 1}', ''],
+  ['{}', ''],
+  ['null', ''],
+  ['{', ''],
+])('the env of %s is %j', (text, env) => {
+  expect(manifestEnvOf(text)).toBe(env);
 });
