@@ -1,7 +1,7 @@
 import { assign, initialTransition, setup, transition, type SnapshotFrom } from 'xstate';
 
-/** Who or what has halted a rollout: an operator, failures over the limit, or the answer of its gate. */
-export type HaltReason = 'operator' | 'failures' | 'gate';
+/** What has halted a rollout: an operator, failures over the limit, or the restore of a backup of the store. */
+export type HaltReason = 'operator' | 'failures' | 'restore';
 
 /** What the tenancy service keeps of a rollout, beside its state. */
 export interface RolloutFacts {
@@ -73,7 +73,7 @@ export const rollout = setup({
       },
     },
     gated: {
-      description: 'Waits until an operator, or the webhook, lets it pass.',
+      description: 'Waits until an operator lets it pass.',
       on: {
         PASS_GATE: [{ guard: 'isLastWave', target: 'done' }, { target: 'pending' }],
         HALT: halt(),

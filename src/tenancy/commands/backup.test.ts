@@ -22,6 +22,7 @@ import { takeInstanceLock } from '../store/instanceLock.ts';
 import type { Store } from '../store/openStore.ts';
 import { findOperator, listOperators } from '../store/operators.ts';
 import { addPendingSteps, listPendingSteps } from '../store/pendingSteps.ts';
+import { findRollout, insertRollout } from '../store/rollouts.ts';
 import { findSigners, insertSignature, listSignatures } from '../store/signatures.ts';
 import { listSigningKeys } from '../store/signingKeys.ts';
 import { admin } from './admin.ts';
@@ -104,6 +105,22 @@ describe('backup', () => {
 });
 
 describe('restore', () => {
+  it('halts rollouts, of which hosts may be further than the backup knows', async () => {
+    const plan = JSON.stringify({ waves: [{}], max_failures: 0, soak_s: 0, gate: 'none', windows: [] });
+    const facts = { sha256: '1'.repeat(64), previous_sha: null, halted_by: null, plan, progress: '{}' };
+    const started = { state: 'updating', state_since: now, started: 1, created_at: now, created_by: 'ann' } as const;
+    await inStore(settings, async (store) => {
+      await createEnv(store, 'eu-1', false);
+      await insertRollout(store, { id: 'r-1', env: 'eu-1', ...facts, ...started });
+    });
+    await backUp();
+    expect((await restoreBackup()).err.join('\n')).toContain('env eu-1: its rollout is halted');
+    const row = await inStore(settings, (store) => findRollout(store, 'r-1'));
+    expect(row).toMatchObject({ state: 'halted', halted_by: 'restore' });
+    const audit = await inStore(settings, (store) => listAuditEntries(store, { envs: ['eu-1'], limit: 9 }));
+    expect(audit).toMatchObject([{ act: 'rollout.halt', target: 'r-1' }]);
+  });
+
   it('gives no sequence twice, whatever was given after the backup', async () => {
     const given = await inStore(settings, async (store) => {
       await createEnv(store, 'eu-1', false);

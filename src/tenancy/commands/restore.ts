@@ -84,11 +84,14 @@ function ignoreMissing(error: NodeJS.ErrnoException): void {
   if (error.code !== 'ENOENT') throw error;
 }
 
-function report({ token, revokedOperators, sparedEnvs, desired }: RestoredStore, out: Output): void {
+function report({ token, revokedOperators, sparedEnvs, haltedEnvs, desired }: RestoredStore, out: Output): void {
   out.error(`sequences go on ${SEQUENCE_GAP} higher; grants from before are void: reveal unused kits again`);
   out.error(`${revokedOperators} operators' tokens are revoked: make new ones`);
   for (const { env, sha256 } of desired) {
     out.error(`env ${env}: desired is ${sha256}; push and promote again what came after it`);
+  }
+  for (const env of haltedEnvs) {
+    out.error(`env ${env}: its rollout is halted, as hosts may be further than the backup knows; resume or abort it`);
   }
   for (const env of sparedEnvs) {
     out.error(`env ${env}: its secrets were to be destroyed, and are left; destroy them if nothing uses them`);

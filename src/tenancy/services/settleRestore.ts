@@ -11,6 +11,7 @@ import {
   skipGenerations,
   skipSequences,
 } from '../store/restored.ts';
+import { changeRollout, listActiveRollouts } from '../store/rollouts.ts';
 import { addAdministrator } from './administrators.ts';
 import { auditEntry, byService } from './audit.ts';
 import { ADMINISTRATOR } from './initializeStore.ts';
@@ -27,14 +28,16 @@ export interface RestoredStore {
   revokedOperators: number;
   /** Envs whose secrets were about to be destroyed, which is not done any more. */
   sparedEnvs: string[];
+  /** Envs whose rollouts are halted: hosts may be further than the backup knows. */
+  haltedEnvs: string[];
   /** Digests of the desired bundles by env. */
   desired: { env: string; sha256: string }[];
 }
 
 /**
  * Makes a store safe that was restored from a backup, which knows nothing of what came after it: no sequence and no
- * generation is given twice, whatever was signed is void, no operator's token is valid, and no secrets are destroyed for
- * a reason that may have passed. Hosts keep their tokens: those that were superseded or retired are revoked at the
+ * generation is given twice, whatever was signed is void, no operator's token is valid, no rollout goes on by itself, and no
+ * secrets are destroyed for a reason that may have passed. Hosts keep their tokens: those that were superseded or retired are revoked at the
  * secretstore.
  */
 export function settleRestore(store: Store, keyFile: Uint8Array, now: number): Promise<RestoredStore> {
@@ -44,6 +47,7 @@ export function settleRestore(store: Store, keyFile: Uint8Array, now: number): P
     await deleteAllSigningKeys(work);
     await addKey(work, keyFile, now);
     const sparedEnvs = await spareSecrets(work, now);
+    const haltedEnvs = await haltRollouts(work, now);
     const revokedOperators = await revokeAllOperators(work, now);
     const token = await addAdministrator(work, { name: ADMINISTRATOR, act: 'service.restore', now });
     if (token === null) throw new Error('every operator was revoked, and yet the name is taken');
@@ -51,8 +55,20 @@ export function settleRestore(store: Store, keyFile: Uint8Array, now: number): P
     const desired = envs.flatMap(({ name, desired_sha }) =>
       desired_sha === null ? [] : [{ env: name, sha256: desired_sha }],
     );
-    return { token, revokedOperators, sparedEnvs, desired };
+    return { token, revokedOperators, sparedEnvs, haltedEnvs, desired };
   });
+}
+
+/** Halts every rollout that is not halted already. Returns the envs. */
+async function haltRollouts(work: Store, now: number): Promise<string[]> {
+  const rollouts = await listActiveRollouts(work, null);
+  for (const row of rollouts) {
+    const halted = await changeRollout(work, row, { event: { type: 'HALT', by: 'restore' }, now });
+    if (halted === null) continue;
+    const entry = auditEntry({ clock: () => now }, byService('rollout.halt'), { target: row.id, env: row.env });
+    await addAuditEntry(work, entry);
+  }
+  return rollouts.map(({ env }) => env);
 }
 
 /** Counts the destruction of secrets as done; the env may have got new ones since. Returns the envs. */
