@@ -15,6 +15,7 @@ import { addRollout } from './commands/rollout.ts';
 import { addSecret } from './commands/secret.ts';
 import { addSignature } from './commands/signature.ts';
 import { addWait } from './commands/wait.ts';
+import { addWebhook } from './commands/webhook.ts';
 import { addWhoAmI } from './commands/whoami.ts';
 import { exits, type Exit } from './ctlError.ts';
 import type { Io } from './io.ts';
@@ -70,6 +71,7 @@ const commands = [
   addWait,
   addSecret,
   addReports,
+  addWebhook,
   addOperator,
   addAudit,
 ];

@@ -1,9 +1,11 @@
+import type { Authorities } from '../platform/certificateAuthorities.ts';
 import { monotonicMs } from '../platform/clock.ts';
 import type { BundleStorage } from './adapters/bundles/bundleStorage.ts';
 import { bundleDirectoryOf, createDirectoryStorage } from './adapters/bundles/directory.ts';
 import { createS3Storage } from './adapters/bundles/s3.ts';
 import { openMeshDirectory, type OpenMeshDirectory } from './adapters/mesh/openMeshDirectory.ts';
 import { openSecretstore, type OpenSecretstore } from './adapters/secretstore/openSecretstore.ts';
+import { createPostWebhook, type PostWebhook } from './adapters/webhooks/postWebhook.ts';
 import { readCredentials, readTrustedAuthorities } from './config/namedFiles.ts';
 import type { TenancySettings } from './config/settings.ts';
 import { signServiceLogin } from './credentials/grants.ts';
@@ -46,4 +48,12 @@ export function connectMesh({ mesh }: Pick<TenancySettings, 'mesh'>): OpenMeshDi
   if (controllerUrl === null || credentials_file === null) return null;
   const { username, password } = readCredentials(credentials_file, 'username', 'password');
   return openMeshDirectory({ controllerUrl, username, password, authorities: readTrustedAuthorities(controller_ca) });
+}
+
+/** What sends webhooks by the settings. Throws ConfigInvalid. */
+export function connectWebhooks({ webhooks }: Pick<TenancySettings, 'webhooks'>): PostWebhook {
+  const { ca, timeout_s, private_addresses: allowsPrivate } = webhooks;
+  const own = ca === null ? [] : readTrustedAuthorities(ca);
+  const authorities = [...readTrustedAuthorities(null), ...own] as Authorities;
+  return createPostWebhook({ authorities, timeoutMs: timeout_s * 1000, allowsPrivate });
 }

@@ -1,10 +1,11 @@
 import { monotonicMs } from '../platform/clock.ts';
 import { version } from '../version.ts';
-import { connectBundleStorage, connectMesh, connectSecretstore } from './connectPeers.ts';
+import { connectBundleStorage, connectMesh, connectSecretstore, connectWebhooks } from './connectPeers.ts';
 import { readBytes, readToken } from './config/namedFiles.ts';
 import type { TenancySettings } from './config/settings.ts';
 import { createBearerCache } from './credentials/bearerCache.ts';
 import { followKeyRing } from './credentials/followKeyRing.ts';
+import { createSealer } from './credentials/keyFile.ts';
 import { lookUpPlaces } from './rules/places.ts';
 import { limitLookUps } from './services/agents/limitLookUps.ts';
 import type { Dependencies, LogLine } from './services/dependencies.ts';
@@ -41,6 +42,8 @@ export async function createTenancy(
   const lookUp = limitLookUps(secretstore.lookUpToken, lookUpPlaces(settings.max_requests));
   const deps: Dependencies = {
     ...{ settings, version, store, secretstore, bundles, mesh, kit, clock, log, bearerCounts },
+    postWebhook: connectWebhooks(settings),
+    sealer: createSealer(keyFile),
     keys: keys.current,
     lookUpBearer: createBearerCache(lookUp, monotonicMs, bearerCounts),
   };

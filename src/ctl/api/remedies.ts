@@ -12,6 +12,7 @@ const remedies: Record<string, string> = {
   ROLLOUT_STATE: '`deployctl rollout show ENV` tells where it is',
   SEQUENCE_STALE: 'pack anew with `deployctl bundle pack --next`',
   TLS_UNTRUSTED: 'name the authority that the service is trusted by: --ca-file, DEPLOYCTL_CA_FILE or ca_file',
+  WEBHOOK_LIMIT: '`deployctl webhook remove` one first',
   UNREACHABLE: 'is the address right, and the service up? Try again later',
 };
 

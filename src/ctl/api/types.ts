@@ -1,6 +1,7 @@
 import type { BackendState } from '../../../machines/backend.ts';
 import type { HaltReason, RolloutState } from '../../../machines/rollout.ts';
 import type { Report } from '../../protocol/report.ts';
+import type { EventType, WebhookEvent, WebhookFormat } from '../../protocol/webhooks.ts';
 
 /** The objects of the operators' API, as docs/openapi.yaml defines them; a test holds them to it. Times are RFC 3339. */
 export interface WhoAmI {
@@ -224,4 +225,46 @@ export interface AuditEntry {
   address: string | null;
   request_id: string | null;
   result: string;
+}
+
+export interface Webhook {
+  id: string;
+  name: string;
+  /** Null for all. */
+  env: string | null;
+  events: EventType[];
+  format: WebhookFormat;
+  /** Of its URL, which is not told. */
+  origin: string;
+  created_at: string;
+  created_by: string;
+  failures: number;
+  /** Why the newest try has failed; null if it has not. */
+  error: string | null;
+  pending: number;
+  dead: number;
+}
+
+export interface NewWebhook extends Webhook {
+  secret: string;
+}
+
+export interface RotatedSecret {
+  secret: string;
+  previous_until: string;
+}
+
+export interface WebhookTest {
+  delivered: boolean;
+  status: number | null;
+  error: string | null;
+}
+
+/** An event that could not be delivered. */
+export interface DeadLetter {
+  id: string;
+  event: WebhookEvent;
+  dead_at: string;
+  tries: number;
+  error: string | null;
 }

@@ -114,6 +114,29 @@ export const configKeys: Readonly<Record<DottedKey<TenancySettings>, ConfigKey>>
     defaultLimits.bundle_entries,
     'Most files and directories in a bundle.',
   ),
+  'webhooks.ca': optional(
+    nullable(absolutePath),
+    null,
+    'PEM file of certificate authorities that endpoints of webhooks are trusted by, beside those of the system.',
+  ),
+  'webhooks.private_addresses': optional(
+    trueOrFalse,
+    false,
+    'Whether webhooks may be sent to loopback, private and shared addresses; to link-local ones never.',
+  ),
+  'webhooks.timeout_s': optional(integer('seconds', 1, minute), 10, 'How long the endpoint of a webhook may take.'),
+  'webhooks.first_retry_s': optional(
+    integer('seconds', 1, 60 * minute),
+    5,
+    'Pause after the first failure of an endpoint; it doubles with each further one.',
+  ),
+  'webhooks.longest_retry_s': optional(integer('seconds', 1, day), 60 * minute, 'Longest of these pauses.'),
+  'webhooks.give_up_after_s': optional(
+    integer('seconds', minute, 30 * day),
+    day,
+    'Age at which an event that could not be delivered becomes a dead letter.',
+  ),
+  'webhooks.keep_dead_days': optional(integer('days', 1, 3650), 30, 'How long dead letters are kept.'),
   max_requests: optional(
     integer('requests', 1, 100_000),
     400,

@@ -50,6 +50,19 @@ export interface TenancySettings {
   readonly keep_bundles: number;
   /** Caps of the bundles that are accepted; hosts have the same defaults. */
   readonly limits: { readonly bundle_bytes: number; readonly unpacked_bytes: number; readonly bundle_entries: number };
+  /** Notifications of operators. */
+  readonly webhooks: {
+    /** PEM file of authorities that endpoints are trusted by, beside those of the system. */
+    readonly ca: string | null;
+    /** Whether endpoints may have loopback, private or shared addresses. */
+    readonly private_addresses: boolean;
+    readonly timeout_s: number;
+    readonly first_retry_s: number;
+    readonly longest_retry_s: number;
+    /** Age at which an event that could not be delivered becomes a dead letter. */
+    readonly give_up_after_s: number;
+    readonly keep_dead_days: number;
+  };
   /** Requests that are worked on at once; more are answered 503. */
   readonly max_requests: number;
   readonly log: { readonly level: 'error' | 'warn' | 'info' | 'debug' };

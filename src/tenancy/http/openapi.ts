@@ -1,3 +1,5 @@
+import { documentedWebhooks } from './documentedWebhooks.ts';
+
 const bearer = { type: 'http', scheme: 'bearer' } as const;
 
 /** The head of the OpenAPI document. */
@@ -21,6 +23,7 @@ export function documentInfo(version: string) {
       { name: 'agent', description: "Called by agents, with their host's token of the secretstore as bearer." },
       { name: 'operators', description: 'Called by operators, with their own token as bearer.' },
     ],
+    webhooks: documentedWebhooks,
     components: {
       securitySchemes: {
         operatorToken: { ...bearer, description: 'Token of an operator.' },

@@ -7,6 +7,7 @@ import { operatorAccountRoutes } from './routes/operators.ts';
 import { rolloutRoutes } from './routes/rollouts.ts';
 import { secretRoutes } from './routes/secrets.ts';
 import { signatureRoutes } from './routes/signatures.ts';
+import { webhookRoutes } from './routes/webhooks.ts';
 
 /** All routes of the operators' API. */
 export const operatorRoutes: readonly AnyOperatorRoute[] = [
@@ -17,5 +18,6 @@ export const operatorRoutes: readonly AnyOperatorRoute[] = [
   ...backendRoutes,
   ...bundleRoutes,
   ...signatureRoutes,
+  ...webhookRoutes,
   ...auditRoutes,
 ];

@@ -1,6 +1,7 @@
 import type { Dependencies } from '../services/dependencies.ts';
 import { countBackendsByState } from '../store/backends.ts';
 import { countPendingSteps } from '../store/pendingSteps.ts';
+import { countAllDeliveries } from '../store/webhookDeliveries.ts';
 import type { Admission, AdmissionCounts } from './admission.ts';
 import { counter, gauge, samplesBy, type MetricFamily } from './metrics.ts';
 
@@ -13,6 +14,7 @@ export async function serviceMetrics(deps: Dependencies, { counts }: Admission):
   const version = [{ suffix: '_info', labels: { version: deps.version }, value: 1 }];
   const backends = samplesBy('state', await countBackendsByState(deps.store));
   const pending = samplesBy('step', await countPendingSteps(deps.store));
+  const deliveries = samplesBy('state', { ...(await countAllDeliveries(deps.store)) });
   const asked = samplesBy('from', { cache: hits, secretstore: misses });
   const seconds = (user + system) / 1e6;
   return [
@@ -23,6 +25,7 @@ export async function serviceMetrics(deps: Dependencies, { counts }: Admission):
     counter('deployd_bearers', 'Bearers of agents by what knew them.', asked),
     gauge('deployd_backends', 'Backends by state.', backends),
     gauge('deployd_pending_steps', 'Steps of retirements and deletions that are not done yet, by step.', pending),
+    gauge('deployd_webhook_deliveries', 'Events that are to be delivered, or could not be.', deliveries),
     gauge('process_resident_memory_bytes', 'Memory of the process.', [{ value: process.memoryUsage.rss() }]),
     counter('process_cpu_seconds', 'Processor time of the process.', [{ value: seconds }]),
   ];

@@ -10,15 +10,17 @@ const codes = /^[A-Z_]+(, [A-Z_]+)*$/;
 export function shareComponents(document: Json): Json {
   const schemas = new Map<string, Json>();
   const responses = new Map<string, Json>();
-  const paths = replaceObjects(document['paths'], (node, key) => {
+  const replace = (node: Json, key: string) => {
     const { title, description, ...rest } = node;
     const about = description === undefined ? {} : { description };
     if (typeof title === 'string') return refer(schemas, { kind: 'schemas', name: title, node: { ...rest, ...about } });
     const isError = Number(key) >= 400 && typeof description === 'string' && codes.test(description);
     return isError ? refer(responses, { kind: 'responses', name: description.replaceAll(', ', '-or-'), node }) : node;
-  });
+  };
+  const paths = replaceObjects(document['paths'], replace);
+  const webhooks = replaceObjects(document['webhooks'], replace);
   const components = { ...(document['components'] as Json), schemas: sorted(schemas), responses: sorted(responses) };
-  return { ...document, paths, components };
+  return { ...document, paths, ...(webhooks !== undefined && { webhooks }), components };
 }
 
 /** A copy of a document's part, with each object replaced after those in it; `key` is where it stands. */

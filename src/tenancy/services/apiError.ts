@@ -29,7 +29,9 @@ export class ApiError extends Error {
 }
 
 /** The answer where there is no such thing: `BACKEND_NOT_FOUND` for a backend. */
-export function notFound(thing: 'backend' | 'bundle' | 'env' | 'operator' | 'rollout' | 'secret'): ApiError {
+export function notFound(
+  thing: 'backend' | 'bundle' | 'env' | 'operator' | 'rollout' | 'secret' | 'webhook',
+): ApiError {
   const code = `${thing.toUpperCase()}_NOT_FOUND`;
   return new ApiError({ status: 404, code, message: `there is no such ${thing}` });
 }

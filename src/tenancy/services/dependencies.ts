@@ -1,8 +1,10 @@
 import type { BundleStorage } from '../adapters/bundles/bundleStorage.ts';
 import type { MeshDirectory } from '../adapters/mesh/meshDirectory.ts';
 import type { Secretstore } from '../adapters/secretstore/secretstore.ts';
+import type { PostWebhook } from '../adapters/webhooks/postWebhook.ts';
 import type { TenancySettings } from '../config/settings.ts';
 import type { BearerCounts, LookUpBearer } from '../credentials/bearerCache.ts';
+import type { Sealer } from '../credentials/keyFile.ts';
 import type { KeyRing } from '../credentials/keyRing.ts';
 import type { Store } from '../store/openStore.ts';
 
@@ -26,6 +28,9 @@ export interface Dependencies {
   readonly bearerCounts: Readonly<BearerCounts>;
   readonly secretstore: Secretstore;
   readonly bundles: BundleStorage;
+  readonly postWebhook: PostWebhook;
+  /** Encrypts by the key file. */
+  readonly sealer: Sealer;
   /** Null without a mesh. */
   readonly mesh: MeshDirectory | null;
   /** What install kits say of the outside: PEM of the secretstore's CA, bearer of the package download. */

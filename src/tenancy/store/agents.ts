@@ -15,7 +15,15 @@ export interface AgentRow extends LifeColumns, JoinedRollout, Pick<BackendRow, A
 }
 
 type AgentColumn =
-  'id' | 'revision' | 'env' | 'transport' | 'oldest_generation' | 'state_since' | 'rollout_id' | 'rollout_outcome';
+  | 'id'
+  | 'revision'
+  | 'env'
+  | 'transport'
+  | 'oldest_generation'
+  | 'state_since'
+  | 'trouble'
+  | 'rollout_id'
+  | 'rollout_outcome';
 
 /** The rollout of its env, if a wave of it has taken the backend; else all null. */
 interface JoinedRollout {
@@ -41,7 +49,7 @@ const selectAgent = prepareQuery<{ id: string }, AgentRow>((store, parameter) =>
     )
     .leftJoin('bundles as rollout_bundles', 'rollout_bundles.sha256', 'rollouts.sha256')
     .select(['backends.id', 'revision', 'backends.env', 'backends.state', 'generation', 'purge_volumes', 'finished'])
-    .select(['transport', 'oldest_generation', 'backends.state_since', 'envs.production', 'desired_sha'])
+    .select(['transport', 'oldest_generation', 'backends.state_since', 'trouble', 'envs.production', 'desired_sha'])
     .select(['bundles.size_bytes as desired_size', 'backends.rollout_id', 'rollout_outcome'])
     .select([
       'rollouts.sha256 as rollout_sha',

@@ -46,6 +46,7 @@ export async function createBackend(
     check_in: null,
     applied_sha: null,
     mesh_identity: null,
+    trouble: null,
     ...token,
   };
   await store
@@ -67,6 +68,12 @@ export async function setLabels(work: Store, id: string, labels: Labels): Promis
 /** The row of a backend; null if there is none. */
 export async function findBackend(store: Store, id: string): Promise<BackendRow | null> {
   return (await store.selectFrom('backends').selectAll().where('id', '=', id).executeTakeFirst()) ?? null;
+}
+
+/** Keeps which trouble of a backend its newest report told, null for none; false if that was so before. */
+export async function setTrouble(work: Store, id: string, trouble: string | null): Promise<boolean> {
+  const update = work.updateTable('backends').set({ trouble }).where('id', '=', id);
+  return (await update.where('trouble', 'is distinct from', trouble).executeTakeFirstOrThrow()).numUpdatedRows === 1n;
 }
 
 /** Which backends a list shows: those after an id, of some envs (null for all), in a state. */

@@ -4,6 +4,7 @@ import type { BackendState, FinishingStep } from '../../../machines/backend.ts';
 import type { HaltReason, RolloutState } from '../../../machines/rollout.ts';
 import type { CheckInRequest } from '../../protocol/checkIn.ts';
 import type { Report } from '../../protocol/report.ts';
+import type { EventType, WebhookEvent, WebhookFormat } from '../../protocol/webhooks.ts';
 import type { BundleTrust } from '../../signatures/bundleTrust.ts';
 
 /** The tables. Times are milliseconds since 1970; booleans are 0 or 1; `Json` columns are text. */
@@ -20,6 +21,8 @@ export interface Database {
   operators: OperatorTable;
   pending_steps: PendingStepTable;
   audit: AuditTable;
+  webhooks: WebhookTable;
+  webhook_deliveries: WebhookDeliveryTable;
 }
 
 /** Text of a JSON value of type T. */
@@ -78,6 +81,8 @@ export interface BackendTable {
   rollout_id: Generated<string | null>;
   rollout_wave: Generated<number | null>;
   rollout_outcome: Generated<HostOutcome | null>;
+  /** Outcome and desired bundle of the trouble that its newest report told, of which operators were notified; null for none. */
+  trouble: string | null;
 }
 
 /** What an operator says of a backend, to choose it by. */
@@ -291,6 +296,51 @@ export interface AuditTable {
   result: string;
 }
 
+/** Where operators are notified. */
+export interface WebhookTable {
+  id: string;
+  name: string;
+  /** The env whose events it gets; null for all. */
+  env: string | null;
+  events: Json<EventType[]>;
+  format: WebhookFormat;
+  /** What may be shown of its URL. */
+  origin: string;
+  /** Encrypted by the key file: the URLs of chat tools are credentials. */
+  sealed_url: string;
+  sealed_secret: string;
+  /** The secret before, which also signs until a time. */
+  sealed_previous_secret: string | null;
+  previous_until: number | null;
+  created_at: number;
+  created_by: string;
+  /** Until when an instance delivers to it, for itself alone. */
+  claimed_until: number;
+  /** Until when nothing is sent because the endpoint has failed. */
+  paused_until: number;
+  /** How often it has failed since it last took something. */
+  failures: number;
+  /** Why the newest try has failed; null if it has not. */
+  error: string | null;
+}
+
+/** Events on their way to one webhook; a row goes when the endpoint has taken it. */
+export interface WebhookDeliveryTable {
+  /** Rises with each event. */
+  number: Generated<number>;
+  /** The same at each try. */
+  id: string;
+  webhook_id: string;
+  event: Json<WebhookEvent>;
+  queued_at: number;
+  due_at: number;
+  tries: number;
+  /** Why the last try has failed. */
+  error: string | null;
+  /** Since when it is a dead letter; null while it is tried. */
+  dead_at: number | null;
+}
+
 export type SigningKeyRow = Selectable<SigningKeyTable>;
 export type EnvRow = Selectable<EnvTable>;
 export type BackendRow = Selectable<BackendTable>;
@@ -302,3 +352,5 @@ export type PendingStepRow = Selectable<PendingStepTable>;
 export type RolloutRow = Selectable<RolloutTable>;
 export type OperatorRow = Selectable<OperatorTable>;
 export type AuditRow = Selectable<AuditTable>;
+export type WebhookRow = Selectable<WebhookTable>;
+export type WebhookDeliveryRow = Selectable<WebhookDeliveryTable>;

@@ -2,6 +2,7 @@ import type { BackendState } from '../../../machines/backend.ts';
 import { setBundleTrust } from './bundleTrusts.ts';
 import type { EnvRow } from './database.ts';
 import type { Store } from './openStore.ts';
+import { deleteWebhooksOf } from './webhooks.ts';
 
 /** Creates an env; false if there is one of that name. One that was deleted goes on with its sequences. */
 export async function createEnv(store: Store, name: string, production: boolean): Promise<boolean> {
@@ -48,6 +49,7 @@ export async function setDesiredSha(work: Store, name: string, sha256: string | 
 /** Deletes an env, which keeps its sequences. */
 export async function markEnvDeleted(work: Store, name: string, now: number): Promise<void> {
   await setBundleTrust(work, name, null);
+  await deleteWebhooksOf(work, name);
   await work.updateTable('envs').set({ desired_sha: null, deleted_at: now }).where('name', '=', name).execute();
 }
 

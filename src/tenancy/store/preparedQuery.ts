@@ -15,8 +15,8 @@ class Parameter {
 export type ParameterOf<P> = <Name extends keyof P & string>(name: Name) => RawBuilder<P[Name]>;
 
 /**
- * A statement for the calls of hosts, which is built and compiled once for each store instead of at each execution. Not for
- * transactions.
+ * A statement for the calls of hosts, which is built and compiled once for each store instead of at each execution; within a
+ * transaction it is built anew.
  */
 export function prepareQuery<P extends object, Row>(
   build: (store: Store, parameter: ParameterOf<P>) => Compilable<Row>,

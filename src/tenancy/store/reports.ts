@@ -1,32 +1,21 @@
-import type { Transaction } from 'kysely';
 import type { Report } from '../../protocol/report.ts';
-import { recordHeartbeat } from './agents.ts';
 import { changeBackend } from './backends.ts';
-import type { Database, Place } from './database.ts';
+import type { Place } from './database.ts';
 import type { Store } from './openStore.ts';
 import { changeOutcome, type OutcomeChange } from './rolloutHosts.ts';
 
-/** A report, and when it came. */
+/** A report, when it came, and what it means for the host in a rollout; null outside of one. */
 interface Receipt {
   report: Report;
   now: number;
-  /** What it means for the host in a rollout; null outside of one. */
   rollout?: OutcomeChange | null;
 }
 
 /**
- * Keeps a report of a backend, once for each `report_id`; false if it was kept before. Of a heartbeat only the time is
- * kept, in the backend's row.
+ * Keeps a report of a backend, once for each `report_id`; false if it was kept before. One of `down` goes on with the
+ * retirement, in the same transaction.
  */
-export async function recordReport(store: Store, backendId: string, receipt: Receipt): Promise<boolean> {
-  if (receipt.report.outcome !== 'heartbeat')
-    return store.transaction().execute((work) => addReport(work, backendId, receipt));
-  await recordHeartbeat(store, backendId, receipt.now);
-  return true;
-}
-
-/** Adds a report; one of `down` goes on with the retirement, in the same transaction, and each with a rollout. */
-async function addReport(work: Transaction<Database>, backendId: string, receipt: Receipt): Promise<boolean> {
+export async function addReport(work: Store, backendId: string, receipt: Receipt): Promise<boolean> {
   const { report, now, rollout = null } = receipt;
   const { report_id, outcome } = report;
   const values = { report_id, backend_id: backendId, received_at: now, outcome, body: JSON.stringify(report) };

@@ -3,9 +3,12 @@ import type { BearerIdentity } from '../../credentials/bearerCache.ts';
 import { ordersOf, type OrderFacts, type Orders } from '../../rules/orders.ts';
 import { desiredShaOf } from '../../rules/rollout/desiredSha.ts';
 import { outcomeAfterCheckIn } from '../../rules/rollout/hostOutcome.ts';
-import { recordCheckIn, type AgentRow } from '../../store/agents.ts';
+import { recordCheckIn, type AgentRow, type CheckInFacts } from '../../store/agents.ts';
+import { findBackend } from '../../store/backends.ts';
 import type { HostOutcome } from '../../store/database.ts';
+import type { Store } from '../../store/openStore.ts';
 import type { Dependencies } from '../dependencies.ts';
+import { announce } from '../webhooks/announce.ts';
 import { readAgentOf } from './agent.ts';
 
 /** Answer to a check-in, with the fields of the protocol. */
@@ -22,11 +25,21 @@ export async function checkIn(
 ): Promise<CheckInAnswer> {
   for (;;) {
     const agent = await readAgentOf(deps, { token, env: request.env }, 'check-in');
-    const outcome = outcomeOf(agent, request);
-    const isKept = await recordCheckIn(deps.store, agent, { checkIn: request, token, now: deps.clock(), outcome });
+    const facts = { checkIn: request, token, now: deps.clock(), outcome: outcomeOf(agent, request) };
+    const isKept = await (agent.state === 'offline' ? comeBack : recordCheckIn)(deps.store, agent, facts);
     // Otherwise something else has changed the backend in between, and its row is judged anew.
     if (isKept) return answerOf(agent, request.applied_sha);
   }
+}
+
+/** As `recordCheckIn` of a backend that was offline, which is announced. */
+function comeBack(store: Store, agent: AgentRow, facts: CheckInFacts): Promise<boolean> {
+  return store.transaction().execute(async (work) => {
+    if (!(await recordCheckIn(work, agent, facts))) return false;
+    const backend = await findBackend(work, agent.id);
+    if (backend !== null) await announce(work, { type: 'backend.back', now: facts.now, env: agent.env, backend });
+    return true;
+  });
 }
 
 function outcomeOf({ rollout_sha, rollout_outcome }: AgentRow, request: CheckInRequest): HostOutcome | null {

@@ -5,6 +5,7 @@ import { removeOldBundles, removeOldReports } from './retention.ts';
 import { advanceRollouts } from './rollouts.ts';
 import { expireRetirements, markSilentBackends } from './silentBackends.ts';
 import { removeStaleUploads } from './staleUploads.ts';
+import { deliverWebhooks, removeOldDeadLetters } from './webhookDeliveries.ts';
 
 /** Work that the service does by itself, again and again; several instances may do it at once. */
 interface Job {
@@ -29,6 +30,8 @@ const jobs: readonly Job[] = [
   { name: 'expiring retirements', everyMs: 5 * SECOND_MS, run: expireRetirements },
   { name: 'doing pending steps', everyMs: 2 * SECOND_MS, run: runPendingSteps },
   { name: 'advancing rollouts', everyMs: 2 * SECOND_MS, run: advanceRollouts },
+  { name: 'delivering webhooks', everyMs: SECOND_MS, run: deliverWebhooks },
+  { name: 'removing old dead letters', everyMs: HOUR_MS, run: removeOldDeadLetters },
   { name: 'removing old reports', everyMs: HOUR_MS, run: removeOldReports },
   { name: 'removing old bundles', everyMs: HOUR_MS, run: removeOldBundles },
   { name: 'removing stale uploads', everyMs: HOUR_MS, run: removeStaleUploads },

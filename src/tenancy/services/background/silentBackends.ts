@@ -1,7 +1,8 @@
 import { addAuditEntry } from '../../store/audit.ts';
-import { applyEvent, changeBackend, findExpiredRetirements, findSilent } from '../../store/backends.ts';
+import { changeBackend, findExpiredRetirements, findSilent } from '../../store/backends.ts';
 import { auditEntry, byService } from '../audit.ts';
 import type { Dependencies } from '../dependencies.ts';
+import { announce } from '../webhooks/announce.ts';
 
 /** Backends that change in one round. */
 const BACKENDS_PER_ROUND = 500;
@@ -14,11 +15,14 @@ export async function markSilentBackends({ store, settings, clock }: Dependencie
     laptops: now - settings.laptop_offline_after_s * 1000,
   };
   for (const id of await findSilent(store, seenBefore, BACKENDS_PER_ROUND)) {
-    await applyEvent(store, id, {
-      event: { type: 'MISS_CHECK_INS' },
-      now,
-      when: ({ laptop, last_seen_at }) =>
-        (last_seen_at ?? now) < (laptop === 1 ? seenBefore.laptops : seenBefore.servers),
+    await store.transaction().execute(async (work) => {
+      const backend = await changeBackend(work, id, {
+        event: { type: 'MISS_CHECK_INS' },
+        now,
+        when: ({ laptop, last_seen_at }) =>
+          (last_seen_at ?? now) < (laptop === 1 ? seenBefore.laptops : seenBefore.servers),
+      });
+      if (backend !== null) await announce(work, { type: 'backend.offline', now, env: backend.env, backend });
     });
   }
 }

@@ -12,6 +12,7 @@ import { auditEntry } from '../audit.ts';
 import type { Dependencies } from '../dependencies.ts';
 import type { AuditCaller, Operator } from '../operator.ts';
 import { requirePermission } from '../requirePermission.ts';
+import { announceAwaited } from '../webhooks/announce.ts';
 import { insertStoredBundle, storeArchive } from './archiveStorage.ts';
 import { judgeForHosts } from './judgeForHosts.ts';
 import { withScratchDirectory } from './scratchDirectory.ts';
@@ -49,7 +50,9 @@ export async function acceptBundle(deps: Dependencies, archive: PushedArchive): 
     if (insertion === 'envless') throw notFound('env');
     if (insertion === 'stale') throw sequenceStale(manifest);
     await addAuditEntry(work, auditEntry(deps, archive.caller, { target: row.sha256, env: row.env }));
-    return insertion === 'added';
+    if (insertion !== 'added') return false;
+    await announceAwaited(work, row);
+    return true;
   });
   const bundle = added ? row : ((await findBundle(deps.store, row.sha256)) ?? row);
   return { bundle, created: added, warnings };

@@ -16,6 +16,7 @@ import { conflict, notFound } from '../apiError.ts';
 import { auditEntry } from '../audit.ts';
 import type { Dependencies } from '../dependencies.ts';
 import type { AuditCaller } from '../operator.ts';
+import { announceAwaited } from '../webhooks/announce.ts';
 import { insertStoredBundle, storeArchive } from './archiveStorage.ts';
 import { fetchArchive } from './fetchArchive.ts';
 import { judgeForHosts } from './judgeForHosts.ts';
@@ -128,7 +129,8 @@ async function insertRepacked(
     const mustWait = (await findBundleTrust(work, env)) !== null;
     const replaces = mustWait ? origin.desired.sha256 : null;
     if ((await insertStoredBundle(work, { ...repacked, replaces })) !== 'added') return false;
-    if (!mustWait) await setDesiredSha(work, env, repacked.sha256);
+    if (mustWait) await announceAwaited(work, repacked);
+    else await setDesiredSha(work, env, repacked.sha256);
     await addAuditEntry(
       work,
       auditEntry({ clock }, { ...caller, act: 'bundle.repack' }, { target: repacked.sha256, env }),

@@ -1,0 +1,39 @@
+import { isAllowedAddress } from './addressPolicy.ts';
+
+/** Which of a public caller, one that may use private addresses, and one without TLS may send there. */
+it.each([
+  ['93.184.215.14', 'public private'],
+  ['2606:2800:21f:cb07::1', 'public private'],
+  ['127.0.0.1', 'private plain'],
+  ['127.9.9.9', 'private plain'],
+  ['::1', 'private plain'],
+  ['::ffff:127.0.0.1', 'private plain'],
+  ['10.1.2.3', 'private'],
+  ['172.31.0.1', 'private'],
+  ['192.168.1.1', 'private'],
+  ['100.100.100.200', 'private'],
+  ['198.19.0.1', 'private'],
+  ['fd00:ec2::254', 'private'],
+  ['64:ff9b::a00:1', 'private'],
+  ['::ffff:10.0.0.1', 'private'],
+  ['172.32.0.1', 'public private'],
+  ['169.254.169.254', ''],
+  ['::ffff:169.254.169.254', ''],
+  ['fe80::1', ''],
+  ['0.0.0.0', ''],
+  ['::', ''],
+  ['224.0.0.1', ''],
+  ['255.255.255.255', ''],
+  ['240.0.0.1', ''],
+  ['ff02::1', ''],
+  ['2002:7f00:1::', ''],
+  ['2001:0:1::1', ''],
+])('to %s: %s', (address, callers) => {
+  const policies = {
+    public: { allowsPrivate: false, loopbackOnly: false },
+    private: { allowsPrivate: true, loopbackOnly: false },
+    plain: { allowsPrivate: true, loopbackOnly: true },
+  };
+  const allowed = Object.entries(policies).filter(([, policy]) => isAllowedAddress(address, policy));
+  expect(allowed.map(([name]) => name).join(' ')).toBe(callers);
+});

@@ -1,0 +1,53 @@
+import { BlockList, isIPv6 } from 'node:net';
+
+/** Where a webhook may go. */
+export interface AddressPolicy {
+  /** Whether loopback, private and shared addresses are allowed. */
+  allowsPrivate: boolean;
+  /** Only loopback: nothing encrypts the call. */
+  loopbackOnly: boolean;
+}
+
+/** Whether a webhook may be sent to an address, which a name was resolved to. */
+export function isAllowedAddress(address: string, { allowsPrivate, loopbackOnly }: AddressPolicy): boolean {
+  const isIn = (list: BlockList) => list.check(address, isIPv6(address) ? 'ipv6' : 'ipv4');
+  if (isIn(never) || (loopbackOnly && !isIn(loopback))) return false;
+  return allowsPrivate || !(isIn(loopback) || isIn(internal));
+}
+
+const loopback = blockList('127.0.0.0/8', '::1/128');
+
+/** Private, shared and unique local networks, those of tests, and NAT64, which leads to any of them. */
+const internal = blockList(
+  '10.0.0.0/8',
+  '172.16.0.0/12',
+  '192.168.0.0/16',
+  '100.64.0.0/10',
+  '198.18.0.0/15',
+  'fc00::/7',
+  '64:ff9b::/96',
+);
+
+/** Link-local, where clouds have their metadata; this host, multicast, reserved; and tunnels that hide an address. */
+const never = blockList(
+  '0.0.0.0/8',
+  '169.254.0.0/16',
+  '192.0.0.0/24',
+  '224.0.0.0/3',
+  '::/128',
+  'fe80::/10',
+  'fec0::/10',
+  'ff00::/8',
+  '64:ff9b:1::/48',
+  '2001::/32',
+  '2002::/16',
+);
+
+function blockList(...networks: string[]): BlockList {
+  const list = new BlockList();
+  for (const network of networks) {
+    const [address = '', bits = ''] = network.split('/');
+    list.addSubnet(address, Number(bits), isIPv6(address) ? 'ipv6' : 'ipv4');
+  }
+  return list;
+}

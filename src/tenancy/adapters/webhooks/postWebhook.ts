@@ -1,0 +1,98 @@
+import { lookup as resolve } from 'node:dns';
+import { request as httpRequest, type IncomingMessage, type RequestOptions } from 'node:http';
+import { Agent, request as httpsRequest } from 'node:https';
+import { isIP, type LookupFunction } from 'node:net';
+import { createTlsContext, type Authorities } from '../../../platform/certificateAuthorities.ts';
+import { parseRetryAfter } from '../../../platform/http/retryAfter.ts';
+import { isAllowedAddress, type AddressPolicy } from './addressPolicy.ts';
+
+/** One webhook as it is sent. */
+export interface WebhookPost {
+  url: URL;
+  headers: Record<string, string>;
+  body: string;
+  signal: AbortSignal;
+}
+
+/**
+ * What became of a webhook: the status and the seconds that the endpoint asks to be left alone (null if it does not), or why
+ * nothing was answered: a code of node:net or node:tls, `ADDRESS_FORBIDDEN` or `TIMEOUT`.
+ */
+export type WebhookAnswer = { status: number; retryAfterS: number | null } | { status: null; code: string };
+
+/** Sends a webhook once. Follows no redirect, and reads nothing of an answer but its head; never throws. */
+export type PostWebhook = (post: WebhookPost) => Promise<WebhookAnswer>;
+
+/** What holds for all webhooks. */
+export interface WebhookTransport {
+  authorities: Authorities;
+  /** Milliseconds from the look-up of the address to the head of the answer. */
+  timeoutMs: number;
+  /** Whether loopback, private and shared addresses are allowed. */
+  allowsPrivate: boolean;
+}
+
+/** Largest head of an answer, in bytes. */
+const MAX_HEAD_BYTES = 16_384;
+
+/** Creates what sends webhooks, each over a connection of its own. */
+export function createPostWebhook({ authorities, timeoutMs, allowsPrivate }: WebhookTransport): PostWebhook {
+  const agent = new Agent({ secureContext: createTlsContext(authorities), rejectUnauthorized: true, keepAlive: false });
+  return async ({ url, headers, body, signal }) => {
+    const policy: AddressPolicy = { allowsPrivate, loopbackOnly: url.protocol !== 'https:' };
+    const hostname = url.hostname.replace(/^\[|\]$/g, '');
+    // An address is not looked up.
+    if (isIP(hostname) !== 0 && !isAllowedAddress(hostname, policy)) return { status: null, code: FORBIDDEN };
+    const timeout = AbortSignal.timeout(timeoutMs);
+    const options: RequestOptions = {
+      method: 'POST',
+      headers: { ...headers, 'content-length': Buffer.byteLength(body) },
+      agent: policy.loopbackOnly ? false : agent,
+      maxHeaderSize: MAX_HEAD_BYTES,
+      lookup: lookupWithin(policy),
+      signal: AbortSignal.any([signal, timeout]),
+    };
+    try {
+      const { statusCode = 0, headers: answered } = await headOf(url, options, body);
+      return { status: statusCode, retryAfterS: parseRetryAfter(answered, Date.now()) };
+    } catch (error) {
+      return { status: null, code: timeout.aborted ? 'TIMEOUT' : codeOf(error) };
+    }
+  };
+}
+
+const FORBIDDEN = 'ADDRESS_FORBIDDEN';
+
+/** The head of the answer; the connection is closed then, whatever else would come. */
+function headOf(url: URL, options: RequestOptions, body: string): Promise<IncomingMessage> {
+  const send = url.protocol === 'https:' ? httpsRequest : httpRequest;
+  return new Promise((resolveHead, reject) => {
+    const request = send(url, options);
+    request.on('error', reject);
+    request.on('response', (response) => {
+      response.on('error', () => undefined);
+      response.destroy();
+      resolveHead(response);
+    });
+    request.end(body);
+  });
+}
+
+/** Resolves a name to the addresses that the policy allows; the connection is made to these and no others. */
+function lookupWithin(policy: AddressPolicy): LookupFunction {
+  return (hostname, options, callback) => {
+    resolve(hostname, { ...options, all: true }, (error, addresses) => {
+      const allowed = error === null ? addresses.filter(({ address }) => isAllowedAddress(address, policy)) : [];
+      const [first] = allowed;
+      if (first === undefined) callback(error ?? Object.assign(new Error(FORBIDDEN), { code: FORBIDDEN }), '');
+      else if (options.all) callback(null, allowed);
+      else callback(null, first.address, first.family);
+    });
+  };
+}
+
+/** Of an error nothing but its code is passed on: it may hold the URL. */
+function codeOf(error: unknown): string {
+  const { code } = error as { code?: unknown };
+  return typeof code === 'string' ? code : 'UNKNOWN';
+}

@@ -1,0 +1,48 @@
+import type { WebhookEvent as Event } from '../../protocol/webhooks.ts';
+import { eventOf, type Occurrence } from '../rules/webhooks/event.ts';
+import { WebhookEvent } from './schemas/webhooks.ts';
+
+const description = [
+  'Sent to the webhooks of the format `standard`, at least once and in the order of each webhook, signed by the scheme of Standard',
+  'Webhooks 1.0.0: `webhook-signature` has the base64 of HMAC-SHA256 over `webhook-id`, `webhook-timestamp` and the body, joined',
+  'by dots. The id is the same at each try. Any answer 2xx takes it; a redirect is not followed.',
+].join(' ');
+
+/** What the service sends to webhooks, for the OpenAPI document. */
+export const documentedWebhooks = {
+  event: {
+    post: {
+      operationId: 'receiveEvent',
+      summary: 'An event of the format `standard`',
+      description,
+      parameters: ['id', 'timestamp', 'signature'].map((name) => ({
+        name: `webhook-${name}`,
+        in: 'header' as const,
+        required: true,
+        schema: { type: 'string' as const },
+      })),
+      requestBody: {
+        required: true,
+        content: { 'application/json': { schema: WebhookEvent, examples: examplesOf() } },
+      },
+      responses: { '2XX': { description: 'Taken.' } },
+    },
+  },
+};
+
+function examplesOf(): Record<string, { value: Event }> {
+  const now = Date.parse('2026-11-24T12:00:00Z');
+  const id = '0f8fad5b-d9cb-469f-a165-70867728950e';
+  const check_in = JSON.stringify({ host: { name: 'db-1.example' } });
+  const backend = { id, site: 'berlin', check_in };
+  const bundle = { sha256: '3f2a91bc0d14'.padEnd(64, '0'), name: 'shop', version: '1.4.0', sequence: 17 };
+  const occurrences: Record<string, Occurrence> = {
+    failed: { type: 'backend.failed', now, env: 'eu-1', backend, bundle, code: 'PULL_FAILED' },
+    offline: { type: 'backend.offline', now, env: 'eu-1', backend },
+    halted: { type: 'rollout.halted', now, env: 'eu-1', bundle, rollout: { id, failures: 3 } },
+    awaiting: { type: 'bundle.awaiting_signature', now, env: 'eu-1', bundle },
+  };
+  return Object.fromEntries(
+    Object.entries(occurrences).map(([name, occurrence]) => [name, { value: eventOf(occurrence) }]),
+  );
+}

@@ -1,0 +1,40 @@
+import type { WebhookEvent } from '../../../protocol/webhooks.ts';
+
+/** What has happened, in one sentence of plain text for people; names have no character that a chat tool takes for markup. */
+export function sentenceOf({ type, data }: WebhookEvent): string {
+  const { env, backend, code, rollout } = data;
+  const host = backend && `${plain(backend.host ?? backend.id)} (${plain(backend.site)}, env ${env})`;
+  const why = code === null ? '' : `: ${code}`;
+  const bundle = bundleOf(data.bundle);
+  switch (type) {
+    case 'backend.refused':
+      return `${host} refused ${bundle}${why}`;
+    case 'backend.failed':
+      return `${host} failed to apply ${bundle}${why}`;
+    case 'backend.unhealthy':
+      return `${host} is unhealthy${why}`;
+    case 'backend.recovered':
+      return `${host} is well again`;
+    case 'backend.offline':
+      return `${host} is offline`;
+    case 'backend.back':
+      return `${host} is back`;
+    case 'rollout.halted':
+      return `the rollout of ${bundle} in env ${env} was halted: ${rollout?.failures ?? 0} backends have failed`;
+    case 'bundle.awaiting_signature':
+      return `${bundle} of env ${env} awaits signatures`;
+    case 'webhook.test':
+      return `a test of the webhook of ${env === null ? 'all envs' : `env ${env}`}`;
+  }
+}
+
+/** A name with each character replaced that could be markup, a mention or a link in brackets of any chat tool. */
+export function plain(name: string): string {
+  return name.replace(/[^\p{L}\p{M}\p{N} ._:/+,()-]/gu, '\ufffd');
+}
+
+function bundleOf(bundle: WebhookEvent['data']['bundle']): string {
+  if (bundle === null) return 'its bundle';
+  const { name, version, sha256 } = bundle;
+  return `${plain(name)} ${plain(version)} (${sha256.slice(0, 12)})`;
+}
