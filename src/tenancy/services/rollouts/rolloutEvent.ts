@@ -2,6 +2,7 @@ import type { RolloutEvent } from '../../../../machines/rollout.ts';
 import { progressOf } from '../../rules/rollout/progress.ts';
 import { selectWave } from '../../rules/rollout/wave.ts';
 import { addAuditEntry } from '../../store/audit.ts';
+import { findBundle } from '../../store/bundles.ts';
 import type { RolloutPlan, RolloutProgress, RolloutRow } from '../../store/database.ts';
 import type { Store } from '../../store/openStore.ts';
 import { countHosts, excuseFailures, joinWave, listCandidates } from '../../store/rolloutHosts.ts';
@@ -9,6 +10,7 @@ import { changeRollout, setProgress } from '../../store/rollouts.ts';
 import { auditEntry } from '../audit.ts';
 import type { Dependencies } from '../dependencies.ts';
 import type { AuditCaller } from '../operator.ts';
+import { announce } from '../webhooks/announce.ts';
 
 /** An event of a rollout, and who has caused it. */
 export interface CausedEvent {
@@ -33,7 +35,18 @@ export async function applyRolloutEvent(
   await addAuditEntry(work, auditEntry(deps, caller, { target, env: row.env }));
   const progress = await countProgress(deps, work, changed);
   await setProgress(work, row.id, progress);
+  if (event.type === 'HALT') await announceHalt(work, row, { progress, now: deps.clock() });
   return { ...changed, progress: JSON.stringify(progress) };
+}
+
+async function announceHalt(
+  work: Store,
+  { id, env, sha256 }: RolloutRow,
+  { progress, now }: { progress: RolloutProgress; now: number },
+): Promise<void> {
+  const failures = progress.waves.reduce((sum, { failed }) => sum + failed, 0);
+  const bundle = await findBundle(work, sha256);
+  await announce(work, { type: 'rollout.halted', now, env, bundle, rollout: { id, failures } });
 }
 
 /** Lets hosts join the wave that starts. */
