@@ -15,6 +15,7 @@ const full = {
   baseline: { sha, volumes: ['v'], networks: ['n'] },
   purge_pending: { since: at, volumes: ['a'], networks: [] },
   pending_reports: [{ report_id: 'r1', outcome: 'failed' }],
+  applied_images: [{ service: 'web', image: 'app:1', digest: `sha256:${sha}`, signers: ['s'] }],
 };
 
 it.each<[string, object]>([
@@ -96,6 +97,8 @@ it.each<[string, unknown, string]>([
   ['token/creation_ttl_s', '1', 'must be number'],
   ['token/trouble', 1, 'must be string'],
   ['token/grant_refused', null, 'must be string'],
+  ['applied_images/0/signers', 's', 'must be array'],
+  ['applied_images/0/digest', null, 'must be string'],
   ['baseline/sha', 'abc', shaFault],
   ['baseline/volumes', 'a', 'must be array'],
   ['baseline/volumes/0', null, 'must be string'],
