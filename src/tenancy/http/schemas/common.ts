@@ -12,9 +12,9 @@ export const Timestamp = Type.String({ format: 'date-time' });
 export const Line = Type.String({ minLength: 1, maxLength: 128, pattern: '^[^\\u0000-\\u001f\\u007f-\\u009f]*$' });
 /** What an operator says of a backend, to choose it by. */
 export const Labels = Type.Record(
-  Type.String({ pattern: '^[a-z0-9]([a-z0-9._/-]{0,61}[a-z0-9])?$' }),
+  Type.String(),
   Type.String({ pattern: '^[A-Za-z0-9]([A-Za-z0-9._-]{0,61}[A-Za-z0-9])?$' }),
-  { maxProperties: 32, additionalProperties: false },
+  { propertyNames: { pattern: '^[a-z0-9]([a-z0-9._/-]{0,61}[a-z0-9])?$' }, maxProperties: 32 },
 );
 /** Entries of a page without another wish. */
 export const DEFAULT_LIMIT = 100;
