@@ -208,11 +208,17 @@ export interface Operator {
   envs: string[] | null;
   created_at: string;
   last_used_at: string | null;
+  /** Null for never; a service of an older version tells neither this nor the next. */
+  expires_at?: string | null;
+  /** Kept for emergencies. */
+  break_glass?: boolean;
 }
 
 export interface NewOperator extends WhoAmI {
   id: string;
   token: string;
+  expires_at?: string | null;
+  break_glass?: boolean;
 }
 
 export interface AuditEntry {

@@ -49,14 +49,27 @@ it('prints a new token into a pipe, on a terminal only when asked', async () => 
 it('lists tokens without the tokens, and revokes one', async () => {
   const { id, token } = await at.admin.json('operator create cd --role viewer');
   const { stdout } = await at.admin.run('operator list');
-  expect(stdout).toMatch(/^ID +NAME +ROLE +ENVS +AGE +USED$/m);
+  expect(stdout).toMatch(/^ID +NAME +ROLE +ENVS +AGE +USED +EXPIRES +NOTE$/m);
   expect(stdout).not.toContain(String(token));
   expect(await at.admin.run(`operator revoke ${String(id)}`)).toMatchObject({ exit: 0 });
   const { operators } = (await at.admin.json('operator list')) as { operators: { name: string }[] };
   expect(operators.map(({ name }) => name)).not.toContain('cd');
 });
 
+it('gives a token an end, or keeps it for emergencies', async () => {
+  expect(await at.admin.json('operator create night --role deployer --expires 12h')).toMatchObject({
+    break_glass: false,
+    expires_at: expect.stringMatching(/^20\d\d-/) as string,
+  });
+  await at.admin.run('operator create safe --role admin --break-glass');
+  const { stdout } = await at.admin.run('operator list');
+  expect(stdout).toMatch(/ night +deployer +all +0s +- +11h$/m);
+  expect(stdout).toMatch(/ safe +admin +all +0s +- +never +break-glass$/m);
+});
+
 it.each([
+  ['operator create ci --role viewer --expires 0d', 2],
+  ['operator create ci --role viewer --expires 12', 2],
   ['operator create ci', 2],
   ['operator create ci --role god', 2],
   ['operator create admin --role admin', 1],

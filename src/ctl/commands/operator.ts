@@ -1,11 +1,11 @@
 import { Option, type Command } from 'commander';
 import { path } from '../api/path.ts';
 import type { NewOperator, Operator } from '../api/types.ts';
-import { collectOption } from '../input/options.ts';
+import { collectOption, durationOption } from '../input/options.ts';
 import { writePrivateFile } from '../output/privateFile.ts';
 import { requireDestination, type RevealOptions } from '../output/revealing.ts';
 import { formatTable } from '../output/table.ts';
-import { formatAge } from '../output/times.ts';
+import { formatAge, formatLeft } from '../output/times.ts';
 import type { Result, Run, Session } from '../session.ts';
 import { formatEnvs, formatWhoAmI } from './whoami.ts';
 
@@ -21,6 +21,8 @@ export function addOperator(program: Command, run: Run): void {
       new Option('--role <role>', 'what it may do').choices(['viewer', 'deployer', 'admin']).makeOptionMandatory(),
     )
     .option('--env <env>', 'limit it to this env; may be given several times', collectOption)
+    .option('--expires <time>', 'end it after so long: 45m, 12h or 90d', durationOption)
+    .option('--break-glass', 'keep it for emergencies: each call by it is in the audit log')
     .option('--output <file>', 'write the token there, mode 0600')
     .option('--show', 'print the token, on a terminal too')
     .action(run(createOperator));
@@ -30,25 +32,39 @@ export function addOperator(program: Command, run: Run): void {
 async function listOperators(session: Session): Promise<Result> {
   const api = await session.api();
   const json = await api.call<{ operators: Operator[] }>({ method: 'GET', path: '/v1/operators' });
-  const rows = json.operators.map(({ id, name, role, envs, created_at, last_used_at }) => [
+  const rows = json.operators.map(({ id, name, role, envs, created_at, last_used_at, expires_at, break_glass }) => [
     id,
     name,
     role,
     formatEnvs(envs),
     formatAge(created_at, session.nowMs),
     formatAge(last_used_at, session.nowMs),
+    formatLeft(expires_at ?? null, session.nowMs),
+    break_glass ? 'break-glass' : '',
   ]);
-  const head = ['ID', 'NAME', 'ROLE', 'ENVS', 'AGE', 'USED'];
+  const head = ['ID', 'NAME', 'ROLE', 'ENVS', 'AGE', 'USED', 'EXPIRES', 'NOTE'];
   return { json, text: formatTable(head, rows, session.width) };
+}
+
+interface CreateOptions {
+  role: string;
+  env?: string[];
+  /** Seconds. */
+  expires?: number;
+  breakGlass?: boolean;
 }
 
 async function createOperator(
   session: Session,
   [name]: [string],
-  { role, env, ...options }: RevealOptions & { role: string; env?: string[] },
+  { role, env, expires, breakGlass, ...options }: RevealOptions & CreateOptions,
 ): Promise<Result> {
   requireDestination(session, options);
-  const body = { name, role, envs: env ?? null };
+  const body = {
+    ...{ name, role, envs: env ?? null },
+    ...(expires !== undefined && { lifetime_s: expires }),
+    ...(breakGlass && { break_glass: true }),
+  };
   const api = await session.api();
   const { token, ...rest } = await api.call<NewOperator>({ method: 'POST', path: '/v1/operators', json: body });
   const known = formatWhoAmI(rest);

@@ -10,3 +10,10 @@ export function countOption(text: string): number {
 export function collectOption(value: string, previous: string[] = []): string[] {
   return [...previous, value];
 }
+
+/** Seconds of a duration: `45m`, `12h` or `90d`. */
+export function durationOption(text: string): number {
+  const [, count = '', unit = ''] = /^([1-9]\d{0,4})([mhd])$/.exec(text) ?? [];
+  if (count === '') throw new InvalidArgumentError('It must be a duration, such as 45m, 12h or 90d.');
+  return Number(count) * ({ m: 60, h: 3600 }[unit] ?? 86_400);
+}

@@ -11,6 +11,11 @@ export function formatTime(at: string | null, nowMs: number): string {
   return leftMs > 0 ? `${at} (in ${formatSpan(leftMs)})` : `${at} (${formatAge(at, nowMs)} ago)`;
 }
 
+/** Time until an RFC 3339 time: `23h`; `never` for none. */
+export function formatLeft(at: string | null, nowMs: number): string {
+  return at === null ? 'never' : formatSpan(Math.max(0, Date.parse(at) - nowMs));
+}
+
 function formatSpan(ms: number): string {
   const seconds = Math.floor(ms / 1000);
   const [unit, size] = units.find(([, size]) => seconds >= 2 * size) ?? ['s', 1];

@@ -57,7 +57,7 @@ async function restoreBackup(from: string | undefined = file): Promise<CapturedO
 }
 
 const isKnown = async (bearer: string) =>
-  (await inStore(settings, (store) => findOperator(store, digestOfToken(bearer)!))) !== null;
+  (await inStore(settings, (store) => findOperator(store, digestOfToken(bearer)!, Date.now()))) !== null;
 const accepts = (id: string, generation: number) =>
   inStore(settings, async (store) =>
     isAccepted({ backend: (await findAgent(store, id))!, token: { generation, env: 'eu-1' } }, 'check-in'),
@@ -182,7 +182,9 @@ describe('restore', () => {
     expect(keys[0]!.kid).not.toBe(old!.kid);
     expect([await isKnown(token), await isKnown(output.out[0]!)]).toEqual([false, false]);
     expect(await isKnown(restored.out.join())).toBe(true);
-    expect(await inStore(settings, listOperators)).toMatchObject([{ name: 'admin', role: 'admin', envs: null }]);
+    expect(await inStore(settings, (store) => listOperators(store, Date.now()))).toMatchObject([
+      { name: 'admin', role: 'admin', envs: null },
+    ]);
     expect(restored.err.join('\n')).toContain("2 operators' tokens are revoked");
   });
 
@@ -235,7 +237,7 @@ describe('restore', () => {
     settings = { ...settings, key_file: join(dir, 'new key') };
     await restoreBackup();
     expect(statSync(settings.key_file).size).toBe(32);
-    expect(await inStore(settings, listOperators)).toHaveLength(1);
+    expect(await inStore(settings, (store) => listOperators(store, Date.now()))).toHaveLength(1);
   });
 
   it('makes a store safe that was restored by other means', async () => {

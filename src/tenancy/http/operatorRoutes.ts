@@ -4,10 +4,10 @@ import { ApiError, type ApiErrorFields } from '../services/apiError.ts';
 import { recordRefusedAct } from '../services/audit.ts';
 import type { Dependencies } from '../services/dependencies.ts';
 import type { AuditCaller, Operator } from '../services/operator.ts';
-import { authenticateOperator } from '../services/operators.ts';
+import { authenticateOperator } from '../services/authenticateOperator.ts';
 import { requirePermission } from '../services/requirePermission.ts';
 import type { Role } from '../store/database.ts';
-import { bearerOf, unauthenticated } from './bearer.ts';
+import { tokenUseOf, unauthenticated } from './bearer.ts';
 import { errorFields } from './errors.ts';
 import { operatorRoutes } from './operatorApi.ts';
 import { octets, type AnyOperatorRoute, type Octets, type OperatorCall } from './operatorRoute.ts';
@@ -49,7 +49,7 @@ interface Exchange {
 }
 
 async function authenticate(deps: Dependencies, request: FastifyRequest): Promise<Operator> {
-  const operator = await authenticateOperator(deps, bearerOf(request));
+  const operator = await authenticateOperator(deps, tokenUseOf(request));
   if (operator === null) throw unauthenticated('bearer refused');
   return operator;
 }

@@ -1,10 +1,10 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { Type } from 'typebox';
 import type { Dependencies } from '../services/dependencies.ts';
-import { authenticateOperator } from '../services/operators.ts';
+import { authenticateOperator } from '../services/authenticateOperator.ts';
 import { requirePermission } from '../services/requirePermission.ts';
 import { createReadiness } from '../services/readiness.ts';
-import { bearerOf, unauthenticated } from './bearer.ts';
+import { tokenUseOf, unauthenticated } from './bearer.ts';
 import { formatMetrics, openMetricsType, type MetricFamily } from './metrics.ts';
 import { errorResponses, failures, success } from './responses.ts';
 
@@ -81,7 +81,7 @@ async function requireMetricsReader(deps: Dependencies, request: FastifyRequest)
   const { socket, headers } = request.raw;
   const isProxied = headers['x-forwarded-for'] !== undefined || headers.forwarded !== undefined;
   if (/^(::ffff:)?127\.|^::1$/.test(socket.remoteAddress ?? '') && !isProxied) return;
-  const operator = await authenticateOperator(deps, bearerOf(request));
+  const operator = await authenticateOperator(deps, tokenUseOf(request));
   if (operator === null) throw unauthenticated('bearer refused');
   requirePermission(operator, { role: 'admin', env: { every: true } });
 }

@@ -1,42 +1,20 @@
 import { randomUUID } from 'node:crypto';
 import { digestOfToken, newOperatorToken } from '../credentials/operatorToken.ts';
-import { leastRole, visibleEnvs } from '../rules/permission.ts';
 import { addAuditEntry } from '../store/audit.ts';
 import type { OperatorRow, Role } from '../store/database.ts';
 import { findEnv } from '../store/envs.ts';
 import {
   addOperator,
-  findOperator,
+  envsOf,
   listOperators as selectOperators,
   lockAdmins,
-  recordOperatorUse,
   revokeOperator as revoke,
 } from '../store/operators.ts';
 import { ApiError, notFound } from './apiError.ts';
 import { auditEntry, SERVICE_ACTOR } from './audit.ts';
 import { toTime } from './backendViews.ts';
 import type { Dependencies } from './dependencies.ts';
-import type { AuditCaller, Operator } from './operator.ts';
-
-/** The last use of a token is kept once in so many milliseconds. */
-const USE_KEPT_MS = 60_000;
-
-/** Finds the operator of a bearer by its digest, and keeps that it was used. */
-export async function authenticateOperator(deps: Dependencies, bearer: string): Promise<Operator | null> {
-  const digest = digestOfToken(bearer);
-  const row = digest === null ? null : await findOperator(deps.store, digest);
-  if (row === null) return null;
-  await keepUse(deps, row);
-  const { id, name, role, envs } = accountOf(row);
-  return { id, name, permissions: [{ role, envs }] };
-}
-
-/** A caller as the API tells it: its role is the one that it has in every one of its envs at least. */
-export function viewCaller({ name, permissions }: Operator) {
-  const envs = visibleEnvs(permissions);
-  const each = permissions.map(({ role, envs: only }) => ({ role, envs: only && [...only] }));
-  return { name, role: leastRole(permissions), envs: envs && [...envs], permissions: each };
-}
+import type { AuditCaller } from './operator.ts';
 
 /** What is said of a new operator. */
 export interface OperatorFields {
@@ -44,11 +22,21 @@ export interface OperatorFields {
   role: Role;
   /** The envs that the token is limited to; null for all. */
   envs: string[] | null;
+  /** Seconds after which the token ends; without it, never. */
+  lifetime_s?: number | undefined;
+  /** A token that is kept for emergencies: each call by it is in the audit log. */
+  break_glass?: boolean | undefined;
 }
 
 /** An operator as its row says. */
-interface OperatorAccount extends OperatorFields {
+interface OperatorAccount {
   id: string;
+  name: string;
+  role: Role;
+  envs: string[] | null;
+  /** RFC 3339. */
+  expires_at: string | null;
+  break_glass: boolean;
 }
 
 /** An operator as the API tells it. */
@@ -59,8 +47,8 @@ export interface OperatorView extends OperatorAccount {
 }
 
 /** Operators whose tokens are valid, by name. */
-export async function listOperators({ store }: Dependencies): Promise<OperatorView[]> {
-  const rows = await selectOperators(store);
+export async function listOperators({ store, clock }: Dependencies): Promise<OperatorView[]> {
+  const rows = await selectOperators(store, clock());
   return rows.map((row) => {
     const last_used_at = row.last_used_at === null ? null : toTime(row.last_used_at);
     return { ...accountOf(row), created_at: toTime(row.created_at), last_used_at };
@@ -84,7 +72,8 @@ export async function createOperator(
 }
 
 /** The row of a new operator, and the token, which the row does not have. */
-export function newOperator({ name, role, envs }: OperatorFields, now: number): { row: OperatorRow; token: string } {
+export function newOperator(fields: OperatorFields, now: number): { row: OperatorRow; token: string } {
+  const { name, role, envs, lifetime_s, break_glass = false } = fields;
   const token = newOperatorToken();
   const row = {
     id: randomUUID(),
@@ -93,6 +82,8 @@ export function newOperator({ name, role, envs }: OperatorFields, now: number): 
     envs: envs && JSON.stringify(envs),
     token_sha256: digestOfToken(token) ?? '',
     created_at: now,
+    expires_at: lifetime_s === undefined ? null : now + lifetime_s * 1000,
+    break_glass: Number(break_glass),
     revoked_at: null,
     last_used_at: null,
   };
@@ -119,15 +110,10 @@ function refusal(code: string, message: string): ApiError {
   return new ApiError({ status: 409, code, message });
 }
 
-function accountOf({ id, name, role, envs }: OperatorRow): OperatorAccount {
-  return { id, name, role, envs: envs === null ? null : (JSON.parse(envs) as string[]) };
-}
-
-/** A store that cannot be written is no reason to refuse a call that reads. */
-async function keepUse({ store, clock, log }: Dependencies, { id, name, last_used_at }: OperatorRow): Promise<void> {
-  const now = clock();
-  if (last_used_at !== null && now < last_used_at + USE_KEPT_MS) return;
-  await recordOperatorUse(store, id, now).catch((error: unknown) =>
-    log('warn', `the last use of the token of ${name} could not be kept: ${String(error)}`),
-  );
+function accountOf({ id, name, role, envs, expires_at, break_glass }: OperatorRow): OperatorAccount {
+  return {
+    ...{ id, name, role, envs: envsOf(envs) },
+    expires_at: expires_at === null ? null : toTime(expires_at),
+    break_glass: break_glass === 1,
+  };
 }

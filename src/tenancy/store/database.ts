@@ -258,6 +258,10 @@ export interface OperatorTable {
   /** Hex sha256 of the token, which is not kept. */
   token_sha256: string;
   created_at: number;
+  /** When the token ends by itself; null for never. */
+  expires_at: number | null;
+  /** 1 for a token that is kept for emergencies: each call by it is in the audit log. */
+  break_glass: number;
   revoked_at: number | null;
   last_used_at: number | null;
 }

@@ -7,6 +7,7 @@ import { addBundleVariables } from './migrations/0005-bundle-variables.ts';
 import { createSignatures } from './migrations/0006-signatures.ts';
 import { addBundleProfiles } from './migrations/0007-bundle-profiles.ts';
 import { createRollouts } from './migrations/0008-rollouts.ts';
+import { createPeople } from './migrations/0009-people.ts';
 import { createWebhooks } from './migrations/0010-webhooks.ts';
 
 /** Changes of the tables by name, oldest first; a released one is never edited. */
@@ -19,5 +20,6 @@ export const migrations: Record<string, Migration> = {
   '0006-signatures': { up: createSignatures },
   '0007-bundle-profiles': { up: addBundleProfiles },
   '0008-rollouts': { up: createRollouts },
+  '0009-people': { up: createPeople },
   '0010-webhooks': { up: createWebhooks },
 };

@@ -1,4 +1,5 @@
-import { createOperator, listOperators, revokeOperator, viewCaller } from '../../services/operators.ts';
+import { viewCaller } from '../../services/authenticateOperator.ts';
+import { createOperator, listOperators, revokeOperator } from '../../services/operators.ts';
 import { answer, noContent, operatorRoute } from '../operatorRoute.ts';
 import { Caller, CreatedOperator, NewOperator, OperatorList, OperatorParams } from '../schemas/operators.ts';
 

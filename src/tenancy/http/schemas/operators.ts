@@ -13,7 +13,12 @@ const Envs = Nullable(
   }),
 );
 const fields = { name: Type.String(), role: Role, envs: Envs };
-const operator = { id: Uuid, ...fields };
+const operator = {
+  id: Uuid,
+  ...fields,
+  expires_at: Nullable(Timestamp),
+  break_glass: Type.Boolean({ description: 'Kept for emergencies: each call by it is in the audit log.' }),
+};
 
 const Permissions = Type.Array(Type.Object({ role: Role, envs: Envs }, { title: 'Permission' }), {
   description: 'Any one of them permits a call.',
@@ -31,7 +36,15 @@ export const OperatorList = Type.Object(
   { title: 'OperatorList' },
 );
 /** A new operator. */
-export const NewOperator = Body({ name: Line, role: Role, envs: Envs });
+export const NewOperator = Body({
+  name: Line,
+  role: Role,
+  envs: Envs,
+  lifetime_s: Type.Optional(
+    Type.Integer({ minimum: 60, maximum: 315_360_000, description: 'After which the token ends; without it, never.' }),
+  ),
+  break_glass: Type.Optional(Type.Boolean({ default: false })),
+});
 /** A new operator with its token, which is not shown again. */
 export const CreatedOperator = Type.Object({ ...operator, token: Type.String() }, { title: 'CreatedOperator' });
 
