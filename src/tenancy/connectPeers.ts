@@ -4,13 +4,16 @@ import type { BundleStorage } from './adapters/bundles/bundleStorage.ts';
 import { bundleDirectoryOf, createDirectoryStorage } from './adapters/bundles/directory.ts';
 import { createS3Storage } from './adapters/bundles/s3.ts';
 import { openMeshDirectory, type OpenMeshDirectory } from './adapters/mesh/openMeshDirectory.ts';
+import type { IdentityProvider } from './adapters/oidc/identityProvider.ts';
+import { openIdentityProvider } from './adapters/oidc/openIdentityProvider.ts';
 import { openSecretstore, type OpenSecretstore } from './adapters/secretstore/openSecretstore.ts';
 import { createPostWebhook, type PostWebhook } from './adapters/webhooks/postWebhook.ts';
-import { readCredentials, readTrustedAuthorities } from './config/namedFiles.ts';
+import { readCredentials, readToken, readTrustedAuthorities } from './config/namedFiles.ts';
 import type { TenancySettings } from './config/settings.ts';
 import { signServiceLogin } from './credentials/grants.ts';
 import type { KeyRing } from './credentials/keyRing.ts';
 import { audience } from './credentials/secretstoreRoles.ts';
+import { callbackPath, signedOutPath } from './rules/consolePaths.ts';
 
 /** Seconds in which the JWT of a login can be exchanged. */
 const LOGIN_LIFETIME_S = 60;
@@ -56,4 +59,17 @@ export function connectWebhooks({ webhooks }: Pick<TenancySettings, 'webhooks'>)
   const own = ca === null ? [] : readTrustedAuthorities(ca);
   const authorities = [...readTrustedAuthorities(null), ...own] as Authorities;
   return createPostWebhook({ authorities, timeoutMs: timeout_s * 1000, allowsPrivate });
+}
+
+/** Opens the OpenID provider of the settings; null without one. Throws ConfigInvalid. */
+export function connectIdentityProvider({ oidc, public_url }: TenancySettings): IdentityProvider | null {
+  const { issuer_url: issuer, client_id: clientId, client_secret_file: secretFile, issuer_ca, scopes } = oidc;
+  if (issuer === null || clientId === null || secretFile === null) return null;
+  return openIdentityProvider({
+    ...{ issuer, clientId, scopes, groupsClaim: oidc.groups_claim, clock: monotonicMs },
+    clientSecret: readToken(secretFile),
+    authorities: readTrustedAuthorities(issuer_ca),
+    callbackUrl: public_url + callbackPath,
+    signedOutUrl: public_url + signedOutPath,
+  });
 }

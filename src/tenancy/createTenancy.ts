@@ -1,11 +1,17 @@
 import { monotonicMs } from '../platform/clock.ts';
 import { version } from '../version.ts';
-import { connectBundleStorage, connectMesh, connectSecretstore, connectWebhooks } from './connectPeers.ts';
+import {
+  connectBundleStorage,
+  connectIdentityProvider,
+  connectMesh,
+  connectSecretstore,
+  connectWebhooks,
+} from './connectPeers.ts';
 import { readBytes, readToken } from './config/namedFiles.ts';
 import type { TenancySettings } from './config/settings.ts';
 import { createBearerCache } from './credentials/bearerCache.ts';
 import { followKeyRing } from './credentials/followKeyRing.ts';
-import { createSealer } from './credentials/keyFile.ts';
+import { createSealer } from './credentials/sealer.ts';
 import { lookUpPlaces } from './rules/places.ts';
 import { limitLookUps } from './services/agents/limitLookUps.ts';
 import type { Dependencies, LogLine } from './services/dependencies.ts';
@@ -35,6 +41,7 @@ export async function createTenancy(
   const bundles = connectBundleStorage(settings);
   const secretstore = connectSecretstore(settings, { keys: () => keys.current(), clock });
   const mesh = connectMesh(settings);
+  const identityProvider = connectIdentityProvider(settings);
   const kit = readKitFiles(settings);
   const onError = (error: unknown) => log('error', `the signing keys cannot be read anew: ${String(error)}`);
   const keys = await followKeyRing({ store, keyFile, onError });
@@ -44,6 +51,7 @@ export async function createTenancy(
     ...{ settings, version, store, secretstore, bundles, mesh, kit, clock, log, bearerCounts },
     postWebhook: connectWebhooks(settings),
     sealer: createSealer(keyFile),
+    identityProvider,
     keys: keys.current,
     lookUpBearer: createBearerCache(lookUp, monotonicMs, bearerCounts),
   };

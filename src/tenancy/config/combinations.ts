@@ -11,6 +11,7 @@ const groups = [
   ['tls', 'certificate_file', 'key_file'],
   ['s3', 'url', 'bucket', 'credentials_file'],
   ['mesh', 'controller_url', 'credentials_file'],
+  ['oidc', 'issuer_url', 'client_id', 'client_secret_file'],
 ] as const;
 
 /** Problems of several keys together: incomplete groups, and connections that nothing encrypts. */
@@ -20,6 +21,7 @@ export function validateCombinations(valid: Valid): KeyProblem[] {
     ...unencryptedListen(valid),
     ...unencryptedUrls(valid),
     ...redirectProblems(valid),
+    ...signInProblems(valid),
   ];
 }
 
@@ -59,6 +61,25 @@ function redirectProblems({ s3, public_url }: Valid): KeyProblem[] {
   if (public_url === undefined || (protocol === 'https:' && origin !== new URL(public_url).origin)) return [];
   const message = 'needs an https:// s3.url of another origin than public_url, which hosts send their bearer to';
   return [{ key, message }];
+}
+
+/** Who signs in needs a role, and the cookie of a session is kept by browsers for https only. */
+function signInProblems({ oidc, public_url }: Valid): KeyProblem[] {
+  if (!oidc?.issuer_url) return [];
+  const nobody = oidc.roles.length === 0;
+  const isPlain = public_url?.startsWith('http://') ?? false;
+  return [
+    ...(oidc.issuer_url.startsWith('http://')
+      ? [{ key: 'oidc.issuer_url', message: `must be ${configKeys['oidc.issuer_url'].allowed}` }]
+      : []),
+    ...(nobody
+      ? [{ key: 'oidc.roles', message: 'must name a group beside oidc.issuer_url: nobody could sign in' }]
+      : []),
+    ...(oidc.scopes.includes('openid') ? [] : [{ key: 'oidc.scopes', message: 'must have `openid`' }]),
+    ...(isPlain
+      ? [{ key: 'oidc.issuer_url', message: 'needs an https:// public_url, for the cookie of a session' }]
+      : []),
+  ];
 }
 
 function unencryptedListen({ listen, tls }: Valid): KeyProblem[] {

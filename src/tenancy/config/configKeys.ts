@@ -9,6 +9,7 @@ import {
   singleLineName,
   trueOrFalse,
 } from '../../config/valueTypes.ts';
+import { groupRoles, scopes } from './groupRoles.ts';
 import { listenAddress } from './listenAddress.ts';
 import type { TenancySettings } from './settings.ts';
 
@@ -78,6 +79,45 @@ export const configKeys: Readonly<Record<DottedKey<TenancySettings>, ConfigKey>>
     'PEM file of the certificate authority that the controller is trusted by; without it, the system’s.',
   ),
   'mesh.credentials_file': optional(nullable(absolutePath), null, 'JSON file with `username` and `password`.'),
+  'oidc.issuer_url': optional(
+    nullable(serviceUrl),
+    null,
+    'Issuer of the OpenID provider by which people sign in, exactly as it calls itself; none without sign-in.',
+  ),
+  'oidc.issuer_ca': optional(
+    nullable(absolutePath),
+    null,
+    'PEM file of the certificate authority that the provider is trusted by; without it, the system’s.',
+  ),
+  'oidc.client_id': optional(nullable(singleLineName), null, 'Id of the service at the provider.'),
+  'oidc.client_secret_file': optional(nullable(absolutePath), null, 'File with its client secret, in one line.'),
+  'oidc.scopes': optional(
+    scopes,
+    ['openid', 'profile', 'email'],
+    'What the provider is asked for; `offline_access` where it gives refresh tokens only then, `groups` where it knows that.',
+  ),
+  'oidc.name_claim': optional(singleLineName, 'email', 'Claim by which the audit log names people.'),
+  'oidc.groups_claim': optional(singleLineName, 'groups', 'Claim with the list of a person’s groups.'),
+  'oidc.roles': optional(
+    groupRoles,
+    [],
+    'What members of a group may do, and in which envs; who is in several groups may do what any of them may.',
+  ),
+  'session.idle_s': optional(
+    integer('seconds', minute, 7 * day),
+    60 * minute,
+    'Time without a call after which a session ends.',
+  ),
+  'session.lifetime_s': optional(
+    integer('seconds', minute, 30 * day),
+    day / 2,
+    'Time after which a session ends in any case.',
+  ),
+  'session.recheck_s': optional(
+    integer('seconds', minute, day),
+    15 * minute,
+    'How often the provider is asked whether a person still has the groups; without a refresh token a session ends then.',
+  ),
   'kit.base_url': optional(nullable(serviceUrl), null, 'Where hosts download the agent’s package.'),
   'kit.version': optional(nullable(singleLineName), null, 'Version of the agent that new hosts install.'),
   'kit.download_token_file': optional(nullable(absolutePath), null, 'File with the bearer of that download.'),

@@ -116,6 +116,21 @@ describe('a problem is reported with its line', () => {
     [["s3: { url: 'https://tenancy.example/s3', bucket: b, credentials_file: /c, redirect: true }"], noRedirect],
     [["s3: { url: 'http://127.0.0.1:9000', bucket: b, credentials_file: /c, redirect: true }"], noRedirect],
     [['mesh: { credentials_file: /z }'], ':3: mesh.controller_url: is required beside mesh.credentials_file'],
+    [
+      ["oidc: { issuer_url: 'http://127.0.0.1', client_id: a, client_secret_file: /s, scopes: [email] }"],
+      `:3: oidc.issuer_url: ${aUrl}`,
+      ':3: oidc.roles: must name a group beside oidc.issuer_url: nobody could sign in',
+      ':3: oidc.scopes: must have `openid`',
+    ],
+    [
+      ['oidc: { issuer_url: https://id.example, roles: [{ group: ops, role: god }] }'],
+      ':3: oidc.roles.0.role: must be a list of at most 100 of {group, role, envs}: role is one of viewer, deployer, admin; envs, which may be left out, are names of envs',
+    ],
+    [
+      ['oidc: { issuer_url: https://id.example, roles: [{ group: ops, role: admin }] }'],
+      ':3: oidc.client_id: is required beside oidc.issuer_url',
+      ':3: oidc.client_secret_file: is required beside oidc.issuer_url',
+    ],
     [['secretstore_ca: /nowhere.pem'], ':3: secretstore_ca: must be a readable PEM file; /nowhere.pem is missing'],
     [
       ['mesh:', '  controller_url: https://z.example', '  credentials_file: /z', '  controller_ca: /dev/null'],

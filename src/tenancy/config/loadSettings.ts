@@ -20,6 +20,7 @@ export function loadSettings(path: string): TenancySettings {
     ...validateCombinations(valid),
     ...certificateProblems('secretstore_ca', valid.secretstore_ca),
     ...certificateProblems('mesh.controller_ca', valid.mesh?.controller_ca),
+    ...certificateProblems('oidc.issuer_ca', valid.oidc?.issuer_ca),
   ]);
   return deepFreeze(normalizeAddresses(settings));
 }

@@ -1,3 +1,11 @@
+/** What members of a group of the OpenID provider may do. */
+export interface GroupRole {
+  readonly group: string;
+  readonly role: 'viewer' | 'deployer' | 'admin';
+  /** The only envs that the role is for; without it, all. */
+  readonly envs?: readonly string[];
+}
+
 /** The validated configuration of the tenancy service: its config.yaml merged with the defaults, frozen. */
 export interface TenancySettings {
   /** `host:port` that is listened on; without `tls` only a loopback address. */
@@ -32,6 +40,20 @@ export interface TenancySettings {
     /** JSON file: `{"username", "password"}`. */
     readonly credentials_file: string | null;
   };
+  /** The OpenID provider by which people sign in; all null, and no roles, without one. */
+  readonly oidc: {
+    /** Exactly as the provider writes it. */
+    readonly issuer_url: string | null;
+    readonly issuer_ca: string | null;
+    readonly client_id: string | null;
+    readonly client_secret_file: string | null;
+    readonly scopes: readonly string[];
+    readonly name_claim: string;
+    readonly groups_claim: string;
+    readonly roles: readonly GroupRole[];
+  };
+  /** Seconds that a session may be idle, last at all, and go on without the provider. */
+  readonly session: { readonly idle_s: number; readonly lifetime_s: number; readonly recheck_s: number };
   /** What an install kit says beside the backend's own fields. */
   readonly kit: {
     /** Where the agent's package is downloaded. */

@@ -1,5 +1,4 @@
 import { createCipheriv, createDecipheriv, randomBytes } from 'node:crypto';
-import { KeyError } from './keyError.ts';
 
 /** Bytes of a key file; every instance of the service has the same one. */
 export const KEY_FILE_BYTES = 32;
@@ -25,23 +24,4 @@ export function unseal(keyFile: Uint8Array, name: string, sealed: string): strin
   } catch {
     return null;
   }
-}
-
-/** Encrypts by the key file what the store keeps and nobody is shown; `name` binds it to its row and column. */
-export interface Sealer {
-  seal: (name: string, text: string) => string;
-  /** Throws KeyError if it was sealed by another key file or under another name. */
-  unseal: (name: string, sealed: string) => string;
-}
-
-/** A sealer by a key file. */
-export function createSealer(keyFile: Uint8Array): Sealer {
-  return {
-    seal: (name, text) => seal(keyFile, name, text),
-    unseal: (name, sealed) => {
-      const text = unseal(keyFile, name, sealed);
-      if (text === null) throw new KeyError(`the key file is not the one that encrypted the ${name}`);
-      return text;
-    },
-  };
 }

@@ -1,5 +1,6 @@
 import swagger from '@fastify/swagger';
 import Fastify, { type FastifyInstance } from 'fastify';
+import { registerConsole } from '../console/consoleRoutes.ts';
 import { Admission } from './admission.ts';
 import { registerAgentRoutes } from './agentRoutes.ts';
 import { limitBodyTime } from './bodyTime.ts';
@@ -54,6 +55,7 @@ export async function createApp({ deps, tls, limits }: HttpDependencies): Promis
   registerPublicRoutes(app, deps, async () => [...metrics.families(), ...(await serviceMetrics(deps, admission))]);
   await registerAgentRoutes(app, deps);
   registerOperatorRoutes(app, deps);
+  registerConsole(app, deps);
   app.after(otherMethods);
   await app.ready();
   return app;

@@ -6,12 +6,14 @@ import { envRoutes } from './routes/envs.ts';
 import { operatorAccountRoutes } from './routes/operators.ts';
 import { rolloutRoutes } from './routes/rollouts.ts';
 import { secretRoutes } from './routes/secrets.ts';
+import { sessionRoutes } from './routes/sessions.ts';
 import { signatureRoutes } from './routes/signatures.ts';
 import { webhookRoutes } from './routes/webhooks.ts';
 
 /** All routes of the operators' API. */
 export const operatorRoutes: readonly AnyOperatorRoute[] = [
   ...operatorAccountRoutes,
+  ...sessionRoutes,
   ...envRoutes,
   ...rolloutRoutes,
   ...secretRoutes,

@@ -4,10 +4,10 @@ import { ApiError, type ApiErrorFields } from '../services/apiError.ts';
 import { recordRefusedAct } from '../services/audit.ts';
 import type { Dependencies } from '../services/dependencies.ts';
 import type { AuditCaller, Operator } from '../services/operator.ts';
-import { authenticateOperator } from '../services/authenticateOperator.ts';
 import { requirePermission } from '../services/requirePermission.ts';
 import type { Role } from '../store/database.ts';
-import { tokenUseOf, unauthenticated } from './bearer.ts';
+import { unauthenticated } from './bearer.ts';
+import { authenticateCaller } from './caller.ts';
 import { errorFields } from './errors.ts';
 import { operatorRoutes } from './operatorApi.ts';
 import { octets, type AnyOperatorRoute, type Octets, type OperatorCall } from './operatorRoute.ts';
@@ -15,7 +15,7 @@ import { bodyErrors, failures, octetStream, success } from './responses.ts';
 
 declare module 'fastify' {
   interface FastifyRequest {
-    /** Whose token the bearer of an operator's call is. */
+    /** Who makes a call of the operators' API. */
     operator: Operator | null;
   }
 }
@@ -34,7 +34,8 @@ export function registerOperatorRoutes(app: FastifyInstance, deps: Dependencies)
         schema: schemaOf(route),
         config: { lane: isDownload(route) ? 'download' : 'operator', isStreamed: route.body === octets },
         // Before the body is read: whoever has no token sends none.
-        onRequest: async (request) => void (request.operator = await authenticate(deps, request)),
+        onRequest: async (request) =>
+          void (request.operator = await authenticateCaller(deps, request, isChange(route))),
         handler: (request, reply) => handle(deps, route, { request, reply, operator: operatorOf(request) }),
       });
     if (route.body !== octets) add(app);
@@ -46,12 +47,6 @@ interface Exchange {
   request: FastifyRequest;
   reply: FastifyReply;
   operator: Operator;
-}
-
-async function authenticate(deps: Dependencies, request: FastifyRequest): Promise<Operator> {
-  const operator = await authenticateOperator(deps, tokenUseOf(request));
-  if (operator === null) throw unauthenticated('bearer refused');
-  return operator;
 }
 
 function operatorOf({ operator }: FastifyRequest): Operator {
@@ -153,11 +148,18 @@ function schemaOf(route: AnyOperatorRoute): FastifySchema {
     tags: ['operators'],
     operationId: `${route.method.toLowerCase()}${route.url.replace(/[/:-]+(\w)/g, (_, letter: string) => letter.toUpperCase())}`,
     description: `Role: ${route.role}.`,
-    security: [{ operatorToken: [] }],
+    security: [{ operatorToken: [] }, { session: [] }],
     ...(params && { params }),
     ...(query && { querystring: query }),
     ...(body && { body: body === octets ? octetStream : body }),
-    response: { ...successes(route), ...failures({ 403: 'FORBIDDEN', ...(body && bodyErrors), ...route.errors }) },
+    response: {
+      ...successes(route),
+      ...failures({
+        403: isChange(route) ? 'FORBIDDEN, CROSS_SITE_REFUSED' : 'FORBIDDEN',
+        ...(body && bodyErrors),
+        ...route.errors,
+      }),
+    },
   };
 }
 

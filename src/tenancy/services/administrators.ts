@@ -1,7 +1,7 @@
 import { addAuditEntry } from '../store/audit.ts';
 import { addOperator } from '../store/operators.ts';
 import type { Store } from '../store/openStore.ts';
-import { auditEntry, byService, SERVICE_ACTOR } from './audit.ts';
+import { auditEntry, byService, isReservedActor } from './audit.ts';
 import { newOperator } from './operators.ts';
 
 /** An administrator of all envs whom a command on the service's own machine makes. */
@@ -16,7 +16,7 @@ export interface NewAdministrator {
 /** Makes an administrator in a transaction; returns the token, which is not kept, or null if the name is taken. */
 export async function addAdministrator(work: Store, { name, act, now }: NewAdministrator): Promise<string | null> {
   const { row, token } = newOperator({ name, role: 'admin', envs: null }, now);
-  if (name === SERVICE_ACTOR || !(await addOperator(work, row))) return null;
+  if (isReservedActor(name) || !(await addOperator(work, row))) return null;
   const target = `${row.id} ${name}`;
   await addAuditEntry(work, auditEntry({ clock: () => now }, byService(act), { target, env: null }));
   return token;

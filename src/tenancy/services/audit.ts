@@ -8,6 +8,19 @@ import { toPage } from './page.ts';
 /** Name of the service itself in the audit log; no operator has it. */
 export const SERVICE_ACTOR = 'deployd-tenancy';
 
+/** What the names of people who sign in begin with in the audit log; no operator's does. */
+const PERSON_PREFIX = 'oidc:';
+
+/** The name of a person who has signed in, in the audit log. */
+export function personActor(name: string): string {
+  return PERSON_PREFIX + name;
+}
+
+/** True for a name in the audit log that no operator may have. */
+export function isReservedActor(name: string): boolean {
+  return name === SERVICE_ACTOR || name.startsWith(PERSON_PREFIX);
+}
+
 /** The entry of an act that succeeds. */
 export function auditEntry(
   { clock }: Pick<Dependencies, 'clock'>,

@@ -1,11 +1,12 @@
 import type { BundleStorage } from '../adapters/bundles/bundleStorage.ts';
 import type { MeshDirectory } from '../adapters/mesh/meshDirectory.ts';
+import type { IdentityProvider } from '../adapters/oidc/identityProvider.ts';
 import type { Secretstore } from '../adapters/secretstore/secretstore.ts';
 import type { PostWebhook } from '../adapters/webhooks/postWebhook.ts';
 import type { TenancySettings } from '../config/settings.ts';
 import type { BearerCounts, LookUpBearer } from '../credentials/bearerCache.ts';
-import type { Sealer } from '../credentials/keyFile.ts';
 import type { KeyRing } from '../credentials/keyRing.ts';
+import type { Sealer } from '../credentials/sealer.ts';
 import type { Store } from '../store/openStore.ts';
 
 /** One line of the log, with fields; values of secrets never get here. */
@@ -33,6 +34,8 @@ export interface Dependencies {
   readonly sealer: Sealer;
   /** Null without a mesh. */
   readonly mesh: MeshDirectory | null;
+  /** Null where people do not sign in. */
+  readonly identityProvider: IdentityProvider | null;
   /** What install kits say of the outside: PEM of the secretstore's CA, bearer of the package download. */
   readonly kit: { secretstoreCa: string | null; downloadToken: string | null };
   /** Milliseconds since 1970. */

@@ -6,6 +6,14 @@ export interface Operator {
   readonly name: string;
   /** Any one of them permits a call. */
   readonly permissions: readonly Permission[];
+  /** Of a person who has signed in; a token has none. */
+  readonly session?: SessionIdentity;
+}
+
+/** A session, and the person as the OpenID provider knows them. */
+export interface SessionIdentity {
+  readonly id: string;
+  readonly subject: string;
 }
 
 /** What the audit log says of the caller of an act. */

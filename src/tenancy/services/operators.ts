@@ -11,7 +11,7 @@ import {
   revokeOperator as revoke,
 } from '../store/operators.ts';
 import { ApiError, notFound } from './apiError.ts';
-import { auditEntry, SERVICE_ACTOR } from './audit.ts';
+import { auditEntry, isReservedActor } from './audit.ts';
 import { toTime } from './backendViews.ts';
 import type { Dependencies } from './dependencies.ts';
 import type { AuditCaller } from './operator.ts';
@@ -64,8 +64,7 @@ export async function createOperator(
   const { row, token } = newOperator(fields, deps.clock());
   await deps.store.transaction().execute(async (work) => {
     for (const env of envs ?? []) if ((await findEnv(work, env)) === null) throw notFound('env');
-    if (name === SERVICE_ACTOR || !(await addOperator(work, row)))
-      throw refusal('OPERATOR_EXISTS', 'the name is taken');
+    if (isReservedActor(name) || !(await addOperator(work, row))) throw refusal('OPERATOR_EXISTS', 'the name is taken');
     await addAuditEntry(work, auditEntry(deps, caller, { target: `${row.id} ${name}`, env: null }));
   });
   return { ...accountOf(row), token };

@@ -3,6 +3,7 @@ import { addAuditEntry } from '../store/audit.ts';
 import { changeBackend } from '../store/backends.ts';
 import { listEnvs } from '../store/envs.ts';
 import type { Store } from '../store/openStore.ts';
+import { deleteAllSessions } from '../store/sessions.ts';
 import { cancelStep } from '../store/pendingSteps.ts';
 import {
   deleteAllSigningKeys,
@@ -48,6 +49,7 @@ export function settleRestore(store: Store, keyFile: Uint8Array, now: number): P
     await addKey(work, keyFile, now);
     const sparedEnvs = await spareSecrets(work, now);
     const haltedEnvs = await haltRollouts(work, now);
+    await deleteAllSessions(work);
     const revokedOperators = await revokeAllOperators(work, now);
     const token = await addAdministrator(work, { name: ADMINISTRATOR, act: 'service.restore', now });
     if (token === null) throw new Error('every operator was revoked, and yet the name is taken');

@@ -19,6 +19,7 @@ export interface Database {
   signatures: SignatureTable;
   bundle_trusts: BundleTrustTable;
   operators: OperatorTable;
+  sessions: SessionTable;
   pending_steps: PendingStepTable;
   audit: AuditTable;
   webhooks: WebhookTable;
@@ -266,6 +267,30 @@ export interface OperatorTable {
   last_used_at: number | null;
 }
 
+/** A person who has signed in, in one browser. */
+export interface SessionTable {
+  id: string;
+  /** Hex sha256 of the value of its cookie, which is not kept. */
+  secret_sha256: string;
+  /** The OpenID provider, and the person as it knows them. */
+  issuer: string;
+  subject: string;
+  /** For people to read; not unique. */
+  name: string;
+  /** The person's groups that the configuration named when they were last checked. */
+  groups: Json<string[]>;
+  /** By which the groups are checked; encrypted by the key file. Null if the provider gives none. */
+  sealed_refresh_token: string | null;
+  /** Address of who signed in. */
+  address: string;
+  created_at: number;
+  last_used_at: number;
+  /** When the provider last told the groups. */
+  checked_at: number;
+  /** Until when the instance that asks the provider has that for itself. */
+  claimed_until: number;
+}
+
 /** A step of finishing a backend, or what else a change has left to do at a peer. */
 export type PendingStep = FinishingStep | 'deleteUnusedIdentity' | 'revokeSupersededToken' | 'destroyEnvSecrets';
 
@@ -355,6 +380,7 @@ export type SignatureRow = Selectable<SignatureTable>;
 export type PendingStepRow = Selectable<PendingStepTable>;
 export type RolloutRow = Selectable<RolloutTable>;
 export type OperatorRow = Selectable<OperatorTable>;
+export type SessionRow = Selectable<SessionTable>;
 export type AuditRow = Selectable<AuditTable>;
 export type WebhookRow = Selectable<WebhookTable>;
 export type WebhookDeliveryRow = Selectable<WebhookDeliveryTable>;

@@ -33,7 +33,8 @@ export async function checkFiles(settings: TenancySettings, user: ProgramUser): 
 }
 
 /** Files that hold secrets. */
-function secretFilesOf({ key_file, database_url_file, s3, mesh, kit, tls }: TenancySettings): string[] {
-  const others = [s3.credentials_file, mesh.credentials_file, kit.download_token_file, tls.key_file];
+function secretFilesOf({ key_file, database_url_file, s3, mesh, oidc, kit, tls }: TenancySettings): string[] {
+  const credentials = [s3.credentials_file, mesh.credentials_file, oidc.client_secret_file];
+  const others = [...credentials, kit.download_token_file, tls.key_file];
   return [key_file, database_url_file, ...others].filter((file) => file !== null);
 }

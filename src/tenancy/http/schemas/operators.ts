@@ -4,12 +4,14 @@ import { Body, EnvName, Limit, Line, Nullable, Timestamp, Uuid } from './common.
 /** An operator of the URL. */
 export const OperatorParams = Type.Object({ id: Uuid });
 
-const Role = Type.Enum(['viewer', 'deployer', 'admin']);
-const Envs = Nullable(
+/** What a token or a person may do. */
+export const Role = Type.Enum(['viewer', 'deployer', 'admin']);
+/** The envs of a role. */
+export const Envs = Nullable(
   Type.Array(EnvName, {
     minItems: 1,
     maxItems: 100,
-    description: 'The only envs that its token is for; null for all.',
+    description: 'The only envs that the role is for; null for all.',
   }),
 );
 const fields = { name: Type.String(), role: Role, envs: Envs };

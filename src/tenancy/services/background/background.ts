@@ -1,7 +1,7 @@
 import { setTimeout } from 'node:timers/promises';
 import type { Dependencies } from '../dependencies.ts';
 import { runPendingSteps } from './pendingSteps.ts';
-import { removeOldBundles, removeOldReports } from './retention.ts';
+import { removeOldBundles, removeOldReports, removeOldSessions } from './retention.ts';
 import { advanceRollouts } from './rollouts.ts';
 import { expireRetirements, markSilentBackends } from './silentBackends.ts';
 import { removeStaleUploads } from './staleUploads.ts';
@@ -34,6 +34,7 @@ const jobs: readonly Job[] = [
   { name: 'removing old dead letters', everyMs: HOUR_MS, run: removeOldDeadLetters },
   { name: 'removing old reports', everyMs: HOUR_MS, run: removeOldReports },
   { name: 'removing old bundles', everyMs: HOUR_MS, run: removeOldBundles },
+  { name: 'removing old sessions', everyMs: HOUR_MS, run: removeOldSessions },
   { name: 'removing stale uploads', everyMs: HOUR_MS, run: removeStaleUploads },
 ];
 

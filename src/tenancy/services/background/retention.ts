@@ -1,6 +1,8 @@
 import { chooseArchivesToRemove, forgetArchive } from '../../store/archives.ts';
 import { deleteOldBundles, findEnvsOverLimit } from '../../store/bundles.ts';
 import { deleteReports } from '../../store/reports.ts';
+import { sessionsOverBefore } from '../../rules/sessionLife.ts';
+import { deleteOldSessions } from '../../store/sessions.ts';
 import type { Dependencies } from '../dependencies.ts';
 
 const DAY_MS = 24 * 3600_000;
@@ -27,4 +29,9 @@ export async function removeOldBundles(deps: Dependencies, signal: AbortSignal):
     await bundles.remove(sha256);
     await forgetArchive(store, sha256);
   }
+}
+
+/** Deletes sessions that are over. */
+export async function removeOldSessions({ store, settings, clock }: Dependencies): Promise<void> {
+  await deleteOldSessions(store, sessionsOverBefore(settings.session, clock()));
 }

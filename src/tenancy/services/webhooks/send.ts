@@ -1,4 +1,5 @@
 import type { WebhookEvent } from '../../../protocol/webhooks.ts';
+import { KeyError } from '../../credentials/keyError.ts';
 import { webhookHeaders } from '../../credentials/webhookSecret.ts';
 import { messageOf } from '../../rules/webhooks/messageBody.ts';
 import type { WebhookRow } from '../../store/database.ts';
@@ -21,10 +22,10 @@ export async function sendEvent(
   webhook: WebhookRow,
   { id, event, signal }: { id: string; event: WebhookEvent; signal: AbortSignal },
 ): Promise<Attempt> {
-  const { sealer, settings, clock, version } = deps;
+  const { settings, clock, version } = deps;
   const names = sealedNames(webhook.id);
   const now = clock();
-  const target = sealer.unseal(names.url, webhook.sealed_url);
+  const target = openSealed(deps, names.url, webhook.sealed_url);
   const { url, body } = messageOf(event, { target, format: webhook.format, source: settings.public_url });
   const text = JSON.stringify(body);
   const signed = webhookHeaders({ id, timestamp: Math.floor(now / 1000), body: text }, secretsOf(deps, webhook, now));
@@ -38,9 +39,15 @@ export async function sendEvent(
 }
 
 /** The secret, and the one before while it still signs. */
-function secretsOf({ sealer }: Dependencies, webhook: WebhookRow, now: number): string[] {
+function secretsOf(deps: Dependencies, webhook: WebhookRow, now: number): string[] {
   const { secret } = sealedNames(webhook.id);
   const { sealed_secret, sealed_previous_secret: previous, previous_until } = webhook;
   const isOverlapping = previous !== null && now < (previous_until ?? 0);
-  return [sealed_secret, ...(isOverlapping ? [previous] : [])].map((sealed) => sealer.unseal(secret, sealed));
+  return [sealed_secret, ...(isOverlapping ? [previous] : [])].map((sealed) => openSealed(deps, secret, sealed));
+}
+
+function openSealed({ sealer }: Dependencies, name: string, sealed: string): string {
+  const text = sealer.unseal(name, sealed);
+  if (text === null) throw new KeyError(`the key file is not the one that encrypted the ${name}`);
+  return text;
 }

@@ -1,0 +1,53 @@
+import { once } from 'node:events';
+import { request as httpRequest, type IncomingMessage } from 'node:http';
+import { request as httpsRequest } from 'node:https';
+import { createTlsContext, type Authorities } from '../certificateAuthorities.ts';
+import { CallError } from './callError.ts';
+
+/** A request as libraries make it for `fetch`. */
+export interface FetchInit {
+  method?: string;
+  headers?: Record<string, string>;
+  body?: unknown;
+  signal?: AbortSignal | null;
+}
+
+/** The part of `fetch` that libraries need. */
+export type Fetch = (url: string, init: FetchInit) => Promise<Response>;
+
+/** A `fetch` that trusts some authorities only, follows no redirect, and throws CallError without a response of `maxBytes`. */
+export function createFetch(authorities: Authorities, maxBytes: number): Fetch {
+  const secureContext = createTlsContext(authorities);
+  return async (url, { method = 'GET', headers = {}, body, signal }) => {
+    try {
+      const send = url.startsWith('https:') ? httpsRequest : httpRequest;
+      const options = { method, headers, secureContext, rejectUnauthorized: true, ...(signal && { signal }) };
+      const call = send(url, options).end(body instanceof URLSearchParams ? body.toString() : body);
+      const [response] = (await once(call, 'response')) as [IncomingMessage];
+      return responseOf(response, await readBody(response, maxBytes));
+    } catch (error) {
+      const { name, code } = error as NodeJS.ErrnoException;
+      throw error instanceof CallError
+        ? error
+        : new CallError(name === 'AbortError' ? 'ETIMEDOUT' : (code ?? 'UNKNOWN'));
+    }
+  };
+}
+
+async function readBody(response: IncomingMessage, maxBytes: number): Promise<Buffer> {
+  const chunks: Buffer[] = [];
+  let size = 0;
+  for await (const chunk of response as AsyncIterable<Buffer>) {
+    size += chunk.length;
+    if (size > maxBytes) throw new CallError('TOO_LARGE');
+    chunks.push(chunk);
+  }
+  return Buffer.concat(chunks);
+}
+
+function responseOf({ statusCode: status = 0, headersDistinct }: IncomingMessage, body: Buffer): Response {
+  const headers = Object.entries(headersDistinct).flatMap(([name, values = []]) =>
+    values.map((value): [string, string] => [name, value]),
+  );
+  return new Response([204, 205, 304].includes(status) ? null : new Uint8Array(body), { status, headers });
+}

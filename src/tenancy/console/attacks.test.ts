@@ -1,0 +1,231 @@
+import { createHash, createHmac } from 'node:crypto';
+import { startScriptedProvider, type ScriptedProvider } from '../../../fixtures/servers/oidc/scriptedProvider.ts';
+import { oidcClient } from '../../../fixtures/servers/oidc/oidcClient.ts';
+import type { Browser } from '../../../fixtures/tenancy/browser.ts';
+import { sceneCa, startSignInService, tenancy } from '../../../fixtures/tenancy/signInScene.ts';
+import { sessionCookie, signInCookie } from '../http/cookies.ts';
+
+let provider: ScriptedProvider;
+let scene: Awaited<ReturnType<typeof startSignInService>>;
+let browser: Browser;
+let now = Date.now();
+const authority = sceneCa();
+beforeAll(async () => {
+  provider = await startScriptedProvider(authority.certificate);
+  scene = await startSignInService(authority, provider.server.url, { clock: () => now });
+});
+afterAll(async () => {
+  await scene.service.stop();
+  await provider.server.stop();
+});
+beforeEach(() => {
+  // Past the limits of sign-ins.
+  now += 120_000;
+  provider.reset();
+  provider.server.requests.splice(0);
+  browser = scene.openBrowser();
+});
+
+/** Begins a sign-in; the parameters that the provider gets. The ID token has the right nonce unless a test says otherwise. */
+async function begin(by = browser, wish = '') {
+  const { location } = await by.open(`${tenancy}/console/sign-in${wish}`);
+  const { searchParams } = new URL(location);
+  provider.script.claims = { nonce: searchParams.get('nonce'), ...provider.script.claims };
+  return searchParams;
+}
+const come = (query: Record<string, string>, by = browser) =>
+  by.open(`${tenancy}/console/callback?${new URLSearchParams(query).toString()}`, {
+    headers: { 'sec-fetch-site': 'cross-site' },
+  });
+const callback = async (fields: Record<string, string> = {}) => {
+  const state = (await begin()).get('state')!;
+  return come({ code: 'c-1', state, iss: provider.server.url, ...fields });
+};
+const tokenCalls = () => provider.server.requests.filter(({ route }) => route === 'token').length;
+const hasSession = (by = browser) => by.jar(tenancy).has(sessionCookie);
+const isRefused = ({ status, body }: { status: number; body: string }, expected: number, code: string) => {
+  expect([status, body]).toEqual([expected, expect.stringContaining(code)]);
+  expect(hasSession()).toBe(false);
+};
+
+it('asks for a code by PKCE with S256, a state and a nonce', async () => {
+  const asked = await begin();
+  expect(Object.fromEntries(asked)).toMatchObject({
+    ...{ response_type: 'code', code_challenge_method: 'S256', redirect_uri: oidcClient.redirect_uris[0] },
+    ...{ state: expect.stringMatching(/^[\w-]{43}$/) as string, nonce: expect.stringMatching(/^[\w-]{43}$/) as string },
+  });
+  expect((await come({ code: 'c-1', state: asked.get('state')!, iss: provider.server.url })).status).toBe(303);
+  expect(hasSession()).toBe(true);
+});
+
+describe('a callback is refused', () => {
+  it('that another browser has begun (login CSRF), and no code is exchanged', async () => {
+    const state = (await begin(scene.openBrowser())).get('state')!;
+    isRefused(await come({ code: 'attackers', state, iss: provider.server.url }), 400, 'SIGN_IN_EXPIRED');
+    expect(tokenCalls()).toBe(0);
+  });
+
+  it('with another state than that of the browser', async () => {
+    isRefused(await callback({ state: 'attackers' }), 502, 'SIGN_IN_INVALID');
+    expect(tokenCalls()).toBe(0);
+  });
+
+  it('that comes a second time', async () => {
+    const state = (await begin()).get('state')!;
+    const query = { code: 'c-1', state, iss: provider.server.url };
+    expect((await come(query)).status).toBe(303);
+    browser.jar(tenancy).delete(sessionCookie);
+    isRefused(await come(query), 400, 'SIGN_IN_EXPIRED');
+    expect(tokenCalls()).toBe(1);
+  });
+
+  it('after ten minutes', async () => {
+    const state = (await begin()).get('state')!;
+    now += 600_000;
+    isRefused(await come({ code: 'c-1', state, iss: provider.server.url }), 400, 'SIGN_IN_EXPIRED');
+  });
+
+  it.each([
+    ['of another provider (mix-up)', { iss: 'https://evil.example' }],
+    ['that does not say of which provider it is', { iss: '' }],
+  ])('%s', async (_what, fields) => {
+    isRefused(await callback(fields), 502, 'SIGN_IN_INVALID');
+    expect(tokenCalls()).toBe(0);
+  });
+
+  it('whose kept part was changed', async () => {
+    const state = (await begin()).get('state')!;
+    const kept = browser.jar(tenancy).get(signInCookie)!;
+    browser.jar(tenancy).set(signInCookie, `${kept.startsWith('A') ? 'B' : 'A'}${kept.slice(1)}`);
+    isRefused(await come({ code: 'c-1', state, iss: provider.server.url }), 400, 'SIGN_IN_EXPIRED');
+  });
+
+  it('with the refusal of the provider', async () => {
+    isRefused(await callback({ code: '', error: 'access_denied' }), 403, 'SIGN_IN_DENIED');
+  });
+});
+
+describe('an ID token is refused', () => {
+  it.each<[string, object]>([
+    ['of another issuer', { iss: 'https://evil.example' }],
+    ['for another client', { aud: 'another' }],
+    ['that has expired', { exp: Math.floor(Date.now() / 1000) - 60 }],
+    ['with another nonce', { nonce: 'replayed' }],
+    ['without a nonce', { nonce: undefined }],
+    ['whose groups are a text', { groups: 'ops' }],
+    ['whose groups are no texts', { groups: [{ name: 'ops' }] }],
+  ])('%s', async (_what, claims) => {
+    provider.script.claims = { ...claims };
+    isRefused(await callback(), 502, 'SIGN_IN_INVALID');
+  });
+
+  it.each<[string, () => Promise<void> | void]>([
+    [
+      'without a signature',
+      () => void (provider.script.idToken = async (claims) => `${part({ alg: 'none' })}.${part(claims)}.`),
+    ],
+    [
+      'with HS256 by the public key or the client secret',
+      () =>
+        void (provider.script.idToken = async (claims) => {
+          const signed = `${part({ alg: 'HS256', kid: 'k-1' })}.${part(claims)}`;
+          return `${signed}.${createHmac('sha256', oidcClient.client_secret).update(signed).digest('base64url')}`;
+        }),
+    ],
+    ['by another key', () => void (provider.script.idToken = (claims) => provider.sign(claims, provider.strangerKey))],
+    ['that is missing', () => void (provider.script.fields = { id_token: undefined })],
+  ])('%s', async (_what, change) => {
+    await change();
+    isRefused(await callback(), 502, 'SIGN_IN_INVALID');
+  });
+
+  const part = (value: object) => Buffer.from(JSON.stringify(value)).toString('base64url');
+});
+
+it('thousands of groups are no trouble, and nobody without a role has a session', async () => {
+  const many = Array.from({ length: 5000 }, (_, index) => createHash('sha256').update(String(index)).digest('hex'));
+  provider.script.claims = { groups: [...many, 'ops'] };
+  expect((await callback()).status).toBe(303);
+  browser.jar(tenancy).delete(sessionCookie);
+  provider.script.claims = { groups: many };
+  isRefused(await callback(), 403, 'NO_ROLE');
+});
+
+it('groups that the ID token does not have are asked of the provider itself', async () => {
+  provider.script.claims = { groups: undefined };
+  provider.script.userinfo = { groups: ['all'] };
+  expect((await callback()).status).toBe(303);
+  expect((await browser.open(`${tenancy}/console/`)).body).toContain('<dt>viewer</dt>');
+});
+
+it.each([
+  ['https://evil.example/', '/console/'],
+  ['//evil.example/', '/console/'],
+  ['/console/../..//evil.example', '/console/../..//evil.example'],
+  ['/console/\\evil', '/console/'],
+  ['/v1/operators', '/console/'],
+  ['/console/backends?env=eu-1', '/console/backends?env=eu-1'],
+])('the way back to %s leads to %s of the service', async (wish, path) => {
+  const state = (await begin(browser, `?return_to=${encodeURIComponent(wish)}`)).get('state')!;
+  const { headers } = await come({ code: 'c-1', state, iss: provider.server.url });
+  expect(headers.location).toBe(tenancy + path);
+});
+
+it('cookies are for https and this host only, and no script reads them', async () => {
+  const state = (await begin()).get('state')!;
+  const { headers } = await come({ code: 'c-1', state, iss: provider.server.url });
+  const attributes = 'Secure; HttpOnly; SameSite=Lax';
+  expect(headers['set-cookie']).toEqual([
+    `${signInCookie}=; Path=/; Max-Age=0; ${attributes}`,
+    expect.stringMatching(new RegExp(`^${sessionCookie}=[\\w-]{43}; Path=/; Max-Age=43200; ${attributes}$`)),
+  ]);
+});
+
+it('while the provider is away a sign-in ends with a clear page, and goes on when it is back', async () => {
+  await provider.server.stopListening();
+  const { service, openBrowser } = await startSignInService(authority, provider.server.url);
+  const answer = await openBrowser().open(`${tenancy}/console/sign-in`);
+  expect([answer.status, answer.headers['retry-after']]).toEqual([503, '5']);
+  expect(answer.body).toContain('the identity provider cannot be used at the moment');
+  await provider.server.listen();
+  expect((await openBrowser().open(`${tenancy}/console/sign-in`)).status).toBe(303);
+  await service.stop();
+});
+
+it('while the provider is away when groups are due, the session is answered 503 and goes on later', async () => {
+  provider.script.fields = { refresh_token: 'refresh-token-of-a-fixture' };
+  await callback();
+  now += 901_000;
+  provider.server.answerAlways('token', { status: 500 });
+  const whoAmI = () => browser.open(`${tenancy}/v1/whoami`);
+  expect(await whoAmI()).toMatchObject({ status: 503, headers: { 'retry-after': '5' } });
+  now += 40_000;
+  const answers = await Promise.all([whoAmI(), whoAmI()]);
+  expect(answers.map(({ status }) => status)).toEqual([503, 503]);
+  provider.server.answerAlways('token', null);
+  now += 6000;
+  expect((await whoAmI()).status).toBe(200);
+});
+
+it('a session without a refresh token ends at the interval', async () => {
+  await callback();
+  now += 901_000;
+  expect((await browser.open(`${tenancy}/v1/whoami`)).status).toBe(401);
+});
+
+it('many sign-ins of one address are refused with the time to come back', async () => {
+  for (let times = 0; times < 30; times++) await browser.open(`${tenancy}/console/callback?code=x`);
+  const answer = await browser.open(`${tenancy}/console/sign-in`);
+  expect([answer.status, Number(answer.headers['retry-after'])]).toEqual([429, 60]);
+  now += 60_000;
+  expect((await browser.open(`${tenancy}/console/sign-in`)).status).toBe(303);
+});
+
+it('many sign-ins of one person are refused', async () => {
+  const statuses: number[] = [];
+  for (let times = 0; times < 11; times++) {
+    provider.reset();
+    statuses.push((await callback()).status);
+  }
+  expect(statuses).toEqual([...Array<number>(10).fill(303), 429]);
+});

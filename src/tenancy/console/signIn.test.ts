@@ -1,0 +1,157 @@
+import { startCertifiedProvider } from '../../../fixtures/servers/oidc/certifiedProvider.ts';
+import { oidcClient } from '../../../fixtures/servers/oidc/oidcClient.ts';
+import type { Browser } from '../../../fixtures/tenancy/browser.ts';
+import { sceneCa, startSignInService, tenancy } from '../../../fixtures/tenancy/signInScene.ts';
+import { sessionCookie } from '../http/cookies.ts';
+
+let provider: Awaited<ReturnType<typeof startCertifiedProvider>>;
+let scene: Awaited<ReturnType<typeof startSignInService>>;
+let browser: Browser;
+let now = Date.now();
+beforeAll(async () => {
+  const authority = sceneCa();
+  provider = await startCertifiedProvider(authority.certificate, oidcClient);
+  scene = await startSignInService(authority, provider.issuer, { clock: () => now });
+});
+afterAll(async () => {
+  await scene.service.stop();
+  await provider.stop();
+});
+beforeEach(() => {
+  // Past the limit of sign-ins of one person.
+  now += 61_000;
+  provider.account.groups = ['ops', 'unknown here'];
+  browser = scene.openBrowser();
+});
+
+const signIn = (by = browser) => by.follow(`${tenancy}/console/sign-in?return_to=/console/`);
+const call = async (
+  route: string,
+  { by = browser, headers = {} }: { by?: Browser; headers?: Record<string, string> } = {},
+) => {
+  const [method = '', path = ''] = route.split(' ');
+  const answer = await by.open(`${tenancy}/v1/${path}`, { method, headers });
+  return { ...answer, json: (answer.body === '' ? null : JSON.parse(answer.body)) as Record<string, unknown> };
+};
+const newestActs = async (limit: number) => (await call(`GET audit?limit=${limit}`)).json['entries'];
+
+it('a person signs in at a certified provider, and sees who they are and what they may do', async () => {
+  const page = await signIn();
+  expect([page.status, page.url]).toEqual([200, `${tenancy}/console/`]);
+  expect(page.body).toContain('oidc:ann@example.org');
+  expect((await call('GET whoami')).json).toEqual({
+    ...{ name: 'oidc:ann@example.org', role: 'admin', envs: null, permissions: [{ role: 'admin', envs: null }] },
+  });
+  expect(await newestActs(1)).toMatchObject([{ actor: 'oidc:ann@example.org', act: 'session.create', result: 'ok' }]);
+});
+
+it('what a session may do follows from the groups, in each env', async () => {
+  provider.account.groups = ['eu', 'all'];
+  await signIn();
+  expect((await call('GET whoami')).json).toMatchObject({ role: 'viewer', envs: null });
+  expect((await call('POST envs/eu-1/sequence')).json).toMatchObject({ error: { code: 'ENV_NOT_FOUND' } });
+  expect((await call('POST envs/us-1/sequence')).json).toMatchObject({ error: { code: 'FORBIDDEN' } });
+});
+
+it('only the hash of the cookie is in the store, and no token of the provider can be read there or in the log', async () => {
+  await signIn();
+  const secret = browser.jar(tenancy).get(sessionCookie)!;
+  const rows = await scene.service.deps.store.selectFrom('sessions').selectAll().execute();
+  expect(JSON.stringify([rows, scene.service.log])).not.toContain(secret);
+  expect(rows.at(-1)!.sealed_refresh_token).toMatch(/^[\w+/=]+$/);
+  expect(secret).toMatch(/^[\w-]{43}$/);
+});
+
+it('signs out here, and offers to sign out at the provider', async () => {
+  await signIn();
+  const kept = new Map(browser.jar(tenancy));
+  const answer = await browser.open(`${tenancy}/console/sign-out`, { method: 'POST' });
+  expect([answer.status, answer.location]).toEqual([303, `${tenancy}/console/signed-out`]);
+  expect([...browser.jar(tenancy)]).toEqual([]);
+  expect((await browser.open(answer.location)).body).toContain(
+    `href="${provider.issuer}/session/end?post_logout_redirect_uri=`,
+  );
+  for (const [name, value] of kept) browser.jar(tenancy).set(name, value);
+  expect((await call('GET whoami')).status).toBe(401);
+});
+
+it('a person lists and ends their own sessions, an administrator those of all', async () => {
+  await signIn();
+  const other = scene.openBrowser();
+  provider.account.sub = 'u-2';
+  provider.account.groups = ['all'];
+  await signIn(other);
+  provider.account.sub = 'u-1';
+  const own = (await call('GET sessions', { by: other })).json['sessions'] as Record<string, string>[];
+  expect(own).toMatchObject([{ subject: 'u-2', role: 'viewer', current: true }]);
+  const all = (await call('GET sessions')).json['sessions'] as Record<string, string>[];
+  const admins = all.find(({ current }) => Boolean(current))!;
+  expect((await call(`DELETE sessions/${admins['id']!}`, { by: other })).json).toMatchObject({
+    error: { code: 'SESSION_NOT_FOUND' },
+  });
+  expect((await call(`DELETE sessions/${own[0]!['id']!}`)).status).toBe(204);
+  expect((await call('GET whoami', { by: other })).status).toBe(401);
+  expect(await newestActs(1)).toMatchObject([{ actor: 'oidc:ann@example.org', act: 'session.end', result: 'ok' }]);
+});
+
+it('a session ends when it is idle, and in any case at its end', async () => {
+  await signIn();
+  now += 3601 * 1000;
+  expect((await call('GET whoami')).status).toBe(401);
+});
+
+it('groups are asked for again at the interval: what they give changes, and with the last one the session ends', async () => {
+  await signIn();
+  provider.account.groups = ['all'];
+  expect((await call('GET whoami')).json).toMatchObject({ role: 'admin' });
+  now += 901 * 1000;
+  expect((await call('GET whoami')).json).toMatchObject({ role: 'viewer' });
+  provider.account.groups = [];
+  now += 901 * 1000;
+  expect((await call('GET whoami')).status).toBe(401);
+  const { store } = scene.service.deps;
+  const [entry] = await store.selectFrom('audit').selectAll().orderBy('id', 'desc').limit(1).execute();
+  expect(entry).toMatchObject({ actor: 'deployd-tenancy', act: 'session.end', result: 'NO_ROLE' });
+});
+
+it('a new sign-in has a new session, whatever cookie was there before', async () => {
+  browser.jar(tenancy).set(sessionCookie, 'f'.repeat(43));
+  await signIn();
+  expect(browser.jar(tenancy).get(sessionCookie)).not.toBe('f'.repeat(43));
+});
+
+describe('a call by a session', () => {
+  it.each([
+    ['a page of another site', { 'sec-fetch-site': 'cross-site' }, 403],
+    ['a page of another host of the same site', { 'sec-fetch-site': 'same-site' }, 403],
+    ['the address bar', { 'sec-fetch-site': 'none' }, 403],
+    ['a page of the service', { 'sec-fetch-site': 'same-origin' }, 404],
+  ])('that changes something from %s', async (_from, headers, status) => {
+    await signIn();
+    const id = '0f8fad5b-d9cb-469f-a165-70867728950e';
+    expect((await call(`DELETE sessions/${id}`, { headers })).status).toBe(status);
+    expect((await call(`GET backends/${id}/agent/install`, { headers })).status).toBe(status);
+    expect((await call('GET envs', { headers })).status).toBe(200);
+  });
+
+  it('with a bearer is by the bearer, whatever cookie is there', async () => {
+    await signIn();
+    const headers = { authorization: `Bearer dpo_${'a'.repeat(43)}` };
+    expect((await call('GET whoami', { headers })).status).toBe(401);
+  });
+});
+
+it('every page has a policy without inline scripts, and is not framed, sniffed or cached', async () => {
+  for (const path of ['', 'signed-out', 'callback?code=x', 'style.css']) {
+    const { headers } = await browser.open(`${tenancy}/console/${path}`);
+    expect(headers).toMatchObject({
+      'x-content-type-options': 'nosniff',
+      'referrer-policy': 'same-origin',
+      'cache-control': 'no-store',
+    });
+    expect(headers['content-security-policy']).toMatch(
+      /^default-src 'none'; script-src 'self'; .*frame-ancestors 'none'$/,
+    );
+    expect(headers['content-security-policy']).not.toContain('unsafe');
+  }
+});

@@ -1,0 +1,34 @@
+/** When a session began, was last used, and its groups were last told by the provider: milliseconds since 1970. */
+export interface SessionTimes {
+  created_at: number;
+  last_used_at: number;
+  checked_at: number;
+}
+
+/** The settings of sessions, in seconds. */
+export interface SessionLimits {
+  readonly idle_s: number;
+  readonly lifetime_s: number;
+  readonly recheck_s: number;
+}
+
+/** Milliseconds for which others use what is known while one asks the provider. */
+export const RECHECK_GRACE_MS = 30_000;
+
+/** The times at or before which a session must have begun or been used to be over. */
+export function sessionsOverBefore({ idle_s, lifetime_s }: SessionLimits, now: number) {
+  return { created: now - lifetime_s * 1000, used: now - idle_s * 1000 };
+}
+
+/** True once a session was idle for too long, or lasted too long. */
+export function isSessionOver(times: SessionTimes, limits: SessionLimits, now: number): boolean {
+  const before = sessionsOverBefore(limits, now);
+  return times.created_at <= before.created || times.last_used_at <= before.used;
+}
+
+/** Whether the groups are known, are to be asked for, or are too old to be used by anybody. */
+export function groupsAge({ checked_at }: SessionTimes, { recheck_s }: SessionLimits, now: number) {
+  const due = checked_at + recheck_s * 1000;
+  if (now < due) return 'known';
+  return now < due + RECHECK_GRACE_MS ? 'due' : 'unusable';
+}

@@ -1,0 +1,124 @@
+import { randomUUID } from 'node:crypto';
+import {
+  SignInError,
+  type IdentityProvider,
+  type KnownPerson,
+  type SignInSecrets,
+} from '../../adapters/oidc/identityProvider.ts';
+import { digestOfSession, newSessionSecret } from '../../credentials/sessionSecret.ts';
+import { returnPath } from '../../rules/consolePaths.ts';
+import { nameOf } from '../../rules/person.ts';
+import { addAuditEntry } from '../../store/audit.ts';
+import { insertSession } from '../../store/sessions.ts';
+import { ApiError } from '../apiError.ts';
+import { auditEntry, personActor } from '../audit.ts';
+import type { Dependencies } from '../dependencies.ts';
+import { targetOf } from './endSession.ts';
+import { groupsIn, refreshTokenSeal } from './withCurrentGroups.ts';
+
+/** Milliseconds that a person may take at the provider. */
+export const SIGN_IN_MS = 10 * 60_000;
+
+const SEAL = 'sign-in';
+
+/** What the browser keeps, sealed, between the two halves of a sign-in. */
+interface BegunSignIn extends SignInSecrets {
+  returnTo: string;
+  /** Milliseconds since 1970. */
+  until: number;
+}
+
+/** Begins a sign-in: the address of the provider, and the text for the browser to keep. Throws 404 without a provider. */
+export async function beginSignIn(
+  deps: Dependencies,
+  wish: string | undefined,
+): Promise<{ url: string; kept: string }> {
+  const { url, secrets } = await providerOf(deps).beginSignIn();
+  const begun: BegunSignIn = { ...secrets, returnTo: returnPath(wish), until: deps.clock() + SIGN_IN_MS };
+  return { url, kept: deps.sealer.seal(SEAL, JSON.stringify(begun)) };
+}
+
+/** The second half of a sign-in: the query of the callback, what the browser has kept, and who calls. */
+export interface Callback {
+  query: string;
+  kept: string | undefined;
+  address: string;
+  requestId: string;
+  /** Throws 429 if this person has signed in too often. */
+  limit: (subject: string) => void;
+}
+
+/** Finishes a sign-in with a new session. Throws PeerError, and ApiErrors that the page tells. */
+export async function finishSignIn(deps: Dependencies, callback: Callback) {
+  const provider = providerOf(deps);
+  const begun = openBegun(deps, callback.kept);
+  if (begun === null)
+    throw refusal(400, 'SIGN_IN_EXPIRED', 'this sign-in was not begun in this browser, or took too long');
+  try {
+    const person = await provider.finishSignIn(callback.query, begun);
+    callback.limit(person.claims.sub);
+    return { secret: await addSession(deps, { provider, person, callback }), returnTo: begun.returnTo };
+  } catch (error) {
+    if (!(error instanceof SignInError)) throw error;
+    deps.log('warn', `a sign-in has failed: ${error.message}`, {
+      request_id: callback.requestId,
+      address: callback.address,
+    });
+    if (error.reason === 'denied')
+      throw refusal(403, 'SIGN_IN_DENIED', 'the identity provider has refused the sign-in');
+    throw refusal(
+      502,
+      'SIGN_IN_INVALID',
+      'what the identity provider answered does not hold; the log of the service tells why',
+    );
+  }
+}
+
+interface NewSession {
+  provider: IdentityProvider;
+  person: KnownPerson;
+  callback: Callback;
+}
+
+async function addSession(deps: Dependencies, { provider, person, callback }: NewSession): Promise<string> {
+  const { settings, sealer, store } = deps;
+  const { claims, refreshToken } = person;
+  const name = nameOf(claims, settings.oidc.name_claim);
+  const groups = groupsIn(deps, person);
+  const secret = newSessionSecret();
+  const id = randomUUID();
+  const now = deps.clock();
+  const row = {
+    ...{ id, secret_sha256: digestOfSession(secret) ?? '', issuer: provider.issuer, subject: claims.sub, name },
+    groups: JSON.stringify(groups),
+    sealed_refresh_token: refreshToken && sealer.seal(refreshTokenSeal(id), refreshToken),
+    ...{ address: callback.address, created_at: now, last_used_at: now, checked_at: now, claimed_until: 0 },
+  };
+  const { address, requestId } = callback;
+  const caller = { actor: personActor(name), act: 'session.create', address, requestId };
+  const entry = auditEntry(deps, caller, { target: targetOf(row), env: null });
+  if (groups.length === 0) {
+    await addAuditEntry(store, { ...entry, result: 'NO_ROLE' });
+    throw refusal(403, 'NO_ROLE', `${name} is in no group that has a role here`);
+  }
+  await store.transaction().execute(async (work) => {
+    await insertSession(work, row);
+    await addAuditEntry(work, entry);
+  });
+  return secret;
+}
+
+function providerOf({ identityProvider }: Dependencies): IdentityProvider {
+  if (identityProvider !== null) return identityProvider;
+  throw refusal(404, 'SIGN_IN_UNAVAILABLE', 'people cannot sign in here: the service has no `oidc.issuer_url`');
+}
+
+function openBegun({ sealer, clock }: Dependencies, kept: string | undefined): BegunSignIn | null {
+  const text = kept === undefined ? null : sealer.unseal(SEAL, kept);
+  const begun = text === null ? null : (JSON.parse(text) as BegunSignIn);
+  return begun !== null && clock() < begun.until ? begun : null;
+}
+
+function refusal(status: number, code: string, message: string): ApiError {
+  return new ApiError({ status, code, message });
+}

@@ -1,0 +1,49 @@
+import type { SessionRow } from './database.ts';
+import type { Store } from './openStore.ts';
+
+/** Keeps a new session. */
+export async function insertSession(work: Store, row: SessionRow): Promise<void> {
+  await work.insertInto('sessions').values(row).execute();
+}
+
+/** The session of a cookie, by the digest of its value. */
+export async function findSession(store: Store, secretSha256: string): Promise<SessionRow | null> {
+  const query = store.selectFrom('sessions').selectAll().where('secret_sha256', '=', secretSha256);
+  return (await query.executeTakeFirst()) ?? null;
+}
+
+/** Sessions of a person, or of all people (null), newest first. */
+export function listSessions(store: Store, subject: string | null): Promise<SessionRow[]> {
+  const query = store.selectFrom('sessions').selectAll().orderBy('created_at', 'desc').orderBy('id');
+  return (subject === null ? query : query.where('subject', '=', subject)).execute();
+}
+
+/** Deletes a session, of a person or of anybody (null); null if there is none. */
+export async function deleteSession(work: Store, id: string, subject: string | null): Promise<SessionRow | null> {
+  const query = work.deleteFrom('sessions').where('id', '=', id).returningAll();
+  return (await (subject === null ? query : query.where('subject', '=', subject)).executeTakeFirst()) ?? null;
+}
+
+/** Lets one instance ask the provider until a time; false if another one has that already. */
+export async function claimSession(store: Store, id: string, { now, until }: { now: number; until: number }) {
+  const update = store.updateTable('sessions').set({ claimed_until: until }).where('id', '=', id);
+  return (await update.where('claimed_until', '<=', now).executeTakeFirstOrThrow()).numUpdatedRows === 1n;
+}
+
+/** Keeps what the provider has told, or when a session was used. */
+export async function updateSession(store: Store, id: string, changes: Partial<SessionRow>): Promise<void> {
+  await store.updateTable('sessions').set(changes).where('id', '=', id).execute();
+}
+
+/** Deletes sessions that began or were last used before a time. */
+export async function deleteOldSessions(store: Store, before: { created: number; used: number }): Promise<void> {
+  await store
+    .deleteFrom('sessions')
+    .where((row) => row.or([row('created_at', '<=', before.created), row('last_used_at', '<=', before.used)]))
+    .execute();
+}
+
+/** Deletes all sessions. */
+export async function deleteAllSessions(work: Store): Promise<void> {
+  await work.deleteFrom('sessions').execute();
+}
