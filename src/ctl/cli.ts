@@ -13,6 +13,7 @@ import { addReports } from './commands/reports.ts';
 import { addRetire } from './commands/retire.ts';
 import { addRollout } from './commands/rollout.ts';
 import { addSecret } from './commands/secret.ts';
+import { addSession } from './commands/session.ts';
 import { addSignature } from './commands/signature.ts';
 import { addWait } from './commands/wait.ts';
 import { addWebhook } from './commands/webhook.ts';
@@ -73,6 +74,7 @@ const commands = [
   addReports,
   addWebhook,
   addOperator,
+  addSession,
   addAudit,
 ];
 

@@ -221,6 +221,20 @@ export interface NewOperator extends WhoAmI {
   break_glass?: boolean;
 }
 
+/** Of a person who has signed in, in one browser. */
+export interface PersonSession {
+  id: string;
+  name: string;
+  subject: string;
+  role: Role | null;
+  envs: string[] | null;
+  address: string;
+  created_at: string;
+  last_used_at: string;
+  expires_at: string;
+  current: boolean;
+}
+
 export interface AuditEntry {
   id: number;
   at: string;

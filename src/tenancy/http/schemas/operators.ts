@@ -6,8 +6,7 @@ export const OperatorParams = Type.Object({ id: Uuid });
 
 /** What a token or a person may do. */
 export const Role = Type.Enum(['viewer', 'deployer', 'admin']);
-/** The envs of a role. */
-export const Envs = Nullable(
+const Envs = Nullable(
   Type.Array(EnvName, {
     minItems: 1,
     maxItems: 100,

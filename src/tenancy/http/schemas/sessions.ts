@@ -1,6 +1,6 @@
 import { Type } from 'typebox';
-import { Nullable, Timestamp, Uuid } from './common.ts';
-import { Envs, Role } from './operators.ts';
+import { EnvName, Nullable, Timestamp, Uuid } from './common.ts';
+import { Role } from './operators.ts';
 
 /** A session of the URL. */
 export const SessionParams = Type.Object({ id: Uuid });
@@ -15,7 +15,7 @@ export const SessionList = Type.Object(
           name: Type.String({ description: 'As in the audit log; not unique.' }),
           subject: Type.String({ description: 'The person as the OpenID provider knows them.' }),
           role: Nullable(Role),
-          envs: Envs,
+          envs: Nullable(Type.Array(EnvName, { description: 'Null for all; none where the groups have no role.' })),
           address: Type.String(),
           created_at: Timestamp,
           last_used_at: Timestamp,
