@@ -2,7 +2,8 @@ import { nextBackend } from '../../../machines/backend.ts';
 import type { RolloutState } from '../../../machines/rollout.ts';
 import type { CheckInRequest } from '../../protocol/checkIn.ts';
 import { recordOf, type LifeColumns } from './backends.ts';
-import type { BackendRow, HostOutcome } from './database.ts';
+import type { BackendRow } from './database.ts';
+import type { HostOutcome } from './rolloutTable.ts';
 import type { Store } from './openStore.ts';
 import { prepareQuery } from './preparedQuery.ts';
 

@@ -1,11 +1,11 @@
 import type { JWK } from 'jose';
 import type { Generated, Selectable } from 'kysely';
 import type { BackendState, FinishingStep } from '../../../machines/backend.ts';
-import type { HaltReason, RolloutState } from '../../../machines/rollout.ts';
 import type { CheckInRequest } from '../../protocol/checkIn.ts';
 import type { Report } from '../../protocol/report.ts';
 import type { EventType, WebhookEvent, WebhookFormat } from '../../protocol/webhooks.ts';
 import type { BundleTrust } from '../../signatures/bundleTrust.ts';
+import type { HostOutcome, RolloutTable } from './rolloutTable.ts';
 
 /** The tables. Times are milliseconds since 1970; booleans are 0 or 1; `Json` columns are text. */
 export interface Database {
@@ -88,96 +88,6 @@ export interface BackendTable {
 
 /** What an operator says of a backend, to choose it by. */
 export type Labels = Record<string, string>;
-
-/**
- * How far a host is with the bundle of a rollout: it has yet to apply it, runs it and is healthy, refused it or failed, or
- * had failed when an operator resumed the rollout all the same.
- */
-export type HostOutcome = 'waiting' | 'succeeded' | 'failed' | 'excused';
-
-/** Which hosts a wave takes of those that no wave before it has taken; all of them without a number. */
-export interface Wave {
-  count?: number;
-  /** Of the active hosts with its labels, whether or not a wave has taken them, rounded up. */
-  percent?: number;
-  /** Hosts without one of these are left out. */
-  labels?: Labels;
-}
-
-/** When waves may start: on these days, from a time of day on, for so many minutes. */
-export interface StartWindow {
-  days: ('mon' | 'tue' | 'wed' | 'thu' | 'fri' | 'sat' | 'sun')[];
-  /** Such as `08:30`. */
-  start: string;
-  minutes: number;
-  /** Such as `Europe/Berlin`. */
-  time_zone: string;
-}
-
-/** How a rollout goes on. */
-export interface RolloutPlan {
-  waves: Wave[];
-  /** More hosts than this that have failed halt it. */
-  max_failures: number;
-  /** Seconds from the success of a wave until the next step. */
-  soak_s: number;
-  /** What lets a rollout go on after the soak of a wave. */
-  gate: 'none' | 'manual';
-  /** Without any, waves start at any time. */
-  windows: StartWindow[];
-}
-
-/** Numbers of hosts of a wave; those that retire are not counted any more. */
-export interface WaveProgress {
-  hosts: number;
-  waiting: number;
-  succeeded: number;
-  failed: number;
-  excused: number;
-  /** Silent before they were through with the bundle: servers, and laptops, for which that is normal. */
-  offline: number;
-  asleep: number;
-}
-
-/** Where a rollout is. */
-export interface RolloutProgress {
-  /** Waves that have started. */
-  waves: WaveProgress[];
-  /** Hosts that no wave has taken, offline ones too. */
-  remaining: number;
-}
-
-/** Backends of an env that are alike, as far as a rollout is concerned. */
-export interface HostGroup {
-  /** Which wave of the rollout has taken them, from 0; null for none. */
-  wave: number | null;
-  outcome: HostOutcome | null;
-  state: BackendState;
-  /** 1 after a silence for which a server counts as offline. */
-  silent: number;
-  laptop: number;
-  hosts: number;
-}
-
-export interface RolloutTable {
-  id: string;
-  env: string;
-  /** Digest of its bundle. */
-  sha256: string;
-  /** Digest of the bundle that was desired before; null for none. */
-  previous_sha: string | null;
-  state: RolloutState;
-  state_since: number;
-  /** Number of waves that have started. */
-  started: number;
-  halted_by: HaltReason | null;
-  plan: Json<RolloutPlan>;
-  /** As it was when it was last looked at. */
-  progress: Json<RolloutProgress>;
-  created_at: number;
-  /** Name of the operator who has started it. */
-  created_by: string;
-}
 
 export interface ReportTable {
   report_id: string;
@@ -378,7 +288,6 @@ export type BundleRow = Selectable<BundleTable>;
 export type ListedBundle = Omit<BundleRow, 'variables' | 'profiles' | 'replaces'>;
 export type SignatureRow = Selectable<SignatureTable>;
 export type PendingStepRow = Selectable<PendingStepTable>;
-export type RolloutRow = Selectable<RolloutTable>;
 export type OperatorRow = Selectable<OperatorTable>;
 export type SessionRow = Selectable<SessionTable>;
 export type AuditRow = Selectable<AuditTable>;

@@ -1,4 +1,5 @@
-import type { HostGroup, HostOutcome, Labels } from './database.ts';
+import type { Labels } from './database.ts';
+import type { HostGroup, HostOutcome } from './rolloutTable.ts';
 import type { Store } from './openStore.ts';
 
 /** Backends that are changed by one statement. */

@@ -1,5 +1,5 @@
 import { nextRollout, type RolloutEvent, type RolloutRecord } from '../../../machines/rollout.ts';
-import type { RolloutPlan, RolloutProgress, RolloutRow } from './database.ts';
+import type { RolloutPlan, RolloutProgress, RolloutRow } from './rolloutTable.ts';
 import { setDesiredSha } from './envs.ts';
 import type { Store } from './openStore.ts';
 

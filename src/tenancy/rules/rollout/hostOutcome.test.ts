@@ -1,5 +1,5 @@
 import type { ReportOutcome } from '../../../../machines/endings.ts';
-import type { HostOutcome } from '../../store/database.ts';
+import type { HostOutcome } from '../../store/rolloutTable.ts';
 import { outcomeAfterCheckIn, outcomeAfterReport } from './hostOutcome.ts';
 
 const outcomes: HostOutcome[] = ['waiting', 'succeeded', 'failed', 'excused'];

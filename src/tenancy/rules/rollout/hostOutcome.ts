@@ -1,5 +1,5 @@
 import type { ReportOutcome } from '../../../../machines/endings.ts';
-import type { HostOutcome } from '../../store/database.ts';
+import type { HostOutcome } from '../../store/rolloutTable.ts';
 
 /** What a check-in tells of the bundle of a rollout. */
 export interface CheckInFacts {

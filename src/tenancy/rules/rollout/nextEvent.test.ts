@@ -1,5 +1,5 @@
 import { newRollout, type RolloutState } from '../../../../machines/rollout.ts';
-import type { RolloutPlan, StartWindow, WaveProgress } from '../../store/database.ts';
+import type { RolloutPlan, StartWindow, WaveProgress } from '../../store/rolloutTable.ts';
 import { nextEvent } from './nextEvent.ts';
 
 const now = Date.parse('2026-11-26T08:00:00Z');

@@ -1,5 +1,5 @@
 import type { RolloutEvent, RolloutRecord } from '../../../../machines/rollout.ts';
-import type { RolloutPlan, RolloutProgress } from '../../store/database.ts';
+import type { RolloutPlan, RolloutProgress } from '../../store/rolloutTable.ts';
 import { failuresOf, isSuccessful } from './progress.ts';
 import { isOpen } from './startWindow.ts';
 

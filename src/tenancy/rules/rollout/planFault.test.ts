@@ -1,4 +1,4 @@
-import type { RolloutPlan } from '../../store/database.ts';
+import type { RolloutPlan } from '../../store/rolloutTable.ts';
 import { planFault } from './planFault.ts';
 
 const plan: RolloutPlan = { waves: [{ count: 1 }, {}], max_failures: 0, soak_s: 0, gate: 'none', windows: [] };

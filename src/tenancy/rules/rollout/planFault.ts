@@ -1,4 +1,4 @@
-import type { RolloutPlan } from '../../store/database.ts';
+import type { RolloutPlan } from '../../store/rolloutTable.ts';
 import { isTimeZone } from './startWindow.ts';
 
 /** What is wrong with a plan, beyond what its schema says; null for nothing. */

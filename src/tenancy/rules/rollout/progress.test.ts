@@ -1,4 +1,4 @@
-import type { HostGroup, WaveProgress } from '../../store/database.ts';
+import type { HostGroup, WaveProgress } from '../../store/rolloutTable.ts';
 import { isSuccessful, progressOf } from './progress.ts';
 
 const group = (changes: Partial<HostGroup>): HostGroup => ({

@@ -1,4 +1,4 @@
-import type { HostGroup, RolloutProgress, WaveProgress } from '../../store/database.ts';
+import type { HostGroup, RolloutProgress, WaveProgress } from '../../store/rolloutTable.ts';
 
 /** Counts hosts by wave; what retires, and what has never been there, is left out. */
 export function progressOf(groups: readonly HostGroup[], started: number): RolloutProgress {

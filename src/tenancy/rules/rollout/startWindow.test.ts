@@ -1,4 +1,4 @@
-import type { StartWindow } from '../../store/database.ts';
+import type { StartWindow } from '../../store/rolloutTable.ts';
 import { isOpen, isTimeZone, nextOpening } from './startWindow.ts';
 
 const workdays: StartWindow['days'] = ['mon', 'tue', 'wed', 'thu', 'fri'];

@@ -1,4 +1,4 @@
-import type { StartWindow } from '../../store/database.ts';
+import type { StartWindow } from '../../store/rolloutTable.ts';
 
 const MINUTE_MS = 60_000;
 const DAY_MS = 24 * 60 * MINUTE_MS;

@@ -1,4 +1,5 @@
-import type { Labels, Wave } from '../../store/database.ts';
+import type { Labels } from '../../store/database.ts';
+import type { Wave } from '../../store/rolloutTable.ts';
 
 /** An active backend of the env of a rollout. */
 export interface Candidate {

@@ -5,7 +5,7 @@ import { desiredShaOf } from '../../rules/rollout/desiredSha.ts';
 import { outcomeAfterCheckIn } from '../../rules/rollout/hostOutcome.ts';
 import { recordCheckIn, type AgentRow, type CheckInFacts } from '../../store/agents.ts';
 import { findBackend } from '../../store/backends.ts';
-import type { HostOutcome } from '../../store/database.ts';
+import type { HostOutcome } from '../../store/rolloutTable.ts';
 import type { Store } from '../../store/openStore.ts';
 import type { Dependencies } from '../dependencies.ts';
 import { announce } from '../webhooks/announce.ts';

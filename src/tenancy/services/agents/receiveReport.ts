@@ -5,7 +5,7 @@ import { eventOfReport, troubleOf } from '../../rules/webhooks/trouble.ts';
 import { recordHeartbeat, type AgentRow } from '../../store/agents.ts';
 import { findBackend, setTrouble } from '../../store/backends.ts';
 import { findBundle } from '../../store/bundles.ts';
-import type { HostOutcome } from '../../store/database.ts';
+import type { HostOutcome } from '../../store/rolloutTable.ts';
 import type { Store } from '../../store/openStore.ts';
 import { addReport } from '../../store/reports.ts';
 import type { OutcomeChange } from '../../store/rolloutHosts.ts';

@@ -1,6 +1,6 @@
 import type { RolloutEvent } from '../../../../machines/rollout.ts';
 import { nextEvent } from '../../rules/rollout/nextEvent.ts';
-import type { RolloutPlan, RolloutProgress, RolloutRow } from '../../store/database.ts';
+import type { RolloutPlan, RolloutProgress, RolloutRow } from '../../store/rolloutTable.ts';
 import { lockEnv } from '../../store/envs.ts';
 import type { Store } from '../../store/openStore.ts';
 import { findRollout, isOver, listActiveRollouts, recordOf, setProgress } from '../../store/rollouts.ts';

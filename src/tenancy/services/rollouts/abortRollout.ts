@@ -1,6 +1,7 @@
 import { findBundle } from '../../store/bundles.ts';
 import { findBundleTrust } from '../../store/bundleTrusts.ts';
-import type { BundleRow, RolloutRow } from '../../store/database.ts';
+import type { BundleRow } from '../../store/database.ts';
+import type { RolloutRow } from '../../store/rolloutTable.ts';
 import { setDesiredSha } from '../../store/envs.ts';
 import type { Store } from '../../store/openStore.ts';
 import { conflict } from '../apiError.ts';

@@ -1,4 +1,4 @@
-import type { RolloutRow } from '../../store/database.ts';
+import type { RolloutRow } from '../../store/rolloutTable.ts';
 import { lockEnv } from '../../store/envs.ts';
 import type { Store } from '../../store/openStore.ts';
 import { findRollout, listRollouts } from '../../store/rollouts.ts';

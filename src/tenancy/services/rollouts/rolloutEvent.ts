@@ -3,7 +3,7 @@ import { progressOf } from '../../rules/rollout/progress.ts';
 import { selectWave } from '../../rules/rollout/wave.ts';
 import { addAuditEntry } from '../../store/audit.ts';
 import { findBundle } from '../../store/bundles.ts';
-import type { RolloutPlan, RolloutProgress, RolloutRow } from '../../store/database.ts';
+import type { RolloutPlan, RolloutProgress, RolloutRow } from '../../store/rolloutTable.ts';
 import type { Store } from '../../store/openStore.ts';
 import { countHosts, excuseFailures, joinWave, listCandidates } from '../../store/rolloutHosts.ts';
 import { changeRollout, setProgress } from '../../store/rollouts.ts';

@@ -3,7 +3,7 @@ import { newRollout } from '../../../../machines/rollout.ts';
 import { planFault } from '../../rules/rollout/planFault.ts';
 import { completeWaves } from '../../rules/rollout/wave.ts';
 import { addAuditEntry } from '../../store/audit.ts';
-import type { RolloutPlan, RolloutRow } from '../../store/database.ts';
+import type { RolloutPlan, RolloutRow } from '../../store/rolloutTable.ts';
 import { insertRollout } from '../../store/rollouts.ts';
 import { ApiError, conflict } from '../apiError.ts';
 import { auditEntry } from '../audit.ts';
