@@ -1,0 +1,22 @@
+import { consolePath, returnPath } from './consolePaths.ts';
+
+describe('the page after a sign-in', () => {
+  it.each(['/console/envs/eu-1', '/console/backends?q=a%20b&sort=-seen', '/console/', `/console/${'a'.repeat(503)}`])(
+    'is the one that was wished: %s',
+    (wish) => expect(returnPath(wish)).toBe(wish),
+  );
+
+  it.each([
+    undefined,
+    '',
+    '/',
+    '//evil.example/console/',
+    'https://evil.example/console/',
+    '/consoles/',
+    '/console/\\evil.example',
+    '/console/a b',
+    '/console/\r\nset-cookie: a=b',
+    ' /console/',
+    `/console/${'a'.repeat(504)}`,
+  ])('is the first one for %j', (wish) => expect(returnPath(wish)).toBe(consolePath));
+});
