@@ -17,6 +17,8 @@ export interface KnownPerson {
 /** An OpenID provider. Each call throws PeerError if it cannot be used, and SignInError if what it says is not to be believed. */
 export interface IdentityProvider {
   readonly issuer: string;
+  /** Reads its description. */
+  check: () => Promise<void>;
   /** The address at which a person signs in. */
   beginSignIn: () => Promise<{ url: string; secrets: SignInSecrets }>;
   /** Exchanges the code of a callback, given with its query. */

@@ -55,6 +55,7 @@ export function openIdentityProvider(options: ProviderOptions): IdentityProvider
   const describe = keepDescription(options);
   return {
     issuer,
+    check: translated(() => describe().then(() => undefined)),
     beginSignIn: translated(async () => {
       const secrets = { state: randomState(), nonce: randomNonce(), codeVerifier: randomPKCECodeVerifier() };
       const url = buildAuthorizationUrl(await describe(), {
@@ -66,9 +67,7 @@ export function openIdentityProvider(options: ProviderOptions): IdentityProvider
     }),
     finishSignIn: translated(async (query, { state, nonce, codeVerifier }) => {
       const checks = {
-        expectedState: state,
-        expectedNonce: nonce,
-        pkceCodeVerifier: codeVerifier,
+        ...{ expectedState: state, expectedNonce: nonce, pkceCodeVerifier: codeVerifier },
         idTokenExpected: true,
       };
       const description = await describe();

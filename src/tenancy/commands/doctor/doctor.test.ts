@@ -78,6 +78,17 @@ it('finds each fault by itself', async () => {
   expect(text).not.toContain('canary');
 });
 
+it('finds an OpenID provider that does not answer', async () => {
+  url = 'https://127.0.0.1:1';
+  writeFileSync(join(dir, 'oidc.secret'), 'canary', { mode: 0o640 });
+  configure(
+    `oidc: { issuer_url: 'https://127.0.0.1:1', client_id: a, client_secret_file: ${dir}/oidc.secret, roles: [{ group: g, role: viewer }] }`,
+  );
+  const { checks, text } = await examine();
+  expect(checks['sign-in']).toEqual(['wrong', 'identity provider: ECONNREFUSED']);
+  expect(text).not.toContain('canary');
+});
+
 it('tells what an invalid configuration keeps from being examined', async () => {
   configure('lisen: 1');
   const { exit, checks } = await examine();
@@ -96,6 +107,7 @@ it('tells before the first start what to begin with, and makes nothing but the d
     keys: ['wrong', expect.anything()],
     'set-up': ['not applicable'],
     mesh: ['not applicable'],
+    'sign-in': ['not applicable'],
     certificate: ['not applicable'],
   });
   expect(readdirSync(dir).filter((name) => name !== 'config.yaml')).toEqual(['bundles']);

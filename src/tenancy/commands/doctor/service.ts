@@ -6,7 +6,7 @@ import type { Fact } from '../../../platform/fact.ts';
 import { createJsonClient, type JsonAnswer } from '../../../platform/http/jsonClient.ts';
 import { readTrustedAuthorities } from '../../config/namedFiles.ts';
 import type { TenancySettings } from '../../config/settings.ts';
-import { connectBundleStorage, connectMesh, connectSecretstore } from '../../connectPeers.ts';
+import { connectBundleStorage, connectIdentityProvider, connectMesh, connectSecretstore } from '../../connectPeers.ts';
 import { openKeyRing, type KeyRing } from '../../credentials/keyRing.ts';
 import { readTlsFiles } from '../../http/tlsFiles.ts';
 import { checkAttempt, checkCertificate, checkPublishedKeys, type CertificateFacts } from '../../rules/doctorChecks.ts';
@@ -36,6 +36,7 @@ export async function checkService(settings: TenancySettings, publicCa: string |
     ...(await checkSecretstore(settings, keys)),
     await checkBundles(settings),
     await checkMesh(settings),
+    await checkSignIn(settings),
   ];
 }
 
@@ -107,6 +108,16 @@ async function checkMesh(settings: TenancySettings): Promise<Check> {
     await directory.peer?.check();
   });
   return checkAttempt('mesh', login, { target: url, fix: `sudoedit ${credentials_file ?? ''}` });
+}
+
+async function checkSignIn(settings: TenancySettings): Promise<Check> {
+  const { issuer_url: url } = settings.oidc;
+  if (url === null) return inapplicableCheck('sign-in', 'there is no OpenID provider in the configuration');
+  const described = await attempt(() => connectIdentityProvider(settings)?.check());
+  return checkAttempt('sign-in', described, {
+    target: url,
+    fix: `curl --fail ${url}/.well-known/openid-configuration`,
+  });
 }
 
 /** A peer that is closed at the end of its scope. */
