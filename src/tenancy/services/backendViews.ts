@@ -1,7 +1,8 @@
 import type { BackendState, FinishingStep } from '../../../machines/backend.ts';
 import type { CheckInRequest } from '../../protocol/checkIn.ts';
 import type { Report } from '../../protocol/report.ts';
-import type { BackendRow, Labels, PendingStep } from '../store/database.ts';
+import type { Labels } from '../store/columns.ts';
+import type { BackendRow, PendingStep } from '../store/database.ts';
 import type { ReceivedReport } from '../store/reports.ts';
 
 /** A backend as the API tells it; times are RFC 3339. */

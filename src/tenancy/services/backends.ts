@@ -9,7 +9,8 @@ import {
   setLabels,
   type BackendFields,
 } from '../store/backends.ts';
-import type { BackendRow, Labels, Place } from '../store/database.ts';
+import type { Labels } from '../store/columns.ts';
+import type { BackendRow, Place } from '../store/database.ts';
 import { listEnvs, lockEnv } from '../store/envs.ts';
 import type { Store } from '../store/openStore.ts';
 import { areSecretsDoomed, listPendingSteps } from '../store/pendingSteps.ts';

@@ -7,7 +7,8 @@ import {
   type BackendRecord,
   type BackendState,
 } from '../../../machines/backend.ts';
-import type { BackendRow, Labels } from './database.ts';
+import type { Labels } from './columns.ts';
+import type { BackendRow } from './database.ts';
 import type { Store } from './openStore.ts';
 import { addPendingSteps } from './pendingSteps.ts';
 

@@ -5,6 +5,7 @@ import type { CheckInRequest } from '../../protocol/checkIn.ts';
 import type { Report } from '../../protocol/report.ts';
 import type { EventType, WebhookEvent, WebhookFormat } from '../../protocol/webhooks.ts';
 import type { BundleTrust } from '../../signatures/bundleTrust.ts';
+import type { Json, Labels } from './columns.ts';
 import type { HostOutcome, RolloutTable } from './rolloutTable.ts';
 
 /** The tables. Times are milliseconds since 1970; booleans are 0 or 1; `Json` columns are text. */
@@ -25,9 +26,6 @@ export interface Database {
   webhooks: WebhookTable;
   webhook_deliveries: WebhookDeliveryTable;
 }
-
-/** Text of a JSON value of type T. */
-export type Json<T> = string & { readonly json?: T };
 
 /** The place of a row in a list that is ordered by a time and then by an id. */
 export interface Place {
@@ -85,9 +83,6 @@ export interface BackendTable {
   /** Outcome and desired bundle of the trouble that its newest report told, of which operators were notified; null for none. */
   trouble: string | null;
 }
-
-/** What an operator says of a backend, to choose it by. */
-export type Labels = Record<string, string>;
 
 export interface ReportTable {
   report_id: string;

@@ -1,4 +1,4 @@
-import type { Labels } from './database.ts';
+import type { Labels } from './columns.ts';
 import type { HostGroup, HostOutcome } from './rolloutTable.ts';
 import type { Store } from './openStore.ts';
 

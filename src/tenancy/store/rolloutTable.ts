@@ -1,7 +1,7 @@
 import type { Selectable } from 'kysely';
 import type { BackendState } from '../../../machines/backend.ts';
 import type { HaltReason, RolloutState } from '../../../machines/rollout.ts';
-import type { Json, Labels } from './database.ts';
+import type { Json, Labels } from './columns.ts';
 
 /**
  * How far a host is with the bundle of a rollout: it has yet to apply it, runs it and is healthy, refused it or failed, or

@@ -207,6 +207,7 @@ it.each([
   ['0.50', false],
   [undefined, false],
 ])('an engine with API version %s mounts parts of volumes: %s', async (apiVersion, mounts) => {
-  stub = { responses: { '/version': {} }, headers: apiVersion === undefined ? {} : { 'Api-Version': apiVersion } };
-  expect(await containers().mountsSubpaths()).toBe(mounts);
+  const responses = { '/containers/json': [], '/networks': [], '/volumes': { Volumes: null } };
+  stub = { responses, headers: apiVersion === undefined ? {} : { 'Api-Version': apiVersion } };
+  expect(await containers().policyFacts()).toMatchObject({ mountsSubpaths: mounts });
 });

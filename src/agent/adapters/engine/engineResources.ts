@@ -6,7 +6,7 @@ import {
 } from '../../rules/health/resourceUser.ts';
 import type { ContainerInspection } from '../../rules/health/engineContainer.ts';
 import type { ProjectResources } from '../../rules/release/projectResources.ts';
-import type { NamesOutside } from '../../../bundle/rules/compose/policy/policyHost.ts';
+import type { EnginePolicyFacts } from '../../../bundle/rules/compose/policy/policyHost.ts';
 import type { EngineApi } from './engineApi.ts';
 import { projectFilter } from './projectFilter.ts';
 
@@ -43,11 +43,8 @@ export function createResourceQueries(project: string, { getJson, inspectContain
       }));
     },
 
-    /** Names of the containers, networks and volumes that do not belong to the project. */
-    namesOutside: () => namesOutside(project, getJson),
-
-    /** Whether the engine can mount a part of a volume; older ones mount the whole volume instead. */
-    mountsSubpaths: async (): Promise<boolean> => isSinceDocker26((await getJson({ path: '/version' })).apiVersion),
+    /** What the policy judges by. */
+    policyFacts: () => policyFactsOf(project, getJson),
 
     /** The project's volumes and networks. */
     ownedResources: async (): Promise<ProjectResources> => {
@@ -59,18 +56,19 @@ export function createResourceQueries(project: string, { getJson, inspectContain
   };
 }
 
-async function namesOutside(project: string, getJson: EngineApi['getJson']): Promise<NamesOutside> {
+async function policyFactsOf(project: string, getJson: EngineApi['getJson']): Promise<EnginePolicyFacts> {
   const containers = await getJson({ path: '/containers/json', query: { all: 'true' } });
   const networks = await getJson({ path: '/networks' });
   const volumes = await getJson({ path: '/volumes' });
   const isOutside = ({ Labels }: Pick<LabelledEntry, 'Labels'>) => Labels?.['com.docker.compose.project'] !== project;
   const { Volumes } = volumes.json as { Volumes: LabelledEntry[] | null };
   const ofContainers = (containers.json as ContainerEntry[]).filter(isOutside).flatMap(({ Names }) => Names);
-  return {
+  const outside = {
     containers: new Set(ofContainers.map((name) => name.replace(/^\//, ''))),
     networks: new Set(namesOf((networks.json as LabelledEntry[]).filter(isOutside))),
     volumes: new Set(namesOf((Volumes ?? []).filter(isOutside))),
   };
+  return { outside, mountsSubpaths: isSinceDocker26(volumes.apiVersion) };
 }
 
 /** Whether this is version 1.45 of Docker's API, or a later one. */

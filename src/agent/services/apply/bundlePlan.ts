@@ -82,8 +82,7 @@ async function engineFacts(host: TargetHost, manifest: Manifest): Promise<Engine
     volumes: await containers.volumes(),
     orphanedVolumes: orphans?.volumes ?? [],
     services: new Set((await containers.list()).map(({ service }) => service)),
-    namesOutside: await containers.namesOutside(),
-    mountsSubpaths: await containers.mountsSubpaths(),
+    policyFacts: await containers.policyFacts(),
     filesystems: await filesystemsOfPull({ containers, settings }),
     headroomBytes: settings.disk.headroom_bytes,
   };

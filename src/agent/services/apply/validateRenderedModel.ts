@@ -56,7 +56,6 @@ async function policyContextOf(deps: Dependencies, bundle: Bundle, signal: Abort
     texts,
     openedPaths: openedPaths(files),
     routes: await readRoutes(),
-    outside: await containers.namesOutside(),
-    mountsSubpaths: await containers.mountsSubpaths(),
+    ...(await containers.policyFacts()),
   };
 }

@@ -19,7 +19,7 @@ async function policyFacts({ settings: partial, configPath, signal }: DoctorCont
   const settings = { env: 'unknown', ...partial } as Settings;
   const { container_host: containerHost, env, policy } = settings;
   const containers = createContainers({ containerHost, project: `deployd-${env}`, signal });
-  const { networks, volumes } = await containers.namesOutside();
+  const { networks, volumes } = (await containers.policyFacts()).outside;
   const paths = (policy.permit.binds ?? []).map(permittedDirectory);
   return {
     ...{ policy, configPath, networks, volumes },

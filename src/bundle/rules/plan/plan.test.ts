@@ -25,8 +25,10 @@ const engine = {
   volumes: [{ name: 'deployd-eu-1_data', driver: 'local', options: {} }],
   orphanedVolumes: [],
   services: new Set<string>(),
-  namesOutside: { containers: new Set(['db']), networks: new Set(['proxy']), volumes: new Set(['media']) },
-  mountsSubpaths: true,
+  policyFacts: {
+    outside: { containers: new Set(['db']), networks: new Set(['proxy']), volumes: new Set(['media']) },
+    mountsSubpaths: true,
+  },
   filesystems: [{ device: '1', paths: ['/var/lib/docker'], freeBytes: 9 * gib }],
   headroomBytes: gib,
 };

@@ -3,7 +3,7 @@ import type { Manifest, Sha } from '../../../../machines/types.ts';
 import type { Fact } from '../../../platform/fact.ts';
 import { composeContentsOf } from '../compose/document/composeContents.ts';
 import { judgeComposePolicy } from '../compose/policy/composePolicy.ts';
-import { anyHost, type NamesOutside, type PolicyHost } from '../compose/policy/policyHost.ts';
+import { anyHost, type EnginePolicyFacts, type PolicyHost } from '../compose/policy/policyHost.ts';
 import type { Judgement } from '../compose/policy/judge.ts';
 import type { PermittedPower } from '../compose/policy/power.ts';
 import { validateDiskSpace, requiredBytes, type DiskSpace } from './diskSpace.ts';
@@ -64,9 +64,7 @@ export interface HostFacts {
     orphanedVolumes: readonly string[];
     /** Services with a container. */
     services: ReadonlySet<string>;
-    namesOutside: NamesOutside;
-    /** Whether it can mount a part of a volume. */
-    mountsSubpaths: boolean;
+    policyFacts: EnginePolicyFacts;
     filesystems: DiskSpace['filesystems'];
     headroomBytes: number;
   }>;
@@ -142,8 +140,7 @@ function policyJudgementOf(
   { manifest, files, releaseFiles, texts }: BundleFacts,
   { policyHost, engine }: HostFacts,
 ): Judgement {
-  const ofEngine =
-    'known' in engine ? { outside: engine.known.namesOutside, mountsSubpaths: engine.known.mountsSubpaths } : {};
+  const ofEngine = 'known' in engine ? engine.known.policyFacts : {};
   const facts = { manifest, projectName: projectOf(manifest), releaseFiles, texts, host: policyHost };
   return judgeComposePolicy(files, { ...facts, ...ofEngine });
 }

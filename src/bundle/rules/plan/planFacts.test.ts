@@ -36,8 +36,10 @@ const faultsOf = ({ refusals }: ReturnType<typeof planned>) =>
 const engine = (containers: string[], freeBytes = 1, mountsSubpaths = true) => ({
   known: {
     ...{ volumes: [], orphanedVolumes: [], services: new Set<string>(), headroomBytes: 1 },
-    namesOutside: { containers: new Set(containers), networks: new Set<string>(), volumes: new Set<string>() },
-    mountsSubpaths,
+    policyFacts: {
+      outside: { containers: new Set(containers), networks: new Set<string>(), volumes: new Set<string>() },
+      mountsSubpaths,
+    },
     filesystems: [{ device: 1, paths: ['/var'], freeBytes }],
   },
 });

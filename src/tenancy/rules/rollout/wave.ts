@@ -1,4 +1,4 @@
-import type { Labels } from '../../store/database.ts';
+import type { Labels } from '../../store/columns.ts';
 import type { Wave } from '../../store/rolloutTable.ts';
 
 /** An active backend of the env of a rollout. */

@@ -1,6 +1,6 @@
 import type { HaltReason, RolloutState } from '../../../../machines/rollout.ts';
 import { nextOpening } from '../../rules/rollout/startWindow.ts';
-import type { Labels } from '../../store/database.ts';
+import type { Labels } from '../../store/columns.ts';
 import type { RolloutPlan, RolloutProgress, RolloutRow, Wave, WaveProgress } from '../../store/rolloutTable.ts';
 import { findEnv } from '../../store/envs.ts';
 import { listRollouts as selectRollouts } from '../../store/rollouts.ts';

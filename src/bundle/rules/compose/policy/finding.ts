@@ -2,7 +2,7 @@ import { refusalWith, type Refusal } from '../../../../../machines/refusals.ts';
 import { printable } from '../../../../protocol/printable.ts';
 import type { Route } from '../../network/hostRoutes.ts';
 import type { OpenedPaths } from '../document/composeContents.ts';
-import type { NamesOutside, PolicyHost } from './policyHost.ts';
+import type { EnginePolicyFacts, PolicyHost } from './policyHost.ts';
 import { permitCure, permitEntry, type Power } from './power.ts';
 import type { ComposeNode } from '../document/composeNode.ts';
 
@@ -25,7 +25,7 @@ export interface Problem {
 }
 
 /** Facts that the policy uses besides the compose file. */
-export interface PolicyFacts {
+export interface PolicyFacts extends Partial<EnginePolicyFacts> {
   /** Paths of the bundle's files and directories, relative to its root. */
   readonly releaseFiles: ReadonlySet<string>;
   /** The directories among them. */
@@ -42,10 +42,6 @@ export interface PolicyFacts {
   /** The host's routes; absent when the bundle is validated without a host. */
   readonly routes?: readonly Route[];
   readonly host: PolicyHost;
-  /** Absent when the bundle is validated without an engine. */
-  readonly outside?: NamesOutside | undefined;
-  /** Whether the engine can mount a part of a volume; absent when the bundle is validated without an engine. */
-  readonly mountsSubpaths?: boolean | undefined;
   /** Texts of the bundle's env files and label files by path. A file that is missing here is refused. */
   readonly texts?: ReadonlyMap<string, string>;
 }

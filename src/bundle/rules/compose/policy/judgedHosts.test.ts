@@ -17,7 +17,8 @@ function contextOf({ flag = false, resolved, outside, ...policy }: Host) {
     ? { resolved: new Map(Object.entries(resolved)), protectedPaths: ['/var/lib/deployd'], mountedNow: [] }
     : null;
   const host = { ...anyHost, policy: { ...defaultPolicy, ...policy }, paths };
-  return { manifest, host, outside, projectName: 'deployd-eu-1', releaseFiles: new Set(['compose.yaml']) };
+  const release = { projectName: 'deployd-eu-1', releaseFiles: new Set(['compose.yaml']) };
+  return { manifest, host, ...release, ...(outside && { outside }) };
 }
 
 function judged(text: string, host: Host = {}) {

@@ -32,6 +32,14 @@ export interface NamesOutside {
   readonly volumes: ReadonlySet<string>;
 }
 
+/** What the policy judges by, of an engine. */
+export interface EnginePolicyFacts {
+  /** Names of the containers, networks and volumes that do not belong to the project. */
+  readonly outside: NamesOutside;
+  /** Whether it can mount a part of a volume; older ones mount the whole volume instead. */
+  readonly mountsSubpaths: boolean;
+}
+
 const socketNames = ['docker.sock', 'podman/podman.sock', 'containerd/containerd.sock', 'crio/crio.sock'];
 
 /** Where engines have their sockets by default. */
