@@ -53,6 +53,15 @@ export interface InvalidState {
   fault: string;
 }
 
+/** What the state tells of the applied bundle while none is applied. */
+export const nothingApplied = {
+  applied_sha: null,
+  applied_at: null,
+  applied_version: null,
+  applied_signers: [],
+  applied_images: [],
+} satisfies Partial<State>;
+
 /** The state of a new host. */
 export function emptyState(env: string): State {
   return {

@@ -1,3 +1,4 @@
+import { nothingApplied } from '../../rules/state/state.ts';
 import type { Dependencies } from '../dependencies.ts';
 import { resetOneShots } from '../release/oneShots.ts';
 
@@ -9,14 +10,6 @@ export async function clearApplied(deps: Dependencies): Promise<void> {
     await resetOneShots(deps, sha);
   }
   await releases.current.remove();
-  await state.update({
-    applied_sha: null,
-    applied_at: null,
-    applied_version: null,
-    applied_signers: [],
-    applied_images: [],
-    attempt: null,
-    failing: null,
-  });
+  await state.update({ ...nothingApplied, attempt: null, failing: null });
   tick.journal.info('down: the project is torn down; releases/ stays, without secrets');
 }
