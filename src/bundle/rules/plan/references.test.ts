@@ -70,6 +70,20 @@ it('services that depend on each other in a circle are refused', () => {
   expect(refusalOf([web('depends_on: [db]')])).toBeNull();
 });
 
+it.each(['network_mode', 'ipc', 'pid'])('only the %s counts that is in force', (key) => {
+  const [joined, own] = [`${key}: "service:db"`, `${key}: host`];
+  const back = `services: {db: {${key}: "service:web"}}`;
+  expect(refusalOf([web(joined), back])).toContain('circle: web, db, web');
+  expect(refusalOf([web(joined), back, `services: {web: {${own}}}`])).toBeNull();
+  expect(refusalOf([web(`${key}: "service:no"`), `services: {web: {${own}}}`])).toBeNull();
+  expect(refusalOf([`services: {db: {image: x, ${joined}}, web: {extends: db}}`])).toContain('circle: db, db');
+  expect(refusalOf([`services: {web: {image: x, ${key}: "service:db"}, db: {extends: web, ${own}}}`])).toBeNull();
+});
+
+it('lists of services in several files are merged', () => {
+  expect(refusalOf([web('links: [no]'), 'services: {web: {links: [db]}}'])).toContain('service web: links no');
+});
+
 it('of a service that does not run nothing is said', () => {
   const tool = 'tool: {image: x, profiles: [p], depends_on: [no, tool], networks: [no]}';
   expect(refusalOf([`services: {web: {image: x}, ${tool}}`])).toBeNull();

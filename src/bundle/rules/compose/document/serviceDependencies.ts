@@ -25,7 +25,10 @@ export function serviceDependenciesOf(layers: readonly ComposeNode[]): ServiceDe
     ...entriesOf(value).map(([name, entry]): [string, boolean] => [name, isRequired(entry)]),
   ]);
   const others = references.flatMap(([key, service]) => {
-    const texts = textsOf(valuesAt(layers, key).flatMap(itemsOf));
+    const values = valuesAt(layers, key);
+    // lists are merged, a text takes the place of the one in an earlier layer
+    const inForce = values.at(-1)?.kind === 'list' ? values : values.slice(-1);
+    const texts = textsOf(inForce.flatMap(itemsOf));
     const names = new Set(texts.flatMap((text) => service.exec(text) ?? []));
     return [...names].map((name) => ({ key, name, required: true }));
   });
