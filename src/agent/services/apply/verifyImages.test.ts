@@ -107,6 +107,15 @@ it('takes a registry that does not answer for a failed pull, and tells no secret
   expect(existsSync(staging)).toBe(false);
 });
 
+it('does not tell the name of a registry that is a secret', async () => {
+  const reference = 'Hunter2-Hunter2.localhost:1/shop/web:1';
+  const { deps, verify } = await rendered({ web: '${HOST}/shop/web:1' }, { web: reference });
+  deps.vault.registerForRedaction('Hunter2-Hunter2');
+  await expect(verify()).rejects.toThrow(
+    /^PULL_FAILED: the image of web cannot be verified: its registry cannot be asked$/,
+  );
+});
+
 it('refuses a service whose image the files of the bundle do not name', async () => {
   storeSimply(registry, 'shop/web', digest, [signSimply(simplePayload(digest), key)]);
   const { verify } = await rendered({}, { web: `${registry.host}/shop/web:1` });

@@ -1,6 +1,7 @@
 import { failedFault, refusedFault } from '../../../../machines/fault.ts';
 import type { Bundle } from '../../../../machines/types.ts';
 import type { TrustSettings } from '../../../protocol/trustSettings.ts';
+import { registryOf } from '../../../platform/text/imageReference.ts';
 import { printable } from '../../../protocol/printable.ts';
 import { writtenImages } from '../../../bundle/rules/compose/document/composeContents.ts';
 import { readComposeFiles } from '../../../bundle/composeFiles.ts';
@@ -52,7 +53,9 @@ async function judgeAll(
       if (verdicts.has(image)) continue;
       const verdict = await judgeImage(image, { ...read, access, verifyImage }).catch((error: unknown) => {
         if (!(error instanceof RegistryError)) throw error;
-        throw failedFault('PULL_FAILED', `${nameOf(deps, service, image)} cannot be verified: ${error.message}`);
+        // it is in the message in the spelling of a URL, which redaction does not know
+        const why = isSecretFree(deps, registryOf(image)) ? error.message : 'its registry cannot be asked';
+        throw failedFault('PULL_FAILED', `${nameOf(deps, service, image)} cannot be verified: ${why}`);
       });
       verdicts.set(image, verdict);
     }
