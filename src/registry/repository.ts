@@ -31,7 +31,8 @@ export interface Repository {
   registry: string;
   /**
    * GETs a path below the repository (`manifests/1`), authorized as the registry asks for, through at most three redirects. The
-   * login and the token go to no other origin. Throws `RegistryError`; a status is not judged.
+   * login goes to the registry and the token service that it names, the token to the registry alone. Throws `RegistryError`; a
+   * status is not judged.
    */
   get: (path: string, accept: string) => Promise<RegistryAnswer>;
 }
