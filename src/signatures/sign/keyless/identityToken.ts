@@ -10,13 +10,13 @@ export function identityTokenProblem(token: string, nowMs: number): string | nul
   if (claims === null) return 'is no OIDC identity token (JWT)';
   const audiences = [claims['aud']].flat();
   if (!audiences.includes(audience))
-    return `is for ${printable(audiences.join(', '))}, not for ${audience}: ask its issuer for one with that audience`;
+    return `is for ${printable(audiences.join(', ')) || 'nobody'}, not for ${audience}: ask its issuer for one with that audience`;
   const expiry = claims['exp'];
-  if (typeof expiry !== 'number' || !(expiry * 1000 <= latestMs)) return 'does not tell when it expires';
+  if (typeof expiry !== 'number' || Math.abs(expiry) * 1000 > latestMs) return 'does not tell when it expires';
   return expiry * 1000 > nowMs ? null : `expired at ${new Date(expiry * 1000).toISOString()}: get a new one`;
 }
 
-/** Of a `Date`. */
+/** Of a `Date`; its earliest is as far before 1970. */
 const latestMs = 8.64e15;
 
 function claimsOf(token: string): Record<string, unknown> | null {
