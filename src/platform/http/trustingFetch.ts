@@ -2,6 +2,7 @@ import { once } from 'node:events';
 import { request as httpRequest, type IncomingMessage } from 'node:http';
 import { request as httpsRequest } from 'node:https';
 import { createTlsContext, type Authorities } from '../certificateAuthorities.ts';
+import { collectBytes } from '../collectBytes.ts';
 import { CallError } from './callError.ts';
 
 /** A request as libraries make it for `fetch`. */
@@ -23,26 +24,19 @@ export function createFetch(authorities: Authorities, maxBytes: number): Fetch {
       const send = url.startsWith('https:') ? httpsRequest : httpRequest;
       const options = { method, headers, secureContext, rejectUnauthorized: true, ...(signal && { signal }) };
       const call = send(url, options).end(body instanceof URLSearchParams ? body.toString() : body);
+      // Once there is a response, its body tells of a connection that breaks; without a listener that would end the process.
+      call.on('error', () => undefined);
       const [response] = (await once(call, 'response')) as [IncomingMessage];
-      return responseOf(response, await readBody(response, maxBytes));
+      return responseOf(response, await collectBytes(response, { maxBytes, tooLarge }));
     } catch (error) {
-      const { name, code } = error as NodeJS.ErrnoException;
-      throw error instanceof CallError
-        ? error
-        : new CallError(name === 'AbortError' ? 'ETIMEDOUT' : (code ?? 'UNKNOWN'));
+      if (error instanceof CallError) throw error;
+      throw new CallError(signal?.aborted ? 'ETIMEDOUT' : ((error as NodeJS.ErrnoException).code ?? 'UNKNOWN'));
     }
   };
 }
 
-async function readBody(response: IncomingMessage, maxBytes: number): Promise<Buffer> {
-  const chunks: Buffer[] = [];
-  let size = 0;
-  for await (const chunk of response as AsyncIterable<Buffer>) {
-    size += chunk.length;
-    if (size > maxBytes) throw new CallError('TOO_LARGE');
-    chunks.push(chunk);
-  }
-  return Buffer.concat(chunks);
+function tooLarge(): CallError {
+  return new CallError('TOO_LARGE');
 }
 
 function responseOf({ statusCode: status = 0, headersDistinct }: IncomingMessage, body: Buffer): Response {
