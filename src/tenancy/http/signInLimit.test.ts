@@ -18,6 +18,15 @@ describe('a rate limit', () => {
     limiter.take('a');
   });
 
+  it('does not refuse for as long as a clock went back', () => {
+    let now = 3600_000;
+    const limiter = new RateLimiter({ times: 1, windowMs: 60_000 }, () => now);
+    limiter.take('a');
+    now = 0;
+    limiter.take('a');
+    expect(() => limiter.take('a')).toThrow(refusedFor(60));
+  });
+
   it('forgets the one that was seen first rather than grow without bound', () => {
     const limiter = new RateLimiter({ times: 1, windowMs: 60_000 }, () => 0);
     for (let index = 0; index < 10_000; index++) limiter.take(String(index));

@@ -26,7 +26,9 @@ export class RateLimiter {
     const { times, windowMs } = this.#limit;
     const now = this.#clock();
     const known = this.#counts.get(key);
-    const window = known !== undefined && now < known.since + windowMs ? known : { since: now, count: 0 };
+    // A clock that went back by more begins a new window, and no wait for the old time.
+    const lasts = known !== undefined && Math.abs(now - known.since) < windowMs;
+    const window = lasts ? known : { since: now, count: 0 };
     if (window !== known) this.#begin(key, window);
     window.count++;
     if (window.count <= times) return;

@@ -18,6 +18,8 @@ describe('a session', () => {
     ['due', 100_000],
     ['due', 99_999 + RECHECK_GRACE_MS],
     ['unusable', 100_000 + RECHECK_GRACE_MS],
+    ['known', -99_999],
+    ['unusable', -100_000],
   ])('has groups that are %s after %d ms', (age, now) => {
     expect(groupsAge(begun, limits, now)).toBe(age);
   });

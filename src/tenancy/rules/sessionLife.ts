@@ -26,9 +26,10 @@ export function isSessionOver(times: SessionTimes, limits: SessionLimits, now: n
   return times.created_at <= before.created || times.last_used_at <= before.used;
 }
 
-/** Whether the groups are known, are to be asked for, or are too old to be used by anybody. */
+/** Whether the groups are known, are to be asked for, or are too old to be used by anybody, as after a clock went back. */
 export function groupsAge({ checked_at }: SessionTimes, { recheck_s }: SessionLimits, now: number) {
-  const due = checked_at + recheck_s * 1000;
-  if (now < due) return 'known';
-  return now < due + RECHECK_GRACE_MS ? 'due' : 'unusable';
+  const age = now - checked_at;
+  const limit = recheck_s * 1000;
+  if (Math.abs(age) < limit) return 'known';
+  return age >= limit && age < limit + RECHECK_GRACE_MS ? 'due' : 'unusable';
 }
