@@ -66,8 +66,14 @@ describe('a callback is refused', () => {
   });
 
   it('with another state than that of the browser', async () => {
-    isRefused(await callback({ state: 'attackers' }), 502, 'SIGN_IN_INVALID');
+    isRefused(await callback({ state: 'attackers' }), 400, 'SIGN_IN_EXPIRED');
     expect(tokenCalls()).toBe(0);
+  });
+
+  it('of a sign-in after which the browser has begun another one', async () => {
+    const state = (await begin()).get('state')!;
+    await begin();
+    isRefused(await come({ code: 'c-1', state, iss: provider.server.url }), 400, 'SIGN_IN_EXPIRED');
   });
 
   it('that comes a second time', async () => {

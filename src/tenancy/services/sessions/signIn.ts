@@ -52,8 +52,8 @@ export interface Callback {
 export async function finishSignIn(deps: Dependencies, callback: Callback) {
   const provider = providerOf(deps);
   const begun = openBegun(deps, callback.kept);
-  if (begun === null)
-    throw refusal(400, 'SIGN_IN_EXPIRED', 'this sign-in was not begun in this browser, or took too long');
+  if (begun === null || new URLSearchParams(callback.query).get('state') !== begun.state)
+    throw refusal(400, 'SIGN_IN_EXPIRED', 'this sign-in was not begun in this browser, or not last, or took too long');
   try {
     const person = await provider.finishSignIn(callback.query, begun);
     callback.limit(person.claims.sub);
