@@ -45,8 +45,7 @@ function addPages(scope: FastifyInstance, deps: Dependencies): void {
   });
   scope.post(signOutPath, page, async (request, reply) => {
     requireSameOrigin(request.headers, deps.settings.public_url);
-    const secret = cookieOf(request, sessionCookie);
-    if (secret !== undefined) await signOut(deps, { secret, address: request.ip, requestId: request.id });
+    await endSessionOf(deps, request);
     void reply.header('set-cookie', setCookie(sessionCookie, '', 0));
     return redirect(deps, reply, signedOutPath);
   });
@@ -70,9 +69,16 @@ function addSignIn(scope: FastifyInstance, deps: Dependencies): void {
       ...{ query: new URL(request.url, deps.settings.public_url).search, kept: cookieOf(request, signInCookie) },
       ...{ address: request.ip, requestId: request.id, limit: (subject) => people.take(subject) },
     });
+    // The cookie of the session before goes, and with it the only way to end that one from here.
+    await endSessionOf(deps, request);
     void reply.header('set-cookie', setCookie(sessionCookie, secret, deps.settings.session.lifetime_s));
     return redirect(deps, reply, returnTo);
   });
+}
+
+async function endSessionOf(deps: Dependencies, request: FastifyRequest): Promise<void> {
+  const secret = cookieOf(request, sessionCookie);
+  if (secret !== undefined) await signOut(deps, { secret, address: request.ip, requestId: request.id });
 }
 
 function send(reply: FastifyReply, content: Page): FastifyReply {

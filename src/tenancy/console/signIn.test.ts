@@ -120,6 +120,16 @@ it('a new sign-in has a new session, whatever cookie was there before', async ()
   expect(browser.jar(tenancy).get(sessionCookie)).not.toBe('f'.repeat(43));
 });
 
+it('a new sign-in ends the session that the browser had', async () => {
+  await signIn();
+  const before = browser.jar(tenancy).get(sessionCookie)!;
+  await signIn();
+  const other = scene.openBrowser();
+  other.jar(tenancy).set(sessionCookie, before);
+  expect((await call('GET whoami', { by: other })).status).toBe(401);
+  expect((await call('GET whoami')).status).toBe(200);
+});
+
 describe('a call by a session', () => {
   it.each([
     ['a page of another site', { 'sec-fetch-site': 'cross-site' }, 403],
