@@ -21,7 +21,7 @@ export interface TokenUse {
 
 /**
  * Finds the operator of a bearer by its digest, and keeps that it was used. A call by a token for emergencies is told in
- * the audit log and the log before anything is done; it fails where that cannot be written.
+ * the log and the audit log before anything is done; it fails where the latter cannot be written.
  */
 export async function authenticateOperator(deps: Dependencies, use: TokenUse): Promise<Operator | null> {
   const digest = digestOfToken(use.bearer);
@@ -45,9 +45,9 @@ async function tellBreakGlass(
   { name }: OperatorRow,
   { call, address, requestId }: TokenUse,
 ): Promise<void> {
+  deps.log('warn', `the break-glass token of ${name} is used: ${call}`, { request_id: requestId, address });
   const caller = { actor: name, act: 'operator.breakGlass', address, requestId };
   await addAuditEntry(deps.store, auditEntry(deps, caller, { target: call, env: null }));
-  deps.log('warn', `the break-glass token of ${name} is used: ${call}`, { request_id: requestId, address });
 }
 
 /** A store that cannot be written is no reason to refuse a call that reads. */
