@@ -104,7 +104,7 @@ async function labelBackend(session: Session, [id, words]: [string, string[]]): 
 
 function readLabels(words: string[]): Record<string, string> {
   const labels = parseLabels(words);
-  if (labels === null) throw usageError('LABEL_INVALID', 'give labels as NAME=VALUE');
+  if (labels === null) throw usageError('LABEL_INVALID', 'give labels as NAME=VALUE, each name once');
   return labels;
 }
 

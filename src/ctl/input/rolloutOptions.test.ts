@@ -16,12 +16,16 @@ it('collects waves and windows in their order', () => {
   expect(both.map(({ days }) => days)).toEqual([['sat'], ['sun']]);
 });
 
-it.each(['0', '-1', '1.5', '%', '10 %', 'some', '', '1:', '1:ring', '1:=x', '1:a=b=c'])(
+it.each(['0', '-1', '1.5', '%', '10 %', 'some', '', '1:', '1:ring', '1:=x', '1:a=b=c', '1:a=b,a=c', '101%'])(
   'refuses the wave %j',
   (text) => {
     expect(() => waveOption(text)).toThrow(/^It must be/);
   },
 );
+
+it('takes all of the labels of a wave, so that the service can refuse what is none', () => {
+  expect(waveOption('1:ring=a:b')).toEqual([{ count: 1, labels: { ring: 'a:b' } }]);
+});
 
 it.each([
   ['mon-fri 08:30+90 Europe/Berlin', ['mon', 'tue', 'wed', 'thu', 'fri'], '08:30', 90, 'Europe/Berlin'],
@@ -31,12 +35,20 @@ it.each([
   expect(windowOption(text)).toEqual([{ days, start, minutes, time_zone }]);
 });
 
-it.each(['', 'mon 08:30+90', 'mon 8:30+90 UTC', 'mon 08:30 UTC', 'day 08:30+90 UTC', 'fri-mon 08:30+90 UTC'])(
-  'refuses the window %j',
-  (text) => {
-    expect(() => windowOption(text)).toThrow(/^It must be like/);
-  },
-);
+it.each([
+  '',
+  'mon 08:30+90',
+  'mon 8:30+90 UTC',
+  'mon 08:30 UTC',
+  'mon 24:00+90 UTC',
+  'day 08:30+90 UTC',
+  'mon,day 08:30+90 UTC',
+  'mon, 08:30+90 UTC',
+  'fri-mon 08:30+90 UTC',
+  'mon-tue-wed 08:30+90 UTC',
+])('refuses the window %j', (text) => {
+  expect(() => windowOption(text)).toThrow(/^It must be like/);
+});
 
 it('reads numbers from 0 on', () => {
   expect(['0', '12'].map((text) => numberOption(text))).toEqual([0, 12]);
