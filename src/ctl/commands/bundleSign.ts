@@ -77,7 +77,7 @@ function wayOf(session: Session, command: string[], options: SignOptions): Way {
   const isKeyless = keyless === true || identityToken !== undefined;
   const [program, ...args] = command;
   if ([key !== undefined, program !== undefined, isKeyless].filter(Boolean).length !== 1)
-    throw usageError('SIGNER_INVALID', 'name one of --key, a command after --, and --keyless');
+    throw usageError('SIGNER_INVALID', 'name one of --key, a command after --, and --keyless or --identity-token');
   if (isKeyless) return (statement) => signByIdentity(session, statement, options);
   if (key !== undefined)
     return async (statement) =>

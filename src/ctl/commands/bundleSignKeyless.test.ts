@@ -141,6 +141,11 @@ it.each<[string, string[], RegExp]>([
   ['a certificate authority alone', ['--fulcio', 'https://ca.example'], /SIGSTORE_INVALID: name --fulcio and --rekor/],
   ['a log alone', ['--rekor', 'https://log.example'], /SIGSTORE_INVALID/],
   ['addresses in clear', ['--fulcio', 'http://ca.example', '--rekor', 'http://log.example'], /URL_INVALID.*in clear/],
+  [
+    'address with a password',
+    ['--fulcio', 'https://me:secret@ca.example', '--rekor', 'https://log.example'],
+    /URL_INVALID: the address of Fulcio \(--fulcio\) is no https/,
+  ],
   ['a trust root that is none', ['--root', 'key.pem'], /CONFIG_INVALID: .*key\.pem is not JSON/],
   ['a key too', ['--key', 'key.pem'], /SIGNER_INVALID: name one of --key, a command after --, and --keyless/],
 ])('takes no %s', async (_what, args, message) => {

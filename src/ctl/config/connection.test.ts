@@ -61,11 +61,12 @@ describe('exit 2, and nothing is sent:', () => {
     expect({ exit, stderr }).toEqual({ exit: 2, stderr: expect.stringContaining(text) as string });
   });
 
-  it.each(['tenancy.example', 'ftp://x', 'https://me:secret@x', 'https://x/?a=b', 'https://x#y', 'https://'])(
-    'the address %s',
+  it.each(['', 'tenancy.example', 'ftp://x', 'https://me:secret@x', 'https://x/?a=b', 'https://x#y', 'https://'])(
+    'the address %j, which is not told',
     async (bad) => {
       const { exit, stderr } = await run(home.env, '--url', bad);
-      const told = `URL_INVALID: ${bad} is no https:// URL without credentials, query and fragment`;
+      const told =
+        'URL_INVALID: the address of the tenancy service is no https:// URL without credentials, query and fragment\n';
       expect({ exit, stderr }).toEqual({ exit: 2, stderr: expect.stringContaining(told) as string });
     },
   );

@@ -44,7 +44,7 @@ export function targetOf(options: ConnectionOptions, env: Io['env']): Target {
   const caFile = caFileOf(options, env, settings);
   if (url === null)
     throw usageError('URL_MISSING', 'no tenancy service is named', `\`deployctl login\`, ${othersOf('url')}`);
-  return { url: serviceUrlOf(url), tokenFile: tokenFile && resolve(tokenFile), caFile };
+  return { url: serviceUrlOf(url, 'the tenancy service'), tokenFile: tokenFile && resolve(tokenFile), caFile };
 }
 
 /** The file of authorities, or null: from the command line, else the environment, else config.yaml. */
@@ -75,10 +75,13 @@ function othersOf(option: string): string {
   return `--${option} or DEPLOYCTL_${option.toUpperCase().replace('-', '_')}`;
 }
 
-/** The address of a service that gets a token. Throws URL_INVALID. */
-export function serviceUrlOf(text: string): URL {
+/** The address of a service that gets a token. Throws URL_INVALID, which names the service and tells no credentials. */
+export function serviceUrlOf(text: string, service: string): URL {
   if (!isServiceUrl(text))
-    throw usageError('URL_INVALID', `${text} is no https:// URL without credentials, query and fragment`);
+    throw usageError(
+      'URL_INVALID',
+      `the address of ${service} is no https:// URL without credentials, query and fragment`,
+    );
   const url = new URL(text);
   if (url.protocol === 'http:' && !isLoopback(url.hostname))
     throw usageError('URL_INVALID', `${text} would send your token in clear: use https://`);

@@ -31,9 +31,9 @@ export function sigstoreOf(options: SigstoreOptions, { sigstore }: CtlSettings):
       'a log for everybody shows who signs',
     );
   return {
-    fulcio: serviceUrlOf(fulcio ?? publicSigstore.fulcio),
-    rekor: serviceUrlOf(rekor ?? publicSigstore.rekor),
-    tsa: tsa === null ? null : serviceUrlOf(tsa),
+    fulcio: serviceUrlOf(fulcio ?? publicSigstore.fulcio, 'Fulcio (--fulcio)'),
+    rekor: serviceUrlOf(rekor ?? publicSigstore.rekor, 'Rekor (--rekor)'),
+    tsa: tsa === null ? null : serviceUrlOf(tsa, 'the timestamp authority (--tsa)'),
     root,
   };
 }
