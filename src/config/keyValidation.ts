@@ -57,7 +57,8 @@ function needsQuotes(value: unknown, key: ConfigKey | undefined): boolean {
 
 function suggestKey({ names, sections }: KeyTable, key: string): string {
   const near = closestMatch(leafOf(key), [names[0], ...names.map(leafOf), ...sections]);
-  const known = names.find((name) => leafOf(name) === near);
+  const same = names.filter((name) => leafOf(name) === near);
+  const known = same.find((name) => sectionOf(name) === sectionOf(key)) ?? same[0];
   const section = known && sectionOf(known);
   return section ? `${near} under ${section}` : near;
 }

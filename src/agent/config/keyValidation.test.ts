@@ -48,6 +48,7 @@ it.each([
   ['secretstore_role: true', 'secretstore_role', `${aName}; put it in quotes`],
   ['log.level: debug', 'log.level', 'unknown key; the nearest known key is level under log'],
   ['log: { levl: debug }', 'log.levl', 'unknown key; the nearest known key is level under log'],
+  ['trust: { image: {} }', 'trust.image', 'unknown key; the nearest known key is images under trust'],
   ['lgo: {}', 'lgo', 'unknown key; the nearest known key is log'],
 ])('%s is reported with its line and the allowed values', (line, key, message) => {
   expect(problemsOf([...required, line])).toEqual([{ line: 6, key, message }]);
