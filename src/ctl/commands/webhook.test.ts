@@ -49,6 +49,18 @@ it('tests a webhook, and rotates its secret', async () => {
   expect(receiver.arrivals.map((arrival) => signersOf(arrival, secrets))).toEqual([[secret], secrets]);
 });
 
+it('names the setting by which an endpoint may have a private address', async () => {
+  const { id } = await at.admin.json('webhook add inside', {
+    env: at.admin.home.env,
+    stdin: 'https://169.254.169.254/',
+  });
+  expect(await at.admin.run(`webhook test ${String(id)}`)).toMatchObject({
+    exit: 1,
+    stdout:
+      'not delivered: the endpoint has a forbidden address (ADDRESS_FORBIDDEN): private ones need webhooks.private_addresses\n',
+  });
+});
+
 it('shows what waits and what could not be delivered, and tries it again', async () => {
   const { id } = await add('ops --event backend.failed --event backend.refused');
   const host = await addHost(at.service);

@@ -31,11 +31,16 @@ export async function sendEvent(
   const signed = webhookHeaders({ id, timestamp: Math.floor(now / 1000), body: text }, secretsOf(deps, webhook, now));
   const headers = { 'content-type': 'application/json', 'user-agent': `deployd-tenancy/${version}`, ...signed };
   const answer = await deps.postWebhook({ url, headers, body: text, signal });
-  if (answer.status === null)
-    return { error: `the endpoint cannot be reached (${answer.code})`, status: null, retryAfterS: 0 };
+  if (answer.status === null) return { error: formatUnreached(answer.code), status: null, retryAfterS: 0 };
   const { status, retryAfterS } = answer;
   const error = status >= 200 && status < 300 ? null : `the endpoint answered ${status}`;
   return { error, status, retryAfterS: retryAfterS ?? 0 };
+}
+
+function formatUnreached(code: string): string {
+  return code === 'ADDRESS_FORBIDDEN'
+    ? `the endpoint has a forbidden address (${code}): private ones need webhooks.private_addresses`
+    : `the endpoint cannot be reached (${code})`;
 }
 
 /** The secret, and the one before while it still signs. */
