@@ -24,7 +24,7 @@ it('writes a new token into a file of its owner, with which one logs in', async 
   const { exit, stdout } = await at.admin.run(create, { env: at.admin.home.env, terminal: 80 });
   expect({ exit, stdout }).toEqual({
     exit: 0,
-    stdout: `name  ci\nrole  deployer\nenvs  eu-1\nthe token is in ${file}\n`,
+    stdout: `name  ci\nrole  deployer\nenvs  eu-1\nends  never\nthe token is in ${file}\n`,
   });
   expect((await stat(file)).mode & 0o777).toBe(0o600);
   const whoAmI = await deployctl(['whoami', '--token-file', file, '--json'], { env: at.admin.home.env });
@@ -61,7 +61,10 @@ it('gives a token an end, or keeps it for emergencies', async () => {
     break_glass: false,
     expires_at: expect.stringMatching(/^20\d\d-/) as string,
   });
-  await at.admin.run('operator create safe --role admin --break-glass');
+  expect((await at.admin.run('operator create soon --role viewer --expires 2h')).stdout).toMatch(
+    /^ends {2}20\S+ \(in (119m|2h)\)$/m,
+  );
+  expect((await at.admin.run('operator create safe --role admin --break-glass')).stdout).toMatch(/^ends {2}never$/m);
   const { stdout } = await at.admin.run('operator list');
   expect(stdout).toMatch(/ night +deployer +all +0s +- +11h$/m);
   expect(stdout).toMatch(/ safe +admin +all +0s +- +never +break-glass$/m);

@@ -5,7 +5,7 @@ import { collectOption, durationOption } from '../input/options.ts';
 import { writePrivateFile } from '../output/privateFile.ts';
 import { requireDestination, type RevealOptions } from '../output/revealing.ts';
 import { formatTable } from '../output/table.ts';
-import { formatAge, formatLeft } from '../output/times.ts';
+import { formatAge, formatLeft, formatTime } from '../output/times.ts';
 import type { Result, Run, Session } from '../session.ts';
 import { formatEnvs, formatWhoAmI } from './whoami.ts';
 
@@ -67,7 +67,7 @@ async function createOperator(
   };
   const api = await session.api();
   const { token, ...rest } = await api.call<NewOperator>({ method: 'POST', path: '/v1/operators', json: body });
-  const known = formatWhoAmI(rest);
+  const known = `${formatWhoAmI(rest)}\nends  ${formatTime(rest.expires_at ?? null, session.nowMs)}`;
   if (options.output === undefined) return { json: { ...rest, token }, text: `${known}\ntoken\n${token}` };
   await writePrivateFile(options.output, `${token}\n`);
   return { json: rest, text: `${known}\nthe token is in ${options.output}` };

@@ -15,6 +15,7 @@ it.each([
 });
 
 it('shows a time with how long ago it was, or how long it is to come', () => {
+  expect(formatTime('2026-11-25T12:00:00.900Z', now)).toBe('2026-11-25T12:00:00.900Z (0s ago)');
   expect(formatTime('2026-11-25T11:55:00Z', now)).toBe('2026-11-25T11:55:00Z (5m ago)');
   expect(formatTime('2026-11-26T11:00:00Z', now)).toBe('2026-11-26T11:00:00Z (in 23h)');
   expect(formatTime(null, now)).toBe('never');

@@ -8,7 +8,7 @@ export function formatAge(at: string | null, nowMs: number): string {
 export function formatTime(at: string | null, nowMs: number): string {
   if (at === null) return 'never';
   const leftMs = Date.parse(at) - nowMs;
-  return leftMs > 0 ? `${at} (in ${formatSpan(leftMs)})` : `${at} (${formatAge(at, nowMs)} ago)`;
+  return leftMs >= 1000 ? `${at} (in ${formatSpan(leftMs)})` : `${at} (${formatAge(at, nowMs)} ago)`;
 }
 
 /** Time until an RFC 3339 time: `23h`; `never` for none. */
