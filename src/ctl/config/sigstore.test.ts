@@ -44,7 +44,7 @@ it.each<[string, SigstoreOptions, CtlSettings['sigstore']]>([
   const fields = {
     code: 'SIGSTORE_INVALID',
     message: 'name --fulcio and --rekor, or neither',
-    remedy: 'a log for everybody shows who signs',
+    remedy: 'with neither, the public instance is asked, whose log shows everybody who signs',
   };
   expect(errorOf(() => targetOf(options, sigstore))).toMatchObject({ fields });
 });

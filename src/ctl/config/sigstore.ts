@@ -28,7 +28,7 @@ export function sigstoreOf(options: SigstoreOptions, { sigstore }: CtlSettings):
     throw usageError(
       'SIGSTORE_INVALID',
       'name --fulcio and --rekor, or neither',
-      'a log for everybody shows who signs',
+      'with neither, the public instance is asked, whose log shows everybody who signs',
     );
   return {
     fulcio: serviceUrlOf(fulcio ?? publicSigstore.fulcio, 'Fulcio (--fulcio)'),
