@@ -69,6 +69,13 @@ it('refuses an endless head', async () => {
   expect(await send()).toEqual({ status: null, code: 'HPE_HEADER_OVERFLOW' });
 });
 
+it('gives an endpoint up that switches to another protocol instead of answering', async () => {
+  await started();
+  const upgrade = 'HTTP/1.1 101 Switching Protocols\r\nconnection: upgrade\r\nupgrade: websocket\r\n\r\n';
+  receiver.replies.push((response) => void response.socket!.write(upgrade));
+  expect(await send()).toEqual({ status: null, code: 'ECONNRESET' });
+});
+
 it('gives an endpoint up that does not answer, and one that is not there', async () => {
   await started();
   receiver.replies.push(() => undefined);

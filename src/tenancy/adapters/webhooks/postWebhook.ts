@@ -69,6 +69,8 @@ function headOf(url: URL, options: RequestOptions, body: string): Promise<Incomi
   return new Promise((resolveHead, reject) => {
     const request = send(url, options);
     request.on('error', reject);
+    // The last event of each request, and the only one after an answer that switches protocols.
+    request.on('close', () => reject(Object.assign(new Error('no answer'), { code: 'ECONNRESET' })));
     request.on('response', (response) => {
       response.on('error', () => undefined);
       response.destroy();
