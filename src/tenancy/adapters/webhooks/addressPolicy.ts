@@ -17,7 +17,7 @@ export function isAllowedAddress(address: string, { allowsPrivate, loopbackOnly 
 
 const loopback = blockList('127.0.0.0/8', '::1/128');
 
-/** Private, shared and unique local networks, those of tests, and NAT64, which leads to any of them. */
+/** Private, shared and unique local networks, those of tests, and IPv6 for IPv4 addresses, which leads to any of them. */
 const internal = blockList(
   '10.0.0.0/8',
   '172.16.0.0/12',
@@ -26,12 +26,18 @@ const internal = blockList(
   '198.18.0.0/15',
   'fc00::/7',
   '64:ff9b::/96',
+  '::ffff:0:0:0/96',
+  '::/96',
 );
 
-/** Link-local, where clouds have their metadata; this host, multicast, reserved; and tunnels that hide an address. */
+/** Where clouds have their metadata, link-local or not; this host, multicast, reserved; and tunnels that hide an address. */
 const never = blockList(
   '0.0.0.0/8',
   '169.254.0.0/16',
+  '64:ff9b::169.254.0.0/112',
+  '100.100.100.200/32',
+  'fd00:ec2::254/128',
+  'fd20:ce::254/128',
   '192.0.0.0/24',
   '224.0.0.0/3',
   '::/128',
