@@ -17,6 +17,12 @@ it.each<[what: string, window: StartWindow, from: string, to: string]>([
   ['where its time of day is left out', shift, '2026-03-29T01:30:00Z', '2026-03-29T02:00:00Z'],
   ['where its time of day comes twice', shift, '2026-10-25T00:30:00Z', '2026-10-25T01:00:00Z'],
   [
+    'over a day without an hour',
+    { ...berlin, days: ['sat'], start: '23:30', minutes: 1440 },
+    '2026-03-28T22:30:00Z',
+    '2026-03-29T22:30:00Z',
+  ],
+  [
     'all day',
     { ...berlin, days: ['thu'], start: '00:00', minutes: 1440 },
     '2026-11-25T23:00:00Z',

@@ -30,11 +30,11 @@ function isWithin({ minutes }: StartWindow, opening: number, now: number): boole
   return opening <= now && now < opening + minutes * MINUTE_MS;
 }
 
-/** When a window opens, from the day before a time to the week after it; a window is not longer than a day. */
+/** When a window opens, from two days before a time (it may be open longer than a day without an hour) to the week after. */
 function openingsOf({ days, start, time_zone }: StartWindow, now: number): number[] {
   const today = Math.floor((now + offsetAt(time_zone, now)) / DAY_MS);
   const [hours = 0, minutes = 0] = start.split(':').map(Number);
-  return Array.from({ length: 9 }, (_, index) => (today - 1 + index) * DAY_MS)
+  return Array.from({ length: 10 }, (_, index) => (today - 2 + index) * DAY_MS)
     .filter((day) => days.includes(weekdays[new Date(day).getUTCDay()] ?? 'sun'))
     .map((day) => instantOf(time_zone, day + (hours * 60 + minutes) * MINUTE_MS));
 }
