@@ -5,7 +5,7 @@ import { visibleEnvs } from '../../rules/permission.ts';
 import { targetFault } from '../../rules/webhooks/target.ts';
 import { addAuditEntry } from '../../store/audit.ts';
 import type { Role, WebhookRow } from '../../store/database.ts';
-import { findEnv } from '../../store/envs.ts';
+import { lockEnv } from '../../store/envs.ts';
 import { countDeliveries } from '../../store/webhookDeliveries.ts';
 import {
   countWebhooks,
@@ -87,7 +87,7 @@ export async function createWebhook(
   const secret = newWebhookSecret();
   const row = rowOf(deps, fields, { secret, actor: caller.actor });
   await deps.store.transaction().execute(async (work) => {
-    if (env !== null && (await findEnv(work, env)) === null) throw notFound('env');
+    if (env !== null && (await lockEnv(work, env)) === null) throw notFound('env');
     if ((await countWebhooks(work, env)) >= MAX_WEBHOOKS)
       throw refusal(409, 'WEBHOOK_LIMIT', `there are ${MAX_WEBHOOKS} already`);
     await insertWebhook(work, row);
