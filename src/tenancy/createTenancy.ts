@@ -49,6 +49,7 @@ export async function createTenancy(
   const lookUp = limitLookUps(secretstore.lookUpToken, lookUpPlaces(settings.max_requests));
   const deps: Dependencies = {
     ...{ settings, version, store, secretstore, bundles, mesh, kit, clock, log, bearerCounts },
+    startedAt: clock(),
     postWebhook: connectWebhooks(settings),
     sealer: createSealer(keyFile),
     identityProvider,

@@ -40,5 +40,7 @@ export interface Dependencies {
   readonly kit: { secretstoreCa: string | null; downloadToken: string | null };
   /** Milliseconds since 1970. */
   readonly clock: () => number;
+  /** When this instance started, by the clock. */
+  readonly startedAt: number;
   readonly log: LogLine;
 }

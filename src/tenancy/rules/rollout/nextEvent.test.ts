@@ -10,7 +10,13 @@ const plan: RolloutPlan = { waves: [{ count: 1 }, {}], max_failures: 1, soak_s: 
 const eventIn = (
   state: RolloutState,
   wave: Partial<WaveProgress> = {},
-  { seconds = 0, windows = plan.windows }: { seconds?: number; windows?: RolloutPlan['windows'] } = {},
+  {
+    seconds = 0,
+    windows = plan.windows,
+    runsFor = 900,
+  }: Partial<Record<'seconds' | 'runsFor', number>> & {
+    windows?: RolloutPlan['windows'];
+  } = {},
 ) =>
   nextEvent({
     record: { ...newRollout({ waves: 2, isGated: true }), state, started: 1 },
@@ -18,6 +24,8 @@ const eventIn = (
     progress: { waves: [{ ...none, ...wave }], remaining: 9 },
     stateSince: now - seconds * 1000,
     now,
+    startedAt: now - runsFor * 1000,
+    silenceMs: 300_000,
   })?.type ?? null;
 
 it('starts a wave when a window is open, and not before', () => {
@@ -31,6 +39,11 @@ it('completes a wave that has succeeded, skips an empty one, and waits for any o
 
 it('ends a soak after its time', () => {
   expect([59, 60].map((seconds) => eventIn('soaking', {}, { seconds }))).toEqual([null, 'END_SOAK']);
+});
+
+it('ends a soak in which the service was away when its hosts could have come back', () => {
+  expect([299, 300].map((runsFor) => eventIn('soaking', {}, { seconds: 3600, runsFor }))).toEqual([null, 'END_SOAK']);
+  expect(eventIn('soaking', {}, { seconds: 60, runsFor: 61 })).toBe('END_SOAK');
 });
 
 it('passes no gate and resumes nothing by itself', () => {

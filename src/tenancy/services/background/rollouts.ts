@@ -55,6 +55,7 @@ async function lookAt(
 ): Promise<{ event: RolloutEvent | null; progress: RolloutProgress }> {
   const progress = await countProgress(deps, store, row);
   const plan = JSON.parse(row.plan) as RolloutPlan;
-  const times = { stateSince: row.state_since, now: deps.clock() };
-  return { event: nextEvent({ record: recordOf(row), plan, progress, ...times }), progress };
+  const times = { stateSince: row.state_since, now: deps.clock(), startedAt: deps.startedAt };
+  const silenceMs = deps.settings.offline_after_s * 1000;
+  return { event: nextEvent({ record: recordOf(row), plan, progress, ...times, silenceMs }), progress };
 }

@@ -57,12 +57,13 @@ async function startWave(work: Store, { id, env, plan, started }: RolloutRow): P
   await joinWave(work, { rolloutId: id, wave }, selectWave(candidates, waves[wave] ?? {}));
 }
 
-/** Where a rollout is, by what its hosts have told until now. */
+/** Where a rollout is, by what its hosts have told until now; after a start of the service they come back first. */
 export async function countProgress(
-  { settings, clock }: Dependencies,
+  { settings, clock, startedAt }: Dependencies,
   store: Store,
   { id, env, started }: RolloutRow,
 ): Promise<RolloutProgress> {
-  const seenBefore = clock() - settings.offline_after_s * 1000;
+  const silentSince = clock() - settings.offline_after_s * 1000;
+  const seenBefore = silentSince < startedAt ? 0 : silentSince;
   return progressOf(await countHosts(store, { env, rolloutId: id, seenBefore }), started);
 }
