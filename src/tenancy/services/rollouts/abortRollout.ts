@@ -8,6 +8,7 @@ import { conflict } from '../apiError.ts';
 import { insertStoredBundle } from '../bundles/archiveStorage.ts';
 import { resequenceBundle } from '../bundles/resequenceBundle.ts';
 import type { Dependencies } from '../dependencies.ts';
+import { announceAwaited } from '../webhooks/announce.ts';
 import { lockRollout, wrongState, type RolloutAct } from './changeRollout.ts';
 import { applyRolloutEvent } from './rolloutEvent.ts';
 import { rolloutView, type RolloutView } from './rolloutViews.ts';
@@ -72,6 +73,7 @@ async function insertReturn(work: Store, repacked: BundleRow, { env, previous_sh
   const mustWait = (await findBundleTrust(work, env)) !== null;
   const replaces = mustWait ? previous_sha : null;
   if ((await insertStoredBundle(work, { ...repacked, replaces })) !== 'added') return false;
-  if (!mustWait) await setDesiredSha(work, env, repacked.sha256);
+  if (mustWait) await announceAwaited(work, repacked);
+  else await setDesiredSha(work, env, repacked.sha256);
   return true;
 }
