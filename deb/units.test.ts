@@ -26,7 +26,7 @@ describe('deployd.service', () => {
       ExecStart: ['/usr/bin/deployd run --once'],
       NoNewPrivileges: ['yes'],
       ProtectSystem: ['strict'],
-      ReadWritePaths: ['-/var/lib/deployd -/etc/deployd -/run/docker.sock'],
+      ReadWritePaths: ['-/var/lib/deployd -/etc/deployd -/run/deployd-metrics -/run/docker.sock'],
       UMask: ['0077'],
       CapabilityBoundingSet: [''],
     });

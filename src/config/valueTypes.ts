@@ -34,6 +34,12 @@ export const autoOrPath = textLike('^(auto|/[^\\p{Cc}]*)$', '`auto` or an absolu
 /** The address of the container engine's socket. */
 export const socketUrl = textLike('^unix:///[^\\p{Cc}]+$', '`unix://` and the absolute path of a socket');
 
+/** Where a program listens for callers of its own host. */
+export const loopbackListener = textLike(
+  '^(http://(127\\.0\\.0\\.1|\\[::1\\]):[1-9][0-9]{0,4}|unix:///[^\\p{Cc}]+)$',
+  '`http://127.0.0.1:PORT`, `http://[::1]:PORT`, or `unix://` and the absolute path of a socket',
+);
+
 /** The base address of a service. */
 export const serviceUrl: ValueType = {
   schema: { type: 'string', format: 'service-url' },

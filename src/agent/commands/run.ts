@@ -13,6 +13,7 @@ import type { Vault } from '../secrets/vault.ts';
 import type { Dependencies } from '../services/dependencies.ts';
 import { version } from '../../version.ts';
 import { createAgent } from '../createAgent.ts';
+import type { MetricsOutput } from './metricsOutput.ts';
 import { showProgress } from './progressLine.ts';
 import { traceTicks } from './tickTracer.ts';
 import { inspectorOf, type MachineObserver } from './machineObserver.ts';
@@ -28,7 +29,8 @@ export async function runOnce(settings: Settings, vault: Vault, requested: Reque
   const showsProgress = process.stderr.isTTY && ['auto', 'pretty'].includes(settings.log.format);
   const live = showsProgress ? new LiveLine(process.stderr) : null;
   const unattended = process.env['TRIGGER_UNIT']?.endsWith('.timer') ?? false;
-  return withAgent({ settings, vault, requested, live, unattended }, async ({ machine, deps, inspect }) => {
+  const run = { settings, vault, requested, live, unattended, listen: null };
+  return withAgent(run, async ({ machine, deps, inspect }) => {
     const input = { ...requested, laptopMode: settings.laptop_mode };
     const actor = createActor(machine, { input, inspect });
     const output = toPromise(actor);
@@ -50,7 +52,8 @@ export async function runOnce(settings: Settings, vault: Vault, requested: Reque
  * time (spec §10.4).
  */
 export async function runLoop(settings: Settings, vault: Vault, requested: RequestedRun): Promise<number> {
-  return withAgent({ settings, vault, requested, live: null, unattended: true }, async ({ machine, deps, inspect }) => {
+  const run = { settings, vault, requested, live: null, unattended: true, listen: settings.metrics.listen };
+  return withAgent(run, async ({ machine, deps, inspect }) => {
     const input = { ...requested, laptopMode: settings.laptop_mode };
     let isFirst = true;
     const interval = () => {
@@ -75,6 +78,8 @@ interface MachineRun {
   live: LiveLine | null;
   /** True for ticks of the loop or the timer, which no operator waits for. */
   unattended: boolean;
+  /** Where the metrics are shown; null: nowhere. */
+  listen: string | null;
 }
 
 type RunMachine = (agent: {
@@ -85,14 +90,16 @@ type RunMachine = (agent: {
 
 /** Opens the journal, creates the agent and runs its machine; an error before the first tick is logged like a fault of a tick. */
 async function withAgent(run: MachineRun, runMachine: RunMachine): Promise<number> {
-  const { settings, vault, requested, live, unattended } = run;
+  const { settings, vault, requested, live, unattended, listen } = run;
   const { format, level } = settings.log;
   const { isTTY: isTerminal } = process.stderr;
   const redact = () => vault.redactor();
   const journal = createJournal({ format, level, redact, stderr: process.stderr, isTerminal, live });
+  let metrics: MetricsOutput | null = null;
   try {
     const { machine, deps } = await createAgent({ settings, vault, journal, version, unattended });
-    const traces = traceTicks(deps, requested.intent);
+    metrics = await openMetrics(deps, listen);
+    const traces = traceTicks(deps, requested.intent, async (trace) => metrics?.publish(trace));
     const observers = [transitionLogger(journal), traces, ...(live ? [showProgress(deps, live)] : [])];
     const exit = await runMachine({ machine, deps, inspect: inspectorOf(observers) });
     await traces.flush();
@@ -102,9 +109,16 @@ async function withAgent(run: MachineRun, runMachine: RunMachine): Promise<numbe
     for (const line of lines) journal.error(line);
     return endings[ending].meta.exit;
   } finally {
+    await metrics?.close();
     live?.close();
     await journal.flush();
   }
+}
+
+/** Loads what metrics need only where they are wanted. */
+async function openMetrics(deps: Dependencies, listen: string | null): Promise<MetricsOutput | null> {
+  if (listen === null && deps.settings.metrics.textfile === null) return null;
+  return (await import('./metricsOutput.ts')).openMetricsOutput(deps, listen);
 }
 
 /** Waits for the jitter by which the next tick is delayed; the signal ends the wait. */

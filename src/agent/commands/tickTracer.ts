@@ -5,10 +5,14 @@ import { codesOf, type Trace } from '../rules/trace/trace.ts';
 import type { Dependencies } from '../services/dependencies.ts';
 import type { MachineObserver } from './machineObserver.ts';
 
-/** An observer that saves a trace of every tick; a failed write is only logged. `flush` waits for pending writes. */
+/**
+ * An observer that saves a trace of every tick, then tells it to `publish`; a failed write is only logged. `flush` waits for
+ * both.
+ */
 export function traceTicks(
   deps: Dependencies,
   intent: RunOptions['intent'],
+  publish: (trace: Trace) => Promise<void>,
 ): MachineObserver & { flush: () => Promise<void> } {
   const { journal, recorder, settings } = deps;
   const traces = openTraces(settings.state_dir);
@@ -21,7 +25,8 @@ export function traceTicks(
       const trace = traceOf(deps, { intent, outcome });
       pendingWrites = pendingWrites
         .then(() => traces.save(trace))
-        .catch((error: unknown) => journal.debug(`no trace of this tick: ${messageOf(error)}`));
+        .catch((error: unknown) => journal.debug(`no trace of this tick: ${messageOf(error)}`))
+        .then(() => publish(trace));
     },
     flush: () => pendingWrites,
   };

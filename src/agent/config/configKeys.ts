@@ -14,6 +14,8 @@ import {
   serviceUrl,
   integer,
   trueOrFalse,
+  textLike,
+  loopbackListener,
 } from '../../config/valueTypes.ts';
 import type { Settings } from './settings.ts';
 
@@ -137,6 +139,16 @@ export const configKeys: Readonly<Record<DottedKey<Settings>, ConfigKey>> = {
     integer('entries', 1),
     defaultLimits.bundle_entries,
     'Most files and directories in a bundle.',
+  ),
+  'metrics.textfile': optional(
+    nullable(textLike('^/[^\\p{Cc}]*\\.prom$', 'an absolute path that ends in `.prom`')),
+    null,
+    'File for the textfile collector of node_exporter, written at the end of each tick; the package has `/run/deployd-metrics` for it.',
+  ),
+  'metrics.listen': optional(
+    nullable(loopbackListener),
+    null,
+    'Where `deployd run` shows the same metrics, below `/metrics`.',
   ),
   'log.format': optional(
     oneOf('auto', 'journal', 'json', 'pretty'),

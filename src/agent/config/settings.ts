@@ -53,6 +53,12 @@ export interface Settings {
     readonly images: TrustSettings | null;
   };
   readonly limits: { readonly bundle_bytes: number; readonly unpacked_bytes: number; readonly bundle_entries: number };
+  readonly metrics: {
+    /** Null: no file is written. */
+    readonly textfile: string | null;
+    /** `http://` and a loopback address, or `unix://<path>`; null: the loop does not listen. */
+    readonly listen: string | null;
+  };
   readonly log: {
     readonly format: 'auto' | 'journal' | 'json' | 'pretty';
     readonly level: 'error' | 'warn' | 'info' | 'debug';

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import type { Fault } from '../../../machines/fault.ts';
-import type { Sha } from '../../../machines/types.ts';
+import type { ReportedContainer, Sha } from '../../../machines/types.ts';
 import { monotonicMs, wallClockOffsetMs } from '../../platform/clock.ts';
 import type { Report } from '../../protocol/report.ts';
 import type { Lock } from '../adapters/state/lock.ts';
@@ -27,6 +27,8 @@ export interface TickScope {
   engineAnswered: boolean;
   /** The containers that the last wait found healthy, until compose changes them; without health logs, which may hold secrets. */
   healthyContainers: InspectedContainer[] | null;
+  /** All containers of the project as they were looked at last; null before. */
+  containers: readonly ReportedContainer[] | null;
   /** Why the grant was refused; the stored token is used instead. */
   grantRefusal: Fault | null;
   /** Status of the token that the grant was exchanged for. */
@@ -66,6 +68,7 @@ export function startTick(journal: Journal): TickScope {
     lock: null,
     engineAnswered: false,
     healthyContainers: null,
+    containers: null,
     grantRefusal: null,
     candidateStatus: null,
     grantedPrivileges: null,

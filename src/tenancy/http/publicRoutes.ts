@@ -5,7 +5,7 @@ import { authenticateOperator } from '../services/authenticateOperator.ts';
 import { requirePermission } from '../services/requirePermission.ts';
 import { createReadiness } from '../services/readiness.ts';
 import { tokenUseOf, unauthenticated } from './bearer.ts';
-import { formatMetrics, openMetricsType, type MetricFamily } from './metrics.ts';
+import { formatOpenMetrics, openMetricsType, type MetricFamily } from '../../platform/text/metrics.ts';
 import { errorResponses, failures, success } from './responses.ts';
 
 const Jwks = Type.Object({ keys: Type.Array(Type.Unsafe<object>({ type: 'object', additionalProperties: true })) });
@@ -41,7 +41,7 @@ function addMetrics(app: FastifyInstance, deps: Dependencies, families: () => Pr
   };
   app.get('/metrics', { schema }, async (request, reply) => {
     await requireMetricsReader(deps, request);
-    return reply.type(openMetricsType).send(formatMetrics(await families()));
+    return reply.type(openMetricsType).send(formatOpenMetrics(await families()));
   });
 }
 

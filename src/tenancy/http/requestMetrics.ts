@@ -1,4 +1,4 @@
-import { counter, type MetricFamily, type Sample } from './metrics.ts';
+import { counter, type MetricFamily, type Sample } from '../../platform/text/metrics.ts';
 
 /** Upper bounds of the histogram in seconds; the last holds everything. */
 const bounds = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 10, 60, Infinity];

@@ -3,7 +3,7 @@ import { countBackendsByState } from '../store/backends.ts';
 import { countPendingSteps } from '../store/pendingSteps.ts';
 import { countAllDeliveries } from '../store/webhookDeliveries.ts';
 import type { Admission, AdmissionCounts } from './admission.ts';
-import { counter, gauge, samplesBy, type MetricFamily } from './metrics.ts';
+import { counter, gauge, info, samplesBy, type MetricFamily } from '../../platform/text/metrics.ts';
 
 /** What the service itself counts: its places, its cache of bearers, its backends, its process. */
 export async function serviceMetrics(deps: Dependencies, { counts }: Admission): Promise<MetricFamily[]> {
@@ -11,14 +11,13 @@ export async function serviceMetrics(deps: Dependencies, { counts }: Admission):
     Object.entries(counts).map(([lane, values]) => ({ labels: { lane }, value: values[field] }));
   const { hits, misses } = deps.bearerCounts;
   const { user, system } = process.cpuUsage();
-  const version = [{ suffix: '_info', labels: { version: deps.version }, value: 1 }];
   const backends = samplesBy('state', await countBackendsByState(deps.store));
   const pending = samplesBy('step', await countPendingSteps(deps.store));
   const deliveries = samplesBy('state', { ...(await countAllDeliveries(deps.store)) });
   const asked = samplesBy('from', { cache: hits, secretstore: misses });
   const seconds = (user + system) / 1e6;
   return [
-    { name: 'deployd_build', type: 'info', help: 'Version of the service.', samples: version },
+    info('deployd_build', 'Version of the service.', { version: deps.version }),
     gauge('deployd_http_places', 'Requests that may be worked on at once.', byLane('places')),
     gauge('deployd_http_busy', 'Requests that are worked on.', byLane('busy')),
     counter('deployd_http_overloaded', 'Requests that found no place, and were answered 503.', byLane('refused')),

@@ -34,12 +34,14 @@ export async function observeHost(deps: Dependencies): Promise<ObservedState> {
   const healthy = attempt === null && unhealthyServices.length === 0;
   if (unhealthyServices.length > 0) recordDecision({ word: 'unhealthy', services: unhealthyServices });
   if (attempt !== null) recordDecision({ word: 'attempt-found', sha: attempt.sha, phase: attempt.phase });
+  const reported = containers.map(reportedContainerOf);
+  deps.tick.containers = reported;
   return {
     engineAvailable: true,
     healthy,
     attemptInProgress: attempt !== null,
     unhealthyServices,
-    containers: containers.map(reportedContainerOf),
+    containers: reported,
   };
 }
 

@@ -28,7 +28,9 @@ async function updateState(deps: Dependencies, { outcome, desired, observed }: T
   const { exit, report } = endings[outcome.ending].meta;
   if (exit === 75 || outcome.ending === 'offlineLaptop' || outcome.ending === 'paused') return;
   if (desired === null || report === null) return state.update({ last_outcome: lastOutcomeOf(deps, outcome) });
-  const input = { outcome, desired, containers: await reportedContainers(deps, desired, observed) };
+  const containers = await reportedContainers(deps, desired, observed);
+  tick.containers = containers;
+  const input = { outcome, desired, containers };
   if (report !== 'heartbeat') return state.update(outcomePatch(deps, input));
   tick.heartbeat = reportOf(deps, input);
   await state.update({ last_outcome: lastOutcomeOf(deps, outcome), failing: remainingFailure(state.state) });

@@ -14,12 +14,20 @@ export interface MetricFamily {
   samples: Sample[];
 }
 
-/** Media type of what `formatMetrics` returns. */
+/** Media type of what `formatOpenMetrics` returns. */
 export const openMetricsType = 'application/openmetrics-text; version=1.0.0; charset=utf-8';
+
+/** Media type of what `formatPrometheusText` returns. */
+export const prometheusTextType = 'text/plain; version=0.0.4; charset=utf-8';
 
 /** A family of values that only rise. */
 export function counter(name: string, help: string, samples: Sample[]): MetricFamily {
   return { name, type: 'counter', help, samples: samples.map((sample) => ({ ...sample, suffix: '_total' })) };
+}
+
+/** A family with one sample, which tells by its labels what something is. */
+export function info(name: string, help: string, labels: Record<string, string>): MetricFamily {
+  return { name, type: 'info', help, samples: [{ suffix: '_info', labels, value: 1 }] };
 }
 
 /** A family of values that rise and fall. */
@@ -33,13 +41,30 @@ export function samplesBy(label: string, values: Record<string, number>): Sample
 }
 
 /** Writes families in the text form of OpenMetrics 1.0. */
-export function formatMetrics(families: readonly MetricFamily[]): string {
-  const lines = families.flatMap(({ name, type, help, samples }) => [
-    `# TYPE ${name} ${type}`,
-    `# HELP ${name} ${escaped(help)}`,
-    ...samples.map((sample) => formatSample(name, sample)),
-  ]);
+export function formatOpenMetrics(families: readonly MetricFamily[]): string {
+  const lines = families.flatMap((family) => formatFamily(family, family.name, family.type));
   return [...lines, '# EOF', ''].join('\n');
+}
+
+/**
+ * Writes families in the text form of Prometheus, 0.0.4, which the textfile collector reads: it names a counter with its
+ * suffix, and knows no type `info`.
+ */
+export function formatPrometheusText(families: readonly MetricFamily[]): string {
+  const lines = families.flatMap((family) => {
+    const { name, type } = family;
+    if (type === 'counter') return formatFamily(family, `${name}_total`, type);
+    return type === 'info' ? formatFamily(family, `${name}_info`, 'gauge') : formatFamily(family, name, type);
+  });
+  return [...lines, ''].join('\n');
+}
+
+function formatFamily({ name, help, samples }: MetricFamily, title: string, type: string): string[] {
+  return [
+    `# TYPE ${title} ${type}`,
+    `# HELP ${title} ${escaped(help)}`,
+    ...samples.map((sample) => formatSample(name, sample)),
+  ];
 }
 
 function formatSample(name: string, { suffix = '', labels = {}, value }: Sample): string {

@@ -1,0 +1,62 @@
+import { once } from 'node:events';
+import { request } from 'node:http';
+import { createServer, type AddressInfo } from 'node:net';
+import { join } from 'node:path';
+import { text } from 'node:stream/consumers';
+import { tempDir } from '../../../../fixtures/tempDir.ts';
+import { listenForMetrics, type MetricsListener } from './metricsListener.ts';
+
+let listener: MetricsListener | null = null;
+afterEach(async () => {
+  await listener?.close();
+  listener = null;
+});
+
+async function freePort(): Promise<number> {
+  const server = createServer().listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const { port } = server.address() as AddressInfo;
+  await new Promise((resolve) => server.close(resolve));
+  return port;
+}
+
+async function ask(options: object, method = 'GET', path = '/metrics') {
+  const call = request({ ...options, method, path, agent: false }).end();
+  const [response] = (await once(call, 'response')) as [import('node:http').IncomingMessage];
+  return { status: response.statusCode, type: response.headers['content-type'], body: await text(response) };
+}
+
+const found = { status: 200, type: 'text/plain; version=0.0.4; charset=utf-8' };
+
+it('shows the text of the moment, on a port of the loopback address', async () => {
+  const port = await freePort();
+  let words = '';
+  listener = await listenForMetrics(`http://127.0.0.1:${port}`, () => words);
+  expect(await ask({ port })).toEqual({ ...found, body: '' });
+  words = 'a 1\n';
+  expect(await ask({ port })).toEqual({ ...found, body: 'a 1\n' });
+});
+
+it('has nothing elsewhere and takes nothing', async () => {
+  const port = await freePort();
+  listener = await listenForMetrics(`http://127.0.0.1:${port}`, () => 'a 1\n');
+  const calls = [ask({ port }, 'GET', '/'), ask({ port }, 'GET', '/metrics?a'), ask({ port }, 'POST')];
+  expect((await Promise.all(calls)).map(({ status }) => status)).toEqual([404, 404, 405]);
+});
+
+it('listens on a socket, also where a process that was killed left one', async () => {
+  const socketPath = join(tempDir(), 'a socket');
+  const address = `unix://${socketPath}`;
+  const left = createServer().listen(socketPath);
+  await once(left, 'listening');
+  listener = await listenForMetrics(address, () => 'a 1\n');
+  expect(await ask({ socketPath })).toEqual({ ...found, body: 'a 1\n' });
+  left.close();
+});
+
+it('throws where it cannot listen', async () => {
+  const port = await freePort();
+  listener = await listenForMetrics(`http://127.0.0.1:${port}`, () => '');
+  await expect(listenForMetrics(`http://127.0.0.1:${port}`, () => '')).rejects.toThrow('EADDRINUSE');
+  await expect(listenForMetrics('unix:///nowhere/metrics.sock', () => '')).rejects.toThrow('EACCES');
+});

@@ -1,0 +1,35 @@
+import { once } from 'node:events';
+import { rm } from 'node:fs/promises';
+import { createServer } from 'node:http';
+import { prometheusTextType } from '../../../platform/text/metrics.ts';
+
+/** A listener that shows metrics to whoever asks. */
+export interface MetricsListener {
+  close: () => Promise<void>;
+}
+
+/**
+ * Answers `GET /metrics` with the text of the moment (spec §19.2), at `http://127.0.0.1:PORT`, `http://[::1]:PORT` or
+ * `unix:///PATH`; a socket that an earlier process left is replaced. Throws the error of the system.
+ */
+export async function listenForMetrics(address: string, text: () => string): Promise<MetricsListener> {
+  const server = createServer((request, response) => {
+    if (request.url !== '/metrics') return void response.writeHead(404).end('the metrics are at /metrics\n');
+    if (request.method !== 'GET' && request.method !== 'HEAD') return void response.writeHead(405).end();
+    response.writeHead(200, { 'content-type': prometheusTextType }).end(text());
+  });
+  server.requestTimeout = 10_000;
+  const { protocol, hostname, port, pathname } = new URL(address);
+  const path = decodeURI(pathname);
+  if (protocol === 'unix:') await rm(path, { force: true });
+  server.listen(protocol === 'unix:' ? { path } : { host: hostname.replace(/^\[|\]$/g, ''), port: Number(port) });
+  await once(server, 'listening');
+  return {
+    close: async () => {
+      const closed = once(server, 'close');
+      server.close();
+      server.closeAllConnections();
+      await closed;
+    },
+  };
+}

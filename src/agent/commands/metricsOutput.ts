@@ -1,0 +1,70 @@
+import { filesystemsOf } from '../../platform/host/filesystems.ts';
+import { formatPrometheusText } from '../../platform/text/metrics.ts';
+import { listenForMetrics, type MetricsListener } from '../adapters/host/metricsListener.ts';
+import { openMetricsFile } from '../adapters/state/metricsFile.ts';
+import type { Settings } from '../config/settings.ts';
+import { countTick, tickCountsIn } from '../rules/metrics/tickCounts.ts';
+import { tickMetrics, type TickFacts } from '../rules/metrics/tickMetrics.ts';
+import type { Trace } from '../rules/trace/trace.ts';
+import type { Dependencies } from '../services/dependencies.ts';
+
+/** Where the metrics of the ticks of one process go. */
+export interface MetricsOutput {
+  /** Tells the metrics after a tick; what fails is only logged. */
+  publish: (trace: Trace) => Promise<void>;
+  close: () => Promise<void>;
+}
+
+/** Opens the metrics file of the configuration, and the listener if one is wanted; one that cannot be had is only logged. */
+export async function openMetricsOutput(deps: Dependencies, listen: string | null): Promise<MetricsOutput> {
+  const { textfile } = deps.settings.metrics;
+  const file = textfile === null ? null : openMetricsFile(textfile);
+  let text = '';
+  const listener = listen === null ? null : await tryToListen(deps, listen, () => text);
+  const publish = async (trace: Trace) => {
+    const counts = tickCountsIn((await file?.read()) ?? text);
+    const facts = await factsOf(deps, trace);
+    text = formatPrometheusText(tickMetrics(facts, countTick(counts, trace, new Date())));
+    await file?.write(text);
+  };
+  return {
+    publish: async (trace) => {
+      if (trace.ending === 'busy') return; // whoever holds the lock tells about the host
+      await publish(trace).catch((error: unknown) => {
+        deps.journal.warn(`no metrics in ${String(textfile)}: ${messageOf(error)}`);
+      });
+    },
+    close: async () => listener?.close(),
+  };
+}
+
+async function tryToListen(
+  { journal }: Dependencies,
+  address: string,
+  text: () => string,
+): Promise<MetricsListener | null> {
+  try {
+    return await listenForMetrics(address, text);
+  } catch (error) {
+    journal.warn(`no metrics at ${address}: ${messageOf(error)}`);
+    return null;
+  }
+}
+
+async function factsOf({ settings, state, tick }: Dependencies, trace: Trace): Promise<TickFacts> {
+  const filesystems = await filesystemsOf(pathsOf(settings));
+  return {
+    trace,
+    state: state.isUnknown ? null : state.state,
+    containers: tick.containers,
+    freeBytes: Object.fromEntries(filesystems.map(({ paths, freeBytes }) => [paths[0] ?? '', freeBytes])),
+  };
+}
+
+function pathsOf({ state_dir, disk }: Settings): string[] {
+  return [state_dir, ...disk.paths];
+}
+
+function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : 'unknown reason';
+}

@@ -1,0 +1,76 @@
+import type { ReportedContainer } from '../../../../machines/types.ts';
+import { counter, gauge, info, samplesBy, type MetricFamily, type Sample } from '../../../platform/text/metrics.ts';
+import type { State } from '../state/state.ts';
+import { outOfSyncReason } from '../status/status.ts';
+import type { Trace } from '../trace/trace.ts';
+import type { TickCounts } from './tickCounts.ts';
+
+/** What a tick left behind. */
+export interface TickFacts {
+  trace: Trace;
+  /** Null when the tick could not read it. */
+  state: Readonly<State> | null;
+  /** As the tick saw them last; null when it saw none. */
+  containers: readonly ReportedContainer[] | null;
+  /** Free space in bytes by path, one path for each filesystem; null where it is unknown. */
+  freeBytes: Readonly<Record<string, number | null>>;
+}
+
+/**
+ * The metrics of a host after a tick (spec §19): times in seconds, sizes in bytes. Labels come from closed sets (endings,
+ * states, codes) or from the configuration (paths), so that their number is bounded.
+ */
+export function tickMetrics({ trace, state, containers, freeBytes }: TickFacts, counts: TickCounts): MetricFamily[] {
+  return [
+    info('deployd_build', 'Version of the agent.', { version: trace.version }),
+    counter('deployd_ticks', 'Ticks by how they ended.', samplesBy('outcome', counts.ticks)),
+    counter('deployd_refusals', 'Refusals by code.', samplesBy('code', counts.refusals)),
+    gauge('deployd_last_tick_timestamp_seconds', 'When a tick last ended so.', samplesBy('outcome', counts.lastTicks)),
+    gauge('deployd_tick_duration_seconds', 'How long the last tick took.', [{ value: trace.ms / 1000 }]),
+    gauge('deployd_step_duration_seconds', 'How long each state of the last tick took.', stepSamples(trace)),
+    ...(state === null ? [] : stateMetrics(state)),
+    ...(containers === null
+      ? []
+      : [gauge('deployd_containers', 'Containers of the project.', containerSamples(containers))]),
+    gauge('deployd_disk_free_bytes', 'Free space of each filesystem that is used.', diskSamples(freeBytes)),
+  ];
+}
+
+function stateMetrics(state: Readonly<State>): MetricFamily[] {
+  const inSync = Number(outOfSyncReason(state) === null);
+  return [
+    gauge('deployd_in_sync', '1 when the host runs what it should, well.', [{ value: inSync }]),
+    gauge('deployd_failing', '1 while the wanted bundle has failed.', [{ value: Number(state.failing !== null) }]),
+    gauge('deployd_pending_reports', 'Reports not delivered yet.', [{ value: state.pending_reports.length }]),
+    ...timestamp('deployd_last_check_in_timestamp_seconds', 'Last check-in.', state.last_check_in?.at),
+    ...timestamp('deployd_applied_timestamp_seconds', 'When the release was applied.', state.applied_at),
+    ...timestamp('deployd_token_expiry_timestamp_seconds', 'When the token ends.', state.token.expires_at),
+  ];
+}
+
+/** A family for a time; none for a time that is unknown. */
+function timestamp(name: string, help: string, at: string | null | undefined): MetricFamily[] {
+  return typeof at === 'string' ? [gauge(name, help, [{ value: Date.parse(at) / 1000 }])] : [];
+}
+
+/** Seconds by state; a state that was entered several times counts as their sum. */
+function stepSamples({ steps }: Trace): Sample[] {
+  const byState = Object.groupBy(steps, ({ machine, state }) => `${machine} ${state}`);
+  return Object.values(byState).map((entered = []) => {
+    const [first] = entered;
+    const ms = entered.reduce((sum, step) => sum + step.ms, 0);
+    return { labels: { machine: first?.machine ?? '', state: first?.state ?? '' }, value: ms / 1000 };
+  });
+}
+
+function containerSamples(containers: readonly ReportedContainer[]): Sample[] {
+  const kinds = Object.groupBy(containers, ({ state, health }) => `${state} ${health ?? 'none'}`);
+  return Object.entries(kinds).map(([kind, ones = []]) => {
+    const [state = '', health = ''] = kind.split(' ');
+    return { labels: { state, health }, value: ones.length };
+  });
+}
+
+function diskSamples(freeBytes: TickFacts['freeBytes']): Sample[] {
+  return Object.entries(freeBytes).flatMap(([path, value]) => (value === null ? [] : [{ labels: { path }, value }]));
+}
