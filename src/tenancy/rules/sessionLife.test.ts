@@ -9,6 +9,8 @@ describe('a session', () => {
     ['is over once it was idle for its limit', { ...begun, last_used_at: 500_000 }, 560_000, true],
     ['lasts for its lifetime', { ...begun, last_used_at: 599_000 }, 599_999, false],
     ['is over after its lifetime, however it is used', { ...begun, last_used_at: 600_000 }, 600_000, true],
+    ['lasts though a clock went back a little', { ...begun, created_at: 59_999, last_used_at: 59_999 }, 0, false],
+    ['is over once a clock went back by its limits', { ...begun, created_at: 600_000 }, 0, true],
   ])('%s', (_title, times, now, isOver) => {
     expect(isSessionOver(times, limits, now)).toBe(isOver);
   });

@@ -20,10 +20,10 @@ export function sessionsOverBefore({ idle_s, lifetime_s }: SessionLimits, now: n
   return { created: now - lifetime_s * 1000, used: now - idle_s * 1000 };
 }
 
-/** True once a session was idle for too long, or lasted too long. */
-export function isSessionOver(times: SessionTimes, limits: SessionLimits, now: number): boolean {
-  const before = sessionsOverBefore(limits, now);
-  return times.created_at <= before.created || times.last_used_at <= before.used;
+/** True once a session was idle for too long, or lasted too long; also once a clock went back by that. */
+export function isSessionOver(times: SessionTimes, { idle_s, lifetime_s }: SessionLimits, now: number): boolean {
+  const age = Math.abs(now - times.created_at);
+  return age >= lifetime_s * 1000 || Math.abs(now - times.last_used_at) >= idle_s * 1000;
 }
 
 /** Whether the groups are known, are to be asked for, or are too old to be used by anybody, as after a clock went back. */

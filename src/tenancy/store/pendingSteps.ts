@@ -1,5 +1,9 @@
 import type { PendingStep, PendingStepRow } from './database.ts';
+import { isDue } from './dueTime.ts';
 import type { Store } from './openStore.ts';
+
+/** No step is due later than so long after it is added, claimed or has failed. */
+const LONGEST_WAIT_MS = 10 * 60_000;
 
 /** Adds steps of a subject, due at a time; one that is pending already begins anew. */
 export async function addPendingSteps(
@@ -17,7 +21,10 @@ export async function addPendingSteps(
 
 /** Steps that are due, those that wait longest first. */
 export function findDueSteps(store: Store, now: number, limit: number): Promise<PendingStepRow[]> {
-  const due = store.selectFrom('pending_steps').selectAll().where('due_at', '<=', now);
+  const due = store
+    .selectFrom('pending_steps')
+    .selectAll()
+    .where(isDue('due_at', { now, longestMs: LONGEST_WAIT_MS }));
   return due.orderBy('due_at').orderBy('subject').orderBy('step').limit(limit).execute();
 }
 

@@ -1,4 +1,5 @@
 import type { SessionRow } from './database.ts';
+import { isDue, type DueBounds } from './dueTime.ts';
 import type { Store } from './openStore.ts';
 
 /** Keeps a new session. */
@@ -24,10 +25,11 @@ export async function deleteSession(work: Store, id: string, subject: string | n
   return (await (subject === null ? query : query.where('subject', '=', subject)).executeTakeFirst()) ?? null;
 }
 
-/** Lets one instance ask the provider until a time; false if another one has that already. */
-export async function claimSession(store: Store, id: string, { now, until }: { now: number; until: number }) {
-  const update = store.updateTable('sessions').set({ claimed_until: until }).where('id', '=', id);
-  return (await update.where('claimed_until', '<=', now).executeTakeFirstOrThrow()).numUpdatedRows === 1n;
+/** Lets one instance ask the provider for the longest time of a claim; false if another one has that already. */
+export async function claimSession(store: Store, id: string, bounds: DueBounds): Promise<boolean> {
+  const until = { claimed_until: bounds.now + bounds.longestMs };
+  const update = store.updateTable('sessions').set(until).where('id', '=', id);
+  return (await update.where(isDue('claimed_until', bounds)).executeTakeFirstOrThrow()).numUpdatedRows === 1n;
 }
 
 /** Keeps what the provider has told, or when a session was used. */

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import type { WebhookEvent } from '../../protocol/webhooks.ts';
 import type { Place, WebhookDeliveryRow } from './database.ts';
+import { isDue, type DueBounds } from './dueTime.ts';
 import type { Store } from './openStore.ts';
 
 /** Queues an event for webhooks, in the transaction of what it tells. */
@@ -20,10 +21,10 @@ export async function queueEvent(
 export async function findDueDelivery(
   store: Store,
   webhookId: string,
-  now: number,
+  bounds: DueBounds,
 ): Promise<WebhookDeliveryRow | null> {
   const query = store.selectFrom('webhook_deliveries').selectAll().where('webhook_id', '=', webhookId);
-  const due = query.where('dead_at', 'is', null).where('due_at', '<=', now);
+  const due = query.where('dead_at', 'is', null).where(isDue('due_at', bounds));
   return (await due.orderBy('number').limit(1).executeTakeFirst()) ?? null;
 }
 

@@ -1,5 +1,6 @@
 import type { EventType } from '../../protocol/webhooks.ts';
 import type { WebhookRow } from './database.ts';
+import { isDue } from './dueTime.ts';
 import type { Store } from './openStore.ts';
 
 /** Keeps a new webhook. */
@@ -52,16 +53,42 @@ export async function updateWebhook(work: Store, id: string, columns: Partial<We
   await work.updateTable('webhooks').set(columns).where('id', '=', id).execute();
 }
 
+/** Gives a webhook another secret; the one before, whoever has set it, also signs until a time. */
+export async function rotateWebhookSecret(
+  work: Store,
+  id: string,
+  { sealed_secret, previous_until }: Pick<WebhookRow, 'sealed_secret'> & { previous_until: number },
+): Promise<boolean> {
+  const update = work.updateTable('webhooks').where('id', '=', id);
+  const rotated = update.set((set) => ({
+    sealed_previous_secret: set.ref('sealed_secret'),
+    sealed_secret,
+    previous_until,
+  }));
+  return (await rotated.executeTakeFirstOrThrow()).numUpdatedRows === 1n;
+}
+
+/** Now, and how long an instance claims a webhook, and leaves an endpoint alone, at most; milliseconds. */
+export interface WebhookBounds {
+  now: number;
+  claimMs: number;
+  pauseMs: number;
+}
+
 /** Ids of webhooks to which something is due, and which nobody has claimed, those that wait longest first. */
-export async function findDueWebhooks(store: Store, now: number, limit: number): Promise<string[]> {
+export async function findDueWebhooks(
+  store: Store,
+  { now, claimMs, pauseMs }: WebhookBounds,
+  limit: number,
+): Promise<string[]> {
   const rows = await store
     .selectFrom('webhooks')
     .innerJoin('webhook_deliveries', 'webhook_deliveries.webhook_id', 'webhooks.id')
     .select(({ fn }) => ['webhooks.id', fn.min('due_at').as('due')])
-    .where('claimed_until', '<=', now)
-    .where('paused_until', '<=', now)
+    .where(isDue('claimed_until', { now, longestMs: claimMs }))
+    .where(isDue('paused_until', { now, longestMs: pauseMs }))
     .where('dead_at', 'is', null)
-    .where('due_at', '<=', now)
+    .where(isDue('due_at', { now, longestMs: pauseMs }))
     .groupBy('webhooks.id')
     .orderBy('due')
     .limit(limit)
@@ -69,14 +96,22 @@ export async function findDueWebhooks(store: Store, now: number, limit: number):
   return rows.map(({ id }) => id);
 }
 
-/** Takes a webhook until a time, for one instance alone; null if another one was faster. */
+/** Takes a webhook for so long, for one instance alone; null if another one was faster. */
 export async function claimWebhook(
   store: Store,
   id: string,
-  { now, until }: { now: number; until: number },
+  { now, claimMs }: Pick<WebhookBounds, 'now' | 'claimMs'>,
 ): Promise<WebhookRow | null> {
-  const update = store.updateTable('webhooks').set({ claimed_until: until }).where('id', '=', id);
-  return (await update.where('claimed_until', '<=', now).returningAll().executeTakeFirst()) ?? null;
+  const update = store
+    .updateTable('webhooks')
+    .set({ claimed_until: now + claimMs })
+    .where('id', '=', id);
+  return (
+    (await update
+      .where(isDue('claimed_until', { now, longestMs: claimMs }))
+      .returningAll()
+      .executeTakeFirst()) ?? null
+  );
 }
 
 /** Gives a claimed webhook back, unless it is not the instance's any more. */

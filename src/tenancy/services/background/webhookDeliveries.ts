@@ -2,7 +2,14 @@ import { setTimeout } from 'node:timers/promises';
 import type { WebhookEvent } from '../../../protocol/webhooks.ts';
 import { isRefusal, retryDelayMs } from '../../rules/webhooks/retryDelay.ts';
 import type { WebhookDeliveryRow, WebhookRow } from '../../store/database.ts';
-import { claimWebhook, findDueWebhooks, findWebhook, releaseWebhook, updateWebhook } from '../../store/webhooks.ts';
+import {
+  claimWebhook,
+  findDueWebhooks,
+  findWebhook,
+  releaseWebhook,
+  updateWebhook,
+  type WebhookBounds,
+} from '../../store/webhooks.ts';
 import {
   buryDeliveries,
   deleteDeadLetters,
@@ -33,7 +40,7 @@ export async function deliverWebhooks(deps: Dependencies, signal: AbortSignal): 
   const running = new Map<string, Promise<void>>();
   const broken = new Set<string>();
   do {
-    const due = signal.aborted ? [] : await findDueWebhooks(deps.store, deps.clock(), WEBHOOKS_AT_ONCE);
+    const due = signal.aborted ? [] : await findDueWebhooks(deps.store, boundsOf(deps), WEBHOOKS_AT_ONCE);
     const idle = due.filter((id) => !running.has(id) && !broken.has(id));
     for (const id of idle.slice(0, WEBHOOKS_AT_ONCE - running.size)) {
       const work = deliverTo(deps, id, signal).catch((error: unknown) => {
@@ -55,16 +62,20 @@ export async function removeOldDeadLetters({ store, settings, clock }: Dependenc
   while ((await deleteDeadLetters(store, before, LETTERS_AT_ONCE)) === LETTERS_AT_ONCE);
 }
 
+function boundsOf({ clock, settings }: Dependencies): WebhookBounds {
+  return { now: clock(), claimMs: CLAIM_MS, pauseMs: settings.webhooks.longest_retry_s * 1000 };
+}
+
 async function deliverTo(deps: Dependencies, id: string, signal: AbortSignal): Promise<void> {
   const { store, clock } = deps;
-  const now = clock();
-  const claimed = await claimWebhook(store, id, { now, until: now + CLAIM_MS });
+  const { now, claimMs, pauseMs } = boundsOf(deps);
+  const claimed = await claimWebhook(store, id, { now, claimMs });
   if (claimed === null) return;
   try {
     let webhook: WebhookRow | null = claimed;
     // Its row is read anew for each event: it may have been deleted, or have another secret.
     while (webhook !== null && !signal.aborted && clock() < now + BEGIN_WITHIN_MS) {
-      const delivery = await findDueDelivery(store, id, clock());
+      const delivery = await findDueDelivery(store, id, { now: clock(), longestMs: pauseMs });
       if (delivery === null || !(await deliver(deps, { webhook, delivery }, signal))) return;
       webhook = await findWebhook(store, id);
     }
@@ -107,7 +118,7 @@ async function keepFailure(
   const bounds = { random: Math.random(), retryAfterS };
   const pauseMs = Math.round(retryDelayMs(isAlone ? delivery.tries + 1 : failures, settings.webhooks, bounds));
   const queuedBefore = now + pauseMs - settings.webhooks.give_up_after_s * 1000;
-  log('warn', `a webhook could not be delivered: ${error}`, { webhook: webhook.id, tries: delivery.tries + 1 });
+  if (error !== webhook.error) log('warn', `a webhook could not be delivered: ${error}`, { webhook: webhook.id });
   await store.transaction().execute(async (work) => {
     // An endpoint that failed gets them in the old order.
     await postponeDelivery(work, delivery.id, { error, dueAt: isAlone ? now + pauseMs : delivery.due_at });

@@ -26,8 +26,7 @@ export async function withCurrentGroups(
   const now = deps.clock();
   const age = groupsAge(row, deps.settings.session, now);
   if (age === 'known') return row;
-  if (await claimSession(deps.store, row.id, { now, until: now + RECHECK_GRACE_MS }))
-    return recheck(deps, provider, row);
+  if (await claimSession(deps.store, row.id, { now, longestMs: RECHECK_GRACE_MS })) return recheck(deps, provider, row);
   if (age === 'due') return row;
   throw new PeerError('identity provider', 'it is being asked for the groups of a session');
 }

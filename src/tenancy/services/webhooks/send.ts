@@ -1,5 +1,4 @@
 import type { WebhookEvent } from '../../../protocol/webhooks.ts';
-import { KeyError } from '../../credentials/keyError.ts';
 import { webhookHeaders } from '../../credentials/webhookSecret.ts';
 import { messageOf } from '../../rules/webhooks/messageBody.ts';
 import type { WebhookRow } from '../../store/database.ts';
@@ -23,12 +22,13 @@ export async function sendEvent(
   { id, event, signal }: { id: string; event: WebhookEvent; signal: AbortSignal },
 ): Promise<Attempt> {
   const { settings, clock, version } = deps;
-  const names = sealedNames(webhook.id);
   const now = clock();
-  const target = openSealed(deps, names.url, webhook.sealed_url);
+  const opened = openWebhook(deps, webhook, now);
+  if (opened === null) return { error: 'the key file is not the one that encrypted it', status: null, retryAfterS: 0 };
+  const { target, secrets } = opened;
   const { url, body } = messageOf(event, { target, format: webhook.format, source: settings.public_url });
   const text = JSON.stringify(body);
-  const signed = webhookHeaders({ id, timestamp: Math.floor(now / 1000), body: text }, secretsOf(deps, webhook, now));
+  const signed = webhookHeaders({ id, timestamp: Math.floor(now / 1000), body: text }, secrets);
   const headers = { 'content-type': 'application/json', 'user-agent': `deployd-tenancy/${version}`, ...signed };
   const answer = await deps.postWebhook({ url, headers, body: text, signal });
   if (answer.status === null) return { error: formatUnreached(answer.code), status: null, retryAfterS: 0 };
@@ -43,16 +43,16 @@ function formatUnreached(code: string): string {
     : `the endpoint cannot be reached (${code})`;
 }
 
-/** The secret, and the one before while it still signs. */
-function secretsOf(deps: Dependencies, webhook: WebhookRow, now: number): string[] {
-  const { secret } = sealedNames(webhook.id);
-  const { sealed_secret, sealed_previous_secret: previous, previous_until } = webhook;
+/** The URL, and the secret with the one before while that still signs; null if the key file cannot decrypt them. */
+function openWebhook(
+  { sealer }: Dependencies,
+  { id, sealed_url, sealed_secret, sealed_previous_secret: previous, previous_until }: WebhookRow,
+  now: number,
+): { target: string; secrets: string[] } | null {
+  const names = sealedNames(id);
   const isOverlapping = previous !== null && now < (previous_until ?? 0);
-  return [sealed_secret, ...(isOverlapping ? [previous] : [])].map((sealed) => openSealed(deps, secret, sealed));
-}
-
-function openSealed({ sealer }: Dependencies, name: string, sealed: string): string {
-  const text = sealer.unseal(name, sealed);
-  if (text === null) throw new KeyError(`the key file is not the one that encrypted the ${name}`);
-  return text;
+  const sealed = [sealed_secret, ...(isOverlapping ? [previous] : [])];
+  const target = sealer.unseal(names.url, sealed_url);
+  const secrets = sealed.map((each) => sealer.unseal(names.secret, each)).filter((secret) => secret !== null);
+  return target === null || secrets.length < sealed.length ? null : { target, secrets };
 }

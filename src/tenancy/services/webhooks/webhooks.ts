@@ -13,7 +13,7 @@ import {
   findWebhook,
   insertWebhook,
   listWebhooks as selectWebhooks,
-  updateWebhook,
+  rotateWebhookSecret,
 } from '../../store/webhooks.ts';
 import { ApiError, notFound } from '../apiError.ts';
 import { auditEntry } from '../audit.ts';
@@ -113,12 +113,12 @@ export async function rotateSecret(
   deps: Dependencies,
   { caller, ...named }: NamedWebhook & { caller: AuditCaller },
 ): Promise<{ secret: string; previous_until: string }> {
-  const { id, name, env, sealed_secret } = await findPermittedWebhook(deps, named, 'admin');
+  const { id, name, env } = await findPermittedWebhook(deps, named, 'admin');
   const secret = newWebhookSecret();
   const previous_until = deps.clock() + OVERLAP_MS;
-  const sealed = { sealed_secret: deps.sealer.seal(sealedNames(id).secret, secret) };
+  const sealed_secret = deps.sealer.seal(sealedNames(id).secret, secret);
   await deps.store.transaction().execute(async (work) => {
-    await updateWebhook(work, id, { ...sealed, sealed_previous_secret: sealed_secret, previous_until });
+    if (!(await rotateWebhookSecret(work, id, { sealed_secret, previous_until }))) throw notFound('webhook');
     await addAuditEntry(work, auditEntry(deps, caller, { target: `${id} ${name}`, env }));
   });
   return { secret, previous_until: toTime(previous_until) };
