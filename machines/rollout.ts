@@ -1,7 +1,7 @@
 import { assign, initialTransition, setup, transition, type SnapshotFrom } from 'xstate';
 
-/** What has halted a rollout: an operator, failures over the limit, or the restore of a backup of the store. */
-export type HaltReason = 'operator' | 'failures' | 'restore';
+/** What has halted a rollout: an operator, an abort that is not done, failures over the limit, or the restore of a backup. */
+export type HaltReason = 'operator' | 'abort' | 'failures' | 'restore';
 
 /** What the tenancy service keeps of a rollout, beside its state. */
 export interface RolloutFacts {

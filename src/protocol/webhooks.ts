@@ -7,6 +7,8 @@ export const eventTypes = [
   'backend.offline',
   'backend.back',
   'rollout.halted',
+  'rollout.resumed',
+  'rollout.aborted',
   'bundle.awaiting_signature',
 ] as const;
 export type EventType = (typeof eventTypes)[number];
@@ -27,9 +29,9 @@ export interface WebhookEvent {
     backend: { id: string; site: string; host: string | null } | null;
     /** The bundle that was to run, or that awaits signatures. */
     bundle: { sha256: string; name: string; version: string; sequence: number } | null;
-    /** Code of the refusal or the failure. */
+    /** Code of the refusal or the failure; `RETIRED` where trouble or silence ends because the backend retires. */
     code: string | null;
-    /** A rollout that was halted, and the number of backends that have failed in it. */
+    /** A rollout, and the number of backends that have failed in it. */
     rollout: { id: string; failures: number } | null;
   };
 }

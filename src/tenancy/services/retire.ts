@@ -1,11 +1,15 @@
 import type { BackendState } from '../../../machines/backend.ts';
+import { RETIRED } from '../rules/webhooks/event.ts';
 import { addAuditEntry } from '../store/audit.ts';
-import { changeBackend } from '../store/backends.ts';
+import { changeBackend, setTrouble } from '../store/backends.ts';
+import type { BackendRow } from '../store/database.ts';
+import type { Store } from '../store/openStore.ts';
 import { conflict } from './apiError.ts';
 import { auditEntry } from './audit.ts';
 import { requireBackend, type BackendCall } from './backends.ts';
 import type { Dependencies } from './dependencies.ts';
 import type { AuditCaller } from './operator.ts';
+import { announce } from './webhooks/announce.ts';
 
 /** The request to retire a backend. */
 export interface RetireCall extends BackendCall {
@@ -30,10 +34,18 @@ export async function retireBackend(
     const row = await changeBackend(work, id, change);
     if (row === null) return null;
     await addAuditEntry(work, auditEntry(deps, caller, { target: id, env }));
+    await announceEnd(work, row, change.now);
     return row.state;
   });
   if (state === null) throw await refusalOf(deps, call);
   return { id, state };
+}
+
+/** Announces that trouble and silence of a backend are over: what it tells while it retires is not announced. */
+async function announceEnd(work: Store, backend: BackendRow & { previous: BackendState }, now: number): Promise<void> {
+  const end = { now, env: backend.env, backend, code: RETIRED };
+  if (await setTrouble(work, backend.id, null)) await announce(work, { ...end, type: 'backend.recovered' });
+  if (backend.previous === 'offline') await announce(work, { ...end, type: 'backend.back' });
 }
 
 async function refusalOf(deps: Dependencies, call: BackendCall) {

@@ -142,12 +142,12 @@ export async function findExpiredRetirements(store: Store, before: number, limit
   return rows.map(({ id }) => id);
 }
 
-/** As `applyEvent`, within a transaction; the steps of finishing are due when it begins. */
+/** As `applyEvent`, within a transaction, with the state before; the steps of finishing are due when it begins. */
 export async function changeBackend(
   work: Store,
   id: string,
   { event, now, columns = {}, when = () => true }: BackendChange,
-): Promise<BackendRow | null> {
+): Promise<(BackendRow & { previous: BackendState }) | null> {
   for (;;) {
     const row = await work.selectFrom('backends').selectAll().where('id', '=', id).executeTakeFirst();
     const next = row && when(row) && nextBackend(recordOf(row), event);
@@ -162,7 +162,7 @@ export async function changeBackend(
     if (next.state === 'finishing' && state !== 'finishing') {
       await addPendingSteps(work, id, { steps: finishingSteps, dueAt: now });
     }
-    return { ...row, ...changed };
+    return { ...row, ...changed, previous: state };
   }
 }
 

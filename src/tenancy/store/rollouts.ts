@@ -39,6 +39,22 @@ export async function setProgress(work: Store, id: string, progress: RolloutProg
     .execute();
 }
 
+/** As `setProgress` of a rollout that is not locked: nothing if it has changed since it was read. */
+export async function refreshProgress(
+  store: Store,
+  { id, state, state_since, progress }: RolloutRow,
+  counted: RolloutProgress,
+): Promise<void> {
+  await store
+    .updateTable('rollouts')
+    .set({ progress: JSON.stringify(counted) })
+    .where('id', '=', id)
+    .where('state', '=', state)
+    .where('state_since', '=', state_since)
+    .where('progress', '=', progress)
+    .execute();
+}
+
 /**
  * Applies an event to a rollout whose env is locked; null if its state does not allow the event. One that is done makes its
  * bundle the desired one.

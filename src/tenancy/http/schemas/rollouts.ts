@@ -63,7 +63,7 @@ export const Rollout = Type.Object(
     previous_sha: Nullable(Sha256),
     state: Type.Enum(['pending', 'updating', 'soaking', 'gated', 'halted', 'done', 'aborted']),
     state_since: Timestamp,
-    halted_by: Nullable(Type.Enum(['operator', 'failures', 'restore'])),
+    halted_by: Nullable(Type.Enum(['operator', 'abort', 'failures', 'restore'])),
     next_start_at: Nullable(Timestamp),
     started: Type.Integer({ description: 'Number of waves that have started.' }),
     waves: Type.Array(RolloutWave),

@@ -72,7 +72,12 @@ export const WebhookEvent = Type.Object(
       bundle: Nullable(
         Type.Object({ sha256: Sha256, name: Type.String(), version: Type.String(), sequence: Type.Integer() }),
       ),
-      code: Nullable(Type.String({ description: 'Code of the refusal or the failure.' })),
+      code: Nullable(
+        Type.String({
+          description:
+            'Code of the refusal or the failure; `RETIRED` where trouble or silence ends because the backend retires.',
+        }),
+      ),
       rollout: Nullable(Type.Object({ id: Type.String(), failures: Type.Integer() })),
     }),
   },

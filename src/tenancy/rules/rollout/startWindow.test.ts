@@ -59,3 +59,20 @@ it('is open at any time without windows, and while one of several is', () => {
 it('knows the names of time zones', () => {
   expect(['Europe/Berlin', 'UTC', 'Europe/Atlantis', ''].map(isTimeZone)).toEqual([true, true, false, false]);
 });
+
+it('makes one clock for a window, however often it looks at it', () => {
+  const { DateTimeFormat } = Intl;
+  let made = 0;
+  Intl.DateTimeFormat = new Proxy(DateTimeFormat, {
+    construct: (target, args: ConstructorParameters<typeof DateTimeFormat>) => {
+      made++;
+      return new target(...args);
+    },
+  });
+  try {
+    isOpen([{ days: ['mon'], start: '08:00', minutes: 60, time_zone: 'Europe/Berlin' }], 0);
+    expect(made).toBe(1);
+  } finally {
+    Intl.DateTimeFormat = DateTimeFormat;
+  }
+});

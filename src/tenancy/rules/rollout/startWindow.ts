@@ -20,7 +20,7 @@ export function nextOpening(windows: readonly StartWindow[], now: number): numbe
 /** True for the name of a time zone, as `Intl` knows it. */
 export function isTimeZone(name: string): boolean {
   try {
-    return formatOf(name).resolvedOptions().timeZone !== '';
+    return clockOf(name).resolvedOptions().timeZone !== '';
   } catch {
     return false;
   }
@@ -32,38 +32,36 @@ function isWithin({ minutes }: StartWindow, opening: number, now: number): boole
 
 /** When a window opens, from two days before a time (it may be open longer than a day without an hour) to the week after. */
 function openingsOf({ days, start, time_zone }: StartWindow, now: number): number[] {
-  const today = Math.floor((now + offsetAt(time_zone, now)) / DAY_MS);
+  const clock = clockOf(time_zone);
+  const today = Math.floor((now + offsetAt(clock, now)) / DAY_MS);
   const [hours = 0, minutes = 0] = start.split(':').map(Number);
   return Array.from({ length: 10 }, (_, index) => (today - 2 + index) * DAY_MS)
     .filter((day) => days.includes(weekdays[new Date(day).getUTCDay()] ?? 'sun'))
-    .map((day) => instantOf(time_zone, day + (hours * 60 + minutes) * MINUTE_MS));
+    .map((day) => instantOf(clock, day + (hours * 60 + minutes) * MINUTE_MS));
 }
 
 /**
  * The time at which clocks of a zone show a local time, given as if it were UTC. Of two such times, when clocks go back, it
  * is the first; a local time that is left out when clocks go forward is as much later as they go.
  */
-function instantOf(zone: string, local: number): number {
-  const before = local - offsetAt(zone, local - DAY_MS);
-  const after = local - offsetAt(zone, local + DAY_MS);
-  const real = [before, after].filter((instant) => instant + offsetAt(zone, instant) === local);
+function instantOf(clock: Intl.DateTimeFormat, local: number): number {
+  const before = local - offsetAt(clock, local - DAY_MS);
+  const after = local - offsetAt(clock, local + DAY_MS);
+  const real = [before, after].filter((instant) => instant + offsetAt(clock, instant) === local);
   return real.length === 0 ? before : Math.min(...real);
 }
 
-/** How far the clocks of a zone are ahead of UTC at a time, in milliseconds. */
-function offsetAt(zone: string, now: number): number {
-  const parts = new Map(
-    formatOf(zone)
-      .formatToParts(now)
-      .map(({ type, value }) => [type, Number(value)]),
-  );
+/** How far clocks are ahead of UTC at a time, in milliseconds. */
+function offsetAt(clock: Intl.DateTimeFormat, now: number): number {
+  const parts = new Map(clock.formatToParts(now).map(({ type, value }) => [type, Number(value)]));
   const part = (type: Intl.DateTimeFormatPartTypes) => parts.get(type) ?? 0;
   const day = Date.UTC(part('year'), part('month') - 1, part('day'));
   const local = day + ((part('hour') * 60 + part('minute')) * 60 + part('second')) * 1000;
   return local - Math.floor(now / 1000) * 1000;
 }
 
-function formatOf(zone: string): Intl.DateTimeFormat {
+/** What clocks of a zone show; making them costs far more than a look at them. */
+function clockOf(zone: string): Intl.DateTimeFormat {
   const numeric = 'numeric';
   const date = { year: numeric, month: numeric, day: numeric } as const;
   const time = { hour: numeric, minute: numeric, second: numeric, hourCycle: 'h23' } as const;

@@ -1,6 +1,9 @@
 import type { EventType, WebhookEvent } from '../../../protocol/webhooks.ts';
 import type { BackendRow, BundleRow } from '../../store/database.ts';
 
+/** The code of an event that trouble or silence ends because the backend retires. */
+export const RETIRED = 'RETIRED';
+
 /** What has happened, with the rows that it is about. */
 export interface Occurrence {
   type: EventType;

@@ -1,6 +1,6 @@
 import { eventTypes, type WebhookEvent } from '../../../protocol/webhooks.ts';
 import { publishedFaults } from '../../../../fixtures/tenancy/webhooks/publishedSchemas.ts';
-import { eventOf, testEvent, type Occurrence } from './event.ts';
+import { eventOf, RETIRED, testEvent, type Occurrence } from './event.ts';
 import { messageOf } from './messageBody.ts';
 
 const now = Date.parse('2026-11-24T12:00:00Z');
@@ -14,7 +14,7 @@ function occurrence(type: Occurrence['type'], name = 'db-1.example'): Occurrence
   const backend = { id: 'b-1', site: name, check_in: JSON.stringify({ host: { name } }) };
   const bundle = { sha256: 'a'.repeat(64), name, version: name, sequence: 7 };
   const about = type.startsWith('backend.') ? { backend } : {};
-  const rollout = type === 'rollout.halted' ? { rollout: { id: 'r-1', failures: 3 } } : {};
+  const rollout = type.startsWith('rollout.') ? { rollout: { id: 'r-1', failures: 3 } } : {};
   return { type, now, env: 'eu-1', bundle, code: 'PULL_FAILED', ...about, ...rollout };
 }
 
@@ -65,9 +65,16 @@ it.each([
     'rollout.halted',
     'the rollout of db-1.example db-1.example (aaaaaaaaaaaa) in env eu-1 was halted: 3 backends have failed',
   ],
+  ['rollout.resumed', 'the rollout of db-1.example db-1.example (aaaaaaaaaaaa) in env eu-1 goes on'],
+  ['rollout.aborted', 'the rollout of db-1.example db-1.example (aaaaaaaaaaaa) in env eu-1 was aborted'],
   ['bundle.awaiting_signature', 'db-1.example db-1.example (aaaaaaaaaaaa) of env eu-1 awaits signatures'],
 ] as const)('%s is told as "%s"', (type, text) => {
   expect(bodyOf(eventOf(occurrence(type)), 'slack')['text']).toBe(text);
+});
+
+it.each(['backend.recovered', 'backend.back'] as const)('%s of a backend that retires is told as that', (type) => {
+  const { body } = messageOf(eventOf({ ...occurrence(type), code: RETIRED }), { target, format: 'slack', source });
+  expect(body).toMatchObject({ text: 'db-1.example (db-1.example, env eu-1) retires' });
 });
 
 it('Slack gets its three characters escaped', () => {
@@ -91,6 +98,8 @@ it('PagerDuty gets the key in the body instead of the URL, and one incident for 
     'backend.offline: trigger deployd/backend/b-1/presence',
     'backend.back: resolve deployd/backend/b-1/presence',
     'rollout.halted: trigger deployd/rollout/r-1',
+    'rollout.resumed: resolve deployd/rollout/r-1',
+    'rollout.aborted: resolve deployd/rollout/r-1',
     `bundle.awaiting_signature: trigger deployd/bundle/${'a'.repeat(64)}`,
   ]);
 });

@@ -12,6 +12,8 @@ const severities: Record<Type, 'error' | 'warning' | 'info' | null> = {
   'backend.offline': 'warning',
   'backend.back': null,
   'rollout.halted': 'error',
+  'rollout.resumed': null,
+  'rollout.aborted': null,
   'bundle.awaiting_signature': 'info',
   'webhook.test': 'info',
 };

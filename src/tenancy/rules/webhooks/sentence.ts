@@ -1,4 +1,5 @@
 import type { WebhookEvent } from '../../../protocol/webhooks.ts';
+import { RETIRED } from './event.ts';
 
 /** What has happened, in one sentence of plain text for people; names have no character that a chat tool takes for markup. */
 export function sentenceOf({ type, data }: WebhookEvent): string {
@@ -14,13 +15,17 @@ export function sentenceOf({ type, data }: WebhookEvent): string {
     case 'backend.unhealthy':
       return `${host} is unhealthy${why}`;
     case 'backend.recovered':
-      return `${host} is well again`;
+      return `${host} ${code === RETIRED ? 'retires' : 'is well again'}`;
     case 'backend.offline':
       return `${host} is offline`;
     case 'backend.back':
-      return `${host} is back`;
+      return `${host} ${code === RETIRED ? 'retires' : 'is back'}`;
     case 'rollout.halted':
       return `the rollout of ${bundle} in env ${env} was halted: ${rollout?.failures ?? 0} backends have failed`;
+    case 'rollout.resumed':
+      return `the rollout of ${bundle} in env ${env} goes on`;
+    case 'rollout.aborted':
+      return `the rollout of ${bundle} in env ${env} was aborted`;
     case 'bundle.awaiting_signature':
       return `${bundle} of env ${env} awaits signatures`;
     case 'webhook.test':

@@ -50,8 +50,9 @@ async function receiveHeartbeat(store: Store, agent: AgentRow, { report, now }: 
   return true;
 }
 
-/** Announces the trouble that a report tells once, not again at each tick. */
-async function announceTrouble(work: Store, { id, env }: AgentRow, { report, now }: Receipt): Promise<void> {
+/** Announces the trouble that a report tells once, not again at each tick; nothing of a host that is taken down. */
+async function announceTrouble(work: Store, { id, env, state }: AgentRow, { report, now }: Receipt): Promise<void> {
+  if (state !== 'active' && state !== 'offline') return;
   if (!(await setTrouble(work, id, troubleOf(report)))) return;
   const type = eventOfReport(report.outcome);
   const backend = type && (await findBackend(work, id));

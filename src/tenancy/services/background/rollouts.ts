@@ -3,7 +3,7 @@ import { nextEvent } from '../../rules/rollout/nextEvent.ts';
 import type { RolloutPlan, RolloutProgress, RolloutRow } from '../../store/rolloutTable.ts';
 import { lockEnv } from '../../store/envs.ts';
 import type { Store } from '../../store/openStore.ts';
-import { findRollout, isOver, listActiveRollouts, recordOf, setProgress } from '../../store/rollouts.ts';
+import { findRollout, isOver, listActiveRollouts, recordOf, refreshProgress } from '../../store/rollouts.ts';
 import { byService } from '../audit.ts';
 import type { Dependencies } from '../dependencies.ts';
 import { applyRolloutEvent, countProgress } from '../rollouts/rolloutEvent.ts';
@@ -20,10 +20,14 @@ const acts: Record<RolloutEvent['type'], string> = {
   ABORT: 'rollout.abort',
 };
 
-/** Goes on with every rollout as far as it can; each step is made by one instance. */
+/** Goes on with every rollout as far as it can, whatever becomes of others; each step is made by one instance. */
 export async function advanceRollouts(deps: Dependencies, signal: AbortSignal): Promise<void> {
-  for (const row of await listActiveRollouts(deps.store, null)) {
-    while (!signal.aborted && (await advance(deps, row.id)));
+  for (const { id, env } of await listActiveRollouts(deps.store, null)) {
+    try {
+      while (!signal.aborted && (await advance(deps, id)));
+    } catch (error) {
+      deps.log('error', `a rollout could not go on, and is tried again: ${String(error)}`, { rollout: id, env });
+    }
   }
 }
 
@@ -34,7 +38,7 @@ async function advance(deps: Dependencies, id: string): Promise<boolean> {
   // Counting takes long in a large env: nothing is locked for it unless there is something to do.
   const { event, progress } = await lookAt(deps, deps.store, row);
   if (event === null) {
-    if (JSON.stringify(progress) !== row.progress) await setProgress(deps.store, id, progress);
+    if (JSON.stringify(progress) !== row.progress) await refreshProgress(deps.store, row, progress);
     return false;
   }
   return deps.store.transaction().execute(async (work) => {

@@ -37,7 +37,7 @@ export async function abortRollout(deps: Dependencies, act: RolloutAct): Promise
 async function halt(deps: Dependencies, { caller, env }: RolloutAct): Promise<RolloutRow> {
   return deps.store.transaction().execute(async (work) => {
     const row = await lockRollout(work, env);
-    const event = { type: 'HALT', by: 'operator' } as const;
+    const event = { type: 'HALT', by: 'abort' } as const;
     const halted = { ...caller, act: 'rollout.halt' };
     return (await applyRolloutEvent(deps, work, { row, event, caller: halted })) ?? row;
   });

@@ -1,6 +1,8 @@
 import type { RolloutEvent } from '../../../../machines/rollout.ts';
-import { progressOf } from '../../rules/rollout/progress.ts';
+import { failuresOf, progressOf } from '../../rules/rollout/progress.ts';
 import { selectWave } from '../../rules/rollout/wave.ts';
+import type { Occurrence } from '../../rules/webhooks/event.ts';
+import { eventOfRollout } from '../../rules/webhooks/rolloutChange.ts';
 import { addAuditEntry } from '../../store/audit.ts';
 import { findBundle } from '../../store/bundles.ts';
 import type { RolloutPlan, RolloutProgress, RolloutRow } from '../../store/rolloutTable.ts';
@@ -35,18 +37,18 @@ export async function applyRolloutEvent(
   await addAuditEntry(work, auditEntry(deps, caller, { target, env: row.env }));
   const progress = await countProgress(deps, work, changed);
   await setProgress(work, row.id, progress);
-  if (event.type === 'HALT') await announceHalt(work, row, { progress, now: deps.clock() });
+  const type = eventOfRollout(event);
+  if (type !== null) await announceChange(work, row, { type, progress, now: deps.clock() });
   return { ...changed, progress: JSON.stringify(progress) };
 }
 
-async function announceHalt(
+async function announceChange(
   work: Store,
   { id, env, sha256 }: RolloutRow,
-  { progress, now }: { progress: RolloutProgress; now: number },
+  { progress, ...change }: Pick<Occurrence, 'type' | 'now'> & { progress: RolloutProgress },
 ): Promise<void> {
-  const failures = progress.waves.reduce((sum, { failed }) => sum + failed, 0);
   const bundle = await findBundle(work, sha256);
-  await announce(work, { type: 'rollout.halted', now, env, bundle, rollout: { id, failures } });
+  await announce(work, { ...change, env, bundle, rollout: { id, failures: failuresOf(progress) } });
 }
 
 /** Lets hosts join the wave that starts. */

@@ -4,7 +4,7 @@ import { planFault } from '../../rules/rollout/planFault.ts';
 import { completeWaves } from '../../rules/rollout/wave.ts';
 import { addAuditEntry } from '../../store/audit.ts';
 import type { RolloutPlan, RolloutRow } from '../../store/rolloutTable.ts';
-import { insertRollout } from '../../store/rollouts.ts';
+import { insertRollout, listRollouts } from '../../store/rollouts.ts';
 import { ApiError, conflict } from '../apiError.ts';
 import { auditEntry } from '../audit.ts';
 import { lockPromotable } from '../bundles/lockPromotable.ts';
@@ -38,6 +38,7 @@ export async function startRollout(
     }
     const waves = completeWaves(plan.waves);
     const { state, started } = newRollout({ waves: waves.length, isGated: plan.gate !== 'none' });
+    const [newest] = await listRollouts(work, env, 1);
     const row: RolloutRow = {
       ...{
         id: randomUUID(),
@@ -49,7 +50,9 @@ export async function startRollout(
         started,
         halted_by: null,
       },
-      ...{ plan: JSON.stringify({ ...plan, waves }), progress: '', created_at: now, created_by: caller.actor },
+      ...{ plan: JSON.stringify({ ...plan, waves }), progress: '', created_by: caller.actor },
+      // Newer than any other, though a clock may have gone back.
+      created_at: Math.max(now, (newest?.created_at ?? 0) + 1),
     };
     const progress = JSON.stringify(await countProgress(deps, work, row));
     await insertRollout(work, { ...row, progress });
