@@ -1,7 +1,11 @@
 import { assign, initialTransition, setup, transition, type SnapshotFrom } from 'xstate';
 
-/** What has halted a rollout: an operator, an abort that is not done, failures over the limit, or the restore of a backup. */
-export type HaltReason = 'operator' | 'abort' | 'failures' | 'restore';
+/**
+ * What has halted a rollout: an operator, an abort that is not done, failures over the limit, the answer at a gate or none in
+ * time, or the restore of a backup.
+ */
+export const haltReasons = ['operator', 'abort', 'failures', 'gate', 'restore'] as const;
+export type HaltReason = (typeof haltReasons)[number];
 
 /** What the tenancy service keeps of a rollout, beside its state. */
 export interface RolloutFacts {
@@ -73,7 +77,7 @@ export const rollout = setup({
       },
     },
     gated: {
-      description: 'Waits until an operator lets it pass.',
+      description: 'Waits until an operator or the answer of a webhook lets it pass.',
       on: {
         PASS_GATE: [{ guard: 'isLastWave', target: 'done' }, { target: 'pending' }],
         HALT: halt(),

@@ -1,3 +1,5 @@
+import type { HaltReason } from '../../machines/rollout.ts';
+
 /** What operators can be notified of, by the type of the event. */
 export const eventTypes = [
   'backend.refused',
@@ -31,7 +33,28 @@ export interface WebhookEvent {
     bundle: { sha256: string; name: string; version: string; sequence: number } | null;
     /** Code of the refusal or the failure; `RETIRED` where trouble or silence ends because the backend retires. */
     code: string | null;
-    /** A rollout, and the number of backends that have failed in it. */
-    rollout: { id: string; failures: number } | null;
+    /** A rollout, the number of backends that have failed in it, and what has halted it; null unless it is halted. */
+    rollout: { id: string; failures: number; halted_by: HaltReason | null } | null;
   };
+}
+
+/** The question of a gate, which the webhook is asked that a rollout names: whether it may go on after a wave's success. */
+export interface GateQuestion {
+  type: 'rollout.gate';
+  /** When the gate was reached, RFC 3339. */
+  timestamp: string;
+  data: {
+    env: string;
+    bundle: NonNullable<WebhookEvent['data']['bundle']> | null;
+    /** The wave is counted from 1; failures are backends that have failed in any wave. */
+    rollout: { id: string; wave: number; waves: number; failures: number };
+  };
+}
+
+/** The answer to it, as JSON. */
+export interface GateAnswer {
+  /** False halts the rollout. */
+  pass: boolean;
+  /** Shown to operators, in one line. */
+  reason?: string;
 }

@@ -180,7 +180,11 @@ export interface Rollout {
   remaining: number;
   max_failures: number;
   soak_s: number;
-  gate: 'none' | 'manual';
+  gate: 'none' | 'manual' | 'webhook';
+  /** The webhook that is asked at its gates. */
+  gate_webhook: string | null;
+  /** What that has answered last, or why it could not be asked. */
+  gate_reason: string | null;
   windows: StartWindow[];
   created_at: string;
   created_by: string;

@@ -1,4 +1,6 @@
 import { startWithOperators, type ServiceWithOperators } from '../../../fixtures/ctl/operators.ts';
+import { startReceiver } from '../../../fixtures/tenancy/webhooks/receiver.ts';
+import { askGates } from '../../tenancy/services/background/gates.ts';
 import { createRolloutScene, type RolloutScene } from '../../../fixtures/tenancy/api/rolloutScene.ts';
 
 let at: ServiceWithOperators;
@@ -40,6 +42,28 @@ it('starts a rollout as its options say, and shows its waves', async () => {
     gate: 'manual',
     started: 2,
   });
+});
+
+it('asks the gate of a webhook, and shows what it has answered', async () => {
+  const { admin, env, bundle, hosts, advance } = scene;
+  const receiver = await startReceiver();
+  receiver.replies.push((response) => response.end('{"pass":false,"reason":"3 of 40 probes failed"}'));
+  const args = `webhook add probe --env ${env} --no-event --show`;
+  const added = await at.admin.run(args, { stdin: receiver.url });
+  expect(added.exit).toBe(0);
+  const { body } = await admin.call(`GET webhooks?env=${env}`);
+  const [webhook] = body['webhooks'] as { id: string; events: string[] }[];
+  expect(webhook!.events).toEqual([]);
+  expect((await start('--gate', '--gate-webhook', webhook!.id)).exit).toBe(2);
+  const { stdout } = await start('--wave', '1', '--soak', '0', '--gate-webhook', webhook!.id);
+  expect(stdout).toContain(`0 s of soak, then the gate: the webhook ${webhook!.id}, or \`deployctl rollout pass\`\n`);
+  await advance();
+  await hosts[0]!.checkIn({ applied_sha: bundle });
+  await advance();
+  await askGates(at.service.deps, new AbortController().signal);
+  const shown = await at.viewer.run(`rollout show ${env}`);
+  expect(shown.stdout).toMatch(/^state {9}halted by gate since .*\n(?:.*\n)*gate {10}3 of 40 probes failed$/m);
+  await receiver.stop();
 });
 
 it('halts, resumes, passes and aborts a rollout, and lists it', async () => {

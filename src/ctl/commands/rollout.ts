@@ -1,4 +1,4 @@
-import type { Command } from 'commander';
+import { Option, type Command } from 'commander';
 import type { ApiCall } from '../api/client.ts';
 import { path } from '../api/path.ts';
 import type { Rollout, StartWindow } from '../api/types.ts';
@@ -40,6 +40,9 @@ function addStart(rollout: Command, run: Run): void {
     .option('--max-failures <count>', 'more failed hosts halt it', numberOption, 0)
     .option('--soak <seconds>', 'how long a wave that has succeeded is watched', numberOption, 300)
     .option('--gate', 'after each wave it waits for `deployctl rollout pass`')
+    .addOption(
+      new Option('--gate-webhook <id>', 'after each wave it waits for the answer of this webhook').conflicts('gate'),
+    )
     .option('--window <window>', "waves start in it only: 'mon-fri 08:30+90 Europe/Berlin'; repeatable", windowOption)
     .action(run(startRollout));
 }
@@ -49,17 +52,23 @@ interface StartOptions {
   maxFailures: number;
   soak: number;
   gate?: boolean;
+  gateWebhook?: string;
   window?: StartWindow[];
 }
 
 async function startRollout(
   session: Session,
   [env, sha]: [string, string],
-  { wave: waves = [], maxFailures, soak, gate = false, window: windows = [] }: StartOptions,
+  { wave: waves = [], maxFailures, soak, window: windows = [], ...gate }: StartOptions,
 ): Promise<Result> {
   const sha256 = await wholeSha(await session.api(), sha, env);
-  const plan = { waves, max_failures: maxFailures, soak_s: soak, gate: gate ? 'manual' : 'none', windows };
+  const plan = { waves, max_failures: maxFailures, soak_s: soak, windows, ...gateOf(gate) };
   return change(session, { method: 'POST', path: path`/v1/envs/${env}/rollouts`, json: { sha256, ...plan } });
+}
+
+function gateOf({ gate = false, gateWebhook }: Pick<StartOptions, 'gate' | 'gateWebhook'>) {
+  if (gateWebhook !== undefined) return { gate: 'webhook', gate_webhook: gateWebhook };
+  return { gate: gate ? 'manual' : 'none' };
 }
 
 function showRollout(session: Session, [env]: [string]): Promise<Result> {

@@ -14,7 +14,7 @@ import type { Result, Run, Session } from '../session.ts';
 
 interface AddOptions extends RevealOptions {
   env?: string;
-  event?: string[];
+  event?: string[] | false;
   format: string;
 }
 
@@ -31,10 +31,25 @@ export function addWebhook(program: Command, run: Run): void {
     .description('every webhook, with what waits for it and why')
     .option('--env <env>', 'those of one env')
     .action(run(listWebhooks));
-  const reveals = (command: Command) =>
-    command
-      .option('--output <file>', 'write the secret by which messages are signed there, mode 0600')
-      .option('--show', 'print the secret, on a terminal too');
+  addAdd(webhook, run);
+  named('remove', 'remove it, with what waits for it').action(run(removeWebhook));
+  reveals(named('rotate', 'another secret; the one before also signs for a day')).action(run(rotate));
+  named('test', 'send a test, and tell what became of it').action(run(sendTest));
+  named('dead', 'what could not be delivered, the newest first')
+    .option('--limit <count>', 'as many at most', countOption, 50)
+    .action(run(listDead));
+  named('redeliver', 'try again what could not be delivered')
+    .argument('[delivery]', 'one of it')
+    .action(run(redeliver));
+}
+
+function reveals(command: Command): Command {
+  return command
+    .option('--output <file>', 'write the secret by which messages are signed there, mode 0600')
+    .option('--show', 'print the secret, on a terminal too');
+}
+
+function addAdd(webhook: Command, run: Run): void {
   const add = webhook
     .command('add')
     .description('a new webhook; its URL, often a credential, is read from standard input');
@@ -45,19 +60,11 @@ export function addWebhook(program: Command, run: Run): void {
         .choices(eventTypes)
         .argParser(eventOption),
     )
+    .option('--no-event', 'it is told nothing: rollouts ask their gates of it')
     .addOption(
       new Option('--format <format>', 'what its endpoint takes').choices(webhookFormats).default(webhookFormats[0]),
     )
     .action(run(createWebhook));
-  named('remove', 'remove it, with what waits for it').action(run(removeWebhook));
-  reveals(named('rotate', 'another secret; the one before also signs for a day')).action(run(rotate));
-  named('test', 'send a test, and tell what became of it').action(run(sendTest));
-  named('dead', 'what could not be delivered, the newest first')
-    .option('--limit <count>', 'as many at most', countOption, 50)
-    .action(run(listDead));
-  named('redeliver', 'try again what could not be delivered')
-    .argument('[delivery]', 'one of it')
-    .action(run(redeliver));
 }
 
 function eventOption(value: string, previous: string[] = []): string[] {
@@ -93,13 +100,13 @@ async function createWebhook(
   requireDestination(session, options);
   const api = await session.api();
   const url = (await readValue(session.io, undefined, `URL of ${name}`)).trim();
-  const body = { name, env: env ?? null, events: event, format, url };
+  const body = { name, env: env ?? null, events: event || [], format, url };
   const { secret, ...rest } = await api.call<NewWebhook>({ method: 'POST', path: '/v1/webhooks', json: body });
   const facts = formatFacts([
     ['webhook', rest.id],
     ['to', `${rest.origin}, ${rest.format}`],
     ['of', rest.env ?? 'all envs'],
-    ['events', rest.events.join(' ')],
+    ['events', rest.events.join(' ') || 'none'],
   ]);
   return revealSecret(rest, { secret, facts }, options);
 }

@@ -5,7 +5,7 @@ import { formatTime } from './times.ts';
 
 /** A rollout as text, with a table of its waves. */
 export function formatRollout(rollout: Rollout, { width, nowMs }: { width: number; nowMs: number }): string {
-  const { state, halted_by, next_start_at, max_failures, soak_s, gate, waves, started } = rollout;
+  const { state, halted_by, next_start_at, max_failures, soak_s, gate_reason, waves, started } = rollout;
   const facts = formatFacts([
     ['rollout', rollout.id],
     ['env', rollout.env],
@@ -17,7 +17,8 @@ export function formatRollout(rollout: Rollout, { width, nowMs }: { width: numbe
     ],
     ['next wave', next_start_at && formatTime(next_start_at, nowMs)],
     ['limit', `halts when more than ${max_failures} hosts have failed`],
-    ['after a wave', `${soak_s} s of soak${gate === 'manual' ? ', then the gate: `deployctl rollout pass`' : ''}`],
+    ['after a wave', `${soak_s} s of soak${formatGate(rollout)}`],
+    ['gate', gate_reason],
     ...rollout.windows.map((window): [string, string] => ['window', formatWindow(window)]),
     ['started by', `${rollout.created_by} at ${formatTime(rollout.created_at, nowMs)}`],
     ['in no wave', `${rollout.remaining} hosts`],
@@ -25,6 +26,12 @@ export function formatRollout(rollout: Rollout, { width, nowMs }: { width: numbe
   const head = ['WAVE', 'TAKES', 'HOSTS', 'WAITING', 'SUCCEEDED', 'FAILED', 'EXCUSED', 'OFFLINE', 'ASLEEP'];
   const rows = waves.map((wave, index) => [String(index + 1), formatSize(wave), ...countsOf(wave, index < started)]);
   return `${facts}\n\n${formatTable(head, rows, width)}`;
+}
+
+function formatGate({ gate, gate_webhook }: Rollout): string {
+  if (gate === 'none') return '';
+  const pass = '`deployctl rollout pass`';
+  return `, then the gate: ${gate === 'manual' ? pass : `the webhook ${gate_webhook}, or ${pass}`}`;
 }
 
 function countsOf(wave: RolloutWave, hasStarted: boolean): string[] {

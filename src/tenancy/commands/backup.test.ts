@@ -108,10 +108,11 @@ describe('restore', () => {
   it('halts rollouts, of which hosts may be further than the backup knows', async () => {
     const plan = JSON.stringify({ waves: [{}], max_failures: 0, soak_s: 0, gate: 'none', windows: [] });
     const facts = { sha256: '1'.repeat(64), previous_sha: null, halted_by: null, plan, progress: '{}' };
+    const gate = { gate_due_at: null, gate_tries: 0, gate_reason: null };
     const started = { state: 'updating', state_since: now, started: 1, created_at: now, created_by: 'ann' } as const;
     await inStore(settings, async (store) => {
       await createEnv(store, 'eu-1', false);
-      await insertRollout(store, { id: 'r-1', env: 'eu-1', ...facts, ...started });
+      await insertRollout(store, { id: 'r-1', env: 'eu-1', ...facts, ...gate, ...started });
     });
     await backUp();
     expect((await restoreBackup()).err.join('\n')).toContain('env eu-1: its rollout is halted');

@@ -1,12 +1,25 @@
 import type { WebhookEvent as Event } from '../../protocol/webhooks.ts';
 import { eventOf, type Occurrence } from '../rules/webhooks/event.ts';
-import { WebhookEvent } from './schemas/webhooks.ts';
+import { GateAnswer, GateQuestion, WebhookEvent } from './schemas/webhooks.ts';
 
 const description = [
   'Sent to the webhooks of the format `standard`, at least once and in the order of each webhook, signed by the scheme of Standard',
   'Webhooks 1.0.0: `webhook-signature` has the base64 of HMAC-SHA256 over `webhook-id`, `webhook-timestamp` and the body, joined',
   'by dots. The id is the same at each try. Any answer 2xx takes it; a redirect is not followed.',
 ].join(' ');
+
+const gateDescription = [
+  'Sent to the webhook that a rollout names, when a wave has succeeded and its soak is over, signed as events are; the id is the same',
+  'at each try at one gate. An answer 2xx with a verdict lets the rollout pass or halts it. Anything else is no answer: the question',
+  'is asked again, after `Retry-After` or with growing pauses, and the rollout is halted after `webhooks.give_up_after_s`.',
+].join(' ');
+
+const parameters = ['id', 'timestamp', 'signature'].map((name) => ({
+  name: `webhook-${name}`,
+  in: 'header' as const,
+  required: true,
+  schema: { type: 'string' as const },
+}));
 
 /** What the service sends to webhooks, for the OpenAPI document. */
 export const documentedWebhooks = {
@@ -15,17 +28,22 @@ export const documentedWebhooks = {
       operationId: 'receiveEvent',
       summary: 'An event of the format `standard`',
       description,
-      parameters: ['id', 'timestamp', 'signature'].map((name) => ({
-        name: `webhook-${name}`,
-        in: 'header' as const,
-        required: true,
-        schema: { type: 'string' as const },
-      })),
+      parameters,
       requestBody: {
         required: true,
         content: { 'application/json': { schema: WebhookEvent, examples: examplesOf() } },
       },
       responses: { '2XX': { description: 'Taken.' } },
+    },
+  },
+  gate: {
+    post: {
+      operationId: 'answerGate',
+      summary: 'The question of a gate: may the rollout go on?',
+      description: gateDescription,
+      parameters,
+      requestBody: { required: true, content: { 'application/json': { schema: GateQuestion } } },
+      responses: { '2XX': { description: 'A verdict.', content: { 'application/json': { schema: GateAnswer } } } },
     },
   },
 };
@@ -39,7 +57,7 @@ function examplesOf(): Record<string, { value: Event }> {
   const occurrences: Record<string, Occurrence> = {
     failed: { type: 'backend.failed', now, env: 'eu-1', backend, bundle, code: 'PULL_FAILED' },
     offline: { type: 'backend.offline', now, env: 'eu-1', backend },
-    halted: { type: 'rollout.halted', now, env: 'eu-1', bundle, rollout: { id, failures: 3 } },
+    halted: { type: 'rollout.halted', now, env: 'eu-1', bundle, rollout: { id, failures: 3, halted_by: 'failures' } },
     awaiting: { type: 'bundle.awaiting_signature', now, env: 'eu-1', bundle },
   };
   return Object.fromEntries(

@@ -35,8 +35,10 @@ export interface RolloutPlan {
   max_failures: number;
   /** Seconds from the success of a wave until the next step. */
   soak_s: number;
-  /** What lets a rollout go on after the soak of a wave. */
-  gate: 'none' | 'manual';
+  /** What lets a rollout go on after the soak of a wave: nothing is needed, an operator, or the answer of a webhook. */
+  gate: 'none' | 'manual' | 'webhook';
+  /** Id of the webhook that is asked; missing unless that is the gate. */
+  gate_webhook?: string | undefined;
   /** Without any, waves start at any time. */
   windows: StartWindow[];
 }
@@ -88,6 +90,12 @@ export interface RolloutTable {
   plan: Json<RolloutPlan>;
   /** As it was when it was last looked at. */
   progress: Json<RolloutProgress>;
+  /** When the webhook of the gate is asked next; null unless the rollout waits for its answer. */
+  gate_due_at: number | null;
+  /** How often it was asked at this gate. */
+  gate_tries: number;
+  /** What it has answered last, or why it could not be asked. */
+  gate_reason: string | null;
   created_at: number;
   /** Name of the operator who has started it. */
   created_by: string;

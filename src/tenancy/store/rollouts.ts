@@ -67,11 +67,18 @@ export async function changeRollout(
   const next = nextRollout(recordOf(row), event);
   if (next === null) return null;
   const { state, started, haltedBy: halted_by } = next;
-  const changed = { state, started, halted_by, state_since: now };
+  const changed = { state, started, halted_by, state_since: now, ...gateColumns(row, { state, now }) };
   await work.updateTable('rollouts').set(changed).where('id', '=', row.id).execute();
   if (state === 'done') await setDesiredSha(work, row.env, row.sha256);
   if (isOver(next)) await work.updateTable('envs').set({ rollout_id: null }).where('name', '=', row.env).execute();
   return { ...row, ...changed };
+}
+
+/** A webhook is asked anew at each gate. */
+function gateColumns({ plan }: RolloutRow, { state, now }: { state: RolloutRecord['state']; now: number }) {
+  const { gate } = JSON.parse(plan) as RolloutPlan;
+  if (state !== 'gated' || gate !== 'webhook') return { gate_due_at: null };
+  return { gate_due_at: now, gate_tries: 0, gate_reason: null };
 }
 
 /** True for a rollout after which another one may start. */

@@ -14,15 +14,15 @@ let receiver: Receiver;
 const started = async (certificate?: Certificate) => void (receiver = await startReceiver(certificate));
 afterEach(() => receiver.stop());
 
-const send = (changes: Partial<WebhookTransport> & { url?: string } = {}) => {
-  const { url = receiver.url, ...transport } = changes;
+const send = (changes: Partial<WebhookTransport> & { url?: string; answerBytes?: number } = {}) => {
+  const { url = receiver.url, answerBytes = 0, ...transport } = changes;
   const post = createPostWebhook({ authorities, timeoutMs: 60_000, allowsPrivate: true, ...transport });
-  return post({ url: new URL(url), headers, body, signal });
+  return post({ url: new URL(url), headers, body, answerBytes, signal });
 };
 
 it('sends the body over TLS to an authority that is trusted, by address and by name', async () => {
   await started(ca.issue(serverNames));
-  expect(await send()).toEqual({ status: 204, retryAfterS: null });
+  expect(await send()).toEqual({ status: 204, retryAfterS: null, body: '' });
   expect(await send({ url: receiver.url.replace('127.0.0.1', 'localhost') })).toMatchObject({ status: 204 });
   expect(receiver.arrivals.map((each) => each.body)).toEqual([body, body]);
   expect(receiver.arrivals[0]!.headers).toMatchObject({ ...headers, 'content-length': '17' });
@@ -41,14 +41,14 @@ it.each([
 it('tells a redirect and does not follow it', async () => {
   await started();
   receiver.replies.push((response) => response.writeHead(307, { location: '/elsewhere' }).end());
-  expect(await send()).toEqual({ status: 307, retryAfterS: null });
+  expect(await send()).toEqual({ status: 307, retryAfterS: null, body: '' });
   expect(receiver.arrivals).toHaveLength(1);
 });
 
 it('tells when to come back', async () => {
   await started();
   receiver.replies.push((response) => response.writeHead(429, { 'retry-after': '17' }).end());
-  expect(await send()).toEqual({ status: 429, retryAfterS: 17 });
+  expect(await send()).toEqual({ status: 429, retryAfterS: 17, body: '' });
 });
 
 it('reads nothing of an endless answer', async () => {
@@ -61,6 +61,30 @@ it('reads nothing of an endless answer', async () => {
   });
   expect(await send()).toMatchObject({ status: 200 });
   await closed;
+});
+
+it('reads as much of an answer as is wanted, of an endless one too', async () => {
+  await started();
+  receiver.replies.push((response) => response.end('{"pass":true}'));
+  expect(await send({ answerBytes: 4096 })).toEqual({ status: 200, retryAfterS: null, body: '{"pass":true}' });
+  const { promise: closed, resolve } = Promise.withResolvers<void>();
+  receiver.replies.push((response) => {
+    const flood = () => void response.write('x'.repeat(3000), (error) => (error ? resolve() : flood()));
+    response.on('close', resolve).writeHead(200);
+    flood();
+  });
+  expect(await send({ answerBytes: 4096 })).toMatchObject({ status: 200, body: 'x'.repeat(4096) });
+  await closed;
+});
+
+it('gives an endpoint up that ends in the middle of its answer, or never ends it', async () => {
+  await started();
+  receiver.replies.push((response) => {
+    response.writeHead(200, { 'content-length': '13' }).write('{"pass"', () => response.destroy());
+  });
+  expect(await send({ answerBytes: 4096 })).toEqual({ status: null, code: 'ECONNRESET' });
+  receiver.replies.push((response) => void response.writeHead(200).write('{"pass"'));
+  expect(await send({ answerBytes: 4096, timeoutMs: 200 })).toEqual({ status: null, code: 'TIMEOUT' });
 });
 
 it('refuses an endless head', async () => {
@@ -91,7 +115,7 @@ it('ends with the service', async () => {
   const stopping = new AbortController();
   receiver.replies.push(() => stopping.abort());
   const post = createPostWebhook({ authorities, timeoutMs: 60_000, allowsPrivate: true });
-  const answer = await post({ url: new URL(receiver.url), headers, body, signal: stopping.signal });
+  const answer = await post({ url: new URL(receiver.url), headers, body, answerBytes: 0, signal: stopping.signal });
   expect(answer).toEqual({ status: null, code: 'ABORT_ERR' });
 });
 

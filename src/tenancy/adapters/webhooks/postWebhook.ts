@@ -11,22 +11,25 @@ export interface WebhookPost {
   url: URL;
   headers: Record<string, string>;
   body: string;
+  /** Bytes of the answer's body that are read at most; 0 for none. */
+  answerBytes: number;
   signal: AbortSignal;
 }
 
 /**
- * What became of a webhook: the status and the seconds that the endpoint asks to be left alone (null if it does not), or why
- * nothing was answered: a code of node:net or node:tls, `ADDRESS_FORBIDDEN` or `TIMEOUT`.
+ * What became of a webhook: the status, the seconds that the endpoint asks to be left alone (null if it does not) and what was
+ * read of the body, or why nothing was answered: a code of node:net or node:tls, `ADDRESS_FORBIDDEN` or `TIMEOUT`.
  */
-export type WebhookAnswer = { status: number; retryAfterS: number | null } | { status: null; code: string };
+export type WebhookAnswer =
+  { status: number; retryAfterS: number | null; body: string } | { status: null; code: string };
 
-/** Sends a webhook once. Follows no redirect, and reads nothing of an answer but its head; never throws. */
+/** Sends a webhook once. Follows no redirect, and reads no more of an answer than its head and `answerBytes`; never throws. */
 export type PostWebhook = (post: WebhookPost) => Promise<WebhookAnswer>;
 
 /** What holds for all webhooks. */
 export interface WebhookTransport {
   authorities: Authorities;
-  /** Milliseconds from the look-up of the address to the head of the answer. */
+  /** Milliseconds from the look-up of the address to the end of what is read of the answer. */
   timeoutMs: number;
   /** Whether loopback, private and shared addresses are allowed. */
   allowsPrivate: boolean;
@@ -38,7 +41,7 @@ const MAX_HEAD_BYTES = 16_384;
 /** Creates what sends webhooks, each over a connection of its own. */
 export function createPostWebhook({ authorities, timeoutMs, allowsPrivate }: WebhookTransport): PostWebhook {
   const agent = new Agent({ secureContext: createTlsContext(authorities), rejectUnauthorized: true, keepAlive: false });
-  return async ({ url, headers, body, signal }) => {
+  return async ({ url, headers, body, answerBytes, signal }) => {
     const policy: AddressPolicy = { allowsPrivate, loopbackOnly: url.protocol !== 'https:' };
     const hostname = url.hostname.replace(/^\[|\]$/g, '');
     // An address is not looked up.
@@ -53,8 +56,10 @@ export function createPostWebhook({ authorities, timeoutMs, allowsPrivate }: Web
       signal: AbortSignal.any([signal, timeout]),
     };
     try {
-      const { statusCode = 0, headers: answered } = await headOf(url, options, body);
-      return { status: statusCode, retryAfterS: parseRetryAfter(answered, Date.now()) };
+      const response = await respond(url, options, body);
+      const { statusCode = 0, headers: answered } = response;
+      const read = await bodyOf(response, answerBytes);
+      return { status: statusCode, retryAfterS: parseRetryAfter(answered, Date.now()), body: read };
     } catch (error) {
       return { status: null, code: timeout.aborted ? 'TIMEOUT' : codeOf(error) };
     }
@@ -63,21 +68,34 @@ export function createPostWebhook({ authorities, timeoutMs, allowsPrivate }: Web
 
 const FORBIDDEN = 'ADDRESS_FORBIDDEN';
 
-/** The head of the answer; the connection is closed then, whatever else would come. */
-function headOf(url: URL, options: RequestOptions, body: string): Promise<IncomingMessage> {
+/** The answer, of which the head has come. */
+function respond(url: URL, options: RequestOptions, body: string): Promise<IncomingMessage> {
   const send = url.protocol === 'https:' ? httpsRequest : httpRequest;
-  return new Promise((resolveHead, reject) => {
+  return new Promise((resolveResponse, reject) => {
     const request = send(url, options);
     request.on('error', reject);
     // The last event of each request, and the only one after an answer that switches protocols.
     request.on('close', () => reject(Object.assign(new Error('no answer'), { code: 'ECONNRESET' })));
-    request.on('response', (response) => {
-      response.on('error', () => undefined);
-      response.destroy();
-      resolveHead(response);
-    });
+    request.on('response', resolveResponse);
     request.end(body);
   });
+}
+
+/** As much of a body as is wanted; the connection is closed then, whatever else would come. */
+async function bodyOf(response: IncomingMessage, bytes: number): Promise<string> {
+  // Without it, an error of the connection that comes after the last read would end the process.
+  response.on('error', () => undefined);
+  const chunks: Buffer[] = [];
+  let length = 0;
+  if (bytes > 0) {
+    for await (const chunk of response as AsyncIterable<Buffer>) {
+      chunks.push(chunk);
+      length += chunk.length;
+      if (length >= bytes) break;
+    }
+  }
+  response.destroy();
+  return Buffer.concat(chunks).subarray(0, bytes).toString();
 }
 
 /** Resolves a name to the addresses that the policy allows; the connection is made to these and no others. */

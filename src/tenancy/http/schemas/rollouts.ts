@@ -1,4 +1,5 @@
 import { Type } from 'typebox';
+import { haltReasons } from '../../../../machines/rollout.ts';
 import { Body, EnvName, Labels, Limit, Nullable, Sha256, Timestamp, Uuid } from './common.ts';
 
 const MAX_WAVES = 32;
@@ -11,7 +12,7 @@ const window = {
   minutes: Type.Integer({ minimum: 1, maximum: DAY_MINUTES, description: 'How long it is open.' }),
   time_zone: Type.String({ maxLength: 64, description: 'Such as Europe/Berlin.' }),
 };
-const Gate = Type.Enum(['none', 'manual']);
+const Gate = Type.Enum(['none', 'manual', 'webhook']);
 
 const NewWave = Body({
   count: Type.Optional(Type.Integer({ minimum: 1, maximum: 1_000_000, description: 'As many hosts at most.' })),
@@ -32,6 +33,7 @@ export const NewRollout = Body({
   max_failures: Type.Integer({ minimum: 0, maximum: 1_000_000 }),
   soak_s: Type.Integer({ minimum: 0, maximum: 604_800 }),
   gate: Gate,
+  gate_webhook: Type.Optional({ ...Uuid, description: 'The webhook that the gate is asked of.' }),
   windows: Type.Array(Body(window), { maxItems: 32 }),
 });
 
@@ -63,7 +65,7 @@ export const Rollout = Type.Object(
     previous_sha: Nullable(Sha256),
     state: Type.Enum(['pending', 'updating', 'soaking', 'gated', 'halted', 'done', 'aborted']),
     state_since: Timestamp,
-    halted_by: Nullable(Type.Enum(['operator', 'abort', 'failures', 'restore'])),
+    halted_by: Nullable(Type.Enum([...haltReasons])),
     next_start_at: Nullable(Timestamp),
     started: Type.Integer({ description: 'Number of waves that have started.' }),
     waves: Type.Array(RolloutWave),
@@ -71,6 +73,10 @@ export const Rollout = Type.Object(
     max_failures: Type.Integer(),
     soak_s: Type.Integer(),
     gate: Gate,
+    gate_webhook: Nullable(Uuid),
+    gate_reason: Nullable(
+      Type.String({ description: 'What the webhook of the gate has answered last, or why it could not be asked.' }),
+    ),
     windows: Type.Array(Type.Object(window, { title: 'StartWindow' })),
     created_at: Timestamp,
     created_by: Type.String(),

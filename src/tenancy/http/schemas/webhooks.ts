@@ -1,4 +1,5 @@
 import { Type } from 'typebox';
+import { haltReasons } from '../../../../machines/rollout.ts';
 import { eventTypes, webhookFormats } from '../../../protocol/webhooks.ts';
 import { cursorPattern } from '../../rules/cursor.ts';
 import { Body, EnvName, Limit, Line, Nullable, Sha256, Timestamp, Uuid } from './common.ts';
@@ -6,7 +7,10 @@ import { Body, EnvName, Limit, Line, Nullable, Sha256, Timestamp, Uuid } from '.
 /** A webhook of the URL. */
 export const WebhookParams = Type.Object({ id: Uuid });
 
-const EventTypes = Type.Array(Type.Enum([...eventTypes]), { minItems: 1, maxItems: eventTypes.length });
+const EventTypes = Type.Array(Type.Enum([...eventTypes]), {
+  maxItems: eventTypes.length,
+  description: 'None for a webhook that only gates of rollouts are asked of.',
+});
 const Format = Type.Enum([...webhookFormats], {
   description: 'The form of its messages: the event as it is, or what Slack and Mattermost, Teams or PagerDuty take.',
 });
@@ -61,6 +65,13 @@ export const WebhookTest = Type.Object(
   { title: 'WebhookTest' },
 );
 
+const Bundle = Type.Object({
+  sha256: Sha256,
+  name: Type.String(),
+  version: Type.String(),
+  sequence: Type.Integer(),
+});
+
 /** The body of a webhook of the format `standard`. */
 export const WebhookEvent = Type.Object(
   {
@@ -69,22 +80,49 @@ export const WebhookEvent = Type.Object(
     data: Type.Object({
       env: Env,
       backend: Nullable(Type.Object({ id: Uuid, site: Type.String(), host: Nullable(Type.String()) })),
-      bundle: Nullable(
-        Type.Object({ sha256: Sha256, name: Type.String(), version: Type.String(), sequence: Type.Integer() }),
-      ),
+      bundle: Nullable(Bundle),
       code: Nullable(
         Type.String({
           description:
             'Code of the refusal or the failure; `RETIRED` where trouble or silence ends because the backend retires.',
         }),
       ),
-      rollout: Nullable(Type.Object({ id: Type.String(), failures: Type.Integer() })),
+      rollout: Nullable(
+        Type.Object({ id: Type.String(), failures: Type.Integer(), halted_by: Nullable(Type.Enum([...haltReasons])) }),
+      ),
     }),
   },
   {
     title: 'WebhookEvent',
     description: 'What is null is not what the event is about. Names come from operators and hosts.',
   },
+);
+
+/** The body of the question of a gate. */
+export const GateQuestion = Type.Object(
+  {
+    type: Type.Literal('rollout.gate'),
+    timestamp: Timestamp,
+    data: Type.Object({
+      env: EnvName,
+      bundle: Nullable(Bundle),
+      rollout: Type.Object({
+        id: Uuid,
+        wave: Type.Integer({ description: 'The wave that has succeeded, from 1.' }),
+        waves: Type.Integer(),
+        failures: Type.Integer({ description: 'Backends that have failed, in any wave.' }),
+      }),
+    }),
+  },
+  { title: 'GateQuestion' },
+);
+/** The answer to it. */
+export const GateAnswer = Type.Object(
+  {
+    pass: Type.Boolean({ description: 'False halts the rollout.' }),
+    reason: Type.Optional(Type.String({ description: 'Shown to operators; 253 characters of it are kept.' })),
+  },
+  { title: 'GateAnswer' },
 );
 
 /** A page of events that could not be delivered, newest first. */

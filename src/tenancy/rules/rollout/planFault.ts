@@ -2,7 +2,8 @@ import type { RolloutPlan } from '../../store/rolloutTable.ts';
 import { isTimeZone } from './startWindow.ts';
 
 /** What is wrong with a plan, beyond what its schema says; null for nothing. */
-export function planFault({ waves, windows }: RolloutPlan): string | null {
+export function planFault({ waves, windows, gate, gate_webhook }: RolloutPlan): string | null {
+  if ((gate === 'webhook') !== (gate_webhook !== undefined)) return 'gate_webhook belongs to the gate webhook';
   const ambiguous = waves.findIndex(({ count, percent }) => count !== undefined && percent !== undefined);
   if (ambiguous !== -1) return `wave ${ambiguous + 1} has both a count and a percentage`;
   const unknown = windows.find(({ time_zone }) => !isTimeZone(time_zone));

@@ -42,7 +42,8 @@ function hostOf(checkIn: BackendRow['check_in']): string | null {
   return checkIn && oneLine((JSON.parse(checkIn) as { host: { name: string } }).host.name);
 }
 
-function bundleOf({ sha256, name, version, sequence }: NonNullable<Occurrence['bundle']>) {
+/** A bundle as messages tell it. */
+export function bundleOf({ sha256, name, version, sequence }: NonNullable<Occurrence['bundle']>) {
   return { sha256, name: oneLine(name), version: oneLine(version), sequence };
 }
 
@@ -50,6 +51,6 @@ function bundleOf({ sha256, name, version, sequence }: NonNullable<Occurrence['b
 const MAX_NAME = 253;
 
 /** A name without control and format characters, which could reorder or hide what follows. */
-function oneLine(name: string): string {
+export function oneLine(name: string): string {
   return name.replace(/[\p{C}\p{Zl}\p{Zp}]+/gu, ' ').slice(0, MAX_NAME);
 }

@@ -14,7 +14,9 @@ function occurrence(type: Occurrence['type'], name = 'db-1.example'): Occurrence
   const backend = { id: 'b-1', site: name, check_in: JSON.stringify({ host: { name } }) };
   const bundle = { sha256: 'a'.repeat(64), name, version: name, sequence: 7 };
   const about = type.startsWith('backend.') ? { backend } : {};
-  const rollout = type.startsWith('rollout.') ? { rollout: { id: 'r-1', failures: 3 } } : {};
+  const rollout = type.startsWith('rollout.')
+    ? { rollout: { id: 'r-1', failures: 3, halted_by: 'failures' as const } }
+    : {};
   return { type, now, env: 'eu-1', bundle, code: 'PULL_FAILED', ...about, ...rollout };
 }
 
@@ -75,6 +77,14 @@ it.each([
 it.each(['backend.recovered', 'backend.back'] as const)('%s of a backend that retires is told as that', (type) => {
   const { body } = messageOf(eventOf({ ...occurrence(type), code: RETIRED }), { target, format: 'slack', source });
   expect(body).toMatchObject({ text: 'db-1.example (db-1.example, env eu-1) retires' });
+});
+
+it.each([
+  ['gate', 'the rollout of its bundle in env eu-1 was halted at its gate'],
+  ['operator', 'the rollout of its bundle in env eu-1 was halted'],
+] as const)('a halt by %s is told as "%s"', (halted_by, text) => {
+  const halt = eventOf({ type: 'rollout.halted', now, env: 'eu-1', rollout: { id: 'r-1', failures: 0, halted_by } });
+  expect(bodyOf(halt, 'slack')['text']).toBe(text);
 });
 
 it('Slack gets its three characters escaped', () => {

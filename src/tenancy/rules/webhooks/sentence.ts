@@ -21,7 +21,7 @@ export function sentenceOf({ type, data }: WebhookEvent): string {
     case 'backend.back':
       return `${host} ${code === RETIRED ? 'retires' : 'is back'}`;
     case 'rollout.halted':
-      return `the rollout of ${bundle} in env ${env} was halted: ${rollout?.failures ?? 0} backends have failed`;
+      return `the rollout of ${bundle} in env ${env} was halted${haltOf(rollout)}`;
     case 'rollout.resumed':
       return `the rollout of ${bundle} in env ${env} goes on`;
     case 'rollout.aborted':
@@ -36,6 +36,11 @@ export function sentenceOf({ type, data }: WebhookEvent): string {
 /** A name with each character replaced that could be markup, a mention or a link in brackets of any chat tool. */
 export function plain(name: string): string {
   return name.replace(/[^\p{L}\p{M}\p{N} ._:/+,()-]/gu, '\ufffd');
+}
+
+function haltOf(rollout: WebhookEvent['data']['rollout']): string {
+  if (rollout?.halted_by === 'failures') return `: ${rollout.failures} backends have failed`;
+  return rollout?.halted_by === 'gate' ? ' at its gate' : '';
 }
 
 function bundleOf(bundle: WebhookEvent['data']['bundle']): string {

@@ -1,5 +1,6 @@
 import { setTimeout } from 'node:timers/promises';
 import type { Dependencies } from '../dependencies.ts';
+import { askGates } from './gates.ts';
 import { runPendingSteps } from './pendingSteps.ts';
 import { removeOldBundles, removeOldReports, removeOldSessions } from './retention.ts';
 import { advanceRollouts } from './rollouts.ts';
@@ -30,6 +31,7 @@ const jobs: readonly Job[] = [
   { name: 'expiring retirements', everyMs: 5 * SECOND_MS, run: expireRetirements },
   { name: 'doing pending steps', everyMs: 2 * SECOND_MS, run: runPendingSteps },
   { name: 'advancing rollouts', everyMs: 2 * SECOND_MS, run: advanceRollouts },
+  { name: 'asking gates', everyMs: 2 * SECOND_MS, run: askGates },
   { name: 'delivering webhooks', everyMs: SECOND_MS, run: deliverWebhooks },
   { name: 'removing old dead letters', everyMs: HOUR_MS, run: removeOldDeadLetters },
   { name: 'removing old reports', everyMs: HOUR_MS, run: removeOldReports },

@@ -38,17 +38,17 @@ export async function applyRolloutEvent(
   const progress = await countProgress(deps, work, changed);
   await setProgress(work, row.id, progress);
   const type = eventOfRollout(event);
-  if (type !== null) await announceChange(work, row, { type, progress, now: deps.clock() });
+  if (type !== null) await announceChange(work, changed, { type, progress, now: deps.clock() });
   return { ...changed, progress: JSON.stringify(progress) };
 }
 
 async function announceChange(
   work: Store,
-  { id, env, sha256 }: RolloutRow,
+  { id, env, sha256, halted_by }: RolloutRow,
   { progress, ...change }: Pick<Occurrence, 'type' | 'now'> & { progress: RolloutProgress },
 ): Promise<void> {
   const bundle = await findBundle(work, sha256);
-  await announce(work, { ...change, env, bundle, rollout: { id, failures: failuresOf(progress) } });
+  await announce(work, { ...change, env, bundle, rollout: { id, failures: failuresOf(progress), halted_by } });
 }
 
 /** Lets hosts join the wave that starts. */

@@ -9,7 +9,7 @@ import { toTime } from '../backendViews.ts';
 import type { Dependencies } from '../dependencies.ts';
 
 /** A rollout as the API tells it; times are RFC 3339. */
-export interface RolloutView extends Omit<RolloutPlan, 'waves'> {
+export interface RolloutView extends Omit<RolloutPlan, 'waves' | 'gate_webhook'> {
   id: string;
   env: string;
   sha256: string;
@@ -25,6 +25,10 @@ export interface RolloutView extends Omit<RolloutPlan, 'waves'> {
   waves: WaveView[];
   /** Hosts that no wave has taken, offline ones too. */
   remaining: number;
+  /** Id of the webhook that is asked at its gates; null for none. */
+  gate_webhook: string | null;
+  /** What that has answered last, or why it could not be asked. */
+  gate_reason: string | null;
   created_at: string;
   created_by: string;
 }
@@ -55,8 +59,8 @@ export async function listRollouts(
 
 /** A rollout's row as the API tells it. */
 export function rolloutView(row: RolloutRow, now: number): RolloutView {
-  const { id, env, sha256, previous_sha, state, halted_by, started, created_by } = row;
-  const { waves, ...plan } = JSON.parse(row.plan) as RolloutPlan;
+  const { id, env, sha256, previous_sha, state, halted_by, started, gate_reason, created_by } = row;
+  const { waves, gate_webhook = null, ...plan } = JSON.parse(row.plan) as RolloutPlan;
   const progress = JSON.parse(row.progress) as RolloutProgress;
   return {
     id,
@@ -69,6 +73,8 @@ export function rolloutView(row: RolloutRow, now: number): RolloutView {
     next_start_at: state === 'pending' ? toTime(nextOpening(plan.windows, now)) : null,
     started,
     ...plan,
+    gate_webhook,
+    gate_reason,
     waves: waves.map((wave, index) => waveView(wave, progress.waves[index])),
     remaining: progress.remaining,
     created_at: toTime(row.created_at),

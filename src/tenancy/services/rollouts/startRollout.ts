@@ -4,6 +4,8 @@ import { planFault } from '../../rules/rollout/planFault.ts';
 import { completeWaves } from '../../rules/rollout/wave.ts';
 import { addAuditEntry } from '../../store/audit.ts';
 import type { RolloutPlan, RolloutRow } from '../../store/rolloutTable.ts';
+import type { Store } from '../../store/openStore.ts';
+import { findWebhook } from '../../store/webhooks.ts';
 import { insertRollout, listRollouts } from '../../store/rollouts.ts';
 import { ApiError, conflict } from '../apiError.ts';
 import { auditEntry } from '../audit.ts';
@@ -33,6 +35,7 @@ export async function startRollout(
   const now = deps.clock();
   return deps.store.transaction().execute(async (work) => {
     const { desired_sha } = await lockPromotable(work, { env, sha256 });
+    await requireGate(work, env, plan);
     if (desired_sha === sha256) {
       throw conflict({ code: 'ALREADY_DESIRED', message: 'the bundle is desired of every host of the env', env });
     }
@@ -51,6 +54,7 @@ export async function startRollout(
         halted_by: null,
       },
       ...{ plan: JSON.stringify({ ...plan, waves }), progress: '', created_by: caller.actor },
+      ...{ gate_due_at: null, gate_tries: 0, gate_reason: null },
       // Newer than any other, though a clock may have gone back.
       created_at: Math.max(now, (newest?.created_at ?? 0) + 1),
     };
@@ -63,5 +67,18 @@ export async function startRollout(
 
 function requireValid(plan: RolloutPlan): void {
   const fault = planFault(plan);
-  if (fault !== null) throw new ApiError({ status: 422, code: 'ROLLOUT_INVALID', message: fault });
+  if (fault !== null) throw invalid(fault);
+}
+
+/** A gate is asked of a webhook of the env, or of all envs, that gets messages as they are. */
+async function requireGate(work: Store, env: string, { gate_webhook: id }: RolloutPlan): Promise<void> {
+  if (id === undefined) return;
+  const webhook = await findWebhook(work, id);
+  if (webhook === null || (webhook.env ?? env) !== env) throw invalid(`the env has no webhook ${id}`);
+  if (webhook.format !== 'standard')
+    throw invalid(`the webhook has the format ${webhook.format}: a gate needs standard`);
+}
+
+function invalid(message: string): ApiError {
+  return new ApiError({ status: 422, code: 'ROLLOUT_INVALID', message });
 }

@@ -1,6 +1,6 @@
-import type { WebhookEvent } from '../../../protocol/webhooks.ts';
+import type { GateQuestion, WebhookEvent } from '../../../protocol/webhooks.ts';
 import { webhookHeaders } from '../../credentials/webhookSecret.ts';
-import { messageOf } from '../../rules/webhooks/messageBody.ts';
+import { messageOf, type EndpointMessage } from '../../rules/webhooks/messageBody.ts';
 import type { WebhookRow } from '../../store/database.ts';
 import type { Dependencies } from '../dependencies.ts';
 import { sealedNames } from './sealedNames.ts';
@@ -13,28 +13,64 @@ export interface Attempt {
   status: number | null;
   /** What the endpoint asks for. */
   retryAfterS: number;
+  /** What was read of the body of the answer. */
+  body: string;
 }
 
+/** Bytes of an answer at a gate. */
+const ANSWER_BYTES = 4096;
+
 /** Sends an event to a webhook once, signed by its secrets; the error of the attempt names no address. */
-export async function sendEvent(
+export function sendEvent(
   deps: Dependencies,
   webhook: WebhookRow,
   { id, event, signal }: { id: string; event: WebhookEvent; signal: AbortSignal },
 ): Promise<Attempt> {
-  const { settings, clock, version } = deps;
-  const now = clock();
+  const form = { format: webhook.format, source: deps.settings.public_url };
+  const messageTo = (target: string) => messageOf(event, { target, ...form });
+  return send(deps, webhook, { id, messageTo, answerBytes: 0, signal });
+}
+
+/** As `sendEvent` with the question of a gate; the answer is in the body of the attempt. */
+export function sendQuestion(
+  deps: Dependencies,
+  webhook: WebhookRow,
+  { id, question, signal }: { id: string; question: GateQuestion; signal: AbortSignal },
+): Promise<Attempt> {
+  const messageTo = (target: string) => ({ url: new URL(target), body: question });
+  return send(deps, webhook, { id, messageTo, answerBytes: ANSWER_BYTES, signal });
+}
+
+/** A message, how much of its answer is read, and until when. */
+interface Sending {
+  id: string;
+  messageTo: (target: string) => EndpointMessage;
+  answerBytes: number;
+  signal: AbortSignal;
+}
+
+async function send(
+  deps: Dependencies,
+  webhook: WebhookRow,
+  { id, messageTo, answerBytes, signal }: Sending,
+): Promise<Attempt> {
+  const now = deps.clock();
   const opened = openWebhook(deps, webhook, now);
-  if (opened === null) return { error: 'the key file is not the one that encrypted it', status: null, retryAfterS: 0 };
-  const { target, secrets } = opened;
-  const { url, body } = messageOf(event, { target, format: webhook.format, source: settings.public_url });
+  if (opened === null) return unanswered('the key file is not the one that encrypted it');
+  const { url, body } = messageTo(opened.target);
   const text = JSON.stringify(body);
-  const signed = webhookHeaders({ id, timestamp: Math.floor(now / 1000), body: text }, secrets);
-  const headers = { 'content-type': 'application/json', 'user-agent': `deployd-tenancy/${version}`, ...signed };
-  const answer = await deps.postWebhook({ url, headers, body: text, signal });
-  if (answer.status === null) return { error: formatUnreached(answer.code), status: null, retryAfterS: 0 };
+  const signed = webhookHeaders({ id, timestamp: Math.floor(now / 1000), body: text }, opened.secrets);
+  const userAgent = { 'user-agent': `deployd-tenancy/${deps.version}` };
+  const headers = { 'content-type': 'application/json', ...userAgent, ...signed };
+  const answer = await deps.postWebhook({ url, headers, body: text, answerBytes, signal });
+  if (answer.status === null) return unanswered(formatUnreached(answer.code));
   const { status, retryAfterS } = answer;
   const error = status >= 200 && status < 300 ? null : `the endpoint answered ${status}`;
-  return { error, status, retryAfterS: retryAfterS ?? 0 };
+  return { error, status, retryAfterS: retryAfterS ?? 0, body: answer.body };
+}
+
+function unanswered(error: string): Attempt {
+  return { error, status: null, retryAfterS: 0, body: '' };
 }
 
 function formatUnreached(code: string): string {
