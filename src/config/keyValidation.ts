@@ -40,10 +40,12 @@ function valueAt(merged: unknown, path: string): unknown {
 
 function formatError(table: KeyTable, keyword: string, { key, value }: { key: string; value: unknown }): string {
   const allowed = formatAllowed(table, key);
-  if (keyword === 'additionalProperties')
-    return configKeyOf(table, key)?.schema.type === 'object'
-      ? `unknown key; the mapping ${allowed}`
-      : `unknown key; the nearest known key is ${suggestKey(table, key)}`;
+  if (keyword === 'additionalProperties') {
+    const container = table.names.find((known) => key.startsWith(`${known}.`));
+    return container === undefined
+      ? `unknown key; the nearest known key is ${suggestKey(table, key)}`
+      : `unknown key; ${container} ${allowed}`;
+  }
   if (keyword === 'required') return `is required; ${allowed}`;
   return needsQuotes(value, configKeyOf(table, key)) ? `${allowed}; put it in quotes` : allowed;
 }

@@ -120,7 +120,7 @@ describe('a permit', () => {
   it('is a mapping of lists, of known kinds', () => {
     expect(problemsOf({ permit: [] })).toEqual([`policy.permit: ${aPermit}`]);
     expect(problemsOf({ permit: { binds: '/a' } })).toEqual([`policy.permit.binds: ${aPermit}`]);
-    expect(problemsOf({ permit: { all: [] } })).toEqual([`policy.permit.all: unknown key; the mapping ${aPermit}`]);
+    expect(problemsOf({ permit: { all: [] } })).toEqual([`policy.permit.all: unknown key; policy.permit ${aPermit}`]);
   });
 });
 

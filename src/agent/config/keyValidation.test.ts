@@ -14,6 +14,8 @@ const required = [
 const aName = 'must be a name of 1 to 253 characters in one line';
 const aSocket = 'must be `unix://` and the absolute path of a socket';
 const anEnv = 'must be 1 to 63 lower-case letters, digits and hyphens, the first not a hyphen';
+const aTrust =
+  'must be a mapping with the keys threshold (how many signers, from 1), keys (at most 64 PEM files, each an absolute path), identities (at most 64 of {issuer, subject}) and root (an absolute path)';
 
 it.each([
   ['interval_s: 0', 'interval_s', 'must be a whole number of seconds from 1 to 86400'],
@@ -50,11 +52,41 @@ it.each([
   ['log: { levl: debug }', 'log.levl', 'unknown key; the nearest known key is level under log'],
   ['trust: { image: {} }', 'trust.image', 'unknown key; the nearest known key is images under trust'],
   ['lgo: {}', 'lgo', 'unknown key; the nearest known key is log'],
+  ['levl: debug', 'levl', 'unknown key; the nearest known key is level under log'],
+  ['disk: { interval: 5 }', 'disk.interval', 'unknown key; the nearest known key is interval_s'],
 ])('%s is reported with its line and the allowed values', (line, key, message) => {
   expect(problemsOf([...required, line])).toEqual([{ line: 6, key, message }]);
 });
 
 it.each([
+  ['5', '', aTrust],
+  ['{ key: [/a] }', '.key', 'unknown'],
+  ['{ threshold: 0 }', '.threshold', aTrust],
+  ['{ threshold: 129 }', '.threshold', aTrust],
+  ['{ threshold: "1" }', '.threshold', aTrust],
+  ['{ root: root.json }', '.root', aTrust],
+  ['{ keys: /a }', '.keys', aTrust],
+  ['{ keys: [a] }', '.keys.0', aTrust],
+  ['{ keys: [/a, /a] }', '.keys', aTrust],
+  ['{ identities: {} }', '.identities', aTrust],
+  ['{ identities: [i] }', '.identities.0', aTrust],
+  ['{ identities: [{ subject: s }] }', '.identities.0.issuer', `is required; ${aTrust}`],
+  ['{ identities: [{ issuer: i }] }', '.identities.0.subject', `is required; ${aTrust}`],
+  ['{ identities: [{ issuer: i, subject: s, name: n }] }', '.identities.0.name', 'unknown'],
+  ['{ identities: [{ issuer: 1, subject: s }] }', '.identities.0.issuer', aTrust],
+  ['{ identities: [{ issuer: i, subject: "s " }] }', '.identities.0.subject', aTrust],
+  ['{ identities: [{ issuer: i, subject: "s\\u200bs" }] }', '.identities.0.subject', aTrust],
+  ['{ identities: [{ issuer: i, subject: s }, { subject: s, issuer: i }] }', '.identities', aTrust],
+])('the trust %s is reported with the allowed values', (trust, key, message) => {
+  for (const name of ['trust.bundles', 'trust.images'])
+    expect(problemsOf([...required, `trust: { ${name.slice(6)}: ${trust} }`])).toEqual([
+      { line: 6, key: `${name}${key}`, message: message.replace('unknown', `unknown key; ${name} ${aTrust}`) },
+    ]);
+});
+
+it.each([
+  'trust: { bundles: { threshold: 128, keys: [/a, /b], identities: [{ issuer: i, subject: s t }], root: /r } }',
+  'trust: { images: }',
   'secretstore_namespace:',
   'secretstore_namespace: a b',
   'tenancy_ca: null',

@@ -1,6 +1,7 @@
-import { writeFileSync } from 'node:fs';
+import { chmodSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { tempDir } from '../../../fixtures/tempDir.ts';
+import { asNobody } from '../../../fixtures/world/users.ts';
 import { readTrustFile } from './trustFile.ts';
 
 const dir = tempDir();
@@ -29,7 +30,9 @@ it('tells each file that cannot be read, by its place beside the trust file', ()
 
 it.each([
   ['trust: {bundles: {threshold: 2, keys: [a.pub]}}', /:1: trust.bundles: must have a threshold that can be met/],
-  ['trust: {bundles: ~}', /:1: trust.bundles: must be a mapping with the keys/],
+  ['trust: {bundles: ~}', /:1: trust.bundles: must be a mapping with the keys .* PEM files, each a path/],
+  ['trust: {bundles: {keys: [""]}}', /:1: trust.bundles.keys.0: must be/],
+  ['trust: {bundles: {root: "a\\tb"}}', /:1: trust.bundles.root: must be/],
   ['trust: {bundles: {colour: red}}', /:1: trust.bundles.colour: unknown key/],
   ['[]', /:1: must hold keys, such as `trust: \{bundles: \{keys: \[release.pub\]\}\}`/],
 ])('tells what is wrong with %s', (text, told) => {
@@ -38,4 +41,12 @@ it.each([
 
 it('tells a file that is missing', () => {
   expect(() => readTrustFile(join(dir, 'none.yaml'))).toThrow(/write it, or name another file on the command line/);
+});
+
+it('tells a file that this user cannot read', async () => {
+  const unreadable = join(dir, 'unreadable.yaml');
+  writeFileSync(unreadable, 'trust: {}');
+  chmodSync(unreadable, 0);
+  const told = /is not readable by this user; name another on the command line/;
+  await asNobody(async () => expect(() => readTrustFile(unreadable)).toThrow(told));
 });

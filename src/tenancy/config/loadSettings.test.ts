@@ -123,14 +123,11 @@ describe('a problem is reported with its line', () => {
       ':3: oidc.scopes: must have `openid`',
     ],
     [
-      ['oidc: { issuer_url: https://id.example, roles: [{ group: ops, role: god }] }'],
-      ':3: oidc.roles.0.role: must be a list of at most 100 of {group, role, envs}: role is one of viewer, deployer, admin; envs, which may be left out, are names of envs',
-    ],
-    [
       ['oidc: { issuer_url: https://id.example, roles: [{ group: ops, role: admin }] }'],
       ':3: oidc.client_id: is required beside oidc.issuer_url',
       ':3: oidc.client_secret_file: is required beside oidc.issuer_url',
     ],
+    [['oidc: { issuer_ca: /nowhere.pem }'], ':3: oidc.issuer_ca: must be a readable PEM file; /nowhere.pem is missing'],
     [['secretstore_ca: /nowhere.pem'], ':3: secretstore_ca: must be a readable PEM file; /nowhere.pem is missing'],
     [
       ['mesh:', '  controller_url: https://z.example', '  credentials_file: /z', '  controller_ca: /dev/null'],
@@ -141,6 +138,49 @@ describe('a problem is reported with its line', () => {
     [['offline_after_s: 5'], ':3: offline_after_s: must be a whole number of seconds from 60 to 86400'],
   ])('%j', async (lines, ...flaws) => {
     expect(await flawsOf([...required, ...lines])).toEqual(flaws);
+  });
+
+  const signIn = 'issuer_url: https://id.example, client_id: a, client_secret_file: /s';
+  const withOidc = (keys: string) => [...required, `oidc: { ${signIn}, ${keys} }`];
+  const someRole = 'roles: [{ group: ops, role: admin }]';
+  const someRoles =
+    'must be a list of at most 100 of {group, role, envs}: role is one of viewer, deployer, admin; envs, which may be left out, are names of envs';
+  const someScopes = 'must be a list of scopes, none twice';
+
+  it.each([
+    ['roles: ops', `roles: ${someRoles}`],
+    ['roles: [ops]', `roles.0: ${someRoles}`],
+    ['roles: [{ group: ops, role: god }]', `roles.0.role: ${someRoles}`],
+    ['roles: [{ group: ops }]', `roles.0.role: is required; ${someRoles}`],
+    ['roles: [{ role: admin }]', `roles.0.group: is required; ${someRoles}`],
+    ['roles: [{ group: 5, role: admin }]', `roles.0.group: ${someRoles}`],
+    ['roles: [{ group: "", role: admin }]', `roles.0.group: ${someRoles}`],
+    ['roles: [{ group: ops, role: admin, env: eu }]', `roles.0.env: unknown key; oidc.roles ${someRoles}`],
+    ['roles: [{ group: ops, role: admin, envs: eu }]', `roles.0.envs: ${someRoles}`],
+    ['roles: [{ group: ops, role: admin, envs: [] }]', `roles.0.envs: ${someRoles}`],
+    ['roles: [{ group: ops, role: admin, envs: [eu, eu] }]', `roles.0.envs: ${someRoles}`],
+    ['roles: [{ group: ops, role: admin, envs: [EU] }]', `roles.0.envs.0: ${someRoles}`],
+    ['roles: [{ group: ops, role: admin }, { role: admin, group: ops }]', `roles: ${someRoles}`],
+    [`${someRole}, scopes: openid`, `scopes: ${someScopes}`],
+    [`${someRole}, scopes: []`, `scopes: ${someScopes}`],
+    [`${someRole}, scopes: [openid, openid]`, `scopes: ${someScopes}`],
+    [`${someRole}, scopes: [openid, 5]`, `scopes.1: ${someScopes}`],
+    [`${someRole}, scopes: [openid, "a b"]`, `scopes.1: ${someScopes}`],
+  ])('of a sign-in: %s', async (keys, flaw) => {
+    expect(await flawsOf(withOidc(keys))).toEqual([`:3: oidc.${flaw}`]);
+  });
+
+  it.each(['viewer', 'deployer', 'admin'])('and %s is a role, of all envs or of some', async (role) => {
+    const roles = `roles: [{ group: ops, role: ${role} }, { group: ops, role: ${role}, envs: [eu, us] }]`;
+    expect(await flawsOf(withOidc(`${roles}, scopes: [openid, 'a:b']`))).toEqual([]);
+  });
+
+  it('as browsers keep the cookie of a session for https only', async () => {
+    const [, ...others] = withOidc(someRole);
+    expect(await flawsOf(['public_url: http://127.0.0.1:8443', ...others])).toEqual([
+      ':3: oidc.issuer_url: needs an https:// public_url, for the cookie of a session',
+    ]);
+    expect(await flawsOf(others)).toEqual([`: public_url: is required; ${aUrl}`]);
   });
 
   it.each(['http://tenancy.example', 'http://127.0.0.1.example'])('%s is unencrypted', async (url) => {
@@ -177,6 +217,10 @@ describe('the file is refused', () => {
     expect(await flawsOf(['- public_url'])).toEqual([
       ':1: must hold keys, such as `public_url: https://tenancy.example`',
     ]);
+  });
+
+  it('when it is missing, with the option that names another', () => {
+    expect(flaws()).toEqual([': does not exist; write it, or name another file with --config']);
   });
 
   it('when this user cannot read it, with those who can', async () => {
