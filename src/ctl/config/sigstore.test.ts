@@ -49,6 +49,12 @@ it.each<[string, SigstoreOptions, CtlSettings['sigstore']]>([
   expect(errorOf(() => targetOf(options, sigstore))).toMatchObject({ fields });
 });
 
-it.each(['fulcio', 'rekor', 'tsa'] as const)('takes no address of %s in clear', (service) => {
-  expect(() => targetOf({ [service]: 'http://service.example' }, own)).toThrow('URL_INVALID: http://service.example');
+it.each([
+  ['fulcio', 'Fulcio (--fulcio)'],
+  ['rekor', 'Rekor (--rekor)'],
+  ['tsa', 'the timestamp authority (--tsa)'],
+])('takes no address of %s in clear, nor what is none', (service, name) => {
+  const targetAt = (address: string) => () => targetOf({ [service]: address }, own);
+  expect(targetAt('http://service.example')).toThrow('URL_INVALID: http://service.example');
+  expect(targetAt('service.example')).toThrow(`URL_INVALID: the address of ${name} is no https:// URL`);
 });
