@@ -1,7 +1,8 @@
 import { Fault, refusedFault, throwIfStopped } from './fault.ts';
+import type { Refusal } from './refusals.ts';
 
 it('carries an ending and one line, and nothing else unless it is given', () => {
-  const nothing = { code: null, tail: null, retryAfterS: null, isTimeout: false };
+  const nothing = { code: null, tail: null, retryAfterS: null, isTimeout: false, refusals: [] };
   expect(new Fault('failed', 'failed: pull')).toMatchObject({
     ...nothing,
     name: 'Fault',
@@ -18,11 +19,12 @@ it('carries the details that it is given', () => {
 });
 
 it('words one line for each refusal and carries the code of the first', () => {
-  const fault = refusedFault([
+  const refusals: Refusal[] = [
     { code: 'ENV_INCOMPLETE', detail: 'unresolved: A' },
     { code: 'COMPOSE_REFUSED', detail: 'web: build' },
-  ]);
-  expect(fault).toMatchObject({
+  ];
+  expect(refusedFault(refusals)).toMatchObject({
+    refusals,
     ending: 'refused',
     code: 'ENV_INCOMPLETE',
     lines: ['refused: ENV_INCOMPLETE: unresolved: A', 'refused: COMPOSE_REFUSED: web: build'],
