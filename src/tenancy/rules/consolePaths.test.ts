@@ -1,4 +1,15 @@
+import * as paths from './consolePaths.ts';
 import { consolePath, returnPath } from './consolePaths.ts';
+
+it('the paths that proxies and providers are configured with stay what they are', () => {
+  expect(paths).toMatchObject({
+    consolePath: '/console/',
+    signInPath: '/console/sign-in',
+    callbackPath: '/console/callback',
+    signOutPath: '/console/sign-out',
+    signedOutPath: '/console/signed-out',
+  });
+});
 
 describe('the page after a sign-in', () => {
   it.each(['/console/envs/eu-1', '/console/backends?q=a%20b&sort=-seen', '/console/', `/console/${'a'.repeat(503)}`])(

@@ -29,7 +29,7 @@ export function permissionsWith(permissions: readonly Permission[], role: Role):
 /** The envs that permissions are for; null for all. */
 export function visibleEnvs(permissions: readonly Permission[]): readonly string[] | null {
   const lists = permissions.map(({ envs }) => envs);
-  return lists.some((envs) => envs === null) ? null : [...new Set(lists.flatMap((envs) => envs ?? []))];
+  return lists.every((envs) => envs !== null) ? [...new Set(lists.flat())] : null;
 }
 
 /** The role that a caller has in every one of the visible envs at least. */

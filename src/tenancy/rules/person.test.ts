@@ -37,6 +37,8 @@ describe('the name of a person', () => {
     ['a verified address', { sub: '7', email: 'ann@shop.example', email_verified: true }, 'email', 'ann@shop.example'],
     ['an address of which nothing is told', { sub: '7', email: 'ann@shop.example' }, 'email', 'ann@shop.example'],
     ['not an unverified address', { sub: '7', email: 'ann@shop.example', email_verified: false }, 'email', '7'],
+    ['another claim, whatever is told of the address', { sub: '7', name: 'Ann', email_verified: false }, 'name', 'Ann'],
+    ['one of one character', { sub: '7', name: 'A' }, 'name', 'A'],
     ['not a claim of another type', { sub: '7', name: ['Ann'] }, 'name', '7'],
     ['not one with a control character', { sub: '7', name: 'Ann\nadmin' }, 'name', '7'],
     ['not one that turns its letters around', { sub: '7', name: 'Ann\u202eeeL' }, 'name', '7'],

@@ -11,6 +11,7 @@ it.each([
   ['a key', trust, []],
   ['two of two keys', { ...trust, threshold: 2, keys: [one, two] }, []],
   ['a key and an identity', { threshold: 2, keys: [one], identities: [ann!], root: '{}' }, []],
+  ['two identities', { ...trust, threshold: 3, identities: [ann!, bob!], root: '{}' }, []],
   [
     'a third of two',
     { threshold: 3, keys: [one], identities: [ann!], root: '{}' },
@@ -23,6 +24,11 @@ it.each([
     'one key for two',
     { ...trust, threshold: 2, keys: [one, `\n${one}`] },
     ['a key or an identity stands there twice', 'threshold 2 cannot be met: there are 1 who can sign'],
+  ],
+  [
+    'one key for two beside no key',
+    { ...trust, keys: [one, 'x', one] },
+    ['keys.1 is not a public key in PEM (BEGIN PUBLIC KEY)', 'a key or an identity stands there twice'],
   ],
   [
     'one identity for two',

@@ -7,7 +7,7 @@ const none = { hosts: 0, waiting: 0, succeeded: 0, failed: 0, excused: 0, offlin
 const closed: StartWindow = { days: ['mon'], start: '08:00', minutes: 60, time_zone: 'UTC' };
 const plan: RolloutPlan = { waves: [{ count: 1 }, {}], max_failures: 1, soak_s: 60, gate: 'none', windows: [] };
 
-const eventIn = (
+const nextIn = (
   state: RolloutState,
   wave: Partial<WaveProgress> = {},
   {
@@ -26,7 +26,8 @@ const eventIn = (
     now,
     startedAt: now - runsFor * 1000,
     silenceMs: 300_000,
-  })?.type ?? null;
+  });
+const eventIn = (...situation: Parameters<typeof nextIn>) => nextIn(...situation)?.type ?? null;
 
 it('starts a wave when a window is open, and not before', () => {
   expect([eventIn('pending'), eventIn('pending', {}, { windows: [closed] })]).toEqual(['START_WAVE', null]);
@@ -43,7 +44,11 @@ it('ends a soak after its time', () => {
 
 it('ends a soak in which the service was away when its hosts could have come back', () => {
   expect([299, 300].map((runsFor) => eventIn('soaking', {}, { seconds: 3600, runsFor }))).toEqual([null, 'END_SOAK']);
-  expect(eventIn('soaking', {}, { seconds: 60, runsFor: 61 })).toBe('END_SOAK');
+  expect([60, 61].map((runsFor) => eventIn('soaking', {}, { seconds: 60, runsFor }))).toEqual(['END_SOAK', 'END_SOAK']);
+});
+
+it('halts for failures, which is a reason of its own', () => {
+  expect(nextIn('updating', { hosts: 9, failed: 2 })).toEqual({ type: 'HALT', by: 'failures' });
 });
 
 it('passes no gate and resumes nothing by itself', () => {

@@ -15,11 +15,13 @@ const none = { hosts: 0, waiting: 0, succeeded: 0, failed: 0, excused: 0, offlin
 it.each<[what: string, host: Partial<HostGroup>, status: keyof WaveProgress | null]>([
   ['is told the bundle', {}, 'waiting'],
   ['is on hold, or outside its window, and so reports nothing', {}, 'waiting'],
+  ['is told nothing yet', { outcome: null }, 'waiting'],
   ['runs it', { outcome: 'succeeded' }, 'succeeded'],
   ['has failed', { outcome: 'failed' }, 'failed'],
   ['had failed before a resume', { outcome: 'excused' }, 'excused'],
   ['is silent, but not offline yet', { silent: 1 }, 'offline'],
   ['is offline', { state: 'offline', silent: 1 }, 'offline'],
+  ['is offline, by a limit that is longer now', { state: 'offline' }, 'offline'],
   ['is a sleeping laptop', { laptop: 1, silent: 1 }, 'asleep'],
   ['is a laptop that is offline', { laptop: 1, state: 'offline', silent: 1 }, 'asleep'],
   ['is offline since it runs the bundle', { outcome: 'succeeded', state: 'offline', silent: 1 }, 'succeeded'],
