@@ -118,3 +118,51 @@ it('the format standard is the event as it is', () => {
   const event = eventOf(occurrence('backend.failed', 'db-1'));
   expect(messageOf(event, { target, format: 'standard', source })).toEqual({ url: new URL(target), body: event });
 });
+
+describe('the whole message', () => {
+  const { backend, env } = { backend: { id: 'b-1', site: 'berlin', check_in: null }, env: 'eu-1' };
+  const failed = eventOf({ type: 'backend.failed', now, env, backend, code: 'PULL_FAILED' });
+  const text = 'b-1 (berlin, env eu-1) failed to apply its bundle: PULL_FAILED';
+
+  it('for Slack is text without previews', () => {
+    expect(bodyOf(failed, 'slack')).toEqual({ text, mrkdwn: false, unfurl_links: false, unfurl_media: false });
+  });
+
+  it('for Teams is a card of two paragraphs, the second with type, env, code and time', () => {
+    const textsOf = (event: WebhookEvent) => {
+      const { attachments } = bodyOf(event, 'teams') as unknown as { attachments: { content: { body: object[] } }[] };
+      return attachments.map(({ content }) => content.body);
+    };
+    const card = (bold: string, subtle: string) => [
+      [
+        { type: 'RichTextBlock', inlines: [{ type: 'TextRun', text: bold, weight: 'Bolder' }] },
+        { type: 'RichTextBlock', inlines: [{ type: 'TextRun', text: subtle, isSubtle: true }] },
+      ],
+    ];
+    const time = '2026-11-24T12:00:00.000Z';
+    expect(textsOf(failed)).toEqual(card(text, `backend.failed · eu-1 · PULL_FAILED · ${time}`));
+    expect(textsOf(testEvent(null, now))).toEqual(card('a test of the webhook of all envs', `webhook.test · ${time}`));
+  });
+
+  it('for PagerDuty is an event of a class and a group, without a group for all envs', () => {
+    const base = { routing_key: routingKey, event_action: 'trigger', client: 'deployd' };
+    const timestamp = '2026-11-24T12:00:00.000Z';
+    expect(bodyOf(failed, 'pagerduty')).toEqual({
+      ...base,
+      dedup_key: 'deployd/backend/b-1/health',
+      payload: {
+        ...{ summary: text, source, severity: 'error', timestamp },
+        ...{ class: 'backend.failed', group: 'eu-1', custom_details: failed.data },
+      },
+    });
+    const test = testEvent(null, now);
+    expect(bodyOf(test, 'pagerduty')).toEqual({
+      ...base,
+      dedup_key: 'deployd/test',
+      payload: {
+        ...{ summary: 'a test of the webhook of all envs', source, severity: 'info', timestamp },
+        ...{ class: 'webhook.test', custom_details: test.data },
+      },
+    });
+  });
+});
