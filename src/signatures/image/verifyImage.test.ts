@@ -91,6 +91,14 @@ it.each<[string, object | string]>([
   );
 });
 
+it.each([{ digest: 'latest' }, { digest: `${digest}a` }, { digest: `${digest}\n` }, { digest: digest.toUpperCase() }])(
+  'a payload about $digest is none about an image',
+  ({ digest: wrong }) => {
+    const fault = 'signature 1: its payload is not one about an image: ';
+    expect(faultOf(signSimply(simplePayload(wrong), key), byKey)).toContain(fault);
+  },
+);
+
 const statement = statementAboutImage(digest);
 
 it.each<[string, object | string]>([
@@ -102,6 +110,8 @@ it.each<[string, object | string]>([
   ['of an origin', { ...statement, predicateType: 'https://slsa.dev/provenance/v1', predicate: {} }],
   ['with more in it', { ...statement, more: 1 }],
   ['of two images', { ...statement, subject: [...statement.subject, ...statementAboutImage(other).subject] }],
+  ['with annotations that are no object', { ...statement, subject: [{ ...statement.subject[0], annotations: 'x' }] }],
+  ['with a predicate that is no object', { ...statement, predicate: 'x' }],
   ['with a key twice', JSON.stringify(statement).replace('"subject"', '"subject":[],"subject"')],
 ])('a genuine signature of a statement %s is refused', (_what, changed) => {
   const fault = /^signature 1: (it is of another image|its statement|\S+ stands twice)/;
@@ -244,6 +254,22 @@ describe('what stands beside the payload', () => {
     ],
   ])('is refused with %s', (_what, signature, fault) => {
     expect(faultOf(signature, { ...byIdentity, keys: [key.publicPem] })).toMatch(fault);
+  });
+
+  it.each([
+    { integratedTime: -1 },
+    { integratedTime: 0.5 },
+    { integratedTime: 2 ** 53 },
+    { logIndex: '1' },
+    { logID: 7 },
+    { logID: 'A'.repeat(64) },
+    { logID: 'a'.repeat(65) },
+    { body: 7 },
+  ])('is refused with a log entry with %j', (changes) => {
+    const { Payload, ...promise } = JSON.parse(String(entry)) as { Payload: object };
+    const changed = JSON.stringify({ ...promise, Payload: { ...Payload, ...changes } });
+    const fault = 'its log entry is malformed: ';
+    expect(faultOf(changedBy(byHolder, { 'dev.sigstore.cosign/bundle': changed }), byIdentity)).toContain(fault);
   });
 
   it('is not looked at where it says nothing of the signer', () => {
