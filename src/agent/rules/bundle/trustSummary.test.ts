@@ -6,6 +6,7 @@ const ops = { issuer: 'https://id.example', subject: 'ops@example.com' };
 it.each([
   [{ keys: [release] }, `bundles signed by all of ${release}`],
   [{ keys: [release], identities: [ops] }, `bundles signed by 1 of ${release}, ops@example.com (https://id.example)`],
+  [{ identities: [ops] }, 'bundles signed by all of ops@example.com (https://id.example)'],
   [
     { threshold: 2, identities: [ops], keys: [release] },
     `bundles signed by all of ${release}, ops@example.com (https://id.example)`,

@@ -96,6 +96,29 @@ it('a network or volume that something else made is reported', () => {
   expect(factsOf(false)).toEqual(['lacks volume of the project v', 'lacks network of the project n']);
 });
 
+it('a network or volume of the project that a service does not use stands for none that it must', () => {
+  const volumes = ['v', 'w'].map((name) => ({ name, driver: 'local', options: {}, isOwn: true }));
+  const networks = ['n', 'm'].map((name) => ({ id: name, name, driver: 'bridge', options: {}, internal: true }));
+  const must = [...volumes, ...networks].map(
+    ({ name }) => `${'vw'.includes(name) ? 'volume' : 'network'} of the project ${name}`,
+  );
+  const factsOf = (Type: string) => {
+    const web = container('web', {
+      Mounts: [{ Type, Name: 'v', Source: '/v', Destination: '/x', RW: false }],
+      NetworkSettings: { Networks: { n: null } },
+    });
+    const may = ['mount /x volume v', 'mount /x bind /v', 'network n'];
+    const services = { web: { may, must } };
+    const granted = { services, networks: { n: null, m: null }, volumes: { v: null, w: null } };
+    return differencesOf({ containers: [web], networks, volumes }, granted).map(({ fact }) => fact);
+  };
+  expect(factsOf('volume')).toEqual(['lacks volume of the project w', 'lacks network of the project m']);
+  expect(factsOf('bind')).toEqual([
+    ...['lacks volume of the project v', 'lacks volume of the project w'],
+    'lacks network of the project m',
+  ]);
+});
+
 it('options of networks that open nothing are not compared', () => {
   const network = (names: string[]) => {
     const options = Object.fromEntries(names.map((name) => [`com.docker.network.${name}`, 'x']));

@@ -102,7 +102,8 @@ it('requires that a part of a volume is mounted, not the whole', () => {
 
 it("requires that networks and volumes of other names are the project's own", () => {
   const web = { networks: { named: null, default: null }, volumes: [{ type: 'volume', source: 'data', target: '/x' }] };
-  const model = { ...project, services: { web, db: { volumes_from: ['web'] } } };
+  const volumes = { ...project.volumes, spare: { name: 'spare' } };
+  const model = { ...project, volumes, services: { web, db: { volumes_from: ['web'] } } };
   const none = { containers: new Set<string>(), networks: new Set<string>(), volumes: new Set<string>() };
   const required = ['mount /x volume named', 'network q', 'network p_default'];
   const own = ['volume of the project named', 'network of the project q'];

@@ -21,7 +21,7 @@ const end = (what: string, at: string) => ({ what, end: new Date(at) });
 it('passes, and names the key that did not sign what is applied', () => {
   expect(checkTrust([facts]).detail).toBe(`bundles signed by 1 of ${release}, ${old}`);
   const check = checkTrust([{ ...facts, appliedSigners: ['key SHA256:r'] }]);
-  expect(check).toMatchObject({ status: 'passed', findings: [] });
+  expect(check).toMatchObject({ name: 'trust', status: 'passed', findings: [] });
   expect(check.detail).toBe(`bundles signed by 1 of ${release}, ${old}; ${old} did not sign what is applied`);
 });
 
@@ -42,14 +42,16 @@ it.each<[string, Partial<TrustCheckFacts>, string[]]>([
     'a root that ends soon, or has ended, or has no authority',
     {
       rootEnds: [
-        end('certificate authority', '2026-06-30T00:00:00Z'),
-        end('transparency log', '2026-05-01T00:00:00Z'),
+        end('certificate authority', '2026-07-01T00:00:00Z'),
+        end('authority of the day', '2026-06-01T00:00:00Z'),
+        end('transparency log', '2026-05-31T23:59:59.999Z'),
         end('certificate log', '1970-01-01T00:00:00Z'),
       ],
     },
     [
-      'trust.bundles: the last certificate authority of the trust root ends at 2026-06-30T00:00:00.000Z',
-      'trust.bundles: the last transparency log of the trust root ended at 2026-05-01T00:00:00.000Z',
+      'trust.bundles: the last certificate authority of the trust root ends at 2026-07-01T00:00:00.000Z',
+      'trust.bundles: the last authority of the day of the trust root ends at 2026-06-01T00:00:00.000Z',
+      'trust.bundles: the last transparency log of the trust root ended at 2026-05-31T23:59:59.999Z',
       'trust.bundles: the trust root has no certificate log',
     ],
   ],
@@ -57,6 +59,16 @@ it.each<[string, Partial<TrustCheckFacts>, string[]]>([
   const check = checkTrust([{ ...facts, ...differing }]);
   expect(check.findings.map(({ problem }) => problem)).toEqual(problems);
   expect(checkLines(check)[0]).toMatch(/failed/);
+});
+
+it('names the command that cures each problem', () => {
+  const settings = { keys: [release], root: '/etc/deployd/trust/root.json' };
+  const rootEnds = [end('transparency log', '1970-01-01T00:00:00Z')];
+  const { findings } = checkTrust([{ ...facts, settings, rootEnds, problems: ['x is missing'] }]);
+  expect(findings.map(({ fix }) => fix)).toEqual([
+    'sudoedit /etc/deployd/config.yaml',
+    'sudo install -m 0644 trusted_root.json /etc/deployd/trust/root.json',
+  ]);
 });
 
 it('an identity counts as a signer, and a root that ends in a month and a day is no problem', () => {

@@ -18,11 +18,12 @@ const record: ReleaseRecord = {
 };
 
 const job = { service: 'migrate', fingerprint: 'f', image: 'sha256:2', volumes: ['data'] };
+const image = { service: 'web', image: 'app:1', digest: 'sha256:1', signers: ['s'] };
 const env = { bytes: 0, mac: 'm', key: 'k' };
 
 it.each<object>([
   record,
-  { ...record, variables: { LEVEL: 'info' }, jobs: [job], env },
+  { ...record, variables: { LEVEL: 'info' }, jobs: [job], env, verified_images: [image] },
   { ...record, services: [{ name: 'web', replicas: 0 }], images: [{ reference: 'a:1', id: null }] },
   { ...record, later: 1 },
 ])('is parsed as it was written: %j', (written) => {
@@ -57,6 +58,11 @@ it.each<object>([
   { jobs: [{ ...job, fingerprint: null }] },
   { jobs: [{ ...job, image: null }] },
   { jobs: [{ ...job, volumes: null }] },
+  { verified_images: null },
+  { verified_images: [{ ...image, service: null }] },
+  { verified_images: [{ ...image, image: null }] },
+  { verified_images: [{ ...image, digest: null }] },
+  { verified_images: [{ ...image, signers: 's' }] },
   { env: null },
   { env: { ...env, bytes: -1 } },
   { env: { ...env, bytes: 0.5 } },

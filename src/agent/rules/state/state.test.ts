@@ -1,4 +1,4 @@
-import { emptyState, isInvalidState, parseState } from './state.ts';
+import { emptyState, isInvalidState, nothingApplied, parseState } from './state.ts';
 
 const sha = 'a'.repeat(64);
 const at = '2026-11-21T12:00:00.000Z';
@@ -124,4 +124,9 @@ it.each<[string, object, string]>([
   const parsed = parseState(JSON.stringify({ ...full, ...patch }));
   const fault = `state.json is wrong at ${where}: must have required property '${key}'`;
   expect(isInvalidState(parsed) && parsed.fault).toBe(fault);
+});
+
+it('tells nothing of an applied bundle once none is applied', () => {
+  const nothing = { applied_sha: null, applied_at: null, applied_version: null };
+  expect({ ...full, ...nothingApplied }).toEqual({ ...full, ...nothing, applied_signers: [], applied_images: [] });
 });

@@ -48,6 +48,19 @@ it.each<[string, State, typeof trust.bundles | null, ReturnType<typeof signature
   expect(signatureFacts(state, bundles)).toEqual(expected);
 });
 
+it('tells whose signatures bundles and images need in one row', () => {
+  const settings = { env: 'eu-1', site: 'berlin', transport: 'sdk', laptop_mode: false, policy: defaultPolicy };
+  const state = emptyState('eu-1');
+  const status = statusOf(
+    { ...settings, trust: { bundles: { keys: ['/a'] }, images: { keys: ['/b'] } } },
+    state,
+    facts,
+  );
+  expect(formatStatus(status, { state, stateError: null, now: new Date(at) })).toMatch(
+    / bundles signed by all of \/a; images signed by all of \/b$/m,
+  );
+});
+
 describe('images', () => {
   const settings = { env: 'eu-1', site: 'berlin', transport: 'sdk', laptop_mode: false, policy: defaultPolicy };
   const image = { service: 'web', image: 'shop/web:1@sha256:d', digest: 'sha256:d', signers: [signer, 'b'] };
