@@ -54,6 +54,12 @@ it('shows the verdict first, then aligned facts, without empty rows', () => {
   ]);
 });
 
+it('names who signed the bundle', () => {
+  expect(formatPlan({ ...plan, signers: ['key SHA256:a', 'ops@example.com (https://id.example)'] })).toContain(
+    '\n  signed by   key SHA256:a\n              ops@example.com (https://id.example)\n',
+  );
+});
+
 it('shows refusals in the lines of a tick', () => {
   const refusals: Plan['refusals'] = [
     { code: 'ENV_INCOMPLETE', detail: 'unresolved: A' },

@@ -45,7 +45,9 @@ describe('the chosen profiles', () => {
 
   it('are ten of the names in a cure, however many there are', () => {
     const names = Array.from({ length: 12 }, (_, index) => `p${index}`);
-    expect(refusalOf(`web: {image: x, profiles: [${names.join(', ')}]}`)).toMatch(/: p0, .*, p9, …$/);
+    const toldOf = (count: number) => refusalOf(`web: {image: x, profiles: [${names.slice(0, count).join(', ')}]}`);
+    expect(toldOf(12)).toMatch(/: p0, .*, p9, …$/);
+    expect(toldOf(10)).toMatch(/: p0, .*, p9$/);
   });
 });
 

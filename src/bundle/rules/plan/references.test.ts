@@ -39,6 +39,7 @@ describe('a service that names a part of the project which the bundle does not h
     ['networks', 'networks: {no: {}, default: {}}'],
     ['networks', 'networks: {no: }'],
     ['volumes', 'volumes: ["no:/x"]'],
+    ['volumes', 'volumes: [{type: volume, source: no, target: /x}]'],
     ['volumes', 'volumes: [{type: volume, source: no, target: /x}, "no:/y:ro"]'],
     ['configs', 'configs: [no]'],
     ['secrets', 'secrets: [{source: no, target: x}]'],
@@ -46,6 +47,10 @@ describe('a service that names a part of the project which the bundle does not h
     const told = `service web: ${section} no, which is not under the top-level ${section}: write no under the top-level ${section}`;
     expect(refusalOf([web(line)])).toBe(told);
     expect(refusalOf([web(line), `${section}: {no: }`])).toBeNull();
+  });
+
+  it('is refused by its whole name', () => {
+    expect(refusalOf([web('volumes: ["no_such.one-1:/x"]')])).toContain('service web: volumes no_such.one-1, which');
   });
 
   it.each([
