@@ -101,6 +101,9 @@ export const backend = setup({
 
 export type BackendState = SnapshotFrom<typeof backend>['value'];
 
+/** States of backends whose hosts are to run what is desired. */
+export const hostStates: readonly BackendState[] = ['active', 'offline'];
+
 /** A backend's row, as far as its life is concerned. */
 export interface BackendRecord extends BackendFacts {
   state: BackendState;

@@ -59,6 +59,8 @@ export interface Backend {
   desired_sha: string | null;
   agent_version: string | null;
   healthy: boolean | null;
+  /** Outcome of its newest report, if that told of trouble; a service of an older version tells none. */
+  trouble?: string | null;
   purge_volumes: boolean;
   /** Steps of its retirement that are done. */
   finished: string[];
@@ -67,6 +69,9 @@ export interface Backend {
 export interface BackendDetails extends Backend {
   pending_steps: PendingStep[];
   last_report: ReceivedReport | null;
+  /** As its newest check-in told; a service of an older version tells neither. */
+  host?: { name: string; arch: string; os: string } | null;
+  containers?: ReceivedReport['containers'];
 }
 
 /** A step of a retirement that is not done; `error` is why the last try has failed. */

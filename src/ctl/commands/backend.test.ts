@@ -41,6 +41,27 @@ it('lists backends page by page, as one list', async () => {
   expect(await at.viewer.json('backend list --env us-1')).toEqual({ backends: [], next: null });
 });
 
+it('finds, filters and sorts backends', async () => {
+  const [zurich, paris] = [await create('--site', 'zurich', '--label', 'ring=canary'), await create('--site', 'paris')];
+  const host = await addHost(at.service, env);
+  await host.checkIn();
+  await host.report('failed');
+  const ids = async (options: string) => {
+    const { backends } = (await at.viewer.json(`backend list --env ${env} ${options}`)) as {
+      backends: { id: string }[];
+    };
+    return backends.map(({ id }) => id);
+  };
+  expect(await ids('--search Canary')).toEqual([zurich.id]);
+  expect(await ids('--sick')).toEqual([host.id]);
+  expect(await ids('--behind')).toEqual([]);
+  expect(await ids('--state created active --sort site')).toEqual([host.id, paris.id, zurich.id]);
+  expect(await ids('--state created --sort site --reverse')).toEqual([zurich.id, paris.id]);
+  expect((await at.viewer.run(`backend list --env ${env} --sick`)).stdout).toMatch(
+    /^\S+ +\S+ +fra +active +\S+ +failed /m,
+  );
+});
+
 it('shows a table that fits the terminal, whatever the site is called', async () => {
   await create();
   await at.admin.run(['backend', 'create', '--env', env, '--site', `${'東'.repeat(60)}\u202e\u2028x`]);
@@ -113,6 +134,7 @@ it.each([
   ['backend create --env eu-1 --site x --transport pigeon', 2],
   ['backend create --env us-1 --site x', 1],
   ['backend list --state gone', 2],
+  ['backend list --sort env', 2],
   ['backend list --limit 0', 2],
 ] as const)('`%s` ends with %i', async (command, exit) => {
   expect(await at.admin.run(command)).toMatchObject({ exit, stdout: '', stderr: expect.stringMatching(/./) as string });

@@ -1,15 +1,14 @@
 import { Option, type Command } from 'commander';
-import { backend as lifeOfBackend } from '../../../machines/backend.ts';
 import { path } from '../api/path.ts';
-import { readPages } from '../api/pages.ts';
-import type { Backend, BackendDetails, PendingStep } from '../api/types.ts';
+import type { BackendDetails, PendingStep } from '../api/types.ts';
 import { usageError } from '../ctlError.ts';
 import { formatLabels, parseLabels } from '../input/labels.ts';
-import { collectOption, countOption } from '../input/options.ts';
-import { shortSha } from '../output/sha.ts';
-import { formatFacts, formatTable } from '../output/table.ts';
-import { formatAge, formatTime } from '../output/times.ts';
+import { collectOption } from '../input/options.ts';
+import { formatHealth } from '../output/health.ts';
+import { formatFacts } from '../output/table.ts';
+import { formatTime } from '../output/times.ts';
 import type { Result, Run, Session } from '../session.ts';
+import { addBackendList } from './backendList.ts';
 
 /** `deployctl backend list|show|create|label`. */
 export function addBackend(program: Command, run: Run): void {
@@ -17,13 +16,7 @@ export function addBackend(program: Command, run: Run): void {
     .command('backend')
     .helpCommand(false)
     .description('the backends: hosts as the tenancy service knows them');
-  backend
-    .command('list')
-    .description('backends, in the order of their ids')
-    .option('--env <env>', 'those of one env')
-    .addOption(new Option('--state <state>', 'those in one state').choices(Object.keys(lifeOfBackend.states)))
-    .option('--limit <count>', 'as many at most', countOption)
-    .action(run(listBackends));
+  addBackendList(backend, run);
   backend.command('show').description('one backend').argument('<id>', 'its id').action(run(showBackend));
   backend
     .command('create')
@@ -44,28 +37,6 @@ export function addBackend(program: Command, run: Run): void {
     .argument('<id>', 'its id')
     .argument('[labels...]', 'as NAME=VALUE; none to remove them all')
     .action(run(labelBackend));
-}
-
-async function listBackends(
-  session: Session,
-  _operands: [],
-  { env, state, limit = Infinity }: { env?: string; state?: string; limit?: number },
-): Promise<Result> {
-  const query = { env, state };
-  const call = { path: '/v1/backends', query, key: 'backends', cursor: 'after', limit } as const;
-  const json = await readPages<'backends', Backend>(await session.api(), call);
-  const rows = json.backends.map((backend) => [
-    backend.id,
-    backend.env,
-    backend.site,
-    backend.state,
-    formatAge(backend.last_seen_at, session.nowMs),
-    formatHealth(backend.healthy),
-    shortSha(backend.applied_sha),
-    shortSha(backend.desired_sha),
-  ]);
-  const head = ['ID', 'ENV', 'SITE', 'STATE', 'SEEN', 'HEALTHY', 'APPLIED', 'DESIRED'];
-  return { json, text: formatTable(head, rows, session.width) };
 }
 
 async function showBackend(session: Session, [id]: [string]): Promise<Result> {
@@ -121,6 +92,7 @@ function formatBackend(backend: BackendDetails, nowMs: number): string {
     ['applied', backend.applied_sha ?? 'nothing'],
     ['desired', backend.desired_sha ?? 'nothing'],
     ['healthy', formatHealth(backend.healthy)],
+    ['trouble', backend.trouble ?? null],
     ['last report', report && `${report.outcome} (${report.reason}) at ${formatTime(report.received_at, nowMs)}`],
     ['', report?.detail ?? null],
     ['kits revealed', String(backend.generation)],
@@ -132,8 +104,4 @@ function formatBackend(backend: BackendDetails, nowMs: number): string {
 
 function formatStep({ step, tries, error }: PendingStep): [label: string, value: string] {
   return ['pending', error === null ? step : `${step}, tried ${tries} times: ${error}`];
-}
-
-function formatHealth(healthy: boolean | null): string {
-  return healthy === null ? '-' : healthy ? 'yes' : 'no';
 }

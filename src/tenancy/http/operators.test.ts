@@ -1,5 +1,6 @@
 import { accountTests } from '../../../fixtures/tenancy/api/accountTests.ts';
 import { envTests } from '../../../fixtures/tenancy/api/envTests.ts';
+import { fleetTests } from '../../../fixtures/tenancy/api/fleetTests.ts';
 import { listTests } from '../../../fixtures/tenancy/api/listTests.ts';
 import { permissionTests } from '../../../fixtures/tenancy/api/permissionTests.ts';
 import { repackTests } from '../../../fixtures/tenancy/api/repackTests.ts';
@@ -14,6 +15,7 @@ afterAll(() => service.stop());
 
 describe('envs', () => envTests(() => service));
 describe('accounts', () => accountTests(() => service));
+describe('a fleet', () => fleetTests(() => service));
 describe('lists', () => listTests(() => service));
 describe('a new version of a secret', () => repackTests(() => service));
 describe('signatures', () => signatureTests(() => service));

@@ -1,8 +1,9 @@
 import type { BackendState, FinishingStep } from '../../../machines/backend.ts';
 import type { CheckInRequest } from '../../protocol/checkIn.ts';
 import type { Report } from '../../protocol/report.ts';
+import { outcomeOfTrouble } from '../rules/webhooks/trouble.ts';
 import type { Labels } from '../store/columns.ts';
-import type { BackendRow, PendingStep } from '../store/database.ts';
+import type { BackendRow, PendingStep, PendingStepRow } from '../store/database.ts';
 import type { ReceivedReport } from '../store/reports.ts';
 
 /** A backend as the API tells it; times are RFC 3339. */
@@ -24,6 +25,8 @@ export interface BackendView {
   agent_version: string | null;
   /** Null before its first check-in. */
   healthy: boolean | null;
+  /** Outcome of its newest report, if that told of trouble. */
+  trouble: string | null;
   purge_volumes: boolean;
   finished: FinishingStep[];
 }
@@ -38,12 +41,14 @@ export interface BackendDetails extends BackendView {
   /** Steps that are tried again until they succeed, with the reason of the last failure. */
   pending_steps: { step: PendingStep; tries: number; error: string | null }[];
   last_report: ReportView | null;
+  /** As its newest check-in told; null before the first. */
+  host: CheckInRequest['host'] | null;
+  containers: CheckInRequest['containers'];
 }
 
 /** A backend's row as the API tells it. */
 export function backendView(row: BackendRow, desiredSha: string | null): BackendView {
   const { id, env, site, transport, state, generation, applied_sha } = row;
-  const checkIn = row.check_in === null ? null : (JSON.parse(row.check_in) as CheckInRequest);
   return {
     id,
     env,
@@ -58,10 +63,30 @@ export function backendView(row: BackendRow, desiredSha: string | null): Backend
     generation,
     applied_sha,
     desired_sha: state === 'retired' ? null : desiredSha,
-    agent_version: checkIn?.agent.version ?? null,
-    healthy: checkIn?.healthy ?? null,
+    agent_version: row.agent_version || null,
+    healthy: row.healthy === null ? null : row.healthy === 1,
+    trouble: row.trouble && outcomeOfTrouble(row.trouble),
     purge_volumes: row.purge_volumes === 1,
     finished: JSON.parse(row.finished) as FinishingStep[],
+  };
+}
+
+/** A backend's row as the API tells it alone. */
+export function backendDetails(
+  row: BackendRow,
+  {
+    desiredSha,
+    pending,
+    newest,
+  }: { desiredSha: string | null; pending: PendingStepRow[]; newest: ReceivedReport | null },
+): BackendDetails {
+  const checkIn = row.check_in === null ? null : (JSON.parse(row.check_in) as CheckInRequest);
+  return {
+    ...backendView(row, desiredSha),
+    pending_steps: pending.map(({ step, tries, error }) => ({ step, tries, error })),
+    last_report: newest && reportView(newest),
+    host: checkIn?.host ?? null,
+    containers: checkIn?.containers ?? [],
   };
 }
 

@@ -80,7 +80,12 @@ export async function recordCheckIn(
 ): Promise<boolean> {
   const next = nextBackend(recordOf(read), { type: 'CHECK_IN' });
   if (next === null) return false;
-  const facts = { check_in: JSON.stringify(checkIn), applied_sha: checkIn.applied_sha };
+  const facts = {
+    check_in: JSON.stringify(checkIn),
+    applied_sha: checkIn.applied_sha,
+    healthy: Number(checkIn.healthy),
+    agent_version: printable(checkIn.agent.version),
+  };
   const { numAffectedRows } = await updateAgent(store, {
     ...facts,
     id: read.id,
@@ -95,9 +100,14 @@ export async function recordCheckIn(
   return numAffectedRows === 1n;
 }
 
+/** A version in a form and length that every store can keep and sort by. */
+function printable(version: string): string {
+  return version.replace(/[^ -~]/g, '?').slice(0, 64);
+}
+
 interface CheckInColumns extends Pick<
   BackendRow,
-  'id' | 'revision' | 'state' | 'state_since' | 'check_in' | 'applied_sha'
+  'id' | 'revision' | 'state' | 'state_since' | 'check_in' | 'applied_sha' | 'healthy' | 'agent_version'
 > {
   now: number;
   accessor: string;
@@ -115,6 +125,8 @@ const updateAgent = prepareQuery<CheckInColumns, never>((store, parameter) =>
       last_seen_at: parameter('now'),
       check_in: parameter('check_in'),
       applied_sha: parameter('applied_sha'),
+      healthy: parameter('healthy'),
+      agent_version: parameter('agent_version'),
       token_accessor: parameter('accessor'),
       token_generation: parameter('token_generation'),
       rollout_outcome: parameter('outcome'),

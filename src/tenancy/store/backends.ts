@@ -37,7 +37,8 @@ export async function createBackend(
   now: number,
 ): Promise<string> {
   const id = randomUUID();
-  const told = { laptop: Number(laptop), labels: JSON.stringify(labels) };
+  const search = searchTextOf(fields.site, labels);
+  const told = { laptop: Number(laptop), labels: JSON.stringify(labels), search };
   const row = { id, ...fields, ...told, created_at: now, state_since: now };
   const token = { token_accessor: null, token_generation: null };
   const unseen = {
@@ -45,6 +46,7 @@ export async function createBackend(
     oldest_generation: 0,
     last_seen_at: null,
     check_in: null,
+    healthy: null,
     applied_sha: null,
     mesh_identity: null,
     trouble: null,
@@ -57,11 +59,15 @@ export async function createBackend(
   return id;
 }
 
-/** Replaces the labels of a backend. */
-export async function setLabels(work: Store, id: string, labels: Labels): Promise<void> {
+/** Replaces the labels of a backend, whose site never changes. */
+export async function setLabels(
+  work: Store,
+  { id, site }: Pick<BackendRow, 'id' | 'site'>,
+  labels: Labels,
+): Promise<void> {
   await work
     .updateTable('backends')
-    .set({ labels: JSON.stringify(labels) })
+    .set({ labels: JSON.stringify(labels), search: searchTextOf(site, labels) })
     .where('id', '=', id)
     .execute();
 }
@@ -75,23 +81,6 @@ export async function findBackend(store: Store, id: string): Promise<BackendRow 
 export async function setTrouble(work: Store, id: string, trouble: string | null): Promise<boolean> {
   const update = work.updateTable('backends').set({ trouble }).where('id', '=', id);
   return (await update.where('trouble', 'is distinct from', trouble).executeTakeFirstOrThrow()).numUpdatedRows === 1n;
-}
-
-/** Which backends a list shows: those after an id, of some envs (null for all), in a state. */
-export interface BackendFilter {
-  after?: string | undefined;
-  envs?: readonly string[] | null;
-  state?: BackendState | undefined;
-  limit: number;
-}
-
-/** A page of backends by id. */
-export function listBackends(store: Store, { after, envs = null, state, limit }: BackendFilter): Promise<BackendRow[]> {
-  let query = store.selectFrom('backends').selectAll().orderBy('id').limit(limit);
-  if (after !== undefined) query = query.where('id', '>', after);
-  if (envs !== null) query = query.where('env', 'in', envs);
-  if (state !== undefined) query = query.where('state', '=', state);
-  return query.execute();
 }
 
 /** How many backends there are, by state. */
@@ -182,4 +171,11 @@ export function recordOf({ state, generation, purge_volumes, finished }: LifeCol
 /** The columns of a record of a backend's life. */
 export function columnsOf({ state, generation, purgeVolumes, finished }: BackendRecord): LifeColumns {
   return { state, generation, purge_volumes: Number(purgeVolumes), finished: JSON.stringify(finished) };
+}
+
+/** Most characters that a backend is searched by: entries of indexes of PostgreSQL have at most 2700 bytes. */
+const MAX_SEARCH_LENGTH = 500;
+
+function searchTextOf(site: string, labels: Labels): string {
+  return [site, ...Object.values(labels)].join('\n').toLowerCase().slice(0, MAX_SEARCH_LENGTH);
 }

@@ -1,3 +1,4 @@
+import { hostStates } from '../../../machines/backend.ts';
 import type { BackendRow } from './database.ts';
 import type { Store } from './openStore.ts';
 
@@ -10,7 +11,7 @@ export async function listCheckIns(
     .selectFrom('backends')
     .select(['id', 'check_in'])
     .where('env', '=', env)
-    .where('state', 'in', ['active', 'offline'])
+    .where('state', 'in', hostStates)
     .orderBy('id')
     .limit(limit);
   if (after !== null) query = query.where('id', '>', after);

@@ -1,12 +1,12 @@
 import type { JWK } from 'jose';
 import type { Generated, Selectable } from 'kysely';
-import type { BackendState, FinishingStep } from '../../../machines/backend.ts';
-import type { CheckInRequest } from '../../protocol/checkIn.ts';
+import type { FinishingStep } from '../../../machines/backend.ts';
 import type { Report } from '../../protocol/report.ts';
 import type { EventType, WebhookEvent, WebhookFormat } from '../../protocol/webhooks.ts';
 import type { BundleTrust } from '../../signatures/bundleTrust.ts';
-import type { Json, Labels } from './columns.ts';
-import type { HostOutcome, RolloutTable } from './rolloutTable.ts';
+import type { BackendTable } from './backendTable.ts';
+import type { Json } from './columns.ts';
+import type { RolloutTable } from './rolloutTable.ts';
 
 /** The tables. Times are milliseconds since 1970; booleans are 0 or 1; `Json` columns are text. */
 export interface Database {
@@ -46,42 +46,6 @@ export interface EnvTable {
   rollout_id: Generated<string | null>;
   /** A deleted env keeps its row, so that one that is created again under its name gives no sequence twice. */
   deleted_at: number | null;
-}
-
-export interface BackendTable {
-  id: string;
-  /** Counts its changes, so that two instances never change the same state of it. */
-  revision: number;
-  env: string;
-  site: string;
-  laptop: number;
-  transport: 'sdk' | 'proxy' | 'system';
-  created_at: number;
-  state: BackendState;
-  generation: number;
-  /** Tokens of this generation and newer are accepted: a restored store does not know all generations that were given. */
-  oldest_generation: number;
-  purge_volumes: number;
-  finished: Json<FinishingStep[]>;
-  /** Since when it is in its state. */
-  state_since: number;
-  last_seen_at: number | null;
-  /** The newest check-in; null before the first. */
-  check_in: Json<CheckInRequest> | null;
-  /** Digest of the bundle that its host runs, as the newest check-in says. */
-  applied_sha: string | null;
-  /** Accessor of the newest token that it came with, and the generation of that token; revoked by its retirement. */
-  token_accessor: string | null;
-  token_generation: number | null;
-  /** Which identity of the mesh its newest install kit enrols; null without one. */
-  mesh_identity: string | null;
-  labels: Generated<Json<Labels>>;
-  /** The last rollout that it has joined, by which of its waves, from 0, and how far it is with its bundle. */
-  rollout_id: Generated<string | null>;
-  rollout_wave: Generated<number | null>;
-  rollout_outcome: Generated<HostOutcome | null>;
-  /** Outcome and desired bundle of the trouble that its newest report told, of which operators were notified; null for none. */
-  trouble: string | null;
 }
 
 export interface ReportTable {

@@ -9,6 +9,7 @@ import { addBundleProfiles } from './migrations/0007-bundle-profiles.ts';
 import { createRollouts } from './migrations/0008-rollouts.ts';
 import { createPeople } from './migrations/0009-people.ts';
 import { createWebhooks } from './migrations/0010-webhooks.ts';
+import { createFleetLists } from './migrations/0011-fleet-lists.ts';
 import { addRolloutGates } from './migrations/0012-rollout-gates.ts';
 
 /** Changes of the tables by name, oldest first; a released one is never edited. */
@@ -23,5 +24,6 @@ export const migrations: Record<string, Migration> = {
   '0008-rollouts': { up: createRollouts },
   '0009-people': { up: createPeople },
   '0010-webhooks': { up: createWebhooks },
+  '0011-fleet-lists': { up: createFleetLists },
   '0012-rollout-gates': { up: addRolloutGates },
 };

@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -7,4 +8,4 @@ let dir: string;
 beforeEach(async () => void (dir = await mkdtemp(join(tmpdir(), 'deployd-store-'))));
 afterEach(() => rm(dir, { recursive: true }));
 
-describe('a store in a file', () => storeTests(async () => ({ file: join(dir, 'store.sqlite') })));
+describe('a store in a file', () => storeTests(async () => ({ file: join(dir, `${randomUUID()}.sqlite`) })));

@@ -1,5 +1,7 @@
 import { cursorOf, placeOf } from '../../rules/cursor.ts';
-import { createBackend, labelBackend, listBackends, listReports, readBackend } from '../../services/backends.ts';
+import { parseOrder, parseStates } from '../../rules/backendQuery.ts';
+import { createBackend, labelBackend, listReports, readBackend } from '../../services/backends.ts';
+import { listBackends, readFleet } from '../../services/fleet.ts';
 import { revealKit } from '../../services/kit.ts';
 import { retireBackend } from '../../services/retire.ts';
 import { answer, operatorRoute } from '../operatorRoute.ts';
@@ -17,6 +19,7 @@ import {
   Retiring,
 } from '../schemas/backends.ts';
 import { DEFAULT_LIMIT } from '../schemas/common.ts';
+import { Fleet } from '../schemas/fleet.ts';
 
 /** Backends, their install kits, reports and retirement. */
 export const backendRoutes = [
@@ -29,8 +32,21 @@ export const backendRoutes = [
     responses: { 200: BackendList },
     act: 'backend.list',
     target: ({ query }) => query.env ?? '',
-    handle: async (deps, { operator, query }) =>
-      answer(200, await listBackends(deps, { operator, ...query, limit: query.limit ?? DEFAULT_LIMIT })),
+    handle: async (deps, { operator, query }) => {
+      const { env, state, q: search, behind: isBehind, sick: isSick, sort, after, limit = DEFAULT_LIMIT } = query;
+      const [states, order] = [parseStates(state), parseOrder(sort)];
+      const page = { search, isBehind, isSick, order, after, limit };
+      return answer(200, await listBackends(deps, { operator, env, states, ...page }));
+    },
+  }),
+  operatorRoute({
+    method: 'GET',
+    url: '/v1/fleet',
+    role: 'viewer',
+    summary: 'Count the backends of the envs that the token is for: where they are, what is behind, what is sick',
+    responses: { 200: Fleet },
+    act: 'fleet.read',
+    handle: async (deps, { operator }) => answer(200, await readFleet(deps, operator)),
   }),
   operatorRoute({
     method: 'POST',

@@ -7,7 +7,8 @@ import { EnvName, Nullable, Sha256, Timestamp } from './common.ts';
 /** Key of a report, which the agent makes. */
 const ReportId = Type.String({ pattern: '^[\\w-]{1,64}$' });
 
-const Container = Type.Object(
+/** A container of a host. */
+export const Container = Type.Object(
   {
     service: Type.String(),
     name: Type.String(),

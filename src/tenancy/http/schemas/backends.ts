@@ -1,12 +1,14 @@
 import { Type } from 'typebox';
-import { Report } from './agent.ts';
-import { Body, EnvName, Labels, Limit, Nullable, Sha256, Timestamp, Uuid } from './common.ts';
+import { CheckIn, Container, Report } from './agent.ts';
+import { Body, EnvName, Labels, Limit, Line, Nullable, Sha256, Timestamp, Uuid } from './common.ts';
+import { backendCursorPattern } from '../../rules/backendCursor.ts';
 import { cursorPattern } from '../../rules/cursor.ts';
 
 /** A backend of the URL. */
 export const BackendParams = Type.Object({ id: Uuid });
 
-const State = Type.Enum(['created', 'invited', 'active', 'offline', 'retiring', 'finishing', 'retired']);
+const states = ['created', 'invited', 'active', 'offline', 'retiring', 'finishing', 'retired'];
+const State = Type.Enum(states);
 const Transport = Type.Enum(['sdk', 'proxy', 'system']);
 /** As the configuration of the agent permits it. */
 const Site = Type.String({ pattern: '^(?! )[^\\u0000-\\u001f\\u007f-\\u009f]{1,253}(?<! )$' });
@@ -27,6 +29,7 @@ const backend = {
   desired_sha: Nullable(Sha256),
   agent_version: Nullable(Type.String()),
   healthy: Nullable(Type.Boolean()),
+  trouble: Nullable(Type.String({ description: 'Outcome of its newest report: refused, failed or unhealthy.' })),
   purge_volumes: Type.Boolean(),
   finished: Type.Array(Type.String(), { description: 'Steps of finishing that are done.' }),
 };
@@ -44,20 +47,56 @@ const PendingStep = Type.Object(
 
 /** A backend with its newest report. */
 export const BackendDetails = Type.Object(
-  { ...backend, pending_steps: Type.Array(PendingStep), last_report: Nullable(ReceivedReport) },
+  {
+    ...backend,
+    pending_steps: Type.Array(PendingStep),
+    last_report: Nullable(ReceivedReport),
+    host: Nullable(CheckIn.properties.host),
+    containers: Type.Array(Container, { description: 'As its newest check-in told.' }),
+  },
   { title: 'BackendDetails' },
 );
 
-/** A page of backends, by id. */
+/** A page of backends. */
 export const BackendList = Type.Object(
-  { backends: Type.Array(Type.Object(backend, { title: 'Backend' })), next: Nullable(Uuid) },
+  { backends: Type.Array(Type.Object(backend, { title: 'Backend' })), next: Nullable(Type.String()) },
   { title: 'BackendList' },
 );
-/** Which backends a list shows. */
+
+const columns = ['id', 'site', 'state', 'last_seen_at', 'agent_version'];
+
+/** Which backends a list shows; all conditions hold. */
 export const BackendQuery = Body({
   env: Type.Optional(EnvName),
-  state: Type.Optional(State),
-  after: Type.Optional(Uuid),
+  state: Type.Optional(
+    Type.String({
+      pattern: `^(${states.join('|')})(,(${states.join('|')}))*$`,
+      description: 'One of these states, separated by commas.',
+    }),
+  ),
+  q: Type.Optional({
+    ...Line,
+    description:
+      'A part of the site, of the value of a label or of the version of the agent, or the beginning of the id.',
+  }),
+  behind: Type.Optional(
+    Type.Boolean({ default: false, description: 'True: only hosts that run another bundle than the desired one.' }),
+  ),
+  sick: Type.Optional(
+    Type.Boolean({
+      default: false,
+      description: 'True: only hosts that are unhealthy, or whose newest report tells of trouble.',
+    }),
+  ),
+  sort: Type.Optional(
+    Type.Enum([...columns, ...columns.map((column) => `-${column}`)], {
+      default: 'id',
+      description: 'What the list is sorted by, then by id; with - in descending order.',
+    }),
+  ),
+  after: Type.Optional(
+    Type.String({ pattern: backendCursorPattern, description: '`next` of the page before, in the same order.' }),
+  ),
   limit: Limit,
 });
 

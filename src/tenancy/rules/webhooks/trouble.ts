@@ -7,6 +7,11 @@ export function troubleOf({ outcome, desired_sha }: Pick<Report, 'outcome' | 'de
   return outcome in troubles ? `${outcome} ${desired_sha ?? 'none'}` : null;
 }
 
+/** The outcome of the report that told of a trouble. */
+export function outcomeOfTrouble(trouble: string): string {
+  return trouble.split(' ', 1)[0] ?? trouble;
+}
+
 /** The event of a report that has changed the trouble of its backend; null for one of a host that is taken down. */
 export function eventOfReport(outcome: ReportOutcome): EventType | null {
   if (outcome === 'down') return null;

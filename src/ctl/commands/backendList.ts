@@ -1,0 +1,72 @@
+import { Option, type Command } from 'commander';
+import { backend as lifeOfBackend } from '../../../machines/backend.ts';
+import { readPages } from '../api/pages.ts';
+import type { Backend } from '../api/types.ts';
+import { countOption } from '../input/options.ts';
+import { formatHealth } from '../output/health.ts';
+import { shortSha } from '../output/sha.ts';
+import { formatTable } from '../output/table.ts';
+import { formatAge } from '../output/times.ts';
+import type { Result, Run, Session } from '../session.ts';
+
+const sortColumns = ['id', 'site', 'state', 'last_seen_at', 'agent_version'];
+
+/** `deployctl backend list`. */
+export function addBackendList(backend: Command, run: Run): void {
+  backend
+    .command('list')
+    .description('backends, by default in the order of their ids')
+    .option('--env <env>', 'those of one env')
+    .addOption(
+      new Option('--state <state...>', 'those in one of these states').choices(Object.keys(lifeOfBackend.states)),
+    )
+    .option(
+      '--search <text>',
+      'those with it in their site, a label or the version of the agent, or at the beginning of the id',
+    )
+    .option('--behind', 'hosts that run another bundle than the desired one')
+    .option('--sick', 'hosts that are unhealthy, or whose newest report tells of trouble')
+    .addOption(new Option('--sort <column>', 'what they are sorted by').choices(sortColumns))
+    .option('--reverse', 'in descending order')
+    .option('--limit <count>', 'as many at most', countOption)
+    .action(run(listBackends));
+}
+
+async function listBackends(
+  session: Session,
+  _operands: [],
+  { limit = Infinity, ...options }: ListOptions,
+): Promise<Result> {
+  const query = queryOf(options);
+  const call = { path: '/v1/backends', query, key: 'backends', cursor: 'after', limit } as const;
+  const json = await readPages<'backends', Backend>(await session.api(), call);
+  const rows = json.backends.map((backend) => [
+    backend.id,
+    backend.env,
+    backend.site,
+    backend.state,
+    formatAge(backend.last_seen_at, session.nowMs),
+    backend.trouble ?? formatHealth(backend.healthy),
+    shortSha(backend.applied_sha),
+    shortSha(backend.desired_sha),
+  ]);
+  const head = ['ID', 'ENV', 'SITE', 'STATE', 'SEEN', 'HEALTHY', 'APPLIED', 'DESIRED'];
+  return { json, text: formatTable(head, rows, session.width) };
+}
+
+interface ListOptions {
+  env?: string;
+  state?: string[];
+  search?: string;
+  behind?: true;
+  sick?: true;
+  sort?: string;
+  reverse?: true;
+  limit?: number;
+}
+
+/** What is not asked for is left out: a service of an older version knows `env` and one `state` alone. */
+function queryOf({ env, state, search, behind, sick, sort, reverse }: ListOptions): Record<string, string | undefined> {
+  const order = reverse ? `-${sort ?? 'id'}` : sort;
+  return { env, state: state?.join(','), q: search, behind: behind && 'true', sick: sick && 'true', sort: order };
+}

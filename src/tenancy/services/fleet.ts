@@ -1,0 +1,54 @@
+import type { BackendState } from '../../../machines/backend.ts';
+import { backendCursorOf, backendPlaceOf } from '../rules/backendCursor.ts';
+import { countFleet, type FleetCounts } from '../rules/fleetCounts.ts';
+import { visibleEnvs } from '../rules/permission.ts';
+import type { BackendOrder } from '../store/backendTable.ts';
+import { countGroups, listBackends as selectBackends } from '../store/fleet.ts';
+import { ApiError } from './apiError.ts';
+import { backendView, type BackendView } from './backendViews.ts';
+import type { Dependencies } from './dependencies.ts';
+import { readDesired } from './desired.ts';
+import type { Operator } from './operator.ts';
+import { toPage } from './page.ts';
+
+/** Which backends a list shows, and in which order; all that is left out limits nothing. */
+export interface BackendsQuery {
+  operator: Operator;
+  env?: string | undefined;
+  states?: readonly BackendState[] | undefined;
+  search?: string | undefined;
+  isBehind?: boolean | undefined;
+  isSick?: boolean | undefined;
+  order: BackendOrder;
+  /** `next` of the page before. */
+  after?: string | undefined;
+  limit: number;
+}
+
+/** A page of the backends of the envs that an operator may see; throws 400 for the cursor of a list in another order. */
+export async function listBackends(
+  { store }: Dependencies,
+  { operator, env, states, search = '', isBehind = false, isSick = false, ...page }: BackendsQuery,
+): Promise<{ backends: BackendView[]; next: string | null }> {
+  const { order, limit } = page;
+  const envs = env === undefined ? visibleEnvs(operator.permissions) : [env];
+  const after = page.after === undefined ? null : backendPlaceOf(page.after, order.column);
+  if (page.after !== undefined && after === null) {
+    throw new ApiError({ status: 400, code: 'REQUEST_INVALID', message: 'querystring.after is of another order' });
+  }
+  const filter = { envs, states: states ?? null, search: search === '' ? null : search, isBehind, isSick };
+  const rows = await selectBackends(store, { ...filter, order, after, limit: limit + 1 });
+  const { items, last } = toPage(rows, limit);
+  const desired = await readDesired(store, envs);
+  return {
+    backends: items.map((row) => backendView(row, desired.of(row))),
+    next: last && backendCursorOf(last, order.column),
+  };
+}
+
+/** Counts what is where, what is behind and what is sick, in the envs that an operator may see. */
+export async function readFleet({ store }: Dependencies, { permissions }: Operator): Promise<FleetCounts> {
+  const names = visibleEnvs(permissions);
+  const [groups, desired] = await Promise.all([countGroups(store, names), readDesired(store, names)]);
+  return countFleet(groups, desired);
+}

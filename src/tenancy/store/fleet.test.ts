@@ -1,0 +1,57 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { sql, type Compilable } from 'kysely';
+import { groupQuery, pageQuery, type BackendFilter, type BackendPage } from './fleet.ts';
+import { migrateStore, openStore, type Store } from './openStore.ts';
+
+let dir: string;
+let store: Store;
+beforeAll(async () => {
+  dir = await mkdtemp(join(tmpdir(), 'deployd-fleet-'));
+  store = openStore({ file: join(dir, 'store.sqlite') });
+  await migrateStore(store);
+});
+afterAll(async () => {
+  await store.destroy();
+  await rm(dir, { recursive: true });
+});
+
+/** How SQLite answers a query, as far as it reads backends: the steps of its plan, without the conditions. */
+async function planOf(query: Compilable): Promise<string[]> {
+  const { sql: text, parameters } = query.compile();
+  const values = text
+    .split('?')
+    .flatMap((part, index) => [...(index === 0 ? [] : [sql.val(parameters[index - 1])]), sql.raw(part)]);
+  const { rows } = await sql<{ detail: string }>`explain query plan ${sql.join(values, sql.raw(''))}`.execute(store);
+  return rows.map(({ detail }) => detail.replace(/ \(.*/, '')).filter((step) => step.includes('backends'));
+}
+
+const everything: BackendFilter = { envs: null, states: null, search: null, isBehind: false, isSick: false };
+const page: BackendPage = { ...everything, order: { column: 'id', isDescending: false }, after: null, limit: 100 };
+const covering = expect.stringMatching(/^(SCAN|SEARCH) backends USING COVERING INDEX backends_by_condition$/) as string;
+const rowsOfPage = 'SEARCH backends USING INDEX sqlite_autoindex_backends_1';
+
+describe.each(['id', 'site', 'state', 'last_seen_at', 'agent_version'] as const)('a list by %s', (column) => {
+  it.each<[string, Partial<BackendPage>]>([
+    ['everything', {}],
+    ['some envs', { envs: ['eu-1', 'us-1'] }],
+    ['some states', { states: ['active', 'retired'] }],
+    ['a search', { search: 'berlin' }],
+    ['what is behind', { isBehind: true }],
+    ['what is sick', { isSick: true }],
+    ['all of it', { envs: ['eu-1'], states: ['active'], search: 'berlin', isBehind: true, isSick: true }],
+    ['the next page', { after: { key: 'x', id: 'y' } }],
+  ])('of %s reads one index, and the rows of its page', async (_what, filter) => {
+    for (const isDescending of [false, true]) {
+      const plan = await planOf(pageQuery(store, { ...page, ...filter, order: { column, isDescending } }));
+      expect(plan).toEqual([covering, rowsOfPage]);
+    }
+  });
+});
+
+it.each([[null], [['eu-1', 'us-1']]])('the counts of the envs %j read that index alone, in its order', async (envs) => {
+  const { sql: text } = groupQuery(store, envs).compile();
+  expect(text).not.toContain('order by');
+  expect(await planOf(groupQuery(store, envs))).toEqual([covering]);
+});

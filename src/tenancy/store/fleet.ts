@@ -1,0 +1,123 @@
+import { sql, type ExpressionBuilder, type RawBuilder } from 'kysely';
+import { backend as lifeOfBackend, hostStates, type BackendState } from '../../../machines/backend.ts';
+import type { BackendGroup, BackendOrder, BackendPlace, SortColumn } from './backendTable.ts';
+import type { BackendRow, Database } from './database.ts';
+import type { Store } from './openStore.ts';
+
+/** Which backends a list shows; all conditions hold. */
+export interface BackendFilter {
+  /** Null for all. */
+  envs: readonly string[] | null;
+  /** Null for all. */
+  states: readonly BackendState[] | null;
+  /** A part of the site, of the value of a label or of the agent's version, or the beginning of the id; any case. */
+  search: string | null;
+  /** Only those that run another bundle than the desired one. */
+  isBehind: boolean;
+  /** Only those that are unhealthy, or whose newest report tells of trouble. */
+  isSick: boolean;
+}
+
+/** A page of a list of backends. */
+export interface BackendPage extends BackendFilter {
+  order: BackendOrder;
+  after: BackendPlace | null;
+  limit: number;
+}
+
+/** A backend with the value that the list is sorted by. */
+export type ListedBackend = BackendRow & { key: string | number };
+
+/** A page of backends. */
+export function listBackends(store: Store, page: BackendPage): Promise<ListedBackend[]> {
+  return pageQuery(store, page).execute();
+}
+
+/** Counts the backends of some envs, or of all (null), in groups of those that are alike. */
+export function countGroups(store: Store, envs: readonly string[] | null): Promise<BackendGroup[]> {
+  return groupQuery(store, envs).execute();
+}
+
+/**
+ * Selects a page. All that it is chosen by stands in one index, of which every entry is read: of 100 000 backends within some
+ * 30 ms, whatever is asked for.
+ */
+export function pageQuery(store: Store, { order, after, limit, ...filter }: BackendPage) {
+  const key = sortKeys[order.column];
+  const direction = order.isDescending ? 'desc' : 'asc';
+  const operator = sql.raw(order.isDescending ? '<' : '>');
+  const following = after === null ? [] : [sql<boolean>`(${key}, id) ${operator} (${after.key}, ${after.id})`];
+  const chosen = store
+    .selectFrom('backends')
+    .select(['id', key.as('key')])
+    .where((where) => where.and([...conditions(where, filter), ...following]))
+    .orderBy('key', direction)
+    .orderBy('id', direction)
+    .limit(limit);
+  return store
+    .selectFrom(chosen.as('chosen'))
+    .innerJoin('backends', 'backends.id', 'chosen.id')
+    .selectAll('backends')
+    .select('chosen.key')
+    .orderBy('chosen.key', direction)
+    .orderBy('chosen.id', direction);
+}
+
+/** The index begins with the state. */
+const allStates = Object.keys(lifeOfBackend.states) as BackendState[];
+
+/** Expressions and no columns, so that no index of another order is walked instead, with a look into the table for each row. */
+const sortKeys: Record<SortColumn, RawBuilder<string | number>> = {
+  id: sql`lower(id)`,
+  site: sql`lower(search)`,
+  state: sql`lower(state)`,
+  last_seen_at: sql`coalesce(last_seen_at, 0)`,
+  agent_version: sql`lower(agent_version)`,
+};
+
+type Where = ExpressionBuilder<Database, 'backends'>;
+
+function conditions(where: Where, { envs, states, search, isBehind, isSick }: BackendFilter) {
+  return [
+    where('state', 'in', states ?? allStates),
+    ...(envs === null ? [] : [where('env', 'in', envs)]),
+    ...(search === null ? [] : [matches(search.toLowerCase())]),
+    ...(isBehind || isSick ? [where('state', 'in', hostStates)] : []),
+    ...(isBehind ? [isOutdated(where)] : []),
+    ...(isSick ? [where.or([where('healthy', '=', 0), where('trouble', 'is not', null)])] : []),
+  ];
+}
+
+function matches(text: string) {
+  const literal = text.replace(/[\\%_]/g, String.raw`\$&`);
+  const contains = `%${literal}%`;
+  return sql<boolean>`(search like ${contains} escape '\\' or lower(agent_version) like ${contains} escape '\\'
+    or id like ${`${literal}%`} escape '\\')`;
+}
+
+/** As `desiredShaOf` in src/tenancy/rules says of each row; a host of whom nothing is desired is not behind. */
+function isOutdated(where: Where) {
+  const isOfEnv = sql`rollouts.id is null or (rollouts.state = 'halted' and rollouts.sha256 <> coalesce(applied_sha, ''))`;
+  const desired = sql`case when ${isOfEnv} then envs.desired_sha else rollouts.sha256 end`;
+  return where.exists(
+    where
+      .selectFrom('envs')
+      .leftJoin('rollouts', (join) =>
+        join.onRef('rollouts.id', '=', 'envs.rollout_id').onRef('rollouts.id', '=', 'backends.rollout_id'),
+      )
+      .select('envs.name')
+      .whereRef('envs.name', '=', 'backends.env')
+      .where(sql<boolean>`${desired} <> coalesce(applied_sha, '')`),
+  );
+}
+
+const groupColumns = ['state', 'env', 'healthy', 'trouble', 'agent_version', 'applied_sha', 'rollout_id'] as const;
+
+/** Selects groups of backends, from the same index as pages. */
+export function groupQuery(store: Store, envs: readonly string[] | null) {
+  const query = store
+    .selectFrom('backends')
+    .select([...groupColumns, ({ fn }) => fn.countAll<number>().as('backends')])
+    .groupBy(groupColumns);
+  return envs === null ? query : query.where('state', 'in', allStates).where('env', 'in', envs);
+}
