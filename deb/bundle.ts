@@ -1,5 +1,7 @@
 import { rename } from 'node:fs/promises';
 import { build, type BuildOptions, type Plugin } from 'esbuild';
+import { loadBrowserProgram } from '../src/tenancy/console/browserProgram.ts';
+import { consolePlugin } from './program/consolePlugin.ts';
 import { stubPlugin } from './program/stubPlugin.ts';
 import { runScript } from './userError.ts';
 import { validatorPlugin } from './program/validatorPlugin.ts';
@@ -17,7 +19,7 @@ export const bundleOptions = {
   supported: { 'dynamic-import': false },
   minifySyntax: true,
   banner: { js: '#!/usr/bin/env node' },
-  plugins: [stubPlugin, validatorPlugin],
+  plugins: [stubPlugin, validatorPlugin, consolePlugin],
   logLevel: 'warning',
 } satisfies BuildOptions;
 
@@ -52,7 +54,10 @@ export async function bundleProgram(entry: string, plugins: Plugin[] = []): Prom
   const { outputFiles, metafile } = await build(options);
   const text = outputFiles.map((file) => file.text).join('');
   const source = `(function(exports,require,module,__filename,__dirname){${escapeNonAscii(text)}\n})`;
-  return { source, inputs: Object.keys(metafile.inputs).sort() };
+  const files = Object.keys(metafile.inputs);
+  const isService = files.some((file) => file.endsWith('tenancy/console/browserProgram.ts'));
+  const browserFiles = isService ? (await loadBrowserProgram()).inputs : [];
+  return { source, inputs: [...new Set([...files, ...browserFiles])].sort() };
 }
 
 /** Non-ASCII characters remain only in strings and regular expressions, where an escape means the same. */

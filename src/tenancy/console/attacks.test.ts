@@ -161,7 +161,7 @@ it('groups that the ID token does not have are asked of the provider itself', as
   provider.script.claims = { groups: undefined };
   provider.script.userinfo = { groups: ['all'] };
   expect((await callback()).status).toBe(303);
-  expect((await browser.open(`${tenancy}/console/`)).body).toContain('<dt>viewer</dt>');
+  expect((await browser.open(`${tenancy}/console/`)).body).toContain('role&quot;:&quot;viewer&quot;');
 });
 
 it.each([

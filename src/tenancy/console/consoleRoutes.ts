@@ -8,10 +8,12 @@ import type { Dependencies } from '../services/dependencies.ts';
 import { authenticateSession } from '../services/sessions/authenticateSession.ts';
 import { signOut } from '../services/sessions/endSession.ts';
 import { beginSignIn, finishSignIn, SIGN_IN_MS } from '../services/sessions/signIn.ts';
+import { loadBrowserProgram, type BrowserProgram } from './browserProgram.ts';
+import { addAssets } from './consoleAssets.ts';
 import { documentOf, type Page } from './page.ts';
-import { errorPage, signedInPage, signedOutPage } from './pages.ts';
+import { errorPage, signedOutPage } from './pages.ts';
 import { securityHeaders } from './securityHeaders.ts';
-import { style, stylePath } from './style.ts';
+import { shellOf } from './shell.ts';
 
 /** Begun and finished sign-ins of one address, and finished ones of one person. */
 const limits = { address: { times: 30, windowMs: 60_000 }, person: { times: 10, windowMs: 60_000 } };
@@ -19,26 +21,37 @@ const limits = { address: { times: 30, windowMs: 60_000 }, person: { times: 10, 
 /** No route of the console is part of the API. */
 const page = { schema: { hide: true }, config: { lane: 'operator' } } as const;
 
-/** Registers the pages of the console: signing in and out, and who has signed in. */
+/** Registers the console: its program for people who have signed in, and signing in and out. */
 export function registerConsole(app: FastifyInstance, deps: Dependencies): void {
   void app.register(async (scope) => {
     scope.setErrorHandler((error: Error, request, reply) => sendError(deps, error, { request, reply }));
-    scope.addHook('onSend', async (_request, reply) => void reply.headers(securityHeaders));
+    scope.addHook('onSend', async (_request, reply) => {
+      const caching = reply.getHeader('cache-control');
+      void reply.headers({ ...securityHeaders, ...(caching !== undefined && { 'cache-control': caching }) });
+    });
     scope.addContentTypeParser('application/x-www-form-urlencoded', (_request, _payload, done) => done(null));
-    scope.get(stylePath, page, (_request, reply) => reply.type('text/css; charset=utf-8').send(style));
-    addPages(scope, deps);
+    let loading: Promise<BrowserProgram> | undefined;
+    const load = () => (loading ??= loadBrowserProgram());
+    addAssets(scope, load, page);
+    addShell(scope, deps, load);
+    addSignOut(scope, deps);
     addSignIn(scope, deps);
   });
 }
 
-function addPages(scope: FastifyInstance, deps: Dependencies): void {
-  scope.get(consolePath, page, async (request, reply) => {
+/** The browser program finds its page by the rest of the path. */
+function addShell(scope: FastifyInstance, deps: Dependencies, load: () => Promise<BrowserProgram>): void {
+  scope.get(`${consolePath}*`, page, async (request, reply) => {
     const secret = cookieOf(request, sessionCookie);
     const person = secret === undefined ? null : await authenticateSession(deps, secret);
     request.operator = person;
-    if (person === null) return send(reply.code(401), signedOutPage(consolePath, null));
-    return send(reply, signedInPage(person));
+    if (person === null) return send(reply.code(401), signedOutPage(request.url, null));
+    const { version } = await load();
+    return reply.type('text/html; charset=utf-8').send(shellOf(person, version));
   });
+}
+
+function addSignOut(scope: FastifyInstance, deps: Dependencies): void {
   scope.get(signedOutPath, page, async (_request, reply) => {
     const url = await (deps.identityProvider?.signOutUrl().catch(() => null) ?? null);
     return send(reply, signedOutPage(consolePath, url));

@@ -1,24 +1,7 @@
-import { signInPath, signOutPath } from '../rules/consolePaths.ts';
-import type { Permission } from '../rules/permission.ts';
+import { signInPath } from '../rules/consolePaths.ts';
 import type { ApiErrorFields } from '../services/apiError.ts';
-import type { Operator } from '../services/operator.ts';
 import { html, type Html } from './html.ts';
 import type { Page } from './page.ts';
-
-/** Who has signed in, what they may do, and the way out. */
-export function signedInPage({ name, permissions, session }: Operator): Page {
-  return {
-    title: 'Signed in',
-    body: html`<dl>
-        <dt>Name in the audit log</dt>
-        <dd>${name}</dd>
-        <dt>At the identity provider</dt>
-        <dd>${session?.subject ?? ''}</dd>
-        ${permissions.map(permissionRow)}
-      </dl>
-      <form method="post" action="${signOutPath}"><button>Sign out</button></form>`,
-  };
-}
 
 /** The way in, to come back to a page. */
 export function signedOutPage(returnTo: string, providerSignOut: string | null): Page {
@@ -50,9 +33,4 @@ const titles: Record<number, string> = {
 function signInLink(returnTo: string): Html {
   const query = returnTo === '' ? '' : `?return_to=${encodeURIComponent(returnTo)}`;
   return html`<a class="button" href="${signInPath}${query}">Sign in</a>`;
-}
-
-function permissionRow({ role, envs }: Permission): Html {
-  return html`<dt>${role}</dt>
-    <dd>${envs === null ? 'all envs' : envs.join(', ')}</dd>`;
 }

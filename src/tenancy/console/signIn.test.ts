@@ -152,7 +152,7 @@ describe('a call by a session', () => {
 });
 
 it('every page has a policy without inline scripts, and is not framed, sniffed or cached', async () => {
-  for (const path of ['', 'signed-out', 'callback?code=x', 'style.css']) {
+  for (const path of ['', 'envs/eu-1', 'signed-out', 'callback?code=x', 'console.css', 'console.js?v=another']) {
     const { headers } = await browser.open(`${tenancy}/console/${path}`);
     expect(headers).toMatchObject({
       'x-content-type-options': 'nosniff',
@@ -164,4 +164,23 @@ it('every page has a policy without inline scripts, and is not framed, sniffed o
     );
     expect(headers['content-security-policy']).not.toContain('unsafe');
   }
+});
+
+it('the page of someone who has signed in names script and style by their version, which browsers keep', async () => {
+  await signIn();
+  const { body } = await browser.open(`${tenancy}/console/envs/eu-1`);
+  const assets = [...body.matchAll(/(?:href|src)="(\/console\/console\.[^"]+)"/g)].map(([, path]) => path);
+  expect(assets).toEqual([
+    expect.stringMatching(/^\/console\/console\.css\?v=[0-9a-f]{16}$/),
+    expect.stringMatching(/^\/console\/console\.js\?v=[0-9a-f]{16}$/),
+  ]);
+  for (const path of assets) {
+    const { status, headers } = await browser.open(`${tenancy}${path!}`);
+    expect([status, headers['cache-control']]).toEqual([200, 'public, max-age=31536000, immutable']);
+  }
+});
+
+it('whoever has not signed in is asked to, and comes back to the page', async () => {
+  const { status, body } = await browser.open(`${tenancy}/console/envs/eu-1?q=a`);
+  expect([status, body]).toEqual([401, expect.stringContaining('return_to=%2Fconsole%2Fenvs%2Feu-1%3Fq%3Da"')]);
 });

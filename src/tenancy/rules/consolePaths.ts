@@ -6,6 +6,10 @@ export const callbackPath = '/console/callback';
 export const signOutPath = '/console/sign-out';
 export const signedOutPath = '/console/signed-out';
 
+/** Where pages load their script and their style from. */
+export const scriptPath = '/console/console.js';
+export const stylePath = '/console/console.css';
+
 /** The page to go to after a sign-in: a path below the console, else its first page. */
 export function returnPath(wish: string | undefined): string {
   const isOwn = wish !== undefined && wish.length <= 512 && /^\/console\/[\w./?=&%~+,:@-]*$/.test(wish);

@@ -1,0 +1,20 @@
+import type { Static } from 'typebox';
+import type {
+  BackendDetails as BackendDetailsSchema,
+  BackendList as BackendListSchema,
+} from '../../tenancy/http/schemas/backends.ts';
+import type { ErrorBody } from '../../tenancy/http/schemas/common.ts';
+import type { EnvDetails as EnvDetailsSchema, EnvList as EnvListSchema } from '../../tenancy/http/schemas/envs.ts';
+import type { Caller as CallerSchema } from '../../tenancy/http/schemas/operators.ts';
+
+/** What the API answers, by the schemas of the service. */
+export type Caller = Static<typeof CallerSchema>;
+export type Role = Caller['role'];
+export type EnvList = Static<typeof EnvListSchema>;
+export type Env = EnvList['envs'][number];
+export type EnvDetails = Static<typeof EnvDetailsSchema>;
+export type BackendList = Static<typeof BackendListSchema>;
+export type Backend = BackendList['backends'][number];
+export type BackendState = Backend['state'];
+export type BackendDetails = Static<typeof BackendDetailsSchema>;
+export type Refusal = NonNullable<ErrorBody['error']['refusals']>[number];

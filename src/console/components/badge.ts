@@ -1,0 +1,15 @@
+import { html, type TemplateResult } from 'lit-html';
+import type { Condition, Tone } from '../rules/condition.ts';
+
+/** A sign for each tone, so that colour is not the only difference. */
+const signs: Record<Tone, string> = { good: '●', later: '◐', bad: '▲', idle: '○' };
+
+/** A word with the colour and the sign of its tone. */
+export function toneBadge(tone: Tone, word: string): TemplateResult {
+  return html`<span class="badge ${tone}"><span aria-hidden="true">${signs[tone]}</span> ${word}</span>`;
+}
+
+/** The condition of a backend; what it means is told when pointed at, and by the page of the backend. */
+export function conditionBadge({ tone, word, meaning }: Condition): TemplateResult {
+  return html`<span title=${meaning}>${toneBadge(tone, word)}</span>`;
+}

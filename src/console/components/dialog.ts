@@ -1,0 +1,81 @@
+import { html, nothing, render, type TemplateResult } from 'lit-html';
+import { ApiError } from '../api/apiError.ts';
+import { errorNotice } from './notice.ts';
+
+/** A question with its fields, and what is done with the answers. */
+export interface DialogContent {
+  title: string;
+  body: TemplateResult;
+  /** The word on the button. */
+  confirm: string;
+  isDangerous?: boolean;
+  /** What must be typed before it is done. */
+  typed?: string;
+  /** What is told when it is done. */
+  done: string;
+  /** Throws `ApiError`. */
+  work: (fields: FormData) => Promise<unknown>;
+}
+
+/** The one dialog of the console, which browsers keep above the page and keep the focus in. */
+export class Dialog {
+  readonly #element: HTMLDialogElement;
+  readonly #onDone: (done: string) => void;
+
+  /** `onDone` is told when the work of a dialog has succeeded. */
+  constructor(element: HTMLDialogElement, onDone: (done: string) => void) {
+    this.#element = element;
+    this.#onDone = onDone;
+    element.addEventListener('close', () => render(nothing, element));
+  }
+
+  open(content: DialogContent): void {
+    this.#draw(content, { error: null, isBusy: false });
+    this.#element.showModal();
+  }
+
+  #draw(content: DialogContent, { error, isBusy }: { error: ApiError | null; isBusy: boolean }): void {
+    const { title, body, confirm, typed, isDangerous } = content;
+    const submit = (event: SubmitEvent) => {
+      event.preventDefault();
+      void this.#work(content, new FormData(event.target as HTMLFormElement));
+    };
+    const form = html`<form method="dialog" @submit=${submit} autocomplete="off">
+      <h2 id="dialog-title">${title}</h2>
+      ${body} ${typed === undefined ? nothing : typedField(typed)} ${error === null ? nothing : errorNotice(error)}
+      <div class="buttons">
+        <button type="button" class="quiet" @click=${() => this.#element.close()}>Cancel</button>
+        <button class=${isDangerous ? 'danger' : 'primary'} ?disabled=${isBusy}>${confirm}</button>
+      </div>
+    </form>`;
+    render(form, this.#element);
+  }
+
+  async #work(content: DialogContent, fields: FormData): Promise<void> {
+    this.#draw(content, { error: null, isBusy: true });
+    try {
+      await content.work(fields);
+    } catch (error) {
+      if (!(error instanceof ApiError)) throw error;
+      this.#draw(content, { error, isBusy: false });
+      return;
+    }
+    this.#element.close();
+    this.#onDone(content.done);
+  }
+}
+
+/** A field that is valid only with one text in it. */
+function typedField(typed: string): TemplateResult {
+  const pattern = typed.replace(/[^\w ]/gu, (character) => `\\u{${character.codePointAt(0)?.toString(16) ?? ''}}`);
+  return html`<label
+    >Type <strong>${typed}</strong> to confirm
+    <input name="typed" required pattern=${pattern} spellcheck="false" autocapitalize="off"
+  /></label>`;
+}
+
+/** What was typed into a field. */
+export function textOf(fields: FormData, name: string): string {
+  const value = fields.get(name);
+  return typeof value === 'string' ? value : '';
+}

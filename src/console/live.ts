@@ -1,0 +1,39 @@
+/** What is told of the stream of changes. */
+export interface LiveListener {
+  /** Something of these topics has changed; null for anything, after a time without a stream. */
+  onChange: (topics: readonly string[] | null) => void;
+  /** The stream was lost (since when, in milliseconds since 1970), or is there again (null). */
+  onLost: (since: number | null) => void;
+}
+
+const FIRST_RETRY_MS = 1000;
+const LONGEST_RETRY_MS = 30_000;
+
+/**
+ * Follows the stream of changes for as long as the page is there. Browsers take it up again by themselves after a lost
+ * connection, but not after an answer that is an error: then it is opened anew, later each time.
+ */
+export function followChanges({ onChange, onLost }: LiveListener): void {
+  let lostSince: number | null = null;
+  let retryMs = FIRST_RETRY_MS;
+  const open = () => {
+    const stream = new EventSource('/v1/events');
+    stream.addEventListener('open', () => {
+      retryMs = FIRST_RETRY_MS;
+      if (lostSince !== null) onChange(null);
+      lostSince = null;
+      onLost(null);
+    });
+    stream.addEventListener('change', ({ data }: MessageEvent<string>) => {
+      onChange((JSON.parse(data) as { topics: string[] }).topics);
+    });
+    stream.addEventListener('error', () => {
+      lostSince ??= Date.now();
+      onLost(lostSince);
+      if (stream.readyState !== EventSource.CLOSED) return;
+      setTimeout(open, retryMs);
+      retryMs = Math.min(2 * retryMs, LONGEST_RETRY_MS);
+    });
+  };
+  open();
+}

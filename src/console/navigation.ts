@@ -1,0 +1,132 @@
+import { html, render } from 'lit-html';
+import { ApiError } from './api/apiError.ts';
+import { createApi } from './api/createApi.ts';
+import type { Caller } from './api/types.ts';
+import type { Dialog } from './components/dialog.ts';
+import { errorNotice } from './components/notice.ts';
+import type { Page, PageContent, Visit } from './page.ts';
+import { base, routeOf, type PageName } from './rules/routes.ts';
+
+/** What navigation works on. */
+export interface NavigationParts {
+  pages: Record<PageName, Page>;
+  caller: Caller;
+  main: HTMLElement;
+  dialog: () => Dialog;
+  /** Tells people who cannot see the page what has happened. */
+  say: (text: string) => void;
+}
+
+/**
+ * Shows the page of the address. One visit at a time: a new one ends the calls of the one before, and what is shown stays
+ * until the next page is there.
+ */
+export class Navigation {
+  readonly #parts: NavigationParts;
+  #visit = new AbortController();
+  #content: PageContent | null = null;
+  #error: ApiError | null = null;
+
+  constructor(parts: NavigationParts) {
+    this.#parts = parts;
+  }
+
+  /** Loads the page of the address; true once it is shown, false if another visit came first. */
+  async load(): Promise<boolean> {
+    this.#visit.abort();
+    this.#visit = new AbortController();
+    const { signal } = this.#visit;
+    this.#parts.main.ariaBusy = 'true';
+    try {
+      const content = await this.#open(signal);
+      if (signal.aborted) return false;
+      this.#content = content;
+      this.#error = null;
+    } catch (error) {
+      if (signal.aborted) return false;
+      if (!(error instanceof ApiError)) throw error;
+      if (error.code !== 'UNREACHABLE') this.#content = null;
+      this.#error = error;
+    }
+    this.#parts.main.ariaBusy = 'false';
+    this.draw();
+    return true;
+  }
+
+  /** Goes to another address and begins its page at its top; `keep` leaves focus and place as they are. */
+  async go(href: string, { keep = false, replace = false } = {}): Promise<void> {
+    history.replaceState({ top: scrollY }, '');
+    if (replace) history.replaceState(null, '', href);
+    else history.pushState(null, '', href);
+    if (!(await this.load()) || keep) return;
+    scrollTo(0, 0);
+    this.#parts.main.focus({ preventScroll: true });
+    this.#parts.say(document.title);
+  }
+
+  /** After a step in the history: the page, where it was left. */
+  async back(state: unknown): Promise<void> {
+    if (!(await this.load())) return;
+    const top = typeof state === 'object' && state !== null && 'top' in state ? Number(state.top) : 0;
+    scrollTo(0, top);
+  }
+
+  /** Loads the page again if changes of these topics concern it; null for any change. */
+  async follow(topics: readonly string[] | null): Promise<void> {
+    const concerned = this.#content?.topics ?? null;
+    if (topics === null || concerned === null || topics.some((topic) => concerned.includes(topic))) await this.load();
+  }
+
+  /** Draws what was loaded last, with the times as they are now. */
+  draw(): void {
+    const title = this.#content?.title ?? (this.#error?.status === 404 ? 'Not here' : 'Console');
+    document.title = `${title} · deployd`;
+    const error = this.#error && errorNotice(this.#error);
+    render(html`${error}${this.#content?.body(Date.now()) ?? html`<h1>${title}</h1>`}`, this.#parts.main);
+    markCurrent();
+  }
+
+  async #open(signal: AbortSignal): Promise<PageContent> {
+    const route = routeOf(location.pathname);
+    if (route === null) throw new ApiError({ status: 404, code: 'NOT_FOUND', message: 'the console has no such page' });
+    return this.#parts.pages[route.page](this.#visitOf(route.params, signal));
+  }
+
+  #visitOf(params: Record<string, string>, signal: AbortSignal): Visit {
+    return {
+      params,
+      query: new URLSearchParams(location.search),
+      api: createApi(signal),
+      caller: this.#parts.caller,
+      setQuery: (query, options) => void this.go(addressOf(query), { keep: true, ...options }),
+      act: (done, work) => this.#act(done, work),
+      ask: (content) => this.#parts.dialog().open(content),
+    };
+  }
+
+  async #act(done: string, work: () => Promise<unknown>): Promise<void> {
+    try {
+      await work();
+    } catch (error) {
+      if (!(error instanceof ApiError)) throw error;
+      this.#error = error;
+      this.draw();
+      scrollTo(0, 0);
+      return;
+    }
+    this.#parts.say(done);
+    await this.load();
+  }
+}
+
+function addressOf(query: URLSearchParams): string {
+  return query.size === 0 ? location.pathname : `${location.pathname}?${query}`;
+}
+
+/** Marks the page of the navigation to which the address belongs. */
+function markCurrent(): void {
+  for (const link of document.querySelectorAll<HTMLAnchorElement>('header nav a')) {
+    const isCurrent = link.pathname === base ? location.pathname === base : location.pathname.startsWith(link.pathname);
+    link.ariaCurrent = isCurrent ? 'page' : null;
+  }
+}

@@ -1,0 +1,29 @@
+import type { Backend } from '../api/types.ts';
+import { conditionOf, outcomeTone, shortSha } from './condition.ts';
+
+const active = { state: 'active', healthy: true, applied_sha: 'a', desired_sha: 'a' } as const;
+type Facts = Pick<Backend, 'state' | 'healthy' | 'applied_sha' | 'desired_sha'>;
+
+it.each<[string, string, Partial<Facts>]>([
+  ['active', 'good', {}],
+  ['active', 'good', { applied_sha: null, desired_sha: null }],
+  ['behind', 'later', { applied_sha: null }],
+  ['behind', 'later', { desired_sha: 'b' }],
+  ['unhealthy', 'bad', { healthy: false, desired_sha: 'b' }],
+  ['offline', 'bad', { state: 'offline', healthy: false }],
+  ['invited', 'later', { state: 'invited', healthy: null, applied_sha: null }],
+  ['retired', 'idle', { state: 'retired' }],
+])('a backend is %s, which is %s: %j', (word, tone, changes) => {
+  expect(conditionOf({ ...active, ...changes })).toMatchObject({ word, tone });
+});
+
+it.each([
+  ['heartbeat', 'good'],
+  ['refused', 'bad'],
+  ['down', 'idle'],
+  ['of a newer agent', 'idle'],
+])('a tick that ended as %s is %s', (outcome, tone) => expect(outcomeTone(outcome)).toBe(tone));
+
+it('a digest is told by its first characters', () => {
+  expect([shortSha('0123456789abcdef'), shortSha(null)]).toEqual(['0123456789ab', '–']);
+});

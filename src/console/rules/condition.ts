@@ -1,0 +1,56 @@
+import type { Backend, BackendState } from '../api/types.ts';
+
+/** How good a state is: it works, it will by itself, somebody must act, or it does not matter any more. */
+export type Tone = 'good' | 'later' | 'bad' | 'idle';
+
+/** What a state means to an operator. */
+export interface Condition {
+  word: string;
+  tone: Tone;
+  meaning: string;
+}
+
+/** Every state of a backend's life. */
+export const stateConditions: Record<BackendState, Condition> = {
+  created: { word: 'created', tone: 'later', meaning: 'No install kit was revealed yet.' },
+  invited: { word: 'invited', tone: 'later', meaning: 'Its install kit was revealed; no host has checked in yet.' },
+  active: { word: 'active', tone: 'good', meaning: 'Its host checks in.' },
+  offline: { word: 'offline', tone: 'bad', meaning: 'Its host is silent; what is desired of it waits.' },
+  retiring: { word: 'retiring', tone: 'later', meaning: 'Its host takes everything down at its next check-in.' },
+  finishing: { word: 'finishing', tone: 'later', meaning: 'Its credentials are being revoked.' },
+  retired: { word: 'retired', tone: 'idle', meaning: 'Nothing of it is left but its reports and the audit log.' },
+};
+
+/** What an operator should know of a backend first. */
+export function conditionOf(backend: Pick<Backend, 'state' | 'healthy' | 'applied_sha' | 'desired_sha'>): Condition {
+  if (backend.state !== 'active') return stateConditions[backend.state];
+  if (backend.healthy === false)
+    return { word: 'unhealthy', tone: 'bad', meaning: 'Its host checks in, and something that should run does not.' };
+  if (isBehind(backend))
+    return { word: 'behind', tone: 'later', meaning: 'Its host does not run the desired bundle yet.' };
+  return stateConditions.active;
+}
+
+/** Whether a host is to run another bundle than it does. */
+export function isBehind({ applied_sha, desired_sha }: Pick<Backend, 'applied_sha' | 'desired_sha'>): boolean {
+  return desired_sha !== null && applied_sha !== desired_sha;
+}
+
+const outcomes: Record<string, Tone> = {
+  heartbeat: 'good',
+  applied: 'good',
+  down: 'idle',
+  unhealthy: 'bad',
+  refused: 'bad',
+  failed: 'bad',
+};
+
+/** How good the outcome of a tick is. */
+export function outcomeTone(outcome: string): Tone {
+  return outcomes[outcome] ?? 'idle';
+}
+
+/** The first characters of a digest, as the command line shows it. */
+export function shortSha(sha256: string | null): string {
+  return sha256 === null ? '–' : sha256.slice(0, 12);
+}

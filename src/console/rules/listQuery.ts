@@ -1,0 +1,38 @@
+/** Parameters of the list of backends, the same in the address of the page and in the API. */
+const parameters = ['q', 'env', 'state', 'behind', 'sick', 'sort', 'after'] as const;
+
+/** What the API is asked for by the address of a page; unknown and empty parameters are left out. */
+export function listQueryOf(query: URLSearchParams): URLSearchParams {
+  const known = parameters.flatMap((name) => query.getAll(name).map((value) => [name, value]));
+  return new URLSearchParams(known.filter(([, value]) => value !== ''));
+}
+
+/** The query with other values, from the first page on; null or an empty text removes a parameter. */
+export function withValues(query: URLSearchParams, values: Record<string, string | null>): URLSearchParams {
+  const changed = new URLSearchParams(query);
+  changed.delete('after');
+  for (const [name, value] of Object.entries(values))
+    if (value === null || value === '') changed.delete(name);
+    else changed.set(name, value);
+  return changed;
+}
+
+/** As the attribute `aria-sort` has it. */
+export type SortDirection = 'ascending' | 'descending' | 'none';
+
+/** How a list is sorted by a column; `-` before its name stands for descending. */
+export function directionOf(query: URLSearchParams, column: string): SortDirection {
+  const sort = query.get('sort');
+  if (sort === column) return 'ascending';
+  return sort === `-${column}` ? 'descending' : 'none';
+}
+
+/** The query that a column's heading leads to: ascending first, then descending. */
+export function sortedBy(query: URLSearchParams, column: string): URLSearchParams {
+  return withValues(query, { sort: directionOf(query, column) === 'ascending' ? `-${column}` : column });
+}
+
+/** Whether a list leaves something out. */
+export function isFiltered(query: URLSearchParams): boolean {
+  return ['q', 'env', 'state', 'behind', 'sick'].some((name) => query.has(name));
+}

@@ -1,0 +1,58 @@
+import { html, type TemplateResult } from 'lit-html';
+import type { Env } from '../api/types.ts';
+import { toneBadge } from '../components/badge.ts';
+import { textOf } from '../components/dialog.ts';
+import { digest } from '../components/digest.ts';
+import { emptyState } from '../components/notice.ts';
+import { table, type Column } from '../components/table.ts';
+import type { Page, Visit } from '../page.ts';
+import { countPresent } from '../rules/fleetCounts.ts';
+import { may } from '../rules/permission.ts';
+import { hrefOf } from '../rules/routes.ts';
+
+/** The envs that one may see. */
+export const envsPage: Page = async (visit) => {
+  const { envs } = await visit.api.envs();
+  return {
+    title: 'Envs',
+    topics: ['envs', 'backends'],
+    body: () =>
+      html`<div class="heading">
+          <h1>Envs</h1>
+          ${may(visit.caller, 'admin', null) ? html`<button @click=${() => askForEnv(visit)}>New env</button>` : ''}
+        </div>
+        ${envTable(envs)}`,
+  };
+};
+
+function envTable(envs: readonly Env[]): TemplateResult {
+  const columns: Column<Env>[] = [
+    { heading: 'Env', cell: envName },
+    { heading: 'Hosts', isNumber: true, cell: ({ backends }) => countPresent(backends).toLocaleString('en') },
+    { heading: 'Offline', isNumber: true, cell: ({ backends }) => (backends['offline'] ?? 0).toLocaleString('en') },
+    { heading: 'Desired bundle', cell: ({ desired_sha }) => digest(desired_sha) },
+    { heading: 'Last sequence', isNumber: true, cell: ({ last_sequence }) => last_sequence },
+  ];
+  const empty = emptyState('There is no env that you may see. Create one:', 'deployctl env create NAME');
+  return table({ caption: 'Envs', columns, rows: envs, keyOf: ({ name }) => name, empty });
+}
+
+function envName({ name, production }: Env): TemplateResult {
+  return html`<a href=${hrefOf('env', { env: name })}>${name}</a> ${production ? toneBadge('idle', 'production') : ''}`;
+}
+
+function askForEnv({ ask, api }: Visit): void {
+  ask({
+    title: 'New env',
+    body: html`<label
+        >Name <input name="name" required pattern="[a-z0-9][a-z0-9\\-]{0,62}" autofocus spellcheck="false"
+      /></label>
+      <p class="hint">Lower-case letters, digits and hyphens, such as <code>eu-1</code>.</p>
+      <label class="toggle"
+        ><input type="checkbox" name="production" /> Production: hosts never remove its volumes</label
+      >`,
+    confirm: 'Create',
+    done: 'The env is there.',
+    work: (fields) => api.createEnv({ name: textOf(fields, 'name'), production: fields.get('production') !== null }),
+  });
+}

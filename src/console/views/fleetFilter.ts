@@ -1,0 +1,65 @@
+import { html, nothing, type TemplateResult } from 'lit-html';
+import type { Env } from '../api/types.ts';
+import { textOf } from '../components/dialog.ts';
+import type { Visit } from '../page.ts';
+import { stateConditions } from '../rules/condition.ts';
+import { isFiltered, withValues } from '../rules/listQuery.ts';
+import { hrefOf } from '../rules/routes.ts';
+
+/** Milliseconds without a key after which a search begins. */
+const TYPING_MS = 250;
+
+let typing: ReturnType<typeof setTimeout> | undefined;
+
+/** Search and filter of the list of hosts; they stand in the address of the page. */
+export function fleetFilter(envs: readonly Env[], visit: Visit): TemplateResult {
+  const { query } = visit;
+  const choose = (event: Event) => {
+    clearTimeout(typing);
+    visit.setQuery(withValues(query, valuesOf(event.currentTarget as HTMLFormElement)));
+  };
+  const type = (event: Event) => {
+    const form = event.currentTarget as HTMLFormElement;
+    clearTimeout(typing);
+    typing = setTimeout(() => visit.setQuery(withValues(query, valuesOf(form)), { replace: true }), TYPING_MS);
+  };
+  const submit = (event: Event) => {
+    event.preventDefault();
+    choose(event);
+  };
+  return html`<form class="filter" role="search" aria-label="Hosts" @change=${choose} @input=${type} @submit=${submit}>
+    <label class="wide"
+      >Search <input type="search" name="q" .value=${query.get('q') ?? ''} placeholder="site, label, id, version"
+    /></label>
+    ${select('env', 'Env', { query, values: envs.map(({ name }) => name) })}
+    ${select('state', 'State', { query, values: Object.keys(stateConditions) })} ${toggle('behind', 'Behind', query)}
+    ${toggle('sick', 'Sick', query)}
+    ${isFiltered(query) ? html`<a class="button quiet" href=${hrefOf('fleet')} data-keep>Clear</a>` : nothing}
+  </form>`;
+}
+
+function valuesOf(form: HTMLFormElement): Record<string, string> {
+  const fields = new FormData(form);
+  return Object.fromEntries(['q', 'env', 'state', 'behind', 'sick'].map((name) => [name, textOf(fields, name).trim()]));
+}
+
+function select(
+  name: string,
+  label: string,
+  { query, values }: { query: URLSearchParams; values: readonly string[] },
+): TemplateResult {
+  const chosen = query.get(name) ?? '';
+  return html`<label
+    >${label}
+    <select name=${name}>
+      <option value="" ?selected=${chosen === ''}>any</option>
+      ${values.map((value) => html`<option ?selected=${chosen === value}>${value}</option>`)}
+    </select>
+  </label>`;
+}
+
+function toggle(name: string, label: string, query: URLSearchParams): TemplateResult {
+  return html`<label class="toggle"
+    ><input type="checkbox" name=${name} value="true" .checked=${query.get(name) === 'true'} /> ${label}</label
+  >`;
+}

@@ -1,0 +1,38 @@
+import { createHash } from 'node:crypto';
+import { join } from 'node:path';
+import { build } from 'esbuild';
+
+/** The console as browsers load it. */
+export interface BrowserProgram {
+  script: string;
+  style: string;
+  /** Changes with any of both. */
+  version: string;
+  /** Every bundled file, relative to the repository. */
+  inputs: string[];
+}
+
+/**
+ * Bundles src/console into one script and one style sheet. In the package this module is its own answer
+ * (deb/program/consolePlugin.ts), so that nothing is bundled on a server.
+ */
+export async function loadBrowserProgram(): Promise<BrowserProgram> {
+  const { outputFiles, metafile } = await build({
+    absWorkingDir: join(import.meta.dirname, '../../..'),
+    entryPoints: ['src/console/main.ts', 'src/console/style.css'],
+    outdir: 'console',
+    bundle: true,
+    format: 'iife',
+    target: ['chrome120', 'firefox121', 'safari17.2'],
+    loader: { '.svg': 'text' },
+    minify: true,
+    write: false,
+    metafile: true,
+    legalComments: 'none',
+    logLevel: 'warning',
+  });
+  const textOf = (name: string) => outputFiles.find(({ path }) => path.endsWith(name))?.text ?? '';
+  const [script, style] = [textOf('main.js'), textOf('style.css')];
+  const version = createHash('sha256').update(script).update(style).digest('hex').slice(0, 16);
+  return { script, style, version, inputs: Object.keys(metafile.inputs).sort() };
+}
