@@ -1,5 +1,5 @@
 import { path, request } from './request.ts';
-import type { BackendDetails, BackendList, EnvDetails, EnvList } from './types.ts';
+import type { BackendDetails, BackendList, EnvDetails, Fleet } from './types.ts';
 
 export type Api = ReturnType<typeof createApi>;
 
@@ -7,7 +7,7 @@ export type Api = ReturnType<typeof createApi>;
 export function createApi(signal: AbortSignal) {
   const get = <Answer>(url: string) => request<Answer>(url, { signal });
   return {
-    envs: () => get<EnvList>('/v1/envs'),
+    fleet: () => get<Fleet>('/v1/fleet'),
     env: (env: string) => get<EnvDetails>(path`/v1/envs/${env}`),
     backends: (query: URLSearchParams) => get<BackendList>(`/v1/backends?${query}`),
     backend: (id: string) => get<BackendDetails>(path`/v1/backends/${id}`),

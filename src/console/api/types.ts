@@ -5,6 +5,7 @@ import type {
 } from '../../tenancy/http/schemas/backends.ts';
 import type { ErrorBody } from '../../tenancy/http/schemas/common.ts';
 import type { EnvDetails as EnvDetailsSchema, EnvList as EnvListSchema } from '../../tenancy/http/schemas/envs.ts';
+import type { Fleet as FleetSchema } from '../../tenancy/http/schemas/fleet.ts';
 import type { Caller as CallerSchema } from '../../tenancy/http/schemas/operators.ts';
 
 /** What the API answers, by the schemas of the service. */
@@ -12,6 +13,8 @@ export type Caller = Static<typeof CallerSchema>;
 export type Role = Caller['role'];
 export type EnvList = Static<typeof EnvListSchema>;
 export type Env = EnvList['envs'][number];
+export type Fleet = Static<typeof FleetSchema>;
+export type EnvCounts = Fleet['envs'][number];
 export type EnvDetails = Static<typeof EnvDetailsSchema>;
 export type BackendList = Static<typeof BackendListSchema>;
 export type Backend = BackendList['backends'][number];

@@ -1,8 +1,7 @@
-import type { Backend } from '../api/types.ts';
 import { conditionOf, outcomeTone, shortSha } from './condition.ts';
 
-const active = { state: 'active', healthy: true, applied_sha: 'a', desired_sha: 'a' } as const;
-type Facts = Pick<Backend, 'state' | 'healthy' | 'applied_sha' | 'desired_sha'>;
+const active = { state: 'active', healthy: true, trouble: null, applied_sha: 'a', desired_sha: 'a' } as const;
+type Facts = Parameters<typeof conditionOf>[0];
 
 it.each<[string, string, Partial<Facts>]>([
   ['active', 'good', {}],
@@ -10,6 +9,8 @@ it.each<[string, string, Partial<Facts>]>([
   ['behind', 'later', { applied_sha: null }],
   ['behind', 'later', { desired_sha: 'b' }],
   ['unhealthy', 'bad', { healthy: false, desired_sha: 'b' }],
+  ['refused', 'bad', { trouble: 'refused', desired_sha: 'b' }],
+  ['failed', 'bad', { trouble: 'failed', healthy: false }],
   ['offline', 'bad', { state: 'offline', healthy: false }],
   ['invited', 'later', { state: 'invited', healthy: null, applied_sha: null }],
   ['retired', 'idle', { state: 'retired' }],

@@ -21,9 +21,17 @@ export const stateConditions: Record<BackendState, Condition> = {
   retired: { word: 'retired', tone: 'idle', meaning: 'Nothing of it is left but its reports and the audit log.' },
 };
 
+const troubles = {
+  refused: { word: 'refused', tone: 'bad', meaning: 'Its host refuses the desired bundle, and keeps what it has.' },
+  failed: { word: 'failed', tone: 'bad', meaning: 'Its host has tried to apply the desired bundle, and failed.' },
+} as const satisfies Record<string, Condition>;
+
+type ConditionFacts = Pick<Backend, 'state' | 'healthy' | 'trouble' | 'applied_sha' | 'desired_sha'>;
+
 /** What an operator should know of a backend first. */
-export function conditionOf(backend: Pick<Backend, 'state' | 'healthy' | 'applied_sha' | 'desired_sha'>): Condition {
+export function conditionOf(backend: ConditionFacts): Condition {
   if (backend.state !== 'active') return stateConditions[backend.state];
+  if (backend.trouble === 'refused' || backend.trouble === 'failed') return troubles[backend.trouble];
   if (backend.healthy === false)
     return { word: 'unhealthy', tone: 'bad', meaning: 'Its host checks in, and something that should run does not.' };
   if (isBehind(backend))

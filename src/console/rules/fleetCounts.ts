@@ -1,17 +1,10 @@
-import type { BackendState, Env } from '../api/types.ts';
+import type { BackendState, EnvCounts } from '../api/types.ts';
 
-/** The states that a fleet is counted by, in the order of a backend's life; retired ones are history. */
-export const countedStates: readonly BackendState[] = [
-  'created',
-  'invited',
-  'active',
-  'offline',
-  'retiring',
-  'finishing',
-];
+/** States that a backend leaves soon, in the order of its life. */
+export const passingStates: readonly BackendState[] = ['created', 'invited', 'retiring', 'finishing'];
 
 /** Number of backends by state, over some envs. */
-export function countByState(envs: readonly Pick<Env, 'backends'>[]): Record<string, number> {
+export function countByState(envs: readonly Pick<EnvCounts, 'backends'>[]): Record<string, number> {
   const counts: Record<string, number> = {};
   for (const { backends } of envs)
     for (const [state, count] of Object.entries(backends)) counts[state] = (counts[state] ?? 0) + count;
@@ -20,5 +13,5 @@ export function countByState(envs: readonly Pick<Env, 'backends'>[]): Record<str
 
 /** Backends that are not retired. */
 export function countPresent(counts: Record<string, number>): number {
-  return countedStates.reduce((sum, state) => sum + (counts[state] ?? 0), 0);
+  return Object.entries(counts).reduce((sum, [state, count]) => (state === 'retired' ? sum : sum + count), 0);
 }

@@ -3,9 +3,10 @@ import { directionOf, isFiltered, listQueryOf, sortedBy, withValues } from './li
 const query = (text: string) => new URLSearchParams(text);
 
 it('asks the API for what the address names, and for nothing else', () => {
-  expect(String(listQueryOf(query('q=ber&state=active&state=offline&env=&sort=-site&utm_source=x')))).toBe(
-    'q=ber&state=active&state=offline&sort=-site',
+  expect(String(listQueryOf(query('q=ber&state=active&env=&sort=-state&utm_source=x')))).toBe(
+    'sort=-state&q=ber&state=active',
   );
+  expect(String(listQueryOf(query('')))).toBe('sort=site');
 });
 
 it('a change begins at the first page, and an empty value removes a parameter', () => {
@@ -13,15 +14,15 @@ it('a change begins at the first page, and an empty value removes a parameter', 
 });
 
 it('a heading sorts ascending, then descending', () => {
-  const once = sortedBy(query('q=ber'), 'site');
-  const twice = sortedBy(once, 'site');
-  expect([String(once), String(twice), String(sortedBy(twice, 'site'))]).toEqual([
-    'q=ber&sort=site',
-    'q=ber&sort=-site',
-    'q=ber&sort=site',
+  const once = sortedBy(query('q=ber'), 'state');
+  const twice = sortedBy(once, 'state');
+  expect([String(once), String(twice), String(sortedBy(twice, 'state'))]).toEqual([
+    'q=ber&sort=state',
+    'q=ber&sort=-state',
+    'q=ber&sort=state',
   ]);
-  expect([once, twice].map((each) => directionOf(each, 'site'))).toEqual(['ascending', 'descending']);
-  expect(directionOf(twice, 'state')).toBe('none');
+  expect([once, twice].map((each) => directionOf(each, 'state'))).toEqual(['ascending', 'descending']);
+  expect([directionOf(twice, 'site'), directionOf(query(''), 'site')]).toEqual(['none', 'ascending']);
 });
 
 it('a list is filtered by what leaves hosts out', () => {

@@ -1,10 +1,14 @@
 /** Parameters of the list of backends, the same in the address of the page and in the API. */
-const parameters = ['q', 'env', 'state', 'behind', 'sick', 'sort', 'after'] as const;
+const parameters = ['q', 'env', 'state', 'behind', 'sick', 'after'] as const;
 
-/** What the API is asked for by the address of a page; unknown and empty parameters are left out. */
+/** What the API is asked for by the address of a page: what it knows, by site where the address tells no order. */
 export function listQueryOf(query: URLSearchParams): URLSearchParams {
-  const known = parameters.flatMap((name) => query.getAll(name).map((value) => [name, value]));
+  const known = [['sort', sortOf(query)], ...parameters.map((name) => [name, query.get(name) ?? ''])];
   return new URLSearchParams(known.filter(([, value]) => value !== ''));
+}
+
+function sortOf(query: URLSearchParams): string {
+  return query.get('sort') ?? 'site';
 }
 
 /** The query with other values, from the first page on; null or an empty text removes a parameter. */
@@ -22,7 +26,7 @@ export type SortDirection = 'ascending' | 'descending' | 'none';
 
 /** How a list is sorted by a column; `-` before its name stands for descending. */
 export function directionOf(query: URLSearchParams, column: string): SortDirection {
-  const sort = query.get('sort');
+  const sort = sortOf(query);
   if (sort === column) return 'ascending';
   return sort === `-${column}` ? 'descending' : 'none';
 }

@@ -1,6 +1,6 @@
 import { html, type TemplateResult } from 'lit-html';
-import type { Env } from '../api/types.ts';
-import { toneBadge } from '../components/badge.ts';
+import type { EnvCounts } from '../api/types.ts';
+import { rolloutBadge, toneBadge } from '../components/badge.ts';
 import { textOf } from '../components/dialog.ts';
 import { digest } from '../components/digest.ts';
 import { emptyState } from '../components/notice.ts';
@@ -12,10 +12,10 @@ import { hrefOf } from '../rules/routes.ts';
 
 /** The envs that one may see. */
 export const envsPage: Page = async (visit) => {
-  const { envs } = await visit.api.envs();
+  const { envs } = await visit.api.fleet();
   return {
     title: 'Envs',
-    topics: ['envs', 'backends'],
+    topics: ['envs', 'backends', 'rollouts'],
     body: () =>
       html`<div class="heading">
           <h1>Envs</h1>
@@ -25,19 +25,21 @@ export const envsPage: Page = async (visit) => {
   };
 };
 
-function envTable(envs: readonly Env[]): TemplateResult {
-  const columns: Column<Env>[] = [
+function envTable(envs: readonly EnvCounts[]): TemplateResult {
+  const columns: Column<EnvCounts>[] = [
     { heading: 'Env', cell: envName },
     { heading: 'Hosts', isNumber: true, cell: ({ backends }) => countPresent(backends).toLocaleString('en') },
     { heading: 'Offline', isNumber: true, cell: ({ backends }) => (backends['offline'] ?? 0).toLocaleString('en') },
+    { heading: 'Sick', isNumber: true, cell: ({ sick }) => sick.toLocaleString('en') },
+    { heading: 'Behind', isNumber: true, cell: ({ behind }) => behind.toLocaleString('en') },
+    { heading: 'Rollout', cell: ({ rollout }) => (rollout ? rolloutBadge(rollout.state) : '–') },
     { heading: 'Desired bundle', cell: ({ desired_sha }) => digest(desired_sha) },
-    { heading: 'Last sequence', isNumber: true, cell: ({ last_sequence }) => last_sequence },
   ];
   const empty = emptyState('There is no env that you may see. Create one:', 'deployctl env create NAME');
   return table({ caption: 'Envs', columns, rows: envs, keyOf: ({ name }) => name, empty });
 }
 
-function envName({ name, production }: Env): TemplateResult {
+function envName({ name, production }: EnvCounts): TemplateResult {
   return html`<a href=${hrefOf('env', { env: name })}>${name}</a> ${production ? toneBadge('idle', 'production') : ''}`;
 }
 

@@ -1,6 +1,6 @@
 import { html, nothing, type TemplateResult } from 'lit-html';
-import type { Backend, BackendList, Env } from '../api/types.ts';
-import { conditionBadge } from '../components/badge.ts';
+import type { Backend, BackendList, BackendState, EnvCounts } from '../api/types.ts';
+import { conditionBadge, rolloutBadge } from '../components/badge.ts';
 import { counts } from '../components/counts.ts';
 import { digestChange } from '../components/digest.ts';
 import { labelList } from '../components/labels.ts';
@@ -9,35 +9,54 @@ import { table, type Column } from '../components/table.ts';
 import { timeAgo } from '../components/time.ts';
 import type { Page, Visit } from '../page.ts';
 import { conditionOf, stateConditions } from '../rules/condition.ts';
-import { countByState, countedStates, countPresent } from '../rules/fleetCounts.ts';
+import { countByState, countPresent, passingStates } from '../rules/fleetCounts.ts';
 import { directionOf, isFiltered, listQueryOf, sortedBy, withValues } from '../rules/listQuery.ts';
 import { hrefOf } from '../rules/routes.ts';
 import { fleetFilter } from './fleetFilter.ts';
 
 /** What is where, what is behind, what is sick. */
 export const fleetPage: Page = async (visit) => {
-  const [{ envs }, list] = await Promise.all([visit.api.envs(), visit.api.backends(listQueryOf(visit.query))]);
+  const [{ envs }, list] = await Promise.all([visit.api.fleet(), visit.api.backends(listQueryOf(visit.query))]);
   return {
     title: 'Fleet',
-    topics: ['backends', 'envs'],
+    topics: ['backends', 'envs', 'rollouts'],
     body: (now) =>
       html`<h1>Fleet</h1>
-        ${stateCounts(envs, visit.query)} ${fleetFilter(envs, visit)} ${backendTable(list, visit, now)}
-        ${pager(list, visit.query)}`,
+        ${fleetCounts(envs, visit.query)} ${runningRollouts(envs)} ${fleetFilter(envs, visit)}
+        ${backendTable(list, visit, now)} ${pager(list, visit.query)}`,
   };
 };
 
-function stateCounts(envs: readonly Env[], query: URLSearchParams): TemplateResult {
+function fleetCounts(envs: readonly EnvCounts[], query: URLSearchParams): TemplateResult {
   const byState = countByState(envs);
-  const all = { name: 'hosts', count: countPresent(byState), tone: 'idle', href: hrefOf('fleet') } as const;
-  const states = countedStates.map((state) => ({
-    name: state,
-    count: byState[state] ?? 0,
-    tone: stateConditions[state].tone,
-    href: linkTo(withValues(query, { state })),
-    isCurrent: query.get('state') === state,
-  }));
-  return counts([{ ...all, isCurrent: !isFiltered(query) }, ...states]);
+  const sum = (countOf: (env: EnvCounts) => number) => envs.reduce((total, env) => total + countOf(env), 0);
+  const only = (name: string, value: string) => ({
+    href: linkTo(new URLSearchParams({ [name]: value })),
+    isCurrent: query.get(name) === value,
+  });
+  const stateCount = (state: BackendState) => ({
+    ...{ name: state, count: byState[state] ?? 0, tone: stateConditions[state].tone, ...only('state', state) },
+  });
+  const all = { name: 'hosts', count: countPresent(byState), href: hrefOf('fleet'), isCurrent: !isFiltered(query) };
+  return counts([
+    { ...all, tone: 'idle' },
+    stateCount('active'),
+    { name: 'sick', count: sum(({ sick }) => sick), tone: 'bad', ...only('sick', 'true') },
+    stateCount('offline'),
+    { name: 'behind', count: sum(({ behind }) => behind), tone: 'later', ...only('behind', 'true') },
+    ...passingStates.map(stateCount).filter(({ count }) => count > 0),
+  ]);
+}
+
+/** Rollouts that are at work, or that somebody must look at. */
+function runningRollouts(envs: readonly EnvCounts[]): TemplateResult {
+  const running = envs.flatMap(({ name, rollout }) => (rollout ? [{ name, state: rollout.state }] : []));
+  return html`${running.map(
+    ({ name, state }) =>
+      html`<p class="running">
+        Rollout of <a href=${hrefOf('env', { env: name })}>${name}</a> ${rolloutBadge(state)}
+      </p>`,
+  )}`;
 }
 
 function backendTable({ backends }: BackendList, { query }: Visit, now: number): TemplateResult {

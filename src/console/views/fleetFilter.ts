@@ -1,5 +1,5 @@
 import { html, nothing, type TemplateResult } from 'lit-html';
-import type { Env } from '../api/types.ts';
+import type { EnvCounts } from '../api/types.ts';
 import { textOf } from '../components/dialog.ts';
 import type { Visit } from '../page.ts';
 import { stateConditions } from '../rules/condition.ts';
@@ -12,7 +12,7 @@ const TYPING_MS = 250;
 let typing: ReturnType<typeof setTimeout> | undefined;
 
 /** Search and filter of the list of hosts; they stand in the address of the page. */
-export function fleetFilter(envs: readonly Env[], visit: Visit): TemplateResult {
+export function fleetFilter(envs: readonly EnvCounts[], visit: Visit): TemplateResult {
   const { query } = visit;
   const choose = (event: Event) => {
     clearTimeout(typing);

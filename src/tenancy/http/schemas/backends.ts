@@ -7,8 +7,8 @@ import { cursorPattern } from '../../rules/cursor.ts';
 /** A backend of the URL. */
 export const BackendParams = Type.Object({ id: Uuid });
 
-const states = ['created', 'invited', 'active', 'offline', 'retiring', 'finishing', 'retired'];
-const State = Type.Enum(states);
+const states = ['created', 'invited', 'active', 'offline', 'retiring', 'finishing', 'retired'] as const;
+const State = Type.Enum([...states]);
 const Transport = Type.Enum(['sdk', 'proxy', 'system']);
 /** As the configuration of the agent permits it. */
 const Site = Type.String({ pattern: '^(?! )[^\\u0000-\\u001f\\u007f-\\u009f]{1,253}(?<! )$' });
