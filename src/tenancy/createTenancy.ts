@@ -14,6 +14,7 @@ import { followKeyRing } from './credentials/followKeyRing.ts';
 import { createSealer } from './credentials/sealer.ts';
 import { lookUpPlaces } from './rules/places.ts';
 import { limitLookUps } from './services/agents/limitLookUps.ts';
+import { ChangeFeed } from './services/changeFeed.ts';
 import type { Dependencies, LogLine } from './services/dependencies.ts';
 import type { Store } from './store/openStore.ts';
 
@@ -50,6 +51,7 @@ export async function createTenancy(
   const deps: Dependencies = {
     ...{ settings, version, store, secretstore, bundles, mesh, kit, clock, log, bearerCounts },
     startedAt: clock(),
+    changes: new ChangeFeed({ store, log }),
     postWebhook: connectWebhooks(settings),
     sealer: createSealer(keyFile),
     identityProvider,

@@ -1,6 +1,7 @@
 import { startCertifiedProvider } from '../../../fixtures/servers/oidc/certifiedProvider.ts';
 import { oidcClient } from '../../../fixtures/servers/oidc/oidcClient.ts';
 import type { Browser } from '../../../fixtures/tenancy/browser.ts';
+import { addOperator } from '../../../fixtures/tenancy/operatorClient.ts';
 import { sceneCa, startSignInService, tenancy } from '../../../fixtures/tenancy/signInScene.ts';
 import { sessionCookie } from '../http/cookies.ts';
 
@@ -98,6 +99,19 @@ it('a session ends when it is idle, and in any case at its end', async () => {
   await signIn();
   now += 3601 * 1000;
   expect((await call('GET whoami')).status).toBe(401);
+});
+
+it('events are told as long as the session, which they do not keep', async () => {
+  await signIn();
+  const { store } = scene.service.deps;
+  const stream = browser.open(`${tenancy}/v1/events`);
+  const busy = 'deployd_http_busy{lane="stream"} 1';
+  while (!(await browser.open(`${tenancy}/metrics`)).body.includes(busy));
+  now += 3601 * 1000;
+  await store.updateTable('sessions').set({ checked_at: now }).execute();
+  await addOperator(scene.service);
+  const { status, body } = await stream;
+  expect([status, body]).toEqual([200, ': changes are told from now on\n\n']);
 });
 
 it('groups are asked for again at the interval: what they give changes, and with the last one the session ends', async () => {

@@ -22,7 +22,12 @@ export class Admission {
 
   constructor(maxRequests: number) {
     const count = (lane: Lane) => ({ places: placesOf(lane, maxRequests), busy: 0, refused: 0 });
-    this.counts = { agent: count('agent'), download: count('download'), operator: count('operator') };
+    this.counts = {
+      agent: count('agent'),
+      download: count('download'),
+      operator: count('operator'),
+      stream: count('stream'),
+    };
   }
 
   /** Takes a place until the answer is sent or the caller is gone. */

@@ -56,6 +56,8 @@ export async function createApp({ deps, tls, limits }: HttpDependencies): Promis
   await registerAgentRoutes(app, deps);
   registerOperatorRoutes(app, deps);
   registerConsole(app, deps);
+  // Streams of events would hold their connections for ever.
+  app.addHook('preClose', async () => deps.changes.end());
   app.after(otherMethods);
   await app.ready();
   return app;

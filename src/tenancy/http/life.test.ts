@@ -1,4 +1,5 @@
 import { deliveryTests } from '../../../fixtures/tenancy/api/deliveryTests.ts';
+import { eventTests } from '../../../fixtures/tenancy/api/eventTests.ts';
 import { finishingTests } from '../../../fixtures/tenancy/api/finishingTests.ts';
 import { kitTests } from '../../../fixtures/tenancy/api/kitTests.ts';
 import { lifeTests } from '../../../fixtures/tenancy/api/lifeTests.ts';
@@ -12,3 +13,4 @@ describe('finishing a retirement', () => finishingTests(startService));
 describe('retention', () => retentionTests(startService));
 describe('webhooks', () => webhookTests(startService));
 describe('deliveries of webhooks', () => deliveryTests(startService));
+describe('events', () => eventTests(startService));

@@ -3,6 +3,7 @@ import { auditRoutes } from './routes/audit.ts';
 import { backendRoutes } from './routes/backends.ts';
 import { bundleRoutes } from './routes/bundles.ts';
 import { envRoutes } from './routes/envs.ts';
+import { eventRoutes } from './routes/events.ts';
 import { operatorAccountRoutes } from './routes/operators.ts';
 import { rolloutRoutes } from './routes/rollouts.ts';
 import { secretRoutes } from './routes/secrets.ts';
@@ -22,4 +23,5 @@ export const operatorRoutes: readonly AnyOperatorRoute[] = [
   ...signatureRoutes,
   ...webhookRoutes,
   ...auditRoutes,
+  ...eventRoutes,
 ];

@@ -7,17 +7,27 @@ import type { Role } from '../store/database.ts';
 /** A body that is streamed to the route or from it, as application/octet-stream. */
 export const octets = 'octets';
 
+/** A body of server-sent events, which are answered as they come. */
+export const eventStream = 'eventStream';
+
 /** A schema of a request's part, or nothing. */
 type Part = TSchema | undefined;
 type ValueOf<Schema> = Schema extends TSchema ? Static<Schema> : undefined;
 type BodyOf<Body> = Body extends typeof octets ? Readable : ValueOf<Body>;
+type AnswerOf<Body> = Body extends typeof octets
+  ? Octets
+  : Body extends typeof eventStream
+    ? AsyncIterable<string>
+    : ValueOf<Body>;
 
 /** Schemas of the successful answers by status; null for one without a body. */
-export type Responses = Readonly<Partial<Record<200 | 201 | 202 | 204, TSchema | typeof octets | null>>>;
+export type Responses = Readonly<
+  Partial<Record<200 | 201 | 202 | 204, TSchema | typeof octets | typeof eventStream | null>>
+>;
 
 /** A successful answer. */
 export type Answer<R extends Responses> = {
-  [Status in keyof R]: { status: Status; body: R[Status] extends typeof octets ? Octets : ValueOf<R[Status]> };
+  [Status in keyof R]: { status: Status; body: AnswerOf<R[Status]> };
 }[keyof R];
 
 /** Bytes that are answered as they come, and how many will. */
@@ -47,6 +57,8 @@ export interface OperatorRoute<P extends Part, Q extends Part, B extends Part | 
   /** Only for tokens that are not limited to some envs. */
   readonly everyEnv?: boolean;
   readonly summary: string;
+  /** More than the summary says, for the OpenAPI document. */
+  readonly description?: string;
   readonly params?: P;
   readonly query?: Q;
   readonly body?: B;

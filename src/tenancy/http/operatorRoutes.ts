@@ -1,5 +1,7 @@
+import { Readable } from 'node:stream';
 import type { FastifyInstance, FastifyReply, FastifyRequest, FastifySchema } from 'fastify';
 import { permissionsWith } from '../rules/permission.ts';
+import type { Lane } from '../rules/places.ts';
 import { ApiError, type ApiErrorFields } from '../services/apiError.ts';
 import { recordRefusedAct } from '../services/audit.ts';
 import type { Dependencies } from '../services/dependencies.ts';
@@ -10,8 +12,8 @@ import { unauthenticated } from './bearer.ts';
 import { authenticateCaller } from './caller.ts';
 import { errorFields } from './errors.ts';
 import { operatorRoutes } from './operatorApi.ts';
-import { octets, type AnyOperatorRoute, type Octets, type OperatorCall } from './operatorRoute.ts';
-import { bodyErrors, failures, octetStream, success } from './responses.ts';
+import { eventStream, octets, type AnyOperatorRoute, type Octets, type OperatorCall } from './operatorRoute.ts';
+import { bodyErrors, eventStreamType, failures, octetStream, serverSentEvents, success } from './responses.ts';
 
 declare module 'fastify' {
   interface FastifyRequest {
@@ -32,7 +34,7 @@ export function registerOperatorRoutes(app: FastifyInstance, deps: Dependencies)
         method: route.method,
         url: route.url,
         schema: schemaOf(route),
-        config: { lane: isDownload(route) ? 'download' : 'operator', isStreamed: route.body === octets },
+        config: { lane: laneOf(route), isStreamed: route.body === octets },
         // Before the body is read: whoever has no token sends none.
         onRequest: async (request) =>
           void (request.operator = await authenticateCaller(deps, request, isChange(route))),
@@ -62,7 +64,7 @@ async function handle(deps: Dependencies, route: AnyOperatorRoute, exchange: Exc
     requirePermission(call.operator, { role: route.role, env: route.everyEnv ? { every: true } : envOf(route, call) });
     const { status, body } = await route.handle(deps, withRole(call, route.role));
     void reply.code(status);
-    return await (isDownload(route) ? sendOctets(reply, body as Octets) : reply.send(body));
+    return await sendAnswer(route, reply, body);
   } catch (error) {
     await auditFailure(deps, { route, call, fields: errorFields(error as Error) });
     throw error;
@@ -75,9 +77,26 @@ function withRole(call: OperatorCall, role: Role): OperatorCall {
   return { ...call, operator: { ...operator, permissions: permissionsWith(operator.permissions, role) } };
 }
 
-/** True for a call that is answered with bytes, which lasts. */
-function isDownload({ responses }: AnyOperatorRoute): boolean {
-  return Object.values(responses).includes(octets);
+/** True for a route that answers with a kind of body. */
+function answersWith({ responses }: AnyOperatorRoute, kind: typeof octets | typeof eventStream): boolean {
+  return Object.values(responses).includes(kind);
+}
+
+/** Calls that are answered with bytes or events last. */
+function laneOf(route: AnyOperatorRoute): Lane {
+  if (answersWith(route, eventStream)) return 'stream';
+  return answersWith(route, octets) ? 'download' : 'operator';
+}
+
+function sendAnswer(route: AnyOperatorRoute, reply: FastifyReply, body: unknown): FastifyReply {
+  if (answersWith(route, octets)) return sendOctets(reply, body as Octets);
+  return answersWith(route, eventStream) ? sendEvents(reply, body as AsyncIterable<string>) : reply.send(body);
+}
+
+/** Proxies are asked to hold nothing back. */
+function sendEvents(reply: FastifyReply, events: AsyncIterable<string>): FastifyReply {
+  const headers = { 'content-type': eventStreamType, 'cache-control': 'no-store', 'x-accel-buffering': 'no' };
+  return reply.headers(headers).send(Readable.from(events));
 }
 
 function sendOctets(reply: FastifyReply, { bytes, size }: Octets): FastifyReply {
@@ -142,12 +161,12 @@ function acceptOctets(scope: FastifyInstance): FastifyInstance {
 }
 
 function schemaOf(route: AnyOperatorRoute): FastifySchema {
-  const { params, query, body, summary } = route;
+  const { params, query, body, summary, description } = route;
   return {
     summary,
     tags: ['operators'],
     operationId: `${route.method.toLowerCase()}${route.url.replace(/[/:-]+(\w)/g, (_, letter: string) => letter.toUpperCase())}`,
-    description: `Role: ${route.role}.`,
+    description: [`Role: ${route.role}.`, ...(description === undefined ? [] : [description])].join(' '),
     security: [{ operatorToken: [] }, { session: [] }],
     ...(params && { params }),
     ...(query && { querystring: query }),
@@ -164,11 +183,11 @@ function schemaOf(route: AnyOperatorRoute): FastifySchema {
 }
 
 function successes({ responses, noStore }: AnyOperatorRoute): Record<string, object> {
-  const entries = Object.entries(responses).map(([status, schema]) => [
-    status,
-    schema === octets
-      ? { description: 'The bytes.', ...octetStream }
-      : success(Number(status), schema ?? null, { noStore }),
-  ]);
+  const entries = Object.entries(responses).map(([status, schema]) => {
+    if (schema === octets) return [status, { description: 'The bytes.', ...octetStream }];
+    if (schema === eventStream)
+      return [status, { description: 'Events until the caller goes away.', ...serverSentEvents }];
+    return [status, success(Number(status), schema ?? null, { noStore })];
+  });
   return Object.fromEntries(entries) as Record<string, object>;
 }

@@ -22,6 +22,10 @@ export const bodyErrors: ErrorCodes = {
 /** Any bytes, as a body. */
 export const octetStream = { content: { 'application/octet-stream': { schema: {} } } };
 
+export const eventStreamType = 'text/event-stream; charset=utf-8';
+/** Server-sent events, as a body. */
+export const serverSentEvents = { content: { 'text/event-stream': { schema: Type.String() } } };
+
 /** Headers that errors of a status have. */
 const headersOf: Readonly<Record<string, Record<string, object>>> = {
   401: { 'WWW-Authenticate': { type: 'string', const: 'Bearer' } },

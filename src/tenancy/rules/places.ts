@@ -1,8 +1,14 @@
-/** Who competes for places: agents' calls, downloads (which last), and operators. Nobody takes the places of others. */
-export type Lane = 'agent' | 'download' | 'operator';
+/**
+ * Who competes for places: agents' calls, downloads (which last), operators, and streams of events, which last and mostly wait.
+ * Nobody takes the places of others.
+ */
+export type Lane = 'agent' | 'download' | 'operator' | 'stream';
 
-/** Share of all places. Most belong to agents; operators always have some, however many agents call. */
-const shares: Record<Lane, number> = { agent: 0.7, download: 0.2, operator: 0.1 };
+/**
+ * Share of the requests that are worked on. Most belong to agents; operators always have some, however many agents call. Streams
+ * come on top of them.
+ */
+const shares: Record<Lane, number> = { agent: 0.7, download: 0.2, operator: 0.1, stream: 0.25 };
 /** Share of the places of agents. */
 const LOOK_UP_SHARE = 0.5;
 

@@ -8,6 +8,7 @@ import type { BearerCounts, LookUpBearer } from '../credentials/bearerCache.ts';
 import type { KeyRing } from '../credentials/keyRing.ts';
 import type { Sealer } from '../credentials/sealer.ts';
 import type { Store } from '../store/openStore.ts';
+import type { ChangeFeed } from './changeFeed.ts';
 
 /** One line of the log, with fields; values of secrets never get here. */
 export type LogLine = (
@@ -43,4 +44,6 @@ export interface Dependencies {
   /** When this instance started, by the clock. */
   readonly startedAt: number;
   readonly log: LogLine;
+  /** Tells what changes in the store. */
+  readonly changes: ChangeFeed;
 }

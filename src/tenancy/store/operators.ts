@@ -16,6 +16,11 @@ export async function findOperator(store: Store, tokenSha256: string, now: numbe
   return (await valid(store, now).where('token_sha256', '=', tokenSha256).executeTakeFirst()) ?? null;
 }
 
+/** The operator of an id; null if there is none whose token is valid. */
+export async function findOperatorById(store: Store, id: string, now: number): Promise<OperatorRow | null> {
+  return (await valid(store, now).where('id', '=', id).executeTakeFirst()) ?? null;
+}
+
 /** Operators whose tokens are valid, by name. */
 export function listOperators(store: Store, now: number): Promise<OperatorRow[]> {
   return valid(store, now).orderBy('name').execute();

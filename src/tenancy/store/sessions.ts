@@ -13,6 +13,11 @@ export async function findSession(store: Store, secretSha256: string): Promise<S
   return (await query.executeTakeFirst()) ?? null;
 }
 
+/** The session of an id. */
+export async function findSessionById(store: Store, id: string): Promise<SessionRow | null> {
+  return (await store.selectFrom('sessions').selectAll().where('id', '=', id).executeTakeFirst()) ?? null;
+}
+
 /** Sessions of a person, or of all people (null), newest first. */
 export function listSessions(store: Store, subject: string | null): Promise<SessionRow[]> {
   const query = store.selectFrom('sessions').selectAll().orderBy('created_at', 'desc').orderBy('id');

@@ -13,13 +13,23 @@ import { withCurrentGroups } from './withCurrentGroups.ts';
 const USE_KEPT_MS = 30_000;
 
 /**
- * Finds the person of a session by the value of its cookie; null once it is over, or the person is in no group with a role
- * any more, which ends it. Throws PeerError while the groups must be asked for and the provider cannot be used.
+ * Finds the person of a session by the value of its cookie, and keeps that it was used; null once it is over. Throws as
+ * `personOf`.
  */
 export async function authenticateSession(deps: Dependencies, secret: string): Promise<Operator | null> {
-  const { settings, clock, store, identityProvider } = deps;
   const digest = digestOfSession(secret);
-  const found = digest === null ? null : await findSession(store, digest);
+  const row = digest === null ? null : await findSession(deps.store, digest);
+  const person = await personOf(deps, row);
+  if (row !== null && person !== null) await keepUse(deps, row);
+  return person;
+}
+
+/**
+ * The person of a session; null once it is over, or the person is in no group with a role any more, which ends it. Throws
+ * PeerError while the groups must be asked for and the provider cannot be used.
+ */
+export async function personOf(deps: Dependencies, found: SessionRow | null): Promise<Operator | null> {
+  const { settings, clock, identityProvider } = deps;
   if (found === null || found.issuer !== identityProvider?.issuer) return null;
   if (isSessionOver(found, settings.session, clock())) return null;
   const row = await withCurrentGroups(deps, identityProvider, found);
@@ -29,7 +39,6 @@ export async function authenticateSession(deps: Dependencies, secret: string): P
     await endByService(deps, row, 'NO_ROLE');
     return null;
   }
-  await keepUse(deps, row);
   const { id, subject, name } = row;
   return { id, name: personActor(name), permissions, session: { id, subject } };
 }

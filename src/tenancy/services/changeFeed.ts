@@ -1,0 +1,103 @@
+import { changesBetween, type ChangeMarks } from '../rules/changes.ts';
+import type { Change } from '../rules/changeTopics.ts';
+import { hostMark, newestEntries, rolloutMarks } from '../store/changes.ts';
+import type { Store } from '../store/openStore.ts';
+import type { LogLine } from './dependencies.ts';
+
+/** Milliseconds between two looks at the store. */
+const LOOK_EVERY_MS = 1000;
+/** More acts than are made between two looks, by all instances. */
+const ENTRIES_PER_LOOK = 200;
+
+/** Takes what has changed since the time before. */
+export type ChangeListener = (changes: readonly Change[]) => void;
+
+/**
+ * Tells listeners what changes in the store, whichever instance changes it.
+ * - The store is looked at once a second for all listeners together, and not at all without one.
+ * - A listener is told of everything that changes after `listen` has resolved.
+ * - A look that fails is made up for by the next one.
+ */
+export class ChangeFeed {
+  readonly #store: Store;
+  readonly #log: LogLine;
+  readonly #listeners = new Set<ChangeListener>();
+  readonly #end = new AbortController();
+  /** The marks of the newest look; null when nobody listens. */
+  #marks: Promise<ChangeMarks> | null = null;
+  #timer: NodeJS.Timeout | undefined;
+
+  constructor({ store, log }: { store: Store; log: LogLine }) {
+    this.#store = store;
+    this.#log = log;
+  }
+
+  /** Aborted when the feed ends. */
+  get ended(): AbortSignal {
+    return this.#end.signal;
+  }
+
+  /** Begins to tell a listener; the returned function ends that. Throws where the store cannot be read. */
+  async listen(listener: ChangeListener): Promise<() => void> {
+    this.#listeners.add(listener);
+    const stop = () => this.#remove(listener);
+    try {
+      this.#marks ??= this.#begin();
+      await this.#marks;
+      return stop;
+    } catch (error) {
+      stop();
+      throw error;
+    }
+  }
+
+  /** Ends the feed for all listeners. */
+  end(): void {
+    this.#end.abort();
+    for (const listener of this.#listeners) this.#remove(listener);
+  }
+
+  #begin(): Promise<ChangeMarks> {
+    this.#lookLater();
+    return this.#look();
+  }
+
+  #remove(listener: ChangeListener): void {
+    this.#listeners.delete(listener);
+    if (this.#listeners.size > 0) return;
+    clearTimeout(this.#timer);
+    this.#marks = null;
+  }
+
+  #lookLater(): void {
+    this.#timer = setTimeout(() => void this.#lookAgain(), LOOK_EVERY_MS);
+  }
+
+  async #lookAgain(): Promise<void> {
+    const marks = this.#marks;
+    const looks = await Promise.all([marks, this.#look()]).catch((error: unknown) => {
+      this.#log('warn', `changes could not be looked for: ${String(error)}`);
+      return null;
+    });
+    // The listeners that it was for are gone.
+    if (marks === null || this.#marks !== marks) return;
+    const [before, after] = looks ?? [];
+    if (before && after) this.#tell(before, after);
+    this.#lookLater();
+  }
+
+  #tell(before: ChangeMarks, after: ChangeMarks): void {
+    this.#marks = Promise.resolve(after);
+    const changes = changesBetween(before, after);
+    if (changes.length > 0) for (const listener of this.#listeners) listener(changes);
+  }
+
+  async #look(): Promise<ChangeMarks> {
+    const [entries, hosts, rollouts] = await Promise.all([
+      newestEntries(this.#store, ENTRIES_PER_LOOK),
+      hostMark(this.#store),
+      rolloutMarks(this.#store),
+    ]);
+    return { entries, hosts, rollouts };
+  }
+}
