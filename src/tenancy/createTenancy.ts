@@ -51,7 +51,7 @@ export async function createTenancy(
   const deps: Dependencies = {
     ...{ settings, version, store, secretstore, bundles, mesh, kit, clock, log, bearerCounts },
     startedAt: clock(),
-    changes: new ChangeFeed({ store, log }),
+    changes: new ChangeFeed({ store, onError: (error) => log('warn', `changes are not seen: ${String(error)}`) }),
     postWebhook: connectWebhooks(settings),
     sealer: createSealer(keyFile),
     identityProvider,

@@ -93,9 +93,14 @@ function sendAnswer(route: AnyOperatorRoute, reply: FastifyReply, body: unknown)
   return answersWith(route, eventStream) ? sendEvents(reply, body as AsyncIterable<string>) : reply.send(body);
 }
 
-/** Proxies are asked to hold nothing back. */
+/** Proxies are asked to hold nothing back, and no caller to use the connection again: it would not be idle when the service stops. */
 function sendEvents(reply: FastifyReply, events: AsyncIterable<string>): FastifyReply {
-  const headers = { 'content-type': eventStreamType, 'cache-control': 'no-store', 'x-accel-buffering': 'no' };
+  const headers = {
+    'content-type': eventStreamType,
+    'cache-control': 'no-store',
+    'x-accel-buffering': 'no',
+    connection: 'close',
+  };
   return reply.headers(headers).send(Readable.from(events));
 }
 

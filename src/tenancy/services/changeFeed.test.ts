@@ -29,7 +29,7 @@ beforeEach(async () => {
     },
     transformResult: async ({ result }) => result,
   };
-  feed = new ChangeFeed({ store: store.withPlugin(watch), log: (_level, line) => void lines.push(line) });
+  feed = new ChangeFeed({ store: store.withPlugin(watch), onError: (error) => void lines.push(String(error)) });
 });
 afterEach(async () => {
   feed.end();

@@ -2,7 +2,6 @@ import { changesBetween, type ChangeMarks } from '../rules/changes.ts';
 import type { Change } from '../rules/changeTopics.ts';
 import { hostMark, newestEntries, rolloutMarks } from '../store/changes.ts';
 import type { Store } from '../store/openStore.ts';
-import type { LogLine } from './dependencies.ts';
 
 /** Milliseconds between two looks at the store. */
 const LOOK_EVERY_MS = 1000;
@@ -20,16 +19,16 @@ export type ChangeListener = (changes: readonly Change[]) => void;
  */
 export class ChangeFeed {
   readonly #store: Store;
-  readonly #log: LogLine;
+  readonly #onError: (error: unknown) => void;
   readonly #listeners = new Set<ChangeListener>();
   readonly #end = new AbortController();
   /** The marks of the newest look; null when nobody listens. */
   #marks: Promise<ChangeMarks> | null = null;
   #timer: NodeJS.Timeout | undefined;
 
-  constructor({ store, log }: { store: Store; log: LogLine }) {
+  constructor({ store, onError }: { store: Store; onError: (error: unknown) => void }) {
     this.#store = store;
-    this.#log = log;
+    this.#onError = onError;
   }
 
   /** Aborted when the feed ends. */
@@ -76,7 +75,7 @@ export class ChangeFeed {
   async #lookAgain(): Promise<void> {
     const marks = this.#marks;
     const looks = await Promise.all([marks, this.#look()]).catch((error: unknown) => {
-      this.#log('warn', `changes could not be looked for: ${String(error)}`);
+      this.#onError(error);
       return null;
     });
     // The listeners that it was for are gone.
