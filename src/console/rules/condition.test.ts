@@ -1,4 +1,4 @@
-import { conditionOf, outcomeTone, shortSha } from './condition.ts';
+import { conditionOf, containerTone, outcomeTone, shortSha } from './condition.ts';
 
 const active = { state: 'active', healthy: true, trouble: null, applied_sha: 'a', desired_sha: 'a' } as const;
 type Facts = Parameters<typeof conditionOf>[0];
@@ -27,4 +27,14 @@ it.each([
 
 it('a digest is told by its first characters', () => {
   expect([shortSha('0123456789abcdef'), shortSha(null)]).toEqual(['0123456789ab', '–']);
+});
+
+it.each([
+  ['running', null, null, 'good'],
+  ['running', 'starting', null, 'later'],
+  ['running', 'unhealthy', null, 'bad'],
+  ['exited', null, 0, 'idle'],
+  ['exited', null, 137, 'bad'],
+])('a container that is %s, %s, with exit code %s is %s', (state, health, exit_code, tone) => {
+  expect(containerTone({ state, health, exit_code })).toBe(tone);
 });

@@ -62,3 +62,16 @@ export function outcomeTone(outcome: string): Tone {
 export function shortSha(sha256: string | null): string {
   return sha256 === null ? '–' : sha256.slice(0, 12);
 }
+
+/** How good it is that a container is in a state: one that has exited with 0 has done its work. */
+export function containerTone({ state, health, exit_code }: ContainerFacts): Tone {
+  if (health === 'unhealthy') return 'bad';
+  if (state === 'running') return health === 'starting' ? 'later' : 'good';
+  return state === 'exited' && exit_code === 0 ? 'idle' : 'bad';
+}
+
+interface ContainerFacts {
+  state: string;
+  health: string | null;
+  exit_code: number | null;
+}

@@ -17,3 +17,31 @@ export const haltReasons: Readonly<Record<string, string>> = {
   failures: 'too many hosts have failed',
   restore: 'the service was restored from a backup',
 };
+
+export type RolloutAct = 'halt' | 'resume' | 'pass' | 'abort';
+
+const acts: Readonly<Record<string, readonly RolloutAct[]>> = {
+  pending: ['halt', 'abort'],
+  updating: ['halt', 'abort'],
+  soaking: ['halt', 'abort'],
+  gated: ['pass', 'halt', 'abort'],
+  halted: ['resume', 'abort'],
+};
+
+/** What can be done to a rollout in a state, what helps it on first; nothing once it is over. */
+export function rolloutActs(state: string): readonly RolloutAct[] {
+  return acts[state] ?? [];
+}
+
+/** Whom a wave takes: `10 % of ring=canary`, `all that are left`. */
+export function waveWords({ count, percent, labels }: WavePlan): string {
+  const pairs = Object.entries(labels).map(([key, value]) => `${key}=${value}`);
+  const number = count !== null ? String(count) : percent !== null ? `${percent} %` : 'all';
+  return pairs.length === 0 ? number : `${number} of ${pairs.join(', ')}`;
+}
+
+interface WavePlan {
+  count: number | null;
+  percent: number | null;
+  labels: Readonly<Record<string, string>>;
+}

@@ -1,28 +1,76 @@
-import { html } from 'lit-html';
-import { conditionBadge } from '../components/badge.ts';
+import { html, nothing, type TemplateResult } from 'lit-html';
+import type { BackendDetails } from '../api/types.ts';
+import { conditionBadge, toneBadge } from '../components/badge.ts';
 import { digestChange } from '../components/digest.ts';
 import { facts } from '../components/facts.ts';
 import { labelList } from '../components/labels.ts';
+import { backendMachine } from '../components/machine.ts';
+import { emptyState } from '../components/notice.ts';
+import { table, type Column } from '../components/table.ts';
+import { tickDetails, tickList } from '../components/ticks.ts';
 import { fullTime } from '../components/time.ts';
 import type { Page } from '../page.ts';
-import { conditionOf } from '../rules/condition.ts';
+import { conditionOf, containerTone, outcomeTone } from '../rules/condition.ts';
 import { hrefOf } from '../rules/routes.ts';
 
-/** One host. */
+type Container = BackendDetails['containers'][number];
+
+/** One host: its state, its containers, and its last ticks. */
 export const backendPage: Page = async ({ api, params: { id = '' } }) => {
-  const backend = await api.backend(id);
+  const [backend, { reports }] = await Promise.all([api.backend(id), api.reports(id)]);
+  const ticks = (now: number) =>
+    reports.length === 0
+      ? emptyState('Its host has not reported a tick yet. See what it does there:', 'deployd status')
+      : tickList(reports, now);
   return {
     title: backend.site,
     topics: ['backends'],
     body: (now) =>
       html`<h1>${backend.site}</h1>
         <p class="lead">${conditionBadge(conditionOf(backend))} ${conditionOf(backend).meaning}</p>
-        ${facts([
-          ['Env', html`<a href=${hrefOf('env', { env: backend.env })}>${backend.env}</a>`],
-          ['Bundle', digestChange(backend.applied_sha, backend.desired_sha)],
-          ['Labels', labelList(backend.labels)],
-          ['Last seen', fullTime(backend.last_seen_at, now)],
-          ['Id', html`<code>${backend.id}</code>`],
-        ])}`,
+        <div class="columns">
+          <div>
+            ${aboutBackend(backend, now)} ${troubleOf(backend)}
+            <h2>Containers</h2>
+            ${containerTable(backend)}
+            <h2>Last ticks</h2>
+            ${ticks(now)}
+          </div>
+          ${backendMachine(backend.state)}
+        </div>`,
   };
 };
+
+function aboutBackend(backend: BackendDetails, now: number): TemplateResult {
+  const { env, host, agent_version, transport } = backend;
+  return facts([
+    ['Env', html`<a href=${hrefOf('env', { env })}>${env}</a>`],
+    ['Bundle', digestChange(backend.applied_sha, backend.desired_sha)],
+    ['Last seen', fullTime(backend.last_seen_at, now)],
+    ['In this state since', fullTime(backend.state_since, now)],
+    ['Host', host === null ? '–' : `${host.name} (${host.os}, ${host.arch})`],
+    ['Agent', agent_version === null ? '–' : `${agent_version}, ${transport}`],
+    ['Labels', labelList(backend.labels)],
+    ['Id', html`<code>${backend.id}</code>`],
+  ]);
+}
+
+/** Why its host is in trouble, as its newest report tells. */
+function troubleOf({ trouble, last_report }: BackendDetails): TemplateResult | typeof nothing {
+  if (trouble === null || last_report === null) return nothing;
+  return html`<section class="trouble" aria-label="Trouble">
+    ${toneBadge(outcomeTone(trouble), trouble)} ${tickDetails(last_report)}
+  </section>`;
+}
+
+function containerTable({ containers }: BackendDetails): TemplateResult {
+  const columns: Column<Container>[] = [
+    { heading: 'Service', cell: ({ service }) => service },
+    { heading: 'State', cell: (container) => toneBadge(containerTone(container), container.state) },
+    { heading: 'Health', cell: ({ health }) => health ?? '–' },
+    { heading: 'Exit code', isNumber: true, cell: ({ exit_code }) => exit_code ?? '–' },
+    { heading: 'Name', cell: ({ name }) => html`<code>${name}</code>` },
+  ];
+  const empty = emptyState('Its host has told of no container.');
+  return table({ caption: 'Containers', columns, rows: containers, keyOf: ({ name }) => name, empty });
+}

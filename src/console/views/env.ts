@@ -1,19 +1,100 @@
-import { html } from 'lit-html';
+import { html, nothing, type TemplateResult } from 'lit-html';
+import type { Bundle, EnvDetails, Rollout } from '../api/types.ts';
+import { rolloutBadge, toneBadge } from '../components/badge.ts';
+import { counts } from '../components/counts.ts';
 import { digest } from '../components/digest.ts';
 import { facts } from '../components/facts.ts';
-import type { Page } from '../page.ts';
+import { emptyState } from '../components/notice.ts';
+import { table, type Column } from '../components/table.ts';
+import { fullTime, timeAgo } from '../components/time.ts';
+import type { Page, Visit } from '../page.ts';
+import { stateConditions } from '../rules/condition.ts';
+import { hrefOf } from '../rules/routes.ts';
+import { rolloutActs } from '../rules/rolloutWords.ts';
+import { bundleActs } from './promotion.ts';
+import { rolloutSection } from './rollout.ts';
 
-/** One env: what is desired of its hosts. */
-export const envPage: Page = async ({ api, params: { env = '' } }) => {
-  const details = await api.env(env);
+/** One env: what is desired of its hosts, its rollout and its bundles. */
+export const envPage: Page = async (visit) => {
+  const { env: name = '' } = visit.params;
+  const { api } = visit;
+  const [env, { bundles }, { rollouts }] = await Promise.all([api.env(name), api.bundles(name), api.rollouts(name)]);
+  const [newest] = rollouts;
+  const isRunning = newest !== undefined && rolloutActs(newest.state).length > 0;
   return {
-    title: env,
-    topics: ['envs', 'rollouts', 'bundles'],
-    body: () =>
-      html`<h1>${env}</h1>
-        ${facts([
-          ['Desired bundle', digest(details.desired_sha)],
-          ['Last sequence', details.last_sequence],
-        ])}`,
+    title: name,
+    topics: ['envs', 'rollouts', 'bundles', 'backends'],
+    body: (now) =>
+      html`<h1>${name} ${env.production ? toneBadge('idle', 'production') : nothing}</h1>
+        ${hostCounts(env)} ${desiredBundle(env, now)} ${isRunning ? rolloutSection(newest, visit, now) : nothing}
+        <h2>Bundles</h2>
+        ${bundleTable(bundles, { env, isRunning, visit, now })}
+        <h2>Rollouts</h2>
+        ${rolloutTable(rollouts, now)}`,
   };
 };
+
+function hostCounts({ name, backends }: EnvDetails): TemplateResult {
+  const entries = Object.entries(stateConditions).map(([state, { tone }]) => ({
+    ...{ name: state, tone, count: backends[state] ?? 0 },
+    href: `${hrefOf('fleet')}?${new URLSearchParams({ env: name, state })}`,
+  }));
+  return counts(entries.filter(({ count }) => count > 0));
+}
+
+function desiredBundle({ name, desired }: EnvDetails, now: number): TemplateResult {
+  if (desired === null)
+    return emptyState('Its hosts are to run nothing yet. Promote a bundle:', `deployctl promote ${name} SHA`);
+  return html`<h2>Desired bundle</h2>
+    ${facts([
+      ['Bundle', html`<strong>${desired.name} ${desired.version}</strong> ${digest(desired.sha256)}`],
+      ['Sequence', desired.sequence],
+      ['Pushed', html`${fullTime(desired.received_at, now)} by ${desired.received_from}`],
+      ['Signatures', signatureOf(desired)],
+    ])}`;
+}
+
+interface BundleTable {
+  env: EnvDetails;
+  isRunning: boolean;
+  visit: Visit;
+  now: number;
+}
+
+function bundleTable(bundles: readonly Bundle[], { env, isRunning, visit, now }: BundleTable): TemplateResult {
+  const columns: Column<Bundle>[] = [
+    { heading: 'Bundle', cell: ({ name, version }) => `${name} ${version}` },
+    { heading: 'Sequence', isNumber: true, cell: ({ sequence }) => sequence },
+    { heading: 'Digest', cell: ({ sha256 }) => digest(sha256) },
+    { heading: 'Pushed', cell: ({ received_at }) => timeAgo(received_at, now) },
+    { heading: 'By', cell: ({ received_from }) => received_from },
+    { heading: 'Signatures', cell: signatureOf },
+    {
+      heading: 'What to do',
+      cell: (bundle) =>
+        bundle.sha256 === env.desired_sha
+          ? toneBadge('good', 'desired')
+          : isRunning
+            ? nothing
+            : bundleActs(bundle, env, visit),
+    },
+  ];
+  const empty = emptyState('There is no bundle yet. Pack and push one:', `deployctl bundle pack DIRECTORY --out shop.tar.gz && deployctl push shop.tar.gz`);
+  return table({ caption: 'Bundles', columns, rows: bundles, keyOf: ({ sha256 }) => sha256, empty });
+}
+
+function signatureOf({ signature, signers }: Bundle): string {
+  return signers.length === 0 ? signature : `${signature}: ${signers.join(', ')}`;
+}
+
+function rolloutTable(rollouts: readonly Rollout[], now: number): TemplateResult {
+  const columns: Column<Rollout>[] = [
+    { heading: 'Started', cell: ({ created_at }) => fullTime(created_at, now) },
+    { heading: 'By', cell: ({ created_by }) => created_by },
+    { heading: 'Bundle', cell: ({ sha256 }) => digest(sha256) },
+    { heading: 'State', cell: ({ state }) => rolloutBadge(state) },
+    { heading: 'Since', cell: ({ state_since }) => timeAgo(state_since, now) },
+  ];
+  const empty = emptyState('No bundle was rolled out wave by wave yet.', 'deployctl rollout start ENV SHA --wave 1');
+  return table({ caption: 'Rollouts', columns, rows: rollouts, keyOf: ({ id }) => id, empty });
+}
