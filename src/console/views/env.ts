@@ -30,7 +30,7 @@ export const envPage: Page = async (visit) => {
         <h2>Bundles</h2>
         ${bundleTable(bundles, { env, isRunning, visit, now })}
         <h2>Rollouts</h2>
-        ${rolloutTable(rollouts, now)}`,
+        ${rolloutTable(name, rollouts, now)}`,
   };
 };
 
@@ -79,7 +79,10 @@ function bundleTable(bundles: readonly Bundle[], { env, isRunning, visit, now }:
             : bundleActs(bundle, env, visit),
     },
   ];
-  const empty = emptyState('There is no bundle yet. Pack and push one:', `deployctl bundle pack DIRECTORY --out shop.tar.gz && deployctl push shop.tar.gz`);
+  const empty = emptyState(
+    'There is no bundle yet. Pack and push one:',
+    `deployctl bundle pack shop --next && deployctl push shop.tar.gz`,
+  );
   return table({ caption: 'Bundles', columns, rows: bundles, keyOf: ({ sha256 }) => sha256, empty });
 }
 
@@ -87,7 +90,7 @@ function signatureOf({ signature, signers }: Bundle): string {
   return signers.length === 0 ? signature : `${signature}: ${signers.join(', ')}`;
 }
 
-function rolloutTable(rollouts: readonly Rollout[], now: number): TemplateResult {
+function rolloutTable(name: string, rollouts: readonly Rollout[], now: number): TemplateResult {
   const columns: Column<Rollout>[] = [
     { heading: 'Started', cell: ({ created_at }) => fullTime(created_at, now) },
     { heading: 'By', cell: ({ created_by }) => created_by },
@@ -95,6 +98,9 @@ function rolloutTable(rollouts: readonly Rollout[], now: number): TemplateResult
     { heading: 'State', cell: ({ state }) => rolloutBadge(state) },
     { heading: 'Since', cell: ({ state_since }) => timeAgo(state_since, now) },
   ];
-  const empty = emptyState('No bundle was rolled out wave by wave yet.', 'deployctl rollout start ENV SHA --wave 1');
+  const empty = emptyState(
+    'No bundle was rolled out wave by wave yet.',
+    `deployctl rollout start ${name} SHA --wave 1`,
+  );
   return table({ caption: 'Rollouts', columns, rows: rollouts, keyOf: ({ id }) => id, empty });
 }
