@@ -1,6 +1,7 @@
 import type { Selectable } from 'kysely';
 import type { BackendState } from '../../../machines/backend.ts';
 import type { HaltReason, RolloutState } from '../../../machines/rollout.ts';
+import type { TimeWindow } from '../../protocol/timeWindow.ts';
 import type { Json, Labels } from './columns.ts';
 
 /**
@@ -18,16 +19,6 @@ export interface Wave {
   labels?: Labels;
 }
 
-/** When waves may start: on these days, from a time of day on, for so many minutes. */
-export interface StartWindow {
-  days: ('mon' | 'tue' | 'wed' | 'thu' | 'fri' | 'sat' | 'sun')[];
-  /** Such as `08:30`. */
-  start: string;
-  minutes: number;
-  /** Such as `Europe/Berlin`. */
-  time_zone: string;
-}
-
 /** How a rollout goes on. */
 export interface RolloutPlan {
   waves: Wave[];
@@ -40,7 +31,7 @@ export interface RolloutPlan {
   /** Id of the webhook that is asked; missing unless that is the gate. */
   gate_webhook?: string | undefined;
   /** Without any, waves start at any time. */
-  windows: StartWindow[];
+  windows: TimeWindow[];
 }
 
 /** Numbers of hosts of a wave; those that retire are not counted any more. */

@@ -1,16 +1,16 @@
 import { Type } from 'typebox';
 import { haltReasons } from '../../../../machines/rollout.ts';
+import { windowBounds } from '../../../protocol/timeWindow.ts';
 import { Body, EnvName, Labels, Limit, Nullable, Sha256, Timestamp, Uuid } from './common.ts';
 
 const MAX_WAVES = 32;
-const DAY_MINUTES = 1440;
 
 const Day = Type.Enum(['mon', 'tue', 'wed', 'thu', 'fri', 'sat', 'sun']);
 const window = {
   days: Type.Array(Day, { minItems: 1, maxItems: 7, description: 'Days on which it opens.' }),
-  start: Type.String({ pattern: '^([01][0-9]|2[0-3]):[0-5][0-9]$', description: 'When it opens, such as 08:30.' }),
-  minutes: Type.Integer({ minimum: 1, maximum: DAY_MINUTES, description: 'How long it is open.' }),
-  time_zone: Type.String({ maxLength: 64, description: 'Such as Europe/Berlin.' }),
+  start: Type.String({ pattern: windowBounds.start, description: 'When it opens, such as 08:30.' }),
+  minutes: Type.Integer({ minimum: 1, maximum: windowBounds.minutes, description: 'How long it is open.' }),
+  time_zone: Type.String({ maxLength: windowBounds.zone, description: 'Such as Europe/Berlin.' }),
 };
 const Gate = Type.Enum(['none', 'manual', 'webhook']);
 
@@ -34,7 +34,7 @@ export const NewRollout = Body({
   soak_s: Type.Integer({ minimum: 0, maximum: 604_800 }),
   gate: Gate,
   gate_webhook: Type.Optional({ ...Uuid, description: 'The webhook that the gate is asked of.' }),
-  windows: Type.Array(Body(window), { maxItems: 32 }),
+  windows: Type.Array(Body(window), { maxItems: windowBounds.windows }),
 });
 
 const hosts = {

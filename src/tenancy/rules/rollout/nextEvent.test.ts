@@ -1,10 +1,11 @@
 import { newRollout, type RolloutState } from '../../../../machines/rollout.ts';
-import type { RolloutPlan, StartWindow, WaveProgress } from '../../store/rolloutTable.ts';
+import type { TimeWindow } from '../../../protocol/timeWindow.ts';
+import type { RolloutPlan, WaveProgress } from '../../store/rolloutTable.ts';
 import { nextEvent } from './nextEvent.ts';
 
 const now = Date.parse('2026-11-26T08:00:00Z');
 const none = { hosts: 0, waiting: 0, succeeded: 0, failed: 0, excused: 0, offline: 0, asleep: 0 };
-const closed: StartWindow = { days: ['mon'], start: '08:00', minutes: 60, time_zone: 'UTC' };
+const closed: TimeWindow = { days: ['mon'], start: '08:00', minutes: 60, time_zone: 'UTC' };
 const plan: RolloutPlan = { waves: [{ count: 1 }, {}], max_failures: 1, soak_s: 60, gate: 'none', windows: [] };
 
 const nextIn = (

@@ -1,7 +1,7 @@
 import type { RolloutEvent, RolloutRecord } from '../../../../machines/rollout.ts';
+import { isOpen } from '../../../protocol/timeWindow.ts';
 import type { RolloutPlan, RolloutProgress } from '../../store/rolloutTable.ts';
 import { failuresOf, isSuccessful } from './progress.ts';
-import { isOpen } from './startWindow.ts';
 
 /** A rollout as it is looked at; times in milliseconds since 1970. */
 export interface RolloutSituation {

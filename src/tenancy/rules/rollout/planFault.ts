@@ -1,5 +1,5 @@
+import { isTimeZone } from '../../../protocol/timeWindow.ts';
 import type { RolloutPlan } from '../../store/rolloutTable.ts';
-import { isTimeZone } from './startWindow.ts';
 
 /** What is wrong with a plan, beyond what its schema says; null for nothing. */
 export function planFault({ waves, windows, gate, gate_webhook }: RolloutPlan): string | null {

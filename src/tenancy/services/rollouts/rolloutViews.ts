@@ -1,5 +1,5 @@
 import type { HaltReason, RolloutState } from '../../../../machines/rollout.ts';
-import { nextOpening } from '../../rules/rollout/startWindow.ts';
+import { nextOpening } from '../../../protocol/timeWindow.ts';
 import type { Labels } from '../../store/columns.ts';
 import type { RolloutPlan, RolloutProgress, RolloutRow, Wave, WaveProgress } from '../../store/rolloutTable.ts';
 import { findEnv } from '../../store/envs.ts';

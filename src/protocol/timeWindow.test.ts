@@ -1,16 +1,15 @@
-import type { StartWindow } from '../../store/rolloutTable.ts';
-import { isOpen, isTimeZone, nextOpening } from './startWindow.ts';
+import { isOpen, isTimeZone, nextOpening, type TimeWindow } from './timeWindow.ts';
 
-const workdays: StartWindow['days'] = ['mon', 'tue', 'wed', 'thu', 'fri'];
-const berlin: StartWindow = { days: workdays, start: '08:30', minutes: 90, time_zone: 'Europe/Berlin' };
+const workdays: TimeWindow['days'] = ['mon', 'tue', 'wed', 'thu', 'fri'];
+const berlin: TimeWindow = { days: workdays, start: '08:30', minutes: 90, time_zone: 'Europe/Berlin' };
 /** Opens on Saturday and is still open on Sunday. */
-const night: StartWindow = { days: ['sat'], start: '23:00', minutes: 240, time_zone: 'America/New_York' };
+const night: TimeWindow = { days: ['sat'], start: '23:00', minutes: 240, time_zone: 'America/New_York' };
 /** In the hour that is left out in spring, and comes twice in autumn. */
-const shift: StartWindow = { days: ['sun'], start: '02:30', minutes: 30, time_zone: 'Europe/Berlin' };
+const shift: TimeWindow = { days: ['sun'], start: '02:30', minutes: 30, time_zone: 'Europe/Berlin' };
 
 const at = (time: string) => Date.parse(time);
 
-it.each<[what: string, window: StartWindow, from: string, to: string]>([
+it.each<[what: string, window: TimeWindow, from: string, to: string]>([
   ['in winter', berlin, '2026-11-26T07:30:00Z', '2026-11-26T09:00:00Z'],
   ['in summer', berlin, '2026-07-01T06:30:00Z', '2026-07-01T08:00:00Z'],
   ['over midnight', night, '2026-11-29T04:00:00Z', '2026-11-29T08:00:00Z'],
@@ -33,7 +32,7 @@ it.each<[what: string, window: StartWindow, from: string, to: string]>([
   expect(moments.map((moment) => isOpen([window], moment))).toEqual([false, true, true, false]);
 });
 
-it.each<[now: string, windows: StartWindow[], next: string]>([
+it.each<[now: string, windows: TimeWindow[], next: string]>([
   ['2026-11-26T07:29:00Z', [berlin], '2026-11-26T07:30:00Z'],
   ['2026-11-26T07:31:00Z', [berlin], '2026-11-26T07:31:00Z'],
   ['2026-11-26T09:00:00Z', [berlin], '2026-11-27T07:30:00Z'],

@@ -1,18 +1,30 @@
-import type { StartWindow } from '../../store/rolloutTable.ts';
+/** When something may be begun, such as the waves of a rollout: on these days, from a time of day on, for so many minutes. */
+export interface TimeWindow {
+  days: (typeof weekdays)[number][];
+  /** Such as `08:30`. */
+  start: string;
+  minutes: number;
+  /** Such as `Europe/Berlin`. */
+  time_zone: string;
+}
+
+/** How windows may be written: so many at most, each of so many minutes at most, with a start that matches the pattern. */
+export const windowBounds = { windows: 32, minutes: 1440, start: '^([01][0-9]|2[0-3]):[0-5][0-9]$', zone: 64 };
 
 const MINUTE_MS = 60_000;
 const DAY_MS = 24 * 60 * MINUTE_MS;
-const weekdays = ['sun', 'mon', 'tue', 'wed', 'thu', 'fri', 'sat'] as const;
+/** The days of a week, as `getUTCDay` numbers them. */
+export const weekdays = ['sun', 'mon', 'tue', 'wed', 'thu', 'fri', 'sat'] as const;
 
-/** True if waves may start at a time, in milliseconds since 1970. */
-export function isOpen(windows: readonly StartWindow[], now: number): boolean {
+/** True while one of the windows is open, and always without any; the time is in milliseconds since 1970. */
+export function isOpen(windows: readonly TimeWindow[], now: number): boolean {
   return (
     windows.length === 0 || windows.some((window) => openingsOf(window, now).some((at) => isWithin(window, at, now)))
   );
 }
 
-/** When waves may start next, in milliseconds since 1970: now, while a window is open. */
-export function nextOpening(windows: readonly StartWindow[], now: number): number {
+/** When one of the windows opens next, in milliseconds since 1970: now, while one is open. */
+export function nextOpening(windows: readonly TimeWindow[], now: number): number {
   if (isOpen(windows, now)) return now;
   return Math.min(...windows.flatMap((window) => openingsOf(window, now)).filter((at) => at > now));
 }
@@ -26,12 +38,12 @@ export function isTimeZone(name: string): boolean {
   }
 }
 
-function isWithin({ minutes }: StartWindow, opening: number, now: number): boolean {
+function isWithin({ minutes }: TimeWindow, opening: number, now: number): boolean {
   return opening <= now && now < opening + minutes * MINUTE_MS;
 }
 
 /** When a window opens, from two days before a time (it may be open longer than a day without an hour) to the week after. */
-function openingsOf({ days, start, time_zone }: StartWindow, now: number): number[] {
+function openingsOf({ days, start, time_zone }: TimeWindow, now: number): number[] {
   const clock = clockOf(time_zone);
   const today = Math.floor((now + offsetAt(clock, now)) / DAY_MS);
   const [hours = 0, minutes = 0] = start.split(':').map(Number);
