@@ -7,6 +7,8 @@ export const endings = {
   converged: ending(0, 'heartbeat', 'nothing to do; the host is healthy'),
   down: ending(0, 'down', 'the project is torn down'),
   bootstrapped: ending(0, null, 'the grant was exchanged for a token (`deployd bootstrap`)'),
+  held: ending(0, 'heartbeat', 'an operator holds this host (`deployd hold`): what was to be done waits'),
+  outsideWindow: ending(0, 'heartbeat', 'the desired bundle waits until a window of `apply.windows` opens'),
   offlineLaptop: ending(0, null, 'tenancy service, secretstore or mesh unreachable on a laptop, where that is normal'),
   refused: ending(1, 'refused', 'the bundle must not run; nothing was started'),
   failed: ending(1, 'failed', 'a step failed; the line says which'),

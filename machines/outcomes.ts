@@ -1,6 +1,6 @@
 import type { Ending } from './endings.ts';
 import { Fault } from './fault.ts';
-import type { Outcome, RetryDelay } from './types.ts';
+import type { Deferral, Outcome, RetryDelay } from './types.ts';
 
 /** An outcome without lines, code or tail. */
 export function plainOutcome(ending: Ending): Outcome {
@@ -21,6 +21,11 @@ export function outcomeOf(error: unknown, laptopMode: boolean): Outcome {
 /** A failed bundle is not retried yet; `line` is the journal line of its last failure. */
 export function pausedOutcome({ line }: RetryDelay): Outcome {
   return { ...plainOutcome('paused'), lines: [line] };
+}
+
+/** A hold or the windows of this host defer what is desired. */
+export function deferredOutcome({ ending, line }: Deferral): Outcome {
+  return { ...plainOutcome(ending), lines: [line], reason: ending === 'held' ? 'waits:hold' : 'waits:window' };
 }
 
 /** Neither token nor grant exists (spec §7, second row). */

@@ -22,7 +22,10 @@ const outputs: Record<string, unknown[]> = {
   bootstrap: [{ exchanged: true }, { exchanged: false }],
   loadState: [facts.tokenAbsent, facts.grantPresent, facts.tokenPresent],
   observeHost: [facts.hostHealthy, facts.hostUnhealthy, facts.hostAttemptInProgress],
-  checkIn: [facts.desiredNone, facts.desiredFirstApply, facts.desiredInBackoff, facts.desiredDown],
+  checkIn: [
+    ...[facts.desiredNone, facts.desiredFirstApply, facts.desiredInBackoff, facts.desiredDown],
+    ...[facts.desiredHeld, facts.desiredOutsideWindow],
+  ],
   heal: [plainOutcome('converged'), plainOutcome('unhealthy')],
   apply: [plainOutcome('applied'), plainOutcome('failed')],
   renewToken: [{ atRisk: true }, { atRisk: false }],

@@ -18,6 +18,8 @@ it.each<[string, DesiredState, Record<string, unknown>, string]>([
   ['heals it while a failed bundle waits', facts.desiredInBackoff, { heal: plainOutcome('paused') }, 'healing paused'],
   ['applies a bundle without healing first', facts.desiredFirstApply, { unpack: failed }, 'applying failed'],
   ['takes the project down without healing first', facts.desiredDown, {}, 'takingDown down'],
+  ['does nothing under a hold', facts.desiredHeld, {}, 'recordingOutcome held'],
+  ['heals it outside a window', facts.desiredOutsideWindow, { heal: plainOutcome('converged') }, 'healing converged'],
 ])('on an unhealthy host %s', (_, desired, answers, expected) => {
   const more = { observeHost: facts.hostUnhealthy, ...answers };
   const { path, output } = simulate(tick, facts.serverStart, facts.serviceAnswers(desired, more));
@@ -36,6 +38,31 @@ it('repeats the failure of a bundle whose retry is not due, without a report', (
     'recordingOutcome decidingPrune renewingToken releasingLock selectingEnding paused',
   );
   expect(output).toEqual({ ...plainOutcome('paused'), lines: ['failed: docker compose up failed (rc=1)'] });
+});
+
+it.each<[ending: string, reason: string, desired: DesiredState]>([
+  ['held', 'waits:hold', facts.desiredHeld],
+  ['held', 'waits:hold', { ...facts.desiredHeld, ...facts.desiredDown, deferral: facts.desiredHeld.deferral }],
+  ['held', 'waits:hold', { ...facts.desiredInBackoff, deferral: facts.desiredHeld.deferral }],
+  ['outsideWindow', 'waits:window', facts.desiredOutsideWindow],
+])('ends %s with the heartbeat of a host that waits, keeps the token and starts nothing', (ending, reason, desired) => {
+  const { path, serviceCalls, output } = simulate(tick, facts.pruneStart, facts.serviceAnswers(desired));
+  expect(path.slice(path.indexOf('deciding') + 1).join(' ')).toBe(
+    `recordingOutcome reporting decidingPrune pruning renewingToken releasingLock selectingEnding ${ending}`,
+  );
+  expect(output).toEqual({ ...plainOutcome(ending as 'held'), reason, lines: [desired.deferral!.line] });
+  expect(serviceCalls.map(([service]) => service)).not.toEqual(
+    expect.arrayContaining([expect.stringMatching(/^(heal|download|promote|composeDown)$/)]),
+  );
+});
+
+it('undoes an attempt that was cut short in spite of a hold, and a healthy host under a hold is converged', () => {
+  const deferral = { ...facts.desiredHeld.deferral!, mayHeal: true };
+  const answers = { observeHost: facts.hostAttemptInProgress, heal: plainOutcome('converged') };
+  const undone = simulate(tick, facts.serverStart, facts.serviceAnswers({ ...facts.desiredHeld, deferral }, answers));
+  expect(undone.path).toContain('healing');
+  const calm = simulate(tick, facts.serverStart, facts.serviceAnswers(facts.desiredNone));
+  expect(calm.output).toMatchObject({ ending: 'converged' });
 });
 
 it.each<[string, boolean, DesiredState | facts.Throws, Record<string, unknown>]>([

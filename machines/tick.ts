@@ -108,6 +108,12 @@ export const tick = tickSetup.createMachine({
         },
         { guard: 'needsHealing', target: 'healing', description: 'any | check-in returns `none` | host not healthy' },
         {
+          guard: 'isDeferred',
+          target: 'recordingOutcome',
+          actions: 'endAsDeferred',
+          description: 'a hold, or the windows of this host, defer what is desired',
+        },
+        {
           guard: 'retryNotDue',
           target: 'recordingOutcome',
           actions: 'endAsPaused',

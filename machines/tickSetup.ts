@@ -2,7 +2,7 @@ import { assign, setup } from 'xstate';
 import { apply } from './apply.ts';
 import { down } from './down.ts';
 import { endings, type Ending } from './endings.ts';
-import { outcomeOf, pausedOutcome, plainOutcome, tokenAbsentOutcome } from './outcomes.ts';
+import { deferredOutcome, outcomeOf, pausedOutcome, plainOutcome, tokenAbsentOutcome } from './outcomes.ts';
 import { tickServices, actionNotProvided } from './services.ts';
 import type { AvailableCredentials, ObservedState, DesiredState, Outcome, RunOptions } from './types.ts';
 
@@ -36,6 +36,7 @@ export const tickSetup = setup({
     endAs: assign({ outcome: (_, ending: Ending) => plainOutcome(ending) }),
     endAsBootstrapped: assign({ outcome: plainOutcome('bootstrapped') }),
     endAsTokenAbsent: assign({ outcome: ({ context }) => tokenAbsentOutcome(context.credentials!.grantFile) }),
+    endAsDeferred: assign({ outcome: ({ context }) => deferredOutcome(context.desired!.deferral!) }),
     endAsPaused: assign({ outcome: ({ context }) => pausedOutcome(context.desired!.retryDelay!) }),
     endAsTokenAtRisk: assign({ outcome: ({ context }) => ({ ...context.outcome!, ending: 'tokenAtRisk' }) }),
     logOutcome: (_, p: { error: unknown } | undefined) => actionNotProvided('logOutcome', p),
@@ -49,6 +50,7 @@ export const tickSetup = setup({
     hasToken: ({ context }) => context.credentials?.hasToken === true,
     isConverged: ({ context }) => context.desired?.action === 'none' && context.observed?.healthy === true,
     needsHealing: ({ context }) => context.observed?.healthy === false && mayHeal(context.desired),
+    isDeferred: ({ context }) => context.desired!.deferral !== null,
     retryNotDue: ({ context }) => awaitsRetry(context.desired),
     wantsApply: ({ context }) => context.desired?.action === 'apply',
     wantsDown: ({ context }) => context.desired?.action === 'down',
@@ -74,8 +76,9 @@ function endingMetaOf(context: TickContext) {
   return endings[context.outcome!.ending].meta;
 }
 
-/** While a failed bundle waits for its retry, the applied release is healed as usual. */
+/** While a bundle waits for its retry or for a window, the applied release is healed as usual; a hold defers that too. */
 function mayHeal(desired: DesiredState | null): boolean {
+  if (desired?.deferral) return desired.deferral.mayHeal;
   return desired?.action === 'none' || awaitsRetry(desired);
 }
 

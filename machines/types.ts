@@ -53,6 +53,15 @@ export interface RetryDelay {
   retryInS: number;
 }
 
+/** Why this tick does not do what is desired, though it could. */
+export interface Deferral {
+  ending: 'held' | 'outsideWindow';
+  /** Journal line. */
+  line: string;
+  /** True when the applied release may be started again: outside a window, and to undo an attempt that was cut short. */
+  mayHeal: boolean;
+}
+
 /** What the tenancy service wants, combined with the state of this host. */
 export interface DesiredState {
   action: 'apply' | 'none' | 'down';
@@ -64,6 +73,8 @@ export interface DesiredState {
   /** Why the tick acts: `sha_changed`, `retry:<n>`, `drift:<service>`, `reapply` …; empty when it does not. */
   reason: string;
   retryDelay: RetryDelay | null;
+  /** Null when nothing stands in the way. */
+  deferral: Deferral | null;
 }
 
 /** A verified and unpacked bundle that is not applied yet. */

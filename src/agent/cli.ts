@@ -67,6 +67,27 @@ withConfig(program.command('plan'))
     });
   });
 
+withConfig(program.command('hold'))
+  .description('nothing is applied, healed or taken down until then; ticks go on to check in and to keep the token')
+  .argument('[reason...]', 'why, in a line, for whoever comes next')
+  .option('--until <time>', 'like 90m, 12h, 3d, 18:30 or 2026-11-27T08:00; at most 7 days (default: 24h)')
+  .addOption(new Option('--show', 'only tell whether a hold stands; exit 0 while one does').conflicts('until'))
+  .action(async (reason: string[], options: { until?: string; show?: boolean }, command: Command) => {
+    if (options.show && reason.length > 0) command.error('error: --show goes without a reason');
+    const { hold, showHold } = await import('./commands/hold.ts');
+    const requested = { until: options.until, reason: reason.join(' ') };
+    await runAsOwner(command, (settings) =>
+      options.show ? showHold(settings, console) : hold(settings, requested, console),
+    );
+  });
+
+withConfig(program.command('unhold'))
+  .description('ends a hold; the next tick does what waits')
+  .action(async (_options: unknown, command: Command) => {
+    const { unhold } = await import('./commands/hold.ts');
+    await runAsOwner(command, (settings) => unhold(settings, console));
+  });
+
 withConfig(program.command('bootstrap'))
   .description('exchange the bootstrap grant for a secretstore token now')
   .action(async (_options: unknown, command: Command) => {
@@ -159,5 +180,7 @@ Examples:
   sudo deployd bootstrap           after a new grant was put in place
   sudo deployd doctor              what is wrong with this host?
   deployd trace                    why did the agent do that?
+  sudo deployd hold --until 18:30 "disk swap"
+                                   leave this host alone until then
   deployd plan shop.tar.gz         what would this bundle do?`;
 }

@@ -4,7 +4,7 @@ import type { HostPolicy } from './hostPolicy.ts';
 import { fieldsOf, type JsonFields } from './jsonFields.ts';
 
 /** The body of a check-in: the host, what is applied on it, and its containers (spec §10). */
-export interface CheckInRequest {
+export interface CheckInRequest extends DeferringFacts {
   agent: { version: string; transport: string; laptop_mode: boolean };
   env: string;
   site: string;
@@ -13,6 +13,14 @@ export interface CheckInRequest {
   healthy: boolean;
   containers: ReportedContainer[];
   policy?: ReportedPolicy;
+}
+
+/** What defers the work of a host; absent where nothing does. Older services ignore it. */
+export interface DeferringFacts {
+  /** An operator's hold, until when it stands at most (RFC 3339, UTC) and why. */
+  hold?: { until: string; reason: string | null };
+  /** When the next of the host's own windows opens, while all are closed (RFC 3339, UTC). */
+  window_opens_at?: string;
 }
 
 /** What this host permits of a bundle, where hosts differ; the tenancy service warns of bundles that exceed it. */

@@ -23,3 +23,8 @@ export interface Report {
   finished_at: string;
   durations_ms: Record<string, number>;
 }
+
+/** True for the reason of a heartbeat from a host that defers what is desired, by a hold or by its windows: it may not be healthy. */
+export function isDeferralReason(reason: string): boolean {
+  return reason.startsWith('waits:');
+}

@@ -13,9 +13,11 @@ import { readState } from '../adapters/state/stateFile.ts';
 import type { Settings } from '../config/settings.ts';
 import type { Plan } from '../../bundle/rules/plan/plan.ts';
 import { formatPlan } from '../../bundle/rules/plan/formatPlan.ts';
+import { deferringLines } from '../rules/schedule/deferral.ts';
 import { isInvalidState } from '../rules/state/state.ts';
 import { planBundle, type TargetHost } from '../services/apply/bundlePlan.ts';
 import { withSignatures } from '../services/apply/planSignatures.ts';
+import { readDeferringFacts } from './deferringFacts.ts';
 import type { Output } from './status.ts';
 
 /** Options of `deployd plan`. */
@@ -41,7 +43,9 @@ export async function plan(settings: Settings | null, options: PlanOptions, out:
       settings?.trust ?? { bundles: null, images: null },
       options.signatures ?? [],
     );
-    out.log(options.json ? JSON.stringify(result, null, 2) : formatPlan(result));
+    const deferring = settings === null ? {} : await readDeferringFacts(settings).catch(() => ({}));
+    out.log(options.json ? JSON.stringify({ ...result, ...deferring }, null, 2) : formatPlan(result));
+    if (!options.json) for (const line of deferringLines(deferring)) out.log(line);
     return result.refusals.length === 0 ? 0 : endings.refused.meta.exit;
   } catch (error) {
     const { ending, lines } = outcomeOf(error, false);

@@ -1,8 +1,9 @@
-import { readdir, rm, writeFile } from 'node:fs/promises';
+import { mkdir, readdir, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { tempDir } from '../../../fixtures/tempDir.ts';
 import { defaultPolicy } from '../../protocol/hostPolicy.ts';
 import type { Settings } from '../config/settings.ts';
+import { writeHold } from '../adapters/state/holdFile.ts';
 import { emptyState } from '../rules/state/state.ts';
 import { status } from './status.ts';
 
@@ -55,6 +56,17 @@ it('is not in sync with the state of another env', async () => {
   expect(await run()).toBe(1);
 });
 
+it('tells the hold that stands, and what it could not read of one', async () => {
+  await writeSyncedState();
+  await writeHold(dir, { until: '2100-01-01T00:00:00.000Z', reason: 'disk swap' });
+  expect(await run(true)).toBe(0);
+  expect(JSON.parse(results.pop() ?? '')).toMatchObject({ hold: { reason: 'disk swap' } });
+  await rm(join(dir, 'hold.json'));
+  await mkdir(join(dir, 'hold.json'));
+  expect(await run(true)).toBe(0);
+  expect(warnings.join('\n')).toContain('hold.json');
+});
+
 it('warns about a token that others may read', async () => {
   await writeSyncedState();
   await rm(join(dir, 'store.token'));
@@ -86,6 +98,6 @@ function run(json = false): Promise<number> {
     bootstrap_file: join(dir, 'jwt'),
   };
   const out = { log: (line: string) => void results.push(line), error: (line: string) => void warnings.push(line) };
-  const unset = { policy: defaultPolicy, trust: { bundles: null, images: null } };
-  return status({ ...settings, ...unset } as Settings, { json, version: '0.2.0' }, out);
+  const unset = { apply: { windows: [] }, policy: defaultPolicy, trust: { bundles: null, images: null } };
+  return status({ ...settings, ...unset } as unknown as Settings, { json, version: '0.2.0' }, out);
 }

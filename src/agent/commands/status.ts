@@ -5,6 +5,7 @@ import type { Settings } from '../config/settings.ts';
 import { emptyState, isInvalidState, type State } from '../rules/state/state.ts';
 import { statusOf } from '../rules/status/status.ts';
 import { formatStatus } from '../rules/status/formatStatus.ts';
+import { readDeferringFacts } from './deferringFacts.ts';
 
 /** Options of `deployd status`. */
 export interface StatusOptions {
@@ -23,6 +24,7 @@ export async function status(settings: Settings, options: StatusOptions, out: Ou
   const credentials = openCredentials(settings);
   const { state, stateError } = await usableState(settings);
   const result = statusOf(settings, state, {
+    deferring: await readDeferringFacts(settings).catch((error: unknown) => warn(out, error, {})),
     version: options.version,
     token: await credentials.hasToken().catch((error: unknown) => warn(out, error, false)),
     lock: await readLock(settings.state_dir).catch((error: unknown) => warn(out, error, null)),

@@ -44,6 +44,16 @@ it.each([
   expect(validateCombinations({ ...valid, tenancy_url, port }, false)).toEqual([]);
 });
 
+it('names the time zones of windows that there are not', () => {
+  const windows = ['Europe/Berlin', 'Europe/Atlantis'].map((time_zone) => ({
+    ...{ days: ['mon' as const], start: '08:30', minutes: 90 },
+    time_zone,
+  }));
+  expect(validateCombinations({ ...valid, apply: { windows } }, false)).toEqual([
+    { key: 'apply.windows', message: 'must have known time zones: there is no Europe/Atlantis' },
+  ]);
+});
+
 const key = '/etc/deployd/trust/release.pub';
 const identity = { issuer: 'https://id.example', subject: 'release@example.com' };
 

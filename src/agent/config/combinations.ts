@@ -1,10 +1,11 @@
 import { isUnencrypted, withoutTrailingSlash } from '../../config/addresses.ts';
 import type { KeyProblem } from '../../config/configInvalid.ts';
+import { timeZoneProblems } from '../../config/timeWindowsType.ts';
 import { trustProblems } from '../../config/trustType.ts';
 import { configKeys } from './configKeys.ts';
 import type { Settings } from './settings.ts';
 
-/** Problems of several keys together: unencrypted http outside loopback and mesh, a trust that nobody can meet, and two ports for one service. */
+/** Problems of several keys together: unencrypted http outside loopback and mesh, a trust that nobody can meet, a time zone that nobody knows, and two ports for one service. */
 export function validateCombinations(valid: Partial<Settings>, hasPort: boolean): KeyProblem[] {
   const unencrypted = (['tenancy_url', 'secretstore_url'] as const).filter(
     (key) => valid.transport === 'system' && isUnencrypted(valid[key]),
@@ -15,6 +16,7 @@ export function validateCombinations(valid: Partial<Settings>, hasPort: boolean)
   }));
   problems.push(...trustProblems('trust.bundles', valid.trust?.bundles));
   problems.push(...trustProblems('trust.images', valid.trust?.images));
+  problems.push(...timeZoneProblems('apply.windows', valid.apply?.windows));
   const port = explicitPort(valid.tenancy_url);
   if (!hasPort || port === null || valid.port === undefined || port === valid.port) return problems;
   return [...problems, { key: 'port', message: `must be ${port} as in tenancy_url, or be left out` }];

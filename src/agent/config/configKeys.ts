@@ -1,6 +1,7 @@
 import { defaultLimits } from '../../protocol/defaultLimits.ts';
 import { keyTableOf, optional, required, type ConfigKey, type DottedKey } from '../../config/keyTable.ts';
 import { policyKeys } from '../../config/policyKeys.ts';
+import { timeWindows } from '../../config/timeWindowsType.ts';
 import { trustBy } from '../../config/trustType.ts';
 import {
   autoOrPath,
@@ -77,6 +78,11 @@ export const configKeys: Readonly<Record<DottedKey<Settings>, ConfigKey>> = {
     trueOrFalse,
     true,
     'Bring the current release up again when the host is not healthy and nothing is to be applied.',
+  ),
+  'apply.windows': optional(
+    timeWindows,
+    [],
+    'When one bundle may replace another here; without any at all times. Healing, the first bundle of a host and a retirement do not wait.',
   ),
   ...policyKeys,
   'trust.bundles': optional(

@@ -1,5 +1,6 @@
 import type { TrustSettings } from '../../protocol/trustSettings.ts';
 import type { HostPolicy } from '../../protocol/hostPolicy.ts';
+import type { TimeWindow } from '../../protocol/timeWindow.ts';
 
 /** The validated configuration: config.yaml merged with the defaults, frozen (spec §6). */
 export interface Settings {
@@ -45,6 +46,10 @@ export interface Settings {
   readonly heal: boolean;
   readonly on_failure: 'revert' | 'leave';
   readonly production: boolean;
+  readonly apply: {
+    /** When one bundle may replace another; without any at all times. */
+    readonly windows: readonly TimeWindow[];
+  };
   readonly policy: HostPolicy;
   readonly trust: {
     /** Null: bundles need no signature. */

@@ -8,6 +8,7 @@ import type { Journal } from '../journal/journal.ts';
 import type { Verification } from '../../signatures/verifySignatures.ts';
 import type { BundleContents } from '../../bundle/rules/archive/inventory.ts';
 import type { GrantedPrivileges } from '../rules/createdContainers/grantedPrivileges.ts';
+import type { StandingHold } from '../rules/schedule/hold.ts';
 import type { ReleaseStart } from '../rules/health/containerUptime.ts';
 import type { InspectedContainer } from '../rules/health/health.ts';
 import type { ServiceFingerprint } from '../rules/release/oneShots.ts';
@@ -23,6 +24,8 @@ export interface TickScope {
   /** Milliseconds by service name. */
   readonly durationsMs: Record<string, number>;
   lock: Lock | null;
+  /** The hold of an operator that stood when the tick began. */
+  hold: StandingHold | null;
   /** True once the engine has answered; after that, an unreachable engine interrupts the tick. */
   engineAnswered: boolean;
   /** The containers that the last wait found healthy, until compose changes them; without health logs, which may hold secrets. */
@@ -66,6 +69,7 @@ export function startTick(journal: Journal): TickScope {
     journal: journal.forTick(id),
     durationsMs: {},
     lock: null,
+    hold: null,
     engineAnswered: false,
     healthyContainers: null,
     containers: null,

@@ -9,7 +9,7 @@ export interface MetricsListener {
 }
 
 /**
- * Answers `GET /metrics` with the text of the moment (spec §19.2), at `http://127.0.0.1:PORT`, `http://[::1]:PORT` or
+ * Answers `GET /metrics` with the text of the moment (spec §20.2), at `http://127.0.0.1:PORT`, `http://[::1]:PORT` or
  * `unix:///PATH`; a socket that an earlier process left is replaced. Throws the error of the system.
  */
 export async function listenForMetrics(address: string, text: () => string): Promise<MetricsListener> {

@@ -3,7 +3,7 @@ import { isENOENT } from '../../../platform/errors/diskFault.ts';
 import { removeStaleTemporaries, writeWithoutSync } from '../files/durableFiles.ts';
 import { readText } from '../files/syncFs.ts';
 
-/** The metrics file that a textfile collector reads (spec §19.1). */
+/** The metrics file that a textfile collector reads (spec §20.1). */
 export interface MetricsFile {
   /** Its text; empty while there is none. Throws the error of the file system. */
   read: () => Promise<string>;

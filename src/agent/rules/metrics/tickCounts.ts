@@ -2,7 +2,7 @@ import { endingNames, type Ending } from '../../../../machines/endings.ts';
 import { refusals } from '../../../../machines/refusals.ts';
 import type { Trace } from '../trace/trace.ts';
 
-/** What is counted over the ticks of a host; the metrics file is its memory between them (spec §19.3). */
+/** What is counted over the ticks of a host; the metrics file is its memory between them (spec §20.3). */
 export interface TickCounts {
   /** Ticks by ending; every ending has an entry, as every code has. */
   ticks: Readonly<Record<string, number>>;

@@ -33,7 +33,7 @@ const container = (state: string, health: string | null): ReportedContainer => (
 const step = (machine: string, state: string, ms: number): Step => ({ machine, state, on: 'x', at_ms: 0, ms });
 const failing = { sha, count: 1, retry_at: '2026-11-26T09:00:00.000Z', line: 'failed: x' };
 
-describe('the metrics after a tick (spec §19.3)', () => {
+describe('the metrics after a tick (spec §20.3)', () => {
   it.each<[string, Partial<TickFacts>, string[]]>([
     ['the version', {}, ['deployd_build_info{version="0.3.0"} 1']],
     ['the duration', {}, ['deployd_tick_duration_seconds 1.5']],

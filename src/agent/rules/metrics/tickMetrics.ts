@@ -17,7 +17,7 @@ export interface TickFacts {
 }
 
 /**
- * The metrics of a host after a tick (spec §19): times in seconds, sizes in bytes. Labels come from closed sets (endings,
+ * The metrics of a host after a tick (spec §20): times in seconds, sizes in bytes. Labels come from closed sets (endings,
  * states, codes) or from the configuration (paths), so that their number is bounded.
  */
 export function tickMetrics({ trace, state, containers, freeBytes }: TickFacts, counts: TickCounts): MetricFamily[] {

@@ -20,7 +20,8 @@ const observed = {
   unhealthyServices: [],
   containers: [],
 };
-const input = { state: { ...emptyState('eu-1'), applied_sha: a }, observed, production: false, now };
+const restraints = { hold: null, windows: [] };
+const input = { state: { ...emptyState('eu-1'), applied_sha: a }, observed, production: false, ...restraints, now };
 const failing = {
   sha: b,
   count: 2,
@@ -80,6 +81,11 @@ describe('the desired state of a tick (spec §5)', () => {
     expect(desiredStateOf(checkIn, { ...input, state: { ...input.state, failing: earlier } }).retryDelay).toBeNull();
   });
 
+  it('is deferred by a hold', () => {
+    const hold = { until: '2026-11-21T13:00:00.000Z', reason: null, isDamaged: false };
+    expect(desiredStateOf(response, { ...input, hold }).deferral).toMatchObject({ ending: 'held' });
+  });
+
   it('contains what the check-in and the state say', () => {
     expect(desiredStateOf({ ...response, purgeVolumes: true }, input)).toEqual({
       action: 'apply',
@@ -90,6 +96,7 @@ describe('the desired state of a tick (spec §5)', () => {
       purgeVolumes: true,
       reason: 'sha_changed',
       retryDelay: null,
+      deferral: null,
     });
   });
 

@@ -1,15 +1,15 @@
 import type { ObservedState, DesiredState, RetryDelay } from '../../../../machines/types.ts';
 import type { CheckInResponse } from '../../../protocol/checkIn.ts';
+import { deferralOf, type DeferralInput } from '../schedule/deferral.ts';
 import { secondsUntilRetry } from '../schedule/retryBackoff.ts';
 import type { State } from './state.ts';
 
 /** The facts of this host at the time of the check-in. */
-export interface DesiredStateInput {
+export interface DesiredStateInput extends DeferralInput {
   state: State;
   observed: ObservedState;
   /** Config `production`. */
   production: boolean;
-  now: Date;
 }
 
 /** The desired state of this tick: the check-in response combined with the facts of this host (spec §5). */
@@ -24,6 +24,7 @@ export function desiredStateOf(response: CheckInResponse, input: DesiredStateInp
     purgeVolumes: response.purgeVolumes,
     reason: reasonOf(response, input),
     retryDelay: retryDelayOf(response, input),
+    deferral: deferralOf(response, input),
   };
 }
 

@@ -2,6 +2,7 @@ import { policySummary } from '../bundle/policySummary.ts';
 import { trustsOf, trustSummary } from '../bundle/trustSummary.ts';
 import { describeResources } from '../release/projectResources.ts';
 import { purgeDeadline } from '../release/pendingPurge.ts';
+import { formatStanding } from '../schedule/hold.ts';
 import type { State } from '../state/state.ts';
 import { terminalSafe } from '../../../platform/text/terminalSafe.ts';
 import { outOfSyncReason, formatOutcome, type Status } from './status.ts';
@@ -44,6 +45,8 @@ function rowsOf(status: Status, { state, now }: StatusContext): [string, string 
     ['signed by', status.applied_signers === undefined ? null : status.applied_signers.join(', ') || 'nobody'],
     ['images', status.applied_images === undefined ? null : formatImages(status.applied_images)],
     ['desired', status.desired_sha ?? 'nothing'],
+    ['hold', status.hold === undefined ? null : formatStanding(status.hold)],
+    ['windows', status.window_opens_at === undefined ? null : `closed, the next opens at ${status.window_opens_at}`],
     ['attempt', state.attempt && `${state.attempt.sha}, ${state.attempt.phase} since ${state.attempt.at}`],
     ['failing', failing && `${failing.sha}, ${failing.count} in a row, next try at ${failing.retry_at}`],
     [

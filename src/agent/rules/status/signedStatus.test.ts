@@ -6,7 +6,7 @@ import { statusOf } from './status.ts';
 const at = '2026-11-21T12:00:00.000Z';
 const signer = 'key SHA256:a';
 const trust = { bundles: { keys: ['/etc/deployd/trust/release.pub'] }, images: null };
-const facts = { version: '0.2.0', token: true, lock: null };
+const facts = { version: '0.2.0', token: true, deferring: {}, lock: null };
 const applied: State = { ...emptyState('eu-1'), applied_sha: 'a'.repeat(64), applied_at: at, applied_version: '1' };
 
 function signatureFacts(state: State, bundles: typeof trust.bundles | null) {

@@ -16,7 +16,7 @@ const settings = {
   policy: defaultPolicy,
   trust: { bundles: null, images: null },
 } as const;
-const facts = { version: '0.2.0', token: true, lock: { held: false, pid: null, since: null } };
+const facts = { version: '0.2.0', token: true, deferring: {}, lock: { held: false, pid: null, since: null } };
 
 const report = { report_id: 'r1' } as State['pending_reports'][number];
 
@@ -119,6 +119,8 @@ it.each<[Partial<State>, string | null]>([
   [{ failing: { ...failing, sha: other } }, null],
   [{ last_outcome: { at, outcome: 'failed', code: 'UP_FAILED', detail: 'rc=1' } }, 'failed: UP_FAILED: rc=1'],
   [{ last_outcome: null }, null],
+  [{ last_outcome: { at, outcome: 'held', code: null, detail: 'held until x' } }, 'held until x'],
+  [{ last_outcome: { at, outcome: 'outsideWindow', code: null, detail: 'outside x' } }, 'outside x'],
   [{ last_check_in: null }, 'no check-in yet'],
   [{ attempt: { sha, phase: 'promoted', at } }, `${sha} is half applied (promoted); the next tick goes on with it`],
   [{ applied_sha: null }, `wanted is ${sha}, applied is nothing`],

@@ -1,12 +1,13 @@
 import { endingNames, endings } from '../../../../machines/endings.ts';
 import type { Sha } from '../../../../machines/types.ts';
+import type { DeferringFacts } from '../../../protocol/checkIn.ts';
 import { isDefaultPolicy, type HostPolicy } from '../../../protocol/hostPolicy.ts';
 import { trustsOf, type HostTrust } from '../bundle/trustSummary.ts';
 import type { VerifiedImage } from '../release/releaseRecord.ts';
 import type { State } from '../state/state.ts';
 
 /** The output of `deployd status --json`, with the keys in this order (spec §2). */
-export interface Status {
+export interface Status extends DeferringFacts {
   version: string;
   env: string;
   site: string;
@@ -48,6 +49,7 @@ export type StatusSettings = Pick<Status, 'env' | 'site' | 'transport' | 'laptop
 export interface StatusFacts {
   version: string;
   token: boolean;
+  deferring: DeferringFacts;
   /** Null when the lock cannot be read. */
   lock: { held: boolean; pid: number | null; since: string | null } | null;
 }
@@ -73,6 +75,7 @@ export function statusOf(settings: StatusSettings, state: State, facts: StatusFa
     desired_sha: last_check_in?.desired_sha ?? null,
     in_sync: facts.token && outOfSyncReason(state) === null,
     ...{ last_check_in, last_outcome, failing },
+    ...facts.deferring,
     purge_pending: state.purge_pending ?? null,
     lock: facts.lock,
     pending_reports: state.pending_reports.length,
@@ -92,9 +95,14 @@ export function outOfSyncReason(state: State): string | null {
     return `${failing.sha} failed ${formatCount(failing.count)}, next try at ${failing.retry_at}: ${failing.line}`;
   }
   if (last_outcome !== null && isFailure(last_outcome.outcome)) return formatOutcome(last_outcome);
+  if (last_outcome !== null && waits(last_outcome)) return last_outcome.detail;
   if (last_check_in === null) return 'no check-in yet';
   if (attempt !== null) return `${attempt.sha} is half applied (${attempt.phase}); the next tick goes on with it`;
   return desired === applied_sha ? null : `wanted is ${desired ?? 'nothing'}, applied is ${applied_sha ?? 'nothing'}`;
+}
+
+function waits({ outcome }: NonNullable<State['last_outcome']>): boolean {
+  return outcome === 'held' || outcome === 'outsideWindow';
 }
 
 /** Outcome, code and detail in one line, without the missing ones. */

@@ -25,6 +25,8 @@ it.each<[Decision, string]>([
   [desired('', { action: 'none' }), 'nothing new is wanted'],
   [desired('new_reason', { action: 'down' }), 'ordered was down'],
   [{ word: 'paused', seconds: 90 }, 'the wanted bundle failed before; it is not tried again for another 90 s'],
+  [{ word: 'deferred', by: 'hold' }, 'an operator holds this host'],
+  [{ word: 'deferred', by: 'window' }, 'no window of this host is open'],
   [{ word: 'unhealthy', services: ['web', 'db'] }, 'not well: web, db'],
   [{ word: 'attempt-found', sha: one, phase: 'promoted' }, `an apply of ${short1} was cut short earlier (promoted)`],
   [{ word: 'engine-unreachable' }, 'the container engine did not answer'],
@@ -58,7 +60,12 @@ it.each<[Decision, string]>([
 
 const callFailed = (error: string): Decision => ({ word: 'call-failed', peer: 'secretstore', error });
 const explanatory: Decision[] = [
-  ...[{ word: 'paused', seconds: 90 } as const, { word: 'engine-unreachable' } as const, started({})],
+  ...[
+    { word: 'paused', seconds: 90 } as const,
+    { word: 'deferred', by: 'hold' } as const,
+    { word: 'engine-unreachable' } as const,
+    started({}),
+  ],
   ...(['current-restored', 'reverted', 'revert-failed', 'interrupted-reverted'] as const).map((word) => ({
     word,
     sha: one,

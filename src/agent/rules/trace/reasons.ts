@@ -19,12 +19,12 @@ export function describeDecision(decision: Decision): string {
       return describeDesired(decision);
     case 'paused':
       return `the wanted bundle failed before; it is not tried again for another ${decision.seconds} s`;
+    case 'deferred':
+      return decision.by === 'hold' ? 'an operator holds this host' : 'no window of this host is open';
     case 'unhealthy':
       return `not well: ${decision.services.join(', ')}`;
     case 'attempt-found':
       return `an apply of ${shortSha(decision.sha)} was cut short earlier (${decision.phase})`;
-    case 'engine-unreachable':
-      return 'the container engine did not answer';
     case 'call-failed':
       return `${peerNames[decision.peer]}: ${decision.error}`;
     case 'downloaded':
@@ -39,25 +39,27 @@ export function describeDecision(decision: Decision): string {
       return describeStarted(decision);
     case 'current-restored':
       return `no container was touched; in force is again ${decision.sha === null ? 'nothing' : shortSha(decision.sha)}`;
-    case 'not-reverted':
-      return 'what failed is left as it is: there is no release before it, or on_failure is leave';
     case 'reverted':
       return `the release before, ${shortSha(decision.sha)}, was brought back and is well`;
     case 'revert-failed':
       return `the release before, ${shortSha(decision.sha)}, could not be brought back yet; the next tick goes on`;
     case 'interrupted-reverted':
       return `the half-made apply was undone; ${shortSha(decision.sha)} is in force`;
-    case 'token-replaced':
-      return 'the token was leased anew before its maximum';
     default:
-      return describeUnknown(decision);
+      return describeEvent(decision);
   }
 }
 
-/** A decision of another version of the agent, whose traces are still on the disk. */
-function describeUnknown({ word }: { word: string }): string {
-  return word;
+/** A decision without facts. Traces of other versions of the agent, which are still on the disk, may have other words. */
+function describeEvent({ word }: { word: string }): string {
+  return eventSentences[word] ?? word;
 }
+
+const eventSentences: Readonly<Record<string, string>> = {
+  'engine-unreachable': 'the container engine did not answer',
+  'not-reverted': 'what failed is left as it is: there is no release before it, or on_failure is leave',
+  'token-replaced': 'the token was leased anew before its maximum',
+};
 
 /** The first 12 digits of a digest; the JSON contains all. */
 export function shortSha(sha: string): string {
@@ -66,6 +68,7 @@ export function shortSha(sha: string): string {
 
 const explanatoryWords = new Set<Decision['word']>([
   'paused',
+  'deferred',
   'engine-unreachable',
   'started',
   'current-restored',

@@ -59,7 +59,9 @@ describe('a trace', () => {
     [false, 'converged', [ordered('drift:web')]],
     [false, 'converged', [ordered(''), { word: 'token-replaced' }]],
     [false, 'offline', []],
-  ])('is quiet (%s) only when it converged and nothing happened: %s, %j', (quiet, ending, decisions) => {
+    [true, 'held', [ordered('sha_changed'), { word: 'deferred', by: 'hold' }]],
+    [true, 'outsideWindow', [ordered('sha_changed'), { word: 'deferred', by: 'window' }]],
+  ])('is quiet (%s) only when it converged, or waited, and nothing happened: %s, %j', (quiet, ending, decisions) => {
     expect(isQuiet({ ending, decisions: decisions.map((each) => ({ ...each, state: 'x', at_ms: 0 })) })).toBe(quiet);
   });
 

@@ -1,7 +1,11 @@
+import { stat, utimes } from 'node:fs/promises';
+import { join } from 'node:path';
+import { tempDir } from '../../../../fixtures/tempDir.ts';
 import type { ObservedState } from '../../../../machines/types.ts';
 import type { CheckInRequest, CheckInResponse } from '../../../protocol/checkIn.ts';
 import { defaultPolicy } from '../../../protocol/hostPolicy.ts';
 import { emptyState, type State } from '../../rules/state/state.ts';
+import { writeHold } from '../../adapters/state/holdFile.ts';
 import { checkIn } from './checkIn.ts';
 import { findOrphanedResources } from '../release/orphanedResources.ts';
 import type { Dependencies } from '../dependencies.ts';
@@ -22,11 +26,12 @@ const response: CheckInResponse = {
 
 /** A host on which a failed attempt created a volume and a network; `responses` answer its check-ins. */
 function depsWith(...responses: Partial<CheckInResponse>[]): Dependencies {
+  const own = { apply: { windows: [] }, state_dir: tempDir() };
   const baseline = { sha, volumes: ['data'], networks: ['default'] };
   const state = { state: { ...emptyState('eu-1'), production_unknown: false, baseline } as State };
   const update = async (patch: Partial<State>) => void Object.assign(state.state, patch);
   return {
-    settings: { env: 'eu-1', site: 'fra', production: false, interval_s: 60, policy: defaultPolicy },
+    settings: { env: 'eu-1', site: 'fra', production: false, interval_s: 60, policy: defaultPolicy, ...own },
     state: { ...state, update },
     tenancy: { checkIn: async () => ({ ...response, ...responses.shift() }) },
     vault: { candidateToken: () => null },
@@ -37,7 +42,7 @@ function depsWith(...responses: Partial<CheckInResponse>[]): Dependencies {
       resourceUsers: async () => [],
     },
     recordDecision: () => undefined,
-    tick: { grantRefusal: null, journal: { info: () => undefined } },
+    tick: { hold: null, grantRefusal: null, journal: { info: () => undefined } },
   } as unknown as Dependencies;
 }
 
@@ -55,6 +60,37 @@ it('tells the tenancy service what this host permits of a bundle', async () => {
     await checkIn({ ...deps, settings, tenancy: { ...deps.tenancy, checkIn: send } }, { observed }, never);
   }
   expect(bodies.map((body) => body.policy)).toEqual([{ limits }, { limits, ...policy }]);
+});
+
+describe('under a hold', () => {
+  const hold = { until: '2100-01-01T00:00:00.000Z', reason: 'disk swap', isDamaged: false };
+
+  it('tells it, and defers what is desired', async () => {
+    const deps = depsWith();
+    const bodies: CheckInRequest[] = [];
+    const tenancy = {
+      ...deps.tenancy,
+      checkIn: async (body: CheckInRequest) => (bodies.push(body), { ...response, action: 'down' as const }),
+    };
+    const desired = await checkIn({ ...deps, tenancy, tick: { ...deps.tick, hold } }, { observed }, never);
+    expect(desired.deferral?.ending).toBe('held');
+    expect(bodies).toMatchObject([{ hold: { until: hold.until, reason: 'disk swap' } }]);
+    expect(bodies[0]).not.toHaveProperty('window_opens_at');
+  });
+
+  it('that was made under a clock ahead, counts it from the first check-in that succeeds', async () => {
+    const deps = depsWith();
+    const { state_dir } = deps.settings;
+    await writeHold(state_dir, hold);
+    const future = new Date('2100-01-01T00:00:00.000Z');
+    await utimes(join(state_dir, 'hold.json'), future, future);
+    const modifiedMs = async () => (await stat(join(state_dir, 'hold.json'))).mtimeMs;
+    const offline = { ...deps.tenancy, checkIn: () => Promise.reject(new Error('unreachable')) };
+    await expect(checkIn({ ...deps, tenancy: offline }, { observed }, never)).rejects.toThrow();
+    expect(await modifiedMs()).toBe(future.getTime());
+    await checkIn(deps, { observed }, never);
+    expect(await modifiedMs()).toBeLessThanOrEqual(Date.now());
+  });
 });
 
 describe('the production flag of a check-in', () => {

@@ -4,7 +4,9 @@ import type { ObservedState, DesiredState } from '../../../../machines/types.ts'
 import type { CheckInRequest } from '../../../protocol/checkIn.ts';
 import { isDefaultPolicy } from '../../../protocol/hostPolicy.ts';
 import { tenancyErrorCodes } from '../../../protocol/tenancyErrorCodes.ts';
+import { deferringFactsOf } from '../../rules/schedule/deferral.ts';
 import { desiredStateOf } from '../../rules/state/desiredState.ts';
+import { countHoldFromNow } from '../../adapters/state/holdFile.ts';
 import { withCheckInBackoff } from './checkInBackoff.ts';
 import { callAuthenticated } from '../token/authenticatedCall.ts';
 import type { Dependencies } from '../dependencies.ts';
@@ -15,19 +17,11 @@ export async function checkIn(
   { observed }: { observed: ObservedState },
   signal: AbortSignal,
 ): Promise<DesiredState> {
-  const { recordDecision, settings, state, tenancy, tick, version } = deps;
-  const { env, site, transport, laptop_mode, limits, policy } = settings;
+  const { recordDecision, settings, state, tenancy, tick } = deps;
+  const { env, production } = settings;
   const { applied_sha } = state.state;
-  const body: CheckInRequest = {
-    agent: { version, transport, laptop_mode },
-    env,
-    site,
-    host: { name: hostname(), arch: arch(), os: platform() },
-    applied_sha,
-    healthy: observed.healthy,
-    containers: observed.containers,
-    policy: { limits, ...(isDefaultPolicy(policy) ? {} : policy) },
-  };
+  const restraints = { hold: tick.hold, windows: settings.apply.windows };
+  const body = { ...requestOf(deps, observed), ...deferringFactsOf(restraints, new Date()) };
   const sendCheckIn = async (attempts: number) => {
     const response = await tenancy.checkIn(body, signal, attempts);
     if (response.env !== env) throw envMismatchFault(response.env, env);
@@ -43,12 +37,29 @@ export async function checkIn(
     pace,
   });
   tick.wasOverdue = wasOverdue;
-  const desired = desiredStateOf(answer, { state: state.state, observed, production: settings.production, now: at });
-  const { action, desiredSha, retryDelay, reason } = desired;
+  await countHoldFromNow(settings.state_dir, at);
+  const desired = desiredStateOf(answer, { state: state.state, observed, production, ...restraints, now: at });
+  const { action, desiredSha, retryDelay, deferral, reason } = desired;
   tick.journal.info(`check-in: action=${action} desired=${desiredSha ?? 'none'} applied=${applied_sha ?? 'none'}`);
   recordDecision({ word: 'desired', action, desired: desiredSha, applied: applied_sha, reason });
+  if (deferral !== null) recordDecision({ word: 'deferred', by: deferral.ending === 'held' ? 'hold' : 'window' });
   if (retryDelay !== null) recordDecision({ word: 'paused', seconds: retryDelay.retryInS });
   return desired;
+}
+
+/** What a check-in tells of this host, besides what defers its work. */
+function requestOf({ settings, state, version }: Dependencies, observed: ObservedState): CheckInRequest {
+  const { env, site, transport, laptop_mode, limits, policy } = settings;
+  return {
+    agent: { version, transport, laptop_mode },
+    env,
+    site,
+    host: { name: hostname(), arch: arch(), os: platform() },
+    applied_sha: state.state.applied_sha,
+    healthy: observed.healthy,
+    containers: observed.containers,
+    policy: { limits, ...(isDefaultPolicy(policy) ? {} : policy) },
+  };
 }
 
 function envMismatchFault(tokenEnv: string, configuredEnv: string): Fault {

@@ -1,5 +1,5 @@
 import { Fault } from '../../../../machines/fault.ts';
-import type { Report } from '../../../protocol/report.ts';
+import { isDeferralReason, type Report } from '../../../protocol/report.ts';
 import type { Dependencies } from '../dependencies.ts';
 
 /** Delivers the queued reports, oldest first, then this tick's heartbeat; undelivered reports stay queued (spec §10). */
@@ -12,7 +12,8 @@ export async function deliverReports(deps: Dependencies, _input: void, signal: A
     await state.update({ pending_reports: state.state.pending_reports.filter((each) => each !== report) });
   }
   if (tick.heartbeat === null) return;
-  if ((await deliver(deps, tick.heartbeat, signal)) === 'settled') tick.journal.info('healthy; heartbeat reported');
+  const isDelivered = (await deliver(deps, tick.heartbeat, signal)) === 'settled';
+  if (isDelivered && !isDeferralReason(tick.heartbeat.reason)) tick.journal.info('healthy; heartbeat reported');
   tick.heartbeat = null;
 }
 

@@ -29,7 +29,8 @@ export function lastOutcomeOf(
   { ending, code, lines }: Outcome,
 ): NonNullable<State['last_outcome']> {
   const detail = joinLines([...lines, ...tick.remarks]);
-  return { at: new Date().toISOString(), outcome: reportOutcomeOf(ending) ?? ending, code, detail };
+  const outcome = ending === 'converged' ? 'heartbeat' : ending;
+  return { at: new Date().toISOString(), outcome, code, detail };
 }
 
 /** The report of a tick; it has the id of the tick, which sends at most one. */

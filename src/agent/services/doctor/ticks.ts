@@ -1,17 +1,20 @@
 import { lstat, readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { Fault } from '../../../../machines/fault.ts';
+import { readHold } from '../../adapters/state/holdFile.ts';
 import { readLock } from '../../adapters/state/lockRecord.ts';
 import { runHostProgram } from '../../../platform/host/hostProgram.ts';
 import { Releases } from '../../adapters/release/releases.ts';
 import type { Check } from '../../../doctor/diagnosis.ts';
+import { checkHold } from '../../rules/doctor/holdCheck.ts';
 import { checkLock, type LockFacts } from '../../rules/doctor/lockCheck.ts';
 import { checkReleases, checkState, type ReleasesFacts } from '../../rules/doctor/releaseChecks.ts';
+import type { HoldFile } from '../../rules/schedule/hold.ts';
 import { checkLastTick, checkTimer, parseTimerFacts } from '../../rules/doctor/timerChecks.ts';
 import type { Fact } from '../../../platform/fact.ts';
 import type { DoctorContext } from './doctorContext.ts';
 
-/** Checks the timer, the last tick, the lock, state.json and the releases. */
+/** Checks the timer, the last tick, the hold, the lock, state.json and the releases. */
 export async function checkTicks(context: DoctorContext): Promise<Check[]> {
   const { stateFinding, host, settings } = context;
   const { env = null, interval_s: intervalS, laptop_mode: laptop } = settings;
@@ -19,6 +22,7 @@ export async function checkTicks(context: DoctorContext): Promise<Check[]> {
   return [
     checkTimer(await timerFacts()),
     checkLastTick(host, { intervalS, laptop }),
+    checkHold(await holdFacts(context), host.now),
     checkLock(lock, host.now),
     checkState(host, { env, broken: stateFinding }),
     checkReleases(await releasesFacts(context, 'known' in lock && lock.known.held)),
@@ -30,6 +34,14 @@ async function timerFacts() {
   const { stdout: unit } = await runHostProgram(['systemctl', 'show', 'deployd.timer', properties]);
   const { stdout: timers } = await runHostProgram(['systemctl', 'list-timers', '--output=json', 'deployd.timer']);
   return parseTimerFacts(unit, timers);
+}
+
+async function holdFacts({ inaccessible, settings }: DoctorContext): Promise<Fact<HoldFile | null>> {
+  if (inaccessible !== null) return { unknown: inaccessible };
+  return readHold(settings.state_dir).then(
+    (known) => ({ known }),
+    (error: unknown) => ({ unknown: error instanceof Fault ? error.message : 'hold.json cannot be read' }),
+  );
 }
 
 async function lockFacts({ inaccessible, settings }: DoctorContext): Promise<Fact<LockFacts>> {

@@ -36,6 +36,7 @@ const desired: DesiredState = {
   purgeVolumes: false,
   reason: '',
   retryDelay: null,
+  deferral: null,
 };
 
 /** Dependencies of a host where `applied` is applied, and the operations that they recorded. */
@@ -80,6 +81,7 @@ function depsWith(settings: object, changed: Partial<State>) {
     tick: {
       ...{
         id: 'tick',
+        hold: null,
         startedAt: new Date(),
         durationsMs: {},
         remarks: [],

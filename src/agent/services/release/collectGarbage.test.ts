@@ -1,8 +1,10 @@
 import { mkdir, realpath, rm, symlink } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { tempDir } from '../../../../fixtures/tempDir.ts';
+import { plainOutcome } from '../../../../machines/outcomes.ts';
 import { openReleases, type Releases } from '../../adapters/release/releases.ts';
-import { collectGarbage } from './collectGarbage.ts';
+import { cleanUp, collectGarbage } from './collectGarbage.ts';
+import { prune } from './prune.ts';
 import type { Dependencies } from '../dependencies.ts';
 
 const [current, old] = ['a'.repeat(64), 'b'.repeat(64)];
@@ -18,25 +20,39 @@ function fail(line: string): never {
   throw new Error(line);
 }
 
+/** A host with a container outside the project that has this mount. */
+function depsWith(mount: string, hold: Dependencies['tick']['hold'] = null): Dependencies {
+  const holder = { id: '1', name: 'x', project: null, image: 'x', imageId: 'x', networks: [] };
+  return {
+    releases,
+    containers: {
+      resourceUsers: async () => [{ ...holder, mounts: [mount], volumes: [] }],
+      volumes: async () => [],
+      images: async () => [],
+    },
+    settings: { keep_releases: 1, policy: { deny: [] } },
+    state: { state: { applied_sha: current, attempt: null } },
+    stop: new AbortController(),
+    tick: { hold, journal: { info: () => undefined, warn: fail } },
+  } as unknown as Dependencies;
+}
+
+const list = async () => (await releases.list()).sort();
+
 /** The releases that remain of two when a container outside the project has this mount. */
 async function remaining(mount: string): Promise<string[]> {
-  const holder = { id: '1', name: 'x', project: null, image: 'x', imageId: 'x', networks: [] };
-  await collectGarbage(
-    {
-      releases,
-      containers: {
-        resourceUsers: async () => [{ ...holder, mounts: [mount], volumes: [] }],
-        volumes: async () => [],
-        images: async () => [],
-      },
-      state: { state: { applied_sha: current } },
-      stop: new AbortController(),
-      tick: { journal: { info: () => undefined, warn: fail } },
-    } as unknown as Dependencies,
-    1,
-  );
-  return (await releases.list()).sort();
+  await collectGarbage(depsWith(mount), 1);
+  return list();
 }
+
+it('keeps every release of a held host, also with --prune', async () => {
+  const hold = { until: '2100-01-01T00:00:00.000Z', reason: null, isDamaged: false };
+  await cleanUp(depsWith('/', hold), 'held', null);
+  await prune(depsWith('/', hold), { outcome: plainOutcome('held') });
+  expect(await list()).toEqual([current, old]);
+  await cleanUp(depsWith('/'), 'converged', null);
+  expect(await list()).toEqual([current]);
+});
 
 describe('a release beyond keep_releases (spec §12.7)', () => {
   it.each([

@@ -10,12 +10,14 @@ import { selectForRemoval } from '../../rules/release/retention.ts';
 import type { Dependencies } from '../dependencies.ts';
 
 /**
- * Cleans up after every tick: strips `.env` from failed bundles, retries a pending purge and, after a success, collects garbage.
+ * Cleans up after every tick: strips `.env` from failed bundles and, unless the host is held, retries a pending purge and, after a
+ * success, collects garbage.
  * Errors are logged as warnings; the next tick tries again.
  */
 export async function cleanUp(deps: Dependencies, ending: Ending, desired: DesiredState | null): Promise<void> {
-  const { settings, state, stop } = deps;
+  const { settings, state, stop, tick } = deps;
   await warnOnError(deps, 'secrets of a failed bundle stay for now', () => stripEnvs(deps));
+  if (tick.hold !== null) return;
   if ((state.state.purge_pending ?? null) !== null && !stop.signal.aborted)
     await warnOnError(deps, 'what a down left stays for now', async () =>
       (await import('./pendingPurge.ts')).retryPurge(deps, desired),

@@ -1,5 +1,7 @@
 import type { AvailableCredentials, Sha } from '../../../../machines/types.ts';
 import type { Releases } from '../../adapters/release/releases.ts';
+import { readHold } from '../../adapters/state/holdFile.ts';
+import { standingHold } from '../../rules/schedule/hold.ts';
 import type { Dependencies } from '../dependencies.ts';
 import { markNotApplied } from '../release/markNotApplied.ts';
 
@@ -7,6 +9,7 @@ import { markNotApplied } from '../release/markNotApplied.ts';
 export async function loadState(deps: Dependencies): Promise<AvailableCredentials> {
   const { compose, credentials, releases, settings, state, stop, tick, vault } = deps;
   const { last_check_in, applied_sha } = await state.load();
+  tick.hold = standingHold(await readHold(settings.state_dir), new Date());
   if (applied_sha !== null && !(await ensureComplete(releases, applied_sha)))
     await markNotApplied(deps, applied_sha, 'is not whole on the disk');
   await repairCurrent(deps);

@@ -33,7 +33,8 @@ async function updateState(deps: Dependencies, { outcome, desired, observed }: T
   const input = { outcome, desired, containers };
   if (report !== 'heartbeat') return state.update(outcomePatch(deps, input));
   tick.heartbeat = reportOf(deps, input);
-  await state.update({ last_outcome: lastOutcomeOf(deps, outcome), failing: remainingFailure(state.state) });
+  const failing = outcome.ending === 'converged' ? remainingFailure(state.state) : state.state.failing;
+  await state.update({ last_outcome: lastOutcomeOf(deps, outcome), failing });
 }
 
 /** A tick that finds the applied release healthy clears the failure to apply that release again. */

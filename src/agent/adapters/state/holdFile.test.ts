@@ -1,0 +1,49 @@
+import { mkdir, stat, utimes } from 'node:fs/promises';
+import { join } from 'node:path';
+import { tempDir } from '../../../../fixtures/tempDir.ts';
+import { formatHold, standingHold } from '../../rules/schedule/hold.ts';
+import { countHoldFromNow, readHold, removeHold, writeHold } from './holdFile.ts';
+
+const hold = { until: '2100-01-01T00:00:00.000Z', reason: null };
+let dir: string;
+let path: string;
+beforeEach(() => {
+  dir = tempDir();
+  path = join(dir, 'hold.json');
+});
+
+it('is absent until it is made, private, and gone when it is ended', async () => {
+  expect(await readHold(dir)).toBeNull();
+  await writeHold(dir, { ...hold, reason: 'first' });
+  await writeHold(dir, hold);
+  expect((await readHold(dir))?.text).toBe(formatHold(hold));
+  expect((await stat(path)).mode & 0o777).toBe(0o600);
+  await removeHold(dir);
+  await removeHold(dir);
+  expect(await readHold(dir)).toBeNull();
+});
+
+it('ends within seven days though it was made ten years ahead', async () => {
+  await writeHold(dir, hold);
+  const future = new Date(Date.now() + 315_360_000_000);
+  await utimes(path, future, future);
+  const now = new Date();
+  await countHoldFromNow(dir, now);
+  const later = new Date(now.getTime() + 7 * 86_400_000);
+  expect(standingHold(await readHold(dir), now)?.until).toBe(later.toISOString());
+  expect(standingHold(await readHold(dir), later)).toBeNull();
+});
+
+it('keeps the time of a hold that was made before now, and needs none', async () => {
+  await countHoldFromNow(dir, new Date());
+  await writeHold(dir, hold);
+  const past = new Date('2026-01-01T00:00:00.000Z');
+  await utimes(path, past, past);
+  await countHoldFromNow(dir, new Date());
+  expect((await stat(path)).mtime).toEqual(past);
+});
+
+it('does not take what cannot be read for no hold', async () => {
+  await mkdir(path);
+  await expect(readHold(dir)).rejects.toThrow(/hold\.json/);
+});

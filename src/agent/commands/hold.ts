@@ -1,0 +1,67 @@
+import { outcomeOf } from '../../../machines/outcomes.ts';
+import { readHold, removeHold, writeHold } from '../adapters/state/holdFile.ts';
+import { readLock } from '../adapters/state/lockRecord.ts';
+import type { Settings } from '../config/settings.ts';
+import { formatStanding, isReason, maxReasonCharacters, standingHold } from '../rules/schedule/hold.ts';
+import { holdEndOf } from '../rules/schedule/holdEnd.ts';
+import type { Output } from './status.ts';
+
+/** Options of `deployd hold`. */
+export interface HoldOptions {
+  /** As the operator wrote it; a day from now without it. */
+  until: string | undefined;
+  /** Empty for none. */
+  reason: string;
+}
+
+type Place = Pick<Settings, 'state_dir'>;
+
+/** `deployd hold`: nothing is applied, healed or taken down from the next tick on. Exit 1 for an end or a reason that cannot be. */
+export async function hold({ state_dir }: Place, { until, reason }: HoldOptions, out: Output): Promise<number> {
+  const end = holdEndOf(until, new Date());
+  if ('fault' in end) return refuse(out, `--until ${until ?? ''} ${end.fault}`);
+  if (reason !== '' && !isReason(reason))
+    return refuse(out, `the reason must be one line of at most ${maxReasonCharacters} characters`);
+  return told(out, async () => {
+    await writeHold(state_dir, { until: end.end.toISOString(), reason: reason || null });
+    out.log(`held until ${end.end.toISOString()}; sooner: deployd unhold`);
+    const { held, pid } = await readLock(state_dir);
+    if (held)
+      out.log(`a tick is at work (pid ${pid ?? 'unknown'}): it ends as it began, the hold counts from the next one on`);
+    return 0;
+  });
+}
+
+/** `deployd hold --show`: the hold that stands, in one line; exit 1 without one. */
+export async function showHold({ state_dir }: Place, out: Output): Promise<number> {
+  return told(out, async () => {
+    const standing = standingHold(await readHold(state_dir), new Date());
+    out.log(standing === null ? 'no hold' : `held ${formatStanding(standing)}`);
+    return standing === null ? 1 : 0;
+  });
+}
+
+/** `deployd unhold`: the next tick does what waits. Exit 0 also without a hold. */
+export async function unhold({ state_dir }: Place, out: Output): Promise<number> {
+  return told(out, async () => {
+    const standing = standingHold(await readHold(state_dir).catch(() => null), new Date());
+    await removeHold(state_dir);
+    out.log(standing === null ? 'there was no hold' : 'the hold is over: the next tick does what waits');
+    return 0;
+  });
+}
+
+function refuse(out: Output, line: string): number {
+  out.error(line);
+  return 1;
+}
+
+/** Runs a command; a fault of the disk is told in its lines. */
+async function told(out: Output, run: () => Promise<number>): Promise<number> {
+  try {
+    return await run();
+  } catch (error) {
+    for (const line of outcomeOf(error, false).lines) out.error(line);
+    return 1;
+  }
+}

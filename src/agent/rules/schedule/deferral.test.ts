@@ -1,0 +1,79 @@
+import type { CheckInResponse } from '../../../protocol/checkIn.ts';
+import type { TimeWindow } from '../../../protocol/timeWindow.ts';
+import { deferralOf, deferringFactsOf, deferringLines, type DeferralInput } from './deferral.ts';
+
+const [a, b, c] = ['a'.repeat(64), 'b'.repeat(64), 'c'.repeat(64)] as const;
+const now = new Date('2026-11-26T12:00:00.000Z');
+const hold = { until: '2026-11-26T18:00:00.000Z', reason: 'disk swap', isDamaged: false };
+const held = 'held until 2026-11-26T18:00:00.000Z: disk swap';
+const nights: TimeWindow = { days: ['thu', 'fri'], start: '22:00', minutes: 60, time_zone: 'UTC' };
+const opening = '2026-11-26T22:00:00.000Z';
+
+const applyOf = (desiredSha: string): CheckInResponse => ({
+  ...{ action: 'apply', env: 'eu-1', backendId: 'b1', production: false, sizeBytes: 10, purgeVolumes: false },
+  desiredSha,
+});
+const none: CheckInResponse = { ...applyOf(a), action: 'none' };
+const down: CheckInResponse = { ...applyOf(a), action: 'down', desiredSha: null };
+
+const free: DeferralInput = {
+  state: { applied_sha: a, attempt: null },
+  observed: { healthy: true, unhealthyServices: [] },
+  hold: null,
+  windows: [],
+  now,
+};
+const ill = { observed: { healthy: false, unhealthyServices: ['db', 'web'] } };
+const attemptOf = (sha: string, phase = 'starting') => ({
+  state: { applied_sha: a, attempt: { sha, phase, at: now.toISOString() } },
+  observed: { healthy: false, unhealthyServices: [] },
+});
+
+it.each<[what: string, CheckInResponse, Partial<DeferralInput>, line: string | null, mayHeal: boolean]>([
+  ['an apply', applyOf(b), {}, `apply of ${b}`, false],
+  ['the first apply', applyOf(b), { state: { applied_sha: null, attempt: null } }, `apply of ${b}`, false],
+  ['the applied bundle again', applyOf(a), {}, `apply of ${a}`, false],
+  ['healing', none, ill, 'healing of db, web', false],
+  ['a down', down, {}, 'the down of a retirement', false],
+  ['nothing where all is well', none, {}, null, false],
+  ['no attempt that was begun and is desired', applyOf(b), attemptOf(b), null, false],
+  ['an apply over another attempt, which is undone', applyOf(c), attemptOf(b), `apply of ${c}`, true],
+  ['nothing but the attempt that is not desired any more', none, attemptOf(b), 'healing of what an attempt left', true],
+  ['a down over an attempt, which is undone', down, attemptOf(b), 'the down of a retirement', true],
+  ['what was left for diagnosis', applyOf(b), attemptOf(b, 'left'), `apply of ${b}`, false],
+])('a hold defers %s', (_, response, more, work, mayHeal) => {
+  for (const windows of [[], [nights]]) {
+    const expected = work === null ? null : { ending: 'held', line: `${held}; ${work} waits`, mayHeal };
+    expect(deferralOf(response, { ...free, hold, windows, ...more })).toEqual(expected);
+  }
+});
+
+it.each<[what: string, CheckInResponse, Partial<DeferralInput>, mayHeal: boolean | null]>([
+  ['an apply', applyOf(b), {}, true],
+  ['an apply on an unhealthy host, which is healed meanwhile', applyOf(b), ill, true],
+  ['an apply over another attempt, which is undone', applyOf(c), attemptOf(b), true],
+  ['another try of what was left for diagnosis', applyOf(b), attemptOf(b, 'left'), false],
+  ['not the first apply', applyOf(b), { state: { applied_sha: null, attempt: null } }, null],
+  ['not the applied bundle again', applyOf(a), {}, null],
+  ['no attempt that was begun and is desired', applyOf(b), attemptOf(b), null],
+  ['no healing', none, ill, null],
+  ['no down', down, {}, null],
+])('closed windows defer %s', (_, response, more, mayHeal) => {
+  const line = `outside the windows of this host: apply of ${response.desiredSha} waits until ${opening}`;
+  const expected = mayHeal === null ? null : { ending: 'outsideWindow', line, mayHeal };
+  expect(deferralOf(response, { ...free, windows: [nights], ...more })).toEqual(expected);
+});
+
+it('defers nothing while a window is open, and without windows', () => {
+  const open = new Date('2026-11-26T22:30:00.000Z');
+  expect(deferralOf(applyOf(b), { ...free, windows: [nights], now: open })).toBeNull();
+  expect(deferralOf(applyOf(b), free)).toBeNull();
+});
+
+it('tells a hold and the next opening, and neither where nothing stands in the way', () => {
+  const facts = deferringFactsOf({ hold, windows: [nights] }, now);
+  expect(facts).toEqual({ hold: { until: hold.until, reason: 'disk swap' }, window_opens_at: opening });
+  expect(deferringLines(facts)).toEqual([held, `all windows are closed; the next opens at ${opening}`]);
+  expect(deferringFactsOf({ hold: null, windows: [] }, now)).toEqual({});
+  expect(deferringLines({})).toEqual([]);
+});

@@ -1,0 +1,75 @@
+import type { Deferral, ObservedState } from '../../../../machines/types.ts';
+import type { CheckInResponse, DeferringFacts } from '../../../protocol/checkIn.ts';
+import { isOpen, nextOpening, type TimeWindow } from '../../../protocol/timeWindow.ts';
+import type { State } from '../state/state.ts';
+import { formatStanding, type StandingHold } from './hold.ts';
+
+/** What can defer the work of a tick on this host. */
+export interface Restraints {
+  hold: StandingHold | null;
+  /** Config `apply.windows`. */
+  windows: readonly TimeWindow[];
+}
+
+/** What is desired, and where this host is. */
+export interface DeferralInput extends Restraints {
+  state: Pick<State, 'applied_sha' | 'attempt'>;
+  observed: Pick<ObservedState, 'healthy' | 'unhealthyServices'>;
+  now: Date;
+}
+
+/**
+ * Why what is desired has to wait; null when it has not. A hold defers everything; the windows only the change from one bundle
+ * to another. An attempt that was cut short is not deferred: it is finished while its bundle is desired, and undone otherwise.
+ */
+export function deferralOf(response: CheckInResponse, input: DeferralInput): Deferral | null {
+  const { attempt } = input.state;
+  const { action, desiredSha } = response;
+  if (action === 'none' && input.observed.healthy) return null;
+  const isLeft = attempt?.phase === 'left';
+  if (attempt !== null && !isLeft && action === 'apply' && attempt.sha === desiredSha) return null;
+  const { hold } = input;
+  if (hold !== null) {
+    const line = `held ${formatStanding(hold)}; ${workOf(response, input)} waits`;
+    return { ending: 'held', line, mayHeal: attempt !== null && !isLeft };
+  }
+  const opening = changesBundle(response, input) ? openingOf(input) : null;
+  if (opening === null) return null;
+  const line = `outside the windows of this host: ${workOf(response, input)} waits until ${opening}`;
+  return { ending: 'outsideWindow', line, mayHeal: !isLeft || attempt.sha !== desiredSha };
+}
+
+/** What stands in the way now, as check-ins, status and plans tell it. */
+export function deferringFactsOf({ hold, windows }: Restraints, now: Date): DeferringFacts {
+  const opening = openingOf({ windows, now });
+  return {
+    ...(hold !== null && { hold: { until: hold.until, reason: hold.reason } }),
+    ...(opening !== null && { window_opens_at: opening }),
+  };
+}
+
+/** The same in lines. */
+export function deferringLines({ hold, window_opens_at }: DeferringFacts): string[] {
+  return [
+    ...(hold === undefined ? [] : [`held ${formatStanding(hold)}`]),
+    ...(window_opens_at === undefined ? [] : [`all windows are closed; the next opens at ${window_opens_at}`]),
+  ];
+}
+
+/** Where nothing is applied, nothing runs that a window could protect. */
+function changesBundle({ action, desiredSha }: CheckInResponse, { state }: DeferralInput): boolean {
+  return action === 'apply' && state.applied_sha !== null && state.applied_sha !== desiredSha;
+}
+
+/** When a window opens next; null while one is open, and without any. */
+function openingOf({ windows, now }: Pick<DeferralInput, 'windows' | 'now'>): string | null {
+  const at = now.getTime();
+  return isOpen(windows, at) ? null : new Date(nextOpening(windows, at)).toISOString();
+}
+
+function workOf({ action, desiredSha }: CheckInResponse, { observed }: DeferralInput): string {
+  if (action === 'apply') return `apply of ${desiredSha ?? 'nothing'}`;
+  return action === 'down'
+    ? 'the down of a retirement'
+    : `healing of ${observed.unhealthyServices.join(', ') || 'what an attempt left'}`;
+}
