@@ -20,3 +20,10 @@ it('deployctl in one file uses nothing that Node 20, on which pipelines may run 
   const own = inputs.filter((file) => /^(src|machines)\//.test(file));
   expect(own.filter((file) => newer.test(readFileSync(file, 'utf8')))).toEqual([]);
 });
+
+it('the tenancy service carries the console as it is bundled, and not the bundler', async () => {
+  const { source, inputs } = await bundleProgram('src/tenancy/cli.ts');
+  expect(source).toContain('No connection since');
+  expect(inputs).toEqual(expect.arrayContaining(['src/console/main.ts', 'node_modules/lit-html/lit-html.js']));
+  expect(inputs.filter((file) => file.includes('node_modules/esbuild'))).toEqual([]);
+});

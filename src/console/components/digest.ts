@@ -9,5 +9,5 @@ export function digest(sha256: string | null): TemplateResult {
 /** What a host runs, and what it is to run if that is something else. */
 export function digestChange(applied: string | null, desired: string | null): TemplateResult {
   if (desired === null || applied === desired) return digest(applied);
-  return html`${digest(applied)} <span aria-label="is to become">→</span> ${digest(desired)}`;
+  return html`<span>${digest(applied)} <span class="hidden">is to become</span>→ ${digest(desired)}</span>`;
 }
