@@ -141,6 +141,12 @@ describe('a bundle over a limit (spec §12.2)', () => {
       servicesWith(many(25, (at) => (at === 0 ? '' : `, depends_on: [s${at - 1}], links: ["s${at - 1}:db"]`))),
     ],
     ['a long chain', withDependencies(chain(51))],
+    [
+      'a long chain of services that do not run, which ends at one that is missing',
+      servicesWith(
+        many(52, (at) => (at === 51 ? '' : `, profiles: [p], depends_on: [${at === 0 ? 'none' : `s${at - 1}`}]`)),
+      ),
+    ],
   ])('is allowed: %s', async (_title, compose) => {
     expect(await refusalsOf({ compose })).toMatchObject([]);
   });

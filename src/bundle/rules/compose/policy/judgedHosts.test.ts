@@ -9,16 +9,23 @@ interface Host extends Partial<HostPolicy> {
   flag?: boolean;
   resolved?: Record<string, string>;
   outside?: NamesOutside;
+  mountsSubpaths?: boolean;
 }
 
-function contextOf({ flag = false, resolved, outside, ...policy }: Host) {
+function contextOf({ flag = false, resolved, outside, mountsSubpaths, ...policy }: Host) {
   const manifest = { agent: { allow_privileged: flag }, compose: ['compose.yaml'] } as Manifest;
   const paths: HostPaths | null = resolved
     ? { resolved: new Map(Object.entries(resolved)), protectedPaths: ['/var/lib/deployd'], mountedNow: [] }
     : null;
   const host = { ...anyHost, policy: { ...defaultPolicy, ...policy }, paths };
   const release = { projectName: 'deployd-eu-1', releaseFiles: new Set(['compose.yaml']) };
-  return { manifest, host, ...release, ...(outside && { outside }) };
+  return {
+    manifest,
+    host,
+    ...release,
+    ...(outside && { outside }),
+    ...(mountsSubpaths !== undefined && { mountsSubpaths }),
+  };
 }
 
 function judged(text: string, host: Host = {}) {
@@ -177,4 +184,27 @@ it('a rendered model tells no entry of a permit, which may be a secret', () => {
 it('two hundred faults are listed, with what to do about the others', () => {
   const many = Array.from({ length: 202 }, (_, at) => `k${at}: 1`).join(', ');
   expect(faultsOf(web(many)).at(-1)).toBe('and 2 more: correct these first');
+});
+
+it('a part of a volume is refused where the engine is known to mount the whole', () => {
+  const text = web('volumes: [{type: volume, source: data, target: /x, volume: {subpath: a}}]');
+  const fault =
+    'service web: volumes.volume.subpath is ignored by this engine, which would mount the whole volume (compose.yaml:1): give the service a volume of its own, or the host Docker 26 or newer';
+  expect(faultsOf(text, { mountsSubpaths: false })).toEqual([fault]);
+  expect([faultsOf(text), faultsOf(text, { mountsSubpaths: true })]).toEqual([[], []]);
+});
+
+it('what a variable decides is no power that a permit could name', () => {
+  const [fault, ...more] = faultsOf(web('security_opt: ["$V"]'), { permit: { security_opt: ['$V'] } });
+  expect(more).toEqual([]);
+  expect(fault).toContain('service web: security_opt $V is decided by a variable');
+});
+
+it('a volume that is a directory of the host may not have the name of one outside the project', () => {
+  const outside = { containers: new Set<string>(), networks: new Set<string>(), volumes: new Set(['media']) };
+  const bound = 'driver_opts: {type: none, o: bind, device: /srv/a}';
+  const text = `${web('volumes: ["data:/x"]')}volumes: {data: {name: media, ${bound}}}\n`;
+  expect(faultsOf(text, { outside, permit: { binds: ['/srv/**'] } })).toEqual([
+    expect.stringContaining('volume data: name media is one outside the project'),
+  ]);
 });
