@@ -68,11 +68,23 @@ function suggestKey({ names, sections }: KeyTable, key: string): string {
 function formatAllowed(table: KeyTable, key: string): string {
   const inside = table.names.filter((known) => sectionOf(known) === key).map(leafOf);
   if (inside.length > 0) return `must be a section with keys of ${inside.join(', ')}`;
-  return `must be ${configKeyOf(table, key)?.allowed ?? 'something else'}`;
+  return `must be ${allowedOf(table, key) ?? 'something else'}`;
+}
+
+/** What is allowed for a key, or for the part of its mapping that holds the value. */
+function allowedOf({ names, keys }: KeyTable, key: string): string | undefined {
+  const name = nameOf(names, key);
+  if (name === undefined) return undefined;
+  const [part = ''] = key.slice(name.length + 1).split('.');
+  return keys[name]?.parts?.[part] ?? keys[name]?.allowed;
 }
 
 /** The definition of a key, or of the list that contains an item such as `disk.paths.0`. */
 function configKeyOf({ names, keys }: KeyTable, key: string): ConfigKey | undefined {
-  const name = names.find((known) => key === known || key.startsWith(`${known}.`));
+  const name = nameOf(names, key);
   return name === undefined ? undefined : keys[name];
+}
+
+function nameOf(names: KeyTable['names'], key: string): string | undefined {
+  return names.find((known) => key === known || key.startsWith(`${known}.`));
 }

@@ -22,11 +22,17 @@ export function trustBy(path: ValueType): ValueType {
   const threshold = { type: 'integer', minimum: 1, maximum: 2 * maxEntries };
   const keys = { type: 'array', items: path.schema, maxItems: maxEntries, uniqueItems: true };
   const properties = { threshold, keys, identities, root: path.schema };
+  const parts = {
+    threshold: `a whole number of signers, from 1 to ${2 * maxEntries}`,
+    keys: `a list of at most ${maxEntries} PEM files, each ${path.allowed}`,
+    identities: `a list of at most ${maxEntries} of {issuer, subject}`,
+    root: path.allowed,
+  };
+  const allowed = Object.entries(parts).map(([key, text]) => `${key} (${text})`);
   return {
     schema: { type: 'object', nullable: true, additionalProperties: false, properties },
-    allowed:
-      `a mapping with the keys threshold (how many signers, from 1), keys (at most ${maxEntries} PEM files, each ${path.allowed}), ` +
-      `identities (at most ${maxEntries} of {issuer, subject}) and root (${path.allowed})`,
+    allowed: `a mapping with the keys ${allowed.join(', ')}`,
+    parts,
   };
 }
 

@@ -2,6 +2,8 @@
 export interface ValueType {
   schema: { type: string } & Readonly<Record<string, unknown>>;
   allowed: string;
+  /** Of a mapping with keys of several types, what is allowed for each. */
+  parts?: Readonly<Record<string, string>>;
 }
 
 /** `true` or `false`; YAML 1.2 has no other booleans. */

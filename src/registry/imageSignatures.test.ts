@@ -86,7 +86,9 @@ it('reads the pages of the API, whatever path their links name, and not for ever
   const found = await find({ ...pages, ...one.answers, ...two.answers });
   expect(found.signatures).toHaveLength(2);
   const loop = { ...pages, [`referrers/${digest}?last=1`]: index([], next) };
-  expect((await find(loop)).asked.filter((path) => path.includes('last=1'))).toHaveLength(7);
+  const { asked, faults } = await find(loop);
+  expect(asked.filter((path) => path.includes('last=1'))).toHaveLength(7);
+  expect(faults).toContain('only the first 8 pages of what refers to the image were read');
 });
 
 it.each([401, 403, 429, 500, 503])('does not take %s for the absence of signatures', async (status) => {

@@ -23,7 +23,9 @@ export async function findSignatures(repository: Repository, digest: string): Pr
     if (typeof payload === 'string') found.faults.push(payload);
     else found.signatures.push({ payload, annotations: layer.annotations });
   }
-  for (const referrer of withinLimit(await referrersOf(repository, digest), found)) {
+  const { manifests, faults } = await referrersOf(repository, digest);
+  found.faults.push(...faults);
+  for (const referrer of withinLimit(manifests, found)) {
     const bundle = await bundleOf(referrer, repository);
     if (typeof bundle === 'string') found.faults.push(bundle);
     else if (bundle !== null) found.signatures.push({ bundle });

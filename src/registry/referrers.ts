@@ -1,13 +1,21 @@
 import { parseManifest, type Descriptor } from './content.ts';
 import { bodyOf, type Repository } from './repository.ts';
 
+/** What refers to an image, and why that may not be all. */
+export interface Referrers {
+  manifests: Descriptor[];
+  faults: string[];
+}
+
 /**
  * The manifests in a repository that refer to this digest and may hold a Sigstore bundle: as the referrers API tells them or, where
  * a registry has none, as they stand in the index under the fallback tag. Throws `RegistryError`.
  */
-export async function referrersOf(repository: Repository, digest: string): Promise<Descriptor[]> {
-  const told = (await askApi(repository, digest)) ?? (await readFallbackTag(repository, digest));
-  return told.filter(({ mediaType, artifactType }) => mediaType === manifestType && isBundleType(artifactType));
+export async function referrersOf(repository: Repository, digest: string): Promise<Referrers> {
+  const { manifests, faults } = (await askApi(repository, digest)) ?? (await readFallbackTag(repository, digest));
+  const isCandidate = ({ mediaType, artifactType }: Descriptor) =>
+    mediaType === manifestType && isBundleType(artifactType);
+  return { manifests: manifests.filter(isCandidate), faults };
 }
 
 const indexType = 'application/vnd.oci.image.index.v1+json';
@@ -20,7 +28,7 @@ const maxPages = 8;
 const withoutApi = [400, 404, 405, 406];
 
 /** Null where the registry has no such API. */
-async function askApi(repository: Repository, digest: string): Promise<Descriptor[] | null> {
+async function askApi(repository: Repository, digest: string): Promise<Referrers | null> {
   const all: Descriptor[] = [];
   let query: string | null = '';
   for (let page = 0; query !== null && page < maxPages; page++) {
@@ -31,12 +39,13 @@ async function askApi(repository: Repository, digest: string): Promise<Descripto
     all.push(...manifestsIn(body));
     query = nextPage(answer.headers.link);
   }
-  return all;
+  const faults = query === null ? [] : [`only the first ${maxPages} pages of what refers to the image were read`];
+  return { manifests: all, faults };
 }
 
-async function readFallbackTag(repository: Repository, digest: string): Promise<Descriptor[]> {
+async function readFallbackTag(repository: Repository, digest: string): Promise<Referrers> {
   const body = bodyOf(await repository.get(`manifests/${digest.replace(':', '-')}`, indexType), repository);
-  return body === null ? [] : manifestsIn(body);
+  return { manifests: body === null ? [] : manifestsIn(body), faults: [] };
 }
 
 function manifestsIn(body: Buffer): Descriptor[] {

@@ -51,6 +51,16 @@ it.each([
   ['log.level: debug', 'log.level', 'unknown key; the nearest known key is level under log'],
   ['log: { levl: debug }', 'log.levl', 'unknown key; the nearest known key is level under log'],
   ['trust: { image: {} }', 'trust.image', 'unknown key; the nearest known key is images under trust'],
+  [
+    'trust: { bundles: { threshold: none, keys: [/a] } }',
+    'trust.bundles.threshold',
+    'must be a whole number of signers, from 1 to 128',
+  ],
+  [
+    'trust: { images: { keys: [a] } }',
+    'trust.images.keys.0',
+    'must be a list of at most 64 PEM files, each an absolute path',
+  ],
   ['lgo: {}', 'lgo', 'unknown key; the nearest known key is log'],
   ['levl: debug', 'levl', 'unknown key; the nearest known key is level under log'],
   ['disk: { interval: 5 }', 'disk.interval', 'unknown key; the nearest known key is interval_s'],

@@ -1,6 +1,7 @@
 import { Ajv, type ErrorObject, type ValidateFunction } from 'ajv';
 import type { FastifySchemaCompiler } from 'fastify';
 import type { TSchema } from 'typebox';
+import { patterns } from './schemas/common.ts';
 import { ApiError } from '../services/apiError.ts';
 
 // Formats are documentation; what is checked stands in `pattern`.
@@ -30,8 +31,17 @@ function validationError(part: string | undefined, { errors }: ValidateFunction)
   return new ApiError({ status: 400, code: 'REQUEST_INVALID', message: `${field} ${detailOf(first)}` });
 }
 
+/** What operators are told of the forms that they type. */
+const forms = new Map([
+  [patterns.env, 'must be the name of an env: small letters, digits and hyphens, at most 63'],
+  [patterns.sha256, 'must be a digest of 64 digits from 0 to f'],
+  [patterns.uuid, 'must be an id, such as 0f8fad5b-d9cb-469f-a165-70867728950e'],
+]);
+
 function detailOf({ params, propertyName, message = 'is invalid' }: Partial<ErrorObject> = {}): string {
   const unknown: unknown = params?.['additionalProperty'];
   if (typeof unknown === 'string') return `has an unknown field ${JSON.stringify(unknown)}`;
+  const form = forms.get(String(params?.['pattern']));
+  if (form !== undefined && propertyName === undefined) return form;
   return propertyName === undefined ? message : `has a field ${JSON.stringify(propertyName)} whose name ${message}`;
 }

@@ -101,7 +101,7 @@ it.each([
     'unknown',
     { unknown: 'ECONNREFUSED' },
     { known: ['b'] },
-    ['failed', url, 'ECONNREFUSED', `systemctl status deployd-tenancy; curl -v ${url}`],
+    ['failed', url, 'ECONNREFUSED', `systemctl status deployd-tenancy; curl -v --cacert /ca.pem ${url}`],
   ],
   [
     'told, but ours are not known',
@@ -120,7 +120,10 @@ it.each([
     ],
   ],
 ] as const)('the published keys are %s', (_name, published, own, [status, ...lines]) => {
-  expect(checkLines(checkPublishedKeys(published, own, url))).toEqual([`public_url: ${status}`, ...lines]);
+  expect(checkLines(checkPublishedKeys(published, own, { url, ca: '/ca.pem' }))).toEqual([
+    `public_url: ${status}`,
+    ...lines,
+  ]);
 });
 
 it.each([

@@ -67,16 +67,27 @@ export function checkCertificate(facts: Fact<CertificateFacts | null>, now: Date
   ]);
 }
 
+/** An address, and the PEM file of the authority that it is trusted by; null for the system's. */
+export interface Address {
+  url: string;
+  ca: string | null;
+}
+
+/** The command that shows what is wrong with a call of an address. */
+export function curlCommand({ url, ca }: Address): string {
+  return ['curl -v', ...(ca === null ? [] : [`--cacert ${ca}`]), url].join(' ');
+}
+
 /** Checks that `public_url` leads to an instance with these signing keys; both are ids of keys. */
 export function checkPublishedKeys(
   published: Fact<readonly string[]>,
   own: Fact<readonly string[]>,
-  url: string,
+  { url, ca }: Address,
 ): Check {
   const name = 'public_url';
   const restart = 'systemctl status deployd-tenancy';
   if ('unknown' in published)
-    return checkResult(name, url, [{ problem: published.unknown, fix: `${restart}; curl -v ${url}` }]);
+    return checkResult(name, url, [{ problem: published.unknown, fix: `${restart}; ${curlCommand({ url, ca })}` }]);
   if ('unknown' in own) return unknownCheck(name, 'the keys of the store are not known');
   const missing = own.known.filter((kid) => !published.known.includes(kid));
   const problem = `${url} does not publish the signing key ${missing.join(', ')}: another service answers there, or an old one`;

@@ -7,7 +7,7 @@ const every = { every: true } as const;
 
 it.each([
   [all('viewer'), need('viewer'), null],
-  [all('viewer'), need('deployer'), /role deployer is needed, the token has viewer/],
+  [all('viewer'), need('deployer'), /role deployer is needed, yours is viewer/],
   [all('viewer'), need('admin'), /role admin/],
   [all('deployer'), need('viewer'), null],
   [all('deployer'), need('deployer', 'eu-1'), null],
@@ -32,8 +32,8 @@ describe('several permissions', () => {
     [need('admin', 'eu-1'), null],
     [need('viewer', 'us-1'), null],
     [need('viewer', every), null],
-    [need('deployer', 'us-1'), 'the role deployer is needed, the token has viewer'],
-    [need('admin', every), 'the role admin is needed, the token has viewer'],
+    [need('deployer', 'us-1'), 'the role deployer is needed, yours is viewer'],
+    [need('admin', every), 'the role admin is needed, yours is viewer'],
   ])('permit what one of them does: %j', (needed, reason) => {
     expect(forbiddenReason(mixed, needed)).toBe(reason);
   });

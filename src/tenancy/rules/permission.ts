@@ -40,8 +40,8 @@ export function leastRole(permissions: readonly Permission[]): Role {
 }
 
 function reasonAgainst({ role, envs }: Permission, need: Need): string | null {
-  if (roles.indexOf(role) < roles.indexOf(need.role)) return `the role ${need.role} is needed, the token has ${role}`;
+  if (roles.indexOf(role) < roles.indexOf(need.role)) return `the role ${need.role} is needed, yours is ${role}`;
   if (envs === null || need.env === null) return null;
-  if (typeof need.env === 'object') return 'a token that is limited to some envs does not permit this';
-  return envs.includes(need.env) ? null : `the token is not for the env ${need.env}`;
+  if (typeof need.env === 'object') return 'a role that is limited to some envs does not permit this';
+  return envs.includes(need.env) ? null : `your role is not for the env ${need.env}`;
 }

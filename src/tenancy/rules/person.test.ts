@@ -36,6 +36,7 @@ describe('the name of a person', () => {
     ['the claim', { sub: '7', name: 'Ann Lee' }, 'name', 'Ann Lee'],
     ['a verified address', { sub: '7', email: 'ann@shop.example', email_verified: true }, 'email', 'ann@shop.example'],
     ['an address of which nothing is told', { sub: '7', email: 'ann@shop.example' }, 'email', 'ann@shop.example'],
+    ['not an address that is called unverified', { sub: '7', email: 'a@b.c', email_verified: 'false' }, 'email', '7'],
     ['not an unverified address', { sub: '7', email: 'ann@shop.example', email_verified: false }, 'email', '7'],
     ['another claim, whatever is told of the address', { sub: '7', name: 'Ann', email_verified: false }, 'name', 'Ann'],
     ['one of one character', { sub: '7', name: 'A' }, 'name', 'A'],

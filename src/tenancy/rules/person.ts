@@ -25,6 +25,6 @@ export function permissionsOfGroups(groups: readonly string[], roles: readonly G
 export function nameOf(claims: PersonClaims, claim: string): string {
   const name = claims[claim];
   const isUsable = typeof name === 'string' && /^[^\p{C}\p{Z}](?:[^\p{C}]{0,126}[^\p{C}\p{Z}])?$/u.test(name);
-  const isUnverified = claim === 'email' && claims['email_verified'] === false;
+  const isUnverified = claim === 'email' && String(claims['email_verified']) === 'false';
   return isUsable && !isUnverified ? name : String(claims['sub']);
 }

@@ -1,4 +1,4 @@
-import { BlockList, isIPv6 } from 'node:net';
+import { BlockList, isIP, isIPv6 } from 'node:net';
 
 /** Where a webhook may go. */
 export interface AddressPolicy {
@@ -13,6 +13,17 @@ export function isAllowedAddress(address: string, { allowsPrivate, loopbackOnly 
   const isIn = (list: BlockList) => list.check(address, isIPv6(address) ? 'ipv6' : 'ipv4');
   if (isIn(never) || (loopbackOnly && !isIn(loopback))) return false;
   return allowsPrivate || !(isIn(loopback) || isIn(internal));
+}
+
+/** Where a URL may lead: without TLS only to loopback. */
+export function policyFor({ protocol }: URL, allowsPrivate: boolean): AddressPolicy {
+  return { allowsPrivate, loopbackOnly: protocol !== 'https:' };
+}
+
+/** False for a URL with an address, instead of a name, that is not allowed. */
+export function isAllowedHost({ hostname }: URL, policy: AddressPolicy): boolean {
+  const host = hostname.replace(/^\[|\]$/g, '');
+  return isIP(host) === 0 || isAllowedAddress(host, policy);
 }
 
 const loopback = blockList('127.0.0.0/8', '::1/128');

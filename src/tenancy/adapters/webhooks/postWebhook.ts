@@ -1,10 +1,10 @@
 import { lookup as resolve } from 'node:dns';
 import { request as httpRequest, type IncomingMessage, type RequestOptions } from 'node:http';
 import { Agent, request as httpsRequest } from 'node:https';
-import { isIP, type LookupFunction } from 'node:net';
+import type { LookupFunction } from 'node:net';
 import { createTlsContext, type Authorities } from '../../../platform/certificateAuthorities.ts';
 import { parseRetryAfter } from '../../../platform/http/retryAfter.ts';
-import { isAllowedAddress, type AddressPolicy } from './addressPolicy.ts';
+import { isAllowedAddress, isAllowedHost, policyFor, type AddressPolicy } from './addressPolicy.ts';
 
 /** One webhook as it is sent. */
 export interface WebhookPost {
@@ -42,10 +42,9 @@ const MAX_HEAD_BYTES = 16_384;
 export function createPostWebhook({ authorities, timeoutMs, allowsPrivate }: WebhookTransport): PostWebhook {
   const agent = new Agent({ secureContext: createTlsContext(authorities), rejectUnauthorized: true, keepAlive: false });
   return async ({ url, headers, body, answerBytes, signal }) => {
-    const policy: AddressPolicy = { allowsPrivate, loopbackOnly: url.protocol !== 'https:' };
-    const hostname = url.hostname.replace(/^\[|\]$/g, '');
+    const policy = policyFor(url, allowsPrivate);
     // An address is not looked up.
-    if (isIP(hostname) !== 0 && !isAllowedAddress(hostname, policy)) return { status: null, code: FORBIDDEN };
+    if (!isAllowedHost(url, policy)) return { status: null, code: FORBIDDEN };
     const timeout = AbortSignal.timeout(timeoutMs);
     const options: RequestOptions = {
       method: 'POST',

@@ -82,10 +82,11 @@ it('finds an OpenID provider that does not answer', async () => {
   url = 'https://127.0.0.1:1';
   writeFileSync(join(dir, 'oidc.secret'), 'canary', { mode: 0o640 });
   configure(
-    `oidc: { issuer_url: 'https://127.0.0.1:1', client_id: a, client_secret_file: ${dir}/oidc.secret, roles: [{ group: g, role: viewer }] }`,
+    `oidc: { issuer_url: 'https://127.0.0.1:1/', client_id: a, client_secret_file: ${dir}/oidc.secret, roles: [{ group: g, role: viewer }] }`,
   );
   const { checks, text } = await examine();
   expect(checks['sign-in']).toEqual(['wrong', 'identity provider: ECONNREFUSED']);
+  expect(text).toContain('curl -v https://127.0.0.1:1/.well-known/openid-configuration');
   expect(text).not.toContain('canary');
 });
 

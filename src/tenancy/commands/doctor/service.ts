@@ -9,7 +9,13 @@ import type { TenancySettings } from '../../config/settings.ts';
 import { connectBundleStorage, connectIdentityProvider, connectMesh, connectSecretstore } from '../../connectPeers.ts';
 import { openKeyRing, type KeyRing } from '../../credentials/keyRing.ts';
 import { readTlsFiles } from '../../http/tlsFiles.ts';
-import { checkAttempt, checkCertificate, checkPublishedKeys, type CertificateFacts } from '../../rules/doctorChecks.ts';
+import {
+  checkAttempt,
+  checkCertificate,
+  checkPublishedKeys,
+  curlCommand,
+  type CertificateFacts,
+} from '../../rules/doctorChecks.ts';
 import { readKeyFile } from '../keyFiles.ts';
 import { withCurrentStore } from '../storeAccess.ts';
 import { attempt } from './attempt.ts';
@@ -31,7 +37,7 @@ export async function checkService(settings: TenancySettings, publicCa: string |
   return [
     checkAttempt('store', store, { target: settings.database_url_file ?? settings.state_dir, fix: storeFix }),
     checkAttempt('keys', keys, { target: settings.key_file, fix: `put the right key file at ${settings.key_file}` }),
-    checkPublishedKeys(publishedKids(jwks), kids, url),
+    checkPublishedKeys(publishedKids(jwks), kids, { url, ca: publicCa }),
     checkCertificate(await attempt(() => readCertificate(settings)), new Date()),
     ...(await checkSecretstore(settings, keys)),
     await checkBundles(settings),
@@ -111,12 +117,12 @@ async function checkMesh(settings: TenancySettings): Promise<Check> {
 }
 
 async function checkSignIn(settings: TenancySettings): Promise<Check> {
-  const { issuer_url: url } = settings.oidc;
+  const { issuer_url: url, issuer_ca: ca } = settings.oidc;
   if (url === null) return inapplicableCheck('sign-in', 'there is no OpenID provider in the configuration');
   const described = await attempt(() => connectIdentityProvider(settings)?.check());
   return checkAttempt('sign-in', described, {
     target: url,
-    fix: `curl --fail ${url}/.well-known/openid-configuration`,
+    fix: curlCommand({ url: `${url.replace(/\/+$/, '')}/.well-known/openid-configuration`, ca }),
   });
 }
 

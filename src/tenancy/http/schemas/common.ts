@@ -1,11 +1,17 @@
 import { Type, type Static, type TNull, type TSchema, type TUnion } from 'typebox';
 
+/** What names in requests look like. */
+export const patterns = {
+  env: '^[a-z0-9][a-z0-9-]{0,62}$',
+  sha256: '^[0-9a-f]{64}$',
+  uuid: '^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$',
+};
 /** Name of an env. */
-export const EnvName = Type.String({ pattern: '^[a-z0-9][a-z0-9-]{0,62}$' });
+export const EnvName = Type.String({ pattern: patterns.env });
 /** Lower-case hex sha256. */
-export const Sha256 = Type.String({ pattern: '^[0-9a-f]{64}$' });
+export const Sha256 = Type.String({ pattern: patterns.sha256 });
 /** Id of a backend or an operator. */
-export const Uuid = Type.String({ pattern: '^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$' });
+export const Uuid = Type.String({ pattern: patterns.uuid });
 /** RFC 3339, UTC. */
 export const Timestamp = Type.String({ format: 'date-time' });
 /** One line of text without control characters. */

@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import type { EventType, WebhookFormat } from '../../../protocol/webhooks.ts';
+import { isAllowedHost, policyFor } from '../../adapters/webhooks/addressPolicy.ts';
 import { newWebhookSecret } from '../../credentials/webhookSecret.ts';
 import { visibleEnvs } from '../../rules/permission.ts';
 import { targetFault } from '../../rules/webhooks/target.ts';
@@ -82,7 +83,7 @@ export async function createWebhook(
 ): Promise<WebhookView & { secret: string }> {
   const { name, env, url, format } = fields;
   requirePermission(operator, { role: 'admin', env: env ?? { every: true } });
-  const fault = targetFault(url, format);
+  const fault = targetFault(url, format) ?? addressFault(deps, new URL(url));
   if (fault !== null) throw refusal(422, 'WEBHOOK_URL_INVALID', `the URL cannot be used: ${fault}`);
   const secret = newWebhookSecret();
   const row = rowOf(deps, fields, { secret, actor: caller.actor });
@@ -122,6 +123,14 @@ export async function rotateSecret(
     await addAuditEntry(work, auditEntry(deps, caller, { target: `${id} ${name}`, env }));
   });
   return { secret, previous_until: toTime(previous_until) };
+}
+
+/** Why a webhook cannot go to the address in a URL; a name is judged when it is resolved. */
+function addressFault({ settings }: Dependencies, url: URL): string | null {
+  const policy = policyFor(url, settings.webhooks.private_addresses);
+  if (isAllowedHost(url, policy)) return null;
+  const isPrivate = isAllowedHost(url, { ...policy, allowsPrivate: true });
+  return isPrivate ? 'it has a private address, which needs webhooks.private_addresses' : 'it has a forbidden address';
 }
 
 function rowOf(
