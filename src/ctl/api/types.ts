@@ -67,6 +67,10 @@ export interface Backend {
 }
 
 export interface BackendDetails extends Backend {
+  /** Nothing is changed on its host until then at most; absent without a hold. */
+  hold?: { until: string; reason: string | null };
+  /** When the next window of its host opens, while all are closed. */
+  window_opens_at?: string;
   pending_steps: PendingStep[];
   last_report: ReceivedReport | null;
   /** As its newest check-in told; a service of an older version tells neither. */

@@ -86,6 +86,15 @@ it('shows what the host last reported', async () => {
   expect(json).toMatchObject({ reports: [{ outcome: 'refused', detail: 'service web: \u001b[31mbuild' }] });
 });
 
+it('shows the hold of a host, and when its windows open', async () => {
+  const host = await addHost(at.service, env);
+  const hold = { until: '2100-01-01T00:00:00.000Z', reason: 'disk \u001b[31mswap' };
+  await host.checkIn({ hold, window_opens_at: '2100-01-02T22:00:00.000Z' });
+  const { stdout } = await at.viewer.run(`backend show ${host.id}`);
+  expect(stdout).toMatch(/^held {11}until 2100-01-01T00:00:00.000Z \(in \d+d\): disk \ufffd\[31mswap$/m);
+  expect(stdout).toMatch(/^windows {8}closed, the next opens 2100-01-02T22:00:00.000Z \(in \d+d\)$/m);
+});
+
 it('writes the kit into the files that its command names', async () => {
   const { id } = await create('--transport', 'sdk');
   const dir = join(at.admin.home.dir, 'kit');

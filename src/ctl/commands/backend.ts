@@ -81,6 +81,7 @@ function readLabels(words: string[]): Record<string, string> {
 
 function formatBackend(backend: BackendDetails, nowMs: number): string {
   const { env, site, transport, laptop, labels = {}, last_report: report } = backend;
+  const { hold = null, window_opens_at: opening = null } = backend;
   return formatFacts([
     ['id', backend.id],
     ['host', `env ${env}, site ${site}, transport ${transport}${laptop ? ', laptop' : ''}`],
@@ -93,6 +94,8 @@ function formatBackend(backend: BackendDetails, nowMs: number): string {
     ['desired', backend.desired_sha ?? 'nothing'],
     ['healthy', formatHealth(backend.healthy)],
     ['trouble', backend.trouble ?? null],
+    ['held', hold && `until ${formatTime(hold.until, nowMs)}${hold.reason === null ? '' : `: ${hold.reason}`}`],
+    ['windows', opening && `closed, the next opens ${formatTime(opening, nowMs)}`],
     ['last report', report && `${report.outcome} (${report.reason}) at ${formatTime(report.received_at, nowMs)}`],
     ['', report?.detail ?? null],
     ['kits revealed', String(backend.generation)],

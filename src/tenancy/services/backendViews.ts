@@ -1,5 +1,5 @@
 import type { BackendState, FinishingStep } from '../../../machines/backend.ts';
-import type { CheckInRequest } from '../../protocol/checkIn.ts';
+import type { CheckInRequest, DeferringFacts } from '../../protocol/checkIn.ts';
 import type { Report } from '../../protocol/report.ts';
 import { outcomeOfTrouble } from '../rules/webhooks/trouble.ts';
 import type { Labels } from '../store/columns.ts';
@@ -37,7 +37,7 @@ export interface ReportView extends Report {
 }
 
 /** A backend with what is left to do for it and its newest report. */
-export interface BackendDetails extends BackendView {
+export interface BackendDetails extends BackendView, DeferringFacts {
   /** Steps that are tried again until they succeed, with the reason of the last failure. */
   pending_steps: { step: PendingStep; tries: number; error: string | null }[];
   last_report: ReportView | null;
@@ -87,7 +87,13 @@ export function backendDetails(
     last_report: newest && reportView(newest),
     host: checkIn?.host ?? null,
     containers: checkIn?.containers ?? [],
+    ...(checkIn !== null && deferringFactsOf(checkIn)),
   };
+}
+
+/** As its newest check-in told them. */
+function deferringFactsOf({ hold, window_opens_at }: CheckInRequest): DeferringFacts {
+  return { ...(hold && { hold }), ...(window_opens_at !== undefined && { window_opens_at }) };
 }
 
 /** A received report as the API tells it. */

@@ -42,6 +42,21 @@ const HostPolicy = Type.Object(
   { title: 'HostPolicy', description: 'What the host permits of a bundle; a push tells which hosts would refuse it.' },
 );
 
+/** A hold as hosts tell it; an agent allows 200 characters as its reason. */
+export const Hold = Type.Object(
+  { until: Timestamp, reason: Nullable(Type.String({ maxLength: 1000 })) },
+  { title: 'Hold', description: 'Nothing is applied, healed or taken down on the host until then at most.' },
+);
+
+/** What defers the work of a host. */
+export const deferringFacts = {
+  hold: Type.Optional(Hold),
+  window_opens_at: Type.Optional({
+    ...Timestamp,
+    description: 'While all windows of the host are closed: when the next one opens.',
+  }),
+};
+
 /** Request of a check-in. Unknown fields of agents are ignored, and not kept. */
 export const CheckIn = Type.Object(
   {
@@ -56,6 +71,7 @@ export const CheckIn = Type.Object(
     applied_sha: Nullable(Sha256),
     healthy: Type.Boolean(),
     containers: Type.Array(Container),
+    ...deferringFacts,
     policy: Type.Optional(HostPolicy),
   },
   { title: 'CheckIn' },

@@ -1,5 +1,5 @@
 import { Type } from 'typebox';
-import { CheckIn, Container, Report } from './agent.ts';
+import { CheckIn, Container, deferringFacts, Report } from './agent.ts';
 import { Body, EnvName, Labels, Limit, Line, Nullable, Sha256, Timestamp, Uuid } from './common.ts';
 import { backendCursorPattern } from '../../rules/backendCursor.ts';
 import { cursorPattern } from '../../rules/cursor.ts';
@@ -53,6 +53,7 @@ export const BackendDetails = Type.Object(
     last_report: Nullable(ReceivedReport),
     host: Nullable(CheckIn.properties.host),
     containers: Type.Array(Container, { description: 'As its newest check-in told.' }),
+    ...deferringFacts,
   },
   { title: 'BackendDetails' },
 );

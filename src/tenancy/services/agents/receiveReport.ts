@@ -1,4 +1,4 @@
-import type { Report } from '../../../protocol/report.ts';
+import { isDeferralReason, type Report } from '../../../protocol/report.ts';
 import type { BearerIdentity } from '../../credentials/bearerCache.ts';
 import { outcomeAfterReport } from '../../rules/rollout/hostOutcome.ts';
 import { eventOfReport, troubleOf } from '../../rules/webhooks/trouble.ts';
@@ -42,10 +42,10 @@ interface Receipt {
   now: number;
 }
 
-/** Of a heartbeat only the time is kept, and that the trouble before is over. */
+/** Of a heartbeat only the time is kept, and that the trouble before is over, unless the host only waits. */
 async function receiveHeartbeat(store: Store, agent: AgentRow, { report, now }: Receipt): Promise<boolean> {
   await recordHeartbeat(store, agent.id, now);
-  if (agent.trouble !== null)
+  if (agent.trouble !== null && !isDeferralReason(report.reason))
     await store.transaction().execute((work) => announceTrouble(work, agent, { report, now }));
   return true;
 }
