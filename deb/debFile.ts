@@ -38,6 +38,7 @@ export async function buildDebFile(
     await writePayload(control, {
       '/control': { text: controlOf(texts, { ...metadata, installedSize }) },
       '/md5sums': { text: await md5sumsOf(root, paths) },
+      ...conffilesOf(paths),
     });
     await normalizeMetadata(root, metadata.date);
     const options = ['--root-owner-group', '--uniform-compression', '-Zxz', `-z${level}`, '--threads-max=2'];
@@ -46,6 +47,12 @@ export async function buildDebFile(
   } finally {
     await rm(root, { recursive: true });
   }
+}
+
+/** Files below /etc are the administrator's: an upgrade keeps his changes, and his removal. */
+function conffilesOf(paths: string[]): Payload {
+  const files = paths.filter((path) => path.startsWith('/etc/'));
+  return files.length === 0 ? {} : { '/conffiles': { text: files.map((path) => `${path}\n`).join('') } };
 }
 
 /** Sets directory modes and timestamps, which otherwise depend on the umask and the clock. */

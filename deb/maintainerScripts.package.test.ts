@@ -200,6 +200,23 @@ it('installs, removes and purges where systemd does not run, as in an image buil
   expect(await machine.ok('ls -d /etc/deployd /var/lib/deployd || :')).toBe('');
 });
 
+it('tells a hold to whoever signs in, wherever the state is, and nothing without one', async () => {
+  await machine.ok(`dpkg -i ${debs}/new.deb && mkdir -p /srv/state`);
+  await machine.ok(`printf '#!/bin/sh\\n[ "$*" = "hold --show" ] && echo "held until noon"\\n' >/usr/bin/deployd`);
+  const told = () => machine.ok('run-parts /etc/update-motd.d | grep deployd: || :');
+  expect(await told()).toBe('');
+  await machine.ok('touch /var/lib/deployd/hold.json');
+  const line = 'deployd: this host is held until noon; sooner: sudo deployd unhold';
+  expect(await told()).toBe(line);
+  await machine.ok(`echo 'state_dir: "/srv/state" # ours' >/etc/deployd/config.yaml`);
+  expect(await told()).toBe('');
+  await machine.ok('mv /var/lib/deployd/hold.json /srv/state');
+  expect(await told()).toBe(line);
+  await machine.ok('rm /usr/bin/deployd');
+  expect(await told()).toBe('');
+  await machine.ok('dpkg --purge deployd && ! [ -e /etc/update-motd.d/60-deployd ]');
+});
+
 it('purging empties a state directory that is a mount point', async () => {
   await runStep('install new');
   await machine.ok('mount -t tmpfs none /var/lib/deployd && echo secret >/var/lib/deployd/store.token');

@@ -32,13 +32,14 @@ export function maintainerScripts(): Payload {
   return filesBelow('scripts', '/');
 }
 
-/** Files that are installed unchanged: units and their drop-ins, the scripts that they call, sysusers and tmpfiles. */
+/** Files that are installed unchanged: units and their drop-ins, the scripts that they call, sysusers and tmpfiles, and what sign-in tells. */
 export function staticPayload(): Payload {
   return {
     ...filesBelow('units', '/usr/lib/systemd/system'),
     ...filesBelow('share', '/usr/share/deployd'),
     '/usr/lib/sysusers.d/deployd.conf': { from: join(here, 'sysusers.conf') },
     '/usr/lib/tmpfiles.d/deployd.conf': { from: join(here, 'tmpfiles.conf') },
+    '/etc/update-motd.d/60-deployd': { from: join(here, 'motd.sh') },
   };
 }
 
@@ -64,5 +65,5 @@ function gzip(text: string): Buffer {
 }
 
 function isExecutable(path: string): boolean {
-  return dirname(path) === '/usr/bin' || path.endsWith('.sh');
+  return ['/usr/bin', '/etc/update-motd.d'].includes(dirname(path)) || path.endsWith('.sh');
 }
