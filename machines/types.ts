@@ -73,6 +73,8 @@ export interface DesiredState {
   /** Why the tick acts: `sha_changed`, `retry:<n>`, `drift:<service>`, `reapply` …; empty when it does not. */
   reason: string;
   retryDelay: RetryDelay | null;
+  /** True when the bundle is applied outside the windows of this host, since it is announced as an emergency. */
+  emergency: boolean;
   /** Null when nothing stands in the way. */
   deferral: Deferral | null;
 }
@@ -93,7 +95,8 @@ export interface Manifest {
   version: string;
   sequence: number;
   production: boolean;
-  agent: { allow_privileged: boolean; allow_rollback: boolean };
+  /** `emergency`: hosts that permit it apply the bundle outside their windows; absent for false. */
+  agent: { allow_privileged: boolean; allow_rollback: boolean; emergency?: boolean };
   compose: string[];
   /** The profiles of compose that are active; a service whose profiles are all inactive does not run. */
   profiles: string[];

@@ -6,7 +6,12 @@ const apply = { ...none, action: 'apply', desired_sha: sha, bundle: { sha256: sh
 
 test('parses a response and ignores unknown fields', () => {
   expect(
-    parseCheckInResponse({ ...apply, purge_volumes: true, colour: 'blue', bundle: { ...apply.bundle, etag: 1 } }),
+    parseCheckInResponse({
+      ...apply,
+      purge_volumes: true,
+      colour: 'blue',
+      bundle: { ...apply.bundle, emergency: true, etag: 1 },
+    }),
   ).toEqual({
     action: 'apply',
     env: 'eu-1',
@@ -14,6 +19,7 @@ test('parses a response and ignores unknown fields', () => {
     production: false,
     desiredSha: sha,
     sizeBytes: 42,
+    emergency: true,
     purgeVolumes: true,
   });
 });
@@ -28,7 +34,7 @@ test('needs no bundle when there is nothing to do', () => {
   const down = { ...none, action: 'down', desired_sha: sha, bundle: null, purge_volumes: null };
   expect(parseCheckInResponse(down)).toMatchObject({ action: 'down', purgeVolumes: false });
   const empty = { ...apply, bundle: { sha256: sha, size_bytes: 0 } };
-  expect(parseCheckInResponse(empty)).toMatchObject({ action: 'apply', sizeBytes: 0 });
+  expect(parseCheckInResponse(empty)).toMatchObject({ action: 'apply', sizeBytes: 0, emergency: false });
 });
 
 it.each<[string, unknown, string]>([

@@ -42,6 +42,8 @@ export interface CheckInResponse {
   desiredSha: Sha | null;
   /** Size in bytes of the bundle to apply; 0 for the other actions. */
   sizeBytes: number;
+  /** The bundle to apply is announced as an emergency, which only its manifest decides. */
+  emergency: boolean;
   purgeVolumes: boolean;
 }
 
@@ -56,6 +58,7 @@ export function parseCheckInResponse(json: unknown): CheckInResponse {
     backendId: fields.string('backend_id'),
     production: fields.boolean('production'),
     desiredSha,
+    emergency: action === 'apply' && readEmergency(fields.object('bundle')),
     sizeBytes: action === 'apply' ? readBundleSize(fields.object('bundle'), desiredSha) : 0,
     purgeVolumes: fields.has('purge_volumes') && fields.boolean('purge_volumes'),
   };
@@ -71,6 +74,10 @@ function readDesiredSha(fields: JsonFields, action: CheckInResponse['action']): 
   const sha = action === 'apply' ? fields.string('desired_sha') : fields.stringOrNull('desired_sha');
   if (sha === null || /^[0-9a-f]{64}$/.test(sha)) return sha;
   throw fields.invalidField('desired_sha', 'is not a lower-case sha256');
+}
+
+function readEmergency(bundle: JsonFields): boolean {
+  return bundle.has('emergency') && bundle.boolean('emergency');
 }
 
 function readBundleSize(bundle: JsonFields, desiredSha: Sha | null): number {

@@ -71,7 +71,10 @@ describe('a manifest', () => {
     [{ ...base, sequence: 2 ** 53 }, 'sequence: must be'],
     [{ ...base, sequence: '42' }, 'sequence: must be'],
     [{ ...base, production: 'false' }, 'production: must be true or false'],
-    [{ ...base, agent: { allow_all: true } }, 'agent.allow_all: is not a known key (allow_privileged, allow_rollback)'],
+    [
+      { ...base, agent: { allow_all: true } },
+      'agent.allow_all: is not a known key (allow_privileged, allow_rollback, emergency)',
+    ],
     [{ ...base, agent: { allow_privileged: 1 } }, 'agent.allow_privileged: must be true or false'],
     [{ ...base, disk_need_bytes: -1 }, 'disk_need_bytes: must be'],
     [{ ...base, disk_need_bytes: null }, 'disk_need_bytes: must be'],

@@ -27,10 +27,11 @@ export const manifestSchema = {
     agent: {
       type: 'object',
       additionalProperties: false,
-      description: 'an object of flags, each lifting its own refusal',
+      description: 'an object of flags, each lifting its own refusal, or the windows of hosts',
       properties: {
         allow_privileged: { type: 'boolean', description: 'true or false; default false' },
         allow_rollback: { type: 'boolean', description: 'true or false; default false' },
+        emergency: { type: 'boolean', description: 'true or false; default false' },
       },
     },
     compose: {

@@ -49,7 +49,7 @@ it('names the time zones of windows that there are not', () => {
     ...{ days: ['mon' as const], start: '08:30', minutes: 90 },
     time_zone,
   }));
-  expect(validateCombinations({ ...valid, apply: { windows } }, false)).toEqual([
+  expect(validateCombinations({ ...valid, apply: { windows, emergency: false } }, false)).toEqual([
     { key: 'apply.windows', message: 'must have known time zones: there is no Europe/Atlantis' },
   ]);
 });

@@ -84,6 +84,11 @@ export const configKeys: Readonly<Record<DottedKey<Settings>, ConfigKey>> = {
     [],
     'When one bundle may replace another here; without any at all times. Healing, the first bundle of a host and a retirement do not wait.',
   ),
+  'apply.emergency': optional(
+    trueOrFalse,
+    false,
+    'Apply a bundle whose manifest says `agent.emergency` without waiting for a window.',
+  ),
   ...policyKeys,
   'trust.bundles': optional(
     trustBy(absolutePath),

@@ -49,6 +49,8 @@ export interface Settings {
   readonly apply: {
     /** When one bundle may replace another; without any at all times. */
     readonly windows: readonly TimeWindow[];
+    /** Whether a bundle of an emergency does not wait for them. */
+    readonly emergency: boolean;
   };
   readonly policy: HostPolicy;
   readonly trust: {

@@ -115,6 +115,8 @@ export interface Bundle {
   production: boolean;
   allow_privileged: boolean;
   allow_rollback: boolean;
+  /** A service of an older version does not tell it. */
+  emergency?: boolean;
   received_at: string;
   received_from: string;
   /** A service of an older version tells nothing of signatures. */

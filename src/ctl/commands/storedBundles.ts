@@ -64,10 +64,15 @@ function formatBundle(bundle: BundleDetails, nowMs: number): string {
     production,
     allow_privileged,
     allow_rollback,
+    emergency,
     variables = {},
     profiles = [],
   } = bundle;
-  const allowed = [allow_privileged && 'allow_privileged', allow_rollback && 'allow_rollback'].filter(Boolean);
+  const allowed = [
+    allow_privileged && 'allow_privileged',
+    allow_rollback && 'allow_rollback',
+    emergency && 'emergency',
+  ].filter(Boolean);
   return formatFacts([
     ['bundle', `${name} ${version}, sequence ${sequence}, for env ${env}`],
     ['sha256', bundle.sha256],

@@ -158,7 +158,7 @@ describe('restore', () => {
       Promise.all([findBundleTrust(store, 'eu-1'), findSigners(store, [sha256]), listSignatures(store, sha256)]);
     const before = await inStore(settings, async (store) => {
       await createEnv(store, 'eu-1', false);
-      const flags = { production: 0, allow_privileged: 0, allow_rollback: 0 };
+      const flags = { production: 0, allow_privileged: 0, allow_rollback: 0, emergency: 0 };
       const names = { sha256, env: 'eu-1', name: 'shop', version: '1', sequence: 1, size_bytes: 1, replaces: null };
       const origin = { received_at: now, received_from: 'ann' };
       await store.transaction().execute((work) => insertBundle(work, { ...names, ...flags, ...origin }));

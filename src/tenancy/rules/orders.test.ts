@@ -1,12 +1,13 @@
 import { ordersOf } from './orders.ts';
 
-const one = { sha256: '1'.repeat(64), sizeBytes: 10 };
+const one = { sha256: '1'.repeat(64), sizeBytes: 10, emergency: false };
 const apply = { action: 'apply', desired_sha: one.sha256, bundle: { sha256: one.sha256, size_bytes: 10 } };
 
 it.each([
   ['active', null, null, { action: 'none', desired_sha: null }],
   ['active', null, one, apply],
   ['active', 'other', one, apply],
+  ['active', null, { ...one, emergency: true }, { ...apply, bundle: { ...apply.bundle, emergency: true } }],
   ['invited', null, one, apply],
   ['offline', null, one, apply],
   ['active', one.sha256, one, { action: 'none', desired_sha: one.sha256 }],

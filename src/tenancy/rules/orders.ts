@@ -6,14 +6,14 @@ export interface OrderFacts {
   purgeVolumes: boolean;
   appliedSha: string | null;
   /** The bundle that is desired in the env; null if there is none. */
-  desired: { sha256: string; sizeBytes: number } | null;
+  desired: { sha256: string; sizeBytes: number; emergency: boolean } | null;
 }
 
 /** What a host is told to do. */
 export interface Orders {
   action: 'apply' | 'none' | 'down';
   desired_sha: string | null;
-  bundle?: { sha256: string; size_bytes: number };
+  bundle?: { sha256: string; size_bytes: number; emergency?: true };
   purge_volumes?: boolean;
 }
 
@@ -22,6 +22,6 @@ export function ordersOf({ state, purgeVolumes, appliedSha, desired }: OrderFact
   if (state === 'retiring') return { action: 'down', desired_sha: null, purge_volumes: purgeVolumes };
   const desired_sha = desired?.sha256 ?? null;
   if (desired === null || desired_sha === appliedSha) return { action: 'none', desired_sha };
-  const { sha256, sizeBytes: size_bytes } = desired;
-  return { action: 'apply', desired_sha, bundle: { sha256, size_bytes } };
+  const { sha256, sizeBytes: size_bytes, emergency } = desired;
+  return { action: 'apply', desired_sha, bundle: { sha256, size_bytes, ...(emergency && { emergency }) } };
 }

@@ -22,6 +22,7 @@ export interface BundleView {
   production: boolean;
   allow_privileged: boolean;
   allow_rollback: boolean;
+  emergency: boolean;
   /** RFC 3339. */
   received_at: string;
   /** Name of the operator who pushed it, or whose act made it. */
@@ -91,6 +92,7 @@ function viewOf(row: ListedBundle): Omit<BundleView, 'signature' | 'signers'> {
     production: row.production === 1,
     allow_privileged: row.allow_privileged === 1,
     allow_rollback: row.allow_rollback === 1,
+    emergency: row.emergency === 1,
     received_at: toTime(row.received_at),
     received_from,
   };

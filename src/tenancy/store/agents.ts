@@ -13,6 +13,7 @@ export interface AgentRow extends LifeColumns, JoinedRollout, Pick<BackendRow, A
   desired_sha: string | null;
   /** Bytes; null if there is no such bundle. */
   desired_size: number | null;
+  desired_emergency: number | null;
 }
 
 type AgentColumn =
@@ -32,6 +33,7 @@ interface JoinedRollout {
   rollout_state: RolloutState | null;
   /** Bytes of its bundle. */
   rollout_size: number | null;
+  rollout_emergency: number | null;
 }
 
 /** Reads a backend for one of its calls; null if there is none. */
@@ -51,11 +53,13 @@ const selectAgent = prepareQuery<{ id: string }, AgentRow>((store, parameter) =>
     .leftJoin('bundles as rollout_bundles', 'rollout_bundles.sha256', 'rollouts.sha256')
     .select(['backends.id', 'revision', 'backends.env', 'backends.state', 'generation', 'purge_volumes', 'finished'])
     .select(['transport', 'oldest_generation', 'backends.state_since', 'trouble', 'envs.production', 'desired_sha'])
-    .select(['bundles.size_bytes as desired_size', 'backends.rollout_id', 'rollout_outcome'])
+    .select(['bundles.size_bytes as desired_size', 'bundles.emergency as desired_emergency'])
+    .select(['backends.rollout_id', 'rollout_outcome'])
     .select([
       'rollouts.sha256 as rollout_sha',
       'rollouts.state as rollout_state',
       'rollout_bundles.size_bytes as rollout_size',
+      'rollout_bundles.emergency as rollout_emergency',
     ])
     .where('backends.id', '=', parameter('id')),
 );

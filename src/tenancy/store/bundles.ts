@@ -55,7 +55,7 @@ export async function highestSequence(store: Store, env: string): Promise<number
 
 const listedColumns = [
   ...(['sha256', 'env', 'name', 'version', 'sequence', 'size_bytes', 'received_at', 'received_from'] as const),
-  ...(['production', 'allow_privileged', 'allow_rollback'] as const),
+  ...(['production', 'allow_privileged', 'allow_rollback', 'emergency'] as const),
 ];
 
 /** Which bundles a list shows: those after another one, of some envs (null for all). */

@@ -75,6 +75,8 @@ export interface BundleTable {
   production: number;
   allow_privileged: number;
   allow_rollback: number;
+  /** Whether hosts that permit it apply it outside their windows. */
+  emergency: Generated<number>;
   received_at: number;
   /** Name of the operator who pushed it, or whose act made it. */
   received_from: string;

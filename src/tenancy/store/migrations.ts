@@ -11,6 +11,7 @@ import { createPeople } from './migrations/0009-people.ts';
 import { createWebhooks } from './migrations/0010-webhooks.ts';
 import { createFleetLists } from './migrations/0011-fleet-lists.ts';
 import { addRolloutGates } from './migrations/0012-rollout-gates.ts';
+import { addEmergencies } from './migrations/0013-emergencies.ts';
 
 /** Changes of the tables by name, oldest first; a released one is never edited. */
 export const migrations: Record<string, Migration> = {
@@ -26,4 +27,5 @@ export const migrations: Record<string, Migration> = {
   '0010-webhooks': { up: createWebhooks },
   '0011-fleet-lists': { up: createFleetLists },
   '0012-rollout-gates': { up: addRolloutGates },
+  '0013-emergencies': { up: addEmergencies },
 };

@@ -11,6 +11,7 @@ const opening = '2026-11-26T22:00:00.000Z';
 
 const applyOf = (desiredSha: string): CheckInResponse => ({
   ...{ action: 'apply', env: 'eu-1', backendId: 'b1', production: false, sizeBytes: 10, purgeVolumes: false },
+  emergency: false,
   desiredSha,
 });
 const none: CheckInResponse = { ...applyOf(a), action: 'none' };
@@ -21,6 +22,7 @@ const free: DeferralInput = {
   observed: { healthy: true, unhealthyServices: [] },
   hold: null,
   windows: [],
+  obeysEmergency: false,
   now,
 };
 const ill = { observed: { healthy: false, unhealthyServices: ['db', 'web'] } };
@@ -68,6 +70,16 @@ it('defers nothing while a window is open, and without windows', () => {
   const open = new Date('2026-11-26T22:30:00.000Z');
   expect(deferralOf(applyOf(b), { ...free, windows: [nights], now: open })).toBeNull();
   expect(deferralOf(applyOf(b), free)).toBeNull();
+});
+
+it('does not let an emergency wait for a window where the host permits it, and for no hold', () => {
+  const urgent = { ...applyOf(b), emergency: true };
+  const input = { ...free, windows: [nights] };
+  const endingOf = (more: object) => deferralOf(urgent, { ...input, ...more })?.ending ?? null;
+  expect(endingOf({})).toBe('outsideWindow');
+  expect(endingOf({ obeysEmergency: true })).toBeNull();
+  expect(endingOf({ obeysEmergency: true, hold })).toBe('held');
+  expect(deferralOf(applyOf(b), { ...input, obeysEmergency: true })?.ending).toBe('outsideWindow');
 });
 
 it('tells a hold and the next opening, and neither where nothing stands in the way', () => {

@@ -13,6 +13,8 @@ export interface Restraints {
 
 /** What is desired, and where this host is. */
 export interface DeferralInput extends Restraints {
+  /** Config `apply.emergency`. */
+  obeysEmergency: boolean;
   state: Pick<State, 'applied_sha' | 'attempt'>;
   observed: Pick<ObservedState, 'healthy' | 'unhealthyServices'>;
   now: Date;
@@ -34,9 +36,14 @@ export function deferralOf(response: CheckInResponse, input: DeferralInput): Def
     return { ending: 'held', line, mayHeal: attempt !== null && !isLeft };
   }
   const opening = changesBundle(response, input) ? openingOf(input) : null;
-  if (opening === null) return null;
+  if (opening === null || isEmergency(response, input)) return null;
   const line = `outside the windows of this host: ${workOf(response, input)} waits until ${opening}`;
   return { ending: 'outsideWindow', line, mayHeal: !isLeft || attempt.sha !== desiredSha };
+}
+
+/** True for an announced emergency that this host permits. It lifts windows, never a hold. */
+export function isEmergency({ emergency }: CheckInResponse, { obeysEmergency }: DeferralInput): boolean {
+  return emergency && obeysEmergency;
 }
 
 /** What stands in the way now, as check-ins, status and plans tell it. */

@@ -12,6 +12,7 @@ const response: CheckInResponse = {
   desiredSha: b,
   sizeBytes: 10,
   purgeVolumes: false,
+  emergency: false,
 };
 const observed = {
   engineAvailable: true,
@@ -20,7 +21,7 @@ const observed = {
   unhealthyServices: [],
   containers: [],
 };
-const restraints = { hold: null, windows: [] };
+const restraints = { hold: null, windows: [], obeysEmergency: false };
 const input = { state: { ...emptyState('eu-1'), applied_sha: a }, observed, production: false, ...restraints, now };
 const failing = {
   sha: b,
@@ -96,6 +97,7 @@ describe('the desired state of a tick (spec §5)', () => {
       purgeVolumes: true,
       reason: 'sha_changed',
       retryDelay: null,
+      emergency: false,
       deferral: null,
     });
   });

@@ -1,6 +1,6 @@
 import type { ObservedState, DesiredState, RetryDelay } from '../../../../machines/types.ts';
 import type { CheckInResponse } from '../../../protocol/checkIn.ts';
-import { deferralOf, type DeferralInput } from '../schedule/deferral.ts';
+import { deferralOf, isEmergency, type DeferralInput } from '../schedule/deferral.ts';
 import { secondsUntilRetry } from '../schedule/retryBackoff.ts';
 import type { State } from './state.ts';
 
@@ -24,6 +24,7 @@ export function desiredStateOf(response: CheckInResponse, input: DesiredStateInp
     purgeVolumes: response.purgeVolumes,
     reason: reasonOf(response, input),
     retryDelay: retryDelayOf(response, input),
+    emergency: isEmergency(response, input),
     deferral: deferralOf(response, input),
   };
 }

@@ -1,8 +1,15 @@
 import { refusedFault } from '../../../../machines/fault.ts';
+import type { Refusal } from '../../../../machines/refusals.ts';
 import type { Bundle, DesiredState } from '../../../../machines/types.ts';
 import type { Dependencies } from '../dependencies.ts';
 import { planBundle } from './bundlePlan.ts';
 import { bundleContentsOf } from './unpack.ts';
+
+/** Only who made the bundle, and has signed it, can say so. */
+const noEmergency: Refusal = {
+  code: 'MANIFEST_INVALID',
+  detail: 'agent.emergency: is not true, though the bundle is announced as an emergency',
+};
 
 /** Runs every refusal check that needs no secrets and throws all refusals together (spec §9). */
 export async function validateBundle(
@@ -14,7 +21,8 @@ export async function validateBundle(
     const contents = bundleContentsOf(deps);
     const host = { ...deps, state: { known: deps.state.state }, production: desired.production };
     const { plan, engineFault } = await planBundle({ ...bundle, contents }, host, signal);
-    if (plan.refusals.length > 0) throw refusedFault(plan.refusals);
+    const refusals = desired.emergency && bundle.manifest.agent.emergency !== true ? [noEmergency] : [];
+    if (refusals.length + plan.refusals.length > 0) throw refusedFault([...refusals, ...plan.refusals]);
     if (engineFault !== null) throw engineFault;
     deps.tick.journal.debug(`plan: ${plan.services.map(({ name, change }) => `${name}=${change}`).join(' ')}`);
     await deps.compose.probe(signal);

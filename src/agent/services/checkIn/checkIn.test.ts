@@ -21,12 +21,12 @@ const observed: ObservedState = {
 };
 const response: CheckInResponse = {
   ...{ action: 'none', env: 'eu-1', backendId: 'b-1', production: false },
-  ...{ desiredSha: sha, sizeBytes: 0, purgeVolumes: false },
+  ...{ desiredSha: sha, sizeBytes: 0, purgeVolumes: false, emergency: false },
 };
 
 /** A host on which a failed attempt created a volume and a network; `responses` answer its check-ins. */
 function depsWith(...responses: Partial<CheckInResponse>[]): Dependencies {
-  const own = { apply: { windows: [] }, state_dir: tempDir() };
+  const own = { apply: { windows: [], emergency: false }, state_dir: tempDir() };
   const baseline = { sha, volumes: ['data'], networks: ['default'] };
   const state = { state: { ...emptyState('eu-1'), production_unknown: false, baseline } as State };
   const update = async (patch: Partial<State>) => void Object.assign(state.state, patch);

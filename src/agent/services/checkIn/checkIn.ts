@@ -20,7 +20,8 @@ export async function checkIn(
   const { recordDecision, settings, state, tenancy, tick } = deps;
   const { env, production } = settings;
   const { applied_sha } = state.state;
-  const restraints = { hold: tick.hold, windows: settings.apply.windows };
+  const { windows, emergency: obeysEmergency } = settings.apply;
+  const restraints = { hold: tick.hold, windows, obeysEmergency };
   const body = { ...requestOf(deps, observed), ...deferringFactsOf(restraints, new Date()) };
   const sendCheckIn = async (attempts: number) => {
     const response = await tenancy.checkIn(body, signal, attempts);

@@ -36,6 +36,7 @@ const desired: DesiredState = {
   purgeVolumes: false,
   reason: '',
   retryDelay: null,
+  emergency: false,
   deferral: null,
 };
 

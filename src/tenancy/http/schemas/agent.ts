@@ -88,7 +88,13 @@ export const Orders = Type.Object(
     desired_sha: Nullable(Sha256),
     bundle: Type.Optional(
       Type.Object(
-        { sha256: Sha256, size_bytes: Type.Integer({ minimum: 0 }) },
+        {
+          sha256: Sha256,
+          size_bytes: Type.Integer({ minimum: 0 }),
+          emergency: Type.Optional(
+            Type.Boolean({ description: 'As its manifest says; hosts that permit it do not wait for a window.' }),
+          ),
+        },
         { description: 'With apply; its digest is desired_sha.' },
       ),
     ),

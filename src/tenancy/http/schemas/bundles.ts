@@ -16,6 +16,7 @@ const bundle = {
   production: Type.Boolean(),
   allow_privileged: Type.Boolean(),
   allow_rollback: Type.Boolean(),
+  emergency: Type.Boolean({ description: 'Hosts that permit it apply it outside their windows.' }),
   received_at: Timestamp,
   received_from: Type.String({ description: 'Name of the operator who pushed it, or whose act made it.' }),
   signature: Type.Enum([...signatureStates], {

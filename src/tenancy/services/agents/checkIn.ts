@@ -57,9 +57,12 @@ function answerOf(agent: AgentRow, appliedSha: string | null): CheckInAnswer {
 
 /** The bundle that is desired of a host; null without one. */
 function desiredBundle(agent: AgentRow, appliedSha: string | null): OrderFacts['desired'] {
-  const { desired_sha, desired_size, rollout_sha, rollout_state, rollout_size } = agent;
+  const { desired_sha, rollout_sha, rollout_state } = agent;
   const joined = rollout_sha === null || rollout_state === null ? null : { sha256: rollout_sha, state: rollout_state };
   const sha256 = desiredShaOf({ envSha: desired_sha, joined, appliedSha });
-  const sizeBytes = sha256 === rollout_sha ? rollout_size : desired_size;
-  return sha256 === null || sizeBytes === null ? null : { sha256, sizeBytes };
+  const [sizeBytes, emergency] =
+    sha256 === rollout_sha
+      ? [agent.rollout_size, agent.rollout_emergency]
+      : [agent.desired_size, agent.desired_emergency];
+  return sha256 === null || sizeBytes === null ? null : { sha256, sizeBytes, emergency: emergency === 1 };
 }

@@ -90,6 +90,7 @@ function rowOf({ sha256, sizeBytes, operator }: PushedArchive, manifest: Manifes
     production: Number(production),
     allow_privileged: Number(agent.allow_privileged),
     allow_rollback: Number(agent.allow_rollback),
+    emergency: Number(agent.emergency ?? false),
     received_at: now,
     received_from: operator.name,
     variables: JSON.stringify(variables),
