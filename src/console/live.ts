@@ -1,6 +1,6 @@
 /** What is told of the stream of changes. */
 export interface LiveListener {
-  /** Something of these topics has changed; null for anything, after a time without a stream. */
+  /** Something of these topics has changed; null for anything, when the stream begins. */
   onChange: (topics: readonly string[] | null) => void;
   /** The stream was lost (since when, in milliseconds since 1970), or is there again (null). */
   onLost: (since: number | null) => void;
@@ -20,7 +20,8 @@ export function followChanges({ onChange, onLost }: LiveListener): void {
     const stream = new EventSource('/v1/events');
     stream.addEventListener('open', () => {
       retryMs = FIRST_RETRY_MS;
-      if (lostSince !== null) onChange(null);
+      // What changed before it was there is not told.
+      onChange(null);
       lostSince = null;
       onLost(null);
     });

@@ -74,6 +74,7 @@ export class Navigation {
   /** Loads the page again if changes of these topics concern it; null for any change. */
   async follow(topics: readonly string[] | null): Promise<void> {
     const concerned = this.#content?.topics ?? null;
+    if (concerned?.length === 0) return;
     if (topics === null || concerned === null || topics.some((topic) => concerned.includes(topic))) await this.load();
   }
 
@@ -100,6 +101,7 @@ export class Navigation {
       caller: this.#parts.caller,
       setQuery: (query, options) => void this.go(addressOf(query), { keep: true, ...options }),
       act: (done, work) => this.#act(done, work),
+      redraw: () => this.draw(),
       ask: (content) => this.#parts.dialog().open(content),
     };
   }

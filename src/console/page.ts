@@ -13,6 +13,8 @@ export interface Visit {
   setQuery: (query: URLSearchParams, options?: { replace: boolean }) => void;
   /** Does something, tells that it is done, and loads the page again; tells the error if it fails. */
   act: (done: string, work: () => Promise<unknown>) => Promise<void>;
+  /** Draws the page again with what it has loaded. */
+  redraw: () => void;
   /** Asks in a dialog, which stays open with the error while its work fails; then loads the page again. */
   ask: (content: DialogContent) => void;
 }
@@ -20,7 +22,7 @@ export interface Visit {
 /** What a page shows. */
 export interface PageContent {
   title: string;
-  /** Topics of changes after which it is loaded again. */
+  /** Topics of changes after which it is loaded again; without one, it is never loaded again by itself. */
   topics: readonly string[];
   /** Drawn again now and then for the sake of relative times; `now` in milliseconds since 1970. */
   body: (now: number) => TemplateResult;

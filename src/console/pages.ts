@@ -1,14 +1,24 @@
 import type { Page } from './page.ts';
 import type { PageName } from './rules/routes.ts';
+import { auditPage } from './views/audit.ts';
 import { backendPage } from './views/backend.ts';
 import { envPage } from './views/env.ts';
 import { envsPage } from './views/envs.ts';
 import { fleetPage } from './views/fleet.ts';
+import { kitPage } from './views/kit.ts';
+import { peoplePage } from './views/people.ts';
+import { retirePage } from './views/retire.ts';
+import { secretsPage } from './views/secrets.ts';
 
 /** Every page by its name. */
 export const pages: Record<PageName, Page> = {
   fleet: fleetPage,
   envs: envsPage,
   env: envPage,
+  secrets: secretsPage,
   backend: backendPage,
+  kit: kitPage,
+  retire: retirePage,
+  audit: auditPage,
+  people: peoplePage,
 };

@@ -1,14 +1,20 @@
 import { path, request } from './request.ts';
 import type {
+  AuditLog,
   BackendDetails,
   BackendList,
   BundleList,
   EnvDetails,
   Fleet,
+  InstallKit,
   NewRollout,
+  OperatorList,
   ReportList,
   Rollout,
   RolloutList,
+  SecretList,
+  SecretVersion,
+  SessionList,
 } from './types.ts';
 
 export type Api = ReturnType<typeof createApi>;
@@ -32,6 +38,19 @@ export function createApi(signal: AbortSignal) {
       request<Rollout>(path`/v1/envs/${env}/rollout/${act}`, { method: 'POST' }),
     passGate: (env: string, wave: number) =>
       request<Rollout>(path`/v1/envs/${env}/rollout/pass`, { method: 'POST', body: { wave } }),
+    revealKit: (id: string) => request<InstallKit>(path`/v1/backends/${id}/kit`, { method: 'POST' }),
+    retire: (id: string, body: { confirm: true; force: boolean; purge_volumes: boolean }) =>
+      request<unknown>(path`/v1/backends/${id}/retire`, { method: 'POST', body }),
+    secrets: (env: string) => get<SecretList>(path`/v1/envs/${env}/secrets`),
+    setSecret: ({ env, key, data }: { env: string; key: string; data: Record<string, string> }) =>
+      request<SecretVersion>(path`/v1/envs/${env}/secrets/${key}`, { method: 'PUT', body: { data } }),
+    deleteSecret: (env: string, key: string) =>
+      request<undefined>(path`/v1/envs/${env}/secrets/${key}`, { method: 'DELETE' }),
+    audit: (query: URLSearchParams) => get<AuditLog>(`/v1/audit?${query}`),
+    sessions: () => get<SessionList>('/v1/sessions'),
+    endSession: (id: string) => request<undefined>(path`/v1/sessions/${id}`, { method: 'DELETE' }),
+    operators: () => get<OperatorList>('/v1/operators'),
+    revokeOperator: (id: string) => request<undefined>(path`/v1/operators/${id}`, { method: 'DELETE' }),
     createEnv: (body: { name: string; production: boolean }) =>
       request<EnvDetails>('/v1/envs', { method: 'POST', body }),
   };

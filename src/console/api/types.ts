@@ -3,6 +3,7 @@ import type {
   BackendDetails as BackendDetailsSchema,
   BackendList as BackendListSchema,
   ReportList as ReportListSchema,
+  InstallKit as InstallKitSchema,
 } from '../../tenancy/http/schemas/backends.ts';
 import type { BundleList as BundleListSchema } from '../../tenancy/http/schemas/bundles.ts';
 import type {
@@ -13,7 +14,16 @@ import type {
 import type { ErrorBody } from '../../tenancy/http/schemas/common.ts';
 import type { EnvDetails as EnvDetailsSchema, EnvList as EnvListSchema } from '../../tenancy/http/schemas/envs.ts';
 import type { Fleet as FleetSchema } from '../../tenancy/http/schemas/fleet.ts';
-import type { Caller as CallerSchema } from '../../tenancy/http/schemas/operators.ts';
+import type {
+  AuditLog as AuditLogSchema,
+  Caller as CallerSchema,
+  OperatorList as OperatorListSchema,
+} from '../../tenancy/http/schemas/operators.ts';
+import type {
+  SecretList as SecretListSchema,
+  SecretVersion as SecretVersionSchema,
+} from '../../tenancy/http/schemas/secrets.ts';
+import type { SessionList as SessionListSchema } from '../../tenancy/http/schemas/sessions.ts';
 
 /** What the API answers, by the schemas of the service. */
 export type Caller = Static<typeof CallerSchema>;
@@ -27,6 +37,16 @@ export type BackendList = Static<typeof BackendListSchema>;
 export type Backend = BackendList['backends'][number];
 export type BackendState = Backend['state'];
 export type BackendDetails = Static<typeof BackendDetailsSchema>;
+export type InstallKit = Static<typeof InstallKitSchema>;
+export type SecretList = Static<typeof SecretListSchema>;
+export type Secret = SecretList['secrets'][number];
+export type SecretVersion = Static<typeof SecretVersionSchema>;
+export type AuditLog = Static<typeof AuditLogSchema>;
+export type AuditEntry = AuditLog['entries'][number];
+export type SessionList = Static<typeof SessionListSchema>;
+export type Session = SessionList['sessions'][number];
+export type OperatorList = Static<typeof OperatorListSchema>;
+export type Operator = OperatorList['operators'][number];
 export type Refusal = NonNullable<ErrorBody['error']['refusals']>[number];
 export type ReceivedReport = NonNullable<BackendDetails['last_report']>;
 export type Bundle = NonNullable<EnvDetails['desired']>;

@@ -6,7 +6,12 @@ const patterns = {
   fleet: '',
   envs: 'envs',
   env: 'envs/:env',
+  secrets: 'envs/:env/secrets',
   backend: 'backends/:id',
+  kit: 'backends/:id/kit',
+  retire: 'backends/:id/retire',
+  audit: 'audit',
+  people: 'people',
 } as const;
 
 export type PageName = keyof typeof patterns;

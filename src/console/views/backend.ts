@@ -11,12 +11,13 @@ import { tickDetails, tickList } from '../components/ticks.ts';
 import { fullTime } from '../components/time.ts';
 import type { Page } from '../page.ts';
 import { conditionOf, containerTone, outcomeTone } from '../rules/condition.ts';
+import { may } from '../rules/permission.ts';
 import { hrefOf } from '../rules/routes.ts';
 
 type Container = BackendDetails['containers'][number];
 
 /** One host: its state, its containers, and its last ticks. */
-export const backendPage: Page = async ({ api, params: { id = '' } }) => {
+export const backendPage: Page = async ({ api, caller, params: { id = '' } }) => {
   const [backend, { reports }] = await Promise.all([api.backend(id), api.reports(id)]);
   const ticks = (now: number) =>
     reports.length === 0
@@ -30,7 +31,8 @@ export const backendPage: Page = async ({ api, params: { id = '' } }) => {
         <p class="lead">${conditionBadge(conditionOf(backend))} ${conditionOf(backend).meaning}</p>
         <div class="columns">
           <div>
-            ${aboutBackend(backend, now)} ${troubleOf(backend)}
+            ${aboutBackend(backend, now)} ${may(caller, 'admin', backend.env) ? administration(backend) : nothing}
+            ${troubleOf(backend)}
             <h2>Containers</h2>
             ${containerTable(backend)}
             <h2>Last ticks</h2>
@@ -53,6 +55,14 @@ function aboutBackend(backend: BackendDetails, now: number): TemplateResult {
     ['Labels', labelList(backend.labels)],
     ['Id', html`<code>${backend.id}</code>`],
   ]);
+}
+
+function administration({ id, state }: BackendDetails): TemplateResult | typeof nothing {
+  if (state === 'retired') return nothing;
+  return html`<p>
+    <a class="button" href=${hrefOf('kit', { id })}>Install kit</a>
+    <a class="button" href=${hrefOf('retire', { id })}>Retire</a>
+  </p>`;
 }
 
 /** Why its host is in trouble, as its newest report tells. */

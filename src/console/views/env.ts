@@ -26,6 +26,7 @@ export const envPage: Page = async (visit) => {
     topics: ['envs', 'rollouts', 'bundles', 'backends'],
     body: (now) =>
       html`<h1>${name} ${env.production ? toneBadge('idle', 'production') : nothing}</h1>
+        <p><a href=${hrefOf('secrets', { env: name })}>Secrets</a></p>
         ${hostCounts(env)} ${desiredBundle(env, now)} ${isRunning ? rolloutSection(newest, visit, now) : nothing}
         <h2>Bundles</h2>
         ${bundleTable(bundles, { env, isRunning, visit, now })}

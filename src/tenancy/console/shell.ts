@@ -8,6 +8,8 @@ import { frameOf } from './page.ts';
 const links = [
   ['', 'Fleet'],
   ['envs', 'Envs'],
+  ['audit', 'Audit log'],
+  ['people', 'People'],
 ] as const;
 
 /**

@@ -85,19 +85,27 @@ export const backendRoutes = [
     handle: async (deps, { operator, caller, params, body }) =>
       answer(200, await labelBackend(deps, { operator, caller, id: params.id, ...body })),
   }),
-  operatorRoute({
-    method: 'GET',
-    url: '/v1/backends/:id/agent/install',
-    role: 'admin',
-    summary: 'Reveal the install kit of a backend, which supersedes the kits before it',
-    params: BackendParams,
-    responses: { 200: InstallKit },
-    errors: { 404: 'BACKEND_NOT_FOUND', 409: 'BACKEND_RETIRED' },
-    act: 'backend.kit',
-    noStore: true,
-    handle: async (deps, { operator, caller, params }) =>
-      answer(200, await revealKit(deps, { operator, caller, id: params.id })),
-  }),
+  ...(
+    [
+      ['GET', '/v1/backends/:id/agent/install'],
+      // For pages: a browser may load again what it has got.
+      ['POST', '/v1/backends/:id/kit'],
+    ] as const
+  ).map(([method, url]) =>
+    operatorRoute({
+      method,
+      url,
+      role: 'admin',
+      summary: 'Reveal the install kit of a backend, which supersedes the kits before it',
+      params: BackendParams,
+      responses: { 200: InstallKit },
+      errors: { 404: 'BACKEND_NOT_FOUND', 409: 'BACKEND_RETIRED' },
+      act: 'backend.kit',
+      noStore: true,
+      handle: async (deps, { operator, caller, params }) =>
+        answer(200, await revealKit(deps, { operator, caller, id: params.id })),
+    }),
+  ),
   operatorRoute({
     method: 'POST',
     url: '/v1/backends/:id/retire',

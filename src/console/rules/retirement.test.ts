@@ -1,0 +1,35 @@
+import { retirementSteps } from './retirement.ts';
+
+type Facts = Parameters<typeof retirementSteps>[0];
+
+it.each<[string, Facts, string[]]>([
+  ['not asked for', { state: 'active', finished: [], pending_steps: [] }, ['to do', 'to do', 'to do', 'to do']],
+  [
+    'that waits for its host',
+    { state: 'retiring', finished: [], pending_steps: [] },
+    ['waits', 'to do', 'to do', 'to do'],
+  ],
+  [
+    'that finishes',
+    {
+      state: 'finishing',
+      finished: ['revokeToken'],
+      pending_steps: [
+        { step: 'deleteIdentity', tries: 2, error: 'the mesh is away' },
+        { step: 'destroySecrets', tries: 0, error: null },
+      ],
+    },
+    ['done', 'done', 'failed, is tried again', 'waits'],
+  ],
+  [
+    'that is done',
+    { state: 'retired', finished: ['revokeToken', 'deleteIdentity', 'destroySecrets'], pending_steps: [] },
+    ['done', 'done', 'done', 'done'],
+  ],
+])('a retirement %s', (_what, facts, words) => {
+  const steps = retirementSteps(facts);
+  expect(steps.map(({ word }) => word)).toEqual(words);
+  expect(steps.filter(({ error }) => error !== null)).toHaveLength(
+    facts.pending_steps.filter(({ error }) => error).length,
+  );
+});

@@ -1,0 +1,40 @@
+import type { BackendDetails } from '../api/types.ts';
+import type { Tone } from './condition.ts';
+
+/** A step of a retirement, and how far it is. */
+export interface RetirementStep {
+  name: string;
+  tone: Tone;
+  word: string;
+  /** Why the last try has failed. */
+  error: string | null;
+}
+
+/** What follows after the host is down, in the words of operators. */
+const finishingSteps: Record<string, string> = {
+  revokeToken: 'The token of its host is revoked',
+  deleteIdentity: 'Its identity in the mesh is deleted',
+  destroySecrets: 'The secrets of its env are destroyed if no backend is left there',
+};
+
+const ends: readonly BackendDetails['state'][] = ['finishing', 'retired'];
+
+/** Every step of the retirement of a backend. */
+export function retirementSteps(
+  backend: Pick<BackendDetails, 'state' | 'finished' | 'pending_steps'>,
+): RetirementStep[] {
+  const isDown = ends.includes(backend.state);
+  const down = isDown ? 'done' : backend.state === 'retiring' ? 'waits' : 'to do';
+  const finishing = Object.entries(finishingSteps).map(([step, name]) => {
+    const pending = backend.pending_steps.find((each) => each.step === step);
+    return stepOf(name, backend.finished.includes(step) ? 'done' : pending ? 'waits' : 'to do', pending?.error ?? null);
+  });
+  return [stepOf('Its host takes everything down', down, null), ...finishing];
+}
+
+const tones = { done: 'good', waits: 'later', failed: 'bad', 'to do': 'idle' } as const satisfies Record<string, Tone>;
+
+function stepOf(name: string, word: keyof typeof tones, error: string | null): RetirementStep {
+  const told = error === null ? word : 'failed';
+  return { name, tone: tones[told], word: told === 'failed' ? 'failed, is tried again' : told, error };
+}

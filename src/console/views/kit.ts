@@ -1,0 +1,62 @@
+import { html, nothing, type TemplateResult } from 'lit-html';
+import { ApiError } from '../api/apiError.ts';
+import type { BackendDetails, InstallKit } from '../api/types.ts';
+import { facts } from '../components/facts.ts';
+import { errorNotice } from '../components/notice.ts';
+import { fullTime } from '../components/time.ts';
+import type { Page } from '../page.ts';
+import { kitFiles, supersedes, type KitFile } from '../rules/kitWords.ts';
+import { hrefOf } from '../rules/routes.ts';
+
+/** What the host of a backend is installed with: shown once, when it is asked for, and kept by this page alone. */
+export const kitPage: Page = async (visit) => {
+  const backend = await visit.api.backend(visit.params['id'] ?? '');
+  let shown: InstallKit | ApiError | null = null;
+  const reveal = async () => {
+    shown = await visit.api.revealKit(backend.id).catch((error: unknown) => {
+      if (error instanceof ApiError) return error;
+      throw error;
+    });
+    visit.redraw();
+  };
+  return {
+    title: `Install kit of ${backend.site}`,
+    topics: [],
+    body: (now) =>
+      html`<p><a href=${hrefOf('backend', { id: backend.id })}>${backend.site}</a></p>
+        <h1>Install kit</h1>
+        ${shown instanceof ApiError ? errorNotice(shown) : nothing}
+        ${shown === null || shown instanceof ApiError ? offer(backend, reveal) : kitView(shown, now)}`,
+  };
+};
+
+function offer(backend: BackendDetails, reveal: () => Promise<void>): TemplateResult {
+  return html`<p class="lead">${supersedes(backend)}</p>
+    <p class="hint">It holds credentials and is shown once. Leave the page when the host has them.</p>
+    <p><button class="primary" @click=${() => void reveal()}>Reveal the kit</button></p>`;
+}
+
+function kitView(kit: InstallKit, now: number): TemplateResult {
+  return html`<div role="status"><p class="notice later">Shown this once. It is gone when you leave the page.</p></div>
+    ${facts([
+      ['Holds until', fullTime(kit.expires_at, now)],
+      ['Package', kit.base_url === null ? kit.version : html`<code>${kit.base_url}/${kit.version}</code>`],
+    ])}
+    <h2>Run on the host</h2>
+    <p class="hint">In a directory with the files below and the installer.</p>
+    ${copyable({ name: 'command', text: kit.command })}
+    ${kitFiles(kit).map(
+      (file) =>
+        html`<h2>${file.name}</h2>
+          ${copyable(file)}`,
+    )}`;
+}
+
+function copyable({ name, text }: KitFile): TemplateResult {
+  return html`<pre tabindex="0" aria-label=${name}><code>${text}</code></pre>
+    <p><button aria-label=${`Copy ${name}`} @click=${() => void copy(text)}>Copy</button></p>`;
+}
+
+function copy(text: string): Promise<void> {
+  return navigator.clipboard.writeText(text);
+}

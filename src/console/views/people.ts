@@ -1,0 +1,90 @@
+import { html, nothing, type TemplateResult } from 'lit-html';
+import type { Operator, Session } from '../api/types.ts';
+import { toneBadge } from '../components/badge.ts';
+import { emptyState } from '../components/notice.ts';
+import { table, type Column } from '../components/table.ts';
+import { fullTime, timeAgo } from '../components/time.ts';
+import type { Page, Visit } from '../page.ts';
+import { may } from '../rules/permission.ts';
+
+/** Who has signed in, and whose tokens are valid. */
+export const peoplePage: Page = async (visit) => {
+  const { api, caller } = visit;
+  const isAdmin = may(caller, 'admin', null);
+  const [{ sessions }, operators] = await Promise.all([
+    api.sessions(),
+    isAdmin ? api.operators().then((list) => list.operators) : null,
+  ]);
+  return {
+    title: 'People',
+    topics: ['people'],
+    body: (now) =>
+      html`<h1>People</h1>
+        <h2>Sessions</h2>
+        ${isAdmin ? nothing : html`<p class="hint">Your own; an administrator of all envs sees those of everybody.</p>`}
+        ${sessionTable(sessions, visit, now)} ${operators === null ? nothing : tokens(operators, visit, now)}`,
+  };
+};
+
+function sessionTable(sessions: readonly Session[], visit: Visit, now: number): TemplateResult {
+  const columns: Column<Session>[] = [
+    { heading: 'Who', cell: ({ name, current }) => html`${name} ${current ? toneBadge('good', 'this one') : ''}` },
+    { heading: 'At the provider', cell: ({ subject }) => html`<code>${subject}</code>` },
+    { heading: 'Role', cell: ({ role, envs }) => roleText(role, envs) },
+    { heading: 'From', cell: ({ address }) => address },
+    { heading: 'Last used', cell: ({ last_used_at }) => timeAgo(last_used_at, now) },
+    { heading: 'Ends', cell: ({ expires_at }) => fullTime(expires_at, now) },
+    { heading: 'End it', cell: (session) => endButton(session, visit) },
+  ];
+  const empty = emptyState('Nobody has signed in. The same in a shell:', 'deployctl session list');
+  return table({ caption: 'Sessions', columns, rows: sessions, keyOf: ({ id }) => id, empty });
+}
+
+function endButton({ id, name, current }: Session, { ask, api }: Visit): TemplateResult {
+  const end = () =>
+    ask({
+      title: `End the session of ${name}?`,
+      body: html`<p>${current ? 'It is your own: you are signed out here.' : 'They are signed out at once.'}</p>`,
+      confirm: 'End the session',
+      isDangerous: true,
+      done: 'The session has ended.',
+      work: () => api.endSession(id),
+    });
+  return html`<button aria-label=${`End the session of ${name}`} @click=${end}>End</button>`;
+}
+
+function tokens(operators: readonly Operator[], visit: Visit, now: number): TemplateResult {
+  const columns: Column<Operator>[] = [
+    { heading: 'Name', cell: (operator) => nameCell(operator) },
+    { heading: 'Role', cell: ({ role, envs }) => roleText(role, envs) },
+    { heading: 'Last used', cell: ({ last_used_at }) => timeAgo(last_used_at, now) },
+    { heading: 'Ends', cell: ({ expires_at }) => (expires_at === null ? 'never' : fullTime(expires_at, now)) },
+    { heading: 'Revoke it', cell: (operator) => revokeButton(operator, visit) },
+  ];
+  const empty = emptyState('There is no token. Make one:', 'deployctl operator create NAME --role deployer');
+  return html`<h2>Tokens</h2>
+    ${table({ caption: 'Tokens', columns, rows: operators, keyOf: ({ id }) => id, empty })}`;
+}
+
+function nameCell({ name, break_glass: isForEmergencies }: Operator): TemplateResult {
+  return html`${name} ${isForEmergencies ? toneBadge('later', 'break-glass') : ''}`;
+}
+
+function revokeButton({ id, name }: Operator, { ask, api }: Visit): TemplateResult {
+  const revoke = () =>
+    ask({
+      title: `Revoke the token ${name}?`,
+      body: html`<p>Whatever uses it is refused from now on. It does not come back.</p>`,
+      confirm: 'Revoke',
+      isDangerous: true,
+      typed: name,
+      done: 'The token is revoked.',
+      work: () => api.revokeOperator(id),
+    });
+  return html`<button aria-label=${`Revoke the token ${name}`} @click=${revoke}>Revoke</button>`;
+}
+
+function roleText(role: string | null, envs: readonly string[] | null): string {
+  if (role === null) return 'none any more';
+  return envs === null ? `${role} of all envs` : `${role} of ${envs.join(', ')}`;
+}

@@ -1,0 +1,62 @@
+import { html, nothing, type TemplateResult } from 'lit-html';
+import type { BackendDetails } from '../api/types.ts';
+import { conditionBadge, toneBadge } from '../components/badge.ts';
+import type { Page, Visit } from '../page.ts';
+import { conditionOf } from '../rules/condition.ts';
+import { may } from '../rules/permission.ts';
+import { retirementSteps, type RetirementStep } from '../rules/retirement.ts';
+import { hrefOf } from '../rules/routes.ts';
+
+/** The end of a backend: asked for by typing its name, then each step as it is done. */
+export const retirePage: Page = async (visit) => {
+  const backend = await visit.api.backend(visit.params['id'] ?? '');
+  const isMine = may(visit.caller, 'admin', backend.env);
+  return {
+    title: `Retire ${backend.site}`,
+    topics: ['backends'],
+    body: () =>
+      html`<p><a href=${hrefOf('backend', { id: backend.id })}>${backend.site}</a></p>
+        <h1>Retire</h1>
+        <p class="lead">${conditionBadge(conditionOf(backend))} ${conditionOf(backend).meaning}</p>
+        ${stepList(retirementSteps(backend))} ${isMine ? askButton(backend, visit) : nothing}`,
+  };
+};
+
+function stepList(steps: readonly RetirementStep[]): TemplateResult {
+  return html`<ol class="steps">
+    ${steps.map(
+      ({ name, tone, word, error }) =>
+        html`<li>
+          ${name} ${toneBadge(tone, word)} ${error === null ? nothing : html`<span class="faint">${error}</span>`}
+        </li>`,
+    )}
+  </ol>`;
+}
+
+function askButton(backend: BackendDetails, visit: Visit): TemplateResult {
+  if (backend.state === 'finishing' || backend.state === 'retired') return html``;
+  const word = backend.state === 'retiring' ? 'Do not wait for its host' : 'Retire it';
+  return html`<p><button class="danger" @click=${() => ask(backend, visit)}>${word}</button></p>`;
+}
+
+function ask({ id, site, state }: BackendDetails, visit: Visit): void {
+  const isForced = state === 'offline' || state === 'retiring';
+  visit.ask({
+    title: `Retire ${site}?`,
+    body: html`<p>Its host takes everything down, and its credentials are revoked. There is no way back.</p>
+      <label class="toggle"
+        ><input type="checkbox" name="purge" /> Remove its volumes too, but for those of a production env</label
+      >
+      ${
+        isForced
+          ? html`<label class="toggle"><input type="checkbox" name="force" /> Do not wait for its host</label>`
+          : nothing
+      }`,
+    confirm: 'Retire',
+    isDangerous: true,
+    typed: site,
+    done: 'The retirement has begun.',
+    work: (fields) =>
+      visit.api.retire(id, { confirm: true, force: fields.has('force'), purge_volumes: fields.has('purge') }),
+  });
+}

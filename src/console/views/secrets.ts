@@ -1,0 +1,110 @@
+import { html, nothing, type TemplateResult } from 'lit-html';
+import type { AuditEntry, Secret } from '../api/types.ts';
+import { textOf } from '../components/dialog.ts';
+import { emptyState } from '../components/notice.ts';
+import { table, type Column } from '../components/table.ts';
+import type { Page, Visit } from '../page.ts';
+import { may } from '../rules/permission.ts';
+import { hrefOf } from '../rules/routes.ts';
+import { fieldRows, secretData } from '../rules/secretFields.ts';
+import { auditTable } from './audit.ts';
+
+/** Entries of the audit log among which the changes of secrets are looked for. */
+const ENTRIES = '200';
+
+/** The secrets of an env: names and versions, and who has changed them. Values go in, and never come out. */
+export const secretsPage: Page = async (visit) => {
+  const { api, caller, params } = visit;
+  const { env = '' } = params;
+  const log = may(caller, 'admin', env) ? api.audit(new URLSearchParams({ env, limit: ENTRIES })) : null;
+  const [{ secrets }, entries] = await Promise.all([api.secrets(env), log]);
+  const changes = entries?.entries.filter(({ act }) => act.startsWith('secret.')) ?? [];
+  return {
+    title: `Secrets of ${env}`,
+    topics: ['secrets', 'audit'],
+    body: (now) =>
+      html`<p><a href=${hrefOf('env', { env })}>${env}</a></p>
+        <div class="heading">
+          <h1>Secrets</h1>
+          ${
+            may(caller, 'deployer', env)
+              ? html`<button @click=${() => askForValue(visit, null)}>New secret</button>`
+              : nothing
+          }
+        </div>
+        ${secretTable(secrets, visit)} ${log === null ? nothing : changeList(changes, now)}`,
+  };
+};
+
+function secretTable(secrets: readonly Secret[], visit: Visit): TemplateResult {
+  const { env = '' } = visit.params;
+  const columns: Column<Secret>[] = [
+    { heading: 'Name', cell: ({ key }) => html`<code>${key}</code>` },
+    { heading: 'Version', isNumber: true, cell: ({ version }) => String(version) },
+    { heading: 'Change it', cell: (secret) => buttons(secret, visit) },
+  ];
+  const command = `deployctl secret set ${env} KEY --field value`;
+  const empty = emptyState('The env has no secret yet. Write one, from standard input:', command);
+  return table({ caption: 'Secrets', columns, rows: secrets, keyOf: ({ key }) => key, empty });
+}
+
+function buttons({ key }: Secret, visit: Visit): TemplateResult {
+  const { env = '' } = visit.params;
+  const set = may(visit.caller, 'deployer', env)
+    ? html`<button aria-label=${`New version of ${key}`} @click=${() => askForValue(visit, key)}>New version</button>`
+    : '–';
+  const destroy = may(visit.caller, 'admin', env)
+    ? html`<button aria-label=${`Destroy ${key}`} @click=${() => askToDestroy(visit, key)}>Destroy</button>`
+    : nothing;
+  return html`${set} ${destroy}`;
+}
+
+function askForValue({ ask, api, params }: Visit, key: string | null): void {
+  const { env = '' } = params;
+  const name = html`<label
+    >Name <input name="key" required pattern="[a-zA-Z0-9][a-zA-Z0-9_.\\-]{0,127}" autofocus spellcheck="false"
+  /></label>`;
+  ask({
+    title: key === null ? 'New secret' : `New version of ${key}`,
+    body: html`${key === null ? name : nothing}
+      <p class="hint">The new version has these fields alone. Nobody can read a value here, you neither.</p>
+      ${fieldRows.map(fieldRow)}`,
+    confirm: 'Write',
+    done: 'The new version is written.',
+    work: (fields) => api.setSecret({ env, key: key ?? textOf(fields, 'key'), data: secretData(fields) }),
+  });
+}
+
+/** One field; those after the first one are there for who needs them. */
+function fieldRow(row: number): TemplateResult {
+  const isFirst = row === 0;
+  const inputs = html`<label
+      >Field
+      <input name=${`field-${row}`} ?required=${isFirst} .defaultValue=${isFirst ? 'value' : ''} spellcheck="false"
+    /></label>
+    <label>Value <textarea name=${`value-${row}`} ?required=${isFirst} rows="2" spellcheck="false"></textarea></label>`;
+  return isFirst
+    ? inputs
+    : html`<details>
+        <summary>Another field</summary>
+        ${inputs}
+      </details>`;
+}
+
+function askToDestroy({ ask, api, params }: Visit, key: string): void {
+  const { env = '' } = params;
+  ask({
+    title: `Destroy ${key}?`,
+    body: html`<p>All its versions are destroyed. A bundle that reads it can be applied no more.</p>`,
+    confirm: 'Destroy',
+    isDangerous: true,
+    typed: key,
+    done: 'The secret is destroyed.',
+    work: () => api.deleteSecret(env, key),
+  });
+}
+
+function changeList(changes: readonly AuditEntry[], now: number): TemplateResult {
+  return html`<h2>Changes</h2>
+    ${changes.length === 0 ? html`<p class="hint">None among the newest acts on this env.</p>` : auditTable(changes, now)}`;
+}
