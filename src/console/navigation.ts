@@ -7,6 +7,9 @@ import { errorNotice } from './components/notice.ts';
 import type { Page, PageContent, Visit } from './page.ts';
 import { base, routeOf, type PageName } from './rules/routes.ts';
 
+/** Milliseconds after a load that follows a change, in which none follows another one. */
+const FOLLOW_PAUSE_MS = 2000;
+
 /** What navigation works on. */
 export interface NavigationParts {
   pages: Record<PageName, Page>;
@@ -26,31 +29,17 @@ export class Navigation {
   #visit = new AbortController();
   #content: PageContent | null = null;
   #error: ApiError | null = null;
+  #loading: Promise<boolean> = Promise.resolve(true);
+  #followed: 'no' | 'now' | 'again' = 'no';
 
   constructor(parts: NavigationParts) {
     this.#parts = parts;
   }
 
   /** Loads the page of the address; true once it is shown, false if another visit came first. */
-  async load(): Promise<boolean> {
-    this.#visit.abort();
-    this.#visit = new AbortController();
-    const { signal } = this.#visit;
-    this.#parts.main.ariaBusy = 'true';
-    try {
-      const content = await this.#open(signal);
-      if (signal.aborted) return false;
-      this.#content = content;
-      this.#error = null;
-    } catch (error) {
-      if (signal.aborted) return false;
-      if (!(error instanceof ApiError)) throw error;
-      if (error.code !== 'UNREACHABLE') this.#content = null;
-      this.#error = error;
-    }
-    this.#parts.main.ariaBusy = 'false';
-    this.draw();
-    return true;
+  load(): Promise<boolean> {
+    this.#loading = this.#load();
+    return this.#loading;
   }
 
   /** Goes to another address and begins its page at its top; `keep` leaves focus and place as they are. */
@@ -71,11 +60,25 @@ export class Navigation {
     scrollTo(0, top);
   }
 
-  /** Loads the page again if changes of these topics concern it; null for any change. */
+  /**
+   * Loads the page again if changes of these topics concern it; null for any change. It waits for a visit that is loading,
+   * and after each load for a while, so that a busy fleet is not asked for all the time.
+   */
   async follow(topics: readonly string[] | null): Promise<void> {
     const concerned = this.#content?.topics ?? null;
     if (concerned?.length === 0) return;
-    if (topics === null || concerned === null || topics.some((topic) => concerned.includes(topic))) await this.load();
+    if (topics !== null && concerned !== null && !topics.some((topic) => concerned.includes(topic))) return;
+    if (this.#followed !== 'no') {
+      this.#followed = 'again';
+      return;
+    }
+    do {
+      this.#followed = 'now';
+      await this.#loading;
+      await this.load();
+      await new Promise((resolve) => setTimeout(resolve, FOLLOW_PAUSE_MS));
+    } while (this.#wasChanged());
+    this.#followed = 'no';
   }
 
   /** Draws what was loaded last, with the times as they are now. */
@@ -85,6 +88,32 @@ export class Navigation {
     const error = this.#error && errorNotice(this.#error);
     render(html`${error}${this.#content?.body(Date.now()) ?? html`<h1>${title}</h1>`}`, this.#parts.main);
     markCurrent();
+  }
+
+  /** Whether something has changed since the last load began that follows a change. */
+  #wasChanged(): boolean {
+    return this.#followed === 'again';
+  }
+
+  async #load(): Promise<boolean> {
+    this.#visit.abort();
+    this.#visit = new AbortController();
+    const { signal } = this.#visit;
+    this.#parts.main.ariaBusy = 'true';
+    try {
+      const content = await this.#open(signal);
+      if (signal.aborted) return false;
+      this.#content = content;
+      this.#error = null;
+    } catch (error) {
+      if (signal.aborted) return false;
+      if (!(error instanceof ApiError)) throw error;
+      if (error.code !== 'UNREACHABLE') this.#content = null;
+      this.#error = error;
+    }
+    this.#parts.main.ariaBusy = 'false';
+    this.draw();
+    return true;
   }
 
   async #open(signal: AbortSignal): Promise<PageContent> {
