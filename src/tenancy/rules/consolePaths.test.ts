@@ -8,6 +8,8 @@ it('the paths that proxies and providers are configured with stay what they are'
     callbackPath: '/console/callback',
     signOutPath: '/console/sign-out',
     signedOutPath: '/console/signed-out',
+    scriptPath: '/console/console.js',
+    stylePath: '/console/console.css',
   });
 });
 

@@ -1,4 +1,4 @@
-import { eventOfReport, troubleOf } from './trouble.ts';
+import { eventOfReport, outcomeOfTrouble, troubleOf } from './trouble.ts';
 
 it.each([
   ['applied', null, 'backend.recovered'],
@@ -15,4 +15,5 @@ it.each([
 it('is another trouble with another desired bundle, or without one', () => {
   const troubles = ['abc', 'def', null].map((desired_sha) => troubleOf({ outcome: 'failed', desired_sha }));
   expect(troubles).toEqual(['failed abc', 'failed def', 'failed none']);
+  expect(outcomeOfTrouble('failed abc')).toBe('failed');
 });

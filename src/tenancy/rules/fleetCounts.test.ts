@@ -1,0 +1,67 @@
+import type { BackendGroup } from '../store/backendTable.ts';
+import type { EnvRow } from '../store/database.ts';
+import type { RolloutRow } from '../store/rolloutTable.ts';
+import { countFleet } from './fleetCounts.ts';
+
+const [wanted, old] = ['a'.repeat(64), 'b'.repeat(64)];
+const group = (changes: Partial<BackendGroup>) =>
+  ({
+    env: 'eu',
+    state: 'active',
+    applied_sha: wanted,
+    agent_version: '2',
+    healthy: 1,
+    trouble: null,
+    backends: 1,
+    ...changes,
+  }) as BackendGroup;
+const env = (changes: Partial<EnvRow>) =>
+  ({ name: 'eu', production: 0, desired_sha: wanted, rollout_id: null, ...changes }) as EnvRow;
+const rollouts = ['r-0', 'r-1'].map((id) => ({ id, state: 'soaking' }) as RolloutRow);
+const count = (groups: BackendGroup[], envs = [env({})]) =>
+  countFleet(groups, {
+    envs,
+    rollouts,
+    of: ({ env: name }) => envs.find((each) => each.name === name)?.desired_sha ?? null,
+  });
+
+it('counts the backends of each env by state', () => {
+  const groups = [group({ backends: 2 }), group({ state: 'created', backends: 3 }), group({ env: 'us', backends: 5 })];
+  expect(
+    count([...groups, group({ backends: 7 })], [env({}), env({ name: 'us', production: 1 }), env({ name: 'no' })]).envs,
+  ).toMatchObject([
+    { name: 'eu', production: false, desired_sha: wanted, backends: { active: 9, created: 3 } },
+    { name: 'us', production: true, backends: { active: 5 } },
+    { name: 'no', backends: {} },
+  ]);
+});
+
+it.each<[string, Partial<BackendGroup>, number, number]>([
+  ['runs what is desired', {}, 0, 0],
+  ['runs another bundle', { applied_sha: old }, 1, 0],
+  ['runs none', { applied_sha: null }, 1, 0],
+  ['is unhealthy', { healthy: 0 }, 0, 1],
+  ['tells nothing of its health', { healthy: null }, 0, 0],
+  ['is in trouble', { trouble: 'failed a' }, 0, 1],
+  ['is no host yet', { state: 'created', applied_sha: old, healthy: 0 }, 0, 0],
+])('a backend that %s is behind or sick', (_what, changes, behind, sick) => {
+  expect(count([group({ ...changes, backends: 3 })]).envs).toMatchObject([{ behind: 3 * behind, sick: 3 * sick }]);
+});
+
+it('is behind nothing where nothing is desired', () => {
+  expect(count([group({ applied_sha: old })], [env({ desired_sha: null })]).envs).toMatchObject([{ behind: 0 }]);
+});
+
+it('names the rollout of an env', () => {
+  const { envs } = count([], [env({ rollout_id: 'r-1' }), env({})]);
+  expect(envs.map(({ rollout }) => rollout)).toEqual([{ id: 'r-1', state: 'soaking' }, null]);
+});
+
+it('counts hosts by the version of their agent, the newest first', () => {
+  const versions = ['1', '3', '2', '3'].map((agent_version) => group({ agent_version, backends: 2 }));
+  expect(count([...versions, group({ state: 'created', agent_version: '9' })]).agents).toEqual([
+    { version: '3', hosts: 4 },
+    { version: '2', hosts: 2 },
+    { version: '1', hosts: 2 },
+  ]);
+});
