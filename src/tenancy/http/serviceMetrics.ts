@@ -1,7 +1,10 @@
+import { countRollouts, type RolloutCounts } from '../rules/rollout/progress.ts';
 import type { Dependencies } from '../services/dependencies.ts';
 import { countBackendsByState } from '../store/backends.ts';
 import { countPendingSteps } from '../store/pendingSteps.ts';
 import { countAllDeliveries } from '../store/webhookDeliveries.ts';
+import { listActiveRollouts } from '../store/rollouts.ts';
+import type { RolloutProgress } from '../store/rolloutTable.ts';
 import type { Admission, AdmissionCounts } from './admission.ts';
 import { counter, gauge, info, samplesBy, type MetricFamily } from '../../platform/text/metrics.ts';
 
@@ -14,6 +17,7 @@ export async function serviceMetrics(deps: Dependencies, { counts }: Admission):
   const backends = samplesBy('state', await countBackendsByState(deps.store));
   const pending = samplesBy('step', await countPendingSteps(deps.store));
   const deliveries = samplesBy('state', { ...(await countAllDeliveries(deps.store)) });
+  const rollouts = await countActiveRollouts(deps);
   const asked = samplesBy('from', { cache: hits, secretstore: misses });
   const seconds = (user + system) / 1e6;
   return [
@@ -24,8 +28,17 @@ export async function serviceMetrics(deps: Dependencies, { counts }: Admission):
     counter('deployd_bearers', 'Bearers of agents by what knew them.', asked),
     gauge('deployd_backends', 'Backends by state.', backends),
     gauge('deployd_pending_steps', 'Steps of retirements and deletions that are not done yet, by step.', pending),
+    gauge('deployd_rollouts', 'Rollouts that are not over, by state.', samplesBy('state', rollouts.states)),
+    gauge('deployd_rollout_hosts', 'Hosts in their waves, by outcome.', samplesBy('outcome', rollouts.hosts)),
     gauge('deployd_webhook_deliveries', 'Events that are to be delivered, or could not be.', deliveries),
     gauge('process_resident_memory_bytes', 'Memory of the process.', [{ value: process.memoryUsage.rss() }]),
     counter('process_cpu_seconds', 'Processor time of the process.', [{ value: seconds }]),
   ];
+}
+
+async function countActiveRollouts({ store }: Dependencies): Promise<RolloutCounts> {
+  const rows = await listActiveRollouts(store, null);
+  return countRollouts(
+    rows.map(({ state, progress }) => ({ state, progress: JSON.parse(progress) as RolloutProgress })),
+  );
 }

@@ -1,5 +1,5 @@
 import type { HostGroup, WaveProgress } from '../../store/rolloutTable.ts';
-import { isSuccessful, progressOf } from './progress.ts';
+import { countRollouts, isSuccessful, progressOf } from './progress.ts';
 
 const group = (changes: Partial<HostGroup>): HostGroup => ({
   wave: 0,
@@ -68,4 +68,18 @@ it.each<[wave: Partial<WaveProgress>, maxFailures: number, success: boolean]>([
 it('holds the failures of earlier waves against a wave', () => {
   const wave = { ...none, succeeded: 1, offline: 1 };
   expect(isSuccessful({ waves: [{ ...none, failed: 1 }, wave], remaining: 0 }, wave, 1)).toBe(false);
+});
+
+it('counts rollouts by state, and the hosts of all their waves by outcome', () => {
+  const waves = [
+    { ...none, hosts: 3, waiting: 1, failed: 2 },
+    { ...none, hosts: 4, waiting: 4 },
+  ];
+  const counts = countRollouts([
+    { state: 'halted', progress: { waves, remaining: 9 } },
+    { state: 'halted', progress: { waves: [], remaining: 0 } },
+    { state: 'pending', progress: { waves: [{ ...none, hosts: 1, asleep: 1 }], remaining: 0 } },
+  ]);
+  const hosts = { waiting: 5, succeeded: 0, failed: 2, excused: 0, offline: 0, asleep: 1 };
+  expect(counts).toEqual({ states: { halted: 2, pending: 1 }, hosts });
 });

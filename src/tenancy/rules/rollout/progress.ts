@@ -1,3 +1,4 @@
+import type { RolloutState } from '../../../../machines/rollout.ts';
 import type { HostGroup, RolloutProgress, WaveProgress } from '../../store/rolloutTable.ts';
 
 /** Counts hosts by wave; what retires, and what has never been there, is left out. */
@@ -44,4 +45,22 @@ export function failuresOf({ waves }: RolloutProgress): number {
 export function isSuccessful(progress: RolloutProgress, wave: WaveProgress, maxFailures: number): boolean {
   const { waiting, succeeded, excused, offline } = wave;
   return waiting === 0 && succeeded + excused > 0 && failuresOf(progress) + offline <= maxFailures;
+}
+
+/** What is counted of all rollouts together: how many are in each state, and their hosts by how far they are. */
+export interface RolloutCounts {
+  states: Partial<Record<RolloutState, number>>;
+  hosts: Record<Exclude<keyof WaveProgress, 'hosts'>, number>;
+}
+
+/** Counts rollouts that are neither done nor aborted. */
+export function countRollouts(rollouts: readonly { state: RolloutState; progress: RolloutProgress }[]): RolloutCounts {
+  const states: RolloutCounts['states'] = {};
+  const hosts: RolloutCounts['hosts'] = { waiting: 0, succeeded: 0, failed: 0, excused: 0, offline: 0, asleep: 0 };
+  const outcomes = Object.keys(hosts) as (keyof typeof hosts)[];
+  for (const { state, progress } of rollouts) {
+    states[state] = (states[state] ?? 0) + 1;
+    for (const wave of progress.waves) for (const outcome of outcomes) hosts[outcome] += wave[outcome];
+  }
+  return { states, hosts };
 }
