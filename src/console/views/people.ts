@@ -33,7 +33,7 @@ function sessionTable(sessions: readonly Session[], visit: Visit, now: number): 
     { heading: 'Role', cell: ({ role, envs }) => roleText(role, envs) },
     { heading: 'From', cell: ({ address }) => address },
     { heading: 'Last used', cell: ({ last_used_at }) => timeAgo(last_used_at, now) },
-    { heading: 'Ends', cell: ({ expires_at }) => fullTime(expires_at, now) },
+    { heading: 'Ends', cell: ({ expires_at }) => html`<span>${fullTime(expires_at, now)}</span>` },
     { heading: 'End it', cell: (session) => endButton(session, visit) },
   ];
   const empty = emptyState('Nobody has signed in. The same in a shell:', 'deployctl session list');
@@ -58,7 +58,10 @@ function tokens(operators: readonly Operator[], visit: Visit, now: number): Temp
     { heading: 'Name', cell: (operator) => nameCell(operator) },
     { heading: 'Role', cell: ({ role, envs }) => roleText(role, envs) },
     { heading: 'Last used', cell: ({ last_used_at }) => timeAgo(last_used_at, now) },
-    { heading: 'Ends', cell: ({ expires_at }) => (expires_at === null ? 'never' : fullTime(expires_at, now)) },
+    {
+      heading: 'Ends',
+      cell: ({ expires_at }) => (expires_at === null ? 'never' : html`<span>${fullTime(expires_at, now)}</span>`),
+    },
     { heading: 'Revoke it', cell: (operator) => revokeButton(operator, visit) },
   ];
   const empty = emptyState('There is no token. Make one:', 'deployctl operator create NAME --role deployer');
