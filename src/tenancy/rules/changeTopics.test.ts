@@ -1,4 +1,4 @@
-import { changesOfEntry, topics, visibleTopics } from './changeTopics.ts';
+import { changesOfEntry } from './changeTopics.ts';
 
 it.each([
   ['backend.create', ['backends', 'audit']],
@@ -15,13 +15,4 @@ it.each([
   const topicsOf = (result: 'ok' | 'refused') => changesOfEntry({ act, env: 'eu', result }).map(({ topic }) => topic);
   expect(topicsOf('ok')).toEqual(changed);
   expect(topicsOf('refused')).toEqual(['audit']);
-});
-
-it.each([
-  ['viewer', topics.filter((topic) => topic !== 'audit' && topic !== 'people')],
-  ['admin', topics],
-] as const)('a %s sees what changes in the envs that it is for', (role, visible) => {
-  const changes = topics.map((topic) => ({ topic, env: 'eu' }));
-  expect(visibleTopics([{ role, envs: ['eu'] }], changes)).toEqual(visible);
-  expect(visibleTopics([{ role, envs: ['us'] }], changes)).toEqual([]);
 });

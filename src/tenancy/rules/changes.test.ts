@@ -29,8 +29,8 @@ describe('between two looks', () => {
 
   it('an act became visible after a later one', () => {
     const [before, after] = [
-      [entry(5), entry(3)],
-      [entry(5), entry(4, 'secret.set'), entry(3)],
+      [entry(5), entry(3), entry(1)],
+      [entry(5), entry(3), entry(2, 'secret.set'), entry(1)],
     ];
     expect(told(marks({ entries: before }), marks({ entries: after }))).toEqual(['secrets eu', 'audit eu']);
   });

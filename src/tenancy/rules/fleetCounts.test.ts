@@ -9,7 +9,7 @@ const group = (changes: Partial<BackendGroup>) =>
     env: 'eu',
     state: 'active',
     applied_sha: wanted,
-    agent_version: '2',
+    agent_version: '0.2.0',
     healthy: 1,
     trouble: null,
     backends: 1,
@@ -48,6 +48,13 @@ it.each<[string, Partial<BackendGroup>, number, number]>([
   expect(count([group({ ...changes, backends: 3 })]).envs).toMatchObject([{ behind: 3 * behind, sick: 3 * sick }]);
 });
 
+it('counts nothing in an env without backends', () => {
+  expect(count([])).toEqual({
+    envs: [{ name: 'eu', production: false, desired_sha: wanted, backends: {}, behind: 0, sick: 0, rollout: null }],
+    agents: [],
+  });
+});
+
 it('is behind nothing where nothing is desired', () => {
   expect(count([group({ applied_sha: old })], [env({ desired_sha: null })]).envs).toMatchObject([{ behind: 0 }]);
 });
@@ -58,10 +65,10 @@ it('names the rollout of an env', () => {
 });
 
 it('counts hosts by the version of their agent, the newest first', () => {
-  const versions = ['1', '3', '2', '3'].map((agent_version) => group({ agent_version, backends: 2 }));
+  const versions = ['0.1.0', '0.3.0', '0.2.0', '0.3.0'].map((agent_version) => group({ agent_version, backends: 2 }));
   expect(count([...versions, group({ state: 'created', agent_version: '9' })]).agents).toEqual([
-    { version: '3', hosts: 4 },
-    { version: '2', hosts: 2 },
-    { version: '1', hosts: 2 },
+    { version: '0.3.0', hosts: 4 },
+    { version: '0.2.0', hosts: 2 },
+    { version: '0.1.0', hosts: 2 },
   ]);
 });
