@@ -44,7 +44,7 @@ function formatError(table: KeyTable, keyword: string, { key, value }: { key: st
     const container = table.names.find((known) => key.startsWith(`${known}.`));
     return container === undefined
       ? `unknown key; the nearest known key is ${suggestKey(table, key)}`
-      : `unknown key; ${container} ${allowed}`;
+      : `unknown key; ${container} must be ${table.keys[container]?.allowed}`;
   }
   if (keyword === 'required') return `is required; ${allowed}`;
   return needsQuotes(value, configKeyOf(table, key)) ? `${allowed}; put it in quotes` : allowed;

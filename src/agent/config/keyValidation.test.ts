@@ -14,8 +14,16 @@ const required = [
 const aName = 'must be a name of 1 to 253 characters in one line';
 const aSocket = 'must be `unix://` and the absolute path of a socket';
 const anEnv = 'must be 1 to 63 lower-case letters, digits and hyphens, the first not a hyphen';
-const aTrust =
-  'must be a mapping with the keys threshold (how many signers, from 1), keys (at most 64 PEM files, each an absolute path), identities (at most 64 of {issuer, subject}) and root (an absolute path)';
+const trustParts = {
+  threshold: 'a whole number of signers, from 1 to 128',
+  keys: 'a list of at most 64 PEM files, each an absolute path',
+  identities: 'a list of at most 64 of {issuer, subject}',
+  root: 'an absolute path',
+};
+const aTrust = `must be a mapping with the keys ${Object.entries(trustParts)
+  .map(([key, allowed]) => `${key} (${allowed})`)
+  .join(', ')}`;
+const aPart = (name: keyof typeof trustParts) => `must be ${trustParts[name]}`;
 
 it.each([
   ['interval_s: 0', 'interval_s', 'must be a whole number of seconds from 1 to 86400'],
@@ -71,22 +79,22 @@ it.each([
 it.each([
   ['5', '', aTrust],
   ['{ key: [/a] }', '.key', 'unknown'],
-  ['{ threshold: 0 }', '.threshold', aTrust],
-  ['{ threshold: 129 }', '.threshold', aTrust],
-  ['{ threshold: "1" }', '.threshold', aTrust],
-  ['{ root: root.json }', '.root', aTrust],
-  ['{ keys: /a }', '.keys', aTrust],
-  ['{ keys: [a] }', '.keys.0', aTrust],
-  ['{ keys: [/a, /a] }', '.keys', aTrust],
-  ['{ identities: {} }', '.identities', aTrust],
-  ['{ identities: [i] }', '.identities.0', aTrust],
-  ['{ identities: [{ subject: s }] }', '.identities.0.issuer', `is required; ${aTrust}`],
-  ['{ identities: [{ issuer: i }] }', '.identities.0.subject', `is required; ${aTrust}`],
+  ['{ threshold: 0 }', '.threshold', aPart('threshold')],
+  ['{ threshold: 129 }', '.threshold', aPart('threshold')],
+  ['{ threshold: "1" }', '.threshold', aPart('threshold')],
+  ['{ root: root.json }', '.root', aPart('root')],
+  ['{ keys: /a }', '.keys', aPart('keys')],
+  ['{ keys: [a] }', '.keys.0', aPart('keys')],
+  ['{ keys: [/a, /a] }', '.keys', aPart('keys')],
+  ['{ identities: {} }', '.identities', aPart('identities')],
+  ['{ identities: [i] }', '.identities.0', aPart('identities')],
+  ['{ identities: [{ subject: s }] }', '.identities.0.issuer', `is required; ${aPart('identities')}`],
+  ['{ identities: [{ issuer: i }] }', '.identities.0.subject', `is required; ${aPart('identities')}`],
   ['{ identities: [{ issuer: i, subject: s, name: n }] }', '.identities.0.name', 'unknown'],
-  ['{ identities: [{ issuer: 1, subject: s }] }', '.identities.0.issuer', aTrust],
-  ['{ identities: [{ issuer: i, subject: "s " }] }', '.identities.0.subject', aTrust],
-  ['{ identities: [{ issuer: i, subject: "s\\u200bs" }] }', '.identities.0.subject', aTrust],
-  ['{ identities: [{ issuer: i, subject: s }, { subject: s, issuer: i }] }', '.identities', aTrust],
+  ['{ identities: [{ issuer: 1, subject: s }] }', '.identities.0.issuer', aPart('identities')],
+  ['{ identities: [{ issuer: i, subject: "s " }] }', '.identities.0.subject', aPart('identities')],
+  ['{ identities: [{ issuer: i, subject: "s\\u200bs" }] }', '.identities.0.subject', aPart('identities')],
+  ['{ identities: [{ issuer: i, subject: s }, { subject: s, issuer: i }] }', '.identities', aPart('identities')],
 ])('the trust %s is reported with the allowed values', (trust, key, message) => {
   for (const name of ['trust.bundles', 'trust.images'])
     expect(problemsOf([...required, `trust: { ${name.slice(6)}: ${trust} }`])).toEqual([
