@@ -71,6 +71,17 @@ it('has the policy of the host only when there is one, and shows it in a row', (
   expect(statusOf(settings, converged, facts)).not.toHaveProperty('policy');
 });
 
+it.each([
+  [{ hold: { until: at, reason: null } }, `  hold           until ${at}`],
+  [{ hold: { until: at, reason: 'repairs' } }, `  hold           until ${at}: repairs`],
+  [{ window_opens_at: at }, `  windows        closed, the next opens at ${at}`],
+])('shows with %j the row "%s"', (deferring, row) => {
+  const context = { state: converged, stateError: null, now: new Date(textAt) };
+  const plain = formatStatus(statusOf(settings, converged, facts), context).split('\n');
+  const lines = formatStatus({ ...statusOf(settings, converged, facts), ...deferring }, context).split('\n');
+  expect(lines.filter((line) => !plain.includes(line))).toEqual([row]);
+});
+
 it('shows no expiry of an absent token', () => {
   expect(statusOf(settings, converged, { ...facts, token: false })).toMatchObject({
     token: 'ABSENT',
