@@ -27,6 +27,7 @@ test('a check-in sends the token as bearer and returns the response', async () =
   answer.body = { action: 'apply', env: 'eu-1', backend_id: 'b', production: true, desired_sha: sha, bundle };
   expect(await tenancy.checkIn({ env: 'eu-1' } as CheckInRequest, never)).toEqual({
     action: 'apply',
+    emergency: false,
     env: 'eu-1',
     backendId: 'b',
     production: true,
