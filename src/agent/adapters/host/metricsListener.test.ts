@@ -1,9 +1,11 @@
 import { once } from 'node:events';
+import { readFile, writeFile } from 'node:fs/promises';
 import { request } from 'node:http';
-import { createServer, type AddressInfo } from 'node:net';
+import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { tempDir } from '../../../../fixtures/tempDir.ts';
+import { freePort } from '../../../../fixtures/world/wait.ts';
 import { listenForMetrics, type MetricsListener } from './metricsListener.ts';
 
 let listener: MetricsListener | null = null;
@@ -11,14 +13,6 @@ afterEach(async () => {
   await listener?.close();
   listener = null;
 });
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const { port } = server.address() as AddressInfo;
-  await new Promise((resolve) => server.close(resolve));
-  return port;
-}
 
 async function ask(options: object, method = 'GET', path = '/metrics') {
   const call = request({ ...options, method, path, agent: false }).end();
@@ -52,6 +46,13 @@ it('listens on a socket, also where a process that was killed left one', async (
   listener = await listenForMetrics(address, () => 'a 1\n');
   expect(await ask({ socketPath })).toEqual({ ...found, body: 'a 1\n' });
   left.close();
+});
+
+it('replaces nothing but a socket', async () => {
+  const path = join(tempDir(), 'file');
+  await writeFile(path, 'precious');
+  await expect(listenForMetrics(`unix://${path}`, () => '')).rejects.toThrow('EADDRINUSE');
+  expect(await readFile(path, 'utf8')).toBe('precious');
 });
 
 it('throws where it cannot listen', async () => {

@@ -1,6 +1,7 @@
 import { once } from 'node:events';
-import { rm } from 'node:fs/promises';
+import { unlink } from 'node:fs/promises';
 import { createServer } from 'node:http';
+import { statIfExists } from '../files/ifExists.ts';
 import { prometheusTextType } from '../../../platform/text/metrics.ts';
 
 /** A listener that shows metrics to whoever asks. */
@@ -10,7 +11,7 @@ export interface MetricsListener {
 
 /**
  * Answers `GET /metrics` with the text of the moment (spec §20.2), at `http://127.0.0.1:PORT`, `http://[::1]:PORT` or
- * `unix:///PATH`; a socket that an earlier process left is replaced. Throws the error of the system.
+ * `unix:///PATH`; a socket that an earlier process left is replaced, and nothing else. Throws the error of the system.
  */
 export async function listenForMetrics(address: string, text: () => string): Promise<MetricsListener> {
   const server = createServer((request, response) => {
@@ -21,7 +22,7 @@ export async function listenForMetrics(address: string, text: () => string): Pro
   server.requestTimeout = 10_000;
   const { protocol, hostname, port, pathname } = new URL(address);
   const path = decodeURI(pathname);
-  if (protocol === 'unix:') await rm(path, { force: true });
+  if (protocol === 'unix:' && (await statIfExists(path))?.isSocket()) await unlink(path);
   server.listen(protocol === 'unix:' ? { path } : { host: hostname.replace(/^\[|\]$/g, ''), port: Number(port) });
   await once(server, 'listening');
   return {

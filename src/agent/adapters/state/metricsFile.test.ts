@@ -28,5 +28,7 @@ it('tells a directory that is missing or cannot be written', async () => {
     code: 'DISK_WRITE_FAILED',
   });
   await mkdir(join(dir, 'a.prom'));
-  await expect(openMetricsFile(join(dir, 'a.prom')).read()).rejects.toMatchObject({ code: 'EISDIR' });
+  await expect(openMetricsFile(join(dir, 'a.prom')).write('a 1\n')).rejects.toMatchObject({
+    code: 'DISK_WRITE_FAILED',
+  });
 });
