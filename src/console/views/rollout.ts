@@ -29,6 +29,7 @@ export function rolloutSection(rollout: Rollout, visit: Visit, now: number): Tem
       ['Before', digest(rollout.previous_sha)],
       ['Started', html`${fullTime(rollout.created_at, now)} by ${rollout.created_by}`],
       ['Halts after', `more than ${rollout.max_failures} failures`],
+      ...(rollout.gate_reason === null ? [] : [['Answer at the gate', rollout.gate_reason] as const]),
     ])}
     ${waveTable(rollout)}
   </section>`;
