@@ -43,6 +43,7 @@ it.each<[what: string, CheckInResponse, Partial<DeferralInput>, line: string | n
   ['nothing but the attempt that is not desired any more', none, attemptOf(b), 'healing of what an attempt left', true],
   ['a down over an attempt, which is undone', down, attemptOf(b), 'the down of a retirement', true],
   ['what was left for diagnosis', applyOf(b), attemptOf(b, 'left'), `apply of ${b}`, false],
+  ['the next try of one whose revert is finished first', applyOf(b), attemptOf(b, 'reverting'), `apply of ${b}`, true],
 ])('a hold defers %s', (_, response, more, work, mayHeal) => {
   for (const windows of [[], [nights]]) {
     const expected = work === null ? null : { ending: 'held', line: `${held}; ${work} waits`, mayHeal };
@@ -55,6 +56,7 @@ it.each<[what: string, CheckInResponse, Partial<DeferralInput>, mayHeal: boolean
   ['an apply on an unhealthy host, which is healed meanwhile', applyOf(b), ill, true],
   ['an apply over another attempt, which is undone', applyOf(c), attemptOf(b), true],
   ['another try of what was left for diagnosis', applyOf(b), attemptOf(b, 'left'), false],
+  ['another try of one whose revert is finished first', applyOf(b), attemptOf(b, 'reverting'), true],
   ['not the first apply', applyOf(b), { state: { applied_sha: null, attempt: null } }, null],
   ['not the applied bundle again', applyOf(a), {}, null],
   ['no attempt that was begun and is desired', applyOf(b), attemptOf(b), null],

@@ -23,13 +23,15 @@ export interface DeferralInput extends Restraints {
 /**
  * Why what is desired has to wait; null when it has not. A hold defers everything; the windows only the change from one bundle
  * to another. An attempt that was cut short is not deferred: it is finished while its bundle is desired, and undone otherwise.
+ * One that failed, and whose revert was cut short, is undone; its next try waits.
  */
 export function deferralOf(response: CheckInResponse, input: DeferralInput): Deferral | null {
   const { attempt } = input.state;
   const { action, desiredSha } = response;
   if (action === 'none' && input.observed.healthy) return null;
   const isLeft = attempt?.phase === 'left';
-  if (attempt !== null && !isLeft && action === 'apply' && attempt.sha === desiredSha) return null;
+  const hasFailed = isLeft || attempt?.phase === 'reverting';
+  if (attempt !== null && !hasFailed && action === 'apply' && attempt.sha === desiredSha) return null;
   const { hold } = input;
   if (hold !== null) {
     const line = `held ${formatStanding(hold)}; ${workOf(response, input)} waits`;
