@@ -26,6 +26,7 @@ const free: DeferralInput = {
   now,
 };
 const ill = { observed: { healthy: false, unhealthyServices: ['db', 'web'] } };
+const unseen = { observed: { healthy: false, unhealthyServices: [] } };
 const attemptOf = (sha: string, phase = 'starting') => ({
   state: { applied_sha: a, attempt: { sha, phase, at: now.toISOString() } },
   observed: { healthy: false, unhealthyServices: [] },
@@ -36,6 +37,13 @@ it.each<[what: string, CheckInResponse, Partial<DeferralInput>, line: string | n
   ['the first apply', applyOf(b), { state: { applied_sha: null, attempt: null } }, `apply of ${b}`, false],
   ['the applied bundle again', applyOf(a), {}, `apply of ${a}`, false],
   ['healing', none, ill, 'healing of db, web', false],
+  [
+    'healing while the engine does not answer',
+    none,
+    unseen,
+    'healing of a host whose container engine does not answer',
+    false,
+  ],
   ['a down', down, {}, 'the down of a retirement', false],
   ['nothing where all is well', none, {}, null, false],
   ['no attempt that was begun and is desired', applyOf(b), attemptOf(b), null, false],

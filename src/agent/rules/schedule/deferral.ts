@@ -76,9 +76,11 @@ function openingOf({ windows, now }: Pick<DeferralInput, 'windows' | 'now'>): st
   return isOpen(windows, at) ? null : new Date(nextOpening(windows, at)).toISOString();
 }
 
-function workOf({ action, desiredSha }: CheckInResponse, { observed }: DeferralInput): string {
+function workOf({ action, desiredSha }: CheckInResponse, { state, observed }: DeferralInput): string {
   if (action === 'apply') return `apply of ${desiredSha ?? 'nothing'}`;
-  return action === 'down'
-    ? 'the down of a retirement'
-    : `healing of ${observed.unhealthyServices.join(', ') || 'what an attempt left'}`;
+  if (action === 'down') return 'the down of a retirement';
+  if (observed.unhealthyServices.length > 0) return `healing of ${observed.unhealthyServices.join(', ')}`;
+  return state.attempt === null
+    ? 'healing of a host whose container engine does not answer'
+    : 'healing of what an attempt left';
 }
