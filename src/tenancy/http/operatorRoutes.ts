@@ -110,7 +110,9 @@ function sendOctets(reply: FastifyReply, { bytes, size }: Octets): FastifyReply 
 
 function callOf({ act }: AnyOperatorRoute, { request, reply, operator }: Exchange): OperatorCall {
   const gone = new AbortController();
-  reply.raw.once('close', () => gone.abort());
+  // While it was authenticated, the caller has perhaps gone away.
+  if (reply.raw.destroyed) gone.abort();
+  else reply.raw.once('close', () => gone.abort());
   const caller: AuditCaller = {
     actor: operator.name,
     act: act ?? '',
