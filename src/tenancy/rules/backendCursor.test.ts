@@ -19,6 +19,7 @@ it.each([
   ['last_seen_at', `${Buffer.from('7x').toString('base64url')}.${id}`],
   ['last_seen_at', `${Buffer.from('x7').toString('base64url')}.${id}`],
   ['last_seen_at', `.${id}`],
+  ['site', `${Buffer.from('a\0').toString('base64url')}.${id}`],
 ] as const)('a cursor of another list names no place in one sorted by %s: %s', (column, cursor) => {
   expect(backendPlaceOf(cursor, column)).toBeNull();
 });

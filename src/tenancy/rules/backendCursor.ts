@@ -8,13 +8,16 @@ export function backendCursorOf({ key, id }: BackendPlace, column: SortColumn): 
   return column === 'id' ? id : `${Buffer.from(String(key)).toString('base64url')}.${id}`;
 }
 
-/** The place that a cursor of `backendCursorPattern` names; null if it is not of a list that is sorted by this column. */
+/**
+ * The place that a cursor of `backendCursorPattern` names; null if it is not of a list that is sorted by this column. No column
+ * has a NUL, which PostgreSQL refuses.
+ */
 export function backendPlaceOf(cursor: string, column: SortColumn): BackendPlace | null {
   const dot = cursor.indexOf('.');
   if ((dot === -1) !== (column === 'id')) return null;
   const id = cursor.slice(dot + 1);
   if (column === 'id') return { key: id, id };
   const key = Buffer.from(cursor.slice(0, dot), 'base64url').toString();
-  if (column !== 'last_seen_at') return { key, id };
+  if (column !== 'last_seen_at') return key.includes('\0') ? null : { key, id };
   return /^[0-9]{1,15}$/.test(key) ? { key: Number(key), id } : null;
 }

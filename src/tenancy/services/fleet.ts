@@ -34,7 +34,11 @@ export async function listBackends(
   const envs = env === undefined ? visibleEnvs(operator.permissions) : [env];
   const after = page.after === undefined ? null : backendPlaceOf(page.after, order.column);
   if (page.after !== undefined && after === null) {
-    throw new ApiError({ status: 400, code: 'REQUEST_INVALID', message: 'querystring.after is of another order' });
+    throw new ApiError({
+      status: 400,
+      code: 'REQUEST_INVALID',
+      message: 'querystring.after is no cursor of a list in this order',
+    });
   }
   const filter = { envs, states: states ?? null, search: search === '' ? null : search, isBehind, isSick };
   const rows = await selectBackends(store, { ...filter, order, after, limit: limit + 1 });
