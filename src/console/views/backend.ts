@@ -1,6 +1,7 @@
 import { html, nothing, type TemplateResult } from 'lit-html';
 import type { BackendDetails } from '../api/types.ts';
 import { conditionBadge, toneBadge } from '../components/badge.ts';
+import { deferralNotices } from '../components/deferral.ts';
 import { digestChange } from '../components/digest.ts';
 import { facts } from '../components/facts.ts';
 import { labelList } from '../components/labels.ts';
@@ -29,6 +30,7 @@ export const backendPage: Page = async ({ api, caller, params: { id = '' } }) =>
     body: (now) =>
       html`<h1>${backend.site}</h1>
         <p class="lead">${conditionBadge(conditionOf(backend))} ${conditionOf(backend).meaning}</p>
+        ${deferralNotices(backend, now)}
         <div class="columns">
           <div>
             ${aboutBackend(backend, now)} ${may(caller, 'admin', backend.env) ? administration(backend) : nothing}

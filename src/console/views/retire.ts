@@ -1,6 +1,7 @@
 import { html, nothing, type TemplateResult } from 'lit-html';
 import type { BackendDetails } from '../api/types.ts';
 import { conditionBadge, toneBadge } from '../components/badge.ts';
+import { deferralNotices } from '../components/deferral.ts';
 import type { Page, Visit } from '../page.ts';
 import { conditionOf } from '../rules/condition.ts';
 import { may } from '../rules/permission.ts';
@@ -14,11 +15,12 @@ export const retirePage: Page = async (visit) => {
   return {
     title: `Retire ${backend.site}`,
     topics: ['backends'],
-    body: () =>
+    body: (now) =>
       html`<p><a href=${hrefOf('backend', { id: backend.id })}>${backend.site}</a></p>
         <h1>Retire</h1>
         <p class="lead">${conditionBadge(conditionOf(backend))} ${conditionOf(backend).meaning}</p>
-        ${stepList(retirementSteps(backend))} ${isMine ? askButton(backend, visit) : nothing}`,
+        ${deferralNotices(backend, now)} ${stepList(retirementSteps(backend))}
+        ${isMine ? askButton(backend, visit) : nothing}`,
   };
 };
 
