@@ -33,10 +33,12 @@ function start(): void {
 function follow(event: MouseEvent, navigation: Navigation): void {
   const link = (event.target as Element).closest('a');
   const isPlain = event.button === 0 && !event.metaKey && !event.ctrlKey && !event.shiftKey && !event.altKey;
-  if (link === null || !isPlain || event.defaultPrevented || link.hash !== '' || 'outside' in link.dataset) return;
+  if (link === null || !isPlain || event.defaultPrevented || 'outside' in link.dataset) return;
   if (link.origin !== location.origin || !link.pathname.startsWith(base)) return;
   event.preventDefault();
-  void navigation.go(link.href, { keep: 'keep' in link.dataset });
+  // A step in the history would load the page again, and with it lose what it has revealed.
+  if (link.hash !== '') place(link.hash.slice(1)).focus();
+  else void navigation.go(link.href, { keep: 'keep' in link.dataset });
 }
 
 function tellLost(since: number | null): void {

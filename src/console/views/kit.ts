@@ -12,11 +12,16 @@ import { hrefOf } from '../rules/routes.ts';
 export const kitPage: Page = async (visit) => {
   const backend = await visit.api.backend(visit.params['id'] ?? '');
   let shown: InstallKit | ApiError | null = null;
+  let isBusy = false;
   const reveal = async () => {
+    // A second kit would supersede the first.
+    isBusy = true;
+    visit.redraw();
     shown = await visit.api.revealKit(backend.id).catch((error: unknown) => {
       if (error instanceof ApiError) return error;
       throw error;
     });
+    isBusy = false;
     visit.redraw();
   };
   return {
@@ -26,14 +31,17 @@ export const kitPage: Page = async (visit) => {
       html`<p><a href=${hrefOf('backend', { id: backend.id })}>${backend.site}</a></p>
         <h1>Install kit</h1>
         ${shown instanceof ApiError ? errorNotice(shown) : nothing}
-        ${shown === null || shown instanceof ApiError ? offer(backend, reveal) : kitView(shown, now)}`,
+        ${shown === null || shown instanceof ApiError ? offer(backend, { reveal, isBusy }) : kitView(shown, now)}`,
   };
 };
 
-function offer(backend: BackendDetails, reveal: () => Promise<void>): TemplateResult {
+function offer(
+  backend: BackendDetails,
+  { reveal, isBusy }: { reveal: () => Promise<void>; isBusy: boolean },
+): TemplateResult {
   return html`<p class="lead">${supersedes(backend)}</p>
     <p class="hint">It holds credentials and is shown once. Leave the page when the host has them.</p>
-    <p><button class="primary" @click=${() => void reveal()}>Reveal the kit</button></p>`;
+    <p><button class="primary" ?disabled=${isBusy} @click=${() => void reveal()}>Reveal the kit</button></p>`;
 }
 
 function kitView(kit: InstallKit, now: number): TemplateResult {
