@@ -71,11 +71,14 @@ function formatAllowed(table: KeyTable, key: string): string {
   return `must be ${allowedOf(table, key) ?? 'something else'}`;
 }
 
-/** What is allowed for a key, or for the part of its mapping that holds the value. */
+/** What is allowed for a key, or for the part of its mapping, or of a mapping in its list, that holds the value. */
 function allowedOf({ names, keys }: KeyTable, key: string): string | undefined {
   const name = nameOf(names, key);
   if (name === undefined) return undefined;
-  const [part = ''] = key.slice(name.length + 1).split('.');
+  const [part = ''] = key
+    .slice(name.length + 1)
+    .replace(/^\d+\./, '')
+    .split('.');
   return keys[name]?.parts?.[part] ?? keys[name]?.allowed;
 }
 

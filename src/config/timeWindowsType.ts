@@ -1,6 +1,6 @@
 import { isTimeZone, weekdays, windowBounds, type TimeWindow } from '../protocol/timeWindow.ts';
 import type { KeyProblem } from './configInvalid.ts';
-import type { ValueType } from './valueTypes.ts';
+import { formatParts, type ValueType } from './valueTypes.ts';
 
 const { windows, minutes, start, zone } = windowBounds;
 const properties = {
@@ -10,6 +10,13 @@ const properties = {
   time_zone: { type: 'string', maxLength: zone },
 };
 
+const parts = {
+  days: `a list of ${weekdays.join(', ')}, none twice`,
+  start: 'a time of day such as "08:30"',
+  minutes: `a whole number from 1 to ${minutes}`,
+  time_zone: 'a time zone such as Europe/Berlin',
+};
+
 /** A list of windows of time. */
 export const timeWindows: ValueType = {
   schema: {
@@ -17,9 +24,8 @@ export const timeWindows: ValueType = {
     maxItems: windows,
     items: { type: 'object', additionalProperties: false, required: Object.keys(properties), properties },
   },
-  allowed:
-    `a list of at most ${windows} mappings with the keys days (a list of ${weekdays.join(', ')}), start (such as "08:30"), ` +
-    `minutes (1 to ${minutes}) and time_zone (such as Europe/Berlin)`,
+  allowed: `a list of at most ${windows} mappings with the keys ${formatParts(parts)}`,
+  parts,
 };
 
 /** The time zones of windows that this system does not know. */

@@ -1,6 +1,6 @@
 import type { TrustSettings } from '../protocol/trustSettings.ts';
 import type { KeyProblem } from './configInvalid.ts';
-import type { ValueType } from './valueTypes.ts';
+import { formatParts, type ValueType } from './valueTypes.ts';
 
 const maxEntries = 64;
 const visible = { type: 'string', pattern: '^(?! )[^\\p{C}]{1,253}(?<! )$' };
@@ -28,10 +28,9 @@ export function trustBy(path: ValueType): ValueType {
     identities: `a list of at most ${maxEntries} of {issuer, subject}`,
     root: path.allowed,
   };
-  const allowed = Object.entries(parts).map(([key, text]) => `${key} (${text})`);
   return {
     schema: { type: 'object', nullable: true, additionalProperties: false, properties },
-    allowed: `a mapping with the keys ${allowed.join(', ')}`,
+    allowed: `a mapping with the keys ${formatParts(parts)}`,
     parts,
   };
 }

@@ -2,7 +2,7 @@
 export interface ValueType {
   schema: { type: string } & Readonly<Record<string, unknown>>;
   allowed: string;
-  /** Of a mapping with keys of several types, what is allowed for each. */
+  /** Of a mapping, or of the mappings in a list, with keys of several types: what is allowed for each. */
   parts?: Readonly<Record<string, string>>;
 }
 
@@ -51,6 +51,13 @@ export const serviceUrl: ValueType = {
 /** A text that matches a pattern. */
 export function textLike(pattern: string, allowed: string): ValueType {
   return { schema: { type: 'string', pattern }, allowed };
+}
+
+/** The parts of a type for a list of its keys. */
+export function formatParts(parts: Readonly<Record<string, string>>): string {
+  return Object.entries(parts)
+    .map(([key, allowed]) => `${key} (${allowed})`)
+    .join(', ');
 }
 
 /** One of a few words. */

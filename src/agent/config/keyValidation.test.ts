@@ -102,6 +102,34 @@ it.each([
     ]);
 });
 
+const windowParts = {
+  days: 'a list of sun, mon, tue, wed, thu, fri, sat, none twice',
+  start: 'a time of day such as "08:30"',
+  minutes: 'a whole number from 1 to 1440',
+  time_zone: 'a time zone such as Europe/Berlin',
+};
+const windows = `must be a list of at most 32 mappings with the keys ${Object.entries(windowParts)
+  .map(([key, allowed]) => `${key} (${allowed})`)
+  .join(', ')}`;
+
+it.each([
+  ['{}', '', windows],
+  ['[mon]', '.0', windows],
+  ['[{ days: [monday], start: "08:30", minutes: 1, time_zone: UTC }]', '.0.days.0', `must be ${windowParts.days}`],
+  ['[{ days: [mon, mon], start: "08:30", minutes: 1, time_zone: UTC }]', '.0.days', `must be ${windowParts.days}`],
+  ['[{ days: [mon], start: "24:00", minutes: 1, time_zone: UTC }]', '.0.start', `must be ${windowParts.start}`],
+  ['[{ days: [mon], start: "08:30", minutes: 0, time_zone: UTC }]', '.0.minutes', `must be ${windowParts.minutes}`],
+  ['[{ days: [mon], start: "08:30", minutes: 1 }]', '.0.time_zone', `is required; must be ${windowParts.time_zone}`],
+  [
+    '[{ days: [mon], start: "08:30", minutes: 1, time_zone: UTC, day: mon }]',
+    '.0.day',
+    `unknown key; apply.windows ${windows}`,
+  ],
+])('the windows %s are reported with what is allowed in that place', (list, key, message) => {
+  const problem = { line: 6, key: `apply.windows${key}`, message };
+  expect(problemsOf([...required, `apply: { windows: ${list} }`])).toEqual([problem]);
+});
+
 it.each([
   'trust: { bundles: { threshold: 128, keys: [/a, /b], identities: [{ issuer: i, subject: s t }], root: /r } }',
   'trust: { images: }',
