@@ -36,9 +36,12 @@ export const autoOrPath = textLike('^(auto|/[^\\p{Cc}]*)$', '`auto` or an absolu
 /** The address of the container engine's socket. */
 export const socketUrl = textLike('^unix:///[^\\p{Cc}]+$', '`unix://` and the absolute path of a socket');
 
+/** The pattern of a port, from 1 to 65535. */
+export const portPattern = '([1-9]\\d{0,3}|[1-5]\\d{4}|6[0-4]\\d{3}|65[0-4]\\d{2}|655[0-2]\\d|6553[0-5])';
+
 /** Where a program listens for callers of its own host. */
 export const loopbackListener = textLike(
-  '^(http://(127\\.0\\.0\\.1|\\[::1\\]):[1-9][0-9]{0,4}|unix:///[^\\p{Cc}]+)$',
+  `^(http://(127\\.0\\.0\\.1|\\[::1\\]):${portPattern}|unix:///[^\\p{Cc}]+)$`,
   '`http://127.0.0.1:PORT`, `http://[::1]:PORT`, or `unix://` and the absolute path of a socket',
 );
 

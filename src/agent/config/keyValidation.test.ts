@@ -13,6 +13,8 @@ const required = [
 ];
 const aName = 'must be a name of 1 to 253 characters in one line';
 const aSocket = 'must be `unix://` and the absolute path of a socket';
+const aListener =
+  'must be `http://127.0.0.1:PORT`, `http://[::1]:PORT`, or `unix://` and the absolute path of a socket';
 const anEnv = 'must be 1 to 63 lower-case letters, digits and hyphens, the first not a hyphen';
 const trustParts = {
   threshold: 'a whole number of signers, from 1 to 128',
@@ -56,6 +58,9 @@ it.each([
   ['secretstore_role: [a]', 'secretstore_role', aName],
   ['secretstore_role: 12', 'secretstore_role', `${aName}; put it in quotes`],
   ['secretstore_role: true', 'secretstore_role', `${aName}; put it in quotes`],
+  ['metrics: { listen: "http://127.0.0.1:0" }', 'metrics.listen', aListener],
+  ['metrics: { listen: "http://[::1]:65536" }', 'metrics.listen', aListener],
+  ['metrics: { listen: "http://localhost:9469" }', 'metrics.listen', aListener],
   ['log.level: debug', 'log.level', 'unknown key; the nearest known key is level under log'],
   ['log: { levl: debug }', 'log.levl', 'unknown key; the nearest known key is level under log'],
   ['trust: { image: {} }', 'trust.image', 'unknown key; the nearest known key is images under trust'],
@@ -139,6 +144,7 @@ it.each([
   'compose: /usr/bin/docker-compose',
   'disk: { headroom_bytes: 0, paths: [/a, /b] }',
   'port: 65535',
+  'metrics: { listen: "http://[::1]:65535" }',
   'limits:',
 ])('%s is valid', (line) => {
   expect(problemsOf([...required, line])).toEqual([]);

@@ -1,8 +1,8 @@
-import { textLike } from '../../config/valueTypes.ts';
+import { portPattern, textLike } from '../../config/valueTypes.ts';
 
 /** An IP address or `localhost`, and a port. */
 export const listenAddress = textLike(
-  '^(localhost|(\\d{1,3}\\.){3}\\d{1,3}|\\[[0-9a-fA-F:.]+\\]):([1-9]\\d{0,3}|[1-5]\\d{4}|6[0-4]\\d{3}|65[0-4]\\d{2}|655[0-2]\\d|6553[0-5])$',
+  `^(localhost|(\\d{1,3}\\.){3}\\d{1,3}|\\[[0-9a-fA-F:.]+\\]):${portPattern}$`,
   'an IP address and a port, such as 127.0.0.1:8443 or [::]:443',
 );
 

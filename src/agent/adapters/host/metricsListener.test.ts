@@ -55,6 +55,20 @@ it('replaces nothing but a socket', async () => {
   expect(await readFile(path, 'utf8')).toBe('precious');
 });
 
+it.each(['127.0.0.1', '[::1]'])('listens at port 80 of %s', async (host) => {
+  listener = await listenForMetrics(`http://${host}:80`, () => 'a 1\n').catch((error: unknown) => {
+    expect(error).toMatchObject({ port: 80 }); // it belongs to root, or to somebody who was there before
+    return null;
+  });
+  if (listener !== null) expect(await ask({ host: host.replace(/[[\]]/g, '') })).toEqual({ ...found, body: 'a 1\n' });
+});
+
+it('takes the path of a socket as it is written', async () => {
+  const socketPath = join(tempDir(), 'a%20b#c?d');
+  listener = await listenForMetrics(`unix://${socketPath}`, () => 'a 1\n');
+  expect(await ask({ socketPath })).toEqual({ ...found, body: 'a 1\n' });
+});
+
 it('throws where it cannot listen', async () => {
   const port = await freePort();
   listener = await listenForMetrics(`http://127.0.0.1:${port}`, () => '');

@@ -20,10 +20,9 @@ export async function listenForMetrics(address: string, text: () => string): Pro
     response.writeHead(200, { 'content-type': prometheusTextType }).end(text());
   });
   server.requestTimeout = 10_000;
-  const { protocol, hostname, port, pathname } = new URL(address);
-  const path = decodeURI(pathname);
-  if (protocol === 'unix:' && (await statIfExists(path))?.isSocket()) await unlink(path);
-  server.listen(protocol === 'unix:' ? { path } : { host: hostname.replace(/^\[|\]$/g, ''), port: Number(port) });
+  const place = placeOf(address);
+  if ('path' in place && (await statIfExists(place.path))?.isSocket()) await unlink(place.path);
+  server.listen(place);
   await once(server, 'listening');
   return {
     close: async () => {
@@ -33,4 +32,11 @@ export async function listenForMetrics(address: string, text: () => string): Pro
       await closed;
     },
   };
+}
+
+/** An address as the system wants it. */
+function placeOf(address: string): { path: string } | { host: string; port: number } {
+  if (address.startsWith('unix://')) return { path: address.slice('unix://'.length) };
+  const [host = '', port] = address.slice('http://'.length).split(/:(?=\d+$)/);
+  return { host: host.replace(/^\[|\]$/g, ''), port: Number(port) };
 }
