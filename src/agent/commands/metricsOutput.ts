@@ -31,7 +31,7 @@ export async function openMetricsOutput(deps: Dependencies, listen: string | nul
     publish: async (trace) => {
       if (trace.ending === 'busy') return; // whoever holds the lock tells about the host
       await publish(trace).catch((error: unknown) => {
-        deps.journal.warn(`no metrics in ${String(textfile)}: ${messageOf(error)}`);
+        deps.journal.warn(`no metrics of this tick: ${messageOf(error)}`);
       });
     },
     close: async () => listener?.close(),
@@ -66,5 +66,5 @@ function pathsOf({ state_dir, disk }: Settings): string[] {
 }
 
 function messageOf(error: unknown): string {
-  return error instanceof Error ? error.message : 'unknown reason';
+  return error instanceof Error ? error.message.replace(/^failed: /, '') : 'unknown reason';
 }

@@ -24,8 +24,10 @@ it('leaves no temporary of a killed tick behind, and what others have there alon
 });
 
 it('tells a directory that is missing or cannot be written', async () => {
-  await expect(openMetricsFile(join(dir, 'none', 'a.prom')).write('a 1\n')).rejects.toMatchObject({
+  const missing = join(dir, 'none', 'a.prom');
+  await expect(openMetricsFile(missing).write('a 1\n')).rejects.toMatchObject({
     code: 'DISK_WRITE_FAILED',
+    message: `failed: cannot write ${missing}: no such file or directory`,
   });
   await mkdir(join(dir, 'a.prom'));
   await expect(openMetricsFile(join(dir, 'a.prom')).write('a 1\n')).rejects.toMatchObject({

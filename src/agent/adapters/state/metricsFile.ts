@@ -15,8 +15,8 @@ export function openMetricsFile(path: string): MetricsFile {
   return {
     read: async () => (await readTextIfExists(path)) ?? '',
     write: async (text) => {
-      await removeStaleTemporaries(dirname(path));
       await writeWithoutSync(path, text, 0o644);
+      await removeStaleTemporaries(dirname(path));
     },
   };
 }
