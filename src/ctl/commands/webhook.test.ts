@@ -35,6 +35,13 @@ it('reads the URL from standard input, and writes the secret into a file of its 
   expect(await readFile(file, 'utf8')).toMatch(/^whsec_\S+\n$/);
 });
 
+it.each([
+  ['--no-event --event backend.back', ['backend.back']],
+  ['--event backend.back --no-event', []],
+])('takes the last of %s', async (options, events) => {
+  expect(await at.admin.json(`webhook add last ${options}`, withUrl())).toMatchObject({ events });
+});
+
 it('tells what an id looks like', async () => {
   const { exit, stderr } = await at.admin.run('webhook test chat');
   expect([exit, stderr]).toEqual([

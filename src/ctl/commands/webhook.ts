@@ -67,10 +67,11 @@ function addAdd(webhook: Command, run: Run): void {
     .action(run(createWebhook));
 }
 
-function eventOption(value: string, previous: string[] = []): string[] {
+/** Collects types of events; after `--no-event` anew. */
+function eventOption(value: string, previous: string[] | false = []): string[] {
   const isKnown = eventTypes.some((type) => type === value);
   if (!isKnown) throw new InvalidArgumentError(`Allowed choices are ${eventTypes.join(', ')}.`);
-  return [...previous, value];
+  return [...(previous || []), value];
 }
 
 async function listWebhooks(session: Session, _operands: [], { env }: { env?: string }): Promise<Result> {
