@@ -1,7 +1,9 @@
 import { Ajv, type ErrorObject, type ValidateFunction } from 'ajv';
 import type { FastifySchemaCompiler } from 'fastify';
 import type { TSchema } from 'typebox';
-import { patterns } from './schemas/common.ts';
+import { backendStates, patterns } from './schemas/common.ts';
+import { backendCursorPattern } from '../rules/backendCursor.ts';
+import { cursorPattern } from '../rules/cursor.ts';
 import { ApiError } from '../services/apiError.ts';
 
 // Formats are documentation; what is checked stands in `pattern`.
@@ -31,16 +33,23 @@ function validationError(part: string | undefined, { errors }: ValidateFunction)
   return new ApiError({ status: 400, code: 'REQUEST_INVALID', message: `${field} ${detailOf(first)}` });
 }
 
+const aCursor = 'must be what `next` of the page before says';
+
 /** What operators are told of the forms that they type. */
 const forms = new Map([
   [patterns.env, 'must be the name of an env: small letters, digits and hyphens, at most 63'],
   [patterns.sha256, 'must be a digest of 64 digits from 0 to f'],
   [patterns.uuid, 'must be an id, such as 0f8fad5b-d9cb-469f-a165-70867728950e'],
+  [patterns.line, 'must be one line without control characters'],
+  [patterns.states, `must be one or more of ${backendStates.join(', ')}, separated by commas`],
+  [cursorPattern, aCursor],
+  [backendCursorPattern, aCursor],
 ]);
 
 function detailOf({ params, propertyName, message = 'is invalid' }: Partial<ErrorObject> = {}): string {
   const unknown: unknown = params?.['additionalProperty'];
   if (typeof unknown === 'string') return `has an unknown field ${JSON.stringify(unknown)}`;
+  if (Array.isArray(params?.['allowedValues'])) return `must be one of ${params['allowedValues'].join(', ')}`;
   const form = forms.get(String(params?.['pattern']));
   if (form !== undefined && propertyName === undefined) return form;
   return propertyName === undefined ? message : `has a field ${JSON.stringify(propertyName)} whose name ${message}`;

@@ -1,14 +1,25 @@
 import { Type } from 'typebox';
 import { CheckIn, Container, deferringFacts, Report } from './agent.ts';
-import { Body, EnvName, Labels, Limit, Line, Nullable, Sha256, Timestamp, Uuid } from './common.ts';
+import {
+  backendStates,
+  Body,
+  EnvName,
+  Labels,
+  Limit,
+  Line,
+  Nullable,
+  patterns,
+  Sha256,
+  Timestamp,
+  Uuid,
+} from './common.ts';
 import { backendCursorPattern } from '../../rules/backendCursor.ts';
 import { cursorPattern } from '../../rules/cursor.ts';
 
 /** A backend of the URL. */
 export const BackendParams = Type.Object({ id: Uuid });
 
-const states = ['created', 'invited', 'active', 'offline', 'retiring', 'finishing', 'retired'] as const;
-const State = Type.Enum([...states]);
+const State = Type.Enum([...backendStates]);
 const Transport = Type.Enum(['sdk', 'proxy', 'system']);
 /** As the configuration of the agent permits it. */
 const Site = Type.String({ pattern: '^(?! )[^\\u0000-\\u001f\\u007f-\\u009f]{1,253}(?<! )$' });
@@ -70,10 +81,7 @@ const columns = ['id', 'site', 'state', 'last_seen_at', 'agent_version'];
 export const BackendQuery = Body({
   env: Type.Optional(EnvName),
   state: Type.Optional(
-    Type.String({
-      pattern: `^(${states.join('|')})(,(${states.join('|')}))*$`,
-      description: 'One of these states, separated by commas.',
-    }),
+    Type.String({ pattern: patterns.states, description: 'One of these states, separated by commas.' }),
   ),
   q: Type.Optional({
     ...Line,

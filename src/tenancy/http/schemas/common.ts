@@ -1,10 +1,16 @@
 import { Type, type Static, type TNull, type TSchema, type TUnion } from 'typebox';
 
+/** Where a backend can be in its life. */
+export const backendStates = ['created', 'invited', 'active', 'offline', 'retiring', 'finishing', 'retired'] as const;
+const state = `(${backendStates.join('|')})`;
+
 /** What names in requests look like. */
 export const patterns = {
   env: '^[a-z0-9][a-z0-9-]{0,62}$',
   sha256: '^[0-9a-f]{64}$',
   uuid: '^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$',
+  line: '^[^\\u0000-\\u001f\\u007f-\\u009f]*$',
+  states: `^${state}(,${state})*$`,
 };
 /** Name of an env. */
 export const EnvName = Type.String({ pattern: patterns.env });
@@ -15,7 +21,7 @@ export const Uuid = Type.String({ pattern: patterns.uuid });
 /** RFC 3339, UTC. */
 export const Timestamp = Type.String({ format: 'date-time' });
 /** One line of text without control characters. */
-export const Line = Type.String({ minLength: 1, maxLength: 128, pattern: '^[^\\u0000-\\u001f\\u007f-\\u009f]*$' });
+export const Line = Type.String({ minLength: 1, maxLength: 128, pattern: patterns.line });
 /** What an operator says of a backend, to choose it by. */
 export const Labels = Type.Record(
   Type.String(),
