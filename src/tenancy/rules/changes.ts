@@ -5,7 +5,7 @@ import { changesOfEntry, topics, type Change } from './changeTopics.ts';
 export interface ChangeMarks {
   /** The newest entries of the audit log, newest first. */
   entries: readonly Pick<AuditRow, 'id' | 'act' | 'env' | 'result'>[];
-  /** Differs after each check-in and report, and when a host becomes silent. */
+  /** Differs after each check-in, report and step of a retirement, and when a host becomes silent. */
   hosts: string;
   /** Rollouts that are not over; `mark` differs when they go on. */
   rollouts: readonly { id: string; env: string; mark: string }[];

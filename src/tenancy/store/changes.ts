@@ -9,11 +9,12 @@ export function newestEntries(store: Store, limit: number): Promise<Pick<AuditRo
 }
 
 /**
- * A text that differs after each check-in, report and heartbeat, and when a host becomes silent: the ends of indexes, whatever
- * the number of hosts.
+ * A text that differs after each check-in, report and heartbeat, when a host becomes silent, and after each try of a step of a
+ * retirement: the ends of indexes, whatever the number of hosts, and the number of the few steps that are pending.
  */
 export async function hostMark(store: Store): Promise<string> {
   const seen = (state: BackendState) => store.selectFrom('backends').where('state', '=', state);
+  const steps = store.selectFrom('pending_steps');
   const marks = store.selectNoFrom([
     seen('active')
       .select(({ fn }) => fn.max('last_seen_at').as('time'))
@@ -28,12 +29,17 @@ export async function hostMark(store: Store): Promise<string> {
       .selectFrom('reports')
       .select(({ fn }) => fn.max('received_at').as('time'))
       .as('newest_report'),
+    steps.select(({ fn }) => fn.countAll().as('steps')).as('steps'),
+    steps.select(({ fn }) => fn.max('due_at').as('time')).as('newest_step'),
   ]);
   return JSON.stringify(await marks.executeTakeFirstOrThrow());
 }
 
-/** Rollouts that are not over, each with a text that differs when it goes on. */
+/** Rollouts that are not over, each with a text that differs when it goes on, and when the webhook of its gate has answered. */
 export async function rolloutMarks(store: Store): Promise<{ id: string; env: string; mark: string }[]> {
   const rows = await listActiveRollouts(store, null);
-  return rows.map(({ id, env, state, started, progress }) => ({ id, env, mark: `${state} ${started} ${progress}` }));
+  return rows.map(({ id, env, state, started, progress, gate_reason }) => ({
+    ...{ id, env },
+    mark: JSON.stringify([state, started, progress, gate_reason]),
+  }));
 }
