@@ -174,7 +174,7 @@ export const configKeys: Readonly<Record<DottedKey<TenancySettings>, ConfigKey>>
   'webhooks.give_up_after_s': optional(
     integer('seconds', minute, 30 * day),
     day,
-    'Age at which an event that could not be delivered becomes a dead letter.',
+    'Age at which an event that could not be delivered becomes a dead letter, and a gate without an answer halts its rollout.',
   ),
   'webhooks.keep_dead_days': optional(integer('days', 1, 3650), 30, 'How long dead letters are kept.'),
   max_requests: optional(

@@ -65,10 +65,10 @@ it('names the rollout of an env', () => {
 });
 
 it('counts hosts by the version of their agent, the newest first', () => {
-  const versions = ['0.1.0', '0.3.0', '0.2.0', '0.3.0'].map((agent_version) => group({ agent_version, backends: 2 }));
+  const versions = ['0.2.0', '0.10.0', '0.9.0', '0.10.0'].map((agent_version) => group({ agent_version, backends: 2 }));
   expect(count([...versions, group({ state: 'created', agent_version: '9' })]).agents).toEqual([
-    { version: '0.3.0', hosts: 4 },
+    { version: '0.10.0', hosts: 4 },
+    { version: '0.9.0', hosts: 2 },
     { version: '0.2.0', hosts: 2 },
-    { version: '0.1.0', hosts: 2 },
   ]);
 });

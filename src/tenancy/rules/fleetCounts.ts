@@ -7,7 +7,7 @@ import type { RolloutRow } from '../store/rolloutTable.ts';
 /** A fleet at a glance. */
 export interface FleetCounts {
   envs: EnvCounts[];
-  /** Hosts by the version of their agent, the newest text first. */
+  /** Hosts by the version of their agent, the newest first. */
   agents: { version: string; hosts: number }[];
 }
 
@@ -33,6 +33,9 @@ interface Desired {
   of: (group: BackendGroup) => string | null;
 }
 
+/** 0.10 comes after 0.9. */
+const byVersion = new Intl.Collator('en', { numeric: true });
+
 /** Counts the backends of envs. */
 export function countFleet(groups: readonly BackendGroup[], { envs, rollouts, of }: Desired): FleetCounts {
   const byEnv = Map.groupBy(groups, ({ env }) => env);
@@ -49,7 +52,7 @@ export function countFleet(groups: readonly BackendGroup[], { envs, rollouts, of
   });
   const versions = sumBy(groups.filter(isHost), ({ agent_version }) => agent_version);
   const agents = Object.entries(versions).map(([version, hosts]) => ({ version, hosts }));
-  return { envs: views, agents: agents.toSorted((one, other) => (one.version < other.version ? 1 : -1)) };
+  return { envs: views, agents: agents.toSorted((one, other) => byVersion.compare(other.version, one.version)) };
 }
 
 function isHost({ state }: BackendGroup): boolean {

@@ -24,7 +24,7 @@ export const Fleet = Type.Object(
   {
     envs: Type.Array(EnvCounts),
     agents: Type.Array(Type.Object({ version: Type.String(), hosts: Type.Integer() }, { title: 'AgentVersion' }), {
-      description: 'Hosts by the version of their agent.',
+      description: 'Hosts by the version of their agent, the newest first.',
     }),
   },
   { title: 'Fleet' },
