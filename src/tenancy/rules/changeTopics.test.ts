@@ -7,6 +7,7 @@ it.each([
   ['operator.create', ['people', 'audit']],
   ['rollout.start', ['rollouts', 'envs', 'backends', 'audit']],
   ['secret.set', ['secrets', 'audit']],
+  ['service.admin', ['people', 'audit']],
   ['session.end', ['people', 'audit']],
   ['signature.add', ['bundles', 'envs', 'audit']],
   ['webhook.test', ['webhooks', 'audit']],

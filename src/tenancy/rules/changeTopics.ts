@@ -19,6 +19,7 @@ const topicsOfActs: Record<string, readonly Topic[]> = {
   operator: ['people'],
   rollout: ['rollouts', 'envs', 'backends'],
   secret: ['secrets'],
+  service: ['people'],
   session: ['people'],
   signature: ['bundles', 'envs'],
   webhook: ['webhooks'],

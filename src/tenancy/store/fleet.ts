@@ -39,8 +39,8 @@ export function countGroups(store: Store, envs: readonly string[] | null): Promi
 }
 
 /**
- * Selects a page. All that it is chosen by stands in one index, of which every entry is read: of 100 000 backends within some
- * 30 ms, whatever is asked for.
+ * Selects a page. All that it is chosen by stands in one index, of which every entry is read, whatever is asked for: of 100 000
+ * backends within some 30 ms by SQLite, and 130 ms by PostgreSQL.
  */
 export function pageQuery(store: Store, { order, after, limit, ...filter }: BackendPage) {
   const key = sortKeys[order.column];
