@@ -21,10 +21,18 @@ it.each([
   ['169h', 'is more than 7 days away, the longest that a hold lasts'],
   ['2026-11-26T12:00Z', 'is over since 2026-11-26T12:00:00.000Z'],
   ['2016-11-26T12:00Z', 'is over since 2016-11-26T12:00:00.000Z'],
-  ...['', '0h', '1w', '1.5h', '24:00', 'tomorrow', '2026-11-27', '2026-02-30T25:00Z'].map((text) => [
-    text,
-    'must be like 90m, 12h, 3d, 18:30, 2026-11-27T08:00 or 2026-11-27T08:00Z',
-  ]),
+  ...[
+    '',
+    '0h',
+    '1w',
+    '1.5h',
+    '24:00',
+    'tomorrow',
+    '2026-11-27',
+    '2026-02-28T25:00Z',
+    '2026-11-31T08:00Z',
+    '2026-13-01T08:00Z',
+  ].map((text) => [text, 'must be like 90m, 12h, 3d, 18:30, 2026-11-27T08:00 or 2026-11-27T08:00Z']),
 ])('--until %s %s', (text, fault) => {
   expect(holdEndOf(text, now)).toEqual({ fault });
 });

@@ -24,8 +24,14 @@ function parseEnd(text: string, now: Date): Date | null {
   if (number !== undefined) return new Date(now.getTime() + Number(number) * unitMs[unit as keyof typeof unitMs]);
   const [, hours, minutes] = /^([01]\d|2[0-3]):([0-5]\d)$/.exec(text) ?? [];
   if (hours !== undefined) return nextTimeOfDay(Number(hours), Number(minutes), now);
-  const isTime = /^\d{4}-\d\d-\d\d[T ]\d\d:\d\d(:\d\d(\.\d{1,3})?)?(Z|[+-]\d\d:\d\d)?$/.test(text);
-  return isTime ? new Date(text.replace(' ', 'T')) : null;
+  const [, date] = /^(\d{4}-\d\d-\d\d)[T ]\d\d:\d\d(:\d\d(\.\d{1,3})?)?(Z|[+-]\d\d:\d\d)?$/.exec(text) ?? [];
+  return date !== undefined && isDay(date) ? new Date(text.replace(' ', 'T')) : null;
+}
+
+/** False for the 31st of November, which `Date` takes for the next day. */
+function isDay(date: string): boolean {
+  const day = new Date(date);
+  return !Number.isNaN(day.getTime()) && day.toISOString().startsWith(date);
 }
 
 /** Today's, or tomorrow's where today's is over. */
