@@ -22,7 +22,7 @@ export async function openMetricsOutput(deps: Dependencies, listen: string | nul
   let text = '';
   const listener = listen === null ? null : await tryToListen(deps, listen, () => text);
   const publish = async (trace: Trace) => {
-    const counts = tickCountsIn((await file?.read()) ?? text);
+    const counts = tickCountsIn((await file?.read()) || text);
     const facts = await factsOf(deps, trace);
     text = formatPrometheusText(tickMetrics(facts, countTick(counts, trace, new Date())));
     await file?.write(text);
