@@ -1,4 +1,4 @@
-import { mkdir, stat, utimes } from 'node:fs/promises';
+import { lutimes, mkdir, stat, symlink, utimes, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { tempDir } from '../../../../fixtures/tempDir.ts';
 import { formatHold, standingHold } from '../../rules/schedule/hold.ts';
@@ -32,6 +32,16 @@ it('ends within seven days though it was made ten years ahead', async () => {
   const later = new Date(now.getTime() + 7 * 86_400_000);
   expect(standingHold(await readHold(dir), now)?.until).toBe(later.toISOString());
   expect(standingHold(await readHold(dir), later)).toBeNull();
+});
+
+it('ends though it is a link from the future', async () => {
+  await writeFile(join(dir, 'target'), formatHold(hold));
+  await symlink(join(dir, 'target'), path);
+  const future = new Date(Date.now() + 315_360_000_000);
+  await lutimes(path, future, future);
+  const now = new Date();
+  await countHoldFromNow(dir, now);
+  expect(standingHold(await readHold(dir), new Date(now.getTime() + 7 * 86_400_000))).toBeNull();
 });
 
 it('keeps the time of a hold that was made before now, and needs none', async () => {
