@@ -1,4 +1,4 @@
-import { spawnSync } from 'node:child_process';
+import { execFileSync, spawnSync } from 'node:child_process';
 import { chmod, mkdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { tempDir } from '../../../fixtures/tempDir.ts';
@@ -62,6 +62,14 @@ it('tells why a hold cannot be read', async () => {
   await mkdir(join(state_dir, 'hold.json'));
   expect(await showHold({ state_dir }, out)).toBe(1);
   expect(errors[0]).toContain('hold.json');
+});
+
+it('ends one that no tick can read', async () => {
+  execFileSync('mkfifo', [join(state_dir, 'hold.json')]);
+  expect([await showHold({ state_dir }, out), await unhold({ state_dir }, out)]).toEqual([1, 0]);
+  expect(errors[0]).toContain('it is no regular file');
+  expect(await showHold({ state_dir }, out)).toBe(1);
+  expect(results).toEqual(['the hold is over: the next tick does what waits', 'no hold']);
 });
 
 testIf(needsRoot, 'is refused to a user who does not own the state directory', async () => {

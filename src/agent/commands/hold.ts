@@ -44,9 +44,12 @@ export async function showHold({ state_dir }: Place, out: Output): Promise<numbe
 /** `deployd unhold`: the next tick does what waits. Exit 0 also without a hold. */
 export async function unhold({ state_dir }: Place, out: Output): Promise<number> {
   return told(out, async () => {
-    const standing = standingHold(await readHold(state_dir).catch(() => null), new Date());
+    const stood = await readHold(state_dir).then(
+      (file) => standingHold(file, new Date()) !== null,
+      () => true,
+    );
     await removeHold(state_dir);
-    out.log(standing === null ? 'there was no hold' : 'the hold is over: the next tick does what waits');
+    out.log(stood ? 'the hold is over: the next tick does what waits' : 'there was no hold');
     return 0;
   });
 }
