@@ -24,8 +24,8 @@ export interface TickScope {
   /** Milliseconds by service name. */
   readonly durationsMs: Record<string, number>;
   lock: Lock | null;
-  /** The hold of an operator that stood when the tick began. */
-  hold: StandingHold | null;
+  /** The hold of an operator that stood when the tick began; undefined until it is read, which may fail: one may stand then. */
+  hold: StandingHold | null | undefined;
   /** True once the engine has answered; after that, an unreachable engine interrupts the tick. */
   engineAnswered: boolean;
   /** The containers that the last wait found healthy, until compose changes them; without health logs, which may hold secrets. */
@@ -69,7 +69,7 @@ export function startTick(journal: Journal): TickScope {
     journal: journal.forTick(id),
     durationsMs: {},
     lock: null,
-    hold: null,
+    hold: undefined,
     engineAnswered: false,
     healthyContainers: null,
     containers: null,

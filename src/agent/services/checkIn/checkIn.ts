@@ -21,7 +21,7 @@ export async function checkIn(
   const { env, production } = settings;
   const { applied_sha } = state.state;
   const { windows, emergency: obeysEmergency } = settings.apply;
-  const restraints = { hold: tick.hold, windows, obeysEmergency };
+  const restraints = { hold: tick.hold ?? null, windows, obeysEmergency };
   const body = { ...requestOf(deps, observed), ...deferringFactsOf(restraints, new Date()) };
   const sendCheckIn = async (attempts: number) => {
     const response = await tenancy.checkIn(body, signal, attempts);

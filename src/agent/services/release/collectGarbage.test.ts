@@ -3,9 +3,11 @@ import { dirname, join } from 'node:path';
 import { tempDir } from '../../../../fixtures/tempDir.ts';
 import { plainOutcome } from '../../../../machines/outcomes.ts';
 import { openReleases, type Releases } from '../../adapters/release/releases.ts';
+import type { Journal } from '../../journal/journal.ts';
 import { cleanUp, collectGarbage } from './collectGarbage.ts';
 import { prune } from './prune.ts';
 import type { Dependencies } from '../dependencies.ts';
+import { startTick } from '../tickScope.ts';
 
 const [current, old] = ['a'.repeat(64), 'b'.repeat(64)];
 let stateDir: string;
@@ -21,7 +23,7 @@ function fail(line: string): never {
 }
 
 /** A host with a container outside the project that has this mount. */
-function depsWith(mount: string, hold: Dependencies['tick']['hold'] = null): Dependencies {
+function depsWith(mount: string, { hold }: Pick<Dependencies['tick'], 'hold'> = { hold: null }): Dependencies {
   const holder = { id: '1', name: 'x', project: null, image: 'x', imageId: 'x', networks: [] };
   return {
     releases,
@@ -45,10 +47,13 @@ async function remaining(mount: string): Promise<string[]> {
   return list();
 }
 
-it('keeps every release of a held host, also with --prune', async () => {
-  const hold = { until: '2100-01-01T00:00:00.000Z', reason: null, isDamaged: false };
-  await cleanUp(depsWith('/', hold), 'held', null);
-  await prune(depsWith('/', hold), { outcome: plainOutcome('held') });
+const hold = { until: '2100-01-01T00:00:00.000Z', reason: null, isDamaged: false };
+it.each([
+  ['a held host', { hold }],
+  ['a host whose hold the tick could not read', startTick({ forTick: () => null } as unknown as Journal)],
+])('keeps every release of %s, also with --prune', async (_, held) => {
+  await cleanUp(depsWith('/', held), 'held', null);
+  await prune(depsWith('/', held), { outcome: plainOutcome('held') });
   expect(await list()).toEqual([current, old]);
   await cleanUp(depsWith('/'), 'converged', null);
   expect(await list()).toEqual([current]);
