@@ -123,12 +123,15 @@ export class Navigation {
   }
 
   #visitOf(params: Record<string, string>, signal: AbortSignal): Visit {
+    const { pathname } = location;
     return {
       params,
       query: new URLSearchParams(location.search),
       api: createApi(signal),
       caller: this.#parts.caller,
-      setQuery: (query, options) => void this.go(addressOf(query), { keep: true, ...options }),
+      setQuery: (query, options) => {
+        if (location.pathname === pathname) void this.go(addressOf(query), { keep: true, ...options });
+      },
       act: (done, work) => this.#act(done, work),
       redraw: () => this.draw(),
       ask: (content) => this.#parts.dialog().open(content),

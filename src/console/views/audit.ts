@@ -38,8 +38,8 @@ function envFilter(names: readonly string[], { query, setQuery }: Visit): Templa
     <label
       >Env
       <select name="env" @change=${choose}>
-        <option value="" ?selected=${chosen === ''}>any</option>
-        ${names.map((name) => html`<option ?selected=${chosen === name}>${name}</option>`)}
+        <option value="" .selected=${chosen === ''}>any</option>
+        ${names.map((name) => html`<option .selected=${chosen === name}>${name}</option>`)}
       </select>
     </label>
   </form>`;

@@ -1,4 +1,4 @@
-import { html, nothing, type TemplateResult } from 'lit-html';
+import { html, noChange, nothing, type TemplateResult } from 'lit-html';
 import type { EnvCounts } from '../api/types.ts';
 import { textOf } from '../components/dialog.ts';
 import type { Visit } from '../page.ts';
@@ -9,19 +9,27 @@ import { hrefOf } from '../rules/routes.ts';
 /** Milliseconds without a key after which a search begins. */
 const TYPING_MS = 250;
 
-let typing: ReturnType<typeof setTimeout> | undefined;
+let typing: ReturnType<typeof setTimeout> | null = null;
+
+function stopTyping(): void {
+  if (typing !== null) clearTimeout(typing);
+  typing = null;
+}
 
 /** Search and filter of the list of hosts; they stand in the address of the page. */
 export function fleetFilter(envs: readonly EnvCounts[], visit: Visit): TemplateResult {
   const { query } = visit;
   const choose = (event: Event) => {
-    clearTimeout(typing);
+    stopTyping();
     visit.setQuery(withValues(query, valuesOf(event.currentTarget as HTMLFormElement)));
   };
   const type = (event: Event) => {
     const form = event.currentTarget as HTMLFormElement;
-    clearTimeout(typing);
-    typing = setTimeout(() => visit.setQuery(withValues(query, valuesOf(form)), { replace: true }), TYPING_MS);
+    stopTyping();
+    typing = setTimeout(() => {
+      typing = null;
+      visit.setQuery(withValues(query, valuesOf(form)), { replace: true });
+    }, TYPING_MS);
   };
   const submit = (event: Event) => {
     event.preventDefault();
@@ -29,7 +37,12 @@ export function fleetFilter(envs: readonly EnvCounts[], visit: Visit): TemplateR
   };
   return html`<form class="filter" role="search" aria-label="Hosts" @change=${choose} @input=${type} @submit=${submit}>
     <label class="wide"
-      >Search <input type="search" name="q" .value=${query.get('q') ?? ''} placeholder="site, label, id, version"
+      >Search
+      <input
+        type="search"
+        name="q"
+        .value=${typing === null ? (query.get('q') ?? '') : noChange}
+        placeholder="site, label, id, version"
     /></label>
     ${select('env', 'Env', { query, values: envs.map(({ name }) => name) })}
     ${select('state', 'State', { query, values: Object.keys(stateConditions) })} ${toggle('behind', 'Behind', query)}
@@ -52,8 +65,8 @@ function select(
   return html`<label
     >${label}
     <select name=${name}>
-      <option value="" ?selected=${chosen === ''}>any</option>
-      ${values.map((value) => html`<option ?selected=${chosen === value}>${value}</option>`)}
+      <option value="" .selected=${chosen === ''}>any</option>
+      ${values.map((value) => html`<option .selected=${chosen === value}>${value}</option>`)}
     </select>
   </label>`;
 }
