@@ -1,4 +1,5 @@
 import { ApiError } from './apiError.ts';
+import { visible } from '../rules/visible.ts';
 import type { Refusal } from './types.ts';
 
 /** A call of the API. */
@@ -15,13 +16,27 @@ export async function request<Answer>(path: string, { method, body, signal }: Ap
     init.body = JSON.stringify(body);
     init.headers = { 'content-type': 'application/json' };
   }
-  const response = await fetch(path, init).catch((error: unknown) => {
+  const { ok, status, text } = await answerTo(path, init).catch((error: unknown) => {
     if (signal?.aborted) throw error;
     throw new ApiError({ status: 0, code: 'UNREACHABLE', message: 'the service does not answer' });
   });
-  const text = await response.text();
-  if (!response.ok) throw errorOf(response.status, text);
-  return (text === '' ? undefined : JSON.parse(text)) as Answer;
+  const answer = text === '' ? undefined : parse(text);
+  if (ok && answer !== null) return answer as Answer;
+  throw errorOf(status, answer);
+}
+
+async function answerTo(path: string, init: RequestInit) {
+  const response = await fetch(path, init);
+  return { ok: response.ok, status: response.status, text: await response.text() };
+}
+
+/** The JSON of an answer with every text as pages show it; null for what is none. */
+function parse(text: string): unknown {
+  try {
+    return JSON.parse(text, (_, value: unknown) => (typeof value === 'string' ? visible(value) : value));
+  } catch {
+    return null;
+  }
 }
 
 /** A path with values, which are escaped. */
@@ -30,14 +45,12 @@ export function path(parts: TemplateStringsArray, ...values: string[]): string {
 }
 
 interface ErrorAnswer {
-  error: { code: string; message: string; refusals?: Refusal[] };
+  error?: { code: string; message: string; refusals?: Refusal[] };
 }
 
 /** A proxy in between may answer with something else than the API does. */
-function errorOf(status: number, text: string): ApiError {
-  try {
-    return new ApiError({ status, ...(JSON.parse(text) as ErrorAnswer).error });
-  } catch {
-    return new ApiError({ status, code: `HTTP_${status}`, message: `the answer has the status ${status}` });
-  }
+function errorOf(status: number, answer: unknown): ApiError {
+  const { error } = (answer ?? {}) as ErrorAnswer;
+  const foreign = { code: `HTTP_${status}`, message: `what answers is not the service (status ${status})` };
+  return new ApiError({ status, ...(error ?? foreign) });
 }
