@@ -1,6 +1,10 @@
 import { explain } from './explanation.ts';
 
 it('tells why a host did what it did, and what it runs since', () => {
-  expect(explain({ outcome: 'heartbeat', reverted: false })).toBe('It runs what is desired, and had nothing to do.');
-  expect(explain({ outcome: 'failed', reverted: true })).toMatch(/and failed\. It runs again what it ran before\.$/);
+  const quiet = { outcome: 'heartbeat', reason: '', reverted: false } as const;
+  expect(explain(quiet)).toBe('It runs what is desired, and had nothing to do.');
+  expect(explain({ ...quiet, reason: 'waits:hold' })).toBe('An operator holds it: what is desired waits.');
+  expect(explain({ ...quiet, reason: 'waits:window' })).toMatch(/waits until one of its windows opens\.$/);
+  const reverted = { outcome: 'failed', reason: 'sha_changed', reverted: true } as const;
+  expect(explain(reverted)).toMatch(/and failed\. It runs again what it ran before\.$/);
 });

@@ -9,8 +9,16 @@ const sentences: Readonly<Record<string, string>> = {
   down: 'It has taken everything down, as it was told.',
 };
 
+type ExplainedReport = Pick<ReceivedReport, 'outcome' | 'reason' | 'reverted'>;
+
+/** Why a host lets what is desired wait, by the reason of its heartbeat. */
+const deferrals: Readonly<Record<string, string>> = {
+  'waits:hold': 'An operator holds it: what is desired waits.',
+  'waits:window': 'What is desired waits until one of its windows opens.',
+};
+
 /** Why a host did what it did in a tick, in a sentence. */
-export function explain({ outcome, reverted }: Pick<ReceivedReport, 'outcome' | 'reverted'>): string {
-  const sentence = sentences[outcome] ?? `It has ended as ${outcome}.`;
+export function explain({ outcome, reason, reverted }: ExplainedReport): string {
+  const sentence = deferrals[reason] ?? sentences[outcome] ?? `It has ended as ${outcome}.`;
   return reverted ? `${sentence} It runs again what it ran before.` : sentence;
 }
