@@ -13,7 +13,7 @@ const byCode: Record<string, string> = {
 
 const byStatus: Record<number, string> = {
   401: 'Sign in again; you come back to this page.',
-  403: 'Somebody with another role may do it. The list of your roles is below your name.',
+  403: 'Somebody with another role may do it. The page People tells your role.',
   404: 'It may have been removed, or it is in an env that you may not see.',
   429: 'Wait a minute, and try again.',
   503: 'The service is busy or misses one of its peers. Try again in a moment.',
