@@ -29,6 +29,9 @@ export class Navigation {
   #visit = new AbortController();
   #content: PageContent | null = null;
   #error: ApiError | null = null;
+  /** What the last act of this page has failed of, which no load that follows a change takes away. */
+  #failure: ApiError | null = null;
+  #isActing = false;
   #loading: Promise<boolean> = Promise.resolve(true);
   #followed: 'no' | 'now' | 'again' = 'no';
 
@@ -47,6 +50,7 @@ export class Navigation {
     history.replaceState({ top: scrollY }, '');
     if (replace) history.replaceState(null, '', href);
     else history.pushState(null, '', href);
+    this.#failure = null;
     if (!(await this.load()) || keep) return;
     scrollTo(0, 0);
     this.#parts.main.focus({ preventScroll: true });
@@ -55,6 +59,8 @@ export class Navigation {
 
   /** After a step in the history: the page, where it was left. */
   async back(state: unknown): Promise<void> {
+    this.#parts.dialog().close();
+    this.#failure = null;
     if (!(await this.load())) return;
     const top = typeof state === 'object' && state !== null && 'top' in state ? Number(state.top) : 0;
     scrollTo(0, top);
@@ -85,8 +91,8 @@ export class Navigation {
   draw(): void {
     const title = this.#content?.title ?? (this.#error?.status === 404 ? 'Not here' : 'Console');
     document.title = `${title} · deployd`;
-    const error = this.#error && errorNotice(this.#error);
-    render(html`${error}${this.#content?.body(Date.now()) ?? html`<h1>${title}</h1>`}`, this.#parts.main);
+    const errors = [this.#failure, this.#error].map((error) => error && errorNotice(error));
+    render(html`${errors}${this.#content?.body(Date.now()) ?? html`<h1>${title}</h1>`}`, this.#parts.main);
     markCurrent();
   }
 
@@ -139,17 +145,21 @@ export class Navigation {
   }
 
   async #act(done: string, work: () => Promise<unknown>): Promise<void> {
+    if (this.#isActing) return;
+    this.#isActing = true;
+    this.#failure = null;
     try {
       await work();
+      this.#parts.say(done);
+      await this.load();
     } catch (error) {
       if (!(error instanceof ApiError)) throw error;
-      this.#error = error;
+      this.#failure = error;
       this.draw();
       scrollTo(0, 0);
-      return;
+    } finally {
+      this.#isActing = false;
     }
-    this.#parts.say(done);
-    await this.load();
   }
 }
 

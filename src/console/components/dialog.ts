@@ -21,15 +21,25 @@ export interface DialogContent {
 export class Dialog {
   readonly #element: HTMLDialogElement;
   readonly #onDone: (done: string) => void;
+  #content: DialogContent | null = null;
 
   /** `onDone` is told when the work of a dialog has succeeded. */
   constructor(element: HTMLDialogElement, onDone: (done: string) => void) {
     this.#element = element;
     this.#onDone = onDone;
-    element.addEventListener('close', () => render(nothing, element));
+    element.addEventListener('close', () => {
+      this.#content = null;
+      render(nothing, element);
+    });
+  }
+
+  /** Closes it; what it was already told to do is done. */
+  close(): void {
+    this.#element.close();
   }
 
   open(content: DialogContent): void {
+    this.#content = content;
     this.#draw(content, { error: null, isBusy: false });
     this.#element.showModal();
   }
@@ -44,7 +54,7 @@ export class Dialog {
       <h2 id="dialog-title">${title}</h2>
       ${body} ${typed === undefined ? nothing : typedField(typed)} ${error === null ? nothing : errorNotice(error)}
       <div class="buttons">
-        <button type="button" class="quiet" @click=${() => this.#element.close()}>Cancel</button>
+        <button type="button" class="quiet" @click=${() => this.close()}>Cancel</button>
         <button class=${isDangerous ? 'danger' : 'primary'} ?disabled=${isBusy}>${confirm}</button>
       </div>
     </form>`;
@@ -57,10 +67,10 @@ export class Dialog {
       await content.work(fields);
     } catch (error) {
       if (!(error instanceof ApiError)) throw error;
-      this.#draw(content, { error, isBusy: false });
+      if (this.#content === content) this.#draw(content, { error, isBusy: false });
       return;
     }
-    this.#element.close();
+    if (this.#content === content) this.close();
     this.#onDone(content.done);
   }
 }
