@@ -43,7 +43,7 @@ it.each(['a file that cannot be written', 'no file'])('counts on in what it show
   const shown = await (await fetch(`${url}/metrics`)).text();
   await metrics.close();
   expect(shown).toContain(`${twice}\n`);
-  expect(warnings.filter((line) => line.startsWith(`no metrics in ${unwritable}: `))).toHaveLength(
+  expect(warnings.filter((line) => line.includes(unwritable))).toHaveLength(
     what === 'no file' ? 0 : 2,
   );
 });

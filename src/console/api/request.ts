@@ -1,5 +1,5 @@
 import { ApiError } from './apiError.ts';
-import { visible } from '../rules/visible.ts';
+import { visible } from './visible.ts';
 import type { Refusal } from './types.ts';
 
 /** A call of the API. */
