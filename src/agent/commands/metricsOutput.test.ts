@@ -43,7 +43,5 @@ it.each(['a file that cannot be written', 'no file'])('counts on in what it show
   const shown = await (await fetch(`${url}/metrics`)).text();
   await metrics.close();
   expect(shown).toContain(`${twice}\n`);
-  expect(warnings.filter((line) => line.includes(unwritable))).toHaveLength(
-    what === 'no file' ? 0 : 2,
-  );
+  expect(warnings.filter((line) => line.includes(unwritable))).toHaveLength(what === 'no file' ? 0 : 2);
 });
