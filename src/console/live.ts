@@ -32,6 +32,8 @@ export function followChanges({ onChange, onLost }: LiveListener): void {
       lostSince ??= Date.now();
       onLost(lostSince);
       if (stream.readyState !== EventSource.CLOSED) return;
+      // A load tells why it was refused, such as that the session is over.
+      onChange(null);
       setTimeout(open, retryMs);
       retryMs = Math.min(2 * retryMs, LONGEST_RETRY_MS);
     });
