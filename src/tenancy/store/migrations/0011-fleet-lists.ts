@@ -1,4 +1,4 @@
-import type { Kysely } from 'kysely';
+import { sql, type Kysely } from 'kysely';
 
 /** Backends that are changed at a time. */
 const BACKENDS_AT_ONCE = 500;
@@ -24,36 +24,26 @@ export async function createFleetLists(db: Kysely<unknown>): Promise<void> {
     .execute();
 }
 
-interface Tables {
-  backends: {
-    id: string;
-    site: string;
-    labels: string;
-    check_in: string | null;
-    healthy: number | null;
-    agent_version: string;
-    search: string;
-  };
-}
+type Backend = Record<'id' | 'site' | 'labels', string> & { check_in: string | null };
 
 /** Not by functions of the database: those of PostgreSQL for JSON refuse texts that hosts may tell. */
-async function fillColumns(db: Kysely<Tables>): Promise<void> {
+async function fillColumns(db: Kysely<unknown>): Promise<void> {
   const pageAfter = (after: string) => {
-    const query = db.selectFrom('backends').select(['id', 'site', 'labels', 'check_in']).where('id', '>', after);
-    return query.orderBy('id').limit(BACKENDS_AT_ONCE).execute();
+    const query = db.$extendTables<{ backends: Backend }>().selectFrom('backends').where('id', '>', after);
+    return query.select(['id', 'site', 'labels', 'check_in']).orderBy('id').limit(BACKENDS_AT_ONCE).execute();
   };
   for (let page = await pageAfter(''); page.length > 0; page = await pageAfter(page.at(-1)?.id ?? '')) {
-    for (const { id, ...row } of page) {
-      await db.updateTable('backends').set(columnsOf(row)).where('id', '=', id).execute();
-    }
+    await sql`with filled (id, search, healthy, agent_version) as (values ${sql.join(page.map(valuesOf))})
+      update backends set search = filled.search, healthy = cast(filled.healthy as integer),
+        agent_version = filled.agent_version
+      from filled where backends.id = filled.id`.execute(db);
   }
 }
 
-function columnsOf({ site, labels, check_in }: Pick<Tables['backends'], 'site' | 'labels' | 'check_in'>) {
-  const values = Object.values(JSON.parse(labels) as Record<string, string>);
-  const search = [site, ...values].join('\n').toLowerCase().slice(0, MAX_SEARCH_LENGTH);
-  if (check_in === null) return { search };
+function valuesOf({ id, site, labels, check_in }: Backend) {
+  const texts = [site, ...Object.values(JSON.parse(labels) as Record<string, string>)];
+  const search = texts.join('\n').toLowerCase().slice(0, MAX_SEARCH_LENGTH);
+  if (check_in === null) return sql`(${id}, ${search}, ${null}, ${''})`;
   const { agent, healthy } = JSON.parse(check_in) as { agent: { version: string }; healthy: boolean };
-  const agent_version = agent.version.replace(/[^ -~]/g, '?').slice(0, 64);
-  return { search, healthy: Number(healthy), agent_version };
+  return sql`(${id}, ${search}, ${Number(healthy)}, ${agent.version.replace(/[^ -~]/g, '?').slice(0, 64)})`;
 }
