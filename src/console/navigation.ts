@@ -9,6 +9,9 @@ import { base, routeOf, type PageName } from './rules/routes.ts';
 
 /** Milliseconds after a load that follows a change, in which none follows another one. */
 const FOLLOW_PAUSE_MS = 2000;
+/** Milliseconds after which a load is tried again that had no answer; doubled each time. */
+const FIRST_RETRY_MS = 1000;
+const LONGEST_RETRY_MS = 30_000;
 
 /** What navigation works on. */
 export interface NavigationParts {
@@ -34,6 +37,7 @@ export class Navigation {
   #isActing = false;
   #loading: Promise<boolean> = Promise.resolve(true);
   #followed: 'no' | 'now' | 'again' = 'no';
+  #retryMs = FIRST_RETRY_MS;
 
   constructor(parts: NavigationParts) {
     this.#parts = parts;
@@ -111,15 +115,25 @@ export class Navigation {
       if (signal.aborted) return false;
       this.#content = content;
       this.#error = null;
+      this.#retryMs = FIRST_RETRY_MS;
     } catch (error) {
       if (signal.aborted) return false;
       if (!(error instanceof ApiError)) throw error;
-      if (error.code !== 'UNREACHABLE') this.#content = null;
+      if (error.code === 'UNREACHABLE') this.#loadLater(signal);
+      else this.#content = null;
       this.#error = error;
     }
     this.#parts.main.ariaBusy = 'false';
     this.draw();
     return true;
+  }
+
+  /** A load may fail where the stream of changes goes on: browsers give up calls when an interface comes or goes. */
+  #loadLater(signal: AbortSignal): void {
+    setTimeout(() => {
+      if (!signal.aborted) void this.load();
+    }, this.#retryMs);
+    this.#retryMs = Math.min(2 * this.#retryMs, LONGEST_RETRY_MS);
   }
 
   async #open(signal: AbortSignal): Promise<PageContent> {
