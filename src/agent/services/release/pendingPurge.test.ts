@@ -40,19 +40,27 @@ it('removes pending resources once nothing uses them', async () => {
   expect(state.purge_pending).toBeNull();
 });
 
-it.each([
-  ['a day has passed', hoursAgo(25), {}, 'not removed within 24 h, so left to be removed by hand'],
-  [
-    'a bundle was applied since',
-    hoursAgo(2),
-    { applied_at: hoursAgo(1) },
-    'not removed any more, as a bundle is applied',
-  ],
-])('removes nothing after %s', async (_, since, changed, why) => {
-  const { deps, state, removed, lines } = depsWith(since, changed);
+it('tries a last time after a day, since a hold may have kept it from trying', async () => {
+  const { deps, state, removed, lines } = depsWith(hoursAgo(25));
+  await retryPurge(deps, null);
+  expect(removed).toEqual([pending]);
+  expect(lines).toEqual(['down: removed at last: volume data, network default']);
+  expect(state.purge_pending).toBeNull();
+});
+
+it('gives up after a day what is still in use', async () => {
+  const { deps, state, lines } = depsWith(hoursAgo(25));
+  deps.containers.removeOwnedResources = async () => undefined;
+  await retryPurge(deps, null);
+  expect(lines).toEqual(['down: not removed within 24 h, so left to be removed by hand: volume data, network default']);
+  expect(state.purge_pending).toBeNull();
+});
+
+it('removes nothing after a bundle was applied', async () => {
+  const { deps, state, removed, lines } = depsWith(hoursAgo(2), { applied_at: hoursAgo(1) });
   await retryPurge(deps, null);
   expect(removed).toEqual([]);
-  expect(lines).toEqual([`down: ${why}: volume data, network default`]);
+  expect(lines).toEqual(['down: not removed any more, as a bundle is applied: volume data, network default']);
   expect(state.purge_pending).toBeNull();
 });
 

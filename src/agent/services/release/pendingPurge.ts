@@ -52,8 +52,8 @@ export async function retryPurge(deps: Dependencies, desired: DesiredState | nul
   const existing = commonResources(pending, await containers.ownedResources());
   const now = new Date();
   const isLate = purgeDeadline(pending) < now;
-  if (!isLate) await containers.removeOwnedResources(existing);
-  const remaining = isLate ? existing : commonResources(existing, await containers.ownedResources());
+  await containers.removeOwnedResources(existing);
+  const remaining = commonResources(existing, await containers.ownedResources());
   const isOver = isLate || hasNoResources(remaining);
   await state.update({ purge_pending: isOver ? null : { ...remaining, since: pendingSince(pending, now) } });
   logRemoved(deps, resourcesWithout(pending, remaining));
