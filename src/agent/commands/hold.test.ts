@@ -44,6 +44,7 @@ it('replaces a hold, and a damaged one', async () => {
 it.each([
   ['8d', '', '--until 8d is more than 7 days away, the longest that a hold lasts'],
   ['soon', '', '--until soon must be like 90m, 12h, 3d, 18:30, 2026-11-27T08:00 or 2026-11-27T08:00Z'],
+  ['', '', "--until '' must be like 90m, 12h, 3d, 18:30, 2026-11-27T08:00 or 2026-11-27T08:00Z"],
   [undefined, 'a\nb', 'the reason must be one line of at most 200 characters'],
 ])('refuses --until %s with the reason %j', async (until, reason, error) => {
   expect(await make(until, reason)).toBe(1);

@@ -19,7 +19,7 @@ type Place = Pick<Settings, 'state_dir'>;
 /** `deployd hold`: nothing is applied, healed or taken down from the next tick on. Exit 1 for an end or a reason that cannot be. */
 export async function hold({ state_dir }: Place, { until, reason }: HoldOptions, out: Output): Promise<number> {
   const end = holdEndOf(until, new Date());
-  if ('fault' in end) return refuse(out, `--until ${until ?? ''} ${end.fault}`);
+  if ('fault' in end) return refuse(out, `--until ${until || "''"} ${end.fault}`);
   if (reason !== '' && !isReason(reason))
     return refuse(out, `the reason must be one line of at most ${maxReasonCharacters} characters`);
   return told(out, async () => {
