@@ -3,7 +3,7 @@ import { readdir as entriesOf } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { throwIfStopped } from '../../../../machines/fault.ts';
 import { isENOENT, withDiskFault } from '../../../platform/errors/diskFault.ts';
-import { createFile, readdir, rename, symlink, syncPath, unlink, lutimes, type WriteOptions } from './syncFs.ts';
+import { createFile, readdir, rename, symlink, syncPath, unlink, type WriteOptions } from './syncFs.ts';
 
 /**
  * The only module that changes files, besides the archive, which fills a directory without readers, and the lock.
@@ -32,11 +32,6 @@ export async function writeAllDurably(dir: string, files: Record<string, string>
 /** Replaces `path` without a sync: a power cut may revert the change. Throws `DISK_WRITE_FAILED`. */
 export async function writeWithoutSync(path: string, data: string, mode: number): Promise<void> {
   await replaceFile(path, data, { mode, durable: false });
-}
-
-/** Makes the file or link `path` one that was written at a time, without a sync; it may be absent. Throws `DISK_WRITE_FAILED`. */
-export async function setModified(path: string, at: Date): Promise<void> {
-  await withDiskFault('write', path, () => lutimes(path, at).catch(ignoreIf(isENOENT)));
 }
 
 /** Removes `path` without a sync: a power cut may bring it back; it may be absent. Throws `DISK_WRITE_FAILED`. */

@@ -21,7 +21,6 @@ export const rename = asPromise(fs.renameSync);
 export const stat = asPromise((path: string) => fs.statSync(path));
 export const symlink = asPromise((target: string, path: string) => fs.symlinkSync(target, path));
 export const unlink = asPromise(fs.unlinkSync);
-export const lutimes = asPromise((path: string, at: Date) => fs.lutimesSync(path, at, at));
 
 /**
  * The text of a file, which may be a secret: the read buffer is wiped. Throws EISDIR or ENOTREG for anything but a

@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import { diskFault, isENOENT } from '../../../platform/errors/diskFault.ts';
 import { formatHold, type Hold, type HoldFile } from '../../rules/schedule/hold.ts';
-import { removeDurably, setModified, writeDurably } from '../files/durableFiles.ts';
+import { removeDurably, writeDurably } from '../files/durableFiles.ts';
 import { statIfExists } from '../files/ifExists.ts';
 import { readText } from '../files/syncFs.ts';
 
@@ -27,10 +27,13 @@ export async function removeHold(stateDir: string): Promise<void> {
   await removeDurably(pathIn(stateDir));
 }
 
-/** Makes a hold from the future, under a clock that has been set back since, one that was made now. Throws `DISK_WRITE_FAILED`. */
+/**
+ * Makes a hold from the future, under a clock that has been set back since, one that was made now. It is written anew, since only
+ * its owner may change its time. Throws faults of the disk.
+ */
 export async function countHoldFromNow(stateDir: string, now: Date): Promise<void> {
-  const stats = await statIfExists(pathIn(stateDir));
-  if (stats !== null && stats.mtimeMs > now.getTime()) await setModified(pathIn(stateDir), now);
+  const file = await readHold(stateDir);
+  if (file !== null && file.modifiedMs > now.getTime()) await writeDurably(pathIn(stateDir), file.text, 0o600);
 }
 
 function pathIn(stateDir: string): string {

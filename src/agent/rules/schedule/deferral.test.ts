@@ -51,6 +51,8 @@ it.each<[what: string, CheckInResponse, Partial<DeferralInput>, line: string | n
   ['nothing but the attempt that is not desired any more', none, attemptOf(b), 'healing of what an attempt left', true],
   ['a down over an attempt, which is undone', down, attemptOf(b), 'the down of a retirement', true],
   ['what was left for diagnosis', applyOf(b), attemptOf(b, 'left'), `apply of ${b}`, false],
+  ['what a lost state left', none, attemptOf(a, 'unknown'), 'the check of the release that a lost state left', false],
+  ['an apply of what a lost state left', applyOf(a), attemptOf(a, 'unknown'), `apply of ${a}`, false],
   ['the next try of one whose revert is finished first', applyOf(b), attemptOf(b, 'reverting'), `apply of ${b}`, true],
 ])('a hold defers %s', (_, response, more, work, mayHeal) => {
   for (const windows of [[], [nights]]) {
@@ -68,6 +70,8 @@ it.each<[what: string, CheckInResponse, Partial<DeferralInput>, mayHeal: boolean
   ['not the first apply', applyOf(b), { state: { applied_sha: null, attempt: null } }, null],
   ['not the applied bundle again', applyOf(a), {}, null],
   ['no attempt that was begun and is desired', applyOf(b), attemptOf(b), null],
+  ['an apply over what a lost state left, which is checked', applyOf(b), attemptOf(a, 'unknown'), true],
+  ['no apply of what a lost state left', applyOf(a), attemptOf(a, 'unknown'), null],
   ['no healing', none, ill, null],
   ['no down', down, {}, null],
 ])('closed windows defer %s', (_, response, more, mayHeal) => {

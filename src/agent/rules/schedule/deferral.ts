@@ -23,19 +23,21 @@ export interface DeferralInput extends Restraints {
 /**
  * Why what is desired has to wait; null when it has not. A hold defers everything; the windows only the change from one bundle
  * to another. An attempt that was cut short is not deferred: it is finished while its bundle is desired, and undone otherwise.
- * One that failed, and whose revert was cut short, is undone; its next try waits.
+ * One that failed, and whose revert was cut short, is undone; its next try waits. A release that a lost state took for applied is
+ * no attempt: under a hold its check waits too.
  */
 export function deferralOf(response: CheckInResponse, input: DeferralInput): Deferral | null {
   const { attempt } = input.state;
   const { action, desiredSha } = response;
   if (action === 'none' && input.observed.healthy) return null;
-  const isLeft = attempt?.phase === 'left';
-  const hasFailed = isLeft || attempt?.phase === 'reverting';
-  if (attempt !== null && !hasFailed && action === 'apply' && attempt.sha === desiredSha) return null;
   const { hold } = input;
+  const isLeft = attempt?.phase === 'left';
+  const isUnverified = attempt?.phase === 'unknown';
+  const isCutShort = attempt !== null && !isLeft && !(isUnverified && hold !== null);
+  if (isCutShort && attempt.phase !== 'reverting' && action === 'apply' && attempt.sha === desiredSha) return null;
   if (hold !== null) {
     const line = `held ${formatStanding(hold)}; ${workOf(response, input)} waits`;
-    return { ending: 'held', line, mayHeal: attempt !== null && !isLeft };
+    return { ending: 'held', line, mayHeal: isCutShort };
   }
   const opening = changesBundle(response, input) ? openingOf(input) : null;
   if (opening === null || isEmergency(response, input)) return null;
@@ -80,7 +82,8 @@ function workOf({ action, desiredSha }: CheckInResponse, { state, observed }: De
   if (action === 'apply') return `apply of ${desiredSha ?? 'nothing'}`;
   if (action === 'down') return 'the down of a retirement';
   if (observed.unhealthyServices.length > 0) return `healing of ${observed.unhealthyServices.join(', ')}`;
-  return state.attempt === null
-    ? 'healing of a host whose container engine does not answer'
+  if (state.attempt === null) return 'healing of a host whose container engine does not answer';
+  return state.attempt.phase === 'unknown'
+    ? 'the check of the release that a lost state left'
     : 'healing of what an attempt left';
 }

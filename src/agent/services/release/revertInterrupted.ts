@@ -3,12 +3,14 @@ import { pointCurrentToApplied, restoreRelease } from './restoreRelease.ts';
 
 /**
  * Reverts an interrupted attempt when no new apply could start (spec §12.5): a refusal or an outage must not leave the host
- * half applied. Only `current` is restored when no container was changed or no release was applied before.
+ * half applied. What a lost state left is no attempt, and stays as it is under a hold (spec §19.5). Only `current` is restored when
+ * no container was changed or no release was applied before.
  */
 export async function revertInterrupted(deps: Dependencies, _input: void, signal: AbortSignal): Promise<void> {
   const { recordDecision, state, tick } = deps;
   const { applied_sha, attempt } = state.state;
   if (attempt === null || attempt.phase === 'left') return;
+  if (attempt.phase === 'unknown' && tick.hold !== null) return;
   if (applied_sha === null || attempt.phase === 'promoted') {
     recordDecision({ word: 'current-restored', sha: await pointCurrentToApplied(deps) });
     await state.update({ attempt: null });
