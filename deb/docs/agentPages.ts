@@ -17,6 +17,7 @@ The unit \`deployd.timer\` starts a tick 60 to 70 seconds after the end of the l
     ['/var/lib/deployd/store.token', 'The secretstore token, the only credential that is kept.'],
     ['/var/lib/deployd/state.json', 'What is applied, and how the last tick ended.'],
     ['/var/lib/deployd/hold.json', 'The hold of an operator, while there is one.'],
+    ['/var/lib/deployd/history.jsonl', 'What happened on this host (deployd history).'],
     ['/var/lib/deployd/<env>/current', 'The release in force.'],
   ],
   examples: [

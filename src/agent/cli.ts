@@ -1,5 +1,5 @@
 import { existsSync } from 'node:fs';
-import { Argument, Command, Option } from 'commander';
+import { Argument, Command, InvalidArgumentError, Option } from 'commander';
 import { commandEndings } from '../../machines/endings.ts';
 import { onStopSignal } from '../platform/host/stopSignals.ts';
 import { hardenProcess } from '../platform/host/hardening.ts';
@@ -115,6 +115,20 @@ withConfig(program.command('trace'))
     await runAsOwner(command, (settings) => trace(settings, traceOptions, console));
   });
 
+withConfig(program.command('history'))
+  .description('what happened on this host, newest first: releases, trouble, who signed, how long it took, and holds')
+  .addOption(new Option('--limit <n>', 'how many at most').argParser(count).default(100))
+  .option('--no-pager', 'print it, also on a terminal')
+  .option('--json', 'the same as JSON')
+  .action(async (options: { limit: number; pager: boolean; json?: boolean }, command: Command) => {
+    const { history } = await import('./commands/history.ts');
+    const { openTerminal } = await import('./adapters/host/terminal.ts');
+    const { limit, pager, json = false } = options;
+    await runAsOwner(command, (settings) =>
+      history(settings, { limit, json }, { terminal: openTerminal(pager), out: console }),
+    );
+  });
+
 const machine = program
   .command('machine')
   .description('how the agent decides: a state machine as text or as a picture; needs no configuration')
@@ -134,6 +148,12 @@ if (import.meta.main) {
   ignoreStreamErrors(process.stderr);
   installCrashHandlers(process.stderr, () => vault.redactor());
   void parseArguments(program);
+}
+
+/** A number of lines or entries. */
+function count(text: string): number {
+  if (!/^[1-9]\d{0,5}$/.test(text)) throw new InvalidArgumentError('It must be a number from 1 to 999999.');
+  return Number(text);
 }
 
 /** Writes text to stdout; a closed stdout is no error. */
@@ -179,6 +199,7 @@ Examples:
   sudo deployd run --once          one tick now
   sudo deployd bootstrap           after a new grant was put in place
   sudo deployd doctor              what is wrong with this host?
+  deployd history                  what happened on this host?
   deployd trace                    why did the agent do that?
   sudo deployd hold --until 18:30 "disk swap"
                                    leave this host alone until then

@@ -1,7 +1,9 @@
 import { outcomeOf } from '../../../machines/outcomes.ts';
 import { readHold, removeHold, writeHold } from '../adapters/state/holdFile.ts';
+import { addToHistory } from '../adapters/state/historyFile.ts';
 import { readLock } from '../adapters/state/lockRecord.ts';
 import type { Settings } from '../config/settings.ts';
+import type { HistoryEntry } from '../rules/history/historyEntry.ts';
 import { formatStanding, isReason, maxReasonCharacters, standingHold } from '../rules/schedule/hold.ts';
 import { holdEndOf } from '../rules/schedule/holdEnd.ts';
 import type { Output } from './status.ts';
@@ -23,8 +25,10 @@ export async function hold({ state_dir }: Place, { until, reason }: HoldOptions,
   if (reason !== '' && !isReason(reason))
     return refuse(out, `the reason must be one line of at most ${maxReasonCharacters} characters`);
   return told(out, async () => {
-    await writeHold(state_dir, { until: end.end.toISOString(), reason: reason || null });
-    out.log(`held until ${end.end.toISOString()}; sooner: deployd unhold`);
+    const made = { until: end.end.toISOString(), reason: reason || null };
+    await writeHold(state_dir, made);
+    await remember(state_dir, { ...nowAs('hold'), ...made }, out);
+    out.log(`held until ${made.until}; sooner: deployd unhold`);
     const { held, pid } = await readLock(state_dir);
     if (held)
       out.log(`a tick is at work (pid ${pid ?? 'unknown'}): it ends as it began, the hold counts from the next one on`);
@@ -49,8 +53,20 @@ export async function unhold({ state_dir }: Place, out: Output): Promise<number>
       () => true,
     );
     await removeHold(state_dir);
+    if (stood) await remember(state_dir, nowAs('unhold'), out);
     out.log(stood ? 'the hold is over: the next tick does what waits' : 'there was no hold');
     return 0;
+  });
+}
+
+function nowAs<Event extends 'hold' | 'unhold'>(event: Event): { schema: 1; event: Event; at: string } {
+  return { schema: 1, event, at: new Date().toISOString() };
+}
+
+/** Adds an order to the history, which is no condition of its success. */
+async function remember(stateDir: string, entry: HistoryEntry, out: Output): Promise<void> {
+  await addToHistory(stateDir, entry).catch((error: unknown) => {
+    for (const line of outcomeOf(error, false).lines) out.error(`not in the history: ${line}`);
   });
 }
 

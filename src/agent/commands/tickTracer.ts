@@ -4,10 +4,11 @@ import { openTraces } from '../adapters/state/traces.ts';
 import { codesOf, type Trace } from '../rules/trace/trace.ts';
 import type { Dependencies } from '../services/dependencies.ts';
 import type { MachineObserver } from './machineObserver.ts';
+import { historyOf } from './tickHistory.ts';
 
 /**
- * An observer that saves a trace of every tick, then tells it to `publish`; a failed write is only logged. `flush` waits for
- * both.
+ * An observer that saves a trace of every tick, adds those that matter to the history, then tells the trace to `publish`; a failed
+ * write is only logged. `flush` waits for all.
  */
 export function traceTicks(
   deps: Dependencies,
@@ -23,9 +24,15 @@ export function traceTicks(
     machineEnded: (machine) => recorder.leave(machine),
     tickEnded: (outcome) => {
       const trace = traceOf(deps, { intent, outcome });
+      const addToHistory = historyOf(deps, { trace, outcome });
+      const logFault = (what: string) => (error: unknown) => {
+        journal.debug(`no ${what} of this tick: ${messageOf(error)}`);
+      };
       pendingWrites = pendingWrites
         .then(() => traces.save(trace))
-        .catch((error: unknown) => journal.debug(`no trace of this tick: ${messageOf(error)}`))
+        .catch(logFault('trace'))
+        .then((previous) => addToHistory(previous?.quiet ?? false))
+        .catch(logFault('history'))
         .then(() => publish(trace));
     },
     flush: () => pendingWrites,

@@ -22,7 +22,7 @@ describe('the traces of a state directory', () => {
 
   it('are readable by their owner only, and read back', async () => {
     const traces = openTraces(dir);
-    await traces.save(traceOf(1, { ending: 'refused' }));
+    expect(await traces.save(traceOf(1, { ending: 'refused' }))).toBeNull();
     const [file] = await traces.list();
     expect(await traces.read(file!)).toEqual(traceOf(1, { ending: 'refused' }));
     const [name = ''] = await readdir(join(dir, 'traces'));
@@ -44,7 +44,7 @@ describe('the traces of a state directory', () => {
     await traces.save(traceOf(1));
     const [file] = await traces.list();
     await writeFile(join(dir, 'traces', '.deployd.tmp-4194304-1'), 'half');
-    await traces.save(traceOf(2));
+    expect(await traces.save(traceOf(2))).toEqual(file);
     expect(await readdir(join(dir, 'traces'))).toHaveLength(2);
     await writeFile(join(dir, 'traces', `000001-${file!.tick}.quiet.json`), '');
     expect(await traces.read(file!)).toBeNull();

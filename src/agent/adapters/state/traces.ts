@@ -8,8 +8,11 @@ import { readdirIfExists } from '../files/ifExists.ts';
 
 /** Traces of recent ticks, in `traces/` of the state directory. */
 export interface Traces {
-  /** Saves a trace and removes old ones, without sync. Throws `DISK_WRITE_FAILED`. */
-  save: (trace: Trace) => Promise<void>;
+  /**
+   * Saves a trace and removes old ones, without sync. Returns the file of the one before, null without one. Throws
+   * `DISK_WRITE_FAILED`.
+   */
+  save: (trace: Trace) => Promise<TraceFile | null>;
   /** All files, newest first; none when the directory is absent. */
   list: () => Promise<TraceFile[]>;
   /** Null for a file that vanished, cannot be read, or is empty after a power cut. */
@@ -27,9 +30,11 @@ export function openTraces(stateDir: string): Traces {
       await createDirectory(dir);
       await removeStaleTemporaries(dir);
       const existing = await list();
-      const file = { number: (existing[0]?.number ?? 0) + 1, tick: trace.tick, quiet: isQuiet(trace) };
+      const [previous = null] = existing;
+      const file = { number: (previous?.number ?? 0) + 1, tick: trace.tick, quiet: isQuiet(trace) };
       await writeWithoutSync(pathOf(file), `${JSON.stringify(trace)}\n`, 0o600);
       for (const old of selectTracesForRemoval([file, ...existing])) await removeWithoutSync(pathOf(old));
+      return previous;
     },
     read: async (file) => parseTrace(await readText(pathOf(file)).catch(() => '')),
   };

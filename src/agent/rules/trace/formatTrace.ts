@@ -71,7 +71,8 @@ function formatStep({ machine, state, at_ms, ms }: Step): string {
   return `${formatDuration(at_ms).padStart(9)}  ${name.padEnd(26)}${formatDuration(ms).padStart(9)}`;
 }
 
-function formatDuration(ms: number): string {
+/** Milliseconds as a text for people. */
+export function formatDuration(ms: number): string {
   if (ms < 1000) return `${ms} ms`;
   if (ms < 120_000) return `${(ms / 1000).toFixed(1)} s`;
   const seconds = Math.round(ms / 1000);

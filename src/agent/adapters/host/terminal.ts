@@ -1,0 +1,48 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { styleText } from 'node:util';
+import { ignoreStreamErrors } from '../../../platform/host/streamErrors.ts';
+import { unpainted, type Paint } from '../../../platform/text/paint.ts';
+
+/** A stream that may be a terminal. */
+type Screen = NodeJS.WritableStream & Pick<NodeJS.WriteStream, 'isTTY' | 'getColorDepth'>;
+
+/** Where a command shows a long text. */
+export interface Terminal {
+  /** True when somebody reads it there. */
+  isInteractive: boolean;
+  /** Colours where they are seen: on a terminal, unless `NO_COLOR` is set. */
+  paint: Paint;
+  /** Shows a text, on a terminal by a pager; resolves when it has been read. */
+  show: (text: string) => Promise<void>;
+}
+
+/** Shows short texts as they are; colours and what the text left on the screen stay. */
+const defaultPager = 'if command -v less >/dev/null; then exec less -FRX; else exec cat; fi';
+
+/** The terminal behind standard output. Without `paged` nothing is paged, nor where `PAGER` is empty. */
+export function openTerminal(paged: boolean, stream: Screen = process.stdout): Terminal {
+  const pager = process.env['PAGER'] ?? defaultPager;
+  const isInteractive = stream.isTTY;
+  return {
+    isInteractive,
+    paint: isInteractive ? (style, text) => (style === 'plain' ? text : styleText(style, text, { stream })) : unpainted,
+    show: async (text) => {
+      if (isInteractive && paged && pager !== '') await page(text, pager);
+      else ignoreStreamErrors(stream).write(`${text}\n`);
+    },
+  };
+}
+
+/** Shows a text by a command of the shell. A reader who quits early, or interrupts, is no error. */
+async function page(text: string, command: string): Promise<void> {
+  const ignore = () => undefined;
+  process.on('SIGINT', ignore);
+  try {
+    const child = spawn('/bin/sh', ['-c', command], { stdio: ['pipe', 'inherit', 'inherit'] });
+    ignoreStreamErrors(child.stdin).end(`${text}\n`);
+    await once(child, 'close');
+  } finally {
+    process.off('SIGINT', ignore);
+  }
+}

@@ -1,0 +1,68 @@
+import { endings, type Ending } from '../../../../machines/endings.ts';
+import type { Outcome } from '../../../../machines/types.ts';
+import { isQuiet, type Decision, type Trace } from '../trace/trace.ts';
+import { reasonsOf } from '../trace/reasons.ts';
+import type { HistoryEntry, TickEntry } from './historyEntry.ts';
+
+/** What a tick knows of its bundle besides its trace. */
+export interface TickFacts {
+  outcome: Pick<Outcome, 'lines' | 'reason' | 'reverted'> | null;
+  /** Version of the applied bundle. */
+  version: string | null;
+  signers: readonly string[];
+}
+
+/** Characters of a reason that are kept, and signers. */
+const [maxReason, maxSigners] = [500, 16];
+
+/** The history's entry of a tick that has ended. */
+export function tickEntryOf(trace: Trace, { outcome, version, signers }: TickFacts): TickEntry {
+  const { started_at: at, tick, ms, ending, codes, decisions } = trace;
+  const healed = outcome?.reason.startsWith('healed:') ?? false;
+  const desired = decisions.findLast((each) => each.word === 'desired');
+  const [line] = outcome?.lines ?? [];
+  const reason = line ?? (ending === 'converged' && !healed ? null : (reasonsOf(trace)[0] ?? null));
+  return {
+    ...{ schema: 1, event: 'tick', at, tick, ms, ending, codes },
+    healed,
+    reverted: outcome?.reverted === true || decisions.some(isRevert),
+    sha: desired?.desired ?? null,
+    version: ending === 'applied' ? version : null,
+    signers: signers.slice(0, maxSigners),
+    reason: reason && reason.slice(0, maxReason),
+  };
+}
+
+/** True when the tick converged as the one before did, so that the history need not be asked whether it matters. */
+export function isUneventful(trace: Trace, wasQuiet: boolean): boolean {
+  return wasQuiet && trace.ending === 'converged' && isQuiet(trace);
+}
+
+/**
+ * True for a tick that changed something (applied, healed, reverted), for the first of its trouble, deferral or tear-down, and for
+ * the first that was well after trouble. `history` is what is kept, newest first.
+ */
+export function matters(entry: TickEntry, history: readonly HistoryEntry[]): boolean {
+  const { ending, healed, reverted } = entry;
+  if (neverTold.includes(ending)) return false;
+  if (ending === 'applied' || ending === 'bootstrapped' || healed || reverted) return true;
+  const previous = history.find((each) => each.event === 'tick');
+  if (ending === 'converged') return previous !== undefined && wasTrouble(previous);
+  return previous === undefined || !tellsTheSame(previous, entry);
+}
+
+/** Another tick's work, an order to stop, a laptop that is on its way, and the wait after a failure that is told already. */
+const neverTold: readonly Ending[] = ['busy', 'stopped', 'offlineLaptop', 'paused'];
+
+function wasTrouble({ ending }: TickEntry): boolean {
+  return Object.hasOwn(endings, ending) && endings[ending].meta.exit !== 0;
+}
+
+function tellsTheSame(one: TickEntry, other: TickEntry): boolean {
+  const told = ({ ending, codes, sha }: TickEntry) => JSON.stringify([ending, codes, sha]);
+  return told(one) === told(other);
+}
+
+function isRevert({ word }: Decision): boolean {
+  return word === 'reverted' || word === 'interrupted-reverted';
+}
