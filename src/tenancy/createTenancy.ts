@@ -15,6 +15,7 @@ import { createSealer } from './credentials/sealer.ts';
 import { lookUpPlaces } from './rules/places.ts';
 import { limitLookUps } from './services/agents/limitLookUps.ts';
 import { ChangeFeed } from './services/changeFeed.ts';
+import { limitComparisons } from './services/bundles/compareBundles.ts';
 import type { Dependencies, LogLine } from './services/dependencies.ts';
 import type { Store } from './store/openStore.ts';
 
@@ -52,6 +53,7 @@ export async function createTenancy(
     ...{ settings, version, store, secretstore, bundles, mesh, kit, clock, log, bearerCounts },
     startedAt: clock(),
     changes: new ChangeFeed({ store, onError: (error) => log('warn', `changes are not seen: ${String(error)}`) }),
+    limitComparisons: limitComparisons(),
     postWebhook: connectWebhooks(settings),
     sealer: createSealer(keyFile),
     identityProvider,

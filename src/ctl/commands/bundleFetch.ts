@@ -36,7 +36,7 @@ async function fetchBundle(session: Session, [sha]: [string], { out }: { out: st
 }
 
 /** Writes a new file, which is removed again unless its bytes are those of the digest; returns their number. */
-async function downloadArchive(api: Api, sha256: string, file: string): Promise<number> {
+export async function downloadArchive(api: Api, sha256: string, file: string): Promise<number> {
   await using opened = await createNewFile(file);
   try {
     const receive = (bytes: Readable) => writeInto(opened, file, bytes);

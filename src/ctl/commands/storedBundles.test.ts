@@ -93,6 +93,30 @@ it.each([
   expect(outcome).toMatchObject({ exit, stdout: '', stderr: expect.stringContaining(`deployctl: ${code}`) as string });
 });
 
+it('compares two by their digests, also of two envs, and one with an archive', async () => {
+  for (const env of ['ap-3', 'ap-4']) await at.admin.run(`env create ${env}`);
+  const compose = (password: string) => ({
+    services: { web: { image: 'app:1', environment: { PASSWORD: password } } },
+  });
+  const shopOf = async (env: string, sequence: number) => {
+    const { bytes, sha } = createBundle({ env, sequence, compose: compose(`hunter${sequence}`) });
+    const file = join(dir, `${sha}.tar.gz`);
+    await writeFile(file, bytes);
+    await at.deployer.json(['push', file]);
+    return { file, sha };
+  };
+  const [before, after, other] = [await shopOf('ap-3', 1), await shopOf('ap-3', 2), await shopOf('ap-4', 3)];
+  const changes = async (...places: [string, string]) => {
+    const { stdout } = await at.viewer.run(['bundle', 'diff', ...places]);
+    return stdout.split('\n').flatMap((line) => /~ environment.*/.exec(line) ?? []);
+  };
+  expect(await changes(before.sha.slice(0, 12), after.sha)).toEqual(['~ environment.PASSWORD: (not shown)']);
+  expect(await changes(before.sha, other.sha)).toEqual(['~ environment.PASSWORD: hunter1 → hunter3']);
+  expect(await changes(before.file, after.sha.slice(0, 12))).toEqual(['~ environment.PASSWORD: hunter1 → hunter2']);
+  const { exit, stderr } = await at.viewer.run(['bundle', 'diff', before.sha, '0'.repeat(64)]);
+  expect([exit, stderr]).toEqual([1, expect.stringContaining('deployctl: BUNDLE_NOT_FOUND')]);
+});
+
 it('a push tells which hosts would refuse the bundle by their limits', async () => {
   const host = await addHost(at.service, 'us-1');
   const limits = { bundle_bytes: 1, unpacked_bytes: 1, bundle_entries: 1 };

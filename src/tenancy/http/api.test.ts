@@ -1,6 +1,7 @@
 import { abuseTests } from '../../../fixtures/tenancy/api/abuseTests.ts';
 import { accessTests } from '../../../fixtures/tenancy/api/accessTests.ts';
 import { agentTests } from '../../../fixtures/tenancy/api/agentTests.ts';
+import { diffTests } from '../../../fixtures/tenancy/api/diffTests.ts';
 import { downloadTests } from '../../../fixtures/tenancy/api/downloadTests.ts';
 import { startService, type Service } from '../../../fixtures/tenancy/service.ts';
 
@@ -12,3 +13,4 @@ describe('agents', () => agentTests(() => service));
 describe('access', () => accessTests(() => service));
 describe('abuse', () => abuseTests(() => service));
 describe('downloads', () => downloadTests(() => service));
+describe('bundles that are compared', () => diffTests(() => service));

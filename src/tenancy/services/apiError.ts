@@ -36,6 +36,11 @@ export function notFound(
   return new ApiError({ status: 404, code, message: `there is no such ${thing}` });
 }
 
+/** The answer that nobody reads any more. */
+export function requestAborted(): ApiError {
+  return new ApiError({ status: 400, code: 'REQUEST_ABORTED', message: 'the caller has gone away' });
+}
+
 /** The answer where the state of something does not allow an act. */
 export function conflict({ code, message, env }: { code: string; message: string; env: string }): ApiError {
   return new ApiError({ status: 409, code, message, env });

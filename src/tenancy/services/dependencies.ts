@@ -9,6 +9,7 @@ import type { KeyRing } from '../credentials/keyRing.ts';
 import type { Sealer } from '../credentials/sealer.ts';
 import type { Store } from '../store/openStore.ts';
 import type { ChangeFeed } from './changeFeed.ts';
+import type { Limiter } from './limiter.ts';
 
 /** One line of the log, with fields; values of secrets never get here. */
 export type LogLine = (
@@ -30,6 +31,7 @@ export interface Dependencies {
   readonly bearerCounts: Readonly<BearerCounts>;
   readonly secretstore: Secretstore;
   readonly bundles: BundleStorage;
+  readonly limitComparisons: Limiter;
   readonly postWebhook: PostWebhook;
   /** Encrypts by the key file. */
   readonly sealer: Sealer;

@@ -8,6 +8,9 @@ export interface Difference {
   after: string | null;
 }
 
+/** Stands for a value that is not told. */
+export const hiddenValue = '(not shown)';
+
 /** The keys whose values differ, in the order of `before`, then of `after`. */
 export function differencesOf(before: Values, after: Values): Difference[] {
   const keys = new Set([...before.keys(), ...after.keys()]);

@@ -44,8 +44,8 @@ function formatPart({ name, change, keys }: PartDifference): string[] {
 
 function formatDifference(difference: Difference): string {
   const { key, before, after } = difference;
-  const both = before !== null && after !== null;
-  const value = both ? `${visible(before)} → ${visible(after)}` : textOf(difference);
+  const isTold = before !== null && after !== null && before !== after;
+  const value = isTold ? `${visible(before)} → ${visible(after)}` : textOf(difference);
   return signed(difference, `${visible(key)}: ${value}`);
 }
 

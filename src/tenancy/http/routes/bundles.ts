@@ -1,11 +1,22 @@
 import { cursorOf, placeOf } from '../../rules/cursor.ts';
 import { listBundles, readBundle, viewBundle } from '../../services/bundleList.ts';
 import { acceptBundle } from '../../services/bundles/acceptBundle.ts';
+import { compareBundles } from '../../services/bundles/compareBundles.ts';
 import { findPermitted } from '../../services/bundles/findPermitted.ts';
 import { openArchive } from '../../services/bundles/openArchive.ts';
 import { withReceivedArchive } from '../../services/bundles/receiveArchive.ts';
 import { answer, octets, operatorRoute } from '../operatorRoute.ts';
-import { BundleDetails, BundleList, BundleParams, BundleQuery, PushedBundle, PushQuery } from '../schemas/bundles.ts';
+import {
+  BundleDetails,
+  BundleDiff,
+  BundleList,
+  BundleParams,
+  BundleQuery,
+  DiffParams,
+  DiffQuery,
+  PushedBundle,
+  PushQuery,
+} from '../schemas/bundles.ts';
 import { DEFAULT_LIMIT } from '../schemas/common.ts';
 
 /** Bundles. */
@@ -59,6 +70,25 @@ export const bundleRoutes = [
     act: 'bundle.read',
     handle: async (deps, { operator, params }) =>
       answer(200, await readBundle(deps, { operator, sha256: params.sha256 })),
+  }),
+  operatorRoute({
+    method: 'GET',
+    url: '/v1/envs/:env/bundles/:sha256/diff',
+    role: 'viewer',
+    summary: 'Tell what changes from a bundle to another one of the env',
+    description:
+      'As deployctl bundle diff --json, but values of environments, commands, labels, options of drivers and logs, and inline files are `(not shown)`: the archives have them.',
+    params: DiffParams,
+    query: DiffQuery,
+    responses: { 200: BundleDiff },
+    errors: {
+      404: 'BUNDLE_NOT_FOUND',
+      422: 'Code of the first refusal, of a bundle that this version cannot read',
+      503: 'OVERLOADED, PEER_UNAVAILABLE, BUNDLE_MISSING, BUNDLE_DAMAGED, DISK_FULL',
+    },
+    act: 'bundle.diff',
+    handle: async (deps, { params: { env, sha256: before }, query: { to: after }, signal }) =>
+      answer(200, await compareBundles(deps, { env, before, after, signal })),
   }),
   operatorRoute({
     method: 'GET',

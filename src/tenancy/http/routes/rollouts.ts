@@ -80,7 +80,11 @@ export const rolloutRoutes = [
     summary: 'Abort the rollout of an env: the content from before is desired again',
     params: EnvParams,
     responses: { 200: Rollout },
-    errors: { 404: 'ENV_NOT_FOUND, ROLLOUT_NOT_FOUND', 409: 'ROLLOUT_STATE, DESIRED_CHANGED' },
+    errors: {
+      404: 'ENV_NOT_FOUND, ROLLOUT_NOT_FOUND',
+      409: 'ROLLOUT_STATE, DESIRED_CHANGED',
+      503: 'OVERLOADED, PEER_UNAVAILABLE, DISK_FULL, BUNDLE_MISSING, BUNDLE_DAMAGED',
+    },
     act: 'rollout.abort',
     handle: async (deps, { caller, params: { env } }) => answer(200, await abortRollout(deps, { caller, env })),
   }),

@@ -28,7 +28,7 @@ export const secretRoutes = [
     errors: {
       404: 'ENV_NOT_FOUND',
       409: 'SECRETS_PENDING, DESIRED_CHANGED, ROLLOUT_ACTIVE',
-      503: 'OVERLOADED, PEER_UNAVAILABLE, DISK_FULL',
+      503: 'OVERLOADED, PEER_UNAVAILABLE, DISK_FULL, BUNDLE_MISSING, BUNDLE_DAMAGED',
     },
     act: 'secret.set',
     target: ({ params }) => secretPath(params),

@@ -55,6 +55,45 @@ export const BundleQuery = Body({
   limit: Limit,
 });
 
+/** The bundle of an env that is the first side of a comparison. */
+export const DiffParams = Type.Object({ env: EnvName, sha256: Sha256 });
+/** The other side of a comparison. */
+export const DiffQuery = Body({ to: Sha256 });
+
+const Difference = Type.Object(
+  { key: Type.String(), before: Nullable(Type.String()), after: Nullable(Type.String()) },
+  { title: 'Difference', description: 'A value that differs; null on the side that lacks it.' },
+);
+const Differences = Type.Array(Difference);
+const PartDifferences = Type.Array(
+  Type.Object(
+    { name: Type.String(), change: Type.Enum(['added', 'removed', 'changed']), keys: Differences },
+    { title: 'PartDifference' },
+  ),
+);
+const DiffLabel = Type.Object(
+  { sha: Nullable(Sha256), name: Type.String(), env: EnvName, version: Type.String(), sequence: Type.Integer() },
+  { title: 'ComparedBundle' },
+);
+
+/** What changes from a bundle to another one. */
+export const BundleDiff = Type.Object(
+  {
+    before: DiffLabel,
+    after: DiffLabel,
+    same_content: Type.Boolean({ description: 'Both have the same files.' }),
+    manifest: Differences,
+    services: PartDifferences,
+    resources: PartDifferences,
+    images: Differences,
+    variables: Differences,
+    secrets: Type.Array(Difference, { description: 'Paths, fields and versions; values are in no bundle.' }),
+    files: Type.Array(Difference, { description: 'By path: sha256, and whether it is executable.' }),
+    powers: Type.Array(Difference, { description: 'What a host must permit, or a flag of the bundle lift.' }),
+  },
+  { title: 'BundleDiff' },
+);
+
 /** A Sigstore bundle of version 0.3, in which a statement about a bundle is signed. */
 export const Signature = Type.Object({}, { additionalProperties: true, title: 'Signature' });
 /** The signatures of a bundle, oldest first. */

@@ -1,13 +1,12 @@
 import { unpack } from '../../../bundle/archive.ts';
 import { bundleFactsOf, readBundle } from '../../../bundle/readBundle.ts';
-import type { Refusal } from '../../../../machines/refusals.ts';
 import type { Manifest } from '../../../../machines/types.ts';
 import { bundleSizeOf } from '../../rules/hostWarnings.ts';
 import { addAuditEntry } from '../../store/audit.ts';
 import { findBundle } from '../../store/bundles.ts';
 import type { BundleRow } from '../../store/database.ts';
 import { findEnv } from '../../store/envs.ts';
-import { ApiError, conflict, notFound } from '../apiError.ts';
+import { conflict, notFound, type ApiError } from '../apiError.ts';
 import { auditEntry } from '../audit.ts';
 import type { Dependencies } from '../dependencies.ts';
 import type { AuditCaller, Operator } from '../operator.ts';
@@ -15,6 +14,7 @@ import { requirePermission } from '../requirePermission.ts';
 import { announceAwaited } from '../webhooks/announce.ts';
 import { insertStoredBundle, storeArchive } from './archiveStorage.ts';
 import { judgeForHosts } from './judgeForHosts.ts';
+import { refusedBundle } from './refusedBundle.ts';
 import { withScratchDirectory } from './scratchDirectory.ts';
 
 /** An archive that was pushed, in a file of this host, with the digest and size that it has. */
@@ -67,14 +67,14 @@ async function validateArchive(
   const { store, settings } = deps;
   const readContents = () => unpack({ file, into: dir, limits: settings.limits, signal });
   const bundle = await readBundle({ sha: sha256, dir, readContents });
-  if ('refusal' in bundle) throw refused([bundle.refusal]);
+  if ('refusal' in bundle) throw refusedBundle([bundle.refusal]);
   const { env } = bundle.manifest;
   requirePermission(operator, { role: 'deployer', env });
   if ((await findEnv(store, env)) === null) throw notFound('env');
   const size = bundleSizeOf(bundle.contents, sizeBytes);
   const facts = await bundleFactsOf(bundle, signal);
   const { refusals, warnings } = await judgeForHosts(deps, env, { facts, size });
-  if (refusals.length > 0) throw refused(refusals, env);
+  if (refusals.length > 0) throw refusedBundle(refusals, env);
   return { manifest: bundle.manifest, warnings };
 }
 
@@ -102,10 +102,4 @@ function rowOf({ sha256, sizeBytes, operator }: PushedArchive, manifest: Manifes
 function sequenceStale({ env, sequence }: Manifest): ApiError {
   const message = `env ${env} has had a bundle of sequence ${sequence} or a higher one`;
   return conflict({ code: 'SEQUENCE_STALE', message, env });
-}
-
-function refused(refusals: Refusal[], env?: string): ApiError {
-  const [first] = refusals;
-  const { code, detail } = first ?? { code: 'MANIFEST_INVALID', detail: '' };
-  return new ApiError({ status: 422, code, message: detail, refusals, ...(env !== undefined && { env }) });
 }

@@ -8,6 +8,10 @@ export async function openArchive(deps: Dependencies, sha256: string, range?: Ra
   const bytes = await deps.bundles.open(sha256, range);
   if (bytes !== null) return bytes;
   deps.log('error', `the bundle storage has no archive ${sha256}, which the store knows`);
-  const message = 'the archive of the bundle is missing';
-  throw new ApiError({ status: 503, code: 'BUNDLE_MISSING', message, retryAfterS: 60 });
+  throw unusableArchive('BUNDLE_MISSING', 'the archive of the bundle is missing');
+}
+
+/** The answer 503 where the storage does not give what was stored. */
+export function unusableArchive(code: 'BUNDLE_MISSING' | 'BUNDLE_DAMAGED', message: string): ApiError {
+  return new ApiError({ status: 503, code, message, retryAfterS: 60 });
 }

@@ -3,7 +3,7 @@ import { createWriteStream } from 'node:fs';
 import { join } from 'node:path';
 import type { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
-import { ApiError } from '../apiError.ts';
+import { ApiError, requestAborted } from '../apiError.ts';
 import type { Dependencies } from '../dependencies.ts';
 import { withScratchDirectory } from './scratchDirectory.ts';
 
@@ -42,7 +42,7 @@ export async function withReceivedArchive<Result>(
       use(await receive(upload, { file: join(dir, 'archive'), maxBytes })),
     );
   } catch (error) {
-    throw upload.signal.aborted ? gone() : error;
+    throw upload.signal.aborted ? requestAborted() : error;
   }
 }
 
@@ -73,10 +73,6 @@ async function receive(
   const detail = `the ${sizeBytes} bytes have the sha256 ${received}`;
   const refusals = [{ code: 'BUNDLE_DIGEST', detail }];
   throw new ApiError({ status: 422, code: 'BUNDLE_DIGEST', message: detail, refusals });
-}
-
-function gone(): ApiError {
-  return refusal(400, 'REQUEST_ABORTED', 'the caller has gone away');
 }
 
 function refusal(status: number, code: string, message: string): ApiError {

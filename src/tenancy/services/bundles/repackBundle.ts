@@ -57,7 +57,7 @@ interface Origin {
  * demand signatures, it waits for them instead, to be promoted. Version text and files stay the same, so that hosts recreate
  * only what uses the secret. Returns the bundle that deploys this version or a newer one; null if the desired one does not
  * read the secret. Throws 404 without the env, 409 `DESIRED_CHANGED` if it is changed again and again and `ROLLOUT_ACTIVE`, 503
- * `DISK_FULL`, and PeerErrors.
+ * `DISK_FULL`, `BUNDLE_MISSING` and `BUNDLE_DAMAGED`, and PeerErrors.
  */
 export async function repackBundle(deps: Dependencies, change: SecretChange): Promise<DeployedSecret | null> {
   for (let tries = 0; tries < MAX_TRIES; tries++) {

@@ -19,7 +19,8 @@ const MAX_TRIES = 5;
 /**
  * Aborts the rollout of an env: the content from before is desired again. That is the bundle from before where hosts may go
  * back to it, else the same content under a new sequence, which awaits signatures where hosts demand them. Throws 404, 409
- * `ROLLOUT_STATE` if the rollout is over, 503 `DISK_FULL`, and PeerErrors; it is halted then.
+ * `ROLLOUT_STATE` if the rollout is over, 503 `DISK_FULL`, `BUNDLE_MISSING` and `BUNDLE_DAMAGED`, and PeerErrors; it is halted
+ * then.
  */
 export async function abortRollout(deps: Dependencies, act: RolloutAct): Promise<RolloutView> {
   const rollout = await halt(deps, act);
