@@ -16,6 +16,7 @@ export const endings = {
   paused: ending(1, null, 'the desired bundle failed before; its next try is not due yet'),
   tokenAtRisk: ending(1, null, 'all done, but the token could not be kept and is about to expire'),
   tokenAbsent: ending(1, null, 'no token and no bootstrap grant'),
+  offlineAlarm: ending(1, null, 'offline, without a check-in for longer than `offline_alarm_s`'),
   unauthenticated: ending(1, null, 'the tenancy service or the mesh refuses this agent'),
   envMismatch: ending(78, null, 'the token belongs to another env than config.yaml'),
   offline: ending(75, null, 'tenancy service, secretstore or mesh unreachable'),

@@ -1,10 +1,11 @@
-import { createActor, fromPromise, SimulatedClock, toPromise, waitFor } from 'xstate';
+import { createActor, fromPromise, SimulatedClock, toPromise, waitFor, type InputFrom } from 'xstate';
 import { endingNames } from './endings.ts';
 import { Fault } from './fault.ts';
 import { loop } from './loop.ts';
 import { plainOutcome } from './outcomes.ts';
+import type { tickServices } from './services.ts';
 import { tick } from './tick.ts';
-import type { AvailableCredentials, ObservedState, DesiredState, Outcome, RunOptions } from './types.ts';
+import type { AvailableCredentials, Outcome, RunOptions } from './types.ts';
 
 const options: RunOptions = { intent: 'tick', prune: false, laptopMode: false };
 const interval = 61_000;
@@ -91,10 +92,9 @@ function stoppable(log: string[], onBusy: () => void): typeof tick {
     actors: {
       acquireLock: fromPromise<void, void>(async () => undefined),
       loadState: fromPromise<AvailableCredentials, void>(untilStopped),
-      recordOutcome: fromPromise<
-        void,
-        { outcome: Outcome; desired: DesiredState | null; observed: ObservedState | null }
-      >(async () => undefined),
+      recordOutcome: fromPromise<{ offlineAlarm: boolean }, InputFrom<typeof tickServices.recordOutcome>>(async () => ({
+        offlineAlarm: false,
+      })),
       renewToken: fromPromise<{ atRisk: boolean }, { outcome: Outcome }>(async () => ({ atRisk: false })),
       releaseLock: fromPromise<void, void>(async () => void log.push('releaseLock')),
     },

@@ -28,6 +28,7 @@ const outputs: Record<string, unknown[]> = {
   ],
   heal: [plainOutcome('converged'), plainOutcome('unhealthy')],
   apply: [plainOutcome('applied'), plainOutcome('failed')],
+  recordOutcome: [{ offlineAlarm: true }, { offlineAlarm: false }],
   renewToken: [{ atRisk: true }, { atRisk: false }],
   unpack: [facts.unpackedBundle],
   restoreCurrent: [{ reverted: false, lines: [] }],

@@ -24,8 +24,8 @@ export const tickServices = {
   heal: declareService<Outcome, { observed: ObservedState; desired: DesiredState }>('heal'),
   revertInterrupted: declareService('revertInterrupted'),
   recordOutcome: declareService<
-    void,
-    { outcome: Outcome; desired: DesiredState | null; observed: ObservedState | null }
+    { offlineAlarm: boolean },
+    Pick<RunOptions, 'intent'> & { outcome: Outcome; desired: DesiredState | null; observed: ObservedState | null }
   >('recordOutcome'),
   prune: declareService<void, { outcome: Outcome }>('prune'),
   renewToken: declareService<{ atRisk: boolean }, { outcome: Outcome }>('renewToken'),

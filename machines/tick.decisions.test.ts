@@ -94,6 +94,15 @@ it.each<[string, DesiredState | facts.Throws, Partial<Outcome>]>([
   expect(simulate(tick, facts.serverStart, answers).output).toMatchObject(expected);
 });
 
+it('fails a tick that has been offline for too long, on a laptop too, and keeps its lines', () => {
+  const answers = facts.serviceAnswers(offline, { recordOutcome: { offlineAlarm: true } });
+  for (const start of [facts.serverStart, facts.laptopStart])
+    expect(simulate(tick, start, answers).output).toMatchObject({
+      ending: 'offlineAlarm',
+      lines: [offline.throws.line],
+    });
+});
+
 it('fails a bootstrap without a network on a laptop too', () => {
   const answers = facts.serviceAnswers(facts.desiredNone, { loadState: facts.grantPresent, bootstrap: offline });
   const start = { ...facts.laptopStart, intent: 'bootstrap' as const };

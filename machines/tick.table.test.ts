@@ -144,7 +144,7 @@ function inputsOf(
     restoreCurrent: { bundle, desired, outcome },
     revertRelease: { bundle, desired, outcome: { ...outcome, reverted: false } },
     composeDown: { desired },
-    recordOutcome: { outcome, desired, observed: isBeforeCheckIn ? null : facts.hostHealthy },
+    recordOutcome: { intent, outcome, desired, observed: isBeforeCheckIn ? null : facts.hostHealthy },
     renewToken: { outcome },
   };
 }

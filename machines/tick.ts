@@ -184,8 +184,20 @@ export const tick = tickSetup.createMachine({
       invoke: {
         id: 'recordOutcome',
         src: 'recordOutcome',
-        input: ({ context: { outcome, desired, observed } }) => ({ outcome: outcome!, desired, observed }),
-        onDone: [{ guard: 'mayReport', target: 'reporting' }, { target: 'decidingPrune' }],
+        input: ({ context: { options, outcome, desired, observed } }) => ({
+          ...{ intent: options.intent, desired, observed },
+          outcome: outcome!,
+        }),
+        onDone: [
+          {
+            guard: { type: 'alarms', params: ({ event }) => event },
+            target: 'decidingPrune',
+            actions: 'endAsOfflineAlarm',
+            description: 'offline for longer than `offline_alarm_s`',
+          },
+          { guard: 'mayReport', target: 'reporting' },
+          { target: 'decidingPrune' },
+        ],
         onError: { target: 'decidingPrune', actions: { type: 'logOutcome', params: ({ event }) => event } },
       },
     },

@@ -38,6 +38,7 @@ export const tickSetup = setup({
     endAsTokenAbsent: assign({ outcome: ({ context }) => tokenAbsentOutcome(context.credentials!.grantFile) }),
     endAsDeferred: assign({ outcome: ({ context }) => deferredOutcome(context.desired!.deferral!) }),
     endAsPaused: assign({ outcome: ({ context }) => pausedOutcome(context.desired!.retryDelay!) }),
+    endAsOfflineAlarm: assign({ outcome: ({ context }) => ({ ...context.outcome!, ending: 'offlineAlarm' }) }),
     endAsTokenAtRisk: assign({ outcome: ({ context }) => ({ ...context.outcome!, ending: 'tokenAtRisk' }) }),
     logOutcome: (_, p: { error: unknown } | undefined) => actionNotProvided('logOutcome', p),
     clearSecrets: () => actionNotProvided('clearSecrets'),
@@ -58,6 +59,7 @@ export const tickSetup = setup({
       observed?.attemptInProgress === true && desired?.action !== 'down' && !interruptions.includes(outcome!.ending),
     endsAs: ({ context }, ending: Ending) => context.outcome?.ending === ending,
     mayReport: ({ context }) => context.desired !== null && endingMetaOf(context).report !== null,
+    alarms: (_, p: { output: { offlineAlarm: boolean } }) => p.output.offlineAlarm,
     wantsPrune: ({ context }) => context.options.prune && endingMetaOf(context).exit === 0,
     tokenAtRisk: ({ context }, p: { output: { atRisk: boolean } }) =>
       p.output.atRisk && endingMetaOf(context).exit === 0,

@@ -54,6 +54,11 @@ export const configKeys: Readonly<Record<DottedKey<Settings>, ConfigKey>> = {
   'mesh.tenancy_service': optional(singleLineName, 'tenancy.deploy', 'Mesh name of the tenancy service.'),
   'mesh.secretstore_service': optional(singleLineName, 'secretstore', 'Mesh name of the secretstore.'),
   laptop_mode: optional(trueOrFalse, false, 'Being offline is normal: such a tick says so in one line and exits 0.'),
+  offline_alarm_s: optional(
+    nullable(integer('seconds', 1, 365 * secondsPerDay)),
+    null,
+    'How long the tenancy service may be out of reach before ticks fail (exit 1, so that the unit has failed); without it they never do.',
+  ),
   interval_s: optional(
     integer('seconds', 1, secondsPerDay),
     60,

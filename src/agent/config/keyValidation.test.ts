@@ -29,6 +29,7 @@ const aPart = (name: keyof typeof trustParts) => `must be ${trustParts[name]}`;
 
 it.each([
   ['interval_s: 0', 'interval_s', 'must be a whole number of seconds from 1 to 86400'],
+  ['offline_alarm_s: 0', 'offline_alarm_s', 'must be a whole number of seconds from 1 to 31536000'],
   ['interval_s: 1.5', 'interval_s', 'must be a whole number of seconds from 1 to 86400'],
   ['interval_s: "60"', 'interval_s', 'must be a whole number of seconds from 1 to 86400'],
   ['port: 65536', 'port', 'must be a whole number from 1 to 65535'],

@@ -25,6 +25,8 @@ export interface Settings {
   };
   readonly laptop_mode: boolean;
   readonly interval_s: number;
+  /** Null: however long the host is offline, its ticks do not fail. */
+  readonly offline_alarm_s: number | null;
   readonly volumes_on_absent: 'keep' | 'purge';
   readonly disk: { readonly headroom_bytes: number; readonly paths: readonly string[] };
   readonly state_dir: string;

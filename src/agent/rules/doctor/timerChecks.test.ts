@@ -57,12 +57,16 @@ describe('the last check-in', () => {
     ...['ticks: failed', `last check-in at ${at}`],
     ...[`no tick has checked in since ${at}`, 'sudo deployd trace --list'],
   ];
+  const alarmed = [
+    ...['ticks: failed', `last check-in at ${at}`],
+    ...[`no tick has checked in since ${at}, for longer than offline_alarm_s (9999 s)`, 'sudo deployd trace --list'],
+  ];
   const none = ['ticks: failed', 'none', 'no tick has checked in yet', 'sudo deployd run --once'];
 
   const lastTick = (found: State | null, ageS: number, more: object = {}) => {
     const now = new Date(Date.parse(at) + ageS * 1000);
     const context = { now, agent: { name: 'deployd', uid: 900, gids: [] }, state: { known: found } };
-    return checkLines(checkLastTick(context, { intervalS: 60, laptop: false, ...more }));
+    return checkLines(checkLastTick(context, { intervalS: 60, laptop: false, alarmS: null, ...more }));
   };
 
   it.each<[string, string[], string[]]>([
@@ -71,6 +75,8 @@ describe('the last check-in', () => {
     ['is recent for five long intervals', lastTick(state, 1000, { intervalS: 200 }), passed],
     ['is late after those', lastTick(state, 1001, { intervalS: 200 }), late],
     ['is never late on a laptop', lastTick(state, 10_000, { laptop: true }), passed],
+    ['is late on a laptop after its alarm', lastTick(state, 10_000, { laptop: true, alarmS: 9999 }), alarmed],
+    ['is late before the alarm', lastTick(state, 1000, { alarmS: 1000 }), late],
     ['has not happened before the first tick', lastTick(null, 0), none],
     ['has not happened while every tick was offline', lastTick(emptyState('eu-1'), 0), none],
   ])('%s', (_name, lines, expected) => {
@@ -83,7 +89,7 @@ describe('the last check-in', () => {
       agent: { name: 'deployd', uid: 900, gids: [] },
       state: { unknown: 'use sudo' },
     };
-    expect(checkLines(checkLastTick(context, { intervalS: 60, laptop: false }))).toEqual([
+    expect(checkLines(checkLastTick(context, { intervalS: 60, laptop: false, alarmS: null }))).toEqual([
       'ticks: unknown',
       'use sudo',
     ]);

@@ -42,10 +42,10 @@ export function checkTimer(timer: TimerFacts): Check {
   return checkResult(name, next === null ? is('SubState') : `next run at ${next.toISOString()}`, findings);
 }
 
-/** Checks that the last check-in is recent; laptops may be offline for longer. */
+/** Checks that the last check-in is recent; laptops may be offline for longer, up to the alarm. */
 export function checkLastTick(
   { state, now }: CheckContext,
-  { intervalS, laptop }: { intervalS: number; laptop: boolean },
+  { intervalS, laptop, alarmS }: { intervalS: number; laptop: boolean; alarmS: number | null },
 ): Check {
   const name = 'ticks';
   if ('unknown' in state) return unknownCheck(name, state.unknown);
@@ -53,8 +53,9 @@ export function checkLastTick(
   if (at === null)
     return checkResult(name, 'none', [{ problem: 'no tick has checked in yet', fix: 'sudo deployd run --once' }]);
   const ageS = Math.round((now.getTime() - Date.parse(at)) / 1000);
-  const isLate = !laptop && ageS > Math.max(minOverdueS, 5 * intervalS);
-  const problem = `no tick has checked in since ${at}`;
+  const isAlarm = alarmS !== null && ageS > alarmS;
+  const isLate = isAlarm || (!laptop && ageS > Math.max(minOverdueS, 5 * intervalS));
+  const problem = `no tick has checked in since ${at}${isAlarm ? `, for longer than offline_alarm_s (${alarmS} s)` : ''}`;
   return checkResult(name, `last check-in at ${at}`, isLate ? [{ problem, fix: 'sudo deployd trace --list' }] : []);
 }
 

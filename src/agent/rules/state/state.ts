@@ -31,6 +31,8 @@ export interface State {
   attempt: { sha: Sha; phase: string; at: string } | null;
   failing: FailingBundle | null;
   token: TokenStatus;
+  /** Since when no check-in has succeeded, while that is so. Absent in files of older versions. */
+  offline_since?: string | null;
   /** Absent in files of older versions, like the next two. */
   pace?: CheckInBackoff;
   purge_pending?: PendingPurge | null;

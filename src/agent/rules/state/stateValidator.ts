@@ -46,6 +46,7 @@ const schema: object = objectSchema(required, {
   applied_signers: names,
   applied_images: arraySchema(objectSchema({ service: text, image: text, digest: text, signers: names })),
   production_unknown: flag,
+  offline_since: { ...time, nullable: true },
   baseline: {
     ...objectSchema({ sha: sha256Schema, volumes: { ...names, nullable: true }, networks: names }),
     nullable: true,

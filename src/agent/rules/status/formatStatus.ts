@@ -55,6 +55,12 @@ function rowsOf(status: Status, { state, now }: StatusContext): [string, string 
         `${describeResources(purge)}; in use outside the project, tried until ${purgeDeadline(purge).toISOString()}`,
     ],
     ['last check-in', checkIn ? `${checkIn.action} at ${checkIn.at} (${formatAge(checkIn.at, now)})` : 'never'],
+    [
+      'offline',
+      status.offline_since === undefined
+        ? null
+        : `since ${status.offline_since} (${formatAge(status.offline_since, now)})`,
+    ],
     ['last outcome', outcome ? `${formatOutcome(outcome)} at ${outcome.at}` : 'none'],
     ['lock', lock && (lock.held ? `held by pid ${lock.pid ?? 'unknown'} since ${lock.since ?? 'unknown'}` : 'free')],
     ['reports', status.pending_reports === 0 ? null : `${status.pending_reports} wait for delivery`],

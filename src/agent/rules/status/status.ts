@@ -20,6 +20,8 @@ export interface Status extends DeferringFacts {
   desired_sha: Sha | null;
   in_sync: boolean;
   last_check_in: State['last_check_in'];
+  /** Since when no check-in has succeeded; absent while they do. */
+  offline_since?: string;
   last_outcome: State['last_outcome'];
   failing: State['failing'];
   /** Resources that a `down` could not remove yet; null without any. */
@@ -74,7 +76,9 @@ export function statusOf(settings: StatusSettings, state: State, facts: StatusFa
     ...{ applied_sha, applied_version },
     desired_sha: last_check_in?.desired_sha ?? null,
     in_sync: facts.token && outOfSyncReason(state) === null,
-    ...{ last_check_in, last_outcome, failing },
+    last_check_in,
+    ...(typeof state.offline_since === 'string' && { offline_since: state.offline_since }),
+    ...{ last_outcome, failing },
     ...facts.deferring,
     purge_pending: state.purge_pending ?? null,
     lock: facts.lock,

@@ -6,7 +6,7 @@ import type { Decision, Trace } from './trace.ts';
 export function reasonsOf({ ending, codes, decisions }: Trace): string[] {
   const desired = decisions.filter((each) => each.word === 'desired' && each.reason !== '').map(describeDecision);
   const events = decisions.filter(({ word }) => explanatoryWords.has(word)).map(describeDecision);
-  const isOffline = ending === 'offline' || ending === 'offlineLaptop';
+  const isOffline = ending.startsWith('offline');
   const callErrors = isOffline ? describeCallErrors(decisions) : [];
   const sentences = [...desired, ...codes.map(describeCode), ...callErrors, ...events];
   return sentences.length > 0 ? [...new Set(sentences)] : decisions.slice(0, 1).map(describeDecision);

@@ -36,6 +36,7 @@ export async function checkIn(
     last_check_in: { at: at.toISOString(), action: answer.action, desired_sha: answer.desiredSha },
     ...(answer.production && state.state.baseline && { baseline: { ...state.state.baseline, volumes: null } }),
     pace,
+    offline_since: null,
   });
   tick.wasOverdue = wasOverdue;
   await countHoldFromNow(settings.state_dir, at);

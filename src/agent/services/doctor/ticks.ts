@@ -17,11 +17,11 @@ import type { DoctorContext } from './doctorContext.ts';
 /** Checks the timer, the last tick, the hold, the lock, state.json and the releases. */
 export async function checkTicks(context: DoctorContext): Promise<Check[]> {
   const { stateFinding, host, settings } = context;
-  const { env = null, interval_s: intervalS, laptop_mode: laptop } = settings;
+  const { env = null, interval_s: intervalS, laptop_mode: laptop, offline_alarm_s: alarmS } = settings;
   const lock = await lockFacts(context);
   return [
     checkTimer(await timerFacts()),
-    checkLastTick(host, { intervalS, laptop }),
+    checkLastTick(host, { intervalS, laptop, alarmS }),
     checkHold(await holdFacts(context), host.now),
     checkLock(lock, host.now),
     checkState(host, { env, broken: stateFinding }),

@@ -155,7 +155,7 @@ it('names the services that it started when none was unhealthy', async () => {
 describe('a recorded failure', () => {
   const failing = { sha: applied, count: 1, retry_at: at, line: 'failed: x' };
   const observed: ObservedState = { ...interrupted, healthy: true, attemptInProgress: false };
-  const result = { outcome: plainOutcome('converged'), desired, observed };
+  const result = { intent: 'tick' as const, outcome: plainOutcome('converged'), desired, observed };
 
   it('is cleared by a tick that finds its release healthy, in the same write', async () => {
     const { deps, state, operations } = depsWith({}, { failing });
