@@ -64,7 +64,7 @@ async function handle(deps: Dependencies, route: AnyOperatorRoute, exchange: Exc
     requirePermission(call.operator, { role: route.role, env: route.everyEnv ? { every: true } : envOf(route, call) });
     const { status, body } = await route.handle(deps, withRole(call, route.role));
     void reply.code(status);
-    return await sendAnswer(route, reply, body);
+    return await sendAnswer(deps, route, { exchange, body });
   } catch (error) {
     await auditFailure(deps, { route, call, fields: errorFields(error as Error) });
     throw error;
@@ -88,20 +88,30 @@ function laneOf(route: AnyOperatorRoute): Lane {
   return answersWith(route, octets) ? 'download' : 'operator';
 }
 
-function sendAnswer(route: AnyOperatorRoute, reply: FastifyReply, body: unknown): FastifyReply {
-  if (answersWith(route, octets)) return sendOctets(reply, body as Octets);
-  return answersWith(route, eventStream) ? sendEvents(reply, body as AsyncIterable<string>) : reply.send(body);
+function sendAnswer(
+  deps: Dependencies,
+  route: AnyOperatorRoute,
+  { exchange, body }: { exchange: Exchange; body: unknown },
+): FastifyReply {
+  if (answersWith(route, octets)) return sendOctets(exchange.reply, body as Octets);
+  if (answersWith(route, eventStream)) return sendEvents(deps, exchange, body as AsyncIterable<string>);
+  return exchange.reply.send(body);
 }
 
 /** Proxies are asked to hold nothing back, and no caller to use the connection again: it would not be idle when the service stops. */
-function sendEvents(reply: FastifyReply, events: AsyncIterable<string>): FastifyReply {
+function sendEvents({ log }: Dependencies, { request, reply }: Exchange, events: AsyncIterable<string>): FastifyReply {
   const headers = {
     'content-type': eventStreamType,
     'cache-control': 'no-store',
     'x-accel-buffering': 'no',
     connection: 'close',
   };
-  return reply.headers(headers).send(Readable.from(events));
+  const stream = Readable.from(events);
+  // Its status is sent already, and no handler of errors is asked.
+  stream.once('error', ({ message }) =>
+    log('warn', `a stream of events has failed: ${message}`, { request_id: request.id }),
+  );
+  return reply.headers(headers).send(stream);
 }
 
 function sendOctets(reply: FastifyReply, { bytes, size }: Octets): FastifyReply {
