@@ -64,10 +64,12 @@ describe('exit 2, and nothing is sent:', () => {
   it.each(['', 'tenancy.example', 'ftp://x', 'https://me:secret@x', 'https://x/?a=b', 'https://x#y', 'https://'])(
     'the address %j, which is not told',
     async (bad) => {
-      const { exit, stderr } = await run(home.env, '--url', bad);
-      const told =
-        'URL_INVALID: the address of the tenancy service is no https:// URL without credentials, query and fragment\n';
-      expect({ exit, stderr }).toEqual({ exit: 2, stderr: expect.stringContaining(told) as string });
+      const toldOf = (source: string) =>
+        `URL_INVALID: the address of the tenancy service (${source}) is no https:// URL without credentials, query and fragment\n`;
+      const byOption = await run(home.env, '--url', bad);
+      expect(byOption).toMatchObject({ exit: 2, stderr: expect.stringContaining(toldOf('--url')) as string });
+      const byVariable = await run({ ...home.env, DEPLOYCTL_URL: bad });
+      expect(byVariable).toMatchObject({ exit: 2, stderr: expect.stringContaining(toldOf('DEPLOYCTL_URL')) as string });
     },
   );
 

@@ -39,12 +39,22 @@ export async function connectionOf(options: ConnectionOptions, env: Io['env']): 
 /** Where the API is; throws usage errors. */
 export function targetOf(options: ConnectionOptions, env: Io['env']): Target {
   const settings = readSettings(options.config, env);
-  const url = options.url ?? env['DEPLOYCTL_URL'] ?? settings.url;
+  const [url, source] = urlOf(options, env) ?? [settings.url, 'url in config.yaml'];
   const tokenFile = options.tokenFile ?? env['DEPLOYCTL_TOKEN_FILE'] ?? settings.token_file;
   const caFile = caFileOf(options, env, settings);
   if (url === null)
     throw usageError('URL_MISSING', 'no tenancy service is named', `\`deployctl login\`, ${othersOf('url')}`);
-  return { url: serviceUrlOf(url, 'the tenancy service'), tokenFile: tokenFile && resolve(tokenFile), caFile };
+  return {
+    url: serviceUrlOf(url, `the tenancy service (${source})`),
+    tokenFile: tokenFile && resolve(tokenFile),
+    caFile,
+  };
+}
+
+/** The address that is given for this call, and by what; null without one. */
+function urlOf({ url }: ConnectionOptions, { DEPLOYCTL_URL: variable }: Io['env']): [string, string] | null {
+  if (url !== undefined) return [url, '--url'];
+  return variable === undefined ? null : [variable, 'DEPLOYCTL_URL'];
 }
 
 /** The file of authorities, or null: from the command line, else the environment, else config.yaml. */
