@@ -60,7 +60,7 @@ function addAdd(webhook: Command, run: Run): void {
         .choices(eventTypes)
         .argParser(eventOption),
     )
-    .option('--no-event', 'it is told nothing: rollouts ask their gates of it')
+    .option('--no-event', 'it is told nothing: rollouts ask their gates of it, by the format standard')
     .addOption(
       new Option('--format <format>', 'what its endpoint takes').choices(webhookFormats).default(webhookFormats[0]),
     )

@@ -40,7 +40,7 @@ export const webhookRoutes = [
     summary: 'Create a webhook; its secret is shown once',
     body: NewWebhook,
     responses: { 201: CreatedWebhook },
-    errors: { 404: 'ENV_NOT_FOUND', 409: 'WEBHOOK_LIMIT', 422: 'WEBHOOK_URL_INVALID' },
+    errors: { 404: 'ENV_NOT_FOUND', 409: 'WEBHOOK_LIMIT', 422: 'WEBHOOK_INVALID, WEBHOOK_URL_INVALID' },
     act: 'webhook.create',
     target: ({ body }) => body.name,
     noStore: true,

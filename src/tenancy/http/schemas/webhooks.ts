@@ -9,7 +9,7 @@ export const WebhookParams = Type.Object({ id: Uuid });
 
 const EventTypes = Type.Array(Type.Enum([...eventTypes]), {
   maxItems: eventTypes.length,
-  description: 'None for a webhook that only gates of rollouts are asked of.',
+  description: 'None for a webhook that only gates of rollouts are asked of, by the format `standard`.',
 });
 const Format = Type.Enum([...webhookFormats], {
   description: 'The form of its messages: the event as it is, or what Slack and Mattermost, Teams or PagerDuty take.',

@@ -75,14 +75,20 @@ export interface WebhookFields {
 
 /**
  * Creates a webhook; its secret is in the answer only. Throws 403 for one of all envs by a token of some, 404 without its env,
- * 409 `WEBHOOK_LIMIT`, and 422 `WEBHOOK_URL_INVALID`.
+ * 409 `WEBHOOK_LIMIT`, and 422: `WEBHOOK_INVALID` for one that is told nothing and that no gate can ask, `WEBHOOK_URL_INVALID`.
  */
 export async function createWebhook(
   deps: Dependencies,
   { operator, caller, fields }: { operator: Operator; caller: AuditCaller; fields: WebhookFields },
 ): Promise<WebhookView & { secret: string }> {
-  const { name, env, url, format } = fields;
+  const { name, env, url, format, events } = fields;
   requirePermission(operator, { role: 'admin', env: env ?? { every: true } });
+  if (events.length === 0 && format !== 'standard')
+    throw refusal(
+      422,
+      'WEBHOOK_INVALID',
+      `without events it is for gates, which need the format standard, not ${format}`,
+    );
   const fault = targetFault(url, format) ?? addressFault(deps, new URL(url));
   if (fault !== null) throw refusal(422, 'WEBHOOK_URL_INVALID', `the URL cannot be used: ${fault}`);
   const secret = newWebhookSecret();
