@@ -63,11 +63,12 @@ function redirectProblems({ s3, public_url }: Valid): KeyProblem[] {
   return [{ key, message }];
 }
 
-/** Who signs in needs a role, and the cookie of a session is kept by browsers for https only. */
+/** Who signs in needs a role, a cookie that browsers keep for https only, and the addresses of the console as they are. */
 function signInProblems({ oidc, public_url }: Valid): KeyProblem[] {
   if (!oidc?.issuer_url) return [];
   const nobody = oidc.roles.length === 0;
   const isPlain = public_url?.startsWith('http://') ?? false;
+  const hasPath = public_url !== undefined && new URL(public_url).pathname !== '/';
   return [
     ...(oidc.issuer_url.startsWith('http://')
       ? [{ key: 'oidc.issuer_url', message: `must be ${configKeys['oidc.issuer_url'].allowed}` }]
@@ -78,6 +79,14 @@ function signInProblems({ oidc, public_url }: Valid): KeyProblem[] {
     ...(oidc.scopes.includes('openid') ? [] : [{ key: 'oidc.scopes', message: 'must have `openid`' }]),
     ...(isPlain
       ? [{ key: 'oidc.issuer_url', message: 'needs an https:// public_url, for the cookie of a session' }]
+      : []),
+    ...(hasPath
+      ? [
+          {
+            key: 'oidc.issuer_url',
+            message: 'needs a public_url without a path: the console is at /console/ of its host',
+          },
+        ]
       : []),
   ];
 }

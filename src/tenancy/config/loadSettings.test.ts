@@ -183,6 +183,16 @@ describe('a problem is reported with its line', () => {
     expect(await flawsOf(others)).toEqual([`: public_url: is required; ${aUrl}`]);
   });
 
+  it('as a proxy may have the service below a path for hosts, but not for people', async () => {
+    const [, ...others] = withOidc(someRole);
+    const below = 'public_url: https://example.org/deployd';
+    expect(await flawsOf([below, ...others])).toEqual([
+      ':3: oidc.issuer_url: needs a public_url without a path: the console is at /console/ of its host',
+    ]);
+    expect(await flawsOf(['public_url: https://example.org/', ...others])).toEqual([]);
+    expect(await flawsOf([below, ...required.slice(1)])).toEqual([]);
+  });
+
   it.each(['http://tenancy.example', 'http://127.0.0.1.example'])('%s is unencrypted', async (url) => {
     expect(await flawsOf([`public_url: ${url}`, `secretstore_url: ${url}`])).toEqual([
       `:1: public_url: ${aUrl}; http:// is allowed to loopback`,

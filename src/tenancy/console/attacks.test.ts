@@ -223,6 +223,7 @@ it('many sign-ins of one address are refused with the time to come back', async 
   for (let times = 0; times < 30; times++) await browser.open(`${tenancy}/console/callback?code=x`);
   const answer = await browser.open(`${tenancy}/console/sign-in`);
   expect([answer.status, Number(answer.headers['retry-after'])]).toEqual([429, 60]);
+  expect((await browser.open(`${tenancy}/console/signed-out`)).status).toBe(429);
   now += 60_000;
   expect((await browser.open(`${tenancy}/console/sign-in`)).status).toBe(303);
 });

@@ -15,7 +15,7 @@ import { errorPage, signedOutPage } from './pages.ts';
 import { securityHeaders } from './securityHeaders.ts';
 import { shellOf } from './shell.ts';
 
-/** Begun and finished sign-ins of one address, and finished ones of one person. */
+/** Begun, finished and ended sign-ins of one address, and finished ones of one person. */
 const limits = { address: { times: 30, windowMs: 60_000 }, person: { times: 10, windowMs: 60_000 } };
 
 /** No route of the console is part of the API. */
@@ -34,8 +34,9 @@ export function registerConsole(app: FastifyInstance, deps: Dependencies): void 
     const load = () => (loading ??= loadBrowserProgram());
     addAssets(scope, load, page);
     addShell(scope, deps, load);
-    addSignOut(scope, deps);
-    addSignIn(scope, deps);
+    const addresses = new RateLimiter(limits.address, deps.clock);
+    addSignOut(scope, deps, addresses);
+    addSignIn(scope, deps, addresses);
   });
 }
 
@@ -51,8 +52,10 @@ function addShell(scope: FastifyInstance, deps: Dependencies, load: () => Promis
   });
 }
 
-function addSignOut(scope: FastifyInstance, deps: Dependencies): void {
-  scope.get(signedOutPath, page, async (_request, reply) => {
+function addSignOut(scope: FastifyInstance, deps: Dependencies, addresses: RateLimiter): void {
+  scope.get(signedOutPath, page, async (request, reply) => {
+    // The provider may be asked for it.
+    addresses.take(countedAddress(request.ip));
     const url = await (deps.identityProvider?.signOutUrl().catch(() => null) ?? null);
     return send(reply, signedOutPage(consolePath, url));
   });
@@ -64,8 +67,7 @@ function addSignOut(scope: FastifyInstance, deps: Dependencies): void {
   });
 }
 
-function addSignIn(scope: FastifyInstance, deps: Dependencies): void {
-  const addresses = new RateLimiter(limits.address, deps.clock);
+function addSignIn(scope: FastifyInstance, deps: Dependencies, addresses: RateLimiter): void {
   const people = new RateLimiter(limits.person, deps.clock);
   scope.get<{ Querystring: { return_to?: string | string[] } }>(signInPath, page, async (request, reply) => {
     addresses.take(countedAddress(request.ip));
