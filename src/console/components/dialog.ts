@@ -1,5 +1,6 @@
 import { html, nothing, render, type TemplateResult } from 'lit-html';
 import { ApiError } from '../api/apiError.ts';
+import { showJudgement, type Judgement } from './judgement.ts';
 import { errorNotice } from './notice.ts';
 
 /** A question with its fields, and what is done with the answers. */
@@ -13,6 +14,8 @@ export interface DialogContent {
   typed?: string;
   /** What is told when it is done. */
   done: string;
+  /** Judges the answers while they are typed. */
+  judge?: (fields: FormData) => Judgement;
   /** Throws `ApiError`. */
   work: (fields: FormData) => Promise<unknown>;
 }
@@ -41,6 +44,8 @@ export class Dialog {
   open(content: DialogContent): void {
     this.#content = content;
     this.#draw(content, { error: null, isBusy: false });
+    const form = this.#element.querySelector('form');
+    if (form !== null) judge(content, form);
     this.#element.showModal();
   }
 
@@ -50,9 +55,11 @@ export class Dialog {
       event.preventDefault();
       void this.#work(content, new FormData(event.target as HTMLFormElement));
     };
-    const form = html`<form method="dialog" @submit=${submit} autocomplete="off">
+    const type = (event: Event) => judge(content, event.currentTarget as HTMLFormElement);
+    const form = html`<form method="dialog" @submit=${submit} @input=${type} autocomplete="off">
       <h2 id="dialog-title">${title}</h2>
-      ${body} ${typed === undefined ? nothing : typedField(typed)} ${error === null ? nothing : errorNotice(error)}
+      ${body} ${content.judge ? html`<output class="hint"></output>` : nothing}
+      ${typed === undefined ? nothing : typedField(typed)} ${error === null ? nothing : errorNotice(error)}
       <div class="buttons">
         <button type="button" class="quiet" @click=${() => this.close()}>Cancel</button>
         <button class=${isDangerous ? 'danger' : 'primary'} ?disabled=${isBusy}>${confirm}</button>
@@ -73,6 +80,10 @@ export class Dialog {
     if (this.#content === content) this.close();
     this.#onDone(content.done);
   }
+}
+
+function judge(content: DialogContent, form: HTMLFormElement): void {
+  if (content.judge) showJudgement(form, content.judge(new FormData(form)));
 }
 
 /** A field that is valid only with one text in it. */

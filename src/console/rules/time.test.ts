@@ -28,4 +28,7 @@ it.each([
   [1000, '1.0 s'],
   [59_900, '59.9 s'],
   [185_000, '3 min 5 s'],
+  [86_400_000, '1440 min 0 s'],
+  [1e308, 'more than a day'],
+  [Infinity, 'more than a day'],
 ])('%d ms last %s', (milliseconds, text) => expect(durationText(milliseconds)).toBe(text));

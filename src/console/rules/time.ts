@@ -1,6 +1,8 @@
 const MINUTE_MS = 60_000;
+/** Longer than any step that a host can have taken; what it tells may be anything. */
+export const DAY_MS = 24 * 60 * MINUTE_MS;
 const units = [
-  ['day', 24 * 60 * MINUTE_MS],
+  ['day', DAY_MS],
   ['hour', 60 * MINUTE_MS],
   ['minute', MINUTE_MS],
 ] as const;
@@ -29,8 +31,9 @@ export function zoneName(zone: string, now: number): string {
   return `${zone} (${offset.replace('GMT', 'UTC')})`;
 }
 
-/** A duration for people: `340 ms`, `4.2 s`, `3 min 5 s`. */
+/** A duration for people: `340 ms`, `4.2 s`, `3 min 5 s`, `more than a day`. */
 export function durationText(milliseconds: number): string {
+  if (milliseconds > DAY_MS) return 'more than a day';
   if (milliseconds < 1000) return `${Math.round(milliseconds)} ms`;
   if (milliseconds < MINUTE_MS) return `${(milliseconds / 1000).toFixed(1)} s`;
   const seconds = Math.round(milliseconds / 1000);

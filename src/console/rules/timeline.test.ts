@@ -11,3 +11,13 @@ it('draws the steps of a tick one after another, to the scale of the longest tic
 it('draws nothing where nothing took any time', () => {
   expect(segmentsOf({ checkIn: 0 }, { scale: 0, width: 200 })[0]!.width).toBe(0);
 });
+
+it('draws also what no host can have taken', () => {
+  const absurd = { checkIn: -1, pull: 1e308, up: 1e308 };
+  const scale = totalOf(absurd);
+  expect(segmentsOf(absurd, { scale, width: 200 }).map(({ x, width }) => [x, width])).toEqual([
+    [0, 0],
+    [0, 100],
+    [100, 100],
+  ]);
+});

@@ -2,10 +2,11 @@ import { html, nothing, type TemplateResult } from 'lit-html';
 import { ApiError } from '../api/apiError.ts';
 import type { BackendDetails, InstallKit } from '../api/types.ts';
 import { facts } from '../components/facts.ts';
+import { copyable, type Copying } from '../components/copyable.ts';
 import { errorNotice } from '../components/notice.ts';
 import { fullTime } from '../components/time.ts';
 import type { Page } from '../page.ts';
-import { kitFiles, supersedes, type KitFile } from '../rules/kitWords.ts';
+import { kitFiles, supersedes } from '../rules/kitWords.ts';
 import { hrefOf } from '../rules/routes.ts';
 
 /** What the host of a backend is installed with: shown once, when it is asked for, and kept by this page alone. */
@@ -24,6 +25,7 @@ export const kitPage: Page = async (visit) => {
     isBusy = false;
     visit.redraw();
   };
+  const copying: Copying = { told: null, redraw: visit.redraw };
   return {
     title: `Install kit of ${backend.site}`,
     topics: [],
@@ -31,7 +33,7 @@ export const kitPage: Page = async (visit) => {
       html`<p><a href=${hrefOf('backend', { id: backend.id })}>${backend.site}</a></p>
         <h1>Install kit</h1>
         ${shown instanceof ApiError ? errorNotice(shown) : nothing}
-        ${shown === null || shown instanceof ApiError ? offer(backend, { reveal, isBusy }) : kitView(shown, now)}`,
+        ${shown === null || shown instanceof ApiError ? offer(backend, { reveal, isBusy }) : kitView(shown, copying, now)}`,
   };
 };
 
@@ -44,7 +46,7 @@ function offer(
     <p><button class="primary" ?disabled=${isBusy} @click=${() => void reveal()}>Reveal the kit</button></p>`;
 }
 
-function kitView(kit: InstallKit, now: number): TemplateResult {
+function kitView(kit: InstallKit, copying: Copying, now: number): TemplateResult {
   return html`<div role="status"><p class="notice later">Shown this once. It is gone when you leave the page.</p></div>
     ${facts([
       ['Holds until', fullTime(kit.expires_at, now)],
@@ -52,19 +54,10 @@ function kitView(kit: InstallKit, now: number): TemplateResult {
     ])}
     <h2>Run on the host</h2>
     <p class="hint">In a directory with the files below and the installer.</p>
-    ${copyable({ name: 'command', text: kit.command })}
+    ${copyable({ name: 'command', text: kit.command }, copying)}
     ${kitFiles(kit).map(
       (file) =>
         html`<h2>${file.name}</h2>
-          ${copyable(file)}`,
+          ${copyable(file, copying)}`,
     )}`;
-}
-
-function copyable({ name, text }: KitFile): TemplateResult {
-  return html`<pre tabindex="0" aria-label=${name}><code>${text}</code></pre>
-    <p><button aria-label=${`Copy ${name}`} @click=${() => void copy(text)}>Copy</button></p>`;
-}
-
-function copy(text: string): Promise<void> {
-  return navigator.clipboard.writeText(text);
 }

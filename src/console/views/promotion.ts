@@ -1,8 +1,9 @@
 import { html, nothing, type TemplateResult } from 'lit-html';
 import type { Bundle, EnvDetails } from '../api/types.ts';
-import { textOf } from '../components/dialog.ts';
+import { browserZone } from '../components/time.ts';
 import type { Visit } from '../page.ts';
 import { may } from '../rules/permission.ts';
+import { judgeRollout, rolloutBounds, rolloutPlan } from '../rules/rolloutForm.ts';
 
 /** What may be done with a bundle of an env: nothing while a rollout is at work, or with the desired one. */
 export function bundleActs(bundle: Bundle, env: EnvDetails, visit: Visit): TemplateResult | typeof nothing {
@@ -33,29 +34,33 @@ function askToPromote(bundle: Bundle, { isBack, visit }: { isBack: boolean; visi
 }
 
 function askForRollout({ env, name, version, sha256 }: Bundle, { ask, api }: Visit): void {
+  const { hosts, soakSeconds } = rolloutBounds;
   ask({
     title: `Roll ${name} ${version} out in ${env}`,
-    body: html`<p>One wave after another; after the last one come all hosts that are left.</p>
-      <label>First wave, in hosts <input name="first" type="number" min="1" value="1" required /></label>
-      <label>Second wave, in percent <input name="second" type="number" min="1" max="100" value="25" required /></label>
-      <label>Failures that do not halt it <input name="failures" type="number" min="0" value="0" required /></label>
-      <label>Soak after each wave, in seconds <input name="soak" type="number" min="0" value="300" required /></label>
+    body: html`<label
+        >Waves, one in each line
+        <textarea name="waves" rows="3" spellcheck="false" .defaultValue=${'1\n25%'}></textarea>
+      </label>
+      <p class="hint">
+        A number of hosts, a percentage, or all; of hosts with labels: <code>10%:ring=canary</code>. One after another.
+      </p>
+      <label
+        >Windows in which waves may start, one in each line
+        <textarea name="windows" rows="2" spellcheck="false"></textarea>
+      </label>
+      <p class="hint">At any time without one; else such as <code>mon-fri 08:30+90 ${browserZone()}</code>.</p>
+      <label
+        >Failures that do not halt it <input name="failures" type="number" min="0" max=${hosts} value="0" required
+      /></label>
+      <label
+        >Soak after each wave, in seconds
+        <input name="soak" type="number" min="0" max=${soakSeconds} value="300" required
+      /></label>
       <label class="toggle"><input type="checkbox" name="gate" /> Wait for somebody after each wave</label>
-      <p class="hint">Labels and windows: <code>deployctl rollout start --help</code></p>`,
+      <p class="hint">To ask a webhook instead: <code>deployctl rollout start --gate-webhook</code></p>`,
     confirm: 'Start',
     done: 'The rollout has started.',
-    work: (fields) =>
-      api.startRollout(env, {
-        sha256,
-        waves: [{ count: numberOf(fields, 'first') }, { percent: numberOf(fields, 'second') }],
-        max_failures: numberOf(fields, 'failures'),
-        soak_s: numberOf(fields, 'soak'),
-        gate: fields.has('gate') ? 'manual' : 'none',
-        windows: [],
-      }),
+    judge: judgeRollout,
+    work: (fields) => api.startRollout(env, { sha256, ...rolloutPlan(fields) }),
   });
-}
-
-function numberOf(fields: FormData, name: string): number {
-  return Number(textOf(fields, name));
 }

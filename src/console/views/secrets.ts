@@ -6,7 +6,7 @@ import { table, type Column } from '../components/table.ts';
 import type { Page, Visit } from '../page.ts';
 import { may } from '../rules/permission.ts';
 import { hrefOf } from '../rules/routes.ts';
-import { fieldRows, secretData } from '../rules/secretFields.ts';
+import { fieldRows, secretData, secretProblems } from '../rules/secretFields.ts';
 import { auditTable } from './audit.ts';
 
 /** Entries of the audit log among which the changes of secrets are looked for. */
@@ -71,6 +71,7 @@ function askForValue({ ask, api, params }: Visit, key: string | null): void {
       ${fieldRows.map(fieldRow)}`,
     confirm: 'Write',
     done: 'The new version is written.',
+    judge: (fields) => ({ problems: secretProblems(fields) }),
     work: (fields) => api.setSecret({ env, key: key ?? textOf(fields, 'key'), data: secretData(fields) }),
   });
 }

@@ -1,8 +1,9 @@
 import { Option, type Command } from 'commander';
+import { parseLabels } from '../../protocol/labels.ts';
 import { path } from '../api/path.ts';
 import type { BackendDetails, PendingStep } from '../api/types.ts';
 import { usageError } from '../ctlError.ts';
-import { formatLabels, parseLabels } from '../input/labels.ts';
+import { formatLabels } from '../input/labels.ts';
 import { collectOption } from '../input/options.ts';
 import { formatHealth } from '../output/health.ts';
 import { formatFacts } from '../output/table.ts';

@@ -1,10 +1,12 @@
 import { Option, type Command } from 'commander';
 import type { ApiCall } from '../api/client.ts';
 import { path } from '../api/path.ts';
-import type { Rollout, StartWindow } from '../api/types.ts';
+import type { PlannedWave } from '../../protocol/rolloutPlan.ts';
+import type { TimeWindow } from '../../protocol/timeWindow.ts';
+import type { Rollout } from '../api/types.ts';
 import { wholeSha } from '../api/wholeSha.ts';
 import { countOption } from '../input/options.ts';
-import { numberOption, waveOption, windowOption, type NewWave } from '../input/rolloutOptions.ts';
+import { numberOption, waveOption, windowOption } from '../input/rolloutOptions.ts';
 import { formatRollout } from '../output/rollouts.ts';
 import { shortSha } from '../output/sha.ts';
 import { formatTable } from '../output/table.ts';
@@ -48,12 +50,12 @@ function addStart(rollout: Command, run: Run): void {
 }
 
 interface StartOptions {
-  wave?: NewWave[];
+  wave?: PlannedWave[];
   maxFailures: number;
   soak: number;
   gate?: boolean;
   gateWebhook?: string;
-  window?: StartWindow[];
+  window?: TimeWindow[];
 }
 
 async function startRollout(

@@ -1,0 +1,80 @@
+import { parseWave, parseWindow, type PlannedWave } from '../../protocol/rolloutPlan.ts';
+import { isTimeZone, windowBounds, type TimeWindow } from '../../protocol/timeWindow.ts';
+import type { NewRollout } from '../api/types.ts';
+import { waveWords } from './rolloutWords.ts';
+
+/** What the form of a rollout asks for, but for the bundle. */
+export type RolloutPlan = Omit<NewRollout, 'sha256'>;
+
+type Fields = Pick<FormData, 'get' | 'has'>;
+
+/** What a rollout may have, as the API limits it. */
+export const rolloutBounds = { waves: 32, hosts: 1_000_000, soakSeconds: 604_800 };
+
+/** The plan that a form tells; lines that are wrong are left out. */
+export function rolloutPlan(fields: Fields): RolloutPlan {
+  return {
+    waves: linesOf(fields, 'waves').flatMap((line) => parseWave(line) ?? []),
+    windows: linesOf(fields, 'windows').flatMap((line) => parseWindow(line) ?? []),
+    max_failures: Number(fields.get('failures')),
+    soak_s: Number(fields.get('soak')),
+    gate: fields.has('gate') ? 'manual' : 'none',
+  };
+}
+
+/** What is wrong with the lines of a form, by its fields, and how the others are understood. */
+export function judgeRollout(fields: Fields): { problems: Record<string, string>; meaning: string } {
+  const flaws = {
+    waves: lineFlaw(linesOf(fields, 'waves'), rolloutBounds.waves, waveFlaw),
+    windows: lineFlaw(linesOf(fields, 'windows'), windowBounds.windows, windowFlaw),
+  };
+  const problems = Object.entries(flaws).flatMap(([name, flaw]) => (flaw === null ? [] : [[name, flaw] as const]));
+  return { problems: Object.fromEntries(problems), meaning: planWords(rolloutPlan(fields)) };
+}
+
+/** The first line that is wrong, and why; null if none is. */
+function lineFlaw(lines: readonly string[], most: number, flawOf: (line: string) => string | null): string | null {
+  if (lines.length > most) return `There may be ${most} lines at most.`;
+  const flaws = lines.flatMap((line) => {
+    const flaw = flawOf(line);
+    return flaw === null ? [] : [`“${line}” ${flaw}`];
+  });
+  return flaws[0] ?? null;
+}
+
+function waveFlaw(line: string): string | null {
+  const wave = parseWave(line);
+  if (wave === null) return 'is no wave: 5, 10% or all, perhaps with labels, such as 10%:ring=canary,region=de.';
+  return (wave.count ?? 0) > rolloutBounds.hosts ? 'is more than a million hosts.' : null;
+}
+
+function windowFlaw(line: string): string | null {
+  const window = parseWindow(line);
+  if (window === null)
+    return 'is no window: days, start, for how many minutes, and time zone, such as mon-fri 08:30+90 Europe/Berlin.';
+  const { minutes, time_zone } = window;
+  if (minutes < 1 || minutes > windowBounds.minutes) return `is not open for 1 to ${windowBounds.minutes} minutes.`;
+  return isTimeZone(time_zone) ? null : `has no time zone that is known: ${time_zone}.`;
+}
+
+function planWords({ waves, windows }: RolloutPlan): string {
+  const numbered = waves.map((wave, index) => `Wave ${index + 1} takes ${hostsOf(wave)}.`);
+  const last = waves.length === 0 ? 'One wave takes all hosts.' : 'All hosts that are left come last.';
+  const opened = windows.map(windowWords);
+  const when = opened.length === 0 ? [] : [`Waves start ${opened.join(', or ')} only.`];
+  return [...numbered, last, ...when].join(' ');
+}
+
+function hostsOf({ count, percent, labels = {} }: PlannedWave): string {
+  return waveWords({ count: count ?? null, percent: percent ?? null, labels });
+}
+
+function windowWords({ days, start, minutes, time_zone }: TimeWindow): string {
+  return `${days.join(', ')} from ${start} for ${minutes} minutes (${time_zone})`;
+}
+
+function linesOf(fields: Fields, name: string): string[] {
+  const text = fields.get(name);
+  const lines = typeof text === 'string' ? text.split('\n') : [];
+  return lines.map((line) => line.trim().replace(/\s+/g, ' ')).filter((line) => line !== '');
+}
