@@ -8,6 +8,7 @@ import { table, type Column } from '../components/table.ts';
 import { fullTime } from '../components/time.ts';
 import type { Visit } from '../page.ts';
 import { may } from '../rules/permission.ts';
+import { hrefOf } from '../rules/routes.ts';
 import { haltReasons, rolloutActs, rolloutConditions, waveWords, type RolloutAct } from '../rules/rolloutWords.ts';
 
 /** A rollout as it goes, and what may be done to it. */
@@ -24,6 +25,7 @@ export function rolloutSection(rollout: Rollout, visit: Visit, now: number): Tem
       ${state === 'halted' && halted_by !== null ? html`The reason: ${haltReasons[halted_by]}.` : nothing}
       ${next_start_at === null ? nothing : html`The next wave starts ${fullTime(next_start_at, now)}.`}
     </p>
+    ${failedHosts(rollout)}
     ${facts([
       ['Bundle', digest(rollout.sha256)],
       ['Before', digest(rollout.previous_sha)],
@@ -33,6 +35,15 @@ export function rolloutSection(rollout: Rollout, visit: Visit, now: number): Tem
     ])}
     ${waveTable(rollout)}
   </section>`;
+}
+
+/** Where to look for what has gone wrong. */
+function failedHosts({ failed_hosts }: Rollout): TemplateResult | typeof nothing {
+  if (failed_hosts.length === 0) return nothing;
+  return html`<p>
+    What their last ticks tell:
+    ${failed_hosts.map(({ id, site }) => html`<a class="button" href=${hrefOf('backend', { id })}>${site}</a> `)}
+  </p>`;
 }
 
 type NumberedWave = Rollout['waves'][number] & { number: number };

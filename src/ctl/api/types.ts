@@ -189,6 +189,8 @@ export interface Rollout {
   waves: RolloutWave[];
   /** Hosts that no wave has taken. */
   remaining: number;
+  /** The first hosts that count as failed, by id. */
+  failed_hosts: { id: string; site: string }[];
   max_failures: number;
   soak_s: number;
   gate: 'none' | 'manual' | 'webhook';

@@ -89,6 +89,16 @@ it('halts, resumes, passes and aborts a rollout, and lists it', async () => {
   );
 });
 
+it('names the hosts that have failed', async () => {
+  const { env, hosts, advance } = scene;
+  await start('--wave', '1');
+  await advance();
+  await scene.fail(hosts[0]!);
+  await advance();
+  const { stdout } = await at.viewer.run(`rollout show ${env}`);
+  expect(stdout).toMatch(new RegExp(`^failed {8}${hosts[0]!.id}, site fra$`, 'm'));
+});
+
 it('tells where there is none, and permits viewers to look only', async () => {
   expect((await at.viewer.run(`rollout show ${scene.env}`)).stderr).toMatch(/^deployctl: ROLLOUT_NOT_FOUND/);
   expect(await at.viewer.run(`rollout start ${scene.env} ${scene.bundle}`)).toMatchObject({ exit: 77 });

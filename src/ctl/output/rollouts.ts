@@ -22,6 +22,7 @@ export function formatRollout(rollout: Rollout, { width, nowMs }: { width: numbe
     ...rollout.windows.map((window): [string, string] => ['window', formatWindow(window)]),
     ['started by', `${rollout.created_by} at ${formatTime(rollout.created_at, nowMs)}`],
     ['in no wave', `${rollout.remaining} hosts`],
+    ...rollout.failed_hosts.map(({ id, site }): [string, string] => ['failed', `${id}, site ${site}`]),
   ]);
   const head = ['WAVE', 'TAKES', 'HOSTS', 'WAITING', 'SUCCEEDED', 'FAILED', 'EXCUSED', 'OFFLINE', 'ASLEEP'];
   const rows = waves.map((wave, index) => [String(index + 1), formatSize(wave), ...countsOf(wave, index < started)]);

@@ -1,5 +1,5 @@
 import type { Labels } from './columns.ts';
-import type { HostGroup, HostOutcome } from './rolloutTable.ts';
+import type { HostGroup, HostName, HostOutcome } from './rolloutTable.ts';
 import type { Store } from './openStore.ts';
 
 /** Backends that are changed by one statement. */
@@ -67,6 +67,16 @@ export async function changeOutcome(work: Store, id: string, { rolloutId, next }
       .where('revision', '=', revision);
     if ((await update.executeTakeFirstOrThrow()).numUpdatedRows === 1n) return;
   }
+}
+
+/** The first backends of a rollout that have failed, by id; what retires is left out. */
+export function listFailed(
+  store: Store,
+  { env, rolloutId, limit }: { env: string; rolloutId: string; limit: number },
+): Promise<HostName[]> {
+  const hosts = store.selectFrom('backends').select(['id', 'site']).where('env', '=', env);
+  const failed = hosts.where('rollout_id', '=', rolloutId).where('rollout_outcome', '=', 'failed');
+  return failed.where('state', 'in', ['active', 'offline']).orderBy('id').limit(limit).execute();
 }
 
 /** Counts the backends of an env; `silent` are those that were last seen before a time. */

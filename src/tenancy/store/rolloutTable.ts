@@ -52,6 +52,14 @@ export interface RolloutProgress {
   waves: WaveProgress[];
   /** Hosts that no wave has taken, offline ones too. */
   remaining: number;
+  /** The first hosts that have failed, by id; missing where none has. */
+  failed_hosts?: HostName[];
+}
+
+/** A host by its id, and by its name for people. */
+export interface HostName {
+  id: string;
+  site: string;
 }
 
 /** Backends of an env that are alike, as far as a rollout is concerned. */

@@ -56,6 +56,8 @@ const RolloutWave = Type.Object(
   { title: 'RolloutWave' },
 );
 
+const FailedHost = Type.Object({ id: Uuid, site: Type.String() }, { title: 'FailedHost' });
+
 /** A rollout. */
 export const Rollout = Type.Object(
   {
@@ -70,6 +72,7 @@ export const Rollout = Type.Object(
     started: Type.Integer({ description: 'Number of waves that have started.' }),
     waves: Type.Array(RolloutWave),
     remaining: Type.Integer({ description: 'Hosts that no wave has taken.' }),
+    failed_hosts: Type.Array(FailedHost, { description: 'The first ten hosts that count as failed, by id.' }),
     max_failures: Type.Integer(),
     soak_s: Type.Integer(),
     gate: Gate,

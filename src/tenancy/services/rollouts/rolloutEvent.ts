@@ -7,12 +7,15 @@ import { addAuditEntry } from '../../store/audit.ts';
 import { findBundle } from '../../store/bundles.ts';
 import type { RolloutPlan, RolloutProgress, RolloutRow } from '../../store/rolloutTable.ts';
 import type { Store } from '../../store/openStore.ts';
-import { countHosts, excuseFailures, joinWave, listCandidates } from '../../store/rolloutHosts.ts';
+import { countHosts, excuseFailures, joinWave, listCandidates, listFailed } from '../../store/rolloutHosts.ts';
 import { changeRollout, setProgress } from '../../store/rollouts.ts';
 import { auditEntry } from '../audit.ts';
 import type { Dependencies } from '../dependencies.ts';
 import type { AuditCaller } from '../operator.ts';
 import { announce } from '../webhooks/announce.ts';
+
+/** How many of the hosts that have failed are named. */
+const FAILED_HOSTS = 10;
 
 /** An event of a rollout, and who has caused it. */
 export interface CausedEvent {
@@ -67,5 +70,7 @@ export async function countProgress(
 ): Promise<RolloutProgress> {
   const silentSince = clock() - settings.offline_after_s * 1000;
   const seenBefore = silentSince < startedAt ? 0 : silentSince;
-  return progressOf(await countHosts(store, { env, rolloutId: id, seenBefore }), started);
+  const progress = progressOf(await countHosts(store, { env, rolloutId: id, seenBefore }), started);
+  if (failuresOf(progress) === 0) return progress;
+  return { ...progress, failed_hosts: await listFailed(store, { env, rolloutId: id, limit: FAILED_HOSTS }) };
 }

@@ -1,7 +1,14 @@
 import type { HaltReason, RolloutState } from '../../../../machines/rollout.ts';
 import { nextOpening } from '../../../protocol/timeWindow.ts';
 import type { Labels } from '../../store/columns.ts';
-import type { RolloutPlan, RolloutProgress, RolloutRow, Wave, WaveProgress } from '../../store/rolloutTable.ts';
+import type {
+  HostName,
+  RolloutPlan,
+  RolloutProgress,
+  RolloutRow,
+  Wave,
+  WaveProgress,
+} from '../../store/rolloutTable.ts';
 import { findEnv } from '../../store/envs.ts';
 import { listRollouts as selectRollouts } from '../../store/rollouts.ts';
 import { notFound } from '../apiError.ts';
@@ -25,6 +32,8 @@ export interface RolloutView extends Omit<RolloutPlan, 'waves' | 'gate_webhook'>
   waves: WaveView[];
   /** Hosts that no wave has taken, offline ones too. */
   remaining: number;
+  /** The first hosts that count as failed, by id. */
+  failed_hosts: HostName[];
   /** Id of the webhook that is asked at its gates; null for none. */
   gate_webhook: string | null;
   /** What that has answered last, or why it could not be asked. */
@@ -77,6 +86,7 @@ export function rolloutView(row: RolloutRow, now: number): RolloutView {
     gate_reason,
     waves: waves.map((wave, index) => waveView(wave, progress.waves[index])),
     remaining: progress.remaining,
+    failed_hosts: progress.failed_hosts ?? [],
     created_at: toTime(row.created_at),
     created_by,
   };
