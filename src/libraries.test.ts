@@ -11,6 +11,7 @@ const libraryOwners: Record<string, string[]> = {
   winston: ['src/agent/journal/'],
   commander: ['src/agent/cli.ts', 'src/tenancy/cli.ts', 'src/commandLine.ts', 'src/ctl/'],
   fastify: ['src/tenancy/http/', 'src/tenancy/console/'],
+  '@fastify/fast-json-stringify-compiler': ['src/tenancy/http/serializers.ts'],
   '@fastify/swagger': ['src/tenancy/http/'],
   typebox: ['src/tenancy/http/', 'src/console/api/types.ts'],
   'lit-html': ['src/console/'],

@@ -13,6 +13,7 @@ import { registerPublicRoutes } from './publicRoutes.ts';
 import { observeRequests } from './requestLog.ts';
 import { RequestMetrics } from './requestMetrics.ts';
 import { requestIdOf } from './requestId.ts';
+import { compileSerializer } from './serializers.ts';
 import { serviceMetrics } from './serviceMetrics.ts';
 import { shareComponents } from './sharedComponents.ts';
 import { answerOtherMethods, answerUnknownUrls } from './unknownRoute.ts';
@@ -40,6 +41,7 @@ export async function createApp({ deps, tls, limits }: HttpDependencies): Promis
   });
   app.setErrorHandler(onError);
   app.setValidatorCompiler(compileValidator);
+  app.setSerializerCompiler(compileSerializer);
   app.removeContentTypeParser('text/plain');
   const admission = new Admission(max_requests);
   const metrics = new RequestMetrics();
