@@ -3,6 +3,7 @@ import { formatPrometheusText } from '../../platform/text/metrics.ts';
 import { listenForMetrics, type MetricsListener } from '../adapters/host/metricsListener.ts';
 import { openMetricsFile } from '../adapters/state/metricsFile.ts';
 import type { Settings } from '../config/settings.ts';
+import { deferringFactsOf } from '../rules/schedule/deferral.ts';
 import { countTick, tickCountsIn } from '../rules/metrics/tickCounts.ts';
 import { tickMetrics, type TickFacts } from '../rules/metrics/tickMetrics.ts';
 import type { Trace } from '../rules/trace/trace.ts';
@@ -52,11 +53,13 @@ async function tryToListen(
 }
 
 async function factsOf({ settings, state, tick }: Dependencies, trace: Trace): Promise<TickFacts> {
+  const { containers, hold } = tick;
   const filesystems = await filesystemsOf(pathsOf(settings));
   return {
     trace,
     state: state.isUnknown ? null : state.state,
-    containers: tick.containers,
+    deferring: hold === undefined ? null : deferringFactsOf({ hold, windows: settings.apply.windows }, new Date()),
+    containers,
     freeBytes: Object.fromEntries(filesystems.map(({ paths, freeBytes }) => [paths[0] ?? '', freeBytes])),
   };
 }

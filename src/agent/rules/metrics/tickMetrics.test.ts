@@ -22,7 +22,10 @@ const endedAt = new Date('2026-11-26T08:00:01.500Z');
 const none = tickCountsIn('');
 
 function linesOf(facts: Partial<TickFacts>, counts = none): string[] {
-  const families = tickMetrics({ trace, state: inSync, containers: [], freeBytes: {}, ...facts }, counts);
+  const families = tickMetrics(
+    { trace, state: inSync, deferring: {}, containers: [], freeBytes: {}, ...facts },
+    counts,
+  );
   return formatPrometheusText(families).split('\n');
 }
 
@@ -48,6 +51,19 @@ describe('the metrics after a tick (spec §20.3)', () => {
         'deployd_applied_timestamp_seconds 1795676400',
         'deployd_token_expiry_timestamp_seconds 1795766400',
       ],
+    ],
+    ['a host that waits for nothing', {}, ['deployd_held 0', 'deployd_window_closed 0']],
+    [
+      'one that is held while its windows are closed',
+      {
+        deferring: { hold: { until: '2026-11-26T09:00:00.000Z', reason: 'x' }, window_opens_at: endedAt.toISOString() },
+      },
+      ['deployd_held 1', 'deployd_window_closed 1', 'deployd_hold_end_timestamp_seconds 1795683600'],
+    ],
+    [
+      'since when it is offline',
+      { state: { ...inSync, offline_since: '2026-11-26T08:00:00.000Z' } },
+      ['deployd_offline_since_timestamp_seconds 1795680000'],
     ],
     ['reports that wait', {}, ['deployd_pending_reports 0']],
     [
@@ -75,6 +91,8 @@ describe('the metrics after a tick (spec §20.3)', () => {
 
   it.each<[string, Partial<TickFacts>, string]>([
     ['of a state that could not be read', { state: null }, 'deployd_in_sync'],
+    ['of a hold that could not be read', { deferring: null }, 'deployd_held'],
+    ['of being offline while it is not', { state: { ...inSync, offline_since: null } }, 'deployd_offline'],
     ['of containers that were not looked at', { containers: null }, 'deployd_containers'],
     ['of a token whose end is unknown', {}, 'deployd_token_expiry'],
     ['of a filesystem that cannot be asked', { freeBytes: { '/b': null } }, 'deployd_disk_free_bytes{'],

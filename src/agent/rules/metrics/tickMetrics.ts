@@ -1,4 +1,5 @@
 import type { ReportedContainer } from '../../../../machines/types.ts';
+import type { DeferringFacts } from '../../../protocol/checkIn.ts';
 import { counter, gauge, info, samplesBy, type MetricFamily, type Sample } from '../../../platform/text/metrics.ts';
 import type { State } from '../state/state.ts';
 import { outOfSyncReason } from '../status/status.ts';
@@ -10,6 +11,8 @@ export interface TickFacts {
   trace: Trace;
   /** Null when the tick could not read it. */
   state: Readonly<State> | null;
+  /** What defers work; null when the tick could not read it. */
+  deferring: DeferringFacts | null;
   /** As the tick saw them last; null when it saw none. */
   containers: readonly ReportedContainer[] | null;
   /** Free space in bytes by path, one path for each filesystem; null where it is unknown. */
@@ -20,7 +23,8 @@ export interface TickFacts {
  * The metrics of a host after a tick (spec §20): times in seconds, sizes in bytes. Labels come from closed sets (endings,
  * states, codes) or from the configuration (paths), so that their number is bounded.
  */
-export function tickMetrics({ trace, state, containers, freeBytes }: TickFacts, counts: TickCounts): MetricFamily[] {
+export function tickMetrics(facts: TickFacts, counts: TickCounts): MetricFamily[] {
+  const { trace, state, deferring, containers, freeBytes } = facts;
   return [
     info('deployd_build', 'Version of the agent.', { version: trace.version }),
     counter('deployd_ticks', 'Ticks by how they ended.', samplesBy('outcome', counts.ticks)),
@@ -29,6 +33,7 @@ export function tickMetrics({ trace, state, containers, freeBytes }: TickFacts, 
     gauge('deployd_tick_duration_seconds', 'How long the last tick took.', [{ value: trace.ms / 1000 }]),
     gauge('deployd_step_duration_seconds', 'How long each state of the last tick took.', stepSamples(trace)),
     ...(state === null ? [] : stateMetrics(state)),
+    ...(deferring === null ? [] : deferringMetrics(deferring)),
     ...(containers === null
       ? []
       : [gauge('deployd_containers', 'Containers of the project.', containerSamples(containers))]),
@@ -43,8 +48,18 @@ function stateMetrics(state: Readonly<State>): MetricFamily[] {
     gauge('deployd_failing', '1 while the wanted bundle has failed.', [{ value: Number(state.failing !== null) }]),
     gauge('deployd_pending_reports', 'Reports not delivered yet.', [{ value: state.pending_reports.length }]),
     ...timestamp('deployd_last_check_in_timestamp_seconds', 'Last check-in.', state.last_check_in?.at),
+    ...timestamp('deployd_offline_since_timestamp_seconds', 'Since when no check-in succeeds.', state.offline_since),
     ...timestamp('deployd_applied_timestamp_seconds', 'When the release was applied.', state.applied_at),
     ...timestamp('deployd_token_expiry_timestamp_seconds', 'When the token ends.', state.token.expires_at),
+  ];
+}
+
+function deferringMetrics({ hold, window_opens_at }: DeferringFacts): MetricFamily[] {
+  const isClosed = window_opens_at !== undefined;
+  return [
+    gauge('deployd_held', '1 while an operator holds the host.', [{ value: Number(hold !== undefined) }]),
+    gauge('deployd_window_closed', '1 while all windows are closed.', [{ value: Number(isClosed) }]),
+    ...timestamp('deployd_hold_end_timestamp_seconds', 'When the hold ends by itself.', hold?.until),
   ];
 }
 
