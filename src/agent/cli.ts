@@ -129,6 +129,49 @@ withConfig(program.command('history'))
     );
   });
 
+withConfig(program.command('logs'))
+  .description('what the containers of this host have printed, without values of its secrets')
+  .argument('[service]', 'the containers of this service (default: of all)')
+  .addOption(new Option('--tail <n>', 'how many lines of each container at most').argParser(count).default(100))
+  .option('--since <time>', 'like 90s, 10m, 2h, 3d or 2026-11-27T08:00')
+  .option('--follow', 'go on with what they print, until Ctrl-C')
+  .option('--no-pager', 'print it, also on a terminal')
+  .option('--json', 'a line of JSON for each')
+  .action(async (service: string | undefined, options: LogsCommandOptions, command: Command) => {
+    const { logs } = await import('./commands/logs.ts');
+    const { openTerminal } = await import('./adapters/host/terminal.ts');
+    const { tail, since, follow = false, json = false, pager } = options;
+    const logsOptions = { service, tail, since, follow, json, vault, signal: abortedBySignal() };
+    await runAsOwner(command, (settings) =>
+      logs(settings, logsOptions, { terminal: openTerminal(pager), out: console }),
+    );
+  });
+
+interface LogsCommandOptions {
+  tail: number;
+  since?: string;
+  follow?: boolean;
+  pager: boolean;
+  json?: boolean;
+}
+
+withConfig(program.command('diff'))
+  .description('how the desired bundle differs from what is applied; exit 0 when nothing does')
+  .argument(
+    '[bundle]',
+    'another bundle, or a directory with its files (default: the desired one, which a tick has fetched)',
+  )
+  .option('--no-pager', 'print it, also on a terminal')
+  .option('--json', 'the same as JSON')
+  .action(async (bundle: string | undefined, options: { pager: boolean; json?: boolean }, command: Command) => {
+    const { diff } = await import('./commands/diff.ts');
+    const { openTerminal } = await import('./adapters/host/terminal.ts');
+    const diffOptions = { bundle, json: options.json ?? false, vault, signal: abortedBySignal() };
+    await runAsOwner(command, (settings) =>
+      diff(settings, diffOptions, { terminal: openTerminal(options.pager), out: console }),
+    );
+  });
+
 const machine = program
   .command('machine')
   .description('how the agent decides: a state machine as text or as a picture; needs no configuration')
@@ -201,6 +244,8 @@ Examples:
   sudo deployd doctor              what is wrong with this host?
   deployd history                  what happened on this host?
   deployd trace                    why did the agent do that?
+  deployd logs --follow web        what does web print?
+  deployd diff                     what would the desired bundle change?
   sudo deployd hold --until 18:30 "disk swap"
                                    leave this host alone until then
   deployd plan shop.tar.gz         what would this bundle do?`;

@@ -8,7 +8,7 @@ import {
 } from '../../rules/health/engineContainer.ts';
 import type { InspectedContainer, ObservedContainer } from '../../rules/health/health.ts';
 import type { ProjectResources } from '../../rules/release/projectResources.ts';
-import { parseContainerLog, type LogExcerpt } from '../../rules/health/containerLog.ts';
+import { createLogQueries } from './containerLogs.ts';
 import { createEventSubscriber } from './containerEvents.ts';
 import { createEngineApi, type EngineApi } from './engineApi.ts';
 import { createProjectInspection } from './projectInspection.ts';
@@ -47,23 +47,15 @@ export interface ContainersOptions {
 
 export type Containers = ReturnType<typeof createContainers>;
 
-const LOG_ENTRIES = 20;
-/** One more than is shown, to detect whether there are more. */
-const LOG_OPTIONS = { stdout: true, stderr: true, tail: LOG_ENTRIES + 1 } as const;
-/** A line that Podman truncated has no mark, and half a secret could not be redacted. */
-const PODMAN_LOG: LogExcerpt = {
-  text: 'Podman cuts lines of its log without a mark: see `podman logs`',
-  truncated: false,
-};
-
 /** The container engine, by its API (spec §12). Throws RUNTIME_UNAVAILABLE when the engine does not respond. */
 export function createContainers(options: ContainersOptions) {
   const api = createEngineApi(options);
-  const { withDocker, withDockerSlow, getJson } = api;
+  const { withDocker, withDockerSlow } = api;
   return {
     ...createQueries(options.project, api),
     ...createResourceQueries(options.project, api),
     ...createProjectInspection(options.project, api),
+    ...createLogQueries(api),
     ...createMutations(api),
 
     /** True when the engine responds. */
@@ -82,13 +74,6 @@ export function createContainers(options: ContainersOptions) {
 
     /** Subscribes to events of the project's containers. */
     subscribeToEvents: createEventSubscriber(options.project, api),
-
-    /** The last lines that a container wrote, unredacted. */
-    logs: (id: string): Promise<LogExcerpt[]> =>
-      withDocker(async (docker, options) => {
-        if ((await getJson({ path: '/version' })).isPodman) return [PODMAN_LOG];
-        return parseContainerLog(await docker.getContainer(id).logs({ ...options, ...LOG_OPTIONS }), LOG_ENTRIES);
-      }),
 
     /** Kills and removes a container; with `volumes` its anonymous volumes too. */
     removeContainer: (id: string, { volumes = false } = {}) =>

@@ -32,6 +32,12 @@ export async function restoreBackup(dir: string): Promise<void> {
   await dropBackup(dir);
 }
 
+/** The text of a file in the backup; null without it, or when the backup is damaged. */
+export async function readBackedUp(dir: string, name: string): Promise<string | null> {
+  const text = await readTextIfExists(join(dir, BACKUP_FILE));
+  return (text !== null && parseBackup(text)?.[name]) || null;
+}
+
 /** Removes the backup. Throws `DISK_WRITE_FAILED`. */
 export async function dropBackup(dir: string): Promise<void> {
   if (await hasBackup(dir)) await removeDurably(join(dir, BACKUP_FILE));

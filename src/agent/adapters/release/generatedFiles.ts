@@ -5,7 +5,7 @@ import { parseInventory, type Inventory } from '../../../bundle/rules/archive/in
 import { parseReleaseRecord, type ReleaseRecord } from '../../rules/release/releaseRecord.ts';
 import { diskFault } from '../../../platform/errors/diskFault.ts';
 import { removeDurably, writeAllDurably, writeDurably, writeWithoutSync } from '../files/durableFiles.ts';
-import { dropBackup, saveBackup, restoreBackup } from './backup.ts';
+import { dropBackup, readBackedUp, saveBackup, restoreBackup } from './backup.ts';
 import { statIfExists, readTextIfExists } from '../files/ifExists.ts';
 
 /** The files that the agent generates for a release. */
@@ -54,6 +54,11 @@ export abstract class GeneratedFiles {
 
   async readEnv(sha: Sha): Promise<string | null> {
     return readTextIfExists(this.#envOf(sha));
+  }
+
+  /** The `.env` that a release served with before it was rendered again; null while it is not. */
+  async readBackedUpEnv(sha: Sha): Promise<string | null> {
+    return readBackedUp(this.pathOf(sha), ENV_FILE);
   }
 
   /** Removes a release's secrets: its `.env` and the backup, which contains one too. */

@@ -8,7 +8,7 @@ import { CurrentLink } from './currentLink.ts';
 import { requireDigest, isDigest } from '../../../bundle/fileDigest.ts';
 import { diskFault } from '../../../platform/errors/diskFault.ts';
 import { renameDurably, removeStaleTemporaries, syncTree } from '../files/durableFiles.ts';
-import { statIfExists } from '../files/ifExists.ts';
+import { readdirIfExists, statIfExists } from '../files/ifExists.ts';
 import { GeneratedFiles, writeStagedInventory } from './generatedFiles.ts';
 import { removeTree } from '../../../platform/treeRemoval.ts';
 
@@ -74,6 +74,11 @@ export class Releases extends GeneratedFiles {
   /** All releases, in no order. */
   async list(): Promise<Sha[]> {
     return (await namesIn(join(this.#home, 'releases'))).filter(isDigest);
+  }
+
+  /** All releases; none on a host without their directory. */
+  async listIfExists(): Promise<Sha[]> {
+    return (await readdirIfExists(join(this.#home, 'releases'))).filter(isDigest);
   }
 
   /** All releases, the most recently rendered first. */

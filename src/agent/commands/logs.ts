@@ -1,0 +1,132 @@
+import { join } from 'node:path';
+import { Fault } from '../../../machines/fault.ts';
+import { outcomeOf } from '../../../machines/outcomes.ts';
+import { printable } from '../../protocol/printable.ts';
+import { terminalSafe } from '../../platform/text/terminalSafe.ts';
+import { createContainers, type Containers } from '../adapters/engine/containers.ts';
+import type { Terminal } from '../adapters/host/terminal.ts';
+import { Releases } from '../adapters/release/releases.ts';
+import { openCredentials } from '../adapters/state/credentials.ts';
+import type { Settings } from '../config/settings.ts';
+import type { LogLine } from '../rules/logs/logLines.ts';
+import { logSinceOf } from '../rules/logs/logSince.ts';
+import type { Vault } from '../secrets/vault.ts';
+import { logLines, type LogWindow } from '../services/logs/containerLog.ts';
+import { registerHostSecrets } from '../services/release/hostSecrets.ts';
+import type { Output } from './status.ts';
+
+/** Options of `deployd logs`. */
+export interface LogsOptions {
+  /** By default all services. */
+  service: string | undefined;
+  tail: number;
+  /** As the operator wrote it. */
+  since: string | undefined;
+  follow: boolean;
+  json: boolean;
+  /** Learns what is secret on this host. */
+  vault: Vault;
+  /** Ends `follow`. */
+  signal: AbortSignal;
+}
+
+interface Display {
+  terminal: Terminal;
+  out: Output;
+}
+
+/**
+ * `deployd logs`: what the project's containers have printed, without the values of the releases on this host. Exit 1 when the log
+ * of a container cannot be shown. Uses no network or lock and writes nothing.
+ */
+export async function logs(settings: Settings, options: LogsOptions, { terminal, out }: Display): Promise<number> {
+  const { follow, json } = options;
+  try {
+    const window = windowOf(options);
+    const { containers, chosen } = await findContainers(settings, options);
+    await registerSecrets(settings, options.vault);
+    const format = json ? formatJson : textFormatOf(chosen, terminal);
+    const collected: string[] = [];
+    const isCollected = !follow && !json;
+    const show = (line: string) => (isCollected ? void collected.push(line) : out.log(line));
+    const read = (container: ProjectContainer) =>
+      readLog(containers, { ...options, container, window }, (line) => show(format(container, line)));
+    const faults = follow ? await Promise.all(chosen.map(read)) : await inTurn(chosen, read);
+    if (collected.length > 0) await terminal.show(collected.join('\n'));
+    for (const line of faults.flat()) out.error(line);
+    return faults.flat().length === 0 ? 0 : 1;
+  } catch (error) {
+    for (const line of outcomeOf(error, false).lines) out.error(line);
+    return 1;
+  }
+}
+
+function windowOf({ since, tail, follow }: LogsOptions): LogWindow {
+  const time = since === undefined ? null : logSinceOf(since, new Date());
+  if (since !== undefined && time === null)
+    throw new Fault('failed', `--since ${printable(since)} must be like 90s, 10m, 2h, 3d or 2026-11-27T08:00`);
+  return { since: time, tail, follow };
+}
+
+/** A container of the project; `label` is its name without that of the project. */
+interface ProjectContainer {
+  id: string;
+  service: string;
+  label: string;
+}
+
+async function findContainers({ container_host, env }: Settings, { service, signal }: LogsOptions) {
+  const project = `deployd-${env}`;
+  const containers = createContainers({ containerHost: container_host, project, signal });
+  const all = (await containers.listStatuses()).map(({ id, name, service }): ProjectContainer => ({
+    id,
+    service,
+    label: name.startsWith(`${project}-`) ? name.slice(project.length + 1) : name,
+  }));
+  const chosen = all.filter((each) => service === undefined || each.service === service);
+  if (chosen.length > 0) return { containers, chosen };
+  const names = [...new Set(all.map((each) => each.service))].sort();
+  if (names.length === 0) throw new Fault('failed', 'the project has no container');
+  throw new Fault('failed', `no container of a service ${printable(service ?? '')}: there are ${names.join(', ')}`);
+}
+
+async function registerSecrets(settings: Settings, vault: Vault): Promise<void> {
+  const releases = new Releases(settings.state_dir, join(settings.state_dir, settings.env));
+  await registerHostSecrets({ credentials: openCredentials(settings), releases, vault });
+}
+
+async function inTurn<T, R>(items: readonly T[], work: (item: T) => Promise<R>): Promise<R[]> {
+  const results: R[] = [];
+  for (const item of items) results.push(await work(item));
+  return results;
+}
+
+/** Reads one log; returns why it could not be shown, in lines. */
+async function readLog(
+  containers: Containers,
+  { container, window, vault, signal }: LogsOptions & { container: ProjectContainer; window: LogWindow },
+  show: (line: LogLine) => void,
+): Promise<string[]> {
+  try {
+    for await (const line of logLines(containers, { id: container.id, window, redactor: vault.redactor() })) show(line);
+    return [];
+  } catch (error) {
+    if (signal.aborted) return [];
+    const cause = error instanceof Fault ? error.message : 'the engine ended it early';
+    return [`the log of ${container.label} cannot be shown: ${cause}`];
+  }
+}
+
+type Format = (container: ProjectContainer, line: LogLine) => string;
+
+const formatJson: Format = ({ label, service }, { stream, text }) =>
+  JSON.stringify({ service, container: label, stream, line: text });
+
+/** Lines with the name of their container; on a terminal none of them can move the cursor. */
+function textFormatOf(all: readonly ProjectContainer[], { isInteractive, paint }: Terminal): Format {
+  const width = Math.max(...all.map(({ label }) => label.length));
+  return ({ label }, { stream, text }) => {
+    const prefix = paint(stream === 'stderr' ? 'yellow' : 'dim', `${label.padEnd(width)} |`);
+    return `${prefix} ${isInteractive ? terminalSafe(text) : text}`;
+  };
+}

@@ -1,0 +1,28 @@
+import { LogLines } from './logLines.ts';
+
+/** Redacts nothing, and marks what it was given at the end. */
+const plain = () => ({ push: (chunk: Buffer) => chunk.toString(), end: () => '', endTruncated: () => '<cut>' });
+const piece = (text: string, stream: 'stdout' | 'stderr' = 'stdout') => ({ stream, bytes: Buffer.from(text) });
+
+function textsOf(lines: LogLines, ...pieces: ReturnType<typeof piece>[]): string[] {
+  return [...pieces.flatMap((each) => lines.push(each)), ...lines.end()].map(({ stream, text }) => `${stream} ${text}`);
+}
+
+it('joins the pieces of a line, by stream', () => {
+  const pieces = [piece('a'), piece('x\n', 'stderr'), piece('b\nc')];
+  expect(textsOf(new LogLines(plain, 0), ...pieces)).toEqual(['stderr x', 'stdout ab', 'stdout c']);
+});
+
+it('drops the first line of each stream of a log that was cut, but not of one that begins later', () => {
+  const pieces = [piece('a'), piece('b\n'), piece('c\n'), piece('x\n', 'stderr')];
+  expect(textsOf(new LogLines(plain, 3), ...pieces)).toEqual(['stdout c', 'stderr x']);
+  expect(textsOf(new LogLines(plain, 4), ...pieces)).toEqual(['stdout c']);
+  expect(textsOf(new LogLines(plain, 0), ...pieces)).toEqual(['stdout ab', 'stdout c', 'stderr x']);
+});
+
+it('redacts the end of a line that the engine cut as a truncated text', () => {
+  const long = 'x'.repeat(16 * 1024);
+  expect(textsOf(new LogLines(plain, 0), piece(long))).toEqual([`stdout ${long}<cut>...`]);
+  expect(textsOf(new LogLines(plain, 0), piece(long.slice(1)))).toEqual([`stdout ${long.slice(1)}`]);
+  expect(textsOf(new LogLines(plain, 0), piece(long), piece('\n'))).toEqual([`stdout ${long}`]);
+});
