@@ -3,7 +3,7 @@ import { failedFault, Fault, refusedFault } from '../../../machines/fault.ts';
 import { outcomeOf } from '../../../machines/outcomes.ts';
 import type { Sha } from '../../../machines/types.ts';
 import { withBundleAt } from '../../bundle/bundleAt.ts';
-import { bundleFactsOf } from '../../bundle/readBundle.ts';
+import { diffSideOf } from '../../bundle/diffSideOf.ts';
 import { diffOf, type BundleDiff, type DiffSide } from '../../bundle/rules/diff/bundleDiff.ts';
 import { formatDiff } from '../../bundle/rules/diff/formatDiff.ts';
 import { statIfExists } from '../adapters/files/ifExists.ts';
@@ -88,10 +88,9 @@ async function archiveOf(releases: Releases, sha: Sha, which: 'applied' | 'desir
 
 async function readSide(path: string, { env, limits }: Settings, signal: AbortSignal): Promise<DiffSide> {
   return withBundleAt({ path, env, limits, signal }, async (bundle) => {
-    if ('refusal' in bundle) throw refusedFault([bundle.refusal]);
-    const facts = await bundleFactsOf(bundle, signal);
-    if (facts.refusals.length > 0) throw refusedFault(facts.refusals);
-    return { facts, contents: bundle.contents };
+    const side = await diffSideOf(bundle, signal);
+    if ('refusals' in side) throw refusedFault(side.refusals);
+    return side;
   });
 }
 
