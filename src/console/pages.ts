@@ -2,6 +2,7 @@ import type { Page } from './page.ts';
 import type { PageName } from './rules/routes.ts';
 import { auditPage } from './views/audit.ts';
 import { backendPage } from './views/backend.ts';
+import { diffPage } from './views/diff.ts';
 import { envPage } from './views/env.ts';
 import { envsPage } from './views/envs.ts';
 import { fleetPage } from './views/fleet.ts';
@@ -16,6 +17,7 @@ export const pages: Record<PageName, Page> = {
   envs: envsPage,
   env: envPage,
   secrets: secretsPage,
+  diff: diffPage,
   backend: backendPage,
   kit: kitPage,
   retire: retirePage,

@@ -23,6 +23,15 @@ export interface DeferringFacts {
   window_opens_at?: string;
 }
 
+/** What defers the work of a host; a hold comes before windows, for it stands in them too. */
+export type Deferral = 'hold' | 'window';
+
+/** What defers the work of a host that tells these facts; null for nothing. */
+export function deferralOf({ hold, window_opens_at }: DeferringFacts): Deferral | null {
+  if (hold !== undefined) return 'hold';
+  return window_opens_at === undefined ? null : 'window';
+}
+
 /** What this host permits of a bundle, where hosts differ; the tenancy service warns of bundles that exceed it. */
 export interface ReportedPolicy {
   limits: Record<keyof typeof defaultLimits, number>;

@@ -3,6 +3,7 @@ import type {
   AuditLog,
   BackendDetails,
   BackendList,
+  BundleDiff,
   BundleList,
   EnvDetails,
   Fleet,
@@ -29,6 +30,8 @@ export function createApi(signal: AbortSignal) {
     backend: (id: string) => get<BackendDetails>(path`/v1/backends/${id}`),
     reports: (id: string) => get<ReportList>(path`/v1/backends/${id}/reports` + '?limit=30'),
     bundles: (env: string) => get<BundleList>(path`/v1/bundles?env=${env}` + '&limit=50'),
+    diff: ({ env, from, to }: { env: string; from: string; to: string }) =>
+      get<BundleDiff>(path`/v1/envs/${env}/bundles/${from}/diff?to=${to}`),
     rollouts: (env: string) => get<RolloutList>(path`/v1/envs/${env}/rollouts` + '?limit=10'),
     promote: (env: string, sha256: string) =>
       request<EnvDetails>(path`/v1/envs/${env}/desired`, { method: 'PUT', body: { sha256 } }),

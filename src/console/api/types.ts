@@ -5,7 +5,10 @@ import type {
   ReportList as ReportListSchema,
   InstallKit as InstallKitSchema,
 } from '../../tenancy/http/schemas/backends.ts';
-import type { BundleList as BundleListSchema } from '../../tenancy/http/schemas/bundles.ts';
+import type {
+  BundleDiff as BundleDiffSchema,
+  BundleList as BundleListSchema,
+} from '../../tenancy/http/schemas/bundles.ts';
 import type {
   NewRollout as NewRolloutSchema,
   Rollout as RolloutSchema,
@@ -50,6 +53,9 @@ export type Operator = OperatorList['operators'][number];
 export type Refusal = NonNullable<ErrorBody['error']['refusals']>[number];
 export type ReceivedReport = NonNullable<BackendDetails['last_report']>;
 export type Bundle = NonNullable<EnvDetails['desired']>;
+export type BundleDiff = Static<typeof BundleDiffSchema>;
+export type Difference = BundleDiff['files'][number];
+export type PartDifference = BundleDiff['services'][number];
 export type BundleList = Static<typeof BundleListSchema>;
 export type Rollout = Static<typeof RolloutSchema>;
 export type RolloutList = Static<typeof RolloutListSchema>;

@@ -44,6 +44,12 @@ export function isBehind({ applied_sha, desired_sha }: Pick<Backend, 'applied_sh
   return desired_sha !== null && applied_sha !== desired_sha;
 }
 
+/** What defers the work of a host, by the word of the API. */
+export const deferralConditions: Record<NonNullable<Backend['deferred_by']>, Condition> = {
+  hold: { word: 'held', tone: 'later', meaning: 'An operator holds its host: nothing is changed there.' },
+  window: { word: 'window closed', tone: 'idle', meaning: 'Its host waits until one of its windows opens.' },
+};
+
 const outcomes: Record<string, Tone> = {
   heartbeat: 'good',
   applied: 'good',
@@ -61,6 +67,11 @@ export function outcomeTone(outcome: string): Tone {
 /** The first characters of a digest, as the command line shows it. */
 export function shortSha(sha256: string | null): string {
   return sha256 === null ? '–' : sha256.slice(0, 12);
+}
+
+/** A text in which digests are short. */
+export function shortDigests(text: string): string {
+  return text.replace(/\b[0-9a-f]{64}\b/g, (sha256) => shortSha(sha256));
 }
 
 /** How good it is that a container is in a state: one that has exited with 0 has done its work. */

@@ -1,9 +1,9 @@
-/** Parameters of the list of backends, the same in the address of the page and in the API. */
-const parameters = ['q', 'env', 'state', 'behind', 'sick', 'after'] as const;
+/** What backends are chosen by, the same in the address of the page and in the API. */
+export const filters = ['q', 'env', 'state', 'behind', 'sick', 'deferred_by'] as const;
 
 /** What the API is asked for by the address of a page: what it knows, by site where the address tells no order. */
 export function listQueryOf(query: URLSearchParams): URLSearchParams {
-  const known = [['sort', sortOf(query)], ...parameters.map((name) => [name, query.get(name) ?? ''])];
+  const known = [['sort', sortOf(query)], ...[...filters, 'after'].map((name) => [name, query.get(name) ?? ''])];
   return new URLSearchParams(known.filter(([, value]) => value !== ''));
 }
 
@@ -38,5 +38,5 @@ export function sortedBy(query: URLSearchParams, column: string): URLSearchParam
 
 /** Whether a list leaves something out. */
 export function isFiltered(query: URLSearchParams): boolean {
-  return ['q', 'env', 'state', 'behind', 'sick'].some((name) => query.has(name));
+  return filters.some((name) => query.has(name));
 }

@@ -7,6 +7,7 @@ const patterns = {
   envs: 'envs',
   env: 'envs/:env',
   secrets: 'envs/:env/secrets',
+  diff: 'envs/:env/diff',
   backend: 'backends/:id',
   kit: 'backends/:id/kit',
   retire: 'backends/:id/retire',

@@ -1,10 +1,12 @@
 import { html, nothing, type TemplateResult } from 'lit-html';
 import type { AuditEntry } from '../api/types.ts';
 import { toneBadge } from '../components/badge.ts';
+import { textOf } from '../components/dialog.ts';
 import { emptyState } from '../components/notice.ts';
 import { table, type Column } from '../components/table.ts';
 import { fullTime } from '../components/time.ts';
 import type { Page, Visit } from '../page.ts';
+import { auditQueryOf, filteredBy, isAuditFiltered } from '../rules/auditQuery.ts';
 import { resultTone } from '../rules/auditWords.ts';
 import { hrefOf } from '../rules/routes.ts';
 
@@ -13,9 +15,7 @@ const ENTRIES = 50;
 /** Every act on the envs that one administers, newest first. */
 export const auditPage: Page = async (visit) => {
   const { query, api } = visit;
-  const asked = new URLSearchParams({ limit: String(ENTRIES) });
-  for (const name of ['env', 'before']) if (query.get(name)) asked.set(name, query.get(name) ?? '');
-  const [{ entries, next }, { envs }] = await Promise.all([api.audit(asked), api.fleet()]);
+  const [{ entries, next }, { envs }] = await Promise.all([api.audit(auditQueryOf(query, ENTRIES)), api.fleet()]);
   const names = envs.map(({ name }) => name);
   return {
     title: 'Audit log',
@@ -24,48 +24,71 @@ export const auditPage: Page = async (visit) => {
     body: (now) =>
       html`<h1>Audit log</h1>
         <p class="lead">Who has done what, newest first. Nothing in it is ever changed or removed.</p>
-        ${envFilter(names, visit)} ${auditTable(entries, now)} ${pager(next, query)}`,
+        ${auditFilter(names, visit)} ${auditTable(entries, { now, query })} ${pager(next, query)}`,
   };
 };
 
-function envFilter(names: readonly string[], { query, setQuery }: Visit): TemplateResult {
+function auditFilter(names: readonly string[], { query, setQuery }: Visit): TemplateResult {
   const chosen = query.get('env') ?? '';
   const choose = (event: Event) => {
-    const { value } = event.target as HTMLSelectElement;
-    setQuery(new URLSearchParams(value === '' ? {} : { env: value }));
+    const fields = new FormData(event.currentTarget as HTMLFormElement);
+    const [env, actor, act] = ['env', 'actor', 'act'].map((name) => textOf(fields, name).trim());
+    setQuery(filteredBy(query, { env, actor, act }));
   };
-  return html`<form class="filter" role="search" aria-label="Entries">
+  const text = (name: 'actor' | 'act', label: string, placeholder: string) =>
+    html`<label
+      >${label} <input name=${name} .value=${query.get(name) ?? ''} placeholder=${placeholder} spellcheck="false"
+    /></label>`;
+  return html`<form
+    class="filter"
+    role="search"
+    aria-label="Entries"
+    @change=${choose}
+    @submit=${(event: Event) => event.preventDefault()}
+  >
     <label
       >Env
-      <select name="env" @change=${choose}>
+      <select name="env">
         <option value="" .selected=${chosen === ''}>any</option>
         ${names.map((name) => html`<option .selected=${chosen === name}>${name}</option>`)}
       </select>
     </label>
+    ${text('actor', 'Who', 'the whole name')} ${text('act', 'Act', 'such as secret.set')}
+    ${isAuditFiltered(query) ? html`<a class="button quiet" href=${hrefOf('audit')} data-keep>Clear</a>` : nothing}
   </form>`;
 }
 
-/** Entries of the audit log. */
-export function auditTable(entries: readonly AuditEntry[], now: number): TemplateResult {
+/** Entries of the audit log; who and act lead to those alike, of what the query chooses. */
+export function auditTable(
+  entries: readonly AuditEntry[],
+  { now, query }: { now: number; query: URLSearchParams },
+): TemplateResult {
+  const link = (values: { actor: string } | { act: string }, text: unknown) =>
+    html`<a href=${hrefTo(filteredBy(query, values))}>${text}</a>`;
   const columns: Column<AuditEntry>[] = [
     { heading: 'Time', cell: ({ at }) => fullTime(at, now) },
-    { heading: 'Who', cell: ({ actor }) => actor },
-    { heading: 'Act', cell: ({ act }) => html`<code>${act}</code>` },
+    { heading: 'Who', cell: ({ actor }) => link({ actor }, html`<span class="target">${actor}</span>`) },
+    { heading: 'Act', cell: ({ act }) => link({ act }, html`<code>${act}</code>`) },
     { heading: 'On what', cell: ({ target }) => html`<span class="target">${target}</span>` },
     { heading: 'Env', cell: ({ env }) => env ?? '–' },
     { heading: 'From', cell: ({ address }) => address ?? 'the service' },
     { heading: 'Result', cell: ({ result }) => toneBadge(resultTone(result), result) },
   ];
-  const empty = emptyState('No act is in the log yet. The same in a shell:', 'deployctl audit');
+  const empty = isAuditFiltered(query)
+    ? emptyState('No act is like that. Clear the filter to see all.')
+    : emptyState('No act is in the log yet. The same in a shell:', 'deployctl audit');
   return table({ caption: 'Acts', columns, rows: entries, keyOf: ({ id }) => String(id), empty });
 }
 
 function pager(next: number | null, query: URLSearchParams): TemplateResult {
-  const env = query.get('env');
-  const pageOf = (fields: Record<string, string>) =>
-    `${hrefOf('audit')}?${new URLSearchParams({ ...(env === null ? {} : { env }), ...fields })}`;
+  const older = filteredBy(query, {});
+  older.set('before', String(next));
   return html`<nav class="pager" aria-label="Further entries">
-    ${query.has('before') ? html`<a class="button" href=${pageOf({})}>Newest</a>` : nothing}
-    ${next === null ? nothing : html`<a class="button" href=${pageOf({ before: String(next) })}>Older</a>`}
+    ${query.has('before') ? html`<a class="button" href=${hrefTo(filteredBy(query, {}))}>Newest</a>` : nothing}
+    ${next === null ? nothing : html`<a class="button" href=${hrefTo(older)}>Older</a>`}
   </nav>`;
+}
+
+function hrefTo(query: URLSearchParams): string {
+  return query.size === 0 ? hrefOf('audit') : `${hrefOf('audit')}?${query}`;
 }

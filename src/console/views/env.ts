@@ -70,6 +70,7 @@ function bundleTable(bundles: readonly Bundle[], { env, isRunning, visit, now }:
     { heading: 'Pushed', cell: ({ received_at }) => timeAgo(received_at, now) },
     { heading: 'By', cell: ({ received_from }) => received_from },
     { heading: 'Signatures', cell: signatureOf },
+    { heading: 'Changes', cell: compareLink },
     {
       heading: 'What to do',
       cell: (bundle) =>
@@ -85,6 +86,12 @@ function bundleTable(bundles: readonly Bundle[], { env, isRunning, visit, now }:
     `deployctl bundle pack shop --next && deployctl push shop.tar.gz`,
   );
   return table({ caption: 'Bundles', columns, rows: bundles, keyOf: ({ sha256 }) => sha256, empty });
+}
+
+/** Leads to what changes from the desired bundle to another one, or to it from the one before. */
+function compareLink({ env, name, version, sha256 }: Bundle): TemplateResult {
+  const href = `${hrefOf('diff', { env })}?${new URLSearchParams({ to: sha256 })}`;
+  return html`<a href=${href} aria-label=${`Compare ${name} ${version}`}>Compare</a>`;
 }
 
 function signatureOf({ signature, signers }: Bundle): string {

@@ -8,7 +8,7 @@ import { emptyState } from '../components/notice.ts';
 import { table, type Column } from '../components/table.ts';
 import { timeAgo } from '../components/time.ts';
 import type { Page, Visit } from '../page.ts';
-import { conditionOf, stateConditions } from '../rules/condition.ts';
+import { conditionOf, deferralConditions, stateConditions } from '../rules/condition.ts';
 import { countByState, countPresent, passingStates } from '../rules/fleetCounts.ts';
 import { directionOf, isFiltered, listQueryOf, sortedBy, withValues } from '../rules/listQuery.ts';
 import { hrefOf } from '../rules/routes.ts';
@@ -30,6 +30,7 @@ export const fleetPage: Page = async (visit) => {
 function fleetCounts(envs: readonly EnvCounts[], query: URLSearchParams): TemplateResult {
   const byState = countByState(envs);
   const sum = (countOf: (env: EnvCounts) => number) => envs.reduce((total, env) => total + countOf(env), 0);
+  const held = sum(({ deferred }) => deferred['hold'] ?? 0);
   const only = (name: string, value: string) => ({
     href: linkTo(new URLSearchParams({ [name]: value })),
     isCurrent: query.get(name) === value,
@@ -44,7 +45,10 @@ function fleetCounts(envs: readonly EnvCounts[], query: URLSearchParams): Templa
     { name: 'sick', count: sum(({ sick }) => sick), tone: 'bad', ...only('sick', 'true') },
     stateCount('offline'),
     { name: 'behind', count: sum(({ behind }) => behind), tone: 'later', ...only('behind', 'true') },
-    ...passingStates.map(stateCount).filter(({ count }) => count > 0),
+    ...[
+      { name: 'held', count: held, tone: 'later' as const, ...only('deferred_by', 'hold') },
+      ...passingStates.map(stateCount),
+    ].filter(({ count }) => count > 0),
   ]);
 }
 
@@ -64,7 +68,7 @@ function backendTable({ backends }: BackendList, { query }: Visit, now: number):
   const columns: Column<Backend>[] = [
     { heading: 'Host', sort: sort('site'), cell: hostCell },
     { heading: 'Env', cell: ({ env }) => html`<a href=${hrefOf('env', { env })}>${env}</a>` },
-    { heading: 'State', sort: sort('state'), cell: (backend) => conditionBadge(conditionOf(backend)) },
+    { heading: 'State', sort: sort('state'), cell: stateCell },
     { heading: 'Bundle', cell: ({ applied_sha, desired_sha }) => digestChange(applied_sha, desired_sha) },
     { heading: 'Agent', sort: sort('agent_version'), cell: ({ agent_version }) => agent_version ?? '–' },
     { heading: 'Last seen', sort: sort('last_seen_at'), cell: ({ last_seen_at }) => timeAgo(last_seen_at, now) },
@@ -73,6 +77,14 @@ function backendTable({ backends }: BackendList, { query }: Visit, now: number):
     ? emptyState('No host is like that. Clear the filter to see all.')
     : emptyState('There is no host yet. Create a backend for one:', 'deployctl backend create --env ENV --site SITE');
   return table({ caption: 'Hosts', columns, rows: backends, keyOf: ({ id }) => id, empty });
+}
+
+function stateCell(backend: Backend): TemplateResult {
+  const { deferred_by } = backend;
+  return html`<span
+    >${conditionBadge(conditionOf(backend))}
+    ${deferred_by === null ? nothing : conditionBadge(deferralConditions[deferred_by])}</span
+  >`;
 }
 
 function hostCell({ id, site, labels }: Backend): TemplateResult {

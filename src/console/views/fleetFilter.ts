@@ -2,8 +2,8 @@ import { html, noChange, nothing, type TemplateResult } from 'lit-html';
 import type { EnvCounts } from '../api/types.ts';
 import { textOf } from '../components/dialog.ts';
 import type { Visit } from '../page.ts';
-import { stateConditions } from '../rules/condition.ts';
-import { isFiltered, withValues } from '../rules/listQuery.ts';
+import { deferralConditions, stateConditions } from '../rules/condition.ts';
+import { filters, isFiltered, withValues } from '../rules/listQuery.ts';
 import { hrefOf } from '../rules/routes.ts';
 
 /** Milliseconds without a key after which a search begins. */
@@ -45,15 +45,16 @@ export function fleetFilter(envs: readonly EnvCounts[], visit: Visit): TemplateR
         placeholder="site, label, id, version"
     /></label>
     ${select('env', 'Env', { query, values: envs.map(({ name }) => name) })}
-    ${select('state', 'State', { query, values: Object.keys(stateConditions) })} ${toggle('behind', 'Behind', query)}
-    ${toggle('sick', 'Sick', query)}
+    ${select('state', 'State', { query, values: Object.keys(stateConditions) })}
+    ${select('deferred_by', 'Deferred by', { query, values: Object.keys(deferralConditions) })}
+    ${toggle('behind', 'Behind', query)} ${toggle('sick', 'Sick', query)}
     ${isFiltered(query) ? html`<a class="button quiet" href=${hrefOf('fleet')} data-keep>Clear</a>` : nothing}
   </form>`;
 }
 
 function valuesOf(form: HTMLFormElement): Record<string, string> {
   const fields = new FormData(form);
-  return Object.fromEntries(['q', 'env', 'state', 'behind', 'sick'].map((name) => [name, textOf(fields, name).trim()]));
+  return Object.fromEntries(filters.map((name) => [name, textOf(fields, name).trim()]));
 }
 
 function select(

@@ -32,7 +32,7 @@ export const secretsPage: Page = async (visit) => {
               : nothing
           }
         </div>
-        ${secretTable(secrets, visit)} ${log === null ? nothing : changeList(changes, now)}`,
+        ${secretTable(secrets, visit)} ${log === null ? nothing : changeList(changes, env, now)}`,
   };
 };
 
@@ -105,7 +105,7 @@ function askToDestroy({ ask, api, params }: Visit, key: string): void {
   });
 }
 
-function changeList(changes: readonly AuditEntry[], now: number): TemplateResult {
+function changeList(changes: readonly AuditEntry[], env: string, now: number): TemplateResult {
   return html`<h2>Changes</h2>
-    ${changes.length === 0 ? html`<p class="hint">None among the newest acts on this env.</p>` : auditTable(changes, now)}`;
+    ${changes.length === 0 ? html`<p class="hint">None among the newest acts on this env.</p>` : auditTable(changes, { now, query: new URLSearchParams({ env }) })}`;
 }

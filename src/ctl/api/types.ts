@@ -61,16 +61,18 @@ export interface Backend {
   healthy: boolean | null;
   /** Outcome of its newest report, if that told of trouble; a service of an older version tells none. */
   trouble?: string | null;
+  /** What defers the work of its host; a service of an older version tells that of one backend alone. */
+  deferred_by?: 'hold' | 'window' | null;
+  /** Nothing is changed on its host until then at most; absent without a hold. */
+  hold?: { until: string; reason: string | null };
+  /** When the next window of its host opens, while all are closed. */
+  window_opens_at?: string;
   purge_volumes: boolean;
   /** Steps of its retirement that are done. */
   finished: string[];
 }
 
 export interface BackendDetails extends Backend {
-  /** Nothing is changed on its host until then at most; absent without a hold. */
-  hold?: { until: string; reason: string | null };
-  /** When the next window of its host opens, while all are closed. */
-  window_opens_at?: string;
   pending_steps: PendingStep[];
   last_report: ReceivedReport | null;
   /** As its newest check-in told; a service of an older version tells neither. */

@@ -11,6 +11,8 @@ export function addAudit(program: Command, run: Run): void {
     .command('audit')
     .description('who did what, and with what result, the newest first')
     .option('--env <env>', 'what concerns one env')
+    .option('--act <act>', 'one act, such as secret.set')
+    .option('--actor <name>', 'what one operator has done; of people who sign in, oidc:NAME')
     .option('--limit <count>', 'as many at most', countOption, 50)
     .action(run(audit));
 }
@@ -18,9 +20,9 @@ export function addAudit(program: Command, run: Run): void {
 async function audit(
   session: Session,
   _operands: [],
-  { env, limit }: { env?: string; limit: number },
+  { limit, ...filter }: { env?: string; act?: string; actor?: string; limit: number },
 ): Promise<Result> {
-  const call = { path: '/v1/audit', query: { env }, key: 'entries', cursor: 'before', limit } as const;
+  const call = { path: '/v1/audit', query: filter, key: 'entries', cursor: 'before', limit } as const;
   const json = await readPages<'entries', AuditEntry>(await session.api(), call);
   const rows = json.entries.map(({ at, actor, act, target, env, address, result }) => [
     at.slice(0, 19),

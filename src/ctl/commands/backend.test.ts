@@ -58,8 +58,11 @@ it('finds, filters and sorts backends', async () => {
   expect(await ids('--state created active --sort site')).toEqual([host.id, paris.id, zurich.id]);
   expect(await ids('--state created --sort site --reverse')).toEqual([zurich.id, paris.id]);
   expect((await at.viewer.run(`backend list --env ${env} --sick`)).stdout).toMatch(
-    /^\S+ +\S+ +fra +active +\S+ +failed /m,
+    /^\S+ +\S+ +fra +active +\S+ +failed +- /m,
   );
+  await host.checkIn({ window_opens_at: '2100-01-01T00:00:00.000Z' });
+  expect([await ids('--deferred-by hold'), await ids('--deferred-by window')]).toEqual([[], [host.id]]);
+  expect((await at.viewer.run(`backend list --env ${env} --sick`)).stdout).toMatch(/ failed +window /);
 });
 
 it('shows a table that fits the terminal, whatever the site is called', async () => {

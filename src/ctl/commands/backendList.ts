@@ -26,6 +26,7 @@ export function addBackendList(backend: Command, run: Run): void {
     )
     .option('--behind', 'hosts that run another bundle than the desired one')
     .option('--sick', 'hosts that are unhealthy, or whose newest report tells of trouble')
+    .addOption(new Option('--deferred-by <what>', 'hosts whose work this defers').choices(['hold', 'window']))
     .addOption(new Option('--sort <column>', 'what they are sorted by').choices(sortColumns))
     .option('--reverse', 'in descending order')
     .option('--limit <count>', 'as many at most', countOption)
@@ -47,10 +48,11 @@ async function listBackends(
     backend.state,
     formatAge(backend.last_seen_at, session.nowMs),
     backend.trouble ?? formatHealth(backend.healthy),
+    backend.deferred_by ?? '-',
     shortSha(backend.applied_sha),
     shortSha(backend.desired_sha),
   ]);
-  const head = ['ID', 'ENV', 'SITE', 'STATE', 'SEEN', 'HEALTHY', 'APPLIED', 'DESIRED'];
+  const head = ['ID', 'ENV', 'SITE', 'STATE', 'SEEN', 'HEALTHY', 'DEFERRED', 'APPLIED', 'DESIRED'];
   return { json, text: formatTable(head, rows, session.width) };
 }
 
@@ -60,13 +62,23 @@ interface ListOptions {
   search?: string;
   behind?: true;
   sick?: true;
+  deferredBy?: string;
   sort?: string;
   reverse?: true;
   limit?: number;
 }
 
 /** What is not asked for is left out: a service of an older version knows `env` and one `state` alone. */
-function queryOf({ env, state, search, behind, sick, sort, reverse }: ListOptions): Record<string, string | undefined> {
+function queryOf({
+  env,
+  state,
+  search,
+  sort,
+  reverse,
+  ...conditions
+}: ListOptions): Record<string, string | undefined> {
+  const { behind, sick, deferredBy: deferred_by } = conditions;
   const order = reverse ? `-${sort ?? 'id'}` : sort;
-  return { env, state: state?.join(','), q: search, behind: behind && 'true', sick: sick && 'true', sort: order };
+  const condition = { behind: behind && 'true', sick: sick && 'true', deferred_by };
+  return { env, state: state?.join(','), q: search, ...condition, sort: order };
 }

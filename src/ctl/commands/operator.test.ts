@@ -93,5 +93,13 @@ it('shows who did what, refusals too, and names that could lead a reader astray 
   const { entries, next } = (await at.admin.json('audit --limit 2')) as { entries: { id: number }[]; next: number };
   expect(entries).toHaveLength(2);
   expect(next).toBe(entries[1]!.id);
+  const acts = async (options: string) => {
+    const { entries: chosen } = (await at.admin.json(`audit ${options}`)) as {
+      entries: { act: string; actor: string }[];
+    };
+    return new Set(chosen.map(({ act, actor }) => `${act} by ${actor}`));
+  };
+  expect(await acts('--act env.create --actor admin')).toEqual(new Set(['env.create by admin']));
+  expect(await acts('--act env.create --actor nobody')).toEqual(new Set());
   expect(await at.limited.json('audit')).toMatchObject({ entries: [{ act: 'env.create', env: 'eu-1' }], next: null });
 });

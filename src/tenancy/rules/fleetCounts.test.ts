@@ -48,9 +48,20 @@ it.each<[string, Partial<BackendGroup>, number, number]>([
   expect(count([group({ ...changes, backends: 3 })]).envs).toMatchObject([{ behind: 3 * behind, sick: 3 * sick }]);
 });
 
+it('counts hosts by what defers their work', () => {
+  const groups = (['hold', 'window', null] as const).map((deferred_by) => group({ deferred_by, backends: 2 }));
+  const { envs } = count([...groups, group({ deferred_by: 'hold' }), group({ state: 'retired', deferred_by: 'hold' })]);
+  expect(envs).toMatchObject([{ deferred: { hold: 3, window: 2 } }]);
+});
+
 it('counts nothing in an env without backends', () => {
   expect(count([])).toEqual({
-    envs: [{ name: 'eu', production: false, desired_sha: wanted, backends: {}, behind: 0, sick: 0, rollout: null }],
+    envs: [
+      {
+        ...{ name: 'eu', production: false, desired_sha: wanted, rollout: null },
+        ...{ backends: {}, behind: 0, sick: 0, deferred: {} },
+      },
+    ],
     agents: [],
   });
 });

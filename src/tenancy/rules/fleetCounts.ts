@@ -1,5 +1,6 @@
 import { hostStates, type BackendState } from '../../../machines/backend.ts';
 import type { RolloutState } from '../../../machines/rollout.ts';
+import type { Deferral } from '../../protocol/checkIn.ts';
 import type { BackendGroup } from '../store/backendTable.ts';
 import type { EnvRow } from '../store/database.ts';
 import type { RolloutRow } from '../store/rolloutTable.ts';
@@ -22,6 +23,8 @@ export interface EnvCounts {
   behind: number;
   /** Hosts that are unhealthy, or whose newest report tells of trouble. */
   sick: number;
+  /** Hosts by what defers their work; what defers none is left out. */
+  deferred: Partial<Record<Deferral, number>>;
   /** The rollout that is neither done nor aborted. */
   rollout: { id: string; state: RolloutState } | null;
 }
@@ -47,6 +50,7 @@ export function countFleet(groups: readonly BackendGroup[], { envs, rollouts, of
       ...{ name, production: production === 1, desired_sha, backends: sumBy(own, ({ state }) => state) },
       behind: sum(hosts.filter((group) => isBehind(group, of(group)))),
       sick: sum(hosts.filter(isSick)),
+      deferred: sumBy(hosts, ({ deferred_by }) => deferred_by),
       rollout: rollout ? { id: rollout.id, state: rollout.state } : null,
     };
   });
@@ -67,8 +71,11 @@ function isSick({ healthy, trouble }: BackendGroup): boolean {
   return healthy === 0 || trouble !== null;
 }
 
-function sumBy<Key extends string>(groups: readonly BackendGroup[], keyOf: (group: BackendGroup) => Key) {
-  const sums = [...Map.groupBy(groups, keyOf)].map(([key, own]) => [key, sum(own)] as const);
+/** Groups without a key are left out. */
+function sumBy<Key extends string>(groups: readonly BackendGroup[], keyOf: (group: BackendGroup) => Key | null) {
+  const sums = [...Map.groupBy(groups, keyOf)].flatMap(([key, own]) =>
+    key === null ? [] : [[key, sum(own)] as const],
+  );
   return Object.fromEntries(sums) as Record<Key, number>;
 }
 

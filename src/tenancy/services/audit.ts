@@ -1,5 +1,5 @@
 import { visibleEnvs } from '../rules/permission.ts';
-import { addAuditEntry, listAuditEntries, type AuditEntry } from '../store/audit.ts';
+import { addAuditEntry, listAuditEntries, type AuditEntry, type AuditFilter } from '../store/audit.ts';
 import type { AuditRow } from '../store/database.ts';
 import type { Dependencies } from './dependencies.ts';
 import type { AuditCaller, Operator, RefusedAct } from './operator.ts';
@@ -52,11 +52,11 @@ export interface AuditView extends Omit<AuditRow, 'at'> {
 /** A page of the audit log, newest first, of the envs that an operator may see. */
 export async function listAudit(
   { store }: Dependencies,
-  { operator, env, before, limit }: { operator: Operator; env?: string; before?: number; limit: number },
+  { operator, env, ...filter }: { operator: Operator; env?: string } & Omit<AuditFilter, 'envs'>,
 ): Promise<{ entries: AuditView[]; next: number | null }> {
   const envs = env === undefined ? visibleEnvs(operator.permissions) : [env];
-  const rows = await listAuditEntries(store, { envs, before, limit: limit + 1 });
-  const { items, last } = toPage(rows, limit);
+  const rows = await listAuditEntries(store, { ...filter, envs, limit: filter.limit + 1 });
+  const { items, last } = toPage(rows, filter.limit);
   const entries = items.map(({ at, ...entry }) => ({ ...entry, at: new Date(at).toISOString() }));
   return { entries, next: last?.id ?? null };
 }

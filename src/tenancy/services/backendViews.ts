@@ -1,5 +1,5 @@
 import type { BackendState, FinishingStep } from '../../../machines/backend.ts';
-import type { CheckInRequest, DeferringFacts } from '../../protocol/checkIn.ts';
+import type { CheckInRequest, Deferral, DeferringFacts } from '../../protocol/checkIn.ts';
 import type { Report } from '../../protocol/report.ts';
 import { outcomeOfTrouble } from '../rules/webhooks/trouble.ts';
 import type { Labels } from '../store/columns.ts';
@@ -7,7 +7,7 @@ import type { BackendRow, PendingStep, PendingStepRow } from '../store/database.
 import type { ReceivedReport } from '../store/reports.ts';
 
 /** A backend as the API tells it; times are RFC 3339. */
-export interface BackendView {
+export interface BackendView extends DeferringFacts {
   id: string;
   env: string;
   site: string;
@@ -27,6 +27,8 @@ export interface BackendView {
   healthy: boolean | null;
   /** Outcome of its newest report, if that told of trouble. */
   trouble: string | null;
+  /** What defers the work of its host, as its newest check-in told. */
+  deferred_by: Deferral | null;
   purge_volumes: boolean;
   finished: FinishingStep[];
 }
@@ -37,7 +39,7 @@ export interface ReportView extends Report {
 }
 
 /** A backend with what is left to do for it and its newest report. */
-export interface BackendDetails extends BackendView, DeferringFacts {
+export interface BackendDetails extends BackendView {
   /** Steps that are tried again until they succeed, with the reason of the last failure. */
   pending_steps: { step: PendingStep; tries: number; error: string | null }[];
   last_report: ReportView | null;
@@ -66,6 +68,9 @@ export function backendView(row: BackendRow, desiredSha: string | null): Backend
     agent_version: row.agent_version || null,
     healthy: row.healthy === null ? null : row.healthy === 1,
     trouble: row.trouble && outcomeOfTrouble(row.trouble),
+    deferred_by: row.deferred_by,
+    // Few tell something, and check-ins may be long.
+    ...(row.deferred_by !== null && deferringFactsOf(checkInOf(row))),
     purge_volumes: row.purge_volumes === 1,
     finished: JSON.parse(row.finished) as FinishingStep[],
   };
@@ -80,19 +85,25 @@ export function backendDetails(
     newest,
   }: { desiredSha: string | null; pending: PendingStepRow[]; newest: ReceivedReport | null },
 ): BackendDetails {
-  const checkIn = row.check_in === null ? null : (JSON.parse(row.check_in) as CheckInRequest);
+  const checkIn = checkInOf(row);
   return {
     ...backendView(row, desiredSha),
     pending_steps: pending.map(({ step, tries, error }) => ({ step, tries, error })),
     last_report: newest && reportView(newest),
     host: checkIn?.host ?? null,
     containers: checkIn?.containers ?? [],
-    ...(checkIn !== null && deferringFactsOf(checkIn)),
+    ...deferringFactsOf(checkIn),
   };
 }
 
+/** The newest check-in of a backend; null before the first. */
+function checkInOf({ check_in }: BackendRow): CheckInRequest | null {
+  return check_in === null ? null : (JSON.parse(check_in) as CheckInRequest);
+}
+
 /** As its newest check-in told them. */
-function deferringFactsOf({ hold, window_opens_at }: CheckInRequest): DeferringFacts {
+function deferringFactsOf(checkIn: CheckInRequest | null): DeferringFacts {
+  const { hold, window_opens_at }: DeferringFacts = checkIn ?? {};
   return { ...(hold && { hold }), ...(window_opens_at !== undefined && { window_opens_at }) };
 }
 

@@ -1,4 +1,5 @@
 import type { BackendState } from '../../../machines/backend.ts';
+import type { Deferral } from '../../protocol/checkIn.ts';
 import { backendCursorOf, backendPlaceOf } from '../rules/backendCursor.ts';
 import { countFleet, type FleetCounts } from '../rules/fleetCounts.ts';
 import { visibleEnvs } from '../rules/permission.ts';
@@ -19,6 +20,7 @@ export interface BackendsQuery {
   search?: string | undefined;
   isBehind?: boolean | undefined;
   isSick?: boolean | undefined;
+  deferredBy?: Deferral | undefined;
   order: BackendOrder;
   /** `next` of the page before. */
   after?: string | undefined;
@@ -28,7 +30,7 @@ export interface BackendsQuery {
 /** A page of the backends of the envs that an operator may see; throws 400 for the cursor of a list in another order. */
 export async function listBackends(
   { store }: Dependencies,
-  { operator, env, states, search = '', isBehind = false, isSick = false, ...page }: BackendsQuery,
+  { operator, env, states, search = '', isBehind = false, isSick = false, deferredBy, ...page }: BackendsQuery,
 ): Promise<{ backends: BackendView[]; next: string | null }> {
   const { order, limit } = page;
   const envs = env === undefined ? visibleEnvs(operator.permissions) : [env];
@@ -40,7 +42,14 @@ export async function listBackends(
       message: 'querystring.after is no cursor of a list in this order',
     });
   }
-  const filter = { envs, states: states ?? null, search: search === '' ? null : search, isBehind, isSick };
+  const filter = {
+    envs,
+    states: states ?? null,
+    search: search === '' ? null : search,
+    isBehind,
+    isSick,
+    deferredBy: deferredBy ?? null,
+  };
   const rows = await selectBackends(store, { ...filter, order, after, limit: limit + 1 });
   const { items, last } = toPage(rows, limit);
   const desired = await readDesired(store, envs);

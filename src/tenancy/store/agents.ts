@@ -1,6 +1,6 @@
 import { nextBackend } from '../../../machines/backend.ts';
 import type { RolloutState } from '../../../machines/rollout.ts';
-import type { CheckInRequest } from '../../protocol/checkIn.ts';
+import { deferralOf, type CheckInRequest } from '../../protocol/checkIn.ts';
 import { recordOf, type LifeColumns } from './backends.ts';
 import type { BackendRow } from './database.ts';
 import type { HostOutcome } from './rolloutTable.ts';
@@ -89,6 +89,7 @@ export async function recordCheckIn(
     applied_sha: checkIn.applied_sha,
     healthy: Number(checkIn.healthy),
     agent_version: printable(checkIn.agent.version),
+    deferred_by: deferralOf(checkIn),
   };
   const { numAffectedRows } = await updateAgent(store, {
     ...facts,
@@ -111,7 +112,7 @@ function printable(version: string): string {
 
 interface CheckInColumns extends Pick<
   BackendRow,
-  'id' | 'revision' | 'state' | 'state_since' | 'check_in' | 'applied_sha' | 'healthy' | 'agent_version'
+  'id' | 'revision' | 'state' | 'state_since' | 'check_in' | 'applied_sha' | 'healthy' | 'agent_version' | 'deferred_by'
 > {
   now: number;
   accessor: string;
@@ -131,6 +132,7 @@ const updateAgent = prepareQuery<CheckInColumns, never>((store, parameter) =>
       applied_sha: parameter('applied_sha'),
       healthy: parameter('healthy'),
       agent_version: parameter('agent_version'),
+      deferred_by: parameter('deferred_by'),
       token_accessor: parameter('accessor'),
       token_generation: parameter('token_generation'),
       rollout_outcome: parameter('outcome'),

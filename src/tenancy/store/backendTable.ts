@@ -1,6 +1,6 @@
 import type { Generated, Selectable } from 'kysely';
 import type { BackendState, FinishingStep } from '../../../machines/backend.ts';
-import type { CheckInRequest } from '../../protocol/checkIn.ts';
+import type { CheckInRequest, Deferral } from '../../protocol/checkIn.ts';
 import type { Json, Labels } from './columns.ts';
 import type { HostOutcome } from './rolloutTable.ts';
 
@@ -29,6 +29,8 @@ export interface BackendTable {
   healthy: number | null;
   /** As the newest check-in says, in printable ASCII; empty before the first. */
   agent_version: Generated<string>;
+  /** What defers the work of its host, as the newest check-in says. */
+  deferred_by: Generated<Deferral | null>;
   /** Digest of the bundle that its host runs, as the newest check-in says. */
   applied_sha: string | null;
   /** Accessor of the newest token that it came with, and the generation of that token; revoked by its retirement. */
@@ -65,5 +67,5 @@ export interface BackendPlace {
 /** Backends that are alike in all that the fleet is counted by. */
 export type BackendGroup = Pick<
   Selectable<BackendTable>,
-  'state' | 'env' | 'healthy' | 'trouble' | 'agent_version' | 'applied_sha' | 'rollout_id'
+  'state' | 'env' | 'healthy' | 'trouble' | 'agent_version' | 'applied_sha' | 'rollout_id' | 'deferred_by'
 > & { backends: number };

@@ -2,6 +2,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { sql, type Compilable } from 'kysely';
+import { auditQuery, type AuditFilter } from './audit.ts';
 import { groupQuery, pageQuery, type BackendFilter, type BackendPage } from './fleet.ts';
 import { migrateStore, openStore, type Store } from './openStore.ts';
 
@@ -17,17 +18,24 @@ afterAll(async () => {
   await rm(dir, { recursive: true });
 });
 
-/** How SQLite answers a query, as far as it reads backends: the steps of its plan, without the conditions. */
-async function planOf(query: Compilable): Promise<string[]> {
+/** How SQLite answers a query, as far as it reads a table: the steps of its plan, without the conditions. */
+async function planOf(query: Compilable, table = 'backends'): Promise<string[]> {
   const { sql: text, parameters } = query.compile();
   const values = text
     .split('?')
     .flatMap((part, index) => [...(index === 0 ? [] : [sql.val(parameters[index - 1])]), sql.raw(part)]);
   const { rows } = await sql<{ detail: string }>`explain query plan ${sql.join(values, sql.raw(''))}`.execute(store);
-  return rows.map(({ detail }) => detail.replace(/ \(.*/, '')).filter((step) => step.includes('backends'));
+  return rows.map(({ detail }) => detail.replace(/ \(.*/, '')).filter((step) => step.includes(table));
 }
 
-const everything: BackendFilter = { envs: null, states: null, search: null, isBehind: false, isSick: false };
+const everything: BackendFilter = {
+  envs: null,
+  states: null,
+  search: null,
+  isBehind: false,
+  isSick: false,
+  deferredBy: null,
+};
 const page: BackendPage = { ...everything, order: { column: 'id', isDescending: false }, after: null, limit: 100 };
 const covering = expect.stringMatching(/^(SCAN|SEARCH) backends USING COVERING INDEX backends_by_condition$/) as string;
 const rowsOfPage = 'SEARCH backends USING INDEX sqlite_autoindex_backends_1';
@@ -40,7 +48,11 @@ describe.each(['id', 'site', 'state', 'last_seen_at', 'agent_version'] as const)
     ['a search', { search: 'berlin' }],
     ['what is behind', { isBehind: true }],
     ['what is sick', { isSick: true }],
-    ['all of it', { envs: ['eu-1'], states: ['active'], search: 'berlin', isBehind: true, isSick: true }],
+    ['what is held', { deferredBy: 'hold' }],
+    [
+      'all of it',
+      { envs: ['eu-1'], states: ['active'], search: 'berlin', isBehind: true, isSick: true, deferredBy: 'hold' },
+    ],
     ['the next page', { after: { key: 'x', id: 'y' } }],
   ])('of %s reads one index, and the rows of its page', async (_what, filter) => {
     for (const isDescending of [false, true]) {
@@ -54,4 +66,13 @@ it.each([[null], [['eu-1', 'us-1']]])('the counts of the envs %j read that index
   const { sql: text } = groupQuery(store, envs).compile();
   expect(text).not.toContain('order by');
   expect(await planOf(groupQuery(store, envs))).toEqual([covering]);
+});
+
+it.each<[string, Partial<AuditFilter>, string]>([
+  ['an act', { act: 'env.create' }, 'audit_by_act'],
+  ['somebody', { actor: 'ann' }, 'audit_by_actor'],
+  ['the next page of an act', { act: 'env.create', before: 7 }, 'audit_by_act'],
+])('a page of the audit log of %s reads as many entries of one index, in its order', async (_what, filter, index) => {
+  const query = auditQuery(store, { envs: null, limit: 50, ...filter });
+  expect(await planOf(query, 'audit')).toEqual([`SEARCH audit USING INDEX ${index}`]);
 });

@@ -1,5 +1,6 @@
 import { sql, type ExpressionBuilder, type RawBuilder } from 'kysely';
 import { backend as lifeOfBackend, hostStates, type BackendState } from '../../../machines/backend.ts';
+import type { Deferral } from '../../protocol/checkIn.ts';
 import type { BackendGroup, BackendOrder, BackendPlace, SortColumn } from './backendTable.ts';
 import type { BackendRow, Database } from './database.ts';
 import type { Store } from './openStore.ts';
@@ -16,6 +17,8 @@ export interface BackendFilter {
   isBehind: boolean;
   /** Only those that are unhealthy, or whose newest report tells of trouble. */
   isSick: boolean;
+  /** Only hosts whose work this defers; null for all. */
+  deferredBy: Deferral | null;
 }
 
 /** A page of a list of backends. */
@@ -77,13 +80,14 @@ const sortKeys: Record<SortColumn, RawBuilder<string | number>> = {
 
 type Where = ExpressionBuilder<Database, 'backends'>;
 
-function conditions(where: Where, { envs, states, search, isBehind, isSick }: BackendFilter) {
+function conditions(where: Where, { envs, states, search, isBehind, isSick, deferredBy }: BackendFilter) {
   return [
     where('state', 'in', states ?? allStates),
     ...(envs === null ? [] : [where('env', 'in', envs)]),
     ...(search === null ? [] : [matches(search.toLowerCase())]),
-    ...(isBehind || isSick ? [where('state', 'in', hostStates)] : []),
+    ...(isBehind || isSick || deferredBy !== null ? [where('state', 'in', hostStates)] : []),
     ...(isBehind ? [isOutdated(where)] : []),
+    ...(deferredBy === null ? [] : [where('deferred_by', '=', deferredBy)]),
     ...(isSick ? [where.or([where('healthy', '=', 0), where('trouble', 'is not', null)])] : []),
   ];
 }
@@ -111,7 +115,9 @@ function isOutdated(where: Where) {
   );
 }
 
-const groupColumns = ['state', 'env', 'healthy', 'trouble', 'agent_version', 'applied_sha', 'rollout_id'] as const;
+const groupColumns = [
+  ...(['state', 'env', 'healthy', 'trouble', 'agent_version', 'applied_sha', 'rollout_id', 'deferred_by'] as const),
+];
 
 /** Selects groups of backends, from the same index as pages. */
 export function groupQuery(store: Store, envs: readonly string[] | null) {

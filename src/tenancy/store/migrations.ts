@@ -12,6 +12,7 @@ import { createWebhooks } from './migrations/0010-webhooks.ts';
 import { createFleetLists } from './migrations/0011-fleet-lists.ts';
 import { addRolloutGates } from './migrations/0012-rollout-gates.ts';
 import { addEmergencies } from './migrations/0013-emergencies.ts';
+import { addListFilters } from './migrations/0014-list-filters.ts';
 
 /** Changes of the tables by name, oldest first; a released one is never edited. */
 export const migrations: Record<string, Migration> = {
@@ -28,4 +29,5 @@ export const migrations: Record<string, Migration> = {
   '0011-fleet-lists': { up: createFleetLists },
   '0012-rollout-gates': { up: addRolloutGates },
   '0013-emergencies': { up: addEmergencies },
+  '0014-list-filters': { up: addListFilters },
 };

@@ -21,6 +21,7 @@ export const BackendParams = Type.Object({ id: Uuid });
 
 const State = Type.Enum([...backendStates]);
 const Transport = Type.Enum(['sdk', 'proxy', 'system']);
+const Deferral = Type.Enum(['hold', 'window']);
 /** As the configuration of the agent permits it. */
 const Site = Type.String({ pattern: '^(?! )[^\\u0000-\\u001f\\u007f-\\u009f]{1,253}(?<! )$' });
 
@@ -41,6 +42,8 @@ const backend = {
   agent_version: Nullable(Type.String()),
   healthy: Nullable(Type.Boolean()),
   trouble: Nullable(Type.String({ description: 'Outcome of its newest report: refused, failed or unhealthy.' })),
+  deferred_by: Nullable({ ...Deferral, description: 'What defers the work of its host; a hold comes before windows.' }),
+  ...deferringFacts,
   purge_volumes: Type.Boolean(),
   finished: Type.Array(Type.String(), { description: 'Steps of finishing that are done.' }),
 };
@@ -64,7 +67,6 @@ export const BackendDetails = Type.Object(
     last_report: Nullable(ReceivedReport),
     host: Nullable(CheckIn.properties.host),
     containers: Type.Array(Container, { description: 'As its newest check-in told.' }),
-    ...deferringFacts,
   },
   { title: 'BackendDetails' },
 );
@@ -97,6 +99,7 @@ export const BackendQuery = Body({
       description: 'True: only hosts that are unhealthy, or whose newest report tells of trouble.',
     }),
   ),
+  deferred_by: Type.Optional({ ...Deferral, description: 'Only hosts whose work this defers.' }),
   sort: Type.Optional(
     Type.Enum([...columns, ...columns.map((column) => `-${column}`)], {
       default: 'id',

@@ -9,6 +9,7 @@ const EnvCounts = Type.Object(
     backends: Type.Record(Type.String(), Type.Integer(), { description: 'Number of backends by state.' }),
     behind: Type.Integer({ description: 'Hosts that run another bundle than the desired one.' }),
     sick: Type.Integer({ description: 'Hosts that are unhealthy, or whose newest report tells of trouble.' }),
+    deferred: Type.Record(Type.String(), Type.Integer(), { description: 'Number of hosts by what defers their work.' }),
     rollout: Nullable(
       Type.Object(
         { id: Uuid, state: Type.String() },

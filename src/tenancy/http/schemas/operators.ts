@@ -1,5 +1,5 @@
 import { Type } from 'typebox';
-import { Body, EnvName, Limit, Line, Nullable, Timestamp, Uuid } from './common.ts';
+import { Body, EnvName, Limit, Line, Nullable, patterns, Timestamp, Uuid } from './common.ts';
 
 /** An operator of the URL. */
 export const OperatorParams = Type.Object({ id: Uuid });
@@ -77,4 +77,17 @@ export const AuditLog = Type.Object(
   { title: 'AuditLog' },
 );
 /** Which entries a list shows. */
-export const AuditQuery = Body({ env: Type.Optional(EnvName), before: Type.Optional(Id), limit: Limit });
+export const AuditQuery = Body({
+  env: Type.Optional(EnvName),
+  act: Type.Optional(Type.String({ pattern: '^[a-z]+(\\.[a-zA-Z]+)+$', maxLength: 64, description: 'Only this act.' })),
+  actor: Type.Optional(
+    Type.String({
+      minLength: 1,
+      maxLength: 512,
+      pattern: patterns.line,
+      description: 'Only acts of who has this name.',
+    }),
+  ),
+  before: Type.Optional(Id),
+  limit: Limit,
+});
