@@ -33,6 +33,10 @@ it.each<[Partial<TickEntry>, string]>([
   expect(lineOf(more)).toContain(word);
 });
 
+it('moves no cursor', () => {
+  expect(lineOf({ reason: '\x1b[2Jit changed', ending: '\r' as Ending }, unpainted)).not.toMatch(/\p{Cc}/u);
+});
+
 it('tells holds', () => {
   const until = '2026-11-27T12:00:00.000Z';
   const orders = [

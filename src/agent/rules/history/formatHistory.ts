@@ -1,5 +1,6 @@
 import { endings } from '../../../../machines/endings.ts';
 import type { Paint, PaintStyle } from '../../../platform/text/paint.ts';
+import { terminalSafe } from '../../../platform/text/terminalSafe.ts';
 import { formatStanding } from '../schedule/hold.ts';
 import { formatDuration } from '../trace/formatTrace.ts';
 import { shortSha } from '../trace/reasons.ts';
@@ -11,7 +12,8 @@ export function formatHistory(entries: readonly HistoryEntry[], paint: Paint): s
 }
 
 function formatEntry(entry: HistoryEntry, paint: Paint): string {
-  const [style, word, ...rest] = partsOf(entry);
+  const [style, ...parts] = partsOf(entry);
+  const [word = '', ...rest] = parts.map(terminalSafe);
   return [paint('dim', `${entry.at.slice(0, 19)}Z`), paint(style, word.padEnd(wordWidth)), ...rest]
     .join('  ')
     .trimEnd();
