@@ -54,7 +54,7 @@ function aboutBackend(backend: BackendDetails, now: number): TemplateResult {
     ['In this state since', fullTime(backend.state_since, now)],
     ['Host', host === null ? '–' : `${host.name} (${host.os}, ${host.arch})`],
     ['Agent', agent_version === null ? '–' : `${agent_version}, ${transport}`],
-    ['Labels', labelList(backend.labels)],
+    ['Labels', Object.keys(backend.labels).length === 0 ? '–' : labelList(backend.labels)],
     ['Id', html`<code>${backend.id}</code>`],
   ]);
 }
