@@ -32,8 +32,8 @@ function auditFilter(names: readonly string[], { query, setQuery }: Visit): Temp
   const chosen = query.get('env') ?? '';
   const choose = (event: Event) => {
     const fields = new FormData(event.currentTarget as HTMLFormElement);
-    const [env, actor, act] = ['env', 'actor', 'act'].map((name) => textOf(fields, name).trim());
-    setQuery(filteredBy(query, { env, actor, act }));
+    const valueOf = (name: string) => textOf(fields, name).trim();
+    setQuery(filteredBy(query, { env: valueOf('env'), actor: valueOf('actor'), act: valueOf('act') }));
   };
   const text = (name: 'actor' | 'act', label: string, placeholder: string) =>
     html`<label
