@@ -19,6 +19,9 @@ it.each([
   ['options of a log', (value: string) => service(`logging: {driver: splunk, options: {splunk-token: ${value}}}`)],
   ['hook', (value: string) => service(`post_start: [{command: login ${value}}]`)],
   ['extension', (value: string) => service(`x-auth: {password: ${value}}`)],
+  ['options of a device', (value: string) => service(`gpus: [{driver: nvidia, options: {key: ${value}}}]`)],
+  ['labels of a mount', (value: string) => service(`volumes: [{target: /a, volume: {labels: {auth: ${value}}}}]`)],
+  ['extension of a port', (value: string) => service(`ports: [{target: 80, x-auth: ${value}}]`)],
   ['file in the compose file', (value: string) => `configs: {c: {content: ${value}}}`],
   ['options of a volume', (value: string) => `volumes: {v: {driver_opts: {type: cifs, o: "password=${value}"}}}`],
 ])('tells that its %s differs, is new or is gone, and not the value', (_, compose) => {

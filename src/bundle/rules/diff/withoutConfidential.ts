@@ -7,6 +7,8 @@ const confidentialKeys = [
   ...['post_start', 'pre_start', 'pre_stop', 'credential_spec'],
 ];
 const confidentialKey = new RegExp(String.raw`(^|\.)(${confidentialKeys.join('|')}|x-[^.]*)(\.|$)`);
+/** A value that has such a key inside, as items of lists in their long form. */
+const confidentialItem = new RegExp(`"(${confidentialKeys.join('|')}|x-[^"]*)":`);
 /** A power in its words, from the value on that it tells of such a key. */
 const confidentialPower = new RegExp(String.raw`((?:^|[ .])(?:${confidentialKeys.join('|')})(?:\.\S*)?) .*`, 's');
 
@@ -24,7 +26,11 @@ export function withoutConfidential(diff: BundleDiff): BundleDiff {
 }
 
 function withoutValues({ keys, ...part }: PartDifference): PartDifference {
-  return { ...part, keys: keys.map((each) => (confidentialKey.test(each.key) ? hidden(each) : each)) };
+  return { ...part, keys: keys.map((each) => (isConfidential(each) ? hidden(each) : each)) };
+}
+
+function isConfidential({ key, before, after }: Difference): boolean {
+  return confidentialKey.test(key) || [before, after].some((value) => value !== null && confidentialItem.test(value));
 }
 
 function hidden({ key, before, after }: Difference): Difference {
