@@ -30,7 +30,8 @@ afterEach(async () => {
 });
 
 const out = { log: (line: string) => void results.push(line), error: (line: string) => void errors.push(line) };
-const terminal: Terminal = { isInteractive: true, paint: unpainted, show: async (text) => out.log(text) };
+const { signal: closed } = new AbortController();
+const terminal: Terminal = { isInteractive: true, paint: unpainted, closed, show: async (text) => out.log(text) };
 
 async function run({ bundle, json = false }: { bundle?: string; json?: boolean } = {}): Promise<number> {
   const config = {

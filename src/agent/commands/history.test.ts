@@ -19,7 +19,8 @@ beforeEach(() => {
 });
 
 const out = { log: (line: string) => void results.push(line), error: (line: string) => void errors.push(line) };
-const terminal: Terminal = { isInteractive: true, paint: unpainted, show: async (text) => out.log(text) };
+const { signal: closed } = new AbortController();
+const terminal: Terminal = { isInteractive: true, paint: unpainted, closed, show: async (text) => out.log(text) };
 const run = ({ limit = 9, json = false } = {}) => history({ state_dir }, { limit, json }, { terminal, out });
 
 /** Ends a tick, after one that was quiet or not. */

@@ -27,6 +27,8 @@ let stub: Record<string, StubLog>;
 let podman: boolean;
 /** Called when a log is followed. */
 let followed: () => void;
+/** Aborted when the reader has gone. */
+let reader: AbortController;
 let results: string[];
 let errors: string[];
 
@@ -38,6 +40,7 @@ beforeAll(async () => {
 });
 beforeEach(() => {
   dir = tempDir();
+  reader = new AbortController();
   [results, errors, stub, podman, followed] = [[], [], {}, false, () => undefined];
 });
 afterAll(async () => {
@@ -102,7 +105,11 @@ async function run(more: Partial<LogsOptions> = {}, terminal: { isInteractive: b
   const out = { log: (line: string) => void results.push(line), error: (line: string) => void errors.push(line) };
   const shown = terminal ?? { isInteractive: false, paint: unpainted };
   const show = async (text: string) => void results.push(...text.split('\n'));
-  return logs(settings, { signal: new AbortController().signal, ...options }, { terminal: { ...shown, show }, out });
+  return logs(
+    settings,
+    { signal: new AbortController().signal, ...options },
+    { terminal: { ...shown, closed: reader.signal, show }, out },
+  );
 }
 
 it('shows the logs of all containers, or of one service', async () => {
@@ -205,10 +212,10 @@ it('follows what comes, all containers at once, also a stream that was silent', 
   expect(results).toContain('worker-1 | c');
 });
 
-it('ends at a signal', async () => {
+it.each(['a signal', 'the end of its reader'])('ends at %s', async (what) => {
   stub = { web: { pieces: [frame(1, 'a\n')] } };
   const stop = new AbortController();
-  followed = () => stop.abort();
+  followed = () => (what === 'a signal' ? stop : reader).abort();
   expect(await run({ follow: true, signal: stop.signal })).toBe(0);
   expect(errors).toEqual([]);
 });

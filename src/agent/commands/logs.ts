@@ -39,7 +39,8 @@ interface Display {
  * `deployd logs`: what the project's containers have printed, without the values of the releases on this host. Exit 1 when the log
  * of a container cannot be shown. Uses no network or lock and writes nothing.
  */
-export async function logs(settings: Settings, options: LogsOptions, { terminal, out }: Display): Promise<number> {
+export async function logs(settings: Settings, given: LogsOptions, { terminal, out }: Display): Promise<number> {
+  const options = { ...given, signal: AbortSignal.any([given.signal, terminal.closed]) };
   const { follow, json } = options;
   try {
     const window = windowOf(options);

@@ -48,3 +48,11 @@ it('colours on a terminal alone, and not with NO_COLOR', () => {
   process.env['NO_COLOR'] = '1';
   expect(painted(true)).toBe('x');
 });
+
+it('tells that its reader has gone, which is no error', () => {
+  const stream = streamOf(false);
+  const { closed } = openTerminal(true, stream);
+  expect(closed.aborted).toBe(false);
+  stream.emit('error', new Error('write EPIPE'));
+  expect(closed.aborted).toBe(true);
+});

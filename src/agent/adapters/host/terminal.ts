@@ -13,6 +13,8 @@ export interface Terminal {
   isInteractive: boolean;
   /** Colours where they are seen: on a terminal, unless `NO_COLOR` is set. */
   paint: Paint;
+  /** Aborts once nobody reads it any more, which is no error. */
+  closed: AbortSignal;
   /** Shows a text, on a terminal by a pager; resolves when it has been read. */
   show: (text: string) => Promise<void>;
 }
@@ -24,12 +26,15 @@ const defaultPager = 'if command -v less >/dev/null; then exec less -FRX; else e
 export function openTerminal(paged: boolean, stream: Screen = process.stdout): Terminal {
   const pager = process.env['PAGER'] ?? defaultPager;
   const isInteractive = stream.isTTY;
+  const closed = new AbortController();
+  stream.on('error', () => closed.abort());
   return {
     isInteractive,
+    closed: closed.signal,
     paint: isInteractive ? (style, text) => (style === 'plain' ? text : styleText(style, text, { stream })) : unpainted,
     show: async (text) => {
       if (isInteractive && paged && pager !== '') await page(text, pager);
-      else ignoreStreamErrors(stream).write(`${text}\n`);
+      else stream.write(`${text}\n`);
     },
   };
 }
