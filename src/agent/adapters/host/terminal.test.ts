@@ -25,6 +25,13 @@ it('pages on a terminal, by the pager of the environment', async () => {
   expect([readFileSync(file, 'utf8'), stream.read()]).toEqual(['text\n', null]);
 });
 
+it('lets less start no shell, which would be one of the agent’s user', async () => {
+  const file = join(tempDir(), 'secure');
+  process.env['PAGER'] = `echo $LESSSECURE > ${file}`;
+  await openTerminal(true, streamOf(true)).show('text');
+  expect(readFileSync(file, 'utf8')).toBe('1\n');
+});
+
 it('survives a pager that is quit before it has read all', async () => {
   process.env['PAGER'] = 'exit 1';
   await openTerminal(true, streamOf(true)).show('text\n'.repeat(1_000_000));

@@ -39,12 +39,16 @@ export function openTerminal(paged: boolean, stream: Screen = process.stdout): T
   };
 }
 
-/** Shows a text by a command of the shell. A reader who quits early, or interrupts, is no error. */
+/**
+ * Shows a text by a command of the shell. A reader who quits early, or interrupts, is no error. `less` starts no shell and writes no
+ * file: it runs as the agent's user, who may do more than somebody whom sudo permits to read a log.
+ */
 async function page(text: string, command: string): Promise<void> {
   const ignore = () => undefined;
   process.on('SIGINT', ignore);
   try {
-    const child = spawn('/bin/sh', ['-c', command], { stdio: ['pipe', 'inherit', 'inherit'] });
+    const env = { ...process.env, LESSSECURE: '1' };
+    const child = spawn('/bin/sh', ['-c', command], { env, stdio: ['pipe', 'inherit', 'inherit'] });
     ignoreStreamErrors(child.stdin).end(`${text}\n`);
     await once(child, 'close');
   } finally {
