@@ -13,6 +13,8 @@ it.each([
   ['to=old', null, 'null → old'],
   ['from=a&to=b', 'c', 'a → b'],
   ['from=a', 'b', 'a → c'],
+  ['from=&to=b', 'a', 'a → b'],
+  ['from=a&to=', 'b', 'a → c'],
 ])('%s of an env with the desired bundle %s is %s', (query, desired, compared) => {
   const { from, to } = comparisonOf(new URLSearchParams(query), desired, bundles);
   expect(`${from} → ${to}`).toBe(compared);

@@ -15,9 +15,10 @@ export function comparisonOf(
   desiredSha: string | null,
   bundles: readonly Pick<Bundle, 'sha256'>[],
 ): Comparison {
-  const to = query.get('to') ?? bundles[0]?.sha256 ?? null;
+  const chosen = (name: string) => (query.get(name) === '' ? null : query.get(name));
+  const to = chosen('to') ?? bundles[0]?.sha256 ?? null;
   const place = bundles.findIndex(({ sha256 }) => sha256 === to);
   const previous = place === -1 ? null : (bundles[place + 1]?.sha256 ?? null);
   const isDesired = desiredSha === null || desiredSha === to;
-  return { from: query.get('from') ?? (isDesired ? previous : desiredSha), to };
+  return { from: chosen('from') ?? (isDesired ? previous : desiredSha), to };
 }

@@ -15,7 +15,7 @@ export const diffPage: Page = async (visit) => {
   const { env = '' } = params;
   const [{ desired_sha }, { bundles }] = await Promise.all([api.env(env), api.bundles(env)]);
   const comparison = comparisonOf(query, desired_sha, bundles);
-  const told = await changesOf(env, comparison, visit);
+  const told = await changesOf(comparison, bundles, visit);
   return {
     title: `Changes in ${env}`,
     // Bundles never change.
@@ -31,19 +31,25 @@ export const diffPage: Page = async (visit) => {
   };
 };
 
-/** An error is told with the choice of other bundles. */
-async function changesOf(env: string, { from, to }: Comparison, { api }: Visit): Promise<TemplateResult> {
-  if (from === null || to === null)
-    return emptyState(
-      'There is no other bundle to compare with. Pack and push one:',
-      'deployctl bundle pack shop --next',
-    );
+/** An error is told with the choice of other bundles; where there is no answer, the page is loaded again. */
+async function changesOf(
+  { from, to }: Comparison,
+  bundles: readonly Bundle[],
+  { api, params: { env = '' } }: Visit,
+): Promise<TemplateResult> {
+  if (from === null || to === null) return nothingBefore(bundles);
   try {
     return differences(await api.diff({ env, from, to }));
   } catch (error) {
-    if (error instanceof ApiError) return errorNotice(error);
+    if (error instanceof ApiError && error.code !== 'UNREACHABLE') return errorNotice(error);
     throw error;
   }
+}
+
+function nothingBefore(bundles: readonly Bundle[]): TemplateResult {
+  return bundles.length > 1
+    ? emptyState('No bundle from before it is listed. Choose the one to compare it with.')
+    : emptyState('There is no other bundle to compare with. Pack and push one:', 'deployctl bundle pack shop --next');
 }
 
 interface Choice {
