@@ -37,7 +37,8 @@ function auditFilter(names: readonly string[], { query, setQuery }: Visit): Temp
   };
   const text = (name: 'actor' | 'act', label: string, placeholder: string) =>
     html`<label
-      >${label} <input name=${name} .value=${query.get(name) ?? ''} placeholder=${placeholder} spellcheck="false"
+      >${label}
+      <input name=${name} .value=${query.get(name) ?? ''} placeholder=${placeholder} maxlength="512" spellcheck="false"
     /></label>`;
   return html`<form
     class="filter"
