@@ -18,6 +18,8 @@ interface StubLog {
   status?: number;
   /** Pieces that come later, then the end. */
   later?: Buffer[];
+  /** Pieces that come between two readings. */
+  between?: Buffer[];
 }
 
 let dir: string;
@@ -53,15 +55,12 @@ function answer({ pathname, searchParams }: URL, response: ServerResponse): void
   if (pathname === '/containers/web/json') return void response.end(JSON.stringify(inspection));
   if (pathname === '/version') return void response.end('{}');
   if (pathname === '/containers/json') return void response.end(JSON.stringify(Object.keys(stub).map(entryOf)));
-  const {
-    pieces,
-    older = [],
-    status = 200,
-    later = [],
-  } = stub[/^\/containers\/(.*)\/logs$/.exec(pathname)?.[1] ?? ''] ?? { pieces: [] };
+  const log = stub[/^\/containers\/(.*)\/logs$/.exec(pathname)?.[1] ?? ''] ?? { pieces: [] };
+  const { pieces, older = [], status = 200, later = [], between = [] } = log;
   response.writeHead(status);
-  const tail = Number(searchParams.get('tail'));
+  const tail = Number(searchParams.get('tail') ?? Infinity);
   for (const piece of (searchParams.has('until') ? older : pieces).slice(-tail)) response.write(piece);
+  Object.assign(log, { pieces: [...pieces, ...between], between: [] });
   if (searchParams.has('follow')) for (const piece of later) response.write(piece);
   if (searchParams.has('follow')) followed();
   if (!searchParams.has('follow') || later.length > 0) response.end();
@@ -177,6 +176,12 @@ describe('values of a release', () => {
       ['b'],
     ],
     ['nothing before --since', { pieces: [frame(1, 'a\n'), frame(1, 'b\n')] }, { since: '1h' }, ['a', 'b']],
+    [
+      'pieces that are printed between measuring and reading',
+      { pieces: [frame(1, `a ${secret.slice(0, 8)}`)], between: [frame(1, `${secret.slice(8)}\n`), frame(1, 'b\n')] },
+      { tail: 1 },
+      ['a [REDACTED]', 'b'],
+    ],
     ['a terminal whose line may be more', { pieces: [Buffer.from(`${'x'.repeat(20_000)}\nb\n`)] }, {}, ['b']],
     ['a terminal', { pieces: [Buffer.from(`a ${secret}\nb`)] }, {}, ['a [REDACTED]', 'b']],
     [

@@ -24,12 +24,15 @@ export async function* logLines(
   { id, window, redactor }: { id: string; window: LogWindow; redactor: Redactor },
 ): AsyncGenerator<LogLine> {
   const { tail, since, follow } = window;
-  const query = { tail: String(tail + 1), ...(since && { since: secondsOf(since) }) };
-  const { pieces, isLong } = await measure(containers, id, query);
+  const range = since === null ? {} : { since: secondsOf(since) };
+  const newest = { ...range, tail: String(tail + 1) };
+  const { pieces, isLong } = await measure(containers, id, newest);
   const isCut = pieces > tail || isLong || (since !== null && (await hasOlder(containers, id, since)));
   const lines = new LogLines(() => redactor.redactStream(), isCut ? pieces : 0);
   const frames = new LogFrames();
-  for await (const chunk of await containers.openLog(id, { ...query, ...(follow && { follow: 'true' }) }))
+  // a log that was whole stays so, whatever has been printed since
+  const query = { ...(isCut ? newest : range), ...(follow && { follow: 'true' }) };
+  for await (const chunk of await containers.openLog(id, query))
     for (const piece of frames.push(chunk as Buffer)) yield* lines.push(piece);
   for (const piece of frames.end()) yield* lines.push(piece);
   yield* lines.end();
