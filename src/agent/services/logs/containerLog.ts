@@ -51,6 +51,10 @@ async function measure(containers: Log, id: string, query: LogQuery): Promise<{ 
   return found;
 }
 
+/**
+ * Whether a log may have the beginning of a line before `since`. Docker's own files tell none, as they apply `tail` before
+ * `until`: there all pieces of a line have the time of its first, and `since` cuts no line. The journal has a time for each.
+ */
 async function hasOlder(containers: Log, id: string, since: Date): Promise<boolean> {
   return (await measure(containers, id, { tail: '1', until: secondsOf(since) })).pieces > 0;
 }
