@@ -8,6 +8,9 @@ export interface PlannedWave {
   labels?: Record<string, string>;
 }
 
+/** How large a rollout may be: waves, hosts that are counted, and seconds of soak after a wave. */
+export const rolloutBounds = { waves: 32, hosts: 1_000_000, soakSeconds: 604_800 };
+
 /** A wave from `5`, `10%` or `all`, each perhaps with `:NAME=VALUE,…`; null for what is none. */
 export function parseWave(text: string): PlannedWave | null {
   const [size = '', ...rest] = text.split(':');
@@ -32,7 +35,7 @@ export function parseWindow(text: string): TimeWindow | null {
     /^(\S+) ((?:[01]\d|2[0-3]):[0-5]\d)\+(\d{1,4}) (\S+)$/.exec(text) ?? [];
   const opened = names.split(',').map(daysOf);
   if (start === undefined || time_zone === undefined || opened.some((some) => some.length === 0)) return null;
-  return { days: opened.flat(), start, minutes: Number(minutes), time_zone };
+  return { days: [...new Set(opened.flat())], start, minutes: Number(minutes), time_zone };
 }
 
 /** The days of `sat` or `mon-fri`; none of a text that names no days. */

@@ -1,15 +1,14 @@
-import { parseWave, parseWindow, type PlannedWave } from '../../protocol/rolloutPlan.ts';
+import { parseWave, parseWindow, rolloutBounds, type PlannedWave } from '../../protocol/rolloutPlan.ts';
 import { isTimeZone, windowBounds, type TimeWindow } from '../../protocol/timeWindow.ts';
 import type { NewRollout } from '../api/types.ts';
 import { waveWords } from './rolloutWords.ts';
+
+export { rolloutBounds };
 
 /** What the form of a rollout asks for, but for the bundle. */
 export type RolloutPlan = Omit<NewRollout, 'sha256'>;
 
 type Fields = Pick<FormData, 'get' | 'has'>;
-
-/** What a rollout may have, as the API limits it. */
-export const rolloutBounds = { waves: 32, hosts: 1_000_000, soakSeconds: 604_800 };
 
 /** The plan that a form tells; lines that are wrong are left out. */
 export function rolloutPlan(fields: Fields): RolloutPlan {

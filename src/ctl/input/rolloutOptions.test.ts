@@ -30,6 +30,7 @@ it('takes all of the labels of a wave, so that the service can refuse what is no
 it.each([
   ['mon-fri 08:30+90 Europe/Berlin', ['mon', 'tue', 'wed', 'thu', 'fri'], '08:30', 90, 'Europe/Berlin'],
   ['sat,sun 23:00+240 UTC', ['sat', 'sun'], '23:00', 240, 'UTC'],
+  ['sat-sun,sun 23:00+240 UTC', ['sat', 'sun'], '23:00', 240, 'UTC'],
   ['mon-tue,sun 00:00+1440 UTC', ['mon', 'tue', 'sun'], '00:00', 1440, 'UTC'],
 ])('reads the window %s', (text, days, start, minutes, time_zone) => {
   expect(windowOption(text)).toEqual([{ days, start, minutes, time_zone }]);

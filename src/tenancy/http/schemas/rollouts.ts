@@ -1,9 +1,8 @@
 import { Type } from 'typebox';
 import { haltReasons } from '../../../../machines/rollout.ts';
+import { rolloutBounds } from '../../../protocol/rolloutPlan.ts';
 import { windowBounds } from '../../../protocol/timeWindow.ts';
 import { Body, EnvName, Labels, Limit, Nullable, Sha256, Timestamp, Uuid } from './common.ts';
-
-const MAX_WAVES = 32;
 
 const Day = Type.Enum(['mon', 'tue', 'wed', 'thu', 'fri', 'sat', 'sun']);
 const window = {
@@ -15,7 +14,9 @@ const window = {
 const Gate = Type.Enum(['none', 'manual', 'webhook']);
 
 const NewWave = Body({
-  count: Type.Optional(Type.Integer({ minimum: 1, maximum: 1_000_000, description: 'As many hosts at most.' })),
+  count: Type.Optional(
+    Type.Integer({ minimum: 1, maximum: rolloutBounds.hosts, description: 'As many hosts at most.' }),
+  ),
   percent: Type.Optional(
     Type.Integer({
       minimum: 1,
@@ -29,9 +30,9 @@ const NewWave = Body({
 /** A rollout to start. Without a number a wave takes all hosts with its labels; whatever is left comes last. */
 export const NewRollout = Body({
   sha256: Sha256,
-  waves: Type.Array(NewWave, { maxItems: MAX_WAVES }),
-  max_failures: Type.Integer({ minimum: 0, maximum: 1_000_000 }),
-  soak_s: Type.Integer({ minimum: 0, maximum: 604_800 }),
+  waves: Type.Array(NewWave, { maxItems: rolloutBounds.waves }),
+  max_failures: Type.Integer({ minimum: 0, maximum: rolloutBounds.hosts }),
+  soak_s: Type.Integer({ minimum: 0, maximum: rolloutBounds.soakSeconds }),
   gate: Gate,
   gate_webhook: Type.Optional({ ...Uuid, description: 'The webhook that the gate is asked of.' }),
   windows: Type.Array(Body(window), { maxItems: windowBounds.windows }),
@@ -92,4 +93,4 @@ export const RolloutList = Type.Object({ rollouts: Type.Array(Rollout) }, { titl
 /** How many rollouts a list shows. */
 export const RolloutQuery = Body({ limit: Limit });
 /** Which gate to pass: the number of the wave that has succeeded, from 1. */
-export const GatePass = Body({ wave: Type.Integer({ minimum: 1, maximum: MAX_WAVES + 1 }) });
+export const GatePass = Body({ wave: Type.Integer({ minimum: 1, maximum: rolloutBounds.waves + 1 }) });
