@@ -14,8 +14,8 @@ import { fetchArchive } from './fetchArchive.ts';
 import { refusedBundle } from './refusedBundle.ts';
 import { withScratchDirectory } from './scratchDirectory.ts';
 
-/** Milliseconds that a comparison may take, both archives fetched and unpacked. */
-const LONGEST_MS = 60_000;
+/** Milliseconds that a comparison may take, both archives fetched and unpacked: callers and proxies give up after a minute. */
+const LONGEST_MS = 45_000;
 
 /** Comparisons at once: each reads up to `limits.unpacked_bytes` on the disk. */
 const COMPARISONS_AT_ONCE = 2;
