@@ -2,9 +2,9 @@
 const byCode: Record<string, string> = {
   ALREADY_DESIRED: 'The env runs this bundle already. Choose another one.',
   BACKEND_OFFLINE: 'Its host does not answer. Force it, and the host is taken down if it comes back within a day.',
-  BUNDLE_DAMAGED: 'Push its archive again: deployctl push.',
+  BUNDLE_DAMAGED: 'Push its archive again, or a newer bundle: deployctl push.',
   BUNDLE_ENV: 'Pack the bundle for this env: its manifest names another.',
-  BUNDLE_MISSING: 'Push its archive again: deployctl push.',
+  BUNDLE_MISSING: 'Push its archive again, or a newer bundle: deployctl push.',
   ENV_IN_USE: 'Retire its backends first.',
   ROLLOUT_ACTIVE: 'Wait for the rollout of this env, or abort it.',
   ROLLOUT_STATE: 'The rollout has gone on in the meantime. Look at it again.',

@@ -3,9 +3,9 @@ import { refusals } from '../../../machines/refusals.ts';
 /** What to do about an error, by its code. */
 const remedies: Record<string, string> = {
   BACKEND_OFFLINE: 'add --force: it is given 24 h to come back and be taken down',
-  BUNDLE_DAMAGED: '`deployctl push` its archive again',
+  BUNDLE_DAMAGED: '`deployctl push` its archive again, or a newer bundle',
   BUNDLE_ENV: 'build a bundle for this env: its manifest names another',
-  BUNDLE_MISSING: '`deployctl push` its archive again',
+  BUNDLE_MISSING: '`deployctl push` its archive again, or a newer bundle',
   BUNDLE_NOT_FOUND: '`deployctl push` it first; `deployctl bundle list` shows what is there',
   CONFIRM_REQUIRED: 'add --confirm: its host is taken down, and its credentials are revoked',
   ENV_EXISTS: '`deployctl env show` tells what it is',

@@ -13,8 +13,7 @@ const noLimits = { bundle_bytes: Infinity, unpacked_bytes: Infinity, bundle_entr
 
 /**
  * Packs a bundle anew under the next sequence of its env and stores the archive; all else stays as it is. Returns the row,
- * which is not inserted yet. Throws 503 `DISK_FULL`, `BUNDLE_MISSING`
- * and `BUNDLE_DAMAGED`, and PeerErrors.
+ * which is not inserted yet. Throws 503 `DISK_FULL`, `BUNDLE_MISSING` and `BUNDLE_DAMAGED`, and PeerErrors.
  */
 export function resequenceBundle(deps: Dependencies, bundle: BundleRow, receivedFrom: string): Promise<BundleRow> {
   return withScratchDirectory(deps, async (dir) => {
