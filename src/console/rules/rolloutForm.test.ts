@@ -21,7 +21,7 @@ it('reads waves with labels and windows, a line each', () => {
   expect(judgeRollout(fields)).toEqual({
     problems: {},
     meaning:
-      'Wave 1 takes 1 of ring=canary. Wave 2 takes 25 %. All hosts that are left come last. ' +
+      'Wave 1 takes 1 of ring=canary. Wave 2 takes 25 % of the hosts. All hosts that are left come last. ' +
       'Waves start mon, tue from 08:30 for 90 minutes (Europe/Berlin) only.',
   });
 });

@@ -65,7 +65,8 @@ function planWords({ waves, windows }: RolloutPlan): string {
 }
 
 function hostsOf({ count, percent, labels = {} }: PlannedWave): string {
-  return waveWords({ count: count ?? null, percent: percent ?? null, labels });
+  const words = waveWords({ count: count ?? null, percent: percent ?? null, labels });
+  return Object.keys(labels).length === 0 ? `${words} of the hosts` : words;
 }
 
 function windowWords({ days, start, minutes, time_zone }: TimeWindow): string {
