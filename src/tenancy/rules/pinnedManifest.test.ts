@@ -1,4 +1,4 @@
-import { isPinNeeded, pinSecret } from './pinnedManifest.ts';
+import { isPinNeeded, newestPin, pinSecret } from './pinnedManifest.ts';
 
 const path = 'deployd/data/eu-1/see/db';
 const secretOf = (version: number | null, at = path) => ({ var: 'A', path: at, field: 'f', version });
@@ -13,6 +13,14 @@ it.each([
   ['nothing', [], false],
 ])('a manifest that reads %s: %#', (_, secrets, needed) => {
   expect(isPinNeeded({ secrets }, { path, version: 3 })).toBe(needed);
+});
+
+it.each([
+  [[secretOf(2), secretOf(4), secretOf(9, `${path}2`)], 4],
+  [[secretOf(null)], 0],
+  [[], 0],
+])('the newest version that is pinned: %#', (secrets, version) => {
+  expect(newestPin({ secrets }, path)).toBe(version);
 });
 
 it('pins each reading of the secret, and leaves all else in its place', () => {

@@ -12,6 +12,11 @@ export function isPinNeeded({ secrets }: Pick<Manifest, 'secrets'>, { path, vers
   return secrets.some((secret) => secret.path === path && (secret.version ?? 0) < version);
 }
 
+/** The newest version of a secret that a manifest pins; 0 for none. */
+export function newestPin({ secrets }: Pick<Manifest, 'secrets'>, path: string): number {
+  return Math.max(0, ...secrets.map((secret) => (secret.path === path ? (secret.version ?? 0) : 0)));
+}
+
 /** The text of a valid manifest with another sequence and with a version of a secret pinned; all else stays as it is. */
 export function pinSecret(text: string, sequence: number, { path, version }: SecretPin): string {
   return changeManifest(text, ({ secrets }) => {

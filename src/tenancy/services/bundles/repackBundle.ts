@@ -5,7 +5,7 @@ import type { BundleFacts } from '../../../bundle/rules/plan/plan.ts';
 import { parseManifest } from '../../../protocol/manifest.ts';
 import { storageError } from '../../adapters/bundles/bundleStorage.ts';
 import { bundleSizeOf } from '../../rules/hostWarnings.ts';
-import { isPinNeeded, pinSecret } from '../../rules/pinnedManifest.ts';
+import { isPinNeeded, newestPin, pinSecret } from '../../rules/pinnedManifest.ts';
 import { addAuditEntry } from '../../store/audit.ts';
 import { findBundle, findReplacement } from '../../store/bundles.ts';
 import { findBundleTrust } from '../../store/bundleTrusts.ts';
@@ -87,23 +87,29 @@ async function repackFrom(
   const into = join(dir, 'repacked');
   const { signal } = new AbortController();
   await fetchArchive(deps, { sha256: base.sha256, file, signal });
-  const seen = { reads: false, sequence: 0, facts: null as BundleFacts | null };
+  const seen = { reads: false, pinned: 0, sequence: 0, facts: null as BundleFacts | null };
   const packed = await repack({ file, into, scratchDir: dir, limits: noLimits, signal }, async (text, unpacked) => {
     const parsed = parseManifest(text, change.env);
     if ('refusal' in parsed) throw storageError('read', `${base.sha256}: ${parsed.refusal.detail}`);
     seen.reads = parsed.manifest.secrets.some(({ path }) => path === change.path);
+    seen.pinned = newestPin(parsed.manifest, change.path);
     if (!isPinNeeded(parsed.manifest, change)) return null;
     seen.facts = await bundleFactsOf({ ...unpacked, ...parsed, sha: null }, signal);
     seen.sequence = await takeSequence(deps, change.env);
     return pinSecret(text, seen.sequence, change);
   });
-  const { reads, sequence, facts } = seen;
-  if (packed === null || facts === null) return reads ? { bundle: base, warnings: [] } : null;
+  const { reads, pinned, sequence, facts } = seen;
+  if (packed === null || facts === null) return reads ? { bundle: base, warnings: pinWarnings(change, pinned) } : null;
   const size = bundleSizeOf(packed.contents, packed.sizeBytes);
   const { warnings } = await judgeForHosts(deps, change.env, { facts, size });
   await storeArchive(deps, { sha256: packed.sha256, file: into });
   const row = rowOf(deps, change, { base, packed, sequence });
   return (await insertRepacked(deps, change, { origin, row })) ? { bundle: row, warnings } : 'outdated';
+}
+
+/** A pinned version may be to come, or gone with a secret that was deleted. */
+function pinWarnings({ path, version }: SecretChange, pinned: number): string[] {
+  return pinned > version ? [`the bundle pins version ${pinned} of ${path}: version ${version} is not deployed`] : [];
 }
 
 function rowOf(
