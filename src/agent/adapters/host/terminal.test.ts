@@ -7,7 +7,8 @@ import { openTerminal } from './terminal.ts';
 
 const before = { ...process.env };
 beforeEach(() => {
-  for (const name of ['NO_COLOR', 'FORCE_COLOR', 'NODE_DISABLE_COLORS', 'CI', 'TEAMCITY_VERSION']) Reflect.deleteProperty(process.env, name);
+  for (const name of ['NO_COLOR', 'FORCE_COLOR', 'NODE_DISABLE_COLORS', 'CI', 'TEAMCITY_VERSION'])
+    Reflect.deleteProperty(process.env, name);
   process.env['TERM'] = 'xterm-256color';
 });
 afterEach(() => void (process.env = { ...before }));
