@@ -1,6 +1,7 @@
-import { mkdir, readdir, writeFile } from 'node:fs/promises';
+import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { createBundle, type BundleOptions } from '../../../fixtures/bundles/bundle.ts';
+import { useOwnTmpDir } from '../../../fixtures/ownTmpDir.ts';
 import { tempDir } from '../../../fixtures/tempDir.ts';
 import { mergeDefaults } from '../../config/defaults.ts';
 import { unpainted } from '../../platform/text/paint.ts';
@@ -13,21 +14,14 @@ import { emptyState, type State } from '../rules/state/state.ts';
 import { Vault } from '../secrets/vault.ts';
 import { diff } from './diff.ts';
 
-const outerTmp = process.env['TMPDIR'];
 let dir: string;
 let results: string[];
 let errors: string[];
-beforeEach(async () => {
+beforeEach(() => {
   dir = tempDir();
-  await mkdir(join(dir, 'tmp'));
-  process.env['TMPDIR'] = join(dir, 'tmp');
   [results, errors] = [[], []];
 });
-afterEach(async () => {
-  expect(await readdir(join(dir, 'tmp'))).toEqual([]);
-  if (outerTmp === undefined) delete process.env['TMPDIR'];
-  else process.env['TMPDIR'] = outerTmp;
-});
+useOwnTmpDir();
 
 const out = { log: (line: string) => void results.push(line), error: (line: string) => void errors.push(line) };
 const { signal: closed } = new AbortController();

@@ -1,5 +1,6 @@
 import { chmod, mkdir, readdir, symlink, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
+import { useOwnTmpDir } from '../../../fixtures/ownTmpDir.ts';
 import { tempDir } from '../../../fixtures/tempDir.ts';
 import { createBundle, type BundleOptions } from '../../../fixtures/bundles/bundle.ts';
 import { mergeDefaults } from '../../config/defaults.ts';
@@ -9,21 +10,14 @@ import type { Plan } from '../../bundle/rules/plan/plan.ts';
 import { emptyState } from '../rules/state/state.ts';
 import { plan } from './plan.ts';
 
-const outerTmp = process.env['TMPDIR'];
 let dir: string;
 let results: string[];
 let errors: string[];
-beforeEach(async () => {
+beforeEach(() => {
   dir = tempDir();
-  await mkdir(join(dir, 'tmp'));
-  process.env['TMPDIR'] = join(dir, 'tmp');
   [results, errors] = [[], []];
 });
-afterEach(async () => {
-  expect(await readdir(join(dir, 'tmp'))).toEqual([]);
-  if (outerTmp === undefined) delete process.env['TMPDIR'];
-  else process.env['TMPDIR'] = outerTmp;
-});
+useOwnTmpDir();
 
 const web = { services: { web: { image: 'app:1', volumes: ['data:/data'] } }, volumes: { data: {} } };
 
