@@ -38,3 +38,14 @@ describe.each([1, 5, 7, 1000])('in chunks of %i bytes', (size) => {
     ]);
   });
 });
+
+it('passes on what a terminal has printed of a line without an end', () => {
+  const frames = new LogFrames();
+  const part = Buffer.alloc(10 * 1024, 'x');
+  expect([part, part, part, part].map((chunk) => frames.push(chunk).map(({ bytes }) => bytes.length / 1024))).toEqual([
+    [],
+    [20],
+    [],
+    [20],
+  ]);
+});

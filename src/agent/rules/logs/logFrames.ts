@@ -12,7 +12,7 @@ const headerBytes = 8;
 
 /**
  * Takes a log of the engine apart as it arrives. Each piece is a frame whose header of 8 bytes names stream and length; the output of
- * a terminal has no frames, and its pieces are lines.
+ * a terminal has no frames, and its pieces are lines, or what has arrived of a line that is longer than a piece.
  */
 export class LogFrames {
   #rest = Buffer.alloc(0);
@@ -44,7 +44,8 @@ export class LogFrames {
   }
 
   #takeLines(): LogPiece[] {
-    const end = this.#rest.lastIndexOf('\n') + 1;
+    const endOfLines = this.#rest.lastIndexOf('\n') + 1;
+    const end = this.#rest.length - endOfLines < maxPieceBytes ? endOfLines : this.#rest.length;
     const pieces = this.#rest
       .subarray(0, end)
       .toString('latin1')

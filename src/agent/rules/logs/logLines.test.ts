@@ -1,4 +1,4 @@
-import { LogLines } from './logLines.ts';
+import { LogLines, maxLineLength } from './logLines.ts';
 
 /** Redacts nothing, and marks what it was given at the end. */
 const plain = () => ({ push: (chunk: Buffer) => chunk.toString(), end: () => '', endTruncated: () => '<cut>' });
@@ -25,4 +25,10 @@ it('redacts the end of a line that the engine cut as a truncated text', () => {
   expect(textsOf(new LogLines(plain, 0), piece(long))).toEqual([`stdout ${long}<cut>...`]);
   expect(textsOf(new LogLines(plain, 0), piece(long.slice(1)))).toEqual([`stdout ${long.slice(1)}`]);
   expect(textsOf(new LogLines(plain, 0), piece(long), piece('\n'))).toEqual([`stdout ${long}`]);
+});
+
+it('shows a line without an end in parts, and keeps nothing of what it has shown', () => {
+  const lines = new LogLines(plain, 0);
+  const shown = Array.from({ length: 40 }, () => lines.push(piece('x'.repeat(16 * 1024)))).flat();
+  expect(shown.map(({ text }) => text.length)).toEqual([maxLineLength + 16 * 1024, maxLineLength + 16 * 1024]);
 });

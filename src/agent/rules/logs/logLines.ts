@@ -1,5 +1,8 @@
 import { maxPieceBytes, type LogPiece } from './logFrames.ts';
 
+/** Characters after which a line that has not ended is shown, and goes on as another one. */
+export const maxLineLength = 256 * 1024;
+
 /** A line of a container's output, redacted, without its newline. */
 export interface LogLine {
   stream: LogPiece['stream'];
@@ -73,7 +76,10 @@ export class LogLines {
 
 function takeLines(stream: LogPiece['stream'], output: OutputStream, added: string): LogLine[] {
   const lines = (output.text + added).split('\n');
-  output.text = lines.pop() ?? '';
+  const rest = lines.pop() ?? '';
+  const isLong = rest.length > maxLineLength;
+  output.text = isLong ? '' : rest;
+  if (isLong) lines.push(rest);
   return lines.map((text) => ({ stream, text: text.replace(/\r$/, '') }));
 }
 
