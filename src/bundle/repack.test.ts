@@ -18,7 +18,7 @@ function workplaceOf(options: BundleOptions) {
   ];
   writeFileSync(file, createBundle(options).bytes);
   mkdirSync(scratchDir);
-  return { file, into, scratchDir, limits, signal };
+  return { file, into, scratchDir, signal };
 }
 
 async function contentsOf(file: string) {

@@ -1,11 +1,13 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { openRegularFile } from '../platform/regularFile.ts';
-import type { BundleLimits } from './bundleLimits.ts';
 import { unpack } from './archive.ts';
 import { MANIFEST_NAME, packContents, type Compression, type PackedBundle } from './pack.ts';
 import { readManifestText } from './readBundle.ts';
 import type { BundleContents } from './rules/archive/inventory.ts';
+
+/** The bundle kept its limits when it was pushed; they may have been lowered since. */
+const noLimits = { bundle_bytes: Infinity, unpacked_bytes: Infinity, bundle_entries: Infinity };
 
 /** A bundle to pack anew with another manifest. */
 export interface RepackRequest {
@@ -15,7 +17,6 @@ export interface RepackRequest {
   into: string;
   /** Directory in which it is unpacked. */
   scratchDir: string;
-  limits: BundleLimits;
   signal: AbortSignal;
 }
 
@@ -29,12 +30,12 @@ export interface RepackedBundle extends PackedBundle {
  * byte for byte. Returns null without a new manifest. Throws as `unpack` and `packDirectory`.
  */
 export async function repack(
-  { file, into, scratchDir, limits, signal }: RepackRequest,
+  { file, into, scratchDir, signal }: RepackRequest,
   change: (manifest: string, unpacked: { dir: string; contents: BundleContents }) => Promise<string | null>,
 ): Promise<RepackedBundle | null> {
   const dir = await mkdtemp(join(scratchDir, 'repack-'));
   try {
-    const before = await unpack({ file, into: dir, limits, signal });
+    const before = await unpack({ file, into: dir, limits: noLimits, signal });
     const manifest = await change((await readManifestText(dir)) ?? '', { dir, contents: before });
     if (manifest === null) return null;
     const packed = await packContents({ dir, manifest, file: into, signal }, before, await compressionOf(file));

@@ -1,5 +1,5 @@
 import { parseLabels } from './labels.ts';
-import type { TimeWindow } from './timeWindow.ts';
+import { weekdays, type TimeWindow } from './timeWindow.ts';
 
 /** Which hosts a wave of a rollout takes, as a request names them: all without a number. */
 export interface PlannedWave {
@@ -27,8 +27,6 @@ function parseSize(text: string): PlannedWave | null {
   return text === 'all' ? {} : null;
 }
 
-const days = ['mon', 'tue', 'wed', 'thu', 'fri', 'sat', 'sun'] as const;
-
 /** A window from `mon-fri 08:30+90 Europe/Berlin`, whose zone and minutes are taken as they are; null for what is none. */
 export function parseWindow(text: string): TimeWindow | null {
   const [, names = '', start, minutes, time_zone] =
@@ -40,7 +38,7 @@ export function parseWindow(text: string): TimeWindow | null {
 
 /** The days of `sat` or `mon-fri`; none of a text that names no days. */
 function daysOf(text: string): TimeWindow['days'] {
-  const [first, last = first, ...more] = text.split('-').map((name) => days.findIndex((day) => day === name));
+  const [first, last = first, ...more] = text.split('-').map((name) => weekdays.findIndex((day) => day === name));
   if (first === undefined || last === undefined || first < 0 || last < first || more.length > 0) return [];
-  return days.slice(first, last + 1);
+  return weekdays.slice(first, last + 1);
 }

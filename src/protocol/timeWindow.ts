@@ -13,8 +13,8 @@ export const windowBounds = { windows: 32, minutes: 1440, start: '^([01][0-9]|2[
 
 const MINUTE_MS = 60_000;
 const DAY_MS = 24 * 60 * MINUTE_MS;
-/** The days of a week, as `getUTCDay` numbers them. */
-export const weekdays = ['sun', 'mon', 'tue', 'wed', 'thu', 'fri', 'sat'] as const;
+/** The days of a week, from Monday on. */
+export const weekdays = ['mon', 'tue', 'wed', 'thu', 'fri', 'sat', 'sun'] as const;
 
 /** True while one of the windows is open, and always without any; the time is in milliseconds since 1970. */
 export function isOpen(windows: readonly TimeWindow[], now: number): boolean {
@@ -48,7 +48,7 @@ function openingsOf({ days, start, time_zone }: TimeWindow, now: number): number
   const today = Math.floor((now + offsetAt(clock, now)) / DAY_MS);
   const [hours = 0, minutes = 0] = start.split(':').map(Number);
   return Array.from({ length: 10 }, (_, index) => (today - 2 + index) * DAY_MS)
-    .filter((day) => days.includes(weekdays[new Date(day).getUTCDay()] ?? 'sun'))
+    .filter((day) => days.includes(weekdays[(new Date(day).getUTCDay() + 6) % 7] ?? 'sun'))
     .map((day) => instantOf(clock, day + (hours * 60 + minutes) * MINUTE_MS));
 }
 

@@ -109,7 +109,7 @@ it.each([
 });
 
 const windowParts = {
-  days: 'a list of sun, mon, tue, wed, thu, fri, sat, none twice',
+  days: 'a list of mon, tue, wed, thu, fri, sat, sun, none twice',
   start: 'a time of day such as "08:30"',
   minutes: 'a whole number from 1 to 1440',
   time_zone: 'a time zone such as Europe/Berlin',

@@ -1,6 +1,7 @@
 import type { BackendState } from '../../../machines/backend.ts';
 import type { HaltReason, RolloutState } from '../../../machines/rollout.ts';
 import type { Report } from '../../protocol/report.ts';
+import type { TimeWindow } from '../../protocol/timeWindow.ts';
 import type { EventType, WebhookEvent, WebhookFormat } from '../../protocol/webhooks.ts';
 
 /** The objects of the operators' API, as docs/openapi.yaml defines them; a test holds them to it. Times are RFC 3339. */
@@ -167,14 +168,6 @@ export interface RolloutWave extends WaveSize {
   asleep: number;
 }
 
-/** When waves may start: `start` is a time of day. */
-export interface StartWindow {
-  days: ('mon' | 'tue' | 'wed' | 'thu' | 'fri' | 'sat' | 'sun')[];
-  start: string;
-  minutes: number;
-  time_zone: string;
-}
-
 export interface Rollout {
   id: string;
   env: string;
@@ -200,7 +193,8 @@ export interface Rollout {
   gate_webhook: string | null;
   /** What that has answered last, or why it could not be asked. */
   gate_reason: string | null;
-  windows: StartWindow[];
+  /** When waves may start. */
+  windows: TimeWindow[];
   created_at: string;
   created_by: string;
 }

@@ -1,4 +1,5 @@
-import type { Rollout, RolloutWave, StartWindow, WaveSize } from '../api/types.ts';
+import type { TimeWindow } from '../../protocol/timeWindow.ts';
+import type { Rollout, RolloutWave, WaveSize } from '../api/types.ts';
 import { formatLabels } from '../input/labels.ts';
 import { formatFacts, formatTable } from './table.ts';
 import { formatTime } from './times.ts';
@@ -47,6 +48,6 @@ function formatSize({ count, percent, labels }: WaveSize): string {
   return `${size} ${formatLabels(labels)}`.trim();
 }
 
-function formatWindow({ days, start, minutes, time_zone }: StartWindow): string {
+function formatWindow({ days, start, minutes, time_zone }: TimeWindow): string {
   return `${days.join(', ')} from ${start} for ${minutes} minutes, ${time_zone}`;
 }

@@ -1,12 +1,11 @@
 import { Type } from 'typebox';
 import { haltReasons } from '../../../../machines/rollout.ts';
 import { rolloutBounds } from '../../../protocol/rolloutPlan.ts';
-import { windowBounds } from '../../../protocol/timeWindow.ts';
+import { weekdays, windowBounds } from '../../../protocol/timeWindow.ts';
 import { Body, EnvName, Labels, Limit, Nullable, Sha256, Timestamp, Uuid } from './common.ts';
 
-const Day = Type.Enum(['mon', 'tue', 'wed', 'thu', 'fri', 'sat', 'sun']);
 const window = {
-  days: Type.Array(Day, { minItems: 1, maxItems: 7, description: 'Days on which it opens.' }),
+  days: Type.Array(Type.Enum([...weekdays]), { minItems: 1, maxItems: 7, description: 'Days on which it opens.' }),
   start: Type.String({ pattern: windowBounds.start, description: 'When it opens, such as 08:30.' }),
   minutes: Type.Integer({ minimum: 1, maximum: windowBounds.minutes, description: 'How long it is open.' }),
   time_zone: Type.String({ maxLength: windowBounds.zone, description: 'Such as Europe/Berlin.' }),

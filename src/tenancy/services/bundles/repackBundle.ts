@@ -42,8 +42,6 @@ export interface DeployedSecret {
 
 /** How often a bundle is packed anew because another one has become the desired one meanwhile. */
 const MAX_TRIES = 5;
-/** The bundle kept its limits when it was pushed; they may have been lowered since. */
-const noLimits = { bundle_bytes: Infinity, unpacked_bytes: Infinity, bundle_entries: Infinity };
 
 /** Bundles from which one that pins a secret is packed. */
 interface Origin {
@@ -88,7 +86,7 @@ async function repackFrom(
   const { signal } = new AbortController();
   await fetchArchive(deps, { sha256: base.sha256, file, signal });
   const seen = { reads: false, pinned: 0, sequence: 0, facts: null as BundleFacts | null };
-  const packed = await repack({ file, into, scratchDir: dir, limits: noLimits, signal }, async (text, unpacked) => {
+  const packed = await repack({ file, into, scratchDir: dir, signal }, async (text, unpacked) => {
     const parsed = parseManifest(text, change.env);
     if ('refusal' in parsed) throw storageError('read', `${base.sha256}: ${parsed.refusal.detail}`);
     seen.reads = parsed.manifest.secrets.some(({ path }) => path === change.path);

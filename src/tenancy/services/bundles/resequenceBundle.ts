@@ -8,9 +8,6 @@ import { fetchArchive } from './fetchArchive.ts';
 import { withScratchDirectory } from './scratchDirectory.ts';
 import { takeSequence } from './takeSequence.ts';
 
-/** The bundle kept its limits when it was pushed; they may have been lowered since. */
-const noLimits = { bundle_bytes: Infinity, unpacked_bytes: Infinity, bundle_entries: Infinity };
-
 /**
  * Packs a bundle anew under the next sequence of its env and stores the archive; all else stays as it is. Returns the row,
  * which is not inserted yet. Throws 503 `DISK_FULL`, `BUNDLE_MISSING` and `BUNDLE_DAMAGED`, and PeerErrors.
@@ -21,7 +18,7 @@ export function resequenceBundle(deps: Dependencies, bundle: BundleRow, received
     const [file, into] = [join(dir, 'base'), join(dir, 'repacked')];
     await fetchArchive(deps, { sha256: bundle.sha256, file, signal });
     const sequence = await takeSequence(deps, bundle.env);
-    const packed = await repack({ file, into, scratchDir: dir, limits: noLimits, signal }, async (text) =>
+    const packed = await repack({ file, into, scratchDir: dir, signal }, async (text) =>
       changeManifest(text, () => ({ sequence })),
     );
     if (packed === null) throw new TypeError('a bundle was packed without a manifest');
