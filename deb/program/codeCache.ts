@@ -7,12 +7,12 @@ import { promisify } from 'node:util';
 import { startStubHost } from './stubHost.ts';
 
 /**
- * Records the code cache: the functions that V8 compiled in a converged tick, the most frequent kind. It differs between runs,
- * so it is an input of the build like the source. The file begins with a fingerprint of the source and the Node version.
+ * Records the code cache: the functions that V8 compiled in a converged tick, the most frequent kind, on a host that tells
+ * metrics. It differs between runs, so it is an input of the build like the source. The file begins with a fingerprint of the source and the Node version.
  */
 export async function createCodeCache(source: string): Promise<Buffer> {
   const dir = await mkdtemp(join(tmpdir(), 'deployd-code-cache-'));
-  const host = await startStubHost();
+  const host = await startStubHost({ metrics: { textfile: join(dir, 'deployd.prom') } });
   try {
     const [sourceFile, cacheFile] = [join(dir, 'source'), join(dir, 'cache')];
     await writeFile(sourceFile, source, 'latin1');

@@ -11,11 +11,11 @@ export interface StubHost {
 /** Seconds. A build must not fail because the machine is busy. */
 const longTimeouts = { connect_timeout_s: 60, http_timeout_s: 60, download_stall_s: 60, download_timeout_s: 60 };
 
-/** Starts the services and a stub engine, and announces a bundle that fits its container. */
-export async function startStubHost(): Promise<StubHost> {
+/** Starts the services and a stub engine, and announces a bundle that fits its container; `config` are further keys of the host. */
+export async function startStubHost(config: object = {}): Promise<StubHost> {
   const world = await startWorld();
   const engine = await startStubEngine(world.dir);
-  const host = await world.host({ env: 'warm', config: { ...engine.config, settle_s: 0, ...longTimeouts } });
+  const host = await world.host({ env: 'warm', config: { ...engine.config, settle_s: 0, ...longTimeouts, ...config } });
   world.tenancy.announce(host.env, createBundle({ env: host.env, compose: stubModel }).bytes);
   const stop = async () => {
     await engine.stop();

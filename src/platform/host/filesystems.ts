@@ -1,5 +1,9 @@
-import { stat, statfs } from 'node:fs/promises';
+import fs from 'node:fs';
 import { dirname } from 'node:path';
+import { promisify } from 'node:util';
+
+/** Of `node:fs`, since the end of a tick would load `node:fs/promises` for these two alone. */
+const [stat, statfs] = [promisify(fs.stat), promisify(fs.statfs)];
 
 /** One filesystem and the paths on it; `freeBytes` is null when it is unknown. */
 export interface Filesystem {
