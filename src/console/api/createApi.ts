@@ -16,6 +16,7 @@ import type {
   SecretList,
   SecretVersion,
   SessionList,
+  WebhookList,
 } from './types.ts';
 
 export type Api = ReturnType<typeof createApi>;
@@ -41,6 +42,7 @@ export function createApi(signal: AbortSignal) {
       request<Rollout>(path`/v1/envs/${env}/rollout/${act}`, { method: 'POST' }),
     passGate: (env: string, wave: number) =>
       request<Rollout>(path`/v1/envs/${env}/rollout/pass`, { method: 'POST', body: { wave } }),
+    webhooks: () => get<WebhookList>('/v1/webhooks?limit=500'),
     revealKit: (id: string) => request<InstallKit>(path`/v1/backends/${id}/kit`, { method: 'POST' }),
     retire: (id: string, body: { confirm: true; force: boolean; purge_volumes: boolean }) =>
       request<unknown>(path`/v1/backends/${id}/retire`, { method: 'POST', body }),

@@ -27,6 +27,7 @@ import type {
   SecretVersion as SecretVersionSchema,
 } from '../../tenancy/http/schemas/secrets.ts';
 import type { SessionList as SessionListSchema } from '../../tenancy/http/schemas/sessions.ts';
+import type { WebhookList as WebhookListSchema } from '../../tenancy/http/schemas/webhooks.ts';
 
 /** What the API answers, by the schemas of the service. */
 export type Caller = Static<typeof CallerSchema>;
@@ -61,3 +62,5 @@ export type Rollout = Static<typeof RolloutSchema>;
 export type RolloutList = Static<typeof RolloutListSchema>;
 export type ReportList = Static<typeof ReportListSchema>;
 export type NewRollout = Static<typeof NewRolloutSchema>;
+export type WebhookList = Static<typeof WebhookListSchema>;
+export type Webhook = WebhookList['webhooks'][number];

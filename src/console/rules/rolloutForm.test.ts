@@ -1,8 +1,15 @@
-import { judgeRollout, rolloutBounds, rolloutPlan } from './rolloutForm.ts';
+import { gateWebhooks, judgeRollout, rolloutBounds, rolloutPlan } from './rolloutForm.ts';
 
 const formOf = (values: Record<string, string>) => {
   const fields = new FormData();
-  for (const [name, value] of Object.entries({ failures: '0', soak: '300', waves: '', windows: '', ...values }))
+  for (const [name, value] of Object.entries({
+    failures: '0',
+    soak: '300',
+    waves: '',
+    windows: '',
+    gate: 'none',
+    ...values,
+  }))
     fields.set(name, value);
   return fields;
 };
@@ -11,7 +18,7 @@ it('reads waves with labels and windows, a line each', () => {
   const fields = formOf({
     waves: ' 1:ring=canary \r\n\r\n25%\n',
     windows: 'mon-tue  08:30+90 Europe/Berlin',
-    ...{ failures: '2', soak: '60', gate: 'on' },
+    ...{ failures: '2', soak: '60', gate: 'manual' },
   });
   expect(rolloutPlan(fields)).toEqual({
     waves: [{ count: 1, labels: { ring: 'canary' } }, { percent: 25 }],
@@ -29,6 +36,17 @@ it('reads waves with labels and windows, a line each', () => {
 it('tells that all hosts come at once without a wave', () => {
   expect(judgeRollout(formOf({}))).toEqual({ problems: {}, meaning: 'One wave takes all hosts.' });
   expect(rolloutPlan(formOf({}))).toMatchObject({ waves: [], windows: [], gate: 'none' });
+});
+
+it('asks a webhook at the gate that is one of the env, or of all, and is told the question as it is', () => {
+  const webhooks = [
+    { id: 'a', env: 'eu-1', format: 'standard' as const },
+    { id: 'b', env: null, format: 'standard' as const },
+    { id: 'c', env: 'us-1', format: 'standard' as const },
+    { id: 'd', env: 'eu-1', format: 'slack' as const },
+  ];
+  expect(gateWebhooks(webhooks, 'eu-1').map(({ id }) => id)).toEqual(['a', 'b']);
+  expect(rolloutPlan(formOf({ gate: 'a' }))).toMatchObject({ gate: 'webhook', gate_webhook: 'a' });
 });
 
 it.each([

@@ -1,6 +1,6 @@
 import { parseWave, parseWindow, rolloutBounds, type PlannedWave } from '../../protocol/rolloutPlan.ts';
 import { isTimeZone, windowBounds, type TimeWindow } from '../../protocol/timeWindow.ts';
-import type { NewRollout } from '../api/types.ts';
+import type { NewRollout, Webhook } from '../api/types.ts';
 import { waveWords } from './rolloutWords.ts';
 
 export { rolloutBounds };
@@ -8,7 +8,7 @@ export { rolloutBounds };
 /** What the form of a rollout asks for, but for the bundle. */
 export type RolloutPlan = Omit<NewRollout, 'sha256'>;
 
-type Fields = Pick<FormData, 'get' | 'has'>;
+type Fields = Pick<FormData, 'get'>;
 
 /** The plan that a form tells; lines that are wrong are left out. */
 export function rolloutPlan(fields: Fields): RolloutPlan {
@@ -17,8 +17,24 @@ export function rolloutPlan(fields: Fields): RolloutPlan {
     windows: linesOf(fields, 'windows').flatMap((line) => parseWindow(line) ?? []),
     max_failures: Number(fields.get('failures')),
     soak_s: Number(fields.get('soak')),
-    gate: fields.has('gate') ? 'manual' : 'none',
+    ...gateOf(fields),
   };
+}
+
+/** The webhooks that the gate of a rollout in an env can be asked of. */
+export function gateWebhooks<Each extends Pick<Webhook, 'env' | 'format'>>(
+  webhooks: readonly Each[],
+  env: string,
+): Each[] {
+  return webhooks.filter((webhook) => webhook.format === 'standard' && (webhook.env ?? env) === env);
+}
+
+/** The form chooses `none`, `manual` or a webhook by its id. */
+function gateOf(fields: Fields): Pick<RolloutPlan, 'gate' | 'gate_webhook'> {
+  const gate = fields.get('gate');
+  if (typeof gate !== 'string' || gate === 'none' || gate === 'manual')
+    return { gate: gate === 'manual' ? gate : 'none' };
+  return { gate: 'webhook', gate_webhook: gate };
 }
 
 /** What is wrong with the lines of a form, by its fields, and how the others are understood. */

@@ -40,6 +40,12 @@ export function rolloutActs(state: string): readonly RolloutAct[] {
   return acts[state] ?? [];
 }
 
+/** What lets a rollout go on after a wave. */
+export function gateWords({ gate, gate_webhook }: Pick<Rollout, 'gate' | 'gate_webhook'>): string {
+  if (gate === 'none') return 'none';
+  return gate === 'manual' ? 'somebody passes it' : `the webhook ${gate_webhook ?? ''}, or somebody passes it`;
+}
+
 /** Whom a wave takes: `10 % of ring=canary`, `all that are left`. */
 export function waveWords({ count, percent, labels }: WavePlan): string {
   const pairs = Object.entries(labels).map(([key, value]) => `${key}=${value}`);

@@ -7,29 +7,35 @@ import { facts } from '../components/facts.ts';
 import { emptyState } from '../components/notice.ts';
 import { table, type Column } from '../components/table.ts';
 import { fullTime, timeAgo } from '../components/time.ts';
-import type { Page, Visit } from '../page.ts';
+import type { Page } from '../page.ts';
 import { stateConditions } from '../rules/condition.ts';
 import { hrefOf } from '../rules/routes.ts';
+import { gateWebhooks } from '../rules/rolloutForm.ts';
 import { rolloutActs } from '../rules/rolloutWords.ts';
-import { bundleActs } from './promotion.ts';
+import { bundleActs, type PromotionPlace } from './promotion.ts';
 import { rolloutSection } from './rollout.ts';
 
 /** One env: what is desired of its hosts, its rollout and its bundles. */
 export const envPage: Page = async (visit) => {
   const { env: name = '' } = visit.params;
   const { api } = visit;
-  const [env, { bundles }, { rollouts }] = await Promise.all([api.env(name), api.bundles(name), api.rollouts(name)]);
+  const [env, { bundles }, { rollouts }, { webhooks }] = await Promise.all([
+    api.env(name),
+    api.bundles(name),
+    api.rollouts(name),
+    api.webhooks(),
+  ]);
   const [newest] = rollouts;
   const isRunning = newest !== undefined && rolloutActs(newest.state).length > 0;
   return {
     title: name,
-    topics: ['envs', 'rollouts', 'bundles', 'backends'],
+    topics: ['envs', 'rollouts', 'bundles', 'backends', 'webhooks'],
     body: (now) =>
       html`<h1>${name} ${env.production ? toneBadge('idle', 'production') : nothing}</h1>
         <p><a href=${hrefOf('secrets', { env: name })}>Secrets</a></p>
         ${hostCounts(env)} ${desiredBundle(env, now)} ${isRunning ? rolloutSection(newest, visit, now) : nothing}
         <h2>Bundles</h2>
-        ${bundleTable(bundles, { env, isRunning, visit, now })}
+        ${bundleTable(bundles, { env, isRunning, gates: gateWebhooks(webhooks, name), visit, now })}
         <h2>Rollouts</h2>
         ${rolloutTable(name, rollouts, now)}`,
   };
@@ -55,14 +61,12 @@ function desiredBundle({ name, desired }: EnvDetails, now: number): TemplateResu
     ])}`;
 }
 
-interface BundleTable {
-  env: EnvDetails;
+interface BundleTable extends PromotionPlace {
   isRunning: boolean;
-  visit: Visit;
   now: number;
 }
 
-function bundleTable(bundles: readonly Bundle[], { env, isRunning, visit, now }: BundleTable): TemplateResult {
+function bundleTable(bundles: readonly Bundle[], { isRunning, now, ...place }: BundleTable): TemplateResult {
   const columns: Column<Bundle>[] = [
     { heading: 'Bundle', cell: ({ name, version }) => `${name} ${version}` },
     { heading: 'Sequence', isNumber: true, cell: ({ sequence }) => sequence },
@@ -74,11 +78,11 @@ function bundleTable(bundles: readonly Bundle[], { env, isRunning, visit, now }:
     {
       heading: 'What to do',
       cell: (bundle) =>
-        bundle.sha256 === env.desired_sha
+        bundle.sha256 === place.env.desired_sha
           ? toneBadge('good', 'desired')
           : isRunning
             ? nothing
-            : bundleActs(bundle, env, visit),
+            : bundleActs(bundle, place),
     },
   ];
   const empty = emptyState(

@@ -1,17 +1,24 @@
 import { html, nothing, type TemplateResult } from 'lit-html';
-import type { Bundle, EnvDetails } from '../api/types.ts';
+import type { Bundle, EnvDetails, Webhook } from '../api/types.ts';
 import { browserZone } from '../components/time.ts';
 import type { Visit } from '../page.ts';
 import { may } from '../rules/permission.ts';
 import { judgeRollout, rolloutBounds, rolloutPlan } from '../rules/rolloutForm.ts';
 
+/** Where a bundle is promoted or rolled out: its env, and the webhooks that a gate can be asked of there. */
+export interface PromotionPlace {
+  env: EnvDetails;
+  gates: readonly Webhook[];
+  visit: Visit;
+}
+
 /** What may be done with a bundle of an env: nothing while a rollout is at work, or with the desired one. */
-export function bundleActs(bundle: Bundle, env: EnvDetails, visit: Visit): TemplateResult | typeof nothing {
+export function bundleActs(bundle: Bundle, { env, gates, visit }: PromotionPlace): TemplateResult | typeof nothing {
   if (!may(visit.caller, 'deployer', env.name) || bundle.sha256 === env.desired_sha) return nothing;
   const isBack = env.desired !== null && bundle.sequence < env.desired.sequence;
   return html`<div class="actions">
     <button @click=${() => askToPromote(bundle, { isBack, visit })}>${isBack ? 'Roll back' : 'Promote'}</button>
-    <button @click=${() => askForRollout(bundle, visit)}>Roll out</button>
+    <button @click=${() => askForRollout(bundle, gates, visit)}>Roll out</button>
   </div>`;
 }
 
@@ -33,7 +40,7 @@ function askToPromote(bundle: Bundle, { isBack, visit }: { isBack: boolean; visi
   });
 }
 
-function askForRollout({ env, name, version, sha256 }: Bundle, { ask, api }: Visit): void {
+function askForRollout({ env, name, version, sha256 }: Bundle, gates: readonly Webhook[], { ask, api }: Visit): void {
   const { hosts, soakSeconds } = rolloutBounds;
   ask({
     title: `Roll ${name} ${version} out in ${env}`,
@@ -56,8 +63,21 @@ function askForRollout({ env, name, version, sha256 }: Bundle, { ask, api }: Vis
         >Soak after each wave, in seconds
         <input name="soak" type="number" min="0" max=${soakSeconds} value="300" required
       /></label>
-      <label class="toggle"><input type="checkbox" name="gate" /> Wait for somebody after each wave</label>
-      <p class="hint">To ask a webhook instead: <code>deployctl rollout start --gate-webhook</code></p>`,
+      <label
+        >Gate after each wave
+        <select name="gate">
+          <option value="none">none: it goes on by itself</option>
+          <option value="manual">somebody passes it</option>
+          ${gates.map(({ id, name: gate }) => html`<option value=${id}>the webhook ${gate} is asked</option>`)}
+        </select>
+      </label>
+      ${
+        gates.length > 0
+          ? nothing
+          : html`<p class="hint">
+              There is no webhook to ask. Add one: <code>deployctl webhook add NAME --env ${env} --no-event</code>
+            </p>`
+      }`,
     confirm: 'Start',
     done: 'The rollout has started.',
     judge: judgeRollout,

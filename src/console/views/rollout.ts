@@ -9,7 +9,14 @@ import { fullTime } from '../components/time.ts';
 import type { Visit } from '../page.ts';
 import { may } from '../rules/permission.ts';
 import { hrefOf } from '../rules/routes.ts';
-import { haltReasons, rolloutActs, rolloutConditions, waveWords, type RolloutAct } from '../rules/rolloutWords.ts';
+import {
+  gateWords,
+  haltReasons,
+  rolloutActs,
+  rolloutConditions,
+  waveWords,
+  type RolloutAct,
+} from '../rules/rolloutWords.ts';
 
 /** A rollout as it goes, and what may be done to it. */
 export function rolloutSection(rollout: Rollout, visit: Visit, now: number): TemplateResult {
@@ -31,6 +38,7 @@ export function rolloutSection(rollout: Rollout, visit: Visit, now: number): Tem
       ['Before', digest(rollout.previous_sha)],
       ['Started', html`${fullTime(rollout.created_at, now)} by ${rollout.created_by}`],
       ['Halts after', `more than ${rollout.max_failures} failures`],
+      ['Gate after each wave', gateWords(rollout)],
       ...(rollout.gate_reason === null ? [] : [['Answer at the gate', rollout.gate_reason] as const]),
     ])}
     ${waveTable(rollout)}
