@@ -2,6 +2,7 @@ import { existsSync } from 'node:fs';
 import { Argument, Command, InvalidArgumentError, Option } from 'commander';
 import { commandEndings } from '../../machines/endings.ts';
 import { onStopSignal } from '../platform/host/stopSignals.ts';
+import { loginName } from '../platform/host/loginName.ts';
 import { hardenProcess } from '../platform/host/hardening.ts';
 import { dropPrivileges, NotAllowed } from '../platform/host/privileges.ts';
 import { formatOf, machineFormats, machineNames, formatMachine } from './commands/machine.ts';
@@ -75,7 +76,7 @@ withConfig(program.command('hold'))
   .action(async (reason: string[], options: { until?: string; show?: boolean }, command: Command) => {
     if (options.show && reason.length > 0) command.error('error: --show goes without a reason');
     const { hold, showHold } = await import('./commands/hold.ts');
-    const requested = { until: options.until, reason: reason.join(' ') };
+    const requested = { until: options.until, reason: reason.join(' '), by: loginName() };
     await runAsOwner(command, (settings) =>
       options.show ? showHold(settings, console) : hold(settings, requested, console),
     );

@@ -17,10 +17,20 @@ export interface CheckInRequest extends DeferringFacts {
 
 /** What defers the work of a host; absent where nothing does. Older services ignore it. */
 export interface DeferringFacts {
-  /** An operator's hold, until when it stands at most (RFC 3339, UTC) and why. */
-  hold?: { until: string; reason: string | null };
+  /** An operator's hold. */
+  hold?: ToldHold;
   /** When the next of the host's own windows opens, while all are closed (RFC 3339, UTC). */
   window_opens_at?: string;
+}
+
+/** A hold as hosts tell it: until when it stands at most and since when (RFC 3339, UTC), why, and the login name of who made it. */
+export interface ToldHold {
+  until: string;
+  reason: string | null;
+  /** Older agents do not tell it. */
+  since?: string;
+  /** Nor this, and it is absent where the host knew no name. */
+  by?: string;
 }
 
 /** What defers the work of a host; a hold comes before windows, for it stands in them too. */

@@ -41,7 +41,7 @@ it('is empty on a new host', async () => {
 
 it('tells the ticks that mattered and the holds, newest first', async () => {
   await endTick('applied', false);
-  await hold({ state_dir }, { until: '1h', reason: 'disk swap' }, out);
+  await hold({ state_dir }, { until: '1h', reason: 'disk swap', by: null }, out);
   await unhold({ state_dir }, out);
   await unhold({ state_dir }, out);
   for (const quiet of [true, false]) await endTick('offline', quiet);
@@ -64,7 +64,7 @@ it('is not even read at the end of a quiet tick after a quiet one', async () => 
 
 it('is no condition of a hold', async () => {
   await mkdir(join(state_dir, 'history.jsonl'));
-  expect(await hold({ state_dir }, { until: '1h', reason: '' }, out)).toBe(0);
+  expect(await hold({ state_dir }, { until: '1h', reason: '', by: null }, out)).toBe(0);
   expect([await readdir(state_dir), errors]).toEqual([
     ['history.jsonl', 'hold.json'],
     [expect.stringMatching(/^not in the history: failed: .*history\.jsonl/)],

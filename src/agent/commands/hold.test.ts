@@ -1,5 +1,6 @@
 import { execFileSync, spawnSync } from 'node:child_process';
 import { chmod, mkdir, readFile, writeFile } from 'node:fs/promises';
+import { userInfo } from 'node:os';
 import { join } from 'node:path';
 import { tempDir } from '../../../fixtures/tempDir.ts';
 import { createPublicCopy, needsRoot, nobodyUid, testIf } from '../../../fixtures/world/users.ts';
@@ -15,19 +16,23 @@ beforeEach(() => {
 });
 
 const out = { log: (line: string) => void results.push(line), error: (line: string) => void errors.push(line) };
-const make = (until?: string, reason = '') => hold({ state_dir }, { until, reason }, out);
+const make = (until?: string, reason = '') => hold({ state_dir }, { until, reason, by: 'kim' }, out);
 
 it('holds for a day, tells so, and ends it', async () => {
   expect(await showHold({ state_dir }, out)).toBe(1);
   expect(await make(undefined, 'disk swap')).toBe(0);
   expect(await showHold({ state_dir }, out)).toBe(0);
-  const { until } = JSON.parse(await readFile(join(state_dir, 'hold.json'), 'utf8')) as { until: string };
+  const { until, by } = JSON.parse(await readFile(join(state_dir, 'hold.json'), 'utf8')) as {
+    until: string;
+    by: string;
+  };
+  expect(by).toBe('kim');
   expect(Math.abs(Date.parse(until) - Date.now() - 86_400_000)).toBeLessThan(60_000);
   expect([await unhold({ state_dir }, out), await unhold({ state_dir }, out)]).toEqual([0, 0]);
   expect(results).toEqual([
     'no hold',
     `held until ${until}; sooner: deployd unhold`,
-    `held until ${until}: disk swap`,
+    expect.stringMatching(`^held until ${until}, since .*Z, by kim: disk swap$`),
     'the hold is over: the next tick does what waits',
     'there was no hold',
   ]);
@@ -87,6 +92,21 @@ testIf(needsRoot, 'is refused to a user who does not own the state directory', a
     expect(stderr).toMatch(/^deployd runs as root \(owner of .*\), not as nobody: use sudo, or become that user/);
   }
   publicCopy.remove();
+});
+
+it.each([
+  ['who has called sudo', { SUDO_USER: 'kim' }, 'kim'],
+  ['its user without sudo', {}, userInfo().username],
+  ['nobody where the name is no line', { SUDO_USER: 'a\nb' }, undefined],
+])('the program keeps the login name: %s', async (_, more, by) => {
+  await mkdir(join(state_dir, 'state'), { mode: 0o700 });
+  const config = join(state_dir, 'config.yaml');
+  await writeFile(config, configText());
+  const env = { ...process.env, SUDO_USER: undefined, ...more };
+  const program = join(import.meta.dirname, '..', '..', '..', 'dist', 'deployd.cjs');
+  execFileSync(process.execPath, [program, 'hold', '--config', config], { env });
+  const hold = JSON.parse(await readFile(join(state_dir, 'state', 'hold.json'), 'utf8')) as { by?: string };
+  expect(hold.by).toBe(by);
 });
 
 function configText(): string {

@@ -4,7 +4,7 @@ import { addToHistory } from '../adapters/state/historyFile.ts';
 import { readLock } from '../adapters/state/lockRecord.ts';
 import type { Settings } from '../config/settings.ts';
 import type { HistoryEntry } from '../rules/history/historyEntry.ts';
-import { formatStanding, isReason, maxReasonCharacters, standingHold } from '../rules/schedule/hold.ts';
+import { formatStanding, isLine, maxLineCharacters, standingHold } from '../rules/schedule/hold.ts';
 import { holdEndOf } from '../rules/schedule/holdEnd.ts';
 import type { Output } from './status.ts';
 
@@ -14,18 +14,20 @@ export interface HoldOptions {
   until: string | undefined;
   /** Empty for none. */
   reason: string;
+  /** Login name of the operator, as far as the host knows it. */
+  by: string | null;
 }
 
 type Place = Pick<Settings, 'state_dir'>;
 
 /** `deployd hold`: nothing is applied, healed or taken down from the next tick on. Exit 1 for an end or a reason that cannot be. */
-export async function hold({ state_dir }: Place, { until, reason }: HoldOptions, out: Output): Promise<number> {
+export async function hold({ state_dir }: Place, { until, reason, by }: HoldOptions, out: Output): Promise<number> {
   const end = holdEndOf(until, new Date());
   if ('fault' in end) return refuse(out, `--until ${until || "''"} ${end.fault}`);
-  if (reason !== '' && !isReason(reason))
-    return refuse(out, `the reason must be one line of at most ${maxReasonCharacters} characters`);
+  if (reason !== '' && !isLine(reason))
+    return refuse(out, `the reason must be one line of at most ${maxLineCharacters} characters`);
   return told(out, async () => {
-    const made = { until: end.end.toISOString(), reason: reason || null };
+    const made = { until: end.end.toISOString(), reason: reason || null, ...(by !== null && isLine(by) && { by }) };
     await writeHold(state_dir, made);
     await remember(state_dir, { ...nowAs('hold'), ...made }, out);
     out.log(`held until ${made.until}; sooner: deployd unhold`);

@@ -8,7 +8,11 @@ export function deferralNotices({ hold, window_opens_at: opening }: BackendDetai
     hold === undefined
       ? nothing
       : html`<div class="notice later">
-          <p>An operator holds it until ${fullTime(hold.until, now)} at most${hold.reason && `: ${hold.reason}`}</p>
+          <p>
+            ${hold.by ?? 'An operator'} holds it
+            ${hold.since === undefined ? nothing : html`since ${fullTime(hold.since, now)},`} until
+            ${fullTime(hold.until, now)} at most${hold.reason && `: ${hold.reason}`}
+          </p>
           <p>Nothing is applied, healed or taken down on it until then.</p>
         </div>`
   }${

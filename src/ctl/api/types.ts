@@ -1,5 +1,6 @@
 import type { BackendState } from '../../../machines/backend.ts';
 import type { HaltReason, RolloutState } from '../../../machines/rollout.ts';
+import type { ToldHold } from '../../protocol/checkIn.ts';
 import type { Report } from '../../protocol/report.ts';
 import type { TimeWindow } from '../../protocol/timeWindow.ts';
 import type { EventType, WebhookEvent, WebhookFormat } from '../../protocol/webhooks.ts';
@@ -65,7 +66,7 @@ export interface Backend {
   /** What defers the work of its host; a service of an older version tells that of one backend alone. */
   deferred_by?: 'hold' | 'window' | null;
   /** Nothing is changed on its host until then at most; absent without a hold. */
-  hold?: { until: string; reason: string | null };
+  hold?: ToldHold;
   /** When the next window of its host opens, while all are closed. */
   window_opens_at?: string;
   purge_volumes: boolean;

@@ -92,9 +92,13 @@ it('shows what the host last reported', async () => {
 it('shows the hold of a host, and when its windows open', async () => {
   const host = await addHost(at.service, env);
   const hold = { until: '2100-01-01T00:00:00.000Z', reason: 'disk \u001b[31mswap' };
-  await host.checkIn({ hold, window_opens_at: '2100-01-02T22:00:00.000Z' });
-  const { stdout } = await at.viewer.run(`backend show ${host.id}`);
-  expect(stdout).toMatch(/^held {11}until 2100-01-01T00:00:00.000Z \(in \d+d\): disk \ufffd\[31mswap$/m);
+  const window_opens_at = '2100-01-02T22:00:00.000Z';
+  const show = async () => (await at.viewer.run(`backend show ${host.id}`)).stdout;
+  await host.checkIn({ hold });
+  expect(await show()).toMatch(/^held {11}until 2100-01-01T00:00:00.000Z \(in \d+d\): disk \ufffd\[31mswap$/m);
+  await host.checkIn({ hold: { ...hold, since: '2026-01-01T00:00:00.000Z', by: 'kim' }, window_opens_at });
+  const stdout = await show();
+  expect(stdout).toMatch(/^held .*, since 2026-01-01T00:00:00.000Z \(.*\), by kim: disk \ufffd\[31mswap$/m);
   expect(stdout).toMatch(/^windows {8}closed, the next opens 2100-01-02T22:00:00.000Z \(in \d+d\)$/m);
 });
 

@@ -1,4 +1,5 @@
 import { Option, type Command } from 'commander';
+import type { ToldHold } from '../../protocol/checkIn.ts';
 import { parseLabels } from '../../protocol/labels.ts';
 import { path } from '../api/path.ts';
 import type { BackendDetails, PendingStep } from '../api/types.ts';
@@ -80,6 +81,11 @@ function readLabels(words: string[]): Record<string, string> {
   return labels;
 }
 
+function formatHold({ until, since, by, reason }: ToldHold, nowMs: number): string {
+  const begin = since === undefined ? '' : `, since ${formatTime(since, nowMs)}`;
+  return `until ${formatTime(until, nowMs)}${begin}${by === undefined ? '' : `, by ${by}`}${reason === null ? '' : `: ${reason}`}`;
+}
+
 function formatBackend(backend: BackendDetails, nowMs: number): string {
   const { env, site, transport, laptop, labels = {}, last_report: report } = backend;
   const { hold = null, window_opens_at: opening = null } = backend;
@@ -95,7 +101,7 @@ function formatBackend(backend: BackendDetails, nowMs: number): string {
     ['desired', backend.desired_sha ?? 'nothing'],
     ['healthy', formatHealth(backend.healthy)],
     ['trouble', backend.trouble ?? null],
-    ['held', hold && `until ${formatTime(hold.until, nowMs)}${hold.reason === null ? '' : `: ${hold.reason}`}`],
+    ['held', hold && formatHold(hold, nowMs)],
     ['windows', opening && `closed, the next opens ${formatTime(opening, nowMs)}`],
     ['last report', report && `${report.outcome} (${report.reason}) at ${formatTime(report.received_at, nowMs)}`],
     ['', report?.detail ?? null],

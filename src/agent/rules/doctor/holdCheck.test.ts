@@ -8,7 +8,7 @@ const fileOf = (text: string) => ({ known: { text, modifiedMs: now.getTime() } }
 it('tells a hold, which is no fault', () => {
   expect(checkHold({ known: null }, now)).toMatchObject({ status: 'passed', detail: 'none' });
   const check = checkHold(fileOf(formatHold({ until, reason: 'disk swap' })), now);
-  expect(check).toMatchObject({ status: 'passed', detail: `until ${until}: disk swap` });
+  expect(check).toMatchObject({ status: 'passed', detail: `until ${until}, since ${now.toISOString()}: disk swap` });
 });
 
 it('finds a damaged file, and cannot judge one that it may not read', () => {
@@ -17,7 +17,7 @@ it('finds a damaged file, and cannot judge one that it may not read', () => {
   expect(findings).toEqual([
     {
       problem:
-        'this host is held until 2026-12-03T12:00:00.000Z: hold.json is damaged, or of another version of deployd',
+        'this host is held until 2026-12-03T12:00:00.000Z, since 2026-11-26T12:00:00.000Z: hold.json is damaged, or of another version of deployd',
       fix: 'sudo deployd unhold',
     },
   ]);

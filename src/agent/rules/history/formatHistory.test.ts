@@ -41,10 +41,10 @@ it('tells holds', () => {
   const until = '2026-11-27T12:00:00.000Z';
   const orders = [
     { schema: 1, event: 'unhold', at },
-    { schema: 1, event: 'hold', at, until, reason: 'disk swap' },
+    { schema: 1, event: 'hold', at, until, reason: 'disk swap', by: 'kim' },
   ] as const;
   expect(formatHistory(orders, unpainted).split('\n')).toEqual([
     '2026-11-26T12:00:00Z  unhold',
-    `2026-11-26T12:00:00Z  hold          until ${until}: disk swap`,
+    `2026-11-26T12:00:00Z  hold          until ${until}, by kim: disk swap`,
   ]);
 });

@@ -27,6 +27,7 @@ it.each([
   ['another schema', JSON.stringify({ ...tick, schema: 2 })],
   ['another event', JSON.stringify({ ...hold, event: 'reboot' })],
   ['no time', JSON.stringify({ ...unhold, at: 'now' })],
+  ['a hold by no name', JSON.stringify({ ...hold, by: 1 })],
   ['a hold without an end', JSON.stringify({ ...hold, until: undefined })],
   ['a tick without a duration', JSON.stringify({ ...tick, ms: '1' })],
   ['codes that are no texts', JSON.stringify({ ...tick, codes: [1] })],

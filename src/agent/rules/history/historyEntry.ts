@@ -82,8 +82,9 @@ function isTick(fields: Record<string, unknown>): boolean {
   return areTexts && areOptional && typeof ms === 'number' && isTextList(codes) && isTextList(signers);
 }
 
-function isHold({ until, reason }: Record<string, unknown>): boolean {
-  return isTime(until) && (reason === null || typeof reason === 'string');
+function isHold({ until, reason, by }: Record<string, unknown>): boolean {
+  const areTexts = [reason ?? '', by ?? ''].every((each) => typeof each === 'string');
+  return isTime(until) && reason !== undefined && areTexts;
 }
 
 function isTime(value: unknown): boolean {

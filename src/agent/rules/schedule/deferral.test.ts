@@ -4,8 +4,9 @@ import { deferralOf, deferringFactsOf, deferringLines, type DeferralInput } from
 
 const [a, b, c] = ['a'.repeat(64), 'b'.repeat(64), 'c'.repeat(64)] as const;
 const now = new Date('2026-11-26T12:00:00.000Z');
-const hold = { until: '2026-11-26T18:00:00.000Z', reason: 'disk swap', isDamaged: false };
-const held = 'held until 2026-11-26T18:00:00.000Z: disk swap';
+const told = { until: '2026-11-26T18:00:00.000Z', since: '2026-11-26T11:00:00.000Z', by: 'kim', reason: 'disk swap' };
+const hold = { ...told, isDamaged: false };
+const held = 'held until 2026-11-26T18:00:00.000Z, since 2026-11-26T11:00:00.000Z, by kim: disk swap';
 const nights: TimeWindow = { days: ['thu', 'fri'], start: '22:00', minutes: 60, time_zone: 'UTC' };
 const opening = '2026-11-26T22:00:00.000Z';
 
@@ -98,7 +99,7 @@ it('does not let an emergency wait for a window where the host permits it, and f
 
 it('tells a hold and the next opening, and neither where nothing stands in the way', () => {
   const facts = deferringFactsOf({ hold, windows: [nights] }, now);
-  expect(facts).toEqual({ hold: { until: hold.until, reason: 'disk swap' }, window_opens_at: opening });
+  expect(facts).toEqual({ hold: told, window_opens_at: opening });
   expect(deferringLines(facts)).toEqual([held, `all windows are closed; the next opens at ${opening}`]);
   expect(deferringFactsOf({ hold: null, windows: [] }, now)).toEqual({});
   expect(deferringLines({})).toEqual([]);

@@ -1,5 +1,5 @@
 import type { Deferral, ObservedState } from '../../../../machines/types.ts';
-import type { CheckInResponse, DeferringFacts } from '../../../protocol/checkIn.ts';
+import type { CheckInResponse, DeferringFacts, ToldHold } from '../../../protocol/checkIn.ts';
 import { isOpen, nextOpening, type TimeWindow } from '../../../protocol/timeWindow.ts';
 import type { State } from '../state/state.ts';
 import { formatStanding, type StandingHold } from './hold.ts';
@@ -54,9 +54,13 @@ export function isEmergency({ emergency }: CheckInResponse, { obeysEmergency }: 
 export function deferringFactsOf({ hold, windows }: Restraints, now: Date): DeferringFacts {
   const opening = openingOf({ windows, now });
   return {
-    ...(hold !== null && { hold: { until: hold.until, reason: hold.reason } }),
+    ...(hold !== null && { hold: toldHold(hold) }),
     ...(opening !== null && { window_opens_at: opening }),
   };
+}
+
+function toldHold({ isDamaged: _, ...told }: StandingHold): ToldHold {
+  return told;
 }
 
 /** The same in lines. */

@@ -1,4 +1,4 @@
-import { formatHold, formatStanding, isReason, standingHold } from './hold.ts';
+import { formatHold, formatStanding, isLine, standingHold } from './hold.ts';
 
 const now = new Date('2026-11-26T12:00:00.000Z');
 const fileOf = (text: string, modified = '2026-11-26T11:00:00.000Z') => ({ text, modifiedMs: Date.parse(modified) });
@@ -34,7 +34,7 @@ it.each([
   '{"schema":1,"until":"tomorrow","reason":null}',
 ])('a file that reads %j holds for seven days', (text) => {
   expect(standingHold(fileOf(text), now)).toEqual({
-    until: '2026-12-03T11:00:00.000Z',
+    ...{ since: '2026-11-26T11:00:00.000Z', until: '2026-12-03T11:00:00.000Z' },
     reason: 'hold.json is damaged, or of another version of deployd',
     isDamaged: true,
   });
@@ -46,13 +46,23 @@ it('counts a file with a reason for several lines as damaged', () => {
   expect(standingHold(fileOf(text), now)).toMatchObject({ isDamaged: true });
 });
 
-it('tells the end, and the reason if there is one', () => {
+it('knows since when it stands, and who made it, which a hold of an older version does not tell', () => {
+  const [until, since] = ['2026-11-26T13:00:00.000Z', '2026-11-26T11:00:00.000Z'];
+  const told = (by: unknown) => standingHold(fileOf(JSON.stringify({ schema: 1, until, reason: null, by })), now);
+  const plain = { until, since, reason: null, isDamaged: false };
+  expect(standingHold(fileOf(formatHold({ until, reason: null, by: 'kim' })), now)).toEqual({ ...plain, by: 'kim' });
+  expect([undefined, null, 1, 'a\nb'].map(told)).toEqual([plain, plain, plain, plain]);
+});
+
+it('tells the end, and beginning, name and reason where they are known', () => {
   const until = '2026-11-26T13:00:00.000Z';
+  const since = '2026-11-26T11:00:00.000Z';
+  expect(formatStanding({ until, since, by: 'kim', reason: null })).toBe(`until ${until}, since ${since}, by kim`);
   expect(formatStanding({ until, reason: null })).toBe(`until ${until}`);
   expect(formatStanding({ until, reason: 'disk swap' })).toBe(`until ${until}: disk swap`);
 });
 
 it('takes one visible line as a reason', () => {
-  expect(['a', 'disk swap, ask Ö.', 'x'.repeat(200)].map(isReason)).toEqual([true, true, true]);
-  expect(['', ' a', 'a ', 'a\nb', 'a\u001b[0m', 'a\u2028b', '\u202ea', 'x'.repeat(201)].some(isReason)).toBe(false);
+  expect(['a', 'disk swap, ask Ö.', 'x'.repeat(200)].map(isLine)).toEqual([true, true, true]);
+  expect(['', ' a', 'a ', 'a\nb', 'a\u001b[0m', 'a\u2028b', '\u202ea', 'x'.repeat(201)].some(isLine)).toBe(false);
 });

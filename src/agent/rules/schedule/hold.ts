@@ -1,3 +1,4 @@
+import type { ToldHold } from '../../../protocol/checkIn.ts';
 import { isTimestamp } from '../state/timestamp.ts';
 
 const DAY_MS = 86_400_000;
@@ -6,8 +7,8 @@ const DAY_MS = 86_400_000;
 export const maxHoldMs = 7 * DAY_MS;
 /** How long a hold lasts that was made without an end, in milliseconds. */
 export const defaultHoldMs = DAY_MS;
-/** Most characters of the reason of a hold. */
-export const maxReasonCharacters = 200;
+/** Most characters of the reason of a hold, and of the name of who made it. */
+export const maxLineCharacters = 200;
 
 /** An order of the host's operator that nothing be applied, healed or taken down there. */
 export interface Hold {
@@ -15,6 +16,8 @@ export interface Hold {
   until: string;
   /** One line of the operator's. */
   reason: string | null;
+  /** Login name of who made it, as the host knew it; absent where it knew none, and in holds of older versions. */
+  by?: string;
 }
 
 /** The file of a hold as it is on the disk. */
@@ -26,13 +29,15 @@ export interface HoldFile {
 
 /** A hold that stands now. */
 export interface StandingHold extends Hold {
+  /** When its file was written, or now for one from the future. */
+  since: string;
   /** True when its file tells neither end nor reason; then the reason says so. */
   isDamaged: boolean;
 }
 
 /** The text of the file of a hold. */
-export function formatHold({ until, reason }: Hold): string {
-  return `${JSON.stringify({ schema: 1, until, reason }, null, 2)}\n`;
+export function formatHold({ until, reason, by }: Hold): string {
+  return `${JSON.stringify({ schema: 1, until, reason, by }, null, 2)}\n`;
 }
 
 /**
@@ -42,29 +47,32 @@ export function formatHold({ until, reason }: Hold): string {
  */
 export function standingHold(file: HoldFile | null, now: Date): StandingHold | null {
   if (file === null) return null;
-  const latest = Math.min(file.modifiedMs, now.getTime()) + maxHoldMs;
+  const begin = Math.min(file.modifiedMs, now.getTime());
+  const latest = begin + maxHoldMs;
   const parsed = parseHold(file.text);
   const end = parsed === null ? latest : Math.min(Date.parse(parsed.until), latest);
   if (end <= now.getTime()) return null;
-  const reason = parsed === null ? 'hold.json is damaged, or of another version of deployd' : parsed.reason;
-  return { until: new Date(end).toISOString(), reason, isDamaged: parsed === null };
+  const told = parsed ?? { reason: 'hold.json is damaged, or of another version of deployd' };
+  const [since, until] = [new Date(begin).toISOString(), new Date(end).toISOString()];
+  return { ...told, since, until, isDamaged: parsed === null };
 }
 
-/** A hold as the end of a sentence: until when, and why. */
-export function formatStanding({ until, reason }: Hold): string {
-  return reason === null ? `until ${until}` : `until ${until}: ${reason}`;
+/** A hold as the end of a sentence: until when, since when, by whom, and why, as far as that is known. */
+export function formatStanding({ until, since, by, reason }: ToldHold): string {
+  const times = since === undefined ? `until ${until}` : `until ${until}, since ${since}`;
+  return `${times}${by === undefined ? '' : `, by ${by}`}${reason === null ? '' : `: ${reason}`}`;
 }
 
 function parseHold(text: string): Hold | null {
-  const { schema, until, reason } = { ...(parseJson(text) as Record<string, unknown> | null) };
+  const { schema, until, reason, by } = { ...(parseJson(text) as Record<string, unknown> | null) };
   const isValid = schema === 1 && typeof until === 'string' && isTimestamp(until);
-  if (!isValid || (reason !== null && (typeof reason !== 'string' || !isReason(reason)))) return null;
-  return { until, reason };
+  if (!isValid || (reason !== null && (typeof reason !== 'string' || !isLine(reason)))) return null;
+  return { until, reason, ...(typeof by === 'string' && isLine(by) && { by }) };
 }
 
-/** True for a line that can be shown on a terminal and sent to the tenancy service. */
-export function isReason(text: string): boolean {
-  return text.length <= maxReasonCharacters && /^(?! )[^\p{C}\u2028\u2029]+(?<! )$/u.test(text);
+/** True for a line that can be shown on a terminal and sent to the tenancy service, as a reason or a name. */
+export function isLine(text: string): boolean {
+  return text.length <= maxLineCharacters && /^(?! )[^\p{C}\u2028\u2029]+(?<! )$/u.test(text);
 }
 
 function parseJson(text: string): unknown {

@@ -83,7 +83,12 @@ describe('the desired state of a tick (spec §5)', () => {
   });
 
   it('is deferred by a hold', () => {
-    const hold = { until: '2026-11-21T13:00:00.000Z', reason: null, isDamaged: false };
+    const hold = {
+      until: '2026-11-21T13:00:00.000Z',
+      reason: null,
+      since: '2026-11-26T11:00:00.000Z',
+      isDamaged: false,
+    };
     expect(desiredStateOf(response, { ...input, hold }).deferral).toMatchObject({ ending: 'held' });
   });
 

@@ -74,6 +74,10 @@ it('has the policy of the host only when there is one, and shows it in a row', (
 it.each([
   [{ hold: { until: at, reason: null } }, `  hold           until ${at}`],
   [{ hold: { until: at, reason: 'repairs' } }, `  hold           until ${at}: repairs`],
+  [
+    { hold: { until: at, since: at, by: 'kim', reason: 'repairs' } },
+    `  hold           until ${at}, since ${at}, by kim: repairs`,
+  ],
   [{ window_opens_at: at }, `  windows        closed, the next opens at ${at}`],
 ])('shows with %j the row "%s"', (deferring, row) => {
   const context = { state: converged, stateError: null, now: new Date(textAt) };

@@ -63,7 +63,8 @@ it('tells the tenancy service what this host permits of a bundle', async () => {
 });
 
 describe('under a hold', () => {
-  const hold = { until: '2100-01-01T00:00:00.000Z', reason: 'disk swap', isDamaged: false };
+  const told = { until: '2100-01-01T00:00:00.000Z', since: '2026-11-26T11:00:00.000Z', by: 'kim', reason: 'disk swap' };
+  const hold = { ...told, isDamaged: false };
 
   it('tells it, and defers what is desired', async () => {
     const deps = depsWith();
@@ -74,7 +75,7 @@ describe('under a hold', () => {
     };
     const desired = await checkIn({ ...deps, tenancy, tick: { ...deps.tick, hold } }, { observed }, never);
     expect(desired.deferral?.ending).toBe('held');
-    expect(bodies).toMatchObject([{ hold: { until: hold.until, reason: 'disk swap' } }]);
+    expect(bodies).toMatchObject([{ hold: told }]);
     expect(bodies[0]).not.toHaveProperty('window_opens_at');
   });
 

@@ -47,7 +47,7 @@ async function remaining(mount: string): Promise<string[]> {
   return list();
 }
 
-const hold = { until: '2100-01-01T00:00:00.000Z', reason: null, isDamaged: false };
+const hold = { until: '2100-01-01T00:00:00.000Z', reason: null, since: '2026-11-26T11:00:00.000Z', isDamaged: false };
 it.each([
   ['a held host', { hold }],
   ['a host whose hold the tick could not read', startTick({ forTick: () => null } as unknown as Journal)],

@@ -42,9 +42,19 @@ const HostPolicy = Type.Object(
   { title: 'HostPolicy', description: 'What the host permits of a bundle; a push tells which hosts would refuse it.' },
 );
 
-/** A hold as hosts tell it; an agent allows 200 characters as its reason. */
+/** A hold as hosts tell it; an agent allows 200 characters as its reason, and as the name. */
 export const Hold = Type.Object(
-  { until: Timestamp, reason: Nullable(Type.String({ maxLength: 1000 })) },
+  {
+    until: Timestamp,
+    reason: Nullable(Type.String({ maxLength: 1000 })),
+    since: Type.Optional(Timestamp),
+    by: Type.Optional(
+      Type.String({
+        maxLength: 1000,
+        description: 'Login name of who made it, as its host told; nobody may be trusted for it.',
+      }),
+    ),
+  },
   { title: 'Hold', description: 'Nothing is applied, healed or taken down on the host until then at most.' },
 );
 

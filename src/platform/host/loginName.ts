@@ -1,0 +1,15 @@
+import { userInfo } from 'node:os';
+
+/** Login name of who runs this command: of who has called sudo, else of its user; null where it has none. Nothing may trust it. */
+export function loginName(): string | null {
+  return process.env['SUDO_USER'] || ownName();
+}
+
+function ownName(): string | null {
+  try {
+    return userInfo().username;
+  } catch {
+    // A uid without an account.
+    return null;
+  }
+}
