@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs';
-import { bundleProgram } from './bundle.ts';
+import { build } from 'esbuild';
+import { bundleOptions, bundleProgram } from './bundle.ts';
 
 const sourcesOf = async (entry: string) =>
   (await bundleProgram(entry)).inputs.filter((file) => /^(src|machines)\//.test(file));
@@ -11,6 +12,19 @@ it.each([
   const sources = await sourcesOf(entry);
   expect(sources).toContain(entry);
   expect(sources.filter((file) => foreign.test(file))).toEqual([]);
+});
+
+it.each([
+  ['the agent', 'src/agent/cli.ts'],
+  ['the tenancy service', 'src/tenancy/cli.ts'],
+])('%s loads what sends traces only where it is asked for', async (_name, entry) => {
+  const { metafile } = await build({ ...bundleOptions, entryPoints: [entry], write: false, metafile: true });
+  const sendsTraces = (file: string) => /^(node_modules\/@opentelemetry|src\/telemetry)\//.test(file);
+  expect(Object.keys(metafile.inputs).filter(sendsTraces)).toContain('src/telemetry/sendSpans.ts');
+  const loaded = new Set([entry]);
+  for (const file of loaded)
+    for (const { path, kind } of metafile.inputs[file]?.imports ?? []) if (kind !== 'dynamic-import') loaded.add(path);
+  expect([...loaded].filter(sendsTraces)).toEqual([]);
 });
 
 it('deployctl in one file uses nothing that Node 20, on which pipelines may run it, lacks', async () => {

@@ -17,6 +17,10 @@ export const bundleOptions = {
   define: { 'import.meta.main': 'true', 'process.env.NODE_ENV': '"production"' },
   // the executable's loader supports `require` only
   supported: { 'dynamic-import': false },
+  // ES modules, of which only what is used gets into the bundle
+  alias: Object.fromEntries(
+    ['otlp-transformer', 'core'].map((part) => [`@opentelemetry/${part}`, `@opentelemetry/${part}/build/esm/index.js`]),
+  ),
   minifySyntax: true,
   banner: { js: '#!/usr/bin/env node' },
   plugins: [stubPlugin, validatorPlugin, consolePlugin],

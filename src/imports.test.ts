@@ -1,5 +1,6 @@
 import { begins, formatImports, sourceFiles, sourceImports } from '../fixtures/architecture/imports.ts';
-import { layers, outerLayers } from '../fixtures/architecture/layers.ts';
+import { layers } from '../fixtures/architecture/layers.ts';
+import { outerLayers } from '../fixtures/architecture/outerLayers.ts';
 
 it('assigns every source file to a layer', () => {
   expect(sourceFiles.length).toBeGreaterThan(50);

@@ -23,6 +23,8 @@ const libraryOwners: Record<string, string[]> = {
   pg: ['src/tenancy/store/openStore.ts', 'src/tenancy/store/postgresClient.ts'],
   'openid-client': ['src/tenancy/adapters/oidc/'],
   jose: ['src/tenancy/credentials/', 'src/tenancy/store/database.ts'],
+  '@opentelemetry/api': ['src/telemetry/encodeSpans.ts'],
+  '@opentelemetry/otlp-transformer': ['src/telemetry/encodeSpans.ts'],
   '@sigstore/bundle': ['src/signatures/'],
   '@sigstore/core': ['src/signatures/'],
   '@sigstore/protobuf-specs': ['src/signatures/'],

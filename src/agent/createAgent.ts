@@ -22,6 +22,7 @@ import type { Settings } from './config/settings.ts';
 import type { Journal } from './journal/journal.ts';
 import { TraceRecorder } from './journal/traceRecorder.ts';
 import type { Decision } from './rules/trace/trace.ts';
+import { traceparentOf } from './rules/trace/tickSpans.ts';
 import type { Vault } from './secrets/vault.ts';
 import { createServices } from './services/index.ts';
 import type { Dependencies } from './services/dependencies.ts';
@@ -74,7 +75,7 @@ async function createDependencies(
   const [recorder, stop] = [new TraceRecorder(() => vault.redactor()), new AbortController()];
   const recordDecision = (decision: Decision) => recordAndLog(deps, decision);
   const http = createHttpClient({ settings, transport, version, recordDecision });
-  const apiContext = { http, vault, requestId: () => deps.tick.id };
+  const apiContext = { http, vault, requestId: () => deps.tick.id, traceparent: () => traceparentOfCall(deps) };
   const warn = (line: string) => deps.tick.journal.error(line);
   const deps: Dependencies = {
     settings,
@@ -103,6 +104,11 @@ async function createDependencies(
     tick: startTick(journal),
   };
   return deps;
+}
+
+/** The header of a call that is made now. */
+function traceparentOfCall({ settings, tick, recorder }: Dependencies): string | null {
+  return settings.traces.otlp_endpoint === null ? null : traceparentOf(tick.id, recorder.stepCount());
 }
 
 function recordAndLog({ recorder, tick }: Dependencies, decision: Decision): void {

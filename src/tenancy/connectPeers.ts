@@ -1,5 +1,8 @@
+import { hostname } from 'node:os';
 import type { Authorities } from '../platform/certificateAuthorities.ts';
 import { monotonicMs } from '../platform/clock.ts';
+import type { SpanQueue } from '../telemetry/spanQueue.ts';
+import { version } from '../version.ts';
 import type { BundleStorage } from './adapters/bundles/bundleStorage.ts';
 import { bundleDirectoryOf, createDirectoryStorage } from './adapters/bundles/directory.ts';
 import { createS3Storage } from './adapters/bundles/s3.ts';
@@ -13,6 +16,7 @@ import type { TenancySettings } from './config/settings.ts';
 import { signServiceLogin } from './credentials/grants.ts';
 import type { KeyRing } from './credentials/keyRing.ts';
 import { audience } from './credentials/secretstoreRoles.ts';
+import type { LogLine } from './services/dependencies.ts';
 import { callbackPath, signedOutPath } from './rules/consolePaths.ts';
 
 /** Seconds in which the JWT of a login can be exchanged. */
@@ -59,6 +63,23 @@ export function connectWebhooks({ webhooks }: Pick<TenancySettings, 'webhooks'>)
   const own = ca === null ? [] : readTrustedAuthorities(ca);
   const authorities = [...readTrustedAuthorities(null), ...own] as Authorities;
   return createPostWebhook({ authorities, timeoutMs: timeout_s * 1000, allowsPrivate });
+}
+
+/** Opens the way to the collector of the settings, and loads what that needs; null without one. Throws ConfigInvalid. */
+export async function connectCollector(
+  { traces }: Pick<TenancySettings, 'traces'>,
+  log: LogLine,
+): Promise<SpanQueue | null> {
+  const { otlp_endpoint: endpoint, ca } = traces;
+  if (endpoint === null) return null;
+  const { createSendSpans } = await import('../telemetry/sendSpans.ts');
+  const { SpanQueue } = await import('../telemetry/spanQueue.ts');
+  const source = { program: 'deployd-tenancy', version, attributes: { 'host.name': hostname() } };
+  const send = createSendSpans({ endpoint, readAuthorities: () => readTrustedAuthorities(ca) }, source);
+  return new SpanQueue(send, (reason) => {
+    if (reason === null) log('info', 'traces are taken again', { endpoint });
+    else log('warn', 'traces are not taken', { endpoint, reason });
+  });
 }
 
 /** Opens the OpenID provider of the settings; null without one. Throws ConfigInvalid. */

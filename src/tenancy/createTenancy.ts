@@ -2,6 +2,7 @@ import { monotonicMs } from '../platform/clock.ts';
 import { version } from '../version.ts';
 import {
   connectBundleStorage,
+  connectCollector,
   connectIdentityProvider,
   connectMesh,
   connectSecretstore,
@@ -45,12 +46,13 @@ export async function createTenancy(
   const mesh = connectMesh(settings);
   const identityProvider = connectIdentityProvider(settings);
   const kit = readKitFiles(settings);
+  const spans = await connectCollector(settings, log);
   const onError = (error: unknown) => log('error', `the signing keys cannot be read anew: ${String(error)}`);
   const keys = await followKeyRing({ store, keyFile, onError });
   const bearerCounts = { hits: 0, misses: 0 };
   const lookUp = limitLookUps(secretstore.lookUpToken, lookUpPlaces(settings.max_requests));
   const deps: Dependencies = {
-    ...{ settings, version, store, secretstore, bundles, mesh, kit, clock, log, bearerCounts },
+    ...{ settings, version, store, secretstore, bundles, mesh, kit, clock, log, spans, bearerCounts },
     startedAt: clock(),
     changes: new ChangeFeed({ store, onError: (error) => log('warn', `changes are not seen: ${String(error)}`) }),
     limitComparisons: limitComparisons(),
@@ -62,7 +64,7 @@ export async function createTenancy(
   };
   const close = async () => {
     await keys.stop();
-    await Promise.all([secretstore.close(), mesh?.close()]);
+    await Promise.all([secretstore.close(), mesh?.close(), spans?.close()]);
   };
   return { deps, close };
 }

@@ -15,7 +15,7 @@ const twice = 'deployd_ticks_total{outcome="converged"} 2';
 
 function depsFor(textfile: string | null, paths: string[], warnings: string[] = []): Dependencies {
   return {
-    settings: { metrics: { textfile }, state_dir: tempDir(), disk: { paths } },
+    settings: { metrics: { textfile }, traces: { otlp_endpoint: null }, state_dir: tempDir(), disk: { paths } },
     state: { isUnknown: false, state: emptyState('eu-1') },
     tick: { containers: [] },
     journal: { warn: (line: string) => void warnings.push(line) },
@@ -26,8 +26,8 @@ it('counts on in the file from process to process, whatever the names of the pat
   const file = join(tempDir(), 'deployd.prom');
   for (let process = 1; process <= 2; process++) {
     const metrics = await openMetricsOutput(depsFor(file, [`/proc/"\n${twice.replace('2', '7')}`]), null);
-    await metrics.publish(trace);
-    await metrics.publish({ ...trace, ending: 'busy' });
+    await metrics.publish(trace, null);
+    await metrics.publish({ ...trace, ending: 'busy' }, null);
     await metrics.close();
   }
   const lines = (await readFile(file, 'utf8')).split('\n');
@@ -39,7 +39,7 @@ it.each(['a file that cannot be written', 'no file'])('counts on in what it show
   const url = `http://127.0.0.1:${await freePort()}`;
   const deps = depsFor(what === 'no file' ? null : unwritable, [], warnings);
   const metrics = await openMetricsOutput(deps, url);
-  for (let tick = 1; tick <= 2; tick++) await metrics.publish(trace);
+  for (let tick = 1; tick <= 2; tick++) await metrics.publish(trace, null);
   const shown = await (await fetch(`${url}/metrics`)).text();
   await metrics.close();
   expect(shown).toContain(`${twice}\n`);

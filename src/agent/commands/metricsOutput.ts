@@ -4,7 +4,7 @@ import { listenForMetrics, type MetricsListener } from '../adapters/host/metrics
 import { openMetricsFile } from '../adapters/state/metricsFile.ts';
 import type { Settings } from '../config/settings.ts';
 import { deferringFactsOf } from '../rules/schedule/deferral.ts';
-import { countTick, tickCountsIn } from '../rules/metrics/tickCounts.ts';
+import { countExport, countTick, tickCountsIn, type ExportResult } from '../rules/metrics/tickCounts.ts';
 import { tickMetrics, type TickFacts } from '../rules/metrics/tickMetrics.ts';
 import type { Trace } from '../rules/trace/trace.ts';
 import type { Dependencies } from '../services/dependencies.ts';
@@ -12,7 +12,7 @@ import type { Dependencies } from '../services/dependencies.ts';
 /** Where the metrics of the ticks of one process go. */
 export interface MetricsOutput {
   /** Tells the metrics after a tick; what fails is only logged. */
-  publish: (trace: Trace) => Promise<void>;
+  publish: (trace: Trace, exported: ExportResult | null) => Promise<void>;
   close: () => Promise<void>;
 }
 
@@ -22,16 +22,17 @@ export async function openMetricsOutput(deps: Dependencies, listen: string | nul
   const file = textfile === null ? null : openMetricsFile(textfile);
   let text = '';
   const listener = listen === null ? null : await tryToListen(deps, listen, () => text);
-  const publish = async (trace: Trace) => {
-    const counts = tickCountsIn((await file?.read()) || text);
+  const publish = async (trace: Trace, exported: ExportResult | null) => {
+    const before = tickCountsIn((await file?.read()) || text);
+    const counts = exported === null ? before : countExport(before, exported);
     const facts = await factsOf(deps, trace);
     text = formatPrometheusText(tickMetrics(facts, countTick(counts, trace, new Date())));
     await file?.write(text);
   };
   return {
-    publish: async (trace) => {
+    publish: async (trace, exported) => {
       if (trace.ending === 'busy') return; // whoever holds the lock tells about the host
-      await publish(trace).catch((error: unknown) => {
+      await publish(trace, exported).catch((error: unknown) => {
         deps.journal.warn(`no metrics of this tick: ${messageOf(error)}`);
       });
     },
@@ -60,6 +61,7 @@ async function factsOf({ settings, state, tick }: Dependencies, trace: Trace): P
     state: state.isUnknown ? null : state.state,
     deferring: hold === undefined ? null : deferringFactsOf({ hold, windows: settings.apply.windows }, new Date()),
     containers,
+    sendsTraces: settings.traces.otlp_endpoint !== null,
     freeBytes: Object.fromEntries(filesystems.map(({ paths, freeBytes }) => [paths[0] ?? '', freeBytes])),
   };
 }

@@ -15,7 +15,8 @@ import { version } from '../../version.ts';
 import { createAgent } from '../createAgent.ts';
 import type { MetricsOutput } from './metricsOutput.ts';
 import { showProgress } from './progressLine.ts';
-import { traceTicks } from './tickTracer.ts';
+import type { ExportTrace } from './traceExport.ts';
+import { traceTicks, type TraceReaders } from './tickTracer.ts';
 import { inspectorOf, type MachineObserver } from './machineObserver.ts';
 
 /** The options that the command line sets; `laptopMode` comes from the configuration. */
@@ -99,7 +100,9 @@ async function withAgent(run: MachineRun, runMachine: RunMachine): Promise<numbe
   try {
     const { machine, deps } = await createAgent({ settings, vault, journal, version, unattended });
     metrics = await openMetrics(deps, listen);
-    const traces = traceTicks(deps, requested.intent, async (trace) => metrics?.publish(trace));
+    const exportTrace = await openTraceExport(deps);
+    const publish: TraceReaders['publish'] = async (trace, exported) => metrics?.publish(trace, exported);
+    const traces = traceTicks(deps, requested.intent, { exportTrace, publish });
     const observers = [transitionLogger(journal), traces, ...(live ? [showProgress(deps, live)] : [])];
     const exit = await runMachine({ machine, deps, inspect: inspectorOf(observers) });
     await traces.flush();
@@ -119,6 +122,13 @@ async function withAgent(run: MachineRun, runMachine: RunMachine): Promise<numbe
 async function openMetrics(deps: Dependencies, listen: string | null): Promise<MetricsOutput | null> {
   if (listen === null && deps.settings.metrics.textfile === null) return null;
   return (await import('./metricsOutput.ts')).openMetricsOutput(deps, listen);
+}
+
+/** Loads what sending traces needs only where they are wanted. */
+async function openTraceExport(deps: Dependencies): Promise<ExportTrace | null> {
+  const { otlp_endpoint: endpoint } = deps.settings.traces;
+  if (endpoint === null) return null;
+  return (await import('./traceExport.ts')).createTraceExport(deps, endpoint);
 }
 
 /** Waits for the jitter by which the next tick is delayed; the signal ends the wait. */

@@ -25,6 +25,18 @@ it.each<[Partial<Settings>, ...(keyof Settings)[]]>([
   expect(validateCombinations({ ...valid, ...patch }, false)).toEqual(problems);
 });
 
+it.each<[string, Settings['transport'], number]>([
+  ['http://collector.example:4318/v1/traces', 'system', 1],
+  ['http://collector.example:4318/v1/traces', 'sdk', 1],
+  ['http://127.0.0.1:4318/v1/traces', 'sdk', 0],
+  ['https://collector.example/v1/traces', 'proxy', 0],
+])('traces to %s with transport %s: %d problems', (otlp_endpoint, transport, count) => {
+  const key = 'traces.otlp_endpoint';
+  const message = 'must be an https:// URL without credentials, query and fragment; http:// is allowed to loopback';
+  const problems = Array<object>(count).fill({ key, message });
+  expect(validateCombinations({ ...valid, transport, traces: { otlp_endpoint, ca: null } }, false)).toEqual(problems);
+});
+
 it('says nothing of invalid settings', () => {
   expect(validateCombinations({ tenancy_url: 'http://tenancy.example:1' }, true)).toEqual([]);
   expect(validateCombinations({ transport: 'system', port: 1 }, true)).toEqual([]);

@@ -1,6 +1,7 @@
 import { isUnencrypted, withoutTrailingSlash } from '../../config/addresses.ts';
 import type { KeyProblem } from '../../config/configInvalid.ts';
 import { timeZoneProblems } from '../../config/timeWindowsType.ts';
+import { traceProblems } from '../../config/traceKeys.ts';
 import { trustProblems } from '../../config/trustType.ts';
 import { configKeys } from './configKeys.ts';
 import type { Settings } from './settings.ts';
@@ -16,6 +17,7 @@ export function validateCombinations(valid: Partial<Settings>, hasPort: boolean)
   }));
   problems.push(...trustProblems('trust.bundles', valid.trust?.bundles));
   problems.push(...trustProblems('trust.images', valid.trust?.images));
+  problems.push(...traceProblems(valid.traces));
   problems.push(...timeZoneProblems('apply.windows', valid.apply?.windows));
   const port = explicitPort(valid.tenancy_url);
   if (!hasPort || port === null || valid.port === undefined || port === valid.port) return problems;

@@ -2,6 +2,7 @@ import { defaultLimits } from '../../protocol/defaultLimits.ts';
 import { keyTableOf, optional, required, type ConfigKey, type DottedKey } from '../../config/keyTable.ts';
 import { policyKeys } from '../../config/policyKeys.ts';
 import { timeWindows } from '../../config/timeWindowsType.ts';
+import { traceKeys } from '../../config/traceKeys.ts';
 import { trustBy } from '../../config/trustType.ts';
 import {
   autoOrPath,
@@ -166,6 +167,7 @@ export const configKeys: Readonly<Record<DottedKey<Settings>, ConfigKey>> = {
     null,
     'Where `deployd run` shows the same metrics, below `/metrics`.',
   ),
+  ...traceKeys,
   'log.format': optional(
     oneOf('auto', 'journal', 'json', 'pretty'),
     'auto',

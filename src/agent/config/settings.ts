@@ -1,3 +1,4 @@
+import type { TraceSettings } from '../../config/traceKeys.ts';
 import type { TrustSettings } from '../../protocol/trustSettings.ts';
 import type { HostPolicy } from '../../protocol/hostPolicy.ts';
 import type { TimeWindow } from '../../protocol/timeWindow.ts';
@@ -68,6 +69,8 @@ export interface Settings {
     /** `http://` and a loopback address, or `unix://<path>`; null: the loop does not listen. */
     readonly listen: string | null;
   };
+  /** Where the traces of ticks are sent. */
+  readonly traces: TraceSettings;
   readonly log: {
     readonly format: 'auto' | 'journal' | 'json' | 'pretty';
     readonly level: 'error' | 'warn' | 'info' | 'debug';

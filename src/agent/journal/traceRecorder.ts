@@ -63,6 +63,11 @@ export class TraceRecorder {
     return sanitized;
   }
 
+  /** How many states were recorded so far. */
+  stepCount(): number {
+    return this.#recording.steps.length;
+  }
+
   /** The recording so far. */
   recording(): Recording {
     return { ...this.#recording, ms: this.#elapsed() };

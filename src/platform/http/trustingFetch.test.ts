@@ -12,7 +12,7 @@ beforeEach(async () => {
     ...{ certificate: ca.issue(serverNames), clock: createClock(), routeOf: () => 'any' },
     answer: ({ path }) => ({ status: 200, body: { text: 'x'.repeat(path === '/large' ? 2000 : 500) } }),
   });
-  fetch = createFetch(parseAuthorities(ca.pem)!, 1000);
+  fetch = createFetch(parseAuthorities(ca.pem), 1000);
 });
 afterEach(() => server.stop());
 
@@ -23,6 +23,12 @@ it('passes on a response, and follows no redirect', async () => {
   server.answerNext('any', { status: 307, headers: { location: '/elsewhere' } });
   expect((await call('/')).status).toBe(307);
   expect(server.requests).toHaveLength(2);
+});
+
+it('calls nobody by TLS whom it is not told to trust', async () => {
+  const plain = createFetch(null, 1000);
+  await expect(plain(server.url, {})).rejects.toMatchObject({ name: 'CallError', code: 'UNTRUSTED' });
+  expect(server.connections().came).toBe(0);
 });
 
 it('has a code for a body that is too large', async () => {

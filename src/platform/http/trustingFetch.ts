@@ -16,13 +16,19 @@ export interface FetchInit {
 /** The part of `fetch` that libraries need. */
 export type Fetch = (url: string, init: FetchInit) => Promise<Response>;
 
-/** A `fetch` that trusts some authorities only, follows no redirect, and throws CallError without a response of `maxBytes`. */
-export function createFetch(authorities: Authorities, maxBytes: number): Fetch {
-  const secureContext = createTlsContext(authorities);
+/**
+ * A `fetch` that trusts some authorities only, or calls plain HTTP only where they are null; it follows no redirect, and throws
+ * CallError without a response of `maxBytes`.
+ */
+export function createFetch(authorities: Authorities | null, maxBytes: number): Fetch {
+  const secureContext = authorities && createTlsContext(authorities);
   return async (url, { method = 'GET', headers = {}, body, signal }) => {
     try {
-      const send = url.startsWith('https:') ? httpsRequest : httpRequest;
-      const options = { method, headers, secureContext, rejectUnauthorized: true, ...(signal && { signal }) };
+      const isEncrypted = url.startsWith('https:');
+      if (isEncrypted && secureContext === null) throw new CallError('UNTRUSTED');
+      const send = isEncrypted ? httpsRequest : httpRequest;
+      const tls = secureContext && { secureContext, rejectUnauthorized: true };
+      const options = { method, headers, ...tls, ...(signal && { signal }) };
       const call = send(url, options).end(body instanceof URLSearchParams ? body.toString() : body);
       // Once there is a response, its body tells of a connection that breaks; without a listener that would end the process.
       call.on('error', () => undefined);

@@ -1,5 +1,6 @@
 import { isUnencrypted, withoutTrailingSlash } from '../../config/addresses.ts';
 import type { KeyProblem } from '../../config/configInvalid.ts';
+import { traceProblems } from '../../config/traceKeys.ts';
 import { isLoopback } from '../../protocol/loopback.ts';
 import { configKeys } from './configKeys.ts';
 import type { TenancySettings } from './settings.ts';
@@ -22,6 +23,7 @@ export function validateCombinations(valid: Valid): KeyProblem[] {
     ...unencryptedUrls(valid),
     ...redirectProblems(valid),
     ...signInProblems(valid),
+    ...traceProblems(valid.traces),
   ];
 }
 

@@ -1,5 +1,6 @@
 import { defaultLimits } from '../../protocol/defaultLimits.ts';
 import { keyTableOf, optional, required, type ConfigKey, type DottedKey } from '../../config/keyTable.ts';
+import { traceKeys } from '../../config/traceKeys.ts';
 import {
   absolutePath,
   integer,
@@ -177,6 +178,7 @@ export const configKeys: Readonly<Record<DottedKey<TenancySettings>, ConfigKey>>
     'Age at which an event that could not be delivered becomes a dead letter, and a gate without an answer halts its rollout.',
   ),
   'webhooks.keep_dead_days': optional(integer('days', 1, 3650), 30, 'How long dead letters are kept.'),
+  ...traceKeys,
   max_requests: optional(
     integer('requests', 1, 100_000),
     400,

@@ -111,6 +111,10 @@ describe('a problem is reported with its line', () => {
       ':3: s3.credentials_file: is required beside s3.url and s3.bucket',
       `:5: s3.url: ${aUrl}; http:// is allowed to loopback`,
     ],
+    [
+      ['traces: { otlp_endpoint: http://collector.example/v1/traces }'],
+      `:3: traces.otlp_endpoint: ${aUrl}; http:// is allowed to loopback`,
+    ],
     [['s3: { redirect: true }'], ':3: s3.redirect: needs s3.url'],
     [['s3: 5'], ':3: s3: must be a section with keys of url, bucket, region, credentials_file, redirect'],
     [["s3: { url: 'https://tenancy.example/s3', bucket: b, credentials_file: /c, redirect: true }"], noRedirect],

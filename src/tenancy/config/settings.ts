@@ -1,3 +1,5 @@
+import type { TraceSettings } from '../../config/traceKeys.ts';
+
 /** What members of a group of the OpenID provider may do. */
 export interface GroupRole {
   readonly group: string;
@@ -85,6 +87,8 @@ export interface TenancySettings {
     readonly give_up_after_s: number;
     readonly keep_dead_days: number;
   };
+  /** Where spans of requests are sent. */
+  readonly traces: TraceSettings;
   /** Requests that are worked on at once; more are answered 503. */
   readonly max_requests: number;
   readonly log: { readonly level: 'error' | 'warn' | 'info' | 'debug' };

@@ -12,6 +12,7 @@ import { registerOperatorRoutes } from './operatorRoutes.ts';
 import { registerPublicRoutes } from './publicRoutes.ts';
 import { observeRequests } from './requestLog.ts';
 import { RequestMetrics } from './requestMetrics.ts';
+import { traceRequests } from './requestSpans.ts';
 import { requestIdOf } from './requestId.ts';
 import { compileSerializer } from './serializers.ts';
 import { serviceMetrics } from './serviceMetrics.ts';
@@ -46,6 +47,7 @@ export async function createApp({ deps, tls, limits }: HttpDependencies): Promis
   const admission = new Admission(max_requests);
   const metrics = new RequestMetrics();
   observeRequests(app, deps.log, metrics);
+  if (deps.spans !== null) traceRequests(app, deps.spans, deps.clock);
   answerUnknownUrls(app);
   admission.guard(app);
   limitBodyTime(app, limits.bodyMs);

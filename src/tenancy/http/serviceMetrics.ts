@@ -31,9 +31,14 @@ export async function serviceMetrics(deps: Dependencies, { counts }: Admission):
     gauge('deployd_rollouts', 'Rollouts that are not over, by state.', samplesBy('state', rollouts.states)),
     gauge('deployd_rollout_hosts', 'Hosts in their waves, by outcome.', samplesBy('outcome', rollouts.hosts)),
     gauge('deployd_webhook_deliveries', 'Events that are to be delivered, or could not be.', deliveries),
+    ...(deps.spans === null ? [] : [spanMetric(deps.spans.counts)]),
     gauge('process_resident_memory_bytes', 'Memory of the process.', [{ value: process.memoryUsage.rss() }]),
     counter('process_cpu_seconds', 'Processor time of the process.', [{ value: seconds }]),
   ];
+}
+
+function spanMetric(counts: Record<string, number>): MetricFamily {
+  return counter('deployd_trace_spans', 'Spans of requests by what became of them.', samplesBy('result', counts));
 }
 
 async function countActiveRollouts({ store }: Dependencies): Promise<RolloutCounts> {

@@ -1,3 +1,4 @@
+import type { SpanQueue } from '../../telemetry/spanQueue.ts';
 import type { BundleStorage } from '../adapters/bundles/bundleStorage.ts';
 import type { MeshDirectory } from '../adapters/mesh/meshDirectory.ts';
 import type { IdentityProvider } from '../adapters/oidc/identityProvider.ts';
@@ -46,6 +47,8 @@ export interface Dependencies {
   /** When this instance started, by the clock. */
   readonly startedAt: number;
   readonly log: LogLine;
+  /** Takes the spans of requests; null where traces are not sent. */
+  readonly spans: SpanQueue | null;
   /** Tells what changes in the store. */
   readonly changes: ChangeFeed;
 }

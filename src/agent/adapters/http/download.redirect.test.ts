@@ -3,6 +3,7 @@ import {
   bundle,
   openDownloadTestbed,
   route,
+  traceparent,
   type DownloadTestbed,
 } from '../../../../fixtures/servers/http/downloadTestbed.ts';
 
@@ -20,7 +21,7 @@ describe('a redirect', () => {
 
   const redirect = (location: string) => bed.server.answerAlways(route, { status: 302, headers: { location } });
 
-  test('to another origin is followed without the bearer', async () => {
+  test('to another origin is followed without the bearer and the trace', async () => {
     redirect(`${elsewhere.server.url}/storage?signature=1`);
     await writeFile(bed.partialFile, bundle.subarray(0, 1_000_000));
     await bed.download();
@@ -28,15 +29,16 @@ describe('a redirect', () => {
     expect(elsewhere.received).toHaveLength(1);
     expect(elsewhere.received[0]!.headers).toMatchObject({ range: 'bytes=1000000-' });
     expect(elsewhere.received[0]!.headers).not.toHaveProperty('authorization');
+    expect(elsewhere.received[0]!.headers).not.toHaveProperty('traceparent');
   });
 
-  test('within the origin keeps the bearer', async () => {
+  test('within the origin keeps both', async () => {
     redirect('/elsewhere');
     await bed.download();
     await bed.expectComplete();
     expect(bed.received.at(-1)).toMatchObject({
       path: '/elsewhere',
-      headers: { authorization: 'Bearer s.agenttoken' },
+      headers: { authorization: 'Bearer s.agenttoken', traceparent },
     });
   });
 

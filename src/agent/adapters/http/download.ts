@@ -11,7 +11,7 @@ import {
 } from '../../rules/bundle/downloadResponse.ts';
 import type { StreamedReply } from './httpClient.ts';
 import { PartialFile } from './partialFile.ts';
-import type { ApiContext } from './tenancy.ts';
+import { tenancyHeaders, type TenancyContext } from './tenancy.ts';
 
 /**
  * One bundle to download: `partialFile` collects its bytes, across ticks too, and becomes `file` when their digest is
@@ -29,7 +29,7 @@ export interface BundleRequest {
 
 export type Download = (request: BundleRequest, signal: AbortSignal) => Promise<void>;
 
-interface DownloaderOptions extends ApiContext {
+interface DownloaderOptions extends TenancyContext {
   settings: Settings;
 }
 
@@ -136,7 +136,7 @@ async function appendBody(
 }
 
 /**
- * Follows redirects; the bearer goes only to the origin of the tenancy service. A link that its storage host rejects
+ * Follows redirects; bearer and trace go only to the origin of the tenancy service. A link that its storage host rejects
  * may have expired: that fault is returned, so that the next try requests a new link.
  */
 async function followRedirects(running: RunningDownload, limit: AbortSignal): Promise<StreamedReply | Fault> {
@@ -160,11 +160,12 @@ async function followRedirects(running: RunningDownload, limit: AbortSignal): Pr
   throw failedFault('PROTOCOL_INVALID', `bundle: more than ${maxRedirects} redirects`);
 }
 
-function headersFor({ partialFile, vault }: RunningDownload, isOwnOrigin: boolean): Record<string, string> {
+function headersFor(running: RunningDownload, isOwnOrigin: boolean): Record<string, string> {
+  const { partialFile } = running;
   return {
     accept: 'application/octet-stream',
     ...(partialFile.bytes > 0 && { range: `bytes=${partialFile.bytes}-` }),
-    ...(isOwnOrigin && { authorization: `Bearer ${vault.token()}` }),
+    ...(isOwnOrigin && tenancyHeaders(running)),
   };
 }
 

@@ -18,7 +18,7 @@ beforeEach(async () => {
     sent.push({ path, body: JSON.parse(body.toString()), authorization: headers.authorization });
     return answer;
   });
-  tenancy = createTenancy({ ...bed.client(), vault: bed.vault, requestId: () => 'tick-1' });
+  tenancy = createTenancy({ ...bed.client(), vault: bed.vault, requestId: () => 'tick-1', traceparent: () => null });
 });
 afterEach(() => bed.close());
 
@@ -37,6 +37,19 @@ test('a check-in sends the token as bearer and returns the response', async () =
   });
   expect(sent).toEqual([{ path: '/v1/agent/check-in', body: { env: 'eu-1' }, authorization: 'Bearer s.agenttoken' }]);
   expect(bed.server.requests[0]!.requestId).toBe('tick-1');
+});
+
+test('a call joins the trace of the tick where traces are sent, and only there', async () => {
+  const traceparent = `00-${'a'.repeat(32)}-${'b'.repeat(16)}-01`;
+  const traced = createTenancy({
+    ...bed.client(),
+    vault: bed.vault,
+    requestId: () => 'tick-1',
+    traceparent: () => traceparent,
+  });
+  await tenancy.report({}, never);
+  await traced.report({}, never);
+  expect(bed.server.requests.map(({ headers }) => headers['traceparent'])).toEqual([undefined, traceparent]);
 });
 
 test('a response without a body is PROTOCOL_INVALID', async () => {
@@ -83,7 +96,7 @@ it.each([401, 404, 503])('a report answered with %i may be retried', async (stat
 
 test('a token that is not a valid header value is a fault that does not contain it', async () => {
   const vault = { ...bed.vault, token: () => 'canary\r\nx: y' };
-  const broken = createTenancy({ ...bed.client(), vault, requestId: () => 'tick-1' });
+  const broken = createTenancy({ ...bed.client(), vault, requestId: () => 'tick-1', traceparent: () => null });
   const fault = await broken.checkIn({} as CheckInRequest, never).catch((error: unknown) => error);
   expect(fault).toMatchObject({ name: 'Fault', ending: 'failed' });
   expect(String(fault)).not.toContain('canary');

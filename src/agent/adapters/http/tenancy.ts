@@ -26,14 +26,30 @@ export interface ApiContext {
   requestId: () => string;
 }
 
+/** What the calls to the tenancy service share. */
+export interface TenancyContext extends ApiContext {
+  /** The header by which a call joins the trace of the tick; null where traces are not sent. */
+  traceparent: () => string | null;
+}
+
+/** The headers that only the tenancy service gets. */
+export function tenancyHeaders({
+  vault,
+  traceparent,
+}: Pick<TenancyContext, 'vault' | 'traceparent'>): Record<string, string> {
+  const parent = traceparent();
+  return { authorization: `Bearer ${vault.token()}`, ...(parent !== null && { traceparent: parent }) };
+}
+
 /** The tenancy service, called through `http`. */
-export function createTenancy({ http, vault, requestId }: ApiContext): Tenancy {
+export function createTenancy(context: TenancyContext): Tenancy {
+  const { http, vault, requestId } = context;
   const send = (call: Pick<HttpCall, 'operation' | 'path' | 'signal'> & Partial<HttpCall>) =>
     http.call({
       peer: 'tenancy',
       method: 'POST',
       requestId: requestId(),
-      headers: { authorization: `Bearer ${vault.token()}` },
+      headers: tenancyHeaders(context),
       ...call,
     });
   return {

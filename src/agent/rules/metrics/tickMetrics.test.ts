@@ -4,7 +4,7 @@ import type { ReportedContainer } from '../../../../machines/types.ts';
 import { formatPrometheusText } from '../../../platform/text/metrics.ts';
 import { emptyState, type State } from '../state/state.ts';
 import type { Step, Trace } from '../trace/trace.ts';
-import { countTick, tickCountsIn } from './tickCounts.ts';
+import { countExport, countTick, tickCountsIn } from './tickCounts.ts';
 import { tickMetrics, type TickFacts } from './tickMetrics.ts';
 
 const sha = 'a'.repeat(64);
@@ -23,7 +23,7 @@ const none = tickCountsIn('');
 
 function linesOf(facts: Partial<TickFacts>, counts = none): string[] {
   const families = tickMetrics(
-    { trace, state: inSync, deferring: {}, containers: [], freeBytes: {}, ...facts },
+    { trace, state: inSync, deferring: {}, containers: [], sendsTraces: false, freeBytes: {}, ...facts },
     counts,
   );
   return formatPrometheusText(families).split('\n');
@@ -93,6 +93,7 @@ describe('the metrics after a tick (spec §20.3)', () => {
     ['of a state that could not be read', { state: null }, 'deployd_in_sync'],
     ['of a hold that could not be read', { deferring: null }, 'deployd_held'],
     ['of being offline while it is not', { state: { ...inSync, offline_since: null } }, 'deployd_offline'],
+    ['of traces where none are sent', {}, 'deployd_trace_exports'],
     ['of containers that were not looked at', { containers: null }, 'deployd_containers'],
     ['of a token whose end is unknown', {}, 'deployd_token_expiry'],
     ['of a filesystem that cannot be asked', { freeBytes: { '/b': null } }, 'deployd_disk_free_bytes{'],
@@ -134,6 +135,17 @@ describe('the counts', () => {
     );
     expect(text).not.toContain('deployd_last_tick_timestamp_seconds{outcome="converged"}');
     expect(text).not.toContain('PULL_FAILED');
+  });
+
+  it('tell what became of traces, from tick to tick', () => {
+    let text = '';
+    for (const result of ['exported', 'failed', 'exported'] as const)
+      text = linesOf({ sendsTraces: true }, countExport(tickCountsIn(text), result)).join('\n');
+    expect(text.match(/^deployd_trace_exports_total.*$/gm)).toEqual([
+      'deployd_trace_exports_total{result="exported"} 2',
+      'deployd_trace_exports_total{result="failed"} 1',
+      'deployd_trace_exports_total{result="skipped"} 0',
+    ]);
   });
 
   it.each([

@@ -15,6 +15,8 @@ export interface TickFacts {
   deferring: DeferringFacts | null;
   /** As the tick saw them last; null when it saw none. */
   containers: readonly ReportedContainer[] | null;
+  /** Whether the ticks of this host are sent to a collector. */
+  sendsTraces: boolean;
   /** Free space in bytes by path, one path for each filesystem; null where it is unknown. */
   freeBytes: Readonly<Record<string, number | null>>;
 }
@@ -24,7 +26,7 @@ export interface TickFacts {
  * states, codes) or from the configuration (paths), so that their number is bounded.
  */
 export function tickMetrics(facts: TickFacts, counts: TickCounts): MetricFamily[] {
-  const { trace, state, deferring, containers, freeBytes } = facts;
+  const { trace, state, deferring, containers, sendsTraces, freeBytes } = facts;
   return [
     info('deployd_build', 'Version of the agent.', { version: trace.version }),
     counter('deployd_ticks', 'Ticks by how they ended.', samplesBy('outcome', counts.ticks)),
@@ -32,6 +34,7 @@ export function tickMetrics(facts: TickFacts, counts: TickCounts): MetricFamily[
     gauge('deployd_last_tick_timestamp_seconds', 'When a tick last ended so.', samplesBy('outcome', counts.lastTicks)),
     gauge('deployd_tick_duration_seconds', 'How long the last tick took.', [{ value: trace.ms / 1000 }]),
     gauge('deployd_step_duration_seconds', 'How long each state of the last tick took.', stepSamples(trace)),
+    ...(sendsTraces ? [exportMetric(counts)] : []),
     ...(state === null ? [] : stateMetrics(state)),
     ...(deferring === null ? [] : deferringMetrics(deferring)),
     ...(containers === null
@@ -39,6 +42,10 @@ export function tickMetrics(facts: TickFacts, counts: TickCounts): MetricFamily[
       : [gauge('deployd_containers', 'Containers of the project.', containerSamples(containers))]),
     gauge('deployd_disk_free_bytes', 'Free space of each filesystem that is used.', diskSamples(freeBytes)),
   ];
+}
+
+function exportMetric({ exports }: TickCounts): MetricFamily {
+  return counter('deployd_trace_exports', 'Traces by what became of their export.', samplesBy('result', exports));
 }
 
 function stateMetrics(state: Readonly<State>): MetricFamily[] {

@@ -1,5 +1,5 @@
 import { endingNames, endings } from '../../../../machines/endings.ts';
-import type { RecordedDecision, Step, Trace } from './trace.ts';
+import { wasMadeIn, type RecordedDecision, type Step, type Trace } from './trace.ts';
 import { describeDecision, reasonsOf } from './reasons.ts';
 
 /** A trace as text: the ending, the reasons, the slowest states, then the timeline. */
@@ -50,10 +50,6 @@ function formatTimeline({ steps, decisions }: Trace): string[] {
     formatStep(step),
     ...decisions.filter((each) => wasMadeIn(step, each)).map(formatDecision),
   ]);
-}
-
-function wasMadeIn({ state, at_ms, ms }: Step, decision: RecordedDecision): boolean {
-  return decision.state === state && decision.at_ms >= at_ms && decision.at_ms <= at_ms + ms;
 }
 
 function formatDecision(decision: RecordedDecision): string {

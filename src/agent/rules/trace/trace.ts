@@ -71,6 +71,11 @@ export function isQuiet({ ending, decisions }: Pick<Trace, 'ending' | 'decisions
   return ending === 'converged' && decisions.every((each) => each.word === 'desired' && each.reason === '');
 }
 
+/** Whether a decision was made in a state. */
+export function wasMadeIn({ state, at_ms, ms }: Step, decision: RecordedDecision): boolean {
+  return decision.state === state && decision.at_ms >= at_ms && decision.at_ms <= at_ms + ms;
+}
+
 /** The codes of an outcome: those of its refusals, else the code of the failure. */
 export function codesOf({ code, lines }: { code: string | null; lines: string[] }): string[] {
   const refused = lines.flatMap((line) => /^refused: ([A-Z_]+): /.exec(line)?.[1] ?? []);
