@@ -3,22 +3,25 @@ import type { AuditEntry, Secret } from '../api/types.ts';
 import { textOf } from '../components/dialog.ts';
 import { emptyState } from '../components/notice.ts';
 import { table, type Column } from '../components/table.ts';
+import { fullTime } from '../components/time.ts';
 import type { Page, Visit } from '../page.ts';
 import { may } from '../rules/permission.ts';
 import { hrefOf } from '../rules/routes.ts';
 import { fieldRows, secretData, secretProblems } from '../rules/secretFields.ts';
 import { auditTable } from './audit.ts';
 
-/** Entries of the audit log among which the changes of secrets are looked for. */
-const ENTRIES = '200';
+/** Entries of the audit log that are shown of each kind of change. */
+const ENTRIES = '50';
+const acts = ['secret.set', 'secret.delete'] as const;
 
 /** The secrets of an env: names and versions, and who has changed them. Values go in, and never come out. */
 export const secretsPage: Page = async (visit) => {
   const { api, caller, params } = visit;
   const { env = '' } = params;
-  const log = may(caller, 'admin', env) ? api.audit(new URLSearchParams({ env, limit: ENTRIES })) : null;
-  const [{ secrets }, entries] = await Promise.all([api.secrets(env), log]);
-  const changes = entries?.entries.filter(({ act }) => act.startsWith('secret.')) ?? [];
+  const isAdmin = may(caller, 'admin', env);
+  const logs = isAdmin ? acts.map((act) => api.audit(new URLSearchParams({ env, act, limit: ENTRIES }))) : [];
+  const [{ secrets }, ...found] = await Promise.all([api.secrets(env), ...logs]);
+  const changes = found.flatMap(({ entries }) => entries).sort((one, other) => other.id - one.id);
   return {
     title: `Secrets of ${env}`,
     topics: ['secrets', 'audit'],
@@ -32,15 +35,17 @@ export const secretsPage: Page = async (visit) => {
               : nothing
           }
         </div>
-        ${secretTable(secrets, visit)} ${log === null ? nothing : changeList(changes, env, now)}`,
+        ${secretTable(secrets, visit, now)} ${isAdmin ? changeList(changes, env, now) : nothing}`,
   };
 };
 
-function secretTable(secrets: readonly Secret[], visit: Visit): TemplateResult {
+function secretTable(secrets: readonly Secret[], visit: Visit, now: number): TemplateResult {
   const { env = '' } = visit.params;
   const columns: Column<Secret>[] = [
     { heading: 'Name', cell: ({ key }) => html`<code>${key}</code>` },
     { heading: 'Version', isNumber: true, cell: ({ version }) => String(version) },
+    { heading: 'Written', cell: ({ written_at }) => (written_at === null ? '–' : fullTime(written_at, now)) },
+    { heading: 'By', cell: ({ written_by }) => written_by ?? '–' },
     { heading: 'Change it', cell: (secret) => buttons(secret, visit) },
   ];
   const command = `deployctl secret set ${env} KEY --field value`;
@@ -56,7 +61,7 @@ function buttons({ key }: Secret, visit: Visit): TemplateResult {
   const destroy = may(visit.caller, 'admin', env)
     ? html`<button aria-label=${`Destroy ${key}`} @click=${() => askToDestroy(visit, key)}>Destroy</button>`
     : nothing;
-  return html`${set} ${destroy}`;
+  return html`<div class="actions">${set} ${destroy}</div>`;
 }
 
 function askForValue({ ask, api, params }: Visit, key: string | null): void {
@@ -107,5 +112,5 @@ function askToDestroy({ ask, api, params }: Visit, key: string): void {
 
 function changeList(changes: readonly AuditEntry[], env: string, now: number): TemplateResult {
   return html`<h2>Changes</h2>
-    ${changes.length === 0 ? html`<p class="hint">None among the newest acts on this env.</p>` : auditTable(changes, { now, query: new URLSearchParams({ env }) })}`;
+    ${changes.length === 0 ? html`<p class="hint">No secret of the env was changed here.</p>` : auditTable(changes, { now, query: new URLSearchParams({ env }) })}`;
 }

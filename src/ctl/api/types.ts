@@ -204,6 +204,9 @@ export interface SecretName {
   key: string;
   /** The newest version. */
   version: number;
+  /** Who has written it when; null where the audit log does not tell, and absent from a service of an older version. */
+  written_at?: string | null;
+  written_by?: string | null;
 }
 
 /** Answer to a new version of a secret; `bundle` is the one that was made to read it, null where none does. */

@@ -118,15 +118,29 @@ it('a value is never an argument', async () => {
   expect(await set('', 'hunter2')).toMatchObject({ exit: 2, stdout: '' });
 });
 
-it('lists names with versions, and deletes', async () => {
+it('lists names with versions and who has written them, and deletes', async () => {
   await set('1');
   await set('2');
-  expect((await at.viewer.run('secret list eu-1')).stdout).toBe('KEY  VERSION\ndb   2\n');
-  expect(await at.viewer.json('secret list eu-1')).toEqual({ secrets: [{ key: 'db', version: 2 }] });
+  const { name: written_by } = (await at.deployer.json('whoami')) as { name: string };
+  expect((await at.viewer.run('secret list eu-1')).stdout).toMatch(
+    new RegExp(`^KEY  VERSION  WRITTEN +BY\\ndb   2        .*Z \\(.*\\)  ${written_by}\\n$`),
+  );
+  const written_at = expect.stringMatching(/Z$/) as string;
+  expect(await at.viewer.json('secret list eu-1')).toEqual({
+    secrets: [{ key: 'db', version: 2, written_at, written_by }],
+  });
+  // By somebody at the secretstore itself.
+  versions()?.push({ value: '3' });
+  expect(await at.viewer.json('secret list eu-1')).toEqual({
+    secrets: [{ key: 'db', version: 3, written_at: null, written_by: null }],
+  });
   expect(await at.admin.run('secret delete eu-1 db')).toMatchObject({
     exit: 0,
     stdout: 'secret db of eu-1 is deleted\n',
   });
+  at.service.secretstore.secrets.set('eu-1/db', [{ value: '1' }]);
+  expect(await at.viewer.json('secret list eu-1')).toMatchObject({ secrets: [{ version: 1, written_by: null }] });
+  at.service.secretstore.secrets.clear();
   expect(await at.admin.run('secret delete eu-1 db')).toMatchObject({
     exit: 1,
     stderr: expect.stringContaining('SECRET_NOT_FOUND') as string,

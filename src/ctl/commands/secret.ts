@@ -6,6 +6,7 @@ import { usageError } from '../ctlError.ts';
 import { readValue } from '../input/readValue.ts';
 import { signatureStepFacts } from '../output/signatures.ts';
 import { formatFacts, formatTable, warningFacts } from '../output/table.ts';
+import { formatTime } from '../output/times.ts';
 import type { Result, Run, Session } from '../session.ts';
 
 interface SetOptions {
@@ -20,7 +21,11 @@ export function addSecret(program: Command, run: Run): void {
     .command('secret')
     .helpCommand(false)
     .description('the secrets of an env: their names, never their values');
-  secret.command('list').description('names and versions').argument('<env>', 'the env').action(run(listSecrets));
+  secret
+    .command('list')
+    .description('names and newest versions, and who has written them when')
+    .argument('<env>', 'the env')
+    .action(run(listSecrets));
   secret
     .command('set')
     .description('write a new version, from standard input; where the desired bundle reads it, a bundle that pins it')
@@ -42,8 +47,10 @@ async function listSecrets(session: Session, [env]: [string]): Promise<Result> {
   const api = await session.api();
   const call = { method: 'GET', path: path`/v1/envs/${env}/secrets` } as const;
   const json = await api.call<{ secrets: SecretName[] }>(call);
-  const rows = json.secrets.map(({ key, version }) => [key, String(version)]);
-  return { json, text: formatTable(['KEY', 'VERSION'], rows, session.width) };
+  const rows = json.secrets.map(({ key, version, written_at, written_by }) => [
+    ...[key, String(version), written_at ? formatTime(written_at, session.nowMs) : '-', written_by ?? '-'],
+  ]);
+  return { json, text: formatTable(['KEY', 'VERSION', 'WRITTEN', 'BY'], rows, session.width) };
 }
 
 async function setSecret(session: Session, [env, key]: [string, string], options: SetOptions): Promise<Result> {

@@ -32,3 +32,22 @@ export function auditQuery(store: Store, { before, envs, act, actor, limit }: Au
   if (actor !== undefined) query = query.where('actor', '=', actor);
   return query;
 }
+
+/** The newest change of each of these secrets of an env that was made, by its target. */
+export async function newestChanges(
+  store: Store,
+  env: string,
+  targets: readonly string[],
+): Promise<Map<string, Pick<AuditRow, 'id' | 'at' | 'actor'>>> {
+  if (targets.length === 0) return new Map();
+  const rows = await store
+    .selectFrom('audit')
+    .select(['id', 'at', 'actor', 'target'])
+    .where('act', 'in', ['secret.set', 'secret.delete'])
+    .where('env', '=', env)
+    .where('result', '=', 'ok')
+    .where('target', 'in', targets)
+    .orderBy('id')
+    .execute();
+  return new Map(rows.map((row) => [row.target, row]));
+}

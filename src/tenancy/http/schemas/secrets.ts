@@ -1,6 +1,6 @@
 import { Type } from 'typebox';
 import { Bundle, Warnings } from './bundles.ts';
-import { Body, EnvName, Nullable } from './common.ts';
+import { Body, EnvName, Nullable, Timestamp } from './common.ts';
 
 /** A secret of the URL. */
 export const SecretParams = Type.Object({
@@ -8,11 +8,20 @@ export const SecretParams = Type.Object({
   key: Type.String({ pattern: '^[a-zA-Z0-9][a-zA-Z0-9_.-]{0,127}$' }),
 });
 
-/** Names of secrets. */
-export const SecretList = Type.Object(
-  { secrets: Type.Array(Type.Object({ key: Type.String(), version: Type.Integer() }, { title: 'Secret' })) },
-  { title: 'SecretList' },
+const Secret = Type.Object(
+  {
+    key: Type.String(),
+    version: Type.Integer(),
+    written_at: Nullable(Timestamp),
+    written_by: Nullable(
+      Type.String({ description: 'Who has written this version; null where the audit log does not tell.' }),
+    ),
+  },
+  { title: 'Secret' },
 );
+
+/** Names of secrets. */
+export const SecretList = Type.Object({ secrets: Type.Array(Secret) }, { title: 'SecretList' });
 
 /** Longest value that an agent can pass to compose, in characters. */
 const MAX_VALUE = 131_000;
