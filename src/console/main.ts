@@ -1,3 +1,4 @@
+import { html, render } from 'lit-html';
 import type { Caller } from './api/types.ts';
 import { Dialog } from './components/dialog.ts';
 import { browserZone } from './components/time.ts';
@@ -16,6 +17,7 @@ function start(): void {
   const say = (text: string) => void (place('said').textContent = text);
   const caller = JSON.parse(main.dataset['caller'] ?? '') as Caller;
   main.replaceChildren();
+  render(html`<p>Loading …</p>`, main);
   const navigation: Navigation = new Navigation({ pages, caller, main, say, dialog: () => dialog });
   const dialog = new Dialog(place('dialog') as HTMLDialogElement, (done) => {
     say(done);

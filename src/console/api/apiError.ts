@@ -1,6 +1,9 @@
 import type { Refusal } from './types.ts';
 
-/** An answer of the API that tells why something was not done; `UNREACHABLE` and status 0 where there was no answer. */
+/**
+ * An answer of the API that tells why something was not done; with status 0
+ * where there was no answer: `UNREACHABLE` where something was asked, `UNANSWERED` where something was to be done.
+ */
 export class ApiError extends Error {
   readonly status: number;
   readonly code: string;

@@ -4,11 +4,11 @@ import type { AddressInfo } from 'node:net';
 import { request } from './request.ts';
 
 /** Calls a server that answers like this. */
-async function call(answer: RequestListener): Promise<unknown> {
+async function call(answer: RequestListener, method?: 'POST'): Promise<unknown> {
   const server = createServer(answer).listen(0, '127.0.0.1');
   await once(server, 'listening');
   try {
-    return await request(`http://127.0.0.1:${(server.address() as AddressInfo).port}/`);
+    return await request(`http://127.0.0.1:${(server.address() as AddressInfo).port}/`, { ...(method && { method }) });
   } finally {
     server.closeAllConnections();
     server.close();
@@ -44,4 +44,5 @@ it('throws that there is no answer, if the connection ends within it', async () 
     response.writeHead(200, { 'content-length': 100 }).write('{"a":', () => response.destroy());
   };
   await expect(call(cut)).rejects.toMatchObject({ status: 0, code: 'UNREACHABLE' });
+  await expect(call(cut, 'POST')).rejects.toMatchObject({ status: 0, code: 'UNANSWERED' });
 });

@@ -2,6 +2,9 @@ import { ApiError } from './apiError.ts';
 import { visible } from './visible.ts';
 import type { Refusal } from './types.ts';
 
+/** Milliseconds after which a call counts as unanswered; a slow network takes some seconds for the largest answer. */
+const ANSWER_MS = 30_000;
+
 /** A call of the API. */
 export interface ApiRequest {
   method?: 'POST' | 'PUT' | 'DELETE';
@@ -11,23 +14,33 @@ export interface ApiRequest {
 
 /** Calls the API by the session of this browser; the answer's body, undefined for none. Throws `ApiError`. */
 export async function request<Answer>(path: string, { method, body, signal }: ApiRequest = {}): Promise<Answer> {
-  const init: RequestInit = { method: method ?? 'GET', credentials: 'same-origin', signal: signal ?? null };
+  const init: RequestInit = { method: method ?? 'GET', credentials: 'same-origin' };
   if (body !== undefined) {
     init.body = JSON.stringify(body);
     init.headers = { 'content-type': 'application/json' };
   }
-  const { ok, status, text } = await answerTo(path, init).catch((error: unknown) => {
+  const { ok, status, text } = await answerTo(path, init, signal).catch((error: unknown) => {
     if (signal?.aborted) throw error;
-    throw new ApiError({ status: 0, code: 'UNREACHABLE', message: 'the service does not answer' });
+    const code = method === undefined ? 'UNREACHABLE' : 'UNANSWERED';
+    throw new ApiError({ status: 0, code, message: 'the service does not answer' });
   });
   const answer = text === '' ? undefined : parse(text);
   if (ok && answer !== null) return answer as Answer;
   throw errorOf(status, answer);
 }
 
-async function answerTo(path: string, init: RequestInit) {
-  const response = await fetch(path, init);
-  return { ok: response.ok, status: response.status, text: await response.text() };
+async function answerTo(path: string, init: RequestInit, signal?: AbortSignal) {
+  const late = new AbortController();
+  const timer = setTimeout(() => late.abort(), ANSWER_MS);
+  try {
+    const response = await fetch(path, {
+      ...init,
+      signal: AbortSignal.any([late.signal, ...(signal ? [signal] : [])]),
+    });
+    return { ok: response.ok, status: response.status, text: await response.text() };
+  } finally {
+    clearTimeout(timer);
+  }
 }
 
 /** The JSON of an answer with every text as pages show it; null for what is none. */

@@ -10,6 +10,7 @@ const byCode: Record<string, string> = {
   ROLLOUT_STATE: 'The rollout has gone on in the meantime. Look at it again.',
   SIGNATURE_AWAITED: 'Have the bundle signed: deployctl bundle sign.',
   CROSS_SITE_REFUSED: 'Open the console by its own address, and try again.',
+  UNANSWERED: 'It may have been done all the same: load the page again and look, before you try again.',
   UNREACHABLE: 'Is there a network? The page tries again by itself.',
 };
 

@@ -33,7 +33,14 @@ export function shellOf(operator: Operator, version: string): string {
       </form>
     </header>
     <p id="connection" role="status"></p>
-    <main id="page" tabindex="-1" aria-busy="true" data-caller="${caller}"><p>Loading …</p></main>
+    <main id="page" tabindex="-1" aria-busy="true" data-caller="${caller}">
+      <p>Loading …</p>
+      <p class="late">
+        The program of this page is not there yet. Is the network slow? Load the page again; if that does not help, look
+        whether your browser is older than two years, or something on the way to the service keeps ${scriptPath} from
+        it. deployctl does all of it too.
+      </p>
+    </main>
     <footer><p id="zone"></p></footer>
     <p id="said" class="hidden" role="status"></p>
     <dialog id="dialog" aria-labelledby="dialog-title"></dialog>
