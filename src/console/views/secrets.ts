@@ -44,7 +44,10 @@ function secretTable(secrets: readonly Secret[], visit: Visit, now: number): Tem
   const columns: Column<Secret>[] = [
     { heading: 'Name', cell: ({ key }) => html`<code>${key}</code>` },
     { heading: 'Version', isNumber: true, cell: ({ version }) => String(version) },
-    { heading: 'Written', cell: ({ written_at }) => (written_at === null ? '–' : fullTime(written_at, now)) },
+    {
+      heading: 'Written',
+      cell: ({ written_at }) => (written_at === null ? '–' : html`<span>${fullTime(written_at, now)}</span>`),
+    },
     { heading: 'By', cell: ({ written_by }) => written_by ?? '–' },
     { heading: 'Change it', cell: (secret) => buttons(secret, visit) },
   ];
