@@ -1,11 +1,19 @@
 #!/bin/sh
 # Tells whoever signs in that an operator holds this host. The program is asked only where there is a hold, or was of late.
-configured() {
-  sed -n "s/^state_dir:[[:space:]]*[\"']\{0,1\}\(\/[^\"'#]*[^\"'#[:space:]]\).*/\1/p" /etc/deployd/config.yaml 2>/dev/null |
-    head -n 1
+
+# told CONFIG STATE_DIR WHAT [OPTION…]
+told() {
+  state_dir=$(sed -n "s/^state_dir:[[:space:]]*[\"']\{0,1\}\(\/[^\"'#]*[^\"'#[:space:]]\).*/\1/p" "$1" 2>/dev/null | head -n 1)
+  [ -n "$(find "${state_dir:-$2}/hold.json" -mtime -8 2>/dev/null)" ] || return 0
+  what=$3
+  shift 3
+  held=$(timeout 5 deployd hold --show "$@" 2>/dev/null) || return 0
+  echo "deployd: $what is $held; sooner: sudo deployd unhold${*:+ $*}"
 }
 
-state_dir=$(configured)
-[ -n "$(find "${state_dir:-/var/lib/deployd}/hold.json" -mtime -8 2>/dev/null)" ] || exit 0
-held=$(timeout 5 deployd hold --show 2>/dev/null) || exit 0
-echo "deployd: this host is $held; sooner: sudo deployd unhold"
+told /etc/deployd/config.yaml /var/lib/deployd 'this host'
+for config in /etc/deployd-envs/*/config.yaml; do
+  [ -e "$config" ] || continue
+  env=${config%/config.yaml} env=${env##*/}
+  told "$config" "/var/lib/deployd-envs/$env" "env $env of this host" --env "$env"
+done

@@ -1,8 +1,9 @@
 import { readFileSync, writeFileSync } from 'node:fs';
-import { basename, join } from 'node:path';
+import { basename, dirname, join } from 'node:path';
 import { tempDir } from '../fixtures/tempDir.ts';
 import { endings, commandEndings } from '../machines/endings.ts';
 import { configKeys, configTable } from '../src/agent/config/configKeys.ts';
+import { configOf, configTableOf } from '../src/agent/config/namedEnvs.ts';
 import { configKeys as tenancyKeys } from '../src/tenancy/config/configKeys.ts';
 import { loadSettings } from '../src/tenancy/config/loadSettings.ts';
 import { httpLimits } from '../src/tenancy/http/httpLimits.ts';
@@ -59,6 +60,33 @@ it('deployd.timer is as the specification says', () => {
     OnBootSec: ['90s'],
     OnUnitInactiveSec: ['60s'],
     RandomizedDelaySec: ['10s'],
+  });
+});
+
+describe('the units of a named env', () => {
+  it('differ from the plain ones in their env and their places alone, so that none can write what is another’s', () => {
+    const plain = readUnit('deployd.service');
+    expect(readUnit('deployd@.service')).toEqual({
+      ...plain,
+      Description: ['One tick of the deploy agent for %i'],
+      ExecStart: ['/usr/bin/deployd run --once --env %i'],
+      SyslogIdentifier: ['deployd@%i'],
+      StateDirectory: ['deployd-envs/%i'],
+      StateDirectoryMode: ['0700'],
+      ReadWritePaths: ['-/etc/deployd-envs/%i -/run/deployd-metrics -/run/docker.sock'],
+    });
+    const timer = { ...readUnit('deployd.timer'), Description: ['Ticks of the deploy agent for %i'] };
+    expect(readUnit('deployd@.timer')).toEqual(timer);
+  });
+
+  it('keep the places that the agent takes for them', () => {
+    const table = configTableOf(configOf('shop')).keys;
+    const unit = readUnit('deployd@.service');
+    const placeOf = (text = '') => text.replace('%i', 'shop');
+    expect(table.state_dir.default).toBe(`/var/lib/${placeOf(unit['StateDirectory']?.[0])}`);
+    const [directory = ''] = (unit['ReadWritePaths']?.[0] ?? '').split(' ');
+    expect(dirname(String(table.bootstrap_file.default))).toBe(placeOf(directory.replace('-', '')));
+    expect(dirname(configOf('shop'))).toBe(placeOf(directory.replace('-', '')));
   });
 });
 

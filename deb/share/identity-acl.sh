@@ -1,12 +1,11 @@
 #!/bin/sh
 # Lets the deploy agent read its mesh identity after the tunneller rewrote it: identity-acl.sh [--undo] [IDENTITY…]
-# Without identities, those that the configuration speaks of where its transport is sdk: deployd-host.<env>.json of both meshes.
+# Without identities, those that the configurations speak of whose transport is sdk: deployd-host.<env>.json of both meshes.
 # A rewrite drops ACLs, and under mode 0600 the ACL's mask hides what the directory's default grants, the group's access
 # too. What is right already is not touched: every change would wake the watch on the directory again.
 set -u
-config=/etc/deployd/config.yaml
 
-# configured KEY: a plain word of the configuration
+# configured KEY: a plain word of $config
 configured() { sed -n "s/^$1:[[:space:]]*[\"']\{0,1\}\([a-z0-9-]*\).*/\1/p" "$config" 2>/dev/null | head -n 1; }
 
 newline='
@@ -59,9 +58,12 @@ change_open() {
 
 undo=
 if [ "${1-}" = --undo ]; then undo=yes && shift; fi
-if [ $# = 0 ] && { [ -n "$undo" ] || [ "$(configured transport)" = sdk ]; }; then
-  name=deployd-host.$(configured env).json
-  set -- "/opt/mesh/etc/identities/$name" "/opt/openziti/etc/identities/$name"
+if [ $# = 0 ]; then
+  for config in /etc/deployd/config.yaml /etc/deployd-envs/*/config.yaml; do
+    if [ -z "$undo" ] && [ "$(configured transport)" != sdk ]; then continue; fi
+    name=deployd-host.$(configured env).json
+    set -- "$@" "/opt/mesh/etc/identities/$name" "/opt/openziti/etc/identities/$name"
+  done
 fi
 status=0
 for identity in "$@"; do

@@ -7,16 +7,16 @@ import { hardenProcess } from '../platform/host/hardening.ts';
 import { dropPrivileges, NotAllowed } from '../platform/host/privileges.ts';
 import { formatOf, machineFormats, machineNames, formatMachine } from './commands/machine.ts';
 import { runLoop, runOnce } from './commands/run.ts';
-import { parseArguments, withConfigOption, withExitCode as withExit } from '../commandLine.ts';
+import { parseArguments, withConfigOption, withExitCode as withExit, type ToldError } from '../commandLine.ts';
+import type { EachEnvOptions, RunForEnv } from './commands/eachEnv.ts';
 import { ConfigInvalid } from '../config/configInvalid.ts';
 import { loadSettings } from './config/loadSettings.ts';
+import { configOf, configsOfHost, envPattern, plainConfig } from './config/namedEnvs.ts';
 import type { Settings } from './config/settings.ts';
 import { installCrashHandlers } from './journal/crashHandlers.ts';
 import { ignoreStreamErrors } from '../platform/host/streamErrors.ts';
 import { Vault } from './secrets/vault.ts';
 import { version } from '../version.ts';
-
-const DEFAULT_CONFIG = '/etc/deployd/config.yaml';
 
 const vault = new Vault();
 
@@ -49,7 +49,10 @@ withConfig(program.command('status'))
   .option('--json', 'the same as JSON')
   .action(async (options: { json?: boolean }, command: Command) => {
     const { status } = await import('./commands/status.ts');
-    await runAsOwner(command, (settings) => status(settings, { json: options.json ?? false, version }, console));
+    const { json = false } = options;
+    await forEachEnv(command, { json, verdict: 'in_sync' }, (path, out) =>
+      withSettings(path, (settings) => status(settings, { json, version }, out)),
+    );
   });
 
 withConfig(program.command('plan'))
@@ -58,11 +61,11 @@ withConfig(program.command('plan'))
   .option('--signatures <file...>', 'signatures of the bundle, to be judged by the trust of this host')
   .option('--json', 'the same as JSON')
   .action(async (bundle: string, options: { signatures?: string[]; json?: boolean }, command: Command) => {
-    const { config } = command.optsWithGlobals<{ config?: string }>();
+    const path = chosenConfig(command);
     const { plan } = await import('./commands/plan.ts');
     await withExitCode(async () => {
-      const isUnconfigured = config === undefined && !existsSync(DEFAULT_CONFIG);
-      const settings = isUnconfigured ? null : loadSettings(config ?? DEFAULT_CONFIG);
+      const isUnconfigured = path === null && !existsSync(plainConfig);
+      const settings = isUnconfigured ? null : loadSettings(path ?? plainConfig);
       const { signatures = [], json = false } = options;
       return plan(settings, { bundle, signatures, json, signal: abortedBySignal() }, console);
     });
@@ -76,9 +79,10 @@ withConfig(program.command('hold'))
   .action(async (reason: string[], options: { until?: string; show?: boolean }, command: Command) => {
     if (options.show && reason.length > 0) command.error('error: --show goes without a reason');
     const { hold, showHold } = await import('./commands/hold.ts');
+    const { outputFor } = await import('./commands/outputFor.ts');
     const requested = { until: options.until, reason: reason.join(' '), by: loginName() };
     await runAsOwner(command, (settings) =>
-      options.show ? showHold(settings, console) : hold(settings, requested, console),
+      options.show ? showHold(settings, console) : hold(settings, requested, outputFor(settings.config_file, console)),
     );
   });
 
@@ -99,10 +103,10 @@ withConfig(program.command('doctor'))
   .description('checks what usually goes wrong on a host, and tells what to do about it; exit 0 when all is well')
   .option('--json', 'the same as JSON')
   .action(async (options: { json?: boolean }, command: Command) => {
-    const { config: configPath = DEFAULT_CONFIG } = command.optsWithGlobals<{ config?: string }>();
-    const how = { configPath, json: options.json ?? false, version, vault, signal: abortedBySignal() };
     const { doctor } = await import('./commands/doctor.ts');
-    await withExitCode(() => doctor(how, console));
+    const { json = false } = options;
+    const how = { json, version, vault, signal: abortedBySignal() };
+    await forEachEnv(command, { json, verdict: 'well' }, (configPath, out) => doctor({ ...how, configPath }, out));
   });
 
 withConfig(program.command('trace'))
@@ -112,8 +116,11 @@ withConfig(program.command('trace'))
   .option('--json', 'the same as JSON')
   .action(async (tick: string | undefined, options: { list?: boolean; json?: boolean }, command: Command) => {
     const { trace } = await import('./commands/trace.ts');
+    const { outputFor } = await import('./commands/outputFor.ts');
     const traceOptions = { tick, list: options.list ?? false, json: options.json ?? false };
-    await runAsOwner(command, (settings) => trace(settings, traceOptions, console));
+    await runAsOwner(command, (settings) =>
+      trace(settings, traceOptions, options.json ? console : outputFor(settings.config_file, console)),
+    );
   });
 
 withConfig(program.command('history'))
@@ -194,6 +201,11 @@ if (import.meta.main) {
   void parseArguments(program);
 }
 
+function namedEnv(text: string): string {
+  if (!envPattern.test(text)) throw new InvalidArgumentError('It must be the id of an env.');
+  return text;
+}
+
 /** A number of lines or entries. */
 function count(text: string): number {
   if (!/^[1-9]\d{0,5}$/.test(text)) throw new InvalidArgumentError('It must be a number from 1 to 999999.');
@@ -207,21 +219,44 @@ function writeOut(text: string): void {
 
 /** Loads the configuration, switches to the owner of the state directory and runs a command. */
 async function runAsOwner(command: Command, run: (settings: Settings) => Promise<number>): Promise<void> {
-  const { config } = command.optsWithGlobals<{ config?: string }>();
+  await withExitCode(() => withSettings(chosenConfig(command) ?? plainConfig, run));
+}
+
+async function withSettings(path: string, run: (settings: Settings) => Promise<number>): Promise<number> {
+  const settings = loadSettings(path);
+  dropPrivileges(settings.state_dir);
+  return run(settings);
+}
+
+/** Runs a command for the configuration that is named, else for each of the host (spec §22.2). */
+async function forEachEnv(command: Command, how: EachEnvOptions, run: RunForEnv): Promise<void> {
+  const named = chosenConfig(command);
+  const found = named === null ? configsOfHost(plainConfig) : [named];
+  const [only, ...others] = found.length === 0 ? [plainConfig] : found;
   await withExitCode(async () => {
-    const settings = loadSettings(config ?? DEFAULT_CONFIG);
-    dropPrivileges(settings.state_dir);
-    return run(settings);
+    if (only !== undefined && others.length === 0) return run(only, console);
+    const { eachEnv } = await import('./commands/eachEnv.ts');
+    return eachEnv(found, { ...how, tell: toldErrorOf, out: console }, run);
   });
 }
 
-/** Runs a command and sets the exit code; an invalid configuration and the wrong user have their own. */
+/** The configuration that the options name, null without them. */
+function chosenConfig(command: Command): string | null {
+  const { config, env } = command.optsWithGlobals<{ config?: string; env?: string }>();
+  if (config !== undefined && env !== undefined) command.error('error: --env goes without --config');
+  return env === undefined ? (config ?? null) : configOf(env);
+}
+
+/** Runs a command and sets the exit code. */
 function withExitCode(run: () => Promise<number>): Promise<void> {
-  return withExit(run, (error) => {
-    if (!(error instanceof ConfigInvalid) && !(error instanceof NotAllowed)) return null;
-    const lines = error instanceof ConfigInvalid ? error.lines : [error.message];
-    return { lines, exit: commandEndings.configInvalid.meta.exit };
-  });
+  return withExit(run, toldErrorOf);
+}
+
+/** An invalid configuration and the wrong user have an exit code of their own. */
+function toldErrorOf(error: unknown): ToldError | null {
+  if (!(error instanceof ConfigInvalid) && !(error instanceof NotAllowed)) return null;
+  const lines = error instanceof ConfigInvalid ? error.lines : [error.message];
+  return { lines, exit: commandEndings.configInvalid.meta.exit };
 }
 
 /** Aborts at SIGTERM or SIGINT, so that the command can clean up. */
@@ -232,7 +267,9 @@ function abortedBySignal(): AbortSignal {
 }
 
 function withConfig(command: Command): Command {
-  return withConfigOption(command, DEFAULT_CONFIG);
+  return withConfigOption(command, plainConfig).addOption(
+    new Option('--env <env>', `the env of deployd@<env>.service, by ${configOf('<env>')}`).argParser(namedEnv),
+  );
 }
 
 function helpFooter(): string {

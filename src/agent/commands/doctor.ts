@@ -1,9 +1,9 @@
 import { ConfigInvalid } from '../../config/configInvalid.ts';
-import { mergeDefaults } from '../../config/defaults.ts';
-import { configTable } from '../config/configKeys.ts';
-import { loadSettings } from '../config/loadSettings.ts';
-import { diagnosisOf, type Diagnosis } from '../../doctor/diagnosis.ts';
+import { loadSettings, settingsDespite } from '../config/loadSettings.ts';
+import { diagnosisOf, type Check, type Diagnosis } from '../../doctor/diagnosis.ts';
 import { diagnosisJson, formatDiagnosis } from '../../doctor/formatDiagnosis.ts';
+import { namedEnvOf } from '../config/namedEnvs.ts';
+import { commandsOfEnv } from '../rules/status/commandsOfEnv.ts';
 import type { Vault } from '../secrets/vault.ts';
 import { examineEngine } from '../services/doctor/engine.ts';
 import { checkFiles, examineIdentity } from '../services/doctor/files.ts';
@@ -28,7 +28,12 @@ export interface DoctorOptions {
  * it, writes nothing and takes no lock; it only pings the services and looks up the token.
  */
 export async function doctor({ configPath, json, ...options }: DoctorOptions, out: Output): Promise<number> {
-  const diagnosis = await runChecks({ ...options, configPath, ...readConfig(configPath) });
+  const diagnosis = await runChecks({
+    ...options,
+    configPath,
+    namedEnv: namedEnvOf(configPath),
+    ...readConfig(configPath),
+  });
   const text = json ? diagnosisJson(diagnosis) : formatDiagnosis(diagnosis);
   out.log(options.vault.redactor().redact(text));
   return diagnosis.passed ? 0 : 1;
@@ -40,10 +45,7 @@ function readConfig(configPath: string): Pick<DoctorInput, 'settings' | 'problem
   } catch (error) {
     if (!(error instanceof ConfigInvalid)) throw error;
     return {
-      settings: {
-        ...mergeDefaults(configTable, error.validSettings),
-        ...error.validSettings,
-      } as DoctorInput['settings'],
+      settings: settingsDespite(configPath, error) as DoctorInput['settings'],
       problems: error.lines,
     };
   }
@@ -54,7 +56,7 @@ async function runChecks(input: DoctorInput): Promise<Diagnosis> {
   const checks = [checkFiles(context), examineEngine(context), checkNetwork(context), checkTicks(context)];
   const [files = [], engine = [], network = [], ticks = []] = await Promise.all(checks);
   const policy = await examinePolicy(context);
-  return diagnosisOf([
+  const made = [
     ...files,
     await examineIdentity(context),
     ...network,
@@ -62,5 +64,13 @@ async function runChecks(input: DoctorInput): Promise<Diagnosis> {
     policy,
     examineTrust(context),
     ...ticks,
-  ]);
+  ];
+  return diagnosisOf(made.map((check) => forEnv(check, input.namedEnv)));
+}
+
+function forEnv(check: Check, env: string | null): Check {
+  const findings = check.findings.map(({ problem, fix }) => {
+    return { problem: commandsOfEnv(problem, env), fix: commandsOfEnv(fix, env) };
+  });
+  return { ...check, detail: commandsOfEnv(check.detail, env), findings };
 }

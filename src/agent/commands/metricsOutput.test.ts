@@ -13,9 +13,17 @@ const trace: Trace = {
 };
 const twice = 'deployd_ticks_total{outcome="converged"} 2';
 
+const plain = '/etc/deployd/config.yaml';
+
 function depsFor(textfile: string | null, paths: string[], warnings: string[] = []): Dependencies {
   return {
-    settings: { metrics: { textfile }, traces: { otlp_endpoint: null }, state_dir: tempDir(), disk: { paths } },
+    settings: {
+      config_file: plain,
+      metrics: { textfile },
+      traces: { otlp_endpoint: null },
+      state_dir: tempDir(),
+      disk: { paths },
+    },
     state: { isUnknown: false, state: emptyState('eu-1') },
     tick: { containers: [] },
     journal: { warn: (line: string) => void warnings.push(line) },
@@ -32,6 +40,21 @@ it('counts on in the file from process to process, whatever the names of the pat
   }
   const lines = (await readFile(file, 'utf8')).split('\n');
   expect(lines.filter((line) => line.startsWith('deployd_ticks_total{outcome="converged"}'))).toEqual([twice]);
+});
+
+it('names a named env in each of its metrics, and counts on in them', async () => {
+  const file = join(tempDir(), 'shop.prom');
+  const deps = depsFor(file, ['/']);
+  Object.assign(deps.settings, { config_file: '/etc/deployd-envs/shop-eu/config.yaml' });
+  for (let process = 1; process <= 2; process++) {
+    const metrics = await openMetricsOutput(deps, null);
+    await metrics.publish(trace);
+    await metrics.close();
+  }
+  const samples = (await readFile(file, 'utf8')).split('\n').filter((line) => /^\w/.test(line));
+  expect(samples.length).toBeGreaterThan(20);
+  expect(samples.filter((line) => !line.includes('env="shop-eu"}'))).toEqual([]);
+  expect(samples).toContain('deployd_ticks_total{outcome="converged",env="shop-eu"} 2');
 });
 
 it.each(['a file that cannot be written', 'no file'])('counts on in what it shows, with %s', async (what) => {

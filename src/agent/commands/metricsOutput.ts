@@ -2,10 +2,11 @@ import { filesystemsOf } from '../../platform/host/filesystems.ts';
 import { formatPrometheusText } from '../../platform/text/metrics.ts';
 import { listenForMetrics, type MetricsListener } from '../adapters/host/metricsListener.ts';
 import { openMetricsFile } from '../adapters/state/metricsFile.ts';
+import { namedEnvOf } from '../config/namedEnvs.ts';
 import type { Settings } from '../config/settings.ts';
 import { deferringFactsOf } from '../rules/schedule/deferral.ts';
 import { countExport, countTick, tickCountsIn, type ExportResult } from '../rules/metrics/tickCounts.ts';
-import { tickMetrics, type TickFacts } from '../rules/metrics/tickMetrics.ts';
+import { labelledBy, tickMetrics, type TickFacts } from '../rules/metrics/tickMetrics.ts';
 import type { Trace } from '../rules/trace/trace.ts';
 import type { Dependencies } from '../services/dependencies.ts';
 
@@ -18,7 +19,8 @@ export interface MetricsOutput {
 
 /** Opens the metrics file of the configuration, and the listener if one is wanted; one that cannot be had is only logged. */
 export async function openMetricsOutput(deps: Dependencies, listen: string | null): Promise<MetricsOutput> {
-  const { textfile } = deps.settings.metrics;
+  const { config_file, metrics } = deps.settings;
+  const [textfile, env] = [metrics.textfile, namedEnvOf(config_file)];
   const file = textfile === null ? null : openMetricsFile(textfile);
   let text = '';
   const listener = listen === null ? null : await tryToListen(deps, listen, () => text);
@@ -26,7 +28,7 @@ export async function openMetricsOutput(deps: Dependencies, listen: string | nul
     const before = tickCountsIn((await file?.read()) || text);
     const counts = exported === null ? before : countExport(before, exported);
     const facts = await factsOf(deps, trace);
-    text = formatPrometheusText(tickMetrics(facts, countTick(counts, trace, new Date())));
+    text = formatPrometheusText(labelledBy(env, tickMetrics(facts, countTick(counts, trace, new Date()))));
     await file?.write(text);
   };
   return {

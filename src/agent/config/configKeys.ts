@@ -25,7 +25,7 @@ const secondsPerDay = 86_400;
 const bytesPerGiB = 2 ** 30;
 
 /** Every key of config.yaml (spec §6): the one source of the defaults, the validation and the table in docs/config.md. */
-export const configKeys: Readonly<Record<DottedKey<Settings>, ConfigKey>> = {
+export const configKeys: Readonly<Record<DottedKey<Omit<Settings, 'config_file'>>, ConfigKey>> = {
   env: required(envId, 'Environment this host belongs to.'),
   site: required(singleLineName, 'Site this host stands at, as the tenancy service knows it.'),
   transport: required(

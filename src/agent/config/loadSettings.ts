@@ -1,12 +1,14 @@
 import { certificateProblems, inspectCertificateFile } from '../../config/certificateFile.ts';
-import { deepFreeze, readConfigFile } from '../../config/configFile.ts';
+import { ConfigInvalid, type KeyProblem } from '../../config/configInvalid.ts';
+import { deepFreeze, readConfigFile, type ConfigFile } from '../../config/configFile.ts';
+import { mergeDefaults } from '../../config/defaults.ts';
+import { claimsOf, collisionsOf } from './collisions.ts';
 import { normalizeAddresses, validateCombinations } from './combinations.ts';
-import { configTable } from './configKeys.ts';
 import { validate } from './configValidator.ts';
+import { configTableOf, namedEnvOf, otherConfigs } from './namedEnvs.ts';
 import type { Settings } from './settings.ts';
 
 const configFormat = {
-  table: configTable,
   validate,
   example: 'env: eu-1',
   readers: 'it belongs to root and group deployd with mode 0640, so run as root or deployd',
@@ -15,7 +17,7 @@ const configFormat = {
 
 /** Loads config.yaml into frozen Settings; throws ConfigInvalid with all of its problems. */
 export function loadSettings(path: string): Settings {
-  const { valid, lines, settingsUnless } = readConfigFile<Settings>(path, configFormat);
+  const { valid, lines, settingsUnless } = readFile(path);
   const status = inspectCertificateFile(valid.secretstore_ca);
   // Only the file that the default names may be missing.
   const isAbsent = status === 'missing' && !lines.has('/secretstore_ca');
@@ -23,6 +25,38 @@ export function loadSettings(path: string): Settings {
     ...validateCombinations(valid, lines.has('/port')),
     ...certificateProblems('tenancy_ca', valid.tenancy_ca),
     ...(isAbsent ? [] : certificateProblems('secretstore_ca', valid.secretstore_ca, status)),
+    ...collisionProblems(path, valid),
   ]);
-  return deepFreeze({ ...normalizeAddresses(settings), ...(isAbsent && { secretstore_ca: null }) });
+  return deepFreeze({
+    ...normalizeAddresses(settings),
+    ...(isAbsent && { secretstore_ca: null }),
+    config_file: path,
+  });
+}
+
+/** The settings that the problems of an invalid configuration leave, with the defaults of all others. */
+export function settingsDespite(path: string, { validSettings }: ConfigInvalid): Partial<Settings> {
+  return { ...mergeDefaults(configTableOf(path), validSettings), ...validSettings, config_file: path };
+}
+
+/** The valid settings of a configuration, one key by itself; none where it cannot be read. */
+export function validSettings(path: string): Partial<Settings> {
+  try {
+    return readFile(path).valid;
+  } catch (error) {
+    if (error instanceof ConfigInvalid) return {};
+    throw error;
+  }
+}
+
+function readFile(path: string): ConfigFile<Settings> {
+  return readConfigFile<Settings>(path, { ...configFormat, table: configTableOf(path) });
+}
+
+/** Only a named env is refused for what it shares: the plain one goes on, whatever is set up beside it. */
+function collisionProblems(path: string, valid: Partial<Settings>): KeyProblem[] {
+  const env = namedEnvOf(path);
+  if (env === null) return [];
+  const others = otherConfigs(path).map((file) => claimsOf(file, validSettings(file)));
+  return collisionsOf(env, claimsOf(path, valid), others);
 }

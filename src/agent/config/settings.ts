@@ -5,6 +5,8 @@ import type { TimeWindow } from '../../protocol/timeWindow.ts';
 
 /** The validated configuration: config.yaml merged with the defaults, frozen (spec §6). */
 export interface Settings {
+  /** The file that they come from. */
+  readonly config_file: string;
   readonly env: string;
   readonly site: string;
   readonly transport: 'sdk' | 'proxy' | 'system';

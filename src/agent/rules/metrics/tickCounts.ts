@@ -32,7 +32,7 @@ const refusalCodes = Object.keys(refusals);
 export function tickCountsIn(text: string): TickCounts {
   const readBack = (name: string, keys: readonly string[]): Record<string, number> =>
     Object.fromEntries(
-      [...text.matchAll(/^(\w+)\{\w+="(\w+)"\} (\d{1,15}(?:\.\d{1,3})?)$/gm)]
+      [...text.matchAll(/^(\w+)\{\w+="(\w+)"(?:,env="[a-z0-9-]+")?\} (\d{1,15}(?:\.\d{1,3})?)$/gm)]
         .filter(([, found, key = '']) => found === name && keys.includes(key))
         .map(([, , key = '', value]) => [key, Number(value)] as const),
     );

@@ -48,6 +48,13 @@ function exportMetric({ exports }: TickCounts): MetricFamily {
   return counter('deployd_trace_exports', 'Traces by what became of their export.', samplesBy('result', exports));
 }
 
+/** The metrics of a named env, which has the engine's host in common with others (spec §22.4). */
+export function labelledBy(namedEnv: string | null, families: readonly MetricFamily[]): readonly MetricFamily[] {
+  if (namedEnv === null) return families;
+  const labelled = (sample: Sample) => ({ ...sample, labels: { ...sample.labels, env: namedEnv } });
+  return families.map((family) => ({ ...family, samples: family.samples.map(labelled) }));
+}
+
 function stateMetrics(state: Readonly<State>): MetricFamily[] {
   const inSync = Number(outOfSyncReason(state) === null);
   return [

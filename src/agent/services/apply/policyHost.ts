@@ -17,7 +17,8 @@ import { containerdRoots } from './containerdRoots.ts';
 
 /** Where the agent and container engines keep what is theirs, wherever their configuration puts more. */
 const protectedDirectories = [
-  ...['/etc/deployd', '/usr/share/deployd', '/usr/bin/deployd', '/opt/mesh/etc'],
+  ...['/etc/deployd', '/etc/deployd-envs', '/var/lib/deployd', '/var/lib/deployd-envs'],
+  ...['/usr/share/deployd', '/usr/bin/deployd', '/opt/mesh/etc'],
   ...['/etc/docker', '/etc/containerd', '/run/docker', '/run/containerd', '/run/containers'],
   ...['/var/lib/docker', '/var/lib/containerd', '/var/lib/containers'],
 ];

@@ -12,6 +12,8 @@ import type { Vault } from '../../secrets/vault.ts';
 /** Input of the checks: the configuration, which may be invalid in part. */
 export interface DoctorInput {
   configPath: string;
+  /** Null for the plain configuration. */
+  namedEnv: string | null;
   /** One line for each error of the configuration. */
   problems: string[];
   /** Its valid settings, and the defaults. */

@@ -9,6 +9,7 @@ import type { Check } from '../../../doctor/diagnosis.ts';
 import { checkHold } from '../../rules/doctor/holdCheck.ts';
 import { checkLock, type LockFacts } from '../../rules/doctor/lockCheck.ts';
 import { checkReleases, checkState, type ReleasesFacts } from '../../rules/doctor/releaseChecks.ts';
+import { commandsOfEnv } from '../../rules/status/commandsOfEnv.ts';
 import type { HoldFile } from '../../rules/schedule/hold.ts';
 import { checkLastTick, checkTimer, parseTimerFacts } from '../../rules/doctor/timerChecks.ts';
 import type { Fact } from '../../../platform/fact.ts';
@@ -20,7 +21,7 @@ export async function checkTicks(context: DoctorContext): Promise<Check[]> {
   const { env = null, interval_s: intervalS, laptop_mode: laptop, offline_alarm_s: alarmS } = settings;
   const lock = await lockFacts(context);
   return [
-    checkTimer(await timerFacts()),
+    checkTimer(await timerFacts(commandsOfEnv('deployd.timer', context.namedEnv))),
     checkLastTick(host, { intervalS, laptop, alarmS }),
     checkHold(await holdFacts(context), host.now),
     checkLock(lock, host.now),
@@ -29,10 +30,10 @@ export async function checkTicks(context: DoctorContext): Promise<Check[]> {
   ];
 }
 
-async function timerFacts() {
+async function timerFacts(timer: string) {
   const properties = '--property=LoadState,UnitFileState,ActiveState,SubState';
-  const { stdout: unit } = await runHostProgram(['systemctl', 'show', 'deployd.timer', properties]);
-  const { stdout: timers } = await runHostProgram(['systemctl', 'list-timers', '--output=json', 'deployd.timer']);
+  const { stdout: unit } = await runHostProgram(['systemctl', 'show', timer, properties]);
+  const { stdout: timers } = await runHostProgram(['systemctl', 'list-timers', '--output=json', timer]);
   return parseTimerFacts(unit, timers);
 }
 

@@ -1,0 +1,61 @@
+import { basename, dirname, join, resolve } from 'node:path';
+import { isThere, namesIn } from '../../platform/host/paths.ts';
+import { keyTableOf } from '../../config/keyTable.ts';
+import { configKeys, configTable } from './configKeys.ts';
+
+/** The configuration of the plain unit, `deployd.service`. */
+export const plainConfig = '/etc/deployd/config.yaml';
+
+const [plainDirectory, namedDirectory, fileName] = ['deployd', 'deployd-envs', 'config.yaml'];
+
+/** What names an env. */
+export const envPattern = /^[a-z0-9][a-z0-9-]{0,62}$/;
+
+/** The configuration of a named env, the one of `deployd@<env>.service` (spec §22). */
+export function configOf(env: string): string {
+  return `/etc/${namedDirectory}/${env}/${fileName}`;
+}
+
+/** The named env that a configuration is of by its place; null for the plain one, and for one that is elsewhere. */
+export function namedEnvOf(configFile: string): string | null {
+  const directory = dirname(resolve(configFile));
+  const env = basename(directory);
+  return basename(dirname(directory)) === namedDirectory && envPattern.test(env) ? env : null;
+}
+
+/** The keys of a configuration; those of a named env have defaults of their own. */
+export function configTableOf(configFile: string): typeof configTable {
+  const env = namedEnvOf(configFile);
+  if (env === null) return configTable;
+  const keys = { ...configKeys };
+  for (const [key, value] of Object.entries(namedDefaults(env)) as [keyof typeof configKeys, string][])
+    keys[key] = { ...keys[key], default: value };
+  return keyTableOf(keys);
+}
+
+function namedDefaults(env: string): Partial<Record<keyof typeof configKeys, string>> {
+  return {
+    state_dir: `/var/lib/${namedDirectory}/${env}`,
+    bootstrap_file: `/etc/${namedDirectory}/${env}/bootstrap.jwt`,
+    secretstore_ca: `/etc/${namedDirectory}/${env}/secretstore-ca.pem`,
+  };
+}
+
+/**
+ * The configurations of a host that has this one, the plain one first, then those of the named envs; this one alone where it is
+ * elsewhere. Throws an error of the disk.
+ */
+export function configsOfHost(configFile: string): string[] {
+  const directory = dirname(resolve(configFile));
+  const isPlain = basename(directory) === plainDirectory;
+  if (!isPlain && namedEnvOf(configFile) === null) return [configFile];
+  const etc = isPlain ? dirname(directory) : dirname(dirname(directory));
+  const named = namesIn(join(etc, namedDirectory)).filter((name) => envPattern.test(name));
+  const directories = [plainDirectory, ...named.map((name) => join(namedDirectory, name))];
+  return directories.map((each) => join(etc, each, fileName)).filter(isThere);
+}
+
+/** The configurations of the other envs of the host. */
+export function otherConfigs(configFile: string): string[] {
+  return configsOfHost(configFile).filter((file) => dirname(file) !== dirname(resolve(configFile)));
+}
