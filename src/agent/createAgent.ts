@@ -18,6 +18,7 @@ import { createTenancy } from './adapters/http/tenancy.ts';
 import type { Transport } from './adapters/transport/transport.ts';
 import { openSystemRoots, type SystemRoots } from './adapters/transport/systemRoots.ts';
 import { createTransport } from './adapters/transport/createTransport.ts';
+import { otherEnvsOf } from './config/loadSettings.ts';
 import type { Settings } from './config/settings.ts';
 import type { Journal } from './journal/journal.ts';
 import { TraceRecorder } from './journal/traceRecorder.ts';
@@ -78,11 +79,7 @@ async function createDependencies(
   const apiContext = { http, vault, requestId: () => deps.tick.id, traceparent: () => traceparentOfCall(deps) };
   const warn = (line: string) => deps.tick.journal.error(line);
   const deps: Dependencies = {
-    settings,
-    version,
-    project,
-    vault,
-    journal,
+    ...{ settings, version, project, vault, journal },
     recorder,
     recordDecision,
     releases,
@@ -98,6 +95,7 @@ async function createDependencies(
       signal: stop.signal,
       onInspect: () => vault.noteUntrackedSecrets(),
     }),
+    otherEnvs: () => otherEnvsOf(settings.config_file),
     compose: createCompose(settings, project, { redactor: () => vault.redactor() }),
     unattended,
     stop,

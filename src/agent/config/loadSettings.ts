@@ -6,7 +6,7 @@ import { claimsOf, collisionsOf } from './collisions.ts';
 import { normalizeAddresses, validateCombinations } from './combinations.ts';
 import { validate } from './configValidator.ts';
 import { configTableOf, namedEnvOf, otherConfigs } from './namedEnvs.ts';
-import type { Settings } from './settings.ts';
+import type { OtherEnv, Settings } from './settings.ts';
 
 const configFormat = {
   validate,
@@ -39,8 +39,16 @@ export function settingsDespite(path: string, { validSettings }: ConfigInvalid):
   return { ...mergeDefaults(configTableOf(path), validSettings), ...validSettings, config_file: path };
 }
 
+/** The other envs of the host that has this configuration (spec §21). */
+export function otherEnvsOf(configFile: string): OtherEnv[] {
+  return otherConfigs(configFile).map((file) => {
+    const { env = namedEnvOf(file) ?? undefined, state_dir } = validSettings(file);
+    return { config_file: file, ...(env !== undefined && { env }), ...(state_dir !== undefined && { state_dir }) };
+  });
+}
+
 /** The valid settings of a configuration, one key by itself; none where it cannot be read. */
-export function validSettings(path: string): Partial<Settings> {
+function validSettings(path: string): Partial<Settings> {
   try {
     return readFile(path).valid;
   } catch (error) {

@@ -3,6 +3,9 @@ import type { TrustSettings } from '../../protocol/trustSettings.ts';
 import type { HostPolicy } from '../../protocol/hostPolicy.ts';
 import type { TimeWindow } from '../../protocol/timeWindow.ts';
 
+/** What the configuration of another env of this host says; a key is absent where it is not valid. */
+export type OtherEnv = Partial<Pick<Settings, 'env' | 'state_dir'>> & Pick<Settings, 'config_file'>;
+
 /** The validated configuration: config.yaml merged with the defaults, frozen (spec §6). */
 export interface Settings {
   /** The file that they come from. */

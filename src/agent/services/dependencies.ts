@@ -7,7 +7,7 @@ import type { Registries } from '../adapters/http/registries.ts';
 import type { Secretstore } from '../adapters/http/secretstore.ts';
 import type { StateFile } from '../adapters/state/stateFile.ts';
 import type { Tenancy } from '../adapters/http/tenancy.ts';
-import type { Settings } from '../config/settings.ts';
+import type { OtherEnv, Settings } from '../config/settings.ts';
 import type { Journal } from '../journal/journal.ts';
 import type { TraceRecorder } from '../journal/traceRecorder.ts';
 import type { Decision } from '../rules/trace/trace.ts';
@@ -30,6 +30,8 @@ export interface Dependencies {
   readonly registries: Registries;
   readonly containers: Containers;
   readonly compose: Compose;
+  /** The other envs of this host, as their configurations are now. */
+  readonly otherEnvs: () => readonly OtherEnv[];
   /** True for ticks of the loop or the timer, which no operator waits for. */
   readonly unattended: boolean;
   /** Aborts once, at SIGTERM; `clearSecrets` and `releaseLock` ignore it. */

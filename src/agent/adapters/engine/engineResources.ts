@@ -35,8 +35,10 @@ export function createResourceQueries(project: string, { getJson, inspectContain
       return (await Promise.all(entries.map(inspect))).filter((each) => each !== null);
     },
 
-    images: async (): Promise<LocalImage[]> => {
-      const { json } = await getJson({ path: '/images/json' });
+    /** Every image, or those without a tag. */
+    images: async ({ dangling = false } = {}): Promise<LocalImage[]> => {
+      const query = dangling ? { filters: JSON.stringify({ dangling: ['true'] }) } : {};
+      const { json } = await getJson({ path: '/images/json', query });
       return (json as ImageEntry[]).map(({ Id, RepoTags, RepoDigests }) => ({
         id: Id,
         references: [...(RepoTags ?? []), ...(RepoDigests ?? [])],

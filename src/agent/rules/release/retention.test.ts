@@ -1,4 +1,4 @@
-import { selectForRemoval } from './retention.ts';
+import { selectForRemoval, unneededImages } from './retention.ts';
 
 const nothing = { mountedShas: new Set<string>(), usedImages: new Set<string>(), usedImageIds: new Set<string>() };
 /** One image for each reference. */
@@ -106,4 +106,16 @@ describe('garbage collection after a success (spec §12.7)', () => {
     const here = { releases: written, engineImages: present('app:1') };
     expect(selectForRemoval({ ...nothing, ...here, current: null, keep: 0 }).images).toEqual(['docker.io/app:1']);
   });
+});
+
+it.each([
+  ['nothing', [], [0, 1, 2]],
+  ['its id', [`sha256:${'1'.repeat(64)}`], [0, 2]],
+  ['a reference by its digest, and a tag beside it', [`app:3@sha256:${'b'.repeat(64)}`], [0, 1]],
+  ['another digest of the name', [`app@sha256:${'c'.repeat(64)}`], [0, 1, 2]],
+])('a dangling image is removed unless others need it: %s (spec §21.5)', (_what, needed, removed) => {
+  const dangling = [[], [], [`docker.io/library/app@sha256:${'b'.repeat(64)}`]].map((references, index) => {
+    return { id: `sha256:${String(index).repeat(64)}`, references };
+  });
+  expect(unneededImages(dangling, needed)).toEqual(removed.map((index) => dangling[index]?.id));
 });

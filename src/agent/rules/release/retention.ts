@@ -63,6 +63,13 @@ export function selectForRemoval({
   return { shas: removed.map(shaOf), keptByMount: keptByMount.map(shaOf), images };
 }
 
+/** Ids of the dangling images without those that others need, by id or by any spelling of the reference. */
+export function unneededImages(dangling: RetentionInput['engineImages'], neededByOthers: readonly string[]): string[] {
+  const needed = new Set(neededByOthers.map(imageKeyOf));
+  const isNeeded = (name: string) => needed.has(imageKeyOf(name));
+  return dangling.filter(({ id, references }) => ![id, ...references].some(isNeeded)).map(({ id }) => id);
+}
+
 /** Records contain the id of an image when its reference would reveal a secret. */
 function imageKeyOf(image: string): string {
   return isImageId(image) ? image : normalizeImageReference(image);

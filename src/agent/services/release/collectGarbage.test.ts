@@ -33,6 +33,7 @@ function depsWith(mount: string, { hold }: Pick<Dependencies['tick'], 'hold'> = 
       images: async () => [],
     },
     settings: { keep_releases: 1, policy: { deny: [] } },
+    otherEnvs: () => [],
     state: { state: { applied_sha: current, attempt: null } },
     stop: new AbortController(),
     tick: { hold, journal: { info: () => undefined, warn: fail } },
@@ -86,5 +87,52 @@ describe('a release beyond keep_releases (spec §12.7)', () => {
     ['another env', () => join(stateDir, 'eu-12')],
   ])('is removed although a container mounts %s', async (_, mountOf) => {
     expect(await remaining(mountOf())).toEqual([current]);
+  });
+});
+
+describe('beside other envs of the host (spec §21.5)', () => {
+  const record = { schema: 1, sha: old, version: 'v1', sequence: 1, production: false, services: [], compose: [] };
+  const engineImages = ['app:1', 'app:2', 'app:3'].map((reference, index) => {
+    return { id: `sha256:${String(index).repeat(64)}`, references: [reference] };
+  });
+  const imagesNamed = (...names: string[]) => names.map((reference) => ({ reference, id: null }));
+  let removed: string[];
+  let warnings: string[];
+
+  /** Removes `old`, which named all three images, beside these other envs. */
+  async function collectBeside(otherEnvs: Dependencies['otherEnvs']): Promise<void> {
+    [removed, warnings] = [[], []];
+    await releases.writeRecord(old, { ...record, schema: 1, images: imagesNamed('app:1', 'app:2', 'app:3') });
+    const deps = depsWith('/elsewhere');
+    Object.assign(deps, { otherEnvs });
+    Object.assign(deps.tick.journal, { warn: (line: string) => warnings.push(line) });
+    const removeImage = (name: string) => Promise.resolve(removed.push(name));
+    Object.assign(deps.containers, { images: async () => engineImages, removeImage });
+    await collectGarbage(deps, 1);
+  }
+
+  it('the images stay that a release of theirs names, by reference or by id', async () => {
+    const other = { config_file: 'other', env: 'shop', state_dir: await realpath(tempDir()) };
+    const ofOther = await openReleases(other.state_dir, other.env);
+    await mkdir(ofOther.pathOf(old));
+    const images = [
+      { reference: 'app:2', id: null },
+      { reference: 'moved:1', id: engineImages[0]?.id ?? null },
+    ];
+    await ofOther.writeRecord(old, { ...record, schema: 1, images });
+    await collectBeside(() => [other, { config_file: 'new', env: 'new', state_dir: '/nowhere' }]);
+    expect(removed).toEqual(['app:3']);
+    expect([await list(), warnings]).toEqual([[current], []]);
+  });
+
+  it('nothing is removed while one of them does not tell where its releases are', async () => {
+    await collectBeside(() => [{ config_file: '/etc/deployd/config.yaml' }]);
+    expect(removed).toEqual([]);
+    expect(await list()).toEqual([current, old]);
+    expect(warnings).toEqual([
+      'old releases stay for now: images that its env may need: /etc/deployd/config.yaml cannot be used',
+    ]);
+    await collectBeside(() => []);
+    expect([removed, await list()]).toEqual([['app:1', 'app:2', 'app:3'], [current]]);
   });
 });

@@ -5,9 +5,11 @@ import type { DesiredState } from '../../../../machines/types.ts';
 import { diskFault, isEACCES, isENOENT } from '../../../platform/errors/diskFault.ts';
 import { wasApplied, type ReleaseRecord } from '../../rules/release/releaseRecord.ts';
 import type { ResourceUser } from '../../rules/health/resourceUser.ts';
+import { isImageId } from '../../../platform/text/imageReference.ts';
 import { exposesDirectory, isWithin } from '../../rules/release/mountPath.ts';
 import { selectForRemoval } from '../../rules/release/retention.ts';
 import type { Dependencies } from '../dependencies.ts';
+import { imagesOfOtherEnvs } from './otherEnvs.ts';
 
 /**
  * Cleans up after every tick: strips `.env` from failed bundles and, unless the host is held, retries a pending purge and, after a
@@ -28,7 +30,7 @@ export async function cleanUp(deps: Dependencies, ending: Ending, desired: Desir
 
 /**
  * Removes releases beyond `keep` and the images that only they named, except those that any container of the engine mounts or
- * uses. Releases in use, and errors, are logged; the next call tries again.
+ * uses, and those that a release of another env of the host names. Releases in use, and errors, are logged; the next call tries again.
  */
 export async function collectGarbage(deps: Dependencies, keep: number): Promise<void> {
   await warnOnError(deps, 'old releases stay for now', async () => {
@@ -46,6 +48,7 @@ export async function collectGarbage(deps: Dependencies, keep: number): Promise<
 async function findRemovable(deps: Dependencies, { keep, users }: { keep: number; users: ResourceUser[] }) {
   const { containers, releases, state } = deps;
   const shas = await releases.listByAge();
+  const others = await imagesOfOtherEnvs(deps);
   const candidates = shas.map(async (sha) => {
     const images = referencesOf(await releases.readRecord(sha));
     return { sha, images, restorable: await releases.hasEnv(sha) };
@@ -55,10 +58,11 @@ async function findRemovable(deps: Dependencies, { keep, users }: { keep: number
     current: state.state.applied_sha,
     keep,
     mountedShas: await mountedReleases(deps, { shas, users }),
-    usedImages: new Set(
-      users.flatMap(({ project, image, imageId }) => (project === deps.project ? image : [image, imageId])),
-    ),
-    usedImageIds: new Set(users.map(({ imageId }) => imageId)),
+    usedImages: new Set([
+      ...users.flatMap(({ project, image, imageId }) => (project === deps.project ? image : [image, imageId])),
+      ...others,
+    ]),
+    usedImageIds: new Set([...users.map(({ imageId }) => imageId), ...others.filter(isImageId)]),
     engineImages: await containers.images(),
   });
 }
@@ -113,7 +117,12 @@ async function stripEnvs({ releases, state }: Dependencies): Promise<void> {
   }
 }
 
-async function warnOnError({ tick }: Dependencies, warning: string, work: () => Promise<void>): Promise<void> {
+/** Does work whose failure is only a warning. */
+export async function warnOnError(
+  { tick }: Pick<Dependencies, 'tick'>,
+  warning: string,
+  work: () => Promise<void>,
+): Promise<void> {
   await work().catch((error: unknown) => {
     tick.journal.warn(`${warning}: ${error instanceof Error ? error.message : 'unknown reason'}`);
   });
