@@ -48,7 +48,7 @@ it('names a named env in each of its metrics, and counts on in them', async () =
   Object.assign(deps.settings, { config_file: '/etc/deployd-envs/shop-eu/config.yaml' });
   for (let process = 1; process <= 2; process++) {
     const metrics = await openMetricsOutput(deps, null);
-    await metrics.publish(trace);
+    await metrics.publish(trace, null);
     await metrics.close();
   }
   const samples = (await readFile(file, 'utf8')).split('\n').filter((line) => /^\w/.test(line));

@@ -39,7 +39,7 @@ export function settingsDespite(path: string, { validSettings }: ConfigInvalid):
   return { ...mergeDefaults(configTableOf(path), validSettings), ...validSettings, config_file: path };
 }
 
-/** The other envs of the host that has this configuration (spec §21). */
+/** The other envs of the host that has this configuration (spec §22). */
 export function otherEnvsOf(configFile: string): OtherEnv[] {
   return otherConfigs(configFile).map((file) => {
     const { env = namedEnvOf(file) ?? undefined, state_dir } = validSettings(file);

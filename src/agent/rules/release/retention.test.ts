@@ -113,7 +113,7 @@ it.each([
   ['its id', [`sha256:${'1'.repeat(64)}`], [0, 2]],
   ['a reference by its digest, and a tag beside it', [`app:3@sha256:${'b'.repeat(64)}`], [0, 1]],
   ['another digest of the name', [`app@sha256:${'c'.repeat(64)}`], [0, 1, 2]],
-])('a dangling image is removed unless others need it: %s (spec §21.5)', (_what, needed, removed) => {
+])('a dangling image is removed unless others need it: %s (spec §22.5)', (_what, needed, removed) => {
   const dangling = [[], [], [`docker.io/library/app@sha256:${'b'.repeat(64)}`]].map((references, index) => {
     return { id: `sha256:${String(index).repeat(64)}`, references };
   });

@@ -90,7 +90,7 @@ describe('a release beyond keep_releases (spec §12.7)', () => {
   });
 });
 
-describe('beside other envs of the host (spec §21.5)', () => {
+describe('beside other envs of the host (spec §22.5)', () => {
   const record = { schema: 1, sha: old, version: 'v1', sequence: 1, production: false, services: [], compose: [] };
   const engineImages = ['app:1', 'app:2', 'app:3'].map((reference, index) => {
     return { id: `sha256:${String(index).repeat(64)}`, references: [reference] };

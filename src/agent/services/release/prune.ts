@@ -11,7 +11,7 @@ export async function prune(deps: Dependencies, { outcome }: { outcome: Outcome 
   if (outcome.ending === 'applied') await pruneImages(deps);
 }
 
-/** Where there are other envs, an image without a tag may be one that a release of theirs goes back to (spec §21.5). */
+/** Where there are other envs, an image without a tag may be one that a release of theirs goes back to (spec §22.5). */
 async function pruneImages(deps: Dependencies): Promise<void> {
   const { containers, otherEnvs } = deps;
   if (otherEnvs().length === 0) {
