@@ -63,24 +63,29 @@ function askForRollout({ env, name, version, sha256 }: Bundle, gates: readonly W
         >Soak after each wave, in seconds
         <input name="soak" type="number" min="0" max=${soakSeconds} value="300" required
       /></label>
-      <label
-        >Gate after each wave
-        <select name="gate">
-          <option value="none">none: it goes on by itself</option>
-          <option value="manual">somebody passes it</option>
-          ${gates.map(({ id, name: gate }) => html`<option value=${id}>the webhook ${gate} is asked</option>`)}
-        </select>
-      </label>
-      ${
-        gates.length > 0
-          ? nothing
-          : html`<p class="hint">
-              There is no webhook to ask. Add one: <code>deployctl webhook add NAME --env ${env} --no-event</code>
-            </p>`
-      }`,
+      ${gateChoice(env, gates)}`,
     confirm: 'Start',
     done: 'The rollout has started.',
     judge: judgeRollout,
     work: (fields) => api.startRollout(env, { sha256, ...rolloutPlan(fields) }),
   });
+}
+
+/** What a wave waits for before the next one; webhooks by their ids. */
+function gateChoice(env: string, gates: readonly Webhook[]): TemplateResult {
+  return html`<label
+      >Gate after each wave
+      <select name="gate">
+        <option value="none">none: it goes on by itself</option>
+        <option value="manual">somebody passes it</option>
+        ${gates.map(({ id, name: gate }) => html`<option value=${id}>the webhook ${gate} is asked</option>`)}
+      </select>
+    </label>
+    ${
+      gates.length > 0
+        ? nothing
+        : html`<p class="hint">
+            There is no webhook to ask. Add one: <code>deployctl webhook add NAME --env ${env} --no-event</code>
+          </p>`
+    }`;
 }
