@@ -12,7 +12,7 @@ import {
   type Validator,
   type ValueLocation,
 } from './finding.ts';
-import { validateContainerNames } from './engineNames.ts';
+import { validateComposedNames, validateContainerNames } from './engineNames.ts';
 import { judge, type Judgement } from './judge.ts';
 import { anyHost, type PolicyHost } from './policyHost.ts';
 import type { Power } from './power.ts';
@@ -94,6 +94,7 @@ export function validateModelPolicy(
     ...findings,
     ...validateHasService([{ root }]),
     ...validateContainerNames([{ root }]),
+    ...validateComposedNames(root, facts),
     ...validateBundleLimits([{ root }]),
   ];
   const shared = sharedPowers([{ path: '', root }], all, facts);

@@ -1,6 +1,6 @@
 import type { Manifest } from '../../../../../machines/types.ts';
 import { parseComposeFile } from '../document/composeFile.ts';
-import { validateComposePolicy } from './composePolicy.ts';
+import { validateComposePolicy, validateModelPolicy } from './composePolicy.ts';
 
 const manifest = { agent: { allow_privileged: false }, compose: ['compose.yaml'] } as Manifest;
 const outside = { containers: new Set(['db']), networks: new Set(['proxy']), volumes: new Set(['media']) };
@@ -13,6 +13,27 @@ function faultsOf(text: string): string[] {
 }
 
 const web = 'services: {web: {image: a}}\n';
+
+it('a name that compose would give is refused where a container outside the project has it (spec §21.6)', () => {
+  const taken = { ...outside, containers: new Set(['deployd-shop-eu-web-1']) };
+  const faults = (projectName: string, services: object) => {
+    const context = {
+      manifest,
+      projectName,
+      releaseFiles: new Set<string>(),
+      outside: taken,
+      openedPaths: { all: [], byCompose: [] },
+    };
+    return validateModelPolicy({ services }, '/release', context).map(({ code, detail }) => `${code}: ${detail}`);
+  };
+  expect(faults('deployd-shop', { 'eu-web': { image: 'a' } })).toEqual([
+    'COMPOSE_REFUSED: service eu-web is no name here: deployd-shop-eu-web-1 is a container outside the project',
+  ]);
+  expect(faults('deployd-shop', { 'eu-web': { image: 'a', container_name: 'other' }, web: { image: 'a' } })).toEqual(
+    [],
+  );
+  expect(faults('deployd-shop', { 'eu-web-2': { image: 'a' } })).toEqual([]);
+});
 
 describe('a name on the engine', () => {
   it.each([

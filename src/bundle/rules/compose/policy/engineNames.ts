@@ -2,7 +2,7 @@ import { printable } from '../../../../protocol/printable.ts';
 import { effectiveValue, serviceLayers } from '../document/serviceLayers.ts';
 import { textOf, type ComposeNode } from '../document/composeNode.ts';
 import { countOf } from '../limits/counts.ts';
-import { refuse, refusePower, refusePrivilege, type Finding, type Validator } from './finding.ts';
+import { refuse, refusePower, refusePrivilege, type Finding, type PolicyFacts, type Validator } from './finding.ts';
 import { textValidator } from './validators.ts';
 
 /** What engines accept as a name. */
@@ -65,6 +65,21 @@ export function validateContainerNames(files: readonly { root: ComposeNode }[]):
     return other === undefined
       ? []
       : refuseName(service, `is that of service ${printable(other)} too`, 'give each a name of its own');
+  });
+}
+
+/**
+ * Services of the rendered model whose first container would get the name of one outside the project: the names of two projects can
+ * run into each other, `deployd-a` with a service `b-web` and `deployd-a-b` with a service `web` (spec §21.6).
+ */
+export function validateComposedNames(root: ComposeNode, { projectName, outside }: PolicyFacts): Finding[] {
+  return [...serviceLayers([{ root }])].flatMap(([service, layers]) => {
+    const isNamed = textOf(effectiveValue(layers, 'container_name')) !== null;
+    const name = `${projectName}-${service}-1`;
+    if (isNamed || outside?.containers.has(name) !== true) return [];
+    const message = `is no name here: ${printable(name)} is a container outside the project`;
+    const text = `service ${printable(service)} ${message}`;
+    return [{ code: 'COMPOSE_REFUSED', text, cure: 'give it another name, or a container_name' }];
   });
 }
 
