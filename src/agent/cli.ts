@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs';
 import { Argument, Command, InvalidArgumentError, Option } from 'commander';
 import { commandEndings } from '../../machines/endings.ts';
-import { onStopSignal } from '../platform/host/stopSignals.ts';
+import { abortedBySignal } from '../platform/host/stopSignals.ts';
 import { loginName } from '../platform/host/loginName.ts';
 import { hardenProcess } from '../platform/host/hardening.ts';
 import { dropPrivileges, NotAllowed } from '../platform/host/privileges.ts';
@@ -257,13 +257,6 @@ function toldErrorOf(error: unknown): ToldError | null {
   if (!(error instanceof ConfigInvalid) && !(error instanceof NotAllowed)) return null;
   const lines = error instanceof ConfigInvalid ? error.lines : [error.message];
   return { lines, exit: commandEndings.configInvalid.meta.exit };
-}
-
-/** Aborts at SIGTERM or SIGINT, so that the command can clean up. */
-function abortedBySignal(): AbortSignal {
-  const stop = new AbortController();
-  onStopSignal(() => stop.abort());
-  return stop.signal;
 }
 
 function withConfig(command: Command): Command {

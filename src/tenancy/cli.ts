@@ -2,7 +2,7 @@ import { mkdirSync } from 'node:fs';
 import { Command } from 'commander';
 import { hardenProcess } from '../platform/host/hardening.ts';
 import { dropPrivileges, NotAllowed } from '../platform/host/privileges.ts';
-import { onStopSignal } from '../platform/host/stopSignals.ts';
+import { abortedBySignal } from '../platform/host/stopSignals.ts';
 import { ignoreStreamErrors } from '../platform/host/streamErrors.ts';
 import { parseArguments, withConfigOption, withExitCode, type ToldError } from '../commandLine.ts';
 import { ConfigInvalid } from '../config/configInvalid.ts';
@@ -57,10 +57,8 @@ withConfig(program.command('serve'))
   .description('runs the service until SIGTERM or SIGINT, and then answers what has begun; the unit starts it')
   .action((_options: unknown, command: Command) =>
     runAsOwner(command, (settings) => {
-      const stop = new AbortController();
-      onStopSignal(() => stop.abort());
       ignoreStreamErrors(process.stdout);
-      return serve(settings, { signal: stop.signal, write: (line) => process.stdout.write(line) });
+      return serve(settings, { signal: abortedBySignal(), write: (line) => process.stdout.write(line) });
     }),
   );
 

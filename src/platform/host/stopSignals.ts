@@ -20,3 +20,10 @@ function ignoresHangUp(): boolean {
     return false; // the kernel does not report it
   }
 }
+
+/** Aborts at SIGTERM or SIGINT, so that the command can clean up. */
+export function abortedBySignal(): AbortSignal {
+  const stop = new AbortController();
+  onStopSignal(() => stop.abort());
+  return stop.signal;
+}
