@@ -17,7 +17,7 @@ const configFormat = {
 
 /** Loads config.yaml into frozen Settings; throws ConfigInvalid with all of its problems. */
 export function loadSettings(path: string): Settings {
-  const { valid, lines, settingsUnless } = readFile(path);
+  const { valid, lines, settingsUnless } = readConfig(path);
   const status = inspectCertificateFile(valid.secretstore_ca);
   // Only the file that the default names may be missing.
   const isAbsent = status === 'missing' && !lines.has('/secretstore_ca');
@@ -50,14 +50,14 @@ export function otherEnvsOf(configFile: string): OtherEnv[] {
 /** The valid settings of a configuration, one key by itself; none where it cannot be read. */
 function validSettings(path: string): Partial<Settings> {
   try {
-    return readFile(path).valid;
+    return readConfig(path).valid;
   } catch (error) {
     if (error instanceof ConfigInvalid) return {};
     throw error;
   }
 }
 
-function readFile(path: string): ConfigFile<Settings> {
+function readConfig(path: string): ConfigFile<Settings> {
   return readConfigFile<Settings>(path, { ...configFormat, table: configTableOf(path) });
 }
 
