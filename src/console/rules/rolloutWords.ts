@@ -3,7 +3,11 @@ import type { Condition } from './condition.ts';
 
 /** Every state of a rollout. */
 export const rolloutConditions: Readonly<Record<string, Condition>> = {
-  pending: { word: 'pending', tone: 'later', meaning: 'Waits for a window in which the next wave may start.' },
+  pending: {
+    word: 'pending',
+    tone: 'later',
+    meaning: 'The next wave is about to start, where there are windows in the next one.',
+  },
   updating: { word: 'updating', tone: 'later', meaning: 'The hosts of the wave are told to run the bundle.' },
   soaking: { word: 'soaking', tone: 'later', meaning: 'The wave has succeeded, and is watched for a while.' },
   gated: {
