@@ -14,7 +14,7 @@ function faultsOf(text: string): string[] {
 
 const web = 'services: {web: {image: a}}\n';
 
-it('a name that compose would give is refused where a container outside the project has it (spec §21.6)', () => {
+it('a name that compose would give is refused where a container outside the project has it (spec §22.6)', () => {
   const taken = { ...outside, containers: new Set(['deployd-shop-eu-web-1']) };
   const faults = (projectName: string, services: object) => {
     const context = {

@@ -70,7 +70,7 @@ export function validateContainerNames(files: readonly { root: ComposeNode }[]):
 
 /**
  * Services of the rendered model whose first container would get the name of one outside the project: the names of two projects can
- * run into each other, `deployd-a` with a service `b-web` and `deployd-a-b` with a service `web` (spec §21.6).
+ * run into each other, `deployd-a` with a service `b-web` and `deployd-a-b` with a service `web` (spec §22.6).
  */
 export function validateComposedNames(root: ComposeNode, { projectName, outside }: PolicyFacts): Finding[] {
   return [...serviceLayers([{ root }])].flatMap(([service, layers]) => {
