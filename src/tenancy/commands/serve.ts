@@ -1,4 +1,5 @@
 import { once } from 'node:events';
+import { tellReady } from '../adapters/serviceManager.ts';
 import type { TenancySettings } from '../config/settings.ts';
 import { parseListenAddress } from '../config/listenAddress.ts';
 import { createLog } from '../createLog.ts';
@@ -40,6 +41,7 @@ async function serveUntil(signal: AbortSignal, deps: Dependencies): Promise<void
   const background = new AbortController();
   const work = runBackground(deps, background.signal);
   try {
+    await tellReady();
     log('info', 'serving', { listen: settings.listen, version });
     if (!signal.aborted) await once(signal, 'abort');
   } finally {
