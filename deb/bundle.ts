@@ -35,6 +35,13 @@ export const ctlBundleOptions = {
   target: 'node20',
 } satisfies BuildOptions;
 
+/** esbuild options that bundle the tenancy service into one file: tests start it so, in a fifth of the time. */
+const tenancyBundleOptions = {
+  ...bundleOptions,
+  entryPoints: ['src/tenancy/cli.ts'],
+  outfile: 'dist/deployd-tenancy.cjs',
+} satisfies BuildOptions;
+
 /** A program's bundle for its package. */
 export interface ProgramBundle {
   /** A function of `exports, require, module, __filename, __dirname`; ASCII only, which V8 loads fastest. */
@@ -70,7 +77,7 @@ function escapeNonAscii(text: string): string {
 }
 
 /** Replaces the file atomically, because another process may be running it. */
-async function writeBundle(options: typeof bundleOptions | typeof ctlBundleOptions): Promise<void> {
+async function writeBundle(options: BuildOptions & { outfile: string }): Promise<void> {
   const outfile = `${options.outfile}.${process.pid}`;
   await build({ ...options, outfile });
   await rename(outfile, options.outfile);
@@ -78,5 +85,5 @@ async function writeBundle(options: typeof bundleOptions | typeof ctlBundleOptio
 
 if (import.meta.main)
   await runScript(async () => {
-    await Promise.all([writeBundle(bundleOptions), writeBundle(ctlBundleOptions)]);
+    await Promise.all([bundleOptions, ctlBundleOptions, tenancyBundleOptions].map(writeBundle));
   });

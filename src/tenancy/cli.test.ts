@@ -2,6 +2,7 @@ import { spawnSync } from 'node:child_process';
 import { statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { tempDir } from '../../fixtures/tempDir.ts';
+import { tenancyProgram } from '../../fixtures/tenancy/servingProcess.ts';
 import { program } from './cli.ts';
 
 let dir: string;
@@ -14,7 +15,8 @@ beforeEach(() => {
 });
 
 function run(...args: string[]) {
-  const { status, stdout, stderr } = spawnSync(process.execPath, ['src/tenancy/cli.ts', ...args], { encoding: 'utf8' });
+  const [node = '', ...program] = tenancyProgram;
+  const { status, stdout, stderr } = spawnSync(node, [...program, ...args], { encoding: 'utf8' });
   return { status, stdout, stderr };
 }
 
