@@ -1,18 +1,14 @@
 import { existsSync } from 'node:fs';
 import { Argument, Command, InvalidArgumentError, Option } from 'commander';
-import { commandEndings } from '../../machines/endings.ts';
 import { abortedBySignal } from '../platform/host/stopSignals.ts';
 import { loginName } from '../platform/host/loginName.ts';
 import { hardenProcess } from '../platform/host/hardening.ts';
-import { dropPrivileges, NotAllowed } from '../platform/host/privileges.ts';
 import { formatOf, machineFormats, machineNames, formatMachine } from './commands/machine.ts';
 import { runLoop, runOnce } from './commands/run.ts';
-import { parseArguments, withConfigOption, withExitCode as withExit, type ToldError } from '../commandLine.ts';
-import type { EachEnvOptions, RunForEnv } from './commands/eachEnv.ts';
-import { ConfigInvalid } from '../config/configInvalid.ts';
+import { forEachEnv, runAsOwner, withExitCode, withSettings } from './commands/commandSettings.ts';
+import { parseArguments, withConfigOption } from '../commandLine.ts';
 import { loadSettings } from './config/loadSettings.ts';
-import { configOf, configsOfHost, envPattern, plainConfig } from './config/namedEnvs.ts';
-import type { Settings } from './config/settings.ts';
+import { configOf, envPattern, plainConfig } from './config/namedEnvs.ts';
 import { installCrashHandlers } from './journal/crashHandlers.ts';
 import { ignoreStreamErrors } from '../platform/host/streamErrors.ts';
 import { Vault } from './secrets/vault.ts';
@@ -37,7 +33,7 @@ withConfig(program.command('run'))
   .action(async (options: { once?: boolean; prune?: boolean }, command: Command) => {
     if (options.prune && !options.once) command.error('error: --prune goes with --once');
     const requested = { intent: 'tick', prune: options.prune ?? false } as const;
-    await runAsOwner(command, (settings) =>
+    await runAsOwner(chosenConfig(command), (settings) =>
       options.once ? runOnce(settings, vault, requested) : runLoop(settings, vault, requested),
     );
     // a stalled reader of stderr would keep the process alive and delay the timer's next tick
@@ -50,7 +46,7 @@ withConfig(program.command('status'))
   .action(async (options: { json?: boolean }, command: Command) => {
     const { status } = await import('./commands/status.ts');
     const { json = false } = options;
-    await forEachEnv(command, { json, verdict: 'in_sync' }, (path, out) =>
+    await forEachEnv(chosenConfig(command), { json, verdict: 'in_sync' }, (path, out) =>
       withSettings(path, (settings) => status(settings, { json, version }, out)),
     );
   });
@@ -81,7 +77,7 @@ withConfig(program.command('hold'))
     const { hold, showHold } = await import('./commands/hold.ts');
     const { outputFor } = await import('./commands/outputFor.ts');
     const requested = { until: options.until, reason: reason.join(' '), by: loginName() };
-    await runAsOwner(command, (settings) =>
+    await runAsOwner(chosenConfig(command), (settings) =>
       options.show ? showHold(settings, console) : hold(settings, requested, outputFor(settings.config_file, console)),
     );
   });
@@ -90,13 +86,15 @@ withConfig(program.command('unhold'))
   .description('ends a hold; the next tick does what waits')
   .action(async (_options: unknown, command: Command) => {
     const { unhold } = await import('./commands/hold.ts');
-    await runAsOwner(command, (settings) => unhold(settings, console));
+    await runAsOwner(chosenConfig(command), (settings) => unhold(settings, console));
   });
 
 withConfig(program.command('bootstrap'))
   .description('exchange the bootstrap grant for a secretstore token now')
   .action(async (_options: unknown, command: Command) => {
-    await runAsOwner(command, (settings) => runOnce(settings, vault, { intent: 'bootstrap', prune: false }));
+    await runAsOwner(chosenConfig(command), (settings) =>
+      runOnce(settings, vault, { intent: 'bootstrap', prune: false }),
+    );
   });
 
 withConfig(program.command('doctor'))
@@ -106,7 +104,9 @@ withConfig(program.command('doctor'))
     const { doctor } = await import('./commands/doctor.ts');
     const { json = false } = options;
     const how = { json, version, vault, signal: abortedBySignal() };
-    await forEachEnv(command, { json, verdict: 'well' }, (configPath, out) => doctor({ ...how, configPath }, out));
+    await forEachEnv(chosenConfig(command), { json, verdict: 'well' }, (configPath, out) =>
+      doctor({ ...how, configPath }, out),
+    );
   });
 
 withConfig(program.command('trace'))
@@ -118,7 +118,7 @@ withConfig(program.command('trace'))
     const { trace } = await import('./commands/trace.ts');
     const { outputFor } = await import('./commands/outputFor.ts');
     const traceOptions = { tick, list: options.list ?? false, json: options.json ?? false };
-    await runAsOwner(command, (settings) =>
+    await runAsOwner(chosenConfig(command), (settings) =>
       trace(settings, traceOptions, options.json ? console : outputFor(settings.config_file, console)),
     );
   });
@@ -132,7 +132,7 @@ withConfig(program.command('history'))
     const { history } = await import('./commands/history.ts');
     const { openTerminal } = await import('./adapters/host/terminal.ts');
     const { limit, pager, json = false } = options;
-    await runAsOwner(command, (settings) =>
+    await runAsOwner(chosenConfig(command), (settings) =>
       history(settings, { limit, json }, { terminal: openTerminal(pager), out: console }),
     );
   });
@@ -150,7 +150,7 @@ withConfig(program.command('logs'))
     const { openTerminal } = await import('./adapters/host/terminal.ts');
     const { tail, since, follow = false, json = false, pager } = options;
     const logsOptions = { service, tail, since, follow, json, vault, signal: abortedBySignal() };
-    await runAsOwner(command, (settings) =>
+    await runAsOwner(chosenConfig(command), (settings) =>
       logs(settings, logsOptions, { terminal: openTerminal(pager), out: console }),
     );
   });
@@ -175,7 +175,7 @@ withConfig(program.command('diff'))
     const { diff } = await import('./commands/diff.ts');
     const { openTerminal } = await import('./adapters/host/terminal.ts');
     const diffOptions = { bundle, json: options.json ?? false, vault, signal: abortedBySignal() };
-    await runAsOwner(command, (settings) =>
+    await runAsOwner(chosenConfig(command), (settings) =>
       diff(settings, diffOptions, { terminal: openTerminal(options.pager), out: console }),
     );
   });
@@ -217,46 +217,11 @@ function writeOut(text: string): void {
   ignoreStreamErrors(process.stdout).write(text);
 }
 
-/** Loads the configuration, switches to the owner of the state directory and runs a command. */
-async function runAsOwner(command: Command, run: (settings: Settings) => Promise<number>): Promise<void> {
-  await withExitCode(() => withSettings(chosenConfig(command) ?? plainConfig, run));
-}
-
-async function withSettings(path: string, run: (settings: Settings) => Promise<number>): Promise<number> {
-  const settings = loadSettings(path);
-  dropPrivileges(settings.state_dir);
-  return run(settings);
-}
-
-/** Runs a command for the configuration that is named, else for each of the host (spec §22.2). */
-async function forEachEnv(command: Command, how: EachEnvOptions, run: RunForEnv): Promise<void> {
-  const named = chosenConfig(command);
-  const found = named === null ? configsOfHost(plainConfig) : [named];
-  const [only, ...others] = found.length === 0 ? [plainConfig] : found;
-  await withExitCode(async () => {
-    if (only !== undefined && others.length === 0) return run(only, console);
-    const { eachEnv } = await import('./commands/eachEnv.ts');
-    return eachEnv(found, { ...how, tell: toldErrorOf, out: console }, run);
-  });
-}
-
 /** The configuration that the options name, null without them. */
 function chosenConfig(command: Command): string | null {
   const { config, env } = command.optsWithGlobals<{ config?: string; env?: string }>();
   if (config !== undefined && env !== undefined) command.error('error: --env goes without --config');
   return env === undefined ? (config ?? null) : configOf(env);
-}
-
-/** Runs a command and sets the exit code. */
-function withExitCode(run: () => Promise<number>): Promise<void> {
-  return withExit(run, toldErrorOf);
-}
-
-/** An invalid configuration and the wrong user have an exit code of their own. */
-function toldErrorOf(error: unknown): ToldError | null {
-  if (!(error instanceof ConfigInvalid) && !(error instanceof NotAllowed)) return null;
-  const lines = error instanceof ConfigInvalid ? error.lines : [error.message];
-  return { lines, exit: commandEndings.configInvalid.meta.exit };
 }
 
 function withConfig(command: Command): Command {
