@@ -15,16 +15,20 @@ export interface DebContents extends PackageVersion {
   libraries: string;
   /** Maintainer scripts by path: `/postinst`, …. */
   scripts: Payload;
-  /** Compression level of xz; 1 is fastest. */
-  level?: number;
+  compression?: Compression;
 }
+
+/** How a package is compressed: as it is released, or in a twentieth of the time, for one that is only tested. */
+export type Compression = keyof typeof compressions;
+
+const compressions = { release: ['-Zxz', '-z6', '--threads-max=2'], quick: ['-Zgzip', '-z1'] };
 
 const run = promisify(execFile);
 
 /** Builds a package. The build is reproducible: the same contents give the same bytes on any machine, at any time, for any user. */
 export async function buildDebFile(
   output: string,
-  { control: texts, payload, scripts, level = 6, ...metadata }: DebContents,
+  { control: texts, payload, scripts, compression = 'release', ...metadata }: DebContents,
 ): Promise<void> {
   const root = await mkdtemp(join(tmpdir(), 'deployd-tree-'));
   try {
@@ -41,7 +45,7 @@ export async function buildDebFile(
       ...conffilesOf(paths),
     });
     await normalizeMetadata(root, metadata.date);
-    const options = ['--root-owner-group', '--uniform-compression', '-Zxz', `-z${level}`, '--threads-max=2'];
+    const options = ['--root-owner-group', '--uniform-compression', ...compressions[compression]];
     const env = { ...process.env, SOURCE_DATE_EPOCH: String(metadata.date.getTime() / 1000) };
     await run('dpkg-deb', [...options, '--build', root, output], { env });
   } finally {

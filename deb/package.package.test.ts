@@ -59,12 +59,12 @@ it('installs neither an engine nor compose on a host that has none', async () =>
   expect(packages.filter((each) => /^(docker|containerd|runc|podman|moby)/.test(each!))).toEqual([]);
 });
 
-// Level 1: compression takes longest, and the next test shows that it is reproducible.
+// Compression takes longest, and the next test shows that it is reproducible.
 it('is reproducible with the same code cache: in another directory, later, under another umask', async () => {
   const copy = resolve(buildDirectory, 'copy');
   const tree = ['src', 'machines', 'deb', 'install', 'fixtures', 'package.json', 'CHANGELOG.md'];
   const line = `umask 0077 && mkdir ${copy} && cp -r ${tree.join(' ')} ${copy} && cp -r --link node_modules ${copy} &&
-    cache=$PWD/${cacheFile} && cd ${copy} && exec "$0" deb/package.ts --output out --level 1 --cache "$cache"`;
+    cache=$PWD/${cacheFile} && cd ${copy} && exec "$0" deb/package.ts --output out --quick --cache "$cache"`;
   const epoch = String(Date.parse(buildRecord['date'] ?? '') / 1000);
   const env = { ...process.env, SOURCE_DATE_EPOCH: epoch, TZ: 'Asia/Kathmandu', LC_ALL: 'C' };
   await run('sh', ['-c', line, process.execPath], { env });

@@ -11,7 +11,7 @@ import { digestOf, writeDigest } from './digest.ts';
 import { agentConfigPage, agentPage } from './docs/agentPages.ts';
 import { programDocs } from './docs/programDocs.ts';
 import { runScript } from './userError.ts';
-import { buildDebFile } from './debFile.ts';
+import { buildDebFile, type Compression } from './debFile.ts';
 import { staticPayload, maintainerScripts, type Payload } from './payload.ts';
 import { createCodeCache, openCodeCache } from './program/codeCache.ts';
 
@@ -23,12 +23,11 @@ export interface PackageOptions {
   dir: string;
   /** An existing code cache; without it a new one is recorded. */
   cacheFile?: string | undefined;
-  /** Compression level of xz: 1 is fastest, 6 is the release's. */
-  level?: number;
+  compression?: Compression;
 }
 
 /** Writes the package, its digest, its code cache and the installer; returns the package's path. */
-export async function buildPackage({ dir, cacheFile, level = 6 }: PackageOptions): Promise<string> {
+export async function buildPackage({ dir, cacheFile, compression = 'release' }: PackageOptions): Promise<string> {
   execFileSync('sh', [join(here, 'needs.sh'), 'build'], { stdio: 'inherit' });
   await mkdir(dir, { recursive: true });
   const bundle = await bundleProgram('src/agent/cli.ts');
@@ -48,7 +47,7 @@ export async function buildPackage({ dir, cacheFile, level = 6 }: PackageOptions
     payload,
     libraries,
     scripts: maintainerScripts(),
-    level,
+    compression,
   });
   await rm(executable);
 
@@ -92,9 +91,10 @@ if (import.meta.main)
       options: {
         cache: { type: 'string' },
         output: { type: 'string', default: 'build/package' },
-        level: { type: 'string' },
+        quick: { type: 'boolean', default: false },
       },
     });
-    const { cache, output, level = '6' } = values;
-    console.log(await buildPackage({ dir: output, cacheFile: cache, level: Number(level) }));
+    const { cache, output, quick } = values;
+    const compression = quick ? 'quick' : 'release';
+    console.log(await buildPackage({ dir: output, cacheFile: cache, compression }));
   });

@@ -6,7 +6,7 @@ import { parseArgs } from 'node:util';
 import { build } from 'esbuild';
 import { bundleProgram, ctlBundleOptions } from './bundle.ts';
 import { ctlControl, librariesOf, tenancyControl, type ControlTexts } from './control.ts';
-import { buildDebFile } from './debFile.ts';
+import { buildDebFile, type Compression } from './debFile.ts';
 import { writeDigest } from './digest.ts';
 import { ctlPage } from './docs/ctlPage.ts';
 import type { DocumentedProgram } from './docs/programDocs.ts';
@@ -46,25 +46,24 @@ export const plainPackages: readonly PlainPackage[] = [
 export interface PlainPackageOptions {
   /** Output directory. */
   dir: string;
-  /** Compression level of xz: 1 is fastest, 6 is the release's. */
-  level?: number;
+  compression?: Compression;
 }
 
 /** Writes each package and deployctl in one file, with their digests; returns the packages' paths. */
-export async function buildPlainPackages({ dir, level = 6 }: PlainPackageOptions): Promise<string[]> {
+export async function buildPlainPackages({ dir, compression = 'release' }: PlainPackageOptions): Promise<string[]> {
   execFileSync('sh', [join(here, 'needs.sh'), 'build'], { stdio: 'inherit' });
   await mkdir(dir, { recursive: true });
   const ctlFile = join(dir, 'deployctl.cjs');
   await build({ ...ctlBundleOptions, outfile: ctlFile });
   await writeDigest(ctlFile);
   const files: string[] = [];
-  for (const each of plainPackages) files.push(await buildPlainPackage(each, { dir, level }));
+  for (const each of plainPackages) files.push(await buildPlainPackage(each, { dir, compression }));
   return files;
 }
 
 async function buildPlainPackage(
   { entry, control, payload, scripts, ...about }: PlainPackage,
-  { dir, level }: Required<PlainPackageOptions>,
+  { dir, compression }: Required<PlainPackageOptions>,
 ): Promise<string> {
   const { name } = control;
   const { source, inputs } = await bundleProgram(entry);
@@ -83,7 +82,7 @@ async function buildPlainPackage(
     },
     libraries: await librariesOf(executable),
     scripts,
-    level,
+    compression,
   });
   await rm(executable);
   await writeDigest(file);
@@ -93,7 +92,8 @@ async function buildPlainPackage(
 if (import.meta.main)
   await runScript(async () => {
     const { values } = parseArgs({
-      options: { output: { type: 'string', default: 'build/package' }, level: { type: 'string', default: '6' } },
+      options: { output: { type: 'string', default: 'build/package' }, quick: { type: 'boolean', default: false } },
     });
-    for (const file of await buildPlainPackages({ dir: values.output, level: Number(values.level) })) console.log(file);
+    const compression = values.quick ? 'quick' : 'release';
+    for (const file of await buildPlainPackages({ dir: values.output, compression })) console.log(file);
   });

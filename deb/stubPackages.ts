@@ -33,7 +33,6 @@ export async function buildStubPackages(packages: Record<string, StubPackage>): 
       payload,
       libraries: '',
       scripts: { ...maintainerScripts(), ...scripts },
-      level: 1,
     }),
   );
   await Promise.all(builds);
