@@ -35,8 +35,8 @@ export const ctlBundleOptions = {
   target: 'node20',
 } satisfies BuildOptions;
 
-/** esbuild options that bundle the tenancy service into one file: tests start it so, in a fifth of the time. */
-const tenancyBundleOptions = {
+/** esbuild options that bundle the tenancy service into one file, as which tests start it: in a fifth of the time. */
+export const tenancyBundleOptions = {
   ...bundleOptions,
   entryPoints: ['src/tenancy/cli.ts'],
   outfile: 'dist/deployd-tenancy.cjs',

@@ -3,7 +3,7 @@ import { writeFileSync } from 'node:fs';
 import { request, type IncomingMessage } from 'node:http';
 import { join } from 'node:path';
 import { initialize, inStore, settingsBelow } from '../../../fixtures/tenancy/installation.ts';
-import { startServing, type ServingProcess } from '../../../fixtures/tenancy/servingProcess.ts';
+import { startServing, tenancySources, type ServingProcess } from '../../../fixtures/tenancy/servingProcess.ts';
 import { createCa } from '../../../fixtures/servers/crypto/ca.ts';
 import { tempDir } from '../../../fixtures/tempDir.ts';
 import { freePort } from '../../../fixtures/world/wait.ts';
@@ -93,7 +93,7 @@ describe('a process that serves', () => {
     config = join(dir, 'config.yaml');
     const lines = [`public_url: ${url}`, 'secretstore_url: http://127.0.0.1:1', `listen: 127.0.0.1:${port}`];
     writeFileSync(config, [...lines, `state_dir: ${dir}`, `key_file: ${settings.key_file}`].join('\n'));
-    serving = await startServing(config);
+    serving = await startServing(config, tenancySources);
   });
   afterEach(() => serving.stop('SIGKILL'));
 
@@ -121,9 +121,11 @@ describe('a process that serves', () => {
   });
 
   it('is alone with its embedded store, until it is gone however it ended', async () => {
-    await expect(startServing(config)).rejects.toThrow(`exit 1: another process serves from ${dir}: stop it first\n`);
+    await expect(startServing(config, tenancySources)).rejects.toThrow(
+      `exit 1: another process serves from ${dir}: stop it first\n`,
+    );
     await serving.stop('SIGKILL');
-    serving = await startServing(config);
+    serving = await startServing(config, tenancySources);
     expect(await get('/healthz')).toEqual({});
   });
 
