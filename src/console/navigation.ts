@@ -72,11 +72,12 @@ export class Navigation {
 
   /**
    * Loads the page again if changes of these topics concern it; null for any change. It waits for a visit that is loading,
-   * and after each load for a while, so that a busy fleet is not asked for all the time.
+   * and after each load for a while, so that a busy fleet is not asked for all the time. A page that came meanwhile and
+   * follows nothing, as that of a kit, is left alone.
    */
   async follow(topics: readonly string[] | null): Promise<void> {
+    if (this.#followsNothing()) return;
     const concerned = this.#content?.topics ?? null;
-    if (concerned?.length === 0) return;
     if (topics !== null && concerned !== null && !topics.some((topic) => concerned.includes(topic))) return;
     if (this.#followed !== 'no') {
       this.#followed = 'again';
@@ -85,7 +86,7 @@ export class Navigation {
     do {
       this.#followed = 'now';
       await this.#loading;
-      await this.load();
+      if (!this.#followsNothing()) await this.load();
       await new Promise((resolve) => setTimeout(resolve, FOLLOW_PAUSE_MS));
     } while (this.#wasChanged());
     this.#followed = 'no';
@@ -98,6 +99,10 @@ export class Navigation {
     const errors = [this.#failure, this.#error].map((error) => error && errorNotice(error));
     render(html`${errors}${this.#content?.body(Date.now()) ?? html`<h1>${title}</h1>`}`, this.#parts.main);
     markCurrent();
+  }
+
+  #followsNothing(): boolean {
+    return this.#content?.topics.length === 0;
   }
 
   /** Whether something has changed since the last load began that follows a change. */
