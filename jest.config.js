@@ -20,11 +20,12 @@ export default {
     suite('fast', ['{machines,src,fixtures,install,deb}/**/*.test.ts'], {
       testPathIgnorePatterns: [
         '/node_modules/',
-        '\\.(engine|package|browser|peer|leak)\\.test\\.ts$',
+        '\\.(engine|lane|package|browser|peer|leak)\\.test\\.ts$',
         '/fixtures/(disk|fuzz|network)/',
       ],
     }),
     suite('engine', ['{src,fixtures,install,deb}/**/*.engine.test.ts'], withEngine),
+    suite('engine-lanes', ['fixtures/engine/lanes/*.lane.test.ts'], withEngine),
     suite('disk', ['fixtures/disk/**/*.test.ts']),
     suite('fuzz', ['fixtures/fuzz/**/*.test.ts', 'src/**/*.leak.test.ts']),
     suite('network', ['fixtures/network/**/*.test.ts']),
