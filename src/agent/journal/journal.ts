@@ -41,7 +41,6 @@ export function createJournal(options: JournalOptions): Journal {
     level: options.level,
     format: winston.format.printf((info) => info.message as string),
   });
-  // eslint-disable-next-line @typescript-eslint/no-unsafe-class-instance-assignment -- winston declares its own transports as interfaces
   logger.add(new winston.transports.Stream({ stream: createSink(options.stderr), eol: '\n' }));
   const write = (entry: Entry) => {
     if (levels[entry.level] > levels[options.level]) return;

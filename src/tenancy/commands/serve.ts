@@ -28,7 +28,11 @@ export async function serve(settings: TenancySettings, options: ServeOptions): P
     await using store = await openCurrentStore(settings);
     const log = createLog(settings.log.level, options.write);
     const { deps, close } = await createTenancy(settings, { store, keyFile, log });
-    await serveUntil(options.signal, deps).finally(close);
+    try {
+      await serveUntil(options.signal, deps);
+    } finally {
+      await close();
+    }
   } finally {
     release();
   }

@@ -164,7 +164,11 @@ async function openDirectory(dir: string, below: string) {
   let current = await open(dir, directoryOnly);
   for (const name of below === '.' ? [] : below.split('/')) {
     const parent = current;
-    current = await open(join(pathOf(parent.fd), name), directoryOnly).finally(() => parent.close());
+    try {
+      current = await open(join(pathOf(parent.fd), name), directoryOnly);
+    } finally {
+      await parent.close();
+    }
   }
   const directory = current;
   return {
