@@ -25,6 +25,7 @@ import { TraceRecorder } from './journal/traceRecorder.ts';
 import type { Decision } from './rules/trace/trace.ts';
 import { traceparentOf } from './rules/trace/tickSpans.ts';
 import type { Vault } from './secrets/vault.ts';
+import { createComposeOrchestrator } from './services/compose/composeOrchestrator.ts';
 import { createServices } from './services/index.ts';
 import type { Dependencies } from './services/dependencies.ts';
 import { rebuildState } from './services/tick/rebuildState.ts';
@@ -97,6 +98,7 @@ async function createDependencies(
     }),
     otherEnvs: () => otherEnvsOf(settings.config_file),
     compose: createCompose(settings, project, { redactor: () => vault.redactor() }),
+    orchestrator: createComposeOrchestrator(() => deps),
     unattended,
     stop,
     tick: startTick(journal),

@@ -12,6 +12,7 @@ import type { Journal } from '../journal/journal.ts';
 import type { TraceRecorder } from '../journal/traceRecorder.ts';
 import type { Decision } from '../rules/trace/trace.ts';
 import type { Vault } from '../secrets/vault.ts';
+import type { Orchestrator } from './orchestrator.ts';
 import type { TickScope } from './tickScope.ts';
 
 /** Dependencies of every service; built once by src/agent/createAgent.ts. */
@@ -30,6 +31,7 @@ export interface Dependencies {
   readonly registries: Registries;
   readonly containers: Containers;
   readonly compose: Compose;
+  readonly orchestrator: Orchestrator;
   /** The other envs of this host, as their configurations are now. */
   readonly otherEnvs: () => readonly OtherEnv[];
   /** True for ticks of the loop or the timer, which no operator waits for. */

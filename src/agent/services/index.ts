@@ -28,8 +28,6 @@ type PickApplyService<TInput, TOutput> = (services: typeof import('./apply/index
  */
 export function createServices(deps: Dependencies): { tick: TickServices; apply: ApplyServices; down: DownServices } {
   const provide = createProvider(deps);
-  const provideLazy = <TInput, TOutput>(name: string, pick: PickApplyService<TInput, TOutput>) =>
-    provide(name, lazyService(pick));
   return {
     tick: {
       acquireLock: provide('acquireLock', acquireLock),
@@ -45,26 +43,38 @@ export function createServices(deps: Dependencies): { tick: TickServices; apply:
       renewToken: provide('renewToken', renewToken),
       releaseLock: provide('releaseLock', releaseLock),
     },
-    apply: {
-      download: provideLazy('download', (services) => services.download),
-      verifySignatures: provideLazy('verifySignatures', (services) => services.verifySignatures),
-      unpack: provideLazy('unpack', (services) => services.unpack),
-      validateBundle: provideLazy('validateBundle', (services) => services.validateBundle),
-      readSecrets: provideLazy('readSecrets', (services) => services.readSecrets),
-      validateRenderedModel: provideLazy('validateRenderedModel', (services) => services.validateRenderedModel),
-      verifyImages: provideLazy('verifyImages', (services) => services.verifyImages),
-      renderRelease: provideLazy('renderRelease', (services) => services.renderRelease),
-      promote: provideLazy('promote', (services) => services.promote),
-      pull: provideLazy('pull', (services) => services.pull),
-      startContainers: provideLazy('startContainers', (services) => services.startContainers),
-      awaitHealth: provideLazy('awaitHealth', (services) => services.awaitHealth),
-      commit: provideLazy('commit', (services) => services.commit),
-      restoreCurrent: provideLazy('restoreCurrent', (services) => services.restoreCurrent),
-      revertRelease: provideLazy('revertRelease', (services) => services.revertRelease),
-    },
+    apply: createApplyServices(provide),
     down: { composeDown: provide('composeDown', composeDown), clearApplied: provide('clearApplied', clearApplied) },
   };
 }
+
+function createApplyServices(provide: Provide): ApplyServices {
+  const provideLazy = <TInput, TOutput>(name: string, pick: PickApplyService<TInput, TOutput>) =>
+    provide(name, lazyService(pick));
+  return {
+    download: provideLazy('download', (services) => services.download),
+    verifySignatures: provideLazy('verifySignatures', (services) => services.verifySignatures),
+    unpack: provideLazy('unpack', (services) => services.unpack),
+    validateBundle: provideLazy('validateBundle', (services) => services.validateBundle),
+    readSecrets: provideLazy('readSecrets', (services) => services.readSecrets),
+    validateRenderedModel: provideLazy('validateRenderedModel', (services) => services.validateRenderedModel),
+    verifyImages: provideLazy('verifyImages', (services) => services.verifyImages),
+    renderRelease: provideLazy('renderRelease', (services) => services.renderRelease),
+    promote: provideLazy('promote', (services) => services.promote),
+    pull: provide('pull', ({ orchestrator }, { bundle }, signal) => orchestrator.pull(bundle, signal)),
+    startContainers: provide('startContainers', ({ orchestrator }, started, signal) =>
+      orchestrator.start(started, signal),
+    ),
+    awaitHealth: provide('awaitHealth', ({ orchestrator }, { bundle }, signal) =>
+      orchestrator.waitUntilHealthy(bundle.sha, signal),
+    ),
+    commit: provideLazy('commit', (services) => services.commit),
+    restoreCurrent: provideLazy('restoreCurrent', (services) => services.restoreCurrent),
+    revertRelease: provideLazy('revertRelease', (services) => services.revertRelease),
+  };
+}
+
+type Provide = ReturnType<typeof createProvider>;
 
 /** Turns a service into the actor logic that the machines invoke under its name. */
 function createProvider(deps: Dependencies) {

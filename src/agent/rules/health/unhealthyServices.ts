@@ -19,7 +19,7 @@ export interface WatchedContainer {
  * containers as settled, and `observeHost` adds those restarted since the previous tick. In an apply `waitUntilHealthy`
  * measures which have settled.
  */
-export function unhealthyServicesOf(containers: ObservedContainer[], expected: ExpectedService[]): string[] {
+export function unhealthyServicesOf(containers: ObservedContainer[], expected: readonly ExpectedService[]): string[] {
   return unhealthyServicesAmong(
     containers.map((container) => ({ container, healthStatus: healthStatusOf(container, true) })),
     expected,
@@ -29,7 +29,7 @@ export function unhealthyServicesOf(containers: ObservedContainer[], expected: E
 /** The same for containers whose health status is known. */
 export function unhealthyServicesAmong(
   observed: { container: ObservedContainer; healthStatus: HealthStatus }[],
-  expected: ExpectedService[],
+  expected: readonly ExpectedService[],
 ): string[] {
   const unhealthy = new Set(
     observed.filter(({ healthStatus }) => healthStatus !== 'healthy').map(({ container: c }) => c.service),

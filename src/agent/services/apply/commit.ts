@@ -2,8 +2,6 @@ import { Fault } from '../../../../machines/fault.ts';
 import { plainOutcome } from '../../../../machines/outcomes.ts';
 import type { Bundle, DesiredState } from '../../../../machines/types.ts';
 import type { ServiceFingerprint } from '../../rules/release/oneShots.ts';
-import { readFinishedOneShots } from '../release/oneShots.ts';
-import { currentContainers } from '../release/startRelease.ts';
 import { outcomePatch } from '../checkIn/outcomePatch.ts';
 import type { Dependencies } from '../dependencies.ts';
 import { isSecretFree } from './secretFree.ts';
@@ -57,11 +55,11 @@ async function completeRecord(
   deps: Dependencies,
   { sha, production }: { sha: string; production: boolean },
 ): Promise<void> {
-  const { releases } = deps;
+  const { orchestrator, releases } = deps;
   const record = await releases.readRecord(sha);
   if (record === null) return;
-  const running = new Map((await currentContainers(deps)).map(({ image, imageId }) => [image, imageId]));
-  const jobs = await readFinishedOneShots(deps, record);
+  const running = await orchestrator.runningImages();
+  const jobs = await orchestrator.finishedOneShots(record);
   const { services } = deps.tick.serviceDefinitions ?? { services: new Map<string, ServiceFingerprint>() };
   const oneShotImages = jobs
     .flatMap(({ service }) => services.get(service)?.image ?? [])

@@ -1,15 +1,12 @@
-export { awaitHealth } from './awaitHealth.ts';
 export { validateBundle } from './validateBundle.ts';
 export { commit } from './commit.ts';
 export { download } from './download.ts';
 export { restoreCurrent } from './restoreCurrent.ts';
 export { revertRelease } from './revertRelease.ts';
 export { promote } from './promote.ts';
-export { pull } from './pull.ts';
 export { readSecrets } from './readSecrets.ts';
 export { renderRelease } from './renderRelease.ts';
 export { unpack } from './unpack.ts';
 export { verifyImages } from './verifyImages.ts';
 export { verifySignatures } from './verifySignatures.ts';
-export { startContainers } from './startContainers.ts';
 export { validateRenderedModel } from './validateRenderedModel.ts';

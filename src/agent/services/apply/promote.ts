@@ -24,6 +24,6 @@ export async function promote(deps: Dependencies, { bundle }: { bundle: Bundle }
 }
 
 /** False once the project has no volumes: all future volumes are created under known production flags. */
-async function isProductionStillUnknown({ containers, state }: Dependencies): Promise<boolean> {
-  return state.state.production_unknown === true && (await containers.ownedResources()).volumes.length > 0;
+async function isProductionStillUnknown({ orchestrator, state }: Dependencies): Promise<boolean> {
+  return state.state.production_unknown === true && (await orchestrator.volumes()).length > 0;
 }

@@ -8,6 +8,7 @@ import { emptyState, type State } from '../../rules/state/state.ts';
 import { recordOutcome } from '../tick/recordOutcome.ts';
 import { heal } from './heal.ts';
 import type { Dependencies } from '../dependencies.ts';
+import { createComposeOrchestrator } from '../compose/composeOrchestrator.ts';
 import { composeUpNow } from '../tickScope.ts';
 
 const never = new AbortController().signal;
@@ -49,7 +50,7 @@ function depsWith(settings: object, changed: Partial<State>) {
     operations.push(`wrote ${Object.keys(patch).sort().join(' ')}`);
   };
   const record = { services: [{ name: 'web', replicas: 1 }], compose: [], images: [] };
-  const deps = {
+  const parts = {
     settings: {
       env: 'eu-1',
       site: 'fra',
@@ -93,7 +94,10 @@ function depsWith(settings: object, changed: Partial<State>) {
       journal: { info: () => undefined, warn: () => undefined },
     },
   };
-  return { deps: deps as unknown as Dependencies, state: state.state, operations };
+  const deps: Dependencies = Object.assign(parts as unknown as Dependencies, {
+    orchestrator: createComposeOrchestrator(() => deps),
+  });
+  return { deps, state: state.state, operations };
 }
 
 describe('an interrupted attempt that is no longer desired', () => {

@@ -3,7 +3,7 @@ import type { Sha } from '../../../../machines/types.ts';
 import type { Credentials } from '../../adapters/state/credentials.ts';
 import type { Releases } from '../../adapters/release/releases.ts';
 import type { Vault } from '../../secrets/vault.ts';
-import { registerValuesForRedaction } from './startRelease.ts';
+import { registerValuesForRedaction } from './envRedaction.ts';
 
 /** Where the secrets of a host are, and what is told of them. */
 interface HostSecrets {

@@ -9,12 +9,11 @@ import { markNotApplied } from './markNotApplied.ts';
  * an apply: only an apply reads registry logins from the secretstore.
  */
 export async function markNotAppliedIfImagesMissing(deps: Dependencies, sha: string): Promise<void> {
-  const { containers, releases } = deps;
+  const { orchestrator, releases } = deps;
   const hosts = await registryHostsOf(deps, sha);
   const { images } = (await releases.readRecord(sha)) ?? { images: [] };
   const references = images.map(({ reference }) => reference).filter((reference) => hosts.has(registryOf(reference)));
-  const ids = await Promise.all(references.map((reference) => containers.imageId(reference)));
-  const missing = references.filter((_, index) => ids[index] === null);
+  const missing = await orchestrator.missingImages(references);
   if (missing.length === 0) return;
   const registries = [...new Set(missing.map(registryOf))];
   await markNotApplied(deps, sha, `lacks ${missing.join(', ')}, and only an apply logs in to ${registries.join(', ')}`);

@@ -2,12 +2,10 @@ import { Fault } from '../../../../machines/fault.ts';
 import type { Bundle } from '../../../../machines/types.ts';
 import {
   serviceDefinitionsOf,
-  finishedOneShots,
   unchangedOneShots,
   type OneShot,
   type ServiceFingerprint,
 } from '../../rules/release/oneShots.ts';
-import type { ReleaseRecord } from '../../rules/release/releaseRecord.ts';
 import type { Dependencies } from '../dependencies.ts';
 import { loadKeyedDigest } from './keyedDigest.ts';
 
@@ -46,49 +44,12 @@ export async function oneShotsToSkip(deps: Dependencies, sha: string, override: 
   );
 }
 
-/** Finished one-shots of a release, which are not started again, and the other services; `rest` is null for all services. */
-export async function servicesToStart(
-  deps: Dependencies,
-  sha: string,
-): Promise<{ without: string[]; rest: string[] | null }> {
-  const { jobs = [], services } = (await deps.releases.readRecord(sha)) ?? { services: [] };
-  const without: string[] = [];
-  for (const oneShot of jobs) if (await isStillValid(deps, sha, oneShot)) without.push(oneShot.service);
-  if (without.length === 0) return { without, rest: null };
-  return { without, rest: services.map(({ name }) => name).filter((name) => !without.includes(name)) };
-}
-
-/** A one-shot need not run again while its volumes exist and, in an apply, its image is unchanged. */
-async function isStillValid({ containers, tick }: Dependencies, sha: string, oneShot: OneShot): Promise<boolean> {
-  if (oneShot.volumes.length > 0) {
-    const existing = new Set((await containers.volumes()).map(({ name }) => name));
-    if (!oneShot.volumes.every((name) => existing.has(name))) return false;
-  }
-  const image =
-    tick.serviceDefinitions?.sha === sha ? tick.serviceDefinitions.services.get(oneShot.service)?.image : undefined;
-  return image === undefined || (await containers.imageId(image)) === oneShot.image;
-}
-
-/** The finished one-shots of a release. */
-export async function readFinishedOneShots(
-  { containers, tick }: Dependencies,
-  { sha, jobs = [] }: ReleaseRecord,
-): Promise<OneShot[]> {
-  if (tick.serviceDefinitions?.sha !== sha) return jobs;
-  const now = tick.healthyContainers ?? (await containers.list());
-  return finishedOneShots(now, {
-    fingerprints: tick.serviceDefinitions.services,
-    skipped: jobs,
-    startsBefore: tick.lastComposeUp.starts,
-  });
-}
-
 /** Records the finished one-shots of a failed bundle, so that its retry does not run them again. */
 export async function recordFinishedOneShots(deps: Dependencies, sha: string): Promise<void> {
   try {
     const record = await deps.releases.readRecord(sha);
     if (record !== null)
-      await deps.releases.writeRecord(sha, { ...record, jobs: await readFinishedOneShots(deps, record) });
+      await deps.releases.writeRecord(sha, { ...record, jobs: await deps.orchestrator.finishedOneShots(record) });
   } catch (error) {
     if (!(error instanceof Fault)) throw error;
     deps.tick.journal.warn(`jobs of ${sha} may run again: ${error.message}`);

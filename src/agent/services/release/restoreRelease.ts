@@ -1,10 +1,8 @@
-import { Fault } from '../../../../machines/fault.ts';
 import type { Pull } from '../../adapters/compose/compose.ts';
-import { replacedImages, type RecordedImage } from '../../rules/release/releaseRecord.ts';
 import type { Dependencies } from '../dependencies.ts';
-import { waitUntilHealthy } from '../health/waitUntilHealthy.ts';
 import { isEnvUnchanged } from './envDigest.ts';
-import { currentContainers, registerEnvForRedaction, startRelease } from './startRelease.ts';
+import { registerEnvForRedaction } from './envRedaction.ts';
+import { incompleteFault } from './incompleteFault.ts';
 
 /**
  * Starts a release that was applied before, with the files of its bundle, its own `.env` and the image ids it ran; then ends the
@@ -25,12 +23,8 @@ export async function restoreRelease(
   if (!(await isEnvUnchanged(deps, sha)))
     throw incompleteFault(`the .env of release ${sha} is not what the agent wrote`);
   await (await import('./integrity.ts')).ensureIntact(deps, sha, signal);
-  await restoreTags(deps, release);
-  await startRelease(deps, release, signal);
-  await waitUntilHealthy(deps, sha, signal);
-  await expectSameImages(deps, sha);
+  await deps.orchestrator.restore(release, signal);
   if (currentError instanceof Error) throw currentError;
-  await (await import('./orphanedResources.ts')).removeOrphanedResources(deps);
   await deps.state.update({ attempt: null, baseline: null });
 }
 
@@ -49,36 +43,4 @@ export async function pointCurrentToApplied(deps: Dependencies): Promise<string 
 async function restoreFiles(deps: Dependencies, sha: string): Promise<void> {
   await registerEnvForRedaction(deps, sha); // the containers of the attempt know its values
   await deps.releases.restoreBackup(sha);
-}
-
-/** Tags the images that the release ran with their references again, where a reference names another image now. */
-async function restoreTags(
-  { containers, releases }: Dependencies,
-  { sha, pull }: { sha: string; pull: Pull },
-): Promise<void> {
-  const missing: RecordedImage[] = [];
-  for (const { reference, id } of (await releases.readRecord(sha))?.images ?? []) {
-    const current = id === null ? null : await containers.imageId(reference);
-    if (id === null || current === id) continue;
-    const exists = (await containers.imageId(id)) !== null;
-    if (exists && !reference.includes('@')) await containers.tagImage(id, reference);
-    if (!exists && (current !== null || pull === 'never')) missing.push({ reference, id });
-  }
-  if (missing.length > 0) throw incompleteFault(`release ${sha} ran ${formatImages(missing)}: gone from this host`);
-}
-
-/** Checks the running image ids: a tag may have moved in the registry, so that the pull brought another image. */
-async function expectSameImages(deps: Dependencies, sha: string): Promise<void> {
-  const { images } = (await deps.releases.readRecord(sha)) ?? { images: [] };
-  const replaced = replacedImages(images, await currentContainers(deps));
-  if (replaced.length > 0)
-    throw incompleteFault(`release ${sha} ran ${formatImages(replaced)}: other images run in their place`);
-}
-
-function formatImages(images: RecordedImage[]): string {
-  return images.map(({ reference, id }) => `${reference} as ${id}`).join(', ');
-}
-
-function incompleteFault(what: string): Fault {
-  return new Fault('failed', `failed: ${what}`, { code: 'RELEASE_INCOMPLETE' });
 }

@@ -77,8 +77,8 @@ async function reportedContainers(
 ): Promise<ReportedContainer[]> {
   if (action === 'none' && observed?.healthy) return observed.containers;
   if (deps.tick.healthyContainers !== null) return deps.tick.healthyContainers.map(reportedContainerOf);
-  return deps.containers.listStatuses().then(
-    (containers) => containers.map(reportedContainerOf),
+  return deps.orchestrator.observe(null).then(
+    ({ containers }) => containers,
     () => [],
   );
 }

@@ -1,13 +1,13 @@
 import { Fault } from '../../../../machines/fault.ts';
 import type { Bundle } from '../../../../machines/types.ts';
 import type { ReleaseRecord } from '../../rules/release/releaseRecord.ts';
-import { rethrowAsEngineFault, composeReleaseOf } from '../release/startRelease.ts';
+import { rethrowAsEngineFault, composeReleaseOf } from './startRelease.ts';
 import type { Dependencies } from '../dependencies.ts';
-import { registryLoginsOf } from './registryLogins.ts';
-import { isSecretFree } from './secretFree.ts';
+import { registryLoginsOf } from '../apply/registryLogins.ts';
+import { isSecretFree } from '../apply/secretFree.ts';
 
 /** Runs compose pull with the bundle's registry logins, which exist only during the call (spec §5). */
-export async function pull(deps: Dependencies, { bundle }: { bundle: Bundle }, signal: AbortSignal): Promise<void> {
+export async function pull(deps: Dependencies, bundle: Bundle, signal: AbortSignal): Promise<void> {
   const release = await composeReleaseOf(deps, bundle.sha);
   const logins = registryLoginsOf(deps, bundle);
   deps.tick.readProgress = await pullProgress(deps, bundle.sha);

@@ -4,6 +4,7 @@ import { healthStatusOf, type InspectedContainer } from '../../rules/health/heal
 import { expectedServices } from '../../rules/release/releaseRecord.ts';
 import { ContainerUptime } from '../../rules/health/containerUptime.ts';
 import { watchContainers, type ContainerWatch } from './containerWatch.ts';
+import { rethrowAsEngineFault } from './startRelease.ts';
 import { unhealthyFault } from './unhealthyFault.ts';
 import type { Dependencies } from '../dependencies.ts';
 
@@ -36,6 +37,11 @@ export async function waitUntilHealthy(deps: Dependencies, sha: string, signal: 
   } finally {
     watch.close();
   }
+}
+
+/** The same; throws RUNTIME_UNAVAILABLE when the engine does not answer any more. */
+export async function awaitHealthy(deps: Dependencies, sha: string, signal: AbortSignal): Promise<void> {
+  await waitUntilHealthy(deps, sha, signal).catch((error: unknown) => rethrowAsEngineFault(deps, error));
 }
 
 /** Health of the containers at one moment. */

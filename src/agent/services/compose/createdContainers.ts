@@ -10,7 +10,7 @@ import {
 } from '../../rules/createdContainers/createdContainer.ts';
 import type { ReleaseRecord } from '../../rules/release/releaseRecord.ts';
 import { formatDifferences, compareWithModel, type Difference } from '../../rules/createdContainers/differences.ts';
-import { readGrantedPrivileges, createSecretHasher } from './grantedPrivileges.ts';
+import { readGrantedPrivileges, createSecretHasher } from '../release/grantedPrivileges.ts';
 import type { Dependencies } from '../dependencies.ts';
 
 /** A release whose containers compose has created, and the call that creates missing ones. */

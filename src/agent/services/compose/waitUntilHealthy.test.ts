@@ -2,7 +2,8 @@ import { noEvents, runningContainer } from '../../../../fixtures/engine/stubCont
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { InspectedContainer } from '../../rules/health/health.ts';
 import { waitUntilHealthy } from './waitUntilHealthy.ts';
-import { startRelease, currentContainers } from '../release/startRelease.ts';
+import { currentContainers } from './observe.ts';
+import { startRelease } from './startRelease.ts';
 import type { Dependencies } from '../dependencies.ts';
 import { composeUpNow } from '../tickScope.ts';
 

@@ -1,14 +1,14 @@
 import { failedFault, Fault } from '../../../../machines/fault.ts';
 import type { ComposeRelease, Pull } from '../../adapters/compose/compose.ts';
 import { OVERRIDE_FILE } from '../../adapters/release/generatedFiles.ts';
-import { parseEnvFile } from '../../rules/bundle/envFile.ts';
 import { printable } from '../../../protocol/printable.ts';
 import type { ReleaseRecord } from '../../rules/release/releaseRecord.ts';
 import { serviceOf, type CreatedContainer } from '../../rules/createdContainers/createdContainer.ts';
-import { compareContainers, type InspectedContainer } from '../../rules/health/health.ts';
+import { compareContainers } from '../../rules/health/health.ts';
 import { enforceModel, removeOtherServices, removePartiallyCreated } from './createdContainers.ts';
 import { servicesToStart } from './oneShots.ts';
 import type { Dependencies } from '../dependencies.ts';
+import { incompleteFault } from '../release/incompleteFault.ts';
 import { composeUpNow } from '../tickScope.ts';
 
 /** Arguments of compose for a release on disk: its real path, its compose files, the override with the content labels, its profiles. */
@@ -19,8 +19,7 @@ export async function composeReleaseOf(deps: Dependencies, sha: string): Promise
 
 async function completeRecord({ releases }: Dependencies, sha: string): Promise<ReleaseRecord> {
   const record = await releases.readRecord(sha);
-  if (record === null)
-    throw new Fault('failed', `failed: release ${sha} is incomplete`, { code: 'RELEASE_INCOMPLETE' });
+  if (record === null) throw incompleteFault(`release ${sha} is incomplete`);
   return record;
 }
 
@@ -71,29 +70,3 @@ export async function rethrowAsEngineFault({ containers }: Dependencies, error: 
     throw failedFault('RUNTIME_UNAVAILABLE', `the container engine does not answer: ${error.message}`);
   throw error;
 }
-
-/** The containers of the project's services; reuses those that were just found healthy. */
-export async function currentContainers({ containers, tick }: Dependencies): Promise<InspectedContainer[]> {
-  return tick.healthyContainers ?? containers.list();
-}
-
-/** Registers the secrets in a release's `.env` for redaction, before compose output is read. False when `.env` is unreadable. */
-export async function registerEnvForRedaction({ releases, vault }: EnvReader, sha: string): Promise<boolean> {
-  return registerValuesForRedaction({ releases, vault }, sha, await releases.readEnv(sha));
-}
-
-/** The same for the text of an `.env` that a release has or had. */
-export async function registerValuesForRedaction(
-  { releases, vault }: EnvReader,
-  sha: string,
-  env: string | null,
-): Promise<boolean> {
-  const values = parseEnvFile(env ?? '');
-  if (values === null) return false;
-  const { variables = {} } = (await releases.readRecord(sha)) ?? {};
-  const secrets = [...values].filter(([name]) => !name.startsWith('DEPLOYD_') && !Object.hasOwn(variables, name));
-  for (const [, value] of secrets) vault.registerForRedaction(value);
-  return true;
-}
-
-type EnvReader = Pick<Dependencies, 'releases' | 'vault'>;

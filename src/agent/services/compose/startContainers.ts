@@ -1,8 +1,8 @@
 import type { Bundle, DesiredState } from '../../../../machines/types.ts';
 import type { Baseline } from '../../rules/state/state.ts';
-import { removeConflictingOrphans } from '../release/orphanedResources.ts';
+import { removeConflictingOrphans } from './orphanRemoval.ts';
 import { isProduction } from '../release/production.ts';
-import { startRelease } from '../release/startRelease.ts';
+import { startRelease } from './startRelease.ts';
 import type { Dependencies } from '../dependencies.ts';
 
 /**

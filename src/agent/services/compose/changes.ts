@@ -1,0 +1,7 @@
+export { down } from './down.ts';
+export { missingImages, pruneImages, runningImages } from './images.ts';
+export { readFinishedOneShots } from './oneShots.ts';
+export { pull } from './pull.ts';
+export { restore } from './restore.ts';
+export { startContainers } from './startContainers.ts';
+export { awaitHealthy } from './waitUntilHealthy.ts';

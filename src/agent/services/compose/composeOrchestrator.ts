@@ -1,0 +1,21 @@
+import type { Dependencies } from '../dependencies.ts';
+import type { Orchestrator } from '../orchestrator.ts';
+import { observe } from './observe.ts';
+
+/** Docker compose on one host; what changes something is loaded on first use, since most ticks change nothing. */
+export function createComposeOrchestrator(getDeps: () => Dependencies): Orchestrator {
+  const changes = () => import('./changes.ts');
+  return {
+    observe: (applied) => observe(getDeps(), applied),
+    pull: async (bundle, signal) => (await changes()).pull(getDeps(), bundle, signal),
+    start: async (applied, signal) => (await changes()).startContainers(getDeps(), applied, signal),
+    waitUntilHealthy: async (sha, signal) => (await changes()).awaitHealthy(getDeps(), sha, signal),
+    restore: async (release, signal) => (await changes()).restore(getDeps(), release, signal),
+    runningImages: async () => (await changes()).runningImages(getDeps()),
+    finishedOneShots: async (record) => (await changes()).readFinishedOneShots(getDeps(), record),
+    missingImages: async (references) => (await changes()).missingImages(getDeps(), references),
+    volumes: async () => (await getDeps().containers.ownedResources()).volumes,
+    down: async (options, signal) => (await changes()).down(getDeps(), options, signal),
+    prune: async () => (await changes()).pruneImages(getDeps()),
+  };
+}

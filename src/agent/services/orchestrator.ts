@@ -1,0 +1,50 @@
+import type { Bundle, DesiredState, ReportedContainer, Sha } from '../../../machines/types.ts';
+import type { Pull } from '../adapters/compose/compose.ts';
+import type { ExpectedService } from '../rules/health/unhealthyServices.ts';
+import type { OneShot } from '../rules/release/oneShots.ts';
+import type { ReleaseRecord } from '../rules/release/releaseRecord.ts';
+
+/** The release that is to run. */
+export interface AppliedRelease {
+  sha: Sha;
+  services: readonly ExpectedService[];
+}
+
+/** What runs at one moment. */
+export interface Observation {
+  containers: ReportedContainer[];
+  /** Names of the release's services that are missing or not healthy, sorted. */
+  unhealthyServices: string[];
+}
+
+/**
+ * Changes and watches what runs; services do so in no other way. Each method throws `RUNTIME_UNAVAILABLE` when that cannot
+ * be asked.
+ */
+export interface Orchestrator {
+  /** What runs now, judged by the applied release; null when none is applied. */
+  observe: (applied: AppliedRelease | null) => Promise<Observation>;
+  /** Makes the images of a bundle available, with its registry logins. Throws `PULL_FAILED`. */
+  pull: (bundle: Bundle, signal: AbortSignal) => Promise<void>;
+  /** Starts a promoted bundle; its attempt records first that what runs changes from here on. Throws `UP_FAILED`. */
+  start: (input: { bundle: Bundle; desired: DesiredState }, signal: AbortSignal) => Promise<void>;
+  /** Waits until every service of a release is healthy (spec §12). Throws `UNHEALTHY`. */
+  waitUntilHealthy: (sha: Sha, signal: AbortSignal) => Promise<void>;
+  /**
+   * Starts a release that was applied before, waits until it is healthy, and removes what only the attempt made. Throws
+   * `RELEASE_INCOMPLETE` when it cannot run as it did.
+   */
+  restore: (input: { sha: Sha; pull: Pull }, signal: AbortSignal) => Promise<void>;
+  /** The id of the image that each reference names, by what runs. */
+  runningImages: () => Promise<ReadonlyMap<string, string>>;
+  /** The finished one-shots of a release. */
+  finishedOneShots: (record: ReleaseRecord) => Promise<OneShot[]>;
+  /** Those of the images without which the applied release cannot be started again. */
+  missingImages: (references: readonly string[]) => Promise<string[]>;
+  /** Names of the project's volumes. */
+  volumes: () => Promise<string[]>;
+  /** Removes the project; its volumes only with `volumes`. Throws `DOWN_FAILED`. */
+  down: (input: { volumes: boolean }, signal: AbortSignal) => Promise<void>;
+  /** Removes images without a name. */
+  prune: () => Promise<void>;
+}
