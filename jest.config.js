@@ -26,6 +26,7 @@ export default {
     }),
     suite('engine', ['{src,fixtures,install,deb}/**/*.engine.test.ts'], withEngine),
     suite('engine-lanes', ['fixtures/engine/lanes/*.lane.test.ts'], withEngine),
+    suite('engine-matrix', ['fixtures/matrix/sample.lane.test.ts'], withEngine),
     suite('disk', ['fixtures/disk/**/*.test.ts']),
     suite('fuzz', ['fixtures/fuzz/**/*.test.ts', 'src/**/*.leak.test.ts']),
     suite('network', ['fixtures/network/**/*.test.ts']),
