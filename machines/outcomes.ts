@@ -23,9 +23,9 @@ export function pausedOutcome({ line }: RetryDelay): Outcome {
   return { ...plainOutcome('paused'), lines: [line] };
 }
 
-/** A hold or the windows of this host defer what is desired. */
-export function deferredOutcome({ ending, line }: Deferral): Outcome {
-  return { ...plainOutcome(ending), lines: [line], reason: ending === 'held' ? 'waits:hold' : 'waits:window' };
+/** A hold, the windows of this host or the leader of its swarm defer what is desired. */
+export function deferredOutcome({ ending, line, reason }: Deferral): Outcome {
+  return { ...plainOutcome(ending), lines: [line], reason };
 }
 
 /** Neither token nor grant exists (spec §7, second row). */

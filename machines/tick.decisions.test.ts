@@ -45,6 +45,7 @@ it.each<[ending: string, reason: string, desired: DesiredState]>([
   ['held', 'waits:hold', { ...facts.desiredHeld, ...facts.desiredDown, deferral: facts.desiredHeld.deferral }],
   ['held', 'waits:hold', { ...facts.desiredInBackoff, deferral: facts.desiredHeld.deferral }],
   ['outsideWindow', 'waits:window', facts.desiredOutsideWindow],
+  ['converged', 'leader:manager-1', facts.desiredByLeader],
 ])('ends %s with the heartbeat of a host that waits, keeps the token and starts nothing', (ending, reason, desired) => {
   const { path, serviceCalls, output } = simulate(tick, facts.pruneStart, facts.serviceAnswers(desired));
   expect(path.slice(path.indexOf('deciding') + 1).join(' ')).toBe(

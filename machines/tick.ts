@@ -111,7 +111,7 @@ export const tick = tickSetup.createMachine({
           guard: 'isDeferred',
           target: 'recordingOutcome',
           actions: 'endAsDeferred',
-          description: 'a hold, or the windows of this host, defer what is desired',
+          description: 'a hold, the windows of this host, or the leader of its swarm, defer what is desired',
         },
         {
           guard: 'retryNotDue',

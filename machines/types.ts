@@ -36,6 +36,8 @@ export interface ReportedContainer {
 
 /** State of the host at the start of the tick, before the check-in. */
 export interface ObservedState {
+  /** The node of a swarm that acts in place of this one; null when this host acts. */
+  leader: string | null;
   /** False when the container engine did not answer. */
   engineAvailable: boolean;
   healthy: boolean;
@@ -55,7 +57,9 @@ export interface RetryDelay {
 
 /** Why this tick does not do what is desired, though it could. */
 export interface Deferral {
-  ending: 'held' | 'outsideWindow';
+  ending: 'held' | 'outsideWindow' | 'converged';
+  /** Of the report: `waits:hold`, `waits:window`, `leader:<node>`. */
+  reason: string;
   /** Journal line. */
   line: string;
   /** True when the applied release may be started again: outside a window, and to undo an attempt that was cut short. */

@@ -12,6 +12,8 @@ export interface AppliedRelease {
 
 /** What runs at one moment. */
 export interface Observation {
+  /** The node of a swarm that acts in place of this one; null when this host acts. */
+  leader: string | null;
   containers: ReportedContainer[];
   /** Names of the release's services that are missing or not healthy, sorted. */
   unhealthyServices: string[];

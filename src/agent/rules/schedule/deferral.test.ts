@@ -20,17 +20,17 @@ const down: CheckInResponse = { ...applyOf(a), action: 'down', desiredSha: null 
 
 const free: DeferralInput = {
   state: { applied_sha: a, attempt: null },
-  observed: { healthy: true, unhealthyServices: [] },
+  observed: { leader: null, healthy: true, unhealthyServices: [] },
   hold: null,
   windows: [],
   obeysEmergency: false,
   now,
 };
-const ill = { observed: { healthy: false, unhealthyServices: ['db', 'web'] } };
-const unseen = { observed: { healthy: false, unhealthyServices: [] } };
+const ill = { observed: { leader: null, healthy: false, unhealthyServices: ['db', 'web'] } };
+const unseen = { observed: { leader: null, healthy: false, unhealthyServices: [] } };
 const attemptOf = (sha: string, phase = 'starting') => ({
   state: { applied_sha: a, attempt: { sha, phase, at: now.toISOString() } },
-  observed: { healthy: false, unhealthyServices: [] },
+  observed: { leader: null, healthy: false, unhealthyServices: [] },
 });
 
 it.each<[what: string, CheckInResponse, Partial<DeferralInput>, line: string | null, mayHeal: boolean]>([
@@ -57,7 +57,8 @@ it.each<[what: string, CheckInResponse, Partial<DeferralInput>, line: string | n
   ['the next try of one whose revert is finished first', applyOf(b), attemptOf(b, 'reverting'), `apply of ${b}`, true],
 ])('a hold defers %s', (_, response, more, work, mayHeal) => {
   for (const windows of [[], [nights]]) {
-    const expected = work === null ? null : { ending: 'held', line: `${held}; ${work} waits`, mayHeal };
+    const expected =
+      work === null ? null : { ending: 'held', reason: 'waits:hold', line: `${held}; ${work} waits`, mayHeal };
     expect(deferralOf(response, { ...free, hold, windows, ...more })).toEqual(expected);
   }
 });
@@ -77,7 +78,7 @@ it.each<[what: string, CheckInResponse, Partial<DeferralInput>, mayHeal: boolean
   ['no down', down, {}, null],
 ])('closed windows defer %s', (_, response, more, mayHeal) => {
   const line = `outside the windows of this host: apply of ${response.desiredSha} waits until ${opening}`;
-  const expected = mayHeal === null ? null : { ending: 'outsideWindow', line, mayHeal };
+  const expected = mayHeal === null ? null : { ending: 'outsideWindow', reason: 'waits:window', line, mayHeal };
   expect(deferralOf(response, { ...free, windows: [nights], ...more })).toEqual(expected);
 });
 
@@ -103,4 +104,18 @@ it('tells a hold and the next opening, and neither where nothing stands in the w
   expect(deferringLines(facts)).toEqual([held, `all windows are closed; the next opens at ${opening}`]);
   expect(deferringFactsOf({ hold: null, windows: [] }, now)).toEqual({});
   expect(deferringLines({})).toEqual([]);
+});
+
+it.each<[what: string, CheckInResponse, Partial<DeferralInput>, work: string | null]>([
+  ['an apply', applyOf(b), {}, `apply of ${b}`],
+  ['healing', none, ill, 'healing of db, web'],
+  ['an attempt that was cut short', applyOf(b), attemptOf(b), `apply of ${b}`],
+  ['a down', down, { hold }, 'the down of a retirement'],
+  ['nothing where all is well', none, {}, null],
+])('leaves to the leader of the swarm %s', (_, response, more, work) => {
+  const input = { ...free, ...more };
+  const followed = { ...input, observed: { ...input.observed, leader: 'one' } };
+  const line = `one leads the swarm: ${work} is its work`;
+  const expected = work === null ? null : { ending: 'converged', reason: 'leader:one', line, mayHeal: false };
+  expect(deferralOf(response, followed)).toEqual(expected);
 });

@@ -16,12 +16,12 @@ export interface DeferralInput extends Restraints {
   /** Config `apply.emergency`. */
   obeysEmergency: boolean;
   state: Pick<State, 'applied_sha' | 'attempt'>;
-  observed: Pick<ObservedState, 'healthy' | 'unhealthyServices'>;
+  observed: Pick<ObservedState, 'leader' | 'healthy' | 'unhealthyServices'>;
   now: Date;
 }
 
 /**
- * Why what is desired has to wait; null when it has not. A hold defers everything; the windows only the change from one bundle
+ * Why what is desired has to wait; null when it has not. Where another node leads the swarm, all is its work. A hold defers everything; the windows only the change from one bundle
  * to another. An attempt that was cut short is not deferred: it is finished while its bundle is desired, and undone otherwise.
  * One that failed, and whose revert was cut short, is undone; its next try waits. A release that a lost state took for applied is
  * no attempt: under a hold its check waits too.
@@ -29,7 +29,12 @@ export interface DeferralInput extends Restraints {
 export function deferralOf(response: CheckInResponse, input: DeferralInput): Deferral | null {
   const { attempt } = input.state;
   const { action, desiredSha } = response;
-  if (action === 'none' && input.observed.healthy) return null;
+  const { leader, healthy } = input.observed;
+  if (action === 'none' && healthy) return null;
+  if (leader !== null) {
+    const line = `${leader} leads the swarm: ${workOf(response, input)} is its work`;
+    return { ending: 'converged', reason: `leader:${leader}`, line, mayHeal: false };
+  }
   const { hold } = input;
   const isLeft = attempt?.phase === 'left';
   const isUnverified = attempt?.phase === 'unknown';
@@ -37,12 +42,12 @@ export function deferralOf(response: CheckInResponse, input: DeferralInput): Def
   if (isCutShort && attempt.phase !== 'reverting' && action === 'apply' && attempt.sha === desiredSha) return null;
   if (hold !== null) {
     const line = `held ${formatStanding(hold)}; ${workOf(response, input)} waits`;
-    return { ending: 'held', line, mayHeal: isCutShort };
+    return { ending: 'held', reason: 'waits:hold', line, mayHeal: isCutShort };
   }
   const opening = changesBundle(response, input) ? openingOf(input) : null;
   if (opening === null || isEmergency(response, input)) return null;
   const line = `outside the windows of this host: ${workOf(response, input)} waits until ${opening}`;
-  return { ending: 'outsideWindow', line, mayHeal: !isLeft || attempt.sha !== desiredSha };
+  return { ending: 'outsideWindow', reason: 'waits:window', line, mayHeal: !isLeft || attempt.sha !== desiredSha };
 }
 
 /** True for an announced emergency that this host permits. It lifts windows, never a hold. */

@@ -15,6 +15,7 @@ const response: CheckInResponse = {
   emergency: false,
 };
 const observed = {
+  leader: null,
   engineAvailable: true,
   healthy: true,
   attemptInProgress: false,
@@ -45,6 +46,12 @@ describe('the desired state of a tick (spec §5)', () => {
       { ...response, action: 'none' as const },
       { ...input, observed: { ...observed, unhealthyServices: ['web'] } },
       'drift:web',
+    ],
+    [
+      'the leader of its swarm',
+      response,
+      { ...input, observed: { ...observed, leader: 'one', unhealthyServices: ['web'] } },
+      'leader:one',
     ],
     ['none, for a host that stays as it is', { ...response, action: 'none' as const }, input, ''],
     ['a sha that failed', response, { ...input, state: { ...input.state, failing } }, 'retry:2'],

@@ -30,6 +30,7 @@ export function desiredStateOf(response: CheckInResponse, input: DesiredStateInp
 }
 
 function reasonOf(response: CheckInResponse, { state, observed }: DesiredStateInput): string {
+  if (observed.leader !== null) return `leader:${observed.leader}`;
   if (response.action !== 'apply') return response.action === 'down' ? 'retired' : driftOf(observed);
   if (response.desiredSha === state.applied_sha) return observed.healthy ? 'reapply' : driftOf(observed);
   if (state.failing?.sha === response.desiredSha) return `retry:${state.failing.count}`;

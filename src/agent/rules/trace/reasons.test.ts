@@ -27,6 +27,8 @@ it.each<[Decision, string]>([
   [{ word: 'paused', seconds: 90 }, 'the wanted bundle failed before; it is not tried again for another 90 s'],
   [{ word: 'deferred', by: 'hold' }, 'an operator holds this host'],
   [{ word: 'deferred', by: 'window' }, 'no window of this host is open'],
+  [{ word: 'deferred', by: 'leader' }, 'another manager of the swarm leads, and acts'],
+  [desired('leader:manager-1', { action: 'apply' }), 'manager-1 leads the swarm'],
   [{ word: 'unhealthy', services: ['web', 'db'] }, 'not well: web, db'],
   [{ word: 'attempt-found', sha: one, phase: 'promoted' }, `an apply of ${short1} was cut short earlier (promoted)`],
   [{ word: 'engine-unreachable' }, 'the container engine did not answer'],

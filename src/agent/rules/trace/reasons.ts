@@ -20,7 +20,7 @@ export function describeDecision(decision: Decision): string {
     case 'paused':
       return `the wanted bundle failed before; it is not tried again for another ${decision.seconds} s`;
     case 'deferred':
-      return decision.by === 'hold' ? 'an operator holds this host' : 'no window of this host is open';
+      return deferralMeanings[decision.by];
     case 'unhealthy':
       return `not well: ${decision.services.join(', ')}`;
     case 'attempt-found':
@@ -78,6 +78,12 @@ const explanatoryWords = new Set<Decision['word']>([
   'interrupted-reverted',
 ]);
 
+const deferralMeanings = {
+  hold: 'an operator holds this host',
+  window: 'no window of this host is open',
+  leader: 'another manager of the swarm leads, and acts',
+};
+
 function describeDesired({ action, applied, desired, reason }: Extract<Decision, { word: 'desired' }>): string {
   const [kind, detail = ''] = reason.split(':');
   const target = desired === null ? 'nothing' : shortSha(desired);
@@ -94,6 +100,8 @@ function describeDesired({ action, applied, desired, reason }: Extract<Decision,
       return `${target} is applied and was ordered again`;
     case 'drift':
       return `services were not well: ${detail.replaceAll(',', ', ')}`;
+    case 'leader':
+      return `${detail} leads the swarm`;
     case 'retired':
       return 'the backend is retired, so the project goes down';
     default:

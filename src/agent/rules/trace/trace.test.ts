@@ -59,6 +59,8 @@ describe('a trace', () => {
     [false, 'converged', [ordered('drift:web')]],
     [false, 'converged', [ordered(''), { word: 'token-replaced' }]],
     [false, 'offline', []],
+    [true, 'converged', [ordered('leader:manager-1'), { word: 'deferred', by: 'leader' }]],
+    [false, 'converged', [ordered('drift:web')]],
     [true, 'held', [ordered('sha_changed'), { word: 'deferred', by: 'hold' }]],
     [true, 'outsideWindow', [ordered('sha_changed'), { word: 'deferred', by: 'window' }]],
   ])('is quiet (%s) only when it converged, or waited, and nothing happened: %s, %j', (quiet, ending, decisions) => {

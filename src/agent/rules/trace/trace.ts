@@ -8,7 +8,7 @@ import type { DesiredState, Sha, RunOptions } from '../../../../machines/types.t
 export type Decision =
   | { word: 'desired'; action: DesiredState['action']; desired: Sha | null; applied: Sha | null; reason: string }
   | { word: 'paused'; seconds: number }
-  | { word: 'deferred'; by: 'hold' | 'window' }
+  | { word: 'deferred'; by: 'hold' | 'window' | 'leader' }
   | { word: 'unhealthy'; services: string[] }
   | { word: 'attempt-found'; sha: Sha; phase: string }
   | { word: 'engine-unreachable' }
@@ -68,7 +68,13 @@ export function sanitizeDecision(decision: Decision, redact: (text: string) => s
 /** True for a tick that converged without any decision except that nothing is desired, and for one that only waited. */
 export function isQuiet({ ending, decisions }: Pick<Trace, 'ending' | 'decisions'>): boolean {
   if (ending === 'held' || ending === 'outsideWindow') return true;
-  return ending === 'converged' && decisions.every((each) => each.word === 'desired' && each.reason === '');
+  return ending === 'converged' && decisions.every(changesNothing);
+}
+
+/** True when nothing is desired, or another node of the swarm does it. */
+function changesNothing(decision: Decision): boolean {
+  if (decision.word === 'deferred') return decision.by === 'leader';
+  return decision.word === 'desired' && (decision.reason === '' || decision.reason.startsWith('leader:'));
 }
 
 /** Whether a decision was made in a state. */
@@ -113,7 +119,7 @@ const allowedPatterns: Record<string, RegExp | undefined> = {
   untouched: servicePattern,
   gone: servicePattern,
   signers: /^(key SHA256:[A-Za-z0-9+/]{43}|[\x21-\x7e]{1,253} \([\x21-\x7e]{1,253}\))$/,
-  by: /^(hold|window)$/,
+  by: /^(hold|window|leader)$/,
   peer: /^(tenancy|secretstore|storage)$/,
   error: /^[A-Z0-9_]{1,64}$/,
 };

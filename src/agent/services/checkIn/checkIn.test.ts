@@ -15,6 +15,7 @@ const sha = 'a'.repeat(64);
 const observed: ObservedState = {
   engineAvailable: true,
   healthy: true,
+  leader: null,
   attemptInProgress: true,
   unhealthyServices: [],
   containers: [],

@@ -44,10 +44,13 @@ export async function checkIn(
   const { action, desiredSha, retryDelay, deferral, reason } = desired;
   tick.journal.info(`check-in: action=${action} desired=${desiredSha ?? 'none'} applied=${applied_sha ?? 'none'}`);
   recordDecision({ word: 'desired', action, desired: desiredSha, applied: applied_sha, reason });
-  if (deferral !== null) recordDecision({ word: 'deferred', by: deferral.ending === 'held' ? 'hold' : 'window' });
+  if (deferral !== null) recordDecision({ word: 'deferred', by: deferrers[deferral.ending] });
   if (retryDelay !== null) recordDecision({ word: 'paused', seconds: retryDelay.retryInS });
   return desired;
 }
+
+/** Who defers what is desired, by the ending. */
+const deferrers = { held: 'hold', outsideWindow: 'window', converged: 'leader' } as const;
 
 /** What a check-in tells of this host, besides what defers its work. */
 function requestOf({ settings, state, version }: Dependencies, observed: ObservedState): CheckInRequest {

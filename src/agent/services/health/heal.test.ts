@@ -24,6 +24,7 @@ const inventory = {
 const interrupted: ObservedState = {
   engineAvailable: true,
   healthy: false,
+  leader: null,
   attemptInProgress: true,
   unhealthyServices: [],
   containers: [],

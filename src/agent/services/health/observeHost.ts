@@ -5,6 +5,7 @@ import type { Dependencies } from '../dependencies.ts';
 import type { AppliedRelease } from '../orchestrator.ts';
 
 const ENGINE_UNAVAILABLE: ObservedState = {
+  leader: null,
   engineAvailable: false,
   healthy: false,
   attemptInProgress: false,
@@ -15,7 +16,7 @@ const ENGINE_UNAVAILABLE: ObservedState = {
 /** Observes which containers run and whether they are healthy. An unreachable engine is no fault: the check-in still happens. */
 export async function observeHost(deps: Dependencies): Promise<ObservedState> {
   const { orchestrator, recordDecision, state, tick } = deps;
-  const { attempt } = state.state;
+  const { attempt: ownAttempt } = state.state;
   const observation = await orchestrator.observe(await readApplied(deps)).catch((error: unknown) => {
     if (!(error instanceof Fault)) throw error;
     tick.journal.warn(error.message);
@@ -25,12 +26,14 @@ export async function observeHost(deps: Dependencies): Promise<ObservedState> {
     recordDecision({ word: 'engine-unreachable' });
     return ENGINE_UNAVAILABLE;
   }
-  const { containers, unhealthyServices } = observation;
+  const { leader, containers, unhealthyServices } = observation;
+  const attempt = leader === null ? ownAttempt : null; // what another node leads, it also finishes
   tick.engineAnswered = true;
   tick.containers = containers;
   if (unhealthyServices.length > 0) recordDecision({ word: 'unhealthy', services: unhealthyServices });
   if (attempt !== null) recordDecision({ word: 'attempt-found', sha: attempt.sha, phase: attempt.phase });
   return {
+    leader,
     engineAvailable: true,
     healthy: attempt === null && unhealthyServices.length === 0,
     attemptInProgress: attempt !== null,
