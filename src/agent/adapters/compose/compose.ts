@@ -1,15 +1,14 @@
 import { totalmem } from 'node:os';
 import { join } from 'node:path';
-import { Fault } from '../../../../machines/fault.ts';
 import type { Settings } from '../../config/settings.ts';
 import type { Redactor } from '../../secrets/redaction/redactor.ts';
 import { readModel, renderCall } from './composeModel.ts';
 import { createProgramFinder, findComposeProgram, type Argv } from './composeProgram.ts';
 import { terminateOrphans } from './orphanProcesses.ts';
-import { runProgram, formatStartError, type RunResult, type RunOptions } from '../host/childProcess.ts';
-import { SYSTEM_PATH } from '../../../platform/host/hostProgram.ts';
+import { runProgram, type RunOptions } from '../host/childProcess.ts';
+import { dockerEnvironment, expectSuccess } from '../host/dockerProgram.ts';
 import { removeLogins, withLogins, type RegistryLogin } from './registryLogins.ts';
-import { formatLimitReached, composeLimitsOf, type ResourceLimits } from '../host/resourceLimits.ts';
+import { composeLimitsOf, type ResourceLimits } from '../host/resourceLimits.ts';
 
 /** A release for compose: its real directory, its compose files in order, and the chosen profiles. */
 export interface ComposeRelease {
@@ -132,6 +131,8 @@ interface ComposeStep extends ComposeCall {
   name: 'pull' | 'up' | 'down';
 }
 
+const stepCodes = { pull: 'PULL_FAILED', up: 'UP_FAILED', down: 'DOWN_FAILED' };
+
 function createRunner({ settings, project, redactor, dir, limits }: RunnerOptions) {
   const env = composeEnvironment(settings, dir);
   const { find, resetDiscovery } = createProgramFinder((signal) =>
@@ -148,31 +149,17 @@ function createRunner({ settings, project, redactor, dir, limits }: RunnerOption
     return runProgram({ ...options, argv, cwd, env: { ...env, PWD: cwd }, redactor: redactor(), limits }, signal);
   };
   const step = async (composeStep: ComposeStep, signal: AbortSignal) =>
-    expectSuccess(composeStep.name, await call(composeStep, signal), composeStep.timeoutS);
+    expectSuccess(`compose ${composeStep.name}`, await call(composeStep, signal), {
+      code: stepCodes[composeStep.name],
+      timeoutS: composeStep.timeoutS,
+    });
   return { find, forget: resetDiscovery, call, step };
-}
-
-function expectSuccess(step: 'pull' | 'up' | 'down', result: RunResult, timeoutS: number): void {
-  const { rc, timedOut, tail } = result;
-  if (rc === 0 && !timedOut) return;
-  const code = `${step.toUpperCase()}_FAILED`;
-  const line = `failed: docker compose ${step} failed (rc=${rc})${failureReason(result, timeoutS)}`;
-  throw new Fault('failed', line, { code, tail, isTimeout: timedOut });
-}
-
-function failureReason({ timedOut, limitReached, startError }: RunResult, timeoutS: number): string {
-  if (timedOut) return `: timed out after ${timeoutS}s`;
-  if (startError !== null) return `: it ${formatStartError(startError)}`;
-  return limitReached === null ? '' : `: ${formatLimitReached(limitReached)}`;
 }
 
 /** Compose prefers these values to those of `.env`: nothing that a bundle may supply is among them. */
 function composeEnvironment(settings: Settings, configDir: string): Record<string, string> {
   return {
-    PATH: SYSTEM_PATH,
-    HOME: configDir,
-    DOCKER_CONFIG: configDir,
-    DOCKER_HOST: settings.container_host,
+    ...dockerEnvironment(settings, configDir),
     COMPOSE_EXPERIMENTAL_GIT_REMOTE: '0',
     COMPOSE_EXPERIMENTAL_OCI_REMOTE: '0',
     COMPOSE_MENU: '0',

@@ -9,7 +9,7 @@ const TERMINATION_TIMEOUT_MS = 5_000;
 const POLL_INTERVAL_MS = 20;
 
 /**
- * Terminates every compose process that a killed tick left running on this project, because two at a time would undo
+ * Terminates every compose or docker process that a killed tick left running on this project, because two at a time would undo
  * each other. A process is identified by its arguments and its HOME directory, which exists only while compose runs, so
  * a reused pid is never hit. Call only with the lock held. Returns whether there was one; throws Fault `interrupted`
  * when one does not exit.
@@ -17,7 +17,7 @@ const POLL_INTERVAL_MS = 20;
 export async function terminateOrphans(project: string, home: string): Promise<boolean> {
   if ((await statIfExists(home)) === null) return false;
   for (let waited_ms = 0; waited_ms < TERMINATION_TIMEOUT_MS; waited_ms += POLL_INTERVAL_MS) {
-    const orphans = await findProcesses(`\0-p\0${project}\0`, `\0HOME=${home}\0`);
+    const orphans = await findProcesses(`\0${project}\0`, `\0HOME=${home}\0`);
     if (orphans.length === 0) return waited_ms > 0;
     for (const pid of orphans) kill(pid);
     await sleep(POLL_INTERVAL_MS);

@@ -30,6 +30,12 @@ describe('a program that the agent runs (spec §12.1)', () => {
     expect(stdout).toContain('PATH=/usr/bin:/bin');
   });
 
+  it('reads what it is given as its input, or ends before it has', async () => {
+    const input = 'x'.repeat(1024 * 1024);
+    expect((await runProgram(sh('wc -c', { stdin: input }), never)).stdout.trim()).toBe('1048576');
+    expect(await runProgram(sh('exit 3', { stdin: input }), never)).toMatchObject({ rc: 3, tail: '' });
+  });
+
   it('has its output redacted and cut to the last 8 KiB', async () => {
     const { rc, tail } = await runProgram(
       sh('i=0; while [ $i -lt 3000 ]; do echo line $i; i=$((i+1)); done; echo hunter2-secret >&2; exit 18'),

@@ -1,6 +1,7 @@
 import type { ChildProcess } from 'node:child_process';
 import { throwIfStopped } from '../../../../machines/fault.ts';
 import type { Redactor } from '../../secrets/redaction/redactor.ts';
+import { ignoreError } from '../http/httpRequest.ts';
 import { withUlimits, watchLimits, type ResourceLimits } from './resourceLimits.ts';
 
 /** How to run one program. */
@@ -12,6 +13,8 @@ export interface RunOptions {
   redactor: Redactor;
   /** Limits of each of its processes. */
   limits?: ResourceLimits | undefined;
+  /** What the program reads from its standard input; it has none without. */
+  stdin?: string | undefined;
   /** Receives raw standard output, secrets included; `stdout` and `tail` then contain none of it. */
   onStdout?: ((chunk: Buffer) => void) | undefined;
 }
@@ -38,14 +41,14 @@ const KILL_AFTER_MS = 5_000;
 const OUTPUT_GRACE_MS = 1_000;
 
 /**
- * Runs a program in a process group of its own, without stdin.
+ * Runs a program in a process group of its own.
  * - Timeout and abort terminate the whole group: SIGTERM, then SIGKILL.
  * - The program's own exit is decisive: the rest of its group is killed, and a process that still holds its output open
  *   is not waited for.
  * - All output is redacted, except for `onStdout`. Throws Fault `stopped` after an abort.
  */
 export async function runProgram(
-  { argv, cwd, env, timeoutS, redactor, limits, onStdout }: RunOptions,
+  { argv, cwd, env, timeoutS, redactor, limits, stdin, onStdout }: RunOptions,
   signal: AbortSignal,
 ): Promise<RunResult> {
   const { spawn } = await import('node:child_process');
@@ -53,8 +56,10 @@ export async function runProgram(
   const [program, ...args] = limits ? withUlimits(argv, limits) : argv;
   const watch = limits && watchLimits(limits);
   const output = createOutputCollector(redactor);
-  const child = trySpawn(() => spawn(program, args, { cwd, env, detached: true, stdio: ['ignore', 'pipe', 'pipe'] }));
+  const input = stdin === undefined ? 'ignore' : 'pipe';
+  const child = trySpawn(() => spawn(program, args, { cwd, env, detached: true, stdio: [input, 'pipe', 'pipe'] }));
   if (typeof child === 'string') return { ...startFailure(child), limitReached: null, ...output.end() };
+  child.stdin?.on('error', ignoreError).end(stdin); // a program may exit before it has read it
   // without free descriptors there are no streams
   child.stdout?.on('data', onStdout ?? output.stdout);
   child.stderr?.on('data', output.stderr);

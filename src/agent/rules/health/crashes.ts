@@ -41,11 +41,13 @@ export function mayHaveCrashed(
  * last start. A container that has run for an interval is healthy again; a start in the future (a clock set back) is ignored.
  */
 export function hasCrashed({ state, health, restarts, startedMs }: InspectedContainer, window: CrashWindow): boolean {
-  const upMs = window.nowMs - startedMs;
-  if (state !== 'running' || health !== null || restarts === 0 || !(upMs >= 0)) return false;
-  return (
-    upMs < window.settleMs || (startedMs > window.observedMs && upMs < Math.max(window.settleMs, window.intervalMs))
-  );
+  return state === 'running' && health === null && restarts > 0 && isRecentCrash(startedMs, window);
+}
+
+/** True for the time of a crash since the last observation, or so recent that what runs after it has not settled. */
+export function isRecentCrash(atMs: number, { nowMs, observedMs, settleMs, intervalMs }: CrashWindow): boolean {
+  const sinceMs = nowMs - atMs;
+  return sinceMs >= 0 && (sinceMs < settleMs || (atMs > observedMs && sinceMs < Math.max(settleMs, intervalMs)));
 }
 
 function timeOf(at: string | undefined): number {

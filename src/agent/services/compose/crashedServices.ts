@@ -1,21 +1,16 @@
 import { Fault } from '../../../../machines/fault.ts';
-import { hasCrashed, mayHaveCrashed, lastObservedMs } from '../../rules/health/crashes.ts';
+import { hasCrashed, mayHaveCrashed } from '../../rules/health/crashes.ts';
 import type { InspectedContainer, ObservedContainer } from '../../rules/health/health.ts';
 import type { Dependencies } from '../dependencies.ts';
+import { crashWindowOf } from '../health/crashWindow.ts';
 
 /**
  * Services with a running container that crashed and was restarted since the previous tick (spec §12.4). Only containers whose
  * listed uptime is suspicious are inspected.
  */
 export async function crashedServices(deps: Dependencies, observed: ObservedContainer[]): Promise<string[]> {
-  const { settings, state, tick } = deps;
-  const nowMs = Date.now();
-  const since = {
-    nowMs,
-    observedMs: lastObservedMs(state.state, nowMs),
-    settleMs: settings.settle_s * 1000,
-    intervalMs: settings.interval_s * 1000,
-  };
+  const { tick } = deps;
+  const since = crashWindowOf(deps);
   const candidates = await Promise.all(
     observed.filter((container) => mayHaveCrashed(container, since)).map((container) => inspectListed(deps, container)),
   );

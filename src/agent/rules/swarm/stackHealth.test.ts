@@ -1,0 +1,152 @@
+import { crashedTasks, describeStack, reportedTaskOf, stackServicesOf } from './stackHealth.ts';
+import type { SwarmService, SwarmTask, TaskSpec } from './stackTask.ts';
+
+const sha = 'a'.repeat(64);
+const spec: TaskSpec = { ContainerSpec: { Image: 'web:2' } };
+const oldSpec: TaskSpec = { ContainerSpec: { Image: 'web:1' } };
+const nodes = [{ ID: 'n1', Description: { Hostname: 'one' } }];
+const checked: TaskSpec = { ContainerSpec: { Image: 'web:2', Healthcheck: { Test: ['CMD', 'true'] } } };
+
+interface ServiceParts {
+  template?: TaskSpec;
+  desired?: number;
+  update?: string;
+  labels?: Record<string, string>;
+}
+
+function serviceOf({
+  template = spec,
+  desired = 1,
+  update,
+  labels = { 'deployd.sha': sha },
+}: ServiceParts): SwarmService {
+  return {
+    ID: 's1',
+    Spec: { Name: 'deployd-eu-1_web', Labels: labels, TaskTemplate: template },
+    ServiceStatus: { DesiredTasks: desired },
+    ...(update !== undefined && { UpdateStatus: { State: update, Message: 'because' } }),
+  };
+}
+
+interface TaskParts extends Partial<SwarmTask> {
+  state: string;
+  minute?: number;
+  exit?: number;
+  err?: string;
+}
+
+function taskOf({ state, minute = 0, exit, err, ...parts }: TaskParts): SwarmTask {
+  const at = `2026-01-01T00:0${minute}:00.123456789Z`;
+  const ContainerStatus = exit === undefined ? {} : { ContainerStatus: { ExitCode: exit } };
+  const Status = { Timestamp: at, State: state, ...(err !== undefined && { Err: err }), ...ContainerStatus };
+  const place = { ServiceID: 's1', NodeID: 'n1', Slot: 1 };
+  return { ID: `${state}-${minute}`, CreatedAt: at, DesiredState: 'running', Spec: spec, Status, ...place, ...parts };
+}
+
+function judge(service: ServiceParts, ...tasks: TaskParts[]) {
+  const facts = { project: 'deployd-eu-1', services: [serviceOf(service)], tasks: tasks.map(taskOf), nodes };
+  return stackServicesOf(facts, { sha, services: [{ name: 'web', replicas: 1 }] });
+}
+
+const once: TaskSpec = { ...spec, RestartPolicy: { Condition: 'none' } };
+const onFailure: TaskSpec = { ...spec, RestartPolicy: { Condition: 'on-failure' } };
+
+it.each<[string, string, string, ServiceParts, TaskParts[]]>([
+  ['a task that runs', 'healthy', '', {}, [{ state: 'running' }]],
+  [
+    'a task that runs as the service says',
+    'healthy',
+    '',
+    { template: { ...spec, Runtime: 'container' } },
+    [{ state: 'running' }],
+  ],
+  ['a task that runs after one that ended', 'healthy', '', {}, [{ state: 'failed' }, { state: 'running', minute: 1 }]],
+  ['a job that has finished', 'healthy', '', { template: once }, [{ state: 'complete', Spec: once, exit: 0 }]],
+  ['no task where none is to run', 'healthy', '', { desired: 0 }, []],
+  ['a task that starts', 'pending', 'web.1@one starting', {}, [{ state: 'starting' }]],
+  [
+    'a task without a node',
+    'pending',
+    'web.1 pending (no suitable node)',
+    {},
+    [{ state: 'pending', NodeID: '', err: 'no suitable node' }],
+  ],
+  ['a task of before', 'pending', 'web.1@one runs as before', {}, [{ state: 'running', Spec: oldSpec }]],
+  ['a task too few', 'pending', '1 of 2 tasks', { desired: 2 }, [{ state: 'running' }]],
+  ['an update at work', 'pending', 'updating', { update: 'updating' }, [{ state: 'running' }]],
+  ['a service of another release', 'pending', 'of another release', { labels: {} }, [{ state: 'running' }]],
+  ['an end where the swarm starts anew', 'pending', 'web.1@one failed (exit 3)', {}, [{ state: 'failed', exit: 3 }]],
+  ['an end with 0 of what must run', 'pending', 'web.1@one complete (exit 0)', {}, [{ state: 'complete', exit: 0 }]],
+  [
+    'a job that is tried again',
+    'pending',
+    'web.1@one failed (exit 1)',
+    { template: onFailure },
+    [{ state: 'failed', Spec: onFailure, exit: 1 }],
+  ],
+  [
+    'a job that failed for good',
+    'failed',
+    'web.1@one failed (exit 1)',
+    { template: once },
+    [{ state: 'failed', Spec: once, exit: 1 }],
+  ],
+  [
+    'a task that its node cannot start',
+    'failed',
+    'web.1@one rejected (No such image: web:2)',
+    {},
+    [{ state: 'rejected', err: 'No such image: web:2' }],
+  ],
+  ['a paused update', 'failed', 'update paused: because', { update: 'paused' }, [{ state: 'running' }]],
+  ['a rolled back update', 'failed', 'update rollback_completed: because', { update: 'rollback_completed' }, []],
+])('takes %s for %s: %s', (_, status, trouble, service, tasks) => {
+  expect(judge(service, ...tasks)).toMatchObject([{ name: 'web', status, trouble }]);
+});
+
+it('names a service of the release that the stack lacks', () => {
+  const facts = { project: 'deployd-eu-1', services: [], tasks: [], nodes };
+  expect(describeStack(stackServicesOf(facts, { sha, services: [{ name: 'db', replicas: 1 }] }))).toBe('db: missing');
+});
+
+it('names each task of a service that runs on every node by its node', () => {
+  const [service] = judge({}, { state: 'running', Slot: 0 });
+  expect(service!.tasks.map(({ name }) => name)).toEqual(['web@one']);
+});
+
+it.each([
+  [spec, 'running', null],
+  [checked, 'running', 'healthy'],
+  [checked, 'starting', 'starting'],
+  [checked, 'pending', null],
+])('reports the health of a task where it is known: %j %s', (template, state, health) => {
+  const [service] = judge({ template }, { state, Spec: template });
+  const reported = { service: 'web', name: 'web.1@one', state, health, exit_code: null };
+  expect(service!.tasks.map(reportedTaskOf)).toEqual([reported]);
+});
+
+describe('a task that runs in place of one that ended', () => {
+  const endedMs = Date.parse('2026-01-01T00:01:00.123Z');
+  const window = { nowMs: endedMs + 30_000, observedMs: endedMs - 1, settleMs: 10_000, intervalMs: 60_000 };
+  const tasks: TaskParts[] = [
+    { state: 'failed', minute: 1 },
+    { state: 'running', minute: 2 },
+  ];
+
+  it.each<[string, number, typeof window, ServiceParts, TaskParts[]]>([
+    ['counts when that was since the last tick', 1, window, {}, tasks],
+    ['does not count when the last tick knew it', 0, { ...window, observedMs: endedMs + 1 }, {}, tasks],
+    ['counts while it has not settled', 1, { ...window, observedMs: endedMs + 1, settleMs: 40_000 }, {}, tasks],
+    ['does not count where another release ended', 0, window, {}, [{ ...tasks[0]!, Spec: oldSpec }, tasks[1]!]],
+    ['does not count where the swarm ended it', 0, window, {}, [{ ...tasks[0]!, state: 'shutdown' }, tasks[1]!]],
+    [
+      'does not count where a healthcheck decides',
+      0,
+      window,
+      { template: checked },
+      tasks.map((task) => ({ ...task, Spec: checked })),
+    ],
+  ])('%s', (_, count, when, service, ended) => {
+    expect(crashedTasks(judge(service, ...ended), when)).toHaveLength(count);
+  });
+});

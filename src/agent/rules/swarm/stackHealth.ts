@@ -1,0 +1,91 @@
+import type { ReportedContainer, Sha } from '../../../../machines/types.ts';
+import { printable } from '../../../protocol/printable.ts';
+import { isRecentCrash, type CrashWindow } from '../health/crashes.ts';
+import type { HealthStatus } from '../health/health.ts';
+import type { ExpectedService } from '../health/unhealthyServices.ts';
+import { newestTasks, serviceNameOf, type StackFacts, type StackTask, type SwarmService } from './stackTask.ts';
+
+/** One service of a stack at one moment. */
+export interface StackService {
+  name: string;
+  /** `healthy`: all of its tasks run as it is now, or have finished. */
+  status: HealthStatus;
+  /** What is wrong; '' when nothing is. */
+  trouble: string;
+  tasks: readonly StackTask[];
+}
+
+/** The release that is to run. */
+interface Release {
+  sha: Sha;
+  services: readonly ExpectedService[];
+}
+
+/** Each service of the stack and of the release, sorted by name. */
+export function stackServicesOf(facts: StackFacts, release: Release): StackService[] {
+  const tasks = newestTasks(facts);
+  const found = facts.services.map((service): StackService => {
+    const name = serviceNameOf(service, facts.project);
+    const own = tasks.filter((task) => task.service === name);
+    const isOther = service.Spec.Labels?.['deployd.sha'] !== release.sha;
+    const verdict = isOther ? { status: 'pending' as const, trouble: 'of another release' } : judge(service, own);
+    return { name, tasks: own, ...verdict };
+  });
+  const missing = release.services
+    .filter(({ name }) => !found.some((service) => service.name === name))
+    .map(({ name }): StackService => ({ name, status: 'pending', trouble: 'missing', tasks: [] }));
+  return [...found, ...missing].sort((a, b) => (a.name < b.name ? -1 : 1));
+}
+
+/** The task as check-ins and reports show it; with a healthcheck a swarm takes only healthy ones for running. */
+export function reportedTaskOf({ service, name, state, exitCode, hasHealthcheck }: StackTask): ReportedContainer {
+  const isHealthKnown = hasHealthcheck && (state === 'running' || state === 'starting');
+  const health = isHealthKnown ? (state === 'running' ? 'healthy' : 'starting') : null;
+  return { service, name, state, health, exit_code: exitCode };
+}
+
+/** The tasks that run in place of one that ended recently; where there is a healthcheck, that decides. */
+export function crashedTasks(services: readonly StackService[], window: CrashWindow): StackTask[] {
+  return services
+    .flatMap(({ tasks }) => tasks)
+    .filter(
+      ({ state, hasHealthcheck, lastEndMs }) =>
+        state === 'running' && !hasHealthcheck && lastEndMs !== null && isRecentCrash(lastEndMs, window),
+    );
+}
+
+/** `web: web.1@worker-1 rejected (No such image); api: update paused`: the services that are not healthy. */
+export function describeStack(services: readonly StackService[]): string {
+  return services
+    .filter(({ status }) => status !== 'healthy')
+    .map(({ name, trouble }) => `${name}: ${trouble}`)
+    .join('; ');
+}
+
+function judge(service: SwarmService, tasks: readonly StackTask[]): Pick<StackService, 'status' | 'trouble'> {
+  const { State: update = '', Message: message = '' } = service.UpdateStatus ?? {};
+  if (update === 'paused' || update.startsWith('rollback_'))
+    return { status: 'failed', trouble: printable(`update ${update}: ${message}`) };
+  const failed = tasks.find((task) => statusOf(task) === 'failed');
+  if (failed) return { status: 'failed', trouble: describeTask(failed) };
+  const pending = tasks.find((task) => statusOf(task) === 'pending');
+  if (pending) return { status: 'pending', trouble: describeTask(pending) };
+  const wanted = service.ServiceStatus?.DesiredTasks ?? 0;
+  if (tasks.length < wanted) return { status: 'pending', trouble: `${tasks.length} of ${wanted} tasks` };
+  return update === 'updating' ? { status: 'pending', trouble: 'updating' } : { status: 'healthy', trouble: '' };
+}
+
+/** A task that ended is pending while the swarm starts another one in its place, and failed when it does not. */
+function statusOf({ state, isCurrent, restarts, exitCode }: StackTask): HealthStatus {
+  if (state === 'rejected') return 'failed';
+  if (!isCurrent) return 'pending';
+  if (state === 'running') return 'healthy';
+  if (state === 'complete') return restarts === 'any' || (exitCode ?? 0) !== 0 ? 'pending' : 'healthy';
+  return state === 'failed' && restarts === 'none' ? 'failed' : 'pending';
+}
+
+function describeTask({ name, state, error, exitCode, isCurrent }: StackTask): string {
+  if (!isCurrent && state === 'running') return `${name} runs as before`;
+  const details = [error, exitCode === null ? '' : `exit ${exitCode}`].filter((detail) => detail !== '').join(', ');
+  return printable(`${name} ${state}${details === '' ? '' : ` (${details})`}`);
+}

@@ -1,0 +1,51 @@
+import { setTimeout as pause } from 'node:timers/promises';
+import { Fault, throwIfStopped } from '../../../../machines/fault.ts';
+import type { Sha } from '../../../../machines/types.ts';
+import { monotonicMs } from '../../../platform/clock.ts';
+import { expectedServices } from '../../rules/release/releaseRecord.ts';
+import { describeStack, stackServicesOf, type StackService } from '../../rules/swarm/stackHealth.ts';
+import type { Progress } from '../../rules/status/progress.ts';
+import { readStack, type SwarmDependencies } from './stackFacts.ts';
+
+/** Milliseconds between two questions; a swarm offers no events of tasks. */
+const pollMs = 500;
+
+/**
+ * Waits until the tasks of every service run, as this release wants them, for `settle_s` without a change (spec §12).
+ * Throws UNHEALTHY, which names the tasks and their nodes.
+ */
+export async function waitUntilHealthy(context: SwarmDependencies, sha: Sha, signal: AbortSignal): Promise<void> {
+  const { settings, releases, tick } = context.deps;
+  const release = { sha, services: expectedServices(await releases.readRecord(sha)) };
+  const startedMs = monotonicMs();
+  const deadlineMs = startedMs + settings.health_timeout_s * 1000;
+  let [stableSinceMs, seen] = [startedMs, ''];
+  for (;;) {
+    const services = stackServicesOf(await readStack(context), release);
+    const nowMs = monotonicMs();
+    tick.readProgress = () => progressOf(services);
+    if (tasksOf(services) !== seen) [stableSinceMs, seen] = [nowMs, tasksOf(services)];
+    const isSettled = nowMs - stableSinceMs >= settings.settle_s * 1000;
+    if (isSettled && services.every(({ status }) => status === 'healthy')) return;
+    if (nowMs >= deadlineMs || services.some(({ status }) => status === 'failed'))
+      throw unhealthyFault(services, nowMs - startedMs);
+    await pause(Math.min(pollMs, deadlineMs - nowMs), undefined, { signal }).catch(() => throwIfStopped(signal));
+  }
+}
+
+/** Which tasks are there: another one, or another state of one, and the stack has to settle anew. */
+function tasksOf(services: readonly StackService[]): string {
+  return services.flatMap(({ tasks }) => tasks.map(({ id, state }) => `${id} ${state}`)).join();
+}
+
+function progressOf(services: readonly StackService[]): Progress {
+  const tasks = services.flatMap((service) => service.tasks);
+  const done = tasks.filter(({ isCurrent, state }) => isCurrent && state === 'running').length;
+  return { done, total: tasks.length, unit: 'containers' };
+}
+
+function unhealthyFault(services: readonly StackService[], waitedMs: number): Fault {
+  const seconds = Math.round(waitedMs / 1000);
+  const trouble = describeStack(services) || 'they did not settle';
+  return new Fault('failed', `failed: containers not healthy after ${seconds}s: ${trouble}`, { code: 'UNHEALTHY' });
+}
