@@ -1,0 +1,37 @@
+import { createHash, createHmac, type Hash, type Hmac } from 'node:crypto';
+import type { Sha } from '../../../../machines/types.ts';
+import type { ContentSources } from '../../rules/stack/stackContents.ts';
+
+/** Names of what the swarm keeps for an env; none is longer than the 64 characters that it allows. */
+export interface SwarmNames {
+  /** How every name begins. */
+  prefix: string;
+  state: string;
+  key: string;
+  release: (sha: Sha) => string;
+  /** What a content is called, by what makes it another one besides its data; a secret's name tells nothing without the key. */
+  contents: (key: Uint8Array) => ContentSources['nameOf'];
+}
+
+/** The beginning of a digest that stands in a name. */
+const envDigits = 12;
+const contentDigits = 20;
+
+/** The names of an env, which itself may be longer than a name. */
+export function swarmNamesOf(env: string): SwarmNames {
+  const prefix = `deployd.${createHash('sha256').update(env).digest('hex').slice(0, envDigits)}.`;
+  return {
+    prefix,
+    state: `${prefix}state`,
+    key: `${prefix}key`,
+    release: (sha) => `${prefix}release.${sha.slice(0, contentDigits)}`,
+    contents: (key) => ({
+      config: (identity, data) => `${prefix}file.${digest(createHash('sha256'), identity, data)}`,
+      secret: (identity, data) => `${prefix}${digest(createHmac('sha256', key), identity, data)}`,
+    }),
+  };
+}
+
+function digest(hash: Hash | Hmac, identity: string, data: Uint8Array): string {
+  return hash.update(`${identity}\0`).update(data).digest('hex').slice(0, contentDigits);
+}
