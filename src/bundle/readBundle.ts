@@ -62,6 +62,7 @@ export async function bundleFactsOf(bundle: UnpackedBundle, signal: AbortSignal)
   const { files, refusals } = await readComposeFiles(bundle, signal);
   const texts = await readEnvTexts(bundle, files, signal);
   const [digests, releaseFiles] = [digestsOf(contents, files), pathsOf(contents)];
+  const fileSizes = new Map(contents.files.map(({ path, size }) => [path, size]));
   const { version, variables, profiles } = manifest;
-  return { sha, version, variables, profiles, manifest, files, refusals, digests, releaseFiles, texts };
+  return { sha, version, variables, profiles, manifest, files, refusals, digests, releaseFiles, fileSizes, texts };
 }

@@ -48,6 +48,8 @@ export interface BundleFacts extends ComparableRelease {
   refusals: Refusal[];
   /** Paths of the bundle's files and directories. */
   releaseFiles: ReadonlySet<string>;
+  /** Bytes of its files. */
+  fileSizes?: ReadonlyMap<string, number>;
 }
 
 /** The host that the bundle is for. */
@@ -137,12 +139,12 @@ export function manifestEnvOf(manifestText: string): string {
 }
 
 function policyJudgementOf(
-  { manifest, files, releaseFiles, texts }: BundleFacts,
+  { manifest, files, releaseFiles, fileSizes, texts }: BundleFacts,
   { policyHost, engine }: HostFacts,
 ): Judgement {
   const ofEngine = 'known' in engine ? engine.known.policyFacts : {};
-  const facts = { manifest, projectName: projectOf(manifest), releaseFiles, texts, host: policyHost };
-  return judgeComposePolicy(files, { ...facts, ...ofEngine });
+  const facts = { manifest, projectName: projectOf(manifest), releaseFiles, texts, ...(fileSizes && { fileSizes }) };
+  return judgeComposePolicy(files, { ...facts, ...ofEngine, host: policyHost });
 }
 
 function bundleRefusals({ manifest, files, texts }: BundleFacts, host: HostFacts): Refusal[] {

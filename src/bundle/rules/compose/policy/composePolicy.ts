@@ -5,7 +5,7 @@ import { validateBundleLimits, validateDocumentSize } from '../limits/bundleLimi
 import { openedPaths } from '../document/composeContents.ts';
 import { validateControlCharacters } from './controlCharacters.ts';
 import {
-  refuseOverLimit,
+  refuseWithoutValue,
   refuse,
   type PolicyFacts,
   type Finding,
@@ -14,18 +14,25 @@ import {
 } from './finding.ts';
 import { validateComposedNames, validateContainerNames } from './engineNames.ts';
 import { judge, type Judgement } from './judge.ts';
-import { anyHost, type PolicyHost } from './policyHost.ts';
+import { anyHost, type OrchestratorName, type PolicyHost } from './policyHost.ts';
 import type { Power } from './power.ts';
 import { sharedPowers } from './sharedPowers.ts';
 import { extendsFault } from '../document/serviceLayers.ts';
 import { readOnlyVolumes } from '../document/readOnlyVolumes.ts';
 import { composeLimits } from '../limits/composeLimits.ts';
 import { directoriesOf } from '../document/bundlePath.ts';
+import { swarmFindings } from '../swarm/swarmFindings.ts';
 import { topLevelKeys } from './topLevel.ts';
 import { mappingOf, atKey } from './validators.ts';
 import { valueAt, entriesOf, nodeFromJson, type ComposeFile, type ComposeNode } from '../document/composeNode.ts';
 
 const validateTopLevel = mappingOf(topLevelKeys);
+
+/** What only this orchestrator refuses. */
+const orchestratorValidators: Record<OrchestratorName, Validator> = { compose: () => [], swarm: swarmFindings };
+
+const validateForOrchestrator: Validator = (root, location) =>
+  orchestratorValidators[location.facts.host.orchestrator ?? 'compose'](root, location);
 
 /** Facts about a bundle besides its compose files. */
 export type PolicyContext = Omit<
@@ -87,6 +94,7 @@ export function validateModelPolicy(
   const location = { facts, file: '', owner: 'model', keyPath: '' };
   const findings = [
     ...validateTopLevel(root, location),
+    ...validateForOrchestrator(root, location),
     ...validateControlCharacters(root, location),
     ...validateEveryValue(root, location, validateKeyCount),
   ];
@@ -131,6 +139,7 @@ function fileFindings({ path, root }: ComposeFile, facts: PolicyFacts): Finding[
   });
   return [
     ...validateTopLevel(root, location),
+    ...validateForOrchestrator(root, location),
     ...validateControlCharacters(root, location),
     ...extendsFindings,
     ...validateEveryValue(root, location, validateTextForm),
@@ -164,7 +173,7 @@ function validateSubtree(node: ComposeNode, location: ValueLocation, validate: V
 
 const validateKeyCount: Validator = (node, location) =>
   node.kind === 'map' && node.entries.size > composeLimits.keysPerMapping
-    ? refuseOverLimit(node, location, {
+    ? refuseWithoutValue(node, location, {
         message: `has more than ${composeLimits.keysPerMapping} keys`,
         cure: 'divide it',
       })
@@ -176,7 +185,7 @@ const validateTextForm: Validator = (node, location) => {
   const { error } = variablesOf(node.text);
   return [
     ...(node.text.length > composeLimits.textCharacters
-      ? refuseOverLimit(node, location, {
+      ? refuseWithoutValue(node, location, {
           message: `has more than ${composeLimits.textCharacters} characters`,
           cure: 'put it into a file of the bundle',
         })

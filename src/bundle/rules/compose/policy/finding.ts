@@ -42,6 +42,8 @@ export interface PolicyFacts extends Partial<EnginePolicyFacts> {
   /** The host's routes; absent when the bundle is validated without a host. */
   readonly routes?: readonly Route[];
   readonly host: PolicyHost;
+  /** Bytes of the bundle's files; absent where nobody asks. */
+  readonly fileSizes?: ReadonlyMap<string, number>;
   /** Texts of the bundle's env files and label files by path. A file that is missing here is refused. */
   readonly texts?: ReadonlyMap<string, string>;
 }
@@ -62,8 +64,8 @@ export function refuse(value: ComposeNode, location: ValueLocation, { message, c
   return [{ code: 'COMPOSE_REFUSED', text: describe(value, location, message), cure }];
 }
 
-/** A value over a limit. Its message names the limit and must not quote the value. */
-export function refuseOverLimit(value: ComposeNode, location: ValueLocation, { message, cure }: Problem): Finding[] {
+/** A value that is refused whatever it is, or for its length. The message must not quote it. */
+export function refuseWithoutValue(value: ComposeNode, location: ValueLocation, { message, cure }: Problem): Finding[] {
   return [{ code: 'COMPOSE_REFUSED', text: describeWithoutValue(value, location, message), cure }];
 }
 

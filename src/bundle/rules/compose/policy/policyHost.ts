@@ -16,8 +16,13 @@ export interface HostMount {
   readonly isWritable: boolean;
 }
 
+/** What runs the services of a bundle: compose on one host, or Docker Swarm on several. */
+export type OrchestratorName = 'compose' | 'swarm';
+
 /** The host that a bundle is judged for. */
 export interface PolicyHost {
+  /** By default compose. */
+  readonly orchestrator?: OrchestratorName;
   readonly policy: HostPolicy;
   /** Paths of the engine's sockets: whoever may write to one is root on the host. */
   readonly engineSockets: readonly string[];

@@ -1,6 +1,6 @@
 import { printable } from '../../../../protocol/printable.ts';
 import type { ComposeNode } from '../document/composeNode.ts';
-import { refuseOverLimit, refuse, type Finding, type Validator, type ValueLocation } from './finding.ts';
+import { refuseWithoutValue, refuse, type Finding, type Validator, type ValueLocation } from './finding.ts';
 import { composeLimits } from '../limits/composeLimits.ts';
 import { countOf } from '../limits/counts.ts';
 import { numberText, textValidator } from './validators.ts';
@@ -68,7 +68,7 @@ export const size = textValidator((text, value, location) =>
 export const replicas: Validator = (value, location) => [
   ...numberText(value, location),
   ...(countOf(value) > composeLimits.containersPerService
-    ? refuseOverLimit(value, location, {
+    ? refuseWithoutValue(value, location, {
         message: `asks for more than ${composeLimits.containersPerService} containers`,
         cure: 'ask for fewer',
       })

@@ -1,5 +1,12 @@
 import { printable } from '../../../../protocol/printable.ts';
-import { refuseOverLimit, refusePower, refusePrivilege, refuseVariable, serviceOf, type Validator } from './finding.ts';
+import {
+  refuseWithoutValue,
+  refusePower,
+  refusePrivilege,
+  refuseVariable,
+  serviceOf,
+  type Validator,
+} from './finding.ts';
 import { environment } from './environment.ts';
 import { labels } from './labels.ts';
 import { composeLimits } from '../limits/composeLimits.ts';
@@ -102,7 +109,7 @@ export const healthcheck = mappingOf({
 export const command: Validator = (value, location) => [
   ...textOrList(value, location),
   ...((textOf(value)?.length ?? 0) > composeLimits.commandCharacters
-    ? refuseOverLimit(value, location, {
+    ? refuseWithoutValue(value, location, {
         message: `has more than ${composeLimits.commandCharacters} characters`,
         cure: 'write it as a list',
       })
