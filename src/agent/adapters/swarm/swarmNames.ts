@@ -1,11 +1,11 @@
 import { createHash, createHmac, type Hash, type Hmac } from 'node:crypto';
 import type { Sha } from '../../../../machines/types.ts';
-import type { ContentSources } from '../../rules/stack/stackContents.ts';
+import type { ContentSources, SwarmContent } from '../../rules/stack/stackContents.ts';
 
 /** Names of what the swarm keeps for an env; none is longer than the 64 characters that it allows. */
 export interface SwarmNames {
-  /** How every name begins. */
-  prefix: string;
+  /** How the names of contents begin, and no other names of that kind. */
+  contentPrefix: Record<SwarmContent['kind'], string>;
   state: string;
   key: string;
   release: (sha: Sha) => string;
@@ -21,7 +21,7 @@ const contentDigits = 20;
 export function swarmNamesOf(env: string): SwarmNames {
   const prefix = `deployd.${createHash('sha256').update(env).digest('hex').slice(0, envDigits)}.`;
   return {
-    prefix,
+    contentPrefix: { config: `${prefix}file.`, secret: prefix },
     state: `${prefix}state`,
     key: `${prefix}key`,
     release: (sha) => `${prefix}release.${sha.slice(0, contentDigits)}`,
