@@ -19,10 +19,14 @@ export function createStackProgram(settings: Settings, project: string, { redact
     limits: composeLimitsOf(totalmem()),
   };
   return {
-    /** Creates and updates the stack's services, and removes others. Does not wait for tasks. Throws `UP_FAILED`. */
+    /**
+     * Creates and updates the stack's services, and removes others. Without logins the swarm keeps those that it has. Does
+     * not wait for tasks. Throws `UP_FAILED`.
+     */
     deploy: (file: object, logins: RegistryLogin[], signal: AbortSignal): Promise<void> =>
       withLogins(dir, logins, async () => {
-        const options = ['--prune', '--with-registry-auth', '--resolve-image=never', '--compose-file', '-'];
+        const options = ['--prune', '--resolve-image=never', '--compose-file', '-'];
+        if (logins.length > 0) options.push('--with-registry-auth');
         const call = { ...common, redactor: redactor(), timeoutS: up_timeout_s, stdin: JSON.stringify(file) };
         const result = await runProgram({ ...call, argv: ['docker', 'stack', 'deploy', ...options, project] }, signal);
         expectSuccess('stack deploy', result, { code: 'UP_FAILED', timeoutS: up_timeout_s });

@@ -1,27 +1,14 @@
-import { createEngineApi } from '../engine/engineApi.ts';
+import type { EngineApi } from '../engine/engineApi.ts';
 import type { SwarmMembership, SwarmNode } from '../../rules/swarm/leadership.ts';
 import type { SwarmService, SwarmTask } from '../../rules/swarm/stackTask.ts';
 
-/** Which swarm and stack the client serves. */
-export interface SwarmOptions {
-  containerHost: string;
-  /** Name of the stack. */
-  project: string;
-  /** On abort every call fails with the fault `stopped`. */
-  signal: AbortSignal;
-  /** Called before a request whose response contains environments of services, and so secrets. */
-  onInspect: () => void;
-}
-
 export type Swarm = ReturnType<typeof createSwarm>;
 
-/** Milliseconds: a manager that has lost its quorum answers after twenty seconds. */
-const callTimeoutMs = 30_000;
-
-/** Calls to the swarm that this engine is a manager of. Throws RUNTIME_UNAVAILABLE when it does not respond. */
-export function createSwarm({ containerHost, project, signal, onInspect }: SwarmOptions) {
-  const timeoutsMs = { call: callTimeoutMs, removal: callTimeoutMs };
-  const { getJson } = createEngineApi({ containerHost, signal, timeoutsMs });
+/**
+ * Calls to the swarm that this engine is a manager of, about the stack of that name; `onInspect` is called before a request
+ * whose response contains environments of services, and so secrets. Throws RUNTIME_UNAVAILABLE when it does not respond.
+ */
+export function createSwarm({ getJson }: EngineApi, project: string, onInspect: () => void) {
   const get = async (path: string, query: Record<string, string> = {}) => (await getJson({ path, query })).json;
   const filters = JSON.stringify({ label: [`com.docker.stack.namespace=${project}`] });
   return {
@@ -35,6 +22,16 @@ export function createSwarm({ containerHost, project, signal, onInspect }: Swarm
     services: async (): Promise<SwarmService[]> => {
       onInspect();
       return (await get('/services', { filters, status: 'true' })) as SwarmService[];
+    },
+
+    /** How many containers of the stack are on this node; they stay a while after their tasks. */
+    containers: async (): Promise<number> =>
+      ((await get('/containers/json', { all: 'true', filters })) as object[]).length,
+
+    /** Names of the stack's volumes on this node; a manager knows those of no other. */
+    volumes: async (): Promise<string[]> => {
+      const { Volumes } = (await get('/volumes', { filters })) as { Volumes: { Name: string }[] | null };
+      return (Volumes ?? []).map(({ Name }) => Name).sort();
     },
 
     /** The stack's tasks, ended ones too as long as the swarm remembers them. */

@@ -9,8 +9,11 @@ export type SwarmContents = ReturnType<typeof createSwarmContents>;
 
 /** Files and secrets that the swarm keeps for the tasks of an env, by names that their content decides. */
 export function createSwarmContents(stores: ContentStores, env: string) {
-  const { contentPrefix } = swarmNamesOf(env);
+  const { contentPrefix, contents: nameOf } = swarmNamesOf(env);
   return {
+    /** How contents are named; the key is the swarm's. */
+    nameOf,
+
     /** Keeps what is not kept yet: a name that is given away has this content. */
     keep: async (contents: readonly SwarmContent[]): Promise<void> => {
       for (const { kind, name, data } of contents)

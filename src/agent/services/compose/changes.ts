@@ -1,5 +1,6 @@
 export { down } from './down.ts';
-export { missingImages, pruneImages, runningImages } from './images.ts';
+export { pruneImages } from '../release/pruneImages.ts';
+export { missingImages, runningImages } from './images.ts';
 export { readFinishedOneShots } from './oneShots.ts';
 export { pull } from './pull.ts';
 export { restore } from './restore.ts';

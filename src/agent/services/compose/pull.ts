@@ -1,7 +1,8 @@
 import { Fault } from '../../../../machines/fault.ts';
 import type { Bundle } from '../../../../machines/types.ts';
 import type { ReleaseRecord } from '../../rules/release/releaseRecord.ts';
-import { rethrowAsEngineFault, composeReleaseOf } from './startRelease.ts';
+import { composeReleaseOf } from '../release/composeRelease.ts';
+import { rethrowAsEngineFault } from './startRelease.ts';
 import type { Dependencies } from '../dependencies.ts';
 import { registryLoginsOf } from '../apply/registryLogins.ts';
 import { isSecretFree } from '../apply/secretFree.ts';

@@ -1,27 +1,13 @@
 import { failedFault, Fault } from '../../../../machines/fault.ts';
-import type { ComposeRelease, Pull } from '../../adapters/compose/compose.ts';
-import { OVERRIDE_FILE } from '../../adapters/release/generatedFiles.ts';
+import type { Pull } from '../../adapters/compose/compose.ts';
 import { printable } from '../../../protocol/printable.ts';
-import type { ReleaseRecord } from '../../rules/release/releaseRecord.ts';
 import { serviceOf, type CreatedContainer } from '../../rules/createdContainers/createdContainer.ts';
 import { compareContainers } from '../../rules/health/health.ts';
 import { enforceModel, removeOtherServices, removePartiallyCreated } from './createdContainers.ts';
 import { servicesToStart } from './oneShots.ts';
 import type { Dependencies } from '../dependencies.ts';
-import { incompleteFault } from '../release/incompleteFault.ts';
+import { completeRecord, composeReleaseOf } from '../release/composeRelease.ts';
 import { composeUpNow } from '../tickScope.ts';
-
-/** Arguments of compose for a release on disk: its real path, its compose files, the override with the content labels, its profiles. */
-export async function composeReleaseOf(deps: Dependencies, sha: string): Promise<ComposeRelease> {
-  const { compose, profiles = [] } = await completeRecord(deps, sha);
-  return { dir: deps.releases.pathOf(sha), files: [...compose, OVERRIDE_FILE], profiles };
-}
-
-async function completeRecord({ releases }: Dependencies, sha: string): Promise<ReleaseRecord> {
-  const record = await releases.readRecord(sha);
-  if (record === null) throw incompleteFault(`release ${sha} is incomplete`);
-  return record;
-}
 
 /**
  * Starts a release in two steps: compose creates the containers, which are compared with the validated model, then starts them.

@@ -1,15 +1,23 @@
-import type { Swarm } from '../../adapters/swarm/swarm.ts';
+import type { SwarmAdapters } from '../../adapters/swarm/openSwarm.ts';
 import type { StackFacts } from '../../rules/swarm/stackTask.ts';
 import type { Dependencies } from '../dependencies.ts';
 
 /** What the services of a swarm work with. */
-export interface SwarmDependencies {
+export interface SwarmDependencies extends SwarmAdapters {
   deps: Dependencies;
-  swarm: Swarm;
+  /** The digest of each image of the bundle that is being applied, by its reference. */
+  digests: Map<string, string>;
 }
 
 /** What the swarm knows of the stack now. */
 export async function readStack({ deps, swarm }: SwarmDependencies): Promise<StackFacts> {
   const [services, tasks, nodes] = await Promise.all([swarm.services(), swarm.tasks(), swarm.nodes()]);
   return { project: deps.project, services, tasks, nodes };
+}
+
+/** Names of the nodes whose volumes and images this manager does not reach, sorted. */
+export async function otherNodes({ swarm }: SwarmDependencies): Promise<string[]> {
+  const { NodeID } = await swarm.membership();
+  const others = (await swarm.nodes()).filter(({ ID }) => ID !== NodeID);
+  return others.map(({ Description }) => Description.Hostname).sort();
 }

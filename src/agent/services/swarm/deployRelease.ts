@@ -1,0 +1,66 @@
+import { join } from 'node:path';
+import type { Bundle, Sha } from '../../../../machines/types.ts';
+import type { RegistryLogin } from '../../adapters/compose/registryLogins.ts';
+import { readMountedFile } from '../../adapters/swarm/mountedFile.ts';
+import { parseEnvFile } from '../../rules/bundle/envFile.ts';
+import { stackOf, type Stack } from '../../rules/stack/stackOf.ts';
+import { registryLoginsOf } from '../apply/registryLogins.ts';
+import { completeRecord, composeReleaseOf } from '../release/composeRelease.ts';
+import { waitUntilHealthy } from './waitUntilHealthy.ts';
+import type { SwarmDependencies } from './stackFacts.ts';
+
+/** Starts a bundle with the digests that its images were found to have. */
+export async function start(context: SwarmDependencies, bundle: Bundle, signal: AbortSignal): Promise<void> {
+  const { deps, digests } = context;
+  const { sha } = bundle;
+  await deps.state.update({ attempt: { sha, phase: 'starting', at: new Date().toISOString() } });
+  await deployRelease(context, { sha, digests, logins: registryLoginsOf(deps, bundle) }, signal);
+}
+
+/** Starts a release again with the digests in its record; then removes what only another one mounted. */
+export async function restore(context: SwarmDependencies, sha: Sha, signal: AbortSignal): Promise<void> {
+  const { images } = await completeRecord(context.deps, sha);
+  const digests = new Map(images.flatMap(({ reference, id }) => (id === null ? [] : [[reference, id] as const])));
+  const { contents } = await deployRelease(context, { sha, digests, logins: [] }, signal);
+  await waitUntilHealthy(context, sha, signal);
+  await context.contents.removeOthers(new Set(contents.map(({ name }) => name)));
+}
+
+interface Deployment {
+  sha: Sha;
+  digests: ReadonlyMap<string, string>;
+  logins: RegistryLogin[];
+}
+
+/** Renders a release, gives the swarm what its tasks mount, and deploys it. */
+async function deployRelease(
+  { deps, contents, facts, stacks }: SwarmDependencies,
+  { sha, digests, logins }: Deployment,
+  signal: AbortSignal,
+): Promise<Stack> {
+  const release = await composeReleaseOf(deps, sha);
+  const model = await deps.compose.renderModel(release, signal);
+  const stack = stackOf(model, {
+    sha,
+    dir: release.dir,
+    files: await mountedFiles(deps, sha),
+    values: parseEnvFile((await deps.releases.readEnv(sha)) ?? '') ?? new Map<string, string>(),
+    nameOf: contents.nameOf(await facts.key()),
+    pinnedImages: new Map([...digests].map(([image, digest]) => [image, pinnedTo(image, digest)])),
+  });
+  await contents.keep(stack.contents);
+  await stacks.deploy(stack.file, logins, signal);
+  return stack;
+}
+
+async function mountedFiles({ releases }: SwarmDependencies['deps'], sha: Sha) {
+  const { files = [], reached = [] } = (await releases.readInventory(sha)) ?? {};
+  const isReached = (path: string) => reached.some((each) => path === each || path.startsWith(`${each}/`));
+  const paths = files.map(({ path }) => path).filter(isReached);
+  const read = paths.map(async (path) => [path, await readMountedFile(join(releases.pathOf(sha), path))] as const);
+  return new Map(await Promise.all(read));
+}
+
+function pinnedTo(image: string, digest: string): string {
+  return image.includes('@') ? image : `${image}@${digest}`;
+}

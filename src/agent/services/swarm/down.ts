@@ -1,0 +1,38 @@
+import { setTimeout as pause } from 'node:timers/promises';
+import { failedFault, throwIfStopped } from '../../../../machines/fault.ts';
+import { monotonicMs } from '../../../platform/clock.ts';
+import { otherNodes, type SwarmDependencies } from './stackFacts.ts';
+
+const pollMs = 500;
+
+/**
+ * Removes the stack, waits until its tasks and the containers of this node are gone, then removes what they mounted. Volumes of other nodes are out of a
+ * manager's reach: these nodes are named.
+ */
+export async function down(
+  context: SwarmDependencies,
+  { volumes }: { volumes: boolean },
+  signal: AbortSignal,
+): Promise<void> {
+  const { deps, contents, stacks, swarm } = context;
+  await stacks.remove(signal);
+  await waitUntilGone(context, signal);
+  await contents.removeOthers(new Set());
+  if (!volumes) return;
+  await deps.containers.removeOwnedResources({ volumes: await swarm.volumes(), networks: [] });
+  const others = await otherNodes(context);
+  if (others.length === 0) return;
+  const line = `volumes on other nodes of the swarm stay: ${others.join(', ')}`;
+  deps.tick.journal.warn(line);
+  deps.tick.remarks.push(line);
+}
+
+async function waitUntilGone({ deps, swarm }: SwarmDependencies, signal: AbortSignal): Promise<void> {
+  const { down_timeout_s } = deps.settings;
+  const deadlineMs = monotonicMs() + down_timeout_s * 1000;
+  while ((await swarm.tasks()).length > 0 || (await swarm.containers()) > 0) {
+    if (monotonicMs() >= deadlineMs)
+      throw failedFault('DOWN_FAILED', `the tasks of the stack are not gone within ${down_timeout_s}s`);
+    await pause(pollMs, undefined, { signal }).catch(() => throwIfStopped(signal));
+  }
+}
