@@ -27,6 +27,7 @@ function rowsOf({
   images,
   variables,
   ignored,
+  shown,
   not_judged,
 }: Plan): Row[] {
   const named = bundle && `${bundle.name} ${bundle.version}, sequence ${bundle.sequence}, for env ${bundle.env}`;
@@ -41,6 +42,7 @@ function rowsOf({
     ['images', formatChanges(images)],
     ['variables', Object.entries(variables).map(([name, value]) => `${name}=${printable(value)}`)],
     ['ignored', ignored],
+    ['shown', shown],
     ['not judged', not_judged.map(({ codes, why }) => `${codes.join(', ')}: ${why}`)],
   ];
 }

@@ -153,6 +153,16 @@ describe('a plan shows', () => {
     expect({ named, digest }).toEqual({ named: { name: 'shop', env: 'eu-1', version: '1', sequence: 3 }, digest: sha });
   });
 
+  it.each([
+    ['compose', [], []],
+    ['swarm', ['COMPOSE_REFUSED'], ['service web: DB, to whoever may inspect services']],
+  ] as const)('what %s refuses and shows', (orchestrator, refused, shown) => {
+    const secrets = [{ var: 'DB', path: 'deployd/data/eu-1/see/db', field: 'a', version: null }];
+    const text = 'services: {web: {image: a, mac_address: a, environment: {A: $DB}}}';
+    const plan = planOf(bundle(text, { secrets }), { ...host, policyHost: { ...anyHost, orchestrator } });
+    expect({ refused: plan.refusals.map(({ code }) => code), shown: plan.shown }).toEqual({ refused, shown });
+  });
+
   it('what the policy of the host lets through', () => {
     const text = 'services: {web: {image: a, cap_add: [NET_ADMIN, SYS_ADMIN]}}\nnetworks: {proxy: {external: true}}';
     const policy = { ...anyHost.policy, permit: { capabilities: ['NET_ADMIN'], networks: ['proxy'] } };

@@ -3,12 +3,18 @@ import type { Manifest, Sha } from '../../../../machines/types.ts';
 import type { Fact } from '../../../platform/fact.ts';
 import { composeContentsOf } from '../compose/document/composeContents.ts';
 import { judgeComposePolicy } from '../compose/policy/composePolicy.ts';
-import { anyHost, type EnginePolicyFacts, type PolicyHost } from '../compose/policy/policyHost.ts';
+import {
+  anyHost,
+  type EnginePolicyFacts,
+  type OrchestratorName,
+  type PolicyHost,
+} from '../compose/policy/policyHost.ts';
 import type { Judgement } from '../compose/policy/judge.ts';
 import type { PermittedPower } from '../compose/policy/power.ts';
 import { validateDiskSpace, requiredBytes, type DiskSpace } from './diskSpace.ts';
 import { changesOf, type Change, type ComparableRelease } from './changes.ts';
 import { ignoredKeys } from './ignoredKeys.ts';
+import { shownSecrets } from './shownSecrets.ts';
 import { validateProfiles } from './profiles.ts';
 import { validateReferences } from './references.ts';
 import { validateRollback } from './rollback.ts';
@@ -36,6 +42,8 @@ export interface Plan {
   ignored: string[];
   /** The variables that the bundle supplies itself, none of them secret. */
   variables: Manifest['variables'];
+  /** The services that show values of secrets to others than their own containers. */
+  shown: string[];
   /** Who signed the bundle; absent where no signatures were judged. */
   signers?: readonly string[];
   /** Checks that were not made; the plan says nothing about them. */
@@ -79,6 +87,9 @@ export const noHost: HostFacts = {
   ...{ policyHost: anyHost, highestSequence: noFact, applied: noFact, engine: noFact },
 };
 
+/** What each orchestrator shows. */
+const shownBy: Record<OrchestratorName, typeof shownSecrets> = { compose: () => [], swarm: shownSecrets };
+
 /** Validates a bundle and collects all of its refusals (spec §9.1), for a tick and for `plan` alike. */
 export function planOf(bundle: BundleFacts, host: HostFacts): Plan {
   const { manifest, sha, refusals } = bundle;
@@ -105,6 +116,10 @@ export function planOf(bundle: BundleFacts, host: HostFacts): Plan {
     ),
     variables: manifest.variables,
     ignored: ignoredKeys(bundle.files, projectOf(manifest)),
+    shown: shownBy[host.policyHost.orchestrator ?? 'compose'](
+      bundle,
+      manifest.secrets.map((secret) => secret.var),
+    ),
     not_judged: [...digestNotCompared(sha), ...onlyApplyCanValidate, ...unknownFacts(host)],
   };
 }
@@ -124,6 +139,7 @@ export function abortedPlan(refusals: Refusal[], sha: Sha | null): Plan {
     images: [],
     variables: {},
     ignored: [],
+    shown: [],
   };
   return { ...nothing, sha, refusals, not_judged: [...digestNotCompared(sha), ended] };
 }

@@ -128,6 +128,7 @@ it('a plan that a refusal ended judges nothing after it', () => {
       variables: {},
       profiles: [],
       ignored: [],
+      shown: [],
     },
     not_judged: [
       { codes: ['BUNDLE_DIGEST'], why: 'only an announced bundle has a digest to compare with' },

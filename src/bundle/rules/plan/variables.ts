@@ -40,15 +40,20 @@ export function validateVariables(bundle: BundleSources, manifest: Manifest): Re
  * Names that the files require and `supplied` lacks, sorted, without duplicates. A reserved variable is required despite a
  * default, because compose would take its value from its own environment.
  */
-export function unresolvedVariables({ files, texts }: BundleSources, supplied: ReadonlySet<string>): string[] {
+export function unresolvedVariables(sources: BundleSources, supplied: ReadonlySet<string>): string[] {
+  const needed = variableUses(sources).filter(({ name, required }) => required || isReservedVariable(name));
+  const missing = needed.map(({ name }) => name).filter((name) => !supplied.has(name));
+  return [...new Set(missing)].sort().map(printable);
+}
+
+/** Every use of a variable in the files, and in the env files that they name. */
+export function variableUses({ files, texts }: BundleSources): VariableUse[] {
   const inFiles = files.flatMap(({ root }) => [
     ...scalarsOf(root).flatMap(({ text }) => variablesOf(text).uses),
     ...bareVariableNames(root),
   ]);
   const inEnvFiles = envFilesOf(files).flatMap(({ path, isRaw }) => (isRaw ? [] : envFileUses(texts.get(path) ?? '')));
-  const needed = [...inFiles, ...inEnvFiles].filter(({ name, required }) => required || isReservedVariable(name));
-  const missing = needed.map(({ name }) => name).filter((name) => !supplied.has(name));
-  return [...new Set(missing)].sort().map(printable);
+  return [...inFiles, ...inEnvFiles];
 }
 
 /** Variables used in the values of an env file, except those that an earlier line sets. */
