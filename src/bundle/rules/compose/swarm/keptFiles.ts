@@ -7,14 +7,22 @@ import { nodesAt } from './swarmGap.ts';
 export const maxConfigBytes = 1_024_000 - 1;
 export const maxSecretBytes = 512_000 - 1;
 
-/** Files of the bundle that a swarm cannot keep for its nodes, because they are empty or too large. */
+/** What a swarm cannot keep for its nodes, because it is empty or too large: files of the bundle, and texts of configs. */
 export function keptFileFindings(root: ComposeNode, location: ValueLocation): Finding[] {
   const mounted = nodesAt(root, ['services', '*', 'volumes[]']).flatMap(bindSource);
   const named = (section: string) => nodesAt(root, [section, '*', 'file']);
   return [
     ...[...mounted, ...named('configs')].flatMap((source) => sizeFindings(source, maxConfigBytes, location)),
     ...named('secrets').flatMap((source) => sizeFindings(source, maxSecretBytes, location)),
+    ...nodesAt(root, ['configs', '*', 'content']).flatMap((content) => textFindings(content, location)),
   ];
+}
+
+function textFindings(content: ComposeNode, location: ValueLocation): Finding[] {
+  const problem = { message: 'is empty, which a swarm does not keep', cure: 'write something into it' };
+  return textOf(content) === ''
+    ? refuseWithoutValue(content, { ...location, keyPath: 'configs.*.content' }, problem)
+    : [];
 }
 
 function bindSource(mount: ComposeNode): ComposeNode[] {

@@ -86,6 +86,13 @@ it.each([
   ]);
 });
 
+it.each([
+  ['a', []],
+  ['', ['file: configs.*.content is empty, which a swarm does not keep (compose.yaml:2)']],
+])('a text that the swarm keeps is not empty: %j', (content, faults) => {
+  expect(faultsOf(fileWith(`configs: {a: {content: "${content}"}}`)).swarm).toEqual(faults);
+});
+
 it('says of the rendered model what is refused, and no value of it', () => {
   const model = {
     services: { web: { image: 'app:1', mac_address: 'hunter2', ports: [{ target: 80, host_ip: 'hunter2' }] } },
