@@ -24,6 +24,22 @@ describe('the command `plan`', () => {
     expect(JSON.parse(result.stdout)).toMatchObject({ sha, refusals: [] });
   });
 
+  it.each([
+    [{}, 0],
+    [{ orchestrator: 'swarm' }, 1],
+    // the host's paths are asked of the engine, which is not there
+    [{ orchestrator: 'swarm', policy: { permit: { binds: ['/srv'] } } }, 1],
+  ])('judges a bundle for what runs it: %j', async (more, status) => {
+    const web = { image: 'app:1', mac_address: '02:42:ac:11:00:02', volumes: ['/srv:/srv'] };
+    const { bytes } = createBundle({ compose: { services: { web } }, agent: { allow_privileged: true } });
+    const config = join(dir, 'config.yaml');
+    await writeFile(join(dir, 'bundle'), bytes);
+    await writeFile(config, configText(more));
+    const result = deployd(['--config', config, 'plan', join(dir, 'bundle')]);
+    expect(result.status).toBe(status);
+    expect(result.stdout.includes('service web: mac_address is refused in a swarm')).toBe(status === 1);
+  });
+
   it('exits 78 on a missing configuration file, 1 without a bundle', async () => {
     const { status, stderr } = deployd(['plan', join(dir, 'bundle'), '--config', join(dir, 'none.yaml')]);
     expect([status, stderr]).toEqual([78, expect.stringMatching(/^CONFIG_INVALID: .*none\.yaml: does not exist/)]);
@@ -55,7 +71,7 @@ async function bundle() {
   return created;
 }
 
-function configText(): string {
+function configText(more: object = {}): string {
   return JSON.stringify({
     env: 'eu-1',
     site: 'berlin',
@@ -64,5 +80,6 @@ function configText(): string {
     secretstore_url: 'https://secretstore.example',
     state_dir: join(dir, 'state'),
     container_host: `unix://${dir}/no.sock`,
+    ...more,
   });
 }

@@ -129,6 +129,11 @@ export const configKeys: Readonly<Record<DottedKey<Omit<Settings, 'config_file'>
     'Bootstrap grant; wins over the token while it exists.',
   ),
   container_host: optional(socketUrl, 'unix:///run/docker.sock', 'Socket of the container engine.'),
+  orchestrator: optional(
+    oneOf('compose', 'swarm'),
+    'compose',
+    'What runs a bundle: compose on this host, or the Docker Swarm that this host is a manager of.',
+  ),
   compose: optional(autoOrPath, 'auto', 'Compose v2 program; `auto` takes the engine’s plugin, else `docker-compose`.'),
   connect_timeout_s: optional(integer('seconds', 1, 600), 10, 'Limit of one connection attempt.'),
   http_timeout_s: optional(integer('seconds', 1, 3600), 30, 'Limit of one whole call.'),

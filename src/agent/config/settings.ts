@@ -39,6 +39,7 @@ export interface Settings {
   readonly bootstrap_file: string;
   /** `unix://<path>`. */
   readonly container_host: string;
+  readonly orchestrator: 'compose' | 'swarm';
   /** `auto`, or the path of a compose v2 program. */
   readonly compose: string;
   readonly connect_timeout_s: number;

@@ -38,8 +38,9 @@ export async function planBundle(bundle: UnpackedBundle, host: TargetHost, signa
   const facts = await bundleFactsOf(bundle, signal);
   const engine = await catchFault(() => engineFacts(host, bundle.manifest));
   const policyHost = await catchFault(() => policyHostOf(host, facts.files));
+  const { policy, orchestrator } = host.settings;
   const known: HostFacts = {
-    policyHost: policyHost instanceof Fault ? { ...anyHost, policy: host.settings.policy } : policyHost,
+    policyHost: policyHost instanceof Fault ? { ...anyHost, policy, orchestrator } : policyHost,
     highestSequence: 'known' in host.state ? { known: host.state.known?.highest_sequence ?? null } : host.state,
     applied: 'known' in host.state ? await appliedRelease(host, host.state.known, signal) : host.state,
     engine: engine instanceof Fault ? { unknown: engine.message } : { known: engine },

@@ -31,12 +31,13 @@ export async function policyHostOf(
   { settings, containers }: { settings: Settings; containers: Containers },
   files: readonly { root: ComposeNode }[],
 ): Promise<PolicyHost> {
-  const { policy } = settings;
+  const { policy, orchestrator } = settings;
   const engineSockets = await engineSocketsOf(settings);
   const isAsked = policy.deny.includes('engine_socket') || (policy.permit.binds ?? []).length > 0;
-  if (!isAsked) return { policy, engineSockets, paths: null };
+  const host = { orchestrator, policy, engineSockets };
+  if (!isAsked) return { ...host, paths: null };
   const sources = hostMountSources(files).map(hostPathOf);
-  return { policy, engineSockets, paths: await hostPathsOf(sources, { settings, containers, engineSockets }) };
+  return { ...host, paths: await hostPathsOf(sources, { settings, containers, engineSockets }) };
 }
 
 /** The sockets of engines on this host, and where their links lead. */
