@@ -5,7 +5,6 @@ import { join } from 'node:path';
 import type { ValidateFunction } from 'ajv';
 import { build } from 'esbuild';
 import { emptyState } from '../../src/agent/rules/state/state.ts';
-import { emptySwarmState } from '../../src/agent/rules/swarm/swarmState.ts';
 import { bundleOptions } from '../bundle.ts';
 
 const dir = mkdtempSync(join(tmpdir(), 'deployd-validators-'));
@@ -15,7 +14,6 @@ const record = { schema: 1, sha: 'a'.repeat(64), version: '1', sequence: 1, prod
 const rows: [string, unknown[]][] = [
   ['src/agent/rules/state/stateValidator.ts', [emptyState('eu-1'), { ...emptyState('eu-1'), applied_at: 'never' }, {}]],
   ['src/agent/rules/release/releaseRecordValidator.ts', [{ ...record, services: [], images: [], compose: [] }, record]],
-  ['src/agent/rules/swarm/swarmStateValidator.ts', [emptySwarmState, { ...emptySwarmState, attempt: { at: 'never' } }]],
   ['src/protocol/manifestValidator.ts', [{ schema: 1, name: 'x'.repeat(201), env: 'eu-1', secrets: [{}], more: 1 }]],
   [
     'src/agent/config/configValidator.ts',

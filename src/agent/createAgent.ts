@@ -11,9 +11,10 @@ import { openCredentials } from './adapters/state/credentials.ts';
 import { createDownload } from './adapters/http/download.ts';
 import { createHttpClient } from './adapters/http/httpClient.ts';
 import { createRegistries } from './adapters/http/registries.ts';
-import { openReleases } from './adapters/release/releases.ts';
+import { openReleases, type Releases } from './adapters/release/releases.ts';
 import { createSecretstore } from './adapters/http/secretstore.ts';
 import { StateFile } from './adapters/state/stateFile.ts';
+import type { SwarmOptions } from './adapters/swarm/openSwarm.ts';
 import { createTenancy } from './adapters/http/tenancy.ts';
 import type { Transport } from './adapters/transport/transport.ts';
 import { openSystemRoots, type SystemRoots } from './adapters/transport/systemRoots.ts';
@@ -79,12 +80,13 @@ async function createDependencies(
   const http = createHttpClient({ settings, transport, version, recordDecision });
   const apiContext = { http, vault, requestId: () => deps.tick.id, traceparent: () => traceparentOfCall(deps) };
   const warn = (line: string) => deps.tick.journal.error(line);
+  const file = new StateFile({ stateDir, env, warn, rebuild: () => rebuildState(releases) });
+  const swarmOptions = { settings, project, vault, releases, file, signal: stop.signal };
   const deps: Dependencies = {
     ...{ settings, version, project, vault, journal },
     recorder,
     recordDecision,
     releases,
-    state: new StateFile({ stateDir, env, warn, rebuild: () => rebuildState(releases) }),
     credentials: openCredentials(settings),
     tenancy: createTenancy(apiContext),
     download: createDownload({ ...apiContext, settings }),
@@ -98,12 +100,23 @@ async function createDependencies(
     }),
     otherEnvs: () => otherEnvsOf(settings.config_file),
     compose: createCompose(settings, project, { redactor: () => vault.redactor() }),
-    orchestrator: createComposeOrchestrator(() => deps),
+    ...(await orchestrationOf(() => deps, swarmOptions)),
     unattended,
     stop,
     tick: startTick(journal),
   };
   return deps;
+}
+
+/** What runs bundles, and where the state is that goes with it; that of a swarm is loaded where it is configured. */
+async function orchestrationOf(
+  getDeps: () => Dependencies,
+  options: SwarmOptions & { file: StateFile; releases: Releases },
+): Promise<Pick<Dependencies, 'orchestrator' | 'state'>> {
+  if (options.settings.orchestrator === 'compose')
+    return { state: options.file, orchestrator: createComposeOrchestrator(getDeps) };
+  const { createSwarmOrchestration } = await import('./services/swarm/swarmOrchestrator.ts');
+  return createSwarmOrchestration(getDeps, options);
 }
 
 /** The header of a call that is made now. */

@@ -5,7 +5,7 @@ import type { Download } from '../adapters/http/download.ts';
 import type { Releases } from '../adapters/release/releases.ts';
 import type { Registries } from '../adapters/http/registries.ts';
 import type { Secretstore } from '../adapters/http/secretstore.ts';
-import type { StateFile } from '../adapters/state/stateFile.ts';
+import type { StateStore } from '../adapters/state/stateFile.ts';
 import type { Tenancy } from '../adapters/http/tenancy.ts';
 import type { OtherEnv, Settings } from '../config/settings.ts';
 import type { Journal } from '../journal/journal.ts';
@@ -22,7 +22,7 @@ export interface Dependencies {
   /** Name of the compose project: `deployd-<env>`. */
   readonly project: string;
   readonly vault: Vault;
-  readonly state: StateFile;
+  readonly state: StateStore;
   readonly credentials: Credentials;
   readonly releases: Releases;
   readonly tenancy: Tenancy;

@@ -12,8 +12,6 @@ export interface AppliedRelease {
 
 /** What runs at one moment. */
 export interface Observation {
-  /** The node of a swarm that acts in place of this one; null when this host acts. */
-  leader: string | null;
   containers: ReportedContainer[];
   /** Names of the release's services that are missing or not healthy, sorted. */
   unhealthyServices: string[];
@@ -24,8 +22,14 @@ export interface Observation {
  * be asked.
  */
 export interface Orchestrator {
+  /** True where another host may have applied the release that is applied: then this one need not have it. */
+  readonly isShared: boolean;
+  /** The node of a swarm that acts in place of this one; null when this host acts. What its managers share is read first. */
+  leader: () => Promise<string | null>;
   /** What runs now, judged by the applied release; null when none is applied. */
   observe: (applied: AppliedRelease | null) => Promise<Observation>;
+  /** Makes sure that a release is on this host, if another one may have applied it. Throws what an apply throws. */
+  obtain: (sha: Sha, signal: AbortSignal) => Promise<void>;
   /** Makes the images of a bundle available, with its registry logins. Throws `PULL_FAILED`. */
   pull: (bundle: Bundle, signal: AbortSignal) => Promise<void>;
   /** Starts a promoted bundle; its attempt records first that what runs changes from here on. Throws `UP_FAILED`. */
@@ -37,6 +41,8 @@ export interface Orchestrator {
    * `RELEASE_INCOMPLETE` when it cannot run as it did.
    */
   restore: (input: { sha: Sha; pull: Pull }, signal: AbortSignal) => Promise<void>;
+  /** Removes what only releases before the applied one used. */
+  removeUnused: () => Promise<void>;
   /** The id of the image that each reference names, by what runs. */
   runningImages: () => Promise<ReadonlyMap<string, string>>;
   /** The finished one-shots of a release. */

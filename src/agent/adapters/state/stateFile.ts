@@ -15,6 +15,9 @@ export interface StateFileOptions {
   rebuild: () => Promise<Partial<State>>;
 }
 
+/** The state of the agent between ticks. */
+export type StateStore = Pick<StateFile, 'state' | 'isUnknown' | 'load' | 'update'>;
+
 /**
  * `state.json`. There is one writer, which holds the lock and awaits each update.
  *

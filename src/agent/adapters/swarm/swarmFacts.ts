@@ -26,7 +26,7 @@ export function createSwarmFacts(configs: SwarmObjects, env: string) {
   const find = (name: string) => findObject(configs, name);
   const readState = async (): Promise<SeenState> => {
     const seen = await find(names.state);
-    return { seen, state: seen === null ? emptySwarmState : stateIn(seen) };
+    return { seen, state: seen === null ? emptySwarmState(env) : stateIn(seen, env) };
   };
   return {
     readState,
@@ -54,13 +54,13 @@ export function createSwarmFacts(configs: SwarmObjects, env: string) {
 
 const stateLabel = 'deployd.state';
 
-function stateIn({ name, labels }: SwarmObject): SwarmState {
-  const state = parseSwarmState(labels[stateLabel] ?? '');
+function stateIn({ name, labels }: SwarmObject, env: string): SwarmState {
+  const state = parseSwarmState(labels[stateLabel] ?? '', env);
   if (state === null) throw failedFault('RUNTIME_UNAVAILABLE', `config ${name} of the swarm holds no state`);
   return state;
 }
 
 /** A name that was given away and is free again at once. */
-export function notKept(name: string): Fault {
+function notKept(name: string): Fault {
   return failedFault('RUNTIME_UNAVAILABLE', `another manager changed config ${name} of the swarm at the same time`);
 }

@@ -3,9 +3,9 @@ import { swarmNamesOf } from './swarmNames.ts';
 const bytes = (text: string) => Buffer.from(text);
 
 it('gives names that a swarm takes, whatever the env is called', () => {
-  const { state, key, release, contents } = swarmNamesOf('e'.repeat(63));
+  const { state, key, contents } = swarmNamesOf('e'.repeat(63));
   const { config, secret } = contents(bytes('k'));
-  const names = [state, key, release('a'.repeat(64)), config('db', bytes('x')), secret('db', bytes('x'))];
+  const names = [state, key, config('db', bytes('x')), secret('db', bytes('x'))];
   expect(new Set(names).size).toBe(names.length);
   for (const name of names) expect(name).toMatch(/^deployd\.[0-9a-f]{12}\.[\w.-]{1,43}$/);
 });

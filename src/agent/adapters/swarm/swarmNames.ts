@@ -1,5 +1,4 @@
 import { createHash, createHmac, type Hash, type Hmac } from 'node:crypto';
-import type { Sha } from '../../../../machines/types.ts';
 import type { ContentSources, SwarmContent } from '../../rules/stack/stackContents.ts';
 
 /** Names of what the swarm keeps for an env; none is longer than the 64 characters that it allows. */
@@ -8,7 +7,6 @@ export interface SwarmNames {
   contentPrefix: Record<SwarmContent['kind'], string>;
   state: string;
   key: string;
-  release: (sha: Sha) => string;
   /** What a content is called, by what makes it another one besides its data; a secret's name tells nothing without the key. */
   contents: (key: Uint8Array) => ContentSources['nameOf'];
 }
@@ -24,7 +22,6 @@ export function swarmNamesOf(env: string): SwarmNames {
     contentPrefix: { config: `${prefix}file.`, secret: prefix },
     state: `${prefix}state`,
     key: `${prefix}key`,
-    release: (sha) => `${prefix}release.${sha.slice(0, contentDigits)}`,
     contents: (key) => ({
       config: (identity, data) => `${prefix}file.${digest(createHash('sha256'), identity, data)}`,
       secret: (identity, data) => `${prefix}${digest(createHmac('sha256', key), identity, data)}`,

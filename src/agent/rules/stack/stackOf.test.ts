@@ -20,7 +20,10 @@ const sources: StackSources = {
 
 /** The stack's service that a service of the model becomes. */
 function converted(service: ModelObject, root: ModelObject = {}) {
-  const { file: stack, contents } = stackOf({ ...root, services: { web: { image: 'app:1', ...service } } }, sources);
+  const { file: stack, contents } = stackOf(
+    { name: 'shop', ...root, services: { web: { image: 'app:1', ...service } } },
+    sources,
+  );
   return { service: (stack['services'] as Record<string, ModelObject>)['web']!, stack, contents };
 }
 
@@ -67,6 +70,11 @@ it.each<[string, ModelObject, ModelObject]>([
     },
   ],
   ['dollar signs stay doubled in texts, not in keys', { labels: { a$$b: 'c$$d' } }, { labels: { a$b: 'c$$d' } }],
+  [
+    'labels tell each node whose container it is; that of one host is gone',
+    { labels: { a: 'b', 'deployd.content': '1' } },
+    { labels: { a: 'b', 'com.docker.compose.project': 'shop', 'com.docker.compose.service': 'web' } },
+  ],
   ['a key that nobody knows stays, to be refused', { novelty: 1 }, { novelty: 1 }],
 ])('%s', (_title, service, expected) => {
   expect(converted(service).service).toMatchObject(expected);
@@ -106,13 +114,18 @@ it.each(['attach', 'develop', 'expose', 'profiles', 'restart', 'scale', 'tmpfs']
   expect(converted({ [key]: ['x'], command: null }).service).not.toHaveProperty(['command']);
 });
 
-it('keeps networks and volumes, and nothing else of the file', () => {
-  const root = { name: 'deployd-eu-1', networks: { n: { name: 'x' } }, volumes: { d: {} }, 'x-a': 1 };
+it('keeps networks and volumes, which it marks as its own, and nothing else of the file', () => {
+  const root = {
+    name: 'deployd-eu-1',
+    networks: { n: { name: 'x' } },
+    volumes: { d: {}, e: { external: true } },
+    'x-a': 1,
+  };
   expect(converted({}, root).stack).toEqual({
     services: expect.anything() as object,
     version: '3.9',
     networks: { n: { name: 'x' } },
-    volumes: { d: {} },
+    volumes: { d: { labels: { 'com.docker.compose.project': 'deployd-eu-1' } }, e: { external: true } },
     configs: {},
     secrets: {},
   });

@@ -38,7 +38,8 @@ export function stackOf(model: unknown, sources: StackSources): Stack {
     const { contents, volumes } = mountsOf(objectOf(service), root, sources);
     const written = textOf(objectOf(service)['image']);
     const image = sources.pinnedImages.get(written) ?? written;
-    const parts = { image, sha: sources.sha, contents, volumes };
+    const labels = { ...ownedBy(root), 'com.docker.compose.service': name };
+    const parts = { image, labels, sha: sources.sha, contents, volumes };
     return { name, contents, service: stackServiceOf(objectOf(service), parts) };
   });
   const mounted = services.flatMap(({ contents }) => contents.map(({ content }) => content));
@@ -47,11 +48,24 @@ export function stackOf(model: unknown, sources: StackSources): Stack {
     version,
     services: Object.fromEntries(services.map(({ name, service }) => [name, service])),
     networks: objectOf(root['networks']),
-    volumes: objectOf(root['volumes']),
+    volumes: Object.fromEntries(Object.entries(objectOf(root['volumes'])).map(labelledBy(root))),
     configs: referencesTo(contents, 'config'),
     secrets: referencesTo(contents, 'secret'),
   };
   return { file: withPlainKeys(file) as ModelObject, contents };
+}
+
+/** The labels by which every node knows what is the project's, as compose would set them on one host. */
+function ownedBy(root: ModelObject): ModelObject {
+  return { 'com.docker.compose.project': root['name'] };
+}
+
+function labelledBy(root: ModelObject): (volume: [string, unknown]) => [string, ModelObject] {
+  return ([name, value]) => {
+    const volume = objectOf(value);
+    const labels = { ...objectOf(volume['labels']), ...ownedBy(root) };
+    return [name, volume['external'] === true ? volume : { ...volume, labels }];
+  };
 }
 
 /** What a service mounts, divided into what the swarm keeps and what is on the nodes. */

@@ -1,3 +1,4 @@
+import { contentLabel } from '../release/contentLabel.ts';
 import { listOf, objectOf, textOf, textsOf, type ModelObject } from '../createdContainers/renderedModel.ts';
 import { inertText } from './inertText.ts';
 import type { ContentMount } from './stackContents.ts';
@@ -5,6 +6,8 @@ import { stackMountOf } from './stackMount.ts';
 
 /** What a service of the stack gets besides what the model says. */
 export interface ServiceParts {
+  /** Labels of its containers. */
+  labels: ModelObject;
   /** The image with its digest. */
   image: string;
   sha: string;
@@ -15,13 +18,16 @@ export interface ServiceParts {
 }
 
 /** Keys that say nothing in a stack, because compose has done what they say or they are about `docker compose up`. */
-const droppedKeys = ['attach', 'develop', 'expose', 'profiles', 'restart', 'scale', 'tmpfs'];
+const droppedKeys = ['attach', 'develop', 'expose', 'profiles', 'pull_policy', 'restart', 'scale', 'tmpfs'];
 
 /**
  * A service of the rendered model as `docker stack deploy` takes it. Keys that are not named here stay, so that the
  * program refuses what it does not know.
  */
-export function stackServiceOf(service: ModelObject, { image, sha, contents, volumes }: ServiceParts): ModelObject {
+export function stackServiceOf(
+  service: ModelObject,
+  { image, labels, sha, contents, volumes }: ServiceParts,
+): ModelObject {
   const kept = Object.entries(service).filter(([key, value]) => !droppedKeys.includes(key) && value !== null);
   const temporary = textsOf(service['tmpfs']).map((target) => ({ type: 'tmpfs', target }));
   return {
@@ -34,6 +40,7 @@ export function stackServiceOf(service: ModelObject, { image, sha, contents, vol
     depends_on: Object.keys(objectOf(service['depends_on'])),
     extra_hosts: listOf(service['extra_hosts']).map((host) => String(host).replace('=', ':')),
     ...inertTextsOf(service),
+    labels: { ...keptLabelsOf(service), ...labels },
     deploy: deployOf(service, sha),
   };
 }
@@ -53,6 +60,12 @@ function inertTextsOf(service: ModelObject): ModelObject {
     environment: Object.fromEntries(environment),
     ...(service['hostname'] !== undefined && { hostname: inertText(service['hostname']) }),
   };
+}
+
+/** Not by which compose on one host knows what to start anew: contents have names of their own, on all nodes the same. */
+function keptLabelsOf(service: ModelObject): ModelObject {
+  const labels = Object.entries(objectOf(service['labels'])).filter(([name]) => name !== contentLabel);
+  return Object.fromEntries(labels);
 }
 
 function deployOf(service: ModelObject, sha: string): ModelObject {

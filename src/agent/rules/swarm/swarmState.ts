@@ -1,32 +1,54 @@
-import type { Sha } from '../../../../machines/types.ts';
-import type { FailingBundle } from '../schedule/retryBackoff.ts';
-import type { State } from '../state/state.ts';
-import { validate } from './swarmStateValidator.ts';
+import { parseReleaseRecord, type ReleaseRecord } from '../release/releaseRecord.ts';
+import { emptyState, isInvalidState, parseState, type State } from '../state/state.ts';
 
-/** An apply that a manager has claimed. */
-export interface ClaimedAttempt extends NonNullable<State['attempt']> {
-  /** Id of the node whose agent acts. */
-  node: string;
-  /** Rises with each claim, so that an older one is known by it. */
-  claim: number;
-}
+/** What `state.json` says of the stack, and not of this host alone. */
+const sharedFields = [
+  'applied_sha',
+  'applied_at',
+  'applied_version',
+  'applied_signers',
+  'applied_images',
+  'highest_sequence',
+  'production',
+  'production_unknown',
+  'attempt',
+  'failing',
+] as const satisfies (keyof State)[];
 
-/** What all managers of a swarm must agree upon; `state.json` of each is a copy. */
+export type SharedFacts = Pick<State, (typeof sharedFields)[number]>;
+
+/** What all managers of a swarm must agree upon; `state.json` of each is a copy of its facts. */
 export interface SwarmState {
-  applied_sha: Sha | null;
-  highest_sequence: number;
-  attempt: ClaimedAttempt | null;
-  failing: FailingBundle | null;
+  facts: SharedFacts;
+  /** Id of the node whose agent wrote this, and whose attempt it is; '' before the first. */
+  node: string;
+  /** The record of the applied release, by which each manager knows what is to run; null when none is applied. */
+  record: ReleaseRecord | null;
 }
 
 /** The state of a swarm on which nothing was ever applied. */
-export const emptySwarmState: SwarmState = { applied_sha: null, highest_sequence: 0, attempt: null, failing: null };
+export function emptySwarmState(env: string): SwarmState {
+  return { facts: sharedFactsOf(emptyState(env)), node: '', record: null };
+}
 
-/** Parses what the swarm keeps; null when it is no state. */
-export function parseSwarmState(text: string): SwarmState | null {
+/** The part of the state that the managers share. */
+export function sharedFactsOf(state: Readonly<State>): SharedFacts {
+  return Object.fromEntries(sharedFields.map((field) => [field, state[field]])) as SharedFacts;
+}
+
+/** Parses what the swarm keeps for an env; null when it is no state. */
+export function parseSwarmState(text: string, env: string): SwarmState | null {
+  const { facts, node, record } = (jsonOf(text) ?? {}) as Record<string, unknown>;
+  if (facts === undefined || typeof node !== 'string' || record === undefined) return null;
+  const state = parseState(JSON.stringify({ ...emptyState(env), ...(facts as object) }));
+  const parsedRecord = parseReleaseRecord(JSON.stringify(record));
+  if (isInvalidState(state) || (record !== null && parsedRecord === null)) return null;
+  return { facts: sharedFactsOf(state), node, record: parsedRecord };
+}
+
+function jsonOf(text: string): unknown {
   try {
-    const value: unknown = JSON.parse(text);
-    return validate(value) ? (value as SwarmState) : null;
+    return JSON.parse(text);
   } catch {
     return null;
   }

@@ -37,6 +37,7 @@ export async function commit(
   });
   if (previous !== null && previous !== bundle.sha)
     await warnOnFault(deps, `${previous} is not as it was applied`, () => releases.restoreBackup(previous));
+  await warnOnFault(deps, 'what only earlier releases used is left', () => deps.orchestrator.removeUnused());
   tick.journal.info(`applied: version=${version} sha=${bundle.sha} reason=${desired.reason}`);
 }
 

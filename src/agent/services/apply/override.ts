@@ -2,12 +2,11 @@ import { createHash } from 'node:crypto';
 import { contentSources } from '../../../bundle/rules/compose/document/composeContents.ts';
 import type { ComposeFile } from '../../../bundle/rules/compose/document/composeNode.ts';
 import { countRepairsBelow, type BundleContents, type Inventory } from '../../../bundle/rules/archive/inventory.ts';
+import { contentLabel } from '../../rules/release/contentLabel.ts';
 import type { VerifiedImage } from '../../rules/release/releaseRecord.ts';
 import type { Dependencies } from '../dependencies.ts';
 import { loadKeyedDigest } from '../release/keyedDigest.ts';
 import { digestsOf } from '../../../bundle/composeFiles.ts';
-
-const CONTENT_LABEL = 'deployd.content';
 
 /** Input of an override. */
 export interface OverrideInput {
@@ -40,7 +39,7 @@ export async function overrideOf(
     for (const text of texts) digest.update(`${text.length}:${text}`);
     for (const name of variables) digest.update(keyed.of(`${name}=${env.get(name) ?? ''}`), 'hex');
     const hasContent = mounted.length + texts.length + variables.length > 0;
-    const labels = hasContent && { labels: { [CONTENT_LABEL]: digest.digest('hex') } };
+    const labels = hasContent && { labels: { [contentLabel]: digest.digest('hex') } };
     const verified = images.find((each) => each.service === service);
     return [service, { pull_policy: 'always', ...(verified && { image: verified.image }), ...labels }] as const;
   });

@@ -6,11 +6,15 @@ import { observe } from './observe.ts';
 export function createComposeOrchestrator(getDeps: () => Dependencies): Orchestrator {
   const changes = () => import('./changes.ts');
   return {
+    isShared: false,
+    leader: async () => null,
+    obtain: async () => undefined, // only this host applies
     observe: (applied) => observe(getDeps(), applied),
     pull: async (bundle, signal) => (await changes()).pull(getDeps(), bundle, signal),
     start: async (applied, signal) => (await changes()).startContainers(getDeps(), applied, signal),
     waitUntilHealthy: async (sha, signal) => (await changes()).awaitHealthy(getDeps(), sha, signal),
     restore: async (release, signal) => (await changes()).restore(getDeps(), release, signal),
+    removeUnused: async () => undefined, // compose removes orphans as it starts
     runningImages: async () => (await changes()).runningImages(getDeps()),
     finishedOneShots: async (record) => (await changes()).readFinishedOneShots(getDeps(), record),
     missingImages: async (references) => (await changes()).missingImages(getDeps(), references),

@@ -8,7 +8,7 @@ import { crashedServices } from './crashedServices.ts';
 export async function observe(deps: Dependencies, applied: AppliedRelease | null): Promise<Observation> {
   const containers = await deps.containers.listStatuses();
   const unhealthyServices = applied === null ? [] : await findUnhealthyServices(deps, containers, applied);
-  return { leader: null, containers: containers.map(reportedContainerOf), unhealthyServices };
+  return { containers: containers.map(reportedContainerOf), unhealthyServices };
 }
 
 async function findUnhealthyServices(

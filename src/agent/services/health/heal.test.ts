@@ -69,6 +69,7 @@ function depsWith(settings: object, changed: Partial<State>) {
       readGrantedPrivileges: async () => noPrivileges,
       readInventory: async () => inventory,
       readOverride: async () => '',
+      exists: async () => true,
       restoreBackup: async () => undefined,
       pathOf: () => '/nowhere',
       list: async () => [],

@@ -15,9 +15,8 @@ const ENGINE_UNAVAILABLE: ObservedState = {
 
 /** Observes which containers run and whether they are healthy. An unreachable engine is no fault: the check-in still happens. */
 export async function observeHost(deps: Dependencies): Promise<ObservedState> {
-  const { orchestrator, recordDecision, state, tick } = deps;
-  const { attempt: ownAttempt } = state.state;
-  const observation = await orchestrator.observe(await readApplied(deps)).catch((error: unknown) => {
+  const { recordDecision, state, tick } = deps;
+  const observation = await observe(deps).catch((error: unknown) => {
     if (!(error instanceof Fault)) throw error;
     tick.journal.warn(error.message);
     return null;
@@ -27,7 +26,7 @@ export async function observeHost(deps: Dependencies): Promise<ObservedState> {
     return ENGINE_UNAVAILABLE;
   }
   const { leader, containers, unhealthyServices } = observation;
-  const attempt = leader === null ? ownAttempt : null; // what another node leads, it also finishes
+  const attempt = leader === null ? state.state.attempt : null; // what another node leads, it also finishes
   tick.engineAnswered = true;
   tick.containers = containers;
   if (unhealthyServices.length > 0) recordDecision({ word: 'unhealthy', services: unhealthyServices });
@@ -40,6 +39,12 @@ export async function observeHost(deps: Dependencies): Promise<ObservedState> {
     unhealthyServices,
     containers,
   };
+}
+
+async function observe(deps: Dependencies) {
+  const { orchestrator } = deps;
+  const leader = await orchestrator.leader();
+  return { leader, ...(await orchestrator.observe(await readApplied(deps))) };
 }
 
 async function readApplied({ releases, state }: Dependencies): Promise<AppliedRelease | null> {

@@ -17,6 +17,7 @@ export async function restoreRelease(
   signal: AbortSignal,
 ): Promise<void> {
   const { sha } = release;
+  await deps.orchestrator.obtain(sha, signal);
   await restoreFiles(deps, sha);
   const currentError = await deps.releases.current.set(sha).catch((error: unknown) => error as Error);
   if (!(await registerEnvForRedaction(deps, sha))) throw incompleteFault(`release ${sha} has no .env of the agent's`);
@@ -31,7 +32,7 @@ export async function restoreRelease(
 /** Points `current` to the applied release, or removes it when none is applied. Returns the applied sha. */
 export async function pointCurrentToApplied(deps: Dependencies): Promise<string | null> {
   const { applied_sha } = deps.state.state;
-  if (applied_sha === null) await deps.releases.current.remove();
+  if (applied_sha === null || !(await deps.releases.exists(applied_sha))) await deps.releases.current.remove();
   else {
     await restoreFiles(deps, applied_sha);
     await deps.releases.current.set(applied_sha);

@@ -3,7 +3,7 @@ import type { Bundle, Sha } from '../../../../machines/types.ts';
 import type { RegistryLogin } from '../../adapters/compose/registryLogins.ts';
 import { readMountedFile } from '../../adapters/swarm/mountedFile.ts';
 import { parseEnvFile } from '../../rules/bundle/envFile.ts';
-import { stackOf, type Stack } from '../../rules/stack/stackOf.ts';
+import { stackOf } from '../../rules/stack/stackOf.ts';
 import { registryLoginsOf } from '../apply/registryLogins.ts';
 import { completeRecord, composeReleaseOf } from '../release/composeRelease.ts';
 import { waitUntilHealthy } from './waitUntilHealthy.ts';
@@ -21,9 +21,15 @@ export async function start(context: SwarmDependencies, bundle: Bundle, signal: 
 export async function restore(context: SwarmDependencies, sha: Sha, signal: AbortSignal): Promise<void> {
   const { images } = await completeRecord(context.deps, sha);
   const digests = new Map(images.flatMap(({ reference, id }) => (id === null ? [] : [[reference, id] as const])));
-  const { contents } = await deployRelease(context, { sha, digests, logins: [] }, signal);
+  await deployRelease(context, { sha, digests, logins: [] }, signal);
   await waitUntilHealthy(context, sha, signal);
-  await context.contents.removeOthers(new Set(contents.map(({ name }) => name)));
+  await removeUnmounted(context);
+}
+
+/** Removes the contents that the stack does not mount as it was deployed last. */
+export async function removeUnmounted({ contents, mounted, state }: SwarmDependencies): Promise<void> {
+  await state.confirm();
+  await contents.removeOthers(mounted);
 }
 
 interface Deployment {
@@ -34,10 +40,10 @@ interface Deployment {
 
 /** Renders a release, gives the swarm what its tasks mount, and deploys it. */
 async function deployRelease(
-  { deps, contents, facts, stacks }: SwarmDependencies,
+  { deps, contents, facts, mounted, stacks, state }: SwarmDependencies,
   { sha, digests, logins }: Deployment,
   signal: AbortSignal,
-): Promise<Stack> {
+): Promise<void> {
   const release = await composeReleaseOf(deps, sha);
   const model = await deps.compose.renderModel(release, signal);
   const stack = stackOf(model, {
@@ -49,8 +55,10 @@ async function deployRelease(
     pinnedImages: new Map([...digests].map(([image, digest]) => [image, pinnedTo(image, digest)])),
   });
   await contents.keep(stack.contents);
+  mounted.clear();
+  for (const { name } of stack.contents) mounted.add(name);
+  await state.confirm();
   await stacks.deploy(stack.file, logins, signal);
-  return stack;
 }
 
 async function mountedFiles({ releases }: SwarmDependencies['deps'], sha: Sha) {

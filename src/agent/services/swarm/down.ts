@@ -14,7 +14,8 @@ export async function down(
   { volumes }: { volumes: boolean },
   signal: AbortSignal,
 ): Promise<void> {
-  const { deps, contents, stacks, swarm } = context;
+  const { deps, contents, stacks, state, swarm } = context;
+  await state.confirm();
   await stacks.remove(signal);
   await waitUntilGone(context, signal);
   await contents.removeOthers(new Set());

@@ -1,12 +1,16 @@
 import type { SwarmAdapters } from '../../adapters/swarm/openSwarm.ts';
 import type { StackFacts } from '../../rules/swarm/stackTask.ts';
+import type { SharedState } from '../../adapters/swarm/sharedState.ts';
 import type { Dependencies } from '../dependencies.ts';
 
 /** What the services of a swarm work with. */
 export interface SwarmDependencies extends SwarmAdapters {
   deps: Dependencies;
+  state: SharedState;
   /** The digest of each image of the bundle that is being applied, by its reference. */
   digests: Map<string, string>;
+  /** Names of the contents that the stack mounts, as it was deployed last. */
+  mounted: Set<string>;
 }
 
 /** What the swarm knows of the stack now. */

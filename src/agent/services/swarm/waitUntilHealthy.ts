@@ -5,6 +5,7 @@ import { monotonicMs } from '../../../platform/clock.ts';
 import { expectedServices } from '../../rules/release/releaseRecord.ts';
 import { describeStack, stackServicesOf, type StackService } from '../../rules/swarm/stackHealth.ts';
 import type { Progress } from '../../rules/status/progress.ts';
+import { logTailOf, redactExcerpts } from '../health/logTail.ts';
 import { readStack, type SwarmDependencies } from './stackFacts.ts';
 
 /** Milliseconds between two questions; a swarm offers no events of tasks. */
@@ -28,7 +29,7 @@ export async function waitUntilHealthy(context: SwarmDependencies, sha: Sha, sig
     const isSettled = nowMs - stableSinceMs >= settings.settle_s * 1000;
     if (isSettled && services.every(({ status }) => status === 'healthy')) return;
     if (nowMs >= deadlineMs || services.some(({ status }) => status === 'failed'))
-      throw unhealthyFault(services, nowMs - startedMs);
+      throw await unhealthyFault(context, services, nowMs - startedMs);
     await pause(Math.min(pollMs, deadlineMs - nowMs), undefined, { signal }).catch(() => throwIfStopped(signal));
   }
 }
@@ -44,8 +45,20 @@ function progressOf(services: readonly StackService[]): Progress {
   return { done, total: tasks.length, unit: 'containers' };
 }
 
-function unhealthyFault(services: readonly StackService[], waitedMs: number): Fault {
-  const seconds = Math.round(waitedMs / 1000);
+/** The fault UNHEALTHY: names each unhealthy service with its tasks; its tail has what they printed last, on all nodes. */
+async function unhealthyFault(
+  { deps, swarm }: SwarmDependencies,
+  services: readonly StackService[],
+  waitedMs: number,
+): Promise<Fault> {
+  const unhealthy = services.filter(({ status }) => status !== 'healthy');
+  deps.recordDecision({ word: 'unhealthy', services: unhealthy.map(({ name }) => name) });
+  const logOf = async ({ id, name }: StackService) => {
+    const excerpts = id === null ? [] : await swarm.logs(id).catch(() => []);
+    return { name, lines: redactExcerpts(deps, excerpts) };
+  };
+  const tail = logTailOf(await Promise.all(unhealthy.map(logOf)), deps);
   const trouble = describeStack(services) || 'they did not settle';
-  return new Fault('failed', `failed: containers not healthy after ${seconds}s: ${trouble}`, { code: 'UNHEALTHY' });
+  const line = `failed: containers not healthy after ${Math.round(waitedMs / 1000)}s: ${trouble}`;
+  return new Fault('failed', line, { code: 'UNHEALTHY', tail });
 }

@@ -7,12 +7,12 @@ import { markNotApplied } from '../release/markNotApplied.ts';
 
 /** Reads state.json, removes leftovers of a killed tick and finds the credentials; the token goes into the vault. */
 export async function loadState(deps: Dependencies): Promise<AvailableCredentials> {
-  const { compose, credentials, releases, settings, state, stop, tick, vault } = deps;
+  const { compose, credentials, orchestrator, releases, settings, state, stop, tick, vault } = deps;
   const { last_check_in, applied_sha } = await state.load();
   tick.hold = standingHold(await readHold(settings.state_dir), new Date());
-  if (applied_sha !== null && !(await ensureComplete(releases, applied_sha)))
-    await markNotApplied(deps, applied_sha, 'is not whole on the disk');
-  await repairCurrent(deps);
+  const isHere = applied_sha === null || (await ensureComplete(releases, applied_sha));
+  if (!isHere && !orchestrator.isShared) await markNotApplied(deps, applied_sha, 'is not whole on the disk');
+  if (isHere || !orchestrator.isShared) await repairCurrent(deps);
   if (await compose.terminateOrphans()) tick.journal.warn('a compose of a killed tick was still at work; it was ended');
   for (const path of await releases.removeLeftovers(last_check_in?.desired_sha ?? null, stop.signal))
     tick.journal.warn(`cannot remove ${path}; a container wrote there: remove it as root`);
