@@ -13,6 +13,16 @@ export interface CheckInRequest extends DeferringFacts {
   healthy: boolean;
   containers: ReportedContainer[];
   policy?: ReportedPolicy;
+  swarm?: ToldSwarm;
+}
+
+/** The swarm that a host is a manager of; absent outside of one, and ignored by older services. */
+export interface ToldSwarm {
+  id: string;
+  /** Id of this node of it. */
+  node: string;
+  /** True on the node that leads, whose agent acts for all. */
+  leader: boolean;
 }
 
 /** What defers the work of a host; absent where nothing does. Older services ignore it. */

@@ -1,6 +1,6 @@
 import type { BackendState } from '../../../machines/backend.ts';
 import type { HaltReason, RolloutState } from '../../../machines/rollout.ts';
-import type { ToldHold } from '../../protocol/checkIn.ts';
+import type { ToldHold, ToldSwarm } from '../../protocol/checkIn.ts';
 import type { Report } from '../../protocol/report.ts';
 import type { TimeWindow } from '../../protocol/timeWindow.ts';
 import type { EventType, WebhookEvent, WebhookFormat } from '../../protocol/webhooks.ts';
@@ -69,6 +69,8 @@ export interface Backend {
   hold?: ToldHold;
   /** When the next window of its host opens, while all are closed. */
   window_opens_at?: string;
+  /** The swarm that its host manages, and whether it leads there; a service of an older version tells none. */
+  swarm?: ToldSwarm | null;
   purge_volumes: boolean;
   /** Steps of its retirement that are done. */
   finished: string[];
@@ -80,6 +82,8 @@ export interface BackendDetails extends Backend {
   /** As its newest check-in told; a service of an older version tells neither. */
   host?: { name: string; arch: string; os: string } | null;
   containers?: ReceivedReport['containers'];
+  /** The other managers of its swarm. */
+  managers?: { id: string; site: string; state: BackendState; leader: boolean }[];
 }
 
 /** A step of a retirement that is not done; `error` is why the last try has failed. */

@@ -102,6 +102,26 @@ it('shows the hold of a host, and when its windows open', async () => {
   expect(stdout).toMatch(/^windows {8}closed, the next opens 2100-01-02T22:00:00.000Z \(in \d+d\)$/m);
 });
 
+it('shows the managers of a swarm as such', async () => {
+  const [one, two] = [await addHost(at.service, env), await addHost(at.service, env)];
+  const list = async (options = '') => (await at.viewer.run(`backend list --env ${env}${options}`)).stdout;
+  const swarm = `swarm-of-${env}`;
+  const tell = (node: string, leader: boolean) => ({ swarm: { id: swarm, node, leader } });
+  await one.checkIn();
+  expect(await list()).not.toContain('SWARM');
+  await one.checkIn(tell('n1', true));
+  await two.checkIn(tell('n2', false));
+  await create();
+  const lines = (await list()).split('\n').filter((line) => / (SWARM|swarm-of-\S+( leader)?)$/.test(line));
+  expect(lines).toHaveLength(3);
+  expect(lines.find((line) => line.startsWith(one.id))).toMatch(/ leader$/);
+  expect((await list(` --swarm ${swarm}`)).trimEnd().split('\n')).toHaveLength(3);
+  const { stdout } = await at.viewer.run(`backend show ${two.id}`);
+  expect(stdout).toContain(
+    `swarm          ${swarm}, node n2\nmanager        ${one.id}, site fra, active, the leader\n`,
+  );
+});
+
 it('writes the kit into the files that its command names', async () => {
   const { id } = await create('--transport', 'sdk');
   const dir = join(at.admin.home.dir, 'kit');

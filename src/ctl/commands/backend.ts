@@ -2,7 +2,7 @@ import { Option, type Command } from 'commander';
 import type { ToldHold } from '../../protocol/checkIn.ts';
 import { parseLabels } from '../../protocol/labels.ts';
 import { path } from '../api/path.ts';
-import type { BackendDetails, PendingStep } from '../api/types.ts';
+import type { Backend, BackendDetails, PendingStep } from '../api/types.ts';
 import { usageError } from '../ctlError.ts';
 import { formatLabels } from '../input/labels.ts';
 import { collectOption } from '../input/options.ts';
@@ -86,9 +86,17 @@ function formatHold({ until, since, by, reason }: ToldHold, nowMs: number): stri
   return `until ${formatTime(until, nowMs)}${begin}${by === undefined ? '' : `, by ${by}`}${reason === null ? '' : `: ${reason}`}`;
 }
 
+function formatSwarm({ id, node, leader }: NonNullable<Backend['swarm']>): string {
+  return `${id}, node ${node}${leader ? ', the leader' : ''}`;
+}
+
+function formatManager({ id, site, state, leader }: NonNullable<BackendDetails['managers']>[number]): [string, string] {
+  return ['manager', `${id}, site ${site}, ${state}${leader ? ', the leader' : ''}`];
+}
+
 function formatBackend(backend: BackendDetails, nowMs: number): string {
   const { env, site, transport, laptop, labels = {}, last_report: report } = backend;
-  const { hold = null, window_opens_at: opening = null } = backend;
+  const { hold = null, window_opens_at: opening = null, swarm = null, managers = [] } = backend;
   return formatFacts([
     ['id', backend.id],
     ['host', `env ${env}, site ${site}, transport ${transport}${laptop ? ', laptop' : ''}`],
@@ -103,6 +111,8 @@ function formatBackend(backend: BackendDetails, nowMs: number): string {
     ['trouble', backend.trouble ?? null],
     ['held', hold && formatHold(hold, nowMs)],
     ['windows', opening && `closed, the next opens ${formatTime(opening, nowMs)}`],
+    ['swarm', swarm && formatSwarm(swarm)],
+    ...managers.map(formatManager),
     ['last report', report && `${report.outcome} (${report.reason}) at ${formatTime(report.received_at, nowMs)}`],
     ['', report?.detail ?? null],
     ['kits revealed', String(backend.generation)],

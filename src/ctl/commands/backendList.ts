@@ -27,6 +27,7 @@ export function addBackendList(backend: Command, run: Run): void {
     .option('--behind', 'hosts that run another bundle than the desired one')
     .option('--sick', 'hosts that are unhealthy, or whose newest report tells of trouble')
     .addOption(new Option('--deferred-by <what>', 'hosts whose work this defers').choices(['hold', 'window']))
+    .option('--swarm <id>', 'managers of this swarm')
     .addOption(new Option('--sort <column>', 'what they are sorted by').choices(sortColumns))
     .option('--reverse', 'in descending order')
     .option('--limit <count>', 'as many at most', countOption)
@@ -41,7 +42,9 @@ async function listBackends(
   const query = queryOf(options);
   const call = { path: '/v1/backends', query, key: 'backends', cursor: 'after', limit } as const;
   const json = await readPages<'backends', Backend>(await session.api(), call);
-  const rows = json.backends.map((backend) => [
+  const { backends } = json;
+  const hasSwarms = backends.some(({ swarm }) => swarm);
+  const rows = backends.map((backend) => [
     backend.id,
     backend.env,
     backend.site,
@@ -51,9 +54,25 @@ async function listBackends(
     backend.deferred_by ?? '-',
     shortSha(backend.applied_sha),
     shortSha(backend.desired_sha),
+    ...(hasSwarms ? [formatSwarm(backend)] : []),
   ]);
-  const head = ['ID', 'ENV', 'SITE', 'STATE', 'SEEN', 'HEALTHY', 'DEFERRED', 'APPLIED', 'DESIRED'];
+  const head = [
+    'ID',
+    'ENV',
+    'SITE',
+    'STATE',
+    'SEEN',
+    'HEALTHY',
+    'DEFERRED',
+    'APPLIED',
+    'DESIRED',
+    ...(hasSwarms ? ['SWARM'] : []),
+  ];
   return { json, text: formatTable(head, rows, session.width) };
+}
+
+function formatSwarm({ swarm = null }: Backend): string {
+  return swarm === null ? '-' : `${swarm.id}${swarm.leader ? ' leader' : ''}`;
 }
 
 interface ListOptions {
@@ -63,6 +82,7 @@ interface ListOptions {
   behind?: true;
   sick?: true;
   deferredBy?: string;
+  swarm?: string;
   sort?: string;
   reverse?: true;
   limit?: number;
@@ -77,8 +97,8 @@ function queryOf({
   reverse,
   ...conditions
 }: ListOptions): Record<string, string | undefined> {
-  const { behind, sick, deferredBy: deferred_by } = conditions;
+  const { behind, sick, deferredBy: deferred_by, swarm } = conditions;
   const order = reverse ? `-${sort ?? 'id'}` : sort;
-  const condition = { behind: behind && 'true', sick: sick && 'true', deferred_by };
+  const condition = { behind: behind && 'true', sick: sick && 'true', deferred_by, swarm };
   return { env, state: state?.join(','), q: search, ...condition, sort: order };
 }

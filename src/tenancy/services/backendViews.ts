@@ -1,5 +1,5 @@
 import type { BackendState, FinishingStep } from '../../../machines/backend.ts';
-import type { CheckInRequest, Deferral, DeferringFacts } from '../../protocol/checkIn.ts';
+import type { CheckInRequest, Deferral, DeferringFacts, ToldSwarm } from '../../protocol/checkIn.ts';
 import type { Report } from '../../protocol/report.ts';
 import { outcomeOfTrouble } from '../rules/webhooks/trouble.ts';
 import type { Labels } from '../store/columns.ts';
@@ -29,6 +29,8 @@ export interface BackendView extends DeferringFacts {
   trouble: string | null;
   /** What defers the work of its host, as its newest check-in told. */
   deferred_by: Deferral | null;
+  /** The swarm that its host manages, with whether that leads. */
+  swarm: ToldSwarm | null;
   purge_volumes: boolean;
   finished: FinishingStep[];
 }
@@ -46,6 +48,16 @@ export interface BackendDetails extends BackendView {
   /** As its newest check-in told; null before the first. */
   host: CheckInRequest['host'] | null;
   containers: CheckInRequest['containers'];
+  /** The other managers of its swarm, of the same env. */
+  managers: ManagerView[];
+}
+
+/** A manager of a swarm, as the API tells it to another one. */
+export interface ManagerView {
+  id: string;
+  site: string;
+  state: BackendState;
+  leader: boolean;
 }
 
 /** A backend's row as the API tells it. */
@@ -71,19 +83,25 @@ export function backendView(row: BackendRow, desiredSha: string | null): Backend
     deferred_by: row.deferred_by,
     // Few tell something, and check-ins may be long.
     ...(row.deferred_by !== null && deferringFactsOf(checkInOf(row))),
+    swarm: swarmOf(row),
     purge_volumes: row.purge_volumes === 1,
     finished: JSON.parse(row.finished) as FinishingStep[],
   };
 }
 
+/** What is told of a backend beside its row. */
+interface DetailFacts {
+  desiredSha: string | null;
+  pending: PendingStepRow[];
+  newest: ReceivedReport | null;
+  /** Of its swarm and env, itself among them. */
+  managers: BackendRow[];
+}
+
 /** A backend's row as the API tells it alone. */
 export function backendDetails(
   row: BackendRow,
-  {
-    desiredSha,
-    pending,
-    newest,
-  }: { desiredSha: string | null; pending: PendingStepRow[]; newest: ReceivedReport | null },
+  { desiredSha, pending, newest, managers }: DetailFacts,
 ): BackendDetails {
   const checkIn = checkInOf(row);
   return {
@@ -92,8 +110,20 @@ export function backendDetails(
     last_report: newest && reportView(newest),
     host: checkIn?.host ?? null,
     containers: checkIn?.containers ?? [],
+    managers: managers.filter(({ id }) => id !== row.id).map(managerView),
     ...deferringFactsOf(checkIn),
   };
+}
+
+function managerView(row: BackendRow): ManagerView {
+  const { id, site, state } = row;
+  return { id, site, state, leader: swarmOf(row)?.leader ?? false };
+}
+
+/** As its newest check-in told it; only one of several that say so leads. */
+function swarmOf(row: BackendRow): ToldSwarm | null {
+  const told = row.swarm_id === null ? undefined : checkInOf(row)?.swarm;
+  return told === undefined ? null : { ...told, leader: told.leader && row.follower === 0 };
 }
 
 /** The newest check-in of a backend; null before the first. */

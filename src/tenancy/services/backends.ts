@@ -5,6 +5,7 @@ import type { BackendRow, Place } from '../store/database.ts';
 import { lockEnv } from '../store/envs.ts';
 import { areSecretsDoomed, listPendingSteps } from '../store/pendingSteps.ts';
 import { listReports as selectReports } from '../store/reports.ts';
+import { listManagers } from '../store/swarms.ts';
 import { notFound } from './apiError.ts';
 import { auditEntry } from './audit.ts';
 import { backendDetails, reportView, type BackendDetails, type ReportView } from './backendViews.ts';
@@ -33,12 +34,13 @@ export async function requireBackend({ store }: Dependencies, { operator, id }: 
 export async function readBackend(deps: Dependencies, call: BackendCall): Promise<BackendDetails> {
   const { store } = deps;
   const row = await requireBackend(deps, call);
-  const [desired, pending, [newest]] = await Promise.all([
+  const [desired, pending, [newest], managers] = await Promise.all([
     readDesired(store, [row.env]),
     listPendingSteps(store, row.id),
     selectReports(store, row.id, { limit: 1 }),
+    listManagers(store, row),
   ]);
-  return backendDetails(row, { desiredSha: desired.of(row), pending, newest: newest ?? null });
+  return backendDetails(row, { desiredSha: desired.of(row), pending, newest: newest ?? null, managers });
 }
 
 /** Creates a backend; throws 404 without its env, 409 while the secrets of its env are destroyed. */

@@ -21,6 +21,7 @@ export interface BackendsQuery {
   isBehind?: boolean | undefined;
   isSick?: boolean | undefined;
   deferredBy?: Deferral | undefined;
+  swarmId?: string | undefined;
   order: BackendOrder;
   /** `next` of the page before. */
   after?: string | undefined;
@@ -30,7 +31,7 @@ export interface BackendsQuery {
 /** A page of the backends of the envs that an operator may see; throws 400 for the cursor of a list in another order. */
 export async function listBackends(
   { store }: Dependencies,
-  { operator, env, states, search = '', isBehind = false, isSick = false, deferredBy, ...page }: BackendsQuery,
+  { operator, env, states, search = '', isBehind = false, isSick = false, deferredBy, swarmId, ...page }: BackendsQuery,
 ): Promise<{ backends: BackendView[]; next: string | null }> {
   const { order, limit } = page;
   const envs = env === undefined ? visibleEnvs(operator.permissions) : [env];
@@ -49,6 +50,7 @@ export async function listBackends(
     isBehind,
     isSick,
     deferredBy: deferredBy ?? null,
+    swarmId: swarmId ?? null,
   };
   const rows = await selectBackends(store, { ...filter, order, after, limit: limit + 1 });
   const { items, last } = toPage(rows, limit);

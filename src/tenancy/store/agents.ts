@@ -25,7 +25,10 @@ type AgentColumn =
   | 'state_since'
   | 'trouble'
   | 'rollout_id'
-  | 'rollout_outcome';
+  | 'rollout_wave'
+  | 'rollout_outcome'
+  | 'swarm_id'
+  | 'follower';
 
 /** The rollout of its env, if a wave of it has taken the backend; else all null. */
 interface JoinedRollout {
@@ -54,7 +57,7 @@ const selectAgent = prepareQuery<{ id: string }, AgentRow>((store, parameter) =>
     .select(['backends.id', 'revision', 'backends.env', 'backends.state', 'generation', 'purge_volumes', 'finished'])
     .select(['transport', 'oldest_generation', 'backends.state_since', 'trouble', 'envs.production', 'desired_sha'])
     .select(['bundles.size_bytes as desired_size', 'bundles.emergency as desired_emergency'])
-    .select(['backends.rollout_id', 'rollout_outcome'])
+    .select(['backends.rollout_id', 'rollout_wave', 'rollout_outcome', 'swarm_id', 'follower'])
     .select([
       'rollouts.sha256 as rollout_sha',
       'rollouts.state as rollout_state',

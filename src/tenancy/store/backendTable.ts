@@ -45,6 +45,10 @@ export interface BackendTable {
   rollout_id: Generated<string | null>;
   rollout_wave: Generated<number | null>;
   rollout_outcome: Generated<HostOutcome | null>;
+  /** The swarm that its host manages, as it told last. With the other managers of its env it has one desired bundle. */
+  swarm_id: Generated<string | null>;
+  /** 1 where another manager stands for the swarm: the one that told last that it leads, else the one that came first. */
+  follower: Generated<number>;
   /** Outcome and desired bundle of the trouble that its newest report told, of which operators were notified; null for none. */
   trouble: string | null;
 }

@@ -11,6 +11,7 @@ import type { Labels } from './columns.ts';
 import type { BackendRow } from './database.ts';
 import type { Store } from './openStore.ts';
 import { addPendingSteps } from './pendingSteps.ts';
+import { handOver } from './swarms.ts';
 
 /** What an administrator says of a new backend. */
 export interface BackendFields {
@@ -150,6 +151,7 @@ export async function changeBackend(
     if ((await update.executeTakeFirstOrThrow()).numUpdatedRows === 0n) continue;
     if (next.state === 'finishing' && state !== 'finishing') {
       await addPendingSteps(work, id, { steps: finishingSteps, dueAt: now });
+      await handOver(work, row);
     }
     return { ...row, ...changed, previous: state };
   }

@@ -35,6 +35,7 @@ const everything: BackendFilter = {
   isBehind: false,
   isSick: false,
   deferredBy: null,
+  swarmId: null,
 };
 const page: BackendPage = { ...everything, order: { column: 'id', isDescending: false }, after: null, limit: 100 };
 const covering = expect.stringMatching(/^(SCAN|SEARCH) backends USING COVERING INDEX backends_by_condition$/) as string;
@@ -60,6 +61,11 @@ describe.each(['id', 'site', 'state', 'last_seen_at', 'agent_version'] as const)
       expect(plan).toEqual([covering, rowsOfPage]);
     }
   });
+});
+
+it('a list of the managers of a swarm reads their entries of an index alone', async () => {
+  const plan = await planOf(pageQuery(store, { ...page, envs: ['eu-1'], swarmId: 's-1' }));
+  expect(plan).toEqual(['SEARCH backends USING INDEX backends_by_swarm', rowsOfPage]);
 });
 
 it.each([[null], [['eu-1', 'us-1']]])('the counts of the envs %j read that index alone, in its order', async (envs) => {

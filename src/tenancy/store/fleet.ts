@@ -19,6 +19,8 @@ export interface BackendFilter {
   isSick: boolean;
   /** Only hosts whose work this defers; null for all. */
   deferredBy: Deferral | null;
+  /** Only managers of this swarm; null for all. */
+  swarmId: string | null;
 }
 
 /** A page of a list of backends. */
@@ -80,13 +82,14 @@ const sortKeys: Record<SortColumn, RawBuilder<string | number>> = {
 
 type Where = ExpressionBuilder<Database, 'backends'>;
 
-function conditions(where: Where, { envs, states, search, isBehind, isSick, deferredBy }: BackendFilter) {
+function conditions(where: Where, { envs, states, search, isBehind, isSick, deferredBy, swarmId }: BackendFilter) {
   return [
     where('state', 'in', states ?? allStates),
     ...(envs === null ? [] : [where('env', 'in', envs)]),
     ...(search === null ? [] : [matches(search.toLowerCase())]),
     ...(isBehind || isSick || deferredBy !== null ? [where('state', 'in', hostStates)] : []),
     ...(isBehind ? [isOutdated(where)] : []),
+    ...(swarmId === null ? [] : [where('swarm_id', '=', swarmId)]),
     ...(deferredBy === null ? [] : [where('deferred_by', '=', deferredBy)]),
     ...(isSick ? [where.or([where('healthy', '=', 0), where('trouble', 'is not', null)])] : []),
   ];

@@ -13,6 +13,7 @@ import { createFleetLists } from './migrations/0011-fleet-lists.ts';
 import { addRolloutGates } from './migrations/0012-rollout-gates.ts';
 import { addEmergencies } from './migrations/0013-emergencies.ts';
 import { addListFilters } from './migrations/0014-list-filters.ts';
+import { addSwarms } from './migrations/0015-swarms.ts';
 
 /** Changes of the tables by name, oldest first; a released one is never edited. */
 export const migrations: Record<string, Migration> = {
@@ -30,4 +31,5 @@ export const migrations: Record<string, Migration> = {
   '0012-rollout-gates': { up: addRolloutGates },
   '0013-emergencies': { up: addEmergencies },
   '0014-list-filters': { up: addListFilters },
+  '0015-swarms': { up: addSwarms },
 };

@@ -33,10 +33,10 @@ export const backendRoutes = [
     act: 'backend.list',
     target: ({ query }) => query.env ?? '',
     handle: async (deps, { operator, query }) => {
-      const { env, state, q: search, behind: isBehind, sick: isSick, deferred_by: deferredBy } = query;
+      const { env, state, q: search, behind: isBehind, sick: isSick, deferred_by: deferredBy, swarm: swarmId } = query;
       const { sort, after, limit = DEFAULT_LIMIT } = query;
       const [states, order] = [parseStates(state), parseOrder(sort)];
-      const page = { search, isBehind, isSick, deferredBy, order, after, limit };
+      const page = { search, isBehind, isSick, deferredBy, swarmId, order, after, limit };
       return answer(200, await listBackends(deps, { operator, env, states, ...page }));
     },
   }),

@@ -2,7 +2,7 @@ import { Type, type Static } from 'typebox';
 import { permitKeys, policyBounds, type Permits } from '../../../protocol/hostPolicy.ts';
 import { signatureLimits } from '../../../protocol/signatureLimits.ts';
 import { Signature } from './bundles.ts';
-import { EnvName, Nullable, Sha256, Timestamp } from './common.ts';
+import { EnvName, Nullable, Sha256, SwarmId, Timestamp } from './common.ts';
 
 /** Key of a report, which the agent makes. */
 const ReportId = Type.String({ pattern: '^[\\w-]{1,64}$' });
@@ -67,6 +67,16 @@ export const deferringFacts = {
   }),
 };
 
+/** The swarm that a host is a manager of. */
+export const Swarm = Type.Object(
+  {
+    id: SwarmId,
+    node: SwarmId,
+    leader: Type.Boolean({ description: 'Whether the node leads: its agent acts for the other managers.' }),
+  },
+  { title: 'Swarm', description: 'The swarm that the host is a manager of, and which node of it.' },
+);
+
 /** Request of a check-in. Unknown fields of agents are ignored, and not kept. */
 export const CheckIn = Type.Object(
   {
@@ -83,6 +93,7 @@ export const CheckIn = Type.Object(
     containers: Type.Array(Container),
     ...deferringFacts,
     policy: Type.Optional(HostPolicy),
+    swarm: Type.Optional(Swarm),
   },
   { title: 'CheckIn' },
 );

@@ -1,5 +1,5 @@
 import { Type } from 'typebox';
-import { CheckIn, Container, deferringFacts, Report } from './agent.ts';
+import { CheckIn, Container, deferringFacts, Report, Swarm } from './agent.ts';
 import {
   backendStates,
   Body,
@@ -10,6 +10,7 @@ import {
   Nullable,
   patterns,
   Sha256,
+  SwarmId,
   Timestamp,
   Uuid,
 } from './common.ts';
@@ -44,6 +45,7 @@ const backend = {
   trouble: Nullable(Type.String({ description: 'Outcome of its newest report: refused, failed or unhealthy.' })),
   deferred_by: Nullable({ ...Deferral, description: 'What defers the work of its host; a hold comes before windows.' }),
   ...deferringFacts,
+  swarm: Nullable(Swarm),
   purge_volumes: Type.Boolean(),
   finished: Type.Array(Type.String(), { description: 'Steps of finishing that are done.' }),
 };
@@ -59,6 +61,11 @@ const PendingStep = Type.Object(
   { title: 'PendingStep' },
 );
 
+const Manager = Type.Object(
+  { id: Uuid, site: Type.String(), state: State, leader: Type.Boolean() },
+  { title: 'Manager' },
+);
+
 /** A backend with its newest report. */
 export const BackendDetails = Type.Object(
   {
@@ -67,6 +74,7 @@ export const BackendDetails = Type.Object(
     last_report: Nullable(ReceivedReport),
     host: Nullable(CheckIn.properties.host),
     containers: Type.Array(Container, { description: 'As its newest check-in told.' }),
+    managers: Type.Array(Manager, { description: 'The other managers of its swarm, of the same env.' }),
   },
   { title: 'BackendDetails' },
 );
@@ -100,6 +108,7 @@ export const BackendQuery = Body({
     }),
   ),
   deferred_by: Type.Optional({ ...Deferral, description: 'Only hosts whose work this defers.' }),
+  swarm: Type.Optional({ ...SwarmId, description: 'Only managers of this swarm.' }),
   sort: Type.Optional(
     Type.Enum([...columns, ...columns.map((column) => `-${column}`)], {
       default: 'id',

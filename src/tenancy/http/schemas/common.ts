@@ -11,6 +11,7 @@ export const patterns = {
   uuid: '^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$',
   line: '^[^\\u0000-\\u001f\\u007f-\\u009f]*$',
   states: `^${state}(,${state})*$`,
+  swarm: '^[A-Za-z0-9_-]{1,64}$',
 };
 /** Name of an env. */
 export const EnvName = Type.String({ pattern: patterns.env });
@@ -20,6 +21,8 @@ export const Sha256 = Type.String({ pattern: patterns.sha256 });
 export const Uuid = Type.String({ pattern: patterns.uuid });
 /** RFC 3339, UTC. */
 export const Timestamp = Type.String({ format: 'date-time' });
+/** Id of a swarm, or of a node of one. */
+export const SwarmId = Type.String({ pattern: patterns.swarm });
 /** One line of text without control characters. */
 export const Line = Type.String({ minLength: 1, maxLength: 128, pattern: patterns.line });
 /** What an operator says of a backend, to choose it by. */

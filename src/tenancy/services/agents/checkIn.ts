@@ -1,12 +1,14 @@
-import type { CheckInRequest } from '../../../protocol/checkIn.ts';
+import type { CheckInRequest, ToldSwarm } from '../../../protocol/checkIn.ts';
 import type { BearerIdentity } from '../../credentials/bearerCache.ts';
 import { ordersOf, type OrderFacts, type Orders } from '../../rules/orders.ts';
 import { desiredShaOf } from '../../rules/rollout/desiredSha.ts';
 import { outcomeAfterCheckIn } from '../../rules/rollout/hostOutcome.ts';
-import { recordCheckIn, type AgentRow, type CheckInFacts } from '../../store/agents.ts';
+import { findAgent, recordCheckIn, type AgentRow, type CheckInFacts } from '../../store/agents.ts';
 import { findBackend } from '../../store/backends.ts';
+import { lockEnv } from '../../store/envs.ts';
 import type { HostOutcome } from '../../store/rolloutTable.ts';
 import type { Store } from '../../store/openStore.ts';
+import { isMove, placeInSwarm } from '../../store/swarms.ts';
 import type { Dependencies } from '../dependencies.ts';
 import { announce } from '../webhooks/announce.ts';
 import { readAgentOf } from './agent.ts';
@@ -25,21 +27,38 @@ export async function checkIn(
 ): Promise<CheckInAnswer> {
   for (;;) {
     const agent = await readAgentOf(deps, { token, env: request.env }, 'check-in');
-    const facts = { checkIn: request, token, now: deps.clock(), outcome: outcomeOf(agent, request) };
-    const isKept = await (agent.state === 'offline' ? comeBack : recordCheckIn)(deps.store, agent, facts);
+    const facts = { checkIn: request, token, now: deps.clock() };
+    const isPlain = agent.state !== 'offline' && !isMove(agent, request.swarm);
+    const kept = await (isPlain ? keep : keepWithChanges)(deps.store, agent, facts);
     // Otherwise something else has changed the backend in between, and its row is judged anew.
-    if (isKept) return answerOf(agent, request.applied_sha);
+    if (kept !== null) return answerOf(kept, request.applied_sha);
   }
 }
 
-/** As `recordCheckIn` of a backend that was offline, which is announced. */
-function comeBack(store: Store, agent: AgentRow, facts: CheckInFacts): Promise<boolean> {
+/** Keeps a check-in of a backend as it was read; null if it has changed since. */
+async function keep(store: Store, agent: AgentRow, facts: CheckInFacts): Promise<AgentRow | null> {
+  const outcome = outcomeOf(agent, facts.checkIn);
+  return (await recordCheckIn(store, agent, { ...facts, outcome })) ? agent : null;
+}
+
+/** As `keep` of a backend that was offline, which is announced, or whose place in a swarm changes. */
+function keepWithChanges(store: Store, agent: AgentRow, facts: CheckInFacts): Promise<AgentRow | null> {
   return store.transaction().execute(async (work) => {
-    if (!(await recordCheckIn(work, agent, facts))) return false;
-    const backend = await findBackend(work, agent.id);
+    const { swarm } = facts.checkIn;
+    const placed = isMove(agent, swarm) ? await place(work, agent, swarm) : agent;
+    if (placed === null || (await keep(work, placed, facts)) === null) return null;
+    const backend = agent.state === 'offline' ? await findBackend(work, agent.id) : null;
     if (backend !== null) await announce(work, { type: 'backend.back', now: facts.now, env: agent.env, backend });
-    return true;
+    return placed;
   });
+}
+
+/** Two managers that come at once find each other: who changes a swarm has its env locked. */
+async function place(work: Store, { id, env }: AgentRow, swarm?: ToldSwarm): Promise<AgentRow | null> {
+  await lockEnv(work, env);
+  const current = await findAgent(work, id);
+  if (current !== null) await placeInSwarm(work, current, swarm);
+  return findAgent(work, id);
 }
 
 function outcomeOf({ rollout_sha, rollout_outcome }: AgentRow, request: CheckInRequest): HostOutcome | null {
