@@ -6,6 +6,7 @@ const reveal = { type: 'REVEAL_KIT' } as const;
 const checkIn = { type: 'CHECK_IN' } as const;
 const miss = { type: 'MISS_CHECK_INS' } as const;
 const reportDown = { type: 'REPORT_DOWN' } as const;
+const skipDown = { type: 'SKIP_DOWN' } as const;
 const expire = { type: 'EXPIRE_RETIREMENT' } as const;
 const finish = { type: 'FINISH_STEP', step: 'deleteIdentity' } as const;
 
@@ -21,6 +22,7 @@ const rows: [event: BackendEvent, name: string, next: Record<BackendState, Backe
     next('finishing', 'finishing', 'retiring', 'retiring', 'finishing', 'finishing'),
   ],
   [reportDown, 'a report of down', next(null, null, null, null, 'finishing', null)],
+  [skipDown, 'the end of a down that others need not', next(null, null, null, null, 'finishing', null)],
   [expire, 'the end of the wait for down', next(null, null, null, null, 'finishing', null)],
   [finish, 'a finished step', next(null, null, null, null, null, 'finishing')],
 ];

@@ -21,6 +21,7 @@ export type BackendEvent =
   | { type: 'MISS_CHECK_INS' }
   | { type: 'RETIRE'; force: boolean; purgeVolumes: boolean }
   | { type: 'REPORT_DOWN' }
+  | { type: 'SKIP_DOWN' }
   | { type: 'EXPIRE_RETIREMENT' }
   | { type: 'FINISH_STEP'; step: FinishingStep };
 
@@ -79,10 +80,11 @@ export const backend = setup({
       },
     },
     retiring: {
-      description: 'The next check-in of its host is answered with `down`.',
+      description: 'The next check-in of its host is answered with `down`, unless other managers of its swarm run on.',
       on: {
         CHECK_IN: 'retiring',
         REPORT_DOWN: 'finishing',
+        SKIP_DOWN: 'finishing',
         EXPIRE_RETIREMENT: 'finishing',
         RETIRE: [{ guard: 'isForced', target: 'finishing', actions: 'keepRetirement' }, { actions: 'keepRetirement' }],
       },

@@ -86,6 +86,11 @@ export interface BackendDetails extends Backend {
   managers?: { id: string; site: string; state: BackendState; leader: boolean }[];
 }
 
+/** Answer to a retirement; `others` are the managers that are retired with a backend. */
+export interface Retiring extends Pick<Backend, 'id' | 'state'> {
+  others?: Pick<Backend, 'id' | 'state'>[];
+}
+
 /** A step of a retirement that is not done; `error` is why the last try has failed. */
 export interface PendingStep {
   step: string;

@@ -158,6 +158,18 @@ describe('a retirement', () => {
     expect(await at.admin.json(`retire ${host.id} --confirm --force`)).toEqual({ id: host.id, state: 'finishing' });
     expect((await at.viewer.run(`backend show ${host.id}`)).stdout).toMatch(/^pending +revokeToken$/m);
   });
+
+  it('is that of all managers of a swarm where it is asked for, each with its state', async () => {
+    const [one, two] = [await addHost(at.service, env), await addHost(at.service, env)];
+    for (const host of [one, two]) {
+      await host.checkIn({ swarm: { id: `swarm-of-${env}`, node: 'n', leader: host === one } });
+    }
+    expect(await at.admin.run(`retire ${two.id} --confirm --swarm`)).toEqual({
+      exit: 0,
+      stderr: '',
+      stdout: `backend ${two.id} is retiring\nbackend ${one.id} is retiring\n`,
+    });
+  });
 });
 
 it.each([

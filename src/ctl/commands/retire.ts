@@ -1,12 +1,13 @@
 import type { Command } from 'commander';
 import { path } from '../api/path.ts';
-import type { Backend } from '../api/types.ts';
+import type { Retiring } from '../api/types.ts';
 import type { Result, Run, Session } from '../session.ts';
 
 interface RetireOptions {
   confirm?: boolean;
   force?: boolean;
   purgeVolumes?: boolean;
+  swarm?: boolean;
 }
 
 /** `deployctl retire`. */
@@ -17,6 +18,7 @@ export function addRetire(program: Command, run: Run): void {
     .argument('<id>', 'of the backend')
     .option('--confirm', 'required: it cannot be undone')
     .option('--force', 'an offline one too; one that is retiring, without waiting for its host')
+    .option('--swarm', 'all managers of its swarm: what they run is taken down, by the leader')
     .option('--purge-volumes', 'remove its volumes too, except on production hosts')
     .action(run(retire));
 }
@@ -24,11 +26,13 @@ export function addRetire(program: Command, run: Run): void {
 async function retire(
   session: Session,
   [id]: [string],
-  { confirm = false, force = false, purgeVolumes = false }: RetireOptions,
+  { confirm = false, force = false, purgeVolumes = false, swarm = false }: RetireOptions,
 ): Promise<Result> {
   const api = await session.api();
-  const body = { confirm, force, purge_volumes: purgeVolumes };
+  // A service of an older version knows no swarm.
+  const body = { confirm, force, purge_volumes: purgeVolumes, ...(swarm && { swarm }) };
   const call = { method: 'POST', path: path`/v1/backends/${id}/retire`, json: body } as const;
-  const json = await api.call<Pick<Backend, 'id' | 'state'>>(call);
-  return { json, text: `backend ${json.id} is ${json.state}` };
+  const json = await api.call<Retiring>(call);
+  const backends = [json, ...(json.others ?? [])];
+  return { json, text: backends.map(({ id, state }) => `backend ${id} is ${state}`).join('\n') };
 }

@@ -16,10 +16,17 @@ it.each([
   ['retiring', null, one, { action: 'down', desired_sha: null, purge_volumes: true }],
   ['retiring', one.sha256, one, { action: 'down', desired_sha: null, purge_volumes: true }],
 ] as const)('%s, applied %s, desired %j: %j', (state, appliedSha, desired, orders) => {
-  expect(ordersOf({ state, appliedSha, desired, purgeVolumes: true })).toEqual(orders);
+  expect(ordersOf({ state, appliedSha, desired, purgeVolumes: true, isFollower: false })).toEqual(orders);
 });
 
 it('removes no volumes unless that was asked', () => {
-  const orders = ordersOf({ state: 'retiring', appliedSha: null, desired: null, purgeVolumes: false });
+  const facts = { appliedSha: null, desired: null, purgeVolumes: false, isFollower: false };
+  const orders = ordersOf({ state: 'retiring', ...facts });
   expect(orders.purge_volumes).toBe(false);
+});
+
+it('lets the leader of a swarm alone take down what its managers run, and all of them know what is desired', () => {
+  const facts = { appliedSha: null, desired: one, purgeVolumes: true, isFollower: true };
+  expect(ordersOf({ state: 'retiring', ...facts })).toEqual({ action: 'none', desired_sha: null });
+  expect(ordersOf({ state: 'active', ...facts })).toEqual(apply);
 });

@@ -1,14 +1,17 @@
 import type { BackendState } from '../../../machines/backend.ts';
 import { RETIRED } from '../rules/webhooks/event.ts';
 import { addAuditEntry } from '../store/audit.ts';
-import { changeBackend, setTrouble } from '../store/backends.ts';
+import { changeBackend, findBackend, setTrouble } from '../store/backends.ts';
 import type { BackendRow } from '../store/database.ts';
+import { lockEnv } from '../store/envs.ts';
 import type { Store } from '../store/openStore.ts';
-import { conflict } from './apiError.ts';
+import { listManagers } from '../store/swarms.ts';
+import { conflict, notFound } from './apiError.ts';
 import { auditEntry } from './audit.ts';
 import { requireBackend, type BackendCall } from './backends.ts';
 import type { Dependencies } from './dependencies.ts';
 import type { AuditCaller } from './operator.ts';
+import { skipDown } from './skipDown.ts';
 import { announce } from './webhooks/announce.ts';
 
 /** The request to retire a backend. */
@@ -16,29 +19,57 @@ export interface RetireCall extends BackendCall {
   caller: AuditCaller;
   confirm: boolean;
   force: boolean;
+  /** All managers of its swarm are retired with it. */
+  isWholeSwarm: boolean;
   purgeVolumes: boolean;
 }
 
+/** A retirement that has begun; `others` are the managers that are retired with a backend. */
+export interface Retiring extends RetiringBackend {
+  others?: RetiringBackend[];
+}
+
+interface RetiringBackend {
+  id: string;
+  state: BackendState;
+}
+
 /**
- * Begins the retirement of a backend; asking again changes what is not done yet. Throws 404, and 409: `CONFIRM_REQUIRED`,
- * `BACKEND_OFFLINE` without force, `BACKEND_RETIRED`.
+ * Begins the retirement of a backend, or of all managers of its swarm; asking again changes what is not done yet. Nothing is taken
+ * down while a manager is left. Throws 404, and 409: `CONFIRM_REQUIRED`, `BACKEND_OFFLINE` without force, `BACKEND_RETIRED`.
  */
-export async function retireBackend(
-  deps: Dependencies,
-  { confirm, force, purgeVolumes, caller, ...call }: RetireCall,
-): Promise<{ id: string; state: BackendState }> {
-  const { id, env } = await requireBackend(deps, call);
-  if (!confirm) throw conflict({ code: 'CONFIRM_REQUIRED', message: 'retiring needs confirm: true', env });
-  const state = await deps.store.transaction().execute(async (work) => {
-    const change = { event: { type: 'RETIRE', force, purgeVolumes }, now: deps.clock() } as const;
-    const row = await changeBackend(work, id, change);
-    if (row === null) return null;
-    await addAuditEntry(work, auditEntry(deps, caller, { target: id, env }));
-    await announceEnd(work, row, change.now);
-    return row.state;
+export async function retireBackend(deps: Dependencies, call: RetireCall): Promise<Retiring> {
+  const row = await requireBackend(deps, call);
+  if (!call.confirm)
+    throw conflict({ code: 'CONFIRM_REQUIRED', message: 'retiring needs confirm: true', env: row.env });
+  return deps.store.transaction().execute(async (work) => {
+    await lockEnv(work, row.env);
+    const managers = call.isWholeSwarm ? await listManagers(work, row) : [];
+    const others = managers.filter(({ id }) => id !== row.id);
+    const retiring: BackendRow[] = [];
+    for (const { id } of [row, ...others]) retiring.push(await beginRetirement(deps, work, { ...call, id }));
+    const states: RetiringBackend[] = [];
+    for (const each of retiring) states.push({ id: each.id, state: await stateAfter(deps, work, each) });
+    const [own = row, ...rest] = states;
+    return { id: own.id, state: own.state, ...(call.isWholeSwarm && { others: rest }) };
   });
-  if (state === null) throw await refusalOf(deps, call);
-  return { id, state };
+}
+
+async function beginRetirement(
+  deps: Dependencies,
+  work: Store,
+  { id, force, purgeVolumes, caller }: RetireCall,
+): Promise<BackendRow> {
+  const change = { event: { type: 'RETIRE', force, purgeVolumes }, now: deps.clock() } as const;
+  const row = await changeBackend(work, id, change);
+  if (row === null) throw await refusalOf(work, id);
+  await addAuditEntry(work, auditEntry(deps, caller, { target: id, env: row.env }));
+  await announceEnd(work, row, change.now);
+  return row;
+}
+
+async function stateAfter(deps: Dependencies, work: Store, row: BackendRow): Promise<BackendState> {
+  return row.state === 'retiring' && (await skipDown(deps, work, row)) ? 'finishing' : row.state;
 }
 
 /** Announces that trouble and silence of a backend are over: what it tells while it retires is not announced. */
@@ -48,11 +79,12 @@ async function announceEnd(work: Store, backend: BackendRow & { previous: Backen
   if (backend.previous === 'offline') await announce(work, { ...end, type: 'backend.back' });
 }
 
-async function refusalOf(deps: Dependencies, call: BackendCall) {
-  const { state, env } = await requireBackend(deps, call);
-  if (state === 'retired') return retired(env);
-  const message = 'the backend is offline; force: true retires it all the same';
-  return conflict({ code: 'BACKEND_OFFLINE', message, env });
+async function refusalOf(work: Store, id: string) {
+  const row = await findBackend(work, id);
+  if (row === null) return notFound('backend');
+  if (row.state !== 'offline') return retired(row.env);
+  const message = `the backend ${id} is offline; force: true retires it all the same`;
+  return conflict({ code: 'BACKEND_OFFLINE', message, env: row.env });
 }
 
 /** The refusal of an act on a backend whose life is over. */

@@ -2,6 +2,7 @@ import type { Report } from '../../protocol/report.ts';
 import { changeBackend } from './backends.ts';
 import type { Place } from './database.ts';
 import type { Store } from './openStore.ts';
+import { listManagers } from './swarms.ts';
 import { changeOutcome, type OutcomeChange } from './rolloutHosts.ts';
 
 /** A report, when it came, and what it means for the host in a rollout; null outside of one. */
@@ -13,7 +14,7 @@ interface Receipt {
 
 /**
  * Keeps a report of a backend, once for each `report_id`; false if it was kept before. One of `down` goes on with the
- * retirement, in the same transaction.
+ * retirement, in the same transaction; that of a swarm's leader with those of all its managers, whose env is locked.
  */
 export async function addReport(work: Store, backendId: string, receipt: Receipt): Promise<boolean> {
   const { report, now, rollout = null } = receipt;
@@ -25,8 +26,15 @@ export async function addReport(work: Store, backendId: string, receipt: Receipt
     .onConflict((conflict) => conflict.doNothing());
   if ((await insert.executeTakeFirstOrThrow()).numInsertedOrUpdatedRows === 0n) return false;
   if (rollout !== null) await changeOutcome(work, backendId, rollout);
-  if (outcome === 'down') await changeBackend(work, backendId, { event: { type: 'REPORT_DOWN' }, now });
+  if (outcome === 'down') await finishDown(work, backendId, now);
   return true;
+}
+
+async function finishDown(work: Store, id: string, now: number): Promise<void> {
+  const change = { event: { type: 'REPORT_DOWN' }, now } as const;
+  const row = await changeBackend(work, id, change);
+  if (row === null) return;
+  for (const manager of await listManagers(work, row)) await changeBackend(work, manager.id, change);
 }
 
 /** A report as it was received, in milliseconds since 1970. */

@@ -25,6 +25,12 @@ export function listManagers(
     .execute();
 }
 
+/** True if other managers of the group of a host are not to be retired: what they run stays. */
+export async function isShared(store: Store, row: Pick<ManagerRow, 'id' | 'env' | 'swarm_id'>): Promise<boolean> {
+  const managers = await listManagers(store, row);
+  return managers.some(({ id, state }) => id !== row.id && state !== 'retiring');
+}
+
 /** True if what a host tells changes which swarm it is in, or who stands for that. */
 export function isMove({ swarm_id, follower }: Pick<ManagerRow, 'swarm_id' | 'follower'>, told?: ToldSwarm): boolean {
   return swarm_id !== (told?.id ?? null) || (follower === 1 && told?.leader === true);

@@ -118,8 +118,9 @@ export const backendRoutes = [
     errors: { 404: 'BACKEND_NOT_FOUND', 409: 'CONFIRM_REQUIRED, BACKEND_OFFLINE, BACKEND_RETIRED' },
     act: 'backend.retire',
     handle: async (deps, { operator, caller, params, body }) => {
-      const { confirm = false, force = false, purge_volumes: purgeVolumes = false } = body;
-      return answer(202, await retireBackend(deps, { operator, caller, id: params.id, confirm, force, purgeVolumes }));
+      const { confirm = false, force = false, purge_volumes: purgeVolumes = false, swarm: isWholeSwarm = false } = body;
+      const how = { confirm, force, purgeVolumes, isWholeSwarm };
+      return answer(202, await retireBackend(deps, { operator, caller, id: params.id, ...how }));
     },
   }),
   operatorRoute({

@@ -143,9 +143,27 @@ export const ReportQuery = Body({ before: Type.Optional(Type.String({ pattern: c
 const Flag = Type.Optional(Type.Boolean({ default: false }));
 
 /** How a backend is retired. */
-export const Retirement = Body({ confirm: Flag, force: Flag, purge_volumes: Flag });
+export const Retirement = Body({
+  confirm: Flag,
+  force: Flag,
+  purge_volumes: Flag,
+  swarm: Type.Optional(
+    Type.Boolean({ default: false, description: 'All managers of its swarm, and what they run is taken down.' }),
+  ),
+});
 /** A retirement that has begun. */
-export const Retiring = Type.Object({ id: Uuid, state: State }, { title: 'Retiring' });
+export const Retiring = Type.Object(
+  {
+    id: Uuid,
+    state: State,
+    others: Type.Optional(
+      Type.Array(Type.Object({ id: Uuid, state: State }), {
+        description: 'With swarm: the managers that are retired with it.',
+      }),
+    ),
+  },
+  { title: 'Retiring' },
+);
 
 /** What installs an agent on a host. */
 export const InstallKit = Type.Object(

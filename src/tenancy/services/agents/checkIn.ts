@@ -10,6 +10,7 @@ import type { HostOutcome } from '../../store/rolloutTable.ts';
 import type { Store } from '../../store/openStore.ts';
 import { isMove, placeInSwarm } from '../../store/swarms.ts';
 import type { Dependencies } from '../dependencies.ts';
+import { skipDown } from '../skipDown.ts';
 import { announce } from '../webhooks/announce.ts';
 import { readAgentOf } from './agent.ts';
 
@@ -28,11 +29,22 @@ export async function checkIn(
   for (;;) {
     const agent = await readAgentOf(deps, { token, env: request.env }, 'check-in');
     const facts = { checkIn: request, token, now: deps.clock() };
-    const isPlain = agent.state !== 'offline' && !isMove(agent, request.swarm);
-    const kept = await (isPlain ? keep : keepWithChanges)(deps.store, agent, facts);
+    const kept = isPlain(agent, request)
+      ? await keep(deps.store, agent, facts)
+      : await keepWithChanges(deps, agent, facts);
     // Otherwise something else has changed the backend in between, and its row is judged anew.
-    if (kept !== null) return answerOf(kept, request.applied_sha);
+    if (kept !== null) return answerOf(kept, request);
   }
+}
+
+/** True for a check-in that changes nothing but facts: nearly all. */
+function isPlain(agent: AgentRow, { swarm }: CheckInRequest): boolean {
+  return agent.state !== 'offline' && !concernsOthers(agent, swarm);
+}
+
+/** True if the other managers of a swarm are to be looked at too. */
+function concernsOthers(agent: AgentRow, swarm?: ToldSwarm): boolean {
+  return isMove(agent, swarm) || (agent.state === 'retiring' && swarm !== undefined);
 }
 
 /** Keeps a check-in of a backend as it was read; null if it has changed since. */
@@ -41,23 +53,25 @@ async function keep(store: Store, agent: AgentRow, facts: CheckInFacts): Promise
   return (await recordCheckIn(store, agent, { ...facts, outcome })) ? agent : null;
 }
 
-/** As `keep` of a backend that was offline, which is announced, or whose place in a swarm changes. */
-function keepWithChanges(store: Store, agent: AgentRow, facts: CheckInFacts): Promise<AgentRow | null> {
-  return store.transaction().execute(async (work) => {
+/** As `keep`; tells operators of a host that was offline, and puts one into its swarm. */
+function keepWithChanges(deps: Dependencies, agent: AgentRow, facts: CheckInFacts): Promise<AgentRow | null> {
+  return deps.store.transaction().execute(async (work) => {
     const { swarm } = facts.checkIn;
-    const placed = isMove(agent, swarm) ? await place(work, agent, swarm) : agent;
+    const placed = concernsOthers(agent, swarm) ? await place(work, agent, swarm) : agent;
     if (placed === null || (await keep(work, placed, facts)) === null) return null;
     const backend = agent.state === 'offline' ? await findBackend(work, agent.id) : null;
     if (backend !== null) await announce(work, { type: 'backend.back', now: facts.now, env: agent.env, backend });
-    return placed;
+    // Managers may have come since its retirement began.
+    return placed.state === 'retiring' && (await skipDown(deps, work, placed)) ? null : placed;
   });
 }
 
-/** Two managers that come at once find each other: who changes a swarm has its env locked. */
+/** Two managers that come at once find each other: who looks at a swarm has its env locked. */
 async function place(work: Store, { id, env }: AgentRow, swarm?: ToldSwarm): Promise<AgentRow | null> {
   await lockEnv(work, env);
   const current = await findAgent(work, id);
-  if (current !== null) await placeInSwarm(work, current, swarm);
+  if (current === null || !isMove(current, swarm)) return current;
+  await placeInSwarm(work, current, swarm);
   return findAgent(work, id);
 }
 
@@ -67,10 +81,11 @@ function outcomeOf({ rollout_sha, rollout_outcome }: AgentRow, request: CheckInR
   return outcomeAfterCheckIn(rollout_outcome, { appliedSha, healthy }, rollout_sha);
 }
 
-function answerOf(agent: AgentRow, appliedSha: string | null): CheckInAnswer {
+function answerOf(agent: AgentRow, { applied_sha: appliedSha, swarm }: CheckInRequest): CheckInAnswer {
   const { id, env, production, state, purge_volumes } = agent;
   const desired = desiredBundle(agent, appliedSha);
-  const orders = ordersOf({ state, purgeVolumes: purge_volumes === 1, appliedSha, desired });
+  const isFollower = swarm?.leader === false;
+  const orders = ordersOf({ state, purgeVolumes: purge_volumes === 1, isFollower, appliedSha, desired });
   return { ...orders, env, backend_id: id, production: production === 1 };
 }
 

@@ -4,6 +4,7 @@ import { outcomeAfterReport } from '../../rules/rollout/hostOutcome.ts';
 import { eventOfReport, troubleOf } from '../../rules/webhooks/trouble.ts';
 import { recordHeartbeat, type AgentRow } from '../../store/agents.ts';
 import { findBackend, setTrouble } from '../../store/backends.ts';
+import { lockEnv } from '../../store/envs.ts';
 import { findBundle } from '../../store/bundles.ts';
 import type { HostOutcome } from '../../store/rolloutTable.ts';
 import type { Store } from '../../store/openStore.ts';
@@ -22,6 +23,7 @@ export async function receiveReport(
   const now = deps.clock();
   if (report.outcome === 'heartbeat') return receiveHeartbeat(deps.store, agent, { report, now });
   return deps.store.transaction().execute(async (work) => {
+    if (report.outcome === 'down') await lockEnv(work, agent.env);
     if (!(await addReport(work, agent.id, { report, now, rollout: outcomeChangeOf(agent, report) }))) return false;
     await announceTrouble(work, agent, { report, now });
     return true;
