@@ -1,22 +1,30 @@
+import { hostStates } from '../../../machines/backend.ts';
 import type { Labels } from './columns.ts';
-import type { HostGroup, HostName, HostOutcome } from './rolloutTable.ts';
+import type { Candidate, HostGroup, HostName, HostOutcome } from './rolloutTable.ts';
 import type { Store } from './openStore.ts';
 
 /** Backends that are changed by one statement. */
 const BACKENDS_AT_ONCE = 500;
 
-/** The active backends of an env by id, with their labels, and whether they have joined a rollout. */
+/** The hosts and swarms of an env that are active, in the order of their ids, and whether they have joined a rollout. */
 export async function listCandidates(
   work: Store,
   { env, rolloutId }: { env: string; rolloutId: string },
-): Promise<{ id: string; labels: Labels; hasJoined: boolean }[]> {
-  const query = work.selectFrom('backends').select(['id', 'labels', 'rollout_id']).where('env', '=', env);
-  const rows = await query.where('state', '=', 'active').orderBy('id').execute();
-  return rows.map(({ id, labels, rollout_id }) => ({
-    id,
-    labels: JSON.parse(labels) as Labels,
-    hasJoined: rollout_id === rolloutId,
-  }));
+): Promise<Candidate[]> {
+  const rows = await work
+    .selectFrom('backends')
+    .select(['id', 'labels', 'state', 'rollout_id', 'swarm_id', 'follower'])
+    .where('env', '=', env)
+    .where('state', 'in', hostStates)
+    .orderBy('id')
+    .execute();
+  const groups = [...Map.groupBy(rows, ({ id, swarm_id }) => swarm_id ?? id).values()];
+  return groups.flatMap((group) => {
+    const first = group.find(({ follower, state }) => follower === 0 && state === 'active');
+    if (first === undefined) return [];
+    const labels = group.map((row) => JSON.parse(row.labels) as Labels);
+    return [{ ids: group.map(({ id }) => id), labels, hasJoined: first.rollout_id === rolloutId }];
+  });
 }
 
 /** Lets backends join a wave of a rollout. */
@@ -69,17 +77,17 @@ export async function changeOutcome(work: Store, id: string, { rolloutId, next }
   }
 }
 
-/** The first backends of a rollout that have failed, by id; what retires is left out. */
+/** The first backends of a rollout that have failed, by id; what retires is left out, and a swarm is one of its managers. */
 export function listFailed(
   store: Store,
   { env, rolloutId, limit }: { env: string; rolloutId: string; limit: number },
 ): Promise<HostName[]> {
   const hosts = store.selectFrom('backends').select(['id', 'site']).where('env', '=', env);
   const failed = hosts.where('rollout_id', '=', rolloutId).where('rollout_outcome', '=', 'failed');
-  return failed.where('state', 'in', ['active', 'offline']).orderBy('id').limit(limit).execute();
+  return failed.where('follower', '=', 0).where('state', 'in', hostStates).orderBy('id').limit(limit).execute();
 }
 
-/** Counts the backends of an env; `silent` are those that were last seen before a time. */
+/** Counts the backends of an env, a swarm once; `silent` are those that were last seen before a time. */
 export function countHosts(
   store: Store,
   { env, rolloutId, seenBefore }: { env: string; rolloutId: string; seenBefore: number },
@@ -92,7 +100,8 @@ export function countHosts(
       eb.case().when('rollout_id', '=', rolloutId).then(eb.ref('rollout_outcome')).end().as('outcome'),
       eb.case().when('last_seen_at', '<', seenBefore).then(1).else(0).end().as('silent'),
     ])
-    .where('env', '=', env);
+    .where('env', '=', env)
+    .where('follower', '=', 0);
   return store
     .selectFrom(hosts.as('hosts'))
     .select(['wave', 'outcome', 'state', 'silent', 'laptop', ({ fn }) => fn.countAll<number>().as('hosts')])

@@ -62,6 +62,15 @@ export interface HostName {
   site: string;
 }
 
+/** What a wave may take: a host, or the managers of a swarm, which it takes together. */
+export interface Candidate {
+  ids: string[];
+  /** Of each of them. */
+  labels: Labels[];
+  /** A wave has taken it before. */
+  hasJoined: boolean;
+}
+
 /** Backends of an env that are alike, as far as a rollout is concerned. */
 export interface HostGroup {
   /** Which wave of the rollout has taken them, from 0; null for none. */

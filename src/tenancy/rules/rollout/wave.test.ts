@@ -1,8 +1,9 @@
-import { completeWaves, selectWave, type Candidate } from './wave.ts';
+import type { Candidate } from '../../store/rolloutTable.ts';
+import { completeWaves, selectWave } from './wave.ts';
 
 const host = (number: number, { joined = false, ring = 'a' } = {}): Candidate => ({
-  id: `h${number}`,
-  labels: { ring, disk: 'ssd' },
+  ids: [`h${number}`],
+  labels: [{ ring, disk: 'ssd' }],
   hasJoined: joined,
 });
 const fleet = [host(1, { joined: true }), host(2), host(3, { ring: 'b' }), host(4), host(5), host(6), host(7)];
@@ -24,6 +25,19 @@ it.each([
   ['all that are left', {}, ['h2', 'h3', 'h4', 'h5', 'h6', 'h7']],
 ])('a wave takes %s', (_, wave, ids) => {
   expect(selectWave(fleet, wave)).toEqual(ids);
+});
+
+describe('the managers of a swarm', () => {
+  const labels = [{ ring: 'a' }, { ring: 'c' }, {}];
+  const swarm: Candidate = { ids: ['m1', 'm2', 'm3'], labels, hasJoined: false };
+
+  it.each([
+    ['count as one host', { count: 2 }, ['m1', 'm2', 'm3', 'h2']],
+    ['come together where one has the label', { labels: { ring: 'c' } }, ['m1', 'm2', 'm3']],
+    ['do not add up their labels', { labels: { ring: 'c', disk: 'ssd' } }, []],
+  ])('%s', (_, wave, ids) => {
+    expect(selectWave([swarm, ...fleet], wave)).toEqual(ids);
+  });
 });
 
 it('takes nobody where nobody is', () => {

@@ -1,13 +1,5 @@
 import type { Labels } from '../../store/columns.ts';
-import type { Wave } from '../../store/rolloutTable.ts';
-
-/** An active backend of the env of a rollout. */
-export interface Candidate {
-  id: string;
-  labels: Labels;
-  /** A wave has taken it before. */
-  hasJoined: boolean;
-}
+import type { Candidate, Wave } from '../../store/rolloutTable.ts';
 
 /** The waves of a rollout: after those that were asked for, one takes whatever hosts they have left. */
 export function completeWaves(waves: readonly Wave[]): Wave[] {
@@ -23,11 +15,12 @@ function takesEverything({ count, percent, labels = {} }: Wave): boolean {
 export function selectWave(candidates: readonly Candidate[], wave: Wave): string[] {
   const matching = candidates.filter((candidate) => hasLabels(candidate, wave.labels ?? {}));
   const free = matching.filter(({ hasJoined }) => !hasJoined);
-  return free.slice(0, sizeOf(wave, matching.length)).map(({ id }) => id);
+  return free.slice(0, sizeOf(wave, matching.length)).flatMap(({ ids }) => ids);
 }
 
+/** A swarm has the labels of each of its managers. */
 function hasLabels({ labels }: Candidate, wanted: Labels): boolean {
-  return Object.entries(wanted).every(([name, value]) => labels[name] === value);
+  return labels.some((own) => Object.entries(wanted).every(([name, value]) => own[name] === value));
 }
 
 function sizeOf({ count, percent }: Wave, matching: number): number {
