@@ -38,6 +38,8 @@ export interface ReportedContainer {
 export interface ObservedState {
   /** The node of a swarm that acts in place of this one; null when this host acts. */
   leader: string | null;
+  /** Ids of the swarm that this host is a manager of and of its node; null outside of one. */
+  swarm: { id: string; node: string } | null;
   /** False when the container engine did not answer. */
   engineAvailable: boolean;
   healthy: boolean;

@@ -7,6 +7,7 @@ import { commandsOfEnv } from '../rules/status/commandsOfEnv.ts';
 import type { Vault } from '../secrets/vault.ts';
 import { examineEngine } from '../services/doctor/engine.ts';
 import { checkFiles, examineIdentity } from '../services/doctor/files.ts';
+import { examineOrchestrator } from '../services/doctor/orchestrator.ts';
 import { checkNetwork } from '../services/doctor/network.ts';
 import { examinePolicy } from '../services/doctor/policy.ts';
 import { examineTrust } from '../services/doctor/trust.ts';
@@ -61,6 +62,7 @@ async function runChecks(input: DoctorInput): Promise<Diagnosis> {
     await examineIdentity(context),
     ...network,
     ...engine,
+    ...(await examineOrchestrator(context)),
     policy,
     examineTrust(context),
     ...ticks,

@@ -1,4 +1,4 @@
-import type { Bundle, DesiredState, ReportedContainer, Sha } from '../../../machines/types.ts';
+import type { Bundle, DesiredState, ObservedState, ReportedContainer, Sha } from '../../../machines/types.ts';
 import type { Pull } from '../adapters/compose/compose.ts';
 import type { ExpectedService } from '../rules/health/unhealthyServices.ts';
 import type { OneShot } from '../rules/release/oneShots.ts';
@@ -24,8 +24,8 @@ export interface Observation {
 export interface Orchestrator {
   /** True where another host may have applied the release that is applied: then this one need not have it. */
   readonly isShared: boolean;
-  /** The node of a swarm that acts in place of this one; null when this host acts. What its managers share is read first. */
-  leader: () => Promise<string | null>;
+  /** The swarm that this host is a manager of, and who acts in place of it. What its managers share is read first. */
+  membership: () => Promise<Pick<ObservedState, 'leader' | 'swarm'>>;
   /** What runs now, judged by the applied release; null when none is applied. */
   observe: (applied: AppliedRelease | null) => Promise<Observation>;
   /** Makes sure that a release is on this host, if another one may have applied it. Throws what an apply throws. */

@@ -7,6 +7,8 @@ import { runProgram } from '../host/childProcess.ts';
 import { dockerEnvironment, expectSuccess } from '../host/dockerProgram.ts';
 import { composeLimitsOf } from '../host/resourceLimits.ts';
 
+const probeTimeoutS = 10;
+
 export type StackProgram = ReturnType<typeof createStackProgram>;
 
 /** `docker stack` for one stack: an environment of its own, the stack file by stdin alone, since it holds secrets. */
@@ -19,6 +21,13 @@ export function createStackProgram(settings: Settings, project: string, { redact
     limits: composeLimitsOf(totalmem()),
   };
   return {
+    /** Throws when `docker` does not run. */
+    probe: async (signal: AbortSignal): Promise<void> => {
+      const call = { ...common, cwd: '/', redactor: redactor(), timeoutS: probeTimeoutS };
+      const result = await runProgram({ ...call, argv: ['docker', '--version'] }, signal);
+      expectSuccess('--version', result, { code: 'RUNTIME_UNAVAILABLE', timeoutS: probeTimeoutS });
+    },
+
     /**
      * Creates and updates the stack's services, and removes others. Without logins the swarm keeps those that it has. Does
      * not wait for tasks. Throws `UP_FAILED`.

@@ -188,6 +188,12 @@ it('doubles the dollar signs of a target again', () => {
   expect(service['configs']).toMatchObject([{ target: '/a$$b' }]);
 });
 
+it('names what is mounted empty', () => {
+  const empty = { ...sources, values: new Map([['DB', '']]) };
+  const services = { web: { image: 'a', secrets: ['s', 'f'] } };
+  expect(stackOf({ ...root, services }, empty).empty).toEqual(['web: /run/secrets/s']);
+});
+
 it('keeps a content once for all that mount it in the same way', () => {
   const { contents, service } = converted(
     { configs: ['f', { source: 'f', target: '/g' }, { source: 'f', target: '/h', mode: 0o400 }] },

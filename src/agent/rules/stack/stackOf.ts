@@ -23,6 +23,8 @@ export interface Stack {
   file: ModelObject;
   /** What must be in the swarm before, each once. */
   contents: SwarmContent[];
+  /** What is mounted without a byte in it, which a swarm does not keep: `web: /run/secrets/db`. */
+  empty: string[];
 }
 
 /** The version of stack files that the docker program of every supported engine knows. */
@@ -52,7 +54,10 @@ export function stackOf(model: unknown, sources: StackSources): Stack {
     configs: referencesTo(contents, 'config'),
     secrets: referencesTo(contents, 'secret'),
   };
-  return { file: withPlainKeys(file) as ModelObject, contents };
+  const empty = services.flatMap(({ name, contents: mounts }) =>
+    mounts.filter(({ content }) => content.data.length === 0).map(({ target }) => `${name}: ${target}`),
+  );
+  return { file: withPlainKeys(file) as ModelObject, contents, empty };
 }
 
 /** The labels by which every node knows what is the project's, as compose would set them on one host. */

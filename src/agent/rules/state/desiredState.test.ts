@@ -16,6 +16,7 @@ const response: CheckInResponse = {
 };
 const observed = {
   leader: null,
+  swarm: null,
   engineAvailable: true,
   healthy: true,
   attemptInProgress: false,

@@ -1,9 +1,12 @@
 import { failedFault, type Fault } from '../../../../machines/fault.ts';
+import type { Finding } from '../../../doctor/diagnosis.ts';
 import { printable } from '../../../protocol/printable.ts';
 
 /** What an engine says of its place in a swarm. */
 export interface SwarmMembership {
   NodeID: string;
+  /** Of a manager. */
+  Cluster?: { ID: string };
   /** `inactive` outside a swarm, `active` in one; `locked`, `pending` and `error` on the way. */
   LocalNodeState: string;
   /** True on a manager. */
@@ -21,36 +24,39 @@ export interface SwarmNode {
 }
 
 /** Why an agent on this node can neither act nor tell who does, with what to do; null where it can. */
-export function membershipFault({
-  NodeID,
-  LocalNodeState,
-  ControlAvailable,
-  Error: trouble,
-}: SwarmMembership): Fault | null {
+export function membershipTrouble(membership: SwarmMembership): Finding | null {
+  const { NodeID, LocalNodeState, ControlAvailable, Error: trouble } = membership;
   if (LocalNodeState !== 'active')
-    return unavailable(
-      `this engine is in no swarm (${printable(LocalNodeState)}); make it a manager of the swarm with docker swarm join`,
-    );
+    return {
+      problem: `this engine is in no swarm (${printable(LocalNodeState)})`,
+      fix: 'make it a manager of the swarm with docker swarm join',
+    };
   if (!ControlAvailable)
-    return unavailable(
-      `this node is no manager of its swarm; run docker node promote ${printable(NodeID)} on a manager, or end the agent of this node`,
-    );
-  return trouble === '' ? null : noLeaderFault();
+    return {
+      problem: 'this node is no manager of its swarm',
+      fix: `run docker node promote ${printable(NodeID)} on a manager, or end the agent of this node`,
+    };
+  return trouble === '' ? null : noLeader;
+}
+
+/** The same as the fault RUNTIME_UNAVAILABLE. */
+export function membershipFault(membership: SwarmMembership): Fault | null {
+  const trouble = membershipTrouble(membership);
+  return trouble === null ? null : faultOf(trouble);
 }
 
 /** The name of the node that acts in place of this one; null when this one leads. Throws when none leads. */
 export function leaderInstead({ NodeID }: Pick<SwarmMembership, 'NodeID'>, nodes: readonly SwarmNode[]): string | null {
   const leader = nodes.find(({ ManagerStatus }) => ManagerStatus?.Leader === true);
-  if (leader === undefined) throw noLeaderFault();
+  if (leader === undefined) throw faultOf(noLeader);
   return leader.ID === NodeID ? null : printable(leader.Description.Hostname);
 }
 
-function noLeaderFault(): Fault {
-  return unavailable(
-    'the swarm has no leader; start managers until more than half of them answer (docker node ls). What runs goes on meanwhile',
-  );
-}
+const noLeader: Finding = {
+  problem: 'the swarm has no leader',
+  fix: 'start managers until more than half of them answer (docker node ls). What runs goes on meanwhile',
+};
 
-function unavailable(detail: string): Fault {
-  return failedFault('RUNTIME_UNAVAILABLE', detail);
+function faultOf({ problem, fix }: Finding): Fault {
+  return failedFault('RUNTIME_UNAVAILABLE', `${problem}; ${fix}`);
 }

@@ -16,6 +16,7 @@ const observed: ObservedState = {
   engineAvailable: true,
   healthy: true,
   leader: null,
+  swarm: null,
   attemptInProgress: true,
   unhealthyServices: [],
   containers: [],

@@ -63,6 +63,7 @@ function requestOf({ settings, state, version }: Dependencies, observed: Observe
     applied_sha: state.state.applied_sha,
     healthy: observed.healthy,
     containers: observed.containers,
+    ...(observed.swarm && { swarm: { ...observed.swarm, leader: observed.leader === null } }),
     policy: { limits, ...(isDefaultPolicy(policy) ? {} : policy) },
   };
 }

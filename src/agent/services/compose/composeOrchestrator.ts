@@ -7,7 +7,7 @@ export function createComposeOrchestrator(getDeps: () => Dependencies): Orchestr
   const changes = () => import('./changes.ts');
   return {
     isShared: false,
-    leader: async () => null,
+    membership: async () => ({ leader: null, swarm: null }),
     obtain: async () => undefined, // only this host applies
     observe: (applied) => observe(getDeps(), applied),
     pull: async (bundle, signal) => (await changes()).pull(getDeps(), bundle, signal),

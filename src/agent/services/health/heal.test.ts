@@ -25,6 +25,7 @@ const interrupted: ObservedState = {
   engineAvailable: true,
   healthy: false,
   leader: null,
+  swarm: null,
   attemptInProgress: true,
   unhealthyServices: [],
   containers: [],

@@ -6,6 +6,7 @@ import type { AppliedRelease } from '../orchestrator.ts';
 
 const ENGINE_UNAVAILABLE: ObservedState = {
   leader: null,
+  swarm: null,
   engineAvailable: false,
   healthy: false,
   attemptInProgress: false,
@@ -25,14 +26,14 @@ export async function observeHost(deps: Dependencies): Promise<ObservedState> {
     recordDecision({ word: 'engine-unreachable' });
     return ENGINE_UNAVAILABLE;
   }
-  const { leader, containers, unhealthyServices } = observation;
+  const { leader, swarm, containers, unhealthyServices } = observation;
   const attempt = leader === null ? state.state.attempt : null; // what another node leads, it also finishes
   tick.engineAnswered = true;
   tick.containers = containers;
   if (unhealthyServices.length > 0) recordDecision({ word: 'unhealthy', services: unhealthyServices });
   if (attempt !== null) recordDecision({ word: 'attempt-found', sha: attempt.sha, phase: attempt.phase });
   return {
-    leader,
+    ...{ leader, swarm },
     engineAvailable: true,
     healthy: attempt === null && unhealthyServices.length === 0,
     attemptInProgress: attempt !== null,
@@ -43,8 +44,8 @@ export async function observeHost(deps: Dependencies): Promise<ObservedState> {
 
 async function observe(deps: Dependencies) {
   const { orchestrator } = deps;
-  const leader = await orchestrator.leader();
-  return { leader, ...(await orchestrator.observe(await readApplied(deps))) };
+  const membership = await orchestrator.membership();
+  return { ...membership, ...(await orchestrator.observe(await readApplied(deps))) };
 }
 
 async function readApplied({ releases, state }: Dependencies): Promise<AppliedRelease | null> {

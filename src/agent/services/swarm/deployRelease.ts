@@ -1,4 +1,5 @@
 import { join } from 'node:path';
+import { failedFault } from '../../../../machines/fault.ts';
 import type { Bundle, Sha } from '../../../../machines/types.ts';
 import type { RegistryLogin } from '../../adapters/compose/registryLogins.ts';
 import { readMountedFile } from '../../adapters/swarm/mountedFile.ts';
@@ -54,6 +55,8 @@ async function deployRelease(
     nameOf: contents.nameOf(await facts.key()),
     pinnedImages: new Map([...digests].map(([image, digest]) => [image, pinnedTo(image, digest)])),
   });
+  if (stack.empty.length > 0)
+    throw failedFault('UP_FAILED', `a swarm keeps no empty secret or file, as is mounted in ${stack.empty.join(', ')}`);
   await contents.keep(stack.contents);
   mounted.clear();
   for (const { name } of stack.contents) mounted.add(name);

@@ -7,7 +7,7 @@ import type { Orchestrator } from '../orchestrator.ts';
 import { pruneImages } from '../release/pruneImages.ts';
 import { removeUnmounted, restore, start } from './deployRelease.ts';
 import { down } from './down.ts';
-import { leader } from './leader.ts';
+import { membership } from './membership.ts';
 import { observe } from './observe.ts';
 import { obtainRelease } from './obtainRelease.ts';
 import { pinImages } from './pinImages.ts';
@@ -33,7 +33,7 @@ export function createSwarmOrchestrator(
   const context = (): SwarmDependencies => ({ ...shared, deps: getDeps(), digests, mounted });
   return {
     isShared: true,
-    leader: () => leader(context()),
+    membership: () => membership(context()),
     observe: (applied) => observe(context(), applied),
     obtain: (sha, signal) => obtainRelease(context(), sha, signal),
     pull: (bundle, signal) => pinImages(context(), bundle, signal),

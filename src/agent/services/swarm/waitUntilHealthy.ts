@@ -9,7 +9,7 @@ import { logTailOf, redactExcerpts } from '../health/logTail.ts';
 import { readStack, type SwarmDependencies } from './stackFacts.ts';
 
 /** Milliseconds between two questions; a swarm offers no events of tasks. */
-const pollMs = 500;
+const pollMs = 250;
 
 /**
  * Waits until the tasks of every service run, as this release wants them, for `settle_s` without a change (spec §12).
