@@ -11,6 +11,7 @@ import type {
   NewRollout,
   OperatorList,
   ReportList,
+  Retirement,
   Rollout,
   RolloutList,
   SecretList,
@@ -44,7 +45,7 @@ export function createApi(signal: AbortSignal) {
       request<Rollout>(path`/v1/envs/${env}/rollout/pass`, { method: 'POST', body: { wave } }),
     webhooks: () => get<WebhookList>('/v1/webhooks?limit=500'),
     revealKit: (id: string) => request<InstallKit>(path`/v1/backends/${id}/kit`, { method: 'POST' }),
-    retire: (id: string, body: { confirm: true; force: boolean; purge_volumes: boolean }) =>
+    retire: (id: string, body: Retirement) =>
       request<unknown>(path`/v1/backends/${id}/retire`, { method: 'POST', body }),
     secrets: (env: string) => get<SecretList>(path`/v1/envs/${env}/secrets`),
     setSecret: ({ env, key, data }: { env: string; key: string; data: Record<string, string> }) =>

@@ -4,6 +4,7 @@ import type {
   BackendList as BackendListSchema,
   ReportList as ReportListSchema,
   InstallKit as InstallKitSchema,
+  Retirement as RetirementSchema,
 } from '../../tenancy/http/schemas/backends.ts';
 import type {
   BundleDiff as BundleDiffSchema,
@@ -41,6 +42,7 @@ export type BackendList = Static<typeof BackendListSchema>;
 export type Backend = BackendList['backends'][number];
 export type BackendState = Backend['state'];
 export type BackendDetails = Static<typeof BackendDetailsSchema>;
+export type Retirement = Static<typeof RetirementSchema>;
 export type InstallKit = Static<typeof InstallKitSchema>;
 export type SecretList = Static<typeof SecretListSchema>;
 export type Secret = SecretList['secrets'][number];

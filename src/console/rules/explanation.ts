@@ -17,8 +17,11 @@ const deferrals: Readonly<Record<string, string>> = {
   'waits:window': 'What is desired waits until one of its windows opens.',
 };
 
+const LEADER = 'leader:';
+
 /** Why a host did what it did in a tick, in a sentence. */
 export function explain({ outcome, reason, reverted }: ExplainedReport): string {
+  if (reason.startsWith(LEADER)) return `${reason.slice(LEADER.length)} leads its swarm, and does what is desired.`;
   const sentence = deferrals[reason] ?? sentences[outcome] ?? `It has ended as ${outcome}.`;
   return reverted ? `${sentence} It runs again what it ran before.` : sentence;
 }

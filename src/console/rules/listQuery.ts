@@ -1,5 +1,5 @@
 /** What backends are chosen by, the same in the address of the page and in the API. */
-export const filters = ['q', 'env', 'state', 'behind', 'sick', 'deferred_by'] as const;
+export const filters = ['q', 'env', 'state', 'behind', 'sick', 'deferred_by', 'swarm'] as const;
 
 /** What the API is asked for by the address of a page: what it knows, by site where the address tells no order. */
 export function listQueryOf(query: URLSearchParams): URLSearchParams {

@@ -1,5 +1,6 @@
 import type { BackendDetails } from '../api/types.ts';
 import type { Tone } from './condition.ts';
+import { isShared } from './swarms.ts';
 
 /** A step of a retirement, and how far it is. */
 export interface RetirementStep {
@@ -21,7 +22,7 @@ const ends: readonly BackendDetails['state'][] = ['finishing', 'retired'];
 
 /** Every step of the retirement of a backend. */
 export function retirementSteps(
-  backend: Pick<BackendDetails, 'state' | 'finished' | 'pending_steps'>,
+  backend: Pick<BackendDetails, 'state' | 'finished' | 'pending_steps' | 'managers'>,
 ): RetirementStep[] {
   const isDown = ends.includes(backend.state);
   const down = isDown ? 'done' : backend.state === 'retiring' ? 'waits' : 'to do';
@@ -29,7 +30,14 @@ export function retirementSteps(
     const pending = backend.pending_steps.find((each) => each.step === step);
     return stepOf(name, backend.finished.includes(step) ? 'done' : pending ? 'waits' : 'to do', pending?.error ?? null);
   });
-  return [stepOf('Its host takes everything down', down, null), ...finishing];
+  return [stepOf(downOf(backend), down, null), ...finishing];
+}
+
+function downOf(backend: Pick<BackendDetails, 'managers'>): string {
+  if (isShared(backend)) return 'Its agent ends; what the other managers of its swarm run stays';
+  return backend.managers.length > 0
+    ? 'The leader of its swarm takes everything down'
+    : 'Its host takes everything down';
 }
 
 const tones = { done: 'good', waits: 'later', failed: 'bad', 'to do': 'idle' } as const satisfies Record<string, Tone>;

@@ -7,6 +7,7 @@ import { facts } from '../components/facts.ts';
 import { labelList } from '../components/labels.ts';
 import { backendMachine } from '../components/machine.ts';
 import { emptyState } from '../components/notice.ts';
+import { managerTable, swarmLink } from '../components/swarm.ts';
 import { table, type Column } from '../components/table.ts';
 import { tickDetails, tickList } from '../components/ticks.ts';
 import { fullTime } from '../components/time.ts';
@@ -34,7 +35,7 @@ export const backendPage: Page = async ({ api, caller, params: { id = '' } }) =>
         <div class="columns">
           <div>
             ${aboutBackend(backend, now)} ${may(caller, 'admin', backend.env) ? administration(backend) : nothing}
-            ${troubleOf(backend)}
+            ${troubleOf(backend)} ${managerTable(backend)}
             <h2>Containers</h2>
             ${containerTable(backend)}
             <h2>Last ticks</h2>
@@ -55,6 +56,7 @@ function aboutBackend(backend: BackendDetails, now: number): TemplateResult {
     ['Host', host === null ? '–' : `${host.name} (${host.os}, ${host.arch})`],
     ['Agent', agent_version === null ? '–' : `${agent_version}, ${transport}`],
     ['Labels', Object.keys(backend.labels).length === 0 ? '–' : labelList(backend.labels)],
+    ...(backend.swarm === null ? [] : [['Swarm', html`${swarmLink(backend)} node ${backend.swarm.node}`] as const]),
     ['Id', html`<code>${backend.id}</code>`],
   ]);
 }

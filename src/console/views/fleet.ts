@@ -5,6 +5,7 @@ import { counts } from '../components/counts.ts';
 import { digestChange } from '../components/digest.ts';
 import { labelList } from '../components/labels.ts';
 import { emptyState } from '../components/notice.ts';
+import { swarmLink } from '../components/swarm.ts';
 import { table, type Column } from '../components/table.ts';
 import { timeAgo } from '../components/time.ts';
 import type { Page, Visit } from '../page.ts';
@@ -12,6 +13,7 @@ import { conditionOf, deferralConditions, stateConditions } from '../rules/condi
 import { countByState, countPresent, passingStates } from '../rules/fleetCounts.ts';
 import { directionOf, isFiltered, listQueryOf, sortedBy, withValues } from '../rules/listQuery.ts';
 import { hrefOf } from '../rules/routes.ts';
+import { rowsOf, type HostRow } from '../rules/swarms.ts';
 import { fleetFilter } from './fleetFilter.ts';
 
 /** What is where, what is behind, what is sick. */
@@ -65,18 +67,18 @@ function runningRollouts(envs: readonly EnvCounts[]): TemplateResult {
 
 function backendTable({ backends }: BackendList, { query }: Visit, now: number): TemplateResult {
   const sort = (column: string) => ({ direction: directionOf(query, column), href: linkTo(sortedBy(query, column)) });
-  const columns: Column<Backend>[] = [
+  const columns: Column<HostRow<Backend>>[] = [
     { heading: 'Host', sort: sort('site'), cell: hostCell },
-    { heading: 'Env', cell: ({ env }) => html`<a href=${hrefOf('env', { env })}>${env}</a>` },
-    { heading: 'State', sort: sort('state'), cell: stateCell },
-    { heading: 'Bundle', cell: ({ applied_sha, desired_sha }) => digestChange(applied_sha, desired_sha) },
-    { heading: 'Agent', sort: sort('agent_version'), cell: ({ agent_version }) => agent_version ?? '–' },
-    { heading: 'Last seen', sort: sort('last_seen_at'), cell: ({ last_seen_at }) => timeAgo(last_seen_at, now) },
+    { heading: 'Env', cell: ({ host: { env } }) => html`<a href=${hrefOf('env', { env })}>${env}</a>` },
+    { heading: 'State', sort: sort('state'), cell: ({ host }) => stateCell(host) },
+    { heading: 'Bundle', cell: bundleCell },
+    { heading: 'Agent', sort: sort('agent_version'), cell: ({ host }) => host.agent_version ?? '–' },
+    { heading: 'Last seen', sort: sort('last_seen_at'), cell: ({ host }) => timeAgo(host.last_seen_at, now) },
   ];
   const empty = isFiltered(query)
     ? emptyState('No host is like that. Clear the filter to see all.')
     : emptyState('There is no host yet. Create a backend for one:', 'deployctl backend create --env ENV --site SITE');
-  return table({ caption: 'Hosts', columns, rows: backends, keyOf: ({ id }) => id, empty });
+  return table({ caption: 'Hosts', columns, rows: rowsOf(backends), keyOf: ({ host }) => host.id, empty });
 }
 
 function stateCell(backend: Backend): TemplateResult {
@@ -87,8 +89,16 @@ function stateCell(backend: Backend): TemplateResult {
   >`;
 }
 
-function hostCell({ id, site, labels }: Backend): TemplateResult {
-  return html`<a href=${hrefOf('backend', { id })}>${site}</a> ${labelList(labels)}`;
+function hostCell({ host, isNested }: HostRow<Backend>): TemplateResult {
+  const { id, site, labels } = host;
+  return html`<span class=${isNested ? 'nested' : nothing}
+    ><a href=${hrefOf('backend', { id })}>${site}</a> ${labelList(labels)} ${swarmLink(host)}</span
+  >`;
+}
+
+/** The managers of a swarm have one desired bundle, which the first of them tells. */
+function bundleCell({ host: { applied_sha, desired_sha }, isNested }: HostRow<Backend>): TemplateResult {
+  return isNested ? html`<span class="faint">as its swarm</span>` : html`${digestChange(applied_sha, desired_sha)}`;
 }
 
 function pager({ next }: BackendList, query: URLSearchParams): TemplateResult {

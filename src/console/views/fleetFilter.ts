@@ -19,6 +19,7 @@ function stopTyping(): void {
 /** Search and filter of the list of hosts; they stand in the address of the page. */
 export function fleetFilter(envs: readonly EnvCounts[], visit: Visit): TemplateResult {
   const { query } = visit;
+  const swarm = query.get('swarm');
   const choose = (event: Event) => {
     stopTyping();
     visit.setQuery(withValues(query, valuesOf(event.currentTarget as HTMLFormElement)));
@@ -47,6 +48,7 @@ export function fleetFilter(envs: readonly EnvCounts[], visit: Visit): TemplateR
     ${select('env', 'Env', { query, values: envs.map(({ name }) => name) })}
     ${select('state', 'State', { query, values: Object.keys(stateConditions) })}
     ${select('deferred_by', 'Deferred by', { query, values: Object.keys(deferralConditions) })}
+    ${swarm === null ? nothing : select('swarm', 'Swarm', { query, values: [swarm] })}
     ${toggle('behind', 'Behind', query)} ${toggle('sick', 'Sick', query)}
     ${isFiltered(query) ? html`<a class="button quiet" href=${hrefOf('fleet')} data-keep>Clear</a>` : nothing}
   </form>`;

@@ -41,11 +41,13 @@ function askButton(backend: BackendDetails, visit: Visit): TemplateResult {
   return html`<p><button class="danger" @click=${() => ask(backend, visit)}>${word}</button></p>`;
 }
 
-function ask({ id, site, state }: BackendDetails, visit: Visit): void {
+function ask(backend: BackendDetails, visit: Visit): void {
+  const { id, site, state } = backend;
   const isForced = state === 'offline' || state === 'retiring';
   visit.ask({
     title: `Retire ${site}?`,
-    body: html`<p>Its host takes everything down, and its credentials are revoked. There is no way back.</p>
+    body: html`<p>${retirementSteps(backend)[0]?.name}. Its credentials are revoked. There is no way back.</p>
+      ${wholeSwarm(backend)}
       <label class="toggle"
         ><input type="checkbox" name="purge" /> Remove its volumes too, but for those of a production env</label
       >
@@ -58,7 +60,17 @@ function ask({ id, site, state }: BackendDetails, visit: Visit): void {
     isDangerous: true,
     typed: site,
     done: 'The retirement has begun.',
-    work: (fields) =>
-      visit.api.retire(id, { confirm: true, force: fields.has('force'), purge_volumes: fields.has('purge') }),
+    work: (fields) => {
+      const how = { force: fields.has('force'), purge_volumes: fields.has('purge'), swarm: fields.has('swarm') };
+      return visit.api.retire(id, { confirm: true, ...how });
+    },
   });
+}
+
+function wholeSwarm({ managers }: BackendDetails): TemplateResult | typeof nothing {
+  if (managers.length === 0) return nothing;
+  return html`<label class="toggle"
+    ><input type="checkbox" name="swarm" /> All ${managers.length + 1} managers of its swarm: the leader takes down what
+    they run</label
+  >`;
 }
