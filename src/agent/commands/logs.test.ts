@@ -8,6 +8,7 @@ import { unpainted, type Paint } from '../../platform/text/paint.ts';
 import { configTable } from '../config/configKeys.ts';
 import type { Settings } from '../config/settings.ts';
 import { renderEnvFile } from '../rules/bundle/envFile.ts';
+import { emptyState } from '../rules/state/state.ts';
 import { Vault } from '../secrets/vault.ts';
 import { logs, type LogsOptions } from './logs.ts';
 
@@ -137,6 +138,16 @@ it('names the services that there are', async () => {
   stub = { worker: { pieces: [] }, web: { pieces: [] } };
   expect(await run({ service: 'wbe' })).toBe(1);
   expect(errors).toEqual(['the project has no container', 'no container of a service wbe: there are web, worker']);
+});
+
+it('shows nothing where another host has applied the release, and so knows what is secret', async () => {
+  const applied_sha = 'b'.repeat(64);
+  await writeFile(join(dir, 'state.json'), JSON.stringify({ ...emptyState('eu-1'), applied_sha }));
+  stub = { web: { pieces: [frame(1, 'a\n')] } };
+  expect([await run(), results]).toEqual([1, []]);
+  expect(errors).toEqual([
+    `release ${applied_sha} was applied by another host: what is secret in its logs is known there`,
+  ]);
 });
 
 describe('values of a release', () => {

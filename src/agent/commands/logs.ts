@@ -7,9 +7,11 @@ import { createContainers, type Containers } from '../adapters/engine/containers
 import type { Terminal } from '../adapters/host/terminal.ts';
 import { Releases } from '../adapters/release/releases.ts';
 import { openCredentials } from '../adapters/state/credentials.ts';
+import { readState } from '../adapters/state/stateFile.ts';
 import type { Settings } from '../config/settings.ts';
 import type { LogLine } from '../rules/logs/logLines.ts';
 import { logSinceOf } from '../rules/logs/logSince.ts';
+import { isInvalidState } from '../rules/state/state.ts';
 import type { Vault } from '../secrets/vault.ts';
 import { logLines, type LogWindow } from '../services/logs/containerLog.ts';
 import { registerHostSecrets } from '../services/release/hostSecrets.ts';
@@ -93,7 +95,20 @@ async function findContainers({ container_host, env }: Settings, { service, sign
 
 async function registerSecrets(settings: Settings, vault: Vault): Promise<void> {
   const releases = new Releases(settings.state_dir, join(settings.state_dir, settings.env));
+  await requireKnownValues(settings, releases);
   await registerHostSecrets({ credentials: openCredentials(settings), releases, vault });
+}
+
+/** Throws where what runs may print values that this host does not have: another manager of a swarm has started it. */
+async function requireKnownValues({ state_dir }: Settings, releases: Releases): Promise<void> {
+  const state = await readState(state_dir);
+  if (state === null || isInvalidState(state)) return;
+  for (const sha of [state.applied_sha, state.attempt?.sha ?? null])
+    if (sha !== null && !(await releases.hasEnv(sha)))
+      throw new Fault(
+        'failed',
+        `release ${sha} was applied by another host: what is secret in its logs is known there`,
+      );
 }
 
 async function inTurn<T, R>(items: readonly T[], work: (item: T) => Promise<R>): Promise<R[]> {

@@ -13,6 +13,7 @@ import { createEventSubscriber } from './containerEvents.ts';
 import { createEngineApi, type EngineApi } from './engineApi.ts';
 import { createProjectInspection } from './projectInspection.ts';
 import { createResourceQueries } from './engineResources.ts';
+import { createStackQueries } from './stackQueries.ts';
 import { ignoreNotFound } from './ignoreNotFound.ts';
 import { projectFilter } from './projectFilter.ts';
 
@@ -56,6 +57,7 @@ export function createContainers(options: ContainersOptions) {
     ...createResourceQueries(options.project, api),
     ...createProjectInspection(options.project, api),
     ...createLogQueries(api),
+    ...createStackQueries(options, api),
     ...createMutations(api),
 
     /** True when the engine responds. */

@@ -1,12 +1,12 @@
+import { buffer } from 'node:stream/consumers';
 import { parseContainerLog, type LogExcerpt } from '../../rules/health/containerLog.ts';
-import { ignoreNotFound } from '../engine/ignoreNotFound.ts';
 import type { EngineApi } from '../engine/engineApi.ts';
 import type { SwarmMembership, SwarmNode } from '../../rules/swarm/leadership.ts';
 import type { SwarmService, SwarmTask } from '../../rules/swarm/stackTask.ts';
 
 const logEntries = 20;
 /** One more than is shown, to detect whether there are more. */
-const logOptions = { stdout: true, stderr: true, tail: logEntries + 1 } as const;
+const logQuery = { stdout: 'true', stderr: 'true', tail: String(logEntries + 1) };
 
 export type Swarm = ReturnType<typeof createSwarm>;
 
@@ -14,7 +14,7 @@ export type Swarm = ReturnType<typeof createSwarm>;
  * Calls to the swarm that this engine is a manager of, about the stack of that name; `onInspect` is called before a request
  * whose response contains environments of services, and so secrets. Throws RUNTIME_UNAVAILABLE when it does not respond.
  */
-export function createSwarm({ getJson, withDocker }: EngineApi, project: string, onInspect: () => void) {
+export function createSwarm({ getJson, openStream }: EngineApi, project: string, onInspect: () => void) {
   const get = async (path: string, query: Record<string, string> = {}) => (await getJson({ path, query })).json;
   const filters = JSON.stringify({ label: [`com.docker.stack.namespace=${project}`] });
   return {
@@ -30,12 +30,11 @@ export function createSwarm({ getJson, withDocker }: EngineApi, project: string,
       return (await get('/services', { filters, status: 'true' })) as SwarmService[];
     },
 
-    /** The last lines that the tasks of a service wrote, on all nodes, unredacted; none of a service that is gone. */
-    logs: (serviceId: string): Promise<LogExcerpt[]> =>
-      withDocker(async (docker, options) => {
-        const log = await ignoreNotFound(docker.getService(serviceId).logs({ ...options, ...logOptions }));
-        return log === null ? [] : parseContainerLog(log as unknown as Buffer, logEntries);
-      }),
+    /** The last lines that a task wrote, on whatever node, unredacted; none of a task that is gone. */
+    logs: async (taskId: string): Promise<LogExcerpt[]> => {
+      const body = await openStream({ path: `/tasks/${taskId}/logs`, query: logQuery });
+      return body === null ? [] : parseContainerLog(await buffer(body), logEntries);
+    },
 
     /** How many containers of the stack are on this node; they stay a while after their tasks. */
     containers: async (): Promise<number> =>

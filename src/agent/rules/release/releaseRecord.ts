@@ -59,6 +59,11 @@ export function parseReleaseRecord(text: string): ReleaseRecord | null {
   }
 }
 
+/** True for two records of one apply. */
+export function isSameRecord(one: ReleaseRecord | null, other: ReleaseRecord | null): boolean {
+  return JSON.stringify(one) === JSON.stringify(other);
+}
+
 /** True for a release that was applied: only then does its record contain image ids. */
 export function wasApplied({ images }: ReleaseRecord): boolean {
   return images.some(({ id }) => id !== null);

@@ -7,8 +7,6 @@ import { newestTasks, serviceNameOf, type StackFacts, type StackTask, type Swarm
 
 /** One service of a stack at one moment. */
 export interface StackService {
-  /** Its id in the swarm; null while it is missing. */
-  id: string | null;
   name: string;
   /** `healthy`: all of its tasks run as it is now, or have finished. */
   status: HealthStatus;
@@ -31,11 +29,11 @@ export function stackServicesOf(facts: StackFacts, release: Release): StackServi
     const own = tasks.filter((task) => task.service === name);
     const isOther = service.Spec.Labels?.['deployd.sha'] !== release.sha;
     const verdict = isOther ? { status: 'pending' as const, trouble: 'of another release' } : judge(service, own);
-    return { id: service.ID, name, tasks: own, ...verdict };
+    return { name, tasks: own, ...verdict };
   });
   const missing = release.services
     .filter(({ name }) => !found.some((service) => service.name === name))
-    .map(({ name }): StackService => ({ id: null, name, status: 'pending', trouble: 'missing', tasks: [] }));
+    .map(({ name }): StackService => ({ name, status: 'pending', trouble: 'missing', tasks: [] }));
   return [...found, ...missing].sort((a, b) => (a.name < b.name ? -1 : 1));
 }
 

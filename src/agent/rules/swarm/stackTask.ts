@@ -45,6 +45,8 @@ export interface StackTask {
   isCurrent: boolean;
   /** Whether the swarm starts another one in its place when it ends: `any`, `on-failure`, `none`. */
   restarts: string;
+  /** The newest task of its slot that is made of the same, and may have printed something; null without one. */
+  printedId: string | null;
   /** When its last predecessor of the same making ended by itself; null when none did. */
   lastEndMs: number | null;
 }
@@ -90,7 +92,8 @@ function newestOf(slot: SwarmTask[], { service, project, hostnames }: SlotContex
   ];
   const { ContainerSpec, RestartPolicy } = service.Spec.TaskTemplate;
   const [wanted, state] = [service.Spec.TaskTemplate, newest.Status.State];
-  const ends = earlier.filter((task) => isSame(task.Spec, wanted) && endedByItself(task));
+  const same = [newest, ...earlier].filter(({ Spec }) => isSame(Spec, wanted));
+  const ends = same.filter((task) => task !== newest && endedByItself(task));
   const name = serviceNameOf(service, project);
   const place = newest.Slot === undefined || newest.Slot === 0 ? '' : `.${newest.Slot}`;
   const hostname = hostnames.get(newest.NodeID ?? '');
@@ -104,6 +107,7 @@ function newestOf(slot: SwarmTask[], { service, project, hostnames }: SlotContex
     hasHealthcheck: !['NONE', undefined].includes(ContainerSpec?.Healthcheck?.Test?.[0]),
     isCurrent: isSame(newest.Spec, wanted),
     restarts: RestartPolicy?.Condition ?? 'any',
+    printedId: same.find(({ Status }) => startedStates.has(Status.State))?.ID ?? null,
     lastEndMs: ends.length === 0 ? null : Math.max(...ends.map(({ Status }) => Date.parse(Status.Timestamp))),
   };
 }
@@ -112,6 +116,9 @@ function newestOf(slot: SwarmTask[], { service, project, hostnames }: SlotContex
 function isSame(one: TaskSpec, other: TaskSpec): boolean {
   return JSON.stringify({ ...one, Runtime: undefined }) === JSON.stringify({ ...other, Runtime: undefined });
 }
+
+/** States of a task whose container was started. */
+const startedStates = new Set(['starting', 'running', 'complete', 'shutdown', 'failed']);
 
 function endedByItself({ Status }: SwarmTask): boolean {
   return ['complete', 'failed', 'rejected'].includes(Status.State);

@@ -73,6 +73,12 @@ async function readRelease(releases: Releases, sha: Sha, signal: AbortSignal): P
   return { sha, version, variables, profiles, files, digests: digestsOf(contents, files), texts };
 }
 
+/** Names of the services that each orchestrator has started. */
+const startedServices: Record<Settings['orchestrator'], (containers: Containers) => Promise<string[]>> = {
+  compose: async (containers) => (await containers.list()).map(({ service }) => service),
+  swarm: (containers) => containers.stackServices(),
+};
+
 type EngineFacts = Extract<HostFacts['engine'], { known: unknown }>['known'];
 
 async function engineFacts(host: TargetHost, manifest: Manifest): Promise<EngineFacts> {
@@ -82,7 +88,7 @@ async function engineFacts(host: TargetHost, manifest: Manifest): Promise<Engine
   return {
     volumes: await containers.volumes(),
     orphanedVolumes: orphans?.volumes ?? [],
-    services: new Set((await containers.list()).map(({ service }) => service)),
+    services: new Set(await startedServices[settings.orchestrator](containers)),
     policyFacts: await containers.policyFacts(),
     filesystems: await filesystemsOfPull({ containers, settings }),
     headroomBytes: settings.disk.headroom_bytes,

@@ -1,23 +1,31 @@
 import type { ObservedState } from '../../../../machines/types.ts';
 import { leaderInstead, membershipFault } from '../../rules/swarm/leadership.ts';
+import { isSameRecord } from '../../rules/release/releaseRecord.ts';
 import type { SwarmDependencies } from './stackFacts.ts';
 
 /** The swarm of this node, and the manager that acts in place of it, after this host has copied what the managers share. */
 export async function membership(context: SwarmDependencies): Promise<Pick<ObservedState, 'leader' | 'swarm'>> {
-  const { deps, swarm, state } = context;
+  const { swarm, state } = context;
   const found = await swarm.membership();
   const fault = membershipFault(found);
   if (fault !== null) throw fault;
   const { NodeID, Cluster } = found;
   const leader = leaderInstead(found, await swarm.nodes());
-  const before = deps.state.state.applied_sha;
   await state.follow({ node: NodeID, acts: leader === null });
-  if (before !== null && deps.state.state.applied_sha === null) await forgetSecrets(deps);
+  await forgetSecrets(context, leader === null);
   return { leader, swarm: { id: Cluster?.ID ?? '', node: NodeID } };
 }
 
-/** After a `down` by another manager no release keeps values of secrets here either (spec §7). */
-async function forgetSecrets({ releases }: SwarmDependencies['deps']): Promise<void> {
-  for (const sha of await releases.list()) await releases.stripEnv(sha);
-  await releases.current.remove();
+/**
+ * Removes values of secrets that another manager has applied anew or taken down. Who does not act keeps those of the applied
+ * release alone, which it may have to start again.
+ */
+async function forgetSecrets({ deps, state }: SwarmDependencies, acts: boolean): Promise<void> {
+  const { releases } = deps;
+  const { applied_sha } = state.state;
+  for (const sha of await releases.list()) {
+    const isCurrent = sha === applied_sha ? isSameRecord(await releases.readRecord(sha), state.record) : acts;
+    if (!isCurrent && (await releases.hasEnv(sha))) await releases.stripEnv(sha);
+  }
+  if (!acts && applied_sha === null) await releases.current.remove();
 }

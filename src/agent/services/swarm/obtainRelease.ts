@@ -1,5 +1,5 @@
 import type { DesiredState, Sha } from '../../../../machines/types.ts';
-import type { ReleaseRecord } from '../../rules/release/releaseRecord.ts';
+import { isSameRecord, type ReleaseRecord } from '../../rules/release/releaseRecord.ts';
 import * as steps from '../apply/index.ts';
 import type { Dependencies } from '../dependencies.ts';
 import type { SwarmDependencies } from './stackFacts.ts';
@@ -23,7 +23,7 @@ export async function obtainRelease({ deps, state }: SwarmDependencies, sha: Sha
 
 async function isHere({ releases }: Dependencies, sha: Sha, applied: ReleaseRecord | null): Promise<boolean> {
   if (!(await releases.isComplete(sha))) return false;
-  return applied === null || JSON.stringify(await releases.readRecord(sha)) === JSON.stringify(applied);
+  return applied === null || isSameRecord(await releases.readRecord(sha), applied);
 }
 
 /** The steps of an apply until the release is on the disk; nothing that runs is changed. */

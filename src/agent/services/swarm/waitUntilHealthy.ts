@@ -4,10 +4,13 @@ import type { Sha } from '../../../../machines/types.ts';
 import { monotonicMs } from '../../../platform/clock.ts';
 import { expectedServices } from '../../rules/release/releaseRecord.ts';
 import { describeStack, stackServicesOf, type StackService } from '../../rules/swarm/stackHealth.ts';
+import type { StackTask } from '../../rules/swarm/stackTask.ts';
 import type { Progress } from '../../rules/status/progress.ts';
 import { logTailOf, redactExcerpts } from '../health/logTail.ts';
 import { readStack, type SwarmDependencies } from './stackFacts.ts';
 
+/** Tasks whose logs a report has. */
+const maxLogs = 8;
 /** Milliseconds between two questions; a swarm offers no events of tasks. */
 const pollMs = 250;
 
@@ -45,7 +48,7 @@ function progressOf(services: readonly StackService[]): Progress {
   return { done, total: tasks.length, unit: 'containers' };
 }
 
-/** The fault UNHEALTHY: names each unhealthy service with its tasks; its tail has what they printed last, on all nodes. */
+/** The fault UNHEALTHY: names each unhealthy service with its tasks; its tail has what those of this release printed last. */
 async function unhealthyFault(
   { deps, swarm }: SwarmDependencies,
   services: readonly StackService[],
@@ -53,11 +56,12 @@ async function unhealthyFault(
 ): Promise<Fault> {
   const unhealthy = services.filter(({ status }) => status !== 'healthy');
   deps.recordDecision({ word: 'unhealthy', services: unhealthy.map(({ name }) => name) });
-  const logOf = async ({ id, name }: StackService) => {
-    const excerpts = id === null ? [] : await swarm.logs(id).catch(() => []);
+  const logOf = async ({ name, printedId }: StackTask) => {
+    const excerpts = printedId === null ? [] : await swarm.logs(printedId).catch(() => []);
     return { name, lines: redactExcerpts(deps, excerpts) };
   };
-  const tail = logTailOf(await Promise.all(unhealthy.map(logOf)), deps);
+  const shown = unhealthy.flatMap(({ tasks }) => tasks).slice(0, maxLogs);
+  const tail = logTailOf(await Promise.all(shown.map(logOf)), deps);
   const trouble = describeStack(services) || 'they did not settle';
   const line = `failed: containers not healthy after ${Math.round(waitedMs / 1000)}s: ${trouble}`;
   return new Fault('failed', line, { code: 'UNHEALTHY', tail });
