@@ -41,9 +41,13 @@ function askButton(backend: BackendDetails, visit: Visit): TemplateResult {
   return html`<p><button class="danger" @click=${() => ask(backend, visit)}>${word}</button></p>`;
 }
 
+function needsForce(state: BackendDetails['state']): boolean {
+  return state === 'offline' || state === 'retiring';
+}
+
 function ask(backend: BackendDetails, visit: Visit): void {
-  const { id, site, state } = backend;
-  const isForced = state === 'offline' || state === 'retiring';
+  const { id, site, state, managers } = backend;
+  const isForced = [state, ...managers.map((manager) => manager.state)].some(needsForce);
   visit.ask({
     title: `Retire ${site}?`,
     body: html`<p>${retirementSteps(backend)[0]?.name}. Its credentials are revoked. There is no way back.</p>
