@@ -1,5 +1,5 @@
 import { defaultPolicy, type HostPolicy } from '../protocol/hostPolicy.ts';
-import { anyHost } from './rules/compose/policy/policyHost.ts';
+import { anyHost, type OrchestratorName } from './rules/compose/policy/policyHost.ts';
 import { abortedPlan, noHost, planOf, type BundleFacts, type Plan } from './rules/plan/plan.ts';
 import type { ReadBundle } from './bundleAt.ts';
 import { bundleFactsOf } from './readBundle.ts';
@@ -14,7 +14,7 @@ export async function planAlone(
   return planFor(await bundleFactsOf(bundle, signal), policy);
 }
 
-/** Plans a bundle that was read, as for a host with this policy. */
-export function planFor(bundle: BundleFacts, policy: HostPolicy): Plan {
-  return planOf(bundle, { ...noHost, policyHost: { ...anyHost, policy } });
+/** Plans a bundle that was read, as for a host with this policy and orchestrator. */
+export function planFor(bundle: BundleFacts, policy: HostPolicy, orchestrator: OrchestratorName = 'compose'): Plan {
+  return planOf(bundle, { ...noHost, policyHost: { ...anyHost, orchestrator, policy } });
 }

@@ -1,6 +1,7 @@
 import { setImmediate } from 'node:timers/promises';
 import type { Refusal } from '../../../../machines/refusals.ts';
 import { planFor } from '../../../bundle/planAlone.ts';
+import type { OrchestratorName } from '../../../bundle/rules/compose/policy/policyHost.ts';
 import type { BundleFacts } from '../../../bundle/rules/plan/plan.ts';
 import type { CheckInRequest, ReportedPolicy } from '../../../protocol/checkIn.ts';
 import { defaultPolicy, type HostPolicy } from '../../../protocol/hostPolicy.ts';
@@ -28,7 +29,7 @@ export interface EnvJudgement {
   warnings: string[];
 }
 
-/** Judges a bundle by the policies that the hosts of an env told last, each policy once. */
+/** Judges a bundle by the policies that the hosts of an env told last, each policy once, and as for a swarm where they manage one. */
 export async function judgeForHosts(
   { store }: Pick<Dependencies, 'store'>,
   env: string,
@@ -54,12 +55,14 @@ interface TellingHost {
   name: string;
   reported: ReportedPolicy;
   policy: HostPolicy;
+  orchestrator: OrchestratorName;
 }
 
 function tellingHostOf(id: string, checkIn: string | null): TellingHost[] {
   if (checkIn === null) return [];
-  const { host, policy: reported } = JSON.parse(checkIn) as CheckInRequest;
-  return reported === undefined ? [] : [{ id, name: host.name, reported, policy: policyOf(reported) }];
+  const { host, policy: reported, swarm } = JSON.parse(checkIn) as CheckInRequest;
+  const orchestrator = swarm === undefined ? 'compose' : 'swarm';
+  return reported === undefined ? [] : [{ id, name: host.name, reported, policy: policyOf(reported), orchestrator }];
 }
 
 function exceeding({ id, name, reported }: TellingHost, size: BundleSize): RefusingHost[] {
@@ -67,15 +70,20 @@ function exceeding({ id, name, reported }: TellingHost, size: BundleSize): Refus
   return detail === null ? [] : [{ id, name, code: 'BUNDLE_UNSAFE', detail }];
 }
 
+const anyTellingHost = { policy: defaultPolicy, orchestrator: 'compose' } as const;
+
 async function judgeByPolicies(hosts: TellingHost[], { facts }: JudgedBundle) {
-  const groups = [...Map.groupBy(hosts, ({ policy }) => JSON.stringify(policy)).values()].slice(0, MAX_POLICIES);
+  const kinds = Map.groupBy(hosts, ({ policy, orchestrator }) => JSON.stringify([policy, orchestrator]));
+  const groups = [...kinds.values()].slice(0, MAX_POLICIES);
   const judged: { policy: HostPolicy; members: TellingHost[]; refusals: Refusal[] }[] = [];
   for (const members of groups) {
-    const policy = members[0]?.policy ?? defaultPolicy;
-    judged.push({ policy, members, refusals: planFor(facts, policy).refusals });
+    const [{ policy, orchestrator } = anyTellingHost] = members;
+    judged.push({ policy, members, refusals: planFor(facts, policy, orchestrator).refusals });
     await setImmediate();
   }
-  const anyHost = planFor(facts, defaultPolicy).refusals;
+  // Where all are in a swarm, so is the host without a policy.
+  const isCompose = hosts.length === 0 || hosts.some(({ orchestrator }) => orchestrator === 'compose');
+  const anyHost = planFor(facts, defaultPolicy, isCompose ? 'compose' : 'swarm').refusals;
   const common = commonRefusals(
     anyHost,
     judged.map(({ refusals }) => refusals),
