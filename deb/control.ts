@@ -1,9 +1,10 @@
 import { execFile } from 'node:child_process';
 import { createHash } from 'node:crypto';
-import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { cp, mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { promisify } from 'node:util';
+import type { Architecture, Runtime } from './architecture.ts';
 
 /** Maintainer of the package, as in Debian's control files. */
 export const maintainer = 'deployd maintainers <deployd@packages.example>';
@@ -11,6 +12,7 @@ export const maintainer = 'deployd maintainers <deployd@packages.example>';
 /** The variable fields of the control file. */
 export interface ControlFields {
   version: string;
+  architecture: Architecture;
   /** Relations to the shared libraries that the program needs. */
   libraries: string;
   /** In KiB. */
@@ -31,13 +33,16 @@ export interface ControlTexts {
 }
 
 /** The control file of a package. */
-export function controlOf(texts: ControlTexts, { version, libraries, installedSize }: ControlFields): string {
+export function controlOf(
+  texts: ControlTexts,
+  { version, architecture, libraries, installedSize }: ControlFields,
+): string {
   const { name, source, depends, recommends, suggests = [], description } = texts;
   const optional = (field: string, values: readonly string[]) =>
     values.length === 0 ? '' : `${field}: ${values.join(', ')}\n`;
   return `Package: ${name}
 ${optional('Source', source === undefined ? [] : [source])}Version: ${version}
-Architecture: amd64
+Architecture: ${architecture}
 Maintainer: ${maintainer}
 Installed-Size: ${installedSize}
 ${optional('Depends', [libraries, ...depends].filter(Boolean))}${optional('Recommends', recommends)}${optional('Suggests', suggests)}Section: admin
@@ -98,13 +103,18 @@ export const ctlControl: ControlTexts = {
  reports and the audit log.`,
 };
 
-/** Relations to the shared libraries that a program is linked to, as dpkg-shlibdeps finds them on this machine. */
-export async function librariesOf(program: string): Promise<string> {
+/** Relations to the shared libraries that a program is linked to, as dpkg-shlibdeps finds them. */
+export async function librariesOf(program: string, { architecture, root }: Runtime): Promise<string> {
   const dir = await mkdtemp(join(tmpdir(), 'deployd-shlibs-'));
   try {
     await mkdir(join(dir, 'debian'));
-    await writeFile(join(dir, 'debian', 'control'), 'Source: deployd\n\nPackage: deployd\nArchitecture: amd64\n');
-    const { stdout } = await promisify(execFile)('dpkg-shlibdeps', ['-O', resolve(program)], { cwd: dir });
+    if (root !== null) await cp(join(root, 'debian'), join(dir, 'debian'), { recursive: true });
+    await writeFile(join(dir, 'debian', 'control'), 'Source: deployd\n\nPackage: deployd\nArchitecture: any\n');
+    const places = root === null ? [] : ['lib', 'usr/lib'].map((lib) => `-l${join(root, lib, 'aarch64-linux-gnu')}`);
+    const { stdout } = await promisify(execFile)('dpkg-shlibdeps', ['-O', ...places, resolve(program)], {
+      cwd: dir,
+      env: { ...process.env, DEB_HOST_ARCH: architecture },
+    });
     return stdout.trim().replace('shlibs:Depends=', '');
   } finally {
     await rm(dir, { recursive: true });

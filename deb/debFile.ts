@@ -3,12 +3,14 @@ import { chmod, mkdtemp, rm, stat } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
+import type { Architecture } from './architecture.ts';
 import { controlOf, md5sumsOf, type ControlTexts } from './control.ts';
 import type { PackageVersion } from './packageVersion.ts';
 import { writePayload, type Payload } from './payload.ts';
 
 /** Content and metadata of a package. */
 export interface DebContents extends PackageVersion {
+  architecture: Architecture;
   control: ControlTexts;
   payload: Payload;
   /** Relations to the shared libraries of its program. */

@@ -29,6 +29,8 @@ for use in "$@"; do
       need dpkg-deb dpkg
       need dpkg-shlibdeps dpkg-dev
       need strip binutils
+      need aarch64-linux-gnu-strip binutils-aarch64-linux-gnu
+      need qemu-aarch64-static qemu-user-static
       need xz xz-utils
       ;;
     lintian)

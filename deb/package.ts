@@ -3,6 +3,8 @@ import { readFileSync } from 'node:fs';
 import { copyFile, mkdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
+import { debNameOf, runtimeOf, type Architecture } from './architecture.ts';
+import { buildArguments, buildOptionsOf } from './buildOptions.ts';
 import { bundleProgram, type ProgramBundle } from './bundle.ts';
 import { agentControl, librariesOf } from './control.ts';
 import { currentPackageVersion, readChangelog, type ChangelogEntry, type PackageVersion } from './packageVersion.ts';
@@ -10,7 +12,7 @@ import { buildExecutable } from './program/executable.ts';
 import { digestOf, writeDigest } from './digest.ts';
 import { agentConfigPage, agentPage } from './docs/agentPages.ts';
 import { programDocs } from './docs/programDocs.ts';
-import { runScript } from './userError.ts';
+import { runScript, UserError } from './userError.ts';
 import { buildDebFile, type Compression } from './debFile.ts';
 import { staticPayload, maintainerScripts, type Payload } from './payload.ts';
 import { createCodeCache, openCodeCache } from './program/codeCache.ts';
@@ -21,43 +23,57 @@ const here = import.meta.dirname;
 export interface PackageOptions {
   /** Output directory. */
   dir: string;
+  architecture?: Architecture;
   /** An existing code cache; without it a new one is recorded. */
   cacheFile?: string | undefined;
   compression?: Compression;
 }
 
 /** Writes the package, its digest, its code cache and the installer; returns the package's path. */
-export async function buildPackage({ dir, cacheFile, compression = 'release' }: PackageOptions): Promise<string> {
+export async function buildPackage({
+  dir,
+  architecture = 'amd64',
+  cacheFile,
+  compression = 'release',
+}: PackageOptions): Promise<string> {
   execFileSync('sh', [join(here, 'needs.sh'), 'build'], { stdio: 'inherit' });
   await mkdir(dir, { recursive: true });
+  const runtime = await runtimeOf(architecture);
   const bundle = await bundleProgram('src/agent/cli.ts');
-  const cache = cacheFile === undefined ? await createCodeCache(bundle.source) : await readFile(cacheFile);
+  const cache = cacheFile === undefined ? await createCodeCache(bundle.source, runtime) : await readFile(cacheFile);
   const executable = join(dir, 'deployd');
-  await buildExecutable(executable, { source: bundle.source, cache: openCodeCache(cache, bundle.source) });
+  const { source } = bundle;
+  await buildExecutable(executable, { source, cache: openCodeCache(cache, source, runtime), runtime });
 
   const changes = readChangelog();
   const packageVersion = currentPackageVersion(changes);
-  const generated = generatedPayload({ bundle, cache, changes, packageVersion });
+  const generated = generatedPayload({ architecture, bundle, cache, changes, packageVersion });
   const payload = { ...staticPayload(), ...generated, '/usr/bin/deployd': { from: executable } };
-  const file = join(dir, `deployd_${packageVersion.version}_amd64.deb`);
-  const libraries = await librariesOf(executable);
+  const file = join(dir, debNameOf('deployd', packageVersion.version, architecture));
   await buildDebFile(file, {
     ...packageVersion,
+    architecture,
     control: agentControl,
     payload,
-    libraries,
+    libraries: await librariesOf(executable, runtime),
     scripts: maintainerScripts(),
     compression,
   });
   await rm(executable);
 
   await writeDigest(file);
-  await writeFile(join(dir, `deployd_${packageVersion.version}.cache`), cache);
+  await writeFile(join(dir, cacheNameOf(packageVersion.version, architecture)), cache);
   await copyFile(join(here, '..', 'install', 'install.sh'), join(dir, 'install.sh'));
   return file;
 }
 
+/** The file of a code cache beside its package. */
+export function cacheNameOf(version: string, architecture: Architecture): string {
+  return `deployd_${version}_${architecture}.cache`;
+}
+
 interface GeneratedInputs {
+  architecture: Architecture;
   bundle: ProgramBundle;
   cache: Buffer;
   changes: ChangelogEntry[];
@@ -65,9 +81,10 @@ interface GeneratedInputs {
 }
 
 /** Files that are generated from the agent: its documentation, and the build record. */
-function generatedPayload({ bundle, cache, changes, packageVersion }: GeneratedInputs): Payload {
+function generatedPayload({ architecture, bundle, cache, changes, packageVersion }: GeneratedInputs): Payload {
   const buildRecord = {
     ...packageVersion,
+    architecture,
     node: process.version,
     source: digestOf(bundle.source),
     cache: digestOf(cache),
@@ -87,14 +104,10 @@ function generatedPayload({ bundle, cache, changes, packageVersion }: GeneratedI
 
 if (import.meta.main)
   await runScript(async () => {
-    const { values } = parseArgs({
-      options: {
-        cache: { type: 'string' },
-        output: { type: 'string', default: 'build/package' },
-        quick: { type: 'boolean', default: false },
-      },
-    });
-    const { cache, output, quick } = values;
-    const compression = quick ? 'quick' : 'release';
-    console.log(await buildPackage({ dir: output, cacheFile: cache, compression }));
+    const { values } = parseArgs({ options: { ...buildArguments, cache: { type: 'string' } } });
+    const { architectures, ...options } = buildOptionsOf(values);
+    if (values.cache !== undefined && architectures.length > 1)
+      throw new UserError('--cache: a code cache is of one architecture; name it by --architecture');
+    for (const architecture of architectures)
+      console.log(await buildPackage({ ...options, architecture, cacheFile: values.cache }));
   });

@@ -4,9 +4,11 @@ import { mkdir, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { build } from 'esbuild';
-import { bundleProgram, ctlBundleOptions } from './bundle.ts';
+import { debNameOf, runtimeOf, type Architecture } from './architecture.ts';
+import { buildArguments, buildOptionsOf, type BuildOptions } from './buildOptions.ts';
+import { bundleProgram, ctlBundleOptions, type ProgramBundle } from './bundle.ts';
 import { ctlControl, librariesOf, tenancyControl, type ControlTexts } from './control.ts';
-import { buildDebFile, type Compression } from './debFile.ts';
+import { buildDebFile } from './debFile.ts';
 import { writeDigest } from './digest.ts';
 import { ctlPage } from './docs/ctlPage.ts';
 import type { DocumentedProgram } from './docs/programDocs.ts';
@@ -42,45 +44,44 @@ export const plainPackages: readonly PlainPackage[] = [
   { noun: 'deployctl', entry: 'src/ctl/cli.ts', control: ctlControl, page: ctlPage, payload: {}, scripts: {} },
 ];
 
-/** Options of a build. */
-export interface PlainPackageOptions {
-  /** Output directory. */
-  dir: string;
-  compression?: Compression;
-}
-
 /** Writes each package and deployctl in one file, with their digests; returns the packages' paths. */
-export async function buildPlainPackages({ dir, compression = 'release' }: PlainPackageOptions): Promise<string[]> {
+export async function buildPlainPackages(options: BuildOptions): Promise<string[]> {
   execFileSync('sh', [join(here, 'needs.sh'), 'build'], { stdio: 'inherit' });
-  await mkdir(dir, { recursive: true });
-  const ctlFile = join(dir, 'deployctl.cjs');
+  await mkdir(options.dir, { recursive: true });
+  const ctlFile = join(options.dir, 'deployctl.cjs');
   await build({ ...ctlBundleOptions, outfile: ctlFile });
   await writeDigest(ctlFile);
   const files: string[] = [];
-  for (const each of plainPackages) files.push(await buildPlainPackage(each, { dir, compression }));
+  for (const each of plainPackages) {
+    const program = await bundleProgram(each.entry);
+    for (const architecture of options.architectures)
+      files.push(await buildPlainPackage(each, program, { ...options, architecture }));
+  }
   return files;
 }
 
 async function buildPlainPackage(
-  { entry, control, payload, scripts, ...about }: PlainPackage,
-  { dir, compression }: Required<PlainPackageOptions>,
+  { control, payload, scripts, ...about }: PlainPackage,
+  { source, inputs }: ProgramBundle,
+  { dir, architecture, compression }: Omit<BuildOptions, 'architectures'> & { architecture: Architecture },
 ): Promise<string> {
   const { name } = control;
-  const { source, inputs } = await bundleProgram(entry);
   const executable = join(dir, name);
-  await buildPlainExecutable(executable, source);
+  const runtime = await runtimeOf(architecture);
+  await buildPlainExecutable(executable, source, runtime);
   const changes = readChangelog();
   const packageVersion = currentPackageVersion(changes);
-  const file = join(dir, `${name}_${packageVersion.version}_amd64.deb`);
+  const file = join(dir, debNameOf(name, packageVersion.version, architecture));
   await buildDebFile(file, {
     ...packageVersion,
+    architecture,
     control,
     payload: {
       ...payload,
       ...programDocs({ ...about, name, inputs, changes, packageVersion }),
       [`/usr/bin/${name}`]: { from: executable },
     },
-    libraries: await librariesOf(executable),
+    libraries: await librariesOf(executable, runtime),
     scripts,
     compression,
   });
@@ -91,9 +92,6 @@ async function buildPlainPackage(
 
 if (import.meta.main)
   await runScript(async () => {
-    const { values } = parseArgs({
-      options: { output: { type: 'string', default: 'build/package' }, quick: { type: 'boolean', default: false } },
-    });
-    const compression = values.quick ? 'quick' : 'release';
-    for (const file of await buildPlainPackages({ dir: values.output, compression })) console.log(file);
+    const { values } = parseArgs({ options: buildArguments });
+    for (const file of await buildPlainPackages(buildOptionsOf(values))) console.log(file);
   });

@@ -29,6 +29,7 @@ export async function buildStubPackages(packages: Record<string, StubPackage>): 
     buildDebFile(join(dir, `${name}.deb`), {
       version,
       date: new Date(0),
+      architecture: 'amd64',
       control: agentControl,
       payload,
       libraries: '',

@@ -1,7 +1,8 @@
 import { createHash } from 'node:crypto';
 import { openCodeCache } from './codeCache.ts';
 
-const digest = (text: string) => createHash('sha256').update(process.version).update(text).digest();
+const digest = (text: string, architecture = 'amd64') =>
+  createHash('sha256').update(process.version).update(architecture).update(text).digest();
 
 it('opens the cache of the same source', () => {
   const cache = Buffer.concat([digest('source'), Buffer.from('compiled')]);
@@ -10,6 +11,7 @@ it('opens the cache of the same source', () => {
 
 it.each([
   ['another source', digest('another')],
+  ['another architecture', digest('source', 'arm64')],
   ['no fingerprint', Buffer.alloc(0)],
 ])('rejects a cache of %s', (_of, head) => {
   expect(() => openCodeCache(Buffer.concat([head, Buffer.from('compiled')]), 'source')).toThrow('leave --cache out');

@@ -3,6 +3,7 @@ import { mkdir, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { build } from 'esbuild';
+import { ownRuntime, type Runtime } from '../architecture.ts';
 
 /** Content of the agent's executable besides the runtime. */
 export interface ExecutableInputs {
@@ -11,6 +12,8 @@ export interface ExecutableInputs {
   cache: Buffer;
   /** The script that the runtime starts; by default the package's loader. */
   loader?: string;
+  /** By default the one that runs this. */
+  runtime?: Runtime;
 }
 
 const run = promisify(execFile);
@@ -18,9 +21,10 @@ const run = promisify(execFile);
 /** Builds one program from Node and the agent. The build is reproducible: the same inputs give the same bytes. */
 export async function buildExecutable(
   output: string,
-  { source, cache, loader = 'deb/program/loader.ts' }: ExecutableInputs,
+  { source, cache, loader = 'deb/program/loader.ts', runtime = ownRuntime }: ExecutableInputs,
 ): Promise<void> {
-  await assemble(output, { ...seaConfig, assets: { source: 'source', cache: 'cache' } }, (dir) => [
+  const config = { ...seaConfig, assets: { source: 'source', cache: 'cache' } };
+  await assemble(output, { runtime, config }, (dir) => [
     writeFile(join(dir, 'source'), source, 'latin1'),
     writeFile(join(dir, 'cache'), cache),
     build({ entryPoints: [loader], outfile: join(dir, 'loader.cjs'), bundle: true, platform: 'node', format: 'cjs' }),
@@ -28,21 +32,25 @@ export async function buildExecutable(
 }
 
 /** Builds one program from Node and the source of a program that may take its time to start, without a code cache. */
-export async function buildPlainExecutable(output: string, source: string): Promise<void> {
+export async function buildPlainExecutable(output: string, source: string, runtime = ownRuntime): Promise<void> {
   const main = `${source}(exports, require, module, __filename, __dirname);\n`;
-  await assemble(output, { ...seaConfig, execArgv: plainOptions }, (dir) => [
+  await assemble(output, { runtime, config: { ...seaConfig, execArgv: plainOptions } }, (dir) => [
     writeFile(join(dir, 'loader.cjs'), main, 'latin1'),
   ]);
 }
 
-/** Writes the parts and joins them; paths are relative to their directory, because they end up in the executable. */
-async function assemble(output: string, config: object, write: (dir: string) => Promise<unknown>[]): Promise<void> {
+/** Writes the parts and joins them, which the runtime that runs this does for any architecture; paths are relative to their directory, because they end up in the executable. */
+async function assemble(
+  output: string,
+  { runtime, config }: { runtime: Runtime; config: object },
+  write: (dir: string) => Promise<unknown>[],
+): Promise<void> {
   const dir = `${output}.parts`;
   await mkdir(dir, { recursive: true });
   await Promise.all([
     ...write(dir),
     writeFile(join(dir, 'sea.json'), JSON.stringify(config)),
-    strip(process.execPath, join(dir, 'node')),
+    strip(runtime, join(dir, 'node')),
   ]);
   await run(process.execPath, ['--build-sea', 'sea.json'], { cwd: dir, env: {} });
   await run('mv', [join(dir, 'deployd'), output]);
@@ -69,6 +77,6 @@ const seaConfig = {
 };
 
 /** Must run before the injection: a program that is stripped afterwards does not start. */
-async function strip(from: string, to: string): Promise<void> {
-  await run('strip', ['--strip-unneeded', '--remove-section=.comment', '-o', to, from]);
+async function strip({ strip: program, node }: Runtime, to: string): Promise<void> {
+  await run(program, ['--strip-unneeded', '--remove-section=.comment', '-o', to, node]);
 }

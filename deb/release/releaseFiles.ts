@@ -1,5 +1,6 @@
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { architectures, debNameOf } from '../architecture.ts';
 import { digestOf } from '../digest.ts';
 import { UserError } from '../userError.ts';
 
@@ -9,9 +10,11 @@ export interface ReleaseFile {
   bytes: Buffer;
 }
 
-/** Files of a version that are published with a digest beside them; the agent's package comes first. */
+/** Files of a version that are published with a digest beside them; the agent's packages come first. */
 export function digestedNames(version: string): string[] {
-  const packages = ['deployd', 'deployd-tenancy', 'deployctl'].map((name) => `${name}_${version}_amd64.deb`);
+  const packages = ['deployd', 'deployd-tenancy', 'deployctl'].flatMap((name) =>
+    architectures.map((architecture) => debNameOf(name, version, architecture)),
+  );
   return [...packages, 'deployctl.cjs'];
 }
 

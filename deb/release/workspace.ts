@@ -6,6 +6,7 @@ import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { createCa, type Certificate } from '../../fixtures/servers/crypto/ca.ts';
 import { version } from '../../src/version.ts';
+import { debNameOf } from '../architecture.ts';
 import { writeDigest } from '../digest.ts';
 import { digestedNames } from './releaseFiles.ts';
 
@@ -27,8 +28,8 @@ export interface CommandResult {
   stderr: string;
 }
 
-/** The agent's package. */
-export const debName = `deployd_${version}_amd64.deb`;
+/** The agent's package, which is published first. */
+export const debName = debNameOf('deployd', version, 'amd64');
 /** Every file of a version, in the order in which they are published. */
 export const releaseNames = [...digestedNames(version).flatMap((name) => [name, `${name}.sha256`]), 'install.sh'];
 

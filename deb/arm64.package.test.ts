@@ -1,0 +1,57 @@
+import { execFile } from 'node:child_process';
+import { promisify } from 'node:util';
+import manifest from '../package.json' with { type: 'json' };
+import { emulatedProgram } from '../fixtures/arm64/emulatedProgram.ts';
+import { type Lab, type LabHost, openLab } from '../fixtures/network/lab.ts';
+import { tempDir } from '../fixtures/tempDir.ts';
+import { runAgent } from '../fixtures/world/agentProcess.ts';
+import type { Architecture } from './architecture.ts';
+import { debOf } from './builtPackage.ts';
+
+const run = promisify(execFile);
+
+let lab: Lab;
+let host: LabHost;
+beforeAll(async () => {
+  process.env['DEPLOYD_TEST_AGENT'] = JSON.stringify(await emulatedProgram('deployd', tempDir()));
+  lab = await openLab();
+  host = await lab.host();
+}, 300_000);
+afterAll(() => lab.close());
+
+/** A file of the control archive of the agent's package, in lines. */
+async function control(architecture: Architecture, file: string): Promise<string[]> {
+  return (await run('dpkg-deb', ['--info', debOf('deployd', architecture), file])).stdout.trim().split('\n');
+}
+
+it('the package for arm64 differs from the one for amd64 in program and build record alone', async () => {
+  const differing = async (file: string) => {
+    const theirs = await control('amd64', file);
+    return (await control('arm64', file)).filter((line) => !theirs.includes(line));
+  };
+  expect(await differing('control')).toEqual(['Architecture: arm64', expect.stringMatching(/^Installed-Size: /)]);
+  expect((await differing('md5sums')).map((line) => line.split('  ')[1])).toEqual([
+    'usr/bin/deployd',
+    'usr/share/doc/deployd/build.json',
+  ]);
+  for (const script of ['postinst', 'prerm', 'postrm', 'conffiles']) expect(await differing(script)).toEqual([]);
+});
+
+/** The tests run in order. The processor is emulated, and only the processor: a program takes ten times as long. */
+describe('the program for arm64, emulated', () => {
+  it('is this version', async () => {
+    expect(await runAgent(['--version'])).toMatchObject({ code: 0, stdout: `${manifest.version}\n`, stderr: '' });
+  });
+
+  it('applies a bundle, and tells its architecture', async () => {
+    host.announce();
+    expect(await host.tick()).toMatchObject({ code: 0, reports: ['applied'], failedCalls: [] });
+    expect(lab.world.tenancy.checkIns).toMatchObject([{ host: { arch: 'arm64', os: 'linux' } }]);
+  });
+
+  it('finds nothing wrong with the host', async () => {
+    const doctor = await runAgent(['doctor', '--config', host.configFile]);
+    expect(doctor).toMatchObject({ code: 0, stderr: '' });
+    expect(doctor.stdout).toMatch(/\nall is well\n$/);
+  });
+});
