@@ -12,7 +12,7 @@ release_base=
 
 usage() {
   cat <<'USAGE'
-Installs the deploy agent deployd on a Debian or Ubuntu host (amd64, systemd). Run it as root.
+Installs the deploy agent deployd on a Debian or Ubuntu host (amd64 or arm64, systemd). Run it as root.
 
   sh install.sh --env ID --site SITE --transport system --tenancy-url URL --secretstore-url URL \
     --bootstrap-file FILE
@@ -180,7 +180,11 @@ require_host() {
   for tool in apt-get dpkg-query systemctl curl sha256sum flock; do
     command -v "$tool" >/dev/null || die "needs $tool, which this host does not have; on Debian and Ubuntu install it with apt-get"
   done
-  [ "$(/usr/bin/dpkg --print-architecture)" = amd64 ] || die 'deployd is packaged for amd64 only'
+  architecture=$(/usr/bin/dpkg --print-architecture)
+  case $architecture in
+    amd64 | arm64) ;;
+    *) die "deployd is packaged for amd64 and arm64, not for $architecture" ;;
+  esac
   [ -d /run/systemd/system ] || die 'systemd does not run here; deployd needs its timers'
 }
 
@@ -446,7 +450,7 @@ install_package() {
     say "deployd $installed is installed"
     return
   fi
-  file=deployd_${version}_amd64.deb
+  file=deployd_${version}_$architecture.deb
   tag=$version
   [ "$source" = registry ] || tag=v$version
   mkdir -p "$cache" || die "cannot make $cache"

@@ -1,3 +1,4 @@
+import { architectures } from '../deb/architecture.ts';
 import { loadSettings } from '../src/agent/config/loadSettings.ts';
 import { version as agentVersion } from '../src/version.ts';
 import { grant, type InstallWorld, openInstallWorld, optionsOf, version } from './installWorld.ts';
@@ -74,6 +75,23 @@ describeIf(needsRoot, 'a fresh host', () => {
     const wrong = { DEPLOYD_SOURCE: 'gitea', DEPLOYD_BASE_URL: 'https://127.0.0.1:9', DEPLOYD_TOKEN: 'wrong' };
     const right = { source: 'registry', 'base-url': `${offer.packages.base}/`, token: offer.token };
     expect(await install(right, { env: wrong })).toMatchObject({ code: 0 });
+  });
+
+  it.each(architectures)('takes the package of its architecture: %s', async (architecture) => {
+    await offer.publish(version, { architecture });
+    expect(await install({}, { architecture })).toMatchObject({ code: 0 });
+    expect((await offer.host.calls())[0]).toMatch(
+      `install /var/cache/deployd-install/deployd_${version}_${architecture}.deb`,
+    );
+  });
+
+  it('of another architecture is refused before anything is changed', async () => {
+    const before = await offer.host.snapshot();
+    expect(await install({}, { architecture: 'riscv64' })).toMatchObject({
+      code: 1,
+      stderr: 'deployd install: deployd is packaged for amd64 and arm64, not for riscv64\n',
+    });
+    expect(await offer.host.snapshot()).toEqual(before);
   });
 
   it('takes another version when told so', async () => {

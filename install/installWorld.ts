@@ -6,6 +6,7 @@ import {
 } from '../fixtures/servers/registry/packageRegistry.ts';
 import { type ReleaseHost, startReleaseHost } from '../fixtures/servers/registry/releaseHost.ts';
 import type { TestServer } from '../fixtures/servers/http/httpsServer.ts';
+import { debNameOf, type Architecture } from '../deb/architecture.ts';
 import { makePackage } from './packageArchive.ts';
 import { createScratchHost, type CommandResult, type ScratchHost } from './scratchHost.ts';
 
@@ -21,7 +22,10 @@ export interface InstallWorld {
   /** A read-only download token, which `env` holds. */
   token: string;
   /** Offers one more version. */
-  publish: (version: string, how?: { installedKiB?: number; sha256File?: string }) => Promise<void>;
+  publish: (
+    version: string,
+    how?: { installedKiB?: number; sha256File?: string; architecture?: Architecture },
+  ) => Promise<void>;
   /** Runs the installer once more, only with the options named and without a grant. */
   again: (options?: Record<string, string>, extra?: string[]) => Promise<CommandResult>;
   close: () => Promise<void>;
@@ -60,7 +64,7 @@ export async function openInstallWorld(): Promise<InstallWorld> {
   packages.tokens.set(token, 'read');
   const publish: InstallWorld['publish'] = async (wanted, how = {}) => {
     const { deb, sha256 } = await makePackage(wanted, how);
-    const file = `deployd_${wanted}_amd64.deb`;
+    const file = debNameOf('deployd', wanted, how.architecture ?? 'amd64');
     const assets = { [file]: deb, [`${file}.sha256`]: Buffer.from(how.sha256File ?? `${sha256}  ${file}\n`) };
     for (const [name, bytes] of Object.entries(assets)) packages.files.set(`deployd/${wanted}/${name}`, bytes);
     const attached = Object.entries(assets).map(([name, bytes], id) => ({ id, name, bytes }));

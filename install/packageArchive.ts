@@ -9,14 +9,14 @@ import { writeWithMode } from './writeWithMode.ts';
 
 const call = promisify(execFile);
 
-/** What an installed package is, as far as the installer goes: `deployd_<ver>_amd64.deb` and its checksum. */
+/** What an installed package is, as far as the installer goes: a `.deb` and its checksum. */
 export async function makePackage(
   version: string,
-  { installedKiB = 8 } = {},
+  { installedKiB = 8, architecture = 'amd64' } = {},
 ): Promise<{ deb: Buffer; sha256: string }> {
   const dir = await mkdtemp(join(tmpdir(), 'deployd-deb-'));
   const tree = join(dir, 'root');
-  await writeWithMode(join(tree, 'DEBIAN/control'), control(version, installedKiB));
+  await writeWithMode(join(tree, 'DEBIAN/control'), control(version, { installedKiB, architecture }));
   await writeWithMode(join(tree, 'DEBIAN/postinst'), postinst, 0o755);
   await writeWithMode(join(tree, 'usr/share/deployd/identity-acl.sh'), stubProgram(''), 0o755);
   for (const name of ['start-unit.sh', 'enable-timer.sh', 'enrol.sh', 'undo.sh'])
@@ -34,10 +34,13 @@ chown root:deployd /etc/deployd && chmod 1770 /etc/deployd
 chown deployd:deployd /var/lib/deployd && chmod 0700 /var/lib/deployd
 `;
 
-function control(version: string, installedKiB: number): string {
+function control(
+  version: string,
+  { installedKiB, architecture }: { installedKiB: number; architecture: string },
+): string {
   return `Package: deployd
 Version: ${version}
-Architecture: amd64
+Architecture: ${architecture}
 Maintainer: nobody <nobody@example.org>
 Installed-Size: ${installedKiB}
 Description: stand-in

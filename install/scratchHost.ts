@@ -34,6 +34,8 @@ export interface RunOptions {
   stdin?: string;
   /** A directory that is on a disk of its own, with 64 KiB. */
   smallDisk?: string;
+  /** What dpkg says the host is; this machine's by default. */
+  architecture?: string;
   env?: Record<string, string>;
 }
 
@@ -113,12 +115,24 @@ async function populateRoot(root: string): Promise<void> {
   for (const [file, content] of Object.entries(initialFiles)) await writeWithMode(join(root, file), content);
   for (const [name, body] of Object.entries(stubPrograms))
     await writeWithMode(join(root, 'played', name), stubProgram(body), 0o755);
+  await writeWithMode(join(root, 'played/dpkg.foreign'), foreignDpkg, 0o755);
+  await writeWithMode(join(root, 'played/dpkg.own'), '');
   await copyFile(await busybox, join(root, 'played/busybox'));
   await writeWithMode(join(root, 'install.sh'), await readFile(script, 'utf8'));
 }
 
 /** Directories of this machine that the host has too, and cannot write to. */
 const mountedDirectories = ['usr/bin', 'usr/sbin', 'usr/lib', 'usr/lib64', 'proc', 'dev'];
+/** dpkg of a host of ARCHITECTURE, which installs what is packaged for it. */
+const foreignDpkg = `#!/bin/sh
+[ "$1" != --print-architecture ] || exec echo "$ARCHITECTURE"
+exec /played/dpkg.own --force-architecture "$@"
+`;
+const foreignMounts = [
+  ['usr/bin/dpkg', 'played/dpkg.own'],
+  ['played/dpkg.foreign', 'usr/bin/dpkg'],
+];
+
 const ownDirectories = [
   'etc/alternatives',
   'run/systemd/system',
@@ -168,17 +182,23 @@ function nameOf(id: number): string {
 
 /** The shell of the installer has the process id of the child: every step before it is an exec. */
 function run(root: string, args: string[], options: RunOptions): Running {
-  const { shell = ['dash'], piped = false, stdin = '', env = {}, smallDisk } = options;
+  const { shell = ['dash'], piped = false, stdin = '', env = {}, smallDisk, architecture } = options;
   const mounts = mountedDirectories.map((each) => {
     const option = each === 'proc' || each === 'dev' ? '--rbind' : '--bind';
     return `mount ${option} /${each} ${root}/${each}`;
   });
   const readOnly = mountedDirectories.slice(0, 4).map((each) => `mount -o remount,bind,ro ${root}/${each}`);
   const disks = smallDisk === undefined ? [] : [`mount -t tmpfs -o size=64k none ${root}${smallDisk}`];
-  const enter = `${[...mounts, ...readOnly, ...disks].join(' && ')} && exec chroot ${root} "$@"`;
+  const dpkgs =
+    architecture === undefined ? [] : foreignMounts.map(([from, to]) => `mount --bind ${root}/${from} ${root}/${to}`);
+  const enter = `${[...mounts, ...readOnly, ...disks, ...dpkgs].join(' && ')} && exec chroot ${root} "$@"`;
   const command = piped ? [...shell, '-s', '--', ...args] : [...shell, '/install.sh', ...args];
   const child = spawn('unshare', ['--mount', '--propagation', 'private', 'sh', '-c', enter, 'sh', ...command], {
-    env: { PATH: '/played:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin', ...env },
+    env: {
+      PATH: '/played:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin',
+      ...(architecture !== undefined && { ARCHITECTURE: architecture }),
+      ...env,
+    },
     stdio: ['pipe', 'pipe', 'pipe'],
     cwd: '/',
   });
