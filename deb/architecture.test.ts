@@ -23,6 +23,7 @@ it.each([
   expect(buildOptionsOf({ ...unasked, ...(architecture && { architecture }) })).toEqual({
     dir: 'build/package',
     architectures,
+    formats: ['deb', 'rpm'],
     compression: 'release',
   });
 });

@@ -7,26 +7,45 @@ export const buildArguments = {
   output: { type: 'string', default: 'build/package' },
   quick: { type: 'boolean', default: false },
   architecture: { type: 'string', multiple: true },
+  format: { type: 'string', multiple: true },
 } as const;
+
+/** The formats of packages, by the ends of their names. */
+export const formats = ['deb', 'rpm'] as const;
+
+/** One of them. */
+export type Format = (typeof formats)[number];
 
 /** What they mean. */
 export interface BuildOptions {
   /** Output directory. */
   dir: string;
   architectures: readonly Architecture[];
+  /** Of the agent's package; the others have no rpm. */
+  formats: readonly Format[];
   compression: Compression;
 }
 
-/** The options of a command line; all architectures unless some are named. */
-export function buildOptionsOf({ output, quick, architecture: asked = [...architectures] }: Values): BuildOptions {
-  const chosen = architectures.filter((each) => asked.includes(each));
-  if (chosen.length < asked.length)
-    throw new UserError(`--architecture ${asked.join(', ')}: packages are for ${architectures.join(' and ')}`);
-  return { dir: output, architectures: chosen, compression: quick ? 'quick' : 'release' };
+/** The options of a command line; all architectures and formats unless some are named. */
+export function buildOptionsOf({ output, quick, architecture, format }: Values): BuildOptions {
+  return {
+    dir: output,
+    architectures: chosen('architecture', architectures, architecture),
+    formats: chosen('format', formats, format),
+    compression: quick ? 'quick' : 'release',
+  };
+}
+
+function chosen<T extends string>(option: string, all: readonly T[], asked: string[] = [...all]): T[] {
+  const known = all.filter((each) => asked.includes(each));
+  if (known.length < asked.length)
+    throw new UserError(`--${option} ${asked.join(', ')}: packages are for ${all.join(' and ')}`);
+  return known;
 }
 
 interface Values {
   output: string;
   quick: boolean;
   architecture?: string[];
+  format?: string[];
 }

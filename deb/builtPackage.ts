@@ -39,7 +39,7 @@ export async function digestsOfBuilds(architecture: Architecture, date: string):
   const tree = ['src', 'machines', 'deb', 'install', 'fixtures', 'package.json', 'CHANGELOG.md'];
   const cache = resolve(buildDirectory, cacheNameOf(manifest.version, architecture));
   const line = `umask 0077 && mkdir ${copy} && cp -r ${tree.join(' ')} ${copy} && cp -r --link node_modules ${copy} &&
-    cd ${copy} && exec "$0" deb/package.ts --output out --quick --architecture ${architecture} --cache ${cache}`;
+    cd ${copy} && exec "$0" deb/package.ts --output out --quick --architecture ${architecture} --format deb --cache ${cache}`;
   const env = { ...process.env, SOURCE_DATE_EPOCH: String(Date.parse(date) / 1000), TZ: 'Asia/Kathmandu', LC_ALL: 'C' };
   try {
     await run('sh', ['-c', line, process.execPath], { env });

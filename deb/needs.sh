@@ -32,6 +32,7 @@ for use in "$@"; do
       need aarch64-linux-gnu-strip binutils-aarch64-linux-gnu
       need qemu-aarch64-static qemu-user-static
       need xz xz-utils
+      need rpmbuild rpm
       ;;
     lintian)
       need lintian lintian

@@ -4,7 +4,7 @@ import { copyFile, mkdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { debNameOf, runtimeOf, type Architecture } from './architecture.ts';
-import { buildArguments, buildOptionsOf } from './buildOptions.ts';
+import { buildArguments, buildOptionsOf, type Format } from './buildOptions.ts';
 import { bundleProgram, type ProgramBundle } from './bundle.ts';
 import { agentControl, librariesOf } from './control.ts';
 import { currentPackageVersion, readChangelog, type ChangelogEntry, type PackageVersion } from './packageVersion.ts';
@@ -14,6 +14,7 @@ import { agentConfigPage, agentPage } from './docs/agentPages.ts';
 import { programDocs } from './docs/programDocs.ts';
 import { runScript, UserError } from './userError.ts';
 import { buildDebFile, type Compression } from './debFile.ts';
+import { buildRpmFile, rpmNameOf, type RpmContents } from './rpmFile.ts';
 import { staticPayload, maintainerScripts, type Payload } from './payload.ts';
 import { createCodeCache, openCodeCache } from './program/codeCache.ts';
 
@@ -24,18 +25,21 @@ export interface PackageOptions {
   /** Output directory. */
   dir: string;
   architecture?: Architecture;
+  /** Debian's by default. */
+  formats?: readonly Format[];
   /** An existing code cache; without it a new one is recorded. */
   cacheFile?: string | undefined;
   compression?: Compression;
 }
 
-/** Writes the package, its digest, its code cache and the installer; returns the package's path. */
+/** Writes the package in each format, with its digest, its code cache and the installer; returns the packages' paths. */
 export async function buildPackage({
   dir,
   architecture = 'amd64',
+  formats = ['deb'],
   cacheFile,
   compression = 'release',
-}: PackageOptions): Promise<string> {
+}: PackageOptions): Promise<string[]> {
   execFileSync('sh', [join(here, 'needs.sh'), 'build'], { stdio: 'inherit' });
   await mkdir(dir, { recursive: true });
   const runtime = await runtimeOf(architecture);
@@ -49,23 +53,31 @@ export async function buildPackage({
   const packageVersion = currentPackageVersion(changes);
   const generated = generatedPayload({ architecture, bundle, cache, changes, packageVersion });
   const payload = { ...staticPayload(), ...generated, '/usr/bin/deployd': { from: executable } };
-  const file = join(dir, debNameOf('deployd', packageVersion.version, architecture));
-  await buildDebFile(file, {
-    ...packageVersion,
-    architecture,
-    control: agentControl,
-    payload,
-    libraries: await librariesOf(executable, runtime),
-    scripts: maintainerScripts(),
-    compression,
-  });
+  const contents = { ...packageVersion, architecture, payload, compression };
+  const files: string[] = [];
+  for (const format of formats) files.push(await builders[format](dir, contents));
   await rm(executable);
 
-  await writeDigest(file);
+  for (const file of files) await writeDigest(file);
   await writeFile(join(dir, cacheNameOf(packageVersion.version, architecture)), cache);
   await copyFile(join(here, '..', 'install', 'install.sh'), join(dir, 'install.sh'));
-  return file;
+  return files;
 }
+
+/** How the package is written in each format; returns its path. */
+const builders: Record<Format, (dir: string, contents: RpmContents) => Promise<string>> = {
+  deb: async (dir, contents) => {
+    const file = join(dir, debNameOf('deployd', contents.version, contents.architecture));
+    const libraries = await librariesOf(join(dir, 'deployd'), await runtimeOf(contents.architecture));
+    await buildDebFile(file, { ...contents, control: agentControl, libraries, scripts: maintainerScripts() });
+    return file;
+  },
+  rpm: async (dir, contents) => {
+    const file = join(dir, rpmNameOf(contents.version, contents.architecture));
+    await buildRpmFile(file, contents);
+    return file;
+  },
+};
 
 /** The file of a code cache beside its package. */
 export function cacheNameOf(version: string, architecture: Architecture): string {
@@ -109,5 +121,5 @@ if (import.meta.main)
     if (values.cache !== undefined && architectures.length > 1)
       throw new UserError('--cache: a code cache is of one architecture; name it by --architecture');
     for (const architecture of architectures)
-      console.log(await buildPackage({ ...options, architecture, cacheFile: values.cache }));
+      for (const file of await buildPackage({ ...options, architecture, cacheFile: values.cache })) console.log(file);
   });

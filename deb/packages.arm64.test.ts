@@ -5,6 +5,8 @@ import { promisify } from 'node:util';
 import manifest from '../package.json' with { type: 'json' };
 import { emulatedProgram } from '../fixtures/arm64/emulatedProgram.ts';
 import { tempDir } from '../fixtures/tempDir.ts';
+import { digestOf } from './digest.ts';
+import { rpmNameOf } from './rpmFile.ts';
 import { buildDirectory, debOf, digestsOfBuilds, lintian, maxBytes, maxKib, probeCodeCache } from './builtPackage.ts';
 
 const run = promisify(execFile);
@@ -30,6 +32,19 @@ describe.each(packages)('the package $name for arm64', ({ name, deb }) => {
     const [command, ...args] = await emulatedProgram(name, tempDir());
     expect(await run(command, [...args, '--version'])).toEqual({ stdout: `${manifest.version}\n`, stderr: '' });
   });
+});
+
+it('the agent’s rpm for arm64 holds the same program, and comes with its digest', async () => {
+  const rpm = rpmNameOf(manifest.version, 'arm64');
+  const { stdout } = await run('sha256sum', ['--check', `${rpm}.sha256`], { cwd: buildDirectory });
+  expect(stdout).toBe(`${rpm}: OK\n`);
+  const digests = await run('rpm', ['-qp', '--queryformat', '[%{filenames} %{filedigests}\n]', rpm], {
+    cwd: buildDirectory,
+  });
+  const [, digest] = /^\/usr\/bin\/deployd (\w+)$/m.exec(digests.stdout) ?? [];
+  const dir = tempDir();
+  await emulatedProgram('deployd', dir);
+  expect(digest).toBe(digestOf(await readFile(join(dir, 'deployd'))));
 });
 
 describe('the agent’s package for arm64', () => {

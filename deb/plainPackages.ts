@@ -63,7 +63,7 @@ export async function buildPlainPackages(options: BuildOptions): Promise<string[
 async function buildPlainPackage(
   { control, payload, scripts, ...about }: PlainPackage,
   { source, inputs }: ProgramBundle,
-  { dir, architecture, compression }: Omit<BuildOptions, 'architectures'> & { architecture: Architecture },
+  { dir, architecture, compression }: Pick<BuildOptions, 'dir' | 'compression'> & { architecture: Architecture },
 ): Promise<string> {
   const { name } = control;
   const executable = join(dir, name);

@@ -176,7 +176,7 @@ take_option() {
 require_host() {
   [ "$(id -u)" = 0 ] || die 'must run as root: use sudo'
   # By its path, because a busybox shell would take its own.
-  [ -x /usr/bin/dpkg ] || die 'needs dpkg: deployd is packaged for Debian and Ubuntu'
+  [ -x /usr/bin/dpkg ] || die 'needs dpkg: the installer is for Debian and Ubuntu'
   for tool in apt-get dpkg-query systemctl curl sha256sum flock; do
     command -v "$tool" >/dev/null || die "needs $tool, which this host does not have; on Debian and Ubuntu install it with apt-get"
   done

@@ -2,6 +2,7 @@ import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { architectures, debNameOf } from '../architecture.ts';
 import { digestOf } from '../digest.ts';
+import { rpmNameOf } from '../rpmFile.ts';
 import { UserError } from '../userError.ts';
 
 /** One file of a release. */
@@ -15,7 +16,8 @@ export function digestedNames(version: string): string[] {
   const packages = ['deployd', 'deployd-tenancy', 'deployctl'].flatMap((name) =>
     architectures.map((architecture) => debNameOf(name, version, architecture)),
   );
-  return [...packages, 'deployctl.cjs'];
+  const rpms = architectures.map((architecture) => rpmNameOf(version, architecture));
+  return [...packages, ...rpms, 'deployctl.cjs'];
 }
 
 /** Reads packages, deployctl in one file, their digests and the installer of a version, and verifies the digests. */
