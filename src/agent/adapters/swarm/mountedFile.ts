@@ -1,5 +1,6 @@
-import { readFile, stat } from 'node:fs/promises';
+import { stat } from 'node:fs/promises';
 import { diskFault } from '../../../platform/errors/diskFault.ts';
+import { readRegularFile } from '../../../platform/regularFile.ts';
 import type { MountedFile } from '../../rules/stack/stackContents.ts';
 
 const anyoneExecutes = 0o111;
@@ -8,7 +9,7 @@ const anyoneExecutes = 0o111;
 export async function readMountedFile(path: string): Promise<MountedFile> {
   try {
     const { mode } = await stat(path);
-    return { data: await readFile(path), isExecutable: (mode & anyoneExecutes) !== 0 };
+    return { data: readRegularFile(path), isExecutable: (mode & anyoneExecutes) !== 0 };
   } catch (error) {
     throw diskFault('read', path, error);
   }
