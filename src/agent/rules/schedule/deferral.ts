@@ -21,8 +21,8 @@ export interface DeferralInput extends Restraints {
 }
 
 /**
- * Why what is desired has to wait; null when it has not. Where another node leads the swarm, all is its work. A hold defers everything; the windows only the change from one bundle
- * to another. An attempt that was cut short is not deferred: it is finished while its bundle is desired, and undone otherwise.
+ * Why what is desired has to wait; null when it has not. Where another node leads the swarm, all is its work. A hold defers
+ * everything; the windows only the change from one bundle to another. An attempt that was cut short is not deferred: it is finished while its bundle is desired, and undone otherwise.
  * One that failed, and whose revert was cut short, is undone; its next try waits. A release that a lost state took for applied is
  * no attempt: under a hold its check waits too.
  */

@@ -17,8 +17,8 @@ export async function restoreRelease(
   signal: AbortSignal,
 ): Promise<void> {
   const { sha } = release;
-  await deps.orchestrator.obtain(sha, signal);
   await restoreFiles(deps, sha);
+  await deps.orchestrator.obtain(sha, signal);
   const currentError = await deps.releases.current.set(sha).catch((error: unknown) => error as Error);
   if (!(await registerEnvForRedaction(deps, sha))) throw incompleteFault(`release ${sha} has no .env of the agent's`);
   if (!(await isEnvUnchanged(deps, sha)))

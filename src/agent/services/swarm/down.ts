@@ -6,8 +6,8 @@ import { otherNodes, type SwarmDependencies } from './stackFacts.ts';
 const pollMs = 500;
 
 /**
- * Removes the stack, waits until its tasks and the containers of this node are gone, then removes what they mounted. Volumes of other nodes are out of a
- * manager's reach: these nodes are named.
+ * Removes the stack, waits until its tasks and the containers of this node are gone, then removes what they mounted. Volumes
+ * of other nodes are out of a manager's reach: these nodes are named.
  */
 export async function down(
   context: SwarmDependencies,

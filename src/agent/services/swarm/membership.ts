@@ -18,12 +18,13 @@ export async function membership(context: SwarmDependencies): Promise<Pick<Obser
 
 /**
  * Removes values of secrets that another manager has applied anew or taken down. Who does not act keeps those of the applied
- * release alone, which it may have to start again.
+ * release alone, which it may have to start again; who acts keeps those of its attempt, with the way back from it.
  */
 async function forgetSecrets({ deps, state }: SwarmDependencies, acts: boolean): Promise<void> {
   const { releases } = deps;
-  const { applied_sha } = state.state;
+  const { applied_sha, attempt } = state.state;
   for (const sha of await releases.list()) {
+    if (acts && sha === attempt?.sha) continue;
     const isCurrent = sha === applied_sha ? isSameRecord(await releases.readRecord(sha), state.record) : acts;
     if (!isCurrent && (await releases.hasEnv(sha))) await releases.stripEnv(sha);
   }
