@@ -54,6 +54,13 @@ const onFailure: TaskSpec = { ...spec, RestartPolicy: { Condition: 'on-failure' 
 it.each<[string, string, string, ServiceParts, TaskParts[]]>([
   ['a task that runs', 'healthy', '', {}, [{ state: 'running' }]],
   [
+    'a task that runs, and a newer one that the swarm has ended',
+    'healthy',
+    '',
+    {},
+    [{ state: 'running' }, { state: 'shutdown', minute: 1, DesiredState: 'shutdown' }],
+  ],
+  [
     'a task that runs as the service says',
     'healthy',
     '',

@@ -29,7 +29,7 @@ export interface SwarmTask {
   Status: { Timestamp: string; State: string; Err?: string; ContainerStatus?: { ExitCode?: number } };
 }
 
-/** The newest task of a slot, without anything secret. */
+/** The newest task of a slot that is to run, or the newest of all where none is; without anything secret. */
 export interface StackTask {
   id: string;
   service: string;
@@ -86,10 +86,7 @@ interface SlotContext {
 }
 
 function newestOf(slot: SwarmTask[], { service, project, hostnames }: SlotContext): StackTask {
-  const [newest, ...earlier] = slot.toSorted((a, b) => Date.parse(b.CreatedAt) - Date.parse(a.CreatedAt)) as [
-    SwarmTask,
-    ...SwarmTask[],
-  ];
+  const [newest, ...earlier] = slot.toSorted(byPrecedence) as [SwarmTask, ...SwarmTask[]];
   const { ContainerSpec, RestartPolicy } = service.Spec.TaskTemplate;
   const [wanted, state] = [service.Spec.TaskTemplate, newest.Status.State];
   const same = [newest, ...earlier].filter(({ Spec }) => isSame(Spec, wanted));
@@ -115,6 +112,15 @@ function newestOf(slot: SwarmTask[], { service, project, hostnames }: SlotContex
 /** Both come from one engine, which writes the same fields in the same order, but the runtime of services only. */
 function isSame(one: TaskSpec, other: TaskSpec): boolean {
   return JSON.stringify({ ...one, Runtime: undefined }) === JSON.stringify({ ...other, Runtime: undefined });
+}
+
+/**
+ * The swarm makes a second task of a slot when it takes a node for lost, and ends that one, though it is newer, when the node
+ * is back.
+ */
+function byPrecedence(a: SwarmTask, b: SwarmTask): number {
+  const isToRun = ({ DesiredState }: SwarmTask) => Number(!['shutdown', 'remove'].includes(DesiredState));
+  return isToRun(b) - isToRun(a) || Date.parse(b.CreatedAt) - Date.parse(a.CreatedAt);
 }
 
 /** States of a task whose container was started. */
