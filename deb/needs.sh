@@ -1,5 +1,5 @@
 #!/bin/sh
-# Installs what the package is built and checked with: needs.sh build | lintian | shells …
+# Installs what the package is built and checked with: needs.sh build | repository | lintian | rpmlint | shells …
 # Silent when there is nothing to do.
 set -eu
 
@@ -34,17 +34,25 @@ for use in "$@"; do
       need xz xz-utils
       need rpmbuild rpm
       ;;
+    repository)
+      need apt-ftparchive apt-utils
+      need createrepo_c createrepo-c
+      need gpg gpg
+      need gpg-agent gpg-agent
+      need rpmsign rpm
+      ;;
     lintian)
       need lintian lintian
       need man man-db
       ;;
+    rpmlint) need rpmlint rpmlint ;;
     shells)
       need bash bash
       need zsh zsh
       need fish fish
       need shellcheck shellcheck
       ;;
-    *) die "unknown use $use: build, lintian or shells" ;;
+    *) die "unknown use $use: build, repository, lintian, rpmlint or shells" ;;
   esac
 done
 install_missing

@@ -53,7 +53,7 @@ export async function buildPackage({
   const packageVersion = currentPackageVersion(changes);
   const generated = generatedPayload({ architecture, bundle, cache, changes, packageVersion });
   const payload = { ...staticPayload(), ...generated, '/usr/bin/deployd': { from: executable } };
-  const contents = { ...packageVersion, architecture, payload, compression };
+  const contents = { ...packageVersion, architecture, payload, compression, changes };
   const files: string[] = [];
   for (const format of formats) files.push(await builders[format](dir, contents));
   await rm(executable);

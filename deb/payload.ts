@@ -36,6 +36,7 @@ export function maintainerScripts(): Payload {
 export function staticPayload(): Payload {
   return {
     ...filesBelow('units', '/usr/lib/systemd/system'),
+    ...filesBelow('user-units', '/usr/lib/systemd/user'),
     ...filesBelow('share', '/usr/share/deployd'),
     '/usr/lib/sysusers.d/deployd.conf': { from: join(here, 'sysusers.conf') },
     '/usr/lib/tmpfiles.d/deployd.conf': { from: join(here, 'tmpfiles.conf') },

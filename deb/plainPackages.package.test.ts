@@ -2,7 +2,7 @@ import { execFile } from 'node:child_process';
 import { access } from 'node:fs/promises';
 import { basename, dirname, resolve } from 'node:path';
 import { promisify } from 'node:util';
-import { buildLaterPackage, type LaterPackage } from '../fixtures/boot/laterPackage.ts';
+import { buildLaterService, type LaterService } from '../fixtures/boot/laterPackage.ts';
 import { bootMachine, type Machine } from '../fixtures/boot/machine.ts';
 import { tempDir } from '../fixtures/tempDir.ts';
 import { buildDirectory, debOf, lintian, maxKib } from './builtPackage.ts';
@@ -17,11 +17,11 @@ const [tenancyDeb = '', ctlDeb = ''] = debs;
 const checksOfNode = 'binaries/spelling,libraries/embedded';
 
 let machine: Machine;
-let later: LaterPackage;
+let later: LaterService;
 beforeAll(async () => {
   for (const deb of debs)
     await access(deb).catch(() => Promise.reject(new Error(`there is no ${deb}: run \`npm run package\` first`)));
-  later = await buildLaterPackage(tenancyDeb, tempDir());
+  later = await buildLaterService(tenancyDeb, tempDir());
   machine = await bootMachine({ network: 'private', readOnlyPaths: [dir, dirname(later.file)] });
 }, 900_000);
 afterAll(() => machine.stop());

@@ -1,32 +1,27 @@
 import { execFile } from 'node:child_process';
-import { readFile } from 'node:fs/promises';
+import { readFileSync } from 'node:fs';
+import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import { bootMachine, type Machine } from '../fixtures/boot/machine.ts';
+import { bootDnfMachine, buildStubRpm } from '../fixtures/boot/dnfMachine.ts';
+import type { Machine } from '../fixtures/boot/machine.ts';
+import { createKey } from '../fixtures/servers/registry/packageRepository.ts';
 import { tempDir } from '../fixtures/tempDir.ts';
 import type { Architecture } from './architecture.ts';
-import { staticPayload } from './payload.ts';
-import { buildRpmFile } from './rpmFile.ts';
+import { publishToRepository } from './release/repository.ts';
 
 const run = promisify(execFile);
 const dir = tempDir();
+const hosts = readFileSync('docs/hosts.md', 'utf8');
 
-/** A package with everything but the program. */
-async function build(name: string, version: string, architecture: Architecture = 'amd64'): Promise<string> {
-  const file = join(dir, name);
-  const payload = { ...staticPayload(), '/usr/bin/deployd': { text: '#!/bin/sh\n' } };
-  await buildRpmFile(file, { version, date: new Date(1e12), architecture, payload, compression: 'quick' });
-  return file;
-}
+const build = (name: string, version: string, architecture: Architecture = 'amd64') =>
+  buildStubRpm(join(dir, name), version, { architecture });
 
 let machine: Machine;
 beforeAll(async () => {
-  await run('sh', ['deb/needs.sh', 'build']);
+  machine = await bootDnfMachine({ network: 'private', readOnlyPaths: [dir] });
   await build('old.rpm', '0.2.0');
   await build('new.rpm', '0.3.0');
-  machine = await bootMachine({ packages: ['rpm'], network: 'private', readOnlyPaths: [dir] });
-  // What Debian alone has for its scripts.
-  await machine.ok('rm /usr/bin/deb-systemd-helper /usr/bin/deb-systemd-invoke');
 }, 900_000);
 afterAll(() => machine.stop());
 
@@ -69,5 +64,59 @@ describe('by rpm', () => {
         'ls -d /usr/share/deployd /usr/lib/systemd/system/deployd* /etc/systemd/system/*/deployd* 2>&1 | grep -vc "No such"; cat /etc/deployd/config.yaml; ls /var/lib/deployd',
       ),
     ).toBe('0\nmine\nstore.token');
+  });
+});
+
+/** The tests run in order. */
+describe('by dnf, as docs/hosts.md says', () => {
+  const work = join(dir, 'repositories');
+  const [, source = ''] = /^ *```ini\n(.*?)^ *```$/ms.exec(hosts) ?? [];
+  const commands = [...hosts.matchAll(/^ *```sh dnf\n(.*?)^ *```$/gms)].map(([, lines = '']) => lines);
+  const useRepository = async (name: string, publicKey: string) => {
+    await writeFile(
+      `${machine.root}/etc/yum.repos.d/deployd.repo`,
+      source.replaceAll(/^ +/gm, '').replace('https://packages.example/deployd', `file://${join(work, name)}`),
+    );
+    await machine.copy(publicKey, '/etc/pki/rpm-gpg/deployd.asc');
+    await machine.ok('dnf clean all --quiet');
+  };
+  const installed = () => machine.ok('rpm -q --queryformat %{version} deployd');
+
+  beforeAll(async () => {
+    const date = new Date();
+    for (const name of ['ours', 'theirs', 'mixed']) {
+      const keyFile = await createKey(join(dir, `${name}.asc`));
+      await publishToRepository(join(work, name), { files: [join(dir, 'old.rpm')], keyFile, date });
+    }
+    const ours = { keyFile: join(dir, 'ours.asc'), date };
+    await publishToRepository(join(work, 'mixed'), { files: [], ...ours });
+    await useRepository('ours', join(work, 'ours/deployd.asc'));
+  }, 120_000);
+
+  it('it installs, upgrades and goes back', async () => {
+    const [installing, changing] = commands as [string, string];
+    await machine.ok(installing);
+    expect(await installed()).toBe('0.2.0');
+    const ours = { keyFile: join(dir, 'ours.asc'), date: new Date() };
+    await publishToRepository(join(work, 'ours'), { files: [join(dir, 'new.rpm')], ...ours });
+    const [upgrade = '', downgrade = ''] = changing.split('\n').map((line) => `dnf clean all --quiet && ${line}`);
+    await machine.ok(upgrade);
+    expect(await installed()).toBe('0.3.0');
+    await machine.ok(downgrade);
+    expect(await installed()).toBe('0.2.0');
+    await machine.ok('rpm -e deployd');
+  });
+
+  it.each([
+    ['whose index another key has signed', 'theirs', /repomd\.xml.*GPG|GPG.*repomd|Bad PGP signature/i],
+    [
+      'whose packages another key has signed',
+      'mixed',
+      /GPG check FAILED|not correct|Public key for .* is not installed/i,
+    ],
+  ])('it takes nothing of a repository %s', async (_what, name, message) => {
+    await useRepository(name, join(work, 'ours/deployd.asc'));
+    const { code, stdout, stderr } = await machine.run('dnf install --assumeyes deployd');
+    expect([code, stdout + stderr]).toEqual([1, expect.stringMatching(message)]);
   });
 });

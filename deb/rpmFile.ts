@@ -6,7 +6,8 @@ import { promisify } from 'node:util';
 import type { Architecture } from './architecture.ts';
 import { agentControl, maintainer } from './control.ts';
 import type { Compression } from './debFile.ts';
-import type { PackageVersion } from './packageVersion.ts';
+import { rpmChangelog } from './docs/rpmChangelog.ts';
+import type { ChangelogEntry, PackageVersion } from './packageVersion.ts';
 import { writePayload, type Payload } from './payload.ts';
 
 /** What an rpm package of the agent is made of. */
@@ -15,6 +16,8 @@ export interface RpmContents extends PackageVersion {
   /** That of the `.deb`. */
   payload: Payload;
   compression: Compression;
+  /** The changelog, newest first. */
+  changes: readonly ChangelogEntry[];
 }
 
 const machines: Record<Architecture, string> = { amd64: 'x86_64', arm64: 'aarch64' };
@@ -67,10 +70,8 @@ function rpmPayload(payload: Payload): Payload {
 }
 
 /** The spec file; what rpm would guess by this machine is written out. */
-async function specOf({ version }: PackageVersion, paths: string[]): Promise<string> {
-  const [summary = '', ...description] = agentControl.description
-    .replace('install.sh enrols a host, or see', 'see') // the installer is for Debian
-    .split('\n');
+async function specOf({ version, date, changes }: RpmContents, paths: string[]): Promise<string> {
+  const [summary = '', ...description] = agentControl.description.split('\n');
   const ownDirectories = [...new Set(paths.map(dirname))].filter(
     (dir) => dir.endsWith('/deployd') || dir.includes('/deployd/'),
   );
@@ -80,7 +81,7 @@ async function specOf({ version }: PackageVersion, paths: string[]): Promise<str
   return `Name: deployd
 Version: ${version}
 Release: 1
-Summary: ${summary}
+Summary: ${summary.charAt(0).toUpperCase()}${summary.slice(1)}
 License: Apache-2.0 AND MIT
 Packager: ${maintainer}
 Requires: acl, shadow-utils, systemd >= 247
@@ -100,5 +101,8 @@ ${ownDirectories
   .map((dir) => `%dir ${dir}`)
   .join('\n')}
 ${paths.map((path) => (path.endsWith('/copyright') ? `%license ${path}` : path)).join('\n')}
+
+%changelog
+${rpmChangelog(changes, { maintainer, date })}
 `;
 }

@@ -3,7 +3,8 @@ import { basename, dirname, join } from 'node:path';
 import { tempDir } from '../fixtures/tempDir.ts';
 import { endings, commandEndings } from '../machines/endings.ts';
 import { configKeys, configTable } from '../src/agent/config/configKeys.ts';
-import { configOf, configTableOf } from '../src/agent/config/namedEnvs.ts';
+import { configOf } from '../src/agent/config/namedEnvs.ts';
+import { configTableOf } from '../src/agent/config/scopeOf.ts';
 import { configKeys as tenancyKeys } from '../src/tenancy/config/configKeys.ts';
 import { loadSettings } from '../src/tenancy/config/loadSettings.ts';
 import { httpLimits } from '../src/tenancy/http/httpLimits.ts';
@@ -87,6 +88,25 @@ describe('the units of a named env', () => {
     const [directory = ''] = (unit['ReadWritePaths']?.[0] ?? '').split(' ');
     expect(dirname(String(table.bootstrap_file.default))).toBe(placeOf(directory.replace('-', '')));
     expect(dirname(configOf('shop'))).toBe(placeOf(directory.replace('-', '')));
+  });
+});
+
+describe('the units of a user', () => {
+  const plain = readUnit('deployd.service');
+  const service = readUnit('deployd.service', 'deb/user-units');
+
+  it('have the times of the plain ones', () => {
+    const times = ['Type', 'SuccessExitStatus', 'SyslogIdentifier', 'TimeoutStartSec', 'TimeoutStopSec', 'KillMode'];
+    for (const key of times) expect([key, service[key]]).toEqual([key, plain[key]]);
+    const timer = { ...readUnit('deployd.timer'), Description: ['Ticks of the deploy agent of this user'] };
+    expect(readUnit('deployd.timer', 'deb/user-units')).toEqual(timer);
+  });
+
+  it('run the agent of the user, with each restriction of the plain ones that needs no mount namespace', () => {
+    expect(service['ExecStart']).toEqual(['/usr/bin/deployd run --once --user']);
+    const restrictions = Object.keys(plain).filter((key) => /^(Restrict|Lock|NoNew|System|UMask|LimitCORE)/.test(key));
+    for (const key of restrictions) expect([key, service[key]]).toEqual([key, plain[key]]);
+    expect(Object.keys(service).filter((key) => /^(User|Group|Protect|Private|ReadWritePaths)/.test(key))).toEqual([]);
   });
 });
 

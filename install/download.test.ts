@@ -152,7 +152,7 @@ describeIf(needsRoot, 'a package', () => {
     await offer.host.write('played/apt-get.ends', '100');
     const ended = await offer.host.install(optionsOf(), { env: offer.env });
     expect(ended.code).toBe(1);
-    expect(ended.stderr).toContain(`apt-get could not install ${file}: see above`);
+    expect(ended.stderr).toContain(`apt could not install ${file}: see above`);
     expect(await offer.host.calls()).toHaveLength(1);
   });
 });

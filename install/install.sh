@@ -12,7 +12,8 @@ release_base=
 
 usage() {
   cat <<'USAGE'
-Installs the deploy agent deployd on a Debian or Ubuntu host (amd64 or arm64, systemd). Run it as root.
+Installs the deploy agent deployd on a host with systemd, amd64 or arm64: by apt on Debian and Ubuntu, by dnf on Fedora
+and RHEL 9. Run it as root.
 
   sh install.sh --env ID --site SITE --transport system --tenancy-url URL --secretstore-url URL \
     --bootstrap-file FILE
@@ -34,8 +35,10 @@ Values that the host's configuration holds already need not be given again.
   --laptop                being offline is normal on this host
   --enable-timer          switch the timer on although it was stopped, disabled or masked on purpose
   --token TOKEN           token for the package registry; better in the variable DEPLOYD_TOKEN, which sudo does not log
-  --source KIND           registry (the default) or gitea: where the package comes from; or DEPLOYD_SOURCE
-  --base-url URL          what stands before /VERSION/FILE (registry) or /vVERSION/FILE (gitea); or DEPLOYD_BASE_URL
+  --source KIND           registry (the default), gitea or repository: where the package comes from; or DEPLOYD_SOURCE
+  --base-url URL          what stands before /VERSION/FILE (registry), /vVERSION/FILE (gitea), or /apt and /dnf (repository);
+                          or DEPLOYD_BASE_URL
+  --repository-key FILE   public key that the repository is signed by, its deployd.asc; the host keeps it
   --version VERSION       version of the package; without it, the installer's own
   --proxy URL             HTTP proxy of the downloads; without it, the one that the variable https_proxy names
   --help                  this text
@@ -116,10 +119,10 @@ hide_token() {
 read_options() {
   # What the environment exports under these names would be exported again.
   unset token grant
-  token=${DEPLOYD_TOKEN-} source=${DEPLOYD_SOURCE:-registry} base_url=${DEPLOYD_BASE_URL-}
+  token=${DEPLOYD_TOKEN-} source=${DEPLOYD_SOURCE-} base_url=${DEPLOYD_BASE_URL-}
   unset DEPLOYD_TOKEN
   env='' site='' transport='' tenancy_url='' tenancy_ca='' secretstore_url='' secretstore_ca=''
-  bootstrap_file='' identity_jwt='' re_enrol='' mesh='' laptop='' timer='' wanted='' proxy=''
+  bootstrap_file='' identity_jwt='' re_enrol='' mesh='' laptop='' timer='' wanted='' proxy='' repository_key=''
   while [ $# -gt 0 ]; do
     name=${1%%=*}
     case $name in
@@ -131,7 +134,8 @@ read_options() {
         continue
         ;;
       --env | --site | --transport | --tenancy-url | --tenancy-ca | --secretstore-url | --secretstore-ca | \
-        --bootstrap-file | --identity-jwt | --mesh | --token | --source | --base-url | --version | --proxy) ;;
+        --bootstrap-file | --identity-jwt | --mesh | --token | --source | --base-url | --repository-key | --version | \
+        --proxy) ;;
       --*) misused "unknown option $name; --help lists them" ;;
       *) misused 'an argument that belongs to no option; --help lists them' ;;
     esac
@@ -167,6 +171,7 @@ take_option() {
     --token) token=$2 ;;
     --source) source=$2 ;;
     --base-url) base_url=$2 ;;
+    --repository-key) repository_key=$2 ;;
     --version) wanted=$2 ;;
   esac
 }
@@ -175,17 +180,25 @@ take_option() {
 
 require_host() {
   [ "$(id -u)" = 0 ] || die 'must run as root: use sudo'
-  # By its path, because a busybox shell would take its own.
-  [ -x /usr/bin/dpkg ] || die 'needs dpkg: the installer is for Debian and Ubuntu'
-  for tool in apt-get dpkg-query systemctl curl sha256sum flock; do
-    command -v "$tool" >/dev/null || die "needs $tool, which this host does not have; on Debian and Ubuntu install it with apt-get"
+  choose_manager
+  for tool in $programs systemctl curl sha256sum flock; do
+    command -v "$tool" >/dev/null || die "needs $tool, which this host does not have; install it with $manager"
   done
-  architecture=$(/usr/bin/dpkg --print-architecture)
-  case $architecture in
-    amd64 | arm64) ;;
-    *) die "deployd is packaged for amd64 and arm64, not for $architecture" ;;
+  architecture=$(own_architecture)
+  case " $architectures " in
+    *" $architecture "*) ;;
+    *) die "deployd is packaged for ${architectures% *} and ${architectures#* }, not for $architecture" ;;
   esac
   [ -d /run/systemd/system ] || die 'systemd does not run here; deployd needs its timers'
+}
+
+# What the system says it is decides, not which program is there: some have both.
+choose_manager() {
+  case " $(sed -n 's/^ID\(_LIKE\)\{0,1\}=//p' /etc/os-release 2>/dev/null | tr "\"'\n" '   ') " in
+    *' debian '* | *' ubuntu '*) use_apt ;;
+    *' fedora '* | *' rhel '*) use_dnf ;;
+    *) die 'the installer is for Debian and Ubuntu, Fedora and RHEL, and those that follow them; see /etc/os-release' ;;
+  esac
 }
 
 # One installer at a time. What one that was killed has left, its token too, goes here.
@@ -238,12 +251,15 @@ settle_values() {
   secretstore_url=${secretstore_url:-$(configured secretstore_url)}
   state_dir=$(configured state_dir) grant_file=$(configured bootstrap_file)
   state_dir=${state_dir:-/var/lib/deployd} grant_file=${grant_file:-$config_dir/bootstrap.jwt}
+  if [ -z "$source$base_url" ] && [ -f "$repository_file" ]; then source=repository; fi
+  source=${source:-registry}
   case $source in
     registry) base_url=${base_url:-$registry_base} ;;
     gitea) base_url=${base_url:-$release_base} token='' ;;
+    repository) base_url=${base_url:-$(sed -n "s,^${address_key}[[:space:]]*\(.*\)/$manager\$,\1,p" "$repository_file" 2>/dev/null || :)} token='' ;;
   esac
   base_url=${base_url%/}
-  installed=$(dpkg-query -W -f '${db:Status-Status} ${Version}' deployd 2>/dev/null | sed -n 's/^installed //p')
+  installed=$(installed_version)
   version=${wanted:-$version}
   settle_mesh
 }
@@ -287,7 +303,7 @@ uses_mesh() { case $transport in sdk | proxy) ;; *) return 1 ;; esac }
 needs_package() {
   [ -n "$installed" ] || return 0
   [ "$installed" != "$version" ] || return 1
-  [ -n "$wanted" ] || /usr/bin/dpkg --compare-versions "$installed" lt "$version"
+  [ -n "$wanted" ] || is_older "$installed" "$version"
 }
 
 read_grant() {
@@ -335,7 +351,7 @@ require_values() {
   require --transport "$transport"
   require --tenancy-url "$tenancy_url"
   require --secretstore-url "$secretstore_url"
-  if needs_package; then require '--base-url (or DEPLOYD_BASE_URL)' "$base_url"; fi
+  if needs_package || [ -n "$repository_key" ]; then require '--base-url (or DEPLOYD_BASE_URL)' "$base_url"; fi
   judge_values
   judge_grant
   if uses_mesh; then judge_mesh; fi
@@ -355,7 +371,7 @@ judge_values() {
   case $transport in '' | sdk | proxy | system) ;; *) fault '--transport: must be sdk, proxy or system' ;; esac
   judge_url --tenancy-url "$tenancy_url"
   judge_url --secretstore-url "$secretstore_url"
-  case $source in registry | gitea) ;; *) fault '--source: must be registry or gitea' ;; esac
+  case $source in registry | gitea) ;; repository) judge_key ;; *) fault '--source: must be registry, gitea or repository' ;; esac
   case $mesh in mesh | openziti) ;; *) fault '--mesh: must be mesh or openziti' ;; esac
   case $version in *[!A-Za-z0-9.+~-]*) fault '--version: letters, digits and . + ~ - make one' ;; esac
   case $token in *[![:graph:]]* | *[\"\\]*) fault '--token: holds characters that no token has' ;; esac
@@ -397,6 +413,15 @@ origin() {
 judge_pem() {
   [ -n "$2" ] || return 0
   grep -q -e '-----BEGIN CERTIFICATE-----' "$2" 2>/dev/null || fault "$1: names no readable PEM file with a certificate"
+}
+
+judge_key() {
+  if [ -n "$repository_key" ]; then
+    grep -q -e '-----BEGIN PGP PUBLIC KEY BLOCK-----' "$repository_key" 2>/dev/null ||
+      fault '--repository-key: names no readable file with an OpenPGP public key in ASCII'
+  elif needs_package && [ ! -f "$repository_file" ]; then
+    fault '--repository-key is missing: the public key that the repository is signed by'
+  fi
 }
 
 judge_grant() {
@@ -446,11 +471,21 @@ is_closed() {
 # --- the package
 
 install_package() {
+  if [ "$source" = repository ] && { needs_package || [ -n "$repository_key" ]; }; then use_repository; fi
   if ! needs_package; then
     say "deployd $installed is installed"
     return
   fi
-  file=deployd_${version}_$architecture.deb
+  package=$(package_in_repository)
+  [ "$source" = repository ] || fetch_package
+  say "installing deployd $version"
+  bring "$package" || { finish_killed && bring "$package"; } || die "$manager could not install ${package##*/}: see above$hint"
+  installed=$version
+  remove_downloads
+}
+
+fetch_package() {
+  file=$(package_file)
   tag=$version
   [ "$source" = registry ] || tag=v$version
   mkdir -p "$cache" || die "cannot make $cache"
@@ -460,24 +495,36 @@ install_package() {
   token=
   verify "$cache/$file"
   room_for "$cache/$file"
-  say "installing deployd $version"
-  bring "$cache/$file" || { finish_dpkg && bring "$cache/$file"; } ||
-    die "apt-get could not install $file: see above; where it misses packages, run apt-get update first"
-  installed=$version
+  package=$cache/$file
+}
+
+# A repository that was refused once would stand in the way of everything else that the host installs: the manager is told
+# of it when the signature is verified.
+use_repository() {
+  mkdir -p "$cache" || die "cannot make $cache"
+  say "reading the repository at $(origin "$base_url")"
+  text=$(repository_text)
+  printf '%s\n' "$text" >"$cache/${repository_file##*/}"
+  read_index "$cache/${repository_file##*/}" || refuse_repository
+  [ -z "$repository_key" ] || keep_key
+  put "$repository_file" 0644 root:root "$text"
   remove_downloads
 }
 
-# bring FILE: with its dependencies; waits for another package manager
-bring() {
-  DEBIAN_FRONTEND=noninteractive apt-get -qq -y -o DPkg::Lock::Timeout=300 -o Dpkg::Use-Pty=0 ${wanted:+--allow-downgrades} \
-    install "$1" </dev/null 9>&-
+# Without another key that which the host has stays.
+repository_text() {
+  if [ -n "$repository_key" ]; then
+    new_repository
+  else
+    sed "s,^\(${address_key}[[:space:]]*\).*,\1$base_url/$manager," "$repository_file"
+  fi
 }
 
-# One that was killed at its work lets no other begin; fails where none was.
-finish_dpkg() {
-  [ -n "$(ls -A /var/lib/dpkg/updates)" ] || return 1
-  say 'finishing what a package manager that was killed has begun'
-  DEBIAN_FRONTEND=noninteractive /usr/bin/dpkg --configure --pending </dev/null 9>&-
+refuse_repository() {
+  why='cannot be read'
+  ! printf '%s' "$said" | grep -Eq "$unsigned" || why='is not signed by the key of --repository-key'
+  die "the repository at $base_url $why; nothing was changed:
+$said"
 }
 
 # fetch URL FILE: redirects are followed by hand, for the fetcher would take the token along to wherever they lead.
@@ -565,10 +612,97 @@ verify() {
 }
 
 room_for() {
-  needed=$(/usr/bin/dpkg-deb -f "$1" Installed-Size)
+  needed=$(installed_kib "$1")
   free=$(df -Pk /usr | sed -n '2p' | tr -s ' ' | cut -d ' ' -f 4)
   [ "$free" -ge "${needed:-0}" ] ||
     die "no room on the disk of /usr: the package needs $((needed / 1024)) MiB, $((free / 1024)) are free; nothing was installed"
+}
+
+# --- the package manager: what stands above takes one of the two by the same names. What bears the name of an applet of a
+# busybox shell, which would take that instead, is called by its path.
+
+use_apt() {
+  manager=apt programs='apt-get /usr/bin/dpkg dpkg-query' architectures='amd64 arm64'
+  repository_file=/etc/apt/sources.list.d/deployd.sources address_key='URIs:'
+  unsigned='NO_PUBKEY|BADSIG|EXPKEYSIG|REVKEYSIG|not signed|signature|Clearsigned|NOSPLIT|NODATA'
+  hint='; where it misses packages, run apt-get update first'
+
+  own_architecture() { /usr/bin/dpkg --print-architecture; }
+  installed_version() {
+    dpkg-query -W -f '${db:Status-Status} ${Version}' deployd 2>/dev/null | sed -n 's/^installed //p'
+  }
+  is_older() { /usr/bin/dpkg --compare-versions "$1" lt "$2"; }
+  package_file() { echo "deployd_${version}_$architecture.deb"; }
+  package_in_repository() { echo "deployd=$version"; }
+  installed_kib() { /usr/bin/dpkg-deb -f "$1" Installed-Size; }
+
+  # bring PACKAGE: a file or one in the repository, with its dependencies; waits for another package manager
+  bring() {
+    DEBIAN_FRONTEND=noninteractive apt-get -qq -y -o DPkg::Lock::Timeout=300 -o Dpkg::Use-Pty=0 ${wanted:+--allow-downgrades} \
+      install "$1" </dev/null 9>&-
+  }
+  # One that was killed at its work lets no other begin; fails where none was.
+  finish_killed() {
+    [ -n "$(ls -A /var/lib/dpkg/updates)" ] || return 1
+    say 'finishing what a package manager that was killed has begun'
+    DEBIAN_FRONTEND=noninteractive /usr/bin/dpkg --configure --pending </dev/null 9>&-
+  }
+
+  # The same as the role's.
+  new_repository() {
+    printf '%s\n' '# The repository of deployd.' 'Types: deb' "URIs: $base_url/apt" 'Suites: stable' 'Components: main' 'Signed-By:'
+    sed 's/^[[:space:]]*$/./; s/^/ /' "$repository_key"
+  }
+  keep_key() { :; }
+  # read_index SOURCES: of this source alone; sets said; waits for another apt-get
+  read_index() {
+    tries=30
+    until said=$(LC_ALL=C apt-get -qq -o Dir::Etc::SourceList="$1" -o Dir::Etc::SourceParts=- -o APT::Get::List-Cleanup=false \
+      -o APT::Update::Error-Mode=any update 2>&1 </dev/null 9>&-); do
+      case $tries:$said in
+        [1-9]*'Could not get lock'*) sleep 10 ;;
+        *) return 1 ;;
+      esac
+      tries=$((tries - 1))
+    done
+  }
+}
+
+# dnf waits for another one by itself.
+use_dnf() {
+  manager=dnf programs='dnf /usr/bin/rpm' architectures='x86_64 aarch64'
+  repository_file=/etc/yum.repos.d/deployd.repo address_key='baseurl[[:space:]]*='
+  unsigned=GPG hint=''
+  key_file=/etc/pki/rpm-gpg/deployd.asc
+
+  own_architecture() { /usr/bin/rpm --eval '%{_arch}'; }
+  installed_version() { /usr/bin/rpm -q --queryformat '=%{VERSION}\n' deployd 2>/dev/null | sed -n 's/^=//p' | tail -n 1; }
+  is_older() { [ "$(/usr/bin/rpm --eval "%{lua:print(rpm.vercmp('$1', '$2'))}")" = -1 ]; }
+  package_file() { echo "deployd-$version.$architecture.rpm"; }
+  package_in_repository() { echo "deployd-$version"; }
+  installed_kib() { bytes=$(/usr/bin/rpm -qp --nosignature --queryformat '%{SIZE}' "$1") && echo $((bytes / 1024)); }
+
+  # One in the repository comes whichever is pinned there, and with the index of now.
+  bring() {
+    case $1 in /*) ;; *) set -- --setopt=deployd.metadata_expire=0 --setopt=deployd.includepkgs="$1" "$1" ;; esac
+    dnf --quiet --assumeyes install "$@" </dev/null 9>&-
+  }
+  finish_killed() { return 1; }
+
+  # The same as the role's. A pin that the host has stays, as it does in a file of its own with apt.
+  new_repository() {
+    printf '%s\n' '# The repository of deployd.' '[deployd]' 'name=deployd' "baseurl=$base_url/dnf" "gpgkey=file://$key_file" \
+      'gpgcheck=1' 'repo_gpgcheck=1'
+    [ ! -e "$repository_file" ] || sed -n '/^includepkgs[[:space:]]*=/p' "$repository_file"
+  }
+  keep_key() { put "$key_file" 0644 root:root "$(cat "$repository_key")"; }
+  # read_index FILE: of this repository alone, as one that the host has never seen; sets said. dnf 5 has another name for the cache.
+  read_index() {
+    [ -z "$repository_key" ] || cp "$repository_key" "$cache/deployd.asc" || die "cannot write $cache/deployd.asc"
+    said=$(LC_ALL=C dnf --quiet --assumeyes --refresh --setopt=reposdir="${1%/*}" --setopt=cachedir="$cache/index" \
+      --setopt=system_cachedir="$cache/index" --setopt=deployd.skip_if_unavailable=0 \
+      ${repository_key:+--setopt=deployd.gpgkey="file://$cache/deployd.asc"} makecache 2>&1 </dev/null 9>&-)
+  }
 }
 
 # --- the mesh

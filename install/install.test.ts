@@ -4,6 +4,7 @@ import { version as agentVersion } from '../src/version.ts';
 import { grant, type InstallWorld, openInstallWorld, optionsOf, version } from './installWorld.ts';
 import { describeIf, isRoot, needsRoot } from '../fixtures/world/users.ts';
 import { type CommandResult, type RunOptions } from './scratchHost.ts';
+import { stubProgram } from './stubPrograms.ts';
 
 let offer: InstallWorld;
 beforeEach(async () => {
@@ -93,6 +94,30 @@ describeIf(needsRoot, 'a fresh host', () => {
     });
     expect(await offer.host.snapshot()).toEqual(before);
   });
+
+  it.each(['ID=ubuntu\nID_LIKE=debian\n', 'ID="kali"\nID_LIKE="debian"\n'])(
+    'that says it is of apt’s family is installed by apt, though it has dnf too: %j',
+    async (release) => {
+      await offer.host.write('etc/os-release', release);
+      await offer.host.write('played/dnf', stubProgram(''), 0o755);
+      expect(await install()).toMatchObject({ code: 0, stderr: '' });
+      expect((await offer.host.calls())[0]).toMatch(/^apt-get /);
+    },
+  );
+
+  it.each(['ID=arch\n', 'ID="opensuse-leap"\nID_LIKE="suse opensuse"\n', 'NAME=debian\n'])(
+    'that says it is of neither family is refused before anything is changed: %j',
+    async (release) => {
+      await offer.host.write('etc/os-release', release);
+      const before = await offer.host.snapshot();
+      expect(await install()).toMatchObject({
+        code: 1,
+        stderr:
+          'deployd install: the installer is for Debian and Ubuntu, Fedora and RHEL, and those that follow them; see /etc/os-release\n',
+      });
+      expect(await offer.host.snapshot()).toEqual(before);
+    },
+  );
 
   it('takes another version when told so', async () => {
     await offer.publish('0.1.11');

@@ -153,6 +153,7 @@ const initialFiles: Record<string, string> = {
   'etc/group': Object.entries(users)
     .map(([name, id]) => `${name}:x:${id}:\n`)
     .join(''),
+  'etc/os-release': 'ID=debian\n',
   'etc/hosts': '127.0.0.1 localhost\n',
   'etc/nsswitch.conf': 'passwd: files\ngroup: files\nhosts: files\n',
   'var/lib/dpkg/status': '',

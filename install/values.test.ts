@@ -60,7 +60,7 @@ describeIf(needsRoot, 'a value that is wrong', () => {
     [{ transport: 'tcp' }, '--transport: must be sdk, proxy or system'],
     [{ 'tenancy-url': 'tenancy.example' }, '--tenancy-url: must be an http(s) address in one line'],
     [{ 'secretstore-url': 'https://a b' }, '--secretstore-url: must be an http(s) address in one line'],
-    [{ source: 'github' }, '--source: must be registry or gitea'],
+    [{ source: 'github' }, '--source: must be registry, gitea or repository'],
     [{ mesh: 'tailscale' }, '--mesh: must be mesh or openziti'],
     [{ version: '1/../../x' }, '--version: letters, digits and . + ~ - make one'],
     [{ token: 'a b' }, '--token: holds characters that no token has'],

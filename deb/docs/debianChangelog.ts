@@ -9,7 +9,7 @@ export function debianChangelog(
 }
 
 function entryOf({ version, items }: ChangelogEntry, maintainer: string, date: Date): string {
-  const lines = items.map((item) => wrap(stripMarkdown(item)).replaceAll('\n', '\n    '));
+  const lines = items.map((item) => plainItem(item).replaceAll('\n', '\n    '));
   const day = date.toUTCString().replace('GMT', '+0000');
   return [
     `deployd (${version}) unstable; urgency=medium`,
@@ -18,9 +18,9 @@ function entryOf({ version, items }: ChangelogEntry, maintainer: string, date: D
   ].join('\n\n');
 }
 
-/** Removes links and code marks. */
-function stripMarkdown(markdown: string): string {
-  return markdown.replaceAll(/\[([^\]]*)\]\([^)]*\)/g, '$1').replaceAll('`', '');
+/** An item without links and code marks, in lines of 72 characters. */
+export function plainItem(markdown: string): string {
+  return wrap(markdown.replaceAll(/\[([^\]]*)\]\([^)]*\)/g, '$1').replaceAll('`', ''));
 }
 
 function wrap(text: string): string {

@@ -63,15 +63,28 @@ it('without a token publishing to the release host is manual, and the pipeline d
   expect(startedJobs({ CI_COMMIT_TAG: 'v1' })).toEqual({ ...released, 'publish-release': 'manual, optional' });
 });
 
+it('a tag is published to the repository if it is named, one pipeline at a time', () => {
+  expect(startedJobs({ CI_COMMIT_TAG: 'v1', REPOSITORY_DIR: '/srv/www/deployd' })).toMatchObject({
+    'publish-repository': 'automatic',
+  });
+  expect(jobs['publish-repository']).toMatchObject({
+    tags: ['$REPOSITORY_RUNNER'],
+    resource_group: 'repository',
+    environment: 'packages',
+  });
+});
+
 it('publishing needs the tag check and the tests', () => {
-  for (const name of ['publish-registry', 'publish-release'])
+  for (const name of ['publish-registry', 'publish-release', 'publish-repository'])
     expect(jobs[name]?.needs).toEqual(['version', 'test', 'package']);
 });
 
 it('runs existing commands with the pinned Node', () => {
   const lines = Object.values(jobs).flatMap(({ script }) => script);
   const commands = lines.flatMap((line) => line.match(/deb\/release\/\w+\.ts/g) ?? []);
-  expect(commands.sort()).toEqual(['host', 'registry', 'stamp', 'tag'].map((name) => `deb/release/${name}.ts`));
+  expect(commands.sort()).toEqual(
+    ['host', 'registry', 'repository', 'stamp', 'tag'].map((name) => `deb/release/${name}.ts`),
+  );
   expect(commands.filter((file) => !existsSync(file))).toEqual([]);
   expect(lines.filter((line) => /(^|[^/])\bnode /.test(line))).toEqual([]);
   expect(lines.filter((line) => line.includes('TOKEN'))).toEqual([]);

@@ -1,14 +1,15 @@
 import { existsSync } from 'node:fs';
 import { Argument, Command, InvalidArgumentError, Option } from 'commander';
 import { abortedBySignal } from '../platform/host/stopSignals.ts';
-import { loginName } from '../platform/host/loginName.ts';
+import { homeDirectory, loginName } from '../platform/host/loginName.ts';
 import { hardenProcess } from '../platform/host/hardening.ts';
 import { formatOf, machineFormats, machineNames, formatMachine } from './commands/machine.ts';
 import { runLoop, runOnce } from './commands/run.ts';
-import { forEachEnv, runAsOwner, withExitCode, withSettings } from './commands/commandSettings.ts';
+import { becomeUserOf, forEachEnv, runAsOwner, withExitCode, withSettings } from './commands/commandSettings.ts';
 import { parseArguments, withConfigOption } from '../commandLine.ts';
 import { loadSettings } from './config/loadSettings.ts';
 import { configOf, envPattern, plainConfig } from './config/namedEnvs.ts';
+import { userConfigIn } from './config/userConfig.ts';
 import { installCrashHandlers } from './journal/crashHandlers.ts';
 import { ignoreStreamErrors } from '../platform/host/streamErrors.ts';
 import { Vault } from './secrets/vault.ts';
@@ -61,6 +62,7 @@ withConfig(program.command('plan'))
     const { plan } = await import('./commands/plan.ts');
     await withExitCode(async () => {
       const isUnconfigured = path === null && !existsSync(plainConfig);
+      if (path !== null) becomeUserOf(path);
       const settings = isUnconfigured ? null : loadSettings(path ?? plainConfig);
       const { signatures = [], json = false } = options;
       return plan(settings, { bundle, signatures, json, signal: abortedBySignal() }, console);
@@ -173,10 +175,14 @@ withConfig(program.command('diff'))
   .option('--json', 'the same as JSON')
   .action(async (bundle: string | undefined, options: { pager: boolean; json?: boolean }, command: Command) => {
     const { diff } = await import('./commands/diff.ts');
+    const { outputFor } = await import('./commands/outputFor.ts');
     const { openTerminal } = await import('./adapters/host/terminal.ts');
     const diffOptions = { bundle, json: options.json ?? false, vault, signal: abortedBySignal() };
     await runAsOwner(chosenConfig(command), (settings) =>
-      diff(settings, diffOptions, { terminal: openTerminal(options.pager), out: console }),
+      diff(settings, diffOptions, {
+        terminal: openTerminal(options.pager),
+        out: outputFor(settings.config_file, console),
+      }),
     );
   });
 
@@ -219,15 +225,20 @@ function writeOut(text: string): void {
 
 /** The configuration that the options name, null without them. */
 function chosenConfig(command: Command): string | null {
-  const { config, env } = command.optsWithGlobals<{ config?: string; env?: string }>();
+  const { config, env, user } = command.optsWithGlobals<{ config?: string; env?: string; user?: boolean }>();
   if (config !== undefined && env !== undefined) command.error('error: --env goes without --config');
+  if (user && (config ?? env) !== undefined) command.error('error: --user goes without --config and --env');
+  if (user)
+    return userConfigIn(homeDirectory() ?? command.error('error: --user needs an account with a home directory'));
   return env === undefined ? (config ?? null) : configOf(env);
 }
 
 function withConfig(command: Command): Command {
-  return withConfigOption(command, plainConfig).addOption(
-    new Option('--env <env>', `the env of deployd@<env>.service, by ${configOf('<env>')}`).argParser(namedEnv),
-  );
+  return withConfigOption(command, plainConfig)
+    .addOption(
+      new Option('--env <env>', `the env of deployd@<env>.service, by ${configOf('<env>')}`).argParser(namedEnv),
+    )
+    .option('--user', "the agent of this user, that of the user's deployd.service, by ~/.config/deployd/config.yaml");
 }
 
 function helpFooter(): string {

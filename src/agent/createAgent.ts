@@ -82,6 +82,7 @@ async function createDependencies(
   const warn = (line: string) => deps.tick.journal.error(line);
   const file = new StateFile({ stateDir, env, warn, rebuild: () => rebuildState(releases) });
   const swarmOptions = { settings, project, vault, releases, file, signal: stop.signal };
+  const composeOptions = { redactor: () => vault.redactor(), podmanVersion: () => deps.containers.podmanVersion() };
   const deps: Dependencies = {
     ...{ settings, version, project, vault, journal },
     recorder,
@@ -99,7 +100,7 @@ async function createDependencies(
       onInspect: () => vault.noteUntrackedSecrets(),
     }),
     otherEnvs: () => otherEnvsOf(settings.config_file),
-    compose: createCompose(settings, project, { redactor: () => vault.redactor() }),
+    compose: createCompose(settings, project, composeOptions),
     ...(await orchestrationOf(() => deps, swarmOptions)),
     unattended,
     stop,

@@ -137,7 +137,7 @@ async function runAsOwner(
   await withExitCode(async () => {
     const settings = loadSettings(configOf(command));
     if (makesStateDir) mkdirSync(settings.state_dir, { recursive: true, mode: 0o700 });
-    dropPrivileges(settings.state_dir, PROGRAM);
+    dropPrivileges(settings.state_dir, { program: PROGRAM });
     return run(settings);
   }, tell);
 }

@@ -1,10 +1,11 @@
 #!/bin/sh
 # Prints the facts of the host that the role needs, as JSON: facts.sh TOKEN GRANT KIT_NOTE DROP_IN CONFIG_DIR GROUP IDENTITY TUNNELLER COMMAND
-# UNIT DOWNLOAD
+# UNIT FETCHED SOURCE PIN KEY REPO
 # Contents are in base64; what is no regular file, or a link, has none.
 set -eu
 PATH=$PATH:/usr/sbin:/sbin
-token=$1 grant=$2 kit_note=$3 drop_in=$4 config=$5 group=$6 identity=$7 tunneller=$8 command=$9 unit=${10} download=${11}
+token=$1 grant=$2 kit_note=$3 drop_in=$4 config=$5 group=$6 identity=$7 tunneller=$8 command=$9 unit=${10} fetched=${11}
+shift 11
 
 # bool COMMAND…
 bool() { if "$@" >/dev/null 2>&1; then echo true; else echo false; fi; }
@@ -20,20 +21,32 @@ unit_exists() { [ "$(systemctl show --property=LoadState --value "$unit")" != no
 # A file that another user made says nothing: who runs the proxy would take it for an operator's.
 operators() { if exists "$1" && [ "$(stat --format=%u "$1")" = 0 ]; then content "$1"; fi; }
 
-architecture='' version=''
-if command -v dpkg >/dev/null; then
-  architecture=$(dpkg --print-architecture)
-  # shellcheck disable=SC2016 # dpkg fills these in
-  package=$(dpkg-query --show --showformat='${db:Status-Status} ${Version}' deployd) || [ $? = 1 ]
-  case $package in 'installed '*) version=${package#* } ;; esac
-fi
+# What the system says it is decides, as for the installer: some have both package managers.
+case " $(sed -n 's/^ID\(_LIKE\)\{0,1\}=//p' /etc/os-release 2>/dev/null | tr "\"'\n" '   ') " in
+  *' debian '* | *' ubuntu '*)
+    manager=apt architecture=$(dpkg --print-architecture) files="$1 $2"
+    # shellcheck disable=SC2016 # dpkg fills these in
+    package=$(dpkg-query --show --showformat='${db:Status-Status} ${Version}' deployd) || [ $? = 1 ]
+    ;;
+  *' fedora '* | *' rhel '*)
+    manager=dnf architecture=$(rpm --eval '%{_arch}') files="$3 $4"
+    package=$(rpm --query --queryformat 'installed %{VERSION}\n' deployd | grep '^installed ' | tail -n 1) || [ $? = 1 ]
+    ;;
+  *) manager='' architecture='' files='' package='' ;;
+esac
+version=''
+case $package in 'installed '*) version=${package#* } ;; esac
+contents=''
+for file in $files; do contents="$contents${contents:+, }\"$(content "$file")\""; done
 cat <<JSON
 {
+  "manager": "$manager",
   "architecture": "$architecture",
-  "apt": $(bool command -v apt-get),
   "systemd": $(bool [ -d /run/systemd/system ]),
+  "package": "${package%% *}",
   "version": "$version",
-  "download": $(bool exists "$download"),
+  "fetched": $(bool exists "$fetched"),
+  "manager_files": [$contents],
   "token": $(bool exists "$token"),
   "grant": $(bool exists "$grant"),
   "grant_note": "$(digest "$config/bootstrap.sha256")",

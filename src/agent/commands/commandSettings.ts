@@ -1,9 +1,13 @@
+import { dirname, resolve } from 'node:path';
 import { commandEndings } from '../../../machines/endings.ts';
+import { isThere } from '../../platform/host/paths.ts';
 import { dropPrivileges, NotAllowed } from '../../platform/host/privileges.ts';
 import { withExitCode as withExit, type ToldError } from '../../commandLine.ts';
 import { ConfigInvalid } from '../../config/configInvalid.ts';
 import { loadSettings } from '../config/loadSettings.ts';
 import { configsOfHost, plainConfig } from '../config/namedEnvs.ts';
+import { scopeOf } from '../config/scopeOf.ts';
+import { userHomeOf } from '../config/userConfig.ts';
 import type { Settings } from '../config/settings.ts';
 import type { EachEnvOptions, RunForEnv } from './eachEnv.ts';
 
@@ -15,10 +19,23 @@ export async function runAsOwner(named: string | null, run: (settings: Settings)
   await withExitCode(() => withSettings(named ?? plainConfig, run));
 }
 
+/**
+ * Switches to the owner of a configuration in a home directory before it is read: root would do what its user wrote (spec §24.1).
+ * That of the home directory comes first, since the user can put a link in place of what is in it.
+ */
+export function becomeUserOf(path: string): void {
+  const home = userHomeOf(path);
+  if (home === null) return;
+  if (process.getuid?.() === 0 && isThere(home)) dropPrivileges(home);
+  const directory = dirname(resolve(path));
+  if (isThere(directory)) dropPrivileges(directory);
+}
+
 /** Loads a configuration, switches to the owner of its state directory and runs with it. */
 export async function withSettings(path: string, run: (settings: Settings) => Promise<number>): Promise<number> {
+  becomeUserOf(path);
   const settings = loadSettings(path);
-  dropPrivileges(settings.state_dir);
+  dropPrivileges(settings.state_dir, scopeOf(path) === 'user' ? { make: 'install -d -m 0700' } : {});
   return run(settings);
 }
 
@@ -27,7 +44,10 @@ export async function forEachEnv(named: string | null, how: EachEnvOptions, run:
   const found = named === null ? configsOfHost(plainConfig) : [named];
   const [only, ...others] = found.length === 0 ? [plainConfig] : found;
   await withExitCode(async () => {
-    if (only !== undefined && others.length === 0) return run(only, console);
+    if (only !== undefined && others.length === 0) {
+      becomeUserOf(only);
+      return run(only, console);
+    }
     const { eachEnv } = await import('./eachEnv.ts');
     return eachEnv(found, { ...how, tell: toldErrorOf, out: console }, run);
   });

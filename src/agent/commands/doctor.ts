@@ -2,8 +2,8 @@ import { ConfigInvalid } from '../../config/configInvalid.ts';
 import { loadSettings, settingsDespite } from '../config/loadSettings.ts';
 import { diagnosisOf, type Check, type Diagnosis } from '../../doctor/diagnosis.ts';
 import { diagnosisJson, formatDiagnosis } from '../../doctor/formatDiagnosis.ts';
-import { namedEnvOf } from '../config/namedEnvs.ts';
-import { commandsOfEnv } from '../rules/status/commandsOfEnv.ts';
+import { scopeOf } from '../config/scopeOf.ts';
+import { withCommandsOf, type AgentScope } from '../rules/status/agentCommands.ts';
 import type { Vault } from '../secrets/vault.ts';
 import { examineEngine } from '../services/doctor/engine.ts';
 import { checkFiles, examineIdentity } from '../services/doctor/files.ts';
@@ -32,7 +32,7 @@ export async function doctor({ configPath, json, ...options }: DoctorOptions, ou
   const diagnosis = await runChecks({
     ...options,
     configPath,
-    namedEnv: namedEnvOf(configPath),
+    scope: scopeOf(configPath),
     ...readConfig(configPath),
   });
   const text = json ? diagnosisJson(diagnosis) : formatDiagnosis(diagnosis);
@@ -67,12 +67,12 @@ async function runChecks(input: DoctorInput): Promise<Diagnosis> {
     examineTrust(context),
     ...ticks,
   ];
-  return diagnosisOf(made.map((check) => forEnv(check, input.namedEnv)));
+  return diagnosisOf(made.map((check) => withCommands(check, input.scope)));
 }
 
-function forEnv(check: Check, env: string | null): Check {
+function withCommands(check: Check, scope: AgentScope): Check {
   const findings = check.findings.map(({ problem, fix }) => {
-    return { problem: commandsOfEnv(problem, env), fix: commandsOfEnv(fix, env) };
+    return { problem: withCommandsOf(scope, problem), fix: withCommandsOf(scope, fix) };
   });
-  return { ...check, detail: commandsOfEnv(check.detail, env), findings };
+  return { ...check, detail: withCommandsOf(scope, check.detail), findings };
 }

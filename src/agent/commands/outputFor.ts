@@ -1,9 +1,12 @@
-import { namedEnvOf } from '../config/namedEnvs.ts';
-import { commandsOfEnv } from '../rules/status/commandsOfEnv.ts';
+import { scopeOf } from '../config/scopeOf.ts';
+import { withCommandsOf } from '../rules/status/agentCommands.ts';
 import type { Output } from './status.ts';
 
-/** The output of a command, in which commands and units are those of the env that a configuration is of. */
+/** The output of a command, in which commands and units are those of the agent that a configuration is of. */
 export function outputFor(configFile: string, out: Output): Output {
-  const env = namedEnvOf(configFile);
-  return { log: (text) => out.log(commandsOfEnv(text, env)), error: (text) => out.error(commandsOfEnv(text, env)) };
+  const scope = scopeOf(configFile);
+  return {
+    log: (text) => out.log(withCommandsOf(scope, text)),
+    error: (text) => out.error(withCommandsOf(scope, text)),
+  };
 }

@@ -134,6 +134,16 @@ export const configKeys: Readonly<Record<DottedKey<Omit<Settings, 'config_file'>
     'compose',
     'What runs a bundle: compose on this host, or the Docker Swarm that this host is a manager of.',
   ),
+  'swarm.node_image': optional(
+    nullable(textLike('^[a-zA-Z0-9][^\\s@]*@sha256:[0-9a-f]{64}$', 'an image with its digest, `NAME@sha256:…`')),
+    null,
+    'Image with `sh` and `docker` in which `down` and `--prune` work on the other nodes of a swarm; without it they leave those alone.',
+  ),
+  'swarm.node_socket': optional(
+    absolutePath,
+    '/run/docker.sock',
+    'Socket of the container engine on the nodes, which that image gets.',
+  ),
   compose: optional(autoOrPath, 'auto', 'Compose v2 program; `auto` takes the engine’s plugin, else `docker-compose`.'),
   connect_timeout_s: optional(integer('seconds', 1, 600), 10, 'Limit of one connection attempt.'),
   http_timeout_s: optional(integer('seconds', 1, 3600), 30, 'Limit of one whole call.'),
@@ -183,3 +193,6 @@ export const configKeys: Readonly<Record<DottedKey<Omit<Settings, 'config_file'>
 
 /** The keys with their sections. */
 export const configTable = keyTableOf(configKeys);
+
+/** Defaults of keys that name places, other than those of the plain configuration. */
+export type PlaceDefaults = Partial<Record<keyof typeof configKeys, string>>;

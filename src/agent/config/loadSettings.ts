@@ -1,3 +1,4 @@
+import { resolve } from 'node:path';
 import { certificateProblems, inspectCertificateFile } from '../../config/certificateFile.ts';
 import { ConfigInvalid, type KeyProblem } from '../../config/configInvalid.ts';
 import { deepFreeze, readConfigFile, type ConfigFile } from '../../config/configFile.ts';
@@ -5,7 +6,8 @@ import { mergeDefaults } from '../../config/defaults.ts';
 import { claimsOf, collisionsOf } from './collisions.ts';
 import { normalizeAddresses, validateCombinations } from './combinations.ts';
 import { validate } from './configValidator.ts';
-import { configTableOf, namedEnvOf, otherConfigs } from './namedEnvs.ts';
+import { configTableOf, scopeOf } from './scopeOf.ts';
+import { namedEnvOf, otherConfigs } from './namedEnvs.ts';
 import type { OtherEnv, Settings } from './settings.ts';
 
 const configFormat = {
@@ -30,7 +32,7 @@ export function loadSettings(path: string): Settings {
   return deepFreeze({
     ...normalizeAddresses(settings),
     ...(isAbsent && { secretstore_ca: null }),
-    config_file: path,
+    config_file: resolve(path),
   });
 }
 
@@ -58,7 +60,9 @@ function validSettings(path: string): Partial<Settings> {
 }
 
 function readConfig(path: string): ConfigFile<Settings> {
-  return readConfigFile<Settings>(path, { ...configFormat, table: configTableOf(path) });
+  const readers =
+    scopeOf(path) === 'user' ? 'it is for the user in whose home directory it lies' : configFormat.readers;
+  return readConfigFile<Settings>(path, { ...configFormat, readers, table: configTableOf(path) });
 }
 
 /** Only a named env is refused for what it shares: the plain one goes on, whatever is set up beside it. */

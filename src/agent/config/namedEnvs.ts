@@ -1,7 +1,7 @@
 import { basename, dirname, join, resolve } from 'node:path';
 import { isThere, namesIn } from '../../platform/host/paths.ts';
-import { keyTableOf } from '../../config/keyTable.ts';
-import { configKeys, configTable } from './configKeys.ts';
+import type { PlaceDefaults } from './configKeys.ts';
+import { userHomeOf } from './userConfig.ts';
 
 /** The configuration of the plain unit, `deployd.service`. */
 export const plainConfig = '/etc/deployd/config.yaml';
@@ -23,17 +23,8 @@ export function namedEnvOf(configFile: string): string | null {
   return basename(dirname(directory)) === namedDirectory && envPattern.test(env) ? env : null;
 }
 
-/** The keys of a configuration; those of a named env have defaults of their own. */
-export function configTableOf(configFile: string): typeof configTable {
-  const env = namedEnvOf(configFile);
-  if (env === null) return configTable;
-  const keys = { ...configKeys };
-  for (const [key, value] of Object.entries(namedDefaults(env)) as [keyof typeof configKeys, string][])
-    keys[key] = { ...keys[key], default: value };
-  return keyTableOf(keys);
-}
-
-function namedDefaults(env: string): Partial<Record<keyof typeof configKeys, string>> {
+/** Defaults of the keys that name places, in a named env. */
+export function namedDefaults(env: string): PlaceDefaults {
   return {
     state_dir: `/var/lib/${namedDirectory}/${env}`,
     bootstrap_file: `/etc/${namedDirectory}/${env}/bootstrap.jwt`,
@@ -47,7 +38,7 @@ function namedDefaults(env: string): Partial<Record<keyof typeof configKeys, str
  */
 export function configsOfHost(configFile: string): string[] {
   const directory = dirname(resolve(configFile));
-  const isPlain = basename(directory) === plainDirectory;
+  const isPlain = basename(directory) === plainDirectory && userHomeOf(configFile) === null;
   if (!isPlain && namedEnvOf(configFile) === null) return [configFile];
   const etc = isPlain ? dirname(directory) : dirname(dirname(directory));
   const named = namesIn(join(etc, namedDirectory)).filter((name) => envPattern.test(name));

@@ -40,6 +40,12 @@ export interface Settings {
   /** `unix://<path>`. */
   readonly container_host: string;
   readonly orchestrator: 'compose' | 'swarm';
+  /** How work is done on nodes of a swarm that this host cannot reach. */
+  readonly swarm: {
+    /** Pinned by its digest; null: none is done. */
+    readonly node_image: string | null;
+    readonly node_socket: string;
+  };
   /** `auto`, or the path of a compose v2 program. */
   readonly compose: string;
   readonly connect_timeout_s: number;

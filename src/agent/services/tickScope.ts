@@ -28,6 +28,8 @@ export interface TickScope {
   hold: StandingHold | null | undefined;
   /** True once the engine has answered; after that, an unreachable engine interrupts the tick. */
   engineAnswered: boolean;
+  /** Why the engine, or its swarm, could not be observed. */
+  engineFault: Fault | null;
   /** The containers that the last wait found healthy, until compose changes them; without health logs, which may hold secrets. */
   healthyContainers: InspectedContainer[] | null;
   /** All containers of the project as they were looked at last; null before. */
@@ -71,6 +73,7 @@ export function startTick(journal: Journal): TickScope {
     lock: null,
     hold: undefined,
     engineAnswered: false,
+    engineFault: null,
     healthyContainers: null,
     containers: null,
     grantRefusal: null,

@@ -1,6 +1,7 @@
 /** What to do about an error, by its code; nothing where the message says all. */
 const byCode: Record<string, string> = {
   ALREADY_DESIRED: 'The env runs this bundle already. Choose another one.',
+  BACKEND_LEADS: 'Demote its node first, so that another manager acts, or retire all managers of its swarm.',
   BACKEND_OFFLINE: 'Its host does not answer. Force it, and the host is taken down if it comes back within a day.',
   BUNDLE_DAMAGED: 'Push its archive again, or a newer bundle: deployctl push.',
   BUNDLE_ENV: 'Pack the bundle for this env: its manifest names another.',

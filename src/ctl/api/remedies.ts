@@ -2,6 +2,8 @@ import { refusals } from '../../../machines/refusals.ts';
 
 /** What to do about an error, by its code. */
 const remedies: Record<string, string> = {
+  BACKEND_LEADS:
+    '`docker node demote` its node, or add --swarm: all managers; with --force nobody acts until it is demoted',
   BACKEND_OFFLINE: 'add --force: it is given 24 h to come back and be taken down',
   BUNDLE_DAMAGED: '`deployctl push` its archive again, or a newer bundle',
   BUNDLE_ENV: 'build a bundle for this env: its manifest names another',

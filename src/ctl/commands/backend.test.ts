@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { access, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { startWithOperators, type ServiceWithOperators } from '../../../fixtures/ctl/operators.ts';
+import { checkInOf } from '../../../fixtures/tenancy/agentBodies.ts';
 import { addHost } from '../../../fixtures/tenancy/host.ts';
 
 let at: ServiceWithOperators;
@@ -58,11 +59,21 @@ it('finds, filters and sorts backends', async () => {
   expect(await ids('--state created active --sort site')).toEqual([host.id, paris.id, zurich.id]);
   expect(await ids('--state created --sort site --reverse')).toEqual([zurich.id, paris.id]);
   expect((await at.viewer.run(`backend list --env ${env} --sick`)).stdout).toMatch(
-    /^\S+ +\S+ +fra +active +\S+ +failed +- /m,
+    /^\S+ +\S+ +fra +active +\S+ +0\.2\.0 +failed +- /m,
   );
   await host.checkIn({ window_opens_at: '2100-01-01T00:00:00.000Z' });
   expect([await ids('--deferred-by hold'), await ids('--deferred-by window')]).toEqual([[], [host.id]]);
   expect((await at.viewer.run(`backend list --env ${env} --sick`)).stdout).toMatch(/ failed +window /);
+});
+
+it('tells the version of the agent of each host, and finds hosts by it', async () => {
+  const [canary, other] = [await addHost(at.service, env), await addHost(at.service, env)];
+  await canary.checkIn({ agent: { ...checkInOf().agent, version: '0.3.0' } });
+  await other.checkIn();
+  const list = async (options: string) => (await at.viewer.run(`backend list --env ${env} ${options}`)).stdout;
+  const rows = (await list('--sort agent_version --reverse')).trimEnd().split('\n').slice(1);
+  expect(rows).toEqual([expect.stringMatching(/^\S+ .* 0\.3\.0 /), expect.stringMatching(/^\S+ .* 0\.2\.0 /)]);
+  expect((await list('--search 0.3.0')).match(/^\S+/gm)).toEqual(['ID', canary.id]);
 });
 
 it('shows a table that fits the terminal, whatever the site is called', async () => {

@@ -5,6 +5,15 @@ export function loginName(): string | null {
   return process.env['SUDO_USER'] || ownName();
 }
 
+/** The home directory of the user of this process, by its account; null without one. */
+export function homeDirectory(): string | null {
+  try {
+    return userInfo().homedir;
+  } catch {
+    return null;
+  }
+}
+
 function ownName(): string | null {
   try {
     return userInfo().username;

@@ -10,11 +10,11 @@ export class NotAllowed extends Error {
 /**
  * Started as root, switches to the owner of `stateDir` with all the owner's groups, so that root leaves no files there;
  * stays root when root is the owner. Sets umask 077. Throws NotAllowed for any other user, and when the directory is
- * absent. `program` is also the name of the user that the package makes for it.
+ * absent. `program` is also the name of the user that the package makes for it; `make` is the command that makes the directory.
  */
-export function dropPrivileges(stateDir: string, program = 'deployd'): void {
+export function dropPrivileges(stateDir: string, { program = 'deployd', make = makeFor(program) } = {}): void {
   process.umask(0o077);
-  const { uid, gid } = statStateDir(stateDir, program);
+  const { uid, gid } = statStateDir(stateDir, make);
   const self = process.getuid?.();
   if (self === uid) return;
   const owner = accountOf(uid);
@@ -42,16 +42,20 @@ interface WithInitgroups {
   initgroups(name: string, gid: number): void;
 }
 
-function statStateDir(stateDir: string, program: string): Stats {
-  const command = `install -d -m 0700 -o ${program} -g ${program} ${stateDir}`;
+function makeFor(program: string): string {
+  return `sudo install -d -m 0700 -o ${program} -g ${program}`;
+}
+
+function statStateDir(stateDir: string, make: string): Stats {
   let found: Stats;
   try {
     found = statSync(stateDir);
   } catch (error) {
     const reason = isENOENT(error) ? 'does not exist' : 'cannot be reached by this user';
-    throw new NotAllowed(`the state directory ${stateDir} ${reason}; to make it: sudo ${command}`);
+    throw new NotAllowed(`the state directory ${stateDir} ${reason}; to make it: ${make} ${stateDir}`);
   }
-  if (!found.isDirectory()) throw new NotAllowed(`${stateDir} is not a directory; move it away, then: sudo ${command}`);
+  if (!found.isDirectory())
+    throw new NotAllowed(`${stateDir} is not a directory; move it away, then: ${make} ${stateDir}`);
   return found;
 }
 

@@ -121,7 +121,7 @@ function managerView(row: BackendRow): ManagerView {
 }
 
 /** As its newest check-in told it; only one of several that say so leads. */
-function swarmOf(row: BackendRow): ToldSwarm | null {
+export function swarmOf(row: BackendRow): ToldSwarm | null {
   const told = row.swarm_id === null ? undefined : checkInOf(row)?.swarm;
   return told === undefined ? null : { ...told, leader: told.leader && row.follower === 0 };
 }

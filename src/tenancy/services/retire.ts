@@ -5,10 +5,11 @@ import { changeBackend, findBackend, setTrouble } from '../store/backends.ts';
 import type { BackendRow } from '../store/database.ts';
 import { lockEnv } from '../store/envs.ts';
 import type { Store } from '../store/openStore.ts';
-import { listManagers } from '../store/swarms.ts';
+import { isShared, listManagers } from '../store/swarms.ts';
 import { conflict, notFound } from './apiError.ts';
 import { auditEntry } from './audit.ts';
 import { requireBackend, type BackendCall } from './backends.ts';
+import { swarmOf } from './backendViews.ts';
 import type { Dependencies } from './dependencies.ts';
 import type { AuditCaller } from './operator.ts';
 import { skipDown } from './skipDown.ts';
@@ -36,7 +37,8 @@ interface RetiringBackend {
 
 /**
  * Begins the retirement of a backend, or of all managers of its swarm; asking again changes what is not done yet. Nothing is taken
- * down while a manager is left. Throws 404, and 409: `CONFIRM_REQUIRED`, `BACKEND_OFFLINE` without force, `BACKEND_RETIRED`.
+ * down while a manager is left. Throws 404, and 409: `CONFIRM_REQUIRED`, `BACKEND_RETIRED`, and without force `BACKEND_OFFLINE`
+ * and `BACKEND_LEADS`.
  */
 export async function retireBackend(deps: Dependencies, call: RetireCall): Promise<Retiring> {
   const row = await requireBackend(deps, call);
@@ -44,6 +46,7 @@ export async function retireBackend(deps: Dependencies, call: RetireCall): Promi
     throw conflict({ code: 'CONFIRM_REQUIRED', message: 'retiring needs confirm: true', env: row.env });
   return deps.store.transaction().execute(async (work) => {
     await lockEnv(work, row.env);
+    if (!call.isWholeSwarm && !call.force) await refuseLeader(work, row.id);
     const managers = call.isWholeSwarm ? await listManagers(work, row) : [];
     const others = managers.filter(({ id }) => id !== row.id);
     const retiring: BackendRow[] = [];
@@ -53,6 +56,15 @@ export async function retireBackend(deps: Dependencies, call: RetireCall): Promi
     const [own = row, ...rest] = states;
     return { id: own.id, state: own.state, ...(call.isWholeSwarm && { others: rest }) };
   });
+}
+
+/** Throws 409 for a manager that leads others: while it does so without an agent, nobody acts for them. */
+async function refuseLeader(work: Store, id: string): Promise<void> {
+  const row = await findBackend(work, id);
+  const swarm = row?.state === 'active' ? swarmOf(row) : null;
+  if (row === null || swarm?.leader !== true || !(await isShared(work, row))) return;
+  const message = `the backend ${id} leads its swarm: first run docker node demote ${swarm.node}, or retire the whole swarm`;
+  throw conflict({ code: 'BACKEND_LEADS', message, env: row.env });
 }
 
 async function beginRetirement(

@@ -47,6 +47,16 @@ describe('a compose that cannot be started', () => {
     });
   });
 
+  it('is not supported where Podman tells it names for ids', async () => {
+    await writeFile(join(dir, 'new'), '#!/bin/sh\necho 2.40.3\n', { mode: 0o755 });
+    const settings = { state_dir: dir, env: 'eu-1', compose: join(dir, 'new') } as Settings;
+    const options = { redactor: () => createRedactor([]), podmanVersion: async () => '4.3.1' };
+    await expect(createCompose(settings, 'deployd-eu-1', options).probe(never)).rejects.toMatchObject({
+      code: 'COMPOSE_UNSUPPORTED',
+      message: expect.stringContaining(`with Podman 4.3.1, or Podman 5.4 or newer, but ${dir}/new is 2.40.3`) as string,
+    });
+  });
+
   it('fails the step with the error code of the system, and refuses no bundle', async () => {
     const compose = await composeOf('echo 2.26.1');
     const release = { dir: join(dir, 'compose'), files: [], profiles: [] };

@@ -1,6 +1,7 @@
 import { totalmem } from 'node:os';
 import { join } from 'node:path';
 import type { Settings } from '../../config/settings.ts';
+import { composeRangeOf } from '../../rules/compose/composeRange.ts';
 import type { Redactor } from '../../secrets/redaction/redactor.ts';
 import { readModel, renderCall } from './composeModel.ts';
 import { createProgramFinder, findComposeProgram, type Argv } from './composeProgram.ts';
@@ -22,6 +23,15 @@ export type Pull = 'never' | 'missing';
 
 export type Compose = ReturnType<typeof createCompose>;
 
+interface ComposeOptions {
+  redactor: () => Redactor;
+  /** Null, as by default, for another engine. */
+  podmanVersion?: () => Promise<string | null>;
+  limits?: ResourceLimits | undefined;
+}
+
+const noPodman = async () => null;
+
 /**
  * `docker compose` v2 for one project (spec §12.1): explicit files and project name, the release's real path, an
  * environment of its own, no stdin, never `-y`. A failing step throws the specification's line with the redacted tail.
@@ -29,13 +39,13 @@ export type Compose = ReturnType<typeof createCompose>;
 export function createCompose(
   settings: Settings,
   project: string,
-  { redactor, limits = composeLimitsOf(totalmem()) }: { redactor: () => Redactor; limits?: ResourceLimits | undefined },
+  { redactor, podmanVersion = noPodman, limits = composeLimitsOf(totalmem()) }: ComposeOptions,
 ) {
   const { pull_timeout_s, up_timeout_s, down_timeout_s } = settings;
   const dir = join(settings.state_dir, settings.env, 'docker-config');
-  const { find, forget, call, step } = createRunner({ settings, project, redactor, dir, limits });
+  const { find, forget, call, step } = createRunner({ settings, project, redactor, dir, limits, podmanVersion });
   return {
-    /** Throws COMPOSE_UNSUPPORTED without a compose v2 of at least 2.20. */
+    /** Throws COMPOSE_UNSUPPORTED without a compose that works with the engine. */
     probe: async (signal: AbortSignal): Promise<void> => {
       await find(signal);
     },
@@ -110,10 +120,9 @@ function startArguments(services: string[] | null): string[] {
   return ['-d', '--no-recreate', '--no-build', '--pull', 'never', ...selection];
 }
 
-interface RunnerOptions {
+interface RunnerOptions extends Required<ComposeOptions> {
   settings: Settings;
   project: string;
-  redactor: () => Redactor;
   limits: ResourceLimits;
   /** Home directory and docker configuration of compose. */
   dir: string;
@@ -133,11 +142,12 @@ interface ComposeStep extends ComposeCall {
 
 const stepCodes = { pull: 'PULL_FAILED', up: 'UP_FAILED', down: 'DOWN_FAILED' };
 
-function createRunner({ settings, project, redactor, dir, limits }: RunnerOptions) {
+function createRunner({ settings, project, redactor, dir, limits, podmanVersion }: RunnerOptions) {
   const env = composeEnvironment(settings, dir);
-  const { find, resetDiscovery } = createProgramFinder((signal) =>
-    findComposeProgram(settings, { env, cwd: '/', redactor: redactor() }, signal),
-  );
+  const { find, resetDiscovery } = createProgramFinder(async (signal) => {
+    const range = composeRangeOf(await podmanVersion());
+    return findComposeProgram(settings, { env, cwd: '/', redactor: redactor(), range }, signal);
+  });
   const call = async ({ name, args, release, ...options }: ComposeCall, signal: AbortSignal) => {
     const cwd = release?.dir ?? dir;
     const files = release?.files.flatMap((file) => ['-f', join(cwd, file)]) ?? [];

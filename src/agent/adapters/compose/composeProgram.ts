@@ -1,5 +1,6 @@
 import { failedFault } from '../../../../machines/fault.ts';
 import type { Settings } from '../../config/settings.ts';
+import { isInRange, type ComposeRange } from '../../rules/compose/composeRange.ts';
 import type { Redactor } from '../../secrets/redaction/redactor.ts';
 import { runProgram, formatStartError } from '../host/childProcess.ts';
 
@@ -9,7 +10,6 @@ export type Argv = [string, ...string[]];
 /** The package name depends on the repository that the host uses. */
 const INSTALL_HINT =
   'install docker-compose-plugin (from Docker), docker-compose-v2 (Ubuntu) or docker-compose (Debian 13), or set compose:';
-const MIN_VERSION = [2, 20] as const;
 const PROBE_TIMEOUT_S = 20;
 
 /** Runs `discover` once for all callers, until `resetDiscovery`; a failed discovery is not cached. */
@@ -33,13 +33,10 @@ export function createProgramFinder(discover: (signal: AbortSignal) => Promise<A
   };
 }
 
-/**
- * The first compose program on the host that is new enough. Throws `COMPOSE_UNSUPPORTED`, which names what was found
- * instead.
- */
+/** The first compose program on the host that is of the range. Throws `COMPOSE_UNSUPPORTED`, which names what was found instead. */
 export async function findComposeProgram(
   settings: Settings,
-  options: { env: Record<string, string>; cwd: string; redactor: Redactor },
+  { range, ...options }: { env: Record<string, string>; cwd: string; redactor: Redactor; range: ComposeRange },
   signal: AbortSignal,
 ): Promise<Argv> {
   const candidates: Argv[] =
@@ -51,15 +48,10 @@ export async function findComposeProgram(
       signal,
     );
     const version = /(\d+)\.(\d+)\.\d+/.exec(stdout);
-    if (rc === 0 && version && isSupported(Number(version[1]), Number(version[2]))) return argv;
+    if (rc === 0 && version && isInRange([Number(version[1]), Number(version[2])], range)) return argv;
     const found =
       startError === null ? `is ${rc === 0 && version ? version[0] : 'missing'}` : formatStartError(startError);
     rejected.push(`${argv.join(' ')} ${found}`);
   }
-  const requirement = `compose ${MIN_VERSION.join('.')} or newer is needed, but ${rejected.join(', ')}`;
-  throw failedFault('COMPOSE_UNSUPPORTED', `${requirement}; ${INSTALL_HINT}`);
-}
-
-function isSupported(major: number, minor: number): boolean {
-  return major > MIN_VERSION[0] || (major === MIN_VERSION[0] && minor >= MIN_VERSION[1]);
+  throw failedFault('COMPOSE_UNSUPPORTED', `${range.requirement}, but ${rejected.join(', ')}; ${INSTALL_HINT}`);
 }

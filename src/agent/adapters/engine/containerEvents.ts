@@ -19,13 +19,14 @@ export interface ContainerEvents {
 
 /**
  * Events that change a status; healthcheck probes have events of their own and are left out. Podman says `died` for
- * `die`.
+ * `die`, and tells the state that follows only from `cleanup` on.
  */
 const watchedEvents = [
   'create',
   'start',
   'die',
   'died',
+  'cleanup',
   'pause',
   'unpause',
   'destroy',

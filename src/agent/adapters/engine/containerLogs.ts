@@ -1,36 +1,49 @@
 import type { IncomingMessage } from 'node:http';
+import { addAbortSignal } from 'node:stream';
 import { failedFault } from '../../../../machines/fault.ts';
-import { parseContainerLog, type LogExcerpt } from '../../rules/health/containerLog.ts';
+import { logExcerptsOf, type LogExcerpt } from '../../rules/health/containerLog.ts';
+import { maxPieceBytes } from '../../rules/logs/logFrames.ts';
 import type { EngineApi } from './engineApi.ts';
+import { lastPiecesOf } from './lastPieces.ts';
 
-const LOG_ENTRIES = 20;
-/** One more than is shown, to detect whether there are more. */
-const LOG_OPTIONS = { stdout: true, stderr: true, tail: LOG_ENTRIES + 1 } as const;
-/** A line that Podman truncated has no mark, and half a secret could not be redacted. */
-const PODMAN_LOG: LogExcerpt = {
-  text: 'Podman cuts lines of its log without a mark: see `podman logs`',
-  truncated: false,
-};
+const maxPieces = 20;
+const longLog: LogExcerpt = { text: 'the engine takes too long to tell this log', truncated: false };
+
+/** A log as the engine tells it. */
+export interface ContainerLog {
+  body: IncomingMessage;
+  /** Bytes of a piece after which the rest of its line may come in another one. */
+  splitBytes: number;
+}
 
 /** The logs of containers. */
-export function createLogQueries({ withDocker, getJson, openStream }: EngineApi) {
-  const isPodman = async () => (await getJson({ path: '/version' })).isPodman;
+export function createLogQueries({ callMs, getJson, openStream }: EngineApi) {
+  /**
+   * The log of a container as the engine keeps it, unredacted, for the query of the engine's API; with `follow` without an end. Of
+   * Podman it is the whole log: its `tail` loses beginnings of lines. Podman keeps each write of a container as a piece.
+   */
+  const openLog = async (id: string, { tail, ...range }: Record<string, string>): Promise<ContainerLog> => {
+    const { isPodman } = await getJson({ path: '/version' });
+    const query = { stdout: 'true', stderr: 'true', ...range, ...(tail !== undefined && !isPodman && { tail }) };
+    const body = await openStream({ path: `/containers/${id}/logs`, query });
+    if (body === null) throw failedFault('RUNTIME_UNAVAILABLE', 'the engine does not give the log of this container');
+    return { body, splitBytes: isPodman ? 1 : maxPieceBytes };
+  };
   return {
-    /** The last lines that a container wrote, unredacted. */
-    logs: (id: string): Promise<LogExcerpt[]> =>
-      withDocker(async (docker, options) => {
-        if (await isPodman()) return [PODMAN_LOG];
-        return parseContainerLog(await docker.getContainer(id).logs({ ...options, ...LOG_OPTIONS }), LOG_ENTRIES);
-      }),
+    openLog,
 
-    /** The log of a container as the engine keeps it, unredacted, for the query of the engine's API; with `follow` without an end. */
-    openLog: async (id: string, query: Record<string, string>): Promise<IncomingMessage> => {
-      if (await isPodman())
-        throw failedFault('RUNTIME_UNAVAILABLE', 'Podman cuts long lines without a mark, so half a secret would show');
-      const output = { stdout: 'true', stderr: 'true', ...query };
-      const body = await openStream({ path: `/containers/${id}/logs`, query: output });
-      if (body === null) throw failedFault('RUNTIME_UNAVAILABLE', 'the engine does not give the log of this container');
-      return body;
+    /** The last lines that a container wrote, unredacted. */
+    logs: async (id: string): Promise<LogExcerpt[]> => {
+      // one more than is shown, to detect whether there are more
+      const { body, splitBytes } = await openLog(id, { tail: String(maxPieces + 1) });
+      const late = AbortSignal.timeout(callMs);
+      try {
+        const pieces = await lastPiecesOf(addAbortSignal(late, body), maxPieces + 1);
+        return logExcerptsOf(pieces, { maxPieces, splitBytes });
+      } catch (error) {
+        if (late.aborted) return [longLog];
+        throw error;
+      }
     },
   };
 }

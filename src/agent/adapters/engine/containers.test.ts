@@ -14,20 +14,24 @@ let dir: string;
 let engine: Server;
 let stub: EngineStub;
 let requestedPaths: string[];
+let requestedQueries: Record<string, string>[];
 beforeAll(async () => {
   dir = tempDir();
   engine = createServer(({ url = '' }, response) => {
-    const [path = ''] = url.split('?');
+    const [path = '', query = ''] = url.split('?');
     requestedPaths.push(path);
+    requestedQueries.push(Object.fromEntries(new URLSearchParams(query)));
     const { responses, headers } = stub;
     response.writeHead(path in responses ? 200 : 404, { 'Content-Type': 'application/json', ...headers });
-    response.end(JSON.stringify(responses[path] ?? { message: 'not found' }));
+    const body = responses[path] ?? { message: 'not found' };
+    response.end(Buffer.isBuffer(body) ? body : JSON.stringify(body));
   });
   engine.listen(join(dir, 'engine.sock'));
   await once(engine, 'listening');
 });
 beforeEach(() => {
   requestedPaths = [];
+  requestedQueries = [];
   inspections = 0;
 });
 afterAll(async () => {
@@ -142,6 +146,15 @@ const podman: EngineStub = {
   },
 };
 
+it('tells the version of Podman, and none of another engine or of one that does not respond', async () => {
+  const { responses } = (stub = podman);
+  expect(await containers().podmanVersion()).toBe('4.3.1');
+  stub = { responses };
+  expect(await containers().podmanVersion()).toBeNull();
+  stub = { responses: {} };
+  expect(await containers().podmanVersion()).toBeNull();
+});
+
 describe('a container of Podman', () => {
   it('has no health without a healthcheck', async () => {
     stub = podman;
@@ -156,11 +169,12 @@ describe('a container of Podman', () => {
     expect(await containers().listStatuses()).toMatchObject([{ service: 'web', health: 'unhealthy' }]);
   });
 
-  it('has no log excerpt, because it may begin or end in the middle of a secret', async () => {
-    stub = podman;
-    const [log] = await containers().logs('web');
-    expect(log?.text).toMatch('see `podman logs`');
-    expect(requestedPaths).toEqual(['/version']);
+  it('is asked for its whole log, of which the last lines are taken', async () => {
+    const lines = Array.from({ length: 30 }, (_, n) => `${n}\n`);
+    stub = { ...podman, responses: { ...podman.responses, '/containers/web/logs': Buffer.from(lines.join('')) } };
+    expect(await containers().logs('web')).toEqual([{ text: lines.slice(-20).join(''), truncated: false }]);
+    expect(requestedPaths).toEqual(['/version', '/containers/web/logs']);
+    expect(requestedQueries.at(-1)).not.toHaveProperty('tail');
   });
 });
 

@@ -7,6 +7,7 @@ import {
   type ContainerListEntry,
 } from '../../rules/health/engineContainer.ts';
 import type { InspectedContainer, ObservedContainer } from '../../rules/health/health.ts';
+import { givenVolumeOptions } from '../../rules/createdContainers/volumeOptions.ts';
 import type { ProjectResources } from '../../rules/release/projectResources.ts';
 import { createLogQueries } from './containerLogs.ts';
 import { createEventSubscriber } from './containerEvents.ts';
@@ -59,13 +60,7 @@ export function createContainers(options: ContainersOptions) {
     ...createLogQueries(api),
     ...createStackQueries(options, api),
     ...createMutations(api),
-
-    /** True when the engine responds. */
-    isReachable: () =>
-      withDocker((docker) => docker.ping()).then(
-        () => true,
-        () => false,
-      ),
+    ...createProbes(api),
 
     info: (): Promise<EngineInfo> => withDocker(async (docker) => infoOf(await docker.info())),
 
@@ -77,11 +72,16 @@ export function createContainers(options: ContainersOptions) {
     /** Subscribes to events of the project's containers. */
     subscribeToEvents: createEventSubscriber(options.project, api),
 
-    /** Kills and removes a container; with `volumes` its anonymous volumes too. */
+    /**
+     * Kills and removes a container; with `volumes` its anonymous volumes too. Killed by a call of its own, because
+     * Podman's forced removal waits for the container's stop timeout. For one that is not running Podman 4.3 answers 500.
+     */
     removeContainer: (id: string, { volumes = false } = {}) =>
-      withDocker((docker, options) =>
-        ignoreNotFound(docker.getContainer(id).remove({ ...options, force: true, v: volumes })),
-      ),
+      withDocker(async (docker, options) => {
+        const container = docker.getContainer(id);
+        await ignoreNotFound(container.kill(options), 409, /container state improper/);
+        await ignoreNotFound(container.remove({ ...options, force: true, v: volumes }));
+      }),
 
     /** The image id of a reference, null when the image is absent. */
     imageId: (reference: string): Promise<string | null> =>
@@ -105,9 +105,11 @@ export function createContainers(options: ContainersOptions) {
 
 /** Changes to resources of the engine. */
 function createMutations({ withDocker, withDockerSlow }: EngineApi) {
-  /** Removes a network by id or name; one that is absent or in use is skipped. */
+  /** Removes a network by id or name; one that is absent or in use is skipped. For the latter Podman answers 500. */
   const removeNetwork = (id: string) =>
-    withDocker((docker, options) => ignoreNotFound(docker.getNetwork(id).remove(options), 403, 409));
+    withDocker((docker, options) =>
+      ignoreNotFound(docker.getNetwork(id).remove(options), 403, 409, /network is being used/),
+    );
   return {
     /** Stops a container with its own stop signal and timeout; no effect when it is not running. */
     stopContainer: (id: string) =>
@@ -128,6 +130,24 @@ function createMutations({ withDocker, withDockerSlow }: EngineApi) {
   };
 }
 
+function createProbes({ withDocker, getJson }: EngineApi) {
+  return {
+    /** True when the engine responds. */
+    isReachable: () =>
+      withDocker((docker) => docker.ping()).then(
+        () => true,
+        () => false,
+      ),
+
+    /** Null for another engine, and for one that does not respond. */
+    podmanVersion: (): Promise<string | null> =>
+      getJson({ path: '/version' }).then(
+        ({ json, isPodman }) => (isPodman ? (json as { Version: string }).Version : null),
+        () => null,
+      ),
+  };
+}
+
 function infoOf(info: unknown): EngineInfo {
   const { DockerRootDir, DriverStatus } = info as { DockerRootDir: string; DriverStatus?: [string, string][] };
   const containerdStore = (DriverStatus ?? []).some(
@@ -137,7 +157,11 @@ function infoOf(info: unknown): EngineInfo {
 }
 
 function volumesOf({ Volumes }: Awaited<ReturnType<Docker['listVolumes']>>): ExistingVolume[] {
-  return Volumes.map(({ Name, Driver, Options }) => ({ name: Name, driver: Driver, options: Options ?? {} }));
+  return Volumes.map(({ Name, Driver, Options }) => ({
+    name: Name,
+    driver: Driver,
+    options: givenVolumeOptions(Options),
+  }));
 }
 
 function createQueries(project: string, { getJson, inspectContainer }: EngineApi) {

@@ -77,6 +77,13 @@ describe.each(Object.keys(calls))('%s', (what) => {
   });
 });
 
+it('a log that does not end in time is not shown', async () => {
+  answer = (response) => (response.req.url === '/version?' ? void response.end('{}') : flood(response));
+  expect(await containersOf().logs('web')).toEqual([
+    { text: 'the engine takes too long to tell this log', truncated: false },
+  ]);
+});
+
 it('a truncated response fails with RUNTIME_UNAVAILABLE', async () => {
   answer = (response) => response.write('{', () => response.destroy());
   for (const call of Object.values(calls))

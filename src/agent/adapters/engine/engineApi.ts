@@ -1,5 +1,6 @@
 import type Docker from 'dockerode';
 import { Fault, failedFault, stoppedFault } from '../../../../machines/fault.ts';
+import { noLeaderFault } from '../../rules/swarm/leadership.ts';
 import { EngineAgent } from './engineAgent.ts';
 import { ignoreNotFound } from './ignoreNotFound.ts';
 import { requestJson, requestStream, type EngineRequest } from './engineRequest.ts';
@@ -55,6 +56,8 @@ export function createEngineApi({ containerHost, signal, timeoutsMs = defaultTim
   const getJson = (engineRequest: EngineRequest) =>
     withTimeout(timeoutsMs.call, signal, () => requestJson(engine, engineRequest, signal));
   return {
+    /** Total milliseconds of a call that removes nothing. */
+    callMs: timeoutsMs.call,
     withDocker: dockerodeWithin(timeoutsMs.call, IDLE_TIMEOUT_MS),
     withDockerSlow: dockerodeWithin(timeoutsMs.removal, REMOVAL_IDLE_TIMEOUT_MS),
     getJson: (engineRequest: EngineRequest) => translateErrors(getJson(engineRequest)),
@@ -122,7 +125,13 @@ function lazyDockerode(engine: Docker.DockerOptions): () => Promise<Docker> {
 
 function faultOf(error: unknown, host: string): Fault {
   if (error instanceof Fault) return error;
-  const { code, statusCode, reason } = error as { code?: string; statusCode?: number; reason?: string };
+  const { code, statusCode, reason, message } = error as Error & {
+    code?: string;
+    statusCode?: number;
+    reason?: string;
+  };
+  const noLeader = noLeaderFault(message);
+  if (noLeader !== null) return noLeader;
   if (statusCode !== undefined)
     return failedFault('RUNTIME_UNAVAILABLE', `container engine answers ${statusCode} ${reason ?? ''}`);
   const reasons: Record<string, string> = {

@@ -40,7 +40,8 @@ export async function requestJson(
   const response = await sendRequest(engine, engineRequest, signal);
   const json = await readJsonBody(response, MAX_ANSWER_BYTES);
   const { statusCode, statusMessage: reason, headers } = response;
-  if (statusCode !== 200) throw Object.assign(new Error('refused'), { statusCode, reason });
+  const { message = '' } = (json ?? {}) as { message?: string };
+  if (statusCode !== 200) throw Object.assign(new Error(message), { statusCode, reason });
   if (json === undefined) throw Object.assign(new Error('not JSON'), { code: 'NOT_JSON' });
   return {
     json,

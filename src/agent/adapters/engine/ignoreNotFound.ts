@@ -1,8 +1,10 @@
-/** The result of a call to the engine; null when it failed with 404 or one of the tolerated statuses. */
-export async function ignoreNotFound<T>(call: Promise<T>, ...tolerated: number[]): Promise<T | null> {
+/** The result of a call to the engine; null when it failed with 404, or with a tolerated status or message. */
+export async function ignoreNotFound<T>(call: Promise<T>, ...tolerated: (number | RegExp)[]): Promise<T | null> {
   return call.catch((error: unknown) => {
-    const { statusCode } = error as { statusCode?: number };
-    if (statusCode !== undefined && [404, ...tolerated].includes(statusCode)) return null;
+    const { statusCode, message } = error as Error & { statusCode?: number };
+    const isTolerated = (each: number | RegExp) =>
+      typeof each === 'number' ? each === statusCode : each.test(message);
+    if (statusCode !== undefined && [404, ...tolerated].some(isTolerated)) return null;
     throw error;
   });
 }

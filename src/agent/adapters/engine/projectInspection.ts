@@ -5,6 +5,7 @@ import type {
   CreatedNetwork,
   CreatedVolume,
 } from '../../rules/createdContainers/createdContainer.ts';
+import { givenVolumeOptions } from '../../rules/createdContainers/volumeOptions.ts';
 import type { EngineApi } from './engineApi.ts';
 import { projectFilter } from './projectFilter.ts';
 
@@ -46,7 +47,7 @@ function volumesOf(json: unknown, project: string): CreatedVolume[] {
   const { Volumes } = json as { Volumes: VolumeEntry[] | null };
   return (Volumes ?? []).map(({ Name, Driver, Options, Labels }) => {
     const isOwn = Labels?.['com.docker.compose.project'] === project;
-    return { name: Name, driver: Driver, options: Options ?? {}, isOwn };
+    return { name: Name, driver: Driver, options: givenVolumeOptions(Options), isOwn };
   });
 }
 

@@ -1,4 +1,5 @@
 import type { EngineApi } from './engineApi.ts';
+import { inBody, isOutOfSequence, unless } from './swarmRequest.ts';
 
 /** A config or secret of the swarm. */
 export interface SwarmObject {
@@ -39,8 +40,7 @@ export function createSwarmObjects(kind: 'config' | 'secret', { withDocker, getJ
       const body = { Name: name, Labels: labels, ...(kind === 'config' && { Data: data.toString('base64') }) };
       return withDocker((docker, options) => {
         const object = kind === 'config' ? docker.getConfig(id) : docker.getSecret(id);
-        const request = { ...inBody(options, body), _query: { version } };
-        return unless(isOutOfSequence, object.update(request));
+        return unless(isOutOfSequence, object.update(inBody(options, body, { version })));
       });
     },
 
@@ -68,29 +68,4 @@ interface ListedObject {
 function objectOf({ ID, Version, Spec }: ListedObject): SwarmObject {
   const data = Buffer.from(Spec.Data ?? '', 'base64');
   return { id: ID, version: Version.Index, name: Spec.Name, labels: Spec.Labels ?? {}, data };
-}
-
-/** dockerode would put it into the path as well, which others may log. */
-function inBody(options: { abortSignal: AbortSignal }, body: object) {
-  return { ...options, _query: {}, _body: body };
-}
-
-interface EngineError {
-  statusCode?: number;
-  message?: string;
-}
-
-/** True when a call succeeds, false when it fails with an error that is expected. */
-function unless(isExpected: (error: EngineError) => boolean, call: Promise<unknown>): Promise<boolean> {
-  return call.then(
-    () => true,
-    (error: unknown) => {
-      if (isExpected(error as EngineError)) return false;
-      throw error;
-    },
-  );
-}
-
-function isOutOfSequence({ statusCode, message = '' }: EngineError): boolean {
-  return statusCode === 404 || message.includes('update out of sequence');
 }

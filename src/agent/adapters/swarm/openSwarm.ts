@@ -2,6 +2,7 @@ import type { Settings } from '../../config/settings.ts';
 import type { Vault } from '../../secrets/vault.ts';
 import { createEngineApi } from '../engine/engineApi.ts';
 import { createSwarmObjects } from '../engine/swarmObjects.ts';
+import { createNodeServices } from './nodeServices.ts';
 import { createStackProgram } from './stackProgram.ts';
 import { createSwarm } from './swarm.ts';
 import { createSwarmContents } from './swarmContents.ts';
@@ -33,6 +34,7 @@ export function openSwarm({ settings, project, vault, signal }: SwarmOptions) {
     swarm: createSwarm(api, project, onInspect),
     stacks: createStackProgram(settings, project, { redactor: () => vault.redactor() }),
     contents: createSwarmContents({ config, secret }, env),
+    nodeServices: createNodeServices(api, env),
     facts: createSwarmFacts(config, env),
   };
 }

@@ -1,12 +1,13 @@
-import { buffer } from 'node:stream/consumers';
-import { parseContainerLog, type LogExcerpt } from '../../rules/health/containerLog.ts';
+import { logExcerptsOf, type LogExcerpt } from '../../rules/health/containerLog.ts';
 import type { EngineApi } from '../engine/engineApi.ts';
+import { inBody, isOutOfSequence, unless } from '../engine/swarmRequest.ts';
+import { lastPiecesOf } from '../engine/lastPieces.ts';
 import type { SwarmMembership, SwarmNode } from '../../rules/swarm/leadership.ts';
 import type { SwarmService, SwarmTask } from '../../rules/swarm/stackTask.ts';
 
-const logEntries = 20;
+const maxPieces = 20;
 /** One more than is shown, to detect whether there are more. */
-const logQuery = { stdout: 'true', stderr: 'true', tail: String(logEntries + 1) };
+const logQuery = { stdout: 'true', stderr: 'true', tail: String(maxPieces + 1) };
 
 export type Swarm = ReturnType<typeof createSwarm>;
 
@@ -14,7 +15,7 @@ export type Swarm = ReturnType<typeof createSwarm>;
  * Calls to the swarm that this engine is a manager of, about the stack of that name; `onInspect` is called before a request
  * whose response contains environments of services, and so secrets. Throws RUNTIME_UNAVAILABLE when it does not respond.
  */
-export function createSwarm({ getJson, openStream }: EngineApi, project: string, onInspect: () => void) {
+export function createSwarm({ getJson, openStream, withDocker }: EngineApi, project: string, onInspect: () => void) {
   const get = async (path: string, query: Record<string, string> = {}) => (await getJson({ path, query })).json;
   const filters = JSON.stringify({ label: [`com.docker.stack.namespace=${project}`] });
   return {
@@ -30,10 +31,22 @@ export function createSwarm({ getJson, openStream }: EngineApi, project: string,
       return (await get('/services', { filters, status: 'true' })) as SwarmService[];
     },
 
+    /** Has new tasks made of what a service is; false when another writer was first, as the swarm itself in an update. */
+    startAnew: ({ ID, Version, Spec }: SwarmService): Promise<boolean> => {
+      const { ForceUpdate = 0 } = Spec.TaskTemplate;
+      const forced = { ...Spec, TaskTemplate: { ...Spec.TaskTemplate, ForceUpdate: ForceUpdate + 1 } };
+      return withDocker((docker, options) =>
+        unless(
+          isOutOfSequence,
+          docker.getService(ID).update(inBody(options, forced, { version: Version.Index })) as Promise<unknown>,
+        ),
+      );
+    },
+
     /** The last lines that a task wrote, on whatever node, unredacted; none of a task that is gone. */
     logs: async (taskId: string): Promise<LogExcerpt[]> => {
       const body = await openStream({ path: `/tasks/${taskId}/logs`, query: logQuery });
-      return body === null ? [] : parseContainerLog(await buffer(body), logEntries);
+      return body === null ? [] : logExcerptsOf(await lastPiecesOf(body, maxPieces + 1), { maxPieces });
     },
 
     /** How many containers of the stack are on this node; they stay a while after their tasks. */

@@ -6,6 +6,8 @@ export interface SwarmNames {
   /** How the names of contents begin, and no other names of that kind. */
   contentPrefix: Record<SwarmContent['kind'], string>;
   state: string;
+  /** The service that does something on nodes; names of services have no dots. */
+  job: string;
   key: string;
   /** What a content is called, by what makes it another one besides its data; a secret's name tells nothing without the key. */
   contents: (key: Uint8Array) => ContentSources['nameOf'];
@@ -17,10 +19,12 @@ const contentDigits = 20;
 
 /** The names of an env, which itself may be longer than a name. */
 export function swarmNamesOf(env: string): SwarmNames {
-  const prefix = `deployd.${createHash('sha256').update(env).digest('hex').slice(0, envDigits)}.`;
+  const digits = createHash('sha256').update(env).digest('hex').slice(0, envDigits);
+  const prefix = `deployd.${digits}.`;
   return {
     contentPrefix: { config: `${prefix}file.`, secret: prefix },
     state: `${prefix}state`,
+    job: `deployd-${digits}-job`,
     key: `${prefix}key`,
     contents: (key) => ({
       config: (identity, data) => `${prefix}file.${digest(createHash('sha256'), identity, data)}`,

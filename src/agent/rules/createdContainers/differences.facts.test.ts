@@ -136,9 +136,11 @@ it('options of networks that open nothing are not compared', () => {
   ]);
 });
 
-it('a missing fact is reported, but not on Podman, which reports too few', () => {
+it('a missing fact is reported; of Podman, which reports too few, only that a volume or network is of the project', () => {
   const allowed = { must: ['without ALL', 'hidden runtime '] };
   expect(factsBeyond({}, allowed)).toEqual(['lacks without ALL']);
+  const owned = ['volume of the project v', 'network of the project n'];
+  expect(factsBeyond({}, { must: ['without ALL', ...owned] }, true)).toEqual(owned.map((fact) => `lacks ${fact}`));
   expect(factsBeyond({ HostConfig: { GroupAdd: ['0'] } }, allowed, true)).toEqual(['has group 0']);
 });
 

@@ -43,6 +43,9 @@ const wildcards: readonly [fact: string, covered: RegExp][] = [
 const ignoredFact =
   /^(sysctl net\.|runtime |no-new-privileges$|without |subpath |(network|volume) of the project |cgroup private$|option (size|com\.docker\.network\.(enable_ipv[46]|driver\.mtu|bridge\.(enable_icc|enable_ip_masquerade|host_binding_ipv4)))=)/;
 
+/** That a volume or network is the project's own, by its label. */
+const ownershipFact = /^(network|volume) of the project /;
+
 /**
  * Compares what compose created with what the model grants. They can differ: compose passes the mounts of a container
  * on to its successor, and uses existing networks and volumes as they are. Anonymous volumes need no grant. Containers
@@ -93,8 +96,8 @@ function resourceDeviations(
 }
 
 /**
- * Facts that are not allowed, and required facts that are missing; the latter only if `strict`, as Podman reports too
- * few facts.
+ * Facts that are not allowed, and required facts that are missing; if not `strict`, of the latter only those that Podman
+ * reports too.
  */
 function deviationsOf(
   { may, must }: Allowance,
@@ -107,5 +110,6 @@ function deviationsOf(
   const isGranted = (fact: string) =>
     ignoredFact.test(fact) || mayHave.has(fact) || mayHave.has(hide(fact)) || isCovered(fact);
   const beyond = facts.filter((fact) => !isGranted(fact)).map((fact) => `has ${fact}`);
-  return strict ? [...beyond, ...must.filter((fact) => !has.has(fact)).map((fact) => `lacks ${fact}`)] : beyond;
+  const required = strict ? must : must.filter((fact) => ownershipFact.test(fact));
+  return [...beyond, ...required.filter((fact) => !has.has(fact)).map((fact) => `lacks ${fact}`)];
 }

@@ -36,6 +36,25 @@ it.each<[string, Check, string[]]>([
       ...['deployd may not use /run/docker.sock', 'sudo usermod -aG docker deployd'],
     ],
   ],
+  [
+    'has no socket of Podman',
+    engine({ path: '/run/podman/podman.sock', found: null, writable: null }, 'x'),
+    [
+      ...['engine: failed', '/run/podman/podman.sock'],
+      ...['there is no socket /run/podman/podman.sock', 'sudo systemctl enable --now podman.socket'],
+    ],
+  ],
+  [
+    'has a socket of the group root',
+    checkEngine(
+      { socket: { path: '/run/e.sock', found, readable: true, writable: false }, group: 'root', error: 'x' },
+      agent,
+    ),
+    [
+      ...['engine: failed', '/run/e.sock', 'deployd may not use /run/e.sock'],
+      'give /run/e.sock and its directory a group other than root, and deployd that group: SocketGroup= of its unit',
+    ],
+  ],
   ['does not respond', engine({}, 'it hangs'), ['engine: failed', '/run/docker.sock', 'it hangs', restart]],
   [
     'did not respond to a user who may not be allowed to ask',
@@ -47,10 +66,14 @@ it.each<[string, Check, string[]]>([
   expect(checkLines(check)).toEqual(lines);
 });
 
-it('the compose program is there, or missing', () => {
-  expect(checkLines(checkComposeProgram(null))).toEqual(['compose: passed', 'v2, new enough']);
-  expect(checkLines(checkComposeProgram('no compose'))).toEqual([
-    ...['compose: failed', 'missing or too old'],
+it('the compose program is there, missing, or too new for Podman', () => {
+  expect(checkLines(checkComposeProgram(null, '4.3.1'))).toEqual(['compose: passed', 'v2, new enough']);
+  expect(checkLines(checkComposeProgram('no compose', null))).toEqual([
+    ...['compose: failed', 'missing or of another version'],
     ...['no compose', 'sudo apt-get install docker-compose-plugin'],
   ]);
+  expect(checkLines(checkComposeProgram('too new', '4.3.1')).at(-1)).toBe(
+    'name a compose that works as compose: in config.yaml, or use a newer Podman',
+  );
+  expect(checkLines(checkComposeProgram('no compose', '5.4.2')).at(-1)).toBe('sudo apt-get install docker-compose');
 });

@@ -1,3 +1,4 @@
+import { composeRangeOf } from '../compose/composeRange.ts';
 import { checkResult, unknownCheck, type Check } from '../../../doctor/diagnosis.ts';
 import type { ProgramUser, FileFacts } from '../../../platform/host/hostFacts.ts';
 
@@ -16,18 +17,34 @@ export function checkEngine({ socket, group, error }: EngineFacts, agent: Progra
   if (found === 'hidden') return unknownCheck('engine', `${path} cannot be seen by this user: use sudo`);
   if (found === null)
     return checkResult('engine', path, [
-      { problem: `there is no socket ${path}`, fix: 'sudo systemctl enable --now docker' },
+      { problem: `there is no socket ${path}`, fix: `sudo systemctl enable --now ${unitOf(path)}` },
     ]);
   if (writable === false) {
     const problem = `${agent.name} may not use ${path}`;
-    return checkResult('engine', path, [{ problem, fix: `sudo usermod -aG ${group} ${agent.name}` }]);
+    return checkResult('engine', path, [{ problem, fix: accessFix(path, group, agent) }]);
   }
   if (error !== null && writable === null) return unknownCheck('engine', error);
-  return checkResult('engine', path, error === null ? [] : [{ problem: error, fix: 'sudo systemctl restart docker' }]);
+  const fix = `sudo systemctl restart ${unitOf(path)}`;
+  return checkResult('engine', path, error === null ? [] : [{ problem: error, fix }]);
 }
 
-/** Checks the compose program; `error` is null when it is usable. */
-export function checkComposeProgram(error: string | null): Check {
-  const findings = error === null ? [] : [{ problem: error, fix: 'sudo apt-get install docker-compose-plugin' }];
-  return checkResult('compose', error === null ? 'v2, new enough' : 'missing or too old', findings);
+/** The systemd unit behind a socket: Podman's names it in its path. */
+function unitOf(path: string): string {
+  return path.includes('podman') ? 'podman.socket' : 'docker';
+}
+
+/** The group of root would give the agent more than the engine. */
+function accessFix(path: string, group: string, { name }: ProgramUser): string {
+  return group === 'root'
+    ? `give ${path} and its directory a group other than root, and ${name} that group: SocketGroup= of its unit`
+    : `sudo usermod -aG ${group} ${name}`;
+}
+
+/** Checks the compose program; `error` is null when it is usable, `podman` the version of that engine if it is one. */
+export function checkComposeProgram(error: string | null, podman: string | null): Check {
+  const { before } = composeRangeOf(podman);
+  const install = `sudo apt-get install ${podman === null ? 'docker-compose-plugin' : 'docker-compose'}`;
+  const fix = before === null ? install : 'name a compose that works as compose: in config.yaml, or use a newer Podman';
+  const findings = error === null ? [] : [{ problem: error, fix }];
+  return checkResult('compose', error === null ? 'v2, new enough' : 'missing or of another version', findings);
 }

@@ -35,7 +35,7 @@ describe('the timer', () => {
     ],
     ['is unknown without systemd', '', ['timer: not applicable', 'systemd does not run here']],
   ])('%s', (_name, text, lines) => {
-    expect(checkLines(checkTimer(parseTimerFacts(text, '[]')))).toStrictEqual(lines);
+    expect(checkLines(checkTimer(parseTimerFacts(text, '[]'), null))).toStrictEqual(lines);
   });
 
   it.each([
@@ -45,7 +45,7 @@ describe('the timer', () => {
     ['[{}]', 'waiting'],
     ['no JSON', 'waiting'],
   ])('shows its next run, when systemd lists %s', (listed, detail) => {
-    expect(checkLines(checkTimer(parseTimerFacts(waiting, listed)))).toEqual(['timer: passed', detail]);
+    expect(checkLines(checkTimer(parseTimerFacts(waiting, listed), null))).toEqual(['timer: passed', detail]);
   });
 });
 

@@ -15,9 +15,16 @@ export function parseTimerFacts(shown: string, listed: string): TimerFacts {
   return { known: { properties, next: parseNextRun(listed) } };
 }
 
-/** Checks that the timer is enabled and active with a next run. */
-export function checkTimer(timer: TimerFacts): Check {
+/**
+ * Checks that the timer is enabled and active with a next run. `absentUser` is a user whose units end with the last session; null
+ * where units need none.
+ */
+export function checkTimer(timer: TimerFacts, absentUser: string | null): Check {
   const name = 'timer';
+  if (absentUser !== null) {
+    const problem = `the units of ${absentUser} run only while ${absentUser} is logged in`;
+    return checkResult(name, 'deployd.timer', [{ problem, fix: `sudo loginctl enable-linger ${absentUser}` }]);
+  }
   if ('unknown' in timer) return inapplicableCheck(name, timer.unknown);
   const { properties, next } = timer.known;
   const is = (property: string) => properties.get(property) ?? '';

@@ -1,4 +1,5 @@
-import { parseContainerLog, parseProbeOutput } from './containerLog.ts';
+import { LogFrames } from '../logs/logFrames.ts';
+import { logExcerptsOf, parseProbeOutput } from './containerLog.ts';
 
 const split = 16 * 1024;
 
@@ -13,33 +14,39 @@ function framed(...entries: [stream: 1 | 2, text: string][]): Buffer {
   );
 }
 
+/** The excerpts of a log of an engine. */
+function excerptsOf(bytes: Buffer, maxPieces: number, splitBytes = split) {
+  const frames = new LogFrames();
+  return logExcerptsOf([...frames.push(bytes), ...frames.end()], { maxPieces, splitBytes });
+}
+
 const lines = (count: number) => Array.from({ length: count }, (_, n): [1, string] => [1, `${n}\n`]);
 
 describe('a log', () => {
   it('keeps the order in which it was written', () => {
-    expect(parseContainerLog(framed([1, 'a\n'], [2, 'b\n'], [1, 'c\n']), 20)).toEqual([
+    expect(excerptsOf(framed([1, 'a\n'], [2, 'b\n'], [1, 'c\n']), 20)).toEqual([
       { text: 'a\nb\nc\n', truncated: false },
     ]);
   });
 
   it('of a terminal has no frames', () => {
-    expect(parseContainerLog(Buffer.from('a\r\nb\r\n'), 20)).toEqual([{ text: 'a\r\nb\r\n', truncated: false }]);
-    expect(parseContainerLog(Buffer.from('a\nb\nc\n'), 2)).toEqual([{ text: 'b\nc\n', truncated: false }]);
-    expect(parseContainerLog(Buffer.from('abc\nd'), 2)).toEqual([
+    expect(excerptsOf(Buffer.from('a\r\nb\r\n'), 20)).toEqual([{ text: 'a\r\nb\r\n', truncated: false }]);
+    expect(excerptsOf(Buffer.from('a\nb\nc\n'), 2)).toEqual([{ text: 'b\nc\n', truncated: false }]);
+    expect(excerptsOf(Buffer.from('abc\nd'), 2)).toEqual([
       { text: 'abc\n', truncated: false },
       { text: 'd', truncated: false },
     ]);
     for (const text of ['a', '\x01abcdefgh', '\x03\0\0\0\0\0\0\0'])
-      expect(parseContainerLog(Buffer.from(text), 20)).toEqual([{ text, truncated: false }]);
+      expect(excerptsOf(Buffer.from(text), 20)).toEqual([{ text, truncated: false }]);
   });
 
   it('has no excerpt when it is empty', () => {
-    expect(parseContainerLog(Buffer.alloc(0), 20)).toEqual([]);
-    expect(parseContainerLog(framed([1, '']), 20)).toEqual([{ text: '', truncated: false }]);
+    expect(excerptsOf(Buffer.alloc(0), 20)).toEqual([]);
+    expect(excerptsOf(framed([1, '']), 20)).toEqual([{ text: '', truncated: false }]);
   });
 
   it('ends with the last output, even without a newline', () => {
-    expect(parseContainerLog(framed([1, 'a\n'], [2, 'boom']), 20)).toEqual([
+    expect(excerptsOf(framed([1, 'a\n'], [2, 'boom']), 20)).toEqual([
       { text: 'a\n', truncated: false },
       { text: 'boom', truncated: false },
     ]);
@@ -48,27 +55,36 @@ describe('a log', () => {
   it('joins lines that the engine split, despite other entries in between and split characters', () => {
     const first = `${'x'.repeat(split - 1)}é`;
     const bytes = framed([1, first], [2, 'b\n'], [1, 'end\n']);
-    expect(parseContainerLog(bytes, 20)).toEqual([{ text: `b\n${first}end\n`, truncated: false }]);
+    expect(excerptsOf(bytes, 20)).toEqual([{ text: `b\n${first}end\n`, truncated: false }]);
   });
 
   it('is truncated when the rest of a split line is missing', () => {
     const open = 'x'.repeat(split);
-    expect(parseContainerLog(framed([1, 'a\n'], [2, open], [1, 'b\n']), 20)).toEqual([
+    expect(excerptsOf(framed([1, 'a\n'], [2, open], [1, 'b\n']), 20)).toEqual([
       { text: 'a\nb\n', truncated: false },
       { text: open, truncated: true },
     ]);
   });
 
+  it('is truncated at each line without an end where the engine keeps every write as a piece', () => {
+    const bytes = framed([1, 'a'], [1, 'b\n'], [2, 'x'], [1, 'c']);
+    expect(excerptsOf(bytes, 20, 1)).toEqual([
+      { text: 'ab\n', truncated: false },
+      { text: 'c', truncated: true },
+      { text: 'x', truncated: true },
+    ]);
+  });
+
   it('begins with a complete line when there are more entries than requested', () => {
-    expect(parseContainerLog(framed(...lines(3)), 3)).toEqual([{ text: '0\n1\n2\n', truncated: false }]);
-    expect(parseContainerLog(framed(...lines(4)), 3)).toEqual([{ text: '1\n2\n3\n', truncated: false }]);
+    expect(excerptsOf(framed(...lines(3)), 3)).toEqual([{ text: '0\n1\n2\n', truncated: false }]);
+    expect(excerptsOf(framed(...lines(4)), 3)).toEqual([{ text: '1\n2\n3\n', truncated: false }]);
     const torn = framed([1, 'x'.repeat(split)], [2, 'b\n'], [1, 'rest of the line\n'], [1, 'c\n']);
-    expect(parseContainerLog(torn, 3)).toEqual([{ text: 'c\n', truncated: false }]);
+    expect(excerptsOf(torn, 3)).toEqual([{ text: 'c\n', truncated: false }]);
     const other = framed([1, 'a\n'], [2, 'rest of a line of the other stream\n'], [1, 'c\n'], [2, 'd\n']);
-    expect(parseContainerLog(other, 3)).toEqual([{ text: 'c\nd\n', truncated: false }]);
+    expect(excerptsOf(other, 3)).toEqual([{ text: 'c\nd\n', truncated: false }]);
     const typed = Buffer.from(`rest of a line\n${'x'.repeat(split - 1)}\n`);
-    expect(parseContainerLog(typed, 3)).toEqual([{ text: `${'x'.repeat(split - 1)}\n`, truncated: false }]);
-    expect(parseContainerLog(framed([1, 'x'.repeat(split)], [1, 'x'.repeat(split)]), 1)).toEqual([]);
+    expect(excerptsOf(typed, 3)).toEqual([{ text: `${'x'.repeat(split - 1)}\n`, truncated: false }]);
+    expect(excerptsOf(framed([1, 'x'.repeat(split)], [1, 'x'.repeat(split)]), 1)).toEqual([]);
   });
 });
 

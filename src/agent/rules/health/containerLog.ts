@@ -1,12 +1,11 @@
+import { maxPieceBytes, type LogPiece } from '../logs/logFrames.ts';
+
 /** A part of a container's output, as the engine kept it. */
 export interface LogExcerpt {
   text: string;
   /** True when the engine kept no more: the text may end in the middle of a secret. */
   truncated: boolean;
 }
-
-/** Bytes of a line after which an engine starts another log entry. */
-const maxEntryBytes = 16 * 1024;
 
 /** Bytes of a probe's output that Docker keeps, followed by `truncationMark`. */
 const maxProbeBytes = 4096;
@@ -37,72 +36,44 @@ function isTruncatedByPodman(output: string): boolean {
 }
 
 /**
- * Parses the last entries of a log and joins the lines that the engine split: complete lines in the order of their ends, then
- * the incomplete ones. With more than `maxEntries` entries, each stream's first line is dropped: its start may be missing.
+ * The excerpts of the last pieces of a log, with the lines joined that the engine split: complete lines in the order of their ends,
+ * then the incomplete ones. With more than `maxPieces`, each stream's first line is dropped: its start may be missing. A line
+ * without an end whose last piece has `splitBytes` or more is truncated.
  */
-export function parseContainerLog(bytes: Buffer, maxEntries: number): LogExcerpt[] {
-  const all = parseEntries(bytes);
-  const incomplete = new Map<number, LogEntry[]>();
-  const complete: LogEntry[] = [];
-  const hidesEntries = ({ stream, bytes: { length } }: LogEntry) =>
-    stream === terminalStream && length >= maxEntryBytes;
-  const isIncomplete = all.length > maxEntries || all.some(hidesEntries);
-  for (const entry of isIncomplete ? withoutFirstLines(all) : all) {
-    const line = [...(incomplete.get(entry.stream) ?? []), entry];
-    incomplete.set(entry.stream, endsLine(entry) ? [] : line);
-    if (endsLine(entry)) complete.push(...line);
+export function logExcerptsOf(
+  pieces: readonly LogPiece[],
+  { maxPieces, splitBytes = maxPieceBytes }: { maxPieces: number; splitBytes?: number },
+): LogExcerpt[] {
+  const incomplete = new Map<LogPiece['stream'], LogPiece[]>();
+  const complete: LogPiece[] = [];
+  const hidesPieces = ({ stream, bytes: { length } }: LogPiece) => stream === 'terminal' && length >= maxPieceBytes;
+  const isIncomplete = pieces.length > maxPieces || pieces.some(hidesPieces);
+  for (const piece of isIncomplete ? withoutFirstLines(pieces) : pieces) {
+    const line = [...(incomplete.get(piece.stream) ?? []), piece];
+    incomplete.set(piece.stream, endsLine(piece) ? [] : line);
+    if (endsLine(piece)) complete.push(...line);
   }
-  return [complete, ...incomplete.values()].filter((entries) => entries.length > 0).map(logExcerptOf);
-}
-
-/** One entry of the log, written by one stream of the container. */
-interface LogEntry {
-  stream: number;
-  bytes: Buffer;
-}
-
-/** Never a stream number of a frame. */
-const terminalStream = -1;
-
-/** Entries are frames with an 8-byte header (stream, length); the output of a terminal has no frames. */
-function parseEntries(bytes: Buffer): LogEntry[] {
-  const entries: LogEntry[] = [];
-  for (let offset = 0; offset + 8 <= bytes.length;) {
-    if (bytes.readUInt8(offset) > 2 || bytes.readUIntBE(offset + 1, 3) !== 0) return splitLines(bytes);
-    const length = bytes.readUInt32BE(offset + 4);
-    entries.push({ stream: bytes.readUInt8(offset), bytes: bytes.subarray(offset + 8, offset + 8 + length) });
-    offset += 8 + length;
-  }
-  return entries.length === 0 ? splitLines(bytes) : entries;
-}
-
-function splitLines(bytes: Buffer): LogEntry[] {
-  const entries: LogEntry[] = [];
-  for (let offset = 0; offset < bytes.length;) {
-    const newline = bytes.indexOf('\n', offset);
-    const end = newline === -1 ? bytes.length : newline + 1;
-    entries.push({ stream: terminalStream, bytes: bytes.subarray(offset, end) });
-    offset = end;
-  }
-  return entries;
+  return [complete, ...incomplete.values()]
+    .filter((line) => line.length > 0)
+    .map((line) => logExcerptOf(line, splitBytes));
 }
 
 /** Drops each stream's first line, whose start may be missing. */
-function withoutFirstLines(entries: LogEntry[]): LogEntry[] {
-  const started = new Set<number>();
-  return entries.filter((entry) => {
-    if (started.has(entry.stream)) return true;
-    if (endsLine(entry)) started.add(entry.stream);
+function withoutFirstLines(pieces: readonly LogPiece[]): LogPiece[] {
+  const started = new Set<LogPiece['stream']>();
+  return pieces.filter((piece) => {
+    if (started.has(piece.stream)) return true;
+    if (endsLine(piece)) started.add(piece.stream);
     return false;
   });
 }
 
-function endsLine({ bytes }: LogEntry): boolean {
+function endsLine({ bytes }: LogPiece): boolean {
   return bytes.at(-1) === 0x0a;
 }
 
-function logExcerptOf(entries: LogEntry[]): LogExcerpt {
-  const last = entries.at(-1);
-  const truncated = last !== undefined && !endsLine(last) && last.bytes.length >= maxEntryBytes;
-  return { text: Buffer.concat(entries.map(({ bytes }) => bytes)).toString(), truncated };
+function logExcerptOf(pieces: LogPiece[], splitBytes: number): LogExcerpt {
+  const last = pieces.at(-1);
+  const truncated = last !== undefined && !endsLine(last) && last.bytes.length >= splitBytes;
+  return { text: Buffer.concat(pieces.map(({ bytes }) => bytes)).toString(), truncated };
 }

@@ -1,4 +1,4 @@
-import { maxPieceBytes, type LogPiece } from './logFrames.ts';
+import type { LogPiece } from './logFrames.ts';
 
 /** Characters after which a line that has not ended is shown, and goes on as another one. */
 export const maxLineLength = 256 * 1024;
@@ -14,6 +14,16 @@ interface RedactionStream {
   push: (chunk: Buffer) => string;
   end: () => string;
   endTruncated: () => string;
+}
+
+/** Where a log was cut. */
+export interface LogCut {
+  /** Pieces at its beginning that are not wanted. */
+  skippedPieces?: number;
+  /** Pieces after them that it had when it was cut; 0 for one that is whole. */
+  oldPieces: number;
+  /** Bytes of a piece that may end in the middle of a line. */
+  splitBytes: number;
 }
 
 /** One stream of a container. */
@@ -34,16 +44,21 @@ interface OutputStream {
 export class LogLines {
   readonly #streams = new Map<LogPiece['stream'], OutputStream>();
   readonly #redact: () => RedactionStream;
+  readonly #splitBytes: number;
+  #skippedPieces: number;
   #cutPieces: number;
 
-  /** `oldPieces`: pieces that the log had when it was cut; 0 for one that is whole. */
-  constructor(redact: () => RedactionStream, oldPieces: number) {
+  constructor(redact: () => RedactionStream, { skippedPieces = 0, oldPieces, splitBytes }: LogCut) {
     this.#redact = redact;
+    this.#splitBytes = splitBytes;
+    this.#skippedPieces = skippedPieces;
     this.#cutPieces = oldPieces;
   }
 
   /** The lines that are complete with this piece. */
   push({ stream, bytes }: LogPiece): LogLine[] {
+    this.#skippedPieces -= 1;
+    if (this.#skippedPieces >= 0) return [];
     const output = this.#streams.get(stream) ?? this.#open(stream);
     this.#cutPieces -= 1;
     if (output.isSkipping) {
@@ -57,7 +72,7 @@ export class LogLines {
   /** What is left when the log has ended: lines without a newline, of which the engine may have cut the rest. */
   end(): LogLine[] {
     return [...this.#streams].flatMap(([stream, output]) => {
-      const isTruncated = !endsLine(output.last) && output.last.length >= maxPieceBytes;
+      const isTruncated = !endsLine(output.last) && output.last.length >= this.#splitBytes;
       const lines = takeLines(
         stream,
         output,

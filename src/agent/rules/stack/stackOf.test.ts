@@ -75,6 +75,11 @@ it.each<[string, ModelObject, ModelObject]>([
     { labels: { a: 'b', 'deployd.content': '1' } },
     { labels: { a: 'b', 'com.docker.compose.project': 'shop', 'com.docker.compose.service': 'web' } },
   ],
+  [
+    'a label tells where tasks may be placed, so that another placement is another task',
+    { deploy: { placement: { constraints: ['node.role == worker'] } } },
+    { labels: { 'deployd.placement': '{"constraints":["node.role == worker"]}' } },
+  ],
   ['a key that nobody knows stays, to be refused', { novelty: 1 }, { novelty: 1 }],
 ])('%s', (_title, service, expected) => {
   expect(converted(service).service).toMatchObject(expected);
@@ -97,6 +102,10 @@ it.each([
   const { deploy, restart } = converted(service).service;
   expect(deploy).toMatchObject({ restart_policy: policy });
   expect(restart).toBeUndefined();
+});
+
+it('labels no service that may be placed anywhere', () => {
+  expect(converted({ deploy: { placement: {} } }).service['labels']).not.toHaveProperty(['deployd.placement']);
 });
 
 it('labels every service with the bundle, and keeps what `deploy` says', () => {

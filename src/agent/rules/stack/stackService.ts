@@ -40,7 +40,7 @@ export function stackServiceOf(
     depends_on: Object.keys(objectOf(service['depends_on'])),
     extra_hosts: listOf(service['extra_hosts']).map((host) => String(host).replace('=', ':')),
     ...inertTextsOf(service),
-    labels: { ...keptLabelsOf(service), ...labels },
+    labels: { ...keptLabelsOf(service), ...placementLabelOf(service), ...labels },
     deploy: deployOf(service, sha),
   };
 }
@@ -66,6 +66,15 @@ function inertTextsOf(service: ModelObject): ModelObject {
 function keptLabelsOf(service: ModelObject): ModelObject {
   const labels = Object.entries(objectOf(service['labels'])).filter(([name]) => name !== contentLabel);
   return Object.fromEntries(labels);
+}
+
+/**
+ * Has the swarm start anew what is to be placed otherwise: it leaves tasks as they were made when nothing but the placement
+ * changed and their nodes will do, and nobody could tell them from tasks that are still to be replaced.
+ */
+function placementLabelOf(service: ModelObject): ModelObject {
+  const placement = objectOf(objectOf(service['deploy'])['placement']);
+  return Object.keys(placement).length === 0 ? {} : { 'deployd.placement': JSON.stringify(placement) };
 }
 
 function deployOf(service: ModelObject, sha: string): ModelObject {

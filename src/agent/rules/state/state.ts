@@ -1,4 +1,4 @@
-import type { DesiredState, Sha } from '../../../../machines/types.ts';
+import type { DesiredState, ObservedState, Sha } from '../../../../machines/types.ts';
 import type { CheckInBackoff } from '../schedule/checkInBackoff.ts';
 import type { FailingBundle } from '../schedule/retryBackoff.ts';
 import type { ProjectResources } from '../release/projectResources.ts';
@@ -33,10 +33,12 @@ export interface State {
   token: TokenStatus;
   /** Since when no check-in has succeeded, while that is so. Absent in files of older versions. */
   offline_since?: string | null;
-  /** Absent in files of older versions, like the next two. */
+  /** Absent in files of older versions, like the next three. */
   pace?: CheckInBackoff;
   purge_pending?: PendingPurge | null;
   baseline?: Baseline | null;
+  /** The swarm that this host was seen in last, and its node. */
+  swarm?: ObservedState['swarm'];
   /** The report outbox: reports not delivered yet, oldest first. */
   pending_reports: Report[];
 }

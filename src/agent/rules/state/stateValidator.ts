@@ -51,6 +51,7 @@ const schema: object = objectSchema(required, {
     ...objectSchema({ sha: sha256Schema, volumes: { ...names, nullable: true }, networks: names }),
     nullable: true,
   },
+  swarm: { ...objectSchema({ id: text, node: text }), nullable: true },
   purge_pending: { ...objectSchema({ since: time, volumes: names, networks: names }), nullable: true },
 });
 

@@ -38,6 +38,7 @@ function rowsOf(status: Status, { state, now }: StatusContext): [string, string 
       'host',
       `env ${status.env}, site ${status.site}, transport ${status.transport}${status.laptop_mode ? ', laptop' : ''}`,
     ],
+    ['swarm', status.swarm === undefined ? null : `node ${status.swarm.node} of ${status.swarm.id}`],
     ['token', status.token === 'present' ? `present, ${formatExpiry(status.token_expires_at, now)}` : 'ABSENT'],
     ['trouble', state.token.trouble],
     ['grant', state.token.grant_refused ?? null],

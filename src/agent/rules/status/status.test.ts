@@ -54,6 +54,13 @@ it('has exactly the documented keys, in their order', () => {
   );
 });
 
+it('has the swarm only of a host that was seen in one', () => {
+  const swarm = { id: 'pd2f', node: 'ou69' };
+  expect(statusOf(settings, { ...converged, swarm }, facts)).toMatchObject({ swarm });
+  for (const state of [converged, { ...converged, swarm: null }])
+    expect(statusOf(settings, state, facts)).not.toHaveProperty('swarm');
+});
+
 it('has the refused grant and the pending purge only when there are any', () => {
   const purge_pending = { since: at, volumes: [], networks: ['n'] };
   const token = { ...unknownTokenStatus(), grant_refused: 'BOOTSTRAP_REFUSED: expired' };
@@ -199,6 +206,7 @@ describe('the status text', () => {
     [{ applied_at: null }, `  applied        2026.11.21-3 (${sha})`],
     [{ token: { ...converged.token, expires_at: textAt } }, `  token          present, expired at ${textAt}`],
     [{ token: { ...converged.token, grant_refused: 'expired' } }, '  grant          expired'],
+    [{ swarm: { id: 'pd2f', node: 'ou69' } }, '  swarm          node ou69 of pd2f'],
     [{ attempt: { sha, phase: 'promoted', at } }, `  attempt        ${sha}, promoted since ${at}`],
     [{ failing }, `  failing        ${sha}, 2 in a row, next try at ${at}`],
     [

@@ -35,6 +35,8 @@ export interface Status extends DeferringFacts {
   applied_signers?: readonly string[];
   /** The images of the applied bundle that were verified, and who signed them; absent as `applied_signers` is. */
   applied_images?: readonly VerifiedImage[];
+  /** Ids of the swarm that the host was seen in last, and of its node there; absent where it never was in one. */
+  swarm?: NonNullable<State['swarm']>;
   /** Whose signatures the host trusts; absent when it needs none. */
   trust?: StatusSettings['trust'];
   /** What the host permits and denies; absent when it says nothing of its own. */
@@ -86,6 +88,7 @@ export function statusOf(settings: StatusSettings, state: State, facts: StatusFa
     ...(state.token.grant_refused !== undefined && { grant_refused: state.token.grant_refused }),
     ...(((trust.bundles !== null && applied_sha !== null) || applied_signers.length > 0) && { applied_signers }),
     ...(((trust.images !== null && applied_sha !== null) || applied_images.length > 0) && { applied_images }),
+    ...(state.swarm && { swarm: state.swarm }),
     ...(trustsOf(trust).length > 0 && { trust }),
     ...(!isDefaultPolicy(policy) && { policy }),
   };

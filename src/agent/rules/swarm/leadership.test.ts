@@ -1,4 +1,4 @@
-import { leaderInstead, membershipFault, type SwarmMembership } from './leadership.ts';
+import { leaderInstead, membershipFault, noLeaderFault, type SwarmMembership } from './leadership.ts';
 
 const manager: SwarmMembership = { NodeID: 'n1', LocalNodeState: 'active', ControlAvailable: true, Error: '' };
 const node = (ID: string, Hostname: string, ManagerStatus?: { Leader?: boolean }) => ({
@@ -28,6 +28,18 @@ const nodes = [node('n1', 'one', {}), node('n2', 'two', { Leader: true }), node(
 it('lets the leader act, and tells every other manager its name', () => {
   expect(leaderInstead({ NodeID: 'n2' }, nodes)).toBeNull();
   expect(leaderInstead({ NodeID: 'n1' }, nodes)).toBe('two');
+});
+
+it.each([
+  [
+    "rpc error: code = Unknown desc = The swarm does not have a leader. It's possible that too few managers are online.",
+    true,
+  ],
+  ['rpc error: code = DeadlineExceeded desc = context deadline exceeded', true],
+  ['Get "https://registry/v2/": context deadline exceeded', false],
+  ['', false],
+])('takes the answer %j for one of a swarm without a leader: %s', (answer, isOne) => {
+  expect(noLeaderFault(answer)?.message ?? '').toMatch(isOne ? noLeader : /^$/);
 });
 
 it('lets none act while no node leads', () => {

@@ -19,8 +19,17 @@ export interface SwarmMembership {
 export interface SwarmNode {
   ID: string;
   Description: { Hostname: string };
+  /** Whether it answers: `ready`, `down` … */
+  Status?: { State: string };
+  /** Whether it takes tasks: `active`, `pause`, `drain`. */
+  Spec?: { Availability: string };
   /** Only of a manager. */
   ManagerStatus?: { Leader?: boolean };
+}
+
+/** True for an engine that is in no swarm, nor on the way into one. */
+export function isOutside({ LocalNodeState }: SwarmMembership): boolean {
+  return LocalNodeState === 'inactive';
 }
 
 /** Why an agent on this node can neither act nor tell who does, with what to do; null where it can. */
@@ -50,6 +59,11 @@ export function leaderInstead({ NodeID }: Pick<SwarmMembership, 'NodeID'>, nodes
   const leader = nodes.find(({ ManagerStatus }) => ManagerStatus?.Leader === true);
   if (leader === undefined) throw faultOf(noLeader);
   return leader.ID === NodeID ? null : printable(leader.Description.Hostname);
+}
+
+/** The fault of a manager that answers so, because the swarm has no leader; null for other answers. */
+export function noLeaderFault(answer: string): Fault | null {
+  return /does not have a leader|rpc error: .*context deadline exceeded/.test(answer) ? faultOf(noLeader) : null;
 }
 
 const noLeader: Finding = {

@@ -1,51 +1,26 @@
-import { crashedTasks, describeStack, reportedTaskOf, stackServicesOf } from './stackHealth.ts';
-import type { SwarmService, SwarmTask, TaskSpec } from './stackTask.ts';
+import {
+  factsOf,
+  nodes,
+  oldSpec,
+  sha,
+  spec,
+  type ServiceParts,
+  type TaskParts,
+} from '../../../../fixtures/swarm/stackFacts.ts';
+import {
+  crashedTasks,
+  describeStack,
+  movedTasks,
+  reportedTaskOf,
+  stackServicesOf,
+  unhealthyNodes,
+} from './stackHealth.ts';
+import type { TaskSpec } from './stackTask.ts';
 
-const sha = 'a'.repeat(64);
-const spec: TaskSpec = { ContainerSpec: { Image: 'web:2' } };
-const oldSpec: TaskSpec = { ContainerSpec: { Image: 'web:1' } };
-const nodes = [{ ID: 'n1', Description: { Hostname: 'one' } }];
 const checked: TaskSpec = { ContainerSpec: { Image: 'web:2', Healthcheck: { Test: ['CMD', 'true'] } } };
 
-interface ServiceParts {
-  template?: TaskSpec;
-  desired?: number;
-  update?: string;
-  labels?: Record<string, string>;
-}
-
-function serviceOf({
-  template = spec,
-  desired = 1,
-  update,
-  labels = { 'deployd.sha': sha },
-}: ServiceParts): SwarmService {
-  return {
-    ID: 's1',
-    Spec: { Name: 'deployd-eu-1_web', Labels: labels, TaskTemplate: template },
-    ServiceStatus: { DesiredTasks: desired },
-    ...(update !== undefined && { UpdateStatus: { State: update, Message: 'because' } }),
-  };
-}
-
-interface TaskParts extends Partial<SwarmTask> {
-  state: string;
-  minute?: number;
-  exit?: number;
-  err?: string;
-}
-
-function taskOf({ state, minute = 0, exit, err, ...parts }: TaskParts): SwarmTask {
-  const at = `2026-01-01T00:0${minute}:00.123456789Z`;
-  const ContainerStatus = exit === undefined ? {} : { ContainerStatus: { ExitCode: exit } };
-  const Status = { Timestamp: at, State: state, ...(err !== undefined && { Err: err }), ...ContainerStatus };
-  const place = { ServiceID: 's1', NodeID: 'n1', Slot: 1 };
-  return { ID: `${state}-${minute}`, CreatedAt: at, DesiredState: 'running', Spec: spec, Status, ...place, ...parts };
-}
-
 function judge(service: ServiceParts, ...tasks: TaskParts[]) {
-  const facts = { project: 'deployd-eu-1', services: [serviceOf(service)], tasks: tasks.map(taskOf), nodes };
-  return stackServicesOf(facts, { sha, services: [{ name: 'web', replicas: 1 }] });
+  return stackServicesOf(factsOf(service, tasks), { sha, services: [{ name: 'web', replicas: 1 }] });
 }
 
 const once: TaskSpec = { ...spec, RestartPolicy: { Condition: 'none' } };
@@ -79,6 +54,23 @@ it.each<[string, string, string, ServiceParts, TaskParts[]]>([
     [{ state: 'pending', NodeID: '', err: 'no suitable node' }],
   ],
   ['a task of before', 'pending', 'web.1@one runs as before', {}, [{ state: 'running', Spec: oldSpec }]],
+  [
+    'a task that the swarm ends, without another',
+    'pending',
+    'web.1@one is to end',
+    {},
+    [{ state: 'running', DesiredState: 'shutdown' }],
+  ],
+  [
+    'a service of every node, one of which is drained',
+    'healthy',
+    '',
+    { mode: { Global: {} } },
+    [
+      { state: 'running', Slot: 0 },
+      { state: 'shutdown', Slot: 0, NodeID: 'n2', DesiredState: 'shutdown' },
+    ],
+  ],
   ['a task too few', 'pending', '1 of 2 tasks', { desired: 2 }, [{ state: 'running' }]],
   ['an update at work', 'pending', 'updating', { update: 'updating' }, [{ state: 'running' }]],
   ['a service of another release', 'pending', 'of another release', { labels: {} }, [{ state: 'running' }]],
@@ -121,6 +113,17 @@ it('names each task of a service that runs on every node by its node', () => {
   expect(service!.tasks.map(({ name }) => name)).toEqual(['web@one']);
 });
 
+it('names the nodes whose tasks are not healthy', () => {
+  const [n1, n2] = ['n1', 'n2'].map((NodeID) => ({ NodeID, Slot: 0 }));
+  const tasks = [
+    { state: 'running', ...n1 },
+    { state: 'rejected', ...n2 },
+    { state: 'pending', NodeID: '', Slot: 3 },
+  ];
+  const facts = { ...factsOf({}, tasks), nodes: [...nodes, { ID: 'n2', Description: { Hostname: 'two' } }] };
+  expect(unhealthyNodes(stackServicesOf(facts, { sha, services: [] }))).toEqual(['two']);
+});
+
 it.each([
   [spec, 'running', null],
   [checked, 'running', 'healthy'],
@@ -156,4 +159,18 @@ describe('a task that runs in place of one that ended', () => {
   ])('%s', (_, count, when, service, ended) => {
     expect(crashedTasks(judge(service, ...ended), when)).toHaveLength(count);
   });
+});
+
+it.each<[string, number, string, TaskParts, number]>([
+  ['was made since the last tick', 1, 'down', { state: 'running', NodeID: 'n2' }, 0],
+  ['was known to the last tick', 0, 'down', { state: 'running', NodeID: 'n2' }, 90_000],
+  ['is where another node answers again', 0, 'ready', { state: 'running', NodeID: 'n2' }, 0],
+  ['is of another making', 0, 'down', { state: 'running', NodeID: 'n2', Spec: oldSpec }, 0],
+])('tells a task in place of one of a lost node that %s: %d', (_, count, State, before, sinceMs) => {
+  const task: TaskParts = { state: 'running', minute: 1 };
+  const lost = { ID: 'n2', Description: { Hostname: 'two' }, Status: { State } };
+  const facts = factsOf({}, [{ ...before, DesiredState: 'shutdown' }, task]);
+  const services = stackServicesOf({ ...facts, nodes: [...nodes, lost] }, { sha, services: [] });
+  const observedMs = Date.parse('2026-01-01T00:00:30Z') + sinceMs;
+  expect(movedTasks(services, { observedMs }).map(({ movedFrom }) => movedFrom)).toEqual(Array(count).fill('two'));
 });

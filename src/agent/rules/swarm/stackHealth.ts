@@ -54,6 +54,12 @@ export function crashedTasks(services: readonly StackService[], window: CrashWin
     );
 }
 
+/** The tasks that were made since the last observation in place of those of a node that is lost. */
+export function movedTasks(services: readonly StackService[], { observedMs }: { observedMs: number }): StackTask[] {
+  const tasks = services.flatMap((service) => service.tasks);
+  return tasks.filter(({ movedFrom, createdMs }) => movedFrom !== null && createdMs > observedMs);
+}
+
 /** `web: web.1@worker-1 rejected (No such image); api: update paused`: the services that are not healthy. */
 export function describeStack(services: readonly StackService[]): string {
   return services
@@ -62,13 +68,21 @@ export function describeStack(services: readonly StackService[]): string {
     .join('; ');
 }
 
+/** Hostnames of the nodes whose tasks are not healthy, sorted. */
+export function unhealthyNodes(services: readonly StackService[]): string[] {
+  const tasks = services.filter(({ status }) => status !== 'healthy').flatMap((service) => service.tasks);
+  const nodes = tasks.filter((task) => statusOf(task) !== 'healthy').map(({ node }) => node);
+  return [...new Set(nodes)].filter((node) => node !== null).sort();
+}
+
 function judge(service: SwarmService, tasks: readonly StackTask[]): Pick<StackService, 'status' | 'trouble'> {
   const { State: update = '', Message: message = '' } = service.UpdateStatus ?? {};
   if (update === 'paused' || update.startsWith('rollback_'))
     return { status: 'failed', trouble: printable(`update ${update}: ${message}`) };
-  const failed = tasks.find((task) => statusOf(task) === 'failed');
+  const judged = service.Spec.Mode?.Global === undefined ? tasks : tasks.filter((task) => !isEnded(task));
+  const failed = judged.find((task) => statusOf(task) === 'failed');
   if (failed) return { status: 'failed', trouble: describeTask(failed) };
-  const pending = tasks.find((task) => statusOf(task) === 'pending');
+  const pending = judged.find((task) => statusOf(task) === 'pending');
   if (pending) return { status: 'pending', trouble: describeTask(pending) };
   const wanted = service.ServiceStatus?.DesiredTasks ?? 0;
   if (tasks.length < wanted) return { status: 'pending', trouble: `${tasks.length} of ${wanted} tasks` };
@@ -76,16 +90,24 @@ function judge(service: SwarmService, tasks: readonly StackTask[]): Pick<StackSe
 }
 
 /** A task that ended is pending while the swarm starts another one in its place, and failed when it does not. */
-function statusOf({ state, isCurrent, restarts, exitCode }: StackTask): HealthStatus {
+export function statusOf(task: StackTask): HealthStatus {
+  const { state, isCurrent, restarts, exitCode } = task;
   if (state === 'rejected') return 'failed';
-  if (!isCurrent) return 'pending';
+  if (!isCurrent || isEnded(task)) return 'pending';
   if (state === 'running') return 'healthy';
   if (state === 'complete') return restarts === 'any' || (exitCode ?? 0) !== 0 ? 'pending' : 'healthy';
   return state === 'failed' && restarts === 'none' ? 'failed' : 'pending';
 }
 
-function describeTask({ name, state, error, exitCode, isCurrent }: StackTask): string {
+/** True for a task that the swarm has ended: its node is drained or lost, or has changed its role. */
+function isEnded({ isToRun, state }: StackTask): boolean {
+  return !isToRun && !['complete', 'failed', 'rejected'].includes(state);
+}
+
+function describeTask(task: StackTask): string {
+  const { name, state, error, exitCode, isCurrent } = task;
   if (!isCurrent && state === 'running') return `${name} runs as before`;
+  if (state === 'running' && isEnded(task)) return `${name} is to end`;
   const details = [error, exitCode === null ? '' : `exit ${exitCode}`].filter((detail) => detail !== '').join(', ');
   return printable(`${name} ${state}${details === '' ? '' : ` (${details})`}`);
 }

@@ -5,12 +5,17 @@ export interface TaskSpec {
   ContainerSpec?: { Image?: string; Healthcheck?: { Test?: string[] | null } | null };
   RestartPolicy?: { Condition?: string };
   Runtime?: string;
+  Placement?: object;
+  /** Counts the times that new tasks were asked for though nothing has changed. */
+  ForceUpdate?: number;
 }
 
 /** A service, in the fields that are used. */
 export interface SwarmService {
   ID: string;
-  Spec: { Name: string; Labels?: Record<string, string> | null; TaskTemplate: TaskSpec };
+  UpdatedAt: string;
+  Version: { Index: number };
+  Spec: { Name: string; Labels?: Record<string, string> | null; TaskTemplate: TaskSpec; Mode?: { Global?: object } };
   UpdateStatus?: { State?: string; Message?: string };
   ServiceStatus?: { DesiredTasks: number };
 }
@@ -35,6 +40,8 @@ export interface StackTask {
   service: string;
   /** `web.1@manager-2`, `web.1` until a node is chosen. */
   name: string;
+  /** Hostname of its node; null until one is chosen. */
+  node: string | null;
   /** As the swarm says it: `pending`, `preparing`, `starting`, `running`, `complete`, `failed`, `rejected` … */
   state: string;
   exitCode: number | null;
@@ -43,10 +50,15 @@ export interface StackTask {
   hasHealthcheck: boolean;
   /** True when it is made of what the service is now. */
   isCurrent: boolean;
+  /** False once the swarm has ended it, or it has ended by itself. */
+  isToRun: boolean;
   /** Whether the swarm starts another one in its place when it ends: `any`, `on-failure`, `none`. */
   restarts: string;
   /** The newest task of its slot that is made of the same, and may have printed something; null without one. */
   printedId: string | null;
+  createdMs: number;
+  /** Hostname of the node that was lost with the task before it in its slot; null where none was. */
+  movedFrom: string | null;
   /** When its last predecessor of the same making ended by itself; null when none did. */
   lastEndMs: number | null;
 }
@@ -62,10 +74,13 @@ export interface StackFacts {
 /** The newest task of each slot of each service, sorted by name. */
 export function newestTasks({ project, services, tasks, nodes }: StackFacts): StackTask[] {
   const hostnames = new Map(nodes.map(({ ID, Description }) => [ID, Description.Hostname]));
+  const lost = new Set(nodes.filter(({ Status }) => Status?.State === 'down').map(({ ID }) => ID));
   return services
     .flatMap((service) => {
       const own = tasks.filter(({ ServiceID }) => ServiceID === service.ID);
-      return [...Map.groupBy(own, slotOf).values()].map((slot) => newestOf(slot, { service, project, hostnames }));
+      return [...Map.groupBy(own, slotOf).values()].map((slot) =>
+        newestOf(slot, { service, project, hostnames, lost }),
+      );
     })
     .sort((a, b) => (a.name < b.name ? -1 : 1));
 }
@@ -83,13 +98,16 @@ interface SlotContext {
   service: SwarmService;
   project: string;
   hostnames: ReadonlyMap<string, string>;
+  /** Ids of the nodes that do not answer. */
+  lost: ReadonlySet<string>;
 }
 
-function newestOf(slot: SwarmTask[], { service, project, hostnames }: SlotContext): StackTask {
+function newestOf(slot: SwarmTask[], { service, project, hostnames, lost }: SlotContext): StackTask {
   const [newest, ...earlier] = slot.toSorted(byPrecedence) as [SwarmTask, ...SwarmTask[]];
   const { ContainerSpec, RestartPolicy } = service.Spec.TaskTemplate;
   const [wanted, state] = [service.Spec.TaskTemplate, newest.Status.State];
   const same = [newest, ...earlier].filter(({ Spec }) => isSame(Spec, wanted));
+  const before = same.find((task) => task.NodeID !== newest.NodeID);
   const ends = same.filter((task) => task !== newest && endedByItself(task));
   const name = serviceNameOf(service, project);
   const place = newest.Slot === undefined || newest.Slot === 0 ? '' : `.${newest.Slot}`;
@@ -98,20 +116,28 @@ function newestOf(slot: SwarmTask[], { service, project, hostnames }: SlotContex
     id: newest.ID,
     service: name,
     name: `${name}${place}${hostname === undefined ? '' : `@${hostname}`}`,
+    node: hostname ?? null,
     state,
     exitCode: endedByItself(newest) ? (newest.Status.ContainerStatus?.ExitCode ?? null) : null,
     error: newest.Status.Err ?? '',
     hasHealthcheck: !['NONE', undefined].includes(ContainerSpec?.Healthcheck?.Test?.[0]),
     isCurrent: isSame(newest.Spec, wanted),
+    isToRun: isToRun(newest),
     restarts: RestartPolicy?.Condition ?? 'any',
     printedId: same.find(({ Status }) => startedStates.has(Status.State))?.ID ?? null,
+    createdMs: Date.parse(newest.CreatedAt),
+    movedFrom: lost.has(before?.NodeID ?? '') ? (hostnames.get(before?.NodeID ?? '') ?? null) : null,
     lastEndMs: ends.length === 0 ? null : Math.max(...ends.map(({ Status }) => Date.parse(Status.Timestamp))),
   };
 }
 
-/** Both come from one engine, which writes the same fields in the same order, but the runtime of services only. */
+/**
+ * Both come from one engine, which writes the same fields in the same order, but the runtime of services only. The swarm leaves
+ * a task whose node will do as it was when its placement changes; a bundle that changes it changes a label.
+ */
 function isSame(one: TaskSpec, other: TaskSpec): boolean {
-  return JSON.stringify({ ...one, Runtime: undefined }) === JSON.stringify({ ...other, Runtime: undefined });
+  const compared = (spec: TaskSpec) => JSON.stringify({ ...spec, Runtime: undefined, Placement: undefined });
+  return compared(one) === compared(other);
 }
 
 /**
@@ -119,8 +145,11 @@ function isSame(one: TaskSpec, other: TaskSpec): boolean {
  * is back.
  */
 function byPrecedence(a: SwarmTask, b: SwarmTask): number {
-  const isToRun = ({ DesiredState }: SwarmTask) => Number(!['shutdown', 'remove'].includes(DesiredState));
-  return isToRun(b) - isToRun(a) || Date.parse(b.CreatedAt) - Date.parse(a.CreatedAt);
+  return Number(isToRun(b)) - Number(isToRun(a)) || Date.parse(b.CreatedAt) - Date.parse(a.CreatedAt);
+}
+
+function isToRun({ DesiredState }: SwarmTask): boolean {
+  return !['shutdown', 'remove'].includes(DesiredState);
 }
 
 /** States of a task whose container was started. */

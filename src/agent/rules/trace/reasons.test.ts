@@ -30,6 +30,7 @@ it.each<[Decision, string]>([
   [{ word: 'deferred', by: 'leader' }, 'another manager of the swarm leads, and acts'],
   [desired('leader:manager-1', { action: 'apply' }), 'manager-1 leads the swarm'],
   [{ word: 'unhealthy', services: ['web', 'db'] }, 'not well: web, db'],
+  [{ word: 'unhealthy', services: ['web'], nodes: ['worker-1', 'manager-2'] }, 'not well: web; on worker-1, manager-2'],
   [{ word: 'attempt-found', sha: one, phase: 'promoted' }, `an apply of ${short1} was cut short earlier (promoted)`],
   [{ word: 'engine-unreachable' }, 'the container engine did not answer'],
   [{ word: 'call-failed', peer: 'storage', error: 'HTTP_503' }, 'storage host: HTTP_503'],

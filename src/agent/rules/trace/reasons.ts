@@ -22,7 +22,7 @@ export function describeDecision(decision: Decision): string {
     case 'deferred':
       return deferralMeanings[decision.by];
     case 'unhealthy':
-      return `not well: ${decision.services.join(', ')}`;
+      return `not well: ${decision.services.join(', ')}${onNodes(decision.nodes)}`;
     case 'attempt-found':
       return `an apply of ${shortSha(decision.sha)} was cut short earlier (${decision.phase})`;
     case 'call-failed':
@@ -48,6 +48,11 @@ export function describeDecision(decision: Decision): string {
     default:
       return describeEvent(decision);
   }
+}
+
+/** The nodes of a swarm on which something is not well. */
+function onNodes(nodes: readonly string[] = []): string {
+  return nodes.length === 0 ? '' : `; on ${nodes.join(', ')}`;
 }
 
 /** A decision without facts. Traces of other versions of the agent, which are still on the disk, may have other words. */

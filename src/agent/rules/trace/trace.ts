@@ -9,7 +9,7 @@ export type Decision =
   | { word: 'desired'; action: DesiredState['action']; desired: Sha | null; applied: Sha | null; reason: string }
   | { word: 'paused'; seconds: number }
   | { word: 'deferred'; by: 'hold' | 'window' | 'leader' }
-  | { word: 'unhealthy'; services: string[] }
+  | { word: 'unhealthy'; services: string[]; nodes?: string[] }
   | { word: 'attempt-found'; sha: Sha; phase: string }
   | { word: 'engine-unreachable' }
   | { word: 'call-failed'; peer: 'tenancy' | 'secretstore' | 'storage'; error: string }
@@ -118,6 +118,7 @@ const allowedPatterns: Record<string, RegExp | undefined> = {
   services: servicePattern,
   untouched: servicePattern,
   gone: servicePattern,
+  nodes: /^\w[\w.-]{0,62}$/,
   signers: /^(key SHA256:[A-Za-z0-9+/]{43}|[\x21-\x7e]{1,253} \([\x21-\x7e]{1,253}\))$/,
   by: /^(hold|window|leader)$/,
   peer: /^(tenancy|secretstore|storage)$/,

@@ -63,8 +63,10 @@ async function hostPathsOf(sources: readonly string[], host: HostParts): Promise
 /** The paths of the agent and of the engine, where their links lead, and where else the same directories are mounted. */
 export async function protectedPathsOf({ settings, containers, engineSockets }: HostParts): Promise<string[]> {
   const { rootDir } = await containers.info();
-  const { state_dir, bootstrap_file, mesh, compose, tenancy_ca, secretstore_ca } = settings;
-  const files = [bootstrap_file, compose, tenancy_ca, secretstore_ca].filter((path) => path?.startsWith('/') === true);
+  const { config_file, state_dir, bootstrap_file, mesh, compose, tenancy_ca, secretstore_ca } = settings;
+  const files = [config_file, bootstrap_file, compose, tenancy_ca, secretstore_ca].filter(
+    (path) => path?.startsWith('/') === true,
+  );
   const own = [state_dir, dirname(mesh.identity_file), ...files.filter((path) => path !== null)];
   const engine = [rootDir, ...(await containerdRoots(rootDir)), ...engineSockets];
   const paths = await withTargets([...protectedDirectories, ...own, ...engine]);

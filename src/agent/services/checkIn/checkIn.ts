@@ -63,7 +63,9 @@ function requestOf({ settings, state, version }: Dependencies, observed: Observe
     applied_sha: state.state.applied_sha,
     healthy: observed.healthy,
     containers: observed.containers,
-    ...(observed.swarm && { swarm: { ...observed.swarm, leader: observed.leader === null } }),
+    ...(observed.swarm && {
+      swarm: { ...observed.swarm, leader: observed.engineAvailable && observed.leader === null },
+    }),
     policy: { limits, ...(isDefaultPolicy(policy) ? {} : policy) },
   };
 }

@@ -50,7 +50,7 @@ describe('a container with data in anonymous volumes', () => {
   it('is removed after a placeholder has its volumes', async () => {
     hasImage = true;
     await removeWeb();
-    expect(calls).toEqual(['POST /containers/create', 'DELETE /containers/web']);
+    expect(calls).toEqual(['POST /containers/create', 'POST /containers/web/kill', 'DELETE /containers/web']);
   });
 
   it('stays when its image is gone, so that no placeholder can be created', async () => {

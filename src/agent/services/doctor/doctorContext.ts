@@ -1,4 +1,5 @@
 import { access, constants } from 'node:fs/promises';
+import { dirname } from 'node:path';
 import { Fault } from '../../../../machines/fault.ts';
 import { ownerOf } from '../../../platform/host/accounts.ts';
 import { isENOENT } from '../../../platform/errors/diskFault.ts';
@@ -6,14 +7,14 @@ import { readState } from '../../adapters/state/stateFile.ts';
 import type { Settings } from '../../config/settings.ts';
 import type { Finding } from '../../../doctor/diagnosis.ts';
 import type { CheckContext } from '../../rules/doctor/checkContext.ts';
+import type { AgentScope } from '../../rules/status/agentCommands.ts';
 import type { ProgramUser } from '../../../platform/host/hostFacts.ts';
 import type { Vault } from '../../secrets/vault.ts';
 
 /** Input of the checks: the configuration, which may be invalid in part. */
 export interface DoctorInput {
   configPath: string;
-  /** Null for the plain configuration. */
-  namedEnv: string | null;
+  scope: AgentScope;
   /** One line for each error of the configuration. */
   problems: string[];
   /** Its valid settings, and the defaults. */
@@ -38,7 +39,8 @@ export interface DoctorContext extends DoctorInput {
 /** Reads the state directory; its owner is the agent's user. */
 export async function doctorContextOf(input: DoctorInput): Promise<DoctorContext> {
   const { state_dir } = input.settings;
-  const agent = (await ownerOf(state_dir)) ?? packagedAgent;
+  const user = input.scope === 'user' ? await ownerOf(dirname(input.configPath)) : null;
+  const agent = (await ownerOf(state_dir)) ?? user ?? packagedAgent;
   const inaccessible = (await isAccessible(state_dir)) ? null : `${state_dir} is for ${agent.name} alone: use sudo`;
   const host = { now: new Date(), agent };
   if (inaccessible !== null)

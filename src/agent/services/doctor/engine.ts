@@ -23,14 +23,14 @@ export async function examineEngine(context: DoctorContext): Promise<Check[]> {
   const project = `deployd-${settings.env}`;
   const containers = createContainers({ containerHost: settings.container_host, project, signal });
   const filesystems = await catchFault(() => filesystemsOfPull({ containers, settings }));
-  const compose = await catchFault(() =>
-    createCompose(settings, project, { redactor: () => vault.redactor() }).probe(signal),
-  );
+  const podman = await containers.podmanVersion();
+  const options = { redactor: () => vault.redactor(), podmanVersion: async () => podman };
+  const compose = await catchFault(() => createCompose(settings, project, options).probe(signal));
   const socket = await fileFactsOf(settings.container_host.replace('unix://', ''), host.agent);
   const fault = filesystems instanceof Fault ? filesystems.message : null;
   return [
     checkEngine({ socket, group: groupOf(socket), error: fault }, host.agent),
-    checkComposeProgram(compose instanceof Fault ? compose.message.replace(/^[A-Z_]+: /, '') : null),
+    checkComposeProgram(compose instanceof Fault ? compose.message.replace(/^[A-Z_]+: /, '') : null, podman),
     checkDiskSpace(
       filesystems instanceof Fault ? { unknown: filesystems.message } : await diskSpacesOf(filesystems, settings),
     ),

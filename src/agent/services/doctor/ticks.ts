@@ -4,12 +4,13 @@ import { Fault } from '../../../../machines/fault.ts';
 import { readHold } from '../../adapters/state/holdFile.ts';
 import { readLock } from '../../adapters/state/lockRecord.ts';
 import { runHostProgram } from '../../../platform/host/hostProgram.ts';
+import { isThere } from '../../../platform/host/paths.ts';
 import { Releases } from '../../adapters/release/releases.ts';
 import type { Check } from '../../../doctor/diagnosis.ts';
 import { checkHold } from '../../rules/doctor/holdCheck.ts';
 import { checkLock, type LockFacts } from '../../rules/doctor/lockCheck.ts';
 import { checkReleases, checkState, type ReleasesFacts } from '../../rules/doctor/releaseChecks.ts';
-import { commandsOfEnv } from '../../rules/status/commandsOfEnv.ts';
+import { withCommandsOf, type AgentScope } from '../../rules/status/agentCommands.ts';
 import type { HoldFile } from '../../rules/schedule/hold.ts';
 import { checkLastTick, checkTimer, parseTimerFacts } from '../../rules/doctor/timerChecks.ts';
 import type { Fact } from '../../../platform/fact.ts';
@@ -21,7 +22,7 @@ export async function checkTicks(context: DoctorContext): Promise<Check[]> {
   const { env = null, interval_s: intervalS, laptop_mode: laptop, offline_alarm_s: alarmS } = settings;
   const lock = await lockFacts(context);
   return [
-    checkTimer(await timerFacts(commandsOfEnv('deployd.timer', context.namedEnv))),
+    checkTimer(await timerFacts(context.scope, host.agent.uid), absentUserOf(context)),
     checkLastTick(host, { intervalS, laptop, alarmS }),
     checkHold(await holdFacts(context), host.now),
     checkLock(lock, host.now),
@@ -30,10 +31,19 @@ export async function checkTicks(context: DoctorContext): Promise<Check[]> {
   ];
 }
 
-async function timerFacts(timer: string) {
-  const properties = '--property=LoadState,UnitFileState,ActiveState,SubState';
-  const { stdout: unit } = await runHostProgram(['systemctl', 'show', timer, properties]);
-  const { stdout: timers } = await runHostProgram(['systemctl', 'list-timers', '--output=json', timer]);
+/** The user of the agent, where its units do not run without a login. */
+function absentUserOf({ scope, host }: DoctorContext): string | null {
+  const { name } = host.agent;
+  return scope === 'user' && !isThere(join('/var/lib/systemd/linger', name)) ? name : null;
+}
+
+/** Asks the system's manager, or that of the user. */
+async function timerFacts(scope: AgentScope, uid: number) {
+  const timer = withCommandsOf(scope, 'deployd.timer');
+  const [manager, env] = scope === 'user' ? [['--user'], { XDG_RUNTIME_DIR: `/run/user/${uid}` }] : [[], {}];
+  const ask = (...args: string[]) => runHostProgram(['systemctl', ...manager, ...args, timer], env);
+  const { stdout: unit } = await ask('show', '--property=LoadState,UnitFileState,ActiveState,SubState');
+  const { stdout: timers } = await ask('list-timers', '--output=json');
   return parseTimerFacts(unit, timers);
 }
 

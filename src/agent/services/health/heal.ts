@@ -1,4 +1,4 @@
-import { failedFault, Fault } from '../../../../machines/fault.ts';
+import { Fault } from '../../../../machines/fault.ts';
 import { pausedOutcome, plainOutcome } from '../../../../machines/outcomes.ts';
 import type { ObservedState, DesiredState, Outcome } from '../../../../machines/types.ts';
 import type { State } from '../../rules/state/state.ts';
@@ -15,8 +15,7 @@ export async function heal(
   signal: AbortSignal,
 ): Promise<Outcome> {
   const { settings, state, tick } = deps;
-  if (!observed.engineAvailable)
-    throw failedFault('RUNTIME_UNAVAILABLE', `container engine at ${settings.container_host} does not answer`);
+  if (tick.engineFault) throw tick.engineFault;
   const { applied_sha, attempt } = state.state;
   const mayHeal = settings.heal && !(desired.retryDelay !== null && settings.on_failure === 'leave');
   if (applied_sha === null) return nothingToHeal(deps, desired);

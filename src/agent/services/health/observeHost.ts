@@ -16,15 +16,16 @@ const ENGINE_UNAVAILABLE: ObservedState = {
 
 /** Observes which containers run and whether they are healthy. An unreachable engine is no fault: the check-in still happens. */
 export async function observeHost(deps: Dependencies): Promise<ObservedState> {
-  const { recordDecision, state, tick } = deps;
+  const { orchestrator, recordDecision, state, tick } = deps;
   const observation = await observe(deps).catch((error: unknown) => {
     if (!(error instanceof Fault)) throw error;
     tick.journal.warn(error.message);
+    tick.engineFault = error;
     return null;
   });
   if (observation === null) {
     recordDecision({ word: 'engine-unreachable' });
-    return ENGINE_UNAVAILABLE;
+    return { ...ENGINE_UNAVAILABLE, swarm: orchestrator.isShared ? (state.state.swarm ?? null) : null };
   }
   const { leader, swarm, containers, unhealthyServices } = observation;
   const attempt = leader === null ? state.state.attempt : null; // what another node leads, it also finishes

@@ -28,12 +28,15 @@ export async function* logLines(
   const newest = { ...range, tail: String(tail + 1) };
   const { pieces, isLong } = await measure(containers, id, newest);
   const isCut = pieces > tail || isLong || (since !== null && (await hasOlder(containers, id, since)));
-  const lines = new LogLines(() => redactor.redactStream(), isCut ? pieces : 0);
-  const frames = new LogFrames();
   // a log that was whole stays so, whatever has been printed since
   const query = { ...(isCut ? newest : range), ...(follow && { follow: 'true' }) };
-  for await (const chunk of await containers.openLog(id, query))
-    for (const piece of frames.push(chunk as Buffer)) yield* lines.push(piece);
+  const { body, splitBytes } = await containers.openLog(id, query);
+  // of an engine that tells the whole log, whatever tail it is asked for
+  const skippedPieces = isCut ? Math.max(0, pieces - tail - 1) : 0;
+  const oldPieces = isCut ? pieces - skippedPieces : 0;
+  const lines = new LogLines(() => redactor.redactStream(), { skippedPieces, oldPieces, splitBytes });
+  const frames = new LogFrames();
+  for await (const chunk of body) for (const piece of frames.push(chunk as Buffer)) yield* lines.push(piece);
   for (const piece of frames.end()) yield* lines.push(piece);
   yield* lines.end();
 }
@@ -46,7 +49,7 @@ async function measure(containers: Log, id: string, query: LogQuery): Promise<{ 
     found.pieces += pieces.length;
     found.isLong ||= pieces.some(({ stream, bytes }) => stream === 'terminal' && bytes.length >= maxPieceBytes);
   };
-  for await (const chunk of await containers.openLog(id, query)) count(frames.push(chunk as Buffer));
+  for await (const chunk of (await containers.openLog(id, query)).body) count(frames.push(chunk as Buffer));
   count(frames.end());
   return found;
 }

@@ -4,11 +4,15 @@ import type { Bundle, Sha } from '../../../../machines/types.ts';
 import type { RegistryLogin } from '../../adapters/compose/registryLogins.ts';
 import { readMountedFile } from '../../adapters/swarm/mountedFile.ts';
 import { parseEnvFile } from '../../rules/bundle/envFile.ts';
+import { expectedServices } from '../../rules/release/releaseRecord.ts';
 import { stackOf } from '../../rules/stack/stackOf.ts';
+import { stackServicesOf } from '../../rules/swarm/stackHealth.ts';
+import type { StackFacts, SwarmService } from '../../rules/swarm/stackTask.ts';
+import { servicesWithDroppedTask, servicesWithoutTask, waitsForNodes } from '../../rules/swarm/strandedServices.ts';
 import { registryLoginsOf } from '../apply/registryLogins.ts';
 import { completeRecord, composeReleaseOf } from '../release/composeRelease.ts';
 import { waitUntilHealthy } from './waitUntilHealthy.ts';
-import type { SwarmDependencies } from './stackFacts.ts';
+import { readStack, type SwarmDependencies } from './stackFacts.ts';
 
 /** Starts a bundle with the digests that its images were found to have. */
 export async function start(context: SwarmDependencies, bundle: Bundle, signal: AbortSignal): Promise<void> {
@@ -16,15 +20,42 @@ export async function start(context: SwarmDependencies, bundle: Bundle, signal: 
   const { sha } = bundle;
   await deps.state.update({ attempt: { sha, phase: 'starting', at: new Date().toISOString() } });
   await deployRelease(context, { sha, digests, logins: registryLoginsOf(deps, bundle) }, signal);
+  await startAnew(context, servicesWithDroppedTask);
 }
 
-/** Starts a release again with the digests in its record; then removes what only another one mounted. */
+/**
+ * Starts a release again with the digests in its record, and services that have no task to run though nothing of them has
+ * changed; then removes what only another one mounted. Does not deploy what waits for nodes alone.
+ */
 export async function restore(context: SwarmDependencies, sha: Sha, signal: AbortSignal): Promise<void> {
   const { images } = await completeRecord(context.deps, sha);
+  const release = { sha, services: expectedServices(await context.deps.releases.readRecord(sha)) };
+  const facts = await readStack(context);
+  if (waitsForNodes(facts, stackServicesOf(facts, release), sha)) {
+    await startAnew(context, servicesWithDroppedTask);
+    await waitUntilHealthy(context, sha, signal);
+    return;
+  }
   const digests = new Map(images.flatMap(({ reference, id }) => (id === null ? [] : [[reference, id] as const])));
   await deployRelease(context, { sha, digests, logins: [] }, signal);
+  await startAnew(context, (found) => [
+    ...servicesWithoutTask(found, stackServicesOf(found, release)),
+    ...servicesWithDroppedTask(found),
+  ]);
   await waitUntilHealthy(context, sha, signal);
   await removeUnmounted(context);
+}
+
+/** Starts the tasks of stranded services anew, each once: a task that ends again is for the wait to find. */
+async function startAnew(context: SwarmDependencies, strandedOf: (facts: StackFacts) => SwarmService[]): Promise<void> {
+  const { state, swarm } = context;
+  const started = new Set<string>();
+  for (;;) {
+    const waiting = strandedOf(await readStack(context)).filter(({ ID }) => !started.has(ID));
+    if (waiting.length === 0) return;
+    await state.confirm();
+    for (const service of waiting) if (await swarm.startAnew(service)) started.add(service.ID);
+  }
 }
 
 /** Removes the contents that the stack does not mount as it was deployed last. */
@@ -41,10 +72,11 @@ interface Deployment {
 
 /** Renders a release, gives the swarm what its tasks mount, and deploys it. */
 async function deployRelease(
-  { deps, contents, facts, mounted, stacks, state }: SwarmDependencies,
+  context: SwarmDependencies,
   { sha, digests, logins }: Deployment,
   signal: AbortSignal,
 ): Promise<void> {
+  const { deps, contents, facts, mounted, stacks, state } = context;
   const release = await composeReleaseOf(deps, sha);
   const model = await deps.compose.renderModel(release, signal);
   const stack = stackOf(model, {

@@ -1,13 +1,14 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { failedFault, throwIfStopped } from '../../../../machines/fault.ts';
 import { monotonicMs } from '../../../platform/clock.ts';
-import { otherNodes, type SwarmDependencies } from './stackFacts.ts';
+import { purgeOtherNodes } from './nodeWork.ts';
+import type { SwarmDependencies } from './stackFacts.ts';
 
 const pollMs = 500;
 
 /**
- * Removes the stack, waits until its tasks and the containers of this node are gone, then removes what they mounted. Volumes
- * of other nodes are out of a manager's reach: these nodes are named.
+ * Removes the stack, waits until its tasks and the containers of this node are gone, then removes what they mounted. With
+ * `volumes` each node removes its own.
  */
 export async function down(
   context: SwarmDependencies,
@@ -21,11 +22,7 @@ export async function down(
   await contents.removeOthers(new Set());
   if (!volumes) return;
   await deps.containers.removeOwnedResources({ volumes: await swarm.volumes(), networks: [] });
-  const others = await otherNodes(context);
-  if (others.length === 0) return;
-  const line = `volumes on other nodes of the swarm stay: ${others.join(', ')}`;
-  deps.tick.journal.warn(line);
-  deps.tick.remarks.push(line);
+  await purgeOtherNodes(context, signal);
 }
 
 async function waitUntilGone({ deps, swarm }: SwarmDependencies, signal: AbortSignal): Promise<void> {

@@ -1,5 +1,5 @@
 import type { ObservedState } from '../../../../machines/types.ts';
-import { leaderInstead, membershipFault } from '../../rules/swarm/leadership.ts';
+import { isOutside, leaderInstead, membershipFault } from '../../rules/swarm/leadership.ts';
 import { isSameRecord } from '../../rules/release/releaseRecord.ts';
 import type { SwarmDependencies } from './stackFacts.ts';
 
@@ -7,13 +7,16 @@ import type { SwarmDependencies } from './stackFacts.ts';
 export async function membership(context: SwarmDependencies): Promise<Pick<ObservedState, 'leader' | 'swarm'>> {
   const { swarm, state } = context;
   const found = await swarm.membership();
+  if (isOutside(found)) await state.update({ swarm: null });
   const fault = membershipFault(found);
   if (fault !== null) throw fault;
   const { NodeID, Cluster } = found;
+  const own = { id: Cluster?.ID ?? '', node: NodeID };
+  await state.update({ swarm: own });
   const leader = leaderInstead(found, await swarm.nodes());
   await state.follow({ node: NodeID, acts: leader === null });
   await forgetSecrets(context, leader === null);
-  return { leader, swarm: { id: Cluster?.ID ?? '', node: NodeID } };
+  return { leader, swarm: own };
 }
 
 /**

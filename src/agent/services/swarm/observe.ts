@@ -1,6 +1,13 @@
 import { expectedServices } from '../../rules/release/releaseRecord.ts';
-import { crashedTasks, describeStack, reportedTaskOf, stackServicesOf } from '../../rules/swarm/stackHealth.ts';
-import { newestTasks } from '../../rules/swarm/stackTask.ts';
+import {
+  crashedTasks,
+  describeStack,
+  movedTasks,
+  reportedTaskOf,
+  stackServicesOf,
+} from '../../rules/swarm/stackHealth.ts';
+import { newestTasks, type StackTask } from '../../rules/swarm/stackTask.ts';
+import type { Dependencies } from '../dependencies.ts';
 import { crashWindowOf } from '../health/crashWindow.ts';
 import type { AppliedRelease, Observation } from '../orchestrator.ts';
 import { readStack, type SwarmDependencies } from './stackFacts.ts';
@@ -12,6 +19,7 @@ export async function observe(context: SwarmDependencies, applied: AppliedReleas
   const containers = newestTasks(facts).map(reportedTaskOf);
   if (applied === null) return { containers, unhealthyServices: [] };
   const services = stackServicesOf(facts, { sha: applied.sha, services: expectedServices(state.record) });
+  tellMoves(deps, movedTasks(services, crashWindowOf(deps)));
   const crashed = crashedTasks(services, crashWindowOf(deps));
   for (const { name } of crashed) deps.tick.journal.warn(`${name} runs in place of a task that died`);
   const trouble = describeStack(services);
@@ -19,4 +27,12 @@ export async function observe(context: SwarmDependencies, applied: AppliedReleas
   const unhealthy = services.filter(({ status }) => status !== 'healthy').map(({ name }) => name);
   const names = [...unhealthy, ...crashed.map(({ service }) => service)];
   return { containers, unhealthyServices: [...new Set(names)].sort() };
+}
+
+function tellMoves({ tick }: Dependencies, moved: readonly StackTask[]): void {
+  for (const { name, movedFrom } of moved) {
+    const line = `${name} is in place of a task on ${movedFrom}, which is down`;
+    tick.journal.warn(line);
+    tick.remarks.push(line);
+  }
 }

@@ -18,10 +18,3 @@ export async function readStack({ deps, swarm }: SwarmDependencies): Promise<Sta
   const [services, tasks, nodes] = await Promise.all([swarm.services(), swarm.tasks(), swarm.nodes()]);
   return { project: deps.project, services, tasks, nodes };
 }
-
-/** Names of the nodes whose volumes and images this manager does not reach, sorted. */
-export async function otherNodes({ swarm }: SwarmDependencies): Promise<string[]> {
-  const { NodeID } = await swarm.membership();
-  const others = (await swarm.nodes()).filter(({ ID }) => ID !== NodeID);
-  return others.map(({ Description }) => Description.Hostname).sort();
-}

@@ -4,14 +4,16 @@ import type { StateStore } from '../../adapters/state/stateFile.ts';
 import { SharedState } from '../../adapters/swarm/sharedState.ts';
 import type { Dependencies } from '../dependencies.ts';
 import type { Orchestrator } from '../orchestrator.ts';
+import { warnOnError } from '../release/collectGarbage.ts';
 import { pruneImages } from '../release/pruneImages.ts';
 import { removeUnmounted, restore, start } from './deployRelease.ts';
 import { down } from './down.ts';
 import { membership } from './membership.ts';
 import { observe } from './observe.ts';
+import { pruneOtherNodes } from './nodeWork.ts';
 import { obtainRelease } from './obtainRelease.ts';
 import { pinImages } from './pinImages.ts';
-import { otherNodes, type SwarmDependencies } from './stackFacts.ts';
+import type { SwarmDependencies } from './stackFacts.ts';
 import { waitUntilHealthy } from './waitUntilHealthy.ts';
 
 /** Drives the swarm of this host's engine; `state.json` becomes a copy of what its managers share. */
@@ -49,8 +51,7 @@ export function createSwarmOrchestrator(
     prune: async () => {
       const deps = getDeps();
       await pruneImages(deps);
-      const others = await otherNodes(context());
-      if (others.length > 0) deps.tick.journal.info(`images on other nodes of the swarm stay: ${others.join(', ')}`);
+      await warnOnError(deps, 'images on other nodes stay for now', () => pruneOtherNodes(context(), deps.stop.signal));
     },
   };
 }

@@ -3,7 +3,7 @@ import { Fault, throwIfStopped } from '../../../../machines/fault.ts';
 import type { Sha } from '../../../../machines/types.ts';
 import { monotonicMs } from '../../../platform/clock.ts';
 import { expectedServices } from '../../rules/release/releaseRecord.ts';
-import { describeStack, stackServicesOf, type StackService } from '../../rules/swarm/stackHealth.ts';
+import { describeStack, stackServicesOf, unhealthyNodes, type StackService } from '../../rules/swarm/stackHealth.ts';
 import type { StackTask } from '../../rules/swarm/stackTask.ts';
 import type { Progress } from '../../rules/status/progress.ts';
 import { logTailOf, redactExcerpts } from '../health/logTail.ts';
@@ -55,7 +55,8 @@ async function unhealthyFault(
   waitedMs: number,
 ): Promise<Fault> {
   const unhealthy = services.filter(({ status }) => status !== 'healthy');
-  deps.recordDecision({ word: 'unhealthy', services: unhealthy.map(({ name }) => name) });
+  const nodes = unhealthyNodes(services);
+  deps.recordDecision({ word: 'unhealthy', services: unhealthy.map(({ name }) => name), nodes });
   const logOf = async ({ name, printedId }: StackTask) => {
     const excerpts = printedId === null ? [] : await swarm.logs(printedId).catch(() => []);
     return { name, lines: redactExcerpts(deps, excerpts) };

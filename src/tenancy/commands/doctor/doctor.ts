@@ -37,7 +37,7 @@ async function runChecks(options: DoctorOptions): Promise<Check[]> {
   if (settings === null) return [config, unknownCheck('service', 'its configuration is invalid')];
   const checks = [config, ...(await checkFiles(settings, user)), await planSetup(settings, options)];
   try {
-    dropPrivileges(settings.state_dir, packagedUser.name);
+    dropPrivileges(settings.state_dir, { program: packagedUser.name });
   } catch (error) {
     if (!(error instanceof NotAllowed)) throw error;
     return [...checks, unknownCheck('service', error.message)];

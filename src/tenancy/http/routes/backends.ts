@@ -115,7 +115,7 @@ export const backendRoutes = [
     params: BackendParams,
     body: Retirement,
     responses: { 202: Retiring },
-    errors: { 404: 'BACKEND_NOT_FOUND', 409: 'CONFIRM_REQUIRED, BACKEND_OFFLINE, BACKEND_RETIRED' },
+    errors: { 404: 'BACKEND_NOT_FOUND', 409: 'CONFIRM_REQUIRED, BACKEND_LEADS, BACKEND_OFFLINE, BACKEND_RETIRED' },
     act: 'backend.retire',
     handle: async (deps, { operator, caller, params, body }) => {
       const { confirm = false, force = false, purge_volumes: purgeVolumes = false, swarm: isWholeSwarm = false } = body;

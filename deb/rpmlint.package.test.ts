@@ -1,0 +1,39 @@
+import { execFile } from 'node:child_process';
+import { globSync } from 'node:fs';
+import { join, relative } from 'node:path';
+import { promisify } from 'node:util';
+import { tempDir } from '../fixtures/tempDir.ts';
+import { architectures, type Architecture } from './architecture.ts';
+import { debOf } from './builtPackage.ts';
+import { currentPackageVersion, readChangelog } from './packageVersion.ts';
+import { buildRpmFile, rpmNameOf } from './rpmFile.ts';
+import type { Payload } from './payload.ts';
+
+const run = promisify(execFile);
+const dir = tempDir();
+
+beforeAll(() => run('sh', ['deb/needs.sh', 'build', 'rpmlint']), 300_000);
+
+/** The rpm package of what the built `.deb` installs. */
+async function buildRpm(architecture: Architecture): Promise<string> {
+  const root = join(dir, architecture);
+  await run('dpkg-deb', ['-x', debOf('deployd', architecture), root]);
+  const files = globSync('**', { cwd: root, withFileTypes: true }).filter((entry) => entry.isFile());
+  const sources = files.map(({ parentPath, name }) => join(parentPath, name));
+  const payload: Payload = Object.fromEntries(sources.map((from) => [join('/', relative(root, from)), { from }]));
+  const changes = readChangelog();
+  const packageVersion = currentPackageVersion(changes);
+  const file = join(dir, rpmNameOf(packageVersion.version, architecture));
+  await buildRpmFile(file, { ...packageVersion, architecture, payload, compression: 'quick', changes });
+  return file;
+}
+
+it.each(architectures)(
+  'the rpm for %s passes rpmlint without an error or a warning',
+  async (architecture) => {
+    const { stdout } = await run('rpmlint', ['--rpmlintrc', 'deb/rpmlintrc', await buildRpm(architecture)]);
+    expect(stdout.split('\n').filter((line) => / [EWI]: /.test(line))).toEqual([]);
+    expect(stdout).toMatch(/ 0 errors, 0 warnings/);
+  },
+  300_000,
+);
