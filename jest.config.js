@@ -3,10 +3,9 @@ const suite = (displayName, testMatch, more = {}) => ({
   displayName,
   testMatch: testMatch.map((pattern) => `<rootDir>/${pattern}`),
   testPathIgnorePatterns: ['/node_modules/'],
-  testEnvironment: 'node',
-  testEnvironmentOptions: { customExportConditions: ['node', 'node-addons', 'development'] },
-  extensionsToTreatAsEsm: ['.ts'],
-  transform: { '\\.ts$': '<rootDir>/fixtures/jest-strip-types.mjs' },
+  testEnvironment: '<rootDir>/fixtures/jest/processEnvironment.ts',
+  testRunner: '<rootDir>/fixtures/jest/nodeRunner.ts',
+  transform: {},
   ...more,
 });
 
@@ -20,13 +19,11 @@ export default {
     suite('fast', ['{machines,src,fixtures,install,deb}/**/*.test.ts'], {
       testPathIgnorePatterns: [
         '/node_modules/',
-        '\\.(arm64|engine|lane|package|browser|peer|leak)\\.test\\.ts$',
+        '\\.(arm64|engine|package|browser|peer|leak)\\.test\\.ts$',
         '/fixtures/(disk|fuzz|network)/',
       ],
     }),
     suite('engine', ['{src,fixtures,install,deb}/**/*.engine.test.ts'], withEngine),
-    suite('engine-lanes', ['fixtures/engine/lanes/*.lane.test.ts'], withEngine),
-    suite('engine-matrix', ['fixtures/matrix/sample.lane.test.ts'], withEngine),
     suite('disk', ['fixtures/disk/**/*.test.ts']),
     suite('fuzz', ['fixtures/fuzz/**/*.test.ts', 'src/**/*.leak.test.ts']),
     suite('network', ['fixtures/network/**/*.test.ts']),
