@@ -49,9 +49,9 @@ export class Vault {
   }
 
   /** Sets the short-lived token with which an apply reads the manifest's paths. */
-  setLeaseToken(lease: string): void {
-    this.registerForRedaction(lease);
-    this.#leaseToken = lease;
+  setLeaseToken(token: string): void {
+    this.registerForRedaction(token);
+    this.#leaseToken = token;
   }
 
   leaseToken(): string | null {

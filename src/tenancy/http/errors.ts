@@ -19,7 +19,7 @@ const frameworkCodes: Record<number, string> = {
 const STORE_RETRY_S = 5;
 
 /**
- * Answers with an error as the API tells it; one that is not expected is logged and told without details. A body that was
+ * Answers with an error as the API returns it; one that is not expected is logged and told without details. A body that was
  * not read closes the connection, unless at most `drainBytes` of it will follow.
  */
 export function answerError(log: LogLine, drainBytes: number) {

@@ -43,7 +43,7 @@ export async function recordRefusedAct(
   await addAuditEntry(deps.store, { ...auditEntry(deps, caller, { target, env }), result });
 }
 
-/** An entry of the audit log as the API tells it. */
+/** An entry of the audit log as the API returns it. */
 export interface AuditView extends Omit<AuditRow, 'at'> {
   /** RFC 3339. */
   at: string;

@@ -33,7 +33,7 @@ export async function authenticateOperator(deps: Dependencies, use: TokenUse): P
   return { id, name, permissions: [{ role, envs: envsOf(envs) }] };
 }
 
-/** A caller as the API tells it: its role is the one that it has in every one of its envs at least. */
+/** A caller as the API returns it: its role is the one that it has in every one of its envs at least. */
 export function viewCaller({ name, permissions }: Operator) {
   const envs = visibleEnvs(permissions);
   const each = permissions.map(({ role, envs: only }) => ({ role, envs: only && [...only] }));

@@ -6,7 +6,7 @@ import type { Labels } from '../store/columns.ts';
 import type { BackendRow, PendingStep, PendingStepRow } from '../store/database.ts';
 import type { ReceivedReport } from '../store/reports.ts';
 
-/** A backend as the API tells it; times are RFC 3339. */
+/** A backend as the API returns it; times are RFC 3339. */
 export interface BackendView extends DeferringFacts {
   id: string;
   env: string;
@@ -52,7 +52,7 @@ export interface BackendDetails extends BackendView {
   managers: ManagerView[];
 }
 
-/** A manager of a swarm, as the API tells it to another one. */
+/** A manager of a swarm, as the API tells another one of it. */
 export interface ManagerView {
   id: string;
   site: string;
@@ -60,7 +60,7 @@ export interface ManagerView {
   leader: boolean;
 }
 
-/** A backend's row as the API tells it. */
+/** A backend's row as the API returns it. */
 export function backendView(row: BackendRow, desiredSha: string | null): BackendView {
   const { id, env, site, transport, state, generation, applied_sha } = row;
   return {
@@ -98,7 +98,7 @@ interface DetailFacts {
   managers: BackendRow[];
 }
 
-/** A backend's row as the API tells it alone. */
+/** A backend's row as the API returns it alone. */
 export function backendDetails(
   row: BackendRow,
   { desiredSha, pending, newest, managers }: DetailFacts,
@@ -137,7 +137,7 @@ function deferringFactsOf(checkIn: CheckInRequest | null): DeferringFacts {
   return { ...(hold && { hold }), ...(window_opens_at !== undefined && { window_opens_at }) };
 }
 
-/** A received report as the API tells it. */
+/** A received report as the API returns it. */
 export function reportView({ receivedAt, report }: ReceivedReport): ReportView {
   return { received_at: toTime(receivedAt), ...report };
 }

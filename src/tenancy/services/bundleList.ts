@@ -11,7 +11,7 @@ import type { Dependencies } from './dependencies.ts';
 import type { Operator } from './operator.ts';
 import { toPage } from './page.ts';
 
-/** A bundle as the API tells it. */
+/** A bundle as the API returns it. */
 export interface BundleView {
   sha256: string;
   env: string;
@@ -58,7 +58,7 @@ export async function readBundle(deps: Dependencies, bundle: NamedBundle): Promi
   };
 }
 
-/** Rows of bundles as the API tells them. */
+/** Rows of bundles as the API returns them. */
 export async function viewBundles(store: Store, rows: readonly ListedBundle[]): Promise<BundleView[]> {
   const envs = [...new Set(rows.map(({ env }) => env))];
   const thresholds = await findThresholds(store, envs);
@@ -73,7 +73,7 @@ export async function viewBundles(store: Store, rows: readonly ListedBundle[]): 
   });
 }
 
-/** A bundle's row as the API tells it. */
+/** A bundle's row as the API returns it. */
 export async function viewBundle(store: Store, row: ListedBundle): Promise<BundleView> {
   const [view] = await viewBundles(store, [row]);
   if (view === undefined) throw new TypeError('a row has no view');

@@ -10,7 +10,7 @@ import { viewBundles, type BundleView } from './bundleList.ts';
 import type { Dependencies } from './dependencies.ts';
 import type { Operator } from './operator.ts';
 
-/** An env as the API tells it. */
+/** An env as the API returns it. */
 export interface EnvView {
   name: string;
   production: boolean;

@@ -39,7 +39,7 @@ interface OperatorAccount {
   break_glass: boolean;
 }
 
-/** An operator as the API tells it. */
+/** An operator as the API returns it. */
 export interface OperatorView extends OperatorAccount {
   /** RFC 3339. */
   created_at: string;

@@ -17,8 +17,8 @@ const format = Buffer.from('1');
 const keyBytes = 32;
 
 /**
- * What all managers of a swarm share, kept as its configs: who cannot ask the swarm knows nothing of it, and who does is
- * told the newest. Nothing of it is secret but the key, which who can read it does not need.
+ * What all managers of a swarm share, kept as its configs: a manager that cannot ask the swarm knows nothing
+ * of it, and one that does is told the newest. Only the key is secret; whoever can read it has no need of it.
  */
 export function createSwarmFacts(configs: SwarmObjects, env: string) {
   const names = swarmNamesOf(env);

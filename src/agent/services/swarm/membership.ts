@@ -20,8 +20,9 @@ export async function membership(context: SwarmDependencies): Promise<Pick<Obser
 }
 
 /**
- * Removes values of secrets that another manager has applied anew or taken down. Who does not act keeps those of the applied
- * release alone, which it may have to start again; who acts keeps those of its attempt, with the way back from it.
+ * Removes values of secrets that another manager has applied anew or taken down. A manager that does not act keeps those of
+ * the applied release alone, which it may have to start again; the one that acts keeps those of its attempt, with the way back
+ * from it.
  */
 async function forgetSecrets({ deps, state }: SwarmDependencies, acts: boolean): Promise<void> {
   const { releases } = deps;

@@ -9,7 +9,7 @@ import type { StepCall } from './stepCall.ts';
 
 /** Steps that are tried in one round. */
 const STEPS_PER_ROUND = 200;
-/** An instance has a step for itself for so long; whoever dies meanwhile loses it to another one. */
+/** How long an instance holds a step for itself; if it dies, another one takes the step over afterwards. */
 const CLAIM_MS = 120_000;
 /** The work at a peer ends so long before the claim, so that two instances never do the same at once. */
 const MARGIN_MS = 20_000;

@@ -28,7 +28,7 @@ export interface Upload {
 
 /**
  * Receives an archive into a file below the state directory, hands it to `use`, and removes it in any case. Throws 413
- * beyond `limits.bundle_bytes`, 422 `BUNDLE_DIGEST` if the bytes are not those of the digest, 408 if they stop to come,
+ * beyond `limits.bundle_bytes`, 422 `BUNDLE_DIGEST` if the bytes are not those of the digest, 408 if they stop arriving,
  * and 503 `DISK_FULL`.
  */
 export async function withReceivedArchive<Result>(

@@ -16,7 +16,7 @@ import type { Dependencies } from '../dependencies.ts';
 import type { AuditCaller } from '../operator.ts';
 import { findPermitted, type NamedBundle } from './findPermitted.ts';
 
-/** A signature as the API tells it. */
+/** A signature as the API returns it. */
 export interface SignatureView {
   /** Of its JSON text. */
   sha256: string;

@@ -15,7 +15,7 @@ import { notFound } from '../apiError.ts';
 import { toTime } from '../backendViews.ts';
 import type { Dependencies } from '../dependencies.ts';
 
-/** A rollout as the API tells it; times are RFC 3339. */
+/** A rollout as the API returns it; times are RFC 3339. */
 export interface RolloutView extends Omit<RolloutPlan, 'waves' | 'gate_webhook'> {
   id: string;
   env: string;
@@ -66,7 +66,7 @@ export async function listRollouts(
   return (await selectRollouts(store, env, limit)).map((row) => rolloutView(row, now));
 }
 
-/** A rollout's row as the API tells it. */
+/** A rollout's row as the API returns it. */
 export function rolloutView(row: RolloutRow, now: number): RolloutView {
   const { id, env, sha256, previous_sha, state, halted_by, started, gate_reason, created_by } = row;
   const { waves, gate_webhook = null, ...plan } = JSON.parse(row.plan) as RolloutPlan;

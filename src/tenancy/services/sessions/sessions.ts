@@ -8,7 +8,7 @@ import type { Dependencies } from '../dependencies.ts';
 import type { Operator } from '../operator.ts';
 import { administersSessions } from './endSession.ts';
 
-/** A session as the API tells it. */
+/** A session as the API returns it. */
 export interface SessionView {
   id: string;
   /** As in the audit log. */

@@ -3,7 +3,7 @@ import type { WebhookDeliveryRow, WebhookRow } from '../../store/database.ts';
 import type { DeliveryCounts } from '../../store/webhookDeliveries.ts';
 import { toTime } from '../backendViews.ts';
 
-/** A webhook as the API tells it; its URL and its secrets are never told. Times are RFC 3339. */
+/** A webhook as the API returns it; its URL and its secrets are never told. Times are RFC 3339. */
 export interface WebhookView extends DeliveryCounts {
   id: string;
   name: string;
@@ -28,7 +28,7 @@ export interface DeadLetterView {
   error: string | null;
 }
 
-/** A webhook's row as the API tells it. */
+/** A webhook's row as the API returns it. */
 export function webhookView(row: WebhookRow, counts: DeliveryCounts): WebhookView {
   const { id, name, env, format, origin, created_by, failures, error } = row;
   const events = JSON.parse(row.events) as EventType[];
@@ -36,7 +36,7 @@ export function webhookView(row: WebhookRow, counts: DeliveryCounts): WebhookVie
   return { id, name, env, events, format, origin, created_at, created_by, failures, error, ...counts };
 }
 
-/** A dead letter's row as the API tells it. */
+/** A dead letter's row as the API returns it. */
 export function deadLetterView(row: WebhookDeliveryRow & { dead_at: number }): DeadLetterView {
   const { id, tries, error } = row;
   return { id, event: JSON.parse(row.event) as WebhookEvent, dead_at: toTime(row.dead_at), tries, error };
