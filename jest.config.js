@@ -19,7 +19,7 @@ export default {
     suite('fast', ['{machines,src,fixtures,install,deb}/**/*.test.ts'], {
       testPathIgnorePatterns: [
         '/node_modules/',
-        '\\.(arm64|engine|package|browser|peer|leak)\\.test\\.ts$',
+        '\\.(arm64|engine|package|play|browser|peer|leak)\\.test\\.ts$',
         '/fixtures/(disk|fuzz|network)/',
       ],
     }),
@@ -28,6 +28,7 @@ export default {
     suite('fuzz', ['fixtures/fuzz/**/*.test.ts', 'src/**/*.leak.test.ts']),
     suite('network', ['fixtures/network/**/*.test.ts']),
     suite('package', ['{fixtures,install,deb,roles}/**/*.package.test.ts'], withEngine),
+    suite('play', ['fixtures/ansible/**/*.play.test.ts'], withEngine),
     suite('arm64', ['deb/**/*.arm64.test.ts']),
     suite('peer', ['fixtures/**/*.peer.test.ts'], withEngine),
     suite('browser', ['{src,fixtures}/**/*.browser.test.ts']),
