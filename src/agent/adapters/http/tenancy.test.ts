@@ -89,7 +89,7 @@ it.each([400, 413, 422])('a report answered with %i is rejected permanently', as
   expect(await tenancy.report({ report_id: 'r' }, never)).toBe('rejected');
 });
 
-it.each([401, 404, 503])('a report answered with %i may be retried', async (status) => {
+it.each([401, 403, 404, 409, 503])('a report answered with %i may be retried', async (status) => {
   answer = { status };
   await expect(tenancy.report({ report_id: 'r' }, never)).rejects.toMatchObject({ name: 'Fault' });
 });
