@@ -70,3 +70,12 @@ it('keeps the deadline of a pending purge at another down', async () => {
   await recordPendingPurge(deps, true);
   expect(state.purge_pending).toEqual({ ...pending, since });
 });
+
+it('records the networks alone where the volumes are to stay', async () => {
+  const { deps, state, lines } = depsWith(hoursAgo(1), { purge_pending: null });
+  await recordPendingPurge(deps, false);
+  expect(state.purge_pending).toMatchObject({ volumes: [], networks: ['default'] });
+  expect(lines).toEqual([
+    'down: in use outside the project, so not removed yet: network default; tried again for 24 h',
+  ]);
+});
