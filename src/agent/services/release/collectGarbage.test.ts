@@ -1,4 +1,4 @@
-import { mkdir, realpath, rm, symlink } from 'node:fs/promises';
+import { mkdir, realpath, rm, symlink, utimes, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { tempDir } from '../../../../fixtures/tempDir.ts';
 import { plainOutcome } from '../../../../machines/outcomes.ts';
@@ -68,6 +68,15 @@ describe('a release beyond keep_releases (spec §12.7)', () => {
     ['`current`', () => join(stateDir, 'eu-1', 'current')],
   ])('is kept while a container mounts %s', async (_, mountOf) => {
     expect(await remaining(mountOf())).toEqual([current, old]);
+  });
+
+  it('is kept, with its `.env`, in place of one that failed after it', async () => {
+    const failed = 'c'.repeat(64);
+    await mkdir(releases.pathOf(failed));
+    await writeFile(join(releases.pathOf(old), '.env'), '');
+    await utimes(releases.pathOf(old), 1, 1);
+    await collectGarbage(depsWith('/elsewhere'), 2);
+    expect(await list()).toEqual([current, old]);
   });
 
   it('is kept while a container mounts the directory it was moved to', async () => {
