@@ -14,6 +14,7 @@ it.each([
   ['is merged with one that it overlaps', '5-9', '0-1 2-3 4-9'],
   ['is merged with one that it contains', '3-9', '0-1 2-3 3-9'],
   ['is merged with all that it overlaps', '1-9', '0-1 1-9'],
+  ['is merged with the last two of four', '7-9 3-10', '0-1 2-3 3-10'],
 ])('an interval that is appended %s', (_, interval, expected) => {
   const intervals = parse('0-1 2-3 4-6');
   for (const appended of parse(interval)) appendInterval(intervals, appended);
