@@ -2,7 +2,11 @@ import { cp, readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { debNameOf } from '../deb/architecture.ts';
 import { createCa } from '../fixtures/servers/crypto/ca.ts';
-import { startPackageRepository, type PackageRepository } from '../fixtures/servers/registry/packageRepository.ts';
+import {
+  createPublicKey,
+  startPackageRepository,
+  type PackageRepository,
+} from '../fixtures/servers/registry/packageRepository.ts';
 import { tempDir } from '../fixtures/tempDir.ts';
 import { grant, openInstallWorld, optionsOf, token, version, type InstallWorld } from './installWorld.ts';
 import { makePackage } from './packageArchive.ts';
@@ -11,13 +15,18 @@ const later = '0.3.0';
 const source = 'etc/apt/sources.list.d/deployd.sources';
 const dir = tempDir();
 const ca = createCa();
+const certificate = ca.issue(['127.0.0.1', 'localhost']);
 
 let offer: InstallWorld;
+let made: PackageRepository;
 let repository: PackageRepository;
 let env: Record<string, string>;
+beforeAll(async () => {
+  made = await startPackageRepository(certificate, await Promise.all([version, later].map(writePackage)));
+}, 120_000);
+afterAll(() => made.stop());
 beforeEach(async () => {
-  const files = await Promise.all([version, later].map(writePackage));
-  repository = await startPackageRepository(ca.issue(['127.0.0.1', 'localhost']), files);
+  repository = await startPackageRepository(certificate, made);
   offer = await openInstallWorld();
   await useRealApt(offer);
   await offer.host.write('deployd.asc', await readFile(repository.publicKey, 'utf8'));
@@ -107,11 +116,7 @@ describe('the installer takes nothing of a repository', () => {
     ],
     [
       'that another key has signed',
-      async () => {
-        const other = await startPackageRepository(ca.issue(['127.0.0.1']), []);
-        await offer.host.write('deployd.asc', await readFile(other.publicKey, 'utf8'));
-        await other.stop();
-      },
+      async () => offer.host.write('deployd.asc', await createPublicKey(join(dir, 'other.asc'))),
     ],
   ])('%s', async (_what, change) => {
     await change();

@@ -7,6 +7,7 @@ import { parse } from 'yaml';
 import { createCa } from '../../fixtures/servers/crypto/ca.ts';
 import {
   createKey,
+  createPublicKey,
   startPackageRepository,
   type PackageRepository,
 } from '../../fixtures/servers/registry/packageRepository.ts';
@@ -23,21 +24,25 @@ interface Job {
 const run = promisify(execFile);
 const work = tempDir();
 const ca = createCa();
+const certificate = ca.issue(['127.0.0.1']);
 const before = '0.1.9';
 const build = join(work, 'build');
 const names = ['deployctl', 'deployd', 'deployd-tenancy'];
 
 let older: string[];
 let newer: string[];
+let made: PackageRepository;
 let repository: PackageRepository;
 beforeAll(async () => {
   await run('sh', ['deb/needs.sh', 'build', 'repository']);
   await writeFile(join(work, 'ca.pem'), ca.pem);
   older = await writeStubRelease(join(work, 'older'), before);
   newer = await writeStubRelease(build, version);
+  made = await startPackageRepository(certificate, older);
 }, 120_000);
+afterAll(() => made.stop());
 beforeEach(async () => {
-  repository = await startPackageRepository(ca.issue(['127.0.0.1']), older);
+  repository = await startPackageRepository(certificate, made);
 });
 afterEach(() => repository.stop());
 
@@ -116,11 +121,11 @@ describe('a host with apt', () => {
   });
 
   it('takes nothing of a repository that another key has signed', async () => {
-    const other = await startPackageRepository(ca.issue(['127.0.0.1']), older);
-    await expect((await hostOf('amd64', other.publicKey)).update()).rejects.toMatchObject({
+    const other = join(work, 'other.asc');
+    await writeFile(other, await createPublicKey(join(work, 'other-secret.asc')));
+    await expect((await hostOf('amd64', other)).update()).rejects.toMatchObject({
       stderr: expect.stringContaining('NO_PUBKEY') as string,
     });
-    await other.stop();
   });
 
   it('does not take a package that was changed', async () => {
