@@ -25,6 +25,9 @@ export function debOf(name: string, architecture: Architecture): string {
   return join(buildDirectory, debNameOf(name, manifest.version, architecture));
 }
 
+/** Checks by lintian of the program itself, which take longest. */
+export const checksOfNode = 'binaries/spelling,libraries/embedded';
+
 /** What lintian says of a package. */
 export async function lintian(deb: string, ...options: string[]): Promise<{ stdout: string; stderr: string }> {
   return run('lintian', ['--display-info', '--pedantic', '--allow-root', ...options, deb]);

@@ -5,16 +5,13 @@ import { promisify } from 'node:util';
 import { buildLaterService, type LaterService } from '../fixtures/boot/laterPackage.ts';
 import { bootMachine, type Machine } from '../fixtures/boot/machine.ts';
 import { tempDir } from '../fixtures/tempDir.ts';
-import { buildDirectory, debOf, lintian, maxKib } from './builtPackage.ts';
+import { buildDirectory, checksOfNode, debOf, lintian, maxKib } from './builtPackage.ts';
 import { plainPackages } from './plainPackages.ts';
 
 const run = promisify(execFile);
 const dir = resolve(buildDirectory);
 const debs = plainPackages.map(({ control }) => resolve(debOf(control.name, 'amd64')));
 const [tenancyDeb = '', ctlDeb = ''] = debs;
-
-/** Checks of the program itself, which take longest: it is the same Node as in the agent's package, where they are made. */
-const checksOfNode = 'binaries/spelling,libraries/embedded';
 
 let machine: Machine;
 let later: LaterService;
@@ -30,6 +27,7 @@ it.each(debs.map((deb) => ({ name: basename(deb), deb })))(
   '$name passes lintian without output',
   async ({ deb }) => {
     await run('sh', ['deb/needs.sh', 'build', 'lintian']);
+    // the program is the same Node as in the agent's package
     expect(await lintian(deb, '--dont-check-part', checksOfNode)).toEqual({ stdout: '', stderr: '' });
   },
   600_000,
