@@ -1,3 +1,5 @@
+import { availableParallelism } from 'node:os';
+
 /** A suite is a project: `--selectProjects NAME` runs it (see package.json). The kind of a test stands in its file name. */
 const suite = (displayName, testMatch, more = {}) => ({
   displayName,
@@ -34,5 +36,6 @@ export default {
     suite('browser', ['{src,fixtures}/**/*.browser.test.ts']),
   ],
   testTimeout: 120_000,
-  maxWorkers: '100%',
+  // Tests wait as well as work: one more than there are processors.
+  maxWorkers: availableParallelism() + 1,
 };
