@@ -5,6 +5,7 @@ import {
   openedPaths,
   composeContentsOf,
   writablePaths,
+  writtenImages,
 } from './composeContents.ts';
 import { parseComposeFile } from './composeFile.ts';
 
@@ -17,6 +18,19 @@ function filesOf(...texts: string[]) {
 }
 
 describe('services of a bundle', () => {
+  it('have the image that is written last, if any', () => {
+    const files = filesOf(
+      'services: {a: {image: "x:${TAG}"}, b: {build: .}}',
+      'services: {a: {image: z}, c: {extends: a}}',
+    );
+    expect(writtenImages(files)).toEqual(
+      new Map([
+        ['a', 'z'],
+        ['c', 'z'],
+      ]),
+    );
+  });
+
   it('have image and replicas, and later files take precedence', () => {
     const files = filesOf(
       'services: {a: {image: "x:${TAG}", deploy: {replicas: 12}}, b: {image: y}, c: {scale: 3}}',

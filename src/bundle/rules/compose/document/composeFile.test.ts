@@ -14,6 +14,13 @@ function rootOf(text: string) {
 }
 
 describe('parsing a compose file', () => {
+  it.each([
+    ['a: !x 1', 'write it in plain YAML that every parser reads alike'],
+    [`a: ${'b'.repeat(600_000)}`, 'make it smaller, or divide the bundle'],
+  ])('tells how a fault is cured (%#)', (text, cure) => {
+    expect(parseComposeFile('compose.yaml', text)).toMatchObject({ problems: [{ cure }] });
+  });
+
   it('keeps every scalar as written, with the line of its key', () => {
     const root = rootOf('a:\n  mode: 0440\n  on: yes\n  text:\n    "x"\n');
     expect(valueAt(root, 'a', 'mode')).toEqual({ kind: 'scalar', text: '0440', isNull: false, line: 2 });

@@ -1,4 +1,4 @@
-import { interpolate, variablesOf } from './interpolation.ts';
+import { interpolate, textParts, variablesOf } from './interpolation.ts';
 
 /** Names of the variables, each with `!` when it is required. */
 const usesOf = (text: string) => variablesOf(text).uses.map(({ name, required }) => `${name}${required ? '!' : ''}`);
@@ -50,6 +50,24 @@ describe('the variables of a text', () => {
   });
 });
 
+describe('the parts of a text', () => {
+  it.each<[string, ...(string | null | [source: string, name: string, operator: string, inner: string])[]]>([
+    [''],
+    ['words', 'words'],
+    ['a$$b', 'a', '$$', 'b'],
+    ['$A', ['$A', 'A', '', '']],
+    ['a $A b ${B} c', 'a ', ['$A', 'A', '', ''], ' b ', ['${B}', 'B', '', ''], ' c'],
+    ['${A:-x${B}}y', ['${A:-x${B}}', 'A', ':-', 'x${B}'], 'y'],
+    ['${A:-x} y ${B}', ['${A:-x}', 'A', ':-', 'x'], ' y ', ['${B}', 'B', '', '']],
+    ['a ${', 'a ', null],
+  ])('%j', (text, ...parts) => {
+    const written = textParts(text).map((part) =>
+      part === null || typeof part === 'string' ? part : [part.source, part.name, part.operator, part.inner],
+    );
+    expect(written).toEqual(parts);
+  });
+});
+
 describe('a text with known variables', () => {
   const values = { A: 'a', EMPTY: '', DOLLAR: '$B', B: 'b' };
 
@@ -64,7 +82,10 @@ describe('a text with known variables', () => {
     expect(interpolate(text, values)).toBe(filled);
   });
 
-  it.each(['$C', '${A:-$C}', '${C:-x}', '${EMPTY:?why}', '${A', '${A:-${EMPTY:?why}}'])('is not known: %s', (text) => {
-    expect(interpolate(text, values)).toBeNull();
-  });
+  it.each(['$C', '${A:-$C}', '${C:-x}', '${EMPTY:?why}', '${A', '${A:-${EMPTY:?why}}', '${A:-x} ${EMPTY:?why}'])(
+    'is not known: %s',
+    (text) => {
+      expect(interpolate(text, values)).toBeNull();
+    },
+  );
 });

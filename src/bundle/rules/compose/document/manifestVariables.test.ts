@@ -22,10 +22,10 @@ it('have their values in every text, on its line', () => {
   expect(entriesOf(root).map(([key]) => key)).toEqual(['a', 'b', '$V']);
 });
 
-it('leave texts as written that would make the file too long', () => {
-  const root = filled(`a: [${Array(40).fill('$V').join(', ')}]`, { V: 'v'.repeat(4000) });
+it('leave texts as written that would make the file too long, of which those without variables are no part', () => {
+  const root = filled(`a: [${'x'.repeat(4096)}, ${Array(40).fill('$V').join(', ')}]`, { V: 'v'.repeat(4096) });
   const lengths = scalarsOf(valueAt(root, 'a')!).map(({ text }) => text.length);
-  expect(lengths).toEqual([...Array<number>(33).fill(4000), ...Array<number>(7).fill(2)]);
+  expect(lengths).toEqual([4096, ...Array<number>(32).fill(4096), ...Array<number>(8).fill(2)]);
 });
 
 it.each(['v'.repeat(4097), 'a\u0001b', 'a\nb', 'a\u202eb'])('leave a text as written whose value is %j', (V) => {

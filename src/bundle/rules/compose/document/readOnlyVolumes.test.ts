@@ -17,6 +17,7 @@ it.each<[string, string[]]>([
   ['by the short form', [web('"data:/x:nocopy,ro"')]],
   ['by the long form', [web('{type: volume, source: data, target: /x, read_only: true, volume: {nocopy: true}}')]],
   ['beside another volume', [web('"data:/x:ro,nocopy", "logs:/y"')]],
+  ['beside another volume with a name', [`${web('"data:/x:ro,nocopy", "logs:/y"')}volumes: {logs: {name: other}}`]],
 ])('a volume that is only read %s is one', (_title, texts) => {
   expect(readOnlyOf(...texts)).toEqual(['data']);
 });
@@ -41,6 +42,10 @@ it.each<[string, string[]]>([
       `${web('"data:/x:ro,nocopy"')}volumes: {data: {name: n}}`,
       `services: {b: {volumes: ["ww:/y"]}}\nvolumes: {ww: {name: n}}`,
     ],
+  ],
+  [
+    'that is written as an external one alone',
+    [`${web('"data:/x:ro,nocopy", "ww:/y"')}volumes: {ww: {external: {name: shop_data}}}`],
   ],
   [
     'that is written as an external one',
