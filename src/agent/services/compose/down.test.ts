@@ -62,6 +62,12 @@ it('removes containers whose stop fails, or takes longer than the time of a down
   expect(acts).toEqual(stops);
 });
 
+it('that fails without a word says so', async () => {
+  const { acts, run } = depsWith([failure({ code: 'DOWN_FAILED', tail: '' })]);
+  await run();
+  expect(acts).toContainEqual(expect.stringContaining('failed (without output), so removed'));
+});
+
 it('that took too long removes the containers without another stop', async () => {
   const { acts, run } = depsWith([failure({ ...missing, isTimeout: true })]);
   await run();

@@ -27,7 +27,7 @@ async function removeContainers(deps: Dependencies, { isTimeout, tail }: Fault, 
   for (const { id } of remaining) await containers.removeContainer(id, { volumes });
   const why = isTimeout
     ? `not stopped within ${settings.down_timeout_s}s, so removed by force`
-    : `docker compose down failed (${tail?.trim().split('\n').at(-1) ?? 'without output'}), so removed one by one`;
+    : `docker compose down failed (${tail?.trim().split('\n').at(-1) || 'without output'}), so removed one by one`;
   if (remaining.length > 0) tick.journal.warn(`down: ${why}: ${remaining.map(({ name }) => name).join(', ')}`);
 }
 
