@@ -1,5 +1,5 @@
 import type { Authorities } from '../platform/certificateAuthorities.ts';
-import { CallError } from '../platform/http/callError.ts';
+import { TransportError } from '../platform/http/transportError.ts';
 import { createFetch } from '../platform/http/trustingFetch.ts';
 import { isObject } from '../protocol/jsonFields.ts';
 import { encodeSpans } from './encodeSpans.ts';
@@ -36,7 +36,7 @@ export function createSendSpans({ endpoint, readAuthorities }: Collector, source
       const answer = await fetch(endpoint, { method: 'POST', headers, body: encodeSpans(spans, source), signal });
       return answer.ok ? await reasonIn(answer) : `HTTP_${answer.status}`;
     } catch (error) {
-      return error instanceof CallError ? error.code : 'UNKNOWN';
+      return error instanceof TransportError ? error.code : 'UNKNOWN';
     }
   };
 }

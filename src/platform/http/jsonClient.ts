@@ -2,7 +2,7 @@ import { Agent as HttpAgent, type IncomingHttpHeaders } from 'node:http';
 import { Agent as HttpsAgent } from 'node:https';
 import got, { RequestError, type OptionsInit } from 'got';
 import { createTlsContext, type Authorities } from '../certificateAuthorities.ts';
-import { CallError } from './callError.ts';
+import { TransportError } from './transportError.ts';
 
 /** One call; the body is sent as JSON. */
 export interface JsonRequest {
@@ -22,7 +22,7 @@ export interface JsonAnswer {
 
 /** Calls to the JSON API of one server, over connections that are kept. */
 export interface JsonClient {
-  /** Throws `CallError` unless there is a whole response in time. */
+  /** Throws `TransportError` unless there is a whole response in time. */
   send: (request: JsonRequest) => Promise<JsonAnswer>;
   /** Closes all connections. */
   close: () => void;
@@ -53,7 +53,7 @@ export function createJsonClient({ baseUrl, authorities, ...bounds }: JsonClient
   return {
     send: async ({ path, method, headers = {}, body }) => {
       const url = new URL(baseUrl + path);
-      if (!url.href.endsWith(path)) throw new CallError('INVALID_PATH');
+      if (!url.href.endsWith(path)) throw new TransportError('INVALID_PATH');
       const limit = new AbortController();
       const request = got(url, {
         ...callOptions,
@@ -71,7 +71,7 @@ export function createJsonClient({ baseUrl, authorities, ...bounds }: JsonClient
         headers: answered,
         body: text,
       } = await request.catch((error: unknown) => {
-        throw new CallError(limit.signal.aborted ? 'TOO_LARGE' : codeOf(error));
+        throw new TransportError(limit.signal.aborted ? 'TOO_LARGE' : codeOf(error));
       });
       return { status: statusCode, headers: answered, json: parseJson(text) };
     },

@@ -27,20 +27,23 @@ it('passes on a response, and follows no redirect', async () => {
 
 it('calls nobody by TLS whom it is not told to trust', async () => {
   const plain = createFetch(null, 1000);
-  await expect(plain(server.url, {})).rejects.toMatchObject({ name: 'CallError', code: 'UNTRUSTED' });
+  await expect(plain(server.url, {})).rejects.toMatchObject({ name: 'TransportError', code: 'UNTRUSTED' });
   expect(server.connections().came).toBe(0);
 });
 
 it('has a code for a body that is too large', async () => {
-  await expect(call('/large')).rejects.toMatchObject({ name: 'CallError', code: 'TOO_LARGE' });
+  await expect(call('/large')).rejects.toMatchObject({ name: 'TransportError', code: 'TOO_LARGE' });
 });
 
 it.each(['head', 'body'] as const)('has a code for a connection that breaks at the %s', async (cut) => {
   server.answerNext('any', { cut });
-  await expect(call('/')).rejects.toMatchObject({ name: 'CallError', code: 'ECONNRESET' });
+  await expect(call('/')).rejects.toMatchObject({ name: 'TransportError', code: 'ECONNRESET' });
 });
 
 it.each(['head', 'body'] as const)('has a code for a response that stalls at the %s', async (stall) => {
   server.answerNext('any', { stall });
-  await expect(call('/', AbortSignal.timeout(200))).rejects.toMatchObject({ name: 'CallError', code: 'ETIMEDOUT' });
+  await expect(call('/', AbortSignal.timeout(200))).rejects.toMatchObject({
+    name: 'TransportError',
+    code: 'ETIMEDOUT',
+  });
 });

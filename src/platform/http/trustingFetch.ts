@@ -3,7 +3,7 @@ import { request as httpRequest, type IncomingMessage } from 'node:http';
 import { request as httpsRequest } from 'node:https';
 import { createTlsContext, type Authorities } from '../certificateAuthorities.ts';
 import { collectBytes } from '../collectBytes.ts';
-import { CallError } from './callError.ts';
+import { TransportError } from './transportError.ts';
 
 /** A request as libraries make it for `fetch`. */
 export interface FetchInit {
@@ -18,14 +18,14 @@ export type Fetch = (url: string, init: FetchInit) => Promise<Response>;
 
 /**
  * A `fetch` that trusts some authorities only, or calls plain HTTP only where they are null; it follows no redirect, and throws
- * CallError without a response of `maxBytes`.
+ * TransportError without a response of `maxBytes`.
  */
 export function createFetch(authorities: Authorities | null, maxBytes: number): Fetch {
   const secureContext = authorities && createTlsContext(authorities);
   return async (url, { method = 'GET', headers = {}, body, signal }) => {
     try {
       const isEncrypted = url.startsWith('https:');
-      if (isEncrypted && secureContext === null) throw new CallError('UNTRUSTED');
+      if (isEncrypted && secureContext === null) throw new TransportError('UNTRUSTED');
       const send = isEncrypted ? httpsRequest : httpRequest;
       const tls = secureContext && { secureContext, rejectUnauthorized: true };
       const options = { method, headers, ...tls, ...(signal && { signal }) };
@@ -35,14 +35,14 @@ export function createFetch(authorities: Authorities | null, maxBytes: number): 
       const [response] = (await once(call, 'response')) as [IncomingMessage];
       return responseOf(response, await collectBytes(response, { maxBytes, tooLarge }));
     } catch (error) {
-      if (error instanceof CallError) throw error;
-      throw new CallError(signal?.aborted ? 'ETIMEDOUT' : ((error as NodeJS.ErrnoException).code ?? 'UNKNOWN'));
+      if (error instanceof TransportError) throw error;
+      throw new TransportError(signal?.aborted ? 'ETIMEDOUT' : ((error as NodeJS.ErrnoException).code ?? 'UNKNOWN'));
     }
   };
 }
 
-function tooLarge(): CallError {
-  return new CallError('TOO_LARGE');
+function tooLarge(): TransportError {
+  return new TransportError('TOO_LARGE');
 }
 
 function responseOf({ statusCode: status = 0, headersDistinct }: IncomingMessage, body: Buffer): Response {

@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { Readable } from 'node:stream';
 import type { Settings } from '../../config/settings.ts';
 import { formatPeer, classifyError, type Responder, type CallError } from '../../rules/errors/classifyError.ts';
-import { retryDelayMs } from '../../rules/schedule/callBackoff.ts';
+import { callBackoffMs } from '../../rules/schedule/callBackoff.ts';
 import { callErrorOf, partyOf, replyErrorOf, type RunningCall } from './callError.ts';
 import type { HttpCall } from './httpCall.ts';
 import { readJsonBody } from './jsonBody.ts';
@@ -94,7 +94,7 @@ async function withRetries<T extends object>(
   for (let tries = 1; ; tries++) {
     const result = await attempt(signal).catch((error: unknown) => callErrorOf(running, error));
     if (!('peer' in result)) return result;
-    const delayMs = tries === running.call.tries ? null : retryDelayMs(result, tries, Math.random());
+    const delayMs = tries === running.call.tries ? null : callBackoffMs(result, tries, Math.random());
     if (delayMs === null || signal.aborted) throw classifyError(result);
     await sleep(delayMs, undefined, { signal }).catch((error: unknown) => {
       throw classifyError(running.call.signal.aborted ? callErrorOf(running, error) : result);

@@ -4,7 +4,7 @@ import { classifyError, type CallError } from '../errors/classifyError.ts';
  * Milliseconds until a failed call is retried within the tick, null when it is not; `random` is in [0, 1). A Retry-After is
  * prolonged at random, by up to its own length, because many hosts may have received the same date.
  */
-export function retryDelayMs(error: CallError, attempts: number, random: number): number | null {
+export function callBackoffMs(error: CallError, attempts: number, random: number): number | null {
   if (attempts > maxRetries || classifyError(error).ending !== 'offline') return null;
   const requestedS = 'retryAfterS' in error ? (error.retryAfterS ?? 0) : 0;
   if (requestedS > maxRetryAfterS) return null;

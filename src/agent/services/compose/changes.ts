@@ -5,4 +5,4 @@ export { readFinishedOneShots } from './oneShots.ts';
 export { pull } from './pull.ts';
 export { restore } from './restore.ts';
 export { startContainers } from './startContainers.ts';
-export { awaitHealthy } from './waitUntilHealthy.ts';
+export { waitUntilHealthy } from './waitUntilHealthy.ts';

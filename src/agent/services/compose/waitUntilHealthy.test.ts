@@ -31,6 +31,7 @@ function depsWith(settings: object, ...containers: InspectedContainer[]) {
     compose: { create: async () => undefined, up: async () => undefined },
     containers: {
       list,
+      isReachable: async () => true,
       subscribeToEvents: async () => noEvents,
       inspectProject: async () => noResources,
       logs: async (id: string) => [{ text: `log of ${id}\n`, truncated: false }],

@@ -10,9 +10,13 @@ import type { Dependencies } from '../dependencies.ts';
 
 /**
  * Waits until every container of the release is healthy (spec §12), measured by a monotonic clock. Throws UNHEALTHY with the
- * logs of the unhealthy ones.
+ * logs of the unhealthy ones, or RUNTIME_UNAVAILABLE when the engine does not answer any more.
  */
 export async function waitUntilHealthy(deps: Dependencies, sha: string, signal: AbortSignal): Promise<void> {
+  await watchUntilHealthy(deps, sha, signal).catch((error: unknown) => rethrowAsEngineFault(deps, error));
+}
+
+async function watchUntilHealthy(deps: Dependencies, sha: string, signal: AbortSignal): Promise<void> {
   const { containers, releases, settings, tick } = deps;
   const expected = expectedServices(await releases.readRecord(sha));
   const startedMs = monotonicMs();
@@ -37,11 +41,6 @@ export async function waitUntilHealthy(deps: Dependencies, sha: string, signal: 
   } finally {
     watch.close();
   }
-}
-
-/** The same; throws RUNTIME_UNAVAILABLE when the engine does not answer any more. */
-export async function awaitHealthy(deps: Dependencies, sha: string, signal: AbortSignal): Promise<void> {
-  await waitUntilHealthy(deps, sha, signal).catch((error: unknown) => rethrowAsEngineFault(deps, error));
 }
 
 /** Health of the containers at one moment. */

@@ -20,7 +20,7 @@ import { validateReferences } from './references.ts';
 import { validateRollback } from './rollback.ts';
 import { validateSecretPaths } from './secretPath.ts';
 import { validateVariables } from './variables.ts';
-import { validateVolumes, type ExistingVolume } from './volumeDrift.ts';
+import { validateVolumes, type ExistingVolume } from './divergedVolumes.ts';
 
 /** What an apply of a bundle would do on this host: the output of `deployd plan --json` (spec §2). */
 export interface Plan {

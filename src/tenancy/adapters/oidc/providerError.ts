@@ -1,5 +1,5 @@
 import { AuthorizationResponseError, ResponseBodyError } from 'openid-client';
-import { CallError } from '../../../platform/http/callError.ts';
+import { TransportError } from '../../../platform/http/transportError.ts';
 import { PeerError } from '../peerError.ts';
 import { SignInError } from './identityProvider.ts';
 
@@ -13,7 +13,7 @@ export function providerError(error: unknown): Error {
   if (error instanceof SignInError) return error;
   if (error instanceof AuthorizationResponseError || error instanceof ResponseBodyError) return oauthError(error.error);
   const { cause, code = 'UNKNOWN' } = Object(error) as { cause?: unknown; code?: string };
-  if (cause instanceof CallError) return away(cause.code);
+  if (cause instanceof TransportError) return away(cause.code);
   return unusable.includes(code) ? away(code) : new SignInError('invalid', `its answer does not hold (${code})`);
 }
 

@@ -1,6 +1,6 @@
 import { parseErrorBody } from '../../../protocol/errorBody.ts';
 import type { Authorities } from '../../../platform/certificateAuthorities.ts';
-import { CallError } from '../../../platform/http/callError.ts';
+import { TransportError } from '../../../platform/http/transportError.ts';
 import { createJsonClient, type JsonAnswer, type JsonRequest } from '../../../platform/http/jsonClient.ts';
 import { PeerError } from '../peerError.ts';
 
@@ -61,7 +61,7 @@ export function unusableAnswer(what: string): PeerError {
 }
 
 function callFailure({ what }: SecretstoreCall, error: unknown): unknown {
-  return error instanceof CallError ? new PeerError('secretstore', `${what}: ${error.code}`) : error;
+  return error instanceof TransportError ? new PeerError('secretstore', `${what}: ${error.code}`) : error;
 }
 
 function refusal({ what, isSecret }: SecretstoreCall, { status, headers, json }: JsonAnswer): PeerError {

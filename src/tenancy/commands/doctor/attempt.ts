@@ -1,13 +1,13 @@
 import type { Fact } from '../../../platform/fact.ts';
 import { ConfigInvalid } from '../../../config/configInvalid.ts';
-import { CallError } from '../../../platform/http/callError.ts';
+import { TransportError } from '../../../platform/http/transportError.ts';
 import { SignInError } from '../../adapters/oidc/identityProvider.ts';
 import { PeerError } from '../../adapters/peerError.ts';
 import { KeyError } from '../../credentials/keyError.ts';
 import { TlsFilesError } from '../../http/tlsFiles.ts';
 import { CommandError } from '../commandError.ts';
 
-const told = [CallError, CommandError, ConfigInvalid, KeyError, PeerError, SignInError, TlsFilesError];
+const told = [TransportError, CommandError, ConfigInvalid, KeyError, PeerError, SignInError, TlsFilesError];
 
 /** What a piece of work came to; an error that an operator can cure is a fact that is not known. */
 export async function attempt<T>(work: () => T | Promise<T>): Promise<Fact<T>> {

@@ -1,4 +1,4 @@
-import { validateVolumes, type DeclaredVolume, type ExistingVolume } from './volumeDrift.ts';
+import { validateVolumes, type DeclaredVolume, type ExistingVolume } from './divergedVolumes.ts';
 
 const declared = { key: 'data', name: null, driver: null, driver_opts: {} };
 const found = { name: 'deployd-eu-1_data', driver: 'local', options: {} };
