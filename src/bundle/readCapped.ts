@@ -8,7 +8,8 @@ import { openRegularFile } from '../platform/regularFile.ts';
 export async function readCapped(path: string, maxBytes: number): Promise<string | null> {
   try {
     await using file = await openRegularFile(path, { follow: false });
-    const { buffer, bytesRead } = await file.read(Buffer.alloc(maxBytes), 0, maxBytes, 0);
+    const length = Math.min((await file.stat()).size + 1, maxBytes);
+    const { buffer, bytesRead } = await file.read(Buffer.alloc(length), 0, length, 0);
     return buffer.toString('utf8', 0, bytesRead);
   } catch (error) {
     if (notAFileCodes.has((error as NodeJS.ErrnoException).code ?? '')) return null;
