@@ -8,6 +8,7 @@ import { openRegularFile } from '../platform/regularFile.ts';
 export async function readCapped(path: string, maxBytes: number): Promise<string | null> {
   try {
     await using file = await openRegularFile(path, { follow: false });
+    // one byte more, so that an empty file is read, too, and tells its error
     const length = Math.min((await file.stat()).size + 1, maxBytes);
     const { buffer, bytesRead } = await file.read(Buffer.alloc(length), 0, length, 0);
     return buffer.toString('utf8', 0, bytesRead);
