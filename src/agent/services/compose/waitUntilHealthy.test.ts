@@ -164,6 +164,12 @@ describe('a clock change during the wait', () => {
 });
 
 describe('a wait that failed', () => {
+  it('blames an engine that does not answer any more', async () => {
+    const { deps } = depsWith({ health_timeout_s: 0, settle_s: 0 }, { ...web, health: 'starting' });
+    Object.assign(deps.containers, { isReachable: async () => false });
+    await expect(waitUntilHealthy(deps, sha, never)).rejects.toMatchObject({ code: 'RUNTIME_UNAVAILABLE' });
+  });
+
   const young = { startedMs: Date.now(), healthLog: [], restarts: 0, restartPolicy: 'always' };
   const plain = { ...web, health: null, exitCode: 0, ...young };
   const death = (restarts: number) => ({ ...plain, state: 'restarting', exitCode: 1, restarts });
