@@ -84,7 +84,14 @@ const never: ContainerInspection = {
 it('the facts of a container are those of its inspection', () => {
   const created = {
     ...{ id: 'c1', service: '', oneOff: false, name: 'deployd-eu-1-web-1', state: 'created', health: null },
-    ...{ exitCode: 0, startedMs: Date.parse(never.State.StartedAt), restarts: 0, restartPolicy: 'no' },
+    ...{
+      exitCode: 0,
+      oomKilled: false,
+      startError: '',
+      startedMs: Date.parse(never.State.StartedAt),
+      restarts: 0,
+      restartPolicy: 'no',
+    },
     ...{ image: 'web:1', imageId: 'sha256:1', mounts: [], healthLog: [] },
   };
   expect(parseInspection(never)).toEqual(created);
@@ -102,6 +109,11 @@ it('the facts of a container are those of its inspection', () => {
   expect(parseInspection({ ...silent, HostConfig: { RestartPolicy: { Name: '' } } })).toEqual({
     ...{ ...created, health: 'healthy' },
   });
+});
+
+it('a container tells that it was out of memory, and why the engine could not start it', () => {
+  const State = { ...never.State, Status: 'exited', ExitCode: 137, OOMKilled: true, Error: 'exec format error' };
+  expect(parseInspection({ ...never, State })).toMatchObject({ oomKilled: true, startError: 'exec format error' });
 });
 
 describe('the health of a container that the engine never probed', () => {

@@ -22,6 +22,8 @@ export interface ContainerInspection {
     Status: string;
     StartedAt: string;
     ExitCode: number;
+    OOMKilled?: boolean;
+    Error?: string;
     Health?: { Status: string; Log: { Output: string }[] | null };
   };
   HostConfig: { RestartPolicy?: { Name: string } };
@@ -87,6 +89,8 @@ export function parseInspection(info: ContainerInspection): InspectedContainer {
     state: State.Status,
     health: parseHealth(State.Health?.Status) ?? (hasHealthcheck(Config) ? 'starting' : null),
     exitCode: State.ExitCode,
+    oomKilled: State.OOMKilled === true,
+    startError: State.Error ?? '',
     startedMs: Date.parse(State.StartedAt),
     restarts: info.RestartCount,
     restartPolicy: HostConfig.RestartPolicy?.Name || 'no',

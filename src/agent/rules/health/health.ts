@@ -13,6 +13,10 @@ export interface InspectedContainer {
   /** `starting`, `healthy` or `unhealthy`, in every state; null without a healthcheck. */
   health: string | null;
   exitCode: number;
+  /** The kernel ended a process of its last run because it was out of memory. */
+  oomKilled: boolean;
+  /** The engine's message why it could not start the container; '' when it could. */
+  startError: string;
   /** Last start by the engine's clock, in milliseconds since 1970. */
   startedMs: number;
   /** Restarts by the engine since the last start by anybody else. */

@@ -42,6 +42,12 @@ describe('unhealthy services', () => {
     ['web=exited(3)', { state: 'exited', exitCode: 3 }, 3],
     ['web=exited(0) (unhealthy)', { state: 'exited', health: 'unhealthy' }, 0],
     ['web=dead (last exit 137)', { state: 'dead' }, 137],
+    ['web=exited(137, out of memory)', { state: 'exited', exitCode: 137, oomKilled: true }, 137],
+    [
+      'web=restarting (1 restart, last exit 137, out of memory)',
+      { state: 'restarting', restarts: 1, oomKilled: true },
+      137,
+    ],
     ['web=removing', { state: 'removing' }],
     ['web=created', { state: 'created' }],
   ])('are described as %s', (words, change, lastExit: number | null = null) => {

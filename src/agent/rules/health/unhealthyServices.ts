@@ -57,18 +57,19 @@ function describeService(watched: WatchedContainer[]): string {
   return `${describeState(shown.container)}${details.length > 0 ? ` (${details.join(', ')})` : ''}`;
 }
 
-function describeState({ state, health, exitCode }: InspectedContainer): string {
-  if (state === 'exited') return `exited(${exitCode})`;
+function describeState({ state, health, exitCode, oomKilled }: InspectedContainer): string {
+  if (state === 'exited') return `exited(${exitCode}${oomKilled ? ', out of memory' : ''})`;
   return state === 'running' ? (health ?? state) : state;
 }
 
 function detailsOf({ container, healthStatus, lastExit }: WatchedContainer): string[] {
-  const { state, health, restarts } = container;
+  const { state, health, restarts, oomKilled } = container;
   const unsettled = state === 'running' && health === null && healthStatus === 'pending';
   return [
     ...(state === 'exited' && health !== null ? [health] : []),
     ...(unsettled ? ['not settled'] : []),
     ...(restarts > 0 ? [restarts === 1 ? '1 restart' : `${restarts} restarts`] : []),
     ...(state !== 'exited' && lastExit !== null ? [`last exit ${lastExit}`] : []),
+    ...(state !== 'exited' && oomKilled ? ['out of memory'] : []),
   ];
 }
