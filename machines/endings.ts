@@ -22,6 +22,7 @@ export const endings = {
   offline: ending(75, null, 'tenancy service, secretstore or mesh unreachable'),
   busy: ending(75, null, 'another tick holds the lock'),
   interrupted: ending(75, null, 'the container engine went away in mid-tick'),
+  superseded: ending(75, null, 'another bundle or a down was announced meanwhile; the next tick does that'),
   stopped: ending(75, null, 'cut short by SIGTERM; the next tick finishes it'),
 } as const;
 

@@ -51,6 +51,11 @@ export function stoppedFault(): Fault {
   return new Fault('stopped', 'stopped by SIGTERM');
 }
 
+/** A check-in during a wait announced something else; the next tick does that. */
+export function supersededFault(announced: string): Fault {
+  return new Fault('superseded', `superseded: ${announced}; the next tick does that`);
+}
+
 /** Throws Fault `stopped` after SIGTERM. */
 export function throwIfStopped(signal: AbortSignal): void {
   if (signal.aborted) throw stoppedFault();

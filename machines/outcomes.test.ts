@@ -43,9 +43,10 @@ it('names the file in which the bootstrap grant is missing', () => {
   });
 });
 
-it('takes only a stopped tick and a lost engine for an interruption', () => {
+it('takes only a stop, a lost engine and another announced bundle for an interruption', () => {
   expect(endingNames.filter((ending) => isInterruption(new Fault(ending, 'any line')))).toEqual([
     'interrupted',
+    'superseded',
     'stopped',
   ]);
   expect(isInterruption({ ending: 'stopped' })).toBe(false);

@@ -33,7 +33,15 @@ export function tokenAbsentOutcome(grantFile: string): Outcome {
   return { ...plainOutcome('tokenAbsent'), lines: [`token ABSENT: no bootstrap grant in ${grantFile}`] };
 }
 
-/** True when SIGTERM or the loss of the engine interrupted the tick; the next tick continues. */
+/** Endings of a tick that was cut short; the next tick continues. */
+const interruptions: readonly Ending[] = ['stopped', 'interrupted', 'superseded'];
+
+/** True when SIGTERM, the loss of the engine or another announced bundle cut the tick short. */
 export function isInterruption(error: unknown): boolean {
-  return error instanceof Fault && (error.ending === 'stopped' || error.ending === 'interrupted');
+  return error instanceof Fault && wasInterrupted(error);
+}
+
+/** The same for an outcome. */
+export function wasInterrupted({ ending }: { ending: Ending }): boolean {
+  return interruptions.includes(ending);
 }

@@ -22,7 +22,10 @@ export const tickServices = {
   checkIn: declareService<DesiredState, { observed: ObservedState }>('checkIn'),
   deliverReports: declareService('deliverReports'),
   heal: declareService<Outcome, { observed: ObservedState; desired: DesiredState }>('heal'),
-  revertInterrupted: declareService('revertInterrupted'),
+  healDespite: declareService<Outcome, { observed: ObservedState; desired: DesiredState | null; outcome: Outcome }>(
+    'healDespite',
+  ),
+  revertInterrupted: declareService<void, { desired: DesiredState | null }>('revertInterrupted'),
   recordOutcome: declareService<
     { offlineAlarm: boolean },
     Pick<RunOptions, 'intent'> & { outcome: Outcome; desired: DesiredState | null; observed: ObservedState | null }

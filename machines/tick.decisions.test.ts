@@ -8,6 +8,7 @@ import { tick } from './tick.ts';
 import type { DesiredState, Outcome, RunOptions } from './types.ts';
 
 /** Choices of a tick that no row of the specification's table shows. */
+const bearerRefused = facts.failsWith('unauthenticated', 'AGENT_UNAUTHENTICATED: bearer refused');
 const offline = facts.failsWith('offline', 'temporary network failure: connection refused');
 const stopped = facts.failsWith('stopped', 'stopped by SIGTERM');
 const interrupted = facts.failsWith('interrupted', 'engine unreachable in mid-tick');
@@ -16,7 +17,12 @@ const failed = facts.failsWith('failed', 'failed: anything');
 it.each<[string, DesiredState, Record<string, unknown>, string]>([
   ['heals an unhealthy host', facts.desiredNone, { heal: plainOutcome('unhealthy') }, 'healing unhealthy'],
   ['heals it while a failed bundle waits', facts.desiredInBackoff, { heal: plainOutcome('paused') }, 'healing paused'],
-  ['applies a bundle without healing first', facts.desiredFirstApply, { unpack: failed }, 'applying failed'],
+  [
+    'applies a bundle without healing first',
+    facts.desiredFirstApply,
+    { unpack: failed, healDespite: plainOutcome('failed') },
+    'applying failed',
+  ],
   ['takes the project down without healing first', facts.desiredDown, {}, 'takingDown down'],
   ['does nothing under a hold', facts.desiredHeld, {}, 'recordingOutcome held'],
   ['heals it outside a window', facts.desiredOutsideWindow, { heal: plainOutcome('converged') }, 'healing converged'],
@@ -24,6 +30,28 @@ it.each<[string, DesiredState, Record<string, unknown>, string]>([
   const more = { observeHost: facts.hostUnhealthy, ...answers };
   const { path, output } = simulate(tick, facts.serverStart, facts.serviceAnswers(desired, more));
   expect(`${path[path.indexOf('deciding') + 1]} ${(output as Outcome).ending}`).toBe(expected);
+});
+
+const pullFailed = { pull: facts.failsWith('failed', 'failed: docker compose pull failed (rc=1)') };
+
+it.each<[string, DesiredState | facts.Throws, Record<string, unknown>, boolean]>([
+  ['a failed check-in', offline, {}, true],
+  ['a refused bearer', bearerRefused, {}, true],
+  ['a token of another env', facts.failsWith('envMismatch', 'AGENT_ENV_MISMATCH: x'), {}, false],
+  ['an engine that went away', interrupted, {}, false],
+  ['a stop', stopped, {}, false],
+  ['no token', facts.desiredNone, { loadState: facts.tokenAbsent }, true],
+  ['a refused bundle', facts.desiredRotatedApply, { validateBundle: facts.failsWith('refused', 'refused: x') }, true],
+  ['images that cannot be pulled', facts.desiredRotatedApply, pullFailed, true],
+  ['a revert that succeeded', facts.desiredRotatedApply, { startContainers: failed }, false],
+  ['a down that failed', facts.desiredDown, { composeDown: failed }, false],
+  ['a heal that failed', facts.desiredNone, { heal: failed }, false],
+])('an unhealthy host after %s', (_, checkIn, answers, isHealed) => {
+  const outcome = plainOutcome('refused');
+  const more = { observeHost: facts.hostUnhealthy, healDespite: outcome, ...answers };
+  const { path, output } = simulate(tick, facts.serverStart, facts.serviceAnswers(checkIn, more));
+  expect(path.includes('healingDespite')).toBe(isHealed);
+  if (isHealed) expect(output).toEqual(outcome);
 });
 
 it('gives the healing what is observed and desired', () => {
@@ -75,7 +103,7 @@ it.each<[string, boolean, DesiredState | facts.Throws, Record<string, unknown>]>
 ])('after an interrupted attempt %s', (_, reverts, checkIn, answers) => {
   const more = { observeHost: facts.hostAttemptInProgress, ...answers };
   const { path } = simulate(tick, facts.serverStart, facts.serviceAnswers(checkIn, more));
-  expect(path[path.indexOf('classifyingFault') + 1]).toBe(reverts ? 'revertingInterrupted' : 'recordingOutcome');
+  expect(path[path.indexOf('classifyingFault') + 1]).toBe(reverts ? 'revertingInterrupted' : 'classifyingOutcome');
 });
 
 it.each<[string, RunOptions, DesiredState | facts.Throws, unknown[]]>([

@@ -48,6 +48,7 @@ describe('the transition table', () => {
     expect([...new Set(drawn)].filter((text) => !rows.has(text!))).toEqual([
       'any | check-in returns `none` | host not healthy',
       'any | tick | anything else fails',
+      'any | tick | it failed and changed no container, and the host is not healthy',
       'any | check-in returns `apply` | containers not healthy',
     ]);
   });
@@ -124,7 +125,8 @@ function inputsOf(
   answer: DesiredState | facts.Throws,
   outcome: Outcome,
 ): Record<string, unknown> {
-  const isBeforeCheckIn = outcome.ending === 'bootstrapped' || outcome.ending === 'tokenAbsent';
+  const isBootstrapped = outcome.ending === 'bootstrapped';
+  const isBeforeCheckIn = isBootstrapped || outcome.ending === 'tokenAbsent';
   const desired = isBeforeCheckIn || 'throws' in answer ? null : answer;
   const bundle = facts.unpackedBundle;
   const onBundle = [
@@ -144,7 +146,7 @@ function inputsOf(
     restoreCurrent: { bundle, desired, outcome },
     revertRelease: { bundle, desired, outcome: { ...outcome, reverted: false } },
     composeDown: { desired },
-    recordOutcome: { intent, outcome, desired, observed: isBeforeCheckIn ? null : facts.hostHealthy },
+    recordOutcome: { intent, outcome, desired, observed: isBootstrapped ? null : facts.hostHealthy },
     renewToken: { outcome },
   };
 }

@@ -38,7 +38,23 @@ export const tick = tickSetup.createMachine({
       invoke: {
         id: 'loadState',
         src: 'loadState',
-        onDone: { target: 'selectingCredential', actions: { type: 'setCredentials', params: ({ event }) => event } },
+        onDone: [
+          {
+            guard: 'wantsBootstrapOnly',
+            target: 'selectingCredential',
+            actions: { type: 'setCredentials', params: ({ event }) => event },
+          },
+          { target: 'observingHost', actions: { type: 'setCredentials', params: ({ event }) => event } },
+        ],
+        onError: classifyFault,
+      },
+    },
+    observingHost: {
+      description: 'Asks the container engine which containers run and whether they are healthy.',
+      invoke: {
+        id: 'observeHost',
+        src: 'observeHost',
+        onDone: { target: 'selectingCredential', actions: { type: 'setObserved', params: ({ event }) => event } },
         onError: classifyFault,
       },
     },
@@ -47,7 +63,7 @@ export const tick = tickSetup.createMachine({
       always: [
         { guard: 'wantsBootstrapOnly', target: 'bootstrapping' },
         { guard: 'hasGrant', target: 'bootstrapping' },
-        { guard: 'hasToken', target: 'observingHost' },
+        { guard: 'hasToken', target: 'checkingIn' },
         { target: 'classifyingFault', actions: 'endAsTokenAbsent', description: 'token ABSENT | tick | no grant file' },
       ],
     },
@@ -66,20 +82,11 @@ export const tick = tickSetup.createMachine({
           },
           {
             guard: { type: 'wasExchanged', params: ({ event }) => event },
-            target: 'observingHost',
+            target: 'checkingIn',
             description: grantExchanged,
           },
-          { target: 'observingHost', description: 'token present | tick | grant refused, the stored token works' },
+          { target: 'checkingIn', description: 'token present | tick | grant refused, the stored token works' },
         ],
-        onError: classifyFault,
-      },
-    },
-    observingHost: {
-      description: 'Asks the container engine which containers run and whether they are healthy.',
-      invoke: {
-        id: 'observeHost',
-        src: 'observeHost',
-        onDone: { target: 'checkingIn', actions: { type: 'setObserved', params: ({ event }) => event } },
         onError: classifyFault,
       },
     },
@@ -139,7 +146,7 @@ export const tick = tickSetup.createMachine({
         id: 'apply',
         src: 'apply',
         input: ({ context }) => ({ desired: context.desired! }),
-        onDone: { target: 'recordingOutcome', actions: { type: 'setOutcome', params: ({ event }) => event } },
+        onDone: { target: 'classifyingOutcome', actions: { type: 'setOutcome', params: ({ event }) => event } },
         onError: classifyFault,
       },
     },
@@ -163,17 +170,39 @@ export const tick = tickSetup.createMachine({
         },
         ...failureRows.map(([ending, description]) => ({
           guard: { type: 'endsAs' as const, params: ending },
-          target: 'recordingOutcome' as const,
+          target: 'classifyingOutcome' as const,
           description,
         })),
-        { target: 'recordingOutcome', description: 'any | tick | anything else fails' },
+        { target: 'classifyingOutcome', description: 'any | tick | anything else fails' },
       ],
+    },
+    classifyingOutcome: {
+      description: 'Selects whether the applied release is healed although the tick failed.',
+      always: [
+        {
+          guard: 'mayHealDespite',
+          target: 'healingDespite',
+          description: 'any | tick | it failed and changed no container, and the host is not healthy',
+        },
+        { target: 'recordingOutcome' },
+      ],
+    },
+    healingDespite: {
+      description: 'Heals the applied release; the outcome of the tick stays.',
+      invoke: {
+        id: 'healDespite',
+        src: 'healDespite',
+        input: ({ context: { observed, desired, outcome } }) => ({ observed: observed!, desired, outcome: outcome! }),
+        onDone: { target: 'recordingOutcome', actions: { type: 'setOutcome', params: ({ event }) => event } },
+        onError: { target: 'recordingOutcome', actions: { type: 'logOutcome', params: ({ event }) => event } },
+      },
     },
     revertingInterrupted: {
       description: 'Reverts an interrupted attempt to the applied release.',
       invoke: {
         id: 'revertInterrupted',
         src: 'revertInterrupted',
+        input: ({ context }) => ({ desired: context.desired }),
         onDone: 'recordingOutcome',
         onError: { target: 'recordingOutcome', actions: { type: 'logOutcome', params: ({ event }) => event } },
       },

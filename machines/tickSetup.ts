@@ -2,7 +2,14 @@ import { assign, setup } from 'xstate';
 import { apply } from './apply.ts';
 import { down } from './down.ts';
 import { endings, type Ending } from './endings.ts';
-import { deferredOutcome, outcomeOf, pausedOutcome, plainOutcome, tokenAbsentOutcome } from './outcomes.ts';
+import {
+  deferredOutcome,
+  outcomeOf,
+  pausedOutcome,
+  plainOutcome,
+  tokenAbsentOutcome,
+  wasInterrupted,
+} from './outcomes.ts';
 import { tickServices, actionNotProvided } from './services.ts';
 import type { AvailableCredentials, ObservedState, DesiredState, Outcome, RunOptions } from './types.ts';
 
@@ -56,7 +63,8 @@ export const tickSetup = setup({
     wantsApply: ({ context }) => context.desired?.action === 'apply',
     wantsDown: ({ context }) => context.desired?.action === 'down',
     hasInterruptedAttempt: ({ context: { observed, desired, outcome } }) =>
-      observed?.attemptInProgress === true && desired?.action !== 'down' && !interruptions.includes(outcome!.ending),
+      observed?.attemptInProgress === true && desired?.action !== 'down' && !wasInterrupted(outcome!),
+    mayHealDespite: ({ context }) => mayHealDespite(context),
     endsAs: ({ context }, ending: Ending) => context.outcome?.ending === ending,
     mayReport: ({ context }) => context.desired !== null && endingMetaOf(context).report !== null,
     alarms: (_, p: { output: { offlineAlarm: boolean } }) => p.output.offlineAlarm,
@@ -72,10 +80,20 @@ export const classifyFault = {
   actions: { type: 'setFault', params: ({ event }: { event: { error: unknown } }) => event },
 } as const;
 
-const interruptions: Ending[] = ['stopped', 'interrupted'];
-
 function endingMetaOf(context: TickContext) {
   return endings[context.outcome!.ending].meta;
+}
+
+/**
+ * True when an ending that changed no container leaves an unhealthy host, whose applied release is then healed all the same (spec
+ * §12.12): a failed check-in, a refused bundle, images that could not be pulled.
+ */
+function mayHealDespite({ observed, desired, outcome }: TickContext): boolean {
+  const isUnhealthy = observed?.healthy === false && observed.engineAvailable && observed.leader === null;
+  if (!isUnhealthy || outcome === null || wasInterrupted(outcome) || outcome.ending === 'envMismatch') return false;
+  if (desired === null) return true;
+  const wasTried = desired.action === 'apply' && desired.deferral === null && desired.retryDelay === null;
+  return wasTried && outcome.ending !== 'applied' && !outcome.reverted;
 }
 
 /** While a bundle waits for its retry or for a window, the applied release is healed as usual; a hold defers that too. */

@@ -34,6 +34,23 @@ export interface ReportedContainer {
   exit_code: number | null;
 }
 
+/** What is wrong with one service of the applied release, and how a heal cures it. */
+export interface ServiceProblem {
+  service: string;
+  /** For operators: `exited(1)`, `missing`, `unhealthy for 90s`. */
+  detail: string;
+  /**
+   * `start`: compose creates or starts what is missing; `restart`: the containers run and are restarted; `recreate`: the
+   * containers are removed, and compose creates them again; `wait`: the service may become healthy by itself; `none`:
+   * only reported.
+   */
+  cure: 'start' | 'restart' | 'recreate' | 'wait' | 'none';
+  /** Ids of the containers that `restart` or `recreate` concerns. */
+  containers: readonly string[];
+  /** True when the service failed, so that it counts towards the pauses between heals; false while it only starts. */
+  isFailure: boolean;
+}
+
 /** State of the host at the start of the tick, before the check-in. */
 export interface ObservedState {
   /** The node of a swarm that acts in place of this one; null when this host acts. */
@@ -47,6 +64,8 @@ export interface ObservedState {
   attemptInProgress: boolean;
   /** Names of services that are missing or not healthy, sorted. */
   unhealthyServices: string[];
+  /** What is wrong with them. */
+  problems: ServiceProblem[];
   containers: ReportedContainer[];
 }
 

@@ -1,15 +1,16 @@
 import { fromPromise } from 'xstate';
 import type { ApplyServices, DownServices, TickServices } from '../../../machines/services.ts';
+import type { Bundle } from '../../../machines/types.ts';
 import { Fault, stoppedFault } from '../../../machines/fault.ts';
 import { monotonicMs } from '../../platform/clock.ts';
 import { bootstrap } from './token/bootstrap.ts';
-import { checkIn } from './checkIn/checkIn.ts';
+import { checkIn, whileCheckingIn } from './checkIn/checkIn.ts';
 import { recordOutcome } from './tick/recordOutcome.ts';
 import { deliverReports } from './checkIn/deliverReports.ts';
 import { clearApplied } from './down/clearApplied.ts';
 import { composeDown } from './down/composeDown.ts';
 import { releaseLock } from './tick/releaseLock.ts';
-import { heal } from './health/heal.ts';
+import { heal, healDespite } from './health/heal.ts';
 import { renewToken } from './token/renewToken.ts';
 import { revertInterrupted } from './release/revertInterrupted.ts';
 import { observeHost } from './health/observeHost.ts';
@@ -37,6 +38,7 @@ export function createServices(deps: Dependencies): { tick: TickServices; apply:
       checkIn: provide('checkIn', checkIn),
       deliverReports: provide('deliverReports', deliverReports),
       heal: provide('heal', heal),
+      healDespite: provide('healDespite', healDespite),
       revertInterrupted: provide('revertInterrupted', revertInterrupted),
       recordOutcome: provide('recordOutcome', recordOutcome),
       prune: provide('prune', prune),
@@ -61,17 +63,29 @@ function createApplyServices(provide: Provide): ApplyServices {
     verifyImages: provideLazy('verifyImages', (services) => services.verifyImages),
     renderRelease: provideLazy('renderRelease', (services) => services.renderRelease),
     promote: provideLazy('promote', (services) => services.promote),
-    pull: provide('pull', ({ orchestrator }, { bundle }, signal) => orchestrator.pull(bundle, signal)),
-    startContainers: provide('startContainers', ({ orchestrator }, started, signal) =>
-      orchestrator.start(started, signal),
+    pull: provide('pull', (deps, { bundle }, signal) =>
+      whileApplying(deps, bundle, signal, (waiting) => deps.orchestrator.pull(bundle, waiting)),
     ),
-    awaitHealth: provide('awaitHealth', ({ orchestrator }, { bundle }, signal) =>
-      orchestrator.waitUntilHealthy(bundle.sha, signal),
+    startContainers: provide('startContainers', (deps, started, signal) =>
+      whileApplying(deps, started.bundle, signal, (waiting) => deps.orchestrator.start(started, waiting)),
+    ),
+    awaitHealth: provide('awaitHealth', (deps, { bundle }, signal) =>
+      whileApplying(deps, bundle, signal, (waiting) => deps.orchestrator.waitUntilHealthy(bundle.sha, waiting)),
     ),
     commit: provideLazy('commit', (services) => services.commit),
     restoreCurrent: provideLazy('restoreCurrent', (services) => services.restoreCurrent),
     revertRelease: provideLazy('revertRelease', (services) => services.revertRelease),
   };
+}
+
+/** A step of an apply that may take long: check-ins go on meanwhile. */
+function whileApplying(
+  deps: Dependencies,
+  { sha }: Bundle,
+  signal: AbortSignal,
+  work: (signal: AbortSignal) => Promise<void>,
+): Promise<void> {
+  return whileCheckingIn(deps, { work: 'apply', wanted: sha }, signal, work);
 }
 
 type Provide = ReturnType<typeof createProvider>;

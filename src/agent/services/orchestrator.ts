@@ -1,5 +1,13 @@
-import type { Bundle, DesiredState, ObservedState, ReportedContainer, Sha } from '../../../machines/types.ts';
+import type {
+  Bundle,
+  DesiredState,
+  ObservedState,
+  ReportedContainer,
+  ServiceProblem,
+  Sha,
+} from '../../../machines/types.ts';
 import type { Pull } from '../adapters/compose/compose.ts';
+import type { RestartCount } from '../rules/health/healing.ts';
 import type { ExpectedService } from '../rules/health/unhealthyServices.ts';
 import type { OneShot } from '../rules/release/oneShots.ts';
 import type { ReleaseRecord } from '../rules/release/releaseRecord.ts';
@@ -10,11 +18,23 @@ export interface AppliedRelease {
   services: readonly ExpectedService[];
 }
 
+/** How a release that was applied before is started again. */
+export interface RestoredRelease {
+  sha: Sha;
+  pull: Pull;
+  /** Problems whose cure needs more than a start of what is missing; none by default. */
+  problems?: readonly ServiceProblem[];
+  /** Services that nobody waits for, since they stay as they are; none by default. */
+  left?: readonly string[];
+}
+
 /** What runs at one moment. */
 export interface Observation {
   containers: ReportedContainer[];
-  /** Names of the release's services that are missing or not healthy, sorted. */
-  unhealthyServices: string[];
+  /** What is wrong with the release's services, sorted by name. */
+  problems: ServiceProblem[];
+  /** Restarts by the engine, by service; absent where none were counted. */
+  restarts?: ReadonlyMap<string, RestartCount>;
 }
 
 /**
@@ -40,7 +60,7 @@ export interface Orchestrator {
    * Starts a release that was applied before, waits until it is healthy, and removes what only the attempt made. Throws
    * `RELEASE_INCOMPLETE` when it cannot run as it did.
    */
-  restore: (input: { sha: Sha; pull: Pull }, signal: AbortSignal) => Promise<void>;
+  restore: (input: RestoredRelease, signal: AbortSignal) => Promise<void>;
   /** Removes what only releases before the applied one used. */
   removeUnused: () => Promise<void>;
   /** The id of the image that each reference names, by what runs. */

@@ -115,6 +115,10 @@ function createMutations({ withDocker, withDockerSlow }: EngineApi) {
     stopContainer: (id: string) =>
       withDockerSlow((docker, options) => ignoreNotFound(docker.getContainer(id).stop(options), 304)),
 
+    /** Stops a container as above, and starts it again. */
+    restartContainer: (id: string) =>
+      withDockerSlow((docker, options) => ignoreNotFound(docker.getContainer(id).restart(options))),
+
     /** Creates a container without starting it; null when its image is absent. */
     createContainer: (description: Docker.ContainerCreateOptions) =>
       withDocker((docker, options) => ignoreNotFound(docker.createContainer({ ...options, ...description }))),

@@ -19,7 +19,7 @@ export interface StateFileOptions {
 export type StateStore = Pick<StateFile, 'state' | 'isUnknown' | 'load' | 'update'>;
 
 /**
- * `state.json`. There is one writer, which holds the lock and awaits each update.
+ * `state.json`. There is one writer, which holds the lock. Updates are written one after the other.
  *
  * - An invalid file is kept as a copy, never overwritten; the newest five copies stay.
  * - History is never lost silently: a new state starts empty only when there is no release either.
@@ -31,6 +31,7 @@ export class StateFile {
   #state: State;
   #written = '';
   #isUnknown = false;
+  #lastUpdate: Promise<void> = Promise.resolve();
 
   constructor(options: StateFileOptions) {
     this.#options = options;
@@ -74,7 +75,13 @@ export class StateFile {
    * Merges `patch` and writes the file durably, unless nothing changed. Throws `DISK_WRITE_FAILED`, and then nothing
    * has changed.
    */
-  async update(patch: Partial<State>): Promise<void> {
+  update(patch: Partial<State>): Promise<void> {
+    const update = this.#lastUpdate.then(() => this.#write(patch));
+    this.#lastUpdate = update.catch(() => undefined);
+    return update;
+  }
+
+  async #write(patch: Partial<State>): Promise<void> {
     const next = { ...this.#state, ...patch };
     const text = formatState(next);
     if (text !== this.#written) await writeDurably(this.#path, text, 0o600);

@@ -20,7 +20,7 @@ describe('a container may have crashed since the last tick, by its listed uptime
     ['runs for about a minute, which is too coarse', up(60, 120), false],
     ['is not listed with an uptime', { ...runningContainer }, true],
     ['does not run', { ...runningContainer, state: 'exited' }, false],
-    ['has a healthcheck', { ...up(4), health: 'healthy' }, false],
+    ['has a healthcheck', { ...up(4), health: 'healthy' }, true],
   ])('%s', (_, container, expected) => {
     expect(mayHaveCrashed(container, window)).toBe(expected);
   });

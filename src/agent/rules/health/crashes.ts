@@ -20,16 +20,12 @@ export function lastObservedMs(
   return Math.max(0, ...times.filter((ms) => ms <= nowMs));
 }
 
-/**
- * True when a running container without a healthcheck may have been started since the last observation, or has not settled,
- * by the uptime in the engine's list.
- */
+/** True when a running container may have been started since the last observation, or has not settled, by the uptime in the engine's list. */
 export function mayHaveCrashed(
   container: ObservedContainer,
   { nowMs, observedMs, settleMs, intervalMs }: CrashWindow,
 ): boolean {
-  const { state, health } = container;
-  if (state !== 'running' || health !== null) return false;
+  if (container.state !== 'running') return false;
   const [minMs, maxMs] = 'upMs' in container ? container.upMs : [0, 0];
   const isRecent = minMs < Math.max(settleMs, intervalMs);
   return isRecent && (minMs < settleMs || maxMs <= nowMs - observedMs);

@@ -74,6 +74,7 @@ const never: ContainerInspection = {
   Id: 'c1',
   Name: '/deployd-eu-1-web-1',
   Image: 'sha256:1',
+  Created: '2026-01-01T00:00:00Z',
   RestartCount: 0,
   State: { Status: 'created', StartedAt: '0001-01-01T00:00:00Z', ExitCode: 0 },
   HostConfig: {},
@@ -92,6 +93,7 @@ it('the facts of a container are those of its inspection', () => {
       restarts: 0,
       restartPolicy: 'no',
     },
+    ...{ createdMs: Date.parse(never.Created), failingStreak: 0, retries: 3 },
     ...{ image: 'web:1', imageId: 'sha256:1', mounts: [], healthLog: [] },
   };
   expect(parseInspection(never)).toEqual(created);

@@ -17,6 +17,7 @@ export interface ContainerInspection {
   Id: string;
   Name: string;
   Image: string;
+  Created: string;
   RestartCount: number;
   State: {
     Status: string;
@@ -24,10 +25,10 @@ export interface ContainerInspection {
     ExitCode: number;
     OOMKilled?: boolean;
     Error?: string;
-    Health?: { Status: string; Log: { Output: string }[] | null };
+    Health?: { Status: string; FailingStreak?: number; Log: { Output: string }[] | null };
   };
   HostConfig: { RestartPolicy?: { Name: string } };
-  Config: { Image: string; Labels: Labels; Healthcheck?: { Test?: string[] | null } | null };
+  Config: { Image: string; Labels: Labels; Healthcheck?: { Test?: string[] | null; Retries?: number } | null };
   Mounts: Mount[];
   NetworkSettings?: AttachedNetworks;
 }
@@ -46,6 +47,9 @@ export interface AttachedNetworks {
 
 /** From an hour on, an engine's uptime is too coarse to be used. */
 const hourMs = 3_600_000;
+
+/** Failed probes that make a container unhealthy where its healthcheck names no number. */
+const defaultRetries = 3;
 
 type Labels = Record<string, string> | null;
 
@@ -92,7 +96,10 @@ export function parseInspection(info: ContainerInspection): InspectedContainer {
     oomKilled: State.OOMKilled === true,
     startError: State.Error ?? '',
     startedMs: Date.parse(State.StartedAt),
+    createdMs: Date.parse(info.Created),
     restarts: info.RestartCount,
+    failingStreak: State.Health?.FailingStreak ?? 0,
+    retries: Config.Healthcheck?.Retries || defaultRetries,
     restartPolicy: HostConfig.RestartPolicy?.Name || 'no',
     image: Config.Image,
     imageId: info.Image,

@@ -19,8 +19,13 @@ export interface InspectedContainer {
   startError: string;
   /** Last start by the engine's clock, in milliseconds since 1970. */
   startedMs: number;
+  /** Its creation by the engine's clock, in milliseconds since 1970. */
+  createdMs: number;
   /** Restarts by the engine since the last start by anybody else. */
   restarts: number;
+  /** Failed health probes in a row, and how many of them make it unhealthy. */
+  failingStreak: number;
+  retries: number;
   /** `no`, `always`, `on-failure`, `unless-stopped`. */
   restartPolicy: string;
   image: string;

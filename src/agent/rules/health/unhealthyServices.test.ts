@@ -1,8 +1,11 @@
 import { runningContainer } from '../../../../fixtures/engine/stubContainer.ts';
-import { unhealthyServicesOf, describeUnhealthy } from './unhealthyServices.ts';
-import { healthStatusOf, type InspectedContainer } from './health.ts';
+import { problemsOf, servicesOf, describeUnhealthy, type ExpectedService } from './unhealthyServices.ts';
+import { healthStatusOf, type InspectedContainer, type ObservedContainer } from './health.ts';
 
 const lasting: InspectedContainer = { ...runningContainer, restartPolicy: 'always' };
+
+const unhealthyServicesOf = (containers: ObservedContainer[], expected: ExpectedService[]) =>
+  servicesOf(problemsOf(containers, expected));
 
 describe('unhealthy services', () => {
   it('include those with fewer containers than replicas', () => {

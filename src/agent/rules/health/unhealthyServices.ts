@@ -1,3 +1,4 @@
+import type { ServiceProblem } from '../../../../machines/types.ts';
 import { healthStatusOf, type InspectedContainer, type ObservedContainer, type HealthStatus } from './health.ts';
 
 /** A service of a release. */
@@ -15,18 +16,47 @@ export interface WatchedContainer {
 }
 
 /**
- * Names of the services that lack a container or have an unhealthy one, sorted. A tick looks once, so it takes running
- * containers as settled, and `observeHost` adds those restarted since the previous tick. In an apply `waitUntilHealthy`
- * measures which have settled.
+ * The services that lack a container or have an unhealthy one, sorted by name, with the cure of each. A tick looks once,
+ * so it takes running containers as settled; in an apply `waitUntilHealthy` measures which have settled.
  */
-export function unhealthyServicesOf(containers: ObservedContainer[], expected: readonly ExpectedService[]): string[] {
-  return unhealthyServicesAmong(
-    containers.map((container) => ({ container, healthStatus: healthStatusOf(container, true) })),
-    expected,
-  );
+export function problemsOf(containers: ObservedContainer[], expected: readonly ExpectedService[]): ServiceProblem[] {
+  const ofContainers = containers
+    .filter((container) => healthStatusOf(container, true) !== 'healthy')
+    .map((container): ServiceProblem => {
+      const detail = describeState(container);
+      return { service: container.service, detail, containers: [container.id], ...treatmentOf(container) };
+    });
+  const counts = Map.groupBy(containers, ({ service }) => service);
+  const missing = expected
+    .filter(({ name, replicas }) => (counts.get(name)?.length ?? 0) < replicas)
+    .map(({ name }): ServiceProblem => {
+      return { service: name, detail: 'missing', cure: 'start', containers: [], isFailure: true };
+    });
+  return [...ofContainers, ...missing].sort((one, other) => (one.service < other.service ? -1 : 1));
 }
 
-/** The same for containers whose health status is known. */
+/** How many times the failed probes that make it unhealthy must follow before a running container is restarted. */
+const detectionTimes = 2;
+
+/** A running container is restarted when it has been unhealthy for twice the time that its healthcheck takes to detect it. */
+function treatmentOf(container: ObservedContainer): Pick<ServiceProblem, 'cure' | 'isFailure'> {
+  if (container.state !== 'running') return { cure: 'start', isFailure: true };
+  if (container.health === 'starting') return { cure: 'wait', isFailure: false };
+  const isOverdue = 'failingStreak' in container && container.failingStreak >= (1 + detectionTimes) * container.retries;
+  return { cure: isOverdue ? 'restart' : 'none', isFailure: true };
+}
+
+/** Names of the services with a problem, sorted. */
+export function servicesOf(problems: readonly ServiceProblem[]): string[] {
+  return [...new Set(problems.map(({ service }) => service))].sort();
+}
+
+/** `web=unhealthy, db=exited(3)`: the problems in one line. */
+export function describeProblems(problems: readonly ServiceProblem[]): string {
+  return problems.map(({ service, detail }) => `${service}=${detail}`).join(', ');
+}
+
+/** Names of the services that lack a container or have an unhealthy one, sorted. */
 export function unhealthyServicesAmong(
   observed: { container: ObservedContainer; healthStatus: HealthStatus }[],
   expected: readonly ExpectedService[],
@@ -57,9 +87,10 @@ function describeService(watched: WatchedContainer[]): string {
   return `${describeState(shown.container)}${details.length > 0 ? ` (${details.join(', ')})` : ''}`;
 }
 
-function describeState({ state, health, exitCode, oomKilled }: InspectedContainer): string {
-  if (state === 'exited') return `exited(${exitCode}${oomKilled ? ', out of memory' : ''})`;
-  return state === 'running' ? (health ?? state) : state;
+function describeState(container: ObservedContainer): string {
+  if (container.state === 'exited')
+    return `exited(${container.exitCode}${container.oomKilled ? ', out of memory' : ''})`;
+  return container.state === 'running' ? (container.health ?? container.state) : container.state;
 }
 
 function detailsOf({ container, healthStatus, lastExit }: WatchedContainer): string[] {

@@ -21,6 +21,7 @@ const observed = {
   healthy: true,
   attemptInProgress: false,
   unhealthyServices: [],
+  problems: [],
   containers: [],
 };
 const restraints = { hold: null, windows: [], obeysEmergency: false };

@@ -1,6 +1,7 @@
-import type { ObservedState, DesiredState, RetryDelay } from '../../../../machines/types.ts';
+import type { ObservedState, DesiredState, RetryDelay, Sha } from '../../../../machines/types.ts';
 import type { CheckInResponse } from '../../../protocol/checkIn.ts';
 import { deferralOf, isEmergency, type DeferralInput } from '../schedule/deferral.ts';
+import type { StandingHold } from '../schedule/hold.ts';
 import { secondsUntilRetry } from '../schedule/retryBackoff.ts';
 import type { State } from './state.ts';
 
@@ -27,6 +28,36 @@ export function desiredStateOf(response: CheckInResponse, input: DesiredStateInp
     emergency: isEmergency(response, input),
     deferral: deferralOf(response, input),
   };
+}
+
+/** What a wait is for, and the bundle that was desired when it began; null when that was not known. */
+export interface WaitPurpose {
+  work: 'apply' | 'restore';
+  wanted: Sha | null;
+}
+
+/**
+ * What is desired now in place of what a wait is for, in words; null when the wait goes on. A wait that restores the applied
+ * release goes on when that is desired again.
+ */
+export function supersededBy(desired: DesiredState, { work, wanted }: WaitPurpose): string | null {
+  const { action, desiredSha, deferral, retryDelay } = desired;
+  if (deferral !== null || retryDelay !== null) return null;
+  if (action === 'down') return 'a down is announced';
+  const isOther = desiredSha !== wanted && (action === 'apply' || work === 'apply');
+  return isOther ? `${desiredSha ?? 'nothing'} is announced` : null;
+}
+
+/**
+ * True when the applied release is healed although the tick failed: not under a hold, before a down that could not be done yet,
+ * over an attempt, or where a failed release was left for diagnosis (spec §12.12).
+ */
+export function mayHealDespite(
+  { attempt, failing, last_check_in }: State,
+  { hold, onFailure }: { hold: StandingHold | null | undefined; onFailure: 'revert' | 'leave' },
+): boolean {
+  const isLeft = onFailure === 'leave' && failing !== null;
+  return hold === null && attempt === null && last_check_in?.action !== 'down' && !isLeft;
 }
 
 function reasonOf(response: CheckInResponse, { state, observed }: DesiredStateInput): string {

@@ -1,6 +1,7 @@
 import type { DesiredState, ObservedState, Sha } from '../../../../machines/types.ts';
 import type { CheckInBackoff } from '../schedule/checkInBackoff.ts';
 import type { FailingBundle } from '../schedule/retryBackoff.ts';
+import type { HealingHistory } from '../health/healing.ts';
 import type { ProjectResources } from '../release/projectResources.ts';
 import type { VerifiedImage } from '../release/releaseRecord.ts';
 import type { PendingPurge } from '../release/pendingPurge.ts';
@@ -37,6 +38,8 @@ export interface State {
   pace?: CheckInBackoff;
   purge_pending?: PendingPurge | null;
   baseline?: Baseline | null;
+  /** Services that were healed lately; absent in files of older versions. */
+  healing?: HealingHistory;
   /** The swarm that this host was seen in last, and its node. */
   swarm?: ObservedState['swarm'];
   /** The report outbox: reports not delivered yet, oldest first. */

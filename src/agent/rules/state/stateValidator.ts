@@ -42,10 +42,16 @@ const required = {
   pending_reports: arraySchema(objectSchema({ report_id: text })),
 };
 
+const healingRecord = objectSchema(
+  { row: count, heals: count, at: time, retry_at: { ...time, nullable: true } },
+  { restarts: objectSchema({ id: text, count, at: time }) },
+);
+
 const schema: object = objectSchema(required, {
   applied_signers: names,
   applied_images: arraySchema(objectSchema({ service: text, image: text, digest: text, signers: names })),
   production_unknown: flag,
+  healing: { type: 'object', additionalProperties: healingRecord },
   offline_since: { ...time, nullable: true },
   baseline: {
     ...objectSchema({ sha: sha256Schema, volumes: { ...names, nullable: true }, networks: names }),

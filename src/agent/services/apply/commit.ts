@@ -33,6 +33,7 @@ export async function commit(
     attempt: null,
     baseline: null,
     failing: null,
+    healing: {},
     ...outcomePatch(deps, { outcome: plainOutcome('applied'), desired, appliedSha: bundle.sha }),
   });
   if (previous !== null && previous !== bundle.sha)

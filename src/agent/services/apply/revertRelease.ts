@@ -1,6 +1,7 @@
 import { Fault } from '../../../../machines/fault.ts';
 import type { FailedAttempt, RevertResult } from '../../../../machines/services.ts';
 import { recordFailure } from '../../rules/schedule/retryBackoff.ts';
+import { whileCheckingIn } from '../checkIn/checkIn.ts';
 import { outcomePatch } from '../checkIn/outcomePatch.ts';
 import type { Dependencies } from '../dependencies.ts';
 import { recordFinishedOneShots } from '../release/oneShots.ts';
@@ -24,7 +25,11 @@ export async function revertRelease(
   const previous = state.state.applied_sha;
   const isLeft = previous === null || settings.on_failure === 'leave';
   const revertError = await failureMessageOf(() =>
-    isLeft ? leaveForDiagnosis(deps, attempt) : restoreRelease(deps, { sha: previous, pull: 'never' }, signal),
+    isLeft
+      ? leaveForDiagnosis(deps, attempt)
+      : whileCheckingIn(deps, { work: 'restore', wanted: failed.bundle.sha }, signal, (waiting) =>
+          restoreRelease(deps, { sha: previous, pull: 'never' }, waiting),
+        ),
   );
   if (writeError !== null) await failureMessageOf(() => state.update(failurePatch(deps, failed)));
   const lines = [

@@ -19,6 +19,7 @@ const observed: ObservedState = {
   swarm: null,
   attemptInProgress: true,
   unhealthyServices: [],
+  problems: [],
   containers: [],
 };
 const response: CheckInResponse = {

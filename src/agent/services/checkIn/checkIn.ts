@@ -1,13 +1,16 @@
 import { arch, hostname, platform } from 'node:os';
-import { Fault } from '../../../../machines/fault.ts';
+import { setTimeout as pause } from 'node:timers/promises';
+import { Fault, supersededFault } from '../../../../machines/fault.ts';
+import { isInterruption } from '../../../../machines/outcomes.ts';
 import type { ObservedState, DesiredState } from '../../../../machines/types.ts';
-import type { CheckInRequest } from '../../../protocol/checkIn.ts';
+import type { CheckInRequest, CheckInResponse } from '../../../protocol/checkIn.ts';
 import { isDefaultPolicy } from '../../../protocol/hostPolicy.ts';
 import { tenancyErrorCodes } from '../../../protocol/tenancyErrorCodes.ts';
 import { deferringFactsOf } from '../../rules/schedule/deferral.ts';
-import { desiredStateOf } from '../../rules/state/desiredState.ts';
+import { backoffUntil, checkInDueS, type CheckInBackoff } from '../../rules/schedule/checkInBackoff.ts';
+import { desiredStateOf, supersededBy, type WaitPurpose } from '../../rules/state/desiredState.ts';
 import { countHoldFromNow } from '../../adapters/state/holdFile.ts';
-import { withCheckInBackoff } from './checkInBackoff.ts';
+import { addSeconds, withCheckInBackoff } from './checkInBackoff.ts';
 import { callAuthenticated } from '../token/authenticatedCall.ts';
 import type { Dependencies } from '../dependencies.ts';
 
@@ -17,20 +20,106 @@ export async function checkIn(
   { observed }: { observed: ObservedState },
   signal: AbortSignal,
 ): Promise<DesiredState> {
-  const { recordDecision, settings, state, tenancy, tick } = deps;
-  const { env, production } = settings;
+  const { recordDecision, state, tick } = deps;
   const { applied_sha } = state.state;
-  const { windows, emergency: obeysEmergency } = settings.apply;
-  const restraints = { hold: tick.hold ?? null, windows, obeysEmergency };
-  const body = { ...requestOf(deps, observed), ...deferringFactsOf(restraints, new Date()) };
-  const sendCheckIn = async (attempts: number) => {
-    const response = await tenancy.checkIn(body, signal, attempts);
-    if (response.env !== env) throw envMismatchFault(response.env, env);
-    return response;
-  };
   const { answer, wasOverdue, pace } = await withCheckInBackoff(deps, (attempts) =>
-    callAuthenticated(deps, () => sendCheckIn(attempts), signal),
+    callAuthenticated(deps, () => sendCheckIn(deps, { observed, attempts }, signal), signal),
   );
+  tick.wasOverdue = wasOverdue;
+  const desired = await recordAnswer(deps, { answer, observed, pace });
+  const { action, desiredSha, retryDelay, deferral, reason } = desired;
+  tick.journal.info(`check-in: action=${action} desired=${desiredSha ?? 'none'} applied=${applied_sha ?? 'none'}`);
+  recordDecision({ word: 'desired', action, desired: desiredSha, applied: applied_sha, reason });
+  if (deferral !== null) recordDecision({ word: 'deferred', by: deferrers[deferral.ending] });
+  if (retryDelay !== null) recordDecision({ word: 'paused', seconds: retryDelay.retryInS });
+  return desired;
+}
+
+/**
+ * Does work that may wait for long, and checks in every `interval_s` meanwhile. A newer bundle or a down ends the work with the
+ * fault `superseded`; a check-in that fails does not.
+ */
+export async function whileCheckingIn<T>(
+  deps: Dependencies,
+  purpose: WaitPurpose,
+  signal: AbortSignal,
+  work: (signal: AbortSignal) => Promise<T>,
+): Promise<T> {
+  const over = new AbortController();
+  const superseded = new AbortController();
+  let announced: string | null = null;
+  const askAgain = async () => {
+    while (await elapsed(deps.settings.interval_s * 1000, over.signal)) {
+      announced = await announcedMeanwhile(deps, purpose, AbortSignal.any([signal, over.signal]));
+      if (announced !== null) {
+        superseded.abort();
+        return;
+      }
+    }
+  };
+  const asking = askAgain();
+  try {
+    return await work(AbortSignal.any([signal, superseded.signal]));
+  } catch (error) {
+    if (announced === null || signal.aborted || !isInterruption(error)) throw error;
+    throw supersededFault(announced);
+  } finally {
+    over.abort();
+    await asking;
+  }
+}
+
+/** What a check-in during a wait announces in place of the awaited; null for the same, and when it fails. */
+async function announcedMeanwhile(
+  deps: Dependencies,
+  purpose: WaitPurpose,
+  signal: AbortSignal,
+): Promise<string | null> {
+  const { orchestrator, settings, state, tick, vault } = deps;
+  if (vault.candidateToken() !== null || !vault.hasToken() || backoffUntil(state.state.pace, new Date()) !== null)
+    return null;
+  try {
+    const { containers } = await orchestrator.observe(null);
+    const observed: ObservedState = { ...duringWait, attemptInProgress: state.state.attempt !== null, containers };
+    const answer = await sendCheckIn(deps, { observed, attempts: 1 }, signal);
+    const pace = { due_at: addSeconds(new Date(), checkInDueS(settings.interval_s, false)), alone_until: null };
+    return supersededBy(await recordAnswer(deps, { answer, observed, pace }), purpose);
+  } catch (error) {
+    if (!(error instanceof Fault)) throw error;
+    tick.journal.debug(`check-in during a wait: ${error.message}`);
+    return null;
+  }
+}
+
+/** A host in the middle of a wait. */
+const duringWait: ObservedState = {
+  ...{ leader: null, swarm: null, engineAvailable: true, healthy: false },
+  ...{ attemptInProgress: false, unhealthyServices: [], problems: [], containers: [] },
+};
+
+/** False when the signal aborts first. */
+async function elapsed(ms: number, signal: AbortSignal): Promise<boolean> {
+  return pause(ms, true, { signal, ref: false }).catch(() => false);
+}
+
+async function sendCheckIn(
+  deps: Dependencies,
+  { observed, attempts }: { observed: ObservedState; attempts: number },
+  signal: AbortSignal,
+): Promise<CheckInResponse> {
+  const { env } = deps.settings;
+  const body = { ...requestOf(deps, observed), ...deferringFactsOf(restraintsOf(deps), new Date()) };
+  const response = await deps.tenancy.checkIn(body, signal, attempts);
+  if (response.env !== env) throw envMismatchFault(response.env, env);
+  return response;
+}
+
+/** Records a check-in that succeeded, and combines its answer with the facts of this host. */
+async function recordAnswer(
+  deps: Dependencies,
+  { answer, observed, pace }: { answer: CheckInResponse; observed: ObservedState; pace: CheckInBackoff },
+): Promise<DesiredState> {
+  const { settings, state } = deps;
   const at = new Date();
   await state.update({
     last_check_in: { at: at.toISOString(), action: answer.action, desired_sha: answer.desiredSha },
@@ -38,15 +127,14 @@ export async function checkIn(
     pace,
     offline_since: null,
   });
-  tick.wasOverdue = wasOverdue;
   await countHoldFromNow(settings.state_dir, at);
-  const desired = desiredStateOf(answer, { state: state.state, observed, production, ...restraints, now: at });
-  const { action, desiredSha, retryDelay, deferral, reason } = desired;
-  tick.journal.info(`check-in: action=${action} desired=${desiredSha ?? 'none'} applied=${applied_sha ?? 'none'}`);
-  recordDecision({ word: 'desired', action, desired: desiredSha, applied: applied_sha, reason });
-  if (deferral !== null) recordDecision({ word: 'deferred', by: deferrers[deferral.ending] });
-  if (retryDelay !== null) recordDecision({ word: 'paused', seconds: retryDelay.retryInS });
-  return desired;
+  const { production } = settings;
+  return desiredStateOf(answer, { state: state.state, observed, production, ...restraintsOf(deps), now: at });
+}
+
+function restraintsOf({ settings, tick }: Dependencies) {
+  const { windows, emergency: obeysEmergency } = settings.apply;
+  return { hold: tick.hold ?? null, windows, obeysEmergency };
 }
 
 /** Who defers what is desired, by the ending. */

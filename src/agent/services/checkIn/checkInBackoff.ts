@@ -54,6 +54,7 @@ async function recordBackoff(
   if (aloneS > 0) await state.update({ pace: { due_at: pace?.due_at ?? null, alone_until: addSeconds(now, aloneS) } });
 }
 
-function addSeconds(time: Date, seconds: number): string {
+/** The time so many seconds later, for state.json. */
+export function addSeconds(time: Date, seconds: number): string {
   return new Date(time.getTime() + seconds * 1000).toISOString();
 }

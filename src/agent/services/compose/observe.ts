@@ -1,23 +1,30 @@
 import { reportedContainerOf, type InspectedContainer, type ObservedContainer } from '../../rules/health/health.ts';
-import { unhealthyServicesOf } from '../../rules/health/unhealthyServices.ts';
+import { problemsOf } from '../../rules/health/unhealthyServices.ts';
 import type { Dependencies } from '../dependencies.ts';
 import type { AppliedRelease, Observation } from '../orchestrator.ts';
-import { crashedServices } from './crashedServices.ts';
+import { crashProblems } from './crashProblems.ts';
 
 /** Lists the containers of the project's services and judges them. */
 export async function observe(deps: Dependencies, applied: AppliedRelease | null): Promise<Observation> {
   const containers = await deps.containers.listStatuses();
-  const unhealthyServices = applied === null ? [] : await findUnhealthyServices(deps, containers, applied);
-  return { containers: containers.map(reportedContainerOf), unhealthyServices };
+  const found = applied === null ? {} : await findProblems(deps, containers, applied);
+  return { containers: containers.map(reportedContainerOf), problems: [], ...found };
 }
 
-async function findUnhealthyServices(
+/** Only containers that the engine's list does not suffice to judge are inspected. */
+async function findProblems(
   deps: Dependencies,
   containers: ObservedContainer[],
   { services }: AppliedRelease,
-): Promise<string[]> {
-  const names = [...unhealthyServicesOf(containers, services), ...(await crashedServices(deps, containers))];
-  return [...new Set(names)].sort();
+): Promise<Pick<Observation, 'problems' | 'restarts'>> {
+  const judged = await Promise.all(
+    containers.map(async (container) => {
+      const isUnhealthy = container.state === 'running' && container.health === 'unhealthy';
+      return (isUnhealthy && !('startedMs' in container) && (await deps.containers.inspect(container))) || container;
+    }),
+  );
+  const { problems, restarts } = await crashProblems(deps, judged);
+  return { problems: [...problemsOf(judged, services), ...problems], restarts };
 }
 
 /** The containers of the project's services; reuses those that were just found healthy. */

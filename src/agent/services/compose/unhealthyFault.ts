@@ -6,9 +6,8 @@ import {
   type ExpectedService,
   type WatchedContainer,
 } from '../../rules/health/unhealthyServices.ts';
-import type { InspectedContainer } from '../../rules/health/health.ts';
 import type { Dependencies } from '../dependencies.ts';
-import { logTailOf, redactExcerpts } from '../health/logTail.ts';
+import { logEndOf, logTailOf } from '../health/logTail.ts';
 
 /** The fault UNHEALTHY: names each unhealthy service; its tail has the last log lines and health probes of their containers. */
 export async function unhealthyFault(
@@ -19,15 +18,13 @@ export async function unhealthyFault(
   const services = unhealthyServicesAmong(watched, expected);
   recordDecision({ word: 'unhealthy', services });
   const seconds = Math.round((monotonicMs() - startedMs) / 1000);
-  const logOf = async ({ id, name, healthLog }: InspectedContainer) => {
-    const logs = redactExcerpts({ vault }, await containers.logs(id).catch(() => []));
-    const probes = redactExcerpts({ vault }, healthLog).map((output) => `health: ${output}`);
-    return { name, lines: [...logs, ...new Set(probes)] };
-  };
   const unhealthy = watched.filter(
     ({ container, healthStatus }) => healthStatus !== 'healthy' && services.includes(container.service),
   );
-  const tail = logTailOf(await Promise.all(unhealthy.map(({ container }) => logOf(container))), { vault });
+  const tail = logTailOf(
+    await Promise.all(unhealthy.map(({ container }) => logEndOf({ containers, vault }, container))),
+    { vault },
+  );
   const line = `failed: containers not healthy after ${seconds}s: ${describeUnhealthy(watched, services)}`;
   return new Fault('failed', line, { code: 'UNHEALTHY', tail });
 }

@@ -46,7 +46,7 @@ function depsWith(settings: object, ...containers: InspectedContainer[]) {
 describe('containers that were found healthy', () => {
   it('are not queried again until the next compose up', async () => {
     const { deps, count } = depsWith({ settle_s: 0 }, web);
-    await waitUntilHealthy(deps, sha, never);
+    await waitUntilHealthy(deps, { sha }, never);
     expect(await currentContainers(deps)).toEqual([{ ...web, healthLog: [] }]);
     expect(count.queries).toBe(1);
     await startRelease(deps, { sha, pull: 'never' }, never);
@@ -64,7 +64,7 @@ describe('the wait for health', () => {
       subscribeToEvents: async () => ({ ...noEvents, close: () => (closed += 1) }),
       list: () => Promise.reject(new Error('no answer')),
     });
-    await expect(waitUntilHealthy(deps, sha, never)).rejects.toThrow('no answer');
+    await expect(waitUntilHealthy(deps, { sha }, never)).rejects.toThrow('no answer');
     expect(closed).toBe(1);
   });
 
@@ -74,13 +74,15 @@ describe('the wait for health', () => {
   it('ends when the last container has settled, not at the next poll', async () => {
     const { deps } = depsWith({ settle_s: 0.02 }, plain);
     const nextPoll = sleep(95, 'next poll');
-    expect(await Promise.race([waitUntilHealthy(deps, sha, never).then(() => 'settled'), nextPoll])).toBe('settled');
+    expect(await Promise.race([waitUntilHealthy(deps, { sha }, never).then(() => 'settled'), nextPoll])).toBe(
+      'settled',
+    );
   });
 
   it('ends immediately when the last container was started long enough ago', async () => {
     const { deps, count } = depsWith({ settle_s: 10 }, { ...plain, startedMs: Date.now() - 11_000 });
     deps.tick.lastComposeUp.atMs -= 12_000;
-    await waitUntilHealthy(deps, sha, never);
+    await waitUntilHealthy(deps, { sha }, never);
     expect(count.queries).toBe(1);
   });
 
@@ -89,7 +91,7 @@ describe('the wait for health', () => {
     ['has no start time', { startedMs: NaN }],
   ])('counts from the start of compose for a container that %s', async (_which, times) => {
     const { deps, count } = depsWith({ settle_s: 0.02 }, { ...plain, ...times });
-    await waitUntilHealthy(deps, sha, never);
+    await waitUntilHealthy(deps, { sha }, never);
     expect(count.queries).toBeGreaterThanOrEqual(2);
   });
 
@@ -101,27 +103,27 @@ describe('the wait for health', () => {
     const { deps } = depsWith({ settle_s: 0.05 }, plain);
     const started = Date.now();
     Object.assign(deps.containers, { list: both });
-    await waitUntilHealthy(deps, sha, never);
+    await waitUntilHealthy(deps, { sha }, never);
     expect(Date.now() - started).toBeGreaterThanOrEqual(50);
   });
 
   it('uses its own clock when the engine reports a start in the future', async () => {
     const { deps, count } = depsWith({ settle_s: 0.02 }, { ...plain, startedMs: Date.now() + day });
-    await waitUntilHealthy(deps, sha, never);
+    await waitUntilHealthy(deps, { sha }, never);
     expect(count.queries).toBeGreaterThanOrEqual(2);
   });
 
   it('restarts the settle time with each start', async () => {
     const starts = [1, 2, 3].map((days) => ({ ...plain, startedMs: Date.now() + days * day }));
     const { deps, count } = depsWith({ settle_s: 0.02 }, ...starts);
-    await waitUntilHealthy(deps, sha, never);
+    await waitUntilHealthy(deps, { sha }, never);
     expect(count.queries).toBeGreaterThanOrEqual(4);
   });
 
   it('does not count time in which a container does not run', async () => {
     const old = { ...plain, startedMs: Date.now() - day };
     const { deps, count } = depsWith({ settle_s: 0.02 }, { ...old, state: 'restarting' }, old);
-    await waitUntilHealthy(deps, sha, never);
+    await waitUntilHealthy(deps, { sha }, never);
     expect(count.queries).toBeGreaterThanOrEqual(2);
   });
 });
@@ -143,7 +145,7 @@ describe('a clock change during the wait', () => {
     };
     Object.assign(deps.containers, { list: stepping });
     const began = process.uptime();
-    const ending = await waitUntilHealthy(deps, sha, never).then(
+    const ending = await waitUntilHealthy(deps, { sha }, never).then(
       () => 'healthy',
       (error: unknown) => (error as Error).message,
     );
@@ -167,7 +169,7 @@ describe('a wait that failed', () => {
   it('blames an engine that does not answer any more', async () => {
     const { deps } = depsWith({ health_timeout_s: 0, settle_s: 0 }, { ...web, health: 'starting' });
     Object.assign(deps.containers, { isReachable: async () => false });
-    await expect(waitUntilHealthy(deps, sha, never)).rejects.toMatchObject({ code: 'RUNTIME_UNAVAILABLE' });
+    await expect(waitUntilHealthy(deps, { sha }, never)).rejects.toMatchObject({ code: 'RUNTIME_UNAVAILABLE' });
   });
 
   const young = { startedMs: Date.now(), healthLog: [], restarts: 0, restartPolicy: 'always' };
@@ -178,7 +180,7 @@ describe('a wait that failed', () => {
   /** Line and tail of the fault. */
   async function failWait(...containers: InspectedContainer[]) {
     const { deps } = depsWith(short, ...containers);
-    const { message, tail } = await waitUntilHealthy(deps, sha, never).then(
+    const { message, tail } = await waitUntilHealthy(deps, { sha }, never).then(
       () => Promise.reject(new Error('the wait did not fail')),
       (error: unknown) => error as { message: string; tail: string },
     );
@@ -206,7 +208,7 @@ describe('a wait that failed', () => {
     const { deps } = depsWith(short, plain);
     const old = { ...plain, id: '2', service: 'db', name: 'db-1', startedMs: Date.now() - 60_000 };
     Object.assign(deps.containers, { list: async () => [old, { ...plain, startedMs: Date.now() }] });
-    await expect(waitUntilHealthy(deps, sha, never)).rejects.toThrow(/after \d+s: web=running \(not settled\)$/);
+    await expect(waitUntilHealthy(deps, { sha }, never)).rejects.toThrow(/after \d+s: web=running \(not settled\)$/);
   });
 
   it('has the last log lines of each unhealthy container, however much another wrote', async () => {
@@ -215,7 +217,7 @@ describe('a wait that failed', () => {
     const both = [unhealthy, { ...unhealthy, id: '2', service: 'db', name: 'db-1' }];
     const logs = async () => [{ text: `${'x'.repeat(16_000)}\n`, truncated: false }];
     Object.assign(deps.containers, { list: async () => both, logs });
-    await expect(waitUntilHealthy(deps, sha, never)).rejects.toMatchObject({
+    await expect(waitUntilHealthy(deps, { sha }, never)).rejects.toMatchObject({
       tail: expect.stringMatching(/^--- db-1\nx{3000,}\n--- web-1\nx{3000,}/) as string,
     });
   });

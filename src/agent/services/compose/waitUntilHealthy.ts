@@ -1,3 +1,4 @@
+import type { Sha } from '../../../../machines/types.ts';
 import { monotonicMs, wallClockOffsetMs } from '../../../platform/clock.ts';
 import { unhealthyServicesAmong, type WatchedContainer } from '../../rules/health/unhealthyServices.ts';
 import { healthStatusOf, type InspectedContainer } from '../../rules/health/health.ts';
@@ -12,20 +13,37 @@ import type { Dependencies } from '../dependencies.ts';
  * Waits until every container of the release is healthy (spec §12), measured by a monotonic clock. Throws UNHEALTHY with the
  * logs of the unhealthy ones, or RUNTIME_UNAVAILABLE when the engine does not answer any more.
  */
-export async function waitUntilHealthy(deps: Dependencies, sha: string, signal: AbortSignal): Promise<void> {
-  await watchUntilHealthy(deps, sha, signal).catch((error: unknown) => rethrowAsEngineFault(deps, error));
+export async function waitUntilHealthy(
+  deps: Dependencies,
+  awaited: AwaitedRelease,
+  signal: AbortSignal,
+): Promise<void> {
+  await watchUntilHealthy(deps, awaited, signal).catch((error: unknown) => rethrowAsEngineFault(deps, error));
 }
 
-async function watchUntilHealthy(deps: Dependencies, sha: string, signal: AbortSignal): Promise<void> {
+/** A release, and its services that nobody waits for. */
+interface AwaitedRelease {
+  sha: Sha;
+  left?: readonly string[];
+}
+
+async function watchUntilHealthy(
+  deps: Dependencies,
+  { sha, left = [] }: AwaitedRelease,
+  signal: AbortSignal,
+): Promise<void> {
   const { containers, releases, settings, tick } = deps;
-  const expected = expectedServices(await releases.readRecord(sha));
+  const isAwaited = (service: string) => !left.includes(service);
+  const expected = expectedServices(await releases.readRecord(sha)).filter(({ name }) => isAwaited(name));
   const startedMs = monotonicMs();
   const deadlineMs = startedMs + settings.health_timeout_s * 1000;
   const watch = await watchContainers(containers, tick.lastComposeUp.atMs + tick.lastComposeUp.clockOffsetMs);
   const snapshot = snapshotterOf(deps, watch);
   try {
     for (;;) {
-      const { watched, individually, remainingMs } = snapshot(watch.containers());
+      const { watched, individually, remainingMs } = snapshot(
+        watch.containers().filter(({ service }) => isAwaited(service)),
+      );
       const done = watched.filter(({ healthStatus }) => healthStatus === 'healthy').length;
       tick.readProgress = () => ({ done, total: watched.length, unit: 'containers' });
       if (unhealthyServicesAmong(watched, expected).length === 0) {

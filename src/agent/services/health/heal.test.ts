@@ -28,6 +28,7 @@ const interrupted: ObservedState = {
   swarm: null,
   attemptInProgress: true,
   unhealthyServices: [],
+  problems: [],
   containers: [],
 };
 const desired: DesiredState = {
@@ -131,10 +132,11 @@ describe('an interrupted attempt that is no longer desired', () => {
 
   it('does not heal a service that was unhealthy before', async () => {
     const { deps, operations } = depsWith({}, { attempt: { sha: other, phase: 'promoted', at } });
-    const observed = { ...interrupted, unhealthyServices: ['web'] };
+    const problems = [{ service: 'web', detail: 'missing', cure: 'start' as const, containers: [], isFailure: true }];
+    const observed = { ...interrupted, unhealthyServices: ['web'], problems };
     expect(await heal(deps, { observed, desired }, never)).toMatchObject({
       ending: 'unhealthy',
-      lines: ['unhealthy: web'],
+      lines: ['unhealthy: web=missing'],
     });
     expect(operations).toEqual(['current a', 'wrote attempt baseline']);
   });

@@ -1,8 +1,10 @@
 import { Fault } from '../../../../machines/fault.ts';
 import type { ObservedState } from '../../../../machines/types.ts';
+import { afterObservation } from '../../rules/health/healing.ts';
+import { servicesOf } from '../../rules/health/unhealthyServices.ts';
 import { expectedServices } from '../../rules/release/releaseRecord.ts';
 import type { Dependencies } from '../dependencies.ts';
-import type { AppliedRelease } from '../orchestrator.ts';
+import type { AppliedRelease, Observation } from '../orchestrator.ts';
 
 const ENGINE_UNAVAILABLE: ObservedState = {
   leader: null,
@@ -11,6 +13,7 @@ const ENGINE_UNAVAILABLE: ObservedState = {
   healthy: false,
   attemptInProgress: false,
   unhealthyServices: [],
+  problems: [],
   containers: [],
 };
 
@@ -27,7 +30,9 @@ export async function observeHost(deps: Dependencies): Promise<ObservedState> {
     recordDecision({ word: 'engine-unreachable' });
     return { ...ENGINE_UNAVAILABLE, swarm: orchestrator.isShared ? (state.state.swarm ?? null) : null };
   }
-  const { leader, swarm, containers, unhealthyServices } = observation;
+  const { leader, swarm, containers, problems } = observation;
+  const unhealthyServices = servicesOf(problems);
+  await recordObservation(deps, observation);
   const attempt = leader === null ? state.state.attempt : null; // what another node leads, it also finishes
   tick.engineAnswered = true;
   tick.containers = containers;
@@ -39,8 +44,19 @@ export async function observeHost(deps: Dependencies): Promise<ObservedState> {
     healthy: attempt === null && unhealthyServices.length === 0,
     attemptInProgress: attempt !== null,
     unhealthyServices,
+    problems,
     containers,
   };
+}
+
+/** Counts the ticks that find a service failed, in state.json. */
+async function recordObservation(
+  { state, tick }: Dependencies,
+  { problems, restarts = new Map() }: Observation,
+): Promise<void> {
+  const { healing = {} } = state.state;
+  if (state.isUnknown || (problems.length === 0 && Object.keys(healing).length === 0)) return;
+  await state.update({ healing: afterObservation(healing, { problems, restarts }, tick.startedAt) });
 }
 
 async function observe(deps: Dependencies) {

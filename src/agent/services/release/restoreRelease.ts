@@ -1,5 +1,5 @@
-import type { Pull } from '../../adapters/compose/compose.ts';
 import type { Dependencies } from '../dependencies.ts';
+import type { RestoredRelease } from '../orchestrator.ts';
 import { isEnvUnchanged } from './envDigest.ts';
 import { registerEnvForRedaction } from './envRedaction.ts';
 import { incompleteFault } from './incompleteFault.ts';
@@ -11,11 +11,7 @@ import { incompleteFault } from './incompleteFault.ts';
  * - Throws `RELEASE_INCOMPLETE` when the release cannot run as it did.
  * - A failure to set `current` is thrown after everything else is done.
  */
-export async function restoreRelease(
-  deps: Dependencies,
-  release: { sha: string; pull: Pull },
-  signal: AbortSignal,
-): Promise<void> {
+export async function restoreRelease(deps: Dependencies, release: RestoredRelease, signal: AbortSignal): Promise<void> {
   const { sha } = release;
   await restoreFiles(deps, sha);
   await deps.orchestrator.obtain(sha, signal);

@@ -1,3 +1,5 @@
+import type { DesiredState } from '../../../../machines/types.ts';
+import { whileCheckingIn } from '../checkIn/checkIn.ts';
 import type { Dependencies } from '../dependencies.ts';
 import { pointCurrentToApplied, restoreRelease } from './restoreRelease.ts';
 
@@ -6,7 +8,11 @@ import { pointCurrentToApplied, restoreRelease } from './restoreRelease.ts';
  * half applied. What a lost state left is no attempt, and stays as it is under a hold (spec §19.5). Only `current` is restored when
  * no container was changed or no release was applied before.
  */
-export async function revertInterrupted(deps: Dependencies, _input: void, signal: AbortSignal): Promise<void> {
+export async function revertInterrupted(
+  deps: Dependencies,
+  { desired }: { desired: DesiredState | null },
+  signal: AbortSignal,
+): Promise<void> {
   const { recordDecision, state, tick } = deps;
   const { applied_sha, attempt } = state.state;
   if (attempt === null || attempt.phase === 'left') return;
@@ -15,7 +21,10 @@ export async function revertInterrupted(deps: Dependencies, _input: void, signal
     recordDecision({ word: 'current-restored', sha: await pointCurrentToApplied(deps) });
     await state.update({ attempt: null });
   } else {
-    await restoreRelease(deps, { sha: applied_sha, pull: 'never' }, signal);
+    const wanted = desired?.desiredSha ?? state.state.last_check_in?.desired_sha ?? null;
+    await whileCheckingIn(deps, { work: 'restore', wanted }, signal, (waiting) =>
+      restoreRelease(deps, { sha: applied_sha, pull: 'never' }, waiting),
+    );
     recordDecision({ word: 'interrupted-reverted', sha: applied_sha });
     tick.journal.info(`mended: the half-made attempt of ${attempt.sha} was undone, ${applied_sha} is in force`);
   }

@@ -1,3 +1,4 @@
+import type { ServiceProblem } from '../../../../machines/types.ts';
 import { expectedServices } from '../../rules/release/releaseRecord.ts';
 import {
   crashedTasks,
@@ -5,6 +6,7 @@ import {
   movedTasks,
   reportedTaskOf,
   stackServicesOf,
+  type StackService,
 } from '../../rules/swarm/stackHealth.ts';
 import { newestTasks, type StackTask } from '../../rules/swarm/stackTask.ts';
 import type { Dependencies } from '../dependencies.ts';
@@ -17,16 +19,27 @@ export async function observe(context: SwarmDependencies, applied: AppliedReleas
   const { deps, state } = context;
   const facts = await readStack(context);
   const containers = newestTasks(facts).map(reportedTaskOf);
-  if (applied === null) return { containers, unhealthyServices: [] };
+  if (applied === null) return { containers, problems: [] };
   const services = stackServicesOf(facts, { sha: applied.sha, services: expectedServices(state.record) });
   tellMoves(deps, movedTasks(services, crashWindowOf(deps)));
   const crashed = crashedTasks(services, crashWindowOf(deps));
   for (const { name } of crashed) deps.tick.journal.warn(`${name} runs in place of a task that died`);
   const trouble = describeStack(services);
   if (trouble !== '') deps.tick.journal.warn(`not healthy: ${trouble}`);
-  const unhealthy = services.filter(({ status }) => status !== 'healthy').map(({ name }) => name);
-  const names = [...unhealthy, ...crashed.map(({ service }) => service)];
-  return { containers, unhealthyServices: [...new Set(names)].sort() };
+  return { containers, problems: [...problemsOfStack(services), ...crashed.map(crashProblem)] };
+}
+
+/** A swarm starts tasks by itself: only what it has given up counts as failed. */
+function problemsOfStack(services: readonly StackService[]): ServiceProblem[] {
+  return services
+    .filter(({ status }) => status !== 'healthy')
+    .map(({ name, status, trouble }) => {
+      return { service: name, detail: trouble, cure: 'start', containers: [], isFailure: status === 'failed' };
+    });
+}
+
+function crashProblem({ service, name }: StackTask): ServiceProblem {
+  return { service, detail: `${name} died`, cure: 'start', containers: [], isFailure: true };
 }
 
 function tellMoves({ tick }: Dependencies, moved: readonly StackTask[]): void {

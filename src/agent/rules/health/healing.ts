@@ -1,0 +1,127 @@
+import type { ServiceProblem } from '../../../../machines/types.ts';
+
+/** What is remembered of the heals of one service, in state.json. */
+export interface HealingRecord {
+  /** Ticks in a row that found it failed. */
+  row: number;
+  /** Heals since it was last healthy for long. */
+  heals: number;
+  /** When it was found failed last. */
+  at: string;
+  /** When the next heal is due; null: at once. */
+  retry_at: string | null;
+  /** The restarts by the engine that were counted last, of this container. */
+  restarts?: RestartCount;
+}
+
+/** Restarts of a container by the engine, and when they were counted. */
+export interface RestartCount {
+  id: string;
+  count: number;
+  at: string;
+}
+
+/** The records by the names of services. */
+export type HealingHistory = Readonly<Record<string, HealingRecord>>;
+
+/** A service that failed on this many ticks in a row is reported as unhealthy, whether the last heal succeeded or not. */
+export const maxRow = 3;
+
+/** Heals without a pause before the next one. */
+const freeHeals = 2;
+const [firstPauseS, longestPauseS] = [60, 1800];
+/** A service that has been healthy for this long, or for its last pause if that is longer, starts anew. */
+const forgetS = 600;
+
+/** The problems that a heal cures now, and those that it leaves. */
+export interface HealingPlan {
+  due: ServiceProblem[];
+  left: ServiceProblem[];
+}
+
+/** Selects the problems to cure: all with a cure, unless the pause after the last heal of the service still lasts. */
+export function planHealing(problems: readonly ServiceProblem[], history: HealingHistory, now: Date): HealingPlan {
+  const { due = [], left = [] } = Object.groupBy(problems, (problem) => {
+    const retryAt = history[problem.service]?.retry_at ?? null;
+    const isPaused = problem.isFailure && retryAt !== null && Date.parse(retryAt) > now.getTime();
+    return problem.cure === 'none' || isPaused ? 'left' : 'due';
+  });
+  const isLeft = new Set(left.map(({ service }) => service));
+  return {
+    due: due.filter(({ service }) => !isLeft.has(service)),
+    left: problems.filter(({ service }) => isLeft.has(service)),
+  };
+}
+
+/** The records after a look at the host: what failed has failed once more in a row, and what has not is forgotten in time. */
+export function afterObservation(
+  history: HealingHistory,
+  { problems, restarts }: { problems: readonly ServiceProblem[]; restarts: ReadonlyMap<string, RestartCount> },
+  now: Date,
+): HealingHistory {
+  const failed = new Set(problems.filter(({ isFailure }) => isFailure).map(({ service }) => service));
+  const names = new Set([...Object.keys(history), ...failed]);
+  const records = [...names].flatMap((service): [string, HealingRecord][] => {
+    const before = history[service];
+    const counted = restarts.get(service) ?? before?.restarts;
+    const more = counted === undefined ? {} : { restarts: counted };
+    if (failed.has(service)) {
+      const { row = 0, heals = 0, retry_at = null } = before ?? {};
+      return [[service, { row: row + 1, heals, at: now.toISOString(), retry_at, ...more }]];
+    }
+    if (before === undefined || isForgotten(before, now)) return [];
+    return [[service, { ...before, row: 0, ...more }]];
+  });
+  return Object.fromEntries(records.sort(([one], [other]) => (one < other ? -1 : 1)));
+}
+
+/** The records after a heal of these services. */
+export function afterHealing(history: HealingHistory, services: readonly string[], now: Date): HealingHistory {
+  const healed = services.flatMap((service): [string, HealingRecord][] => {
+    const before = history[service];
+    if (before === undefined) return [];
+    const heals = before.heals + 1;
+    const pauseS = pauseAfter(heals);
+    const retry_at = pauseS === 0 ? null : new Date(now.getTime() + pauseS * 1000).toISOString();
+    return [[service, { ...before, heals, retry_at }]];
+  });
+  return { ...history, ...Object.fromEntries(healed) };
+}
+
+/** The services that failed on too many ticks in a row, with the words for it. */
+export function relapses(history: HealingHistory, services: readonly string[], now: Date): string[] {
+  return services.flatMap((service) => {
+    const record = history[service];
+    if (record === undefined || record.row < maxRow) return [];
+    const waitS = record.retry_at === null ? 0 : Math.ceil((Date.parse(record.retry_at) - now.getTime()) / 1000);
+    const next = waitS > 0 ? `; next heal in ${waitS}s` : '';
+    return [`${service} failed on ${record.row} ticks in a row, healed ${formatTimes(record.heals)}${next}`];
+  });
+}
+
+/**
+ * True when the engine restarted a container more often than once a minute: since the last count, or else since its creation.
+ */
+export function isRestartedTooOften(
+  { id, restarts, createdMs }: { id: string; restarts: number; createdMs: number },
+  counted: RestartCount | undefined,
+  nowMs: number,
+): boolean {
+  const isKnown = counted?.id === id && counted.count <= restarts && Date.parse(counted.at) < nowMs;
+  const [count, sinceMs] = isKnown ? [restarts - counted.count, Date.parse(counted.at)] : [restarts, createdMs];
+  return count > Math.max(1, (nowMs - sinceMs) / 60_000);
+}
+
+/** Seconds until the next heal, after this many: 0, 0, 60, 120, 240 … 1800. */
+function pauseAfter(heals: number): number {
+  return heals <= freeHeals ? 0 : Math.min(longestPauseS, firstPauseS * 2 ** (heals - freeHeals - 1));
+}
+
+function isForgotten({ at, heals }: HealingRecord, now: Date): boolean {
+  const healthyS = (now.getTime() - Date.parse(at)) / 1000;
+  return healthyS < 0 || healthyS >= Math.max(forgetS, pauseAfter(heals));
+}
+
+function formatTimes(count: number): string {
+  return count === 1 ? 'once' : `${count} times`;
+}
