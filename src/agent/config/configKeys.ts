@@ -85,6 +85,11 @@ export const configKeys: Readonly<Record<DottedKey<Omit<Settings, 'config_file'>
     true,
     'Bring the current release up again when the host is not healthy and nothing is to be applied.',
   ),
+  heal_unhealthy: optional(
+    oneOf('restart', 'report'),
+    'restart',
+    'What a heal does with a container that has been unhealthy for twice the time that its healthcheck needs to detect it.',
+  ),
   'apply.windows': optional(
     timeWindows,
     [],

@@ -59,6 +59,8 @@ export interface Settings {
   readonly settle_s: number;
   readonly keep_releases: number;
   readonly heal: boolean;
+  /** What a heal does with a container that runs and stays unhealthy. */
+  readonly heal_unhealthy: 'restart' | 'report';
   readonly on_failure: 'revert' | 'leave';
   readonly production: boolean;
   readonly apply: {

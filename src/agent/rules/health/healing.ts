@@ -2,8 +2,10 @@ import type { ServiceProblem } from '../../../../machines/types.ts';
 
 /** What is remembered of the heals of one service, in state.json. */
 export interface HealingRecord {
-  /** Ticks in a row that found it failed. */
+  /** Ticks in a row that found it failed, each after a heal on the tick before. */
   row: number;
+  /** Whether the last tick tried to heal it. */
+  healed: boolean;
   /** Heals since it was last healthy for long. */
   heals: number;
   /** When it was found failed last. */
@@ -24,7 +26,7 @@ export interface RestartCount {
 /** The records by the names of services. */
 export type HealingHistory = Readonly<Record<string, HealingRecord>>;
 
-/** A service that failed on this many ticks in a row is reported as unhealthy, whether the last heal succeeded or not. */
+/** A service that needed a heal on this many ticks in a row is reported as unhealthy, whether the last heal succeeded or not. */
 export const maxRow = 3;
 
 /** Heals without a pause before the next one. */
@@ -53,7 +55,10 @@ export function planHealing(problems: readonly ServiceProblem[], history: Healin
   };
 }
 
-/** The records after a look at the host: what failed has failed once more in a row, and what has not is forgotten in time. */
+/**
+ * The records after a look at the host: what failed although it was healed has failed once more in a row, and what works is
+ * forgotten in time. A hold, or a tick that was cut short, counts nothing.
+ */
 export function afterObservation(
   history: HealingHistory,
   { problems, restarts }: { problems: readonly ServiceProblem[]; restarts: ReadonlyMap<string, RestartCount> },
@@ -66,11 +71,16 @@ export function afterObservation(
     const counted = restarts.get(service) ?? before?.restarts;
     const more = counted === undefined ? {} : { restarts: counted };
     if (failed.has(service)) {
-      const { row = 0, heals = 0, retry_at = null } = before ?? {};
-      return [[service, { row: row + 1, heals, at: now.toISOString(), retry_at, ...more }]];
+      const { row = 0, healed = true, heals = 0, retry_at = null } = before ?? {};
+      return [
+        [
+          service,
+          { row: healed || row === 0 ? row + 1 : row, healed: false, heals, at: now.toISOString(), retry_at, ...more },
+        ],
+      ];
     }
     if (before === undefined || isForgotten(before, now)) return [];
-    return [[service, { ...before, row: 0, ...more }]];
+    return [[service, { ...before, row: 0, healed: false, ...more }]];
   });
   return Object.fromEntries(records.sort(([one], [other]) => (one < other ? -1 : 1)));
 }
@@ -83,7 +93,7 @@ export function afterHealing(history: HealingHistory, services: readonly string[
     const heals = before.heals + 1;
     const pauseS = pauseAfter(heals);
     const retry_at = pauseS === 0 ? null : new Date(now.getTime() + pauseS * 1000).toISOString();
-    return [[service, { ...before, heals, retry_at }]];
+    return [[service, { ...before, healed: true, heals, retry_at }]];
   });
   return { ...history, ...Object.fromEntries(healed) };
 }
@@ -95,7 +105,7 @@ export function relapses(history: HealingHistory, services: readonly string[], n
     if (record === undefined || record.row < maxRow) return [];
     const waitS = record.retry_at === null ? 0 : Math.ceil((Date.parse(record.retry_at) - now.getTime()) / 1000);
     const next = waitS > 0 ? `; next heal in ${waitS}s` : '';
-    return [`${service} failed on ${record.row} ticks in a row, healed ${formatTimes(record.heals)}${next}`];
+    return [`${service} needed a heal on ${record.row} ticks in a row, healed ${formatTimes(record.heals)}${next}`];
   });
 }
 

@@ -19,12 +19,21 @@ export interface WatchedContainer {
  * The services that lack a container or have an unhealthy one, sorted by name, with the cure of each. A tick looks once,
  * so it takes running containers as settled; in an apply `waitUntilHealthy` measures which have settled.
  */
-export function problemsOf(containers: ObservedContainer[], expected: readonly ExpectedService[]): ServiceProblem[] {
+export function problemsOf(
+  containers: ObservedContainer[],
+  expected: readonly ExpectedService[],
+  healUnhealthy: 'restart' | 'report' = 'restart',
+): ServiceProblem[] {
   const ofContainers = containers
     .filter((container) => healthStatusOf(container, true) !== 'healthy')
     .map((container): ServiceProblem => {
       const detail = describeState(container);
-      return { service: container.service, detail, containers: [container.id], ...treatmentOf(container) };
+      return {
+        service: container.service,
+        detail,
+        containers: [container.id],
+        ...treatmentOf(container, healUnhealthy),
+      };
     });
   const counts = Map.groupBy(containers, ({ service }) => service);
   const missing = expected
@@ -39,11 +48,14 @@ export function problemsOf(containers: ObservedContainer[], expected: readonly E
 const detectionTimes = 2;
 
 /** A running container is restarted when it has been unhealthy for twice the time that its healthcheck takes to detect it. */
-function treatmentOf(container: ObservedContainer): Pick<ServiceProblem, 'cure' | 'isFailure'> {
+function treatmentOf(
+  container: ObservedContainer,
+  healUnhealthy: 'restart' | 'report',
+): Pick<ServiceProblem, 'cure' | 'isFailure'> {
   if (container.state !== 'running') return { cure: 'start', isFailure: true };
   if (container.health === 'starting') return { cure: 'wait', isFailure: false };
   const isOverdue = 'failingStreak' in container && container.failingStreak >= (1 + detectionTimes) * container.retries;
-  return { cure: isOverdue ? 'restart' : 'none', isFailure: true };
+  return { cure: isOverdue && healUnhealthy === 'restart' ? 'restart' : 'none', isFailure: true };
 }
 
 /** Names of the services with a problem, sorted. */

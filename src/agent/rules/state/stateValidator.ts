@@ -43,7 +43,7 @@ const required = {
 };
 
 const healingRecord = objectSchema(
-  { row: count, heals: count, at: time, retry_at: { ...time, nullable: true } },
+  { row: count, healed: flag, heals: count, at: time, retry_at: { ...time, nullable: true } },
   { restarts: objectSchema({ id: text, count, at: time }) },
 );
 

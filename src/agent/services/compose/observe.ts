@@ -24,7 +24,7 @@ async function findProblems(
     }),
   );
   const { problems, restarts } = await crashProblems(deps, judged);
-  return { problems: [...problemsOf(judged, services), ...problems], restarts };
+  return { problems: [...problemsOf(judged, services, deps.settings.heal_unhealthy), ...problems], restarts };
 }
 
 /** The containers of the project's services; reuses those that were just found healthy. */
