@@ -1,4 +1,6 @@
 import type { IncomingMessage } from 'node:http';
+import { addAbortSignal } from 'node:stream';
+import { finished } from 'node:stream/promises';
 import { parseContainerEvent } from '../../rules/health/containerEvent.ts';
 import type { EngineApi } from './engineApi.ts';
 import { projectFilter } from './projectFilter.ts';
@@ -43,6 +45,36 @@ export function createEventSubscriber(project: string, { openStream }: EngineApi
     const filters = { type: ['container'], ...projectFilter(project), event: watchedEvents };
     const query = { since: String(sinceMs / 1000), filters: JSON.stringify(filters) };
     return eventsOf(await openStream({ path: '/events', query }));
+  };
+}
+
+/** How a container ended last. */
+export interface ContainerExit {
+  exitCode: number;
+  /** The kernel killed one of its processes for want of memory. */
+  oomKilled: boolean;
+}
+
+/**
+ * The last exit of each container of a project since `sinceMs` (wall clock), by id: a container that the engine has started again
+ * does not show it. Empty when the engine offers no events.
+ */
+export function createExitQuery(project: string, { callMs, openStream }: EngineApi) {
+  return async (sinceMs: number): Promise<ReadonlyMap<string, ContainerExit>> => {
+    const filters = { type: ['container'], ...projectFilter(project), event: ['die', 'died', 'oom'] };
+    const range = { since: String(sinceMs / 1000), until: String(Date.now() / 1000) };
+    const body = await openStream({ path: '/events', query: { ...range, filters: JSON.stringify(filters) } });
+    const exits = new Map<string, ContainerExit>();
+    if (body === null) return exits;
+    const killed = new Set<string>();
+    readLines(body, (line) => {
+      const event = parseContainerEvent(line);
+      if (event === null) return;
+      if (event.exitCode === null) killed.add(event.id);
+      else exits.set(event.id, { exitCode: event.exitCode, oomKilled: killed.delete(event.id) });
+    });
+    await finished(addAbortSignal(AbortSignal.timeout(callMs), body)).catch(ignoreError);
+    return exits;
   };
 }
 

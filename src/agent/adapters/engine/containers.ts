@@ -10,7 +10,7 @@ import type { InspectedContainer, ObservedContainer } from '../../rules/health/h
 import { givenVolumeOptions } from '../../rules/createdContainers/volumeOptions.ts';
 import type { ProjectResources } from '../../rules/release/projectResources.ts';
 import { createLogQueries } from './containerLogs.ts';
-import { createEventSubscriber } from './containerEvents.ts';
+import { createEventSubscriber, createExitQuery } from './containerEvents.ts';
 import { createEngineApi, type EngineApi } from './engineApi.ts';
 import { createProjectInspection } from './projectInspection.ts';
 import { createResourceQueries } from './engineResources.ts';
@@ -71,6 +71,9 @@ export function createContainers(options: ContainersOptions) {
 
     /** Subscribes to events of the project's containers. */
     subscribeToEvents: createEventSubscriber(options.project, api),
+
+    /** How the project's containers ended since a time. */
+    exitsSince: createExitQuery(options.project, api),
 
     /**
      * Kills and removes a container; with `volumes` its anonymous volumes too. Killed by a call of its own, because

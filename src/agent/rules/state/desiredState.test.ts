@@ -1,6 +1,7 @@
 import type { CheckInResponse } from '../../../protocol/checkIn.ts';
-import { desiredStateOf } from './desiredState.ts';
-import { emptyState } from './state.ts';
+import type { DesiredState } from '../../../../machines/types.ts';
+import { desiredStateOf, mayHealDespite, supersededBy } from './desiredState.ts';
+import { emptyState, type State } from './state.ts';
 
 const [a, b] = ['a'.repeat(64), 'b'.repeat(64)];
 const now = new Date('2026-11-21T12:00:00.000Z');
@@ -123,5 +124,43 @@ describe('the desired state of a tick (spec §5)', () => {
   ])('is that of a production env when %s says so', (_, facts, checkIn) => {
     expect(desiredStateOf(checkIn, facts).production).toBe(true);
     expect(desiredStateOf(response, input).production).toBe(false);
+  });
+});
+
+describe('a wait for the bundle b', () => {
+  const desired = desiredStateOf(response, input);
+  const held = { ending: 'held' as const, reason: 'waits:hold', line: 'held', mayHeal: false };
+
+  it.each<[string, Partial<DesiredState>, string | null, string | null]>([
+    ['the same bundle', {}, null, null],
+    ['a newer one', { desiredSha: a }, `${a} is announced`, `${a} is announced`],
+    ['the applied one again', { action: 'none', desiredSha: a }, `${a} is announced`, null],
+    ['nothing', { action: 'none', desiredSha: null }, 'nothing is announced', null],
+    ['a down', { action: 'down', desiredSha: null }, 'a down is announced', 'a down is announced'],
+    ['a newer one under a hold', { desiredSha: a, deferral: held }, null, null],
+    ['one that failed before', { desiredSha: a, retryDelay: { line: 'failed', retryInS: 9 } }, null, null],
+  ])('is superseded as its work allows by %s', (_, announced, apply, restore) => {
+    const now = { ...desired, ...announced };
+    expect(supersededBy(now, { work: 'apply', wanted: b })).toBe(apply);
+    expect(supersededBy(now, { work: 'restore', wanted: b })).toBe(restore);
+  });
+});
+
+describe('the applied release is healed after a failed tick', () => {
+  const attempt = { sha: b, phase: 'reverting', at: '' };
+  const hold = { until: null, reason: null, since: '', isDamaged: false };
+  const down = { at: '', action: 'down' as const, desired_sha: null };
+  const facts = { hold: null, onFailure: 'revert' as const };
+
+  it.each<[string, boolean, Partial<State>, Partial<Parameters<typeof mayHealDespite>[1]>]>([
+    ['as a rule', true, {}, {}],
+    ['not under a hold', false, {}, { hold }],
+    ['not when the hold is not known', false, {}, { hold: undefined }],
+    ['not over an attempt', false, { attempt }, {}],
+    ['not before a down', false, { last_check_in: down }, {}],
+    ['not over a failed bundle that was left', false, { failing }, { onFailure: 'leave' }],
+    ['though another bundle fails', true, { failing }, {}],
+  ])('%s', (_, expected, state, more) => {
+    expect(mayHealDespite({ ...input.state, failing: null, ...state }, { ...facts, ...more })).toBe(expected);
   });
 });

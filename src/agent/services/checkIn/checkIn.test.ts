@@ -1,12 +1,13 @@
 import { stat, utimes } from 'node:fs/promises';
 import { join } from 'node:path';
 import { tempDir } from '../../../../fixtures/tempDir.ts';
+import { offlineFault, stoppedFault } from '../../../../machines/fault.ts';
 import type { ObservedState } from '../../../../machines/types.ts';
 import type { CheckInRequest, CheckInResponse } from '../../../protocol/checkIn.ts';
 import { defaultPolicy } from '../../../protocol/hostPolicy.ts';
 import { emptyState, type State } from '../../rules/state/state.ts';
 import { writeHold } from '../../adapters/state/holdFile.ts';
-import { checkIn } from './checkIn.ts';
+import { checkIn, whileCheckingIn } from './checkIn.ts';
 import { findOrphanedResources } from '../release/orphanedResources.ts';
 import type { Dependencies } from '../dependencies.ts';
 
@@ -121,5 +122,62 @@ describe('the production flag of a check-in', () => {
       volumes: ['orphan'],
       networks: ['orphan'],
     });
+  });
+});
+
+describe('a wait', () => {
+  const purpose = { work: 'apply' as const, wanted: sha };
+  const waiting = (signal: AbortSignal) =>
+    new Promise<never>((_, reject) => signal.addEventListener('abort', () => reject(stoppedFault())));
+
+  /** Check-ins every 10 ms, answered by these in turn; an error is thrown. */
+  function depsInWait(...answers: (Partial<CheckInResponse> | Error)[]) {
+    const deps = depsWith();
+    const bodies: CheckInRequest[] = [];
+    const send: Dependencies['tenancy']['checkIn'] = async (body) => {
+      bodies.push(body);
+      const answer = answers.shift() ?? {};
+      if (answer instanceof Error) throw answer;
+      return { ...response, action: 'apply', ...answer };
+    };
+    const settings = { ...deps.settings, interval_s: 0.01, limits: {} };
+    const vault = { candidateToken: () => null, hasToken: () => true };
+    const orchestrator = { observe: async () => ({ containers: [], problems: [] }) };
+    const tick = { hold: null, journal: { debug: () => undefined } };
+    const parts = { settings, tenancy: { checkIn: send }, vault, orchestrator, tick };
+    return { deps: { ...deps, ...parts } as unknown as Dependencies, bodies };
+  }
+
+  it('goes on through check-ins that fail or announce the same, and reports the host as not healthy', async () => {
+    const { deps, bodies } = depsInWait(offlineFault('away'), {});
+    const three = new Promise<string>((resolve) => {
+      const timer = setInterval(() => bodies.length >= 3 && (clearInterval(timer), resolve('done')), 5);
+    });
+    expect(await whileCheckingIn(deps, purpose, never, () => three)).toBe('done');
+    expect(bodies.map(({ healthy }) => healthy)).toEqual(bodies.map(() => false));
+  });
+
+  it.each<[string, Partial<CheckInResponse>, string]>([
+    [
+      'a newer bundle',
+      { desiredSha: 'b'.repeat(64) },
+      `superseded: ${'b'.repeat(64)} is announced; the next tick does that`,
+    ],
+    ['a down', { action: 'down', desiredSha: null }, 'superseded: a down is announced; the next tick does that'],
+  ])('is ended by %s', async (_, answer, line) => {
+    const { deps } = depsInWait({}, answer);
+    await expect(whileCheckingIn(deps, purpose, never, waiting)).rejects.toMatchObject({
+      ending: 'superseded',
+      message: line,
+    });
+  });
+
+  it('that is stopped ends as stopped, and checks in no more', async () => {
+    const { deps, bodies } = depsInWait();
+    const stop = new AbortController();
+    const ended = whileCheckingIn(deps, purpose, stop.signal, waiting);
+    stop.abort();
+    await expect(ended).rejects.toMatchObject({ ending: 'stopped' });
+    expect(bodies).toEqual([]);
   });
 });

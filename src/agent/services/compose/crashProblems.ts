@@ -1,3 +1,4 @@
+import type { ContainerExit } from '../../adapters/engine/containerEvents.ts';
 import { Fault } from '../../../../machines/fault.ts';
 import type { ServiceProblem } from '../../../../machines/types.ts';
 import { hasCrashed, mayHaveCrashed } from '../../rules/health/crashes.ts';
@@ -24,23 +25,31 @@ export async function crashProblems(deps: Dependencies, observed: ObservedContai
   const inspected = await Promise.all(candidates.map((container) => inspectListed(deps, container)));
   const restarted = inspected.filter((container) => container !== null).filter(({ restarts }) => restarts > 0);
   const at = new Date(window.nowMs).toISOString();
+  const exits = restarted.length === 0 ? null : await deps.containers.exitsSince(window.nowMs - exitsMs);
   const problems = restarted.flatMap((container): ServiceProblem[] => {
     const { id, service, name, restarts, startedMs, health } = container;
     const failed = { service, containers: [id], isFailure: true };
     if (isRestartedTooOften(container, deps.state.state.healing?.[service]?.restarts, window.nowMs))
       return [
-        { ...failed, detail: `restarted ${restarts} times by the engine, last exit within a minute`, cure: 'none' },
+        { ...failed, detail: `restarted ${restarts} times by the engine${lastExitOf(exits?.get(id))}`, cure: 'none' },
       ];
     if (!hasCrashed(container, window) || health !== null) return [];
     deps.tick.journal.warn(
       `${name} died and was started again, last at ${new Date(startedMs).toISOString()}; restarts: ${restarts}`,
     );
-    return [{ ...failed, detail: 'died and was started again', cure: 'wait' }];
+    return [{ ...failed, detail: `restarted by the engine${lastExitOf(exits?.get(id))}`, cure: 'wait' }];
   });
   return {
     problems,
     restarts: new Map(restarted.map(({ id, service, restarts }) => [service, { id, count: restarts, at }])),
   };
+}
+
+/** Milliseconds that the search for the last exit goes back. */
+const exitsMs = 600_000;
+
+function lastExitOf(exit: ContainerExit | undefined): string {
+  return exit === undefined ? '' : `, last exit ${exit.exitCode}${exit.oomKilled ? ' (out of memory)' : ''}`;
 }
 
 /** Null when the container is gone or the engine does not answer. */

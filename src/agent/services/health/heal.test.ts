@@ -6,7 +6,7 @@ import type { InspectedContainer } from '../../rules/health/health.ts';
 import { renderEnvFile } from '../../rules/bundle/envFile.ts';
 import { emptyState, type State } from '../../rules/state/state.ts';
 import { recordOutcome } from '../tick/recordOutcome.ts';
-import { heal } from './heal.ts';
+import { heal, healDespite } from './heal.ts';
 import type { Dependencies } from '../dependencies.ts';
 import { createComposeOrchestrator } from '../compose/composeOrchestrator.ts';
 import { composeUpNow } from '../tickScope.ts';
@@ -95,7 +95,7 @@ function depsWith(settings: object, changed: Partial<State>) {
         lastComposeUp: composeUpNow([]),
         heartbeat: null,
       },
-      journal: { info: () => undefined, warn: () => undefined },
+      journal: { info: () => undefined, warn: () => undefined, error: () => undefined },
     },
   };
   const deps: Dependencies = Object.assign(parts as unknown as Dependencies, {
@@ -159,6 +159,30 @@ describe('an interrupted attempt that is no longer desired', () => {
 it('names the services that it started when none was unhealthy', async () => {
   const { deps } = depsWith({ heal: true }, { attempt: { sha: other, phase: 'starting', at } });
   expect(await heal(deps, { observed: interrupted, desired }, never)).toMatchObject({ reason: 'healed:web' });
+});
+
+describe('a host that stays unhealthy after a failed check-in', () => {
+  const problems = [{ service: 'web', detail: 'missing', cure: 'start' as const, containers: [], isFailure: true }];
+  const observed: ObservedState = { ...interrupted, attemptInProgress: false, unhealthyServices: ['web'], problems };
+  const outcome = { ...plainOutcome('offline'), lines: ['temporary network failure: away'] };
+
+  it('keeps the outcome of the tick, and reports each trouble once when it is online again', async () => {
+    const { deps, state } = depsWith({}, {});
+    for (const _ of [1, 2])
+      expect(await healDespite(deps, { observed, desired: null, outcome }, never)).toEqual(outcome);
+    expect(state.pending_reports).toMatchObject([
+      { outcome: 'unhealthy', code: 'UNHEALTHY', detail: 'unhealthy: web=missing', action: 'none' },
+    ]);
+  });
+
+  it('is told with the outcome that the tick reports', async () => {
+    const { deps, state } = depsWith({}, {});
+    const refused = { ...plainOutcome('refused'), lines: ['refused: x'] };
+    const wanted: DesiredState = { ...desired, action: 'apply', desiredSha: other };
+    expect(await healDespite(deps, { observed, desired: wanted, outcome: refused }, never)).toEqual(refused);
+    expect(deps.tick.remarks).toEqual(['unhealthy: web=missing']);
+    expect(state.pending_reports).toEqual([]);
+  });
 });
 
 describe('a recorded failure', () => {
