@@ -86,7 +86,7 @@ function endingMetaOf(context: TickContext) {
 
 /**
  * True when an ending that changed no container leaves an unhealthy host, whose applied release is then healed all the same (spec
- * §12.12): a failed check-in, a refused bundle, images that could not be pulled.
+ * §7.6): a failed check-in, a refused bundle, images that could not be pulled.
  */
 function mayHealDespite({ observed, desired, outcome }: TickContext): boolean {
   const isUnhealthy = observed?.healthy === false && observed.engineAvailable && observed.leader === null;

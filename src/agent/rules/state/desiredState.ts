@@ -50,7 +50,7 @@ export function supersededBy(desired: DesiredState, { work, wanted }: WaitPurpos
 
 /**
  * True when the applied release is healed although the tick failed: not under a hold, before a down that could not be done yet,
- * over an attempt, or where a failed release was left for diagnosis (spec §12.12).
+ * over an attempt, or where a failed release was left for diagnosis (spec §7.6).
  */
 export function mayHealDespite(
   { attempt, failing, last_check_in }: State,

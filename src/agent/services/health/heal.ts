@@ -39,7 +39,7 @@ export async function heal(deps: Dependencies, input: HealInput, signal: AbortSi
 
 /**
  * Heals the applied release after a tick that failed and changed no container: an outage must not keep a dead service down
- * (spec §12.12). The outcome of the tick stays. After a failed check-in, a host that stays unhealthy is reported later.
+ * (spec §7.6). The outcome of the tick stays. After a failed check-in, a host that stays unhealthy is reported later.
  */
 export async function healDespite(
   deps: Dependencies,
