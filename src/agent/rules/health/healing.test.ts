@@ -64,6 +64,11 @@ it.each<[string, ServiceProblem[], string, string]>([
   expect(`${names(due)} / ${names(left)}`.trimEnd()).toBe(expected);
 });
 
+it('a clock that was set back delays no heal', () => {
+  const { due } = planHealing([web], historyOf('HHHHHHHH'), at(-525_600));
+  expect(due).toEqual([web]);
+});
+
 it('names a service that needed heals in a row, and the time of the next', () => {
   expect(relapses(historyOf('HH'), ['web'], at(1))).toEqual([]);
   expect(relapses(historyOf('HHH'), ['web', 'db'], at(2))).toEqual([

@@ -44,8 +44,7 @@ export interface HealingPlan {
 /** Selects the problems to cure: all with a cure, unless the pause after the last heal of the service still lasts. */
 export function planHealing(problems: readonly ServiceProblem[], history: HealingHistory, now: Date): HealingPlan {
   const { due = [], left = [] } = Object.groupBy(problems, (problem) => {
-    const retryAt = history[problem.service]?.retry_at ?? null;
-    const isPaused = problem.isFailure && retryAt !== null && Date.parse(retryAt) > now.getTime();
+    const isPaused = problem.isFailure && remainingPauseS(history[problem.service], now) > 0;
     return problem.cure === 'none' || isPaused ? 'left' : 'due';
   });
   const isLeft = new Set(left.map(({ service }) => service));
@@ -103,7 +102,7 @@ export function relapses(history: HealingHistory, services: readonly string[], n
   return services.flatMap((service) => {
     const record = history[service];
     if (record === undefined || record.row < maxRow) return [];
-    const waitS = record.retry_at === null ? 0 : Math.ceil((Date.parse(record.retry_at) - now.getTime()) / 1000);
+    const waitS = remainingPauseS(record, now);
     const next = waitS > 0 ? `; next heal in ${waitS}s` : '';
     return [`${service} needed a heal on ${record.row} ticks in a row, healed ${formatTimes(record.heals)}${next}`];
   });
@@ -125,6 +124,12 @@ export function isRestartedTooOften(
 /** Seconds until the next heal, after this many: 0, 0, 60, 120, 240 … 1800. */
 function pauseAfter(heals: number): number {
   return heals <= freeHeals ? 0 : Math.min(longestPauseS, firstPauseS * 2 ** (heals - freeHeals - 1));
+}
+
+/** Seconds until the next heal of a service; a pause longer than any means that the clock was set back, and counts as none. */
+function remainingPauseS(record: HealingRecord | undefined, now: Date): number {
+  const leftS = Math.ceil((Date.parse(record?.retry_at ?? '') - now.getTime()) / 1000);
+  return leftS > 0 && leftS <= longestPauseS ? leftS : 0;
 }
 
 function isForgotten({ at, heals }: HealingRecord, now: Date): boolean {
