@@ -9,10 +9,12 @@ const timeoutsMs = { call: 1000, removal: 1500 };
 let dir: string;
 let engine: Server;
 let answer: (response: ServerResponse) => void;
+let status: number;
 beforeEach(async () => {
   dir = tempDir();
+  status = 200;
   engine = createServer((_request, response) =>
-    answer(response.writeHead(200, { 'Content-Type': 'application/json' })),
+    answer(response.writeHead(status, { 'Content-Type': 'application/json' })),
   );
   engine.listen(join(dir, 'engine.sock'));
   await once(engine, 'listening');
@@ -58,6 +60,42 @@ describe.each(Object.keys(calls))('%s', (what) => {
     answer = drip;
     await expect(call(containersOf())).rejects.toMatchObject(late);
   }, 10_000);
+
+  it.each([
+    [500, { message: 'driver "overlay2" failed to remove root filesystem: device or resource busy' }],
+    [400, { message: 'network eu-1_default is ambiguous (2 matches found on name)' }],
+    [403, { message: 'endpoint with name web already exists in network eu-1_default' }],
+    [507, { cause: 'no space left on device', message: 'write /x: no space left on device' }],
+  ])('fails with what an engine says that refuses it (%d)', async (refused, body) => {
+    status = refused;
+    answer = (response) => response.end(JSON.stringify(body));
+    await expect(call(containersOf())).rejects.toMatchObject({
+      ...{ ending: 'failed', code: 'ENGINE_ERROR' },
+      message: expect.stringContaining(`the container engine answers ${refused}: ${body.message}`) as string,
+    });
+  });
+
+  it('fails with what an engine says that answers no JSON', async () => {
+    status = 500;
+    answer = (response) => response.end('404 page\nnot \u001b[31mfound\n');
+    await expect(call(containersOf())).rejects.toMatchObject({
+      message: expect.stringMatching(/^ENGINE_ERROR: the container engine answers 500: /) as string,
+    });
+  });
+
+  it.each([
+    [503, 'the daemon is shutting down'],
+    [500, 'connection error: dial unix:///run/containerd/containerd.sock: connect: connection refused'],
+    [500, 'grpc: the client connection is closing: unknown'],
+    [500, 'ttrpc: closed: unknown'],
+  ])('fails as without an engine where that starts or ends (%d %s)', async (refused, message) => {
+    status = refused;
+    answer = (response) => response.end(JSON.stringify({ message }));
+    await expect(call(containersOf())).rejects.toMatchObject({
+      code: 'RUNTIME_UNAVAILABLE',
+      message: expect.stringContaining(message) as string,
+    });
+  });
 
   it('stops reading a response that never ends', async () => {
     let sent = 0;
