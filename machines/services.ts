@@ -40,6 +40,8 @@ export interface RevertResult {
   /** True when the containers run the image ids that ran before the attempt. */
   reverted: boolean;
   lines: string[];
+  /** The last output of what failed, the revert included. */
+  tail: string | null;
 }
 
 /** An apply that failed after the promotion. */

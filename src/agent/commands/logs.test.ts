@@ -249,7 +249,7 @@ it('tells which log it could not show', async () => {
   expect(await run()).toBe(1);
   expect([results, errors]).toEqual([
     ['b-1 | x'],
-    [expect.stringMatching(/^the log of a-1 cannot be shown: .*the engine does not give/)],
+    [expect.stringMatching(/^the log of a-1 cannot be shown: .*the container engine answers 501/)],
   ]);
   expect(await run({ since: 'yesterday' })).toBe(1);
   expect(errors[1]).toMatch(/^--since yesterday must be like 90s/);

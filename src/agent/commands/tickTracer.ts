@@ -1,7 +1,7 @@
 import { endings } from '../../../machines/endings.ts';
 import type { Outcome, RunOptions } from '../../../machines/types.ts';
 import { openTraces } from '../adapters/state/traces.ts';
-import { codesOf, type Trace } from '../rules/trace/trace.ts';
+import { codesOf, saidBy, type Trace } from '../rules/trace/trace.ts';
 import type { Dependencies } from '../services/dependencies.ts';
 import type { ExportResult } from '../rules/metrics/tickCounts.ts';
 import type { ExportTrace } from './traceExport.ts';
@@ -67,6 +67,7 @@ function traceOf(
     ending,
     exit: endings[ending].meta.exit,
     codes: outcome === null ? ['INTERNAL'] : codesOf(outcome),
+    ...(outcome !== null && endings[ending].meta.exit !== 0 && { said: saidBy(outcome) }),
     steps,
     decisions,
   };

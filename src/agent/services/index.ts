@@ -17,6 +17,7 @@ import { observeHost } from './health/observeHost.ts';
 import { prune } from './release/prune.ts';
 import { loadState } from './tick/loadState.ts';
 import { acquireLock } from './tick/acquireLock.ts';
+import { redactFault } from './redactFault.ts';
 import type { Dependencies } from './dependencies.ts';
 
 type Service<TInput, TOutput> = (deps: Dependencies, input: TInput, signal: AbortSignal) => Promise<TOutput>;
@@ -124,9 +125,10 @@ async function runTimed<T>(deps: Dependencies, name: string, work: () => Promise
  */
 function translateError({ stop, tick, vault }: Dependencies, error: unknown): unknown {
   if (!(error instanceof Fault)) return stop.signal.aborted ? stoppedFault() : error;
-  const { code, tail } = error;
-  const [line = '', ...moreLines] = error.lines.map((text) => vault.redactor().redact(text));
-  const details = { ...(code && { code }), ...(tail && { tail }), moreLines };
-  if (code !== 'RUNTIME_UNAVAILABLE' || !tick.engineAnswered) return new Fault(error.ending, line, details);
+  const fault = redactFault({ vault }, error);
+  if (fault.code !== 'RUNTIME_UNAVAILABLE' || !tick.engineAnswered) return fault;
+  const { code, tail, lines } = fault;
+  const [line = '', ...moreLines] = lines;
+  const details = { code, ...(tail && { tail }), moreLines };
   return new Fault('interrupted', `the container engine went away; the next tick goes on: ${line}`, details);
 }

@@ -107,9 +107,12 @@ interface CreateOptions {
   pull: Pull;
   /** Services for which no container is created. */
   excludedServices?: string[];
+  /** The only services that are touched; all if null. */
+  only?: string[] | null;
 }
 
-function createArguments({ pull, excludedServices = [] }: CreateOptions): string[] {
+function createArguments({ pull, excludedServices = [], only = null }: CreateOptions): string[] {
+  if (only !== null) return ['--no-start', '--no-build', '--pull', pull, '--no-deps', ...only];
   const scaledToZero = excludedServices.flatMap((service) => ['--scale', `${service}=0`]);
   return ['--no-start', '--no-build', '--pull', pull, '--remove-orphans', ...scaledToZero];
 }

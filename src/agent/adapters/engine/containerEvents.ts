@@ -2,6 +2,7 @@ import type { IncomingMessage } from 'node:http';
 import { addAbortSignal } from 'node:stream';
 import { finished } from 'node:stream/promises';
 import { parseContainerEvent } from '../../rules/health/containerEvent.ts';
+import { Fault } from '../../../../machines/fault.ts';
 import type { EngineApi } from './engineApi.ts';
 import { projectFilter } from './projectFilter.ts';
 import { ignoreError } from '../http/httpRequest.ts';
@@ -44,7 +45,7 @@ export function createEventSubscriber(project: string, { openStream }: EngineApi
   return async (sinceMs: number): Promise<ContainerEvents> => {
     const filters = { type: ['container'], ...projectFilter(project), event: watchedEvents };
     const query = { since: String(sinceMs / 1000), filters: JSON.stringify(filters) };
-    return eventsOf(await openStream({ path: '/events', query }));
+    return eventsOf(await openStream({ path: '/events', query }).catch(withoutEvents));
   };
 }
 
@@ -63,7 +64,8 @@ export function createExitQuery(project: string, { callMs, openStream }: EngineA
   return async (sinceMs: number): Promise<ReadonlyMap<string, ContainerExit>> => {
     const filters = { type: ['container'], ...projectFilter(project), event: ['die', 'died', 'oom'] };
     const range = { since: String(sinceMs / 1000), until: String(Date.now() / 1000) };
-    const body = await openStream({ path: '/events', query: { ...range, filters: JSON.stringify(filters) } });
+    const query = { ...range, filters: JSON.stringify(filters) };
+    const body = await openStream({ path: '/events', query }).catch(withoutEvents);
     const exits = new Map<string, ContainerExit>();
     if (body === null) return exits;
     const killed = new Set<string>();
@@ -76,6 +78,12 @@ export function createExitQuery(project: string, { callMs, openStream }: EngineA
     await finished(addAbortSignal(AbortSignal.timeout(callMs), body)).catch(ignoreError);
     return exits;
   };
+}
+
+/** An engine that refuses events is asked from time to time instead. */
+function withoutEvents(error: unknown): null {
+  if (error instanceof Fault && error.code === 'ENGINE_ERROR') return null;
+  throw error;
 }
 
 function eventsOf(body: IncomingMessage | null): ContainerEvents {

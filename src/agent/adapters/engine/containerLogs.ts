@@ -1,6 +1,5 @@
 import type { IncomingMessage } from 'node:http';
 import { addAbortSignal } from 'node:stream';
-import { failedFault } from '../../../../machines/fault.ts';
 import { logExcerptsOf, type LogExcerpt } from '../../rules/health/containerLog.ts';
 import { maxPieceBytes } from '../../rules/logs/logFrames.ts';
 import type { EngineApi } from './engineApi.ts';
@@ -26,7 +25,6 @@ export function createLogQueries({ callMs, getJson, openStream }: EngineApi) {
     const { isPodman } = await getJson({ path: '/version' });
     const query = { stdout: 'true', stderr: 'true', ...range, ...(tail !== undefined && !isPodman && { tail }) };
     const body = await openStream({ path: `/containers/${id}/logs`, query });
-    if (body === null) throw failedFault('RUNTIME_UNAVAILABLE', 'the engine does not give the log of this container');
     return { body, splitBytes: isPodman ? 1 : maxPieceBytes };
   };
   return {

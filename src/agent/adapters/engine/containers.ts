@@ -1,4 +1,5 @@
 import type Docker from 'dockerode';
+import { Fault } from '../../../../machines/fault.ts';
 import {
   parseInspection,
   isOneOff,
@@ -49,7 +50,10 @@ export interface ContainersOptions {
 
 export type Containers = ReturnType<typeof createContainers>;
 
-/** The container engine, by its API (spec §12). Throws RUNTIME_UNAVAILABLE when the engine does not respond. */
+/**
+ * The container engine, by its API (spec §12). Throws RUNTIME_UNAVAILABLE when the engine does not respond, ENGINE_ERROR with its
+ * message when it responds by an error.
+ */
 export function createContainers(options: ContainersOptions) {
   const api = createEngineApi(options);
   const { withDocker, withDockerSlow } = api;
@@ -78,12 +82,14 @@ export function createContainers(options: ContainersOptions) {
     /**
      * Kills and removes a container; with `volumes` its anonymous volumes too. Killed by a call of its own, because
      * Podman's forced removal waits for the container's stop timeout. For one that is not running Podman 4.3 answers 500.
+     * One that the engine is removing already is left to it.
      */
     removeContainer: (id: string, { volumes = false } = {}) =>
       withDocker(async (docker, options) => {
         const container = docker.getContainer(id);
         await ignoreNotFound(container.kill(options), 409, /container state improper/);
-        await ignoreNotFound(container.remove({ ...options, force: true, v: volumes }));
+        const removal = container.remove({ ...options, force: true, v: volumes });
+        await ignoreNotFound(removal, /removal of container \S+ is already in progress/);
       }),
 
     /** The image id of a reference, null when the image is absent. */
@@ -139,11 +145,11 @@ function createMutations({ withDocker, withDockerSlow }: EngineApi) {
 
 function createProbes({ withDocker, getJson }: EngineApi) {
   return {
-    /** True when the engine responds. */
+    /** True when the engine responds, if only by an error. */
     isReachable: () =>
       withDocker((docker) => docker.ping()).then(
         () => true,
-        () => false,
+        (error: unknown) => error instanceof Fault && error.code === 'ENGINE_ERROR',
       ),
 
     /** Null for another engine, and for one that does not respond. */

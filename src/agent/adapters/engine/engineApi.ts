@@ -1,6 +1,6 @@
 import type Docker from 'dockerode';
 import { Fault, failedFault, stoppedFault } from '../../../../machines/fault.ts';
-import { noLeaderFault } from '../../rules/swarm/leadership.ts';
+import { engineAnswerFault } from '../../rules/errors/engineAnswer.ts';
 import { EngineAgent } from './engineAgent.ts';
 import { ignoreNotFound } from './ignoreNotFound.ts';
 import { requestJson, requestStream, type EngineRequest } from './engineRequest.ts';
@@ -125,15 +125,8 @@ function lazyDockerode(engine: Docker.DockerOptions): () => Promise<Docker> {
 
 function faultOf(error: unknown, host: string): Fault {
   if (error instanceof Fault) return error;
-  const { code, statusCode, reason, message } = error as Error & {
-    code?: string;
-    statusCode?: number;
-    reason?: string;
-  };
-  const noLeader = noLeaderFault(message);
-  if (noLeader !== null) return noLeader;
-  if (statusCode !== undefined)
-    return failedFault('RUNTIME_UNAVAILABLE', `container engine answers ${statusCode} ${reason ?? ''}`);
+  const { code, statusCode, message } = error as Error & { code?: string; statusCode?: number };
+  if (statusCode !== undefined) return engineAnswerFault({ statusCode, message });
   const reasons: Record<string, string> = {
     ENOENT: 'no such socket; is the engine installed and running?',
     ECONNREFUSED: 'nothing listens; is the engine running?',

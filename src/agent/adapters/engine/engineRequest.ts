@@ -39,9 +39,8 @@ export async function requestJson(
 ): Promise<EngineResponse> {
   const response = await sendRequest(engine, engineRequest, signal);
   const json = await readJsonBody(response, MAX_ANSWER_BYTES);
-  const { statusCode, statusMessage: reason, headers } = response;
-  const { message = '' } = (json ?? {}) as { message?: string };
-  if (statusCode !== 200) throw Object.assign(new Error(message), { statusCode, reason });
+  const { statusCode, headers } = response;
+  if (statusCode !== 200) throw refusal(response, json);
   if (json === undefined) throw Object.assign(new Error('not JSON'), { code: 'NOT_JSON' });
   return {
     json,
@@ -50,16 +49,21 @@ export async function requestJson(
   };
 }
 
-/** The body of a response that never ends, without an idle timeout; null when the engine does not offer it. */
+/** The error of a response that is no success, with what the engine says; without JSON, only the words of its status. */
+function refusal({ statusCode, statusMessage = '' }: IncomingMessage, json: unknown): Error {
+  const { message = statusMessage } = (json ?? {}) as { message?: string };
+  return Object.assign(new Error(message), { statusCode });
+}
+
+/** The body of a response that never ends, without an idle timeout. Throws what the engine says instead. */
 export async function requestStream(
   engine: EngineEndpoint,
   engineRequest: EngineRequest,
   signal: AbortSignal,
-): Promise<IncomingMessage | null> {
+): Promise<IncomingMessage> {
   const response = await sendRequest(engine, engineRequest, signal);
   if (response.statusCode === 200) return response.setTimeout(0);
-  response.destroy();
-  return null;
+  throw refusal(response, await readJsonBody(response, MAX_ANSWER_BYTES));
 }
 
 async function sendRequest(

@@ -4,6 +4,7 @@ import {
   type ResourceUser,
   type ResourceUserListEntry,
 } from '../../rules/health/resourceUser.ts';
+import type { NamedNetwork } from '../../rules/createdContainers/ambiguousNetworks.ts';
 import type { ContainerInspection } from '../../rules/health/engineContainer.ts';
 import type { ProjectResources } from '../../rules/release/projectResources.ts';
 import type { EnginePolicyFacts } from '../../../bundle/rules/compose/policy/policyHost.ts';
@@ -43,6 +44,14 @@ export function createResourceQueries(project: string, { getJson, inspectContain
         id: Id,
         references: [...(RepoTags ?? []), ...(RepoDigests ?? [])],
       }));
+    },
+
+    /** Every network of the engine. */
+    networks: async (): Promise<NamedNetwork[]> => {
+      const { json } = await getJson({ path: '/networks' });
+      return (json as (LabelledEntry & { Id: string })[]).map(({ Id, Name, Labels }) => {
+        return { id: Id, name: Name, project: Labels?.['com.docker.compose.project'] ?? null };
+      });
     },
 
     /** What the policy judges by. */

@@ -1,4 +1,5 @@
 import { Fault } from '../../../../machines/fault.ts';
+import { causeSaid, describeCause } from '../../../protocol/findCause.ts';
 import { SYSTEM_PATH } from '../../../platform/host/hostProgram.ts';
 import type { Settings } from '../../config/settings.ts';
 import { formatStartError, type RunResult } from './childProcess.ts';
@@ -9,7 +10,10 @@ export function dockerEnvironment(settings: Settings, configDir: string): Record
   return { PATH: SYSTEM_PATH, HOME: configDir, DOCKER_CONFIG: configDir, DOCKER_HOST: settings.container_host };
 }
 
-/** Throws the specification's line with the redacted tail unless `docker <command>` succeeded. */
+/**
+ * Unless `docker <command>` succeeded, throws the specification's line, followed by cause and cure where its output tells one, with
+ * that output as redacted tail. RUNTIME_UNAVAILABLE if it says that it cannot reach the engine.
+ */
 export function expectSuccess(
   command: string,
   result: RunResult,
@@ -17,8 +21,9 @@ export function expectSuccess(
 ): void {
   const { rc, timedOut, tail } = result;
   if (rc === 0 && !timedOut) return;
-  const line = `failed: docker ${command} failed (rc=${rc})${failureReason(result, timeoutS)}`;
-  throw new Fault('failed', line, { code, tail, isTimeout: timedOut });
+  const cause = causeSaid(tail);
+  const why = `${failureReason(result, timeoutS)}${cause === null ? '' : `: ${describeCause(cause)}`}`;
+  throw new Fault('failed', `failed: docker ${command} failed (rc=${rc})${why}`, { code, tail, isTimeout: timedOut });
 }
 
 function failureReason({ timedOut, limitReached, startError }: RunResult, timeoutS: number): string {

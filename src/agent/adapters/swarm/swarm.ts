@@ -43,10 +43,10 @@ export function createSwarm({ getJson, openStream, withDocker }: EngineApi, proj
       );
     },
 
-    /** The last lines that a task wrote, on whatever node, unredacted; none of a task that is gone. */
+    /** The last lines that a task wrote, on whatever node, unredacted. Throws ENGINE_ERROR for a task that is gone. */
     logs: async (taskId: string): Promise<LogExcerpt[]> => {
       const body = await openStream({ path: `/tasks/${taskId}/logs`, query: logQuery });
-      return body === null ? [] : logExcerptsOf(await lastPiecesOf(body, maxPieces + 1), { maxPieces });
+      return logExcerptsOf(await lastPiecesOf(body, maxPieces + 1), { maxPieces });
     },
 
     /** How many containers of the stack are on this node; they stay a while after their tasks. */

@@ -1,4 +1,4 @@
-import type { Decision, RecordedDecision, Step, Trace } from './trace.ts';
+import { saidBy, type Decision, type RecordedDecision, type Step, type Trace } from './trace.ts';
 import { formatTraceLine, formatTrace } from './formatTrace.ts';
 
 const [one, two] = ['1'.repeat(64), '2'.repeat(64)];
@@ -55,6 +55,15 @@ describe('the text of a trace', () => {
         '    41 ms    pulling                     3.0 s',
       ].join('\n'),
     );
+  });
+
+  it('shows what failed, with its last output', () => {
+    const said = saidBy({ lines: ['UP_FAILED: a', 'b\u001b[1m'], tail: `${'x\n'.repeat(30)}\nlast\n` });
+    expect(said).toHaveLength(22);
+    expect(formatTrace(traceOf({ ending: 'failed', exit: 1, said }))).toMatch(
+      /\n\nWhat failed\n {2}UP_FAILED: a\n {2}b\ufffd\[1m\n {2}\| x\n[^]*\n {2}\| last\n\n/,
+    );
+    expect(saidBy({ lines: ['y'.repeat(900)], tail: null })).toEqual(['y'.repeat(500)]);
   });
 
   it('names the journal after a failure, and no reason without a decision', () => {

@@ -4,12 +4,13 @@ import { describeDecision, reasonsOf } from './reasons.ts';
 
 /** A trace as text: the ending, the reasons, the slowest states, then the timeline. */
 export function formatTrace(trace: Trace): string {
-  const { tick, started_at, env, version, ending, exit, ms } = trace;
+  const { tick, started_at, env, version, ending, exit, ms, said = [] } = trace;
   const reasons = reasonsOf(trace).map((reason) => `  ${reason}`);
   return [
     `tick ${tick} of env ${env}, ${started_at}, deployd ${version}`,
     `${ending} after ${formatDuration(ms)}, exit ${exit}: ${endings[ending].description}`,
     ...(reasons.length > 0 ? ['', 'Why', ...reasons] : []),
+    ...(said.length > 0 ? ['', 'What failed', ...said.map((line) => `  ${line}`)] : []),
     ...['', 'Longest', `  ${formatSlowest(trace)}`],
     ...['', 'Way', ...formatTimeline(trace)],
     ...(exit === 0 ? [] : ['', `All it said: journalctl -u deployd.service | grep tick=${tick}`]),

@@ -138,6 +138,7 @@ describe('the reasons of a tick', () => {
     ['DOWN_FAILED', 'docker compose down failed'],
     ['UNHEALTHY', 'containers did not become well in time'],
     ['RUNTIME_UNAVAILABLE', 'the container engine does not answer'],
+    ['ENGINE_ERROR', 'the container engine answers, but cannot do what was asked'],
     ['AGENT_UNAUTHENTICATED', 'the tenancy service or the mesh refuses this agent; a new grant is needed'],
     ['AGENT_ENV_MISMATCH', 'the token belongs to another env than config.yaml says'],
     ['TLS_UNTRUSTED', 'the certificate of a service is not trusted'],

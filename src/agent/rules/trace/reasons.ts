@@ -62,6 +62,7 @@ function describeEvent({ word }: { word: string }): string {
 
 const eventSentences: Readonly<Record<string, string>> = {
   'engine-unreachable': 'the container engine did not answer',
+  'engine-failed': 'the container engine could not tell what runs',
   'not-reverted': 'what failed is left as it is: there is no release before it, or on_failure is leave',
   'token-replaced': 'the token was leased anew before its maximum',
 };
@@ -75,6 +76,7 @@ const explanatoryWords = new Set<Decision['word']>([
   'paused',
   'deferred',
   'engine-unreachable',
+  'engine-failed',
   'started',
   'current-restored',
   'not-reverted',
@@ -148,6 +150,7 @@ const failureMeanings: Readonly<Record<string, string>> = {
   DOWN_FAILED: 'docker compose down failed',
   UNHEALTHY: 'containers did not become well in time',
   RUNTIME_UNAVAILABLE: 'the container engine does not answer',
+  ENGINE_ERROR: 'the container engine answers, but cannot do what was asked',
   AGENT_UNAUTHENTICATED: 'the tenancy service or the mesh refuses this agent; a new grant is needed',
   AGENT_ENV_MISMATCH: 'the token belongs to another env than config.yaml says',
   TLS_UNTRUSTED: 'the certificate of a service is not trusted',

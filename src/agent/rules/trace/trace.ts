@@ -1,9 +1,10 @@
 import { endings, type Ending } from '../../../../machines/endings.ts';
+import { visible } from '../../../protocol/printable.ts';
 import type { DesiredState, Sha, RunOptions } from '../../../../machines/types.ts';
 
 /**
  * What a tick observed or decided, as a closed set of words with typed fields. No field is free text, so that no secret value,
- * text of a server or output of a container can get into a trace.
+ * text of a server or output of a container can get into what a collector of traces is sent.
  */
 export type Decision =
   | { word: 'desired'; action: DesiredState['action']; desired: Sha | null; applied: Sha | null; reason: string }
@@ -12,6 +13,7 @@ export type Decision =
   | { word: 'unhealthy'; services: string[]; nodes?: string[] }
   | { word: 'attempt-found'; sha: Sha; phase: string }
   | { word: 'engine-unreachable' }
+  | { word: 'engine-failed' }
   | { word: 'call-failed'; peer: 'tenancy' | 'secretstore' | 'storage'; error: string }
   | { word: 'downloaded'; bytes: number }
   | { word: 'signed'; signers: string[] }
@@ -51,6 +53,8 @@ export interface Trace {
   exit: number;
   /** Codes of the refusals or the failure, in the order of the journal lines. */
   codes: string[];
+  /** What failed, in the words of journal and report, and its last output, redacted; absent after exit 0 and in older traces. */
+  said?: string[];
   steps: Step[];
   decisions: RecordedDecision[];
 }
@@ -87,6 +91,17 @@ export function codesOf({ code, lines }: { code: string | null; lines: string[] 
   const refused = lines.flatMap((line) => /^refused: ([A-Z_]+): /.exec(line)?.[1] ?? []);
   if (refused.length > 0) return refused;
   return code === null ? [] : [code];
+}
+
+/** Lines of the last output of a failure that a trace keeps, and characters of a line. */
+const [maxOutputLines, maxSaid] = [20, 500];
+
+/** The lines of an outcome and the last ones of its output, both redacted already, as a trace keeps them. */
+export function saidBy({ lines, tail }: { lines: readonly string[]; tail: string | null }): string[] {
+  const output = (tail ?? '').split('\n').filter((line) => line.trim() !== '');
+  return [...lines, ...output.slice(-maxOutputLines).map((line) => `| ${line}`)].map((line) =>
+    visible(line).slice(0, maxSaid),
+  );
 }
 
 /** Parses a trace; null for another text or another schema. */

@@ -1,7 +1,7 @@
 import type { FailedAttempt, RevertResult } from '../../../../machines/services.ts';
 import type { Dependencies } from '../dependencies.ts';
 import { pointCurrentToApplied } from '../release/restoreRelease.ts';
-import { failureMessageOf, failurePatch, revertRelease } from './revertRelease.ts';
+import { failureOf, failurePatch, revertRelease } from './revertRelease.ts';
 
 /** After a failed pull: if no container was changed yet, only `current` is restored (spec §12). */
 export async function restoreCurrent(
@@ -12,14 +12,15 @@ export async function restoreCurrent(
   const { recordDecision, state } = deps;
   const mayHaveChangedContainers = !['promoted', undefined].includes(state.state.attempt?.phase);
   if (mayHaveChangedContainers) return revertRelease(deps, failed, signal);
-  const restoreError = await failureMessageOf(async () =>
+  const restoreError = await failureOf(deps, async () =>
     recordDecision({ word: 'current-restored', sha: await pointCurrentToApplied(deps) }),
   );
   const attemptPatch = restoreError === null ? { attempt: null } : {};
-  const writeError = await failureMessageOf(() => state.update({ ...failurePatch(deps, failed), ...attemptPatch }));
-  const errors = [restoreError, writeError].filter((message) => message !== null);
+  const writeError = await failureOf(deps, () => state.update({ ...failurePatch(deps, failed), ...attemptPatch }));
+  const errors = [restoreError, writeError].filter((error) => error !== null);
   return {
     reverted: false,
-    lines: [...failed.outcome.lines, ...errors.map((message) => `not put back yet: ${message}`)],
+    tail: failed.outcome.tail,
+    lines: [...failed.outcome.lines, ...errors.map(({ line }) => `not put back yet: ${line}`)],
   };
 }

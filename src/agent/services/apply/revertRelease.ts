@@ -5,6 +5,8 @@ import { whileCheckingIn } from '../checkIn/checkIn.ts';
 import { outcomePatch } from '../checkIn/outcomePatch.ts';
 import type { Dependencies } from '../dependencies.ts';
 import { recordFinishedOneShots } from '../release/oneShots.ts';
+import { redactFault } from '../redactFault.ts';
+import { joinTails } from '../health/logTail.ts';
 import { pointCurrentToApplied, restoreRelease } from '../release/restoreRelease.ts';
 
 /**
@@ -20,28 +22,31 @@ export async function revertRelease(
 ): Promise<RevertResult> {
   const { recordDecision, settings, state, tick } = deps;
   const attempt = { sha: failed.bundle.sha, phase: 'reverting' as const, at: new Date().toISOString() };
-  const writeError = await failureMessageOf(() => state.update({ ...failurePatch(deps, failed), attempt }));
+  const writeError = await failureOf(deps, () => state.update({ ...failurePatch(deps, failed), attempt }));
   await recordFinishedOneShots(deps, failed.bundle.sha);
   const previous = state.state.applied_sha;
   const isLeft = previous === null || settings.on_failure === 'leave';
-  const revertError = await failureMessageOf(() =>
+  const revertError = await failureOf(deps, () =>
     isLeft
       ? leaveForDiagnosis(deps, attempt)
       : whileCheckingIn(deps, { work: 'restore', wanted: failed.bundle.sha }, signal, (waiting) =>
           restoreRelease(deps, { sha: previous, pull: 'never' }, waiting),
         ),
   );
-  if (writeError !== null) await failureMessageOf(() => state.update(failurePatch(deps, failed)));
+  if (writeError !== null) await failureOf(deps, () => state.update(failurePatch(deps, failed)));
   const lines = [
     ...failed.outcome.lines,
-    ...(writeError === null ? [] : [`on the way back: ${writeError}`]),
-    ...(revertError === null ? [] : [`revert not finished: ${revertError}`]),
+    ...(writeError === null ? [] : [`on the way back: ${writeError.line}`]),
+    ...(revertError === null ? [] : [`revert not finished: ${revertError.line}`]),
   ];
   const reverted = !isLeft && revertError === null;
   if (isLeft) recordDecision({ word: 'not-reverted' });
   else recordDecision({ word: reverted ? 'reverted' : 'revert-failed', sha: previous });
   if (reverted) tick.journal.info(`reverted: the previous release ${previous} is in force and healthy`);
-  return { reverted, lines };
+  const tail = revertError?.tail
+    ? joinTails(failed.outcome.tail, `--- revert\n${revertError.tail}`)
+    : failed.outcome.tail;
+  return { reverted, lines, tail };
 }
 
 /** Keeps the containers of the failed bundle for diagnosis and restores only `current`. */
@@ -50,11 +55,18 @@ async function leaveForDiagnosis(deps: Dependencies, attempt: { sha: string; at:
   await deps.state.update({ attempt: previous === null ? null : { ...attempt, phase: 'left' } });
 }
 
-/** The error message of a failed revert step, null on success; the next step runs in both cases. */
-export async function failureMessageOf(step: () => Promise<void>): Promise<string | null> {
+/** Line and tail of a failed revert step without secrets, null on success; the next step runs in both cases. */
+export async function failureOf(
+  { vault }: Pick<Dependencies, 'vault'>,
+  step: () => Promise<void>,
+): Promise<{ line: string; tail: string | null } | null> {
   return step().then(
     () => null,
-    (error: unknown) => (error instanceof Fault ? error.message : 'internal error'),
+    (error: unknown) => {
+      if (!(error instanceof Fault)) return { line: 'internal error', tail: null };
+      const { message: line, tail } = redactFault({ vault }, error);
+      return { line, tail };
+    },
   );
 }
 

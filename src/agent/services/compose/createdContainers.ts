@@ -1,4 +1,4 @@
-import { failedFault, type Fault } from '../../../../machines/fault.ts';
+import { failedFault, Fault } from '../../../../machines/fault.ts';
 import type { ComposeRelease } from '../../adapters/compose/compose.ts';
 import {
   anonymousVolumesOf,
@@ -32,7 +32,8 @@ export async function enforceModel(
 ): Promise<CreatedContainer[]> {
   const { containers, tick } = deps;
   const granted = await readGrantedPrivileges(deps, { sha, release }, signal);
-  const compare = async (created: CreatedResources) => {
+  const compare = async (found: CreatedResources) => {
+    const created = { ...found, containers: found.containers.filter((each) => !isHalfRemoved(each)) };
     const differences = compareWithModel(granted, created, { dir: release.dir, hide: (fact) => fact });
     return differences.length === 0
       ? differences
@@ -51,23 +52,38 @@ export async function enforceModel(
   throw failedFault('PRIVILEGED_REFUSED', `what was made is not what the bundle says: ${formatDifferences(remaining)}`);
 }
 
-/** Removes containers that a killed compose left partially created. Returns all containers found before. */
-export async function removePartiallyCreated(deps: Dependencies): Promise<CreatedContainer[]> {
+/** The containers of a project before a start, and the services with one that the engine cannot remove, with its fault. */
+export interface ContainersBefore {
+  before: CreatedContainer[];
+  stuck: ReadonlyMap<string, Fault>;
+}
+
+/** Removes containers that a killed compose left partially created, and tries once more what the engine could not remove. */
+export async function removePartiallyCreated(deps: Dependencies): Promise<ContainersBefore> {
   const created = await deps.containers.inspectProject();
   const volumeCountOf = (container: CreatedContainer) => anonymousVolumesOf(container, created.volumes).length;
   const partial = created.containers
     .filter(isPartiallyCreated)
     .sort((one, other) => volumeCountOf(one) - volumeCountOf(other));
   const slots = created.containers.map(replicaSlotOf);
+  const stuck = new Map<string, Fault>();
   for (const container of partial) {
     const slot = replicaSlotOf(container);
-    if (slots.indexOf(slot) === slots.lastIndexOf(slot)) await removeKeepingVolumes(deps, container, created);
-    else {
-      slots.splice(slots.indexOf(slot), 1);
-      await deps.containers.removeContainer(container.Id);
-    }
+    const isAlone = slots.indexOf(slot) === slots.lastIndexOf(slot);
+    if (!isAlone) slots.splice(slots.indexOf(slot), 1);
+    const removal = isAlone
+      ? removeKeepingVolumes(deps, container, created)
+      : deps.containers.removeContainer(container.Id);
+    await removal.catch((error: unknown) => stuck.set(serviceOf(container), removalFault(container, error)));
   }
-  return created.containers;
+  return { before: created.containers, stuck };
+}
+
+/** The fault of a removal that the engine refused, with the container's name; any other error is thrown. */
+function removalFault(container: CreatedContainer, error: unknown): Fault {
+  if (!(error instanceof Fault) || error.code !== 'ENGINE_ERROR') throw error;
+  const said = error.message.replace('ENGINE_ERROR: ', '');
+  return failedFault('ENGINE_ERROR', `container ${containerName(container)} cannot be removed: ${said}`);
 }
 
 /**
@@ -89,9 +105,17 @@ export async function removeOtherServices(
   );
 }
 
-/** True for a container that was never started or still has the temporary name that compose uses during a replacement. */
+/**
+ * True for a container that was never started, that still has the temporary name that compose uses during a replacement, or that the
+ * engine could not remove: it would never start again.
+ */
 function isPartiallyCreated(container: CreatedContainer): boolean {
-  return container.State.Status === 'created' || /^[0-9a-f]{12}_/.test(containerName(container));
+  const isReplacement = /^[0-9a-f]{12}_/.test(containerName(container));
+  return container.State.Status === 'created' || isHalfRemoved(container) || isReplacement;
+}
+
+function isHalfRemoved({ State }: CreatedContainer): boolean {
+  return State.Status === 'dead' || State.Status === 'removing';
 }
 
 async function removeDiffering(

@@ -1,4 +1,4 @@
-import { Fault } from '../../../../machines/fault.ts';
+import { failedFault, Fault } from '../../../../machines/fault.ts';
 import type { Dependencies } from '../dependencies.ts';
 import { down } from './down.ts';
 
@@ -10,7 +10,7 @@ const both = [
 ];
 
 /** Dependencies whose compose down ends with these faults, one after the other; `acts` is what is done to containers. */
-function depsWith(faults: Fault[], stop: (id: string) => Promise<void> = async () => undefined) {
+function depsWith(faults: Fault[], stop: (id: string) => Promise<void> = async () => undefined, stuck?: string) {
   const acts: string[] = [];
   const record = (act: string) => void acts.push(act);
   const deps = {
@@ -28,7 +28,10 @@ function depsWith(faults: Fault[], stop: (id: string) => Promise<void> = async (
         record(`stop ${id}`);
         return stop(id);
       },
-      removeContainer: async (id: string) => record(`remove ${id}`),
+      removeContainer: async (id: string) => {
+        record(`remove ${id}`);
+        if (id === stuck) throw failedFault('ENGINE_ERROR', 'the container engine answers 500: busy');
+      },
       ownedResources: async () => ({ volumes: [], networks: [] }),
     },
     settings: { down_timeout_s: 0.05 },
@@ -60,6 +63,16 @@ it('removes containers whose stop fails, or takes longer than the time of a down
   );
   await run();
   expect(acts).toEqual(stops);
+});
+
+it('removes the others where the engine cannot remove one, and fails with what it says', async () => {
+  const { acts, run } = depsWith([failure(missing)], async () => undefined, '1');
+  await expect(run()).rejects.toMatchObject({
+    code: 'ENGINE_ERROR',
+    message: expect.stringContaining('busy') as string,
+  });
+  const line = 'down: docker compose down failed (could not find migrate: not found), so removed one by one: shop-db-1';
+  expect(acts).toEqual(['down', 'stop 1', 'stop 2', 'remove 1', 'remove 2', line]);
 });
 
 it('that fails without a word says so', async () => {

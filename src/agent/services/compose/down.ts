@@ -1,5 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { Fault } from '../../../../machines/fault.ts';
+import { catchFault } from '../catchFault.ts';
 import type { Dependencies } from '../dependencies.ts';
 import { recordPendingPurge } from '../release/pendingPurge.ts';
 import { rethrowAsEngineFault } from './startRelease.ts';
@@ -19,16 +20,24 @@ export async function down(deps: Dependencies, { volumes }: { volumes: boolean }
   await recordPendingPurge(deps, volumes);
 }
 
-/** Those that compose did not stop in time are killed, all others have that time to stop first. */
+/**
+ * Those that compose did not stop in time are killed, all others have that time to stop first. One that the engine cannot remove
+ * keeps none of the others; its fault is thrown at the end.
+ */
 async function removeContainers(deps: Dependencies, { isTimeout, tail }: Fault, volumes: boolean): Promise<void> {
   const { containers, settings, tick } = deps;
   const remaining = await containers.listAll();
   if (!isTimeout) await stopContainers(deps, remaining);
-  for (const { id } of remaining) await containers.removeContainer(id, { volumes });
+  const removals = await Promise.all(
+    remaining.map(({ id }) => catchFault(() => containers.removeContainer(id, { volumes }))),
+  );
   const why = isTimeout
     ? `not stopped within ${settings.down_timeout_s}s, so removed by force`
     : `docker compose down failed (${tail?.trim().split('\n').at(-1) || 'without output'}), so removed one by one`;
-  if (remaining.length > 0) tick.journal.warn(`down: ${why}: ${remaining.map(({ name }) => name).join(', ')}`);
+  const refusal = removals.find((each) => each instanceof Fault);
+  const removed = remaining.filter((_, index) => !(removals[index] instanceof Fault));
+  if (removed.length > 0) tick.journal.warn(`down: ${why}: ${removed.map(({ name }) => name).join(', ')}`);
+  if (refusal) throw refusal;
 }
 
 /** Stops them at once, within `down_timeout_s`; what does not stop is left to be killed. */

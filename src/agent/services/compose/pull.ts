@@ -2,7 +2,7 @@ import { Fault } from '../../../../machines/fault.ts';
 import type { Bundle } from '../../../../machines/types.ts';
 import type { ReleaseRecord } from '../../rules/release/releaseRecord.ts';
 import { composeReleaseOf } from '../release/composeRelease.ts';
-import { rethrowAsEngineFault } from './startRelease.ts';
+import { expectDistinctNetworks, rethrowAsEngineFault } from './startRelease.ts';
 import type { Dependencies } from '../dependencies.ts';
 import { registryLoginsOf } from '../apply/registryLogins.ts';
 import { isSecretFree } from '../apply/secretFree.ts';
@@ -10,6 +10,7 @@ import { isSecretFree } from '../apply/secretFree.ts';
 /** Runs compose pull with the bundle's registry logins, which exist only during the call (spec §5). */
 export async function pull(deps: Dependencies, bundle: Bundle, signal: AbortSignal): Promise<void> {
   const release = await composeReleaseOf(deps, bundle.sha);
+  await expectDistinctNetworks(deps);
   const logins = registryLoginsOf(deps, bundle);
   deps.tick.readProgress = await pullProgress(deps, bundle.sha);
   try {

@@ -15,7 +15,7 @@ export async function restore(deps: Dependencies, release: RestoredRelease, sign
   const { sha, problems = [], left = [] } = release;
   await restoreTags(deps, release);
   await prepareCures(deps, problems);
-  await startRelease(deps, release, signal);
+  await startRelease(deps, { ...release, despiteStuck: true }, signal);
   await waitUntilHealthy(deps, { sha, left }, signal);
   await expectSameImages(deps, release.sha);
   await removeOrphanedResources(deps);

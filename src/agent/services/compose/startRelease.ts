@@ -2,12 +2,30 @@ import { failedFault, Fault } from '../../../../machines/fault.ts';
 import type { Pull } from '../../adapters/compose/compose.ts';
 import { printable } from '../../../protocol/printable.ts';
 import { serviceOf, type CreatedContainer } from '../../rules/createdContainers/createdContainer.ts';
+import { saysEngineAway } from '../../rules/errors/engineAnswer.ts';
+import { ambiguousNetworks } from '../../rules/createdContainers/ambiguousNetworks.ts';
+import { failedAtStart } from '../../rules/health/failedStart.ts';
 import { compareContainers } from '../../rules/health/health.ts';
+import { describeUnhealthy } from '../../rules/health/unhealthyServices.ts';
+import { causeSaid, describeCause, type FoundCause } from '../../../protocol/findCause.ts';
 import { enforceModel, removeOtherServices, removePartiallyCreated } from './createdContainers.ts';
 import { servicesToStart } from './oneShots.ts';
+import { catchFault } from '../catchFault.ts';
 import type { Dependencies } from '../dependencies.ts';
+import { joinTails, lastWordsOf } from '../health/logTail.ts';
 import { completeRecord, composeReleaseOf } from '../release/composeRelease.ts';
 import { composeUpNow } from '../tickScope.ts';
+
+/** A release to start, and how. */
+interface Start {
+  sha: string;
+  pull: Pull;
+  /**
+   * Starts all other services where the engine cannot remove what is left of a container, before that fails the start. Without it
+   * nothing is stopped or started then.
+   */
+  despiteStuck?: boolean;
+}
 
 /**
  * Starts a release in two steps: compose creates the containers, which are compared with the validated model, then starts them.
@@ -15,23 +33,46 @@ import { composeUpNow } from '../tickScope.ts';
  */
 export async function startRelease(
   deps: Dependencies,
-  { sha, pull }: { sha: string; pull: Pull },
+  { sha, pull, despiteStuck = false }: Start,
   signal: AbortSignal,
 ): Promise<void> {
   const { compose, tick } = deps;
   const release = await composeReleaseOf(deps, sha);
   tick.healthyContainers = null;
-  const before = await removePartiallyCreated(deps);
+  await expectDistinctNetworks(deps);
+  const { before, stuck } = await removePartiallyCreated(deps);
+  const [stuckFault] = stuck.values();
+  if (stuckFault && !despiteStuck) throw stuckFault;
   await removeOtherServices(deps, before, await completeRecord(deps, sha));
   tick.lastComposeUp = composeUpNow(before.map(startOf));
-  const rethrow = (error: unknown) => rethrowAsEngineFault(deps, error);
+  const rethrow = (error: unknown) => rethrowWithCause(deps, error);
   const { without: excludedServices, rest } = await servicesToStart(deps, sha);
-  const create = () =>
-    compose.create(release, { pull, excludedServices }, signal).catch(rethrowAsTakenName).catch(rethrow);
+  const only = stuckFault ? await servicesWithout(deps, sha, [...excludedServices, ...stuck.keys()]) : null;
+  const create = async () => {
+    if (only?.length === 0) return;
+    const options = { pull, excludedServices, only };
+    await compose.create(release, options, signal).catch(rethrowAsTakenName).catch(rethrow);
+  };
   await create();
   const after = await enforceModel(deps, { sha, release, create }, signal);
-  if (rest?.length !== 0) await compose.up(release, rest, signal).catch(rethrow);
+  const started = only ?? rest;
+  if (started?.length !== 0) await compose.up(release, started, signal).catch(rethrow);
   deps.recordDecision({ word: 'started', ...compareContainers(before.map(ownedOf), after.map(ownedOf)) });
+  if (stuckFault) throw stuckFault;
+}
+
+async function servicesWithout(deps: Dependencies, sha: string, names: readonly string[]): Promise<string[]> {
+  const { services } = await completeRecord(deps, sha);
+  return services.map(({ name }) => name).filter((name) => !names.includes(name));
+}
+
+/** Throws UP_FAILED where two networks have the name of one of the project's: no container could join them, so none is stopped. */
+export async function expectDistinctNetworks({ containers, project }: Dependencies): Promise<void> {
+  const [ambiguous] = ambiguousNetworks(await containers.networks(), project);
+  if (ambiguous === undefined) return;
+  const { name, ids } = ambiguous;
+  const what = `${name}: ${ids.map((id) => id.slice(0, 12)).join(', ')}`;
+  throw failedFault('UP_FAILED', describeCause({ name: 'network-ambiguous', what }));
 }
 
 function startOf({ Id, State }: CreatedContainer): { id: string; startedMs: number } {
@@ -47,12 +88,49 @@ function rethrowAsTakenName(error: unknown): never {
   const tail = error instanceof Fault ? (error.tail ?? '') : '';
   const [, name] = /container name "\/?([^"]+)" is already in use/.exec(tail) ?? [];
   if (name === undefined) throw error;
-  throw failedFault('UP_FAILED', `the container name ${printable(name)} is taken by another container`);
+  const line = `UP_FAILED: the container name ${printable(name)} is taken by another container`;
+  throw new Fault('failed', line, { code: 'UP_FAILED', tail });
 }
 
-/** Throws RUNTIME_UNAVAILABLE in place of a compose failure when the engine does not answer, else the error. */
+/**
+ * Throws a failed start with the services that it failed at, and what their containers printed last, before a revert removes
+ * them.
+ */
+async function rethrowWithCause(deps: Dependencies, error: unknown): Promise<never> {
+  const fault = await rethrowAsEngineFault(deps, error).catch((other: unknown) => other);
+  if (!(fault instanceof Fault) || fault.code !== 'UP_FAILED') throw fault;
+  const output = fault.tail ?? '';
+  const { starts } = deps.tick.lastComposeUp;
+  const found = await catchFault(() => deps.containers.list());
+  const failed = found instanceof Fault ? [] : failedAtStart(found, { starts, output });
+  if (failed.length === 0) throw fault;
+  const watched = failed.map((container) => {
+    const lastExit = container.state === 'created' ? null : container.exitCode;
+    return { container, healthStatus: 'failed' as const, lastExit };
+  });
+  const services = [...new Set(failed.map(({ service }) => service))].sort();
+  deps.recordDecision({ word: 'unhealthy', services });
+  const { tail, cause } = await lastWordsOf(deps, failed);
+  throw failedStartFault(fault, { tail, cause, services: describeUnhealthy(watched, services) });
+}
+
+/** The same failure with the services named before its cause, which may be told by a container only. */
+function failedStartFault(
+  fault: Fault,
+  { tail, cause, services }: { tail: string; cause: FoundCause | null; services: string },
+) {
+  const told = causeSaid(fault.tail ?? '');
+  const line = told === null ? fault.message : fault.message.replace(`: ${describeCause(told)}`, '');
+  const shown = told === null || told.name === 'dependency-failed' ? (cause ?? told) : told;
+  const why = shown === null ? '' : `: ${describeCause(shown)}`;
+  return new Fault('failed', `${line}: ${services}${why}`, { code: 'UP_FAILED', tail: joinTails(fault.tail, tail) });
+}
+
+/** Throws RUNTIME_UNAVAILABLE in place of a compose failure when the engine did or does not answer, else the error. */
 export async function rethrowAsEngineFault({ containers }: Dependencies, error: unknown): Promise<never> {
-  if (error instanceof Fault && error.ending === 'failed' && !(await containers.isReachable()))
-    throw failedFault('RUNTIME_UNAVAILABLE', `the container engine does not answer: ${error.message}`);
-  throw error;
+  if (!(error instanceof Fault) || error.ending !== 'failed') throw error;
+  const tail = error.tail ?? '';
+  if (!saysEngineAway(tail) && (await containers.isReachable())) throw error;
+  const line = `RUNTIME_UNAVAILABLE: the container engine does not answer: ${error.message}`;
+  throw new Fault('failed', line, { code: 'RUNTIME_UNAVAILABLE', tail });
 }

@@ -34,6 +34,7 @@ function depsWith(settings: object, ...containers: InspectedContainer[]) {
       isReachable: async () => true,
       subscribeToEvents: async () => noEvents,
       inspectProject: async () => noResources,
+      networks: async () => [],
       logs: async (id: string) => [{ text: `log of ${id}\n`, truncated: false }],
     },
     vault: { redactor: () => ({ redact: asIs, redactTruncated: asIs }) },

@@ -82,6 +82,7 @@ function depsWith(settings: object, changed: Partial<State>) {
       list: async () => [web],
       subscribeToEvents: async () => noEvents,
       inspectProject: async () => noResources,
+      networks: async () => [],
     },
     recordDecision: () => undefined,
     tick: {

@@ -11,6 +11,7 @@ import { whileCheckingIn } from '../checkIn/checkIn.ts';
 import { reportOf } from '../checkIn/outcomePatch.ts';
 import { pointCurrentToApplied, restoreRelease } from '../release/restoreRelease.ts';
 import { markNotApplied } from '../release/markNotApplied.ts';
+import { redactFault } from '../redactFault.ts';
 import type { Dependencies } from '../dependencies.ts';
 import { tailOfProblems } from './logTail.ts';
 
@@ -100,8 +101,8 @@ async function healApplied(
     await recordHeals(deps, due);
     if (!(error instanceof Fault) || error.ending !== 'failed' || error.code === 'RUNTIME_UNAVAILABLE') throw error;
     if (desired.desiredSha === sha) await requestReapply(deps, sha, error);
-    const { code, lines } = error;
-    return { ...plainOutcome('unhealthy'), code, lines, tail: error.tail ?? tail, reason };
+    const { code, lines, tail: output } = redactFault(deps, error);
+    return { ...plainOutcome('unhealthy'), code, lines, tail: output ?? tail, reason };
   }
   await recordHeals(deps, due);
   tick.journal.info(`healed: ${servicesOf(due).join(',') || 'the applied release was brought up again and is well'}`);

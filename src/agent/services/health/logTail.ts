@@ -1,3 +1,5 @@
+import { Fault } from '../../../../machines/fault.ts';
+import { causePrinted, causeSaid, type FoundCause } from '../../../protocol/findCause.ts';
 import type { Vault } from '../../secrets/vault.ts';
 import type { ServiceProblem } from '../../../../machines/types.ts';
 import type { LogExcerpt } from '../../rules/health/containerLog.ts';
@@ -34,14 +36,32 @@ async function readEnd({ containers, vault }: Pick<Dependencies, 'containers' | 
   return container && logEndOf({ containers, vault }, container);
 }
 
-/** The last lines of a container's log, and the distinct outputs of its last health probes, redacted. */
+/** The last lines of a container's log, and the distinct outputs of its last health probes, redacted; and why it did not start. */
 export async function logEndOf(
   { containers, vault }: Pick<Dependencies, 'containers' | 'vault'>,
-  { id, name, healthLog }: Pick<InspectedContainer, 'id' | 'name' | 'healthLog'>,
-): Promise<{ name: string; lines: string[] }> {
-  const logs = redactExcerpts({ vault }, await containers.logs(id).catch(() => []));
+  { id, name, healthLog, startError }: InspectedContainer,
+): Promise<{ name: string; logs: string[]; lines: string[] }> {
+  const logs = redactExcerpts({ vault }, await containers.logs(id).catch(unreadableLog));
   const probes = redactExcerpts({ vault }, healthLog).map((output) => `health: ${output}`);
-  return { name, lines: [...logs, ...new Set(probes)] };
+  const engine = startError === '' ? [] : [`engine: ${startError}`];
+  return { name, logs, lines: [...logs, ...new Set(probes), ...engine] };
+}
+
+/** The ends of the logs of containers as one tail, and what they explain. */
+export async function lastWordsOf(
+  deps: Pick<Dependencies, 'containers' | 'vault'>,
+  failed: readonly InspectedContainer[],
+): Promise<{ tail: string; cause: FoundCause | null }> {
+  const ends = await Promise.all(failed.map((container) => logEndOf(deps, container)));
+  const errors = failed.map(({ startError }) => startError).join('\n');
+  const printed = ends.flatMap(({ logs }) => logs).join('\n');
+  return { tail: logTailOf(ends, deps), cause: causeSaid(errors) ?? causePrinted(printed) };
+}
+
+/** What a report has in place of a log that the engine did not show. */
+export function unreadableLog(error: unknown): LogExcerpt[] {
+  const why = error instanceof Fault ? error.message : 'the engine sent something else';
+  return [{ text: `its log cannot be read: ${why}`, truncated: false }];
 }
 
 /** Joins logs under their names for a report, redacted; each gets an equal share of the length. */
@@ -59,4 +79,12 @@ export function logTailOf(
     })
     .join('\n')
     .slice(-TAIL_CHARS);
+}
+
+/** Two redacted tails as one; the first gets a quarter of the length, unless the second needs less. */
+export function joinTails(first: string | null, second: string): string {
+  const head = (first ?? '').trimEnd();
+  const room = Math.max(TAIL_CHARS / 4, TAIL_CHARS - second.length - 1);
+  const parts = [head.slice(-room), second].filter((part) => part !== '');
+  return parts.join('\n').slice(-TAIL_CHARS);
 }

@@ -27,7 +27,7 @@ export async function observeHost(deps: Dependencies): Promise<ObservedState> {
     return null;
   });
   if (observation === null) {
-    recordDecision({ word: 'engine-unreachable' });
+    recordDecision({ word: tick.engineFault?.code === 'ENGINE_ERROR' ? 'engine-failed' : 'engine-unreachable' });
     return { ...ENGINE_UNAVAILABLE, swarm: orchestrator.isShared ? (state.state.swarm ?? null) : null };
   }
   const { leader, swarm, containers, problems } = observation;

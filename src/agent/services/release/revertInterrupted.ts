@@ -1,5 +1,7 @@
 import type { DesiredState } from '../../../../machines/types.ts';
 import { whileCheckingIn } from '../checkIn/checkIn.ts';
+import { Fault } from '../../../../machines/fault.ts';
+import { redactFault } from '../redactFault.ts';
 import type { Dependencies } from '../dependencies.ts';
 import { pointCurrentToApplied, restoreRelease } from './restoreRelease.ts';
 
@@ -24,7 +26,11 @@ export async function revertInterrupted(
     const wanted = desired?.desiredSha ?? state.state.last_check_in?.desired_sha ?? null;
     await whileCheckingIn(deps, { work: 'restore', wanted }, signal, (waiting) =>
       restoreRelease(deps, { sha: applied_sha, pull: 'never' }, waiting),
-    );
+    ).catch((error: unknown) => {
+      if (error instanceof Fault && error.ending === 'failed')
+        tick.remarks.push(`revert not finished: ${redactFault(deps, error).message}`);
+      throw error;
+    });
     recordDecision({ word: 'interrupted-reverted', sha: applied_sha });
     tick.journal.info(`mended: the half-made attempt of ${attempt.sha} was undone, ${applied_sha} is in force`);
   }

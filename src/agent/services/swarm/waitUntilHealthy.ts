@@ -5,8 +5,9 @@ import { monotonicMs } from '../../../platform/clock.ts';
 import { expectedServices } from '../../rules/release/releaseRecord.ts';
 import { describeStack, stackServicesOf, unhealthyNodes, type StackService } from '../../rules/swarm/stackHealth.ts';
 import type { StackTask } from '../../rules/swarm/stackTask.ts';
+import { causePrinted, causeSaid, describeCause } from '../../../protocol/findCause.ts';
 import type { Progress } from '../../rules/status/progress.ts';
-import { logTailOf, redactExcerpts } from '../health/logTail.ts';
+import { logTailOf, redactExcerpts, unreadableLog } from '../health/logTail.ts';
 import { readStack, type SwarmDependencies } from './stackFacts.ts';
 
 /** Tasks whose logs a report has. */
@@ -58,12 +59,16 @@ async function unhealthyFault(
   const nodes = unhealthyNodes(services);
   deps.recordDecision({ word: 'unhealthy', services: unhealthy.map(({ name }) => name), nodes });
   const logOf = async ({ name, printedId }: StackTask) => {
-    const excerpts = printedId === null ? [] : await swarm.logs(printedId).catch(() => []);
+    const excerpts = printedId === null ? [] : await swarm.logs(printedId).catch(unreadableLog);
     return { name, lines: redactExcerpts(deps, excerpts) };
   };
   const shown = unhealthy.flatMap(({ tasks }) => tasks).slice(0, maxLogs);
-  const tail = logTailOf(await Promise.all(shown.map(logOf)), deps);
+  const logs = await Promise.all(shown.map(logOf));
   const trouble = describeStack(services) || 'they did not settle';
-  const line = `failed: containers not healthy after ${Math.round(waitedMs / 1000)}s: ${trouble}`;
+  const errors = unhealthy.flatMap(({ tasks }) => tasks.map(({ error }) => error)).join('\n');
+  const cause = causeSaid(errors) ?? causePrinted(logs.flatMap(({ lines }) => lines).join('\n'));
+  const why = cause === null ? '' : `: ${describeCause(cause)}`;
+  const line = `failed: containers not healthy after ${Math.round(waitedMs / 1000)}s: ${trouble}${why}`;
+  const tail = logTailOf(logs, deps);
   return new Fault('failed', line, { code: 'UNHEALTHY', tail });
 }
