@@ -33,6 +33,8 @@ export interface WebhookEvent {
     bundle: { sha256: string; name: string; version: string; sequence: number } | null;
     /** Code of the refusal or the failure; `RETIRED` where trouble or silence ends because the backend retires. */
     code: string | null;
+    /** Services that failed with their states, and the cause in words of this service; null where a host told neither. */
+    reason: string | null;
     /** A rollout, the number of backends that have failed in it, and what has halted it; null unless it is halted. */
     rollout: { id: string; failures: number; halted_by: HaltReason | null } | null;
   };

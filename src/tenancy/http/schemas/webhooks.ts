@@ -87,6 +87,11 @@ export const WebhookEvent = Type.Object(
             'Code of the refusal or the failure; `RETIRED` where trouble or silence ends because the backend retires.',
         }),
       ),
+      reason: Nullable(
+        Type.String({
+          description: 'Services that failed with their states, and the cause in words of this service.',
+        }),
+      ),
       rollout: Nullable(
         Type.Object({ id: Type.String(), failures: Type.Integer(), halted_by: Nullable(Type.Enum([...haltReasons])) }),
       ),

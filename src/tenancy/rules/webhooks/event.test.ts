@@ -27,8 +27,13 @@ it.each([
   });
 });
 
+it('tells of the detail of a report only services and causes', () => {
+  const detail = 'failed: docker compose up failed (rc=1): migrate=exited(3)\n| password hunter2';
+  expect(eventOf({ type: 'backend.failed', now, env: 'eu-1', detail }).data.reason).toBe('migrate exited(3)');
+});
+
 it('tells nothing of what it is not about', () => {
-  const nothing = { backend: null, bundle: null, code: null, rollout: null };
+  const nothing = { backend: null, bundle: null, code: null, reason: null, rollout: null };
   const timestamp = '2026-11-24T12:00:00.000Z';
   expect(eventWith(null)).toEqual({ type: 'backend.failed', timestamp, data: { env: 'eu-1', ...nothing } });
   expect(testEvent(null, now)).toEqual({ type: 'webhook.test', timestamp, data: { env: null, ...nothing } });

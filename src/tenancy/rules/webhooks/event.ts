@@ -1,4 +1,5 @@
 import type { EventType, WebhookEvent } from '../../../protocol/webhooks.ts';
+import { reasonOf } from './reason.ts';
 import type { BackendRow, BundleRow } from '../../store/database.ts';
 
 /** The code of an event that trouble or silence ends because the backend retires. */
@@ -14,11 +15,22 @@ export interface Occurrence {
   bundle?: Pick<BundleRow, 'sha256' | 'name' | 'version' | 'sequence'> | null;
   /** As a host reports it. */
   code?: string | null;
+  /** The detail of its report, of which the message tells what `reasonOf` finds. */
+  detail?: string | null;
   rollout?: WebhookEvent['data']['rollout'];
 }
 
-/** The event that tells of an occurrence: codes and names, never what a host has printed. */
-export function eventOf({ type, now, env, backend, bundle, code = null, rollout = null }: Occurrence): WebhookEvent {
+/** The event that tells of an occurrence: codes, names, and causes in our own words, never what a host has printed. */
+export function eventOf({
+  type,
+  now,
+  env,
+  backend,
+  bundle,
+  code = null,
+  detail = null,
+  rollout = null,
+}: Occurrence): WebhookEvent {
   return {
     type,
     timestamp: new Date(now).toISOString(),
@@ -27,6 +39,7 @@ export function eventOf({ type, now, env, backend, bundle, code = null, rollout 
       backend: backend ? { id: backend.id, site: oneLine(backend.site), host: hostOf(backend.check_in) } : null,
       bundle: bundle ? bundleOf(bundle) : null,
       code: code !== null && /^[A-Z][A-Z0-9_]{0,63}$/.test(code) ? code : null,
+      reason: reasonOf(detail),
       rollout,
     },
   };
@@ -34,7 +47,7 @@ export function eventOf({ type, now, env, backend, bundle, code = null, rollout 
 
 /** The event of a test of a webhook. */
 export function testEvent(env: string | null, now: number): WebhookEvent {
-  const nothing = { backend: null, bundle: null, code: null, rollout: null };
+  const nothing = { backend: null, bundle: null, code: null, reason: null, rollout: null };
   return { type: 'webhook.test', timestamp: new Date(now).toISOString(), data: { env, ...nothing } };
 }
 

@@ -3,9 +3,10 @@ import { RETIRED } from './event.ts';
 
 /** What has happened, in one sentence of plain text for people; names have no character that a chat tool takes for markup. */
 export function sentenceOf({ type, data }: WebhookEvent): string {
-  const { env, backend, code, rollout } = data;
+  const { env, backend, code, reason, rollout } = data;
   const host = backend && `${plain(backend.host ?? backend.id)} (${plain(backend.site)}, env ${env})`;
-  const why = code === null ? '' : `: ${code}`;
+  const told = [code, reason === null ? null : plain(reason)].filter((part) => part !== null);
+  const why = told.length === 0 ? '' : `: ${told.join(': ')}`;
   const bundle = bundleOf(data.bundle);
   switch (type) {
     case 'backend.refused':

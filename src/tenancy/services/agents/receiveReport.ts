@@ -59,7 +59,7 @@ async function announceTrouble(work: Store, { id, env, state }: AgentRow, { repo
   const type = eventOfReport(report.outcome);
   const backend = type && (await findBackend(work, id));
   if (!backend) return;
-  const { desired_sha, code } = report;
+  const { desired_sha, code, detail } = report;
   const bundle = desired_sha === null ? null : await findBundle(work, desired_sha);
-  await announce(work, { type, now, env, backend, bundle, code });
+  await announce(work, { type, now, env, backend, bundle, code, detail });
 }
