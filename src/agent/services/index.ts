@@ -1,6 +1,6 @@
 import { fromPromise } from 'xstate';
 import type { ApplyServices, DownServices, TickServices } from '../../../machines/services.ts';
-import type { Bundle } from '../../../machines/types.ts';
+import type { Sha } from '../../../machines/types.ts';
 import { Fault, stoppedFault } from '../../../machines/fault.ts';
 import { monotonicMs } from '../../platform/clock.ts';
 import { bootstrap } from './token/bootstrap.ts';
@@ -47,7 +47,12 @@ export function createServices(deps: Dependencies): { tick: TickServices; apply:
       releaseLock: provide('releaseLock', releaseLock),
     },
     apply: createApplyServices(provide),
-    down: { composeDown: provide('composeDown', composeDown), clearApplied: provide('clearApplied', clearApplied) },
+    down: {
+      composeDown: provide('composeDown', (deps, input, signal) =>
+        whileCheckingIn(deps, { work: 'down', wanted: null }, signal, (waiting) => composeDown(deps, input, waiting)),
+      ),
+      clearApplied: provide('clearApplied', clearApplied),
+    },
   };
 }
 
@@ -55,7 +60,11 @@ function createApplyServices(provide: Provide): ApplyServices {
   const provideLazy = <TInput, TOutput>(name: string, pick: PickApplyService<TInput, TOutput>) =>
     provide(name, lazyService(pick));
   return {
-    download: provideLazy('download', (services) => services.download),
+    download: provide('download', (deps, input, signal) =>
+      whileApplying(deps, input.desired.desiredSha, signal, async (waiting) =>
+        (await import('./apply/index.ts')).download(deps, input, waiting),
+      ),
+    ),
     verifySignatures: provideLazy('verifySignatures', (services) => services.verifySignatures),
     unpack: provideLazy('unpack', (services) => services.unpack),
     validateBundle: provideLazy('validateBundle', (services) => services.validateBundle),
@@ -65,13 +74,13 @@ function createApplyServices(provide: Provide): ApplyServices {
     renderRelease: provideLazy('renderRelease', (services) => services.renderRelease),
     promote: provideLazy('promote', (services) => services.promote),
     pull: provide('pull', (deps, { bundle }, signal) =>
-      whileApplying(deps, bundle, signal, (waiting) => deps.orchestrator.pull(bundle, waiting)),
+      whileApplying(deps, bundle.sha, signal, (waiting) => deps.orchestrator.pull(bundle, waiting)),
     ),
     startContainers: provide('startContainers', (deps, started, signal) =>
-      whileApplying(deps, started.bundle, signal, (waiting) => deps.orchestrator.start(started, waiting)),
+      whileApplying(deps, started.bundle.sha, signal, (waiting) => deps.orchestrator.start(started, waiting)),
     ),
     awaitHealth: provide('awaitHealth', (deps, { bundle }, signal) =>
-      whileApplying(deps, bundle, signal, (waiting) => deps.orchestrator.waitUntilHealthy(bundle.sha, waiting)),
+      whileApplying(deps, bundle.sha, signal, (waiting) => deps.orchestrator.waitUntilHealthy(bundle.sha, waiting)),
     ),
     commit: provideLazy('commit', (services) => services.commit),
     restoreCurrent: provideLazy('restoreCurrent', (services) => services.restoreCurrent),
@@ -82,11 +91,11 @@ function createApplyServices(provide: Provide): ApplyServices {
 /** A step of an apply that may take long: check-ins go on meanwhile. */
 function whileApplying(
   deps: Dependencies,
-  { sha }: Bundle,
+  wanted: Sha | null,
   signal: AbortSignal,
   work: (signal: AbortSignal) => Promise<void>,
 ): Promise<void> {
-  return whileCheckingIn(deps, { work: 'apply', wanted: sha }, signal, work);
+  return whileCheckingIn(deps, { work: 'apply', wanted }, signal, work);
 }
 
 type Provide = ReturnType<typeof createProvider>;

@@ -143,6 +143,7 @@ describe('a wait for the bundle b', () => {
     const now = { ...desired, ...announced };
     expect(supersededBy(now, { work: 'apply', wanted: b })).toBe(apply);
     expect(supersededBy(now, { work: 'restore', wanted: b })).toBe(restore);
+    expect(supersededBy(now, { work: 'down', wanted: null })).toBeNull();
   });
 });
 

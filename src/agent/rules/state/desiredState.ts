@@ -32,17 +32,17 @@ export function desiredStateOf(response: CheckInResponse, input: DesiredStateInp
 
 /** What a wait is for, and the bundle that was desired when it began; null when that was not known. */
 export interface WaitPurpose {
-  work: 'apply' | 'restore';
+  work: 'apply' | 'restore' | 'down';
   wanted: Sha | null;
 }
 
 /**
  * What is desired now in place of what a wait is for, in words; null when the wait goes on. A wait that restores the applied
- * release goes on when that is desired again.
+ * release goes on when that is desired again, and a down always.
  */
 export function supersededBy(desired: DesiredState, { work, wanted }: WaitPurpose): string | null {
   const { action, desiredSha, deferral, retryDelay } = desired;
-  if (deferral !== null || retryDelay !== null) return null;
+  if (work === 'down' || deferral !== null || retryDelay !== null) return null;
   if (action === 'down') return 'a down is announced';
   const isOther = desiredSha !== wanted && (action === 'apply' || work === 'apply');
   return isOther ? `${desiredSha ?? 'nothing'} is announced` : null;
