@@ -1,13 +1,20 @@
+import { once } from 'node:events';
 import { mkdir, readdir, rm, writeFile } from 'node:fs/promises';
+import { createServer } from 'node:net';
 import { join } from 'node:path';
+import { startStubEngine, type StubEngine } from '../../../fixtures/network/stubEngine.ts';
 import { tempDir } from '../../../fixtures/tempDir.ts';
 import { defaultPolicy } from '../../protocol/hostPolicy.ts';
 import type { Settings } from '../config/settings.ts';
 import { writeHold } from '../adapters/state/holdFile.ts';
 import { emptyState } from '../rules/state/state.ts';
+import { Vault } from '../secrets/vault.ts';
 import { status } from './status.ts';
 
-const at = '2026-11-21T12:00:00.000Z';
+let engine: StubEngine;
+beforeAll(async () => void (engine = await startStubEngine(tempDir())));
+afterAll(() => engine.stop());
+
 let dir: string;
 let results: string[];
 let warnings: string[];
@@ -82,22 +89,57 @@ it('counts an unusable token as absent, and says why', async () => {
   expect(warnings[0]).toContain('CREDENTIAL_UNUSABLE');
 });
 
-async function writeSyncedState(env = 'eu-1'): Promise<void> {
+it('does not know what runs where the engine is away', async () => {
+  await writeSyncedState();
+  const socket = join(dir, 'engine.sock');
+  expect(await run(false, { container_host: `unix://${socket}` })).toBe(1);
+  expect(results[0]?.split('\n')[0]).toBe(
+    `unknown: container engine at unix://${socket}: no such socket; is the engine installed and running?`,
+  );
+});
+
+it('gives up an engine that accepts calls and does not answer', async () => {
+  await writeSyncedState();
+  const socket = join(dir, 'engine.sock');
+  const server = createServer().listen(socket);
+  await once(server, 'listening');
+  expect(await run(true, { container_host: `unix://${socket}` }, 50)).toBe(1);
+  server.close();
+  expect(JSON.parse(results.join('\n'))).toMatchObject({
+    ...{ in_sync: false, health: 'unknown' },
+    out_of_sync_reason: expect.stringContaining(' does not answer within 0.05 s; check it with docker ps') as string,
+  });
+});
+
+it('is not in sync after a check-in of long ago', async () => {
+  await writeSyncedState('eu-1', '2026-01-01T00:00:00.000Z');
+  expect(await run()).toBe(1);
+  expect(results[0]).toMatch(
+    /^not in sync: the last check-in was \d+ days ago, longer than three intervals \(180 s\)\n/,
+  );
+});
+
+async function writeSyncedState(env = 'eu-1', at = new Date().toISOString()): Promise<void> {
   await writeFile(join(dir, 'store.token'), 's.abc', { mode: 0o600 });
   const state = { ...emptyState(env), last_check_in: { at, action: 'none', desired_sha: null } };
   await writeFile(join(dir, 'state.json'), JSON.stringify(state));
 }
 
-function run(json = false): Promise<number> {
+function run(json = false, changes: Partial<Settings> = {}, lookMs = 10_000): Promise<number> {
   const settings = {
     env: 'eu-1',
     site: 'berlin',
     transport: 'sdk',
     laptop_mode: false,
+    interval_s: 60,
+    settle_s: 10,
+    orchestrator: 'compose',
+    ...engine.config,
     state_dir: dir,
     bootstrap_file: join(dir, 'jwt'),
   };
   const out = { log: (line: string) => void results.push(line), error: (line: string) => void warnings.push(line) };
   const unset = { apply: { windows: [] }, policy: defaultPolicy, trust: { bundles: null, images: null } };
-  return status({ ...settings, ...unset } as unknown as Settings, { json, version: '0.2.0' }, out);
+  const options = { json, version: '0.2.0', vault: new Vault(() => undefined), lookMs };
+  return status({ ...settings, ...unset, ...changes } as unknown as Settings, options, out);
 }

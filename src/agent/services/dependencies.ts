@@ -47,3 +47,9 @@ export interface Dependencies {
   /** Scope of the running tick; `acquireLock` replaces it. */
   tick: TickScope;
 }
+
+/** What an observation works with: it changes nothing, so that a command can make it too. */
+export type ObserverDependencies = Pick<
+  Dependencies,
+  'settings' | 'project' | 'state' | 'releases' | 'containers' | 'tick'
+>;

@@ -1,3 +1,5 @@
+import { maxIdleTickS, maxIntervalJitterS } from '../../../protocol/checkInTimes.ts';
+
 /**
  * Check-in backoff and jitter: keep hosts from calling the tenancy service all at once after an outage, the thundering herd
  * (spec §2.2, §10.4). Durations are seconds; `random` is in [0, 1), drawn anew for each call.
@@ -79,9 +81,6 @@ export function backoffS({ retryAfterS, responseS, offlineS }: FailedCheckIn, ra
   return Math.min(offlineS ?? 0, maxBackoffS) * (0.5 + random / 2);
 }
 
-const maxIntervalJitterS = 10;
-/** The jitter, plus more than the duration of a tick without work. */
-const maxIdleTickS = 30;
 /** Longer than a healthy service takes. */
 const slowResponseS = 5;
 const maxBackoffS = 600;

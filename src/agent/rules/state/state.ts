@@ -27,6 +27,8 @@ export interface State {
   /** True when it is unknown whether this is a production env. Absent in files of older versions, where it was known. */
   production_unknown?: boolean;
   last_check_in: { at: string; action: DesiredState['action']; desired_sha: Sha | null } | null;
+  /** The moment of that check-in by a clock that nobody can set. Absent in files of older versions. */
+  check_in_clock?: { at: string; boot: string; uptime_s: number };
   last_outcome: { at: string; outcome: string; code: string | null; detail: string | null } | null;
   /** The apply in progress, or one that was interrupted; until it ends, `current` is not trusted. */
   attempt: { sha: Sha; phase: string; at: string } | null;

@@ -52,6 +52,7 @@ const schema: object = objectSchema(required, {
   applied_images: arraySchema(objectSchema({ service: text, image: text, digest: text, signers: names })),
   production_unknown: flag,
   healing: { type: 'object', additionalProperties: healingRecord },
+  check_in_clock: objectSchema({ at: time, boot: text, uptime_s: { type: 'number', minimum: 0 } }),
   offline_since: { ...time, nullable: true },
   baseline: {
     ...objectSchema({ sha: sha256Schema, volumes: { ...names, nullable: true }, networks: names }),

@@ -2,10 +2,12 @@ import { policySummary } from '../bundle/policySummary.ts';
 import { trustsOf, trustSummary } from '../bundle/trustSummary.ts';
 import { describeResources } from '../release/projectResources.ts';
 import { purgeDeadline } from '../release/pendingPurge.ts';
+import { formatAge } from '../schedule/checkInAge.ts';
 import { formatStanding } from '../schedule/hold.ts';
 import type { State } from '../state/state.ts';
 import { terminalSafe } from '../../../platform/text/terminalSafe.ts';
-import { outOfSyncReason, formatOutcome, type Status } from './status.ts';
+import { formatTroubles } from './serviceTrouble.ts';
+import { formatOutcome, type Status } from './status.ts';
 
 /** Facts that the text shows in addition to the status. */
 export interface StatusContext {
@@ -26,8 +28,8 @@ export function formatStatus(status: Status, context: StatusContext): string {
 function headlines(status: Status, { state, stateError }: StatusContext): string[] {
   const absent = status.token === 'ABSENT' ? ['token ABSENT'] : [];
   if (stateError !== null) return [...absent, stateError];
-  const reason = outOfSyncReason(state);
-  if (reason !== null) return [...absent, `not in sync: ${reason}`];
+  const { out_of_sync_reason: reason } = status;
+  if (reason !== undefined) return [...absent, reason.startsWith('unknown: ') ? reason : `not in sync: ${reason}`];
   return absent.length > 0 ? absent : [`in sync: ${formatApplied(status, state) ?? 'nothing is to run here'}`];
 }
 
@@ -43,6 +45,7 @@ function rowsOf(status: Status, { state, now }: StatusContext): [string, string 
     ['trouble', state.token.trouble],
     ['grant', state.token.grant_refused ?? null],
     ['applied', formatApplied(status, state) ?? 'nothing'],
+    ['containers', formatContainers(status)],
     ['signed by', status.applied_signers === undefined ? null : status.applied_signers.join(', ') || 'nobody'],
     ['images', status.applied_images === undefined ? null : formatImages(status.applied_images)],
     ['desired', status.desired_sha ?? 'nothing'],
@@ -55,12 +58,10 @@ function rowsOf(status: Status, { state, now }: StatusContext): [string, string 
       purge &&
         `${describeResources(purge)}; in use outside the project, tried until ${purgeDeadline(purge).toISOString()}`,
     ],
-    ['last check-in', checkIn ? `${checkIn.action} at ${checkIn.at} (${formatAge(checkIn.at, now)})` : 'never'],
+    ['last check-in', checkIn ? `${checkIn.action} at ${checkIn.at} (${ageOf(checkIn.at, now)})` : 'never'],
     [
       'offline',
-      status.offline_since === undefined
-        ? null
-        : `since ${status.offline_since} (${formatAge(status.offline_since, now)})`,
+      status.offline_since === undefined ? null : `since ${status.offline_since} (${ageOf(status.offline_since, now)})`,
     ],
     ['last outcome', outcome ? `${formatOutcome(outcome)} at ${outcome.at}` : 'none'],
     ['lock', lock && (lock.held ? `held by pid ${lock.pid ?? 'unknown'} since ${lock.since ?? 'unknown'}` : 'free')],
@@ -95,8 +96,12 @@ function formatExpiry(at: string | null, now: Date): string {
   return Date.parse(at) > now.getTime() ? `expires at ${at}` : `expired at ${at}`;
 }
 
-function formatAge(at: string, now: Date): string {
-  const minutes = Math.max(0, Math.floor((now.getTime() - Date.parse(at)) / 60_000));
-  if (minutes < 120) return `${minutes} min ago`;
-  return minutes < 2880 ? `${Math.floor(minutes / 60)} h ago` : `${Math.floor(minutes / 1440)} days ago`;
+function ageOf(at: string, now: Date): string {
+  return formatAge((now.getTime() - Date.parse(at)) / 1000);
+}
+
+function formatContainers({ health, containers = [], unhealthy_services: troubles = [] }: Status): string | null {
+  if (health === 'unknown') return 'unknown';
+  const count = containers.length === 1 ? '1 container' : `${containers.length} containers`;
+  return troubles.length > 0 ? `${count}; unhealthy: ${formatTroubles(troubles)}` : count;
 }

@@ -6,11 +6,21 @@ import { statusOf } from './status.ts';
 const at = '2026-11-21T12:00:00.000Z';
 const signer = 'key SHA256:a';
 const trust = { bundles: { keys: ['/etc/deployd/trust/release.pub'] }, images: null };
-const facts = { version: '0.2.0', token: true, deferring: {}, lock: null };
+const facts = {
+  ...{ version: '0.2.0', token: true, deferring: {}, lock: null, now: new Date(at) },
+  ...{ bootTime: { boot: '', uptime_s: 1 }, seen: { unknown: 'nobody looked' } },
+};
 const applied: State = { ...emptyState('eu-1'), applied_sha: 'a'.repeat(64), applied_at: at, applied_version: '1' };
 
 function signatureFacts(state: State, bundles: typeof trust.bundles | null) {
-  const settings = { env: 'eu-1', site: 'berlin', transport: 'sdk', laptop_mode: false, policy: defaultPolicy };
+  const settings = {
+    env: 'eu-1',
+    site: 'berlin',
+    transport: 'sdk',
+    laptop_mode: false,
+    interval_s: 60,
+    policy: defaultPolicy,
+  };
   const status = statusOf({ ...settings, trust: { bundles, images: null } }, state, facts);
   const text = formatStatus(status, { state, stateError: null, now: new Date(at) });
   const rows = text.split('\n').filter((row) => /^ {2}(signed by|trust) /.test(row));
@@ -49,7 +59,14 @@ it.each<[string, State, typeof trust.bundles | null, ReturnType<typeof signature
 });
 
 it('tells whose signatures bundles and images need in one row', () => {
-  const settings = { env: 'eu-1', site: 'berlin', transport: 'sdk', laptop_mode: false, policy: defaultPolicy };
+  const settings = {
+    env: 'eu-1',
+    site: 'berlin',
+    transport: 'sdk',
+    laptop_mode: false,
+    interval_s: 60,
+    policy: defaultPolicy,
+  };
   const state = emptyState('eu-1');
   const status = statusOf(
     { ...settings, trust: { bundles: { keys: ['/a'] }, images: { keys: ['/b'] } } },
@@ -62,7 +79,14 @@ it('tells whose signatures bundles and images need in one row', () => {
 });
 
 describe('images', () => {
-  const settings = { env: 'eu-1', site: 'berlin', transport: 'sdk', laptop_mode: false, policy: defaultPolicy };
+  const settings = {
+    env: 'eu-1',
+    site: 'berlin',
+    transport: 'sdk',
+    laptop_mode: false,
+    interval_s: 60,
+    policy: defaultPolicy,
+  };
   const image = { service: 'web', image: 'shop/web:1@sha256:d', digest: 'sha256:d', signers: [signer, 'b'] };
   const statusWith = (state: State, images: typeof trust.bundles | null) => {
     const status = statusOf({ ...settings, trust: { bundles: null, images } }, state, facts);

@@ -1,9 +1,12 @@
 import { endingNames, endings } from '../../../../machines/endings.ts';
-import type { Sha } from '../../../../machines/types.ts';
+import type { ReportedContainer, Sha } from '../../../../machines/types.ts';
+import type { Fact } from '../../../platform/fact.ts';
 import type { DeferringFacts } from '../../../protocol/checkIn.ts';
 import { isDefaultPolicy, type HostPolicy } from '../../../protocol/hostPolicy.ts';
 import { trustsOf, type HostTrust } from '../bundle/trustSummary.ts';
 import type { VerifiedImage } from '../release/releaseRecord.ts';
+import { staleCheckIn, type CheckInAgeFacts } from '../schedule/checkInAge.ts';
+import { formatTroubles, type ServiceTrouble } from './serviceTrouble.ts';
 import type { State } from '../state/state.ts';
 
 /** The output of `deployd status --json`, with the keys in this order (spec §2). */
@@ -41,17 +44,35 @@ export interface Status extends DeferringFacts {
   trust?: StatusSettings['trust'];
   /** What the host permits and denies; absent when it says nothing of its own. */
   policy?: HostPolicy;
+  /** Why the host is not in sync; absent when it is. */
+  out_of_sync_reason?: string;
+  /** What runs now, judged as a tick judges it; `unknown` where the engine does not say. */
+  health: 'healthy' | 'unhealthy' | 'unknown';
+  /** Services of the applied release that are missing or not healthy; absent when there is none. */
+  unhealthy_services?: readonly ServiceTrouble[];
+  /** The project's containers as they are now; absent where the engine does not say. */
+  containers?: readonly ReportedContainer[];
 }
 
 /** The settings that a status shows. */
 export type StatusSettings = Pick<Status, 'env' | 'site' | 'transport' | 'laptop_mode'> & {
+  interval_s: number;
   policy: HostPolicy;
   trust: HostTrust;
 };
 
+/** What runs now. */
+export interface SeenServices {
+  containers: readonly ReportedContainer[];
+  /** Services of the applied release that are missing or not healthy. */
+  troubles: readonly ServiceTrouble[];
+}
+
 /** Facts that are neither settings nor state. */
-export interface StatusFacts {
+export interface StatusFacts extends Pick<CheckInAgeFacts, 'now' | 'bootTime'> {
   version: string;
+  /** Why it is unknown what runs, in a line with what to do. */
+  seen: Fact<SeenServices>;
   token: boolean;
   deferring: DeferringFacts;
   /** Null when the lock cannot be read. */
@@ -61,6 +82,7 @@ export interface StatusFacts {
 /** The status of this host, from its settings, its state and the other facts. */
 export function statusOf(settings: StatusSettings, state: State, facts: StatusFacts): Status {
   const { env, site, transport, laptop_mode, policy, trust } = settings;
+  const reason = outOfSyncReason(state) ?? reasonNow(settings, state, facts);
   const {
     applied_sha,
     applied_version,
@@ -77,7 +99,7 @@ export function statusOf(settings: StatusSettings, state: State, facts: StatusFa
     token_expires_at: facts.token ? state.token.expires_at : null,
     ...{ applied_sha, applied_version },
     desired_sha: last_check_in?.desired_sha ?? null,
-    in_sync: facts.token && outOfSyncReason(state) === null,
+    in_sync: facts.token && reason === null,
     last_check_in,
     ...(typeof state.offline_since === 'string' && { offline_since: state.offline_since }),
     ...{ last_outcome, failing },
@@ -91,10 +113,32 @@ export function statusOf(settings: StatusSettings, state: State, facts: StatusFa
     ...(state.swarm && { swarm: state.swarm }),
     ...(trustsOf(trust).length > 0 && { trust }),
     ...(!isDefaultPolicy(policy) && { policy }),
+    ...(reason !== null && { out_of_sync_reason: reason }),
+    ...healthOf(facts.seen),
   };
 }
 
-/** Why the host differs from the desired state; null when it is in sync. */
+function healthOf(seen: StatusFacts['seen']): Pick<Status, 'health' | 'unhealthy_services' | 'containers'> {
+  if ('unknown' in seen) return { health: 'unknown' };
+  const { containers, troubles } = seen.known;
+  const isHealthy = troubles.length === 0;
+  return {
+    health: isHealthy ? 'healthy' : 'unhealthy',
+    ...(!isHealthy && { unhealthy_services: troubles }),
+    containers,
+  };
+}
+
+/** Why a host that was in sync at its last tick is not now, or why nobody knows; null when it still is. */
+function reasonNow(settings: StatusSettings, state: State, { now, bootTime, seen }: StatusFacts): string | null {
+  if ('unknown' in seen) return `unknown: ${seen.unknown}`;
+  const { troubles } = seen.known;
+  if (troubles.length > 0) return `unhealthy: ${formatTroubles(troubles)}`;
+  const { interval_s: intervalS, laptop_mode: laptop } = settings;
+  return staleCheckIn(state, { now, bootTime, intervalS, laptop })?.line ?? null;
+}
+
+/** Why the host differed from the desired state at its last tick; null when it was in sync. */
 export function outOfSyncReason(state: State): string | null {
   const { applied_sha, attempt, failing, last_check_in, last_outcome } = state;
   const desired = last_check_in?.desired_sha ?? null;

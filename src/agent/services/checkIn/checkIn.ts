@@ -2,6 +2,7 @@ import { arch, hostname, platform } from 'node:os';
 import { setTimeout as pause } from 'node:timers/promises';
 import { Fault, supersededFault } from '../../../../machines/fault.ts';
 import { isInterruption } from '../../../../machines/outcomes.ts';
+import { bootTimeNow } from '../../../platform/clock.ts';
 import type { ObservedState, DesiredState } from '../../../../machines/types.ts';
 import type { CheckInRequest, CheckInResponse } from '../../../protocol/checkIn.ts';
 import { isDefaultPolicy } from '../../../protocol/hostPolicy.ts';
@@ -123,6 +124,7 @@ async function recordAnswer(
   const at = new Date();
   await state.update({
     last_check_in: { at: at.toISOString(), action: answer.action, desired_sha: answer.desiredSha },
+    check_in_clock: { at: at.toISOString(), ...bootTimeNow() },
     ...(answer.production && state.state.baseline && { baseline: { ...state.state.baseline, volumes: null } }),
     pace,
     offline_since: null,

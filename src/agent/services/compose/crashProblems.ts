@@ -4,7 +4,7 @@ import type { ServiceProblem } from '../../../../machines/types.ts';
 import { hasCrashed, mayHaveCrashed } from '../../rules/health/crashes.ts';
 import { isRestartedTooOften, type RestartCount } from '../../rules/health/healing.ts';
 import type { InspectedContainer, ObservedContainer } from '../../rules/health/health.ts';
-import type { Dependencies } from '../dependencies.ts';
+import type { ObserverDependencies } from '../dependencies.ts';
 import { crashWindowOf } from '../health/crashWindow.ts';
 
 /** What restarts by the engine tell: the problems, and the counts for the next tick, by service. */
@@ -17,7 +17,7 @@ export interface CrashFindings {
  * Services with a container that crashed and was restarted by the engine since the previous tick, or that the engine restarts
  * more often than once a minute (spec §12.4). Only containers whose listed uptime is suspicious are inspected.
  */
-export async function crashProblems(deps: Dependencies, observed: ObservedContainer[]): Promise<CrashFindings> {
+export async function crashProblems(deps: ObserverDependencies, observed: ObservedContainer[]): Promise<CrashFindings> {
   const window = crashWindowOf(deps);
   const candidates = observed.filter(
     (container) => container.state === 'restarting' || mayHaveCrashed(container, window),
@@ -54,7 +54,7 @@ function lastExitOf(exit: ContainerExit | undefined): string {
 
 /** Null when the container is gone or the engine does not answer. */
 async function inspectListed(
-  { containers }: Dependencies,
+  { containers }: ObserverDependencies,
   container: ObservedContainer,
 ): Promise<InspectedContainer | null> {
   if (!('upMs' in container)) return container;

@@ -1,11 +1,11 @@
 import { reportedContainerOf, type InspectedContainer, type ObservedContainer } from '../../rules/health/health.ts';
 import { problemsOf } from '../../rules/health/unhealthyServices.ts';
-import type { Dependencies } from '../dependencies.ts';
+import type { Dependencies, ObserverDependencies } from '../dependencies.ts';
 import type { AppliedRelease, Observation } from '../orchestrator.ts';
 import { crashProblems } from './crashProblems.ts';
 
 /** Lists the containers of the project's services and judges them. */
-export async function observe(deps: Dependencies, applied: AppliedRelease | null): Promise<Observation> {
+export async function observe(deps: ObserverDependencies, applied: AppliedRelease | null): Promise<Observation> {
   const containers = await deps.containers.listStatuses();
   const found = applied === null ? {} : await findProblems(deps, containers, applied);
   return { containers: containers.map(reportedContainerOf), problems: [], ...found };
@@ -13,7 +13,7 @@ export async function observe(deps: Dependencies, applied: AppliedRelease | null
 
 /** Only containers that the engine's list does not suffice to judge are inspected. */
 async function findProblems(
-  deps: Dependencies,
+  deps: ObserverDependencies,
   containers: ObservedContainer[],
   { services }: AppliedRelease,
 ): Promise<Pick<Observation, 'problems' | 'restarts'>> {

@@ -1,8 +1,8 @@
 import { lastObservedMs, type CrashWindow } from '../../rules/health/crashes.ts';
-import type { Dependencies } from '../dependencies.ts';
+import type { ObserverDependencies } from '../dependencies.ts';
 
 /** The times by which a crash counts now. */
-export function crashWindowOf({ settings, state }: Dependencies): CrashWindow {
+export function crashWindowOf({ settings, state }: ObserverDependencies): CrashWindow {
   const nowMs = Date.now();
   return {
     nowMs,

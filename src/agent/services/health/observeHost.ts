@@ -3,7 +3,7 @@ import type { ObservedState } from '../../../../machines/types.ts';
 import { afterObservation } from '../../rules/health/healing.ts';
 import { servicesOf } from '../../rules/health/unhealthyServices.ts';
 import { expectedServices } from '../../rules/release/releaseRecord.ts';
-import type { Dependencies } from '../dependencies.ts';
+import type { Dependencies, ObserverDependencies } from '../dependencies.ts';
 import type { AppliedRelease, Observation } from '../orchestrator.ts';
 
 const ENGINE_UNAVAILABLE: ObservedState = {
@@ -65,7 +65,11 @@ async function observe(deps: Dependencies) {
   return { ...membership, ...(await orchestrator.observe(await readApplied(deps))) };
 }
 
-async function readApplied({ releases, state }: Dependencies): Promise<AppliedRelease | null> {
+/** The applied release with the services that must run. */
+export async function readApplied({
+  releases,
+  state,
+}: Pick<ObserverDependencies, 'releases' | 'state'>): Promise<AppliedRelease | null> {
   const sha = state.state.applied_sha;
   return sha === null ? null : { sha, services: expectedServices(await releases.readRecord(sha)) };
 }

@@ -9,13 +9,13 @@ import {
   type StackService,
 } from '../../rules/swarm/stackHealth.ts';
 import { newestTasks, type StackTask } from '../../rules/swarm/stackTask.ts';
-import type { Dependencies } from '../dependencies.ts';
+import type { ObserverDependencies } from '../dependencies.ts';
 import { crashWindowOf } from '../health/crashWindow.ts';
 import type { AppliedRelease, Observation } from '../orchestrator.ts';
-import { readStack, type SwarmDependencies } from './stackFacts.ts';
+import { readStack, type SwarmObserver } from './stackFacts.ts';
 
 /** Lists the tasks of the stack on all nodes and judges them by the record that the managers share. */
-export async function observe(context: SwarmDependencies, applied: AppliedRelease | null): Promise<Observation> {
+export async function observe(context: SwarmObserver, applied: AppliedRelease | null): Promise<Observation> {
   const { deps, state } = context;
   const facts = await readStack(context);
   const containers = newestTasks(facts).map(reportedTaskOf);
@@ -42,7 +42,7 @@ function crashProblem({ service, name }: StackTask): ServiceProblem {
   return { service, detail: `${name} died`, cure: 'start', containers: [], isFailure: true };
 }
 
-function tellMoves({ tick }: Dependencies, moved: readonly StackTask[]): void {
+function tellMoves({ tick }: Pick<ObserverDependencies, 'tick'>, moved: readonly StackTask[]): void {
   for (const { name, movedFrom } of moved) {
     const line = `${name} is in place of a task on ${movedFrom}, which is down`;
     tick.journal.warn(line);

@@ -1,7 +1,7 @@
 import type { SwarmAdapters } from '../../adapters/swarm/openSwarm.ts';
 import type { StackFacts } from '../../rules/swarm/stackTask.ts';
 import type { SharedState } from '../../adapters/swarm/sharedState.ts';
-import type { Dependencies } from '../dependencies.ts';
+import type { Dependencies, ObserverDependencies } from '../dependencies.ts';
 
 /** What the services of a swarm work with. */
 export interface SwarmDependencies extends SwarmAdapters {
@@ -13,8 +13,15 @@ export interface SwarmDependencies extends SwarmAdapters {
   mounted: Set<string>;
 }
 
+/** What an observation of a swarm works with. */
+export interface SwarmObserver {
+  deps: ObserverDependencies;
+  swarm: SwarmAdapters['swarm'];
+  state: Pick<SharedState, 'record'>;
+}
+
 /** What the swarm knows of the stack now. */
-export async function readStack({ deps, swarm }: SwarmDependencies): Promise<StackFacts> {
+export async function readStack({ deps, swarm }: SwarmObserver): Promise<StackFacts> {
   const [services, tasks, nodes] = await Promise.all([swarm.services(), swarm.tasks(), swarm.nodes()]);
   return { project: deps.project, services, tasks, nodes };
 }
