@@ -160,7 +160,7 @@ withConfig(program.command('logs'))
 
 /** Status answers within two seconds in all, whatever the engine does. */
 function timeToLookMs(): number {
-  return Math.max(200, 1700 - monotonicMs());
+  return Math.max(200, Math.round(1700 - monotonicMs()));
 }
 
 interface LogsCommandOptions {

@@ -100,8 +100,9 @@ function ageOf(at: string, now: Date): string {
   return formatAge((now.getTime() - Date.parse(at)) / 1000);
 }
 
-function formatContainers({ health, containers = [], unhealthy_services: troubles = [] }: Status): string | null {
-  if (health === 'unknown') return 'unknown';
+function formatContainers(status: Status): string {
+  const { health_unknown_reason: unknown, containers = [], unhealthy_services: troubles = [] } = status;
+  if (unknown !== undefined) return `unknown: ${unknown}`;
   const count = containers.length === 1 ? '1 container' : `${containers.length} containers`;
   return troubles.length > 0 ? `${count}; unhealthy: ${formatTroubles(troubles)}` : count;
 }

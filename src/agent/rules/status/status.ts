@@ -48,6 +48,8 @@ export interface Status extends DeferringFacts {
   out_of_sync_reason?: string;
   /** What runs now, judged as a tick judges it; `unknown` where the engine does not say. */
   health: 'healthy' | 'unhealthy' | 'unknown';
+  /** Why that is unknown, and what to do; absent when it is known. */
+  health_unknown_reason?: string;
   /** Services of the applied release that are missing or not healthy; absent when there is none. */
   unhealthy_services?: readonly ServiceTrouble[];
   /** The project's containers as they are now; absent where the engine does not say. */
@@ -118,8 +120,10 @@ export function statusOf(settings: StatusSettings, state: State, facts: StatusFa
   };
 }
 
-function healthOf(seen: StatusFacts['seen']): Pick<Status, 'health' | 'unhealthy_services' | 'containers'> {
-  if ('unknown' in seen) return { health: 'unknown' };
+type Health = Pick<Status, 'health' | 'health_unknown_reason' | 'unhealthy_services' | 'containers'>;
+
+function healthOf(seen: StatusFacts['seen']): Health {
+  if ('unknown' in seen) return { health: 'unknown', health_unknown_reason: seen.unknown };
   const { containers, troubles } = seen.known;
   const isHealthy = troubles.length === 0;
   return {
