@@ -2,6 +2,7 @@ import { readRegularFile } from '../platform/regularFile.ts';
 import { isObject } from '../protocol/jsonFields.ts';
 import { ConfigInvalid, type ConfigProblem, type KeyProblem } from './configInvalid.ts';
 import { mergeDefaults } from './defaults.ts';
+import { orderDefaults, orderProblems, type KeyOrder } from './keyOrder.ts';
 import { validateKeys, type ConfigKeys } from './keyValidation.ts';
 import { lineOf, parseYamlSource, type YamlSource } from './yamlSource.ts';
 
@@ -13,6 +14,8 @@ export interface ConfigFormat extends ConfigKeys {
   readers?: string;
   /** How another file is named: `with --config`. */
   naming: string;
+  /** Keys that must be in an order; none by default. */
+  orders?: readonly KeyOrder[];
 }
 
 /** A configuration file whose keys have been validated, each by itself. */
@@ -33,10 +36,16 @@ export function readConfigFile<Settings>(path: string, format: ConfigFormat): Co
   if (!isObject(values))
     throw new ConfigInvalid(path, [{ line: 1, key: '', message: `must hold keys, such as \`${format.example}\`` }]);
 
-  const merged = mergeDefaults(format.table, values);
+  const { orders = [] } = format;
+  const isGiven = (key: string) => source.lines.has(pointerOf(key));
+  const merged = orderDefaults(orders, mergeDefaults(format.table, values), isGiven);
   const keyProblems = validateKeys(format, merged, source);
   const settingsUnless = (otherProblems: readonly KeyProblem[]) => {
-    const located = otherProblems.map((each) => ({ ...each, line: lineOf(source.lines, pointerOf(each.key)) }));
+    const ordered = orderProblems(orders, validPart(merged, keyProblems), isGiven);
+    const located = [...otherProblems, ...ordered].map((each) => ({
+      ...each,
+      line: lineOf(source.lines, pointerOf(each.key)),
+    }));
     const problems = [...source.problems, ...keyProblems, ...located];
     if (problems.length > 0) throw new ConfigInvalid(path, problems, validPart(merged, problems));
     return merged as Settings;

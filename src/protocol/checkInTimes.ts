@@ -27,7 +27,8 @@ export function longestPauseS(intervalS: number): number {
  * check-in is due.
  */
 export function recentForS({ intervalS, laptop }: { intervalS: number; laptop: boolean }): number {
-  return laptop ? laptopSilenceS : Math.max(3 * intervalS, intervalS + maxIdleTickS);
+  const dueS = intervalS + maxIdleTickS;
+  return Math.max(laptop ? laptopSilenceS : 3 * intervalS, dueS);
 }
 
 /** Default silence after which the tenancy service takes a host for offline. */

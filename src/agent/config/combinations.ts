@@ -1,10 +1,27 @@
 import { isUnencrypted, withoutTrailingSlash } from '../../config/addresses.ts';
 import type { KeyProblem } from '../../config/configInvalid.ts';
+import type { KeyOrder } from '../../config/keyOrder.ts';
 import { timeZoneProblems } from '../../config/timeWindowsType.ts';
 import { traceProblems } from '../../config/traceKeys.ts';
 import { trustProblems } from '../../config/trustType.ts';
 import { configKeys } from './configKeys.ts';
 import type { Settings } from './settings.ts';
+
+/** Keys of which one bounds the other. */
+export const keyOrders: readonly KeyOrder[] = [
+  {
+    ...{ lower: 'settle_s', upper: 'health_timeout_s', isStrict: true },
+    reason: 'a container without a healthcheck that must stay up for settle_s would never be healthy in time',
+  },
+  {
+    ...{ lower: 'connect_timeout_s', upper: 'http_timeout_s' },
+    reason: 'http_timeout_s limits the whole call, with its connection',
+  },
+  {
+    ...{ lower: 'download_stall_s', upper: 'download_timeout_s' },
+    reason: 'download_timeout_s limits the whole download, with every stall',
+  },
+];
 
 /** Problems of several keys together: unencrypted http outside loopback and mesh, a trust that nobody can meet, a time zone that nobody knows, and two ports for one service. */
 export function validateCombinations(valid: Partial<Settings>, hasPort: boolean): KeyProblem[] {

@@ -1,3 +1,4 @@
+import { defaultHealthTimeoutS, defaultHttpTimeoutS, defaultIntervalS } from '../../protocol/checkInTimes.ts';
 import { defaultLimits } from '../../protocol/defaultLimits.ts';
 import { keyTableOf, optional, required, type ConfigKey, type DottedKey } from '../../config/keyTable.ts';
 import { policyKeys } from '../../config/policyKeys.ts';
@@ -62,7 +63,7 @@ export const configKeys: Readonly<Record<DottedKey<Omit<Settings, 'config_file'>
   ),
   interval_s: optional(
     integer('seconds', 1, secondsPerDay),
-    60,
+    defaultIntervalS,
     'Pause between two ticks of `deployd run`, to which jitter is added.',
   ),
   production: optional(
@@ -115,7 +116,7 @@ export const configKeys: Readonly<Record<DottedKey<Omit<Settings, 'config_file'>
   settle_s: optional(
     integer('seconds', 0, 3600),
     10,
-    'How long a container without a healthcheck must run to count as healthy.',
+    'How long a container without a healthcheck must run to count as healthy; less than `health_timeout_s`.',
   ),
   'disk.headroom_bytes': optional(
     integer('bytes', 0),
@@ -150,17 +151,25 @@ export const configKeys: Readonly<Record<DottedKey<Omit<Settings, 'config_file'>
     'Socket of the container engine on the nodes, which that image gets.',
   ),
   compose: optional(autoOrPath, 'auto', 'Compose v2 program; `auto` takes the engine’s plugin, else `docker-compose`.'),
-  connect_timeout_s: optional(integer('seconds', 1, 600), 10, 'Limit of one connection attempt.'),
-  http_timeout_s: optional(integer('seconds', 1, 3600), 30, 'Limit of one whole call.'),
-  download_stall_s: optional(integer('seconds', 1, 3600), 30, 'How long a bundle download may stand still.'),
+  connect_timeout_s: optional(
+    integer('seconds', 1, 600),
+    10,
+    'Limit of one connection attempt; at most `http_timeout_s`.',
+  ),
+  http_timeout_s: optional(integer('seconds', 1, 3600), defaultHttpTimeoutS, 'Limit of one whole call.'),
+  download_stall_s: optional(
+    integer('seconds', 1, 3600),
+    30,
+    'How long a bundle download may stand still; at most `download_timeout_s`.',
+  ),
   download_timeout_s: optional(integer('seconds', 1, secondsPerDay), 1800, 'Limit of a whole bundle download.'),
   pull_timeout_s: optional(integer('seconds', 1, secondsPerDay), 1800, 'Limit of compose pull.'),
   up_timeout_s: optional(integer('seconds', 1, secondsPerDay), 600, 'Limit of compose up.'),
   down_timeout_s: optional(integer('seconds', 1, secondsPerDay), 600, 'Limit of compose down.'),
   health_timeout_s: optional(
     integer('seconds', 1, secondsPerDay),
-    300,
-    'How long containers may take to become healthy.',
+    defaultHealthTimeoutS,
+    'How long containers may take to become healthy; longer than `settle_s`.',
   ),
   'limits.bundle_bytes': optional(
     integer('bytes', 1),

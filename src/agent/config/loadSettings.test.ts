@@ -50,6 +50,38 @@ describe('a valid file', () => {
     expect(settings.limits.bundle_entries).toBe(10_000);
   });
 
+  it.each([
+    [[], { settle_s: 10, health_timeout_s: 300, connect_timeout_s: 10, http_timeout_s: 30 }],
+    [['health_timeout_s: 5'], { settle_s: 2 }],
+    [['health_timeout_s: 1'], { settle_s: 0 }],
+    [['settle_s: 600'], { health_timeout_s: 1200 }],
+    [['settle_s: 9', 'health_timeout_s: 10'], { settle_s: 9, health_timeout_s: 10 }],
+    [['http_timeout_s: 5'], { connect_timeout_s: 5 }],
+    [['connect_timeout_s: 60'], { http_timeout_s: 60 }],
+    [['download_timeout_s: 20'], { download_stall_s: 20 }],
+  ])('has defaults that fit %j', async (lines, expected) => {
+    expect(await load(...lines)).toMatchObject(expected);
+  });
+
+  it.each([
+    [
+      ['settle_s: 10', 'health_timeout_s: 10'],
+      'settle_s: must be less than health_timeout_s (10): a container without a healthcheck that must stay up for settle_s would never be healthy in time',
+    ],
+    [
+      ['http_timeout_s: 9', 'connect_timeout_s: 10'],
+      'connect_timeout_s: must be at most http_timeout_s (9): http_timeout_s limits the whole call, with its connection',
+    ],
+    [
+      ['download_stall_s: 31', 'download_timeout_s: 30'],
+      'download_stall_s: must be at most download_timeout_s (30): download_timeout_s limits the whole download, with every stall',
+    ],
+  ])('may not contradict itself: %j', async (lines, problem) => {
+    const error: unknown = await load(...lines).catch((caught: unknown) => caught);
+    expect((error as ConfigInvalid).lines).toEqual([expect.stringMatching(/^CONFIG_INVALID: /)]);
+    expect((error as ConfigInvalid).lines[0]).toContain(`: ${problem}`);
+  });
+
   it('is deeply frozen', async () => {
     const settings = await load('disk: { paths: [/srv] }');
     expect([settings, settings.disk, settings.disk.paths].every((part) => Object.isFrozen(part))).toBe(true);

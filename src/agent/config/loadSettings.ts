@@ -4,7 +4,7 @@ import { ConfigInvalid, type KeyProblem } from '../../config/configInvalid.ts';
 import { deepFreeze, readConfigFile, type ConfigFile } from '../../config/configFile.ts';
 import { mergeDefaults } from '../../config/defaults.ts';
 import { claimsOf, collisionsOf } from './collisions.ts';
-import { normalizeAddresses, validateCombinations } from './combinations.ts';
+import { keyOrders, normalizeAddresses, validateCombinations } from './combinations.ts';
 import { validate } from './configValidator.ts';
 import { configTableOf, scopeOf } from './scopeOf.ts';
 import { namedEnvOf, otherConfigs } from './namedEnvs.ts';
@@ -15,6 +15,7 @@ const configFormat = {
   example: 'env: eu-1',
   readers: 'it belongs to root and group deployd with mode 0640, so run as root or deployd',
   naming: 'with --config',
+  orders: keyOrders,
 };
 
 /** Loads config.yaml into frozen Settings; throws ConfigInvalid with all of its problems. */

@@ -1,9 +1,39 @@
 import { isUnencrypted, withoutTrailingSlash } from '../../config/addresses.ts';
 import type { KeyProblem } from '../../config/configInvalid.ts';
+import type { KeyOrder } from '../../config/keyOrder.ts';
 import { traceProblems } from '../../config/traceKeys.ts';
+import { defaultIntervalS, longestPauseS } from '../../protocol/checkInTimes.ts';
 import { isLoopback } from '../../protocol/loopback.ts';
 import { configKeys } from './configKeys.ts';
 import type { TenancySettings } from './settings.ts';
+
+/** Keys of which one bounds the other. */
+export const keyOrders: readonly KeyOrder[] = [
+  {
+    ...{ lower: 'offline_after_s', upper: 'laptop_offline_after_s', least: longestPauseS(defaultIntervalS) },
+    reason: 'a laptop may be silent for at least as long as a server',
+  },
+  {
+    ...{ lower: 'offline_after_s', upper: 'retire_timeout_s', least: longestPauseS(defaultIntervalS) },
+    reason: 'else the retirement of a host that checks in goes on before the host is taken down',
+  },
+  {
+    ...{ lower: 'session.idle_s', upper: 'session.lifetime_s' },
+    reason: 'a session ends after lifetime_s in any case',
+  },
+  {
+    ...{ lower: 'session.recheck_s', upper: 'session.lifetime_s' },
+    reason: 'else the groups of a person are never checked again',
+  },
+  {
+    ...{ lower: 'webhooks.first_retry_s', upper: 'webhooks.longest_retry_s' },
+    reason: 'pauses grow from the first to the longest',
+  },
+  {
+    ...{ lower: 'webhooks.first_retry_s', upper: 'webhooks.give_up_after_s' },
+    reason: 'else an event is given up before it is tried again',
+  },
+];
 
 type Valid = Partial<TenancySettings>;
 

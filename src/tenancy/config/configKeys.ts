@@ -1,3 +1,4 @@
+import { defaultOfflineAfterS, laptopSilenceS } from '../../protocol/checkInTimes.ts';
 import { defaultLimits } from '../../protocol/defaultLimits.ts';
 import { keyTableOf, optional, required, type ConfigKey, type DottedKey } from '../../config/keyTable.ts';
 import { traceKeys } from '../../config/traceKeys.ts';
@@ -129,10 +130,10 @@ export const configKeys: Readonly<Record<DottedKey<TenancySettings>, ConfigKey>>
   ),
   offline_after_s: optional(
     integer('seconds', minute, day),
-    5 * minute,
-    'Silence after which a backend counts as offline.',
+    defaultOfflineAfterS,
+    'Silence after which a host counts as offline; longer than the `interval_s` of every host. The default is as long as a host waits for containers by default, and its next check-in.',
   ),
-  laptop_offline_after_s: optional(integer('seconds', minute, 30 * day), day, 'The same for a laptop.'),
+  laptop_offline_after_s: optional(integer('seconds', minute, 30 * day), laptopSilenceS, 'The same for a laptop.'),
   retire_timeout_s: optional(
     integer('seconds', minute, 30 * day),
     day,

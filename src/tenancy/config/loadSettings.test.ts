@@ -140,8 +140,38 @@ describe('a problem is reported with its line', () => {
     [['lisen: 127.0.0.1:1'], ':3: lisen: unknown key; the nearest known key is listen'],
     [['kit: { vresion: 1 }'], ':3: kit.vresion: unknown key; the nearest known key is version under kit'],
     [['offline_after_s: 5'], ':3: offline_after_s: must be a whole number of seconds from 60 to 86400'],
+    [
+      ['offline_after_s: 600', 'laptop_offline_after_s: 599', 'retire_timeout_s: 300'],
+      ':3: offline_after_s: must be at most laptop_offline_after_s (599): a laptop may be silent for at least as long as a server',
+      ':3: offline_after_s: must be at most retire_timeout_s (300): else the retirement of a host that checks in goes on before the host is taken down',
+    ],
+    [
+      ['retire_timeout_s: 60'],
+      ':3: retire_timeout_s: must be at least offline_after_s (100): else the retirement of a host that checks in goes on before the host is taken down',
+    ],
+    [
+      ['session: { idle_s: 601, recheck_s: 602, lifetime_s: 600 }'],
+      ':3: session.idle_s: must be at most session.lifetime_s (600): a session ends after lifetime_s in any case',
+      ':3: session.recheck_s: must be at most session.lifetime_s (600): else the groups of a person are never checked again',
+    ],
+    [
+      ['webhooks: { first_retry_s: 90, longest_retry_s: 80, give_up_after_s: 70 }'],
+      ':3: webhooks.first_retry_s: must be at most webhooks.longest_retry_s (80): pauses grow from the first to the longest',
+      ':3: webhooks.first_retry_s: must be at most webhooks.give_up_after_s (70): else an event is given up before it is tried again',
+    ],
   ])('%j', async (lines, ...flaws) => {
     expect(await flawsOf([...required, ...lines])).toEqual(flaws);
+  });
+
+  it.each([
+    [[], { offline_after_s: 400, laptop_offline_after_s: 86_400, retire_timeout_s: 86_400 }],
+    [['retire_timeout_s: 300'], { offline_after_s: 300, laptop_offline_after_s: 86_400 }],
+    [['laptop_offline_after_s: 120'], { offline_after_s: 120 }],
+    [['session: { lifetime_s: 600 }'], { session: { idle_s: 600, lifetime_s: 600, recheck_s: 600 } }],
+    [['session: { idle_s: 90000 }'], { session: { idle_s: 90_000, lifetime_s: 90_000, recheck_s: 900 } }],
+    [['webhooks: { longest_retry_s: 2 }'], { webhooks: { first_retry_s: 2, longest_retry_s: 2 } }],
+  ])('%j, whose defaults give way', async (lines, expected) => {
+    expect(await load(...lines)).toMatchObject(expected);
   });
 
   const signIn = 'issuer_url: https://id.example, client_id: a, client_secret_file: /s';

@@ -1,6 +1,6 @@
 import { certificateProblems } from '../../config/certificateFile.ts';
 import { deepFreeze, readConfigFile } from '../../config/configFile.ts';
-import { normalizeAddresses, validateCombinations } from './combinations.ts';
+import { keyOrders, normalizeAddresses, validateCombinations } from './combinations.ts';
 import { configTable } from './configKeys.ts';
 import { validate } from './configValidator.ts';
 import type { TenancySettings } from './settings.ts';
@@ -11,6 +11,7 @@ const configFormat = {
   example: 'public_url: https://tenancy.example',
   readers: 'it belongs to root and group deployd-tenancy with mode 0640, so run as root or deployd-tenancy',
   naming: 'with --config',
+  orders: keyOrders,
 };
 
 /** Loads config.yaml into frozen settings; throws ConfigInvalid with all of its problems. */

@@ -43,7 +43,7 @@ function elapsedS({ last_check_in, check_in_clock }: LastCheckIn, { bootTime: { 
 
 function limitText(facts: CheckInAgeFacts): string {
   const limitS = recentForS(facts);
-  if (facts.laptop) return `${laptopSilenceS / 3600} hours`;
+  if (limitS === laptopSilenceS && facts.laptop) return `${laptopSilenceS / 3600} hours`;
   return limitS === 3 * facts.intervalS ? `three intervals (${limitS} s)` : `${limitS} s`;
 }
 
