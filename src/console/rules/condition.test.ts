@@ -9,6 +9,8 @@ it.each<[string, string, Partial<Facts>]>([
   ['behind', 'later', { applied_sha: null }],
   ['behind', 'later', { desired_sha: 'b' }],
   ['unhealthy', 'bad', { healthy: false, desired_sha: 'b' }],
+  ['unhealthy', 'bad', { trouble: 'unhealthy' }],
+  ['unknown', 'later', { healthy: null }],
   ['refused', 'bad', { trouble: 'refused', desired_sha: 'b' }],
   ['failed', 'bad', { trouble: 'failed', healthy: false }],
   ['offline', 'bad', { state: 'offline', healthy: false }],
@@ -36,5 +38,6 @@ it.each([
   ['exited', null, 0, 'idle'],
   ['exited', null, 137, 'bad'],
 ])('a container that is %s, %s, with exit code %s is %s', (state, health, exit_code, tone) => {
-  expect(containerTone({ state, health, exit_code })).toBe(tone);
+  expect(containerTone({ state, health, exit_code }, true)).toBe(tone);
+  expect(containerTone({ state, health, exit_code }, false)).toBe('idle');
 });

@@ -32,8 +32,10 @@ type ConditionFacts = Pick<Backend, 'state' | 'healthy' | 'trouble' | 'applied_s
 export function conditionOf(backend: ConditionFacts): Condition {
   if (backend.state !== 'active') return stateConditions[backend.state];
   if (backend.trouble === 'refused' || backend.trouble === 'failed') return troubles[backend.trouble];
-  if (backend.healthy === false)
+  if (backend.healthy === false || backend.trouble === 'unhealthy')
     return { word: 'unhealthy', tone: 'bad', meaning: 'Its host checks in, and something that should run does not.' };
+  if (backend.healthy === null)
+    return { word: 'unknown', tone: 'later', meaning: 'Its host has not checked in lately.' };
   if (isBehind(backend))
     return { word: 'behind', tone: 'later', meaning: 'Its host does not run the desired bundle yet.' };
   return stateConditions.active;
@@ -74,8 +76,9 @@ export function shortDigests(text: string): string {
   return text.replace(/\b[0-9a-f]{64}\b/g, (sha256) => shortSha(sha256));
 }
 
-/** How good it is that a container is in a state: one that has exited with 0 has done its work. */
-export function containerTone({ state, health, exit_code }: ContainerFacts): Tone {
+/** How good it is that a container is in a state: one that has exited with 0 has done its work; of a silent host nobody knows. */
+export function containerTone({ state, health, exit_code }: ContainerFacts, isKnown: boolean): Tone {
+  if (!isKnown) return 'idle';
   if (health === 'unhealthy') return 'bad';
   if (state === 'running') return health === 'starting' ? 'later' : 'good';
   return state === 'exited' && exit_code === 0 ? 'idle' : 'bad';

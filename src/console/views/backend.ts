@@ -37,6 +37,11 @@ export const backendPage: Page = async ({ api, caller, params: { id = '' } }) =>
             ${aboutBackend(backend, now)} ${may(caller, 'admin', backend.env) ? administration(backend) : nothing}
             ${troubleOf(backend)} ${managerTable(backend)}
             <h2>Containers</h2>
+            ${
+              backend.healthy === null && backend.last_seen_at !== null
+                ? html`<p>As its host told at its last check-in, ${fullTime(backend.last_seen_at, now)}.</p>`
+                : nothing
+            }
             ${containerTable(backend)}
             <h2>Last ticks</h2>
             ${ticks(now)}
@@ -77,10 +82,11 @@ function troubleOf({ trouble, last_report }: BackendDetails): TemplateResult | t
   </section>`;
 }
 
-function containerTable({ containers }: BackendDetails): TemplateResult {
+function containerTable({ containers, healthy }: BackendDetails): TemplateResult {
+  const isKnown = healthy !== null;
   const columns: Column<Container>[] = [
     { heading: 'Service', cell: ({ service }) => service },
-    { heading: 'State', cell: (container) => toneBadge(containerTone(container), container.state) },
+    { heading: 'State', cell: (container) => toneBadge(containerTone(container, isKnown), container.state) },
     { heading: 'Health', cell: ({ health }) => health ?? '–' },
     { heading: 'Exit code', isNumber: true, cell: ({ exit_code }) => exit_code ?? '–' },
     { heading: 'Name', cell: ({ name }) => html`<code>${name}</code>` },

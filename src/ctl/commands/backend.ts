@@ -107,7 +107,7 @@ function formatBackend(backend: BackendDetails, nowMs: number): string {
     ['agent', backend.agent_version],
     ['applied', backend.applied_sha ?? 'nothing'],
     ['desired', backend.desired_sha ?? 'nothing'],
-    ['healthy', formatHealth(backend.healthy)],
+    ['healthy', formatHealth(backend)],
     ['trouble', backend.trouble ?? null],
     ['held', hold && formatHold(hold, nowMs)],
     ['windows', opening && `closed, the next opens ${formatTime(opening, nowMs)}`],

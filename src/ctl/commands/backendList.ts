@@ -51,7 +51,7 @@ async function listBackends(
     backend.state,
     formatAge(backend.last_seen_at, session.nowMs),
     backend.agent_version ?? '-',
-    backend.trouble ?? formatHealth(backend.healthy),
+    backend.trouble ?? formatHealth(backend),
     backend.deferred_by ?? '-',
     shortSha(backend.applied_sha),
     shortSha(backend.desired_sha),

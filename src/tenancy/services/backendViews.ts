@@ -1,10 +1,12 @@
 import type { BackendState, FinishingStep } from '../../../machines/backend.ts';
 import type { CheckInRequest, Deferral, DeferringFacts, ToldSwarm } from '../../protocol/checkIn.ts';
 import type { Report } from '../../protocol/report.ts';
+import { hostHealth, type SilenceLimits } from '../rules/hostHealth.ts';
 import { outcomeOfTrouble } from '../rules/webhooks/trouble.ts';
 import type { Labels } from '../store/columns.ts';
 import type { BackendRow, PendingStep, PendingStepRow } from '../store/database.ts';
 import type { ReceivedReport } from '../store/reports.ts';
+import type { Dependencies } from './dependencies.ts';
 
 /** A backend as the API returns it; times are RFC 3339. */
 export interface BackendView extends DeferringFacts {
@@ -23,7 +25,7 @@ export interface BackendView extends DeferringFacts {
   /** What is desired of it: in its env, or by the wave of a rollout that it has joined. */
   desired_sha: string | null;
   agent_version: string | null;
-  /** Null before its first check-in. */
+  /** Null while that is not known: before its first check-in, and when its host is silent. */
   healthy: boolean | null;
   /** Outcome of its newest report, if that told of trouble. */
   trouble: string | null;
@@ -52,6 +54,12 @@ export interface BackendDetails extends BackendView {
   managers: ManagerView[];
 }
 
+/** When hosts count as silent now. */
+export function silenceLimits({ clock, settings }: Pick<Dependencies, 'clock' | 'settings'>): SilenceLimits {
+  const { offline_after_s, laptop_offline_after_s } = settings;
+  return { now: clock(), offline_after_s, laptop_offline_after_s };
+}
+
 /** A manager of a swarm, as the API tells another one of it. */
 export interface ManagerView {
   id: string;
@@ -61,7 +69,10 @@ export interface ManagerView {
 }
 
 /** A backend's row as the API returns it. */
-export function backendView(row: BackendRow, desiredSha: string | null): BackendView {
+export function backendView(
+  row: BackendRow,
+  { desiredSha, limits }: { desiredSha: string | null; limits: SilenceLimits },
+): BackendView {
   const { id, env, site, transport, state, generation, applied_sha } = row;
   return {
     id,
@@ -78,7 +89,7 @@ export function backendView(row: BackendRow, desiredSha: string | null): Backend
     applied_sha,
     desired_sha: state === 'retired' ? null : desiredSha,
     agent_version: row.agent_version || null,
-    healthy: row.healthy === null ? null : row.healthy === 1,
+    healthy: hostHealth(row, limits),
     trouble: row.trouble && outcomeOfTrouble(row.trouble),
     deferred_by: row.deferred_by,
     // Few tell something, and check-ins may be long.
@@ -92,6 +103,7 @@ export function backendView(row: BackendRow, desiredSha: string | null): Backend
 /** What is told of a backend beside its row. */
 interface DetailFacts {
   desiredSha: string | null;
+  limits: SilenceLimits;
   pending: PendingStepRow[];
   newest: ReceivedReport | null;
   /** Of its swarm and env, itself among them. */
@@ -99,13 +111,10 @@ interface DetailFacts {
 }
 
 /** A backend's row as the API returns it alone. */
-export function backendDetails(
-  row: BackendRow,
-  { desiredSha, pending, newest, managers }: DetailFacts,
-): BackendDetails {
+export function backendDetails(row: BackendRow, { pending, newest, managers, ...facts }: DetailFacts): BackendDetails {
   const checkIn = checkInOf(row);
   return {
-    ...backendView(row, desiredSha),
+    ...backendView(row, facts),
     pending_steps: pending.map(({ step, tries, error }) => ({ step, tries, error })),
     last_report: newest && reportView(newest),
     host: checkIn?.host ?? null,

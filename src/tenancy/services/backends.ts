@@ -8,7 +8,7 @@ import { listReports as selectReports } from '../store/reports.ts';
 import { listManagers } from '../store/swarms.ts';
 import { notFound } from './apiError.ts';
 import { auditEntry } from './audit.ts';
-import { backendDetails, reportView, type BackendDetails, type ReportView } from './backendViews.ts';
+import { backendDetails, reportView, silenceLimits, type BackendDetails, type ReportView } from './backendViews.ts';
 import type { Dependencies } from './dependencies.ts';
 import { readDesired } from './desired.ts';
 import { secretsPending } from './envs.ts';
@@ -40,7 +40,8 @@ export async function readBackend(deps: Dependencies, call: BackendCall): Promis
     selectReports(store, row.id, { limit: 1 }),
     listManagers(store, row),
   ]);
-  return backendDetails(row, { desiredSha: desired.of(row), pending, newest: newest ?? null, managers });
+  const facts = { desiredSha: desired.of(row), limits: silenceLimits(deps), pending, newest: newest ?? null, managers };
+  return backendDetails(row, facts);
 }
 
 /** Creates a backend; throws 404 without its env, 409 while the secrets of its env are destroyed. */

@@ -6,7 +6,7 @@ import { visibleEnvs } from '../rules/permission.ts';
 import type { BackendOrder } from '../store/backendTable.ts';
 import { countGroups, listBackends as selectBackends } from '../store/fleet.ts';
 import { ApiError } from './apiError.ts';
-import { backendView, type BackendView } from './backendViews.ts';
+import { backendView, silenceLimits, type BackendView } from './backendViews.ts';
 import type { Dependencies } from './dependencies.ts';
 import { readDesired } from './desired.ts';
 import type { Operator } from './operator.ts';
@@ -30,7 +30,7 @@ export interface BackendsQuery {
 
 /** A page of the backends of the envs that an operator may see; throws 400 for the cursor of a list in another order. */
 export async function listBackends(
-  { store }: Dependencies,
+  deps: Dependencies,
   { operator, env, states, search = '', isBehind = false, isSick = false, deferredBy, swarmId, ...page }: BackendsQuery,
 ): Promise<{ backends: BackendView[]; next: string | null }> {
   const { order, limit } = page;
@@ -52,11 +52,12 @@ export async function listBackends(
     deferredBy: deferredBy ?? null,
     swarmId: swarmId ?? null,
   };
-  const rows = await selectBackends(store, { ...filter, order, after, limit: limit + 1 });
+  const rows = await selectBackends(deps.store, { ...filter, order, after, limit: limit + 1 });
   const { items, last } = toPage(rows, limit);
-  const desired = await readDesired(store, envs);
+  const desired = await readDesired(deps.store, envs);
+  const limits = silenceLimits(deps);
   return {
-    backends: items.map((row) => backendView(row, desired.of(row))),
+    backends: items.map((row) => backendView(row, { desiredSha: desired.of(row), limits })),
     next: last && backendCursorOf(last, order.column),
   };
 }

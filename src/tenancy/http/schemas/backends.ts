@@ -41,7 +41,12 @@ const backend = {
   applied_sha: Nullable(Sha256),
   desired_sha: Nullable(Sha256),
   agent_version: Nullable(Type.String()),
-  healthy: Nullable(Type.Boolean()),
+  healthy: Nullable(
+    Type.Boolean({
+      description:
+        'Whether all services of the applied bundle are healthy; null while that is not known: before the first check-in, and when the host is silent.',
+    }),
+  ),
   trouble: Nullable(Type.String({ description: 'Outcome of its newest report: refused, failed or unhealthy.' })),
   deferred_by: Nullable({ ...Deferral, description: 'What defers the work of its host; a hold comes before windows.' }),
   ...deferringFacts,
