@@ -10,6 +10,7 @@ import { checkFiles, examineIdentity } from '../services/doctor/files.ts';
 import { examineOrchestrator } from '../services/doctor/orchestrator.ts';
 import { checkNetwork } from '../services/doctor/network.ts';
 import { examinePolicy } from '../services/doctor/policy.ts';
+import { examineServices } from '../services/doctor/services.ts';
 import { examineTrust } from '../services/doctor/trust.ts';
 import { doctorContextOf, type DoctorInput } from '../services/doctor/doctorContext.ts';
 import { checkTicks } from '../services/doctor/ticks.ts';
@@ -66,6 +67,7 @@ async function runChecks(input: DoctorInput): Promise<Diagnosis> {
     policy,
     examineTrust(context),
     ...ticks,
+    await examineServices(context),
   ];
   return diagnosisOf(made.map((check) => withCommands(check, input.scope)));
 }

@@ -4,17 +4,25 @@ import type { CheckContext } from './checkContext.ts';
 import { checkReleases, checkState, type ReleasesFacts } from './releaseChecks.ts';
 
 const facts: ReleasesFacts = {
-  ...{ envDir: '/s/eu-1', count: 4, keep: 3, foreignCurrent: null, incomplete: false, orphanedPaths: [] },
+  ...{ envDir: '/s/eu-1', count: 4, keep: 3, orphanedPaths: [] },
+  ...{ foreignCurrent: null, otherCurrent: null, incomplete: false },
 };
 
 it.each<[string, Partial<ReleasesFacts>, string[]]>([
   ['pass with one more than are kept', {}, ['releases: passed', '4 in /s/eu-1/releases']],
   [
     'fail with every finding at once',
-    { count: 5, foreignCurrent: 'current is a directory', incomplete: true, orphanedPaths: ['/s/x', '/s/y'] },
+    {
+      count: 5,
+      foreignCurrent: 'current is a directory',
+      otherCurrent: 'nothing',
+      incomplete: true,
+      orphanedPaths: ['/s/x', '/s/y'],
+    },
     [
       ...['releases: failed', '5 in /s/eu-1/releases'],
       ...['current is a directory', 'sudo mv /s/eu-1/current /s/eu-1/current.foreign'],
+      ...['current points to nothing in place of the applied release', 'sudo deployd run --once'],
       ...['the applied release is not whole: the next tick applies it anew', 'sudo deployd run --once'],
       ...['5 releases lie there, 3 are kept', 'sudo deployd run --once --prune'],
       ...['/s/x was left behind', 'sudo rm -rf /s/x', '/s/y was left behind', 'sudo rm -rf /s/y'],

@@ -9,6 +9,8 @@ export interface ReleasesFacts {
   keep: number;
   /** Description of `current` when the agent did not create it; else null. */
   foreignCurrent: string | null;
+  /** Where `current` points in place of the applied release; null when it points there. */
+  otherCurrent: string | null;
   /** True when files of the applied release are missing or damaged. */
   incomplete: boolean;
   /** Paths that no tick needs: staging directories, registry logins of a killed compose. */
@@ -19,11 +21,13 @@ export interface ReleasesFacts {
 export function checkReleases(releases: Fact<ReleasesFacts>): Check {
   const name = 'releases';
   if ('unknown' in releases) return unknownCheck(name, releases.unknown);
-  const { envDir, count, keep, foreignCurrent, incomplete, orphanedPaths } = releases.known;
+  const { envDir, count, keep, foreignCurrent, otherCurrent, incomplete, orphanedPaths } = releases.known;
   const tick = 'sudo deployd run --once';
   const findings: Finding[] = [];
   if (foreignCurrent !== null)
     findings.push({ problem: foreignCurrent, fix: `sudo mv ${envDir}/current ${envDir}/current.foreign` });
+  if (otherCurrent !== null)
+    findings.push({ problem: `current points to ${otherCurrent} in place of the applied release`, fix: tick });
   if (incomplete)
     findings.push({ problem: 'the applied release is not whole: the next tick applies it anew', fix: tick });
   if (count > keep + 1)

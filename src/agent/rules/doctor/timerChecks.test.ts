@@ -53,30 +53,34 @@ describe('the last check-in', () => {
   const at = '2026-11-21T12:00:00.000Z';
   const state: State = { ...emptyState('eu-1'), last_check_in: { at, action: 'none', desired_sha: null } };
   const passed = ['ticks: passed', `last check-in at ${at}`];
-  const late = [
-    ...['ticks: failed', `last check-in at ${at}`],
-    ...[`no tick has checked in since ${at}`, 'sudo deployd trace --list'],
+  const failed = (problem: string, fix = 'sudo deployd trace --list') => [
+    ...['ticks: failed', `last check-in at ${at}`, problem, fix],
   ];
-  const alarmed = [
-    ...['ticks: failed', `last check-in at ${at}`],
-    ...[`no tick has checked in since ${at}, for longer than offline_alarm_s (9999 s)`, 'sudo deployd trace --list'],
-  ];
+  const late = (age: string, limit: string) => failed(`the last check-in was ${age} ago, longer than ${limit}`);
+  const alarmed = failed(`no check-in since ${at}, for longer than offline_alarm_s (9999 s)`);
+  const ofFuture = failed(
+    `the last check-in is dated ${at}, in the future: the clock was set back`,
+    'sudo timedatectl set-ntp true',
+  );
   const none = ['ticks: failed', 'none', 'no tick has checked in yet', 'sudo deployd run --once'];
 
+  const limits = { intervalS: 60, laptop: false, alarmS: null, bootTime: { boot: '', uptime_s: 0 } };
   const lastTick = (found: State | null, ageS: number, more: object = {}) => {
     const now = new Date(Date.parse(at) + ageS * 1000);
     const context = { now, agent: { name: 'deployd', uid: 900, gids: [] }, state: { known: found } };
-    return checkLines(checkLastTick(context, { intervalS: 60, laptop: false, alarmS: null, ...more }));
+    return checkLines(checkLastTick(context, { ...limits, ...more }));
   };
 
   it.each<[string, string[], string[]]>([
-    ['is recent for a quarter of an hour', lastTick(state, 900), passed],
-    ['is late after that', lastTick(state, 901), late],
-    ['is recent for five long intervals', lastTick(state, 1000, { intervalS: 200 }), passed],
-    ['is late after those', lastTick(state, 1001, { intervalS: 200 }), late],
-    ['is never late on a laptop', lastTick(state, 10_000, { laptop: true }), passed],
+    ['is recent for three intervals', lastTick(state, 180), passed],
+    ['is late after that', lastTick(state, 181), late('3 min', 'three intervals (180 s)')],
+    ['is recent for three long intervals', lastTick(state, 600, { intervalS: 200 }), passed],
+    ['is late after those', lastTick(state, 601, { intervalS: 200 }), late('10 min', 'three intervals (600 s)')],
+    ['is recent on a laptop for a day', lastTick(state, 86_400, { laptop: true }), passed],
+    ['is late on a laptop after that', lastTick(state, 86_401, { laptop: true }), late('24 h', '24 hours')],
     ['is late on a laptop after its alarm', lastTick(state, 10_000, { laptop: true, alarmS: 9999 }), alarmed],
-    ['is late before the alarm', lastTick(state, 1000, { alarmS: 1000 }), late],
+    ['is late before the alarm', lastTick(state, 1000, { alarmS: 1000 }), late('16 min', 'three intervals (180 s)')],
+    ['is dated after now', lastTick(state, -3600), ofFuture],
     ['has not happened before the first tick', lastTick(null, 0), none],
     ['has not happened while every tick was offline', lastTick(emptyState('eu-1'), 0), none],
   ])('%s', (_name, lines, expected) => {
@@ -89,9 +93,6 @@ describe('the last check-in', () => {
       agent: { name: 'deployd', uid: 900, gids: [] },
       state: { unknown: 'use sudo' },
     };
-    expect(checkLines(checkLastTick(context, { intervalS: 60, laptop: false, alarmS: null }))).toEqual([
-      'ticks: unknown',
-      'use sudo',
-    ]);
+    expect(checkLines(checkLastTick(context, limits))).toEqual(['ticks: unknown', 'use sudo']);
   });
 });

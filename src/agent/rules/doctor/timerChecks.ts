@@ -1,5 +1,7 @@
 import { checkResult, inapplicableCheck, unknownCheck, type Check, type Finding } from '../../../doctor/diagnosis.ts';
 import type { CheckContext } from './checkContext.ts';
+import { staleCheckIn, type CheckInAgeFacts } from '../schedule/checkInAge.ts';
+import { offlineAlarmLine } from '../schedule/offlineAlarm.ts';
 import type { Fact } from '../../../platform/fact.ts';
 
 /** Properties of `deployd.timer` by name, and its next run if systemd lists one. */
@@ -49,21 +51,28 @@ export function checkTimer(timer: TimerFacts, absentUser: string | null): Check 
   return checkResult(name, next === null ? is('SubState') : `next run at ${next.toISOString()}`, findings);
 }
 
-/** Checks that the last check-in is recent; laptops may be offline for longer, up to the alarm. */
-export function checkLastTick(
-  { state, now }: CheckContext,
-  { intervalS, laptop, alarmS }: { intervalS: number; laptop: boolean; alarmS: number | null },
-): Check {
+/** How often this host checks in, and when that becomes an alarm. */
+interface CheckInLimits extends Omit<CheckInAgeFacts, 'now'> {
+  /** Config `offline_alarm_s`. */
+  alarmS: number | null;
+}
+
+/** Checks that the last check-in is recent, as `status` does; an alarm may ask for less. */
+export function checkLastTick({ state, now }: CheckContext, { alarmS, ...limits }: CheckInLimits): Check {
   const name = 'ticks';
   if ('unknown' in state) return unknownCheck(name, state.unknown);
-  const at = state.known?.last_check_in?.at ?? null;
-  if (at === null)
+  const at = state.known?.last_check_in?.at;
+  if (state.known === null || at === undefined)
     return checkResult(name, 'none', [{ problem: 'no tick has checked in yet', fix: 'sudo deployd run --once' }]);
-  const ageS = Math.round((now.getTime() - Date.parse(at)) / 1000);
-  const isAlarm = alarmS !== null && ageS > alarmS;
-  const isLate = isAlarm || (!laptop && ageS > Math.max(minOverdueS, 5 * intervalS));
-  const problem = `no tick has checked in since ${at}${isAlarm ? `, for longer than offline_alarm_s (${alarmS} s)` : ''}`;
-  return checkResult(name, `last check-in at ${at}`, isLate ? [{ problem, fix: 'sudo deployd trace --list' }] : []);
+  const alarm = offlineAlarmLine(at, alarmS, now);
+  const stale = staleCheckIn(state.known, { now, ...limits });
+  const problems = [alarm, stale?.line].filter((line) => typeof line === 'string');
+  const fix = stale?.isClockWrong ? 'sudo timedatectl set-ntp true' : 'sudo deployd trace --list';
+  return checkResult(
+    name,
+    `last check-in at ${at}`,
+    problems.slice(0, 1).map((problem) => ({ problem, fix })),
+  );
 }
 
 function parseNextRun(listed: string): Date | null {
@@ -74,6 +83,3 @@ function parseNextRun(listed: string): Date | null {
     return null;
   }
 }
-
-/** Seconds; a boot or a long tick delays check-ins by up to this much. */
-const minOverdueS = 900;

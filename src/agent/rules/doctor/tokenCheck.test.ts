@@ -20,7 +20,15 @@ const recorded = (more: Partial<State>, token: Partial<State['token']> = {}): Ch
 });
 
 function tokenCheck(more: Partial<TokenFacts>, state: CheckContext['state'] = recorded({})): string[] {
-  const facts = { token: withLookup(alive), grant: noGrant, grantExpiry: null, env: 'eu-1', intervalS: 60, ...more };
+  const usual = {
+    token: withLookup(alive),
+    grant: noGrant,
+    grantExpiry: null,
+    env: 'eu-1',
+    intervalS: 60,
+    laptop: false,
+  };
+  const facts = { ...usual, ...more };
   const context = { now, agent: { name: 'deployd', uid: 900, gids: [] }, state };
   return checkLines(checkToken(facts, context));
 }
@@ -66,17 +74,26 @@ it.each<[string, string[], string[]]>([
       'bao read auth/jwt-tenancy/role/ROLE',
     ],
   ],
-  ['cannot be looked up', tokenCheck({ token: withLookup(null) }), ['token: passed', 'present']],
-  ['is not known at all', tokenCheck({ token: withLookup(null) }, { unknown: 'x' }), ['token: passed', 'present']],
+  ['cannot be looked up', tokenCheck({ token: withLookup(null) }), ['token: unknown', 'present; not looked up: away']],
+  [
+    'cannot be looked up on a laptop, where that is normal',
+    tokenCheck({ token: withLookup(null), laptop: true }),
+    ['token: not applicable', 'present; not looked up: away'],
+  ],
+  [
+    'is not known at all',
+    tokenCheck({ token: withLookup(null) }, { unknown: 'x' }),
+    ['token: unknown', 'present; not looked up: away'],
+  ],
   [
     'cannot be looked up before the first tick',
     tokenCheck({ token: withLookup(null) }, { known: null }),
-    ['token: passed', 'present'],
+    ['token: unknown', 'present; not looked up: away'],
   ],
   [
     'expires now by the state',
     tokenCheck({ token: withLookup(null) }, recorded({}, { expires_at: now.toISOString() })),
-    ['token: passed', 'present, until 2026-11-21T12:00:00.000Z'],
+    ['token: unknown', 'present, until 2026-11-21T12:00:00.000Z; not looked up: away'],
   ],
   [
     'has expired by the state',

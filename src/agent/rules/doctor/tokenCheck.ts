@@ -1,4 +1,4 @@
-import { checkResult, unknownCheck, type Check, type Finding } from '../../../doctor/diagnosis.ts';
+import { checkResult, inapplicableCheck, unknownCheck, type Check, type Finding } from '../../../doctor/diagnosis.ts';
 import type { CheckContext } from './checkContext.ts';
 import type { FileFacts } from '../../../platform/host/hostFacts.ts';
 import type { Fact } from '../../../platform/fact.ts';
@@ -12,6 +12,8 @@ export interface TokenFacts {
   grantExpiry: Date | null;
   env: string | null;
   intervalS: number;
+  /** A laptop may be where the secretstore is out of reach. */
+  laptop: boolean;
 }
 
 /** Checks that the token is present, valid, of this env and not about to expire, and that no grant stays unused (spec §11). */
@@ -30,7 +32,9 @@ export function checkToken(facts: TokenFacts, context: CheckContext): Check {
   }
   const { lookup } = token.known;
   const found = [...lifeFindings(lookup, facts, { context, renew }), ...recordedFindings(context, renew), ...waiting];
-  return checkResult(name, describeToken(lookup, context), found);
+  const detail = describeToken(lookup, context);
+  if ('known' in lookup || found.length > 0) return checkResult(name, detail, found);
+  return (facts.laptop ? inapplicableCheck : unknownCheck)(name, `${detail}; not looked up: ${lookup.unknown}`);
 }
 
 /** Expiry in the claims of a JWT; null without one. */

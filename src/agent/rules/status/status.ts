@@ -156,7 +156,8 @@ export function outOfSyncReason(state: State): string | null {
   return desired === applied_sha ? null : `wanted is ${desired ?? 'nothing'}, applied is ${applied_sha ?? 'nothing'}`;
 }
 
-function waits({ outcome }: NonNullable<State['last_outcome']>): boolean {
+/** True where what is desired waits for the end of a hold, or for a window. */
+export function waits({ outcome }: NonNullable<State['last_outcome']>): boolean {
   return outcome === 'held' || outcome === 'outsideWindow';
 }
 
@@ -166,7 +167,7 @@ export function formatOutcome({ outcome, code, detail }: NonNullable<State['last
 }
 
 /** True for the name of a failed ending or report outcome, and for an unknown name. */
-function isFailure(outcome: string): boolean {
+export function isFailure(outcome: string): boolean {
   const succeeded = endingNames.filter((name) => endings[name].meta.exit === 0 || endings[name].meta.exit === 75);
   return !succeeded.some((name) => name === outcome || endings[name].meta.report === outcome);
 }

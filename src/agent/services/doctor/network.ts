@@ -97,6 +97,7 @@ async function tokenFacts(connection: Connection | null, context: DoctorContext)
     grantExpiry: grantText === null ? null : jwtExpiryOf(grantText),
     env: settings.env ?? null,
     intervalS: settings.interval_s,
+    laptop: settings.laptop_mode,
   };
   if (inaccessible !== null) return { ...facts, token: { unknown: inaccessible } };
   try {

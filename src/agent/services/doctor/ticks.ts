@@ -3,10 +3,12 @@ import { join } from 'node:path';
 import { Fault } from '../../../../machines/fault.ts';
 import { readHold } from '../../adapters/state/holdFile.ts';
 import { readLock } from '../../adapters/state/lockRecord.ts';
+import { bootTimeNow } from '../../../platform/clock.ts';
 import { runHostProgram } from '../../../platform/host/hostProgram.ts';
 import { isThere } from '../../../platform/host/paths.ts';
 import { Releases } from '../../adapters/release/releases.ts';
 import type { Check } from '../../../doctor/diagnosis.ts';
+import { checkBundle, checkLastOutcome, checkReports } from '../../rules/doctor/bundleChecks.ts';
 import { checkHold } from '../../rules/doctor/holdCheck.ts';
 import { checkLock, type LockFacts } from '../../rules/doctor/lockCheck.ts';
 import { checkReleases, checkState, type ReleasesFacts } from '../../rules/doctor/releaseChecks.ts';
@@ -16,18 +18,21 @@ import { checkLastTick, checkTimer, parseTimerFacts } from '../../rules/doctor/t
 import type { Fact } from '../../../platform/fact.ts';
 import type { DoctorContext } from './doctorContext.ts';
 
-/** Checks the timer, the last tick, the hold, the lock, state.json and the releases. */
+/** Checks the timer, what the last ticks left, the hold, the lock, state.json and the releases. */
 export async function checkTicks(context: DoctorContext): Promise<Check[]> {
   const { stateFinding, host, settings } = context;
   const { env = null, interval_s: intervalS, laptop_mode: laptop, offline_alarm_s: alarmS } = settings;
   const lock = await lockFacts(context);
   return [
     checkTimer(await timerFacts(context.scope, host.agent.uid), absentUserOf(context)),
-    checkLastTick(host, { intervalS, laptop, alarmS }),
+    checkLastTick(host, { intervalS, laptop, alarmS, bootTime: bootTimeNow() }),
     checkHold(await holdFacts(context), host.now),
     checkLock(lock, host.now),
     checkState(host, { env, broken: stateFinding }),
     checkReleases(await releasesFacts(context, 'known' in lock && lock.known.held)),
+    checkBundle(host),
+    checkLastOutcome(host),
+    checkReports(host),
   ];
 }
 
@@ -72,7 +77,8 @@ async function releasesFacts(context: DoctorContext, isTickRunning: boolean): Pr
   if (settings.env === undefined) return { unknown: 'the configuration does not say which env this is' };
   const home = join(settings.state_dir, settings.env);
   const releases = new Releases(settings.state_dir, home);
-  const applied = 'known' in host.state ? (host.state.known?.applied_sha ?? null) : null;
+  const { applied_sha: applied = null, attempt = null } = ('known' in host.state && host.state.known) || {};
+  const isCurrentMeant = applied !== null && attempt === null && !isTickRunning && settings.orchestrator === 'compose';
   const foreign = await releases.current.sha().then(
     () => null,
     (error: unknown) => (error instanceof Fault ? error.message : 'current cannot be read'),
@@ -83,10 +89,17 @@ async function releasesFacts(context: DoctorContext, isTickRunning: boolean): Pr
       count: (await namesIn(join(home, 'releases'))).length,
       keep: settings.keep_releases,
       foreignCurrent: foreign,
+      otherCurrent: isCurrentMeant ? await otherCurrent(releases, applied) : null,
       incomplete: applied !== null && !(await releases.isComplete(applied).catch(() => false)),
       orphanedPaths: isTickRunning ? [] : await orphanedFilesIn(home),
     },
   };
+}
+
+/** Where `current` points in place of the applied release; null when it points there. A foreign one is told of elsewhere. */
+async function otherCurrent(releases: Releases, applied: string): Promise<string | null> {
+  const sha = await releases.current.sha().catch(() => applied);
+  return sha === applied ? null : (sha ?? 'nothing');
 }
 
 async function orphanedFilesIn(home: string): Promise<string[]> {
