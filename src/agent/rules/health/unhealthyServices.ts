@@ -64,7 +64,7 @@ export function servicesOf(problems: readonly ServiceProblem[]): string[] {
 }
 
 /** `web=unhealthy, db=exited(3)`: the problems in one line. */
-export function describeProblems(problems: readonly ServiceProblem[]): string {
+export function describeProblems(problems: readonly Pick<ServiceProblem, 'service' | 'detail'>[]): string {
   return problems.map(({ service, detail }) => `${service}=${detail}`).join(', ');
 }
 

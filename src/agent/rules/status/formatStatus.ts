@@ -6,7 +6,7 @@ import { formatAge } from '../schedule/checkInAge.ts';
 import { formatStanding } from '../schedule/hold.ts';
 import type { State } from '../state/state.ts';
 import { terminalSafe } from '../../../platform/text/terminalSafe.ts';
-import { formatTroubles } from './serviceTrouble.ts';
+import { describeProblems } from '../health/unhealthyServices.ts';
 import { formatOutcome, type Status } from './status.ts';
 
 /** Facts that the text shows in addition to the status. */
@@ -104,5 +104,5 @@ function formatContainers(status: Status): string {
   const { health_unknown_reason: unknown, containers = [], unhealthy_services: troubles = [] } = status;
   if (unknown !== undefined) return `unknown: ${unknown}`;
   const count = containers.length === 1 ? '1 container' : `${containers.length} containers`;
-  return troubles.length > 0 ? `${count}; unhealthy: ${formatTroubles(troubles)}` : count;
+  return troubles.length > 0 ? `${count}; unhealthy: ${describeProblems(troubles)}` : count;
 }

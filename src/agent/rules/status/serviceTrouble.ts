@@ -1,11 +1,7 @@
 import type { ServiceProblem } from '../../../../machines/types.ts';
 
-/** A service that is missing or not healthy. */
-export interface ServiceTrouble {
-  service: string;
-  /** `missing`, `exited(137)`, `unhealthy` … */
-  detail: string;
-}
+/** A service that is missing or not healthy, and how: `missing`, `exited(137)`, `unhealthy` … */
+export type ServiceTrouble = Pick<ServiceProblem, 'service' | 'detail'>;
 
 /** What an observation finds, one entry for each service and detail. */
 export function troublesOf(problems: readonly ServiceProblem[]): ServiceTrouble[] {
@@ -14,9 +10,4 @@ export function troublesOf(problems: readonly ServiceProblem[]): ServiceTrouble[
     (trouble, index) =>
       troubles.findIndex(({ service, detail }) => service === trouble.service && detail === trouble.detail) === index,
   );
-}
-
-/** `db=exited(137), web=unhealthy`. */
-export function formatTroubles(troubles: readonly ServiceTrouble[]): string {
-  return troubles.map(({ service, detail }) => `${service}=${detail}`).join(', ');
 }

@@ -6,7 +6,8 @@ import { isDefaultPolicy, type HostPolicy } from '../../../protocol/hostPolicy.t
 import { trustsOf, type HostTrust } from '../bundle/trustSummary.ts';
 import type { VerifiedImage } from '../release/releaseRecord.ts';
 import { staleCheckIn, type CheckInAgeFacts } from '../schedule/checkInAge.ts';
-import { formatTroubles, type ServiceTrouble } from './serviceTrouble.ts';
+import { describeProblems } from '../health/unhealthyServices.ts';
+import type { ServiceTrouble } from './serviceTrouble.ts';
 import type { State } from '../state/state.ts';
 
 /** The output of `deployd status --json`, with the keys in this order (spec §2). */
@@ -137,7 +138,7 @@ function healthOf(seen: StatusFacts['seen']): Health {
 function reasonNow(settings: StatusSettings, state: State, { now, bootTime, seen }: StatusFacts): string | null {
   if ('unknown' in seen) return `unknown: ${seen.unknown}`;
   const { troubles } = seen.known;
-  if (troubles.length > 0) return `unhealthy: ${formatTroubles(troubles)}`;
+  if (troubles.length > 0) return `unhealthy: ${describeProblems(troubles)}`;
   const { interval_s: intervalS, laptop_mode: laptop } = settings;
   return staleCheckIn(state, { now, bootTime, intervalS, laptop })?.line ?? null;
 }
