@@ -42,9 +42,9 @@ export interface ServiceProblem {
   /**
    * `start`: compose creates or starts what is missing; `restart`: the containers run and are restarted; `recreate`: the
    * containers are removed, and compose creates them again; `wait`: the service may become healthy by itself; `none`:
-   * only reported.
+   * only reported; `accept`: nothing of the release is healed until an operator accepts the loss of its data.
    */
-  cure: 'start' | 'restart' | 'recreate' | 'wait' | 'none';
+  cure: 'start' | 'restart' | 'recreate' | 'wait' | 'none' | 'accept';
   /** Ids of the containers that `restart` or `recreate` concerns. */
   containers: readonly string[];
   /** True when the service failed, so that it counts towards the pauses between heals; false while it only starts. */

@@ -92,6 +92,14 @@ withConfig(program.command('unhold'))
     await runAsOwner(chosenConfig(command), (settings) => unhold(settings, console));
   });
 
+withConfig(program.command('accept-volumes'))
+  .description('go on without the data of lost volumes: the next tick creates empty ones')
+  .argument('[volume...]', 'volumes that status shows as lost (default: all of them)')
+  .action(async (volumes: string[], _options: unknown, command: Command) => {
+    const { acceptVolumes } = await import('./commands/acceptVolumes.ts');
+    await runAsOwner(chosenConfig(command), (settings) => acceptVolumes(settings, volumes, console));
+  });
+
 withConfig(program.command('bootstrap'))
   .description('exchange the bootstrap grant for a secretstore token now')
   .action(async (_options: unknown, command: Command) => {

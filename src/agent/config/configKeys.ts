@@ -91,6 +91,11 @@ export const configKeys: Readonly<Record<DottedKey<Omit<Settings, 'config_file'>
     'restart',
     'What a heal does with a container that has been unhealthy for twice the time that its healthcheck needs to detect it.',
   ),
+  drift: optional(
+    oneOf('heal', 'report'),
+    'heal',
+    'What becomes of containers that another tool created or changed: the agent creates them again, or only reports them.',
+  ),
   'apply.windows': optional(
     timeWindows,
     [],

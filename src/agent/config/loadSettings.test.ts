@@ -38,6 +38,7 @@ describe('a valid file', () => {
       production: false,
       heal: true,
       on_failure: 'revert',
+      drift: 'heal',
       orchestrator: 'compose',
       volumes_on_absent: 'keep',
       log: { format: 'auto', level: 'info' },

@@ -61,6 +61,8 @@ export interface Settings {
   readonly heal: boolean;
   /** What a heal does with a container that runs and stays unhealthy. */
   readonly heal_unhealthy: 'restart' | 'report';
+  /** What becomes of containers that another tool created or changed. */
+  readonly drift: 'heal' | 'report';
   readonly on_failure: 'revert' | 'leave';
   readonly production: boolean;
   readonly apply: {

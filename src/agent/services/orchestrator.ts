@@ -9,6 +9,7 @@ import type {
 import type { Pull } from '../adapters/compose/compose.ts';
 import type { RestartCount } from '../rules/health/healing.ts';
 import type { ExpectedService } from '../rules/health/unhealthyServices.ts';
+import type { LostVolume } from '../rules/release/lostVolumes.ts';
 import type { OneShot } from '../rules/release/oneShots.ts';
 import type { ReleaseRecord } from '../rules/release/releaseRecord.ts';
 
@@ -35,6 +36,10 @@ export interface Observation {
   problems: ServiceProblem[];
   /** Restarts by the engine, by service; absent where none were counted. */
   restarts?: ReadonlyMap<string, RestartCount>;
+  /** Containers that others created or changed, and lost volumes, in lines for the operator. */
+  findings?: string[];
+  /** Volumes of the release that are lost. */
+  lostVolumes?: LostVolume[];
 }
 
 /**
@@ -48,6 +53,8 @@ export interface Orchestrator {
   membership: () => Promise<Pick<ObservedState, 'leader' | 'swarm'>>;
   /** What runs now, judged by the applied release; null when none is applied. */
   observe: (applied: AppliedRelease | null) => Promise<Observation>;
+  /** Records what runs of a release that an older agent applied; returns what does not belong to it. */
+  adopt: (sha: Sha, signal: AbortSignal) => Promise<ServiceProblem[]>;
   /** Makes sure that a release is on this host, if another one may have applied it. Throws what an apply throws. */
   obtain: (sha: Sha, signal: AbortSignal) => Promise<void>;
   /** Makes the images of a bundle available, with its registry logins. Throws `PULL_FAILED`. */

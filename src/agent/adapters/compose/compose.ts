@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import type { Settings } from '../../config/settings.ts';
 import { composeRangeOf } from '../../rules/compose/composeRange.ts';
 import type { Redactor } from '../../secrets/redaction/redactor.ts';
-import { readModel, renderCall } from './composeModel.ts';
+import { readHashes, readModel, renderCall } from './composeModel.ts';
 import { createProgramFinder, findComposeProgram, type Argv } from './composeProgram.ts';
 import { terminateOrphans } from './orphanProcesses.ts';
 import { runProgram, type RunOptions } from '../host/childProcess.ts';
@@ -46,9 +46,7 @@ export function createCompose(
   const { find, forget, call, step } = createRunner({ settings, project, redactor, dir, limits, podmanVersion });
   return {
     /** Throws COMPOSE_UNSUPPORTED without a compose that works with the engine. */
-    probe: async (signal: AbortSignal): Promise<void> => {
-      await find(signal);
-    },
+    probe: async (signal: AbortSignal): Promise<void> => void (await find(signal)),
 
     /** Aborts a running discovery of compose; the next call starts a new one. */
     forget,
@@ -64,6 +62,13 @@ export function createCompose(
      */
     renderModel: (release: ComposeRelease, signal: AbortSignal) =>
       withLogins(dir, [], () => readModel((onStdout) => call({ ...renderCall, release, onStdout }, signal))),
+
+    /**
+     * The configuration hash that this compose computes for each service, and its version; null when compose cannot
+     * read the files. The files and `.env` contain secrets, the hashes do not.
+     */
+    configurationHashes: (release: ComposeRelease, signal: AbortSignal) =>
+      withLogins(dir, [], () => readHashes((hashCall) => call({ ...hashCall, release }, signal))),
 
     /**
      * Creates the containers, networks and volumes of a release, without the excluded services, and starts nothing.

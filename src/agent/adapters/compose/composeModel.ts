@@ -36,6 +36,33 @@ export async function readModel(render: (onStdout: RunOptions['onStdout']) => Pr
   }
 }
 
+/** What compose computes of the configuration of a release. */
+export interface ConfigurationHashes {
+  /** Of this compose. */
+  version: string;
+  /** By service; null when compose cannot read the files. */
+  hashes: ReadonlyMap<string, string> | null;
+}
+
+type HashCall = Pick<RunOptions, 'timeoutS' | 'onStdout'> & { name: string; args: string[] };
+
+/** The configuration hash that this compose computes for each service. The files contain secrets, the hashes do not. */
+export async function readHashes(run: (call: HashCall) => Promise<RunResult>): Promise<ConfigurationHashes> {
+  const read = async (name: string, args: string[]) => {
+    const collector = new ByteCollector();
+    const onStdout: RunOptions['onStdout'] = (chunk) => collector.add(chunk);
+    const { rc } = await run({ name, args, timeoutS: renderCall.timeoutS, onStdout });
+    const output = collector.take().toString();
+    return rc === 0 ? output : null;
+  };
+  const version = (await read('version', ['--short']))?.trim().replace(/^v/, '') ?? '';
+  const lines = await read('config', ['--hash', '*']);
+  const hashes = lines
+    ?.matchAll(/^(\S+) ([0-9a-f]{64})$/gm)
+    .map(([, service = '', hash = '']) => [service, hash] as const);
+  return { version, hashes: hashes === undefined ? null : new Map(hashes) };
+}
+
 /** Does not rethrow the parser's error, which quotes the input. */
 function parseModel(text: string): unknown {
   try {

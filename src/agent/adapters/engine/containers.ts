@@ -1,11 +1,13 @@
 import type Docker from 'dockerode';
 import { Fault } from '../../../../machines/fault.ts';
 import {
+  creationFactsOf,
   parseInspection,
   isOneOff,
   parseListEntry,
   type ContainerInspection,
   type ContainerListEntry,
+  type CreationFacts,
 } from '../../rules/health/engineContainer.ts';
 import type { InspectedContainer, ObservedContainer } from '../../rules/health/health.ts';
 import { givenVolumeOptions } from '../../rules/createdContainers/volumeOptions.ts';
@@ -16,6 +18,7 @@ import { createEngineApi, type EngineApi } from './engineApi.ts';
 import { createProjectInspection } from './projectInspection.ts';
 import { createResourceQueries } from './engineResources.ts';
 import { createStackQueries } from './stackQueries.ts';
+import { createVolumeQueries } from './volumeTimes.ts';
 import { ignoreNotFound } from './ignoreNotFound.ts';
 import { projectFilter } from './projectFilter.ts';
 
@@ -31,6 +34,9 @@ export interface ExistingVolume {
   driver: string;
   options: Record<string, string>;
 }
+
+/** A container of a service, with what it was created as. */
+export type ContainerStatus = ObservedContainer & { created: CreationFacts };
 
 /** Which engine and project the client serves, and its bounds. */
 export interface ContainersOptions {
@@ -63,6 +69,7 @@ export function createContainers(options: ContainersOptions) {
     ...createProjectInspection(options.project, api),
     ...createLogQueries(api),
     ...createStackQueries(options, api),
+    ...createVolumeQueries(api),
     ...createMutations(api),
     ...createProbes(api),
 
@@ -186,9 +193,17 @@ function createQueries(project: string, { getJson, inspectContainer }: EngineApi
       listed: isPodman ? null : parseListEntry(entry),
     }));
   };
+  const inspectRaw = async (id: string) => (await inspectContainer(id)) as ContainerInspection | null;
   const inspect = async ({ Id }: Pick<ContainerListEntry, 'Id'>) => {
-    const inspection = await inspectContainer(Id);
-    return inspection && parseInspection(inspection as ContainerInspection);
+    const inspection = await inspectRaw(Id);
+    return inspection && parseInspection(inspection);
+  };
+  const statusOf = async (entry: Awaited<ReturnType<typeof entries>>[number]): Promise<ContainerStatus | null> => {
+    if (entry.listed !== null) return { ...entry.listed, created: creationFactsOf(entry) };
+    const inspection = await inspectRaw(entry.Id);
+    return (
+      inspection && { ...parseInspection(inspection), created: creationFactsOf(inspectedEntry(entry, inspection)) }
+    );
   };
   const listAll = async (): Promise<InspectedContainer[]> =>
     sortByName(await Promise.all((await entries()).map(inspect)));
@@ -210,11 +225,19 @@ function createQueries(project: string, { getJson, inspectContainer }: EngineApi
      * Their statuses. Running containers are taken from the list, not inspected, because an inspection contains their
      * environment and so secrets. Podman's list has no health, so there each is inspected.
      */
-    listStatuses: async (): Promise<ObservedContainer[]> => {
+    listStatuses: async (): Promise<ContainerStatus[]> => {
       const ofServices = (await entries()).filter((entry) => !isOneOff(entry));
-      return sortByName(await Promise.all(ofServices.map(async (entry) => entry.listed ?? inspect(entry))));
+      return sortByName(await Promise.all(ofServices.map(statusOf)));
     },
   };
+}
+
+/** The entry with what Podman's list lacks. */
+function inspectedEntry(
+  entry: ContainerListEntry,
+  { Image, Mounts, NetworkSettings }: ContainerInspection,
+): ContainerListEntry {
+  return { ...entry, ImageID: Image, Mounts, ...(NetworkSettings && { NetworkSettings }) };
 }
 
 function sortByName<T extends ObservedContainer>(containers: (T | null)[]): T[] {

@@ -8,6 +8,7 @@ import type {
 import { givenVolumeOptions } from '../../rules/createdContainers/volumeOptions.ts';
 import type { EngineApi } from './engineApi.ts';
 import { projectFilter } from './projectFilter.ts';
+import { timesOf, type VolumeEntry } from './volumeTimes.ts';
 
 /** Inspects everything that compose created for a project. */
 export function createProjectInspection(project: string, { getJson, inspectContainer }: EngineApi) {
@@ -36,19 +37,20 @@ export function createProjectInspection(project: string, { getJson, inspectConta
 
 type Options = Record<string, string> | null;
 
-interface VolumeEntry {
-  Name: string;
-  Driver: string;
+interface CreatedVolumeEntry extends VolumeEntry {
   Options: Options;
   Labels: Record<string, string> | null;
 }
 
-function volumesOf(json: unknown, project: string): CreatedVolume[] {
-  const { Volumes } = json as { Volumes: VolumeEntry[] | null };
-  return (Volumes ?? []).map(({ Name, Driver, Options, Labels }) => {
-    const isOwn = Labels?.['com.docker.compose.project'] === project;
-    return { name: Name, driver: Driver, options: givenVolumeOptions(Options), isOwn };
+async function volumesOf(json: unknown, project: string): Promise<CreatedVolume[]> {
+  const { Volumes } = json as { Volumes: CreatedVolumeEntry[] | null };
+  const found = (Volumes ?? []).map(async (entry) => {
+    const { created_at, born_at } = await timesOf(entry);
+    const isOwn = entry.Labels?.['com.docker.compose.project'] === project;
+    const options = givenVolumeOptions(entry.Options);
+    return { name: entry.Name, driver: entry.Driver, options, isOwn, created_at, born_at };
   });
+  return Promise.all(found);
 }
 
 interface NetworkEntry {

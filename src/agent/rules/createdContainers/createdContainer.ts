@@ -1,3 +1,4 @@
+import type { RecordedVolume } from '../release/releaseRecord.ts';
 import {
   isPrivatePropagation,
   normalizeCapability,
@@ -61,7 +62,7 @@ export interface CreatedResource {
 }
 
 /** A volume of the engine; it is the project's own if it has the project's label. */
-export interface CreatedVolume extends CreatedResource {
+export interface CreatedVolume extends CreatedResource, Partial<Omit<RecordedVolume, 'name'>> {
   isOwn: boolean;
 }
 

@@ -1,5 +1,6 @@
 import type { Fact } from '../../../platform/fact.ts';
 import { checkResult, unknownCheck, type Check, type Finding } from '../../../doctor/diagnosis.ts';
+import { describeLoss } from '../release/lostVolumes.ts';
 import type { CheckContext } from './checkContext.ts';
 
 /** Facts of the env's directory. */
@@ -34,6 +35,18 @@ export function checkReleases(releases: Fact<ReleasesFacts>): Check {
     findings.push({ problem: `${count} releases lie there, ${keep} are kept`, fix: `${tick} --prune` });
   const left = orphanedPaths.map((path) => ({ problem: `${path} was left behind`, fix: `sudo rm -rf ${path}` }));
   return checkResult(name, `${count} in ${envDir}/releases`, [...findings, ...left]);
+}
+
+/** Checks that no volume of the applied release was lost. */
+export function checkVolumes({ state }: CheckContext): Check {
+  const name = 'volumes';
+  if ('unknown' in state) return unknownCheck(name, state.unknown);
+  const lost = state.known?.lost_volumes ?? [];
+  const fix = 'bring the data back from a backup; to go on without it: sudo deployd accept-volumes';
+  const findings = lost.map((each) => {
+    return { problem: `${describeLoss(each)}, of ${each.services.join(', ')}; found at ${each.at}`, fix };
+  });
+  return checkResult(name, 'none is lost', findings);
 }
 
 /** Checks that the state belongs to this env; `broken` is the finding of an invalid file. */

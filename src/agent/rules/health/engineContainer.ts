@@ -1,4 +1,6 @@
 import { parseHealth, type InspectedContainer, type ListedContainer } from './health.ts';
+import { contentLabel } from '../release/contentLabel.ts';
+import type { MountedVolume } from '../release/releaseRecord.ts';
 import { parseProbeOutput } from './containerLog.ts';
 
 /** One container in the engine's list. */
@@ -10,6 +12,23 @@ export interface ContainerListEntry {
   /** Text such as `Up 3 hours (healthy)`: the only field of a list that contains the health. */
   Status: string;
   Labels: Labels;
+  ImageID?: string;
+  Mounts?: Mount[] | null;
+  NetworkSettings?: AttachedNetworks | null;
+}
+
+/** What a container was created as, and its networks: facts that the engine's list contains. */
+export interface CreationFacts {
+  imageId: string;
+  /** Names, sorted. */
+  networks: string[];
+  volumes: MountedVolume[];
+  /** Its number among the replicas of the service; '' where another tool gave none. */
+  number: string;
+  /** Labels by which compose and the agent recognise what they created; '' where one is missing. */
+  configHash: string;
+  composeVersion: string;
+  content: string;
 }
 
 /** The fields used of a container's inspection, which also contains the environment and so secrets. */
@@ -38,6 +57,7 @@ export interface Mount {
   Source: string;
   /** Only for a volume. */
   Name?: string;
+  Destination?: string;
 }
 
 /** The networks that a container is attached to, by name. */
@@ -112,6 +132,21 @@ export function parseInspection(info: ContainerInspection): InspectedContainer {
 function hasHealthcheck({ Healthcheck }: ContainerInspection['Config']): boolean {
   const [kind = 'NONE'] = Healthcheck?.Test ?? [];
   return kind !== 'NONE';
+}
+
+/** The facts of a list entry. */
+export function creationFactsOf({ Labels, ImageID = '', Mounts, NetworkSettings }: ContainerListEntry): CreationFacts {
+  return {
+    imageId: ImageID,
+    networks: Object.keys(NetworkSettings?.Networks ?? {}).sort(),
+    volumes: (Mounts ?? []).flatMap(({ Name, Destination = '' }) =>
+      Name ? [{ name: Name, target: Destination }] : [],
+    ),
+    number: Labels?.['com.docker.compose.container-number'] ?? '',
+    configHash: Labels?.['com.docker.compose.config-hash'] ?? '',
+    composeVersion: Labels?.['com.docker.compose.version'] ?? '',
+    content: Labels?.[contentLabel] ?? '',
+  };
 }
 
 function serviceOf({ Labels }: { Labels: Labels }): string {

@@ -41,8 +41,12 @@ export interface HealingPlan {
   left: ServiceProblem[];
 }
 
-/** Selects the problems to cure: all with a cure, unless the pause after the last heal of the service still lasts. */
+/**
+ * Selects the problems to cure: all with a cure, unless the pause after the last heal of the service still lasts. None while a loss
+ * of data waits for an operator.
+ */
 export function planHealing(problems: readonly ServiceProblem[], history: HealingHistory, now: Date): HealingPlan {
+  if (problems.some(({ cure }) => cure === 'accept')) return { due: [], left: [...problems] };
   const { due = [], left = [] } = Object.groupBy(problems, (problem) => {
     const isPaused = problem.isFailure && remainingPauseS(history[problem.service], now) > 0;
     return problem.cure === 'none' || isPaused ? 'left' : 'due';

@@ -47,11 +47,15 @@ export function problemsOf(
 /** How many times the failed probes that make it unhealthy must follow before a running container is restarted. */
 const detectionTimes = 2;
 
-/** A running container is restarted when it has been unhealthy for twice the time that its healthcheck takes to detect it. */
+/**
+ * A paused container is left alone: somebody paused it, such as a backup. A running container is restarted when it has been
+ * unhealthy for twice the time that its healthcheck takes to detect it.
+ */
 function treatmentOf(
   container: ObservedContainer,
   healUnhealthy: 'restart' | 'report',
 ): Pick<ServiceProblem, 'cure' | 'isFailure'> {
+  if (container.state === 'paused') return { cure: 'none', isFailure: true };
   if (container.state !== 'running') return { cure: 'start', isFailure: true };
   if (container.health === 'starting') return { cure: 'wait', isFailure: false };
   const isOverdue = 'failingStreak' in container && container.failingStreak >= (1 + detectionTimes) * container.retries;

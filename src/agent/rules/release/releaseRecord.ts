@@ -30,6 +30,39 @@ export interface ReleaseRecord {
   jobs?: OneShot[];
   /** Identifies the `.env` that the agent wrote. Absent in records of older versions. */
   env?: EnvDigest;
+  /** The containers that the agent created or adopted. Absent until the release starts, and in records of older versions. */
+  containers?: readonly RecordedContainer[];
+  /** The volumes that these containers mount. Absent like them. */
+  volumes?: readonly RecordedVolume[];
+}
+
+/** A container of a release. What it runs cannot change under one id, except for its networks and its name. */
+export interface RecordedContainer {
+  id: string;
+  service: string;
+  /** Id of its image. */
+  image: string;
+  /** Names of its networks, sorted. */
+  networks: readonly string[];
+  /** Its volumes, anonymous ones too. */
+  volumes: readonly MountedVolume[];
+  /** Its number among the replicas of the service, as compose counts. */
+  number: string;
+}
+
+/** A volume and the path in the container where it is mounted. */
+export interface MountedVolume {
+  name: string;
+  target: string;
+}
+
+/** A volume of a release. */
+export interface RecordedVolume {
+  name: string;
+  /** By the engine, for people: engines before 23.0 change it with the content. Null when the engine gives none. */
+  created_at: string | null;
+  /** By the file system, which never changes it. Null when the agent cannot read it. */
+  born_at: string | null;
 }
 
 /** An image of a service that was signed by whom the host trusts. */

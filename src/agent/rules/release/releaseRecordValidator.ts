@@ -11,6 +11,17 @@ const verifiedImage = objectSchema({ service: name, image: name, digest: name, s
 
 const envDigest = objectSchema({ bytes: count, mac: name, key: name });
 
+const recordedContainer = objectSchema({
+  ...{ id: name, service: name, image: name, networks: names, number: name },
+  volumes: arraySchema(objectSchema({ name, target: name })),
+});
+
+const recordedVolume = objectSchema({
+  name,
+  created_at: { ...name, nullable: true },
+  born_at: { ...name, nullable: true },
+});
+
 const schema: object = objectSchema(
   {
     schema: { const: 1 },
@@ -29,6 +40,8 @@ const schema: object = objectSchema(
     verified_images: arraySchema(verifiedImage),
     jobs: arraySchema(oneShot),
     env: envDigest,
+    containers: arraySchema(recordedContainer),
+    volumes: arraySchema(recordedVolume),
   },
 );
 

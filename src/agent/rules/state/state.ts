@@ -2,6 +2,7 @@ import type { DesiredState, ObservedState, Sha } from '../../../../machines/type
 import type { CheckInBackoff } from '../schedule/checkInBackoff.ts';
 import type { FailingBundle } from '../schedule/retryBackoff.ts';
 import type { HealingHistory } from '../health/healing.ts';
+import type { LostVolume } from '../release/lostVolumes.ts';
 import type { ProjectResources } from '../release/projectResources.ts';
 import type { VerifiedImage } from '../release/releaseRecord.ts';
 import type { PendingPurge } from '../release/pendingPurge.ts';
@@ -42,6 +43,8 @@ export interface State {
   baseline?: Baseline | null;
   /** Services that were healed lately; absent in files of older versions. */
   healing?: HealingHistory;
+  /** Volumes that were found lost since the last apply, until an operator accepts it. Absent in files of older versions. */
+  lost_volumes?: (LostVolume & { at: string })[];
   /** The swarm that this host was seen in last, and its node. */
   swarm?: ObservedState['swarm'];
   /** The report outbox: reports not delivered yet, oldest first. */
@@ -69,6 +72,7 @@ export const nothingApplied = {
   applied_version: null,
   applied_signers: [],
   applied_images: [],
+  lost_volumes: [],
 } satisfies Partial<State>;
 
 /** The state of a new host. */

@@ -53,6 +53,9 @@ const schema: object = objectSchema(required, {
   production_unknown: flag,
   healing: { type: 'object', additionalProperties: healingRecord },
   check_in_clock: objectSchema({ at: time, boot: text, uptime_s: { type: 'number', minimum: 0 } }),
+  lost_volumes: arraySchema(
+    objectSchema({ name: text, how: { enum: ['lost', 'recreated'] }, services: names, at: time }),
+  ),
   offline_since: { ...time, nullable: true },
   baseline: {
     ...objectSchema({ sha: sha256Schema, volumes: { ...names, nullable: true }, networks: names }),

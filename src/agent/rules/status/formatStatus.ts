@@ -1,6 +1,7 @@
 import { policySummary } from '../bundle/policySummary.ts';
 import { trustsOf, trustSummary } from '../bundle/trustSummary.ts';
 import { describeResources } from '../release/projectResources.ts';
+import { describeLoss } from '../release/lostVolumes.ts';
 import { purgeDeadline } from '../release/pendingPurge.ts';
 import { formatAge } from '../schedule/checkInAge.ts';
 import { formatStanding } from '../schedule/hold.ts';
@@ -58,6 +59,7 @@ function rowsOf(status: Status, { state, now }: StatusContext): [string, string 
       purge &&
         `${describeResources(purge)}; in use outside the project, tried until ${purgeDeadline(purge).toISOString()}`,
     ],
+    ['lost volumes', formatLost(state.lost_volumes ?? [])],
     ['last check-in', checkIn ? `${checkIn.action} at ${checkIn.at} (${ageOf(checkIn.at, now)})` : 'never'],
     [
       'offline',
@@ -70,6 +72,11 @@ function rowsOf(status: Status, { state, now }: StatusContext): [string, string 
     ['policy', status.policy === undefined ? null : policySummary(status.policy)],
     ['version', `deployd ${status.version}`],
   ];
+}
+
+function formatLost(lost: NonNullable<State['lost_volumes']>): string | null {
+  const shown = lost.map((each) => `${describeLoss(each)} (${each.services.join(', ')}), found at ${each.at}`);
+  return shown.length === 0 ? null : `${shown.join('; ')}; to accept it: sudo deployd accept-volumes`;
 }
 
 function formatTrust(trust: NonNullable<Status['trust']>): string {

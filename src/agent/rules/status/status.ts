@@ -33,6 +33,8 @@ export interface Status extends DeferringFacts {
   lock: StatusFacts['lock'];
   /** Number of reports in the outbox. */
   pending_reports: number;
+  /** Volumes that were found lost since the last apply; absent without any. */
+  lost_volumes?: NonNullable<State['lost_volumes']>;
   /** Why the bootstrap grant on disk is not used; absent when none is refused. */
   grant_refused?: string;
   /** Who signed the applied bundle; absent where the host trusts no signatures and nobody has. */
@@ -110,6 +112,7 @@ export function statusOf(settings: StatusSettings, state: State, facts: StatusFa
     purge_pending: state.purge_pending ?? null,
     lock: facts.lock,
     pending_reports: state.pending_reports.length,
+    ...((state.lost_volumes ?? []).length > 0 && { lost_volumes: state.lost_volumes ?? [] }),
     ...(state.token.grant_refused !== undefined && { grant_refused: state.token.grant_refused }),
     ...(((trust.bundles !== null && applied_sha !== null) || applied_signers.length > 0) && { applied_signers }),
     ...(((trust.images !== null && applied_sha !== null) || applied_images.length > 0) && { applied_images }),

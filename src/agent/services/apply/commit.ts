@@ -34,6 +34,7 @@ export async function commit(
     baseline: null,
     failing: null,
     healing: {},
+    lost_volumes: [],
     ...outcomePatch(deps, { outcome: plainOutcome('applied'), desired, appliedSha: bundle.sha }),
   });
   if (previous !== null && previous !== bundle.sha)

@@ -10,6 +10,7 @@ export function createComposeOrchestrator(getDeps: () => Dependencies): Orchestr
     membership: async () => ({ leader: null, swarm: null }),
     obtain: async () => undefined, // only this host applies
     observe: (applied) => observe(getDeps(), applied),
+    adopt: async (sha, signal) => (await import('./adoptContainers.ts')).adoptContainers(getDeps(), sha, signal),
     pull: async (bundle, signal) => (await changes()).pull(getDeps(), bundle, signal),
     start: async (applied, signal) => (await changes()).startContainers(getDeps(), applied, signal),
     waitUntilHealthy: async (sha, signal) => (await changes()).waitUntilHealthy(getDeps(), { sha }, signal),

@@ -8,7 +8,9 @@ import {
   type CreatedContainer,
   type CreatedResources,
 } from '../../rules/createdContainers/createdContainer.ts';
-import type { ReleaseRecord } from '../../rules/release/releaseRecord.ts';
+import { placeholderHash } from '../../rules/health/drift.ts';
+import { detachedVolumes, isAnonymous } from '../../rules/release/lostVolumes.ts';
+import { expectedServices, type MountedVolume, type ReleaseRecord } from '../../rules/release/releaseRecord.ts';
 import { formatDifferences, compareWithModel, type Difference } from '../../rules/createdContainers/differences.ts';
 import { readGrantedPrivileges, createSecretHasher } from '../release/grantedPrivileges.ts';
 import type { Dependencies } from '../dependencies.ts';
@@ -29,7 +31,7 @@ export async function enforceModel(
   deps: Dependencies,
   { sha, release, create }: CreatedRelease,
   signal: AbortSignal,
-): Promise<CreatedContainer[]> {
+): Promise<CreatedResources> {
   const { containers, tick } = deps;
   const granted = await readGrantedPrivileges(deps, { sha, release }, signal);
   const compare = async (found: CreatedResources) => {
@@ -41,13 +43,13 @@ export async function enforceModel(
   };
   const first = await containers.inspectProject();
   const differences = await compare(first);
-  if (differences.length === 0) return first.containers;
+  if (differences.length === 0) return first;
   tick.journal.warn(`made anew, as it was not made as the bundle says: ${formatDifferences(differences)}`);
   await removeDiffering(deps, first, differences);
   await create();
   const second = await containers.inspectProject();
   const remaining = await compare(second);
-  if (remaining.length === 0) return second.containers;
+  if (remaining.length === 0) return second;
   await removeDiffering(deps, second, remaining);
   throw failedFault('PRIVILEGED_REFUSED', `what was made is not what the bundle says: ${formatDifferences(remaining)}`);
 }
@@ -144,19 +146,66 @@ export async function removeKeepingVolumes(
   if (volumes.length > 0) {
     const { Labels } = container.Config;
     const composeLabels = Object.entries(Labels ?? {}).filter(([name]) => name.startsWith('com.docker.compose.'));
-    const placeholder = await containers.createContainer({
+    const isCreated = await createPlaceholder(containers, {
       name: `${container.Id.slice(0, 12)}_${containerName(container).replace(/^[0-9a-f]{12}_/, '')}`,
-      Image: container.Image,
-      Cmd: ['true'],
-      Labels: { ...Object.fromEntries(composeLabels), 'com.docker.compose.config-hash': 'none' },
-      HostConfig: {
-        NetworkMode: 'none',
-        Mounts: volumes.map(({ name, target }) => ({ Type: 'volume', Source: name, Target: target })),
-      },
+      image: container.Image,
+      labels: Object.fromEntries(composeLabels),
+      volumes,
     });
-    if (placeholder === null) throw imageGoneFault(container);
+    if (!isCreated) throw imageGoneFault(container);
   }
   await containers.removeContainer(container.Id);
+}
+
+/** A container that is never started: it holds volumes until compose takes them over. */
+interface Placeholder {
+  name: string;
+  image: string;
+  labels: Record<string, string>;
+  volumes: readonly MountedVolume[];
+}
+
+/** False without its image. */
+async function createPlaceholder(
+  containers: Dependencies['containers'],
+  { name, image, labels, volumes }: Placeholder,
+): Promise<boolean> {
+  const created = await containers.createContainer({
+    name,
+    Image: image,
+    Cmd: ['true'],
+    Labels: { ...labels, 'com.docker.compose.config-hash': placeholderHash },
+    HostConfig: {
+      NetworkMode: 'none',
+      Mounts: volumes.map((volume) => ({ Type: 'volume', Source: volume.name, Target: volume.target })),
+    },
+  });
+  return created !== null;
+}
+
+/**
+ * Gives compose the anonymous volumes of recorded containers that somebody removed: without a container that mounts them it would
+ * create empty ones. A container whose image is gone is left out, since compose would then pull the image.
+ */
+export async function holdDetachedVolumes({ containers, project, releases }: Dependencies, sha: string): Promise<void> {
+  const record = await releases.readRecord(sha);
+  const hasAnonymous = record?.volumes?.some(({ name }) => isAnonymous(name)) ?? false;
+  if (record === null || !hasAnonymous) return;
+  const { volumes } = await containers.existingVolumes();
+  const awaited = new Set(expectedServices(record).map(({ name }) => name));
+  const detached = detachedVolumes(record, await containers.listStatuses(), volumes);
+  for (const { id, service, number, image, volumes: held } of detached.filter((each) => awaited.has(each.service)))
+    await createPlaceholder(containers, {
+      name: `${id.slice(0, 12)}_${project}-${service}-${number}`,
+      image,
+      labels: {
+        'com.docker.compose.project': project,
+        'com.docker.compose.service': service,
+        'com.docker.compose.container-number': number,
+        'com.docker.compose.oneoff': 'False',
+      },
+      volumes: held,
+    });
 }
 
 function imageGoneFault(container: CreatedContainer): Fault {

@@ -1,7 +1,13 @@
 import { reportedContainerOf, type InspectedContainer, type ObservedContainer } from '../../rules/health/health.ts';
+import type { ServiceProblem } from '../../../../machines/types.ts';
+import type { ContainerStatus } from '../../adapters/engine/containers.ts';
+import { driftsAmong } from '../../rules/health/drift.ts';
 import { problemsOf } from '../../rules/health/unhealthyServices.ts';
+import { describeLoss, lostVolumes, volumesInDoubt, type LostVolume } from '../../rules/release/lostVolumes.ts';
+import type { ReleaseRecord } from '../../rules/release/releaseRecord.ts';
 import type { Dependencies, ObserverDependencies } from '../dependencies.ts';
 import type { AppliedRelease, Observation } from '../orchestrator.ts';
+import { isProduction } from '../release/production.ts';
 import { crashProblems } from './crashProblems.ts';
 
 /** Lists the containers of the project's services and judges them. */
@@ -14,17 +20,56 @@ export async function observe(deps: ObserverDependencies, applied: AppliedReleas
 /** Only containers that the engine's list does not suffice to judge are inspected. */
 async function findProblems(
   deps: ObserverDependencies,
-  containers: ObservedContainer[],
-  { services }: AppliedRelease,
-): Promise<Pick<Observation, 'problems' | 'restarts'>> {
+  containers: ContainerStatus[],
+  { sha, services }: AppliedRelease,
+): Promise<Omit<Observation, 'containers'>> {
   const judged = await Promise.all(
-    containers.map(async (container) => {
+    containers.map(async (container): Promise<ObservedContainer> => {
       const isUnhealthy = container.state === 'running' && container.health === 'unhealthy';
       return (isUnhealthy && !('startedMs' in container) && (await deps.containers.inspect(container))) || container;
     }),
   );
-  const { problems, restarts } = await crashProblems(deps, judged);
-  return { problems: [...problemsOf(judged, services, deps.settings.heal_unhealthy), ...problems], restarts };
+  const { problems: crashes, restarts } = await crashProblems(deps, judged);
+  const record = deps.state.state.attempt === null ? await deps.releases.readRecord(sha) : null;
+  const drifts = record === null ? [] : driftsAmong(containers, record, deps.settings.drift);
+  const losses = record === null ? [] : await findLosses(deps, containers, { record, services });
+  const drifted = new Set(drifts.flatMap(({ containers: ids }) => ids));
+  const ofHealth = [...problemsOf(judged, services, deps.settings.heal_unhealthy), ...crashes].filter(
+    ({ containers: ids }) => ids.length === 0 || !ids.every((id) => drifted.has(id)),
+  );
+  return {
+    problems: [...ofHealth, ...drifts, ...(await problemsOfLosses(deps, losses))],
+    restarts,
+    findings: [
+      ...drifts.map(({ service, detail }) => `drift: ${service}: ${detail}`),
+      ...losses.map((loss) => `volume lost: ${loss.services.join(', ')}: ${describeLoss(loss)}`),
+    ],
+    lostVolumes: losses,
+  };
+}
+
+/** Asks the engine for its volumes only when no container that mounted one is left. */
+async function findLosses(
+  { containers }: ObserverDependencies,
+  present: ContainerStatus[],
+  { record, services }: { record: ReleaseRecord; services: AppliedRelease['services'] },
+): Promise<LostVolume[]> {
+  const doubtful = volumesInDoubt(record, present, services);
+  return doubtful.length === 0 ? [] : lostVolumes(doubtful, record, await containers.existingVolumes());
+}
+
+/** On a production env nothing is healed until an operator accepts the loss: a heal would create empty volumes. */
+async function problemsOfLosses(deps: ObserverDependencies, losses: LostVolume[]): Promise<ServiceProblem[]> {
+  if (losses.length === 0) return [];
+  const isSafe = (await isProduction(deps, deps.state.state, false)) === false;
+  return losses.flatMap((loss) =>
+    loss.services.map((service): ServiceProblem => {
+      const detail = isSafe
+        ? describeLoss(loss)
+        : `${describeLoss(loss)}; bring it back, or go on without its data: sudo deployd accept-volumes`;
+      return { service, detail, cure: isSafe ? 'start' : 'accept', containers: [], isFailure: true };
+    }),
+  );
 }
 
 /** The containers of the project's services; reuses those that were just found healthy. */

@@ -4,7 +4,7 @@ import { replacedImages, type RecordedImage } from '../../rules/release/releaseR
 import type { Dependencies } from '../dependencies.ts';
 import type { RestoredRelease } from '../orchestrator.ts';
 import { incompleteFault } from '../release/incompleteFault.ts';
-import { removeKeepingVolumes } from './createdContainers.ts';
+import { holdDetachedVolumes, removeKeepingVolumes } from './createdContainers.ts';
 import { currentContainers } from './observe.ts';
 import { removeOrphanedResources } from './orphanRemoval.ts';
 import { startRelease } from './startRelease.ts';
@@ -15,6 +15,7 @@ export async function restore(deps: Dependencies, release: RestoredRelease, sign
   const { sha, problems = [], left = [] } = release;
   await restoreTags(deps, release);
   await prepareCures(deps, problems);
+  await holdDetachedVolumes(deps, sha);
   await startRelease(deps, { ...release, despiteStuck: true }, signal);
   await waitUntilHealthy(deps, { sha, left }, signal);
   await expectSameImages(deps, release.sha);

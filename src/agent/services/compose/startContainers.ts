@@ -2,6 +2,7 @@ import type { Bundle, DesiredState } from '../../../../machines/types.ts';
 import type { Baseline } from '../../rules/state/state.ts';
 import { removeConflictingOrphans } from './orphanRemoval.ts';
 import { isProduction } from '../release/production.ts';
+import { removeForeign } from './recordContainers.ts';
 import { startRelease } from './startRelease.ts';
 import type { Dependencies } from '../dependencies.ts';
 
@@ -22,5 +23,6 @@ export async function startContainers(
   const baseline = { ...found, volumes: production === false ? found.volumes : null };
   await state.update({ attempt: { sha, phase: 'starting', at: new Date().toISOString() }, baseline });
   if (known !== null) await removeConflictingOrphans(deps, sha);
+  await removeForeign(deps);
   await startRelease(deps, { sha, pull: 'never' }, signal);
 }

@@ -9,6 +9,7 @@ import { compareContainers } from '../../rules/health/health.ts';
 import { describeUnhealthy } from '../../rules/health/unhealthyServices.ts';
 import { causeSaid, describeCause, type FoundCause } from '../../../protocol/findCause.ts';
 import { enforceModel, removeOtherServices, removePartiallyCreated } from './createdContainers.ts';
+import { recordCreated } from './recordContainers.ts';
 import { servicesToStart } from './oneShots.ts';
 import { catchFault } from '../catchFault.ts';
 import type { Dependencies } from '../dependencies.ts';
@@ -47,7 +48,8 @@ export async function startRelease(
   tick.lastComposeUp = composeUpNow(before.map(startOf));
   const rethrow = (error: unknown) => rethrowWithCause(deps, error);
   const { without: excludedServices, rest } = await servicesToStart(deps, sha);
-  const only = stuckFault ? await servicesWithout(deps, sha, [...excludedServices, ...stuck.keys()]) : null;
+  const kept = [...stuck.keys(), ...pausedServices(before)];
+  const only = kept.length > 0 ? await servicesWithout(deps, sha, [...excludedServices, ...kept]) : null;
   const create = async () => {
     if (only?.length === 0) return;
     const options = { pull, excludedServices, only };
@@ -55,10 +57,17 @@ export async function startRelease(
   };
   await create();
   const after = await enforceModel(deps, { sha, release, create }, signal);
+  await recordCreated(deps, sha, { before, after });
   const started = only ?? rest;
   if (started?.length !== 0) await compose.up(release, started, signal).catch(rethrow);
-  deps.recordDecision({ word: 'started', ...compareContainers(before.map(ownedOf), after.map(ownedOf)) });
+  const now = after.containers.map(ownedOf);
+  deps.recordDecision({ word: 'started', ...compareContainers(before.map(ownedOf), now) });
   if (stuckFault) throw stuckFault;
+}
+
+/** Services with a paused container: compose fails when it is to start one. */
+function pausedServices(before: readonly CreatedContainer[]): string[] {
+  return before.filter(({ State }) => State.Status === 'paused').map(serviceOf);
 }
 
 async function servicesWithout(deps: Dependencies, sha: string, names: readonly string[]): Promise<string[]> {

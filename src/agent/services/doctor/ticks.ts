@@ -11,7 +11,7 @@ import type { Check } from '../../../doctor/diagnosis.ts';
 import { checkBundle, checkLastOutcome, checkReports } from '../../rules/doctor/bundleChecks.ts';
 import { checkHold } from '../../rules/doctor/holdCheck.ts';
 import { checkLock, type LockFacts } from '../../rules/doctor/lockCheck.ts';
-import { checkReleases, checkState, type ReleasesFacts } from '../../rules/doctor/releaseChecks.ts';
+import { checkReleases, checkState, checkVolumes, type ReleasesFacts } from '../../rules/doctor/releaseChecks.ts';
 import { withCommandsOf, type AgentScope } from '../../rules/status/agentCommands.ts';
 import type { HoldFile } from '../../rules/schedule/hold.ts';
 import { checkLastTick, checkTimer, parseTimerFacts } from '../../rules/doctor/timerChecks.ts';
@@ -29,6 +29,7 @@ export async function checkTicks(context: DoctorContext): Promise<Check[]> {
     checkHold(await holdFacts(context), host.now),
     checkLock(lock, host.now),
     checkState(host, { env, broken: stateFinding }),
+    checkVolumes(host),
     checkReleases(await releasesFacts(context, 'known' in lock && lock.known.held)),
     checkBundle(host),
     checkLastOutcome(host),

@@ -1,5 +1,5 @@
 import { Fault } from '../../../../machines/fault.ts';
-import type { ObservedState } from '../../../../machines/types.ts';
+import type { ObservedState, ServiceProblem } from '../../../../machines/types.ts';
 import { afterObservation } from '../../rules/health/healing.ts';
 import { servicesOf } from '../../rules/health/unhealthyServices.ts';
 import { expectedServices } from '../../rules/release/releaseRecord.ts';
@@ -30,9 +30,11 @@ export async function observeHost(deps: Dependencies): Promise<ObservedState> {
     recordDecision({ word: tick.engineFault?.code === 'ENGINE_ERROR' ? 'engine-failed' : 'engine-unreachable' });
     return { ...ENGINE_UNAVAILABLE, swarm: orchestrator.isShared ? (state.state.swarm ?? null) : null };
   }
-  const { leader, swarm, containers, problems } = observation;
+  const { leader, swarm, containers } = observation;
+  const problems = [...observation.problems, ...(leader === null ? await adoptApplied(deps) : [])];
   const unhealthyServices = servicesOf(problems);
-  await recordObservation(deps, observation);
+  await recordObservation(deps, { ...observation, problems });
+  tellFindings(deps, observation);
   const attempt = leader === null ? state.state.attempt : null; // what another node leads, it also finishes
   tick.engineAnswered = true;
   tick.containers = containers;
@@ -49,14 +51,45 @@ export async function observeHost(deps: Dependencies): Promise<ObservedState> {
   };
 }
 
+/**
+ * Records the containers and volumes of a release that an older agent applied. Nothing is changed in this tick: what does not
+ * belong to the release is drift from the next one on.
+ */
+async function adoptApplied(deps: Dependencies): Promise<ServiceProblem[]> {
+  const { orchestrator, state, stop } = deps;
+  const { applied_sha, attempt } = state.state;
+  if (applied_sha === null || attempt !== null || state.isUnknown) return [];
+  const foreign = await orchestrator.adopt(applied_sha, stop.signal);
+  for (const { service, detail } of foreign) tell(deps, `drift: ${service}: ${detail}`);
+  return foreign;
+}
+
+function tellFindings(deps: Dependencies, { findings = [] }: Observation): void {
+  for (const line of findings) tell(deps, line);
+}
+
+/** Logs a line that the report and the status contain too. */
+function tell({ tick }: Dependencies, line: string): void {
+  tick.journal.warn(line);
+  tick.remarks.push(line);
+}
+
 /** Counts the ticks that find a service failed, in state.json. */
 async function recordObservation(
   { state, tick }: Dependencies,
-  { problems, restarts = new Map() }: Observation,
+  { problems, restarts = new Map(), lostVolumes = [] }: Observation,
 ): Promise<void> {
-  const { healing = {} } = state.state;
-  if (state.isUnknown || (problems.length === 0 && Object.keys(healing).length === 0)) return;
-  await state.update({ healing: afterObservation(healing, { problems, restarts }, tick.startedAt) });
+  const { healing = {}, lost_volumes = [] } = state.state;
+  const isQuiet = problems.length === 0 && Object.keys(healing).length === 0;
+  if (state.isUnknown || isQuiet) return;
+  const known = new Set(lost_volumes.map(({ name }) => name));
+  const lost = lostVolumes.filter(({ name }) => !known.has(name));
+  await state.update({
+    healing: afterObservation(healing, { problems, restarts }, tick.startedAt),
+    ...(lost.length > 0 && {
+      lost_volumes: [...lost_volumes, ...lost.map((each) => ({ ...each, at: tick.startedAt.toISOString() }))],
+    }),
+  });
 }
 
 async function observe(deps: Dependencies) {

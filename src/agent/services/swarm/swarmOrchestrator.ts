@@ -37,6 +37,7 @@ export function createSwarmOrchestrator(
     isShared: true,
     membership: () => membership(context()),
     observe: (applied) => observe(context(), applied),
+    adopt: async () => [], // the swarm makes containers itself
     obtain: (sha, signal) => obtainRelease(context(), sha, signal),
     pull: (bundle, signal) => pinImages(context(), bundle, signal),
     start: ({ bundle }, signal) => start(context(), bundle, signal),

@@ -1,0 +1,55 @@
+import type { ServiceProblem, Sha } from '../../../../machines/types.ts';
+import { Fault } from '../../../../machines/fault.ts';
+import { adoptable, describeUnknown, recordOf } from '../../rules/health/drift.ts';
+import { contentLabel } from '../../rules/release/contentLabel.ts';
+import type { Dependencies } from '../dependencies.ts';
+import { composeReleaseOf } from '../release/composeRelease.ts';
+
+/**
+ * Records the containers and volumes of a release that an agent without such records applied: those that are there and match.
+ * Changes none of them; the others are returned as problems, and healed from the next tick on.
+ */
+export async function adoptContainers(deps: Dependencies, sha: Sha, signal: AbortSignal): Promise<ServiceProblem[]> {
+  const { containers, releases } = deps;
+  const record = await releases.readRecord(sha);
+  if (record === null || record.containers !== undefined) return [];
+  const found = await containers.listStatuses();
+  const { hashes, version } = await configurationHashes(deps, sha, signal);
+  const contents = contentsOf(await releases.readOverride(sha));
+  const { adopted, foreign } = adoptable(found, { record, hashes, composeVersion: version, contents });
+  const mounted = new Set(adopted.flatMap(({ created }) => created.volumes.map(({ name }) => name)));
+  const { volumes } = await containers.existingVolumes();
+  const completed = {
+    ...record,
+    containers: adopted.map(recordOf),
+    volumes: volumes.filter(({ name }) => mounted.has(name)),
+  };
+  await releases.writeRecord(sha, completed);
+  return foreign.map((container) => {
+    const detail = describeUnknown(container, completed);
+    return { service: container.service, detail, cure: 'none', containers: [container.id], isFailure: true };
+  });
+}
+
+/** No hashes where compose cannot tell them: then image and content decide. */
+async function configurationHashes(deps: Dependencies, sha: Sha, signal: AbortSignal) {
+  try {
+    return await deps.compose.configurationHashes(await composeReleaseOf(deps, sha), signal);
+  } catch (error) {
+    if (!(error instanceof Fault) || error.ending === 'stopped') throw error;
+    return { hashes: null, version: '' };
+  }
+}
+
+/** The content labels of an override, by service. */
+function contentsOf(override: string | null): ReadonlyMap<string, string> {
+  const parsed = JSON.parse(override ?? '{}') as {
+    services?: Record<string, { labels?: Record<string, string> }>;
+  };
+  return new Map(
+    Object.entries(parsed.services ?? {}).flatMap(([service, { labels }]): [string, string][] => {
+      const label = labels?.[contentLabel];
+      return label === undefined ? [] : [[service, label]];
+    }),
+  );
+}
