@@ -69,7 +69,7 @@ export function createContainers(options: ContainersOptions) {
     ...createProjectInspection(options.project, api),
     ...createLogQueries(api),
     ...createStackQueries(options, api),
-    ...createVolumeQueries(api),
+    ...createVolumeQueries(options, api),
     ...createMutations(api),
     ...createProbes(api),
 

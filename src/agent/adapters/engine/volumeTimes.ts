@@ -13,10 +13,11 @@ export interface VolumeEntry {
 }
 
 /** Queries for the creation times of volumes. */
-export function createVolumeQueries({ getJson }: EngineApi) {
+export function createVolumeQueries({ onInspect }: { onInspect?: (() => void) | undefined }, { getJson }: EngineApi) {
   return {
     /** Every volume of the engine. A driver that does not answer leaves a warning in the list. */
     existingVolumes: async (): Promise<ExistingVolumes> => {
+      onInspect?.(); // options of a volume may contain secrets
       const { json, apiVersion, isPodman } = await getJson({ path: '/volumes' });
       const { Volumes, Warnings } = json as { Volumes: VolumeEntry[] | null; Warnings?: string[] | null };
       return {

@@ -15,6 +15,7 @@ const full = {
   baseline: { sha, volumes: ['v'], networks: ['n'] },
   purge_pending: { since: at, volumes: ['a'], networks: [] },
   pending_reports: [{ report_id: 'r1', outcome: 'failed' }],
+  lost_volumes: [{ name: 'v', how: 'lost', services: ['db'], at }],
   applied_images: [{ service: 'web', image: 'app:1', digest: `sha256:${sha}`, signers: ['s'] }],
 };
 
@@ -99,6 +100,8 @@ it.each<[string, unknown, string]>([
   ['token/grant_refused', null, 'must be string'],
   ['applied_images/0/signers', 's', 'must be array'],
   ['applied_images/0/digest', null, 'must be string'],
+  ['lost_volumes/0/how', 'moved', 'must be equal to one of the allowed values'],
+  ['lost_volumes/0/at', 'soon', timeFault],
   ['baseline/sha', 'abc', shaFault],
   ['baseline/volumes', 'a', 'must be array'],
   ['baseline/volumes/0', null, 'must be string'],
@@ -128,5 +131,6 @@ it.each<[string, object, string]>([
 
 it('tells nothing of an applied bundle once none is applied', () => {
   const nothing = { applied_sha: null, applied_at: null, applied_version: null };
-  expect({ ...full, ...nothingApplied }).toEqual({ ...full, ...nothing, applied_signers: [], applied_images: [] });
+  const lists = { applied_signers: [], applied_images: [], lost_volumes: [] };
+  expect({ ...full, ...nothingApplied }).toEqual({ ...full, ...nothing, ...lists });
 });

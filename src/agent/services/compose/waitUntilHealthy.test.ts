@@ -25,9 +25,11 @@ function depsWith(settings: object, ...containers: InspectedContainer[]) {
     settings: { health_timeout_s: 5, ...settings },
     releases: {
       readRecord: async () => record,
+      writeRecord: async () => undefined,
       pathOf: () => '/nowhere',
       readGrantedPrivileges: async () => noPrivileges,
     },
+    state: { state: { applied_sha: null } },
     compose: { create: async () => undefined, up: async () => undefined },
     containers: {
       list,

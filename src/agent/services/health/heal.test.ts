@@ -75,6 +75,7 @@ function depsWith(settings: object, changed: Partial<State>) {
       restoreBackup: async () => undefined,
       pathOf: () => '/nowhere',
       list: async () => [],
+      writeRecord: async () => undefined,
       current: { set: async (sha: string) => void operations.push(`current ${sha[0]}`) },
     },
     compose: { create: async () => void operations.push('create'), up: async () => void operations.push('up') },
