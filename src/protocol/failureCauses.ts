@@ -172,6 +172,16 @@ export const failureCauses = {
     cure: 'look why it ended; the next try makes both again',
     said: [/cannot join \w+(?: namespace)? of a non running container|joining \w+ namespace of container/i],
   },
+  'container-paused': {
+    cause: 'a container is paused',
+    cure: 'docker unpause NAME, or remove it: the next try makes it again',
+    said: [/cannot start a paused container/i],
+  },
+  'service-missing': {
+    cause: 'a service uses another one that has no container',
+    cure: 'have the bundle applied again, which makes both',
+    said: [/cannot share \w+ with service (?<what>\S+): container missing/i, /missing dependency (?<what>\S+)/i],
+  },
   'network-missing': {
     cause: 'a network of a container is gone',
     cure: 'an external network has to be made first; otherwise remove the container, which the next try makes again',

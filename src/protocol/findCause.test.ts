@@ -132,6 +132,9 @@ const said: [CauseName, string | null, string][] = [
       'failed to mount local volume: mount :/export:/var/lib/docker/volumes/a/_data, data: addr=10.0.0.1: connection refused',
     ),
   ],
+  ['container-paused', null, daemon('cannot start a paused container, try unpause instead')],
+  ['service-missing', 'cfg', 'cannot share volume with service cfg: container missing'],
+  ['service-missing', 'init', 'service "app" is missing dependency init'],
   ['volume-in-use', null, daemon('remove shop_data: volume is in use - [1f]')],
   [
     'device-missing',

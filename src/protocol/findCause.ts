@@ -40,6 +40,11 @@ export function describeCause({ name, what }: FoundCause): string {
   return `${cause}${what === null ? '' : ` (${visible(what)})`}; ${cure}`;
 }
 
+/** The further line of a failure: what became of services, if that is known, and why. */
+export function causeLine(cause: FoundCause | null, services = ''): string {
+  return `cause: ${[services, cause === null ? '' : describeCause(cause)].filter((part) => part !== '').join(': ')}`;
+}
+
 /** The cause that a line tells as `describeCause` does; null without one. */
 export function causeTold(line: string): CauseName | null {
   return causes.find(([, { cause }]) => line.includes(cause))?.[0] ?? null;

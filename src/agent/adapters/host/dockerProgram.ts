@@ -1,5 +1,5 @@
 import { Fault } from '../../../../machines/fault.ts';
-import { causeSaid, describeCause } from '../../../protocol/findCause.ts';
+import { causeLine, causeSaid } from '../../../protocol/findCause.ts';
 import { SYSTEM_PATH } from '../../../platform/host/hostProgram.ts';
 import type { Settings } from '../../config/settings.ts';
 import { formatStartError, type RunResult } from './childProcess.ts';
@@ -22,8 +22,9 @@ export function expectSuccess(
   const { rc, timedOut, tail } = result;
   if (rc === 0 && !timedOut) return;
   const cause = causeSaid(tail);
-  const why = `${failureReason(result, timeoutS)}${cause === null ? '' : `: ${describeCause(cause)}`}`;
-  throw new Fault('failed', `failed: docker ${command} failed (rc=${rc})${why}`, { code, tail, isTimeout: timedOut });
+  const line = `failed: docker ${command} failed (rc=${rc})${failureReason(result, timeoutS)}`;
+  const moreLines = cause === null ? [] : [causeLine(cause)];
+  throw new Fault('failed', line, { code, tail, isTimeout: timedOut, moreLines });
 }
 
 function failureReason({ timedOut, limitReached, startError }: RunResult, timeoutS: number): string {

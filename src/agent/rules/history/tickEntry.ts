@@ -20,7 +20,8 @@ export function tickEntryOf(trace: Trace, { outcome, version, signers }: TickFac
   const { started_at: at, tick, ms, ending, codes, decisions } = trace;
   const healed = outcome?.reason.startsWith('healed:') ?? false;
   const desired = decisions.findLast((each) => each.word === 'desired');
-  const [line] = outcome?.lines ?? [];
+  const [first, second = ''] = outcome?.lines ?? [];
+  const line = first !== undefined && second.startsWith('cause: ') ? `${first}; ${second}` : first;
   const reason = line ?? (ending === 'converged' && !healed ? null : (reasonsOf(trace)[0] ?? null));
   return {
     ...{ schema: 1, event: 'tick', at, tick, ms, ending, codes },

@@ -54,6 +54,7 @@ function rowsOf(status: Status, { state, now }: StatusContext): [string, string 
     ['windows', status.window_opens_at === undefined ? null : `closed, the next opens at ${status.window_opens_at}`],
     ['attempt', state.attempt && `${state.attempt.sha}, ${state.attempt.phase} since ${state.attempt.at}`],
     ['failing', failing && `${failing.sha}, ${failing.count} in a row, next try at ${failing.retry_at}`],
+    ['cause', /^cause: (.*)$/m.exec(outcome?.detail ?? '')?.[1] ?? null],
     [
       'still to go',
       purge &&

@@ -219,6 +219,10 @@ describe('the status text', () => {
     [{ attempt: { sha, phase: 'promoted', at } }, `  attempt        ${sha}, promoted since ${at}`],
     [{ failing }, `  failing        ${sha}, 2 in a row, next try at ${at}`],
     [
+      { last_outcome: { at, outcome: 'failed', code: 'UP_FAILED', detail: 'failed: a\ncause: web=exited(3)\nb' } },
+      '  cause          web=exited(3)',
+    ],
+    [
       { last_outcome: { at, outcome: 'failed', code: 'UP_FAILED', detail: null } },
       `  last outcome   failed: UP_FAILED at ${at}`,
     ],

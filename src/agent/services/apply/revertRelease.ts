@@ -64,8 +64,8 @@ export async function failureOf(
     () => null,
     (error: unknown) => {
       if (!(error instanceof Fault)) return { line: 'internal error', tail: null };
-      const { message: line, tail } = redactFault({ vault }, error);
-      return { line, tail };
+      const { lines, tail } = redactFault({ vault }, error);
+      return { line: lines.join('; '), tail };
     },
   );
 }

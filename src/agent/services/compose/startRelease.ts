@@ -7,7 +7,7 @@ import { ambiguousNetworks } from '../../rules/createdContainers/ambiguousNetwor
 import { failedAtStart } from '../../rules/health/failedStart.ts';
 import { compareContainers } from '../../rules/health/health.ts';
 import { describeUnhealthy } from '../../rules/health/unhealthyServices.ts';
-import { causeSaid, describeCause, type FoundCause } from '../../../protocol/findCause.ts';
+import { causeLine, causeSaid, describeCause, type FoundCause } from '../../../protocol/findCause.ts';
 import { enforceModel, removeOtherServices, removePartiallyCreated } from './createdContainers.ts';
 import { recordCreated } from './recordContainers.ts';
 import { servicesToStart } from './oneShots.ts';
@@ -123,16 +123,15 @@ async function rethrowWithCause(deps: Dependencies, error: unknown): Promise<nev
   throw failedStartFault(fault, { tail, cause, services: describeUnhealthy(watched, services) });
 }
 
-/** The same failure with the services named before its cause, which may be told by a container only. */
+/** The same failure, with services and cause in its further line; a container may tell a better cause than compose. */
 function failedStartFault(
   fault: Fault,
   { tail, cause, services }: { tail: string; cause: FoundCause | null; services: string },
-) {
+): Fault {
   const told = causeSaid(fault.tail ?? '');
-  const line = told === null ? fault.message : fault.message.replace(`: ${describeCause(told)}`, '');
   const shown = told === null || told.name === 'dependency-failed' ? (cause ?? told) : told;
-  const why = shown === null ? '' : `: ${describeCause(shown)}`;
-  return new Fault('failed', `${line}: ${services}${why}`, { code: 'UP_FAILED', tail: joinTails(fault.tail, tail) });
+  const details = { code: 'UP_FAILED', tail: joinTails(fault.tail, tail), moreLines: [causeLine(shown, services)] };
+  return new Fault('failed', fault.message, details);
 }
 
 /** Throws RUNTIME_UNAVAILABLE in place of a compose failure when the engine did or does not answer, else the error. */

@@ -1,6 +1,6 @@
 import { Fault } from '../../../../machines/fault.ts';
 import { monotonicMs } from '../../../platform/clock.ts';
-import { describeCause } from '../../../protocol/findCause.ts';
+import { causeLine } from '../../../protocol/findCause.ts';
 import {
   unhealthyServicesAmong,
   describeUnhealthy,
@@ -26,7 +26,6 @@ export async function unhealthyFault(
     deps,
     unhealthy.map(({ container }) => container),
   );
-  const why = cause === null ? '' : `: ${describeCause(cause)}`;
-  const line = `failed: containers not healthy after ${seconds}s: ${describeUnhealthy(watched, services)}${why}`;
-  return new Fault('failed', line, { code: 'UNHEALTHY', tail });
+  const line = `failed: containers not healthy after ${seconds}s: ${describeUnhealthy(watched, services)}`;
+  return new Fault('failed', line, { code: 'UNHEALTHY', tail, moreLines: cause === null ? [] : [causeLine(cause)] });
 }

@@ -28,7 +28,7 @@ export async function revertInterrupted(
       restoreRelease(deps, { sha: applied_sha, pull: 'never' }, waiting),
     ).catch((error: unknown) => {
       if (error instanceof Fault && error.ending === 'failed')
-        tick.remarks.push(`revert not finished: ${redactFault(deps, error).message}`);
+        tick.remarks.push(`revert not finished: ${redactFault(deps, error).lines.join('; ')}`);
       throw error;
     });
     recordDecision({ word: 'interrupted-reverted', sha: applied_sha });

@@ -5,7 +5,7 @@ import { monotonicMs } from '../../../platform/clock.ts';
 import { expectedServices } from '../../rules/release/releaseRecord.ts';
 import { describeStack, stackServicesOf, unhealthyNodes, type StackService } from '../../rules/swarm/stackHealth.ts';
 import type { StackTask } from '../../rules/swarm/stackTask.ts';
-import { causePrinted, causeSaid, describeCause } from '../../../protocol/findCause.ts';
+import { causeLine, causePrinted, causeSaid } from '../../../protocol/findCause.ts';
 import type { Progress } from '../../rules/status/progress.ts';
 import { logTailOf, redactExcerpts, unreadableLog } from '../health/logTail.ts';
 import { readStack, type SwarmDependencies } from './stackFacts.ts';
@@ -67,8 +67,7 @@ async function unhealthyFault(
   const trouble = describeStack(services) || 'they did not settle';
   const errors = unhealthy.flatMap(({ tasks }) => tasks.map(({ error }) => error)).join('\n');
   const cause = causeSaid(errors) ?? causePrinted(logs.flatMap(({ lines }) => lines).join('\n'));
-  const why = cause === null ? '' : `: ${describeCause(cause)}`;
-  const line = `failed: containers not healthy after ${Math.round(waitedMs / 1000)}s: ${trouble}${why}`;
+  const line = `failed: containers not healthy after ${Math.round(waitedMs / 1000)}s: ${trouble}`;
   const tail = logTailOf(logs, deps);
-  return new Fault('failed', line, { code: 'UNHEALTHY', tail });
+  return new Fault('failed', line, { code: 'UNHEALTHY', tail, moreLines: cause === null ? [] : [causeLine(cause)] });
 }

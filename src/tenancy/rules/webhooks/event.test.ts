@@ -28,7 +28,7 @@ it.each([
 });
 
 it('tells of the detail of a report only services and causes', () => {
-  const detail = 'failed: docker compose up failed (rc=1): migrate=exited(3)\n| password hunter2';
+  const detail = 'failed: docker compose up failed (rc=1)\ncause: migrate=exited(3)\n| password hunter2';
   expect(eventOf({ type: 'backend.failed', now, env: 'eu-1', detail }).data.reason).toBe('migrate exited(3)');
 });
 

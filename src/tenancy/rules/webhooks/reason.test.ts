@@ -7,9 +7,9 @@ it.each([
   [null, null],
   ['', null],
   ['failed: docker compose up failed (rc=1)', null],
-  ['failed: docker compose up failed (rc=1): migrate=exited(3)', 'migrate exited(3)'],
+  ['failed: docker compose up failed (rc=1)\ncause: migrate=exited(3)', 'migrate exited(3)'],
   [
-    `failed: docker compose up failed (rc=1): web=created, db=exited(137, out of memory): ${port}`,
+    `failed: docker compose up failed (rc=1)\ncause: web=created, db=exited(137, out of memory): ${port}`,
     'web created, db exited(137, out of memory); a port of this host is in use',
   ],
   ['failed: containers not healthy after 30s: web=unhealthy (2 restarts), db=missing', 'web unhealthy, db missing'],

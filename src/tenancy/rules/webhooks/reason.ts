@@ -13,13 +13,13 @@ const maxServices = 10;
  */
 export function reasonOf(detail: string | null): string | null {
   const lines = (detail ?? '').split('\n').filter((line) => !line.startsWith('revert not finished: '));
-  const [line = ''] = lines;
-  const services = [...line.matchAll(serviceState)].map(([, name, state]) => `${name} ${state}`);
-  const causes = lines.map(causeTold).filter((name) => name !== null);
-  const parts = [...new Set(services)].slice(0, maxServices);
-  const told = [
-    ...(parts.length > 0 ? [parts.join(', ')] : []),
-    ...causes.slice(0, 1).map((name) => failureCauses[name].cause),
-  ];
-  return told.length > 0 ? told.join('; ') : null;
+  const [first = ''] = lines;
+  const told = [first, ...lines.filter((line) => line.startsWith('cause: '))].join('\n');
+  const services = new Set([...told.matchAll(serviceState)].map(([, name, state]) => `${name} ${state}`));
+  const [cause] = lines.map(causeTold).filter((name) => name !== null);
+  const parts = [...services].slice(0, maxServices).join(', ');
+  const reason = [parts, cause === undefined ? '' : failureCauses[cause].cause]
+    .filter((part) => part !== '')
+    .join('; ');
+  return reason === '' ? null : reason;
 }
