@@ -14,6 +14,10 @@ export const keyOrders: readonly KeyOrder[] = [
     reason: 'a container without a healthcheck that must stay up for settle_s would never be healthy in time',
   },
   {
+    ...{ lower: 'health_timeout_s', upper: 'health_timeout_max_s' },
+    reason: 'health_timeout_max_s limits every wait for health',
+  },
+  {
     ...{ lower: 'connect_timeout_s', upper: 'http_timeout_s' },
     reason: 'http_timeout_s limits the whole call, with its connection',
   },

@@ -174,7 +174,17 @@ export const configKeys: Readonly<Record<DottedKey<Omit<Settings, 'config_file'>
   health_timeout_s: optional(
     integer('seconds', 1, secondsPerDay),
     defaultHealthTimeoutS,
-    'How long containers may take to become healthy; longer than `settle_s`.',
+    'How long containers may take to become healthy, or longer where their healthchecks and dependencies demand it; longer than `settle_s`.',
+  ),
+  health_timeout_max_s: optional(
+    integer('seconds', 1, secondsPerDay),
+    3600,
+    'Longest wait for health: a bundle that demands a longer one is refused. At least `health_timeout_s`.',
+  ),
+  job_timeout_s: optional(
+    integer('seconds', 1, secondsPerDay),
+    3600,
+    'Limit of a job, which is awaited until it has ended.',
   ),
   'limits.bundle_bytes': optional(
     integer('bytes', 1),

@@ -60,6 +60,8 @@ describe('a valid file', () => {
     [['http_timeout_s: 5'], { connect_timeout_s: 5 }],
     [['connect_timeout_s: 60'], { http_timeout_s: 60 }],
     [['download_timeout_s: 20'], { download_stall_s: 20 }],
+    [['health_timeout_s: 7200'], { health_timeout_max_s: 7200 }],
+    [['health_timeout_max_s: 100'], { health_timeout_s: 100 }],
   ])('has defaults that fit %j', async (lines, expected) => {
     expect(await load(...lines)).toMatchObject(expected);
   });
@@ -72,6 +74,10 @@ describe('a valid file', () => {
     [
       ['http_timeout_s: 9', 'connect_timeout_s: 10'],
       'connect_timeout_s: must be at most http_timeout_s (9): http_timeout_s limits the whole call, with its connection',
+    ],
+    [
+      ['health_timeout_s: 31', 'health_timeout_max_s: 30'],
+      'health_timeout_s: must be at most health_timeout_max_s (30): health_timeout_max_s limits every wait for health',
     ],
     [
       ['download_stall_s: 31', 'download_timeout_s: 30'],

@@ -56,6 +56,9 @@ export interface Settings {
   readonly up_timeout_s: number;
   readonly down_timeout_s: number;
   readonly health_timeout_s: number;
+  /** At least `health_timeout_s`. */
+  readonly health_timeout_max_s: number;
+  readonly job_timeout_s: number;
   readonly settle_s: number;
   readonly keep_releases: number;
   readonly heal: boolean;

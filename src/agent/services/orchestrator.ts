@@ -17,6 +17,8 @@ import type { ReleaseRecord } from '../rules/release/releaseRecord.ts';
 export interface AppliedRelease {
   sha: Sha;
   services: readonly ExpectedService[];
+  /** Services that have ended and need no container; what is left of them is not judged. */
+  finished?: ReadonlySet<string>;
 }
 
 /** How a release that was applied before is started again. */

@@ -11,6 +11,8 @@ import type { GrantedPrivileges } from '../rules/createdContainers/grantedPrivil
 import type { StandingHold } from '../rules/schedule/hold.ts';
 import type { ReleaseStart } from '../rules/health/containerUptime.ts';
 import type { InspectedContainer } from '../rules/health/health.ts';
+import type { ReleaseWait } from '../rules/release/releaseWait.ts';
+import type { WrittenService } from '../../bundle/rules/wait/writtenServices.ts';
 import type { ServiceFingerprint } from '../rules/release/oneShots.ts';
 import type { VerifiedImage } from '../rules/release/releaseRecord.ts';
 import type { Progress } from '../rules/status/progress.ts';
@@ -42,6 +44,10 @@ export interface TickScope {
   grantedPrivileges: GrantedPrivileges | null;
   /** Service definitions of the release that is being applied. */
   serviceDefinitions: { sha: Sha; services: ReadonlyMap<string, ServiceFingerprint> } | null;
+  /** The services of the release that is being applied, as its rendered model says. */
+  writtenServices: { sha: Sha; services: readonly WrittenService[] } | null;
+  /** How long the release that was started last may take. */
+  releaseWait: ReleaseWait | null;
   /** When compose last started a release; until then, the start of the tick. */
   lastComposeUp: ReleaseStart;
   /** Heartbeat report of this tick; unlike other reports it is never queued. */
@@ -80,6 +86,8 @@ export function startTick(journal: Journal): TickScope {
     candidateStatus: null,
     grantedPrivileges: null,
     serviceDefinitions: null,
+    writtenServices: null,
+    releaseWait: null,
     lastComposeUp: composeUpNow([]),
     heartbeat: null,
     wasOverdue: false,

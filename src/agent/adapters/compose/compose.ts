@@ -18,6 +18,12 @@ export interface ComposeRelease {
   profiles: string[];
 }
 
+/** A release whose containers are created. */
+interface StartedRelease extends ComposeRelease {
+  /** Seconds for which its services may wait for each other; by default none. */
+  dependenciesS?: number;
+}
+
 /** Whether absent images may be pulled. */
 export type Pull = 'never' | 'missing';
 
@@ -81,10 +87,11 @@ export function createCompose(
 
     /**
      * Starts the created containers as they are, in the order of their dependencies: all, or only those of `services`.
+     * It waits for dependencies that are to be healthy or to end, for `dependenciesS` at most, beyond its own limit.
      */
-    up: (release: ComposeRelease, services: string[] | null, signal: AbortSignal) =>
+    up: ({ dependenciesS = 0, ...release }: StartedRelease, services: string[] | null, signal: AbortSignal) =>
       withLogins(dir, [], () =>
-        step({ name: 'up', args: startArguments(services), release, timeoutS: up_timeout_s }, signal),
+        step({ name: 'up', args: startArguments(services), release, timeoutS: up_timeout_s + dependenciesS }, signal),
       ),
 
     /**

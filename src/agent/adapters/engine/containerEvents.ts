@@ -1,6 +1,7 @@
 import type { IncomingMessage } from 'node:http';
 import { addAbortSignal } from 'node:stream';
 import { finished } from 'node:stream/promises';
+import type { TimedExit } from '../../rules/health/crashLoop.ts';
 import { parseContainerEvent } from '../../rules/health/containerEvent.ts';
 import { Fault } from '../../../../machines/fault.ts';
 import type { EngineApi } from './engineApi.ts';
@@ -15,6 +16,8 @@ export interface ContainerEvents {
   takeChanged: () => string[];
   /** The last exit code of each container, by id. */
   exitCodes: ReadonlyMap<string, number>;
+  /** The last exits of each container, oldest first, by id. */
+  exits: ReadonlyMap<string, readonly TimedExit[]>;
   /** Resolves when a change can be taken, after `maxMs`, or on abort. */
   waitForNext: (maxMs: number, signal: AbortSignal) => Promise<void>;
   close: () => void;
@@ -37,6 +40,8 @@ const watchedEvents = [
   'rename',
   'health_status',
 ];
+/** Exits of one container that are kept: those of a crash loop. */
+const keptExits = 3;
 /** Characters. An event contains the labels of its container, so lines may be long. */
 const maxLineLength = 2 ** 20;
 
@@ -89,12 +94,17 @@ function withoutEvents(error: unknown): null {
 function eventsOf(body: IncomingMessage | null): ContainerEvents {
   const changed = new Set<string>();
   const exitCodes = new Map<string, number>();
+  const exits = new Map<string, TimedExit[]>();
   let wake: () => void = ignoreError;
   const recordEvent = (line: string) => {
     const change = parseContainerEvent(line);
     if (change === null) return;
     changed.add(change.id);
-    if (change.exitCode !== null) exitCodes.set(change.id, change.exitCode);
+    if (change.exitCode !== null) {
+      const { id, exitCode: code, atMs = Date.now() } = change;
+      exitCodes.set(id, code);
+      exits.set(id, [...(exits.get(id) ?? []), { atMs, code }].slice(-keptExits));
+    }
     wake();
   };
   if (body !== null) readLines(body, recordEvent);
@@ -107,6 +117,7 @@ function eventsOf(body: IncomingMessage | null): ContainerEvents {
       return ids;
     },
     exitCodes,
+    exits,
     waitForNext: async (maxMs, signal) => {
       if (changed.size > 0 || signal.aborted) return;
       const { promise, resolve } = Promise.withResolvers<void>();

@@ -12,6 +12,7 @@ import {
 import type { InspectedContainer, ObservedContainer } from '../../rules/health/health.ts';
 import { givenVolumeOptions } from '../../rules/createdContainers/volumeOptions.ts';
 import type { ProjectResources } from '../../rules/release/projectResources.ts';
+import type { EngineHealthcheck } from '../../../bundle/rules/wait/healthcheck.ts';
 import { createLogQueries } from './containerLogs.ts';
 import { createEventSubscriber, createExitQuery } from './containerEvents.ts';
 import { createEngineApi, type EngineApi } from './engineApi.ts';
@@ -158,6 +159,13 @@ function createProbes({ withDocker, getJson }: EngineApi) {
         () => true,
         (error: unknown) => error instanceof Fault && error.code === 'ENGINE_ERROR',
       ),
+
+    /** The healthcheck of an image, null when the image is absent. */
+    image: (reference: string): Promise<{ healthcheck: EngineHealthcheck | null } | null> =>
+      withDocker(async (docker) => {
+        const image = await ignoreNotFound(docker.getImage(reference).inspect());
+        return image && { healthcheck: (image.Config as { Healthcheck?: EngineHealthcheck }).Healthcheck ?? null };
+      }),
 
     /** Null for another engine, and for one that does not respond. */
     podmanVersion: (): Promise<string | null> =>

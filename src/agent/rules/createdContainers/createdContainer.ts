@@ -1,4 +1,5 @@
 import type { RecordedVolume } from '../release/releaseRecord.ts';
+import type { EngineHealthcheck } from '../../../bundle/rules/wait/healthcheck.ts';
 import {
   isPrivatePropagation,
   normalizeCapability,
@@ -15,7 +16,7 @@ export interface CreatedContainer {
   Name: string;
   Image: string;
   State: { Status: string; StartedAt?: string };
-  Config: { Labels: Record<string, string> | null };
+  Config: { Labels: Record<string, string> | null; Healthcheck?: EngineHealthcheck | null };
   HostConfig: Partial<{
     Privileged: boolean;
     CapAdd: string[] | null;

@@ -16,6 +16,21 @@ describe('an event of a container', () => {
     ['of its end without a code', event({}), { id: 'c1', exitCode: null }],
     ['of the end of a probe in it', event({ exitCode: '1' }, 'exec_die'), { id: 'c1', exitCode: null }],
     ['of another action', event({ exitCode: '1' }, 'diet'), { id: 'c1', exitCode: null }],
+    [
+      'with its time in nanoseconds',
+      JSON.stringify({
+        Action: 'die',
+        Actor: { ID: 'c1', Attributes: { exitCode: '7' } },
+        time: 2,
+        timeNano: 2_500_000_000,
+      }),
+      { id: 'c1', exitCode: 7, atMs: 2500 },
+    ],
+    [
+      'with its time in seconds',
+      JSON.stringify({ Action: 'start', Actor: { ID: 'c1', Attributes: {} }, time: 2 }),
+      { id: 'c1', exitCode: null, atMs: 2000 },
+    ],
     ['that is truncated', event({}).slice(0, -4), null],
     ['without a container', '{}', null],
   ])('%s', (_, line, expected) => {

@@ -41,6 +41,7 @@ export interface ContainerInspection {
   State: {
     Status: string;
     StartedAt: string;
+    FinishedAt?: string;
     ExitCode: number;
     OOMKilled?: boolean;
     Error?: string;
@@ -117,6 +118,7 @@ export function parseInspection(info: ContainerInspection): InspectedContainer {
     startError: State.Error ?? '',
     startedMs: Date.parse(State.StartedAt),
     createdMs: Date.parse(info.Created),
+    ...finishOf(State.FinishedAt),
     restarts: info.RestartCount,
     failingStreak: State.Health?.FailingStreak ?? 0,
     retries: Config.Healthcheck?.Retries || defaultRetries,
@@ -126,6 +128,12 @@ export function parseInspection(info: ContainerInspection): InspectedContainer {
     mounts: info.Mounts.map(({ Source }) => Source),
     healthLog: (State.Health?.Log ?? []).map(({ Output }) => parseProbeOutput(Output)),
   };
+}
+
+/** An engine gives the year 1 to a container that never ended. */
+function finishOf(finishedAt = ''): Pick<InspectedContainer, 'finishedMs'> {
+  const finishedMs = Date.parse(finishedAt);
+  return finishedMs > 0 ? { finishedMs } : {};
 }
 
 /** True when the image or the compose file defines a healthcheck, even before its first probe. */

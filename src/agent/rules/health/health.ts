@@ -1,4 +1,5 @@
 import type { ReportedContainer } from '../../../../machines/types.ts';
+import type { JobReason, ServiceKind } from '../../../bundle/rules/wait/writtenServices.ts';
 import type { LogExcerpt } from './containerLog.ts';
 
 /** One container by its inspection. */
@@ -21,6 +22,8 @@ export interface InspectedContainer {
   startedMs: number;
   /** Its creation by the engine's clock, in milliseconds since 1970. */
   createdMs: number;
+  /** Its last end in the same way; absent for one that never ended. */
+  finishedMs?: number;
   /** Restarts by the engine since the last start by anybody else. */
   restarts: number;
   /** Failed health probes in a row, and how many of them make it unhealthy. */
@@ -54,16 +57,27 @@ export function parseHealth(status: string | undefined): string | null {
 /** `healthy`: healthy, settled or finished; `pending`: may become healthy; `failed`: will not without intervention. */
 export type HealthStatus = 'healthy' | 'pending' | 'failed';
 
+/** What a release says of a service's end; nothing in a record of an older version, where the container alone decides. */
+export interface ServiceRole {
+  kind?: ServiceKind;
+  job_by?: JobReason;
+}
+
+/** True for a container that is awaited until it ends. One that only has no restart policy is none with a healthcheck. */
+export function isJob({ kind, job_by }: ServiceRole, { health }: Pick<ObservedContainer, 'health'>): boolean {
+  return kind === 'job' && (job_by !== 'restart' || health === null);
+}
+
 /**
  * Judges one container. `settled`: it has run without a restart for the settle time, which counts without a healthcheck.
  * A running container that is unhealthy is pending: its healthcheck may still succeed within the time that it is given.
  */
-export function healthStatusOf(container: ObservedContainer, settled: boolean): HealthStatus {
+export function healthStatusOf(container: ObservedContainer, settled: boolean, role: ServiceRole = {}): HealthStatus {
   if (container.state === 'exited')
-    return isRestartedByEngine(container) ? 'pending' : hasSucceeded(container) ? 'healthy' : 'failed';
+    return isRestartedByEngine(container) ? 'pending' : hasSucceeded(container, role) ? 'healthy' : 'failed';
   const { state, health } = container;
   if (state === 'dead') return 'failed';
-  if (state !== 'running') return 'pending';
+  if (state !== 'running' || isJob(role, container)) return 'pending';
   if (health !== null) return health === 'healthy' ? 'healthy' : 'pending';
   return settled ? 'healthy' : 'pending';
 }
@@ -97,14 +111,15 @@ function serviceNamesOf(containers: ServiceContainer[]): string[] {
 }
 
 /** True for a one-shot that has finished and will not be restarted by the engine. */
-export function isFinished(container: InspectedContainer): boolean {
-  return container.state === 'exited' && !isRestartedByEngine(container) && hasSucceeded(container);
+export function isFinished(container: InspectedContainer, role: ServiceRole = {}): boolean {
+  return container.state === 'exited' && !isRestartedByEngine(container) && hasSucceeded(container, role);
 }
 
-function hasSucceeded({ health, exitCode }: InspectedContainer): boolean {
-  return health === null && exitCode === 0;
+function hasSucceeded(container: InspectedContainer, role: ServiceRole): boolean {
+  return container.exitCode === 0 && (container.health === null || isJob(role, container));
 }
 
-function isRestartedByEngine({ restartPolicy }: InspectedContainer): boolean {
+/** True for a container that the engine starts again after every end. */
+export function isRestartedByEngine({ restartPolicy }: Pick<InspectedContainer, 'restartPolicy'>): boolean {
   return restartPolicy === 'always' || restartPolicy === 'unless-stopped';
 }

@@ -1,8 +1,15 @@
 import type { ServiceProblem } from '../../../../machines/types.ts';
-import { healthStatusOf, type InspectedContainer, type ObservedContainer, type HealthStatus } from './health.ts';
+import type { CrashLoop } from './crashLoop.ts';
+import {
+  healthStatusOf,
+  type InspectedContainer,
+  type ObservedContainer,
+  type HealthStatus,
+  type ServiceRole,
+} from './health.ts';
 
 /** A service of a release. */
-export interface ExpectedService {
+export interface ExpectedService extends ServiceRole {
   name: string;
   replicas: number;
 }
@@ -13,6 +20,12 @@ export interface WatchedContainer {
   healthStatus: HealthStatus;
   /** Code of the last observed exit; null when there was none. */
   lastExit: number | null;
+  /** Set when it ended too often; null or absent else. */
+  crashLoop?: CrashLoop | null;
+  /** True for a job. */
+  isJob?: boolean;
+  /** Set for a job that runs: since when, and whether for longer than it may; absent else. */
+  job?: { sinceMs: number; overdueS: number | null };
 }
 
 /**
@@ -25,7 +38,7 @@ export function problemsOf(
   healUnhealthy: 'restart' | 'report' = 'restart',
 ): ServiceProblem[] {
   const ofContainers = containers
-    .filter((container) => healthStatusOf(container, true) !== 'healthy')
+    .filter((container) => healthStatusOf(container, true, roleOf(expected, container)) !== 'healthy')
     .map((container): ServiceProblem => {
       const detail = describeState(container);
       return {
@@ -72,6 +85,14 @@ export function describeProblems(problems: readonly Pick<ServiceProblem, 'servic
   return problems.map(({ service, detail }) => `${service}=${detail}`).join(', ');
 }
 
+/** What the release says of the end of a container's service. */
+export function roleOf(
+  services: readonly ExpectedService[],
+  { service }: Pick<ObservedContainer, 'service'>,
+): ServiceRole {
+  return services.find(({ name }) => name === service) ?? {};
+}
+
 /** Names of the services that lack a container or have an unhealthy one, sorted. */
 export function unhealthyServicesAmong(
   observed: { container: ObservedContainer; healthStatus: HealthStatus }[],
@@ -99,8 +120,13 @@ function describeService(watched: WatchedContainer[]): string {
     watched.find((each) => each.healthStatus !== 'healthy');
   const shown = worst ?? watched[0];
   if (!shown) return 'missing';
+  if (shown.crashLoop) return describeLoop(shown.crashLoop);
   const details = detailsOf(shown);
   return `${describeState(shown.container)}${details.length > 0 ? ` (${details.join(', ')})` : ''}`;
+}
+
+function describeLoop({ exits, seconds, lastExit }: CrashLoop): string {
+  return `crash loop (${exits} exits in ${seconds}s, last exit ${lastExit})`;
 }
 
 function describeState(container: ObservedContainer): string {
@@ -109,12 +135,14 @@ function describeState(container: ObservedContainer): string {
   return container.state === 'running' ? (container.health ?? container.state) : container.state;
 }
 
-function detailsOf({ container, healthStatus, lastExit }: WatchedContainer): string[] {
+function detailsOf({ container, healthStatus, lastExit, job }: WatchedContainer): string[] {
   const { state, health, restarts, oomKilled } = container;
-  const unsettled = state === 'running' && health === null && healthStatus === 'pending';
+  const unsettled = state === 'running' && health === null && healthStatus === 'pending' && job === undefined;
+  const overdueS = job?.overdueS ?? null;
   return [
     ...(state === 'exited' && health !== null ? [health] : []),
     ...(unsettled ? ['not settled'] : []),
+    ...(overdueS === null ? [] : [`a job for longer than ${overdueS}s`]),
     ...(restarts > 0 ? [restarts === 1 ? '1 restart' : `${restarts} restarts`] : []),
     ...(state !== 'exited' && lastExit !== null ? [`last exit ${lastExit}`] : []),
     ...(state !== 'exited' && oomKilled ? ['out of memory'] : []),

@@ -1,4 +1,4 @@
-import { isFinished, type InspectedContainer } from '../health/health.ts';
+import { isFinished, type InspectedContainer, type ServiceRole } from '../health/health.ts';
 
 /** A finished one-shot, with what identifies its run. */
 export interface OneShot {
@@ -86,20 +86,23 @@ interface OneShotSearch {
   skipped: readonly OneShot[];
   /** Starts of containers before `compose up`, by id: an unchanged start belongs to an earlier release. */
   startsBefore: ReadonlyMap<string, number>;
+  /** By default the containers alone decide. */
+  roleOf?: (service: string) => ServiceRole;
 }
 
 /** The finished one-shots: those whose containers all finished, and the skipped ones without a container. */
 export function finishedOneShots(
   containers: readonly InspectedContainer[],
-  { fingerprints, skipped, startsBefore }: OneShotSearch,
+  { fingerprints, skipped, startsBefore, roleOf }: OneShotSearch,
 ): OneShot[] {
   const byService = Map.groupBy(containers, ({ service }) => service);
   const withoutContainer = skipped.filter(({ service }) => !byService.has(service));
   const finished = [...byService].flatMap(([service, all]): OneShot[] => {
     const definition = fingerprints.get(service);
     const [first] = all;
-    if (!definition || !first || !all.every((each) => isFinished(each) && each.startedMs !== startsBefore.get(each.id)))
-      return [];
+    const hasRun = (each: InspectedContainer) =>
+      isFinished(each, roleOf?.(service)) && each.startedMs !== startsBefore.get(each.id);
+    if (!definition || !first || !all.every(hasRun)) return [];
     return [{ service, fingerprint: definition.fingerprint, image: first.imageId, volumes: definition.volumes }];
   });
   return [...withoutContainer, ...finished];

@@ -1,5 +1,7 @@
 import {
+  endedServices,
   expectedServices,
+  finishedServices,
   parseReleaseRecord,
   replacedImages,
   wasApplied,
@@ -26,6 +28,14 @@ it.each<object>([
   { ...record, variables: { LEVEL: 'info' }, jobs: [job], env, verified_images: [image] },
   { ...record, services: [{ name: 'web', replicas: 0 }], images: [{ reference: 'a:1', id: null }] },
   { ...record, later: 1 },
+  {
+    ...record,
+    services: [
+      { name: 'a', replicas: 1, kind: 'job', job_by: 'awaited', demand_s: 0, after: [] },
+      { name: 'b', replicas: 1, kind: 'later', demand_s: 2.5, after: [{ name: 'a', condition: 'later' }], new: 1 },
+    ],
+    ended: ['b'],
+  },
 ])('is parsed as it was written: %j', (written) => {
   expect(parseReleaseRecord(JSON.stringify(written))).toEqual(written);
 });
@@ -102,4 +112,36 @@ it.each<[string, { image: string; imageId: string }[], string[]]>([
     { reference: 'b:1', id: null },
   ];
   expect(replacedImages(recorded, running)).toEqual(others.map((reference) => ({ reference, id: 'sha256:a' })));
+});
+
+describe('services that ended', () => {
+  const services = [
+    { name: 'task', replicas: 2, kind: 'once' as const },
+    { name: 'job', replicas: 1, kind: 'job' as const },
+    { name: 'seed', replicas: 1, kind: 'once' as const },
+    { name: 'web', replicas: 1, kind: 'service' as const },
+    { name: 'old', replicas: 1 },
+  ];
+  const seed = { service: 'seed', fingerprint: 'f', image: 'i', volumes: [] };
+  const release = { ...record, services, jobs: [seed] };
+  const container = (service: string, change: object = {}) => ({
+    ...{ service, name: service, state: 'exited', health: null, exit_code: 0 },
+    ...change,
+  });
+  const all = ['task', 'job', 'seed', 'web', 'old'].map((service) => container(service));
+
+  it('are those without a restart policy whose containers have all ended with 0', () => {
+    expect(endedServices(release, all)).toEqual(['task']);
+    expect(endedServices(release, [...all, container('task', { state: 'running', exit_code: null })])).toEqual([]);
+    expect(endedServices(release, [...all, container('task', { exit_code: 1 })])).toEqual([]);
+    expect(endedServices(release, [container('task', { health: 'unhealthy' })])).toEqual([]);
+  });
+
+  it('stay so without a container, and need none', () => {
+    expect(endedServices(release, [])).toEqual([]);
+    const ended = { ...release, ended: ['task'] };
+    expect(endedServices(ended, [])).toEqual(['task']);
+    expect([...finishedServices(ended)]).toEqual(['seed', 'task']);
+    expect(expectedServices(ended).map(({ name }) => name)).toEqual(['job', 'web', 'old']);
+  });
 });

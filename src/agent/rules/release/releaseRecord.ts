@@ -1,5 +1,6 @@
-import type { Sha } from '../../../../machines/types.ts';
+import type { ReportedContainer, Sha } from '../../../../machines/types.ts';
 import type { OneShot } from './oneShots.ts';
+import type { ServiceFacts } from './serviceFacts.ts';
 import { validate } from './releaseRecordValidator.ts';
 
 /** The record of a release in `.deployd.json`, from which the state can be rebuilt without the bundle. */
@@ -10,7 +11,7 @@ export interface ReleaseRecord {
   sequence: number;
   production: boolean;
   /** The services that run. */
-  services: { name: string; replicas: number }[];
+  services: RecordedService[];
   /**
    * Image references of the release, and the id of each image when the release was applied. A reference that contains a
    * secret is replaced by the image's id.
@@ -28,6 +29,8 @@ export interface ReleaseRecord {
   verified_images?: readonly VerifiedImage[];
   /** One-shots that finished in this release, or unchanged in the previous one. Absent in records of older versions. */
   jobs?: OneShot[];
+  /** Services of kind `once` that ended with 0 after the release was applied. Absent while there are none. */
+  ended?: readonly string[];
   /** Identifies the `.env` that the agent wrote. Absent in records of older versions. */
   env?: EnvDigest;
   /** The containers that the agent created or adopted. Absent until the release starts, and in records of older versions. */
@@ -63,6 +66,12 @@ export interface RecordedVolume {
   created_at: string | null;
   /** By the file system, which never changes it. Null when the agent cannot read it. */
   born_at: string | null;
+}
+
+/** A service that runs. The optional facts are absent in records of older versions. */
+export interface RecordedService extends Partial<ServiceFacts> {
+  name: string;
+  replicas: number;
 }
 
 /** An image of a service that was signed by whom the host trusts. */
@@ -104,8 +113,33 @@ export function wasApplied({ images }: ReleaseRecord): boolean {
 
 /** Services that must have a container; a finished one-shot needs none. */
 export function expectedServices(record: ReleaseRecord | null): ReleaseRecord['services'] {
-  const finished = new Set(record?.jobs?.map(({ service }) => service));
+  const finished = finishedServices(record);
   return (record?.services ?? []).filter(({ name }) => !finished.has(name));
+}
+
+/** Services that have ended with 0 and are not started again while the release is applied. */
+export function finishedServices(record: ReleaseRecord | null): Set<string> {
+  return new Set([...(record?.jobs ?? []).map(({ service }) => service), ...(record?.ended ?? [])]);
+}
+
+/**
+ * The services without restart policy and healthcheck that have ended with 0, sorted; one that ended before needs no
+ * container any more, and one that finished before the release was applied is among its jobs.
+ */
+export function endedServices(
+  { services, jobs = [], ended = [] }: ReleaseRecord,
+  containers: readonly ReportedContainer[],
+): string[] {
+  const finished = new Set(jobs.map(({ service }) => service));
+  return services
+    .filter(({ name, kind }) => kind === 'once' && !finished.has(name))
+    .map(({ name }) => name)
+    .filter((name) => {
+      const own = containers.filter(({ service }) => service === name);
+      const hasEnded = own.every((each) => each.state === 'exited' && each.exit_code === 0 && each.health === null);
+      return own.length === 0 ? ended.includes(name) : hasEnded;
+    })
+    .sort();
 }
 
 /** An image that a release ran. */

@@ -21,6 +21,13 @@ const recordedVolume = objectSchema({
   created_at: { ...name, nullable: true },
   born_at: { ...name, nullable: true },
 });
+/** Kinds and conditions are not listed, so that records of newer versions are read. */
+const serviceFacts = {
+  kind: name,
+  job_by: name,
+  demand_s: { type: 'number', minimum: 0 },
+  after: arraySchema(objectSchema({ name, condition: name })),
+};
 
 const schema: object = objectSchema(
   {
@@ -29,7 +36,7 @@ const schema: object = objectSchema(
     version: name,
     sequence: { type: 'integer' },
     production: { type: 'boolean' },
-    services: arraySchema(objectSchema({ name, replicas: count })),
+    services: arraySchema(objectSchema({ name, replicas: count }, serviceFacts)),
     images: arraySchema(objectSchema({ reference: name, id: { ...name, nullable: true } })),
     compose: names,
   },
@@ -39,6 +46,7 @@ const schema: object = objectSchema(
     signers: names,
     verified_images: arraySchema(verifiedImage),
     jobs: arraySchema(oneShot),
+    ended: names,
     env: envDigest,
     containers: arraySchema(recordedContainer),
     volumes: arraySchema(recordedVolume),

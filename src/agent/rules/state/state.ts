@@ -34,6 +34,8 @@ export interface State {
   /** The apply in progress, or one that was interrupted; until it ends, `current` is not trusted. */
   attempt: { sha: Sha; phase: string; at: string } | null;
   failing: FailingBundle | null;
+  /** Absent in files of older versions. */
+  trial?: Trial | null;
   token: TokenStatus;
   /** Since when no check-in has succeeded, while that is so. Absent in files of older versions. */
   offline_since?: string | null;
@@ -58,6 +60,15 @@ export interface Baseline {
   /** Null when no volume may be removed: a production env, or one whose production status is unknown. */
   volumes: ProjectResources['volumes'] | null;
   networks: ProjectResources['networks'];
+}
+
+/** What a failure soon after the apply needs: the way back, and the failures before the apply. */
+export interface Trial {
+  /** The applied bundle. */
+  sha: Sha;
+  /** The release that it replaced; null for a first one. */
+  previous: Sha | null;
+  failing: FailingBundle | null;
 }
 
 /** Why a text is no valid state, for the journal. */

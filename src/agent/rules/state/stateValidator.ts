@@ -9,6 +9,8 @@ const names = arraySchema(text);
 const flag = { type: 'boolean' };
 const count = { type: 'integer', minimum: 0, maximum: Number.MAX_SAFE_INTEGER };
 
+const failing = { ...objectSchema({ sha: sha256Schema, count, retry_at: time, line: text }), nullable: true };
+
 const required = {
   env: { ...text, pattern: '^[a-z0-9][a-z0-9-]{0,62}$' },
   applied_sha: { ...sha256Schema, nullable: true },
@@ -29,7 +31,7 @@ const required = {
     nullable: true,
   },
   attempt: { ...objectSchema({ sha: sha256Schema, phase: text, at: time }), nullable: true },
-  failing: { ...objectSchema({ sha: sha256Schema, count, retry_at: time, line: text }), nullable: true },
+  failing,
   token: objectSchema(
     {
       expires_at: { ...time, nullable: true },
@@ -56,6 +58,10 @@ const schema: object = objectSchema(required, {
   lost_volumes: arraySchema(
     objectSchema({ name: text, how: { enum: ['lost', 'recreated'] }, services: names, at: time }),
   ),
+  trial: {
+    ...objectSchema({ sha: sha256Schema, previous: { ...sha256Schema, nullable: true }, failing }),
+    nullable: true,
+  },
   offline_since: { ...time, nullable: true },
   baseline: {
     ...objectSchema({ sha: sha256Schema, volumes: { ...names, nullable: true }, networks: names }),

@@ -1,7 +1,7 @@
 import type { ReportedContainer, Sha } from '../../../../machines/types.ts';
 import { printable } from '../../../protocol/printable.ts';
 import { isRecentCrash, type CrashWindow } from '../health/crashes.ts';
-import type { HealthStatus } from '../health/health.ts';
+import { isJob, type HealthStatus, type ServiceRole } from '../health/health.ts';
 import type { ExpectedService } from '../health/unhealthyServices.ts';
 import { newestTasks, serviceNameOf, type StackFacts, type StackTask, type SwarmService } from './stackTask.ts';
 
@@ -13,6 +13,8 @@ export interface StackService {
   /** What is wrong; '' when nothing is. */
   trouble: string;
   tasks: readonly StackTask[];
+  /** True for a job that has not ended yet. */
+  isRunningJob: boolean;
 }
 
 /** The release that is to run. */
@@ -28,12 +30,17 @@ export function stackServicesOf(facts: StackFacts, release: Release): StackServi
     const name = serviceNameOf(service, facts.project);
     const own = tasks.filter((task) => task.service === name);
     const isOther = service.Spec.Labels?.['deployd.sha'] !== release.sha;
-    const verdict = isOther ? { status: 'pending' as const, trouble: 'of another release' } : judge(service, own);
-    return { name, tasks: own, ...verdict };
+    const role = release.services.find((each) => each.name === name) ?? {};
+    const job = isJobOf(service, role, own);
+    const verdict = isOther ? { status: 'pending' as const, trouble: 'of another release' } : judge(service, own, job);
+    const isRunningJob = job && !isOther && own.some(({ state, isCurrent }) => isCurrent && state === 'running');
+    return { name, tasks: own, isRunningJob, ...verdict };
   });
   const missing = release.services
     .filter(({ name }) => !found.some((service) => service.name === name))
-    .map(({ name }): StackService => ({ name, status: 'pending', trouble: 'missing', tasks: [] }));
+    .map(({ name }): StackService => ({
+      ...{ name, status: 'pending', trouble: 'missing', tasks: [], isRunningJob: false },
+    }));
   return [...found, ...missing].sort((a, b) => (a.name < b.name ? -1 : 1));
 }
 
@@ -75,15 +82,27 @@ export function unhealthyNodes(services: readonly StackService[]): string[] {
   return [...new Set(nodes)].filter((node) => node !== null).sort();
 }
 
-function judge(service: SwarmService, tasks: readonly StackTask[]): Pick<StackService, 'status' | 'trouble'> {
+/** A job of the swarm, or one that the release says. */
+function isJobOf({ Spec }: SwarmService, role: ServiceRole, tasks: readonly StackTask[]): boolean {
+  if (Spec.Mode?.ReplicatedJob !== undefined || Spec.Mode?.GlobalJob !== undefined) return true;
+  return isJob(role, { health: tasks.some(({ hasHealthcheck }) => hasHealthcheck) ? '' : null });
+}
+
+function judge(
+  service: SwarmService,
+  tasks: readonly StackTask[],
+  job: boolean,
+): Pick<StackService, 'status' | 'trouble'> {
   const { State: update = '', Message: message = '' } = service.UpdateStatus ?? {};
   if (update === 'paused' || update.startsWith('rollback_'))
     return { status: 'failed', trouble: printable(`update ${update}: ${message}`) };
   const judged = service.Spec.Mode?.Global === undefined ? tasks : tasks.filter((task) => !isEnded(task));
   const failed = judged.find((task) => statusOf(task) === 'failed');
+  const running = job && judged.find(({ state }) => state === 'running');
   if (failed) return { status: 'failed', trouble: describeTask(failed) };
   const pending = judged.find((task) => statusOf(task) === 'pending');
   if (pending) return { status: 'pending', trouble: describeTask(pending) };
+  if (running) return { status: 'pending', trouble: `${running.name} is a job that has not ended` };
   const wanted = service.ServiceStatus?.DesiredTasks ?? 0;
   if (tasks.length < wanted) return { status: 'pending', trouble: `${tasks.length} of ${wanted} tasks` };
   return update === 'updating' ? { status: 'pending', trouble: 'updating' } : { status: 'healthy', trouble: '' };

@@ -15,7 +15,12 @@ export interface SwarmService {
   ID: string;
   UpdatedAt: string;
   Version: { Index: number };
-  Spec: { Name: string; Labels?: Record<string, string> | null; TaskTemplate: TaskSpec; Mode?: { Global?: object } };
+  Spec: {
+    Name: string;
+    Labels?: Record<string, string> | null;
+    TaskTemplate: TaskSpec;
+    Mode?: { Global?: object; ReplicatedJob?: object; GlobalJob?: object };
+  };
   UpdateStatus?: { State?: string; Message?: string };
   ServiceStatus?: { DesiredTasks: number };
 }

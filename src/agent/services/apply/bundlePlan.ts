@@ -1,5 +1,5 @@
 import { Fault } from '../../../../machines/fault.ts';
-import type { Manifest, Sha } from '../../../../machines/types.ts';
+import type { Sha } from '../../../../machines/types.ts';
 import type { Containers } from '../../adapters/engine/containers.ts';
 import { filesystemsOf } from '../../../platform/host/filesystems.ts';
 import type { Releases } from '../../adapters/release/releases.ts';
@@ -15,6 +15,10 @@ import { policyHostOf } from './policyHost.ts';
 import { findOrphanedResources } from '../release/orphanedResources.ts';
 import { digestsOf, readComposeFiles, readEnvTexts } from '../../../bundle/composeFiles.ts';
 import { bundleFactsOf, type UnpackedBundle } from '../../../bundle/readBundle.ts';
+import { servicesToAwait } from '../../../bundle/rules/plan/waitPlan.ts';
+import type { BundleFacts } from '../../../bundle/rules/plan/plan.ts';
+import type { WrittenService } from '../../../bundle/rules/wait/writtenServices.ts';
+import { engineHealthcheckOf, type Healthcheck } from '../../../bundle/rules/wait/healthcheck.ts';
 
 /** The host that a bundle is planned for; planning changes nothing on it. */
 export interface TargetHost {
@@ -36,7 +40,7 @@ export interface BundlePlan {
 /** Plans the apply of a bundle; writes nothing. Throws Fault `stopped`. */
 export async function planBundle(bundle: UnpackedBundle, host: TargetHost, signal: AbortSignal): Promise<BundlePlan> {
   const facts = await bundleFactsOf(bundle, signal);
-  const engine = await catchFault(() => engineFacts(host, bundle.manifest));
+  const engine = await catchFault(() => engineFacts(host, facts));
   const policyHost = await catchFault(() => policyHostOf(host, facts.files));
   const { policy, orchestrator } = host.settings;
   const known: HostFacts = {
@@ -44,6 +48,7 @@ export async function planBundle(bundle: UnpackedBundle, host: TargetHost, signa
     highestSequence: 'known' in host.state ? { known: host.state.known?.highest_sequence ?? null } : host.state,
     applied: 'known' in host.state ? await appliedRelease(host, host.state.known, signal) : host.state,
     engine: engine instanceof Fault ? { unknown: engine.message } : { known: engine },
+    waits: host.settings,
   };
   return { plan: planOf(facts, known), engineFault: engine instanceof Fault ? engine : null };
 }
@@ -81,7 +86,8 @@ const startedServices: Record<Settings['orchestrator'], (containers: Containers)
 
 type EngineFacts = Extract<HostFacts['engine'], { known: unknown }>['known'];
 
-async function engineFacts(host: TargetHost, manifest: Manifest): Promise<EngineFacts> {
+async function engineFacts(host: TargetHost, bundle: BundleFacts): Promise<EngineFacts> {
+  const { manifest } = bundle;
   const { containers, settings, state } = host;
   const known = 'known' in state ? state.known : null;
   const orphans = known && (await findOrphanedResources(host, known, host.production || manifest.production));
@@ -92,7 +98,21 @@ async function engineFacts(host: TargetHost, manifest: Manifest): Promise<Engine
     policyFacts: await containers.policyFacts(),
     filesystems: await filesystemsOfPull({ containers, settings }),
     headroomBytes: settings.disk.headroom_bytes,
+    imageHealthchecks: await readImageHealthchecks(host, servicesToAwait(bundle)),
   };
+}
+
+/** The healthchecks of images that services leave it to, and that are on this host, by reference. */
+export async function readImageHealthchecks(
+  { containers }: { containers: Containers },
+  services: readonly WrittenService[],
+): Promise<Map<string, Healthcheck>> {
+  const undecided = services.filter(({ healthcheck }) => !healthcheck.isOff && !healthcheck.hasTest);
+  const images = new Set(undecided.flatMap(({ image }) => image ?? []));
+  const found = await Promise.all([...images].map(async (image) => [image, await containers.image(image)] as const));
+  return new Map(
+    found.flatMap(([image, facts]) => (facts === null ? [] : [[image, engineHealthcheckOf(facts.healthcheck)]])),
+  );
 }
 
 /** The filesystems that a pull writes to (spec §5.8). */

@@ -1,6 +1,7 @@
 import { Fault } from '../../../../machines/fault.ts';
 import { plainOutcome } from '../../../../machines/outcomes.ts';
 import type { Bundle, DesiredState } from '../../../../machines/types.ts';
+import type { State, Trial } from '../../rules/state/state.ts';
 import type { ServiceFingerprint } from '../../rules/release/oneShots.ts';
 import { outcomePatch } from '../checkIn/outcomePatch.ts';
 import type { Dependencies } from '../dependencies.ts';
@@ -35,12 +36,19 @@ export async function commit(
     failing: null,
     healing: {},
     lost_volumes: [],
+    trial: trialOf(state.state, bundle.sha),
     ...outcomePatch(deps, { outcome: plainOutcome('applied'), desired, appliedSha: bundle.sha }),
   });
   if (previous !== null && previous !== bundle.sha)
     await warnOnFault(deps, `${previous} is not as it was applied`, () => releases.restoreBackup(previous));
   await warnOnFault(deps, 'what only earlier releases used is left', () => deps.orchestrator.removeUnused());
   tick.journal.info(`applied: version=${version} sha=${bundle.sha} reason=${desired.reason}`);
+}
+
+/** Applied again, a release keeps its way back. */
+function trialOf({ applied_sha, failing, trial }: Readonly<State>, sha: string): Trial {
+  const previous = applied_sha === sha ? (trial?.sha === sha ? trial.previous : null) : applied_sha;
+  return { sha, previous, failing: failing?.sha === sha ? failing : null };
 }
 
 async function warnOnFault({ tick }: Dependencies, warning: string, work: () => Promise<void>): Promise<void> {

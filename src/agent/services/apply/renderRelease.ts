@@ -2,6 +2,7 @@ import type { Bundle } from '../../../../machines/types.ts';
 import { composeContentsOf } from '../../../bundle/rules/compose/document/composeContents.ts';
 import type { ComposeFile } from '../../../bundle/rules/compose/document/composeNode.ts';
 import type { VerifiedImage } from '../../rules/release/releaseRecord.ts';
+import { serviceFactsOf, type ServiceFacts } from '../../rules/release/serviceFacts.ts';
 import { renderEnvFile } from '../../rules/bundle/envFile.ts';
 import { envDigestOf } from '../release/envDigest.ts';
 import { describeRelease, repairRelease, type StagedBundle } from '../release/repairRelease.ts';
@@ -36,10 +37,17 @@ export async function renderRelease(
     jobs: await oneShotsToSkip(deps, sha, unrepairedOverride),
     env: await envDigestOf(deps, envFile),
   };
-  const record = { ...releaseRecordOf(bundle, files, images), ...recordExtras, signers: tick.signers };
+  const described = releaseRecordOf(bundle, files, images);
+  const services = described.services.map((each) => ({ ...each, ...factsOf(tick, each.name) }));
+  const record = { ...described, services, ...recordExtras, signers: tick.signers };
   await releases.writeRendered(sha, { env: envFile, override, granted: tick.grantedPrivileges, record });
   const { version, sequence } = manifest;
   tick.journal.debug(`release rendered: version=${version} sequence=${sequence}`);
+}
+
+function factsOf({ writtenServices }: Dependencies['tick'], name: string): Partial<ServiceFacts> {
+  const written = writtenServices?.services.find((each) => each.name === name);
+  return written === undefined ? {} : serviceFactsOf(written);
 }
 
 /** Moves the unpacked files to a new release, or repairs an existing one. Returns the text of the override. */

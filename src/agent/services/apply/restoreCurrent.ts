@@ -16,7 +16,9 @@ export async function restoreCurrent(
     recordDecision({ word: 'current-restored', sha: await pointCurrentToApplied(deps) }),
   );
   const attemptPatch = restoreError === null ? { attempt: null } : {};
-  const writeError = await failureOf(deps, () => state.update({ ...failurePatch(deps, failed), ...attemptPatch }));
+  const { bundle, ...input } = failed;
+  const failure = failurePatch(deps, { ...input, sha: bundle.sha }, state.state.failing);
+  const writeError = await failureOf(deps, () => state.update({ ...failure, ...attemptPatch }));
   const errors = [restoreError, writeError].filter((error) => error !== null);
   return {
     reverted: false,

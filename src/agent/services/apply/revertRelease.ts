@@ -1,7 +1,9 @@
 import { Fault } from '../../../../machines/fault.ts';
 import type { FailedAttempt, RevertResult } from '../../../../machines/services.ts';
-import { recordFailure } from '../../rules/schedule/retryBackoff.ts';
 import { whileCheckingIn } from '../checkIn/checkIn.ts';
+import type { Sha } from '../../../../machines/types.ts';
+import type { State } from '../../rules/state/state.ts';
+import { recordFailure, type FailingBundle } from '../../rules/schedule/retryBackoff.ts';
 import { outcomePatch } from '../checkIn/outcomePatch.ts';
 import type { Dependencies } from '../dependencies.ts';
 import { recordFinishedOneShots } from '../release/oneShots.ts';
@@ -17,23 +19,49 @@ import { pointCurrentToApplied, restoreRelease } from '../release/restoreRelease
  */
 export async function revertRelease(
   deps: Dependencies,
-  failed: FailedAttempt,
+  { bundle, ...failed }: FailedAttempt,
+  signal: AbortSignal,
+): Promise<RevertResult> {
+  const { applied_sha, failing } = deps.state.state;
+  const wayBack = { before: failing, previous: applied_sha, patch: {} };
+  return revertTo(deps, { ...failed, sha: bundle.sha, ...wayBack }, signal);
+}
+
+/** A bundle that failed. */
+interface FailedBundle extends Pick<FailedAttempt, 'desired' | 'outcome'> {
+  sha: Sha;
+}
+
+/** The way back from it. */
+interface WayBack {
+  /** The failure that was recorded before. */
+  before: FailingBundle | null;
+  /** The release to start again; null for none. */
+  previous: Sha | null;
+  /** What else the write that records the failure changes. */
+  patch: Partial<State>;
+}
+
+/** The same with the facts of the failure, for a bundle that may have been applied. */
+export async function revertTo(
+  deps: Dependencies,
+  { before, previous, patch, ...failed }: FailedBundle & WayBack,
   signal: AbortSignal,
 ): Promise<RevertResult> {
   const { recordDecision, settings, state, tick } = deps;
-  const attempt = { sha: failed.bundle.sha, phase: 'reverting' as const, at: new Date().toISOString() };
-  const writeError = await failureOf(deps, () => state.update({ ...failurePatch(deps, failed), attempt }));
-  await recordFinishedOneShots(deps, failed.bundle.sha);
-  const previous = state.state.applied_sha;
+  const attempt = { sha: failed.sha, phase: 'reverting' as const, at: new Date().toISOString() };
+  const failure = { ...patch, ...failurePatch(deps, failed, before) };
+  const writeError = await failureOf(deps, () => state.update({ ...failure, attempt }));
+  await recordFinishedOneShots(deps, failed.sha);
   const isLeft = previous === null || settings.on_failure === 'leave';
   const revertError = await failureOf(deps, () =>
     isLeft
       ? leaveForDiagnosis(deps, attempt)
-      : whileCheckingIn(deps, { work: 'restore', wanted: failed.bundle.sha }, signal, (waiting) =>
+      : whileCheckingIn(deps, { work: 'restore', wanted: failed.sha }, signal, (waiting) =>
           restoreRelease(deps, { sha: previous, pull: 'never' }, waiting),
         ),
   );
-  if (writeError !== null) await failureOf(deps, () => state.update(failurePatch(deps, failed)));
+  if (writeError !== null) await failureOf(deps, () => state.update(failure));
   const lines = [
     ...failed.outcome.lines,
     ...(writeError === null ? [] : [`on the way back: ${writeError.line}`]),
@@ -71,8 +99,7 @@ export async function failureOf(
 }
 
 /** The state patch of a failed bundle: retry backoff, last outcome and report. */
-export function failurePatch(deps: Dependencies, { bundle, ...input }: FailedAttempt) {
-  const { failing } = deps.state.state;
+export function failurePatch(deps: Dependencies, { sha, ...input }: FailedBundle, before: FailingBundle | null) {
   const line = input.outcome.lines[0] ?? 'failed';
-  return { failing: recordFailure(failing, { sha: bundle.sha, line }, new Date()), ...outcomePatch(deps, input) };
+  return { failing: recordFailure(before, { sha, line }, new Date()), ...outcomePatch(deps, input) };
 }

@@ -7,6 +7,8 @@ import { nodeFromJson } from '../../../bundle/rules/compose/document/composeNode
 import { openedPaths } from '../../../bundle/rules/compose/document/composeContents.ts';
 import { validateModelPolicy } from '../../../bundle/rules/compose/policy/composePolicy.ts';
 import { grantedPrivilegesOf } from '../../rules/createdContainers/grantedPrivileges.ts';
+import { validateHealthWait } from '../../../bundle/rules/wait/releaseWait.ts';
+import { writtenServicesIn } from '../../rules/release/serviceFacts.ts';
 import { renderEnvFile } from '../../rules/bundle/envFile.ts';
 import { pathsOf } from '../../../bundle/rules/archive/inventory.ts';
 import { withoutSecrets } from '../release/grantedPrivileges.ts';
@@ -38,7 +40,11 @@ export async function validateRenderedModel(
       ...context,
       host: await policyHostOf(deps, [{ root: nodeFromJson(model) }]),
     });
+    const written = writtenServicesIn(model);
+    const wait = validateHealthWait(written, new Map(), deps.settings.health_timeout_max_s);
+    refusals.push(...(wait === null ? [] : [wait]));
     if (refusals.length > 0) throw refusedFault(refusals);
+    deps.tick.writtenServices = { sha: bundle.sha, services: written };
     deps.tick.grantedPrivileges = await withoutSecrets(deps, grantedPrivilegesOf(model, dir, context.outside));
     await recordServiceDefinitions(deps, bundle, model);
   } catch (error) {

@@ -1,5 +1,6 @@
 import { throwIfStopped } from '../../../../machines/fault.ts';
 import type { Containers } from '../../adapters/engine/containers.ts';
+import type { TimedExit } from '../../rules/health/crashLoop.ts';
 import { monotonicMs } from '../../../platform/clock.ts';
 import type { InspectedContainer } from '../../rules/health/health.ts';
 
@@ -15,6 +16,8 @@ export interface ContainerWatch {
   containers: () => InspectedContainer[];
   /** Last exit code of each container since `sinceMs`, by id. */
   exits: ReadonlyMap<string, number>;
+  /** The last exits of a container, oldest first; null while the engine sends no events. */
+  recentExits: (id: string) => readonly TimedExit[] | null;
   /** Waits until a container changes, at most `maxMs`. Throws Fault `stopped`, or that of the engine. */
   next: (maxMs: number, signal: AbortSignal) => Promise<void>;
   close: () => void;
@@ -52,6 +55,7 @@ export async function watchContainers(containers: Containers, sinceMs: number): 
   return {
     containers: () => [...known.values()].sort((a, b) => (a.name < b.name ? -1 : 1)),
     exits: events.exitCodes,
+    recentExits: (id) => (events.isLive() ? (events.exits.get(id) ?? []) : null),
     next: async (maxMs, signal) => {
       await events.waitForNext(Math.min(maxMs, dueMs()), signal);
       throwIfStopped(signal);

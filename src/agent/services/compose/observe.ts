@@ -21,10 +21,11 @@ export async function observe(deps: ObserverDependencies, applied: AppliedReleas
 async function findProblems(
   deps: ObserverDependencies,
   containers: ContainerStatus[],
-  { sha, services }: AppliedRelease,
+  { sha, services, finished }: AppliedRelease,
 ): Promise<Omit<Observation, 'containers'>> {
+  const expected = containers.filter(({ service }) => finished?.has(service) !== true);
   const judged = await Promise.all(
-    containers.map(async (container): Promise<ObservedContainer> => {
+    expected.map(async (container): Promise<ObservedContainer> => {
       const isUnhealthy = container.state === 'running' && container.health === 'unhealthy';
       return (isUnhealthy && !('startedMs' in container) && (await deps.containers.inspect(container))) || container;
     }),

@@ -1,4 +1,5 @@
 import { finishedOneShots, type OneShot } from '../../rules/release/oneShots.ts';
+import { roleOf } from '../../rules/health/unhealthyServices.ts';
 import type { ReleaseRecord } from '../../rules/release/releaseRecord.ts';
 import type { Dependencies } from '../dependencies.ts';
 import { currentContainers } from './observe.ts';
@@ -8,8 +9,8 @@ export async function servicesToStart(
   deps: Dependencies,
   sha: string,
 ): Promise<{ without: string[]; rest: string[] | null }> {
-  const { jobs = [], services } = (await deps.releases.readRecord(sha)) ?? { services: [] };
-  const without: string[] = [];
+  const { jobs = [], ended = [], services } = (await deps.releases.readRecord(sha)) ?? { services: [] };
+  const without: string[] = [...ended];
   for (const oneShot of jobs) if (await isStillValid(deps, sha, oneShot)) without.push(oneShot.service);
   if (without.length === 0) return { without, rest: null };
   return { without, rest: services.map(({ name }) => name).filter((name) => !without.includes(name)) };
@@ -27,12 +28,16 @@ async function isStillValid({ containers, tick }: Dependencies, sha: string, one
 }
 
 /** The finished one-shots of a release. */
-export async function readFinishedOneShots(deps: Dependencies, { sha, jobs = [] }: ReleaseRecord): Promise<OneShot[]> {
+export async function readFinishedOneShots(
+  deps: Dependencies,
+  { sha, services, jobs = [] }: ReleaseRecord,
+): Promise<OneShot[]> {
   const { tick } = deps;
   if (tick.serviceDefinitions?.sha !== sha) return jobs;
   return finishedOneShots(await currentContainers(deps), {
     fingerprints: tick.serviceDefinitions.services,
     skipped: jobs,
     startsBefore: tick.lastComposeUp.starts,
+    roleOf: (service) => roleOf(services, { service }),
   });
 }

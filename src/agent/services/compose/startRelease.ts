@@ -8,8 +8,11 @@ import { failedAtStart } from '../../rules/health/failedStart.ts';
 import { compareContainers } from '../../rules/health/health.ts';
 import { describeUnhealthy } from '../../rules/health/unhealthyServices.ts';
 import { causeLine, causeSaid, describeCause, type FoundCause } from '../../../protocol/findCause.ts';
+import type { EngineHealthcheck } from '../../../bundle/rules/wait/healthcheck.ts';
+import { releaseWaitOf } from '../../rules/release/releaseWait.ts';
 import { enforceModel, removeOtherServices, removePartiallyCreated } from './createdContainers.ts';
 import { recordCreated } from './recordContainers.ts';
+import { startCreated } from './startCreated.ts';
 import { servicesToStart } from './oneShots.ts';
 import { catchFault } from '../catchFault.ts';
 import type { Dependencies } from '../dependencies.ts';
@@ -26,6 +29,8 @@ interface Start {
    * nothing is stopped or started then.
    */
   despiteStuck?: boolean;
+  /** Services that nobody waits for. */
+  left?: readonly string[];
 }
 
 /**
@@ -34,17 +39,18 @@ interface Start {
  */
 export async function startRelease(
   deps: Dependencies,
-  { sha, pull, despiteStuck = false }: Start,
+  { sha, pull, despiteStuck = false, left = [] }: Start,
   signal: AbortSignal,
 ): Promise<void> {
-  const { compose, tick } = deps;
+  const { compose, settings, tick } = deps;
   const release = await composeReleaseOf(deps, sha);
   tick.healthyContainers = null;
   await expectDistinctNetworks(deps);
   const { before, stuck } = await removePartiallyCreated(deps);
   const [stuckFault] = stuck.values();
   if (stuckFault && !despiteStuck) throw stuckFault;
-  await removeOtherServices(deps, before, await completeRecord(deps, sha));
+  const record = await completeRecord(deps, sha);
+  await removeOtherServices(deps, before, record);
   tick.lastComposeUp = composeUpNow(before.map(startOf));
   const rethrow = (error: unknown) => rethrowWithCause(deps, error);
   const { without: excludedServices, rest } = await servicesToStart(deps, sha);
@@ -58,8 +64,10 @@ export async function startRelease(
   await create();
   const after = await enforceModel(deps, { sha, release, create }, signal);
   await recordCreated(deps, sha, { before, after });
+  tick.releaseWait = releaseWaitOf(record.services, healthchecksOf(after.containers), settings);
   const started = only ?? rest;
-  if (started?.length !== 0) await compose.up(release, started, signal).catch(rethrow);
+  if (started?.length !== 0)
+    await startCreated(deps, { release, record, services: started, left }, signal).catch(rethrow);
   const now = after.containers.map(ownedOf);
   deps.recordDecision({ word: 'started', ...compareContainers(before.map(ownedOf), now) });
   if (stuckFault) throw stuckFault;
@@ -86,6 +94,11 @@ export async function expectDistinctNetworks({ containers, project }: Dependenci
 
 function startOf({ Id, State }: CreatedContainer): { id: string; startedMs: number } {
   return { id: Id, startedMs: Date.parse(State.StartedAt ?? '') };
+}
+
+/** The healthcheck of each service that has a container. */
+function healthchecksOf(created: readonly CreatedContainer[]): Map<string, EngineHealthcheck | null> {
+  return new Map(created.map((container) => [serviceOf(container), container.Config.Healthcheck ?? null]));
 }
 
 function ownedOf(container: CreatedContainer): { id: string; service: string } {

@@ -1,5 +1,4 @@
 import { Fault } from '../../../../machines/fault.ts';
-import { monotonicMs } from '../../../platform/clock.ts';
 import { causeLine } from '../../../protocol/findCause.ts';
 import {
   unhealthyServicesAmong,
@@ -14,11 +13,11 @@ import { lastWordsOf } from '../health/logTail.ts';
 export async function unhealthyFault(
   deps: Dependencies,
   watched: WatchedContainer[],
-  { expected, startedMs }: { expected: ExpectedService[]; startedMs: number },
+  { expected, waitedMs }: { expected: ExpectedService[]; waitedMs: number },
 ): Promise<Fault> {
   const services = unhealthyServicesAmong(watched, expected);
   deps.recordDecision({ word: 'unhealthy', services });
-  const seconds = Math.round((monotonicMs() - startedMs) / 1000);
+  const seconds = Math.round(waitedMs / 1000);
   const unhealthy = watched.filter(
     ({ container, healthStatus }) => healthStatus !== 'healthy' && services.includes(container.service),
   );

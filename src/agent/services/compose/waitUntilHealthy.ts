@@ -1,17 +1,16 @@
 import type { Sha } from '../../../../machines/types.ts';
-import { monotonicMs, wallClockOffsetMs } from '../../../platform/clock.ts';
-import { unhealthyServicesAmong, type WatchedContainer } from '../../rules/health/unhealthyServices.ts';
-import { healthStatusOf, type InspectedContainer } from '../../rules/health/health.ts';
+import { monotonicMs } from '../../../platform/clock.ts';
+import { unhealthyServicesAmong } from '../../rules/health/unhealthyServices.ts';
+import { WaitVerdict } from '../../rules/health/waitVerdict.ts';
 import { expectedServices } from '../../rules/release/releaseRecord.ts';
-import { ContainerUptime } from '../../rules/health/containerUptime.ts';
-import { watchContainers, type ContainerWatch } from './containerWatch.ts';
+import { watchRelease } from './releaseWatch.ts';
 import { rethrowAsEngineFault } from './startRelease.ts';
 import { unhealthyFault } from './unhealthyFault.ts';
 import type { Dependencies } from '../dependencies.ts';
 
 /**
- * Waits until every container of the release is healthy (spec §12), measured by a monotonic clock. Throws UNHEALTHY with the
- * logs of the unhealthy ones, or RUNTIME_UNAVAILABLE when the engine does not answer any more.
+ * Waits until every container of the release is healthy and every job has ended (spec §12), measured by a monotonic clock.
+ * Throws UNHEALTHY with the logs of the unhealthy ones, or RUNTIME_UNAVAILABLE when the engine does not answer any more.
  */
 export async function waitUntilHealthy(
   deps: Dependencies,
@@ -32,77 +31,28 @@ async function watchUntilHealthy(
   { sha, left = [] }: AwaitedRelease,
   signal: AbortSignal,
 ): Promise<void> {
-  const { containers, releases, settings, tick } = deps;
-  const isAwaited = (service: string) => !left.includes(service);
-  const expected = expectedServices(await releases.readRecord(sha)).filter(({ name }) => isAwaited(name));
+  const { releases, settings, tick } = deps;
+  const record = await releases.readRecord(sha);
+  const expected = expectedServices(record).filter(({ name }) => !left.includes(name));
   const startedMs = monotonicMs();
-  const deadlineMs = startedMs + settings.health_timeout_s * 1000;
-  const watch = await watchContainers(containers, tick.lastComposeUp.atMs + tick.lastComposeUp.clockOffsetMs);
-  const snapshot = snapshotterOf(deps, watch);
+  const deadlineMs = startedMs + (tick.releaseWait?.healthS ?? settings.health_timeout_s) * 1000;
+  const verdict = new WaitVerdict(expected, { deadlineMs, settleMs: settings.settle_s * 1000 });
+  const watch = await watchRelease(deps, { record, left });
   try {
     for (;;) {
-      const { watched, individually, remainingMs } = snapshot(
-        watch.containers().filter(({ service }) => isAwaited(service)),
-      );
+      const snapshot = watch.look();
+      const { watched, nowMs, remainingMs } = snapshot;
       const done = watched.filter(({ healthStatus }) => healthStatus === 'healthy').length;
       tick.readProgress = () => ({ done, total: watched.length, unit: 'containers' });
       if (unhealthyServicesAmong(watched, expected).length === 0) {
-        tick.healthyContainers = watched.map(({ container }) => ({ ...container, healthLog: [] }));
+        tick.healthyContainers = watch.containers().map((container) => ({ ...container, healthLog: [] }));
         return;
       }
-      if (monotonicMs() >= deadlineMs || watched.some(({ healthStatus }) => healthStatus === 'failed')) {
-        const causes = unhealthyServicesAmong(individually, expected).length > 0 ? individually : watched;
-        throw await unhealthyFault(deps, causes, { expected, startedMs });
-      }
-      await watch.next(Math.min(remainingMs, deadlineMs - monotonicMs()), signal);
+      const blamed = verdict.blamed(snapshot);
+      if (blamed !== null) throw await unhealthyFault(deps, blamed, { expected, waitedMs: monotonicMs() - startedMs });
+      await watch.next(Math.min(remainingMs, verdict.leftMs(nowMs)), signal);
     }
   } finally {
     watch.close();
   }
-}
-
-/** Health of the containers at one moment. */
-interface HealthSnapshot {
-  /** All containers settle from the last start of any, since a new container may break one that ran before. */
-  watched: WatchedContainer[];
-  /** Each container settles by itself: so a failed wait does not blame one that only waited for another. */
-  individually: WatchedContainer[];
-  /** Milliseconds until the running containers have settled; Infinity when they have. */
-  remainingMs: number;
-}
-
-function snapshotterOf(
-  { settings, tick }: Dependencies,
-  { exits }: ContainerWatch,
-): (containers: InspectedContainer[]) => HealthSnapshot {
-  const settleMs = settings.settle_s * 1000;
-  const uptime = new ContainerUptime(tick.lastComposeUp);
-  const observedExits = new Map<string, number>();
-  return (containers) => {
-    const nowMs = monotonicMs();
-    const clocks = { nowMs, aheadMs: wallClockOffsetMs() };
-    const runningSince = new Map(
-      containers.map((container) => [container.id, uptime.runningSinceMs(container, clocks)]),
-    );
-    for (const { id, state, exitCode } of containers) if (hasExited(state)) observedExits.set(id, exitCode);
-    const lastStartMs = Math.max(
-      tick.lastComposeUp.atMs,
-      ...[...runningSince.values()].filter((each) => each !== null),
-    );
-    const isSettled = (sinceMs: number | null) => sinceMs !== null && nowMs - sinceMs >= settleMs;
-    const watchedOf = (container: InspectedContainer, sinceMs: number | null): WatchedContainer => ({
-      container,
-      healthStatus: healthStatusOf(container, isSettled(sinceMs)),
-      lastExit: observedExits.get(container.id) ?? exits.get(container.id) ?? null,
-    });
-    return {
-      watched: containers.map((each) => watchedOf(each, runningSince.get(each.id) === null ? null : lastStartMs)),
-      individually: containers.map((each) => watchedOf(each, runningSince.get(each.id) ?? null)),
-      remainingMs: nowMs - lastStartMs < settleMs ? lastStartMs + settleMs - nowMs : Infinity,
-    };
-  };
-}
-
-function hasExited(state: string): boolean {
-  return state === 'restarting' || state === 'exited' || state === 'dead';
 }

@@ -63,8 +63,8 @@ async function holdFacts({ inaccessible, settings }: DoctorContext): Promise<Fac
 
 async function lockFacts({ inaccessible, settings }: DoctorContext): Promise<Fact<LockFacts>> {
   if (inaccessible !== null) return { unknown: inaccessible };
-  const { state_dir, download_timeout_s, pull_timeout_s, up_timeout_s, down_timeout_s, health_timeout_s } = settings;
-  const startS = up_timeout_s + health_timeout_s;
+  const { state_dir, download_timeout_s, pull_timeout_s, up_timeout_s, down_timeout_s } = settings;
+  const startS = up_timeout_s + settings.health_timeout_max_s + settings.job_timeout_s;
   const longestS = download_timeout_s + pull_timeout_s + 2 * startS + down_timeout_s + 10 * settings.http_timeout_s;
   return {
     known: { ...(await readLock(state_dir)), present: await exists(join(state_dir, 'lock')), maxTickS: longestS },

@@ -8,7 +8,7 @@ import { enqueueReport } from '../../rules/state/reportOutbox.ts';
 import { mayHealDespite } from '../../rules/state/desiredState.ts';
 import type { State } from '../../rules/state/state.ts';
 import { whileCheckingIn } from '../checkIn/checkIn.ts';
-import { reportOf } from '../checkIn/outcomePatch.ts';
+import { outcomePatch, reportOf } from '../checkIn/outcomePatch.ts';
 import { pointCurrentToApplied, restoreRelease } from '../release/restoreRelease.ts';
 import { markNotApplied } from '../release/markNotApplied.ts';
 import { redactFault } from '../redactFault.ts';
@@ -31,6 +31,8 @@ export async function heal(deps: Dependencies, input: HealInput, signal: AbortSi
   const { applied_sha, attempt } = state.state;
   const mayHeal = settings.heal && !(desired.retryDelay !== null && settings.on_failure === 'leave');
   if (applied_sha === null) return nothingToHeal(deps, desired);
+  const reverted = await (await import('./lateFailure.ts')).revertLateFailure(deps, input, signal);
+  if (reverted !== null) return reverted;
   if (!mayHeal && (attempt === null || isLeftForDiagnosis(attempt, desired) || attempt.phase === 'promoted'))
     return outcomeWithoutHealing(deps, input);
   const outcome = await healApplied(deps, { ...input, sha: applied_sha }, signal);
@@ -52,6 +54,13 @@ export async function healDespite(
   if (applied_sha === null || !mayHealDespite(state.state, { hold: tick.hold, onFailure: settings.on_failure }))
     return outcome;
   const assumed = desired ?? assumedDesired(state.state);
+  const late = await (await import('./lateFailure.ts')).revertLateFailure(deps, { observed, desired: assumed }, signal);
+  if (late !== null) {
+    await state.update(outcomePatch(deps, { outcome: late, desired: assumed }));
+    for (const line of late.lines) tick.journal.error(line);
+    tick.remarks.push(...late.lines);
+    return { ...outcome, tail: outcome.tail ?? late.tail };
+  }
   const healed = settings.heal
     ? await healApplied(deps, { observed, desired: assumed, sha: applied_sha }, signal)
     : await outcomeWithoutHealing(deps, { observed, desired: assumed });

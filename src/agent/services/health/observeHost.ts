@@ -2,7 +2,9 @@ import { Fault } from '../../../../machines/fault.ts';
 import type { ObservedState, ServiceProblem } from '../../../../machines/types.ts';
 import { afterObservation } from '../../rules/health/healing.ts';
 import { servicesOf } from '../../rules/health/unhealthyServices.ts';
-import { expectedServices } from '../../rules/release/releaseRecord.ts';
+import type { ReportedContainer } from '../../../../machines/types.ts';
+import { endedServices, expectedServices, finishedServices } from '../../rules/release/releaseRecord.ts';
+import { warnOnError } from '../release/collectGarbage.ts';
 import type { Dependencies, ObserverDependencies } from '../dependencies.ts';
 import type { AppliedRelease, Observation } from '../orchestrator.ts';
 
@@ -38,6 +40,7 @@ export async function observeHost(deps: Dependencies): Promise<ObservedState> {
   const attempt = leader === null ? state.state.attempt : null; // what another node leads, it also finishes
   tick.engineAnswered = true;
   tick.containers = containers;
+  await warnOnError(deps, 'a service that has ended may be started again', () => recordEnded(deps, containers));
   if (unhealthyServices.length > 0) recordDecision({ word: 'unhealthy', services: unhealthyServices });
   if (attempt !== null) recordDecision({ word: 'attempt-found', sha: attempt.sha, phase: attempt.phase });
   return {
@@ -104,5 +107,15 @@ export async function readApplied({
   state,
 }: Pick<ObserverDependencies, 'releases' | 'state'>): Promise<AppliedRelease | null> {
   const sha = state.state.applied_sha;
-  return sha === null ? null : { sha, services: expectedServices(await releases.readRecord(sha)) };
+  if (sha === null) return null;
+  const record = await releases.readRecord(sha);
+  return { sha, services: expectedServices(record), finished: finishedServices(record) };
+}
+
+/** Records which services of kind `once` have ended with 0, so that no heal starts them again. */
+async function recordEnded({ orchestrator, releases, state }: Dependencies, containers: readonly ReportedContainer[]) {
+  const record = state.state.applied_sha === null ? null : await releases.readRecord(state.state.applied_sha);
+  if (record === null || orchestrator.isShared || state.state.attempt !== null) return;
+  const ended = endedServices(record, containers);
+  if (ended.join() !== (record.ended ?? []).join()) await releases.writeRecord(record.sha, { ...record, ended });
 }

@@ -59,7 +59,8 @@ export async function recordFinishedOneShots(deps: Dependencies, sha: string): P
 /** Clears the finished one-shots of a release after a down, so that they run again. */
 export async function resetOneShots({ releases }: Dependencies, sha: string): Promise<void> {
   const record = await releases.readRecord(sha);
-  if (record?.jobs?.length) await releases.writeRecord(sha, { ...record, jobs: [] });
+  if (record?.jobs?.length || record?.ended?.length)
+    await releases.writeRecord(sha, { ...record, jobs: [], ended: [] });
 }
 
 function labelsIn(override: string): Map<string, string> {

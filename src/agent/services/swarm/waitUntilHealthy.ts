@@ -2,7 +2,8 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { Fault, throwIfStopped } from '../../../../machines/fault.ts';
 import type { Sha } from '../../../../machines/types.ts';
 import { monotonicMs } from '../../../platform/clock.ts';
-import { expectedServices } from '../../rules/release/releaseRecord.ts';
+import type { Settings } from '../../config/settings.ts';
+import { expectedServices, type ReleaseRecord } from '../../rules/release/releaseRecord.ts';
 import { describeStack, stackServicesOf, unhealthyNodes, type StackService } from '../../rules/swarm/stackHealth.ts';
 import type { StackTask } from '../../rules/swarm/stackTask.ts';
 import { causeLine, causePrinted, causeSaid } from '../../../protocol/findCause.ts';
@@ -23,7 +24,9 @@ export async function waitUntilHealthy(context: SwarmDependencies, sha: Sha, sig
   const { settings, releases, tick } = context.deps;
   const release = { sha, services: expectedServices(await releases.readRecord(sha)) };
   const startedMs = monotonicMs();
-  const deadlineMs = startedMs + settings.health_timeout_s * 1000;
+  const waitS = stackWaitOf(release.services, settings);
+  const deadlineMs = startedMs + waitS * 1000;
+  const jobsUntilMs = startedMs + Math.max(waitS, settings.job_timeout_s) * 1000;
   let [stableSinceMs, seen] = [startedMs, ''];
   for (;;) {
     const services = stackServicesOf(await readStack(context), release);
@@ -32,10 +35,24 @@ export async function waitUntilHealthy(context: SwarmDependencies, sha: Sha, sig
     if (tasksOf(services) !== seen) [stableSinceMs, seen] = [nowMs, tasksOf(services)];
     const isSettled = nowMs - stableSinceMs >= settings.settle_s * 1000;
     if (isSettled && services.every(({ status }) => status === 'healthy')) return;
-    if (nowMs >= deadlineMs || services.some(({ status }) => status === 'failed'))
+    const isOver = nowMs >= (services.every(isWellOrRunningJob) ? jobsUntilMs : deadlineMs);
+    if (isOver || services.some(({ status }) => status === 'failed'))
       throw await unhealthyFault(context, services, nowMs - startedMs);
-    await pause(Math.min(pollMs, deadlineMs - nowMs), undefined, { signal }).catch(() => throwIfStopped(signal));
+    await pause(pollMs, undefined, { signal }).catch(() => throwIfStopped(signal));
   }
+}
+
+/** A swarm starts all services at once, so that what only one of them demands decides. */
+function stackWaitOf(
+  services: ReleaseRecord['services'],
+  { health_timeout_s, health_timeout_max_s }: Pick<Settings, 'health_timeout_s' | 'health_timeout_max_s'>,
+): number {
+  const demandS = Math.max(0, ...services.map(({ demand_s = 0 }) => demand_s));
+  return Math.min(health_timeout_max_s, Math.max(health_timeout_s, demandS));
+}
+
+function isWellOrRunningJob({ status, isRunningJob }: StackService): boolean {
+  return status === 'healthy' || isRunningJob;
 }
 
 /** Which tasks are there: another one, or another state of one, and the stack has to settle anew. */

@@ -100,3 +100,36 @@ it('is as wide as its longest row, and shows no bundle without a usable manifest
     ...['nothing is refused', '  bundle  shop 7, sequence 3, for env eu-1'],
   ]);
 });
+
+it.each([
+  [{ seconds: 300, chain: [] }, ['up to 300s for healthy containers; no healthcheck is known']],
+  [
+    {
+      seconds: 780,
+      chain: [
+        { service: 'db', seconds: 690, why: 'start_period 600s + 3 × interval 30s' },
+        { service: 'web', seconds: 90, why: '3 × interval 30s' },
+      ],
+      jobs: ['migrate', 'seed'],
+      unknown_images: ['app:1', 'db:2'],
+    },
+    [
+      'up to 780s for healthy containers; longest chain: db 690s (start_period 600s + 3 × interval 30s), then web 90s (3 × interval 30s)',
+      'each job up to 3600s until it has ended: migrate, seed',
+      'not counted, since not on this host yet: healthchecks of app:1, db:2',
+    ],
+  ],
+  [
+    {
+      seconds: null,
+      job_timeout_s: null,
+      jobs: ['migrate'],
+      chain: [{ service: 'db', seconds: 90, why: '3 × interval 30s' }],
+    },
+    ['longest chain: db 90s (3 × interval 30s)', 'each job until it has ended: migrate'],
+  ],
+])('shows the wait %#', (wait, lines) => {
+  const none = { seconds: null, chain: [], jobs: [], job_timeout_s: 3600, unknown_images: [] };
+  const shown = formatPlan({ ...plan, wait: { ...none, ...wait } });
+  for (const line of lines) expect(shown).toContain(`  ${line}`);
+});

@@ -5,6 +5,8 @@ import { formatRows, type Row } from './formatRows.ts';
 import { formatPermitted } from '../compose/policy/power.ts';
 import type { Plan } from './plan.ts';
 import type { Change } from './changes.ts';
+import { formatSeconds } from '../wait/healthcheck.ts';
+import type { WaitPlan } from './waitPlan.ts';
 
 /** The plan as text: the lines with which a tick would refuse, then one aligned row for each fact. */
 export function formatPlan(plan: Plan): string {
@@ -25,6 +27,7 @@ function rowsOf({
   services,
   volumes,
   images,
+  wait,
   variables,
   ignored,
   shown,
@@ -40,6 +43,7 @@ function rowsOf({
     ['services', formatChanges(services)],
     ['volumes', formatChanges(volumes)],
     ['images', formatChanges(images)],
+    ['wait', wait === undefined ? [] : formatWait(wait)],
     ['variables', Object.entries(variables).map(([name, value]) => `${name}=${printable(value)}`)],
     ['ignored', ignored],
     ['shown', shown],
@@ -50,6 +54,24 @@ function rowsOf({
 function formatDisk({ paths, free_bytes, needed_bytes }: Plan['disk'][number]): string {
   const free = free_bytes === null ? 'nobody can tell how much is' : formatGibibytes(free_bytes, Math.floor);
   return `${paths.join(', ')}: needs ${formatGibibytes(needed_bytes, Math.ceil)}, ${free} free`;
+}
+
+/** How long an apply waits, and why. */
+function formatWait({ seconds, chain, jobs, job_timeout_s, unknown_images }: WaitPlan): string[] {
+  const links = chain.map(({ service, seconds: own, why }) => `${printable(service)} ${formatSeconds(own)} (${why})`);
+  const demand = links.length === 0 ? 'no healthcheck is known' : `longest chain: ${links.join(', then ')}`;
+  const limit = seconds === null ? demand : `up to ${formatSeconds(seconds)} for healthy containers; ${demand}`;
+  const each =
+    job_timeout_s === null ? 'until it has ended' : `up to ${formatSeconds(job_timeout_s)} until it has ended`;
+  return [
+    ...(seconds === null && links.length === 0 ? [] : [limit]),
+    ...(jobs.length === 0 ? [] : [`each job ${each}: ${jobs.map((name) => printable(name)).join(', ')}`]),
+    ...(unknown_images.length === 0
+      ? []
+      : [
+          `not counted, since not on this host yet: healthchecks of ${unknown_images.map((name) => printable(name)).join(', ')}`,
+        ]),
+  ];
 }
 
 /** One line for each kind of change, in the order of first occurrence. */

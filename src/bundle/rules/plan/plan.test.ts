@@ -240,3 +240,52 @@ describe('a plan shows', () => {
     });
   });
 });
+
+describe('the wait for health', () => {
+  const waits = { health_timeout_s: 300, health_timeout_max_s: 3600, job_timeout_s: 1800 };
+  const here: HostFacts = { ...host, waits };
+  const slow = (period: string) =>
+    `services: {web: {image: a, healthcheck: {test: x, start_period: ${period}}}, job: {image: b, restart: "no"}}`;
+
+  it('is that of the host, or what the services demand', () => {
+    expect(planOf(bundle('services: {web: {image: a}}'), here).wait).toMatchObject({ seconds: 300, chain: [] });
+    expect(planOf(bundle(slow('10m')), here).wait).toEqual({
+      seconds: 690,
+      chain: [{ service: 'web', seconds: 690, why: 'start_period 600s + 3 × interval 30s' }],
+      jobs: ['job'],
+      job_timeout_s: 1800,
+      unknown_images: [],
+    });
+  });
+
+  it.each([
+    ['1h', here, true],
+    ['50m', here, false],
+    ['1h', { ...here, waits: { ...waits, health_timeout_max_s: 7200 } }, false],
+    ['1h', noHost, false],
+    ['25h', noHost, true],
+  ])('is refused if it is too long: %s', (period, target, isRefused) => {
+    const { refusals } = planOf(bundle(slow(period)), target);
+    expect(refusals.map(({ detail }) => detail).filter((detail) => detail.includes('to become healthy'))).toHaveLength(
+      isRefused ? 1 : 0,
+    );
+  });
+
+  it('knows the values of variables, and no service that does not run', () => {
+    const text = `services:
+  web: {image: a, healthcheck: {test: x, start_period: "\${PERIOD}"}}
+  off: {image: a, scale: 0, healthcheck: {test: x, start_period: 2h}}
+  debug: {image: a, profiles: [debug], healthcheck: {test: x, start_period: 2h}}`;
+    expect(planOf(bundle(text, { variables: { PERIOD: '10m' } }), here).wait).toMatchObject({ seconds: 690 });
+  });
+
+  it('counts the healthchecks of images on the host, and names the others', () => {
+    const image = { isWritten: true, isOff: false, hasTest: true, timeoutS: undefined };
+    const imageHealthchecks = new Map([['a', { ...image, startPeriodS: 400, intervalS: 10, retries: 2 }]]);
+    const facts: HostFacts = { ...here, engine: { known: { ...engine, imageHealthchecks } } };
+    expect(planOf(bundle('services: {web: {image: a}, db: {image: b}}'), facts).wait).toMatchObject({
+      seconds: 420,
+      unknown_images: ['b'],
+    });
+  });
+});

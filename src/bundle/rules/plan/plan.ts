@@ -20,6 +20,8 @@ import { validateReferences } from './references.ts';
 import { validateRollback } from './rollback.ts';
 import { validateSecretPaths } from './secretPath.ts';
 import { validateVariables } from './variables.ts';
+import { waitPlanOf, type WaitLimits, type WaitPlan } from './waitPlan.ts';
+import type { Healthcheck } from '../wait/healthcheck.ts';
 import { validateVolumes, type ExistingVolume } from './divergedVolumes.ts';
 
 /** What an apply of a bundle would do on this host: the output of `deployd plan --json` (spec §2). */
@@ -38,6 +40,8 @@ export interface Plan {
   services: Change[];
   volumes: Change[];
   images: Change[];
+  /** How long an apply waits; absent when the manifest cannot be used. */
+  wait?: WaitPlan;
   /** What the compose files say and the agent does without. */
   ignored: string[];
   /** The variables that the bundle supplies itself, none of them secret. */
@@ -77,7 +81,11 @@ export interface HostFacts {
     policyFacts: EnginePolicyFacts;
     filesystems: DiskSpace['filesystems'];
     headroomBytes: number;
+    /** The healthchecks of its images, by reference. */
+    imageHealthchecks?: ReadonlyMap<string, Healthcheck>;
   }>;
+  /** Absent for no host. */
+  waits?: WaitLimits;
 }
 
 const noFact = { unknown: 'there is no configuration, so no host to look at' };
@@ -97,7 +105,14 @@ export function planOf(bundle: BundleFacts, host: HostFacts): Plan {
   if (unusable.length > 0) return abortedPlan(mergedByCode(unusable), sha);
   const { name, env, version, sequence } = manifest;
   const policy = policyJudgementOf(bundle, host);
-  const found = [...bundleRefusals(bundle, host), ...policy.refusals, ...hostRefusals(bundle, host)];
+  const images = 'known' in host.engine ? (host.engine.known.imageHealthchecks ?? null) : null;
+  const { wait, refusal } = waitPlanOf(bundle, { limits: host.waits ?? null, images });
+  const found = [
+    ...bundleRefusals(bundle, host),
+    ...policy.refusals,
+    ...hostRefusals(bundle, host),
+    ...(refusal === null ? [] : [refusal]),
+  ];
   return {
     bundle: { name, env, version, sequence },
     sha,
@@ -114,6 +129,7 @@ export function planOf(bundle: BundleFacts, host: HostFacts): Plan {
           'known' in host.engine ? { ...host.engine.known, volumes: host.engine.known.volumes.map(nameOf) } : null,
       },
     ),
+    wait,
     variables: manifest.variables,
     ignored: ignoredKeys(bundle.files, projectOf(manifest)),
     shown: shownBy[host.policyHost.orchestrator ?? 'compose'](
