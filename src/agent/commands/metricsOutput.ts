@@ -1,9 +1,11 @@
+import { bootTimeNow } from '../../platform/clock.ts';
 import { filesystemsOf } from '../../platform/host/filesystems.ts';
 import { formatPrometheusText } from '../../platform/text/metrics.ts';
 import { listenForMetrics, type MetricsListener } from '../adapters/host/metricsListener.ts';
 import { openMetricsFile } from '../adapters/state/metricsFile.ts';
 import { namedEnvOf } from '../config/namedEnvs.ts';
 import type { Settings } from '../config/settings.ts';
+import { staleCheckIn } from '../rules/schedule/checkInAge.ts';
 import { deferringFactsOf } from '../rules/schedule/deferral.ts';
 import { countExport, countTick, tickCountsIn, type ExportResult } from '../rules/metrics/tickCounts.ts';
 import { labelledBy, tickMetrics, type TickFacts } from '../rules/metrics/tickMetrics.ts';
@@ -57,11 +59,14 @@ async function tryToListen(
 
 async function factsOf({ settings, state, tick }: Dependencies, trace: Trace): Promise<TickFacts> {
   const { containers, hold } = tick;
+  const { interval_s: intervalS, laptop_mode: laptop } = settings;
+  const now = new Date();
   const filesystems = await filesystemsOf(pathsOf(settings));
   return {
     trace,
     state: state.isUnknown ? null : state.state,
-    deferring: hold === undefined ? null : deferringFactsOf({ hold, windows: settings.apply.windows }, new Date()),
+    isStale: staleCheckIn(state.state, { now, bootTime: bootTimeNow(), intervalS, laptop }) !== null,
+    deferring: hold === undefined ? null : deferringFactsOf({ hold, windows: settings.apply.windows }, now),
     containers,
     sendsTraces: settings.traces.otlp_endpoint !== null,
     freeBytes: Object.fromEntries(filesystems.map(({ paths, freeBytes }) => [paths[0] ?? '', freeBytes])),

@@ -23,7 +23,16 @@ const none = tickCountsIn('');
 
 function linesOf(facts: Partial<TickFacts>, counts = none): string[] {
   const families = tickMetrics(
-    { trace, state: inSync, deferring: {}, containers: [], sendsTraces: false, freeBytes: {}, ...facts },
+    {
+      trace,
+      state: inSync,
+      isStale: false,
+      deferring: {},
+      containers: [],
+      sendsTraces: false,
+      freeBytes: {},
+      ...facts,
+    },
     counts,
   );
   return formatPrometheusText(families).split('\n');
@@ -41,6 +50,7 @@ describe('the metrics after a tick (spec §20.3)', () => {
     ['the version', {}, ['deployd_build_info{version="0.3.0"} 1']],
     ['the duration', {}, ['deployd_tick_duration_seconds 1.5']],
     ['a host in sync', {}, ['deployd_in_sync 1', 'deployd_failing 0']],
+    ['one whose last check-in is old', { isStale: true }, ['deployd_in_sync 0', 'deployd_failing 0']],
     ['one that never checked in', { state: emptyState('eu-1') }, ['deployd_in_sync 0', 'deployd_failing 0']],
     ['one whose bundle fails', { state: { ...inSync, failing } }, ['deployd_in_sync 0', 'deployd_failing 1']],
     [

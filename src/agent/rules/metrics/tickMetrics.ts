@@ -13,6 +13,8 @@ export interface TickFacts {
   state: Readonly<State> | null;
   /** What defers work; null when the tick could not read it. */
   deferring: DeferringFacts | null;
+  /** True when the last check-in is not recent. */
+  isStale: boolean;
   /** As the tick saw them last; null when it saw none. */
   containers: readonly ReportedContainer[] | null;
   /** Whether the ticks of this host are sent to a collector. */
@@ -26,7 +28,7 @@ export interface TickFacts {
  * states, codes) or from the configuration (paths), so that their number is bounded.
  */
 export function tickMetrics(facts: TickFacts, counts: TickCounts): MetricFamily[] {
-  const { trace, state, deferring, containers, sendsTraces, freeBytes } = facts;
+  const { trace, state, isStale, deferring, containers, sendsTraces, freeBytes } = facts;
   return [
     info('deployd_build', 'Version of the agent.', { version: trace.version }),
     counter('deployd_ticks', 'Ticks by how they ended.', samplesBy('outcome', counts.ticks)),
@@ -35,7 +37,7 @@ export function tickMetrics(facts: TickFacts, counts: TickCounts): MetricFamily[
     gauge('deployd_tick_duration_seconds', 'How long the last tick took.', [{ value: trace.ms / 1000 }]),
     gauge('deployd_step_duration_seconds', 'How long each state of the last tick took.', stepSamples(trace)),
     ...(sendsTraces ? [exportMetric(counts)] : []),
-    ...(state === null ? [] : stateMetrics(state)),
+    ...(state === null ? [] : stateMetrics(state, isStale)),
     ...(deferring === null ? [] : deferringMetrics(deferring)),
     ...(containers === null
       ? []
@@ -55,8 +57,8 @@ export function labelledBy(namedEnv: string | null, families: readonly MetricFam
   return families.map((family) => ({ ...family, samples: family.samples.map(labelled) }));
 }
 
-function stateMetrics(state: Readonly<State>): MetricFamily[] {
-  const inSync = Number(outOfSyncReason(state) === null);
+function stateMetrics(state: Readonly<State>, isStale: boolean): MetricFamily[] {
+  const inSync = Number(!isStale && outOfSyncReason(state) === null);
   return [
     gauge('deployd_in_sync', '1 when the host runs what it should, well.', [{ value: inSync }]),
     gauge('deployd_failing', '1 while the wanted bundle has failed.', [{ value: Number(state.failing !== null) }]),
