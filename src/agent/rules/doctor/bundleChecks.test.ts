@@ -3,7 +3,7 @@ import { endingNames, endings } from '../../../../machines/endings.ts';
 import { refusals } from '../../../../machines/refusals.ts';
 import { emptyState, type State } from '../state/state.ts';
 import { checkBundle, checkLastOutcome, checkReports } from './bundleChecks.ts';
-import { checkServices } from './servicesCheck.ts';
+import { checkServices, type ServicesFacts } from './servicesCheck.ts';
 
 const at = '2026-11-21T12:00:00.000Z';
 const earlier = '2026-11-21T11:00:00.000Z';
@@ -142,26 +142,30 @@ it('is unknown without access to the state', () => {
 
 const web = { service: 'web', name: 'web-1', state: 'running', health: null, exit_code: null };
 const heals = { heals: true, configPath: '/c' };
-const troubles = [
-  { service: 'db', detail: 'exited(137)' },
-  { service: 'web', detail: 'missing' },
-];
+const dead = { service: 'db', detail: 'exited(137)', cure: 'start' as const };
+const missing = { service: 'web', detail: 'missing', cure: 'start' as const };
+const foreign = { service: 'web', detail: 'another image', cure: 'recreate' as const };
+const lost = { service: 'db', detail: 'volume data is gone', cure: 'accept' as const };
+const seen = (...problems: ServicesFacts['problems']) => ({ known: { containers: [web], problems } });
+const failed = ['services: failed', '1 container'];
 
-it.each([
-  ['are healthy', { known: { containers: [web], troubles: [] } }, heals, ['services: passed', '1 container']],
+it.each<[string, Parameters<typeof checkServices>[0], typeof heals, string[]]>([
+  ['are healthy', seen(), heals, ['services: passed', '1 container']],
   [
     'are dead and missing',
-    { known: { containers: [], troubles } },
+    seen(dead, missing),
     heals,
-    ['services: failed', '0 containers', 'db: exited(137)', 'sudo deployd logs db', 'web: missing', tick],
+    [...failed, 'db: exited(137)', 'sudo deployd logs db', 'web: missing', tick],
   ],
+  ['are recreated by another tool', seen(foreign), heals, [...failed, 'web: another image', tick]],
+  ['have lost a volume', seen(lost), heals, [...failed, 'db: volume data is gone', 'sudo deployd accept-volumes']],
   [
     'are missing where nothing is healed',
-    { known: { containers: [], troubles: troubles.slice(1) } },
+    seen(missing),
     { ...heals, heals: false },
-    ['services: failed', '0 containers', 'web: missing', 'sudoedit /c (heal: true)'],
+    [...failed, 'web: missing', 'sudoedit /c (heal: true)'],
   ],
   ['are not seen', { unknown: 'no engine' }, heals, ['services: unknown', 'no engine']],
-])('the services %s', (_name, seen, facts, lines) => {
-  expect(checkLines(checkServices(seen, facts))).toEqual(lines);
+])('the services %s', (_name, found, facts, lines) => {
+  expect(checkLines(checkServices(found, facts))).toEqual(lines);
 });

@@ -1,7 +1,6 @@
 import { checkResult, unknownCheck, type Check, type Finding } from '../../../doctor/diagnosis.ts';
 import type { Fact } from '../../../platform/fact.ts';
-import type { SeenServices } from '../status/status.ts';
-import type { ServiceTrouble } from '../status/serviceTrouble.ts';
+import type { ReportedContainer, ServiceProblem } from '../../../../machines/types.ts';
 
 /** What decides how a service that is missing comes back. */
 export interface HealingFacts {
@@ -10,21 +9,31 @@ export interface HealingFacts {
   configPath: string;
 }
 
+/** What runs, and what is wrong with it. */
+export interface ServicesFacts {
+  containers: readonly ReportedContainer[];
+  problems: readonly Pick<ServiceProblem, 'service' | 'detail' | 'cure'>[];
+}
+
 /** Checks that every service of the applied release runs and is healthy, by the judgement of a tick (spec §12.4). */
-export function checkServices(seen: Fact<SeenServices>, facts: HealingFacts): Check {
+export function checkServices(seen: Fact<ServicesFacts>, facts: HealingFacts): Check {
   const name = 'services';
   if ('unknown' in seen) return unknownCheck(name, seen.unknown);
-  const { containers, troubles } = seen.known;
+  const { containers, problems } = seen.known;
   const detail = containers.length === 1 ? '1 container' : `${containers.length} containers`;
   return checkResult(
     name,
     detail,
-    troubles.map((trouble) => findingOf(trouble, facts)),
+    problems.map((problem) => findingOf(problem, facts)),
   );
 }
 
-function findingOf({ service, detail }: ServiceTrouble, { heals, configPath }: HealingFacts): Finding {
+function findingOf(
+  { service, detail, cure }: ServicesFacts['problems'][number],
+  { heals, configPath }: HealingFacts,
+): Finding {
   const problem = `${service}: ${detail}`;
-  if (detail !== 'missing') return { problem, fix: `sudo deployd logs ${service}` };
+  if (cure === 'accept') return { problem, fix: 'sudo deployd accept-volumes' };
+  if (detail !== 'missing' && cure !== 'recreate') return { problem, fix: `sudo deployd logs ${service}` };
   return { problem, fix: heals ? 'sudo deployd run --once' : `sudoedit ${configPath} (heal: true)` };
 }

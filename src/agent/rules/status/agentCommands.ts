@@ -2,7 +2,7 @@
 export type AgentScope = 'plain' | 'user' | { env: string };
 
 /** Commands that a text may name to an operator. */
-const commands = 'run|status|plan|hold|unhold|bootstrap|doctor|trace|history|logs|diff';
+const commands = 'run|status|plan|hold|unhold|bootstrap|doctor|trace|history|logs|diff|accept-volumes';
 
 /** A text for an operator with the commands and units of an agent of this scope in place of those of the plain one. */
 export function withCommandsOf(scope: AgentScope, text: string): string {

@@ -81,7 +81,9 @@ async function announcedMeanwhile(
     return null;
   try {
     const { containers } = await orchestrator.observe(null);
-    const observed: ObservedState = { ...duringWait, attemptInProgress: state.state.attempt !== null, containers };
+    const swarm = orchestrator.isShared ? (state.state.swarm ?? null) : null;
+    const attemptInProgress = state.state.attempt !== null;
+    const observed: ObservedState = { ...duringWait, swarm, attemptInProgress, containers };
     const answer = await sendCheckIn(deps, { observed, attempts: 1 }, signal);
     const pace = { due_at: addSeconds(new Date(), checkInDueS(settings.interval_s, false)), alone_until: null };
     return supersededBy(await recordAnswer(deps, { answer, observed, pace }), purpose);

@@ -1,5 +1,5 @@
 import { Fault } from '../../../../machines/fault.ts';
-import type { ReportedContainer } from '../../../../machines/types.ts';
+import type { ReportedContainer, ServiceProblem } from '../../../../machines/types.ts';
 import type { Fact } from '../../../platform/fact.ts';
 import { createContainers } from '../../adapters/engine/containers.ts';
 import { Releases } from '../../adapters/release/releases.ts';
@@ -20,6 +20,8 @@ export interface SeenHost {
   containers: readonly ReportedContainer[];
   /** Services of the applied release that are missing or not healthy, sorted by name. */
   troubles: readonly ServiceTrouble[];
+  /** The same with their cures. */
+  problems: readonly ServiceProblem[];
 }
 
 /** Whose containers are looked at, and for how long. */
@@ -37,7 +39,7 @@ export async function lookAtHost({ settings, state, vault, timeoutMs }: LookInpu
   const deps = observerDependencies(settings, state, signal);
   try {
     const { containers, problems } = await observers[settings.orchestrator](deps, { vault, signal });
-    return { known: { containers, troubles: troublesOf(problems) } };
+    return { known: { containers, troubles: troublesOf(problems), problems } };
   } catch (error) {
     if (!(error instanceof Fault)) throw error;
     return { unknown: signal.aborted ? silentEngine(settings, timeoutMs) : reasonOf(error) };
