@@ -14,6 +14,7 @@ import type { InspectedContainer } from '../rules/health/health.ts';
 import type { ReleaseWait } from '../rules/release/releaseWait.ts';
 import type { WrittenService } from '../../bundle/rules/wait/writtenServices.ts';
 import type { ServiceFingerprint } from '../rules/release/oneShots.ts';
+import type { ServiceEdges } from '../rules/release/serviceEdges.ts';
 import type { VerifiedImage } from '../rules/release/releaseRecord.ts';
 import type { Progress } from '../rules/status/progress.ts';
 import type { TokenStatus } from '../rules/token/tokenStatus.ts';
@@ -48,6 +49,8 @@ export interface TickScope {
   writtenServices: { sha: Sha; services: readonly WrittenService[] } | null;
   /** How long the release that was started last may take. */
   releaseWait: ReleaseWait | null;
+  /** How the services of the release that is being applied hang on each other. */
+  serviceEdges: { sha: Sha; services: ReadonlyMap<string, ServiceEdges> } | null;
   /** When compose last started a release; until then, the start of the tick. */
   lastComposeUp: ReleaseStart;
   /** Heartbeat report of this tick; unlike other reports it is never queued. */
@@ -88,6 +91,7 @@ export function startTick(journal: Journal): TickScope {
     serviceDefinitions: null,
     writtenServices: null,
     releaseWait: null,
+    serviceEdges: null,
     lastComposeUp: composeUpNow([]),
     heartbeat: null,
     wasOverdue: false,

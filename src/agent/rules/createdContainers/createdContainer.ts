@@ -42,7 +42,7 @@ export interface CreatedContainer {
     Mounts: { Target: string; VolumeOptions?: { Subpath?: string } }[] | null;
   }>;
   Mounts: CreatedMount[] | null;
-  NetworkSettings: { Networks: Record<string, { Links?: string[] | null } | null> | null };
+  NetworkSettings: { Networks: Record<string, { Links?: string[] | null; NetworkID?: string } | null> | null };
 }
 
 export interface CreatedMount {

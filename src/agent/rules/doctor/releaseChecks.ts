@@ -1,6 +1,7 @@
 import type { Fact } from '../../../platform/fact.ts';
 import { checkResult, unknownCheck, type Check, type Finding } from '../../../doctor/diagnosis.ts';
 import { describeLoss } from '../release/lostVolumes.ts';
+import { describeUnfinished } from '../state/revertTries.ts';
 import type { CheckContext } from './checkContext.ts';
 
 /** Facts of the env's directory. */
@@ -58,7 +59,10 @@ export function checkState(
   if (broken !== null) return checkResult(name, 'state.json', [broken]);
   if ('unknown' in state) return unknownCheck(name, state.unknown);
   if (state.known === null) return checkResult(name, 'no tick has been made yet', []);
-  if (env === null || state.known.env === env) return checkResult(name, 'state.json', []);
+  const { unreverted } = state.known;
+  const cause = unreverted && `${describeUnfinished(unreverted)}; the release before may not run as it did`;
+  const findings = cause ? [{ problem: cause, fix: 'sudo deployd trace' }] : [];
+  if (env === null || state.known.env === env) return checkResult(name, 'state.json', findings);
   const problem = `state.json belongs to env ${state.known.env}, config.yaml says ${env}; the next tick keeps it beside`;
   return checkResult(name, 'state.json', [{ problem, fix: 'sudo deployd run --once' }]);
 }

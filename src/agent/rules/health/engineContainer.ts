@@ -1,4 +1,4 @@
-import { parseHealth, type InspectedContainer, type ListedContainer } from './health.ts';
+import { parseHealth, type InspectedContainer, type ListedContainer, type SharedNamespace } from './health.ts';
 import { contentLabel } from '../release/contentLabel.ts';
 import type { MountedVolume } from '../release/releaseRecord.ts';
 import { parseProbeOutput } from './containerLog.ts';
@@ -15,6 +15,7 @@ export interface ContainerListEntry {
   ImageID?: string;
   Mounts?: Mount[] | null;
   NetworkSettings?: AttachedNetworks | null;
+  HostConfig?: Pick<NamespaceModes, 'NetworkMode'>;
 }
 
 /** What a container was created as, and its networks: facts that the engine's list contains. */
@@ -29,6 +30,13 @@ export interface CreationFacts {
   configHash: string;
   composeVersion: string;
   content: string;
+}
+
+/** The namespaces of a container: `container:<id or name>` for those of another one. */
+interface NamespaceModes {
+  NetworkMode?: string;
+  PidMode?: string;
+  IpcMode?: string;
 }
 
 /** The fields used of a container's inspection, which also contains the environment and so secrets. */
@@ -47,7 +55,7 @@ export interface ContainerInspection {
     Error?: string;
     Health?: { Status: string; FailingStreak?: number; Log: { Output: string }[] | null };
   };
-  HostConfig: { RestartPolicy?: { Name: string } };
+  HostConfig: { RestartPolicy?: { Name: string } } & NamespaceModes;
   Config: { Image: string; Labels: Labels; Healthcheck?: { Test?: string[] | null; Retries?: number } | null };
   Mounts: Mount[];
   NetworkSettings?: AttachedNetworks;
@@ -89,7 +97,7 @@ export function parseListEntry(entry: ContainerListEntry): ListedContainer | nul
   const name = Names?.find((each) => each.lastIndexOf('/') === 0)?.slice(1);
   if (State !== 'running' || match === null || name === undefined) return null;
   const [, time = '', health, starting] = match;
-  const of = { id: entry.Id, service: serviceOf(entry), name };
+  const of = { id: entry.Id, service: serviceOf(entry), name, ...sharesOf(entry.HostConfig) };
   return { ...of, state: State, health: health ?? starting ?? null, upMs: parseUptime(time) };
 }
 
@@ -123,6 +131,7 @@ export function parseInspection(info: ContainerInspection): InspectedContainer {
     failingStreak: State.Health?.FailingStreak ?? 0,
     retries: Config.Healthcheck?.Retries || defaultRetries,
     restartPolicy: HostConfig.RestartPolicy?.Name || 'no',
+    ...sharesOf(HostConfig),
     image: Config.Image,
     imageId: info.Image,
     mounts: info.Mounts.map(({ Source }) => Source),
@@ -134,6 +143,15 @@ export function parseInspection(info: ContainerInspection): InspectedContainer {
 function finishOf(finishedAt = ''): Pick<InspectedContainer, 'finishedMs'> {
   const finishedMs = Date.parse(finishedAt);
   return finishedMs > 0 ? { finishedMs } : {};
+}
+
+function sharesOf({ NetworkMode, PidMode, IpcMode }: NamespaceModes = {}): { shares?: SharedNamespace[] } {
+  const modes = Object.entries({ network: NetworkMode, pid: PidMode, ipc: IpcMode });
+  const shares = modes.flatMap(([part, mode = '']) => {
+    const [, owner] = /^container:(.+)$/.exec(mode) ?? [];
+    return owner === undefined ? [] : [{ part: part as SharedNamespace['part'], owner }];
+  });
+  return shares.length === 0 ? {} : { shares };
 }
 
 /** True when the image or the compose file defines a healthcheck, even before its first probe. */

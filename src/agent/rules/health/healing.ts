@@ -48,7 +48,7 @@ export interface HealingPlan {
 export function planHealing(problems: readonly ServiceProblem[], history: HealingHistory, now: Date): HealingPlan {
   if (problems.some(({ cure }) => cure === 'accept')) return { due: [], left: [...problems] };
   const { due = [], left = [] } = Object.groupBy(problems, (problem) => {
-    const isPaused = problem.isFailure && remainingPauseS(history[problem.service], now) > 0;
+    const isPaused = problem.isFailure && remainingPauseS(history[problem.service]?.retry_at, now) > 0;
     return problem.cure === 'none' || isPaused ? 'left' : 'due';
   });
   const isLeft = new Set(left.map(({ service }) => service));
@@ -106,7 +106,7 @@ export function relapses(history: HealingHistory, services: readonly string[], n
   return services.flatMap((service) => {
     const record = history[service];
     if (record === undefined || record.row < maxRow) return [];
-    const waitS = remainingPauseS(record, now);
+    const waitS = remainingPauseS(record.retry_at, now);
     const next = waitS > 0 ? `; next heal in ${waitS}s` : '';
     return [`${service} needed a heal on ${record.row} ticks in a row, healed ${formatTimes(record.heals)}${next}`];
   });
@@ -126,13 +126,13 @@ export function isRestartedTooOften(
 }
 
 /** Seconds until the next heal, after this many: 0, 0, 60, 120, 240 … 1800. */
-function pauseAfter(heals: number): number {
+export function pauseAfter(heals: number): number {
   return heals <= freeHeals ? 0 : Math.min(longestPauseS, firstPauseS * 2 ** (heals - freeHeals - 1));
 }
 
-/** Seconds until the next heal of a service; a pause longer than any means that the clock was set back, and counts as none. */
-function remainingPauseS(record: HealingRecord | undefined, now: Date): number {
-  const leftS = Math.ceil((Date.parse(record?.retry_at ?? '') - now.getTime()) / 1000);
+/** Seconds until the next heal is due; a pause longer than any means that the clock was set back, and counts as none. */
+export function remainingPauseS(retryAt: string | null | undefined, now: Date): number {
+  const leftS = Math.ceil((Date.parse(retryAt ?? '') - now.getTime()) / 1000);
   return leftS > 0 && leftS <= longestPauseS ? leftS : 0;
 }
 

@@ -2,6 +2,13 @@ import type { ReportedContainer } from '../../../../machines/types.ts';
 import type { JobReason, ServiceKind } from '../../../bundle/rules/wait/writtenServices.ts';
 import type { LogExcerpt } from './containerLog.ts';
 
+/** A namespace of another container that a container shares. */
+export interface SharedNamespace {
+  part: 'network' | 'pid' | 'ipc';
+  /** Id or name of the other container. */
+  owner: string;
+}
+
 /** One container by its inspection. */
 export interface InspectedContainer {
   id: string;
@@ -31,6 +38,8 @@ export interface InspectedContainer {
   retries: number;
   /** `no`, `always`, `on-failure`, `unless-stopped`. */
   restartPolicy: string;
+  /** Absent where there are none. */
+  shares?: readonly SharedNamespace[];
   image: string;
   imageId: string;
   /** Sources of its mounts on the host. */
@@ -40,7 +49,7 @@ export interface InspectedContainer {
 }
 
 /** A running container by the engine's list, which does not contain the environment. */
-export type ListedContainer = Pick<InspectedContainer, 'id' | 'service' | 'name' | 'health'> & {
+export type ListedContainer = Pick<InspectedContainer, 'id' | 'service' | 'name' | 'health' | 'shares'> & {
   state: 'running';
   /** Minimum (included) and maximum (excluded) of its uptime, in milliseconds. */
   upMs: [number, number];

@@ -1,5 +1,6 @@
 import type { ServiceProblem } from '../../../../machines/types.ts';
 import type { CrashLoop } from './crashLoop.ts';
+import type { LinkedService } from '../release/serviceEdges.ts';
 import {
   healthStatusOf,
   type InspectedContainer,
@@ -9,8 +10,7 @@ import {
 } from './health.ts';
 
 /** A service of a release. */
-export interface ExpectedService extends ServiceRole {
-  name: string;
+export interface ExpectedService extends ServiceRole, LinkedService {
   replicas: number;
 }
 

@@ -90,20 +90,24 @@ interface OneShotSearch {
   roleOf?: (service: string) => ServiceRole;
 }
 
-/** The finished one-shots: those whose containers all finished, and the skipped ones without a container. */
+/**
+ * The finished one-shots: those whose containers all finished, and the skipped ones, unless their container was started, which
+ * is kept where other services refer to it.
+ */
 export function finishedOneShots(
   containers: readonly InspectedContainer[],
   { fingerprints, skipped, startsBefore, roleOf }: OneShotSearch,
 ): OneShot[] {
   const byService = Map.groupBy(containers, ({ service }) => service);
-  const withoutContainer = skipped.filter(({ service }) => !byService.has(service));
+  const wasStarted = ({ id, state, startedMs }: InspectedContainer) =>
+    state !== 'created' && startedMs !== startsBefore.get(id);
+  const unstarted = skipped.filter(({ service }) => !byService.get(service)?.some(wasStarted));
   const finished = [...byService].flatMap(([service, all]): OneShot[] => {
     const definition = fingerprints.get(service);
     const [first] = all;
-    const hasRun = (each: InspectedContainer) =>
-      isFinished(each, roleOf?.(service)) && each.startedMs !== startsBefore.get(each.id);
+    const hasRun = (each: InspectedContainer) => isFinished(each, roleOf?.(service)) && wasStarted(each);
     if (!definition || !first || !all.every(hasRun)) return [];
     return [{ service, fingerprint: definition.fingerprint, image: first.imageId, volumes: definition.volumes }];
   });
-  return [...withoutContainer, ...finished];
+  return [...unstarted, ...finished];
 }

@@ -1,6 +1,7 @@
 import type { ReportedContainer, Sha } from '../../../../machines/types.ts';
 import type { OneShot } from './oneShots.ts';
 import type { ServiceFacts } from './serviceFacts.ts';
+import type { ServiceEdges } from './serviceEdges.ts';
 import { validate } from './releaseRecordValidator.ts';
 
 /** The record of a release in `.deployd.json`, from which the state can be rebuilt without the bundle. */
@@ -69,7 +70,7 @@ export interface RecordedVolume {
 }
 
 /** A service that runs. The optional facts are absent in records of older versions. */
-export interface RecordedService extends Partial<ServiceFacts> {
+export interface RecordedService extends Partial<ServiceFacts>, Partial<ServiceEdges> {
   name: string;
   replicas: number;
 }

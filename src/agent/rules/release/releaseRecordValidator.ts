@@ -29,6 +29,9 @@ const serviceFacts = {
   after: arraySchema(objectSchema({ name, condition: name })),
 };
 
+/** The parts are not listed, so that records of newer versions are read. */
+const edges = { joins: arraySchema(objectSchema({ service: name, part: name })), restarts_with: names };
+
 const schema: object = objectSchema(
   {
     schema: { const: 1 },
@@ -36,7 +39,7 @@ const schema: object = objectSchema(
     version: name,
     sequence: { type: 'integer' },
     production: { type: 'boolean' },
-    services: arraySchema(objectSchema({ name, replicas: count }, serviceFacts)),
+    services: arraySchema(objectSchema({ name, replicas: count }, { ...serviceFacts, ...edges })),
     images: arraySchema(objectSchema({ reference: name, id: { ...name, nullable: true } })),
     compose: names,
   },

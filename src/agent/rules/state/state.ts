@@ -7,6 +7,7 @@ import type { ProjectResources } from '../release/projectResources.ts';
 import type { VerifiedImage } from '../release/releaseRecord.ts';
 import type { PendingPurge } from '../release/pendingPurge.ts';
 import type { Report } from '../../../protocol/report.ts';
+import type { UnfinishedRevert } from './revertTries.ts';
 import { validate } from './stateValidator.ts';
 import { unknownTokenStatus, type TokenStatus } from '../token/tokenStatus.ts';
 
@@ -31,8 +32,8 @@ export interface State {
   /** The moment of that check-in by a clock that nobody can set. Absent in files of older versions. */
   check_in_clock?: { at: string; boot: string; uptime_s: number };
   last_outcome: { at: string; outcome: string; code: string | null; detail: string | null } | null;
-  /** The apply in progress, or one that was interrupted; until it ends, `current` is not trusted. */
-  attempt: { sha: Sha; phase: string; at: string } | null;
+  /** The apply in progress, or one that was interrupted; until it ends, `current` is not trusted. `tries` counts failed reverts. */
+  attempt: { sha: Sha; phase: string; at: string; tries?: number } | null;
   failing: FailingBundle | null;
   /** Absent in files of older versions. */
   trial?: Trial | null;
@@ -47,6 +48,8 @@ export interface State {
   healing?: HealingHistory;
   /** Volumes that were found lost since the last apply, until an operator accepts it. Absent in files of older versions. */
   lost_volumes?: (LostVolume & { at: string })[];
+  /** Absent in files of older versions. */
+  unreverted?: UnfinishedRevert | null;
   /** The swarm that this host was seen in last, and its node. */
   swarm?: ObservedState['swarm'];
   /** The report outbox: reports not delivered yet, oldest first. */

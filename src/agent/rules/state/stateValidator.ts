@@ -30,7 +30,7 @@ const required = {
     ...objectSchema({ at: time, outcome: text, code: nullableText, detail: nullableText }),
     nullable: true,
   },
-  attempt: { ...objectSchema({ sha: sha256Schema, phase: text, at: time }), nullable: true },
+  attempt: { ...objectSchema({ sha: sha256Schema, phase: text, at: time }, { tries: count }), nullable: true },
   failing,
   token: objectSchema(
     {
@@ -63,6 +63,10 @@ const schema: object = objectSchema(required, {
     nullable: true,
   },
   offline_since: { ...time, nullable: true },
+  unreverted: {
+    ...objectSchema({ sha: sha256Schema, tries: count, line: text, code: nullableText, retry_at: time }),
+    nullable: true,
+  },
   baseline: {
     ...objectSchema({ sha: sha256Schema, volumes: { ...names, nullable: true }, networks: names }),
     nullable: true,

@@ -8,6 +8,7 @@ import type { VerifiedImage } from '../release/releaseRecord.ts';
 import { staleCheckIn, type CheckInAgeFacts } from '../schedule/checkInAge.ts';
 import { describeProblems } from '../health/unhealthyServices.ts';
 import type { ServiceTrouble } from './serviceTrouble.ts';
+import { describeUnfinished } from '../state/revertTries.ts';
 import type { State } from '../state/state.ts';
 
 /** The output of `deployd status --json`, with the keys in this order (spec §2). */
@@ -148,8 +149,9 @@ function reasonNow(settings: StatusSettings, state: State, { now, bootTime, seen
 
 /** Why the host differed from the desired state at its last tick; null when it was in sync. */
 export function outOfSyncReason(state: State): string | null {
-  const { applied_sha, attempt, failing, last_check_in, last_outcome } = state;
+  const { applied_sha, attempt, failing, last_check_in, last_outcome, unreverted } = state;
   const desired = last_check_in?.desired_sha ?? null;
+  if (unreverted) return describeUnfinished(unreverted);
   if (failing !== null && failing.sha === desired) {
     return `${failing.sha} failed ${formatCount(failing.count)}, next try at ${failing.retry_at}: ${failing.line}`;
   }

@@ -43,6 +43,8 @@ export function describeDecision(decision: Decision): string {
       return `the release before, ${shortSha(decision.sha)}, was brought back and is well`;
     case 'revert-failed':
       return `the release before, ${shortSha(decision.sha)}, could not be brought back yet; the next tick goes on`;
+    case 'revert-ended':
+      return `the release before, ${shortSha(decision.sha)}, could not be brought back; the next bundle is applied as usual`;
     case 'interrupted-reverted':
       return `the half-made apply was undone; ${shortSha(decision.sha)} is in force`;
     default:
@@ -82,6 +84,7 @@ const explanatoryWords = new Set<Decision['word']>([
   'not-reverted',
   'reverted',
   'revert-failed',
+  'revert-ended',
   'interrupted-reverted',
 ]);
 

@@ -24,6 +24,7 @@ export type Decision =
   | { word: 'not-reverted' }
   | { word: 'reverted'; sha: Sha }
   | { word: 'revert-failed'; sha: Sha }
+  | { word: 'revert-ended'; sha: Sha }
   | { word: 'interrupted-reverted'; sha: Sha }
   | { word: 'token-replaced' };
 

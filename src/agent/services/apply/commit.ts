@@ -33,6 +33,7 @@ export async function commit(
     production_unknown: false,
     attempt: null,
     baseline: null,
+    unreverted: null,
     failing: null,
     healing: {},
     lost_volumes: [],

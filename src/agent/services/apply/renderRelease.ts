@@ -38,7 +38,11 @@ export async function renderRelease(
     env: await envDigestOf(deps, envFile),
   };
   const described = releaseRecordOf(bundle, files, images);
-  const services = described.services.map((each) => ({ ...each, ...factsOf(tick, each.name) }));
+  const services = described.services.map((each) => ({
+    ...each,
+    ...factsOf(tick, each.name),
+    ...tick.serviceEdges?.services.get(each.name),
+  }));
   const record = { ...described, services, ...recordExtras, signers: tick.signers };
   await releases.writeRendered(sha, { env: envFile, override, granted: tick.grantedPrivileges, record });
   const { version, sequence } = manifest;

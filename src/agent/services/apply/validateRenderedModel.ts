@@ -10,6 +10,7 @@ import { grantedPrivilegesOf } from '../../rules/createdContainers/grantedPrivil
 import { validateHealthWait } from '../../../bundle/rules/wait/releaseWait.ts';
 import { writtenServicesIn } from '../../rules/release/serviceFacts.ts';
 import { renderEnvFile } from '../../rules/bundle/envFile.ts';
+import { serviceEdgesOf } from '../../rules/release/serviceEdges.ts';
 import { pathsOf } from '../../../bundle/rules/archive/inventory.ts';
 import { withoutSecrets } from '../release/grantedPrivileges.ts';
 import { recordServiceDefinitions } from '../release/oneShots.ts';
@@ -46,6 +47,7 @@ export async function validateRenderedModel(
     if (refusals.length > 0) throw refusedFault(refusals);
     deps.tick.writtenServices = { sha: bundle.sha, services: written };
     deps.tick.grantedPrivileges = await withoutSecrets(deps, grantedPrivilegesOf(model, dir, context.outside));
+    deps.tick.serviceEdges = { sha: bundle.sha, services: serviceEdgesOf(model) };
     await recordServiceDefinitions(deps, bundle, model);
   } catch (error) {
     await deps.releases.clearStaging(bundle.sha, signal);

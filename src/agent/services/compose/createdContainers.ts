@@ -10,6 +10,7 @@ import {
 } from '../../rules/createdContainers/createdContainer.ts';
 import { placeholderHash } from '../../rules/health/drift.ts';
 import { detachedVolumes, isAnonymous } from '../../rules/release/lostVolumes.ts';
+import { referredServices } from '../../rules/release/serviceEdges.ts';
 import { expectedServices, type MountedVolume, type ReleaseRecord } from '../../rules/release/releaseRecord.ts';
 import { formatDifferences, compareWithModel, type Difference } from '../../rules/createdContainers/differences.ts';
 import { readGrantedPrivileges, createSecretHasher } from '../release/grantedPrivileges.ts';
@@ -54,18 +55,21 @@ export async function enforceModel(
   throw failedFault('PRIVILEGED_REFUSED', `what was made is not what the bundle says: ${formatDifferences(remaining)}`);
 }
 
-/** The containers of a project before a start, and the services with one that the engine cannot remove, with its fault. */
-export interface ContainersBefore {
-  before: CreatedContainer[];
-  stuck: ReadonlyMap<string, Fault>;
-}
-
-/** Removes containers that a killed compose left partially created, and tries once more what the engine could not remove. */
-export async function removePartiallyCreated(deps: Dependencies): Promise<ContainersBefore> {
-  const created = await deps.containers.inspectProject();
+/**
+ * Removes containers that a killed compose left partially created, and those that cannot start since a network of theirs is
+ * gone, and tries once more what the engine could not remove. Kept one-shots are created and not started. Returns the services
+ * with a container that the engine cannot remove, with its fault.
+ */
+export async function removePartiallyCreated(
+  deps: Dependencies,
+  created: CreatedResources,
+  kept: readonly { service: string }[],
+): Promise<ReadonlyMap<string, Fault>> {
+  const isGone = await goneNetworks(deps, created);
+  const isKept = (container: CreatedContainer) => kept.some(({ service }) => service === serviceOf(container));
   const volumeCountOf = (container: CreatedContainer) => anonymousVolumesOf(container, created.volumes).length;
   const partial = created.containers
-    .filter(isPartiallyCreated)
+    .filter((each) => isPartiallyCreated(each, isKept(each)) || networkIdsOf(each).some(isGone))
     .sort((one, other) => volumeCountOf(one) - volumeCountOf(other));
   const slots = created.containers.map(replicaSlotOf);
   const stuck = new Map<string, Fault>();
@@ -78,7 +82,7 @@ export async function removePartiallyCreated(deps: Dependencies): Promise<Contai
       : deps.containers.removeContainer(container.Id);
     await removal.catch((error: unknown) => stuck.set(serviceOf(container), removalFault(container, error)));
   }
-  return { before: created.containers, stuck };
+  return stuck;
 }
 
 /** The fault of a removal that the engine refused, with the container's name; any other error is thrown. */
@@ -86,6 +90,23 @@ function removalFault(container: CreatedContainer, error: unknown): Fault {
   if (!(error instanceof Fault) || error.code !== 'ENGINE_ERROR') throw error;
   const said = error.message.replace('ENGINE_ERROR: ', '');
   return failedFault('ENGINE_ERROR', `container ${containerName(container)} cannot be removed: ${said}`);
+}
+
+/** True for a network of a container that does not run, if the engine has it no more. Podman's containers name no ids. */
+async function goneNetworks({ containers }: Dependencies, created: CreatedResources): Promise<(id: string) => boolean> {
+  const own = new Set(created.networks.map(({ id }) => id));
+  const used = created.containers.flatMap(networkIdsOf).filter((id) => !own.has(id));
+  if (created.isPodman || used.length === 0) return () => false;
+  const existing = new Set((await containers.networks()).map(({ id }) => id));
+  return (id) => !existing.has(id);
+}
+
+/** The networks that a container finds by their ids when it starts; the engine finds its own by their names. */
+function networkIdsOf({ NetworkSettings, State }: CreatedContainer): string[] {
+  const attached = Object.entries(NetworkSettings.Networks ?? {});
+  return attached.flatMap(([name, network]) =>
+    State.Status === 'running' || /^(bridge|host|none)$/.test(name) ? [] : network?.NetworkID || [],
+  );
 }
 
 /**
@@ -111,9 +132,9 @@ export async function removeOtherServices(
  * True for a container that was never started, that still has the temporary name that compose uses during a replacement, or that the
  * engine could not remove: it would never start again.
  */
-function isPartiallyCreated(container: CreatedContainer): boolean {
+function isPartiallyCreated(container: CreatedContainer, isKept: boolean): boolean {
   const isReplacement = /^[0-9a-f]{12}_/.test(containerName(container));
-  return container.State.Status === 'created' || isHalfRemoved(container) || isReplacement;
+  return (container.State.Status === 'created' && !isKept) || isHalfRemoved(container) || isReplacement;
 }
 
 function isHalfRemoved({ State }: CreatedContainer): boolean {
@@ -166,7 +187,7 @@ interface Placeholder {
 }
 
 /** False without its image. */
-async function createPlaceholder(
+export async function createPlaceholder(
   containers: Dependencies['containers'],
   { name, image, labels, volumes }: Placeholder,
 ): Promise<boolean> {
@@ -192,7 +213,7 @@ export async function holdDetachedVolumes({ containers, project, releases }: Dep
   const hasAnonymous = record?.volumes?.some(({ name }) => isAnonymous(name)) ?? false;
   if (record === null || !hasAnonymous) return;
   const { volumes } = await containers.existingVolumes();
-  const awaited = new Set(expectedServices(record).map(({ name }) => name));
+  const awaited = referredServices(record.services).union(new Set(expectedServices(record).map(({ name }) => name)));
   const detached = detachedVolumes(record, await containers.listStatuses(), volumes);
   for (const { id, service, number, image, volumes: held } of detached.filter((each) => awaited.has(each.service)))
     await createPlaceholder(containers, {

@@ -1,10 +1,12 @@
 import { reportedContainerOf, type InspectedContainer, type ObservedContainer } from '../../rules/health/health.ts';
 import type { ServiceProblem } from '../../../../machines/types.ts';
 import type { ContainerStatus } from '../../adapters/engine/containers.ts';
+import { deadNamespaces } from '../../rules/health/deadNamespaces.ts';
 import { driftsAmong } from '../../rules/health/drift.ts';
 import { problemsOf } from '../../rules/health/unhealthyServices.ts';
 import { describeLoss, lostVolumes, volumesInDoubt, type LostVolume } from '../../rules/release/lostVolumes.ts';
 import type { ReleaseRecord } from '../../rules/release/releaseRecord.ts';
+import { namespacesOf } from '../../rules/release/serviceEdges.ts';
 import type { Dependencies, ObserverDependencies } from '../dependencies.ts';
 import type { AppliedRelease, Observation } from '../orchestrator.ts';
 import { isProduction } from '../release/production.ts';
@@ -34,8 +36,9 @@ async function findProblems(
   const record = deps.state.state.attempt === null ? await deps.releases.readRecord(sha) : null;
   const drifts = record === null ? [] : driftsAmong(containers, record, deps.settings.drift);
   const losses = record === null ? [] : await findLosses(deps, containers, { record, services });
+  const namespaces = await namespaceProblems(deps, { judged, all: containers }, services);
   const drifted = new Set(drifts.flatMap(({ containers: ids }) => ids));
-  const ofHealth = [...problemsOf(judged, services, deps.settings.heal_unhealthy), ...crashes].filter(
+  const ofHealth = [...problemsOf(judged, services, deps.settings.heal_unhealthy), ...crashes, ...namespaces].filter(
     ({ containers: ids }) => ids.length === 0 || !ids.every((id) => drifted.has(id)),
   );
   return {
@@ -47,6 +50,34 @@ async function findProblems(
     ],
     lostVolumes: losses,
   };
+}
+
+/** Inspects the containers that share namespaces of others, and those others. */
+async function namespaceProblems(
+  { containers }: ObserverDependencies,
+  { judged, all }: { judged: ObservedContainer[]; all: ObservedContainer[] },
+  services: AppliedRelease['services'],
+): Promise<ServiceProblem[]> {
+  const sharing = new Set(services.filter((each) => namespacesOf(each).length > 0).map(({ name }) => name));
+  const suspects = judged.filter(({ service, shares }) => shares !== undefined || sharing.has(service));
+  const inspect = async (container: ObservedContainer) =>
+    'startedMs' in container ? container : containers.inspect(container);
+  const members = (await Promise.all(suspects.map(inspect))).filter((each) => each !== null);
+  const references = new Set(members.flatMap(({ shares = [] }) => shares.map(({ owner }) => owner)));
+  const owners = new Map(
+    await Promise.all(
+      [...references].map(async (reference) => {
+        const listed = all.find(({ id, name }) => id === reference || name === reference);
+        return [reference, await (listed ? inspect(listed) : containers.inspect({ id: reference }))] as const;
+      }),
+    ),
+  );
+  return deadNamespaces(
+    members,
+    owners,
+    (service, part) =>
+      services.find(({ name }) => name === service)?.joins?.find((each) => each.part === part)?.service,
+  );
 }
 
 /** Asks the engine for its volumes only when no container that mounted one is left. */

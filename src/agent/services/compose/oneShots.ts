@@ -1,19 +1,113 @@
+import {
+  anonymousVolumesOf,
+  serviceOf,
+  type CreatedResources,
+} from '../../rules/createdContainers/createdContainer.ts';
 import { finishedOneShots, type OneShot } from '../../rules/release/oneShots.ts';
 import { roleOf } from '../../rules/health/unhealthyServices.ts';
+import { namespacesOf, referredServices, type LinkedService } from '../../rules/release/serviceEdges.ts';
 import type { ReleaseRecord } from '../../rules/release/releaseRecord.ts';
 import type { Dependencies } from '../dependencies.ts';
+import { createPlaceholder } from './createdContainers.ts';
 import { currentContainers } from './observe.ts';
 
-/** Finished one-shots of a release, which are not started again, and the other services; `rest` is null for all services. */
+/** A finished one-shot, and the id of its image if that is known. */
+interface KeptOneShot {
+  service: string;
+  image: string | null;
+}
+
+/** What of a release is started. */
+export interface StartPlan {
+  /** Finished one-shots that need no container. */
+  without: string[];
+  /** Finished one-shots whose container stays without being started, since other services refer to it. */
+  kept: KeptOneShot[];
+  /** The other services; null for all. */
+  rest: string[] | null;
+}
+
+/** Finished one-shots of a release, which are not started again, and the other services. */
 export async function servicesToStart(
   deps: Dependencies,
-  sha: string,
-): Promise<{ without: string[]; rest: string[] | null }> {
-  const { jobs = [], ended = [], services } = (await deps.releases.readRecord(sha)) ?? { services: [] };
-  const without: string[] = [...ended];
-  for (const oneShot of jobs) if (await isStillValid(deps, sha, oneShot)) without.push(oneShot.service);
-  if (without.length === 0) return { without, rest: null };
-  return { without, rest: services.map(({ name }) => name).filter((name) => !without.includes(name)) };
+  { sha, jobs = [], ended = [], services, containers = [] }: ReleaseRecord,
+): Promise<StartPlan> {
+  const finished: KeptOneShot[] = ended.map((service) => {
+    return { service, image: containers.find((each) => each.service === service)?.image ?? null };
+  });
+  for (const oneShot of jobs) if (await isStillValid(deps, sha, oneShot)) finished.push(oneShot);
+  if (finished.length === 0) return { without: [], kept: [], rest: null };
+  const referred = referredServices(services);
+  const names = new Set(finished.map(({ service }) => service));
+  return {
+    without: [...names].filter((name) => !referred.has(name)),
+    kept: finished.filter(({ service }) => referred.has(service)),
+    rest: services.map(({ name }) => name).filter((name) => !names.has(name)),
+  };
+}
+
+/**
+ * Before compose creates the container of a kept one-shot again: a placeholder takes over the anonymous volumes of it that
+ * containers of other services still mount.
+ */
+export async function restoreProviders(
+  deps: Dependencies,
+  { kept, services }: { kept: readonly KeptOneShot[]; services: ReleaseRecord['services'] },
+  created: CreatedResources,
+): Promise<void> {
+  for (const { service, image } of kept) {
+    if (created.containers.some((container) => serviceOf(container) === service)) continue;
+    const users = new Set(services.filter((each) => mountsVolumesOf(each, service)).map(({ name }) => name));
+    const user = created.containers.find((container) => users.has(serviceOf(container)));
+    const volumes = user === undefined ? [] : anonymousVolumesOf(user, created.volumes);
+    if (user === undefined || image === null || volumes.length === 0) continue;
+    const name = `${user.Id.slice(0, 12)}_${deps.project}-${service}-1`;
+    const own = Object.entries(user.Config.Labels ?? {}).filter(([key]) => key.startsWith(label('')));
+    const labels = { ...Object.fromEntries(own), [label('service')]: service, [label('container-number')]: '1' };
+    await createPlaceholder(deps.containers, { name, image, labels, volumes });
+  }
+}
+
+const label = (name: string) => `com.docker.compose.${name}`;
+
+function mountsVolumesOf({ joins = [] }: LinkedService, provider: string): boolean {
+  return joins.some(({ service, part }) => part === 'volumes' && service === provider);
+}
+
+/** Containers before and after compose has created those of a release. */
+interface CreatedStep {
+  before: CreatedResources;
+  after: CreatedResources;
+}
+
+/**
+ * The kept one-shots that have to run once more: the data of their anonymous volumes is lost, or a service that shares their
+ * namespace has to start, which it can only while they run.
+ */
+export function oneShotsToRunAgain(
+  { tick }: Dependencies,
+  { kept, services }: { kept: readonly KeptOneShot[]; services: readonly LinkedService[] },
+  { before, after }: CreatedStep,
+): string[] {
+  const known = new Set(before.volumes.map(({ name }) => name));
+  const isRunning = (name: string) =>
+    after.containers.every((each) => serviceOf(each) !== name || each.State.Status === 'running');
+  return kept.flatMap(({ service }) => {
+    const own = after.containers.filter((each) => serviceOf(each) === service);
+    const lost = own.flatMap((each) => anonymousVolumesOf(each, after.volumes)).filter(({ name }) => !known.has(name));
+    const member = services.find((each) => namespacesOf(each).includes(service) && !isRunning(each.name));
+    const [cause] = [
+      ...(lost.length > 0
+        ? [`the data of ${service} in ${lost.map(({ target }) => target).join(', ')} is lost with its container`]
+        : []),
+      ...(member === undefined ? [] : [`${member.name} starts only in a namespace of ${service} while that runs`]),
+    ];
+    if (cause === undefined) return [];
+    const line = `${cause}: ${service} runs again`;
+    tick.journal.warn(line);
+    tick.remarks.push(line);
+    return [service];
+  });
 }
 
 /** A one-shot need not run again while its volumes exist and, in an apply, its image is unchanged. */

@@ -1,10 +1,9 @@
-import type { ServiceProblem } from '../../../../machines/types.ts';
 import type { Pull } from '../../adapters/compose/compose.ts';
 import { replacedImages, type RecordedImage } from '../../rules/release/releaseRecord.ts';
 import type { Dependencies } from '../dependencies.ts';
 import type { RestoredRelease } from '../orchestrator.ts';
 import { incompleteFault } from '../release/incompleteFault.ts';
-import { holdDetachedVolumes, removeKeepingVolumes } from './createdContainers.ts';
+import { holdDetachedVolumes } from './createdContainers.ts';
 import { currentContainers } from './observe.ts';
 import { removeOrphanedResources } from './orphanRemoval.ts';
 import { startRelease } from './startRelease.ts';
@@ -12,27 +11,13 @@ import { waitUntilHealthy } from './waitUntilHealthy.ts';
 
 /** Starts a release with the image ids that it ran; a missing image is pulled only if `pull` allows it. */
 export async function restore(deps: Dependencies, release: RestoredRelease, signal: AbortSignal): Promise<void> {
-  const { sha, problems = [], left = [] } = release;
+  const { sha, left = [] } = release;
   await restoreTags(deps, release);
-  await prepareCures(deps, problems);
   await holdDetachedVolumes(deps, sha);
   await startRelease(deps, { ...release, despiteStuck: true }, signal);
   await waitUntilHealthy(deps, { sha, left }, signal);
   await expectSameImages(deps, release.sha);
   await removeOrphanedResources(deps);
-}
-
-/** Removes the containers that compose has to create again, and restarts those that run but do not work. */
-async function prepareCures(deps: Dependencies, problems: readonly ServiceProblem[]): Promise<void> {
-  const idsOf = (cure: ServiceProblem['cure']) =>
-    new Set(problems.filter((problem) => problem.cure === cure).flatMap((problem) => problem.containers));
-  const recreated = idsOf('recreate');
-  if (recreated.size > 0) {
-    const created = await deps.containers.inspectProject();
-    for (const container of created.containers.filter(({ Id }) => recreated.has(Id)))
-      await removeKeepingVolumes(deps, container, created);
-  }
-  for (const id of idsOf('restart')) await deps.containers.restartContainer(id);
 }
 
 /** Tags the images that the release ran with their references again, where a reference names another image now. */

@@ -1,4 +1,6 @@
 import { failedFault, Fault } from '../../../../machines/fault.ts';
+import { isInterruption } from '../../../../machines/outcomes.ts';
+import type { ServiceProblem } from '../../../../machines/types.ts';
 import type { Pull } from '../../adapters/compose/compose.ts';
 import { printable } from '../../../protocol/printable.ts';
 import { serviceOf, type CreatedContainer } from '../../rules/createdContainers/createdContainer.ts';
@@ -13,7 +15,8 @@ import { releaseWaitOf } from '../../rules/release/releaseWait.ts';
 import { enforceModel, removeOtherServices, removePartiallyCreated } from './createdContainers.ts';
 import { recordCreated } from './recordContainers.ts';
 import { startCreated } from './startCreated.ts';
-import { servicesToStart } from './oneShots.ts';
+import { linkedServicesOf, prepareCures, restartDependents } from './cures.ts';
+import { oneShotsToRunAgain, restoreProviders, servicesToStart } from './oneShots.ts';
 import { catchFault } from '../catchFault.ts';
 import type { Dependencies } from '../dependencies.ts';
 import { joinTails, lastWordsOf } from '../health/logTail.ts';
@@ -31,56 +34,75 @@ interface Start {
   despiteStuck?: boolean;
   /** Services that nobody waits for. */
   left?: readonly string[];
+  /** Problems whose cure needs more than a start of what is missing; none by default. */
+  problems?: readonly ServiceProblem[];
 }
 
 /**
  * Starts a release in two steps: compose creates the containers, which are compared with the validated model, then starts them.
  * Partially created containers, and those of services that the release does not run, are removed first; images are local unless `pull` allows to pull missing ones.
  */
-export async function startRelease(
-  deps: Dependencies,
-  { sha, pull, despiteStuck = false, left = [] }: Start,
-  signal: AbortSignal,
-): Promise<void> {
+export async function startRelease(deps: Dependencies, start: Start, signal: AbortSignal): Promise<void> {
+  const { sha, pull } = start;
   const { compose, settings, tick } = deps;
-  const release = await composeReleaseOf(deps, sha);
-  tick.healthyContainers = null;
-  await expectDistinctNetworks(deps);
-  const { before, stuck } = await removePartiallyCreated(deps);
-  const [stuckFault] = stuck.values();
-  if (stuckFault && !despiteStuck) throw stuckFault;
-  const record = await completeRecord(deps, sha);
-  await removeOtherServices(deps, before, record);
-  tick.lastComposeUp = composeUpNow(before.map(startOf));
   const rethrow = (error: unknown) => rethrowWithCause(deps, error);
-  const { without: excludedServices, rest } = await servicesToStart(deps, sha);
-  const kept = [...stuck.keys(), ...pausedServices(before)];
-  const only = kept.length > 0 ? await servicesWithout(deps, sha, [...excludedServices, ...kept]) : null;
+  const { release, record, before, services, plan, untouched, stuckFault } = await prepareStart(deps, start, signal);
+  const { kept, without: excludedServices } = plan;
+  const isTouched = (name: string) => !untouched.includes(name) && !excludedServices.includes(name);
+  const names = services.map(({ name }) => name);
+  const only = untouched.length > 0 ? names.filter(isTouched) : null;
   const create = async () => {
     if (only?.length === 0) return;
+    if (kept.length > 0) await restoreProviders(deps, { kept, services }, await deps.containers.inspectProject());
     const options = { pull, excludedServices, only };
     await compose.create(release, options, signal).catch(rethrowAsTakenName).catch(rethrow);
   };
   await create();
   const after = await enforceModel(deps, { sha, release, create }, signal);
-  await recordCreated(deps, sha, { before, after });
-  tick.releaseWait = releaseWaitOf(record.services, healthchecksOf(after.containers), settings);
-  const started = only ?? rest;
-  if (started?.length !== 0)
-    await startCreated(deps, { release, record, services: started, left }, signal).catch(rethrow);
-  const now = after.containers.map(ownedOf);
-  deps.recordDecision({ word: 'started', ...compareContainers(before.map(ownedOf), now) });
+  await recordCreated(deps, sha, { before: before.containers, after });
+  const again = oneShotsToRunAgain(deps, { kept, services }, { before, after });
+  tick.releaseWait = releaseWaitOf(services, healthchecksOf(after.containers), settings);
+  const started = plan.rest === null && only === null ? null : (plan.rest ?? names).concat(again).filter(isTouched);
+  const created = { release, record: { ...record, services }, services: started, left: start.left ?? [] };
+  // A one-shot that runs again may end before a service has joined its namespace.
+  const retry = async (error: unknown) => {
+    if (again.length === 0 || isInterruption(error)) throw error;
+    await startCreated(deps, created, signal);
+  };
+  if (started?.length !== 0) await startCreated(deps, created, signal).catch(retry).catch(rethrow);
+  await restartDependents(deps, services);
+  const [existed, exist] = [before.containers.map(ownedOf), after.containers.map(ownedOf)];
+  deps.recordDecision({ word: 'started', ...compareContainers(existed, exist) });
   if (stuckFault) throw stuckFault;
+}
+
+/** Removes what is in the way of a start, and selects what is started. */
+async function prepareStart(
+  deps: Dependencies,
+  { sha, despiteStuck = false, problems = [] }: Start,
+  signal: AbortSignal,
+) {
+  const { containers, tick } = deps;
+  const release = await composeReleaseOf(deps, sha);
+  tick.healthyContainers = null;
+  await expectDistinctNetworks(deps);
+  const before = await containers.inspectProject();
+  const record = await completeRecord(deps, sha);
+  const services = await linkedServicesOf(deps, { record, release, created: before.containers }, signal);
+  const plan = await servicesToStart(deps, { ...record, services });
+  const stuck = await removePartiallyCreated(deps, before, plan.kept);
+  const [stuckFault] = stuck.values();
+  if (stuckFault && !despiteStuck) throw stuckFault;
+  await removeOtherServices(deps, before.containers, { services });
+  tick.lastComposeUp = composeUpNow(before.containers.map(startOf));
+  await prepareCures(deps, problems);
+  const untouched = [...stuck.keys(), ...pausedServices(before.containers)];
+  return { release, record, before, services, plan, untouched, stuckFault };
 }
 
 /** Services with a paused container: compose fails when it is to start one. */
 function pausedServices(before: readonly CreatedContainer[]): string[] {
   return before.filter(({ State }) => State.Status === 'paused').map(serviceOf);
-}
-
-async function servicesWithout(deps: Dependencies, sha: string, names: readonly string[]): Promise<string[]> {
-  const { services } = await completeRecord(deps, sha);
-  return services.map(({ name }) => name).filter((name) => !names.includes(name));
 }
 
 /** Throws UP_FAILED where two networks have the name of one of the project's: no container could join them, so none is stopped. */

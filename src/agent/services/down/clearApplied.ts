@@ -10,6 +10,6 @@ export async function clearApplied(deps: Dependencies): Promise<void> {
     await resetOneShots(deps, sha);
   }
   await releases.current.remove();
-  await state.update({ ...nothingApplied, attempt: null, failing: null });
+  await state.update({ ...nothingApplied, attempt: null, unreverted: null, failing: null });
   tick.journal.info('down: the project is torn down; releases/ stays, without secrets');
 }

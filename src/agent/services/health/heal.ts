@@ -5,11 +5,12 @@ import type { ObservedState, DesiredState, Outcome, ServiceProblem, Sha } from '
 import { afterHealing, maxRow, planHealing, relapses } from '../../rules/health/healing.ts';
 import { describeProblems, servicesOf } from '../../rules/health/unhealthyServices.ts';
 import { enqueueReport } from '../../rules/state/reportOutbox.ts';
+import { describeUnfinished, isTryDue } from '../../rules/state/revertTries.ts';
 import { mayHealDespite } from '../../rules/state/desiredState.ts';
 import type { State } from '../../rules/state/state.ts';
 import { whileCheckingIn } from '../checkIn/checkIn.ts';
 import { outcomePatch, reportOf } from '../checkIn/outcomePatch.ts';
-import { pointCurrentToApplied, restoreRelease } from '../release/restoreRelease.ts';
+import { pointCurrentToApplied, restoreRelease, RevertEnded } from '../release/restoreRelease.ts';
 import { markNotApplied } from '../release/markNotApplied.ts';
 import { redactFault } from '../redactFault.ts';
 import type { Dependencies } from '../dependencies.ts';
@@ -98,7 +99,9 @@ async function healApplied(
 ): Promise<Outcome> {
   const { state, tick } = deps;
   const { due, left } = planHealing(observed.problems, state.state.healing ?? {}, new Date());
-  const isAttempt = state.state.attempt !== null;
+  const { attempt, unreverted } = state.state;
+  const isAttempt =
+    attempt !== null || (!!unreverted && isTryDue(unreverted, observed.problems.length > 0, new Date()));
   const tail = await tailOfProblems(deps, observed.problems);
   const reason = desired.reason || `drift:${servicesOf(observed.problems).join(',')}`;
   if (due.length === 0 && !isAttempt) return { ...relapseOutcome(deps, { left, healed: [] }), reason, tail };
@@ -111,7 +114,8 @@ async function healApplied(
     if (!(error instanceof Fault) || error.ending !== 'failed' || error.code === 'RUNTIME_UNAVAILABLE') throw error;
     if (desired.desiredSha === sha) await requestReapply(deps, sha, error);
     const { code, lines, tail: output } = redactFault(deps, error);
-    return { ...plainOutcome('unhealthy'), code, lines, tail: output ?? tail, reason };
+    const ending = error instanceof RevertEnded ? 'failed' : 'unhealthy';
+    return { ...plainOutcome(ending), code, lines, tail: output ?? tail, reason };
   }
   await recordHeals(deps, due);
   tick.journal.info(`healed: ${servicesOf(due).join(',') || 'the applied release was brought up again and is well'}`);
@@ -128,10 +132,13 @@ function relapseOutcome(
 ): Outcome {
   const history = state.state.healing ?? {};
   const remaining = [...left, ...healed.filter(({ service }) => (history[service]?.row ?? 0) >= maxRow)];
-  const words =
-    remaining.length === 0
+  const { unreverted } = state.state;
+  const words = [
+    ...(remaining.length === 0
       ? []
-      : [describeProblems(remaining), ...relapses(history, servicesOf(remaining), new Date())];
+      : [describeProblems(remaining), ...relapses(history, servicesOf(remaining), new Date())]),
+    ...(unreverted ? [describeUnfinished(unreverted)] : []),
+  ];
   const lines = words.length === 0 ? [] : [`unhealthy: ${words.join('; ')}`];
   return { ...plainOutcome('unhealthy'), code: 'UNHEALTHY', lines };
 }
@@ -152,7 +159,7 @@ async function requestReapply(deps: Dependencies, sha: string, { code }: Fault):
 /** After an interrupted first apply that is no longer desired: no release is applied, which counts as healthy (spec §7.3). */
 async function nothingToHeal(deps: Dependencies, { retryDelay }: DesiredState): Promise<Outcome> {
   await pointCurrentToApplied(deps);
-  await deps.state.update({ attempt: null });
+  await deps.state.update({ attempt: null, unreverted: null });
   return retryDelay === null ? plainOutcome('converged') : pausedOutcome(retryDelay);
 }
 
@@ -161,7 +168,7 @@ async function nothingToHeal(deps: Dependencies, { retryDelay }: DesiredState): 
  * to apply the applied release again is over once that release is healthy by itself.
  */
 async function outcomeWithoutHealing(deps: Dependencies, { observed, desired }: HealInput): Promise<Outcome> {
-  const { applied_sha, attempt } = deps.state.state;
+  const { applied_sha, attempt, unreverted } = deps.state.state;
   const isOver =
     attempt?.phase === 'promoted' || (attempt?.sha === applied_sha && observed.unhealthyServices.length === 0);
   if (attempt !== null && isOver) {
@@ -171,8 +178,10 @@ async function outcomeWithoutHealing(deps: Dependencies, { observed, desired }: 
   const { retryDelay, reason } = desired;
   if (retryDelay !== null) return pausedOutcome(retryDelay);
   if (isOver && observed.unhealthyServices.length === 0) return plainOutcome('converged');
+  const unfinished = unreverted && describeUnfinished(unreverted);
   const what =
-    describeProblems(observed.problems) || `the attempt of ${attempt?.sha ?? 'a release'} was left half made`;
+    [describeProblems(observed.problems), unfinished].filter(Boolean).join('; ') ||
+    `the attempt of ${attempt?.sha ?? 'a release'} was left half made`;
   const tail = await tailOfProblems(deps, observed.problems);
   return { ...plainOutcome('unhealthy'), code: 'UNHEALTHY', lines: [`unhealthy: ${what}`], tail, reason };
 }

@@ -46,7 +46,7 @@ export async function observeHost(deps: Dependencies): Promise<ObservedState> {
   return {
     ...{ leader, swarm },
     engineAvailable: true,
-    healthy: attempt === null && unhealthyServices.length === 0,
+    healthy: attempt === null && !state.state.unreverted && unhealthyServices.length === 0,
     attemptInProgress: attempt !== null,
     unhealthyServices,
     problems,

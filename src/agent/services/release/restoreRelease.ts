@@ -1,4 +1,8 @@
+import { Fault, type FaultDetails } from '../../../../machines/fault.ts';
+import { isInterruption } from '../../../../machines/outcomes.ts';
+import { afterFailedTry, describeUnfinished } from '../../rules/state/revertTries.ts';
 import type { Dependencies } from '../dependencies.ts';
+import { redactFault } from '../redactFault.ts';
 import type { RestoredRelease } from '../orchestrator.ts';
 import { isEnvUnchanged } from './envDigest.ts';
 import { registerEnvForRedaction } from './envRedaction.ts';
@@ -10,8 +14,43 @@ import { incompleteFault } from './incompleteFault.ts';
  * - A missing image is pulled only if `pull` allows it.
  * - Throws `RELEASE_INCOMPLETE` when the release cannot run as it did.
  * - A failure to set `current` is thrown after everything else is done.
+ * - A failure counts as a try to undo the attempt, which ends unfinished after three (spec §12.5).
  */
 export async function restoreRelease(deps: Dependencies, release: RestoredRelease, signal: AbortSignal): Promise<void> {
+  await restoreUncounted(deps, release, signal).catch(async (error: unknown) => {
+    throw await countTry(deps, error);
+  });
+}
+
+/** Counts a failed try; the error of the last one says that the revert ends. An engine that is away, and SIGTERM, count nothing. */
+async function countTry(deps: Dependencies, error: unknown): Promise<unknown> {
+  const { recordDecision, state } = deps;
+  if (!(error instanceof Fault) || isInterruption(error) || error.code === 'RUNTIME_UNAVAILABLE') return error;
+  const { attempt, applied_sha } = state.state;
+  const { code, tail, lines } = redactFault(deps, error);
+  const [line = '', ...moreLines] = lines;
+  const patch = afterFailedTry(state.state, { line, code }, new Date());
+  const writeError = await state.update(patch).then(
+    () => null,
+    (fault: unknown) => fault,
+  );
+  if (attempt === null || !patch.unreverted || writeError !== null || applied_sha === null) return error;
+  recordDecision({ word: 'revert-ended', sha: applied_sha });
+  return new RevertEnded(`failed: ${describeUnfinished(patch.unreverted)}`, {
+    ...(code !== null && { code }),
+    ...(tail !== null && { tail }),
+    moreLines,
+  });
+}
+
+/** A revert that ends unfinished. */
+export class RevertEnded extends Fault {
+  constructor(line: string, details: FaultDetails) {
+    super('failed', line, details);
+  }
+}
+
+async function restoreUncounted(deps: Dependencies, release: RestoredRelease, signal: AbortSignal): Promise<void> {
   const { sha } = release;
   await restoreFiles(deps, sha);
   await deps.orchestrator.obtain(sha, signal);
@@ -22,7 +61,7 @@ export async function restoreRelease(deps: Dependencies, release: RestoredReleas
   await (await import('./integrity.ts')).ensureIntact(deps, sha, signal);
   await deps.orchestrator.restore(release, signal);
   if (currentError instanceof Error) throw currentError;
-  await deps.state.update({ attempt: null, baseline: null });
+  await deps.state.update({ attempt: null, baseline: null, ...(deps.state.state.unreverted && { unreverted: null }) });
 }
 
 /** Points `current` to the applied release, or removes it when none is applied. Returns the applied sha. */

@@ -3,7 +3,7 @@ import { whileCheckingIn } from '../checkIn/checkIn.ts';
 import { Fault } from '../../../../machines/fault.ts';
 import { redactFault } from '../redactFault.ts';
 import type { Dependencies } from '../dependencies.ts';
-import { pointCurrentToApplied, restoreRelease } from './restoreRelease.ts';
+import { pointCurrentToApplied, restoreRelease, RevertEnded } from './restoreRelease.ts';
 
 /**
  * Reverts an interrupted attempt when no new apply could start (spec §12.5): a refusal or an outage must not leave the host
@@ -27,8 +27,10 @@ export async function revertInterrupted(
     await whileCheckingIn(deps, { work: 'restore', wanted }, signal, (waiting) =>
       restoreRelease(deps, { sha: applied_sha, pull: 'never' }, waiting),
     ).catch((error: unknown) => {
-      if (error instanceof Fault && error.ending === 'failed')
-        tick.remarks.push(`revert not finished: ${redactFault(deps, error).lines.join('; ')}`);
+      if (error instanceof Fault && error.ending === 'failed') {
+        const words = redactFault(deps, error).lines.join('; ');
+        tick.remarks.push(error instanceof RevertEnded ? words : `revert not finished: ${words}`);
+      }
       throw error;
     });
     recordDecision({ word: 'interrupted-reverted', sha: applied_sha });
