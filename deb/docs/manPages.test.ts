@@ -19,7 +19,7 @@ it.each(Object.entries(programPages))(
       ...leaves.map((command) => command.name()),
       ...groups.flatMap((group) => group.commands.map((command) => `${group.name()} ${command.name()}`)),
     ];
-    const heads = names.map((name) => `\n.B ${name}`);
+    const heads = names.map((name) => `\n.B ${toRoff(name)}`);
     const commands = [program, ...leaves, ...groups.flatMap((group) => group.commands)];
     const optionsOf = ({ options }: (typeof commands)[number]) => options.map(({ short, long }) => [short, long]);
     const options = commands

@@ -1,4 +1,4 @@
-import { readFileSync } from 'node:fs';
+import { readRegularFile } from './regularFile.ts';
 import { uptime } from 'node:os';
 
 /** Milliseconds of a monotonic clock. Not `performance`, which would load nine more modules in every tick. */
@@ -25,7 +25,7 @@ export function bootTimeNow(): BootTime {
 
 function bootId(): string {
   try {
-    return readFileSync('/proc/sys/kernel/random/boot_id', 'latin1').trim();
+    return readRegularFile('/proc/sys/kernel/random/boot_id').toString('latin1').trim();
   } catch {
     return '';
   }

@@ -64,6 +64,10 @@ it.each<[string, ServiceProblem[], string, string]>([
   expect(`${names(due)} / ${names(left)}`.trimEnd()).toBe(expected);
 });
 
+it('a service that a tick found healthy meanwhile is healed at once', () => {
+  expect(planHealing([web], historyOf('HHH.F'), at(3)).due).toEqual([web]);
+});
+
 it('a clock that was set back delays no heal', () => {
   const { due } = planHealing([web], historyOf('HHHHHHHH'), at(-525_600));
   expect(due).toEqual([web]);

@@ -83,7 +83,7 @@ export function afterObservation(
       ];
     }
     if (before === undefined || isForgotten(before, now)) return [];
-    return [[service, { ...before, row: 0, healed: false, ...more }]];
+    return [[service, { ...before, row: 0, healed: false, retry_at: null, ...more }]];
   });
   return Object.fromEntries(records.sort(([one], [other]) => (one < other ? -1 : 1)));
 }
@@ -94,7 +94,7 @@ export function afterHealing(history: HealingHistory, services: readonly string[
     const before = history[service];
     if (before === undefined) return [];
     const heals = before.heals + 1;
-    const pauseS = pauseAfter(heals);
+    const pauseS = before.row < maxRow ? 0 : pauseAfter(heals);
     const retry_at = pauseS === 0 ? null : new Date(now.getTime() + pauseS * 1000).toISOString();
     return [[service, { ...before, healed: true, heals, retry_at }]];
   });

@@ -149,7 +149,7 @@ describe('a wait for the bundle b', () => {
 
 describe('the applied release is healed after a failed tick', () => {
   const attempt = { sha: b, phase: 'reverting', at: '' };
-  const hold = { until: null, reason: null, since: '', isDamaged: false };
+  const hold = { until: '', reason: null, since: '', isDamaged: false };
   const down = { at: '', action: 'down' as const, desired_sha: null };
   const facts = { hold: null, onFailure: 'revert' as const };
 

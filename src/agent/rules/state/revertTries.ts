@@ -1,5 +1,4 @@
 import { pauseAfter, remainingPauseS } from '../health/healing.ts';
-import type { State } from './state.ts';
 
 /** A revert that fails this often, on as many ticks, ends unfinished. */
 export const maxTries = 3;
@@ -17,7 +16,11 @@ export interface UnfinishedRevert {
   retry_at: string;
 }
 
-type Tried = Pick<State, 'attempt' | 'unreverted'>;
+/** The parts of the state that count the tries. */
+interface Tried {
+  attempt: { sha: string; phase: string; at: string; tries?: number } | null;
+  unreverted?: UnfinishedRevert | null;
+}
 
 /** The state after a failed try to start the applied release again; empty when no attempt had to be undone. */
 export function afterFailedTry(

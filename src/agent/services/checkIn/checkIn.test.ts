@@ -151,7 +151,11 @@ describe('a wait', () => {
   it('goes on through check-ins that fail or announce the same, and reports the host as not healthy', async () => {
     const { deps, bodies } = depsInWait(offlineFault('away'), {});
     const three = new Promise<string>((resolve) => {
-      const timer = setInterval(() => bodies.length >= 3 && (clearInterval(timer), resolve('done')), 5);
+      const timer = setInterval(() => {
+        if (bodies.length < 3) return;
+        clearInterval(timer);
+        resolve('done');
+      }, 5);
     });
     expect(await whileCheckingIn(deps, purpose, never, () => three)).toBe('done');
     expect(bodies.map(({ healthy }) => healthy)).toEqual(bodies.map(() => false));

@@ -48,22 +48,18 @@ export async function whileCheckingIn<T>(
 ): Promise<T> {
   const over = new AbortController();
   const superseded = new AbortController();
-  let announced: string | null = null;
   const askAgain = async () => {
-    while (await elapsed(deps.settings.interval_s * 1000, over.signal)) {
-      announced = await announcedMeanwhile(deps, purpose, AbortSignal.any([signal, over.signal]));
-      if (announced !== null) {
-        superseded.abort();
-        return;
-      }
+    while (!superseded.signal.aborted && (await elapsed(deps.settings.interval_s * 1000, over.signal))) {
+      const announced = await announcedMeanwhile(deps, purpose, AbortSignal.any([signal, over.signal]));
+      if (announced !== null) superseded.abort(supersededFault(announced));
     }
   };
   const asking = askAgain();
   try {
     return await work(AbortSignal.any([signal, superseded.signal]));
   } catch (error) {
-    if (announced === null || signal.aborted || !isInterruption(error)) throw error;
-    throw supersededFault(announced);
+    const isSuperseded = superseded.signal.aborted && !signal.aborted && isInterruption(error);
+    throw isSuperseded ? (superseded.signal.reason as Fault) : error;
   } finally {
     over.abort();
     await asking;

@@ -6,7 +6,7 @@ import { roleOf, type WatchedContainer } from '../../rules/health/unhealthyServi
 import { expectedServices, type ReleaseRecord } from '../../rules/release/releaseRecord.ts';
 import type { Dependencies } from '../dependencies.ts';
 import { watchRelease, type ReleaseWatch } from './releaseWatch.ts';
-import { unhealthyFault } from './unhealthyFault.ts';
+import { unhealthyFault } from '../health/unhealthyFault.ts';
 
 /** Compose that takes longer than this waits for dependencies, so that the containers are watched meanwhile. */
 const watchAfterMs = 1500;

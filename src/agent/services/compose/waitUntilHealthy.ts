@@ -5,7 +5,7 @@ import { WaitVerdict } from '../../rules/health/waitVerdict.ts';
 import { expectedServices } from '../../rules/release/releaseRecord.ts';
 import { watchRelease } from './releaseWatch.ts';
 import { rethrowAsEngineFault } from './startRelease.ts';
-import { unhealthyFault } from './unhealthyFault.ts';
+import { unhealthyFault } from '../health/unhealthyFault.ts';
 import type { Dependencies } from '../dependencies.ts';
 
 /**

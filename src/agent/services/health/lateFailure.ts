@@ -7,7 +7,7 @@ import type { WatchedContainer } from '../../rules/health/unhealthyServices.ts';
 import { expectedServices, type ReleaseRecord } from '../../rules/release/releaseRecord.ts';
 import { nothingApplied, type State } from '../../rules/state/state.ts';
 import { revertTo } from '../apply/revertRelease.ts';
-import { unhealthyFault } from '../compose/unhealthyFault.ts';
+import { unhealthyFault } from './unhealthyFault.ts';
 import type { Dependencies } from '../dependencies.ts';
 
 /**

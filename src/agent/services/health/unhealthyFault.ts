@@ -7,7 +7,7 @@ import {
   type WatchedContainer,
 } from '../../rules/health/unhealthyServices.ts';
 import type { Dependencies } from '../dependencies.ts';
-import { lastWordsOf } from '../health/logTail.ts';
+import { lastWordsOf } from './logTail.ts';
 
 /** The fault UNHEALTHY: names each unhealthy service; its tail has the last log lines and health probes of their containers. */
 export async function unhealthyFault(
