@@ -12,7 +12,7 @@ type Place = Pick<Settings, 'state_dir' | 'env'>;
 
 /**
  * `deployd accept-volumes`: the release goes on without the data of lost volumes, those that are named or all. The next tick
- * creates empty ones where none is there. Exit 1 when a name is not lost or none is, 75 while a tick is at work.
+ * creates empty ones where none is there. Exit 1 when a name is not lost, 75 while a tick is at work.
  */
 export async function acceptVolumes(place: Place, names: readonly string[], out: Output): Promise<number> {
   try {
@@ -38,10 +38,11 @@ async function accept({ state_dir, env }: Place, names: readonly string[], out: 
   const file = new StateFile({ stateDir: state_dir, env, warn: (line) => out.error(line), rebuild: async () => ({}) });
   const { applied_sha, lost_volumes: lost = [] } = await file.load();
   const unknown = names.filter((name) => !lost.some((each) => each.name === name));
-  if (unknown.length > 0 || lost.length === 0) {
-    out.error(unknown.length > 0 ? `not lost: ${unknown.join(', ')}` : 'no volume is lost');
+  if (unknown.length > 0) {
+    out.error(`not lost: ${unknown.join(', ')}`);
     return 1;
   }
+  if (lost.length === 0) out.log('no volume is lost');
   const isAccepted = ({ name }: { name: string }) => names.length === 0 || names.includes(name);
   const accepted = lost.filter(isAccepted);
   const releases = await openReleases(state_dir, env);

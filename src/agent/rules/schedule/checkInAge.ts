@@ -34,10 +34,14 @@ export function staleCheckIn(state: LastCheckIn, facts: CheckInAgeFacts): StaleC
   return { line: `the last check-in was ${formatAge(ageS)}, longer than ${limitText(facts)}`, isClockWrong: false };
 }
 
-/** Seconds that have passed since the check-in at least, by the clock that nobody can set. */
+/**
+ * Seconds that have passed since the check-in at least, by the clock that nobody can set. The unit of the package hides the id of the
+ * boot from the agent: then only a shorter uptime shows that the host booted.
+ */
 function elapsedS({ last_check_in, check_in_clock }: LastCheckIn, { bootTime: { boot, uptime_s } }: CheckInAgeFacts) {
   if (check_in_clock?.at !== last_check_in?.at || check_in_clock === undefined) return 0;
-  const isSameBoot = check_in_clock.boot === boot && check_in_clock.uptime_s <= uptime_s;
+  const isOtherBoot = check_in_clock.boot !== '' && boot !== '' && check_in_clock.boot !== boot;
+  const isSameBoot = !isOtherBoot && check_in_clock.uptime_s <= uptime_s;
   return isSameBoot ? uptime_s - check_in_clock.uptime_s : uptime_s;
 }
 

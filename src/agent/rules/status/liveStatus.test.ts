@@ -73,6 +73,18 @@ describe('a host that was in sync at its last tick', () => {
       old('6 min', 'three intervals (180 s)'),
       { check_in_clock: clock },
     ],
+    [
+      'is looked at by a user who sees the id of the boot, which the unit hides from the agent',
+      { bootTime: { boot: 'b1', uptime_s: 4000 } },
+      null,
+      { check_in_clock: { at, boot: '', uptime_s: 3999 } },
+    ],
+    [
+      'has booted unnoticed with a clock that stood still',
+      { bootTime: { boot: 'b2', uptime_s: 400 } },
+      old('6 min', 'three intervals (180 s)'),
+      { check_in_clock: { at, boot: '', uptime_s: 3999 } },
+    ],
     ['has just booted', { bootTime: { boot: 'b2', uptime_s: 40 } }, null, { check_in_clock: clock }],
     [
       'checked in by an older agent since',
