@@ -102,7 +102,9 @@ export function createContainers(options: ContainersOptions) {
 
     /** The image id of a reference, null when the image is absent. */
     imageId: (reference: string): Promise<string | null> =>
-      withDocker(async (docker) => (await ignoreNotFound(docker.getImage(reference).inspect()))?.Id ?? null),
+      withDocker(
+        async (docker) => (await ignoreNotFound(docker.getImage(reference).inspect(), noReference))?.Id ?? null,
+      ),
 
     /** Adds a reference to an image of the store. */
     tagImage: (id: string, reference: string) => {
@@ -119,6 +121,9 @@ export function createContainers(options: ContainersOptions) {
       withDockerSlow((docker, options) => docker.pruneImages({ ...options, filters: { dangling: ['true'] } })),
   };
 }
+
+/** A text with a variable is no reference: no image has it. */
+const noReference = /invalid reference format/;
 
 /** Changes to resources of the engine. */
 function createMutations({ withDocker, withDockerSlow }: EngineApi) {
@@ -163,7 +168,7 @@ function createProbes({ withDocker, getJson }: EngineApi) {
     /** The healthcheck of an image, null when the image is absent. */
     image: (reference: string): Promise<{ healthcheck: EngineHealthcheck | null } | null> =>
       withDocker(async (docker) => {
-        const image = await ignoreNotFound(docker.getImage(reference).inspect());
+        const image = await ignoreNotFound(docker.getImage(reference).inspect(), noReference);
         return image && { healthcheck: (image.Config as { Healthcheck?: EngineHealthcheck }).Healthcheck ?? null };
       }),
 
