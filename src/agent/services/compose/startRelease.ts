@@ -39,6 +39,18 @@ interface Start {
 }
 
 /**
+ * Tries once more where compose failed because a container ended before it stopped it, as one does whose pid namespace goes with the
+ * container that compose replaced.
+ */
+function unlessEndedMeanwhile(again: () => Promise<void>): (error: unknown) => Promise<void> {
+  return async (error) => {
+    const hasEnded = error instanceof Fault && /cannot stop container: .* is not running/.test(error.tail ?? '');
+    if (!hasEnded) throw error;
+    await again();
+  };
+}
+
+/**
  * Starts a release in two steps: compose creates the containers, which are compared with the validated model, then starts them.
  * Partially created containers, and those of services that the release does not run, are removed first; images are local unless `pull` allows to pull missing ones.
  */
@@ -55,7 +67,8 @@ export async function startRelease(deps: Dependencies, start: Start, signal: Abo
     if (only?.length === 0) return;
     if (kept.length > 0) await restoreProviders(deps, { kept, services }, await deps.containers.inspectProject());
     const options = { pull, excludedServices, only };
-    await compose.create(release, options, signal).catch(rethrowAsTakenName).catch(rethrow);
+    const createOnce = () => compose.create(release, options, signal);
+    await createOnce().catch(unlessEndedMeanwhile(createOnce)).catch(rethrowAsTakenName).catch(rethrow);
   };
   await create();
   const after = await enforceModel(deps, { sha, release, create }, signal);
