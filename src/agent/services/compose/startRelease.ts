@@ -68,7 +68,11 @@ export async function startRelease(deps: Dependencies, start: Start, signal: Abo
     if (kept.length > 0) await restoreProviders(deps, { kept, services }, await deps.containers.inspectProject());
     const options = { pull, excludedServices, only };
     const createOnce = () => compose.create(release, options, signal);
-    await createOnce().catch(unlessEndedMeanwhile(createOnce)).catch(rethrowAsTakenName).catch(rethrow);
+    const createAgain = async () => {
+      await removePartiallyCreated(deps, await deps.containers.inspectProject(), kept);
+      await createOnce();
+    };
+    await createOnce().catch(unlessEndedMeanwhile(createAgain)).catch(rethrowAsTakenName).catch(rethrow);
   };
   await create();
   const after = await enforceModel(deps, { sha, release, create }, signal);
