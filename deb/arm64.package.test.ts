@@ -15,7 +15,8 @@ beforeAll(async () => {
   process.env['DEPLOYD_TEST_AGENT'] = JSON.stringify(await emulatedProgram('deployd', tempDir()));
   lab = await openLab();
   // Limits of calls are not the subject, and an emulated handshake takes seconds on a busy machine.
-  host = await lab.host({ config: { connect_timeout_s: 60, http_timeout_s: 120, download_stall_s: 120 } });
+  const limits = { connect_timeout_s: 60, http_timeout_s: 120, download_stall_s: 120, download_timeout_s: 300 };
+  host = await lab.host({ config: limits });
 }, 300_000);
 afterAll(() => lab.close());
 
