@@ -1,5 +1,5 @@
 import { Ajv } from 'ajv';
-import { arraySchema, objectSchema, sha256Schema } from '../../../platform/schemaParts.ts';
+import { arraySchema, objectSchema, sha256Schema, splitSchema } from '../../../platform/schemaParts.ts';
 
 const name = { type: 'string' };
 const names = arraySchema(name);
@@ -57,4 +57,4 @@ const schema: object = objectSchema(
 );
 
 /** Validates a value as the record of a release. */
-export const validate = new Ajv({ code: { source: true } }).compile(schema);
+export const validate = new Ajv({ messages: false, inlineRefs: false, code: { source: true } }).compile(splitSchema(schema));

@@ -1,5 +1,5 @@
 import { _, Ajv } from 'ajv';
-import { arraySchema, objectSchema, sha256Schema } from '../../../platform/schemaParts.ts';
+import { arraySchema, objectSchema, sha256Schema, splitSchema } from '../../../platform/schemaParts.ts';
 import { isTimestamp } from './timestamp.ts';
 
 const text = { type: 'string' };
@@ -77,6 +77,7 @@ const schema: object = objectSchema(required, {
 
 /** Validates a value as a state; `parseState` has compared its `schema` before. */
 export const validate = new Ajv({
+  inlineRefs: false,
   formats: { time: isTimestamp },
   code: { source: true, formats: _`({ time: require('./timestamp.ts').isTimestamp })` },
-}).compile(schema);
+}).compile(splitSchema(schema));
