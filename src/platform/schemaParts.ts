@@ -24,7 +24,9 @@ export function splitSchema(schema: object, types: readonly string[] = ['array',
   const split = (value: unknown): unknown => {
     if (Array.isArray(value)) return value.map(split);
     if (typeof value !== 'object' || value === null) return value;
-    return Object.fromEntries(Object.entries(value).map(([name, part]): [string, unknown] => [name, refer(split(part))]));
+    return Object.fromEntries(
+      Object.entries(value).map(([name, part]): [string, unknown] => [name, refer(split(part))]),
+    );
   };
   const refer = (part: unknown): unknown => {
     const { nullable, ...rest } = (part ?? {}) as { type?: string; nullable?: boolean };

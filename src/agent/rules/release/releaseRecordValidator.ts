@@ -57,4 +57,6 @@ const schema: object = objectSchema(
 );
 
 /** Validates a value as the record of a release. */
-export const validate = new Ajv({ messages: false, inlineRefs: false, code: { source: true } }).compile(splitSchema(schema));
+export const validate = new Ajv({ messages: false, inlineRefs: false, code: { source: true } }).compile(
+  splitSchema(schema),
+);
