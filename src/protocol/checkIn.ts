@@ -5,7 +5,8 @@ import { fieldsOf, type JsonFields } from './jsonFields.ts';
 
 /** The body of a check-in: the host, what is applied on it, and its containers (spec §10). */
 export interface CheckInRequest extends DeferringFacts {
-  agent: { version: string; transport: string; laptop_mode: boolean };
+  /** `interval_s`: seconds between two ticks; older agents do not send it. */
+  agent: { version: string; transport: string; laptop_mode: boolean; interval_s?: number };
   env: string;
   site: string;
   host: { name: string; arch: string; os: string };

@@ -1,3 +1,5 @@
+import type { CheckInRequest } from '../../protocol/checkIn.ts';
+import { recentForS } from '../../protocol/checkInTimes.ts';
 import type { BackendRow } from '../store/database.ts';
 import { outcomeOfTrouble } from './webhooks/trouble.ts';
 
@@ -10,8 +12,8 @@ export interface SilenceLimits {
 }
 
 /**
- * Whether a host is healthy, as far as it is known now: null for one that has been silent for too long, or never checked in. One
- * whose newest report is `unhealthy` is not, whatever it told at the beginning of that tick.
+ * Whether a host is healthy now: null if it has never checked in, is offline, or has missed the check-ins of three of its own
+ * intervals (of a day for a laptop). A newest report `unhealthy` outweighs the check-in of the same tick.
  */
 export function hostHealth(row: BackendRow, limits: SilenceLimits): boolean | null {
   if (row.healthy === null || isSilent(row, limits)) return null;
@@ -20,8 +22,17 @@ export function hostHealth(row: BackendRow, limits: SilenceLimits): boolean | nu
 }
 
 /** True before the background work has noticed it, too. */
-function isSilent({ state, laptop, last_seen_at }: BackendRow, limits: SilenceLimits): boolean {
-  const { now, offline_after_s, laptop_offline_after_s } = limits;
-  const limitS = laptop === 1 ? laptop_offline_after_s : offline_after_s;
-  return state === 'offline' || last_seen_at === null || now - last_seen_at > limitS * 1000;
+function isSilent(row: BackendRow, { now, offline_after_s, laptop_offline_after_s }: SilenceLimits): boolean {
+  const { state, last_seen_at } = row;
+  if (state === 'offline' || last_seen_at === null) return true;
+  const [laptop, silentForS] = [row.laptop === 1, (now - last_seen_at) / 1000];
+  if (silentForS > (laptop ? laptop_offline_after_s : offline_after_s)) return true;
+  const intervalS = intervalOf(row);
+  return intervalS !== null && silentForS > recentForS({ intervalS, laptop });
+}
+
+/** Seconds; null for an older agent, which does not send it. */
+function intervalOf({ check_in }: BackendRow): number | null {
+  const checkIn = check_in === null ? null : (JSON.parse(check_in) as CheckInRequest);
+  return checkIn?.agent.interval_s ?? null;
 }

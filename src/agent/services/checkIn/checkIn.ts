@@ -142,9 +142,9 @@ const deferrers = { held: 'hold', outsideWindow: 'window', converged: 'leader' }
 
 /** What a check-in tells of this host, besides what defers its work. */
 function requestOf({ settings, state, version }: Dependencies, observed: ObservedState): CheckInRequest {
-  const { env, site, transport, laptop_mode, limits, policy } = settings;
+  const { env, site, transport, laptop_mode, interval_s, limits, policy } = settings;
   return {
-    agent: { version, transport, laptop_mode },
+    agent: { version, transport, laptop_mode, interval_s },
     env,
     site,
     host: { name: hostname(), arch: arch(), os: platform() },

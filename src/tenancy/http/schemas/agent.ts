@@ -84,6 +84,13 @@ export const CheckIn = Type.Object(
       version: Type.String(),
       transport: Type.Enum(['sdk', 'proxy', 'system']),
       laptop_mode: Type.Boolean(),
+      interval_s: Type.Optional(
+        Type.Integer({
+          minimum: 1,
+          maximum: 86_400,
+          description: 'Seconds between two ticks. A host that misses three of them has an unknown health.',
+        }),
+      ),
     }),
     env: EnvName,
     site: Type.String(),
