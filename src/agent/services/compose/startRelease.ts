@@ -32,7 +32,7 @@ interface Start {
    * nothing is stopped or started then.
    */
   despiteStuck?: boolean;
-  /** Services that nobody waits for. */
+  /** Services whose next heal is not due: they are neither started nor awaited. */
   left?: readonly string[];
   /** Problems whose cure needs more than a start of what is missing; none by default. */
   problems?: readonly ServiceProblem[];
@@ -96,7 +96,7 @@ export async function startRelease(deps: Dependencies, start: Start, signal: Abo
 /** Removes what is in the way of a start, and selects what is started. */
 async function prepareStart(
   deps: Dependencies,
-  { sha, despiteStuck = false, problems = [] }: Start,
+  { sha, despiteStuck = false, problems = [], left = [] }: Start,
   signal: AbortSignal,
 ) {
   const { containers, tick } = deps;
@@ -113,7 +113,7 @@ async function prepareStart(
   await removeOtherServices(deps, before.containers, { services });
   tick.lastComposeUp = composeUpNow(before.containers.map(startOf));
   await prepareCures(deps, problems);
-  const untouched = [...stuck.keys(), ...pausedServices(before.containers)];
+  const untouched = [...stuck.keys(), ...pausedServices(before.containers), ...left];
   return { release, record, before, services, plan, untouched, stuckFault };
 }
 
