@@ -96,7 +96,10 @@ export function refusalWith(code: RefusalCode, faults: RefusedFault[]): Refusal 
 
 /** A refusal as one text: every fault with its cure. */
 export function formatRefusal({ detail, faults }: Refusal): string {
-  return faults === undefined
-    ? detail
-    : faults.map(({ text, cure }) => (cure === '' ? text : `${text}: ${cure}`)).join('; ');
+  return faults === undefined ? detail : faults.map(formatFault).join('; ');
+}
+
+/** A fault with its cure. */
+export function formatFault({ text, cure }: RefusedFault): string {
+  return cure === '' ? text : `${text}: ${cure}`;
 }

@@ -131,7 +131,7 @@ describe('a directory', () => {
   });
 
   it('may contain subdirectories', async () => {
-    const compose = JSON.stringify({ services: { web: { volumes: ['./conf/a:/a'] } } });
+    const compose = JSON.stringify({ services: { web: { volumes: ['./conf/a:/a:ro'] } } });
     await directory({ 'manifest.json': manifest({}), 'compose.yaml': compose, 'conf/a/b': '1', 'conf/a/c': '2' });
     expect(await run()).toBe(0);
   });

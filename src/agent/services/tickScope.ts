@@ -67,6 +67,8 @@ export interface TickScope {
   images: readonly VerifiedImage[];
   /** Contents of the bundle that is being applied, once it is unpacked. */
   bundleContents: BundleContents | null;
+  /** True where this host has applied the content of that bundle before. */
+  isAppliedContent: boolean;
   /** Progress of the running service; null when the service does not measure it. */
   readProgress: (() => Progress | Promise<Progress>) | null;
 }
@@ -100,6 +102,7 @@ export function startTick(journal: Journal): TickScope {
     signers: [],
     images: [],
     bundleContents: null,
+    isAppliedContent: false,
     readProgress: null,
   };
 }

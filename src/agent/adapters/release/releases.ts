@@ -10,6 +10,7 @@ import { diskFault } from '../../../platform/errors/diskFault.ts';
 import { renameDurably, removeStaleTemporaries, syncTree } from '../files/durableFiles.ts';
 import { readdirIfExists, statIfExists } from '../files/ifExists.ts';
 import { GeneratedFiles, writeStagedInventory } from './generatedFiles.ts';
+import { findWrittenFiles } from './writtenFiles.ts';
 import { removeTree } from '../../../platform/treeRemoval.ts';
 
 /** Time a tick spends on removing what containers wrote; the next tick removes the rest. */
@@ -117,6 +118,11 @@ export class Releases extends GeneratedFiles {
     const removed = `${this.stagingOf(sha)}.${randomUUID()}`;
     await renameDurably(this.pathOf(sha), removed);
     await removeTree(removed, { signal, untilMs: monotonicMs() + removalTimeoutMs });
+  }
+
+  /** At most `limit` paths below a release that neither its bundle nor the agent wrote, sorted; see `findWrittenFiles`. */
+  async writtenFiles(sha: Sha, limit: number, signal: AbortSignal): Promise<string[]> {
+    return findWrittenFiles({ dir: this.pathOf(sha), inventory: await this.readInventory(sha), limit }, signal);
   }
 
   /**

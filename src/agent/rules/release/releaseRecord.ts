@@ -1,4 +1,5 @@
 import type { ReportedContainer, Sha } from '../../../../machines/types.ts';
+import { printable } from '../../../protocol/printable.ts';
 import type { OneShot } from './oneShots.ts';
 import type { ServiceFacts } from './serviceFacts.ts';
 import type { ServiceEdges } from './serviceEdges.ts';
@@ -30,6 +31,8 @@ export interface ReleaseRecord {
   verified_images?: readonly VerifiedImage[];
   /** One-shots that finished in this release, or unchanged in the previous one. Absent in records of older versions. */
   jobs?: OneShot[];
+  /** Paths of the bundle that containers may write to. Absent in records of older versions. */
+  writable?: readonly string[];
   /** Services of kind `once` that ended with 0 after the release was applied. Absent while there are none. */
   ended?: readonly string[];
   /** Identifies the `.env` that the agent wrote. Absent in records of older versions. */
@@ -141,6 +144,13 @@ export function endedServices(
       return own.length === 0 ? ended.includes(name) : hasEnded;
     })
     .sort();
+}
+
+/** What an operator should know of a release whose containers may write to its bundle; null without such a mount. */
+export function writableLine({ writable = [] }: Pick<ReleaseRecord, 'writable'>): string | null {
+  if (writable.length === 0) return null;
+  const paths = writable.map((path) => `./${printable(path)}`).join(', ');
+  return `writable: containers can write to ${paths} of the bundle; new bundles with such a mount are refused: mount it with :ro, or use a named volume`;
 }
 
 /** An image that a release ran. */

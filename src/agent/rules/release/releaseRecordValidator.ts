@@ -49,6 +49,7 @@ const schema: object = objectSchema(
     signers: names,
     verified_images: arraySchema(verifiedImage),
     jobs: arraySchema(oneShot),
+    writable: names,
     ended: names,
     env: envDigest,
     containers: arraySchema(recordedContainer),

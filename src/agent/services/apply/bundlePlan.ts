@@ -10,6 +10,7 @@ import type { ComparableRelease } from '../../../bundle/rules/plan/changes.ts';
 import type { State } from '../../rules/state/state.ts';
 import { anyHost } from '../../../bundle/rules/compose/policy/policyHost.ts';
 import { catchFault } from '../catchFault.ts';
+import { isAppliedContent } from './appliedContent.ts';
 import { containerdRoots } from './containerdRoots.ts';
 import { policyHostOf } from './policyHost.ts';
 import { findOrphanedResources } from '../release/orphanedResources.ts';
@@ -35,11 +36,14 @@ export interface TargetHost {
 export interface BundlePlan {
   plan: Plan;
   engineFault: Fault | null;
+  /** True where this host has applied the content of the bundle before. */
+  isApplied: boolean;
 }
 
 /** Plans the apply of a bundle; writes nothing. Throws Fault `stopped`. */
 export async function planBundle(bundle: UnpackedBundle, host: TargetHost, signal: AbortSignal): Promise<BundlePlan> {
-  const facts = await bundleFactsOf(bundle, signal);
+  const isApplied = await isKnownContent(bundle, host);
+  const facts = { ...(await bundleFactsOf(bundle, signal)), isApplied };
   const engine = await catchFault(() => engineFacts(host, facts));
   const policyHost = await catchFault(() => policyHostOf(host, facts.files));
   const { policy, orchestrator } = host.settings;
@@ -50,7 +54,12 @@ export async function planBundle(bundle: UnpackedBundle, host: TargetHost, signa
     engine: engine instanceof Fault ? { unknown: engine.message } : { known: engine },
     waits: host.settings,
   };
-  return { plan: planOf(facts, known), engineFault: engine instanceof Fault ? engine : null };
+  return { plan: planOf(facts, known), engineFault: engine instanceof Fault ? engine : null, isApplied };
+}
+
+async function isKnownContent(bundle: UnpackedBundle, { releases, state }: TargetHost): Promise<boolean> {
+  if ('unknown' in state) return false;
+  return isAppliedContent(releases, bundle, state.known?.applied_sha ?? null);
 }
 
 /** The applied release; unknown after an interrupted apply, whose containers belong to no single release. */

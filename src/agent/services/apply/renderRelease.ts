@@ -1,5 +1,5 @@
 import type { Bundle } from '../../../../machines/types.ts';
-import { composeContentsOf } from '../../../bundle/rules/compose/document/composeContents.ts';
+import { composeContentsOf, writablePaths } from '../../../bundle/rules/compose/document/composeContents.ts';
 import type { ComposeFile } from '../../../bundle/rules/compose/document/composeNode.ts';
 import type { VerifiedImage } from '../../rules/release/releaseRecord.ts';
 import { serviceFactsOf, type ServiceFacts } from '../../rules/release/serviceFacts.ts';
@@ -85,5 +85,6 @@ function releaseRecordOf({ sha, manifest }: Bundle, files: ComposeFile[], verifi
     services: services.map(({ name, replicas }) => ({ name, replicas: replicas ?? 1 })),
     images: images.filter((image) => !image.includes('$')).map((reference) => ({ reference, id: null })),
     verified_images: verified,
+    writable: writablePaths(files),
   };
 }

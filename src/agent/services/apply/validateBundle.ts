@@ -1,5 +1,5 @@
 import { refusedFault } from '../../../../machines/fault.ts';
-import type { Refusal } from '../../../../machines/refusals.ts';
+import { formatFault, type Refusal } from '../../../../machines/refusals.ts';
 import type { Bundle, DesiredState } from '../../../../machines/types.ts';
 import type { Dependencies } from '../dependencies.ts';
 import { planBundle } from './bundlePlan.ts';
@@ -20,10 +20,12 @@ export async function validateBundle(
   try {
     const contents = bundleContentsOf(deps);
     const host = { ...deps, state: { known: deps.state.state }, production: desired.production };
-    const { plan, engineFault } = await planBundle({ ...bundle, contents }, host, signal);
+    const { plan, engineFault, isApplied } = await planBundle({ ...bundle, contents }, host, signal);
+    deps.tick.isAppliedContent = isApplied;
     const refusals = desired.emergency && bundle.manifest.agent.emergency !== true ? [noEmergency] : [];
     if (refusals.length + plan.refusals.length > 0) throw refusedFault([...refusals, ...plan.refusals]);
     if (engineFault !== null) throw engineFault;
+    for (const fault of plan.warnings) deps.tick.journal.warn(`refused of a new bundle: ${formatFault(fault)}`);
     deps.tick.journal.debug(`plan: ${plan.services.map(({ name, change }) => `${name}=${change}`).join(' ')}`);
     await deps.compose.probe(signal);
   } catch (error) {

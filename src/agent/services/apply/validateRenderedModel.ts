@@ -38,6 +38,7 @@ export async function validateRenderedModel(
     const refusals = validateModelPolicy(model, dir, {
       manifest,
       projectName: project,
+      isApplied: deps.tick.isAppliedContent,
       ...context,
       host: await policyHostOf(deps, [{ root: nodeFromJson(model) }]),
     });

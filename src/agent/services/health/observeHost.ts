@@ -3,7 +3,7 @@ import type { ObservedState, ServiceProblem } from '../../../../machines/types.t
 import { afterObservation } from '../../rules/health/healing.ts';
 import { servicesOf } from '../../rules/health/unhealthyServices.ts';
 import type { ReportedContainer } from '../../../../machines/types.ts';
-import { endedServices, expectedServices, finishedServices } from '../../rules/release/releaseRecord.ts';
+import { endedServices, expectedServices, finishedServices, writableLine } from '../../rules/release/releaseRecord.ts';
 import { warnOnError } from '../release/collectGarbage.ts';
 import type { Dependencies, ObserverDependencies } from '../dependencies.ts';
 import type { AppliedRelease, Observation } from '../orchestrator.ts';
@@ -41,6 +41,7 @@ export async function observeHost(deps: Dependencies): Promise<ObservedState> {
   tick.engineAnswered = true;
   tick.containers = containers;
   await warnOnError(deps, 'a service that has ended may be started again', () => recordEnded(deps, containers));
+  await warnOnError(deps, 'writable mounts of the bundle are not reported', () => tellWritable(deps));
   if (unhealthyServices.length > 0) recordDecision({ word: 'unhealthy', services: unhealthyServices });
   if (attempt !== null) recordDecision({ word: 'attempt-found', sha: attempt.sha, phase: attempt.phase });
   return {
@@ -118,4 +119,17 @@ async function recordEnded({ orchestrator, releases, state }: Dependencies, cont
   if (record === null || orchestrator.isShared || state.state.attempt !== null) return;
   const ended = endedServices(record, containers);
   if (ended.join() !== (record.ended ?? []).join()) await releases.writeRecord(record.sha, { ...record, ended });
+}
+
+/** Reports the paths of the applied bundle that containers may write to; of a release of an older agent they are recorded first. */
+async function tellWritable(deps: Dependencies): Promise<void> {
+  const { orchestrator, releases, state } = deps;
+  const sha = state.state.applied_sha;
+  if (sha === null || orchestrator.isShared || state.state.attempt !== null) return;
+  const record = await releases.readRecord(sha);
+  if (record === null) return;
+  const writable = record.writable ?? (await releases.readInventory(sha))?.writable ?? [];
+  if (record.writable === undefined) await releases.writeRecord(sha, { ...record, writable });
+  const line = writableLine({ writable });
+  if (line !== null) tell(deps, line);
 }

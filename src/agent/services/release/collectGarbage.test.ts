@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import { mkdir, realpath, rm, symlink, utimes, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { tempDir } from '../../../../fixtures/tempDir.ts';
@@ -44,7 +45,7 @@ const list = async () => (await releases.list()).sort();
 
 /** The releases that remain of two when a container outside the project has this mount. */
 async function remaining(mount: string): Promise<string[]> {
-  await collectGarbage(depsWith(mount), 1);
+  await collectGarbage(depsWith(mount), { keep: 1, written: 'kept' });
   return list();
 }
 
@@ -75,7 +76,7 @@ describe('a release beyond keep_releases (spec §12.7)', () => {
     await mkdir(releases.pathOf(failed));
     await writeFile(join(releases.pathOf(old), '.env'), '');
     await utimes(releases.pathOf(old), 1, 1);
-    await collectGarbage(depsWith('/elsewhere'), 2);
+    await collectGarbage(depsWith('/elsewhere'), { keep: 2, written: 'kept' });
     expect(await list()).toEqual([current, old]);
   });
 
@@ -99,6 +100,84 @@ describe('a release beyond keep_releases (spec §12.7)', () => {
   });
 });
 
+describe('a release beyond keep_releases with files of others', () => {
+  const text = 'as it was bundled\n';
+  const bundled = { path: 'conf/page', size: text.length, executable: false };
+  const sha256 = createHash('sha256').update(text).digest('hex');
+  const derived = { reached: [], writable: [], override: old, repairs: [] };
+  const inventory = {
+    schema: 1 as const,
+    sha: old,
+    files: [{ ...bundled, sha256 }],
+    directories: ['conf'],
+    ...derived,
+  };
+  const pathOf = (...below: string[]) => join(releases.pathOf(old), ...below);
+  let lines: string[];
+
+  beforeEach(async () => {
+    lines = [];
+    await mkdir(pathOf('conf'));
+    await writeFile(pathOf('conf/page'), text);
+    await writeFile(pathOf('.env'), 'A=1\n');
+    await releases.writeInventory(old, inventory);
+  });
+
+  const collect = async (written: 'kept' | 'removed') => {
+    const deps = depsWith('/elsewhere');
+    const note = (line: string) => void lines.push(line);
+    Object.assign(deps.tick.journal, { info: note, warn: note });
+    await collectGarbage(deps, { keep: 1, written });
+    return list();
+  };
+
+  it('is removed when it holds what its bundle has, or less', async () => {
+    await rm(pathOf('conf/page'));
+    await mkdir(pathOf('conf/mountpoint'));
+    expect(await collect('kept')).toEqual([current]);
+    expect(lines).toEqual([]);
+  });
+
+  it.each<[string, string, () => Promise<unknown>]>([
+    ['further file', 'conf/data', () => writeFile(pathOf('conf/data'), 'x')],
+    [
+      'file in a further directory',
+      'a/b/c',
+      async () => {
+        await mkdir(pathOf('a/b'), { recursive: true });
+        await writeFile(pathOf('a/b/c'), 'x');
+      },
+    ],
+    ['link', 'conf/link', () => symlink('/etc', pathOf('conf/link'))],
+    ['changed file', 'conf/page', () => writeFile(pathOf('conf/page'), text.replace('was', 'is!'))],
+    ['grown file', 'conf/page', () => writeFile(pathOf('conf/page'), `${text}more`)],
+    [
+      'link in the place of a file',
+      'conf/page',
+      async () => {
+        await rm(pathOf('conf/page'));
+        await symlink('/etc', pathOf('conf/page'));
+      },
+    ],
+    ['file, without a list of its own', 'conf/page', () => rm(pathOf('.deployd.files.json'))],
+  ])('stays without its secrets for a %s, and goes with --prune, which names it', async (_, path, write) => {
+    await write();
+    expect(await collect('kept')).toEqual([current, old]);
+    expect(lines).toEqual([
+      `old releases stay with files that their bundles do not have: ${old} (${path}); copy what is needed, then: deployd run --once --prune`,
+    ]);
+    expect(await releases.hasEnv(old)).toBe(false);
+    expect(await collect('removed')).toEqual([current]);
+    expect(lines[1]).toBe(`removed with its release ${old}: ${path}`);
+  });
+
+  it('names some files of many', async () => {
+    for (let each = 0; each < 9; each++) await writeFile(pathOf(`conf/${each}`), 'x');
+    await collect('kept');
+    expect(lines[0]).toMatch(/\(conf\/\d, conf\/\d, conf\/\d and more\)/);
+  });
+});
+
 describe('beside other envs of the host (spec §22.5)', () => {
   const record = { schema: 1, sha: old, version: 'v1', sequence: 1, production: false, services: [], compose: [] };
   const engineImages = ['app:1', 'app:2', 'app:3'].map((reference, index) => {
@@ -117,7 +196,7 @@ describe('beside other envs of the host (spec §22.5)', () => {
     Object.assign(deps.tick.journal, { warn: (line: string) => warnings.push(line) });
     const removeImage = (name: string) => Promise.resolve(removed.push(name));
     Object.assign(deps.containers, { images: async () => engineImages, removeImage });
-    await collectGarbage(deps, 1);
+    await collectGarbage(deps, { keep: 1, written: 'kept' });
   }
 
   it('the images stay that a release of theirs names, by reference or by id', async () => {

@@ -8,6 +8,7 @@ import type { ResourceUser } from '../../rules/health/resourceUser.ts';
 import { isImageId } from '../../../platform/text/imageReference.ts';
 import { exposesDirectory, isWithin } from '../../rules/release/mountPath.ts';
 import { selectForRemoval } from '../../rules/release/retention.ts';
+import { printable } from '../../../protocol/printable.ts';
 import type { Dependencies } from '../dependencies.ts';
 import { imagesOfOtherEnvs } from './otherEnvs.ts';
 
@@ -25,24 +26,55 @@ export async function cleanUp(deps: Dependencies, ending: Ending, desired: Desir
       (await import('./pendingPurge.ts')).retryPurge(deps, desired),
     );
   const succeeded = endings[ending].meta.exit === 0 && ending !== 'offlineLaptop';
-  if (succeeded && state.state.applied_sha !== null) await collectGarbage(deps, settings.keep_releases);
+  if (succeeded && state.state.applied_sha !== null)
+    await collectGarbage(deps, { keep: settings.keep_releases, written: 'kept' });
+}
+
+/** What a collection of garbage keeps. */
+interface Kept {
+  /** How many releases, the applied one included. */
+  keep: number;
+  /** What becomes of files in a release that neither its bundle nor the agent wrote. */
+  written: 'kept' | 'removed';
 }
 
 /**
  * Removes releases beyond `keep` and the images that only they named, except those that any container of the engine mounts or
  * uses, and those that a release of another env of the host names. Releases in use, and errors, are logged; the next call tries again.
+ * A release that holds files of others stays too, without its secrets, or its files are named before they are removed with it.
  */
-export async function collectGarbage(deps: Dependencies, keep: number): Promise<void> {
+export async function collectGarbage(deps: Dependencies, { keep, written }: Kept): Promise<void> {
   await warnOnError(deps, 'old releases stay for now', async () => {
     const { containers, releases, tick } = deps;
     if ((await releases.list()).length <= keep) return;
     const users = await containers.resourceUsers();
     const removable = await findRemovable(deps, { keep, users });
     for (const image of removable.images) await containers.removeImage(image);
-    for (const sha of removable.shas) await releases.remove(sha, deps.stop.signal);
+    const keptFiles: string[] = [];
+    for (const sha of removable.shas) {
+      const files = await releases.writtenFiles(sha, maxNamed[written] + 1, deps.stop.signal);
+      if (files.length > 0 && written === 'removed')
+        tick.journal.warn(`removed with its release ${sha}: ${listOf(files, maxNamed.removed)}`);
+      if (files.length > 0 && written === 'kept') {
+        keptFiles.push(`${sha} (${listOf(files, maxNamed.kept)})`);
+        await releases.stripEnv(sha);
+      } else await releases.remove(sha, deps.stop.signal);
+    }
+    if (keptFiles.length > 0)
+      tick.journal.info(
+        `old releases stay with files that their bundles do not have: ${keptFiles.join(', ')}; copy what is needed, then: deployd run --once --prune`,
+      );
     if (removable.keptByMount.length > 0)
       tick.journal.info(`old releases stay while containers mount them: ${removable.keptByMount.join(', ')}`);
   });
+}
+
+/** Paths that a line names at most. */
+const maxNamed = { kept: 3, removed: 1_000 } as const;
+
+function listOf(paths: readonly string[], most: number): string {
+  const named = paths.slice(0, most).map((path) => printable(path));
+  return named.join(', ') + (paths.length > most ? ' and more' : '');
 }
 
 async function findRemovable(deps: Dependencies, { keep, users }: { keep: number; users: ResourceUser[] }) {

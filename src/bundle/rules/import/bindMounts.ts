@@ -1,6 +1,7 @@
 import { isMap } from 'yaml';
 import type { Node, Scalar } from 'yaml';
 import { printable } from '../../../protocol/printable.ts';
+import { hasReadOnlyMode } from '../compose/document/mountMode.ts';
 import { tellChange, type ImportWork, type Place } from './importWork.ts';
 import type { ProjectDocument } from './projectDocument.ts';
 import { joinPath } from './projectTree.ts';
@@ -27,6 +28,8 @@ export interface BindMount {
   source: string;
   target: string;
   isReadOnly: boolean;
+  /** The project says `rw`, or `read_only: false`. */
+  isWrittenAsWritable: boolean;
   /** `shared`, `rslave` and the like; null without one. */
   propagation: string | null;
   /** Takes another path of the bundle or the host. */
@@ -57,6 +60,18 @@ export function bindMountsOf({ documents }: Pick<ImportWork, 'documents'>): Foun
   return items.flatMap(({ node, document, owner }) => {
     const mount = bindMountOf(node, document);
     return mount === null ? [] : [{ mount, document, owner }];
+  });
+}
+
+/** Where the services of an owner mount something, the path of a bind mount too. */
+export function mountTargetsOf({ documents }: Pick<ImportWork, 'documents'>): { owner: string; target: string }[] {
+  const items = serviceNodes(documents, (map, document) =>
+    ['volumes', 'tmpfs'].flatMap((key) => itemsAt(valueAt(map, document, key), document)),
+  );
+  return items.flatMap(({ node, document, owner }) => {
+    const [source, target = source] = textAt(node, document)?.split(':') ?? [];
+    const written = textAt(valueAt(node, document, 'target'), document) ?? target;
+    return written === undefined ? [] : [{ owner, target: written }];
   });
 }
 
@@ -97,7 +112,7 @@ function shortMount(scalar: Scalar<string>): BindMount {
   };
   const keepModes = (pattern: RegExp) => state.modes.filter((mode) => pattern.test(mode));
   return {
-    ...{ source, target, isReadOnly: state.modes.includes('ro') },
+    ...{ source, target, isReadOnly: hasReadOnlyMode(modes), isWrittenAsWritable: state.modes.includes('rw') },
     propagation: state.modes.find((mode) => propagationMode.test(mode)) ?? null,
     setSource: (from) => write({ source: from }),
     makeReadOnly: () => write({ modes: ['ro', ...state.modes.filter((mode) => mode !== 'rw')] }),
@@ -107,10 +122,12 @@ function shortMount(scalar: Scalar<string>): BindMount {
 }
 
 function longMount(map: MapNode, scalar: Scalar<string>, document: ProjectDocument): BindMount {
+  const readOnly = textAt(valueAt(map, document, 'read_only'), document) ?? '';
   return {
     source: scalar.value,
     target: textAt(valueAt(map, document, 'target'), document) ?? '',
-    isReadOnly: /^(true|yes|on|y)$/i.test(textAt(valueAt(map, document, 'read_only'), document) ?? ''),
+    isReadOnly: /^(true|yes|on|y)$/i.test(readOnly),
+    isWrittenAsWritable: /^(false|no|off|n)$/i.test(readOnly),
     propagation: textAt(valueAt(map, document, 'bind', 'propagation'), document),
     setSource: (source) => setText(scalar, source),
     makeReadOnly: () => setValue(map, 'read_only', plainScalar('true')),

@@ -68,7 +68,7 @@ describe('the environment of a service', () => {
       '{image: x, env_file: [conf/a.env, b.env], volumes: [./conf:/c]}',
       { 'conf/a.env': 'LEVEL=1\n', 'b.env': 'B=1\n' },
       {
-        a: { env_file: ['b.env'], environment: { LEVEL: '1' }, volumes: ['./conf:/c'] },
+        a: { env_file: ['b.env'], environment: { LEVEL: '1' }, volumes: ['./conf:/c:ro'] },
         changes: [/conf\/a\.env is part of environment now/],
       },
     ],

@@ -71,7 +71,8 @@ describe('an import tells', () => {
       '{image: x, volumes: [./c:/c, ./r:/r:ro, ./d:/d, ./e:/e:ro]}',
       { 'c/a.conf': '', 'r/a': '', 'r/k.pem': key, 'd/a.db': '', e: null },
       [
-        'service a: volumes: ./c comes along (files: 1), because it is configuration; what a container adds stays as long as the release',
+        'service a: volumes: ./c comes along (files: 1), because it is configuration',
+        'service a: volumes: ./c is mounted read-only, because data belongs into a volume, which outlives a bundle',
         'service a: volumes: ./r comes along (files: 1), because it is configuration',
         'service a: volumes: ./d is the named volume d-data now, because it holds data; copy what is there into the volume',
         'service a: volumes: ./e is the named volume e-data now, because it holds data; copy what is there into the volume',

@@ -20,14 +20,15 @@ describe('a mount in the short form', () => {
   it.each([
     ['./a.conf:/a:ro,z', './a.conf:/a:ro,z'],
     ['../b.conf:/a:ro,z', './parent/b.conf:/a:ro,z'],
-    ['../b.conf:/a', './parent/b.conf:/a'],
+    ['../b.conf:/a', './parent/b.conf:/a:ro'],
+    ['../b.conf:/a:z', './parent/b.conf:/a:ro,z'],
     ['./a.conf:/a:rw:x', './a.conf:/a:rw:x'],
     ['../b.conf:/a:rw:x', './parent/b.conf:/a:rw:x'],
     ['./none:/n:rw,z,Z,nocopy,ro,cached,rslave', 'none:/n:rw,z,Z,nocopy,ro'],
     ['./none:/n:cached', 'none:/n'],
     ['./none:/n:xro,rox', 'none:/n'],
-    ['./conf:/c', './conf:/c'],
-    ['../up:/c', './parent/up:/c'],
+    ['./conf:/c', './conf:/c:ro'],
+    ['../up:/c', './parent/up:/c:ro'],
     ['./data:/d', 'data:/d'],
     ['/etc/localtime:/etc/localtime:rw,z', '/etc/localtime:/etc/localtime:ro,z'],
     ['/etc/timezone:/t', '/etc/timezone:/t:ro'],
@@ -45,11 +46,11 @@ describe('a mount in the short form', () => {
 describe('a mount in the long form', () => {
   it.each([
     ['source: ../b.conf, target: /a, read_only: true', { source: './parent/b.conf', target: '/a', read_only: true }],
-    ['source: ./a.conf, target: /a', { source: './a.conf', target: '/a' }],
+    ['source: ./a.conf, target: /a', { source: './a.conf', target: '/a', read_only: true }],
     ['source: /etc/localtime, target: /a', { source: '/etc/localtime', target: '/a', read_only: true }],
     ['source: /etc/localtime, target: /a, read_only: no', { source: '/etc/localtime', target: '/a', read_only: true }],
     ['source: "/srv/a", target: /a', { source: '/srv/a', target: '/a' }],
-    ['source: conf, target: /a', { source: 'conf', target: '/a' }],
+    ['source: conf, target: /a', { source: 'conf', target: '/a', read_only: true }],
     ['target: /a', { target: '/a' }],
   ])('{%s}', (mount, expected) => {
     expect(volumesOf(`[{type: bind, ${mount}}]`).volumes).toEqual([{ type: 'bind', ...expected }]);
@@ -137,7 +138,7 @@ describe('what is mounted', () => {
   it('is mounted once where services share it', () => {
     const text = 'x-v: &v [../b.conf:/b]\nservices: {a: {image: x, volumes: *v}, b: {image: x, volumes: *v}}\n';
     expect(resultOf({ 'compose.yaml': text, ...files })).toMatchObject({
-      ...{ a: { volumes: ['./parent/b.conf:/b'] }, copies: ['parent/b.conf'] },
+      ...{ a: { volumes: ['./parent/b.conf:/b:ro'] }, copies: ['parent/b.conf'] },
     });
     expect(resultOf({ 'compose.yaml': text.replace('../b.conf', './none') }).changes).toHaveLength(1);
   });

@@ -12,7 +12,7 @@ describe('mounts', () => {
       'bring files of other directories along',
       '[../etc/a.conf:/a.conf]',
       { '../etc/a.conf': 'x' },
-      { a: { volumes: ['./parent/etc/a.conf:/a.conf'] }, copies: ['parent/etc/a.conf'] },
+      { a: { volumes: ['./parent/etc/a.conf:/a.conf:ro'] }, copies: ['parent/etc/a.conf'] },
     ],
     [
       'of all services that have them are told',
@@ -62,6 +62,43 @@ describe('mounts', () => {
       '[/etc/localtime:/etc/localtime, /srv/x:/x]',
       {},
       { a: { volumes: ['/etc/localtime:/etc/localtime:ro', '/srv/x:/x'] } },
+    ],
+    [
+      'of configuration are read-only where nothing is known to write',
+      '[./conf:/etc/app, ./a.sh:/a.sh, {type: bind, source: ./conf, target: /d}]',
+      { 'conf/a.yml': 'x', 'a.sh': 'x' },
+      {
+        a: {
+          volumes: [
+            './conf:/etc/app:ro',
+            './a.sh:/a.sh:ro',
+            { type: 'bind', source: './conf', target: '/d', read_only: true },
+          ],
+        },
+        changes: [/\.\/conf is mounted read-only/, /\.\/a\.sh is mounted read-only/],
+      },
+    ],
+    [
+      'that are known to be written to are left open',
+      '[./conf:/config, ./acme.json:/acme.json, ./a.db:/b, ./conf:/e:rw, {type: bind, source: ./conf, target: /d, read_only: no}]',
+      { 'conf/a.yml': 'x', 'acme.json': 'x', 'a.db': 'x' },
+      {
+        undecided: [
+          /a container may write to \.\/conf → mount it with :ro, or a named volume there/,
+          /write to \.\/acme\.json/,
+          /write to \.\/a\.db/,
+        ],
+      },
+    ],
+    [
+      'with others below them are read-only where they have a place for these',
+      '[./conf:/c, "data:/c/sub", "/c/more/deep", ./site:/s/, "cache:/s/cache/"]',
+      { 'conf/sub/a.yml': 'x', 'conf/more/deep': 'x', 'site/a.html': 'x' },
+      {
+        undecided: [
+          /something else is mounted below \.\/site, where the directory has no place for it → make an empty/,
+        ],
+      },
     ],
     ['of missing files are left open', '[./a.conf:/a.conf]', {}, { undecided: [/\.\/a\.conf is not there/] }],
     [

@@ -1,5 +1,12 @@
 import { printable } from '../../../protocol/printable.ts';
-import { becomeVolume, bindMountsOf, projectPathOf, type BindMount, type MountContext } from './bindMounts.ts';
+import {
+  becomeVolume,
+  bindMountsOf,
+  mountTargetsOf,
+  projectPathOf,
+  type BindMount,
+  type MountContext,
+} from './bindMounts.ts';
 import { bringDirectory, bringFile, isKeyFile } from './bringFiles.ts';
 import { directoryUse, looksLikeFile } from './directoryUse.ts';
 import { replaceHostMount } from './hostMounts.ts';
@@ -43,7 +50,10 @@ function replaceProjectPath(mount: BindMount, path: string, context: Context): v
   const kind = work.tree.kindOf(path);
   if (kind === 'directory') bringMountedDirectory(mount, path, context);
   else if (kind !== null) {
-    if (mayComeAlong(path, kind, context)) moveSource(mount, path, bringFile(path, work));
+    if (mayComeAlong(path, kind, context)) {
+      onlyRead(mount, { path, holdsTargets: true }, context);
+      moveSource(mount, path, bringFile(path, work));
+    }
   } else if (looksLikeFile(path) && looksLikeFile(mount.target))
     leaveUndecided(work, place, [`${printable(mount.source)} is not there`, 'make the file, or take the mount out']);
   else becomeVolume(mount, { path, why: 'the project has no such directory' }, context);
@@ -62,12 +72,52 @@ function bringMountedDirectory(mount: BindMount, path: string, context: Context)
     return;
   }
   const open = files.filter((file) => mayComeAlong(joinPath(path, file.path), file.kind, context));
+  tellChange(work, place, [`${printable(mount.source)} comes along (files: ${open.length})`, 'it is configuration']);
+  const inside = targetsBelow(mount.target, context);
+  const holdsTargets = inside.every((target) => open.some((file) => `${file.path}/`.startsWith(`${target}/`)));
+  onlyRead(mount, { path, holdsTargets }, context);
   moveSource(mount, path, bringDirectory(path, open, work));
-  const why = mount.isReadOnly
-    ? 'it is configuration'
-    : 'it is configuration; what a container adds stays as long as the release';
-  tellChange(work, place, [`${printable(mount.source)} comes along (files: ${open.length})`, why]);
 }
+
+/** Where the same services mount something else below a directory of the container, relative to it. */
+function targetsBelow(target: string, { work, place }: Context): string[] {
+  const above = `${target.replace(/\/+$/, '')}/`;
+  const all = mountTargetsOf(work).filter((other) => other.owner === place.owner && other.target.startsWith(above));
+  return all.map((other) => other.target.slice(above.length).replace(/\/+$/, '')).filter(Boolean);
+}
+
+/**
+ * Mounts a path of the bundle read-only, as a bundle must, unless the container is known to write there. `holdsTargets` tells
+ * whether the path has a place for each mount below it, which the engine could not make in one that is read-only.
+ */
+function onlyRead(
+  mount: BindMount,
+  { path, holdsTargets }: { path: string; holdsTargets: boolean },
+  { work, place }: Context,
+): void {
+  if (mount.isReadOnly) return;
+  const source = printable(mount.source);
+  if (mount.isWrittenAsWritable || isKnownToBeWritten(path, mount.target))
+    leaveUndecided(work, place, [`a container may write to ${source}`, 'mount it with :ro, or a named volume there']);
+  else if (!holdsTargets)
+    leaveUndecided(work, place, [
+      `something else is mounted below ${source}, where the directory has no place for it`,
+      'make an empty file or directory there and mount it with :ro',
+    ]);
+  else {
+    mount.makeReadOnly();
+    tellChange(work, place, [`${source} is mounted read-only`, 'data belongs into a volume, which outlives a bundle']);
+  }
+}
+
+/** Files and directories that programs are known to write, by their names and where they are mounted. */
+function isKnownToBeWritten(path: string, target: string): boolean {
+  return [path, target].some((each) => writtenFile.test(each)) || writtenTarget.test(target);
+}
+
+const writtenFile = /\.(db|sqlite3?|log|sock|pid|lock|rdb|aof)$|(^|\/)acme\.json$/i;
+const writtenTarget =
+  /^\/(config|data|storage|letsencrypt|acme|var\/log|var\/jenkins_home|etc\/(pihole|letsencrypt))\/?$|\/(uploads|storage|logs)\/?$/;
 
 /** The files below a directory but for the project's compose files; null when there are too many. */
 function filesToBring(path: string, { tree, documents }: ImportWork): TreeFile[] | null {

@@ -18,8 +18,8 @@ describe('several files', () => {
     expect(textsOf(files)).toEqual({
       compose: ['sub/b.yaml', 'c.yaml', 'compose.yaml'],
       files: {
-        'sub/b.yaml': { services: { b: { image: 'x', volumes: ['./sub/b.conf:/b'], env_file: './sub/b.env' } } },
-        'c.yaml': { services: { c: { image: 'x', volumes: ['b.conf:/v', './sub/b.conf:/b'] } } },
+        'sub/b.yaml': { services: { b: { image: 'x', volumes: ['./sub/b.conf:/b:ro'], env_file: './sub/b.env' } } },
+        'c.yaml': { services: { c: { image: 'x', volumes: ['b.conf:/v', './sub/b.conf:/b:ro'] } } },
         'compose.yaml': { services: { a: { image: 'x' } } },
       },
       undecided: [],
@@ -52,7 +52,7 @@ describe('several files', () => {
     });
     const a = {
       ...{ restart: 'always', labels: { l: 'r', m: '1' }, depends_on: ['z'], image: 'x', command: ['b'] },
-      ...{ environment: { A: '1', B: 3 }, volumes: ['./sub/b.conf:/b', 'w:/v'] },
+      ...{ environment: { A: '1', B: 3 }, volumes: ['./sub/b.conf:/b:ro', 'w:/v'] },
     };
     expect(files).toEqual({ 'compose.yaml': { services: { a } } });
   });

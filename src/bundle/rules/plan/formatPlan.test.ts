@@ -28,6 +28,7 @@ const plan: Plan = {
   images: [{ name: 'app:1\u001b[2J', change: 'new' }],
   variables: { LEVEL: 'info', LINES: 'a\n\u001b[2J', LONG: 'x'.repeat(81) },
   ignored: ['name shop (compose.yaml)'],
+  warnings: [{ text: 'service web: volumes ./data is part of the bundle', cure: 'mount it with :ro' }],
   shown: ['service web: DB, to whoever may inspect services'],
   not_judged: [{ codes: ['ROLLBACK_REFUSED', 'VOLUME_DIVERGED'], why: 'no state' }],
 };
@@ -51,6 +52,7 @@ it('shows the verdict first, then aligned facts, without empty rows', () => {
     '              LINES=a\ufffd\ufffd[2J',
     `              LONG=${'x'.repeat(80)}…`,
     '  ignored     name shop (compose.yaml)',
+    '  warnings    service web: volumes ./data is part of the bundle: mount it with :ro',
     '  shown       service web: DB, to whoever may inspect services',
     '  not judged  ROLLBACK_REFUSED, VOLUME_DIVERGED: no state',
   ]);
@@ -89,6 +91,7 @@ it('is as wide as its longest row, and shows no bundle without a usable manifest
     images: [],
     variables: {},
     ignored: [],
+    warnings: [],
     shown: [],
     not_judged: [],
     volumes,

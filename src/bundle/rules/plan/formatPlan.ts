@@ -1,4 +1,5 @@
 import { refusedFault } from '../../../../machines/fault.ts';
+import { formatFault } from '../../../../machines/refusals.ts';
 import { printable } from '../../../protocol/printable.ts';
 import { formatGibibytes } from '../../../platform/text/formatGibibytes.ts';
 import { formatRows, type Row } from './formatRows.ts';
@@ -30,6 +31,7 @@ function rowsOf({
   wait,
   variables,
   ignored,
+  warnings,
   shown,
   not_judged,
 }: Plan): Row[] {
@@ -46,6 +48,7 @@ function rowsOf({
     ['wait', wait === undefined ? [] : formatWait(wait)],
     ['variables', Object.entries(variables).map(([name, value]) => `${name}=${printable(value)}`)],
     ['ignored', ignored],
+    ['warnings', warnings.map(formatFault)],
     ['shown', shown],
     ['not judged', not_judged.map(({ codes, why }) => `${codes.join(', ')}: ${why}`)],
   ];

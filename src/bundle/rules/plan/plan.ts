@@ -1,4 +1,4 @@
-import { refusalCodes, type Refusal, type RefusalCode } from '../../../../machines/refusals.ts';
+import { refusalCodes, type Refusal, type RefusalCode, type RefusedFault } from '../../../../machines/refusals.ts';
 import type { Manifest, Sha } from '../../../../machines/types.ts';
 import type { Fact } from '../../../platform/fact.ts';
 import { composeContentsOf } from '../compose/document/composeContents.ts';
@@ -46,6 +46,8 @@ export interface Plan {
   ignored: string[];
   /** The variables that the bundle supplies itself, none of them secret. */
   variables: Manifest['variables'];
+  /** What is not refused, since the same content is applied here already, and would be refused of another bundle. */
+  warnings: RefusedFault[];
   /** The services that show values of secrets to others than their own containers. */
   shown: string[];
   /** Who signed the bundle; absent where no signatures were judged. */
@@ -62,6 +64,8 @@ export interface BundleFacts extends ComparableRelease {
   releaseFiles: ReadonlySet<string>;
   /** Bytes of its files. */
   fileSizes?: ReadonlyMap<string, number>;
+  /** True where the host has applied the same content, which may differ in the versions of secrets. */
+  isApplied?: boolean;
 }
 
 /** The host that the bundle is for. */
@@ -132,6 +136,7 @@ export function planOf(bundle: BundleFacts, host: HostFacts): Plan {
     wait,
     variables: manifest.variables,
     ignored: ignoredKeys(bundle.files, projectOf(manifest)),
+    warnings: policy.warnings,
     shown: shownBy[host.policyHost.orchestrator ?? 'compose'](
       bundle,
       manifest.secrets.map((secret) => secret.var),
@@ -155,6 +160,7 @@ export function abortedPlan(refusals: Refusal[], sha: Sha | null): Plan {
     images: [],
     variables: {},
     ignored: [],
+    warnings: [],
     shown: [],
   };
   return { ...nothing, sha, refusals, not_judged: [...digestNotCompared(sha), ended] };
@@ -171,11 +177,12 @@ export function manifestEnvOf(manifestText: string): string {
 }
 
 function policyJudgementOf(
-  { manifest, files, releaseFiles, fileSizes, texts }: BundleFacts,
+  { manifest, files, releaseFiles, fileSizes, isApplied = false, texts }: BundleFacts,
   { policyHost, engine }: HostFacts,
 ): Judgement {
   const ofEngine = 'known' in engine ? engine.known.policyFacts : {};
-  const facts = { manifest, projectName: projectOf(manifest), releaseFiles, texts, ...(fileSizes && { fileSizes }) };
+  const ofBundle = { manifest, releaseFiles, texts, isApplied, ...(fileSizes && { fileSizes }) };
+  const facts = { ...ofBundle, projectName: projectOf(manifest) };
   return judgeComposePolicy(files, { ...facts, ...ofEngine, host: policyHost });
 }
 

@@ -129,6 +129,7 @@ it('a plan that a refusal ended judges nothing after it', () => {
       profiles: [],
       ignored: [],
       shown: [],
+      warnings: [],
     },
     not_judged: [
       { codes: ['BUNDLE_DIGEST'], why: 'only an announced bundle has a digest to compare with' },

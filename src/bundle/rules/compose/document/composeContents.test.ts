@@ -130,10 +130,15 @@ secrets: {tls: {file: tls.pem}, token: {environment: FIVE}}
 
   it('may be written to unless their mounts are read-only', () => {
     const files = filesOf(
-      'services: {a: {volumes: ["./d:/a", "./b:/a:z", "./c:/a:ro", "v:/a", ./b/, {type: bind, source: a, read_only: no}]}}',
-      'services: {b: {volumes: ["./e:/a:ro,rw", "./f:/a:z,ro", "./f:/ro", {type: bind, source: g, read_only: ON}]}}',
+      'services: {a: {volumes: ["./d:/1", "./b:/2:z", "./c:/3:ro", "v:/4", ./b/, {type: bind, source: a, read_only: no}]}}',
+      'services: {b: {volumes: ["./e:/1:ro,rw", "./f:/2:z,ro", "./f:/ro", {type: bind, source: g, read_only: ON}]}}',
       'services: {c: {volumes: [{type: bind, source: h, read_only: xon}, {type: bind, source: i, read_only: ony}]}}',
     );
     expect(writablePaths(files)).toEqual(['a', 'b', 'd', 'e', 'f', 'h', 'i']);
+    const replaced = filesOf(
+      'services: {a: {volumes: ["./d:/a", "./e:/e"]}, b: {extends: a, volumes: ["./d:/a:ro"]}}',
+      'services: {a: {volumes: [{type: bind, source: ./d, target: /a, read_only: true}]}}',
+    );
+    expect(writablePaths(replaced)).toEqual(['e']);
   });
 });

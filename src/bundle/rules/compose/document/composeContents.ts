@@ -1,6 +1,6 @@
 import { variablesOf } from './interpolation.ts';
 import { activeServiceLayers } from './profiles.ts';
-import { effectiveValue, serviceLayers } from './serviceLayers.ts';
+import { effectiveValue, replacedMounts, serviceLayers } from './serviceLayers.ts';
 import { isReadOnlyMount } from './mountMode.ts';
 import { normalizeBundlePath } from './bundlePath.ts';
 import {
@@ -114,11 +114,12 @@ export function openedPaths(files: readonly ComposeFile[]): OpenedPaths {
 /** Paths of the bundle that a container may write to. */
 export function writablePaths(files: readonly ComposeFile[]): string[] {
   const layers = [...serviceLayers(files).values()].flat();
+  const replaced = replacedMounts(files);
   const mounts = valuesAt(layers, 'volumes').flatMap(itemsOf);
   return [
     ...new Set(
       mounts
-        .filter((mount) => !isReadOnlyMount(mount))
+        .filter((mount) => !isReadOnlyMount(mount) && !replaced.has(mount))
         .flatMap(bindSourceOf)
         .flatMap(bundlePathOf),
     ),

@@ -1,4 +1,4 @@
-import { valueAt, valuesAt, entriesOf, textOf, type ComposeNode } from './composeNode.ts';
+import { valueAt, valuesAt, entriesOf, itemsOf, textOf, type ComposeNode } from './composeNode.ts';
 
 /** Longest chain of `extends`; `validateComposePolicy` refuses a longer one, of which the rest is ignored here. */
 const maxExtendsDepth = 16;
@@ -39,4 +39,19 @@ function extendedService(service: ComposeNode | undefined): string | null {
 /** The value under a chain of keys that takes effect: the one of the last layer that has the key. */
 export function effectiveValue(layers: readonly ComposeNode[], ...keys: string[]): ComposeNode | undefined {
   return valuesAt(layers, ...keys).at(-1);
+}
+
+/** The mounts that no service has, because a later layer of each service that names them mounts something else at their target. */
+export function replacedMounts(files: readonly { root: ComposeNode }[]): ReadonlySet<ComposeNode> {
+  const perService = [...serviceLayers(files).values()].map((layers) =>
+    layers.flatMap((layer) => itemsOf(valueAt(layer, 'volumes'))),
+  );
+  const mounted = new Set(perService.flatMap((mounts) => [...new Map(mounts.map(withTarget)).values()]));
+  return new Set(perService.flat().filter((mount) => !mounted.has(mount)));
+}
+
+/** A mount without a target replaces none. */
+function withTarget(mount: ComposeNode): [string | ComposeNode, ComposeNode] {
+  const [source, target = source] = textOf(mount)?.split(':') ?? [];
+  return [textOf(valueAt(mount, 'target')) ?? target ?? mount, mount];
 }

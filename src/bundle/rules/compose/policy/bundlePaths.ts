@@ -46,15 +46,33 @@ const locationFaults = {
 } as const;
 
 /**
- * The source of a writable mount. It must contain no path that compose or the engine opens by name: a container could
- * replace that path by a link to any file of the host. Nor may it be an env file or label file, because those decide
- * what containers get.
+ * The source of a writable mount in the release, which goes with the second next bundle, together with what containers wrote.
+ * Content that is applied already may keep it.
  */
-export const writableSource: Validator = textValidator((source, value, location) => {
+export function writableSource(cure: string): Validator {
+  return textValidator((source, value, location) => {
+    const target = locatePath(source, location.facts);
+    if (!('path' in target)) return [];
+    const message = `${printable(source)} is part of the bundle, and the container can write to it`;
+    const whenApplied = openedByName(source, target, value, location);
+    const forData = location.facts.rendered ? 'mount a named volume' : volumeInstead(source);
+    return refuse(value, location, { message, cure: `${cure}, or for data ${forData}` }).map((each) => {
+      return { ...each, whenApplied };
+    });
+  });
+}
+
+/**
+ * A writable path that compose or the engine opens by name: a container could replace it by a link to any file of the host.
+ * The same holds for an env file or label file, because those decide what containers get.
+ */
+function openedByName(
+  source: string,
+  { kind, path }: Extract<PathLocation, { path: string }>,
+  value: ComposeNode,
+  location: ValueLocation,
+): Finding[] {
   const { openedPaths } = location.facts;
-  const target = locatePath(source, location.facts);
-  if (!('path' in target)) return [];
-  const { kind, path } = target;
   if (kind === 'file' && openedPaths.byCompose.includes(path))
     return refusePrivilege(value, location, `${printable(source)} is what compose reads: mount it read-only`);
   const opened = openedPaths.all.find((each) => each.startsWith(`${path}/`));
@@ -65,7 +83,7 @@ export const writableSource: Validator = textValidator((source, value, location)
         location,
         `${printable(source)} holds ${printable(opened)}, which is opened by its name: mount it read-only`,
       );
-});
+}
 
 const locationCures = {
   directory: 'name a file in it',
@@ -118,8 +136,12 @@ export function bindSource(isWritable: boolean): Validator {
 
 /** Data that no bundle has belongs in a named volume. */
 function volumeCure(source: string): string {
+  return `put it into the bundle, or ${volumeInstead(source)}`;
+}
+
+function volumeInstead(source: string): string {
   const [name] = /[a-zA-Z0-9][\w.-]+(?=\/*$)/.exec(source) ?? ['data'];
-  return `put it into the bundle, or write ${name} for it and name ${name} under the top-level volumes`;
+  return `write ${name} for it and name ${name} under the top-level volumes`;
 }
 
 /** Compose gives the engine a mount as `SOURCE:TARGET`, so no source with a colon is plain. */

@@ -17,7 +17,7 @@ import { judge, type Judgement } from './judge.ts';
 import { anyHost, type OrchestratorName, type PolicyHost } from './policyHost.ts';
 import type { Power } from './power.ts';
 import { sharedPowers } from './sharedPowers.ts';
-import { extendsFault } from '../document/serviceLayers.ts';
+import { extendsFault, replacedMounts } from '../document/serviceLayers.ts';
 import { readOnlyVolumes } from '../document/readOnlyVolumes.ts';
 import { composeLimits } from '../limits/composeLimits.ts';
 import { directoriesOf } from '../document/bundlePath.ts';
@@ -37,9 +37,11 @@ const validateForOrchestrator: Validator = (root, location) =>
 /** Facts about a bundle besides its compose files. */
 export type PolicyContext = Omit<
   PolicyFacts,
-  'composeFiles' | 'directories' | 'rendered' | 'openedPaths' | 'readOnlyVolumes' | 'host'
+  'composeFiles' | 'directories' | 'rendered' | 'openedPaths' | 'readOnlyVolumes' | 'replacedMounts' | 'host'
 > & {
   readonly manifest: Manifest;
+  /** True where the host has applied the same content already. */
+  readonly isApplied?: boolean;
   /** By default any host without a policy. */
   readonly host?: PolicyHost;
 };
@@ -58,8 +60,8 @@ export function validateComposePolicy(files: readonly ComposeFile[], context: Po
 
 /** The same, with the powers that the host permits. */
 export function judgeComposePolicy(files: readonly ComposeFile[], context: PolicyContext): Judgement {
-  const { manifest, host = anyHost } = context;
-  return judge(composeFindings(files, context), { agent: manifest.agent, host });
+  const { manifest, isApplied = false, host = anyHost } = context;
+  return judge(composeFindings(files, context), { agent: manifest.agent, host, isApplied });
 }
 
 /** The powers over a host that a bundle's compose files ask for, each once. */
@@ -106,7 +108,8 @@ export function validateModelPolicy(
     ...validateBundleLimits([{ root }]),
   ];
   const shared = sharedPowers([{ path: '', root }], all, facts);
-  return judge([...all, ...shared], { agent: manifest.agent, host: facts.host }).refusals;
+  const { isApplied = false } = context;
+  return judge([...all, ...shared], { agent: manifest.agent, host: facts.host, isApplied }).refusals;
 }
 
 function factsOf(
@@ -116,7 +119,8 @@ function factsOf(
 ): PolicyFacts {
   const readOnly = readOnlyVolumes(files, context.projectName);
   const directories = directoriesOf(context.releaseFiles);
-  return { host: anyHost, ...context, directories, composeFiles: compose, readOnlyVolumes: readOnly };
+  const ofFiles = { readOnlyVolumes: readOnly, replacedMounts: replacedMounts(files) };
+  return { host: anyHost, ...context, ...ofFiles, directories, composeFiles: compose };
 }
 
 /** Compose doubles every dollar sign in a rendered model. */

@@ -1,4 +1,4 @@
-import { refusalWith, type Refusal } from '../../../../../machines/refusals.ts';
+import { refusalWith, type RefusedFault, type Refusal } from '../../../../../machines/refusals.ts';
 import { printable } from '../../../../protocol/printable.ts';
 import type { Route } from '../../network/hostRoutes.ts';
 import type { OpenedPaths } from '../document/composeContents.ts';
@@ -16,6 +16,8 @@ export interface Finding {
   power?: Power;
   /** A path of the host that is mounted in a form that no permit grants. */
   hostPath?: string;
+  /** What is found in its place where the same content is applied on the host already, which is then only a warning. */
+  whenApplied?: Finding[];
 }
 
 /** What is wrong with a value, and what to do about it. */
@@ -37,6 +39,8 @@ export interface PolicyFacts extends Partial<EnginePolicyFacts> {
   readonly openedPaths: OpenedPaths;
   /** Keys of the volumes that all compose files of the bundle mount for reading alone. */
   readonly readOnlyVolumes: ReadonlySet<string>;
+  /** Mounts of the compose files that no service has. */
+  readonly replacedMounts: ReadonlySet<ComposeNode>;
   /** Set for compose's rendered model of the files in `dir`: its paths are absolute and its values may be secret. */
   readonly rendered?: { readonly dir: string };
   /** The host's routes; absent when the bundle is validated without a host. */
@@ -124,13 +128,18 @@ export function refusalsOf(findings: readonly Finding[]): Refusal[] {
   const occurring = [...new Set(findings.map(({ code }) => code))];
   const inOrder = occurring.sort((one, other) => codes.indexOf(one) - codes.indexOf(other));
   return inOrder.map((code) => {
-    const ofCode = findings.filter((finding) => finding.code === code).map(({ text, cure }) => ({ text, cure }));
-    const faults = [...new Map(ofCode.map((fault) => [fault.text, fault])).values()];
+    const faults = faultsOf(findings.filter((finding) => finding.code === code));
     const unlisted = faults.length - maxListedFindings;
     const more = unlisted > 0 ? [{ text: `and ${unlisted} more`, cure: 'correct these first' }] : [];
     const listed = [...faults.slice(0, maxListedFindings), ...more];
     return refusalWith(code, listed);
   });
+}
+
+/** Every distinct fault with its cure. */
+export function faultsOf(findings: readonly Finding[]): RefusedFault[] {
+  const faults = findings.map(({ text, cure }) => ({ text, cure }));
+  return [...new Map(faults.map((fault) => [fault.text, fault])).values()];
 }
 
 function describe(value: ComposeNode, { facts, owner, keyPath, file }: ValueLocation, message: string): string {

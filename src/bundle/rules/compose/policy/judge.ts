@@ -1,7 +1,7 @@
-import type { Refusal } from '../../../../../machines/refusals.ts';
+import type { RefusedFault, Refusal } from '../../../../../machines/refusals.ts';
 import type { Manifest } from '../../../../../machines/types.ts';
 import type { Denial, PermitKey } from '../../../../protocol/hostPolicy.ts';
-import { refusalsOf, type Finding } from './finding.ts';
+import { faultsOf, refusalsOf, type Finding } from './finding.ts';
 import { bindFault, holdsSocket, matchesGlob } from './hostPaths.ts';
 import type { PolicyHost } from './policyHost.ts';
 import { permitEntry, type PermittedPower, type Power } from './power.ts';
@@ -10,19 +10,25 @@ import { permitEntry, type PermittedPower, type Power } from './power.ts';
 export interface Grants {
   readonly agent: Manifest['agent'];
   readonly host: PolicyHost;
+  /** True where the host has applied the same content, which may differ in the versions of secrets. */
+  readonly isApplied?: boolean;
 }
 
 /** What is refused, and what only the policy of the host lets through, each power once. */
 export interface Judgement {
   readonly refusals: Refusal[];
   readonly permitted: PermittedPower[];
+  /** What would be refused of content that was not applied yet. */
+  readonly warnings: RefusedFault[];
 }
 
 /**
  * Judges what was found (spec §12). A flag of the bundle lifts privileges unless the host denies that; a permit of the
  * host lifts the power that it names, whatever is denied to flags.
  */
-export function judge(findings: readonly Finding[], grants: Grants): Judgement {
+export function judge(all: readonly Finding[], grants: Grants): Judgement {
+  const isTolerated = (finding: Finding) => grants.isApplied === true && finding.whenApplied !== undefined;
+  const findings = all.flatMap((finding) => (isTolerated(finding) ? (finding.whenApplied ?? []) : finding));
   const asked = findings.flatMap(({ power }) => (power?.permit === 'binds' ? power : []));
   const judged = findings.map((finding) => ({ finding, verdict: verdictOn(finding, grants, asked) }));
   const powers = judged.flatMap(({ finding: { power }, verdict }) => (verdict === 'permitted' && power ? power : []));
@@ -33,6 +39,7 @@ export function judge(findings: readonly Finding[], grants: Grants): Judgement {
   return {
     refusals: refusalsOf(judged.flatMap(({ verdict }) => (typeof verdict === 'string' ? [] : verdict))),
     permitted: [...new Map(permitted.map((each) => [JSON.stringify(each), each])).values()],
+    warnings: faultsOf(all.filter(isTolerated)),
   };
 }
 

@@ -17,7 +17,11 @@ describe('the compose policy for a rendered model', () => {
     validateModelPolicy({ services: { web }, ...more }, dir, context);
 
   it.each<[string, object, object]>([
-    ['paths of the release', { volumes: [{ type: 'bind', source: `${doubled(dir)}/conf`, target: '/c' }] }, {}],
+    [
+      'paths of the release',
+      { volumes: [{ type: 'bind', source: `${doubled(dir)}/conf`, target: '/c', read_only: true }] },
+      {},
+    ],
     ['files of the release', {}, { configs: { c: { name: 'deployd-eu-1_c', file: `${doubled(dir)}/app.env` } } }],
     ['numbers, booleans and null', { init: true, cpus: 0.5, command: null, privileged: false }, {}],
     ['names that compose generates', {}, { networks: { default: { name: 'deployd-eu-1_default', ipam: {} } } }],
@@ -32,6 +36,7 @@ describe('the compose policy for a rendered model', () => {
     ['PRIVILEGED_REFUSED', { volumes: [{ type: 'bind', source: '/hunter2', target: '/c' }] }, 'volumes'],
     ['PRIVILEGED_REFUSED', { volumes: [{ type: 'bind', source: `${dir}x/conf`, target: '/c' }] }, 'volumes'],
     ['COMPOSE_REFUSED', { volumes: [{ type: 'bind', source: doubled(dir), target: '/c' }] }, 'volumes'],
+    ['COMPOSE_REFUSED', { volumes: [{ type: 'bind', source: `${doubled(dir)}/conf`, target: '/c' }] }, 'volumes'],
     ['COMPOSE_REFUSED', { volumes: [{ type: 'bind', source: `${doubled(dir)}/.env`, target: '/c' }] }, 'volumes'],
     ['COMPOSE_REFUSED', { hostname: null }, 'hostname'],
     ['HOST_NETWORK_REFUSED', { network_mode: 'host' }, 'network_mode'],

@@ -50,7 +50,7 @@ describe('mounts of a service (spec §12)', () => {
       '/anonymous',
       './conf:/x:ro,z',
       'conf:/x:rw,Z,nocopy',
-      './conf/app.conf:/x',
+      './conf/app.conf:/x:ro',
     ],
     ...['data:/x:private,rprivate,cached,delegated,consistent'],
   ])('are allowed in the short form: %s', async (mount) => {
@@ -70,22 +70,22 @@ describe('mounts of a service (spec §12)', () => {
     ['{type: tmpfs, target: x}', 'COMPOSE_REFUSED', '.target x must be an absolute path in the container'],
     ['{type: tmpfs, target: x/y}', 'COMPOSE_REFUSED', '.target x/y must be an absolute path in the container'],
     [
-      '{type: bind, source: ./conf, target: /x, bind: {selinux: zx}}',
+      '{type: bind, source: ./conf, target: /x, read_only: true, bind: {selinux: zx}}',
       'COMPOSE_REFUSED',
       '.bind.selinux zx must be z or Z',
     ],
     [
-      '{type: bind, source: ./conf, target: /x, bind: {selinux: xz}}',
+      '{type: bind, source: ./conf, target: /x, read_only: true, bind: {selinux: xz}}',
       'COMPOSE_REFUSED',
       '.bind.selinux xz must be z or Z',
     ],
     [
-      '{type: bind, source: ./conf, target: /x, bind: {propagation: xprivate}}',
+      '{type: bind, source: ./conf, target: /x, read_only: true, bind: {propagation: xprivate}}',
       'PRIVILEGED_REFUSED',
       '.bind.propagation xprivate',
     ],
     [
-      '{type: bind, source: ./conf, target: /x, bind: {propagation: privatex}}',
+      '{type: bind, source: ./conf, target: /x, read_only: true, bind: {propagation: privatex}}',
       'PRIVILEGED_REFUSED',
       '.bind.propagation privatex',
     ],
@@ -95,10 +95,10 @@ describe('mounts of a service (spec §12)', () => {
   });
 
   it.each([
-    '{type: bind, source: ./conf, target: /x, bind: {propagation: rprivate, create_host_path: false, selinux: Z}}',
+    '{type: bind, source: ./conf, target: /x, read_only: true, bind: {propagation: rprivate, create_host_path: false}}',
     '{type: volume, source: data, target: /x, read_only: true, volume: {nocopy: true, labels: [a=b]}, bind: {selinux: z}}',
     '{type: tmpfs, target: /x, consistency: cached, tmpfs: {size: 1m, mode: 0700}}',
-    '{type: bind, source: conf, target: "${V}", bind: {propagation: private}}',
+    '{type: bind, source: conf, target: "${V}", read_only: yes, bind: {propagation: private, selinux: Z}}',
   ])('are allowed in the long form: %s', async (mount) => {
     expect(await findingsOf(`volumes: [${mount}]`)).toEqual([]);
   });
@@ -123,32 +123,65 @@ describe('the time of the host', () => {
   });
 });
 
-describe('a mount that a container may write to', () => {
+describe('a mount of the bundle that a container may write to', () => {
   it.each([
-    ['volumes: ["./app.env:/x"]\n    env_file: app.env', './app.env is what compose reads: mount it read-only'],
-    [
-      'volumes: ["./labels.txt:/x"]\n    label_file: labels.txt',
-      './labels.txt is what compose reads: mount it read-only',
-    ],
-    [
-      'volumes: ["./conf:/x", "./conf/app.conf:/y:ro"]',
-      './conf holds conf/app.conf, which is opened by its name: mount it read-only',
-    ],
-    [
-      'volumes: [{type: bind, source: conf, target: /x, read_only: off}, "./conf/app.conf:/y"]',
-      'conf holds conf/app.conf, which is opened by its name: mount it read-only',
-    ],
-  ])('needs a privilege above or on what is opened by its name: %s', async (lines, message) => {
-    expect(await findingsOf(lines)).toEqual(findings('PRIVILEGED_REFUSED', [message]));
+    ['volumes: ["./conf:/x"]', './conf'],
+    ['volumes: ["./conf/app.conf:/x"]', './conf/app.conf'],
+    ['volumes: ["./conf/:/x:rw,z"]', './conf/'],
+    ['volumes: ["./conf:/x:ro,rw"]', './conf'],
+    ['volumes: [{type: bind, source: conf, target: /x}]', 'conf'],
+    ['volumes: [{type: bind, source: ./conf, target: /x, read_only: off}]', './conf'],
+    ['volumes: ["./conf:/x"]\n    tmpfs: ["/x/cache"]', './conf'],
+    ['volumes: ["./conf:/x:ro", "./conf:/y"]', './conf'],
+  ])('is refused: %s', async (lines, source) => {
+    expect(await findingsOf(lines)).toEqual([
+      `COMPOSE_REFUSED: service web: volumes ${source} is part of the bundle, and the container can write to it (compose.yaml:5)`,
+    ]);
   });
 
   it.each([
     'volumes: ["./app.env:/x:ro", {type: bind, source: app.env, target: /y, read_only: YES}]\n    env_file: app.env',
-    'volumes: ["./conf:/x:ro", "./conf/app.conf:/y"]',
+    'volumes: ["./conf:/x:ro", "./conf/app.conf:/y:z,ro"]',
     'volumes: ["conf:/x", "./conf/app.conf:/y:ro"]',
-    'volumes: ["./app.env:/x", "./conf/app.conf:/y"]',
-  ])('is allowed elsewhere: %s', async (lines) => {
+    'volumes: [{type: bind, source: conf, target: /x, read_only: "${V}"}]',
+    'volumes: ["./conf:/x", "./conf:/x:ro"]',
+    'volumes: ["./conf:/x:ro"]\n    tmpfs: ["/x/cache"]',
+    'volumes: ["./conf:/x:ro"]\n    volumes_from: ["other:rw"]',
+  ])('is none, since it only reads: %s', async (lines) => {
     expect(await findingsOf(lines)).toEqual([]);
+  });
+
+  it('is refused with its cures', async () => {
+    const compose = serviceWith('volumes: ["./conf:/x", {type: bind, source: ./conf/app.conf, target: /y}]');
+    const refusals = await refusalsOf({ compose, allowPrivileged: true });
+    expect(refusals.flatMap(({ faults = [] }) => faults.map(({ cure }) => cure))).toEqual([
+      'mount it with :ro, or for data write conf for it and name conf under the top-level volumes',
+      'set read_only: true, or for data write app.conf for it and name app.conf under the top-level volumes',
+    ]);
+  });
+
+  it('is judged after the files are merged, and after extends', async () => {
+    const base = 'services: {web: {image: app:1, volumes: ["./conf:/x"]}}\n';
+    const compose = (volumes: string) => `services: {web: {volumes: ["${volumes}"]}}\n`;
+    const codesOf = async (more: string) =>
+      (
+        await refusalsOf({ compose: base, files: { 'more.yaml': more }, composeFiles: ['compose.yaml', 'more.yaml'] })
+      ).map(({ code }) => code);
+    expect(await codesOf(compose('./conf:/x:ro'))).toEqual([]);
+    expect(await codesOf(compose('./conf:/y:ro'))).toEqual(['COMPOSE_REFUSED']);
+    const extending =
+      'services: {web: {extends: b, image: a, volumes: ["./conf:/x:ro"]}, b: {image: a, volumes: ["./conf:/x"]}}';
+    expect(await refusalsOf({ compose: extending })).toMatchObject([{ code: 'COMPOSE_REFUSED' }]);
+  });
+
+  it('is refused as a volume whose device is a path of the bundle', async () => {
+    const options = (more: string) => `volumes: {data: {driver_opts: {type: none, ${more}}}}`;
+    const compose = (more: string) => `services: {web: {image: a, volumes: ["data:/x"]}}\n${options(more)}\n`;
+    const codesOf = async (more: string) =>
+      (await refusalsOf({ compose: compose(more), allowPrivileged: true })).map(({ code }) => code);
+    expect(await codesOf('o: bind, device: ./conf')).toEqual(['COMPOSE_REFUSED']);
+    expect(await codesOf('o: "ro,rbind", device: conf')).toEqual(['COMPOSE_REFUSED']);
+    expect(await codesOf('o: bind, device: /srv')).toEqual([]);
   });
 });
 

@@ -23,8 +23,8 @@ import {
   text,
   type KeyTable,
 } from './validators.ts';
-import { valueAt, textOf, type Scalar } from '../document/composeNode.ts';
-import { hasReadOnlyMode, isReadOnlyMount } from '../document/mountMode.ts';
+import { valueAt, textOf, type ComposeNode, type Scalar } from '../document/composeNode.ts';
+import { hasReadOnlyMode, hasVariableMode, isReadOnlyMount } from '../document/mountMode.ts';
 
 const volumeName = literalMatching(
   /^[a-zA-Z0-9][a-zA-Z0-9_.-]+$/,
@@ -49,7 +49,7 @@ const shortMount = textValidator((mount, value, location) => {
   const isWritableBind = isBind && !hasReadOnlyMode(modes);
   return [
     ...(isBind ? bindSource(isWritableBind) : volumeName)(from, location),
-    ...(isWritableBind ? writableSource(from, location) : []),
+    ...(isWritableBind && isMounted(value, location) ? writableSource('mount it with :ro')(from, location) : []),
     ...validateModes(modes, value, location),
   ];
 });
@@ -62,6 +62,11 @@ function validateModes(modes: string | undefined, value: Scalar, location: Value
     if (/^r?(shared|slave)$/.test(mode)) return refusePrivilege(value, location, message);
     return refuse(value, location, { message, cure: 'write ro or rw, or leave it out' });
   });
+}
+
+/** False for a mount that another compose file, or a service that extends, replaces for all services. */
+function isMounted(mount: ComposeNode, { facts }: ValueLocation): boolean {
+  return !facts.replacedMounts.has(mount);
 }
 
 const target = textMatching(/^\//, 'an absolute path in the container');
@@ -79,7 +84,11 @@ const longBindMount: Validator = (value, location) => {
   const source = valueAt(value, 'source');
   const isWritable = !isReadOnlyMount(value);
   const keys = { ...commonMountKeys, source: bindSource(isWritable), bind: bindOptions };
-  return [...mappingOf(keys)(value, location), ...(source && isWritable ? writableSource(source, location) : [])];
+  const isKept = source !== undefined && isWritable && !hasVariableMode(value) && isMounted(value, location);
+  return [
+    ...mappingOf(keys)(value, location),
+    ...(isKept ? writableSource('set read_only: true')(source, location) : []),
+  ];
 };
 
 /** A part of a volume: an engine that is too old for it mounts the whole volume, and says nothing. */

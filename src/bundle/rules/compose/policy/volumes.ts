@@ -1,8 +1,8 @@
 import { printable } from '../../../../protocol/printable.ts';
 import { entriesOf, textOf, valueAt, type ComposeNode } from '../document/composeNode.ts';
-import { isPlainHostPath } from './bundlePaths.ts';
+import { isPlainHostPath, locatePath } from './bundlePaths.ts';
 import { nameOutside, ownedOrExternal } from './externals.ts';
-import { refusePower, type Finding, type Validator, type ValueLocation } from './finding.ts';
+import { refuse, refusePower, type Finding, type Validator, type ValueLocation } from './finding.ts';
 import { hostPathOf } from './hostPaths.ts';
 import { labels } from './labels.ts';
 import { tmpfsOptions } from './mounts.ts';
@@ -25,11 +25,25 @@ const boundVolume = ownedOrExternal('volumes', { ...volumeKeys, driver_opts: bou
 
 /** A volume; one that is a directory of the host is judged as a bind mount of it. */
 export const volume: Validator = (value, location) => {
-  if (isBound(value, location)) return boundVolume(value, location);
+  const inBundle = boundBundlePath(value, location);
+  if (isBound(value, location)) return [...inBundle, ...boundVolume(value, location)];
   const device = textOf(valueAt(value, 'driver_opts', 'device'));
-  const findings = anyVolume(value, location);
+  const findings = [...inBundle, ...anyVolume(value, location)];
   return device === null ? findings : findings.map((each) => ({ ...each, hostPath: hostPathOf(device) }));
 };
+
+/** A volume that is a directory of the bundle: compose makes the relative path one of the release. */
+function boundBundlePath(value: ComposeNode, location: ValueLocation): Finding[] {
+  const device = valueAt(value, 'driver_opts', 'device');
+  const isBind = /\br?bind\b/.test(textOf(valueAt(value, 'driver_opts', 'o')) ?? '');
+  const source = device === undefined ? null : textOf(device);
+  if (device === undefined || source === null || !isBind || !('path' in locatePath(source, location.facts))) return [];
+  const problem = {
+    message: `${printable(source)} is part of the bundle, which a volume outlives`,
+    cure: 'mount it with :ro in the service, or leave driver_opts out',
+  };
+  return refuse(device, atKey(location, 'driver_opts.device'), problem).map((each) => ({ ...each, whenApplied: [] }));
+}
 
 /** Whether options say no more than a bind mount does, of a path that nothing else decides. */
 function isBound(value: ComposeNode, location: ValueLocation): boolean {
