@@ -25,11 +25,18 @@ describe('a failure soon after the apply', () => {
     ['a job', { service: 'job' }, false],
     ['a service with a restart policy', { service: 'web' }, false],
     ['a service of an older record', { service: 'other' }, false],
+    ['a container that another tool created', { id: 'foreign' }, false],
   ])('%s', (_title, change, counts) => {
-    expect(lateFailures([{ ...ended, ...change } as typeof ended], services, times)).toHaveLength(counts ? 1 : 0);
+    const recorded = [{ ...ended, image: '', networks: [], volumes: [], number: '1' }];
+    const found = [{ ...ended, ...change } as typeof ended];
+    expect(lateFailures(found, { services, containers: recorded }, times)).toHaveLength(counts ? 1 : 0);
   });
 
   it('is none if the host was started meanwhile', () => {
-    expect(lateFailures([ended], services, { ...times, bootMs: 1200 })).toEqual([]);
+    expect(lateFailures([ended], { services }, { ...times, bootMs: 1200 })).toEqual([]);
+  });
+
+  it('counts with a record of an older agent, which has no containers', () => {
+    expect(lateFailures([ended], { services }, times)).toEqual([ended]);
   });
 });

@@ -1,3 +1,4 @@
+import type { ReleaseRecord } from '../release/releaseRecord.ts';
 import type { InspectedContainer } from './health.ts';
 import { roleOf, type ExpectedService } from './unhealthyServices.ts';
 
@@ -15,18 +16,23 @@ const endedFromOutside = [130, 137, 143];
 
 /**
  * The containers that ended with an error so soon after the apply that the release has failed. Only a service without a
- * restart policy and without a healthcheck can fail so. What was killed from outside, or ended with the host, is healed.
+ * restart policy and without a healthcheck can fail so. What was killed from outside, or ended with the host, is healed; so is
+ * the drift of a container that the release did not record.
  */
 export function lateFailures(
   containers: readonly InspectedContainer[],
-  services: readonly ExpectedService[],
+  release: { services: readonly ExpectedService[] } & Pick<ReleaseRecord, 'containers'>,
   { appliedMs, windowMs, bootMs }: TrialTimes,
 ): InspectedContainer[] {
   if (bootMs > appliedMs) return [];
+  const recorded = release.containers && new Set(release.containers.map(({ id }) => id));
   return containers.filter((container) => {
+    if (recorded?.has(container.id) === false) return false;
     const { state, health, exitCode, oomKilled, finishedMs = Infinity } = container;
     const hasFailed = state === 'exited' && exitCode !== 0 && health === null;
     const isOwn = oomKilled || !endedFromOutside.includes(exitCode);
-    return hasFailed && isOwn && roleOf(services, container).kind === 'once' && finishedMs <= appliedMs + windowMs;
+    return (
+      hasFailed && isOwn && roleOf(release.services, container).kind === 'once' && finishedMs <= appliedMs + windowMs
+    );
   });
 }

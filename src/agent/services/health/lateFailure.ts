@@ -55,7 +55,7 @@ async function lateFault(
     windowMs: settings.health_timeout_s * 1000,
     bootMs: Date.now() - uptime() * 1000,
   };
-  const failed = lateFailures(await containers.list(), suspects, times);
+  const failed = lateFailures(await containers.list(), { ...record, services: suspects }, times);
   if (failed.length === 0) return null;
   const names = new Set(failed.map(({ service }) => service));
   const watched = failed.map((container): WatchedContainer => ({ container, healthStatus: 'failed', lastExit: null }));
