@@ -4,7 +4,7 @@ import {
   type ResourceUser,
   type ResourceUserListEntry,
 } from '../../rules/health/resourceUser.ts';
-import type { NamedNetwork } from '../../rules/createdContainers/ambiguousNetworks.ts';
+import { networkFactsOf, type DefinedNetwork, type NetworkEntry } from '../../rules/createdContainers/networkPlan.ts';
 import type { ContainerInspection } from '../../rules/health/engineContainer.ts';
 import type { ProjectResources } from '../../rules/release/projectResources.ts';
 import type { EnginePolicyFacts } from '../../../bundle/rules/compose/policy/policyHost.ts';
@@ -47,10 +47,11 @@ export function createResourceQueries(project: string, { getJson, inspectContain
     },
 
     /** Every network of the engine. */
-    networks: async (): Promise<NamedNetwork[]> => {
-      const { json } = await getJson({ path: '/networks' });
-      return (json as (LabelledEntry & { Id: string })[]).map(({ Id, Name, Labels }) => {
-        return { id: Id, name: Name, project: Labels?.['com.docker.compose.project'] ?? null };
+    networks: async (): Promise<DefinedNetwork[]> => {
+      const { json, isPodman } = await getJson({ path: '/networks' });
+      return (json as (LabelledEntry & NetworkEntry & { Id: string })[]).map((entry) => {
+        const project = entry.Labels?.['com.docker.compose.project'] ?? null;
+        return { id: entry.Id, name: entry.Name, project, facts: networkFactsOf(entry, isPodman) };
       });
     },
 

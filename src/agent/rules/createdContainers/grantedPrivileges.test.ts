@@ -167,8 +167,13 @@ it('grants networks and volumes their driver and options, and external ones anyt
       t: null,
     },
     volumes: { p_plain: { may: ['driver local'], must: [] }, p_full: { may: facts, must: [] }, t: null },
+    definitions: {
+      p_plain: ['driver bridge'],
+      p_inner: ['driver bridge', 'internal'],
+      p_full: ['driver d', 'option o=x', 'option mtu=1500', 'option ipv6=true'],
+    },
   });
-  expect(grantedPrivilegesOf(null, dir)).toEqual({ schema: 1, services: {}, networks: {}, volumes: {} });
+  expect(grantedPrivilegesOf(null, dir)).toEqual({ schema: 1, services: {}, networks: {}, volumes: {}, definitions: {} });
 });
 
 describe('stored grants', () => {

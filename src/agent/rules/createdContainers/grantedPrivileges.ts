@@ -3,6 +3,7 @@ import { contestedNamesOf, type ContestedNames } from './contestedNames.ts';
 import { ownNetworkFact, ownVolumeFact } from './createdContainer.ts';
 import { modelMountsOf, type ModelMount } from './modelMounts.ts';
 import { restrictionFactsOf, privilegeFactsOf, namespaceFact } from './modelPrivileges.ts';
+import { networkDefinitionOf, type NetworkDefinitions } from './networkPlan.ts';
 import { engineNameOf, objectOf, textOf, type ModelObject } from './renderedModel.ts';
 
 /**
@@ -21,6 +22,8 @@ export interface GrantedPrivileges {
   /** By engine name; null for external ones. */
   networks: Record<string, Allowance | null>;
   volumes: Record<string, Allowance | null>;
+  /** Configurations of the networks that are not external. Absent in files of older versions. */
+  definitions?: NetworkDefinitions;
 }
 
 /**
@@ -50,12 +53,13 @@ export function grantedPrivilegesOf(
     ),
     networks: allowances(root['networks'], networkAllowance),
     volumes: allowances(root['volumes'], volumeAllowance),
+    definitions: networkDefinitionsOf(root),
   };
 }
 
 /** A copy with each fact and each engine name passed through `seal`, which hides those that hold a secret. */
 export function hideSecrets(
-  { services, networks, volumes }: GrantedPrivileges,
+  { services, networks, volumes, definitions }: GrantedPrivileges,
   seal: (text: string) => string,
 ): GrantedPrivileges {
   const hide = ({ may, must }: Allowance) => ({ may: may.map(seal), must: must.map(seal) });
@@ -66,6 +70,11 @@ export function hideSecrets(
     services: Object.fromEntries(Object.entries(services).map(([name, part]) => [name, hide(part)])),
     networks: hideResources(networks),
     volumes: hideResources(volumes),
+    ...(definitions && {
+      definitions: Object.fromEntries(
+        Object.entries(definitions).map(([name, facts]) => [seal(name), facts.map((fact) => seal(fact))]),
+      ),
+    }),
   };
 }
 
@@ -74,14 +83,25 @@ export function parseGrantedPrivileges(text: string): GrantedPrivileges | null {
   const isAllowance = (part: unknown) => [objectOf(part)['may'], objectOf(part)['must']].every(isStringArray);
   try {
     const value = JSON.parse(text) as GrantedPrivileges;
-    const { services, networks, volumes } = value;
+    const { services, networks, volumes, definitions = {} } = value;
     const resources = [networks, volumes].flatMap((parts) => Object.values(parts)).filter((part) => part !== null);
-    return objectOf(value)['schema'] === 1 && [...Object.values(services), ...resources].every(isAllowance)
+    return objectOf(value)['schema'] === 1 &&
+      [...Object.values(services), ...resources].every(isAllowance) &&
+      Object.values(definitions).every(isStringArray)
       ? value
       : null;
   } catch {
     return null;
   }
+}
+
+/** The configurations of the networks in a rendered model, by engine name. */
+export function networkDefinitionsOf(model: unknown): NetworkDefinitions {
+  const root = objectOf(model);
+  const defined = Object.entries(objectOf(root['networks'])).filter(([, part]) => objectOf(part)['external'] !== true);
+  return Object.fromEntries(
+    defined.map(([key, part]) => [engineNameOf(root, key, part), networkDefinitionOf(objectOf(part))]),
+  );
 }
 
 function serviceAllowance(

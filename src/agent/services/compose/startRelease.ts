@@ -14,6 +14,7 @@ import type { EngineHealthcheck } from '../../../bundle/rules/wait/healthcheck.t
 import { releaseWaitOf } from '../../rules/release/releaseWait.ts';
 import { enforceModel, removeOtherServices, removePartiallyCreated } from './createdContainers.ts';
 import { recordCreated } from './recordContainers.ts';
+import { settleNetworks } from './networks.ts';
 import { startCreated } from './startCreated.ts';
 import { linkedServicesOf, prepareCures, restartDependents } from './cures.ts';
 import { oneShotsToRunAgain, restoreProviders, servicesToStart } from './oneShots.ts';
@@ -103,6 +104,7 @@ async function prepareStart(
   const release = await composeReleaseOf(deps, sha);
   tick.healthyContainers = null;
   await expectDistinctNetworks(deps);
+  await settleNetworks(deps, { sha, release }, signal);
   const before = await containers.inspectProject();
   const record = await completeRecord(deps, sha);
   const services = await linkedServicesOf(deps, { record, release, created: before.containers }, signal);

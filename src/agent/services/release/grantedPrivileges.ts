@@ -2,8 +2,12 @@ import type { ComposeRelease } from '../../adapters/compose/compose.ts';
 import {
   grantedPrivilegesOf,
   hideSecrets,
+  networkDefinitionsOf,
   type GrantedPrivileges,
 } from '../../rules/createdContainers/grantedPrivileges.ts';
+import { Fault } from '../../../../machines/fault.ts';
+import { isInterruption } from '../../../../machines/outcomes.ts';
+import type { NetworkDefinitions } from '../../rules/createdContainers/networkPlan.ts';
 import type { Dependencies } from '../dependencies.ts';
 import { loadKeyedDigest } from './keyedDigest.ts';
 
@@ -32,4 +36,26 @@ export async function readGrantedPrivileges(
   const granted = await withoutSecrets(deps, grantedPrivilegesOf(model, release.dir));
   await deps.releases.writeGrantedPrivileges(sha, granted);
   return granted;
+}
+
+/**
+ * The configurations of a release's networks, as `readGrantedPrivileges`; null where an older version recorded the release and
+ * compose cannot render it now.
+ */
+export async function readNetworkDefinitions(
+  deps: Dependencies,
+  { sha, release }: { sha: string; release: ComposeRelease },
+  signal: AbortSignal,
+): Promise<NetworkDefinitions | null> {
+  try {
+    const granted = await readGrantedPrivileges(deps, { sha, release }, signal);
+    if (granted.definitions) return granted.definitions;
+    const definitions = networkDefinitionsOf(await deps.compose.renderModel(release, signal));
+    const completed = await withoutSecrets(deps, { ...granted, definitions });
+    await deps.releases.writeGrantedPrivileges(sha, completed);
+    return completed.definitions ?? null;
+  } catch (error) {
+    if (!(error instanceof Fault) || isInterruption(error)) throw error;
+    return null;
+  }
 }

@@ -37,6 +37,15 @@ export function contains(outer: Subnet, inner: Subnet): boolean {
   return subnetFrom(inner, outer.prefix).first === outer.first;
 }
 
+/** The first address as text, without abbreviations. */
+export function formatAddress({ family, first }: Subnet): string {
+  const groupBits = family === 4 ? 8n : 16n;
+  const count = family === 4 ? 4 : 8;
+  const mask = (1n << groupBits) - 1n;
+  const groups = Array.from({ length: count }, (_, index) => (first >> (groupBits * BigInt(count - 1 - index))) & mask);
+  return family === 4 ? groups.join('.') : groups.map((group) => group.toString(16)).join(':');
+}
+
 function parseIpv6Groups(text: string): number[] | null {
   const halves = text.split('::');
   if (halves.length > 2) return null;
