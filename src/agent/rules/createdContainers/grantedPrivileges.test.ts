@@ -173,7 +173,13 @@ it('grants networks and volumes their driver and options, and external ones anyt
       p_full: ['driver d', 'option o=x', 'option mtu=1500', 'option ipv6=true'],
     },
   });
-  expect(grantedPrivilegesOf(null, dir)).toEqual({ schema: 1, services: {}, networks: {}, volumes: {}, definitions: {} });
+  expect(grantedPrivilegesOf(null, dir)).toEqual({
+    schema: 1,
+    services: {},
+    networks: {},
+    volumes: {},
+    definitions: {},
+  });
 });
 
 describe('stored grants', () => {
