@@ -110,11 +110,12 @@ withConfig(program.command('bootstrap'))
 
 withConfig(program.command('doctor'))
   .description('checks what usually goes wrong on a host, and tells what to do about it; exit 0 when all is well')
+  .option('--before-upgrade', 'only what the new defaults of this version would change on this host')
   .option('--json', 'the same as JSON')
-  .action(async (options: { json?: boolean }, command: Command) => {
+  .action(async (options: { beforeUpgrade?: boolean; json?: boolean }, command: Command) => {
     const { doctor } = await import('./commands/doctor.ts');
-    const { json = false } = options;
-    const how = { json, version, vault, signal: abortedBySignal() };
+    const { beforeUpgrade = false, json = false } = options;
+    const how = { beforeUpgrade, json, version, vault, signal: abortedBySignal() };
     await forEachEnv(chosenConfig(command), { json, verdict: 'well' }, (configPath, out) =>
       doctor({ ...how, configPath }, out),
     );

@@ -13,6 +13,7 @@ import { examinePolicy } from '../services/doctor/policy.ts';
 import { examineServices } from '../services/doctor/services.ts';
 import { examineTrust } from '../services/doctor/trust.ts';
 import { doctorContextOf, type DoctorInput } from '../services/doctor/doctorContext.ts';
+import { examineUpgrade } from '../services/doctor/upgrade.ts';
 import { checkTicks } from '../services/doctor/ticks.ts';
 import type { Output } from './status.ts';
 
@@ -20,6 +21,8 @@ import type { Output } from './status.ts';
 export interface DoctorOptions {
   configPath: string;
   json: boolean;
+  /** Names what the new defaults of this version would change on this host, in place of the usual checks. */
+  beforeUpgrade?: boolean;
   version: string;
   vault: Vault;
   signal: AbortSignal;
@@ -29,13 +32,12 @@ export interface DoctorOptions {
  * `deployd doctor`: exit 0 when every check passes, else 1, also with an invalid configuration. It keeps the user that started
  * it, writes nothing and takes no lock; it only pings the services and looks up the token.
  */
-export async function doctor({ configPath, json, ...options }: DoctorOptions, out: Output): Promise<number> {
-  const diagnosis = await runChecks({
-    ...options,
-    configPath,
-    scope: scopeOf(configPath),
-    ...readConfig(configPath),
-  });
+export async function doctor(
+  { configPath, json, beforeUpgrade = false, ...options }: DoctorOptions,
+  out: Output,
+): Promise<number> {
+  const input = { ...options, configPath, scope: scopeOf(configPath), ...readConfig(configPath) };
+  const diagnosis = await (beforeUpgrade ? runUpgradeChecks : runChecks)(input);
   const text = json ? diagnosisJson(diagnosis) : formatDiagnosis(diagnosis);
   out.log(options.vault.redactor().redact(text));
   return diagnosis.passed ? 0 : 1;
@@ -70,6 +72,11 @@ async function runChecks(input: DoctorInput): Promise<Diagnosis> {
     await examineServices(context),
   ];
   return diagnosisOf(made.map((check) => withCommands(check, input.scope)));
+}
+
+async function runUpgradeChecks(input: DoctorInput): Promise<Diagnosis> {
+  const checks = await examineUpgrade(await doctorContextOf(input));
+  return diagnosisOf(checks.map((check) => withCommands(check, input.scope)));
 }
 
 function withCommands(check: Check, scope: AgentScope): Check {

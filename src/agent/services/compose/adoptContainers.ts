@@ -15,7 +15,7 @@ export async function adoptContainers(deps: Dependencies, sha: Sha, signal: Abor
   if (record === null || record.containers !== undefined) return [];
   const found = await containers.listStatuses();
   const { hashes, version } = await configurationHashes(deps, sha, signal);
-  const contents = contentsOf(await releases.readOverride(sha));
+  const contents = contentLabelsOf(await releases.readOverride(sha));
   const { adopted, foreign } = adoptable(found, { record, hashes, composeVersion: version, contents });
   const mounted = new Set(adopted.flatMap(({ created }) => created.volumes.map(({ name }) => name)));
   const { volumes } = await containers.existingVolumes();
@@ -42,7 +42,7 @@ async function configurationHashes(deps: Dependencies, sha: Sha, signal: AbortSi
 }
 
 /** The content labels of an override, by service. */
-function contentsOf(override: string | null): ReadonlyMap<string, string> {
+export function contentLabelsOf(override: string | null): ReadonlyMap<string, string> {
   const parsed = JSON.parse(override ?? '{}') as {
     services?: Record<string, { labels?: Record<string, string> }>;
   };

@@ -1,0 +1,51 @@
+import { upgradeChecks, type UpgradeFacts } from './upgradeChecks.ts';
+
+const service = { name: 'migrate', image: 'a', kind: 'job' as const, jobReason: 'restart' as const, after: [] };
+const healthcheck = {} as UpgradeFacts['services'][number]['healthcheck'];
+const quiet: UpgradeFacts = {
+  ...{ dir: '/r', writable: [], services: [], recorded: new Set(), jobTimeoutS: 600, written: [] },
+  drifted: { known: [] },
+  drift: 'heal',
+};
+const outcomes = (facts: Partial<UpgradeFacts>) =>
+  upgradeChecks({ known: { ...quiet, ...facts } }).flatMap(({ name, status, findings }) =>
+    status === 'passed' ? [] : [`${name} ${status}: ${findings.map(({ problem }) => problem).join()}`],
+  );
+
+it.each<[string, Partial<UpgradeFacts>, RegExp[]]>([
+  ['nothing', {}, []],
+  [
+    'writable mounts',
+    { writable: ['conf'] },
+    [/^writable mounts failed: containers can write to \.\/conf of the bundle/],
+  ],
+  [
+    'files of others',
+    { written: [{ sha: 'a', paths: ['x'] }] },
+    [/^kept releases failed: release a has files .*\(x …\)/],
+  ],
+  [
+    'services that are jobs',
+    { services: [{ ...service, healthcheck }] },
+    [/^jobs failed: migrate is a job \(restart is no/],
+  ],
+  ['no service that was a job before', { services: [{ ...service, healthcheck }], recorded: new Set(['migrate']) }, []],
+  [
+    'drift',
+    { drifted: { known: [{ service: 'web', detail: 'x' }] } },
+    [/^drift failed: web: x: the second tick creates it again/],
+  ],
+  [
+    'drift that is only reported',
+    { drifted: { known: [{ service: 'web', detail: 'x' }] }, drift: 'report' },
+    [/each tick reports/],
+  ],
+  ['an engine that does not answer', { drifted: { unknown: 'no engine' } }, [/^drift unknown/]],
+])('the checks before an upgrade name %s', (_, facts, expected) => {
+  expect(outcomes(facts)).toEqual(expected.map((each) => expect.stringMatching(each) as string));
+});
+
+it('without an applied release nothing changes, and without a state nothing is known', () => {
+  expect(upgradeChecks({ known: null }).map(({ status }) => status)).toEqual(Array(4).fill('passed'));
+  expect(upgradeChecks({ unknown: 'x' }).map(({ status }) => status)).toEqual(Array(4).fill('unknown'));
+});

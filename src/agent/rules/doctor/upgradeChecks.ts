@@ -1,0 +1,77 @@
+import type { Fact } from '../../../platform/fact.ts';
+import { checkResult, unknownCheck, type Check, type Finding } from '../../../doctor/diagnosis.ts';
+import { printable } from '../../../protocol/printable.ts';
+import type { WrittenService } from '../../../bundle/rules/wait/writtenServices.ts';
+import type { ServiceProblem, Sha } from '../../../../machines/types.ts';
+
+/** What the new defaults of this version (docs/upgrading.md) would judge of the applied release. */
+export interface UpgradeFacts {
+  dir: string;
+  /** Paths of the bundle that containers may write to. */
+  writable: readonly string[];
+  services: readonly WrittenService[];
+  /** Services whose kind an agent with jobs has recorded. */
+  recorded: ReadonlySet<string>;
+  jobTimeoutS: number;
+  /** Containers that are not of the release. */
+  drifted: Fact<readonly Pick<ServiceProblem, 'service' | 'detail'>[]>;
+  drift: 'heal' | 'report';
+  /** Releases with files that neither their bundles nor the agent wrote, with some of the paths. */
+  written: readonly { sha: Sha; paths: readonly string[] }[];
+}
+
+/** One check for each new default; a finding is what would change on this host. */
+export function upgradeChecks(facts: Fact<UpgradeFacts | null>): Check[] {
+  if ('unknown' in facts) return names.map((name) => unknownCheck(name, facts.unknown));
+  if (facts.known === null) return names.map((name) => checkResult(name, 'nothing is applied', []));
+  const { known } = facts;
+  return [
+    checkResult(names[0], 'no container can write to its bundle', writableFindings(known)),
+    checkResult(names[1], 'no release has files of others', writtenFindings(known)),
+    checkResult(names[2], 'no service becomes a job', jobFindings(known)),
+    driftCheck(known),
+  ];
+}
+
+const names = ['writable mounts', 'kept releases', 'jobs', 'drift'] as const;
+
+function writableFindings({ dir, writable }: UpgradeFacts): Finding[] {
+  return writable.map((path) => ({
+    problem: `containers can write to ./${printable(path)} of the bundle: it keeps running, and the next bundle with this mount is refused`,
+    fix: `mount it with :ro, or move its data from ${dir}/${printable(path)} into a named volume`,
+  }));
+}
+
+function writtenFindings({ written }: UpgradeFacts): Finding[] {
+  return written.map(({ sha, paths }) => ({
+    problem: `release ${sha} has files that its bundle does not have (${paths.map((path) => printable(path)).join(', ')} …): it is no longer removed`,
+    fix: 'copy what is needed, then: sudo deployd run --once --prune',
+  }));
+}
+
+const reasons = {
+  awaited: 'another service awaits its end',
+  mode: 'deploy.mode is one of a job',
+  restart: 'restart is no, and it has no healthcheck',
+} as const;
+
+function jobFindings({ services, recorded, jobTimeoutS }: UpgradeFacts): Finding[] {
+  return services.flatMap(({ name, jobReason }) =>
+    jobReason === null || recorded.has(name)
+      ? []
+      : {
+          problem: `${printable(name)} is a job (${reasons[jobReason]}): the next apply waits up to ${jobTimeoutS} s until it ends with 0`,
+          fix: 'raise job_timeout_s where it needs longer; a service that must keep running gets a restart policy or a healthcheck',
+        },
+  );
+}
+
+function driftCheck({ drifted, drift }: UpgradeFacts): Check {
+  if ('unknown' in drifted) return unknownCheck(names[3], drifted.unknown);
+  const effect = drift === 'heal' ? 'the second tick creates it again' : 'each tick reports it';
+  const findings = drifted.known.map(({ service, detail }) => ({
+    problem: `${printable(service)}: ${printable(detail)}: ${effect}`,
+    fix: 'put the change into a bundle, or set drift: report',
+  }));
+  return checkResult(names[3], 'all containers are of the release', findings);
+}
