@@ -24,6 +24,11 @@ interface StartedRelease extends ComposeRelease {
   dependenciesS?: number;
 }
 
+/** A release, and the services whose images are pulled; all if there are none. */
+interface PulledServices extends ComposeRelease {
+  services: readonly string[];
+}
+
 /** Whether absent images may be pulled. */
 export type Pull = 'never' | 'missing';
 
@@ -57,9 +62,10 @@ export function createCompose(
     /** Aborts a running discovery of compose; the next call starts a new one. */
     forget,
 
-    pull: (release: ComposeRelease, logins: RegistryLogin[], signal: AbortSignal) =>
+    /** Pulls the images of some services. */
+    pull: ({ services, ...release }: PulledServices, logins: RegistryLogin[], signal: AbortSignal) =>
       withLogins(dir, logins, () =>
-        step({ name: 'pull', args: ['--quiet'], release, timeoutS: pull_timeout_s }, signal),
+        step({ name: 'pull', args: ['--quiet', ...services], release, timeoutS: pull_timeout_s }, signal),
       ),
 
     /**

@@ -11,6 +11,7 @@ import {
 } from '../../rules/health/engineContainer.ts';
 import type { InspectedContainer, ObservedContainer } from '../../rules/health/health.ts';
 import { givenVolumeOptions } from '../../rules/createdContainers/volumeOptions.ts';
+import type { LocalImage } from '../../rules/compose/pullPlan.ts';
 import type { ProjectResources } from '../../rules/release/projectResources.ts';
 import type { EngineHealthcheck } from '../../../bundle/rules/wait/healthcheck.ts';
 import { createLogQueries } from './containerLogs.ts';
@@ -106,6 +107,13 @@ export function createContainers(options: ContainersOptions) {
         async (docker) => (await ignoreNotFound(docker.getImage(reference).inspect(), noReference))?.Id ?? null,
       ),
 
+    /** When the tag of an image was last set, as far as the engine knows; null when the image is absent. */
+    localImage: (reference: string): Promise<LocalImage | null> =>
+      withDocker(async (docker) => {
+        const image = await ignoreNotFound(docker.getImage(reference).inspect(), noReference);
+        return image && { taggedMs: taggedMsOf(image) };
+      }),
+
     /** Adds a reference to an image of the store. */
     tagImage: (id: string, reference: string) => {
       const [, repo = reference, tag = 'latest'] = /^(.*?)(?::([^:/@]+))?$/.exec(reference) ?? [];
@@ -120,6 +128,13 @@ export function createContainers(options: ContainersOptions) {
     pruneImages: () =>
       withDockerSlow((docker, options) => docker.pruneImages({ ...options, filters: { dangling: ['true'] } })),
   };
+}
+
+/** Null for the time zero, which an engine gives for an image that was pulled, and for none. */
+function taggedMsOf(image: object): number | null {
+  const { Metadata } = image as { Metadata?: { LastTagTime?: string } };
+  const taggedMs = Date.parse(Metadata?.LastTagTime ?? '');
+  return taggedMs > 0 ? taggedMs : null;
 }
 
 /** A text with a variable is no reference: no image has it. */

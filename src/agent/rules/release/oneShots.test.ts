@@ -9,7 +9,7 @@ import {
 
 const oneShot: OneShot = { service: 'migrate', fingerprint: 'f', image: 'sha256:1', volumes: ['p_data'] };
 const fingerprints = new Map<string, ServiceFingerprint>([
-  ['migrate', { fingerprint: 'f', image: 'app:1', volumes: ['p_data'] }],
+  ['migrate', { fingerprint: 'f', image: 'app:1', pullPolicy: null, volumes: ['p_data'] }],
 ]);
 const finished = {
   service: 'migrate',

@@ -16,6 +16,8 @@ export interface ServiceDefinition {
   /** Everything that a run depends on; contains values of secrets. */
   text: string;
   image: string;
+  /** As written; null without the key. */
+  pullPolicy: string | null;
   volumes: string[];
 }
 
@@ -23,6 +25,7 @@ export interface ServiceDefinition {
 export interface ServiceFingerprint {
   fingerprint: string;
   image: string;
+  pullPolicy: string | null;
   volumes: string[];
 }
 
@@ -41,7 +44,8 @@ export function serviceDefinitionsOf(model: unknown, dir: string): Map<string, S
       const mounts = volumeSourcesOf(name, services).flatMap((provider) => services[provider]?.volumes ?? []);
       const keys = mounts.flatMap(({ type, source }) => (type === 'volume' && source ? [source] : []));
       const names = new Set(keys.map((key) => volumes[key]?.name ?? key));
-      return [name, { text, image: definition.image ?? '', volumes: [...names] }];
+      const { image = '' } = definition;
+      return [name, { text, image, pullPolicy: service.pull_policy ?? null, volumes: [...names] }];
     }),
   );
 }
@@ -64,7 +68,7 @@ interface RenderedService {
   volumes?: { type?: string; source?: string }[] | null;
   volumes_from?: string[] | null;
   depends_on?: unknown;
-  pull_policy?: unknown;
+  pull_policy?: string | undefined;
 }
 
 /** The finished one-shots that the new release contains unchanged, with the same volumes. */

@@ -21,7 +21,7 @@ export interface OverrideInput {
 /**
  * Renders the compose file that labels each service with a digest of its content, so that compose recreates exactly the services
  * whose content changed or was repaired (spec §12); a running container keeps the old inode of a mounted file. `pull_policy`
- * makes compose before 2.22 pull every image again; `up` overrides it by its own option. An image that was verified is named by its
+ * makes compose pull the image of each service that `pull` selects; `up` overrides it by its own option. An image that was verified is named by its
  * digest, so that just that one is pulled and run, also by a heal or a revert.
  */
 export async function overrideOf(

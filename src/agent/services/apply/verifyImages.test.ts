@@ -21,7 +21,12 @@ const ca = createCa();
 const image = contentOf('application/vnd.oci.image.manifest.v1+json', { schemaVersion: 2 });
 const { digest } = image;
 const signers = [`key SHA256:${key.hint.replace('=', '')}`];
-const definition = (reference: string): ServiceFingerprint => ({ fingerprint: 'f', image: reference, volumes: [] });
+const definition = (reference: string): ServiceFingerprint => ({
+  fingerprint: 'f',
+  image: reference,
+  pullPolicy: null,
+  volumes: [],
+});
 const never = new AbortController().signal;
 
 let registry: ImageRegistry;

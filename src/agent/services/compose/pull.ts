@@ -1,5 +1,7 @@
-import { Fault } from '../../../../machines/fault.ts';
+import { failedFault, Fault } from '../../../../machines/fault.ts';
 import type { Bundle } from '../../../../machines/types.ts';
+import { printable } from '../../../protocol/printable.ts';
+import { pullIntervalMs, pullPlanOf, type ServiceImage } from '../../rules/compose/pullPlan.ts';
 import type { ReleaseRecord } from '../../rules/release/releaseRecord.ts';
 import { composeReleaseOf } from '../release/composeRelease.ts';
 import { expectDistinctNetworks, rethrowAsEngineFault } from './startRelease.ts';
@@ -7,17 +9,56 @@ import type { Dependencies } from '../dependencies.ts';
 import { registryLoginsOf } from '../apply/registryLogins.ts';
 import { isSecretFree } from '../apply/secretFree.ts';
 
-/** Runs compose pull with the bundle's registry logins, which exist only during the call (spec §5). */
+/**
+ * Pulls what `pull_policy` demands, with the bundle's registry logins, which exist only during the call (spec §5). Throws PULL_FAILED
+ * for an image that is neither on the host nor may be pulled.
+ */
 export async function pull(deps: Dependencies, bundle: Bundle, signal: AbortSignal): Promise<void> {
   const release = await composeReleaseOf(deps, bundle.sha);
   await expectDistinctNetworks(deps);
+  const { pulled, absent } = pullPlanOf(await serviceImages(deps, bundle.sha), Date.now());
+  const [first] = absent;
+  if (first) throw absentFault(deps, first);
+  if (pulled.length === 0) {
+    deps.tick.journal.info('no image to pull: all are on this host');
+    await recordPulledImages(deps, bundle.sha);
+    return;
+  }
+  const services = pulled.map(({ service }) => service);
   const logins = registryLoginsOf(deps, bundle);
   deps.tick.readProgress = await pullProgress(deps, bundle.sha);
   try {
-    await deps.compose.pull(release, logins, signal).catch((error: unknown) => rethrowAsEngineFault(deps, error));
+    await deps.compose
+      .pull({ ...release, services }, logins, signal)
+      .catch((error: unknown) => rethrowAsEngineFault(deps, error));
   } finally {
     await recordPulledImages(deps, bundle.sha);
   }
+  await notePullTimes(deps, pulled);
+}
+
+/** The services that run, with their images as they are on this host now. */
+function serviceImages({ containers, tick }: Dependencies, sha: string): Promise<ServiceImage[]> {
+  if (tick.serviceDefinitions?.sha !== sha) throw new TypeError('the services of the bundle are not known');
+  const services = [...tick.serviceDefinitions.services];
+  return Promise.all(
+    services.map(async ([service, { image, pullPolicy }]) => {
+      return { service, image, pullPolicy, local: await containers.localImage(image) };
+    }),
+  );
+}
+
+function absentFault(deps: Dependencies, { service, image }: ServiceImage): Fault {
+  const name = isSecretFree(deps, image) ? `image ${printable(image)} of ${service}` : `the image of ${service}`;
+  return failedFault('PULL_FAILED', `${name} is not on this host, and its pull_policy is never`);
+}
+
+/** Sets the tags of images that are pulled at an interval once more: some engines keep only that time, not the one of the pull. */
+async function notePullTimes({ containers }: Dependencies, pulled: readonly ServiceImage[]): Promise<void> {
+  const atIntervals = pulled.filter(
+    ({ image, pullPolicy }) => pullIntervalMs(pullPolicy) !== null && !image.includes('@'),
+  );
+  for (const image of new Set(atIntervals.map((each) => each.image))) await containers.tagImage(image, image);
 }
 
 /**

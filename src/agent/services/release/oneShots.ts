@@ -16,8 +16,8 @@ export async function recordServiceDefinitions(
   model: unknown,
 ): Promise<void> {
   const digest = await loadKeyedDigest(deps);
-  const services = [...serviceDefinitionsOf(model, dir)].map(([service, { text, image, volumes }]) => {
-    return [service, { fingerprint: digest.of(text), image, volumes }] as const;
+  const services = [...serviceDefinitionsOf(model, dir)].map(([service, { text, ...definition }]) => {
+    return [service, { ...definition, fingerprint: digest.of(text) }] as const;
   });
   deps.tick.serviceDefinitions = { sha, services: new Map(services) };
 }

@@ -174,7 +174,7 @@ export const blockIo = mappingOf({
 });
 
 export const pullPolicy = textMatching(
-  /^(always|never|missing|if_not_present|daily|weekly|every_\w+)$/,
+  /^(always|never|missing|if_not_present|daily|weekly|every_(\d+[wdhms])+)$/,
   'always, never, missing, if_not_present, daily, weekly or every_<duration>',
 );
 

@@ -98,8 +98,8 @@ describe('values of a service that are refused with any flags (spec §12)', () =
     [
       'pull_policy',
       'must be always, never, missing, if_not_present, daily, weekly or every_<duration>',
-      ['xdaily', 'dailyx', 'every_', 'every_!'],
-      ['daily', 'every_12h'],
+      ['xdaily', 'dailyx', 'every_', 'every_!', 'every_12', 'every_h', 'every_12hx'],
+      ['daily', 'every_12h', 'every_1w2d3h4m5s'],
     ],
     [
       'depends_on[]',
