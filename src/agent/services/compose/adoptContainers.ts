@@ -1,7 +1,7 @@
 import type { ServiceProblem, Sha } from '../../../../machines/types.ts';
 import { Fault } from '../../../../machines/fault.ts';
 import { adoptable, describeUnknown, recordOf } from '../../rules/health/drift.ts';
-import { contentLabel } from '../../rules/release/contentLabel.ts';
+import { contentLabelsOf } from '../../rules/release/contentLabel.ts';
 import type { Dependencies } from '../dependencies.ts';
 import { composeReleaseOf } from '../release/composeRelease.ts';
 
@@ -39,17 +39,4 @@ async function configurationHashes(deps: Dependencies, sha: Sha, signal: AbortSi
     if (!(error instanceof Fault) || error.ending === 'stopped') throw error;
     return { hashes: null, version: '' };
   }
-}
-
-/** The content labels of an override, by service. */
-export function contentLabelsOf(override: string | null): ReadonlyMap<string, string> {
-  const parsed = JSON.parse(override ?? '{}') as {
-    services?: Record<string, { labels?: Record<string, string> }>;
-  };
-  return new Map(
-    Object.entries(parsed.services ?? {}).flatMap(([service, { labels }]): [string, string][] => {
-      const label = labels?.[contentLabel];
-      return label === undefined ? [] : [[service, label]];
-    }),
-  );
 }

@@ -10,8 +10,8 @@ import { createContainers } from '../../adapters/engine/containers.ts';
 import { Releases } from '../../adapters/release/releases.ts';
 import { upgradeChecks, type UpgradeFacts } from '../../rules/doctor/upgradeChecks.ts';
 import { adoptable, describeUnknown } from '../../rules/health/drift.ts';
+import { contentLabelsOf } from '../../rules/release/contentLabel.ts';
 import type { ReleaseRecord } from '../../rules/release/releaseRecord.ts';
-import { contentLabelsOf } from '../compose/adoptContainers.ts';
 import type { DoctorContext } from './doctorContext.ts';
 
 /** Names what the new defaults of this version would change on this host; changes nothing. */
