@@ -73,5 +73,5 @@ function driftCheck({ drifted, drift }: UpgradeFacts): Check {
     problem: `${printable(service)}: ${printable(detail)}: ${effect}`,
     fix: 'put the change into a bundle, or set drift: report',
   }));
-  return checkResult(names[3], 'all containers are of the release', findings);
+  return checkResult(names[3], 'all containers match the release by image and content', findings);
 }
