@@ -14,7 +14,7 @@ export async function restore(deps: Dependencies, release: RestoredRelease, sign
   const { sha, left = [] } = release;
   await restoreTags(deps, release);
   await holdDetachedVolumes(deps, sha);
-  await startRelease(deps, { ...release, despiteStuck: true }, signal);
+  await startRelease(deps, { ...release, despiteFaults: true }, signal);
   await waitUntilHealthy(deps, { sha, left }, signal);
   await expectSameImages(deps, release.sha);
   await removeOrphanedResources(deps);

@@ -29,10 +29,10 @@ interface Start {
   sha: string;
   pull: Pull;
   /**
-   * Starts all other services where the engine cannot remove what is left of a container, before that fails the start. Without it
-   * nothing is stopped or started then.
+   * Starts what it can before it fails, where the engine cannot remove what is left of a container, or the disk does not take the
+   * record. Without it nothing is started then.
    */
-  despiteStuck?: boolean;
+  despiteFaults?: boolean;
   /** Services whose next heal is not due: they are neither started nor awaited. */
   left?: readonly string[];
   /** Problems whose cure needs more than a start of what is missing; none by default. */
@@ -77,7 +77,8 @@ export async function startRelease(deps: Dependencies, start: Start, signal: Abo
   };
   await create();
   const after = await enforceModel(deps, { sha, release, create }, signal);
-  await recordCreated(deps, sha, { before: before.containers, after });
+  const recordFault = await catchFault(() => recordCreated(deps, sha, { before: before.containers, after }));
+  if (recordFault && start.despiteFaults !== true) throw recordFault;
   const again = oneShotsToRunAgain(deps, { kept, services }, { before, after });
   tick.releaseWait = releaseWaitOf(services, healthchecksOf(after.containers), settings);
   const started = plan.rest === null && only === null ? null : (plan.rest ?? names).concat(again).filter(isTouched);
@@ -91,13 +92,14 @@ export async function startRelease(deps: Dependencies, start: Start, signal: Abo
   await restartDependents(deps, services);
   const [existed, exist] = [before.containers.map(ownedOf), after.containers.map(ownedOf)];
   deps.recordDecision({ word: 'started', ...compareContainers(existed, exist) });
-  if (stuckFault) throw stuckFault;
+  const fault = stuckFault ?? recordFault;
+  if (fault) throw fault;
 }
 
 /** Removes what is in the way of a start, and selects what is started. */
 async function prepareStart(
   deps: Dependencies,
-  { sha, despiteStuck = false, problems = [], left = [] }: Start,
+  { sha, despiteFaults = false, problems = [], left = [] }: Start,
   signal: AbortSignal,
 ) {
   const { containers, tick } = deps;
@@ -111,7 +113,7 @@ async function prepareStart(
   const plan = await servicesToStart(deps, { ...record, services });
   const stuck = await removePartiallyCreated(deps, before, plan.kept);
   const [stuckFault] = stuck.values();
-  if (stuckFault && !despiteStuck) throw stuckFault;
+  if (stuckFault && !despiteFaults) throw stuckFault;
   await removeOtherServices(deps, before.containers, { services });
   tick.lastComposeUp = composeUpNow(before.containers.map(startOf));
   await prepareCures(deps, problems);
