@@ -6,12 +6,11 @@ import type {
   ServiceProblem,
   Sha,
 } from '../../../machines/types.ts';
-import type { Pull } from '../adapters/compose/compose.ts';
 import type { RestartCount } from '../rules/health/healing.ts';
 import type { ExpectedService } from '../rules/health/unhealthyServices.ts';
 import type { LostVolume } from '../rules/release/lostVolumes.ts';
 import type { OneShot } from '../rules/release/oneShots.ts';
-import type { ReleaseRecord } from '../rules/release/releaseRecord.ts';
+import type { RecordedImage, ReleaseRecord } from '../rules/release/releaseRecord.ts';
 
 /** The release that is to run. */
 export interface AppliedRelease {
@@ -24,11 +23,15 @@ export interface AppliedRelease {
 /** How a release that was applied before is started again. */
 export interface RestoredRelease {
   sha: Sha;
-  pull: Pull;
   /** Problems whose cure needs more than a start of what is missing; none by default. */
   problems?: readonly ServiceProblem[];
   /** Services that nobody waits for, since they stay as they are; none by default. */
   left?: readonly string[];
+}
+
+/** An image that runs, by the reference that compose was given, which may contain a secret. */
+export interface RunningImage extends RecordedImage {
+  id: string;
 }
 
 /** What runs at one moment. */
@@ -72,12 +75,10 @@ export interface Orchestrator {
   restore: (input: RestoredRelease, signal: AbortSignal) => Promise<void>;
   /** Removes what only releases before the applied one used. */
   removeUnused: () => Promise<void>;
-  /** The id of the image that each reference names, by what runs. */
-  runningImages: () => Promise<ReadonlyMap<string, string>>;
+  /** The image that each reference names, by what runs. */
+  runningImages: () => Promise<RunningImage[]>;
   /** The finished one-shots of a release. */
   finishedOneShots: (record: ReleaseRecord) => Promise<OneShot[]>;
-  /** Those of the images without which the applied release cannot be started again. */
-  missingImages: (references: readonly string[]) => Promise<string[]>;
   /** Names of the project's volumes. */
   volumes: () => Promise<string[]>;
   /** Removes the project; its volumes only with `volumes`. Throws `DOWN_FAILED`. */

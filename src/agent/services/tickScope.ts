@@ -47,6 +47,8 @@ export interface TickScope {
   serviceDefinitions: { sha: Sha; services: ReadonlyMap<string, ServiceFingerprint> } | null;
   /** The services of the release that is being applied, as its rendered model says. */
   writtenServices: { sha: Sha; services: readonly WrittenService[] } | null;
+  /** Tags that this tick pulled, and the ids of the images that they name since then. */
+  pulledTags: ReadonlyMap<string, string>;
   /** How long the release that was started last may take. */
   releaseWait: ReleaseWait | null;
   /** How the services of the release that is being applied hang on each other. */
@@ -92,6 +94,7 @@ export function startTick(journal: Journal): TickScope {
     grantedPrivileges: null,
     serviceDefinitions: null,
     writtenServices: null,
+    pulledTags: new Map(),
     releaseWait: null,
     serviceEdges: null,
     lastComposeUp: composeUpNow([]),

@@ -6,6 +6,7 @@ import type { Redactor } from '../../secrets/redaction/redactor.ts';
 import { readHashes, readModel, renderCall } from './composeModel.ts';
 import { createProgramFinder, findComposeProgram, type Argv } from './composeProgram.ts';
 import { terminateOrphans } from './orphanProcesses.ts';
+import { writeWithoutSync } from '../files/durableFiles.ts';
 import { runProgram, type RunOptions } from '../host/childProcess.ts';
 import { dockerEnvironment, expectSuccess } from '../host/dockerProgram.ts';
 import { removeLogins, withLogins, type RegistryLogin } from './registryLogins.ts';
@@ -29,8 +30,14 @@ interface PulledServices extends ComposeRelease {
   services: readonly string[];
 }
 
-/** Whether absent images may be pulled. */
-export type Pull = 'never' | 'missing';
+/** An image to pull, `<repository>@<digest>`, and the platform if its service names one. */
+interface DigestToPull {
+  reference: string;
+  platform: string | null;
+}
+
+/** Beside the registry logins while an image is pulled by its digest. */
+const DIGEST_FILE = 'digest.json';
 
 export type Compose = ReturnType<typeof createCompose>;
 
@@ -68,6 +75,15 @@ export function createCompose(
         step({ name: 'pull', args: ['--quiet', ...services], release, timeoutS: pull_timeout_s }, signal),
       ),
 
+    /** Pulls one image by its digest, whatever release it is of. */
+    pullDigest: ({ reference, platform }: DigestToPull, logins: RegistryLogin[], signal: AbortSignal) =>
+      withLogins(dir, logins, async () => {
+        const service = { image: reference, ...(platform !== null && { platform }) };
+        await writeWithoutSync(join(dir, DIGEST_FILE), JSON.stringify({ services: { image: service } }), 0o600);
+        const release = { dir, files: [DIGEST_FILE], profiles: [] };
+        await step({ name: 'pull', args: ['--quiet'], release, timeoutS: pull_timeout_s }, signal);
+      }),
+
     /**
      * The model that compose renders from the files and `.env`, with the services that run, as parsed JSON. It contains
      * secrets: never log or report any of it. Throws COMPOSE_REFUSED when compose cannot read the files.
@@ -83,8 +99,8 @@ export function createCompose(
       withLogins(dir, [], () => readHashes((hashCall) => call({ ...hashCall, release }, signal))),
 
     /**
-     * Creates the containers, networks and volumes of a release, without the excluded services, and starts nothing.
-     * Removes orphan containers.
+     * Creates the containers, networks and volumes of a release from local images, without the excluded services, and starts
+     * nothing. Removes orphan containers.
      */
     create: (release: ComposeRelease, options: CreateOptions, signal: AbortSignal) =>
       withLogins(dir, [], () =>
@@ -122,17 +138,16 @@ export function createCompose(
 
 /** How the containers of a release are created. */
 interface CreateOptions {
-  pull: Pull;
   /** Services for which no container is created. */
   excludedServices?: string[];
   /** The only services that are touched; all if null. */
   only?: string[] | null;
 }
 
-function createArguments({ pull, excludedServices = [], only = null }: CreateOptions): string[] {
-  if (only !== null) return ['--no-start', '--no-build', '--pull', pull, '--no-deps', ...only];
+function createArguments({ excludedServices = [], only = null }: CreateOptions): string[] {
+  if (only !== null) return ['--no-start', '--no-build', '--pull', 'never', '--no-deps', ...only];
   const scaledToZero = excludedServices.flatMap((service) => ['--scale', `${service}=0`]);
-  return ['--no-start', '--no-build', '--pull', pull, '--remove-orphans', ...scaledToZero];
+  return ['--no-start', '--no-build', '--pull', 'never', '--remove-orphans', ...scaledToZero];
 }
 
 /** `--no-deps`, because compose 2.20 waits forever for a dependency that has no container. */

@@ -107,6 +107,13 @@ export function createContainers(options: ContainersOptions) {
         async (docker) => (await ignoreNotFound(docker.getImage(reference).inspect(), noReference))?.Id ?? null,
       ),
 
+    /** `<repository>@<digest>` of every registry from which the engine has an image, by id or reference; none when it is absent. */
+    repoDigests: (image: string): Promise<string[]> =>
+      withDocker(async (docker) => {
+        const found = await ignoreNotFound(docker.getImage(image).inspect(), noReference);
+        return found?.RepoDigests ?? [];
+      }),
+
     /** When the tag of an image was last set, as far as the engine knows; null when the image is absent. */
     localImage: (reference: string): Promise<LocalImage | null> =>
       withDocker(async (docker) => {
@@ -123,10 +130,6 @@ export function createContainers(options: ContainersOptions) {
     /** Removes an image by reference; one that is absent or in use is skipped. */
     removeImage: (reference: string) =>
       withDockerSlow((docker, options) => ignoreNotFound(docker.getImage(reference).remove(options), 409)),
-
-    /** Removes dangling images, like `docker image prune -f`. */
-    pruneImages: () =>
-      withDockerSlow((docker, options) => docker.pruneImages({ ...options, filters: { dangling: ['true'] } })),
   };
 }
 

@@ -104,13 +104,9 @@ it.each<[string, { image: string; imageId: string }[], string[]]>([
     ['a:1'],
   ],
   ['an image that is not recorded', [{ image: 'c:1', imageId: 'sha256:x' }], []],
-  ['an image without an id', [{ image: 'b:1', imageId: 'sha256:x' }], []],
   ['nothing', [], []],
 ])('finds replaced images when containers run %s', (_, running, others) => {
-  const recorded = [
-    { reference: 'a:1', id: 'sha256:a' },
-    { reference: 'b:1', id: null },
-  ];
+  const recorded = [{ reference: 'a:1', id: 'sha256:a' }];
   expect(replacedImages(recorded, running)).toEqual(others.map((reference) => ({ reference, id: 'sha256:a' })));
 });
 

@@ -16,9 +16,10 @@ export interface ReleaseRecord {
   services: RecordedService[];
   /**
    * Image references of the release, and the id of each image when the release was applied. A reference that contains a
-   * secret is replaced by the image's id.
+   * secret is replaced by the image's id. The digest, `sha256:…`, is that by which the registry of the reference knows the image: null
+   * where the engine knows none, absent in records of older versions.
    */
-  images: { reference: string; id: string | null }[];
+  images: RecordedImage[];
   /** Paths of the compose files in the release. */
   compose: string[];
   /** The chosen profiles. Absent in records of older versions, which chose none. */
@@ -70,6 +71,13 @@ export interface RecordedVolume {
   created_at: string | null;
   /** By the file system, which never changes it. Null when the agent cannot read it. */
   born_at: string | null;
+}
+
+/** An image of a release. */
+export interface RecordedImage {
+  reference: string;
+  id: string | null;
+  digest?: string | null;
 }
 
 /** A service that runs. The optional facts are absent in records of older versions. */
@@ -153,20 +161,12 @@ export function writableLine({ writable = [] }: Pick<ReleaseRecord, 'writable'>)
   return `writable: containers can write to ${paths} of the bundle; new bundles with such a mount are refused: mount it with :ro, or use a named volume`;
 }
 
-/** An image that a release ran. */
-export interface RecordedImage {
-  reference: string;
-  id: string;
-}
-
-/** Recorded images whose reference now stands for another image in a running container. */
-export function replacedImages(
-  recorded: ReleaseRecord['images'],
+/** Images whose reference now stands for another image in a running container. */
+export function replacedImages<T extends { reference: string; id: string }>(
+  recorded: readonly T[],
   running: readonly { image: string; imageId: string }[],
-): RecordedImage[] {
-  return recorded.flatMap(({ reference, id }) => {
-    const isReplaced = ({ image, imageId }: { image: string; imageId: string }) =>
-      image === reference && imageId !== id;
-    return id !== null && running.some(isReplaced) ? [{ reference, id }] : [];
-  });
+): T[] {
+  return recorded.filter(({ reference, id }) =>
+    running.some(({ image, imageId }) => image === reference && imageId !== id),
+  );
 }

@@ -3,6 +3,7 @@ import { arraySchema, objectSchema, sha256Schema, splitSchema } from '../../../p
 
 const name = { type: 'string' };
 const names = arraySchema(name);
+const nullableName = { ...name, nullable: true };
 const count = { type: 'integer', minimum: 0 };
 
 const oneShot = objectSchema({ service: name, fingerprint: name, image: name, volumes: names });
@@ -18,8 +19,8 @@ const recordedContainer = objectSchema({
 
 const recordedVolume = objectSchema({
   name,
-  created_at: { ...name, nullable: true },
-  born_at: { ...name, nullable: true },
+  created_at: nullableName,
+  born_at: nullableName,
 });
 /** Kinds and conditions are not listed, so that records of newer versions are read. */
 const serviceFacts = {
@@ -40,7 +41,7 @@ const schema: object = objectSchema(
     sequence: { type: 'integer' },
     production: { type: 'boolean' },
     services: arraySchema(objectSchema({ name, replicas: count }, { ...serviceFacts, ...edges })),
-    images: arraySchema(objectSchema({ reference: name, id: { ...name, nullable: true } })),
+    images: arraySchema(objectSchema({ reference: name, id: nullableName }, { digest: nullableName })),
     compose: names,
   },
   {

@@ -98,6 +98,24 @@ describe('garbage collection after a success (spec §12.7)', () => {
     }
   });
 
+  it('keeps the last tag of an image that a kept release ran under another one, which moved', () => {
+    const [ran, moved] = ['a', 'b'].map((digit) => `sha256:${digit.repeat(64)}`) as [string, string];
+    const input = {
+      ...{ ...nothing, current: 'd', keep: 1 },
+      releases: [
+        { sha: 'd', images: ['app:4'], ids: [ran], restorable: true },
+        { sha: 'c', images: ['app:3'], ids: [ran], restorable: true },
+      ],
+    };
+    const digest = `app@sha256:${'c'.repeat(64)}`;
+    const store = (...references: string[]) => [
+      { id: ran, references },
+      { id: moved, references: ['app:4'] },
+    ];
+    expect(selectForRemoval({ ...input, engineImages: store('app:3', digest) }).images).toEqual([]);
+    expect(selectForRemoval({ ...input, engineImages: store('app:3', 'app:5') }).images).toEqual(['app:3']);
+  });
+
   it('removes an image once, by its first reference', () => {
     const written = [
       { sha: 'b', images: ['docker.io/app:1', 'app:1'], restorable: true },

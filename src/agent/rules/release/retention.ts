@@ -2,8 +2,11 @@ import { normalizeImageReference, isImageId } from '../../../platform/text/image
 
 /** Facts that decide which releases and images are kept. */
 export interface RetentionInput {
-  /** Every release on disk with its images, newest first; `restorable`: it has its `.env`, so it can be started again. */
-  releases: { sha: string; images: string[]; restorable: boolean }[];
+  /**
+   * Every release on disk, newest first, with its images by reference, and by id where it ran them; `restorable`: it has its `.env`,
+   * so it can be started again.
+   */
+  releases: { sha: string; images: string[]; ids?: string[]; restorable: boolean }[];
   /** The current release, which is always kept. */
   current: string | null;
   /** How many releases are kept, the current one included. */
@@ -49,13 +52,21 @@ export function selectForRemoval({
   const idOf = new Map(
     engineImages.flatMap(({ id, references }) => [id, ...references].map((name) => [imageKeyOf(name), id] as const)),
   );
-  const neededIds = new Set([...usedImageIds, ...[...needed].map((name) => idOf.get(name))]);
-  const isNeeded = (name: string, id: string) =>
-    needed.has(name) || usedImages.has(id) || (isImageId(name) && neededIds.has(name));
+  const keptIds = new Set(kept.flatMap(({ ids = [] }) => ids));
+  const neededIds = new Set([...usedImageIds, ...keptIds, ...[...needed].map((name) => idOf.get(name))]);
   const candidates = Map.groupBy(
     surplus.flatMap(({ images }) => images),
     imageKeyOf,
   );
+  // The engine removes an image with its last tag, also one that a kept release ran under a tag that names another image now.
+  const lastTags = new Set(
+    engineImages.flatMap(({ id, references }) => {
+      const tags = references.filter((name) => !name.includes('@')).map(imageKeyOf);
+      return keptIds.has(id) && tags.every((tag) => candidates.has(tag)) ? tags : [];
+    }),
+  );
+  const isNeeded = (name: string, id: string) =>
+    needed.has(name) || lastTags.has(name) || usedImages.has(id) || (isImageId(name) && neededIds.has(name));
   const images = [...candidates].flatMap(([name, spellings]) => {
     const id = idOf.get(name);
     return id !== undefined && !isNeeded(name, id) ? spellings.slice(0, 1) : [];

@@ -60,8 +60,8 @@ async function warnOnFault({ tick }: Dependencies, warning: string, work: () => 
 }
 
 /**
- * Adds to the release record what a later revert needs: the ids of the running images, since a reference may name another
- * image by then, and the finished one-shots; and, for a lost state.json, whether the env is production.
+ * Adds to the release record what a later revert needs: ids and digests of the running images, since a reference may name
+ * another image by then, and the finished one-shots; and, for a lost state.json, whether the env is production.
  */
 async function completeRecord(
   deps: Dependencies,
@@ -75,9 +75,12 @@ async function completeRecord(
   const { services } = deps.tick.serviceDefinitions ?? { services: new Map<string, ServiceFingerprint>() };
   const oneShotImages = jobs
     .flatMap(({ service }) => services.get(service)?.image ?? [])
-    .filter((image) => !running.has(image));
+    .filter((image) => running.every(({ reference }) => reference !== image));
   const images = [
-    ...[...running].map(([name, id]) => ({ reference: isSecretFree(deps, name) ? name : id, id })),
+    ...running.map((image) => ({
+      ...image,
+      reference: isSecretFree(deps, image.reference) ? image.reference : image.id,
+    })),
     ...oneShotImages.filter((name) => isSecretFree(deps, name)).map((reference) => ({ reference, id: null })),
   ];
   await releases.writeRecord(sha, { ...record, production, images, jobs });

@@ -10,8 +10,16 @@ export async function readSecrets(
   { bundle }: { bundle: Bundle },
   signal: AbortSignal,
 ): Promise<void> {
+  await readSecretsOf(deps, bundle.manifest.secrets, signal);
+}
+
+/** The same for some secrets of a manifest. */
+export async function readSecretsOf(
+  deps: Dependencies,
+  secrets: readonly ManifestSecret[],
+  signal: AbortSignal,
+): Promise<void> {
   const { secretstore, tenancy, vault } = deps;
-  const { secrets } = bundle.manifest;
   if (secrets.length === 0) return;
   const lease = await tenancy.lease('apply', signal);
   const login = await secretstore.login({ kind: 'lease', role: lease.role, jwt: lease.jwt }, signal);

@@ -58,7 +58,7 @@ export async function revertTo(
     isLeft
       ? leaveForDiagnosis(deps, attempt)
       : whileCheckingIn(deps, { work: 'restore', wanted: failed.sha }, signal, (waiting) =>
-          restoreRelease(deps, { sha: previous, pull: 'never' }, waiting),
+          restoreRelease(deps, { sha: previous }, waiting),
         ),
   );
   if (writeError !== null) await failureOf(deps, () => state.update(failure));

@@ -4,15 +4,18 @@ import { adoptable, describeUnknown, recordOf } from '../../rules/health/drift.t
 import { contentLabelsOf } from '../../rules/release/contentLabel.ts';
 import type { Dependencies } from '../dependencies.ts';
 import { composeReleaseOf } from '../release/composeRelease.ts';
+import { recordDigests } from './images.ts';
 
 /**
- * Records the containers and volumes of a release that an agent without such records applied: those that are there and match.
- * Changes none of them; the others are returned as problems, and healed from the next tick on.
+ * Records the containers and volumes of a release that an agent without such records applied: those that are there and match,
+ * and the digests of its images. Changes none of them; the others are returned as problems, and healed from the next tick on.
  */
 export async function adoptContainers(deps: Dependencies, sha: Sha, signal: AbortSignal): Promise<ServiceProblem[]> {
   const { containers, releases } = deps;
   const record = await releases.readRecord(sha);
-  if (record === null || record.containers !== undefined) return [];
+  if (record === null) return [];
+  const withDigests = await recordDigests(deps, record);
+  if (record.containers !== undefined) return [];
   const found = await containers.listStatuses();
   const { hashes, version } = await configurationHashes(deps, sha, signal);
   const contents = contentLabelsOf(await releases.readOverride(sha));
@@ -20,7 +23,7 @@ export async function adoptContainers(deps: Dependencies, sha: Sha, signal: Abor
   const mounted = new Set(adopted.flatMap(({ created }) => created.volumes.map(({ name }) => name)));
   const { volumes } = await containers.existingVolumes();
   const completed = {
-    ...record,
+    ...withDigests,
     containers: adopted.map(recordOf),
     volumes: volumes.filter(({ name }) => mounted.has(name)),
   };

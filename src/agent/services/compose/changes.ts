@@ -1,6 +1,6 @@
 export { down } from './down.ts';
 export { pruneImages } from '../release/pruneImages.ts';
-export { missingImages, runningImages } from './images.ts';
+export { runningImages } from './images.ts';
 export { removeUnusedNetworks } from './networks.ts';
 export { readFinishedOneShots } from './oneShots.ts';
 export { pull } from './pull.ts';

@@ -18,7 +18,6 @@ export function createComposeOrchestrator(getDeps: () => Dependencies): Orchestr
     removeUnused: async () => (await changes()).removeUnusedNetworks(getDeps()), // compose removes orphan containers as it starts
     runningImages: async () => (await changes()).runningImages(getDeps()),
     finishedOneShots: async (record) => (await changes()).readFinishedOneShots(getDeps(), record),
-    missingImages: async (references) => (await changes()).missingImages(getDeps(), references),
     volumes: async () => (await getDeps().containers.ownedResources()).volumes,
     down: async (options, signal) => (await changes()).down(getDeps(), options, signal),
     prune: async () => (await changes()).pruneImages(getDeps()),

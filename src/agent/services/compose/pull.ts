@@ -32,9 +32,16 @@ export async function pull(deps: Dependencies, bundle: Bundle, signal: AbortSign
       .pull({ ...release, services }, logins, signal)
       .catch((error: unknown) => rethrowAsEngineFault(deps, error));
   } finally {
+    await notePulledTags(deps, pulled);
     await recordPulledImages(deps, bundle.sha);
   }
   await notePullTimes(deps, pulled);
+}
+
+/** Notes which images the pulled tags name now: a revert moves only these tags back for good. */
+async function notePulledTags({ containers, tick }: Dependencies, pulled: readonly ServiceImage[]): Promise<void> {
+  const ids = await Promise.all(pulled.map(async ({ image }) => [image, await containers.imageId(image)] as const));
+  tick.pulledTags = new Map(ids.flatMap(([image, id]) => (id === null ? [] : [[image, id]])));
 }
 
 /** The services that run, with their images as they are on this host now. */

@@ -29,7 +29,7 @@ export async function startContainers(
   await state.update({ attempt: { sha, phase: 'starting', at: new Date().toISOString() }, baseline });
   if (known !== null) await removeConflictingOrphans(deps, sha);
   await removeForeign(deps);
-  await startRelease(deps, { sha, pull: 'never' }, signal);
+  await startRelease(deps, { sha }, signal);
 }
 
 /** Throws COMPOSE_REFUSED when the healthcheck of an image that was just pulled demands more time than this host waits. */

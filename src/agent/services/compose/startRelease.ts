@@ -1,7 +1,6 @@
 import { failedFault, Fault } from '../../../../machines/fault.ts';
 import { isInterruption } from '../../../../machines/outcomes.ts';
 import type { ServiceProblem } from '../../../../machines/types.ts';
-import type { Pull } from '../../adapters/compose/compose.ts';
 import { printable } from '../../../protocol/printable.ts';
 import { serviceOf, type CreatedContainer } from '../../rules/createdContainers/createdContainer.ts';
 import { saysEngineAway } from '../../rules/errors/engineAnswer.ts';
@@ -27,7 +26,6 @@ import { composeUpNow } from '../tickScope.ts';
 /** A release to start, and how. */
 interface Start {
   sha: string;
-  pull: Pull;
   /**
    * Starts what it can before it fails, where the engine cannot remove what is left of a container, or the disk does not take the
    * record. Without it nothing is started then.
@@ -53,10 +51,10 @@ function unlessEndedMeanwhile(again: () => Promise<void>): (error: unknown) => P
 
 /**
  * Starts a release in two steps: compose creates the containers, which are compared with the validated model, then starts them.
- * Partially created containers, and those of services that the release does not run, are removed first; images are local unless `pull` allows to pull missing ones.
+ * Partially created containers, and those of services that the release does not run, are removed first; no image is pulled.
  */
 export async function startRelease(deps: Dependencies, start: Start, signal: AbortSignal): Promise<void> {
-  const { sha, pull } = start;
+  const { sha } = start;
   const { compose, settings, tick } = deps;
   const rethrow = (error: unknown) => rethrowWithCause(deps, error);
   const { release, record, before, services, plan, untouched, stuckFault } = await prepareStart(deps, start, signal);
@@ -67,7 +65,7 @@ export async function startRelease(deps: Dependencies, start: Start, signal: Abo
   const create = async () => {
     if (only?.length === 0) return;
     if (kept.length > 0) await restoreProviders(deps, { kept, services }, await deps.containers.inspectProject());
-    const options = { pull, excludedServices, only };
+    const options = { excludedServices, only };
     const createOnce = () => compose.create(release, options, signal);
     const createAgain = async () => {
       await removePartiallyCreated(deps, await deps.containers.inspectProject(), kept);

@@ -52,7 +52,7 @@ describe('containers that were found healthy', () => {
     await waitUntilHealthy(deps, { sha }, never);
     expect(await currentContainers(deps)).toEqual([{ ...web, healthLog: [] }]);
     expect(count.queries).toBe(1);
-    await startRelease(deps, { sha, pull: 'never' }, never);
+    await startRelease(deps, { sha }, never);
     const before = count.queries;
     expect(await currentContainers(deps)).toEqual([web]);
     expect(count.queries).toBe(before + 1);

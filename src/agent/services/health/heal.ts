@@ -105,14 +105,15 @@ async function healApplied(
   const tail = await tailOfProblems(deps, observed.problems);
   const reason = desired.reason || `drift:${servicesOf(observed.problems).join(',')}`;
   if (due.length === 0 && !isAttempt) return { ...relapseOutcome(deps, { left, healed: [] }), reason, tail };
-  const release = { sha, pull: 'missing' as const, problems: due, left: isAttempt ? [] : servicesOf(left) };
+  const release = { sha, problems: due, left: isAttempt ? [] : servicesOf(left) };
   const purpose = { work: 'restore' as const, wanted: desired.desiredSha };
   try {
     await whileCheckingIn(deps, purpose, signal, (waiting) => restoreRelease(deps, release, waiting));
   } catch (error) {
     await recordHeals(deps, due);
     if (!(error instanceof Fault) || error.ending !== 'failed' || error.code === 'RUNTIME_UNAVAILABLE') throw error;
-    if (desired.desiredSha === sha) await requestReapply(deps, sha, error);
+    if (desired.desiredSha === sha && error.code === 'RELEASE_INCOMPLETE')
+      await markNotApplied(deps, sha, 'cannot run again as it did');
     const { code, lines, tail: output } = redactFault(deps, error);
     const ending = error instanceof RevertEnded ? 'failed' : 'unhealthy';
     return { ...plainOutcome(ending), code, lines, tail: output ?? tail, reason };
@@ -147,13 +148,6 @@ function relapseOutcome(
 async function recordHeals({ state }: Dependencies, due: readonly ServiceProblem[]): Promise<void> {
   const failed = servicesOf(due.filter(({ isFailure }) => isFailure));
   if (failed.length > 0) await state.update({ healing: afterHealing(state.state.healing ?? {}, failed, new Date()) });
-}
-
-/** Requests an apply of the same bundle when healing cannot succeed: an apply has registry logins and may use newer images. */
-async function requestReapply(deps: Dependencies, sha: string, { code }: Fault): Promise<void> {
-  if (code === 'UP_FAILED')
-    await (await import('../release/missingImages.ts')).markNotAppliedIfImagesMissing(deps, sha);
-  if (code === 'RELEASE_INCOMPLETE') await markNotApplied(deps, sha, 'cannot run again as it did');
 }
 
 /** After an interrupted first apply that is no longer desired: no release is applied, which counts as healthy (spec §7.3). */

@@ -7,6 +7,7 @@ import { openReleases, type Releases } from '../../adapters/release/releases.ts'
 import type { Journal } from '../../journal/journal.ts';
 import { cleanUp, collectGarbage } from './collectGarbage.ts';
 import { prune } from './prune.ts';
+import { pruneImages } from './pruneImages.ts';
 import type { Dependencies } from '../dependencies.ts';
 import { startTick } from '../tickScope.ts';
 
@@ -211,6 +212,24 @@ describe('beside other envs of the host (spec §22.5)', () => {
     await collectBeside(() => [other, { config_file: 'new', env: 'new', state_dir: '/nowhere' }]);
     expect(removed).toEqual(['app:3']);
     expect([await list(), warnings]).toEqual([[current], []]);
+  });
+
+  it('a dangling image stays that a release on disk ran, of this env or of another', async () => {
+    const other = { config_file: 'other', env: 'shop', state_dir: await realpath(tempDir()) };
+    const ofOther = await openReleases(other.state_dir, other.env);
+    await mkdir(ofOther.pathOf(old));
+    const [first, second, third] = engineImages.map(({ id }) => id);
+    const ran = (id = '') => ({ ...record, schema: 1 as const, images: [{ reference: 'moved:1', id }] });
+    await ofOther.writeRecord(old, ran(first));
+    await releases.writeRecord(current, { ...ran(second), sha: current });
+    removed = [];
+    const deps = depsWith('/elsewhere');
+    const removeImage = async (name: string) => void removed.push(name);
+    const images = async () => engineImages.map(({ id }) => ({ id, references: [] }));
+    Object.assign(deps, { otherEnvs: () => [other] });
+    Object.assign(deps.containers, { images, removeImage });
+    await pruneImages(deps);
+    expect(removed).toEqual([third]);
   });
 
   it('nothing is removed while one of them does not tell where its releases are', async () => {

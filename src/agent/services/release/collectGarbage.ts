@@ -3,7 +3,7 @@ import { basename, dirname, isAbsolute, join } from 'node:path';
 import { endings, type Ending } from '../../../../machines/endings.ts';
 import type { DesiredState } from '../../../../machines/types.ts';
 import { diskFault, isEACCES, isENOENT } from '../../../platform/errors/diskFault.ts';
-import { wasApplied, type ReleaseRecord } from '../../rules/release/releaseRecord.ts';
+import { wasApplied } from '../../rules/release/releaseRecord.ts';
 import type { ResourceUser } from '../../rules/health/resourceUser.ts';
 import { isImageId } from '../../../platform/text/imageReference.ts';
 import { exposesDirectory, isWithin } from '../../rules/release/mountPath.ts';
@@ -82,8 +82,13 @@ async function findRemovable(deps: Dependencies, { keep, users }: { keep: number
   const shas = await releases.listByAge();
   const others = await imagesOfOtherEnvs(deps);
   const candidates = shas.map(async (sha) => {
-    const images = referencesOf(await releases.readRecord(sha));
-    return { sha, images, restorable: await releases.hasEnv(sha) };
+    const images = (await releases.readRecord(sha))?.images ?? [];
+    return {
+      sha,
+      images: images.map(({ reference }) => reference),
+      ids: images.flatMap(({ id }) => id ?? []),
+      restorable: await releases.hasEnv(sha),
+    };
   });
   return selectForRemoval({
     releases: await Promise.all(candidates),
@@ -158,8 +163,4 @@ export async function warnOnError(
   await work().catch((error: unknown) => {
     tick.journal.warn(`${warning}: ${error instanceof Error ? error.message : 'unknown reason'}`);
   });
-}
-
-function referencesOf(record: ReleaseRecord | null): string[] {
-  return record?.images.map(({ reference }) => reference) ?? [];
 }

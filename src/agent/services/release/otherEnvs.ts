@@ -1,5 +1,6 @@
 import { join } from 'node:path';
 import { Fault } from '../../../../machines/fault.ts';
+import type { Sha } from '../../../../machines/types.ts';
 import { Releases } from '../../adapters/release/releases.ts';
 import type { OtherEnv } from '../../config/settings.ts';
 import type { Dependencies } from '../dependencies.ts';
@@ -16,7 +17,15 @@ async function imagesOf({ config_file, env, state_dir }: OtherEnv): Promise<stri
   if (env === undefined || state_dir === undefined)
     throw new Fault('failed', `images that its env may need: ${config_file} cannot be used`);
   const releases = new Releases(state_dir, join(state_dir, env));
-  const records = (await releases.listIfExists()).map((sha) => releases.readRecord(sha));
+  return imagesOfReleases(releases, await releases.listIfExists());
+}
+
+/** The images that releases on disk name: references, and ids where they ran them. */
+export async function imagesOfReleases(
+  releases: Pick<Releases, 'readRecord'>,
+  shas: readonly Sha[],
+): Promise<string[]> {
+  const records = shas.map((sha) => releases.readRecord(sha));
   return (await Promise.all(records)).flatMap((record) => [
     ...(record?.images ?? []).flatMap(({ reference, id }) => (id === null ? reference : [reference, id])),
     ...(record?.verified_images ?? []).map(({ image }) => image),

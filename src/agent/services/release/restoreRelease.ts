@@ -11,7 +11,7 @@ import { incompleteFault } from './incompleteFault.ts';
 /**
  * Starts a release that was applied before, with the files of its bundle, its own `.env` and the image ids it ran; then ends the
  * recorded attempt and removes resources that only the attempt created.
- * - A missing image is pulled only if `pull` allows it.
+ * - A missing image is pulled by its recorded digest only.
  * - Throws `RELEASE_INCOMPLETE` when the release cannot run as it did.
  * - A failure to set `current` is thrown after everything else is done.
  * - A failure counts as a try to undo the attempt, which ends unfinished after three (spec §12.5).

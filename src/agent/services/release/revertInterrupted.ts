@@ -25,7 +25,7 @@ export async function revertInterrupted(
   } else {
     const wanted = desired?.desiredSha ?? state.state.last_check_in?.desired_sha ?? null;
     await whileCheckingIn(deps, { work: 'restore', wanted }, signal, (waiting) =>
-      restoreRelease(deps, { sha: applied_sha, pull: 'never' }, waiting),
+      restoreRelease(deps, { sha: applied_sha }, waiting),
     ).catch((error: unknown) => {
       if (error instanceof Fault && error.ending === 'failed') {
         const words = redactFault(deps, error).lines.join('; ');

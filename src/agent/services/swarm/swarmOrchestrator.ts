@@ -44,9 +44,8 @@ export function createSwarmOrchestrator(
     waitUntilHealthy: (sha, signal) => waitUntilHealthy(context(), sha, signal),
     restore: ({ sha }, signal) => restore(context(), sha, signal),
     removeUnused: () => removeUnmounted(context()),
-    runningImages: async () => digests,
+    runningImages: async () => [...digests].map(([reference, id]) => ({ reference, id })),
     finishedOneShots: async ({ jobs = [] }) => jobs,
-    missingImages: async () => [], // nodes pull with the logins that the swarm keeps
     volumes: () => shared.swarm.volumes(),
     down: (options, signal) => down(context(), options, signal),
     prune: async () => {

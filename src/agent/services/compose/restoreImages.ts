@@ -1,0 +1,226 @@
+import { failedFault, Fault } from '../../../../machines/fault.ts';
+import { isInterruption } from '../../../../machines/outcomes.ts';
+import { isImageId, registryOf } from '../../../platform/text/imageReference.ts';
+import { printable } from '../../../protocol/printable.ts';
+import { readManifest } from '../../../bundle/readBundle.ts';
+import {
+  digestReference,
+  isRecordedImage,
+  releaseImagesOf,
+  serviceReferencesOf,
+  type ReleaseImage,
+  type ServiceReference,
+} from '../../rules/release/releaseImages.ts';
+import type { ReleaseRecord } from '../../rules/release/releaseRecord.ts';
+import type { RegistryLogin } from '../../adapters/compose/registryLogins.ts';
+import { readSecretsOf } from '../apply/readSecrets.ts';
+import { registryLoginsOf } from '../apply/registryLogins.ts';
+import { isSecretFree } from '../apply/secretFree.ts';
+import { catchFault } from '../catchFault.ts';
+import type { Dependencies } from '../dependencies.ts';
+import { completeRecord } from '../release/composeRelease.ts';
+import { warnOnError } from '../release/collectGarbage.ts';
+import { rethrowAsEngineFault } from './startRelease.ts';
+
+/** The images of a release that is about to start again. */
+export interface PreparedImages {
+  /** The image that each reference must stand for in the containers that run. */
+  expected: { reference: string; name: string; id: string }[];
+  /** Services that stay as they are: their image is gone. */
+  left: string[];
+  /** Names the images that a service of `left` needs and that cannot be had; null for none. */
+  fault: Fault | null;
+  /** Lets tags that others set name again what they named before. */
+  putTagsBack: () => Promise<void>;
+}
+
+/** A tag, the image that it named before, and the one that the release ran. */
+interface MovedTag {
+  reference: string;
+  before: string;
+  id: string;
+}
+
+/**
+ * Lets the references of a release name the images that it ran, by their ids; the tags are put back after the start, so that one
+ * that an operator set stays. An image that is gone is pulled by its recorded digest, never by a tag, unless its `pull_policy` is
+ * `never`.
+ */
+export async function prepareImages(
+  deps: Dependencies,
+  { sha, left = [] }: { sha: string; left?: readonly string[] },
+  signal: AbortSignal,
+): Promise<PreparedImages> {
+  const record = await completeRecord(deps, sha);
+  const moved: MovedTag[] = [];
+  const prepared: PreparedImages = { expected: [], left: [], fault: null, putTagsBack: () => putBack(deps, moved) };
+  const faults: Fault[] = [];
+  const logins = lazyLogins(deps, sha, signal);
+  for (const image of await imagesToPrepare(deps, record, signal)) {
+    const waiting = image.services.filter((service) => !left.includes(service));
+    const here = await hereAs(deps, image);
+    const gone = here === null ? await servicesWithout(deps, image, waiting) : [];
+    const found =
+      here ?? (gone.length > 0 ? await pullByDigest(deps, { ...image, services: gone, logins }, signal) : null);
+    if (typeof found === 'string') {
+      prepared.expected.push({ reference: image.reference, name: nameOf(deps, image), id: found });
+      await moveTag(deps, { ...image, id: found }, moved);
+    } else prepared.left.push(...image.services);
+    if (found instanceof Fault) faults.push(found);
+    if (typeof found === 'string' && found !== image.id) await recordId(deps, { sha, from: image.id, to: found });
+  }
+  prepared.fault = joinFaults(faults);
+  return prepared;
+}
+
+/** The recorded images; with their services, which only the model tells, where one is gone or moved or has a secret in its name. */
+async function imagesToPrepare(
+  deps: Dependencies,
+  record: ReleaseRecord,
+  signal: AbortSignal,
+): Promise<ReleaseImage[]> {
+  const { containers } = deps;
+  const asRecorded = await Promise.all(
+    record.images.map(
+      async ({ reference, id }) =>
+        id === null || (!isImageId(reference) && (await containers.imageId(reference)) === id),
+    ),
+  );
+  return releaseImagesOf(record, asRecorded.every(Boolean) ? [] : await serviceReferences(deps, record, signal));
+}
+
+/** By the files of the bundle alone, since the override of the release replaces `pull_policy`. None when compose cannot read them. */
+async function serviceReferences(
+  { compose, releases }: Dependencies,
+  record: ReleaseRecord,
+  signal: AbortSignal,
+): Promise<ServiceReference[]> {
+  const { sha, compose: files, profiles = [] } = record;
+  const rendering = compose.renderModel({ dir: releases.pathOf(sha), files, profiles }, signal);
+  const model = await rendering.catch((error: unknown) => {
+    if (!(error instanceof Fault) || isInterruption(error)) throw error;
+    return {};
+  });
+  return serviceReferencesOf(model, record);
+}
+
+/** The id of an image that is on this host; null for one that is gone, or that compose would not find by its digest. */
+async function hereAs({ containers }: Dependencies, { reference, id }: ReleaseImage): Promise<string | null> {
+  if (reference.includes('@') && (await containers.imageId(reference)) !== id) return null;
+  return containers.imageId(id);
+}
+
+/** The services that need an image which is gone: not those whose containers run it. */
+async function servicesWithout({ containers }: Dependencies, { id }: ReleaseImage, services: string[]) {
+  const running = (await containers.list()).filter(({ state, imageId }) => state === 'running' && imageId === id);
+  return services.filter((name) => running.every(({ service }) => service !== name));
+}
+
+/** Pulls an image by its recorded digest; returns its id, or why it cannot be had. */
+async function pullByDigest(
+  deps: Dependencies,
+  image: ReleaseImage & { logins: (registry: string) => Promise<RegistryLogin[]> },
+  signal: AbortSignal,
+): Promise<string | Fault> {
+  const { compose, containers, tick } = deps;
+  const { id, digest, platform } = image;
+  const what = `${nameOf(deps, image)} of ${image.services.join(', ')} is gone from this host`;
+  const toLoad = 'load it (docker load), or promote a bundle with another one';
+  if (!image.isPullable) return failedFault('PULL_FAILED', `${what}, and its pull_policy is never: ${toLoad}`);
+  if (digest === undefined) return failedFault('PULL_FAILED', `${what}, and its digest was not recorded: ${toLoad}`);
+  if (digest === null) return failedFault('PULL_FAILED', `${what}, and no registry is known to have it: ${toLoad}`);
+  const reference = digestReference(image.reference, digest);
+  const failure = await catchFault(async () => {
+    const logins = await image.logins(registryOf(reference));
+    tick.journal.info(`${what}; pulled by its digest ${digest}`);
+    await compose
+      .pullDigest({ reference, platform }, logins, signal)
+      .catch((error: unknown) => rethrowAsEngineFault(deps, error));
+  });
+  if (failure instanceof Fault) {
+    if (isInterruption(failure) || failure.code === 'RUNTIME_UNAVAILABLE') throw failure;
+    return withReason(`PULL_FAILED: ${what}, and its digest ${digest} cannot be pulled`, failure);
+  }
+  const pulled = await containers.imageId(reference);
+  if (pulled !== null && isRecordedImage({ id, digest }, pulled)) return pulled;
+  return failedFault(
+    'PULL_FAILED',
+    `${what}, and its digest ${digest} is another one here: ${pulled ?? 'none'} in place of ${id}`,
+  );
+}
+
+function withReason(line: string, { message, lines, tail }: Fault): Fault {
+  const details = { code: 'PULL_FAILED', moreLines: lines.slice(1), ...(tail !== null && { tail }) };
+  return new Fault('failed', `${line}: ${message.replace(/^failed: /, '')}`, details);
+}
+
+/**
+ * The logins of the release for a registry, read once: only the tenancy service grants what reads them. Throws its fault when it
+ * cannot be asked.
+ */
+function lazyLogins(deps: Dependencies, sha: string, signal: AbortSignal) {
+  const read = new Map<string, Promise<RegistryLogin[]>>();
+  return (registry: string): Promise<RegistryLogin[]> => {
+    const logins = read.get(registry) ?? readLogins(deps, { sha, registry }, signal);
+    read.set(registry, logins);
+    return logins;
+  };
+}
+
+async function readLogins(
+  deps: Dependencies,
+  { sha, registry }: { sha: string; registry: string },
+  signal: AbortSignal,
+): Promise<RegistryLogin[]> {
+  const parsed = await readManifest(deps.releases.pathOf(sha), deps.settings.env);
+  if ('refusal' in parsed) return [];
+  const registries = parsed.manifest.registries.filter(({ host }) => registryOf(`${host}/`) === registry);
+  const names = new Set(registries.flatMap(({ username_var, password_var }) => [username_var, password_var]));
+  const secrets = parsed.manifest.secrets.filter((secret) => names.has(secret.var));
+  const failure = await catchFault(() => readSecretsOf(deps, secrets, signal));
+  if (failure instanceof Fault) {
+    if (isInterruption(failure)) throw failure;
+    throw new Fault('failed', `${registry} requires a login, which this tick cannot read: ${failure.message}`);
+  }
+  return registryLoginsOf(deps, { manifest: { registries } });
+}
+
+/** Lets a tag name the image of the release; notes a tag that others set. */
+async function moveTag({ containers, tick }: Dependencies, image: ReleaseImage, moved: MovedTag[]): Promise<void> {
+  const { reference, id } = image;
+  if (reference.includes('@') || isImageId(reference)) return;
+  const before = await containers.imageId(reference);
+  if (before === id) return;
+  if (before !== null && tick.pulledTags.get(reference) !== before) moved.push({ reference, before, id });
+  await containers.tagImage(id, reference);
+}
+
+async function putBack(deps: Dependencies, moved: readonly MovedTag[]): Promise<void> {
+  const { containers } = deps;
+  await warnOnError(deps, 'a tag of an image still names the one that the release runs', async () => {
+    for (const { reference, before, id } of moved)
+      if ((await containers.imageId(reference)) === id) await containers.tagImage(before, reference);
+  });
+}
+
+/** Records the id that an image has now, since the engine has another store. */
+async function recordId(deps: Dependencies, { sha, from, to }: { sha: string; from: string; to: string }) {
+  const { releases } = deps;
+  await warnOnError(deps, 'the new id of an image is not recorded yet', async () => {
+    const record = await completeRecord(deps, sha);
+    const images = record.images.map((image) => (image.id === from ? { ...image, id: to } : image));
+    await releases.writeRecord(sha, { ...record, images });
+  });
+}
+
+function joinFaults(faults: readonly Fault[]): Fault | null {
+  const [first] = faults;
+  if (first === undefined) return null;
+  const details = { code: 'PULL_FAILED', moreLines: faults.flatMap(({ lines }) => lines).slice(1) };
+  return new Fault('failed', first.message, { ...details, ...(first.tail !== null && { tail: first.tail }) });
+}
+
+/** How an image is named to people. */
+function nameOf(deps: Dependencies, { reference }: Pick<ReleaseImage, 'reference'>): string {
+  return isSecretFree(deps, reference) ? `image ${printable(reference)}` : 'the image';
+}
