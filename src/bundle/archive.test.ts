@@ -67,6 +67,8 @@ it('refuses an archive that was exchanged after its digest was verified, and lea
   expect(tree()).toEqual({ 'manifest.json': '644' });
 });
 
+const oldForm = (name: string) => tarEntry(name, '', { magic: '' });
+
 describe('a valid bundle', () => {
   const blocks = [
     tarDirectory('./'),
@@ -121,9 +123,31 @@ describe('a valid bundle', () => {
       'the comment of a git archive',
       [tarEntry('pax_global_header', paxRecord('comment', 'abc'), { type: 'g' }), tarEntry(`d/${'n'.repeat(98)}`)],
     ],
+    ['attributes of macOS', [paxHeader(['SCHILY.xattr.com.apple.x', '\0\n8 a=b\n'], ['mtime', '-1.5']), tarEntry('d/n')]],
+    ['a directory of the old form, twice', [oldForm('d/'), oldForm('d/'), tarEntry('./d//n')]],
+    ['a directory that passes on its group', [tarDirectory('d', { mode: '0002775' }), tarEntry('d/n')]],
+    ['a time before 1970', [tarEntry('d/n', '', { mtime: `${'\xff'.repeat(11)}\xfb`, magic: 'ustar  \0' })]],
   ])('may have %s', async (_, blocks) => {
     await unpackTar(blocks);
     expect(fs.readdirSync(join(into, 'd'))[0]).toMatch(/^n+$/);
+    expect((fs.statSync(join(into, 'd')).mode & 0o7777).toString(8)).toBe('755');
+  });
+
+  it('keeps names that differ only in their Unicode form', async () => {
+    await unpackTar([tarEntry('d/\u00e9', '1'), tarEntry('d/e\u0301', '2')]);
+    expect(fs.readdirSync(join(into, 'd')).toSorted()).toEqual(['e\u0301', '\u00e9']);
+  });
+
+  const tar = Buffer.concat([...blocks, endOfArchive]);
+  const halves = [tar.subarray(0, 1000), tar.subarray(1000)];
+  const skipped = Buffer.from('502a4d180400000061626364', 'hex');
+  it.each<[string, Buffer]>([
+    ['gzip members', Buffer.concat(halves.map((half) => gzipSync(half)))],
+    ['zstd frames', Buffer.concat(halves.map((half) => zstdCompressSync(half)))],
+    ['zstd frames between skipped ones', Buffer.concat([skipped, zstdCompressSync(tar), skipped])],
+  ])('is unpacked from several %s', async (_, bytes) => {
+    await unpackBytes(bytes);
+    expect(tree()).toEqual(expected);
   });
 });
 
@@ -150,9 +174,17 @@ describe('a damaged bundle leaves nothing behind:', () => {
     ['a truncated gzip', gzipSync(tar).subarray(0, -9), 'is damaged (Z_BUF_ERROR)'],
     ['a truncated zstd', zstdCompressSync(tar).subarray(0, -4), 'is damaged (Z_BUF_ERROR)'],
     ['a gzip with a wrong checksum', Buffer.concat([gzipSync(tar).subarray(0, -8), Buffer.alloc(8)]), 'is damaged'],
-    ['bytes after a gzip', Buffer.concat([gzipSync(tar), Buffer.from('x')]), 'TRAILING_JUNK'],
-    ['zeros after a gzip', Buffer.concat([gzipSync(tar), Buffer.alloc(20)]), 'TRAILING_JUNK'],
-    ['two gzip members', Buffer.concat([gzipSync(tar), gzipSync(tar)]), 'TRAILING_JUNK'],
+    ['bytes after a gzip', Buffer.concat([gzipSync(tar), Buffer.from('garbage')]), 'is damaged (Z_'],
+    ['zeros after a gzip', Buffer.concat([gzipSync(tar), Buffer.alloc(20)]), 'bytes follow the end of the archive'],
+    ['many zeros after a gzip', Buffer.concat([gzipSync(tar), Buffer.alloc(2 ** 20)]), 'bytes follow the end'],
+    ['two archives in gzip', Buffer.concat([gzipSync(tar), gzipSync(tar)]), 'something follows the end'],
+    ['an archive of xz', Buffer.from('fd377a585a00', 'hex'), 'the bundle is xz, neither gzip nor zstd'],
+    ['a window beyond 8 MiB', Buffer.from('28b52ffd0070000000', 'hex'), 'its zstd window is larger than 8 MiB'],
+    [
+      'a path hidden in an attribute',
+      gzipSync(Buffer.concat([paxHeader(['SCHILY.xattr.user.x', 'x\n14 path=../ev']), tarEntry('a'), endOfArchive])),
+      'can be read in two ways',
+    ],
     ['bytes after a zstd', Buffer.concat([zstdCompressSync(tar), Buffer.from('garbage')]), 'TRAILING_JUNK'],
     [
       'a decompression bomb in gzip',

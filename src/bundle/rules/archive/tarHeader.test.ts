@@ -4,8 +4,8 @@ import { parseHeader, parseLongName, parsePax, quoteForLog } from './tarHeader.t
 const header = (name: string | Buffer, fields?: HeaderFields) =>
   parseHeader(tarEntry(name, '', fields).subarray(0, 512));
 const pax = (text: string, global = false) => parsePax(Buffer.from(text), global);
-const refusal = (detail: string) =>
-  new Error(`refused: BUNDLE_UNSAFE: ${detail}: pack it anew, as deployctl bundle pack does`);
+const refusal = (detail: string, cure = 'pack it anew, as deployctl bundle pack does') =>
+  new Error(`refused: BUNDLE_UNSAFE: ${detail}: ${cure}`);
 
 describe('a header is parsed', () => {
   it.each<[string, HeaderFields, object]>([
@@ -28,6 +28,9 @@ describe('a header is parsed', () => {
     ['with an empty owner', { uid: '\0'.repeat(8) }, { name: 'a' }],
     ['with an owner after spaces', { uid: '  1750 \0' }, { name: 'a' }],
     ['with an owner in binary form', { uid: '\x80\0\0\0\xff\xff\xff\xff' }, { name: 'a' }],
+    ['with a time before 1970', { mtime: `${'\xff'.repeat(11)}\xfb` }, { name: 'a' }],
+    ['with a time in the far future', { mtime: '\x80\0\0\0\0\0\0\x01\0\0\0\0' }, { name: 'a' }],
+    ['of the old form', { magic: '\0'.repeat(8) }, { name: 'a' }],
     ['with a time in binary form', { mtime: '\x80\0\0\0\0\0\0\0\0\n\0\xff' }, { name: 'a' }],
   ])('%s', (_title, fields, expected) => {
     expect(header('a', fields)).toEqual({ name: 'a', type: '0', mode: 0o644, size: 0, ...expected });
@@ -46,7 +49,7 @@ describe('a header is refused', () => {
     ['with an owner that is text', { uid: 'x0000000' }, notNumber],
     ['with an owner after NUL', { uid: '\x000000000' }, notNumber],
     ['with text after an owner', { uid: '0000000x' }, notNumber],
-    ['with an owner of 64 bits', { uid: '\x80\0\0\x01\0\0\0\0' }, notNumber],
+    ['with an owner of 64 bits', { uid: '\x80\x01\0\0\0\0\0\0' }, notNumber],
     ['with a decimal owner', { uid: '0000008\0' }, notNumber],
     ['with a time that is text', { mtime: 'x0000000000\0' }, notNumber],
     ['with text before a size', { size: 'x000000000\0' }, notOctal],
@@ -89,7 +92,7 @@ describe('a pax header is parsed', () => {
       [
         ['atime', '1'],
         ['ctime', '12345678901.123456789'],
-        ['mtime', '1.5'],
+        ['mtime', '-1.5'],
       ],
       {},
     ],
@@ -97,7 +100,7 @@ describe('a pax header is parsed', () => {
       'owners',
       [
         ['uid', '0'],
-        ['gid', '4294967295'],
+        ['gid', '18446744073709551615'],
         ['uname', 'x'],
         ['gname', 'x'],
       ],
@@ -116,6 +119,13 @@ describe('a pax header is parsed', () => {
       'what libarchive adds',
       [
         ['LIBARCHIVE.creationtime', '1'],
+        ['LIBARCHIVE.xattr.com.apple.provenance', 'AQIA'],
+        ['SCHILY.xattr.com.apple.provenance', '\x01\0\n\xff'],
+        ['SCHILY.acl.access', 'user::rw-'],
+        ['SCHILY.fflags', 'nodump'],
+        ['RHT.security.selinux', 'system_u:object_r:x:s0'],
+        ['MSWINDOWS.rawsd', 'AQIA'],
+        ['hdrcharset', 'BINARY'],
         ['comment', 'x'],
       ],
       {},
@@ -125,8 +135,8 @@ describe('a pax header is parsed', () => {
     expect(pax(text)).toEqual({ name: null, size: null, ...expected });
   });
 
-  it('with a comment for a whole archive', () => {
-    expect(pax(paxRecord('comment', 'x'), true)).toEqual({ name: null, size: null });
+  it.each(['comment', 'uname', 'VENDOR.tool'])('with %s for a whole archive', (key) => {
+    expect(pax(paxRecord(key, 'x'), true)).toEqual({ name: null, size: null });
   });
 });
 
@@ -134,27 +144,36 @@ describe('a pax header is refused', () => {
   it.each([
     ['another key', 'linkpath', '/etc', 'the pax record "linkpath" is not allowed'],
     ['a key of one letter', 'x', '1', 'the pax record "x" is not allowed'],
-    ['an access time that is text', 'atime', 'x', 'the pax record "atime" is not a number'],
-    ['a change time that is text', 'ctime', 'x', 'the pax record "ctime" is not a number'],
+    ['other data', 'SUN.holesdata', 'x', 'the pax record "SUN.holesdata" is not allowed'],
+    ['another size', 'SCHILY.realsize', '1', 'the pax record "SCHILY.realsize" is not allowed'],
+    ['a vendor without a key', 'VENDOR.', '1', 'the pax record "VENDOR." is not allowed'],
+    ['names in another encoding', 'hdrcharset', 'ISO-IR 8859 1 1998', 'the pax record "hdrcharset" has no valid value'],
+    ['an access time that is text', 'atime', 'x', 'the pax record "atime" has no valid value'],
+    ['a change time that is text', 'ctime', 'x', 'the pax record "ctime" has no valid value'],
     ['a size that is no number', 'size', '1.', '"1." is not a size'],
     ['a size after text', 'size', 'x1', '"x1" is not a size'],
     ['a size of 16 digits', 'size', '1'.repeat(16), `"${'1'.repeat(16)}" is not a size`],
-    ...['x1', '1x', '1.', '.1', '1.x', '1.1234567890', '123456789012'].map((value) => [
+    ...['x1', '1x', '1.', '.1', '1.x', '--1', '12345678901234567890'].map((value) => [
       `a time of ${value}`,
       'mtime',
       value,
-      'the pax record "mtime" is not a number',
+      'the pax record "mtime" has no valid value',
     ]),
-    ...['x1', '1x', '', '12345678901', '00000000001', '4294967296'].map((value) => [
+    ...['x1', '1x', '', '-1', '184467440737095516150'].map((value) => [
       `an owner of ${value}`,
       'gid',
       value,
-      'the pax record "gid" is not a number',
+      'the pax record "gid" has no valid value',
     ]),
     ['a NUL', 'path', 'a\0b', 'the pax record "path" holds a NUL or a newline'],
     ['a newline in a key', 'pa\nth', 'a', 'the pax record "pa\\nth" holds a NUL or a newline'],
   ] as [string, string, string, string][])('with %s', (_title, key, value, detail) => {
     expect(() => pax(paxRecord(key, value))).toThrow(refusal(detail));
+  });
+
+  it('as a sparse file', () => {
+    const cure = 'pack it as an ordinary file (tar without --sparse, bsdtar --no-read-sparse)';
+    expect(() => pax(paxRecord('GNU.sparse.major', '1'))).toThrow(refusal('an entry is a sparse file', cure));
   });
 
   it('with a record twice, or with more than a comment for a whole archive', () => {
