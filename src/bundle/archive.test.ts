@@ -123,7 +123,10 @@ describe('a valid bundle', () => {
       'the comment of a git archive',
       [tarEntry('pax_global_header', paxRecord('comment', 'abc'), { type: 'g' }), tarEntry(`d/${'n'.repeat(98)}`)],
     ],
-    ['attributes of macOS', [paxHeader(['SCHILY.xattr.com.apple.x', '\0\n8 a=b\n'], ['mtime', '-1.5']), tarEntry('d/n')]],
+    [
+      'attributes of macOS',
+      [paxHeader(['SCHILY.xattr.com.apple.x', '\0\n8 a=b\n'], ['mtime', '-1.5']), tarEntry('d/n')],
+    ],
     ['a directory of the old form, twice', [oldForm('d/'), oldForm('d/'), tarEntry('./d//n')]],
     ['a directory that passes on its group', [tarDirectory('d', { mode: '0002775' }), tarEntry('d/n')]],
     ['a time before 1970', [tarEntry('d/n', '', { mtime: `${'\xff'.repeat(11)}\xfb`, magic: 'ustar  \0' })]],

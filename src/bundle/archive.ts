@@ -2,9 +2,8 @@ import { createHash } from 'node:crypto';
 import { chmodSync, closeSync, fchmodSync, mkdirSync, openSync, writeSync } from 'node:fs';
 import { readdir, type FileHandle } from 'node:fs/promises';
 import { join } from 'node:path';
-import type { Transform } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
-import { constants, createGunzip, createZstdDecompress } from 'node:zlib';
+import { constants, createGunzip, createZstdDecompress, type Gunzip, type ZstdDecompress } from 'node:zlib';
 import type { ReadEntry } from 'tar';
 import { Parser } from 'tar/parse';
 import { Fault, refusedFault } from '../../machines/fault.ts';
@@ -45,14 +44,16 @@ export async function unpack({ file, sha256, into, limits, signal }: UnpackReque
       throw diskFault('read', file, error);
     });
     const caps = { ...limits, compressed: await sizeOf(bundle, limits) };
+    const decompress = await decompressor(bundle);
     await pipeline(
       bundle.createReadStream({ start: 0, autoClose: false, highWaterMark: chunkBytes }),
       (chunks: AsyncIterable<Buffer>) => hashedChunks(chunks, sha256),
-      await decompressor(bundle),
+      decompress,
       (chunks: AsyncIterable<Buffer>) => validatedBlocks(chunks, caps, validated),
       (chunks: AsyncIterable<Buffer>) => writeEntries(chunks, { into, validated, contents }),
       { signal },
     );
+    if (decompress.bytesWritten !== caps.compressed) throw trailingBytes();
     return contents;
   } catch (error) {
     await emptyDirectory(into);
@@ -89,13 +90,26 @@ async function sizeOf(bundle: FileHandle, limits: BundleLimits): Promise<number>
   return size;
 }
 
-async function decompressor(bundle: FileHandle): Promise<Transform> {
-  const { buffer } = await bundle.read(Buffer.alloc(4), 0, 4, 0);
-  const magic = buffer.toString('hex');
-  if (magic.startsWith('1f8b')) return createGunzip({ chunkSize: chunkBytes, rejectGarbageAfterEnd: true });
-  if (magic !== '28b52ffd') throw bundleUnsafe('the bundle is neither gzip nor zstd');
+async function decompressor(bundle: FileHandle): Promise<Gunzip | ZstdDecompress> {
+  const { buffer, bytesRead } = await bundle.read(Buffer.alloc(4), 0, 4, 0);
+  const magic = buffer.toString('hex', 0, bytesRead);
+  // without `rejectGarbageAfterEnd`, which refuses a second member too
+  if (magic.startsWith('1f8b')) return createGunzip({ chunkSize: chunkBytes });
+  if (!/^(28b52ffd|5.2a4d18)$/.test(magic)) throw bundleUnsafe(`the bundle is ${formOf(magic)}neither gzip nor zstd`);
   const params = { [constants.ZSTD_d_windowLogMax]: zstdWindowLog };
   return createZstdDecompress({ chunkSize: chunkBytes, params, rejectGarbageAfterEnd: true });
+}
+
+/** The form of another file, by its first bytes, with a comma; '' for one that nobody takes for an archive. */
+function formOf(magic: string): string {
+  const forms: [RegExp, string][] = [
+    [/^fd377a58/, 'xz'],
+    [/^425a68/, 'bzip2'],
+    [/^504b0/, 'zip'],
+    [/^377abcaf/, '7z'],
+  ];
+  const [, form] = forms.find(([start]) => start.test(magic)) ?? [];
+  return form === undefined ? '' : `${form}, `;
 }
 
 async function* validatedBlocks(
@@ -185,10 +199,19 @@ async function emptyDirectory(into: string): Promise<void> {
   for (const name of names) await removeTree(join(into, name), limits);
 }
 
+const trailingBytes = () => bundleUnsafe('bytes follow the end of the archive');
+
 function faultOf(error: unknown, { file, into, signal }: Pick<UnpackRequest, 'file' | 'into' | 'signal'>): Fault {
   if (error instanceof Fault) return error;
   if (signal.aborted) return new Fault('stopped', 'stopped while unpacking the bundle');
   const { code, syscall } = error as NodeJS.ErrnoException;
+  // a gzip stream that ended before its file
+  if (code === 'ABORT_ERR') return trailingBytes();
+  if (code === 'ZSTD_error_frameParameter_windowTooLarge')
+    return bundleUnsafe(
+      `its zstd window is larger than ${2 ** (zstdWindowLog - 20)} MiB`,
+      'compress it with level 19 at most, without --ultra and --long',
+    );
   if (syscall === undefined) return bundleUnsafe(`the archive is damaged (${code ?? 'unreadable'})`);
   return syscall === 'read' ? diskFault('read', file, error) : diskFault('write', into, error);
 }

@@ -6,7 +6,7 @@ import { digestOfHandle } from './fileDigest.ts';
 import { diskFault } from '../platform/errors/diskFault.ts';
 import { openRegularFile } from '../platform/regularFile.ts';
 import type { BundleLimits } from './bundleLimits.ts';
-import { validateEntry, occupiedBy, type ArchiveEntry, type OccupiedPaths } from './rules/archive/archiveEntry.ts';
+import { validateEntry, occupiedBy, type ArchiveEntry, type OccupiedPath } from './rules/archive/archiveEntry.ts';
 import { limitCure, limitDetails } from './rules/archive/limitDetails.ts';
 import { bundleUnsafe } from './rules/archive/tarHeader.ts';
 import type { BundleContents, BundleFile } from './rules/archive/inventory.ts';
@@ -18,7 +18,7 @@ export async function readBundleDirectory(
   signal: AbortSignal,
 ): Promise<BundleContents> {
   const contents: BundleContents = { files: [], directories: [] };
-  const taken = new Map<string, OccupiedPaths extends ReadonlyMap<string, infer Occupant> ? Occupant : never>();
+  const taken = new Map<string, OccupiedPath>();
   let [entries, bytes] = [0, 0];
   for await (const { name, stats } of walk({ dir, maxNames: limits.bundle_entries }, '')) {
     throwIfStopped(signal);

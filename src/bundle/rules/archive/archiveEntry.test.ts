@@ -40,9 +40,12 @@ describe('an entry is accepted', () => {
     expect(validateEntry({ name, type, mode: 0o755, size: 0 }, nothing)).toEqual({ path, kind, mode: 0o755, size: 0 });
   });
 
-  it.each(['conf2', 'deep/er/file2', 'deep/file', 'dir/a', 'STRASSE', 'e\u0301', '\uff43onf'])('%s next to existing paths', (name) => {
-    expect(validateEntry({ name, type: '0', mode: 0o644, size: 1 }, some)).toMatchObject({ path: name });
-  });
+  it.each(['conf2', 'deep/er/file2', 'deep/file', 'dir/a', 'STRASSE', 'e\u0301', '\uff43onf'])(
+    '%s next to existing paths',
+    (name) => {
+      expect(validateEntry({ name, type: '0', mode: 0o644, size: 1 }, some)).toMatchObject({ path: name });
+    },
+  );
 
   it.each(['deep', 'deep/er/', 'dir', './dir//'])('a directory %s once more', (name) => {
     expect(validateEntry({ name, type: '5', mode: 0o755, size: 0 }, some)).toMatchObject({ kind: 'directory' });

@@ -12,8 +12,14 @@ export interface ArchiveEntry {
   size: number;
 }
 
-/** Paths of the earlier entries, by folded path; an `implied` directory has no entry of its own so far. */
-export type OccupiedPaths = ReadonlyMap<string, { path: string; kind: 'file' | 'directory'; implied: boolean }>;
+/** A path that an earlier entry has, or that is above it. */
+export interface OccupiedPath {
+  path: string;
+  kind: 'file' | 'directory';
+}
+
+/** Paths of the earlier entries, by their lower-case spelling. */
+export type OccupiedPaths = ReadonlyMap<string, OccupiedPath>;
 
 /** The entry that a header describes, or why it is refused (spec §5). */
 export function validateEntry(header: TarHeader, occupied: OccupiedPaths): ArchiveEntry | RefusedFault {
@@ -22,12 +28,17 @@ export function validateEntry(header: TarHeader, occupied: OccupiedPaths): Archi
   if (fault !== null) return faultOf(name, fault);
   const entry: ArchiveEntry = {
     path: entryPathOf(header.name),
-    kind: header.type === '5' ? 'directory' : 'file',
+    kind: isDirectory(header) ? 'directory' : 'file',
     mode: header.mode,
     size: header.size,
   };
   const own = pathFault(entry, header.name) ?? collision(entry, occupied);
   return own === null ? entry : faultOf(name, own);
+}
+
+/** Also an empty file whose name ends with a slash, as archivers without a type for directories write them. */
+function isDirectory({ type, name, size }: TarHeader): boolean {
+  return type === '5' || (type === '0' && size === 0 && name.endsWith('/'));
 }
 
 /** What is wrong with an entry, and what to do about it. */
@@ -38,19 +49,20 @@ function faultOf(name: string, [what, cure]: EntryFault): RefusedFault {
 }
 
 /** The paths that `entry` occupies: its parents, outermost first, then its own. */
-export function occupiedBy(
-  entry: ArchiveEntry,
-): [string, { path: string; kind: 'file' | 'directory'; implied: boolean }][] {
-  const parents = parentsOf(entry.path).map((path) => ({ path, kind: 'directory' as const, implied: true }));
-  return [...parents, { path: entry.path, kind: entry.kind, implied: false }].map((occupied) => [
-    foldPath(occupied.path),
+export function occupiedBy(entry: ArchiveEntry): [string, OccupiedPath][] {
+  const parents = parentsOf(entry.path).map((path) => ({ path, kind: 'directory' as const }));
+  return [...parents, { path: entry.path, kind: entry.kind }].map((occupied) => [
+    occupied.path.toLowerCase(),
     occupied,
   ]);
 }
 
-/** The path of a tar name: `./a/` is `a`; `.` and `./` are the root ''. */
+/** The path of a tar name, without empty and `.` parts: `./a//b/` is `a/b`, and `.` is the root ''. */
 export function entryPathOf(name: string): string {
-  return name === '.' ? '' : name.replace(/^\.\//, '').replace(/\/$/, '');
+  return name
+    .split('/')
+    .filter((part) => part !== '' && part !== '.')
+    .join('/');
 }
 
 /** Parent directories of `path`, outermost first. */
@@ -82,24 +94,28 @@ function typeFault({ type, mode, size }: TarHeader): EntryFault | null {
   if (type !== '0' && type !== '5')
     return forbiddenTypes[type] ?? [`is of the unknown type ${quoteForLog(type)}`, packPlain];
   if (type === '5' && size !== 0) return ['is a directory with content', packPlain];
-  return (mode & 0o7000) === 0 ? null : ['has a setuid, setgid or sticky bit', 'remove it (chmod ug-s,-t)'];
+  // Directories inherit such a bit, and are unpacked as 0755.
+  const isHarmless = (mode & 0o7000) === 0 || type === '5';
+  return isHarmless ? null : ['has a setuid, setgid or sticky bit', 'remove it (chmod ug-s,-t)'];
 }
+
+/** Control characters and those that change the direction of text; joiners and hyphens of words are allowed. */
+const invisible = /[\p{Cc}\p{Cs}\p{Zl}\p{Zp}]|(?![\u00ad\u200c\u200d])\p{Cf}/u;
 
 function nameFault(name: string): EntryFault | null {
   if (name === '') return ['has no name', leaveOut];
   if (name.startsWith('/')) return ['is an absolute path', packRelative];
   if (name.includes('\\')) return ['holds a backslash', rename];
-  if (/[\p{C}\p{Zl}\p{Zp}]/u.test(name)) return ['holds a character that cannot be shown', rename];
+  if (invisible.test(name)) return ['holds a character that cannot be shown', rename];
   return Buffer.byteLength(name) > maxBytes.path ? [`is longer than ${maxBytes.path} bytes`, rename] : null;
 }
 
 function pathFault({ path, kind }: ArchiveEntry, name: string): EntryFault | null {
-  if (kind === 'file' && (path === '' || name.endsWith('/')))
+  if (kind === 'file' && (path === '' || /\/\.?$/.test(name)))
     return ['is a file with the name of a directory', packPlain];
   if (path === '') return null;
   const parts = path.split('/');
   if (parts.includes('..')) return ['leads out of the bundle', packRelative];
-  if (parts.includes('') || parts.includes('.')) return ['is not a plain path', packRelative];
   if (parts.some((part) => Buffer.byteLength(part) > maxBytes.name))
     return [`has a part longer than ${maxBytes.name} bytes`, rename];
   const folded = parts.map(foldPath);
@@ -110,21 +126,21 @@ function pathFault({ path, kind }: ArchiveEntry, name: string): EntryFault | nul
 
 function collision(entry: ArchiveEntry, occupied: OccupiedPaths): EntryFault | null {
   for (const parent of parentsOf(entry.path)) {
-    const existing = occupied.get(foldPath(parent));
+    const existing = occupied.get(parent.toLowerCase());
     if (existing?.kind === 'file') return [`lies below the file ${quoteForLog(existing.path)}`, leaveOneOut];
     if (existing !== undefined && existing.path !== parent) return spellingFault(existing.path);
   }
-  const existing = occupied.get(foldPath(entry.path));
+  const existing = occupied.get(entry.path.toLowerCase());
   if (existing === undefined) return null;
   if (existing.path !== entry.path) return spellingFault(existing.path);
-  return existing.implied && entry.kind === 'directory' ? null : ['occurs twice', leaveOneOut];
+  return existing.kind === 'directory' && entry.kind === 'directory' ? null : ['occurs twice', leaveOneOut];
 }
 
 function spellingFault(path: string): EntryFault {
-  return [`collides with ${quoteForLog(path)} but for its spelling`, leaveOneOut];
+  return [`collides with ${quoteForLog(path)} but for its case`, leaveOneOut];
 }
 
-/** Equal for paths that some filesystem or Unicode normalization does not distinguish. */
+/** Equal for names that some filesystem or Unicode normalization does not distinguish. */
 function foldPath(path: string): string {
   return path.normalize('NFKC').toUpperCase().toLowerCase().normalize('NFKC');
 }

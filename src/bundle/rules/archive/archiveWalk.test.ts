@@ -130,7 +130,8 @@ describe('the bounds of an archive', () => {
   });
 
   it('allow 1 MiB for an extension header', () => {
-    const header = (bytes: number) => tarEntry('p', `${bytes} comment=${'x'.repeat(bytes - `${bytes}`.length - 10)}\n`, { type: 'x' });
+    const header = (bytes: number) =>
+      tarEntry('p', `${bytes} comment=${'x'.repeat(bytes - `${bytes}`.length - 10)}\n`, { type: 'x' });
     expect(outcomeOf([header(2 ** 20), tarEntry('a'), endOfArchive])).toEqual(['a 0']);
     expect(outcomeOf([header(2 ** 20 + 1), tarEntry('a'), endOfArchive], { unpacked_bytes: 2 ** 21 })).toEqual(
       refused('an extension header of 1048577 bytes'),

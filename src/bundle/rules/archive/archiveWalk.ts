@@ -1,4 +1,4 @@
-import { validateEntry, occupiedBy, type ArchiveEntry } from './archiveEntry.ts';
+import { validateEntry, occupiedBy, type ArchiveEntry, type OccupiedPath } from './archiveEntry.ts';
 import { limitCure, limitDetails } from './limitDetails.ts';
 import {
   blockBytes,
@@ -26,9 +26,10 @@ export interface ArchiveLimits {
  */
 export class ArchiveWalk {
   readonly #limits: ArchiveLimits;
-  readonly #occupied = new Map<string, { path: string; kind: 'file' | 'directory'; implied: boolean }>();
+  readonly #occupied = new Map<string, OccupiedPath>();
+  /** Also of directories that occur again, and global headers. */
+  #entries = 0;
   #unpackedBytes = 0;
-  #blocks = 0;
   #endBlocks = 0;
   /** Remaining bytes of the current body, without padding. */
   #bodyBytesLeft = 0;
@@ -47,7 +48,6 @@ export class ArchiveWalk {
       const block = blocks.subarray(offset, offset + blockBytes);
       const entry = this.#bodyBytesLeft > 0 ? this.#readBody(block) : this.#readHeader(block);
       if (entry !== null) entries.push(entry);
-      this.#blocks++;
     }
     return entries;
   }
@@ -83,7 +83,7 @@ export class ArchiveWalk {
   #beginExtension({ type, size }: TarHeader): null {
     if (size === 0 || size > maxExtensionBytes) throw bundleUnsafe(`an extension header of ${size} bytes`);
     if (this.#extension !== null) throw bundleUnsafe('an entry has several extension headers');
-    if (type === 'g' && this.#blocks > 0) throw bundleUnsafe('a global header stands in the middle of the archive');
+    if (type === 'g') this.#countEntry();
     this.#openExtension = { type, parts: [] };
     return null;
   }
@@ -101,13 +101,15 @@ export class ArchiveWalk {
     if (size !== null && size !== header.size) throw bundleUnsafe('an entry has two sizes');
     const entry = validateEntry({ ...header, name: name ?? header.name }, this.#occupied);
     if ('cure' in entry) throw bundleUnsafe(entry.text, entry.cure);
-    for (const [key, path] of occupiedBy(entry)) {
-      if (!path.implied || !this.#occupied.has(key)) this.#occupied.set(key, path);
-    }
-    const limit = this.#limits.bundle_entries;
-    if (this.#occupied.size > limit)
-      throw bundleUnsafe(limitDetails.bundle_entries(limit), limitCure('bundle_entries'));
+    for (const [key, path] of occupiedBy(entry)) this.#occupied.set(key, path);
+    this.#countEntry();
     return entry;
+  }
+
+  #countEntry(): void {
+    const limit = this.#limits.bundle_entries;
+    if (Math.max(++this.#entries, this.#occupied.size) > limit)
+      throw bundleUnsafe(limitDetails.bundle_entries(limit), limitCure('bundle_entries'));
   }
 
   #countBytes(size: number): void {
@@ -121,5 +123,5 @@ export class ArchiveWalk {
 /** 1 MiB: archivers pad to their record size, which is 10 KiB by default. */
 const maxEndBlocks = 2048;
 
-/** 64 KiB: an ordinary extension header holds a path and a few numbers. */
-const maxExtensionBytes = 65_536;
+/** 1 MiB, as node-tar: a path and a few numbers, and the extended attributes of the file. */
+const maxExtensionBytes = 2 ** 20;

@@ -34,8 +34,9 @@ export function parseHeader(block: Buffer): TarHeader {
   if (!ignoredNumberFields.every(([start, end]) => isTarNumber(block.toString('latin1', start, end))))
     throw bundleUnsafe('a header holds an owner or a time that is not a number');
   const type = block.toString('latin1', 156, 157).replace('\0', '0');
-  const prefix = parsePrefix(block);
   const name = parseText(block, 0, 100);
+  if (type === 'S') throw bundleUnsafe(`${quoteForLog(name)} is a sparse file`, packUnsparse);
+  const prefix = parsePrefix(block);
   if ('05'.includes(type) && parseText(block, 157, 100) !== '')
     throw bundleUnsafe(`${quoteForLog(name)} carries the target of a link`);
   return {
@@ -52,13 +53,14 @@ export function parseLongName(body: Buffer): ExtensionHeader {
   return { name: decodeUtf8(body.subarray(0, -1)), size: null };
 }
 
-/** Parses the body of a pax header; a `global` one (type g) may contain only a comment. Throws `BUNDLE_UNSAFE`. */
+/** Parses the body of a pax header; a `global` one (type g) may contain only what is ignored. Throws `BUNDLE_UNSAFE`. */
 export function parsePax(body: Buffer, global: boolean): ExtensionHeader {
   const records = parsePaxRecords(body);
   for (const [key, value] of records) {
-    if (numericPaxKeys.get(key)?.(value) === false)
-      throw bundleUnsafe(`the pax record ${quoteForLog(key)} is not a number`);
-    const allowed = global ? key === 'comment' : allowedPaxKeys.has(key);
+    if (key.startsWith('GNU.sparse.')) throw bundleUnsafe('an entry is a sparse file', packUnsparse);
+    if (ignoredPaxKeys.get(key)?.(value) === false)
+      throw bundleUnsafe(`the pax record ${quoteForLog(key)} has no valid value`);
+    const allowed = isIgnored(key) || (!global && ['path', 'size'].includes(key));
     if (!allowed)
       throw bundleUnsafe(`the pax record ${quoteForLog(key)} is not allowed${global ? ' for a whole archive' : ''}`);
   }
@@ -73,25 +75,37 @@ export function quoteForLog(text: string): string {
   return JSON.stringify(shown).replace(/[^\x20-\x7e…]/g, '?');
 }
 
-/** Times, owners and device numbers of the build machine; the agent does not use them. */
-const ignoredPaxKeys = [
-  ...['atime', 'ctime', 'mtime', 'uid', 'gid', 'uname', 'gname', 'comment'],
-  ...['SCHILY.dev', 'SCHILY.ino', 'SCHILY.nlink', 'LIBARCHIVE.creationtime'],
-];
-/** GNU tar fails on other values. */
-const isSeconds = (value: string) => /^\d{1,11}(\.\d{1,9})?$/.test(value);
-const isId = (value: string) => /^\d{1,10}$/.test(value) && Number(value) < 2 ** 32;
-const numericPaxKeys = new Map([
+const packUnsparse = 'pack it as an ordinary file (tar without --sparse, bsdtar --no-read-sparse)';
+
+/** Also before 1970, and longer than a date needs. */
+const isSeconds = (value: string) => /^-?\d{1,19}(\.\d{1,20})?$/.test(value);
+const isId = (value: string) => /^\d{1,20}$/.test(value);
+const isText = () => true;
+
+/** Times and owners of the build machine, which the agent does not use; and names of UTF-8, which are all that it takes. */
+const ignoredPaxKeys: ReadonlyMap<string, (value: string) => boolean> = new Map([
   ...['atime', 'ctime', 'mtime'].map((key) => [key, isSeconds] as const),
   ...['uid', 'gid'].map((key) => [key, isId] as const),
+  ...['uname', 'gname', 'comment'].map((key) => [key, isText] as const),
+  ['hdrcharset', (value) => ['BINARY', 'ISO-IR 10646 2000 UTF-8'].includes(value)],
 ]);
-const allowedPaxKeys = new Set([...ignoredPaxKeys, 'path', 'size']);
+
+/** Of these vendors, other keys say which bytes a file has, or which kind of file it is. */
+const ignoredVendorKeys = /^SCHILY\.(dev|ino|nlink|fflags|xattr\..+|acl\..+)$/;
+
+/** True for a key that decides neither name nor kind nor content: what build machines add, such as attributes of macOS. */
+function isIgnored(key: string): boolean {
+  if (ignoredPaxKeys.has(key) || ignoredVendorKeys.test(key)) return true;
+  return /^[A-Z][A-Z0-9]*\../.test(key) && !/^(GNU|SUN|SCHILY)\./.test(key);
+}
 
 /** POSIX archives store the first part of a long name here; in GNU archives the field must be empty. */
 function parsePrefix(block: Buffer): string {
   const magic = block.toString('latin1', 257, 265);
   const star = block[475] === 0;
   if (magic === 'ustar\x0000') return parseText(block, 345, star ? 130 : 155);
+  // the old form, which has neither magic nor prefix
+  if (isAllZero(block.subarray(257, 512))) return '';
   if (magic !== 'ustar  \0') throw bundleUnsafe('a header is neither of the POSIX nor of the GNU form');
   if (!isAllZero(block.subarray(345, 500))) throw bundleUnsafe('a header of the GNU form has a prefix');
   return '';
@@ -130,9 +144,9 @@ const ignoredNumberFields = [
   [136, 148],
 ] as const;
 
-/** True for an octal number, an empty field, or 32 bits in GNU's binary form, which large ids need. */
+/** True for an octal number, an empty field, or 48 bits in GNU's binary form, which large ids and old times need. */
 function isTarNumber(field: string): boolean {
-  return /^(\0*| *[0-7]+[ \0]*|\x80\0*[^]{4})$/.test(field);
+  return /^(\0*| *[0-7]+[ \0]*|\x80\0*[^]{4,6}|\xff+[^]{4,6})$/.test(field);
 }
 
 /** The checksum field itself counts as eight spaces. */
@@ -143,13 +157,16 @@ function checksumOf(block: Buffer): number {
 function parsePaxRecords(body: Buffer): Map<string, string> {
   const records = new Map<string, string>();
   for (let offset = 0; offset < body.length;) {
-    const length = /^[1-9]\d{0,5}(?= )/.exec(body.toString('latin1', offset, offset + 7))?.[0];
+    const length = /^[1-9]\d{0,6}(?= )/.exec(body.toString('latin1', offset, offset + 8))?.[0];
     const end = offset + Number(length);
     if (body[end - 1] !== 0x0a) throw bundleUnsafe('a pax header is malformed');
-    const record = decodeUtf8(body.subarray(body.indexOf(' ', offset) + 1, end - 1));
+    const record = body.subarray(body.indexOf(' ', offset) + 1, end - 1);
     const equals = record.indexOf('=');
     if (equals < 1) throw bundleUnsafe('a pax header is malformed');
-    const [key, value] = [record.slice(0, equals), record.slice(equals + 1)];
+    const key = decodeUtf8(record.subarray(0, equals));
+    // attributes of files are bytes
+    const isBinary = /^[A-Z]+\.xattr\./.test(key);
+    const value = isBinary ? '' : decodeUtf8(record.subarray(equals + 1));
     if (/[\0\n]/.test(key + value)) throw bundleUnsafe(`the pax record ${quoteForLog(key)} holds a NUL or a newline`);
     if (records.has(key)) throw bundleUnsafe(`the pax record ${quoteForLog(key)} occurs twice`);
     records.set(key, value);
