@@ -2,7 +2,7 @@ import { join } from 'node:path';
 import { Fault } from '../../machines/fault.ts';
 import { refusalWith, type Refusal } from '../../machines/refusals.ts';
 import type { Manifest, Sha } from '../../machines/types.ts';
-import { pathsOf, type BundleContents } from './rules/archive/inventory.ts';
+import { executablesOf, pathsOf, type BundleContents } from './rules/archive/inventory.ts';
 import { manifestEnvOf, type BundleFacts } from './rules/plan/plan.ts';
 import { maxManifestCharacters, parseManifest } from '../protocol/manifest.ts';
 import { digestsOf, readComposeFiles, readEnvTexts } from './composeFiles.ts';
@@ -64,5 +64,6 @@ export async function bundleFactsOf(bundle: UnpackedBundle, signal: AbortSignal)
   const [digests, releaseFiles] = [digestsOf(contents, files), pathsOf(contents)];
   const fileSizes = new Map(contents.files.map(({ path, size }) => [path, size]));
   const { version, variables, profiles } = manifest;
-  return { sha, version, variables, profiles, manifest, files, refusals, digests, releaseFiles, fileSizes, texts };
+  const ofFiles = { digests, releaseFiles, executables: executablesOf(contents), fileSizes, texts };
+  return { sha, version, variables, profiles, manifest, files, refusals, ...ofFiles };
 }

@@ -6,10 +6,12 @@ import { outcomeOf } from '../../../machines/outcomes.ts';
 import { withBundleAt } from '../../bundle/bundleAt.ts';
 import { planAlone } from '../../bundle/planAlone.ts';
 import { defaultLimits } from '../../protocol/defaultLimits.ts';
+import { createCompose } from '../adapters/compose/compose.ts';
 import { createContainers } from '../adapters/engine/containers.ts';
 import { isENOENT } from '../../platform/errors/diskFault.ts';
 import { Releases } from '../adapters/release/releases.ts';
 import { readState } from '../adapters/state/stateFile.ts';
+import { createRedactor } from '../secrets/redaction/redactor.ts';
 import type { Settings } from '../config/settings.ts';
 import type { Plan } from '../../bundle/rules/plan/plan.ts';
 import { formatPlan } from '../../bundle/rules/plan/formatPlan.ts';
@@ -69,6 +71,10 @@ async function targetHostOf(settings: Settings, signal: AbortSignal): Promise<Ta
   return {
     settings,
     containers,
+    compose: createCompose(settings, `deployd-${env}`, {
+      redactor: () => createRedactor([]),
+      podmanVersion: () => containers.podmanVersion(),
+    }),
     releases: new Releases(state_dir, join(state_dir, env)),
     state: await knownState(settings),
     production: false,

@@ -66,6 +66,9 @@ export function createCompose(
     /** Throws COMPOSE_UNSUPPORTED without a compose that works with the engine. */
     probe: async (signal: AbortSignal): Promise<void> => void (await find(signal)),
 
+    /** The version of the compose that works with the engine. Throws COMPOSE_UNSUPPORTED without one. */
+    version: async (signal: AbortSignal) => (await find(signal)).version,
+
     /** Aborts a running discovery of compose; the next call starts a new one. */
     forget,
 
@@ -188,7 +191,9 @@ function createRunner({ settings, project, redactor, dir, limits, podmanVersion 
     const cwd = release?.dir ?? dir;
     const files = release?.files.flatMap((file) => ['-f', join(cwd, file)]) ?? [];
     const profiles = release?.profiles.flatMap((profile) => ['--profile', profile]) ?? [];
-    const [first, ...rest] = await find(signal);
+    const {
+      argv: [first, ...rest],
+    } = await find(signal);
     const output = ['--ansi', 'never', '--progress', 'plain', ...profiles];
     const target = ['-p', project, ...(release ? ['--project-directory', cwd] : []), ...files];
     const argv: Argv = [first, ...rest, ...output, ...target, name, ...args];

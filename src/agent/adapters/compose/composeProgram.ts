@@ -1,11 +1,17 @@
 import { failedFault } from '../../../../machines/fault.ts';
 import type { Settings } from '../../config/settings.ts';
-import { isInRange, type ComposeRange } from '../../rules/compose/composeRange.ts';
+import { isInRange, type ComposeRange, type ComposeVersion } from '../../rules/compose/composeRange.ts';
 import type { Redactor } from '../../secrets/redaction/redactor.ts';
 import { runProgram, formatStartError } from '../host/childProcess.ts';
 
 /** A program and its first arguments. */
 export type Argv = [string, ...string[]];
+
+/** A compose program that works with the engine. */
+export interface ComposeProgram {
+  argv: Argv;
+  version: ComposeVersion;
+}
 
 /** The package name depends on the repository that the host uses. */
 const INSTALL_HINT =
@@ -13,8 +19,8 @@ const INSTALL_HINT =
 const PROBE_TIMEOUT_S = 20;
 
 /** Runs `discover` once for all callers, until `resetDiscovery`; a failed discovery is not cached. */
-export function createProgramFinder(discover: (signal: AbortSignal) => Promise<Argv>) {
-  let cached: { program: Promise<Argv>; abandoned: AbortController } | null = null;
+export function createProgramFinder(discover: (signal: AbortSignal) => Promise<ComposeProgram>) {
+  let cached: { program: Promise<ComposeProgram>; abandoned: AbortController } | null = null;
   const start = (signal: AbortSignal) => {
     const abandoned = new AbortController();
     const program = discover(AbortSignal.any([signal, abandoned.signal])).catch((error: unknown) => {
@@ -38,7 +44,7 @@ export async function findComposeProgram(
   settings: Settings,
   { range, ...options }: { env: Record<string, string>; cwd: string; redactor: Redactor; range: ComposeRange },
   signal: AbortSignal,
-): Promise<Argv> {
+): Promise<ComposeProgram> {
   const candidates: Argv[] =
     settings.compose === 'auto' ? [['docker', 'compose'], ['docker-compose']] : [[settings.compose]];
   const rejected: string[] = [];
@@ -48,7 +54,8 @@ export async function findComposeProgram(
       signal,
     );
     const version = /(\d+)\.(\d+)\.\d+/.exec(stdout);
-    if (rc === 0 && version && isInRange([Number(version[1]), Number(version[2])], range)) return argv;
+    const numbers = [Number(version?.[1]), Number(version?.[2])] as const;
+    if (rc === 0 && version && isInRange(numbers, range)) return { argv, version: numbers };
     const found =
       startError === null ? `is ${rc === 0 && version ? version[0] : 'missing'}` : formatStartError(startError);
     rejected.push(`${argv.join(' ')} ${found}`);

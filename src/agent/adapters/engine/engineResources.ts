@@ -80,12 +80,12 @@ async function policyFactsOf(project: string, getJson: EngineApi['getJson']): Pr
     networks: new Set(namesOf((networks.json as LabelledEntry[]).filter(isOutside))),
     volumes: new Set(namesOf((Volumes ?? []).filter(isOutside))),
   };
-  return { outside, mountsSubpaths: isSinceDocker26(volumes.apiVersion) };
+  const [major = 0, minor = 0] = volumes.apiVersion.split('.').map(Number);
+  return { outside, mountsSubpaths: isSinceDocker26(major, minor), engineApi: [major, minor] };
 }
 
 /** Whether this is version 1.45 of Docker's API, or a later one. */
-function isSinceDocker26(apiVersion: string): boolean {
-  const [major = 0, minor = 0] = apiVersion.split('.').map(Number);
+function isSinceDocker26(major: number, minor: number): boolean {
   return major > 1 || (major === 1 && minor >= 45);
 }
 

@@ -1,5 +1,6 @@
 import type { Fact } from '../../../platform/fact.ts';
 import { checkResult, unknownCheck, type Check, type Finding } from '../../../doctor/diagnosis.ts';
+import type { RefusedFault } from '../../../../machines/refusals.ts';
 import { printable } from '../../../protocol/printable.ts';
 import type { WrittenService } from '../../../bundle/rules/wait/writtenServices.ts';
 import type { ServiceProblem, Sha } from '../../../../machines/types.ts';
@@ -16,6 +17,8 @@ export interface UpgradeFacts {
   /** Containers that are not of the release. */
   drifted: Fact<readonly Pick<ServiceProblem, 'service' | 'detail'>[]>;
   drift: 'heal' | 'report';
+  /** What its compose files ask for and this host does not do. */
+  withoutEffect: readonly RefusedFault[];
   /** Releases with files that neither their bundles nor the agent wrote, with some of the paths. */
   written: readonly { sha: Sha; paths: readonly string[] }[];
 }
@@ -30,10 +33,18 @@ export function upgradeChecks(facts: Fact<UpgradeFacts | null>): Check[] {
     checkResult(names[1], 'no release has files of others', writtenFindings(known)),
     checkResult(names[2], 'no service becomes a job', jobFindings(known)),
     driftCheck(known),
+    checkResult(names[4], 'every key has an effect', withoutEffectFindings(known)),
   ];
 }
 
-const names = ['writable mounts', 'kept releases', 'jobs', 'drift'] as const;
+const names = ['writable mounts', 'kept releases', 'jobs', 'drift', 'keys'] as const;
+
+function withoutEffectFindings({ withoutEffect }: UpgradeFacts): Finding[] {
+  return withoutEffect.map(({ text, cure }) => ({
+    problem: `${text}: it keeps running, and the next bundle that says so is refused`,
+    fix: cure,
+  }));
+}
 
 function writableFindings({ dir, writable }: UpgradeFacts): Finding[] {
   return writable.map((path) => ({

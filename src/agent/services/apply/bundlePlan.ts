@@ -1,5 +1,6 @@
 import { Fault } from '../../../../machines/fault.ts';
 import type { Sha } from '../../../../machines/types.ts';
+import type { Compose } from '../../adapters/compose/compose.ts';
 import type { Containers } from '../../adapters/engine/containers.ts';
 import { filesystemsOf } from '../../../platform/host/filesystems.ts';
 import type { Releases } from '../../adapters/release/releases.ts';
@@ -25,6 +26,7 @@ import { engineHealthcheckOf, type Healthcheck } from '../../../bundle/rules/wai
 export interface TargetHost {
   settings: Settings;
   containers: Containers;
+  compose: Pick<Compose, 'version'>;
   releases: Releases;
   /** Null on a host without state.json. */
   state: Fact<State | null>;
@@ -45,7 +47,7 @@ export async function planBundle(bundle: UnpackedBundle, host: TargetHost, signa
   const isApplied = await isKnownContent(bundle, host);
   const facts = { ...(await bundleFactsOf(bundle, signal)), isApplied };
   const engine = await catchFault(() => engineFacts(host, facts));
-  const policyHost = await catchFault(() => policyHostOf(host, facts.files));
+  const policyHost = await catchFault(() => policyHostOf(host, facts.files, signal));
   const { policy, orchestrator } = host.settings;
   const known: HostFacts = {
     policyHost: policyHost instanceof Fault ? { ...anyHost, policy, orchestrator } : policyHost,

@@ -1,5 +1,6 @@
 import { realpath } from 'node:fs/promises';
 import { dirname } from 'node:path';
+import { Fault } from '../../../../machines/fault.ts';
 import { hostMountSources } from '../../../bundle/rules/compose/document/hostMounts.ts';
 import type { ComposeNode } from '../../../bundle/rules/compose/document/composeNode.ts';
 import { hostPathOf } from '../../../bundle/rules/compose/policy/hostPaths.ts';
@@ -10,9 +11,11 @@ import {
   type PolicyHost,
 } from '../../../bundle/rules/compose/policy/policyHost.ts';
 import type { Containers } from '../../adapters/engine/containers.ts';
+import type { Compose } from '../../adapters/compose/compose.ts';
 import type { Settings } from '../../config/settings.ts';
 import { readMounts } from '../../adapters/host/mounts.ts';
 import { otherPathsOf } from '../../rules/bundle/mountTable.ts';
+import { catchFault } from '../catchFault.ts';
 import { containerdRoots } from './containerdRoots.ts';
 
 /** Where the agent and container engines keep what is theirs, wherever their configuration puts more. */
@@ -28,13 +31,16 @@ const protectedDirectories = [
  * looked at where no policy asks for it.
  */
 export async function policyHostOf(
-  { settings, containers }: { settings: Settings; containers: Containers },
+  { settings, containers, compose }: { settings: Settings; containers: Containers; compose: Pick<Compose, 'version'> },
   files: readonly { root: ComposeNode }[],
+  signal: AbortSignal,
 ): Promise<PolicyHost> {
   const { policy, orchestrator } = settings;
   const engineSockets = await engineSocketsOf(settings);
   const isAsked = policy.deny.includes('engine_socket') || (policy.permit.binds ?? []).length > 0;
-  const host = { orchestrator, policy, engineSockets };
+  const version = orchestrator === 'compose' ? await catchFault(() => compose.version(signal)) : null;
+  const composeVersion = version instanceof Fault ? null : version;
+  const host = { orchestrator, policy, engineSockets, composeVersion };
   if (!isAsked) return { ...host, paths: null };
   const sources = hostMountSources(files).map(hostPathOf);
   return { ...host, paths: await hostPathsOf(sources, { settings, containers, engineSockets }) };

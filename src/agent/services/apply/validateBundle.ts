@@ -26,10 +26,23 @@ export async function validateBundle(
     if (refusals.length + plan.refusals.length > 0) throw refusedFault([...refusals, ...plan.refusals]);
     if (engineFault !== null) throw engineFault;
     for (const fault of plan.warnings) deps.tick.journal.warn(`refused of a new bundle: ${formatFault(fault)}`);
+    tellIgnored(deps, plan.ignored);
     deps.tick.journal.debug(`plan: ${plan.services.map(({ name, change }) => `${name}=${change}`).join(' ')}`);
     await deps.compose.probe(signal);
   } catch (error) {
     await deps.releases.clearStaging(bundle.sha, signal);
     throw error;
+  }
+}
+
+/** Lines of keys without an effect that one report has. */
+const maxIgnored = 20;
+
+/** Keys that have no effect, in the journal and in the report. */
+function tellIgnored({ tick }: Dependencies, ignored: readonly string[]): void {
+  const more = ignored.length > maxIgnored ? [`and ${ignored.length - maxIgnored} more`] : [];
+  for (const line of [...ignored.slice(0, maxIgnored), ...more].map((each) => `ignored: ${each}`)) {
+    tick.journal.info(line);
+    tick.remarks.push(line);
   }
 }

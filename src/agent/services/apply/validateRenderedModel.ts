@@ -11,7 +11,7 @@ import { validateHealthWait } from '../../../bundle/rules/wait/releaseWait.ts';
 import { writtenServicesIn } from '../../rules/release/serviceFacts.ts';
 import { renderEnvFile } from '../../rules/bundle/envFile.ts';
 import { serviceEdgesOf } from '../../rules/release/serviceEdges.ts';
-import { pathsOf } from '../../../bundle/rules/archive/inventory.ts';
+import { executablesOf, pathsOf } from '../../../bundle/rules/archive/inventory.ts';
 import { withoutSecrets } from '../release/grantedPrivileges.ts';
 import { recordServiceDefinitions } from '../release/oneShots.ts';
 import type { Dependencies } from '../dependencies.ts';
@@ -40,7 +40,7 @@ export async function validateRenderedModel(
       projectName: project,
       isApplied: deps.tick.isAppliedContent,
       ...context,
-      host: await policyHostOf(deps, [{ root: nodeFromJson(model) }]),
+      host: await policyHostOf(deps, [{ root: nodeFromJson(model) }], signal),
     });
     const written = writtenServicesIn(model);
     const wait = validateHealthWait(written, new Map(), deps.settings.health_timeout_max_s);
@@ -60,8 +60,10 @@ async function policyContextOf(deps: Dependencies, bundle: Bundle, signal: Abort
   const { files } = await readComposeFiles(bundle, signal);
   const texts = await readEnvTexts(bundle, files, signal);
   const { containers } = deps;
+  const contents = bundleContentsOf(deps);
   return {
-    releaseFiles: pathsOf(bundleContentsOf(deps)),
+    releaseFiles: pathsOf(contents),
+    executables: executablesOf(contents),
     texts,
     openedPaths: openedPaths(files),
     routes: await readRoutes(),

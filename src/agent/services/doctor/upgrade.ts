@@ -1,17 +1,25 @@
 import { Fault } from '../../../../machines/fault.ts';
+import type { RefusedFault } from '../../../../machines/refusals.ts';
 import type { ServiceProblem } from '../../../../machines/types.ts';
 import { readComposeFiles } from '../../../bundle/composeFiles.ts';
+import { executablesOf, pathsOf } from '../../../bundle/rules/archive/inventory.ts';
 import { writablePaths } from '../../../bundle/rules/compose/document/composeContents.ts';
+import type { ComposeFile } from '../../../bundle/rules/compose/document/composeNode.ts';
 import { activeServiceLayers } from '../../../bundle/rules/compose/document/profiles.ts';
+import { faultsWithoutEffect } from '../../../bundle/rules/compose/policy/composePolicy.ts';
+import { anyHost } from '../../../bundle/rules/compose/policy/policyHost.ts';
 import { writtenServicesOf } from '../../../bundle/rules/wait/writtenServices.ts';
 import type { Check } from '../../../doctor/diagnosis.ts';
 import type { Fact } from '../../../platform/fact.ts';
+import { createCompose } from '../../adapters/compose/compose.ts';
 import { createContainers } from '../../adapters/engine/containers.ts';
 import { Releases } from '../../adapters/release/releases.ts';
+import type { Settings } from '../../config/settings.ts';
 import { upgradeChecks, type UpgradeFacts } from '../../rules/doctor/upgradeChecks.ts';
 import { adoptable, describeUnknown } from '../../rules/health/drift.ts';
 import { contentLabelsOf } from '../../rules/release/contentLabel.ts';
 import type { ReleaseRecord } from '../../rules/release/releaseRecord.ts';
+import { catchFault } from '../catchFault.ts';
 import type { DoctorContext } from './doctorContext.ts';
 
 /** Names what the new defaults of this version would change on this host; changes nothing. */
@@ -19,7 +27,7 @@ export async function examineUpgrade(context: DoctorContext): Promise<Check[]> {
   return upgradeChecks(await factsOf(context));
 }
 
-async function factsOf({ host, settings, signal }: DoctorContext): Promise<Fact<UpgradeFacts | null>> {
+async function factsOf({ host, settings, signal, vault }: DoctorContext): Promise<Fact<UpgradeFacts | null>> {
   if ('unknown' in host.state) return host.state;
   const { env, state_dir } = settings;
   const sha = host.state.known?.applied_sha ?? null;
@@ -41,6 +49,7 @@ async function factsOf({ host, settings, signal }: DoctorContext): Promise<Fact<
         jobTimeoutS: settings.job_timeout_s,
         drifted: await driftedOf({ releases, record, settings, env }, signal),
         drift: settings.drift,
+        withoutEffect: await withoutEffectIn({ releases, record, settings, env }, { files, vault }, signal),
         written: await writtenIn(releases, signal),
       },
     };
@@ -55,6 +64,30 @@ interface ExaminedRelease {
   record: ReleaseRecord;
   settings: DoctorContext['settings'];
   env: string;
+}
+
+/** Of the files as written; versions that cannot be found out excuse nothing and refuse nothing. */
+async function withoutEffectIn(
+  { releases, record, settings, env }: ExaminedRelease,
+  { files, vault }: { files: readonly ComposeFile[]; vault: DoctorContext['vault'] },
+  signal: AbortSignal,
+): Promise<RefusedFault[]> {
+  if (settings.orchestrator === 'swarm') return [];
+  const project = `deployd-${env}`;
+  const containers = createContainers({ containerHost: settings.container_host, project, signal });
+  const options = { redactor: () => vault.redactor(), podmanVersion: () => containers.podmanVersion() };
+  const version = await catchFault(() =>
+    createCompose({ ...settings, env } as Settings, project, options).version(signal),
+  );
+  const engine = await catchFault(() => containers.policyFacts());
+  const inventory = await releases.readInventory(record.sha);
+  const contents = inventory ?? { files: [], directories: [] };
+  return faultsWithoutEffect(files, {
+    ...{ projectName: project, releaseFiles: pathsOf(contents) },
+    ...(inventory && { executables: executablesOf(contents) }),
+    ...(engine instanceof Fault ? {} : engine),
+    host: { ...anyHost, composeVersion: version instanceof Fault ? null : version },
+  });
 }
 
 /** By image and content alone: compose is not asked for hashes. Where containers are recorded, each tick looks already. */

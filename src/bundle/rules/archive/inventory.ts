@@ -90,3 +90,8 @@ function isSafePath(path: string): boolean {
   const leaves = path.split('/').some((part) => part === '' || part === '.' || part === '..');
   return !leaves && !/^\.(deployd|env(\/|$))/.test(path);
 }
+
+/** Paths of the executable files of a bundle. */
+export function executablesOf({ files }: BundleContents): ReadonlySet<string> {
+  return new Set(files.filter(({ executable }) => executable).map(({ path }) => path));
+}

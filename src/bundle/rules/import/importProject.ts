@@ -24,6 +24,7 @@ import { readProject } from './readProject.ts';
 import { serviceNamesOf } from './services.ts';
 import { shortenStopPeriods } from './stopPeriods.ts';
 import { supplyVariables, type SuppliedVariables } from './supplyVariables.ts';
+import { removeUselessKeys } from './uselessKeys.ts';
 import { variableNamesOf } from './usedVariables.ts';
 import { createVariableRegister } from './variableRegister.ts';
 import { replaceVolumeDrivers } from './volumeDrivers.ts';
@@ -86,6 +87,7 @@ function replaceParts(work: ImportWork): void {
   shortenStopPeriods(work);
   removeLogDrivers(work);
   replaceHostResources(work);
+  removeUselessKeys(work);
 }
 
 /** The bundle of what the steps have made of the documents, under these paths. */

@@ -1,13 +1,35 @@
 import { parseComposeFile } from '../compose/document/composeFile.ts';
 import { ignoredKeys } from './ignoredKeys.ts';
 
+function linesOf(text: string, orchestrator: 'compose' | 'swarm' = 'compose') {
+  const parsed = parseComposeFile('c.yaml', text);
+  if ('problems' in parsed) throw new Error(text);
+  return ignoredKeys([parsed.file], 'deployd-eu-1', orchestrator);
+}
+
 it.each([
   [
     'name: shop\nservices: {web: {develop: {watch: []}}, db: {image: a}}',
-    ['name shop (c.yaml)', 'service web: develop (c.yaml)'],
+    ['name shop (c.yaml)', 'service web: develop: it is for compose watch (c.yaml)'],
   ],
   ['name: deployd-eu-1\nservices: {web: {image: a}}', []],
-])('are told: %s', (text, told) => {
-  const parsed = parseComposeFile('c.yaml', text);
-  expect('file' in parsed && ignoredKeys([parsed.file], 'deployd-eu-1')).toEqual(told);
+  ['services: {web: {deploy: {mode: replicated, labels: }}}', []],
+  [
+    'services: {web: {deploy: {mode: global, labels: {a: b}, update_config: {order: start-first}}}}',
+    [
+      'service web: deploy.labels, deploy.mode: only a swarm reads it (c.yaml)',
+      'service web: deploy.update_config: the agent updates all services at once (c.yaml)',
+    ],
+  ],
+  [
+    'version: "3.8"\nconfigs: {a: {content: a, name: b}}\nservices: {}',
+    ['configs.*.name: only a swarm reads it (c.yaml)', 'version: it is obsolete (c.yaml)'],
+  ],
+])('names what has no effect: %s', (text, lines) => {
+  expect(linesOf(text)).toEqual(lines);
+});
+
+it('names for a swarm only what no orchestrator reads', () => {
+  const text = 'services: {web: {develop: {watch: []}, deploy: {labels: {a: b}, placement: {constraints: [a]}}}}';
+  expect(linesOf(text, 'swarm')).toEqual(['service web: develop: it is for compose watch (c.yaml)']);
 });

@@ -64,6 +64,8 @@ export interface BundleFacts extends ComparableRelease {
   releaseFiles: ReadonlySet<string>;
   /** Bytes of its files. */
   fileSizes?: ReadonlyMap<string, number>;
+  /** Paths of those that are executable. */
+  executables?: ReadonlySet<string>;
   /** True where the host has applied the same content, which may differ in the versions of secrets. */
   isApplied?: boolean;
 }
@@ -135,7 +137,7 @@ export function planOf(bundle: BundleFacts, host: HostFacts): Plan {
     ),
     wait,
     variables: manifest.variables,
-    ignored: ignoredKeys(bundle.files, projectOf(manifest)),
+    ignored: ignoredKeys(bundle.files, projectOf(manifest), host.policyHost.orchestrator),
     warnings: policy.warnings,
     shown: shownBy[host.policyHost.orchestrator ?? 'compose'](
       bundle,
@@ -177,11 +179,18 @@ export function manifestEnvOf(manifestText: string): string {
 }
 
 function policyJudgementOf(
-  { manifest, files, releaseFiles, fileSizes, isApplied = false, texts }: BundleFacts,
+  { manifest, files, releaseFiles, fileSizes, executables, isApplied = false, texts }: BundleFacts,
   { policyHost, engine }: HostFacts,
 ): Judgement {
   const ofEngine = 'known' in engine ? engine.known.policyFacts : {};
-  const ofBundle = { manifest, releaseFiles, texts, isApplied, ...(fileSizes && { fileSizes }) };
+  const ofBundle = {
+    manifest,
+    releaseFiles,
+    texts,
+    isApplied,
+    ...(fileSizes && { fileSizes }),
+    ...(executables && { executables }),
+  };
   const facts = { ...ofBundle, projectName: projectOf(manifest) };
   return judgeComposePolicy(files, { ...facts, ...ofEngine, host: policyHost });
 }

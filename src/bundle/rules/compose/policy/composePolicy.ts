@@ -1,10 +1,11 @@
-import type { Refusal } from '../../../../../machines/refusals.ts';
+import type { RefusedFault, Refusal } from '../../../../../machines/refusals.ts';
 import type { Manifest } from '../../../../../machines/types.ts';
 import { variablesOf } from '../document/interpolation.ts';
 import { validateBundleLimits, validateDocumentSize } from '../limits/bundleLimits.ts';
 import { openedPaths } from '../document/composeContents.ts';
 import { validateControlCharacters } from './controlCharacters.ts';
 import {
+  faultsOf,
   refuseWithoutValue,
   refuse,
   type PolicyFacts,
@@ -21,6 +22,8 @@ import { extendsFault, replacedMounts } from '../document/serviceLayers.ts';
 import { readOnlyVolumes } from '../document/readOnlyVolumes.ts';
 import { composeLimits } from '../limits/composeLimits.ts';
 import { directoriesOf } from '../document/bundlePath.ts';
+import { contentAccessOf } from '../document/contentAccess.ts';
+import { findingsWithoutEffect } from '../effect/withoutEffect.ts';
 import { swarmFindings } from '../swarm/swarmFindings.ts';
 import { topLevelKeys } from './topLevel.ts';
 import { mappingOf, atKey } from './validators.ts';
@@ -29,7 +32,10 @@ import { valueAt, entriesOf, nodeFromJson, type ComposeFile, type ComposeNode } 
 const validateTopLevel = mappingOf(topLevelKeys);
 
 /** What only this orchestrator refuses. */
-const orchestratorValidators: Record<OrchestratorName, Validator> = { compose: () => [], swarm: swarmFindings };
+const orchestratorValidators: Record<OrchestratorName, Validator> = {
+  compose: findingsWithoutEffect,
+  swarm: swarmFindings,
+};
 
 const validateForOrchestrator: Validator = (root, location) =>
   orchestratorValidators[location.facts.host.orchestrator ?? 'compose'](root, location);
@@ -37,7 +43,14 @@ const validateForOrchestrator: Validator = (root, location) =>
 /** Facts about a bundle besides its compose files. */
 export type PolicyContext = Omit<
   PolicyFacts,
-  'composeFiles' | 'directories' | 'rendered' | 'openedPaths' | 'readOnlyVolumes' | 'replacedMounts' | 'host'
+  | 'composeFiles'
+  | 'directories'
+  | 'rendered'
+  | 'openedPaths'
+  | 'readOnlyVolumes'
+  | 'replacedMounts'
+  | 'contentAccess'
+  | 'host'
 > & {
   readonly manifest: Manifest;
   /** True where the host has applied the same content already. */
@@ -62,6 +75,18 @@ export function validateComposePolicy(files: readonly ComposeFile[], context: Po
 export function judgeComposePolicy(files: readonly ComposeFile[], context: PolicyContext): Judgement {
   const { manifest, isApplied = false, host = anyHost } = context;
   return judge(composeFindings(files, context), { agent: manifest.agent, host, isApplied });
+}
+
+/** What the files of a bundle ask for that would have no effect on a host with compose. */
+export function faultsWithoutEffect(
+  files: readonly ComposeFile[],
+  context: Omit<PolicyContext, 'manifest'>,
+): RefusedFault[] {
+  const compose = files.map(({ path }) => path);
+  const facts = factsOf(files, { ...context, openedPaths: openedPaths(files) }, { compose });
+  return faultsOf(
+    files.flatMap(({ path, root }) => findingsWithoutEffect(root, { facts, file: path, owner: 'file', keyPath: '' })),
+  );
 }
 
 /** The powers over a host that a bundle's compose files ask for, each once. */
@@ -115,11 +140,15 @@ export function validateModelPolicy(
 function factsOf(
   files: readonly { root: ComposeNode }[],
   context: Omit<ModelPolicyContext, 'manifest'>,
-  { compose }: Manifest,
+  { compose }: Pick<Manifest, 'compose'>,
 ): PolicyFacts {
   const readOnly = readOnlyVolumes(files, context.projectName);
   const directories = directoriesOf(context.releaseFiles);
-  const ofFiles = { readOnlyVolumes: readOnly, replacedMounts: replacedMounts(files) };
+  const ofFiles = {
+    readOnlyVolumes: readOnly,
+    replacedMounts: replacedMounts(files),
+    contentAccess: contentAccessOf(files),
+  };
   return { host: anyHost, ...context, ...ofFiles, directories, composeFiles: compose };
 }
 

@@ -2,6 +2,7 @@ import { refusalWith, type RefusedFault, type Refusal } from '../../../../../mac
 import { printable } from '../../../../protocol/printable.ts';
 import type { Route } from '../../network/hostRoutes.ts';
 import type { OpenedPaths } from '../document/composeContents.ts';
+import type { ContentAccess } from '../document/contentAccess.ts';
 import type { EnginePolicyFacts, PolicyHost } from './policyHost.ts';
 import { permitCure, permitEntry, type Power } from './power.ts';
 import type { ComposeNode } from '../document/composeNode.ts';
@@ -41,11 +42,15 @@ export interface PolicyFacts extends Partial<EnginePolicyFacts> {
   readonly readOnlyVolumes: ReadonlySet<string>;
   /** Mounts of the compose files that no service has. */
   readonly replacedMounts: ReadonlySet<ComposeNode>;
+  /** How the configs and secrets of all compose files get their content, and who their readers run as. */
+  readonly contentAccess?: ContentAccess;
   /** Set for compose's rendered model of the files in `dir`: its paths are absolute and its values may be secret. */
   readonly rendered?: { readonly dir: string };
   /** The host's routes; absent when the bundle is validated without a host. */
   readonly routes?: readonly Route[];
   readonly host: PolicyHost;
+  /** The files of the bundle that are executable; absent where nobody looked. */
+  readonly executables?: ReadonlySet<string>;
   /** Bytes of the bundle's files; absent where nobody asks. */
   readonly fileSizes?: ReadonlyMap<string, number>;
   /** Texts of the bundle's env files and label files by path. A file that is missing here is refused. */

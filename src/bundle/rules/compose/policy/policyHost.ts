@@ -23,6 +23,8 @@ export type OrchestratorName = 'compose' | 'swarm';
 export interface PolicyHost {
   /** By default compose. */
   readonly orchestrator?: OrchestratorName;
+  /** The compose that it has; null or absent when nobody looked. */
+  readonly composeVersion?: readonly [major: number, minor: number] | null;
   readonly policy: HostPolicy;
   /** Paths of the engine's sockets: whoever may write to one is root on the host. */
   readonly engineSockets: readonly string[];
@@ -43,6 +45,8 @@ export interface EnginePolicyFacts {
   readonly outside: NamesOutside;
   /** Whether it can mount a part of a volume; older ones mount the whole volume instead. */
   readonly mountsSubpaths: boolean;
+  /** The version of Docker's API that it speaks. */
+  readonly engineApi?: readonly [major: number, minor: number];
 }
 
 const socketNames = ['docker.sock', 'podman/podman.sock', 'containerd/containerd.sock', 'crio/crio.sock'];

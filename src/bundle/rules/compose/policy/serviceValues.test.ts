@@ -212,7 +212,7 @@ it('allows every mapping that a service may hold', async () => {
       },
       placement: { constraints: ['a'], max_replicas_per_node: 1, preferences: [{ spread: 'a' }] },
       resources: { limits: { cpus: 1, memory: '1m', pids: 1 }, reservations: { cpus: 1, memory: '1m', devices: [] } },
-      restart_policy: { condition: 'a', delay: '5s', max_attempts: 1, window: '5s' },
+      restart_policy: { condition: 'on-failure', delay: '5s', max_attempts: 1, window: '5s' },
     },
     env_file: ['app.env', { path: 'app.env', required: true, format: 'raw' }],
     extends: { service: 'other' },

@@ -1,5 +1,5 @@
 import { entriesOf } from '../document/composeNode.ts';
-import { keyGap, nodesAt, type SwarmGap } from './swarmGap.ts';
+import { keyGap, nodesAt, type KeyGap } from '../effect/keyGap.ts';
 
 const leaveOut = 'leave it out';
 const unknown = 'stack files do not know it';
@@ -9,7 +9,7 @@ const labels = 'the agent names and labels itself what the swarm keeps';
 const overlayOption = /^com\.docker\.network\.driver\.mtu$/;
 
 /** What a file may not say in a swarm, besides its services. */
-export const fileGaps: readonly SwarmGap[] = [
+export const fileGaps: readonly KeyGap[] = [
   ...[
     ['configs.*.labels', labels, 'configs: {a: {content: a, labels: {a: b}}}'],
     ['secrets.*.labels', labels, 'secrets: {a: {environment: A, labels: {a: b}}}'],

@@ -1,7 +1,7 @@
 import { textOf, valueAt, type ComposeNode } from '../document/composeNode.ts';
 import { locatePath } from '../policy/bundlePaths.ts';
 import { refuseWithoutValue, type Finding, type ValueLocation } from '../policy/finding.ts';
-import { nodesAt } from './swarmGap.ts';
+import { nodesAt } from '../effect/keyGap.ts';
 
 /** Bytes that a swarm keeps of a config and of a secret. */
 export const maxConfigBytes = 1_024_000 - 1;

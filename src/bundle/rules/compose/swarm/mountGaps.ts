@@ -2,11 +2,11 @@ import { isReadOnlyMount } from '../document/mountMode.ts';
 import { textOf, valueAt, type ComposeNode } from '../document/composeNode.ts';
 import { locatePath, type PathLocation } from '../policy/bundlePaths.ts';
 import type { PolicyFacts } from '../policy/finding.ts';
-import { keyGap, nodesAt, type SwarmGap } from './swarmGap.ts';
+import { keyGap, nodesAt, type KeyGap } from '../effect/keyGap.ts';
 
 /** Mounts of the bundle whose place in it fulfils a condition. */
 const bundleMounts =
-  (isRefused: (place: PathLocation, mount: ComposeNode) => boolean): SwarmGap['find'] =>
+  (isRefused: (place: PathLocation, mount: ComposeNode) => boolean): KeyGap['find'] =>
   (service, facts) =>
     nodesAt(service, ['volumes[]']).filter((mount) => {
       const place = placeOf(mount, facts);
@@ -24,7 +24,7 @@ function placeOf(mount: ComposeNode, facts: PolicyFacts): PathLocation | null {
 const leaveOut = 'leave it out';
 
 /** What a swarm cannot mount. */
-export const mountGaps: readonly SwarmGap[] = [
+export const mountGaps: readonly KeyGap[] = [
   {
     key: 'volumes[].source',
     why: 'other nodes do not have the directories of the bundle',

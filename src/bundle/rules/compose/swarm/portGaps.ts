@@ -1,5 +1,5 @@
 import { textOf, valueAt, type ComposeNode } from '../document/composeNode.ts';
-import { nodesAt, type SwarmGap } from './swarmGap.ts';
+import { nodesAt, type KeyGap } from '../effect/keyGap.ts';
 
 /** A port of which the address or the range matters: the parts of its short or long form. */
 function publishedAt(port: ComposeNode): { hasAddress: boolean; published: string; target: string } {
@@ -13,12 +13,12 @@ function publishedAt(port: ComposeNode): { hasAddress: boolean; published: strin
 }
 
 const portGap =
-  (isRefused: (port: ReturnType<typeof publishedAt>) => boolean): SwarmGap['find'] =>
+  (isRefused: (port: ReturnType<typeof publishedAt>) => boolean): KeyGap['find'] =>
   (service) =>
     nodesAt(service, ['ports[]']).filter((port) => isRefused(publishedAt(port)));
 
 /** A port that one address of the host would have. */
-export const withoutHostIp: SwarmGap = {
+export const withoutHostIp: KeyGap = {
   key: 'ports[].host_ip',
   why: 'a swarm publishes on every address of its nodes',
   cure: 'leave the address out, or let a firewall keep others away',
@@ -27,7 +27,7 @@ export const withoutHostIp: SwarmGap = {
 };
 
 /** A range out of which compose would take one port. */
-export const publishedRange: SwarmGap = {
+export const publishedRange: KeyGap = {
   key: 'ports[].published',
   why: 'a swarm publishes one port, not one of a range',
   cure: 'write one port',

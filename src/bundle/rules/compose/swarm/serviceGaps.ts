@@ -1,7 +1,7 @@
 import { isFalse } from '../policy/validators.ts';
 import { mountGaps } from './mountGaps.ts';
 import { publishedRange, withoutHostIp } from './portGaps.ts';
-import { keyGap, type SwarmGap } from './swarmGap.ts';
+import { keyGap, type KeyGap } from '../effect/keyGap.ts';
 
 const leaveOut = 'leave it out';
 const cpus = 'write deploy.resources.limits.cpus';
@@ -89,7 +89,7 @@ const gapOf =
     keyGap({ key, why, cure, example });
 
 /** Keys that are refused unless they say what a swarm does anyhow. */
-const valueGaps: readonly SwarmGap[] = [
+const valueGaps: readonly KeyGap[] = [
   keyGap(
     {
       ...{ key: 'depends_on.*.condition', why: 'a swarm starts all services at once' },
@@ -115,7 +115,7 @@ const valueGaps: readonly SwarmGap[] = [
 ];
 
 /** What a service may not say in a swarm. */
-export const serviceGaps: readonly SwarmGap[] = [
+export const serviceGaps: readonly KeyGap[] = [
   ...unknownKeys.map(gapOf('stack files do not know it')),
   ...ignoredKeys.map(gapOf('a swarm leaves it out')),
   ...valueGaps,

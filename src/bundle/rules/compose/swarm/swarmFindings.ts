@@ -1,13 +1,15 @@
 import { printable } from '../../../../protocol/printable.ts';
-import { entriesOf, isText, valueAt, type ComposeNode } from '../document/composeNode.ts';
+import { entriesOf, valueAt, type ComposeNode } from '../document/composeNode.ts';
 import { refuseWithoutValue, type Finding, type ValueLocation } from '../policy/finding.ts';
 import { fileGaps } from './fileGaps.ts';
 import { keptFileFindings } from './keptFiles.ts';
 import { serviceGaps } from './serviceGaps.ts';
-import type { SwarmGap } from './swarmGap.ts';
+import { gapFindings } from '../effect/keyGap.ts';
 
 /** Characters of a name in DNS, by which the tasks of a service are reached. */
 const maxServiceName = 63;
+
+const where = ' in a swarm';
 
 /** What a compose file, or compose's rendered model, asks for that a swarm cannot do; no flag lifts it. */
 export function swarmFindings(root: ComposeNode, location: ValueLocation): Finding[] {
@@ -17,22 +19,11 @@ export function swarmFindings(root: ComposeNode, location: ValueLocation): Findi
     at: { ...location, owner: `service ${printable(name)}` },
   }));
   return [
-    ...services.flatMap(({ service, at }) => gapFindings(service, serviceGaps, at)),
+    ...services.flatMap(({ service, at }) => gapFindings(service, { gaps: serviceGaps, where }, at)),
     ...services.flatMap(({ service, name, at }) => nameFindings(name, service, at)),
-    ...gapFindings(root, fileGaps, location),
+    ...gapFindings(root, { gaps: fileGaps, where }, location),
     ...keptFileFindings(root, location),
   ];
-}
-
-function gapFindings(owner: ComposeNode, gaps: readonly SwarmGap[], location: ValueLocation): Finding[] {
-  return gaps.flatMap(({ key, why, cure, find }) =>
-    find(owner, location.facts)
-      .filter((node) => !isText(node) || node.text !== '')
-      .flatMap((node) => {
-        const problem = { message: `is refused in a swarm: ${why}`, cure };
-        return refuseWithoutValue(node, { ...location, keyPath: key }, problem);
-      }),
-  );
 }
 
 function nameFindings(name: string, service: ComposeNode, location: ValueLocation): Finding[] {

@@ -1,0 +1,130 @@
+import { isFalse } from '../policy/validators.ts';
+import type { PolicyFacts } from '../policy/finding.ts';
+import { entriesOf, isText, textOf, valueAt, type ComposeNode } from '../document/composeNode.ts';
+import { keyGap, nodesAt, type KeyGap } from './keyGap.ts';
+
+/** A major and a minor version. */
+type Version = readonly [major: number, minor: number];
+
+/** Programs of a host that leave a key out without an error. */
+interface LeftOutBy {
+  /** The first compose with which the key takes effect. */
+  compose?: Version | undefined;
+  /** The first version of Docker's API with which it does, and the engine that has it. */
+  api?: Version | undefined;
+  engine?: string;
+}
+
+type Row = LeftOutBy & { key: string; cure: string; example: string; isHarmless?: (text: string) => boolean };
+
+/** Keys that older programs accept and leave out. The versions of compose are documented or measured. */
+const rows: readonly Row[] = [
+  {
+    ...{ key: 'annotations', compose: [2, 26], api: [1, 43], engine: 'Docker 24' },
+    ...{ cure: 'leave it out', example: 'annotations: {run.oci.handler: krun}' },
+  },
+  {
+    ...{ key: 'gpus', compose: [2, 30], cure: 'write deploy.resources.reservations.devices' },
+    example: 'gpus: [{driver: nvidia, count: 1, capabilities: [gpu]}]',
+  },
+  {
+    ...{ key: 'networks.*.driver_opts', compose: [2, 28], cure: 'leave it out' },
+    example: 'networks: {n: {driver_opts: {com.docker.network.endpoint.sysctls: net.ipv4.conf.IFNAME.log_martians=1}}}',
+  },
+  {
+    ...{ key: 'networks.*.gw_priority', compose: [2, 33], api: [1, 48], engine: 'Docker 28' },
+    ...{ cure: 'leave it out', example: 'networks: {n: {gw_priority: 1}}', isHarmless: (text) => Number(text) === 0 },
+  },
+  {
+    ...{ key: 'networks.*.interface_name', compose: [2, 36], api: [1, 49], engine: 'Docker 28.1' },
+    ...{ cure: 'leave it out', example: 'networks: {n: {interface_name: eth9}}' },
+  },
+  {
+    ...{ key: 'post_start', compose: [2, 30], cure: 'do it in the image' },
+    example: 'post_start: [{command: [touch, /started]}]',
+  },
+  {
+    ...{ key: 'pre_stop', compose: [2, 30], cure: 'do it in the image' },
+    example: 'pre_stop: [{command: [touch, /stopped]}]',
+  },
+  {
+    ...{ key: 'storage_opt', compose: [2, 26], cure: 'leave it out' },
+    example: 'storage_opt: {size: 1g}',
+  },
+  {
+    ...{ key: 'volumes[].bind.recursive', compose: [2, 40], api: [1, 44], engine: 'Docker 25' },
+    ...{ cure: 'leave it out', isHarmless: (text) => text === 'enabled' },
+    example: 'volumes: [{type: bind, source: ./conf, target: /x, read_only: true, bind: {recursive: disabled}}]',
+  },
+];
+
+/** What a service may not say on a host with compose, since it would have no effect there. */
+export const composeGaps: readonly KeyGap[] = [
+  ...rows.map(versionGap),
+  ...[
+    ['cpu_count', 'write cpus', 'cpu_count: 2'],
+    ['cpu_percent', 'write cpus', 'cpu_percent: 50'],
+  ].map(([key = '', cure = '', example = '']) =>
+    keyGap({ key, why: 'only Windows has it', cure, example }, (text) => text === '' || text === '0'),
+  ),
+  {
+    ...{ key: 'mac_address', why: 'compose before 2.40 leaves it out with Docker 25 or newer' },
+    ...{ cure: 'write networks: {default: {mac_address: …}}', example: 'mac_address: 02:42:ac:11:00:02' },
+    find: (service, { host, engineApi }) => {
+      const isLost = isBefore(host.composeVersion, [2, 40]) && !isBefore(host.composeVersion, [2, 21]);
+      return isLost && engineApi !== undefined && !isBefore(engineApi, [1, 44])
+        ? nodesAt(service, ['mac_address'])
+        : [];
+    },
+  },
+  {
+    ...{ key: 'deploy.restart_policy.max_attempts', why: 'an engine counts attempts only on failure' },
+    ...{ cure: 'write condition: on-failure', example: 'deploy: {restart_policy: {condition: any, max_attempts: 3}}' },
+    find: (service) => {
+      const condition = textOf(valueAt(service, 'deploy', 'restart_policy', 'condition')) ?? 'any';
+      if (condition.includes('$') || ['on-failure', 'none'].includes(condition)) return [];
+      const nodes = nodesAt(service, ['deploy', 'restart_policy', 'max_attempts']);
+      return nodes.filter((node) => !/^0*$/.test(textOf(node) ?? '0'));
+    },
+  },
+  {
+    ...{ key: 'deploy.placement.max_replicas_per_node', why: 'this host would run more of them' },
+    ...{ cure: 'lower deploy.replicas', example: 'deploy: {replicas: 2, placement: {max_replicas_per_node: 1}}' },
+    find: (service) => {
+      const replicas = textOf(valueAt(service, 'scale') ?? valueAt(service, 'deploy', 'replicas')) ?? '1';
+      return nodesAt(service, ['deploy', 'placement', 'max_replicas_per_node']).filter(
+        (node) => isText(node) && Number(node.text) > 0 && Number(replicas) > Number(node.text),
+      );
+    },
+  },
+];
+
+function versionGap({ key, cure, example, isHarmless, ...leftOutBy }: Row): KeyGap {
+  const { compose, api, engine } = leftOutBy;
+  const needed = [...(compose ? [`compose ${compose.join('.')}`] : []), ...(engine ? [engine] : [])].join(' and ');
+  const gap = keyGap(
+    { key, example, why: `only ${needed} or newer do what it says`, cure: `${cure}, or give the host ${needed}` },
+    isHarmless,
+  );
+  return {
+    ...gap,
+    find: (owner, facts) => (isLeftOut({ compose, api }, facts) ? gap.find(owner, facts).filter(saysSomething) : []),
+  };
+}
+
+function isLeftOut({ compose, api }: LeftOutBy, { host, engineApi }: PolicyFacts): boolean {
+  return (
+    (compose !== undefined && isBefore(host.composeVersion, compose)) || (api !== undefined && isBefore(engineApi, api))
+  );
+}
+
+function saysSomething(node: ComposeNode): boolean {
+  if (node.kind === 'scalar') return !isFalse.test(node.text);
+  return node.kind === 'list' ? node.items.length > 0 : entriesOf(node).length > 0;
+}
+
+/** False for an unknown version. */
+function isBefore(version: Version | null | undefined, [major, minor]: Version): boolean {
+  if (version === null || version === undefined) return false;
+  return version[0] < major || (version[0] === major && version[1] < minor);
+}

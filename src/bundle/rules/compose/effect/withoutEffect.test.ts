@@ -1,0 +1,112 @@
+import type { Manifest } from '../../../../../machines/types.ts';
+import { parseComposeFile } from '../document/composeFile.ts';
+import { judgeComposePolicy, validateModelPolicy } from '../policy/composePolicy.ts';
+import { anyHost, type PolicyHost } from '../policy/policyHost.ts';
+import { composeGaps } from './composeGaps.ts';
+
+const parts = `
+networks: {n: }
+configs: {f: {file: ./conf/f}, run: {file: ./conf/run.sh}, c: {content: a}}
+secrets: {s: {environment: A}, k: {file: ./conf/f}}
+`;
+
+interface Facts {
+  host?: Partial<PolicyHost>;
+  engineApi?: readonly [number, number];
+  isApplied?: boolean;
+  flagged?: boolean;
+}
+
+function judged(service: string, { host, flagged = false, ...facts }: Facts = {}) {
+  const parsed = parseComposeFile(
+    'compose.yaml',
+    `services:\n  db: {image: a}\n  web: {image: a, ${service}}\n${parts}`,
+  );
+  if ('problems' in parsed) throw new Error(service);
+  const manifest = { agent: { allow_privileged: flagged }, compose: ['compose.yaml'] } as Manifest;
+  const releaseFiles = new Set(['compose.yaml', 'conf', 'conf/f', 'conf/run.sh']);
+  const executables = new Set(['conf/run.sh']);
+  const bundle = { manifest, projectName: 'deployd-eu-1', releaseFiles, executables };
+  return judgeComposePolicy([parsed.file], { ...bundle, ...facts, host: { ...anyHost, ...host } });
+}
+
+const textsOf = (service: string, facts?: Facts) =>
+  judged(service, facts).refusals.flatMap(({ faults = [] }) => faults.map(({ text }) => text));
+
+describe('owner and mode of configs and secrets', () => {
+  it.each([
+    ['configs: [{source: f, uid: "1000"}]', 'configs.uid'],
+    ['secrets: [{source: k, gid: "0"}]', 'secrets.gid'],
+    ['secrets: [{source: k, mode: 0400}]', 'secrets.mode'],
+    ['configs: [{source: f, mode: 0440}]', 'configs.mode'],
+    ['configs: [{source: f, mode: 256}]', 'configs.mode'],
+    ['configs: [{source: f, mode: 0555}]', 'configs.mode'],
+    ['user: "1000", secrets: [{source: s, uid: "33", mode: 0400}]', 'secrets.uid'],
+    ['user: "1000", secrets: [{source: s, uid: "1000", gid: "1000"}]', 'secrets.gid'],
+    ['user: node, configs: [{source: c, uid: "1000"}]', 'configs.uid'],
+  ])('refuses what compose does not do: %s', (service, key) => {
+    expect(textsOf(service)).toEqual([
+      expect.stringContaining(`service web: ${key} is refused on a host with compose`),
+    ]);
+  });
+
+  it.each([
+    'configs: [{source: f, mode: 0444}]',
+    'configs: [{source: f, mode: 0644}]',
+    'configs: [{source: run, mode: 0555}]',
+    'secrets: [{source: s, uid: "1000", gid: "1001", mode: 0400}]',
+    'user: "1000:1001", secrets: [{source: s, uid: "1000", gid: "1001", mode: 0400}]',
+    'user: "1000", secrets: [{source: s, mode: 0400}]',
+    'user: root, configs: [{source: c, uid: "0", gid: "0"}]',
+    'user: "${U}:1000", secrets: [{source: s, mode: "${MODE}"}]',
+  ])('allows what compose does: %s', (service) => {
+    expect(textsOf(service).filter((text) => !text.includes(' user '))).toEqual([]);
+  });
+
+  it('reads the mode of a rendered model', () => {
+    const model = {
+      services: { web: { image: 'a', secrets: [{ source: 'k', target: 'k', mode: '0400' }] } },
+      secrets: { k: { file: '/r/conf/f' } },
+    };
+    const context = {
+      ...{ manifest: { agent: {}, compose: ['compose.yaml'] } as unknown as Manifest, projectName: 'deployd-eu-1' },
+      ...{ releaseFiles: new Set(['conf', 'conf/f']), openedPaths: { all: [], byCompose: [] } },
+    };
+    expect(validateModelPolicy(model, '/r', context)).toMatchObject([{ code: 'COMPOSE_REFUSED' }]);
+    expect(validateModelPolicy(model, '/r', { ...context, isApplied: true })).toEqual([]);
+  });
+});
+
+describe('keys that a host would leave out', () => {
+  const old = { composeVersion: [2, 20] } as const;
+  const recent = { composeVersion: [5, 6] } as const;
+
+  it.each(composeGaps)('are refused: $example', ({ key, example }) => {
+    const isMacAddress = key === 'mac_address';
+    const host = isMacAddress ? ({ composeVersion: [2, 26] } as const) : old;
+    const facts = { flagged: true, engineApi: [1, 51] } as const;
+    expect(textsOf(example, { ...facts, host })).toEqual([expect.stringContaining(`web: ${key} is refused`)]);
+  });
+
+  it.each(['gpus', 'post_start', 'storage_opt', 'mac_address'])('are allowed where they have an effect: %s', (key) => {
+    const example = composeGaps.find((gap) => gap.key === key)?.example ?? '';
+    expect(textsOf(example, { flagged: true, host: recent, engineApi: [1, 51] })).toEqual([]);
+  });
+
+  it('are refused for an old engine too', () => {
+    const service = 'networks: {n: {gw_priority: 1}}';
+    expect(textsOf(service, { host: recent, engineApi: [1, 41] })).toHaveLength(1);
+    expect(textsOf(service, { host: recent, engineApi: [1, 48] })).toEqual([]);
+  });
+
+  it('are allowed in a swarm, which has rules of its own', () => {
+    const service = 'secrets: [{source: k, mode: 0400}], deploy: {replicas: 2, placement: {max_replicas_per_node: 1}}';
+    expect(textsOf(service, { host: { orchestrator: 'swarm' } })).toEqual([]);
+  });
+
+  it('are a warning where the same content is applied already', () => {
+    const { refusals, warnings } = judged('configs: [{source: f, uid: "1000"}]', { isApplied: true });
+    expect(refusals).toEqual([]);
+    expect(warnings).toMatchObject([{ text: expect.stringContaining('configs.uid') as string }]);
+  });
+});
