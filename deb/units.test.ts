@@ -1,13 +1,13 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 import { tempDir } from '../fixtures/tempDir.ts';
-import { endings, commandEndings } from '../machines/endings.ts';
+import { commandEndings, endings } from '../machines/endings.ts';
 import { configKeys, configTable } from '../src/agent/config/configKeys.ts';
 import { configOf } from '../src/agent/config/namedEnvs.ts';
 import { configTableOf } from '../src/agent/config/scopeOf.ts';
 import { configKeys as tenancyKeys } from '../src/tenancy/config/configKeys.ts';
 import { loadSettings } from '../src/tenancy/config/loadSettings.ts';
-import { httpLimits } from '../src/tenancy/http/httpLimits.ts';
+import { httpLimits } from '../src/tenancy/http/httpServer.ts';
 
 /** The settings of a unit by key; a repeated key has all its values. */
 function readUnit(name: string, directory = 'deb/units'): Record<string, string[]> {

@@ -1,16 +1,24 @@
-import { begins, formatImports, sourceFiles, sourceImports } from '../fixtures/architecture/imports.ts';
+import { dirname } from 'node:path';
+import { begins, formatImports, sourceFiles, sourceImports, type Import } from '../fixtures/architecture/imports.ts';
 import { layers } from '../fixtures/architecture/layers.ts';
 import { outerLayers } from '../fixtures/architecture/outerLayers.ts';
+
+/** Programs whose folders are topics. */
+const topicFolders = ['src/tenancy/'];
 
 it('assigns every source file to a layer', () => {
   expect(sourceFiles.length).toBeGreaterThan(50);
   expect(sourceFiles.filter((file) => layerOf(file) === undefined)).toEqual([]);
 });
 
-it.each(Object.entries(layers).map(([name, layer]) => ({ name, ...layer })))('$name: $reason', ({ name, allowed }) => {
-  const own = sourceImports.filter(({ from }) => layerOf(from) === name);
-  expect(formatImports(own.filter(({ to }) => !begins(to, allowed)))).toEqual([]);
-});
+it.each(Object.entries(layers).map(([name, layer]) => ({ name, ...layer })))(
+  '$name: $reason',
+  ({ name, allowed, types = [] }) => {
+    const own = sourceImports.filter(({ from }) => layerOf(from) === name);
+    const isAllowed = ({ to, isType }: Import) => begins(to, allowed) || (isType && begins(to, types));
+    expect(formatImports(own.filter((each) => !isAllowed(each)))).toEqual([]);
+  },
+);
 
 it.each(outerLayers)('who imports $files: $reason', ({ files, importers }) => {
   expect(
@@ -19,21 +27,34 @@ it.each(outerLayers)('who imports $files: $reason', ({ files, importers }) => {
 });
 
 it('has no import cycle', () => {
-  expect(sourceFiles.flatMap((file) => cycleFrom(file) ?? [])).toEqual([]);
+  expect(sourceFiles.flatMap((file) => cycleFrom(file, sourceImports) ?? [])).toEqual([]);
+});
+
+it('has no circle of folders in the tenancy service', () => {
+  const own = sourceImports.filter(({ from, to }) => begins(from, topicFolders) && begins(to, topicFolders));
+  const between = own
+    .map(({ from, to, isType }) => ({ from: dirname(from), to: dirname(to), isType }))
+    .filter(({ from, to }) => from !== to);
+  const folders = new Set(between.map(({ from }) => from));
+  expect([...folders].flatMap((folder) => cycleFrom(folder, between) ?? [])).toEqual([]);
 });
 
 function layerOf(file: string): string | undefined {
   return Object.entries(layers).find(([, { files }]) => begins(file, files))?.[0];
 }
 
-/** The shortest known import cycle through a file, null when there is none. */
-function cycleFrom(file: string, way: string[] = [file], seen = new Set<string>()): string | null {
-  for (const { to } of sourceImports.filter(({ from }) => from === way.at(-1))) {
-    if (to === file) return [...way, to].join(' → ');
-    if (seen.has(to)) continue;
-    seen.add(to);
-    const cycle = cycleFrom(file, [...way, to], seen);
-    if (cycle !== null) return cycle;
-  }
-  return null;
+/** A cycle of imports through a file or folder, null when there is none. */
+function cycleFrom(start: string, imports: readonly Import[]): string | null {
+  const seen = new Set<string>();
+  const search = (way: string[]): string | null => {
+    for (const { to } of imports.filter(({ from }) => from === way.at(-1))) {
+      if (to === start) return [...way, to].join(' → ');
+      if (seen.has(to)) continue;
+      seen.add(to);
+      const cycle = search([...way, to]);
+      if (cycle !== null) return cycle;
+    }
+    return null;
+  };
+  return search([start]);
 }

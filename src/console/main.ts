@@ -11,7 +11,7 @@ import { absoluteTime, zoneName } from './rules/time.ts';
 /** Milliseconds after which relative times are drawn again. */
 const REDRAW_MS = 20_000;
 
-/** Starts the console in the document that the service has sent (src/tenancy/console/shell.ts). */
+/** Starts the console in the document that the service has sent (src/tenancy/console/pages.ts). */
 function start(): void {
   const main = place('page');
   const say = (text: string) => void (place('said').textContent = text);

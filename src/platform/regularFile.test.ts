@@ -57,7 +57,7 @@ it('no other module reads files', () => {
     'src/bundle/pack.ts',
     'src/ctl/input/openUpload.ts',
     'src/platform/regularFile.ts',
-    'src/tenancy/adapters/bundles/directory.ts',
-    'src/tenancy/adapters/bundles/s3.ts',
+    'src/tenancy/peers/bundleBucket.ts',
+    'src/tenancy/peers/bundleDirectory.ts',
   ]);
 });

@@ -2,33 +2,33 @@ import type { Static } from 'typebox';
 import type {
   BackendDetails as BackendDetailsSchema,
   BackendList as BackendListSchema,
-  ReportList as ReportListSchema,
+  Fleet as FleetSchema,
   InstallKit as InstallKitSchema,
+  ReportList as ReportListSchema,
   Retirement as RetirementSchema,
-} from '../../tenancy/http/schemas/backends.ts';
+} from '../../tenancy/backends/backendSchemas.ts';
 import type {
   BundleDiff as BundleDiffSchema,
   BundleList as BundleListSchema,
-} from '../../tenancy/http/schemas/bundles.ts';
+} from '../../tenancy/bundles/bundleSchemas.ts';
 import type {
   NewRollout as NewRolloutSchema,
   Rollout as RolloutSchema,
   RolloutList as RolloutListSchema,
-} from '../../tenancy/http/schemas/rollouts.ts';
-import type { ErrorBody } from '../../tenancy/http/schemas/common.ts';
-import type { EnvDetails as EnvDetailsSchema, EnvList as EnvListSchema } from '../../tenancy/http/schemas/envs.ts';
-import type { Fleet as FleetSchema } from '../../tenancy/http/schemas/fleet.ts';
+} from '../../tenancy/rollouts/rolloutSchemas.ts';
+import type { ErrorBody } from '../../tenancy/http/commonSchemas.ts';
+import type { EnvDetails as EnvDetailsSchema, EnvList as EnvListSchema } from '../../tenancy/envs/envSchemas.ts';
 import type {
   AuditLog as AuditLogSchema,
   Caller as CallerSchema,
   OperatorList as OperatorListSchema,
-} from '../../tenancy/http/schemas/operators.ts';
+  SessionList as SessionListSchema,
+} from '../../tenancy/people/peopleSchemas.ts';
 import type {
   SecretList as SecretListSchema,
   SecretVersion as SecretVersionSchema,
-} from '../../tenancy/http/schemas/secrets.ts';
-import type { SessionList as SessionListSchema } from '../../tenancy/http/schemas/sessions.ts';
-import type { WebhookList as WebhookListSchema } from '../../tenancy/http/schemas/webhooks.ts';
+} from '../../tenancy/secrets/secretSchemas.ts';
+import type { WebhookList as WebhookListSchema } from '../../tenancy/webhooks/webhookSchemas.ts';
 
 /** What the API answers, by the schemas of the service. */
 export type Caller = Static<typeof CallerSchema>;

@@ -1,6 +1,6 @@
-import { startWithOperators, type ServiceWithOperators } from '../../../fixtures/ctl/operators.ts';
+import { type ServiceWithOperators, startWithOperators } from '../../../fixtures/ctl/operators.ts';
 import { startReceiver } from '../../../fixtures/tenancy/webhooks/receiver.ts';
-import { askGates } from '../../tenancy/services/background/gates.ts';
+import { askGates } from '../../tenancy/rollouts/advance.ts';
 import { createRolloutScene, type RolloutScene } from '../../../fixtures/tenancy/api/rolloutScene.ts';
 
 let at: ServiceWithOperators;

@@ -1,9 +1,9 @@
 import { readFile, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { addHost } from '../../../fixtures/tenancy/host.ts';
-import { runBackgroundOnce } from '../../tenancy/services/background/background.ts';
-import { startWithOperators, type ServiceWithOperators } from '../../../fixtures/ctl/operators.ts';
-import { signersOf, startReceiver, type Receiver } from '../../../fixtures/tenancy/webhooks/receiver.ts';
+import { runBackgroundOnce } from '../../tenancy/server/background.ts';
+import { type ServiceWithOperators, startWithOperators } from '../../../fixtures/ctl/operators.ts';
+import { type Receiver, signersOf, startReceiver } from '../../../fixtures/tenancy/webhooks/receiver.ts';
 
 let at: ServiceWithOperators;
 let receiver: Receiver;

@@ -1,34 +1,37 @@
 import { readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import {
+  type CapturedOutput,
   captureOutput,
   initialize,
   inStore,
   settingsBelow,
-  type CapturedOutput,
 } from '../../../fixtures/tenancy/installation.ts';
 import { tempDir } from '../../../fixtures/tempDir.ts';
 import type { TenancySettings } from '../config/settings.ts';
-import { digestOfToken } from '../credentials/operatorToken.ts';
-import { isAccepted } from '../rules/agentAccess.ts';
-import { GENERATION_GAP, SEQUENCE_GAP } from '../services/settleRestore.ts';
+import { digestOfToken } from '../keys/tokens.ts';
+import { isAccepted } from '../agents/agent.rules.ts';
+import { GENERATION_GAP, restore, SEQUENCE_GAP } from './restore.ts';
 import { findAgent } from '../store/agents.ts';
-import { listAuditEntries } from '../store/audit.ts';
+import { findOperator, listAuditEntries, listOperators } from '../store/people.ts';
 import { applyEvent, createBackend, findBackend } from '../store/backends.ts';
-import { insertBundle } from '../store/bundles.ts';
-import { findBundleTrust, setBundleTrust } from '../store/bundleTrusts.ts';
-import { createEnv, findEnv, markEnvDeleted, reserveSequence, setDesiredSha } from '../store/envs.ts';
-import { takeInstanceLock } from '../store/instanceLock.ts';
+import { findSigners, insertBundle, insertSignature, listSignatures } from '../store/bundles.ts';
+import {
+  createEnv,
+  findBundleTrust,
+  findEnv,
+  markEnvDeleted,
+  reserveSequence,
+  setBundleTrust,
+  setDesiredSha,
+} from '../store/envs.ts';
+import { storeFileOf, takeInstanceLock } from './storeAccess.ts';
 import type { Store } from '../store/openStore.ts';
-import { findOperator, listOperators } from '../store/operators.ts';
 import { addPendingSteps, listPendingSteps } from '../store/pendingSteps.ts';
 import { findRollout, insertRollout } from '../store/rollouts.ts';
-import { findSigners, insertSignature, listSignatures } from '../store/signatures.ts';
 import { listSigningKeys } from '../store/signingKeys.ts';
-import { admin } from './admin.ts';
+import { admin } from './store.ts';
 import { backup } from './backup.ts';
-import { restore } from './restore.ts';
-import { storeFileOf } from './storeAccess.ts';
 
 let dir: string;
 let settings: TenancySettings;

@@ -1,9 +1,8 @@
-import { bundleDirectoryOf } from '../adapters/bundles/directory.ts';
+import { bundleDirectoryOf } from '../peers/bundleDirectory.ts';
 import type { TenancySettings } from '../config/settings.ts';
 import { copySqliteStore, findSqliteDamage } from '../store/sqliteCopy.ts';
-import { CommandError, type Output } from './commandError.ts';
-import { createFileOnce } from './newFile.ts';
-import { storeFileOf, withCurrentStore } from './storeAccess.ts';
+import { CommandError, type Output, storeFileOf, withCurrentStore } from './storeAccess.ts';
+import { createFileOnce } from './keyFiles.ts';
 
 /**
  * `deployd-tenancy backup FILE`: copies the embedded store, also while the service runs; the copy is of one moment. Says

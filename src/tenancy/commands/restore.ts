@@ -1,12 +1,36 @@
 import { access, constants, link, open, rename, rm, writeFile } from 'node:fs/promises';
 import type { TenancySettings } from '../config/settings.ts';
-import { settleRestore, SEQUENCE_GAP, type RestoredStore } from '../services/settleRestore.ts';
-import { migrateStore } from '../store/openStore.ts';
-import { copySqliteStore, findSqliteDamage, packSqliteStore } from '../store/sqliteCopy.ts';
-import { CommandError, type Output } from './commandError.ts';
-import { ensureKeyFile } from './keyFiles.ts';
-import { syncDirectory } from './newFile.ts';
-import { lockStore, noStore, requireKnownTables, storeFileOf, storePlaceOf, withStore } from './storeAccess.ts';
+import { auditEntry, byService } from '../core/audit.ts';
+import { addKey } from '../keys/keyRing.ts';
+import { addAdministrator } from '../people/people.ts';
+import { changeBackend } from '../store/backends.ts';
+import { listEnvs } from '../store/envs.ts';
+import { migrateStore, type Store } from '../store/openStore.ts';
+import { cancelStep } from '../store/pendingSteps.ts';
+import { addAuditEntry, deleteAllSessions } from '../store/people.ts';
+import { changeRollout, listActiveRollouts } from '../store/rollouts.ts';
+import { listSigningKeys } from '../store/signingKeys.ts';
+import {
+  copySqliteStore,
+  deleteAllSigningKeys,
+  findSqliteDamage,
+  listSecretDestructions,
+  packSqliteStore,
+  revokeAllOperators,
+  skipGenerations,
+  skipSequences,
+} from '../store/sqliteCopy.ts';
+import { ensureKeyFile, syncDirectory } from './keyFiles.ts';
+import {
+  CommandError,
+  lockStore,
+  noStore,
+  type Output,
+  requireKnownTables,
+  storeFileOf,
+  storePlaceOf,
+  withStore,
+} from './storeAccess.ts';
 
 /**
  * `deployd-tenancy restore [FILE]`: puts a backup in the place of the embedded store, while no instance serves, and makes
@@ -99,4 +123,90 @@ function report({ token, revokedOperators, sparedEnvs, haltedEnvs, desired }: Re
   out.error('backends that were created after the backup are unknown: create them again');
   out.error('token of the administrator `admin`, shown only now:');
   out.log(token);
+}
+
+/** More than an env gives from a backup to its restore, also where sequences are times in milliseconds; easy to see. */
+export const SEQUENCE_GAP = 10_000_000_000;
+/** More kits than a backend has from a backup to its restore. */
+export const GENERATION_GAP = 1000;
+
+/** What an operator must know of a store that was restored. */
+interface RestoredStore {
+  /** Token of the new administrator, which is not kept. */
+  token: string;
+  revokedOperators: number;
+  /** Envs whose secrets were about to be destroyed, which is not done any more. */
+  sparedEnvs: string[];
+  /** Envs whose rollouts are halted: hosts may be further than the backup knows. */
+  haltedEnvs: string[];
+  /** Digests of the desired bundles by env. */
+  desired: { env: string; sha256: string }[];
+}
+
+/**
+ * Makes a store safe that was restored from a backup, which knows nothing of what came after it: no sequence and no
+ * generation is given twice, whatever was signed is void, no operator's token is valid, no rollout goes on by itself, and no
+ * secrets are destroyed for a reason that may have passed. Hosts keep their tokens: those that were superseded or retired are revoked at the
+ * secretstore.
+ */
+function settleRestore(store: Store, keyFile: Uint8Array, now: number): Promise<RestoredStore> {
+  return store.transaction().execute(async (work) => {
+    await skipSequences(work, SEQUENCE_GAP);
+    await skipGenerations(work, GENERATION_GAP);
+    await deleteAllSigningKeys(work);
+    await addKey(work, keyFile, now);
+    const sparedEnvs = await spareSecrets(work, now);
+    const haltedEnvs = await haltRollouts(work, now);
+    await deleteAllSessions(work);
+    const revokedOperators = await revokeAllOperators(work, now);
+    const token = await addAdministrator(work, { name: ADMINISTRATOR, act: 'service.restore', now });
+    if (token === null) throw new Error('every operator was revoked, and yet the name is taken');
+    const envs = await listEnvs(work, null);
+    const desired = envs.flatMap(({ name, desired_sha }) =>
+      desired_sha === null ? [] : [{ env: name, sha256: desired_sha }],
+    );
+    return { token, revokedOperators, sparedEnvs, haltedEnvs, desired };
+  });
+}
+
+/** Halts every rollout that is not halted already. Returns the envs. */
+async function haltRollouts(work: Store, now: number): Promise<string[]> {
+  const rollouts = await listActiveRollouts(work, null);
+  for (const row of rollouts) {
+    const halted = await changeRollout(work, row, { event: { type: 'HALT', by: 'restore' }, now });
+    if (halted === null) continue;
+    const entry = auditEntry({ clock: () => now }, byService('rollout.halt'), { target: row.id, env: row.env });
+    await addAuditEntry(work, entry);
+  }
+  return rollouts.map(({ env }) => env);
+}
+
+/** Counts the destruction of secrets as done; the env may have got new ones since. Returns the envs. */
+async function spareSecrets(work: Store, now: number): Promise<string[]> {
+  const destructions = await listSecretDestructions(work);
+  for (const { backendId, env } of destructions) {
+    await cancelStep(work, backendId ?? env, backendId === null ? 'destroyEnvSecrets' : 'destroySecrets');
+    if (backendId !== null)
+      await changeBackend(work, backendId, { event: { type: 'FINISH_STEP', step: 'destroySecrets' }, now });
+    const caller = byService('env.spareSecrets');
+    await addAuditEntry(work, auditEntry({ clock: () => now }, caller, { target: backendId ?? env, env }));
+  }
+  return [...new Set(destructions.map(({ env }) => env))];
+}
+
+/** Name of the first administrator, and of one whom a restore makes. */
+const ADMINISTRATOR = 'admin';
+
+/**
+ * Gives an empty store its first signing key and its first administrator. Returns the administrator's token, which is not
+ * kept; null if the store has them already.
+ */
+export function initializeStore(store: Store, keyFile: Uint8Array, now: number): Promise<string | null> {
+  return store.transaction().execute(async (work) => {
+    if ((await listSigningKeys(work)).length > 0) return null;
+    // Of two that begin at once, the one that comes second finds the name taken, and its key is undone.
+    const token = await addAdministrator(work, { name: ADMINISTRATOR, act: 'service.init', now });
+    if (token !== null) await addKey(work, keyFile, now);
+    return token;
+  });
 }

@@ -1,12 +1,11 @@
 import { readAuthorities } from '../../platform/authorityFile.ts';
 import type { Authorities } from '../../platform/certificateAuthorities.ts';
 import { readRegularFile } from '../../platform/regularFile.ts';
-import { PeerError } from '../adapters/peerError.ts';
-import { openAdministration } from '../adapters/secretstore/administration.ts';
+import { PeerError } from '../peers/peerError.ts';
+import { openAdministration } from '../peers/secretstoreClient.ts';
 import type { TenancySettings } from '../config/settings.ts';
-import type { VerificationKeys } from '../rules/secretstore/desiredSetup.ts';
-import { formatDifference } from '../rules/secretstore/setupDifference.ts';
-import { SetupError, setUpSecretstore } from '../services/secretstoreSetup.ts';
+import { formatDifference, type VerificationKeys } from '../secrets/setup.rules.ts';
+import { SetupError, setUpSecretstore } from '../secrets/setup.ts';
 
 /** Options of `deployd-tenancy secretstore plan|apply`. */
 export interface SecretstoreOptions {

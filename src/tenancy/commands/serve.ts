@@ -1,18 +1,17 @@
 import { once } from 'node:events';
-import { tellReady } from '../adapters/serviceManager.ts';
-import type { TenancySettings } from '../config/settings.ts';
-import { parseListenAddress } from '../config/listenAddress.ts';
-import { createLog } from '../createLog.ts';
-import { createTenancy } from '../createTenancy.ts';
-import { httpLimits } from '../http/httpLimits.ts';
-import { startServer, type RunningServer } from '../http/startServer.ts';
-import { runBackground } from '../services/background/background.ts';
-import type { Dependencies } from '../services/dependencies.ts';
+import { runHostProgram } from '../../platform/host/hostProgram.ts';
+import { parseListenAddress, type TenancySettings } from '../config/settings.ts';
+import type { Dependencies } from '../core/dependencies.ts';
+import { httpLimits } from '../http/httpServer.ts';
+import { runBackground } from '../server/background.ts';
+import { createLog } from '../server/createLog.ts';
+import { createTenancy } from '../server/createTenancy.ts';
+import { type RunningServer, startServer } from '../server/startServer.ts';
 import { readKeyFile } from './keyFiles.ts';
 import { lockStore, openCurrentStore, presentStore } from './storeAccess.ts';
 
 /** What the service is connected to beside its settings. */
-export interface ServeOptions {
+interface ServeOptions {
   /** Ends the service: what has begun is finished, nothing new is accepted. */
   signal: AbortSignal;
   /** Takes the lines of the log. */
@@ -60,4 +59,14 @@ function startHttp(deps: Dependencies): Promise<RunningServer> {
   const { certificate_file: certificate, key_file: key } = tls;
   const tlsFiles = certificate === null || key === null ? null : { certificate, key };
   return startServer({ deps, limits: httpLimits }, { ...parseListenAddress(listen), tlsFiles });
+}
+
+/**
+ * Tells systemd that the service accepts connections, if systemd has started it and waits for that (`Type=notify`). Throws when it
+ * cannot be told: systemd would take the service for one that never starts.
+ */
+export async function tellReady({ NOTIFY_SOCKET }: NodeJS.ProcessEnv = process.env): Promise<void> {
+  if (NOTIFY_SOCKET === undefined) return;
+  const { rc } = await runHostProgram(['systemd-notify', '--ready'], { NOTIFY_SOCKET });
+  if (rc !== 0) throw new Error(`systemd cannot be told that the service runs: systemd-notify --ready: exit ${rc}`);
 }

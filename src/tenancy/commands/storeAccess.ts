@@ -1,10 +1,9 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
 import { readDatabaseUrl } from '../config/namedFiles.ts';
 import type { TenancySettings } from '../config/settings.ts';
-import { takeInstanceLock } from '../store/instanceLock.ts';
 import { migrationState, openStore, type Store, type StorePlace } from '../store/openStore.ts';
-import { CommandError } from './commandError.ts';
 
 type StoreSettings = Pick<TenancySettings, 'state_dir' | 'database_url_file'>;
 
@@ -67,7 +66,7 @@ export function lockStore({ state_dir, database_url_file }: StoreSettings): () =
 }
 
 /** Throws a CommandError unless the tables are those of this version. */
-export async function requireCurrentTables(store: Store): Promise<void> {
+async function requireCurrentTables(store: Store): Promise<void> {
   const { pending, isEmpty } = await requireKnownTables(store);
   if (isEmpty) throw noStore();
   if (pending.length > 0)
@@ -95,4 +94,36 @@ function toldError(error: unknown): unknown {
 /** Errors of SQLite and of PostgreSQL's client have a code; their messages name no credentials. */
 function isStoreError(error: unknown): error is Error & { code: string } {
   return typeof error === 'object' && error !== null && 'message' in error && 'code' in error;
+}
+
+/**
+ * Lets one process at a time serve from a SQLite store. The kernel takes the lock back however the process ends. Returns
+ * how to release it; null while another process has it.
+ */
+export function takeInstanceLock(file: string): (() => void) | null {
+  const lock = new DatabaseSync(file, { timeout: 0 });
+  try {
+    lock.exec('pragma journal_mode = memory; begin exclusive');
+    return () => lock.close();
+  } catch (error) {
+    lock.close();
+    if ((error as { errcode?: number }).errcode === SQLITE_BUSY) return null;
+    throw error;
+  }
+}
+
+const SQLITE_BUSY = 5;
+
+/** A command cannot do what it was asked for; the message says why, and what an operator has to do. Exit 1. */
+export class CommandError extends Error {
+  constructor(message: string) {
+    super(message);
+    this.name = 'CommandError';
+  }
+}
+
+/** Results to `log`, everything else to `error`; `console` is one. */
+export interface Output {
+  log: (line: string) => void;
+  error: (line: string) => void;
 }

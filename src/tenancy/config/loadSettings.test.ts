@@ -5,7 +5,7 @@ import { rootCertificates } from 'node:tls';
 import { asNobody } from '../../../fixtures/world/users.ts';
 import { ConfigInvalid } from '../../config/configInvalid.ts';
 import { configTable } from './configKeys.ts';
-import { parseListenAddress } from './listenAddress.ts';
+import { parseListenAddress } from './settings.ts';
 import { loadSettings } from './loadSettings.ts';
 
 let dir: string;

@@ -1,7 +1,6 @@
 import { certificateProblems } from '../../config/certificateFile.ts';
 import { deepFreeze, readConfigFile } from '../../config/configFile.ts';
-import { keyOrders, normalizeAddresses, validateCombinations } from './combinations.ts';
-import { configTable } from './configKeys.ts';
+import { configTable, keyOrders, normalizeAddresses, validateCombinations } from './configKeys.ts';
 import { validate } from './configValidator.ts';
 import type { TenancySettings } from './settings.ts';
 

@@ -1,9 +1,9 @@
 import { createHash, createHmac } from 'node:crypto';
-import { startScriptedProvider, type ScriptedProvider } from '../../../fixtures/servers/oidc/scriptedProvider.ts';
+import { type ScriptedProvider, startScriptedProvider } from '../../../fixtures/servers/oidc/scriptedProvider.ts';
 import { oidcClient } from '../../../fixtures/servers/oidc/oidcClient.ts';
 import type { Browser } from '../../../fixtures/tenancy/browser.ts';
 import { sceneCa, startSignInService, tenancy } from '../../../fixtures/tenancy/signInScene.ts';
-import { sessionCookie, signInCookie } from '../http/cookies.ts';
+import { sessionCookie, signInCookie } from '../http/headers.ts';
 
 let provider: ScriptedProvider;
 let scene: Awaited<ReturnType<typeof startSignInService>>;

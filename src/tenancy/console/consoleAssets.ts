@@ -1,5 +1,5 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
-import { scriptPath, stylePath } from '../rules/consolePaths.ts';
+import { scriptPath, stylePath } from '../people/consolePaths.rules.ts';
 import type { BrowserProgram } from './browserProgram.ts';
 
 /** Serves script and style of the console; a browser keeps what its page has named by its version. */

@@ -1,19 +1,15 @@
+import { isIPv6 } from 'node:net';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
-import { cookieOf, sessionCookie, setCookie, signInCookie } from '../http/cookies.ts';
+import { ApiError } from '../core/apiError.ts';
+import type { Dependencies } from '../core/dependencies.ts';
 import { errorFields } from '../http/errors.ts';
-import { requireSameOrigin } from '../http/sameOrigin.ts';
-import { countedAddress, RateLimiter } from '../http/signInLimit.ts';
-import { callbackPath, consolePath, signedOutPath, signInPath, signOutPath } from '../rules/consolePaths.ts';
-import type { Dependencies } from '../services/dependencies.ts';
-import { authenticateSession } from '../services/sessions/authenticateSession.ts';
-import { signOut } from '../services/sessions/endSession.ts';
-import { beginSignIn, finishSignIn, SIGN_IN_MS } from '../services/sessions/signIn.ts';
-import { loadBrowserProgram, type BrowserProgram } from './browserProgram.ts';
+import { cookieOf, requireSameOrigin, sessionCookie, setCookie, signInCookie } from '../http/headers.ts';
+import { authenticateSession, signOut } from '../people/authenticate.ts';
+import { callbackPath, consolePath, signedOutPath, signInPath, signOutPath } from '../people/consolePaths.rules.ts';
+import { beginSignIn, finishSignIn, SIGN_IN_MS } from '../people/sessions.ts';
+import { type BrowserProgram, loadBrowserProgram } from './browserProgram.ts';
 import { addAssets } from './consoleAssets.ts';
-import { documentOf, type Page } from './page.ts';
-import { errorPage, signedOutPage } from './pages.ts';
-import { securityHeaders } from './securityHeaders.ts';
-import { shellOf } from './shell.ts';
+import { documentOf, errorPage, type Page, shellOf, signedOutPage } from './pages.ts';
 
 /** Begun, finished and ended sign-ins of one address, and finished ones of one person. */
 const limits = { address: { times: 30, windowMs: 60_000 }, person: { times: 10, windowMs: 60_000 } };
@@ -114,4 +110,78 @@ function sendError(
   if (fields.status >= 500) log('warn', `a page has failed: ${error.message}`, { request_id: request.id });
   if (fields.retryAfterS !== undefined) void reply.header('retry-after', fields.retryAfterS);
   return send(reply.code(fields.status), errorPage(fields, request.id));
+}
+
+/**
+ * Headers of every page: nothing is loaded from elsewhere, no script or style stands in a page, nobody frames it, and no
+ * cache keeps it. `same-origin` and not `no-referrer`, with which browsers would send forms without their `Origin`.
+ */
+const securityHeaders = {
+  'content-security-policy': [
+    "default-src 'none'",
+    ...["script-src 'self'", "style-src 'self'", "img-src 'self'", "connect-src 'self'", "form-action 'self'"],
+    ...["base-uri 'none'", "frame-ancestors 'none'"],
+  ].join('; '),
+  'x-content-type-options': 'nosniff',
+  'referrer-policy': 'same-origin',
+  'cross-origin-opener-policy': 'same-origin',
+  'cache-control': 'no-store',
+};
+
+/** Most addresses or people that are counted at once; the one that was seen first is forgotten for one more. */
+const MAX_KEYS = 10_000;
+
+/** How many times something may be done in a window of time. */
+interface RateLimit {
+  times: number;
+  windowMs: number;
+}
+
+/** Counts what each address or person does in fixed windows of time, in this process. */
+export class RateLimiter {
+  readonly #counts = new Map<string, { since: number; count: number }>();
+  readonly #limit: RateLimit;
+  readonly #clock: () => number;
+
+  constructor(limit: RateLimit, clock: () => number) {
+    this.#limit = limit;
+    this.#clock = clock;
+  }
+
+  /** Counts one more; throws 429 with the seconds until the window ends where that is too many. */
+  take(key: string): void {
+    const { times, windowMs } = this.#limit;
+    const now = this.#clock();
+    const known = this.#counts.get(key);
+    // A clock that went back by more begins a new window, and no wait for the old time.
+    const lasts = known !== undefined && Math.abs(now - known.since) < windowMs;
+    const window = lasts ? known : { since: now, count: 0 };
+    if (window !== known) this.#begin(key, window);
+    window.count++;
+    if (window.count <= times) return;
+    const retryAfterS = Math.max(1, Math.ceil((window.since + windowMs - now) / 1000));
+    throw new ApiError({
+      status: 429,
+      code: 'TOO_MANY_SIGN_INS',
+      message: 'too many sign-ins; try again later',
+      retryAfterS,
+    });
+  }
+
+  #begin(key: string, window: { since: number; count: number }): void {
+    this.#counts.delete(key);
+    const [first] = this.#counts.keys();
+    if (first !== undefined && this.#counts.size >= MAX_KEYS) this.#counts.delete(first);
+    this.#counts.set(key, window);
+  }
+}
+
+/** An address as it is counted: one customer has all of an IPv6 /64. */
+export function countedAddress(address: string): string {
+  if (!isIPv6(address) || address.startsWith('::ffff:')) return address;
+  const [head = '', tail] = address.split('::');
+  const left = head.split(':').filter(Boolean);
+  const right = tail?.split(':').filter(Boolean) ?? [];
+  const zeros = tail === undefined ? 0 : 8 - left.length - right.length;
+  return [...left, ...Array<string>(zeros).fill('0'), ...right].slice(0, 4).join(':');
 }

@@ -1,7 +1,62 @@
-import { signInPath } from '../rules/consolePaths.ts';
-import type { ApiErrorFields } from '../services/apiError.ts';
-import { html, type Html } from './html.ts';
-import type { Page } from './page.ts';
+import type { ApiErrorFields } from '../core/apiError.ts';
+import type { Operator } from '../core/operator.ts';
+import { viewCaller } from '../people/authenticate.ts';
+import { consolePath, scriptPath, signInPath, signOutPath, stylePath } from '../people/consolePaths.rules.ts';
+
+/** Text of HTML that needs no escaping any more. */
+class Html {
+  readonly text: string;
+
+  constructor(text: string) {
+    this.text = text;
+  }
+}
+
+/** HTML with values: texts are escaped, HTML and lists of it are not, null is nothing. Attributes must be in double quotes. */
+function html(parts: TemplateStringsArray, ...values: (string | Html | readonly Html[] | null)[]): Html {
+  return new Html(parts.reduce((text, part, index) => text + textOf(values[index - 1] ?? null) + part));
+}
+
+function textOf(value: string | Html | readonly Html[] | null): string {
+  if (value === null) return '';
+  if (value instanceof Html) return value.text;
+  if (typeof value === 'string') return value.replace(/[&<>"']/g, (character) => entities[character] ?? '');
+  return value.map(({ text }) => text).join('');
+}
+
+const entities: Record<string, string> = { '&': '&amp;', '<': '&lt;', '>': '&gt;', '"': '&quot;', "'": '&#39;' };
+
+/** One page of the console that needs no script. */
+export interface Page {
+  title: string;
+  body: Html;
+}
+
+/** The document of a page without a script. */
+export function documentOf({ title, body }: Page): string {
+  const main = html`<main class="plain">
+    <h1>${title}</h1>
+    ${body}
+  </main>`;
+  return frameOf(title, html`<link rel="stylesheet" href="${stylePath}" />`, main);
+}
+
+/** A document: its title, what its head has beside it, and its body. */
+function frameOf(title: string, head: Html, body: Html): string {
+  return html`<!doctype html>
+    <html lang="en">
+      <head>
+        <meta charset="utf-8" />
+        <meta name="viewport" content="width=device-width, initial-scale=1" />
+        <meta name="color-scheme" content="light dark" />
+        <title>${title} · deployd</title>
+        ${head}
+      </head>
+      <body>
+        ${body}
+      </body>
+    </html>`.text;
+}
 
 /** The way in, to come back to a page. */
 export function signedOutPage(returnTo: string, providerSignOut: string | null): Page {
@@ -33,4 +88,48 @@ const titles: Record<number, string> = {
 function signInLink(returnTo: string): Html {
   const query = returnTo === '' ? '' : `?return_to=${encodeURIComponent(returnTo)}`;
   return html`<a class="button" href="${signInPath}${query}">Sign in</a>`;
+}
+
+/** The pages of the navigation. */
+const links = [
+  ['', 'Fleet'],
+  ['envs', 'Envs'],
+  ['audit', 'Audit log'],
+  ['people', 'People'],
+] as const;
+
+/**
+ * The document around every page of the browser program (src/console): navigation, who has signed in, and the places that
+ * the program fills. `version` is that of the program.
+ */
+export function shellOf(operator: Operator, version: string): string {
+  const caller = JSON.stringify(viewCaller(operator));
+  const head = html`<link rel="stylesheet" href="${stylePath}?v=${version}" />
+    <script type="module" src="${scriptPath}?v=${version}"></script>`;
+  const body = html`<a class="skip" href="#page">Skip to the page</a>
+    <header class="top">
+      <a class="brand" href="${consolePath}">deployd</a>
+      <nav aria-label="Pages">
+        <ul>
+          ${links.map(([path, name]) => html`<li><a href="${consolePath}${path}">${name}</a></li>`)}
+        </ul>
+      </nav>
+      <form class="person" method="post" action="${signOutPath}">
+        <span>${operator.name}</span> <button class="quiet">Sign out</button>
+      </form>
+    </header>
+    <p id="connection" role="status"></p>
+    <main id="page" tabindex="-1" aria-busy="true" data-caller="${caller}">
+      <p>Loading …</p>
+      <p class="late">
+        The program of this page is not there yet. Is the network slow? Load the page again; if that does not help, look
+        whether your browser is older than two years, or something on the way to the service keeps ${scriptPath} from
+        it. deployctl does all of it too.
+      </p>
+    </main>
+    <footer><p id="zone"></p></footer>
+    <p id="said" class="hidden" role="status"></p>
+    <dialog id="dialog" aria-labelledby="dialog-title"></dialog>
+    <noscript><p class="notice bad">The console needs JavaScript. deployctl does all of it too.</p></noscript>`;
+  return frameOf('Console', head, body);
 }

@@ -1,6 +1,6 @@
 import type { FastifyRequest } from 'fastify';
-import { ApiError } from '../services/apiError.ts';
-import type { TokenUse } from '../services/authenticateOperator.ts';
+import { ApiError } from '../core/apiError.ts';
+import type { TokenUse } from '../core/operator.ts';
 
 /** Codes of the errors of a bearer of a host: none was sent, or it is not accepted. */
 export const bearerCodes = 'UNAUTHENTICATED, AGENT_UNAUTHENTICATED';

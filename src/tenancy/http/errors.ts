@@ -1,10 +1,10 @@
-import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify';
-import { PeerError } from '../adapters/peerError.ts';
-import { ApiError, type ApiErrorFields } from '../services/apiError.ts';
-import type { LogLine } from '../services/dependencies.ts';
-import { bodyLeft, mayHaveBody } from './requestBody.ts';
+import { METHODS } from 'node:http';
+import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest, RouteOptions } from 'fastify';
+import { ApiError, type ApiErrorFields } from '../core/apiError.ts';
+import type { LogLine } from '../core/dependencies.ts';
+import { PeerError } from '../peers/peerError.ts';
 import { isStoreFailure } from '../store/storeFailure.ts';
-import type { ErrorBody } from './schemas/common.ts';
+import type { ErrorBody } from './commonSchemas.ts';
 
 /** Codes of the statuses that the framework itself answers with. */
 const frameworkCodes: Record<number, string> = {
@@ -60,4 +60,82 @@ export function errorFields(error: Error): ApiErrorFields {
   const code = frameworkCodes[statusCode];
   if (code !== undefined) return { status: statusCode, code, message: error.message };
   return { status: 500, code: 'INTERNAL', message: 'an unexpected error, which the log of the service describes' };
+}
+
+/** True if a body may follow the head of a request. */
+function mayHaveBody({ headers }: FastifyRequest): boolean {
+  return headers['transfer-encoding'] !== undefined || Number(headers['content-length'] ?? 0) > 0;
+}
+
+/** The most bytes that are left to come of a body: none once it has been read. */
+function bodyLeft({ raw, headers }: FastifyRequest): number {
+  if (raw.readableEnded) return 0;
+  // What was given up half-way is not read on, and would hold up the next request on the connection.
+  if (raw.destroyed) return Infinity;
+  return headers['transfer-encoding'] === undefined ? Number(headers['content-length']) : Infinity;
+}
+
+declare module 'fastify' {
+  interface FastifyContextConfig {
+    /** The body is handed on as a stream, and may take as long as the server permits. */
+    isStreamed?: boolean;
+  }
+}
+
+/** Methods whose bodies nobody reads. */
+const bodyless = ['GET', 'HEAD', 'TRACE'];
+
+/** Answers 408 to a JSON body that has not arrived within `limitMs` milliseconds. */
+export function limitBodyTime(app: FastifyInstance, limitMs: number): void {
+  app.addHook('preParsing', async (request, reply, payload) => {
+    const isRead = !bodyless.includes(request.method) && mayHaveBody(request);
+    // Most bodies have arrived together with their head.
+    if (!isRead || request.raw.complete || request.routeOptions.config.isStreamed) return payload;
+    const timer = setTimeout(() => {
+      // Whoever reads the body fails with this error, and its answer closes the connection.
+      if (payload.listenerCount('error') > 0 && !reply.raw.headersSent) payload.emit('error', late());
+    }, limitMs);
+    payload.once('end', () => clearTimeout(timer));
+    reply.raw.once('close', () => clearTimeout(timer));
+    return payload;
+  });
+}
+
+function late(): Error {
+  const message = 'the body did not arrive in time';
+  return Object.assign(new ApiError({ status: 408, code: 'REQUEST_TIMEOUT', message }), { statusCode: 408 });
+}
+
+/** Methods of HTTP that routes may have; a request with any other one is not found. */
+const methods = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS', 'TRACE', 'QUERY'];
+
+/** Answers 404 to unknown URLs, before a body is read. */
+export function answerUnknownUrls(app: FastifyInstance): void {
+  app.addHook('onRequest', async (request) => {
+    if (request.is404) throw new ApiError({ status: 404, code: 'NOT_FOUND', message: 'there is no such resource' });
+  });
+}
+
+/** Collects the routes that are registered from now on; the result answers 405 to their other methods. */
+export function answerOtherMethods(app: FastifyInstance): () => void {
+  const known = new Map<string, string[]>();
+  app.addHook('onRoute', ({ method, url }: RouteOptions) => {
+    known.set(url, [...(known.get(url) ?? []), method].flat());
+  });
+  for (const method of methods) if (!app.supportedMethods.includes(method)) app.addHttpMethod(method);
+  return () => {
+    for (const [url, allowed] of [...known]) {
+      const others = methods.filter((method) => !allowed.includes(method) && METHODS.includes(method));
+      app.route({
+        method: others,
+        url,
+        schema: { hide: true },
+        onRequest: async (_request, reply) => {
+          void reply.header('allow', allowed.join(', '));
+          throw new ApiError({ status: 405, code: 'METHOD_NOT_ALLOWED', message: `allowed: ${allowed.join(', ')}` });
+        },
+        handler: async () => null,
+      });
+    }
+  };
 }

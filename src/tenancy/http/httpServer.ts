@@ -2,8 +2,8 @@ import { createServer as createHttpServer, type Server, type ServerOptions } fro
 import { createServer as createHttpsServer } from 'node:https';
 import type { Socket } from 'node:net';
 import type { FastifyServerFactory } from 'fastify';
+import type { Dependencies } from '../core/dependencies.ts';
 import { errorBody } from './errors.ts';
-import type { HttpLimits } from './httpLimits.ts';
 
 /** Certificate chain and key in PEM. */
 export interface TlsIdentity {
@@ -50,3 +50,37 @@ const clientErrors: Record<string, [status: number, reason: string]> = {
   ERR_HTTP_REQUEST_TIMEOUT: [408, 'Request Timeout'],
   HPE_HEADER_OVERFLOW: [431, 'Request Header Fields Too Large'],
 };
+
+/** Limits against clients that are slow, silent or many. */
+export interface HttpLimits {
+  /** Milliseconds in which the head of a request must have arrived, the first one counted from the connection. */
+  readonly headMs: number;
+  /** Milliseconds in which a JSON body must have arrived. */
+  readonly bodyMs: number;
+  /** Milliseconds in which an archive must have arrived. */
+  readonly uploadMs: number;
+  /** Milliseconds that a connection is kept between two requests. */
+  readonly idleMs: number;
+  /** Milliseconds in which a byte must flow while a request is answered, so that who stops reading holds nothing. */
+  readonly stallMs: number;
+  /** Connections that are open at once; more are closed. */
+  readonly connections: number;
+}
+
+/** The limits of a service; a connection is kept for longer than hosts pause between two ticks, and the judging of a large bundle is no stall. */
+export const httpLimits: HttpLimits = {
+  headMs: 10_000,
+  bodyMs: 20_000,
+  uploadMs: 30 * 60_000,
+  idleMs: 75_000,
+  stallMs: 5 * 60_000,
+  connections: 50_000,
+};
+
+/** What the HTTP interface is built from. */
+export interface HttpDependencies {
+  readonly deps: Dependencies;
+  /** Null for plain HTTP, on loopback only. */
+  readonly tls: TlsIdentity | null;
+  readonly limits: HttpLimits;
+}

@@ -1,7 +1,7 @@
 import type { Readable } from 'node:stream';
 import type { Static, TSchema } from 'typebox';
-import type { Dependencies } from '../services/dependencies.ts';
-import type { AuditCaller, Operator } from '../services/operator.ts';
+import type { Dependencies } from '../core/dependencies.ts';
+import type { AuditCaller, Operator } from '../core/operator.ts';
 import type { Role } from '../store/database.ts';
 
 /** A body that is streamed to the route or from it, as application/octet-stream. */

@@ -1,6 +1,6 @@
 import { STATUS_CODES } from 'node:http';
-import { Type, type TSchema } from 'typebox';
-import { ErrorBody } from './schemas/common.ts';
+import { type TSchema, Type } from 'typebox';
+import { ErrorBody } from './commonSchemas.ts';
 
 /** Codes of errors by status; several are separated by `, `. */
 export type ErrorCodes = Readonly<Record<number, string>>;

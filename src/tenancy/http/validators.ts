@@ -1,10 +1,10 @@
+import createFactory from '@fastify/fast-json-stringify-compiler';
 import { Ajv, type ErrorObject, type ValidateFunction } from 'ajv';
-import type { FastifySchemaCompiler } from 'fastify';
+import type { FastifySchemaCompiler, FastifySerializerCompiler } from 'fastify';
 import type { TSchema } from 'typebox';
-import { backendStates, patterns } from './schemas/common.ts';
-import { backendCursorPattern } from '../rules/backendCursor.ts';
-import { cursorPattern } from '../rules/cursor.ts';
-import { ApiError } from '../services/apiError.ts';
+import { ApiError } from '../core/apiError.ts';
+import { backendCursorPattern, cursorPattern } from '../core/cursor.rules.ts';
+import { backendStates, patterns } from './commonSchemas.ts';
 
 // Formats are documentation; what is checked stands in `pattern`.
 const options = { useDefaults: true, validateFormats: false, strictTypes: false } as const;
@@ -54,4 +54,62 @@ function detailOf({ params, propertyName, message = 'is invalid' }: Partial<Erro
   const form = forms.get(String(params?.['pattern']));
   if (form !== undefined && propertyName === undefined) return form;
   return propertyName === undefined ? message : `has a field ${JSON.stringify(propertyName)} whose name ${message}`;
+}
+
+type Serialize = ReturnType<FastifySerializerCompiler<TSchema>>;
+
+const compile = createFactory()();
+/** By the text of the schema. */
+const compiled = new Map<string, Serialize>();
+
+/** Compiles schemas of answers, as Fastify does; those that are equal, as errors of all routes, only once. */
+export const compileSerializer: FastifySerializerCompiler<TSchema> = ({ schema, method, url, httpStatus = '' }) => {
+  const text = JSON.stringify(schema);
+  const serialize = compiled.get(text) ?? compile({ schema, method, url, httpStatus });
+  compiled.set(text, serialize);
+  return serialize;
+};
+
+type Json = Record<string, unknown>;
+
+/** A description by codes alone, such as `ENV_NOT_FOUND, BUNDLE_NOT_FOUND`. */
+const codes = /^[A-Z_]+(, [A-Z_]+)*$/;
+
+/**
+ * Moves schemas with a `title`, and error responses that are described by their codes, into the components of an OpenAPI
+ * document, where each stands once. Throws if two that differ have one name.
+ */
+export function shareComponents(document: Json): Json {
+  const schemas = new Map<string, Json>();
+  const responses = new Map<string, Json>();
+  const replace = (node: Json, key: string) => {
+    const { title, description, ...rest } = node;
+    const about = description === undefined ? {} : { description };
+    if (typeof title === 'string') return refer(schemas, { kind: 'schemas', name: title, node: { ...rest, ...about } });
+    const isError = Number(key) >= 400 && typeof description === 'string' && codes.test(description);
+    return isError ? refer(responses, { kind: 'responses', name: description.replaceAll(', ', '-or-'), node }) : node;
+  };
+  const paths = replaceObjects(document['paths'], replace);
+  const webhooks = replaceObjects(document['webhooks'], replace);
+  const components = { ...(document['components'] as Json), schemas: sorted(schemas), responses: sorted(responses) };
+  return { ...document, paths, ...(webhooks !== undefined && { webhooks }), components };
+}
+
+/** A copy of a document's part, with each object replaced after those in it; `key` is where it stands. */
+function replaceObjects(part: unknown, replace: (node: Json, key: string) => Json, key = ''): unknown {
+  if (Array.isArray(part)) return part.map((item) => replaceObjects(item, replace));
+  if (typeof part !== 'object' || part === null) return part;
+  const entries = Object.entries(part).map(([name, value]) => [name, replaceObjects(value, replace, name)]);
+  return replace(Object.fromEntries(entries) as Json, key);
+}
+
+function refer(components: Map<string, Json>, { kind, name, node }: { kind: string; name: string; node: Json }): Json {
+  const known = components.get(name) ?? node;
+  if (JSON.stringify(known) !== JSON.stringify(node)) throw new Error(`two ${kind} have the name ${name}`);
+  components.set(name, node);
+  return { $ref: `#/components/${kind}/${name}` };
+}
+
+function sorted(components: Map<string, Json>): Json {
+  return Object.fromEntries([...components].toSorted(([one], [other]) => (one < other ? -1 : 1)));
 }

@@ -1,5 +1,5 @@
 import type { Insertable } from 'kysely';
-import type { BundleRow, BundleTable, ListedBundle, Place } from './database.ts';
+import type { BundleRow, BundleTable, ListedBundle, Place, SignatureRow } from './database.ts';
 import { findEnv, lockEnv, lockEnvRow } from './envs.ts';
 import type { Store } from './openStore.ts';
 
@@ -59,7 +59,7 @@ const listedColumns = [
 ];
 
 /** Which bundles a list shows: those after another one, of some envs (null for all). */
-export interface BundleFilter {
+interface BundleFilter {
   after?: Place | undefined;
   envs: readonly string[] | null;
   limit: number;
@@ -114,4 +114,84 @@ export async function deleteOldBundles(work: Store, name: string, keep: number):
     .where('sha256', 'not in', newest)
     .where('sha256', 'not in', applied.$narrowType<{ applied_sha: string }>());
   return Number((await deletion.executeTakeFirstOrThrow()).numDeletedRows);
+}
+
+/**
+ * Notes that an archive is about to be stored, so that it is found and removed if no bundle comes of it; false while it
+ * is being removed.
+ */
+export async function announceArchive(store: Store, sha256: string, now: number): Promise<boolean> {
+  const insert = store
+    .insertInto('archives')
+    .values({ sha256, announced_at: now, removing: 0 })
+    .onConflict((conflict) =>
+      conflict.column('sha256').doUpdateSet({ announced_at: now }).where('archives.removing', '=', 0),
+    );
+  return (await insert.executeTakeFirstOrThrow()).numInsertedOrUpdatedRows === 1n;
+}
+
+/** Holds an announced archive until the transaction ends; false if it has been removed or is being removed. */
+export async function holdArchive(work: Store, sha256: string): Promise<boolean> {
+  const update = work
+    .updateTable('archives')
+    .set({ removing: 0 })
+    .where('sha256', '=', sha256)
+    .where('removing', '=', 0);
+  return (await update.executeTakeFirstOrThrow()).numUpdatedRows === 1n;
+}
+
+/** Chooses archives of no bundle that were announced before a time, and those whose removal was interrupted. */
+export async function chooseArchivesToRemove(store: Store, announcedBefore: number): Promise<string[]> {
+  const chosen = await store
+    .updateTable('archives')
+    .set({ removing: 1 })
+    .where('announced_at', '<', announcedBefore)
+    .where((where) => {
+      const bundle = where.selectFrom('bundles').select('env').whereRef('bundles.sha256', '=', 'archives.sha256');
+      return where.not(where.exists(bundle));
+    })
+    .returning('sha256')
+    .execute();
+  return chosen.map(({ sha256 }) => sha256);
+}
+
+/** Forgets an archive that has been removed. */
+export async function forgetArchive(store: Store, sha256: string): Promise<void> {
+  await store.deleteFrom('archives').where('sha256', '=', sha256).where('removing', '=', 1).execute();
+}
+
+/** Adds a signature to its bundle. */
+export async function insertSignature(work: Store, row: SignatureRow): Promise<void> {
+  await work.insertInto('signatures').values(row).execute();
+}
+
+/** The signatures of a bundle, oldest first. */
+export function listSignatures(store: Store, bundleSha256: string): Promise<SignatureRow[]> {
+  const query = store.selectFrom('signatures').selectAll().where('bundle_sha256', '=', bundleSha256);
+  return query.orderBy('received_at').orderBy('sha256').execute();
+}
+
+/** The different signers of each of some bundles, sorted; bundles that nobody who is trusted has signed are left out. */
+export async function findSigners(store: Store, bundles: readonly string[]): Promise<Map<string, string[]>> {
+  if (bundles.length === 0) return new Map();
+  const rows = await store
+    .selectFrom('signatures')
+    .select(['bundle_sha256', 'signer'])
+    .distinct()
+    .where('bundle_sha256', 'in', bundles)
+    .where('signer', 'is not', null)
+    .$narrowType<{ signer: string }>()
+    .execute();
+  const groups = Map.groupBy(rows, ({ bundle_sha256 }) => bundle_sha256);
+  return new Map([...groups].map(([sha256, own]) => [sha256, own.map(({ signer }) => signer).toSorted()]));
+}
+
+/** Keeps who has made a signature; null for nobody who is trusted. */
+export async function setSigner(
+  work: Store,
+  { bundle_sha256, sha256 }: Pick<SignatureRow, 'bundle_sha256' | 'sha256'>,
+  signer: string | null,
+): Promise<void> {
+  const update = work.updateTable('signatures').set({ signer });
+  await update.where('bundle_sha256', '=', bundle_sha256).where('sha256', '=', sha256).execute();
 }

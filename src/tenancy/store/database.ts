@@ -1,12 +1,12 @@
 import type { JWK } from 'jose';
 import type { Generated, Selectable } from 'kysely';
-import type { FinishingStep } from '../../../machines/backend.ts';
+import type { BackendState, FinishingStep } from '../../../machines/backend.ts';
+import type { HaltReason, RolloutState } from '../../../machines/rollout.ts';
+import type { CheckInRequest, Deferral } from '../../protocol/checkIn.ts';
 import type { Report } from '../../protocol/report.ts';
+import type { TimeWindow } from '../../protocol/timeWindow.ts';
 import type { EventType, WebhookEvent, WebhookFormat } from '../../protocol/webhooks.ts';
 import type { BundleTrust } from '../../signatures/bundleTrust.ts';
-import type { BackendTable } from './backendTable.ts';
-import type { Json } from './columns.ts';
-import type { RolloutTable } from './rolloutTable.ts';
 
 /** The tables. Times are milliseconds since 1970; booleans are 0 or 1; `Json` columns are text. */
 export interface Database {
@@ -33,7 +33,7 @@ export interface Place {
   id: string;
 }
 
-export interface EnvTable {
+interface EnvTable {
   name: string;
   production: number;
   /** Digest of the desired bundle. */
@@ -48,7 +48,7 @@ export interface EnvTable {
   deleted_at: number | null;
 }
 
-export interface ReportTable {
+interface ReportTable {
   report_id: string;
   backend_id: string;
   received_at: number;
@@ -56,7 +56,7 @@ export interface ReportTable {
   body: Json<Report>;
 }
 
-export interface SigningKeyTable {
+interface SigningKeyTable {
   kid: string;
   /** From when on it signs; it is published before. */
   active_from: number;
@@ -89,7 +89,7 @@ export interface BundleTable {
 }
 
 /** Removed with their bundle. */
-export interface SignatureTable {
+interface SignatureTable {
   bundle_sha256: string;
   /** Of its body. */
   sha256: string;
@@ -103,7 +103,7 @@ export interface SignatureTable {
 }
 
 /** Envs whose hosts demand signatures, as an operator has told. */
-export interface BundleTrustTable {
+interface BundleTrustTable {
   env: string;
   /** The one of `trust`. */
   threshold: number;
@@ -111,7 +111,7 @@ export interface BundleTrustTable {
 }
 
 /** Archives that the bundle storage may hold, whether or not a bundle has come of them. */
-export interface ArchiveTable {
+interface ArchiveTable {
   sha256: string;
   /** When it was last about to be stored. */
   announced_at: number;
@@ -121,7 +121,7 @@ export interface ArchiveTable {
 /** What an operator's token may do; each role includes those before it. */
 export type Role = 'viewer' | 'deployer' | 'admin';
 
-export interface OperatorTable {
+interface OperatorTable {
   id: string;
   name: string;
   role: Role;
@@ -139,7 +139,7 @@ export interface OperatorTable {
 }
 
 /** A person who has signed in, in one browser. */
-export interface SessionTable {
+interface SessionTable {
   id: string;
   /** Hex sha256 of the value of its cookie, which is not kept. */
   secret_sha256: string;
@@ -166,7 +166,7 @@ export interface SessionTable {
 export type PendingStep = FinishingStep | 'deleteUnusedIdentity' | 'revokeSupersededToken' | 'destroyEnvSecrets';
 
 /** Steps that any instance does as soon as they are due, again and again until they succeed. */
-export interface PendingStepTable {
+interface PendingStepTable {
   /** Id of a backend, identity of the mesh or name of an env. */
   subject: string;
   step: PendingStep;
@@ -178,7 +178,7 @@ export interface PendingStepTable {
 }
 
 /** Rows are only ever added; triggers of the database refuse everything else. */
-export interface AuditTable {
+interface AuditTable {
   /** Rises with each entry. */
   id: Generated<number>;
   at: number;
@@ -197,7 +197,7 @@ export interface AuditTable {
 }
 
 /** Where operators are notified. */
-export interface WebhookTable {
+interface WebhookTable {
   id: string;
   name: string;
   /** The env whose events it gets; null for all. */
@@ -225,7 +225,7 @@ export interface WebhookTable {
 }
 
 /** Events on their way to one webhook; a row goes when the endpoint has taken it. */
-export interface WebhookDeliveryTable {
+interface WebhookDeliveryTable {
   /** Rises with each event. */
   number: Generated<number>;
   /** The same at each try. */
@@ -254,3 +254,186 @@ export type SessionRow = Selectable<SessionTable>;
 export type AuditRow = Selectable<AuditTable>;
 export type WebhookRow = Selectable<WebhookTable>;
 export type WebhookDeliveryRow = Selectable<WebhookDeliveryTable>;
+
+/** Text of a JSON value of type T. */
+type Json<T> = string & { readonly json?: T };
+
+/** What an operator says of a backend, to choose it by. */
+export type Labels = Record<string, string>;
+
+/** Backends: hosts as the service knows them. */
+interface BackendTable {
+  id: string;
+  /** Counts its changes, so that two instances never change the same state of it. */
+  revision: number;
+  env: string;
+  site: string;
+  laptop: number;
+  transport: 'sdk' | 'proxy' | 'system';
+  created_at: number;
+  state: BackendState;
+  generation: number;
+  /** Tokens of this generation and newer are accepted: a restored store does not know all generations that were given. */
+  oldest_generation: number;
+  purge_volumes: number;
+  finished: Json<FinishingStep[]>;
+  /** Since when it is in its state. */
+  state_since: number;
+  last_seen_at: number | null;
+  /** The newest check-in; null before the first. */
+  check_in: Json<CheckInRequest> | null;
+  /** As the newest check-in says: null before the first. */
+  healthy: number | null;
+  /** As the newest check-in says, in printable ASCII; empty before the first. */
+  agent_version: Generated<string>;
+  /** What defers the work of its host, as the newest check-in says. */
+  deferred_by: Generated<Deferral | null>;
+  /** Digest of the bundle that its host runs, as the newest check-in says. */
+  applied_sha: string | null;
+  /** Accessor of the newest token that it came with, and the generation of that token; revoked by its retirement. */
+  token_accessor: string | null;
+  token_generation: number | null;
+  /** Which identity of the mesh its newest install kit enrols; null without one. */
+  mesh_identity: string | null;
+  labels: Generated<Json<Labels>>;
+  /** What it is searched and sorted by: its site, then the values of its labels, in lower case, one a line. */
+  search: Generated<string>;
+  /** The last rollout that it has joined, by which of its waves, from 0, and how far it is with its bundle. */
+  rollout_id: Generated<string | null>;
+  rollout_wave: Generated<number | null>;
+  rollout_outcome: Generated<HostOutcome | null>;
+  /** The swarm that its host manages, as it told last. With the other managers of its env it has one desired bundle. */
+  swarm_id: Generated<string | null>;
+  /** 1 where another manager stands for the swarm: the one that told last that it leads, else the one that came first. */
+  follower: Generated<number>;
+  /** Outcome and desired bundle of the trouble that its newest report told, of which operators were notified; null for none. */
+  trouble: string | null;
+}
+
+/** What a list of backends can be sorted by, and then by id. */
+export type SortColumn = 'id' | 'site' | 'state' | 'last_seen_at' | 'agent_version';
+
+/** How a list of backends is sorted. */
+export interface BackendOrder {
+  column: SortColumn;
+  isDescending: boolean;
+}
+
+/** The place of a backend in a sorted list: the value that it is sorted by, and its id. */
+export interface BackendPlace {
+  key: string | number;
+  id: string;
+}
+
+/** Backends that are alike in all that the fleet is counted by. */
+export type BackendGroup = Pick<
+  Selectable<BackendTable>,
+  'state' | 'env' | 'healthy' | 'trouble' | 'agent_version' | 'applied_sha' | 'rollout_id' | 'deferred_by'
+> & { backends: number };
+
+/**
+ * How far a host is with the bundle of a rollout: it has yet to apply it, runs it and is healthy, refused it or failed, or
+ * had failed when an operator resumed the rollout all the same.
+ */
+export type HostOutcome = 'waiting' | 'succeeded' | 'failed' | 'excused';
+
+/** Which hosts a wave takes of those that no wave before it has taken; all of them without a number. */
+export interface Wave {
+  count?: number;
+  /** Of the active hosts with its labels, whether or not a wave has taken them, rounded up. */
+  percent?: number;
+  /** Hosts without one of these are left out. */
+  labels?: Labels;
+}
+
+/** How a rollout goes on. */
+export interface RolloutPlan {
+  waves: Wave[];
+  /** More hosts than this that have failed halt it. */
+  max_failures: number;
+  /** Seconds from the success of a wave until the next step. */
+  soak_s: number;
+  /** What lets a rollout go on after the soak of a wave: nothing is needed, an operator, or the answer of a webhook. */
+  gate: 'none' | 'manual' | 'webhook';
+  /** Id of the webhook that is asked; missing unless that is the gate. */
+  gate_webhook?: string | undefined;
+  /** Without any, waves start at any time. */
+  windows: TimeWindow[];
+}
+
+/** Numbers of hosts of a wave; those that retire are not counted any more. */
+export interface WaveProgress {
+  hosts: number;
+  waiting: number;
+  succeeded: number;
+  failed: number;
+  excused: number;
+  /** Silent before they were through with the bundle: servers, and laptops, for which that is normal. */
+  offline: number;
+  asleep: number;
+}
+
+/** Where a rollout is. */
+export interface RolloutProgress {
+  /** Waves that have started. */
+  waves: WaveProgress[];
+  /** Hosts that no wave has taken, offline ones too. */
+  remaining: number;
+  /** The first hosts that have failed, by id; missing where none has. */
+  failed_hosts?: HostName[];
+}
+
+/** A host by its id, and by its name for people. */
+export interface HostName {
+  id: string;
+  site: string;
+}
+
+/** What a wave may take: a host, or the managers of a swarm, which it takes together. */
+export interface Candidate {
+  ids: string[];
+  /** Of each of them. */
+  labels: Labels[];
+  /** A wave has taken it before. */
+  hasJoined: boolean;
+}
+
+/** Backends of an env that are alike, as far as a rollout is concerned. */
+export interface HostGroup {
+  /** Which wave of the rollout has taken them, from 0; null for none. */
+  wave: number | null;
+  outcome: HostOutcome | null;
+  state: BackendState;
+  /** 1 after a silence for which a server counts as offline. */
+  silent: number;
+  laptop: number;
+  hosts: number;
+}
+
+interface RolloutTable {
+  id: string;
+  env: string;
+  /** Digest of its bundle. */
+  sha256: string;
+  /** Digest of the bundle that was desired before; null for none. */
+  previous_sha: string | null;
+  state: RolloutState;
+  state_since: number;
+  /** Number of waves that have started. */
+  started: number;
+  halted_by: HaltReason | null;
+  plan: Json<RolloutPlan>;
+  /** As it was when it was last looked at. */
+  progress: Json<RolloutProgress>;
+  /** When the webhook of the gate is asked next; null unless the rollout waits for its answer. */
+  gate_due_at: number | null;
+  /** How often it was asked at this gate. */
+  gate_tries: number;
+  /** What it has answered last, or why it could not be asked. */
+  gate_reason: string | null;
+  created_at: number;
+  /** Name of the operator who has started it. */
+  created_by: string;
+}
+
+export type RolloutRow = Selectable<RolloutTable>;

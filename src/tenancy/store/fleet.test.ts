@@ -1,9 +1,9 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { sql, type Compilable } from 'kysely';
-import { auditQuery, type AuditFilter } from './audit.ts';
-import { groupQuery, pageQuery, type BackendFilter, type BackendPage } from './fleet.ts';
+import { type Compilable, sql } from 'kysely';
+import { type AuditFilter, auditQuery } from './people.ts';
+import { type BackendFilter, type BackendPage, groupQuery, pageQuery } from './fleet.ts';
 import { migrateStore, openStore, type Store } from './openStore.ts';
 
 let dir: string;

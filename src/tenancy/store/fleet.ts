@@ -1,8 +1,7 @@
-import { sql, type ExpressionBuilder, type RawBuilder } from 'kysely';
-import { backend as lifeOfBackend, hostStates, type BackendState } from '../../../machines/backend.ts';
+import { type ExpressionBuilder, type RawBuilder, sql } from 'kysely';
+import { backend as lifeOfBackend, type BackendState, hostStates } from '../../../machines/backend.ts';
 import type { Deferral } from '../../protocol/checkIn.ts';
-import type { BackendGroup, BackendOrder, BackendPlace, SortColumn } from './backendTable.ts';
-import type { BackendRow, Database } from './database.ts';
+import type { BackendGroup, BackendOrder, BackendPlace, BackendRow, Database, SortColumn } from './database.ts';
 import type { Store } from './openStore.ts';
 
 /** Which backends a list shows; all conditions hold. */

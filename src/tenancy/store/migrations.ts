@@ -1,19 +1,5 @@
+import { type Kysely, PostgresAdapter, sql } from 'kysely';
 import type { Migration } from 'kysely/migration';
-import { createFleet } from './migrations/0001-fleet.ts';
-import { createSigningKeys } from './migrations/0002-signing-keys.ts';
-import { createBundles } from './migrations/0003-bundles.ts';
-import { createOperators } from './migrations/0004-operators.ts';
-import { addBundleVariables } from './migrations/0005-bundle-variables.ts';
-import { createSignatures } from './migrations/0006-signatures.ts';
-import { addBundleProfiles } from './migrations/0007-bundle-profiles.ts';
-import { createRollouts } from './migrations/0008-rollouts.ts';
-import { createPeople } from './migrations/0009-people.ts';
-import { createWebhooks } from './migrations/0010-webhooks.ts';
-import { createFleetLists } from './migrations/0011-fleet-lists.ts';
-import { addRolloutGates } from './migrations/0012-rollout-gates.ts';
-import { addEmergencies } from './migrations/0013-emergencies.ts';
-import { addListFilters } from './migrations/0014-list-filters.ts';
-import { addSwarms } from './migrations/0015-swarms.ts';
 
 /** Changes of the tables by name, oldest first; a released one is never edited. */
 export const migrations: Record<string, Migration> = {
@@ -33,3 +19,401 @@ export const migrations: Record<string, Migration> = {
   '0014-list-filters': { up: addListFilters },
   '0015-swarms': { up: addSwarms },
 };
+
+type Schema = Kysely<unknown>['schema'];
+
+/** Envs, backends, their reports, and steps that are to be done. */
+async function createFleet({ schema }: Kysely<unknown>): Promise<void> {
+  await createEnvs(schema);
+  await createBackends(schema);
+  await createReports(schema);
+  await createPendingSteps(schema);
+}
+
+async function createEnvs(schema: Schema): Promise<void> {
+  await schema
+    .createTable('envs')
+    .addColumn('name', 'text', (column) => column.primaryKey())
+    .addColumn('production', 'integer', (column) => column.notNull())
+    .addColumn('desired_sha', 'text')
+    .addColumn('last_sequence', 'bigint', (column) => column.notNull())
+    .addColumn('pushed_sequence', 'bigint')
+    .addColumn('deleted_at', 'bigint')
+    .execute();
+}
+
+async function createBackends(schema: Schema): Promise<void> {
+  await schema
+    .createTable('backends')
+    .addColumn('id', 'text', (column) => column.primaryKey())
+    .addColumn('revision', 'integer', (column) => column.notNull())
+    .addColumn('env', 'text', (column) => column.notNull().references('envs.name'))
+    .addColumn('site', 'text', (column) => column.notNull())
+    .addColumn('laptop', 'integer', (column) => column.notNull())
+    .addColumn('transport', 'text', (column) => column.notNull())
+    .addColumn('created_at', 'bigint', (column) => column.notNull())
+    .addColumn('state', 'text', (column) => column.notNull())
+    .addColumn('generation', 'integer', (column) => column.notNull())
+    .addColumn('oldest_generation', 'integer', (column) => column.notNull())
+    .addColumn('purge_volumes', 'integer', (column) => column.notNull())
+    .addColumn('finished', 'text', (column) => column.notNull())
+    .addColumn('state_since', 'bigint', (column) => column.notNull())
+    .addColumn('last_seen_at', 'bigint')
+    .addColumn('check_in', 'text')
+    .addColumn('applied_sha', 'text')
+    .addColumn('token_accessor', 'text')
+    .addColumn('token_generation', 'integer')
+    .addColumn('mesh_identity', 'text')
+    .execute();
+  await schema.createIndex('backends_by_env').on('backends').columns(['env', 'id']).execute();
+  await schema.createIndex('backends_by_state').on('backends').columns(['state', 'last_seen_at']).execute();
+}
+
+async function createReports(schema: Schema): Promise<void> {
+  await schema
+    .createTable('reports')
+    .addColumn('report_id', 'text', (column) => column.notNull())
+    .addColumn('backend_id', 'text', (column) => column.notNull().references('backends.id'))
+    .addColumn('received_at', 'bigint', (column) => column.notNull())
+    .addColumn('outcome', 'text', (column) => column.notNull())
+    .addColumn('body', 'text', (column) => column.notNull())
+    .addPrimaryKeyConstraint('reports_by_id', ['backend_id', 'report_id'])
+    .execute();
+  await schema.createIndex('reports_by_time').on('reports').columns(['backend_id', 'received_at']).execute();
+  await schema.createIndex('reports_by_age').on('reports').columns(['received_at']).execute();
+}
+
+async function createPendingSteps(schema: Schema): Promise<void> {
+  await schema
+    .createTable('pending_steps')
+    .addColumn('subject', 'text', (column) => column.notNull())
+    .addColumn('step', 'text', (column) => column.notNull())
+    .addColumn('tries', 'integer', (column) => column.notNull())
+    .addColumn('due_at', 'bigint', (column) => column.notNull())
+    .addColumn('error', 'text')
+    .addPrimaryKeyConstraint('pending_steps_by_subject', ['subject', 'step'])
+    .execute();
+  await schema.createIndex('pending_steps_by_time').on('pending_steps').columns(['due_at']).execute();
+}
+
+/** The keys that sign grants and leases. */
+async function createSigningKeys({ schema }: Kysely<unknown>): Promise<void> {
+  await schema
+    .createTable('signing_keys')
+    .addColumn('kid', 'text', (column) => column.primaryKey())
+    .addColumn('active_from', 'bigint', (column) => column.notNull())
+    .addColumn('public_jwk', 'text', (column) => column.notNull())
+    .addColumn('sealed_key', 'text', (column) => column.notNull())
+    .execute();
+}
+
+/** Bundles, and the archives that the storage may hold. */
+async function createBundles({ schema }: Kysely<unknown>): Promise<void> {
+  await schema
+    .createTable('bundles')
+    .addColumn('sha256', 'text', (column) => column.primaryKey())
+    .addColumn('env', 'text', (column) => column.notNull().references('envs.name'))
+    .addColumn('name', 'text', (column) => column.notNull())
+    .addColumn('version', 'text', (column) => column.notNull())
+    .addColumn('sequence', 'bigint', (column) => column.notNull())
+    .addColumn('size_bytes', 'bigint', (column) => column.notNull())
+    .addColumn('production', 'integer', (column) => column.notNull())
+    .addColumn('allow_privileged', 'integer', (column) => column.notNull())
+    .addColumn('allow_rollback', 'integer', (column) => column.notNull())
+    .addColumn('received_at', 'bigint', (column) => column.notNull())
+    .addColumn('received_from', 'text', (column) => column.notNull())
+    .execute();
+  await schema.createIndex('bundles_by_env').on('bundles').columns(['env', 'sequence']).unique().execute();
+  await schema
+    .createTable('archives')
+    .addColumn('sha256', 'text', (column) => column.primaryKey())
+    .addColumn('announced_at', 'bigint', (column) => column.notNull())
+    .addColumn('removing', 'integer', (column) => column.notNull())
+    .execute();
+}
+
+/** Operators with the digests of their tokens, and the audit log. */
+async function createOperators(db: Kysely<unknown>): Promise<void> {
+  const onPostgres = isPostgres(db);
+  await db.schema
+    .createTable('operators')
+    .addColumn('id', 'text', (column) => column.primaryKey())
+    .addColumn('name', 'text', (column) => column.notNull())
+    .addColumn('role', 'text', (column) => column.notNull())
+    .addColumn('envs', 'text')
+    .addColumn('token_sha256', 'text', (column) => column.notNull().unique())
+    .addColumn('created_at', 'bigint', (column) => column.notNull())
+    .addColumn('revoked_at', 'bigint')
+    .addColumn('last_used_at', 'bigint')
+    .execute();
+  const names = db.schema.createIndex('operators_by_name').on('operators').columns(['name']).unique();
+  await names.where(sql.ref('revoked_at'), 'is', null).execute();
+  await db.schema
+    .createTable('audit')
+    .addColumn('id', onPostgres ? 'bigserial' : 'integer', (column) =>
+      onPostgres ? column.primaryKey() : column.primaryKey().autoIncrement(),
+    )
+    .addColumn('at', 'bigint', (column) => column.notNull())
+    .addColumn('actor', 'text', (column) => column.notNull())
+    .addColumn('act', 'text', (column) => column.notNull())
+    .addColumn('target', 'text', (column) => column.notNull())
+    .addColumn('env', 'text')
+    .addColumn('address', 'text')
+    .addColumn('request_id', 'text')
+    .addColumn('result', 'text', (column) => column.notNull())
+    .execute();
+  await db.schema.createIndex('audit_by_env').on('audit').columns(['env', 'id']).execute();
+  for (const statement of onPostgres ? appendOnlyPostgres : appendOnlySqlite) await sql.raw(statement).execute(db);
+}
+
+const appendOnlySqlite = ['update', 'delete'].map(
+  (change) =>
+    `create trigger audit_no_${change} before ${change} on audit begin select raise(abort, 'the audit log is append-only'); end`,
+);
+const appendOnlyPostgres = [
+  `create function refuse_change() returns trigger language plpgsql as $$ begin raise exception 'the audit log is append-only'; end $$`,
+  'create trigger audit_append_only before update or delete or truncate on audit execute function refuse_change()',
+];
+
+/** The variables of bundles. */
+async function addBundleVariables({ schema }: Kysely<unknown>): Promise<void> {
+  const empty = '{}';
+  await schema
+    .alterTable('bundles')
+    .addColumn('variables', 'text', (column) => column.notNull().defaultTo(empty))
+    .execute();
+}
+
+/** Signatures of bundles, whom the hosts of an env believe, and what a bundle replaces once it is signed. */
+async function createSignatures({ schema }: Kysely<unknown>): Promise<void> {
+  await schema
+    .createTable('signatures')
+    .addColumn('bundle_sha256', 'text', (column) => column.notNull().references('bundles.sha256').onDelete('cascade'))
+    .addColumn('sha256', 'text', (column) => column.notNull())
+    .addColumn('body', 'text', (column) => column.notNull())
+    .addColumn('signer', 'text')
+    .addColumn('received_at', 'bigint', (column) => column.notNull())
+    .addColumn('received_from', 'text', (column) => column.notNull())
+    .addPrimaryKeyConstraint('signatures_of_bundles', ['bundle_sha256', 'sha256'])
+    .execute();
+  await schema
+    .createTable('bundle_trusts')
+    .addColumn('env', 'text', (column) => column.primaryKey().references('envs.name'))
+    .addColumn('threshold', 'integer', (column) => column.notNull())
+    .addColumn('trust', 'text', (column) => column.notNull())
+    .execute();
+  await schema.alterTable('bundles').addColumn('replaces', 'text').execute();
+}
+
+/** The profiles that bundles choose. */
+async function addBundleProfiles({ schema }: Kysely<unknown>): Promise<void> {
+  const none = '[]';
+  await schema
+    .alterTable('bundles')
+    .addColumn('profiles', 'text', (column) => column.notNull().defaultTo(none))
+    .execute();
+}
+
+/** Rollouts, which of their waves backends have joined, and the labels by which waves choose backends. */
+async function createRollouts({ schema }: Kysely<unknown>): Promise<void> {
+  await schema
+    .createTable('rollouts')
+    .addColumn('id', 'text', (column) => column.primaryKey())
+    .addColumn('env', 'text', (column) => column.notNull().references('envs.name'))
+    .addColumn('sha256', 'text', (column) => column.notNull())
+    .addColumn('previous_sha', 'text')
+    .addColumn('state', 'text', (column) => column.notNull())
+    .addColumn('state_since', 'bigint', (column) => column.notNull())
+    .addColumn('started', 'integer', (column) => column.notNull())
+    .addColumn('halted_by', 'text')
+    .addColumn('plan', 'text', (column) => column.notNull())
+    .addColumn('progress', 'text', (column) => column.notNull())
+    .addColumn('created_at', 'bigint', (column) => column.notNull())
+    .addColumn('created_by', 'text', (column) => column.notNull())
+    .execute();
+  await schema.createIndex('rollouts_by_env').on('rollouts').columns(['env', 'created_at']).execute();
+  await schema.alterTable('envs').addColumn('rollout_id', 'text').execute();
+  await schema
+    .alterTable('backends')
+    .addColumn('labels', 'text', (column) => column.notNull().defaultTo('{}'))
+    .execute();
+  await schema.alterTable('backends').addColumn('rollout_id', 'text').execute();
+  await schema.alterTable('backends').addColumn('rollout_wave', 'integer').execute();
+  await schema.alterTable('backends').addColumn('rollout_outcome', 'text').execute();
+}
+
+/** Tokens of operators that end, those that are kept for emergencies, and sessions of people who sign in. */
+async function createPeople({ schema }: Kysely<unknown>): Promise<void> {
+  await schema.alterTable('operators').addColumn('expires_at', 'bigint').execute();
+  await schema
+    .alterTable('operators')
+    .addColumn('break_glass', 'integer', (column) => column.notNull().defaultTo(0))
+    .execute();
+  await schema
+    .createTable('sessions')
+    .addColumn('id', 'text', (column) => column.primaryKey())
+    .addColumn('secret_sha256', 'text', (column) => column.notNull().unique())
+    .addColumn('issuer', 'text', (column) => column.notNull())
+    .addColumn('subject', 'text', (column) => column.notNull())
+    .addColumn('name', 'text', (column) => column.notNull())
+    .addColumn('groups', 'text', (column) => column.notNull())
+    .addColumn('sealed_refresh_token', 'text')
+    .addColumn('address', 'text', (column) => column.notNull())
+    .addColumn('created_at', 'bigint', (column) => column.notNull())
+    .addColumn('last_used_at', 'bigint', (column) => column.notNull())
+    .addColumn('checked_at', 'bigint', (column) => column.notNull())
+    .addColumn('claimed_until', 'bigint', (column) => column.notNull())
+    .execute();
+}
+
+/** Webhooks, the events that are still to be delivered to them, and which trouble of a backend was told. */
+async function createWebhooks(db: Kysely<unknown>): Promise<void> {
+  await createEndpoints(db.schema);
+  await createDeliveries(db.schema, isPostgres(db));
+  await db.schema.alterTable('backends').addColumn('trouble', 'text').execute();
+}
+
+async function createEndpoints(schema: Schema): Promise<void> {
+  await schema
+    .createTable('webhooks')
+    .addColumn('id', 'text', (column) => column.primaryKey())
+    .addColumn('name', 'text', (column) => column.notNull())
+    .addColumn('env', 'text')
+    .addColumn('events', 'text', (column) => column.notNull())
+    .addColumn('format', 'text', (column) => column.notNull())
+    .addColumn('origin', 'text', (column) => column.notNull())
+    .addColumn('sealed_url', 'text', (column) => column.notNull())
+    .addColumn('sealed_secret', 'text', (column) => column.notNull())
+    .addColumn('sealed_previous_secret', 'text')
+    .addColumn('previous_until', 'bigint')
+    .addColumn('created_at', 'bigint', (column) => column.notNull())
+    .addColumn('created_by', 'text', (column) => column.notNull())
+    .addColumn('claimed_until', 'bigint', (column) => column.notNull())
+    .addColumn('paused_until', 'bigint', (column) => column.notNull())
+    .addColumn('failures', 'integer', (column) => column.notNull())
+    .addColumn('error', 'text')
+    .execute();
+}
+
+async function createDeliveries(schema: Schema, onPostgres: boolean): Promise<void> {
+  await schema
+    .createTable('webhook_deliveries')
+    .addColumn('number', onPostgres ? 'bigserial' : 'integer', (column) =>
+      onPostgres ? column.primaryKey() : column.primaryKey().autoIncrement(),
+    )
+    .addColumn('id', 'text', (column) => column.notNull().unique())
+    .addColumn('webhook_id', 'text', (column) => column.notNull())
+    .addColumn('event', 'text', (column) => column.notNull())
+    .addColumn('queued_at', 'bigint', (column) => column.notNull())
+    .addColumn('due_at', 'bigint', (column) => column.notNull())
+    .addColumn('tries', 'integer', (column) => column.notNull())
+    .addColumn('error', 'text')
+    .addColumn('dead_at', 'bigint')
+    .execute();
+  await schema
+    .createIndex('webhook_deliveries_by_webhook')
+    .on('webhook_deliveries')
+    .columns(['webhook_id', 'dead_at', 'number'])
+    .execute();
+}
+
+/** Backends that are changed at a time. */
+const BACKENDS_AT_ONCE = 500;
+/** Entries of indexes of PostgreSQL have at most 2700 bytes. */
+const MAX_SEARCH_LENGTH = 500;
+
+/** What backends are listed, searched, sorted and counted by, with one index that has all of it. */
+async function createFleetLists(db: Kysely<unknown>): Promise<void> {
+  const none = '';
+  await db.schema.alterTable('backends').addColumn('healthy', 'integer').execute();
+  for (const name of ['agent_version', 'search']) {
+    await db.schema
+      .alterTable('backends')
+      .addColumn(name, 'text', (column) => column.notNull().defaultTo(none))
+      .execute();
+  }
+  await fillColumns(db);
+  await db.schema
+    .createIndex('backends_by_condition')
+    .on('backends')
+    .columns(['state', 'env', 'healthy', 'trouble', 'agent_version', 'applied_sha', 'rollout_id'])
+    .columns(['last_seen_at', 'search', 'id'])
+    .execute();
+}
+
+type Backend = Record<'id' | 'site' | 'labels', string> & { check_in: string | null };
+
+/** Not by functions of the database: those of PostgreSQL for JSON refuse texts that hosts may tell. */
+async function fillColumns(db: Kysely<unknown>): Promise<void> {
+  const pageAfter = (after: string) => {
+    const query = db.$extendTables<{ backends: Backend }>().selectFrom('backends').where('id', '>', after);
+    return query.select(['id', 'site', 'labels', 'check_in']).orderBy('id').limit(BACKENDS_AT_ONCE).execute();
+  };
+  for (let page = await pageAfter(''); page.length > 0; page = await pageAfter(page.at(-1)?.id ?? '')) {
+    await sql`with filled (id, search, healthy, agent_version) as (values ${sql.join(page.map(valuesOf))})
+      update backends set search = filled.search, healthy = cast(filled.healthy as integer),
+        agent_version = filled.agent_version
+      from filled where backends.id = filled.id`.execute(db);
+  }
+}
+
+function valuesOf({ id, site, labels, check_in }: Backend) {
+  const texts = [site, ...Object.values(JSON.parse(labels) as Record<string, string>)];
+  const search = texts.join('\n').toLowerCase().slice(0, MAX_SEARCH_LENGTH);
+  if (check_in === null) return sql`(${id}, ${search}, ${null}, ${''})`;
+  const { agent, healthy } = JSON.parse(check_in) as { agent: { version: string }; healthy: boolean };
+  return sql`(${id}, ${search}, ${Number(healthy)}, ${agent.version.replace(/[^ -~]/g, '?').slice(0, 64)})`;
+}
+
+/** How far the webhook of a gate was asked. */
+async function addRolloutGates({ schema }: Kysely<unknown>): Promise<void> {
+  await schema.alterTable('rollouts').addColumn('gate_due_at', 'bigint').execute();
+  await schema
+    .alterTable('rollouts')
+    .addColumn('gate_tries', 'integer', (column) => column.notNull().defaultTo(0))
+    .execute();
+  await schema.alterTable('rollouts').addColumn('gate_reason', 'text').execute();
+}
+
+/** Bundles that hosts which permit it apply outside their windows. */
+async function addEmergencies({ schema }: Kysely<unknown>): Promise<void> {
+  await schema
+    .alterTable('bundles')
+    .addColumn('emergency', 'integer', (column) => column.notNull().defaultTo(0))
+    .execute();
+}
+
+/** What defers the work of hosts, in the index of their lists, and acts by who has done what. */
+async function addListFilters({ schema }: Kysely<unknown>): Promise<void> {
+  await schema.alterTable('backends').addColumn('deferred_by', 'text').execute();
+  await schema.dropIndex('backends_by_condition').execute();
+  await schema
+    .createIndex('backends_by_condition')
+    .on('backends')
+    .columns(['state', 'env', 'healthy', 'trouble', 'agent_version', 'applied_sha', 'rollout_id', 'deferred_by'])
+    .columns(['last_seen_at', 'search', 'id'])
+    .execute();
+  for (const column of ['actor', 'act']) {
+    await schema.createIndex(`audit_by_${column}`).on('audit').columns([column, 'id']).execute();
+  }
+}
+
+/** Which swarm hosts manage, and which of them another one stands for; few hosts are in one. */
+async function addSwarms({ schema }: Kysely<unknown>): Promise<void> {
+  await schema.alterTable('backends').addColumn('swarm_id', 'text').execute();
+  await schema
+    .alterTable('backends')
+    .addColumn('follower', 'integer', (column) => column.notNull().defaultTo(0))
+    .execute();
+  await schema
+    .createIndex('backends_by_swarm')
+    .on('backends')
+    .columns(['swarm_id', 'env', 'id'])
+    .where('swarm_id', 'is not', null)
+    .execute();
+}
+
+/** True for a store in PostgreSQL, false for one in SQLite. */
+export function isPostgres(store: Pick<Kysely<unknown>, 'getExecutor'>): boolean {
+  return store.getExecutor().adapter instanceof PostgresAdapter;
+}

@@ -1,9 +1,19 @@
-import { Kysely, PostgresDialect, SqliteAdapter, SqliteIntrospector, SqliteQueryCompiler, type Dialect } from 'kysely';
+import {
+  type Compilable,
+  type CompiledQuery,
+  type Dialect,
+  Kysely,
+  PostgresDialect,
+  type RawBuilder,
+  sql,
+  SqliteAdapter,
+  SqliteIntrospector,
+  SqliteQueryCompiler,
+} from 'kysely';
 import { DEFAULT_MIGRATION_TABLE, Migrator } from 'kysely/migration';
 import pg from 'pg';
 import type { Database } from './database.ts';
-import { migrations } from './migrations.ts';
-import { PostgresClient } from './postgresClient.ts';
+import { isPostgres, migrations } from './migrations.ts';
 import { SqliteDriver } from './sqliteDriver.ts';
 
 /** The tables of the service, in SQLite or PostgreSQL. */
@@ -28,7 +38,7 @@ export async function migrateStore(store: Store): Promise<string[]> {
 }
 
 /** How the tables differ from those of this version, by names of migrations. */
-export interface MigrationState {
+interface MigrationState {
   /** Still to be done. */
   pending: string[];
   /** Done by a newer version. */
@@ -85,4 +95,79 @@ class ConcurrentSqliteAdapter extends SqliteAdapter {
   override get supportsTransactionalDdl(): boolean {
     return true;
   }
+}
+
+type Query = (...all: unknown[]) => never;
+
+/** A connection to PostgreSQL on which the server parses and plans the statements of `prepareQuery` only once. */
+class PostgresClient extends pg.Client {
+  override query(...[text, values, ...rest]: Parameters<Query>): never {
+    const send = super.query.bind(this) as Query;
+    const name = typeof text === 'string' ? statementNameOf(text) : undefined;
+    return name === undefined ? send(text, values, ...rest) : send({ name, text, values }, ...rest);
+  }
+}
+
+/** Names of prepared statements by their text, for a server that keeps statements by name. */
+const names = new Map<string, string>();
+
+/** Gives a prepared statement a name, once. */
+function nameStatement(text: string): void {
+  if (!names.has(text)) names.set(text, `deployd_${names.size}`);
+}
+
+/** The name of a prepared statement, by its text; undefined for any other statement. */
+function statementNameOf(text: string): string | undefined {
+  return names.get(text);
+}
+
+/** Stands for a parameter in a statement until it is executed. */
+class Parameter {
+  readonly name: string;
+
+  constructor(name: string) {
+    this.name = name;
+  }
+}
+
+/** Makes the place of a parameter in a statement. */
+type ParameterOf<P> = <Name extends keyof P & string>(name: Name) => RawBuilder<P[Name]>;
+
+/**
+ * A statement for the calls of hosts, which is built and compiled once for each store instead of at each execution; within a
+ * transaction it is built anew.
+ */
+export function prepareQuery<P extends object, Row>(
+  build: (store: Store, parameter: ParameterOf<P>) => Compilable<Row>,
+): (store: Store, parameters: P) => ReturnType<typeof execute<Row>> {
+  const compiled = new WeakMap<Store, CompiledQuery<Row>>();
+  const compile = (store: Store) => {
+    const query = build(store, (name) => sql.val(new Parameter(name)) as never).compile();
+    compiled.set(store, query);
+    nameStatement(query.sql);
+    return query;
+  };
+  return (store, parameters) => {
+    const query = compiled.get(store) ?? compile(store);
+    const values = query.parameters.map((value) =>
+      value instanceof Parameter ? parameters[value.name as keyof P] : value,
+    );
+    return execute(store, { ...query, parameters: values });
+  };
+}
+
+function execute<Row>(store: Store, query: CompiledQuery<Row>) {
+  return store.executeQuery<Row>(query);
+}
+
+/** Throws unless the store takes a durable write, and has room for more. */
+export async function proveWritable(store: Store): Promise<void> {
+  await store.transaction().execute(async (work) => {
+    await work
+      .updateTable('signing_keys')
+      .set((set) => ({ active_from: set.ref('active_from') }))
+      .execute();
+    // PostgreSQL has room for a changed row also on a full disk; a new table needs a page of it.
+    if (isPostgres(work)) await sql`create temporary table room on commit drop as select 1 as taken`.execute(work);
+  });
 }

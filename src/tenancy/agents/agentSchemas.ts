@@ -1,0 +1,187 @@
+import { type Static, Type } from 'typebox';
+import { permitKeys, type Permits, policyBounds } from '../../protocol/hostPolicy.ts';
+import { signatureLimits } from '../../protocol/signatureLimits.ts';
+import { Signature } from '../bundles/bundleSchemas.ts';
+import { EnvName, Nullable, Sha256, SwarmId, Timestamp } from '../http/commonSchemas.ts';
+
+/** Key of a report, which the agent makes. */
+const ReportId = Type.String({ pattern: '^[\\w-]{1,64}$' });
+
+/** A container of a host. */
+export const Container = Type.Object(
+  {
+    service: Type.String(),
+    name: Type.String(),
+    state: Type.String(),
+    health: Nullable(Type.String()),
+    exit_code: Nullable(Type.Integer()),
+  },
+  { title: 'Container' },
+);
+
+const { entries: maxItems, characters: maxLength } = policyBounds;
+const Entries = Type.Array(Type.String({ maxLength }), { maxItems });
+
+const HostPolicy = Type.Object(
+  {
+    limits: Type.Object({
+      bundle_bytes: Type.Integer({ minimum: 1 }),
+      unpacked_bytes: Type.Integer({ minimum: 1 }),
+      bundle_entries: Type.Integer({ minimum: 1 }),
+    }),
+    permit: Type.Optional(
+      Type.Unsafe<Partial<Permits>>(
+        Type.Object(Object.fromEntries(permitKeys.map((key) => [key, Type.Optional(Entries)])), {
+          description: 'Powers that bundles have there without allow_privileged.',
+        }),
+      ),
+    ),
+    deny: Type.Optional({ ...Entries, description: 'What no flag of a bundle gets there.' }),
+    images: Type.Optional(Type.String({ maxLength, description: '`digest`: images are pinned there.' })),
+  },
+  { title: 'HostPolicy', description: 'What the host permits of a bundle; a push tells which hosts would refuse it.' },
+);
+
+/** A hold as hosts tell it; an agent allows 200 characters as its reason, and as the name. */
+export const Hold = Type.Object(
+  {
+    until: Timestamp,
+    reason: Nullable(Type.String({ maxLength: 1000 })),
+    since: Type.Optional(Timestamp),
+    by: Type.Optional(
+      Type.String({
+        maxLength: 1000,
+        description: 'Login name of who made it, as its host told; nobody may be trusted for it.',
+      }),
+    ),
+  },
+  { title: 'Hold', description: 'Nothing is applied, healed or taken down on the host until then at most.' },
+);
+
+/** What defers the work of a host. */
+export const deferringFacts = {
+  hold: Type.Optional(Hold),
+  window_opens_at: Type.Optional({
+    ...Timestamp,
+    description: 'While all windows of the host are closed: when the next one opens.',
+  }),
+};
+
+/** The swarm that a host is a manager of. */
+export const Swarm = Type.Object(
+  {
+    id: SwarmId,
+    node: SwarmId,
+    leader: Type.Boolean({ description: 'Whether the node leads: its agent acts for the other managers.' }),
+  },
+  { title: 'Swarm', description: 'The swarm that the host is a manager of, and which node of it.' },
+);
+
+/** Request of a check-in. Unknown fields of agents are ignored, and not kept. */
+export const CheckIn = Type.Object(
+  {
+    agent: Type.Object({
+      version: Type.String(),
+      transport: Type.Enum(['sdk', 'proxy', 'system']),
+      laptop_mode: Type.Boolean(),
+      interval_s: Type.Optional(
+        Type.Integer({
+          minimum: 1,
+          maximum: 86_400,
+          description: 'Seconds between two ticks. A host that misses three of them has an unknown health.',
+        }),
+      ),
+    }),
+    env: EnvName,
+    site: Type.String(),
+    host: Type.Object({ name: Type.String(), arch: Type.String(), os: Type.String() }),
+    applied_sha: Nullable(Sha256),
+    healthy: Type.Boolean(),
+    containers: Type.Array(Container),
+    ...deferringFacts,
+    policy: Type.Optional(HostPolicy),
+    swarm: Type.Optional(Swarm),
+  },
+  { title: 'CheckIn' },
+);
+export type CheckIn = Static<typeof CheckIn>;
+
+/** Answer to a check-in. */
+export const Orders = Type.Object(
+  {
+    action: Type.Enum(['apply', 'none', 'down']),
+    env: EnvName,
+    backend_id: Type.String(),
+    production: Type.Boolean(),
+    desired_sha: Nullable(Sha256),
+    bundle: Type.Optional(
+      Type.Object(
+        {
+          sha256: Sha256,
+          size_bytes: Type.Integer({ minimum: 0 }),
+          emergency: Type.Optional(
+            Type.Boolean({ description: 'As its manifest says; hosts that permit it do not wait for a window.' }),
+          ),
+        },
+        { description: 'With apply; its digest is desired_sha.' },
+      ),
+    ),
+    purge_volumes: Type.Optional(Type.Boolean()),
+  },
+  { title: 'Orders' },
+);
+
+/** Request of a lease. */
+export const LeaseRequest = Type.Object({ purpose: Type.Enum(['apply', 'renew']) }, { title: 'LeaseRequest' });
+
+/** Answer to the request of a lease. */
+export const LeaseAnswer = Type.Object(
+  {
+    lease: Type.Object({
+      method: Type.Literal('jwt'),
+      mount: Type.String(),
+      role: Type.String(),
+      jwt: Type.String(),
+      expires_at: Timestamp,
+    }),
+  },
+  { title: 'LeaseAnswer' },
+);
+
+/** Report about one tick. */
+export const Report = Type.Object(
+  {
+    report_id: ReportId,
+    tick_id: Type.String(),
+    env: EnvName,
+    site: Type.String(),
+    agent_version: Type.String(),
+    outcome: Type.Enum(['heartbeat', 'unhealthy', 'applied', 'refused', 'failed', 'down']),
+    reason: Type.String(),
+    action: Type.Enum(['apply', 'none', 'down']),
+    desired_sha: Nullable(Sha256),
+    applied_sha: Nullable(Sha256),
+    reverted: Type.Boolean(),
+    code: Nullable(Type.String()),
+    detail: Nullable(Type.String()),
+    output_tail: Nullable(Type.String()),
+    containers: Type.Array(Container),
+    started_at: Timestamp,
+    finished_at: Timestamp,
+    durations_ms: Type.Record(Type.String(), Type.Number()),
+  },
+  { title: 'Report' },
+);
+export type Report = Static<typeof Report>;
+
+/** Name of a bundle in a URL. */
+export const BundleParams = Type.Object({ sha: Sha256 });
+/** Conditions of a download. */
+export const BundleHeaders = Type.Object({
+  range: Type.Optional(Type.String({ description: 'One byte range; others are answered with the whole bundle.' })),
+  'if-range': Type.Optional(Type.String({ description: 'The ETag of the part that the caller has.' })),
+  'if-none-match': Type.Optional(Type.String({ description: 'The ETag of the bundle that the caller has.' })),
+});
+
+/** The signatures of a bundle. */
+export const Signatures = Type.Array(Signature, { maxItems: signatureLimits.count });

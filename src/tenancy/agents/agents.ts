@@ -1,0 +1,164 @@
+import { isDeferralReason, type Report } from '../../protocol/report.ts';
+import { tenancyErrorCodes } from '../../protocol/tenancyErrorCodes.ts';
+import { ApiError } from '../core/apiError.ts';
+import { auditEntry, byService } from '../core/audit.ts';
+import type { Dependencies } from '../core/dependencies.ts';
+import type { BearerIdentity } from '../keys/bearerCache.ts';
+import { signGrant } from '../keys/grants.ts';
+import { agentRole, audience, authMount } from '../keys/secretstoreRoles.rules.ts';
+import { outcomeAfterReport } from '../rollouts/rollout.rules.ts';
+import { addReport, type AgentRow, findAgent, recordHeartbeat } from '../store/agents.ts';
+import { changeBackend, findBackend, isShared, type ManagerRow, setTrouble } from '../store/backends.ts';
+import { findBundle, listSignatures } from '../store/bundles.ts';
+import type { HostOutcome } from '../store/database.ts';
+import { lockEnv } from '../store/envs.ts';
+import type { Store } from '../store/openStore.ts';
+import { addAuditEntry } from '../store/people.ts';
+import type { OutcomeChange } from '../store/rollouts.ts';
+import { eventOfReport, troubleOf } from '../webhooks/event.rules.ts';
+import { announce } from '../webhooks/send.ts';
+import { type AgentCall, isAccepted } from './agent.rules.ts';
+
+/** The answer to a bearer that is no (longer) accepted from a host. */
+export function agentUnauthenticated(): ApiError {
+  return new ApiError({ status: 401, code: 'AGENT_UNAUTHENTICATED', message: 'bearer refused' });
+}
+
+/** Reads the backend that calls, anew at each call; throws 401 unless its token is accepted for the call. */
+async function readAgent(deps: Dependencies, token: BearerIdentity, call: AgentCall): Promise<AgentRow> {
+  const backend = await findAgent(deps.store, token.backendId);
+  if (backend === null || !isAccepted({ backend, token }, call)) throw agentUnauthenticated();
+  return backend;
+}
+
+/** As `readAgent`; throws 409 if the body names another env than that of the backend. */
+export async function readAgentOf(
+  deps: Dependencies,
+  { token, env }: { token: BearerIdentity; env: string },
+  call: AgentCall,
+): Promise<AgentRow> {
+  const agent = await readAgent(deps, token, call);
+  if (agent.env === env) return agent;
+  throw new ApiError({
+    status: 409,
+    code: tenancyErrorCodes.envMismatch,
+    message: `the bearer belongs to the env ${agent.env}`,
+  });
+}
+
+/** A bundle that a host may download. */
+export interface OfferedBundle {
+  sha256: string;
+  sizeBytes: number;
+  /** Whether the host may be sent to the storage: the others reach us alone, by whatever name. */
+  mayBeSentOn: boolean;
+}
+
+/** Finds a bundle of the env of the backend that calls; throws 404 if there is none, also for bundles of other envs. */
+export async function offerBundle(
+  deps: Dependencies,
+  { token, sha256 }: { token: BearerIdentity; sha256: string },
+): Promise<OfferedBundle> {
+  const { env, transport } = await readAgent(deps, token, 'bundle');
+  const bundle = await findBundle(deps.store, sha256);
+  if (bundle?.env === env) return { sha256, sizeBytes: bundle.size_bytes, mayBeSentOn: transport === 'system' };
+  throw new ApiError({ status: 404, code: 'BUNDLE_NOT_FOUND', message: 'there is no such bundle for this bearer' });
+}
+
+/** The signatures of a bundle of the env of the backend that calls, each as JSON text; throws 404 as `offerBundle`. */
+export async function offerSignatures(
+  deps: Dependencies,
+  call: { token: BearerIdentity; sha256: string },
+): Promise<string[]> {
+  const { sha256 } = await offerBundle(deps, call);
+  return (await listSignatures(deps.store, sha256)).map(({ body }) => body);
+}
+
+/** Seconds in which a lease can be used to log in; the token that it gives has a life of its own. */
+const LEASE_LIFETIME_S = 300;
+
+/** The right to log in to the secretstore once, as the answer to the request of a lease names it. */
+interface LeaseFields {
+  method: 'jwt';
+  mount: string;
+  role: string;
+  jwt: string;
+  expires_at: string;
+}
+
+/** Signs a lease for a backend. There is one role: what a lease is for makes no difference to what it permits. */
+export async function giveLease(deps: Dependencies, token: BearerIdentity): Promise<LeaseFields> {
+  const agent = await readAgent(deps, token, 'lease');
+  const { jwt, expiresAt } = await signGrant(deps.keys(), agent, {
+    issuer: deps.settings.public_url,
+    audience,
+    lifetimeS: LEASE_LIFETIME_S,
+    now: deps.clock(),
+  });
+  return { method: 'jwt', mount: authMount, role: agentRole.name, jwt, expires_at: expiresAt };
+}
+
+/** Keeps a report of a host durably, and announces a change of its trouble; false if it was kept before. */
+export async function receiveReport(
+  deps: Dependencies,
+  { token, report }: { token: BearerIdentity; report: Report },
+): Promise<boolean> {
+  const agent = await readAgentOf(deps, { token, env: report.env }, 'report');
+  const now = deps.clock();
+  if (report.outcome === 'heartbeat') return receiveHeartbeat(deps.store, agent, { report, now });
+  return deps.store.transaction().execute(async (work) => {
+    if (report.outcome === 'down') await lockEnv(work, agent.env);
+    if (!(await addReport(work, agent.id, { report, now, rollout: outcomeChangeOf(agent, report) }))) return false;
+    await announceTrouble(work, agent, { report, now });
+    return true;
+  });
+}
+
+/** What a report means for the host in the rollout of its env; null if it has joined none. */
+function outcomeChangeOf({ rollout_id, rollout_sha }: AgentRow, report: Report): OutcomeChange | null {
+  if (rollout_id === null || rollout_sha === null) return null;
+  const { outcome, desired_sha: desiredSha, applied_sha: appliedSha } = report;
+  const next = (before: HostOutcome) => outcomeAfterReport(before, { outcome, desiredSha, appliedSha }, rollout_sha);
+  return { rolloutId: rollout_id, next };
+}
+
+/** A report, and when it came. */
+interface Receipt {
+  report: Report;
+  now: number;
+}
+
+/** Of a heartbeat only the time is kept, and that the trouble before is over, unless the host only waits. */
+async function receiveHeartbeat(store: Store, agent: AgentRow, { report, now }: Receipt): Promise<boolean> {
+  await recordHeartbeat(store, agent.id, now);
+  if (agent.trouble !== null && !isDeferralReason(report.reason))
+    await store.transaction().execute((work) => announceTrouble(work, agent, { report, now }));
+  return true;
+}
+
+/** Announces the trouble that a report tells once, not again at each tick; nothing of a host that is taken down. */
+async function announceTrouble(work: Store, { id, env, state }: AgentRow, { report, now }: Receipt): Promise<void> {
+  if (state !== 'active' && state !== 'offline') return;
+  if (!(await setTrouble(work, id, troubleOf(report)))) return;
+  const type = eventOfReport(report.outcome);
+  const backend = type && (await findBackend(work, id));
+  if (!backend) return;
+  const { desired_sha, code, detail } = report;
+  const bundle = desired_sha === null ? null : await findBundle(work, desired_sha);
+  await announce(work, { type, now, env, backend, bundle, code, detail });
+}
+
+/**
+ * Goes on with the retirement of a manager whose swarm others of its locked env manage too, without `down`: what they run stays.
+ * True where that is so.
+ */
+export async function skipDown(
+  deps: Dependencies,
+  work: Store,
+  row: Pick<ManagerRow, 'id' | 'env' | 'swarm_id'>,
+): Promise<boolean> {
+  if (!(await isShared(work, row))) return false;
+  await changeBackend(work, row.id, { event: { type: 'SKIP_DOWN' }, now: deps.clock() });
+  await addAuditEntry(work, auditEntry(deps, byService('backend.skipDown'), { target: row.id, env: row.env }));
+  return true;
+}

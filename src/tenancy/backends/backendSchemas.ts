@@ -1,0 +1,221 @@
+import { Type } from 'typebox';
+import { CheckIn, Container, deferringFacts, Report, Swarm } from '../agents/agentSchemas.ts';
+import { backendCursorPattern, cursorPattern } from '../core/cursor.rules.ts';
+import {
+  backendStates,
+  Body,
+  EnvName,
+  Labels,
+  Limit,
+  Line,
+  Nullable,
+  patterns,
+  Sha256,
+  SwarmId,
+  Timestamp,
+  Uuid,
+} from '../http/commonSchemas.ts';
+
+/** A backend of the URL. */
+export const BackendParams = Type.Object({ id: Uuid });
+
+const State = Type.Enum([...backendStates]);
+const Transport = Type.Enum(['sdk', 'proxy', 'system']);
+const Deferral = Type.Enum(['hold', 'window']);
+/** As the configuration of the agent permits it. */
+const Site = Type.String({ pattern: '^(?! )[^\\u0000-\\u001f\\u007f-\\u009f]{1,253}(?<! )$' });
+
+const backend = {
+  id: Uuid,
+  env: EnvName,
+  site: Type.String(),
+  laptop: Type.Boolean(),
+  transport: Transport,
+  labels: Type.Record(Type.String(), Type.String()),
+  state: State,
+  state_since: Timestamp,
+  created_at: Timestamp,
+  last_seen_at: Nullable(Timestamp),
+  generation: Type.Integer({ description: 'How often its install kit was revealed.' }),
+  applied_sha: Nullable(Sha256),
+  desired_sha: Nullable(Sha256),
+  agent_version: Nullable(Type.String()),
+  healthy: Nullable(
+    Type.Boolean({
+      description:
+        'Whether all services of the applied bundle are healthy; null while that is not known: before the first check-in, and when the host is silent.',
+    }),
+  ),
+  trouble: Nullable(Type.String({ description: 'Outcome of its newest report: refused, failed or unhealthy.' })),
+  deferred_by: Nullable({ ...Deferral, description: 'What defers the work of its host; a hold comes before windows.' }),
+  ...deferringFacts,
+  swarm: Nullable(Swarm),
+  purge_volumes: Type.Boolean(),
+  finished: Type.Array(Type.String(), { description: 'Steps of finishing that are done.' }),
+};
+
+const ReceivedReport = Type.Object({ received_at: Timestamp, ...Report.properties }, { title: 'ReceivedReport' });
+
+const PendingStep = Type.Object(
+  {
+    step: Type.String(),
+    tries: Type.Integer(),
+    error: Nullable(Type.String({ description: 'Why the last try has failed.' })),
+  },
+  { title: 'PendingStep' },
+);
+
+const Manager = Type.Object(
+  { id: Uuid, site: Type.String(), state: State, leader: Type.Boolean() },
+  { title: 'Manager' },
+);
+
+/** A backend with its newest report. */
+export const BackendDetails = Type.Object(
+  {
+    ...backend,
+    pending_steps: Type.Array(PendingStep),
+    last_report: Nullable(ReceivedReport),
+    host: Nullable(CheckIn.properties.host),
+    containers: Type.Array(Container, { description: 'As its newest check-in told.' }),
+    managers: Type.Array(Manager, { description: 'The other managers of its swarm, of the same env.' }),
+  },
+  { title: 'BackendDetails' },
+);
+
+/** A page of backends. */
+export const BackendList = Type.Object(
+  { backends: Type.Array(Type.Object(backend, { title: 'Backend' })), next: Nullable(Type.String()) },
+  { title: 'BackendList' },
+);
+
+const columns = ['id', 'site', 'state', 'last_seen_at', 'agent_version'];
+
+/** Which backends a list shows; all conditions hold. */
+export const BackendQuery = Body({
+  env: Type.Optional(EnvName),
+  state: Type.Optional(
+    Type.String({ pattern: patterns.states, description: 'One of these states, separated by commas.' }),
+  ),
+  q: Type.Optional({
+    ...Line,
+    description:
+      'A part of the site, of the value of a label or of the version of the agent, or the beginning of the id.',
+  }),
+  behind: Type.Optional(
+    Type.Boolean({ default: false, description: 'True: only hosts that run another bundle than the desired one.' }),
+  ),
+  sick: Type.Optional(
+    Type.Boolean({
+      default: false,
+      description: 'True: only hosts that are unhealthy, or whose newest report tells of trouble.',
+    }),
+  ),
+  deferred_by: Type.Optional({ ...Deferral, description: 'Only hosts whose work this defers.' }),
+  swarm: Type.Optional({ ...SwarmId, description: 'Only managers of this swarm.' }),
+  sort: Type.Optional(
+    Type.Enum([...columns, ...columns.map((column) => `-${column}`)], {
+      default: 'id',
+      description: 'What the list is sorted by, then by id; with - in descending order.',
+    }),
+  ),
+  after: Type.Optional(
+    Type.String({ pattern: backendCursorPattern, description: '`next` of the page before, in the same order.' }),
+  ),
+  limit: Limit,
+});
+
+/** A new backend. */
+export const NewBackend = Body({
+  env: EnvName,
+  site: Site,
+  laptop: Type.Boolean(),
+  transport: Transport,
+  labels: Type.Optional(Labels),
+});
+/** The labels that a backend has from now on. */
+export const NewLabels = Body({ labels: Labels });
+
+/** A page of reports, newest first. */
+export const ReportList = Type.Object(
+  { reports: Type.Array(ReceivedReport), next: Nullable(Type.String()) },
+  { title: 'ReportList' },
+);
+/** Which reports a list shows; `before` is `next` of the page before. */
+export const ReportQuery = Body({ before: Type.Optional(Type.String({ pattern: cursorPattern })), limit: Limit });
+
+const Flag = Type.Optional(Type.Boolean({ default: false }));
+
+/** How a backend is retired. */
+export const Retirement = Body({
+  confirm: Flag,
+  force: Flag,
+  purge_volumes: Flag,
+  swarm: Type.Optional(
+    Type.Boolean({ default: false, description: 'All managers of its swarm, and what they run is taken down.' }),
+  ),
+});
+/** A retirement that has begun. */
+export const Retiring = Type.Object(
+  {
+    id: Uuid,
+    state: State,
+    others: Type.Optional(
+      Type.Array(Type.Object({ id: Uuid, state: State }), {
+        description: 'With swarm: the managers that are retired with it.',
+      }),
+    ),
+  },
+  { title: 'Retiring' },
+);
+
+/** What installs an agent on a host. */
+export const InstallKit = Type.Object(
+  {
+    id: Uuid,
+    env: EnvName,
+    site: Type.String(),
+    version: Type.String({ description: 'Version of the package to install.' }),
+    base_url: Nullable(Type.String({ description: 'Where the installer downloads from.' })),
+    download_token: Nullable(Type.String()),
+    bootstrap_jwt: Type.String(),
+    expires_at: Timestamp,
+    transport: Transport,
+    tenancy_url: Type.String(),
+    secretstore_url: Type.String(),
+    secretstore_ca: Nullable(Type.String({ description: 'PEM.' })),
+    mesh_enrolment_jwt: Nullable(Type.String()),
+    command: Type.String({ description: "The installer's call, without any credential in it." }),
+  },
+  { title: 'InstallKit' },
+);
+
+const EnvCounts = Type.Object(
+  {
+    name: EnvName,
+    production: Type.Boolean(),
+    desired_sha: Nullable(Sha256),
+    backends: Type.Record(Type.String(), Type.Integer(), { description: 'Number of backends by state.' }),
+    behind: Type.Integer({ description: 'Hosts that run another bundle than the desired one.' }),
+    sick: Type.Integer({ description: 'Hosts that are unhealthy, or whose newest report tells of trouble.' }),
+    deferred: Type.Record(Type.String(), Type.Integer(), { description: 'Number of hosts by what defers their work.' }),
+    rollout: Nullable(
+      Type.Object(
+        { id: Uuid, state: Type.String() },
+        { title: 'RunningRollout', description: 'The one that is neither done nor aborted.' },
+      ),
+    ),
+  },
+  { title: 'EnvCounts' },
+);
+
+/** A fleet at a glance. */
+export const Fleet = Type.Object(
+  {
+    envs: Type.Array(EnvCounts),
+    agents: Type.Array(Type.Object({ version: Type.String(), hosts: Type.Integer() }, { title: 'AgentVersion' }), {
+      description: 'Hosts by the version of their agent, the newest first.',
+    }),
+  },
+  { title: 'Fleet' },
+);

@@ -1,0 +1,192 @@
+import type { BackendState } from '../../../machines/backend.ts';
+import { skipDown } from '../agents/agents.ts';
+import { conflict, notFound } from '../core/apiError.ts';
+import { auditEntry } from '../core/audit.ts';
+import type { Dependencies } from '../core/dependencies.ts';
+import { type AuditCaller, type Operator, requirePermission } from '../core/operator.ts';
+import { toPage } from '../core/views.ts';
+import { secretsPending } from '../envs/envs.ts';
+import { readDesired } from '../rollouts/rolloutViews.ts';
+import { listReports as selectReports } from '../store/agents.ts';
+import {
+  type BackendFields,
+  changeBackend,
+  createBackend as insertBackend,
+  findBackend,
+  isShared,
+  listManagers,
+  setLabels,
+  setTrouble,
+} from '../store/backends.ts';
+import type { BackendRow, Labels, Place } from '../store/database.ts';
+import { lockEnv } from '../store/envs.ts';
+import type { Store } from '../store/openStore.ts';
+import { areSecretsDoomed, listPendingSteps } from '../store/pendingSteps.ts';
+import { addAuditEntry } from '../store/people.ts';
+import { RETIRED } from '../webhooks/event.rules.ts';
+import { announce } from '../webhooks/send.ts';
+import {
+  backendDetails,
+  type BackendDetails,
+  reportView,
+  type ReportView,
+  silenceLimits,
+  swarmOf,
+} from './backendViews.ts';
+
+/** A backend that an operator asks for. */
+export interface BackendCall {
+  operator: Operator;
+  id: string;
+}
+
+/** The row of a backend; throws 404, and 403 if the operator's token is not for its env. */
+export async function requireBackend({ store }: Dependencies, { operator, id }: BackendCall): Promise<BackendRow> {
+  const row = await findBackend(store, id);
+  if (row === null) throw notFound('backend');
+  requirePermission(operator, { role: 'viewer', env: row.env });
+  return row;
+}
+
+/** One backend with its newest report; throws 404. */
+export async function readBackend(deps: Dependencies, call: BackendCall): Promise<BackendDetails> {
+  const { store } = deps;
+  const row = await requireBackend(deps, call);
+  const [desired, pending, [newest], managers] = await Promise.all([
+    readDesired(store, [row.env]),
+    listPendingSteps(store, row.id),
+    selectReports(store, row.id, { limit: 1 }),
+    listManagers(store, row),
+  ]);
+  const facts = { desiredSha: desired.of(row), limits: silenceLimits(deps), pending, newest: newest ?? null, managers };
+  return backendDetails(row, facts);
+}
+
+/** Creates a backend; throws 404 without its env, 409 while the secrets of its env are destroyed. */
+export async function createBackend(
+  deps: Dependencies,
+  { operator, caller, fields }: { operator: Operator; caller: AuditCaller; fields: BackendFields },
+): Promise<BackendDetails> {
+  const { env } = fields;
+  const id = await deps.store.transaction().execute(async (work) => {
+    if ((await lockEnv(work, env)) === null) throw notFound('env');
+    if (await areSecretsDoomed(work, env)) throw secretsPending(env);
+    const created = await insertBackend(work, fields, deps.clock());
+    await addAuditEntry(work, auditEntry(deps, caller, { target: created, env }));
+    return created;
+  });
+  return readBackend(deps, { operator, id });
+}
+
+/** Replaces the labels of a backend; throws 404. The waves of rollouts choose backends by them. */
+export async function labelBackend(
+  deps: Dependencies,
+  { caller, labels, ...call }: BackendCall & { caller: AuditCaller; labels: Labels },
+): Promise<BackendDetails> {
+  const row = await requireBackend(deps, call);
+  await deps.store.transaction().execute(async (work) => {
+    await setLabels(work, row, labels);
+    await addAuditEntry(work, auditEntry(deps, caller, { target: row.id, env: row.env }));
+  });
+  return readBackend(deps, call);
+}
+
+/** A page of the reports of a backend, newest first. */
+export async function listReports(
+  deps: Dependencies,
+  { before, limit, ...call }: BackendCall & { before?: Place | undefined; limit: number },
+): Promise<{ reports: ReportView[]; last: Place | null }> {
+  const { id } = await requireBackend(deps, call);
+  const { items, last } = toPage(await selectReports(deps.store, id, { before, limit: limit + 1 }), limit);
+  const place = last && { time: last.receivedAt, id: last.report.report_id };
+  return { reports: items.map(reportView), last: place };
+}
+
+/** The request to retire a backend. */
+interface RetireCall extends BackendCall {
+  caller: AuditCaller;
+  confirm: boolean;
+  force: boolean;
+  /** All managers of its swarm are retired with it. */
+  isWholeSwarm: boolean;
+  purgeVolumes: boolean;
+}
+
+/** A retirement that has begun; `others` are the managers that are retired with a backend. */
+interface Retiring extends RetiringBackend {
+  others?: RetiringBackend[];
+}
+
+interface RetiringBackend {
+  id: string;
+  state: BackendState;
+}
+
+/**
+ * Begins the retirement of a backend, or of all managers of its swarm; asking again changes what is not done yet. Nothing is taken
+ * down while a manager is left. Throws 404, and 409: `CONFIRM_REQUIRED`, `BACKEND_RETIRED`, and without force `BACKEND_OFFLINE`
+ * and `BACKEND_LEADS`.
+ */
+export async function retireBackend(deps: Dependencies, call: RetireCall): Promise<Retiring> {
+  const row = await requireBackend(deps, call);
+  if (!call.confirm)
+    throw conflict({ code: 'CONFIRM_REQUIRED', message: 'retiring needs confirm: true', env: row.env });
+  return deps.store.transaction().execute(async (work) => {
+    await lockEnv(work, row.env);
+    if (!call.isWholeSwarm && !call.force) await refuseLeader(work, row.id);
+    const managers = call.isWholeSwarm ? await listManagers(work, row) : [];
+    const others = managers.filter(({ id }) => id !== row.id);
+    const retiring: BackendRow[] = [];
+    for (const { id } of [row, ...others]) retiring.push(await beginRetirement(deps, work, { ...call, id }));
+    const states: RetiringBackend[] = [];
+    for (const each of retiring) states.push({ id: each.id, state: await stateAfter(deps, work, each) });
+    const [own = row, ...rest] = states;
+    return { id: own.id, state: own.state, ...(call.isWholeSwarm && { others: rest }) };
+  });
+}
+
+/** Throws 409 for a manager that leads others: while it does so without an agent, nobody acts for them. */
+async function refuseLeader(work: Store, id: string): Promise<void> {
+  const row = await findBackend(work, id);
+  const swarm = row?.state === 'active' ? swarmOf(row) : null;
+  if (row === null || swarm?.leader !== true || !(await isShared(work, row))) return;
+  const message = `the backend ${id} leads its swarm: first run docker node demote ${swarm.node}, or retire the whole swarm`;
+  throw conflict({ code: 'BACKEND_LEADS', message, env: row.env });
+}
+
+async function beginRetirement(
+  deps: Dependencies,
+  work: Store,
+  { id, force, purgeVolumes, caller }: RetireCall,
+): Promise<BackendRow> {
+  const change = { event: { type: 'RETIRE', force, purgeVolumes }, now: deps.clock() } as const;
+  const row = await changeBackend(work, id, change);
+  if (row === null) throw await refusalOf(work, id);
+  await addAuditEntry(work, auditEntry(deps, caller, { target: id, env: row.env }));
+  await announceEnd(work, row, change.now);
+  return row;
+}
+
+async function stateAfter(deps: Dependencies, work: Store, row: BackendRow): Promise<BackendState> {
+  return row.state === 'retiring' && (await skipDown(deps, work, row)) ? 'finishing' : row.state;
+}
+
+/** Announces that trouble and silence of a backend are over: what it tells while it retires is not announced. */
+async function announceEnd(work: Store, backend: BackendRow & { previous: BackendState }, now: number): Promise<void> {
+  const end = { now, env: backend.env, backend, code: RETIRED };
+  if (await setTrouble(work, backend.id, null)) await announce(work, { ...end, type: 'backend.recovered' });
+  if (backend.previous === 'offline') await announce(work, { ...end, type: 'backend.back' });
+}
+
+async function refusalOf(work: Store, id: string) {
+  const row = await findBackend(work, id);
+  if (row === null) return notFound('backend');
+  if (row.state !== 'offline') return retired(row.env);
+  const message = `the backend ${id} is offline; force: true retires it all the same`;
+  return conflict({ code: 'BACKEND_OFFLINE', message, env: row.env });
+}
+
+/** The refusal of an act on a backend whose life is over. */
+export function retired(env: string) {
+  return conflict({ code: 'BACKEND_RETIRED', message: 'the backend is retired, or about to be', env });
+}

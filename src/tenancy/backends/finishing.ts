@@ -1,0 +1,147 @@
+import type { FinishingStep } from '../../../machines/backend.ts';
+import { auditEntry, byService } from '../core/audit.ts';
+import type { Dependencies } from '../core/dependencies.ts';
+import { PeerError } from '../peers/peerError.ts';
+import { changeBackend, findBackend } from '../store/backends.ts';
+import type { BackendRow, PendingStep, PendingStepRow } from '../store/database.ts';
+import { lockEnv, lockEnvRow } from '../store/envs.ts';
+import type { Store } from '../store/openStore.ts';
+import { claimStep, findDueSteps, hasOtherBackends, postponeStep, removeStep } from '../store/pendingSteps.ts';
+import { addAuditEntry } from '../store/people.ts';
+import { stepBackoff } from './backend.rules.ts';
+
+/** Steps that are tried in one round. */
+const STEPS_PER_ROUND = 200;
+/** How long an instance holds a step for itself; if it dies, another one takes the step over afterwards. */
+const CLAIM_MS = 120_000;
+/** The work at a peer ends so long before the claim, so that two instances never do the same at once. */
+const MARGIN_MS = 20_000;
+
+const steps: Record<PendingStep, (deps: Dependencies, call: StepCall) => Promise<unknown>> = {
+  revokeToken,
+  deleteIdentity,
+  destroySecrets,
+  destroyEnvSecrets,
+  revokeSupersededToken: async ({ secretstore }, { subject, finish }) => {
+    await secretstore.revokeToken(subject);
+    return finish();
+  },
+  deleteUnusedIdentity: async ({ mesh }, { subject, finish }) => {
+    await mesh?.deleteIdentity(subject);
+    return finish();
+  },
+};
+
+/**
+ * Tries the steps that are due, one after the other. Each is idempotent; one that fails is tried again later, and others
+ * of its kind wait for the next round, because their peer is probably away.
+ */
+export async function runPendingSteps(deps: Dependencies, signal: AbortSignal): Promise<void> {
+  const failed = new Set<PendingStep>();
+  for (const due of await findDueSteps(deps.store, deps.clock(), STEPS_PER_ROUND)) {
+    if (signal.aborted) return;
+    if (failed.has(due.step)) continue;
+    const claimed = await claimStep(deps.store, due, deps.clock() + CLAIM_MS);
+    if (claimed !== null && !(await runStep(deps, claimed, signal))) failed.add(due.step);
+  }
+}
+
+async function runStep(deps: Dependencies, claimed: PendingStepRow, signal: AbortSignal): Promise<boolean> {
+  const { subject, step, tries } = claimed;
+  const call: StepCall = {
+    subject,
+    finish: (record) => finishStep(deps.store, claimed, record),
+    signal: AbortSignal.any([signal, AbortSignal.timeout(CLAIM_MS - MARGIN_MS)]),
+  };
+  try {
+    await steps[step](deps, call);
+    return true;
+  } catch (error) {
+    // A message of anything but a peer might hold more than a reader of the API may see.
+    const reason = error instanceof PeerError ? error.message : 'an unexpected error, which the log describes';
+    const pauseMs = signal.aborted ? 0 : stepBackoff(tries);
+    deps.log('warn', `the step ${step} has failed: ${String(error)}`, { subject, tries });
+    await postponeStep(deps.store, claimed, { error: reason, dueAt: deps.clock() + pauseMs });
+    return false;
+  }
+}
+
+function finishStep(
+  store: Store,
+  claimed: PendingStepRow,
+  record: (work: Store) => Promise<void> = async () => {},
+): Promise<boolean> {
+  return store.transaction().execute(async (work) => {
+    if (!(await removeStep(work, claimed))) return false;
+    await record(work);
+    return true;
+  });
+}
+
+/** Revokes the newest token that a retired backend has come with. */
+async function revokeToken(deps: Dependencies, call: StepCall): Promise<void> {
+  const { token_accessor } = await retiredBackend(deps, call);
+  if (token_accessor !== null) await deps.secretstore.revokeToken(token_accessor);
+  await finishBackendStep(deps, call, { step: 'revokeToken', isDone: token_accessor !== null });
+}
+
+/** Deletes the mesh identity of a retired backend. */
+async function deleteIdentity(deps: Dependencies, call: StepCall): Promise<void> {
+  const { mesh } = deps;
+  const { mesh_identity } = await retiredBackend(deps, call);
+  const isDone = mesh !== null && mesh_identity !== null;
+  if (isDone) await mesh.deleteIdentity(mesh_identity);
+  await finishBackendStep(deps, call, { step: 'deleteIdentity', isDone });
+}
+
+/** Destroys the secrets of the env of a retired backend, unless the env has other backends. */
+async function destroySecrets(deps: Dependencies, call: StepCall): Promise<void> {
+  const { env } = await retiredBackend(deps, call);
+  // Whoever creates a backend locks the env too, and then finds this step pending.
+  const isDone = await deps.store.transaction().execute(async (work) => {
+    return (await lockEnv(work, env)) !== null && !(await hasOtherBackends(work, env));
+  });
+  if (isDone) await deps.secretstore.destroySecrets(env, call.signal);
+  await finishBackendStep(deps, call, { step: 'destroySecrets', isDone });
+}
+
+/** Destroys the secrets of an env that is deleted. */
+async function destroyEnvSecrets(deps: Dependencies, call: StepCall): Promise<void> {
+  const env = call.subject;
+  const row = await deps.store.transaction().execute((work) => lockEnvRow(work, env));
+  const isDone = row !== null && row.deleted_at !== null;
+  if (isDone) await deps.secretstore.destroySecrets(env, call.signal);
+  const entry = auditEntry(deps, byService('env.destroySecrets'), { target: env, env });
+  await call.finish(async (work) => {
+    if (isDone) await addAuditEntry(work, entry);
+  });
+}
+
+async function retiredBackend({ store }: Dependencies, { subject }: StepCall): Promise<BackendRow> {
+  const row = await findBackend(store, subject);
+  if (row === null) throw new Error(`there is no backend ${subject}`);
+  return row;
+}
+
+/** The machine counts the step; the audit log tells of it if there was something to do. */
+async function finishBackendStep(
+  deps: Dependencies,
+  { subject, finish }: StepCall,
+  { step, isDone }: { step: FinishingStep; isDone: boolean },
+): Promise<void> {
+  await finish(async (work) => {
+    const change = { event: { type: 'FINISH_STEP', step }, now: deps.clock() } as const;
+    const row = await changeBackend(work, subject, change);
+    if (row === null || !isDone) return;
+    await addAuditEntry(work, auditEntry(deps, byService(`backend.${step}`), { target: subject, env: row.env }));
+  });
+}
+
+/** What a pending step works with, beside the dependencies. */
+interface StepCall {
+  subject: string;
+  /** Removes the step and keeps what follows from its success, in one transaction; false if another instance was faster. */
+  finish: (record?: (work: Store) => Promise<void>) => Promise<boolean>;
+  /** Ends before the claim of the step, and with the service. */
+  signal: AbortSignal;
+}

@@ -1,0 +1,70 @@
+import type { BackendState } from '../../../machines/backend.ts';
+import type { Deferral } from '../../protocol/checkIn.ts';
+import { ApiError } from '../core/apiError.ts';
+import { backendCursorOf, backendPlaceOf } from '../core/cursor.rules.ts';
+import type { Dependencies } from '../core/dependencies.ts';
+import type { Operator } from '../core/operator.ts';
+import { visibleEnvs } from '../core/permission.rules.ts';
+import { toPage } from '../core/views.ts';
+import { readDesired } from '../rollouts/rolloutViews.ts';
+import type { BackendOrder } from '../store/database.ts';
+import { countGroups, listBackends as selectBackends } from '../store/fleet.ts';
+import { backendView, type BackendView, silenceLimits } from './backendViews.ts';
+import { countFleet, type FleetCounts } from './fleetCounts.rules.ts';
+
+/** Which backends a list shows, and in which order; all that is left out limits nothing. */
+export interface BackendsQuery {
+  operator: Operator;
+  env?: string | undefined;
+  states?: readonly BackendState[] | undefined;
+  search?: string | undefined;
+  isBehind?: boolean | undefined;
+  isSick?: boolean | undefined;
+  deferredBy?: Deferral | undefined;
+  swarmId?: string | undefined;
+  order: BackendOrder;
+  /** `next` of the page before. */
+  after?: string | undefined;
+  limit: number;
+}
+
+/** A page of the backends of the envs that an operator may see; throws 400 for the cursor of a list in another order. */
+export async function listBackends(
+  deps: Dependencies,
+  { operator, env, states, search = '', isBehind = false, isSick = false, deferredBy, swarmId, ...page }: BackendsQuery,
+): Promise<{ backends: BackendView[]; next: string | null }> {
+  const { order, limit } = page;
+  const envs = env === undefined ? visibleEnvs(operator.permissions) : [env];
+  const after = page.after === undefined ? null : backendPlaceOf(page.after, order.column);
+  if (page.after !== undefined && after === null) {
+    throw new ApiError({
+      status: 400,
+      code: 'REQUEST_INVALID',
+      message: 'querystring.after is no cursor of a list in this order',
+    });
+  }
+  const filter = {
+    envs,
+    states: states ?? null,
+    search: search === '' ? null : search,
+    isBehind,
+    isSick,
+    deferredBy: deferredBy ?? null,
+    swarmId: swarmId ?? null,
+  };
+  const rows = await selectBackends(deps.store, { ...filter, order, after, limit: limit + 1 });
+  const { items, last } = toPage(rows, limit);
+  const desired = await readDesired(deps.store, envs);
+  const limits = silenceLimits(deps);
+  return {
+    backends: items.map((row) => backendView(row, { desiredSha: desired.of(row), limits })),
+    next: last && backendCursorOf(last, order.column),
+  };
+}
+
+/** Counts what is where, what is behind and what is sick, in the envs that an operator may see. */
+export async function readFleet({ store }: Dependencies, { permissions }: Operator): Promise<FleetCounts> {
+  const names = visibleEnvs(permissions);
+  const [groups, desired] = await Promise.all([countGroups(store, names), readDesired(store, names)]);
+  return countFleet(groups, desired);
+}

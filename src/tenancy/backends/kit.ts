@@ -1,0 +1,145 @@
+import { randomBytes } from 'node:crypto';
+import { nextBackend } from '../../../machines/backend.ts';
+import { auditEntry } from '../core/audit.ts';
+import type { Dependencies } from '../core/dependencies.ts';
+import type { AuditCaller } from '../core/operator.ts';
+import { type Grant, signGrant } from '../keys/grants.ts';
+import { audience } from '../keys/secretstoreRoles.rules.ts';
+import { changeBackend, recordOf } from '../store/backends.ts';
+import type { BackendRow } from '../store/database.ts';
+import { addPendingSteps, cancelStep } from '../store/pendingSteps.ts';
+import { addAuditEntry } from '../store/people.ts';
+import { type BackendCall, requireBackend, retired } from './backends.ts';
+import { installCommand } from './kit.rules.ts';
+
+/** Seconds in which the grant of a kit can be exchanged. */
+const GRANT_LIFETIME_S = 24 * 3600;
+/** An identity of the mesh that no kit carries after so long is deleted. */
+const IDENTITY_UNUSED_MS = 10 * 60_000;
+
+/** What an administrator needs to install a host (contract, 2). */
+export interface InstallKit {
+  id: string;
+  env: string;
+  site: string;
+  version: string;
+  base_url: string | null;
+  download_token: string | null;
+  bootstrap_jwt: string;
+  /** When the grant expires, in RFC 3339. */
+  expires_at: string;
+  transport: BackendRow['transport'];
+  tenancy_url: string;
+  secretstore_url: string;
+  /** PEM; null for the system's authorities. */
+  secretstore_ca: string | null;
+  mesh_enrolment_jwt: string | null;
+  command: string;
+}
+
+/** An identity of the mesh that was made for one kit. */
+interface Enrolment {
+  identity: string;
+  jwt: string;
+}
+
+/**
+ * Reveals the install kit of a backend, which supersedes the kits before it. Of two reveals at the same time the later
+ * one is valid as a whole: everything is made for one generation, which only one of them gets. What an earlier kit gave
+ * stays valid until the new one is certain. Throws 404, and 409 `BACKEND_RETIRED`.
+ */
+export async function revealKit(
+  deps: Dependencies,
+  { caller, ...call }: BackendCall & { caller: AuditCaller },
+): Promise<InstallKit> {
+  for (;;) {
+    const row = await requireBackend(deps, call);
+    const next = nextBackend(recordOf(row), { type: 'REVEAL_KIT' });
+    if (next === null) throw retired(row.env);
+    const enrolment = await makeIdentity(deps, row);
+    const grant = await grantOf(deps, { ...row, generation: next.generation });
+    if (await commitReveal(deps, { row, enrolment, caller })) return kitOf(deps, { row, grant, enrolment });
+  }
+}
+
+/** Makes an identity beside the one of the kit before; it is deleted again unless the reveal succeeds. */
+async function makeIdentity({ mesh, store, clock }: Dependencies, row: BackendRow): Promise<Enrolment | null> {
+  if (mesh === null || row.transport === 'system') return null;
+  const identity = `${row.id}.${randomBytes(4).toString('hex')}`;
+  await addPendingSteps(store, identity, { steps: ['deleteUnusedIdentity'], dueAt: clock() + IDENTITY_UNUSED_MS });
+  return { identity, jwt: await mesh.createIdentity(identity) };
+}
+
+function grantOf({ keys, settings, clock }: Dependencies, row: BackendRow): Promise<Grant> {
+  return signGrant(keys(), row, {
+    issuer: settings.public_url,
+    audience,
+    lifetimeS: GRANT_LIFETIME_S,
+    now: clock(),
+  });
+}
+
+/** False if another reveal has taken the generation, or the backend does not allow it any more. */
+function commitReveal(
+  deps: Dependencies,
+  { row, enrolment, caller }: { row: BackendRow; enrolment: Enrolment | null; caller: AuditCaller },
+): Promise<boolean> {
+  const now = deps.clock();
+  return deps.store.transaction().execute(async (work) => {
+    const revealed = await changeBackend(work, row.id, {
+      event: { type: 'REVEAL_KIT' },
+      now,
+      columns: { mesh_identity: enrolment?.identity ?? null },
+      when: ({ generation }) => generation === row.generation,
+    });
+    if (revealed === null) return false;
+    if (enrolment !== null) await cancelStep(work, enrolment.identity, 'deleteUnusedIdentity');
+    if (row.mesh_identity !== null) {
+      await addPendingSteps(work, row.mesh_identity, { steps: ['deleteUnusedIdentity'], dueAt: now });
+    }
+    if (revealed.token_accessor !== null) {
+      await addPendingSteps(work, revealed.token_accessor, { steps: ['revokeSupersededToken'], dueAt: now });
+    }
+    await addAuditEntry(work, auditEntry(deps, caller, { target: row.id, env: row.env }));
+    return true;
+  });
+}
+
+function kitOf(
+  { settings, version, kit }: Dependencies,
+  { row, grant, enrolment }: { row: BackendRow; grant: Grant; enrolment: Enrolment | null },
+): InstallKit {
+  const { id, env, site, transport } = row;
+  const tenancy_url = settings.public_url;
+  const secretstore_url = settings.kit.secretstore_url ?? settings.secretstore_url;
+  const { base_url } = settings.kit;
+  const command = installCommand({
+    env,
+    site,
+    transport,
+    tenancyUrl: tenancy_url,
+    secretstoreUrl: secretstore_url,
+    secretstoreCa: kit.secretstoreCa,
+    baseUrl: base_url,
+    version: settings.kit.version,
+    meshEnrolmentJwt: enrolment?.jwt ?? null,
+    reEnrol: row.mesh_identity !== null,
+    laptop: row.laptop === 1,
+  });
+  return {
+    id,
+    env,
+    site,
+    version: settings.kit.version ?? version,
+    base_url,
+    download_token: kit.downloadToken,
+    bootstrap_jwt: grant.jwt,
+    expires_at: grant.expiresAt,
+    transport,
+    tenancy_url,
+    secretstore_url,
+    secretstore_ca: kit.secretstoreCa,
+    mesh_enrolment_jwt: enrolment?.jwt ?? null,
+    command,
+  };
+}

@@ -1,0 +1,141 @@
+import { cursorOf, placeOf } from '../core/cursor.rules.ts';
+import { DEFAULT_LIMIT } from '../http/commonSchemas.ts';
+import { answer, operatorRoute } from '../http/operatorRoute.ts';
+import { parseOrder, parseStates } from './backend.rules.ts';
+import {
+  BackendDetails,
+  BackendList,
+  BackendParams,
+  BackendQuery,
+  Fleet,
+  InstallKit,
+  NewBackend,
+  NewLabels,
+  ReportList,
+  ReportQuery,
+  Retirement,
+  Retiring,
+} from './backendSchemas.ts';
+import { createBackend, labelBackend, listReports, readBackend, retireBackend } from './backends.ts';
+import { listBackends, readFleet } from './fleet.ts';
+import { revealKit } from './kit.ts';
+
+/** Backends, their install kits, reports and retirement. */
+export const backendRoutes = [
+  operatorRoute({
+    method: 'GET',
+    url: '/v1/backends',
+    role: 'viewer',
+    summary: 'List the backends of the envs that the token is for',
+    query: BackendQuery,
+    responses: { 200: BackendList },
+    act: 'backend.list',
+    target: ({ query }) => query.env ?? '',
+    handle: async (deps, { operator, query }) => {
+      const { env, state, q: search, behind: isBehind, sick: isSick, deferred_by: deferredBy, swarm: swarmId } = query;
+      const { sort, after, limit = DEFAULT_LIMIT } = query;
+      const [states, order] = [parseStates(state), parseOrder(sort)];
+      const page = { search, isBehind, isSick, deferredBy, swarmId, order, after, limit };
+      return answer(200, await listBackends(deps, { operator, env, states, ...page }));
+    },
+  }),
+  operatorRoute({
+    method: 'GET',
+    url: '/v1/fleet',
+    role: 'viewer',
+    summary: 'Count the backends of the envs that the token is for: where they are, what is behind, what is sick',
+    responses: { 200: Fleet },
+    act: 'fleet.read',
+    handle: async (deps, { operator }) => answer(200, await readFleet(deps, operator)),
+  }),
+  operatorRoute({
+    method: 'POST',
+    url: '/v1/backends',
+    role: 'admin',
+    summary: 'Create a backend',
+    body: NewBackend,
+    responses: { 201: BackendDetails },
+    errors: { 404: 'ENV_NOT_FOUND', 409: 'SECRETS_PENDING' },
+    act: 'backend.create',
+    target: ({ body }) => body.site,
+    handle: async (deps, { operator, caller, body }) =>
+      answer(201, await createBackend(deps, { operator, caller, fields: body })),
+  }),
+  operatorRoute({
+    method: 'GET',
+    url: '/v1/backends/:id',
+    role: 'viewer',
+    summary: 'Show a backend with its newest report',
+    params: BackendParams,
+    responses: { 200: BackendDetails },
+    errors: { 404: 'BACKEND_NOT_FOUND' },
+    act: 'backend.read',
+    handle: async (deps, { operator, params }) => answer(200, await readBackend(deps, { operator, id: params.id })),
+  }),
+  operatorRoute({
+    method: 'PUT',
+    url: '/v1/backends/:id/labels',
+    role: 'admin',
+    summary: 'Replace the labels of a backend, by which the waves of rollouts choose it',
+    params: BackendParams,
+    body: NewLabels,
+    responses: { 200: BackendDetails },
+    errors: { 404: 'BACKEND_NOT_FOUND' },
+    act: 'backend.labels',
+    handle: async (deps, { operator, caller, params, body }) =>
+      answer(200, await labelBackend(deps, { operator, caller, id: params.id, ...body })),
+  }),
+  ...(
+    [
+      ['GET', '/v1/backends/:id/agent/install'],
+      // For pages: a browser may load again what it has got.
+      ['POST', '/v1/backends/:id/kit'],
+    ] as const
+  ).map(([method, url]) =>
+    operatorRoute({
+      method,
+      url,
+      role: 'admin',
+      summary: 'Reveal the install kit of a backend, which supersedes the kits before it',
+      params: BackendParams,
+      responses: { 200: InstallKit },
+      errors: { 404: 'BACKEND_NOT_FOUND', 409: 'BACKEND_RETIRED' },
+      act: 'backend.kit',
+      noStore: true,
+      handle: async (deps, { operator, caller, params }) =>
+        answer(200, await revealKit(deps, { operator, caller, id: params.id })),
+    }),
+  ),
+  operatorRoute({
+    method: 'POST',
+    url: '/v1/backends/:id/retire',
+    role: 'admin',
+    summary: 'Take a backend down for good',
+    params: BackendParams,
+    body: Retirement,
+    responses: { 202: Retiring },
+    errors: { 404: 'BACKEND_NOT_FOUND', 409: 'CONFIRM_REQUIRED, BACKEND_LEADS, BACKEND_OFFLINE, BACKEND_RETIRED' },
+    act: 'backend.retire',
+    handle: async (deps, { operator, caller, params, body }) => {
+      const { confirm = false, force = false, purge_volumes: purgeVolumes = false, swarm: isWholeSwarm = false } = body;
+      const how = { confirm, force, purgeVolumes, isWholeSwarm };
+      return answer(202, await retireBackend(deps, { operator, caller, id: params.id, ...how }));
+    },
+  }),
+  operatorRoute({
+    method: 'GET',
+    url: '/v1/backends/:id/reports',
+    role: 'viewer',
+    summary: 'List the reports of a backend, newest first',
+    params: BackendParams,
+    query: ReportQuery,
+    responses: { 200: ReportList },
+    errors: { 404: 'BACKEND_NOT_FOUND' },
+    act: 'backend.reports',
+    handle: async (deps, { operator, params, query: { before, limit = DEFAULT_LIMIT } }) => {
+      const place = before === undefined ? undefined : placeOf(before);
+      const { reports, last } = await listReports(deps, { operator, id: params.id, before: place, limit });
+      return answer(200, { reports, next: last && cursorOf(last) });
+    },
+  }),
+];

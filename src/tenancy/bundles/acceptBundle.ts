@@ -1,0 +1,280 @@
+import { createHash } from 'node:crypto';
+import { createWriteStream } from 'node:fs';
+import { join } from 'node:path';
+import type { Readable } from 'node:stream';
+import { pipeline } from 'node:stream/promises';
+import { setImmediate } from 'node:timers/promises';
+import type { Refusal } from '../../../machines/refusals.ts';
+import type { Manifest } from '../../../machines/types.ts';
+import { unpack } from '../../bundle/archive.ts';
+import { planFor } from '../../bundle/planAlone.ts';
+import { bundleFactsOf, readBundle } from '../../bundle/readBundle.ts';
+import type { OrchestratorName } from '../../bundle/rules/compose/policy/policyHost.ts';
+import type { BundleFacts } from '../../bundle/rules/plan/plan.ts';
+import type { CheckInRequest, ReportedPolicy } from '../../protocol/checkIn.ts';
+import { defaultPolicy, type HostPolicy } from '../../protocol/hostPolicy.ts';
+import { ApiError, conflict, notFound, requestAborted } from '../core/apiError.ts';
+import { auditEntry } from '../core/audit.ts';
+import type { Dependencies } from '../core/dependencies.ts';
+import { type AuditCaller, type Operator, requirePermission } from '../core/operator.ts';
+import { listCheckIns } from '../store/agents.ts';
+import { findBundle } from '../store/bundles.ts';
+import type { BundleRow } from '../store/database.ts';
+import { findEnv } from '../store/envs.ts';
+import { addAuditEntry } from '../store/people.ts';
+import { announceAwaited } from '../webhooks/send.ts';
+import { insertStoredBundle, refusedBundle, storeArchive, withScratchDirectory } from './archives.ts';
+import {
+  type BundleSize,
+  bundleSizeOf,
+  commonRefusals,
+  exceededLimit,
+  formatHostWarnings,
+  policyOf,
+  policyWarnings,
+  type RefusingHost,
+} from './hostPolicies.rules.ts';
+
+/** An archive that was pushed, in a file of this host, with the digest and size that it has. */
+export interface PushedArchive {
+  file: string;
+  sha256: string;
+  sizeBytes: number;
+  operator: Operator;
+  caller: AuditCaller;
+  /** Aborted when the caller goes away. */
+  signal: AbortSignal;
+}
+
+/** A bundle that was pushed. */
+interface AcceptedBundle {
+  bundle: BundleRow;
+  /** False if the same archive was there already. */
+  created: boolean;
+  /** What some hosts would not permit of it. */
+  warnings: string[];
+}
+
+/**
+ * Validates an archive by the rules of the agent, then keeps it. Throws 422 with every refusal that no host lifts, 403
+ * and 404 for the env of its manifest, 409 `SEQUENCE_STALE`.
+ */
+export async function acceptBundle(deps: Dependencies, archive: PushedArchive): Promise<AcceptedBundle> {
+  const { manifest, warnings } = await withScratchDirectory(deps, (dir) => validateArchive(deps, archive, dir));
+  await storeArchive(deps, archive);
+  const row = rowOf(archive, manifest, deps.clock());
+  const added = await deps.store.transaction().execute(async (work) => {
+    const insertion = await insertStoredBundle(work, row);
+    if (insertion === 'envless') throw notFound('env');
+    if (insertion === 'stale') throw sequenceStale(manifest);
+    await addAuditEntry(work, auditEntry(deps, archive.caller, { target: row.sha256, env: row.env }));
+    if (insertion !== 'added') return false;
+    await announceAwaited(work, row);
+    return true;
+  });
+  const bundle = added ? row : ((await findBundle(deps.store, row.sha256)) ?? row);
+  return { bundle, created: added, warnings };
+}
+
+/** Unpacks an archive into `dir`; the env of a manifest is only told of to those whose token is for it. */
+async function validateArchive(
+  deps: Dependencies,
+  { file, sha256, sizeBytes, operator, signal }: PushedArchive,
+  dir: string,
+): Promise<{ manifest: Manifest; warnings: string[] }> {
+  const { store, settings } = deps;
+  const readContents = () => unpack({ file, into: dir, limits: settings.limits, signal });
+  const bundle = await readBundle({ sha: sha256, dir, readContents });
+  if ('refusal' in bundle) throw refusedBundle([bundle.refusal]);
+  const { env } = bundle.manifest;
+  requirePermission(operator, { role: 'deployer', env });
+  if ((await findEnv(store, env)) === null) throw notFound('env');
+  const size = bundleSizeOf(bundle.contents, sizeBytes);
+  const facts = await bundleFactsOf(bundle, signal);
+  const { refusals, warnings } = await judgeForHosts(deps, env, { facts, size });
+  if (refusals.length > 0) throw refusedBundle(refusals, env);
+  return { manifest: bundle.manifest, warnings };
+}
+
+function rowOf({ sha256, sizeBytes, operator }: PushedArchive, manifest: Manifest, now: number): BundleRow {
+  const { env, name, version, sequence, production, agent, variables, profiles } = manifest;
+  return {
+    sha256,
+    env,
+    name,
+    version,
+    sequence,
+    size_bytes: sizeBytes,
+    production: Number(production),
+    allow_privileged: Number(agent.allow_privileged),
+    allow_rollback: Number(agent.allow_rollback),
+    emergency: Number(agent.emergency ?? false),
+    received_at: now,
+    received_from: operator.name,
+    variables: JSON.stringify(variables),
+    profiles: JSON.stringify(profiles),
+    replaces: null,
+  };
+}
+
+function sequenceStale({ env, sequence }: Manifest): ApiError {
+  const message = `env ${env} has had a bundle of sequence ${sequence} or a higher one`;
+  return conflict({ code: 'SEQUENCE_STALE', message, env });
+}
+
+/** Longest silence of a caller within a body. */
+const STALL_MS = 30_000;
+
+/** An archive that is received into a file of this host. */
+interface ReceivedArchive {
+  file: string;
+  sha256: string;
+  sizeBytes: number;
+}
+
+/** What is received, and until when. */
+interface Upload {
+  body: Readable;
+  /** The digest that the caller tells. */
+  sha256: string;
+  /** Aborted when the caller goes away. */
+  signal: AbortSignal;
+}
+
+/**
+ * Receives an archive into a file below the state directory, hands it to `use`, and removes it in any case. Throws 413
+ * beyond `limits.bundle_bytes`, 422 `BUNDLE_DIGEST` if the bytes are not those of the digest, 408 if they stop arriving,
+ * and 503 `DISK_FULL`.
+ */
+export async function withReceivedArchive<Result>(
+  deps: Dependencies,
+  upload: Upload,
+  use: (archive: ReceivedArchive) => Promise<Result>,
+): Promise<Result> {
+  const maxBytes = deps.settings.limits.bundle_bytes;
+  try {
+    return await withScratchDirectory(deps, async (dir) =>
+      use(await receive(upload, { file: join(dir, 'archive'), maxBytes })),
+    );
+  } catch (error) {
+    throw upload.signal.aborted ? requestAborted() : error;
+  }
+}
+
+async function receive(
+  { body, sha256, signal }: Upload,
+  { file, maxBytes }: { file: string; maxBytes: number },
+): Promise<ReceivedArchive> {
+  const hash = createHash('sha256');
+  const stall = setTimeout(() => body.destroy(refusal(408, 'REQUEST_TIMEOUT', 'the body stopped to come')), STALL_MS);
+  let sizeBytes = 0;
+  const measured = async function* (chunks: AsyncIterable<Buffer>) {
+    for await (const chunk of chunks) {
+      stall.refresh();
+      sizeBytes += chunk.length;
+      if (sizeBytes > maxBytes)
+        throw refusal(413, 'BUNDLE_TOO_LARGE', `a bundle has at most ${maxBytes} bytes (limits.bundle_bytes)`);
+      hash.update(chunk);
+      yield chunk;
+    }
+  };
+  try {
+    await pipeline(body, measured, createWriteStream(file, { flags: 'wx', mode: 0o600 }), { signal });
+  } finally {
+    clearTimeout(stall);
+  }
+  const received = hash.digest('hex');
+  if (received === sha256) return { file, sha256, sizeBytes };
+  const detail = `the ${sizeBytes} bytes have the sha256 ${received}`;
+  const refusals = [{ code: 'BUNDLE_DIGEST', detail }];
+  throw new ApiError({ status: 422, code: 'BUNDLE_DIGEST', message: detail, refusals });
+}
+
+function refusal(status: number, code: string, message: string): ApiError {
+  return new ApiError({ status, code, message });
+}
+
+/** Check-ins that are read at a time: each may have a line for each of a hundred containers. */
+const PAGE_SIZE = 500;
+/** Different policies that a bundle is judged by, for each takes some milliseconds; nothing is told of hosts of more. */
+const MAX_POLICIES = 100;
+
+/** A bundle as it was pushed or packed. */
+interface JudgedBundle {
+  facts: BundleFacts;
+  size: BundleSize;
+}
+
+/** The judgement of a bundle for an env. */
+interface EnvJudgement {
+  /** What no host lifts, be it a host of this env or one without a policy. */
+  refusals: Refusal[];
+  /** What some hosts of the env would refuse. */
+  warnings: string[];
+}
+
+/** Judges a bundle by the policies that the hosts of an env told last, each policy once, and as for a swarm where they manage one. */
+export async function judgeForHosts(
+  { store }: Pick<Dependencies, 'store'>,
+  env: string,
+  bundle: JudgedBundle,
+): Promise<EnvJudgement> {
+  const hosts: TellingHost[] = [];
+  let after: string | null = null;
+  do {
+    const page = await listCheckIns(store, { env, after, limit: PAGE_SIZE });
+    for (const { id, check_in } of page) hosts.push(...tellingHostOf(id, check_in));
+    after = page.length < PAGE_SIZE ? null : (page.at(-1)?.id ?? null);
+  } while (after !== null);
+  const { refusals, refusing } = await judgeByPolicies(hosts, bundle);
+  return {
+    refusals,
+    warnings: formatHostWarnings([...hosts.flatMap((host) => exceeding(host, bundle.size)), ...refusing]),
+  };
+}
+
+/** A host that has told its limits and its policy. */
+interface TellingHost {
+  id: string;
+  name: string;
+  reported: ReportedPolicy;
+  policy: HostPolicy;
+  orchestrator: OrchestratorName;
+}
+
+function tellingHostOf(id: string, checkIn: string | null): TellingHost[] {
+  if (checkIn === null) return [];
+  const { host, policy: reported, swarm } = JSON.parse(checkIn) as CheckInRequest;
+  const orchestrator = swarm === undefined ? 'compose' : 'swarm';
+  return reported === undefined ? [] : [{ id, name: host.name, reported, policy: policyOf(reported), orchestrator }];
+}
+
+function exceeding({ id, name, reported }: TellingHost, size: BundleSize): RefusingHost[] {
+  const detail = exceededLimit(size, reported);
+  return detail === null ? [] : [{ id, name, code: 'BUNDLE_UNSAFE', detail }];
+}
+
+const anyTellingHost = { policy: defaultPolicy, orchestrator: 'compose' } as const;
+
+async function judgeByPolicies(hosts: TellingHost[], { facts }: JudgedBundle) {
+  const kinds = Map.groupBy(hosts, ({ policy, orchestrator }) => JSON.stringify([policy, orchestrator]));
+  const groups = [...kinds.values()].slice(0, MAX_POLICIES);
+  const judged: { policy: HostPolicy; members: TellingHost[]; refusals: Refusal[] }[] = [];
+  for (const members of groups) {
+    const [{ policy, orchestrator } = anyTellingHost] = members;
+    judged.push({ policy, members, refusals: planFor(facts, policy, orchestrator).refusals });
+    await setImmediate();
+  }
+  // Where all are in a swarm, so is the host without a policy.
+  const isCompose = hosts.length === 0 || hosts.some(({ orchestrator }) => orchestrator === 'compose');
+  const anyHost = planFor(facts, defaultPolicy, isCompose ? 'compose' : 'swarm').refusals;
+  const common = commonRefusals(
+    anyHost,
+    judged.map(({ refusals }) => refusals),
+  );
+  const refusing = judged.flatMap(({ policy, members, refusals }): RefusingHost[] => {
+    const warnings = policyWarnings(policy, refusals, { manifest: facts.manifest, common });
+    return members.flatMap(({ id, name }) => warnings.map((warning) => ({ id, name, ...warning })));
+  });
+  return { refusals: common, refusing };
+}

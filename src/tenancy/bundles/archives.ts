@@ -1,0 +1,117 @@
+import { createWriteStream } from 'node:fs';
+import { mkdir, mkdtemp, rm } from 'node:fs/promises';
+import { join } from 'node:path';
+import type { Readable } from 'node:stream';
+import { pipeline } from 'node:stream/promises';
+import { Fault } from '../../../machines/fault.ts';
+import type { Refusal } from '../../../machines/refusals.ts';
+import { digestOf } from '../../bundle/fileDigest.ts';
+import { ApiError } from '../core/apiError.ts';
+import type { Dependencies } from '../core/dependencies.ts';
+import { storageError } from '../peers/bundleStorage.ts';
+import { announceArchive, type BundleInsertion, holdArchive, insertBundle } from '../store/bundles.ts';
+import type { BundleRow } from '../store/database.ts';
+import type { Store } from '../store/openStore.ts';
+import type { Range } from './bundle.rules.ts';
+
+/**
+ * Puts an archive into the storage, from which it is removed again if no bundle comes of it. Throws 503 `ARCHIVE_BUSY`
+ * while it is being removed, and PeerErrors.
+ */
+export async function storeArchive(
+  { store, bundles, clock }: Dependencies,
+  { sha256, file }: { sha256: string; file: string },
+): Promise<void> {
+  if (!(await announceArchive(store, sha256, clock()))) throw archiveBusy();
+  await bundles.store(sha256, file);
+}
+
+/** Adds the bundle of a stored archive in a transaction; throws 503 `ARCHIVE_BUSY` if the archive has been removed meanwhile. */
+export async function insertStoredBundle(work: Store, row: BundleRow): Promise<BundleInsertion> {
+  const insertion = await insertBundle(work, row);
+  if (!(await holdArchive(work, row.sha256))) throw archiveBusy();
+  return insertion;
+}
+
+function archiveBusy(): ApiError {
+  const message = 'an archive of this digest is being removed; try again';
+  return new ApiError({ status: 503, code: 'ARCHIVE_BUSY', message, retryAfterS: 5 });
+}
+
+/** Fetches an archive from the storage into a new file; throws 503 `BUNDLE_MISSING` or `BUNDLE_DAMAGED`, and PeerErrors. */
+export async function fetchArchive(
+  deps: Dependencies,
+  { sha256, file, signal }: { sha256: string; file: string; signal: AbortSignal },
+): Promise<void> {
+  await copy(await openArchive(deps, sha256), file, signal);
+  if ((await digestOf(file, signal)) === sha256) return;
+  deps.log('error', `the bundle storage has other bytes than those of ${sha256}`);
+  throw unusableArchive('BUNDLE_DAMAGED', 'the archive of the bundle is damaged');
+}
+
+/** What the storage breaks off is an error of the storage, and what cannot be written is none. */
+async function copy(bytes: Readable, file: string, signal: AbortSignal): Promise<void> {
+  const written = createWriteStream(file, { flags: 'wx', mode: 0o600 });
+  let isBrokenOff = false;
+  bytes.once('error', () => (isBrokenOff = written.errored === null && !signal.aborted));
+  await pipeline(bytes, written, { signal }).catch((error: unknown) => {
+    const { code, message } = error as NodeJS.ErrnoException;
+    throw isBrokenOff ? storageError('read', code ?? message) : error;
+  });
+}
+
+/** The bytes of a bundle's archive, or a range of them. Throws 503 if the storage has lost it. */
+export async function openArchive(deps: Dependencies, sha256: string, range?: Range): Promise<Readable> {
+  const bytes = await deps.bundles.open(sha256, range);
+  if (bytes !== null) return bytes;
+  deps.log('error', `the bundle storage has no archive ${sha256}, which the store knows`);
+  throw unusableArchive('BUNDLE_MISSING', 'the archive of the bundle is missing');
+}
+
+/** The answer 503 where the storage does not give what was stored. */
+function unusableArchive(code: 'BUNDLE_MISSING' | 'BUNDLE_DAMAGED', message: string): ApiError {
+  return new ApiError({ status: 503, code, message, retryAfterS: 60 });
+}
+
+/** Directory of bundles that are being worked on; what has lain there for long is left over. */
+export function incomingDirectory(stateDir: string): string {
+  return join(stateDir, 'incoming');
+}
+
+/**
+ * Gives `use` an empty directory (0700) below the state directory, which is removed in any case. Throws 503 `DISK_FULL`
+ * where it cannot be written.
+ */
+export async function withScratchDirectory<Result>(
+  { settings, log }: Dependencies,
+  use: (dir: string) => Promise<Result>,
+): Promise<Result> {
+  const incoming = incomingDirectory(settings.state_dir);
+  let dir: string | undefined;
+  try {
+    await mkdir(incoming, { recursive: true, mode: 0o700 });
+    dir = await mkdtemp(join(incoming, 'bundle-'));
+    return await use(dir);
+  } catch (error) {
+    if (!isDiskError(error)) throw error;
+    log('warn', `a bundle cannot be written: ${error.message}`);
+    const message = 'the disk of the service is full, or cannot be written';
+    throw new ApiError({ status: 503, code: 'DISK_FULL', message, retryAfterS: 60 });
+  } finally {
+    if (dir !== undefined) await rm(dir, { recursive: true, force: true });
+  }
+}
+
+/** True if a file could not be written, whichever layer has met that. */
+function isDiskError(error: unknown): error is Error {
+  if (error instanceof Fault) return error.code === 'DISK_WRITE_FAILED';
+  const { code } = Object(error) as { code?: unknown };
+  return code === 'ENOSPC' || code === 'EDQUOT';
+}
+
+/** The answer 422 with why a bundle cannot be used, in the words of the agent; `env` for the audit log. */
+export function refusedBundle(refusals: Refusal[], env?: string): ApiError {
+  const [first] = refusals;
+  const { code, detail } = first ?? { code: 'MANIFEST_INVALID', detail: '' };
+  return new ApiError({ status: 422, code, message: detail, refusals, ...(env !== undefined && { env }) });
+}

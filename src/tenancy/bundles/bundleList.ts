@@ -1,0 +1,115 @@
+import { notFound } from '../core/apiError.ts';
+import type { Dependencies } from '../core/dependencies.ts';
+import { type Operator, requirePermission } from '../core/operator.ts';
+import { visibleEnvs } from '../core/permission.rules.ts';
+import { toPage, toTime } from '../core/views.ts';
+import { findBundle, findSigners, listBundles as selectBundles } from '../store/bundles.ts';
+import type { BundleRow, ListedBundle, Place, Role } from '../store/database.ts';
+import { findThresholds } from '../store/envs.ts';
+import type { Store } from '../store/openStore.ts';
+import { type SignatureState, signatureStateOf } from './bundle.rules.ts';
+
+/** A bundle as the API returns it. */
+export interface BundleView {
+  sha256: string;
+  env: string;
+  name: string;
+  version: string;
+  sequence: number;
+  size_bytes: number;
+  production: boolean;
+  allow_privileged: boolean;
+  allow_rollback: boolean;
+  emergency: boolean;
+  /** RFC 3339. */
+  received_at: string;
+  /** Name of the operator who pushed it, or whose act made it. */
+  received_from: string;
+  signature: SignatureState;
+  /** Who has signed it, of those whom the hosts of its env believe. */
+  signers: string[];
+}
+
+/** One bundle, with the variables and profiles of its manifest. */
+interface BundleDetails extends BundleView {
+  variables: Record<string, string>;
+  profiles: string[];
+}
+
+/** A page of the bundles of the envs that an operator may see, newest first. */
+export async function listBundles(
+  { store }: Dependencies,
+  { operator, env, after, limit }: { operator: Operator; env?: string; after?: Place | undefined; limit: number },
+): Promise<{ bundles: BundleView[]; last: Place | null }> {
+  const envs = env === undefined ? visibleEnvs(operator.permissions) : [env];
+  const { items, last } = toPage(await selectBundles(store, { envs, after, limit: limit + 1 }), limit);
+  return { bundles: await viewBundles(store, items), last: last && { time: last.received_at, id: last.sha256 } };
+}
+
+/** One bundle; throws 404, and 403 if the operator's token is not for its env. */
+export async function readBundle(deps: Dependencies, bundle: NamedBundle): Promise<BundleDetails> {
+  const row = await findPermitted(deps, bundle, 'viewer');
+  return {
+    ...(await viewBundle(deps.store, row)),
+    variables: JSON.parse(row.variables) as Record<string, string>,
+    profiles: JSON.parse(row.profiles) as string[],
+  };
+}
+
+/** Rows of bundles as the API returns them. */
+export async function viewBundles(store: Store, rows: readonly ListedBundle[]): Promise<BundleView[]> {
+  const envs = [...new Set(rows.map(({ env }) => env))];
+  const thresholds = await findThresholds(store, envs);
+  const signers = await findSigners(
+    store,
+    rows.map(({ sha256 }) => sha256),
+  );
+  return rows.map((row) => {
+    const own = signers.get(row.sha256) ?? [];
+    const signature = signatureStateOf(own, thresholds.get(row.env) ?? null);
+    return { ...viewOf(row), signature, signers: own };
+  });
+}
+
+/** A bundle's row as the API returns it. */
+export async function viewBundle(store: Store, row: ListedBundle): Promise<BundleView> {
+  const [view] = await viewBundles(store, [row]);
+  if (view === undefined) throw new TypeError('a row has no view');
+  return view;
+}
+
+function viewOf(row: ListedBundle): Omit<BundleView, 'signature' | 'signers'> {
+  const { sha256, env, name, version, sequence, size_bytes, received_from } = row;
+  return {
+    sha256,
+    env,
+    name,
+    version,
+    sequence,
+    size_bytes,
+    production: row.production === 1,
+    allow_privileged: row.allow_privileged === 1,
+    allow_rollback: row.allow_rollback === 1,
+    emergency: row.emergency === 1,
+    received_at: toTime(row.received_at),
+    received_from,
+  };
+}
+
+/** A bundle that an operator names by its digest. */
+export interface NamedBundle {
+  operator: Operator;
+  sha256: string;
+}
+
+/** The row of a bundle; throws 404, and 403 if the operator's token is not of this role for its env. */
+export async function findPermitted(
+  { store }: Pick<Dependencies, 'store'>,
+  { operator, sha256 }: NamedBundle,
+  role: Role,
+): Promise<BundleRow> {
+  const row = await findBundle(store, sha256);
+  if (row === null) throw notFound('bundle');
+  requirePermission(operator, { role, env: row.env });
+  return row;
+}

@@ -1,0 +1,116 @@
+import { Type } from 'typebox';
+import { cursorPattern } from '../core/cursor.rules.ts';
+import { Body, EnvName, Limit, Nullable, Sha256, Timestamp } from '../http/commonSchemas.ts';
+import { signatureStates } from './bundle.rules.ts';
+
+/** A bundle of the URL. */
+export const BundleParams = Type.Object({ sha256: Sha256 });
+
+const bundle = {
+  sha256: Sha256,
+  env: EnvName,
+  name: Type.String(),
+  version: Type.String(),
+  sequence: Type.Integer(),
+  size_bytes: Type.Integer(),
+  production: Type.Boolean(),
+  allow_privileged: Type.Boolean(),
+  allow_rollback: Type.Boolean(),
+  emergency: Type.Boolean({ description: 'Hosts that permit it apply it outside their windows.' }),
+  received_at: Timestamp,
+  received_from: Type.String({ description: 'Name of the operator who pushed it, or whose act made it.' }),
+  signature: Type.Enum([...signatureStates], {
+    description: 'Whether its hosts would apply it, as far as signatures are concerned and the service was told.',
+  }),
+  signers: Type.Array(Type.String(), { description: 'Who has signed it, of those whom its hosts believe.' }),
+};
+
+/** A bundle. */
+export const Bundle = Type.Object(bundle, { title: 'Bundle' });
+/** A bundle with the variables and profiles of its manifest. */
+export const BundleDetails = Type.Object(
+  {
+    ...bundle,
+    variables: Type.Record(Type.String(), Type.String(), { description: 'Values that are no secrets.' }),
+    profiles: Type.Array(Type.String(), { description: 'Profiles of its services that it chooses.' }),
+  },
+  { title: 'BundleDetails' },
+);
+/** What some hosts would not permit of a bundle. */
+export const Warnings = Type.Array(Type.String());
+/** A bundle that was pushed, with what some hosts would not permit of it. */
+export const PushedBundle = Type.Object({ ...bundle, warnings: Warnings }, { title: 'PushedBundle' });
+/** Under which digest an archive is pushed. */
+export const PushQuery = Body({ sha256: Sha256 });
+
+/** A page of bundles, newest first. */
+export const BundleList = Type.Object(
+  { bundles: Type.Array(Bundle), next: Nullable(Type.String()) },
+  { title: 'BundleList' },
+);
+/** Which bundles a list shows; `after` is `next` of the page before. */
+export const BundleQuery = Body({
+  env: Type.Optional(EnvName),
+  after: Type.Optional(Type.String({ pattern: cursorPattern })),
+  limit: Limit,
+});
+
+/** The bundle of an env that is the first side of a comparison. */
+export const DiffParams = Type.Object({ env: EnvName, sha256: Sha256 });
+/** The other side of a comparison. */
+export const DiffQuery = Body({ to: Sha256 });
+
+const Difference = Type.Object(
+  { key: Type.String(), before: Nullable(Type.String()), after: Nullable(Type.String()) },
+  { title: 'Difference', description: 'A value that differs; null on the side that lacks it.' },
+);
+const Differences = Type.Array(Difference);
+const PartDifferences = Type.Array(
+  Type.Object(
+    { name: Type.String(), change: Type.Enum(['added', 'removed', 'changed']), keys: Differences },
+    { title: 'PartDifference' },
+  ),
+);
+const DiffLabel = Type.Object(
+  { sha: Nullable(Sha256), name: Type.String(), env: EnvName, version: Type.String(), sequence: Type.Integer() },
+  { title: 'ComparedBundle' },
+);
+
+/** What changes from a bundle to another one. */
+export const BundleDiff = Type.Object(
+  {
+    before: DiffLabel,
+    after: DiffLabel,
+    same_content: Type.Boolean({ description: 'Both have the same files.' }),
+    manifest: Differences,
+    services: PartDifferences,
+    resources: PartDifferences,
+    images: Differences,
+    variables: Differences,
+    secrets: Type.Array(Difference, { description: 'Paths, fields and versions; values are in no bundle.' }),
+    files: Type.Array(Difference, { description: 'By path: sha256, and whether it is executable.' }),
+    powers: Type.Array(Difference, { description: 'What a host must permit, or a flag of the bundle lift.' }),
+  },
+  { title: 'BundleDiff' },
+);
+
+/** A Sigstore bundle of version 0.3, in which a statement about a bundle is signed. */
+export const Signature = Type.Object({}, { additionalProperties: true, title: 'Signature' });
+/** The signatures of a bundle, oldest first. */
+export const SignatureList = Type.Object(
+  {
+    signatures: Type.Array(
+      Type.Object(
+        {
+          sha256: Sha256,
+          signer: Nullable(Type.String({ description: 'Null for nobody whom its hosts believe.' })),
+          received_at: Timestamp,
+          received_from: Type.String({ description: 'Name of the operator who added it.' }),
+          signature: Signature,
+        },
+        { title: 'ReceivedSignature' },
+      ),
+    ),
+  },
+  { title: 'SignatureList' },
+);

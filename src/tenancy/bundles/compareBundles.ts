@@ -1,0 +1,78 @@
+import { mkdir } from 'node:fs/promises';
+import { join } from 'node:path';
+import { unpack } from '../../bundle/archive.ts';
+import { diffSideOf } from '../../bundle/diffSideOf.ts';
+import { readBundle } from '../../bundle/readBundle.ts';
+import { type BundleDiff, diffOf, type DiffSide } from '../../bundle/rules/diff/bundleDiff.ts';
+import { withoutConfidential } from '../../bundle/rules/diff/withoutConfidential.ts';
+import { ApiError, notFound, requestAborted } from '../core/apiError.ts';
+import type { Dependencies } from '../core/dependencies.ts';
+import { createLimiter, type Limiter } from '../core/limiter.ts';
+import { findBundle } from '../store/bundles.ts';
+import type { Store } from '../store/openStore.ts';
+import { fetchArchive, refusedBundle, withScratchDirectory } from './archives.ts';
+
+/** Milliseconds that a comparison may take, both archives fetched and unpacked: callers and proxies give up after a minute. */
+const LONGEST_MS = 45_000;
+
+/** Comparisons at once: each reads up to `limits.unpacked_bytes` on the disk. */
+const COMPARISONS_AT_ONCE = 2;
+
+/** What an instance limits its comparisons by. */
+export function limitComparisons(): Limiter {
+  return createLimiter(COMPARISONS_AT_ONCE, 'too many bundles are compared at once');
+}
+
+/** Two bundles of an env, by their digests. */
+export interface Comparison {
+  env: string;
+  before: string;
+  after: string;
+  /** Aborted when the caller goes away. */
+  signal: AbortSignal;
+}
+
+/**
+ * What differs between two bundles of an env, without values that may be confidential. One archive at a time is unpacked below
+ * the state directory. Throws 404, 422 for a bundle that this version cannot read, 503 `OVERLOADED` where others are compared or
+ * it takes too long, `BUNDLE_MISSING`, `BUNDLE_DAMAGED`, `DISK_FULL`, and PeerErrors.
+ */
+export async function compareBundles(deps: Dependencies, comparison: Comparison): Promise<BundleDiff> {
+  const { env, before, after, signal } = comparison;
+  for (const sha256 of [before, after]) await requireBundleOf(deps.store, env, sha256);
+  return deps.limitComparisons(async () => {
+    const timeout = AbortSignal.timeout(LONGEST_MS);
+    const either = AbortSignal.any([signal, timeout]);
+    try {
+      const side = await readSide(deps, before, either);
+      return withoutConfidential(diffOf(side, await readSide(deps, after, either)));
+    } catch (error) {
+      if (signal.aborted) throw requestAborted();
+      if (timeout.aborted) throw tooSlow();
+      throw error;
+    }
+  });
+}
+
+async function requireBundleOf(store: Store, env: string, sha256: string): Promise<void> {
+  const row = await findBundle(store, sha256);
+  // The role is for this env: nothing is told of the bundles of others.
+  if (row?.env !== env) throw notFound('bundle');
+}
+
+function readSide(deps: Dependencies, sha256: string, signal: AbortSignal): Promise<DiffSide> {
+  return withScratchDirectory(deps, async (scratch) => {
+    const [file, dir] = [join(scratch, 'archive'), join(scratch, 'files')];
+    await fetchArchive(deps, { sha256, file, signal });
+    await mkdir(dir, { mode: 0o700 });
+    const readContents = () => unpack({ file, into: dir, limits: deps.settings.limits, signal });
+    const side = await diffSideOf(await readBundle({ sha: sha256, dir, readContents }), signal);
+    if ('refusals' in side) throw refusedBundle(side.refusals);
+    return side;
+  });
+}
+
+function tooSlow(): ApiError {
+  const message = `comparing the bundles has taken longer than ${LONGEST_MS / 1000} s: fetch and compare them by deployctl`;
+  return new ApiError({ status: 503, code: 'OVERLOADED', message, retryAfterS: 60 });
+}

@@ -1,0 +1,48 @@
+import type { Refusal } from '../../../machines/refusals.ts';
+import type { Manifest } from '../../../machines/types.ts';
+import { defaultPolicy } from '../../protocol/hostPolicy.ts';
+import { commonRefusals, policyOf, policyWarnings } from './hostPolicies.rules.ts';
+
+const fault = (text: string, cure = '') => ({ text, cure });
+const privileged = (...texts: string[]): Refusal => {
+  return {
+    code: 'PRIVILEGED_REFUSED',
+    detail: texts.join('; '),
+    faults: texts.map((text) => fault(text, `permit ${text}`)),
+  };
+};
+const stale: Refusal = { code: 'MANIFEST_INVALID', detail: 'x' };
+
+it('a told policy is written alike, without what is unknown', () => {
+  const permit = { networks: ['b', 'a'], capabilities: ['X'], magic: ['y'] };
+  expect(policyOf({ permit, deny: ['purge', 'privileged', 'magic'], images: 'signed' })).toEqual({
+    permit: { capabilities: ['X'], networks: ['a', 'b'] },
+    deny: ['privileged', 'purge'],
+    images: 'any',
+  });
+  expect(policyOf({})).toEqual(defaultPolicy);
+  expect(policyOf({ images: 'digest' }).images).toBe('digest');
+});
+
+it.each<[string, Refusal[], Refusal[][], Refusal[]]>([
+  ['all, without hosts', [privileged('a', 'b'), stale], [], [privileged('a', 'b'), stale]],
+  ['what every host refuses', [privileged('a', 'b')], [[privileged('b')], [privileged('c', 'b')]], [privileged('b')]],
+  ['nothing that some host permits', [privileged('a'), stale], [[stale], []], []],
+  ['nothing of the same text with another code', [stale], [[privileged('x')]], []],
+])('no host lifts %s', (_, first, others, expected) => {
+  expect(commonRefusals(first, others)).toEqual(expected);
+});
+
+it('warns of the rest, each fault with its cure, and of a flag that does not count', () => {
+  const manifest = { agent: { allow_privileged: false, allow_rollback: true } } as Manifest;
+  const facts = { manifest, common: [privileged('b')] };
+  const warning = { code: 'PRIVILEGED_REFUSED', detail: 'a: permit a' };
+  expect(policyWarnings(defaultPolicy, [privileged('a', 'b')], facts)).toEqual([warning]);
+  expect(policyWarnings({ ...defaultPolicy, deny: ['rollback'] }, [privileged('b')], facts)).toEqual([
+    {
+      code: 'ROLLBACK_REFUSED',
+      detail: 'agent.allow_rollback does not count (policy.deny: rollback), so a way back is',
+    },
+  ]);
+  expect(policyWarnings(defaultPolicy, [privileged('b')], facts)).toEqual([]);
+});

@@ -1,0 +1,108 @@
+import { formatRefusal, type Refusal, type RefusalCode } from '../../../machines/refusals.ts';
+import type { Manifest } from '../../../machines/types.ts';
+import type { BundleContents } from '../../bundle/rules/archive/inventory.ts';
+import { limitDetails } from '../../bundle/rules/archive/limitDetails.ts';
+import type { ReportedPolicy } from '../../protocol/checkIn.ts';
+import { denials, type HostPolicy, permitKeys } from '../../protocol/hostPolicy.ts';
+import { printable } from '../../protocol/printable.ts';
+
+/** The policy that a host told, without what this service does not know of it, always written alike. */
+export function policyOf({ permit = {}, deny = [], images }: Omit<ReportedPolicy, 'limits'>): HostPolicy {
+  const permits = permitKeys.flatMap((key) => (permit[key] === undefined ? [] : [[key, permit[key].toSorted()]]));
+  return {
+    permit: Object.fromEntries(permits) as HostPolicy['permit'],
+    deny: denials.filter((denial) => deny.includes(denial)),
+    images: images === 'digest' ? 'digest' : 'any',
+  };
+}
+
+/** The refusals that no host lifts: of `first` those faults that all others have too. */
+export function commonRefusals(first: Refusal[], others: Refusal[][]): Refusal[] {
+  const isCommon = others.map((refusals) => new Set(refusals.flatMap(faultsOf)));
+  return first.flatMap((refusal) => withFaults(refusal, (fault) => isCommon.every((known) => known.has(fault))));
+}
+
+/** What hosts of a policy would refuse besides the refusals that no host lifts. */
+export function policyWarnings(
+  policy: HostPolicy,
+  refusals: Refusal[],
+  { manifest, common }: { manifest: Manifest; common: Refusal[] },
+): HostWarning[] {
+  const known = new Set(common.flatMap(faultsOf));
+  const own = refusals.flatMap((refusal) => withFaults(refusal, (fault) => !known.has(fault)));
+  const warnings = own.map((refusal) => ({ code: refusal.code, detail: formatRefusal(refusal) }));
+  const isRollbackDenied = manifest.agent.allow_rollback && policy.deny.includes('rollback');
+  return isRollbackDenied ? [...warnings, rollbackWarning] : warnings;
+}
+
+const rollbackWarning: HostWarning = {
+  code: 'ROLLBACK_REFUSED',
+  detail: 'agent.allow_rollback does not count (policy.deny: rollback), so a way back is',
+};
+
+/** Each fault with its code, as one text. */
+function faultsOf(refusal: Refusal): string[] {
+  return textsOf(refusal).map((text) => `${refusal.code} ${text}`);
+}
+
+function textsOf({ detail, faults }: Refusal): string[] {
+  return faults?.map(({ text }) => text) ?? [detail];
+}
+
+/** The refusal with some of its faults; none without any. */
+function withFaults(refusal: Refusal, isKept: (fault: string) => boolean): Refusal[] {
+  const kept = textsOf(refusal).filter((text) => isKept(`${refusal.code} ${text}`));
+  if (kept.length === 0) return [];
+  const faults = refusal.faults?.filter(({ text }) => kept.includes(text));
+  return [{ code: refusal.code, detail: kept.join('; '), ...(faults && { faults }) }];
+}
+
+/** What hosts compare with their limits: bytes of the archive and of its files, number of files and directories. */
+export type BundleSize = ReportedPolicy['limits'];
+
+/** What a host would refuse. */
+interface HostWarning {
+  code: RefusalCode;
+  detail: string;
+}
+
+/** A host that would refuse a bundle. */
+export interface RefusingHost extends HostWarning {
+  /** Id of its backend. */
+  id: string;
+  /** As it calls itself. */
+  name: string;
+}
+
+/** The size of a bundle by its archive and content. */
+export function bundleSizeOf({ files, directories }: BundleContents, archiveBytes: number): BundleSize {
+  return {
+    bundle_bytes: archiveBytes,
+    unpacked_bytes: files.reduce((sum, { size }) => sum + size, 0),
+    bundle_entries: files.length + directories.length,
+  };
+}
+
+/** Why a host with these limits would refuse a bundle, in the words of its agent; null if it would not. */
+export function exceededLimit(size: BundleSize, { limits }: ReportedPolicy): string | null {
+  if (size.bundle_bytes > limits.bundle_bytes) return limitDetails.bundle_bytes(limits.bundle_bytes, size.bundle_bytes);
+  for (const name of ['bundle_entries', 'unpacked_bytes'] as const) {
+    if (size[name] > limits[name]) return limitDetails[name](limits[name]);
+  }
+  return null;
+}
+
+/** One warning for each refusal, with the hosts that it is told of. */
+export function formatHostWarnings(hosts: RefusingHost[]): string[] {
+  const byRefusal = Map.groupBy(hosts, ({ code, detail }) => `${code}: ${detail}`);
+  return [...byRefusal].map(([refusal, refusing]) => `${refusal}: refused by ${formatNames(refusing)}`);
+}
+
+/** Hosts that a warning names; it counts the others. */
+const maxNamed = 10;
+
+function formatNames(hosts: RefusingHost[]): string {
+  const names = hosts.slice(0, maxNamed).map(({ name, id }) => `${printable(name)} (${id})`);
+  const others = hosts.length - names.length;
+  return [...names, ...(others > 0 ? [`and ${others} more`] : [])].join(', ');
+}

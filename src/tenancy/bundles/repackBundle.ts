@@ -1,0 +1,204 @@
+import { join } from 'node:path';
+import { bundleFactsOf } from '../../bundle/readBundle.ts';
+import { repack, type RepackedBundle } from '../../bundle/repack.ts';
+import type { BundleFacts } from '../../bundle/rules/plan/plan.ts';
+import { parseManifest } from '../../protocol/manifest.ts';
+import { changeManifest } from '../../protocol/manifestText.ts';
+import { conflict, notFound } from '../core/apiError.ts';
+import { auditEntry } from '../core/audit.ts';
+import type { Dependencies } from '../core/dependencies.ts';
+import type { AuditCaller } from '../core/operator.ts';
+import { storageError } from '../peers/bundleStorage.ts';
+import { findBundle, findReplacement } from '../store/bundles.ts';
+import type { BundleRow, EnvRow } from '../store/database.ts';
+import { findBundleTrust, findEnv, lockEnv, reserveSequence, setDesiredSha } from '../store/envs.ts';
+import type { Store } from '../store/openStore.ts';
+import { addAuditEntry } from '../store/people.ts';
+import { announceAwaited } from '../webhooks/send.ts';
+import { judgeForHosts } from './acceptBundle.ts';
+import { fetchArchive, insertStoredBundle, storeArchive, withScratchDirectory } from './archives.ts';
+import { isPinNeeded, newestPin, pinSecret } from './bundle.rules.ts';
+import { viewBundle } from './bundleList.ts';
+import { bundleSizeOf } from './hostPolicies.rules.ts';
+
+/** What a changed secret means for the bundle that is desired. */
+interface SecretChange {
+  caller: AuditCaller;
+  env: string;
+  /** Path of the secret in manifests. */
+  path: string;
+  version: number;
+}
+
+/** The bundle that deploys a version of a secret. */
+interface DeployedSecret {
+  bundle: BundleRow;
+  /** What some hosts would not permit of a bundle that was made for it. */
+  warnings: string[];
+}
+
+/** How often a bundle is packed anew because another one has become the desired one meanwhile. */
+const MAX_TRIES = 5;
+
+/** Bundles from which one that pins a secret is packed. */
+interface Origin {
+  desired: BundleRow;
+  /** The newest one that is to replace the desired one and waits for signatures, with what it pins; else the desired one. */
+  base: BundleRow;
+}
+
+/**
+ * Packs the desired bundle of an env anew so that it pins a version of a secret, and makes it the desired one; where the hosts
+ * demand signatures, it waits for them instead, to be promoted. Version text and files stay the same, so that hosts recreate
+ * only what uses the secret. Returns the bundle that deploys this version or a newer one; null if the desired one does not
+ * read the secret. Throws 404 without the env, 409 `DESIRED_CHANGED` if it is changed again and again and `ROLLOUT_ACTIVE`, 503
+ * `DISK_FULL`, `BUNDLE_MISSING` and `BUNDLE_DAMAGED`, and PeerErrors.
+ */
+export async function repackBundle(deps: Dependencies, change: SecretChange): Promise<DeployedSecret | null> {
+  for (let tries = 0; tries < MAX_TRIES; tries++) {
+    const origin = await findOrigin(deps.store, await findEnv(deps.store, change.env));
+    if (origin === null) return null;
+    const outcome = await withScratchDirectory(deps, (dir) => repackFrom(deps, change, { ...origin, dir }));
+    if (outcome !== 'outdated') return outcome;
+  }
+  const message = 'the secret is written, but other bundles became the desired one; set it again, or pack a bundle';
+  throw conflict({ code: 'DESIRED_CHANGED', message, env: change.env });
+}
+
+async function findOrigin(store: Store, env: EnvRow | null): Promise<Origin | null> {
+  if (env === null) throw notFound('env');
+  const desired = env.desired_sha === null ? null : await findBundle(store, env.desired_sha);
+  return desired && { desired, base: (await findReplacement(store, desired)) ?? desired };
+}
+
+/** `outdated` if another bundle became the desired one or its replacement, or one of a higher sequence was pushed. */
+async function repackFrom(
+  deps: Dependencies,
+  change: SecretChange,
+  { dir, ...origin }: Origin & { dir: string },
+): Promise<DeployedSecret | null | 'outdated'> {
+  const { base } = origin;
+  const file = join(dir, 'base');
+  const into = join(dir, 'repacked');
+  const { signal } = new AbortController();
+  await fetchArchive(deps, { sha256: base.sha256, file, signal });
+  const seen = { reads: false, pinned: 0, sequence: 0, facts: null as BundleFacts | null };
+  const packed = await repack({ file, into, scratchDir: dir, signal }, async (text, unpacked) => {
+    const parsed = parseManifest(text, change.env);
+    if ('refusal' in parsed) throw storageError('read', `${base.sha256}: ${parsed.refusal.detail}`);
+    seen.reads = parsed.manifest.secrets.some(({ path }) => path === change.path);
+    seen.pinned = newestPin(parsed.manifest, change.path);
+    if (!isPinNeeded(parsed.manifest, change)) return null;
+    seen.facts = await bundleFactsOf({ ...unpacked, ...parsed, sha: null }, signal);
+    seen.sequence = await takeSequence(deps, change.env);
+    return pinSecret(text, seen.sequence, change);
+  });
+  const { reads, pinned, sequence, facts } = seen;
+  if (packed === null || facts === null) return reads ? { bundle: base, warnings: pinWarnings(change, pinned) } : null;
+  const size = bundleSizeOf(packed.contents, packed.sizeBytes);
+  const { warnings } = await judgeForHosts(deps, change.env, { facts, size });
+  await storeArchive(deps, { sha256: packed.sha256, file: into });
+  const row = rowOf(deps, change, { base, packed, sequence });
+  return (await insertRepacked(deps, change, { origin, row })) ? { bundle: row, warnings } : 'outdated';
+}
+
+/** A pinned version may be to come, or gone with a secret that was deleted. */
+function pinWarnings({ path, version }: SecretChange, pinned: number): string[] {
+  return pinned > version ? [`the bundle pins version ${pinned} of ${path}: version ${version} is not deployed`] : [];
+}
+
+function rowOf(
+  { clock }: Dependencies,
+  { caller }: SecretChange,
+  { base, packed, sequence }: { base: BundleRow; packed: RepackedBundle; sequence: number },
+): BundleRow {
+  const { sha256, sizeBytes } = packed;
+  return { ...base, sha256, sequence, size_bytes: sizeBytes, received_at: clock(), received_from: caller.actor };
+}
+
+/** Makes a stored bundle the desired one, or lets it wait for that; false if its origin is not the same any more. */
+async function insertRepacked(
+  { store, clock }: Dependencies,
+  { caller, env }: SecretChange,
+  { origin, row: repacked }: { origin: Origin; row: BundleRow },
+): Promise<boolean> {
+  return store.transaction().execute(async (work) => {
+    const row = await lockEnv(work, env);
+    if (row !== null) requireNoRollout(row);
+    const now = await findOrigin(work, row);
+    if (now?.desired.sha256 !== origin.desired.sha256 || now.base.sha256 !== origin.base.sha256) return false;
+    const mustWait = (await findBundleTrust(work, env)) !== null;
+    const replaces = mustWait ? origin.desired.sha256 : null;
+    if ((await insertStoredBundle(work, { ...repacked, replaces })) !== 'added') return false;
+    if (mustWait) await announceAwaited(work, repacked);
+    else await setDesiredSha(work, env, repacked.sha256);
+    await addAuditEntry(
+      work,
+      auditEntry({ clock }, { ...caller, act: 'bundle.repack' }, { target: repacked.sha256, env }),
+    );
+    return true;
+  });
+}
+
+/**
+ * Packs a bundle anew under the next sequence of its env and stores the archive; all else stays as it is. Returns the row,
+ * which is not inserted yet. Throws 503 `DISK_FULL`, `BUNDLE_MISSING` and `BUNDLE_DAMAGED`, and PeerErrors.
+ */
+export function resequenceBundle(deps: Dependencies, bundle: BundleRow, receivedFrom: string): Promise<BundleRow> {
+  return withScratchDirectory(deps, async (dir) => {
+    const { signal } = new AbortController();
+    const [file, into] = [join(dir, 'base'), join(dir, 'repacked')];
+    await fetchArchive(deps, { sha256: bundle.sha256, file, signal });
+    const sequence = await takeSequence(deps, bundle.env);
+    const packed = await repack({ file, into, scratchDir: dir, signal }, async (text) =>
+      changeManifest(text, () => ({ sequence })),
+    );
+    if (packed === null) throw new TypeError('a bundle was packed without a manifest');
+    const { sha256, sizeBytes } = packed;
+    await storeArchive(deps, { sha256, file: into });
+    const received = { received_at: deps.clock(), received_from: receivedFrom, replaces: null };
+    return { ...bundle, sha256, sequence, size_bytes: sizeBytes, ...received };
+  });
+}
+
+/** Reserves the next sequence of an env for a bundle that is packed anew; throws 404. */
+async function takeSequence({ store }: Dependencies, env: string): Promise<number> {
+  const sequence = await reserveSequence(store, env);
+  if (sequence === null) throw notFound('env');
+  return sequence;
+}
+
+/**
+ * Locks an env that a bundle is to become the desired one of, or none; bundles of a locked env are not removed. Throws 404,
+ * and 409: `ROLLOUT_ACTIVE`, `BUNDLE_ENV` for a bundle of another env, `SIGNATURE_AWAITED` for one that the hosts of the env
+ * would refuse.
+ */
+export async function lockPromotable(
+  work: Store,
+  { env, sha256 }: { env: string; sha256: string | null },
+): Promise<EnvRow> {
+  const row = await lockEnv(work, env);
+  if (row === null) throw notFound('env');
+  requireNoRollout(row);
+  if (sha256 === null) return row;
+  const bundle = await findBundle(work, sha256);
+  if (bundle === null) throw notFound('bundle');
+  if (bundle.env !== env) throw conflict({ code: 'BUNDLE_ENV', message: 'the bundle is of another env', env });
+  const { signature, signers } = await viewBundle(work, bundle);
+  if (signature === 'awaiting signature') throw signatureAwaited(env, signers);
+  return row;
+}
+
+/** Throws 409 `ROLLOUT_ACTIVE` while an env has a rollout that is neither done nor aborted. */
+export function requireNoRollout({ name, rollout_id }: Pick<EnvRow, 'name' | 'rollout_id'>): void {
+  if (rollout_id === null) return;
+  const message = 'a rollout of this env is under way: wait until it is done, or abort it';
+  throw conflict({ code: 'ROLLOUT_ACTIVE', message, env: name });
+}
+
+function signatureAwaited(env: string, signers: string[]) {
+  const signed =
+    signers.length === 0 ? 'nobody whom they believe has signed the bundle' : `only ${signers.join(', ')} signed`;
+  const message = `the hosts of ${env} demand more signatures: ${signed}`;
+  return conflict({ code: 'SIGNATURE_AWAITED', message, env });
+}

@@ -1,0 +1,140 @@
+import { cursorOf, placeOf } from '../core/cursor.rules.ts';
+import { DEFAULT_LIMIT } from '../http/commonSchemas.ts';
+import { answer, octets, operatorRoute } from '../http/operatorRoute.ts';
+import { acceptBundle, withReceivedArchive } from './acceptBundle.ts';
+import { openArchive } from './archives.ts';
+import { findPermitted, listBundles, readBundle, viewBundle } from './bundleList.ts';
+import {
+  Bundle,
+  BundleDetails,
+  BundleDiff,
+  BundleList,
+  BundleParams,
+  BundleQuery,
+  DiffParams,
+  DiffQuery,
+  PushedBundle,
+  PushQuery,
+  Signature,
+  SignatureList,
+} from './bundleSchemas.ts';
+import { compareBundles } from './compareBundles.ts';
+import { addSignature, listSignatures } from './signatures.ts';
+
+/** Bundles. */
+export const bundleRoutes = [
+  operatorRoute({
+    method: 'PUT',
+    url: '/v1/bundles',
+    role: 'deployer',
+    summary: 'Push a bundle; what no host could permit is refused',
+    query: PushQuery,
+    body: octets,
+    responses: { 201: PushedBundle, 200: PushedBundle },
+    errors: {
+      404: 'ENV_NOT_FOUND',
+      409: 'SEQUENCE_STALE',
+      413: 'BUNDLE_TOO_LARGE',
+      422: 'Code of the first refusal; refusals names them all',
+      503: 'OVERLOADED, PEER_UNAVAILABLE, DISK_FULL, ARCHIVE_BUSY',
+    },
+    act: 'bundle.push',
+    target: ({ query }) => query.sha256,
+    handle: async (deps, { operator, caller, query: { sha256 }, body, signal }) =>
+      withReceivedArchive(deps, { body, sha256, signal }, async (archive) => {
+        const { bundle, created, warnings } = await acceptBundle(deps, { ...archive, operator, caller, signal });
+        return answer(created ? 201 : 200, { ...(await viewBundle(deps.store, bundle)), warnings });
+      }),
+  }),
+  operatorRoute({
+    method: 'GET',
+    url: '/v1/bundles',
+    role: 'viewer',
+    summary: 'List the bundles of the envs that the token is for, newest first',
+    query: BundleQuery,
+    responses: { 200: BundleList },
+    act: 'bundle.list',
+    target: ({ query }) => query.env ?? '',
+    handle: async (deps, { operator, query: { after, limit = DEFAULT_LIMIT, ...filter } }) => {
+      const place = after === undefined ? undefined : placeOf(after);
+      const { bundles, last } = await listBundles(deps, { operator, ...filter, after: place, limit });
+      return answer(200, { bundles, next: last && cursorOf(last) });
+    },
+  }),
+  operatorRoute({
+    method: 'GET',
+    url: '/v1/bundles/:sha256',
+    role: 'viewer',
+    summary: 'Show a bundle',
+    params: BundleParams,
+    responses: { 200: BundleDetails },
+    errors: { 404: 'BUNDLE_NOT_FOUND' },
+    act: 'bundle.read',
+    handle: async (deps, { operator, params }) =>
+      answer(200, await readBundle(deps, { operator, sha256: params.sha256 })),
+  }),
+  operatorRoute({
+    method: 'GET',
+    url: '/v1/envs/:env/bundles/:sha256/diff',
+    role: 'viewer',
+    summary: 'Tell what changes from a bundle to another one of the env',
+    description:
+      'As deployctl bundle diff --json, but values of environments, commands, labels, options of drivers and logs, and inline files are `(not shown)`: the archives have them.',
+    params: DiffParams,
+    query: DiffQuery,
+    responses: { 200: BundleDiff },
+    errors: {
+      404: 'BUNDLE_NOT_FOUND',
+      422: 'Code of the first refusal, of a bundle that this version cannot read',
+      503: 'OVERLOADED, PEER_UNAVAILABLE, BUNDLE_MISSING, BUNDLE_DAMAGED, DISK_FULL',
+    },
+    act: 'bundle.diff',
+    handle: async (deps, { params: { env, sha256: before }, query: { to: after }, signal }) =>
+      answer(200, await compareBundles(deps, { env, before, after, signal })),
+  }),
+  operatorRoute({
+    method: 'GET',
+    url: '/v1/bundles/:sha256/archive',
+    role: 'viewer',
+    summary: 'Download the archive of a bundle, as it was pushed',
+    params: BundleParams,
+    responses: { 200: octets },
+    errors: { 404: 'BUNDLE_NOT_FOUND', 503: 'OVERLOADED, PEER_UNAVAILABLE, BUNDLE_MISSING' },
+    act: 'bundle.fetch',
+    handle: async (deps, { operator, params: { sha256 } }) => {
+      const { size_bytes: size } = await findPermitted(deps, { operator, sha256 }, 'viewer');
+      return answer(200, { bytes: await openArchive(deps, sha256), size });
+    },
+  }),
+];
+
+/** Signatures of bundles, which others have made: the service signs for nobody. */
+export const signatureRoutes = [
+  operatorRoute({
+    method: 'POST',
+    url: '/v1/bundles/:sha256/signatures',
+    role: 'deployer',
+    summary: 'Add a signature to a bundle; the same one again does no harm',
+    params: BundleParams,
+    body: Signature,
+    responses: { 201: Bundle, 200: Bundle },
+    errors: { 404: 'BUNDLE_NOT_FOUND', 422: 'SIGNATURE_REFUSED' },
+    act: 'signature.add',
+    handle: async (deps, { operator, caller, params: { sha256 }, body: signature }) => {
+      const { bundle, created } = await addSignature(deps, { operator, caller, sha256, signature });
+      return answer(created ? 201 : 200, bundle);
+    },
+  }),
+  operatorRoute({
+    method: 'GET',
+    url: '/v1/bundles/:sha256/signatures',
+    role: 'viewer',
+    summary: 'List the signatures of a bundle, the oldest first',
+    params: BundleParams,
+    responses: { 200: SignatureList },
+    errors: { 404: 'BUNDLE_NOT_FOUND' },
+    act: 'signature.list',
+    handle: async (deps, { operator, params: { sha256 } }) =>
+      answer(200, { signatures: await listSignatures(deps, { operator, sha256 }) }),
+  }),
+];

@@ -1,0 +1,92 @@
+import { createHash } from 'node:crypto';
+import { signatureLimits } from '../../protocol/signatureLimits.ts';
+import { SignatureFault } from '../../signatures/signatureFault.ts';
+import { ApiError, notFound } from '../core/apiError.ts';
+import { auditEntry } from '../core/audit.ts';
+import type { Dependencies } from '../core/dependencies.ts';
+import type { AuditCaller } from '../core/operator.ts';
+import { toTime } from '../core/views.ts';
+import { findBundle, insertSignature, listSignatures as selectSignatures } from '../store/bundles.ts';
+import type { SignatureRow } from '../store/database.ts';
+import { findBundleTrust, lockEnv } from '../store/envs.ts';
+import type { Store } from '../store/openStore.ts';
+import { addAuditEntry } from '../store/people.ts';
+import { type BundleView, findPermitted, type NamedBundle, viewBundle } from './bundleList.ts';
+
+/** A signature as the API returns it. */
+export interface SignatureView {
+  /** Of its JSON text. */
+  sha256: string;
+  /** Null for nobody whom the hosts of the env believe, and while they demand no signature. */
+  signer: string | null;
+  /** RFC 3339. */
+  received_at: string;
+  /** Name of the operator who added it. */
+  received_from: string;
+  /** A Sigstore bundle. */
+  signature: object;
+}
+
+/** The signatures of a bundle, oldest first; throws 404 and 403. */
+export async function listSignatures(deps: Dependencies, named: NamedBundle): Promise<SignatureView[]> {
+  const { sha256 } = await findPermitted(deps, named, 'viewer');
+  return (await selectSignatures(deps.store, sha256)).map(({ sha256, signer, received_at, received_from, body }) => {
+    return { sha256, signer, received_at: toTime(received_at), received_from, signature: JSON.parse(body) as object };
+  });
+}
+
+/** A signature that an operator adds to a bundle. */
+export interface NewSignature extends NamedBundle {
+  caller: AuditCaller;
+  /** A Sigstore bundle, it is hoped. */
+  signature: object;
+}
+
+/**
+ * Adds a signature to a bundle; the same one again does no harm. Throws 404 and 403, and 422 `SIGNATURE_REFUSED` for what is
+ * no signature of this bundle, or of nobody whom the hosts of the env believe, where it was told whom they do.
+ */
+export async function addSignature(
+  deps: Dependencies,
+  { signature, caller, ...named }: NewSignature,
+): Promise<{ bundle: BundleView; created: boolean }> {
+  const { env, sha256 } = await findPermitted(deps, named, 'deployer');
+  const { requireSigner, requireTruth } = await import('./judgeSignature.ts');
+  try {
+    const text = textOf(signature);
+    return await deps.store.transaction().execute(async (work) => {
+      if ((await lockEnv(work, env)) === null) throw notFound('env');
+      const bundle = await findBundle(work, sha256);
+      if (bundle === null) throw notFound('bundle');
+      requireTruth(signature, bundle);
+      const trust = await findBundleTrust(work, env);
+      const signer = trust === null ? null : requireSigner(signature, bundle, trust);
+      const origin = { signer, received_at: deps.clock(), received_from: caller.actor };
+      const created = await insertOnce(work, { bundle_sha256: sha256, ...text, ...origin });
+      await addAuditEntry(work, auditEntry(deps, caller, { target: sha256, env }));
+      return { bundle: await viewBundle(work, bundle), created };
+    });
+  } catch (error) {
+    if (!(error instanceof SignatureFault)) throw error;
+    throw new ApiError({ status: 422, code: 'SIGNATURE_REFUSED', message: error.message, env });
+  }
+}
+
+/** The body of a signature, and its digest. */
+function textOf(signature: object): Pick<SignatureRow, 'body' | 'sha256'> {
+  const body = JSON.stringify(signature);
+  const size = Buffer.byteLength(body);
+  if (size > signatureLimits.bytes)
+    throw new SignatureFault(`it has ${size} bytes, more than ${signatureLimits.bytes}`);
+  return { body, sha256: createHash('sha256').update(body).digest('hex') };
+}
+
+/** False if the bundle has this signature. */
+async function insertOnce(work: Store, row: SignatureRow): Promise<boolean> {
+  const known = await selectSignatures(work, row.bundle_sha256);
+  if (known.some(({ sha256 }) => sha256 === row.sha256)) return false;
+  if (known.length >= signatureLimits.count)
+    throw new SignatureFault(`the bundle has ${known.length} signatures, and no more are kept`);
+  await insertSignature(work, row);
+  return true;
+}

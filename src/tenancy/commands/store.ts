@@ -1,0 +1,94 @@
+import type { TenancySettings } from '../config/settings.ts';
+import { addKey, deleteExpiredKeys, openKeyRing, publicKeyPems, PUBLISHED_AHEAD_MS } from '../keys/keyRing.ts';
+import { addAdministrator } from '../people/people.ts';
+import { migrateStore, type Store } from '../store/openStore.ts';
+import { listSigningKeys } from '../store/signingKeys.ts';
+import { ensureKeyFile, readKeyFile } from './keyFiles.ts';
+import { initializeStore } from './restore.ts';
+import {
+  CommandError,
+  noStore,
+  type Output,
+  presentStore,
+  requireKnownTables,
+  storePlaceOf,
+  withCurrentStore,
+  withStore,
+} from './storeAccess.ts';
+
+/** `deployd-tenancy admin NAME`: makes an administrator of all envs, and prints the token, once. For a token that is lost. */
+export async function admin(settings: TenancySettings, name: string, out: Output): Promise<number> {
+  const administrator = { name, act: 'service.admin', now: Date.now() };
+  const token = await withCurrentStore(settings, (store) =>
+    store.transaction().execute((work) => addAdministrator(work, administrator)),
+  );
+  if (token === null) throw new CommandError(`there is an operator of the name ${name}: choose another`);
+  out.log(token);
+  return 0;
+}
+
+/** `deployd-tenancy migrate`: brings the store to this version; does nothing to a store that is of it. */
+export async function migrate(settings: TenancySettings, out: Output): Promise<number> {
+  const done = await withStore(presentStore(settings), async (store) => {
+    const { isEmpty } = await requireKnownTables(store);
+    if (isEmpty) throw noStore();
+    return migrateStore(store);
+  });
+  out.log(done.length === 0 ? 'the store is of this version' : `migrated the store: ${done.join(', ')}`);
+  return 0;
+}
+
+/**
+ * `deployd-tenancy init`: makes what the service needs before its first start, and prints the first administrator's token,
+ * once. A run that was cut is finished by the next; what is there already stays as it is.
+ */
+export async function init(settings: TenancySettings, out: Output): Promise<number> {
+  const { key_file } = settings;
+  const token = await withStore(storePlaceOf(settings), async (store) => {
+    const { isEmpty } = await requireKnownTables(store);
+    if (!isEmpty && (await hasKeys(store))) throw isInitialized(key_file);
+    const keyFile = await ensureKeyFile(key_file);
+    await migrateStore(store);
+    return initializeStore(store, keyFile, Date.now());
+  });
+  if (token === null) throw isInitialized(key_file);
+  out.error(`key file: ${key_file} (keep a copy apart from the store's backups; every instance needs the same)`);
+  out.error('token of the administrator `admin`, shown only now:');
+  out.log(token);
+  return 0;
+}
+
+async function hasKeys(store: Store): Promise<boolean> {
+  return (await listSigningKeys(store)).length > 0;
+}
+
+function isInitialized(keyFile: string): CommandError {
+  return new CommandError(
+    `the store is initialized already, and was left as it is. Another instance needs a copy of ${keyFile}; a lost ` +
+      'administrator’s token is replaced by deployd-tenancy admin NAME',
+  );
+}
+
+/**
+ * `deployd-tenancy keys rotate`: adds a signing key, which is published before it signs unless `now` is asked for, and
+ * deletes keys by which nothing that is valid can have been signed.
+ */
+export async function rotateKeys(settings: TenancySettings, { now }: { now: boolean }, out: Output): Promise<number> {
+  const keyFile = readKeyFile(settings.key_file);
+  const activeFrom = Date.now() + (now ? 0 : PUBLISHED_AHEAD_MS);
+  const kid = await withCurrentStore(settings, async (store) => {
+    await openKeyRing(store, keyFile);
+    await deleteExpiredKeys(store, Date.now());
+    return addKey(store, keyFile, activeFrom);
+  });
+  out.log(`key ${kid} signs from ${new Date(activeFrom).toISOString()} on`);
+  return 0;
+}
+
+/** `deployd-tenancy keys show`: prints the public keys (PEM), for a secretstore that cannot fetch them. */
+export async function showKeys(settings: TenancySettings, out: Output): Promise<number> {
+  const keyFile = readKeyFile(settings.key_file);
+  const pems = await withCurrentStore(settings, async (store) => publicKeyPems(await openKeyRing(store, keyFile)));
+  out.log(pems.map((pem) => pem.trim()).join('\n'));
+  return 0;
+}

@@ -1,0 +1,62 @@
+import type { AuditRow } from '../store/database.ts';
+import { addAuditEntry, type AuditEntry, type AuditFilter, listAuditEntries } from '../store/people.ts';
+import type { Dependencies } from './dependencies.ts';
+import type { AuditCaller, Operator, RefusedAct } from './operator.ts';
+import { visibleEnvs } from './permission.rules.ts';
+import { toPage } from './views.ts';
+
+/** Name of the service itself in the audit log; no operator has it. */
+export const SERVICE_ACTOR = 'deployd-tenancy';
+
+/** What the names of people who sign in begin with in the audit log; no operator's does. */
+const PERSON_PREFIX = 'oidc:';
+
+/** The name of a person who has signed in, in the audit log. */
+export function personActor(name: string): string {
+  return PERSON_PREFIX + name;
+}
+
+/** True for a name in the audit log that no operator may have. */
+export function isReservedActor(name: string): boolean {
+  return name === SERVICE_ACTOR || name.startsWith(PERSON_PREFIX);
+}
+
+/** The entry of an act that succeeds. */
+export function auditEntry(
+  { clock }: Pick<Dependencies, 'clock'>,
+  { actor, act, address, requestId }: AuditCaller,
+  { target, env }: { target: string; env: string | null },
+): AuditEntry {
+  return { at: clock(), actor, act, target, env, address, request_id: requestId, result: 'ok' };
+}
+
+/** Who acts when the service does something by itself. */
+export function byService(act: string): AuditCaller {
+  return { actor: SERVICE_ACTOR, act, address: null, requestId: null };
+}
+
+/** Adds a refused act to the audit log. */
+export async function recordRefusedAct(
+  deps: Dependencies,
+  { target, env, result, ...caller }: RefusedAct,
+): Promise<void> {
+  await addAuditEntry(deps.store, { ...auditEntry(deps, caller, { target, env }), result });
+}
+
+/** An entry of the audit log as the API returns it. */
+export interface AuditView extends Omit<AuditRow, 'at'> {
+  /** RFC 3339. */
+  at: string;
+}
+
+/** A page of the audit log, newest first, of the envs that an operator may see. */
+export async function listAudit(
+  { store }: Dependencies,
+  { operator, env, ...filter }: { operator: Operator; env?: string } & Omit<AuditFilter, 'envs'>,
+): Promise<{ entries: AuditView[]; next: number | null }> {
+  const envs = env === undefined ? visibleEnvs(operator.permissions) : [env];
+  const rows = await listAuditEntries(store, { ...filter, envs, limit: filter.limit + 1 });
+  const { items, last } = toPage(rows, filter.limit);
+  const entries = items.map(({ at, ...entry }) => ({ ...entry, at: new Date(at).toISOString() }));
+  return { entries, next: last?.id ?? null };
+}

@@ -1,0 +1,133 @@
+import { once } from 'node:events';
+import { chmodSync, readdirSync, writeFileSync } from 'node:fs';
+import { createServer, type Server, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { join } from 'node:path';
+import { createCa } from '../../../fixtures/servers/crypto/ca.ts';
+import { tempDir } from '../../../fixtures/tempDir.ts';
+import { captureOutput, initialize, settingsBelow } from '../../../fixtures/tenancy/installation.ts';
+import { doctor } from './doctor.ts';
+
+let dir: string;
+let config: string;
+let server: Server;
+let url: string;
+let secretstoreUrl: string;
+beforeEach(async () => {
+  dir = tempDir();
+  config = join(dir, 'config.yaml');
+  secretstoreUrl = 'http://127.0.0.1:1';
+  server = createServer((_request, response) => response.end('{"keys":[{"kid":"other"}]}')).listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+});
+// Doctor becomes the owner of the state directory, here the same user with another umask.
+let umask: number;
+beforeEach(() => void (umask = process.umask(0o022)));
+afterEach(() => {
+  process.umask(umask);
+  server.close();
+});
+
+function configure(...lines: string[]): void {
+  const usual = [`public_url: ${url}`, `secretstore_url: ${secretstoreUrl}`, `state_dir: ${dir}`];
+  writeFileSync(config, [...usual, ...lines].join('\n'), { mode: 0o640 });
+}
+
+/** What doctor tells, by the name of the check: its verdict, then its findings. */
+async function examine(environment: Record<string, string> = {}) {
+  const output = captureOutput();
+  const options = { tokenFile: null, jwksCaFile: null, publicKeys: null, environment };
+  const exit = await doctor({ configPath: config, json: true, ...options }, output);
+  const { checks } = JSON.parse(output.out.join('\n')) as {
+    checks: { name: string; verdict: string; findings: { what: string }[] }[];
+  };
+  const told = checks.map(({ name, verdict, findings }) => [name, [verdict, ...findings.map(({ what }) => what)]]);
+  return { exit, checks: Object.fromEntries(told) as Record<string, string[]>, text: output.out.join('\n') };
+}
+
+it('finds each fault by itself', async () => {
+  const key_file = join(dir, 'store.key');
+  await initialize({ ...settingsBelow(dir), key_file });
+  const { cert } = createCa().issue(['elsewhere.example']);
+  writeFileSync(join(dir, 'cert.pem'), cert);
+  writeFileSync(join(dir, 'tls.key'), createCa().issue(['elsewhere.example']).key, { mode: 0o600 });
+  writeFileSync(join(dir, 'mesh'), '{"username":"u","password":"canary"}');
+  chmodSync(join(dir, 'mesh'), 0o604);
+  configure(
+    `tls: { certificate_file: ${dir}/cert.pem, key_file: ${dir}/tls.key }`,
+    `mesh: { controller_url: https://127.0.0.1:1, credentials_file: ${dir}/mesh }`,
+    `s3: { url: http://127.0.0.1:1, bucket: b, credentials_file: ${dir}/nothing }`,
+  );
+  const { exit, checks, text } = await examine({ BAO_TOKEN: 'canary' });
+  expect(exit).toBe(1);
+  expect(checks).toMatchObject({
+    config: ['well'],
+    'state directory': ['well'],
+    files: ['wrong', `${dir}/nothing does not exist`, expect.stringContaining('mesh has mode 0604')],
+    'set-up': ['wrong', expect.stringMatching(/^secretstore: read of sys\/mounts: ECONNREFUSED/)],
+    store: ['well'],
+    keys: ['well'],
+    public_url: ['wrong', expect.stringContaining('does not publish the signing key')],
+    certificate: ['wrong', expect.stringContaining('tls.key: ')],
+    secretstore: ['wrong', expect.stringContaining('ECONNREFUSED')],
+    clock: ['unseen'],
+    bundles: ['wrong', expect.stringContaining('nothing: does not exist')],
+    mesh: ['wrong', expect.stringMatching(/^mesh controller: /)],
+  });
+  expect(text).not.toContain('canary');
+});
+
+it('finds an OpenID provider that does not answer', async () => {
+  url = 'https://127.0.0.1:1';
+  writeFileSync(join(dir, 'oidc.secret'), 'canary', { mode: 0o640 });
+  configure(
+    `oidc: { issuer_url: 'https://127.0.0.1:1/', client_id: a, client_secret_file: ${dir}/oidc.secret, roles: [{ group: g, role: viewer }] }`,
+  );
+  const { checks, text } = await examine();
+  expect(checks['sign-in']).toEqual(['wrong', 'identity provider: ECONNREFUSED']);
+  expect(text).toContain('curl -v https://127.0.0.1:1/.well-known/openid-configuration');
+  expect(text).not.toContain('canary');
+});
+
+it('tells what an invalid configuration keeps from being examined', async () => {
+  configure('lisen: 1');
+  const { exit, checks } = await examine();
+  expect(exit).toBe(1);
+  expect(checks).toEqual({
+    config: ['wrong', expect.stringContaining('lisen: unknown key')],
+    service: ['unseen'],
+  });
+});
+
+it('tells before the first start what to begin with, and makes nothing but the directory of bundles', async () => {
+  configure();
+  const { checks } = await examine();
+  expect(checks).toMatchObject({
+    store: ['wrong', expect.stringContaining('run deployd-tenancy init')],
+    keys: ['wrong', expect.anything()],
+    'set-up': ['not applicable'],
+    mesh: ['not applicable'],
+    'sign-in': ['not applicable'],
+    certificate: ['not applicable'],
+  });
+  expect(readdirSync(dir).filter((name) => name !== 'config.yaml')).toEqual(['bundles']);
+});
+
+it.each([
+  [600, 'behind'],
+  [-600, 'ahead of'],
+])('tells that the clock is wrong when the secretstore is %i s ahead', async (seconds, words) => {
+  secretstoreUrl = url;
+  server.prependListener('request', (_request, response: ServerResponse) =>
+    response.setHeader('date', dateIn(seconds)),
+  );
+  configure();
+  const { checks } = await examine();
+  expect(checks['clock']).toEqual([
+    'wrong',
+    expect.stringMatching(`^the clock is (599|600|601) s ${words} the services$`),
+  ]);
+});
+
+const dateIn = (seconds: number) => new Date(Date.now() + seconds * 1000).toUTCString();

@@ -1,0 +1,68 @@
+import { Type } from 'typebox';
+import { Bundle } from '../bundles/bundleSchemas.ts';
+import { Body, EnvName, Nullable, Sha256 } from '../http/commonSchemas.ts';
+
+/** An env of the URL. */
+export const EnvParams = Type.Object({ env: EnvName });
+
+const env = {
+  name: EnvName,
+  production: Type.Boolean({ description: 'Hosts never remove its volumes.' }),
+  desired_sha: Nullable(Sha256),
+  last_sequence: Type.Integer({ description: 'The highest sequence that was given to a bundle.' }),
+  backends: Type.Record(Type.String(), Type.Integer(), { description: 'Number of backends by state.' }),
+};
+
+/** An env. */
+const Env = Type.Object(env, { title: 'Env' });
+
+/** Most keys, and most identities, of a trust. */
+const MAX_TRUSTED = 64;
+const threshold = Type.Integer({
+  minimum: 1,
+  maximum: 2 * MAX_TRUSTED,
+  description: 'How many different signers a bundle needs.',
+});
+const keys = Type.Array(Type.String({ maxLength: 16_384, description: 'Public key in PEM: ECDSA, Ed25519 or RSA.' }), {
+  maxItems: MAX_TRUSTED,
+});
+const identity = {
+  issuer: Type.String({ minLength: 1, maxLength: 253, description: 'URL of the OpenID provider.' }),
+  subject: Type.String({ minLength: 1, maxLength: 253, description: 'E-mail address or URI.' }),
+};
+const root = Nullable(
+  Type.Object(
+    { mediaType: Type.String({ pattern: '^application/vnd\\.dev\\.sigstore\\.trustedroot' }) },
+    { additionalProperties: true, title: 'TrustRoot', description: 'A Sigstore trust root, needed for identities.' },
+  ),
+);
+
+/** Whom the hosts of an env believe about bundles. */
+const Trust = Type.Object({ threshold, keys, identities: Type.Array(Type.Object(identity)), root }, { title: 'Trust' });
+/** The same in a request. */
+export const NewTrust = Body({
+  threshold,
+  keys,
+  identities: Type.Array(Body(identity), { maxItems: MAX_TRUSTED }),
+  root,
+});
+
+/** One env. */
+export const EnvDetails = Type.Object(
+  {
+    ...env,
+    trust: Nullable(Trust),
+    desired: Nullable(Bundle),
+    newest: Nullable(Bundle),
+  },
+  { title: 'EnvDetails' },
+);
+
+/** Envs by name. */
+export const EnvList = Type.Object({ envs: Type.Array(Env) }, { title: 'EnvList' });
+/** A new env. */
+export const NewEnv = Body({ name: EnvName, production: Type.Boolean() });
+/** What is desired of an env; null for nothing. */
+export const Desired = Body({ sha256: Nullable(Sha256) });
+/** A reserved sequence. */
+export const Sequence = Type.Object({ sequence: Type.Integer() }, { title: 'Sequence' });

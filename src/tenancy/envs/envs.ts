@@ -1,0 +1,222 @@
+import { setImmediate } from 'node:timers/promises';
+import type { TrustedIdentity } from '../../protocol/trustSettings.ts';
+import type { BundleTrust } from '../../signatures/bundleTrust.ts';
+import { plainPem } from '../../signatures/publicKey.ts';
+import { type BundleView, viewBundles } from '../bundles/bundleList.ts';
+import { lockPromotable, requireNoRollout } from '../bundles/repackBundle.ts';
+import { ApiError, conflict, notFound } from '../core/apiError.ts';
+import { auditEntry } from '../core/audit.ts';
+import type { Dependencies } from '../core/dependencies.ts';
+import type { AuditCaller, Operator } from '../core/operator.ts';
+import { visibleEnvs } from '../core/permission.rules.ts';
+import { findBundle, findNewestBundle, listDigests, listSignatures, setSigner } from '../store/bundles.ts';
+import type { BundleRow, EnvRow, SignatureRow } from '../store/database.ts';
+import {
+  type BackendCount,
+  countBackends,
+  createEnv as insertEnv,
+  findBundleTrust,
+  findEnv,
+  listEnvs as selectEnvs,
+  lockEnv,
+  markEnvDeleted,
+  reserveSequence as takeSequence,
+  setBundleTrust,
+  setDesiredSha,
+} from '../store/envs.ts';
+import type { Store } from '../store/openStore.ts';
+import { addPendingSteps, areSecretsDoomed } from '../store/pendingSteps.ts';
+import { addAuditEntry } from '../store/people.ts';
+import { trustFaults } from './trustFaults.rules.ts';
+
+/** What an act on an env needs to know. */
+interface EnvAct {
+  caller: AuditCaller;
+  env: string;
+}
+
+/** Creates an env; throws 409 `ENV_EXISTS`, or `SECRETS_PENDING` while those of a deleted one are destroyed. */
+export async function createEnv(
+  deps: Dependencies,
+  { caller, env, production }: EnvAct & { production: boolean },
+): Promise<EnvDetails> {
+  await deps.store.transaction().execute(async (work) => {
+    if (!(await insertEnv(work, env, production))) {
+      throw conflict({ code: 'ENV_EXISTS', message: 'there is an env of this name', env });
+    }
+    if (await areSecretsDoomed(work, env)) throw secretsPending(env);
+    await addAuditEntry(work, auditEntry(deps, caller, { target: env, env }));
+  });
+  return readEnv(deps, env);
+}
+
+/** Deletes an env and destroys its secrets; throws 404, and 409 while it has a rollout or backends that are not retired. */
+export async function deleteEnv(deps: Dependencies, { caller, env }: EnvAct): Promise<void> {
+  const now = deps.clock();
+  await deps.store.transaction().execute(async (work) => {
+    const row = await lockEnv(work, env);
+    if (row === null) throw notFound('env');
+    requireNoRollout(row);
+    const inUse = (await countBackends(work, [env])).filter(({ state }) => state !== 'retired');
+    if (inUse.length > 0) {
+      const message = `it has ${inUse.map(({ state, backends }) => `${backends} ${state}`).join(', ')} backends`;
+      throw conflict({ code: 'ENV_IN_USE', message, env });
+    }
+    await markEnvDeleted(work, env, now);
+    await addPendingSteps(work, env, { steps: ['destroyEnvSecrets'], dueAt: now });
+    await addAuditEntry(work, auditEntry(deps, caller, { target: env, env }));
+  });
+}
+
+/** Makes a bundle, or none, the desired one of an env; throws as `lockPromotable`. */
+export async function setDesired(
+  deps: Dependencies,
+  { caller, env, sha256 }: EnvAct & { sha256: string | null },
+): Promise<EnvDetails> {
+  await deps.store.transaction().execute(async (work) => {
+    await lockPromotable(work, { env, sha256 });
+    await setDesiredSha(work, env, sha256);
+    await addAuditEntry(work, auditEntry(deps, caller, { target: sha256 ?? 'none', env }));
+  });
+  return readEnv(deps, env);
+}
+
+/** Reserves the next sequence for a bundle of an env; throws 404. */
+export async function reserveSequence(deps: Dependencies, { caller, env }: EnvAct): Promise<number> {
+  return deps.store.transaction().execute(async (work) => {
+    const sequence = await takeSequence(work, env);
+    if (sequence === null) throw notFound('env');
+    await addAuditEntry(work, auditEntry(deps, caller, { target: String(sequence), env }));
+    return sequence;
+  });
+}
+
+/** The refusal of what would share its fate with secrets that are about to be destroyed. */
+export function secretsPending(env: string) {
+  const message = 'the secrets of this env are being destroyed; try again when that is done';
+  return conflict({ code: 'SECRETS_PENDING', message, env });
+}
+
+/** An env as the API returns it. */
+interface EnvView {
+  name: string;
+  production: boolean;
+  desired_sha: string | null;
+  last_sequence: number;
+  /** Number of backends by state; states without any are left out. */
+  backends: Record<string, number>;
+}
+
+/** One env, with what its hosts demand of bundles, and the bundles that matter now. */
+interface EnvDetails extends EnvView {
+  /** Null if they demand no signature, as far as the service knows. */
+  trust: TrustView | null;
+  desired: BundleView | null;
+  newest: BundleView | null;
+}
+
+/** Whom the hosts of an env believe about bundles. */
+interface TrustView {
+  threshold: number;
+  /** Public keys, in PEM. */
+  keys: string[];
+  identities: TrustedIdentity[];
+  /** A Sigstore trust root. */
+  root: { mediaType: string } | null;
+}
+
+/** The envs that an operator may see, by name. */
+export async function listEnvs({ store }: Dependencies, operator: Operator): Promise<EnvView[]> {
+  const envs = visibleEnvs(operator.permissions);
+  const [rows, counts] = await Promise.all([selectEnvs(store, envs), countBackends(store, envs)]);
+  return rows.map((row) => viewOf(row, counts));
+}
+
+/** One env; throws 404. */
+export async function readEnv({ store }: Dependencies, name: string): Promise<EnvDetails> {
+  const row = await findEnv(store, name);
+  if (row === null) throw notFound('env');
+  const trust = await findBundleTrust(store, name);
+  const desired = row.desired_sha === null ? null : await findBundle(store, row.desired_sha);
+  const newest = await findNewestBundle(store, name);
+  const views = await viewBundles(
+    store,
+    [desired, newest].filter((bundle) => bundle !== null),
+  );
+  const viewOfBundle = (sha256: string | undefined) => views.find((view) => view.sha256 === sha256) ?? null;
+  return {
+    ...viewOf(row, await countBackends(store, [name])),
+    trust: trust && trustView(trust),
+    desired: viewOfBundle(desired?.sha256),
+    newest: viewOfBundle(newest?.sha256),
+  };
+}
+
+function trustView({ threshold, keys, identities, root }: BundleTrust): TrustView {
+  return {
+    threshold,
+    keys: [...keys],
+    identities: [...identities],
+    root: root === null ? null : (JSON.parse(root) as TrustView['root']),
+  };
+}
+
+function viewOf({ name, production, desired_sha, last_sequence }: EnvRow, counts: BackendCount[]): EnvView {
+  const own = counts.filter(({ env }) => env === name).map(({ state, backends }) => [state, backends] as const);
+  const backends = Object.fromEntries(own);
+  return { name, production: production === 1, desired_sha, last_sequence, backends };
+}
+
+/**
+ * Keeps whom the hosts of an env believe about bundles (null: they demand no signature), so that the service can judge
+ * signatures and wait for them; a host itself decides by its own configuration. All signatures of the env are judged anew.
+ * Throws 404, and 422 `TRUST_INVALID`.
+ */
+export async function setTrust(
+  deps: Dependencies,
+  { caller, env, trust }: EnvAct & { trust: BundleTrust | null },
+): Promise<EnvDetails> {
+  if ((await findEnv(deps.store, env)) === null) throw notFound('env');
+  const judge = trust === null ? () => null : await createJudge(trust, env);
+  const kept = trust && { ...trust, keys: trust.keys.map(plainPem) };
+  // Within the transaction, which others wait for, only what was added meanwhile is left to be judged.
+  await forEachSignature(deps.store, env, async (row, bundle) => {
+    judge(row, bundle);
+    await setImmediate();
+  });
+  await deps.store.transaction().execute(async (work) => {
+    if ((await lockEnv(work, env)) === null) throw notFound('env');
+    await setBundleTrust(work, env, kept);
+    await forEachSignature(work, env, (row, bundle) => setSigner(work, row, judge(row, bundle)));
+    await addAuditEntry(work, auditEntry(deps, caller, { target: env, env }));
+  });
+  return readEnv(deps, env);
+}
+
+/** Who has made a signature; null for nobody who is trusted. */
+type Judge = (row: SignatureRow, bundle: BundleRow) => string | null;
+
+/** Judges each signature once; throws 422 for a trust that cannot be used. */
+async function createJudge(trust: BundleTrust, env: string): Promise<Judge> {
+  const { isReadable, signerOf } = await import('../bundles/judgeSignature.ts');
+  const faults = [...trustFaults(trust), ...(isReadable(trust) ? [] : ['root is no Sigstore trust root'])];
+  if (faults.length > 0) throw new ApiError({ status: 422, code: 'TRUST_INVALID', message: faults.join('; '), env });
+  const signers = new Map<string, string | null>();
+  return ({ bundle_sha256, sha256, body }, bundle) => {
+    const key = `${bundle_sha256} ${sha256}`;
+    if (!signers.has(key)) signers.set(key, signerOf(JSON.parse(body), bundle, trust));
+    return signers.get(key) ?? null;
+  };
+}
+
+async function forEachSignature(
+  store: Store,
+  env: string,
+  use: (row: SignatureRow, bundle: BundleRow) => Promise<void>,
+): Promise<void> {
+  for (const sha256 of await listDigests(store, env)) {
+    const bundle = await findBundle(store, sha256);
+    if (bundle === null) continue;
+    for (const row of await listSignatures(store, sha256)) await use(row, bundle);
+  }
+}

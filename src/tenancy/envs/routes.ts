@@ -1,0 +1,108 @@
+import { answer, noContent, operatorRoute } from '../http/operatorRoute.ts';
+import { Desired, EnvDetails, EnvList, EnvParams, NewEnv, NewTrust, Sequence } from './envSchemas.ts';
+import { createEnv, deleteEnv, listEnvs, readEnv, reserveSequence, setDesired, setTrust } from './envs.ts';
+
+/** Envs, what is desired of them, and their sequences. */
+export const envRoutes = [
+  operatorRoute({
+    method: 'GET',
+    url: '/v1/envs',
+    role: 'viewer',
+    summary: 'List the envs that the token is for',
+    responses: { 200: EnvList },
+    act: null,
+    handle: async (deps, { operator }) => answer(200, { envs: await listEnvs(deps, operator) }),
+  }),
+  operatorRoute({
+    method: 'GET',
+    url: '/v1/envs/:env',
+    role: 'viewer',
+    summary: 'Show an env',
+    params: EnvParams,
+    responses: { 200: EnvDetails },
+    errors: { 404: 'ENV_NOT_FOUND' },
+    act: 'env.read',
+    handle: async (deps, { params }) => answer(200, await readEnv(deps, params.env)),
+  }),
+  operatorRoute({
+    method: 'POST',
+    url: '/v1/envs',
+    role: 'admin',
+    summary: 'Create an env',
+    body: NewEnv,
+    responses: { 201: EnvDetails },
+    errors: { 409: 'ENV_EXISTS, SECRETS_PENDING' },
+    act: 'env.create',
+    target: ({ body }) => body.name,
+    env: ({ body }) => body.name,
+    handle: async (deps, { caller, body: { name, production } }) =>
+      answer(201, await createEnv(deps, { caller, env: name, production })),
+  }),
+  operatorRoute({
+    method: 'DELETE',
+    url: '/v1/envs/:env',
+    role: 'admin',
+    summary: 'Delete an env, its secrets and its bundles',
+    params: EnvParams,
+    responses: { 204: null },
+    errors: { 404: 'ENV_NOT_FOUND', 409: 'ENV_IN_USE, ROLLOUT_ACTIVE' },
+    act: 'env.delete',
+    handle: async (deps, { caller, params }) => {
+      await deleteEnv(deps, { caller, env: params.env });
+      return noContent;
+    },
+  }),
+  operatorRoute({
+    method: 'PUT',
+    url: '/v1/envs/:env/desired',
+    role: 'deployer',
+    summary: 'Make a bundle, or none, the desired one of an env',
+    params: EnvParams,
+    body: Desired,
+    responses: { 200: EnvDetails },
+    errors: { 404: 'ENV_NOT_FOUND, BUNDLE_NOT_FOUND', 409: 'BUNDLE_ENV, ROLLOUT_ACTIVE, SIGNATURE_AWAITED' },
+    act: 'env.desired',
+    target: ({ body }) => body.sha256 ?? 'none',
+    handle: async (deps, { caller, params, body }) =>
+      answer(200, await setDesired(deps, { caller, env: params.env, sha256: body.sha256 })),
+  }),
+  operatorRoute({
+    method: 'PUT',
+    url: '/v1/envs/:env/trust',
+    role: 'admin',
+    summary: 'Tell whose signatures the hosts of an env demand of a bundle, which their own configuration decides',
+    params: EnvParams,
+    body: NewTrust,
+    responses: { 200: EnvDetails },
+    errors: { 404: 'ENV_NOT_FOUND', 422: 'TRUST_INVALID' },
+    act: 'env.trust',
+    handle: async (deps, { caller, params: { env }, body: { root, ...rest } }) => {
+      const trust = { ...rest, root: root && JSON.stringify(root) };
+      return answer(200, await setTrust(deps, { caller, env, trust }));
+    },
+  }),
+  operatorRoute({
+    method: 'DELETE',
+    url: '/v1/envs/:env/trust',
+    role: 'admin',
+    summary: 'Tell that the hosts of an env demand no signatures',
+    params: EnvParams,
+    responses: { 200: EnvDetails },
+    errors: { 404: 'ENV_NOT_FOUND' },
+    act: 'env.clearTrust',
+    handle: async (deps, { caller, params: { env } }) =>
+      answer(200, await setTrust(deps, { caller, env, trust: null })),
+  }),
+  operatorRoute({
+    method: 'POST',
+    url: '/v1/envs/:env/sequence',
+    role: 'deployer',
+    summary: 'Reserve the next sequence for a bundle of an env',
+    params: EnvParams,
+    responses: { 200: Sequence },
+    errors: { 404: 'ENV_NOT_FOUND' },
+    act: 'env.sequence',
+    handle: async (deps, { caller, params }) =>
+      answer(200, { sequence: await reserveSequence(deps, { caller, env: params.env }) }),
+  }),
+];

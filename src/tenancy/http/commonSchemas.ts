@@ -1,0 +1,68 @@
+import { type Static, type TNull, type TSchema, type TUnion, Type } from 'typebox';
+
+/** Where a backend can be in its life. */
+export const backendStates = ['created', 'invited', 'active', 'offline', 'retiring', 'finishing', 'retired'] as const;
+const state = `(${backendStates.join('|')})`;
+
+/** What names in requests look like. */
+export const patterns = {
+  env: '^[a-z0-9][a-z0-9-]{0,62}$',
+  sha256: '^[0-9a-f]{64}$',
+  uuid: '^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$',
+  line: '^[^\\u0000-\\u001f\\u007f-\\u009f]*$',
+  states: `^${state}(,${state})*$`,
+  swarm: '^[A-Za-z0-9_-]{1,64}$',
+};
+/** Name of an env. */
+export const EnvName = Type.String({ pattern: patterns.env });
+/** Lower-case hex sha256. */
+export const Sha256 = Type.String({ pattern: patterns.sha256 });
+/** Id of a backend or an operator. */
+export const Uuid = Type.String({ pattern: patterns.uuid });
+/** RFC 3339, UTC. */
+export const Timestamp = Type.String({ format: 'date-time' });
+/** Id of a swarm, or of a node of one. */
+export const SwarmId = Type.String({ pattern: patterns.swarm });
+/** One line of text without control characters. */
+export const Line = Type.String({ minLength: 1, maxLength: 128, pattern: patterns.line });
+/** What an operator says of a backend, to choose it by. */
+export const Labels = Type.Record(
+  Type.String(),
+  Type.String({ pattern: '^[A-Za-z0-9]([A-Za-z0-9._-]{0,61}[A-Za-z0-9])?$' }),
+  { propertyNames: { pattern: '^[a-z0-9]([a-z0-9._/-]{0,61}[a-z0-9])?$' }, maxProperties: 32 },
+);
+/** Entries of a page without another wish. */
+export const DEFAULT_LIMIT = 100;
+/** Entries of a page. */
+export const Limit = Type.Optional(Type.Integer({ minimum: 1, maximum: 500, default: DEFAULT_LIMIT }));
+
+/** Either a value or null. */
+export function Nullable<Schema extends TSchema>(schema: Schema): TUnion<[Schema, TNull]> {
+  return Type.Union([schema, Type.Null()]);
+}
+
+/** An object of a request, which has no other fields. */
+export function Body<Fields extends Record<string, TSchema>>(fields: Fields) {
+  return Type.Object(fields, { additionalProperties: false });
+}
+
+/** The body of every error (contract: agents show `message`, and act on some codes). */
+export const ErrorBody = Type.Object({
+  error: Type.Object({
+    code: Type.String(),
+    message: Type.String(),
+    refusals: Type.Optional(
+      Type.Array(
+        Type.Object(
+          {
+            code: Type.String(),
+            detail: Type.String(),
+            faults: Type.Optional(Type.Array(Type.Object({ text: Type.String(), cure: Type.String() }))),
+          },
+          { title: 'Refusal' },
+        ),
+      ),
+    ),
+  }),
+});
+export type ErrorBody = Static<typeof ErrorBody>;

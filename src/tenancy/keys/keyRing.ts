@@ -1,0 +1,130 @@
+import { createCipheriv, createDecipheriv, createPublicKey, randomBytes } from 'node:crypto';
+import {
+  calculateJwkThumbprint,
+  type CryptoKey,
+  exportJWK,
+  exportPKCS8,
+  generateKeyPair,
+  importPKCS8,
+  type JWK,
+} from 'jose';
+import type { SigningKeyRow } from '../store/database.ts';
+import type { Store } from '../store/openStore.ts';
+import { addSigningKey, deleteSigningKeys, listSigningKeys } from '../store/signingKeys.ts';
+
+/** Signs with ECDSA on P-256, which OpenBao, Vault and every JOSE library know. */
+export const algorithm = 'ES256';
+
+/** The keys of the service; each instance reads them anew once a minute. */
+export interface KeyRing {
+  /** The key that signs now, with its id. */
+  signer: (now: number) => { kid: string; key: CryptoKey };
+  /** The public keys by which anything signed that is still valid can be verified (RFC 7517). */
+  jwks: () => { keys: JWK[] };
+}
+
+/** Reads the keys of the store. Throws KeyError if the key file does not fit. */
+export async function openKeyRing(store: Store, keyFile: Uint8Array): Promise<KeyRing> {
+  const rows = await listSigningKeys(store);
+  const keys = await Promise.all(rows.map(async (row) => ({ ...row, key: await openKey(row, keyFile) })));
+  return {
+    signer: (now) => signingKey(keys, now),
+    jwks: () => ({ keys: rows.map(({ public_jwk }) => JSON.parse(public_jwk) as JWK) }),
+  };
+}
+
+/** The public keys in PEM, for who cannot fetch the list. */
+export function publicKeyPems(keys: KeyRing): string[] {
+  return keys.jwks().keys.map((key) => createPublicKey({ key, format: 'jwk' }).export({ type: 'spki', format: 'pem' }));
+}
+
+/** Adds a key that signs from a time on. Returns its id. */
+export async function addKey(store: Store, keyFile: Uint8Array, activeFrom: number): Promise<string> {
+  const { privateKey, publicKey } = await generateKeyPair(algorithm, { extractable: true });
+  const jwk = await exportJWK(publicKey);
+  const kid = await calculateJwkThumbprint(jwk);
+  const public_jwk = JSON.stringify({ ...jwk, kid, alg: algorithm, use: 'sig' });
+  const sealed_key = seal(keyFile, kid, await exportPKCS8(privateKey));
+  await addSigningKey(store, { kid, active_from: activeFrom, public_jwk, sealed_key });
+  return kid;
+}
+
+/** Deletes the keys by which nothing that is valid can have been signed. */
+export async function deleteExpiredKeys(store: Store, now: number): Promise<void> {
+  const expired = expiredKeys(await listSigningKeys(store), now);
+  if (expired.length > 0) await deleteSigningKeys(store, expired);
+}
+
+async function openKey({ kid, sealed_key }: SigningKeyRow, keyFile: Uint8Array): Promise<CryptoKey> {
+  const pem = unseal(keyFile, kid, sealed_key);
+  if (pem === null) throw new KeyError(`the key file is not the one that encrypted the signing key ${kid}`);
+  return importPKCS8(pem, algorithm);
+}
+
+/** Bytes of a key file; every instance of the service has the same one. */
+export const KEY_FILE_BYTES = 32;
+const NONCE_BYTES = 12;
+const TAG_BYTES = 16;
+
+/** Encrypts a text (AES-256-GCM); `name` must be the same when it is opened. Returns base64. */
+export function seal(keyFile: Uint8Array, name: string, text: string): string {
+  const nonce = randomBytes(NONCE_BYTES);
+  const cipher = createCipheriv('aes-256-gcm', keyFile, nonce).setAAD(Buffer.from(name));
+  return Buffer.concat([nonce, cipher.update(text, 'utf8'), cipher.final(), cipher.getAuthTag()]).toString('base64');
+}
+
+/** Decrypts what `seal` has made; null if the key file or the name is another, or a byte has changed. */
+export function unseal(keyFile: Uint8Array, name: string, sealed: string): string | null {
+  const bytes = Buffer.from(sealed, 'base64');
+  if (bytes.length < NONCE_BYTES + TAG_BYTES) return null;
+  const decipher = createDecipheriv('aes-256-gcm', keyFile, bytes.subarray(0, NONCE_BYTES))
+    .setAAD(Buffer.from(name))
+    .setAuthTag(bytes.subarray(-TAG_BYTES));
+  try {
+    return decipher.update(bytes.subarray(NONCE_BYTES, -TAG_BYTES), undefined, 'utf8') + decipher.final('utf8');
+  } catch {
+    return null;
+  }
+}
+
+const MINUTE_MS = 60_000;
+/** A new key is published for so long before it signs: longer than instances and secretstore keep the old list. */
+export const PUBLISHED_AHEAD_MS = 10 * MINUTE_MS;
+/** The longest life of anything that is signed: a grant. */
+export const LONGEST_LIFE_MS = 24 * 60 * MINUTE_MS;
+
+type KeyTime = Pick<SigningKeyRow, 'kid' | 'active_from'>;
+
+/**
+ * The key that signs: the one that became active last; of several that are still to become active, as after the clock was
+ * set back, the first. Throws KeyError without a key.
+ */
+function signingKey<Key extends KeyTime>(keys: Key[], now: number): Key {
+  const ordered = keys.toSorted(byTime);
+  const signing = ordered.findLast(({ active_from }) => active_from <= now) ?? ordered[0];
+  if (signing === undefined) throw new KeyError('there is no signing key: run `deployd-tenancy init`');
+  return signing;
+}
+
+/** Ids of keys that another one has followed for longer than anything signed by them lives. */
+function expiredKeys(keys: KeyTime[], now: number): string[] {
+  const ordered = keys.toSorted(byTime);
+  return ordered
+    .filter((_, index) => {
+      const next = ordered[index + 1];
+      return next !== undefined && next.active_from + LONGEST_LIFE_MS < now;
+    })
+    .map(({ kid }) => kid);
+}
+
+function byTime(one: KeyTime, other: KeyTime): number {
+  return one.active_from - other.active_from;
+}
+
+/** The signing keys cannot be used; the message says what an operator has to do. */
+export class KeyError extends Error {
+  constructor(message: string) {
+    super(message);
+    this.name = 'KeyError';
+  }
+}

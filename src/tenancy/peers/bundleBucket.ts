@@ -1,0 +1,134 @@
+import { Agent as HttpAgent } from 'node:http';
+import { Agent as HttpsAgent } from 'node:https';
+import type { Readable } from 'node:stream';
+import {
+  DeleteObjectCommand,
+  GetObjectCommand,
+  HeadBucketCommand,
+  PutObjectCommand,
+  S3Client,
+  S3ServiceException,
+} from '@aws-sdk/client-s3';
+import { getSignedUrl } from '@aws-sdk/s3-request-presigner';
+import { type Authorities, createTlsContext } from '../../platform/certificateAuthorities.ts';
+import { openRegularFile } from '../../platform/regularFile.ts';
+import { archiveName, type BundleStorage, type ByteRange, storageError } from './bundleStorage.ts';
+
+/** A bucket, and who uses it. */
+export interface Bucket {
+  /** Base URL of the service; the bucket is the first part of the path. */
+  url: string;
+  bucket: string;
+  region: string;
+  credentials: { accessKeyId: string; secretAccessKey: string };
+  authorities: Authorities;
+  /** Whether it gives links to archives. */
+  givesLinks: boolean;
+}
+
+/** Each download holds one for as long as its host takes. */
+const MAX_SOCKETS = 1000;
+const CONNECT_TIMEOUT_MS = 5000;
+/** A download that has begun goes on after that. */
+const LINK_LIFETIME_S = 900;
+/** Silence of the service, or of the host that a download goes to. */
+const SOCKET_TIMEOUT_MS = 120_000;
+
+/** Keeps bundles in a bucket of an S3 service. */
+export function createS3Storage({ bucket: Bucket, givesLinks, ...access }: Bucket): BundleStorage {
+  const client = connect(access);
+  const objectOf = (sha256: string) => ({ Bucket, Key: archiveName(sha256) });
+  return {
+    store: (sha256, file) => attempt('store', () => put(client, objectOf(sha256), file)),
+    open: (sha256, range) =>
+      attempt('read', () => get(client, { ...objectOf(sha256), ...(range && { Range: rangeHeader(range) }) })),
+    link: async (sha256) => {
+      if (!givesLinks) return null;
+      const object = new GetObjectCommand(objectOf(sha256));
+      return attempt('link to', () => getSignedUrl(client, object, { expiresIn: LINK_LIFETIME_S }));
+    },
+    remove: (sha256) =>
+      attempt('remove', async () => {
+        await client.send(new DeleteObjectCommand(objectOf(sha256)));
+      }),
+    check: () =>
+      attempt('check', async () => {
+        await client.send(new HeadBucketCommand({ Bucket }));
+      }),
+  };
+}
+
+const ignore = () => undefined;
+/** The SDK would write to the console. */
+const silent = { debug: ignore, info: ignore, warn: ignore, error: ignore };
+
+function connect({ url, region, credentials, authorities }: Omit<Bucket, 'bucket' | 'givesLinks'>): S3Client {
+  const sockets = { keepAlive: true, maxSockets: MAX_SOCKETS };
+  return new S3Client({
+    endpoint: url,
+    forcePathStyle: true,
+    region,
+    credentials,
+    logger: silent,
+    // What is stored has its own checksum, and what is read is verified by whoever reads it.
+    requestChecksumCalculation: 'WHEN_REQUIRED',
+    responseChecksumValidation: 'WHEN_REQUIRED',
+    requestHandler: {
+      httpAgent: new HttpAgent(sockets),
+      httpsAgent: new HttpsAgent({ ...sockets, secureContext: createTlsContext(authorities) }),
+      connectionTimeout: CONNECT_TIMEOUT_MS,
+      socketTimeout: SOCKET_TIMEOUT_MS,
+    },
+  });
+}
+
+/** Streams a file; the service refuses it if what arrives has another sha256. */
+async function put(client: S3Client, object: { Bucket: string; Key: string }, file: string): Promise<void> {
+  await using archive = await openRegularFile(file, { follow: false });
+  const { size } = await archive.stat();
+  const command = new PutObjectCommand({
+    ...object,
+    Body: archive.createReadStream({ start: 0, autoClose: false }),
+    ContentLength: size,
+    ChecksumSHA256: Buffer.from(object.Key, 'hex').toString('base64'),
+  });
+  // The SDK would read a stream twice to sign its digest, which is known.
+  command.middlewareStack.add(
+    (next) => (args) => {
+      (args.request as { headers: Record<string, string> }).headers['x-amz-content-sha256'] = object.Key;
+      return next(args);
+    },
+    { step: 'build' },
+  );
+  await client.send(command);
+}
+
+async function get(client: S3Client, input: GetObjectCommand['input']): Promise<Readable | null> {
+  try {
+    const { Body } = await client.send(new GetObjectCommand(input));
+    return Body as Readable;
+  } catch (error) {
+    if (error instanceof S3ServiceException && error.name === 'NoSuchKey') return null;
+    throw error;
+  }
+}
+
+function rangeHeader({ start, end }: ByteRange): string {
+  return `bytes=${start}-${end}`;
+}
+
+/** Runs a call of the storage; its error is told by what the service or the runtime calls it. */
+async function attempt<T>(doing: Parameters<typeof storageError>[0], work: () => Promise<T>): Promise<T> {
+  try {
+    return await work();
+  } catch (error) {
+    if (error instanceof TypeError) throw error;
+    throw storageError(doing, reasonOf(error));
+  }
+}
+
+function reasonOf(error: unknown): string {
+  if (error instanceof S3ServiceException) return `${error.name} (${error.$metadata.httpStatusCode ?? 'no status'})`;
+  const { code, message } = error as NodeJS.ErrnoException;
+  return code ?? message;
+}

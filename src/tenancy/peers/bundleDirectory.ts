@@ -1,0 +1,113 @@
+import { randomUUID } from 'node:crypto';
+import { constants } from 'node:fs';
+import { copyFile, mkdir, open, readdir, rename, rm, stat, unlink, writeFile } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+import { openRegularFile } from '../../platform/regularFile.ts';
+import { archiveName, type BundleStorage, storageError } from './bundleStorage.ts';
+
+/** Bytes read at a time: many downloads go on at once, each with a few of these in memory. */
+const CHUNK_BYTES = 131_072;
+/** A temporary file that has not grown for so long was left by a crash. */
+const STALE_MS = 3_600_000;
+const TEMPORARY = '.deployd.tmp-';
+
+/** Where bundles are kept that are not in a bucket. */
+export function bundleDirectoryOf(stateDir: string): string {
+  return join(stateDir, 'bundles');
+}
+
+/** Keeps bundles in a directory, which is created by the first call that writes. */
+export function createDirectoryStorage(dir: string): BundleStorage {
+  const pathOf = (sha256: string) => join(dir, archiveName(sha256));
+  return {
+    store: (sha256, file) =>
+      attempt('store', async () => {
+        const path = pathOf(sha256);
+        await createDirectory(dir);
+        await removeStaleTemporaries(dir);
+        await withTemporary(dir, async (temporary) => {
+          await copyFile(file, temporary, constants.COPYFILE_EXCL | constants.COPYFILE_FICLONE);
+          await sync(temporary);
+          await rename(temporary, path);
+        });
+        await sync(dir);
+      }),
+    open: (sha256, { start, end } = { start: 0, end: Infinity }) =>
+      attempt('read', async () => {
+        const file = await openRegularFile(pathOf(sha256), { follow: false }).catch(ignoring('ENOENT', null));
+        return file && file.createReadStream({ start, end, highWaterMark: CHUNK_BYTES });
+      }),
+    link: async () => null,
+    remove: (sha256) =>
+      attempt('remove', async () => {
+        await unlink(pathOf(sha256)).catch(ignoring('ENOENT'));
+        await sync(dir).catch(ignoring('ENOENT'));
+      }),
+    check: () =>
+      attempt('check', async () => {
+        await createDirectory(dir);
+        await withTemporary(dir, (temporary) => writeFile(temporary, 'x', { flag: 'wx', mode: 0o600 }));
+      }),
+  };
+}
+
+/** Runs a call of the storage; the error of a system call is told by its code. */
+async function attempt<T>(doing: Parameters<typeof storageError>[0], work: () => Promise<T>): Promise<T> {
+  try {
+    return await work();
+  } catch (error) {
+    const code = codeOf(error);
+    if (code === undefined) throw error;
+    throw storageError(doing, descriptions[code] ?? code);
+  }
+}
+
+const descriptions: Record<string, string | undefined> = {
+  ENOSPC: 'no space is left on the filesystem',
+  EDQUOT: 'the disk quota is used up',
+  EROFS: 'the filesystem is read-only',
+  EACCES: 'permission denied',
+  EIO: 'the disk reports an input/output error',
+};
+
+async function createDirectory(dir: string): Promise<void> {
+  const created = await mkdir(dir, { recursive: true, mode: 0o700 });
+  if (created !== undefined) await sync(dirname(created));
+}
+
+/** Gives `work` a name beside the archives; a file that still has it afterwards is removed. */
+async function withTemporary(dir: string, work: (path: string) => Promise<void>): Promise<void> {
+  const temporary = join(dir, `${TEMPORARY}${randomUUID()}`);
+  try {
+    await work(temporary);
+  } finally {
+    await rm(temporary, { force: true });
+  }
+}
+
+async function removeStaleTemporaries(dir: string): Promise<void> {
+  const temporaries = (await readdir(dir)).filter((name) => name.startsWith(TEMPORARY));
+  for (const path of temporaries.map((name) => join(dir, name))) {
+    const stats = await stat(path).catch(ignoring('ENOENT', null));
+    if (stats !== null && Date.now() - stats.mtimeMs > STALE_MS) await rm(path, { force: true });
+  }
+}
+
+async function sync(path: string): Promise<void> {
+  await using handle = await open(path);
+  await handle.sync();
+}
+
+/** Takes one error code for a result. */
+function ignoring<T = void>(code: string, result?: T): (error: unknown) => T {
+  return (error) => {
+    if (codeOf(error) === code) return result as T;
+    throw error as Error;
+  };
+}
+
+/** The code of a system call's error, such as ENOSPC; undefined for any other error. */
+function codeOf(error: unknown): string | undefined {
+  const { code = '' } = Object(error) as { code?: unknown };
+  return typeof code === 'string' && /^E[A-Z0-9]+$/.test(code) ? code : undefined;
+}

@@ -1,0 +1,39 @@
+import type { Readable } from 'node:stream';
+import { PeerError } from './peerError.ts';
+
+/** Bytes `start` to `end`, both included, as in an HTTP range. */
+export interface ByteRange {
+  start: number;
+  end: number;
+}
+
+/** Where archives of bundles are kept, by their sha256. Each call throws `PeerError` if the storage cannot be used. */
+export interface BundleStorage {
+  /** Keeps an archive durably from a file of this host, which the caller removes; one that is there already is replaced. */
+  store: (sha256: string, file: string) => Promise<void>;
+  /**
+   * The bytes of an archive, or a range of them, which the caller reads to the end or destroys; null if it is not kept.
+   * An archive that is removed meanwhile is read to its end.
+   */
+  open: (sha256: string, range?: ByteRange) => Promise<Readable | null>;
+  /**
+   * A URL at which an archive can be read for some minutes by whoever has it, which makes it a secret; null where the
+   * storage gives none.
+   */
+  link: (sha256: string) => Promise<string | null>;
+  /** Removes an archive; one that is unknown is taken for removed. */
+  remove: (sha256: string) => Promise<void>;
+  /** Throws unless archives can be written. */
+  check: () => Promise<void>;
+}
+
+/** The name of an archive in its storage. Throws a TypeError for anything but a digest, which would be a bug. */
+export function archiveName(sha256: string): string {
+  if (!/^[0-9a-f]{64}$/.test(sha256)) throw new TypeError('not a sha256 digest');
+  return sha256;
+}
+
+/** The error of a call that failed. */
+export function storageError(doing: 'store' | 'read' | 'link to' | 'remove' | 'check', reason: string): PeerError {
+  return new PeerError('bundle storage', `cannot ${doing}: ${reason}`);
+}

@@ -1,0 +1,130 @@
+import { createCa, serverNames } from '../../../fixtures/servers/crypto/ca.ts';
+import { createSigner } from '../../../fixtures/servers/crypto/jwt.ts';
+import { jsonOf, sendRequest } from '../../../fixtures/servers/http/sendRequest.ts';
+import { type Secretstore as Fixture, startSecretstore } from '../../../fixtures/servers/secretstore/secretstore.ts';
+import { tenancyMount } from '../../../fixtures/servers/secretstore/tenancyMount.ts';
+import { parseAuthorities } from '../../platform/certificateAuthorities.ts';
+import { openSecretstore, type OpenSecretstore } from './openSecretstore.ts';
+import { PeerError } from './peerError.ts';
+
+const ca = createCa();
+const signer = createSigner();
+const issuer = 'https://tenancy';
+
+let fixture: Fixture;
+let secretstore: OpenSecretstore;
+beforeEach(async () => {
+  fixture = await startSecretstore({ certificate: ca.issue(serverNames), tenancyKey: signer.publicKey, issuer });
+  Object.assign(fixture.mount, tenancyMount({ keys: [signer.publicKey], issuer }));
+  secretstore = openSecretstore({
+    url: fixture.url,
+    authorities: parseAuthorities(ca.pem)!,
+    namespace: null,
+    signLogin: async () => jwtOf('tenancy-service'),
+    clock: () => fixture.clock.now(),
+  });
+});
+afterEach(async () => {
+  await secretstore.close();
+  await fixture.stop();
+});
+
+function jwtOf(sub: string): string {
+  const iat = Math.floor(fixture.clock.now() / 1000);
+  return signer.sign({ iss: issuer, sub, aud: 'secretstore', env: 'eu-1', gen: '1', iat, exp: iat + 60 });
+}
+
+async function tokenOfBackend(): Promise<string> {
+  const json = { role: 'deploy-agent', jwt: jwtOf('backend:b-1') };
+  const answer = await sendRequest(`${fixture.url}/v1/auth/jwt-tenancy/login`, { ca: ca.pem, json });
+  return (jsonOf(answer) as { auth: { client_token: string } }).auth.client_token;
+}
+
+const ownTokens = () => fixture.tokens().filter(({ meta }) => meta['role'] === 'tenancy-service');
+const callsOf = (route: string) => fixture.requests.filter((request) => request.route === route).length;
+/** Every token of the service is revoked, as by an operator. */
+const revokeOwn = () => ownTokens().forEach(({ accessor }) => fixture.revoke(accessor));
+
+describe('a refused lookup', () => {
+  it('is believed when the service’s own token serves', async () => {
+    expect(await secretstore.lookUpToken('none')).toBeNull();
+    expect([callsOf('login'), callsOf('lookup')]).toEqual([1, 2]);
+  });
+
+  it('is asked again after the service’s own token has died', async () => {
+    const bearer = await tokenOfBackend();
+    await secretstore.check();
+    revokeOwn();
+    expect(await secretstore.lookUpToken(bearer)).toMatchObject({ backendId: 'b-1' });
+    expect(ownTokens()).toHaveLength(2);
+  });
+
+  it('is an error when the service may not look tokens up', async () => {
+    const bearer = await tokenOfBackend();
+    fixture.mount.roles['tenancy-service']!.policies = ['other'];
+    await expect(secretstore.lookUpToken(bearer)).rejects.toThrow(
+      'secretstore: the service is refused although it has just logged in: see `deployd-tenancy secretstore plan`',
+    );
+    expect(ownTokens()).toHaveLength(2);
+  });
+
+  it('is not asked for an empty bearer, which would mean the service itself', async () => {
+    expect(await secretstore.lookUpToken('')).toBeNull();
+    expect(fixture.requests.map(({ route }) => route)).toEqual(['login', 'lookup']);
+  });
+});
+
+it('repeats a call once with a new token', async () => {
+  await secretstore.check();
+  revokeOwn();
+  expect(await secretstore.writeSecret({ env: 'eu-1', key: 'db', data: { password: 'x' } })).toBe(1);
+  expect(fixture.secrets.paths()).toEqual(['deployd/data/eu-1/see/db']);
+});
+
+it('revokes its token when it is closed', async () => {
+  await secretstore.check();
+  await secretstore.close();
+  expect(ownTokens()).toMatchObject([{ revoked: true }]);
+});
+
+it.each<[string, () => unknown, string, number]>([
+  ['sealed', () => fixture.seal(), 'login answered 503 (Vault is sealed)', 5],
+  ['a standby', () => fixture.standby('https://other'), 'login answered 307 (the node is a standby)', 5],
+  ['overloaded', () => fixture.rateLimit(17), 'login answered 429 (request path', 17],
+  ['overloaded for an unlikely time', () => fixture.rateLimit(86_400), 'login answered 429 (request path', 5],
+  ['away', () => fixture.stopListening(), 'login: ECONNREFUSED', 5],
+  ['too talkative', () => fixture.answerNext('login', { padBytes: 5_000_000 }), 'login: TOO_LARGE', 5],
+  ['odd', () => fixture.answerNext('login', { status: 200, body: { auth: {} } }), 'answer to the login cannot be', 5],
+  ['broken', () => fixture.answerNext('lookup', { status: 200, body: 'x' }), 'answer to the token lookup cannot be', 5],
+])('a secretstore that is %s is an error that says when to come again', async (_what, happens, why, retryAfterS) => {
+  await happens();
+  const error = await secretstore.check().catch((failure: unknown) => failure);
+  expect(error).toBeInstanceOf(PeerError);
+  expect(error).toMatchObject({ peer: 'secretstore', retryAfterS, message: expect.stringContaining(why) as string });
+});
+
+describe('an error', () => {
+  it('repeats no value of a secret, even if the secretstore does', async () => {
+    fixture.answerNext('secret', { status: 400, body: { errors: ['cannot convert canary'] } });
+    const write = secretstore.writeSecret({ env: 'eu-1', key: 'db', data: { password: 'canary' } });
+    await expect(write).rejects.toThrow(/^secretstore: write of a secret answered 400$/);
+  });
+
+  it('of a missing mount is not taken for an env without secrets', async () => {
+    fixture.answerNext('metadata', { status: 404, body: { errors: ['no handler for route "deployd/"'] } });
+    await expect(secretstore.listSecrets('eu-1')).rejects.toThrow('list of secrets answered 404 (no handler for route');
+  });
+});
+
+it('destroys the secrets of one env, those in folders too, until it is told to stop', async () => {
+  for (const path of ['eu-1/see/a', 'eu-1/see/b/c', 'eu-1/see/b/d/e', 'eu-10/see/a']) {
+    fixture.secrets.put(`deployd/data/${path}`, { value: 'x' });
+  }
+  const ended = AbortSignal.abort();
+  await expect(secretstore.destroySecrets('eu-1', ended)).rejects.toThrow(/abort/);
+  expect(fixture.secrets.paths()).toHaveLength(4);
+  const { signal } = new AbortController();
+  await secretstore.destroySecrets('eu-1', signal);
+  await secretstore.destroySecrets('eu-1', signal);
+  expect(fixture.secrets.paths()).toEqual(['deployd/data/eu-10/see/a']);
+});

@@ -1,0 +1,114 @@
+import type { Authorities } from '../../platform/certificateAuthorities.ts';
+import { createJsonClient, type JsonAnswer, type JsonRequest } from '../../platform/http/jsonClient.ts';
+import { TransportError } from '../../platform/http/transportError.ts';
+import { parseErrorBody } from '../../protocol/errorBody.ts';
+import { isObject } from '../../protocol/jsonFields.ts';
+import { PeerError } from './peerError.ts';
+
+/** Where a secretstore is, and whom to trust for it. */
+export interface SecretstoreAddress {
+  url: string;
+  authorities: Authorities;
+  /** Null for the root. */
+  namespace: string | null;
+}
+
+/** One call; `path` follows `/v1/`. */
+export interface SecretstoreCall extends JsonRequest {
+  /** Names the call in messages. */
+  what: string;
+  /** None for a login. */
+  token?: string;
+  /** Statuses besides 2xx that the caller handles. */
+  accepts?: readonly number[];
+  /** The body has values of secrets, which a refusal could repeat. */
+  isSecret?: true;
+}
+
+/** The HTTP interface of OpenBao and Vault. */
+export interface SecretstoreClient {
+  /** Throws `PeerError` for any status that is neither 2xx nor accepted. */
+  call: (call: SecretstoreCall) => Promise<Pick<JsonAnswer, 'status' | 'json'>>;
+  close: () => void;
+}
+
+const bounds = { timeoutMs: 5000, maxBytes: 4_194_304, maxSockets: 64 };
+
+/** Creates a client. */
+export function createSecretstoreClient({ url, authorities, namespace }: SecretstoreAddress): SecretstoreClient {
+  const client = createJsonClient({ baseUrl: `${url}/v1/`, authorities, ...bounds });
+  return {
+    call: async (call) => {
+      const headers = {
+        'x-vault-request': 'true',
+        ...(namespace !== null && { 'x-vault-namespace': namespace }),
+        ...(call.token !== undefined && { 'x-vault-token': call.token }),
+      };
+      const { method, path, body } = call;
+      const answer = await client.send({ method, path, headers, ...(body && { body }) }).catch((error: unknown) => {
+        throw callFailure(call, error);
+      });
+      const isExpected = (answer.status >= 200 && answer.status < 300) || call.accepts?.includes(answer.status);
+      if (isExpected !== true) throw refusal(call, answer);
+      return answer;
+    },
+    close: client.close,
+  };
+}
+
+/** The error of an answer that cannot be used. */
+export function unusableAnswer(what: string): PeerError {
+  return new PeerError('secretstore', `the answer to the ${what} cannot be read`);
+}
+
+function callFailure({ what }: SecretstoreCall, error: unknown): unknown {
+  return error instanceof TransportError ? new PeerError('secretstore', `${what}: ${error.code}`) : error;
+}
+
+function refusal({ what, isSecret }: SecretstoreCall, { status, headers, json }: JsonAnswer): PeerError {
+  const said = isSecret && status < 429 ? null : parseErrorBody(json).text;
+  const text = status === 307 ? 'the node is a standby' : said;
+  const why = text === null ? '' : ` (${text})`;
+  return new PeerError('secretstore', `${what} answered ${status}${why}`, retryAfterS(headers['retry-after']));
+}
+
+/** Seconds, of a header within reason. */
+function retryAfterS(header: string | undefined): number | undefined {
+  return header !== undefined && /^\d{1,3}$/.test(header) ? Math.max(1, Number(header)) : undefined;
+}
+
+/** The value if it is an object, else an empty object. */
+export function recordOf(value: unknown): Record<string, unknown> {
+  return isObject(value) ? value : {};
+}
+
+/** The `data` of an answer to the call `what`. Throws `PeerError` without one. */
+export function dataOf(json: unknown, what: string): Record<string, unknown> {
+  const { data } = recordOf(json);
+  if (!isObject(data)) throw unusableAnswer(what);
+  return data;
+}
+
+/** What the setup does at the secretstore, by an administrator's token. Each call throws `PeerError` if it is refused. */
+export interface Administration {
+  /** What is at a path of the API, null for nothing. */
+  read: (path: string) => Promise<Record<string, unknown> | null>;
+  write: (path: string, fields: object) => Promise<void>;
+  close: () => void;
+}
+
+/** Administers a secretstore; the token is kept until this is closed, in memory only. */
+export function openAdministration(address: SecretstoreAddress, token: string): Administration {
+  const client = createSecretstoreClient(address);
+  return {
+    read: async (path) => {
+      const what = `read of ${path}`;
+      const { status, json } = await client.call({ what, method: 'GET', path, token, accepts: [404] });
+      return status === 404 ? null : dataOf(json, what);
+    },
+    write: async (path, fields) => {
+      await client.call({ what: `write of ${path}`, method: 'POST', path, token, body: fields });
+    },
+    close: client.close,
+  };
+}

@@ -1,0 +1,223 @@
+import { notFound } from '../core/apiError.ts';
+import { auditEntry, byService, personActor } from '../core/audit.ts';
+import type { Dependencies } from '../core/dependencies.ts';
+import type { AuditCaller, Operator, TokenUse } from '../core/operator.ts';
+import { forbiddenReason, leastRole, visibleEnvs } from '../core/permission.rules.ts';
+import { digestOfSession, digestOfToken } from '../keys/tokens.ts';
+import { type IdentityProvider, type KnownPerson, SignInError } from '../peers/identityProvider.ts';
+import { PeerError } from '../peers/peerError.ts';
+import type { OperatorRow, SessionRow } from '../store/database.ts';
+import {
+  addAuditEntry,
+  claimSession,
+  deleteSession,
+  envsOf,
+  findOperator,
+  findSession,
+  recordOperatorUse,
+  updateSession,
+} from '../store/people.ts';
+import {
+  groupsAge,
+  groupsOf,
+  isSessionOver,
+  knownGroups,
+  permissionsOfGroups,
+  RECHECK_GRACE_MS,
+} from './person.rules.ts';
+
+/** The last use of a token is kept once in so many milliseconds. */
+const TOKEN_USE_KEPT_MS = 60_000;
+
+/**
+ * Finds the operator of a bearer by its digest, and keeps that it was used. A call by a token for emergencies is told in
+ * the log and the audit log before anything is done; it fails where the latter cannot be written.
+ */
+export async function authenticateOperator(deps: Dependencies, use: TokenUse): Promise<Operator | null> {
+  const digest = digestOfToken(use.bearer);
+  const row = digest === null ? null : await findOperator(deps.store, digest, deps.clock());
+  if (row === null) return null;
+  if (row.break_glass === 1) await tellBreakGlass(deps, row, use);
+  await keepTokenUse(deps, row);
+  const { id, name, role, envs } = row;
+  return { id, name, permissions: [{ role, envs: envsOf(envs) }] };
+}
+
+/** A caller as the API returns it: its role is the one that it has in every one of its envs at least. */
+export function viewCaller({ name, permissions }: Operator) {
+  const envs = visibleEnvs(permissions);
+  const each = permissions.map(({ role, envs: only }) => ({ role, envs: only && [...only] }));
+  return { name, role: leastRole(permissions), envs: envs && [...envs], permissions: each };
+}
+
+async function tellBreakGlass(
+  deps: Dependencies,
+  { name }: OperatorRow,
+  { call, address, requestId }: TokenUse,
+): Promise<void> {
+  deps.log('warn', `the break-glass token of ${name} is used: ${call}`, { request_id: requestId, address });
+  const caller = { actor: name, act: 'operator.breakGlass', address, requestId };
+  await addAuditEntry(deps.store, auditEntry(deps, caller, { target: call, env: null }));
+}
+
+/** A store that cannot be written is no reason to refuse a call that reads. */
+async function keepTokenUse(
+  { store, clock, log }: Dependencies,
+  { id, name, last_used_at }: OperatorRow,
+): Promise<void> {
+  const now = clock();
+  if (last_used_at !== null && now < last_used_at + TOKEN_USE_KEPT_MS) return;
+  await recordOperatorUse(store, id, now).catch((error: unknown) =>
+    log('warn', `the last use of the token of ${name} could not be kept: ${String(error)}`),
+  );
+}
+
+/** The last use of a session is kept once in so many milliseconds. */
+const SESSION_USE_KEPT_MS = 30_000;
+
+/**
+ * Finds the person of a session by the value of its cookie, and keeps that it was used; null once it is over. Throws as
+ * `personOf`.
+ */
+export async function authenticateSession(deps: Dependencies, secret: string): Promise<Operator | null> {
+  const digest = digestOfSession(secret);
+  const row = digest === null ? null : await findSession(deps.store, digest);
+  const person = await personOf(deps, row);
+  if (row !== null && person !== null) await keepSessionUse(deps, row);
+  return person;
+}
+
+/**
+ * The person of a session; null once it is over, or the person is in no group with a role any more, which ends it. Throws
+ * PeerError while the groups must be asked for and the provider cannot be used.
+ */
+export async function personOf(deps: Dependencies, found: SessionRow | null): Promise<Operator | null> {
+  const { settings, clock, identityProvider } = deps;
+  if (found === null || found.issuer !== identityProvider?.issuer) return null;
+  if (isSessionOver(found, settings.session, clock())) return null;
+  const row = await withCurrentGroups(deps, identityProvider, found);
+  if (row === null) return null;
+  const permissions = permissionsOfGroups(JSON.parse(row.groups) as string[], settings.oidc.roles);
+  if (permissions.length === 0) {
+    await endByService(deps, row, 'NO_ROLE');
+    return null;
+  }
+  const { id, subject, name } = row;
+  return { id, name: personActor(name), permissions, session: { id, subject } };
+}
+
+async function keepSessionUse({ store, clock, log }: Dependencies, { id, last_used_at }: SessionRow): Promise<void> {
+  const now = clock();
+  if (now < last_used_at + SESSION_USE_KEPT_MS) return;
+  await updateSession(store, id, { last_used_at: now }).catch((error: unknown) =>
+    log('warn', `the last use of the session ${id} could not be kept: ${String(error)}`),
+  );
+}
+
+/** Milliseconds after which a provider that could not be used is asked again. */
+const RETRY_MS = 5000;
+
+/** The name under which a refresh token is sealed. */
+export const refreshTokenSeal = (id: string) => `refresh token of ${id}`;
+
+/**
+ * A session with groups that the provider has told within `session.recheck_s`: where they are older, one instance asks and
+ * keeps the answer, and others go on with what is known for 30 s. Null if the provider refuses, which ends the session.
+ * Throws PeerError if it cannot be used; the session stays, and is of use again when the provider is.
+ */
+async function withCurrentGroups(
+  deps: Dependencies,
+  provider: IdentityProvider,
+  row: SessionRow,
+): Promise<SessionRow | null> {
+  const now = deps.clock();
+  const age = groupsAge(row, deps.settings.session, now);
+  if (age === 'known') return row;
+  if (await claimSession(deps.store, row.id, { now, longestMs: RECHECK_GRACE_MS })) return recheck(deps, provider, row);
+  if (age === 'due') return row;
+  throw new PeerError('identity provider', 'it is being asked for the groups of a session');
+}
+
+async function recheck(deps: Dependencies, provider: IdentityProvider, row: SessionRow): Promise<SessionRow | null> {
+  const { store, clock, sealer } = deps;
+  try {
+    const refreshToken = openRefreshToken(deps, row);
+    if (refreshToken === null) return await end(deps, row, 'RECHECK_IMPOSSIBLE');
+    const person = await provider.refresh(refreshToken, row.subject);
+    const groups = JSON.stringify(groupsIn(deps, person));
+    const sealed_refresh_token = sealer.seal(refreshTokenSeal(row.id), person.refreshToken ?? refreshToken);
+    const changes = { groups, sealed_refresh_token, checked_at: clock(), claimed_until: 0 };
+    await updateSession(store, row.id, changes);
+    return { ...row, ...changes };
+  } catch (error) {
+    if (error instanceof SignInError) return end(deps, row, error.reason === 'denied' ? 'DENIED' : 'SIGN_IN_INVALID');
+    await updateSession(store, row.id, { claimed_until: clock() + RETRY_MS });
+    throw error;
+  }
+}
+
+function openRefreshToken({ sealer }: Dependencies, { id, sealed_refresh_token: sealed }: SessionRow): string | null {
+  return sealed && sealer.unseal(refreshTokenSeal(id), sealed);
+}
+
+/** The groups of a person that have a role; throws SignInError if the claim is no list of texts. */
+export function groupsIn({ settings }: Pick<Dependencies, 'settings'>, { claims }: KnownPerson): string[] {
+  const { groups_claim: claim, roles } = settings.oidc;
+  const groups = groupsOf(claims, claim);
+  if (groups === null) throw new SignInError('invalid', `the claim ${claim} is no list of texts`);
+  return knownGroups(groups, roles);
+}
+
+async function end(deps: Dependencies, row: SessionRow, result: string): Promise<null> {
+  await endByService(deps, row, result);
+  return null;
+}
+
+/** True for who sees and ends the sessions of all people: administrators of all envs. */
+export function administersSessions({ permissions }: Operator): boolean {
+  return forbiddenReason(permissions, { role: 'admin', env: { every: true } }) === null;
+}
+
+/** Ends a session at once: one's own, or that of anybody as an administrator of all envs. Throws 404. */
+export async function endSession(
+  deps: Dependencies,
+  { operator, caller, id }: { operator: Operator; caller: AuditCaller; id: string },
+): Promise<void> {
+  const subject = administersSessions(operator) ? null : operator.session?.subject;
+  if (subject === undefined) throw notFound('session');
+  await deps.store.transaction().execute(async (work) => {
+    const ended = await deleteSession(work, id, subject);
+    if (ended === null) throw notFound('session');
+    await addAuditEntry(work, auditEntry(deps, caller, { target: targetOf(ended), env: null }));
+  });
+}
+
+/** Ends the session of a cookie, if there is one; the provider is not asked. */
+export async function signOut(
+  deps: Dependencies,
+  { secret, address, requestId }: { secret: string; address: string; requestId: string },
+): Promise<void> {
+  const digest = digestOfSession(secret);
+  const found = digest === null ? null : await findSession(deps.store, digest);
+  if (found === null) return;
+  const caller = { actor: personActor(found.name), act: 'session.end', address, requestId };
+  await deps.store.transaction().execute(async (work) => {
+    if ((await deleteSession(work, found.id, null)) === null) return;
+    await addAuditEntry(work, auditEntry(deps, caller, { target: targetOf(found), env: null }));
+  });
+}
+
+/** Ends a session whose person has lost it; `result` is why, for the audit log. */
+async function endByService(deps: Dependencies, { id }: SessionRow, result: string): Promise<void> {
+  await deps.store.transaction().execute(async (work) => {
+    const ended = await deleteSession(work, id, null);
+    if (ended === null) return;
+    const entry = auditEntry(deps, byService('session.end'), { target: targetOf(ended), env: null });
+    await addAuditEntry(work, { ...entry, result });
+  });
+}
+
+/** A session in the audit log: its id, whose it is, and the person's id at the provider, since names change hands. */
+export function targetOf({ id, name, subject }: SessionRow): string {
+  return `${id} ${personActor(name)} ${subject}`;
+}

@@ -1,0 +1,108 @@
+import { type Change, topics, visibleTopics } from '../core/changes.rules.ts';
+import type { Dependencies } from '../core/dependencies.ts';
+import type { Operator } from '../core/operator.ts';
+import type { Permission } from '../core/permission.rules.ts';
+import { answer, eventStream, operatorRoute } from '../http/operatorRoute.ts';
+import { envsOf, findOperatorById, findSessionById } from '../store/people.ts';
+import { personOf } from './authenticate.ts';
+
+/** Events for who follows the service live. */
+export const eventRoutes = [
+  operatorRoute({
+    method: 'GET',
+    url: '/v1/events',
+    role: 'viewer',
+    summary: 'Follow what changes, by server-sent events',
+    description: [
+      'At most once a second: `event: change`, `data: {"topics": ["backends"]}`, with what has changed since the event before:',
+      `${topics.join(', ')}. It tells what to look at again and not what it is now; after each connection everything is looked at`,
+      'again. Topics of envs that the caller may not see are not told, but that the hosts of any env have told something is. A',
+      'comment comes every 15 seconds. The stream ends with the token or session, and with the service.',
+    ].join(' '),
+    responses: { 200: eventStream },
+    act: 'event.follow',
+    handle: async (deps, { operator, signal }) => answer(200, await openChangeStream(deps, { operator, signal })),
+  }),
+];
+
+/** Milliseconds after which a caller hears that the stream still goes on. */
+const HEARTBEAT_MS = 15_000;
+
+/**
+ * Follows what changes, as text of server-sent events: at most one event a second, with the topics that the caller may look at,
+ * and comments in between. Ends with the token or session of the caller, with the signal, and with the service. Throws where the
+ * store cannot be read.
+ */
+async function openChangeStream(
+  deps: Dependencies,
+  { operator, signal }: { operator: Operator; signal: AbortSignal },
+): Promise<AsyncIterable<string>> {
+  const end = AbortSignal.any([signal, deps.changes.ended]);
+  const pending = new PendingChanges(end);
+  const stop = await deps.changes.listen((changes) => pending.add(changes));
+  // What is answered is perhaps never read.
+  if (end.aborted) stop();
+  else end.addEventListener('abort', stop, { once: true });
+  return streamOf(deps, operator, pending);
+}
+
+async function* streamOf(deps: Dependencies, operator: Operator, pending: PendingChanges): AsyncGenerator<string> {
+  yield ': changes are told from now on\n\n';
+  while (await pending.wait()) {
+    const permissions = await currentPermissions(deps, operator);
+    if (permissions === null) return;
+    const topics = visibleTopics(permissions, pending.take());
+    yield topics.length === 0 ? ':\n\n' : `event: change\ndata: ${JSON.stringify({ topics })}\n\n`;
+  }
+}
+
+/** Changes that a caller has not been told yet, each kept once however slowly it reads. */
+class PendingChanges {
+  readonly #signal: AbortSignal;
+  readonly #changes = new Map<string, Change>();
+  #wake = () => {};
+
+  constructor(signal: AbortSignal) {
+    this.#signal = signal;
+    signal.addEventListener('abort', () => this.#wake(), { once: true });
+  }
+
+  add(changes: readonly Change[]): void {
+    for (const change of changes) this.#changes.set(JSON.stringify(change), change);
+    this.#wake();
+  }
+
+  take(): Change[] {
+    const changes = [...this.#changes.values()];
+    this.#changes.clear();
+    return changes;
+  }
+
+  /** Waits for changes, or for the time of a heartbeat; false at the end. */
+  async wait(): Promise<boolean> {
+    if (this.#changes.size === 0 && !this.#signal.aborted) {
+      const { promise, resolve } = Promise.withResolvers<void>();
+      const timer = setTimeout(resolve, HEARTBEAT_MS);
+      this.#wake = resolve;
+      await promise;
+      clearTimeout(timer);
+    }
+    return !this.#signal.aborted;
+  }
+}
+
+/**
+ * What a caller is permitted now, for a call that lasts; null once its token or session is over. This is no use of either. Throws
+ * as `authenticateSession`.
+ */
+async function currentPermissions(
+  deps: Dependencies,
+  { id, session }: Operator,
+): Promise<readonly Permission[] | null> {
+  if (session === undefined) {
+    const row = await findOperatorById(deps.store, id, deps.clock());
+    return row && [{ role: row.role, envs: envsOf(row.envs) }];
+  }
+  const person = await personOf(deps, await findSessionById(deps.store, id));
+  return person && person.permissions;
+}

@@ -1,0 +1,137 @@
+import { randomUUID } from 'node:crypto';
+import { ApiError, notFound } from '../core/apiError.ts';
+import { auditEntry, byService, isReservedActor } from '../core/audit.ts';
+import type { Dependencies } from '../core/dependencies.ts';
+import type { AuditCaller } from '../core/operator.ts';
+import { toTime } from '../core/views.ts';
+import { digestOfToken, newOperatorToken } from '../keys/tokens.ts';
+import type { OperatorRow, Role } from '../store/database.ts';
+import { findEnv } from '../store/envs.ts';
+import type { Store } from '../store/openStore.ts';
+import {
+  addAuditEntry,
+  addOperator,
+  envsOf,
+  listOperators as selectOperators,
+  lockAdmins,
+  revokeOperator as revoke,
+} from '../store/people.ts';
+
+/** What is said of a new operator. */
+interface OperatorFields {
+  name: string;
+  role: Role;
+  /** The envs that the token is limited to; null for all. */
+  envs: string[] | null;
+  /** Seconds after which the token ends; without it, never. */
+  lifetime_s?: number | undefined;
+  /** A token that is kept for emergencies: each call by it is in the audit log. */
+  break_glass?: boolean | undefined;
+}
+
+/** An operator as its row says. */
+interface OperatorAccount {
+  id: string;
+  name: string;
+  role: Role;
+  envs: string[] | null;
+  /** RFC 3339. */
+  expires_at: string | null;
+  break_glass: boolean;
+}
+
+/** An operator as the API returns it. */
+interface OperatorView extends OperatorAccount {
+  /** RFC 3339. */
+  created_at: string;
+  last_used_at: string | null;
+}
+
+/** Operators whose tokens are valid, by name. */
+export async function listOperators({ store, clock }: Dependencies): Promise<OperatorView[]> {
+  const rows = await selectOperators(store, clock());
+  return rows.map((row) => {
+    const last_used_at = row.last_used_at === null ? null : toTime(row.last_used_at);
+    return { ...accountOf(row), created_at: toTime(row.created_at), last_used_at };
+  });
+}
+
+/** Creates an operator; the token is in the answer only. Throws 404 for an unknown env, 409 for a name that is taken. */
+export async function createOperator(
+  deps: Dependencies,
+  { caller, fields }: { caller: AuditCaller; fields: OperatorFields },
+): Promise<OperatorAccount & { token: string }> {
+  const { name, envs } = fields;
+  const { row, token } = newOperator(fields, deps.clock());
+  await deps.store.transaction().execute(async (work) => {
+    for (const env of envs ?? []) if ((await findEnv(work, env)) === null) throw notFound('env');
+    if (isReservedActor(name) || !(await addOperator(work, row))) throw refusal('OPERATOR_EXISTS', 'the name is taken');
+    await addAuditEntry(work, auditEntry(deps, caller, { target: `${row.id} ${name}`, env: null }));
+  });
+  return { ...accountOf(row), token };
+}
+
+/** The row of a new operator, and the token, which the row does not have. */
+export function newOperator(fields: OperatorFields, now: number): { row: OperatorRow; token: string } {
+  const { name, role, envs, lifetime_s, break_glass = false } = fields;
+  const token = newOperatorToken();
+  const row = {
+    id: randomUUID(),
+    name,
+    role,
+    envs: envs && JSON.stringify(envs),
+    token_sha256: digestOfToken(token) ?? '',
+    created_at: now,
+    expires_at: lifetime_s === undefined ? null : now + lifetime_s * 1000,
+    break_glass: Number(break_glass),
+    revoked_at: null,
+    last_used_at: null,
+  };
+  return { row, token };
+}
+
+/** Revokes the token of an operator at once; throws 404, and 409 for the last administrator of all envs. */
+export async function revokeOperator(
+  deps: Dependencies,
+  { caller, id }: { caller: AuditCaller; id: string },
+): Promise<void> {
+  await deps.store.transaction().execute(async (work) => {
+    const admins = await lockAdmins(work);
+    if (admins.length === 1 && admins[0]?.id === id) {
+      throw refusal('LAST_ADMIN', 'nobody could administer the service without this token');
+    }
+    const revoked = await revoke(work, id, deps.clock());
+    if (revoked === null) throw notFound('operator');
+    await addAuditEntry(work, auditEntry(deps, caller, { target: `${id} ${revoked.name}`, env: null }));
+  });
+}
+
+function refusal(code: string, message: string): ApiError {
+  return new ApiError({ status: 409, code, message });
+}
+
+function accountOf({ id, name, role, envs, expires_at, break_glass }: OperatorRow): OperatorAccount {
+  return {
+    ...{ id, name, role, envs: envsOf(envs) },
+    expires_at: expires_at === null ? null : toTime(expires_at),
+    break_glass: break_glass === 1,
+  };
+}
+
+/** An administrator of all envs whom a command on the service's own machine makes. */
+interface NewAdministrator {
+  name: string;
+  /** The act in the audit log, such as `service.init`. */
+  act: string;
+  /** Milliseconds since 1970. */
+  now: number;
+}
+
+/** Makes an administrator in a transaction; returns the token, which is not kept, or null if the name is taken. */
+export async function addAdministrator(work: Store, { name, act, now }: NewAdministrator): Promise<string | null> {
+  const { row, token } = newOperator({ name, role: 'admin', envs: null }, now);
+  if (isReservedActor(name) || !(await addOperator(work, row))) return null;
+  const target = `${row.id} ${name}`;
+  await addAuditEntry(work, auditEntry({ clock: () => now }, byService(act), { target, env: null }));
+  return token;
+}

@@ -1,0 +1,115 @@
+import { Type } from 'typebox';
+import { Body, EnvName, Limit, Line, Nullable, patterns, Timestamp, Uuid } from '../http/commonSchemas.ts';
+
+/** An operator of the URL. */
+export const OperatorParams = Type.Object({ id: Uuid });
+
+/** What a token or a person may do. */
+const Role = Type.Enum(['viewer', 'deployer', 'admin']);
+const Envs = Nullable(
+  Type.Array(EnvName, {
+    minItems: 1,
+    maxItems: 100,
+    description: 'The only envs that the role is for; null for all.',
+  }),
+);
+const fields = { name: Type.String(), role: Role, envs: Envs };
+const operator = {
+  id: Uuid,
+  ...fields,
+  expires_at: Nullable(Timestamp),
+  break_glass: Type.Boolean({ description: 'Kept for emergencies: each call by it is in the audit log.' }),
+};
+
+const Permissions = Type.Array(Type.Object({ role: Role, envs: Envs }, { title: 'Permission' }), {
+  description: 'Any one of them permits a call.',
+});
+
+/** Who calls; the role is the one that it has in every one of the envs at least. */
+export const Caller = Type.Object({ ...fields, permissions: Permissions }, { title: 'Caller' });
+/** Operators whose tokens are valid. */
+export const OperatorList = Type.Object(
+  {
+    operators: Type.Array(
+      Type.Object({ ...operator, created_at: Timestamp, last_used_at: Nullable(Timestamp) }, { title: 'Operator' }),
+    ),
+  },
+  { title: 'OperatorList' },
+);
+/** A new operator. */
+export const NewOperator = Body({
+  name: Line,
+  role: Role,
+  envs: Envs,
+  lifetime_s: Type.Optional(
+    Type.Integer({ minimum: 60, maximum: 315_360_000, description: 'After which the token ends; without it, never.' }),
+  ),
+  break_glass: Type.Optional(Type.Boolean({ default: false })),
+});
+/** A new operator with its token, which is not shown again. */
+export const CreatedOperator = Type.Object({ ...operator, token: Type.String() }, { title: 'CreatedOperator' });
+
+const Id = Type.Integer({ minimum: 1, maximum: Number.MAX_SAFE_INTEGER });
+
+/** A page of the audit log, newest first. */
+export const AuditLog = Type.Object(
+  {
+    entries: Type.Array(
+      Type.Object(
+        {
+          id: Id,
+          at: Timestamp,
+          actor: Type.String(),
+          act: Type.String(),
+          target: Type.String(),
+          env: Nullable(Type.String()),
+          address: Nullable(Type.String()),
+          request_id: Nullable(Type.String()),
+          result: Type.String({
+            description: 'ok, or the code of the error; started before an act at a peer, whose result follows.',
+          }),
+        },
+        { title: 'AuditEntry' },
+      ),
+    ),
+    next: Nullable(Id),
+  },
+  { title: 'AuditLog' },
+);
+/** Longer than any act, and than the name of any actor. */
+const Exactly = Type.String({ minLength: 1, maxLength: 512, pattern: patterns.line });
+/** Which entries a list shows. */
+export const AuditQuery = Body({
+  env: Type.Optional(EnvName),
+  act: Type.Optional({ ...Exactly, description: 'Only this act.' }),
+  actor: Type.Optional({ ...Exactly, description: 'Only acts of who has this name.' }),
+  before: Type.Optional(Id),
+  limit: Limit,
+});
+
+/** A session of the URL. */
+export const SessionParams = Type.Object({ id: Uuid });
+
+/** Sessions that go on. */
+export const SessionList = Type.Object(
+  {
+    sessions: Type.Array(
+      Type.Object(
+        {
+          id: Uuid,
+          name: Type.String({ description: 'As in the audit log; not unique.' }),
+          subject: Type.String({ description: 'The person as the OpenID provider knows them.' }),
+          role: Nullable(Role),
+          envs: Nullable(Type.Array(EnvName, { description: 'Null for all; none where the groups have no role.' })),
+          address: Type.String(),
+          created_at: Timestamp,
+          last_used_at: Timestamp,
+          expires_at: Timestamp,
+          current: Type.Boolean({ description: 'Whether it is the session of this call.' }),
+        },
+        { title: 'Session' },
+      ),
+    ),
+  },
+  { title: 'SessionList' },
+);

@@ -1,0 +1,154 @@
+import type { RolloutEvent } from '../../../machines/rollout.ts';
+import { byService } from '../core/audit.ts';
+import type { Dependencies } from '../core/dependencies.ts';
+import { findBundle } from '../store/bundles.ts';
+import type { RolloutPlan, RolloutProgress, RolloutRow } from '../store/database.ts';
+import { lockEnv } from '../store/envs.ts';
+import type { Store } from '../store/openStore.ts';
+import {
+  claimGate,
+  findDueGates,
+  findRollout,
+  isOver,
+  listActiveRollouts,
+  recordOf,
+  refreshProgress,
+  settleGate,
+} from '../store/rollouts.ts';
+import { findWebhook } from '../store/webhooks.ts';
+import { retryDelayMs } from '../webhooks/event.rules.ts';
+import { sendQuestion } from '../webhooks/send.ts';
+import { eventOfGate, gateMessageId, gateQuestion, type GateVerdict, nextEvent, verdictOf } from './rollout.rules.ts';
+import { applyRolloutEvent, countProgress } from './rolloutEvent.ts';
+
+/** Names of the service's own acts in the audit log. */
+const acts: Record<RolloutEvent['type'], string> = {
+  START_WAVE: 'rollout.startWave',
+  SKIP_WAVE: 'rollout.skipWave',
+  COMPLETE_WAVE: 'rollout.completeWave',
+  END_SOAK: 'rollout.endSoak',
+  PASS_GATE: 'rollout.pass',
+  HALT: 'rollout.halt',
+  RESUME: 'rollout.resume',
+  ABORT: 'rollout.abort',
+};
+
+/** Goes on with every rollout as far as it can, whatever becomes of others; each step is made by one instance. */
+export async function advanceRollouts(deps: Dependencies, signal: AbortSignal): Promise<void> {
+  for (const { id, env } of await listActiveRollouts(deps.store, null)) {
+    try {
+      while (!signal.aborted && (await advance(deps, id)));
+    } catch (error) {
+      deps.log('error', `a rollout could not go on, and is tried again: ${String(error)}`, { rollout: id, env });
+    }
+  }
+}
+
+/** Makes the next step of a rollout; false if there is none now. */
+async function advance(deps: Dependencies, id: string): Promise<boolean> {
+  const row = await findRollout(deps.store, id);
+  if (row === null || isOver(row)) return false;
+  // Counting takes long in a large env: nothing is locked for it unless there is something to do.
+  const { event, progress } = await lookAt(deps, deps.store, row);
+  if (event === null) {
+    if (JSON.stringify(progress) !== row.progress) await refreshProgress(deps.store, row, progress);
+    return false;
+  }
+  return deps.store.transaction().execute(async (work) => {
+    await lockEnv(work, row.env);
+    const locked = await findRollout(work, id);
+    if (locked === null) return false;
+    const { event: due } = await lookAt(deps, work, locked);
+    if (due === null) return false;
+    const caused = { row: locked, event: due, caller: byService(acts[due.type]) };
+    return (await applyRolloutEvent(deps, work, caused)) !== null;
+  });
+}
+
+async function lookAt(
+  deps: Dependencies,
+  store: Store,
+  row: RolloutRow,
+): Promise<{ event: RolloutEvent | null; progress: RolloutProgress }> {
+  const progress = await countProgress(deps, store, row);
+  const plan = JSON.parse(row.plan) as RolloutPlan;
+  const times = { stateSince: row.state_since, now: deps.clock(), startedAt: deps.startedAt };
+  const silenceMs = deps.settings.offline_after_s * 1000;
+  return { event: nextEvent({ record: recordOf(row), plan, progress, ...times, silenceMs }), progress };
+}
+
+/** Gates whose webhooks are asked at once. */
+const GATES_AT_ONCE = 50;
+/** An instance has a gate for itself for so long, longer than an endpoint may take; if it dies meanwhile another one asks. */
+const CLAIM_MS = 120_000;
+
+/** Asks the webhooks of all gates that are due, at once, so that none waits for another; one instance asks each. */
+export async function askGates(deps: Dependencies, signal: AbortSignal): Promise<void> {
+  const longestMs = Math.max(CLAIM_MS, deps.settings.webhooks.longest_retry_s * 1000);
+  const due = await findDueGates(deps.store, { now: deps.clock(), longestMs }, GATES_AT_ONCE);
+  await Promise.all(due.map((row) => ask(deps, row, signal)));
+}
+
+async function ask(deps: Dependencies, row: RolloutRow, signal: AbortSignal): Promise<void> {
+  const claimed = await claimGate(deps.store, row, deps.clock() + CLAIM_MS);
+  if (claimed === null) return;
+  try {
+    await askGate(deps, claimed, signal);
+  } catch (error) {
+    const { id, env } = row;
+    deps.log('error', `a gate could not be asked, and is asked again: ${String(error)}`, { rollout: id, env });
+  }
+}
+
+/** What came of asking: a verdict, or why there is none. */
+interface Reply {
+  verdict: GateVerdict | null;
+  reason: string | null;
+  retryAfterS: number;
+}
+
+/**
+ * Asks the webhook of a claimed gate once. A verdict lets the rollout pass or halts it; without one the webhook is asked
+ * again, with growing pauses, and the rollout is halted after `webhooks.give_up_after_s`.
+ */
+async function askGate(deps: Dependencies, claimed: RolloutRow, signal: AbortSignal): Promise<void> {
+  const reply = await replyOf(deps, claimed, signal);
+  const { verdict, reason } = reply;
+  const now = deps.clock();
+  if (verdict === null && signal.aborted) {
+    // The service stops: nothing was learned of the endpoint.
+    await settleGate(deps.store, claimed, { dueAt: now, reason: claimed.gate_reason });
+    return;
+  }
+  const { webhooks } = deps.settings;
+  const bounds = { random: Math.random(), retryAfterS: reply.retryAfterS };
+  const dueAt = now + Math.round(retryDelayMs(claimed.gate_tries, webhooks, bounds));
+  const event = eventOfGate(verdict, dueAt > claimed.state_since + webhooks.give_up_after_s * 1000);
+  if (event === null) logFailure(deps, claimed, reason);
+  await deps.store.transaction().execute(async (work) => {
+    await lockEnv(work, claimed.env);
+    // An operator may have let it pass or halted it meanwhile.
+    if (!(await settleGate(work, claimed, { dueAt, reason })) || event === null) return;
+    const row = await findRollout(work, claimed.id);
+    const act = event.type === 'HALT' ? 'rollout.halt' : 'rollout.pass';
+    if (row !== null) await applyRolloutEvent(deps, work, { row, event, caller: byService(act) });
+  });
+}
+
+async function replyOf(deps: Dependencies, row: RolloutRow, signal: AbortSignal): Promise<Reply> {
+  const { gate_webhook: webhookId = '' } = JSON.parse(row.plan) as RolloutPlan;
+  const webhook = await findWebhook(deps.store, webhookId);
+  if (webhook === null) {
+    const reason = 'its webhook is not there any more';
+    return { verdict: { pass: false, reason }, reason, retryAfterS: 0 };
+  }
+  const question = gateQuestion(row, await findBundle(deps.store, row.sha256));
+  const { error, retryAfterS, body } = await sendQuestion(deps, webhook, { id: gateMessageId(row), question, signal });
+  const verdict = error === null ? verdictOf(body) : null;
+  if (verdict !== null) return { verdict, reason: verdict.reason, retryAfterS };
+  return { verdict, reason: error ?? 'the endpoint answered without a verdict', retryAfterS };
+}
+
+function logFailure({ log }: Dependencies, { id, env, gate_reason }: RolloutRow, reason: string | null): void {
+  if (reason !== gate_reason) log('warn', `a gate has no answer: ${reason}`, { rollout: id, env });
+}

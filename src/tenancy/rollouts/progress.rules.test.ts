@@ -1,0 +1,85 @@
+import type { HostGroup, WaveProgress } from '../store/database.ts';
+import { countRollouts, isSuccessful, progressOf } from './rollout.rules.ts';
+
+const group = (changes: Partial<HostGroup>): HostGroup => ({
+  wave: 0,
+  outcome: 'waiting',
+  state: 'active',
+  silent: 0,
+  laptop: 0,
+  hosts: 1,
+  ...changes,
+});
+const none = { hosts: 0, waiting: 0, succeeded: 0, failed: 0, excused: 0, offline: 0, asleep: 0 };
+
+it.each<[what: string, host: Partial<HostGroup>, status: keyof WaveProgress | null]>([
+  ['is told the bundle', {}, 'waiting'],
+  ['is on hold, or outside its window, and so reports nothing', {}, 'waiting'],
+  ['is told nothing yet', { outcome: null }, 'waiting'],
+  ['runs it', { outcome: 'succeeded' }, 'succeeded'],
+  ['has failed', { outcome: 'failed' }, 'failed'],
+  ['had failed before a resume', { outcome: 'excused' }, 'excused'],
+  ['is silent, but not offline yet', { silent: 1 }, 'offline'],
+  ['is offline', { state: 'offline', silent: 1 }, 'offline'],
+  ['is offline, by a limit that is longer now', { state: 'offline' }, 'offline'],
+  ['is a sleeping laptop', { laptop: 1, silent: 1 }, 'asleep'],
+  ['is a laptop that is offline', { laptop: 1, state: 'offline', silent: 1 }, 'asleep'],
+  ['is offline since it runs the bundle', { outcome: 'succeeded', state: 'offline', silent: 1 }, 'succeeded'],
+  ['is offline since it has failed', { outcome: 'failed', state: 'offline', silent: 1 }, 'failed'],
+  ['retires', { state: 'retiring' }, null],
+  ['is retired', { state: 'retired', outcome: 'failed' }, null],
+])('a host that %s', (_, host, status) => {
+  const expected = status === null ? none : { ...none, hosts: 3, [status]: 3 };
+  expect(progressOf([group({ ...host, hosts: 3 })], 1)).toEqual({ waves: [expected], remaining: 0 });
+});
+
+it('counts each wave that has started, and those that no wave has taken', () => {
+  const groups = [
+    group({ hosts: 2, outcome: 'succeeded' }),
+    group({ wave: 1, hosts: 3 }),
+    group({ wave: 1, hosts: 1, outcome: 'failed' }),
+    group({ wave: null, outcome: null, hosts: 5 }),
+    group({ wave: null, outcome: null, state: 'offline', silent: 1, hosts: 7 }),
+    group({ wave: null, outcome: null, state: 'created', hosts: 9 }),
+  ];
+  expect(progressOf(groups, 3)).toEqual({
+    waves: [{ ...none, hosts: 2, succeeded: 2 }, { ...none, hosts: 4, waiting: 3, failed: 1 }, none],
+    remaining: 12,
+  });
+});
+
+it.each<[wave: Partial<WaveProgress>, maxFailures: number, success: boolean]>([
+  [{ succeeded: 3 }, 0, true],
+  [{ succeeded: 3, waiting: 1 }, 9, false],
+  [{ succeeded: 3, failed: 1 }, 0, false],
+  [{ succeeded: 3, failed: 1 }, 1, true],
+  [{ succeeded: 3, offline: 1 }, 0, false],
+  [{ succeeded: 3, failed: 1, offline: 1 }, 1, false],
+  [{ succeeded: 3, failed: 1, offline: 1 }, 2, true],
+  [{ succeeded: 1, asleep: 9 }, 0, true],
+  [{ asleep: 9 }, 0, false],
+  [{ failed: 1 }, 1, false],
+  [{ excused: 1 }, 0, true],
+])('a wave of %j with at most %i failures: succeeded %s', (changes, maxFailures, success) => {
+  const wave = { ...none, ...changes };
+  expect(isSuccessful({ waves: [none, wave], remaining: 4 }, wave, maxFailures)).toBe(success);
+});
+
+it('holds the failures of earlier waves against a wave', () => {
+  const wave = { ...none, succeeded: 1, offline: 1 };
+  expect(isSuccessful({ waves: [{ ...none, failed: 1 }, wave], remaining: 0 }, wave, 1)).toBe(false);
+});
+
+it('counts rollouts by state, and the hosts of all their waves by outcome', () => {
+  const waves = [
+    { ...none, hosts: 3, waiting: 1, failed: 2 },
+    { ...none, hosts: 4, waiting: 4 },
+  ];
+  const counts = countRollouts([
+    { state: 'halted', progress: { waves, remaining: 9 } },
+    { state: 'halted', progress: { waves: [], remaining: 0 } },
+    { state: 'pending', progress: { waves: [{ ...none, hosts: 1, asleep: 1 }], remaining: 0 } },
+  ]);
+  const hosts = { waiting: 5, succeeded: 0, failed: 2, excused: 0, offline: 0, asleep: 1 };
+  expect(counts).toEqual({ states: { halted: 2, pending: 1 }, hosts });
+});

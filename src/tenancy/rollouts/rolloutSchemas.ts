@@ -1,0 +1,95 @@
+import { Type } from 'typebox';
+import { haltReasons } from '../../../machines/rollout.ts';
+import { rolloutBounds } from '../../protocol/rolloutPlan.ts';
+import { weekdays, windowBounds } from '../../protocol/timeWindow.ts';
+import { Body, EnvName, Labels, Limit, Nullable, Sha256, Timestamp, Uuid } from '../http/commonSchemas.ts';
+
+const window = {
+  days: Type.Array(Type.Enum([...weekdays]), { minItems: 1, maxItems: 7, description: 'Days on which it opens.' }),
+  start: Type.String({ pattern: windowBounds.start, description: 'When it opens, such as 08:30.' }),
+  minutes: Type.Integer({ minimum: 1, maximum: windowBounds.minutes, description: 'How long it is open.' }),
+  time_zone: Type.String({ maxLength: windowBounds.zone, description: 'Such as Europe/Berlin.' }),
+};
+const Gate = Type.Enum(['none', 'manual', 'webhook']);
+
+const NewWave = Body({
+  count: Type.Optional(
+    Type.Integer({ minimum: 1, maximum: rolloutBounds.hosts, description: 'As many hosts at most.' }),
+  ),
+  percent: Type.Optional(
+    Type.Integer({
+      minimum: 1,
+      maximum: 100,
+      description: 'Of the active hosts with these labels, those of earlier waves too, rounded up.',
+    }),
+  ),
+  labels: Type.Optional(Labels),
+});
+
+/** A rollout to start. Without a number a wave takes all hosts with its labels; whatever is left comes last. */
+export const NewRollout = Body({
+  sha256: Sha256,
+  waves: Type.Array(NewWave, { maxItems: rolloutBounds.waves }),
+  max_failures: Type.Integer({ minimum: 0, maximum: rolloutBounds.hosts }),
+  soak_s: Type.Integer({ minimum: 0, maximum: rolloutBounds.soakSeconds }),
+  gate: Gate,
+  gate_webhook: Type.Optional({ ...Uuid, description: 'The webhook that the gate is asked of.' }),
+  windows: Type.Array(Body(window), { maxItems: windowBounds.windows }),
+});
+
+const hosts = {
+  hosts: Type.Integer({ description: 'Hosts that it has taken; 0 after its start if there was none to take.' }),
+  waiting: Type.Integer(),
+  succeeded: Type.Integer(),
+  failed: Type.Integer(),
+  excused: Type.Integer({ description: 'Had failed when the rollout was resumed.' }),
+  offline: Type.Integer(),
+  asleep: Type.Integer({ description: 'Laptops that are silent.' }),
+};
+const RolloutWave = Type.Object(
+  {
+    count: Nullable(Type.Integer()),
+    percent: Nullable(Type.Integer()),
+    labels: Type.Record(Type.String(), Type.String()),
+    ...hosts,
+  },
+  { title: 'RolloutWave' },
+);
+
+const FailedHost = Type.Object({ id: Uuid, site: Type.String() }, { title: 'FailedHost' });
+
+/** A rollout. */
+export const Rollout = Type.Object(
+  {
+    id: Uuid,
+    env: EnvName,
+    sha256: Sha256,
+    previous_sha: Nullable(Sha256),
+    state: Type.Enum(['pending', 'updating', 'soaking', 'gated', 'halted', 'done', 'aborted']),
+    state_since: Timestamp,
+    halted_by: Nullable(Type.Enum([...haltReasons])),
+    next_start_at: Nullable(Timestamp),
+    started: Type.Integer({ description: 'Number of waves that have started.' }),
+    waves: Type.Array(RolloutWave),
+    remaining: Type.Integer({ description: 'Hosts that no wave has taken.' }),
+    failed_hosts: Type.Array(FailedHost, { description: 'The first ten hosts that count as failed, by id.' }),
+    max_failures: Type.Integer(),
+    soak_s: Type.Integer(),
+    gate: Gate,
+    gate_webhook: Nullable(Uuid),
+    gate_reason: Nullable(
+      Type.String({ description: 'What the webhook of the gate has answered last, or why it could not be asked.' }),
+    ),
+    windows: Type.Array(Type.Object(window, { title: 'StartWindow' })),
+    created_at: Timestamp,
+    created_by: Type.String(),
+  },
+  { title: 'Rollout' },
+);
+
+/** Rollouts, newest first. */
+export const RolloutList = Type.Object({ rollouts: Type.Array(Rollout) }, { title: 'RolloutList' });
+/** How many rollouts a list shows. */
+export const RolloutQuery = Body({ limit: Limit });
+/** Which gate to pass: the number of the wave that has succeeded, from 1. */
+export const GatePass = Body({ wave: Type.Integer({ minimum: 1, maximum: rolloutBounds.waves + 1 }) });

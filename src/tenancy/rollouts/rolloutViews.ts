@@ -1,0 +1,134 @@
+import type { HaltReason, RolloutState } from '../../../machines/rollout.ts';
+import { nextOpening } from '../../protocol/timeWindow.ts';
+import { notFound } from '../core/apiError.ts';
+import type { Dependencies } from '../core/dependencies.ts';
+import { toTime } from '../core/views.ts';
+import type {
+  BackendRow,
+  EnvRow,
+  HostName,
+  Labels,
+  RolloutPlan,
+  RolloutProgress,
+  RolloutRow,
+  Wave,
+  WaveProgress,
+} from '../store/database.ts';
+import { findEnv, listEnvs } from '../store/envs.ts';
+import type { Store } from '../store/openStore.ts';
+import { listActiveRollouts, listRollouts as selectRollouts } from '../store/rollouts.ts';
+import { desiredShaOf } from './rollout.rules.ts';
+
+/** A rollout as the API returns it; times are RFC 3339. */
+export interface RolloutView extends Omit<RolloutPlan, 'waves' | 'gate_webhook'> {
+  id: string;
+  env: string;
+  sha256: string;
+  /** What was desired before. */
+  previous_sha: string | null;
+  state: RolloutState;
+  state_since: string;
+  halted_by: HaltReason | null;
+  /** When the next wave may start; null unless it waits for that. */
+  next_start_at: string | null;
+  /** Number of waves that have started. */
+  started: number;
+  waves: WaveView[];
+  /** Hosts that no wave has taken, offline ones too. */
+  remaining: number;
+  /** The first hosts that count as failed, by id. */
+  failed_hosts: HostName[];
+  /** Id of the webhook that is asked at its gates; null for none. */
+  gate_webhook: string | null;
+  /** What that has answered last, or why it could not be asked. */
+  gate_reason: string | null;
+  created_at: string;
+  created_by: string;
+}
+
+/** A wave: whom it takes, and its hosts once it has started; one that has started without any was empty. */
+interface WaveView extends WaveProgress {
+  count: number | null;
+  percent: number | null;
+  labels: Labels;
+}
+
+/** The newest rollout of an env, which may be over; throws 404. */
+export async function readRollout(deps: Dependencies, env: string): Promise<RolloutView> {
+  const [newest] = await listRollouts(deps, { env, limit: 1 });
+  if (newest === undefined) throw notFound('rollout');
+  return newest;
+}
+
+/** The rollouts of an env, newest first; throws 404 without the env. */
+export async function listRollouts(
+  { store, clock }: Dependencies,
+  { env, limit }: { env: string; limit: number },
+): Promise<RolloutView[]> {
+  if ((await findEnv(store, env)) === null) throw notFound('env');
+  const now = clock();
+  return (await selectRollouts(store, env, limit)).map((row) => rolloutView(row, now));
+}
+
+/** A rollout's row as the API returns it. */
+export function rolloutView(row: RolloutRow, now: number): RolloutView {
+  const { id, env, sha256, previous_sha, state, halted_by, started, gate_reason, created_by } = row;
+  const { waves, gate_webhook = null, ...plan } = JSON.parse(row.plan) as RolloutPlan;
+  const progress = JSON.parse(row.progress) as RolloutProgress;
+  return {
+    id,
+    env,
+    sha256,
+    previous_sha,
+    state,
+    state_since: toTime(row.state_since),
+    halted_by,
+    next_start_at: state === 'pending' ? toTime(nextOpening(plan.windows, now)) : null,
+    started,
+    ...plan,
+    gate_webhook,
+    gate_reason,
+    waves: waves.map((wave, index) => waveView(wave, progress.waves[index])),
+    remaining: progress.remaining,
+    failed_hosts: progress.failed_hosts ?? [],
+    created_at: toTime(row.created_at),
+    created_by,
+  };
+}
+
+const noHosts: WaveProgress = {
+  hosts: 0,
+  waiting: 0,
+  succeeded: 0,
+  failed: 0,
+  excused: 0,
+  offline: 0,
+  asleep: 0,
+};
+
+function waveView({ count, percent, labels = {} }: Wave, progress = noHosts): WaveView {
+  return { count: count ?? null, percent: percent ?? null, labels, ...progress };
+}
+
+/** What is desired in some envs. */
+interface Desired {
+  /** By name. */
+  envs: EnvRow[];
+  /** Those that are neither done nor aborted. */
+  rollouts: RolloutRow[];
+  /** The digest of the bundle that is desired of a backend of these envs; null for none. */
+  of: (backend: Pick<BackendRow, 'env' | 'rollout_id' | 'applied_sha'>) => string | null;
+}
+
+/** Reads what is desired in some envs, or in all (null). */
+export async function readDesired(store: Store, names: readonly string[] | null): Promise<Desired> {
+  const [envs, rollouts] = await Promise.all([listEnvs(store, names), listActiveRollouts(store, names)]);
+  const envShas = new Map(envs.map((env) => [env.name, env.desired_sha]));
+  const byId = new Map(rollouts.map((rollout) => [rollout.id, rollout]));
+  return {
+    envs,
+    rollouts,
+    of: ({ env, rollout_id, applied_sha: appliedSha }) =>
+      desiredShaOf({ envSha: envShas.get(env) ?? null, joined: byId.get(rollout_id ?? '') ?? null, appliedSha }),
+  };
+}

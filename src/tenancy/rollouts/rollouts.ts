@@ -1,0 +1,205 @@
+import { randomUUID } from 'node:crypto';
+import { newRollout } from '../../../machines/rollout.ts';
+import { insertStoredBundle } from '../bundles/archives.ts';
+import { lockPromotable, resequenceBundle } from '../bundles/repackBundle.ts';
+import { ApiError, conflict, notFound } from '../core/apiError.ts';
+import { auditEntry } from '../core/audit.ts';
+import type { Dependencies } from '../core/dependencies.ts';
+import type { AuditCaller } from '../core/operator.ts';
+import { findBundle } from '../store/bundles.ts';
+import type { BundleRow, RolloutPlan, RolloutRow } from '../store/database.ts';
+import { findBundleTrust, lockEnv, setDesiredSha } from '../store/envs.ts';
+import type { Store } from '../store/openStore.ts';
+import { addAuditEntry } from '../store/people.ts';
+import { findRollout, insertRollout, listRollouts } from '../store/rollouts.ts';
+import { findWebhook } from '../store/webhooks.ts';
+import { announceAwaited } from '../webhooks/send.ts';
+import { completeWaves, planFault } from './rollout.rules.ts';
+import { applyRolloutEvent, type CausedEvent, countProgress } from './rolloutEvent.ts';
+import { rolloutView, type RolloutView } from './rolloutViews.ts';
+
+/** A rollout that an operator asks for. */
+interface NewRollout {
+  caller: AuditCaller;
+  env: string;
+  sha256: string;
+  plan: RolloutPlan;
+}
+
+/**
+ * Starts the rollout of a bundle in its env; the background work goes on with it. Throws as `lockPromotable`, 409
+ * `ALREADY_DESIRED`, and 422 `ROLLOUT_INVALID`.
+ */
+export async function startRollout(
+  deps: Dependencies,
+  { caller, env, sha256, plan }: NewRollout,
+): Promise<RolloutView> {
+  requireValid(plan);
+  const now = deps.clock();
+  return deps.store.transaction().execute(async (work) => {
+    const { desired_sha } = await lockPromotable(work, { env, sha256 });
+    await requireGate(work, env, plan);
+    if (desired_sha === sha256) {
+      throw conflict({ code: 'ALREADY_DESIRED', message: 'the bundle is desired of every host of the env', env });
+    }
+    const waves = completeWaves(plan.waves);
+    const { state, started } = newRollout({ waves: waves.length, isGated: plan.gate !== 'none' });
+    const [newest] = await listRollouts(work, env, 1);
+    const row: RolloutRow = {
+      ...{
+        id: randomUUID(),
+        env,
+        sha256,
+        previous_sha: desired_sha,
+        state,
+        state_since: now,
+        started,
+        halted_by: null,
+      },
+      ...{ plan: JSON.stringify({ ...plan, waves }), progress: '', created_by: caller.actor },
+      ...{ gate_due_at: null, gate_tries: 0, gate_reason: null },
+      // Newer than any other, though a clock may have gone back.
+      created_at: Math.max(now, (newest?.created_at ?? 0) + 1),
+    };
+    const progress = JSON.stringify(await countProgress(deps, work, row));
+    await insertRollout(work, { ...row, progress });
+    await addAuditEntry(work, auditEntry(deps, caller, { target: sha256, env }));
+    return rolloutView({ ...row, progress }, now);
+  });
+}
+
+function requireValid(plan: RolloutPlan): void {
+  const fault = planFault(plan);
+  if (fault !== null) throw invalid(fault);
+}
+
+/** A gate is asked of a webhook of the env, or of all envs, that gets messages as they are. */
+async function requireGate(work: Store, env: string, { gate_webhook: id }: RolloutPlan): Promise<void> {
+  if (id === undefined) return;
+  const webhook = await findWebhook(work, id);
+  if (webhook === null || (webhook.env ?? env) !== env) throw invalid(`the env has no webhook ${id}`);
+  if (webhook.format !== 'standard')
+    throw invalid(`the webhook has the format ${webhook.format}: a gate needs standard`);
+}
+
+function invalid(message: string): ApiError {
+  return new ApiError({ status: 422, code: 'ROLLOUT_INVALID', message });
+}
+
+/** An act on the rollout of an env. */
+interface RolloutAct {
+  caller: AuditCaller;
+  env: string;
+}
+
+/** Halts the rollout of an env; throws 404, and 409 `ROLLOUT_STATE` if it is halted or over. */
+export function haltRollout(deps: Dependencies, act: RolloutAct): Promise<RolloutView> {
+  return change(deps, act, () => ({ type: 'HALT', by: 'operator' }));
+}
+
+/** Goes on with a halted rollout, excusing its failures until now; throws 404, and 409 `ROLLOUT_STATE` for any other. */
+export function resumeRollout(deps: Dependencies, act: RolloutAct): Promise<RolloutView> {
+  return change(deps, act, () => ({ type: 'RESUME' }));
+}
+
+/** Lets a rollout pass the gate of a wave, counted from 1; throws 404, and 409 `ROLLOUT_STATE` if it does not wait there. */
+export function passGate(deps: Dependencies, { wave, ...act }: RolloutAct & { wave: number }): Promise<RolloutView> {
+  return change(deps, act, ({ started }) => (started === wave ? { type: 'PASS_GATE' } : null));
+}
+
+async function change(
+  deps: Dependencies,
+  { caller, env }: RolloutAct,
+  eventOf: (row: RolloutRow) => CausedEvent['event'] | null,
+): Promise<RolloutView> {
+  const row = await deps.store.transaction().execute(async (work) => {
+    const current = await lockRollout(work, env);
+    const event = eventOf(current);
+    const changed = event && (await applyRolloutEvent(deps, work, { row: current, event, caller }));
+    if (changed === null) throw wrongState(current);
+    return changed;
+  });
+  return rolloutView(row, deps.clock());
+}
+
+/** Locks an env with a rollout; throws 404 without one, and 409 if the newest one is over. */
+async function lockRollout(work: Store, env: string): Promise<RolloutRow> {
+  const row = await lockEnv(work, env);
+  if (row === null) throw notFound('env');
+  const current = row.rollout_id === null ? null : await findRollout(work, row.rollout_id);
+  if (current !== null) return current;
+  const [newest] = await listRollouts(work, env, 1);
+  throw newest === undefined ? notFound('rollout') : wrongState(newest);
+}
+
+/** The refusal of an act that the state of a rollout does not allow. */
+function wrongState({ env, state, started }: RolloutRow) {
+  const message = `the rollout is ${state}, and has started ${started} waves`;
+  return conflict({ code: 'ROLLOUT_STATE', message, env });
+}
+
+/** How often the bundle from before is packed anew because one of a higher sequence was pushed meanwhile. */
+const MAX_TRIES = 5;
+
+/**
+ * Aborts the rollout of an env: the content from before is desired again. That is the bundle from before where hosts may go
+ * back to it, else the same content under a new sequence, which awaits signatures where hosts demand them. Throws 404, 409
+ * `ROLLOUT_STATE` if the rollout is over, 503 `DISK_FULL`, `BUNDLE_MISSING` and `BUNDLE_DAMAGED`, and PeerErrors; it is halted
+ * then.
+ */
+export async function abortRollout(deps: Dependencies, act: RolloutAct): Promise<RolloutView> {
+  const rollout = await halt(deps, act);
+  const previous = await findReturn(deps, rollout);
+  for (let tries = 0; tries < MAX_TRIES; tries++) {
+    const repacked = previous && (await resequenceBundle(deps, previous, act.caller.actor));
+    const aborted = await finish(deps, act, { rollout, repacked });
+    if (aborted !== null) return rolloutView(aborted, deps.clock());
+  }
+  const message = 'other bundles were pushed again and again; the rollout is halted, abort it again';
+  throw conflict({ code: 'DESIRED_CHANGED', message, env: act.env });
+}
+
+/** Packing takes a while, in which no further host is to get the bundle. */
+async function halt(deps: Dependencies, { caller, env }: RolloutAct): Promise<RolloutRow> {
+  return deps.store.transaction().execute(async (work) => {
+    const row = await lockRollout(work, env);
+    const event = { type: 'HALT', by: 'abort' } as const;
+    const halted = { ...caller, act: 'rollout.halt' };
+    return (await applyRolloutEvent(deps, work, { row, event, caller: halted })) ?? row;
+  });
+}
+
+/** The bundle from before, where hosts that run the newer one would refuse to go back to it; else null. */
+async function findReturn(
+  { store }: Dependencies,
+  { started, sha256, previous_sha }: RolloutRow,
+): Promise<BundleRow | null> {
+  if (previous_sha === null || started === 0) return null;
+  const [previous, bundle] = await Promise.all([findBundle(store, previous_sha), findBundle(store, sha256)]);
+  if (previous === null || bundle === null || previous.allow_rollback === 1) return null;
+  return previous.sequence > bundle.sequence ? null : previous;
+}
+
+/** Null if a bundle of a higher sequence was pushed meanwhile. */
+async function finish(
+  deps: Dependencies,
+  { caller, env }: RolloutAct,
+  { rollout, repacked }: { rollout: RolloutRow; repacked: BundleRow | null },
+): Promise<RolloutRow | null> {
+  return deps.store.transaction().execute(async (work) => {
+    const row = await lockRollout(work, env);
+    if (row.id !== rollout.id) throw wrongState(row);
+    if (repacked !== null && !(await insertReturn(work, repacked, row))) return null;
+    return applyRolloutEvent(deps, work, { row, event: { type: 'ABORT' }, caller });
+  });
+}
+
+/** Makes the bundle that was packed anew the desired one, or lets it wait for that; false if its sequence is stale. */
+async function insertReturn(work: Store, repacked: BundleRow, { env, previous_sha }: RolloutRow): Promise<boolean> {
+  const mustWait = (await findBundleTrust(work, env)) !== null;
+  const replaces = mustWait ? previous_sha : null;
+  if ((await insertStoredBundle(work, { ...repacked, replaces })) !== 'added') return false;
+  if (mustWait) await announceAwaited(work, repacked);
+  else await setDesiredSha(work, env, repacked.sha256);
+  return true;
+}

@@ -1,0 +1,102 @@
+import { EnvParams } from '../envs/envSchemas.ts';
+import { DEFAULT_LIMIT } from '../http/commonSchemas.ts';
+import { answer, operatorRoute } from '../http/operatorRoute.ts';
+import { GatePass, NewRollout, Rollout, RolloutList, RolloutQuery } from './rolloutSchemas.ts';
+import { listRollouts, readRollout } from './rolloutViews.ts';
+import { abortRollout, haltRollout, passGate, resumeRollout, startRollout } from './rollouts.ts';
+
+/** Rollouts of envs: an env has one at a time. */
+export const rolloutRoutes = [
+  operatorRoute({
+    method: 'GET',
+    url: '/v1/envs/:env/rollouts',
+    role: 'viewer',
+    summary: 'List the rollouts of an env, newest first',
+    params: EnvParams,
+    query: RolloutQuery,
+    responses: { 200: RolloutList },
+    errors: { 404: 'ENV_NOT_FOUND' },
+    act: 'rollout.list',
+    handle: async (deps, { params: { env }, query: { limit = DEFAULT_LIMIT } }) =>
+      answer(200, { rollouts: await listRollouts(deps, { env, limit }) }),
+  }),
+  operatorRoute({
+    method: 'POST',
+    url: '/v1/envs/:env/rollouts',
+    role: 'deployer',
+    summary: 'Bring a bundle to the hosts of an env wave by wave',
+    params: EnvParams,
+    body: NewRollout,
+    responses: { 201: Rollout },
+    errors: {
+      404: 'ENV_NOT_FOUND, BUNDLE_NOT_FOUND',
+      409: 'ALREADY_DESIRED, BUNDLE_ENV, ROLLOUT_ACTIVE, SIGNATURE_AWAITED',
+      422: 'ROLLOUT_INVALID',
+    },
+    act: 'rollout.start',
+    target: ({ body }) => body.sha256,
+    handle: async (deps, { caller, params: { env }, body: { sha256, ...plan } }) =>
+      answer(201, await startRollout(deps, { caller, env, sha256, plan })),
+  }),
+  operatorRoute({
+    method: 'GET',
+    url: '/v1/envs/:env/rollout',
+    role: 'viewer',
+    summary: 'Show the newest rollout of an env',
+    params: EnvParams,
+    responses: { 200: Rollout },
+    errors: { 404: 'ENV_NOT_FOUND, ROLLOUT_NOT_FOUND' },
+    act: 'rollout.read',
+    handle: async (deps, { params }) => answer(200, await readRollout(deps, params.env)),
+  }),
+  operatorRoute({
+    method: 'POST',
+    url: '/v1/envs/:env/rollout/halt',
+    role: 'deployer',
+    summary: 'Halt the rollout of an env: no further host is told to run its bundle',
+    params: EnvParams,
+    responses: { 200: Rollout },
+    errors: { 404: 'ENV_NOT_FOUND, ROLLOUT_NOT_FOUND', 409: 'ROLLOUT_STATE' },
+    act: 'rollout.halt',
+    handle: async (deps, { caller, params: { env } }) => answer(200, await haltRollout(deps, { caller, env })),
+  }),
+  operatorRoute({
+    method: 'POST',
+    url: '/v1/envs/:env/rollout/resume',
+    role: 'deployer',
+    summary: 'Go on with a halted rollout; hosts that have failed until now are excused',
+    params: EnvParams,
+    responses: { 200: Rollout },
+    errors: { 404: 'ENV_NOT_FOUND, ROLLOUT_NOT_FOUND', 409: 'ROLLOUT_STATE' },
+    act: 'rollout.resume',
+    handle: async (deps, { caller, params: { env } }) => answer(200, await resumeRollout(deps, { caller, env })),
+  }),
+  operatorRoute({
+    method: 'POST',
+    url: '/v1/envs/:env/rollout/abort',
+    role: 'deployer',
+    summary: 'Abort the rollout of an env: the content from before is desired again',
+    params: EnvParams,
+    responses: { 200: Rollout },
+    errors: {
+      404: 'ENV_NOT_FOUND, ROLLOUT_NOT_FOUND',
+      409: 'ROLLOUT_STATE, DESIRED_CHANGED',
+      503: 'OVERLOADED, PEER_UNAVAILABLE, DISK_FULL, BUNDLE_MISSING, BUNDLE_DAMAGED',
+    },
+    act: 'rollout.abort',
+    handle: async (deps, { caller, params: { env } }) => answer(200, await abortRollout(deps, { caller, env })),
+  }),
+  operatorRoute({
+    method: 'POST',
+    url: '/v1/envs/:env/rollout/pass',
+    role: 'deployer',
+    summary: 'Let a rollout pass the gate after a wave',
+    params: EnvParams,
+    body: GatePass,
+    responses: { 200: Rollout },
+    errors: { 404: 'ENV_NOT_FOUND, ROLLOUT_NOT_FOUND', 409: 'ROLLOUT_STATE' },
+    act: 'rollout.pass',
+    handle: async (deps, { caller, params: { env }, body: { wave } }) =>
+      answer(200, await passGate(deps, { caller, env, wave })),
+  }),
+];

@@ -1,0 +1,60 @@
+import type { Candidate } from '../store/database.ts';
+import { completeWaves, selectWave } from './rollout.rules.ts';
+
+const host = (number: number, { joined = false, ring = 'a' } = {}): Candidate => ({
+  ids: [`h${number}`],
+  labels: [{ ring, disk: 'ssd' }],
+  hasJoined: joined,
+});
+const fleet = [host(1, { joined: true }), host(2), host(3, { ring: 'b' }), host(4), host(5), host(6), host(7)];
+
+it.each([
+  ['a number of hosts', { count: 2 }, ['h2', 'h3']],
+  ['more hosts than there are', { count: 9 }, ['h2', 'h3', 'h4', 'h5', 'h6', 'h7']],
+  ['a part of all active hosts, rounded up', { percent: 29 }, ['h2', 'h3', 'h4']],
+  ['a part that is exact', { percent: 100 / 7 }, ['h2']],
+  ['less than one host', { percent: 1 }, ['h2']],
+  [
+    'a part of the hosts with a label, those of earlier waves too',
+    { percent: 50, labels: { ring: 'a' } },
+    ['h2', 'h4', 'h5'],
+  ],
+  ['the hosts with a label', { labels: { ring: 'b' } }, ['h3']],
+  ['hosts with each of two labels', { labels: { ring: 'b', disk: 'hdd' } }, []],
+  ['a label that no host has', { count: 2, labels: { site: 'fra' } }, []],
+  ['all that are left', {}, ['h2', 'h3', 'h4', 'h5', 'h6', 'h7']],
+])('a wave takes %s', (_, wave, ids) => {
+  expect(selectWave(fleet, wave)).toEqual(ids);
+});
+
+describe('the managers of a swarm', () => {
+  const labels = [{ ring: 'a' }, { ring: 'c' }, {}];
+  const swarm: Candidate = { ids: ['m1', 'm2', 'm3'], labels, hasJoined: false };
+
+  it.each([
+    ['count as one host', { count: 2 }, ['m1', 'm2', 'm3', 'h2']],
+    ['come together where one has the label', { labels: { ring: 'c' } }, ['m1', 'm2', 'm3']],
+    ['do not add up their labels', { labels: { ring: 'c', disk: 'ssd' } }, []],
+  ])('%s', (_, wave, ids) => {
+    expect(selectWave([swarm, ...fleet], wave)).toEqual(ids);
+  });
+});
+
+it('takes nobody where nobody is', () => {
+  expect([{}, { percent: 100 }, { count: 1 }].map((wave) => selectWave([], wave))).toEqual([[], [], []]);
+});
+
+it.each([
+  [[], [{}]],
+  [[{ count: 1 }], [{ count: 1 }, {}]],
+  [[{ labels: { ring: 'a' } }], [{ labels: { ring: 'a' } }, {}]],
+  [[{ percent: 50 }], [{ percent: 50 }, {}]],
+  [
+    [{ count: 1 }, {}],
+    [{ count: 1 }, {}],
+  ],
+  [[{ percent: 100 }], [{ percent: 100 }]],
+  [[{ labels: {} }], [{ labels: {} }]],
+])('%j ends with a wave of whatever is left: %j', (waves, complete) => {
+  expect(completeWaves(waves)).toEqual(complete);
+});

@@ -1,0 +1,56 @@
+import { viewBundle } from '../bundles/bundleList.ts';
+import { EnvParams } from '../envs/envSchemas.ts';
+import { answer, noContent, operatorRoute } from '../http/operatorRoute.ts';
+import { SecretData, SecretList, SecretParams, SecretVersion } from './secretSchemas.ts';
+import { deleteSecret, listSecrets, secretPath, setSecret } from './secrets.ts';
+
+/** Secrets of envs: values pass through and are never told. */
+export const secretRoutes = [
+  operatorRoute({
+    method: 'GET',
+    url: '/v1/envs/:env/secrets',
+    role: 'viewer',
+    summary: 'List the names of the secrets of an env',
+    params: EnvParams,
+    responses: { 200: SecretList },
+    errors: { 404: 'ENV_NOT_FOUND' },
+    act: 'secret.list',
+    handle: async (deps, { params }) => answer(200, { secrets: await listSecrets(deps, params.env) }),
+  }),
+  operatorRoute({
+    method: 'PUT',
+    url: '/v1/envs/:env/secrets/:key',
+    role: 'deployer',
+    summary: 'Write a new version of a secret, and deploy it where the desired bundle reads it',
+    params: SecretParams,
+    body: SecretData,
+    responses: { 200: SecretVersion },
+    errors: {
+      404: 'ENV_NOT_FOUND',
+      409: 'SECRETS_PENDING, DESIRED_CHANGED, ROLLOUT_ACTIVE',
+      503: 'OVERLOADED, PEER_UNAVAILABLE, DISK_FULL, BUNDLE_MISSING, BUNDLE_DAMAGED',
+    },
+    act: 'secret.set',
+    target: ({ params }) => secretPath(params),
+    noStore: true,
+    handle: async (deps, { caller, params: { env, key }, body }) => {
+      const { bundle, ...written } = await setSecret(deps, { caller, env, key, data: body.data });
+      return answer(200, { ...written, bundle: bundle && (await viewBundle(deps.store, bundle)) });
+    },
+  }),
+  operatorRoute({
+    method: 'DELETE',
+    url: '/v1/envs/:env/secrets/:key',
+    role: 'admin',
+    summary: 'Destroy all versions of a secret',
+    params: SecretParams,
+    responses: { 204: null },
+    errors: { 404: 'ENV_NOT_FOUND, SECRET_NOT_FOUND' },
+    act: 'secret.delete',
+    target: ({ params }) => secretPath(params),
+    handle: async (deps, { caller, params: { env, key } }) => {
+      await deleteSecret(deps, { caller, env, key });
+      return noContent;
+    },
+  }),
+];

@@ -1,0 +1,41 @@
+import { Type } from 'typebox';
+import { Bundle, Warnings } from '../bundles/bundleSchemas.ts';
+import { Body, EnvName, Nullable, Timestamp } from '../http/commonSchemas.ts';
+
+/** A secret of the URL. */
+export const SecretParams = Type.Object({
+  env: EnvName,
+  key: Type.String({ pattern: '^[a-zA-Z0-9][a-zA-Z0-9_.-]{0,127}$' }),
+});
+
+const Secret = Type.Object(
+  {
+    key: Type.String(),
+    version: Type.Integer(),
+    written_at: Nullable(Timestamp),
+    written_by: Nullable(
+      Type.String({ description: 'Who has written this version; null where the audit log does not tell.' }),
+    ),
+  },
+  { title: 'Secret' },
+);
+
+/** Names of secrets. */
+export const SecretList = Type.Object({ secrets: Type.Array(Secret) }, { title: 'SecretList' });
+
+/** Longest value that an agent can pass to compose, in characters. */
+const MAX_VALUE = 131_000;
+/** A line; not the name that could change the prototype of an object. */
+const field = '^(?!__proto__$)[^\\u0000-\\u001f\\u007f-\\u009f]{1,200}$';
+const value = Type.String({ maxLength: MAX_VALUE, pattern: '^[^\\u0000]*$' });
+
+/** Values of a secret by field. */
+export const SecretData = Body({
+  data: Type.Record(Type.String(), value, { propertyNames: { pattern: field }, minProperties: 1, maxProperties: 100 }),
+});
+
+/** A new version of a secret, and the bundle that deploys it. */
+export const SecretVersion = Type.Object(
+  { path: Type.String(), version: Type.Integer(), bundle: Nullable(Bundle), warnings: Warnings },
+  { title: 'SecretVersion' },
+);

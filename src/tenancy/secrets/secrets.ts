@@ -1,0 +1,102 @@
+import { repackBundle, requireNoRollout } from '../bundles/repackBundle.ts';
+import { notFound } from '../core/apiError.ts';
+import { auditEntry } from '../core/audit.ts';
+import type { Dependencies } from '../core/dependencies.ts';
+import type { AuditCaller } from '../core/operator.ts';
+import { toTime } from '../core/views.ts';
+import { secretsPending } from '../envs/envs.ts';
+import type { BundleRow } from '../store/database.ts';
+import { findEnv } from '../store/envs.ts';
+import { areSecretsDoomed } from '../store/pendingSteps.ts';
+import { addAuditEntry, newestChanges } from '../store/people.ts';
+
+/** An act on one secret of an env. */
+export interface SecretAct {
+  caller: AuditCaller;
+  env: string;
+  key: string;
+}
+
+/** A secret by its name: its newest version, and who has written that when; null where the audit log does not tell. */
+export interface SecretName {
+  key: string;
+  version: number;
+  written_at: string | null;
+  written_by: string | null;
+}
+
+/** Names of the secrets of an env with their newest versions; throws 404 without the env. */
+export async function listSecrets({ store, secretstore }: Dependencies, env: string): Promise<SecretName[]> {
+  if ((await findEnv(store, env)) === null) throw notFound('env');
+  const secrets = await secretstore.listSecrets(env);
+  const targets = secrets.flatMap(({ key, version }) => [versionPath({ env, key, version }), secretPath({ env, key })]);
+  const changes = await newestChanges(store, env, targets);
+  return secrets.map(({ key, version }) => {
+    const written = changes.get(versionPath({ env, key, version }));
+    // What was destroyed since, and is there again, was not written here.
+    const isKnown = written !== undefined && written.id > (changes.get(secretPath({ env, key }))?.id ?? 0);
+    return {
+      ...{ key, version, written_at: isKnown ? toTime(written.at) : null },
+      written_by: isKnown ? written.actor : null,
+    };
+  });
+}
+
+/** A version of a secret, and the bundle that was made to deploy it; null if the desired one does not read it. */
+export interface SecretVersion {
+  path: string;
+  version: number;
+  bundle: BundleRow | null;
+  /** What some hosts would not permit of the new bundle. */
+  warnings: string[];
+}
+
+/**
+ * Writes a new version of a secret; then, if the desired bundle reads it, a new bundle that pins this version becomes the
+ * desired one. The values go to the secretstore and nowhere else. Throws 404 without the env, 409 `ROLLOUT_ACTIVE`.
+ */
+export async function setSecret(
+  deps: Dependencies,
+  { data, ...act }: SecretAct & { data: Record<string, string> },
+): Promise<SecretVersion> {
+  const { caller, env, key } = act;
+  const row = await findEnv(deps.store, env);
+  if (row === null) throw notFound('env');
+  requireNoRollout(row);
+  if (await areSecretsDoomed(deps.store, env)) throw secretsPending(env);
+  await recordSecretAct(deps, act, { result: 'started' });
+  const version = await deps.secretstore.writeSecret({ env, key, data });
+  await recordSecretAct(deps, act, { result: 'ok', target: versionPath({ env, key, version }) });
+  const path = secretPath(act);
+  const deployed = await repackBundle(deps, { caller, env, path, version });
+  return { path, version, bundle: deployed?.bundle ?? null, warnings: deployed?.warnings ?? [] };
+}
+
+/** Destroys all versions of a secret; throws 404 if there is none. */
+export async function deleteSecret(deps: Dependencies, act: SecretAct): Promise<void> {
+  if ((await findEnv(deps.store, act.env)) === null) throw notFound('env');
+  await recordSecretAct(deps, act, { result: 'started' });
+  const existed = await deps.secretstore.destroySecret(act.env, act.key);
+  const missing = notFound('secret');
+  await recordSecretAct(deps, act, { result: existed ? 'ok' : missing.fields.code });
+  if (!existed) throw missing;
+}
+
+/** Adds to the audit log what becomes of an act; the secretstore has no part in its transactions, so `started` goes ahead. */
+function recordSecretAct(
+  deps: Dependencies,
+  act: SecretAct,
+  { result, target = secretPath(act) }: { result: string; target?: string },
+): Promise<void> {
+  return addAuditEntry(deps.store, { ...auditEntry(deps, act.caller, { target, env: act.env }), result });
+}
+
+/** A version of a secret in the audit log; no name has an `@`. */
+function versionPath({ version, ...secret }: Pick<SecretAct, 'env' | 'key'> & { version: number }): string {
+  return `${secretPath(secret)}@${version}`;
+}
+
+/** Path of a secret in manifests, and in the audit log. */
+export function secretPath({ env, key }: Pick<SecretAct, 'env' | 'key'>): string {
+  return `deployd/data/${env}/see/${key}`;
+}

@@ -1,0 +1,163 @@
+import { isDeepStrictEqual } from 'node:util';
+import { agentRole, audience, authMount, secretsMount, serviceRole } from '../keys/secretstoreRoles.rules.ts';
+
+/** How the secretstore gets the keys that verify grants, leases and logins: by the published list, or as copies (PEM). */
+export type VerificationKeys = { jwksUrl: string; jwksCa: string | null } | { publicKeys: readonly string[] };
+
+/** What a setup depends on. */
+export interface SetupTerms {
+  issuer: string;
+  keys: VerificationKeys;
+}
+
+/** An object of the secretstore: what is written to a path of its API, and read there. */
+export interface SetupObject {
+  name: string;
+  path: string;
+  fields: Readonly<Record<string, unknown>>;
+  /** What to do if the secretstore refuses it. */
+  remedy?: string;
+}
+
+/** A mount; it is read from a list, by its name. */
+export interface SetupMount extends SetupObject {
+  list: string;
+  key: string;
+}
+
+const dayS = 86_400;
+/** A host that is off for longer needs a new kit. */
+const AGENT_TTL_S = 7 * dayS;
+/** Agents lease a new token before. */
+const AGENT_MAX_TTL_S = 30 * dayS;
+const SERVICE_TTL_S = 3600;
+/** Seconds by which the clocks of secretstore and service may differ; doctor complains before. */
+const CLOCK_SKEW_S = 180;
+
+/** The mount of the secrets: versioned, as deployd pins versions. */
+export const secretsEngine: SetupMount = {
+  name: `secrets engine ${secretsMount}`,
+  list: 'sys/mounts',
+  key: `${secretsMount}/`,
+  path: `sys/mounts/${secretsMount}`,
+  fields: { type: 'kv', options: { version: '2' } },
+};
+
+/** The mount where hosts and the service log in. */
+export const authMethod: SetupMount = {
+  name: `auth method ${authMount}`,
+  list: 'sys/auth',
+  key: `${authMount}/`,
+  path: `sys/auth/${authMount}`,
+  fields: { type: 'jwt' },
+};
+
+/** Everything else, for the accessor of the auth method. A role comes after its policy. */
+export function desiredObjects({ issuer, keys }: SetupTerms, accessor: string): SetupObject[] {
+  return [
+    {
+      name: `configuration of ${authMount}`,
+      path: `auth/${authMount}/config`,
+      fields: { ...verificationFields(keys), bound_issuer: issuer, jwt_supported_algs: ['ES256'] },
+      ...('jwksUrl' in keys && { remedy: remedyFor(keys.jwksUrl) }),
+    },
+    policyObject(agentRole.policy, agentPolicy(accessor)),
+    policyObject(serviceRole.policy, servicePolicy),
+    roleObject(agentRole, {
+      claim_mappings: { sub: 'backend', env: 'env', gen: 'gen' },
+      token_ttl: AGENT_TTL_S,
+      token_max_ttl: AGENT_MAX_TTL_S,
+      token_no_default_policy: false,
+    }),
+    roleObject(serviceRole, {
+      bound_subject: serviceRole.subject,
+      token_ttl: SERVICE_TTL_S,
+      token_max_ttl: SERVICE_TTL_S,
+      token_no_default_policy: true,
+    }),
+  ];
+}
+
+function verificationFields(keys: VerificationKeys): object {
+  if ('publicKeys' in keys) {
+    const pems = Array.from(keys.publicKeys, (pem) => pem.trim());
+    return { jwks_url: '', jwks_ca_pem: '', jwt_validation_pubkeys: pems };
+  }
+  return { jwks_url: keys.jwksUrl, jwks_ca_pem: keys.jwksCa?.trim() ?? '', jwt_validation_pubkeys: [] };
+}
+
+function remedyFor(jwksUrl: string): string {
+  return `the secretstore must reach ${jwksUrl}: start the service first, give a private authority by --jwks-ca, or copy the keys by --static-keys`;
+}
+
+function policyObject(name: string, policy: string): SetupObject {
+  return { name: `policy ${name}`, path: `sys/policies/acl/${name}`, fields: { policy } };
+}
+
+function roleObject({ name, policy }: { name: string; policy: string }, fields: object): SetupObject {
+  return {
+    name: `role ${name}`,
+    path: `auth/${authMount}/role/${name}`,
+    fields: {
+      role_type: 'jwt',
+      user_claim: 'sub',
+      bound_audiences: [audience],
+      clock_skew_leeway: CLOCK_SKEW_S,
+      token_type: 'service',
+      token_policies: [policy],
+      ...fields,
+    },
+  };
+}
+
+const note = '# Written by `deployd-tenancy secretstore apply`.';
+
+/**
+ * The policy of hosts: each may read the secrets of its own env, which its JWT has put into the metadata of its alias at
+ * the mount of that accessor.
+ */
+function agentPolicy(accessor: string): string {
+  const env = `{{identity.entity.aliases.${accessor}.metadata.env}}`;
+  return policyOf({ [`${secretsMount}/data/${env}/see/*`]: ['read'] });
+}
+
+/** The policy of this service: it writes and destroys secrets, reads none, and looks up and revokes tokens. */
+export const servicePolicy = policyOf({
+  [`${secretsMount}/data/+/see/*`]: ['create', 'update'],
+  [`${secretsMount}/metadata/+/see/*`]: ['read', 'list', 'delete'],
+  'auth/token/lookup': ['update'],
+  'auth/token/revoke-accessor': ['update'],
+});
+
+function policyOf(capabilities: Record<string, string[]>): string {
+  const rules = Object.entries(capabilities).map(
+    ([path, allowed]) => `path "${path}" {\n  capabilities = ${JSON.stringify(allowed).replaceAll(',', ', ')}\n}\n`,
+  );
+  return [`${note}\n`, ...rules].join('\n');
+}
+
+/** How an object of the secretstore is not as desired: it is missing, or fields of it differ. */
+export type SetupDifference =
+  | { name: string; kind: 'missing' }
+  | { name: string; kind: 'different'; fields: { name: string; present: unknown; desired: unknown }[] };
+
+/** Null if the object is as desired; fields that the setup does not speak of are left to the operator. */
+export function differenceOf(
+  { name, fields }: SetupObject,
+  present: Record<string, unknown> | null,
+): SetupDifference | null {
+  if (present === null) return { name, kind: 'missing' };
+  const different = Object.entries(fields)
+    .map(([field, desired]) => ({ name: field, present: present[field], desired }))
+    .filter((field) => !isDeepStrictEqual(field.present, field.desired));
+  return different.length === 0 ? null : { name, kind: 'different', fields: different };
+}
+
+/** The lines that tell an operator of a difference. */
+export function formatDifference(difference: SetupDifference): string[] {
+  if (difference.kind === 'missing') return [`+ ${difference.name}`];
+  const fields = difference.fields.map(
+    ({ name, present, desired }) => `    ${name}: ${JSON.stringify(present ?? null)} → ${JSON.stringify(desired)}`,
+  );
+  return [`~ ${difference.name}`, ...fields];
+}

@@ -1,0 +1,16 @@
+import { abuseTests } from '../../../fixtures/tenancy/api/abuseTests.ts';
+import { accessTests } from '../../../fixtures/tenancy/api/accessTests.ts';
+import { agentTests } from '../../../fixtures/tenancy/api/agentTests.ts';
+import { diffTests } from '../../../fixtures/tenancy/api/diffTests.ts';
+import { downloadTests } from '../../../fixtures/tenancy/api/downloadTests.ts';
+import { type Service, startService } from '../../../fixtures/tenancy/service.ts';
+
+let service: Service;
+beforeAll(async () => void (service = await startService()));
+afterAll(() => service.stop());
+
+describe('agents', () => agentTests(() => service));
+describe('access', () => accessTests(() => service));
+describe('abuse', () => abuseTests(() => service));
+describe('downloads', () => downloadTests(() => service));
+describe('bundles that are compared', () => diffTests(() => service));

@@ -1,0 +1,125 @@
+import { readdir, rm, stat } from 'node:fs/promises';
+import { join } from 'node:path';
+import { setTimeout } from 'node:timers/promises';
+import { runPendingSteps } from '../backends/finishing.ts';
+import { expireRetirements, markSilentBackends } from '../backends/silentBackends.ts';
+import { incomingDirectory } from '../bundles/archives.ts';
+import type { Dependencies } from '../core/dependencies.ts';
+import { sessionsOverBefore } from '../people/person.rules.ts';
+import { advanceRollouts, askGates } from '../rollouts/advance.ts';
+import { deleteReports } from '../store/agents.ts';
+import { chooseArchivesToRemove, deleteOldBundles, findEnvsOverLimit, forgetArchive } from '../store/bundles.ts';
+import { deleteOldSessions } from '../store/people.ts';
+import { deliverWebhooks, removeOldDeadLetters } from '../webhooks/deliver.ts';
+
+/** Work that the service does by itself, again and again; several instances may do it at once. */
+interface Job {
+  name: string;
+  everyMs: number;
+  /** Milliseconds from the start of the service; without it, 0. */
+  firstAfterMs?: (deps: Dependencies) => number;
+  run: (deps: Dependencies, signal: AbortSignal) => Promise<void>;
+}
+
+const SECOND_MS = 1000;
+const HOUR_MS = 3600_000;
+
+const jobs: readonly Job[] = [
+  {
+    name: 'marking silent backends',
+    everyMs: 5 * SECOND_MS,
+    // After an outage of the service its hosts come back first.
+    firstAfterMs: ({ settings }) => settings.offline_after_s * SECOND_MS,
+    run: markSilentBackends,
+  },
+  { name: 'expiring retirements', everyMs: 5 * SECOND_MS, run: expireRetirements },
+  { name: 'doing pending steps', everyMs: 2 * SECOND_MS, run: runPendingSteps },
+  { name: 'advancing rollouts', everyMs: 2 * SECOND_MS, run: advanceRollouts },
+  { name: 'asking gates', everyMs: 2 * SECOND_MS, run: askGates },
+  { name: 'delivering webhooks', everyMs: SECOND_MS, run: deliverWebhooks },
+  { name: 'removing old dead letters', everyMs: HOUR_MS, run: removeOldDeadLetters },
+  { name: 'removing old reports', everyMs: HOUR_MS, run: removeOldReports },
+  { name: 'removing old bundles', everyMs: HOUR_MS, run: removeOldBundles },
+  { name: 'removing old sessions', everyMs: HOUR_MS, run: removeOldSessions },
+  { name: 'removing stale uploads', everyMs: HOUR_MS, run: removeStaleUploads },
+];
+
+/** Does the background work until the signal; resolves when all of it has ended. Nothing that fails ends it. */
+export async function runBackground(deps: Dependencies, signal: AbortSignal): Promise<void> {
+  await Promise.all(jobs.map((job) => repeat(deps, job, signal)));
+}
+
+/** Does all background work once. */
+export async function runBackgroundOnce(deps: Dependencies, signal: AbortSignal): Promise<void> {
+  for (const job of jobs) await runJob(deps, job, signal);
+}
+
+async function repeat(deps: Dependencies, job: Job, signal: AbortSignal): Promise<void> {
+  await pause(job.firstAfterMs?.(deps) ?? 0, signal);
+  while (!signal.aborted) {
+    await runJob(deps, job, signal);
+    await pause(job.everyMs, signal);
+  }
+}
+
+/** Ends early with the signal. */
+async function pause(milliseconds: number, signal: AbortSignal): Promise<void> {
+  await setTimeout(milliseconds, undefined, { signal }).catch(() => undefined);
+}
+
+async function runJob(deps: Dependencies, { name, run }: Job, signal: AbortSignal): Promise<void> {
+  try {
+    await run(deps, signal);
+  } catch (error) {
+    deps.log('error', `${name} has failed, and is tried again: ${String(error)}`);
+  }
+}
+
+const DAY_MS = 24 * 3600_000;
+/** Reports that are deleted in one transaction. */
+const REPORTS_AT_ONCE = 1000;
+/** A push ends long before; an archive that is older and of no bundle has been left behind by one that failed. */
+const PUSH_MS = 3600_000;
+
+/** Deletes reports that are older than `keep_reports_days`. */
+async function removeOldReports(deps: Dependencies, signal: AbortSignal): Promise<void> {
+  const before = deps.clock() - deps.settings.keep_reports_days * DAY_MS;
+  while (!signal.aborted && (await deleteReports(deps.store, before, REPORTS_AT_ONCE)) === REPORTS_AT_ONCE);
+}
+
+/** Removes bundles that are neither among the newest of their env, nor desired, nor on a host, and their archives. */
+async function removeOldBundles(deps: Dependencies, signal: AbortSignal): Promise<void> {
+  const { store, bundles, settings } = deps;
+  for (const env of await findEnvsOverLimit(store, settings.keep_bundles)) {
+    const count = await store.transaction().execute((work) => deleteOldBundles(work, env, settings.keep_bundles));
+    if (count > 0) deps.log('info', `removed ${count} old bundles`, { env });
+  }
+  for (const sha256 of await chooseArchivesToRemove(store, deps.clock() - PUSH_MS)) {
+    if (signal.aborted) return;
+    await bundles.remove(sha256);
+    await forgetArchive(store, sha256);
+  }
+}
+
+/** Deletes sessions that are over. */
+async function removeOldSessions({ store, settings, clock }: Dependencies): Promise<void> {
+  await deleteOldSessions(store, sessionsOverBefore(settings.session, clock()));
+}
+
+/** Milliseconds without a change after which a crash has left an upload: a push ends long before. */
+const STALE_MS = 3600_000;
+
+/** Removes what pushes that were cut by a crash have left; other instances may receive into the same directory. */
+async function removeStaleUploads({ settings, clock }: Dependencies): Promise<void> {
+  const directory = incomingDirectory(settings.state_dir);
+  for (const name of await readdir(directory).catch(ignoreMissing)) {
+    const path = join(directory, name);
+    const stats = await stat(path).catch(() => null);
+    if (stats !== null && clock() - stats.mtimeMs > STALE_MS) await rm(path, { recursive: true, force: true });
+  }
+}
+
+function ignoreMissing(error: NodeJS.ErrnoException): string[] {
+  if (error.code === 'ENOENT') return [];
+  throw error;
+}

@@ -1,0 +1,161 @@
+import { hostname } from 'node:os';
+import type { Authorities } from '../../platform/certificateAuthorities.ts';
+import { monotonicMs } from '../../platform/clock.ts';
+import type { SpanQueue } from '../../telemetry/spanQueue.ts';
+import { version } from '../../version.ts';
+import { limitLookUps } from '../agents/limitLookUps.ts';
+import { limitComparisons } from '../bundles/compareBundles.ts';
+import { readBytes, readCredentials, readToken, readTrustedAuthorities } from '../config/namedFiles.ts';
+import type { TenancySettings } from '../config/settings.ts';
+import { ChangeFeed } from '../core/changeFeed.ts';
+import type { Dependencies, LogLine } from '../core/dependencies.ts';
+import { lookUpPlaces } from '../core/places.rules.ts';
+import { createBearerCache } from '../keys/bearerCache.ts';
+import { followKeyRing } from '../keys/followKeyRing.ts';
+import { signServiceLogin } from '../keys/grants.ts';
+import type { KeyRing } from '../keys/keyRing.ts';
+import { createSealer } from '../keys/sealer.ts';
+import { audience } from '../keys/secretstoreRoles.rules.ts';
+import { createS3Storage } from '../peers/bundleBucket.ts';
+import { bundleDirectoryOf, createDirectoryStorage } from '../peers/bundleDirectory.ts';
+import type { BundleStorage } from '../peers/bundleStorage.ts';
+import type { IdentityProvider } from '../peers/identityProvider.ts';
+import { openMeshDirectory, type OpenMeshDirectory } from '../peers/meshDirectory.ts';
+import { openIdentityProvider } from '../peers/openIdentityProvider.ts';
+import { openSecretstore, type OpenSecretstore } from '../peers/openSecretstore.ts';
+import { createPostWebhook, type PostWebhook } from '../peers/postWebhook.ts';
+import { callbackPath, signedOutPath } from '../people/consolePaths.rules.ts';
+import type { Store } from '../store/openStore.ts';
+
+/** What is there before the service is put together. */
+interface TenancyParts {
+  /** Of this version; whoever opened it closes it. */
+  store: Store;
+  keyFile: Uint8Array;
+  log: LogLine;
+}
+
+/** The service without its HTTP interface and its background work. */
+interface Tenancy {
+  deps: Dependencies;
+  /** Closes all connections; the service's token at the secretstore is revoked if that can be done. */
+  close: () => Promise<void>;
+}
+
+/** Puts the service together: settings → adapters → dependencies. Throws ConfigInvalid and KeyError; calls no peer. */
+export async function createTenancy(
+  settings: TenancySettings,
+  { store, keyFile, log }: TenancyParts,
+): Promise<Tenancy> {
+  const clock = Date.now;
+  const bundles = connectBundleStorage(settings);
+  const secretstore = connectSecretstore(settings, { keys: () => keys.current(), clock });
+  const mesh = connectMesh(settings);
+  const identityProvider = connectIdentityProvider(settings);
+  const kit = readKitFiles(settings);
+  const spans = await connectCollector(settings, log);
+  const onError = (error: unknown) => log('error', `the signing keys cannot be read anew: ${String(error)}`);
+  const keys = await followKeyRing({ store, keyFile, onError });
+  const bearerCounts = { hits: 0, misses: 0 };
+  const lookUp = limitLookUps(secretstore.lookUpToken, lookUpPlaces(settings.max_requests));
+  const deps: Dependencies = {
+    ...{ settings, version, store, secretstore, bundles, mesh, kit, clock, log, spans, bearerCounts },
+    startedAt: clock(),
+    changes: new ChangeFeed({ store, onError: (error) => log('warn', `changes are not seen: ${String(error)}`) }),
+    limitComparisons: limitComparisons(),
+    postWebhook: connectWebhooks(settings),
+    sealer: createSealer(keyFile),
+    identityProvider,
+    keys: keys.current,
+    lookUpBearer: createBearerCache(lookUp, monotonicMs, bearerCounts),
+  };
+  const close = async () => {
+    await keys.stop();
+    await Promise.all([secretstore.close(), mesh?.close(), spans?.close()]);
+  };
+  return { deps, close };
+}
+
+function readKitFiles({ secretstore_ca, kit }: TenancySettings): Dependencies['kit'] {
+  const { download_token_file: tokenFile } = kit;
+  return {
+    secretstoreCa: secretstore_ca && readBytes(secretstore_ca).toString('utf8'),
+    downloadToken: tokenFile && readToken(tokenFile),
+  };
+}
+
+/** Seconds in which the JWT of a login can be exchanged. */
+const LOGIN_LIFETIME_S = 60;
+
+/** By what the service proves itself to the secretstore. */
+interface ServiceIdentity {
+  keys: () => KeyRing;
+  /** Milliseconds since 1970. */
+  clock: () => number;
+}
+
+/** Opens the secretstore of the settings, where nothing is called before the first use. Throws ConfigInvalid. */
+export function connectSecretstore(settings: TenancySettings, { keys, clock }: ServiceIdentity): OpenSecretstore {
+  const { public_url: issuer, secretstore_url: url, secretstore_ca, secretstore_namespace: namespace } = settings;
+  const terms = () => ({ issuer, audience, lifetimeS: LOGIN_LIFETIME_S, now: clock() });
+  const signLogin = async () => (await signServiceLogin(keys(), terms())).jwt;
+  const authorities = readTrustedAuthorities(secretstore_ca);
+  return openSecretstore({ url, authorities, namespace, signLogin, clock: monotonicMs });
+}
+
+/** Opens where the settings keep bundles: the bucket, else the directory. Throws ConfigInvalid. */
+export function connectBundleStorage({ s3, state_dir }: Pick<TenancySettings, 's3' | 'state_dir'>): BundleStorage {
+  const { url, bucket, region, credentials_file, redirect: givesLinks } = s3;
+  if (url === null || bucket === null || credentials_file === null)
+    return createDirectoryStorage(bundleDirectoryOf(state_dir));
+  const given = readCredentials(credentials_file, 'access_key_id', 'secret_access_key');
+  const credentials = { accessKeyId: given.access_key_id, secretAccessKey: given.secret_access_key };
+  const authorities = readTrustedAuthorities(null);
+  return createS3Storage({ url, bucket, region, credentials, authorities, givesLinks });
+}
+
+/** Opens the mesh's directory of the settings; null without a mesh. Throws ConfigInvalid. */
+export function connectMesh({ mesh }: Pick<TenancySettings, 'mesh'>): OpenMeshDirectory | null {
+  const { controller_url: controllerUrl, controller_ca, credentials_file } = mesh;
+  if (controllerUrl === null || credentials_file === null) return null;
+  const { username, password } = readCredentials(credentials_file, 'username', 'password');
+  return openMeshDirectory({ controllerUrl, username, password, authorities: readTrustedAuthorities(controller_ca) });
+}
+
+/** What sends webhooks by the settings. Throws ConfigInvalid. */
+export function connectWebhooks({ webhooks }: Pick<TenancySettings, 'webhooks'>): PostWebhook {
+  const { ca, timeout_s, private_addresses: allowsPrivate } = webhooks;
+  const own = ca === null ? [] : readTrustedAuthorities(ca);
+  const authorities = [...readTrustedAuthorities(null), ...own] as Authorities;
+  return createPostWebhook({ authorities, timeoutMs: timeout_s * 1000, allowsPrivate });
+}
+
+/** Opens the way to the collector of the settings, and loads what that needs; null without one. Throws ConfigInvalid. */
+export async function connectCollector(
+  { traces }: Pick<TenancySettings, 'traces'>,
+  log: LogLine,
+): Promise<SpanQueue | null> {
+  const { otlp_endpoint: endpoint, ca } = traces;
+  if (endpoint === null) return null;
+  const { createSendSpans } = await import('../../telemetry/sendSpans.ts');
+  const { SpanQueue } = await import('../../telemetry/spanQueue.ts');
+  const source = { program: 'deployd-tenancy', version, attributes: { 'host.name': hostname() } };
+  const send = createSendSpans({ endpoint, readAuthorities: () => readTrustedAuthorities(ca) }, source);
+  return new SpanQueue(send, (reason) => {
+    if (reason === null) log('info', 'traces are taken again', { endpoint });
+    else log('warn', 'traces are not taken', { endpoint, reason });
+  });
+}
+
+/** Opens the OpenID provider of the settings; null without one. Throws ConfigInvalid. */
+export function connectIdentityProvider({ oidc, public_url }: TenancySettings): IdentityProvider | null {
+  const { issuer_url: issuer, client_id: clientId, client_secret_file: secretFile, issuer_ca, scopes } = oidc;
+  if (issuer === null || clientId === null || secretFile === null) return null;
+  return openIdentityProvider({
+    ...{ issuer, clientId, scopes, groupsClaim: oidc.groups_claim, clock: monotonicMs },
+    clientSecret: readToken(secretFile),
+    authorities: readTrustedAuthorities(issuer_ca),
+    callbackUrl: public_url + callbackPath,
+    signedOutUrl: public_url + signedOutPath,
+  });
+}

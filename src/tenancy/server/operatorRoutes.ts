@@ -1,0 +1,231 @@
+import { Readable } from 'node:stream';
+import type { FastifyInstance, FastifyReply, FastifyRequest, FastifySchema } from 'fastify';
+import { backendRoutes } from '../backends/routes.ts';
+import { bundleRoutes, signatureRoutes } from '../bundles/routes.ts';
+import { ApiError, type ApiErrorFields } from '../core/apiError.ts';
+import { recordRefusedAct } from '../core/audit.ts';
+import type { Dependencies } from '../core/dependencies.ts';
+import { type AuditCaller, type Operator, requirePermission } from '../core/operator.ts';
+import { permissionsWith } from '../core/permission.rules.ts';
+import type { Lane } from '../core/places.rules.ts';
+import { envRoutes } from '../envs/routes.ts';
+import { unauthenticated } from '../http/bearer.ts';
+import { errorFields } from '../http/errors.ts';
+import { type AnyOperatorRoute, eventStream, octets, type Octets, type OperatorCall } from '../http/operatorRoute.ts';
+import { bodyErrors, eventStreamType, failures, octetStream, serverSentEvents, success } from '../http/responses.ts';
+import { authenticateCaller } from '../people/caller.ts';
+import { eventRoutes } from '../people/events.ts';
+import { auditRoutes, operatorAccountRoutes, sessionRoutes } from '../people/routes.ts';
+import { rolloutRoutes } from '../rollouts/routes.ts';
+import { secretRoutes } from '../secrets/routes.ts';
+import type { Role } from '../store/database.ts';
+import { webhookRoutes } from '../webhooks/routes.ts';
+
+declare module 'fastify' {
+  interface FastifyRequest {
+    /** Who makes a call of the operators' API. */
+    operator: Operator | null;
+  }
+}
+
+/** Statuses of refusals that the audit log keeps. */
+const auditedStatuses = [403, 409, 422];
+
+/** Registers the routes of the operators' API; here and nowhere else calls are authenticated, permitted and audited. */
+export function registerOperatorRoutes(app: FastifyInstance, deps: Dependencies): void {
+  app.decorateRequest('operator', null);
+  for (const route of operatorRoutes) {
+    const add = (scope: FastifyInstance) =>
+      scope.route({
+        method: route.method,
+        url: route.url,
+        schema: schemaOf(route),
+        config: { lane: laneOf(route), isStreamed: route.body === octets },
+        // Before the body is read: whoever has no token sends none.
+        onRequest: async (request) =>
+          void (request.operator = await authenticateCaller(deps, request, isChange(route))),
+        handler: (request, reply) => handle(deps, route, { request, reply, operator: operatorOf(request) }),
+      });
+    if (route.body !== octets) add(app);
+    else void app.register(async (scope) => void add(acceptOctets(scope)));
+  }
+}
+
+interface Exchange {
+  request: FastifyRequest;
+  reply: FastifyReply;
+  operator: Operator;
+}
+
+function operatorOf({ operator }: FastifyRequest): Operator {
+  if (operator === null) throw unauthenticated('bearer refused');
+  return operator;
+}
+
+async function handle(deps: Dependencies, route: AnyOperatorRoute, exchange: Exchange): Promise<unknown> {
+  const { reply } = exchange;
+  const call = callOf(route, exchange);
+  if (route.noStore) void reply.header('cache-control', 'no-store');
+  try {
+    requirePermission(call.operator, { role: route.role, env: route.everyEnv ? { every: true } : envOf(route, call) });
+    const { status, body } = await route.handle(deps, withRole(call, route.role));
+    void reply.code(status);
+    return await sendAnswer(deps, route, { exchange, body });
+  } catch (error) {
+    await auditFailure(deps, { route, call, fields: errorFields(error as Error) });
+    throw error;
+  }
+}
+
+/** The call by the permissions that include its role, so that what the service asks of a row's env is asked of these. */
+function withRole(call: OperatorCall, role: Role): OperatorCall {
+  const { operator } = call;
+  return { ...call, operator: { ...operator, permissions: permissionsWith(operator.permissions, role) } };
+}
+
+/** True for a route that answers with a kind of body. */
+function answersWith({ responses }: AnyOperatorRoute, kind: typeof octets | typeof eventStream): boolean {
+  return Object.values(responses).includes(kind);
+}
+
+/** Calls that are answered with bytes or events last. */
+function laneOf(route: AnyOperatorRoute): Lane {
+  if (answersWith(route, eventStream)) return 'stream';
+  return answersWith(route, octets) ? 'download' : 'operator';
+}
+
+function sendAnswer(
+  deps: Dependencies,
+  route: AnyOperatorRoute,
+  { exchange, body }: { exchange: Exchange; body: unknown },
+): FastifyReply {
+  if (answersWith(route, octets)) return sendOctets(exchange.reply, body as Octets);
+  if (answersWith(route, eventStream)) return sendEvents(deps, exchange, body as AsyncIterable<string>);
+  return exchange.reply.send(body);
+}
+
+/** Proxies are asked to hold nothing back, and no caller to use the connection again: it would not be idle when the service stops. */
+function sendEvents({ log }: Dependencies, { request, reply }: Exchange, events: AsyncIterable<string>): FastifyReply {
+  const headers = {
+    'content-type': eventStreamType,
+    'cache-control': 'no-store',
+    'x-accel-buffering': 'no',
+    connection: 'close',
+  };
+  const stream = Readable.from(events);
+  // Its status is sent already, and no handler of errors is asked.
+  stream.once('error', ({ message }) =>
+    log('warn', `a stream of events has failed: ${message}`, { request_id: request.id }),
+  );
+  return reply.headers(headers).send(stream);
+}
+
+function sendOctets(reply: FastifyReply, { bytes, size }: Octets): FastifyReply {
+  return reply.headers({ 'content-type': 'application/octet-stream', 'content-length': size }).send(bytes);
+}
+
+function callOf({ act }: AnyOperatorRoute, { request, reply, operator }: Exchange): OperatorCall {
+  const gone = new AbortController();
+  // While it was authenticated, the caller has perhaps gone away.
+  if (reply.raw.destroyed) gone.abort();
+  else reply.raw.once('close', () => gone.abort());
+  const caller: AuditCaller = {
+    actor: operator.name,
+    act: act ?? '',
+    address: request.ip,
+    requestId: request.id,
+  };
+  const { params, query, body } = request;
+  return { operator, params, query, body, caller, signal: gone.signal };
+}
+
+/** Keeps a refused act, and one that has failed after it has perhaps changed something at a peer. */
+async function auditFailure(
+  deps: Dependencies,
+  { route, call, fields }: { route: AnyOperatorRoute; call: OperatorCall; fields: ApiErrorFields },
+): Promise<void> {
+  const { status, code, env } = fields;
+  const hasFailed = status >= 500;
+  if (route.act === null || !(hasFailed ? isChange(route) : auditedStatuses.includes(status))) return;
+  const target = route.target?.(call) ?? Object.values(call.params as Record<string, string>).at(-1) ?? '';
+  const refused = { ...call.caller, target, env: env ?? envOf(route, call), result: code };
+  await recordRefusedAct(deps, refused).catch((error: unknown) => {
+    if (!hasFailed) throw error;
+    // The caller is told of the first failure, which often is of the store too.
+    deps.log('warn', `a failed act is not in the audit log: ${String(error)}`, { request_id: call.caller.requestId });
+  });
+}
+
+/** True for a call that changes or reveals something. */
+function isChange({ method, noStore = false }: AnyOperatorRoute): boolean {
+  return method !== 'GET' || noStore;
+}
+
+/** The env that a call names itself; null where it follows from a row, and the service compares it. */
+function envOf(route: AnyOperatorRoute, call: OperatorCall): string | null {
+  if (route.env !== undefined) return route.env(call);
+  const { params, query, body } = call;
+  for (const part of [params, query, body]) {
+    const env: unknown = typeof part === 'object' && part !== null && 'env' in part ? part.env : null;
+    if (typeof env === 'string') return env;
+  }
+  return null;
+}
+
+/** Passes the body on as a stream; how much of it is read is the service's decision. */
+function acceptOctets(scope: FastifyInstance): FastifyInstance {
+  scope.removeAllContentTypeParsers();
+  scope.addContentTypeParser('application/octet-stream', (_request, payload, done) => done(null, payload));
+  scope.addHook('preValidation', async ({ body }) => {
+    if (body === undefined)
+      throw new ApiError({ status: 400, code: 'REQUEST_INVALID', message: 'body must be application/octet-stream' });
+  });
+  return scope;
+}
+
+function schemaOf(route: AnyOperatorRoute): FastifySchema {
+  const { params, query, body, summary, description } = route;
+  return {
+    summary,
+    tags: ['operators'],
+    operationId: `${route.method.toLowerCase()}${route.url.replace(/[/:-]+(\w)/g, (_, letter: string) => letter.toUpperCase())}`,
+    description: [`Role: ${route.role}.`, ...(description === undefined ? [] : [description])].join(' '),
+    security: [{ operatorToken: [] }, { session: [] }],
+    ...(params && { params }),
+    ...(query && { querystring: query }),
+    ...(body && { body: body === octets ? octetStream : body }),
+    response: {
+      ...successes(route),
+      ...failures({
+        403: isChange(route) ? 'FORBIDDEN, CROSS_SITE_REFUSED' : 'FORBIDDEN',
+        ...(body && bodyErrors),
+        ...route.errors,
+      }),
+    },
+  };
+}
+
+function successes({ responses, noStore }: AnyOperatorRoute): Record<string, object> {
+  const entries = Object.entries(responses).map(([status, schema]) => {
+    if (schema === octets) return [status, { description: 'The bytes.', ...octetStream }];
+    if (schema === eventStream)
+      return [status, { description: 'Events until the caller goes away.', ...serverSentEvents }];
+    return [status, success(Number(status), schema ?? null, { noStore })];
+  });
+  return Object.fromEntries(entries) as Record<string, object>;
+}
+
+/** All routes of the operators' API. */
+export const operatorRoutes: readonly AnyOperatorRoute[] = [
+  ...operatorAccountRoutes,
+  ...sessionRoutes,
+  ...envRoutes,
+  ...rolloutRoutes,
+  ...secretRoutes,
+  ...backendRoutes,
+  ...bundleRoutes,
+  ...signatureRoutes,
+  ...webhookRoutes,
+  ...auditRoutes,
+  ...eventRoutes,
+];

@@ -1,0 +1,24 @@
+import { accountTests } from '../../../fixtures/tenancy/api/accountTests.ts';
+import { envTests } from '../../../fixtures/tenancy/api/envTests.ts';
+import { fleetTests } from '../../../fixtures/tenancy/api/fleetTests.ts';
+import { listTests } from '../../../fixtures/tenancy/api/listTests.ts';
+import { permissionTests } from '../../../fixtures/tenancy/api/permissionTests.ts';
+import { repackTests } from '../../../fixtures/tenancy/api/repackTests.ts';
+import { revealTests } from '../../../fixtures/tenancy/api/revealTests.ts';
+import { signatureTests } from '../../../fixtures/tenancy/api/signatureTests.ts';
+import { signedRepackTests } from '../../../fixtures/tenancy/api/signedRepackTests.ts';
+import { type Service, startService } from '../../../fixtures/tenancy/service.ts';
+
+let service: Service;
+beforeAll(async () => void (service = await startService()));
+afterAll(() => service.stop());
+
+describe('envs', () => envTests(() => service));
+describe('accounts', () => accountTests(() => service));
+describe('a fleet', () => fleetTests(() => service));
+describe('lists', () => listTests(() => service));
+describe('a new version of a secret', () => repackTests(() => service));
+describe('signatures', () => signatureTests(() => service));
+describe('a new version of a secret that awaits signatures', () => signedRepackTests(() => service));
+describe('reveals', () => revealTests(() => service));
+describe('permissions', () => permissionTests(() => service));

@@ -1,0 +1,49 @@
+import { counter, gauge, info, type MetricFamily, samplesBy } from '../../platform/text/metrics.ts';
+import type { Dependencies } from '../core/dependencies.ts';
+import { countRollouts, type RolloutCounts } from '../rollouts/rollout.rules.ts';
+import { countBackendsByState } from '../store/backends.ts';
+import type { RolloutProgress } from '../store/database.ts';
+import { countPendingSteps } from '../store/pendingSteps.ts';
+import { listActiveRollouts } from '../store/rollouts.ts';
+import { countAllDeliveries } from '../store/webhooks.ts';
+import type { Admission, AdmissionCounts } from './admission.ts';
+
+/** What the service itself counts: its places, its cache of bearers, its backends, its process. */
+export async function serviceMetrics(deps: Dependencies, { counts }: Admission): Promise<MetricFamily[]> {
+  const byLane = (field: keyof AdmissionCounts) =>
+    Object.entries(counts).map(([lane, values]) => ({ labels: { lane }, value: values[field] }));
+  const { hits, misses } = deps.bearerCounts;
+  const { user, system } = process.cpuUsage();
+  const backends = samplesBy('state', await countBackendsByState(deps.store));
+  const pending = samplesBy('step', await countPendingSteps(deps.store));
+  const deliveries = samplesBy('state', { ...(await countAllDeliveries(deps.store)) });
+  const rollouts = await countActiveRollouts(deps);
+  const asked = samplesBy('from', { cache: hits, secretstore: misses });
+  const seconds = (user + system) / 1e6;
+  return [
+    info('deployd_build', 'Version of the service.', { version: deps.version }),
+    gauge('deployd_http_places', 'Requests that may be worked on at once.', byLane('places')),
+    gauge('deployd_http_busy', 'Requests that are worked on.', byLane('busy')),
+    counter('deployd_http_overloaded', 'Requests that found no place, and were answered 503.', byLane('refused')),
+    counter('deployd_bearers', 'Bearers of agents by what knew them.', asked),
+    gauge('deployd_backends', 'Backends by state.', backends),
+    gauge('deployd_pending_steps', 'Steps of retirements and deletions that are not done yet, by step.', pending),
+    gauge('deployd_rollouts', 'Rollouts that are not over, by state.', samplesBy('state', rollouts.states)),
+    gauge('deployd_rollout_hosts', 'Hosts in their waves, by outcome.', samplesBy('outcome', rollouts.hosts)),
+    gauge('deployd_webhook_deliveries', 'Events that are to be delivered, or could not be.', deliveries),
+    ...(deps.spans === null ? [] : [spanMetric(deps.spans.counts)]),
+    gauge('process_resident_memory_bytes', 'Memory of the process.', [{ value: process.memoryUsage.rss() }]),
+    counter('process_cpu_seconds', 'Processor time of the process.', [{ value: seconds }]),
+  ];
+}
+
+function spanMetric(counts: Record<string, number>): MetricFamily {
+  return counter('deployd_trace_spans', 'Spans of requests by what became of them.', samplesBy('result', counts));
+}
+
+async function countActiveRollouts({ store }: Dependencies): Promise<RolloutCounts> {
+  const rows = await listActiveRollouts(store, null);
+  return countRollouts(
+    rows.map(({ state, progress }) => ({ state, progress: JSON.parse(progress) as RolloutProgress })),
+  );
+}

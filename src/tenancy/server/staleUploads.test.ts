@@ -1,0 +1,23 @@
+import { mkdirSync, readdirSync, utimesSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { type Service, startService } from '../../../fixtures/tenancy/service.ts';
+import { incomingDirectory } from '../bundles/archives.ts';
+import { runBackgroundOnce } from './background.ts';
+
+let service: Service;
+beforeEach(async () => void (service = await startService()));
+afterEach(() => service.stop());
+
+const run = () => runBackgroundOnce(service.deps, new AbortController().signal);
+
+it('removes what no push has changed for an hour, and leaves what another instance receives', async () => {
+  await run();
+  const incoming = incomingDirectory(service.dir);
+  mkdirSync(join(incoming, 'scratch'), { recursive: true });
+  for (const name of ['new', 'old', 'scratch/file']) writeFileSync(join(incoming, name), 'x');
+  const longAgo = Date.now() / 1000 - 3601;
+  for (const name of ['old', 'scratch']) utimesSync(join(incoming, name), longAgo, longAgo);
+  await run();
+  expect(readdirSync(incoming)).toEqual(['new']);
+  expect(service.log.filter(({ level }) => level === 'error')).toEqual([]);
+});

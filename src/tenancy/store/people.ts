@@ -1,0 +1,172 @@
+import type { AuditRow, OperatorRow, SessionRow } from './database.ts';
+import { type DueBounds, isDue } from './dueTime.ts';
+import type { Store } from './openStore.ts';
+
+/** Keeps a new operator; false if one of that name has a valid token already. */
+export async function addOperator(work: Store, row: OperatorRow): Promise<boolean> {
+  await freeName(work, row);
+  const insert = work
+    .insertInto('operators')
+    .values(row)
+    .onConflict((conflict) => conflict.column('name').where('revoked_at', 'is', null).doNothing());
+  return (await insert.executeTakeFirstOrThrow()).numInsertedOrUpdatedRows === 1n;
+}
+
+/** The operator of a token, by the digest of the token; null if it is unknown, expired or revoked. */
+export async function findOperator(store: Store, tokenSha256: string, now: number): Promise<OperatorRow | null> {
+  return (await valid(store, now).where('token_sha256', '=', tokenSha256).executeTakeFirst()) ?? null;
+}
+
+/** The operator of an id; null if there is none whose token is valid. */
+export async function findOperatorById(store: Store, id: string, now: number): Promise<OperatorRow | null> {
+  return (await valid(store, now).where('id', '=', id).executeTakeFirst()) ?? null;
+}
+
+/** Operators whose tokens are valid, by name. */
+export function listOperators(store: Store, now: number): Promise<OperatorRow[]> {
+  return valid(store, now).orderBy('name').execute();
+}
+
+/** The administrators of all envs whose tokens never end, whom nobody else changes before the transaction ends. */
+export function lockAdmins(work: Store): Promise<OperatorRow[]> {
+  return work
+    .updateTable('operators')
+    .set((set) => ({ role: set.ref('role') }))
+    .where('role', '=', 'admin')
+    .where('envs', 'is', null)
+    .where('expires_at', 'is', null)
+    .where('revoked_at', 'is', null)
+    .returningAll()
+    .execute();
+}
+
+/** Revokes the token of an operator; null if there is no valid one. */
+export async function revokeOperator(work: Store, id: string, now: number): Promise<OperatorRow | null> {
+  const update = work.updateTable('operators').set({ revoked_at: now }).where('id', '=', id);
+  return (await update.where('revoked_at', 'is', null).returningAll().executeTakeFirst()) ?? null;
+}
+
+/** The envs that a token is limited to; null for all. */
+export function envsOf(envs: OperatorRow['envs']): string[] | null {
+  return envs && (JSON.parse(envs) as string[]);
+}
+
+/** Keeps when a token was used. */
+export async function recordOperatorUse(store: Store, id: string, now: number): Promise<void> {
+  await store.updateTable('operators').set({ last_used_at: now }).where('id', '=', id).execute();
+}
+
+/** A token that has expired is revoked when its name is given again. */
+async function freeName(work: Store, { name, created_at: now }: OperatorRow): Promise<void> {
+  const update = work.updateTable('operators').set({ revoked_at: now }).where('name', '=', name);
+  await update.where('revoked_at', 'is', null).where('expires_at', '<=', now).execute();
+}
+
+function valid(store: Store, now: number) {
+  const unrevoked = store.selectFrom('operators').selectAll().where('revoked_at', 'is', null);
+  return unrevoked.where((row) => row.or([row('expires_at', 'is', null), row('expires_at', '>', now)]));
+}
+
+/** Keeps a new session. */
+export async function insertSession(work: Store, row: SessionRow): Promise<void> {
+  await work.insertInto('sessions').values(row).execute();
+}
+
+/** The session of a cookie, by the digest of its value. */
+export async function findSession(store: Store, secretSha256: string): Promise<SessionRow | null> {
+  const query = store.selectFrom('sessions').selectAll().where('secret_sha256', '=', secretSha256);
+  return (await query.executeTakeFirst()) ?? null;
+}
+
+/** The session of an id. */
+export async function findSessionById(store: Store, id: string): Promise<SessionRow | null> {
+  return (await store.selectFrom('sessions').selectAll().where('id', '=', id).executeTakeFirst()) ?? null;
+}
+
+/** Sessions of a person, or of all people (null), newest first. */
+export function listSessions(store: Store, subject: string | null): Promise<SessionRow[]> {
+  const query = store.selectFrom('sessions').selectAll().orderBy('created_at', 'desc').orderBy('id');
+  return (subject === null ? query : query.where('subject', '=', subject)).execute();
+}
+
+/** Deletes a session, of a person or of anybody (null); null if there is none. */
+export async function deleteSession(work: Store, id: string, subject: string | null): Promise<SessionRow | null> {
+  const query = work.deleteFrom('sessions').where('id', '=', id).returningAll();
+  return (await (subject === null ? query : query.where('subject', '=', subject)).executeTakeFirst()) ?? null;
+}
+
+/** Lets one instance ask the provider for the longest time of a claim; false if another one has that already. */
+export async function claimSession(store: Store, id: string, bounds: DueBounds): Promise<boolean> {
+  const until = { claimed_until: bounds.now + bounds.longestMs };
+  const update = store.updateTable('sessions').set(until).where('id', '=', id);
+  return (await update.where(isDue('claimed_until', bounds)).executeTakeFirstOrThrow()).numUpdatedRows === 1n;
+}
+
+/** Keeps what the provider has told, or when a session was used. */
+export async function updateSession(store: Store, id: string, changes: Partial<SessionRow>): Promise<void> {
+  await store.updateTable('sessions').set(changes).where('id', '=', id).execute();
+}
+
+/** Deletes sessions that began or were last used before a time. */
+export async function deleteOldSessions(store: Store, before: { created: number; used: number }): Promise<void> {
+  await store
+    .deleteFrom('sessions')
+    .where((row) => row.or([row('created_at', '<=', before.created), row('last_used_at', '<=', before.used)]))
+    .execute();
+}
+
+/** Deletes all sessions. */
+export async function deleteAllSessions(work: Store): Promise<void> {
+  await work.deleteFrom('sessions').execute();
+}
+
+/** An entry of the audit log that is not numbered yet. */
+export type AuditEntry = Omit<AuditRow, 'id'>;
+
+/** Adds an entry to the audit log; in the transaction of the act that it tells of. */
+export async function addAuditEntry(work: Store, entry: AuditEntry): Promise<void> {
+  await work.insertInto('audit').values(entry).execute();
+}
+
+/** Which entries a list shows: those before an id, of some envs (null for all), of one act, by one actor. */
+export interface AuditFilter {
+  act?: string | undefined;
+  actor?: string | undefined;
+  before?: number | undefined;
+  envs: readonly string[] | null;
+  limit: number;
+}
+
+/** A page of the audit log, newest first. */
+export function listAuditEntries(store: Store, filter: AuditFilter): Promise<AuditRow[]> {
+  return auditQuery(store, filter).execute();
+}
+
+/** Selects a page; by env, act and actor there are indexes. */
+export function auditQuery(store: Store, { before, envs, act, actor, limit }: AuditFilter) {
+  let query = store.selectFrom('audit').selectAll().orderBy('id', 'desc').limit(limit);
+  if (before !== undefined) query = query.where('id', '<', before);
+  if (envs !== null) query = query.where('env', 'in', envs);
+  if (act !== undefined) query = query.where('act', '=', act);
+  if (actor !== undefined) query = query.where('actor', '=', actor);
+  return query;
+}
+
+/** The newest change of each of these secrets of an env that was made, by its target. */
+export async function newestChanges(
+  store: Store,
+  env: string,
+  targets: readonly string[],
+): Promise<Map<string, Pick<AuditRow, 'id' | 'at' | 'actor'>>> {
+  if (targets.length === 0) return new Map();
+  const rows = await store
+    .selectFrom('audit')
+    .select(['id', 'at', 'actor', 'target'])
+    .where('act', 'in', ['secret.set', 'secret.delete'])
+    .where('env', '=', env)
+    .where('result', '=', 'ok')
+    .where('target', 'in', targets)
+    .orderBy('id')
+    .execute();
+  return new Map(rows.map((row) => [row.target, row]));
+}

@@ -1,0 +1,143 @@
+import type { ReportOutcome } from '../../../machines/endings.ts';
+import { failureCauses } from '../../protocol/failureCauses.ts';
+import { causeTold } from '../../protocol/findCause.ts';
+import type { Report } from '../../protocol/report.ts';
+import type { EventType, WebhookEvent } from '../../protocol/webhooks.ts';
+import type { BackendRow, BundleRow } from '../store/database.ts';
+
+/** The code of an event that trouble or silence ends because the backend retires. */
+export const RETIRED = 'RETIRED';
+
+/** What has happened, with the rows that it is about. */
+export interface Occurrence {
+  type: EventType;
+  /** Milliseconds since 1970. */
+  now: number;
+  env: string;
+  backend?: Pick<BackendRow, 'id' | 'site' | 'check_in'>;
+  bundle?: Pick<BundleRow, 'sha256' | 'name' | 'version' | 'sequence'> | null;
+  /** As a host reports it. */
+  code?: string | null;
+  /** The detail of its report, of which the message tells what `reasonOf` finds. */
+  detail?: string | null;
+  rollout?: WebhookEvent['data']['rollout'];
+}
+
+/** The event that tells of an occurrence: codes, names, and causes in our own words, never what a host has printed. */
+export function eventOf({
+  type,
+  now,
+  env,
+  backend,
+  bundle,
+  code = null,
+  detail = null,
+  rollout = null,
+}: Occurrence): WebhookEvent {
+  return {
+    type,
+    timestamp: new Date(now).toISOString(),
+    data: {
+      env,
+      backend: backend ? { id: backend.id, site: oneLine(backend.site), host: hostOf(backend.check_in) } : null,
+      bundle: bundle ? bundleOf(bundle) : null,
+      code: code !== null && /^[A-Z][A-Z0-9_]{0,63}$/.test(code) ? code : null,
+      reason: reasonOf(detail),
+      rollout,
+    },
+  };
+}
+
+/** The event of a test of a webhook. */
+export function testEvent(env: string | null, now: number): WebhookEvent {
+  const nothing = { backend: null, bundle: null, code: null, reason: null, rollout: null };
+  return { type: 'webhook.test', timestamp: new Date(now).toISOString(), data: { env, ...nothing } };
+}
+
+function hostOf(checkIn: BackendRow['check_in']): string | null {
+  return checkIn && oneLine((JSON.parse(checkIn) as { host: { name: string } }).host.name);
+}
+
+/** A bundle as messages tell it. */
+export function bundleOf({ sha256, name, version, sequence }: NonNullable<Occurrence['bundle']>) {
+  return { sha256, name: oneLine(name), version: oneLine(version), sequence };
+}
+
+/** Longest name, in UTF-16 code units; a host name of DNS is shorter. */
+const MAX_NAME = 253;
+
+/** A name without control and format characters, which could reorder or hide what follows. */
+export function oneLine(name: string): string {
+  return name.replace(/[\p{C}\p{Zl}\p{Zp}]+/gu, ' ').slice(0, MAX_NAME);
+}
+
+/** `migrate=exited(3)`, as an agent writes what became of a service. */
+const serviceState =
+  /(?<![\w.-])([A-Za-z0-9][\w.-]{0,62})=(exited\(\d{1,3}(?:, out of memory)?\)|unhealthy|dead|created|restarting|starting|missing|paused)(?![\w-])/g;
+
+const maxServices = 10;
+
+/**
+ * Why a host failed, from the detail of its report, so that a message may tell it: names of services with their states, and causes
+ * in our own words. Of anything else that the detail says, nothing is told. Null if that leaves nothing.
+ */
+export function reasonOf(detail: string | null): string | null {
+  const lines = (detail ?? '').split('\n').filter((line) => !line.startsWith('revert not finished: '));
+  const [first = ''] = lines;
+  const told = [first, ...lines.filter((line) => line.startsWith('cause: '))].join('\n');
+  const services = new Set([...told.matchAll(serviceState)].map(([, name, state]) => `${name} ${state}`));
+  const [cause] = lines.map(causeTold).filter((name) => name !== null);
+  const parts = [...services].slice(0, maxServices).join(', ');
+  const reason = [parts, cause === undefined ? '' : failureCauses[cause].cause]
+    .filter((part) => part !== '')
+    .join('; ');
+  return reason === '' ? null : reason;
+}
+
+/** The trouble that a report tells: the same one for each report of the same outcome with the same desired bundle; null for none. */
+export function troubleOf({ outcome, desired_sha }: Pick<Report, 'outcome' | 'desired_sha'>): string | null {
+  return outcome in troubles ? `${outcome} ${desired_sha ?? 'none'}` : null;
+}
+
+/** The outcome of the report that told of a trouble. */
+export function outcomeOfTrouble(trouble: string): string {
+  return trouble.split(' ', 1)[0] ?? trouble;
+}
+
+/** The event of a report that has changed the trouble of its backend; null for one of a host that is taken down. */
+export function eventOfReport(outcome: ReportOutcome): EventType | null {
+  if (outcome === 'down') return null;
+  return troubles[outcome] ?? 'backend.recovered';
+}
+
+const troubles: Partial<Record<ReportOutcome, EventType>> = {
+  refused: 'backend.refused',
+  failed: 'backend.failed',
+  unhealthy: 'backend.unhealthy',
+};
+
+/** When a webhook that has failed is tried again. */
+interface RetrySettings {
+  readonly first_retry_s: number;
+  readonly longest_retry_s: number;
+  readonly give_up_after_s: number;
+}
+
+/**
+ * Milliseconds until the next try after so many failures: the first pause, doubled each time, up to the longest one, and of
+ * that a random share from a half to the whole; at least what the endpoint asks for, as far as the longest pause allows.
+ */
+export function retryDelayMs(
+  failures: number,
+  { first_retry_s, longest_retry_s }: Pick<RetrySettings, 'first_retry_s' | 'longest_retry_s'>,
+  { random, retryAfterS = 0 }: { random: number; retryAfterS?: number },
+): number {
+  const ceiling = Math.min(first_retry_s * 2 ** Math.max(failures - 1, 0), longest_retry_s);
+  const asked = Math.min(retryAfterS, longest_retry_s);
+  return 1000 * Math.max(asked, ceiling * (0.5 + random / 2));
+}
+
+/** Whether a refusal is of this one message: the endpoint works, and others may succeed. */
+export function isRefusal(status: number | null): boolean {
+  return status !== null && status >= 400 && status < 500 && status !== 408 && status !== 429;
+}

@@ -1,0 +1,158 @@
+import { isLoopback } from '../../protocol/loopback.ts';
+import type { WebhookEvent, WebhookFormat } from '../../protocol/webhooks.ts';
+import { RETIRED } from './event.rules.ts';
+
+/** A message as an endpoint takes it: where it goes, and the object of its body. */
+export interface EndpointMessage {
+  url: URL;
+  body: object;
+}
+
+/** The message of an event for an endpoint of a format; `source` names this service. */
+export function messageOf(
+  event: WebhookEvent,
+  { target, format, source }: { target: string; format: WebhookFormat; source: string },
+): EndpointMessage {
+  const url = new URL(target);
+  if (format !== 'pagerduty') return { url, body: bodies[format](event) };
+  const routingKey = url.searchParams.get(ROUTING_KEY) ?? '';
+  url.searchParams.delete(ROUTING_KEY);
+  return { url, body: pagerDutyBody(event, { routingKey, source }) };
+}
+
+const bodies: Record<Exclude<WebhookFormat, 'pagerduty'>, (event: WebhookEvent) => object> = {
+  standard: (event) => event,
+  slack: slackBody,
+  teams: teamsBody,
+};
+
+/** Plain text for incoming webhooks of Slack, which unescapes three characters, and of Mattermost. */
+function slackBody(event: WebhookEvent): object {
+  const text = sentenceOf(event).replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;');
+  return { text, mrkdwn: false, unfurl_links: false, unfurl_media: false };
+}
+
+/** An Adaptive Card for a workflow of Teams. The text of runs, other than that of blocks and facts, is no Markdown. */
+function teamsBody(event: WebhookEvent): object {
+  const { env, code } = event.data;
+  const details = [event.type, env, code].filter((part) => part !== null).map(plain);
+  const paragraph = (run: object) => ({ type: 'RichTextBlock', inlines: [{ type: 'TextRun', ...run }] });
+  const content = {
+    $schema: 'http://adaptivecards.io/schemas/adaptive-card.json',
+    type: 'AdaptiveCard',
+    version: '1.4',
+    body: [
+      paragraph({ text: sentenceOf(event), weight: 'Bolder' }),
+      paragraph({ text: [...details, event.timestamp].join(' · '), isSubtle: true }),
+    ],
+  };
+  const attachment = { contentType: 'application/vnd.microsoft.card.adaptive', contentUrl: null, content };
+  return { type: 'message', attachments: [attachment] };
+}
+
+/** What has happened, in one sentence of plain text for people; names have no character that a chat tool takes for markup. */
+export function sentenceOf({ type, data }: WebhookEvent): string {
+  const { env, backend, code, reason, rollout } = data;
+  const host = backend && `${plain(backend.host ?? backend.id)} (${plain(backend.site)}, env ${env})`;
+  const told = [code, reason === null ? null : plain(reason)].filter((part) => part !== null);
+  const why = told.length === 0 ? '' : `: ${told.join(': ')}`;
+  const bundle = bundleOf(data.bundle);
+  switch (type) {
+    case 'backend.refused':
+      return `${host} refused ${bundle}${why}`;
+    case 'backend.failed':
+      return `${host} failed to apply ${bundle}${why}`;
+    case 'backend.unhealthy':
+      return `${host} is unhealthy${why}`;
+    case 'backend.recovered':
+      return `${host} ${code === RETIRED ? 'retires' : 'is well again'}`;
+    case 'backend.offline':
+      return `${host} is offline`;
+    case 'backend.back':
+      return `${host} ${code === RETIRED ? 'retires' : 'is back'}`;
+    case 'rollout.halted':
+      return `the rollout of ${bundle} in env ${env} was halted${haltOf(rollout)}`;
+    case 'rollout.resumed':
+      return `the rollout of ${bundle} in env ${env} goes on`;
+    case 'rollout.aborted':
+      return `the rollout of ${bundle} in env ${env} was aborted`;
+    case 'bundle.awaiting_signature':
+      return `${bundle} of env ${env} awaits signatures`;
+    case 'webhook.test':
+      return `a test of the webhook of ${env === null ? 'all envs' : `env ${env}`}`;
+  }
+}
+
+/** A name with each character replaced that could be markup, a mention or a link in brackets of any chat tool. */
+export function plain(name: string): string {
+  return name.replace(/[^\p{L}\p{M}\p{N} ._:/+,()-]/gu, '\ufffd');
+}
+
+function haltOf(rollout: WebhookEvent['data']['rollout']): string {
+  if (rollout?.halted_by === 'failures') return `: ${rollout.failures} backends have failed`;
+  return rollout?.halted_by === 'gate' ? ' at its gate' : '';
+}
+
+function bundleOf(bundle: WebhookEvent['data']['bundle']): string {
+  if (bundle === null) return 'its bundle';
+  const { name, version, sha256 } = bundle;
+  return `${plain(name)} ${plain(version)} (${sha256.slice(0, 12)})`;
+}
+
+type Type = WebhookEvent['type'];
+
+/** How bad each event is; null for one that resolves the incident of its subject. */
+const severities: Record<Type, 'error' | 'warning' | 'info' | null> = {
+  'backend.refused': 'error',
+  'backend.failed': 'error',
+  'backend.unhealthy': 'error',
+  'backend.recovered': null,
+  'backend.offline': 'warning',
+  'backend.back': null,
+  'rollout.halted': 'error',
+  'rollout.resumed': null,
+  'rollout.aborted': null,
+  'bundle.awaiting_signature': 'info',
+  'webhook.test': 'info',
+};
+
+/** Longest summary that PagerDuty takes, in characters. */
+const MAX_SUMMARY = 1024;
+
+/** An event for the Events API v2 of PagerDuty: one incident for each subject, resolved when it is well again. */
+function pagerDutyBody(event: WebhookEvent, { routingKey, source }: { routingKey: string; source: string }): object {
+  const { type, timestamp, data } = event;
+  const severity = severities[type];
+  const base = { routing_key: routingKey, dedup_key: `deployd/${subjectOf(event)}` };
+  if (severity === null) return { ...base, event_action: 'resolve' };
+  const summary = sentenceOf(event).slice(0, MAX_SUMMARY);
+  const grouping = { class: type, ...(data.env !== null && { group: data.env }) };
+  const payload = { summary, source, severity, timestamp, ...grouping, custom_details: data };
+  return { ...base, event_action: 'trigger', client: 'deployd', payload };
+}
+
+/** What an incident is about. The health of a backend and its silence are two. */
+function subjectOf({ type, data: { backend, bundle, rollout } }: WebhookEvent): string {
+  if (backend !== null) {
+    const isPresence = type === 'backend.offline' || type === 'backend.back';
+    return `backend/${backend.id}/${isPresence ? 'presence' : 'health'}`;
+  }
+  if (rollout !== null) return `rollout/${rollout.id}`;
+  return bundle === null ? 'test' : `bundle/${bundle.sha256}`;
+}
+
+/** Name of the query parameter that brings the integration key of PagerDuty, which is sent in the body. */
+const ROUTING_KEY = 'routing_key';
+
+/** Why a webhook cannot go to a URL; null if it can. The reason holds nothing of the URL. */
+export function targetFault(text: string, format: WebhookFormat): string | null {
+  const url = URL.parse(text);
+  if (url === null) return 'it is no URL';
+  if (url.protocol !== 'https:' && !(url.protocol === 'http:' && isLoopback(url.hostname)))
+    return 'it must begin with https://; http:// is allowed to loopback';
+  if (url.username !== '' || url.password !== '') return 'it must not hold a user or a password';
+  if (url.hash !== '') return 'it must not hold a fragment';
+  if (format === 'pagerduty' && !/^\w{1,64}$/.test(url.searchParams.get(ROUTING_KEY) ?? ''))
+    return `it must hold the integration key: ?${ROUTING_KEY}=…`;
+  return null;
+}

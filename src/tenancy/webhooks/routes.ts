@@ -1,0 +1,125 @@
+import { cursorOf, placeOf } from '../core/cursor.rules.ts';
+import { DEFAULT_LIMIT } from '../http/commonSchemas.ts';
+import { answer, noContent, operatorRoute } from '../http/operatorRoute.ts';
+import {
+  CreatedWebhook,
+  DeadLetterList,
+  DeadLetterQuery,
+  NewWebhook,
+  Redelivery,
+  Requeued,
+  RotatedSecret,
+  WebhookList,
+  WebhookParams,
+  WebhookQuery,
+  WebhookTest,
+} from './webhookSchemas.ts';
+import {
+  createWebhook,
+  deleteWebhook,
+  listDeadLetters,
+  listWebhooks,
+  redeliver,
+  rotateSecret,
+  testWebhook,
+} from './webhooks.ts';
+
+const errors = { 404: 'WEBHOOK_NOT_FOUND' };
+
+/** Webhooks, by which operators are notified, and what could not be delivered to them. */
+export const webhookRoutes = [
+  operatorRoute({
+    method: 'GET',
+    url: '/v1/webhooks',
+    role: 'viewer',
+    summary: 'List the webhooks of the envs that the token is for',
+    query: WebhookQuery,
+    responses: { 200: WebhookList },
+    act: 'webhook.list',
+    target: ({ query }) => query.env ?? '',
+    handle: async (deps, { operator, query }) =>
+      answer(200, await listWebhooks(deps, { operator, ...query, limit: query.limit ?? DEFAULT_LIMIT })),
+  }),
+  operatorRoute({
+    method: 'POST',
+    url: '/v1/webhooks',
+    role: 'admin',
+    summary: 'Create a webhook; its secret is shown once',
+    body: NewWebhook,
+    responses: { 201: CreatedWebhook },
+    errors: { 404: 'ENV_NOT_FOUND', 409: 'WEBHOOK_LIMIT', 422: 'WEBHOOK_INVALID, WEBHOOK_URL_INVALID' },
+    act: 'webhook.create',
+    target: ({ body }) => body.name,
+    noStore: true,
+    handle: async (deps, { operator, caller, body }) =>
+      answer(201, await createWebhook(deps, { operator, caller, fields: body })),
+  }),
+  operatorRoute({
+    method: 'DELETE',
+    url: '/v1/webhooks/:id',
+    role: 'admin',
+    summary: 'Delete a webhook, and what was still to be delivered to it',
+    params: WebhookParams,
+    responses: { 204: null },
+    errors,
+    act: 'webhook.delete',
+    handle: async (deps, { operator, caller, params }) => {
+      await deleteWebhook(deps, { operator, caller, id: params.id });
+      return noContent;
+    },
+  }),
+  operatorRoute({
+    method: 'POST',
+    url: '/v1/webhooks/:id/secret',
+    role: 'admin',
+    summary: 'Give a webhook another secret; the one before also signs for a day',
+    params: WebhookParams,
+    responses: { 200: RotatedSecret },
+    errors,
+    act: 'webhook.rotate',
+    noStore: true,
+    handle: async (deps, { operator, caller, params }) =>
+      answer(200, await rotateSecret(deps, { operator, caller, id: params.id })),
+  }),
+  operatorRoute({
+    method: 'POST',
+    url: '/v1/webhooks/:id/test',
+    role: 'admin',
+    summary: 'Send a test to a webhook, and tell what became of it',
+    params: WebhookParams,
+    responses: { 200: WebhookTest },
+    errors,
+    act: 'webhook.test',
+    handle: async (deps, { operator, caller, params, signal }) =>
+      answer(200, await testWebhook(deps, { operator, caller, id: params.id, signal })),
+  }),
+  operatorRoute({
+    method: 'GET',
+    url: '/v1/webhooks/:id/dead',
+    role: 'viewer',
+    summary: 'List the events that could not be delivered to a webhook, newest first',
+    params: WebhookParams,
+    query: DeadLetterQuery,
+    responses: { 200: DeadLetterList },
+    errors,
+    act: 'webhook.dead',
+    handle: async (deps, { operator, params, query: { before, limit = DEFAULT_LIMIT } }) => {
+      const place = before === undefined ? undefined : placeOf(before);
+      const { deliveries, last } = await listDeadLetters(deps, { operator, id: params.id, before: place, limit });
+      return answer(200, { deliveries, next: last && cursorOf(last) });
+    },
+  }),
+  operatorRoute({
+    method: 'POST',
+    url: '/v1/webhooks/:id/redeliver',
+    role: 'admin',
+    summary: 'Try events again that could not be delivered: one, or all',
+    params: WebhookParams,
+    body: Redelivery,
+    responses: { 202: Requeued },
+    errors,
+    act: 'webhook.redeliver',
+    handle: async (deps, { operator, caller, params, body: { delivery } }) =>
+      answer(202, await redeliver(deps, { operator, caller, id: params.id, delivery })),
+  }),
+];

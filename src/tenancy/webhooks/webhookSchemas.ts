@@ -1,0 +1,157 @@
+import { Type } from 'typebox';
+import { haltReasons } from '../../../machines/rollout.ts';
+import { eventTypes, webhookFormats } from '../../protocol/webhooks.ts';
+import { cursorPattern } from '../core/cursor.rules.ts';
+import { Body, EnvName, Limit, Line, Nullable, Sha256, Timestamp, Uuid } from '../http/commonSchemas.ts';
+
+/** A webhook of the URL. */
+export const WebhookParams = Type.Object({ id: Uuid });
+
+const EventTypes = Type.Array(Type.Enum([...eventTypes]), {
+  maxItems: eventTypes.length,
+  description: 'None for a webhook that only gates of rollouts are asked of, by the format `standard`.',
+});
+const Format = Type.Enum([...webhookFormats], {
+  description: 'The form of its messages: the event as it is, or what Slack and Mattermost, Teams or PagerDuty take.',
+});
+const Env = Nullable(EnvName);
+const DeliveryId = Type.String({ pattern: '^msg_[0-9a-f-]{36}$' });
+
+const webhook = {
+  id: Uuid,
+  name: Type.String(),
+  env: Env,
+  events: EventTypes,
+  format: Format,
+  origin: Type.String({ description: 'What is told of its URL, which may be a credential.' }),
+  created_at: Timestamp,
+  created_by: Type.String(),
+  failures: Type.Integer({ description: 'How often its endpoint has failed since it last took something.' }),
+  error: Nullable(Type.String({ description: 'Why the newest try has failed; null if it has not.' })),
+  pending: Type.Integer({ description: 'Events that are still to be delivered.' }),
+  dead: Type.Integer({ description: 'Events that could not be delivered.' }),
+};
+
+/** A page of webhooks, by id. */
+export const WebhookList = Type.Object(
+  { webhooks: Type.Array(Type.Object(webhook, { title: 'Webhook' })), next: Nullable(Uuid) },
+  { title: 'WebhookList' },
+);
+/** Which webhooks a list shows. */
+export const WebhookQuery = Body({ env: Type.Optional(EnvName), after: Type.Optional(Uuid), limit: Limit });
+
+/** A new webhook. */
+export const NewWebhook = Body({
+  name: Line,
+  env: Type.Union([EnvName, Type.Null()], { description: 'The env whose events it gets; null for all.' }),
+  events: EventTypes,
+  format: Format,
+  url: Type.String({
+    maxLength: 2048,
+    description: 'https, or http on loopback; for PagerDuty with the integration key as its parameter routing_key.',
+  }),
+});
+const Secret = Type.String({ description: 'By which messages are signed (Standard Webhooks); not shown again.' });
+/** A new webhook with its secret. */
+export const CreatedWebhook = Type.Object({ ...webhook, secret: Secret }, { title: 'CreatedWebhook' });
+/** Another secret. */
+export const RotatedSecret = Type.Object(
+  { secret: Secret, previous_until: Type.String({ format: 'date-time', description: 'Until when both sign.' }) },
+  { title: 'RotatedSecret' },
+);
+/** What became of a test. */
+export const WebhookTest = Type.Object(
+  { delivered: Type.Boolean(), status: Nullable(Type.Integer()), error: Nullable(Type.String()) },
+  { title: 'WebhookTest' },
+);
+
+const Bundle = Type.Object({
+  sha256: Sha256,
+  name: Type.String(),
+  version: Type.String(),
+  sequence: Type.Integer(),
+});
+
+/** The body of a webhook of the format `standard`. */
+export const WebhookEvent = Type.Object(
+  {
+    type: Type.Enum([...eventTypes, 'webhook.test']),
+    timestamp: Timestamp,
+    data: Type.Object({
+      env: Env,
+      backend: Nullable(Type.Object({ id: Uuid, site: Type.String(), host: Nullable(Type.String()) })),
+      bundle: Nullable(Bundle),
+      code: Nullable(
+        Type.String({
+          description:
+            'Code of the refusal or the failure; `RETIRED` where trouble or silence ends because the backend retires.',
+        }),
+      ),
+      reason: Nullable(
+        Type.String({
+          description: 'Services that failed with their states, and the cause in words of this service.',
+        }),
+      ),
+      rollout: Nullable(
+        Type.Object({ id: Type.String(), failures: Type.Integer(), halted_by: Nullable(Type.Enum([...haltReasons])) }),
+      ),
+    }),
+  },
+  {
+    title: 'WebhookEvent',
+    description: 'What is null is not what the event is about. Names come from operators and hosts.',
+  },
+);
+
+/** The body of the question of a gate. */
+export const GateQuestion = Type.Object(
+  {
+    type: Type.Literal('rollout.gate'),
+    timestamp: Timestamp,
+    data: Type.Object({
+      env: EnvName,
+      bundle: Nullable(Bundle),
+      rollout: Type.Object({
+        id: Uuid,
+        wave: Type.Integer({ description: 'The wave that has succeeded, from 1.' }),
+        waves: Type.Integer(),
+        failures: Type.Integer({ description: 'Backends that have failed, in any wave.' }),
+      }),
+    }),
+  },
+  { title: 'GateQuestion' },
+);
+/** The answer to it. */
+export const GateAnswer = Type.Object(
+  {
+    pass: Type.Boolean({ description: 'False halts the rollout.' }),
+    reason: Type.Optional(Type.String({ description: 'Shown to operators; 253 characters of it are kept.' })),
+  },
+  { title: 'GateAnswer' },
+);
+
+/** A page of events that could not be delivered, newest first. */
+export const DeadLetterList = Type.Object(
+  {
+    deliveries: Type.Array(
+      Type.Object(
+        {
+          id: DeliveryId,
+          event: WebhookEvent,
+          dead_at: Timestamp,
+          tries: Type.Integer(),
+          error: Nullable(Type.String()),
+        },
+        { title: 'DeadLetter' },
+      ),
+    ),
+    next: Nullable(Type.String()),
+  },
+  { title: 'DeadLetterList' },
+);
+/** Which of them a list shows; `before` is `next` of the page before. */
+export const DeadLetterQuery = Body({ before: Type.Optional(Type.String({ pattern: cursorPattern })), limit: Limit });
+/** Which of them are tried again; all by default. */
+export const Redelivery = Body({ delivery: Type.Optional(DeliveryId) });
+/** How many are tried again. */
+export const Requeued = Type.Object({ queued: Type.Integer() }, { title: 'Requeued' });

@@ -1,0 +1,257 @@
+import { randomUUID } from 'node:crypto';
+import type { EventType, WebhookEvent, WebhookFormat } from '../../protocol/webhooks.ts';
+import { ApiError, notFound } from '../core/apiError.ts';
+import { auditEntry } from '../core/audit.ts';
+import type { Dependencies } from '../core/dependencies.ts';
+import { type AuditCaller, type Operator, requirePermission } from '../core/operator.ts';
+import { visibleEnvs } from '../core/permission.rules.ts';
+import { toPage, toTime } from '../core/views.ts';
+import { newWebhookSecret } from '../keys/tokens.ts';
+import { isAllowedHost, policyFor } from '../peers/addressPolicy.ts';
+import type { Place, Role, WebhookDeliveryRow, WebhookRow } from '../store/database.ts';
+import { lockEnv } from '../store/envs.ts';
+import { addAuditEntry } from '../store/people.ts';
+import {
+  countDeliveries,
+  countWebhooks,
+  deleteWebhook as removeWebhook,
+  type DeliveryCounts,
+  findWebhook,
+  insertWebhook,
+  listDeadLetters as selectDeadLetters,
+  listWebhooks as selectWebhooks,
+  requeueDeadLetters,
+  rotateWebhookSecret,
+  updateWebhook,
+} from '../store/webhooks.ts';
+import { testEvent } from './event.rules.ts';
+import { targetFault } from './message.rules.ts';
+import { sealedNames, sendEvent } from './send.ts';
+
+/** Webhooks of an env, or for all envs, at most. */
+const MAX_WEBHOOKS = 50;
+/** Milliseconds in which the secret before a rotation also signs. */
+const OVERLAP_MS = 24 * 3600_000;
+
+/** A webhook that an operator names. */
+interface NamedWebhook {
+  operator: Operator;
+  id: string;
+}
+
+/** The row of a webhook; throws 404, and 403 if the operator's token is not of this role for its env, or for all. */
+async function findPermittedWebhook(
+  { store }: Pick<Dependencies, 'store'>,
+  { operator, id }: NamedWebhook,
+  role: Role,
+): Promise<WebhookRow> {
+  const row = await findWebhook(store, id);
+  if (row === null) throw notFound('webhook');
+  requirePermission(operator, { role, env: row.env ?? { every: true } });
+  return row;
+}
+
+/** A page of webhooks by id: of an env, else of all that the operator may see. */
+export async function listWebhooks(
+  { store }: Dependencies,
+  { operator, env, after, limit }: { operator: Operator; env?: string; after?: string; limit: number },
+): Promise<{ webhooks: WebhookView[]; next: string | null }> {
+  const envs = env === undefined ? visibleEnvs(operator.permissions) : [env];
+  const { items, last } = toPage(await selectWebhooks(store, { envs, after, limit: limit + 1 }), limit);
+  const countsOf = await countDeliveries(
+    store,
+    items.map(({ id }) => id),
+  );
+  return { webhooks: items.map((row) => webhookView(row, countsOf(row.id))), next: last?.id ?? null };
+}
+
+/** What is said of a new webhook. */
+interface WebhookFields {
+  name: string;
+  /** Null for all envs. */
+  env: string | null;
+  events: EventType[];
+  format: WebhookFormat;
+  url: string;
+}
+
+/**
+ * Creates a webhook; its secret is in the answer only. Throws 403 for one of all envs by a token of some, 404 without its env,
+ * 409 `WEBHOOK_LIMIT`, and 422: `WEBHOOK_INVALID` for one that is told nothing and that no gate can ask, `WEBHOOK_URL_INVALID`.
+ */
+export async function createWebhook(
+  deps: Dependencies,
+  { operator, caller, fields }: { operator: Operator; caller: AuditCaller; fields: WebhookFields },
+): Promise<WebhookView & { secret: string }> {
+  const { name, env, url, format, events } = fields;
+  requirePermission(operator, { role: 'admin', env: env ?? { every: true } });
+  if (events.length === 0 && format !== 'standard')
+    throw refusal(
+      422,
+      'WEBHOOK_INVALID',
+      `without events it is for gates, which need the format standard, not ${format}`,
+    );
+  const fault = targetFault(url, format) ?? addressFault(deps, new URL(url));
+  if (fault !== null) throw refusal(422, 'WEBHOOK_URL_INVALID', `the URL cannot be used: ${fault}`);
+  const secret = newWebhookSecret();
+  const row = rowOf(deps, fields, { secret, actor: caller.actor });
+  await deps.store.transaction().execute(async (work) => {
+    if (env !== null && (await lockEnv(work, env)) === null) throw notFound('env');
+    if ((await countWebhooks(work, env)) >= MAX_WEBHOOKS)
+      throw refusal(409, 'WEBHOOK_LIMIT', `there are ${MAX_WEBHOOKS} already`);
+    await insertWebhook(work, row);
+    await addAuditEntry(work, auditEntry(deps, caller, { target: `${row.id} ${name}`, env }));
+  });
+  return { ...webhookView(row, { pending: 0, dead: 0 }), secret };
+}
+
+/** Deletes a webhook with what was still to be delivered to it; throws 404 and 403. */
+export async function deleteWebhook(
+  deps: Dependencies,
+  { caller, ...named }: NamedWebhook & { caller: AuditCaller },
+): Promise<void> {
+  const { id, name, env } = await findPermittedWebhook(deps, named, 'admin');
+  await deps.store.transaction().execute(async (work) => {
+    if (!(await removeWebhook(work, id))) throw notFound('webhook');
+    await addAuditEntry(work, auditEntry(deps, caller, { target: `${id} ${name}`, env }));
+  });
+}
+
+/** Gives a webhook another secret, which is in the answer only; the one before also signs for a day. Throws 404 and 403. */
+export async function rotateSecret(
+  deps: Dependencies,
+  { caller, ...named }: NamedWebhook & { caller: AuditCaller },
+): Promise<{ secret: string; previous_until: string }> {
+  const { id, name, env } = await findPermittedWebhook(deps, named, 'admin');
+  const secret = newWebhookSecret();
+  const previous_until = deps.clock() + OVERLAP_MS;
+  const sealed_secret = deps.sealer.seal(sealedNames(id).secret, secret);
+  await deps.store.transaction().execute(async (work) => {
+    if (!(await rotateWebhookSecret(work, id, { sealed_secret, previous_until }))) throw notFound('webhook');
+    await addAuditEntry(work, auditEntry(deps, caller, { target: `${id} ${name}`, env }));
+  });
+  return { secret, previous_until: toTime(previous_until) };
+}
+
+/** Why a webhook cannot go to the address in a URL; a name is judged when it is resolved. */
+function addressFault({ settings }: Dependencies, url: URL): string | null {
+  const policy = policyFor(url, settings.webhooks.private_addresses);
+  if (isAllowedHost(url, policy)) return null;
+  const isPrivate = isAllowedHost(url, { ...policy, allowsPrivate: true });
+  return isPrivate ? 'it has a private address, which needs webhooks.private_addresses' : 'it has a forbidden address';
+}
+
+function rowOf(
+  { sealer, clock }: Dependencies,
+  { name, env, events, format, url }: WebhookFields,
+  { secret, actor }: { secret: string; actor: string },
+): WebhookRow {
+  const id = randomUUID();
+  const names = sealedNames(id);
+  const sealed = { sealed_url: sealer.seal(names.url, url), sealed_secret: sealer.seal(names.secret, secret) };
+  return {
+    ...{ id, name, env, format, ...sealed },
+    events: JSON.stringify([...new Set(events)]),
+    origin: new URL(url).origin,
+    sealed_previous_secret: null,
+    previous_until: null,
+    created_at: clock(),
+    created_by: actor,
+    claimed_until: 0,
+    paused_until: 0,
+    failures: 0,
+    error: null,
+  };
+}
+
+function refusal(status: number, code: string, message: string): ApiError {
+  return new ApiError({ status, code, message });
+}
+
+/** A webhook as the API returns it; its URL and its secrets are never told. Times are RFC 3339. */
+interface WebhookView extends DeliveryCounts {
+  id: string;
+  name: string;
+  /** Null for all envs. */
+  env: string | null;
+  events: EventType[];
+  format: WebhookFormat;
+  origin: string;
+  created_at: string;
+  created_by: string;
+  /** How often its endpoint has failed since it last took something. */
+  failures: number;
+  error: string | null;
+}
+
+/** An event that could not be delivered. */
+interface DeadLetterView {
+  id: string;
+  event: WebhookEvent;
+  dead_at: string;
+  tries: number;
+  error: string | null;
+}
+
+/** A webhook's row as the API returns it. */
+function webhookView(row: WebhookRow, counts: DeliveryCounts): WebhookView {
+  const { id, name, env, format, origin, created_by, failures, error } = row;
+  const events = JSON.parse(row.events) as EventType[];
+  const created_at = toTime(row.created_at);
+  return { id, name, env, events, format, origin, created_at, created_by, failures, error, ...counts };
+}
+
+/** A dead letter's row as the API returns it. */
+function deadLetterView(row: WebhookDeliveryRow & { dead_at: number }): DeadLetterView {
+  const { id, tries, error } = row;
+  return { id, event: JSON.parse(row.event) as WebhookEvent, dead_at: toTime(row.dead_at), tries, error };
+}
+
+/** A page of the events that could not be delivered to a webhook, newest first; throws 404 and 403. */
+export async function listDeadLetters(
+  deps: Dependencies,
+  { before, limit, ...named }: NamedWebhook & { before?: Place | undefined; limit: number },
+): Promise<{ deliveries: DeadLetterView[]; last: Place | null }> {
+  const { id } = await findPermittedWebhook(deps, named, 'viewer');
+  const { items, last } = toPage(await selectDeadLetters(deps.store, id, { before, limit: limit + 1 }), limit);
+  return { deliveries: items.map(deadLetterView), last: last && { time: last.dead_at, id: last.id } };
+}
+
+/** Tries dead letters of a webhook again, all or one; tells how many. Throws 404 and 403. */
+export async function redeliver(
+  deps: Dependencies,
+  { caller, delivery, ...named }: NamedWebhook & { caller: AuditCaller; delivery?: string | undefined },
+): Promise<{ queued: number }> {
+  const { id, name, env } = await findPermittedWebhook(deps, named, 'admin');
+  const queued = await deps.store.transaction().execute(async (work) => {
+    const count = await requeueDeadLetters(work, id, { id: delivery, now: deps.clock() });
+    await updateWebhook(work, id, { paused_until: 0, failures: 0 });
+    await addAuditEntry(work, auditEntry(deps, caller, { target: `${id} ${name}`, env }));
+    return count;
+  });
+  return { queued };
+}
+
+/** What became of a test. */
+interface TestResult {
+  delivered: boolean;
+  /** Of the endpoint's answer; null without one. */
+  status: number | null;
+  error: string | null;
+}
+
+/** Sends a test to a webhook, once and at once; what waits for its endpoint goes on when it has worked. Throws 404 and 403. */
+export async function testWebhook(
+  deps: Dependencies,
+  { caller, signal, ...named }: NamedWebhook & { caller: AuditCaller; signal: AbortSignal },
+): Promise<TestResult> {
+  const webhook = await findPermittedWebhook(deps, named, 'admin');
+  const { id, name, env } = webhook;
+  const event = testEvent(env, deps.clock());
+  const { error, status } = await sendEvent(deps, webhook, { id: `msg_${randomUUID()}`, event, signal });
+  await deps.store.transaction().execute(async (work) => {
+    if (error === null) await updateWebhook(work, id, { paused_until: 0, failures: 0, error });
+    await addAuditEntry(work, auditEntry(deps, caller, { target: `${id} ${name}`, env }));
+  });
+  return { delivered: error === null, status, error };
+}
