@@ -5,6 +5,7 @@ import {
   type ResourceUserListEntry,
 } from '../../rules/health/resourceUser.ts';
 import { networkFactsOf, type DefinedNetwork, type NetworkEntry } from '../../rules/createdContainers/networkPlan.ts';
+import type { EngineReading } from '../../rules/bundle/engineMeans.ts';
 import type { ContainerInspection } from '../../rules/health/engineContainer.ts';
 import type { ProjectResources } from '../../rules/release/projectResources.ts';
 import type { EnginePolicyFacts } from '../../../bundle/rules/compose/policy/policyHost.ts';
@@ -57,6 +58,23 @@ export function createResourceQueries(project: string, { getJson, inspectContain
 
     /** What the policy judges by. */
     policyFacts: () => policyFactsOf(project, getJson),
+
+    /** What of an engine decides whether `up` can succeed. */
+    reading: async (): Promise<Omit<EngineReading, 'hostname' | 'listeners'>> => {
+      const info = await getJson({ path: '/info' });
+      const containers = await getJson({ path: '/containers/json', query: { all: 'true' } });
+      const networks = await getJson({ path: '/networks' });
+      const volumes = await getJson({ path: '/volumes' });
+      return {
+        project,
+        isPodman: info.isPodman,
+        apiVersion: info.apiVersion,
+        info: info.json as EngineReading['info'],
+        containers: containers.json as EngineReading['containers'],
+        networks: networks.json as EngineReading['networks'],
+        volumes: (volumes.json as { Volumes: NamedEntry[] | null }).Volumes ?? [],
+      };
+    },
 
     /** The project's volumes and networks. */
     ownedResources: async (): Promise<ProjectResources> => {

@@ -1,3 +1,4 @@
+import { hostname } from 'node:os';
 import { Fault } from '../../../../machines/fault.ts';
 import type { Sha } from '../../../../machines/types.ts';
 import type { Compose } from '../../adapters/compose/compose.ts';
@@ -10,6 +11,9 @@ import { planOf, type HostFacts, type Plan } from '../../../bundle/rules/plan/pl
 import type { ComparableRelease } from '../../../bundle/rules/plan/changes.ts';
 import type { State } from '../../rules/state/state.ts';
 import { anyHost } from '../../../bundle/rules/compose/policy/policyHost.ts';
+import { readListeners } from '../../adapters/host/listeners.ts';
+import { engineMeansOf } from '../../rules/bundle/engineMeans.ts';
+import type { EngineMeans } from '../../../bundle/rules/plan/hostFaults.ts';
 import { catchFault } from '../catchFault.ts';
 import { isAppliedContent } from './appliedContent.ts';
 import { containerdRoots } from './containerdRoots.ts';
@@ -107,10 +111,17 @@ async function engineFacts(host: TargetHost, bundle: BundleFacts): Promise<Engin
     orphanedVolumes: orphans?.volumes ?? [],
     services: new Set(await startedServices[settings.orchestrator](containers)),
     policyFacts: await containers.policyFacts(),
+    means: await readMeans(containers),
     filesystems: await filesystemsOfPull({ containers, settings }),
     headroomBytes: settings.disk.headroom_bytes,
     imageHealthchecks: await readImageHealthchecks(host, servicesToAwait(bundle)),
   };
+}
+
+/** What the engine can do, and what of this host others use. */
+async function readMeans(containers: Containers): Promise<EngineMeans> {
+  const [reading, listeners] = [await containers.reading(), await readListeners()];
+  return engineMeansOf({ ...reading, listeners, hostname: hostname() });
 }
 
 /** The healthchecks of images that services leave it to, and that are on this host, by reference. */

@@ -27,6 +27,7 @@ export async function validateBundle(
     if (engineFault !== null) throw engineFault;
     for (const fault of plan.warnings) deps.tick.journal.warn(`refused of a new bundle: ${formatFault(fault)}`);
     tellIgnored(deps, plan.ignored);
+    for (const fault of plan.notices) deps.tick.journal.warn(`may not work: ${formatFault(fault)}`);
     deps.tick.journal.debug(`plan: ${plan.services.map(({ name, change }) => `${name}=${change}`).join(' ')}`);
     await deps.compose.probe(signal);
   } catch (error) {

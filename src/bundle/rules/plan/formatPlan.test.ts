@@ -29,6 +29,7 @@ const plan: Plan = {
   variables: { LEVEL: 'info', LINES: 'a\n\u001b[2J', LONG: 'x'.repeat(81) },
   ignored: ['name shop (compose.yaml)'],
   warnings: [{ text: 'service web: volumes ./data is part of the bundle', cure: 'mount it with :ro' }],
+  notices: [{ text: 'service web: command /run.sh has lines that end with CR LF', cure: 'store it with LF' }],
   shown: ['service web: DB, to whoever may inspect services'],
   not_judged: [{ codes: ['ROLLBACK_REFUSED', 'VOLUME_DIVERGED'], why: 'no state' }],
 };
@@ -53,6 +54,7 @@ it('shows the verdict first, then aligned facts, without empty rows', () => {
     `              LONG=${'x'.repeat(80)}…`,
     '  ignored     name shop (compose.yaml)',
     '  warnings    service web: volumes ./data is part of the bundle: mount it with :ro',
+    '  notices     service web: command /run.sh has lines that end with CR LF: store it with LF',
     '  shown       service web: DB, to whoever may inspect services',
     '  not judged  ROLLBACK_REFUSED, VOLUME_DIVERGED: no state',
   ]);
@@ -92,6 +94,7 @@ it('is as wide as its longest row, and shows no bundle without a usable manifest
     variables: {},
     ignored: [],
     warnings: [],
+    notices: [],
     shown: [],
     not_judged: [],
     volumes,

@@ -32,6 +32,7 @@ function rowsOf({
   variables,
   ignored,
   warnings,
+  notices,
   shown,
   not_judged,
 }: Plan): Row[] {
@@ -49,6 +50,7 @@ function rowsOf({
     ['variables', Object.entries(variables).map(([name, value]) => `${name}=${printable(value)}`)],
     ['ignored', ignored],
     ['warnings', warnings.map(formatFault)],
+    ['notices', notices.map(formatFault)],
     ['shown', shown],
     ['not judged', not_judged.map(({ codes, why }) => `${codes.join(', ')}: ${why}`)],
   ];

@@ -13,8 +13,10 @@ import type { Judgement } from '../compose/policy/judge.ts';
 import type { PermittedPower } from '../compose/policy/power.ts';
 import { validateDiskSpace, requiredBytes, type DiskSpace } from './diskSpace.ts';
 import { changesOf, type Change, type ComparableRelease } from './changes.ts';
+import type { EngineMeans } from './hostFaults.ts';
 import { ignoredKeys } from './ignoredKeys.ts';
 import { shownSecrets } from './shownSecrets.ts';
+import { startFaultsOf } from './startFaults.ts';
 import { validateProfiles } from './profiles.ts';
 import { validateReferences } from './references.ts';
 import { validateRollback } from './rollback.ts';
@@ -48,6 +50,8 @@ export interface Plan {
   variables: Manifest['variables'];
   /** What is not refused, since the same content is applied here already, and would be refused of another bundle. */
   warnings: RefusedFault[];
+  /** What will probably not work as it is written; never a reason to refuse. */
+  notices: RefusedFault[];
   /** The services that show values of secrets to others than their own containers. */
   shown: string[];
   /** Who signed the bundle; absent where no signatures were judged. */
@@ -87,6 +91,8 @@ export interface HostFacts {
     policyFacts: EnginePolicyFacts;
     filesystems: DiskSpace['filesystems'];
     headroomBytes: number;
+    /** What it can do, and what others use; absent where nobody asks. */
+    means?: EngineMeans;
     /** The healthchecks of its images, by reference. */
     imageHealthchecks?: ReadonlyMap<string, Healthcheck>;
   }>;
@@ -113,11 +119,16 @@ export function planOf(bundle: BundleFacts, host: HostFacts): Plan {
   const policy = policyJudgementOf(bundle, host);
   const images = 'known' in host.engine ? (host.engine.known.imageHealthchecks ?? null) : null;
   const { wait, refusal } = waitPlanOf(bundle, { limits: host.waits ?? null, images });
+  const start = startFaultsOf(bundle, {
+    orchestrator: host.policyHost.orchestrator ?? 'compose',
+    engine: 'known' in host.engine ? host.engine.known : null,
+  });
   const found = [
     ...bundleRefusals(bundle, host),
     ...policy.refusals,
     ...hostRefusals(bundle, host),
     ...(refusal === null ? [] : [refusal]),
+    ...start.refusals,
   ];
   return {
     bundle: { name, env, version, sequence },
@@ -139,6 +150,7 @@ export function planOf(bundle: BundleFacts, host: HostFacts): Plan {
     variables: manifest.variables,
     ignored: ignoredKeys(bundle.files, projectOf(manifest), host.policyHost.orchestrator),
     warnings: policy.warnings,
+    notices: start.notices,
     shown: shownBy[host.policyHost.orchestrator ?? 'compose'](
       bundle,
       manifest.secrets.map((secret) => secret.var),
@@ -163,6 +175,7 @@ export function abortedPlan(refusals: Refusal[], sha: Sha | null): Plan {
     variables: {},
     ignored: [],
     warnings: [],
+    notices: [],
     shown: [],
   };
   return { ...nothing, sha, refusals, not_judged: [...digestNotCompared(sha), ended] };

@@ -130,6 +130,7 @@ it('a plan that a refusal ended judges nothing after it', () => {
       ignored: [],
       shown: [],
       warnings: [],
+      notices: [],
     },
     not_judged: [
       { codes: ['BUNDLE_DIGEST'], why: 'only an announced bundle has a digest to compare with' },

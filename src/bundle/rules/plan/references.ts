@@ -83,7 +83,8 @@ function sourcesOf(value: ComposeNode): string[] {
   return value.kind === 'list' ? value.items.flatMap((item) => textOf(valueAt(item, 'source') ?? item) ?? []) : [];
 }
 
-function volumeOf(mount: ComposeNode): string[] {
+/** The key of the volume that an entry of `volumes` mounts, in its short or long form; none for anything else. */
+export function volumeOf(mount: ComposeNode): string[] {
   const short = /^(\w[\w.-]+):/.exec(textOf(mount) ?? '')?.[1];
   const long = textOf(valueAt(mount, 'type')) === 'volume' ? textOf(valueAt(mount, 'source')) : null;
   return [short ?? long ?? []].flat();

@@ -18,7 +18,7 @@ import { judge, type Judgement } from './judge.ts';
 import { anyHost, type OrchestratorName, type PolicyHost } from './policyHost.ts';
 import type { Power } from './power.ts';
 import { sharedPowers } from './sharedPowers.ts';
-import { extendsFault, replacedMounts } from '../document/serviceLayers.ts';
+import { extendsFault, replacedMounts, serviceLayers } from '../document/serviceLayers.ts';
 import { readOnlyVolumes } from '../document/readOnlyVolumes.ts';
 import { composeLimits } from '../limits/composeLimits.ts';
 import { directoriesOf } from '../document/bundlePath.ts';
@@ -129,7 +129,7 @@ export function validateModelPolicy(
     ...findings,
     ...validateHasService([{ root }]),
     ...validateContainerNames([{ root }]),
-    ...validateComposedNames(root, facts),
+    ...validateComposedNames(serviceLayers([{ root }]), facts),
     ...validateBundleLimits([{ root }]),
   ];
   const shared = sharedPowers([{ path: '', root }], all, facts);

@@ -69,11 +69,14 @@ export function validateContainerNames(files: readonly { root: ComposeNode }[]):
 }
 
 /**
- * Services of the rendered model whose first container would get the name of one outside the project: the names of two projects can
+ * Services whose first container would get the name of one outside the project: the names of two projects can
  * run into each other, `deployd-a` with a service `b-web` and `deployd-a-b` with a service `web` (spec §22.6).
  */
-export function validateComposedNames(root: ComposeNode, { projectName, outside }: PolicyFacts): Finding[] {
-  return [...serviceLayers([{ root }])].flatMap(([service, layers]) => {
+export function validateComposedNames(
+  services: ReadonlyMap<string, readonly ComposeNode[]>,
+  { projectName, outside }: Pick<PolicyFacts, 'projectName' | 'outside'>,
+): Finding[] {
+  return [...services].flatMap(([service, layers]) => {
     const isNamed = textOf(effectiveValue(layers, 'container_name')) !== null;
     const name = `${projectName}-${service}-1`;
     if (isNamed || outside?.containers.has(name) !== true) return [];

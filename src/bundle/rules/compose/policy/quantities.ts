@@ -57,6 +57,14 @@ export const stopGracePeriod = textValidator((text, value, location) => {
  */
 const sizePattern = /^(-1|\d[\d_]*|\d+(\.\d+)? ?(b|[kmgtp](i?b)?))$/i;
 
+/** The bytes of a size, with binary units as compose reads them; null for any other text. */
+export function bytesOf(text: string): number | null {
+  if (!sizePattern.test(text)) return null;
+  const [, number = '', unit = ''] = /^(-?[\d_.]+) ?([a-z]?)/i.exec(text) ?? [];
+  const power = 'bkmgtp'.indexOf(unit.toLowerCase() || 'b');
+  return Number(number.replaceAll('_', '')) * 1024 ** power;
+}
+
 /** A size; one with a variable is validated in the rendered model. */
 export const size = textValidator((text, value, location) =>
   text.includes('$') || sizePattern.test(text)

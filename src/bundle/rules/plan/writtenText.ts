@@ -1,0 +1,66 @@
+import type { Manifest } from '../../../../machines/types.ts';
+import { printable } from '../../../protocol/printable.ts';
+import { textOf, type ComposeFile, type ComposeNode } from '../compose/document/composeNode.ts';
+import { interpolate, textParts, variablesOf, type TextPart } from '../compose/document/interpolation.ts';
+import { effectiveValue } from '../compose/document/serviceLayers.ts';
+
+/** Reads a text of a compose file as compose will; null where a secret or the agent decides what it is. */
+export type ResolveText = (text: string) => string | null;
+
+/** Fills in the variables of a manifest, and the defaults of those that nobody supplies. */
+export function resolveWith({ variables, secrets }: Pick<Manifest, 'variables' | 'secrets'>): ResolveText {
+  const isDecidedLater = (name: string) =>
+    name.startsWith('DEPLOYD_') || secrets.some((secret) => secret.var === name && !Object.hasOwn(variables, name));
+  return (text) => {
+    if (!text.includes('$')) return text;
+    const { uses, error } = variablesOf(text);
+    const missing = uses.map(({ name }) => name).filter((name) => !Object.hasOwn(variables, name));
+    if (error !== undefined || missing.some(isDecidedLater) || !textParts(text).every(hasDefault(variables)))
+      return null;
+    const filled = interpolate(text, { ...Object.fromEntries(missing.map((name) => [name, ''])), ...variables });
+    return filled === null || filled.includes('$') ? null : filled;
+  };
+}
+
+/** Whether what a part becomes is the same for a variable that is empty and for one that is missing. */
+function hasDefault(variables: Readonly<Record<string, string>>): (part: TextPart) => boolean {
+  return (part) =>
+    part === null ||
+    typeof part === 'string' ||
+    ((Object.hasOwn(variables, part.name) || /^:[-+]$/.test(part.operator)) &&
+      textParts(part.inner).every(hasDefault(variables)));
+}
+
+/** A service of a bundle with the values that take effect. */
+export interface ReadService {
+  name: string;
+  layers: readonly ComposeNode[];
+  /** The value under a chain of keys; undefined when it is missing. */
+  node: (...keys: string[]) => ComposeNode | undefined;
+  /** Its text; '' when it is missing or not known yet. */
+  text: (...keys: string[]) => string;
+}
+
+/** The services of layers, with the texts that `resolve` gives. */
+export function readServices(
+  services: ReadonlyMap<string, readonly ComposeNode[]>,
+  resolve: ResolveText,
+): ReadService[] {
+  return [...services].map(([name, layers]) => {
+    const node = (...keys: string[]) => effectiveValue(layers, ...keys);
+    return { name, layers, node, text: (...keys) => resolve(textOf(node(...keys)) ?? '') ?? '' };
+  });
+}
+
+/** Where a value is written: ` (compose.yaml:5)`; '' for one of no file. */
+export function placeOf(files: readonly ComposeFile[], node: ComposeNode | undefined): string {
+  if (node === undefined) return '';
+  const file = files.find(({ root }) => isBelow(root, node));
+  return file === undefined ? '' : ` (${printable(file.path)}:${node.line})`;
+}
+
+function isBelow(root: ComposeNode, node: ComposeNode): boolean {
+  if (root === node) return true;
+  if (root.kind === 'scalar') return false;
+  return [...(root.kind === 'list' ? root.items : root.entries.values())].some((inner) => isBelow(inner, node));
+}
