@@ -13,6 +13,11 @@ it('reads a text, truncated to the maximum', async () => {
   expect(await readCapped(join(dir, 'a'), 100)).toHaveLength(99);
 });
 
+it('reads a text without its byte order mark', async () => {
+  await writeFile(join(dir, 'a'), '\ufeff\ufeffA=1');
+  expect(await readCapped(join(dir, 'a'), 100)).toBe('\ufeffA=1');
+});
+
 it.each(['absent', 'sub', 'a/below', 'x'.repeat(300), 'a\0b'])('returns null for %j', async (name) => {
   await writeFile(join(dir, 'a'), '');
   await mkdir(join(dir, 'sub'));

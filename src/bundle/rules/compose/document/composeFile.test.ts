@@ -54,7 +54,7 @@ describe('parsing a compose file', () => {
     expect(textOf(valueAt(rootOf('a: &a {k: v}\nb: &b {<<: *a}\nc: {<<: *b}'), 'c', 'k'))).toBe('v');
   });
 
-  const control = 'a control character, a foreign line end, a byte order mark or no UTF-8';
+  const control = 'a control character, a foreign line end or a byte order mark';
   const ambiguous = 'an unquoted ? or leading : between brackets';
 
   type Row = [string, string, number];
@@ -97,6 +97,8 @@ describe('parsing a compose file', () => {
     ['a: &a {b: c}\nd:\n  <<: *a\n  <<: *a', 'the key << a second time', 4],
     ['a:\n  <<: b', 'a merge of something that is not a mapping', 2],
     ['a: {<<: [{b: c}, [d]]}', 'a merge of something that is not a mapping', 1],
+    ['a: \ufffd', 'the file is not UTF-8', 1],
+    ['\ufffd\ufffda\0:\0', 'the file is UTF-16', 1],
   ])('reports file and line of a problem: %j', (text, problem, line) => {
     expect(problemsOf(text)).toEqual([`${problem} (compose.yaml:${line})`]);
   });

@@ -8,6 +8,9 @@ describe('the assignments of an env file', () => {
     ['A= a b \t# c\n\n\texport B.c-d_1\t=\te=f#g\r\n', ['A', 'a b'], ['B.c-d_1', 'e=f#g']],
     ['A="a $B\n\\$C \\n\\r\\t\\"\\\\" # d\n', ['A', 'a $B\n$$C \n\r\t"\\']],
     ["A='$B ${'\nC=$D", ['A', '$$B $${'], ['C', '$D']],
+    ['A: 1\nB :x:y\nexport C:\n', ['A', '1'], ['B', 'x:y'], ['C', '']],
+    ['1A=1\nB[0]=2\n', ['1A', '1'], ['B[0]', '2']],
+    ['A="C:\\Windows \\\'x"', ['A', "C:\\Windows \\'x"]],
     ['A=\nB=""\n', ['A', ''], ['B', '']],
   ])('%j', (text, ...assignments) => {
     expect(parseEnvAssignments(text)).toEqual({
@@ -21,6 +24,8 @@ describe('the assignments of an env file', () => {
       fault: 'has a line 2 that is not NAME=VALUE',
       rest: 'B\nC=2',
     });
+    expect(parseEnvAssignments('A="\\0044"')).toMatchObject({ fault: 'has a line 1 that is not NAME=VALUE' });
+    expect(parseEnvAssignments('A\0=\0')).toMatchObject({ fault: 'is UTF-16' });
     expect(parseEnvAssignments('A=1\n\u0085')).toEqual({ lines: [], fault: 'has a control character' });
   });
 });

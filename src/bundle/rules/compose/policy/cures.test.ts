@@ -9,13 +9,14 @@ const releaseFiles = new Set([
   'conf',
   'conf/a.conf',
   'conf/more.yaml',
+  'conf/e\u0301.conf',
   'bad.env',
   'bad.labels',
   'gone.env',
 ]);
 const texts = new Map([
   ['bad.env', 'no assignment\n'],
-  ['bad.labels', 'A="1"\n'],
+  ['bad.labels', 'A=`1`\n'],
 ]);
 const outside = { containers: new Set(['db']), networks: new Set<string>(), volumes: new Set<string>() };
 
@@ -62,6 +63,8 @@ it.each<readonly [string, string]>([
   ['environment: ["$A=1"]', 'write the name out'],
   ['labels: ["$A=1"]', 'write the name out'],
   ['labels: {deployd.a: x}', 'give it another name'],
+  ['volumes: ["./conf/\u00e9.conf:/x:ro"]', 'write its name in the same form in both'],
+  ['env_file: conf/\u00e9.conf', 'write its name in the same form in both'],
   ['label_file: bad.labels', 'write its labels under labels'],
   ['label_file: gone.env', 'write its labels under labels'],
   ['env_file: bad.env', 'write each of its lines as NAME=VALUE and a dollar sign as $$'],
