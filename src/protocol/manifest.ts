@@ -3,6 +3,7 @@ import { refusalWith, type Refusal, type RefusedFault } from '../../machines/ref
 import type { Manifest, ManifestSecret } from '../../machines/types.ts';
 import { printable } from './printable.ts';
 import { duplicateKeys } from './duplicateKeys.ts';
+import { encodingFault, saveAsUtf8 } from './textEncoding.ts';
 import { validate } from './manifestValidator.ts';
 import { isReservedVariable } from './reservedVariables.ts';
 import { unusableReason } from './variableValue.ts';
@@ -45,6 +46,8 @@ type ManifestJson = Omit<Manifest, OptionalKey> & {
 function parseJson(text: string): { json: unknown } | RefusedFault {
   if (text.length > maxManifestCharacters)
     return { text: `larger than ${maxManifestCharacters} characters`, cure: 'put the values into files of the bundle' };
+  const fault = encodingFault(text);
+  if (fault !== null) return { text: fault, cure: saveAsUtf8 };
   try {
     return { json: JSON.parse(text) as unknown };
   } catch {

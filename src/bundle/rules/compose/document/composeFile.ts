@@ -2,6 +2,7 @@ import { isAlias, isMap, isScalar, isSeq, LineCounter, parseAllDocuments } from 
 import type { Node, Pair, YAMLMap } from 'yaml';
 import type { RefusedFault } from '../../../../../machines/refusals.ts';
 import { printable } from '../../../../protocol/printable.ts';
+import { encodingFault, saveAsUtf8 } from '../../../../protocol/textEncoding.ts';
 import { serviceLayers } from './serviceLayers.ts';
 import type { ComposeFile, Mapping, ComposeNode } from './composeNode.ts';
 import { exceededLimitOf, maxCharacters, documentSizeOf, type DocumentSize } from './documentSize.ts';
@@ -50,10 +51,12 @@ interface ParseState {
 /** Refuses characters that only compose's parser reads as line ends: they could hide a key in a comment. */
 function validateSource(text: string, state: ParseState): void {
   if (text.length > maxCharacters) addSizeProblem(state, 1, `more than ${maxCharacters} characters`);
+  const encoding = encodingFault(text);
+  if (encoding !== null) {  pushProblem(state, { line: 1, message: `the file ${encoding}`, cure: saveAsUtf8 });; return; }
   for (const [index, line] of text.split('\n').entries()) {
     const content = line.endsWith('\r') ? line.slice(0, -1) : line;
-    if (/[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u2028\u2029\ufeff\ufffd\p{Cs}]/u.test(content)) {
-      addProblem(state, index + 1, 'a control character, a foreign line end, a byte order mark or no UTF-8');
+    if (/[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u2028\u2029\ufeff\p{Cs}]/u.test(content)) {
+      addProblem(state, index + 1, 'a control character, a foreign line end or a byte order mark');
     }
     if (content.startsWith('\t')) addProblem(state, index + 1, 'indented by a tab');
     if (content.startsWith('%')) addProblem(state, index + 1, 'a YAML directive');

@@ -1,12 +1,15 @@
+import { encodingFault } from '../../../../protocol/textEncoding.ts';
+
 /** One assignment of an env file; `template` is its value before compose replaces variables, with `$$` for a literal `$`. */
 export interface EnvAssignment {
   name: string;
   template: string;
 }
 
-/** Whether a text has characters that are refused in env files and label files. */
-export function hasControlCharacters(text: string): boolean {
-  return /[\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f-\u009f\u2028\u2029\ufeff\ufffd]/.test(text);
+/** Which characters of a text are refused in env files and label files. */
+export function characterFault(text: string): string | null {
+  const isControl = /[\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f-\u009f\u2028\u2029\ufeff]/;
+  return encodingFault(text) ?? (isControl.test(text) ? 'has a control character' : null);
 }
 
 /**
@@ -15,7 +18,8 @@ export function hasControlCharacters(text: string): boolean {
  */
 export function parseEnvAssignments(text: string): { lines: EnvAssignment[]; fault?: string; rest?: string } {
   const lines: EnvAssignment[] = [];
-  if (hasControlCharacters(text)) return { lines, fault: 'has a control character' };
+  const character = characterFault(text);
+  if (character !== null) return { lines, fault: character };
   const statement = new RegExp(
     `${blankLine}|${assignmentStart}(?:${doubleQuotedValue}|${singleQuotedValue}|${unquotedValue})`,
     'y',
@@ -35,23 +39,24 @@ export function parseEnvAssignments(text: string): { lines: EnvAssignment[]; fau
 
 /** The fault of an env file with `format: raw`: names, and any text after `=`. */
 export function rawEnvFault(text: string): string | null {
-  if (hasControlCharacters(text)) return 'has a control character';
+  const character = characterFault(text);
+  if (character !== null) return character;
   const at = text.split('\n').findIndex((line) => !/^[ \t\r]*(#.*|[A-Za-z_][\w.-]*=.*)?$/.test(line));
   return at < 0 ? null : `has a line ${at + 1} that is not NAME=VALUE`;
 }
 
 const lineEnd = String.raw`[ \t]*\r?(?:\n|$)`;
 const blankLine = String.raw`[ \t]*(?:#[^\n]*)?\r?(?:\n|$)`;
-const assignmentStart = String.raw`[ \t]*(?:export[ \t]+)?(?<name>[A-Za-z_][\w.-]*)[ \t]*=[ \t]*`;
-/** Only escapes that every version of compose knows; others, such as octal ones, could produce a variable. */
-const doubleQuotedValue = String.raw`"(?<double>(?:[^"\\]|\\[nrt$"\\])*)"(?:[ \t]+#[^\n]*)?${lineEnd}`;
+const assignmentStart = String.raw`[ \t]*(?:export[ \t]+)?(?<name>\w[\w.[\]-]*)[ \t]*[=:][ \t]*`;
+/** Compose keeps a backslash before other characters; octal escapes could produce a variable, and others control characters. */
+const doubleQuotedValue = String.raw`"(?<double>(?:[^"\\]|\\[^abcfv0\r\n])*)"(?:[ \t]+#[^\n]*)?${lineEnd}`;
 const singleQuotedValue = String.raw`'(?<single>[^'\\]*)'(?:[ \t]+#[^\n]*)?${lineEnd}`;
 const unquotedValue = String.raw`(?!["'])(?<plain>[^\n]*?)(?:[ \t]#[^\n]*)?${lineEnd}`;
 
 /** `\$` is a literal dollar sign, so it becomes `$$`. */
 function unescaped(text: string): string {
-  const characters: Readonly<Record<string, string>> = { $: '$$', n: '\n', r: '\r', t: '\t' };
-  return text.replace(/\\(.)/g, (_, escaped: string) => characters[escaped] ?? escaped);
+  const characters: Readonly<Record<string, string>> = { $: '$$', n: '\n', r: '\r', t: '\t', '"': '"', '\\': '\\' };
+  return text.replace(/\\(.)/gu, (written, escaped: string) => characters[escaped] ?? written);
 }
 
 function lineNumberAt(text: string, at: number): number {

@@ -99,13 +99,23 @@ const rewritableFault = 'is or holds a compose file, which a container could rew
 /** A file that compose reads: it must be in the bundle, whatever flags the bundle has. */
 export const bundleFile: Validator = textValidator((source, value, location) => {
   const { kind } = locatePath(source, location.facts);
-  return kind === 'file'
-    ? []
-    : refuse(value, location, {
-        message: `${printable(source)} ${locationFaults[kind]}`,
-        cure: locationCures[kind],
-      });
+  if (kind === 'file') return [];
+  return (
+    otherForm(source, value, location) ??
+    refuse(value, location, { message: `${printable(source)} ${locationFaults[kind]}`, cure: locationCures[kind] })
+  );
 });
+
+/** The finding for a path that the bundle has in another Unicode form, which is another file for a host; null if it has not. */
+function otherForm(source: string, value: ComposeNode, location: ValueLocation): Finding[] | null {
+  const { releaseFiles, directories } = location.facts;
+  const path = normalizeBundlePath(source) ?? '';
+  const same = [...releaseFiles, ...directories].find((each) => each.normalize() === path.normalize());
+  if (same === undefined || same === path) return null;
+  const form = same === same.normalize() ? 'NFC' : 'NFD';
+  const message = `${printable(source)} is in the bundle in another Unicode form (${form})`;
+  return refuse(value, location, { message, cure: 'write its name in the same form in both' });
+}
 
 /**
  * The source of a bind mount. Outside the release it is a power over the host. The release's root, compose files and
@@ -128,6 +138,8 @@ export function bindSource(isWritable: boolean): Validator {
     if (isDecided && isPlainHostPath(source)) return hostMount({ source, isWritable }, value, location);
     const message = `${printable(source)} ${locationFaults[kind]}`;
     if (kind === 'variable') return refuseVariable(value, location, message);
+    const inOtherForm = kind === 'absent' ? otherForm(source, value, location) : null;
+    if (inOtherForm !== null) return inOtherForm;
     if (kind === 'outside') return refusePrivilege(value, location, message);
     const cure = kind === 'absent' ? volumeCure(source) : locationCures[kind];
     return refuse(value, location, { message, cure });

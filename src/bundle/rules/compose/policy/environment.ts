@@ -1,6 +1,7 @@
 import { variablesOf } from '../document/interpolation.ts';
 import { parseEnvAssignments, rawEnvFault } from '../document/envFileText.ts';
 import { printable } from '../../../../protocol/printable.ts';
+import { encodingFault, saveAsUtf8 } from '../../../../protocol/textEncoding.ts';
 import { refuse, type Finding, type Validator, type ValueLocation } from './finding.ts';
 import { composeLimits } from '../limits/composeLimits.ts';
 import { bundleFile, locatePath } from './bundlePaths.ts';
@@ -34,6 +35,9 @@ function envFileValidator(faultOf: (text: string) => string | null): Validator {
     const file = locatePath(source, location.facts);
     if (file.kind !== 'file') return bundleFile(value, location);
     const content = location.facts.texts?.get(file.path);
+    const encoding = encodingFault(content ?? '');
+    if (encoding !== null)
+      return refuse(value, location, { message: `${printable(source)} ${encoding}`, cure: saveAsUtf8 });
     const fault = content === undefined ? 'could not be read' : (lineCountFault(content) ?? faultOf(content));
     const cure = 'write each of its lines as NAME=VALUE and a dollar sign as $$';
     return fault === null ? [] : refuse(value, location, { message: `${printable(source)} ${fault}`, cure });

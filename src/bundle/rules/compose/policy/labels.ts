@@ -1,5 +1,6 @@
-import { hasControlCharacters } from '../document/envFileText.ts';
+import { characterFault } from '../document/envFileText.ts';
 import { printable } from '../../../../protocol/printable.ts';
+import { encodingFault, saveAsUtf8 } from '../../../../protocol/textEncoding.ts';
 import { refuse, type Finding, type Validator, type ValueLocation } from './finding.ts';
 import { bundleFile, locatePath } from './bundlePaths.ts';
 import { oneOfKinds, listOf, textValidator, namedValues } from './validators.ts';
@@ -23,6 +24,9 @@ function validateLabelName(name: string, value: ComposeNode, location: ValueLoca
     : refuse(value, location, { message: `${printable(name)} must be a literal name`, cure: 'write the name out' });
 }
 
+/** A value in quotes has no escapes, which not all parsers read alike. */
+const isLabelLine = /^[A-Za-z0-9._/-]+=([^'"`$]*|"[^"`$\\]*"[ \t]*|'[^'`$\\]*'[ \t]*)$/;
+
 const linesCure = 'write its labels under labels';
 
 /** `label_file`: files of the bundle; every label in them is validated too. */
@@ -32,12 +36,15 @@ const labelFile = textValidator((source, value, location) => {
   const content = location.facts.texts?.get(file.path);
   if (content === undefined)
     return refuse(value, location, { message: `${printable(source)} could not be read`, cure: linesCure });
+  const encoding = encodingFault(content);
+  if (encoding !== null)
+    return refuse(value, location, { message: `${printable(source)} ${encoding}`, cure: saveAsUtf8 });
   const lines = content.split(/\r?\n/).filter((line) => !/^\s*(#|$)/.test(line));
   return lines.flatMap((line) =>
-    /^[A-Za-z0-9._/-]+=[^'"`$]*$/.test(line) && !hasControlCharacters(line)
+    isLabelLine.test(line) && characterFault(line) === null
       ? validateLabelName(line.split('=', 1)[0] ?? line, value, location)
       : refuse(value, location, {
-          message: `${printable(source)} has a line that is not NAME=VALUE without quotes, variables or controls`,
+          message: `${printable(source)} has a line that is not NAME=VALUE without variables or controls`,
           cure: linesCure,
         }),
   );
