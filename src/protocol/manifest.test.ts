@@ -129,6 +129,8 @@ describe('a manifest', () => {
       'registries[0].host: must be the host',
     ]),
     [{ ...base, registries: [login, { ...login, host: 'REGISTRY.example:5000' }] }, 'registries[1].host: stands twice'],
+    [{ ...base, registries: [{ ...login, host: 'r.example/' }] }, 'registries[0].host: must be the host'],
+    [{ ...base, registries: [{ ...login, host: 'https://r.example' }] }, 'registries[0].host: must be the host'],
     ['{"__proto__": {}, "constructor": 1}', '__proto__: is not a known key'],
     [JSON.stringify(base).replace('{', '{"sequence": 43, '), 'sequence: stands twice'],
     [JSON.stringify(base).replace('{', '{"s\\u0065quence": 43, '), 'sequence: stands twice'],

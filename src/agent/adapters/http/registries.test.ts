@@ -109,8 +109,13 @@ it('has a login for the registry of its host alone', () => {
     roots: { all: () => ({ path: 'none', pem: '' }) },
     version: '1',
   });
-  const { loginOf } = registries.open([{ host: 'r.example:5000', username: 'ann', password: 'pw' }], never);
-  expect(loginOf('r.example:5000')).toEqual({ user: 'ann', password: 'pw' });
-  expect(loginOf('r.example')).toBeNull();
-  expect(loginOf('docker.io')).toBeNull();
+  const logins = [
+    { host: 'r.example:5000', username: 'ann', password: 'pw' },
+    { host: 'r.example:5000/team', username: 'bob', password: 'pw' },
+  ];
+  const { loginOf } = registries.open(logins, never);
+  expect(loginOf('r.example:5000', 'app')).toEqual({ user: 'ann', password: 'pw' });
+  expect(loginOf('r.example:5000', 'team/app')).toEqual({ user: 'bob', password: 'pw' });
+  expect(loginOf('r.example', 'app')).toBeNull();
+  expect(loginOf('docker.io', 'library/app')).toBeNull();
 });
