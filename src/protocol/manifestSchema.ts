@@ -98,9 +98,10 @@ export const manifestSchema = {
         properties: {
           host: {
             type: 'string',
-            maxLength: 260,
-            pattern: '^[A-Za-z0-9]([A-Za-z0-9.-]*[A-Za-z0-9])?(:[0-9]{1,5})?$',
-            description: 'the host of a registry, with its port where it has one',
+            maxLength: 500,
+            pattern: '^[A-Za-z0-9]([A-Za-z0-9.-]*[A-Za-z0-9])?(:[0-9]{1,5})?(/[a-z0-9]+((\\.|_|__|-+)[a-z0-9]+)*)*$',
+            description:
+              'the host of a registry, with its port where it has one, and a path if the login is for what is below it',
           },
           username_var: variableName,
           password_var: variableName,

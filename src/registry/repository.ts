@@ -21,8 +21,8 @@ export interface RegistryAnswer {
 /** How registries are reached: one GET, without redirects, with whatever status it is answered; throws `RegistryError`. */
 export interface RegistryAccess {
   get: (url: URL, headers: Record<string, string>) => Promise<RegistryAnswer>;
-  /** The login for a registry, by its name in image references. */
-  loginOf: (registry: string) => Login | null;
+  /** The login for a repository of a registry, by their names in image references. */
+  loginOf: (registry: string, repository: string) => Login | null;
 }
 
 /** A repository of a registry. */
@@ -44,7 +44,7 @@ export function openRepository(image: ImageReference, access: RegistryAccess): R
   const send = async (url: URL, accept: string): Promise<RegistryAnswer> => {
     const open = await access.get(url, { accept, ...(authorization !== null && { authorization }) });
     if (open.status !== 401) return open;
-    authorization = await authorizationFor(open.headers, registry, access);
+    authorization = await authorizationFor(open.headers, image, access);
     return access.get(url, { accept, authorization });
   };
   return {
@@ -99,10 +99,10 @@ function isSafe({ protocol, hostname }: URL, from: URL): boolean {
 
 async function authorizationFor(
   headers: IncomingHttpHeaders,
-  registry: string,
+  { registry, repository }: ImageReference,
   access: RegistryAccess,
 ): Promise<string> {
-  const login = access.loginOf(registry);
+  const login = access.loginOf(registry, repository);
   const challenge = parseChallenge(headers['www-authenticate']);
   if (challenge === null) throw new RegistryError(`${registry} wants a login of an unknown kind`);
   const basic = login && `Basic ${Buffer.from(`${login.user}:${login.password}`).toString('base64')}`;

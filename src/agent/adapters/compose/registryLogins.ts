@@ -1,25 +1,25 @@
 import { lstatSync } from 'node:fs';
 import { mkdir, rm } from 'node:fs/promises';
 import { join } from 'node:path';
+import { scopeOf, type LoginScope } from '../../../registry/loginScope.ts';
 import { diskFault } from '../../../platform/errors/diskFault.ts';
 import { writeWithoutSync } from '../files/durableFiles.ts';
 
 /** A registry login, used for one compose call. */
-export interface RegistryLogin {
-  host: string;
+export interface RegistryLogin extends LoginScope {
   username: string;
   password: string;
 }
 
 /**
- * Runs `work` while these logins are in `dir`, compose's docker configuration, which is removed afterwards. Nothing is
- * synced, because the logins are worthless after a crash. Throws `DISK_WRITE_FAILED`.
+ * Runs `work` while these logins, one for each registry, are in `dir`, compose's docker configuration, which is removed
+ * afterwards. Nothing is synced, because the logins are worthless after a crash. Throws `DISK_WRITE_FAILED`.
  */
 export async function withLogins<T>(dir: string, logins: RegistryLogin[], work: () => Promise<T>): Promise<T> {
   const auths = Object.fromEntries(
-    logins.map(({ host, username, password }) => [
-      host === 'docker.io' ? 'https://index.docker.io/v1/' : host,
-      { auth: Buffer.from(`${username}:${password}`).toString('base64') },
+    logins.map((login) => [
+      configKeyOf(login),
+      { auth: Buffer.from(`${login.username}:${login.password}`).toString('base64') },
     ]),
   );
   await mkdir(dir, { recursive: true, mode: 0o700 }).catch((error: unknown) => {
@@ -31,6 +31,12 @@ export async function withLogins<T>(dir: string, logins: RegistryLogin[], work: 
   } finally {
     await removeLogins(dir);
   }
+}
+
+/** Docker's configuration knows no paths. */
+function configKeyOf(login: LoginScope): string {
+  const { registry } = scopeOf(login);
+  return registry === 'docker.io' ? 'https://index.docker.io/v1/' : (login.host.split('/')[0] ?? registry);
 }
 
 /**

@@ -2,7 +2,7 @@ import { join } from 'node:path';
 import { stoppedFault } from '../../../../machines/fault.ts';
 import { collectBytes } from '../../../platform/collectBytes.ts';
 import { describeErrorCode } from '../../../platform/errors/errorCodes.ts';
-import { registryOf } from '../../../platform/text/imageReference.ts';
+import { loginFor } from '../../../registry/loginScope.ts';
 import { RegistryError } from '../../../registry/registryError.ts';
 import type { RegistryAccess, RegistryAnswer } from '../../../registry/repository.ts';
 import type { Settings } from '../../config/settings.ts';
@@ -42,9 +42,9 @@ export function createRegistries(options: RegistriesOptions): Registries {
       const agents = createHostAgents(options);
       const deadline = AbortSignal.timeout(options.settings.pull_timeout_s * 1000);
       return {
-        loginOf: (registry) => {
-          const login = logins.find(({ host }) => registryOf(`${host}/`) === registry);
-          return login === undefined ? null : { user: login.username, password: login.password };
+        loginOf: (registry, repository) => {
+          const login = loginFor(logins, { registry, repository });
+          return login === null ? null : { user: login.username, password: login.password };
         },
         get: (url, headers) => get({ url, headers, agents: agents.of(url.host), deadline }, options, signal),
         close: agents.close,

@@ -2,6 +2,7 @@ import { failedFault, Fault } from '../../../../machines/fault.ts';
 import type { Bundle } from '../../../../machines/types.ts';
 import { printable } from '../../../protocol/printable.ts';
 import { pullIntervalMs, pullPlanOf, type ServiceImage } from '../../rules/compose/pullPlan.ts';
+import { pullRoundsOf } from '../../rules/compose/pullRounds.ts';
 import type { ReleaseRecord } from '../../rules/release/releaseRecord.ts';
 import { composeReleaseOf } from '../release/composeRelease.ts';
 import { expectDistinctNetworks, rethrowAsEngineFault } from './startRelease.ts';
@@ -24,13 +25,14 @@ export async function pull(deps: Dependencies, bundle: Bundle, signal: AbortSign
     await recordPulledImages(deps, bundle.sha);
     return;
   }
-  const services = pulled.map(({ service }) => service);
-  const logins = registryLoginsOf(deps, bundle);
+  const rounds = pullRoundsOf(pulled, registryLoginsOf(deps, bundle));
   deps.tick.readProgress = await pullProgress(deps, bundle.sha);
   try {
-    await deps.compose
-      .pull({ ...release, services }, logins, signal)
-      .catch((error: unknown) => rethrowAsEngineFault(deps, error));
+    for (const { services, logins } of rounds) {
+      await deps.compose
+        .pull({ ...release, services }, logins, signal)
+        .catch((error: unknown) => rethrowAsEngineFault(deps, error));
+    }
   } finally {
     await notePulledTags(deps, pulled);
     await recordPulledImages(deps, bundle.sha);

@@ -1,7 +1,8 @@
 import { failedFault, Fault } from '../../../../machines/fault.ts';
 import { isInterruption } from '../../../../machines/outcomes.ts';
-import { isImageId, registryOf } from '../../../platform/text/imageReference.ts';
+import { isImageId, parseImageReference, registryOf } from '../../../platform/text/imageReference.ts';
 import { printable } from '../../../protocol/printable.ts';
+import { loginFor, scopeOf } from '../../../registry/loginScope.ts';
 import { readManifest } from '../../../bundle/readBundle.ts';
 import {
   digestReference,
@@ -131,10 +132,10 @@ async function pullByDigest(
   if (digest === null) return failedFault('PULL_FAILED', `${what}, and no registry is known to have it: ${toLoad}`);
   const reference = digestReference(image.reference, digest);
   const failure = await catchFault(async () => {
-    const logins = await image.logins(registryOf(reference));
+    const login = loginFor(await image.logins(registryOf(reference)), parseImageReference(reference));
     tick.journal.info(`${what}; pulled by its digest ${digest}`);
     await compose
-      .pullDigest({ reference, platform }, logins, signal)
+      .pullDigest({ reference, platform }, login === null ? [] : [login], signal)
       .catch((error: unknown) => rethrowAsEngineFault(deps, error));
   });
   if (failure instanceof Fault) {
@@ -174,7 +175,7 @@ async function readLogins(
 ): Promise<RegistryLogin[]> {
   const parsed = await readManifest(deps.releases.pathOf(sha), deps.settings.env);
   if ('refusal' in parsed) return [];
-  const registries = parsed.manifest.registries.filter(({ host }) => registryOf(`${host}/`) === registry);
+  const registries = parsed.manifest.registries.filter((login) => scopeOf(login).registry === registry);
   const names = new Set(registries.flatMap(({ username_var, password_var }) => [username_var, password_var]));
   const secrets = parsed.manifest.secrets.filter((secret) => names.has(secret.var));
   const failure = await catchFault(() => readSecretsOf(deps, secrets, signal));

@@ -18,6 +18,7 @@ import { ignoredKeys } from './ignoredKeys.ts';
 import { shownSecrets } from './shownSecrets.ts';
 import { startFaultsOf } from './startFaults.ts';
 import { validateProfiles } from './profiles.ts';
+import { validateSwarmLogins } from './registryLogins.ts';
 import { validateReferences } from './references.ts';
 import { validateRollback } from './rollback.ts';
 import { validateSecretPaths } from './secretPath.ts';
@@ -215,6 +216,7 @@ function bundleRefusals({ manifest, files, texts }: BundleFacts, host: HostFacts
     validateVariables({ files, texts }, manifest),
     validateProfiles(files, manifest),
     validateReferences(files, manifest),
+    policyHost.orchestrator === 'swarm' ? validateSwarmLogins(manifest) : null,
     'known' in highestSequence ? validateRollback(manifest, highestSequence.known, policyHost.policy.deny) : null,
   ].filter((each) => each !== null);
 }

@@ -52,7 +52,10 @@ interface ParseState {
 function validateSource(text: string, state: ParseState): void {
   if (text.length > maxCharacters) addSizeProblem(state, 1, `more than ${maxCharacters} characters`);
   const encoding = encodingFault(text);
-  if (encoding !== null) {  pushProblem(state, { line: 1, message: `the file ${encoding}`, cure: saveAsUtf8 });; return; }
+  if (encoding !== null) {
+    pushProblem(state, { line: 1, message: `the file ${encoding}`, cure: saveAsUtf8 });
+    return;
+  }
   for (const [index, line] of text.split('\n').entries()) {
     const content = line.endsWith('\r') ? line.slice(0, -1) : line;
     if (/[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u2028\u2029\ufeff\p{Cs}]/u.test(content)) {
