@@ -1,7 +1,7 @@
 import { encodingFault } from './textEncoding.ts';
 
 const bigEndian = (text: string) => Buffer.from(text, 'utf16le').swap16();
-const utf32 = (text: string) => Buffer.concat([...text].map((each) => Buffer.from(`${each}\0`, 'utf16le')));
+const utf32 = (text: string) => Buffer.concat(text.split('').map((each) => Buffer.from(`${each}\0`, 'utf16le')));
 
 it.each<[string, Buffer, string | null]>([
   ['an empty text', Buffer.alloc(0), null],

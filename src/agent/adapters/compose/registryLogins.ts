@@ -1,7 +1,7 @@
 import { lstatSync } from 'node:fs';
 import { mkdir, rm } from 'node:fs/promises';
 import { join } from 'node:path';
-import { scopeOf, type LoginScope } from '../../../registry/loginScope.ts';
+import { scopeOf, type LoginScope } from '../../../platform/text/loginScope.ts';
 import { diskFault } from '../../../platform/errors/diskFault.ts';
 import { writeWithoutSync } from '../files/durableFiles.ts';
 

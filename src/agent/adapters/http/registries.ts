@@ -2,7 +2,7 @@ import { join } from 'node:path';
 import { stoppedFault } from '../../../../machines/fault.ts';
 import { collectBytes } from '../../../platform/collectBytes.ts';
 import { describeErrorCode } from '../../../platform/errors/errorCodes.ts';
-import { loginFor } from '../../../registry/loginScope.ts';
+import { loginFor } from '../../../platform/text/loginScope.ts';
 import { RegistryError } from '../../../registry/registryError.ts';
 import type { RegistryAccess, RegistryAnswer } from '../../../registry/repository.ts';
 import type { Settings } from '../../config/settings.ts';

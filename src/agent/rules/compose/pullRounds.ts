@@ -1,5 +1,5 @@
 import { parseImageReference } from '../../../platform/text/imageReference.ts';
-import { loginFor, type LoginScope } from '../../../registry/loginScope.ts';
+import { loginFor, type LoginScope } from '../../../platform/text/loginScope.ts';
 import type { ServiceImage } from './pullPlan.ts';
 
 /** Services whose images are pulled by one call of compose, and the logins for it. */

@@ -2,7 +2,7 @@ import { failedFault, Fault } from '../../../../machines/fault.ts';
 import { isInterruption } from '../../../../machines/outcomes.ts';
 import { isImageId, parseImageReference, registryOf } from '../../../platform/text/imageReference.ts';
 import { printable } from '../../../protocol/printable.ts';
-import { loginFor, scopeOf } from '../../../registry/loginScope.ts';
+import { loginFor, scopeOf } from '../../../platform/text/loginScope.ts';
 import { readManifest } from '../../../bundle/readBundle.ts';
 import {
   digestReference,

@@ -1,6 +1,6 @@
 import { refusalWith, type Refusal } from '../../../../machines/refusals.ts';
 import type { Manifest } from '../../../../machines/types.ts';
-import { scopeOf } from '../../../registry/loginScope.ts';
+import { scopeOf } from '../../../platform/text/loginScope.ts';
 
 /** Refuses a second login for a registry in a swarm, whose nodes pull by themselves with one. */
 export function validateSwarmLogins({ registries }: Pick<Manifest, 'registries'>): Refusal | null {

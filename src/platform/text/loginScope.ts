@@ -1,4 +1,4 @@
-import { registryOf, type ImageReference } from '../platform/text/imageReference.ts';
+import { registryOf, type ImageReference } from './imageReference.ts';
 
 /** What a login is for: a registry, or the repositories below one of its paths. */
 export interface LoginScope {

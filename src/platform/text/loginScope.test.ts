@@ -1,4 +1,4 @@
-import { parseImageReference } from '../platform/text/imageReference.ts';
+import { parseImageReference } from './imageReference.ts';
 import { loginFor } from './loginScope.ts';
 
 const logins = ['r.example/team', 'r.example', 'r.example/team/deep', 'r.example:5000/team', 'docker.io/acme'];
