@@ -10,7 +10,7 @@ import { createMemorySweep } from './memorySweep.ts';
 export class Vault {
   #token: string | null = null;
   #candidateToken: string | null = null;
-  #leaseToken: string | null = null;
+  #leaseTokens: string[] = [];
   readonly #values = new Map<string, string>();
   readonly #redacted = new Set<string>();
   readonly #scheduleSweep: (tokenOnly: boolean) => void;
@@ -51,11 +51,17 @@ export class Vault {
   /** Sets the short-lived token with which an apply reads the manifest's paths. */
   setLeaseToken(token: string): void {
     this.registerForRedaction(token);
-    this.#leaseToken = token;
+    this.#leaseTokens.push(token);
   }
 
+  /** The newest one. */
   leaseToken(): string | null {
-    return this.#leaseToken;
+    return this.#leaseTokens.at(-1) ?? null;
+  }
+
+  /** Every one of this tick: a revert or a heal may read logins after the secrets of a bundle were read. */
+  leaseTokens(): readonly string[] {
+    return this.#leaseTokens;
   }
 
   /** Sets the value of one variable of the bundle. */
@@ -97,7 +103,7 @@ export class Vault {
     const tokenOnly = !this.#hasUntrackedSecrets && this.#redacted.size === (this.hasToken() ? 1 : 0);
     this.#token = null;
     this.#candidateToken = null;
-    this.#leaseToken = null;
+    this.#leaseTokens = [];
     this.#values.clear();
     this.#redacted.clear();
     this.#redactor = null;

@@ -11,7 +11,7 @@ import {
 } from '../../rules/health/engineContainer.ts';
 import type { InspectedContainer, ObservedContainer } from '../../rules/health/health.ts';
 import { givenVolumeOptions } from '../../rules/createdContainers/volumeOptions.ts';
-import type { LocalImage } from '../../rules/compose/pullPlan.ts';
+import type { LocalImage } from '../../../bundle/rules/plan/pullPlan.ts';
 import type { ProjectResources } from '../../rules/release/projectResources.ts';
 import type { EngineHealthcheck } from '../../../bundle/rules/wait/healthcheck.ts';
 import { createLogQueries } from './containerLogs.ts';

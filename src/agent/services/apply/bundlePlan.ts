@@ -21,6 +21,7 @@ import { policyHostOf } from './policyHost.ts';
 import { findOrphanedResources } from '../release/orphanedResources.ts';
 import { digestsOf, readComposeFiles, readEnvTexts } from '../../../bundle/composeFiles.ts';
 import { bundleFactsOf, type UnpackedBundle } from '../../../bundle/readBundle.ts';
+import { writtenPulls } from '../../../bundle/rules/plan/pullPlan.ts';
 import { servicesToAwait } from '../../../bundle/rules/plan/waitPlan.ts';
 import type { BundleFacts } from '../../../bundle/rules/plan/plan.ts';
 import type { WrittenService } from '../../../bundle/rules/wait/writtenServices.ts';
@@ -114,6 +115,7 @@ async function engineFacts(host: TargetHost, bundle: BundleFacts): Promise<Engin
     means: await readMeans(containers),
     filesystems: await filesystemsOfPull({ containers, settings }),
     headroomBytes: settings.disk.headroom_bytes,
+    ...(await engineImages(host, bundle)),
     imageHealthchecks: await readImageHealthchecks(host, servicesToAwait(bundle)),
   };
 }
@@ -122,6 +124,19 @@ async function engineFacts(host: TargetHost, bundle: BundleFacts): Promise<Engin
 async function readMeans(containers: Containers): Promise<EngineMeans> {
   const [reading, listeners] = [await containers.reading(), await readListeners()];
   return engineMeansOf({ ...reading, listeners, hostname: hostname() });
+}
+
+/** The images that decide what is pulled: none in a swarm, whose nodes pull, nor where signatures decide which image is meant. */
+async function engineImages(
+  { containers, settings }: TargetHost,
+  bundle: BundleFacts,
+): Promise<Pick<EngineFacts, 'images'>> {
+  if (settings.orchestrator !== 'compose' || settings.trust.images !== null) return {};
+  const references = new Set(writtenPulls(bundle).map(({ image }) => image));
+  const local = await Promise.all(
+    [...references].map(async (image) => [image, await containers.localImage(image)] as const),
+  );
+  return { images: { local: new Map(local), nowMs: Date.now() } };
 }
 
 /** The healthchecks of images that services leave it to, and that are on this host, by reference. */

@@ -1,8 +1,8 @@
 import { failedFault, Fault } from '../../../../machines/fault.ts';
 import type { Bundle } from '../../../../machines/types.ts';
 import { printable } from '../../../protocol/printable.ts';
-import { pullIntervalMs, pullPlanOf, type ServiceImage } from '../../rules/compose/pullPlan.ts';
 import { pullRoundsOf } from '../../rules/compose/pullRounds.ts';
+import { pullIntervalMs, pullPlanOf, type ServiceImage } from '../../../bundle/rules/plan/pullPlan.ts';
 import type { ReleaseRecord } from '../../rules/release/releaseRecord.ts';
 import { composeReleaseOf } from '../release/composeRelease.ts';
 import { expectDistinctNetworks, rethrowAsEngineFault } from './startRelease.ts';

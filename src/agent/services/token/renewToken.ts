@@ -46,11 +46,11 @@ export async function renewToken(
 }
 
 /**
- * Revokes the lease token, and a candidate token that no check-in has decided about. A token that cannot be revoked expires by
+ * Revokes the lease tokens, and a candidate token that no check-in has decided about. A token that cannot be revoked expires by
  * itself; that is logged unless the tick ended offline anyway.
  */
 async function revokeShortLived({ secretstore, tick, vault }: Dependencies, { ending }: Outcome): Promise<void> {
-  for (const token of [vault.leaseToken(), vault.candidateToken()].filter((each) => each !== null))
+  for (const token of [...vault.leaseTokens(), vault.candidateToken()].filter((each) => each !== null))
     try {
       await secretstore.revokeSelf(token, AbortSignal.timeout(REVOKE_TIMEOUT_MS));
     } catch (error) {

@@ -7,6 +7,7 @@ import { formatPermitted } from '../compose/policy/power.ts';
 import type { Plan } from './plan.ts';
 import type { Change } from './changes.ts';
 import { formatSeconds } from '../wait/healthcheck.ts';
+import { formatPulls } from './pullPlan.ts';
 import type { WaitPlan } from './waitPlan.ts';
 
 /** The plan as text: the lines with which a tick would refuse, then one aligned row for each fact. */
@@ -28,6 +29,7 @@ function rowsOf({
   services,
   volumes,
   images,
+  pulls = [],
   wait,
   variables,
   ignored,
@@ -46,6 +48,7 @@ function rowsOf({
     ['services', formatChanges(services)],
     ['volumes', formatChanges(volumes)],
     ['images', formatChanges(images)],
+    ['pull', formatPulls(pulls)],
     ['wait', wait === undefined ? [] : formatWait(wait)],
     ['variables', Object.entries(variables).map(([name, value]) => `${name}=${printable(value)}`)],
     ['ignored', ignored],

@@ -15,6 +15,7 @@ import { validateDiskSpace, requiredBytes, type DiskSpace } from './diskSpace.ts
 import { changesOf, type Change, type ComparableRelease } from './changes.ts';
 import type { EngineMeans } from './hostFaults.ts';
 import { ignoredKeys } from './ignoredKeys.ts';
+import { plannedPulls, type EngineImages, type PlannedPull } from './pullPlan.ts';
 import { shownSecrets } from './shownSecrets.ts';
 import { startFaultsOf } from './startFaults.ts';
 import { validateProfiles } from './profiles.ts';
@@ -43,6 +44,8 @@ export interface Plan {
   services: Change[];
   volumes: Change[];
   images: Change[];
+  /** What the apply pulls, by image; absent where nobody knows which images the host has, or verifies them first. */
+  pulls?: PlannedPull[];
   /** How long an apply waits; absent when the manifest cannot be used. */
   wait?: WaitPlan;
   /** What the compose files say and the agent does without. */
@@ -94,6 +97,8 @@ export interface HostFacts {
     headroomBytes: number;
     /** What it can do, and what others use; absent where nobody asks. */
     means?: EngineMeans;
+    /** The images of the bundle that it has; absent where they do not decide what is pulled. */
+    images?: EngineImages;
     /** The healthchecks of its images, by reference. */
     imageHealthchecks?: ReadonlyMap<string, Healthcheck>;
   }>;
@@ -119,6 +124,7 @@ export function planOf(bundle: BundleFacts, host: HostFacts): Plan {
   const { name, env, version, sequence } = manifest;
   const policy = policyJudgementOf(bundle, host);
   const images = 'known' in host.engine ? (host.engine.known.imageHealthchecks ?? null) : null;
+  const pulls = pullsOf(bundle, host);
   const { wait, refusal } = waitPlanOf(bundle, { limits: host.waits ?? null, images });
   const start = startFaultsOf(bundle, {
     orchestrator: host.policyHost.orchestrator ?? 'compose',
@@ -127,7 +133,7 @@ export function planOf(bundle: BundleFacts, host: HostFacts): Plan {
   const found = [
     ...bundleRefusals(bundle, host),
     ...policy.refusals,
-    ...hostRefusals(bundle, host),
+    ...hostRefusals(bundle, { host, pulls }),
     ...(refusal === null ? [] : [refusal]),
     ...start.refusals,
   ];
@@ -136,7 +142,8 @@ export function planOf(bundle: BundleFacts, host: HostFacts): Plan {
     sha,
     refusals: mergedByCode([...refusals, ...found]),
     permitted: policy.permitted,
-    disk: diskSpaceOf(manifest, host),
+    disk: diskSpaceOf(manifest, { host, pulls }),
+    ...(pulls && { pulls }),
     ...changesOf(
       bundle,
       manifest.secrets.map((secret) => secret.var),
@@ -221,8 +228,25 @@ function bundleRefusals({ manifest, files, texts }: BundleFacts, host: HostFacts
   ].filter((each) => each !== null);
 }
 
+/** A host, and what an apply pulls there; null when that is not known. */
+interface PullingHost {
+  host: HostFacts;
+  pulls: PlannedPull[] | null;
+}
+
+function pullsOf(bundle: BundleFacts, { engine }: HostFacts): PlannedPull[] | null {
+  const images = 'known' in engine ? engine.known.images : undefined;
+  return images === undefined ? null : plannedPulls(bundle, images);
+}
+
+/** The declared need; null where it is not declared, or nothing is pulled. */
+function needBytesOf({ disk_need_bytes }: Manifest, pulls: PullingHost['pulls']): number | null {
+  const pullsNothing = pulls?.every(({ pull }) => pull === 'local' || pull === 'absent') ?? false;
+  return pullsNothing ? null : disk_need_bytes;
+}
+
 /** The checks of the engine: diverging volumes, and disk space for a pull. */
-function hostRefusals({ manifest, files }: BundleFacts, { engine }: HostFacts): Refusal[] {
+function hostRefusals({ manifest, files }: BundleFacts, { host: { engine }, pulls }: PullingHost): Refusal[] {
   if ('unknown' in engine) return [];
   const { volumes, orphanedVolumes, filesystems, headroomBytes } = engine.known;
   const keptVolumes = volumes.filter(({ name }) => !orphanedVolumes.includes(name));
@@ -231,7 +255,7 @@ function hostRefusals({ manifest, files }: BundleFacts, { engine }: HostFacts): 
     keptVolumes,
     projectOf(manifest),
   );
-  const diskRefusal = validateDiskSpace({ needBytes: manifest.disk_need_bytes, headroomBytes, filesystems });
+  const diskRefusal = validateDiskSpace({ needBytes: needBytesOf(manifest, pulls), headroomBytes, filesystems });
   return [volumeRefusal, diskRefusal].filter((each) => each !== null);
 }
 
@@ -244,10 +268,10 @@ function mergedByCode(refusals: Refusal[]): Refusal[] {
   });
 }
 
-function diskSpaceOf({ disk_need_bytes }: Manifest, { engine }: HostFacts): Plan['disk'] {
+function diskSpaceOf(manifest: Manifest, { host: { engine }, pulls }: PullingHost): Plan['disk'] {
   if ('unknown' in engine) return [];
   const { filesystems, headroomBytes } = engine.known;
-  const needed_bytes = requiredBytes({ needBytes: disk_need_bytes, headroomBytes });
+  const needed_bytes = requiredBytes({ needBytes: needBytesOf(manifest, pulls), headroomBytes });
   return filesystems.map(({ paths, freeBytes }) => ({ paths, free_bytes: freeBytes, needed_bytes }));
 }
 

@@ -70,6 +70,25 @@ it('each refusal has a cure', () => {
   ]);
 });
 
+it('space for images is needed only where one is pulled', () => {
+  const known = (policy: string, local: object | null) => {
+    const images = { local: new Map([['a', local as { taggedMs: null } | null]]), nowMs: 0 };
+    const facts = { ...engine([], 2).known, images };
+    return planned(`pull_policy: ${policy}`, { engine: { known: facts } }, { disk_need_bytes: 8 });
+  };
+  const here = { taggedMs: null };
+  for (const [policy, local, needed] of [
+    ['missing', here, 1],
+    ['never', null, 1],
+    ['always', here, 13],
+    ['missing', null, 13],
+  ] as const) {
+    const { disk, refusals } = known(policy, local);
+    expect([policy, disk[0]?.needed_bytes]).toEqual([policy, needed]);
+    expect(refusals.map(({ code }) => code)).toEqual(needed === 1 ? [] : ['DISK_INSUFFICIENT']);
+  }
+});
+
 it('where permitted paths lead is told to be unknown without a host', () => {
   const why = 'where links in the permitted paths lead was not looked at';
   const row = { codes: ['PRIVILEGED_REFUSED'], why };

@@ -1,4 +1,5 @@
-import { pullPlanOf, type LocalImage } from './pullPlan.ts';
+import { parseComposeFile } from '../compose/document/composeFile.ts';
+import { formatPulls, plannedPulls, pullPlanOf, type LocalImage } from './pullPlan.ts';
 
 const nowMs = Date.parse('2026-11-29T12:00:00Z');
 const hourMs = 3_600_000;
@@ -45,4 +46,36 @@ it('lets a service that never pulls use the image that another service pulls', (
   const never = { service: 'web', image: 'app:1', pullPolicy: 'never', local: null };
   const other = { ...never, service: 'other', pullPolicy: null };
   expect(pullPlanOf([never, other], nowMs)).toEqual({ pulled: [other], absent: [] });
+});
+
+it('plans what is pulled, by image, with the values of known variables', () => {
+  const text = `services:
+    web: {image: 'app:\${TAG}'}
+    other: {image: 'app:2', pull_policy: missing}
+    idle: {image: 'idle:1', scale: 0}
+    hidden: {image: 'hidden:1', profiles: [debug]}
+    here: {image: 'here:1', pull_policy: missing}
+    loaded: {image: 'loaded:1', pull_policy: never}
+    secret: {image: 'app:\${SECRET}', pull_policy: never}
+    policy: {image: 'policy:1', pull_policy: '\${SECRET}'}
+  `;
+  const parsed = parseComposeFile('compose.yaml', text);
+  if (!('file' in parsed)) throw new Error('not parsed');
+  const bundle = { sha: null, version: '1', variables: { TAG: '2' }, profiles: [], files: [parsed.file] };
+  const local = new Map(['app:2', 'here:1'].map((image) => [image, { taggedMs: null }]));
+  const facts = { digests: new Map(), texts: new Map() };
+  const pulls = plannedPulls({ ...bundle, ...facts }, { local, nowMs });
+  expect(pulls.map(({ image, services, pull }) => `${image} ${services.join()} ${pull}`)).toEqual([
+    'app:${SECRET} secret unknown',
+    'app:2 web,other pulled',
+    'here:1 here local',
+    'loaded:1 loaded absent',
+    'policy:1 policy unknown',
+  ]);
+  expect(formatPulls(pulls)).toEqual([
+    'pulled: app:2',
+    'on this host, not pulled: here:1',
+    'not on this host and never pulled (pull_policy), so that the apply fails: loaded:1',
+    'known with the value of a variable: app:${SECRET}, policy:1',
+  ]);
 });
