@@ -23,6 +23,7 @@ async function composeOf(script: string, limits?: ResourceLimits): Promise<Compo
     compose: program,
     container_host: 'unix:///x',
     up_timeout_s: 60,
+    pull_timeout_s: 60,
   } as Settings;
   return createCompose(settings, 'deployd-eu-1', { redactor: () => createRedactor(['hunter2-secret']), limits });
 }
@@ -34,6 +35,20 @@ async function modelFrom(script: string): Promise<unknown> {
   );
   return compose.renderModel({ dir, files: ['a.yaml', 'b.yaml'], profiles: ['p', 'q'] }, never);
 }
+
+it('pulls an image by its digest alone, for the platform of its service, with logins that do not stay', async () => {
+  const compose = await composeOf(
+    `case "$*" in *version*) echo 2.26.1; exit;; esac\ncat "$HOME/digest.json" "$HOME/config.json" >${dir}/pulled`,
+  );
+  const reference = `reg.example/app@sha256:${'a'.repeat(64)}`;
+  const login = { host: 'reg.example', username: 'u', password: 'hunter2-secret' };
+  await compose.pullDigest({ reference, platform: 'linux/arm64' }, [login], never);
+  const auth = Buffer.from('u:hunter2-secret').toString('base64');
+  expect(await readFile(join(dir, 'pulled'), 'utf8')).toBe(
+    `{"services":{"image":{"image":"${reference}","platform":"linux/arm64"}}}{"auths":{"reg.example":{"auth":"${auth}"}}}`,
+  );
+  expect(existsSync(join(dir, 'eu-1', 'docker-config'))).toBe(false);
+});
 
 describe('a compose that cannot be started', () => {
   it('is not supported', async () => {

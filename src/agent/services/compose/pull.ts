@@ -6,6 +6,7 @@ import { pullIntervalMs, pullPlanOf, type ServiceImage } from '../../../bundle/r
 import type { ReleaseRecord } from '../../rules/release/releaseRecord.ts';
 import { composeReleaseOf } from '../release/composeRelease.ts';
 import { expectDistinctNetworks, rethrowAsEngineFault } from './startRelease.ts';
+import { catchFault } from '../catchFault.ts';
 import type { Dependencies } from '../dependencies.ts';
 import { registryLoginsOf } from '../apply/registryLogins.ts';
 import { isSecretFree } from '../apply/secretFree.ts';
@@ -42,8 +43,10 @@ export async function pull(deps: Dependencies, bundle: Bundle, signal: AbortSign
 
 /** Notes which images the pulled tags name now: a revert moves only these tags back for good. */
 async function notePulledTags({ containers, tick }: Dependencies, pulled: readonly ServiceImage[]): Promise<void> {
-  const ids = await Promise.all(pulled.map(async ({ image }) => [image, await containers.imageId(image)] as const));
-  tick.pulledTags = new Map(ids.flatMap(([image, id]) => (id === null ? [] : [[image, id]])));
+  await catchFault(async () => {
+    const ids = await Promise.all(pulled.map(async ({ image }) => [image, await containers.imageId(image)] as const));
+    tick.pulledTags = new Map(ids.flatMap(([image, id]) => (id === null ? [] : [[image, id]])));
+  });
 }
 
 /** The services that run, with their images as they are on this host now. */

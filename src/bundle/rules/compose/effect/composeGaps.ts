@@ -1,6 +1,7 @@
 import { isFalse } from '../policy/validators.ts';
 import type { PolicyFacts } from '../policy/finding.ts';
 import { entriesOf, isText, textOf, valueAt, type ComposeNode } from '../document/composeNode.ts';
+import { pullIntervalMs } from '../../plan/pullPlan.ts';
 import { keyGap, nodesAt, type KeyGap } from './keyGap.ts';
 
 /** A major and a minor version. */
@@ -17,7 +18,7 @@ interface LeftOutBy {
 
 type Row = LeftOutBy & { key: string; cure: string; example: string; isHarmless?: (text: string) => boolean };
 
-/** Keys that older programs accept and leave out. The versions of compose are documented or measured. */
+/** Keys that older programs accept and leave out, or refuse. The versions of compose are documented or measured. */
 const rows: readonly Row[] = [
   {
     ...{ key: 'annotations', compose: [2, 26], api: [1, 43], engine: 'Docker 24' },
@@ -46,6 +47,13 @@ const rows: readonly Row[] = [
   {
     ...{ key: 'pre_stop', compose: [2, 30], cure: 'do it in the image' },
     example: 'pre_stop: [{command: [touch, /stopped]}]',
+  },
+  {
+    ...{ key: 'pull_policy', compose: [2, 34], cure: 'write missing or always', example: 'pull_policy: daily' },
+    isHarmless: (text) => pullIntervalMs(text) === null,
+  },
+  {
+    ...{ key: 'pull_refresh_after', compose: [2, 34], cure: 'leave it out', example: 'pull_refresh_after: 24h' },
   },
   {
     ...{ key: 'storage_opt', compose: [2, 26], cure: 'leave it out' },
