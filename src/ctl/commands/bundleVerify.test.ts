@@ -65,3 +65,19 @@ it.each([
   const { exit, stderr } = await verify(at(file), ...named);
   expect([exit, stderr]).toEqual([2, expect.stringContaining(`deployctl: ${code}: `)]);
 });
+
+it('prints what will probably not work, and exits with 0', async () => {
+  await deployctl(['bundle', 'init', at('windows'), '--env', 'eu-1']);
+  mkdirSync(at('windows/conf'));
+  writeFileSync(at('windows/conf/run.sh'), '#!/bin/sh\r\nexec nginx\r\n');
+  const service = '{image: nginx:1.27, entrypoint: [/conf/run.sh], volumes: ["./conf:/conf:ro"]}';
+  writeFileSync(at('windows/compose.yaml'), `services: {web: ${service}}\n`);
+  const notice = 'service web: entrypoint /conf/run.sh begins with a line that ends with CR LF';
+  const { exit, stdout } = await verify(at('windows'));
+  expect({ exit, stdout }).toMatchObject({
+    exit: 0,
+    stdout: expect.stringContaining(`notices     ${notice}`) as string,
+  });
+  const { notices } = JSON.parse((await verify(at('windows'), '--json')).stdout) as { notices: { text: string }[] };
+  expect(notices.map(({ text }) => text)).toEqual([expect.stringContaining(notice)]);
+});
