@@ -7,6 +7,8 @@ import { manifestEnvOf, type BundleFacts } from './rules/plan/plan.ts';
 import { maxManifestCharacters, parseManifest } from '../protocol/manifest.ts';
 import { digestsOf, readComposeFiles, readEnvTexts } from './composeFiles.ts';
 import { readCapped } from './readCapped.ts';
+import type { FileHead } from './rules/plan/notices.ts';
+import { executedFiles } from './rules/plan/startFaults.ts';
 
 /** The files of a bundle below `dir`; `readContents` unpacks or lists them, and may throw a refusal. */
 export interface BundleSource {
@@ -65,5 +67,23 @@ export async function bundleFactsOf(bundle: UnpackedBundle, signal: AbortSignal)
   const fileSizes = new Map(contents.files.map(({ path, size }) => [path, size]));
   const { version, variables, profiles } = manifest;
   const ofFiles = { digests, releaseFiles, executables: executablesOf(contents), fileSizes, texts };
-  return { sha, version, variables, profiles, manifest, files, refusals, ...ofFiles };
+  const facts = { sha, version, variables, profiles, manifest, files, refusals, ...ofFiles };
+  return { ...facts, heads: await readHeads(bundle, facts) };
+}
+
+/** Bytes of a file that show what kind of program it is, and how its lines end. */
+const headBytes = 65_536;
+/** Files whose beginning is read at most. */
+const maxHeads = 200;
+
+/** How the files that services run begin. */
+async function readHeads({ dir, contents }: UnpackedBundle, facts: BundleFacts): Promise<Map<string, FileHead>> {
+  const executables = new Map(contents.files.map(({ path, executable }) => [path, executable]));
+  const paths = executedFiles(facts, [...executables.keys()]).slice(0, maxHeads);
+  const heads = new Map<string, FileHead>();
+  for (const path of paths) {
+    const text = await readCapped(join(dir, path), headBytes, 'latin1');
+    if (text !== null) heads.set(path, { text, isExecutable: executables.get(path) === true });
+  }
+  return heads;
 }

@@ -26,8 +26,8 @@ export async function validateBundle(
     if (refusals.length + plan.refusals.length > 0) throw refusedFault([...refusals, ...plan.refusals]);
     if (engineFault !== null) throw engineFault;
     for (const fault of plan.warnings) deps.tick.journal.warn(`refused of a new bundle: ${formatFault(fault)}`);
-    tellIgnored(deps, plan.ignored);
-    for (const fault of plan.notices) deps.tick.journal.warn(`may not work: ${formatFault(fault)}`);
+    tell(deps, 'ignored', plan.ignored);
+    tell(deps, 'may not work', plan.notices.map(formatFault));
     deps.tick.journal.debug(`plan: ${plan.services.map(({ name, change }) => `${name}=${change}`).join(' ')}`);
     await deps.compose.probe(signal);
   } catch (error) {
@@ -36,13 +36,13 @@ export async function validateBundle(
   }
 }
 
-/** Lines of keys without an effect that one report has. */
-const maxIgnored = 20;
+/** Lines of one kind that one report has. */
+const maxLines = 20;
 
-/** Keys that have no effect, in the journal and in the report. */
-function tellIgnored({ tick }: Dependencies, ignored: readonly string[]): void {
-  const more = ignored.length > maxIgnored ? [`and ${ignored.length - maxIgnored} more`] : [];
-  for (const line of [...ignored.slice(0, maxIgnored), ...more].map((each) => `ignored: ${each}`)) {
+/** What nothing is refused for, in the journal and in the report. */
+function tell({ tick }: Dependencies, kind: string, found: readonly string[]): void {
+  const more = found.length > maxLines ? [`and ${found.length - maxLines} more`] : [];
+  for (const line of [...found.slice(0, maxLines), ...more].map((each) => `${kind}: ${each}`)) {
     tick.journal.info(line);
     tick.remarks.push(line);
   }

@@ -14,6 +14,7 @@ import type { PermittedPower } from '../compose/policy/power.ts';
 import { validateDiskSpace, requiredBytes, type DiskSpace } from './diskSpace.ts';
 import { changesOf, type Change, type ComparableRelease } from './changes.ts';
 import type { EngineMeans } from './hostFaults.ts';
+import type { FileHead } from './notices.ts';
 import { ignoredKeys } from './ignoredKeys.ts';
 import { plannedPulls, type EngineImages, type PlannedPull } from './pullPlan.ts';
 import { shownSecrets } from './shownSecrets.ts';
@@ -74,6 +75,8 @@ export interface BundleFacts extends ComparableRelease {
   fileSizes?: ReadonlyMap<string, number>;
   /** Paths of those that are executable. */
   executables?: ReadonlySet<string>;
+  /** How the files that services run begin, by path; absent where nobody asks. */
+  heads?: ReadonlyMap<string, FileHead>;
   /** True where the host has applied the same content, which may differ in the versions of secrets. */
   isApplied?: boolean;
 }

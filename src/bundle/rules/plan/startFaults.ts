@@ -5,7 +5,10 @@ import { validateComposedNames } from '../compose/policy/engineNames.ts';
 import type { EnginePolicyFacts, OrchestratorName } from '../compose/policy/policyHost.ts';
 import type { ComparableRelease } from './changes.ts';
 import { hostFaults, replicasOf, type BundleToStart, type EngineMeans } from './hostFaults.ts';
+import { executionsOf } from './executions.ts';
+import { noticesOf, type FileHead } from './notices.ts';
 import { servicesToAwait } from './waitPlan.ts';
+import type { WrittenService } from '../wait/writtenServices.ts';
 import { readServices, resolveWith } from './writtenText.ts';
 
 /** What of a bundle will not start. */
@@ -18,6 +21,8 @@ export interface StartFaults {
 interface StartedBundle extends ComparableRelease {
   manifest: Manifest;
   isApplied?: boolean;
+  /** How the files that services run begin, by path; absent where nobody asks. */
+  heads?: ReadonlyMap<string, FileHead>;
 }
 
 interface StartingHost {
@@ -27,29 +32,38 @@ interface StartingHost {
 }
 
 /**
- * What will not start of a bundle whose compose files could all be read. Without an engine, and where the same content runs here
- * already, nothing is refused; a swarm has rules of its own.
+ * What will not start of a bundle whose compose files could all be read, and what will probably not work. Without an engine, and
+ * where the same content runs here already, nothing is refused; a swarm refuses by rules of its own.
  */
 export function startFaultsOf(bundle: StartedBundle, { orchestrator, engine }: StartingHost): StartFaults {
-  const { files, manifest, isApplied = false } = bundle;
-  if (orchestrator === 'swarm' || files.length < manifest.compose.length) return { refusals: [], notices: [] };
-  const start = bundleToStart(bundle);
-  const faults = [
-    ...hostFaults(start, engine?.means ?? null),
-    ...(engine === null ? [] : takenNames(start, manifest, engine)),
-  ];
+  const { files, manifest, isApplied = false, heads = new Map<string, FileHead>() } = bundle;
+  if (files.length < manifest.compose.length) return { refusals: [], notices: [] };
+  const { start, written } = bundleToStart(bundle);
+  const means = engine?.means ?? null;
+  const notices = noticesOf({ start, written, heads, engine: means });
+  const taken = engine === null ? [] : takenNames(start, manifest, engine);
+  const faults = orchestrator === 'swarm' ? [] : [...hostFaults(start, means), ...taken];
   const isRefused = engine !== null && !isApplied && faults.length > 0;
   return isRefused
-    ? { refusals: [refusalWith('COMPOSE_REFUSED', faults)], notices: [] }
-    : { refusals: [], notices: faults };
+    ? { refusals: [refusalWith('COMPOSE_REFUSED', faults)], notices }
+    : { refusals: [], notices: [...faults, ...notices] };
 }
 
-function bundleToStart(bundle: StartedBundle): BundleToStart {
+/** Paths of the bundle's files that its services run, of those that it has; a plan reads how they begin. */
+export function executedFiles(bundle: StartedBundle, paths: readonly string[]): string[] {
+  const { start } = bundleToStart(bundle);
+  const runs = executionsOf(start.services, { files: start.files, resolve: start.resolve, paths });
+  const own = new Set(paths);
+  return [...new Set(runs.map(({ path }) => path))].filter((path) => own.has(path));
+}
+
+function bundleToStart(bundle: StartedBundle): { start: BundleToStart; written: WrittenService[] } {
   const { files, manifest } = bundle;
   const resolve = resolveWith(manifest);
   const services = readServices(activeServiceLayers(files, manifest.profiles), resolve);
-  const jobs = new Set(servicesToAwait(bundle).flatMap(({ name, kind }) => (kind === 'job' ? name : [])));
-  return { files, resolve, jobs, services: services.filter((service) => replicasOf(service) > 0) };
+  const written = servicesToAwait(bundle);
+  const jobs = new Set(written.flatMap(({ name, kind }) => (kind === 'job' ? name : [])));
+  return { start: { files, resolve, jobs, services: services.filter((service) => replicasOf(service) > 0) }, written };
 }
 
 function takenNames(
