@@ -32,7 +32,7 @@ export const imageCauses = {
   },
   'image-gone': {
     cause: 'an image is gone from this host',
-    cure: 'have the bundle applied again, which pulls it',
+    cure: 'load it (docker load), or promote a bundle again, which pulls it',
     said: [/no such image: (?<what>\S+)/i],
   },
   'image-damaged': {
