@@ -20,6 +20,7 @@ import { plannedPulls, type EngineImages, type PlannedPull } from './pullPlan.ts
 import { shownSecrets } from './shownSecrets.ts';
 import { startFaultsOf } from './startFaults.ts';
 import { validateProfiles } from './profiles.ts';
+import { ownedMountNotices } from './ownedMounts.ts';
 import { validateSwarmLogins } from './registryLogins.ts';
 import { validateReferences } from './references.ts';
 import { validateRollback } from './rollback.ts';
@@ -161,7 +162,7 @@ export function planOf(bundle: BundleFacts, host: HostFacts): Plan {
     variables: manifest.variables,
     ignored: ignoredKeys(bundle.files, projectOf(manifest), host.policyHost.orchestrator),
     warnings: policy.warnings,
-    notices: start.notices,
+    notices: [...start.notices, ...ownedMountNotices(bundle)],
     shown: shownBy[host.policyHost.orchestrator ?? 'compose'](
       bundle,
       manifest.secrets.map((secret) => secret.var),
