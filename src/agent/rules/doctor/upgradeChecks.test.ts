@@ -3,7 +3,16 @@ import { upgradeChecks, type UpgradeFacts } from './upgradeChecks.ts';
 const service = { name: 'migrate', image: 'a', kind: 'job' as const, jobReason: 'restart' as const, after: [] };
 const healthcheck = {} as UpgradeFacts['services'][number]['healthcheck'];
 const quiet: UpgradeFacts = {
-  ...{ dir: '/r', writable: [], services: [], recorded: new Set(), jobTimeoutS: 600, written: [], withoutEffect: [] },
+  ...{
+    dir: '/r',
+    writable: [],
+    services: [],
+    recorded: new Set(),
+    jobTimeoutS: 600,
+    written: [],
+    withoutEffect: [],
+    kept: [],
+  },
   drifted: { known: [] },
   drift: 'heal',
 };
@@ -45,12 +54,17 @@ it.each<[string, Partial<UpgradeFacts>, RegExp[]]>([
     { withoutEffect: [{ text: 'service web: cpu_percent is refused', cure: 'write cpus' }] },
     [/^keys failed: service web: cpu_percent is refused: it keeps running/],
   ],
+  [
+    'images that are no longer pulled with every bundle',
+    { kept: [{ service: 'web', image: 'app:1', policy: 'missing' }] },
+    [/^pull policies failed: web: pull_policy missing is honoured now: a bundle no longer pulls app:1/],
+  ],
   ['an engine that does not answer', { drifted: { unknown: 'no engine' } }, [/^drift unknown/]],
 ])('the checks before an upgrade name %s', (_, facts, expected) => {
   expect(outcomes(facts)).toEqual(expected.map((each) => expect.stringMatching(each) as string));
 });
 
 it('without an applied release nothing changes, and without a state nothing is known', () => {
-  expect(upgradeChecks({ known: null }).map(({ status }) => status)).toEqual(Array(5).fill('passed'));
-  expect(upgradeChecks({ unknown: 'x' }).map(({ status }) => status)).toEqual(Array(5).fill('unknown'));
+  expect(upgradeChecks({ known: null }).map(({ status }) => status)).toEqual(Array(6).fill('passed'));
+  expect(upgradeChecks({ unknown: 'x' }).map(({ status }) => status)).toEqual(Array(6).fill('unknown'));
 });
