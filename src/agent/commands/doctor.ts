@@ -10,7 +10,7 @@ import { checkFiles, examineIdentity } from '../services/doctor/files.ts';
 import { examineOrchestrator } from '../services/doctor/orchestrator.ts';
 import { checkNetwork } from '../services/doctor/network.ts';
 import { examinePolicy } from '../services/doctor/policy.ts';
-import { examineServices } from '../services/doctor/services.ts';
+import { examineServices, examineUnusedVolumes } from '../services/doctor/services.ts';
 import { examineTrust } from '../services/doctor/trust.ts';
 import { doctorContextOf, type DoctorInput } from '../services/doctor/doctorContext.ts';
 import { examineUpgrade } from '../services/doctor/upgrade.ts';
@@ -70,6 +70,7 @@ async function runChecks(input: DoctorInput): Promise<Diagnosis> {
     examineTrust(context),
     ...ticks,
     await examineServices(context),
+    await examineUnusedVolumes(context),
   ];
   return diagnosisOf(made.map((check) => withCommands(check, input.scope)));
 }

@@ -1,8 +1,15 @@
 import { stat } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import type { ExistingVolumes } from '../../rules/release/lostVolumes.ts';
+import type { VolumeUse } from '../../rules/release/leftVolumes.ts';
 import type { RecordedVolume } from '../../rules/release/releaseRecord.ts';
 import type { EngineApi } from './engineApi.ts';
+
+/** -1 where the engine does not know. */
+interface UsageData {
+  Size?: number;
+  RefCount?: number;
+}
 
 /** One volume in the engine's list. */
 export interface VolumeEntry {
@@ -12,7 +19,7 @@ export interface VolumeEntry {
   Mountpoint?: string;
 }
 
-/** Queries for the creation times of volumes. */
+/** Queries for the creation times and the use of volumes. */
 export function createVolumeQueries({ onInspect }: { onInspect?: (() => void) | undefined }, { getJson }: EngineApi) {
   return {
     /** Every volume of the engine. A driver that does not answer leaves a warning in the list. */
@@ -25,6 +32,16 @@ export function createVolumeQueries({ onInspect }: { onInspect?: (() => void) | 
         isComplete: (Warnings ?? []).length === 0,
         hasStableTimes: isPodman || isSinceDocker23(apiVersion),
       };
+    },
+
+    /** Size and use of every volume. The engine measures each one, which may take a while. */
+    volumeUses: async (): Promise<VolumeUse[]> => {
+      const { json } = await getJson({ path: '/system/df', query: { type: 'volume' } });
+      const { Volumes } = json as { Volumes: (VolumeEntry & { UsageData?: UsageData | null })[] | null };
+      return (Volumes ?? []).map(({ Name, UsageData }) => {
+        const { Size = -1, RefCount = -1 } = UsageData ?? {};
+        return { name: Name, size: Size < 0 ? null : Size, isMounted: RefCount !== 0 };
+      });
     },
   };
 }

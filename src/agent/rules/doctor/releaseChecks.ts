@@ -1,5 +1,7 @@
 import type { Fact } from '../../../platform/fact.ts';
 import { checkResult, unknownCheck, type Check, type Finding } from '../../../doctor/diagnosis.ts';
+import { printable } from '../../../protocol/printable.ts';
+import type { unusedVolumes } from '../release/leftVolumes.ts';
 import { describeLoss } from '../release/lostVolumes.ts';
 import { describeUnfinished } from '../state/revertTries.ts';
 import type { CheckContext } from './checkContext.ts';
@@ -48,6 +50,19 @@ export function checkVolumes({ state }: CheckContext): Check {
     return { problem: `${describeLoss(each)}, of ${each.services.join(', ')}; found at ${each.at}`, fix };
   });
   return checkResult(name, 'none is lost', findings);
+}
+
+/** Names the anonymous volumes that no container mounts: nothing removes them, since they may hold data. */
+export function checkUnusedVolumes(unused: Fact<ReturnType<typeof unusedVolumes>>): Check {
+  const name = 'unused volumes';
+  if ('unknown' in unused) return unknownCheck(name, unused.unknown);
+  const lines = unused.known.map(({ name: volume, service, target, size }) => {
+    const megabytes = size === null ? 'of unknown size' : `${(size / 2 ** 20).toFixed(1)} MiB`;
+    return `${printable(`${service}:${target}`)}, ${megabytes}: docker volume rm ${volume}`;
+  });
+  const none = 'no anonymous volume of earlier containers is left';
+  const some = 'anonymous volumes of earlier containers, which nothing removes';
+  return checkResult(name, lines.length === 0 ? none : `${some}: ${lines.join('; ')}`, []);
 }
 
 /** Checks that the state belongs to this env; `broken` is the finding of an invalid file. */

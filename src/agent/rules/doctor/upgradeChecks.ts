@@ -19,6 +19,8 @@ export interface UpgradeFacts {
   drift: 'heal' | 'report';
   /** What its compose files ask for and this host does not do. */
   withoutEffect: readonly RefusedFault[];
+  /** Services whose `pull_policy` does not pull with every bundle, which earlier versions did. */
+  kept: readonly { service: string; image: string; policy: string }[];
   /** Releases with files that neither their bundles nor the agent wrote, with some of the paths. */
   written: readonly { sha: Sha; paths: readonly string[] }[];
 }
@@ -34,10 +36,18 @@ export function upgradeChecks(facts: Fact<UpgradeFacts | null>): Check[] {
     checkResult(names[2], 'no service becomes a job', jobFindings(known)),
     driftCheck(known),
     checkResult(names[4], 'every key has an effect', withoutEffectFindings(known)),
+    checkResult(names[5], 'every image is pulled with every bundle', keptFindings(known)),
   ];
 }
 
-const names = ['writable mounts', 'kept releases', 'jobs', 'drift', 'keys'] as const;
+const names = ['writable mounts', 'kept releases', 'jobs', 'drift', 'keys', 'pull policies'] as const;
+
+function keptFindings({ kept }: UpgradeFacts): Finding[] {
+  return kept.map(({ service, image, policy }) => ({
+    problem: `${printable(service)}: pull_policy ${printable(policy)} is honoured now: a bundle no longer pulls ${printable(image)} if it is on the host`,
+    fix: 'leave pull_policy out, or write always, where its tag moves',
+  }));
+}
 
 function withoutEffectFindings({ withoutEffect }: UpgradeFacts): Finding[] {
   return withoutEffect.map(({ text, cure }) => ({

@@ -2,6 +2,7 @@ import type { DesiredState, ObservedState, Sha } from '../../../../machines/type
 import type { CheckInBackoff } from '../schedule/checkInBackoff.ts';
 import type { FailingBundle } from '../schedule/retryBackoff.ts';
 import type { HealingHistory } from '../health/healing.ts';
+import type { AnonymousVolume } from '../release/leftVolumes.ts';
 import type { LostVolume } from '../release/lostVolumes.ts';
 import type { ProjectResources } from '../release/projectResources.ts';
 import type { VerifiedImage } from '../release/releaseRecord.ts';
@@ -48,6 +49,8 @@ export interface State {
   healing?: HealingHistory;
   /** Volumes that were found lost since the last apply, until an operator accepts it. Absent in files of older versions. */
   lost_volumes?: (LostVolume & { at: string })[];
+  /** Anonymous volumes of releases that were removed. Absent while there are none. */
+  left_volumes?: AnonymousVolume[];
   /** Absent in files of older versions. */
   unreverted?: UnfinishedRevert | null;
   /** The swarm that this host was seen in last, and its node. */

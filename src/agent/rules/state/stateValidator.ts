@@ -58,6 +58,7 @@ const schema: object = objectSchema(required, {
   lost_volumes: arraySchema(
     objectSchema({ name: text, how: { enum: ['lost', 'recreated'] }, services: names, at: time }),
   ),
+  left_volumes: arraySchema(objectSchema({ name: text, service: text, target: text })),
   trial: {
     ...objectSchema({ sha: sha256Schema, previous: { ...sha256Schema, nullable: true }, failing }),
     nullable: true,

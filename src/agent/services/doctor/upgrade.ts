@@ -4,8 +4,9 @@ import type { ServiceProblem } from '../../../../machines/types.ts';
 import { readComposeFiles } from '../../../bundle/composeFiles.ts';
 import { executablesOf, pathsOf } from '../../../bundle/rules/archive/inventory.ts';
 import { writablePaths } from '../../../bundle/rules/compose/document/composeContents.ts';
-import type { ComposeFile } from '../../../bundle/rules/compose/document/composeNode.ts';
+import { textOf, type ComposeFile } from '../../../bundle/rules/compose/document/composeNode.ts';
 import { activeServiceLayers } from '../../../bundle/rules/compose/document/profiles.ts';
+import { effectiveValue } from '../../../bundle/rules/compose/document/serviceLayers.ts';
 import { faultsWithoutEffect } from '../../../bundle/rules/compose/policy/composePolicy.ts';
 import { anyHost } from '../../../bundle/rules/compose/policy/policyHost.ts';
 import { writtenServicesOf } from '../../../bundle/rules/wait/writtenServices.ts';
@@ -50,6 +51,7 @@ async function factsOf({ host, settings, signal, vault }: DoctorContext): Promis
         drifted: await driftedOf({ releases, record, settings, env }, signal),
         drift: settings.drift,
         withoutEffect: await withoutEffectIn({ releases, record, settings, env }, { files, vault }, signal),
+        kept: record.containers ? [] : keptImages(activeServiceLayers(files, record.profiles ?? [])),
         written: await writtenIn(releases, signal),
       },
     };
@@ -57,6 +59,15 @@ async function factsOf({ host, settings, signal, vault }: DoctorContext): Promis
     if (!(error instanceof Fault)) throw error;
     return { unknown: error.message };
   }
+}
+
+/** Of a release that an earlier version applied, without images that are named by their digest, which never change. */
+function keptImages(services: ReturnType<typeof activeServiceLayers>): UpgradeFacts['kept'] {
+  return [...services].flatMap(([service, layers]) => {
+    const image = textOf(effectiveValue(layers, 'image')) ?? '';
+    const policy = textOf(effectiveValue(layers, 'pull_policy')) ?? 'always';
+    return policy === 'always' || image.includes('@') ? [] : [{ service, image, policy }];
+  });
 }
 
 interface ExaminedRelease {

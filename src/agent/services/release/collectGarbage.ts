@@ -1,8 +1,9 @@
 import { realpath } from 'node:fs/promises';
 import { basename, dirname, isAbsolute, join } from 'node:path';
 import { endings, type Ending } from '../../../../machines/endings.ts';
-import type { DesiredState } from '../../../../machines/types.ts';
+import type { DesiredState, Sha } from '../../../../machines/types.ts';
 import { diskFault, isEACCES, isENOENT } from '../../../platform/errors/diskFault.ts';
+import { anonymousVolumesIn, rememberVolumes } from '../../rules/release/leftVolumes.ts';
 import { wasApplied } from '../../rules/release/releaseRecord.ts';
 import type { ResourceUser } from '../../rules/health/resourceUser.ts';
 import { isImageId } from '../../../platform/text/imageReference.ts';
@@ -58,7 +59,10 @@ export async function collectGarbage(deps: Dependencies, { keep, written }: Kept
       if (files.length > 0 && written === 'kept') {
         keptFiles.push(`${sha} (${listOf(files, maxNamed.kept)})`);
         await releases.stripEnv(sha);
-      } else await releases.remove(sha, deps.stop.signal);
+      } else {
+        await rememberAnonymousVolumes(deps, sha);
+        await releases.remove(sha, deps.stop.signal);
+      }
     }
     if (keptFiles.length > 0)
       tick.journal.info(
@@ -67,6 +71,14 @@ export async function collectGarbage(deps: Dependencies, { keep, written }: Kept
     if (removable.keptByMount.length > 0)
       tick.journal.info(`old releases stay while containers mount them: ${removable.keptByMount.join(', ')}`);
   });
+}
+
+/** Keeps the names of anonymous volumes that only the record of this release has, for `doctor`. */
+async function rememberAnonymousVolumes({ containers, releases, state }: Dependencies, sha: Sha): Promise<void> {
+  const record = await releases.readRecord(sha);
+  if (record === null || anonymousVolumesIn([record]).length === 0) return;
+  const existing = new Set((await containers.volumes()).map(({ name }) => name));
+  await state.update({ left_volumes: rememberVolumes(state.state.left_volumes ?? [], record, existing) });
 }
 
 /** Paths that a line names at most. */
