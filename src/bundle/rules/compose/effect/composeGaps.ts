@@ -18,11 +18,15 @@ interface LeftOutBy {
 
 type Row = LeftOutBy & { key: string; cure: string; example: string; isHarmless?: (text: string) => boolean };
 
-/** Keys that older programs accept and leave out, or refuse. The versions of compose are documented or measured. */
+/** Keys of a service that older programs accept and leave out, or refuse. The versions of compose are documented or measured. */
 const rows: readonly Row[] = [
   {
     ...{ key: 'annotations', compose: [2, 26], api: [1, 43], engine: 'Docker 24' },
     ...{ cure: 'leave it out', example: 'annotations: {run.oci.handler: krun}' },
+  },
+  {
+    ...{ key: 'deploy.resources.reservations.devices[].options', compose: [2, 40], cure: 'leave it out' },
+    example: 'deploy: {resources: {reservations: {devices: [{capabilities: [gpu], options: {a: b}}]}}}',
   },
   {
     ...{ key: 'gpus', compose: [2, 30], cure: 'write deploy.resources.reservations.devices' },
@@ -64,6 +68,19 @@ const rows: readonly Row[] = [
     ...{ cure: 'leave it out', isHarmless: (text) => text === 'enabled' },
     example: 'volumes: [{type: bind, source: ./conf, target: /x, read_only: true, bind: {recursive: disabled}}]',
   },
+];
+
+/** What a file may not say besides its services, since it would have no effect there. */
+export const composeFileGaps: readonly KeyGap[] = [
+  versionGap({
+    ...{ key: 'networks.*.enable_ipv4', compose: [2, 33], api: [1, 48], engine: 'Docker 28' },
+    ...{ cure: 'leave it out', isHarmless: (text) => !isFalse.test(text) },
+    example: 'networks: {a: {enable_ipv4: false, enable_ipv6: true}}',
+  }),
+  versionGap({
+    ...{ key: 'networks.*.ipam.options', compose: [5, 0], cure: 'leave it out' },
+    example: 'networks: {a: {ipam: {options: {b: c}}}}',
+  }),
 ];
 
 /** What a service may not say on a host with compose, since it would have no effect there. */
@@ -116,7 +133,7 @@ function versionGap({ key, cure, example, isHarmless, ...leftOutBy }: Row): KeyG
   );
   return {
     ...gap,
-    find: (owner, facts) => (isLeftOut({ compose, api }, facts) ? gap.find(owner, facts).filter(saysSomething) : []),
+    find: (owner, facts) => (isLeftOut({ compose, api }, facts) ? gap.find(owner, facts).filter(isNotEmpty) : []),
   };
 }
 
@@ -126,8 +143,8 @@ function isLeftOut({ compose, api }: LeftOutBy, { host, engineApi }: PolicyFacts
   );
 }
 
-function saysSomething(node: ComposeNode): boolean {
-  if (node.kind === 'scalar') return !isFalse.test(node.text);
+function isNotEmpty(node: ComposeNode): boolean {
+  if (node.kind === 'scalar') return true;
   return node.kind === 'list' ? node.items.length > 0 : entriesOf(node).length > 0;
 }
 

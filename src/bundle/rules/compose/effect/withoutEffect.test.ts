@@ -2,7 +2,7 @@ import type { Manifest } from '../../../../../machines/types.ts';
 import { parseComposeFile } from '../document/composeFile.ts';
 import { judgeComposePolicy, validateModelPolicy } from '../policy/composePolicy.ts';
 import { anyHost, type PolicyHost } from '../policy/policyHost.ts';
-import { composeGaps } from './composeGaps.ts';
+import { composeFileGaps, composeGaps } from './composeGaps.ts';
 
 const parts = `
 networks: {n: }
@@ -17,11 +17,8 @@ interface Facts {
   flagged?: boolean;
 }
 
-function judged(service: string, { host, flagged = false, ...facts }: Facts = {}) {
-  const parsed = parseComposeFile(
-    'compose.yaml',
-    `services:\n  db: {image: a}\n  web: {image: a, ${service}}\n${parts}`,
-  );
+function judged(service: string, { host, flagged = false, ...facts }: Facts = {}, top = parts) {
+  const parsed = parseComposeFile('compose.yaml', `services:\n  db: {image: a}\n  web: {image: a, ${service}}\n${top}`);
   if ('problems' in parsed) throw new Error(service);
   const manifest = { agent: { allow_privileged: flagged }, compose: ['compose.yaml'] } as Manifest;
   const releaseFiles = new Set(['compose.yaml', 'conf', 'conf/f', 'conf/run.sh']);
@@ -30,8 +27,8 @@ function judged(service: string, { host, flagged = false, ...facts }: Facts = {}
   return judgeComposePolicy([parsed.file], { ...bundle, ...facts, host: { ...anyHost, ...host } });
 }
 
-const textsOf = (service: string, facts?: Facts) =>
-  judged(service, facts).refusals.flatMap(({ faults = [] }) => faults.map(({ text }) => text));
+const textsOf = (service: string, facts?: Facts, top?: string) =>
+  judged(service, facts, top).refusals.flatMap(({ faults = [] }) => faults.map(({ text }) => text));
 
 describe('owner and mode of configs and secrets', () => {
   it.each([
@@ -86,6 +83,12 @@ describe('keys that a host would leave out', () => {
     const host = isMacAddress ? ({ composeVersion: [2, 26] } as const) : old;
     const facts = { flagged: true, engineApi: [1, 51] } as const;
     expect(textsOf(example, { ...facts, host })).toEqual([expect.stringContaining(`web: ${key} is refused`)]);
+  });
+
+  it.each(composeFileGaps)('are refused: $example', ({ key, example }) => {
+    const facts = { flagged: true, engineApi: [1, 51] } as const;
+    expect(textsOf('', { ...facts, host: old }, example)).toEqual([expect.stringContaining(`${key} is refused`)]);
+    expect(textsOf('', { ...facts, host: recent }, example)).toEqual([]);
   });
 
   it.each(['gpus', 'post_start', 'storage_opt', 'mac_address'])('are allowed where they have an effect: %s', (key) => {

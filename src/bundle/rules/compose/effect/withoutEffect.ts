@@ -1,7 +1,7 @@
 import { printable } from '../../../../protocol/printable.ts';
 import { entriesOf, valueAt, type ComposeNode } from '../document/composeNode.ts';
 import type { Finding, ValueLocation } from '../policy/finding.ts';
-import { composeGaps } from './composeGaps.ts';
+import { composeFileGaps, composeGaps } from './composeGaps.ts';
 import { contentAccessFindings } from './contentAccess.ts';
 import { gapFindings } from './keyGap.ts';
 
@@ -10,13 +10,12 @@ import { gapFindings } from './keyGap.ts';
  * Content that is applied already may keep it.
  */
 export function findingsWithoutEffect(root: ComposeNode, location: ValueLocation): Finding[] {
-  return entriesOf(valueAt(root, 'services'))
-    .flatMap(([name, service]) => {
-      const at = { ...location, owner: `service ${printable(name)}` };
-      return [
-        ...gapFindings(service, { gaps: composeGaps, where: ' on a host with compose' }, at),
-        ...contentAccessFindings(service, name, at),
-      ];
-    })
-    .map((finding) => ({ ...finding, whenApplied: [] }));
+  const ofServices = entriesOf(valueAt(root, 'services')).flatMap(([name, service]) => {
+    const at = { ...location, owner: `service ${printable(name)}` };
+    return [...gapFindings(service, { gaps: composeGaps, where }, at), ...contentAccessFindings(service, name, at)];
+  });
+  const all = [...ofServices, ...gapFindings(root, { gaps: composeFileGaps, where }, location)];
+  return all.map((finding) => ({ ...finding, whenApplied: [] }));
 }
+
+const where = ' on a host with compose';
