@@ -42,6 +42,12 @@ it.each<[string, Partial<EngineReading>]>([
   ['on another host', { info: { Name: 'docker-desktop' } }],
   ['that is rootless', { info: { Name: 'host', SecurityOptions: ['name=seccomp', 'name=rootless'] } }],
   [
+    'that starts a container of the project again',
+    {
+      containers: [...reading.containers, { Id: 'd', Names: ['/d'], Labels: labels, State: 'restarting' }],
+    },
+  ],
+  [
     'with a container of the project on the network of the host',
     {
       containers: [

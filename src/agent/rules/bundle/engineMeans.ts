@@ -17,6 +17,7 @@ export interface PublishingEntry {
   Id: string;
   Names: string[] | null;
   Labels: Record<string, string> | null;
+  State?: string;
   Ports?: { IP?: string; PublicPort?: number; Type?: string }[] | null;
   HostConfig?: { NetworkMode?: string } | null;
 }
@@ -74,14 +75,15 @@ export function engineMeansOf(reading: EngineReading): EngineMeans {
 
 /**
  * The ports that nothing of the project uses. Programs of the host are left out where the engine may be on another one, or where
- * one of them may be a container of the project on the network of the host.
+ * one of them may be a container of the project: one on the network of the host, or one that the engine starts again just now.
  */
 function takenPortsOf({ project, info, containers, hostname, listeners }: EngineReading): TakenPort[] {
   const isOwn = ({ Labels }: PublishingEntry) => Labels?.[projectLabel] === project;
   const [own, foreign] = [containers.filter(isOwn), containers.filter((each) => !isOwn(each))];
   const isRootless = (info.SecurityOptions ?? []).some((option) => option.includes('rootless'));
   const usesHost = own.some(({ HostConfig }) => HostConfig?.NetworkMode === 'host');
-  const isVisible = info.Name === hostname && !isRootless && !usesHost;
+  const isStarting = own.some(({ State }) => State === 'restarting');
+  const isVisible = info.Name === hostname && !isRootless && !usesHost && !isStarting;
   const ofOwn = own.flatMap(portsOf);
   const isOfOwn = ({ protocol, port }: TakenPort) =>
     ofOwn.some((each) => each.protocol === protocol && each.port === port);

@@ -122,7 +122,15 @@ async function engineFacts(host: TargetHost, bundle: BundleFacts): Promise<Engin
 
 /** What the engine can do, and what of this host others use. */
 async function readMeans(containers: Containers): Promise<EngineMeans> {
-  const [reading, listeners] = [await containers.reading(), await readListeners()];
+  const before = await readListeners();
+  const reading = await containers.reading();
+  const after = await readListeners();
+  // what listens only before or after may be a container of the project that ends or begins meanwhile
+  const listeners = before.filter((one) =>
+    after.some(
+      ({ port, protocol, address }) => one.port === port && one.protocol === protocol && one.address === address,
+    ),
+  );
   return engineMeansOf({ ...reading, listeners, hostname: hostname() });
 }
 

@@ -353,6 +353,7 @@ function addressFaults(bundle: BundleToStart): RefusedFault[] {
 function unusableAddress(address: Subnet, { subnets, gateways, isBridge }: MadeNetwork): [string, string][] {
   if (subnets === null) return [];
   const own = subnets.filter(({ family }) => family === address.family);
+  if (own.length === 0 && !isBridge) return [];
   if (own.length === 0) return [['needs a subnet, which its network does not name', 'name one under ipam.config']];
   if (!own.some((subnet) => contains(subnet, address)))
     return [['is outside the subnet of its network', 'choose an address of the subnet']];
