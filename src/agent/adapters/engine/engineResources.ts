@@ -52,7 +52,7 @@ export function createResourceQueries(project: string, { getJson, inspectContain
       const { json, isPodman } = await getJson({ path: '/networks' });
       return (json as (LabelledEntry & NetworkEntry & { Id: string })[]).map((entry) => {
         const project = entry.Labels?.['com.docker.compose.project'] ?? null;
-        return { id: entry.Id, name: entry.Name, project, facts: networkFactsOf(entry, isPodman) };
+        return { id: entry.Id, name: entry.Name, project, facts: networkFactsOf(entry, isPodman), isPodman };
       });
     },
 

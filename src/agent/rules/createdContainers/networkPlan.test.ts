@@ -21,7 +21,8 @@ const engineDefault: NetworkEntry = {
 };
 const withSubnet = (Subnet: string, more: object = {}) => ({ IPAM: { Config: [{ Subnet, ...more }] } });
 const networkOf = (name: string, entry: NetworkEntry, isPodman = false) => {
-  return { id: `id of ${name}`, name, project: 'p', facts: networkFactsOf({ ...engineDefault, ...entry }, isPodman) };
+  const facts = networkFactsOf({ ...engineDefault, ...entry }, isPodman);
+  return { id: `id of ${name}`, name, project: 'p', facts, isPodman };
 };
 const hide = (fact: string) => `hidden ${fact.length}`;
 

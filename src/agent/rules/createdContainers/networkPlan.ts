@@ -7,6 +7,8 @@ import { listOf, objectOf, textOf, type ModelObject } from './renderedModel.ts';
 /** A network of the engine with its configuration as facts, in the words of `networkDefinitionOf`. */
 export interface DefinedNetwork extends NamedNetwork {
   facts: readonly string[];
+  /** True for one of Podman, which reports some of the facts only. */
+  isPodman: boolean;
 }
 
 /** Configurations of networks as facts, by engine name. External networks have none. */
@@ -94,7 +96,7 @@ export function networkDefinitionOf(network: ModelObject): string[] {
 /** The configuration of a network in the engine's list. */
 export function networkFactsOf(entry: NetworkEntry, isPodman: boolean): string[] {
   const facts = factsOf({ ...entry, EnableIPv6: entry.EnableIPv6 === true });
-  return isPodman ? [...facts.filter((fact) => factOfPodman.test(fact)), 'of podman'] : facts;
+  return isPodman ? facts.filter((fact) => factOfPodman.test(fact)) : facts;
 }
 
 /**
@@ -152,11 +154,10 @@ export function containersOn(names: readonly string[], containers: readonly Crea
 
 /** Names, without values, what a network has but should not have, or lacks; null when it is as defined. */
 function differenceOf(
-  { facts }: DefinedNetwork,
+  { facts, isPodman }: DefinedNetwork,
   { defined, asked, hide }: { defined: readonly string[]; asked: readonly string[]; hide: PlanInput['hide'] },
 ): string | null {
   const isIn = (list: readonly string[], fact: string) => list.includes(fact) || list.includes(hide(fact));
-  const isPodman = facts.includes('of podman');
   const hasOtherIpam = [...facts, ...defined].some((fact) => fact.startsWith('ipam driver '));
   const isCompared = (fact: string) =>
     (!isPodman || factOfPodman.test(fact)) && !(hasOtherIpam && /^(subnet|gateway|range|address) /.test(fact));
