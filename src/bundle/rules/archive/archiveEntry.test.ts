@@ -108,6 +108,7 @@ describe('an entry is refused for its name', () => {
     [`a/${'n'.repeat(256)}`, '0', 'has a part longer than 255 bytes'],
     ['é'.repeat(128), '0', 'has a part longer than 255 bytes'],
     ['a/'.repeat(512) + 'b', '0', 'is longer than 1024 bytes'],
+    ['a/'.repeat(64) + 'b', '0', 'lies below more than 63 directories'],
   ])('%j of type %s', (name, type, fault) => {
     expect(validateEntry({ name, type, mode: 0o644, size: 0 }, nothing)).toEqual(faultWith(fault));
   });

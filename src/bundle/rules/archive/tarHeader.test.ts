@@ -171,6 +171,11 @@ describe('a pax header is refused', () => {
     expect(() => pax(paxRecord(key, value))).toThrow(refusal(detail));
   });
 
+  it('with more records than any archiver writes', () => {
+    const records = Array.from({ length: 1001 }, (_, index) => paxRecord(`VENDOR.${index}`, '1')).join('');
+    expect(() => pax(records)).toThrow(refusal('a pax header has more than 1000 records'));
+  });
+
   it('as a sparse file', () => {
     const cure = 'pack it as an ordinary file (tar without --sparse, bsdtar --no-read-sparse)';
     expect(() => pax(paxRecord('GNU.sparse.major', '1'))).toThrow(refusal('an entry is a sparse file', cure));

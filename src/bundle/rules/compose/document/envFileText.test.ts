@@ -18,6 +18,18 @@ describe('the assignments of an env file', () => {
     });
   });
 
+  it.each(['A= "a #${B}"z', 'A=\t"a #${B}"z', 'A: "a #${B}"z', "A= 'x'B", 'A=\u00a0"a #${B}"', 'A=\u00a0a'])(
+    '%j is not one: compose reads a quoted value there',
+    (text) => {
+      expect(parseEnvAssignments(text)).toMatchObject({ fault: 'has a line 1 that is not NAME=VALUE' });
+    },
+  );
+
+  it('of a line of blanks as long as a file may be do not take long', () => {
+    const blanks = ' '.repeat(500_000);
+    expect(parseEnvAssignments(`A=a${blanks}b\n`).lines).toEqual([{ name: 'A', template: `a${blanks}b` }]);
+  });
+
   it('end before the first line that is not one', () => {
     expect(parseEnvAssignments('A=1\nB\nC=2')).toEqual({
       lines: [{ name: 'A', template: '1' }],
