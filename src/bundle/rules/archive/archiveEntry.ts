@@ -72,6 +72,8 @@ export function parentsOf(path: string): string[] {
 
 /** Bytes. The kernel allows 4096 for a path, which the release's own path precedes, and 255 for a name. */
 const maxBytes = { path: 1024, name: 255 };
+/** Each is looked at for every entry below it. */
+const maxDirectories = 63;
 
 const copyTarget = 'pack what it leads to in its place (tar --dereference)';
 const leaveOut = 'leave it out';
@@ -118,6 +120,7 @@ function pathFault({ path, kind }: ArchiveEntry, name: string): EntryFault | nul
   if (parts.includes('..')) return ['leads out of the bundle', packRelative];
   if (parts.some((part) => Buffer.byteLength(part) > maxBytes.name))
     return [`has a part longer than ${maxBytes.name} bytes`, rename];
+  if (parts.length > maxDirectories + 1) return [`lies below more than ${maxDirectories} directories`, 'move it up'];
   const folded = parts.map(foldPath);
   if (folded.includes('.env'))
     return ['is a .env file, which only the agent writes', 'put its names into variables or secrets of manifest.json'];

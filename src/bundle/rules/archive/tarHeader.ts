@@ -123,9 +123,11 @@ function parseText(block: Buffer, start: number, length: number): string {
   return decodeUtf8(end < 0 ? field : field.subarray(0, end));
 }
 
+const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
+
 function decodeUtf8(bytes: Buffer): string {
   try {
-    return new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes);
+    return utf8.decode(bytes);
   } catch {
     throw bundleUnsafe('a name is not UTF-8');
   }
@@ -154,6 +156,9 @@ function checksumOf(block: Buffer): number {
   return block.reduce((sum, byte, offset) => sum + (offset >= 148 && offset < 156 ? 0x20 : byte), 0);
 }
 
+/** Far above what archivers write of one entry. */
+const maxPaxRecords = 1000;
+
 function parsePaxRecords(body: Buffer): Map<string, string> {
   const records = new Map<string, string>();
   for (let offset = 0; offset < body.length;) {
@@ -169,6 +174,7 @@ function parsePaxRecords(body: Buffer): Map<string, string> {
     const value = isBinary ? '' : decodeUtf8(record.subarray(equals + 1));
     if (/[\0\n]/.test(key + value)) throw bundleUnsafe(`the pax record ${quoteForLog(key)} holds a NUL or a newline`);
     if (records.has(key)) throw bundleUnsafe(`the pax record ${quoteForLog(key)} occurs twice`);
+    if (records.size === maxPaxRecords) throw bundleUnsafe(`a pax header has more than ${maxPaxRecords} records`);
     records.set(key, value);
     offset = end;
   }

@@ -16,5 +16,7 @@ export function pathAndAncestors(path: string): string[] {
 
 /** All directories above these paths. */
 export function directoriesOf(paths: Iterable<string>): Set<string> {
-  return new Set([...paths].flatMap((path) => pathAndAncestors(path).slice(0, -1)));
+  const directories = new Set<string>();
+  for (const path of paths) for (const above of pathAndAncestors(path).slice(0, -1)) directories.add(above);
+  return directories;
 }

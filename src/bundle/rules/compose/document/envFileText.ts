@@ -32,7 +32,7 @@ export function parseEnvAssignments(text: string): { lines: EnvAssignment[]; fau
     const { name, double, single, plain = '' } = match.groups ?? {};
     const literal = single?.replaceAll('$', '$$$$');
     if (name !== undefined)
-      lines.push({ name, template: literal ?? (double === undefined ? plain.trimEnd() : unescaped(double)) });
+      lines.push({ name, template: literal ?? (double === undefined ? withoutComment(plain) : unescaped(double)) });
   }
   return { lines };
 }
@@ -51,7 +51,14 @@ const assignmentStart = String.raw`[ \t]*(?:export[ \t]+)?(?<name>\w[\w.[\]-]*)[
 /** Compose keeps a backslash before other characters; octal escapes could produce a variable, and others control characters. */
 const doubleQuotedValue = String.raw`"(?<double>(?:[^"\\]|\\[^abcfv0\r\n])*)"(?:[ \t]+#[^\n]*)?${lineEnd}`;
 const singleQuotedValue = String.raw`'(?<single>[^'\\]*)'(?:[ \t]+#[^\n]*)?${lineEnd}`;
-const unquotedValue = String.raw`(?!["'])(?<plain>[^\n]*?)(?:[ \t]#[^\n]*)?${lineEnd}`;
+/** Compose skips blanks before a quote, a no-break space too. */
+const unquotedValue = String.raw`(?![ \t]*["'\u00a0])(?<plain>[^\n]*)(?:\n|$)`;
+
+/** An unquoted value ends with the line, or before a `#` that follows a blank. */
+function withoutComment(line: string): string {
+  const [value = ''] = line.split(/[ \t]#/, 1);
+  return value.trimEnd();
+}
 
 /** `\$` is a literal dollar sign, so it becomes `$$`. */
 function unescaped(text: string): string {

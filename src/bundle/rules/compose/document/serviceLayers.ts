@@ -44,10 +44,16 @@ export function effectiveValue(layers: readonly ComposeNode[], ...keys: string[]
 /** The mounts that no service has, because a later layer of each service that names them mounts something else at their target. */
 export function replacedMounts(files: readonly { root: ComposeNode }[]): ReadonlySet<ComposeNode> {
   const perService = [...serviceLayers(files).values()].map((layers) =>
-    layers.flatMap((layer) => itemsOf(valueAt(layer, 'volumes'))),
+    layers.map((layer) => itemsOf(valueAt(layer, 'volumes')).map(withTarget)),
   );
-  const mounted = new Set(perService.flatMap((mounts) => [...new Map(mounts.map(withTarget)).values()]));
-  return new Set(perService.flat().filter((mount) => !mounted.has(mount)));
+  // versions of compose differ in which of two mounts of one layer they keep
+  const mountedBy = (layers: [unknown, ComposeNode][][]) =>
+    layers.flatMap((mounts, index) => {
+      const later = new Set(layers.slice(index + 1).flatMap((layer) => layer.map(([target]) => target)));
+      return mounts.filter(([target]) => !later.has(target)).map(([, mount]) => mount);
+    });
+  const mounted = new Set(perService.flatMap(mountedBy));
+  return new Set(perService.flat(2).flatMap(([, mount]) => (mounted.has(mount) ? [] : [mount])));
 }
 
 /** A mount without a target replaces none. */
