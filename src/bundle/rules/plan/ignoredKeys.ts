@@ -88,8 +88,10 @@ export function ignoredKeys(
 
 function linesOf(node: ComposeNode, rows: readonly IgnoredKey[]): string[] {
   const written = rows.filter((row) => nodesAt(node, row.key.split('.')).some((value) => asksFor(value, row)));
-  const byReason = Map.groupBy(written, ({ why }) => why);
-  return [...byReason].map(([why, same]) => `${same.map(({ key }) => key).join(', ')}: ${why}`);
+  return [...new Set(written.map(({ why }) => why))].map((reason) => {
+    const same = written.filter(({ why }) => why === reason);
+    return `${same.map(({ key }) => key).join(', ')}: ${reason}`;
+  });
 }
 
 function asksFor(value: ComposeNode, { isHarmless = () => false }: IgnoredKey): boolean {

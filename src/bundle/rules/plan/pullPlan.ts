@@ -104,8 +104,9 @@ export function plannedPulls(bundle: ComparableRelease, { local, nowMs }: Engine
     if (users.some(({ image, pullPolicy }) => `${image}${pullPolicy ?? ''}`.includes('$'))) return 'unknown';
     return has(pulled, name) ? 'pulled' : has(absent, name) ? 'absent' : 'local';
   };
-  return [...Map.groupBy(written, ({ image }) => image)]
-    .map(([image, users]) => ({ image, services: users.map(({ service }) => service), pull: kindOf(users, image) }))
+  return [...new Set(written.map(({ image }) => image))]
+    .map((name) => ({ image: name, users: written.filter(({ image }) => image === name) }))
+    .map(({ image, users }) => ({ image, services: users.map(({ service }) => service), pull: kindOf(users, image) }))
     .sort((one, other) => (one.image < other.image ? -1 : 1));
 }
 
