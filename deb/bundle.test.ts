@@ -7,7 +7,7 @@ const sourcesOf = async (entry: string) =>
 
 it.each([
   ['the agent', 'src/agent/cli.ts', /^src\/(tenancy|ctl)\//],
-  ['deployctl', 'src/ctl/cli.ts', /^src\/(tenancy|agent\/(?!rules\/)|mesh)/],
+  ['deployctl', 'src/deployctl/cli.ts', /^src\/(tenancy|agent\/(?!rules\/)|mesh)/],
 ])('%s has no source of another program in its bundle', async (_name, entry, foreign) => {
   const sources = await sourcesOf(entry);
   expect(sources).toContain(entry);
@@ -28,7 +28,7 @@ it.each([
 });
 
 it('deployctl in one file uses nothing that Node 20, on which pipelines may run it, lacks', async () => {
-  const { inputs } = await bundleProgram('src/ctl/cli.ts');
+  const { inputs } = await bundleProgram('src/deployctl/cli.ts');
   const newer =
     /\b(Map\.groupBy|Object\.groupBy|RegExp\.escape|Promise\.(try|withResolvers)|Array\.fromAsync)\b|\.(isSubsetOf|symmetricDifference)\(/;
   const own = inputs.filter((file) => /^(src|machines)\//.test(file));

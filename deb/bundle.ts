@@ -30,7 +30,7 @@ export const bundleOptions = {
 /** esbuild options that bundle deployctl into one file, which pipelines run on a Node of theirs, 20 or newer. */
 export const ctlBundleOptions = {
   ...bundleOptions,
-  entryPoints: ['src/ctl/cli.ts'],
+  entryPoints: ['src/deployctl/cli.ts'],
   outfile: 'dist/deployctl.cjs',
   target: 'node20',
 } satisfies BuildOptions;

@@ -41,7 +41,7 @@ export const plainPackages: readonly PlainPackage[] = [
     payload: tenancyPayload(),
     scripts: tenancyScripts(),
   },
-  { noun: 'deployctl', entry: 'src/ctl/cli.ts', control: ctlControl, page: ctlPage, payload: {}, scripts: {} },
+  { noun: 'deployctl', entry: 'src/deployctl/cli.ts', control: ctlControl, page: ctlPage, payload: {}, scripts: {} },
 ];
 
 /** Writes each package and deployctl in one file, with their digests; returns the packages' paths. */

@@ -1,5 +1,5 @@
-import { createProgram } from '../../src/ctl/cli.ts';
-import { exits } from '../../src/ctl/ctlError.ts';
+import { createProgram } from '../../src/deployctl/cli.ts';
+import { exits } from '../../src/deployctl/core/ctlError.ts';
 import type { ProgramPage } from './manPages.ts';
 
 /** deployctl(1). */

@@ -55,7 +55,7 @@ it('no other module reads files', () => {
   expect(reading.toSorted()).toEqual([
     'src/bundle/archive.ts',
     'src/bundle/pack.ts',
-    'src/ctl/input/openUpload.ts',
+    'src/deployctl/bundles/bundleFiles.ts',
     'src/platform/regularFile.ts',
     'src/tenancy/peers/bundleBucket.ts',
     'src/tenancy/peers/bundleDirectory.ts',

@@ -1,0 +1,209 @@
+import { randomUUID } from 'node:crypto';
+import { access, readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { type ServiceWithOperators, startWithOperators } from '../../../fixtures/ctl/operators.ts';
+import { checkInOf } from '../../../fixtures/tenancy/agentBodies.ts';
+import { addHost } from '../../../fixtures/tenancy/host.ts';
+
+let at: ServiceWithOperators;
+let env: string;
+let count = 0;
+beforeAll(async () => {
+  at = await startWithOperators();
+});
+beforeEach(async () => {
+  env = `env-${count++}`;
+  await at.admin.run(`env create ${env}`);
+});
+afterAll(() => at.stop());
+
+const create = async (...more: string[]) =>
+  (await at.admin.json(['backend', 'create', '--env', env, '--site', 'berlin', ...more])) as { id: string };
+
+it('creates and shows a backend', async () => {
+  const created = await create('--transport', 'sdk', '--laptop');
+  expect(created).toMatchObject({ env, site: 'berlin', transport: 'sdk', laptop: true, state: 'created' });
+  expect(await at.viewer.json(`backend show ${created.id}`)).toEqual(created);
+  const { stdout } = await at.viewer.run(`backend show ${created.id}`);
+  expect(stdout).toMatch(/^host {11}env env-\d+, site berlin, transport sdk, laptop$/m);
+  expect(stdout).toMatch(/^last seen {6}never$/m);
+});
+
+it('lists backends page by page, as one list', async () => {
+  const ids = await Promise.all(Array.from({ length: 5 }, async () => (await create()).id));
+  const listed = (await at.viewer.json(`backend list --env ${env}`)) as { backends: { id: string }[]; next: null };
+  expect(listed.backends.map(({ id }) => id)).toEqual(ids.toSorted());
+  expect(listed.next).toBeNull();
+  expect(await at.viewer.json(`backend list --env ${env} --limit 2`)).toMatchObject({
+    backends: [{}, {}],
+    next: ids.toSorted()[1],
+  });
+  expect(await at.viewer.json(`backend list --env ${env} --state active`)).toEqual({ backends: [], next: null });
+  expect(await at.viewer.json('backend list --env us-1')).toEqual({ backends: [], next: null });
+});
+
+it('finds, filters and sorts backends', async () => {
+  const [zurich, paris] = [await create('--site', 'zurich', '--label', 'ring=canary'), await create('--site', 'paris')];
+  const host = await addHost(at.service, env);
+  await host.checkIn();
+  await host.report('failed');
+  const ids = async (options: string) => {
+    const { backends } = (await at.viewer.json(`backend list --env ${env} ${options}`)) as {
+      backends: { id: string }[];
+    };
+    return backends.map(({ id }) => id);
+  };
+  expect(await ids('--search Canary')).toEqual([zurich.id]);
+  expect(await ids('--sick')).toEqual([host.id]);
+  expect(await ids('--behind')).toEqual([]);
+  expect(await ids('--state created active --sort site')).toEqual([host.id, paris.id, zurich.id]);
+  expect(await ids('--state created --sort site --reverse')).toEqual([zurich.id, paris.id]);
+  expect((await at.viewer.run(`backend list --env ${env} --sick`)).stdout).toMatch(
+    /^\S+ +\S+ +fra +active +\S+ +0\.2\.0 +failed +- /m,
+  );
+  await host.checkIn({ window_opens_at: '2100-01-01T00:00:00.000Z' });
+  expect([await ids('--deferred-by hold'), await ids('--deferred-by window')]).toEqual([[], [host.id]]);
+  expect((await at.viewer.run(`backend list --env ${env} --sick`)).stdout).toMatch(/ failed +window /);
+});
+
+it('tells the version of the agent of each host, and finds hosts by it', async () => {
+  const [canary, other] = [await addHost(at.service, env), await addHost(at.service, env)];
+  await canary.checkIn({ agent: { ...checkInOf().agent, version: '0.3.0' } });
+  await other.checkIn();
+  const list = async (options: string) => (await at.viewer.run(`backend list --env ${env} ${options}`)).stdout;
+  const rows = (await list('--sort agent_version --reverse')).trimEnd().split('\n').slice(1);
+  expect(rows).toEqual([expect.stringMatching(/^\S+ .* 0\.3\.0 /), expect.stringMatching(/^\S+ .* 0\.2\.0 /)]);
+  expect((await list('--search 0.3.0')).match(/^\S+/gm)).toEqual(['ID', canary.id]);
+});
+
+it('shows a table that fits the terminal, whatever the site is called', async () => {
+  await create();
+  await at.admin.run(['backend', 'create', '--env', env, '--site', `${'東'.repeat(60)}\u202e\u2028x`]);
+  const { stdout } = await at.viewer.run(`backend list --env ${env}`, { env: at.viewer.home.env, terminal: 100 });
+  const lines = stdout.trimEnd().split('\n');
+  expect(lines).toHaveLength(3);
+  expect(stdout.replaceAll('\n', '')).not.toMatch(/[\p{C}\u2028]/u);
+});
+
+it('shows what the host last reported', async () => {
+  const host = await addHost(at.service, env);
+  await host.checkIn({ healthy: false });
+  await host.report('refused', { code: 'COMPOSE_REFUSED', detail: 'service web: \u001b[31mbuild' });
+  const shown = await at.viewer.run(`backend show ${host.id}`);
+  expect(shown.stdout).toMatch(/^healthy {8}no$/m);
+  expect(shown.stdout).toMatch(
+    /^last report {4}refused \(sha_changed\) at .* ago\)\n +service web: \ufffd\[31mbuild$/m,
+  );
+  const { stdout } = await at.viewer.run(`reports ${host.id}`);
+  expect(stdout).toMatch(/^\d+s +refused +sha_changed +- +- +COMPOSE_REFUSED: service web: \ufffd\[31mbuild\n$/m);
+  const json = await at.viewer.json(`reports ${host.id} --limit 1`);
+  expect(json).toMatchObject({ reports: [{ outcome: 'refused', detail: 'service web: \u001b[31mbuild' }] });
+});
+
+it('shows the hold of a host, and when its windows open', async () => {
+  const host = await addHost(at.service, env);
+  const hold = { until: '2100-01-01T00:00:00.000Z', reason: 'disk \u001b[31mswap' };
+  const window_opens_at = '2100-01-02T22:00:00.000Z';
+  const show = async () => (await at.viewer.run(`backend show ${host.id}`)).stdout;
+  await host.checkIn({ hold });
+  expect(await show()).toMatch(/^held {11}until 2100-01-01T00:00:00.000Z \(in \d+d\): disk \ufffd\[31mswap$/m);
+  await host.checkIn({ hold: { ...hold, since: '2026-01-01T00:00:00.000Z', by: 'kim' }, window_opens_at });
+  const stdout = await show();
+  expect(stdout).toMatch(/^held .*, since 2026-01-01T00:00:00.000Z \(.*\), by kim: disk \ufffd\[31mswap$/m);
+  expect(stdout).toMatch(/^windows {8}closed, the next opens 2100-01-02T22:00:00.000Z \(in \d+d\)$/m);
+});
+
+it('shows the managers of a swarm as such', async () => {
+  const [one, two] = [await addHost(at.service, env), await addHost(at.service, env)];
+  const list = async (options = '') => (await at.viewer.run(`backend list --env ${env}${options}`)).stdout;
+  const swarm = `swarm-of-${env}`;
+  const tell = (node: string, leader: boolean) => ({ swarm: { id: swarm, node, leader } });
+  await one.checkIn();
+  expect(await list()).not.toContain('SWARM');
+  await one.checkIn(tell('n1', true));
+  await two.checkIn(tell('n2', false));
+  await create();
+  const lines = (await list()).split('\n').filter((line) => / (SWARM|swarm-of-\S+( leader)?)$/.test(line));
+  expect(lines).toHaveLength(3);
+  expect(lines.find((line) => line.startsWith(one.id))).toMatch(/ leader$/);
+  expect((await list(` --swarm ${swarm}`)).trimEnd().split('\n')).toHaveLength(3);
+  const { stdout } = await at.viewer.run(`backend show ${two.id}`);
+  expect(stdout).toContain(
+    `swarm          ${swarm}, node n2\nmanager        ${one.id}, site fra, active, the leader\n`,
+  );
+});
+
+it('writes the kit into the files that its command names', async () => {
+  const { id } = await create('--transport', 'sdk');
+  const dir = join(at.admin.home.dir, 'kit');
+  const { exit, stdout } = await at.admin.run(['kit', id, '--output', dir]);
+  expect(exit).toBe(0);
+  const named = [...stdout.matchAll(/--(?:bootstrap-file|identity-jwt|secretstore-ca) (\S+)/g)].map(
+    ([, name]) => name!,
+  );
+  expect(named).toEqual(['bootstrap.jwt', 'mesh-enrolment.jwt']);
+  for (const name of named) await access(join(dir, name));
+  expect(await readFile(join(dir, 'bootstrap.jwt'), 'utf8')).toMatch(/^ey[\w-]+\.[\w-]+\.[\w-]+\n$/);
+  expect(await at.viewer.json(`backend show ${id}`)).toMatchObject({ state: 'invited', generation: 1 });
+});
+
+describe('a retirement', () => {
+  it('must be confirmed', async () => {
+    const { id } = await addHost(at.service, env);
+    const { exit, stderr } = await at.admin.run(`retire ${id}`);
+    expect({ exit, stderr }).toEqual({
+      exit: 1,
+      stderr: expect.stringMatching(/CONFIRM_REQUIRED.*\n {2}→ add --confirm/) as string,
+    });
+  });
+
+  it('tells the state that follows', async () => {
+    const host = await addHost(at.service, env);
+    await host.checkIn();
+    expect(await at.admin.run(`retire ${host.id} --confirm --purge-volumes`)).toEqual({
+      exit: 0,
+      stderr: '',
+      stdout: `backend ${host.id} is retiring\n`,
+    });
+    expect(await at.viewer.json(`backend show ${host.id}`)).toMatchObject({ state: 'retiring', purge_volumes: true });
+    expect(await at.admin.json(`retire ${host.id} --confirm --force`)).toEqual({ id: host.id, state: 'finishing' });
+    expect((await at.viewer.run(`backend show ${host.id}`)).stdout).toMatch(/^pending +revokeToken$/m);
+  });
+
+  it('is that of all managers of a swarm where it is asked for, each with its state', async () => {
+    const [one, two] = [await addHost(at.service, env), await addHost(at.service, env)];
+    for (const host of [one, two]) {
+      await host.checkIn({ swarm: { id: `swarm-of-${env}`, node: 'n', leader: host === one } });
+    }
+    expect(await at.admin.run(`retire ${two.id} --confirm --swarm`)).toEqual({
+      exit: 0,
+      stderr: '',
+      stdout: `backend ${two.id} is retiring\nbackend ${one.id} is retiring\n`,
+    });
+  });
+});
+
+it.each([
+  ['backend show 1', 2],
+  [`backend show ${randomUUID()}`, 1],
+  [`kit ${randomUUID()} --show`, 1],
+  [`retire ${randomUUID()} --confirm`, 1],
+  [`reports ${randomUUID()}`, 1],
+  ['backend create --env eu-1', 2],
+  ['backend create --env eu-1 --site x --transport pigeon', 2],
+  ['backend create --env us-1 --site x', 1],
+  ['backend list --state gone', 2],
+  ['backend list --sort env', 2],
+  ['backend list --limit 0', 2],
+] as const)('`%s` ends with %i', async (command, exit) => {
+  expect(await at.admin.run(command)).toMatchObject({ exit, stdout: '', stderr: expect.stringMatching(/./) as string });
+});
+
+it('labels a backend, when it is created and later', async () => {
+  const { id, ...created } = await create('--label', 'ring=canary', '--label', 'disk=ssd');
+  expect(created).toMatchObject({ labels: { ring: 'canary', disk: 'ssd' } });
+  expect((await at.viewer.run(`backend show ${id}`)).stdout).toMatch(/^labels {9}ring=canary disk=ssd$/m);
+  expect(await at.admin.json(`backend label ${id} ring=late`)).toMatchObject({ labels: { ring: 'late' } });
+  expect(await at.admin.json(`backend label ${id}`)).toMatchObject({ labels: {} });
+  expect(await at.admin.run(`backend label ${id} ring`)).toMatchObject({ exit: 2 });
+});

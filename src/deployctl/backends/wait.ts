@@ -1,0 +1,146 @@
+import type { Command } from 'commander';
+import type { Result, Run, Session } from '../config/session.ts';
+import { type Api, path } from '../core/client.ts';
+import { CtlError, exits } from '../core/ctlError.ts';
+import { type Page, readPages } from '../core/lists.ts';
+import { countOption } from '../core/options.ts';
+import { shortSha } from '../core/table.ts';
+import type { Backend, BackendDetails, Env, ReceivedReport } from '../core/types.ts';
+
+/** `deployctl wait`. */
+export function addWait(program: Command, run: Run): void {
+  program
+    .command('wait')
+    .description('until every active backend of an env, or one backend, has applied what is desired of it')
+    .argument('<env-or-id>', 'an env, or the id of a backend')
+    .option('--timeout <seconds>', 'how long', countOption, 900)
+    .option('--interval <seconds>', 'pause between two looks', countOption, 5)
+    .action(run(wait));
+}
+
+async function wait(
+  session: Session,
+  [target]: [string],
+  { timeout, interval }: { timeout: number; interval: number },
+): Promise<Result> {
+  const { clock, io } = session;
+  const api = await session.api();
+  const deadline = clock.now() + timeout * 1000;
+  const oldReports = new Set<string>();
+  for (let told: string | null = null; ;) {
+    const isOver = clock.now() >= deadline;
+    const seen = await look(api, target).catch(unlessTemporary(isOver));
+    if (seen !== null) {
+      const line = formatConvergence(seen, shortSha);
+      if (seen.waiting.length === 0) return { json: seen.json, text: line };
+      if (line !== told) io.stderr.write(`${line}\n`);
+      if (told === null) for (const { last_report } of seen.late) oldReports.add(last_report?.report_id ?? '');
+      told = line;
+      requireHope(seen, { oldReports, isOver });
+    }
+    await clock.sleep(Math.min(interval * 1000, Math.max(0, deadline - clock.now())));
+  }
+}
+
+/** What a look finds: the API's object, and how far its backends are; `late` are some of those that are waited for. */
+interface Seen extends Convergence {
+  json: object;
+  late: BackendDetails[];
+}
+
+/** A bundle that one host refuses, most others refuse too: it is enough to ask a few. */
+const maxLate = 10;
+
+async function look(api: Api, target: string): Promise<Seen> {
+  const { json, backends } = isId(target) ? await lookAtBackend(api, target) : await lookAtEnv(api, target);
+  const convergence = convergenceOf(backends);
+  const ids = convergence.waiting.slice(0, maxLate).map(({ id }) => id);
+  return { json, ...convergence, late: await Promise.all(ids.map((id) => readBackend(api, id))) };
+}
+
+type Looked = { json: object; backends: Backend[] };
+
+async function lookAtEnv(api: Api, name: string): Promise<Looked> {
+  const env = await api.call<Env>({ method: 'GET', path: path`/v1/envs/${name}` });
+  requireDesired(env, name);
+  const query = { env: name, state: 'active' };
+  const call = { path: '/v1/backends', query, key: 'backends', cursor: 'after', limit: Infinity } as const;
+  const json: Page<'backends', Backend> = await readPages(api, call);
+  return { json, backends: json.backends };
+}
+
+async function lookAtBackend(api: Api, id: string): Promise<Looked> {
+  const json = await readBackend(api, id);
+  if (['retiring', 'finishing', 'retired'].includes(json.state))
+    throw failure('BACKEND_RETIRED', `backend ${id} is ${json.state}`);
+  requireDesired(json, id);
+  return { json, backends: [json] };
+}
+
+function requireDesired({ desired_sha }: Pick<Env, 'desired_sha'>, name: string): void {
+  if (desired_sha === null) throw failure('NOTHING_DESIRED', `nothing is desired of ${name}`, '`deployctl promote`');
+}
+
+/** A service that is away for a moment does not end the wait. */
+function unlessTemporary(isOver: boolean) {
+  return (error: unknown): null => {
+    if (error instanceof CtlError && error.fields.exit === exits.temporary && !isOver) return null;
+    throw error;
+  };
+}
+
+function requireHope(
+  { late, waiting }: Seen,
+  { oldReports, isOver }: { oldReports: ReadonlySet<string>; isOver: boolean },
+): void {
+  for (const backend of late) {
+    const refusal = refusalOf(backend, oldReports);
+    if (refusal !== null) throw failure('REFUSED', `${backend.id} (${backend.site}): ${refusal.detail ?? ''}`);
+  }
+  if (!isOver) return;
+  const known = late.map(({ id, site, last_report }) => `${id} (${site}, last ${last_report?.outcome ?? 'nothing'})`);
+  const more = waiting.length > late.length ? [`${waiting.length - late.length} more`] : [];
+  throw failure('TIMEOUT', `still waiting for ${[...known, ...more].join(', ')}`, '`deployctl reports ID`');
+}
+
+function readBackend(api: Api, id: string): Promise<BackendDetails> {
+  return api.call({ method: 'GET', path: path`/v1/backends/${id}` });
+}
+
+function failure(code: string, message: string, remedy?: string): CtlError {
+  return new CtlError({ exit: exits.failed, code, message, ...(remedy !== undefined && { remedy }) });
+}
+
+function isId(text: string): boolean {
+  return /^[0-9a-f]{8}-([0-9a-f]{4}-){3}[0-9a-f]{12}$/.test(text);
+}
+
+/** How far backends are with what is desired of them. */
+interface Convergence {
+  applied: Backend[];
+  waiting: Backend[];
+}
+
+/** Sorts backends by their convergence. */
+export function convergenceOf(backends: Backend[]): Convergence {
+  const hasApplied = ({ applied_sha, desired_sha }: Backend) => applied_sha === desired_sha;
+  return { applied: backends.filter(hasApplied), waiting: backends.filter((backend) => !hasApplied(backend)) };
+}
+
+/** `2 of 3 backends have applied 0123456789ab`: the digest only where all desire the same. */
+export function formatConvergence({ applied, waiting }: Convergence, name: (sha: string | null) => string): string {
+  const all = [...applied, ...waiting];
+  if (all.length === 0) return 'no backend is active';
+  const desired = new Set(all.map(({ desired_sha }) => desired_sha));
+  const what = desired.size === 1 ? name([...desired][0] ?? null) : 'what is desired of them';
+  return `${applied.length} of ${all.length} backends have applied ${what}`;
+}
+
+/** The report by which a host refuses what is desired of it; a refusal from before the wait may be over. */
+export function refusalOf(
+  { last_report: report, desired_sha }: BackendDetails,
+  oldReports: ReadonlySet<string>,
+): ReceivedReport | null {
+  if (report === null || oldReports.has(report.report_id)) return null;
+  return report.outcome === 'refused' && report.desired_sha === desired_sha ? report : null;
+}

@@ -1,0 +1,296 @@
+import { stat } from 'node:fs/promises';
+import { Agent as HttpAgent } from 'node:http';
+import { Agent as HttpsAgent } from 'node:https';
+import { homedir } from 'node:os';
+import { basename, dirname, join, relative, resolve } from 'node:path';
+import { type Command, InvalidArgumentError } from 'commander';
+import { formatRefusal } from '../../../machines/refusals.ts';
+import { type DiskProject, openDiskProject } from '../../bundle/diskProject.ts';
+import { isFree, judgeImportedBundle, writeImportedBundle } from '../../bundle/import.ts';
+import { findProject } from '../../bundle/rules/import/findProject.ts';
+import { type ImportedBundle, importProject } from '../../bundle/rules/import/importProject.ts';
+import type { ImportChoices } from '../../bundle/rules/import/importReport.ts';
+import type { ImportVerdict } from '../../bundle/rules/import/importVerdict.ts';
+import { importedImages } from '../../bundle/rules/import/importedImages.ts';
+import { permitLines } from '../../bundle/rules/import/permits.ts';
+import { collectBytes } from '../../platform/collectBytes.ts';
+import { diskFault } from '../../platform/errors/diskFault.ts';
+import { readRegularFile } from '../../platform/regularFile.ts';
+import { parseImageReference } from '../../platform/text/imageReference.ts';
+import { defaultLimits as limits } from '../../protocol/defaultLimits.ts';
+import { parseManifest } from '../../protocol/manifest.ts';
+import { imageDigest } from '../../registry/imageDigest.ts';
+import { RegistryError } from '../../registry/registryError.ts';
+import type { Login, RegistryAccess } from '../../registry/repository.ts';
+import { contextOf } from '../config/connection.ts';
+import type { Result, Run, Session } from '../config/session.ts';
+import { type Agents, download } from '../core/client.ts';
+import { CtlError, exits, usageError } from '../core/ctlError.ts';
+import { collectOption } from '../core/options.ts';
+import { formatFacts, harmless } from '../core/table.ts';
+import { withBundleFaults } from './bundleFiles.ts';
+
+interface ImportOptions {
+  env: string;
+  out?: string;
+  name?: string;
+  file?: string[];
+  profile?: string[];
+  envFile: string;
+  image?: [string, string][];
+  pin?: boolean;
+  secret?: string[];
+  variable?: [string, string | null][];
+}
+
+const { signal } = new AbortController();
+
+/** `deployctl bundle import`. */
+export function addBundleImport(bundle: Command, run: Run): void {
+  bundle
+    .command('import')
+    .description('make a bundle of a compose project, and tell what it changed and what is left to decide')
+    .argument('<source>', 'the directory of the project, or its compose file')
+    .requiredOption('--env <env>', 'the env that the bundle is for')
+    .option('--out <directory>', 'the bundle, which is made (default: NAME-bundle)')
+    .option('--name <name>', 'its name (default: that of the project)')
+    .option(
+      '-f, --file <file>',
+      'a compose file below the source, instead of those that compose finds; repeatable',
+      collectOption,
+    )
+    .option(
+      '--profile <profile>',
+      'a profile that the bundle chooses, instead of those of COMPOSE_PROFILES; repeatable',
+      collectOption,
+    )
+    .option('--env-file <file>', 'values of variables, a file below the source', '.env')
+    .option('--image <service=reference>', 'the image of a service, instead of its build; repeatable', collectPair)
+    .option('--pin', 'write the digest that each image has now into the bundle, as its registry tells it')
+    .option('--secret <name>', 'a variable that is a secret; repeatable', collectOption)
+    .option('--variable <name[=value]>', 'a variable that is none, with its value; repeatable', collectVariable)
+    .action(run(importBundle));
+}
+
+async function importBundle(session: Session, [path]: [string], options: ImportOptions): Promise<Result> {
+  return withBundleFaults(async () => {
+    const { directory, file } = await placesOf(path);
+    const out = options.out === undefined ? null : resolve(options.out);
+    const source = readSource({ directory, file, out, options });
+    const { project, target } = source;
+    if (!(await isFree(target)))
+      throw usageError(
+        'FILE_EXISTS',
+        `${target} is there already`,
+        'name another directory by --out: nothing is overwritten',
+      );
+    const bundle = options.pin === true ? await pinned(source, session) : source.bundle;
+    await writeImportedBundle(target, { bundle, project }, signal);
+    const verdict = await judgeImportedBundle(target, limits, signal);
+    const imported = { directory: target, bundle, ...verdict };
+    const isDone = bundle.report.undecided.length === 0 && verdict.plan.refusals.length === 0;
+    const { manifest, composeFiles, copies, report } = bundle;
+    const files = ['manifest.json', ...composeFiles.keys(), ...copies.keys()];
+    return {
+      json: { directory: target, manifest, files, ...report, ...verdict },
+      text: formatImport(imported),
+      exit: isDone ? exits.done : exits.failed,
+    };
+  });
+}
+
+/** The project's directory, and the compose file that was named. */
+async function placesOf(source: string): Promise<{ directory: string; file: string | null }> {
+  const path = resolve(source);
+  const stats = await stat(path).catch((error: unknown) => {
+    throw diskFault('read', path, error);
+  });
+  return stats.isDirectory() ? { directory: path, file: null } : { directory: dirname(path), file: basename(path) };
+}
+
+interface SourceRequest {
+  directory: string;
+  file: string | null;
+  out: string | null;
+  options: ImportOptions;
+}
+
+/** A project that was read, and the bundle that it makes. */
+interface Source {
+  bundle: ImportedBundle;
+  project: DiskProject;
+  /** The bundle's directory. */
+  target: string;
+  /** Makes the bundle anew, with these pins. */
+  importAgain: (pins: ImportChoices['pins']) => ImportedBundle;
+}
+
+function readSource({ directory, file, out, options }: SourceRequest): Source {
+  const inProject = (path: string) => relative(directory, resolve(directory, path)) || '.';
+  const chosen = options.file?.map(inProject) ?? (file === null ? [] : [file]);
+  const envFile = inProject(options.envFile);
+  const project = openDiskProject(directory, out ?? '');
+  const found = findProject(project, chosen, envFile);
+  if (found.files.length === 0)
+    throw usageError('SOURCE_INVALID', `${directory} has no compose file`, 'name the files by -f');
+  const name = options.name ?? found.name ?? basename(directory);
+  const choices = choicesOf(options, { name, envFile, profiles: found.profiles });
+  const importAgain = (pins: ImportChoices['pins']) => {
+    const made = importProject(found.files, project, { ...choices, ...(pins && { pins }) });
+    if ('problems' in made)
+      throw new CtlError({ exit: exits.failed, code: 'SOURCE_INVALID', message: made.problems.join('; ') });
+    return made;
+  };
+  const bundle = importAgain(undefined);
+  const parsed = parseManifest(JSON.stringify(bundle.manifest), options.env);
+  if ('refusal' in parsed) throw usageError(parsed.refusal.code, parsed.refusal.detail);
+  return { bundle, project, target: out ?? resolve(`${name}-bundle`), importAgain };
+}
+
+async function pinned({ bundle, importAgain }: Source, { io }: Session): Promise<ImportedBundle> {
+  const registries = openRegistries(io.env);
+  try {
+    return importAgain(await pinImages(importedImages(bundle), registries));
+  } finally {
+    registries.close();
+  }
+}
+
+function choicesOf(
+  { env, profile, image = [], secret = [], variable = [] }: ImportOptions,
+  { name, envFile, profiles }: { name: string; envFile: string; profiles: string[] },
+): ImportChoices {
+  return {
+    ...{ name, env, envFile },
+    profiles: profile ? { names: profile, by: '--profile' } : { names: profiles, by: `COMPOSE_PROFILES of ${envFile}` },
+    ...{ images: new Map(image), secrets: new Set(secret), variables: new Map(variable) },
+  };
+}
+
+function collectPair(text: string, previous: [string, string][] = []): [string, string][] {
+  const at = text.indexOf('=');
+  if (at < 1 || at === text.length - 1) throw new InvalidArgumentError('It must be SERVICE=REFERENCE.');
+  return [...previous, [text.slice(0, at), text.slice(at + 1)]];
+}
+
+function collectVariable(text: string, previous: [string, string | null][] = []): [string, string | null][] {
+  const at = text.indexOf('=');
+  return [...previous, at < 0 ? [text, null] : [text.slice(0, at), text.slice(at + 1)]];
+}
+
+/** An imported bundle: what was changed, what it needs, and what is left to decide. */
+function formatImport(imported: ImportVerdict & { directory: string; bundle: ImportedBundle }): string {
+  const { directory, bundle, permits, plan } = imported;
+  const { manifest, composeFiles, copies, report } = bundle;
+  const facts = formatFacts([
+    ['bundle', `${manifest.name}, for env ${manifest.env}`],
+    ['directory', directory],
+    ['compose files', [...composeFiles.keys()].join(', ')],
+    ['profiles', manifest.profiles?.join(', ') ?? null],
+    ['other files', copies.size === 0 ? null : String(copies.size)],
+  ]);
+  const sections: [string, string[]][] = [
+    ['changed', report.changes.map(({ owner, key, what, why }) => `${owner}: ${key}: ${what}: ${why}`)],
+    ['profiles that are not chosen (--profile NAME chooses one)', report.inactive_profiles],
+    ['variables', Object.entries(manifest.variables ?? {}).map(([name, value]) => `${name}=${value}`)],
+    ['secrets to put', manifest.secrets.map((secret) => secretLine(secret, manifest.env))],
+    ['permits that a host needs, in its config.yaml', permitLines(permits)],
+    ['left to decide', report.undecided.map(({ owner, key, what, cure }) => `${owner}: ${key}: ${what} → ${cure}`)],
+    ['refused', plan.refusals.map((refusal) => `${refusal.code}: ${formatRefusal(refusal)}`)],
+  ];
+  const told = sections.filter(([, lines]) => lines.length > 0);
+  const verdict =
+    plan.refusals.length === 0
+      ? ['', permitLines(permits).length === 0 ? 'nothing is refused' : 'nothing is refused with these permits']
+      : [];
+  return [
+    facts,
+    ...told.flatMap(([title, lines]) => ['', title, ...lines.map((line) => `  ${harmless(line)}`)]),
+    ...verdict,
+  ].join('\n');
+}
+
+function secretLine(
+  { var: variable, path, field }: ImportedBundle['manifest']['secrets'][number],
+  env: string,
+): string {
+  return `deployctl secret set ${env} ${path.split('/').at(-1) ?? path} --field ${field}   # ${variable}`;
+}
+
+/** Access to image registries by the system's authorities and the logins of `docker login`. */
+function openRegistries(environment: NodeJS.ProcessEnv): RegistryAccess & { close: () => void } {
+  const agents: Agents = {
+    http: new HttpAgent({ keepAlive: true }),
+    https: new HttpsAgent({ keepAlive: true, secureContext: contextOf(null), rejectUnauthorized: true }),
+  };
+  return {
+    loginOf: readDockerLogins(environment),
+    get: async (url, headers) => {
+      let body: Buffer = Buffer.alloc(0);
+      try {
+        const answer = await download({ url, method: 'GET', headers, body: undefined, agents }, async (bytes) => {
+          body = await collectBytes(bytes, limit);
+        });
+        return answer.status === 200 ? { ...answer, body } : answer;
+      } catch (error) {
+        // got's errors hold the login
+        const { code = 'no answer' } = error as NodeJS.ErrnoException;
+        throw new RegistryError(`${url.host} cannot be reached (${code})`);
+      }
+    },
+    close: () => Object.values(agents).forEach((agent: HttpAgent) => agent.destroy()),
+  };
+}
+
+/** A manifest is some kilobytes; registries take none of more than 4 MiB. */
+const limit = { maxBytes: 4 * 2 ** 20, tooLarge: () => Object.assign(new Error('too large'), { code: 'TOO_LARGE' }) };
+
+const maxBytes = 1_048_576;
+
+/** The logins that `docker login` wrote into its own file, by the registry; those that a credential helper keeps are not found. */
+export function readDockerLogins(environment: NodeJS.ProcessEnv): (registry: string) => Login | null {
+  const auths = readAuths(join(environment['DOCKER_CONFIG'] ?? join(homedir(), '.docker'), 'config.json'));
+  return (registry) => {
+    const name = registry === 'docker.io' ? 'https://index.docker.io/v1/' : registry;
+    const auth = Object.hasOwn(auths, name) ? auths[name]?.auth : undefined;
+    return typeof auth === 'string' ? decoded(auth) : null;
+  };
+}
+
+function readAuths(file: string): Record<string, { auth?: unknown } | undefined> {
+  try {
+    const { auths } = Object(JSON.parse(readRegularFile(file, maxBytes).toString('utf8'))) as { auths?: unknown };
+    return Object(auths) as Record<string, { auth?: unknown }>;
+  } catch {
+    return {};
+  }
+}
+
+function decoded(auth: string): Login | null {
+  const text = Buffer.from(auth, 'base64').toString('utf8');
+  const at = text.indexOf(':');
+  return at < 1 ? null : { user: text.slice(0, at), password: text.slice(at + 1) };
+}
+
+type Pin = { reference: string } | { fault: string };
+
+/** Asks registries for the digest of each service's image, once for the same one; what is pinned already is left as it is. */
+async function pinImages(
+  images: ReadonlyMap<string, string>,
+  access: RegistryAccess,
+): Promise<NonNullable<ImportChoices['pins']>> {
+  const open = [...images].filter(([, image]) => parseImageReference(image).digest === null);
+  const references = [...new Set(open.map(([, image]) => image))];
+  const pins = new Map<string, Pin>();
+  for (const reference of references) pins.set(reference, await pinOf(reference, access));
+  return new Map(open.flatMap(([name, image]) => (pins.has(image) ? [[name, pins.get(image) as Pin] as const] : [])));
+}
+
+async function pinOf(reference: string, access: RegistryAccess): Promise<Pin> {
+  try {
+    return { reference: `${reference}@${await imageDigest(reference, access)}` };
+  } catch (error) {
+    if (!(error instanceof RegistryError)) throw error;
+    return { fault: error.message };
+  }
+}

@@ -1,0 +1,117 @@
+import { existsSync } from 'node:fs';
+import type { Command } from 'commander';
+import { withBundleAt } from '../../bundle/bundleAt.ts';
+import { defaultLimits as limits } from '../../protocol/defaultLimits.ts';
+import type { NewSignature } from '../../signatures/sign/signBundle.ts';
+import type { Signer } from '../../signatures/sign/signer.ts';
+import { SignatureFault } from '../../signatures/signatureFault.ts';
+import type { Statement } from '../../signatures/statement.ts';
+import type { Result, Run, Session } from '../config/session.ts';
+import { CtlError, exits, usageError } from '../core/ctlError.ts';
+import { fileExists, writePublicFile } from '../core/files.ts';
+import { formatFacts } from '../core/table.ts';
+import { passwordFrom, signerByCommand, signerByKey } from '../signing/command.ts';
+import { type KeylessOptions, signByIdentity } from '../signing/keyless.ts';
+import { refusedBundle, withBundleFaults } from './bundleFiles.ts';
+
+interface SignOptions extends KeylessOptions {
+  keyless?: boolean;
+  key?: string;
+  passwordFile?: string;
+  publicKey?: string;
+  out?: string;
+  force?: boolean;
+}
+
+/** Somebody may have to touch a token. */
+const commandTimeoutMs = 60_000;
+const { signal } = new AbortController();
+
+/** `deployctl bundle sign`. */
+export function addBundleSign(bundle: Command, run: Run): void {
+  bundle
+    .command('sign')
+    .description('sign an archive, with a key, by a command or without a key, for hosts that demand signatures')
+    .argument('<archive>', 'as `deployctl bundle pack` makes it')
+    .argument('[command...]', 'after --: reads the bytes to sign, writes the signature, raw or in base64')
+    .option('--key <file>', 'private key in PEM: ECDSA, Ed25519 or RSA, encrypted or not, of cosign too')
+    .option('--password-file <file>', 'password of the key (default: DEPLOYCTL_KEY_PASSWORD, or asked for)')
+    .option('--public-key <file>', 'public key in PEM of the key that the command signs with')
+    .option('--keyless', 'sign with a certificate for the holder of an OIDC token (SIGSTORE_ID_TOKEN)')
+    .option('--identity-token <file>', 'the same, with the token of a file, - for standard input')
+    .option('--fulcio <url>', 'certificate authority of a Sigstore instance (default: the public one)')
+    .option('--rekor <url>', 'its log of signatures (default: the public one)')
+    .option('--tsa <url>', 'timestamp authority (RFC 3161) to ask too, with its path')
+    .option('--root <file>', 'Sigstore trust root by which the signature is verified before it is written')
+    .option('--out <file>', 'the signature (default: ARCHIVE.sigstore.json)')
+    .option('--force', 'overwrite a file that is there')
+    .action(run(sign));
+}
+
+async function sign(session: Session, operands: [string, string[]], options: SignOptions): Promise<Result> {
+  const [archive, command] = operands;
+  const { out: file = `${archive}.sigstore.json`, force = false } = options;
+  if (!force && existsSync(file)) throw fileExists(file);
+  const signBy = wayOf(session, command, options);
+  const statement = await statementAbout(archive);
+  const { signature, signer, remarks = [] } = await withSignatureFaults(() => signBy(statement));
+  await writePublicFile(file, `${JSON.stringify(signature)}\n`, force);
+  const { sha256, claim } = statement;
+  const { name, env, version, sequence } = claim;
+  const facts: [string, string][] = [
+    ['bundle', `${name} ${version}, sequence ${sequence}, for env ${env}`],
+    ['sha256', sha256],
+    ['signer', signer],
+    ...remarks,
+    ['file', file],
+  ];
+  return { json: { file, sha256, name, env, version, sequence, signer }, text: formatFacts(facts) };
+}
+
+/** A way to sign; `remarks` are further facts for people. */
+type Way = (statement: Statement) => Promise<NewSignature & { remarks?: [string, string][] }>;
+
+function wayOf(session: Session, command: string[], options: SignOptions): Way {
+  const { key, keyless, identityToken, publicKey } = options;
+  const isKeyless = keyless === true || identityToken !== undefined;
+  const [program, ...args] = command;
+  if ([key !== undefined, program !== undefined, isKeyless].filter(Boolean).length !== 1)
+    throw usageError('SIGNER_INVALID', 'name one of --key, a command after --, and --keyless or --identity-token');
+  if (isKeyless) return (statement) => signByIdentity(session, statement, options);
+  if (key !== undefined)
+    return async (statement) =>
+      signWith(await signerByKey(key, passwordFrom(session.io, options.passwordFile)), statement);
+  if (publicKey === undefined || program === undefined)
+    throw usageError('SIGNER_INVALID', 'name the public key of the command by --public-key');
+  const signer = signerByCommand({ argv: [program, ...args], publicKey, timeoutMs: commandTimeoutMs }, session.io);
+  return (statement) => signWith(signer, statement);
+}
+
+/** What the manifest of an archive says. */
+async function statementAbout(archive: string): Promise<Statement> {
+  return withBundleFaults(() =>
+    withBundleAt({ path: archive, limits, signal }, async (bundle) => {
+      const { sha } = bundle;
+      if (sha === null) throw usageError('ARCHIVE_INVALID', `${archive} is a directory`, packFirst);
+      if ('refusal' in bundle) throw refusedBundle([bundle.refusal]);
+      const { name, env, version, sequence } = bundle.manifest;
+      return Promise.resolve({ sha256: sha, claim: { name, env, version, sequence } });
+    }),
+  );
+}
+
+const packFirst = 'make an archive of it: `deployctl bundle pack`';
+
+async function signWith(signer: Signer, statement: Statement): Promise<NewSignature> {
+  const { signBundle } = await import('../../signatures/sign/signBundle.ts');
+  return signBundle(statement, signer);
+}
+
+async function withSignatureFaults<T>(act: () => Promise<T>): Promise<T> {
+  try {
+    return await act();
+  } catch (error) {
+    if (!(error instanceof SignatureFault)) throw error;
+    throw new CtlError({ exit: exits.failed, code: 'SIGNATURE_INVALID', message: error.message });
+  }
+}

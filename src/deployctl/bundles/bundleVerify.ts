@@ -1,0 +1,58 @@
+import type { Command } from 'commander';
+import { withBundleAt } from '../../bundle/bundleAt.ts';
+import { planAlone } from '../../bundle/planAlone.ts';
+import { formatPlan } from '../../bundle/rules/plan/formatPlan.ts';
+import type { Plan } from '../../bundle/rules/plan/plan.ts';
+import { defaultLimits as limits } from '../../protocol/defaultLimits.ts';
+import { judgeFiles } from '../../signatures/judgeFiles.ts';
+import { readPolicy } from '../config/policyFile.ts';
+import type { Result, Run, Session } from '../config/session.ts';
+import { readTrustFile } from '../config/trustFile.ts';
+import { usageError } from '../core/ctlError.ts';
+import { refusedBundle, withBundleFaults } from './bundleFiles.ts';
+
+interface VerifyOptions {
+  policy?: string;
+  trust?: string;
+  signatures?: string[];
+}
+
+const { signal } = new AbortController();
+
+/** What the option `--policy` of several commands means. */
+export const policyOption = 'judge for a host with this `policy`, a file with that key of its config.yaml';
+
+/** `deployctl bundle verify`. */
+export function addBundleVerify(bundle: Command, run: Run): void {
+  bundle
+    .command('verify')
+    .description('what a host would refuse, in its words')
+    .argument('<bundle>', 'an archive, or a directory with the files of one')
+    .option('--policy <file>', policyOption)
+    .option('--trust <file>', 'judge who signed it for a host with this `trust.bundles`, a file with that key')
+    .option('--signatures <file...>', 'files of its signatures, for --trust (default: ARCHIVE.sigstore.json)')
+    .action(run(verify));
+}
+
+async function verify(_: Session, [place]: [string], options: VerifyOptions): Promise<Result> {
+  const { trust, signatures = [`${place}.sigstore.json`] } = options;
+  if (trust === undefined && options.signatures)
+    throw usageError('TRUST_MISSING', 'signatures are judged by a trust', 'name it by --trust');
+  const policy = readPolicy(options.policy);
+  const planned = await withBundleFaults(() =>
+    withBundleAt({ path: place, limits, signal }, (bundle) => planAlone(bundle, signal, policy)),
+  );
+  const plan = trust === undefined ? planned : await withSigners(planned, trust, signatures);
+  if (plan.refusals.length > 0) throw refusedBundle(plan.refusals);
+  return { json: plan, text: formatPlan(plan) };
+}
+
+/** A plan with what a host's trust says of the signatures; of what is no bundle there is nothing to sign. */
+async function withSigners(plan: Plan, trustFile: string, files: string[]): Promise<Plan> {
+  const trust = readTrustFile(trustFile);
+  const { sha, bundle } = plan;
+  if (sha === null) throw usageError('ARCHIVE_INVALID', 'a directory cannot be signed', 'name the archive of it');
+  if (bundle === null) return plan;
+  const { signers, refusal } = await judgeFiles({ trust, problems: [] }, { ...bundle, sha256: sha }, files);
+  return { ...plan, signers, refusals: [...(refusal ? [refusal] : []), ...plan.refusals] };
+}

@@ -1,0 +1,98 @@
+import { Command, CommanderError } from 'commander';
+import { version } from '../version.ts';
+import { addBackend } from './backends/backend.ts';
+import { addKit } from './backends/kit.ts';
+import { addReports, addRetire } from './backends/retire.ts';
+import { addWait } from './backends/wait.ts';
+import { addBundle } from './bundles/bundle.ts';
+import { addPush, addSignature } from './bundles/push.ts';
+import { createRun, type Run } from './config/session.ts';
+import { type Exit, exits, type Io } from './core/ctlError.ts';
+import { addEnv } from './envs/env.ts';
+import { addPromote } from './envs/promote.ts';
+import { addLogin } from './people/login.ts';
+import { addAudit, addOperator, addSession } from './people/operator.ts';
+import { addWhoAmI } from './people/whoami.ts';
+import { addRollout } from './rollouts/rollout.ts';
+import { addSecret } from './secrets/secret.ts';
+import { addWebhook } from './webhooks/webhook.ts';
+
+/** The command line; help, manual page and completions are generated from it. */
+export function createProgram(run: Run): Command {
+  const program = new Command('deployctl')
+    .description('Tells a tenancy service what its hosts are to run, and shows what they do.')
+    .version(version, '--version', 'print the version')
+    .helpOption('--help', 'show this help')
+    .helpCommand(false)
+    .option('--url <url>', 'address of the tenancy service (DEPLOYCTL_URL)')
+    .option('--token-file <file>', 'file of your token, mode 0600 (DEPLOYCTL_TOKEN_FILE)')
+    .option('--ca-file <file>', 'PEM file of the authority to trust (DEPLOYCTL_CA_FILE)')
+    .option('--config <file>', 'configuration file (default: ~/.config/deployctl/config.yaml)')
+    .option('--json', 'the objects of the API, for programs')
+    .configureHelp({ showGlobalOptions: true })
+    .addHelpText('after', helpFooter)
+    .exitOverride();
+  for (const add of commands) add(program, run);
+  return program;
+}
+
+/** Runs a command line, without the names of runtime and program; the exit code. */
+export async function runCli(args: string[], io: Io): Promise<Exit> {
+  let exit: Exit = exits.done;
+  // a reader that has seen enough is no error
+  for (const stream of [io.stdout, io.stderr]) stream.on('error', () => undefined);
+  const program = createProgram(createRun(io, (code) => (exit = code)));
+  configureOutput(program, io);
+  try {
+    await program.parseAsync(args, { from: 'user' });
+  } catch (error) {
+    if (!(error instanceof CommanderError)) throw error;
+    exit = error.exitCode === 0 ? exits.done : exits.usage;
+  }
+  return exit;
+}
+
+const commands = [
+  addLogin,
+  addWhoAmI,
+  addEnv,
+  addBackend,
+  addKit,
+  addRetire,
+  addBundle,
+  addPush,
+  addSignature,
+  addPromote,
+  addRollout,
+  addWait,
+  addSecret,
+  addReports,
+  addWebhook,
+  addOperator,
+  addSession,
+  addAudit,
+];
+
+const helpFooter = `
+Exit codes: 0 done, 1 refused or failed, 2 wrong usage, 75 try again later, 77 not permitted.
+Examples:
+  deployctl login https://tenancy.example <token      keep address and token
+  deployctl bundle pack shop --next                   make an archive of a directory
+  deployctl push shop.tar.gz                          give a bundle to the service
+  deployctl promote eu-1 3f2a91bc0d14                 its hosts are to run it
+  deployctl wait eu-1 --timeout 600                   until they do
+  deployctl rollout start eu-1 3f2a91bc0d14 --wave 1  first one of them, then the others
+  deployctl secret set eu-1 db --field password       rotate a secret, from standard input`;
+
+/** Subcommands have settings of their own. */
+function configureOutput(command: Command, io: Io): void {
+  command.configureOutput({
+    writeOut: (text) => io.stdout.write(text),
+    writeErr: (text) => io.stderr.write(text),
+    getOutHelpWidth: () => io.stdout.columns ?? 80,
+    getErrHelpWidth: () => 80,
+  });
+  for (const inner of command.commands) configureOutput(inner, io);
+}
+
+if (import.meta.main) void runCli(process.argv.slice(2), process).then((exit) => (process.exitCode = exit));

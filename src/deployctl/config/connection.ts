@@ -1,0 +1,128 @@
+import { resolve } from 'node:path';
+import type { SecureContext } from 'node:tls';
+import { isServiceUrl } from '../../config/valueTypes.ts';
+import { type Authorities, createTlsContext, parseAuthorities } from '../../platform/certificateAuthorities.ts';
+import { openRegularFile, readRegularFile } from '../../platform/regularFile.ts';
+import { readSystemRoots, type RootBundle } from '../../platform/systemRoots.ts';
+import { isLoopback } from '../../protocol/loopback.ts';
+import type { Connection } from '../core/client.ts';
+import { type Io, usageError } from '../core/ctlError.ts';
+import type { CtlSettings } from './settings.ts';
+import { readSettings } from './settingsFile.ts';
+
+/** What the command line says of the connection. */
+interface ConnectionOptions {
+  url?: string;
+  tokenFile?: string;
+  caFile?: string;
+  config?: string;
+}
+
+/** Where the API is; each value from the command line, else the environment, else config.yaml. */
+interface Target {
+  url: URL;
+  /** Null without one. */
+  tokenFile: string | null;
+  caFile: string | null;
+}
+
+/** The connection by command line, environment and config.yaml. Throws usage errors. */
+export async function connectionOf(options: ConnectionOptions, env: Io['env']): Promise<Connection> {
+  const { url, tokenFile, caFile } = targetOf(options, env);
+  if (tokenFile === null)
+    throw usageError('TOKEN_MISSING', 'no token file is named', `\`deployctl login\`, ${othersOf('token-file')}`);
+  return { url, token: await readToken(tokenFile), context: contextOf(caFile) };
+}
+
+/** Where the API is; throws usage errors. */
+export function targetOf(options: ConnectionOptions, env: Io['env']): Target {
+  const settings = readSettings(options.config, env);
+  const [url, source] = urlOf(options, env) ?? [settings.url, 'url in config.yaml'];
+  const tokenFile = options.tokenFile ?? env['DEPLOYCTL_TOKEN_FILE'] ?? settings.token_file;
+  const caFile = caFileOf(options, env, settings);
+  if (url === null)
+    throw usageError('URL_MISSING', 'no tenancy service is named', `\`deployctl login\`, ${othersOf('url')}`);
+  return {
+    url: serviceUrlOf(url, `the tenancy service (${source})`),
+    tokenFile: tokenFile && resolve(tokenFile),
+    caFile,
+  };
+}
+
+/** The address that is given for this call, and by what; null without one. */
+function urlOf({ url }: ConnectionOptions, { DEPLOYCTL_URL: variable }: Io['env']): [string, string] | null {
+  if (url !== undefined) return [url, '--url'];
+  return variable === undefined ? null : [variable, 'DEPLOYCTL_URL'];
+}
+
+/** The file of authorities, or null: from the command line, else the environment, else config.yaml. */
+export function caFileOf({ caFile }: ConnectionOptions, env: Io['env'], settings: CtlSettings): string | null {
+  const file = caFile ?? env['DEPLOYCTL_CA_FILE'] ?? settings.ca_file;
+  return file === null ? null : resolve(file);
+}
+
+/** TLS that trusts the authorities of a file, without one those of the system. */
+export function contextOf(caFile: string | null): SecureContext {
+  return createTlsContext(authoritiesOf(caFile));
+}
+
+/** TLS that trusts the authorities of the system, and those of a file: for services that others run, too. */
+export function widerContextOf(caFile: string | null): SecureContext {
+  const system = authoritiesOf(null);
+  return createTlsContext(caFile === null ? system : (system.concat(authoritiesOf(caFile)) as Authorities));
+}
+
+function authoritiesOf(caFile: string | null): Authorities {
+  const { path, pem } = readBundle(caFile);
+  const authorities = parseAuthorities(pem);
+  if (authorities === null) throw usageError('CA_UNUSABLE', `${path} holds no certificate that can be read`);
+  return authorities;
+}
+
+function othersOf(option: string): string {
+  return `--${option} or DEPLOYCTL_${option.toUpperCase().replace('-', '_')}`;
+}
+
+/** The address of a service that gets a token. Throws URL_INVALID, which names the service and tells no credentials. */
+export function serviceUrlOf(text: string, service: string): URL {
+  if (!isServiceUrl(text))
+    throw usageError(
+      'URL_INVALID',
+      `the address of ${service} is no https:// URL without credentials, query and fragment`,
+    );
+  const url = new URL(text);
+  if (url.protocol === 'http:' && !isLoopback(url.hostname))
+    throw usageError('URL_INVALID', `${text} would send your token in clear: use https://`);
+  return url;
+}
+
+function readBundle(caFile: string | null): RootBundle {
+  try {
+    return caFile === null ? readSystemRoots() : { path: caFile, pem: readRegularFile(caFile).toString('latin1') };
+  } catch (error) {
+    const { code = 'unknown', path = caFile } = error as NodeJS.ErrnoException;
+    throw usageError('CA_UNUSABLE', `${path ?? 'the roots of the system'} cannot be read (${code})`);
+  }
+}
+
+/** Reads an operator's token. Throws TOKEN_UNUSABLE, which says nothing of what the file holds. */
+export async function readToken(file: string): Promise<string> {
+  const unusable = (problem: string, remedy?: string) => usageError('TOKEN_UNUSABLE', `${file} ${problem}`, remedy);
+  const opened = await openRegularFile(file, { follow: true }).catch((error: unknown) => {
+    throw unusable(`cannot be read (${(error as NodeJS.ErrnoException).code ?? 'unknown'})`);
+  });
+  await using token = opened;
+  const { mode } = await token.stat();
+  if ((mode & 0o077) !== 0) throw unusable('may be read by others', `chmod 600 ${file}`);
+  const { buffer, bytesRead } = await token.read(Buffer.alloc(maxBytes));
+  const text = buffer.toString('latin1', 0, bytesRead).trim();
+  if (!isToken(text)) throw unusable('holds no token of an operator', 'it is one line that begins with dpo_');
+  return text;
+}
+
+/** True for a text that has the shape of an operator's token. */
+export function isToken(text: string): boolean {
+  return /^dpo_[A-Za-z0-9_-]{43}$/.test(text);
+}
+
+const maxBytes = 1024;

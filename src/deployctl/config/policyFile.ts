@@ -1,0 +1,18 @@
+import { readConfigFile } from '../../config/configFile.ts';
+import { defaultPolicy, type HostPolicy } from '../../protocol/hostPolicy.ts';
+import { policyTable } from './policyTable.ts';
+import { validate } from './policyValidator.ts';
+import { withConfigFaults } from './settingsFile.ts';
+
+/** The policy of a host, by a file with the key `policy` of its config.yaml; without a file the default. Throws CONFIG_INVALID. */
+export function readPolicy(file: string | undefined): HostPolicy {
+  if (file === undefined) return defaultPolicy;
+  return withConfigFaults(() => readConfigFile<{ policy: HostPolicy }>(file, format).settingsUnless([]).policy);
+}
+
+const format = {
+  table: policyTable,
+  validate,
+  example: 'policy: {permit: {capabilities: [NET_ADMIN]}}',
+  naming: 'with --policy',
+};

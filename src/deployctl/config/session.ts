@@ -1,0 +1,93 @@
+import type { Command } from 'commander';
+import { type Api, createApi } from '../core/client.ts';
+import { type Clock, type Exit, exits, type Io, systemClock, usageError } from '../core/ctlError.ts';
+import { fieldsOfError, formatError, formatErrorJson } from '../core/printError.ts';
+import { harmlessJson } from '../core/table.ts';
+import { connectionOf } from './connection.ts';
+
+/** Options that every command has. */
+interface CommonOptions {
+  url?: string;
+  tokenFile?: string;
+  caFile?: string;
+  config?: string;
+  json?: boolean;
+}
+
+/** What a command works with. */
+export interface Session {
+  readonly io: Io;
+  readonly options: CommonOptions;
+  /** The API by the settings; the same at each call. Throws CtlErrors. */
+  readonly api: () => Promise<Api>;
+  /** Columns of the terminal, no limit elsewhere. */
+  readonly width: number;
+  /** Milliseconds since 1970, when the command began. */
+  readonly nowMs: number;
+  readonly clock: Clock;
+}
+
+/** What a command tells: the API's object for programs, text for people. */
+export interface Result {
+  json: object;
+  text: string;
+  exit?: Exit;
+}
+
+/** What a command does with its operands and options. */
+type Work<P extends Operands, O> = (session: Session, operands: P, options: O) => Promise<Result>;
+type Operands = (string | string[] | undefined)[];
+
+/** Makes the action of a command from its work. */
+export type Run = <P extends Operands, O>(work: Work<P, O>) => (...all: [...P, O, Command]) => Promise<void>;
+
+/** Runs commands on `io`; the exit code of each goes to `ended`. */
+export function createRun(io: Io, ended: (exit: Exit) => void): Run {
+  return <P extends Operands, O>(work: Work<P, O>) =>
+    async (...all: [...P, O, Command]) => {
+      const [own, command] = all.slice(-2) as [O, Command];
+      const options = command.optsWithGlobals<CommonOptions>();
+      const { session, close } = openSession(io, options);
+      try {
+        const { json, text, exit } = await work(session, all.slice(0, -2) as P, own);
+        io.stdout.write(`${options.json ? harmlessJson(json) : text}\n`);
+        ended(exit ?? exits.done);
+      } catch (error) {
+        const fields = fieldsOfError(error);
+        io.stderr.write(`${options.json ? formatErrorJson(fields) : formatError(fields)}\n`);
+        ended(fields.exit);
+      } finally {
+        close();
+      }
+    };
+}
+
+function openSession(io: Io, options: CommonOptions): { session: Session; close: () => void } {
+  let api: Promise<Api> | undefined;
+  const { clock = systemClock } = io;
+  const session: Session = {
+    io,
+    options,
+    api: () => (api ??= connectionOf(options, io.env).then((connection) => createApi(connection, clock))),
+    width: io.stdout.isTTY ? (io.stdout.columns ?? 80) : Infinity,
+    nowMs: Date.now(),
+    clock,
+  };
+  const close = () => void api?.then((opened) => opened.close()).catch(() => undefined);
+  return { session, close };
+}
+
+/** Options of a command whose answer holds a credential. */
+export interface RevealOptions {
+  output?: string;
+  show?: boolean;
+}
+
+/**
+ * Throws where a credential would come to a terminal, which keeps it in its scrollback. Called before the reveal, which
+ * would cost the credential before.
+ */
+export function requireDestination({ io }: Session, { output, show = false }: RevealOptions): void {
+  if (output !== undefined || show || !io.stdout.isTTY) return;
+  throw usageError('TERMINAL', 'the answer holds a credential, and this is a terminal', 'add --output, or --show');
+}

@@ -1,0 +1,301 @@
+import { once } from 'node:events';
+import { Agent as HttpAgent, type IncomingHttpHeaders, type IncomingMessage } from 'node:http';
+import { Agent as HttpsAgent } from 'node:https';
+import type { Readable } from 'node:stream';
+import type { SecureContext } from 'node:tls';
+import got from 'got';
+import { refusals } from '../../../machines/refusals.ts';
+import { collectBytes } from '../../platform/collectBytes.ts';
+import { describeErrorCode, errorClassOf } from '../../platform/errors/errorCodes.ts';
+import { parseRetryAfter } from '../../platform/http/retryAfter.ts';
+import { parseErrorBody } from '../../protocol/errorBody.ts';
+import { isObject } from '../../protocol/jsonFields.ts';
+import { version } from '../../version.ts';
+import { type BundleRefusal, type Clock, CtlError, type Exit, exits, usageError } from './ctlError.ts';
+
+/** One call of the operators' API. */
+export interface ApiCall {
+  method: HttpRequest['method'];
+  /** Made by `path`. */
+  path: string;
+  query?: Record<string, string | number | undefined>;
+  json?: object;
+  /** Without it as many as temporary failures allow, but one for POST, which might be done twice. */
+  tries?: 1;
+  /** Opens the bytes to send; called again for each try. */
+  upload?: () => Promise<{ bytes: Readable; size: number }>;
+  /** Takes the bytes of an answer that is no JSON, for each try from the first one on. Its CtlErrors end the call. */
+  receive?: (bytes: Readable) => Promise<void>;
+}
+
+/** The operators' API; throws nothing but CtlErrors. */
+export interface Api {
+  /** The object that was answered, an empty one to 204. */
+  call: <T extends object>(call: ApiCall) => Promise<T>;
+  close: () => void;
+}
+
+/** Where the API is, and who calls it. */
+export interface Connection {
+  url: URL;
+  token: string;
+  context: SecureContext;
+}
+
+/** The API at the end of a connection; `clock` times the retries. */
+export function createApi({ url, token, context }: Connection, clock: Clock): Api {
+  const agents: Agents = {
+    http: new HttpAgent({ keepAlive: true }),
+    https: new HttpsAgent({ keepAlive: true, secureContext: context, rejectUnauthorized: true }),
+  };
+  const attempt = async (call: ApiCall): Promise<Attempt> => {
+    const upload = await call.upload?.();
+    const headers = { ...baseHeaders, authorization: `Bearer ${token}`, ...contentHeaders(call, upload?.size) };
+    const body = upload?.bytes ?? (call.json && JSON.stringify(call.json));
+    const request = { url: urlOf(url, call), method: call.method, headers, body, agents };
+    return (call.receive ? download(request, call.receive) : send(request)).then(
+      (answer) => readAnswer(answer, url.origin),
+      (error: unknown) => ({ error: callError(error, url.origin), retryAfterS: null }),
+    );
+  };
+  return {
+    call: async <T extends object>(call: ApiCall) => (await withRetries(call, clock, () => attempt(call))) as T,
+    close: () => Object.values(agents).forEach((agent: HttpAgent) => agent.destroy()),
+  };
+}
+
+/** What came of one try. */
+type Attempt = { json: object } | { error: CtlError; retryAfterS: number | null };
+
+const baseHeaders = { accept: 'application/json', 'user-agent': `deployctl/${version}` };
+
+function contentHeaders({ json }: ApiCall, size: number | undefined): Record<string, string> {
+  if (size !== undefined) return { 'content-type': 'application/octet-stream', 'content-length': String(size) };
+  return json === undefined ? {} : { 'content-type': 'application/json' };
+}
+
+function urlOf(base: URL, { path, query = {} }: ApiCall): URL {
+  const url = new URL(base);
+  url.pathname = `${base.pathname.replace(/\/$/, '')}${path}`;
+  for (const [name, value] of Object.entries(query)) if (value !== undefined) url.searchParams.set(name, String(value));
+  return url;
+}
+
+function readAnswer({ status, headers, body }: HttpAnswer, origin: string): Attempt {
+  const json = parseJson(body);
+  const isOk = status >= 200 && status < 300;
+  if (!isOk) return { error: answerError(status, json), retryAfterS: parseRetryAfter(headers, Date.now()) };
+  if (isObject(json)) return { json };
+  return { error: notOurAnswer(origin), retryAfterS: null };
+}
+
+/** No body is an empty object; undefined is no JSON. */
+function parseJson(body: Buffer): unknown {
+  try {
+    return body.length === 0 ? {} : (JSON.parse(body.toString('utf8')) as unknown);
+  } catch {
+    return undefined;
+  }
+}
+
+async function withRetries(
+  { method, tries: most }: ApiCall,
+  clock: Clock,
+  attempt: () => Promise<Attempt>,
+): Promise<object> {
+  for (let tries = 1; ; tries++) {
+    const result = await attempt();
+    if ('json' in result) return result.json;
+    const { error, retryAfterS } = result;
+    const mayRetry = method !== 'POST' && most !== 1 && error.fields.exit === exits.temporary;
+    const delayMs = mayRetry ? retryDelayMs(retryAfterS, tries, Math.random()) : null;
+    if (delayMs === null) throw error;
+    await clock.sleep(delayMs);
+  }
+}
+
+/** What went wrong before an answer was complete: at the caller's own end, or on the way. */
+function callError(error: unknown, origin: string): CtlError {
+  if (error instanceof CtlError) return error;
+  const { code } = error as { code?: unknown };
+  return transportError(typeof code === 'string' ? code : 'UNKNOWN', origin);
+}
+
+/** The error of an answer other than 2xx: its own code and message where it has an error body. */
+function answerError(status: number, body: unknown): CtlError {
+  const { code, text } = parseErrorBody(body);
+  const known = code ?? 'PROTOCOL_INVALID';
+  return new CtlError({
+    exit: exitOf(status),
+    code: known,
+    message: text ?? `the service answered ${status}`,
+    ...remedyOf(known, status),
+    refusals: refusalsOf(body),
+  });
+}
+
+/** The error of a call that got no answer; `code` is an errno or the like. */
+export function transportError(code: string, origin: string): CtlError {
+  const isTemporary = errorClassOf(code) === 'temporary';
+  const name = { untrusted: 'TLS_UNTRUSTED', protocol: 'PROTOCOL_INVALID', temporary: 'UNREACHABLE', bug: 'INTERNAL' };
+  const known = name[errorClassOf(code)];
+  const exit = isTemporary ? exits.temporary : exits.failed;
+  return new CtlError({ exit, code: known, message: `${origin}: ${describeErrorCode(code)}`, ...remedyOf(known, 0) });
+}
+
+/** The error of a success without the object that the API promises. */
+function notOurAnswer(origin: string): CtlError {
+  const message = `${origin}: the answer is no JSON object: is this the address of the tenancy service?`;
+  return new CtlError({ exit: exits.failed, code: 'PROTOCOL_INVALID', message });
+}
+
+/** True for a status that another try may not get. */
+export function isTemporary(status: number): boolean {
+  return [408, 425, 429].includes(status) || status >= 500;
+}
+
+function exitOf(status: number): Exit {
+  if (status === 400) return exits.usage;
+  if (status === 401 || status === 403) return exits.notPermitted;
+  return isTemporary(status) ? exits.temporary : exits.failed;
+}
+
+function refusalsOf(body: unknown): BundleRefusal[] {
+  const error = isObject(body) && isObject(body.error) ? body.error : {};
+  const refusals = Array.isArray(error['refusals']) ? (error['refusals'] as unknown[]) : [];
+  return refusals.filter(isRefusal);
+}
+
+function isRefusal(value: unknown): value is BundleRefusal {
+  return isObject(value) && typeof value.code === 'string' && typeof value.detail === 'string' && hasFaults(value);
+}
+
+function hasFaults({ faults = [] }: Record<string, unknown>): boolean {
+  const isFault = (fault: unknown) =>
+    isObject(fault) && typeof fault.text === 'string' && typeof fault.cure === 'string';
+  return Array.isArray(faults) && faults.every(isFault);
+}
+
+/** What to do about an error, by its code. */
+const remedies: Record<string, string> = {
+  BACKEND_LEADS:
+    '`docker node demote` its node, or add --swarm: all managers; with --force nobody acts until it is demoted',
+  BACKEND_OFFLINE: 'add --force: it is given 24 h to come back and be taken down',
+  BUNDLE_DAMAGED: '`deployctl push` its archive again, or a newer bundle',
+  BUNDLE_ENV: 'build a bundle for this env: its manifest names another',
+  BUNDLE_MISSING: '`deployctl push` its archive again, or a newer bundle',
+  BUNDLE_NOT_FOUND: '`deployctl push` it first; `deployctl bundle list` shows what is there',
+  CONFIRM_REQUIRED: 'add --confirm: its host is taken down, and its credentials are revoked',
+  ENV_EXISTS: '`deployctl env show` tells what it is',
+  ENV_IN_USE: 'retire its backends first: `deployctl backend list --env ENV`',
+  ROLLOUT_ACTIVE: '`deployctl rollout show ENV` tells where it is; `deployctl rollout abort ENV` ends it',
+  ROLLOUT_STATE: '`deployctl rollout show ENV` tells where it is',
+  SEQUENCE_STALE: 'pack anew with `deployctl bundle pack --next`',
+  TLS_UNTRUSTED: 'name the authority that the service is trusted by: --ca-file, DEPLOYCTL_CA_FILE or ca_file',
+  WEBHOOK_LIMIT: '`deployctl webhook remove` one first',
+  UNREACHABLE: 'is the address right, and the service up? Try again later',
+};
+
+/** The same by status, for codes that are not listed. */
+const remediesByStatus: Record<number, string> = {
+  401: 'the token is not valid or was revoked: `deployctl login` with another',
+  403: 'another operator may: `deployctl whoami` tells your role and envs',
+  413: 'leave files out; the service limits the size of a bundle',
+  429: 'try again later',
+  503: 'try again later',
+};
+
+/** What to do about an error; nothing where the message says all. */
+function remedyOf(code: string, status: number): { remedy?: string } {
+  const remedy = remedies[code] ?? cureOf(code) ?? remediesByStatus[status];
+  return remedy === undefined ? {} : { remedy };
+}
+
+/** How to get a refused bundle accepted. */
+export function cureOf(code: string): string | undefined {
+  return (refusals as Partial<Record<string, { cure: string }>>)[code]?.cure;
+}
+
+/** Milliseconds until a failed call is tried again, null when it is not; `random` is in [0, 1). */
+function retryDelayMs(retryAfterS: number | null, tries: number, random: number): number | null {
+  if (tries >= maxTries) return null;
+  if (retryAfterS !== null && retryAfterS > maxRetryAfterS) return null;
+  // many pipelines may have got the same Retry-After
+  return (retryAfterS ?? 0) * 1000 * (1 + random / 2) + firstDelayMs * 2 ** (tries - 1) * (0.5 + random);
+}
+
+const maxTries = 4;
+/** Seconds; a service that asks for more is told of instead of waited for. */
+const maxRetryAfterS = 30;
+const firstDelayMs = 250;
+
+/** One agent for each scheme. */
+export interface Agents {
+  http: HttpAgent;
+  https: HttpsAgent;
+}
+
+/** One request, sent once. */
+interface HttpRequest {
+  url: URL;
+  method: 'GET' | 'POST' | 'PUT' | 'DELETE';
+  headers: Record<string, string>;
+  body: string | Buffer | Readable | undefined;
+  agents: Agents;
+}
+
+/** A complete response, whatever its status. */
+export interface HttpAnswer {
+  status: number;
+  headers: IncomingHttpHeaders;
+  body: Buffer;
+}
+
+/** Of an answer that tells why there is no download. */
+const errorLimit = { maxBytes: 1_048_576, tooLarge: () => new Error('the answer is too long') };
+
+/** Milliseconds. An upload may take as long as it likes while bytes flow; a push is judged before it is answered. */
+const timeout = { lookup: 10_000, connect: 10_000, secureConnect: 10_000, socket: 60_000, response: 300_000 };
+
+/** Every request: follows no redirect, which would carry the bearer elsewhere. */
+const options = {
+  timeout,
+  https: { rejectUnauthorized: true },
+  retry: { limit: 0 },
+  throwHttpErrors: false,
+  followRedirect: false,
+  decompress: false,
+} as const;
+
+/** Sends a request. Throws got's errors, which hold the bearer. */
+export async function send({ url, method, headers, body, agents }: HttpRequest): Promise<HttpAnswer> {
+  const sent = { ...options, method, headers, ...(body !== undefined && { body }) };
+  const response = await got(url, { ...sent, agent: agents, responseType: 'buffer' });
+  return { status: response.statusCode, headers: response.headers, body: Buffer.from(response.body) };
+}
+
+/** Sends a request; the bytes of a successful answer go to `receive`, those of any other one are its body. */
+export async function download(
+  { url, method, headers, agents }: HttpRequest,
+  receive: (bytes: Readable) => Promise<void>,
+): Promise<HttpAnswer> {
+  const bytes = got.stream(url, { ...options, method, headers, agent: agents });
+  // whoever reads it next learns of an error, however early that came
+  bytes.on('error', () => undefined);
+  const [response] = (await once(bytes, 'response')) as [IncomingMessage];
+  const answer = { status: response.statusCode ?? 0, headers: response.headers };
+  if (answer.status !== 200) return { ...answer, body: await collectBytes(bytes, errorLimit) };
+  await receive(bytes);
+  return { ...answer, body: Buffer.alloc(0) };
+}
+
+/** The path of a call: each value becomes one segment, so that no name can lead elsewhere. */
+export function path(parts: TemplateStringsArray, ...segments: string[]): string {
+  return parts.map((part, index) => part + segmentOf(segments[index])).join('');
+}
+
+function segmentOf(value: string | undefined): string {
+  if (value === undefined) return '';
+  if (['', '.', '..'].includes(value)) throw usageError('NAME_INVALID', `"${value}" is no name`);
+  return encodeURIComponent(value.toWellFormed());
+}

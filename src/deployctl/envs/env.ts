@@ -1,0 +1,120 @@
+import type { Command } from 'commander';
+import type { Result, Run, Session } from '../config/session.ts';
+import { readTrustFile } from '../config/trustFile.ts';
+import { path } from '../core/client.ts';
+import { usageError } from '../core/ctlError.ts';
+import { formatFacts, formatTable, shortSha } from '../core/table.ts';
+import type { Bundle, Env, EnvDetails } from '../core/types.ts';
+
+/** `deployctl env list|show|create|delete|trust`. */
+export function addEnv(program: Command, run: Run): void {
+  const env = program
+    .command('env')
+    .helpCommand(false)
+    .description('the envs: what is desired in them, and how many backends they have');
+  env.command('list').description('every env that you may see').action(run(listEnvs));
+  env.command('show').description('one env').argument('<env>', 'its name').action(run(showEnv));
+  env
+    .command('create')
+    .description('a new env, without backends')
+    .argument('<env>', 'its name')
+    .option('--production', 'no retirement ever removes its volumes')
+    .action(run(createEnv));
+  env
+    .command('delete')
+    .description('remove an env whose backends are all retired')
+    .argument('<env>', 'its name')
+    .action(run(deleteEnv));
+  env
+    .command('trust')
+    .description(
+      'tell the service whose signatures the hosts of an env demand of a bundle; their own configuration decides',
+    )
+    .argument('<env>', 'its name')
+    .argument('[file]', 'with the key `trust.bundles` of config.yaml; paths are relative to it')
+    .option('--clear', 'they demand none')
+    .action(run(trustEnv));
+}
+
+async function listEnvs(session: Session): Promise<Result> {
+  const api = await session.api();
+  const json = await api.call<{ envs: Env[] }>({ method: 'GET', path: '/v1/envs' });
+  const rows = json.envs.map(({ name, production, desired_sha, last_sequence, backends }) => [
+    name,
+    production ? 'yes' : 'no',
+    shortSha(desired_sha),
+    String(last_sequence),
+    formatCounts(backends),
+  ]);
+  return { json, text: formatTable(['ENV', 'PRODUCTION', 'DESIRED', 'SEQUENCE', 'BACKENDS'], rows, session.width) };
+}
+
+async function showEnv(session: Session, [name]: [string]): Promise<Result> {
+  const api = await session.api();
+  return resultOf(await api.call<EnvDetails>({ method: 'GET', path: path`/v1/envs/${name}` }));
+}
+
+async function createEnv(session: Session, [name]: [string], options: { production?: boolean }): Promise<Result> {
+  const api = await session.api();
+  const json = { name, production: options.production ?? false };
+  return resultOf(await api.call<EnvDetails>({ method: 'POST', path: '/v1/envs', json }));
+}
+
+async function deleteEnv(session: Session, [name]: [string]): Promise<Result> {
+  const api = await session.api();
+  const json = await api.call({ method: 'DELETE', path: path`/v1/envs/${name}` });
+  return { json, text: `env ${name} is deleted` };
+}
+
+async function trustEnv(
+  session: Session,
+  [name, file]: [string, string | undefined],
+  { clear = false }: { clear?: boolean },
+): Promise<Result> {
+  if (clear === (file !== undefined)) throw usageError('TRUST_INVALID', 'give a file, or --clear');
+  const trust = file === undefined ? null : readTrustFile(file);
+  const api = await session.api();
+  const target = path`/v1/envs/${name}/trust`;
+  if (trust === null) return resultOf(await api.call<EnvDetails>({ method: 'DELETE', path: target }));
+  const json = { ...trust, root: trust.root === null ? null : (JSON.parse(trust.root) as object) };
+  return resultOf(await api.call<EnvDetails>({ method: 'PUT', path: target, json }));
+}
+
+function resultOf(env: EnvDetails): Result {
+  return { json: env, text: formatEnv(env) };
+}
+
+/** An env as text. */
+export function formatEnv({ name, production, desired_sha, last_sequence, backends, ...more }: EnvDetails): string {
+  return formatFacts([
+    ['env', name],
+    ['production', production ? 'yes' : 'no'],
+    ['desired', desired_sha ?? 'nothing'],
+    ['sequence', String(last_sequence)],
+    ['backends', formatCounts(backends)],
+    ...trustFacts(more),
+  ]);
+}
+
+function trustFacts({ trust, desired, newest }: Pick<EnvDetails, 'trust' | 'desired' | 'newest'>): Fact[] {
+  if (!trust) return [];
+  const { threshold, keys, identities } = trust;
+  const waits = newest && newest.sha256 !== desired?.sha256;
+  return [
+    ['trust', `${threshold} of ${keys.length + identities.length} who may sign must have signed`],
+    ['desired is', desired ? formatSignature(desired, threshold) : null],
+    ['newest is', waits ? `${newest.sha256}, ${formatSignature(newest, threshold)}` : null],
+  ];
+}
+
+type Fact = [label: string, value: string | null];
+
+function formatSignature({ signature, signers = [] }: Bundle, threshold: number): string {
+  if (signature === 'signed') return `signed by ${signers.join(', ')}`;
+  return `awaiting signature, has ${signers.length} of ${threshold}`;
+}
+
+function formatCounts(backends: Env['backends']): string {
+  const counts = Object.entries(backends).filter(([, count]) => count > 0);
+  return counts.map(([state, count]) => `${count} ${state}`).join(', ') || 'none';
+}

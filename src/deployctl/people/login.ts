@@ -1,0 +1,69 @@
+import { join, resolve } from 'node:path';
+import type { Command } from 'commander';
+import { contextOf, isToken, readToken, targetOf } from '../config/connection.ts';
+import type { Result, Run, Session } from '../config/session.ts';
+import type { CtlSettings } from '../config/settings.ts';
+import { configDirectory, readSettings } from '../config/settingsFile.ts';
+import { type Connection, createApi } from '../core/client.ts';
+import { usageError } from '../core/ctlError.ts';
+import { writePrivateFile } from '../core/files.ts';
+import type { WhoAmI } from '../core/types.ts';
+import { readValue } from '../core/values.ts';
+import { formatWhoAmI } from './whoami.ts';
+
+/** `deployctl login`. */
+export function addLogin(program: Command, run: Run): void {
+  program
+    .command('login')
+    .description('keep address and token for later commands, once the service has accepted the token')
+    .argument('[url]', 'address of the tenancy service')
+    .addHelpText('after', help)
+    .action(run(login));
+}
+
+const help = `
+Without --token-file the token is read from standard input, on a terminal without echo, and kept beside config.yaml.`;
+
+async function login(session: Session, [url]: [string | undefined]): Promise<Result> {
+  const { io, options } = session;
+  const target = targetOf({ ...options, ...(url !== undefined && { url }) }, io.env);
+  const dir = configDirectory(io.env);
+  const given = options.tokenFile === undefined ? null : resolve(options.tokenFile);
+  const token = given === null ? await askForToken(session) : await readToken(given);
+  const json = await whoIs(session, { url: target.url, token, context: contextOf(target.caFile) });
+  const tokenFile = given ?? join(dir, 'token');
+  if (given === null) await writePrivateFile(tokenFile, `${token}\n`);
+  const config = options.config ?? join(dir, 'config.yaml');
+  const { sigstore } = readSettings(options.config, io.env);
+  const settings = { url: target.url.href, token_file: tokenFile, ca_file: target.caFile, sigstore };
+  await writePrivateFile(config, formatConfig(settings));
+  return { json, text: `${formatWhoAmI(json)}\nkept in ${config}` };
+}
+
+async function askForToken({ io }: Session): Promise<string> {
+  const token = (await readValue(io, undefined, 'token')).trim();
+  if (isToken(token)) return token;
+  throw usageError('TOKEN_UNUSABLE', 'this is no token of an operator', 'it is one line that begins with dpo_');
+}
+
+async function whoIs({ clock }: Session, connection: Connection): Promise<WhoAmI> {
+  const api = createApi(connection, clock);
+  try {
+    return await api.call<WhoAmI>({ method: 'GET', path: '/v1/whoami' });
+  } finally {
+    api.close();
+  }
+}
+
+/** JSON is YAML. */
+function formatConfig({ sigstore, ...settings }: CtlSettings): string {
+  const named = withoutNulls(sigstore);
+  const known = withoutNulls({ ...settings, sigstore: Object.keys(named).length > 0 ? named : null });
+  return Object.entries(known)
+    .map(([key, value]) => `${key}: ${JSON.stringify(value)}\n`)
+    .join('');
+}
+
+function withoutNulls(settings: object): Record<string, unknown> {
+  return Object.fromEntries(Object.entries(settings).filter(([, value]) => value !== null));
+}

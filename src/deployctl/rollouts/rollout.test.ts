@@ -1,0 +1,106 @@
+import { type ServiceWithOperators, startWithOperators } from '../../../fixtures/ctl/operators.ts';
+import { createRolloutScene, type RolloutScene } from '../../../fixtures/tenancy/api/rolloutScene.ts';
+import { startReceiver } from '../../../fixtures/tenancy/webhooks/receiver.ts';
+import { askGates } from '../../tenancy/rollouts/advance.ts';
+
+let at: ServiceWithOperators;
+let scene: RolloutScene;
+beforeAll(async () => {
+  at = await startWithOperators();
+});
+beforeEach(async () => void (scene = await createRolloutScene(at.service, 3)));
+afterAll(() => at.stop());
+
+const start = (...more: string[]) =>
+  at.deployer.run(['rollout', 'start', scene.env, scene.bundle.slice(0, 12), ...more]);
+
+it('starts a rollout as its options say, and shows its waves', async () => {
+  const { env, bundle, before, hosts, advance } = scene;
+  const waves = ['--wave', '5:ring=none', '--wave', '1', '--wave', '50%'];
+  const window = ['--window', 'mon-sun 00:00+1440 UTC'];
+  const { exit, stdout } = await start(...waves, ...window, '--max-failures', '2', '--soak', '0', '--gate');
+  expect(exit).toBe(0);
+  expect(stdout).toMatch(new RegExp(`^bundle {8}${bundle}\nbefore {8}${before}\nstate {9}pending since .*Z`, 'm'));
+  expect(stdout).toMatch(/^limit {9}halts when more than 2 hosts have failed$/m);
+  expect(stdout).toMatch(/^after a wave {2}0 s of soak, then the gate: `deployctl rollout pass`$/m);
+  expect(stdout).toMatch(/^window {8}mon, tue, wed, thu, fri, sat, sun from 00:00 for 1440 minutes, UTC$/m);
+  await advance();
+  await scene.fail(hosts[0]!);
+  await advance();
+  const shown = await at.viewer.run(`rollout show ${env}`);
+  expect(shown.stdout.split('\n').slice(-6)).toEqual([
+    'WAVE  TAKES        HOSTS  WAITING  SUCCEEDED  FAILED  EXCUSED  OFFLINE  ASLEEP',
+    '1     5 ring=none  empty',
+    '2     1            1      0        0          1       0        0        0',
+    '3     50%          -      -        -          -       -        -        -',
+    '4     all          -      -        -          -       -        -        -',
+    '',
+  ]);
+  expect(await at.viewer.json(`rollout show ${env}`)).toMatchObject({
+    env,
+    sha256: bundle,
+    gate: 'manual',
+    started: 2,
+  });
+});
+
+it('asks the gate of a webhook, and shows what it has answered', async () => {
+  const { admin, env, bundle, hosts, advance } = scene;
+  const receiver = await startReceiver();
+  receiver.replies.push((response) => response.end('{"pass":false,"reason":"3 of 40 probes failed"}'));
+  const args = `webhook add probe --env ${env} --no-event --show`;
+  const added = await at.admin.run(args, { stdin: receiver.url });
+  expect(added.exit).toBe(0);
+  const { body } = await admin.call(`GET webhooks?env=${env}`);
+  const [webhook] = body['webhooks'] as { id: string; events: string[] }[];
+  expect(webhook!.events).toEqual([]);
+  expect((await start('--gate', '--gate-webhook', webhook!.id)).exit).toBe(2);
+  const { stdout } = await start('--wave', '1', '--soak', '0', '--gate-webhook', webhook!.id);
+  expect(stdout).toContain(`0 s of soak, then the gate: the webhook ${webhook!.id}, or \`deployctl rollout pass\`\n`);
+  await advance();
+  await hosts[0]!.checkIn({ applied_sha: bundle });
+  await advance();
+  await askGates(at.service.deps, new AbortController().signal);
+  const shown = await at.viewer.run(`rollout show ${env}`);
+  expect(shown.stdout).toMatch(/^state {9}halted by gate since .*\n(?:.*\n)*gate {10}3 of 40 probes failed$/m);
+  await receiver.stop();
+});
+
+it('halts, resumes, passes and aborts a rollout, and lists it', async () => {
+  const { env, bundle, hosts, advance } = scene;
+  await start('--wave', '1', '--soak', '0', '--gate');
+  await advance();
+  expect(await at.deployer.json(`rollout halt ${env}`)).toMatchObject({ state: 'halted', halted_by: 'operator' });
+  expect((await at.viewer.run(`rollout show ${env}`)).stdout).toMatch(/^state {9}halted by operator since /m);
+  expect(await at.deployer.json(`rollout resume ${env}`)).toMatchObject({ state: 'updating' });
+  expect((await at.deployer.run(`rollout pass ${env}`)).stderr).toMatch(/^deployctl: ROLLOUT_STATE: .*\n {2}→ /);
+  await hosts[0]!.checkIn({ applied_sha: bundle });
+  await advance();
+  expect(await at.deployer.json(`rollout pass ${env}`)).toMatchObject({ state: 'pending', started: 1 });
+  const promoted = await at.deployer.run(`promote ${env} ${bundle}`);
+  expect([promoted.exit, promoted.stderr]).toEqual([
+    1,
+    expect.stringMatching(/^deployctl: ROLLOUT_ACTIVE: .*\n {2}→ /),
+  ]);
+  expect(await at.deployer.json(`rollout abort ${env}`)).toMatchObject({ state: 'aborted' });
+  const { stdout } = await at.viewer.run(`rollout list ${env}`);
+  expect(stdout).toMatch(
+    new RegExp(`^BUNDLE +STATE +SINCE +WAVES +BY\n${bundle.slice(0, 12)} +aborted +\\d+s +1 of 2 `),
+  );
+});
+
+it('names the hosts that have failed', async () => {
+  const { env, hosts, advance } = scene;
+  await start('--wave', '1');
+  await advance();
+  await scene.fail(hosts[0]!);
+  await advance();
+  const { stdout } = await at.viewer.run(`rollout show ${env}`);
+  expect(stdout).toMatch(new RegExp(`^failed {8}${hosts[0]!.id}, site fra$`, 'm'));
+});
+
+it('tells where there is none, and permits viewers to look only', async () => {
+  expect((await at.viewer.run(`rollout show ${scene.env}`)).stderr).toMatch(/^deployctl: ROLLOUT_NOT_FOUND/);
+  expect(await at.viewer.run(`rollout start ${scene.env} ${scene.bundle}`)).toMatchObject({ exit: 77 });
+  expect(await start('--wave', 'some')).toMatchObject({ exit: 2, stdout: '' });
+});

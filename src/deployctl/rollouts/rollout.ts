@@ -1,0 +1,157 @@
+import { type Command, Option } from 'commander';
+import type { PlannedWave } from '../../protocol/rolloutPlan.ts';
+import type { TimeWindow } from '../../protocol/timeWindow.ts';
+import type { Result, Run, Session } from '../config/session.ts';
+import { type ApiCall, path } from '../core/client.ts';
+import { wholeSha } from '../core/lists.ts';
+import { countOption, formatLabels, numberOption, waveOption, windowOption } from '../core/options.ts';
+import { formatAge, formatFacts, formatTable, formatTime, shortSha } from '../core/table.ts';
+import type { Rollout, RolloutWave, WaveSize } from '../core/types.ts';
+
+/** `deployctl rollout start|show|list|halt|resume|pass|abort`. */
+export function addRollout(program: Command, run: Run): void {
+  const rollout = program
+    .command('rollout')
+    .helpCommand(false)
+    .description('the rollouts: a bundle that comes to the hosts of an env wave by wave');
+  addStart(rollout, run);
+  const command = (name: string, description: string) =>
+    rollout.command(name).description(description).argument('<env>', 'the env');
+  command('show', 'the newest rollout of an env').action(run(showRollout));
+  command('list', 'rollouts of an env, newest first')
+    .option('--limit <count>', 'as many at most', countOption, 20)
+    .action(run(listRollouts));
+  command('halt', 'tell no further host to run the bundle').action(run(actOf('halt')));
+  command('resume', 'go on after a halt; hosts that have failed until now are excused').action(run(actOf('resume')));
+  command('pass', 'let it pass the gate at which it waits').action(run(passGate));
+  command('abort', 'make the content from before the desired one again').action(run(actOf('abort')));
+}
+
+function addStart(rollout: Command, run: Run): void {
+  rollout
+    .command('start')
+    .description('bring a bundle to the hosts of an env wave by wave; whatever is left comes last')
+    .argument('<env>', 'the env')
+    .argument('<sha>', 'digest of a bundle that was pushed, or how it begins')
+    .option('--wave <size>', '5, 10% or all, perhaps with :NAME=VALUE,… for hosts with labels; repeatable', waveOption)
+    .option('--max-failures <count>', 'more failed hosts halt it', numberOption, 0)
+    .option('--soak <seconds>', 'how long a wave that has succeeded is watched', numberOption, 300)
+    .option('--gate', 'after each wave it waits for `deployctl rollout pass`')
+    .addOption(
+      new Option('--gate-webhook <id>', 'after each wave it waits for the answer of this webhook').conflicts('gate'),
+    )
+    .option('--window <window>', "waves start in it only: 'mon-fri 08:30+90 Europe/Berlin'; repeatable", windowOption)
+    .action(run(startRollout));
+}
+
+interface StartOptions {
+  wave?: PlannedWave[];
+  maxFailures: number;
+  soak: number;
+  gate?: boolean;
+  gateWebhook?: string;
+  window?: TimeWindow[];
+}
+
+async function startRollout(
+  session: Session,
+  [env, sha]: [string, string],
+  { wave: waves = [], maxFailures, soak, window: windows = [], ...gate }: StartOptions,
+): Promise<Result> {
+  const sha256 = await wholeSha(await session.api(), sha, env);
+  const plan = { waves, max_failures: maxFailures, soak_s: soak, windows, ...gateOf(gate) };
+  return change(session, { method: 'POST', path: path`/v1/envs/${env}/rollouts`, json: { sha256, ...plan } });
+}
+
+function gateOf({ gate = false, gateWebhook }: Pick<StartOptions, 'gate' | 'gateWebhook'>) {
+  if (gateWebhook !== undefined) return { gate: 'webhook', gate_webhook: gateWebhook };
+  return { gate: gate ? 'manual' : 'none' };
+}
+
+function showRollout(session: Session, [env]: [string]): Promise<Result> {
+  return change(session, { method: 'GET', path: path`/v1/envs/${env}/rollout` });
+}
+
+async function listRollouts(session: Session, [env]: [string], { limit }: { limit: number }): Promise<Result> {
+  const api = await session.api();
+  const call = { method: 'GET', path: path`/v1/envs/${env}/rollouts`, query: { limit } } as const;
+  const json = await api.call<{ rollouts: Rollout[] }>(call);
+  const rows = json.rollouts.map(({ sha256, state, state_since, started, waves, created_by }) => [
+    shortSha(sha256),
+    state,
+    formatAge(state_since, session.nowMs),
+    `${started} of ${waves.length}`,
+    created_by,
+  ]);
+  return { json, text: formatTable(['BUNDLE', 'STATE', 'SINCE', 'WAVES', 'BY'], rows, session.width) };
+}
+
+function actOf(act: 'halt' | 'resume' | 'abort') {
+  return (session: Session, [env]: [string]): Promise<Result> =>
+    change(session, { method: 'POST', path: path`/v1/envs/${env}/rollout/${act}` });
+}
+
+/** Names the wave that was seen: another one may wait at its gate by the time of the call. */
+async function passGate(session: Session, [env]: [string]): Promise<Result> {
+  const api = await session.api();
+  const { started } = await api.call<Rollout>({ method: 'GET', path: path`/v1/envs/${env}/rollout` });
+  return change(session, {
+    method: 'POST',
+    path: path`/v1/envs/${env}/rollout/pass`,
+    json: { wave: Math.max(1, started) },
+  });
+}
+
+/** Makes a call that is answered with a rollout. */
+async function change(session: Session, call: ApiCall): Promise<Result> {
+  const json = await (await session.api()).call<Rollout>(call);
+  return { json, text: formatRollout(json, session) };
+}
+
+/** A rollout as text, with a table of its waves. */
+function formatRollout(rollout: Rollout, { width, nowMs }: { width: number; nowMs: number }): string {
+  const { state, halted_by, next_start_at, max_failures, soak_s, gate_reason, waves, started } = rollout;
+  const facts = formatFacts([
+    ['rollout', rollout.id],
+    ['env', rollout.env],
+    ['bundle', rollout.sha256],
+    ['before', rollout.previous_sha ?? 'nothing'],
+    [
+      'state',
+      `${state}${halted_by === null ? '' : ` by ${halted_by}`} since ${formatTime(rollout.state_since, nowMs)}`,
+    ],
+    ['next wave', next_start_at && formatTime(next_start_at, nowMs)],
+    ['limit', `halts when more than ${max_failures} hosts have failed`],
+    ['after a wave', `${soak_s} s of soak${formatGate(rollout)}`],
+    ['gate', gate_reason],
+    ...rollout.windows.map((window): [string, string] => ['window', formatWindow(window)]),
+    ['started by', `${rollout.created_by} at ${formatTime(rollout.created_at, nowMs)}`],
+    ['in no wave', `${rollout.remaining} hosts`],
+    ...rollout.failed_hosts.map(({ id, site }): [string, string] => ['failed', `${id}, site ${site}`]),
+  ]);
+  const head = ['WAVE', 'TAKES', 'HOSTS', 'WAITING', 'SUCCEEDED', 'FAILED', 'EXCUSED', 'OFFLINE', 'ASLEEP'];
+  const rows = waves.map((wave, index) => [String(index + 1), formatSize(wave), ...countsOf(wave, index < started)]);
+  return `${facts}\n\n${formatTable(head, rows, width)}`;
+}
+
+function formatGate({ gate, gate_webhook }: Rollout): string {
+  if (gate === 'none') return '';
+  const pass = '`deployctl rollout pass`';
+  return `, then the gate: ${gate === 'manual' ? pass : `the webhook ${gate_webhook}, or ${pass}`}`;
+}
+
+function countsOf(wave: RolloutWave, hasStarted: boolean): string[] {
+  const { hosts, waiting, succeeded, failed, excused, offline, asleep } = wave;
+  const counts = [hosts, waiting, succeeded, failed, excused, offline, asleep];
+  if (!hasStarted) return counts.map(() => '-');
+  return hosts === 0 ? ['empty'] : counts.map(String);
+}
+
+function formatSize({ count, percent, labels }: WaveSize): string {
+  const size = percent === null ? String(count ?? 'all') : `${percent}%`;
+  return `${size} ${formatLabels(labels)}`.trim();
+}
+
+function formatWindow({ days, start, minutes, time_zone }: TimeWindow): string {
+  return `${days.join(', ')} from ${start} for ${minutes} minutes, ${time_zone}`;
+}

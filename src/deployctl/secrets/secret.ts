@@ -1,0 +1,96 @@
+import { type Command, Option } from 'commander';
+import { isObject } from '../../protocol/jsonFields.ts';
+import type { Result, Run, Session } from '../config/session.ts';
+import { path } from '../core/client.ts';
+import { usageError } from '../core/ctlError.ts';
+import { formatFacts, formatTable, formatTime, signatureStepFacts, warningFacts } from '../core/table.ts';
+import type { Bundle, SecretName, WrittenSecret } from '../core/types.ts';
+import { readValue } from '../core/values.ts';
+
+interface SetOptions {
+  field: string;
+  jsonFields?: boolean;
+  fromFile?: string;
+}
+
+/** `deployctl secret list|set|delete`. */
+export function addSecret(program: Command, run: Run): void {
+  const secret = program
+    .command('secret')
+    .helpCommand(false)
+    .description('the secrets of an env: their names, never their values');
+  secret
+    .command('list')
+    .description('names and newest versions, and who has written them when')
+    .argument('<env>', 'the env')
+    .action(run(listSecrets));
+  secret
+    .command('set')
+    .description('write a new version, from standard input; where the desired bundle reads it, a bundle that pins it')
+    .argument('<env>', 'the env')
+    .argument('<key>', 'its name')
+    .option('--from-file <file>', 'the content of a file, byte for byte')
+    .option('--field <name>', 'the field that it is; a secret has no others afterwards', 'value')
+    .addOption(new Option('--json-fields', 'it is a JSON object of all fields').conflicts('field'))
+    .action(run(setSecret));
+  secret
+    .command('delete')
+    .description('destroy every version')
+    .argument('<env>', 'the env')
+    .argument('<key>', 'its name')
+    .action(run(deleteSecret));
+}
+
+async function listSecrets(session: Session, [env]: [string]): Promise<Result> {
+  const api = await session.api();
+  const call = { method: 'GET', path: path`/v1/envs/${env}/secrets` } as const;
+  const json = await api.call<{ secrets: SecretName[] }>(call);
+  const rows = json.secrets.map(({ key, version, written_at, written_by }) => [
+    ...[key, String(version), written_at ? formatTime(written_at, session.nowMs) : '-', written_by ?? '-'],
+  ]);
+  return { json, text: formatTable(['KEY', 'VERSION', 'WRITTEN', 'BY'], rows, session.width) };
+}
+
+async function setSecret(session: Session, [env, key]: [string, string], options: SetOptions): Promise<Result> {
+  const target = path`/v1/envs/${env}/secrets/${key}`;
+  const api = await session.api();
+  const value = await readValue(session.io, options.fromFile, `value of ${key}`);
+  const data = options.jsonFields ? fieldsOf(value) : { [options.field]: value };
+  const json = await api.call<WrittenSecret>({ method: 'PUT', path: target, json: { data }, tries: 1 });
+  return { json, text: formatWritten(json) };
+}
+
+async function deleteSecret(session: Session, [env, key]: [string, string]): Promise<Result> {
+  const api = await session.api();
+  const json = await api.call({ method: 'DELETE', path: path`/v1/envs/${env}/secrets/${key}` });
+  return { json, text: `secret ${key} of ${env} is deleted` };
+}
+
+/** The fields of a JSON object of strings; the error names no value. */
+function fieldsOf(text: string): Record<string, unknown> {
+  const parsed = parseJson(text);
+  if (isObject(parsed) && Object.values(parsed).every((value) => typeof value === 'string')) return parsed;
+  throw usageError('VALUE_INVALID', 'the value is no JSON object of strings', '{"user": "…", "password": "…"}');
+}
+
+function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text) as unknown;
+  } catch {
+    return undefined;
+  }
+}
+
+function formatWritten({ path, version, bundle, warnings }: WrittenSecret): string {
+  return formatFacts([
+    ['secret', path],
+    ['version', String(version)],
+    ['bundle', bundle ? `${bundle.sha256}, sequence ${bundle.sequence}, ${stateOf(bundle)}` : 'none reads it'],
+    ...warningFacts(warnings),
+    ...(bundle ? signatureStepFacts(bundle) : []),
+  ]);
+}
+
+function stateOf({ signature }: Bundle): string {
+  return signature === 'awaiting signature' ? 'awaits a signature before it can be desired' : 'is desired';
+}

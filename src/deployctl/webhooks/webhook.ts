@@ -1,0 +1,165 @@
+import { type Command, InvalidArgumentError, Option } from 'commander';
+import { eventTypes, webhookFormats } from '../../protocol/webhooks.ts';
+import { requireDestination, type Result, type RevealOptions, type Run, type Session } from '../config/session.ts';
+import { path } from '../core/client.ts';
+import { exits } from '../core/ctlError.ts';
+import { writePrivateFile } from '../core/files.ts';
+import { readPages } from '../core/lists.ts';
+import { countOption } from '../core/options.ts';
+import { formatAge, formatFacts, formatTable } from '../core/table.ts';
+import type { DeadLetter, NewWebhook, RotatedSecret, Webhook, WebhookTest } from '../core/types.ts';
+import { readValue } from '../core/values.ts';
+
+interface AddOptions extends RevealOptions {
+  env?: string;
+  event?: string[] | false;
+  format: string;
+}
+
+/** `deployctl webhook list|add|remove|rotate|test|dead|redeliver`. */
+export function addWebhook(program: Command, run: Run): void {
+  const webhook = program
+    .command('webhook')
+    .helpCommand(false)
+    .description('where operators are notified of what happens to hosts, rollouts and bundles');
+  const named = (name: string, description: string) =>
+    webhook.command(name).description(description).argument('<id>', 'its id');
+  webhook
+    .command('list')
+    .description('every webhook, with what waits for it and why')
+    .option('--env <env>', 'those of one env')
+    .action(run(listWebhooks));
+  addAdd(webhook, run);
+  named('remove', 'remove it, with what waits for it').action(run(removeWebhook));
+  reveals(named('rotate', 'another secret; the one before also signs for a day')).action(run(rotate));
+  named('test', 'send a test, and tell what became of it').action(run(sendTest));
+  named('dead', 'what could not be delivered, the newest first')
+    .option('--limit <count>', 'as many at most', countOption, 50)
+    .action(run(listDead));
+  named('redeliver', 'try again what could not be delivered')
+    .argument('[delivery]', 'one of it')
+    .action(run(redeliver));
+}
+
+function reveals(command: Command): Command {
+  return command
+    .option('--output <file>', 'write the secret by which messages are signed there, mode 0600')
+    .option('--show', 'print the secret, on a terminal too');
+}
+
+function addAdd(webhook: Command, run: Run): void {
+  const add = webhook
+    .command('add')
+    .description('a new webhook; its URL, often a credential, is read from standard input');
+  reveals(add.argument('<name>', 'what people call it'))
+    .option('--env <env>', 'what happens in one env; without it, in all')
+    .addOption(
+      new Option('--event <type>', 'what it is told, without it everything; may be given several times')
+        .choices(eventTypes)
+        .argParser(eventOption),
+    )
+    .option('--no-event', 'it is told nothing: rollouts ask their gates of it, by the format standard')
+    .addOption(
+      new Option('--format <format>', 'what its endpoint takes').choices(webhookFormats).default(webhookFormats[0]),
+    )
+    .action(run(createWebhook));
+}
+
+/** Collects types of events; after `--no-event` anew. */
+function eventOption(value: string, previous: string[] | false = []): string[] {
+  const isKnown = eventTypes.some((type) => type === value);
+  if (!isKnown) throw new InvalidArgumentError(`Allowed choices are ${eventTypes.join(', ')}.`);
+  return [...(previous || []), value];
+}
+
+async function listWebhooks(session: Session, _operands: [], { env }: { env?: string }): Promise<Result> {
+  const call = { path: '/v1/webhooks', query: { env }, key: 'webhooks', cursor: 'after', limit: Infinity } as const;
+  const json = await readPages<'webhooks', Webhook>(await session.api(), call);
+  const rows = json.webhooks.map((webhook) => [
+    webhook.id,
+    webhook.name,
+    webhook.env ?? 'all',
+    webhook.format,
+    webhook.origin,
+    String(webhook.pending),
+    String(webhook.dead),
+    webhook.error ?? '-',
+  ]);
+  return {
+    json,
+    text: formatTable(['ID', 'NAME', 'ENV', 'FORMAT', 'TO', 'PENDING', 'DEAD', 'ERROR'], rows, session.width),
+  };
+}
+
+async function createWebhook(
+  session: Session,
+  [name]: [string],
+  { env, event = [...eventTypes], format, ...options }: AddOptions,
+): Promise<Result> {
+  requireDestination(session, options);
+  const api = await session.api();
+  const url = (await readValue(session.io, undefined, `URL of ${name}`)).trim();
+  const body = { name, env: env ?? null, events: event || [], format, url };
+  const { secret, ...rest } = await api.call<NewWebhook>({ method: 'POST', path: '/v1/webhooks', json: body });
+  const facts = formatFacts([
+    ['webhook', rest.id],
+    ['to', `${rest.origin}, ${rest.format}`],
+    ['of', rest.env ?? 'all envs'],
+    ['events', rest.events.join(' ') || 'none'],
+  ]);
+  return revealSecret(rest, { secret, facts }, options);
+}
+
+async function removeWebhook(session: Session, [id]: [string]): Promise<Result> {
+  const api = await session.api();
+  const json = await api.call({ method: 'DELETE', path: path`/v1/webhooks/${id}` });
+  return { json, text: `webhook ${id} is removed` };
+}
+
+async function rotate(session: Session, [id]: [string], options: RevealOptions): Promise<Result> {
+  requireDestination(session, options);
+  const api = await session.api();
+  const call = { method: 'POST', path: path`/v1/webhooks/${id}/secret` } as const;
+  const { secret, ...rest } = await api.call<RotatedSecret>(call);
+  return revealSecret(rest, { secret, facts: `the secret before also signs until ${rest.previous_until}` }, options);
+}
+
+/** The secret goes into a file, or with the rest to standard output. */
+async function revealSecret(
+  json: object,
+  { secret, facts }: { secret: string; facts: string },
+  { output }: RevealOptions,
+): Promise<Result> {
+  if (output === undefined) return { json: { ...json, secret }, text: `${facts}\nsecret\n${secret}` };
+  await writePrivateFile(output, `${secret}\n`);
+  return { json, text: `${facts}\nthe secret is in ${output}` };
+}
+
+async function sendTest(session: Session, [id]: [string]): Promise<Result> {
+  const api = await session.api();
+  const json = await api.call<WebhookTest>({ method: 'POST', path: path`/v1/webhooks/${id}/test` });
+  const { delivered, status, error } = json;
+  const text = delivered ? `the endpoint has taken it (${status})` : `not delivered: ${error}`;
+  return { json, text, exit: delivered ? exits.done : exits.failed };
+}
+
+async function listDead(session: Session, [id]: [string], { limit }: { limit: number }): Promise<Result> {
+  const call = { path: path`/v1/webhooks/${id}/dead`, key: 'deliveries', cursor: 'before', limit } as const;
+  const json = await readPages<'deliveries', DeadLetter>(await session.api(), call);
+  const rows = json.deliveries.map(({ id: delivery, event, dead_at, tries, error }) => [
+    delivery,
+    event.type,
+    event.data.env ?? '-',
+    formatAge(dead_at, session.nowMs),
+    String(tries),
+    error ?? '-',
+  ]);
+  return { json, text: formatTable(['ID', 'EVENT', 'ENV', 'AGE', 'TRIES', 'ERROR'], rows, session.width) };
+}
+
+async function redeliver(session: Session, [id, delivery]: [string, string?]): Promise<Result> {
+  const api = await session.api();
+  const call = { method: 'POST', path: path`/v1/webhooks/${id}/redeliver`, json: { delivery } } as const;
+  const json = await api.call<{ queued: number }>(call);
+  return { json, text: `${json.queued} of them are tried again` };
+}
