@@ -3,6 +3,7 @@ import {
   networkDefinitionOf,
   networkFactsOf,
   planNetworks,
+  takenNetworks,
   unusedNetworks,
   type NetworkEntry,
 } from './networkPlan.ts';
@@ -188,4 +189,23 @@ it('finds the containers on a network and those that share a namespace with them
       .map(({ Id }) => Id)
       .sort(),
   ).toEqual(['a', 'b', 'c']);
+});
+
+it('a network of a defined name that something else made is taken, unless a container of the project is on it', () => {
+  const network = (name: string, project: string | null) => ({ id: name, name, project });
+  const networks = [
+    network('p_a', null),
+    network('p_b', 'other'),
+    network('p_c', 'p'),
+    network('p_d', null),
+    network('e', null),
+  ];
+  const on = (...names: string[]) =>
+    ({
+      Id: 'x',
+      HostConfig: {},
+      NetworkSettings: { Networks: Object.fromEntries(names.map((name) => [name, {}])) },
+    }) as unknown as CreatedContainer;
+  const wanted = { p_a: [], p_c: [], p_d: [], [hide('p_b')]: [] };
+  expect(takenNetworks(networks, { wanted, project: 'p', hide, created: [on('p_d')] })).toEqual(['p_a', 'p_b']);
 });

@@ -125,6 +125,18 @@ export function planNetworks({ wanted, asked, networks, foreign, project, hide }
   };
 }
 
+/** Names of defined networks that something else made and that no container of the project is on. */
+export function takenNetworks(
+  networks: readonly NamedNetwork[],
+  { wanted, project, hide, created }: Pick<PlanInput, 'wanted' | 'project' | 'hide'> & { created: CreatedContainer[] },
+): string[] {
+  const isDefined = (name: string) => Object.hasOwn(wanted, name) || Object.hasOwn(wanted, hide(name));
+  return networks
+    .filter(({ name, project: owner }) => owner !== project && isDefined(name))
+    .map(({ name }) => name)
+    .filter((name) => containersOn([name], created).length === 0);
+}
+
 /** The networks of the project that the applied release does not define, with the containers that use them. */
 export function unusedNetworks(
   networks: readonly DefinedNetwork[],

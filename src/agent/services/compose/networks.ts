@@ -3,6 +3,7 @@ import type { ComposeRelease } from '../../adapters/compose/compose.ts';
 import {
   containersOn,
   planNetworks,
+  takenNetworks,
   unusedNetworks,
   type NetworkDefinitions,
 } from '../../rules/createdContainers/networkPlan.ts';
@@ -23,7 +24,7 @@ export async function settleNetworks(
   const { containers, project, tick } = deps;
   if (deps.state.state.attempt === null) return;
   const networks = await containers.networks();
-  if (!networks.some((each) => each.project === project)) return;
+  if (!networks.some((each) => each.project === project || each.name.startsWith(`${project}_`))) return;
   const wanted = await readNetworkDefinitions(deps, release, signal);
   if (wanted === null) return;
   const created = await containers.inspectProject();
@@ -31,6 +32,8 @@ export async function settleNetworks(
   const foreign = (await containers.resourceUsers()).filter(({ id }) => !own.has(id));
   const [asked, hide] = [await askedByOthers(deps, release.sha), await createSecretHasher(deps)];
   const { removed, conflicts } = planNetworks({ wanted, asked, networks, foreign, project, hide });
+  const [taken] = takenNetworks(networks, { wanted, project, hide, created: created.containers });
+  if (taken !== undefined) throw takenFault(taken);
   const [conflict] = conflicts;
   if (conflict !== undefined) throw conflictFault(conflicts);
   if (removed.length === 0) return;
@@ -82,6 +85,14 @@ function conflictFault(conflicts: readonly { name: string; why: string; users: s
     ({ name, why, users }) => `network ${name} cannot be recreated although ${why}: ${describeUsers(users)}`,
   );
   return failedFault('UP_FAILED', `${lines.join('; ')}: remove or disconnect these containers`);
+}
+
+/** Versions of compose differ in whether they use such a network as it is. */
+function takenFault(name: string) {
+  return failedFault(
+    'UP_FAILED',
+    `network ${name} exists and was not made by this project: remove it, or give the network of the bundle another name`,
+  );
 }
 
 function describeUsers(users: readonly string[]): string {
