@@ -22,6 +22,7 @@ import { createResourceQueries } from './engineResources.ts';
 import { createStackQueries } from './stackQueries.ts';
 import { createVolumeQueries } from './volumeTimes.ts';
 import { ignoreNotFound } from './ignoreNotFound.ts';
+import { createImageAccounts } from './imageAccounts.ts';
 import { projectFilter } from './projectFilter.ts';
 
 /** Where the engine stores what a pull writes, and whether that is the containerd image store. */
@@ -74,6 +75,7 @@ export function createContainers(options: ContainersOptions) {
     ...createVolumeQueries(options, api),
     ...createMutations(api),
     ...createProbes(api),
+    ...createImageAccounts(api),
 
     info: (): Promise<EngineInfo> => withDocker(async (docker) => infoOf(await docker.info())),
 

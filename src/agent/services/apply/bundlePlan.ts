@@ -14,6 +14,8 @@ import { anyHost } from '../../../bundle/rules/compose/policy/policyHost.ts';
 import { readListeners } from '../../adapters/host/listeners.ts';
 import { engineMeansOf } from '../../rules/bundle/engineMeans.ts';
 import type { EngineMeans } from '../../../bundle/rules/plan/hostFaults.ts';
+import type { ImageAccounts } from '../../../bundle/rules/plan/namedUsers.ts';
+import { imagesToRead } from '../../../bundle/rules/plan/startFaults.ts';
 import { catchFault } from '../catchFault.ts';
 import { isAppliedContent } from './appliedContent.ts';
 import { containerdRoots } from './containerdRoots.ts';
@@ -107,15 +109,16 @@ async function engineFacts(host: TargetHost, bundle: BundleFacts): Promise<Engin
   const { containers, settings, state } = host;
   const known = 'known' in state ? state.known : null;
   const orphans = known && (await findOrphanedResources(host, known, host.production || manifest.production));
+  const images = await engineImages(host, bundle);
   return {
     volumes: await containers.volumes(),
     orphanedVolumes: orphans?.volumes ?? [],
     services: new Set(await startedServices[settings.orchestrator](containers)),
     policyFacts: await containers.policyFacts(),
-    means: await readMeans(containers),
     filesystems: await filesystemsOfPull({ containers, settings }),
     headroomBytes: settings.disk.headroom_bytes,
-    ...(await engineImages(host, bundle)),
+    ...images,
+    means: { ...(await readMeans(containers)), accounts: await readAccounts(host, bundle, images) },
     imageHealthchecks: await readImageHealthchecks(host, servicesToAwait(bundle)),
   };
 }
@@ -145,6 +148,21 @@ async function engineImages(
     [...references].map(async (image) => [image, await containers.localImage(image)] as const),
   );
   return { images: { local: new Map(local), nowMs: Date.now() } };
+}
+
+/** The users of the images that an apply keeps, where a service names one; an image that cannot be read decides nothing. */
+async function readAccounts(
+  { containers }: TargetHost,
+  bundle: BundleFacts,
+  { images }: Pick<EngineFacts, 'images'>,
+): Promise<Map<string, ImageAccounts>> {
+  const references = images === undefined ? [] : imagesToRead(bundle, images);
+  const found = new Map<string, ImageAccounts>();
+  for (const image of references) {
+    const accounts = await catchFault(() => containers.imageAccounts(image));
+    if (accounts !== null && !(accounts instanceof Fault)) found.set(image, accounts);
+  }
+  return found;
 }
 
 /** The healthchecks of images that services leave it to, and that are on this host, by reference. */

@@ -26,6 +26,7 @@ const means: EngineMeans = {
   ],
 };
 const old = { apiVersion: '1.41' };
+const accounts = new Map([['a', { users: new Set(['root', 'app']), groups: new Set(['staff']) }]]);
 
 interface Site {
   engine?: Partial<EngineMeans> | null;
@@ -76,6 +77,8 @@ const refusalsOf = (text: string, site?: Site) =>
 
 describe('a plan on a host refuses what compose and engine will refuse', () => {
   it.each<[string, string, Site?]>([
+    ['user nobody is not in its image a (compose.yaml:1)', web('user: nobody'), { engine: { accounts } }],
+    ['group app is not in its image a (compose.yaml:1)', web('user: "0:app"'), { engine: { accounts } }],
     ['cpus 9 is more than the 2 CPUs of this host (compose.yaml:1)', web('cpus: 9')],
     ['cpus 9 is more than the 2 CPUs of this host (compose.yaml:1)', web('cpus: "${CPUS}"')],
     ['cpus 2.5 is more than the 2 CPUs of this host (compose.yaml:1)', web('cpus: "${X:-2.5}"')],
@@ -193,6 +196,14 @@ describe('a plan on a host refuses what compose and engine will refuse', () => {
     ['a port of a service without containers', web('scale: 0, ports: ["443:443"]')],
     ['a port of another protocol', web('ports: ["443:443/udp", "53:53"]')],
     ['a port at another address', web('ports: ["127.0.0.2:5432:5432"]')],
+    ['a user of the image', web('user: "app:staff"'), { engine: { accounts } }],
+    ['a user by number', web('user: "7:8"'), { engine: { accounts } }],
+    [
+      'a user of a mounted file',
+      web('user: me, volumes: ["users:/etc"]', 'volumes: {users: {}}'),
+      { engine: { accounts } },
+    ],
+    ['a user of an image that was not read', web('user: me')],
     ['a range in which a port is taken', web('ports: ["443-450:80"]')],
     ['the same entry twice', web('ports: ["8080:80", "8080:80/tcp"]')],
     [

@@ -15,6 +15,7 @@ import { effectiveValue } from '../compose/document/serviceLayers.ts';
 import { bytesOf } from '../compose/policy/quantities.ts';
 import { contains, formatAddress, parseAddress, parseSubnet, type Subnet } from '../network/subnet.ts';
 import { isTakenFor, type TakenPort } from '../network/takenPorts.ts';
+import type { ImageAccounts } from './namedUsers.ts';
 import { volumeOf } from './references.ts';
 import { placeOf, type ReadService, type ResolveText } from './writtenText.ts';
 
@@ -37,6 +38,8 @@ export interface EngineMeans {
   names: { networks: ReadonlySet<string> | null; volumes: ReadonlySet<string> };
   /** The ports that containers outside the project and programs of the host use. */
   takenPorts: readonly TakenPort[];
+  /** The users of images, by reference, where they decide whether a service starts; absent where nobody asks. */
+  accounts?: ReadonlyMap<string, ImageAccounts>;
 }
 
 /** A bundle as its host will read it. */

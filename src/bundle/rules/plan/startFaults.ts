@@ -6,6 +6,8 @@ import type { EnginePolicyFacts, OrchestratorName } from '../compose/policy/poli
 import type { ComparableRelease } from './changes.ts';
 import { hostFaults, replicasOf, type BundleToStart, type EngineMeans } from './hostFaults.ts';
 import { executionsOf } from './executions.ts';
+import { imagesWithNamedUsers, namedUserFaults } from './namedUsers.ts';
+import type { EngineImages } from './pullPlan.ts';
 import { noticesOf, type FileHead } from './notices.ts';
 import { servicesToAwait } from './waitPlan.ts';
 import type { WrittenService } from '../wait/writtenServices.ts';
@@ -42,7 +44,10 @@ export function startFaultsOf(bundle: StartedBundle, { orchestrator, engine }: S
   const means = engine?.means ?? null;
   const notices = noticesOf({ start, written, heads, engine: means });
   const taken = engine === null ? [] : takenNames(start, manifest, engine);
-  const faults = orchestrator === 'swarm' ? [] : [...hostFaults(start, means), ...taken];
+  const faults =
+    orchestrator === 'swarm'
+      ? []
+      : [...hostFaults(start, means), ...namedUserFaults(start, means?.accounts ?? new Map()), ...taken];
   const isRefused = engine !== null && !isApplied && faults.length > 0;
   return isRefused
     ? { refusals: [refusalWith('COMPOSE_REFUSED', faults)], notices }
@@ -55,6 +60,12 @@ export function executedFiles(bundle: StartedBundle, paths: readonly string[]): 
   const runs = executionsOf(start.services, { files: start.files, resolve: start.resolve, paths });
   const own = new Set(paths);
   return [...new Set(runs.map(({ path }) => path))].filter((path) => own.has(path));
+}
+
+/** The images whose users decide whether a service starts, of those that the host has and an apply keeps. */
+export function imagesToRead(bundle: StartedBundle, images: EngineImages): string[] {
+  const { start } = bundleToStart(bundle);
+  return imagesWithNamedUsers(bundle, start.services, images);
 }
 
 function bundleToStart(bundle: StartedBundle): { start: BundleToStart; written: WrittenService[] } {
