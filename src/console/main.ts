@@ -1,12 +1,12 @@
 import { html, render } from 'lit-html';
 import type { Caller } from './api/types.ts';
 import { Dialog } from './components/dialog.ts';
-import { browserZone } from './components/time.ts';
+import { browserZone } from './components/words.ts';
 import { followChanges } from './live.ts';
 import { Navigation } from './navigation.ts';
 import { pages } from './pages.ts';
-import { base } from './rules/routes.ts';
-import { absoluteTime, zoneName } from './rules/time.ts';
+import { base } from './core/pages.rules.ts';
+import { absoluteTime, zoneName } from './core/time.rules.ts';
 
 /** Milliseconds after which relative times are drawn again. */
 const REDRAW_MS = 20_000;

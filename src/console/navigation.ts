@@ -1,11 +1,11 @@
 import { html, render } from 'lit-html';
-import { ApiError } from './api/apiError.ts';
+import { ApiError } from './api/request.ts';
 import { createApi } from './api/createApi.ts';
 import type { Caller } from './api/types.ts';
 import type { Dialog } from './components/dialog.ts';
 import { errorNotice } from './components/notice.ts';
-import type { Page, PageContent, Visit } from './page.ts';
-import { base, routeOf, type PageName } from './rules/routes.ts';
+import type { Page, PageContent, Visit } from './components/page.ts';
+import { base, type PageName, routeOf } from './core/pages.rules.ts';
 
 /** Milliseconds after a load that follows a change, in which none follows another one. */
 const FOLLOW_PAUSE_MS = 2000;

@@ -1,5 +1,5 @@
-import type { Page } from './page.ts';
-import type { PageName } from './rules/routes.ts';
+import type { Page } from './components/page.ts';
+import type { PageName } from './core/pages.rules.ts';
 import { auditPage } from './views/audit.ts';
 import { backendPage } from './views/backend.ts';
 import { diffPage } from './views/diff.ts';

@@ -1,12 +1,10 @@
-import { ApiError } from './apiError.ts';
-import { visible } from './visible.ts';
 import type { Refusal } from './types.ts';
 
 /** Milliseconds after which a call counts as unanswered; a slow network takes some seconds for the largest answer. */
 const ANSWER_MS = 30_000;
 
 /** A call of the API. */
-export interface ApiRequest {
+interface ApiRequest {
   method?: 'POST' | 'PUT' | 'DELETE';
   body?: unknown;
   signal?: AbortSignal;
@@ -66,4 +64,33 @@ function errorOf(status: number, answer: unknown): ApiError {
   const { error } = (answer ?? {}) as ErrorAnswer;
   const foreign = { code: `HTTP_${status}`, message: `what answers is not the service (status ${status})` };
   return new ApiError({ status, ...(error ?? foreign) });
+}
+
+/**
+ * An answer of the API that tells why something was not done; with status 0
+ * where there was no answer: `UNREACHABLE` where something was asked, `UNANSWERED` where something was to be done.
+ */
+export class ApiError extends Error {
+  readonly status: number;
+  readonly code: string;
+  readonly refusals: readonly Refusal[];
+
+  constructor({ status, code, message, refusals = [] }: ApiErrorFields) {
+    super(message);
+    this.status = status;
+    this.code = code;
+    this.refusals = refusals;
+  }
+}
+
+interface ApiErrorFields {
+  status: number;
+  code: string;
+  message: string;
+  refusals?: readonly Refusal[] | undefined;
+}
+
+/** A text without characters that nobody sees, or that turn the order of others around; line breaks and tabs stay. */
+export function visible(text: string): string {
+  return text.replace(/(?![\r\n\t])[\p{C}\u2028\u2029]/gu, '\ufffd');
 }

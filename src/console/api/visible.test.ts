@@ -1,4 +1,4 @@
-import { visible } from './visible.ts';
+import { visible } from './request.ts';
 
 it.each([
   ['shop\u202egnp.exe\u2066', 'shop\ufffdgnp.exe\ufffd'],

@@ -1,6 +1,6 @@
 import { html, nothing, type TemplateResult } from 'lit-html';
-import type { ApiError } from '../api/apiError.ts';
-import { adviceFor } from '../rules/advice.ts';
+import type { ApiError } from '../api/request.ts';
+import { adviceFor } from '../core/pages.rules.ts';
 
 /** Where one signs in, to come back to this page. */
 function signInHref(): string {

@@ -1,14 +1,12 @@
 import { html, nothing, type TemplateResult } from 'lit-html';
 import type { AuditEntry } from '../api/types.ts';
-import { toneBadge } from '../components/badge.ts';
+import { fullTime, toneBadge } from '../components/words.ts';
 import { textOf } from '../components/dialog.ts';
 import { emptyState } from '../components/notice.ts';
-import { table, type Column } from '../components/table.ts';
-import { fullTime } from '../components/time.ts';
-import type { Page, Visit } from '../page.ts';
-import { auditQueryOf, filteredBy, isAuditFiltered } from '../rules/auditQuery.ts';
-import { resultTone } from '../rules/auditWords.ts';
-import { hrefOf } from '../rules/routes.ts';
+import { type Column, table } from '../components/lists.ts';
+import type { Page, Visit } from '../components/page.ts';
+import { auditQueryOf, filteredBy, isAuditFiltered, resultTone } from '../core/forms.rules.ts';
+import { hrefOf } from '../core/pages.rules.ts';
 
 const ENTRIES = 50;
 

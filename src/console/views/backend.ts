@@ -1,20 +1,19 @@
 import { html, nothing, type TemplateResult } from 'lit-html';
 import type { BackendDetails } from '../api/types.ts';
-import { conditionBadge, toneBadge } from '../components/badge.ts';
-import { deferralNotices } from '../components/deferral.ts';
-import { digestChange } from '../components/digest.ts';
-import { facts } from '../components/facts.ts';
-import { labelList } from '../components/labels.ts';
-import { backendMachine } from '../components/machine.ts';
+import { conditionBadge, digestChange, facts, fullTime, labelList, toneBadge } from '../components/words.ts';
+import {
+  backendMachine,
+  deferralNotices,
+  managerTable,
+  swarmLink,
+  tickDetails,
+  tickList,
+} from '../components/backend.ts';
 import { emptyState } from '../components/notice.ts';
-import { managerTable, swarmLink } from '../components/swarm.ts';
-import { table, type Column } from '../components/table.ts';
-import { tickDetails, tickList } from '../components/ticks.ts';
-import { fullTime } from '../components/time.ts';
-import type { Page } from '../page.ts';
-import { conditionOf, containerTone, outcomeTone } from '../rules/condition.ts';
-import { may } from '../rules/permission.ts';
-import { hrefOf } from '../rules/routes.ts';
+import { type Column, table } from '../components/lists.ts';
+import type { Page } from '../components/page.ts';
+import { conditionOf, containerTone, outcomeTone } from '../core/backends.rules.ts';
+import { hrefOf, may } from '../core/pages.rules.ts';
 
 type Container = BackendDetails['containers'][number];
 

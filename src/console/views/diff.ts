@@ -1,13 +1,13 @@
 import { html, type TemplateResult } from 'lit-html';
-import { ApiError } from '../api/apiError.ts';
+import { ApiError } from '../api/request.ts';
 import type { Bundle } from '../api/types.ts';
-import { differences } from '../components/differences.ts';
+import { differences } from '../components/lists.ts';
 import { textOf } from '../components/dialog.ts';
 import { emptyState, errorNotice } from '../components/notice.ts';
-import type { Page, Visit } from '../page.ts';
-import { comparisonOf, type Comparison } from '../rules/comparison.ts';
-import { shortSha } from '../rules/condition.ts';
-import { hrefOf } from '../rules/routes.ts';
+import type { Page, Visit } from '../components/page.ts';
+import { type Comparison, comparisonOf } from '../core/forms.rules.ts';
+import { shortSha } from '../core/backends.rules.ts';
+import { hrefOf } from '../core/pages.rules.ts';
 
 /** What changes from one bundle of an env to another one. */
 export const diffPage: Page = async (visit) => {

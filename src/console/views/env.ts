@@ -1,17 +1,12 @@
 import { html, nothing, type TemplateResult } from 'lit-html';
 import type { Bundle, EnvDetails, Rollout } from '../api/types.ts';
-import { rolloutBadge, toneBadge } from '../components/badge.ts';
-import { counts } from '../components/counts.ts';
-import { digest } from '../components/digest.ts';
-import { facts } from '../components/facts.ts';
+import { counts, digest, facts, fullTime, rolloutBadge, timeAgo, toneBadge } from '../components/words.ts';
 import { emptyState } from '../components/notice.ts';
-import { table, type Column } from '../components/table.ts';
-import { fullTime, timeAgo } from '../components/time.ts';
-import type { Page } from '../page.ts';
-import { stateConditions } from '../rules/condition.ts';
-import { hrefOf } from '../rules/routes.ts';
-import { gateWebhooks } from '../rules/rolloutForm.ts';
-import { rolloutActs } from '../rules/rolloutWords.ts';
+import { type Column, table } from '../components/lists.ts';
+import type { Page } from '../components/page.ts';
+import { stateConditions } from '../core/backends.rules.ts';
+import { hrefOf } from '../core/pages.rules.ts';
+import { gateWebhooks, rolloutActs } from '../core/rollouts.rules.ts';
 import { bundleActs, type PromotionPlace } from './promotion.ts';
 import { rolloutSection } from './rollout.ts';
 

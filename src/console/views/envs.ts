@@ -1,14 +1,12 @@
 import { html, type TemplateResult } from 'lit-html';
 import type { EnvCounts } from '../api/types.ts';
-import { rolloutBadge, toneBadge } from '../components/badge.ts';
+import { digest, rolloutBadge, toneBadge } from '../components/words.ts';
 import { textOf } from '../components/dialog.ts';
-import { digest } from '../components/digest.ts';
 import { emptyState } from '../components/notice.ts';
-import { table, type Column } from '../components/table.ts';
-import type { Page, Visit } from '../page.ts';
-import { countPresent } from '../rules/fleetCounts.ts';
-import { may } from '../rules/permission.ts';
-import { hrefOf } from '../rules/routes.ts';
+import { type Column, table } from '../components/lists.ts';
+import type { Page, Visit } from '../components/page.ts';
+import { countPresent } from '../core/backends.rules.ts';
+import { hrefOf, may } from '../core/pages.rules.ts';
 
 /** The envs that one may see. */
 export const envsPage: Page = async (visit) => {

@@ -1,19 +1,21 @@
 import { html, nothing, type TemplateResult } from 'lit-html';
 import type { Backend, BackendList, BackendState, EnvCounts } from '../api/types.ts';
-import { conditionBadge, rolloutBadge } from '../components/badge.ts';
-import { counts } from '../components/counts.ts';
-import { digestChange } from '../components/digest.ts';
-import { labelList } from '../components/labels.ts';
+import { conditionBadge, counts, digestChange, labelList, rolloutBadge, timeAgo } from '../components/words.ts';
 import { emptyState } from '../components/notice.ts';
-import { swarmLink } from '../components/swarm.ts';
-import { table, type Column } from '../components/table.ts';
-import { timeAgo } from '../components/time.ts';
-import type { Page, Visit } from '../page.ts';
-import { conditionOf, deferralConditions, stateConditions } from '../rules/condition.ts';
-import { countByState, countPresent, passingStates } from '../rules/fleetCounts.ts';
-import { directionOf, isFiltered, listQueryOf, sortedBy, withValues } from '../rules/listQuery.ts';
-import { hrefOf } from '../rules/routes.ts';
-import { rowsOf, type HostRow } from '../rules/swarms.ts';
+import { swarmLink } from '../components/backend.ts';
+import { type Column, table } from '../components/lists.ts';
+import type { Page, Visit } from '../components/page.ts';
+import {
+  conditionOf,
+  countByState,
+  countPresent,
+  deferralConditions,
+  type HostRow,
+  passingStates,
+  rowsOf,
+  stateConditions,
+} from '../core/backends.rules.ts';
+import { directionOf, hrefOf, isFiltered, listQueryOf, sortedBy, withValues } from '../core/pages.rules.ts';
 import { fleetFilter } from './fleetFilter.ts';
 
 /** What is where, what is behind, what is sick. */

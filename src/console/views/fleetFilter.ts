@@ -1,10 +1,9 @@
 import { html, noChange, nothing, type TemplateResult } from 'lit-html';
 import type { EnvCounts } from '../api/types.ts';
 import { textOf } from '../components/dialog.ts';
-import type { Visit } from '../page.ts';
-import { deferralConditions, stateConditions } from '../rules/condition.ts';
-import { filters, isFiltered, withValues } from '../rules/listQuery.ts';
-import { hrefOf } from '../rules/routes.ts';
+import type { Visit } from '../components/page.ts';
+import { deferralConditions, stateConditions } from '../core/backends.rules.ts';
+import { filters, hrefOf, isFiltered, withValues } from '../core/pages.rules.ts';
 
 /** Milliseconds without a key after which a search begins. */
 const TYPING_MS = 250;

@@ -1,13 +1,11 @@
 import { html, nothing, type TemplateResult } from 'lit-html';
-import { ApiError } from '../api/apiError.ts';
+import { ApiError } from '../api/request.ts';
 import type { BackendDetails, InstallKit } from '../api/types.ts';
-import { facts } from '../components/facts.ts';
-import { copyable, type Copying } from '../components/copyable.ts';
+import { copyable, type Copying, facts, fullTime } from '../components/words.ts';
 import { errorNotice } from '../components/notice.ts';
-import { fullTime } from '../components/time.ts';
-import type { Page } from '../page.ts';
-import { kitFiles, supersedes } from '../rules/kitWords.ts';
-import { hrefOf } from '../rules/routes.ts';
+import type { Page } from '../components/page.ts';
+import { kitFiles, supersedes } from '../core/forms.rules.ts';
+import { hrefOf } from '../core/pages.rules.ts';
 
 /** What the host of a backend is installed with: shown once, when it is asked for, and kept by this page alone. */
 export const kitPage: Page = async (visit) => {

@@ -1,11 +1,10 @@
 import { html, nothing, type TemplateResult } from 'lit-html';
 import type { Operator, Session } from '../api/types.ts';
-import { toneBadge } from '../components/badge.ts';
+import { fullTime, timeAgo, toneBadge } from '../components/words.ts';
 import { emptyState } from '../components/notice.ts';
-import { table, type Column } from '../components/table.ts';
-import { fullTime, timeAgo } from '../components/time.ts';
-import type { Page, Visit } from '../page.ts';
-import { may } from '../rules/permission.ts';
+import { type Column, table } from '../components/lists.ts';
+import type { Page, Visit } from '../components/page.ts';
+import { may } from '../core/pages.rules.ts';
 
 /** Who has signed in, and whose tokens are valid. */
 export const peoplePage: Page = async (visit) => {

@@ -1,9 +1,9 @@
 import { html, nothing, type TemplateResult } from 'lit-html';
 import type { Bundle, EnvDetails, Webhook } from '../api/types.ts';
-import { browserZone } from '../components/time.ts';
-import type { Visit } from '../page.ts';
-import { may } from '../rules/permission.ts';
-import { judgeRollout, rolloutBounds, rolloutPlan } from '../rules/rolloutForm.ts';
+import { browserZone } from '../components/words.ts';
+import type { Visit } from '../components/page.ts';
+import { may } from '../core/pages.rules.ts';
+import { judgeRollout, rolloutBounds, rolloutPlan } from '../core/rollouts.rules.ts';
 
 /** Where a bundle is promoted or rolled out: its env, and the webhooks that a gate can be asked of there. */
 export interface PromotionPlace {

@@ -1,12 +1,10 @@
 import { html, nothing, type TemplateResult } from 'lit-html';
 import type { BackendDetails } from '../api/types.ts';
-import { conditionBadge, toneBadge } from '../components/badge.ts';
-import { deferralNotices } from '../components/deferral.ts';
-import type { Page, Visit } from '../page.ts';
-import { conditionOf } from '../rules/condition.ts';
-import { may } from '../rules/permission.ts';
-import { retirementSteps, type RetirementStep } from '../rules/retirement.ts';
-import { hrefOf } from '../rules/routes.ts';
+import { conditionBadge, toneBadge } from '../components/words.ts';
+import { deferralNotices } from '../components/backend.ts';
+import type { Page, Visit } from '../components/page.ts';
+import { conditionOf, type RetirementStep, retirementSteps } from '../core/backends.rules.ts';
+import { hrefOf, may } from '../core/pages.rules.ts';
 
 /** The end of a backend: asked for by typing its name, then each step as it is done. */
 export const retirePage: Page = async (visit) => {

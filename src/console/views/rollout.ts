@@ -1,22 +1,18 @@
 import { html, nothing, type TemplateResult } from 'lit-html';
 import type { Rollout } from '../api/types.ts';
-import { rolloutBadge, toneBadge } from '../components/badge.ts';
-import { digest } from '../components/digest.ts';
-import { facts } from '../components/facts.ts';
+import { digest, facts, fullTime, rolloutBadge, toneBadge } from '../components/words.ts';
 import { emptyState } from '../components/notice.ts';
-import { table, type Column } from '../components/table.ts';
-import { fullTime } from '../components/time.ts';
-import type { Visit } from '../page.ts';
-import { may } from '../rules/permission.ts';
-import { hrefOf } from '../rules/routes.ts';
+import { type Column, table } from '../components/lists.ts';
+import type { Visit } from '../components/page.ts';
+import { hrefOf, may } from '../core/pages.rules.ts';
 import {
   gateWords,
   haltReasons,
+  type RolloutAct,
   rolloutActs,
   rolloutConditions,
   waveWords,
-  type RolloutAct,
-} from '../rules/rolloutWords.ts';
+} from '../core/rollouts.rules.ts';
 
 /** A rollout as it goes, and what may be done to it. */
 export function rolloutSection(rollout: Rollout, visit: Visit, now: number): TemplateResult {

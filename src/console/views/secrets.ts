@@ -2,12 +2,11 @@ import { html, nothing, type TemplateResult } from 'lit-html';
 import type { AuditEntry, Secret } from '../api/types.ts';
 import { textOf } from '../components/dialog.ts';
 import { emptyState } from '../components/notice.ts';
-import { table, type Column } from '../components/table.ts';
-import { fullTime } from '../components/time.ts';
-import type { Page, Visit } from '../page.ts';
-import { may } from '../rules/permission.ts';
-import { hrefOf } from '../rules/routes.ts';
-import { fieldRows, secretData, secretProblems } from '../rules/secretFields.ts';
+import { type Column, table } from '../components/lists.ts';
+import { fullTime } from '../components/words.ts';
+import type { Page, Visit } from '../components/page.ts';
+import { hrefOf, may } from '../core/pages.rules.ts';
+import { fieldRows, secretData, secretProblems } from '../core/forms.rules.ts';
 import { auditTable } from './audit.ts';
 
 /** Entries of the audit log that are shown of each kind of change. */

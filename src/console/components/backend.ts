@@ -1,0 +1,126 @@
+import { html, nothing, svg, type TemplateResult } from 'lit-html';
+import { repeat } from 'lit-html/directives/repeat.js';
+import { unsafeSVG } from 'lit-html/directives/unsafe-svg.js';
+import picture from '../../../docs/machines/backend.svg';
+import type { Backend, BackendDetails, ReceivedReport } from '../api/types.ts';
+import { explain, outcomeTone, stateConditions } from '../core/backends.rules.ts';
+import { hrefOf } from '../core/pages.rules.ts';
+import { durationText, segmentsOf, totalOf } from '../core/time.rules.ts';
+import { type Column, table } from './lists.ts';
+import { conditionBadge, digestChange, facts, fullTime, toneBadge } from './words.ts';
+
+/** What defers the work of a host, as its newest check-in told: an operator's hold, and windows that are closed. */
+export function deferralNotices({ hold, window_opens_at: opening }: BackendDetails, now: number): TemplateResult {
+  return html`${
+    hold === undefined
+      ? nothing
+      : html`<div class="notice later">
+          <p>
+            ${hold.by ?? 'An operator'} holds it
+            ${hold.since === undefined ? nothing : html`since ${fullTime(hold.since, now)},`} until
+            ${fullTime(hold.until, now)} at most${hold.reason && `: ${hold.reason}`}
+          </p>
+          <p>Nothing is applied, healed or taken down on it until then.</p>
+        </div>`
+  }${
+    opening === undefined
+      ? nothing
+      : html`<div class="notice later">
+          <p>Its windows are closed; the next one opens ${fullTime(opening, now)}.</p>
+        </div>`
+  }`;
+}
+
+/** Digits of the id of a swarm that are shown beside a host. */
+const SHORT_ID = 8;
+
+/** The swarm of a host, as a link to all of its managers. */
+export function swarmLink({ swarm }: Pick<Backend, 'swarm'>): TemplateResult | typeof nothing {
+  if (swarm === null) return nothing;
+  const href = `${hrefOf('fleet')}?${new URLSearchParams({ swarm: swarm.id })}`;
+  const word = swarm.leader ? 'leader of swarm' : 'swarm';
+  return html`<a class="label" href=${href} title=${swarm.id}>${word} ${swarm.id.slice(0, SHORT_ID)}</a>`;
+}
+
+type Manager = BackendDetails['managers'][number];
+
+/** The other managers of the swarm of a host; nothing where it has none. */
+export function managerTable({ swarm, managers }: BackendDetails): TemplateResult | typeof nothing {
+  if (swarm === null) return nothing;
+  const columns: Column<Manager>[] = [
+    { heading: 'Host', cell: ({ id, site }) => html`<a href=${hrefOf('backend', { id })}>${site}</a>` },
+    { heading: 'State', cell: ({ state }) => conditionBadge(stateConditions[state]) },
+    { heading: 'Leader', cell: ({ leader }) => (leader ? 'yes' : 'no') },
+  ];
+  const empty = html`<p>No other manager of its swarm has an agent in this env.</p>`;
+  return html`<h2>Other managers of its swarm</h2>
+    <p>All of them are to run one bundle; the agent on the leader acts.</p>
+    ${table({ caption: 'Managers', columns, rows: managers, keyOf: ({ id }) => id, empty })}`;
+}
+
+/** The picture without its own style, which the policy of the page would not apply. */
+const drawing = picture.replace(/<style>[^]*?<\/style>/, '');
+
+/** The life of a backend as docs/machines.md draws it, with the state that it is in. */
+export function backendMachine(state: string): TemplateResult {
+  const marked = drawing.replace(`id="backend.${state}" class="`, (start) => `${start}now `);
+  return html`<figure class="machine-frame" tabindex="0" aria-label="States of a backend">
+    ${unsafeSVG(marked)}
+    <figcaption>It is <strong>${state}</strong>.</figcaption>
+  </figure>`;
+}
+
+const BAR = { width: 400, height: 14 };
+
+/** Ticks, newest first, each with a bar of its steps to the scale of the longest; opened, a tick tells all of it. */
+export function tickList(reports: readonly ReceivedReport[], now: number): TemplateResult {
+  const scale = Math.max(0, ...reports.map(({ durations_ms }) => totalOf(durations_ms)));
+  return html`<ol class="ticks">
+    ${repeat(
+      reports,
+      ({ report_id }) => report_id,
+      (report) => html`<li>${tick(report, { scale, now })}</li>`,
+    )}
+  </ol>`;
+}
+
+function tick(report: ReceivedReport, { scale, now }: { scale: number; now: number }): TemplateResult {
+  const { outcome, finished_at, durations_ms } = report;
+  return html`<details>
+    <summary>
+      ${toneBadge(outcomeTone(outcome), outcome)}
+      <span class="when">${fullTime(finished_at, now)}</span> ${bar(durations_ms, scale)}
+      <span class="number">${durationText(totalOf(durations_ms))}</span>
+    </summary>
+    ${tickDetails(report)}
+  </details>`;
+}
+
+function bar(durations: Readonly<Record<string, number>>, scale: number): TemplateResult {
+  const { width, height } = BAR;
+  return html`<svg class="bar" viewBox="0 0 ${width} ${height}" preserveAspectRatio="none" aria-hidden="true">
+    ${segmentsOf(durations, { scale, width }).map(
+      ({ x, width: length }, index) =>
+        svg`<rect class="step-${index % 4}" x=${x} y="0" width=${Math.max(length, 0.5)} height=${height} />`,
+    )}
+  </svg>`;
+}
+
+/** Why a tick ended as it did, its steps, and the end of what compose said. */
+export function tickDetails(report: ReceivedReport): TemplateResult {
+  const { reason, code, detail, output_tail, applied_sha, desired_sha, durations_ms } = report;
+  const steps = Object.entries(durations_ms).map(([name, milliseconds]) => `${name} ${durationText(milliseconds)}`);
+  return html`<p>${explain(report)}</p>
+    ${facts([
+      ['Reason', html`<code>${reason}</code>`],
+      ['Bundle', digestChange(applied_sha, desired_sha)],
+      ...(code === null ? [] : [['Code', html`<code>${code}</code>`] as const]),
+      ...(detail === null ? [] : [['Detail', detail] as const]),
+      ['Steps', steps.join(', ')],
+    ])}
+    ${
+      output_tail === null
+        ? nothing
+        : html`<pre tabindex="0" aria-label="End of the output"><code>${output_tail}</code></pre>`
+    }`;
+}

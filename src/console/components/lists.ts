@@ -1,0 +1,127 @@
+import { html, nothing, type TemplateResult } from 'lit-html';
+import { repeat } from 'lit-html/directives/repeat.js';
+import type { BundleDiff, Difference, PartDifference } from '../api/types.ts';
+import { shortDigests, type Tone } from '../core/backends.rules.ts';
+import type { SortDirection } from '../core/pages.rules.ts';
+import { emptyState } from './notice.ts';
+import { toneBadge } from './words.ts';
+
+/** A column of a table; the first one names its rows. */
+export interface Column<Row> {
+  heading: string;
+  cell: (row: Row) => unknown;
+  /** How it is sorted, and where its heading leads to. */
+  sort?: { direction: SortDirection; href: string };
+  /** Numbers are aligned to the right. */
+  isNumber?: boolean;
+}
+
+/** Rows, each by a key of its own, and what is shown where there are none. */
+interface TableContent<Row> {
+  caption: string;
+  columns: readonly Column<Row>[];
+  rows: readonly Row[];
+  keyOf: (row: Row) => string;
+  empty: TemplateResult;
+}
+
+/** A table that becomes a list of cards on a narrow screen. */
+export function table<Row>({ caption, columns, rows, keyOf, empty }: TableContent<Row>): TemplateResult {
+  if (rows.length === 0) return empty;
+  return html`<table>
+    <caption class="hidden">
+      ${caption}
+    </caption>
+    <thead>
+      <tr>
+        ${columns.map(headingCell)}
+      </tr>
+    </thead>
+    <tbody>
+      ${repeat(
+        rows,
+        keyOf,
+        (row) =>
+          html`<tr>
+            ${columns.map((column, index) => bodyCell(column, row, index === 0))}
+          </tr>`,
+      )}
+    </tbody>
+  </table>`;
+}
+
+const arrows: Record<SortDirection, string> = { ascending: '↑', descending: '↓', none: '' };
+
+function headingCell<Row>({ heading, sort, isNumber }: Column<Row>): TemplateResult {
+  const kind = isNumber ? 'number' : nothing;
+  if (sort === undefined) return html`<th scope="col" class=${kind}>${heading}</th>`;
+  const { direction, href } = sort;
+  const arrow = html`<span aria-hidden="true">${arrows[direction]}</span>`;
+  return html`<th scope="col" class=${kind} aria-sort=${direction}>
+    <a href=${href} data-keep>${heading} ${arrow}</a>
+  </th>`;
+}
+
+function bodyCell<Row>({ heading, cell, isNumber }: Column<Row>, row: Row, isName: boolean): TemplateResult {
+  if (isName) return html`<th scope="row">${cell(row)}</th>`;
+  return html`<td data-heading=${heading} class=${isNumber ? 'number' : nothing}>${cell(row)}</td>`;
+}
+
+/** What differs between two bundles, kind by kind; the powers over hosts first. */
+export function differences(diff: BundleDiff): TemplateResult {
+  if (diff.same_content) return emptyState('Both have the same files.');
+  return html`${itemSection('Powers over hosts', diff.powers)} ${section('Manifest', diff.manifest)}
+  ${partSection('Services', diff.services)} ${partSection('Networks, volumes, configs and secrets', diff.resources)}
+  ${itemSection('Images', diff.images)} ${section('Variables', diff.variables)} ${section('Secrets', diff.secrets)}
+  ${section('Files', diff.files)}`;
+}
+
+function section(name: string, entries: readonly Difference[]): TemplateResult | typeof nothing {
+  if (entries.length === 0) return nothing;
+  return html`<h2>${name}</h2>
+    ${differenceTable(name, entries)}`;
+}
+
+/** Things that are there or not, and have no other values. */
+function itemSection(name: string, rows: readonly Difference[]): TemplateResult | typeof nothing {
+  if (rows.length === 0) return nothing;
+  const columns: Column<Difference>[] = [
+    { heading: 'What', cell: ({ before, after }) => valueOf(before ?? after) },
+    { heading: 'Change', cell: ({ before }) => changeBadge(before === null ? 'added' : 'removed') },
+  ];
+  return html`<h2>${name}</h2>
+    ${table({ caption: name, columns, rows, keyOf, empty: emptyState('') })}`;
+}
+
+const changeTones: Record<PartDifference['change'], Tone> = { added: 'good', changed: 'later', removed: 'idle' };
+
+function changeBadge(change: PartDifference['change']): TemplateResult {
+  return toneBadge(changeTones[change], change);
+}
+
+function partSection(name: string, parts: readonly PartDifference[]): TemplateResult | typeof nothing {
+  if (parts.length === 0) return nothing;
+  return html`<h2>${name}</h2>
+    ${parts.map(
+      (part) =>
+        html`<h3>${part.name} ${changeBadge(part.change)}</h3>
+          ${part.change === 'removed' ? nothing : differenceTable(part.name, part.keys)}`,
+    )}`;
+}
+
+function differenceTable(caption: string, rows: readonly Difference[]): TemplateResult {
+  const columns: Column<Difference>[] = [
+    { heading: 'What', cell: ({ key }) => html`<span class="target">${key}</span>` },
+    { heading: 'Before', cell: ({ before }) => valueOf(before) },
+    { heading: 'After', cell: ({ after }) => valueOf(after) },
+  ];
+  return table({ caption, columns, rows, keyOf, empty: emptyState('It has no keys.') });
+}
+
+function keyOf(difference: Difference): string {
+  return JSON.stringify(difference);
+}
+
+function valueOf(value: string | null): TemplateResult | string {
+  return value === null ? '–' : html`<code class="target">${shortDigests(value)}</code>`;
+}

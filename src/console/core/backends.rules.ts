@@ -1,0 +1,204 @@
+import type { Backend, BackendDetails, BackendState, EnvCounts, ReceivedReport } from '../api/types.ts';
+
+/** How good a state is: it works, it will by itself, somebody must act, or it does not matter any more. */
+export type Tone = 'good' | 'later' | 'bad' | 'idle';
+
+/** What a state means to an operator. */
+export interface Condition {
+  word: string;
+  tone: Tone;
+  meaning: string;
+}
+
+/** Every state of a backend's life. */
+export const stateConditions: Record<BackendState, Condition> = {
+  created: { word: 'created', tone: 'later', meaning: 'No install kit was revealed yet.' },
+  invited: { word: 'invited', tone: 'later', meaning: 'Its install kit was revealed; no host has checked in yet.' },
+  active: { word: 'active', tone: 'good', meaning: 'Its host checks in.' },
+  offline: { word: 'offline', tone: 'bad', meaning: 'Its host is silent; what is desired of it waits.' },
+  retiring: { word: 'retiring', tone: 'later', meaning: 'Its host takes everything down at its next check-in.' },
+  finishing: { word: 'finishing', tone: 'later', meaning: 'Its credentials are being revoked.' },
+  retired: { word: 'retired', tone: 'idle', meaning: 'Nothing of it is left but its reports and the audit log.' },
+};
+
+const troubles = {
+  refused: { word: 'refused', tone: 'bad', meaning: 'Its host refuses the desired bundle, and keeps what it has.' },
+  failed: { word: 'failed', tone: 'bad', meaning: 'Its host has tried to apply the desired bundle, and failed.' },
+} as const satisfies Record<string, Condition>;
+
+type ConditionFacts = Pick<Backend, 'state' | 'healthy' | 'trouble' | 'applied_sha' | 'desired_sha'>;
+
+/** What an operator should know of a backend first. */
+export function conditionOf(backend: ConditionFacts): Condition {
+  if (backend.state !== 'active') return stateConditions[backend.state];
+  if (backend.trouble === 'refused' || backend.trouble === 'failed') return troubles[backend.trouble];
+  if (backend.healthy === false || backend.trouble === 'unhealthy')
+    return { word: 'unhealthy', tone: 'bad', meaning: 'Its host checks in, and something that should run does not.' };
+  if (backend.healthy === null)
+    return { word: 'unknown', tone: 'later', meaning: 'Its host has not checked in lately.' };
+  if (isBehind(backend))
+    return { word: 'behind', tone: 'later', meaning: 'Its host does not run the desired bundle yet.' };
+  return stateConditions.active;
+}
+
+/** Whether a host is to run another bundle than it does. */
+function isBehind({ applied_sha, desired_sha }: Pick<Backend, 'applied_sha' | 'desired_sha'>): boolean {
+  return desired_sha !== null && applied_sha !== desired_sha;
+}
+
+/** What defers the work of a host, by the word of the API. */
+export const deferralConditions: Record<NonNullable<Backend['deferred_by']>, Condition> = {
+  hold: { word: 'held', tone: 'later', meaning: 'An operator holds its host: nothing is changed there.' },
+  window: { word: 'window closed', tone: 'idle', meaning: 'Its host waits until one of its windows opens.' },
+};
+
+const outcomes: Record<string, Tone> = {
+  heartbeat: 'good',
+  applied: 'good',
+  down: 'idle',
+  unhealthy: 'bad',
+  refused: 'bad',
+  failed: 'bad',
+};
+
+/** How good the outcome of a tick is. */
+export function outcomeTone(outcome: string): Tone {
+  return outcomes[outcome] ?? 'idle';
+}
+
+/** The first characters of a digest, as the command line shows it. */
+export function shortSha(sha256: string | null): string {
+  return sha256 === null ? '–' : sha256.slice(0, 12);
+}
+
+/** A text in which digests are short. */
+export function shortDigests(text: string): string {
+  return text.replace(/\b[0-9a-f]{64}\b/g, (sha256) => shortSha(sha256));
+}
+
+/** How good it is that a container is in a state: one that has exited with 0 has done its work; of a silent host nobody knows. */
+export function containerTone({ state, health, exit_code }: ContainerFacts, isKnown: boolean): Tone {
+  if (!isKnown) return 'idle';
+  if (health === 'unhealthy') return 'bad';
+  if (state === 'running') return health === 'starting' ? 'later' : 'good';
+  return state === 'exited' && exit_code === 0 ? 'idle' : 'bad';
+}
+
+interface ContainerFacts {
+  state: string;
+  health: string | null;
+  exit_code: number | null;
+}
+
+const sentences: Readonly<Record<string, string>> = {
+  heartbeat: 'It runs what is desired, and had nothing to do.',
+  applied: 'It has applied the desired bundle.',
+  unhealthy: 'It runs the desired bundle, but something of it does not work.',
+  refused: 'It has refused the desired bundle, and started nothing of it.',
+  failed: 'It has tried to apply the desired bundle, and failed.',
+  down: 'It has taken everything down, as it was told.',
+};
+
+type ExplainedReport = Pick<ReceivedReport, 'outcome' | 'reason' | 'reverted'>;
+
+/** Why a host lets what is desired wait, by the reason of its heartbeat. */
+const deferrals: Readonly<Record<string, string>> = {
+  'waits:hold': 'An operator holds it: what is desired waits.',
+  'waits:window': 'What is desired waits until one of its windows opens.',
+};
+
+const LEADER = 'leader:';
+
+/** Why a host did what it did in a tick, in a sentence. */
+export function explain({ outcome, reason, reverted }: ExplainedReport): string {
+  if (reason.startsWith(LEADER)) return `${reason.slice(LEADER.length)} leads its swarm, and does what is desired.`;
+  const sentence = deferrals[reason] ?? sentences[outcome] ?? `It has ended as ${outcome}.`;
+  return reverted ? `${sentence} It runs again what it ran before.` : sentence;
+}
+
+/** States that a backend leaves soon, in the order of its life. */
+export const passingStates: readonly BackendState[] = ['created', 'invited', 'retiring', 'finishing'];
+
+/** Number of backends by state, over some envs. */
+export function countByState(envs: readonly Pick<EnvCounts, 'backends'>[]): Record<string, number> {
+  const counts: Record<string, number> = {};
+  for (const { backends } of envs)
+    for (const [state, count] of Object.entries(backends)) counts[state] = (counts[state] ?? 0) + count;
+  return counts;
+}
+
+/** Backends that are not retired. */
+export function countPresent(counts: Record<string, number>): number {
+  return Object.entries(counts).reduce((sum, [state, count]) => (state === 'retired' ? sum : sum + count), 0);
+}
+
+/** A row of the list of hosts. */
+export interface HostRow<Host> {
+  host: Host;
+  /** Another manager of its swarm stands above it, with what all of them are to run. */
+  isNested: boolean;
+}
+
+type ListedHost = Pick<Backend, 'id' | 'env' | 'swarm'>;
+
+/** Hosts in their order, but the managers of a swarm together where the first of them stands, the leader first. */
+export function rowsOf<Host extends ListedHost>(hosts: readonly Host[]): HostRow<Host>[] {
+  const groups = Map.groupBy(hosts, ({ id, env, swarm }) => (swarm === null ? id : `${env} ${swarm.id}`));
+  return [...groups.values()].flatMap((group) =>
+    group.toSorted(byLeader).map((host, index) => ({ host, isNested: index > 0 })),
+  );
+}
+
+function byLeader({ swarm: one }: ListedHost, { swarm: other }: ListedHost): number {
+  return Number(other?.leader ?? false) - Number(one?.leader ?? false);
+}
+
+/** Whether what a host runs stays when it is retired: other managers of its swarm run on. */
+export function isShared({ managers }: Pick<BackendDetails, 'managers'>): boolean {
+  return managers.some(({ state }) => state !== 'retiring');
+}
+
+/** A step of a retirement, and how far it is. */
+export interface RetirementStep {
+  name: string;
+  tone: Tone;
+  word: string;
+  /** Why the last try has failed. */
+  error: string | null;
+}
+
+/** What follows after the host is down, in the words of operators. */
+const finishingSteps: Record<string, string> = {
+  revokeToken: 'The token of its host is revoked',
+  deleteIdentity: 'Its identity in the mesh is deleted',
+  destroySecrets: 'The secrets of its env are destroyed if no backend is left there',
+};
+
+const ends: readonly BackendDetails['state'][] = ['finishing', 'retired'];
+
+/** Every step of the retirement of a backend. */
+export function retirementSteps(
+  backend: Pick<BackendDetails, 'state' | 'finished' | 'pending_steps' | 'managers'>,
+): RetirementStep[] {
+  const isDown = ends.includes(backend.state);
+  const down = isDown ? 'done' : backend.state === 'retiring' ? 'waits' : 'to do';
+  const finishing = Object.entries(finishingSteps).map(([step, name]) => {
+    const pending = backend.pending_steps.find((each) => each.step === step);
+    return stepOf(name, backend.finished.includes(step) ? 'done' : pending ? 'waits' : 'to do', pending?.error ?? null);
+  });
+  return [stepOf(downOf(backend), down, null), ...finishing];
+}
+
+function downOf(backend: Pick<BackendDetails, 'managers'>): string {
+  if (isShared(backend)) return 'Its agent ends; what the other managers of its swarm run stays';
+  return backend.managers.length > 0
+    ? 'The leader of its swarm takes everything down'
+    : 'Its host takes everything down';
+}
+
+const tones = { done: 'good', waits: 'later', failed: 'bad', 'to do': 'idle' } as const satisfies Record<string, Tone>;
+
+function stepOf(name: string, word: keyof typeof tones, error: string | null): RetirementStep {
+  const told = error === null ? word : 'failed';
+  return { name, tone: tones[told], word: told === 'failed' ? 'failed, is tried again' : told, error };
+}

@@ -1,0 +1,158 @@
+import { parseWave, parseWindow, type PlannedWave, rolloutBounds } from '../../protocol/rolloutPlan.ts';
+import { isTimeZone, type TimeWindow, windowBounds } from '../../protocol/timeWindow.ts';
+import type { NewRollout, Rollout, Webhook } from '../api/types.ts';
+import type { Condition } from './backends.rules.ts';
+
+/** Every state of a rollout. */
+export const rolloutConditions: Readonly<Record<string, Condition>> = {
+  pending: {
+    word: 'pending',
+    tone: 'later',
+    meaning: 'The next wave is about to start, where there are windows in the next one.',
+  },
+  updating: { word: 'updating', tone: 'later', meaning: 'The hosts of the wave are told to run the bundle.' },
+  soaking: { word: 'soaking', tone: 'later', meaning: 'The wave has succeeded, and is watched for a while.' },
+  gated: {
+    word: 'gated',
+    tone: 'bad',
+    meaning: 'The wave has succeeded; an operator or the webhook of the gate must let the rollout go on.',
+  },
+  halted: { word: 'halted', tone: 'bad', meaning: 'No further host is told to run the bundle.' },
+  done: { word: 'done', tone: 'good', meaning: 'Every host is told to run the bundle.' },
+  aborted: { word: 'aborted', tone: 'idle', meaning: 'Every host is told to run the content from before.' },
+};
+
+/** What has halted a rollout. */
+export const haltReasons: Readonly<Record<NonNullable<Rollout['halted_by']>, string>> = {
+  operator: 'an operator has halted it',
+  abort: 'an abort of it is not done yet',
+  gate: 'the webhook of its gate has not let it pass',
+  failures: 'too many hosts have failed',
+  restore: 'the service was restored from a backup',
+};
+
+export type RolloutAct = 'halt' | 'resume' | 'pass' | 'abort';
+
+const acts: Readonly<Record<string, readonly RolloutAct[]>> = {
+  pending: ['halt', 'abort'],
+  updating: ['halt', 'abort'],
+  soaking: ['halt', 'abort'],
+  gated: ['pass', 'halt', 'abort'],
+  halted: ['resume', 'abort'],
+};
+
+/** What can be done to a rollout in a state, what helps it on first; nothing once it is over. */
+export function rolloutActs(state: string): readonly RolloutAct[] {
+  return acts[state] ?? [];
+}
+
+/** What lets a rollout go on after a wave. */
+export function gateWords({ gate, gate_webhook }: Pick<Rollout, 'gate' | 'gate_webhook'>): string {
+  if (gate === 'none') return 'none';
+  return gate === 'manual' ? 'somebody passes it' : `the webhook ${gate_webhook ?? ''}, or somebody passes it`;
+}
+
+/** Whom a wave takes: `10 % of ring=canary`, `all that are left`. */
+export function waveWords({ count, percent, labels }: WavePlan): string {
+  const pairs = Object.entries(labels).map(([key, value]) => `${key}=${value}`);
+  const number = count !== null ? String(count) : percent !== null ? `${percent} %` : 'all';
+  return pairs.length === 0 ? number : `${number} of ${pairs.join(', ')}`;
+}
+
+interface WavePlan {
+  count: number | null;
+  percent: number | null;
+  labels: Readonly<Record<string, string>>;
+}
+
+export { rolloutBounds };
+
+/** What the form of a rollout asks for, but for the bundle. */
+type RolloutPlan = Omit<NewRollout, 'sha256'>;
+
+type Fields = Pick<FormData, 'get'>;
+
+/** The plan that a form tells; lines that are wrong are left out. */
+export function rolloutPlan(fields: Fields): RolloutPlan {
+  return {
+    waves: linesOf(fields, 'waves').flatMap((line) => parseWave(line) ?? []),
+    windows: linesOf(fields, 'windows').flatMap((line) => parseWindow(line) ?? []),
+    max_failures: Number(fields.get('failures')),
+    soak_s: Number(fields.get('soak')),
+    ...gateOf(fields),
+  };
+}
+
+/** The webhooks that the gate of a rollout in an env can be asked of. */
+export function gateWebhooks<Each extends Pick<Webhook, 'env' | 'format'>>(
+  webhooks: readonly Each[],
+  env: string,
+): Each[] {
+  return webhooks.filter((webhook) => webhook.format === 'standard' && (webhook.env ?? env) === env);
+}
+
+/** The form chooses `none`, `manual` or a webhook by its id. */
+function gateOf(fields: Fields): Pick<RolloutPlan, 'gate' | 'gate_webhook'> {
+  const gate = fields.get('gate');
+  if (typeof gate !== 'string' || gate === 'none' || gate === 'manual')
+    return { gate: gate === 'manual' ? gate : 'none' };
+  return { gate: 'webhook', gate_webhook: gate };
+}
+
+/** What is wrong with the lines of a form, by its fields, and how the others are understood. */
+export function judgeRollout(fields: Fields): { problems: Record<string, string>; meaning: string } {
+  const flaws = {
+    waves: lineFlaw(linesOf(fields, 'waves'), rolloutBounds.waves, waveFlaw),
+    windows: lineFlaw(linesOf(fields, 'windows'), windowBounds.windows, windowFlaw),
+  };
+  const problems = Object.entries(flaws).flatMap(([name, flaw]) => (flaw === null ? [] : [[name, flaw] as const]));
+  return { problems: Object.fromEntries(problems), meaning: planWords(rolloutPlan(fields)) };
+}
+
+/** The first line that is wrong, and why; null if none is. */
+function lineFlaw(lines: readonly string[], most: number, flawOf: (line: string) => string | null): string | null {
+  if (lines.length > most) return `There may be ${most} lines at most.`;
+  const flaws = lines.flatMap((line) => {
+    const flaw = flawOf(line);
+    return flaw === null ? [] : [`“${line}” ${flaw}`];
+  });
+  return flaws[0] ?? null;
+}
+
+function waveFlaw(line: string): string | null {
+  const wave = parseWave(line);
+  if (wave === null) return 'is no wave: 5, 10% or all, perhaps with labels, such as 10%:ring=canary,region=de.';
+  return (wave.count ?? 0) > rolloutBounds.hosts ? 'is more than a million hosts.' : null;
+}
+
+function windowFlaw(line: string): string | null {
+  const window = parseWindow(line);
+  if (window === null)
+    return 'is no window: days, start, for how many minutes, and time zone, such as mon-fri 08:30+90 Europe/Berlin.';
+  const { minutes, time_zone } = window;
+  if (minutes < 1 || minutes > windowBounds.minutes) return `is not open for 1 to ${windowBounds.minutes} minutes.`;
+  return isTimeZone(time_zone) ? null : `has no time zone that is known: ${time_zone}.`;
+}
+
+function planWords({ waves, windows }: RolloutPlan): string {
+  const numbered = waves.map((wave, index) => `Wave ${index + 1} takes ${hostsOf(wave)}.`);
+  const last = waves.length === 0 ? 'One wave takes all hosts.' : 'All hosts that are left come last.';
+  const opened = windows.map(windowWords);
+  const when = opened.length === 0 ? [] : [`Waves start ${opened.join(', or ')} only.`];
+  return [...numbered, last, ...when].join(' ');
+}
+
+function hostsOf({ count, percent, labels = {} }: PlannedWave): string {
+  const words = waveWords({ count: count ?? null, percent: percent ?? null, labels });
+  return Object.keys(labels).length === 0 ? `${words} of the hosts` : words;
+}
+
+function windowWords({ days, start, minutes, time_zone }: TimeWindow): string {
+  return `${days.join(', ')} from ${start} for ${minutes} minutes (${time_zone})`;
+}
+
+function linesOf(fields: Fields, name: string): string[] {
+  const text = fields.get(name);
+  const lines = typeof text === 'string' ? text.split('\n') : [];
+  return lines.map((line) => line.trim().replace(/\s+/g, ' ')).filter((line) => line !== '');
+}

@@ -1,0 +1,72 @@
+const MINUTE_MS = 60_000;
+/** Longer than any step that a host can have taken; what it tells may be anything. */
+const DAY_MS = 24 * 60 * MINUTE_MS;
+const units = [
+  ['day', DAY_MS],
+  ['hour', 60 * MINUTE_MS],
+  ['minute', MINUTE_MS],
+] as const;
+
+/** How far a time is away, in its largest unit: `3 minutes ago`, `in 2 days`; less than a minute is `just now`. */
+export function relativeTime(time: string, now: number): string {
+  const distance = Date.parse(time) - now;
+  const unit = units.find(([, size]) => Math.abs(distance) >= size);
+  if (unit === undefined) return distance > 0 ? 'in less than a minute' : 'just now';
+  const [name, size] = unit;
+  const count = Math.floor(Math.abs(distance) / size);
+  const words = `${count} ${name}${count === 1 ? '' : 's'}`;
+  return distance > 0 ? `in ${words}` : `${words} ago`;
+}
+
+/** A time in a zone, to the second: `2026-11-26 09:12:03`. */
+export function absoluteTime(time: string, zone: string): string {
+  const options = { timeZone: zone, dateStyle: 'short', timeStyle: 'medium' } as const;
+  return new Intl.DateTimeFormat('sv-SE', options).format(new Date(time));
+}
+
+/** A zone with its offset from UTC at a time: `Europe/Berlin (UTC+1)`. */
+export function zoneName(zone: string, now: number): string {
+  const parts = new Intl.DateTimeFormat('en', { timeZone: zone, timeZoneName: 'shortOffset' }).formatToParts(now);
+  const offset = parts.find(({ type }) => type === 'timeZoneName')?.value ?? '';
+  return `${zone} (${offset.replace('GMT', 'UTC')})`;
+}
+
+/** A duration for people: `340 ms`, `4.2 s`, `3 min 5 s`, `more than a day`. */
+export function durationText(milliseconds: number): string {
+  if (milliseconds > DAY_MS) return 'more than a day';
+  if (milliseconds < 1000) return `${Math.round(milliseconds)} ms`;
+  if (milliseconds < MINUTE_MS) return `${(milliseconds / 1000).toFixed(1)} s`;
+  const seconds = Math.round(milliseconds / 1000);
+  return `${Math.floor(seconds / 60)} min ${seconds % 60} s`;
+}
+
+/** A step of a tick as a part of its bar. */
+interface Segment {
+  name: string;
+  milliseconds: number;
+  x: number;
+  width: number;
+}
+
+/** The steps of a tick one after another, where `scale` is the length of the longest tick and the bar is `width` long. */
+export function segmentsOf(
+  durations: Readonly<Record<string, number>>,
+  { scale, width }: { scale: number; width: number },
+): Segment[] {
+  let x = 0;
+  return Object.entries(durations).map(([name, milliseconds]) => {
+    const segment = { name, milliseconds, x, width: scale === 0 ? 0 : (bounded(milliseconds) / scale) * width };
+    x += segment.width;
+    return segment;
+  });
+}
+
+/** How long a tick's steps took together, each a day at most. */
+export function totalOf(durations: Readonly<Record<string, number>>): number {
+  return Object.values(durations).reduce((sum, each) => sum + bounded(each), 0);
+}
+
+/** A duration that can be drawn. */
+function bounded(milliseconds: number): number {
+  return Math.min(Math.max(milliseconds, 0), DAY_MS);
+}
