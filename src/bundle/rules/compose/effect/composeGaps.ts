@@ -105,8 +105,11 @@ export const composeGaps: readonly KeyGap[] = [
   {
     ...{ key: 'deploy.restart_policy.max_attempts', why: 'an engine counts attempts only on failure' },
     ...{ cure: 'write condition: on-failure', example: 'deploy: {restart_policy: {condition: any, max_attempts: 3}}' },
-    find: (service) => {
-      const condition = textOf(valueAt(service, 'deploy', 'restart_policy', 'condition')) ?? 'any';
+    find: (service, { rendered, composeFiles }) => {
+      const written = textOf(valueAt(service, 'deploy', 'restart_policy', 'condition'));
+      const isWhole = composeFiles.length === 1 && valueAt(service, 'extends') === undefined;
+      if (written === null && !isWhole && rendered === undefined) return [];
+      const condition = written ?? 'any';
       if (condition.includes('$') || ['on-failure', 'none'].includes(condition)) return [];
       const nodes = nodesAt(service, ['deploy', 'restart_policy', 'max_attempts']);
       return nodes.filter((node) => !/^0*$/.test(textOf(node) ?? '0'));

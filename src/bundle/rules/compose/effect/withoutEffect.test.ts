@@ -102,6 +102,18 @@ describe('keys that a host would leave out', () => {
     expect(textsOf(service, { host: recent, engineApi: [1, 48] })).toEqual([]);
   });
 
+  it('are judged where the whole service is known: a base may name the condition of its attempts', () => {
+    const policy = (more: string) => `deploy: {restart_policy: {${more}}}`;
+    expect(textsOf(policy('max_attempts: 3'))).toHaveLength(1);
+    expect(
+      textsOf(
+        `extends: base, ${policy('max_attempts: 3')}`,
+        {},
+        `  base: {image: a, ${policy('condition: on-failure')}}\n`,
+      ),
+    ).toEqual([]);
+  });
+
   it('are allowed in a swarm, which has rules of its own', () => {
     const service = 'secrets: [{source: k, mode: 0400}], deploy: {replicas: 2, placement: {max_replicas_per_node: 1}}';
     expect(textsOf(service, { host: { orchestrator: 'swarm' } })).toEqual([]);
