@@ -31,7 +31,7 @@ export function bundleUnsafe(text: string, cure = 'pack it anew, as deployctl bu
  */
 export function parseHeader(block: Buffer): TarHeader {
   if (parseOctal(block, 148, 8) !== checksumOf(block)) throw bundleUnsafe('a header is damaged: its checksum is wrong');
-  if (!ignoredNumberFields.every(([start, end]) => isTarNumber(block.toString('latin1', start, end))))
+  if (!ignoredNumberFields.every(([start, end, form]) => form.test(block.toString('latin1', start, end))))
     throw bundleUnsafe('a header holds an owner or a time that is not a number');
   const type = block.toString('latin1', 156, 157).replace('\0', '0');
   const name = parseText(block, 0, 100);
@@ -139,17 +139,18 @@ function parseOctal(block: Buffer, start: number, length: number): number {
   return parseInt(digits, 8);
 }
 
+/** An octal number, an empty field, or GNU's binary form: 32 bits of an owner, 48 bits of a time, which may be negative. */
+const [ownerForm, timeForm] = [
+  /^(\0*| *[0-7]+[ \0]*|\x80\0*[^]{4})$/,
+  /^(\0*| *[0-7]+[ \0]*|\x80\0*[^]{4,6}|\xff+[^]{4,6})$/,
+];
+
 /** Offsets of uid, gid and mtime, which the agent does not use either. */
 const ignoredNumberFields = [
-  [108, 116],
-  [116, 124],
-  [136, 148],
+  [108, 116, ownerForm],
+  [116, 124, ownerForm],
+  [136, 148, timeForm],
 ] as const;
-
-/** True for an octal number, an empty field, or 48 bits in GNU's binary form, which large ids and old times need. */
-function isTarNumber(field: string): boolean {
-  return /^(\0*| *[0-7]+[ \0]*|\x80\0*[^]{4,6}|\xff+[^]{4,6})$/.test(field);
-}
 
 /** The checksum field itself counts as eight spaces. */
 function checksumOf(block: Buffer): number {
