@@ -101,7 +101,7 @@ function matches(text: string) {
     or id like ${`${literal}%`} escape '\\')`;
 }
 
-/** As `desiredShaOf` in src/tenancy/rules says of each row; a host of whom nothing is desired is not behind. */
+/** As `desiredShaOf` in src/tenancy/rollouts says of each row; a host of whom nothing is desired is not behind. */
 function isOutdated(where: Where) {
   const isOfEnv = sql`rollouts.id is null or (rollouts.state = 'halted' and rollouts.sha256 <> coalesce(applied_sha, ''))`;
   const desired = sql`case when ${isOfEnv} then envs.desired_sha else rollouts.sha256 end`;
