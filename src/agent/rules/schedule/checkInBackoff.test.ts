@@ -1,4 +1,4 @@
-import { packagedTimer } from '../../../../fixtures/bench/fleet/timer.ts';
+import { packagedTimer } from '../../../../fixtures/boot/timer.ts';
 import {
   backoffUntil,
   checkInDueS,
