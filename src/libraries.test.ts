@@ -21,7 +21,7 @@ const libraryOwners: Record<string, string[]> = {
   kysely: ['src/tenancy/store/'],
   'kysely/migration': ['src/tenancy/store/'],
   pg: ['src/tenancy/store/openStore.ts'],
-  'openid-client': ['src/tenancy/peers/openIdentityProvider.ts'],
+  'openid-client': ['src/tenancy/peers/identityProvider.ts'],
   jose: ['src/tenancy/keys/', 'src/tenancy/store/database.ts'],
   '@opentelemetry/api': ['src/telemetry/encodeSpans.ts'],
   '@opentelemetry/otlp-transformer': ['src/telemetry/encodeSpans.ts'],

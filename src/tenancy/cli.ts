@@ -8,14 +8,12 @@ import { parseArguments, type ToldError, withConfigOption, withExitCode } from '
 import { ConfigInvalid } from '../config/configInvalid.ts';
 import { version } from '../version.ts';
 import { admin, init, migrate, rotateKeys, showKeys } from './commands/store.ts';
-import { backup } from './commands/backup.ts';
+import { backup, restore } from './commands/backup.ts';
 import { CommandError } from './commands/storeAccess.ts';
 import { doctor } from './doctor/doctor.ts';
-import { restore } from './commands/restore.ts';
 import { secretstore } from './commands/secretstore.ts';
 import { serve } from './commands/serve.ts';
-import { readPublicKeys } from './config/namedFiles.ts';
-import { loadSettings } from './config/loadSettings.ts';
+import { loadSettings, readPublicKeys } from './config/loadSettings.ts';
 import type { TenancySettings } from './config/settings.ts';
 import { KeyError } from './keys/keyRing.ts';
 import { TlsFilesError } from './server/startServer.ts';

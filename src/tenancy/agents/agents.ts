@@ -16,7 +16,7 @@ import type { Store } from '../store/openStore.ts';
 import { addAuditEntry } from '../store/people.ts';
 import type { OutcomeChange } from '../store/rollouts.ts';
 import { eventOfReport, troubleOf } from '../webhooks/event.rules.ts';
-import { announce } from '../webhooks/send.ts';
+import { announce } from '../webhooks/deliver.ts';
 import { type AgentCall, isAccepted } from './agent.rules.ts';
 
 /** The answer to a bearer that is no (longer) accepted from a host. */

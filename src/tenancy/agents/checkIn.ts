@@ -7,7 +7,7 @@ import { findBackend, isMove, placeInSwarm } from '../store/backends.ts';
 import type { HostOutcome } from '../store/database.ts';
 import { lockEnv } from '../store/envs.ts';
 import type { Store } from '../store/openStore.ts';
-import { announce } from '../webhooks/send.ts';
+import { announce } from '../webhooks/deliver.ts';
 import { type OrderFacts, type Orders, ordersOf } from './agent.rules.ts';
 import { readAgentOf, skipDown } from './agents.ts';
 

@@ -1,6 +1,6 @@
 import { ApiError } from '../core/apiError.ts';
 import type { BearerIdentity } from '../keys/bearerCache.ts';
-import { limitLookUps } from './limitLookUps.ts';
+import { limitLookUps } from '../core/limiter.ts';
 
 /** Look-ups that wait for their answers, at most two at once. */
 function waitingLookUps() {

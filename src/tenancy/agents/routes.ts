@@ -4,8 +4,7 @@ import { openArchive } from '../bundles/archives.ts';
 import { isUnchanged, wantedBytes } from '../bundles/bundle.rules.ts';
 import { ApiError } from '../core/apiError.ts';
 import type { Dependencies } from '../core/dependencies.ts';
-import { bearerCodes, bearerOf } from '../http/bearer.ts';
-import { bodyErrors, failures, octetStream, success } from '../http/responses.ts';
+import { bearerCodes, bearerOf, bodyErrors, failures, octetStream, success } from '../http/responses.ts';
 import { compileAgentValidator } from '../http/validators.ts';
 import type { BearerIdentity } from '../keys/bearerCache.ts';
 import {

@@ -1,6 +1,6 @@
 import { Type } from 'typebox';
 import { CheckIn, Container, deferringFacts, Report, Swarm } from '../agents/agentSchemas.ts';
-import { backendCursorPattern, cursorPattern } from '../core/cursor.rules.ts';
+import { backendCursorPattern, cursorPattern } from '../core/lists.rules.ts';
 import {
   backendStates,
   Body,

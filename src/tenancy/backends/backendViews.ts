@@ -2,7 +2,7 @@ import type { BackendState, FinishingStep } from '../../../machines/backend.ts';
 import type { CheckInRequest, Deferral, DeferringFacts, ToldSwarm } from '../../protocol/checkIn.ts';
 import type { Report } from '../../protocol/report.ts';
 import type { Dependencies } from '../core/dependencies.ts';
-import { toTime } from '../core/views.ts';
+import { toTime } from '../core/lists.rules.ts';
 import type { ReceivedReport } from '../store/agents.ts';
 import type { BackendRow, Labels, PendingStep, PendingStepRow } from '../store/database.ts';
 import { outcomeOfTrouble } from '../webhooks/event.rules.ts';

@@ -4,7 +4,7 @@ import { conflict, notFound } from '../core/apiError.ts';
 import { auditEntry } from '../core/audit.ts';
 import type { Dependencies } from '../core/dependencies.ts';
 import { type AuditCaller, type Operator, requirePermission } from '../core/operator.ts';
-import { toPage } from '../core/views.ts';
+import { toPage } from '../core/lists.rules.ts';
 import { secretsPending } from '../envs/envs.ts';
 import { readDesired } from '../rollouts/rolloutViews.ts';
 import { listReports as selectReports } from '../store/agents.ts';
@@ -24,7 +24,7 @@ import type { Store } from '../store/openStore.ts';
 import { areSecretsDoomed, listPendingSteps } from '../store/pendingSteps.ts';
 import { addAuditEntry } from '../store/people.ts';
 import { RETIRED } from '../webhooks/event.rules.ts';
-import { announce } from '../webhooks/send.ts';
+import { announce } from '../webhooks/deliver.ts';
 import {
   backendDetails,
   type BackendDetails,

@@ -1,13 +1,14 @@
 import type { FinishingStep } from '../../../machines/backend.ts';
 import { auditEntry, byService } from '../core/audit.ts';
 import type { Dependencies } from '../core/dependencies.ts';
-import { PeerError } from '../peers/peerError.ts';
-import { changeBackend, findBackend } from '../store/backends.ts';
+import { PeerError } from '../peers/bundleStorage.ts';
+import { changeBackend, findBackend, findExpiredRetirements, findSilent } from '../store/backends.ts';
 import type { BackendRow, PendingStep, PendingStepRow } from '../store/database.ts';
 import { lockEnv, lockEnvRow } from '../store/envs.ts';
 import type { Store } from '../store/openStore.ts';
 import { claimStep, findDueSteps, hasOtherBackends, postponeStep, removeStep } from '../store/pendingSteps.ts';
 import { addAuditEntry } from '../store/people.ts';
+import { announce } from '../webhooks/deliver.ts';
 import { stepBackoff } from './backend.rules.ts';
 
 /** Steps that are tried in one round. */
@@ -144,4 +145,44 @@ interface StepCall {
   finish: (record?: (work: Store) => Promise<void>) => Promise<boolean>;
   /** Ends before the claim of the step, and with the service. */
   signal: AbortSignal;
+}
+
+/** Backends that change in one round. */
+const BACKENDS_PER_ROUND = 500;
+
+/** Marks backends offline whose hosts have been silent for too long. */
+export async function markSilentBackends({ store, settings, clock }: Dependencies): Promise<void> {
+  const now = clock();
+  const seenBefore = {
+    servers: now - settings.offline_after_s * 1000,
+    laptops: now - settings.laptop_offline_after_s * 1000,
+  };
+  for (const id of await findSilent(store, seenBefore, BACKENDS_PER_ROUND)) {
+    await store.transaction().execute(async (work) => {
+      const backend = await changeBackend(work, id, {
+        event: { type: 'MISS_CHECK_INS' },
+        now,
+        when: ({ laptop, last_seen_at }) =>
+          (last_seen_at ?? now) < (laptop === 1 ? seenBefore.laptops : seenBefore.servers),
+      });
+      if (backend !== null) await announce(work, { type: 'backend.offline', now, env: backend.env, backend });
+    });
+  }
+}
+
+/** Goes on with retirements that a silent host has not answered in time. */
+export async function expireRetirements(deps: Dependencies): Promise<void> {
+  const now = deps.clock();
+  const before = now - deps.settings.retire_timeout_s * 1000;
+  for (const id of await findExpiredRetirements(deps.store, before, BACKENDS_PER_ROUND)) {
+    await deps.store.transaction().execute(async (work) => {
+      const row = await changeBackend(work, id, {
+        event: { type: 'EXPIRE_RETIREMENT' },
+        now,
+        when: ({ last_seen_at }) => (last_seen_at ?? 0) < before,
+      });
+      if (row === null) return;
+      await addAuditEntry(work, auditEntry(deps, byService('backend.expireRetirement'), { target: id, env: row.env }));
+    });
+  }
 }

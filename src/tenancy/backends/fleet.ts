@@ -1,11 +1,10 @@
 import type { BackendState } from '../../../machines/backend.ts';
 import type { Deferral } from '../../protocol/checkIn.ts';
 import { ApiError } from '../core/apiError.ts';
-import { backendCursorOf, backendPlaceOf } from '../core/cursor.rules.ts';
+import { backendCursorOf, backendPlaceOf, toPage } from '../core/lists.rules.ts';
 import type { Dependencies } from '../core/dependencies.ts';
 import type { Operator } from '../core/operator.ts';
 import { visibleEnvs } from '../core/permission.rules.ts';
-import { toPage } from '../core/views.ts';
 import { readDesired } from '../rollouts/rolloutViews.ts';
 import type { BackendOrder } from '../store/database.ts';
 import { countGroups, listBackends as selectBackends } from '../store/fleet.ts';

@@ -22,7 +22,7 @@ import { findBundle } from '../store/bundles.ts';
 import type { BundleRow } from '../store/database.ts';
 import { findEnv } from '../store/envs.ts';
 import { addAuditEntry } from '../store/people.ts';
-import { announceAwaited } from '../webhooks/send.ts';
+import { announceAwaited } from '../webhooks/deliver.ts';
 import { insertStoredBundle, refusedBundle, storeArchive, withScratchDirectory } from './archives.ts';
 import {
   type BundleSize,

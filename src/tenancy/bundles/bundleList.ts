@@ -2,7 +2,7 @@ import { notFound } from '../core/apiError.ts';
 import type { Dependencies } from '../core/dependencies.ts';
 import { type Operator, requirePermission } from '../core/operator.ts';
 import { visibleEnvs } from '../core/permission.rules.ts';
-import { toPage, toTime } from '../core/views.ts';
+import { toPage, toTime } from '../core/lists.rules.ts';
 import { findBundle, findSigners, listBundles as selectBundles } from '../store/bundles.ts';
 import type { BundleRow, ListedBundle, Place, Role } from '../store/database.ts';
 import { findThresholds } from '../store/envs.ts';

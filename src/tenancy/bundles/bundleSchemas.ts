@@ -1,5 +1,5 @@
 import { Type } from 'typebox';
-import { cursorPattern } from '../core/cursor.rules.ts';
+import { cursorPattern } from '../core/lists.rules.ts';
 import { Body, EnvName, Limit, Nullable, Sha256, Timestamp } from '../http/commonSchemas.ts';
 import { signatureStates } from './bundle.rules.ts';
 

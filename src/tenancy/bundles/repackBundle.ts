@@ -14,7 +14,7 @@ import type { BundleRow, EnvRow } from '../store/database.ts';
 import { findBundleTrust, findEnv, lockEnv, reserveSequence, setDesiredSha } from '../store/envs.ts';
 import type { Store } from '../store/openStore.ts';
 import { addAuditEntry } from '../store/people.ts';
-import { announceAwaited } from '../webhooks/send.ts';
+import { announceAwaited } from '../webhooks/deliver.ts';
 import { judgeForHosts } from './acceptBundle.ts';
 import { fetchArchive, insertStoredBundle, storeArchive, withScratchDirectory } from './archives.ts';
 import { isPinNeeded, newestPin, pinSecret } from './bundle.rules.ts';

@@ -5,7 +5,7 @@ import { ApiError, notFound } from '../core/apiError.ts';
 import { auditEntry } from '../core/audit.ts';
 import type { Dependencies } from '../core/dependencies.ts';
 import type { AuditCaller } from '../core/operator.ts';
-import { toTime } from '../core/views.ts';
+import { toTime } from '../core/lists.rules.ts';
 import { findBundle, insertSignature, listSignatures as selectSignatures } from '../store/bundles.ts';
 import type { SignatureRow } from '../store/database.ts';
 import { findBundleTrust, lockEnv } from '../store/envs.ts';

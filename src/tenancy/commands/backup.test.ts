@@ -9,9 +9,9 @@ import {
 } from '../../../fixtures/tenancy/installation.ts';
 import { tempDir } from '../../../fixtures/tempDir.ts';
 import type { TenancySettings } from '../config/settings.ts';
-import { digestOfToken } from '../keys/tokens.ts';
+import { digestOfToken } from '../keys/grants.ts';
 import { isAccepted } from '../agents/agent.rules.ts';
-import { GENERATION_GAP, restore, SEQUENCE_GAP } from './restore.ts';
+import { backup, GENERATION_GAP, restore, SEQUENCE_GAP } from './backup.ts';
 import { findAgent } from '../store/agents.ts';
 import { findOperator, listAuditEntries, listOperators } from '../store/people.ts';
 import { applyEvent, createBackend, findBackend } from '../store/backends.ts';
@@ -31,7 +31,6 @@ import { addPendingSteps, listPendingSteps } from '../store/pendingSteps.ts';
 import { findRollout, insertRollout } from '../store/rollouts.ts';
 import { listSigningKeys } from '../store/signingKeys.ts';
 import { admin } from './store.ts';
-import { backup } from './backup.ts';
 
 let dir: string;
 let settings: TenancySettings;

@@ -1,8 +1,38 @@
-import { bundleDirectoryOf } from '../peers/bundleDirectory.ts';
+import { access, constants, link, open, rename, rm, writeFile } from 'node:fs/promises';
 import type { TenancySettings } from '../config/settings.ts';
-import { copySqliteStore, findSqliteDamage } from '../store/sqliteCopy.ts';
-import { CommandError, type Output, storeFileOf, withCurrentStore } from './storeAccess.ts';
-import { createFileOnce } from './keyFiles.ts';
+import { auditEntry, byService } from '../core/audit.ts';
+import { addKey } from '../keys/keyRing.ts';
+import { bundleDirectoryOf } from '../peers/bundleDirectory.ts';
+import { addAdministrator } from '../people/people.ts';
+import { changeBackend } from '../store/backends.ts';
+import { listEnvs } from '../store/envs.ts';
+import { migrateStore, type Store } from '../store/openStore.ts';
+import { cancelStep } from '../store/pendingSteps.ts';
+import { addAuditEntry, deleteAllSessions } from '../store/people.ts';
+import { changeRollout, listActiveRollouts } from '../store/rollouts.ts';
+import { listSigningKeys } from '../store/signingKeys.ts';
+import {
+  copySqliteStore,
+  deleteAllSigningKeys,
+  findSqliteDamage,
+  listSecretDestructions,
+  packSqliteStore,
+  revokeAllOperators,
+  skipGenerations,
+  skipSequences,
+} from '../store/sqliteCopy.ts';
+import { createFileOnce, ensureKeyFile, syncDirectory } from './keyFiles.ts';
+import {
+  CommandError,
+  lockStore,
+  noStore,
+  type Output,
+  requireKnownTables,
+  storeFileOf,
+  storePlaceOf,
+  withCurrentStore,
+  withStore,
+} from './storeAccess.ts';
 
 /**
  * `deployd-tenancy backup FILE`: copies the embedded store, also while the service runs; the copy is of one moment. Says
@@ -36,4 +66,183 @@ function postgresAdvice(urlFile: string, file: string): string {
     `the store is the PostgreSQL database that ${urlFile} names; back it up by its own means: ` +
     `pg_dump --format=custom --file=${file} DATABASE`
   );
+}
+
+/**
+ * `deployd-tenancy restore [FILE]`: puts a backup in the place of the embedded store, while no instance serves, and makes
+ * it safe. Without FILE the store was restored by other means, such as pg_restore or a snapshot, and is only made safe.
+ */
+export async function restore(settings: TenancySettings, file: string | undefined, out: Output): Promise<number> {
+  const keyFile = await ensureKeyFile(settings.key_file);
+  const release = lockStore(settings);
+  try {
+    const restored =
+      file === undefined ? await settle(storePlaceOf(settings), keyFile) : await replaceStore(settings, file, keyFile);
+    report(restored, out);
+    return 0;
+  } finally {
+    release();
+  }
+}
+
+function settle(place: Parameters<typeof withStore>[0], keyFile: Buffer): Promise<RestoredStore> {
+  return withStore(place, async (store) => {
+    const { isEmpty } = await requireKnownTables(store);
+    if (isEmpty) throw noStore();
+    await migrateStore(store);
+    return settleRestore(store, keyFile, Date.now());
+  });
+}
+
+/** The copy is made safe before it takes the place of the store, which stays beside it. */
+async function replaceStore(settings: TenancySettings, file: string, keyFile: Buffer): Promise<RestoredStore> {
+  if (settings.database_url_file !== null)
+    throw new CommandError('the store is in PostgreSQL: restore it by pg_restore, then call this without a file');
+  await access(file, constants.R_OK);
+  const damage = findSqliteDamage(file);
+  if (damage !== null) throw new CommandError(`${file} is no sound backup: ${damage}`);
+  const target = storeFileOf(settings);
+  const copy = `${target}.restoring`;
+  await removeStore(copy);
+  try {
+    await writeFile(copy, '', { mode: 0o600 });
+    await copySqliteStore(file, copy);
+    const restored = await settle({ file: copy }, keyFile);
+    packSqliteStore(copy);
+    await syncFile(copy);
+    await keepReplaced(target);
+    await rename(copy, target);
+    await syncDirectory(settings.state_dir);
+    return restored;
+  } finally {
+    await removeStore(copy);
+  }
+}
+
+/** Keeps the store that is replaced, with the log that belongs to it. */
+async function keepReplaced(target: string): Promise<void> {
+  const kept = `${target}.before-restore-${new Date().toISOString().replaceAll(':', '')}`;
+  await link(target, kept).catch(ignoreMissing);
+  await rename(`${target}-wal`, `${kept}-wal`).catch(ignoreMissing);
+  await rm(`${target}-shm`, { force: true });
+}
+
+async function removeStore(file: string): Promise<void> {
+  for (const end of ['', '-wal', '-shm']) await rm(`${file}${end}`, { force: true });
+}
+
+async function syncFile(path: string): Promise<void> {
+  const handle = await open(path, 'r+');
+  try {
+    await handle.sync();
+  } finally {
+    await handle.close();
+  }
+}
+
+function ignoreMissing(error: NodeJS.ErrnoException): void {
+  if (error.code !== 'ENOENT') throw error;
+}
+
+function report({ token, revokedOperators, sparedEnvs, haltedEnvs, desired }: RestoredStore, out: Output): void {
+  out.error(`sequences go on ${SEQUENCE_GAP} higher; grants from before are void: reveal unused kits again`);
+  out.error(`${revokedOperators} operators' tokens are revoked: make new ones`);
+  for (const { env, sha256 } of desired) {
+    out.error(`env ${env}: desired is ${sha256}; push and promote again what came after it`);
+  }
+  for (const env of haltedEnvs) {
+    out.error(`env ${env}: its rollout is halted, as hosts may be further than the backup knows; resume or abort it`);
+  }
+  for (const env of sparedEnvs) {
+    out.error(`env ${env}: its secrets were to be destroyed, and are left; destroy them if nothing uses them`);
+  }
+  out.error('backends that were created after the backup are unknown: create them again');
+  out.error('token of the administrator `admin`, shown only now:');
+  out.log(token);
+}
+
+/** More than an env gives from a backup to its restore, also where sequences are times in milliseconds; easy to see. */
+export const SEQUENCE_GAP = 10_000_000_000;
+/** More kits than a backend has from a backup to its restore. */
+export const GENERATION_GAP = 1000;
+
+/** What an operator must know of a store that was restored. */
+interface RestoredStore {
+  /** Token of the new administrator, which is not kept. */
+  token: string;
+  revokedOperators: number;
+  /** Envs whose secrets were about to be destroyed, which is not done any more. */
+  sparedEnvs: string[];
+  /** Envs whose rollouts are halted: hosts may be further than the backup knows. */
+  haltedEnvs: string[];
+  /** Digests of the desired bundles by env. */
+  desired: { env: string; sha256: string }[];
+}
+
+/**
+ * Makes a store safe that was restored from a backup, which knows nothing of what came after it: no sequence and no
+ * generation is given twice, whatever was signed is void, no operator's token is valid, no rollout goes on by itself, and no
+ * secrets are destroyed for a reason that may have passed. Hosts keep their tokens: those that were superseded or retired are revoked at the
+ * secretstore.
+ */
+function settleRestore(store: Store, keyFile: Uint8Array, now: number): Promise<RestoredStore> {
+  return store.transaction().execute(async (work) => {
+    await skipSequences(work, SEQUENCE_GAP);
+    await skipGenerations(work, GENERATION_GAP);
+    await deleteAllSigningKeys(work);
+    await addKey(work, keyFile, now);
+    const sparedEnvs = await spareSecrets(work, now);
+    const haltedEnvs = await haltRollouts(work, now);
+    await deleteAllSessions(work);
+    const revokedOperators = await revokeAllOperators(work, now);
+    const token = await addAdministrator(work, { name: ADMINISTRATOR, act: 'service.restore', now });
+    if (token === null) throw new Error('every operator was revoked, and yet the name is taken');
+    const envs = await listEnvs(work, null);
+    const desired = envs.flatMap(({ name, desired_sha }) =>
+      desired_sha === null ? [] : [{ env: name, sha256: desired_sha }],
+    );
+    return { token, revokedOperators, sparedEnvs, haltedEnvs, desired };
+  });
+}
+
+/** Halts every rollout that is not halted already. Returns the envs. */
+async function haltRollouts(work: Store, now: number): Promise<string[]> {
+  const rollouts = await listActiveRollouts(work, null);
+  for (const row of rollouts) {
+    const halted = await changeRollout(work, row, { event: { type: 'HALT', by: 'restore' }, now });
+    if (halted === null) continue;
+    const entry = auditEntry({ clock: () => now }, byService('rollout.halt'), { target: row.id, env: row.env });
+    await addAuditEntry(work, entry);
+  }
+  return rollouts.map(({ env }) => env);
+}
+
+/** Counts the destruction of secrets as done; the env may have got new ones since. Returns the envs. */
+async function spareSecrets(work: Store, now: number): Promise<string[]> {
+  const destructions = await listSecretDestructions(work);
+  for (const { backendId, env } of destructions) {
+    await cancelStep(work, backendId ?? env, backendId === null ? 'destroyEnvSecrets' : 'destroySecrets');
+    if (backendId !== null)
+      await changeBackend(work, backendId, { event: { type: 'FINISH_STEP', step: 'destroySecrets' }, now });
+    const caller = byService('env.spareSecrets');
+    await addAuditEntry(work, auditEntry({ clock: () => now }, caller, { target: backendId ?? env, env }));
+  }
+  return [...new Set(destructions.map(({ env }) => env))];
+}
+
+/** Name of the first administrator, and of one whom a restore makes. */
+const ADMINISTRATOR = 'admin';
+
+/**
+ * Gives an empty store its first signing key and its first administrator. Returns the administrator's token, which is not
+ * kept; null if the store has them already.
+ */
+export function initializeStore(store: Store, keyFile: Uint8Array, now: number): Promise<string | null> {
+  return store.transaction().execute(async (work) => {
+    if ((await listSigningKeys(work)).length > 0) return null;
+    // Of two that begin at once, the one that comes second finds the name taken, and its key is undone.
+    const token = await addAdministrator(work, { name: ADMINISTRATOR, act: 'service.init', now });
+    if (token !== null) await addKey(work, keyFile, now);
+    return token;
+  });
 }

@@ -3,7 +3,7 @@ import { existsSync } from 'node:fs';
 import { type FileHandle, link, open, rm } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { ConfigInvalid } from '../../config/configInvalid.ts';
-import { readBytes } from '../config/namedFiles.ts';
+import { readBytes } from '../config/loadSettings.ts';
 import { KEY_FILE_BYTES } from '../keys/keyRing.ts';
 
 /** The key file; throws ConfigInvalid if it is missing or damaged. */

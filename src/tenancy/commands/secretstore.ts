@@ -1,7 +1,7 @@
 import { readAuthorities } from '../../platform/authorityFile.ts';
 import type { Authorities } from '../../platform/certificateAuthorities.ts';
 import { readRegularFile } from '../../platform/regularFile.ts';
-import { PeerError } from '../peers/peerError.ts';
+import { PeerError } from '../peers/bundleStorage.ts';
 import { openAdministration } from '../peers/secretstoreClient.ts';
 import type { TenancySettings } from '../config/settings.ts';
 import { formatDifference, type VerificationKeys } from '../secrets/setup.rules.ts';

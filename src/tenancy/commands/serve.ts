@@ -4,9 +4,8 @@ import { parseListenAddress, type TenancySettings } from '../config/settings.ts'
 import type { Dependencies } from '../core/dependencies.ts';
 import { httpLimits } from '../http/httpServer.ts';
 import { runBackground } from '../server/background.ts';
-import { createLog } from '../server/createLog.ts';
+import { createLog, type RunningServer, startServer } from '../server/startServer.ts';
 import { createTenancy } from '../server/createTenancy.ts';
-import { type RunningServer, startServer } from '../server/startServer.ts';
 import { readKeyFile } from './keyFiles.ts';
 import { lockStore, openCurrentStore, presentStore } from './storeAccess.ts';
 

@@ -4,7 +4,7 @@ import { addAdministrator } from '../people/people.ts';
 import { migrateStore, type Store } from '../store/openStore.ts';
 import { listSigningKeys } from '../store/signingKeys.ts';
 import { ensureKeyFile, readKeyFile } from './keyFiles.ts';
-import { initializeStore } from './restore.ts';
+import { initializeStore } from './backup.ts';
 import {
   CommandError,
   noStore,

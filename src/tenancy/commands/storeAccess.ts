@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
-import { readDatabaseUrl } from '../config/namedFiles.ts';
+import { readDatabaseUrl } from '../config/loadSettings.ts';
 import type { TenancySettings } from '../config/settings.ts';
 import { migrationState, openStore, type Store, type StorePlace } from '../store/openStore.ts';
 

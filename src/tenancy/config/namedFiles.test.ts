@@ -10,7 +10,7 @@ import {
   readPublicKeys,
   readToken,
   readTrustedAuthorities,
-} from './namedFiles.ts';
+} from './loadSettings.ts';
 
 const file = join(tempDir(), 'named');
 const write = (content: string | Buffer) => writeFileSync(file, content);

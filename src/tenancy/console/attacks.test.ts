@@ -3,7 +3,7 @@ import { type ScriptedProvider, startScriptedProvider } from '../../../fixtures/
 import { oidcClient } from '../../../fixtures/servers/oidc/oidcClient.ts';
 import type { Browser } from '../../../fixtures/tenancy/browser.ts';
 import { sceneCa, startSignInService, tenancy } from '../../../fixtures/tenancy/signInScene.ts';
-import { sessionCookie, signInCookie } from '../http/headers.ts';
+import { sessionCookie, signInCookie } from '../http/responses.ts';
 
 let provider: ScriptedProvider;
 let scene: Awaited<ReturnType<typeof startSignInService>>;

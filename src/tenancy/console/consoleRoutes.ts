@@ -3,12 +3,19 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { ApiError } from '../core/apiError.ts';
 import type { Dependencies } from '../core/dependencies.ts';
 import { errorFields } from '../http/errors.ts';
-import { cookieOf, requireSameOrigin, sessionCookie, setCookie, signInCookie } from '../http/headers.ts';
+import { cookieOf, requireSameOrigin, sessionCookie, setCookie, signInCookie } from '../http/responses.ts';
 import { authenticateSession, signOut } from '../people/authenticate.ts';
-import { callbackPath, consolePath, signedOutPath, signInPath, signOutPath } from '../people/consolePaths.rules.ts';
+import {
+  callbackPath,
+  consolePath,
+  scriptPath,
+  signedOutPath,
+  signInPath,
+  signOutPath,
+  stylePath,
+} from '../people/consolePaths.rules.ts';
 import { beginSignIn, finishSignIn, SIGN_IN_MS } from '../people/sessions.ts';
 import { type BrowserProgram, loadBrowserProgram } from './browserProgram.ts';
-import { addAssets } from './consoleAssets.ts';
 import { documentOf, errorPage, type Page, shellOf, signedOutPage } from './pages.ts';
 
 /** Begun, finished and ended sign-ins of one address, and finished ones of one person. */
@@ -184,4 +191,26 @@ export function countedAddress(address: string): string {
   const right = tail?.split(':').filter(Boolean) ?? [];
   const zeros = tail === undefined ? 0 : 8 - left.length - right.length;
   return [...left, ...Array<string>(zeros).fill('0'), ...right].slice(0, 4).join(':');
+}
+
+/** Serves script and style of the console; a browser keeps what its page has named by its version. */
+function addAssets(scope: FastifyInstance, load: () => Promise<BrowserProgram>, options: object): void {
+  const serve = (path: string, type: string, textOf: (program: BrowserProgram) => string) => {
+    scope.get<{ Querystring: { v?: string } }>(path, options, async (request, reply) => {
+      const program = await load();
+      keepVersion(request, reply, program.version);
+      return reply.type(`${type}; charset=utf-8`).send(textOf(program));
+    });
+  };
+  serve(scriptPath, 'text/javascript', ({ script }) => script);
+  serve(stylePath, 'text/css', ({ style }) => style);
+}
+
+/** Another version is answered too, while instances of two versions run side by side, but not kept. */
+function keepVersion(
+  request: FastifyRequest<{ Querystring: { v?: string } }>,
+  reply: FastifyReply,
+  version: string,
+): void {
+  if (request.query.v === version) void reply.header('cache-control', 'public, max-age=31536000, immutable');
 }

@@ -3,7 +3,7 @@ import { oidcClient } from '../../../fixtures/servers/oidc/oidcClient.ts';
 import type { Browser } from '../../../fixtures/tenancy/browser.ts';
 import { addOperator } from '../../../fixtures/tenancy/operatorClient.ts';
 import { sceneCa, startSignInService, tenancy } from '../../../fixtures/tenancy/signInScene.ts';
-import { sessionCookie } from '../http/headers.ts';
+import { sessionCookie } from '../http/responses.ts';
 
 let provider: Awaited<ReturnType<typeof startCertifiedProvider>>;
 let scene: Awaited<ReturnType<typeof startSignInService>>;

@@ -3,7 +3,7 @@ import { addAuditEntry, type AuditEntry, type AuditFilter, listAuditEntries } fr
 import type { Dependencies } from './dependencies.ts';
 import type { AuditCaller, Operator, RefusedAct } from './operator.ts';
 import { visibleEnvs } from './permission.rules.ts';
-import { toPage } from './views.ts';
+import { toPage } from './lists.rules.ts';
 
 /** Name of the service itself in the audit log; no operator has it. */
 export const SERVICE_ACTOR = 'deployd-tenancy';

@@ -1,4 +1,4 @@
-import { backendCursorOf, backendCursorPattern, backendPlaceOf } from './cursor.rules.ts';
+import { backendCursorOf, backendCursorPattern, backendPlaceOf } from './lists.rules.ts';
 
 const id = '0199f0d4-5cb7-7c2e-9a51-1b7c4f0d2a10';
 

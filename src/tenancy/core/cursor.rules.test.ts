@@ -1,4 +1,4 @@
-import { cursorOf, cursorPattern, placeOf } from './cursor.rules.ts';
+import { cursorOf, cursorPattern, placeOf } from './lists.rules.ts';
 
 const pattern = new RegExp(cursorPattern);
 

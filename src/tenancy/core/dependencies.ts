@@ -1,8 +1,7 @@
 import type { SpanQueue } from '../../telemetry/spanQueue.ts';
 import type { TenancySettings } from '../config/settings.ts';
 import type { BearerCounts, LookUpBearer } from '../keys/bearerCache.ts';
-import type { KeyRing } from '../keys/keyRing.ts';
-import type { Sealer } from '../keys/sealer.ts';
+import type { KeyRing, Sealer } from '../keys/keyRing.ts';
 import type { BundleStorage } from '../peers/bundleStorage.ts';
 import type { IdentityProvider } from '../peers/identityProvider.ts';
 import type { MeshDirectory } from '../peers/meshDirectory.ts';

@@ -1,3 +1,4 @@
+import type { LookUpBearer } from '../keys/bearerCache.ts';
 import { overloaded } from './apiError.ts';
 
 /** Does a work if there is a place for it; throws 503 `OVERLOADED` if not. */
@@ -15,4 +16,10 @@ export function createLimiter(places: number, message: string): Limiter {
       busy--;
     }
   };
+}
+
+/** Looks up at most so many bearers at once; throws 503 `OVERLOADED` for one more. */
+export function limitLookUps(lookUp: LookUpBearer, places: number): LookUpBearer {
+  const limit = createLimiter(places, 'too many bearers are looked up at once');
+  return (bearer) => limit(() => lookUp(bearer));
 }

@@ -8,11 +8,11 @@ import { createJsonClient, type JsonAnswer } from '../../platform/http/jsonClien
 import { TransportError } from '../../platform/http/transportError.ts';
 import { readKeyFile } from '../commands/keyFiles.ts';
 import { CommandError, withCurrentStore } from '../commands/storeAccess.ts';
-import { readTrustedAuthorities } from '../config/namedFiles.ts';
+import { readTrustedAuthorities } from '../config/loadSettings.ts';
 import type { TenancySettings } from '../config/settings.ts';
 import { KeyError, type KeyRing, openKeyRing } from '../keys/keyRing.ts';
 import { SignInError } from '../peers/identityProvider.ts';
-import { PeerError } from '../peers/peerError.ts';
+import { PeerError } from '../peers/bundleStorage.ts';
 import {
   connectBundleStorage,
   connectIdentityProvider,

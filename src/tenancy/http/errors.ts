@@ -2,8 +2,8 @@ import { METHODS } from 'node:http';
 import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest, RouteOptions } from 'fastify';
 import { ApiError, type ApiErrorFields } from '../core/apiError.ts';
 import type { LogLine } from '../core/dependencies.ts';
-import { PeerError } from '../peers/peerError.ts';
-import { isStoreFailure } from '../store/storeFailure.ts';
+import { PeerError } from '../peers/bundleStorage.ts';
+import { isStoreFailure } from '../store/sqliteDriver.ts';
 import type { ErrorBody } from './commonSchemas.ts';
 
 /** Codes of the statuses that the framework itself answers with. */

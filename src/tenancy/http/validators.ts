@@ -3,7 +3,7 @@ import { Ajv, type ErrorObject, type ValidateFunction } from 'ajv';
 import type { FastifySchemaCompiler, FastifySerializerCompiler } from 'fastify';
 import type { TSchema } from 'typebox';
 import { ApiError } from '../core/apiError.ts';
-import { backendCursorPattern, cursorPattern } from '../core/cursor.rules.ts';
+import { backendCursorPattern, cursorPattern } from '../core/lists.rules.ts';
 import { backendStates, patterns } from './commonSchemas.ts';
 
 // Formats are documentation; what is checked stands in `pattern`.

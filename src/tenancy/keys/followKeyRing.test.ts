@@ -4,8 +4,7 @@ import { setTimeout } from 'node:timers/promises';
 import { tempDir } from '../../../fixtures/tempDir.ts';
 import { migrateStore, openStore, type Store } from '../store/openStore.ts';
 import { deleteSigningKeys, listSigningKeys } from '../store/signingKeys.ts';
-import { type FollowedKeyRing, followKeyRing } from './followKeyRing.ts';
-import { addKey, KeyError } from './keyRing.ts';
+import { addKey, type FollowedKeyRing, followKeyRing, KeyError } from './keyRing.ts';
 
 const keyFile = randomBytes(32);
 let store: Store;

@@ -128,3 +128,60 @@ export class KeyError extends Error {
     this.name = 'KeyError';
   }
 }
+
+/** Milliseconds between two looks at the signing keys; a new one is published for longer before it signs. */
+const LOOK_EVERY_MS = 60_000;
+
+/** The signing keys of a store that other processes rotate. */
+export interface FollowedKeyRing {
+  /** The keys as they were read last. */
+  current: () => KeyRing;
+  /** Ends it, when a look that has begun has ended. */
+  stop: () => Promise<void>;
+}
+
+/** How keys are opened, and who is told of a look that failed; the keys stay as they were. */
+interface KeyRingSource {
+  store: Store;
+  keyFile: Uint8Array;
+  onError: (error: unknown) => void;
+}
+
+/** Reads the signing keys now and then again and again. Throws KeyError if the key file does not fit. */
+export async function followKeyRing(
+  { store, keyFile, onError }: KeyRingSource,
+  everyMs = LOOK_EVERY_MS,
+): Promise<FollowedKeyRing> {
+  let keys = await openKeyRing(store, keyFile);
+  let looking = Promise.resolve();
+  const look = async () => {
+    try {
+      keys = await openKeyRing(store, keyFile);
+    } catch (error) {
+      onError(error);
+    }
+  };
+  const timer = setInterval(() => void (looking = looking.then(look)), everyMs).unref();
+  return {
+    current: () => keys,
+    stop: async () => {
+      clearInterval(timer);
+      await looking;
+    },
+  };
+}
+
+/** Encrypts by the key file what the store or a browser keeps and nobody is shown; `name` binds a text to its place. */
+export interface Sealer {
+  seal: (name: string, text: string) => string;
+  /** Null for what was not sealed by this key file under this name. */
+  unseal: (name: string, sealed: string) => string | null;
+}
+
+/** A sealer by a key file. */
+export function createSealer(keyFile: Uint8Array): Sealer {
+  return {
+    seal: (name, text) => seal(keyFile, name, text),
+    unseal: (name, sealed) => unseal(keyFile, name, sealed),
+  };
+}

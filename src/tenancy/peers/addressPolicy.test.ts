@@ -1,4 +1,4 @@
-import { isAllowedAddress } from './addressPolicy.ts';
+import { isAllowedAddress } from './postWebhook.ts';
 
 /** Which of a public caller, one that may use private addresses, and one without TLS may send there. */
 it.each([

@@ -1,5 +1,4 @@
 import type { Readable } from 'node:stream';
-import { PeerError } from './peerError.ts';
 
 /** Bytes `start` to `end`, both included, as in an HTTP range. */
 export interface ByteRange {
@@ -36,4 +35,18 @@ export function archiveName(sha256: string): string {
 /** The error of a call that failed. */
 export function storageError(doing: 'store' | 'read' | 'link to' | 'remove' | 'check', reason: string): PeerError {
   return new PeerError('bundle storage', `cannot ${doing}: ${reason}`);
+}
+
+/** A peer of the service that cannot be used; the message names peer, call and reason, and never a secret. */
+export class PeerError extends Error {
+  readonly peer: 'secretstore' | 'bundle storage' | 'mesh controller' | 'identity provider';
+  /** Seconds after which the peer may be tried again. */
+  readonly retryAfterS: number;
+
+  constructor(peer: PeerError['peer'], message: string, retryAfterS = 5) {
+    super(`${peer}: ${message}`);
+    this.name = 'PeerError';
+    this.peer = peer;
+    this.retryAfterS = retryAfterS;
+  }
 }

@@ -1,6 +1,6 @@
 import { type Management, type ManagementOptions, openManagement } from '../../mesh/management/management.ts';
 import { MeshError } from '../../mesh/meshError.ts';
-import { PeerError } from './peerError.ts';
+import { PeerError } from './bundleStorage.ts';
 
 /** A directory that is used until it is closed. */
 export interface OpenMeshDirectory extends MeshDirectory {

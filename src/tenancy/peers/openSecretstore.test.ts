@@ -5,7 +5,7 @@ import { type Secretstore as Fixture, startSecretstore } from '../../../fixtures
 import { tenancyMount } from '../../../fixtures/servers/secretstore/tenancyMount.ts';
 import { parseAuthorities } from '../../platform/certificateAuthorities.ts';
 import { openSecretstore, type OpenSecretstore } from './openSecretstore.ts';
-import { PeerError } from './peerError.ts';
+import { PeerError } from './bundleStorage.ts';
 
 const ca = createCa();
 const signer = createSigner();

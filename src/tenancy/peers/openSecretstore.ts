@@ -1,7 +1,7 @@
 import { parseErrorBody } from '../../protocol/errorBody.ts';
 import { bearerIdentityOf } from '../keys/bearerCache.ts';
 import { authMount, secretsMount, serviceRole } from '../keys/secretstoreRoles.rules.ts';
-import { PeerError } from './peerError.ts';
+import { PeerError } from './bundleStorage.ts';
 import type { Secretstore } from './secretstore.ts';
 import {
   createSecretstoreClient,

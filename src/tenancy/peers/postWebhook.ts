@@ -1,13 +1,12 @@
 import { lookup as resolve } from 'node:dns';
 import { type IncomingMessage, request as httpRequest, type RequestOptions } from 'node:http';
 import { Agent, request as httpsRequest } from 'node:https';
-import type { LookupFunction } from 'node:net';
+import { BlockList, isIP, isIPv6, type LookupFunction } from 'node:net';
 import { type Authorities, createTlsContext } from '../../platform/certificateAuthorities.ts';
 import { parseRetryAfter } from '../../platform/http/retryAfter.ts';
-import { type AddressPolicy, isAllowedAddress, isAllowedHost, policyFor } from './addressPolicy.ts';
 
 /** One webhook as it is sent. */
-export interface WebhookPost {
+interface WebhookPost {
   url: URL;
   headers: Record<string, string>;
   body: string;
@@ -20,8 +19,7 @@ export interface WebhookPost {
  * What became of a webhook: the status, the seconds that the endpoint asks to be left alone (null if it does not) and what was
  * read of the body, or why nothing was answered: a code of node:net or node:tls, `ADDRESS_FORBIDDEN` or `TIMEOUT`.
  */
-export type WebhookAnswer =
-  { status: number; retryAfterS: number | null; body: string } | { status: null; code: string };
+type WebhookAnswer = { status: number; retryAfterS: number | null; body: string } | { status: null; code: string };
 
 /** Sends a webhook once. Follows no redirect, and reads no more of an answer than its head and `answerBytes`; never throws. */
 export type PostWebhook = (post: WebhookPost) => Promise<WebhookAnswer>;
@@ -114,4 +112,73 @@ function lookupWithin(policy: AddressPolicy): LookupFunction {
 function codeOf(error: unknown): string {
   const { code } = error as { code?: unknown };
   return typeof code === 'string' ? code : 'UNKNOWN';
+}
+
+/** Where a webhook may go. */
+interface AddressPolicy {
+  /** Whether loopback, private and shared addresses are allowed. */
+  allowsPrivate: boolean;
+  /** Only loopback: nothing encrypts the call. */
+  loopbackOnly: boolean;
+}
+
+/** Whether a webhook may be sent to an address, which a name was resolved to. */
+export function isAllowedAddress(address: string, { allowsPrivate, loopbackOnly }: AddressPolicy): boolean {
+  const isIn = (list: BlockList) => list.check(address, isIPv6(address) ? 'ipv6' : 'ipv4');
+  if (isIn(never) || (loopbackOnly && !isIn(loopback))) return false;
+  return allowsPrivate || !(isIn(loopback) || isIn(internal));
+}
+
+/** Where a URL may lead: without TLS only to loopback. */
+export function policyFor({ protocol }: URL, allowsPrivate: boolean): AddressPolicy {
+  return { allowsPrivate, loopbackOnly: protocol !== 'https:' };
+}
+
+/** False for a URL with an address, instead of a name, that is not allowed. */
+export function isAllowedHost({ hostname }: URL, policy: AddressPolicy): boolean {
+  const host = hostname.replace(/^\[|\]$/g, '');
+  return isIP(host) === 0 || isAllowedAddress(host, policy);
+}
+
+const loopback = blockList('127.0.0.0/8', '::1/128');
+
+/** Private, shared and unique local networks, those of tests, and IPv6 for IPv4 addresses, which leads to any of them. */
+const internal = blockList(
+  '10.0.0.0/8',
+  '172.16.0.0/12',
+  '192.168.0.0/16',
+  '100.64.0.0/10',
+  '198.18.0.0/15',
+  'fc00::/7',
+  '64:ff9b::/96',
+  '::ffff:0:0:0/96',
+  '::/96',
+);
+
+/** Where clouds have their metadata, link-local or not; this host, multicast, reserved; and tunnels that hide an address. */
+const never = blockList(
+  '0.0.0.0/8',
+  '169.254.0.0/16',
+  '64:ff9b::169.254.0.0/112',
+  '100.100.100.200/32',
+  'fd00:ec2::254/128',
+  'fd20:ce::254/128',
+  '192.0.0.0/24',
+  '224.0.0.0/3',
+  '::/128',
+  'fe80::/10',
+  'fec0::/10',
+  'ff00::/8',
+  '64:ff9b:1::/48',
+  '2001::/32',
+  '2002::/16',
+);
+
+function blockList(...networks: string[]): BlockList {
+  const list = new BlockList();
+  for (const network of networks) {
+    const [address = '', bits = ''] = network.split('/');
+    list.addSubnet(address, Number(bits), isIPv6(address) ? 'ipv6' : 'ipv4');
+  }
+  return list;
 }

@@ -3,7 +3,7 @@ import { createJsonClient, type JsonAnswer, type JsonRequest } from '../../platf
 import { TransportError } from '../../platform/http/transportError.ts';
 import { parseErrorBody } from '../../protocol/errorBody.ts';
 import { isObject } from '../../protocol/jsonFields.ts';
-import { PeerError } from './peerError.ts';
+import { PeerError } from './bundleStorage.ts';
 
 /** Where a secretstore is, and whom to trust for it. */
 export interface SecretstoreAddress {

@@ -1,4 +1,4 @@
-import { PeerError } from './peerError.ts';
+import { PeerError } from './bundleStorage.ts';
 
 /** A token as a login gives it. */
 export interface IssuedToken {

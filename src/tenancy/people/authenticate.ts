@@ -1,11 +1,13 @@
+import type { FastifyRequest } from 'fastify';
 import { notFound } from '../core/apiError.ts';
 import { auditEntry, byService, personActor } from '../core/audit.ts';
 import type { Dependencies } from '../core/dependencies.ts';
 import type { AuditCaller, Operator, TokenUse } from '../core/operator.ts';
 import { forbiddenReason, leastRole, visibleEnvs } from '../core/permission.rules.ts';
-import { digestOfSession, digestOfToken } from '../keys/tokens.ts';
+import { cookieOf, requireSameOrigin, sessionCookie, tokenUseOf, unauthenticated } from '../http/responses.ts';
+import { digestOfSession, digestOfToken } from '../keys/grants.ts';
+import { PeerError } from '../peers/bundleStorage.ts';
 import { type IdentityProvider, type KnownPerson, SignInError } from '../peers/identityProvider.ts';
-import { PeerError } from '../peers/peerError.ts';
 import type { OperatorRow, SessionRow } from '../store/database.ts';
 import {
   addAuditEntry,
@@ -220,4 +222,26 @@ async function endByService(deps: Dependencies, { id }: SessionRow, result: stri
 /** A session in the audit log: its id, whose it is, and the person's id at the provider, since names change hands. */
 export function targetOf({ id, name, subject }: SessionRow): string {
   return `${id} ${personActor(name)} ${subject}`;
+}
+
+/**
+ * Who makes a call of the operators' API: by the bearer, and only without an Authorization header by the cookie of a
+ * session. A call that changes or reveals something must come from a page of the service where it is made by a session.
+ * Throws 401, and 403 `CROSS_SITE_REFUSED`.
+ */
+export async function authenticateCaller(
+  deps: Dependencies,
+  request: FastifyRequest,
+  isChange: boolean,
+): Promise<Operator> {
+  const secret = request.headers.authorization === undefined ? cookieOf(request, sessionCookie) : undefined;
+  if (secret === undefined) {
+    const operator = await authenticateOperator(deps, tokenUseOf(request));
+    if (operator === null) throw unauthenticated('bearer refused');
+    return operator;
+  }
+  if (isChange) requireSameOrigin(request.headers, deps.settings.public_url);
+  const person = await authenticateSession(deps, secret);
+  if (person === null) throw unauthenticated('the session is over');
+  return person;
 }

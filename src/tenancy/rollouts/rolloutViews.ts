@@ -2,7 +2,7 @@ import type { HaltReason, RolloutState } from '../../../machines/rollout.ts';
 import { nextOpening } from '../../protocol/timeWindow.ts';
 import { notFound } from '../core/apiError.ts';
 import type { Dependencies } from '../core/dependencies.ts';
-import { toTime } from '../core/views.ts';
+import { toTime } from '../core/lists.rules.ts';
 import type {
   BackendRow,
   EnvRow,

@@ -13,9 +13,9 @@ import type { Store } from '../store/openStore.ts';
 import { addAuditEntry } from '../store/people.ts';
 import { findRollout, insertRollout, listRollouts } from '../store/rollouts.ts';
 import { findWebhook } from '../store/webhooks.ts';
-import { announceAwaited } from '../webhooks/send.ts';
+import { announceAwaited } from '../webhooks/deliver.ts';
 import { completeWaves, planFault } from './rollout.rules.ts';
-import { applyRolloutEvent, type CausedEvent, countProgress } from './rolloutEvent.ts';
+import { applyRolloutEvent, type CausedEvent, countProgress } from './advance.ts';
 import { rolloutView, type RolloutView } from './rolloutViews.ts';
 
 /** A rollout that an operator asks for. */

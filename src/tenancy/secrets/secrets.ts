@@ -3,7 +3,7 @@ import { notFound } from '../core/apiError.ts';
 import { auditEntry } from '../core/audit.ts';
 import type { Dependencies } from '../core/dependencies.ts';
 import type { AuditCaller } from '../core/operator.ts';
-import { toTime } from '../core/views.ts';
+import { toTime } from '../core/lists.rules.ts';
 import { secretsPending } from '../envs/envs.ts';
 import type { BundleRow } from '../store/database.ts';
 import { findEnv } from '../store/envs.ts';

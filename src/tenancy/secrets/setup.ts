@@ -1,4 +1,4 @@
-import { PeerError } from '../peers/peerError.ts';
+import { PeerError } from '../peers/bundleStorage.ts';
 import type { Administration } from '../peers/secretstoreClient.ts';
 import {
   authMethod,

@@ -11,8 +11,7 @@ import { Admission } from './admission.ts';
 import { documentInfo } from './openapi.ts';
 import { registerOperatorRoutes } from './operatorRoutes.ts';
 import { registerPublicRoutes } from './publicRoutes.ts';
-import { traceRequests } from './requestSpans.ts';
-import { serviceMetrics } from './serviceMetrics.ts';
+import { serviceMetrics, traceRequests } from './observability.ts';
 
 /** Largest JSON body in bytes. */
 const MAX_JSON_BYTES = 1024 * 1024;

@@ -1,8 +1,7 @@
 import { readdir, rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout } from 'node:timers/promises';
-import { runPendingSteps } from '../backends/finishing.ts';
-import { expireRetirements, markSilentBackends } from '../backends/silentBackends.ts';
+import { expireRetirements, markSilentBackends, runPendingSteps } from '../backends/finishing.ts';
 import { incomingDirectory } from '../bundles/archives.ts';
 import type { Dependencies } from '../core/dependencies.ts';
 import { sessionsOverBefore } from '../people/person.rules.ts';

@@ -1,4 +1,4 @@
-import { createLog } from './createLog.ts';
+import { createLog } from './startServer.ts';
 
 function logged(level: 'error' | 'warn' | 'info' | 'debug') {
   const lines: string[] = [];

@@ -1,5 +1,5 @@
 import type { WebhookEvent as Event } from '../../protocol/webhooks.ts';
-import { sessionCookie } from '../http/headers.ts';
+import { sessionCookie } from '../http/responses.ts';
 import { eventOf, type Occurrence } from '../webhooks/event.rules.ts';
 import { GateAnswer, GateQuestion, WebhookEvent } from '../webhooks/webhookSchemas.ts';
 

@@ -3,7 +3,7 @@ import { createMemorySecretstore } from '../../../fixtures/tenancy/memoryPeers.t
 import { addOperator, type OperatorClient } from '../../../fixtures/tenancy/operatorClient.ts';
 import { type Service, startService } from '../../../fixtures/tenancy/service.ts';
 import type { ErrorBody } from '../http/commonSchemas.ts';
-import { PeerError } from '../peers/peerError.ts';
+import { PeerError } from '../peers/bundleStorage.ts';
 import { operatorRoutes } from './operatorRoutes.ts';
 
 /** A secretstore that tells more than it is asked, is sealed for one env and one key, and has a defect for another. */

@@ -9,11 +9,18 @@ import { type AuditCaller, type Operator, requirePermission } from '../core/oper
 import { permissionsWith } from '../core/permission.rules.ts';
 import type { Lane } from '../core/places.rules.ts';
 import { envRoutes } from '../envs/routes.ts';
-import { unauthenticated } from '../http/bearer.ts';
+import {
+  bodyErrors,
+  eventStreamType,
+  failures,
+  octetStream,
+  serverSentEvents,
+  success,
+  unauthenticated,
+} from '../http/responses.ts';
 import { errorFields } from '../http/errors.ts';
 import { type AnyOperatorRoute, eventStream, octets, type Octets, type OperatorCall } from '../http/operatorRoute.ts';
-import { bodyErrors, eventStreamType, failures, octetStream, serverSentEvents, success } from '../http/responses.ts';
-import { authenticateCaller } from '../people/caller.ts';
+import { authenticateCaller } from '../people/authenticate.ts';
 import { eventRoutes } from '../people/events.ts';
 import { auditRoutes, operatorAccountRoutes, sessionRoutes } from '../people/routes.ts';
 import { rolloutRoutes } from '../rollouts/routes.ts';

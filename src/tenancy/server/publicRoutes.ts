@@ -3,8 +3,7 @@ import { Type } from 'typebox';
 import { formatOpenMetrics, type MetricFamily, openMetricsType } from '../../platform/text/metrics.ts';
 import type { Dependencies } from '../core/dependencies.ts';
 import { requirePermission } from '../core/operator.ts';
-import { tokenUseOf, unauthenticated } from '../http/bearer.ts';
-import { errorResponses, failures, success } from '../http/responses.ts';
+import { errorResponses, failures, success, tokenUseOf, unauthenticated } from '../http/responses.ts';
 import { authenticateOperator } from '../people/authenticate.ts';
 import { proveWritable } from '../store/openStore.ts';
 

@@ -3,6 +3,7 @@ import type { Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { Server as TlsServer } from 'node:tls';
 import { readRegularFile } from '../../platform/regularFile.ts';
+import type { TenancySettings } from '../config/settings.ts';
 import type { LogLine } from '../core/dependencies.ts';
 import type { HttpDependencies, TlsIdentity } from '../http/httpServer.ts';
 import { createApp } from './app.ts';
@@ -122,4 +123,24 @@ export function followTlsFiles(
 
 function isSame(one: TlsIdentity, other: TlsIdentity): boolean {
   return String(one.cert) === String(other.cert) && String(one.key) === String(other.key);
+}
+
+const levels = ['error', 'warn', 'info', 'debug'] as const;
+
+/**
+ * Writes the log as lines of JSON: `time` (RFC 3339), `level` and `message`, then the fields of the line. Lines less urgent
+ * than `level` are left out.
+ */
+export function createLog(level: TenancySettings['log']['level'], write: (line: string) => void): LogLine {
+  const least = levels.indexOf(level);
+  return (urgency, message, fields) => {
+    if (levels.indexOf(urgency) > least) return;
+    const entry = { time: new Date().toISOString(), level: urgency, message, ...fields };
+    write(`${JSON.stringify(entry).replaceAll(/[\x7f-\x9f\u2028\u2029]/g, escaped)}\n`);
+  };
+}
+
+/** Characters that JSON allows in a line, and a terminal may take for a command. */
+function escaped(character: string): string {
+  return `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`;
 }

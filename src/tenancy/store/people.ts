@@ -1,5 +1,5 @@
 import type { AuditRow, OperatorRow, SessionRow } from './database.ts';
-import { type DueBounds, isDue } from './dueTime.ts';
+import { type DueBounds, isDue } from './pendingSteps.ts';
 import type { Store } from './openStore.ts';
 
 /** Keeps a new operator; false if one of that name has a valid token already. */

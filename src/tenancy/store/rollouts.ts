@@ -10,7 +10,7 @@ import type {
   RolloutProgress,
   RolloutRow,
 } from './database.ts';
-import { type DueBounds, isDue } from './dueTime.ts';
+import { type DueBounds, isDue } from './pendingSteps.ts';
 import { setDesiredSha } from './envs.ts';
 import type { Store } from './openStore.ts';
 

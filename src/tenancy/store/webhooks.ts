@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import type { EventType, WebhookEvent } from '../../protocol/webhooks.ts';
 import type { Place, WebhookDeliveryRow, WebhookRow } from './database.ts';
-import { type DueBounds, isDue } from './dueTime.ts';
+import { type DueBounds, isDue } from './pendingSteps.ts';
 import type { Store } from './openStore.ts';
 
 /** Keeps a new webhook. */

@@ -1,4 +1,4 @@
-import { cursorOf, placeOf } from '../core/cursor.rules.ts';
+import { cursorOf, placeOf } from '../core/lists.rules.ts';
 import { DEFAULT_LIMIT } from '../http/commonSchemas.ts';
 import { answer, noContent, operatorRoute } from '../http/operatorRoute.ts';
 import {

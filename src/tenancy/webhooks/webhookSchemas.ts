@@ -1,7 +1,7 @@
 import { Type } from 'typebox';
 import { haltReasons } from '../../../machines/rollout.ts';
 import { eventTypes, webhookFormats } from '../../protocol/webhooks.ts';
-import { cursorPattern } from '../core/cursor.rules.ts';
+import { cursorPattern } from '../core/lists.rules.ts';
 import { Body, EnvName, Limit, Line, Nullable, Sha256, Timestamp, Uuid } from '../http/commonSchemas.ts';
 
 /** A webhook of the URL. */

@@ -5,9 +5,9 @@ import { auditEntry } from '../core/audit.ts';
 import type { Dependencies } from '../core/dependencies.ts';
 import { type AuditCaller, type Operator, requirePermission } from '../core/operator.ts';
 import { visibleEnvs } from '../core/permission.rules.ts';
-import { toPage, toTime } from '../core/views.ts';
-import { newWebhookSecret } from '../keys/tokens.ts';
-import { isAllowedHost, policyFor } from '../peers/addressPolicy.ts';
+import { toPage, toTime } from '../core/lists.rules.ts';
+import { newWebhookSecret } from '../keys/grants.ts';
+import { isAllowedHost, policyFor } from '../peers/postWebhook.ts';
 import type { Place, Role, WebhookDeliveryRow, WebhookRow } from '../store/database.ts';
 import { lockEnv } from '../store/envs.ts';
 import { addAuditEntry } from '../store/people.ts';
@@ -26,7 +26,7 @@ import {
 } from '../store/webhooks.ts';
 import { testEvent } from './event.rules.ts';
 import { targetFault } from './message.rules.ts';
-import { sealedNames, sendEvent } from './send.ts';
+import { sealedNames, sendEvent } from './deliver.ts';
 
 /** Webhooks of an env, or for all envs, at most. */
 const MAX_WEBHOOKS = 50;

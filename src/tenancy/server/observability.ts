@@ -1,4 +1,9 @@
+import { randomBytes } from 'node:crypto';
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { counter, gauge, info, type MetricFamily, samplesBy } from '../../platform/text/metrics.ts';
+import { parseTraceparent } from '../../protocol/traceContext.ts';
+import type { Span } from '../../telemetry/span.ts';
+import type { SpanQueue } from '../../telemetry/spanQueue.ts';
 import type { Dependencies } from '../core/dependencies.ts';
 import { countRollouts, type RolloutCounts } from '../rollouts/rollout.rules.ts';
 import { countBackendsByState } from '../store/backends.ts';
@@ -7,6 +12,46 @@ import { countPendingSteps } from '../store/pendingSteps.ts';
 import { listActiveRollouts } from '../store/rollouts.ts';
 import { countAllDeliveries } from '../store/webhooks.ts';
 import type { Admission, AdmissionCounts } from './admission.ts';
+
+/**
+ * Tells the spans of the calls of agents and operators (spec §21.4), each below the span of its caller if there is one; a
+ * trace that the caller does not keep is not told. `clock` is in milliseconds since 1970.
+ */
+export function traceRequests(app: FastifyInstance, spans: Pick<SpanQueue, 'add'>, clock: () => number): void {
+  app.addHook('onResponse', (request, reply, done) => {
+    const { url } = request.routeOptions;
+    const parent = parseTraceparent(request.headers.traceparent);
+    if (url?.startsWith('/v1/') && parent?.isSampled !== false)
+      spans.add({
+        traceId: parent?.traceId ?? randomBytes(16).toString('hex'),
+        parentSpanId: parent?.spanId ?? null,
+        startMs: clock() - reply.elapsedTime,
+        ...describe(request, reply, url),
+      });
+    done();
+  });
+}
+
+/** By its route, never by its URL, whose parameters may be names of secrets. */
+function describe(
+  request: FastifyRequest,
+  reply: FastifyReply,
+  route: string,
+): Omit<Span, 'traceId' | 'parentSpanId' | 'startMs'> {
+  const { method, token, id } = request;
+  const { statusCode: status, elapsedTime: durationMs } = reply;
+  return {
+    ...{ spanId: randomBytes(8).toString('hex'), kind: 'server', name: `${method} ${route}`, durationMs, events: [] },
+    attributes: {
+      'http.request.method': method,
+      'http.route': route,
+      'http.response.status_code': status,
+      'deployd.request_id': id,
+      ...(token && { 'deployd.backend': token.backendId }),
+    },
+    error: status < 500 ? null : String(status),
+  };
+}
 
 /** What the service itself counts: its places, its cache of bearers, its backends, its process. */
 export async function serviceMetrics(deps: Dependencies, { counts }: Admission): Promise<MetricFamily[]> {
