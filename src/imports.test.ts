@@ -4,7 +4,7 @@ import { layers } from '../fixtures/architecture/layers.ts';
 import { outerLayers } from '../fixtures/architecture/outerLayers.ts';
 
 /** Programs whose folders are topics. */
-const topicFolders = ['src/tenancy/', 'src/deployctl/', 'src/console/'];
+const topicFolders = ['src/tenancy/', 'src/deployctl/', 'src/console/', 'src/signatures/'];
 
 it('assigns every source file to a layer', () => {
   expect(sourceFiles.length).toBeGreaterThan(50);

@@ -3,7 +3,7 @@ import { begins, formatImports, isOwnFile, sourceImports } from '../fixtures/arc
 /** The only files that may import a library, so that it can be replaced in one place. */
 const libraryOwners: Record<string, string[]> = {
   xstate: ['machines/', 'src/agent/services/index.ts', 'src/agent/commands/'],
-  'libsodium-wrappers': ['src/mesh/router/secretStream.ts', 'src/signatures/sign/cosignKey.ts'],
+  'libsodium-wrappers': ['src/mesh/router/secretStream.ts', 'src/signatures/sign/privateKey.ts'],
   got: ['src/agent/adapters/http/gotClient.ts', 'src/platform/http/jsonClient.ts', 'src/deployctl/core/client.ts'],
   dockerode: ['src/agent/adapters/engine/'],
   tar: ['src/bundle/'],

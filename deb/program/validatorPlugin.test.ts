@@ -10,6 +10,8 @@ import { bundleOptions } from '../bundle.ts';
 const dir = mkdtempSync(join(tmpdir(), 'deployd-validators-'));
 afterAll(() => rmSync(dir, { recursive: true }));
 
+type Validators = Record<string, ValidateFunction>;
+
 const record = { schema: 1, sha: 'a'.repeat(64), version: '1', sequence: 1, production: false };
 const rows: [string, unknown[]][] = [
   ['src/agent/rules/state/stateValidator.ts', [emptyState('eu-1'), { ...emptyState('eu-1'), applied_at: 'never' }, {}]],
@@ -20,17 +22,23 @@ const rows: [string, unknown[]][] = [
     [{ env: 7, tenancy_url: 'ftp://x', disk: { paths: ['/a', '/a'] }, interval_s: 0 }],
   ],
   ['src/tenancy/config/configValidator.ts', [{ listen: 'x', public_url: 'ftp://x', s3: { bucket: 1 }, more: 0 }]],
+  [
+    'src/signatures/signatureValidators.ts',
+    [{ SignedEntryTimestamp: 1, Payload: { logIndex: -1 }, kdf: { p: 17 } }, []],
+  ],
 ];
 
 it.each(rows)('%s gives the same results in the bundle', async (file, values) => {
   const outfile = join(dir, `${file.replaceAll('/', '-')}.cjs`);
   await build({ ...bundleOptions, banner: {}, entryPoints: [file], outfile });
   const load = createRequire(import.meta.url);
-  const [bundled, original] = [load(outfile), await import(join('..', '..', file))] as { validate: ValidateFunction }[];
-  for (const value of values) {
-    expect(bundled!.validate(value)).toBe(original!.validate(value));
-    expect(bundled!.validate.errors).toEqual(original!.validate.errors);
-  }
+  const [bundled, original] = [load(outfile), await import(join('..', '..', file))] as Validators[];
+  expect(Object.keys(bundled!)).toEqual(Object.keys(original!));
+  for (const [name, validate] of Object.entries(original!))
+    for (const value of values) {
+      expect(bundled![name]!(value)).toBe(validate(value));
+      expect(bundled![name]!.errors).toEqual(validate.errors);
+    }
 });
 
 it('omits the schema compiler', async () => {

@@ -1,7 +1,6 @@
 import { signatureLimits } from '../protocol/signatureLimits.ts';
-import { imagePredicateType } from '../signatures/formats.ts';
-import type { ImageSignature } from '../signatures/image/imageSignature.ts';
-import { contentFault, parseManifest, type Descriptor } from './content.ts';
+import { imagePredicateType, type ImageSignature } from '../signatures/formats.ts';
+import { contentFault, type Descriptor, parseManifest } from './content.ts';
 import { referrersOf } from './referrers.ts';
 import { bodyOf, type Repository } from './repository.ts';
 

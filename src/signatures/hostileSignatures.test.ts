@@ -1,8 +1,8 @@
-import { newSigstore, type KeylessOptions } from '../../fixtures/signatures/keyless.ts';
+import { type KeylessOptions, newSigstore } from '../../fixtures/signatures/keyless.ts';
 import { mutationsOf } from '../../fixtures/signatures/mutations.ts';
 import { envelopeOf, signBundle, signStatement, statementAbout } from '../../fixtures/signatures/signBundle.ts';
 import { byIdentity, byKey, claim, key, release, sha256, sigstore } from '../../fixtures/signatures/trusted.ts';
-import type { BundleTrust } from './bundleTrust.ts';
+import type { BundleTrust } from './trust.ts';
 import { verifySignatures } from './verifySignatures.ts';
 
 /** Why a signature is not believed; null for one that is. */

@@ -1,8 +1,6 @@
 import type { TrustSettings } from '../protocol/trustSettings.ts';
 import { readRegularFile } from '../platform/regularFile.ts';
-import type { BundleTrust } from './bundleTrust.ts';
-import { readPublicKey } from './publicKey.ts';
-import { rootEnds } from './rootEnds.ts';
+import { type BundleTrust, readPublicKey, rootEnds } from './trust.ts';
 
 /** A trust with its files read, and one line for each file that cannot be used. */
 export interface ReadTrust {

@@ -7,7 +7,7 @@ import {
   statementAbout,
 } from '../../fixtures/signatures/signBundle.ts';
 import { byIdentity, byKey, claim, key, sha256, sigstore } from '../../fixtures/signatures/trusted.ts';
-import type { BundleTrust } from './bundleTrust.ts';
+import type { BundleTrust } from './trust.ts';
 import { signBundle as createSignature } from './sign/signBundle.ts';
 import { verifySignatures } from './verifySignatures.ts';
 

@@ -1,21 +1,12 @@
-import type { BundleClaim, BundleTrust } from './bundleTrust.ts';
-import { readSignature } from './readSignature.ts';
-import { SignatureFault } from './signatureFault.ts';
-import { openVerifier, reasonOf, type SignatureVerifier } from './signatureVerifier.ts';
-import { statementIn } from './statement.ts';
-
-/** A signature that is genuine, by somebody who is trusted, of the archive. */
-export interface VerifiedSignature {
-  /** `key SHA256:…`, or subject and issuer of an identity. */
-  signer: string;
-  claim: BundleClaim;
-}
-
-/** The genuine signatures, and why each of the others is not accepted. */
-export interface Verification {
-  verified: VerifiedSignature[];
-  faults: string[];
-}
+import type { KeyObject } from 'node:crypto';
+import type { Bundle } from '@sigstore/bundle';
+import { crypto, dsse } from '@sigstore/core';
+import { TrustedRoot } from '@sigstore/protobuf-specs';
+import { type SignedEntity, toSignedEntity, toTrustMaterial, type TrustMaterial, Verifier } from '@sigstore/verify';
+import { printable } from '../protocol/printable.ts';
+import { SignatureFault, type Verification, type VerifiedSignature } from './judgement.rules.ts';
+import { readSignature, statementIn } from './readSignature.ts';
+import { type BundleTrust, keyName, type PublicKey, readPublicKey } from './trust.ts';
 
 /** Verifies signatures of the archive with this sha256 (hex), offline (spec §18). */
 export function verifySignatures(trust: BundleTrust, sha256: string, signatures: readonly unknown[]): Verification {
@@ -37,4 +28,127 @@ function verify(json: unknown, sha256: string, verifier: SignatureVerifier): Ver
   const statement = statementIn(signature);
   if (statement.sha256 !== sha256) throw new SignatureFault(`it is of another archive (${statement.sha256})`);
   return { signer: verifier.signerOf(signature), claim: statement.claim };
+}
+
+/** Verifies signatures by the keys, the identities and the root of a trust, offline (spec §18). */
+export interface SignatureVerifier {
+  /** The usable keys, by the hint with which a signature names them. */
+  keys: ReadonlyMap<string, PublicKey>;
+  /**
+   * Who made a signature: `key SHA256:…`, or subject and issuer of an identity. Keys need no log entry. Identities need one, a
+   * certificate that its authority logged (SCT), and a verified time. `payload` is what a signature without an envelope is of.
+   * Throws `SignatureFault`, or an error of the library.
+   */
+  signerOf: (signature: Bundle, payload?: Buffer) => string;
+}
+
+/** A verifier by a trust; null when the trust root is damaged. */
+export function openVerifier(trust: BundleTrust): SignatureVerifier | null {
+  const root = rootOf(trust);
+  if (root === 'damaged') return null;
+  const context: Context = { trust, keys: keysOf(trust), root };
+  return {
+    keys: context.keys,
+    signerOf: (signature, payload) => {
+      const { content } = signature.verificationMaterial;
+      const entity = signedEntityOf(signature, payload);
+      return content.$case === 'publicKey'
+        ? verifyByKey(entity, content.publicKey.hint, context)
+        : verifyByCertificate(entity, context);
+    },
+  };
+}
+
+/** What the library throws has a code; anything else it could throw is a fault of the signature, too: it is never accepted. */
+export function reasonOf(error: unknown): string {
+  if (error instanceof SignatureFault) return error.message;
+  const { code, message } = error as { code?: string; message: string };
+  return `${code ?? 'malformed'}: ${printable(message)}`;
+}
+
+interface Context {
+  trust: BundleTrust;
+  keys: ReadonlyMap<string, PublicKey>;
+  root: TrustedRoot | null;
+}
+
+const emptyRoot: TrustedRoot = {
+  mediaType: '',
+  tlogs: [],
+  certificateAuthorities: [],
+  ctlogs: [],
+  timestampAuthorities: [],
+};
+
+function keysOf({ keys }: BundleTrust): ReadonlyMap<string, PublicKey> {
+  const usable = keys.map(readPublicKey).filter((key) => typeof key !== 'string');
+  return new Map(usable.map((key) => [key.hint, key]));
+}
+
+function rootOf({ root }: BundleTrust): TrustedRoot | 'damaged' | null {
+  if (root === null) return null;
+  try {
+    return TrustedRoot.fromJSON(JSON.parse(root));
+  } catch {
+    return 'damaged';
+  }
+}
+
+/** What a log says of a key's signature counts only where a root tells which logs to believe. */
+function verifyByKey(entity: SignedEntity, hint: string, { keys, root }: Context): string {
+  const trusted = keys.get(hint);
+  if (trusted === undefined) throw new SignatureFault(`it is by ${printable(keyName(hint))}, which is not trusted`);
+  const judged: SignedEntity = root === null ? { ...entity, tlogEntries: [], timestamps: [] } : entity;
+  const findKey = () => ({ publicKey: trusted.key, validFor: () => true });
+  const thresholds = { ctlogThreshold: 0, tlogThreshold: 0, timestampThreshold: 0 };
+  new Verifier(materialOf(root, findKey), thresholds).verify(judged);
+  return keyName(hint);
+}
+
+function verifyByCertificate(entity: SignedEntity, { trust, root }: Context): string {
+  if (root === null || trust.identities.length === 0)
+    throw new SignatureFault('it is by the holder of a certificate, and no identity is trusted');
+  const thresholds = { ctlogThreshold: 1, tlogThreshold: 1, timestampThreshold: 1 };
+  const { identity } = new Verifier(materialOf(root), thresholds).verify(entity);
+  const [subject, issuer] = [identity?.subjectAlternativeName ?? '', identity?.extensions?.issuer ?? ''];
+  if (!trust.identities.some((trusted) => trusted.subject === subject && trusted.issuer === issuer))
+    throw new SignatureFault(`it is by ${printable(subject)} (${printable(issuer)}), who is not trusted`);
+  return `${subject} (${issuer})`;
+}
+
+function materialOf(root: TrustedRoot | null, findKey?: TrustMaterial['publicKey']): TrustMaterial {
+  return toTrustMaterial(root ?? emptyRoot, findKey);
+}
+
+/** Digests with which cosign 3 signs by keys on these curves; cosign 2, as the library, knows SHA-256 only. */
+const curveDigests: Record<string, string> = { secp384r1: 'sha384', secp521r1: 'sha512' };
+
+/**
+ * What the library verifies of a Sigstore bundle; its signature may be made with the digest that fits the curve of the key, or
+ * without one by Ed25519. `payload` is what a signature without an envelope is of.
+ */
+export function signedEntityOf(bundle: Bundle, payload: Buffer = Buffer.alloc(0)): SignedEntity {
+  const entity = toSignedEntity(bundle, payload);
+  const { signature } = entity;
+  const signed = signedBytesOf(bundle, payload);
+  const isByOwnDigest = (key: KeyObject) => {
+    const digest = curveDigests[key.asymmetricKeyDetails?.namedCurve ?? ''];
+    if (digest === undefined && key.asymmetricKeyType !== 'ed25519') return false;
+    return crypto.verify(signed, key, signature.signature, digest);
+  };
+  return {
+    ...entity,
+    signature: {
+      signature: signature.signature,
+      compareSignature: (other) => signature.compareSignature(other),
+      compareDigest: (digest) => signature.compareDigest(digest),
+      compareSignedDigest: (digest) => signature.compareSignedDigest(digest),
+      verifySignature: (key) => signature.verifySignature(key) || isByOwnDigest(key),
+    },
+  };
+}
+
+function signedBytesOf({ content }: Bundle, payload: Buffer): Buffer {
+  if (content.$case === 'messageSignature') return payload;
+  return dsse.preAuthEncoding(content.dsseEnvelope.payloadType, content.dsseEnvelope.payload);
 }

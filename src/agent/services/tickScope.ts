@@ -5,7 +5,7 @@ import { monotonicMs, wallClockOffsetMs } from '../../platform/clock.ts';
 import type { Report } from '../../protocol/report.ts';
 import type { Lock } from '../adapters/state/lock.ts';
 import type { Journal } from '../journal/journal.ts';
-import type { Verification } from '../../signatures/verifySignatures.ts';
+import type { Verification } from '../../signatures/judgement.rules.ts';
 import type { BundleContents } from '../../bundle/rules/archive/inventory.ts';
 import type { GrantedPrivileges } from '../rules/createdContainers/grantedPrivileges.ts';
 import type { StandingHold } from '../rules/schedule/hold.ts';

@@ -5,8 +5,8 @@ import type { Refusal } from '../../../machines/refusals.ts';
 import { digestOfHandle } from '../../bundle/fileDigest.ts';
 import { openRegularFile } from '../../platform/regularFile.ts';
 import { isObject } from '../../protocol/jsonFields.ts';
-import { readSignatureFile } from '../../signatures/readSignatureFile.ts';
-import { SignatureFault } from '../../signatures/signatureFault.ts';
+import { readSignatureFile } from '../../signatures/signatureFiles.ts';
+import { SignatureFault } from '../../signatures/judgement.rules.ts';
 import { CtlError, exits, usageError } from '../core/ctlError.ts';
 
 /** Runs `work` on the files of a bundle; its Faults are thrown as CtlErrors. */

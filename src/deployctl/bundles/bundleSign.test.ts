@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { deployctl, type Surroundings } from '../../../fixtures/ctl/deployctl.ts';
 import { signingKeyOf } from '../../../fixtures/signatures/signBundle.ts';
 import { tempDir } from '../../../fixtures/tempDir.ts';
-import { statementOf } from '../../signatures/statement.ts';
+import { statementOf } from '../../signatures/readSignature.ts';
 import { verifySignatures } from '../../signatures/verifySignatures.ts';
 
 let dir: string;

@@ -12,7 +12,7 @@ import {
 import { newSigstore } from '../../../fixtures/signatures/keyless.ts';
 import { newSigningKey } from '../../../fixtures/signatures/signBundle.ts';
 import { tempDir } from '../../../fixtures/tempDir.ts';
-import { statementOf } from '../../signatures/statement.ts';
+import { statementOf } from '../../signatures/readSignature.ts';
 import { verifySignatures } from '../../signatures/verifySignatures.ts';
 
 const dir = tempDir();

@@ -4,7 +4,7 @@ import { planAlone } from '../../bundle/planAlone.ts';
 import { formatPlan } from '../../bundle/rules/plan/formatPlan.ts';
 import type { Plan } from '../../bundle/rules/plan/plan.ts';
 import { defaultLimits as limits } from '../../protocol/defaultLimits.ts';
-import { judgeFiles } from '../../signatures/judgeFiles.ts';
+import { judgeFiles } from '../../signatures/signatureFiles.ts';
 import { readPolicy } from '../config/policyFile.ts';
 import type { Result, Run, Session } from '../config/session.ts';
 import { readTrustFile } from '../config/trustFile.ts';

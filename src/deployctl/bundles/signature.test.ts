@@ -6,7 +6,7 @@ import { type ServiceWithOperators, startWithOperators } from '../../../fixtures
 import { newSigningKey, signBundle } from '../../../fixtures/signatures/signBundle.ts';
 import { tempDir } from '../../../fixtures/tempDir.ts';
 import { addOperator } from '../../../fixtures/tenancy/operatorClient.ts';
-import { keyName } from '../../signatures/publicKey.ts';
+import { keyName } from '../../signatures/trust.ts';
 
 let at: ServiceWithOperators;
 beforeAll(async () => {

@@ -2,7 +2,7 @@ import { type ChildProcessWithoutNullStreams, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { collectBytes } from '../../platform/collectBytes.ts';
 import type { AskPassword } from '../../signatures/sign/privateKey.ts';
-import type { Signer } from '../../signatures/sign/signer.ts';
+import type { Signer } from '../../signatures/sign/signBundle.ts';
 import { CtlError, exits, type Io, usageError } from '../core/ctlError.ts';
 import { readHidden, readSmallFile } from '../core/values.ts';
 
@@ -77,7 +77,7 @@ function signatureOf(output: Buffer): Buffer {
 /** The signer with the private key of a file. Throws KEY_UNUSABLE. */
 export async function signerByKey(file: string, askPassword: AskPassword): Promise<Signer> {
   const { readPrivateKey } = await import('../../signatures/sign/privateKey.ts');
-  const { keySigner } = await import('../../signatures/sign/signer.ts');
+  const { keySigner } = await import('../../signatures/sign/signBundle.ts');
   const key = await readPrivateKey(readSmallFile(file), askPassword);
   const signer = typeof key === 'string' ? key : keySigner(key);
   if (typeof signer === 'string') throw usageError('KEY_UNUSABLE', `${file} ${signer}`);

@@ -1,11 +1,10 @@
 import { Agent as HttpAgent } from 'node:http';
 import { Agent as HttpsAgent } from 'node:https';
 import { isObject } from '../../protocol/jsonFields.ts';
-import { identityTokenProblem } from '../../signatures/sign/keyless/identityToken.ts';
-import { entryOfAnswer, entryRequest } from '../../signatures/sign/keyless/logEntry.ts';
-import type { SigstoreServices } from '../../signatures/sign/keyless/signKeyless.ts';
+import { entryOfAnswer, entryRequest, identityTokenProblem } from '../../signatures/sign/sigstoreForms.ts';
+import type { SigstoreServices } from '../../signatures/sign/signKeyless.ts';
 import type { NewSignature } from '../../signatures/sign/signBundle.ts';
-import type { Statement } from '../../signatures/statement.ts';
+import type { Statement } from '../../signatures/readSignature.ts';
 import { version } from '../../version.ts';
 import { caFileOf, widerContextOf } from '../config/connection.ts';
 import type { Session } from '../config/session.ts';
@@ -36,7 +35,7 @@ export async function signByIdentity(
   const target = sigstoreOf(options, settings);
   const root = target.root === null ? null : readTrustRoot(target.root);
   const token = await readIdentityToken(session, options.identityToken);
-  const { signKeyless } = await import('../../signatures/sign/keyless/signKeyless.ts');
+  const { signKeyless } = await import('../../signatures/sign/signKeyless.ts');
   const { post, close } = openPost(caFileOf(common, io.env, settings), token);
   try {
     const signed = await signKeyless(statement, sigstoreServices(target, token, post), root);

@@ -1,7 +1,7 @@
 import { generateKeyPairSync, type KeyObject } from 'node:crypto';
 import { cosignKey } from '../../../fixtures/signatures/cosignKey.ts';
 import { readPrivateKey } from './privateKey.ts';
-import { keySigner } from './signer.ts';
+import { keySigner } from './signBundle.ts';
 
 const { privateKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' });
 const rsa = generateKeyPairSync('rsa', { modulusLength: 2048 }).privateKey;

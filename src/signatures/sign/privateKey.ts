@@ -1,5 +1,5 @@
-import { createPrivateKey, type KeyObject } from 'node:crypto';
-import { decryptCosignKey, isCosignKey } from './cosignKey.ts';
+import { createPrivateKey, type KeyObject, scryptSync } from 'node:crypto';
+import { validateCosignKey } from '../signatureValidators.ts';
 
 /** Asks for the password of a key; called for an encrypted one only. */
 export type AskPassword = () => Promise<string>;
@@ -27,4 +27,63 @@ function parse(pem: { key: string; passphrase?: string }): KeyObject | null {
   } catch {
     return null;
   }
+}
+
+type Sodium = typeof import('libsodium-wrappers');
+
+/** The JSON in the PEM of a key that cosign encrypted; bytes are base64. */
+interface CosignKey {
+  kdf: { params: { N: number; r: number; p: number }; salt: string };
+  cipher: { nonce: string };
+  ciphertext: string;
+}
+
+const pemForm = /-----BEGIN ENCRYPTED (SIGSTORE|COSIGN) PRIVATE KEY-----([^-]+)-----END ENCRYPTED \1 PRIVATE KEY-----/;
+const keyBytes = 32;
+
+/** Four times the memory that cosign's own keys need. */
+const maxMemoryBytes = 2 ** 28;
+
+/** True for a private key as cosign writes it. */
+export function isCosignKey(pem: string): boolean {
+  return pemForm.test(pem);
+}
+
+/** Decrypts such a key. Returns the reason as text when it is damaged, or the password is wrong. */
+export async function decryptCosignKey(pem: string, password: string): Promise<KeyObject | string> {
+  const key = parseCosignKey(pem);
+  if (key === null) return 'is a damaged private key of cosign';
+  const { default: loaded } = await import('libsodium-wrappers');
+  const sodium = loaded as unknown as Sodium;
+  await sodium.ready;
+  try {
+    const secret = deriveKey(key.kdf, password);
+    const [box, nonce] = [bytesOf(key.ciphertext), bytesOf(key.cipher.nonce)];
+    const pkcs8 = Buffer.from(sodium.crypto_secretbox_open_easy(box, nonce, secret));
+    return createPrivateKey({ key: pkcs8, format: 'der', type: 'pkcs8' });
+  } catch {
+    return 'cannot be decrypted: the password is wrong, or the key is damaged';
+  }
+}
+
+function parseCosignKey(pem: string): CosignKey | null {
+  try {
+    const json: unknown = JSON.parse(bytesOf(pemForm.exec(pem)?.[2] ?? '').toString('utf8'));
+    return validateCosignKey(json) ? (json as CosignKey) : null;
+  } catch {
+    return null;
+  }
+}
+
+/**
+ * Throws for a cost that needs too much memory (RFC 7914). OpenSSL is not asked: the error that it leaves in its queue would fail
+ * the next key that this process reads.
+ */
+function deriveKey({ params: { N, r, p }, salt }: CosignKey['kdf'], password: string): Buffer {
+  if (128 * r * (N + p + 2) > maxMemoryBytes) throw new RangeError();
+  return scryptSync(password, bytesOf(salt), keyBytes, { N, r, p, maxmem: maxMemoryBytes });
+}
+
+function bytesOf(base64: string): Buffer {
+  return Buffer.from(base64, 'base64');
 }

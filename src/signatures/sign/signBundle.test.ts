@@ -1,10 +1,9 @@
 import { generateKeyPairSync, type KeyObject } from 'node:crypto';
 import { signingKeyOf } from '../../../fixtures/signatures/signBundle.ts';
 import { byKey, claim, key, sha256 } from '../../../fixtures/signatures/trusted.ts';
-import { keyName } from '../publicKey.ts';
+import { keyName } from '../trust.ts';
 import { verifySignatures } from '../verifySignatures.ts';
-import { signBundle } from './signBundle.ts';
-import { keySigner, type Signer } from './signer.ts';
+import { keySigner, signBundle, type Signer } from './signBundle.ts';
 
 const statement = { sha256, claim };
 const signerOf = (privateKey: KeyObject) => keySigner(privateKey) as Signer;

@@ -1,10 +1,10 @@
-import { bundleMediaType } from '../formats.ts';
-import { readPublicKey } from '../publicKey.ts';
-import { SignatureFault } from '../signatureFault.ts';
-import type { Statement } from '../statement.ts';
+import { createPublicKey, type KeyObject, sign } from 'node:crypto';
+import { dsse } from '@sigstore/core';
+import { bundleMediaType, predicateType, statementType } from '../formats.ts';
+import { SignatureFault } from '../judgement.rules.ts';
+import type { Statement } from '../readSignature.ts';
+import { readPublicKey } from '../trust.ts';
 import { verifySignatures } from '../verifySignatures.ts';
-import { signEnvelope } from './envelope.ts';
-import type { Signer } from './signer.ts';
 
 /** A new signature. */
 export interface NewSignature {
@@ -28,4 +28,49 @@ export async function signBundle(statement: Statement, { publicKey, sign }: Sign
   const { verified } = verifySignatures(trust, statement.sha256, [signature]);
   if (verified[0] === undefined) throw new SignatureFault('it is not a signature by the public key');
   return { signature, signer: verified[0].signer };
+}
+
+/** A DSSE envelope, as JSON; bytes are base64. */
+export interface Envelope {
+  payload: string;
+  payloadType: string;
+  signatures: [{ sig: string }];
+}
+
+/** Signs what is stated of a bundle: an in-toto statement in a DSSE envelope (spec §18). */
+export async function signEnvelope(
+  { sha256, claim }: Statement,
+  sign: (bytes: Buffer) => Promise<Buffer> | Buffer,
+): Promise<Envelope> {
+  const { name, env, version, sequence } = claim;
+  const statement = {
+    _type: 'https://in-toto.io/Statement/v1',
+    subject: [{ digest: { sha256 } }],
+    predicateType,
+    predicate: { name, env, version, sequence },
+  };
+  const payload = Buffer.from(JSON.stringify(statement));
+  const sig = await sign(dsse.preAuthEncoding(statementType, payload));
+  return {
+    payload: payload.toString('base64'),
+    payloadType: statementType,
+    signatures: [{ sig: sig.toString('base64') }],
+  };
+}
+
+/** Whoever signs: the holder of a private key, or a command that reaches one. */
+export interface Signer {
+  /** The public key, PEM. */
+  publicKey: string;
+  /** Signature of bytes, with SHA-256 unless the key is Ed25519; of ECDSA in DER. */
+  sign: (bytes: Buffer) => Promise<Buffer>;
+}
+
+/** Signs with a private key. Returns the reason as text when no host could verify its signatures. */
+export function keySigner(privateKey: KeyObject): Signer | string {
+  const publicKey = createPublicKey(privateKey).export({ type: 'spki', format: 'pem' });
+  const unusable = readPublicKey(publicKey);
+  if (typeof unusable === 'string') return unusable;
+  const digest = privateKey.asymmetricKeyType === 'ed25519' ? null : 'sha256';
+  return { publicKey, sign: (bytes) => Promise.resolve(sign(digest, bytes, privateKey)) };
 }

@@ -1,7 +1,6 @@
-import type { BundleClaim, BundleTrust } from '../../signatures/bundleTrust.ts';
-import { SignatureFault } from '../../signatures/signatureFault.ts';
-import { falseFieldOf, signersOf } from '../../signatures/signersOf.ts';
-import { statementOf } from '../../signatures/statement.ts';
+import type { BundleClaim, BundleTrust } from '../../signatures/trust.ts';
+import { falseFieldOf, SignatureFault, signersOf } from '../../signatures/judgement.rules.ts';
+import { statementOf } from '../../signatures/readSignature.ts';
 import { verifySignatures } from '../../signatures/verifySignatures.ts';
 
 /** What a signature has to be of. Loads the library for signatures: import this file where one is judged. */

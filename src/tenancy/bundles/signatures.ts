@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { signatureLimits } from '../../protocol/signatureLimits.ts';
-import { SignatureFault } from '../../signatures/signatureFault.ts';
+import { SignatureFault } from '../../signatures/judgement.rules.ts';
 import { ApiError, notFound } from '../core/apiError.ts';
 import { auditEntry } from '../core/audit.ts';
 import type { Dependencies } from '../core/dependencies.ts';

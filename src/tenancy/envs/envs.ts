@@ -1,7 +1,6 @@
 import { setImmediate } from 'node:timers/promises';
 import type { TrustedIdentity } from '../../protocol/trustSettings.ts';
-import type { BundleTrust } from '../../signatures/bundleTrust.ts';
-import { plainPem } from '../../signatures/publicKey.ts';
+import { type BundleTrust, plainPem } from '../../signatures/trust.ts';
 import { type BundleView, viewBundles } from '../bundles/bundleList.ts';
 import { lockPromotable, requireNoRollout } from '../bundles/repackBundle.ts';
 import { ApiError, conflict, notFound } from '../core/apiError.ts';

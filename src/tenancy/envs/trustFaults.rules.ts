@@ -1,5 +1,4 @@
-import type { BundleTrust } from '../../signatures/bundleTrust.ts';
-import { readPublicKey } from '../../signatures/publicKey.ts';
+import { type BundleTrust, readPublicKey } from '../../signatures/trust.ts';
 
 /** What is wrong with a trust: keys that nothing can be verified by, too few who could sign, and identities without a root. */
 export function trustFaults({ threshold, keys, identities, root }: BundleTrust): string[] {

@@ -6,7 +6,7 @@ import type { CheckInRequest, Deferral } from '../../protocol/checkIn.ts';
 import type { Report } from '../../protocol/report.ts';
 import type { TimeWindow } from '../../protocol/timeWindow.ts';
 import type { EventType, WebhookEvent, WebhookFormat } from '../../protocol/webhooks.ts';
-import type { BundleTrust } from '../../signatures/bundleTrust.ts';
+import type { BundleTrust } from '../../signatures/trust.ts';
 
 /** The tables. Times are milliseconds since 1970; booleans are 0 or 1; `Json` columns are text. */
 export interface Database {

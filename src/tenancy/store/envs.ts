@@ -1,5 +1,5 @@
 import type { BackendState } from '../../../machines/backend.ts';
-import type { BundleTrust } from '../../signatures/bundleTrust.ts';
+import type { BundleTrust } from '../../signatures/trust.ts';
 import type { EnvRow } from './database.ts';
 import type { Store } from './openStore.ts';
 import { deleteWebhooksOf } from './webhooks.ts';

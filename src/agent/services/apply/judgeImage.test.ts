@@ -10,8 +10,8 @@ import {
 } from '../../../../fixtures/signatures/signImage.ts';
 import { key } from '../../../../fixtures/signatures/trusted.ts';
 import { createCa } from '../../../../fixtures/servers/crypto/ca.ts';
-import { startImageRegistry, type ImageRegistry } from '../../../../fixtures/servers/registry/imageRegistry.ts';
-import { verifyImage } from '../../../signatures/image/verifyImage.ts';
+import { type ImageRegistry, startImageRegistry } from '../../../../fixtures/servers/registry/imageRegistry.ts';
+import { verifyImage } from '../../../signatures/verifyImage.ts';
 import { createRegistries } from '../../adapters/http/registries.ts';
 import type { RegistryLogin } from '../../adapters/compose/registryLogins.ts';
 import type { Settings } from '../../config/settings.ts';

@@ -2,9 +2,9 @@ import { isImageId, parseImageReference } from '../../../platform/text/imageRefe
 import { digestOfTag } from '../../../registry/imageDigest.ts';
 import { findSignatures } from '../../../registry/imageSignatures.ts';
 import { openRepository, type RegistryAccess } from '../../../registry/repository.ts';
-import type { verifyImage } from '../../../signatures/image/verifyImage.ts';
+import type { verifyImage } from '../../../signatures/verifyImage.ts';
 import type { ReadTrust } from '../../../signatures/readTrust.ts';
-import { missingSignatures } from '../../../signatures/signatureRefusal.ts';
+import { missingSignatures } from '../../../signatures/judgement.rules.ts';
 
 /** The digest of an image that is signed as the host demands, and who signed; or why the image is refused. */
 export type ImageVerdict = { digest: string; signers: string[] } | { fault: string };

@@ -1,6 +1,6 @@
 import type { Plan } from '../../../bundle/rules/plan/plan.ts';
 import type { TrustSettings } from '../../../protocol/trustSettings.ts';
-import { judgeFiles } from '../../../signatures/judgeFiles.ts';
+import { judgeFiles } from '../../../signatures/signatureFiles.ts';
 import { readTrust } from '../../../signatures/readTrust.ts';
 import type { HostTrust } from '../../rules/bundle/trustSummary.ts';
 

@@ -9,7 +9,7 @@ import { RegistryError } from '../../../registry/registryError.ts';
 import { readTrust } from '../../../signatures/readTrust.ts';
 import type { VerifiedImage } from '../../rules/release/releaseRecord.ts';
 import type { Dependencies } from '../dependencies.ts';
-import { judgeImage, type ImageVerdict } from './judgeImage.ts';
+import { type ImageVerdict, judgeImage } from './judgeImage.ts';
 import { registryLoginsOf } from './registryLogins.ts';
 import { isSecretFree } from './secretFree.ts';
 
@@ -46,7 +46,7 @@ async function judgeAll(
   const access = deps.registries.open(registryLoginsOf(deps, bundle), signal);
   deps.vault.noteUntrackedSecrets(); // tokens of registries
   const read = readTrust(trust);
-  const { verifyImage } = await import('../../../signatures/image/verifyImage.ts');
+  const { verifyImage } = await import('../../../signatures/verifyImage.ts');
   const verdicts = new Map<string, ImageVerdict>();
   try {
     for (const [service, { image }] of definitionsOf(deps).services) {

@@ -1,8 +1,7 @@
 import { refusedFault } from '../../../../machines/fault.ts';
 import type { DesiredState, Manifest } from '../../../../machines/types.ts';
-import { judgeClaims } from '../../../signatures/judgeClaims.ts';
+import { judgeClaims, signatureRefusal } from '../../../signatures/judgement.rules.ts';
 import { readTrust } from '../../../signatures/readTrust.ts';
-import { signatureRefusal } from '../../../signatures/signatureRefusal.ts';
 import type { Dependencies } from '../dependencies.ts';
 import { desiredShaOf } from './download.ts';
 

@@ -1,9 +1,8 @@
-import { inapplicableCheck, type Check } from '../../../doctor/diagnosis.ts';
+import { type Check, inapplicableCheck } from '../../../doctor/diagnosis.ts';
 import type { TrustSettings } from '../../../protocol/trustSettings.ts';
-import { keyName, readPublicKey } from '../../../signatures/publicKey.ts';
+import { keyName, readPublicKey, rootEnds } from '../../../signatures/trust.ts';
 import { readTrust } from '../../../signatures/readTrust.ts';
-import { rootEnds } from '../../../signatures/rootEnds.ts';
-import { trustsOf, type Signed } from '../../rules/bundle/trustSummary.ts';
+import { type Signed, trustsOf } from '../../rules/bundle/trustSummary.ts';
 import { checkTrust, type TrustCheckFacts } from '../../rules/doctor/trustCheck.ts';
 import type { State } from '../../rules/state/state.ts';
 import type { DoctorContext } from './doctorContext.ts';

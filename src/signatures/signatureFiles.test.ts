@@ -3,8 +3,8 @@ import { join } from 'node:path';
 import { newSigningKey, signBundle } from '../../fixtures/signatures/signBundle.ts';
 import { byKey, claim, key, sha256 } from '../../fixtures/signatures/trusted.ts';
 import { tempDir } from '../../fixtures/tempDir.ts';
-import { judgeFiles } from './judgeFiles.ts';
-import { keyName } from './publicKey.ts';
+import { judgeFiles } from './signatureFiles.ts';
+import { keyName } from './trust.ts';
 
 const archive = { ...claim, sha256 };
 let dir: string;

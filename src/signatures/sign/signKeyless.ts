@@ -1,16 +1,12 @@
 import { generateKeyPairSync, sign } from 'node:crypto';
-import { RFC3161Timestamp } from '@sigstore/core';
-import type { TrustedIdentity } from '../../../protocol/trustSettings.ts';
-import { bundleMediaType } from '../../formats.ts';
-import { readSignature } from '../../readSignature.ts';
-import { SignatureFault } from '../../signatureFault.ts';
-import type { Statement } from '../../statement.ts';
-import { verifySignatures } from '../../verifySignatures.ts';
-import { signEnvelope, type Envelope } from '../envelope.ts';
-import type { NewSignature } from '../signBundle.ts';
-import { readCertificate } from './certificate.ts';
-import { certificateRequest } from './certificateRequest.ts';
-import { timestampQuery } from './timestampQuery.ts';
+import { RFC3161Timestamp, X509Certificate } from '@sigstore/core';
+import type { TrustedIdentity } from '../../protocol/trustSettings.ts';
+import { bundleMediaType } from '../formats.ts';
+import { SignatureFault } from '../judgement.rules.ts';
+import { readSignature, type Statement } from '../readSignature.ts';
+import { verifySignatures } from '../verifySignatures.ts';
+import { type Envelope, type NewSignature, signEnvelope } from './signBundle.ts';
+import { certificateRequest, timestampQuery } from './sigstoreForms.ts';
 
 /** The services of a Sigstore instance, for one signature. */
 export interface SigstoreServices {
@@ -74,4 +70,37 @@ function verifyAsHost({ signature, statement, identity, root }: Signed): void {
   const trust = { threshold: 1, keys: [], identities: [identity], root };
   const [fault] = verifySignatures(trust, statement.sha256, [signature]).faults;
   if (fault !== undefined) throw new SignatureFault(`no host would believe it: ${fault}`);
+}
+
+/** A certificate for an identity. */
+export interface SigningCertificate {
+  /** Its DER, in base64. */
+  rawBytes: string;
+  identity: TrustedIdentity;
+}
+
+/** Fulcio's extension with the issuer of the token, in UTF-8. */
+const issuerExtension = '1.3.6.1.4.1.57264.1.8';
+
+/** Reads a certificate in PEM for this public key (SPKI in DER). Throws a `SignatureFault` for any other. */
+export function readCertificate(pem: string, publicKey: Buffer): SigningCertificate {
+  const certificate = parseCertificate(pem);
+  const identity = certificate && identityOf(certificate);
+  if (!identity) throw new SignatureFault('what the certificate authority answered is no certificate for an identity');
+  if (!certificate.publicKey.equals(publicKey)) throw new SignatureFault('the certificate is for another key');
+  return { rawBytes: certificate.root.toDER().toString('base64'), identity };
+}
+
+function parseCertificate(pem: string): X509Certificate | null {
+  try {
+    return X509Certificate.parse(pem);
+  } catch {
+    return null;
+  }
+}
+
+function identityOf(certificate: X509Certificate): TrustedIdentity | null {
+  const subject = certificate.subjectAltName;
+  const issuer = certificate.extension(issuerExtension)?.valueObj.subs[0]?.value.toString('utf8');
+  return subject && issuer ? { subject, issuer } : null;
 }
