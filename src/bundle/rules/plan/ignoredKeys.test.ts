@@ -25,6 +25,11 @@ it.each([
     'version: "3.8"\nconfigs: {a: {content: a, name: b}}\nservices: {}',
     ['configs.*.name: only a swarm reads it (c.yaml)', 'version: it is obsolete (c.yaml)'],
   ],
+  [
+    'configs: {f: {file: ./f}, c: {content: a}}\nservices: {web: {configs: [{source: f, uid: "0", gid: "0", mode: 0644}, {source: c, uid: "0"}]}}',
+    ['service web: configs.uid, configs.gid: a file of the bundle has the owner that it has on the host (c.yaml)'],
+  ],
+  ['configs: {f: {file: ./f}}\nservices: {web: {configs: [{source: f, uid: "0", mode: 0400}]}}', []],
 ])('names what has no effect: %s', (text, lines) => {
   expect(linesOf(text)).toEqual(lines);
 });

@@ -17,15 +17,25 @@ interface Facts {
   flagged?: boolean;
 }
 
-function judged(service: string, { host, flagged = false, ...facts }: Facts = {}, top = parts) {
-  const parsed = parseComposeFile('compose.yaml', `services:\n  db: {image: a}\n  web: {image: a, ${service}}\n${top}`);
-  if ('problems' in parsed) throw new Error(service);
-  const manifest = { agent: { allow_privileged: flagged }, compose: ['compose.yaml'] } as Manifest;
+function judged(service: string, facts?: Facts, top = parts) {
+  return judgedFiles([`services:\n  db: {image: a}\n  web: {image: a, ${service}}\n${top}`], facts);
+}
+
+function judgedFiles(texts: readonly string[], { host, flagged = false, ...facts }: Facts = {}) {
+  const files = texts.map((text, index) => {
+    const parsed = parseComposeFile(index === 0 ? 'compose.yaml' : `${index}.yaml`, text);
+    if ('problems' in parsed) throw new Error(text);
+    return parsed.file;
+  });
+  const manifest = { agent: { allow_privileged: flagged }, compose: files.map(({ path }) => path) } as Manifest;
   const releaseFiles = new Set(['compose.yaml', 'conf', 'conf/f', 'conf/run.sh']);
   const executables = new Set(['conf/run.sh']);
   const bundle = { manifest, projectName: 'deployd-eu-1', releaseFiles, executables };
-  return judgeComposePolicy([parsed.file], { ...bundle, ...facts, host: { ...anyHost, ...host } });
+  return judgeComposePolicy(files, { ...bundle, ...facts, host: { ...anyHost, ...host } });
 }
+
+const textsOfFiles = (...files: string[]) =>
+  judgedFiles(files).refusals.flatMap(({ faults = [] }) => faults.map(({ text }) => text));
 
 const textsOf = (service: string, facts?: Facts, top?: string) =>
   judged(service, facts, top).refusals.flatMap(({ faults = [] }) => faults.map(({ text }) => text));
@@ -33,10 +43,13 @@ const textsOf = (service: string, facts?: Facts, top?: string) =>
 describe('owner and mode of configs and secrets', () => {
   it.each([
     ['configs: [{source: f, uid: "1000"}]', 'configs.uid'],
-    ['secrets: [{source: k, gid: "0"}]', 'secrets.gid'],
+    ['secrets: [{source: k, gid: "7"}]', 'secrets.gid'],
     ['secrets: [{source: k, mode: 0400}]', 'secrets.mode'],
     ['configs: [{source: f, mode: 0440}]', 'configs.mode'],
     ['configs: [{source: f, mode: 256}]', 'configs.mode'],
+    ['configs: [{source: f, mode: 0_400}]', 'configs.mode'],
+    ['configs: [{source: f, mode: +0400}]', 'configs.mode'],
+    ['configs: [{source: f, mode: "400"}]', 'configs.mode'],
     ['configs: [{source: f, mode: 0555}]', 'configs.mode'],
     ['user: "1000", secrets: [{source: s, uid: "33", mode: 0400}]', 'secrets.uid'],
     ['user: "1000", secrets: [{source: s, uid: "1000", gid: "1000"}]', 'secrets.gid'],
@@ -51,6 +64,11 @@ describe('owner and mode of configs and secrets', () => {
     'configs: [{source: f, mode: 0444}]',
     'configs: [{source: f, mode: 0644}]',
     'configs: [{source: run, mode: 0555}]',
+    'configs: [{source: f, mode: 0_444}]',
+    'configs: [{source: f, mode: "+444"}]',
+    'configs: [{source: f, mode: 0x124}]',
+    'configs: [{source: f, uid: "0", gid: "0", mode: 0644}]',
+    'configs: [{source: f, uid: "0"}]',
     'secrets: [{source: s, uid: "1000", gid: "1001", mode: 0400}]',
     'user: "1000:1001", secrets: [{source: s, uid: "1000", gid: "1001", mode: 0400}]',
     'user: "1000", secrets: [{source: s, mode: 0400}]',
@@ -58,6 +76,44 @@ describe('owner and mode of configs and secrets', () => {
     'user: "${U}:1000", secrets: [{source: s, mode: "${MODE}"}]',
   ])('allows what compose does: %s', (service) => {
     expect(textsOf(service).filter((text) => !text.includes(' user '))).toEqual([]);
+  });
+
+  it.each([
+    ['configs: [{source: c, mode: "0400"}]', [2, 33], 'reads a mode in quotes'],
+    ['configs: [{source: c, mode: "${MODE:-0400}"}]', [2, 26], 'reads a mode in quotes'],
+    ['configs: [{source: c, mode: "0o400"}]', [2, 40], 'is no mode that compose reads'],
+    ['configs: [{source: c, mode: "888"}]', [2, 40], 'is no mode that compose reads'],
+    ['configs: [{source: c, mode: 0888}]', [5, 6], 'is no mode that compose reads'],
+    ['configs: [{source: c, mode: 256.0}]', [5, 6], 'is no mode that compose reads'],
+  ] as const)('refuses a mode that compose reads otherwise: %s', (service, composeVersion, problem) => {
+    expect(textsOf(service, { host: { composeVersion } })).toEqual([expect.stringContaining(problem)]);
+  });
+
+  it.each([
+    ['configs: [{source: c, mode: "0400"}]', [2, 34]],
+    ['configs: [{source: c, mode: 0400}]', [2, 20]],
+    ['configs: [{source: c, mode: "0400"}]', null],
+  ] as const)('allows a mode that compose reads as it is meant: %s', (service, composeVersion) => {
+    expect(textsOf(service, { host: { composeVersion } })).toEqual([]);
+  });
+
+  const asking = '{image: a, secrets: [{source: s, uid: "33"}]}';
+  const top = 'secrets: {s: {environment: A}}\n';
+
+  it.each([
+    ['a base', [`services:\n  web: {extends: base, user: "1000"}\n  base: ${asking}\n${top}`]],
+    ['another file', [`services: {web: ${asking}}\n${top}`, 'services: {web: {user: "1000"}}\n']],
+    [
+      'a base of another file’s service',
+      [`services: {base: ${asking}, web: {extends: base}}\n${top}`, 'services: {web: {user: "1000"}}\n'],
+    ],
+  ])('refuses an owner from %s that a user takes away', (_, files) => {
+    expect(textsOfFiles(...files)).toEqual([expect.stringContaining('secrets.uid is refused on a host with compose')]);
+  });
+
+  it('allows an owner of a base that the service replaces', () => {
+    const web = '{extends: base, user: "1000", secrets: [{source: s, uid: "1000"}]}';
+    expect(textsOfFiles(`services:\n  web: ${web}\n  base: ${asking}\n${top}`)).toEqual([]);
   });
 
   it('reads the mode of a rendered model', () => {
@@ -112,6 +168,31 @@ describe('keys that a host would leave out', () => {
         `  base: {image: a, ${policy('condition: on-failure')}}\n`,
       ),
     ).toEqual([]);
+  });
+
+  it.each([
+    ['services: {web: {image: a, deploy: {placement: {max_replicas_per_node: 1}}}}', 'services: {web: {scale: 2}}'],
+    [
+      'services: {web: {image: a, deploy: {replicas: 3}}}',
+      'services: {web: {deploy: {placement: {max_replicas_per_node: 2}}}}',
+    ],
+    ['services: {base: {image: a, deploy: {placement: {max_replicas_per_node: 1}}}, web: {extends: base, scale: 2}}'],
+    ['services: {web: {image: a, deploy: {restart_policy: {max_attempts: 3}}}}', 'services: {web: {scale: 1}}'],
+  ])('are judged over all files and bases: %s', (...files) => {
+    expect(textsOfFiles(...files)).toEqual([expect.stringContaining(' is refused on a host with compose')]);
+  });
+
+  it.each([
+    [
+      'services: {web: {image: a, scale: 2, deploy: {placement: {max_replicas_per_node: 1}}}}',
+      'services: {web: {scale: 1}}',
+    ],
+    [
+      'services: {web: {image: a, deploy: {restart_policy: {max_attempts: 3}}}}',
+      'services: {web: {deploy: {restart_policy: {condition: on-failure}}}}',
+    ],
+  ])('are allowed where another file makes them harmless: %s', (...files) => {
+    expect(textsOfFiles(...files)).toEqual([]);
   });
 
   it('are allowed in a swarm, which has rules of its own', () => {
