@@ -116,11 +116,13 @@ export function createContainers(options: ContainersOptions) {
         return found?.RepoDigests ?? [];
       }),
 
-    /** When the tag of an image was last set, as far as the engine knows; null when the image is absent. */
+    /** What the engine knows of an image; null when the image is absent. */
     localImage: (reference: string): Promise<LocalImage | null> =>
       withDocker(async (docker) => {
         const image = await ignoreNotFound(docker.getImage(reference).inspect(), noReference);
-        return image && { taggedMs: taggedMsOf(image) };
+        if (image === null) return null;
+        const { User: user = '' } = image.Config as { User?: string };
+        return { taggedMs: taggedMsOf(image), user, architecture: image.Architecture };
       }),
 
     /** Adds a reference to an image of the store. */

@@ -3,6 +3,7 @@ import { formatFault, type Refusal } from '../../../../machines/refusals.ts';
 import type { Bundle, DesiredState } from '../../../../machines/types.ts';
 import type { Dependencies } from '../dependencies.ts';
 import { planBundle } from './bundlePlan.ts';
+import { tellRemarks } from './remarks.ts';
 import { bundleContentsOf } from './unpack.ts';
 
 /** Only who made the bundle, and has signed it, can say so. */
@@ -26,24 +27,12 @@ export async function validateBundle(
     if (refusals.length + plan.refusals.length > 0) throw refusedFault([...refusals, ...plan.refusals]);
     if (engineFault !== null) throw engineFault;
     for (const fault of plan.warnings) deps.tick.journal.warn(`refused of a new bundle: ${formatFault(fault)}`);
-    tell(deps, 'ignored', plan.ignored);
-    tell(deps, 'may not work', plan.notices.map(formatFault));
+    tellRemarks(deps.tick, 'ignored', plan.ignored);
+    tellRemarks(deps.tick, 'may not work', plan.notices.map(formatFault));
     deps.tick.journal.debug(`plan: ${plan.services.map(({ name, change }) => `${name}=${change}`).join(' ')}`);
     await deps.compose.probe(signal);
   } catch (error) {
     await deps.releases.clearStaging(bundle.sha, signal);
     throw error;
-  }
-}
-
-/** Lines of one kind that one report has. */
-const maxLines = 20;
-
-/** What nothing is refused for, in the journal and in the report. */
-function tell({ tick }: Dependencies, kind: string, found: readonly string[]): void {
-  const more = found.length > maxLines ? [`and ${found.length - maxLines} more`] : [];
-  for (const line of [...found.slice(0, maxLines), ...more].map((each) => `${kind}: ${each}`)) {
-    tick.journal.info(line);
-    tick.remarks.push(line);
   }
 }

@@ -2,11 +2,14 @@ import { printable } from '../../../protocol/printable.ts';
 import {
   entriesOf,
   isText,
+  itemsOf,
   textOf,
   valueAt,
   type ComposeFile,
   type ComposeNode,
 } from '../compose/document/composeNode.ts';
+import { contentSections, mountedContents } from '../compose/document/contentAccess.ts';
+import { isOwnerIdle, ownersOf } from '../compose/effect/contentAccess.ts';
 import { nodesAt } from '../compose/effect/keyGap.ts';
 import type { OrchestratorName } from '../compose/policy/policyHost.ts';
 import { isFalse } from '../compose/policy/validators.ts';
@@ -71,6 +74,7 @@ export function ignoredKeys(
 ): string[] {
   const chosen = (rows: readonly IgnoredKey[]) =>
     rows.filter(({ key }) => orchestrator === 'compose' || ignoredEverywhere.has(key));
+  const mounted = orchestrator === 'compose' ? mountedContents(files) : new Map<string, string>();
   return files.flatMap(({ path, root }) => {
     const name = textOf(valueAt(root, 'name'));
     const services = entriesOf(valueAt(root, 'services'));
@@ -78,11 +82,22 @@ export function ignoredKeys(
       ...(name === null || name === projectName ? [] : [`name ${printable(name)} (${printable(path)})`]),
       ...linesOf(root, chosen(ignoredInFile)).map((line) => `${line} (${printable(path)})`),
       ...services.flatMap(([service, node]) =>
-        linesOf(node, chosen(ignoredInService)).map(
+        [...linesOf(node, chosen(ignoredInService)), ...idleOwners(node, mounted)].map(
           (line) => `service ${printable(service)}: ${line} (${printable(path)})`,
         ),
       ),
     ];
+  });
+}
+
+/** Root as the owner of files that everybody may read. */
+function idleOwners(service: ComposeNode, mounted: ReadonlyMap<string, string>): string[] {
+  return contentSections.flatMap((section) => {
+    const references = itemsOf(valueAt(service, section));
+    const ofFiles = references.filter((one) => mounted.has(`${section} ${textOf(valueAt(one, 'source')) ?? ''}`));
+    const idle = ofFiles.flatMap((one) => ownersOf(one).filter(({ node }) => isOwnerIdle(one, node)));
+    const keys = [...new Set(idle.map(({ key }) => `${section}.${key}`))];
+    return keys.length === 0 ? [] : [`${keys.join(', ')}: a file of the bundle has the owner that it has on the host`];
   });
 }
 

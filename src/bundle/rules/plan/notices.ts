@@ -7,6 +7,7 @@ import { bytesOf } from '../compose/policy/quantities.ts';
 import type { WrittenService } from '../wait/writtenServices.ts';
 import { argumentsOf, executionsOf, type Execution } from './executions.ts';
 import { memoryLimitOf, replicasOf, type BundleToStart, type EngineMeans } from './hostFaults.ts';
+import { architectureOf, processorNotices, runsOn, type ServiceImages } from './images.ts';
 import { placeOf, type ReadService } from './writtenText.ts';
 
 /** The beginning of a file of the bundle. */
@@ -25,10 +26,11 @@ export interface NoticeFacts {
   heads: ReadonlyMap<string, FileHead>;
   /** Null where no host is known. */
   engine: EngineMeans | null;
+  images: ServiceImages;
 }
 
 /** What will probably not work as it is written, of what the files of a bundle show. */
-export function noticesOf({ start, written, heads, engine }: NoticeFacts): RefusedFault[] {
+export function noticesOf({ start, written, heads, engine, images }: NoticeFacts): RefusedFault[] {
   const { files, services, resolve } = start;
   const runs = executionsOf(services, { files, resolve, paths: heads.keys() });
   const ofFiles = runs.flatMap((run) => {
@@ -44,7 +46,8 @@ export function noticesOf({ start, written, heads, engine }: NoticeFacts): Refus
     ...heapNotices(start, service),
     ...platformNotices(start, service, engine),
   ]);
-  return [...unique(ofFiles), ...ofServices, ...reservationNotices(start, engine)];
+  const ofImages = processorNotices(start, images, engine);
+  return [...unique(ofFiles), ...ofServices, ...ofImages, ...reservationNotices(start, engine)];
 }
 
 interface Problem {
@@ -107,19 +110,6 @@ const machines: Readonly<Record<number, string>> = {
   243: 'riscv64',
 };
 
-/** What else a processor runs. */
-const alsoRuns: Readonly<Record<string, readonly string[]>> = {
-  x86_64: ['i386'],
-  aarch64: ['arm'],
-  armv7l: ['arm'],
-  armv6l: ['arm'],
-  i686: ['i386'],
-};
-
-function runsOn(machine: string, architecture: string): boolean {
-  return machine === architecture || (alsoRuns[architecture] ?? []).includes(machine);
-}
-
 function binaryNotice(
   text: string,
   { isExecutable, architecture }: { isExecutable: boolean; architecture: string | null },
@@ -138,21 +128,6 @@ function binaryNotice(
   return isExecutable
     ? []
     : [{ text: 'is not executable', cure: 'make it executable (`chmod +x`) before the bundle is packed' }];
-}
-
-/** The kernel's word for the processor of a platform such as `linux/arm64/v8`. */
-function architectureOf(platform: string): string | null {
-  const [, processor = ''] = platform.split('/');
-  const words: Readonly<Record<string, string>> = {
-    amd64: 'x86_64',
-    arm64: 'aarch64',
-    arm: 'arm',
-    386: 'i386',
-    riscv64: 'riscv64',
-    s390x: 's390x',
-    ppc64le: 'ppc64le',
-  };
-  return words[processor] ?? null;
 }
 
 function platformNotices(

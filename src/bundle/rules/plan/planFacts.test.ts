@@ -1,6 +1,7 @@
 import { refusalCodes } from '../../../../machines/refusals.ts';
 import type { Manifest } from '../../../../machines/types.ts';
 import { defaultPolicy, type Permits } from '../../../protocol/hostPolicy.ts';
+import type { LocalImage } from './pullPlan.ts';
 import { parseComposeFile } from '../compose/document/composeFile.ts';
 import { anyHost, type HostPaths } from '../compose/policy/policyHost.ts';
 import { abortedPlan, manifestEnvOf, noHost, planOf, type HostFacts } from './plan.ts';
@@ -72,11 +73,11 @@ it('each refusal has a cure', () => {
 
 it('space for images is needed only where one is pulled', () => {
   const known = (policy: string, local: object | null) => {
-    const images = { local: new Map([['a', local as { taggedMs: null } | null]]), nowMs: 0 };
+    const images = { local: new Map([['a', local as LocalImage | null]]), nowMs: 0 };
     const facts = { ...engine([], 2).known, images };
     return planned(`pull_policy: ${policy}`, { engine: { known: facts } }, { disk_need_bytes: 8 });
   };
-  const here = { taggedMs: null };
+  const here = { taggedMs: null, user: '', architecture: '' };
   for (const [policy, local, needed] of [
     ['missing', here, 1],
     ['never', null, 1],

@@ -3,8 +3,8 @@ import { formatPulls, plannedPulls, pullPlanOf, type LocalImage } from './pullPl
 
 const nowMs = Date.parse('2026-11-29T12:00:00Z');
 const hourMs = 3_600_000;
-const tagged = (agoMs: number): LocalImage => ({ taggedMs: nowMs - agoMs });
-const unknown: LocalImage = { taggedMs: null };
+const tagged = (agoMs: number): LocalImage => ({ ...unknown, taggedMs: nowMs - agoMs });
+const unknown: LocalImage = { taggedMs: null, user: '', architecture: '' };
 const digest = `app@sha256:${'a'.repeat(64)}`;
 
 it.each<[string, { image?: string; policy: string | null; local: LocalImage | null }, 'pulled' | 'absent' | 'local']>([
@@ -62,7 +62,7 @@ it('plans what is pulled, by image, with the values of known variables', () => {
   const parsed = parseComposeFile('compose.yaml', text);
   if (!('file' in parsed)) throw new Error('not parsed');
   const bundle = { sha: null, version: '1', variables: { TAG: '2' }, profiles: [], files: [parsed.file] };
-  const local = new Map(['app:2', 'here:1'].map((image) => [image, { taggedMs: null }]));
+  const local = new Map(['app:2', 'here:1'].map((image) => [image, unknown]));
   const facts = { digests: new Map(), texts: new Map() };
   const pulls = plannedPulls({ ...bundle, ...facts }, { local, nowMs });
   expect(pulls.map(({ image, services, pull }) => `${image} ${services.join()} ${pull}`)).toEqual([

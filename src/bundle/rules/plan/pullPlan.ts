@@ -20,6 +20,10 @@ export interface ServiceImage {
 export interface LocalImage {
   /** When its tag was last pulled or set; null when the engine does not know. */
   taggedMs: number | null;
+  /** The user that it names; '' for none. */
+  user: string;
+  /** In the words of images, `amd64`; '' when the engine does not know. */
+  architecture: string;
 }
 
 /** What an apply pulls. */

@@ -6,8 +6,9 @@ import type { EnginePolicyFacts, OrchestratorName } from '../compose/policy/poli
 import type { ComparableRelease } from './changes.ts';
 import { hostFaults, replicasOf, type BundleToStart, type EngineMeans } from './hostFaults.ts';
 import { executionsOf } from './executions.ts';
+import { copiedOwnerFaults, processorNotices, type ServiceImages } from './images.ts';
 import { imagesWithNamedUsers, namedUserFaults } from './namedUsers.ts';
-import type { EngineImages } from './pullPlan.ts';
+import { plannedPulls, type EngineImages } from './pullPlan.ts';
 import { noticesOf, type FileHead } from './notices.ts';
 import { servicesToAwait } from './waitPlan.ts';
 import type { WrittenService } from '../wait/writtenServices.ts';
@@ -30,7 +31,7 @@ interface StartedBundle extends ComparableRelease {
 interface StartingHost {
   orchestrator: OrchestratorName;
   /** Null where it is not known. */
-  engine: { means?: EngineMeans; policyFacts: EnginePolicyFacts } | null;
+  engine: { means?: EngineMeans; policyFacts: EnginePolicyFacts; images?: EngineImages } | null;
 }
 
 /**
@@ -42,16 +43,44 @@ export function startFaultsOf(bundle: StartedBundle, { orchestrator, engine }: S
   if (files.length < manifest.compose.length) return { refusals: [], notices: [] };
   const { start, written } = bundleToStart(bundle);
   const means = engine?.means ?? null;
-  const notices = noticesOf({ start, written, heads, engine: means });
+  const images = engine?.images === undefined ? new Map() : keptImages(bundle, engine.images);
+  const notices = noticesOf({ start, written, heads, engine: means, images });
   const taken = engine === null ? [] : takenNames(start, manifest, engine);
   const faults =
     orchestrator === 'swarm'
       ? []
-      : [...hostFaults(start, means), ...namedUserFaults(start, means?.accounts ?? new Map()), ...taken];
+      : [
+          ...hostFaults(start, means),
+          ...namedUserFaults(start, means?.accounts ?? new Map()),
+          ...copiedOwnerFaults(start, images, means),
+          ...taken,
+        ];
   const isRefused = engine !== null && !isApplied && faults.length > 0;
   return isRefused
     ? { refusals: [refusalWith('COMPOSE_REFUSED', faults)], notices }
     : { refusals: [], notices: [...faults, ...notices] };
+}
+
+/** The images of services that the host has and an apply keeps. */
+function keptImages(bundle: StartedBundle, images: EngineImages): ServiceImages {
+  return new Map(
+    plannedPulls(bundle, images).flatMap(({ image, services, pull }) => {
+      const local = pull === 'local' ? images.local.get(image) : null;
+      return local ? services.map((service) => [service, local] as const) : [];
+    }),
+  );
+}
+
+/** The same of the images that were pulled, which nobody knew before. */
+export function pulledImageFaults(
+  { files, manifest }: Pick<StartedBundle, 'files' | 'manifest'>,
+  images: ServiceImages,
+  engine: EngineMeans,
+): { faults: RefusedFault[]; notices: RefusedFault[] } {
+  const resolve = resolveWith(manifest);
+  const services = readServices(activeServiceLayers(files, manifest.profiles), resolve);
+  const start = { files, resolve, jobs: new Set<string>(), services: services.filter((each) => replicasOf(each) > 0) };
+  return { faults: copiedOwnerFaults(start, images, engine), notices: processorNotices(start, images, engine) };
 }
 
 /** Paths of the bundle's files that its services run, of those that it has; a plan reads how they begin. */

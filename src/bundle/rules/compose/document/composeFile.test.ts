@@ -25,7 +25,7 @@ describe('parsing a compose file', () => {
     const root = rootOf('a:\n  mode: 0440\n  on: yes\n  text:\n    "x"\n');
     expect(valueAt(root, 'a', 'mode')).toEqual({ kind: 'scalar', text: '0440', isNull: false, line: 2 });
     expect(textOf(valueAt(root, 'a', 'on'))).toBe('yes');
-    expect(valueAt(root, 'a', 'text')).toEqual({ kind: 'scalar', text: 'x', isNull: false, line: 4 });
+    expect(valueAt(root, 'a', 'text')).toEqual({ kind: 'scalar', text: 'x', isNull: false, isQuoted: true, line: 4 });
   });
 
   it.each([

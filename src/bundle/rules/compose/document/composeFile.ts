@@ -117,7 +117,11 @@ function convertValue(node: Node, depth: number, state: ParseState): ComposeNode
   if (/\\u[dD][89a-fA-F]/.test(source))
     addProblem(state, line, 'half a character behind an escape, which compose cannot read');
   const text = typeof value === 'string' ? value : '';
-  return { kind: 'scalar', text, isNull: type === 'PLAIN' && /^(~|null|Null|NULL|)$/.test(text), line };
+  const isPlain = type === 'PLAIN';
+  return {
+    ...{ kind: 'scalar', text, isNull: isPlain && /^(~|null|Null|NULL|)$/.test(text), line },
+    ...(!isPlain && { isQuoted: true }),
+  };
 }
 
 function convertMapping(node: YAMLMap<Node | null, Node | null>, depth: number, state: ParseState): Mapping {

@@ -9,6 +9,8 @@ export interface Scalar {
   readonly text: string;
   /** Empty, or an unquoted `~` or `null`. */
   readonly isNull: boolean;
+  /** Set for one in quotes, or in a block: no program takes it for a number. */
+  readonly isQuoted?: true;
   /** 1-based. */
   readonly line: number;
 }

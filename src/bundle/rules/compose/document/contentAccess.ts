@@ -1,35 +1,29 @@
-import { entriesOf, textOf, valueAt, type ComposeNode } from './composeNode.ts';
-import { effectiveValue, serviceLayers } from './serviceLayers.ts';
+import { entriesOf, itemsOf, textOf, valueAt, type ComposeNode } from './composeNode.ts';
 
 /** The sections whose entries containers get as files. */
 export const contentSections = ['configs', 'secrets'] as const;
 
-/** How the containers of a bundle come by configs and secrets. */
-export interface ContentAccess {
-  /** The files of the bundle that an engine mounts as they are, by `configs NAME` or `secrets NAME`. */
-  readonly mounted: ReadonlyMap<string, string>;
-  /** The users that services name; a service without one is left out. */
-  readonly users: ReadonlyMap<string, string>;
-}
-
-/** Of all compose files of a bundle together, or of the model. */
-export function contentAccessOf(files: readonly { root: ComposeNode }[]): ContentAccess {
+/** The files of a bundle that an engine mounts as configs and secrets, by `configs NAME` or `secrets NAME`. */
+export function mountedContents(files: readonly { root: ComposeNode }[]): ReadonlyMap<string, string> {
   const parts = files.flatMap(({ root }) =>
     contentSections.flatMap((section) =>
       entriesOf(valueAt(root, section)).map(([name, part]) => [`${section} ${name}`, part] as const),
     ),
   );
-  const users = [...serviceLayers(files)].flatMap(([name, layers]) => {
-    const user = textOf(effectiveValue(layers, 'user'));
-    return user === null || user === '' ? [] : [[name, user] as const];
+  return new Map(
+    parts.flatMap(([key, part]) => {
+      const file = textOf(valueAt(part, 'file'));
+      return file === null ? [] : [[key, file] as const];
+    }),
+  );
+}
+
+/** The configs or secrets of a service, without those that a later layer replaces. */
+export function effectiveReferences(layers: readonly ComposeNode[], section: string): ComposeNode[] {
+  const sourceOf = (node: ComposeNode) => textOf(valueAt(node, 'source') ?? node);
+  const perLayer = layers.map((layer) => itemsOf(valueAt(layer, section)));
+  return perLayer.flatMap((references, index) => {
+    const later = new Set(perLayer.slice(index + 1).flatMap((each) => each.map(sourceOf)));
+    return references.filter((reference) => !later.has(sourceOf(reference)));
   });
-  return {
-    mounted: new Map(
-      parts.flatMap(([key, part]) => {
-        const file = textOf(valueAt(part, 'file'));
-        return file === null ? [] : [[key, file] as const];
-      }),
-    ),
-    users: new Map(users),
-  };
 }

@@ -15,6 +15,23 @@ export function serviceLayers(files: readonly { root: ComposeNode }[]): Map<stri
   return layers;
 }
 
+/** A service with the mappings that compose merges into it. */
+export interface MergedService {
+  name: string;
+  layers: readonly ComposeNode[];
+}
+
+/** The services into which compose merges a mapping: its own, and those that extend it. */
+export type MergedServices = ReadonlyMap<ComposeNode, readonly MergedService[]>;
+
+export function mergedServicesOf(files: readonly { root: ComposeNode }[]): MergedServices {
+  const merged = new Map<ComposeNode, MergedService[]>();
+  for (const [name, layers] of serviceLayers(files)) {
+    for (const layer of layers) merged.set(layer, [...(merged.get(layer) ?? []), { name, layers }]);
+  }
+  return merged;
+}
+
 /** Why the `extends` of a service is invalid; null when it is valid or missing. */
 export function extendsFault(services: ComposeNode | undefined, name: string, depth = 0): string | null {
   const service = valueAt(services, name);

@@ -1,6 +1,7 @@
 import { isFalse } from '../policy/validators.ts';
 import type { PolicyFacts } from '../policy/finding.ts';
-import { entriesOf, isText, textOf, valueAt, type ComposeNode } from '../document/composeNode.ts';
+import { entriesOf, isText, textOf, type ComposeNode } from '../document/composeNode.ts';
+import { effectiveValue } from '../document/serviceLayers.ts';
 import { pullIntervalMs } from '../../plan/pullPlan.ts';
 import { keyGap, nodesAt, type KeyGap } from './keyGap.ts';
 
@@ -105,25 +106,33 @@ export const composeGaps: readonly KeyGap[] = [
   {
     ...{ key: 'deploy.restart_policy.max_attempts', why: 'an engine counts attempts only on failure' },
     ...{ cure: 'write condition: on-failure', example: 'deploy: {restart_policy: {condition: any, max_attempts: 3}}' },
-    find: (service, { rendered, composeFiles }) => {
-      const written = textOf(valueAt(service, 'deploy', 'restart_policy', 'condition'));
-      const isWhole = composeFiles.length === 1 && valueAt(service, 'extends') === undefined;
-      if (written === null && !isWhole && rendered === undefined) return [];
-      const condition = written ?? 'any';
-      if (condition.includes('$') || ['on-failure', 'none'].includes(condition)) return [];
+    find: (service, { mergedServices }) => {
       const nodes = nodesAt(service, ['deploy', 'restart_policy', 'max_attempts']);
-      return nodes.filter((node) => !/^0*$/.test(textOf(node) ?? '0'));
+      return nodes
+        .filter((node) => !/^0*$/.test(textOf(node) ?? '0'))
+        .filter((node) =>
+          (mergedServices.get(service) ?? []).some(({ layers }) => {
+            if (effectiveValue(layers, 'deploy', 'restart_policy', 'max_attempts') !== node) return false;
+            const condition = textOf(effectiveValue(layers, 'deploy', 'restart_policy', 'condition')) ?? 'any';
+            return !condition.includes('$') && !['on-failure', 'none'].includes(condition);
+          }),
+        );
     },
   },
   {
     ...{ key: 'deploy.placement.max_replicas_per_node', why: 'this host would run more of them' },
     ...{ cure: 'lower deploy.replicas', example: 'deploy: {replicas: 2, placement: {max_replicas_per_node: 1}}' },
-    find: (service) => {
-      const replicas = textOf(valueAt(service, 'scale') ?? valueAt(service, 'deploy', 'replicas')) ?? '1';
-      return nodesAt(service, ['deploy', 'placement', 'max_replicas_per_node']).filter(
-        (node) => isText(node) && Number(node.text) > 0 && Number(replicas) > Number(node.text),
-      );
-    },
+    find: (service, { mergedServices }) =>
+      nodesAt(service, ['deploy', 'placement', 'max_replicas_per_node']).filter(
+        (node) =>
+          isText(node) &&
+          Number(node.text) > 0 &&
+          (mergedServices.get(service) ?? []).some(({ layers }) => {
+            const replicas = effectiveValue(layers, 'scale') ?? effectiveValue(layers, 'deploy', 'replicas');
+            const most = effectiveValue(layers, 'deploy', 'placement', 'max_replicas_per_node');
+            return most === node && Number(textOf(replicas) ?? '1') > Number(node.text);
+          }),
+      ),
   },
 ];
 

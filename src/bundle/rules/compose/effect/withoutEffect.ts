@@ -12,7 +12,7 @@ import { gapFindings } from './keyGap.ts';
 export function findingsWithoutEffect(root: ComposeNode, location: ValueLocation): Finding[] {
   const ofServices = entriesOf(valueAt(root, 'services')).flatMap(([name, service]) => {
     const at = { ...location, owner: `service ${printable(name)}` };
-    return [...gapFindings(service, { gaps: composeGaps, where }, at), ...contentAccessFindings(service, name, at)];
+    return [...gapFindings(service, { gaps: composeGaps, where }, at), ...contentAccessFindings(service, at)];
   });
   const all = [...ofServices, ...gapFindings(root, { gaps: composeFileGaps, where }, location)];
   return all.map((finding) => ({ ...finding, whenApplied: [] }));

@@ -18,11 +18,11 @@ import { judge, type Judgement } from './judge.ts';
 import { anyHost, type OrchestratorName, type PolicyHost } from './policyHost.ts';
 import type { Power } from './power.ts';
 import { sharedPowers } from './sharedPowers.ts';
-import { extendsFault, replacedMounts, serviceLayers } from '../document/serviceLayers.ts';
+import { extendsFault, mergedServicesOf, replacedMounts, serviceLayers } from '../document/serviceLayers.ts';
 import { readOnlyVolumes } from '../document/readOnlyVolumes.ts';
 import { composeLimits } from '../limits/composeLimits.ts';
 import { directoriesOf } from '../document/bundlePath.ts';
-import { contentAccessOf } from '../document/contentAccess.ts';
+import { mountedContents } from '../document/contentAccess.ts';
 import { findingsWithoutEffect } from '../effect/withoutEffect.ts';
 import { swarmFindings } from '../swarm/swarmFindings.ts';
 import { topLevelKeys } from './topLevel.ts';
@@ -49,7 +49,8 @@ export type PolicyContext = Omit<
   | 'openedPaths'
   | 'readOnlyVolumes'
   | 'replacedMounts'
-  | 'contentAccess'
+  | 'mountedContents'
+  | 'mergedServices'
   | 'host'
 > & {
   readonly manifest: Manifest;
@@ -147,7 +148,8 @@ function factsOf(
   const ofFiles = {
     readOnlyVolumes: readOnly,
     replacedMounts: replacedMounts(files),
-    contentAccess: contentAccessOf(files),
+    mountedContents: mountedContents(files),
+    mergedServices: mergedServicesOf(files),
   };
   return { host: anyHost, ...context, ...ofFiles, directories, composeFiles: compose };
 }

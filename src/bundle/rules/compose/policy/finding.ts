@@ -2,7 +2,7 @@ import { refusalWith, type RefusedFault, type Refusal } from '../../../../../mac
 import { printable } from '../../../../protocol/printable.ts';
 import type { Route } from '../../network/hostRoutes.ts';
 import type { OpenedPaths } from '../document/composeContents.ts';
-import type { ContentAccess } from '../document/contentAccess.ts';
+import type { MergedServices } from '../document/serviceLayers.ts';
 import type { EnginePolicyFacts, PolicyHost } from './policyHost.ts';
 import { permitCure, permitEntry, type Power } from './power.ts';
 import type { ComposeNode } from '../document/composeNode.ts';
@@ -42,8 +42,10 @@ export interface PolicyFacts extends Partial<EnginePolicyFacts> {
   readonly readOnlyVolumes: ReadonlySet<string>;
   /** Mounts of the compose files that no service has. */
   readonly replacedMounts: ReadonlySet<ComposeNode>;
-  /** How the configs and secrets of all compose files get their content, and who their readers run as. */
-  readonly contentAccess?: ContentAccess;
+  /** Files of the bundle that are configs and secrets of all compose files, by `configs NAME` or `secrets NAME`. */
+  readonly mountedContents: ReadonlyMap<string, string>;
+  /** The services that each mapping of a service becomes a part of. */
+  readonly mergedServices: MergedServices;
   /** Set for compose's rendered model of the files in `dir`: its paths are absolute and its values may be secret. */
   readonly rendered?: { readonly dir: string };
   /** The host's routes; absent when the bundle is validated without a host. */
