@@ -13,7 +13,7 @@ const libraryOwners: Record<string, string[]> = {
   fastify: ['src/tenancy/'],
   '@fastify/fast-json-stringify-compiler': ['src/tenancy/http/validators.ts'],
   '@fastify/swagger': ['src/tenancy/server/'],
-  typebox: ['src/tenancy/', 'src/console/api/types.ts'],
+  typebox: ['src/tenancy/'],
   'lit-html': ['src/console/'],
   esbuild: ['src/tenancy/console/browserProgram.ts'],
   '@aws-sdk/client-s3': ['src/tenancy/peers/bundleBucket.ts'],

@@ -7,7 +7,7 @@ import { writePrivateFile } from '../core/files.ts';
 import { readPages } from '../core/lists.ts';
 import { countOption } from '../core/options.ts';
 import { formatAge, formatFacts, formatTable } from '../core/table.ts';
-import type { DeadLetter, NewWebhook, RotatedSecret, Webhook, WebhookTest } from '../core/types.ts';
+import type { DeadLetter, CreatedWebhook, RotatedSecret, Webhook, WebhookTest } from '../core/types.ts';
 import { readValue } from '../core/values.ts';
 
 interface AddOptions extends RevealOptions {
@@ -100,7 +100,7 @@ async function createWebhook(
   const api = await session.api();
   const url = (await readValue(session.io, undefined, `URL of ${name}`)).trim();
   const body = { name, env: env ?? null, events: event || [], format, url };
-  const { secret, ...rest } = await api.call<NewWebhook>({ method: 'POST', path: '/v1/webhooks', json: body });
+  const { secret, ...rest } = await api.call<CreatedWebhook>({ method: 'POST', path: '/v1/webhooks', json: body });
   const facts = formatFacts([
     ['webhook', rest.id],
     ['to', `${rest.origin}, ${rest.format}`],

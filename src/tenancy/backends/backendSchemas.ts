@@ -1,4 +1,4 @@
-import { Type } from 'typebox';
+import { type Static, Type } from 'typebox';
 import { CheckIn, Container, deferringFacts, Report, Swarm } from '../agents/agentSchemas.ts';
 import { backendCursorPattern, cursorPattern } from '../core/lists.rules.ts';
 import {
@@ -54,7 +54,12 @@ const backend = {
   finished: Type.Array(Type.String(), { description: 'Steps of finishing that are done.' }),
 };
 
-const ReceivedReport = Type.Object({ received_at: Timestamp, ...Report.properties }, { title: 'ReceivedReport' });
+/** A report with the time at which it was received. */
+export const ReceivedReport = Type.Object(
+  { received_at: Timestamp, ...Report.properties },
+  { title: 'ReceivedReport' },
+);
+export type ReceivedReport = Static<typeof ReceivedReport>;
 
 const PendingStep = Type.Object(
   {
@@ -82,12 +87,18 @@ export const BackendDetails = Type.Object(
   },
   { title: 'BackendDetails' },
 );
+export type BackendDetails = Static<typeof BackendDetails>;
+
+/** A backend. */
+export const Backend = Type.Object(backend, { title: 'Backend' });
+export type Backend = Static<typeof Backend>;
 
 /** A page of backends. */
 export const BackendList = Type.Object(
-  { backends: Type.Array(Type.Object(backend, { title: 'Backend' })), next: Nullable(Type.String()) },
+  { backends: Type.Array(Backend), next: Nullable(Type.String()) },
   { title: 'BackendList' },
 );
+export type BackendList = Static<typeof BackendList>;
 
 const columns = ['id', 'site', 'state', 'last_seen_at', 'agent_version'];
 
@@ -141,6 +152,7 @@ export const ReportList = Type.Object(
   { reports: Type.Array(ReceivedReport), next: Nullable(Type.String()) },
   { title: 'ReportList' },
 );
+export type ReportList = Static<typeof ReportList>;
 /** Which reports a list shows; `before` is `next` of the page before. */
 export const ReportQuery = Body({ before: Type.Optional(Type.String({ pattern: cursorPattern })), limit: Limit });
 
@@ -155,6 +167,7 @@ export const Retirement = Body({
     Type.Boolean({ default: false, description: 'All managers of its swarm, and what they run is taken down.' }),
   ),
 });
+export type Retirement = Static<typeof Retirement>;
 /** A retirement that has begun. */
 export const Retiring = Type.Object(
   {
@@ -168,6 +181,7 @@ export const Retiring = Type.Object(
   },
   { title: 'Retiring' },
 );
+export type Retiring = Static<typeof Retiring>;
 
 /** What installs an agent on a host. */
 export const InstallKit = Type.Object(
@@ -189,6 +203,7 @@ export const InstallKit = Type.Object(
   },
   { title: 'InstallKit' },
 );
+export type InstallKit = Static<typeof InstallKit>;
 
 const EnvCounts = Type.Object(
   {
@@ -219,3 +234,4 @@ export const Fleet = Type.Object(
   },
   { title: 'Fleet' },
 );
+export type Fleet = Static<typeof Fleet>;

@@ -1,58 +1,12 @@
-import type { BackendState, FinishingStep } from '../../../machines/backend.ts';
-import type { CheckInRequest, Deferral, DeferringFacts, ToldSwarm } from '../../protocol/checkIn.ts';
-import type { Report } from '../../protocol/report.ts';
+import type { FinishingStep } from '../../../machines/backend.ts';
+import type { CheckInRequest, DeferringFacts, ToldSwarm } from '../../protocol/checkIn.ts';
 import type { Dependencies } from '../core/dependencies.ts';
 import { toTime } from '../core/lists.rules.ts';
-import type { ReceivedReport } from '../store/agents.ts';
-import type { BackendRow, Labels, PendingStep, PendingStepRow } from '../store/database.ts';
+import type { ReceivedReport as StoredReport } from '../store/agents.ts';
+import type { BackendRow, Labels, PendingStepRow } from '../store/database.ts';
 import { outcomeOfTrouble } from '../webhooks/event.rules.ts';
 import { hostHealth, type SilenceLimits } from './backend.rules.ts';
-
-/** A backend as the API returns it; times are RFC 3339. */
-export interface BackendView extends DeferringFacts {
-  id: string;
-  env: string;
-  site: string;
-  laptop: boolean;
-  transport: BackendRow['transport'];
-  labels: Labels;
-  state: BackendState;
-  state_since: string;
-  created_at: string;
-  last_seen_at: string | null;
-  generation: number;
-  applied_sha: string | null;
-  /** What is desired of it: in its env, or by the wave of a rollout that it has joined. */
-  desired_sha: string | null;
-  agent_version: string | null;
-  /** Null while that is not known: before its first check-in, and when its host is silent. */
-  healthy: boolean | null;
-  /** Outcome of its newest report, if that told of trouble. */
-  trouble: string | null;
-  /** What defers the work of its host, as its newest check-in told. */
-  deferred_by: Deferral | null;
-  /** The swarm that its host manages, with whether that leads. */
-  swarm: ToldSwarm | null;
-  purge_volumes: boolean;
-  finished: FinishingStep[];
-}
-
-/** A report with the time at which it was received. */
-export interface ReportView extends Report {
-  received_at: string;
-}
-
-/** A backend with what is left to do for it and its newest report. */
-export interface BackendDetails extends BackendView {
-  /** Steps that are tried again until they succeed, with the reason of the last failure. */
-  pending_steps: { step: PendingStep; tries: number; error: string | null }[];
-  last_report: ReportView | null;
-  /** As its newest check-in told; null before the first. */
-  host: CheckInRequest['host'] | null;
-  containers: CheckInRequest['containers'];
-  /** The other managers of its swarm, of the same env. */
-  managers: ManagerView[];
-}
+import type { Backend, BackendDetails, ReceivedReport } from './backendSchemas.ts';
 
 /** When hosts count as silent now. */
 export function silenceLimits({ clock, settings }: Pick<Dependencies, 'clock' | 'settings'>): SilenceLimits {
@@ -60,19 +14,11 @@ export function silenceLimits({ clock, settings }: Pick<Dependencies, 'clock' | 
   return { now: clock(), offline_after_s, laptop_offline_after_s };
 }
 
-/** A manager of a swarm, as the API tells another one of it. */
-export interface ManagerView {
-  id: string;
-  site: string;
-  state: BackendState;
-  leader: boolean;
-}
-
 /** A backend's row as the API returns it. */
 export function backendView(
   row: BackendRow,
   { desiredSha, limits }: { desiredSha: string | null; limits: SilenceLimits },
-): BackendView {
+): Backend {
   const { id, env, site, transport, state, generation, applied_sha } = row;
   return {
     id,
@@ -105,7 +51,7 @@ interface DetailFacts {
   desiredSha: string | null;
   limits: SilenceLimits;
   pending: PendingStepRow[];
-  newest: ReceivedReport | null;
+  newest: StoredReport | null;
   /** Of its swarm and env, itself among them. */
   managers: BackendRow[];
 }
@@ -124,7 +70,7 @@ export function backendDetails(row: BackendRow, { pending, newest, managers, ...
   };
 }
 
-function managerView(row: BackendRow): ManagerView {
+function managerView(row: BackendRow): BackendDetails['managers'][number] {
   const { id, site, state } = row;
   return { id, site, state, leader: swarmOf(row)?.leader ?? false };
 }
@@ -147,6 +93,6 @@ function deferringFactsOf(checkIn: CheckInRequest | null): DeferringFacts {
 }
 
 /** A received report as the API returns it. */
-export function reportView({ receivedAt, report }: ReceivedReport): ReportView {
+export function reportView({ receivedAt, report }: StoredReport): ReceivedReport {
   return { received_at: toTime(receivedAt), ...report };
 }

@@ -25,14 +25,8 @@ import { areSecretsDoomed, listPendingSteps } from '../store/pendingSteps.ts';
 import { addAuditEntry } from '../store/people.ts';
 import { RETIRED } from '../webhooks/event.rules.ts';
 import { announce } from '../webhooks/deliver.ts';
-import {
-  backendDetails,
-  type BackendDetails,
-  reportView,
-  type ReportView,
-  silenceLimits,
-  swarmOf,
-} from './backendViews.ts';
+import { backendDetails, reportView, silenceLimits, swarmOf } from './backendViews.ts';
+import type { BackendDetails, ReceivedReport, Retiring } from './backendSchemas.ts';
 
 /** A backend that an operator asks for. */
 export interface BackendCall {
@@ -95,7 +89,7 @@ export async function labelBackend(
 export async function listReports(
   deps: Dependencies,
   { before, limit, ...call }: BackendCall & { before?: Place | undefined; limit: number },
-): Promise<{ reports: ReportView[]; last: Place | null }> {
+): Promise<{ reports: ReceivedReport[]; last: Place | null }> {
   const { id } = await requireBackend(deps, call);
   const { items, last } = toPage(await selectReports(deps.store, id, { before, limit: limit + 1 }), limit);
   const place = last && { time: last.receivedAt, id: last.report.report_id };
@@ -110,16 +104,6 @@ interface RetireCall extends BackendCall {
   /** All managers of its swarm are retired with it. */
   isWholeSwarm: boolean;
   purgeVolumes: boolean;
-}
-
-/** A retirement that has begun; `others` are the managers that are retired with a backend. */
-interface Retiring extends RetiringBackend {
-  others?: RetiringBackend[];
-}
-
-interface RetiringBackend {
-  id: string;
-  state: BackendState;
 }
 
 /**
@@ -138,7 +122,7 @@ export async function retireBackend(deps: Dependencies, call: RetireCall): Promi
     const others = managers.filter(({ id }) => id !== row.id);
     const retiring: BackendRow[] = [];
     for (const { id } of [row, ...others]) retiring.push(await beginRetirement(deps, work, { ...call, id }));
-    const states: RetiringBackend[] = [];
+    const states: Pick<BackendRow, 'id' | 'state'>[] = [];
     for (const each of retiring) states.push({ id: each.id, state: await stateAfter(deps, work, each) });
     const [own = row, ...rest] = states;
     return { id: own.id, state: own.state, ...(call.isWholeSwarm && { others: rest }) };

@@ -8,8 +8,9 @@ import { visibleEnvs } from '../core/permission.rules.ts';
 import { readDesired } from '../rollouts/rolloutViews.ts';
 import type { BackendOrder } from '../store/database.ts';
 import { countGroups, listBackends as selectBackends } from '../store/fleet.ts';
-import { backendView, type BackendView, silenceLimits } from './backendViews.ts';
-import { countFleet, type FleetCounts } from './fleetCounts.rules.ts';
+import type { Backend, Fleet } from './backendSchemas.ts';
+import { backendView, silenceLimits } from './backendViews.ts';
+import { countFleet } from './fleetCounts.rules.ts';
 
 /** Which backends a list shows, and in which order; all that is left out limits nothing. */
 export interface BackendsQuery {
@@ -31,7 +32,7 @@ export interface BackendsQuery {
 export async function listBackends(
   deps: Dependencies,
   { operator, env, states, search = '', isBehind = false, isSick = false, deferredBy, swarmId, ...page }: BackendsQuery,
-): Promise<{ backends: BackendView[]; next: string | null }> {
+): Promise<{ backends: Backend[]; next: string | null }> {
   const { order, limit } = page;
   const envs = env === undefined ? visibleEnvs(operator.permissions) : [env];
   const after = page.after === undefined ? null : backendPlaceOf(page.after, order.column);
@@ -62,7 +63,7 @@ export async function listBackends(
 }
 
 /** Counts what is where, what is behind and what is sick, in the envs that an operator may see. */
-export async function readFleet({ store }: Dependencies, { permissions }: Operator): Promise<FleetCounts> {
+export async function readFleet({ store }: Dependencies, { permissions }: Operator): Promise<Fleet> {
   const names = visibleEnvs(permissions);
   const [groups, desired] = await Promise.all([countGroups(store, names), readDesired(store, names)]);
   return countFleet(groups, desired);

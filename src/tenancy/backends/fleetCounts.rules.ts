@@ -1,31 +1,6 @@
-import { type BackendState, hostStates } from '../../../machines/backend.ts';
-import type { RolloutState } from '../../../machines/rollout.ts';
-import type { Deferral } from '../../protocol/checkIn.ts';
+import { hostStates } from '../../../machines/backend.ts';
 import type { BackendGroup, EnvRow, RolloutRow } from '../store/database.ts';
-
-/** A fleet at a glance. */
-export interface FleetCounts {
-  envs: EnvCounts[];
-  /** Hosts by the version of their agent, the newest first. */
-  agents: { version: string; hosts: number }[];
-}
-
-/** The backends of an env. */
-export interface EnvCounts {
-  name: string;
-  production: boolean;
-  desired_sha: string | null;
-  /** By state; states without any are left out. */
-  backends: Partial<Record<BackendState, number>>;
-  /** Hosts that run another bundle than the desired one. */
-  behind: number;
-  /** Hosts that are unhealthy, or whose newest report tells of trouble. */
-  sick: number;
-  /** Hosts by what defers their work; what defers none is left out. */
-  deferred: Partial<Record<Deferral, number>>;
-  /** The rollout that is neither done nor aborted. */
-  rollout: { id: string; state: RolloutState } | null;
-}
+import type { Fleet } from './backendSchemas.ts';
 
 /** What is desired in the envs that are counted. */
 interface Desired {
@@ -38,7 +13,7 @@ interface Desired {
 const byVersion = new Intl.Collator('en', { numeric: true });
 
 /** Counts the backends of envs. */
-export function countFleet(groups: readonly BackendGroup[], { envs, rollouts, of }: Desired): FleetCounts {
+export function countFleet(groups: readonly BackendGroup[], { envs, rollouts, of }: Desired): Fleet {
   const byEnv = Map.groupBy(groups, ({ env }) => env);
   const views = envs.map(({ name, production, desired_sha, rollout_id }) => {
     const own = byEnv.get(name) ?? [];

@@ -11,31 +11,12 @@ import { addPendingSteps, cancelStep } from '../store/pendingSteps.ts';
 import { addAuditEntry } from '../store/people.ts';
 import { type BackendCall, requireBackend, retired } from './backends.ts';
 import { installCommand } from './kit.rules.ts';
+import type { InstallKit } from './backendSchemas.ts';
 
 /** Seconds in which the grant of a kit can be exchanged. */
 const GRANT_LIFETIME_S = 24 * 3600;
 /** An identity of the mesh that no kit carries after so long is deleted. */
 const IDENTITY_UNUSED_MS = 10 * 60_000;
-
-/** What an administrator needs to install a host (contract, 2). */
-export interface InstallKit {
-  id: string;
-  env: string;
-  site: string;
-  version: string;
-  base_url: string | null;
-  download_token: string | null;
-  bootstrap_jwt: string;
-  /** When the grant expires, in RFC 3339. */
-  expires_at: string;
-  transport: BackendRow['transport'];
-  tenancy_url: string;
-  secretstore_url: string;
-  /** PEM; null for the system's authorities. */
-  secretstore_ca: string | null;
-  mesh_enrolment_jwt: string | null;
-  command: string;
-}
 
 /** An identity of the mesh that was made for one kit. */
 interface Enrolment {

@@ -7,40 +7,14 @@ import { findBundle, findSigners, listBundles as selectBundles } from '../store/
 import type { BundleRow, ListedBundle, Place, Role } from '../store/database.ts';
 import { findThresholds } from '../store/envs.ts';
 import type { Store } from '../store/openStore.ts';
-import { type SignatureState, signatureStateOf } from './bundle.rules.ts';
-
-/** A bundle as the API returns it. */
-export interface BundleView {
-  sha256: string;
-  env: string;
-  name: string;
-  version: string;
-  sequence: number;
-  size_bytes: number;
-  production: boolean;
-  allow_privileged: boolean;
-  allow_rollback: boolean;
-  emergency: boolean;
-  /** RFC 3339. */
-  received_at: string;
-  /** Name of the operator who pushed it, or whose act made it. */
-  received_from: string;
-  signature: SignatureState;
-  /** Who has signed it, of those whom the hosts of its env believe. */
-  signers: string[];
-}
-
-/** One bundle, with the variables and profiles of its manifest. */
-interface BundleDetails extends BundleView {
-  variables: Record<string, string>;
-  profiles: string[];
-}
+import { signatureStateOf } from './bundle.rules.ts';
+import type { Bundle, BundleDetails } from './bundleSchemas.ts';
 
 /** A page of the bundles of the envs that an operator may see, newest first. */
 export async function listBundles(
   { store }: Dependencies,
   { operator, env, after, limit }: { operator: Operator; env?: string; after?: Place | undefined; limit: number },
-): Promise<{ bundles: BundleView[]; last: Place | null }> {
+): Promise<{ bundles: Bundle[]; last: Place | null }> {
   const envs = env === undefined ? visibleEnvs(operator.permissions) : [env];
   const { items, last } = toPage(await selectBundles(store, { envs, after, limit: limit + 1 }), limit);
   return { bundles: await viewBundles(store, items), last: last && { time: last.received_at, id: last.sha256 } };
@@ -57,7 +31,7 @@ export async function readBundle(deps: Dependencies, bundle: NamedBundle): Promi
 }
 
 /** Rows of bundles as the API returns them. */
-export async function viewBundles(store: Store, rows: readonly ListedBundle[]): Promise<BundleView[]> {
+export async function viewBundles(store: Store, rows: readonly ListedBundle[]): Promise<Bundle[]> {
   const envs = [...new Set(rows.map(({ env }) => env))];
   const thresholds = await findThresholds(store, envs);
   const signers = await findSigners(
@@ -72,13 +46,13 @@ export async function viewBundles(store: Store, rows: readonly ListedBundle[]): 
 }
 
 /** A bundle's row as the API returns it. */
-export async function viewBundle(store: Store, row: ListedBundle): Promise<BundleView> {
+export async function viewBundle(store: Store, row: ListedBundle): Promise<Bundle> {
   const [view] = await viewBundles(store, [row]);
   if (view === undefined) throw new TypeError('a row has no view');
   return view;
 }
 
-function viewOf(row: ListedBundle): Omit<BundleView, 'signature' | 'signers'> {
+function viewOf(row: ListedBundle): Omit<Bundle, 'signature' | 'signers'> {
   const { sha256, env, name, version, sequence, size_bytes, received_from } = row;
   return {
     sha256,

@@ -1,4 +1,4 @@
-import { Type } from 'typebox';
+import { type Static, Type } from 'typebox';
 import { cursorPattern } from '../core/lists.rules.ts';
 import { Body, EnvName, Limit, Nullable, Sha256, Timestamp } from '../http/commonSchemas.ts';
 import { signatureStates } from './bundle.rules.ts';
@@ -27,6 +27,7 @@ const bundle = {
 
 /** A bundle. */
 export const Bundle = Type.Object(bundle, { title: 'Bundle' });
+export type Bundle = Static<typeof Bundle>;
 /** A bundle with the variables and profiles of its manifest. */
 export const BundleDetails = Type.Object(
   {
@@ -36,10 +37,12 @@ export const BundleDetails = Type.Object(
   },
   { title: 'BundleDetails' },
 );
+export type BundleDetails = Static<typeof BundleDetails>;
 /** What some hosts would not permit of a bundle. */
 export const Warnings = Type.Array(Type.String());
 /** A bundle that was pushed, with what some hosts would not permit of it. */
 export const PushedBundle = Type.Object({ ...bundle, warnings: Warnings }, { title: 'PushedBundle' });
+export type PushedBundle = Static<typeof PushedBundle>;
 /** Under which digest an archive is pushed. */
 export const PushQuery = Body({ sha256: Sha256 });
 
@@ -48,6 +51,7 @@ export const BundleList = Type.Object(
   { bundles: Type.Array(Bundle), next: Nullable(Type.String()) },
   { title: 'BundleList' },
 );
+export type BundleList = Static<typeof BundleList>;
 /** Which bundles a list shows; `after` is `next` of the page before. */
 export const BundleQuery = Body({
   env: Type.Optional(EnvName),
@@ -93,24 +97,22 @@ export const BundleDiff = Type.Object(
   },
   { title: 'BundleDiff' },
 );
+export type BundleDiff = Static<typeof BundleDiff>;
 
 /** A Sigstore bundle of version 0.3, in which a statement about a bundle is signed. */
 export const Signature = Type.Object({}, { additionalProperties: true, title: 'Signature' });
-/** The signatures of a bundle, oldest first. */
-export const SignatureList = Type.Object(
+/** A signature of a bundle. */
+export const ReceivedSignature = Type.Object(
   {
-    signatures: Type.Array(
-      Type.Object(
-        {
-          sha256: Sha256,
-          signer: Nullable(Type.String({ description: 'Null for nobody whom its hosts believe.' })),
-          received_at: Timestamp,
-          received_from: Type.String({ description: 'Name of the operator who added it.' }),
-          signature: Signature,
-        },
-        { title: 'ReceivedSignature' },
-      ),
-    ),
+    sha256: Sha256,
+    signer: Nullable(Type.String({ description: 'Null for nobody whom its hosts believe.' })),
+    received_at: Timestamp,
+    received_from: Type.String({ description: 'Name of the operator who added it.' }),
+    signature: Signature,
   },
-  { title: 'SignatureList' },
+  { title: 'ReceivedSignature' },
 );
+export type ReceivedSignature = Static<typeof ReceivedSignature>;
+/** The signatures of a bundle, oldest first. */
+export const SignatureList = Type.Object({ signatures: Type.Array(ReceivedSignature) }, { title: 'SignatureList' });
+export type SignatureList = Static<typeof SignatureList>;

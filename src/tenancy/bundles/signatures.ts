@@ -11,24 +11,11 @@ import type { SignatureRow } from '../store/database.ts';
 import { findBundleTrust, lockEnv } from '../store/envs.ts';
 import type { Store } from '../store/openStore.ts';
 import { addAuditEntry } from '../store/people.ts';
-import { type BundleView, findPermitted, type NamedBundle, viewBundle } from './bundleList.ts';
-
-/** A signature as the API returns it. */
-export interface SignatureView {
-  /** Of its JSON text. */
-  sha256: string;
-  /** Null for nobody whom the hosts of the env believe, and while they demand no signature. */
-  signer: string | null;
-  /** RFC 3339. */
-  received_at: string;
-  /** Name of the operator who added it. */
-  received_from: string;
-  /** A Sigstore bundle. */
-  signature: object;
-}
+import type { Bundle, ReceivedSignature } from './bundleSchemas.ts';
+import { findPermitted, type NamedBundle, viewBundle } from './bundleList.ts';
 
 /** The signatures of a bundle, oldest first; throws 404 and 403. */
-export async function listSignatures(deps: Dependencies, named: NamedBundle): Promise<SignatureView[]> {
+export async function listSignatures(deps: Dependencies, named: NamedBundle): Promise<ReceivedSignature[]> {
   const { sha256 } = await findPermitted(deps, named, 'viewer');
   return (await selectSignatures(deps.store, sha256)).map(({ sha256, signer, received_at, received_from, body }) => {
     return { sha256, signer, received_at: toTime(received_at), received_from, signature: JSON.parse(body) as object };
@@ -49,7 +36,7 @@ export interface NewSignature extends NamedBundle {
 export async function addSignature(
   deps: Dependencies,
   { signature, caller, ...named }: NewSignature,
-): Promise<{ bundle: BundleView; created: boolean }> {
+): Promise<{ bundle: Bundle; created: boolean }> {
   const { env, sha256 } = await findPermitted(deps, named, 'deployer');
   const { requireSigner, requireTruth } = await import('./judgeSignature.ts');
   try {

@@ -1,4 +1,4 @@
-import { Type } from 'typebox';
+import { type Static, Type } from 'typebox';
 import { Bundle } from '../bundles/bundleSchemas.ts';
 import { Body, EnvName, Nullable, Sha256 } from '../http/commonSchemas.ts';
 
@@ -14,7 +14,8 @@ const env = {
 };
 
 /** An env. */
-const Env = Type.Object(env, { title: 'Env' });
+export const Env = Type.Object(env, { title: 'Env' });
+export type Env = Static<typeof Env>;
 
 /** Most keys, and most identities, of a trust. */
 const MAX_TRUSTED = 64;
@@ -38,7 +39,11 @@ const root = Nullable(
 );
 
 /** Whom the hosts of an env believe about bundles. */
-const Trust = Type.Object({ threshold, keys, identities: Type.Array(Type.Object(identity)), root }, { title: 'Trust' });
+export const Trust = Type.Object(
+  { threshold, keys, identities: Type.Array(Type.Object(identity)), root },
+  { title: 'Trust' },
+);
+export type Trust = Static<typeof Trust>;
 /** The same in a request. */
 export const NewTrust = Body({
   threshold,
@@ -57,9 +62,11 @@ export const EnvDetails = Type.Object(
   },
   { title: 'EnvDetails' },
 );
+export type EnvDetails = Static<typeof EnvDetails>;
 
 /** Envs by name. */
 export const EnvList = Type.Object({ envs: Type.Array(Env) }, { title: 'EnvList' });
+export type EnvList = Static<typeof EnvList>;
 /** A new env. */
 export const NewEnv = Body({ name: EnvName, production: Type.Boolean() });
 /** What is desired of an env; null for nothing. */

@@ -1,7 +1,6 @@
 import { setImmediate } from 'node:timers/promises';
-import type { TrustedIdentity } from '../../protocol/trustSettings.ts';
 import { type BundleTrust, plainPem } from '../../signatures/trust.ts';
-import { type BundleView, viewBundles } from '../bundles/bundleList.ts';
+import { viewBundles } from '../bundles/bundleList.ts';
 import { lockPromotable, requireNoRollout } from '../bundles/repackBundle.ts';
 import { ApiError, conflict, notFound } from '../core/apiError.ts';
 import { auditEntry } from '../core/audit.ts';
@@ -27,6 +26,7 @@ import type { Store } from '../store/openStore.ts';
 import { addPendingSteps, areSecretsDoomed } from '../store/pendingSteps.ts';
 import { addAuditEntry } from '../store/people.ts';
 import { trustFaults } from './trustFaults.rules.ts';
+import type { Env, EnvDetails, Trust } from './envSchemas.ts';
 
 /** What an act on an env needs to know. */
 interface EnvAct {
@@ -96,36 +96,8 @@ export function secretsPending(env: string) {
   return conflict({ code: 'SECRETS_PENDING', message, env });
 }
 
-/** An env as the API returns it. */
-interface EnvView {
-  name: string;
-  production: boolean;
-  desired_sha: string | null;
-  last_sequence: number;
-  /** Number of backends by state; states without any are left out. */
-  backends: Record<string, number>;
-}
-
-/** One env, with what its hosts demand of bundles, and the bundles that matter now. */
-interface EnvDetails extends EnvView {
-  /** Null if they demand no signature, as far as the service knows. */
-  trust: TrustView | null;
-  desired: BundleView | null;
-  newest: BundleView | null;
-}
-
-/** Whom the hosts of an env believe about bundles. */
-interface TrustView {
-  threshold: number;
-  /** Public keys, in PEM. */
-  keys: string[];
-  identities: TrustedIdentity[];
-  /** A Sigstore trust root. */
-  root: { mediaType: string } | null;
-}
-
 /** The envs that an operator may see, by name. */
-export async function listEnvs({ store }: Dependencies, operator: Operator): Promise<EnvView[]> {
+export async function listEnvs({ store }: Dependencies, operator: Operator): Promise<Env[]> {
   const envs = visibleEnvs(operator.permissions);
   const [rows, counts] = await Promise.all([selectEnvs(store, envs), countBackends(store, envs)]);
   return rows.map((row) => viewOf(row, counts));
@@ -151,16 +123,16 @@ export async function readEnv({ store }: Dependencies, name: string): Promise<En
   };
 }
 
-function trustView({ threshold, keys, identities, root }: BundleTrust): TrustView {
+function trustView({ threshold, keys, identities, root }: BundleTrust): Trust {
   return {
     threshold,
     keys: [...keys],
     identities: [...identities],
-    root: root === null ? null : (JSON.parse(root) as TrustView['root']),
+    root: root === null ? null : (JSON.parse(root) as Trust['root']),
   };
 }
 
-function viewOf({ name, production, desired_sha, last_sequence }: EnvRow, counts: BackendCount[]): EnvView {
+function viewOf({ name, production, desired_sha, last_sequence }: EnvRow, counts: BackendCount[]): Env {
   const own = counts.filter(({ env }) => env === name).map(({ state, backends }) => [state, backends] as const);
   const backends = Object.fromEntries(own);
   return { name, production: production === 1, desired_sha, last_sequence, backends };

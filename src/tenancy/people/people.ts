@@ -16,6 +16,7 @@ import {
   lockAdmins,
   revokeOperator as revoke,
 } from '../store/people.ts';
+import type { Operator as OperatorView } from './peopleSchemas.ts';
 
 /** What is said of a new operator. */
 interface OperatorFields {
@@ -38,13 +39,6 @@ interface OperatorAccount {
   /** RFC 3339. */
   expires_at: string | null;
   break_glass: boolean;
-}
-
-/** An operator as the API returns it. */
-interface OperatorView extends OperatorAccount {
-  /** RFC 3339. */
-  created_at: string;
-  last_used_at: string | null;
 }
 
 /** Operators whose tokens are valid, by name. */

@@ -1,4 +1,4 @@
-import { Type } from 'typebox';
+import { type Static, Type } from 'typebox';
 import { Body, EnvName, Limit, Line, Nullable, patterns, Timestamp, Uuid } from '../http/commonSchemas.ts';
 
 /** An operator of the URL. */
@@ -27,15 +27,16 @@ const Permissions = Type.Array(Type.Object({ role: Role, envs: Envs }, { title: 
 
 /** Who calls; the role is the one that it has in every one of the envs at least. */
 export const Caller = Type.Object({ ...fields, permissions: Permissions }, { title: 'Caller' });
-/** Operators whose tokens are valid. */
-export const OperatorList = Type.Object(
-  {
-    operators: Type.Array(
-      Type.Object({ ...operator, created_at: Timestamp, last_used_at: Nullable(Timestamp) }, { title: 'Operator' }),
-    ),
-  },
-  { title: 'OperatorList' },
+export type Caller = Static<typeof Caller>;
+/** An operator whose token is valid. */
+export const Operator = Type.Object(
+  { ...operator, created_at: Timestamp, last_used_at: Nullable(Timestamp) },
+  { title: 'Operator' },
 );
+export type Operator = Static<typeof Operator>;
+/** Operators whose tokens are valid. */
+export const OperatorList = Type.Object({ operators: Type.Array(Operator) }, { title: 'OperatorList' });
+export type OperatorList = Static<typeof OperatorList>;
 /** A new operator. */
 export const NewOperator = Body({
   name: Line,
@@ -48,34 +49,38 @@ export const NewOperator = Body({
 });
 /** A new operator with its token, which is not shown again. */
 export const CreatedOperator = Type.Object({ ...operator, token: Type.String() }, { title: 'CreatedOperator' });
+export type CreatedOperator = Static<typeof CreatedOperator>;
 
 const Id = Type.Integer({ minimum: 1, maximum: Number.MAX_SAFE_INTEGER });
+
+/** An entry of the audit log. */
+export const AuditEntry = Type.Object(
+  {
+    id: Id,
+    at: Timestamp,
+    actor: Type.String(),
+    act: Type.String(),
+    target: Type.String(),
+    env: Nullable(Type.String()),
+    address: Nullable(Type.String()),
+    request_id: Nullable(Type.String()),
+    result: Type.String({
+      description: 'ok, or the code of the error; started before an act at a peer, whose result follows.',
+    }),
+  },
+  { title: 'AuditEntry' },
+);
+export type AuditEntry = Static<typeof AuditEntry>;
 
 /** A page of the audit log, newest first. */
 export const AuditLog = Type.Object(
   {
-    entries: Type.Array(
-      Type.Object(
-        {
-          id: Id,
-          at: Timestamp,
-          actor: Type.String(),
-          act: Type.String(),
-          target: Type.String(),
-          env: Nullable(Type.String()),
-          address: Nullable(Type.String()),
-          request_id: Nullable(Type.String()),
-          result: Type.String({
-            description: 'ok, or the code of the error; started before an act at a peer, whose result follows.',
-          }),
-        },
-        { title: 'AuditEntry' },
-      ),
-    ),
+    entries: Type.Array(AuditEntry),
     next: Nullable(Id),
   },
   { title: 'AuditLog' },
 );
+export type AuditLog = Static<typeof AuditLog>;
 /** Longer than any act, and than the name of any actor. */
 const Exactly = Type.String({ minLength: 1, maxLength: 512, pattern: patterns.line });
 /** Which entries a list shows. */
@@ -90,26 +95,29 @@ export const AuditQuery = Body({
 /** A session of the URL. */
 export const SessionParams = Type.Object({ id: Uuid });
 
+/** A session that goes on. */
+export const Session = Type.Object(
+  {
+    id: Uuid,
+    name: Type.String({ description: 'As in the audit log; not unique.' }),
+    subject: Type.String({ description: 'The person as the OpenID provider knows them.' }),
+    role: Nullable(Role),
+    envs: Nullable(Type.Array(EnvName, { description: 'Null for all; none where the groups have no role.' })),
+    address: Type.String(),
+    created_at: Timestamp,
+    last_used_at: Timestamp,
+    expires_at: Timestamp,
+    current: Type.Boolean({ description: 'Whether it is the session of this call.' }),
+  },
+  { title: 'Session' },
+);
+export type Session = Static<typeof Session>;
+
 /** Sessions that go on. */
 export const SessionList = Type.Object(
   {
-    sessions: Type.Array(
-      Type.Object(
-        {
-          id: Uuid,
-          name: Type.String({ description: 'As in the audit log; not unique.' }),
-          subject: Type.String({ description: 'The person as the OpenID provider knows them.' }),
-          role: Nullable(Role),
-          envs: Nullable(Type.Array(EnvName, { description: 'Null for all; none where the groups have no role.' })),
-          address: Type.String(),
-          created_at: Timestamp,
-          last_used_at: Timestamp,
-          expires_at: Timestamp,
-          current: Type.Boolean({ description: 'Whether it is the session of this call.' }),
-        },
-        { title: 'Session' },
-      ),
-    ),
+    sessions: Type.Array(Session),
   },
   { title: 'SessionList' },
 );
+export type SessionList = Static<typeof SessionList>;

@@ -3,7 +3,7 @@ import { ApiError } from '../core/apiError.ts';
 import { auditEntry, personActor } from '../core/audit.ts';
 import type { Dependencies } from '../core/dependencies.ts';
 import type { Operator } from '../core/operator.ts';
-import { leastRole, type Permission, visibleEnvs } from '../core/permission.rules.ts';
+import { leastRole, visibleEnvs } from '../core/permission.rules.ts';
 import { toTime } from '../core/lists.rules.ts';
 import { digestOfSession, newSessionSecret } from '../keys/grants.ts';
 import { type IdentityProvider, type KnownPerson, SignInError, type SignInSecrets } from '../peers/identityProvider.ts';
@@ -11,26 +11,10 @@ import { addAuditEntry, insertSession, listSessions as selectSessions } from '..
 import { administersSessions, groupsIn, refreshTokenSeal, targetOf } from './authenticate.ts';
 import { returnPath } from './consolePaths.rules.ts';
 import { isSessionOver, nameOf, permissionsOfGroups } from './person.rules.ts';
-
-/** A session as the API returns it. */
-interface SessionView {
-  id: string;
-  /** As in the audit log. */
-  name: string;
-  subject: string;
-  role: Permission['role'] | null;
-  envs: string[] | null;
-  address: string;
-  created_at: string;
-  last_used_at: string;
-  /** Unless it is idle or its person loses the groups before. */
-  expires_at: string;
-  /** True for the session of the call itself. */
-  current: boolean;
-}
+import type { Session } from './peopleSchemas.ts';
 
 /** The sessions that go on, newest first: one's own, or all as an administrator of all envs. */
-export async function listSessions(deps: Dependencies, operator: Operator): Promise<SessionView[]> {
+export async function listSessions(deps: Dependencies, operator: Operator): Promise<Session[]> {
   const { settings, clock, store } = deps;
   const subject = administersSessions(operator) ? null : operator.session?.subject;
   const rows = subject === undefined ? [] : await selectSessions(store, subject);

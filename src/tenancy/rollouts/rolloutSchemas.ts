@@ -1,4 +1,4 @@
-import { Type } from 'typebox';
+import { type Static, Type } from 'typebox';
 import { haltReasons } from '../../../machines/rollout.ts';
 import { rolloutBounds } from '../../protocol/rolloutPlan.ts';
 import { weekdays, windowBounds } from '../../protocol/timeWindow.ts';
@@ -36,6 +36,7 @@ export const NewRollout = Body({
   gate_webhook: Type.Optional({ ...Uuid, description: 'The webhook that the gate is asked of.' }),
   windows: Type.Array(Body(window), { maxItems: windowBounds.windows }),
 });
+export type NewRollout = Static<typeof NewRollout>;
 
 const hosts = {
   hosts: Type.Integer({ description: 'Hosts that it has taken; 0 after its start if there was none to take.' }),
@@ -86,9 +87,11 @@ export const Rollout = Type.Object(
   },
   { title: 'Rollout' },
 );
+export type Rollout = Static<typeof Rollout>;
 
 /** Rollouts, newest first. */
 export const RolloutList = Type.Object({ rollouts: Type.Array(Rollout) }, { title: 'RolloutList' });
+export type RolloutList = Static<typeof RolloutList>;
 /** How many rollouts a list shows. */
 export const RolloutQuery = Body({ limit: Limit });
 /** Which gate to pass: the number of the wave that has succeeded, from 1. */

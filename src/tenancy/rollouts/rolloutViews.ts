@@ -1,4 +1,3 @@
-import type { HaltReason, RolloutState } from '../../../machines/rollout.ts';
 import { nextOpening } from '../../protocol/timeWindow.ts';
 import { notFound } from '../core/apiError.ts';
 import type { Dependencies } from '../core/dependencies.ts';
@@ -6,8 +5,6 @@ import { toTime } from '../core/lists.rules.ts';
 import type {
   BackendRow,
   EnvRow,
-  HostName,
-  Labels,
   RolloutPlan,
   RolloutProgress,
   RolloutRow,
@@ -18,43 +15,10 @@ import { findEnv, listEnvs } from '../store/envs.ts';
 import type { Store } from '../store/openStore.ts';
 import { listActiveRollouts, listRollouts as selectRollouts } from '../store/rollouts.ts';
 import { desiredShaOf } from './rollout.rules.ts';
-
-/** A rollout as the API returns it; times are RFC 3339. */
-export interface RolloutView extends Omit<RolloutPlan, 'waves' | 'gate_webhook'> {
-  id: string;
-  env: string;
-  sha256: string;
-  /** What was desired before. */
-  previous_sha: string | null;
-  state: RolloutState;
-  state_since: string;
-  halted_by: HaltReason | null;
-  /** When the next wave may start; null unless it waits for that. */
-  next_start_at: string | null;
-  /** Number of waves that have started. */
-  started: number;
-  waves: WaveView[];
-  /** Hosts that no wave has taken, offline ones too. */
-  remaining: number;
-  /** The first hosts that count as failed, by id. */
-  failed_hosts: HostName[];
-  /** Id of the webhook that is asked at its gates; null for none. */
-  gate_webhook: string | null;
-  /** What that has answered last, or why it could not be asked. */
-  gate_reason: string | null;
-  created_at: string;
-  created_by: string;
-}
-
-/** A wave: whom it takes, and its hosts once it has started; one that has started without any was empty. */
-interface WaveView extends WaveProgress {
-  count: number | null;
-  percent: number | null;
-  labels: Labels;
-}
+import type { Rollout } from './rolloutSchemas.ts';
 
 /** The newest rollout of an env, which may be over; throws 404. */
-export async function readRollout(deps: Dependencies, env: string): Promise<RolloutView> {
+export async function readRollout(deps: Dependencies, env: string): Promise<Rollout> {
   const [newest] = await listRollouts(deps, { env, limit: 1 });
   if (newest === undefined) throw notFound('rollout');
   return newest;
@@ -64,14 +28,14 @@ export async function readRollout(deps: Dependencies, env: string): Promise<Roll
 export async function listRollouts(
   { store, clock }: Dependencies,
   { env, limit }: { env: string; limit: number },
-): Promise<RolloutView[]> {
+): Promise<Rollout[]> {
   if ((await findEnv(store, env)) === null) throw notFound('env');
   const now = clock();
   return (await selectRollouts(store, env, limit)).map((row) => rolloutView(row, now));
 }
 
 /** A rollout's row as the API returns it. */
-export function rolloutView(row: RolloutRow, now: number): RolloutView {
+export function rolloutView(row: RolloutRow, now: number): Rollout {
   const { id, env, sha256, previous_sha, state, halted_by, started, gate_reason, created_by } = row;
   const { waves, gate_webhook = null, ...plan } = JSON.parse(row.plan) as RolloutPlan;
   const progress = JSON.parse(row.progress) as RolloutProgress;
@@ -106,7 +70,7 @@ const noHosts: WaveProgress = {
   asleep: 0,
 };
 
-function waveView({ count, percent, labels = {} }: Wave, progress = noHosts): WaveView {
+function waveView({ count, percent, labels = {} }: Wave, progress = noHosts): Rollout['waves'][number] {
   return { count: count ?? null, percent: percent ?? null, labels, ...progress };
 }
 

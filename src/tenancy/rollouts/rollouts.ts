@@ -16,7 +16,8 @@ import { findWebhook } from '../store/webhooks.ts';
 import { announceAwaited } from '../webhooks/deliver.ts';
 import { completeWaves, planFault } from './rollout.rules.ts';
 import { applyRolloutEvent, type CausedEvent, countProgress } from './advance.ts';
-import { rolloutView, type RolloutView } from './rolloutViews.ts';
+import type { Rollout } from './rolloutSchemas.ts';
+import { rolloutView } from './rolloutViews.ts';
 
 /** A rollout that an operator asks for. */
 interface NewRollout {
@@ -30,10 +31,7 @@ interface NewRollout {
  * Starts the rollout of a bundle in its env; the background work goes on with it. Throws as `lockPromotable`, 409
  * `ALREADY_DESIRED`, and 422 `ROLLOUT_INVALID`.
  */
-export async function startRollout(
-  deps: Dependencies,
-  { caller, env, sha256, plan }: NewRollout,
-): Promise<RolloutView> {
+export async function startRollout(deps: Dependencies, { caller, env, sha256, plan }: NewRollout): Promise<Rollout> {
   requireValid(plan);
   const now = deps.clock();
   return deps.store.transaction().execute(async (work) => {
@@ -93,17 +91,17 @@ interface RolloutAct {
 }
 
 /** Halts the rollout of an env; throws 404, and 409 `ROLLOUT_STATE` if it is halted or over. */
-export function haltRollout(deps: Dependencies, act: RolloutAct): Promise<RolloutView> {
+export function haltRollout(deps: Dependencies, act: RolloutAct): Promise<Rollout> {
   return change(deps, act, () => ({ type: 'HALT', by: 'operator' }));
 }
 
 /** Goes on with a halted rollout, excusing its failures until now; throws 404, and 409 `ROLLOUT_STATE` for any other. */
-export function resumeRollout(deps: Dependencies, act: RolloutAct): Promise<RolloutView> {
+export function resumeRollout(deps: Dependencies, act: RolloutAct): Promise<Rollout> {
   return change(deps, act, () => ({ type: 'RESUME' }));
 }
 
 /** Lets a rollout pass the gate of a wave, counted from 1; throws 404, and 409 `ROLLOUT_STATE` if it does not wait there. */
-export function passGate(deps: Dependencies, { wave, ...act }: RolloutAct & { wave: number }): Promise<RolloutView> {
+export function passGate(deps: Dependencies, { wave, ...act }: RolloutAct & { wave: number }): Promise<Rollout> {
   return change(deps, act, ({ started }) => (started === wave ? { type: 'PASS_GATE' } : null));
 }
 
@@ -111,7 +109,7 @@ async function change(
   deps: Dependencies,
   { caller, env }: RolloutAct,
   eventOf: (row: RolloutRow) => CausedEvent['event'] | null,
-): Promise<RolloutView> {
+): Promise<Rollout> {
   const row = await deps.store.transaction().execute(async (work) => {
     const current = await lockRollout(work, env);
     const event = eventOf(current);
@@ -147,7 +145,7 @@ const MAX_TRIES = 5;
  * `ROLLOUT_STATE` if the rollout is over, 503 `DISK_FULL`, `BUNDLE_MISSING` and `BUNDLE_DAMAGED`, and PeerErrors; it is halted
  * then.
  */
-export async function abortRollout(deps: Dependencies, act: RolloutAct): Promise<RolloutView> {
+export async function abortRollout(deps: Dependencies, act: RolloutAct): Promise<Rollout> {
   const rollout = await halt(deps, act);
   const previous = await findReturn(deps, rollout);
   for (let tries = 0; tries < MAX_TRIES; tries++) {

@@ -1,4 +1,4 @@
-import { Type } from 'typebox';
+import { type Static, Type } from 'typebox';
 import { Bundle, Warnings } from '../bundles/bundleSchemas.ts';
 import { Body, EnvName, Nullable, Timestamp } from '../http/commonSchemas.ts';
 
@@ -8,7 +8,8 @@ export const SecretParams = Type.Object({
   key: Type.String({ pattern: '^[a-zA-Z0-9][a-zA-Z0-9_.-]{0,127}$' }),
 });
 
-const Secret = Type.Object(
+/** A secret by its name. */
+export const Secret = Type.Object(
   {
     key: Type.String(),
     version: Type.Integer(),
@@ -19,9 +20,11 @@ const Secret = Type.Object(
   },
   { title: 'Secret' },
 );
+export type Secret = Static<typeof Secret>;
 
 /** Names of secrets. */
 export const SecretList = Type.Object({ secrets: Type.Array(Secret) }, { title: 'SecretList' });
+export type SecretList = Static<typeof SecretList>;
 
 /** Longest value that an agent can pass to compose, in characters. */
 const MAX_VALUE = 131_000;
@@ -39,3 +42,4 @@ export const SecretVersion = Type.Object(
   { path: Type.String(), version: Type.Integer(), bundle: Nullable(Bundle), warnings: Warnings },
   { title: 'SecretVersion' },
 );
+export type SecretVersion = Static<typeof SecretVersion>;

@@ -9,6 +9,7 @@ import type { BundleRow } from '../store/database.ts';
 import { findEnv } from '../store/envs.ts';
 import { areSecretsDoomed } from '../store/pendingSteps.ts';
 import { addAuditEntry, newestChanges } from '../store/people.ts';
+import type { Secret } from './secretSchemas.ts';
 
 /** An act on one secret of an env. */
 export interface SecretAct {
@@ -17,16 +18,8 @@ export interface SecretAct {
   key: string;
 }
 
-/** A secret by its name: its newest version, and who has written that when; null where the audit log does not tell. */
-export interface SecretName {
-  key: string;
-  version: number;
-  written_at: string | null;
-  written_by: string | null;
-}
-
 /** Names of the secrets of an env with their newest versions; throws 404 without the env. */
-export async function listSecrets({ store, secretstore }: Dependencies, env: string): Promise<SecretName[]> {
+export async function listSecrets({ store, secretstore }: Dependencies, env: string): Promise<Secret[]> {
   if ((await findEnv(store, env)) === null) throw notFound('env');
   const secrets = await secretstore.listSecrets(env);
   const targets = secrets.flatMap(({ key, version }) => [versionPath({ env, key, version }), secretPath({ env, key })]);

@@ -1,4 +1,4 @@
-import { Type } from 'typebox';
+import { type Static, Type } from 'typebox';
 import { haltReasons } from '../../../machines/rollout.ts';
 import { eventTypes, webhookFormats } from '../../protocol/webhooks.ts';
 import { cursorPattern } from '../core/lists.rules.ts';
@@ -32,11 +32,15 @@ const webhook = {
   dead: Type.Integer({ description: 'Events that could not be delivered.' }),
 };
 
+/** A webhook; its URL and its secrets are never returned. */
+export const Webhook = Type.Object(webhook, { title: 'Webhook' });
+export type Webhook = Static<typeof Webhook>;
 /** A page of webhooks, by id. */
 export const WebhookList = Type.Object(
-  { webhooks: Type.Array(Type.Object(webhook, { title: 'Webhook' })), next: Nullable(Uuid) },
+  { webhooks: Type.Array(Webhook), next: Nullable(Uuid) },
   { title: 'WebhookList' },
 );
+export type WebhookList = Static<typeof WebhookList>;
 /** Which webhooks a list shows. */
 export const WebhookQuery = Body({ env: Type.Optional(EnvName), after: Type.Optional(Uuid), limit: Limit });
 
@@ -54,16 +58,19 @@ export const NewWebhook = Body({
 const Secret = Type.String({ description: 'By which messages are signed (Standard Webhooks); not shown again.' });
 /** A new webhook with its secret. */
 export const CreatedWebhook = Type.Object({ ...webhook, secret: Secret }, { title: 'CreatedWebhook' });
+export type CreatedWebhook = Static<typeof CreatedWebhook>;
 /** Another secret. */
 export const RotatedSecret = Type.Object(
   { secret: Secret, previous_until: Type.String({ format: 'date-time', description: 'Until when both sign.' }) },
   { title: 'RotatedSecret' },
 );
+export type RotatedSecret = Static<typeof RotatedSecret>;
 /** What became of a test. */
 export const WebhookTest = Type.Object(
   { delivered: Type.Boolean(), status: Nullable(Type.Integer()), error: Nullable(Type.String()) },
   { title: 'WebhookTest' },
 );
+export type WebhookTest = Static<typeof WebhookTest>;
 
 const Bundle = Type.Object({
   sha256: Sha256,
@@ -130,25 +137,28 @@ export const GateAnswer = Type.Object(
   { title: 'GateAnswer' },
 );
 
+/** An event that could not be delivered. */
+export const DeadLetter = Type.Object(
+  {
+    id: DeliveryId,
+    event: WebhookEvent,
+    dead_at: Timestamp,
+    tries: Type.Integer(),
+    error: Nullable(Type.String()),
+  },
+  { title: 'DeadLetter' },
+);
+export type DeadLetter = Static<typeof DeadLetter>;
+
 /** A page of events that could not be delivered, newest first. */
 export const DeadLetterList = Type.Object(
   {
-    deliveries: Type.Array(
-      Type.Object(
-        {
-          id: DeliveryId,
-          event: WebhookEvent,
-          dead_at: Timestamp,
-          tries: Type.Integer(),
-          error: Nullable(Type.String()),
-        },
-        { title: 'DeadLetter' },
-      ),
-    ),
+    deliveries: Type.Array(DeadLetter),
     next: Nullable(Type.String()),
   },
   { title: 'DeadLetterList' },
 );
+export type DeadLetterList = Static<typeof DeadLetterList>;
 /** Which of them a list shows; `before` is `next` of the page before. */
 export const DeadLetterQuery = Body({ before: Type.Optional(Type.String({ pattern: cursorPattern })), limit: Limit });
 /** Which of them are tried again; all by default. */

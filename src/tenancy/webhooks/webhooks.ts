@@ -27,6 +27,7 @@ import {
 import { testEvent } from './event.rules.ts';
 import { targetFault } from './message.rules.ts';
 import { sealedNames, sendEvent } from './deliver.ts';
+import type { DeadLetter, Webhook } from './webhookSchemas.ts';
 
 /** Webhooks of an env, or for all envs, at most. */
 const MAX_WEBHOOKS = 50;
@@ -55,7 +56,7 @@ async function findPermittedWebhook(
 export async function listWebhooks(
   { store }: Dependencies,
   { operator, env, after, limit }: { operator: Operator; env?: string; after?: string; limit: number },
-): Promise<{ webhooks: WebhookView[]; next: string | null }> {
+): Promise<{ webhooks: Webhook[]; next: string | null }> {
   const envs = env === undefined ? visibleEnvs(operator.permissions) : [env];
   const { items, last } = toPage(await selectWebhooks(store, { envs, after, limit: limit + 1 }), limit);
   const countsOf = await countDeliveries(
@@ -82,7 +83,7 @@ interface WebhookFields {
 export async function createWebhook(
   deps: Dependencies,
   { operator, caller, fields }: { operator: Operator; caller: AuditCaller; fields: WebhookFields },
-): Promise<WebhookView & { secret: string }> {
+): Promise<Webhook & { secret: string }> {
   const { name, env, url, format, events } = fields;
   requirePermission(operator, { role: 'admin', env: env ?? { every: true } });
   if (events.length === 0 && format !== 'standard')
@@ -168,33 +169,8 @@ function refusal(status: number, code: string, message: string): ApiError {
   return new ApiError({ status, code, message });
 }
 
-/** A webhook as the API returns it; its URL and its secrets are never told. Times are RFC 3339. */
-interface WebhookView extends DeliveryCounts {
-  id: string;
-  name: string;
-  /** Null for all envs. */
-  env: string | null;
-  events: EventType[];
-  format: WebhookFormat;
-  origin: string;
-  created_at: string;
-  created_by: string;
-  /** How often its endpoint has failed since it last took something. */
-  failures: number;
-  error: string | null;
-}
-
-/** An event that could not be delivered. */
-interface DeadLetterView {
-  id: string;
-  event: WebhookEvent;
-  dead_at: string;
-  tries: number;
-  error: string | null;
-}
-
 /** A webhook's row as the API returns it. */
-function webhookView(row: WebhookRow, counts: DeliveryCounts): WebhookView {
+function webhookView(row: WebhookRow, counts: DeliveryCounts): Webhook {
   const { id, name, env, format, origin, created_by, failures, error } = row;
   const events = JSON.parse(row.events) as EventType[];
   const created_at = toTime(row.created_at);
@@ -202,7 +178,7 @@ function webhookView(row: WebhookRow, counts: DeliveryCounts): WebhookView {
 }
 
 /** A dead letter's row as the API returns it. */
-function deadLetterView(row: WebhookDeliveryRow & { dead_at: number }): DeadLetterView {
+function deadLetterView(row: WebhookDeliveryRow & { dead_at: number }): DeadLetter {
   const { id, tries, error } = row;
   return { id, event: JSON.parse(row.event) as WebhookEvent, dead_at: toTime(row.dead_at), tries, error };
 }
@@ -211,7 +187,7 @@ function deadLetterView(row: WebhookDeliveryRow & { dead_at: number }): DeadLett
 export async function listDeadLetters(
   deps: Dependencies,
   { before, limit, ...named }: NamedWebhook & { before?: Place | undefined; limit: number },
-): Promise<{ deliveries: DeadLetterView[]; last: Place | null }> {
+): Promise<{ deliveries: DeadLetter[]; last: Place | null }> {
   const { id } = await findPermittedWebhook(deps, named, 'viewer');
   const { items, last } = toPage(await selectDeadLetters(deps.store, id, { before, limit: limit + 1 }), limit);
   return { deliveries: items.map(deadLetterView), last: last && { time: last.dead_at, id: last.id } };
