@@ -20,7 +20,7 @@ const vault = new Vault();
 
 /** The command line; help, manual page and completions are generated from it. */
 export const program = new Command('deployd')
-  .description('Converges this host to the bundle that its tenancy service announces.')
+  .description('Deploys the bundle that the tenancy service announces to this host, and keeps it running.')
   .version(version, '--version', 'print the version')
   .helpOption('--help', 'show this help')
   .helpCommand(false)
@@ -29,9 +29,9 @@ export const program = new Command('deployd')
   .addHelpText('after', helpFooter());
 
 withConfig(program.command('run'))
-  .description('tick in a loop until SIGTERM; with --once a single tick')
-  .option('--once', 'one tick, then exit')
-  .option('--prune', 'with --once: afterwards keep only the release in force, and prune images after an apply')
+  .description('Run the agent in a loop until SIGTERM, or once with --once')
+  .option('--once', 'run once, then exit')
+  .option('--prune', 'with --once: then remove all other releases, and unused images after an apply')
   .action(async (options: { once?: boolean; prune?: boolean }, command: Command) => {
     if (options.prune && !options.once) command.error('error: --prune goes with --once');
     const requested = { intent: 'tick', prune: options.prune ?? false } as const;
@@ -43,8 +43,8 @@ withConfig(program.command('run'))
   });
 
 withConfig(program.command('status'))
-  .description('show what is applied, what runs now and what is desired; exit 0 when the host is in sync')
-  .option('--json', 'the same as JSON')
+  .description('Show the applied, running and desired bundle; exit 0 if the host is in sync')
+  .option('--json', 'print JSON')
   .action(async (options: { json?: boolean }, command: Command) => {
     const { status } = await import('./commands/status.ts');
     const { json = false } = options;
@@ -54,10 +54,12 @@ withConfig(program.command('status'))
   });
 
 withConfig(program.command('plan'))
-  .description('what an apply of BUNDLE would do and what refuses it; changes nothing; exit 0 when nothing is refused')
-  .argument('<bundle>', 'a bundle, or a directory with its files; without configuration it is judged by itself')
-  .option('--signatures <file...>', 'signatures of the bundle, to be judged by the trust of this host')
-  .option('--json', 'the same as JSON')
+  .description(
+    'Show what applying a bundle would change, and why it would be refused; change nothing; exit 0 if it is accepted',
+  )
+  .argument('<bundle>', 'archive or directory; without a configuration file, only the bundle itself is checked')
+  .option('--signatures <file...>', 'signature files to verify against the trusted signers of this host')
+  .option('--json', 'print JSON')
   .action(async (bundle: string, options: { signatures?: string[]; json?: boolean }, command: Command) => {
     const path = chosenConfig(command);
     const { plan } = await import('./commands/plan.ts');
@@ -71,10 +73,10 @@ withConfig(program.command('plan'))
   });
 
 withConfig(program.command('hold'))
-  .description('nothing is applied, healed or taken down until then; ticks go on to check in and to keep the token')
-  .argument('[reason...]', 'why, in a line, for whoever comes next')
-  .option('--until <time>', 'like 90m, 12h, 3d, 18:30 or 2026-11-27T08:00; at most 7 days (default: 24h)')
-  .addOption(new Option('--show', 'only tell whether a hold stands; exit 0 while one does').conflicts('until'))
+  .description('Pause deployments on this host; check-ins and token renewal continue')
+  .argument('[reason...]', 'reason to show to other operators')
+  .option('--until <time>', 'end of the hold: 90m, 12h, 3d, 18:30 or 2026-11-27T08:00; at most 7 days (default: 24h)')
+  .addOption(new Option('--show', 'show the current hold; exit 0 if there is one').conflicts('until'))
   .action(async (reason: string[], options: { until?: string; show?: boolean }, command: Command) => {
     if (options.show && reason.length > 0) command.error('error: --show goes without a reason');
     const { hold, showHold } = await import('./commands/hold.ts');
@@ -86,22 +88,22 @@ withConfig(program.command('hold'))
   });
 
 withConfig(program.command('unhold'))
-  .description('ends a hold; the next tick does what waits')
+  .description('End a hold; the next tick resumes deployments')
   .action(async (_options: unknown, command: Command) => {
     const { unhold } = await import('./commands/hold.ts');
     await runAsOwner(chosenConfig(command), (settings) => unhold(settings, console));
   });
 
 withConfig(program.command('accept-volumes'))
-  .description('go on without the data of lost volumes: the next tick creates empty ones')
-  .argument('[volume...]', 'volumes that status shows as lost (default: all of them)')
+  .description('Continue without the data of lost volumes; the next tick creates empty ones')
+  .argument('[volume...]', 'volumes that `deployd status` shows as lost (default: all)')
   .action(async (volumes: string[], _options: unknown, command: Command) => {
     const { acceptVolumes } = await import('./commands/acceptVolumes.ts');
     await runAsOwner(chosenConfig(command), (settings) => acceptVolumes(settings, volumes, console));
   });
 
 withConfig(program.command('bootstrap'))
-  .description('exchange the bootstrap grant for a secretstore token now')
+  .description('Exchange the bootstrap grant for a secretstore token now')
   .action(async (_options: unknown, command: Command) => {
     await runAsOwner(chosenConfig(command), (settings) =>
       runOnce(settings, vault, { intent: 'bootstrap', prune: false }),
@@ -109,9 +111,9 @@ withConfig(program.command('bootstrap'))
   });
 
 withConfig(program.command('doctor'))
-  .description('checks what usually goes wrong on a host, and tells what to do about it; exit 0 when all is well')
-  .option('--before-upgrade', 'only what the new defaults of this version would change on this host')
-  .option('--json', 'the same as JSON')
+  .description('Check this host for common problems and suggest fixes; exit 0 if all checks pass')
+  .option('--before-upgrade', 'only show what the new defaults of this version would change on this host')
+  .option('--json', 'print JSON')
   .action(async (options: { beforeUpgrade?: boolean; json?: boolean }, command: Command) => {
     const { doctor } = await import('./commands/doctor.ts');
     const { beforeUpgrade = false, json = false } = options;
@@ -122,10 +124,10 @@ withConfig(program.command('doctor'))
   });
 
 withConfig(program.command('trace'))
-  .description('why a tick did what it did, and what took long; exit 0 when it left a trace')
-  .argument('[tick]', 'id of the tick, or how it begins (default: the newest that was not quiet)')
-  .option('--list', 'one line for each trace that is kept, newest first')
-  .option('--json', 'the same as JSON')
+  .description('Show the steps of a tick with reasons and durations; exit 0 if there is a trace of it')
+  .argument('[tick]', 'id of the tick, or its first characters (default: the latest tick that did something)')
+  .option('--list', 'list all traces, newest first')
+  .option('--json', 'print JSON')
   .action(async (tick: string | undefined, options: { list?: boolean; json?: boolean }, command: Command) => {
     const { trace } = await import('./commands/trace.ts');
     const { outputFor } = await import('./commands/outputFor.ts');
@@ -136,10 +138,10 @@ withConfig(program.command('trace'))
   });
 
 withConfig(program.command('history'))
-  .description('what happened on this host, newest first: releases, trouble, who signed, how long it took, and holds')
-  .addOption(new Option('--limit <n>', 'how many at most').argParser(count).default(100))
-  .option('--no-pager', 'print it, also on a terminal')
-  .option('--json', 'the same as JSON')
+  .description('Show releases, failures and holds of this host, newest first')
+  .addOption(new Option('--limit <n>', 'maximum number of entries').argParser(count).default(100))
+  .option('--no-pager', 'do not use a pager')
+  .option('--json', 'print JSON')
   .action(async (options: { limit: number; pager: boolean; json?: boolean }, command: Command) => {
     const { history } = await import('./commands/history.ts');
     const { openTerminal } = await import('./adapters/host/terminal.ts');
@@ -150,13 +152,13 @@ withConfig(program.command('history'))
   });
 
 withConfig(program.command('logs'))
-  .description('what the containers of this host have printed, without values of its secrets')
-  .argument('[service]', 'the containers of this service (default: of all)')
-  .addOption(new Option('--tail <n>', 'how many lines of each container at most').argParser(count).default(100))
-  .option('--since <time>', 'like 90s, 10m, 2h, 3d or 2026-11-27T08:00')
-  .option('--follow', 'go on with what they print, until Ctrl-C')
-  .option('--no-pager', 'print it, also on a terminal')
-  .option('--json', 'a line of JSON for each')
+  .description('Print container logs, with secret values removed')
+  .argument('[service]', 'service name (default: all services)')
+  .addOption(new Option('--tail <n>', 'maximum number of lines for each container').argParser(count).default(100))
+  .option('--since <time>', 'start time: 90s, 10m, 2h, 3d or 2026-11-27T08:00')
+  .option('--follow', 'follow the output until Ctrl-C')
+  .option('--no-pager', 'do not use a pager')
+  .option('--json', 'print one JSON object for each line')
   .action(async (service: string | undefined, options: LogsCommandOptions, command: Command) => {
     const { logs } = await import('./commands/logs.ts');
     const { openTerminal } = await import('./adapters/host/terminal.ts');
@@ -181,13 +183,10 @@ interface LogsCommandOptions {
 }
 
 withConfig(program.command('diff'))
-  .description('how the desired bundle differs from what is applied; exit 0 when nothing does')
-  .argument(
-    '[bundle]',
-    'another bundle, or a directory with its files (default: the desired one, which a tick has fetched)',
-  )
-  .option('--no-pager', 'print it, also on a terminal')
-  .option('--json', 'the same as JSON')
+  .description('Compare the desired bundle with the applied one; exit 0 if they are equal')
+  .argument('[bundle]', 'archive or directory (default: the desired bundle, once it is downloaded)')
+  .option('--no-pager', 'do not use a pager')
+  .option('--json', 'print JSON')
   .action(async (bundle: string | undefined, options: { pager: boolean; json?: boolean }, command: Command) => {
     const { diff } = await import('./commands/diff.ts');
     const { outputFor } = await import('./commands/outputFor.ts');
@@ -203,8 +202,8 @@ withConfig(program.command('diff'))
 
 const machine = program
   .command('machine')
-  .description('how the agent decides: a state machine as text or as a picture; needs no configuration')
-  .addArgument(new Argument('[name]', 'which machine').choices(machineNames).default('tick'))
+  .description('Print a state machine of the agent as text or as a picture; needs no configuration')
+  .addArgument(new Argument('[name]', 'name of the machine').choices(machineNames).default('tick'))
   .action((name: (typeof machineNames)[number], options: Parameters<typeof formatOf>[0]) => {
     writeOut(formatMachine(name, formatOf(options)));
   });
@@ -251,24 +250,30 @@ function chosenConfig(command: Command): string | null {
 function withConfig(command: Command): Command {
   return withConfigOption(command, plainConfig)
     .addOption(
-      new Option('--env <env>', `the env of deployd@<env>.service, by ${configOf('<env>')}`).argParser(namedEnv),
+      new Option('--env <env>', `environment of deployd@<env>.service, configured in ${configOf('<env>')}`).argParser(
+        namedEnv,
+      ),
     )
-    .option('--user', "the agent of this user, that of the user's deployd.service, by ~/.config/deployd/config.yaml");
+    .option('--user', 'agent of the current user, configured in ~/.config/deployd/config.yaml');
 }
 
 function helpFooter(): string {
   return `
-Exit codes: 0 done or converged, 1 refused or failed, 75 try again later, 78 wrong configuration or env.
+Exit codes:
+  0   done, or nothing to do
+  1   refused or failed
+  75  try again later
+  78  wrong configuration or environment
+
 Examples:
-  deployd status                   is this host in sync?
-  sudo deployd run --once          one tick now
-  sudo deployd bootstrap           after a new grant was put in place
-  sudo deployd doctor              what is wrong with this host?
-  deployd history                  what happened on this host?
-  deployd trace                    why did the agent do that?
-  deployd logs --follow web        what does web print?
-  deployd diff                     what would the desired bundle change?
-  sudo deployd hold --until 18:30 "disk swap"
-                                   leave this host alone until then
-  deployd plan shop.tar.gz         what would this bundle do?`;
+  deployd status                               check whether this host is in sync
+  sudo deployd run --once                      run the agent once, now
+  sudo deployd bootstrap                       use a new bootstrap grant
+  sudo deployd doctor                          check this host for problems
+  deployd history                              show past releases and failures
+  deployd trace                                show why the agent did what it did
+  deployd logs --follow web                    follow the logs of the service web
+  deployd diff                                 show what the desired bundle would change
+  sudo deployd hold --until 18:30 "disk swap"  pause deployments until 18:30
+  deployd plan shop.tar.gz                     show what this bundle would do`;
 }

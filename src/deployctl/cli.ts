@@ -20,15 +20,15 @@ import { addWebhook } from './webhooks/webhook.ts';
 /** The command line; help, manual page and completions are generated from it. */
 export function createProgram(run: Run): Command {
   const program = new Command('deployctl')
-    .description('Tells a tenancy service what its hosts are to run, and shows what they do.')
+    .description('Manages a deployd fleet: bundles, environments, hosts, secrets and rollouts.')
     .version(version, '--version', 'print the version')
     .helpOption('--help', 'show this help')
     .helpCommand(false)
-    .option('--url <url>', 'address of the tenancy service (DEPLOYCTL_URL)')
-    .option('--token-file <file>', 'file of your token, mode 0600 (DEPLOYCTL_TOKEN_FILE)')
-    .option('--ca-file <file>', 'PEM file of the authority to trust (DEPLOYCTL_CA_FILE)')
+    .option('--url <url>', 'URL of the tenancy service (DEPLOYCTL_URL)')
+    .option('--token-file <file>', 'file with your token, mode 0600 (DEPLOYCTL_TOKEN_FILE)')
+    .option('--ca-file <file>', 'PEM file of the certificate authority to trust (DEPLOYCTL_CA_FILE)')
     .option('--config <file>', 'configuration file (default: ~/.config/deployctl/config.yaml)')
-    .option('--json', 'the objects of the API, for programs')
+    .option('--json', 'print JSON')
     .configureHelp({ showGlobalOptions: true })
     .addHelpText('after', helpFooter)
     .exitOverride();
@@ -74,15 +74,21 @@ const commands = [
 ];
 
 const helpFooter = `
-Exit codes: 0 done, 1 refused or failed, 2 wrong usage, 75 try again later, 77 not permitted.
+Exit codes:
+  0   done
+  1   refused or failed
+  2   wrong usage
+  75  try again later
+  77  not permitted
+
 Examples:
-  deployctl login https://tenancy.example <token      keep address and token
-  deployctl bundle pack shop --next                   make an archive of a directory
-  deployctl push shop.tar.gz                          give a bundle to the service
-  deployctl promote eu-1 3f2a91bc0d14                 its hosts are to run it
-  deployctl wait eu-1 --timeout 600                   until they do
-  deployctl rollout start eu-1 3f2a91bc0d14 --wave 1  first one of them, then the others
-  deployctl secret set eu-1 db --field password       rotate a secret, from standard input`;
+  deployctl login https://tenancy.example <token      log in and save URL and token
+  deployctl bundle pack shop --next                   create an archive from a directory
+  deployctl push shop.tar.gz                          upload a bundle
+  deployctl promote eu-1 3f2a91bc0d14                 deploy it to all hosts of eu-1
+  deployctl wait eu-1 --timeout 600                   wait until all hosts run it
+  deployctl rollout start eu-1 3f2a91bc0d14 --wave 1  deploy it to one host first
+  deployctl secret set eu-1 db --field password       set a secret from standard input`;
 
 /** Subcommands have settings of their own. */
 function configureOutput(command: Command, io: Io): void {

@@ -23,7 +23,9 @@ const DEFAULT_CONFIG = '/etc/deployd-tenancy/config.yaml';
 
 /** The command line; help, manual page and completions are generated from it. */
 export const program = new Command(PROGRAM)
-  .description('Tells the hosts of a fleet what to run: envs, bundles, credentials and reports of deployd.')
+  .description(
+    'The service of a deployd fleet: stores environments, bundles and reports, and issues the credentials of hosts.',
+  )
   .version(version, '--version', 'print the version')
   .helpOption('--help', 'show this help')
   .helpCommand(false)
@@ -32,24 +34,22 @@ export const program = new Command(PROGRAM)
   .addHelpText('after', helpFooter());
 
 withConfig(program.command('init'))
-  .description(
-    'before the first start: makes store, key file, first signing key, and prints an administrator’s token once',
-  )
+  .description('Create the store, the key file and the first signing key, and print an administrator’s token, once')
   .action((_options: unknown, command: Command) => runAsOwner(command, (settings) => init(settings, console), true));
 
 withConfig(program.command('migrate'))
-  .description('brings the store to this version; the unit does it before each start')
+  .description('Migrate the store to this version; the systemd unit runs this before each start')
   .action((_options: unknown, command: Command) => runAsOwner(command, (settings) => migrate(settings, console)));
 
 withConfig(program.command('admin'))
-  .description('makes an administrator and prints the token once, for when no other administrator can')
-  .argument('<name>', 'name of the administrator, as the audit log tells it')
+  .description('Create an administrator and print the token, once; for when no administrator can log in')
+  .argument('<name>', 'name of the administrator, as shown in the audit log')
   .action((name: string, _options: unknown, command: Command) =>
     runAsOwner(command, (settings) => admin(settings, name, console)),
   );
 
 withConfig(program.command('serve'))
-  .description('runs the service until SIGTERM or SIGINT, and then answers what has begun; the unit starts it')
+  .description('Run the service until SIGTERM or SIGINT, then finish open requests; the systemd unit starts it')
   .action((_options: unknown, command: Command) =>
     runAsOwner(command, (settings) => {
       ignoreStreamErrors(process.stdout);
@@ -57,25 +57,25 @@ withConfig(program.command('serve'))
     }),
   );
 
-const keys = program.command('keys').description('the keys that sign grants and leases').helpCommand(false);
+const keys = program.command('keys').description('Manage the keys that sign grants and leases').helpCommand(false);
 withConfig(keys.command('rotate'))
-  .description('adds a signing key, which is published for 10 minutes before it signs, and deletes expired ones')
-  .option('--now', 'let it sign at once: when the old key is not to be trusted any more')
+  .description('Add a signing key, publish it for 10 minutes before using it, and delete expired keys')
+  .option('--now', 'use the new key at once, because the old one is compromised')
   .action((options: { now?: boolean }, command: Command) =>
     runAsOwner(command, (settings) => rotateKeys(settings, { now: options.now ?? false }, console)),
   );
 
 withConfig(keys.command('show'))
-  .description('prints the public keys (PEM), for a secretstore that cannot fetch them from the service')
+  .description('Print the public keys (PEM) for a secretstore that cannot fetch them from the service')
   .action((_options: unknown, command: Command) => runAsOwner(command, (settings) => showKeys(settings, console)));
 
 const store = program
   .command('secretstore')
-  .description('what OpenBao or Vault needs for hosts and service')
+  .description('Set up OpenBao or Vault for the hosts and the service')
   .helpCommand(false);
 for (const [action, description] of [
-  ['plan', 'shows what differs there, and changes nothing'],
-  ['apply', 'sets it up; what is there already stays'],
+  ['plan', 'Show what would change, and change nothing'],
+  ['apply', 'Make the changes; keep what exists'],
 ] as const)
   withSecretstoreOptions(withConfig(store.command(action)))
     .description(description)
@@ -88,10 +88,8 @@ for (const [action, description] of [
     );
 
 withSecretstoreOptions(withConfig(program.command('doctor')))
-  .description(
-    'looks for what is wrong with configuration, files, store, keys and peers, and names a cure for each fault',
-  )
-  .option('--json', 'the findings as JSON')
+  .description('Check configuration, files, store, keys and connections, and suggest a fix for each problem')
+  .option('--json', 'print JSON')
   .action((flags: SecretstoreFlags & { json?: boolean }, command: Command) =>
     withExitCode(async () => {
       const options = { configPath: configOf(command), json: flags.json ?? false, ...secretstoreOptions(flags) };
@@ -100,17 +98,20 @@ withSecretstoreOptions(withConfig(program.command('doctor')))
   );
 
 withConfig(program.command('backup'))
-  .description('copies the embedded store of this moment, also while the service runs, and says what to keep beside it')
-  .argument('<file>', 'new file')
+  .description('Copy the embedded store, also while the service runs, and list what else to back up')
+  .argument('<file>', 'file to create')
   .action((file: string, _options: unknown, command: Command) =>
     runAsOwner(command, (settings) => backup(settings, file, console)),
   );
 
 withConfig(program.command('restore'))
   .description(
-    'puts a backup in the place of the embedded store and makes it safe; prints an administrator’s token once',
+    'Replace the embedded store by a backup, revoke old credentials, and print an administrator’s token, once',
   )
-  .argument('[file]', 'the backup; without it the store was restored by other means, and is only made safe')
+  .argument(
+    '[file]',
+    'backup file; without it, only revoke old credentials after the database was restored by other means',
+  )
   .action((file: string | undefined, _options: unknown, command: Command) =>
     runAsOwner(command, (settings) => restore(settings, file, console)),
   );
@@ -145,9 +146,12 @@ interface SecretstoreFlags {
 
 function withSecretstoreOptions(command: Command): Command {
   return command
-    .option('--token-file <file>', 'file of an administrator’s token (default: BAO_TOKEN or VAULT_TOKEN)')
-    .option('--jwks-ca <file>', 'PEM file of the authority by which public_url is to be trusted')
-    .option('--public-keys <file>', 'output of `keys show`, for a secretstore that cannot fetch the keys');
+    .option('--token-file <file>', 'file with an administrator’s token (default: BAO_TOKEN or VAULT_TOKEN)')
+    .option('--jwks-ca <file>', 'PEM file of the certificate authority of public_url')
+    .option(
+      '--public-keys <file>',
+      'file with the output of `keys show`, for a secretstore that cannot fetch the keys',
+    );
 }
 
 function secretstoreOptions({ tokenFile, jwksCa, publicKeys }: SecretstoreFlags) {
@@ -178,11 +182,15 @@ function withConfig(command: Command): Command {
 
 function helpFooter(): string {
   return `
-Exit codes: 0 done, 1 failed, 78 wrong configuration or user.
+Exit codes:
+  0   done
+  1   failed
+  78  wrong configuration or user
+
 Examples:
-  sudo deployd-tenancy init                        before the first start
+  sudo deployd-tenancy init                      prepare the first start
   sudo deployd-tenancy secretstore plan --token-file FILE
-                                                   what is missing at OpenBao or Vault?
-  sudo deployd-tenancy doctor                      what is missing or wrong?
-  sudo deployd-tenancy backup /srv/backup/store    while the service runs`;
+                                                 show what OpenBao or Vault lacks
+  sudo deployd-tenancy doctor                    check the service for problems
+  sudo deployd-tenancy backup /srv/backup/store  back up the embedded store`;
 }

@@ -24,10 +24,10 @@ export const machineNames = Object.keys(machines) as (keyof typeof machines)[];
 
 /** Output formats other than plain text, with their help text. */
 export const machineFormats: Record<Format, string> = {
-  mermaid: 'as Mermaid text, which forges draw',
-  dot: 'as Graphviz text',
-  svg: 'as a picture',
-  json: 'its states and arrows as JSON',
+  mermaid: 'print Mermaid text',
+  dot: 'print Graphviz text',
+  svg: 'print an SVG picture',
+  json: 'print states and transitions as JSON',
 };
 
 /** The format whose option is set; null for plain text. */

@@ -12,30 +12,27 @@ import type { Backend, BackendDetails, PendingStep } from '../core/types.ts';
 
 /** `deployctl backend list|show|create|label`. */
 export function addBackend(program: Command, run: Run): void {
-  const backend = program
-    .command('backend')
-    .helpCommand(false)
-    .description('the backends: hosts as the tenancy service knows them');
+  const backend = program.command('backend').helpCommand(false).description('Manage backends, the records of hosts');
   addBackendList(backend, run);
-  backend.command('show').description('one backend').argument('<id>', 'its id').action(run(showBackend));
+  backend.command('show').description('Show a backend').argument('<id>', 'id of the backend').action(run(showBackend));
   backend
     .command('create')
-    .description('a new backend; `deployctl kit` reveals what its host is installed with')
-    .requiredOption('--env <env>', 'the env that it belongs to')
-    .requiredOption('--site <site>', 'where its host stands')
+    .description('Create a backend; `deployctl kit` prints the command that installs its host')
+    .requiredOption('--env <env>', 'environment of the host')
+    .requiredOption('--site <site>', 'location of the host')
     .addOption(
-      new Option('--transport <name>', 'how the host reaches the services')
+      new Option('--transport <name>', 'how the host connects to the services')
         .choices(['sdk', 'proxy', 'system'])
         .default('system'),
     )
-    .option('--laptop', 'being offline is normal for it')
-    .option('--label <name=value>', 'by which waves of rollouts choose it; repeatable', collectOption)
+    .option('--laptop', 'the host may be offline for a long time')
+    .option('--label <name=value>', 'label to select hosts of a rollout by; repeatable', collectOption)
     .action(run(createBackend));
   backend
     .command('label')
-    .description('replace the labels of a backend, by which waves of rollouts choose it')
-    .argument('<id>', 'its id')
-    .argument('[labels...]', 'as NAME=VALUE; none to remove them all')
+    .description('Replace the labels of a backend')
+    .argument('<id>', 'id')
+    .argument('[labels...]', 'labels as NAME=VALUE; none to remove all labels')
     .action(run(labelBackend));
 }
 
@@ -130,22 +127,24 @@ const sortColumns = ['id', 'site', 'state', 'last_seen_at', 'agent_version'];
 function addBackendList(backend: Command, run: Run): void {
   backend
     .command('list')
-    .description('backends, by default in the order of their ids')
-    .option('--env <env>', 'those of one env')
+    .description('List backends')
+    .option('--env <env>', 'only of this environment')
     .addOption(
-      new Option('--state <state...>', 'those in one of these states').choices(Object.keys(lifeOfBackend.states)),
+      new Option('--state <state...>', 'only backends in these states').choices(Object.keys(lifeOfBackend.states)),
     )
-    .option(
-      '--search <text>',
-      'those with it in their site, a label or the version of the agent, or at the beginning of the id',
+    .option('--search <text>', 'text in the site, a label or the agent version, or at the beginning of the id')
+    .option('--behind', 'only hosts that do not run the desired bundle')
+    .option('--sick', 'only hosts that are unhealthy, or whose latest report is a failure')
+    .addOption(
+      new Option('--deferred-by <what>', 'only hosts that are paused by a hold or a maintenance window').choices([
+        'hold',
+        'window',
+      ]),
     )
-    .option('--behind', 'hosts that run another bundle than the desired one')
-    .option('--sick', 'hosts that are unhealthy, or whose newest report tells of trouble')
-    .addOption(new Option('--deferred-by <what>', 'hosts whose work this defers').choices(['hold', 'window']))
-    .option('--swarm <id>', 'managers of this swarm')
-    .addOption(new Option('--sort <column>', 'what they are sorted by').choices(sortColumns))
-    .option('--reverse', 'in descending order')
-    .option('--limit <count>', 'as many at most', countOption)
+    .option('--swarm <id>', 'only managers of this swarm')
+    .addOption(new Option('--sort <column>', 'column to sort by').choices(sortColumns))
+    .option('--reverse', 'sort in descending order')
+    .option('--limit <count>', 'maximum number of entries', countOption)
     .action(run(listBackends));
 }
 

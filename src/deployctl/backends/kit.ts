@@ -10,10 +10,10 @@ import type { InstallKit } from '../core/types.ts';
 export function addKit(program: Command, run: Run): void {
   program
     .command('kit')
-    .description('reveal what the host of a backend is installed with; the grant before is superseded')
-    .argument('<id>', 'of the backend')
-    .option('--output <directory>', 'write grant, authority and enrolment there; only the command is printed')
-    .option('--show', 'print the grant, on a terminal too')
+    .description('Print the command and credentials that install a host; earlier ones become invalid')
+    .argument('<id>', 'id of the backend')
+    .option('--output <directory>', 'directory for the credential files; print only the command')
+    .option('--show', 'print the credentials even to a terminal')
     .action(run(kit));
 }
 

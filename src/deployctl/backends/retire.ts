@@ -17,12 +17,12 @@ interface RetireOptions {
 export function addRetire(program: Command, run: Run): void {
   program
     .command('retire')
-    .description('take the host of a backend down, then revoke and delete what belongs to it')
-    .argument('<id>', 'of the backend')
-    .option('--confirm', 'required: it cannot be undone')
-    .option('--force', 'an offline one too; one that is retiring, without waiting for its host')
-    .option('--swarm', 'all managers of its swarm: what they run is taken down, by the leader')
-    .option('--purge-volumes', 'remove its volumes too, except on production hosts')
+    .description('Stop the services of a host, then revoke its credentials')
+    .argument('<id>', 'id of the backend')
+    .option('--confirm', 'required, because a retirement cannot be undone')
+    .option('--force', 'retire an offline host too, or stop waiting for a retiring host')
+    .option('--swarm', 'retire all managers of its swarm and remove the stack')
+    .option('--purge-volumes', 'remove volumes too, except on production hosts')
     .action(run(retire));
 }
 
@@ -44,9 +44,9 @@ async function retire(
 export function addReports(program: Command, run: Run): void {
   program
     .command('reports')
-    .description('what the host of a backend reported, the newest first')
-    .argument('<id>', 'of the backend')
-    .option('--limit <count>', 'as many at most', countOption, 20)
+    .description('List the reports of a host, newest first')
+    .argument('<id>', 'id of the backend')
+    .option('--limit <count>', 'maximum number of entries', countOption, 20)
     .action(run(reports));
 }
 

@@ -11,10 +11,10 @@ import type { Backend, BackendDetails, Env, ReceivedReport } from '../core/types
 export function addWait(program: Command, run: Run): void {
   program
     .command('wait')
-    .description('until every active backend of an env, or one backend, has applied what is desired of it')
-    .argument('<env-or-id>', 'an env, or the id of a backend')
-    .option('--timeout <seconds>', 'how long', countOption, 900)
-    .option('--interval <seconds>', 'pause between two looks', countOption, 5)
+    .description('Wait until all hosts of an environment (or one host) have applied the desired bundle')
+    .argument('<env-or-id>', 'name of an environment, or id of a backend')
+    .option('--timeout <seconds>', 'maximum time to wait', countOption, 900)
+    .option('--interval <seconds>', 'time between two checks', countOption, 5)
     .action(run(wait));
 }
 

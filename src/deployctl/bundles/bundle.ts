@@ -37,16 +37,16 @@ export function addBundle(program: Command, run: Run): void {
   const bundle = program
     .command('bundle')
     .helpCommand(false)
-    .description('bundles, as files and as the service has them');
+    .description('Create, check, import, sign and list bundles');
   addBundleInit(bundle, run);
   addBundleImport(bundle, run);
   addBundleVerify(bundle, run);
   bundle
     .command('pack')
-    .description('pack a directory that nothing is refused of; the same files give the same archive')
-    .argument('<directory>', 'with manifest.json and the compose files that it names')
-    .option('--out <file>', 'the archive (default: NAME-OF-THE-DIRECTORY.tar.gz)')
-    .option('--next', 'with the next sequence of its env, which the service reserves')
+    .description('Check a directory and create an archive from it; the same files give the same archive')
+    .argument('<directory>', 'directory with manifest.json and the compose files that it names')
+    .option('--out <file>', 'archive to create (default: DIRECTORY.tar.gz)')
+    .option('--next', 'use the next sequence number of the environment, which the service reserves')
     .option('--policy <file>', policyOption)
     .action(run(pack));
   addBundleSign(bundle, run);

@@ -21,9 +21,9 @@ const { signal } = new AbortController();
 export function addBundleDiff(bundle: Command, run: Run): void {
   bundle
     .command('diff')
-    .description('what differs between two bundles, for a review: services, images, variables, secrets, files, powers')
-    .argument('<before>', 'an archive, a directory with the files of one, or the digest of one that the service has')
-    .argument('<after>', 'another one')
+    .description('Compare two bundles: services, images, variables, secrets, files and privileges')
+    .argument('<before>', 'archive, directory, or digest of a bundle of the service')
+    .argument('<after>', 'archive, directory or digest to compare it with')
     .action(run(diff));
 }
 

@@ -14,9 +14,9 @@ import { sha256Of } from './bundleFiles.ts';
 export function addBundleFetch(bundle: Command, run: Run): void {
   bundle
     .command('fetch')
-    .description('download the archive of a bundle that the service has, and verify its digest')
-    .argument('<sha>', 'its digest, or how it begins')
-    .requiredOption('--out <file>', 'the archive; one that is there already is not overwritten')
+    .description('Download a bundle from the service and verify its digest')
+    .argument('<sha>', 'digest of the bundle, or its first characters')
+    .requiredOption('--out <file>', 'archive to create; an existing file is not overwritten')
     .action(run(fetchBundle));
 }
 

@@ -49,26 +49,22 @@ const { signal } = new AbortController();
 export function addBundleImport(bundle: Command, run: Run): void {
   bundle
     .command('import')
-    .description('make a bundle of a compose project, and tell what it changed and what is left to decide')
-    .argument('<source>', 'the directory of the project, or its compose file')
-    .requiredOption('--env <env>', 'the env that the bundle is for')
-    .option('--out <directory>', 'the bundle, which is made (default: NAME-bundle)')
-    .option('--name <name>', 'its name (default: that of the project)')
+    .description('Turn a compose project into a bundle, and list the changes and open decisions')
+    .argument('<source>', 'directory of the project, or its compose file')
+    .requiredOption('--env <env>', 'environment of the bundle')
+    .option('--out <directory>', 'directory to create (default: NAME-bundle)')
+    .option('--name <name>', 'name of the bundle (default: the project name)')
     .option(
       '-f, --file <file>',
-      'a compose file below the source, instead of those that compose finds; repeatable',
+      'compose file below the source (default: the files that compose finds); repeatable',
       collectOption,
     )
-    .option(
-      '--profile <profile>',
-      'a profile that the bundle chooses, instead of those of COMPOSE_PROFILES; repeatable',
-      collectOption,
-    )
-    .option('--env-file <file>', 'values of variables, a file below the source', '.env')
-    .option('--image <service=reference>', 'the image of a service, instead of its build; repeatable', collectPair)
-    .option('--pin', 'write the digest that each image has now into the bundle, as its registry tells it')
-    .option('--secret <name>', 'a variable that is a secret; repeatable', collectOption)
-    .option('--variable <name[=value]>', 'a variable that is none, with its value; repeatable', collectVariable)
+    .option('--profile <profile>', 'profile to enable (default: COMPOSE_PROFILES); repeatable', collectOption)
+    .option('--env-file <file>', 'file with variables, below the source directory', '.env')
+    .option('--image <service=reference>', 'image to use instead of building a service; repeatable', collectPair)
+    .option('--pin', 'pin each image to the digest that its registry has now')
+    .option('--secret <name>', 'variable that is a secret; repeatable', collectOption)
+    .option('--variable <name[=value]>', 'variable that is not a secret, with its value; repeatable', collectVariable)
     .action(run(importBundle));
 }
 

@@ -11,9 +11,9 @@ import { formatFacts } from '../core/table.ts';
 export function addBundleInit(bundle: Command, run: Run): void {
   bundle
     .command('init')
-    .description('manifest.json and compose.yaml to begin with; nothing is overwritten')
-    .argument('<directory>', 'is made where it is missing; the bundle is named after it')
-    .requiredOption('--env <env>', 'the env that the bundle is for')
+    .description('Create a directory with an example manifest.json and compose.yaml; overwrite nothing')
+    .argument('<directory>', 'directory to create; its name becomes the name of the bundle')
+    .requiredOption('--env <env>', 'environment of the bundle')
     .action(run(init));
 }
 

@@ -30,20 +30,26 @@ const { signal } = new AbortController();
 export function addBundleSign(bundle: Command, run: Run): void {
   bundle
     .command('sign')
-    .description('sign an archive, with a key, by a command or without a key, for hosts that demand signatures')
-    .argument('<archive>', 'as `deployctl bundle pack` makes it')
-    .argument('[command...]', 'after --: reads the bytes to sign, writes the signature, raw or in base64')
-    .option('--key <file>', 'private key in PEM: ECDSA, Ed25519 or RSA, encrypted or not, of cosign too')
-    .option('--password-file <file>', 'password of the key (default: DEPLOYCTL_KEY_PASSWORD, or asked for)')
-    .option('--public-key <file>', 'public key in PEM of the key that the command signs with')
-    .option('--keyless', 'sign with a certificate for the holder of an OIDC token (SIGSTORE_ID_TOKEN)')
-    .option('--identity-token <file>', 'the same, with the token of a file, - for standard input')
-    .option('--fulcio <url>', 'certificate authority of a Sigstore instance (default: the public one)')
-    .option('--rekor <url>', 'its log of signatures (default: the public one)')
-    .option('--tsa <url>', 'timestamp authority (RFC 3161) to ask too, with its path')
-    .option('--root <file>', 'Sigstore trust root by which the signature is verified before it is written')
-    .option('--out <file>', 'the signature (default: ARCHIVE.sigstore.json)')
-    .option('--force', 'overwrite a file that is there')
+    .description('Sign an archive with a key, with a command, or keyless with an OIDC token')
+    .argument('<archive>', 'archive made by `deployctl bundle pack`')
+    .argument(
+      '[command...]',
+      'after --: command that reads the bytes to sign and writes the signature, raw or in base64',
+    )
+    .option('--key <file>', 'private key (PEM): ECDSA, Ed25519 or RSA, plain or encrypted, also from cosign')
+    .option(
+      '--password-file <file>',
+      'file with the password of the key (default: DEPLOYCTL_KEY_PASSWORD, or a prompt)',
+    )
+    .option('--public-key <file>', 'public key (PEM) of the key that the command signs with')
+    .option('--keyless', 'sign with a short-lived certificate for the OIDC token in SIGSTORE_ID_TOKEN')
+    .option('--identity-token <file>', 'sign keyless with the OIDC token in a file; - for standard input')
+    .option('--fulcio <url>', 'URL of the Sigstore certificate authority (default: the public one)')
+    .option('--rekor <url>', 'URL of the Sigstore transparency log (default: the public one)')
+    .option('--tsa <url>', 'URL of a timestamp authority (RFC 3161) to use too')
+    .option('--root <file>', 'Sigstore trust root to verify the signature with before writing it')
+    .option('--out <file>', 'signature file to create (default: ARCHIVE.sigstore.json)')
+    .option('--force', 'overwrite an existing file')
     .action(run(sign));
 }
 

@@ -20,17 +20,17 @@ interface VerifyOptions {
 const { signal } = new AbortController();
 
 /** What the option `--policy` of several commands means. */
-export const policyOption = 'judge for a host with this `policy`, a file with that key of its config.yaml';
+export const policyOption = 'file with the key `policy` of config.yaml: check the bundle as such a host does';
 
 /** `deployctl bundle verify`. */
 export function addBundleVerify(bundle: Command, run: Run): void {
   bundle
     .command('verify')
-    .description('what a host would refuse, in its words')
-    .argument('<bundle>', 'an archive, or a directory with the files of one')
+    .description('Check whether hosts would refuse a bundle')
+    .argument('<bundle>', 'archive or directory')
     .option('--policy <file>', policyOption)
-    .option('--trust <file>', 'judge who signed it for a host with this `trust.bundles`, a file with that key')
-    .option('--signatures <file...>', 'files of its signatures, for --trust (default: ARCHIVE.sigstore.json)')
+    .option('--trust <file>', 'file with the key `trust.bundles`: verify the signatures as such a host does')
+    .option('--signatures <file...>', 'signature files for --trust (default: ARCHIVE.sigstore.json)')
     .action(run(verify));
 }
 

@@ -19,11 +19,9 @@ import { openUpload, readSignature, sha256Of } from './bundleFiles.ts';
 export function addPush(program: Command, run: Run): void {
   program
     .command('push')
-    .description(
-      'give a bundle to the service, which refuses what no host could permit; the same one again does no harm',
-    )
-    .argument('<bundle>', 'an archive, as `deployctl bundle pack` makes it')
-    .option('--signature <file>', 'add this signature to it (may be given several times)', collectOption)
+    .description('Upload a bundle; the service refuses bundles that no host permits, and keeps one that it already has')
+    .argument('<bundle>', 'archive made by `deployctl bundle pack`')
+    .option('--signature <file>', 'signature file to upload with it; repeatable', collectOption)
     .action(run(push));
 }
 
@@ -54,17 +52,17 @@ export function addSignature(program: Command, run: Run): void {
   const signature = program
     .command('signature')
     .helpCommand(false)
-    .description('the signatures of bundles, which the service keeps for the hosts and never makes');
+    .description('Upload and list signatures of bundles');
   signature
     .command('add')
-    .description('add signatures to a bundle that was pushed; the same one again does no harm')
-    .argument('<sha>', 'digest of the bundle, or how it begins')
-    .argument('<files...>', 'Sigstore bundles, as `deployctl bundle sign` writes them')
+    .description('Upload signatures of a pushed bundle; signatures that the service already has are kept')
+    .argument('<sha>', 'digest of the bundle, or its first characters')
+    .argument('<files...>', 'signature files made by `deployctl bundle sign`')
     .action(run(add));
   signature
     .command('list')
-    .description('who has signed a bundle, the oldest signature first')
-    .argument('<sha>', 'digest of the bundle, or how it begins')
+    .description('List the signatures of a bundle, oldest first')
+    .argument('<sha>', 'digest of the bundle, or its first characters')
     .action(run(list));
 }
 

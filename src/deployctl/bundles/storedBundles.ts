@@ -10,14 +10,14 @@ import type { Bundle, BundleDetails } from '../core/types.ts';
 export function addStoredBundles(bundle: Command, run: Run): void {
   bundle
     .command('list')
-    .description('the bundles that the service has, the newest first')
-    .option('--env <env>', 'of this env only')
-    .option('--limit <count>', 'as many at most', countOption)
+    .description('List the bundles of the service, newest first')
+    .option('--env <env>', 'only bundles of this environment')
+    .option('--limit <count>', 'maximum number of entries', countOption)
     .action(run(listBundles));
   bundle
     .command('show')
-    .description('one bundle that the service has')
-    .argument('<sha>', 'its digest, or how it begins')
+    .description('Show a bundle of the service')
+    .argument('<sha>', 'digest of the bundle, or its first characters')
     .action(run(showBundle));
 }
 

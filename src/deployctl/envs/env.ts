@@ -8,31 +8,30 @@ import type { Bundle, Env, EnvDetails } from '../core/types.ts';
 
 /** `deployctl env list|show|create|delete|trust`. */
 export function addEnv(program: Command, run: Run): void {
-  const env = program
-    .command('env')
-    .helpCommand(false)
-    .description('the envs: what is desired in them, and how many backends they have');
-  env.command('list').description('every env that you may see').action(run(listEnvs));
-  env.command('show').description('one env').argument('<env>', 'its name').action(run(showEnv));
+  const env = program.command('env').helpCommand(false).description('Manage environments');
+  env.command('list').description('List the environments that you may see').action(run(listEnvs));
+  env
+    .command('show')
+    .description('Show an environment')
+    .argument('<env>', 'name of the environment')
+    .action(run(showEnv));
   env
     .command('create')
-    .description('a new env, without backends')
-    .argument('<env>', 'its name')
-    .option('--production', 'no retirement ever removes its volumes')
+    .description('Create an environment')
+    .argument('<env>', 'name of the environment')
+    .option('--production', 'never remove volumes of its hosts')
     .action(run(createEnv));
   env
     .command('delete')
-    .description('remove an env whose backends are all retired')
-    .argument('<env>', 'its name')
+    .description('Remove an environment whose hosts are all retired')
+    .argument('<env>', 'name of the environment')
     .action(run(deleteEnv));
   env
     .command('trust')
-    .description(
-      'tell the service whose signatures the hosts of an env demand of a bundle; their own configuration decides',
-    )
-    .argument('<env>', 'its name')
-    .argument('[file]', 'with the key `trust.bundles` of config.yaml; paths are relative to it')
-    .option('--clear', 'they demand none')
+    .description('Set which signatures the hosts of an environment require; must match the configuration of the hosts')
+    .argument('<env>', 'name of the environment')
+    .argument('[file]', 'file with the key `trust.bundles` of config.yaml; paths in it are relative to the file')
+    .option('--clear', 'require no signatures')
     .action(run(trustEnv));
 }
 

@@ -11,10 +11,10 @@ import { formatEnv } from './env.ts';
 export function addPromote(program: Command, run: Run): void {
   program
     .command('promote')
-    .description('make a bundle the desired one of its env')
-    .argument('<env>', 'the env')
-    .argument('[sha]', 'digest of a bundle that was pushed, or how it begins')
-    .option('--none', 'nothing is to run there; hosts keep what they have')
+    .description('Deploy a bundle to all hosts of an environment')
+    .argument('<env>', 'name of the environment')
+    .argument('[sha]', 'digest of a pushed bundle, or its first characters')
+    .option('--none', 'deploy nothing; hosts keep running what they have')
     .action(run(promote));
 }
 

@@ -15,14 +15,14 @@ import { formatWhoAmI } from './whoami.ts';
 export function addLogin(program: Command, run: Run): void {
   program
     .command('login')
-    .description('keep address and token for later commands, once the service has accepted the token')
-    .argument('[url]', 'address of the tenancy service')
+    .description('Log in and save URL and token for later commands')
+    .argument('[url]', 'URL of the tenancy service')
     .addHelpText('after', help)
     .action(run(login));
 }
 
 const help = `
-Without --token-file the token is read from standard input, on a terminal without echo, and kept beside config.yaml.`;
+Without --token-file, deployctl reads the token from standard input (a terminal shows no echo) and saves it beside config.yaml.`;
 
 async function login(session: Session, [url]: [string | undefined]): Promise<Result> {
   const { io, options } = session;

@@ -10,22 +10,31 @@ import { formatEnvs, formatWhoAmI } from './whoami.ts';
 
 /** `deployctl operator list|create|revoke`. */
 export function addOperator(program: Command, run: Run): void {
-  const operator = program.command('operator').helpCommand(false).description('the tokens of people and pipelines');
-  operator.command('list').description('every token that is valid, by name').action(run(listOperators));
+  const operator = program
+    .command('operator')
+    .helpCommand(false)
+    .description('Manage the tokens of people and pipelines');
+  operator.command('list').description('List valid tokens by name').action(run(listOperators));
   operator
     .command('create')
-    .description('a new token, which is told once')
-    .argument('<name>', 'whose it is, as the audit log shows it')
+    .description('Create a token and print it, once')
+    .argument('<name>', 'name of the owner, as shown in the audit log')
     .addOption(
-      new Option('--role <role>', 'what it may do').choices(['viewer', 'deployer', 'admin']).makeOptionMandatory(),
+      new Option('--role <role>', 'permissions of the token')
+        .choices(['viewer', 'deployer', 'admin'])
+        .makeOptionMandatory(),
     )
-    .option('--env <env>', 'limit it to this env; may be given several times', collectOption)
-    .option('--expires <time>', 'end it after so long: 45m, 12h or 90d', durationOption)
-    .option('--break-glass', 'keep it for emergencies: each call by it is in the audit log')
-    .option('--output <file>', 'write the token there, mode 0600')
-    .option('--show', 'print the token, on a terminal too')
+    .option('--env <env>', 'limit the token to this environment; repeatable', collectOption)
+    .option('--expires <time>', 'lifetime of the token: 45m, 12h or 90d', durationOption)
+    .option('--break-glass', 'mark the token as for emergencies: each of its calls is logged in the audit log')
+    .option('--output <file>', 'file to write the token to, with mode 0600')
+    .option('--show', 'print the token even to a terminal')
     .action(run(createOperator));
-  operator.command('revoke').description('end a token').argument('<id>', 'its id').action(run(revokeOperator));
+  operator
+    .command('revoke')
+    .description('Revoke a token')
+    .argument('<id>', 'id of the token')
+    .action(run(revokeOperator));
 }
 
 async function listOperators(session: Session): Promise<Result> {
@@ -80,9 +89,13 @@ async function revokeOperator(session: Session, [id]: [string]): Promise<Result>
 
 /** `deployctl session list|end`. */
 export function addSession(program: Command, run: Run): void {
-  const session = program.command('session').helpCommand(false).description('who has signed in, and where');
-  session.command('list').description('sessions of people, the newest first').action(run(listSessions));
-  session.command('end').description('end a session at once').argument('<id>', 'its id').action(run(endSession));
+  const session = program.command('session').helpCommand(false).description('Manage the console sessions of people');
+  session.command('list').description('List sessions, newest first').action(run(listSessions));
+  session
+    .command('end')
+    .description('End a session at once')
+    .argument('<id>', 'id of the session')
+    .action(run(endSession));
 }
 
 async function listSessions(session: Session): Promise<Result> {
@@ -107,11 +120,11 @@ async function endSession(session: Session, [id]: [string]): Promise<Result> {
 export function addAudit(program: Command, run: Run): void {
   program
     .command('audit')
-    .description('who did what, and with what result, the newest first')
-    .option('--env <env>', 'what concerns one env')
-    .option('--act <act>', 'one act, such as secret.set')
-    .option('--actor <name>', 'what one operator has done; of people who sign in, oidc:NAME')
-    .option('--limit <count>', 'as many at most', countOption, 50)
+    .description('Show who did what and with which result, newest first')
+    .option('--env <env>', 'only entries of this environment')
+    .option('--act <act>', 'only this action, such as secret.set')
+    .option('--actor <name>', 'only entries of this operator; oidc:NAME for people who sign in')
+    .option('--limit <count>', 'maximum number of entries', countOption, 50)
     .action(run(audit));
 }
 

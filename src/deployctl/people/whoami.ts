@@ -5,7 +5,7 @@ import type { WhoAmI } from '../core/types.ts';
 
 /** `deployctl whoami`. */
 export function addWhoAmI(program: Command, run: Run): void {
-  program.command('whoami').description('whose token is used, and what it may do').action(run(whoAmI));
+  program.command('whoami').description('Show the owner and permissions of the current token').action(run(whoAmI));
 }
 
 async function whoAmI(session: Session): Promise<Result> {

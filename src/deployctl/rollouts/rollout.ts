@@ -13,34 +13,42 @@ export function addRollout(program: Command, run: Run): void {
   const rollout = program
     .command('rollout')
     .helpCommand(false)
-    .description('the rollouts: a bundle that comes to the hosts of an env wave by wave');
+    .description('Deploy a bundle to the hosts of an environment in waves');
   addStart(rollout, run);
   const command = (name: string, description: string) =>
-    rollout.command(name).description(description).argument('<env>', 'the env');
-  command('show', 'the newest rollout of an env').action(run(showRollout));
-  command('list', 'rollouts of an env, newest first')
-    .option('--limit <count>', 'as many at most', countOption, 20)
+    rollout.command(name).description(description).argument('<env>', 'name of the environment');
+  command('show', 'Show the latest rollout of an environment').action(run(showRollout));
+  command('list', 'List rollouts of an environment, newest first')
+    .option('--limit <count>', 'maximum number of entries', countOption, 20)
     .action(run(listRollouts));
-  command('halt', 'tell no further host to run the bundle').action(run(actOf('halt')));
-  command('resume', 'go on after a halt; hosts that have failed until now are excused').action(run(actOf('resume')));
-  command('pass', 'let it pass the gate at which it waits').action(run(passGate));
-  command('abort', 'make the content from before the desired one again').action(run(actOf('abort')));
+  command('halt', 'Halt a rollout: no further host gets the bundle').action(run(actOf('halt')));
+  command('resume', 'Continue after a halt, ignoring the hosts that have failed so far').action(run(actOf('resume')));
+  command('pass', 'Let a waiting rollout pass its gate').action(run(passGate));
+  command('abort', 'Abort a rollout and deploy the previous content again').action(run(actOf('abort')));
 }
 
 function addStart(rollout: Command, run: Run): void {
   rollout
     .command('start')
-    .description('bring a bundle to the hosts of an env wave by wave; whatever is left comes last')
-    .argument('<env>', 'the env')
-    .argument('<sha>', 'digest of a bundle that was pushed, or how it begins')
-    .option('--wave <size>', '5, 10% or all, perhaps with :NAME=VALUE,… for hosts with labels; repeatable', waveOption)
-    .option('--max-failures <count>', 'more failed hosts halt it', numberOption, 0)
-    .option('--soak <seconds>', 'how long a wave that has succeeded is watched', numberOption, 300)
-    .option('--gate', 'after each wave it waits for `deployctl rollout pass`')
-    .addOption(
-      new Option('--gate-webhook <id>', 'after each wave it waits for the answer of this webhook').conflicts('gate'),
+    .description('Start a rollout; hosts that are in no wave come last')
+    .argument('<env>', 'name of the environment')
+    .argument('<sha>', 'digest of a pushed bundle, or its first characters')
+    .option(
+      '--wave <size>',
+      'hosts of a wave: 5, 10% or all, optionally with labels (10%:ring=canary); repeatable',
+      waveOption,
     )
-    .option('--window <window>', "waves start in it only: 'mon-fri 08:30+90 Europe/Berlin'; repeatable", windowOption)
+    .option('--max-failures <count>', 'stop the rollout when more hosts than this have failed', numberOption, 0)
+    .option('--soak <seconds>', 'time to wait after each successful wave', numberOption, 300)
+    .option('--gate', 'wait for `deployctl rollout pass` after each wave')
+    .addOption(
+      new Option('--gate-webhook <id>', 'wait for the answer of this webhook after each wave').conflicts('gate'),
+    )
+    .option(
+      '--window <window>',
+      "start waves only in this window: 'mon-fri 08:30+90 Europe/Berlin'; repeatable",
+      windowOption,
+    )
     .action(run(startRollout));
 }
 

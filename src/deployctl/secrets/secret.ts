@@ -18,26 +18,26 @@ export function addSecret(program: Command, run: Run): void {
   const secret = program
     .command('secret')
     .helpCommand(false)
-    .description('the secrets of an env: their names, never their values');
+    .description('Manage the secrets of an environment; values are never shown');
   secret
     .command('list')
-    .description('names and newest versions, and who has written them when')
-    .argument('<env>', 'the env')
+    .description('List secrets with version, author and time')
+    .argument('<env>', 'name of the environment')
     .action(run(listSecrets));
   secret
     .command('set')
-    .description('write a new version, from standard input; where the desired bundle reads it, a bundle that pins it')
-    .argument('<env>', 'the env')
-    .argument('<key>', 'its name')
-    .option('--from-file <file>', 'the content of a file, byte for byte')
-    .option('--field <name>', 'the field that it is; a secret has no others afterwards', 'value')
-    .addOption(new Option('--json-fields', 'it is a JSON object of all fields').conflicts('field'))
+    .description('Write a new version from standard input, and deploy it if the desired bundle uses the secret')
+    .argument('<env>', 'name of the environment')
+    .argument('<key>', 'name of the secret')
+    .option('--from-file <file>', 'read the value from a file, byte for byte')
+    .option('--field <name>', 'field to write; other fields of the secret are removed', 'value')
+    .addOption(new Option('--json-fields', 'read a JSON object with all fields').conflicts('field'))
     .action(run(setSecret));
   secret
     .command('delete')
-    .description('destroy every version')
-    .argument('<env>', 'the env')
-    .argument('<key>', 'its name')
+    .description('Destroy all versions of a secret')
+    .argument('<env>', 'name of the environment')
+    .argument('<key>', 'name of the secret')
     .action(run(deleteSecret));
 }
 

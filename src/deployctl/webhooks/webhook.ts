@@ -21,46 +21,46 @@ export function addWebhook(program: Command, run: Run): void {
   const webhook = program
     .command('webhook')
     .helpCommand(false)
-    .description('where operators are notified of what happens to hosts, rollouts and bundles');
+    .description('Manage notifications about hosts, rollouts and bundles');
   const named = (name: string, description: string) =>
-    webhook.command(name).description(description).argument('<id>', 'its id');
+    webhook.command(name).description(description).argument('<id>', 'id');
   webhook
     .command('list')
-    .description('every webhook, with what waits for it and why')
-    .option('--env <env>', 'those of one env')
+    .description('List webhooks with their pending deliveries')
+    .option('--env <env>', 'only of this environment')
     .action(run(listWebhooks));
   addAdd(webhook, run);
-  named('remove', 'remove it, with what waits for it').action(run(removeWebhook));
-  reveals(named('rotate', 'another secret; the one before also signs for a day')).action(run(rotate));
-  named('test', 'send a test, and tell what became of it').action(run(sendTest));
-  named('dead', 'what could not be delivered, the newest first')
-    .option('--limit <count>', 'as many at most', countOption, 50)
+  named('remove', 'Remove a webhook and its pending deliveries').action(run(removeWebhook));
+  reveals(named('rotate', 'Create a new secret; the previous one also signs for one day')).action(run(rotate));
+  named('test', 'Send a test event and show the result').action(run(sendTest));
+  named('dead', 'List failed deliveries, newest first')
+    .option('--limit <count>', 'maximum number of entries', countOption, 50)
     .action(run(listDead));
-  named('redeliver', 'try again what could not be delivered')
-    .argument('[delivery]', 'one of it')
-    .action(run(redeliver));
+  named('redeliver', 'Retry failed deliveries').argument('[delivery]', 'id of the delivery').action(run(redeliver));
 }
 
 function reveals(command: Command): Command {
   return command
-    .option('--output <file>', 'write the secret by which messages are signed there, mode 0600')
-    .option('--show', 'print the secret, on a terminal too');
+    .option('--output <file>', 'file to write the signing secret to, with mode 0600')
+    .option('--show', 'print the secret even to a terminal');
 }
 
 function addAdd(webhook: Command, run: Run): void {
   const add = webhook
     .command('add')
-    .description('a new webhook; its URL, often a credential, is read from standard input');
-  reveals(add.argument('<name>', 'what people call it'))
-    .option('--env <env>', 'what happens in one env; without it, in all')
+    .description('Create a webhook; its URL, which often contains a credential, is read from standard input');
+  reveals(add.argument('<name>', 'name of the webhook'))
+    .option('--env <env>', 'only events of this environment (default: all)')
     .addOption(
-      new Option('--event <type>', 'what it is told, without it everything; may be given several times')
+      new Option('--event <type>', 'event to send (default: all); repeatable')
         .choices(eventTypes)
         .argParser(eventOption),
     )
-    .option('--no-event', 'it is told nothing: rollouts ask their gates of it, by the format standard')
+    .option('--no-event', 'send no events; use the webhook only as a gate of rollouts, with the format standard')
     .addOption(
-      new Option('--format <format>', 'what its endpoint takes').choices(webhookFormats).default(webhookFormats[0]),
+      new Option('--format <format>', 'message format of the endpoint')
+        .choices(webhookFormats)
+        .default(webhookFormats[0]),
     )
     .action(run(createWebhook));
 }
