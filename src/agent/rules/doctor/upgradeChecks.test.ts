@@ -15,6 +15,7 @@ const quiet: UpgradeFacts = {
   },
   drifted: { known: [] },
   drift: 'heal',
+  networks: { known: { changed: [], unused: [] } },
 };
 const outcomes = (facts: Partial<UpgradeFacts>) =>
   upgradeChecks({ known: { ...quiet, ...facts } }).flatMap(({ name, status, findings }) =>
@@ -59,12 +60,39 @@ it.each<[string, Partial<UpgradeFacts>, RegExp[]]>([
     { kept: [{ service: 'web', image: 'app:1', policy: 'missing' }] },
     [/^pull policies failed: web: pull_policy missing is honoured now: a bundle no longer pulls app:1/],
   ],
+  [
+    'networks that are created again',
+    {
+      networks: {
+        known: { changed: [{ name: 'p_a', why: 'its definition changed (label b)', users: [] }], unused: [] },
+      },
+    },
+    [/^networks failed: network p_a: its definition changed \(label b\): the next apply creates it again/],
+  ],
+  [
+    'networks that containers outside the project use',
+    {
+      networks: {
+        known: {
+          changed: [{ name: 'p_a', why: 'its definition changed (internal)', users: ['guest'] }],
+          unused: [{ name: 'p_b', users: ['guest'] }],
+        },
+      },
+    },
+    [/^networks failed: .*the next apply fails, .*: guest,network p_b: .*leaves it to guest$/],
+  ],
+  [
+    'networks that are removed',
+    { networks: { known: { changed: [], unused: [{ name: 'p_b', users: [] }] } } },
+    [/^networks failed: network p_b: no service uses it: the next apply removes it$/],
+  ],
+  ['networks of an engine that does not answer', { networks: { unknown: 'no engine' } }, [/^networks unknown/]],
   ['an engine that does not answer', { drifted: { unknown: 'no engine' } }, [/^drift unknown/]],
 ])('the checks before an upgrade name %s', (_, facts, expected) => {
   expect(outcomes(facts)).toEqual(expected.map((each) => expect.stringMatching(each) as string));
 });
 
 it('without an applied release nothing changes, and without a state nothing is known', () => {
-  expect(upgradeChecks({ known: null }).map(({ status }) => status)).toEqual(Array(6).fill('passed'));
-  expect(upgradeChecks({ unknown: 'x' }).map(({ status }) => status)).toEqual(Array(6).fill('unknown'));
+  expect(upgradeChecks({ known: null }).map(({ status }) => status)).toEqual(Array(7).fill('passed'));
+  expect(upgradeChecks({ unknown: 'x' }).map(({ status }) => status)).toEqual(Array(7).fill('unknown'));
 });
