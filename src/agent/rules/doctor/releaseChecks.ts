@@ -1,6 +1,7 @@
 import type { Fact } from '../../../platform/fact.ts';
 import { checkResult, unknownCheck, type Check, type Finding } from '../../../doctor/diagnosis.ts';
 import { printable } from '../../../protocol/printable.ts';
+import type { Sha } from '../../../../machines/types.ts';
 import type { unusedVolumes } from '../release/leftVolumes.ts';
 import { describeLoss } from '../release/lostVolumes.ts';
 import { describeUnfinished } from '../state/revertTries.ts';
@@ -19,6 +20,8 @@ export interface ReleasesFacts {
   incomplete: boolean;
   /** Paths that no tick needs: staging directories, registry logins of a killed compose. */
   orphanedPaths: string[];
+  /** Releases with files that neither their bundles nor the agent wrote, with some of the paths. */
+  written: readonly { sha: Sha; paths: readonly string[] }[];
 }
 
 /** Checks that `current` is the agent's, the applied release is complete, and no files are left over (spec §12.7). */
@@ -37,7 +40,18 @@ export function checkReleases(releases: Fact<ReleasesFacts>): Check {
   if (count > keep + 1)
     findings.push({ problem: `${count} releases lie there, ${keep} are kept`, fix: `${tick} --prune` });
   const left = orphanedPaths.map((path) => ({ problem: `${path} was left behind`, fix: `sudo rm -rf ${path}` }));
-  return checkResult(name, `${count} in ${envDir}/releases`, [...findings, ...left]);
+  const summary = `${count} in ${envDir}/releases${describeWritten(releases.known.written)}`;
+  return checkResult(name, summary, [...findings, ...left]);
+}
+
+/** The releases that `--prune` removes with files that somebody may need. */
+function describeWritten(written: ReleasesFacts['written']): string {
+  return written
+    .map(({ sha, paths }) => {
+      const named = paths.map((path) => printable(path)).join(', ');
+      return `; release ${sha} has files that its bundle does not have (${named} …), and --prune removes it with them`;
+    })
+    .join('');
 }
 
 /** Checks that no volume of the applied release was lost. */

@@ -21,6 +21,11 @@ export interface UpgradeFacts {
   withoutEffect: readonly RefusedFault[];
   /** Services whose `pull_policy` does not pull with every bundle, which earlier versions did. */
   kept: readonly { service: string; image: string; policy: string }[];
+  /** Networks of the project that are not as the release defines them, and those that it does not define, with foreign users. */
+  networks: Fact<{
+    changed: readonly { name: string; why: string; users: readonly string[] }[];
+    unused: readonly { name: string; users: readonly string[] }[];
+  }>;
   /** Releases with files that neither their bundles nor the agent wrote, with some of the paths. */
   written: readonly { sha: Sha; paths: readonly string[] }[];
 }
@@ -37,10 +42,39 @@ export function upgradeChecks(facts: Fact<UpgradeFacts | null>): Check[] {
     driftCheck(known),
     checkResult(names[4], 'every key has an effect', withoutEffectFindings(known)),
     checkResult(names[5], 'every image is pulled with every bundle', keptFindings(known)),
+    networksCheck(known),
   ];
 }
 
-const names = ['writable mounts', 'kept releases', 'jobs', 'drift', 'keys', 'pull policies'] as const;
+const names = ['writable mounts', 'kept releases', 'jobs', 'drift', 'keys', 'pull policies', 'networks'] as const;
+
+function networksCheck({ networks }: UpgradeFacts): Check {
+  if ('unknown' in networks) return unknownCheck(names[6], networks.unknown);
+  const { changed, unused } = networks.known;
+  const free = 'disconnect or remove these containers before the next apply';
+  const ofChanged = changed.map(({ name, why, users }) =>
+    users.length === 0
+      ? {
+          problem: `network ${printable(name)}: ${printable(why)}: the next apply creates it again, with the services on it`,
+          fix: 'apply in a maintenance window, or write into the bundle what the network has now',
+        }
+      : {
+          problem: `network ${printable(name)}: ${printable(why)}: the next apply fails, since containers outside the project use it: ${users.map((user) => printable(user)).join(', ')}`,
+          fix: free,
+        },
+  );
+  const ofUnused = unused.map(({ name, users }) => ({
+    problem:
+      users.length === 0
+        ? `network ${printable(name)}: no service uses it: the next apply removes it`
+        : `network ${printable(name)}: no service uses it: the next apply leaves it to ${users.map((user) => printable(user)).join(', ')}`,
+    fix:
+      users.length === 0
+        ? 'nothing, unless something outside the project needs it: make that a network of its own'
+        : free,
+  }));
+  return checkResult(names[6], 'every network is as the release defines it', [...ofChanged, ...ofUnused]);
+}
 
 function keptFindings({ kept }: UpgradeFacts): Finding[] {
   return kept.map(({ service, image, policy }) => ({

@@ -16,6 +16,7 @@ import { withCommandsOf, type AgentScope } from '../../rules/status/agentCommand
 import type { HoldFile } from '../../rules/schedule/hold.ts';
 import { checkLastTick, checkTimer, parseTimerFacts } from '../../rules/doctor/timerChecks.ts';
 import type { Fact } from '../../../platform/fact.ts';
+import { writtenIn } from './upgrade.ts';
 import type { DoctorContext } from './doctorContext.ts';
 
 /** Checks the timer, what the last ticks left, the hold, the lock, state.json and the releases. */
@@ -88,6 +89,7 @@ async function releasesFacts(context: DoctorContext, isTickRunning: boolean): Pr
     known: {
       envDir: home,
       count: (await namesIn(join(home, 'releases'))).length,
+      written: await writtenIn(releases, context.signal).catch(() => []),
       keep: settings.keep_releases,
       foreignCurrent: foreign,
       otherCurrent: isCurrentMeant ? await otherCurrent(releases, applied) : null,

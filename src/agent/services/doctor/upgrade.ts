@@ -17,6 +17,8 @@ import { createContainers } from '../../adapters/engine/containers.ts';
 import { Releases } from '../../adapters/release/releases.ts';
 import type { Settings } from '../../config/settings.ts';
 import { upgradeChecks, type UpgradeFacts } from '../../rules/doctor/upgradeChecks.ts';
+import { networkDefinitionsOf } from '../../rules/createdContainers/grantedPrivileges.ts';
+import { planNetworks, unusedNetworks } from '../../rules/createdContainers/networkPlan.ts';
 import { adoptable, describeUnknown } from '../../rules/health/drift.ts';
 import { contentLabelsOf } from '../../rules/release/contentLabel.ts';
 import type { ReleaseRecord } from '../../rules/release/releaseRecord.ts';
@@ -50,6 +52,7 @@ async function factsOf({ host, settings, signal, vault }: DoctorContext): Promis
         jobTimeoutS: settings.job_timeout_s,
         drifted: await driftedOf({ releases, record, settings, env }, signal),
         drift: settings.drift,
+        networks: await networksOf({ releases, record, settings, env }, vault, signal),
         withoutEffect: await withoutEffectIn({ releases, record, settings, env }, { files, vault }, signal),
         kept: record.containers ? [] : keptImages(activeServiceLayers(files, record.profiles ?? [])),
         written: await writtenIn(releases, signal),
@@ -119,10 +122,43 @@ async function driftedOf(
   }
 }
 
+/** By the model that compose renders now; an older agent has recorded none. */
+async function networksOf(
+  { releases, record, settings, env }: ExaminedRelease,
+  vault: DoctorContext['vault'],
+  signal: AbortSignal,
+): Promise<UpgradeFacts['networks']> {
+  if (settings.orchestrator === 'swarm') return { known: { changed: [], unused: [] } };
+  const project = `deployd-${env}`;
+  const containers = createContainers({ containerHost: settings.container_host, project, signal });
+  const options = { redactor: () => vault.redactor(), podmanVersion: () => containers.podmanVersion() };
+  const compose = createCompose({ ...settings, env } as Settings, project, options);
+  const { compose: files, profiles = [] } = record;
+  const found = await catchFault(async () => {
+    const model = await compose.renderModel({ dir: releases.pathOf(record.sha), files, profiles }, signal);
+    const own = new Set((await containers.listStatuses()).map(({ id }) => id));
+    const users = await containers.resourceUsers();
+    return { wanted: networkDefinitionsOf(model), networks: await containers.networks(), users, own };
+  });
+  if (found instanceof Fault) return { unknown: found.message };
+  const { wanted, networks, users, own } = found;
+  const foreign = users.filter(({ id }) => !own.has(id));
+  const plan = planNetworks({ wanted, asked: {}, networks, foreign, project, hide: (fact) => fact });
+  const names = (name: string) => Object.hasOwn(wanted, name);
+  const unused = unusedNetworks(networks, { names, users: foreign, project });
+  const removed = plan.removed.map(({ network, why }) => ({ name: network.name, why, users: [] }));
+  return {
+    known: {
+      changed: [...removed, ...plan.conflicts].filter(({ name }) => names(name)),
+      unused: unused.map(({ network, users: using }) => ({ name: network.name, users: using })),
+    },
+  };
+}
+
 /** Paths of a release that are named. */
 const maxNamed = 3;
 
-async function writtenIn(releases: Releases, signal: AbortSignal): Promise<UpgradeFacts['written']> {
+export async function writtenIn(releases: Releases, signal: AbortSignal): Promise<UpgradeFacts['written']> {
   const all = (await releases.listIfExists()).map(async (sha) => {
     return { sha, paths: await releases.writtenFiles(sha, maxNamed, signal) };
   });
