@@ -11,7 +11,7 @@ leases for the secretstore, receives the reports of hosts, and has an API for op
 first start takes four steps: write the configuration, \`init\`, \`systemctl enable --now deployd-tenancy\`, and
 \`secretstore apply\`. Started as root, a command that uses the store becomes the user of the service.`,
   exits: [
-    [0, 'Done; for `secretstore plan`, nothing differs; for `doctor`, all is well.'],
+    [0, 'Done; for `secretstore plan`, nothing differs; for `doctor`, all checks passed.'],
     [1, 'Failed, with one line that says why; `secretstore plan`: something differs; `doctor`: something is wrong.'],
     [2, '`secretstore`: it cannot be used, or an operator has to decide.'],
     [78, 'The configuration is wrong, or the user.'],

@@ -7,16 +7,16 @@ const check = (name: string, status: Check['status'], findings: Check['findings'
 
 it.each<[string, Check[], boolean, string[]]>([
   [
-    'all is well',
+    'all checks passed',
     [check('a', 'passed'), check('long', 'not applicable')],
     true,
-    ['a     well      shown', 'long  n/a       shown', '', 'all is well'],
+    ['a     ok       shown', 'long  n/a      shown', '', 'all checks passed'],
   ],
   [
     'a fault, and a check that was not possible',
     [check('a', 'failed', [{ problem: 'x\x1b', fix: 'y' }]), check('b', 'unknown')],
     false,
-    ['a  WRONG     shown', '   x ', '     fix: y', 'b  not seen  shown', '', '1 fault; not seen: b'],
+    ['a  FAIL     shown', '   x ', '     fix: y', 'b  unknown  shown', '', '1 fault; unknown: b'],
   ],
   [
     'several faults',
@@ -28,13 +28,13 @@ it.each<[string, Check[], boolean, string[]]>([
       check('b', 'passed'),
     ],
     false,
-    ['a  WRONG     shown', '   x', '     fix: y', '   z', '     fix: u', 'b  well      shown', '', '2 faults'],
+    ['a  FAIL     shown', '   x', '     fix: y', '   z', '     fix: u', 'b  ok       shown', '', '2 faults'],
   ],
   [
     'checks that were not possible',
     [check('a', 'unknown'), check('b', 'unknown')],
     false,
-    ['a  not seen  shown', 'b  not seen  shown', '', 'nothing wrong was seen; not seen: a, b'],
+    ['a  unknown  shown', 'b  unknown  shown', '', 'no faults found; unknown: a, b'],
   ],
 ])('ends with a summary: %s', (_name, checks, passed, lines) => {
   expect(diagnosisOf(checks)).toEqual({ passed, checks });

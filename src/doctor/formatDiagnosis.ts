@@ -3,9 +3,9 @@ import { terminalSafe } from '../platform/text/terminalSafe.ts';
 
 /** The words of the output for each status: a label in the text, and `verdict` in JSON (spec §2). */
 const statusWords: Record<Check['status'], { label: string; verdict: string }> = {
-  passed: { label: 'well', verdict: 'well' },
-  failed: { label: 'WRONG', verdict: 'wrong' },
-  unknown: { label: 'not seen', verdict: 'unseen' },
+  passed: { label: 'ok', verdict: 'well' },
+  failed: { label: 'FAIL', verdict: 'wrong' },
+  unknown: { label: 'unknown', verdict: 'unseen' },
   'not applicable': { label: 'n/a', verdict: 'not applicable' },
 };
 
@@ -13,10 +13,10 @@ const statusWords: Record<Check['status'], { label: string; verdict: string }> =
 export function formatDiagnosis({ passed, checks }: Diagnosis): string {
   const width = Math.max(...checks.map(({ name }) => name.length));
   const rows = checks.flatMap(({ name, status, detail, findings }) => [
-    `${name.padEnd(width)}  ${statusWords[status].label.padEnd(8)}  ${detail}`,
+    `${name.padEnd(width)}  ${statusWords[status].label.padEnd(7)}  ${detail}`,
     ...findings.flatMap(({ problem, fix }) => [`${indent(width)}${problem}`, `${indent(width)}  fix: ${fix}`]),
   ]);
-  return [...rows, '', passed ? 'all is well' : formatSummary(checks)].map(terminalSafe).join('\n');
+  return [...rows, '', passed ? 'all checks passed' : formatSummary(checks)].map(terminalSafe).join('\n');
 }
 
 /** The diagnosis as JSON, the output of `deployd doctor --json` (spec §2). */
@@ -35,6 +35,6 @@ function indent(width: number): string {
 function formatSummary(checks: Check[]): string {
   const faults = checks.reduce((sum, { findings }) => sum + findings.length, 0);
   const unknown = checks.filter(({ status }) => status === 'unknown').map(({ name }) => name);
-  const failed = faults === 0 ? 'nothing wrong was seen' : `${faults} ${faults === 1 ? 'fault' : 'faults'}`;
-  return unknown.length === 0 ? failed : `${failed}; not seen: ${unknown.join(', ')}`;
+  const failed = faults === 0 ? 'no faults found' : `${faults} ${faults === 1 ? 'fault' : 'faults'}`;
+  return unknown.length === 0 ? failed : `${failed}; unknown: ${unknown.join(', ')}`;
 }

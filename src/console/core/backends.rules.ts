@@ -37,7 +37,7 @@ export function conditionOf(backend: ConditionFacts): Condition {
   if (backend.healthy === null)
     return { word: 'unknown', tone: 'later', meaning: 'Its host has not checked in lately.' };
   if (isBehind(backend))
-    return { word: 'behind', tone: 'later', meaning: 'Its host does not run the desired bundle yet.' };
+    return { word: 'out of date', tone: 'later', meaning: 'Its host does not run the desired bundle yet.' };
   return stateConditions.active;
 }
 
@@ -48,7 +48,7 @@ function isBehind({ applied_sha, desired_sha }: Pick<Backend, 'applied_sha' | 'd
 
 /** What defers the work of a host, by the word of the API. */
 export const deferralConditions: Record<NonNullable<Backend['deferred_by']>, Condition> = {
-  hold: { word: 'held', tone: 'later', meaning: 'An operator holds its host: nothing is changed there.' },
+  hold: { word: 'paused', tone: 'later', meaning: 'An operator has paused its host: nothing is changed there.' },
   window: { word: 'window closed', tone: 'idle', meaning: 'Its host waits until one of its windows opens.' },
 };
 

@@ -6,8 +6,8 @@ type Facts = Parameters<typeof conditionOf>[0];
 it.each<[string, string, Partial<Facts>]>([
   ['active', 'good', {}],
   ['active', 'good', { applied_sha: null, desired_sha: null }],
-  ['behind', 'later', { applied_sha: null }],
-  ['behind', 'later', { desired_sha: 'b' }],
+  ['out of date', 'later', { applied_sha: null }],
+  ['out of date', 'later', { desired_sha: 'b' }],
   ['unhealthy', 'bad', { healthy: false, desired_sha: 'b' }],
   ['unhealthy', 'bad', { trouble: 'unhealthy' }],
   ['unknown', 'later', { healthy: null }],

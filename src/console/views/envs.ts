@@ -28,8 +28,8 @@ function envTable(envs: readonly EnvCounts[]): TemplateResult {
     { heading: 'Env', cell: envName },
     { heading: 'Hosts', isNumber: true, cell: ({ backends }) => countPresent(backends).toLocaleString('en') },
     { heading: 'Offline', isNumber: true, cell: ({ backends }) => (backends['offline'] ?? 0).toLocaleString('en') },
-    { heading: 'Sick', isNumber: true, cell: ({ sick }) => sick.toLocaleString('en') },
-    { heading: 'Behind', isNumber: true, cell: ({ behind }) => behind.toLocaleString('en') },
+    { heading: 'Unhealthy', isNumber: true, cell: ({ sick }) => sick.toLocaleString('en') },
+    { heading: 'Out of date', isNumber: true, cell: ({ behind }) => behind.toLocaleString('en') },
     { heading: 'Rollout', cell: ({ rollout }) => (rollout ? rolloutBadge(rollout.state) : '–') },
     { heading: 'Desired bundle', cell: ({ desired_sha }) => digest(desired_sha) },
   ];

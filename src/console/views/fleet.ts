@@ -46,11 +46,11 @@ function fleetCounts(envs: readonly EnvCounts[], query: URLSearchParams): Templa
   return counts([
     { ...all, tone: 'idle' },
     stateCount('active'),
-    { name: 'sick', count: sum(({ sick }) => sick), tone: 'bad', ...only('sick', 'true') },
+    { name: 'unhealthy', count: sum(({ sick }) => sick), tone: 'bad', ...only('sick', 'true') },
     stateCount('offline'),
-    { name: 'behind', count: sum(({ behind }) => behind), tone: 'later', ...only('behind', 'true') },
+    { name: 'out of date', count: sum(({ behind }) => behind), tone: 'later', ...only('behind', 'true') },
     ...[
-      { name: 'held', count: held, tone: 'later' as const, ...only('deferred_by', 'hold') },
+      { name: 'paused', count: held, tone: 'later' as const, ...only('deferred_by', 'hold') },
       ...passingStates.map(stateCount),
     ].filter(({ count }) => count > 0),
   ]);

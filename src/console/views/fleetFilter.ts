@@ -46,9 +46,9 @@ export function fleetFilter(envs: readonly EnvCounts[], visit: Visit): TemplateR
     /></label>
     ${select('env', 'Env', { query, values: envs.map(({ name }) => name) })}
     ${select('state', 'State', { query, values: Object.keys(stateConditions) })}
-    ${select('deferred_by', 'Deferred by', { query, values: Object.keys(deferralConditions) })}
+    ${select('deferred_by', 'Paused by', { query, values: Object.keys(deferralConditions) })}
     ${swarm === null ? nothing : select('swarm', 'Swarm', { query, values: [swarm] })}
-    ${toggle('behind', 'Behind', query)} ${toggle('sick', 'Sick', query)}
+    ${toggle('behind', 'Out of date', query)} ${toggle('sick', 'Unhealthy', query)}
     ${isFiltered(query) ? html`<a class="button quiet" href=${hrefOf('fleet')} data-keep>Clear</a>` : nothing}
   </form>`;
 }

@@ -65,7 +65,7 @@ export function sentenceOf({ type, data }: WebhookEvent): string {
     case 'backend.unhealthy':
       return `${host} is unhealthy${why}`;
     case 'backend.recovered':
-      return `${host} ${code === RETIRED ? 'retires' : 'is well again'}`;
+      return `${host} ${code === RETIRED ? 'retires' : 'has recovered'}`;
     case 'backend.offline':
       return `${host} is offline`;
     case 'backend.back':
@@ -119,7 +119,7 @@ const severities: Record<Type, 'error' | 'warning' | 'info' | null> = {
 /** Longest summary that PagerDuty takes, in characters. */
 const MAX_SUMMARY = 1024;
 
-/** An event for the Events API v2 of PagerDuty: one incident for each subject, resolved when it is well again. */
+/** An event for the Events API v2 of PagerDuty: one incident for each subject, resolved when it has recovered. */
 function pagerDutyBody(event: WebhookEvent, { routingKey, source }: { routingKey: string; source: string }): object {
   const { type, timestamp, data } = event;
   const severity = severities[type];

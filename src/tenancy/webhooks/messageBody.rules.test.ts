@@ -60,7 +60,7 @@ it.each([
     'db-1.example (db-1.example, env eu-1) failed to apply db-1.example db-1.example (aaaaaaaaaaaa): PULL_FAILED',
   ],
   ['backend.unhealthy', 'db-1.example (db-1.example, env eu-1) is unhealthy: PULL_FAILED'],
-  ['backend.recovered', 'db-1.example (db-1.example, env eu-1) is well again'],
+  ['backend.recovered', 'db-1.example (db-1.example, env eu-1) has recovered'],
   ['backend.offline', 'db-1.example (db-1.example, env eu-1) is offline'],
   ['backend.back', 'db-1.example (db-1.example, env eu-1) is back'],
   [

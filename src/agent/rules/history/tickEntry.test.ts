@@ -54,7 +54,7 @@ describe('the entry of a tick', () => {
   it('tells which services were healed, and no reason of a recovery', () => {
     const outcome = { lines: [], reason: 'healed:web', reverted: false };
     expect(entry('converged', { decisions: [desired('drift:web')] }, { outcome })).toMatchObject({
-      ...{ healed: true, reason: 'services were not well: web' },
+      ...{ healed: true, reason: 'services were unhealthy: web' },
     });
     expect(entry('converged', { decisions: [desired('')] }).reason).toBeNull();
   });

@@ -22,7 +22,7 @@ export function describeDecision(decision: Decision): string {
     case 'deferred':
       return deferralMeanings[decision.by];
     case 'unhealthy':
-      return `not well: ${decision.services.join(', ')}${onNodes(decision.nodes)}`;
+      return `unhealthy: ${decision.services.join(', ')}${onNodes(decision.nodes)}`;
     case 'attempt-found':
       return `an apply of ${shortSha(decision.sha)} was cut short earlier (${decision.phase})`;
     case 'call-failed':
@@ -40,7 +40,7 @@ export function describeDecision(decision: Decision): string {
     case 'current-restored':
       return `no container was touched; in force is again ${decision.sha === null ? 'nothing' : shortSha(decision.sha)}`;
     case 'reverted':
-      return `the release before, ${shortSha(decision.sha)}, was brought back and is well`;
+      return `the release before, ${shortSha(decision.sha)}, was restored and is healthy`;
     case 'revert-failed':
       return `the release before, ${shortSha(decision.sha)}, could not be brought back yet; the next tick goes on`;
     case 'revert-ended':
@@ -109,7 +109,7 @@ function describeDesired({ action, applied, desired, reason }: Extract<Decision,
     case 'reapply':
       return `${target} is applied and was ordered again`;
     case 'drift':
-      return `services were not well: ${detail.replaceAll(',', ', ')}`;
+      return `services were unhealthy: ${detail.replaceAll(',', ', ')}`;
     case 'leader':
       return `${detail} leads the swarm`;
     case 'retired':
@@ -151,7 +151,7 @@ const failureMeanings: Readonly<Record<string, string>> = {
   PULL_FAILED: 'an image cannot be had from its registry',
   UP_FAILED: 'docker compose up failed',
   DOWN_FAILED: 'docker compose down failed',
-  UNHEALTHY: 'containers did not become well in time',
+  UNHEALTHY: 'containers did not become healthy in time',
   RUNTIME_UNAVAILABLE: 'the container engine does not answer',
   ENGINE_ERROR: 'the container engine answers, but cannot do what was asked',
   AGENT_UNAUTHENTICATED: 'the tenancy service or the mesh refuses this agent; a new grant is needed',

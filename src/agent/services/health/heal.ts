@@ -119,7 +119,9 @@ async function healApplied(
     return { ...plainOutcome(ending), code, lines, tail: output ?? tail, reason };
   }
   await recordHeals(deps, due);
-  tick.journal.info(`healed: ${servicesOf(due).join(',') || 'the applied release was brought up again and is well'}`);
+  tick.journal.info(
+    `healed: ${servicesOf(due).join(',') || 'the applied release was brought up again and is healthy'}`,
+  );
   const relapsed = relapseOutcome(deps, { left, healed: due });
   if (relapsed.lines.length > 0) return { ...relapsed, reason, tail };
   const services = due.length > 0 ? servicesOf(due) : await serviceNamesOf(deps, sha);
