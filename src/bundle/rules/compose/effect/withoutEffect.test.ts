@@ -28,7 +28,7 @@ function judgedFiles(texts: readonly string[], { host, flagged = false, ...facts
     return parsed.file;
   });
   const manifest = { agent: { allow_privileged: flagged }, compose: files.map(({ path }) => path) } as Manifest;
-  const releaseFiles = new Set(['compose.yaml', 'conf', 'conf/f', 'conf/run.sh']);
+  const releaseFiles = new Set(['compose.yaml', 'conf', 'conf:x', 'conf/f', 'conf/run.sh']);
   const executables = new Set(['conf/run.sh']);
   const bundle = { manifest, projectName: 'deployd-eu-1', releaseFiles, executables };
   return judgeComposePolicy(files, { ...bundle, ...facts, host: { ...anyHost, ...host } });
@@ -140,6 +140,16 @@ describe('keys that a host would leave out', () => {
     const facts = { flagged: true, engineApi: [1, 51] } as const;
     expect(textsOf(example, { ...facts, host })).toEqual([expect.stringContaining(`web: ${key} is refused`)]);
   });
+
+  it.each(['deploy: {resources: {limits: {cpus: "1000m"}}}', 'deploy: {resources: {limits: {pids: 1k}}}'])(
+    'refuses a limit that compose 2.20 drops: %s',
+    (service) => expect(textsOf(service)).toEqual([expect.stringContaining('must be a number')]),
+  );
+
+  it.each(['volumes: [{type: tmpfs, target: "/x:y"}]', 'configs: [{source: f, target: "/x:y"}]'])(
+    'are not meant by a colon that arrives: %s',
+    (service) => expect(textsOf(service)).toEqual([]),
+  );
 
   it.each(composeFileGaps)('are refused: $example', ({ key, example }) => {
     const facts = { flagged: true, engineApi: [1, 51] } as const;
