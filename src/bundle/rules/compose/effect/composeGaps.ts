@@ -1,6 +1,6 @@
 import { isFalse } from '../policy/validators.ts';
 import type { PolicyFacts } from '../policy/finding.ts';
-import { entriesOf, isText, textOf, type ComposeNode } from '../document/composeNode.ts';
+import { entriesOf, isText, textOf, valueAt, type ComposeNode } from '../document/composeNode.ts';
 import { effectiveValue } from '../document/serviceLayers.ts';
 import { pullIntervalMs } from '../../plan/pullPlan.ts';
 import { keyGap, nodesAt, type KeyGap } from './keyGap.ts';
@@ -84,6 +84,18 @@ export const composeFileGaps: readonly KeyGap[] = [
   }),
 ];
 
+const examples = { source: 'source: "./conf:x", target: /x', target: 'source: ./conf, target: "/x:y"' };
+
+/** Compose since 2.40, at the latest, cannot start such a mount; a tmpfs it hands over in another form. */
+function mountsWithColon(service: ComposeNode, key: 'source' | 'target'): ComposeNode[] {
+  const types = key === 'source' ? ['bind'] : ['bind', 'volume'];
+  const mounts = nodesAt(service, ['volumes[]']).filter((mount) =>
+    types.includes(textOf(valueAt(mount, 'type')) ?? ''),
+  );
+  const written = mounts.flatMap((mount) => valueAt(mount, key) ?? []);
+  return written.filter((node) => (textOf(node) ?? '').replace(/\$\{[^}]*\}/g, '').includes(':'));
+}
+
 /** What a service may not say on a host with compose, since it would have no effect there. */
 export const composeGaps: readonly KeyGap[] = [
   ...rows.map(versionGap),
@@ -93,6 +105,12 @@ export const composeGaps: readonly KeyGap[] = [
   ].map(([key = '', cure = '', example = '']) =>
     keyGap({ key, why: 'only Windows has it', cure, example }, (text) => text === '' || text === '0'),
   ),
+  ...(['source', 'target'] as const).map((key) => ({
+    ...{ key: `volumes[].${key}`, why: 'newer versions of compose write a mount with colons between its parts' },
+    ...{ cure: 'choose a path without a colon', example: `volumes: [{type: bind, ${examples[key]}, read_only: true}]` },
+    find: (service: ComposeNode, { rendered }: PolicyFacts) =>
+      rendered === undefined ? mountsWithColon(service, key) : [],
+  })),
   {
     ...{ key: 'mac_address', why: 'compose before 2.40 leaves it out with Docker 25 or newer' },
     ...{ cure: 'write networks: {default: {mac_address: …}}', example: 'mac_address: 02:42:ac:11:00:02' },
