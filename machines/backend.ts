@@ -14,7 +14,7 @@ export interface BackendFacts {
   finished: FinishingStep[];
 }
 
-/** What happens to a backend. `force`, `purge_volumes`: docs/operating.md, Retire. */
+/** What happens to a backend. `force`, `purge_volumes`: docs/operating.md, Retire a host. */
 export type BackendEvent =
   | { type: 'REVEAL_KIT' }
   | { type: 'CHECK_IN' }
