@@ -1,4 +1,5 @@
 import type { EngineMeans } from '../../../bundle/rules/plan/hostFaults.ts';
+import { architectureOf } from '../../../bundle/rules/plan/images.ts';
 import type { TakenPort } from '../../../bundle/rules/network/takenPorts.ts';
 
 /** What an engine says of itself. */
@@ -58,7 +59,8 @@ export function engineMeansOf(reading: EngineReading): EngineMeans {
     apiVersion,
     cpus: info.NCPU ?? 0,
     memoryBytes: info.MemTotal ?? 0,
-    architecture: info.Architecture ?? null,
+    // Podman has the words of images
+    architecture: architectureOf(`linux/${info.Architecture ?? ''}`) ?? info.Architecture ?? null,
     hasIpv6Pool: (info.DefaultAddressPools ?? []).some(({ Base = '' }) => Base.includes(':')),
     networks: networks
       .filter((each) => isOutside(each) && isLocal(each))

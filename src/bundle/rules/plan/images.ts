@@ -30,9 +30,12 @@ export function copiedOwnerFaults(
       return copied.flatMap((reference) => {
         const lost = isOfImage ? lostOwner(reference, user) : null;
         const unfound = isOld && !/^(root|0|)$/.test(user) ? ownersOf(reference)[0] : undefined;
-        const found = lost ?? unfound;
+        const byPodman = engine?.isPodman
+          ? ownersOf(reference).find(({ node }) => !/^0+$|\$/.test(node.text))
+          : undefined;
+        const found = lost ?? byPodman ?? unfound;
         if (found === undefined) return [];
-        const problem = unfound ? problems.old(user) : problems.ofImage(user);
+        const problem = byPodman ? problems.podman : unfound ? problems.old(user) : problems.ofImage(user);
         const text = `service ${printable(service.name)}: ${section}.${found.key} ${problem.text}${placeOf(files, found.node)}`;
         return [{ text, cure: problem.cure }];
       });
@@ -46,6 +49,7 @@ const problems = {
     text: `has no effect: the file belongs to ${printable(user)}, the user of its image`,
     cure: `${leaveOut}, or write user: UID:GID and the same numbers there`,
   }),
+  podman: { text: 'has no effect with Podman: the file belongs to root', cure: leaveOut },
   old: (user: string) => ({
     text: `fails with Docker 20.10, which looks ${printable(user)}, the user of the container, up on the host`,
     cure: `${leaveOut}, or install a newer engine on the host`,
