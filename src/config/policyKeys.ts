@@ -8,16 +8,16 @@ export const policyKeys = {
   'policy.permit': optional(
     permits,
     {},
-    'What bundles may have here beyond the ordinary, without `allow_privileged`: a mapping of lists.',
+    'Privileges that bundles may have without `allow_privileged`: a mapping of lists.',
   ),
   'policy.deny': optional(
     listOfWords(...denials),
     [],
-    'What no flag of a bundle and no request gets here; what `policy.permit` names stays permitted.',
+    'Privileges and acts that no flag of a bundle and no request can have; the entries of `policy.permit` stay permitted.',
   ),
   'policy.images': optional(
     oneOf('any', 'digest'),
     'any',
-    '`digest`: only images that are pinned by their sha256 run here.',
+    '`digest`: run only images that are pinned by their sha256.',
   ),
 } as const satisfies Record<string, ConfigKey>;

@@ -16,12 +16,12 @@ export const traceKeys = {
   'traces.otlp_endpoint': optional(
     nullable(serviceUrl),
     null,
-    'URL of an OpenTelemetry collector that takes traces by OTLP/HTTP, as a rule `…/v1/traces`; without it none are sent.',
+    'URL of an OpenTelemetry collector for traces by OTLP/HTTP, usually `…/v1/traces`; default: no traces are sent.',
   ),
   'traces.ca': optional(
     nullable(absolutePath),
     null,
-    'PEM file of the certificate authority that the collector is trusted by; without it, the system’s.',
+    'PEM file with the certificate authority of the collector; default: those of the system.',
   ),
 } as const satisfies Record<string, ConfigKey>;
 
