@@ -2,7 +2,7 @@ import type { Box, Graph } from './graph.ts';
 import { captionOf } from './mermaid.ts';
 import { edgesOf, exitClassOf, type Edge } from './edges.ts';
 
-const colours = {
+const dotColours = {
   good: { fillcolor: '#e6f4ea', color: '#1e7d34' },
   later: { fillcolor: '#fff4d6', color: '#9a6b00' },
   bad: { fillcolor: '#fde7e7', color: '#b3261e' },
@@ -30,7 +30,7 @@ function nodeAttributesOf(box: Box): Record<string, string> {
     label: captionOf(box),
     ...(box.description !== null && { tooltip: box.description }),
     ...(box.kind === 'ending' && { peripheries: '2' }),
-    ...(exitClass && colours[exitClass]),
+    ...(exitClass && dotColours[exitClass]),
   };
 }
 

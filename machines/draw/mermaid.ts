@@ -1,7 +1,7 @@
 import type { Arrow, Box, Graph } from './graph.ts';
 import { guardNamesTarget, exitClassOf } from './edges.ts';
 
-const colours = {
+const mermaidColours = {
   good: 'fill:#e6f4ea,stroke:#1e7d34,color:#12351b',
   later: 'fill:#fff4d6,stroke:#9a6b00,color:#3d2b00',
   bad: 'fill:#fde7e7,stroke:#b3261e,color:#410e0b',
@@ -34,6 +34,6 @@ function labelOf(same: Arrow[]): string {
   return labels.filter(Boolean).join('\\n');
 }
 
-function classLines(name: keyof typeof colours, boxes: Box[]): string[] {
-  return [`classDef ${name} ${colours[name]}`, `class ${boxes.map((box) => box.name).join(',')} ${name}`];
+function classLines(name: keyof typeof mermaidColours, boxes: Box[]): string[] {
+  return [`classDef ${name} ${mermaidColours[name]}`, `class ${boxes.map((box) => box.name).join(',')} ${name}`];
 }

@@ -1,5 +1,5 @@
 import { lstatSync, readdirSync, realpathSync, statSync, type Stats } from 'node:fs';
-import { join, relative, resolve, sep } from 'node:path';
+import { join, resolve, sep } from 'node:path';
 import { maxCharacters } from './rules/compose/document/documentSize.ts';
 import { leftBehind, type PathKind, type ProjectTree, type TreeFile } from './rules/import/projectTree.ts';
 import { readRegularFile } from '../platform/regularFile.ts';
@@ -96,9 +96,4 @@ function namesIn(directory: string): string[] {
   } catch {
     return [];
   }
-}
-
-/** A path relative to the project, as the rules want it. */
-export function projectPath(directory: string, path: string): string {
-  return relative(resolve(directory), resolve(directory, path)) || '.';
 }

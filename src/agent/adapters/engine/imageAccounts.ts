@@ -1,5 +1,5 @@
+import type { ImageAccounts } from '../../../bundle/rules/plan/bundleToStart.ts';
 import type Docker from 'dockerode';
-import type { ImageAccounts } from '../../../bundle/rules/plan/namedUsers.ts';
 import { blockBytes, parseHeader } from '../../../bundle/rules/archive/tarHeader.ts';
 import { collectBytes } from '../../../platform/collectBytes.ts';
 import type { EngineApi } from './engineApi.ts';

@@ -1,4 +1,4 @@
-import type { EngineMeans } from '../../../bundle/rules/plan/hostFaults.ts';
+import type { EngineMeans } from '../../../bundle/rules/plan/bundleToStart.ts';
 import { architectureOf } from '../../../bundle/rules/plan/images.ts';
 import type { TakenPort } from '../../../bundle/rules/network/takenPorts.ts';
 

@@ -1,3 +1,4 @@
+import type { EngineMeans, ImageAccounts } from '../../../bundle/rules/plan/bundleToStart.ts';
 import { hostname } from 'node:os';
 import { Fault } from '../../../../machines/fault.ts';
 import type { Sha } from '../../../../machines/types.ts';
@@ -13,8 +14,6 @@ import type { State } from '../../rules/state/state.ts';
 import { anyHost } from '../../../bundle/rules/compose/policy/policyHost.ts';
 import { readListeners } from '../../adapters/host/listeners.ts';
 import { engineMeansOf } from '../../rules/bundle/engineMeans.ts';
-import type { EngineMeans } from '../../../bundle/rules/plan/hostFaults.ts';
-import type { ImageAccounts } from '../../../bundle/rules/plan/namedUsers.ts';
 import { imagesToRead } from '../../../bundle/rules/plan/startFaults.ts';
 import { catchFault } from '../catchFault.ts';
 import { isAppliedContent } from './appliedContent.ts';

@@ -1,8 +1,9 @@
+import { pullIntervalMs } from '../../../bundle/rules/compose/policy/quantities.ts';
 import { failedFault, Fault } from '../../../../machines/fault.ts';
 import type { Bundle } from '../../../../machines/types.ts';
 import { printable } from '../../../protocol/printable.ts';
 import { pullRoundsOf } from '../../rules/compose/pullRounds.ts';
-import { pullIntervalMs, pullPlanOf, type ServiceImage } from '../../../bundle/rules/plan/pullPlan.ts';
+import { pullPlanOf, type ServiceImage } from '../../../bundle/rules/plan/pullPlan.ts';
 import type { ReleaseRecord } from '../../rules/release/releaseRecord.ts';
 import { composeReleaseOf } from '../release/composeRelease.ts';
 import { expectDistinctNetworks, rethrowAsEngineFault } from './startRelease.ts';

@@ -13,11 +13,11 @@ export function formatDiff(diff: BundleDiff): string {
     [
       ['before', labelLines(before)],
       ['after', labelLines(after)],
-      ['powers', powers.map((power) => signed(power, textOf(power)))],
+      ['powers', powers.map((power) => signed(power, sideShown(power)))],
       ['manifest', diff.manifest.map(formatDifference)],
       ['services', services.flatMap(formatPart)],
       ['resources', resources.flatMap(formatPart)],
-      ['images', images.map((image) => signed(image, textOf(image)))],
+      ['images', images.map((image) => signed(image, sideShown(image)))],
       ['variables', diff.variables.map(formatDifference)],
       ['secrets', diff.secrets.map(formatDifference)],
       ['files', diff.files.map((file) => signed(file, visible(file.key)))],
@@ -45,7 +45,7 @@ function formatPart({ name, change, keys }: PartDifference): string[] {
 function formatDifference(difference: Difference): string {
   const { key, before, after } = difference;
   const isTold = before !== null && after !== null && before !== after;
-  const value = isTold ? `${visible(before)} → ${visible(after)}` : textOf(difference);
+  const value = isTold ? `${visible(before)} → ${visible(after)}` : sideShown(difference);
   return signed(difference, `${visible(key)}: ${value}`);
 }
 
@@ -54,7 +54,7 @@ function signed({ before, after }: Difference, text: string): string {
   return after === null ? `- ${text}` : `~ ${text}`;
 }
 
-function textOf({ before, after }: Difference): string {
+function sideShown({ before, after }: Difference): string {
   return visible(after ?? before ?? '');
 }
 

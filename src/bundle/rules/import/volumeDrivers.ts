@@ -29,13 +29,13 @@ export function replaceVolumeDrivers(work: ImportWork): void {
   }
 }
 
-interface Context {
+interface DriverContext {
   work: ImportWork;
   document: ProjectDocument;
   owner: string;
 }
 
-function replaceDriver(map: MapNode, context: Context): void {
+function replaceDriver(map: MapNode, context: DriverContext): void {
   const { work, document, owner } = context;
   const mountpoint = textAt(valueAt(map, document, 'driver_opts', 'mountpoint'), document);
   if (textAt(valueAt(map, document, 'driver'), document) === 'local-persist' && mountpoint !== null) {
@@ -61,7 +61,7 @@ function bindOptions(device: string): MapNode {
   return options;
 }
 
-function replaceDirectory(map: MapNode, device: string, { work, owner }: Context): void {
+function replaceDirectory(map: MapNode, device: string, { work, owner }: DriverContext): void {
   const place = { owner, key: 'driver_opts' };
   if (device.startsWith('/') && !isUnseen(normalizeHostPath(device))) return;
   if (!/^[/~]/.test(device) && isConfiguration(joinPath('.', device), work)) {

@@ -1,7 +1,7 @@
+import type { EngineMeans } from './bundleToStart.ts';
 import type { Manifest } from '../../../../machines/types.ts';
 import { parseComposeFile } from '../compose/document/composeFile.ts';
 import { anyHost, type OrchestratorName } from '../compose/policy/policyHost.ts';
-import type { EngineMeans } from './hostFaults.ts';
 import { noHost, planOf, type HostFacts } from './plan.ts';
 
 const manifest: Manifest = {

@@ -1,6 +1,6 @@
+import type { EngineMeans } from './bundleToStart.ts';
 import { parseComposeFile } from '../compose/document/composeFile.ts';
 import type { Manifest } from '../../../../machines/types.ts';
-import type { EngineMeans } from './hostFaults.ts';
 import type { LocalImage } from './pullPlan.ts';
 import { pulledImageFaults } from './startFaults.ts';
 

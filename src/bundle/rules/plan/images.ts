@@ -1,9 +1,10 @@
+import type { BundleToStart, EngineMeans } from './bundleToStart.ts';
+import { isSince } from './resourceFaults.ts';
 import type { RefusedFault } from '../../../../machines/refusals.ts';
 import { printable } from '../../../protocol/printable.ts';
 import { contentSections, effectiveReferences, mountedContents } from '../compose/document/contentAccess.ts';
 import { textOf, valueAt } from '../compose/document/composeNode.ts';
 import { lostOwner, ownersOf } from '../compose/effect/contentAccess.ts';
-import { isSince, type BundleToStart, type EngineMeans } from './hostFaults.ts';
 import type { LocalImage } from './pullPlan.ts';
 import { placeOf, type ReadService } from './writtenText.ts';
 

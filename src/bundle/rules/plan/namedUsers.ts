@@ -1,15 +1,10 @@
 import type { RefusedFault } from '../../../../machines/refusals.ts';
-import { printable } from '../../../protocol/printable.ts';
-import { plannedPulls, type EngineImages } from './pullPlan.ts';
+import { type ComposeFile, itemsOf, textOf, valueAt, valuesAt } from '../compose/document/composeNode.ts';
+import type { ImageAccounts } from './bundleToStart.ts';
 import type { ComparableRelease } from './changes.ts';
+import { type EngineImages, plannedPulls } from './pullPlan.ts';
 import { placeOf, type ReadService } from './writtenText.ts';
-import { itemsOf, textOf, valueAt, valuesAt, type ComposeFile } from '../compose/document/composeNode.ts';
-
-/** The names of users and groups that an image knows. */
-export interface ImageAccounts {
-  users: ReadonlySet<string>;
-  groups: ReadonlySet<string>;
-}
+import { printable } from '../../../protocol/printable.ts';
 
 /** The images of services with a `user` that is a name, where an apply pulls no other image in their place. */
 export function imagesWithNamedUsers(

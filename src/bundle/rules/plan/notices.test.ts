@@ -1,7 +1,7 @@
+import type { EngineMeans } from './bundleToStart.ts';
 import { parseComposeFile } from '../compose/document/composeFile.ts';
 import { anyHost } from '../compose/policy/policyHost.ts';
 import type { Manifest } from '../../../../machines/types.ts';
-import type { EngineMeans } from './hostFaults.ts';
 import { noHost, planOf } from './plan.ts';
 import { executedFiles } from './startFaults.ts';
 

@@ -1,3 +1,6 @@
+import type { BundleToStart, EngineMeans } from './bundleToStart.ts';
+import { replicasOf } from './portFaults.ts';
+import { memoryLimitOf } from './resourceFaults.ts';
 import type { RefusedFault } from '../../../../machines/refusals.ts';
 import { printable } from '../../../protocol/printable.ts';
 import { formatGibibytes } from '../../../platform/text/formatGibibytes.ts';
@@ -6,7 +9,6 @@ import { publishedPortsOf } from '../compose/document/publishedPorts.ts';
 import { bytesOf } from '../compose/policy/quantities.ts';
 import type { WrittenService } from '../wait/writtenServices.ts';
 import { argumentsOf, executionsOf, type Execution } from './executions.ts';
-import { memoryLimitOf, replicasOf, type BundleToStart, type EngineMeans } from './hostFaults.ts';
 import { architectureOf, processorNotices, runsOn, type ServiceImages } from './images.ts';
 import { placeOf, type ReadService } from './writtenText.ts';
 

@@ -1,3 +1,4 @@
+import type { EngineMeans } from './bundleToStart.ts';
 import { refusalCodes, type Refusal, type RefusalCode, type RefusedFault } from '../../../../machines/refusals.ts';
 import type { Manifest, Sha } from '../../../../machines/types.ts';
 import type { Fact } from '../../../platform/fact.ts';
@@ -13,7 +14,6 @@ import type { Judgement } from '../compose/policy/judge.ts';
 import type { PermittedPower } from '../compose/policy/power.ts';
 import { validateDiskSpace, requiredBytes, type DiskSpace } from './diskSpace.ts';
 import { changesOf, type Change, type ComparableRelease } from './changes.ts';
-import type { EngineMeans } from './hostFaults.ts';
 import type { FileHead } from './notices.ts';
 import { ignoredKeys } from './ignoredKeys.ts';
 import { plannedPulls, type EngineImages, type PlannedPull } from './pullPlan.ts';

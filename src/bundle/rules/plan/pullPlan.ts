@@ -1,10 +1,11 @@
-import { printable } from '../../../protocol/printable.ts';
 import { composeContentsOf } from '../compose/document/composeContents.ts';
 import { textOf } from '../compose/document/composeNode.ts';
 import { activeServiceLayers } from '../compose/document/profiles.ts';
 import { effectiveValue } from '../compose/document/serviceLayers.ts';
+import { pullIntervalMs } from '../compose/policy/quantities.ts';
 import type { ComparableRelease } from './changes.ts';
 import { knownVariables, withKnownVariables } from './knownVariables.ts';
+import { printable } from '../../../protocol/printable.ts';
 
 /** A service, its image, and what the engine knows of that. */
 export interface ServiceImage {
@@ -53,24 +54,6 @@ function isPulled({ image, pullPolicy, local }: ServiceImage, nowMs: number): bo
   if (intervalMs === null || local.taggedMs === null) return true;
   const ageMs = nowMs - local.taggedMs;
   return ageMs < 0 || ageMs >= intervalMs;
-}
-
-const [dayMs, weekMs] = [86_400_000, 604_800_000];
-const unitMs = new Map([
-  ['w', weekMs],
-  ['d', dayMs],
-  ['h', 3_600_000],
-  ['m', 60_000],
-  ['s', 1000],
-]);
-
-/** The interval of `daily`, `weekly` and `every_<duration>`, null for another policy. */
-export function pullIntervalMs(pullPolicy: string | null): number | null {
-  if (pullPolicy === 'daily') return dayMs;
-  if (pullPolicy === 'weekly') return weekMs;
-  if (!pullPolicy?.startsWith('every_')) return null;
-  const parts = pullPolicy.matchAll(/(\d+)([wdhms])/g);
-  return [...parts].reduce((sum, [, count, unit = '']) => sum + Number(count) * (unitMs.get(unit) ?? 0), 0);
 }
 
 /** An image of a bundle, and what an apply does about it; `unknown` where only the value of a variable tells. */

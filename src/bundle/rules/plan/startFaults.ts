@@ -1,10 +1,12 @@
+import type { BundleToStart, EngineMeans } from './bundleToStart.ts';
+import { replicasOf } from './portFaults.ts';
 import { refusalWith, type Refusal, type RefusedFault } from '../../../../machines/refusals.ts';
 import type { Manifest } from '../../../../machines/types.ts';
 import { activeServiceLayers } from '../compose/document/profiles.ts';
 import { validateComposedNames } from '../compose/policy/engineNames.ts';
 import type { EnginePolicyFacts, OrchestratorName } from '../compose/policy/policyHost.ts';
 import type { ComparableRelease } from './changes.ts';
-import { hostFaults, replicasOf, type BundleToStart, type EngineMeans } from './hostFaults.ts';
+import { hostFaults } from './hostFaults.ts';
 import { executionsOf } from './executions.ts';
 import { copiedOwnerFaults, processorNotices, type ServiceImages } from './images.ts';
 import { imagesWithNamedUsers, namedUserFaults } from './namedUsers.ts';

@@ -1,8 +1,8 @@
+import { pullIntervalMs } from '../policy/quantities.ts';
 import { isFalse } from '../policy/validators.ts';
 import type { PolicyFacts } from '../policy/finding.ts';
 import { entriesOf, isText, textOf, valueAt, type ComposeNode } from '../document/composeNode.ts';
 import { effectiveValue } from '../document/serviceLayers.ts';
-import { pullIntervalMs } from '../../plan/pullPlan.ts';
 import { keyGap, nodesAt, type KeyGap } from './keyGap.ts';
 
 /** A major and a minor version. */

@@ -1,16 +1,19 @@
-import { printable } from '../../../../protocol/printable.ts';
 import type { ComposeNode } from '../document/composeNode.ts';
-import { refuseWithoutValue, refuse, type Finding, type Validator, type ValueLocation } from './finding.ts';
 import { composeLimits } from '../limits/composeLimits.ts';
 import { countOf } from '../limits/counts.ts';
+import { type Finding, refuse, refuseWithoutValue, type Validator, type ValueLocation } from './finding.ts';
 import { numberText, textValidator } from './validators.ts';
+import { printable } from '../../../../protocol/printable.ts';
 
 const unitSeconds: Readonly<Record<string, number>> = {
   ...{ w: 604_800, d: 86_400, h: 3600, m: 60, s: 1 },
   ...{ ms: 1e-3, us: 1e-6, '\u00b5s': 1e-6, '\u03bcs': 1e-6, ns: 1e-9 },
 };
+
 const durationPart = String.raw`(?:\d+(?:\.\d*)?|\.\d+)(?:[wdhms]|[mu\u00b5\u03bcn]s)`;
+
 const durationPattern = new RegExp(`^[-+]?(?:0|(?:${durationPart})+)$`);
+
 const maxDuration_s = 2 ** 63 / 1e9;
 
 /**
@@ -82,3 +85,22 @@ export const replicas: Validator = (value, location) => [
       })
     : []),
 ];
+
+const [dayMs, weekMs] = [86_400_000, 604_800_000];
+
+const unitMs = new Map([
+  ['w', weekMs],
+  ['d', dayMs],
+  ['h', 3_600_000],
+  ['m', 60_000],
+  ['s', 1000],
+]);
+
+/** The interval of `daily`, `weekly` and `every_<duration>`, null for another policy. */
+export function pullIntervalMs(pullPolicy: string | null): number | null {
+  if (pullPolicy === 'daily') return dayMs;
+  if (pullPolicy === 'weekly') return weekMs;
+  if (!pullPolicy?.startsWith('every_')) return null;
+  const parts = pullPolicy.matchAll(/(\d+)([wdhms])/g);
+  return [...parts].reduce((sum, [, count, unit = '']) => sum + Number(count) * (unitMs.get(unit) ?? 0), 0);
+}
