@@ -1,5 +1,5 @@
-import { currentPackageVersion, readChangelog, type ChangelogEntry } from './packageVersion.ts';
-import { version } from '../src/version.ts';
+import { type ChangelogEntry, currentPackageVersion, readChangelog } from './packageVersion.ts';
+import { version } from '../src/core/commandLine.ts';
 
 const change = (more: Partial<ChangelogEntry>): ChangelogEntry => ({
   version,

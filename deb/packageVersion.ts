@@ -1,6 +1,6 @@
 import { execFileSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
-import { version } from '../src/version.ts';
+import { version } from '../src/core/commandLine.ts';
 
 /** A version, and the modification date of every file in its package. */
 export interface PackageVersion {

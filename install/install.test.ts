@@ -1,6 +1,6 @@
 import { architectures } from '../deb/architecture.ts';
 import { loadSettings } from '../src/agent/config/loadSettings.ts';
-import { version as agentVersion } from '../src/version.ts';
+import { version as agentVersion } from '../src/core/commandLine.ts';
 import { grant, type InstallWorld, openInstallWorld, optionsOf, version } from './installWorld.ts';
 import { describeIf, isRoot, needsRoot } from '../fixtures/world/users.ts';
 import { type CommandResult, type RunOptions } from './scratchHost.ts';

@@ -3,8 +3,11 @@ import { begins, formatImports, sourceFiles, sourceImports, type Import } from '
 import { layers } from '../fixtures/architecture/layers.ts';
 import { outerLayers } from '../fixtures/architecture/outerLayers.ts';
 
-/** Programs whose folders are topics. */
-const topicFolders = ['src/tenancy/', 'src/deployctl/', 'src/console/', 'src/signatures/'];
+/** What is ordered by topic: each folder is one. */
+const topicFolders = [
+  ...['machines/', 'src/core/', 'src/api/', 'src/registry/', 'src/mesh/', 'src/bundle/'],
+  ...['src/signatures/', 'src/tenancy/', 'src/deployctl/', 'src/console/'],
+];
 
 it('assigns every source file to a layer', () => {
   expect(sourceFiles.length).toBeGreaterThan(50);
@@ -30,7 +33,7 @@ it('has no import cycle', () => {
   expect(sourceFiles.flatMap((file) => cycleFrom(file, sourceImports) ?? [])).toEqual([]);
 });
 
-it('has no circle of folders in the programs that are ordered by topic', () => {
+it('has no circle of folders in what is ordered by topic', () => {
   const own = sourceImports.filter(({ from, to }) => begins(from, topicFolders) && begins(to, topicFolders));
   const between = own
     .map(({ from, to, isType }) => ({ from: dirname(from), to: dirname(to), isType }))

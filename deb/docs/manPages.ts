@@ -1,7 +1,7 @@
 import type { Command, Help } from 'commander';
-import type { ConfigKey, KeyTable } from '../../src/config/keyTable.ts';
+import type { ConfigKey, KeyTable } from '../../src/core/config/keyTable.ts';
 import type { PackageVersion } from '../packageVersion.ts';
-import { entryOf, toRoff, sectionOf, titleOf } from './roff.ts';
+import { entryOf, sectionOf, titleOf, toRoff } from './roff.ts';
 
 /** A term, and what it means. */
 type Term = readonly [term: string, meaning: string];

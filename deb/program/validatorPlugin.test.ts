@@ -16,7 +16,7 @@ const record = { schema: 1, sha: 'a'.repeat(64), version: '1', sequence: 1, prod
 const rows: [string, unknown[]][] = [
   ['src/agent/rules/state/stateValidator.ts', [emptyState('eu-1'), { ...emptyState('eu-1'), applied_at: 'never' }, {}]],
   ['src/agent/rules/release/releaseRecordValidator.ts', [{ ...record, services: [], images: [], compose: [] }, record]],
-  ['src/protocol/manifestValidator.ts', [{ schema: 1, name: 'x'.repeat(201), env: 'eu-1', secrets: [{}], more: 1 }]],
+  ['src/api/manifestValidator.ts', [{ schema: 1, name: 'x'.repeat(201), env: 'eu-1', secrets: [{}], more: 1 }]],
   [
     'src/agent/config/configValidator.ts',
     [{ env: 7, tenancy_url: 'ftp://x', disk: { paths: ['/a', '/a'] }, interval_s: 0 }],

@@ -1,10 +1,10 @@
 import { type ReleaseHost, startReleaseHost } from '../../fixtures/servers/registry/releaseHost.ts';
-import { version } from '../../src/version.ts';
+import { version } from '../../src/core/commandLine.ts';
 import {
+  type CommandResult,
   debName,
   openReleaseWorkspace,
   releaseNames as names,
-  type CommandResult,
   type ReleaseWorkspace,
 } from './workspace.ts';
 

@@ -1,9 +1,9 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
-import { version } from '../../src/version.ts';
+import { version } from '../../src/core/commandLine.ts';
 import { readChangelog } from '../packageVersion.ts';
 import { readReleaseFiles, type ReleaseFile } from './releaseFiles.ts';
-import { sendRequest, responseError, type ApiRequest, type ApiResponse } from './http.ts';
+import { type ApiRequest, type ApiResponse, responseError, sendRequest } from './http.ts';
 import { runScript, UserError } from '../userError.ts';
 
 /** A Gitea or Forgejo server, and how long to wait until its mirror has the tag. */

@@ -4,7 +4,7 @@ import { parse } from 'yaml';
 import { startPackageRegistry } from '../../fixtures/servers/registry/packageRegistry.ts';
 import { startReleaseHost } from '../../fixtures/servers/registry/releaseHost.ts';
 import manifest from '../../package.json' with { type: 'json' };
-import { version } from '../../src/version.ts';
+import { version } from '../../src/core/commandLine.ts';
 import { openReleaseWorkspace, releaseNames } from './workspace.ts';
 
 interface Job {

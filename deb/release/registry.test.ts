@@ -2,15 +2,15 @@ import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import {
   type PackageRegistry,
-  startPackageRegistry,
   startObjectStorage,
+  startPackageRegistry,
 } from '../../fixtures/servers/registry/packageRegistry.ts';
-import { version } from '../../src/version.ts';
+import { version } from '../../src/core/commandLine.ts';
 import {
+  type CommandResult,
   debName,
   openReleaseWorkspace,
   releaseNames as names,
-  type CommandResult,
   type ReleaseWorkspace,
 } from './workspace.ts';
 

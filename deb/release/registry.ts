@@ -1,7 +1,7 @@
 import { parseArgs } from 'node:util';
-import { version } from '../../src/version.ts';
+import { version } from '../../src/core/commandLine.ts';
 import { readReleaseFiles, type ReleaseFile } from './releaseFiles.ts';
-import { sendRequest, responseError, type ApiRequest, type ApiResponse } from './http.ts';
+import { type ApiRequest, type ApiResponse, responseError, sendRequest } from './http.ts';
 import { runScript, UserError } from '../userError.ts';
 
 /** A GitLab package registry and the credential to publish with. */

@@ -8,12 +8,12 @@ import { createCa } from '../../fixtures/servers/crypto/ca.ts';
 import {
   createKey,
   createPublicKey,
-  startPackageRepository,
   type PackageRepository,
+  startPackageRepository,
 } from '../../fixtures/servers/registry/packageRepository.ts';
 import { tempDir } from '../../fixtures/tempDir.ts';
-import { version } from '../../src/version.ts';
-import { architectures, debNameOf, type Architecture } from '../architecture.ts';
+import { version } from '../../src/core/commandLine.ts';
+import { type Architecture, architectures, debNameOf } from '../architecture.ts';
 import { publishToRepository } from './repository.ts';
 import { writeStubRelease } from './stubRelease.ts';
 

@@ -2,7 +2,7 @@ import { execFileSync } from 'node:child_process';
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
-import { version } from '../../src/version.ts';
+import { version } from '../../src/core/commandLine.ts';
 import { runScript, UserError } from '../userError.ts';
 import { writeAptRepository } from './aptRepository.ts';
 import { writeDnfRepository } from './dnfRepository.ts';

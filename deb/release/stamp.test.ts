@@ -1,6 +1,6 @@
 import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { version } from '../../src/version.ts';
+import { version } from '../../src/core/commandLine.ts';
 import { openReleaseWorkspace, type ReleaseWorkspace } from './workspace.ts';
 import { stampInstaller } from './stamp.ts';
 

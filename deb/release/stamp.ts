@@ -1,6 +1,6 @@
 import { readFile, writeFile } from 'node:fs/promises';
 import { parseArgs } from 'node:util';
-import { version } from '../../src/version.ts';
+import { version } from '../../src/core/commandLine.ts';
 import { runScript, UserError } from '../userError.ts';
 
 /** Variables of a published installer; it asks the user for an empty base. */

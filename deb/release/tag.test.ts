@@ -1,4 +1,4 @@
-import { version } from '../../src/version.ts';
+import { version } from '../../src/core/commandLine.ts';
 import { openReleaseWorkspace, type ReleaseWorkspace } from './workspace.ts';
 import { validateTag } from './tag.ts';
 

@@ -1,4 +1,4 @@
-import { version } from '../../src/version.ts';
+import { version } from '../../src/core/commandLine.ts';
 import { runScript, UserError } from '../userError.ts';
 
 /** Why a tag does not match the version; null if it does. */

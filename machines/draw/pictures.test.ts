@@ -3,12 +3,10 @@ import { apply } from '../apply.ts';
 import { down } from '../down.ts';
 import { loop } from '../loop.ts';
 import { tick } from '../tick.ts';
-import { dotOf } from './dot.ts';
-import { edgesOf } from './edges.ts';
-import { graphOf } from './graph.ts';
-import { layoutOf, type Area } from './layout.ts';
+import { dotOf, textOf } from './text.ts';
+import { edgesOf, graphOf } from './graph.ts';
+import { type Area, layoutOf } from './layout.ts';
 import { svgOf } from './svg.ts';
-import { textOf } from './text.ts';
 
 describe.each([tick, apply, down, loop].map((machine) => ({ id: machine.id, graph: graphOf(machine) })))(
   'the pictures of $id',

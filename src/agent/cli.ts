@@ -1,20 +1,17 @@
 import { existsSync } from 'node:fs';
 import { Argument, Command, InvalidArgumentError, Option } from 'commander';
-import { monotonicMs } from '../platform/clock.ts';
-import { abortedBySignal } from '../platform/host/stopSignals.ts';
-import { homeDirectory, loginName } from '../platform/host/loginName.ts';
-import { hardenProcess } from '../platform/host/hardening.ts';
-import { formatOf, machineFormats, machineNames, formatMachine } from './commands/machine.ts';
+import { monotonicMs } from '../core/clock.ts';
+import { abortedBySignal, hardenProcess, homeDirectory, loginName } from '../core/process.ts';
+import { formatMachine, formatOf, machineFormats, machineNames } from './commands/machine.ts';
 import { runLoop, runOnce } from './commands/run.ts';
 import { becomeUserOf, forEachEnv, runAsOwner, withExitCode, withSettings } from './commands/commandSettings.ts';
-import { parseArguments, withConfigOption } from '../commandLine.ts';
+import { parseArguments, version, withConfigOption } from '../core/commandLine.ts';
 import { loadSettings } from './config/loadSettings.ts';
 import { configOf, envPattern, plainConfig } from './config/namedEnvs.ts';
 import { userConfigIn } from './config/userConfig.ts';
 import { installCrashHandlers } from './journal/crashHandlers.ts';
-import { ignoreStreamErrors } from '../platform/host/streamErrors.ts';
+import { ignoreStreamErrors } from '../core/streams.ts';
 import { Vault } from './secrets/vault.ts';
-import { version } from '../version.ts';
 
 const vault = new Vault();
 

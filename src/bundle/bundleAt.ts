@@ -3,15 +3,19 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Refusal } from '../../machines/refusals.ts';
 import type { Sha } from '../../machines/types.ts';
-import { diskFault } from '../platform/errors/diskFault.ts';
-import { unpack } from './archive.ts';
-import { readBundleDirectory } from './bundleDirectory.ts';
-import type { BundleLimits } from './bundleLimits.ts';
-import { digestOf } from './fileDigest.ts';
-import { readBundle, type UnpackedBundle } from './readBundle.ts';
+import { defaultPolicy, type HostPolicy } from '../api/hostPolicy.rules.ts';
+import { diskFault } from '../core/errors.rules.ts';
+import { digestOf } from '../core/files.ts';
+import { unpack } from './archive/archive.ts';
+import type { BundleLimits } from './archive/archiveEntries.rules.ts';
+import { readBundleDirectory } from './archive/pack.ts';
+import type { DiffSide } from './bundleDiff.rules.ts';
+import { abortedPlan, type BundleFacts, noHost, type Plan, planOf } from './plan/plan.rules.ts';
+import { anyHost, type OrchestratorName } from './policy/policyHost.rules.ts';
+import { bundleFactsOf, readBundle, type UnpackedBundle } from './readBundle.ts';
 
 /** An archive, or a directory with the files of a bundle. */
-export interface BundlePlace {
+interface BundlePlace {
   path: string;
   /** For which env it is read; by default its own. */
   env?: string | undefined;
@@ -20,7 +24,7 @@ export interface BundlePlace {
 }
 
 /** A bundle that was read, or why it could not be; the sha is null for a directory. */
-export type ReadBundle = UnpackedBundle | { sha: Sha | null; refusal: Refusal };
+type ReadBundle = UnpackedBundle | { sha: Sha | null; refusal: Refusal };
 
 /** Reads a bundle for `use`; an archive is unpacked into a temporary directory, which is removed. Throws Faults. */
 export async function withBundleAt<Result>(
@@ -42,4 +46,32 @@ export async function withBundleAt<Result>(
   } finally {
     await rm(dir, { recursive: true, force: true });
   }
+}
+
+/** Plans a bundle from its files alone, as for a host with this policy. Throws Fault `stopped` on abort. */
+export async function planAlone(
+  bundle: ReadBundle,
+  signal: AbortSignal,
+  policy: HostPolicy = defaultPolicy,
+): Promise<Plan> {
+  if ('refusal' in bundle) return abortedPlan([bundle.refusal], bundle.sha);
+  return planFor(await bundleFactsOf(bundle, signal), policy);
+}
+
+/** Plans a bundle that was read, as for a host with this policy and orchestrator. */
+export function planFor(bundle: BundleFacts, policy: HostPolicy, orchestrator: OrchestratorName = 'compose'): Plan {
+  return planOf(bundle, { ...noHost, policyHost: { ...anyHost, orchestrator, policy } });
+}
+
+/**
+ * One side of a comparison, whatever hosts would refuse of the bundle; why it cannot be compared if its manifest or compose
+ * files cannot be read. Throws Fault `stopped` on abort.
+ */
+export async function diffSideOf(
+  bundle: UnpackedBundle | { refusal: Refusal },
+  signal: AbortSignal,
+): Promise<DiffSide | { refusals: Refusal[] }> {
+  if ('refusal' in bundle) return { refusals: [bundle.refusal] };
+  const facts = await bundleFactsOf(bundle, signal);
+  return facts.refusals.length > 0 ? { refusals: facts.refusals } : { facts, contents: bundle.contents };
 }

@@ -1,14 +1,14 @@
 import { join } from 'node:path';
 import { Fault } from '../../machines/fault.ts';
-import { refusalWith, type Refusal } from '../../machines/refusals.ts';
+import { type Refusal, refusalWith } from '../../machines/refusals.ts';
 import type { Manifest, Sha } from '../../machines/types.ts';
-import { executablesOf, pathsOf, type BundleContents } from './rules/archive/inventory.ts';
-import { manifestEnvOf, type BundleFacts } from './rules/plan/plan.ts';
-import { maxManifestCharacters, parseManifest } from '../protocol/manifest.ts';
-import { digestsOf, readComposeFiles, readEnvTexts } from './composeFiles.ts';
-import { readCapped } from './readCapped.ts';
-import type { FileHead } from './rules/plan/notices.ts';
-import { executedFiles } from './rules/plan/startFaults.ts';
+import { type BundleContents, executablesOf, pathsOf } from './archive/inventory.rules.ts';
+import { type BundleFacts, manifestEnvOf } from './plan/plan.rules.ts';
+import { maxManifestCharacters, parseManifest } from '../api/manifest.rules.ts';
+import { digestsOf, readComposeFiles, readEnvTexts } from './compose/composeFiles.ts';
+import { readCapped } from '../core/files.ts';
+import type { FileHead } from './plan/notices.rules.ts';
+import { executedFiles } from './plan/hostFaults.rules.ts';
 
 /** The files of a bundle below `dir`; `readContents` unpacks or lists them, and may throw a refusal. */
 export interface BundleSource {

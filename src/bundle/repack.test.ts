@@ -1,8 +1,8 @@
 import { mkdirSync, mkdtempSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { createBundle, type BundleOptions } from '../../fixtures/bundles/bundle.ts';
+import { type BundleOptions, createBundle } from '../../fixtures/bundles/bundle.ts';
 import { tempDir } from '../../fixtures/tempDir.ts';
-import { unpack } from './archive.ts';
+import { unpack } from './archive/archive.ts';
 import { repack } from './repack.ts';
 
 const parent = tempDir();

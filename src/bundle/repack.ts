@@ -1,10 +1,10 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { join } from 'node:path';
-import { openRegularFile } from '../platform/regularFile.ts';
-import { unpack } from './archive.ts';
-import { MANIFEST_NAME, packContents, type Compression, type PackedBundle } from './pack.ts';
+import { openRegularFile } from '../core/files.ts';
+import { unpack } from './archive/archive.ts';
+import { type Compression, MANIFEST_NAME, packContents, type PackedBundle } from './archive/pack.ts';
 import { readManifestText } from './readBundle.ts';
-import type { BundleContents } from './rules/archive/inventory.ts';
+import type { BundleContents } from './archive/inventory.rules.ts';
 
 /** The bundle kept its limits when it was pushed; they may have been lowered since. */
 const noLimits = { bundle_bytes: Infinity, unpacked_bytes: Infinity, bundle_entries: Infinity };

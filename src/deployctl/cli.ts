@@ -1,5 +1,5 @@
 import { Command, CommanderError } from 'commander';
-import { version } from '../version.ts';
+import { version } from '../core/commandLine.ts';
 import { addBackend } from './backends/backend.ts';
 import { addKit } from './backends/kit.ts';
 import { addReports, addRetire } from './backends/retire.ts';

@@ -2,10 +2,9 @@ import { createPrivateKey, X509Certificate } from 'node:crypto';
 import { dirname, resolve } from 'node:path';
 import type { SecureContext } from 'node:tls';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { readRegularFile } from '../platform/regularFile.ts';
-import { parseAuthorities, createTlsContext } from '../platform/certificateAuthorities.ts';
-import { asList, asRecord } from './jsonValues.ts';
-import { MeshError } from './meshError.ts';
+import { readRegularFile } from '../core/files.ts';
+import { createTlsContext, parseAuthorities } from '../core/certificateAuthorities.ts';
+import { asList, asRecord, MeshError } from './meshError.ts';
 
 /** An enrolled identity. */
 export interface Identity {

@@ -1,6 +1,5 @@
 import { BlockList, isIP } from 'node:net';
-import { asList, asRecord, asText } from './jsonValues.ts';
-import { MeshError } from './meshError.ts';
+import { asList, asRecord, asText, MeshError } from './meshError.ts';
 
 /** The target of a dial, and the service name to fall back on. */
 export interface Target {

@@ -1,10 +1,9 @@
 import { addAbortSignal, type Duplex } from 'node:stream';
-import type { DialSession } from './controller/session.ts';
+import type { DialSession } from './controllerSession.ts';
 import type { Target } from './intercept.ts';
-import type { Login } from './controller/login.ts';
-import { Logins, type MeshOptions } from './controller/logins.ts';
+import { type Login, Logins, type MeshOptions } from './controllerLogin.ts';
 import { firstSuccess } from './staggeredRace.ts';
-import { dialThroughRouters } from './router/routerSelection.ts';
+import { dialThroughRouters } from './dial.ts';
 import { MeshError, type MeshErrorKind } from './meshError.ts';
 
 export type { Target } from './intercept.ts';

@@ -1,5 +1,5 @@
 import { contentOf } from '../../fixtures/signatures/signImage.ts';
-import { contentFault, parseManifest } from './content.ts';
+import { contentFault, parseManifest } from './imageSignatures.ts';
 
 const digest = `sha256:${'a'.repeat(64)}`;
 const descriptor = { mediaType: 'a/b', digest, size: 7 };

@@ -1,6 +1,5 @@
 import { createHash } from 'node:crypto';
-import { imageDigest } from './imageDigest.ts';
-import type { Login, RegistryAccess } from './repository.ts';
+import { imageDigest, type Login, type RegistryAccess } from './repository.ts';
 
 const manifest = Buffer.from('{"schemaVersion":2}');
 const digest = `sha256:${createHash('sha256').update(manifest).digest('hex')}`;

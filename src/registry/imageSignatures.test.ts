@@ -1,6 +1,6 @@
 import { contentOf, descriptorOf } from '../../fixtures/signatures/signImage.ts';
 import type { RegistryContent } from '../../fixtures/world/images.ts';
-import { parseImageReference } from '../platform/text/imageReference.ts';
+import { parseImageReference } from './imageReference.rules.ts';
 import { findSignatures } from './imageSignatures.ts';
 import { openRepository, type RegistryAnswer } from './repository.ts';
 

@@ -1,11 +1,10 @@
-import { signatureLimits } from '../protocol/signatureLimits.ts';
+import { signatureLimits } from '../api/trust.rules.ts';
+import { printable } from '../core/text.rules.ts';
 import { imagePredicateType, type ImageSignature } from '../signatures/formats.ts';
-import { contentFault, type Descriptor, parseManifest } from './content.ts';
-import { referrersOf } from './referrers.ts';
-import { bodyOf, type Repository } from './repository.ts';
+import { bodyOf, digestOf, type Repository } from './repository.ts';
 
 /** The signatures that a registry has of an image, not verified, and why some of them cannot be read. */
-export interface FoundSignatures {
+interface FoundSignatures {
   signatures: ImageSignature[];
   faults: string[];
 }
@@ -71,4 +70,120 @@ async function contentOf(path: string, descriptor: Descriptor, repository: Repos
   if (size > signatureLimits.bytes) return `${digest} has more than ${signatureLimits.bytes} bytes`;
   const body = bodyOf(await repository.get(path, manifestType), repository);
   return body === null ? `${digest} is missing` : (contentFault(descriptor, body) ?? body);
+}
+
+/** What refers to an image, and why that may not be all. */
+interface Referrers {
+  manifests: Descriptor[];
+  faults: string[];
+}
+
+/**
+ * The manifests in a repository that refer to this digest and may hold a Sigstore bundle: as the referrers API tells them or, where
+ * a registry has none, as they stand in the index under the fallback tag. Throws `RegistryError`.
+ */
+async function referrersOf(repository: Repository, digest: string): Promise<Referrers> {
+  const { manifests, faults } = (await askApi(repository, digest)) ?? (await readFallbackTag(repository, digest));
+  const isCandidate = ({ mediaType, artifactType }: Descriptor) =>
+    mediaType === manifestType && isBundleType(artifactType);
+  return { manifests: manifests.filter(isCandidate), faults };
+}
+
+const indexType = 'application/vnd.oci.image.index.v1+json';
+
+/** Pages of the API that are read. */
+const maxPages = 8;
+
+/** Registries without the API answer one of these, or 200 with something else than an index. */
+const withoutApi = [400, 404, 405, 406];
+
+/** Null where the registry has no such API. */
+async function askApi(repository: Repository, digest: string): Promise<Referrers | null> {
+  const all: Descriptor[] = [];
+  let query: string | null = '';
+  for (let page = 0; query !== null && page < maxPages; page++) {
+    const answer = await repository.get(`referrers/${digest}${query}`, indexType);
+    if (withoutApi.includes(answer.status)) return null;
+    const body = bodyOf(answer, repository);
+    if (body === null || answer.headers['content-type']?.startsWith(indexType) !== true) return null;
+    all.push(...manifestsIn(body));
+    query = nextPage(answer.headers.link);
+  }
+  const faults = query === null ? [] : [`only the first ${maxPages} pages of what refers to the image were read`];
+  return { manifests: all, faults };
+}
+
+async function readFallbackTag(repository: Repository, digest: string): Promise<Referrers> {
+  const body = bodyOf(await repository.get(`manifests/${digest.replace(':', '-')}`, indexType), repository);
+  return { manifests: body === null ? [] : manifestsIn(body), faults: [] };
+}
+
+function manifestsIn(body: Buffer): Descriptor[] {
+  return parseManifest(body)?.manifests ?? [];
+}
+
+/** cosign 3 names the type of an empty configuration in the fallback index, and others leave the type out. */
+function isBundleType(artifactType: string): boolean {
+  return /^(|application\/vnd\.oci\.empty\.v1\+json|application\/vnd\.dev\.sigstore\.bundle.*)$/.test(artifactType);
+}
+
+/** The query of the next page, which is of the same path; null on the last one. */
+function nextPage(link: string | string[] | undefined): string | null {
+  const [, query] = /^<[^>?]*(\?[^>]*)>; ?rel="?next"?$/.exec(String(link)) ?? [];
+  return query ?? null;
+}
+
+/** How a manifest names bytes of its repository (an OCI descriptor), as far as it is looked at. */
+interface Descriptor {
+  mediaType: string;
+  digest: string;
+  /** In bytes. */
+  size: number;
+  /** Empty where there is none. */
+  artifactType: string;
+  annotations: Readonly<Record<string, unknown>>;
+}
+
+/** A manifest or an index, as far as it is looked at; a list that it has not is empty. */
+interface ManifestContent {
+  annotations: Readonly<Record<string, unknown>>;
+  layers: Descriptor[];
+  manifests: Descriptor[];
+}
+
+/** Parses a manifest or an index; what it names in another way than by a digest is left out. Null when it is none. */
+export function parseManifest(body: Buffer): ManifestContent | null {
+  const { schemaVersion, annotations, layers, manifests } = objectOf(parseJson(body));
+  if (schemaVersion !== 2) return null;
+  return { annotations: objectOf(annotations), layers: descriptorsIn(layers), manifests: descriptorsIn(manifests) };
+}
+
+/** Why bytes are not those of a descriptor; null when they are. */
+export function contentFault({ digest, size }: Descriptor, body: Buffer): string | null {
+  if (body.length === size && digestOf(body) === digest) return null;
+  return `the registry gives other bytes than those of ${printable(digest)}`;
+}
+
+function parseJson(body: Buffer): unknown {
+  try {
+    return JSON.parse(body.toString('utf8'));
+  } catch {
+    return null;
+  }
+}
+
+function descriptorsIn(value: unknown): Descriptor[] {
+  return (Array.isArray(value) ? value : []).flatMap((each) => descriptorOf(objectOf(each)) ?? []);
+}
+
+function descriptorOf(fields: Readonly<Record<string, unknown>>): Descriptor | null {
+  const { mediaType, digest, size, artifactType, annotations } = fields;
+  if (typeof mediaType !== 'string' || typeof digest !== 'string' || typeof size !== 'number') return null;
+  if (!/^sha256:[0-9a-f]{64}$/.test(digest)) return null;
+  const type = typeof artifactType === 'string' ? artifactType : '';
+  return { mediaType, digest, size, artifactType: type, annotations: objectOf(annotations) };
+}
+
+function objectOf(value: unknown): Readonly<Record<string, unknown>> {
+  return Array.isArray(value) ? {} : (Object(value) as Record<string, unknown>);
 }

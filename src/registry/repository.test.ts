@@ -1,5 +1,5 @@
-import { parseImageReference } from '../platform/text/imageReference.ts';
-import { openRepository, type Login, type RegistryAnswer } from './repository.ts';
+import { parseImageReference } from './imageReference.rules.ts';
+import { type Login, openRepository, parseChallenge, type RegistryAnswer } from './repository.ts';
 
 const login: Login = { user: 'ann', password: 'pw' };
 const basic = `Basic ${Buffer.from('ann:pw').toString('base64')}`;
@@ -90,3 +90,33 @@ it.each(['r.example/../../x', 'r.example/a?b', 'r.example/a#b', 'r.example/a b']
     expect(asked).toEqual([]);
   },
 );
+
+const bearer = (url: string) => ({ scheme: 'bearer', tokenUrl: new URL(url) });
+
+it.each([
+  ['Basic', { scheme: 'basic' }],
+  ['basic realm="r"', { scheme: 'basic' }],
+  ['Bearer realm="https://auth.example/token"', bearer('https://auth.example/token')],
+  [
+    'BEARER  realm="https://auth.example/token?a=1",service="r.example",scope="repository:a/b:pull"',
+    bearer('https://auth.example/token?a=1&service=r.example&scope=repository%3Aa%2Fb%3Apull'),
+  ],
+  ['Bearer realm="http://127.0.0.1:5000/token",service=""', bearer('http://127.0.0.1:5000/token?service=')],
+])('reads %s', (header, challenge) => {
+  expect(parseChallenge(header)).toEqual(challenge);
+});
+
+it.each([
+  undefined,
+  '',
+  'Negotiate',
+  'Basically',
+  ' Basic',
+  'Bearer',
+  'Bearer service="r"',
+  'Bearer realm="token"',
+  'Bearer realm="http://auth.example/token"',
+  'Bearer realm="ftp://127.0.0.1/token"',
+])('knows no way to answer %s', (header) => {
+  expect(parseChallenge(header)).toBeNull();
+});

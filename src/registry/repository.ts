@@ -1,9 +1,8 @@
+import { createHash } from 'node:crypto';
 import type { IncomingHttpHeaders } from 'node:http';
-import { isLoopback } from '../protocol/loopback.ts';
-import { printable } from '../protocol/printable.ts';
-import type { ImageReference } from '../platform/text/imageReference.ts';
-import { parseChallenge } from './challenge.ts';
-import { RegistryError } from './registryError.ts';
+import { isLoopback } from '../core/http.rules.ts';
+import { printable } from '../core/text.rules.ts';
+import { type ImageReference, parseImageReference } from './imageReference.rules.ts';
 
 /** A login of a registry. */
 export interface Login {
@@ -124,3 +123,62 @@ function parseToken(body: Buffer): { token?: unknown; access_token?: unknown } {
     return {};
   }
 }
+
+/** How a registry wants a request to be authorized (its `WWW-Authenticate`). */
+type Challenge = { scheme: 'basic' } | { scheme: 'bearer'; tokenUrl: URL };
+
+/** Parses the challenge of a 401; null for one of another kind, or whose tokens would be asked for without encryption. */
+export function parseChallenge(header: string | undefined): Challenge | null {
+  const [, scheme = '', parameters = ''] = /^(\w+)(?:\s+(.*))?$/s.exec(header ?? '') ?? [];
+  if (scheme.toLowerCase() === 'basic') return { scheme: 'basic' };
+  if (scheme.toLowerCase() !== 'bearer') return null;
+  const named = new Map([...parameters.matchAll(/(\w+)="([^"]*)"/g)].map(([, name = '', value = '']) => [name, value]));
+  const realm = named.get('realm') ?? '';
+  if (!URL.canParse(realm)) return null;
+  const tokenUrl = new URL(realm);
+  if (tokenUrl.protocol !== 'https:' && !(tokenUrl.protocol === 'http:' && isLoopback(tokenUrl.hostname))) return null;
+  for (const name of ['service', 'scope']) {
+    const value = named.get(name);
+    if (value !== undefined) tokenUrl.searchParams.set(name, value);
+  }
+  return { scheme: 'bearer', tokenUrl };
+}
+
+/** Why a registry did not tell the digest of an image; the message is printable and holds no login. */
+export class RegistryError extends Error {
+  override readonly name = 'RegistryError';
+}
+
+/**
+ * The digest (`sha256:…`) that an image reference has in its registry now, computed of the manifest that the registry gives; one
+ * that names a digest has that. An image for several architectures has the digest of their index. Throws `RegistryError`.
+ */
+export async function imageDigest(reference: string, access: RegistryAccess): Promise<string> {
+  const image = parseImageReference(reference);
+  if (image.digest !== null) return image.digest;
+  return digestOfTag(openRepository(image, access), image.tag ?? 'latest');
+}
+
+/** The same for a tag of a repository. */
+export async function digestOfTag({ registry, get }: Repository, tag: string): Promise<string> {
+  const answer = await get(`manifests/${tag}`, manifestTypes.join(', '));
+  if (answer.status !== 200) throw new RegistryError(`${registry} answers ${answer.status}`);
+  const digest = digestOf(answer.body);
+  const told = answer.headers['docker-content-digest'];
+  if (told !== undefined && told !== digest)
+    throw new RegistryError(`${registry} gives other bytes than it says (${printable(String(told))})`);
+  return digest;
+}
+
+/** The digest of bytes, as registries name it: `sha256:` and hex. */
+export function digestOf(bytes: Buffer): string {
+  return `sha256:${createHash('sha256').update(bytes).digest('hex')}`;
+}
+
+/** Manifests and lists of them, for several architectures, as engines ask for them. */
+const manifestTypes = [
+  'application/vnd.oci.image.index.v1+json',
+  'application/vnd.docker.distribution.manifest.list.v2+json',
+  'application/vnd.oci.image.manifest.v1+json',
+  'application/vnd.docker.distribution.manifest.v2+json',
+];

@@ -1,7 +1,7 @@
 import { type Bundle, bundleFromJSON, bundleToJSON } from '@sigstore/bundle';
 import type { ErrorObject } from 'ajv';
-import { duplicateKeys } from '../protocol/duplicateKeys.ts';
-import { printable } from '../protocol/printable.ts';
+import { duplicateKeys } from '../core/json.rules.ts';
+import { printable } from '../core/text.rules.ts';
 import { bundleMediaType, olderBundleMediaType, statementType } from './formats.ts';
 import { SignatureFault } from './judgement.rules.ts';
 import { validateStatement } from './signatureValidators.ts';

@@ -1,5 +1,5 @@
-import type { TrustSettings } from '../protocol/trustSettings.ts';
-import { readRegularFile } from '../platform/regularFile.ts';
+import type { TrustSettings } from '../api/trust.rules.ts';
+import { readRegularFile } from '../core/files.ts';
 import { type BundleTrust, readPublicKey, rootEnds } from './trust.ts';
 
 /** A trust with its files read, and one line for each file that cannot be used. */

@@ -1,7 +1,7 @@
-import { readRegularFile } from '../platform/regularFile.ts';
-import { duplicateKeys } from '../protocol/duplicateKeys.ts';
-import { printable } from '../protocol/printable.ts';
-import { signatureLimits } from '../protocol/signatureLimits.ts';
+import { readRegularFile } from '../core/files.ts';
+import { duplicateKeys } from '../core/json.rules.ts';
+import { printable } from '../core/text.rules.ts';
+import { signatureLimits } from '../api/trust.rules.ts';
 import { judgeClaims, SignatureFault, type SignatureJudgement } from './judgement.rules.ts';
 import type { ReadTrust } from './readTrust.ts';
 import type { BundleClaim } from './trust.ts';

@@ -1,5 +1,5 @@
 import { Ajv } from 'ajv';
-import { sha256Schema } from '../platform/schemaParts.ts';
+import { sha256Schema } from '../core/json.rules.ts';
 import { imagePredicateType, predicateType } from './formats.ts';
 
 const ajv = new Ajv({ code: { source: true } });

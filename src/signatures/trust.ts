@@ -1,5 +1,5 @@
 import { createHash, createPublicKey, type KeyObject, X509Certificate } from 'node:crypto';
-import type { TrustedIdentity } from '../protocol/trustSettings.ts';
+import type { TrustedIdentity } from '../api/trust.rules.ts';
 
 /** Whom a host believes about bundles or about images (spec §18): public keys and keyless identities, of which `threshold` must have signed. */
 export interface BundleTrust {

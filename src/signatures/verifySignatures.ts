@@ -3,7 +3,7 @@ import type { Bundle } from '@sigstore/bundle';
 import { crypto, dsse } from '@sigstore/core';
 import { TrustedRoot } from '@sigstore/protobuf-specs';
 import { type SignedEntity, toSignedEntity, toTrustMaterial, type TrustMaterial, Verifier } from '@sigstore/verify';
-import { printable } from '../protocol/printable.ts';
+import { printable } from '../core/text.rules.ts';
 import { SignatureFault, type Verification, type VerifiedSignature } from './judgement.rules.ts';
 import { readSignature, statementIn } from './readSignature.ts';
 import { type BundleTrust, keyName, type PublicKey, readPublicKey } from './trust.ts';

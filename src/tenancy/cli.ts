@@ -1,12 +1,9 @@
 import { mkdirSync } from 'node:fs';
 import { Command } from 'commander';
-import { hardenProcess } from '../platform/host/hardening.ts';
-import { dropPrivileges, NotAllowed } from '../platform/host/privileges.ts';
-import { abortedBySignal } from '../platform/host/stopSignals.ts';
-import { ignoreStreamErrors } from '../platform/host/streamErrors.ts';
-import { parseArguments, type ToldError, withConfigOption, withExitCode } from '../commandLine.ts';
-import { ConfigInvalid } from '../config/configInvalid.ts';
-import { version } from '../version.ts';
+import { abortedBySignal, dropPrivileges, hardenProcess, NotAllowed } from '../core/process.ts';
+import { ignoreStreamErrors } from '../core/streams.ts';
+import { parseArguments, type ToldError, version, withConfigOption, withExitCode } from '../core/commandLine.ts';
+import { ConfigInvalid } from '../core/config/keyTable.ts';
 import { admin, init, migrate, rotateKeys, showKeys } from './commands/store.ts';
 import { backup, restore } from './commands/backup.ts';
 import { CommandError } from './commands/storeAccess.ts';

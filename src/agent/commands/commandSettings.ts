@@ -1,9 +1,9 @@
 import { dirname, resolve } from 'node:path';
 import { commandEndings } from '../../../machines/endings.ts';
-import { isThere } from '../../platform/host/paths.ts';
-import { dropPrivileges, NotAllowed } from '../../platform/host/privileges.ts';
-import { withExitCode as withExit, type ToldError } from '../../commandLine.ts';
-import { ConfigInvalid } from '../../config/configInvalid.ts';
+import { isThere } from '../../core/filesystems.ts';
+import { dropPrivileges, NotAllowed } from '../../core/process.ts';
+import { type ToldError, withExitCode as withExit } from '../../core/commandLine.ts';
+import { ConfigInvalid } from '../../core/config/keyTable.ts';
 import { loadSettings } from '../config/loadSettings.ts';
 import { configsOfHost, plainConfig } from '../config/namedEnvs.ts';
 import { scopeOf } from '../config/scopeOf.ts';

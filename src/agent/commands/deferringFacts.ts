@@ -1,6 +1,6 @@
 import { readHold } from '../adapters/state/holdFile.ts';
 import type { Settings } from '../config/settings.ts';
-import type { DeferringFacts } from '../../protocol/checkIn.ts';
+import type { DeferringFacts } from '../../api/checkIn.rules.ts';
 import { deferringFactsOf } from '../rules/schedule/deferral.ts';
 import { standingHold } from '../rules/schedule/hold.ts';
 

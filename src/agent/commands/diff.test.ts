@@ -1,11 +1,11 @@
 import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { createBundle, type BundleOptions } from '../../../fixtures/bundles/bundle.ts';
+import { type BundleOptions, createBundle } from '../../../fixtures/bundles/bundle.ts';
 import { useOwnTmpDir } from '../../../fixtures/ownTmpDir.ts';
 import { tempDir } from '../../../fixtures/tempDir.ts';
-import { mergeDefaults } from '../../config/defaults.ts';
-import { unpainted } from '../../platform/text/paint.ts';
-import type { BundleDiff } from '../../bundle/rules/diff/bundleDiff.ts';
+import { mergeDefaults } from '../../core/config/keyTable.ts';
+import { unpainted } from '../../core/text.rules.ts';
+import type { BundleDiff } from '../../bundle/bundleDiff.rules.ts';
 import type { Terminal } from '../adapters/host/terminal.ts';
 import { configTable } from '../config/configKeys.ts';
 import type { Settings } from '../config/settings.ts';

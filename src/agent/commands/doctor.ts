@@ -1,9 +1,8 @@
-import { ConfigInvalid } from '../../config/configInvalid.ts';
+import { ConfigInvalid } from '../../core/config/keyTable.ts';
 import { loadSettings, settingsDespite } from '../config/loadSettings.ts';
-import { diagnosisOf, type Check, type Diagnosis } from '../../doctor/diagnosis.ts';
-import { diagnosisJson, formatDiagnosis } from '../../doctor/formatDiagnosis.ts';
+import { type Check, type Diagnosis, diagnosisJson, diagnosisOf, formatDiagnosis } from '../../core/doctor.rules.ts';
 import { scopeOf } from '../config/scopeOf.ts';
-import { withCommandsOf, type AgentScope } from '../rules/status/agentCommands.ts';
+import { type AgentScope, withCommandsOf } from '../rules/status/agentCommands.ts';
 import type { Vault } from '../secrets/vault.ts';
 import { examineEngine } from '../services/doctor/engine.ts';
 import { checkFiles, examineIdentity } from '../services/doctor/files.ts';

@@ -1,4 +1,4 @@
-import type { ToldError } from '../../commandLine.ts';
+import type { ToldError } from '../../core/commandLine.ts';
 import { namedEnvOf } from '../config/namedEnvs.ts';
 import type { Output } from './status.ts';
 

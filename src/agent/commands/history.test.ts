@@ -2,7 +2,7 @@ import { mkdir, readdir, readFile, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { tempDir } from '../../../fixtures/tempDir.ts';
 import { plainOutcome } from '../../../machines/outcomes.ts';
-import { unpainted } from '../../platform/text/paint.ts';
+import { unpainted } from '../../core/text.rules.ts';
 import type { Terminal } from '../adapters/host/terminal.ts';
 import type { Trace } from '../rules/trace/trace.ts';
 import type { Dependencies } from '../services/dependencies.ts';

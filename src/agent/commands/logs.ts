@@ -1,9 +1,8 @@
 import { join } from 'node:path';
 import { Fault } from '../../../machines/fault.ts';
 import { outcomeOf } from '../../../machines/outcomes.ts';
-import { printable } from '../../protocol/printable.ts';
-import { terminalSafe } from '../../platform/text/terminalSafe.ts';
-import { createContainers, type Containers } from '../adapters/engine/containers.ts';
+import { printable, terminalSafe } from '../../core/text.rules.ts';
+import { type Containers, createContainers } from '../adapters/engine/containers.ts';
 import type { Terminal } from '../adapters/host/terminal.ts';
 import { Releases } from '../adapters/release/releases.ts';
 import { openCredentials } from '../adapters/state/credentials.ts';

@@ -1,10 +1,8 @@
 import { apply } from '../../../machines/apply.ts';
 import { down } from '../../../machines/down.ts';
-import { dotOf } from '../../../machines/draw/dot.ts';
-import { graphOf, type Graph } from '../../../machines/draw/graph.ts';
-import { mermaidOf } from '../../../machines/draw/mermaid.ts';
+import { dotOf, mermaidOf, textOf } from '../../../machines/draw/text.ts';
+import { type Graph, graphOf } from '../../../machines/draw/graph.ts';
 import { svgOf } from '../../../machines/draw/svg.ts';
-import { textOf } from '../../../machines/draw/text.ts';
 import { loop } from '../../../machines/loop.ts';
 import { tick } from '../../../machines/tick.ts';
 

@@ -1,14 +1,14 @@
-import { bootTimeNow } from '../../platform/clock.ts';
-import { filesystemsOf } from '../../platform/host/filesystems.ts';
-import { formatPrometheusText } from '../../platform/text/metrics.ts';
+import { bootTimeNow } from '../../core/clock.ts';
+import { filesystemsOf } from '../../core/filesystems.ts';
+import { formatPrometheusText } from '../../core/metrics.rules.ts';
 import { listenForMetrics, type MetricsListener } from '../adapters/host/metricsListener.ts';
 import { openMetricsFile } from '../adapters/state/metricsFile.ts';
 import { namedEnvOf } from '../config/namedEnvs.ts';
 import type { Settings } from '../config/settings.ts';
 import { staleCheckIn } from '../rules/schedule/checkInAge.ts';
 import { deferringFactsOf } from '../rules/schedule/deferral.ts';
-import { countExport, countTick, tickCountsIn, type ExportResult } from '../rules/metrics/tickCounts.ts';
-import { labelledBy, tickMetrics, type TickFacts } from '../rules/metrics/tickMetrics.ts';
+import { countExport, countTick, type ExportResult, tickCountsIn } from '../rules/metrics/tickCounts.ts';
+import { labelledBy, type TickFacts, tickMetrics } from '../rules/metrics/tickMetrics.ts';
 import type { Trace } from '../rules/trace/trace.ts';
 import type { Dependencies } from '../services/dependencies.ts';
 

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { createBundle } from '../../../fixtures/bundles/bundle.ts';
 import { tempDir } from '../../../fixtures/tempDir.ts';
 import { createPublicCopy, needsRoot, nobodyUid, testIf } from '../../../fixtures/world/users.ts';
-import type { Plan } from '../../bundle/rules/plan/plan.ts';
+import type { Plan } from '../../bundle/plan/plan.rules.ts';
 
 const cli = join(import.meta.dirname, '..', 'cli.ts');
 let dir: string;

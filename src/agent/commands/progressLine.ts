@@ -1,4 +1,4 @@
-import { monotonicMs } from '../../platform/clock.ts';
+import { monotonicMs } from '../../core/clock.ts';
 import type { LiveLine } from '../journal/liveLine.ts';
 import { formatProgress, type Progress } from '../rules/status/progress.ts';
 import type { Dependencies } from '../services/dependencies.ts';

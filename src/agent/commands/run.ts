@@ -1,22 +1,22 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { createActor, toPromise, type InspectionEvent } from 'xstate';
-import { endings, commandEndings } from '../../../machines/endings.ts';
+import { createActor, type InspectionEvent, toPromise } from 'xstate';
+import { commandEndings, endings } from '../../../machines/endings.ts';
 import { loop } from '../../../machines/loop.ts';
 import { outcomeOf } from '../../../machines/outcomes.ts';
 import type { RunOptions } from '../../../machines/types.ts';
-import { onStopSignal } from '../../platform/host/stopSignals.ts';
+import { onStopSignal } from '../../core/process.ts';
 import type { Settings } from '../config/settings.ts';
 import { createJournal, type Journal } from '../journal/journal.ts';
 import { LiveLine } from '../journal/liveLine.ts';
-import { tickIntervalS, jitterS } from '../rules/schedule/checkInBackoff.ts';
+import { jitterS, tickIntervalS } from '../rules/schedule/checkInBackoff.ts';
 import type { Vault } from '../secrets/vault.ts';
 import type { Dependencies } from '../services/dependencies.ts';
-import { version } from '../../version.ts';
+import { version } from '../../core/commandLine.ts';
 import { createAgent } from '../createAgent.ts';
 import type { MetricsOutput } from './metricsOutput.ts';
 import { showProgress } from './progressLine.ts';
 import type { ExportTrace } from './traceExport.ts';
-import { traceTicks, type TraceReaders } from './tickTracer.ts';
+import { type TraceReaders, traceTicks } from './tickTracer.ts';
 import { inspectorOf, type MachineObserver } from './machineObserver.ts';
 
 /** The options that the command line sets; `laptopMode` comes from the configuration. */

@@ -4,7 +4,7 @@ import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { startStubEngine, type StubEngine } from '../../../fixtures/network/stubEngine.ts';
 import { tempDir } from '../../../fixtures/tempDir.ts';
-import { defaultPolicy } from '../../protocol/hostPolicy.ts';
+import { defaultPolicy } from '../../api/hostPolicy.rules.ts';
 import type { Settings } from '../config/settings.ts';
 import { writeHold } from '../adapters/state/holdFile.ts';
 import { emptyState } from '../rules/state/state.ts';

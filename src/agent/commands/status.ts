@@ -1,11 +1,11 @@
-import { bootTimeNow } from '../../platform/clock.ts';
-import type { Fact } from '../../platform/fact.ts';
+import { bootTimeNow } from '../../core/clock.ts';
+import type { Fact } from '../../core/doctor.rules.ts';
 import { openCredentials } from '../adapters/state/credentials.ts';
 import { readLock } from '../adapters/state/lockRecord.ts';
 import { readState } from '../adapters/state/stateFile.ts';
 import type { Settings } from '../config/settings.ts';
 import { emptyState, isInvalidState, type State } from '../rules/state/state.ts';
-import { statusOf, type SeenServices } from '../rules/status/status.ts';
+import { type SeenServices, statusOf } from '../rules/status/status.ts';
 import { formatStatus } from '../rules/status/formatStatus.ts';
 import type { Vault } from '../secrets/vault.ts';
 import { lookAtHost } from '../services/health/lookAtHost.ts';

@@ -1,6 +1,6 @@
 import { hostname } from 'node:os';
-import { readAuthorities } from '../../platform/authorityFile.ts';
-import { createSendSpans } from '../../telemetry/sendSpans.ts';
+import { readAuthorities } from '../../core/certificateAuthorities.ts';
+import { createSendSpans } from '../../core/sendSpans.ts';
 import type { ExportResult } from '../rules/metrics/tickCounts.ts';
 import { tickSpans } from '../rules/trace/tickSpans.ts';
 import type { Trace } from '../rules/trace/trace.ts';

@@ -1,7 +1,7 @@
 import { mkdirSync, symlinkSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { tempDir } from '../../../fixtures/tempDir.ts';
-import { ConfigInvalid } from '../../config/configInvalid.ts';
+import { ConfigInvalid } from '../../core/config/keyTable.ts';
 import { loadSettings } from './loadSettings.ts';
 import { configOf, configsOfHost, namedEnvOf } from './namedEnvs.ts';
 

@@ -1,6 +1,6 @@
 import { sep } from 'node:path';
-import type { KeyProblem } from '../../config/configInvalid.ts';
-import { realPathOf } from '../../platform/host/paths.ts';
+import type { KeyProblem } from '../../core/config/keyTable.ts';
+import { realPathOf } from '../../core/filesystems.ts';
 import type { Settings } from './settings.ts';
 
 /** What no two envs of a host may have in common. */

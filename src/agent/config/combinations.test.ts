@@ -1,5 +1,5 @@
 import { normalizeAddresses, validateCombinations } from './combinations.ts';
-import type { TrustSettings } from '../../protocol/trustSettings.ts';
+import type { TrustSettings } from '../../api/trust.rules.ts';
 import type { Settings } from './settings.ts';
 
 const valid: Partial<Settings> = {

@@ -1,9 +1,7 @@
-import { isUnencrypted, withoutTrailingSlash } from '../../config/addresses.ts';
-import type { KeyProblem } from '../../config/configInvalid.ts';
-import type { KeyOrder } from '../../config/keyOrder.ts';
-import { timeZoneProblems } from '../../config/timeWindowsType.ts';
-import { traceProblems } from '../../config/traceKeys.ts';
-import { trustProblems } from '../../config/trustType.ts';
+import { isUnencrypted, withoutTrailingSlash } from '../../core/config/valueTypes.ts';
+import type { KeyProblem } from '../../core/config/keyTable.ts';
+import type { KeyOrder } from '../../core/config/keyValidation.ts';
+import { timeZoneProblems, traceProblems, trustProblems } from '../../core/config/sharedKeys.ts';
 import { configKeys } from './configKeys.ts';
 import type { Settings } from './settings.ts';
 

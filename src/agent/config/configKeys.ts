@@ -1,25 +1,26 @@
-import { defaultHealthTimeoutS, defaultHttpTimeoutS, defaultIntervalS } from '../../protocol/checkInTimes.ts';
-import { defaultLimits } from '../../protocol/defaultLimits.ts';
-import { keyTableOf, optional, required, type ConfigKey, type DottedKey } from '../../config/keyTable.ts';
-import { policyKeys } from '../../config/policyKeys.ts';
-import { timeWindows } from '../../config/timeWindowsType.ts';
-import { traceKeys } from '../../config/traceKeys.ts';
-import { trustBy } from '../../config/trustType.ts';
 import {
-  autoOrPath,
-  envId,
-  singleLineName,
-  oneOf,
-  nullable,
+  defaultHealthTimeoutS,
+  defaultHttpTimeoutS,
+  defaultIntervalS,
+  defaultLimits,
+} from '../../api/checkIn.rules.ts';
+import { type ConfigKey, type DottedKey, keyTableOf, optional, required } from '../../core/config/keyTable.ts';
+import { policyKeys, timeWindows, traceKeys, trustBy } from '../../core/config/sharedKeys.ts';
+import {
   absolutePath,
   absolutePaths,
-  socketUrl,
-  serviceUrl,
+  autoOrPath,
+  envId,
   integer,
-  trueOrFalse,
-  textLike,
   loopbackListener,
-} from '../../config/valueTypes.ts';
+  nullable,
+  oneOf,
+  serviceUrl,
+  singleLineName,
+  socketUrl,
+  textLike,
+  trueOrFalse,
+} from '../../core/config/valueTypes.ts';
 import type { Settings } from './settings.ts';
 
 const secondsPerDay = 86_400;

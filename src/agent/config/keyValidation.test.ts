@@ -1,6 +1,6 @@
-import { mergeDefaults } from '../../config/defaults.ts';
-import { validateKeys } from '../../config/keyValidation.ts';
-import { parseYamlSource } from '../../config/yamlSource.ts';
+import { mergeDefaults } from '../../core/config/keyTable.ts';
+import { validateKeys } from '../../core/config/keyValidation.ts';
+import { parseYamlSource } from '../../core/config/yamlSource.ts';
 import { configTable } from './configKeys.ts';
 import { validate } from './configValidator.ts';
 

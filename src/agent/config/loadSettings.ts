@@ -1,8 +1,12 @@
 import { resolve } from 'node:path';
-import { certificateProblems, inspectCertificateFile } from '../../config/certificateFile.ts';
-import { ConfigInvalid, type KeyProblem } from '../../config/configInvalid.ts';
-import { deepFreeze, readConfigFile, type ConfigFile } from '../../config/configFile.ts';
-import { mergeDefaults } from '../../config/defaults.ts';
+import {
+  certificateProblems,
+  type ConfigFile,
+  deepFreeze,
+  inspectCertificateFile,
+  readConfigFile,
+} from '../../core/config/configFile.ts';
+import { ConfigInvalid, type KeyProblem, mergeDefaults } from '../../core/config/keyTable.ts';
 import { claimsOf, collisionsOf } from './collisions.ts';
 import { keyOrders, normalizeAddresses, validateCombinations } from './combinations.ts';
 import { validate } from './configValidator.ts';

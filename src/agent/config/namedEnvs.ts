@@ -1,5 +1,5 @@
 import { basename, dirname, join, resolve } from 'node:path';
-import { isThere, namesIn } from '../../platform/host/paths.ts';
+import { isThere, namesIn } from '../../core/filesystems.ts';
 import type { PlaceDefaults } from './configKeys.ts';
 import { userHomeOf } from './userConfig.ts';
 

@@ -1,4 +1,4 @@
-import { keyTableOf } from '../../config/keyTable.ts';
+import { keyTableOf } from '../../core/config/keyTable.ts';
 import type { AgentScope } from '../rules/status/agentCommands.ts';
 import { configKeys, configTable, type PlaceDefaults } from './configKeys.ts';
 import { namedDefaults, namedEnvOf } from './namedEnvs.ts';

@@ -1,7 +1,7 @@
-import type { TraceSettings } from '../../config/traceKeys.ts';
-import type { TrustSettings } from '../../protocol/trustSettings.ts';
-import type { HostPolicy } from '../../protocol/hostPolicy.ts';
-import type { TimeWindow } from '../../protocol/timeWindow.ts';
+import type { TraceSettings } from '../../core/config/sharedKeys.ts';
+import type { TrustSettings } from '../../api/trust.rules.ts';
+import type { HostPolicy } from '../../api/hostPolicy.rules.ts';
+import type { TimeWindow } from '../../api/timeWindow.rules.ts';
 
 /** What the configuration of another env of this host says; a key is absent where it is not valid. */
 export type OtherEnv = Partial<Pick<Settings, 'env' | 'state_dir'>> & Pick<Settings, 'config_file'>;

@@ -1,6 +1,6 @@
 import { writeSync } from 'node:fs';
 import { Writable } from 'node:stream';
-import { monotonicMs } from '../../platform/clock.ts';
+import { monotonicMs } from '../../core/clock.ts';
 
 /** Milliseconds between two write attempts to a slow reader. */
 const retryMs = 5;

@@ -1,6 +1,6 @@
-import { sanitizeDecision, type Decision, type RecordedDecision, type Step } from '../rules/trace/trace.ts';
+import { type Decision, type RecordedDecision, sanitizeDecision, type Step } from '../rules/trace/trace.ts';
 import type { Redactor } from '../secrets/redaction/redactor.ts';
-import { monotonicMs } from '../../platform/clock.ts';
+import { monotonicMs } from '../../core/clock.ts';
 
 /** The recorded part of a tick. */
 export interface Recording {

@@ -2,7 +2,7 @@ import { fromPromise } from 'xstate';
 import type { ApplyServices, DownServices, TickServices } from '../../../machines/services.ts';
 import type { Sha } from '../../../machines/types.ts';
 import { Fault, stoppedFault } from '../../../machines/fault.ts';
-import { monotonicMs } from '../../platform/clock.ts';
+import { monotonicMs } from '../../core/clock.ts';
 import { bootstrap } from './token/bootstrap.ts';
 import { checkIn, whileCheckingIn } from './checkIn/checkIn.ts';
 import { recordOutcome } from './tick/recordOutcome.ts';

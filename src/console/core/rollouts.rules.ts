@@ -1,5 +1,5 @@
-import { parseWave, parseWindow, type PlannedWave, rolloutBounds } from '../../protocol/rolloutPlan.ts';
-import { isTimeZone, type TimeWindow, windowBounds } from '../../protocol/timeWindow.ts';
+import { parseWave, parseWindow, type PlannedWave, rolloutBounds } from '../../api/rolloutPlan.rules.ts';
+import { isTimeZone, type TimeWindow, windowBounds } from '../../api/timeWindow.rules.ts';
 import type { NewRollout, Rollout, Webhook } from '../api/types.ts';
 import type { Condition } from './backends.rules.ts';
 

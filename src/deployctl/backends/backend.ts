@@ -1,7 +1,7 @@
 import { type Command, Option } from 'commander';
 import { backend as lifeOfBackend } from '../../../machines/backend.ts';
-import type { ToldHold } from '../../protocol/checkIn.ts';
-import { parseLabels } from '../../protocol/labels.ts';
+import type { ToldHold } from '../../api/checkIn.rules.ts';
+import { parseLabels } from '../../api/rolloutPlan.rules.ts';
 import type { Result, Run, Session } from '../config/session.ts';
 import { path } from '../core/client.ts';
 import { usageError } from '../core/ctlError.ts';

@@ -5,23 +5,29 @@ import { homedir } from 'node:os';
 import { basename, dirname, join, relative, resolve } from 'node:path';
 import { type Command, InvalidArgumentError } from 'commander';
 import { formatRefusal } from '../../../machines/refusals.ts';
-import { type DiskProject, openDiskProject } from '../../bundle/diskProject.ts';
-import { isFree, judgeImportedBundle, writeImportedBundle } from '../../bundle/import.ts';
-import { findProject } from '../../bundle/rules/import/findProject.ts';
-import { type ImportedBundle, importProject } from '../../bundle/rules/import/importProject.ts';
-import type { ImportChoices } from '../../bundle/rules/import/importReport.ts';
-import type { ImportVerdict } from '../../bundle/rules/import/importVerdict.ts';
-import { importedImages } from '../../bundle/rules/import/importedImages.ts';
-import { permitLines } from '../../bundle/rules/import/permits.ts';
-import { collectBytes } from '../../platform/collectBytes.ts';
-import { diskFault } from '../../platform/errors/diskFault.ts';
-import { readRegularFile } from '../../platform/regularFile.ts';
-import { parseImageReference } from '../../platform/text/imageReference.ts';
-import { defaultLimits as limits } from '../../protocol/defaultLimits.ts';
-import { parseManifest } from '../../protocol/manifest.ts';
-import { imageDigest } from '../../registry/imageDigest.ts';
-import { RegistryError } from '../../registry/registryError.ts';
-import type { Login, RegistryAccess } from '../../registry/repository.ts';
+import {
+  type DiskProject,
+  isFree,
+  judgeImportedBundle,
+  openDiskProject,
+  writeImportedBundle,
+} from '../../bundle/import/importBundle.ts';
+import { findProject } from '../../bundle/import/readProject.rules.ts';
+import {
+  type ImportedBundle,
+  importedImages,
+  importProject,
+  type ImportVerdict,
+  permitLines,
+} from '../../bundle/import/importProject.rules.ts';
+import type { ImportChoices } from '../../bundle/import/importWork.rules.ts';
+import { collectBytes } from '../../core/streams.ts';
+import { diskFault } from '../../core/errors.rules.ts';
+import { readRegularFile } from '../../core/files.ts';
+import { parseImageReference } from '../../registry/imageReference.rules.ts';
+import { defaultLimits as limits } from '../../api/checkIn.rules.ts';
+import { parseManifest } from '../../api/manifest.rules.ts';
+import { imageDigest, type Login, type RegistryAccess, RegistryError } from '../../registry/repository.ts';
 import { contextOf } from '../config/connection.ts';
 import type { Result, Run, Session } from '../config/session.ts';
 import { type Agents, download } from '../core/client.ts';

@@ -1,7 +1,7 @@
 import { mkdir, rm } from 'node:fs/promises';
 import { basename, join, resolve } from 'node:path';
 import type { Command } from 'commander';
-import { parseManifest } from '../../protocol/manifest.ts';
+import { parseManifest } from '../../api/manifest.rules.ts';
 import type { Result, Run, Session } from '../config/session.ts';
 import { usageError } from '../core/ctlError.ts';
 import { createNewFile, fileUnwritable } from '../core/files.ts';

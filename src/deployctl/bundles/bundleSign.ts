@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs';
 import type { Command } from 'commander';
 import { withBundleAt } from '../../bundle/bundleAt.ts';
-import { defaultLimits as limits } from '../../protocol/defaultLimits.ts';
+import { defaultLimits as limits } from '../../api/checkIn.rules.ts';
 import type { NewSignature, Signer } from '../../signatures/sign/signBundle.ts';
 import { SignatureFault } from '../../signatures/judgement.rules.ts';
 import type { Statement } from '../../signatures/readSignature.ts';

@@ -1,9 +1,8 @@
 import type { Command } from 'commander';
-import { withBundleAt } from '../../bundle/bundleAt.ts';
-import { planAlone } from '../../bundle/planAlone.ts';
-import { formatPlan } from '../../bundle/rules/plan/formatPlan.ts';
-import type { Plan } from '../../bundle/rules/plan/plan.ts';
-import { defaultLimits as limits } from '../../protocol/defaultLimits.ts';
+import { planAlone, withBundleAt } from '../../bundle/bundleAt.ts';
+import { formatPlan } from '../../bundle/plan/formatPlan.rules.ts';
+import type { Plan } from '../../bundle/plan/plan.rules.ts';
+import { defaultLimits as limits } from '../../api/checkIn.rules.ts';
 import { judgeFiles } from '../../signatures/signatureFiles.ts';
 import { readPolicy } from '../config/policyFile.ts';
 import type { Result, Run, Session } from '../config/session.ts';

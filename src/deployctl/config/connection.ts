@@ -1,10 +1,15 @@
 import { resolve } from 'node:path';
 import type { SecureContext } from 'node:tls';
-import { isServiceUrl } from '../../config/valueTypes.ts';
-import { type Authorities, createTlsContext, parseAuthorities } from '../../platform/certificateAuthorities.ts';
-import { openRegularFile, readRegularFile } from '../../platform/regularFile.ts';
-import { readSystemRoots, type RootBundle } from '../../platform/systemRoots.ts';
-import { isLoopback } from '../../protocol/loopback.ts';
+import { isServiceUrl } from '../../core/config/valueTypes.ts';
+import {
+  type Authorities,
+  createTlsContext,
+  parseAuthorities,
+  readSystemRoots,
+  type RootBundle,
+} from '../../core/certificateAuthorities.ts';
+import { openRegularFile, readRegularFile } from '../../core/files.ts';
+import { isLoopback } from '../../core/http.rules.ts';
 import type { Connection } from '../core/client.ts';
 import { type Io, usageError } from '../core/ctlError.ts';
 import type { CtlSettings } from './settings.ts';

@@ -1,5 +1,5 @@
-import { readConfigFile } from '../../config/configFile.ts';
-import { defaultPolicy, type HostPolicy } from '../../protocol/hostPolicy.ts';
+import { readConfigFile } from '../../core/config/configFile.ts';
+import { defaultPolicy, type HostPolicy } from '../../api/hostPolicy.rules.ts';
 import { policyTable } from './policyTable.ts';
 import { validate } from './policyValidator.ts';
 import { withConfigFaults } from './settingsFile.ts';

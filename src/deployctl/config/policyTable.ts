@@ -1,5 +1,5 @@
-import { keyTableOf } from '../../config/keyTable.ts';
-import { policyKeys } from '../../config/policyKeys.ts';
+import { keyTableOf } from '../../core/config/keyTable.ts';
+import { policyKeys } from '../../core/config/sharedKeys.ts';
 
 /** The keys of a policy file. */
 export const policyTable = keyTableOf(policyKeys);

@@ -1,4 +1,4 @@
-import { compileKeys } from '../../config/compileKeys.ts';
+import { compileKeys } from '../../core/config/compileKeys.ts';
 import { policyTable } from './policyTable.ts';
 
 /** Validates every key of a policy file merged with the defaults. */

@@ -1,5 +1,5 @@
-import { keyTableOf, optional } from '../../config/keyTable.ts';
-import { absolutePath, nullable, serviceUrl } from '../../config/valueTypes.ts';
+import { keyTableOf, optional } from '../../core/config/keyTable.ts';
+import { absolutePath, nullable, serviceUrl } from '../../core/config/valueTypes.ts';
 
 /** config.yaml of deployctl; null where command line and environment decide. */
 export interface CtlSettings {

@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
-import { readConfigFile } from '../../config/configFile.ts';
-import { ConfigInvalid } from '../../config/configInvalid.ts';
+import { readConfigFile } from '../../core/config/configFile.ts';
+import { ConfigInvalid } from '../../core/config/keyTable.ts';
 import { type Io, usageError } from '../core/ctlError.ts';
 import { ctlKeys, type CtlSettings } from './settings.ts';
 import { validate } from './settingsValidator.ts';

@@ -1,7 +1,7 @@
 import { dirname, resolve } from 'node:path';
-import { readConfigFile } from '../../config/configFile.ts';
-import { trustProblems } from '../../config/trustType.ts';
-import type { TrustSettings } from '../../protocol/trustSettings.ts';
+import { readConfigFile } from '../../core/config/configFile.ts';
+import { trustProblems } from '../../core/config/sharedKeys.ts';
+import type { TrustSettings } from '../../api/trust.rules.ts';
 import { type BundleTrust, plainPem } from '../../signatures/trust.ts';
 import { readTrust } from '../../signatures/readTrust.ts';
 import { usageError } from '../core/ctlError.ts';

@@ -1,6 +1,6 @@
-import { keyTableOf, required } from '../../config/keyTable.ts';
-import { trustBy } from '../../config/trustType.ts';
-import { anyPath } from '../../config/valueTypes.ts';
+import { keyTableOf, required } from '../../core/config/keyTable.ts';
+import { trustBy } from '../../core/config/sharedKeys.ts';
+import { anyPath } from '../../core/config/valueTypes.ts';
 
 const { schema, allowed } = trustBy(anyPath);
 

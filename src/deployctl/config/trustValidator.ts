@@ -1,4 +1,4 @@
-import { compileKeys } from '../../config/compileKeys.ts';
+import { compileKeys } from '../../core/config/compileKeys.ts';
 import { trustTable } from './trustTable.ts';
 
 /** Validates the key of a trust file. */

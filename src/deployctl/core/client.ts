@@ -5,12 +5,11 @@ import type { Readable } from 'node:stream';
 import type { SecureContext } from 'node:tls';
 import got from 'got';
 import { refusals } from '../../../machines/refusals.ts';
-import { collectBytes } from '../../platform/collectBytes.ts';
-import { describeErrorCode, errorClassOf } from '../../platform/errors/errorCodes.ts';
-import { parseRetryAfter } from '../../platform/http/retryAfter.ts';
-import { parseErrorBody } from '../../protocol/errorBody.ts';
-import { isObject } from '../../protocol/jsonFields.ts';
-import { version } from '../../version.ts';
+import { collectBytes } from '../../core/streams.ts';
+import { describeErrorCode, errorClassOf } from '../../core/errors.rules.ts';
+import { parseErrorBody, parseRetryAfter } from '../../core/http.rules.ts';
+import { isObject } from '../../core/json.rules.ts';
+import { version } from '../../core/commandLine.ts';
 import { type BundleRefusal, type Clock, CtlError, type Exit, exits, usageError } from './ctlError.ts';
 
 /** One call of the operators' API. */

@@ -1,7 +1,7 @@
 import type { Readable, Writable } from 'node:stream';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Refusal } from '../../../machines/refusals.ts';
-import { monotonicMs } from '../../platform/clock.ts';
+import { monotonicMs } from '../../core/clock.ts';
 
 /** Exit codes: the last two are those of sysexits.h. */
 export const exits = { done: 0, failed: 1, usage: 2, temporary: 75, notPermitted: 77 } as const;

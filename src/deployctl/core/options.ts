@@ -1,6 +1,6 @@
 import { InvalidArgumentError } from 'commander';
-import { parseWave, parseWindow, type PlannedWave } from '../../protocol/rolloutPlan.ts';
-import type { TimeWindow } from '../../protocol/timeWindow.ts';
+import { parseWave, parseWindow, type PlannedWave } from '../../api/rolloutPlan.rules.ts';
+import type { TimeWindow } from '../../api/timeWindow.rules.ts';
 
 /** A whole number of 1 or more. */
 export function countOption(text: string): number {

@@ -1,5 +1,5 @@
-import { collectBytes } from '../../platform/collectBytes.ts';
-import { readRegularFile } from '../../platform/regularFile.ts';
+import { collectBytes } from '../../core/streams.ts';
+import { readRegularFile } from '../../core/files.ts';
 import { CtlError, exits, type Io, usageError } from './ctlError.ts';
 
 /** A value that must not stand in the command line: of a file byte for byte, else of standard input without its last newline. */

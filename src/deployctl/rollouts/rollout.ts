@@ -1,6 +1,6 @@
 import { type Command, Option } from 'commander';
-import type { PlannedWave } from '../../protocol/rolloutPlan.ts';
-import type { TimeWindow } from '../../protocol/timeWindow.ts';
+import type { PlannedWave } from '../../api/rolloutPlan.rules.ts';
+import type { TimeWindow } from '../../api/timeWindow.rules.ts';
 import type { Result, Run, Session } from '../config/session.ts';
 import { type ApiCall, path } from '../core/client.ts';
 import { wholeSha } from '../core/lists.ts';

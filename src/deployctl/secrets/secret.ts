@@ -1,5 +1,5 @@
 import { type Command, Option } from 'commander';
-import { isObject } from '../../protocol/jsonFields.ts';
+import { isObject } from '../../core/json.rules.ts';
 import type { Result, Run, Session } from '../config/session.ts';
 import { path } from '../core/client.ts';
 import { usageError } from '../core/ctlError.ts';

@@ -1,6 +1,6 @@
 import { type ChildProcessWithoutNullStreams, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { collectBytes } from '../../platform/collectBytes.ts';
+import { collectBytes } from '../../core/streams.ts';
 import type { AskPassword } from '../../signatures/sign/privateKey.ts';
 import type { Signer } from '../../signatures/sign/signBundle.ts';
 import { CtlError, exits, type Io, usageError } from '../core/ctlError.ts';

@@ -1,11 +1,11 @@
 import { Agent as HttpAgent } from 'node:http';
 import { Agent as HttpsAgent } from 'node:https';
-import { isObject } from '../../protocol/jsonFields.ts';
+import { isObject } from '../../core/json.rules.ts';
 import { entryOfAnswer, entryRequest, identityTokenProblem } from '../../signatures/sign/sigstoreForms.ts';
 import type { SigstoreServices } from '../../signatures/sign/signKeyless.ts';
 import type { NewSignature } from '../../signatures/sign/signBundle.ts';
 import type { Statement } from '../../signatures/readSignature.ts';
-import { version } from '../../version.ts';
+import { version } from '../../core/commandLine.ts';
 import { caFileOf, widerContextOf } from '../config/connection.ts';
 import type { Session } from '../config/session.ts';
 import { readSettings } from '../config/settingsFile.ts';

@@ -1,5 +1,5 @@
 import { type Command, InvalidArgumentError, Option } from 'commander';
-import { eventTypes, webhookFormats } from '../../protocol/webhooks.ts';
+import { eventTypes, webhookFormats } from '../../api/webhooks.rules.ts';
 import { requireDestination, type Result, type RevealOptions, type Run, type Session } from '../config/session.ts';
 import { path } from '../core/client.ts';
 import { exits } from '../core/ctlError.ts';
@@ -7,7 +7,7 @@ import { writePrivateFile } from '../core/files.ts';
 import { readPages } from '../core/lists.ts';
 import { countOption } from '../core/options.ts';
 import { formatAge, formatFacts, formatTable } from '../core/table.ts';
-import type { DeadLetter, CreatedWebhook, RotatedSecret, Webhook, WebhookTest } from '../core/types.ts';
+import type { CreatedWebhook, DeadLetter, RotatedSecret, Webhook, WebhookTest } from '../core/types.ts';
 import { readValue } from '../core/values.ts';
 
 interface AddOptions extends RevealOptions {

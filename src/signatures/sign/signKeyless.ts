@@ -1,6 +1,6 @@
 import { generateKeyPairSync, sign } from 'node:crypto';
 import { RFC3161Timestamp, X509Certificate } from '@sigstore/core';
-import type { TrustedIdentity } from '../../protocol/trustSettings.ts';
+import type { TrustedIdentity } from '../../api/trust.rules.ts';
 import { bundleMediaType } from '../formats.ts';
 import { SignatureFault } from '../judgement.rules.ts';
 import { readSignature, type Statement } from '../readSignature.ts';

@@ -1,6 +1,6 @@
 import { createHash, createPublicKey, type KeyObject, randomBytes, sign } from 'node:crypto';
-import { isObject } from '../../protocol/jsonFields.ts';
-import { printable } from '../../protocol/printable.ts';
+import { isObject } from '../../core/json.rules.ts';
+import { printable } from '../../core/text.rules.ts';
 import type { Envelope } from './signBundle.ts';
 
 /** DER of a value with this tag (X.690), with less than 256 bytes in it. */

@@ -1,6 +1,6 @@
 import { type Static, Type } from 'typebox';
-import { permitKeys, type Permits, policyBounds } from '../../protocol/hostPolicy.ts';
-import { signatureLimits } from '../../protocol/signatureLimits.ts';
+import { permitKeys, type Permits, policyBounds } from '../../api/hostPolicy.rules.ts';
+import { signatureLimits } from '../../api/trust.rules.ts';
 import { Signature } from '../bundles/bundleSchemas.ts';
 import { EnvName, Nullable, Sha256, SwarmId, Timestamp } from '../http/commonSchemas.ts';
 

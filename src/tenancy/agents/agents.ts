@@ -1,5 +1,4 @@
-import { isDeferralReason, type Report } from '../../protocol/report.ts';
-import { tenancyErrorCodes } from '../../protocol/tenancyErrorCodes.ts';
+import { isDeferralReason, type Report, tenancyErrorCodes } from '../../api/report.rules.ts';
 import { ApiError } from '../core/apiError.ts';
 import { auditEntry, byService } from '../core/audit.ts';
 import type { Dependencies } from '../core/dependencies.ts';

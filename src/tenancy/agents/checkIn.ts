@@ -1,4 +1,4 @@
-import type { CheckInRequest, ToldSwarm } from '../../protocol/checkIn.ts';
+import type { CheckInRequest, ToldSwarm } from '../../api/checkIn.rules.ts';
 import type { Dependencies } from '../core/dependencies.ts';
 import type { BearerIdentity } from '../keys/bearerCache.ts';
 import { desiredShaOf, outcomeAfterCheckIn } from '../rollouts/rollout.rules.ts';

@@ -1,6 +1,5 @@
 import type { BackendState } from '../../../machines/backend.ts';
-import type { CheckInRequest } from '../../protocol/checkIn.ts';
-import { recentForS } from '../../protocol/checkInTimes.ts';
+import { type CheckInRequest, recentForS } from '../../api/checkIn.rules.ts';
 import type { BackendOrder, BackendRow, SortColumn } from '../store/database.ts';
 import { outcomeOfTrouble } from '../webhooks/event.rules.ts';
 

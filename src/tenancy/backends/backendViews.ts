@@ -1,5 +1,5 @@
 import type { FinishingStep } from '../../../machines/backend.ts';
-import type { CheckInRequest, DeferringFacts, ToldSwarm } from '../../protocol/checkIn.ts';
+import type { CheckInRequest, DeferringFacts, ToldSwarm } from '../../api/checkIn.rules.ts';
 import type { Dependencies } from '../core/dependencies.ts';
 import { toTime } from '../core/lists.rules.ts';
 import type { ReceivedReport as StoredReport } from '../store/agents.ts';

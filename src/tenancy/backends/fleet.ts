@@ -1,5 +1,5 @@
 import type { BackendState } from '../../../machines/backend.ts';
-import type { Deferral } from '../../protocol/checkIn.ts';
+import type { Deferral } from '../../api/checkIn.rules.ts';
 import { ApiError } from '../core/apiError.ts';
 import { backendCursorOf, backendPlaceOf, toPage } from '../core/lists.rules.ts';
 import type { Dependencies } from '../core/dependencies.ts';

@@ -5,7 +5,7 @@ import type { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { Fault } from '../../../machines/fault.ts';
 import type { Refusal } from '../../../machines/refusals.ts';
-import { digestOf } from '../../bundle/fileDigest.ts';
+import { digestOf } from '../../core/files.ts';
 import { ApiError } from '../core/apiError.ts';
 import type { Dependencies } from '../core/dependencies.ts';
 import { storageError } from '../peers/bundleStorage.ts';

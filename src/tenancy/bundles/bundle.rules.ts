@@ -1,5 +1,5 @@
 import type { Manifest } from '../../../machines/types.ts';
-import { changeManifest } from '../../protocol/manifestText.ts';
+import { changeManifest } from '../../api/manifest.rules.ts';
 
 /** A version of a secret, by its path in manifests. */
 interface SecretPin {

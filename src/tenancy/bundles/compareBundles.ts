@@ -1,10 +1,9 @@
 import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
-import { unpack } from '../../bundle/archive.ts';
-import { diffSideOf } from '../../bundle/diffSideOf.ts';
+import { unpack } from '../../bundle/archive/archive.ts';
+import { diffSideOf } from '../../bundle/bundleAt.ts';
 import { readBundle } from '../../bundle/readBundle.ts';
-import { type BundleDiff, diffOf, type DiffSide } from '../../bundle/rules/diff/bundleDiff.ts';
-import { withoutConfidential } from '../../bundle/rules/diff/withoutConfidential.ts';
+import { type BundleDiff, diffOf, type DiffSide, withoutConfidential } from '../../bundle/bundleDiff.rules.ts';
 import { ApiError, notFound, requestAborted } from '../core/apiError.ts';
 import type { Dependencies } from '../core/dependencies.ts';
 import { createLimiter, type Limiter } from '../core/limiter.ts';

@@ -1,6 +1,6 @@
 import type { Refusal } from '../../../machines/refusals.ts';
 import type { Manifest } from '../../../machines/types.ts';
-import { defaultPolicy } from '../../protocol/hostPolicy.ts';
+import { defaultPolicy } from '../../api/hostPolicy.rules.ts';
 import { commonRefusals, policyOf, policyWarnings } from './hostPolicies.rules.ts';
 
 const fault = (text: string, cure = '') => ({ text, cure });

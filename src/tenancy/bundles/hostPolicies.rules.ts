@@ -1,10 +1,10 @@
 import { formatRefusal, type Refusal, type RefusalCode } from '../../../machines/refusals.ts';
 import type { Manifest } from '../../../machines/types.ts';
-import type { BundleContents } from '../../bundle/rules/archive/inventory.ts';
-import { limitDetails } from '../../bundle/rules/archive/limitDetails.ts';
-import type { ReportedPolicy } from '../../protocol/checkIn.ts';
-import { denials, type HostPolicy, permitKeys } from '../../protocol/hostPolicy.ts';
-import { printable } from '../../protocol/printable.ts';
+import type { BundleContents } from '../../bundle/archive/inventory.rules.ts';
+import { limitDetails } from '../../bundle/archive/archiveEntries.rules.ts';
+import type { ReportedPolicy } from '../../api/checkIn.rules.ts';
+import { denials, type HostPolicy, permitKeys } from '../../api/hostPolicy.rules.ts';
+import { printable } from '../../core/text.rules.ts';
 
 /** The policy that a host told, without what this service does not know of it, always written alike. */
 export function policyOf({ permit = {}, deny = [], images }: Omit<ReportedPolicy, 'limits'>): HostPolicy {

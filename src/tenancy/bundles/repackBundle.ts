@@ -1,9 +1,8 @@
 import { join } from 'node:path';
 import { bundleFactsOf } from '../../bundle/readBundle.ts';
 import { repack, type RepackedBundle } from '../../bundle/repack.ts';
-import type { BundleFacts } from '../../bundle/rules/plan/plan.ts';
-import { parseManifest } from '../../protocol/manifest.ts';
-import { changeManifest } from '../../protocol/manifestText.ts';
+import type { BundleFacts } from '../../bundle/plan/plan.rules.ts';
+import { changeManifest, parseManifest } from '../../api/manifest.rules.ts';
 import { conflict, notFound } from '../core/apiError.ts';
 import { auditEntry } from '../core/audit.ts';
 import type { Dependencies } from '../core/dependencies.ts';

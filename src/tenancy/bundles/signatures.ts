@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { signatureLimits } from '../../protocol/signatureLimits.ts';
+import { signatureLimits } from '../../api/trust.rules.ts';
 import { SignatureFault } from '../../signatures/judgement.rules.ts';
 import { ApiError, notFound } from '../core/apiError.ts';
 import { auditEntry } from '../core/audit.ts';

@@ -2,7 +2,7 @@ import { randomBytes, randomUUID } from 'node:crypto';
 import { existsSync } from 'node:fs';
 import { type FileHandle, link, open, rm } from 'node:fs/promises';
 import { dirname } from 'node:path';
-import { ConfigInvalid } from '../../config/configInvalid.ts';
+import { ConfigInvalid } from '../../core/config/keyTable.ts';
 import { readBytes } from '../config/loadSettings.ts';
 import { KEY_FILE_BYTES } from '../keys/keyRing.ts';
 

@@ -1,6 +1,5 @@
-import { readAuthorities } from '../../platform/authorityFile.ts';
-import type { Authorities } from '../../platform/certificateAuthorities.ts';
-import { readRegularFile } from '../../platform/regularFile.ts';
+import { type Authorities, readAuthorities } from '../../core/certificateAuthorities.ts';
+import { readRegularFile } from '../../core/files.ts';
 import { PeerError } from '../peers/bundleStorage.ts';
 import { openAdministration } from '../peers/secretstoreClient.ts';
 import type { TenancySettings } from '../config/settings.ts';

@@ -1,5 +1,5 @@
 import { once } from 'node:events';
-import { runHostProgram } from '../../platform/host/hostProgram.ts';
+import { runHostProgram } from '../../core/accounts.ts';
 import { parseListenAddress, type TenancySettings } from '../config/settings.ts';
 import type { Dependencies } from '../core/dependencies.ts';
 import { httpLimits } from '../http/httpServer.ts';

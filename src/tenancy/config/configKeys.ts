@@ -1,22 +1,34 @@
-import { isUnencrypted, withoutTrailingSlash } from '../../config/addresses.ts';
-import type { KeyProblem } from '../../config/configInvalid.ts';
-import type { KeyOrder } from '../../config/keyOrder.ts';
-import { type ConfigKey, type DottedKey, keyTableOf, optional, required } from '../../config/keyTable.ts';
-import { traceKeys, traceProblems } from '../../config/traceKeys.ts';
 import {
   absolutePath,
   envId,
   integer,
+  isUnencrypted,
   nullable,
   oneOf,
   serviceUrl,
   singleLineName,
   trueOrFalse,
   type ValueType,
-} from '../../config/valueTypes.ts';
-import { defaultIntervalS, defaultOfflineAfterS, laptopSilenceS, longestPauseS } from '../../protocol/checkInTimes.ts';
-import { defaultLimits } from '../../protocol/defaultLimits.ts';
-import { isLoopback } from '../../protocol/loopback.ts';
+  withoutTrailingSlash,
+} from '../../core/config/valueTypes.ts';
+import {
+  type ConfigKey,
+  type DottedKey,
+  type KeyProblem,
+  keyTableOf,
+  optional,
+  required,
+} from '../../core/config/keyTable.ts';
+import type { KeyOrder } from '../../core/config/keyValidation.ts';
+import { traceKeys, traceProblems } from '../../core/config/sharedKeys.ts';
+import {
+  defaultIntervalS,
+  defaultLimits,
+  defaultOfflineAfterS,
+  laptopSilenceS,
+  longestPauseS,
+} from '../../api/checkIn.rules.ts';
+import { isLoopback } from '../../core/http.rules.ts';
 import { listenAddress, type TenancySettings } from './settings.ts';
 
 const maxRoles = 100;

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { rootCertificates } from 'node:tls';
 import { asNobody } from '../../../fixtures/world/users.ts';
-import { ConfigInvalid } from '../../config/configInvalid.ts';
+import { ConfigInvalid } from '../../core/config/keyTable.ts';
 import { configTable } from './configKeys.ts';
 import { parseListenAddress } from './settings.ts';
 import { loadSettings } from './loadSettings.ts';

@@ -1,10 +1,8 @@
-import { certificateProblems } from '../../config/certificateFile.ts';
-import { deepFreeze, readConfigFile } from '../../config/configFile.ts';
-import { ConfigInvalid } from '../../config/configInvalid.ts';
-import { readAuthorities } from '../../platform/authorityFile.ts';
-import type { Authorities } from '../../platform/certificateAuthorities.ts';
-import { readRegularFile } from '../../platform/regularFile.ts';
-import { isObject } from '../../protocol/jsonFields.ts';
+import { certificateProblems, deepFreeze, readConfigFile } from '../../core/config/configFile.ts';
+import { ConfigInvalid } from '../../core/config/keyTable.ts';
+import { type Authorities, readAuthorities } from '../../core/certificateAuthorities.ts';
+import { readRegularFile } from '../../core/files.ts';
+import { isObject } from '../../core/json.rules.ts';
 import { configTable, keyOrders, normalizeAddresses, validateCombinations } from './configKeys.ts';
 import { validate } from './configValidator.ts';
 import type { TenancySettings } from './settings.ts';

@@ -1,5 +1,5 @@
-import type { TraceSettings } from '../../config/traceKeys.ts';
-import { portPattern, textLike } from '../../config/valueTypes.ts';
+import type { TraceSettings } from '../../core/config/sharedKeys.ts';
+import { portPattern, textLike } from '../../core/config/valueTypes.ts';
 
 /** What members of a group of the OpenID provider may do. */
 export interface GroupRole {

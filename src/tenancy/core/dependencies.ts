@@ -1,4 +1,4 @@
-import type { SpanQueue } from '../../telemetry/spanQueue.ts';
+import type { SpanQueue } from '../../core/spanQueue.ts';
 import type { TenancySettings } from '../config/settings.ts';
 import type { BearerCounts, LookUpBearer } from '../keys/bearerCache.ts';
 import type { KeyRing, Sealer } from '../keys/keyRing.ts';

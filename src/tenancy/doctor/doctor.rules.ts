@@ -1,7 +1,14 @@
-import { type Check, checkResult, type Finding, inapplicableCheck, unknownCheck } from '../../doctor/diagnosis.ts';
-import { excessPermissions } from '../../doctor/fileChecks.ts';
-import type { Fact } from '../../platform/fact.ts';
-import type { FileFacts, ProgramUser } from '../../platform/host/hostFacts.ts';
+import {
+  type Check,
+  checkResult,
+  excessPermissions,
+  type Fact,
+  type FileFacts,
+  type Finding,
+  inapplicableCheck,
+  type ProgramUser,
+  unknownCheck,
+} from '../../core/doctor.rules.ts';
 
 /** Days before the end of a certificate from which on its renewal is overdue. */
 const RENEWAL_DAYS = 14;

@@ -1,12 +1,18 @@
-import { ConfigInvalid } from '../../config/configInvalid.ts';
-import { type Check, diagnosisOf, unknownCheck } from '../../doctor/diagnosis.ts';
-import { checkDiskSpace } from '../../doctor/diskCheck.ts';
-import { checkConfig, checkStateDir } from '../../doctor/fileChecks.ts';
-import { diagnosisJson, formatDiagnosis } from '../../doctor/formatDiagnosis.ts';
-import { fileFactsOf, ownerOf } from '../../platform/host/accounts.ts';
-import { filesystemsOf } from '../../platform/host/filesystems.ts';
-import type { ProgramUser } from '../../platform/host/hostFacts.ts';
-import { dropPrivileges, NotAllowed } from '../../platform/host/privileges.ts';
+import { ConfigInvalid } from '../../core/config/keyTable.ts';
+import {
+  type Check,
+  checkConfig,
+  checkDiskSpace,
+  checkStateDir,
+  diagnosisJson,
+  diagnosisOf,
+  formatDiagnosis,
+  type ProgramUser,
+  unknownCheck,
+} from '../../core/doctor.rules.ts';
+import { fileFactsOf, ownerOf } from '../../core/accounts.ts';
+import { filesystemsOf } from '../../core/filesystems.ts';
+import { dropPrivileges, NotAllowed } from '../../core/process.ts';
 import { secretstore, type SecretstoreOptions } from '../commands/secretstore.ts';
 import type { Output } from '../commands/storeAccess.ts';
 import { configKeys } from '../config/configKeys.ts';

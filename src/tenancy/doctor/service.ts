@@ -1,11 +1,9 @@
 import { X509Certificate } from 'node:crypto';
 import { isIP } from 'node:net';
-import { ConfigInvalid } from '../../config/configInvalid.ts';
-import { checkClock } from '../../doctor/clockCheck.ts';
-import { type Check, inapplicableCheck, unknownCheck } from '../../doctor/diagnosis.ts';
-import type { Fact } from '../../platform/fact.ts';
-import { createJsonClient, type JsonAnswer } from '../../platform/http/jsonClient.ts';
-import { TransportError } from '../../platform/http/transportError.ts';
+import { ConfigInvalid } from '../../core/config/keyTable.ts';
+import { type Check, checkClock, type Fact, inapplicableCheck, unknownCheck } from '../../core/doctor.rules.ts';
+import { createJsonClient, type JsonAnswer } from '../../core/jsonClient.ts';
+import { TransportError } from '../../core/http.rules.ts';
 import { readKeyFile } from '../commands/keyFiles.ts';
 import { CommandError, withCurrentStore } from '../commands/storeAccess.ts';
 import { readTrustedAuthorities } from '../config/loadSettings.ts';

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import type { IncomingMessage } from 'node:http';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
-import { counter, type MetricFamily, type Sample } from '../../platform/text/metrics.ts';
+import { counter, type MetricFamily, type Sample } from '../../core/metrics.rules.ts';
 import type { LogLine } from '../core/dependencies.ts';
 
 /** Counts every request and logs it: by its route's parameters, never by its URL, whose query a caller may have put a secret in. */

@@ -10,8 +10,8 @@ import {
   S3ServiceException,
 } from '@aws-sdk/client-s3';
 import { getSignedUrl } from '@aws-sdk/s3-request-presigner';
-import { type Authorities, createTlsContext } from '../../platform/certificateAuthorities.ts';
-import { openRegularFile } from '../../platform/regularFile.ts';
+import { type Authorities, createTlsContext } from '../../core/certificateAuthorities.ts';
+import { openRegularFile } from '../../core/files.ts';
 import { archiveName, type BundleStorage, type ByteRange, storageError } from './bundleStorage.ts';
 
 /** A bucket, and who uses it. */

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { constants } from 'node:fs';
 import { copyFile, mkdir, open, readdir, rename, rm, stat, unlink, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
-import { openRegularFile } from '../../platform/regularFile.ts';
+import { openRegularFile } from '../../core/files.ts';
 import { archiveName, type BundleStorage, storageError } from './bundleStorage.ts';
 
 /** Bytes read at a time: many downloads go on at once, each with a few of these in memory. */

@@ -20,9 +20,9 @@ import {
   type TokenEndpointResponse,
   type TokenEndpointResponseHelpers,
 } from 'openid-client';
-import type { Authorities } from '../../platform/certificateAuthorities.ts';
-import { TransportError } from '../../platform/http/transportError.ts';
-import { createFetch } from '../../platform/http/trustingFetch.ts';
+import type { Authorities } from '../../core/certificateAuthorities.ts';
+import { TransportError } from '../../core/http.rules.ts';
+import { createFetch } from '../../core/trustingFetch.ts';
 import { PeerError } from './bundleStorage.ts';
 
 /** Claims of an OpenID provider about a person. */

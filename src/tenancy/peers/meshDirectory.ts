@@ -1,4 +1,4 @@
-import { type Management, type ManagementOptions, openManagement } from '../../mesh/management/management.ts';
+import { type Management, type ManagementOptions, openManagement } from '../../mesh/management.ts';
 import { MeshError } from '../../mesh/meshError.ts';
 import { PeerError } from './bundleStorage.ts';
 

@@ -3,7 +3,7 @@ import { createSigner } from '../../../fixtures/servers/crypto/jwt.ts';
 import { jsonOf, sendRequest } from '../../../fixtures/servers/http/sendRequest.ts';
 import { type Secretstore as Fixture, startSecretstore } from '../../../fixtures/servers/secretstore/secretstore.ts';
 import { tenancyMount } from '../../../fixtures/servers/secretstore/tenancyMount.ts';
-import { parseAuthorities } from '../../platform/certificateAuthorities.ts';
+import { parseAuthorities } from '../../core/certificateAuthorities.ts';
 import { openSecretstore, type OpenSecretstore } from './openSecretstore.ts';
 import { PeerError } from './bundleStorage.ts';
 

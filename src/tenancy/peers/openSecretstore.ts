@@ -1,4 +1,4 @@
-import { parseErrorBody } from '../../protocol/errorBody.ts';
+import { parseErrorBody } from '../../core/http.rules.ts';
 import { bearerIdentityOf } from '../keys/bearerCache.ts';
 import { authMount, secretsMount, serviceRole } from '../keys/secretstoreRoles.rules.ts';
 import { PeerError } from './bundleStorage.ts';

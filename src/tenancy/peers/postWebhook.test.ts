@@ -1,7 +1,7 @@
 import { type AddressInfo, createServer } from 'node:net';
 import { type Certificate, createCa, serverNames } from '../../../fixtures/servers/crypto/ca.ts';
 import { type Receiver, startReceiver } from '../../../fixtures/tenancy/webhooks/receiver.ts';
-import { parseAuthorities } from '../../platform/certificateAuthorities.ts';
+import { parseAuthorities } from '../../core/certificateAuthorities.ts';
 import { createPostWebhook, type WebhookTransport } from './postWebhook.ts';
 
 const ca = createCa();

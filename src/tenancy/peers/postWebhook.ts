@@ -2,8 +2,8 @@ import { lookup as resolve } from 'node:dns';
 import { type IncomingMessage, request as httpRequest, type RequestOptions } from 'node:http';
 import { Agent, request as httpsRequest } from 'node:https';
 import { BlockList, isIP, isIPv6, type LookupFunction } from 'node:net';
-import { type Authorities, createTlsContext } from '../../platform/certificateAuthorities.ts';
-import { parseRetryAfter } from '../../platform/http/retryAfter.ts';
+import { type Authorities, createTlsContext } from '../../core/certificateAuthorities.ts';
+import { parseRetryAfter } from '../../core/http.rules.ts';
 
 /** One webhook as it is sent. */
 interface WebhookPost {

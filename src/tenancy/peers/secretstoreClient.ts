@@ -1,8 +1,7 @@
-import type { Authorities } from '../../platform/certificateAuthorities.ts';
-import { createJsonClient, type JsonAnswer, type JsonRequest } from '../../platform/http/jsonClient.ts';
-import { TransportError } from '../../platform/http/transportError.ts';
-import { parseErrorBody } from '../../protocol/errorBody.ts';
-import { isObject } from '../../protocol/jsonFields.ts';
+import type { Authorities } from '../../core/certificateAuthorities.ts';
+import { createJsonClient, type JsonAnswer, type JsonRequest } from '../../core/jsonClient.ts';
+import { parseErrorBody, TransportError } from '../../core/http.rules.ts';
+import { isObject } from '../../core/json.rules.ts';
 import { PeerError } from './bundleStorage.ts';
 
 /** Where a secretstore is, and whom to trust for it. */

@@ -1,5 +1,5 @@
 import { newRollout, type RolloutState } from '../../../machines/rollout.ts';
-import type { TimeWindow } from '../../protocol/timeWindow.ts';
+import type { TimeWindow } from '../../api/timeWindow.rules.ts';
 import type { RolloutPlan, WaveProgress } from '../store/database.ts';
 import { nextEvent } from './rollout.rules.ts';
 

@@ -1,7 +1,7 @@
 import type { ReportOutcome } from '../../../machines/endings.ts';
 import type { RolloutEvent, RolloutRecord, RolloutState } from '../../../machines/rollout.ts';
-import { isOpen, isTimeZone } from '../../protocol/timeWindow.ts';
-import type { EventType, GateQuestion } from '../../protocol/webhooks.ts';
+import { isOpen, isTimeZone } from '../../api/timeWindow.rules.ts';
+import type { EventType, GateQuestion } from '../../api/webhooks.rules.ts';
 import type {
   BundleRow,
   Candidate,

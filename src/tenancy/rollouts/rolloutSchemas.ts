@@ -1,7 +1,7 @@
 import { type Static, Type } from 'typebox';
 import { haltReasons } from '../../../machines/rollout.ts';
-import { rolloutBounds } from '../../protocol/rolloutPlan.ts';
-import { weekdays, windowBounds } from '../../protocol/timeWindow.ts';
+import { rolloutBounds } from '../../api/rolloutPlan.rules.ts';
+import { weekdays, windowBounds } from '../../api/timeWindow.rules.ts';
 import { Body, EnvName, Labels, Limit, Nullable, Sha256, Timestamp, Uuid } from '../http/commonSchemas.ts';
 
 const window = {

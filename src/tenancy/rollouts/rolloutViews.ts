@@ -1,4 +1,4 @@
-import { nextOpening } from '../../protocol/timeWindow.ts';
+import { nextOpening } from '../../api/timeWindow.rules.ts';
 import { notFound } from '../core/apiError.ts';
 import type { Dependencies } from '../core/dependencies.ts';
 import { toTime } from '../core/lists.rules.ts';

@@ -1,8 +1,8 @@
 import { hostname } from 'node:os';
-import type { Authorities } from '../../platform/certificateAuthorities.ts';
-import { monotonicMs } from '../../platform/clock.ts';
-import type { SpanQueue } from '../../telemetry/spanQueue.ts';
-import { version } from '../../version.ts';
+import type { Authorities } from '../../core/certificateAuthorities.ts';
+import { monotonicMs } from '../../core/clock.ts';
+import type { SpanQueue } from '../../core/spanQueue.ts';
+import { version } from '../../core/commandLine.ts';
 import { limitLookUps } from '../core/limiter.ts';
 import { limitComparisons } from '../bundles/compareBundles.ts';
 import { readBytes, readCredentials, readToken, readTrustedAuthorities } from '../config/loadSettings.ts';
@@ -134,8 +134,8 @@ export async function connectCollector(
 ): Promise<SpanQueue | null> {
   const { otlp_endpoint: endpoint, ca } = traces;
   if (endpoint === null) return null;
-  const { createSendSpans } = await import('../../telemetry/sendSpans.ts');
-  const { SpanQueue } = await import('../../telemetry/spanQueue.ts');
+  const { createSendSpans } = await import('../../core/sendSpans.ts');
+  const { SpanQueue } = await import('../../core/spanQueue.ts');
   const source = { program: 'deployd-tenancy', version, attributes: { 'host.name': hostname() } };
   const send = createSendSpans({ endpoint, readAuthorities: () => readTrustedAuthorities(ca) }, source);
   return new SpanQueue(send, (reason) => {

@@ -1,9 +1,8 @@
 import { randomBytes } from 'node:crypto';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
-import { counter, gauge, info, type MetricFamily, samplesBy } from '../../platform/text/metrics.ts';
-import { parseTraceparent } from '../../protocol/traceContext.ts';
-import type { Span } from '../../telemetry/span.ts';
-import type { SpanQueue } from '../../telemetry/spanQueue.ts';
+import { counter, gauge, info, type MetricFamily, samplesBy } from '../../core/metrics.rules.ts';
+import { parseTraceparent, type Span } from '../../core/spans.rules.ts';
+import type { SpanQueue } from '../../core/spanQueue.ts';
 import type { Dependencies } from '../core/dependencies.ts';
 import { countRollouts, type RolloutCounts } from '../rollouts/rollout.rules.ts';
 import { countBackendsByState } from '../store/backends.ts';

@@ -1,4 +1,4 @@
-import type { WebhookEvent as Event } from '../../protocol/webhooks.ts';
+import type { WebhookEvent as Event } from '../../api/webhooks.rules.ts';
 import { sessionCookie } from '../http/responses.ts';
 import { eventOf, type Occurrence } from '../webhooks/event.rules.ts';
 import { GateAnswer, GateQuestion, WebhookEvent } from '../webhooks/webhookSchemas.ts';

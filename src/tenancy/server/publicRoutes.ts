@@ -1,6 +1,6 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { Type } from 'typebox';
-import { formatOpenMetrics, type MetricFamily, openMetricsType } from '../../platform/text/metrics.ts';
+import { formatOpenMetrics, type MetricFamily, openMetricsType } from '../../core/metrics.rules.ts';
 import type { Dependencies } from '../core/dependencies.ts';
 import { requirePermission } from '../core/operator.ts';
 import { errorResponses, failures, success, tokenUseOf, unauthenticated } from '../http/responses.ts';

@@ -1,8 +1,8 @@
 import { addHost, type Host } from '../../../fixtures/tenancy/host.ts';
 import { addOperator, type OperatorClient } from '../../../fixtures/tenancy/operatorClient.ts';
 import { type Service, startService } from '../../../fixtures/tenancy/service.ts';
-import type { Span } from '../../telemetry/span.ts';
-import { SpanQueue } from '../../telemetry/spanQueue.ts';
+import type { Span } from '../../core/spans.rules.ts';
+import { SpanQueue } from '../../core/spanQueue.ts';
 
 const [traceId, spanId] = ['6b9f0b5c0000400080000000000000aa', 'b7ad6b7169203331'];
 

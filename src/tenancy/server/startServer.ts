@@ -2,7 +2,7 @@ import { createPrivateKey, X509Certificate } from 'node:crypto';
 import type { Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { Server as TlsServer } from 'node:tls';
-import { readRegularFile } from '../../platform/regularFile.ts';
+import { readRegularFile } from '../../core/files.ts';
 import type { TenancySettings } from '../config/settings.ts';
 import type { LogLine } from '../core/dependencies.ts';
 import type { HttpDependencies, TlsIdentity } from '../http/httpServer.ts';

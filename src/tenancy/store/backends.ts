@@ -8,7 +8,7 @@ import {
   newBackend,
   nextBackend,
 } from '../../../machines/backend.ts';
-import type { ToldSwarm } from '../../protocol/checkIn.ts';
+import type { ToldSwarm } from '../../api/checkIn.rules.ts';
 import type { BackendRow, Labels } from './database.ts';
 import type { Store } from './openStore.ts';
 import { addPendingSteps } from './pendingSteps.ts';

@@ -2,10 +2,10 @@ import type { JWK } from 'jose';
 import type { Generated, Selectable } from 'kysely';
 import type { BackendState, FinishingStep } from '../../../machines/backend.ts';
 import type { HaltReason, RolloutState } from '../../../machines/rollout.ts';
-import type { CheckInRequest, Deferral } from '../../protocol/checkIn.ts';
-import type { Report } from '../../protocol/report.ts';
-import type { TimeWindow } from '../../protocol/timeWindow.ts';
-import type { EventType, WebhookEvent, WebhookFormat } from '../../protocol/webhooks.ts';
+import type { CheckInRequest, Deferral } from '../../api/checkIn.rules.ts';
+import type { Report } from '../../api/report.rules.ts';
+import type { TimeWindow } from '../../api/timeWindow.rules.ts';
+import type { EventType, WebhookEvent, WebhookFormat } from '../../api/webhooks.rules.ts';
 import type { BundleTrust } from '../../signatures/trust.ts';
 
 /** The tables. Times are milliseconds since 1970; booleans are 0 or 1; `Json` columns are text. */

@@ -1,6 +1,6 @@
 import { type ExpressionBuilder, type RawBuilder, sql } from 'kysely';
 import { backend as lifeOfBackend, type BackendState, hostStates } from '../../../machines/backend.ts';
-import type { Deferral } from '../../protocol/checkIn.ts';
+import type { Deferral } from '../../api/checkIn.rules.ts';
 import type { BackendGroup, BackendOrder, BackendPlace, BackendRow, Database, SortColumn } from './database.ts';
 import type { Store } from './openStore.ts';
 

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import type { EventType, WebhookEvent } from '../../protocol/webhooks.ts';
+import type { EventType, WebhookEvent } from '../../api/webhooks.rules.ts';
 import type { Place, WebhookDeliveryRow, WebhookRow } from './database.ts';
 import { type DueBounds, isDue } from './pendingSteps.ts';
 import type { Store } from './openStore.ts';

@@ -1,5 +1,5 @@
 import { setTimeout } from 'node:timers/promises';
-import type { GateQuestion, WebhookEvent } from '../../protocol/webhooks.ts';
+import type { GateQuestion, WebhookEvent } from '../../api/webhooks.rules.ts';
 import type { Dependencies } from '../core/dependencies.ts';
 import { webhookHeaders } from '../keys/grants.ts';
 import type { BundleRow, WebhookDeliveryRow, WebhookRow } from '../store/database.ts';

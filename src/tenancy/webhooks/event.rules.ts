@@ -1,8 +1,7 @@
 import type { ReportOutcome } from '../../../machines/endings.ts';
-import { failureCauses } from '../../protocol/failureCauses.ts';
-import { causeTold } from '../../protocol/findCause.ts';
-import type { Report } from '../../protocol/report.ts';
-import type { EventType, WebhookEvent } from '../../protocol/webhooks.ts';
+import { causeTold, failureCauses } from '../../core/failureCauses.rules.ts';
+import type { Report } from '../../api/report.rules.ts';
+import type { EventType, WebhookEvent } from '../../api/webhooks.rules.ts';
 import type { BackendRow, BundleRow } from '../store/database.ts';
 
 /** The code of an event that trouble or silence ends because the backend retires. */

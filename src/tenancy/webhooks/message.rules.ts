@@ -1,5 +1,5 @@
-import { isLoopback } from '../../protocol/loopback.ts';
-import type { WebhookEvent, WebhookFormat } from '../../protocol/webhooks.ts';
+import { isLoopback } from '../../core/http.rules.ts';
+import type { WebhookEvent, WebhookFormat } from '../../api/webhooks.rules.ts';
 import { RETIRED } from './event.rules.ts';
 
 /** A message as an endpoint takes it: where it goes, and the object of its body. */

@@ -1,5 +1,5 @@
 import { publishedFaults } from '../../../fixtures/tenancy/webhooks/publishedSchemas.ts';
-import { eventTypes, type WebhookEvent } from '../../protocol/webhooks.ts';
+import { eventTypes, type WebhookEvent } from '../../api/webhooks.rules.ts';
 import { eventOf, type Occurrence, RETIRED, testEvent } from './event.rules.ts';
 import { messageOf } from './message.rules.ts';
 

@@ -1,4 +1,4 @@
-import { describeCause } from '../../protocol/findCause.ts';
+import { describeCause } from '../../core/failureCauses.rules.ts';
 import { reasonOf } from './event.rules.ts';
 
 const port = describeCause({ name: 'port-in-use', what: '80' });

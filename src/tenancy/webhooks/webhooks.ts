@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import type { EventType, WebhookEvent, WebhookFormat } from '../../protocol/webhooks.ts';
+import type { EventType, WebhookEvent, WebhookFormat } from '../../api/webhooks.rules.ts';
 import { ApiError, notFound } from '../core/apiError.ts';
 import { auditEntry } from '../core/audit.ts';
 import type { Dependencies } from '../core/dependencies.ts';

@@ -1,7 +1,7 @@
-import { failedFault, refusedFault, type Fault } from '../../../../machines/fault.ts';
-import { ByteCollector } from '../../../platform/collectBytes.ts';
+import { failedFault, type Fault, refusedFault } from '../../../../machines/fault.ts';
+import { ByteCollector } from '../../../core/streams.ts';
 import { wipe } from '../../secrets/wipe.ts';
-import { formatStartError, type RunResult, type RunOptions } from '../host/childProcess.ts';
+import { formatStartError, type RunOptions, type RunResult } from '../host/childProcess.ts';
 import { formatLimitReached } from '../host/resourceLimits.ts';
 
 /** The compose call that renders the model. */

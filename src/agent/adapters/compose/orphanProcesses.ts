@@ -2,7 +2,7 @@ import { readdir } from 'node:fs/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Fault } from '../../../../machines/fault.ts';
 import { readText } from '../files/syncFs.ts';
-import { diskFault, isEACCES, isENOENT } from '../../../platform/errors/diskFault.ts';
+import { diskFault, isEACCES, isENOENT } from '../../../core/errors.rules.ts';
 import { statIfExists } from '../files/ifExists.ts';
 
 const TERMINATION_TIMEOUT_MS = 5_000;

@@ -1,8 +1,8 @@
 import { lstatSync } from 'node:fs';
 import { mkdir, rm } from 'node:fs/promises';
 import { join } from 'node:path';
-import { scopeOf, type LoginScope } from '../../../platform/text/loginScope.ts';
-import { diskFault } from '../../../platform/errors/diskFault.ts';
+import { type LoginScope, scopeOf } from '../../../registry/imageReference.rules.ts';
+import { diskFault } from '../../../core/errors.rules.ts';
 import { writeWithoutSync } from '../files/durableFiles.ts';
 
 /** A registry login, used for one compose call. */

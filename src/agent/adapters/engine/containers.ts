@@ -1,19 +1,19 @@
 import type Docker from 'dockerode';
 import { Fault } from '../../../../machines/fault.ts';
 import {
-  creationFactsOf,
-  parseInspection,
-  isOneOff,
-  parseListEntry,
   type ContainerInspection,
   type ContainerListEntry,
   type CreationFacts,
+  creationFactsOf,
+  isOneOff,
+  parseInspection,
+  parseListEntry,
 } from '../../rules/health/engineContainer.ts';
 import type { InspectedContainer, ObservedContainer } from '../../rules/health/health.ts';
 import { givenVolumeOptions } from '../../rules/createdContainers/volumeOptions.ts';
-import type { LocalImage } from '../../../bundle/rules/plan/pullPlan.ts';
+import type { LocalImage } from '../../../bundle/plan/images.rules.ts';
 import type { ProjectResources } from '../../rules/release/projectResources.ts';
-import type { EngineHealthcheck } from '../../../bundle/rules/wait/healthcheck.ts';
+import type { EngineHealthcheck } from '../../../bundle/plan/writtenServices.rules.ts';
 import { createLogQueries } from './containerLogs.ts';
 import { createEventSubscriber, createExitQuery } from './containerEvents.ts';
 import { createEngineApi, type EngineApi } from './engineApi.ts';

@@ -1,14 +1,14 @@
 import {
-  resourceUserOf,
-  resourceUserOfListEntry,
   type ResourceUser,
   type ResourceUserListEntry,
+  resourceUserOf,
+  resourceUserOfListEntry,
 } from '../../rules/health/resourceUser.ts';
-import { networkFactsOf, type DefinedNetwork, type NetworkEntry } from '../../rules/createdContainers/networkPlan.ts';
+import { type DefinedNetwork, type NetworkEntry, networkFactsOf } from '../../rules/createdContainers/networkPlan.ts';
 import type { EngineReading } from '../../rules/bundle/engineMeans.ts';
 import type { ContainerInspection } from '../../rules/health/engineContainer.ts';
 import type { ProjectResources } from '../../rules/release/projectResources.ts';
-import type { EnginePolicyFacts } from '../../../bundle/rules/compose/policy/policyHost.ts';
+import type { EnginePolicyFacts } from '../../../bundle/policy/policyHost.rules.ts';
 import type { EngineApi } from './engineApi.ts';
 import { projectFilter } from './projectFilter.ts';
 

@@ -1,7 +1,7 @@
-import type { ImageAccounts } from '../../../bundle/rules/plan/bundleToStart.ts';
+import type { ImageAccounts } from '../../../bundle/plan/bundleToStart.rules.ts';
 import type Docker from 'dockerode';
-import { blockBytes, parseHeader } from '../../../bundle/rules/archive/tarHeader.ts';
-import { collectBytes } from '../../../platform/collectBytes.ts';
+import { blockBytes, parseHeader } from '../../../bundle/archive/tarHeader.rules.ts';
+import { collectBytes } from '../../../core/streams.ts';
 import type { EngineApi } from './engineApi.ts';
 import { ignoreNotFound } from './ignoreNotFound.ts';
 

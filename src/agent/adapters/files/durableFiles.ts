@@ -2,7 +2,7 @@ import { randomInt } from 'node:crypto';
 import { readdir as entriesOf } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { throwIfStopped } from '../../../../machines/fault.ts';
-import { isENOENT, withDiskFault } from '../../../platform/errors/diskFault.ts';
+import { isENOENT, withDiskFault } from '../../../core/errors.rules.ts';
 import { createFile, readdir, rename, symlink, syncPath, unlink, type WriteOptions } from './syncFs.ts';
 
 /**

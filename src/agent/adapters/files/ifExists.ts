@@ -1,6 +1,6 @@
 import { lstatSync, type Stats } from 'node:fs';
 import { readdir, readText } from './syncFs.ts';
-import { diskFault, isENOENT, isNotAFile } from '../../../platform/errors/diskFault.ts';
+import { diskFault, isENOENT, isNotAFile } from '../../../core/errors.rules.ts';
 
 /**
  * The text of a small file; null when it is absent, or a FIFO or the like, which the next write replaces. Throws any

@@ -1,6 +1,6 @@
 import * as fs from 'node:fs';
 import { promisify } from 'node:util';
-import { readRegularFile } from '../../../platform/regularFile.ts';
+import { readRegularFile } from '../../../core/files.ts';
 import { wipe } from '../../secrets/wipe.ts';
 
 /**

@@ -1,6 +1,6 @@
 import { Fault } from '../../../../machines/fault.ts';
-import { causeLine, causeSaid } from '../../../protocol/findCause.ts';
-import { SYSTEM_PATH } from '../../../platform/host/hostProgram.ts';
+import { causeLine, causeSaid } from '../../../core/failureCauses.rules.ts';
+import { SYSTEM_PATH } from '../../../core/accounts.ts';
 import type { Settings } from '../../config/settings.ts';
 import { formatStartError, type RunResult } from './childProcess.ts';
 import { formatLimitReached } from './resourceLimits.ts';

@@ -1,4 +1,4 @@
-import { parseListeners, type TakenPort } from '../../../bundle/rules/network/takenPorts.ts';
+import { parseListeners, type TakenPort } from '../../../bundle/compose/networks.rules.ts';
 import { readTextIfExists } from '../files/ifExists.ts';
 
 const tables = ['tcp', 'tcp6', 'udp', 'udp6'] as const;

@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { unlink } from 'node:fs/promises';
 import { createServer } from 'node:http';
 import { statIfExists } from '../files/ifExists.ts';
-import { prometheusTextType } from '../../../platform/text/metrics.ts';
+import { prometheusTextType } from '../../../core/metrics.rules.ts';
 
 /** A listener that shows metrics to whoever asks. */
 export interface MetricsListener {

@@ -1,4 +1,4 @@
-import { readRegularFile } from '../../../platform/regularFile.ts';
+import { readRegularFile } from '../../../core/files.ts';
 
 /** Limits of each process of a program. */
 export interface ResourceLimits {

@@ -1,4 +1,4 @@
-import { parseRoutes, type Route } from '../../../bundle/rules/network/hostRoutes.ts';
+import { parseRoutes, type Route } from '../../../bundle/compose/networks.rules.ts';
 import { readTextIfExists } from '../files/ifExists.ts';
 
 /** The routes of this host; none when the kernel has no routing tables. Throws a Fault when they cannot be read. */

@@ -1,8 +1,8 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { styleText } from 'node:util';
-import { ignoreStreamErrors } from '../../../platform/host/streamErrors.ts';
-import { unpainted, type Paint } from '../../../platform/text/paint.ts';
+import { ignoreStreamErrors } from '../../../core/streams.ts';
+import { type Paint, unpainted } from '../../../core/text.rules.ts';
 
 /** A stream that may be a terminal. */
 type Screen = NodeJS.WritableStream & Pick<NodeJS.WriteStream, 'isTTY' | 'getColorDepth'>;

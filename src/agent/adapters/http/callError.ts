@@ -1,8 +1,7 @@
 import { Fault } from '../../../../machines/fault.ts';
-import { parseErrorBody } from '../../../protocol/errorBody.ts';
+import { parseErrorBody, parseRetryAfter } from '../../../core/http.rules.ts';
 import type { Settings } from '../../config/settings.ts';
 import type { CallError, Responder } from '../../rules/errors/classifyError.ts';
-import { parseRetryAfter } from '../../../platform/http/retryAfter.ts';
 import type { HttpCall } from './httpCall.ts';
 import { errorCodeOf, type OpenReply } from './httpRequest.ts';
 import { readJsonBody } from './jsonBody.ts';

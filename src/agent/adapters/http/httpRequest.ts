@@ -1,7 +1,7 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import type { Readable } from 'node:stream';
 import type { Settings } from '../../config/settings.ts';
-import { isUntrusted } from '../../../platform/errors/errorCodes.ts';
+import { isUntrusted } from '../../../core/errors.rules.ts';
 import type { HttpCall } from './httpCall.ts';
 import type { Agents } from '../transport/agents.ts';
 import type { Transport } from '../transport/transport.ts';

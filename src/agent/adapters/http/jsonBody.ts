@@ -1,5 +1,5 @@
 import type { Readable } from 'node:stream';
-import { collectBytes } from '../../../platform/collectBytes.ts';
+import { collectBytes } from '../../../core/streams.ts';
 import { wipe } from '../../secrets/wipe.ts';
 
 /**

@@ -1,8 +1,8 @@
 import { createHash, type Hash } from 'node:crypto';
 import { constants } from 'node:fs';
-import { open, type FileHandle } from 'node:fs/promises';
-import { requireRegularFile } from '../../../platform/regularFile.ts';
-import { withDiskFault } from '../../../platform/errors/diskFault.ts';
+import { type FileHandle, open } from 'node:fs/promises';
+import { requireRegularFile } from '../../../core/files.ts';
+import { withDiskFault } from '../../../core/errors.rules.ts';
 import { removeDurably, renameDurably } from '../files/durableFiles.ts';
 
 /** Bytes that may be queued before `append` waits for the disk. */

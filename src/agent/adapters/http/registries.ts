@@ -1,13 +1,12 @@
 import { join } from 'node:path';
 import { stoppedFault } from '../../../../machines/fault.ts';
-import { collectBytes } from '../../../platform/collectBytes.ts';
-import { describeErrorCode } from '../../../platform/errors/errorCodes.ts';
-import { loginFor } from '../../../platform/text/loginScope.ts';
-import { RegistryError } from '../../../registry/registryError.ts';
-import type { RegistryAccess, RegistryAnswer } from '../../../registry/repository.ts';
+import { collectBytes } from '../../../core/streams.ts';
+import { describeErrorCode } from '../../../core/errors.rules.ts';
+import { loginFor } from '../../../registry/imageReference.rules.ts';
+import { type RegistryAccess, type RegistryAnswer, RegistryError } from '../../../registry/repository.ts';
 import type { Settings } from '../../config/settings.ts';
 import type { RegistryLogin } from '../compose/registryLogins.ts';
-import { boundedAgents, type Agents } from '../transport/agents.ts';
+import { type Agents, boundedAgents } from '../transport/agents.ts';
 import type { SystemRoots } from '../transport/systemRoots.ts';
 import { errorCodeOf } from './httpRequest.ts';
 import { send } from './nodeClient.ts';

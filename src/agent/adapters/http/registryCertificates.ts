@@ -1,9 +1,9 @@
 import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import type { SecureContext } from 'node:tls';
-import { parseAuthorities, createTlsContext } from '../../../platform/certificateAuthorities.ts';
-import { readRegularFile } from '../../../platform/regularFile.ts';
-import { RegistryError } from '../../../registry/registryError.ts';
+import { createTlsContext, parseAuthorities } from '../../../core/certificateAuthorities.ts';
+import { readRegularFile } from '../../../core/files.ts';
+import { RegistryError } from '../../../registry/repository.ts';
 import { errorCodeOf } from './httpRequest.ts';
 
 /**

@@ -1,8 +1,8 @@
-import { failedFault, offlineFault, refusedFault, type Fault } from '../../../../machines/fault.ts';
+import { failedFault, type Fault, offlineFault, refusedFault } from '../../../../machines/fault.ts';
 import type { ManifestSecret } from '../../../../machines/types.ts';
 import type { Settings } from '../../config/settings.ts';
 import * as responses from '../../rules/secretstore/secretstoreResponse.ts';
-import { parseErrorBody } from '../../../protocol/errorBody.ts';
+import { parseErrorBody } from '../../../core/http.rules.ts';
 import type { HttpCall } from './httpCall.ts';
 import type { HttpReply } from './httpClient.ts';
 import type { ApiContext } from './tenancy.ts';

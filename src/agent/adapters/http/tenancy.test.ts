@@ -1,6 +1,6 @@
-import type { CheckInRequest } from '../../../protocol/checkIn.ts';
+import type { CheckInRequest } from '../../../api/checkIn.rules.ts';
 import type { Answer } from '../../../../fixtures/servers/http/httpsServer.ts';
-import { openHttpTestbed, type HttpTestbed } from '../../../../fixtures/servers/http/httpTestbed.ts';
+import { type HttpTestbed, openHttpTestbed } from '../../../../fixtures/servers/http/httpTestbed.ts';
 import { createTenancy, type Tenancy } from './tenancy.ts';
 
 const sha = 'ab'.repeat(32);

@@ -1,7 +1,7 @@
 import type { Sha } from '../../../../machines/types.ts';
-import { parseCheckInResponse, type CheckInRequest, type CheckInResponse } from '../../../protocol/checkIn.ts';
-import { parseLeaseResponse, type Lease, type LeaseRequest } from '../../../protocol/lease.ts';
-import { maxSignatureListBytes, parseSignatureList, signaturesTooLarge } from '../../../protocol/signatureList.ts';
+import { type CheckInRequest, type CheckInResponse, parseCheckInResponse } from '../../../api/checkIn.rules.ts';
+import { type Lease, type LeaseRequest, parseLeaseResponse } from '../../../api/lease.rules.ts';
+import { maxSignatureListBytes, parseSignatureList, signaturesTooLarge } from '../../../api/trust.rules.ts';
 import type { Vault } from '../../secrets/vault.ts';
 import type { HttpCall } from './httpCall.ts';
 import type { HttpClient } from './httpClient.ts';

@@ -2,8 +2,8 @@ import { join } from 'node:path';
 import { failedFault } from '../../../../machines/fault.ts';
 import type { Sha } from '../../../../machines/types.ts';
 import { readlink } from '../files/syncFs.ts';
-import { requireDigest, isDigest } from '../../../bundle/fileDigest.ts';
-import { diskFault, isENOENT, isNotALink } from '../../../platform/errors/diskFault.ts';
+import { isDigest, requireDigest } from '../../../core/files.ts';
+import { diskFault, isENOENT, isNotALink } from '../../../core/errors.rules.ts';
 import { removeDurably, renameDurably, symlinkDurably } from '../files/durableFiles.ts';
 
 /** The symbolic link `current` of one env, in its directory `home`. */

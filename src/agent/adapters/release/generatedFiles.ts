@@ -1,12 +1,12 @@
 import { join } from 'node:path';
 import type { Sha } from '../../../../machines/types.ts';
-import { parseGrantedPrivileges, type GrantedPrivileges } from '../../rules/createdContainers/grantedPrivileges.ts';
-import { parseInventory, type Inventory } from '../../../bundle/rules/archive/inventory.ts';
+import { type GrantedPrivileges, parseGrantedPrivileges } from '../../rules/createdContainers/grantedPrivileges.ts';
+import { type Inventory, parseInventory } from '../../../bundle/archive/inventory.rules.ts';
 import { parseReleaseRecord, type ReleaseRecord } from '../../rules/release/releaseRecord.ts';
-import { diskFault } from '../../../platform/errors/diskFault.ts';
+import { diskFault } from '../../../core/errors.rules.ts';
 import { removeDurably, writeAllDurably, writeDurably, writeWithoutSync } from '../files/durableFiles.ts';
-import { dropBackup, readBackedUp, saveBackup, restoreBackup } from './backup.ts';
-import { statIfExists, readTextIfExists } from '../files/ifExists.ts';
+import { dropBackup, readBackedUp, restoreBackup, saveBackup } from './backup.ts';
+import { readTextIfExists, statIfExists } from '../files/ifExists.ts';
 
 /** The files that the agent generates for a release. */
 export interface RenderedFiles {

@@ -1,14 +1,12 @@
-import { constants } from 'node:fs';
+import { constants, type Stats } from 'node:fs';
 import { lstat, mkdir, open, rename, rmdir } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
-import type { Stats } from 'node:fs';
 import { throwIfStopped } from '../../../../machines/fault.ts';
-import { parentsOf } from '../../../bundle/rules/archive/archiveEntry.ts';
-import { isWritable, type BundleContents, type BundleFile } from '../../../bundle/rules/archive/inventory.ts';
-import { digestOfHandle } from '../../../bundle/fileDigest.ts';
-import { diskFault, isEACCES, isENOENT } from '../../../platform/errors/diskFault.ts';
+import { parentsOf } from '../../../bundle/archive/archiveEntries.rules.ts';
+import { type BundleContents, type BundleFile, isWritable } from '../../../bundle/archive/inventory.rules.ts';
+import { digestOfHandle, openRegularFile } from '../../../core/files.ts';
+import { diskFault, isEACCES, isENOENT } from '../../../core/errors.rules.ts';
 import { syncFile } from '../files/durableFiles.ts';
-import { openRegularFile } from '../../../platform/regularFile.ts';
 
 /** A release to compare with its bundle. */
 export interface ReleaseComparison {

@@ -1,7 +1,7 @@
 import { mkdir, mkdtemp, readdir, readFile, rm, stat, utimes, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import type { Inventory } from '../../../bundle/rules/archive/inventory.ts';
+import type { Inventory } from '../../../bundle/archive/inventory.rules.ts';
 import type { ReleaseRecord } from '../../rules/release/releaseRecord.ts';
 import { openReleases, type Releases } from './releases.ts';
 

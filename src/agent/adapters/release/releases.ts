@@ -1,17 +1,17 @@
 import { randomUUID } from 'node:crypto';
 import { join } from 'node:path';
-import { monotonicMs } from '../../../platform/clock.ts';
+import { monotonicMs } from '../../../core/clock.ts';
 import type { Sha } from '../../../../machines/types.ts';
-import type { Inventory } from '../../../bundle/rules/archive/inventory.ts';
+import type { Inventory } from '../../../bundle/archive/inventory.rules.ts';
 import { chmod, mkdir, readdir } from '../files/syncFs.ts';
 import { CurrentLink } from './currentLink.ts';
-import { requireDigest, isDigest } from '../../../bundle/fileDigest.ts';
-import { diskFault } from '../../../platform/errors/diskFault.ts';
-import { renameDurably, removeStaleTemporaries, syncTree } from '../files/durableFiles.ts';
+import { isDigest, requireDigest } from '../../../core/files.ts';
+import { diskFault } from '../../../core/errors.rules.ts';
+import { removeStaleTemporaries, renameDurably, syncTree } from '../files/durableFiles.ts';
 import { readdirIfExists, statIfExists } from '../files/ifExists.ts';
 import { GeneratedFiles, writeStagedInventory } from './generatedFiles.ts';
 import { findWrittenFiles } from './writtenFiles.ts';
-import { removeTree } from '../../../platform/treeRemoval.ts';
+import { removeTree } from '../../../core/treeRemoval.ts';
 
 /** Time a tick spends on removing what containers wrote; the next tick removes the rest. */
 const removalTimeoutMs = 3_000;

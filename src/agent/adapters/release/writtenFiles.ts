@@ -1,10 +1,9 @@
 import { opendir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { Fault, throwIfStopped } from '../../../../machines/fault.ts';
-import type { Inventory } from '../../../bundle/rules/archive/inventory.ts';
-import { digestOfHandle } from '../../../bundle/fileDigest.ts';
-import { openRegularFile } from '../../../platform/regularFile.ts';
-import { isENOENT } from '../../../platform/errors/diskFault.ts';
+import type { Inventory } from '../../../bundle/archive/inventory.rules.ts';
+import { digestOfHandle, openRegularFile } from '../../../core/files.ts';
+import { isENOENT } from '../../../core/errors.rules.ts';
 
 /** A release that may hold files of others. */
 export interface SearchedRelease {

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { failedFault, Fault } from '../../../../machines/fault.ts';
 import type { Settings } from '../../config/settings.ts';
 import { readText, stat } from '../files/syncFs.ts';
-import { diskFault, isENOENT } from '../../../platform/errors/diskFault.ts';
+import { diskFault, isENOENT } from '../../../core/errors.rules.ts';
 import { removeDurably, writeDurably } from '../files/durableFiles.ts';
 
 /** The two credentials on disk: the secretstore token, and the bootstrap grant until its first use (spec §4, §11). */

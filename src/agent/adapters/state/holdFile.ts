@@ -1,5 +1,5 @@
 import { join } from 'node:path';
-import { diskFault, isENOENT } from '../../../platform/errors/diskFault.ts';
+import { diskFault, isENOENT } from '../../../core/errors.rules.ts';
 import { formatHold, type Hold, type HoldFile } from '../../rules/schedule/hold.ts';
 import { removeDurably, writeDurably } from '../files/durableFiles.ts';
 import { statIfExists } from '../files/ifExists.ts';

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { join } from 'node:path';
-import { readRegularFile } from '../../../platform/regularFile.ts';
-import { diskFault, isENOENT } from '../../../platform/errors/diskFault.ts';
+import { readRegularFile } from '../../../core/files.ts';
+import { diskFault, isENOENT } from '../../../core/errors.rules.ts';
 import { writeDurably } from '../files/durableFiles.ts';
 
 const SALT_BYTES = 32;

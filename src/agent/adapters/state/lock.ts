@@ -4,7 +4,7 @@ import { DatabaseSync } from 'node:sqlite';
 import { setTimeout as sleep } from 'node:timers/promises';
 import lockfile from 'lockfile';
 import { Fault } from '../../../../machines/fault.ts';
-import { diskFault, isEACCES, isEEXIST, isENOENT } from '../../../platform/errors/diskFault.ts';
+import { diskFault, isEACCES, isEEXIST, isENOENT } from '../../../core/errors.rules.ts';
 import { isAlive, ownRecord, readLock, readRecord } from './lockRecord.ts';
 
 /**

@@ -1,6 +1,6 @@
 import { join } from 'node:path';
-import { readRegularFile } from '../../../platform/regularFile.ts';
-import { diskFault, isEACCES, isENOENT, isNotAFile } from '../../../platform/errors/diskFault.ts';
+import { readRegularFile } from '../../../core/files.ts';
+import { diskFault, isEACCES, isENOENT, isNotAFile } from '../../../core/errors.rules.ts';
 
 /** Who holds the lock; `since` is RFC 3339 UTC. */
 export interface LockHolder {

@@ -1,7 +1,7 @@
 import { join } from 'node:path';
-import { emptyState, isInvalidState, parseState, type State, type InvalidState } from '../../rules/state/state.ts';
+import { emptyState, type InvalidState, isInvalidState, parseState, type State } from '../../rules/state/state.ts';
 import { readdir, readText } from '../files/syncFs.ts';
-import { diskFault, isENOENT } from '../../../platform/errors/diskFault.ts';
+import { diskFault, isENOENT } from '../../../core/errors.rules.ts';
 import { removeDurably, renameDurably, writeDurably } from '../files/durableFiles.ts';
 import { readdirIfExists, statIfExists } from '../files/ifExists.ts';
 

@@ -1,9 +1,9 @@
 import { join } from 'node:path';
 import { isQuiet, parseTrace, type Trace } from '../../rules/trace/trace.ts';
-import { traceFileNameOf, selectTracesForRemoval, traceFilesOf, type TraceFile } from '../../rules/trace/traceFile.ts';
+import { selectTracesForRemoval, type TraceFile, traceFileNameOf, traceFilesOf } from '../../rules/trace/traceFile.ts';
 import { mkdir, readText } from '../files/syncFs.ts';
-import { diskFault, isEEXIST } from '../../../platform/errors/diskFault.ts';
-import { removeWithoutSync, removeStaleTemporaries, writeWithoutSync } from '../files/durableFiles.ts';
+import { diskFault, isEEXIST } from '../../../core/errors.rules.ts';
+import { removeStaleTemporaries, removeWithoutSync, writeWithoutSync } from '../files/durableFiles.ts';
 import { readdirIfExists } from '../files/ifExists.ts';
 
 /** Traces of recent ticks, in `traces/` of the state directory. */

@@ -1,6 +1,6 @@
 import { stat } from 'node:fs/promises';
-import { diskFault } from '../../../platform/errors/diskFault.ts';
-import { readRegularFile } from '../../../platform/regularFile.ts';
+import { diskFault } from '../../../core/errors.rules.ts';
+import { readRegularFile } from '../../../core/files.ts';
 import type { MountedFile } from '../../rules/stack/stackContents.ts';
 
 const anyoneExecutes = 0o111;

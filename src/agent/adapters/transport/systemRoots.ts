@@ -1,8 +1,12 @@
 import { X509Certificate } from 'node:crypto';
 import type { DetailedPeerCertificate } from 'node:tls';
-import { readRegularFile } from '../../../platform/regularFile.ts';
-import { parseCertificate, pemCertificatesIn } from '../../../platform/certificateAuthorities.ts';
-import { readSystemRoots, type RootBundle } from '../../../platform/systemRoots.ts';
+import { readRegularFile } from '../../../core/files.ts';
+import {
+  parseCertificate,
+  pemCertificatesIn,
+  readSystemRoots,
+  type RootBundle,
+} from '../../../core/certificateAuthorities.ts';
 import { writeWithoutSync } from '../files/durableFiles.ts';
 
 /**

@@ -1,10 +1,10 @@
 import type { DetailedPeerCertificate, SecureContext } from 'node:tls';
 import { failedFault } from '../../../../machines/fault.ts';
 import type { Settings } from '../../config/settings.ts';
-import { monotonicMs } from '../../../platform/clock.ts';
+import { monotonicMs } from '../../../core/clock.ts';
 import { type Peer, peerNames } from '../../rules/errors/classifyError.ts';
-import { readRegularFile } from '../../../platform/regularFile.ts';
-import { parseAuthorities, createTlsContext } from '../../../platform/certificateAuthorities.ts';
+import { readRegularFile } from '../../../core/files.ts';
+import { createTlsContext, parseAuthorities } from '../../../core/certificateAuthorities.ts';
 import type { SystemRoots } from './systemRoots.ts';
 
 /** What connections to a peer trust. */

@@ -1,7 +1,7 @@
-import { failedFault, refusedFault, type Fault } from '../../../../machines/fault.ts';
+import { failedFault, type Fault, refusedFault } from '../../../../machines/fault.ts';
 import { refusalWith } from '../../../../machines/refusals.ts';
-import { isLoopback } from '../../../protocol/loopback.ts';
-import { limitCure, limitDetails } from '../../../bundle/rules/archive/limitDetails.ts';
+import { isLoopback } from '../../../core/http.rules.ts';
+import { limitCure, limitDetails } from '../../../bundle/archive/archiveEntries.rules.ts';
 
 /** Status and headers of the response to a bundle request. */
 export interface ResponseHead {

@@ -1,6 +1,6 @@
-import type { EngineMeans } from '../../../bundle/rules/plan/bundleToStart.ts';
-import { architectureOf } from '../../../bundle/rules/plan/images.ts';
-import type { TakenPort } from '../../../bundle/rules/network/takenPorts.ts';
+import type { EngineMeans } from '../../../bundle/plan/bundleToStart.rules.ts';
+import { architectureOf } from '../../../bundle/plan/images.rules.ts';
+import type { TakenPort } from '../../../bundle/compose/networks.rules.ts';
 
 /** What an engine says of itself. */
 export interface EngineInfoEntry {

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import fc from 'fast-check';
 import { seed } from '../../../../fixtures/sampling/seed.ts';
-import { unusableReason } from '../../../protocol/variableValue.ts';
+import { unusableReason } from '../../../api/manifest.rules.ts';
 import { parseEnvFile, renderEnvFile } from './envFile.ts';
 
 interface Vectors {

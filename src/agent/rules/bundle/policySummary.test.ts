@@ -1,4 +1,4 @@
-import { defaultPolicy } from '../../../protocol/hostPolicy.ts';
+import { defaultPolicy } from '../../../api/hostPolicy.rules.ts';
 import { policySummary } from './policySummary.ts';
 
 it.each([

@@ -1,4 +1,4 @@
-import { permitKeys, type HostPolicy } from '../../../protocol/hostPolicy.ts';
+import { type HostPolicy, permitKeys } from '../../../api/hostPolicy.rules.ts';
 
 /** The policy of a host in one line; a service that may have the engine's socket, or be privileged, is root on the host. */
 export function policySummary({ permit, deny, images }: HostPolicy): string {

@@ -1,4 +1,4 @@
-import type { TrustSettings } from '../../../protocol/trustSettings.ts';
+import type { TrustSettings } from '../../../api/trust.rules.ts';
 
 /** Of what a host demands signatures; null: of none. */
 export interface HostTrust {

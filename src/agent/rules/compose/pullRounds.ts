@@ -1,6 +1,5 @@
-import { parseImageReference } from '../../../platform/text/imageReference.ts';
-import { loginFor, type LoginScope } from '../../../platform/text/loginScope.ts';
-import type { ServiceImage } from '../../../bundle/rules/plan/pullPlan.ts';
+import { loginFor, type LoginScope, parseImageReference } from '../../../registry/imageReference.rules.ts';
+import type { ServiceImage } from '../../../bundle/plan/images.rules.ts';
 
 /** Services whose images are pulled by one call of compose, and the logins for it. */
 export interface PullRound<Login> {

@@ -1,5 +1,5 @@
-import type { NamesOutside } from '../../../bundle/rules/compose/policy/policyHost.ts';
-import { engineNameOf, objectOf, textOf, type ModelObject } from './renderedModel.ts';
+import type { NamesOutside } from '../../../bundle/policy/policyHost.rules.ts';
+import { engineNameOf, type ModelObject, objectOf, textOf } from './renderedModel.ts';
 
 /** Engine names of networks and volumes that the project must have made itself. */
 export type ContestedNames = Readonly<Record<'networks' | 'volumes', readonly string[]>>;

@@ -1,5 +1,5 @@
 import type { RecordedVolume } from '../release/releaseRecord.ts';
-import type { EngineHealthcheck } from '../../../bundle/rules/wait/healthcheck.ts';
+import type { EngineHealthcheck } from '../../../bundle/plan/writtenServices.rules.ts';
 import {
   isPrivatePropagation,
   normalizeCapability,

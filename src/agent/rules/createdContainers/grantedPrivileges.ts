@@ -1,10 +1,10 @@
-import type { NamesOutside } from '../../../bundle/rules/compose/policy/policyHost.ts';
-import { contestedNamesOf, type ContestedNames } from './contestedNames.ts';
+import type { NamesOutside } from '../../../bundle/policy/policyHost.rules.ts';
+import { type ContestedNames, contestedNamesOf } from './contestedNames.ts';
 import { ownNetworkFact, ownVolumeFact } from './createdContainer.ts';
-import { modelMountsOf, type ModelMount } from './modelMounts.ts';
-import { restrictionFactsOf, privilegeFactsOf, namespaceFact } from './modelPrivileges.ts';
+import { type ModelMount, modelMountsOf } from './modelMounts.ts';
+import { namespaceFact, privilegeFactsOf, restrictionFactsOf } from './modelPrivileges.ts';
 import { networkDefinitionOf, type NetworkDefinitions } from './networkPlan.ts';
-import { engineNameOf, objectOf, textOf, type ModelObject } from './renderedModel.ts';
+import { engineNameOf, type ModelObject, objectOf, textOf } from './renderedModel.ts';
 
 /**
  * The facts that a container, network or volume may have and must have: `mount /x bind /etc`, `capability NET_ADMIN`,

@@ -1,8 +1,8 @@
-import { contains, formatAddress, parseAddress, parseSubnet } from '../../../bundle/rules/network/subnet.ts';
+import { contains, formatAddress, parseAddress, parseSubnet } from '../../../bundle/compose/networks.rules.ts';
 import type { ResourceUser } from '../health/resourceUser.ts';
 import type { CreatedContainer } from './createdContainer.ts';
 import type { NamedNetwork } from './ambiguousNetworks.ts';
-import { listOf, objectOf, textOf, type ModelObject } from './renderedModel.ts';
+import { listOf, type ModelObject, objectOf, textOf } from './renderedModel.ts';
 
 /** A network of the engine with its configuration as facts, in the words of `networkDefinitionOf`. */
 export interface DefinedNetwork extends NamedNetwork {

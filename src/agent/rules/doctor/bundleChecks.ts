@@ -1,5 +1,5 @@
 import { refusals } from '../../../../machines/refusals.ts';
-import { checkResult, unknownCheck, type Check, type Finding } from '../../../doctor/diagnosis.ts';
+import { type Check, checkResult, type Finding, unknownCheck } from '../../../core/doctor.rules.ts';
 import { describeResources } from '../release/projectResources.ts';
 import { purgeDeadline } from '../release/pendingPurge.ts';
 import { formatOutcome, isFailure, waits } from '../status/status.ts';

@@ -1,5 +1,4 @@
-import type { Fact } from '../../../platform/fact.ts';
-import type { ProgramUser } from '../../../platform/host/hostFacts.ts';
+import type { Fact, ProgramUser } from '../../../core/doctor.rules.ts';
 import type { State } from '../state/state.ts';
 
 /** Facts for every check. */

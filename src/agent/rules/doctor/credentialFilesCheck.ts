@@ -1,6 +1,11 @@
-import { checkResult, unknownCheck, type Check } from '../../../doctor/diagnosis.ts';
-import { excessPermissions } from '../../../doctor/fileChecks.ts';
-import type { FileFacts, ProgramUser } from '../../../platform/host/hostFacts.ts';
+import {
+  type Check,
+  checkResult,
+  excessPermissions,
+  type FileFacts,
+  type ProgramUser,
+  unknownCheck,
+} from '../../../core/doctor.rules.ts';
 
 /** Checks that only the agent may read the credentials. */
 export function checkCredentialFiles(token: FileFacts, grant: FileFacts, { name }: ProgramUser): Check {

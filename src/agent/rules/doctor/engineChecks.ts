@@ -1,6 +1,5 @@
 import { composeRangeOf } from '../compose/composeRange.ts';
-import { checkResult, unknownCheck, type Check } from '../../../doctor/diagnosis.ts';
-import type { ProgramUser, FileFacts } from '../../../platform/host/hostFacts.ts';
+import { type Check, checkResult, type FileFacts, type ProgramUser, unknownCheck } from '../../../core/doctor.rules.ts';
 
 /** Facts of the container engine. */
 export interface EngineFacts {

@@ -1,6 +1,5 @@
-import { checkResult, unknownCheck, type Check } from '../../../doctor/diagnosis.ts';
-import type { Fact } from '../../../platform/fact.ts';
-import { formatStanding, standingHold, type HoldFile } from '../schedule/hold.ts';
+import { type Check, checkResult, type Fact, unknownCheck } from '../../../core/doctor.rules.ts';
+import { formatStanding, type HoldFile, standingHold } from '../schedule/hold.ts';
 
 /** Tells the hold of an operator, which is no fault, and finds a file that nobody can tell the end of. */
 export function checkHold(file: Fact<HoldFile | null>, now: Date): Check {

@@ -1,5 +1,4 @@
-import type { Fact } from '../../../platform/fact.ts';
-import { checkResult, unknownCheck, type Check } from '../../../doctor/diagnosis.ts';
+import { type Check, checkResult, type Fact, unknownCheck } from '../../../core/doctor.rules.ts';
 
 /** Facts of the lock of the state directory. */
 export interface LockFacts {

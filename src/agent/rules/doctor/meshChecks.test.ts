@@ -1,13 +1,13 @@
 import { checkLines } from '../../../../fixtures/spec/checkLines.ts';
 import { readFileSync } from 'node:fs';
 import { createServer } from 'node:net';
-import type { ProgramUser, FileFacts } from '../../../platform/host/hostFacts.ts';
+import type { FileFacts, ProgramUser } from '../../../core/doctor.rules.ts';
 import {
   checkIdentity,
   checkProxyPorts,
+  type IdentityFacts,
   inapplicableForTransport,
   parseListeningPorts,
-  type IdentityFacts,
 } from './meshChecks.ts';
 
 const agent: ProgramUser = { name: 'deployd', uid: 900, gids: [900, 950] };

@@ -1,13 +1,14 @@
 import {
-  checkResult,
-  inapplicableCheck,
-  formatMode,
-  unknownCheck,
   type Check,
+  checkResult,
+  type Fact,
+  type FileFacts,
   type Finding,
-} from '../../../doctor/diagnosis.ts';
-import type { ProgramUser, FileFacts } from '../../../platform/host/hostFacts.ts';
-import type { Fact } from '../../../platform/fact.ts';
+  formatMode,
+  inapplicableCheck,
+  type ProgramUser,
+  unknownCheck,
+} from '../../../core/doctor.rules.ts';
 
 /** Facts of the mesh identity of this host and of the unit that repairs its permissions. */
 export interface IdentityFacts {

@@ -1,5 +1,5 @@
-import { checkResult, inapplicableCheck, unknownCheck, type Check } from '../../../doctor/diagnosis.ts';
-import { peerNames, type Peer } from '../errors/classifyError.ts';
+import { type Check, checkResult, inapplicableCheck, unknownCheck } from '../../../core/doctor.rules.ts';
+import { type Peer, peerNames } from '../errors/classifyError.ts';
 
 /** Response of a service to a probe request, or why there was none. */
 export type PeerFacts =

@@ -1,6 +1,6 @@
-import { isUnseen, isBelow, touches } from '../../../bundle/rules/compose/policy/hostPaths.ts';
-import type { HostPolicy } from '../../../protocol/hostPolicy.ts';
-import { checkResult, type Check, type Finding } from '../../../doctor/diagnosis.ts';
+import { isBelow, isUnseen, touches } from '../../../bundle/policy/hostPaths.rules.ts';
+import type { HostPolicy } from '../../../api/hostPolicy.rules.ts';
+import { type Check, checkResult, type Finding } from '../../../core/doctor.rules.ts';
 import { policySummary } from '../bundle/policySummary.ts';
 
 /** The policy of a host, and what of it the host has. */

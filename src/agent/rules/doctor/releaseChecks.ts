@@ -1,6 +1,5 @@
-import type { Fact } from '../../../platform/fact.ts';
-import { checkResult, unknownCheck, type Check, type Finding } from '../../../doctor/diagnosis.ts';
-import { printable } from '../../../protocol/printable.ts';
+import { type Check, checkResult, type Fact, type Finding, unknownCheck } from '../../../core/doctor.rules.ts';
+import { printable } from '../../../core/text.rules.ts';
 import type { Sha } from '../../../../machines/types.ts';
 import type { unusedVolumes } from '../release/leftVolumes.ts';
 import { describeLoss } from '../release/lostVolumes.ts';

@@ -1,5 +1,4 @@
-import { checkResult, unknownCheck, type Check, type Finding } from '../../../doctor/diagnosis.ts';
-import type { Fact } from '../../../platform/fact.ts';
+import { type Check, checkResult, type Fact, type Finding, unknownCheck } from '../../../core/doctor.rules.ts';
 import type { ReportedContainer, ServiceProblem } from '../../../../machines/types.ts';
 
 /** What decides how a service that is missing comes back. */

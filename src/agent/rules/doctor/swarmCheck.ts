@@ -1,4 +1,4 @@
-import { checkResult, type Check, type Finding } from '../../../doctor/diagnosis.ts';
+import { type Check, checkResult, type Finding } from '../../../core/doctor.rules.ts';
 import { leaderInstead, membershipTrouble, type SwarmMembership, type SwarmNode } from '../swarm/leadership.ts';
 
 /** What an engine tells of its swarm, and whether stacks can be deployed. */

@@ -1,8 +1,14 @@
-import { checkResult, inapplicableCheck, unknownCheck, type Check, type Finding } from '../../../doctor/diagnosis.ts';
+import {
+  type Check,
+  checkResult,
+  type Fact,
+  type Finding,
+  inapplicableCheck,
+  unknownCheck,
+} from '../../../core/doctor.rules.ts';
 import type { CheckContext } from './checkContext.ts';
-import { staleCheckIn, type CheckInAgeFacts } from '../schedule/checkInAge.ts';
+import { type CheckInAgeFacts, staleCheckIn } from '../schedule/checkInAge.ts';
 import { offlineAlarmLine } from '../schedule/offlineAlarm.ts';
-import type { Fact } from '../../../platform/fact.ts';
 
 /** Properties of `deployd.timer` by name, and its next run if systemd lists one. */
 export type TimerFacts = Fact<{ properties: ReadonlyMap<string, string>; next: Date | null }>;

@@ -1,7 +1,13 @@
-import { checkResult, inapplicableCheck, unknownCheck, type Check, type Finding } from '../../../doctor/diagnosis.ts';
+import {
+  type Check,
+  checkResult,
+  type Fact,
+  type FileFacts,
+  type Finding,
+  inapplicableCheck,
+  unknownCheck,
+} from '../../../core/doctor.rules.ts';
 import type { CheckContext } from './checkContext.ts';
-import type { FileFacts } from '../../../platform/host/hostFacts.ts';
-import type { Fact } from '../../../platform/fact.ts';
 import type { TokenLookup } from '../secretstore/secretstoreResponse.ts';
 
 /** Facts of the token on disk, its lookup at the secretstore, and the bootstrap grant. */

@@ -1,6 +1,6 @@
-import { checkResult, type Check, type Finding } from '../../../doctor/diagnosis.ts';
-import type { TrustSettings } from '../../../protocol/trustSettings.ts';
-import { trustSummary, type Signed } from '../bundle/trustSummary.ts';
+import { type Check, checkResult, type Finding } from '../../../core/doctor.rules.ts';
+import type { TrustSettings } from '../../../api/trust.rules.ts';
+import { type Signed, trustSummary } from '../bundle/trustSummary.ts';
 
 /** `trust.bundles` or `trust.images` of a host, and what of it the host has. */
 export interface TrustCheckFacts {

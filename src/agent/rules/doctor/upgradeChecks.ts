@@ -1,8 +1,7 @@
-import type { Fact } from '../../../platform/fact.ts';
-import { checkResult, unknownCheck, type Check, type Finding } from '../../../doctor/diagnosis.ts';
+import { type Check, checkResult, type Fact, type Finding, unknownCheck } from '../../../core/doctor.rules.ts';
 import type { RefusedFault } from '../../../../machines/refusals.ts';
-import { printable } from '../../../protocol/printable.ts';
-import type { WrittenService } from '../../../bundle/rules/wait/writtenServices.ts';
+import { printable } from '../../../core/text.rules.ts';
+import type { WrittenService } from '../../../bundle/plan/writtenServices.rules.ts';
 import type { ServiceProblem, Sha } from '../../../../machines/types.ts';
 
 /** What the new defaults of this version (docs/upgrading.md) would judge of the applied release. */

@@ -1,6 +1,6 @@
 import { failedFault, Fault, offlineFault, stoppedFault } from '../../../../machines/fault.ts';
-import { tenancyErrorCodes } from '../../../protocol/tenancyErrorCodes.ts';
-import { errorClassOf, describeErrorCode } from '../../../platform/errors/errorCodes.ts';
+import { tenancyErrorCodes } from '../../../api/report.rules.ts';
+import { describeErrorCode, errorClassOf } from '../../../core/errors.rules.ts';
 
 /** The two services that the agent calls. */
 export type Peer = 'tenancy' | 'secretstore';

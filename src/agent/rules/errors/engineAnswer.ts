@@ -1,6 +1,6 @@
 import { failedFault, type Fault } from '../../../../machines/fault.ts';
-import { causeSaid, describeCause } from '../../../protocol/findCause.ts';
-import { visible } from '../../../protocol/printable.ts';
+import { causeSaid, describeCause } from '../../../core/failureCauses.rules.ts';
+import { visible } from '../../../core/text.rules.ts';
 import { noLeaderFault } from '../swarm/leadership.ts';
 
 /** An answer of a container engine that is no success. */

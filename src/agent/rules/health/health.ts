@@ -1,5 +1,5 @@
 import type { ReportedContainer } from '../../../../machines/types.ts';
-import type { JobReason, ServiceKind } from '../../../bundle/rules/wait/writtenServices.ts';
+import type { JobReason, ServiceKind } from '../../../bundle/plan/writtenServices.rules.ts';
 import type { LogExcerpt } from './containerLog.ts';
 
 /** A namespace of another container that a container shares. */

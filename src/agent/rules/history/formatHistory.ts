@@ -1,6 +1,5 @@
 import { endings } from '../../../../machines/endings.ts';
-import type { Paint, PaintStyle } from '../../../platform/text/paint.ts';
-import { terminalSafe } from '../../../platform/text/terminalSafe.ts';
+import { type Paint, type PaintStyle, terminalSafe } from '../../../core/text.rules.ts';
 import { formatStanding } from '../schedule/hold.ts';
 import { formatDuration } from '../trace/formatTrace.ts';
 import { shortSha } from '../trace/reasons.ts';

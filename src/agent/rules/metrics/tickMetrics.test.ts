@@ -1,11 +1,11 @@
 import { endingNames } from '../../../../machines/endings.ts';
 import { refusals } from '../../../../machines/refusals.ts';
 import type { ReportedContainer } from '../../../../machines/types.ts';
-import { formatPrometheusText } from '../../../platform/text/metrics.ts';
+import { formatPrometheusText } from '../../../core/metrics.rules.ts';
 import { emptyState, type State } from '../state/state.ts';
 import type { Step, Trace } from '../trace/trace.ts';
 import { countExport, countTick, tickCountsIn } from './tickCounts.ts';
-import { tickMetrics, type TickFacts } from './tickMetrics.ts';
+import { type TickFacts, tickMetrics } from './tickMetrics.ts';
 
 const sha = 'a'.repeat(64);
 const trace: Trace = {

@@ -1,6 +1,6 @@
 import type { ReportedContainer } from '../../../../machines/types.ts';
-import type { DeferringFacts } from '../../../protocol/checkIn.ts';
-import { counter, gauge, info, samplesBy, type MetricFamily, type Sample } from '../../../platform/text/metrics.ts';
+import type { DeferringFacts } from '../../../api/checkIn.rules.ts';
+import { counter, gauge, info, type MetricFamily, type Sample, samplesBy } from '../../../core/metrics.rules.ts';
 import type { State } from '../state/state.ts';
 import { outOfSyncReason } from '../status/status.ts';
 import type { Trace } from '../trace/trace.ts';

@@ -1,4 +1,4 @@
-import { isImageId, parseImageReference } from '../../../platform/text/imageReference.ts';
+import { isImageId, parseImageReference } from '../../../registry/imageReference.rules.ts';
 import { finishedServices, type ReleaseRecord } from './releaseRecord.ts';
 
 /** The image of a service, as compose renders the model of a release; may contain a secret. */

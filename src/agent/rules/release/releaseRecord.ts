@@ -1,5 +1,5 @@
 import type { ReportedContainer, Sha } from '../../../../machines/types.ts';
-import { printable } from '../../../protocol/printable.ts';
+import { printable } from '../../../core/text.rules.ts';
 import type { OneShot } from './oneShots.ts';
 import type { ServiceFacts } from './serviceFacts.ts';
 import type { ServiceEdges } from './serviceEdges.ts';

@@ -1,5 +1,5 @@
 import { Ajv } from 'ajv';
-import { arraySchema, objectSchema, sha256Schema, splitSchema } from '../../../platform/schemaParts.ts';
+import { arraySchema, objectSchema, sha256Schema, splitSchema } from '../../../core/json.rules.ts';
 
 const name = { type: 'string' };
 const names = arraySchema(name);

@@ -1,11 +1,11 @@
 import {
+  type EngineHealthcheck,
   engineHealthcheckOf,
   hasHealthcheck,
   healthDemandOf,
   noDemand,
-  type EngineHealthcheck,
-} from '../../../bundle/rules/wait/healthcheck.ts';
-import { longestChain, secondsUntilLastStart, type AwaitedService } from '../../../bundle/rules/wait/releaseWait.ts';
+} from '../../../bundle/plan/writtenServices.rules.ts';
+import { type AwaitedService, longestChain, secondsUntilLastStart } from '../../../bundle/plan/waitPlan.rules.ts';
 import type { RecordedService } from './releaseRecord.ts';
 
 /** How long a release that was started may take, in seconds. */

@@ -1,4 +1,4 @@
-import { normalizeImageReference, isImageId } from '../../../platform/text/imageReference.ts';
+import { isImageId, normalizeImageReference } from '../../../registry/imageReference.rules.ts';
 
 /** Facts that decide which releases and images are kept. */
 export interface RetentionInput {

@@ -1,11 +1,11 @@
-import { nodeFromJson } from '../../../bundle/rules/compose/document/composeNode.ts';
-import { serviceLayers } from '../../../bundle/rules/compose/document/serviceLayers.ts';
-import { healthDemandOf } from '../../../bundle/rules/wait/healthcheck.ts';
+import { nodeFromJson } from '../../../bundle/compose/composeNode.rules.ts';
+import { serviceLayers } from '../../../bundle/compose/services.rules.ts';
 import {
-  writtenServicesOf,
+  healthDemandOf,
   type Prerequisite,
   type WrittenService,
-} from '../../../bundle/rules/wait/writtenServices.ts';
+  writtenServicesOf,
+} from '../../../bundle/plan/writtenServices.rules.ts';
 import type { ServiceRole } from '../health/health.ts';
 
 /** What a release keeps of a service, so that it can be judged without the model. */

@@ -1,4 +1,4 @@
-import { laptopSilenceS, recentForS } from '../../../protocol/checkInTimes.ts';
+import { laptopSilenceS, recentForS } from '../../../api/checkIn.rules.ts';
 import type { State } from '../state/state.ts';
 
 /** The moment at which a check-in is looked at, and how often this host checks in. */

@@ -1,4 +1,4 @@
-import { maxIdleTickS, maxIntervalJitterS } from '../../../protocol/checkInTimes.ts';
+import { maxIdleTickS, maxIntervalJitterS } from '../../../api/checkIn.rules.ts';
 
 /**
  * Check-in backoff and jitter: keep hosts from calling the tenancy service all at once after an outage, the thundering herd

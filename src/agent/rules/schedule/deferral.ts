@@ -1,6 +1,6 @@
 import type { Deferral, ObservedState } from '../../../../machines/types.ts';
-import type { CheckInResponse, DeferringFacts, ToldHold } from '../../../protocol/checkIn.ts';
-import { isOpen, nextOpening, type TimeWindow } from '../../../protocol/timeWindow.ts';
+import type { CheckInResponse, DeferringFacts, ToldHold } from '../../../api/checkIn.rules.ts';
+import { isOpen, nextOpening, type TimeWindow } from '../../../api/timeWindow.rules.ts';
 import type { State } from '../state/state.ts';
 import { formatStanding, type StandingHold } from './hold.ts';
 

@@ -1,4 +1,4 @@
-import type { ToldHold } from '../../../protocol/checkIn.ts';
+import type { ToldHold } from '../../../api/checkIn.rules.ts';
 import { isTimestamp } from '../state/timestamp.ts';
 
 const DAY_MS = 86_400_000;

@@ -1,6 +1,6 @@
-import { fieldsOf, isObject } from '../../../protocol/jsonFields.ts';
-import { parseErrorBody } from '../../../protocol/errorBody.ts';
-import { formatSkew, maxSkewS } from '../../../platform/text/clockSkew.ts';
+import { fieldsOf, isObject } from '../../../core/json.rules.ts';
+import { parseErrorBody } from '../../../core/http.rules.ts';
+import { formatSkew, maxSkewS } from '../../../core/text.rules.ts';
 
 /** The token of a login; it is a secret. */
 export interface Login {

@@ -1,4 +1,4 @@
-import type { CheckInResponse } from '../../../protocol/checkIn.ts';
+import type { CheckInResponse } from '../../../api/checkIn.rules.ts';
 import type { DesiredState } from '../../../../machines/types.ts';
 import { desiredStateOf, mayHealDespite, supersededBy } from './desiredState.ts';
 import { emptyState, type State } from './state.ts';

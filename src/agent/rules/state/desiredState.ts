@@ -1,6 +1,6 @@
-import type { ObservedState, DesiredState, RetryDelay, Sha } from '../../../../machines/types.ts';
-import type { CheckInResponse } from '../../../protocol/checkIn.ts';
-import { deferralOf, isEmergency, type DeferralInput } from '../schedule/deferral.ts';
+import type { DesiredState, ObservedState, RetryDelay, Sha } from '../../../../machines/types.ts';
+import type { CheckInResponse } from '../../../api/checkIn.rules.ts';
+import { type DeferralInput, deferralOf, isEmergency } from '../schedule/deferral.ts';
 import type { StandingHold } from '../schedule/hold.ts';
 import { secondsUntilRetry } from '../schedule/retryBackoff.ts';
 import type { State } from './state.ts';

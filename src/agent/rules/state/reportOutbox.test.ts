@@ -1,4 +1,4 @@
-import type { Report } from '../../../protocol/report.ts';
+import type { Report } from '../../../api/report.rules.ts';
 import { enqueueReport } from './reportOutbox.ts';
 
 const report = (report_id: string, reason = '') => ({ report_id, reason }) as Report;

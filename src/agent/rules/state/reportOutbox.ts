@@ -1,4 +1,4 @@
-import type { Report } from '../../../protocol/report.ts';
+import type { Report } from '../../../api/report.rules.ts';
 
 const MAX_PENDING_REPORTS = 20;
 

@@ -7,10 +7,10 @@ import type { LostVolume } from '../release/lostVolumes.ts';
 import type { ProjectResources } from '../release/projectResources.ts';
 import type { VerifiedImage } from '../release/releaseRecord.ts';
 import type { PendingPurge } from '../release/pendingPurge.ts';
-import type { Report } from '../../../protocol/report.ts';
+import type { Report } from '../../../api/report.rules.ts';
 import type { UnfinishedRevert } from './revertTries.ts';
 import { validate } from './stateValidator.ts';
-import { unknownTokenStatus, type TokenStatus } from '../token/tokenStatus.ts';
+import { type TokenStatus, unknownTokenStatus } from '../token/tokenStatus.ts';
 
 /** `state.json` (spec §17), the agent's memory between ticks. Times are RFC 3339 in UTC. */
 export interface State {

@@ -1,5 +1,5 @@
 import { _, Ajv } from 'ajv';
-import { arraySchema, objectSchema, sha256Schema, splitSchema } from '../../../platform/schemaParts.ts';
+import { arraySchema, objectSchema, sha256Schema, splitSchema } from '../../../core/json.rules.ts';
 import { isTimestamp } from './timestamp.ts';
 
 const text = { type: 'string' };

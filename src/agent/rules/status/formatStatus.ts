@@ -6,7 +6,7 @@ import { purgeDeadline } from '../release/pendingPurge.ts';
 import { formatAge } from '../schedule/checkInAge.ts';
 import { formatStanding } from '../schedule/hold.ts';
 import type { State } from '../state/state.ts';
-import { terminalSafe } from '../../../platform/text/terminalSafe.ts';
+import { terminalSafe } from '../../../core/text.rules.ts';
 import { describeProblems } from '../health/unhealthyServices.ts';
 import { formatOutcome, type Status } from './status.ts';
 

@@ -1,4 +1,4 @@
-import type { Paint, PaintStyle } from '../../../platform/text/paint.ts';
+import type { Paint, PaintStyle } from '../../../core/text.rules.ts';
 
 const styles: Readonly<Record<string, PaintStyle>> = { '+': 'green', '-': 'red', '~': 'yellow' };
 

@@ -1,6 +1,6 @@
-import { defaultPolicy } from '../../../protocol/hostPolicy.ts';
+import { defaultPolicy } from '../../../api/hostPolicy.rules.ts';
 import { emptyState, type State } from '../state/state.ts';
-import { outOfSyncReason, statusOf, type StatusFacts } from './status.ts';
+import { outOfSyncReason, type StatusFacts, statusOf } from './status.ts';
 import { formatStatus } from './formatStatus.ts';
 import { unknownTokenStatus } from '../token/tokenStatus.ts';
 

@@ -1,11 +1,11 @@
 import { endingNames, endings } from '../../../../machines/endings.ts';
 import type { ReportedContainer, Sha } from '../../../../machines/types.ts';
-import type { Fact } from '../../../platform/fact.ts';
-import type { DeferringFacts } from '../../../protocol/checkIn.ts';
-import { isDefaultPolicy, type HostPolicy } from '../../../protocol/hostPolicy.ts';
-import { trustsOf, type HostTrust } from '../bundle/trustSummary.ts';
+import type { Fact } from '../../../core/doctor.rules.ts';
+import type { DeferringFacts } from '../../../api/checkIn.rules.ts';
+import { type HostPolicy, isDefaultPolicy } from '../../../api/hostPolicy.rules.ts';
+import { type HostTrust, trustsOf } from '../bundle/trustSummary.ts';
 import type { VerifiedImage } from '../release/releaseRecord.ts';
-import { staleCheckIn, type CheckInAgeFacts } from '../schedule/checkInAge.ts';
+import { type CheckInAgeFacts, staleCheckIn } from '../schedule/checkInAge.ts';
 import { describeProblems } from '../health/unhealthyServices.ts';
 import type { ServiceTrouble } from './serviceTrouble.ts';
 import { describeUnfinished } from '../state/revertTries.ts';

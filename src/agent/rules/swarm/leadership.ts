@@ -1,6 +1,6 @@
 import { failedFault, type Fault } from '../../../../machines/fault.ts';
-import type { Finding } from '../../../doctor/diagnosis.ts';
-import { printable } from '../../../protocol/printable.ts';
+import type { Finding } from '../../../core/doctor.rules.ts';
+import { printable } from '../../../core/text.rules.ts';
 
 /** What an engine says of its place in a swarm. */
 export interface SwarmMembership {

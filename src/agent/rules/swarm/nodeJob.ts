@@ -1,5 +1,5 @@
-import { printable } from '../../../protocol/printable.ts';
-import { parseImageReference } from '../../../platform/text/imageReference.ts';
+import { printable } from '../../../core/text.rules.ts';
+import { parseImageReference } from '../../../registry/imageReference.rules.ts';
 import type { ReleaseRecord } from '../release/releaseRecord.ts';
 import type { SwarmNode } from './leadership.ts';
 import type { SwarmTask } from './stackTask.ts';

@@ -1,7 +1,7 @@
 import type { ReportedContainer, Sha } from '../../../../machines/types.ts';
-import { printable } from '../../../protocol/printable.ts';
-import { isRecentCrash, type CrashWindow } from '../health/crashes.ts';
-import { isJob, type HealthStatus, type ServiceRole } from '../health/health.ts';
+import { printable } from '../../../core/text.rules.ts';
+import { type CrashWindow, isRecentCrash } from '../health/crashes.ts';
+import { type HealthStatus, isJob, type ServiceRole } from '../health/health.ts';
 import type { ExpectedService } from '../health/unhealthyServices.ts';
 import { newestTasks, serviceNameOf, type StackFacts, type StackTask, type SwarmService } from './stackTask.ts';
 

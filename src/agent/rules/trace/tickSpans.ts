@@ -1,6 +1,11 @@
-import { formatTraceparent } from '../../../protocol/traceContext.ts';
-import type { Attributes, AttributeValue, Span, SpanEvent } from '../../../telemetry/span.ts';
-import { wasMadeIn, type RecordedDecision, type Step, type Trace } from './trace.ts';
+import {
+  type Attributes,
+  type AttributeValue,
+  formatTraceparent,
+  type Span,
+  type SpanEvent,
+} from '../../../core/spans.rules.ts';
+import { type RecordedDecision, type Step, type Trace, wasMadeIn } from './trace.ts';
 
 /**
  * A tick as the spans of a trace (spec §21.2): one for the tick, and one for each state below the state that ran its machine,

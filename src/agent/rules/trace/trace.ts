@@ -1,6 +1,6 @@
-import { endings, type Ending } from '../../../../machines/endings.ts';
-import { visible } from '../../../protocol/printable.ts';
-import type { DesiredState, Sha, RunOptions } from '../../../../machines/types.ts';
+import { type Ending, endings } from '../../../../machines/endings.ts';
+import { visible } from '../../../core/text.rules.ts';
+import type { DesiredState, RunOptions, Sha } from '../../../../machines/types.ts';
 
 /**
  * What a tick observed or decided, as a closed set of words with typed fields. No field is free text, so that no secret value,

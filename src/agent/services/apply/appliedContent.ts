@@ -1,6 +1,5 @@
-import type { UnpackedBundle } from '../../../bundle/readBundle.ts';
-import { readManifest } from '../../../bundle/readBundle.ts';
-import { hasSameContent } from '../../../bundle/rules/plan/sameContent.ts';
+import { readManifest, type UnpackedBundle } from '../../../bundle/readBundle.ts';
+import { hasSameContent } from '../../../bundle/plan/changes.rules.ts';
 import type { Releases } from '../../adapters/release/releases.ts';
 import { wasApplied } from '../../rules/release/releaseRecord.ts';
 

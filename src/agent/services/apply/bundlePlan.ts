@@ -1,32 +1,34 @@
-import type { EngineMeans, ImageAccounts } from '../../../bundle/rules/plan/bundleToStart.ts';
+import type { EngineMeans, ImageAccounts } from '../../../bundle/plan/bundleToStart.rules.ts';
 import { hostname } from 'node:os';
 import { Fault } from '../../../../machines/fault.ts';
 import type { Sha } from '../../../../machines/types.ts';
 import type { Compose } from '../../adapters/compose/compose.ts';
 import type { Containers } from '../../adapters/engine/containers.ts';
-import { filesystemsOf } from '../../../platform/host/filesystems.ts';
+import { filesystemsOf } from '../../../core/filesystems.ts';
 import type { Releases } from '../../adapters/release/releases.ts';
 import type { Settings } from '../../config/settings.ts';
-import type { Fact } from '../../../platform/fact.ts';
-import { planOf, type HostFacts, type Plan } from '../../../bundle/rules/plan/plan.ts';
-import type { ComparableRelease } from '../../../bundle/rules/plan/changes.ts';
+import type { Fact } from '../../../core/doctor.rules.ts';
+import { type BundleFacts, type HostFacts, type Plan, planOf } from '../../../bundle/plan/plan.rules.ts';
+import type { ComparableRelease } from '../../../bundle/plan/changes.rules.ts';
 import type { State } from '../../rules/state/state.ts';
-import { anyHost } from '../../../bundle/rules/compose/policy/policyHost.ts';
+import { anyHost } from '../../../bundle/policy/policyHost.rules.ts';
 import { readListeners } from '../../adapters/host/listeners.ts';
 import { engineMeansOf } from '../../rules/bundle/engineMeans.ts';
-import { imagesToRead } from '../../../bundle/rules/plan/startFaults.ts';
+import { imagesToRead } from '../../../bundle/plan/hostFaults.rules.ts';
 import { catchFault } from '../catchFault.ts';
 import { isAppliedContent } from './appliedContent.ts';
 import { containerdRoots } from './containerdRoots.ts';
 import { policyHostOf } from './policyHost.ts';
 import { findOrphanedResources } from '../release/orphanedResources.ts';
-import { digestsOf, readComposeFiles, readEnvTexts } from '../../../bundle/composeFiles.ts';
+import { digestsOf, readComposeFiles, readEnvTexts } from '../../../bundle/compose/composeFiles.ts';
 import { bundleFactsOf, type UnpackedBundle } from '../../../bundle/readBundle.ts';
-import { writtenPulls } from '../../../bundle/rules/plan/pullPlan.ts';
-import { servicesToAwait } from '../../../bundle/rules/plan/waitPlan.ts';
-import type { BundleFacts } from '../../../bundle/rules/plan/plan.ts';
-import type { WrittenService } from '../../../bundle/rules/wait/writtenServices.ts';
-import { engineHealthcheckOf, type Healthcheck } from '../../../bundle/rules/wait/healthcheck.ts';
+import { writtenPulls } from '../../../bundle/plan/images.rules.ts';
+import { servicesToAwait } from '../../../bundle/plan/waitPlan.rules.ts';
+import {
+  engineHealthcheckOf,
+  type Healthcheck,
+  type WrittenService,
+} from '../../../bundle/plan/writtenServices.rules.ts';
 
 /** The host that a bundle is planned for; planning changes nothing on it. */
 export interface TargetHost {

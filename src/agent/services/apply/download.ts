@@ -1,5 +1,5 @@
 import type { DesiredState } from '../../../../machines/types.ts';
-import { digestOf } from '../../../bundle/fileDigest.ts';
+import { digestOf } from '../../../core/files.ts';
 import type { Dependencies } from '../dependencies.ts';
 
 /** Downloads the bundle unless it is on disk; a refused bundle is not downloaded again (spec §5.1). */

@@ -1,7 +1,6 @@
-import { isImageId, parseImageReference } from '../../../platform/text/imageReference.ts';
-import { digestOfTag } from '../../../registry/imageDigest.ts';
+import { isImageId, parseImageReference } from '../../../registry/imageReference.rules.ts';
+import { digestOfTag, openRepository, type RegistryAccess } from '../../../registry/repository.ts';
 import { findSignatures } from '../../../registry/imageSignatures.ts';
-import { openRepository, type RegistryAccess } from '../../../registry/repository.ts';
 import type { verifyImage } from '../../../signatures/verifyImage.ts';
 import type { ReadTrust } from '../../../signatures/readTrust.ts';
 import { missingSignatures } from '../../../signatures/judgement.rules.ts';

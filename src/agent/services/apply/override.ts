@@ -1,12 +1,12 @@
 import { createHash } from 'node:crypto';
-import { contentSources } from '../../../bundle/rules/compose/document/composeContents.ts';
-import type { ComposeFile } from '../../../bundle/rules/compose/document/composeNode.ts';
-import { countRepairsBelow, type BundleContents, type Inventory } from '../../../bundle/rules/archive/inventory.ts';
+import { contentSources } from '../../../bundle/compose/composeContents.rules.ts';
+import type { ComposeFile } from '../../../bundle/compose/composeNode.rules.ts';
+import { type BundleContents, countRepairsBelow, type Inventory } from '../../../bundle/archive/inventory.rules.ts';
 import { contentLabel } from '../../rules/release/contentLabel.ts';
 import type { VerifiedImage } from '../../rules/release/releaseRecord.ts';
 import type { Dependencies } from '../dependencies.ts';
 import { loadKeyedDigest } from '../release/keyedDigest.ts';
-import { digestsOf } from '../../../bundle/composeFiles.ts';
+import { digestsOf } from '../../../bundle/compose/composeFiles.ts';
 
 /** Input of an override. */
 export interface OverrideInput {

@@ -1,4 +1,4 @@
-import type { Plan } from '../../../bundle/rules/plan/plan.ts';
+import type { Plan } from '../../../bundle/plan/plan.rules.ts';
 import { withSignatures } from './planSignatures.ts';
 
 const judgedElsewhere = { codes: ['DISK_INSUFFICIENT'], why: 'there is no engine' } as Plan['not_judged'][number];

@@ -1,5 +1,5 @@
-import type { Plan } from '../../../bundle/rules/plan/plan.ts';
-import type { TrustSettings } from '../../../protocol/trustSettings.ts';
+import type { Plan } from '../../../bundle/plan/plan.rules.ts';
+import type { TrustSettings } from '../../../api/trust.rules.ts';
 import { judgeFiles } from '../../../signatures/signatureFiles.ts';
 import { readTrust } from '../../../signatures/readTrust.ts';
 import type { HostTrust } from '../../rules/bundle/trustSummary.ts';

@@ -1,15 +1,15 @@
 import { realpath } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { Fault } from '../../../../machines/fault.ts';
-import { hostMountSources } from '../../../bundle/rules/compose/document/hostMounts.ts';
-import type { ComposeNode } from '../../../bundle/rules/compose/document/composeNode.ts';
-import { hostPathOf } from '../../../bundle/rules/compose/policy/hostPaths.ts';
+import { hostMountSources } from '../../../bundle/compose/mounts.rules.ts';
+import type { ComposeNode } from '../../../bundle/compose/composeNode.rules.ts';
+import { hostPathOf } from '../../../bundle/policy/hostPaths.rules.ts';
 import {
   defaultEngineSockets,
   type HostMount,
   type HostPaths,
   type PolicyHost,
-} from '../../../bundle/rules/compose/policy/policyHost.ts';
+} from '../../../bundle/policy/policyHost.rules.ts';
 import type { Containers } from '../../adapters/engine/containers.ts';
 import type { Compose } from '../../adapters/compose/compose.ts';
 import type { Settings } from '../../config/settings.ts';

@@ -1,7 +1,7 @@
 import { Fault, refusedFault } from '../../../../machines/fault.ts';
 import type { Refusal } from '../../../../machines/refusals.ts';
 import type { Bundle, ManifestSecret } from '../../../../machines/types.ts';
-import { unusableReason } from '../../../protocol/variableValue.ts';
+import { unusableReason } from '../../../api/manifest.rules.ts';
 import type { Dependencies } from '../dependencies.ts';
 
 /** Obtains a lease, logs in and reads the secrets (spec §11); the values go only into the vault. Does nothing without secrets. */

@@ -1,14 +1,14 @@
 import type { Bundle } from '../../../../machines/types.ts';
-import { composeContentsOf, writablePaths } from '../../../bundle/rules/compose/document/composeContents.ts';
-import type { ComposeFile } from '../../../bundle/rules/compose/document/composeNode.ts';
+import { composeContentsOf, writablePaths } from '../../../bundle/compose/composeContents.rules.ts';
+import type { ComposeFile } from '../../../bundle/compose/composeNode.rules.ts';
 import type { VerifiedImage } from '../../rules/release/releaseRecord.ts';
-import { serviceFactsOf, type ServiceFacts } from '../../rules/release/serviceFacts.ts';
+import { type ServiceFacts, serviceFactsOf } from '../../rules/release/serviceFacts.ts';
 import { renderEnvFile } from '../../rules/bundle/envFile.ts';
 import { envDigestOf } from '../release/envDigest.ts';
 import { describeRelease, repairRelease, type StagedBundle } from '../release/repairRelease.ts';
 import { oneShotsToSkip } from '../release/oneShots.ts';
 import type { Dependencies } from '../dependencies.ts';
-import { readComposeFiles } from '../../../bundle/composeFiles.ts';
+import { readComposeFiles } from '../../../bundle/compose/composeFiles.ts';
 import { environmentOf } from './environment.ts';
 import { overrideOf } from './override.ts';
 import { bundleContentsOf } from './unpack.ts';

@@ -1,10 +1,10 @@
 import { chmod, mkdir, rm } from 'node:fs/promises';
-import { throwIfStopped, refusedFault } from '../../../../machines/fault.ts';
+import { refusedFault, throwIfStopped } from '../../../../machines/fault.ts';
 import type { Bundle, DesiredState, Manifest } from '../../../../machines/types.ts';
-import { diskFault } from '../../../platform/errors/diskFault.ts';
-import { removeTree } from '../../../platform/treeRemoval.ts';
+import { diskFault } from '../../../core/errors.rules.ts';
+import { removeTree } from '../../../core/treeRemoval.ts';
 import { readManifest } from '../../../bundle/readBundle.ts';
-import type { BundleContents } from '../../../bundle/rules/archive/inventory.ts';
+import type { BundleContents } from '../../../bundle/archive/inventory.rules.ts';
 import type { Dependencies } from '../dependencies.ts';
 import { desiredShaOf } from './download.ts';
 import { requireSigners } from './verifySignatures.ts';
@@ -19,7 +19,7 @@ export async function unpack(
   const sha = desiredShaOf(desired);
   const dir = releases.stagingOf(sha);
   await createEmptyDirectory(dir, signal);
-  const archive = await import('../../../bundle/archive.ts');
+  const archive = await import('../../../bundle/archive/archive.ts');
   tick.bundleContents = await archive.unpack({
     file: releases.bundleOf(sha),
     sha256: sha,

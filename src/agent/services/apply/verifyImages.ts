@@ -1,11 +1,11 @@
 import { failedFault, refusedFault } from '../../../../machines/fault.ts';
 import type { Bundle } from '../../../../machines/types.ts';
-import type { TrustSettings } from '../../../protocol/trustSettings.ts';
-import { registryOf } from '../../../platform/text/imageReference.ts';
-import { printable } from '../../../protocol/printable.ts';
-import { writtenImages } from '../../../bundle/rules/compose/document/composeContents.ts';
-import { readComposeFiles } from '../../../bundle/composeFiles.ts';
-import { RegistryError } from '../../../registry/registryError.ts';
+import type { TrustSettings } from '../../../api/trust.rules.ts';
+import { registryOf } from '../../../registry/imageReference.rules.ts';
+import { printable } from '../../../core/text.rules.ts';
+import { writtenImages } from '../../../bundle/compose/composeContents.rules.ts';
+import { readComposeFiles } from '../../../bundle/compose/composeFiles.ts';
+import { RegistryError } from '../../../registry/repository.ts';
 import { readTrust } from '../../../signatures/readTrust.ts';
 import type { VerifiedImage } from '../../rules/release/releaseRecord.ts';
 import type { Dependencies } from '../dependencies.ts';

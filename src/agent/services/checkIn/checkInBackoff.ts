@@ -1,12 +1,12 @@
 import { Fault, offlineFault } from '../../../../machines/fault.ts';
-import { monotonicMs } from '../../../platform/clock.ts';
+import { monotonicMs } from '../../../core/clock.ts';
 import {
+  backoffS,
   backoffUntil,
+  type CheckInBackoff,
   checkInDueS,
   isOverdue,
-  backoffS,
   maxAttempts,
-  type CheckInBackoff,
 } from '../../rules/schedule/checkInBackoff.ts';
 import { peerNames } from '../../rules/errors/classifyError.ts';
 import type { Dependencies } from '../dependencies.ts';

@@ -1,5 +1,5 @@
 import { Fault } from '../../../../machines/fault.ts';
-import { isDeferralReason, type Report } from '../../../protocol/report.ts';
+import { isDeferralReason, type Report } from '../../../api/report.rules.ts';
 import type { Dependencies } from '../dependencies.ts';
 
 /** Delivers the queued reports, oldest first, then this tick's heartbeat; undelivered reports stay queued (spec §10). */

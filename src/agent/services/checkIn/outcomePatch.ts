@@ -1,6 +1,6 @@
 import { endings, type ReportOutcome } from '../../../../machines/endings.ts';
-import type { ReportedContainer, DesiredState, Outcome } from '../../../../machines/types.ts';
-import type { Report } from '../../../protocol/report.ts';
+import type { DesiredState, Outcome, ReportedContainer } from '../../../../machines/types.ts';
+import type { Report } from '../../../api/report.rules.ts';
 import { enqueueReport } from '../../rules/state/reportOutbox.ts';
 import type { State } from '../../rules/state/state.ts';
 import type { Dependencies } from '../dependencies.ts';

@@ -1,7 +1,7 @@
 import { throwIfStopped } from '../../../../machines/fault.ts';
 import type { Containers } from '../../adapters/engine/containers.ts';
 import type { TimedExit } from '../../rules/health/crashLoop.ts';
-import { monotonicMs } from '../../../platform/clock.ts';
+import { monotonicMs } from '../../../core/clock.ts';
 import type { InspectedContainer } from '../../rules/health/health.ts';
 
 /** Milliseconds between two queries of all containers while the event stream works. */

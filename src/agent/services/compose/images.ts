@@ -1,4 +1,4 @@
-import { isImageId } from '../../../platform/text/imageReference.ts';
+import { isImageId } from '../../../registry/imageReference.rules.ts';
 import { registryDigestOf } from '../../rules/release/releaseImages.ts';
 import { isSameRecord, type ReleaseRecord } from '../../rules/release/releaseRecord.ts';
 import type { Dependencies } from '../dependencies.ts';

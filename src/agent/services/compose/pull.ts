@@ -1,9 +1,9 @@
-import { pullIntervalMs } from '../../../bundle/rules/compose/policy/quantities.ts';
+import { pullIntervalMs } from '../../../bundle/policy/quantities.rules.ts';
 import { failedFault, Fault } from '../../../../machines/fault.ts';
 import type { Bundle } from '../../../../machines/types.ts';
-import { printable } from '../../../protocol/printable.ts';
+import { printable } from '../../../core/text.rules.ts';
 import { pullRoundsOf } from '../../rules/compose/pullRounds.ts';
-import { pullPlanOf, type ServiceImage } from '../../../bundle/rules/plan/pullPlan.ts';
+import { pullPlanOf, type ServiceImage } from '../../../bundle/plan/images.rules.ts';
 import type { ReleaseRecord } from '../../rules/release/releaseRecord.ts';
 import { composeReleaseOf } from '../release/composeRelease.ts';
 import { expectDistinctNetworks, rethrowAsEngineFault } from './startRelease.ts';

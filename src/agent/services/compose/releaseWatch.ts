@@ -1,12 +1,12 @@
-import { monotonicMs, wallClockOffsetMs } from '../../../platform/clock.ts';
+import { monotonicMs, wallClockOffsetMs } from '../../../core/clock.ts';
 import { ContainerUptime } from '../../rules/health/containerUptime.ts';
-import { findCrashLoop, RestartCounts, type CrashLoop } from '../../rules/health/crashLoop.ts';
-import { healthStatusOf, isFinished, isJob, type InspectedContainer } from '../../rules/health/health.ts';
+import { type CrashLoop, findCrashLoop, RestartCounts } from '../../rules/health/crashLoop.ts';
+import { healthStatusOf, type InspectedContainer, isFinished, isJob } from '../../rules/health/health.ts';
 import { roleOf, type WatchedContainer } from '../../rules/health/unhealthyServices.ts';
 import type { HealthSnapshot } from '../../rules/health/waitVerdict.ts';
 import { finishedServices, type ReleaseRecord } from '../../rules/release/releaseRecord.ts';
 import type { Dependencies } from '../dependencies.ts';
-import { watchContainers, type ContainerWatch } from './containerWatch.ts';
+import { type ContainerWatch, watchContainers } from './containerWatch.ts';
 
 /** Watches the health of a release's containers from the last `compose up` on. */
 export interface ReleaseWatch extends Pick<ContainerWatch, 'next' | 'close' | 'containers'> {

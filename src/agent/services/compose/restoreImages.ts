@@ -1,16 +1,21 @@
 import { failedFault, Fault } from '../../../../machines/fault.ts';
 import { isInterruption } from '../../../../machines/outcomes.ts';
-import { isImageId, parseImageReference, registryOf } from '../../../platform/text/imageReference.ts';
-import { printable } from '../../../protocol/printable.ts';
-import { loginFor, scopeOf } from '../../../platform/text/loginScope.ts';
+import {
+  isImageId,
+  loginFor,
+  parseImageReference,
+  registryOf,
+  scopeOf,
+} from '../../../registry/imageReference.rules.ts';
+import { printable } from '../../../core/text.rules.ts';
 import { readManifest } from '../../../bundle/readBundle.ts';
 import {
   digestReference,
   isRecordedImage,
-  releaseImagesOf,
-  serviceReferencesOf,
   type ReleaseImage,
+  releaseImagesOf,
   type ServiceReference,
+  serviceReferencesOf,
 } from '../../rules/release/releaseImages.ts';
 import type { ReleaseRecord } from '../../rules/release/releaseRecord.ts';
 import type { RegistryLogin } from '../../adapters/compose/registryLogins.ts';

@@ -1,11 +1,11 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { Fault } from '../../../../machines/fault.ts';
-import { monotonicMs } from '../../../platform/clock.ts';
+import { monotonicMs } from '../../../core/clock.ts';
 import type { ComposeRelease } from '../../adapters/compose/compose.ts';
 import { roleOf, type WatchedContainer } from '../../rules/health/unhealthyServices.ts';
 import { expectedServices, type ReleaseRecord } from '../../rules/release/releaseRecord.ts';
 import type { Dependencies } from '../dependencies.ts';
-import { watchRelease, type ReleaseWatch } from './releaseWatch.ts';
+import { type ReleaseWatch, watchRelease } from './releaseWatch.ts';
 import { unhealthyFault } from '../health/unhealthyFault.ts';
 
 /** Compose that takes longer than this waits for dependencies, so that the containers are watched meanwhile. */

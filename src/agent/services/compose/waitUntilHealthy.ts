@@ -1,5 +1,5 @@
 import type { Sha } from '../../../../machines/types.ts';
-import { monotonicMs } from '../../../platform/clock.ts';
+import { monotonicMs } from '../../../core/clock.ts';
 import { unhealthyServicesAmong } from '../../rules/health/unhealthyServices.ts';
 import { WaitVerdict } from '../../rules/health/waitVerdict.ts';
 import { expectedServices } from '../../rules/release/releaseRecord.ts';

@@ -1,14 +1,13 @@
 import { access, constants } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { Fault } from '../../../../machines/fault.ts';
-import { ownerOf } from '../../../platform/host/accounts.ts';
-import { isENOENT } from '../../../platform/errors/diskFault.ts';
+import { ownerOf } from '../../../core/accounts.ts';
+import { isENOENT } from '../../../core/errors.rules.ts';
 import { readState } from '../../adapters/state/stateFile.ts';
 import type { Settings } from '../../config/settings.ts';
-import type { Finding } from '../../../doctor/diagnosis.ts';
+import type { Finding, ProgramUser } from '../../../core/doctor.rules.ts';
 import type { CheckContext } from '../../rules/doctor/checkContext.ts';
 import type { AgentScope } from '../../rules/status/agentCommands.ts';
-import type { ProgramUser } from '../../../platform/host/hostFacts.ts';
 import type { Vault } from '../../secrets/vault.ts';
 
 /** Input of the checks: the configuration, which may be invalid in part. */

@@ -1,13 +1,11 @@
 import { Fault } from '../../../../machines/fault.ts';
-import { fileFactsOf } from '../../../platform/host/accounts.ts';
+import { fileFactsOf } from '../../../core/accounts.ts';
 import { createCompose } from '../../adapters/compose/compose.ts';
 import { createContainers } from '../../adapters/engine/containers.ts';
-import { filesystemsOf } from '../../../platform/host/filesystems.ts';
+import { filesystemsOf } from '../../../core/filesystems.ts';
 import type { Settings } from '../../config/settings.ts';
-import type { Check } from '../../../doctor/diagnosis.ts';
+import { type Check, checkDiskSpace, type DiskSpaceFacts, type Fact } from '../../../core/doctor.rules.ts';
 import { checkComposeProgram, checkEngine } from '../../rules/doctor/engineChecks.ts';
-import { checkDiskSpace, type DiskSpaceFacts } from '../../../doctor/diskCheck.ts';
-import type { Fact } from '../../../platform/fact.ts';
 import { filesystemsOfPull } from '../apply/bundlePlan.ts';
 import { catchFault } from '../catchFault.ts';
 import { groupOf } from './files.ts';

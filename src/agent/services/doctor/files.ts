@@ -1,14 +1,17 @@
 import { lstat, readdir } from 'node:fs/promises';
 import { join } from 'node:path';
-import { groupName, fileFactsOf } from '../../../platform/host/accounts.ts';
+import { fileFactsOf, groupName, runHostProgram } from '../../../core/accounts.ts';
 import { readTextIfExists } from '../../adapters/files/ifExists.ts';
-import { runHostProgram } from '../../../platform/host/hostProgram.ts';
-import type { Check } from '../../../doctor/diagnosis.ts';
-import type { ProgramUser, FileFacts } from '../../../platform/host/hostFacts.ts';
-import { checkConfig, checkStateDir } from '../../../doctor/fileChecks.ts';
+import {
+  type Check,
+  checkConfig,
+  checkStateDir,
+  type Fact,
+  type FileFacts,
+  type ProgramUser,
+} from '../../../core/doctor.rules.ts';
 import { checkCredentialFiles } from '../../rules/doctor/credentialFilesCheck.ts';
 import { checkIdentity, inapplicableForTransport } from '../../rules/doctor/meshChecks.ts';
-import type { Fact } from '../../../platform/fact.ts';
 import type { DoctorContext } from './doctorContext.ts';
 
 /** Checks the configuration, the state directory and the credential files. */

@@ -1,5 +1,5 @@
 import { Fault } from '../../../../machines/fault.ts';
-import { unknownCheck, type Check } from '../../../doctor/diagnosis.ts';
+import { type Check, unknownCheck } from '../../../core/doctor.rules.ts';
 import type { Settings } from '../../config/settings.ts';
 import { checkSwarm } from '../../rules/doctor/swarmCheck.ts';
 import { catchFault } from '../catchFault.ts';

@@ -1,6 +1,6 @@
 import { Fault } from '../../../../machines/fault.ts';
-import { inapplicableCheck, unknownCheck, type Check } from '../../../doctor/diagnosis.ts';
-import { isDefaultPolicy } from '../../../protocol/hostPolicy.ts';
+import { type Check, inapplicableCheck, unknownCheck } from '../../../core/doctor.rules.ts';
+import { isDefaultPolicy } from '../../../api/hostPolicy.rules.ts';
 import { createContainers } from '../../adapters/engine/containers.ts';
 import type { Settings } from '../../config/settings.ts';
 import { checkPolicy, permittedDirectory, type PolicyCheckFacts } from '../../rules/doctor/policyCheck.ts';

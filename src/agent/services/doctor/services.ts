@@ -1,6 +1,5 @@
 import { Fault } from '../../../../machines/fault.ts';
-import type { Check } from '../../../doctor/diagnosis.ts';
-import { inapplicableCheck, unknownCheck } from '../../../doctor/diagnosis.ts';
+import { type Check, inapplicableCheck, unknownCheck } from '../../../core/doctor.rules.ts';
 import { createContainers } from '../../adapters/engine/containers.ts';
 import { Releases } from '../../adapters/release/releases.ts';
 import type { Settings } from '../../config/settings.ts';

@@ -1,5 +1,5 @@
-import { type Check, inapplicableCheck } from '../../../doctor/diagnosis.ts';
-import type { TrustSettings } from '../../../protocol/trustSettings.ts';
+import { type Check, inapplicableCheck } from '../../../core/doctor.rules.ts';
+import type { TrustSettings } from '../../../api/trust.rules.ts';
 import { keyName, readPublicKey, rootEnds } from '../../../signatures/trust.ts';
 import { readTrust } from '../../../signatures/readTrust.ts';
 import { type Signed, trustsOf } from '../../rules/bundle/trustSummary.ts';

@@ -1,5 +1,5 @@
 import { Fault } from '../../../../machines/fault.ts';
-import { causePrinted, causeSaid, type FoundCause } from '../../../protocol/findCause.ts';
+import { causePrinted, causeSaid, type FoundCause } from '../../../core/failureCauses.rules.ts';
 import type { Vault } from '../../secrets/vault.ts';
 import type { ServiceProblem } from '../../../../machines/types.ts';
 import type { LogExcerpt } from '../../rules/health/containerLog.ts';

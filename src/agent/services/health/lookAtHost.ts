@@ -1,13 +1,13 @@
 import { Fault } from '../../../../machines/fault.ts';
 import type { ReportedContainer, ServiceProblem } from '../../../../machines/types.ts';
-import type { Fact } from '../../../platform/fact.ts';
+import type { Fact } from '../../../core/doctor.rules.ts';
 import { createContainers } from '../../adapters/engine/containers.ts';
 import { Releases } from '../../adapters/release/releases.ts';
 import type { StateStore } from '../../adapters/state/stateFile.ts';
 import type { Settings } from '../../config/settings.ts';
 import type { Journal } from '../../journal/journal.ts';
 import type { State } from '../../rules/state/state.ts';
-import { troublesOf, type ServiceTrouble } from '../../rules/status/serviceTrouble.ts';
+import { type ServiceTrouble, troublesOf } from '../../rules/status/serviceTrouble.ts';
 import type { Vault } from '../../secrets/vault.ts';
 import { observe } from '../compose/observe.ts';
 import type { ObserverDependencies } from '../dependencies.ts';

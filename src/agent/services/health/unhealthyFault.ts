@@ -1,9 +1,9 @@
 import { Fault } from '../../../../machines/fault.ts';
-import { causeLine } from '../../../protocol/findCause.ts';
+import { causeLine } from '../../../core/failureCauses.rules.ts';
 import {
-  unhealthyServicesAmong,
   describeUnhealthy,
   type ExpectedService,
+  unhealthyServicesAmong,
   type WatchedContainer,
 } from '../../rules/health/unhealthyServices.ts';
 import type { Dependencies } from '../dependencies.ts';

@@ -1,15 +1,15 @@
 import { realpath } from 'node:fs/promises';
 import { basename, dirname, isAbsolute, join } from 'node:path';
-import { endings, type Ending } from '../../../../machines/endings.ts';
+import { type Ending, endings } from '../../../../machines/endings.ts';
 import type { DesiredState, Sha } from '../../../../machines/types.ts';
-import { diskFault, isEACCES, isENOENT } from '../../../platform/errors/diskFault.ts';
+import { diskFault, isEACCES, isENOENT } from '../../../core/errors.rules.ts';
 import { anonymousVolumesIn, rememberVolumes } from '../../rules/release/leftVolumes.ts';
 import { wasApplied } from '../../rules/release/releaseRecord.ts';
 import type { ResourceUser } from '../../rules/health/resourceUser.ts';
-import { isImageId } from '../../../platform/text/imageReference.ts';
+import { isImageId } from '../../../registry/imageReference.rules.ts';
 import { exposesDirectory, isWithin } from '../../rules/release/mountPath.ts';
 import { selectForRemoval } from '../../rules/release/retention.ts';
-import { printable } from '../../../protocol/printable.ts';
+import { printable } from '../../../core/text.rules.ts';
 import type { Dependencies } from '../dependencies.ts';
 import { imagesOfOtherEnvs } from './otherEnvs.ts';
 

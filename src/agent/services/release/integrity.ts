@@ -1,13 +1,13 @@
 import { failedFault, Fault } from '../../../../machines/fault.ts';
 import type { Sha } from '../../../../machines/types.ts';
-import { digestOf } from '../../../bundle/fileDigest.ts';
-import { DiskFault } from '../../../platform/errors/diskFault.ts';
+import { digestOf } from '../../../core/files.ts';
+import { DiskFault } from '../../../core/errors.rules.ts';
 import { findDamage } from '../../adapters/release/releaseRepair.ts';
 import { OVERRIDE_FILE } from '../../adapters/release/generatedFiles.ts';
 import { parseEnvFile } from '../../rules/bundle/envFile.ts';
-import { isRequired, type BundleContents, type Inventory } from '../../../bundle/rules/archive/inventory.ts';
+import { type BundleContents, type Inventory, isRequired } from '../../../bundle/archive/inventory.rules.ts';
 import type { ReleaseRecord } from '../../rules/release/releaseRecord.ts';
-import { readComposeFiles } from '../../../bundle/composeFiles.ts';
+import { readComposeFiles } from '../../../bundle/compose/composeFiles.ts';
 import { createEmptyDirectory } from '../apply/unpack.ts';
 import type { Dependencies } from '../dependencies.ts';
 import { formatPaths, repairRelease, sha256 } from './repairRelease.ts';
@@ -99,6 +99,6 @@ async function unpackBundleAgain(deps: Dependencies, sha: Sha, signal: AbortSign
     await download({ sha, sizeBytes: limits.bundle_bytes, file, partialFile: releases.partialFileOf(sha) }, signal);
   const into = releases.stagingOf(sha);
   await createEmptyDirectory(into, signal);
-  const { unpack } = await import('../../../bundle/archive.ts');
+  const { unpack } = await import('../../../bundle/archive/archive.ts');
   return unpack({ file, into, limits, signal });
 }

@@ -1,9 +1,9 @@
 import { createHash } from 'node:crypto';
 import type { Sha } from '../../../../machines/types.ts';
 import { findDamage, repairFiles } from '../../adapters/release/releaseRepair.ts';
-import { recordRepairs, type BundleContents, type Inventory } from '../../../bundle/rules/archive/inventory.ts';
-import { contentSources, writablePaths } from '../../../bundle/rules/compose/document/composeContents.ts';
-import type { ComposeFile } from '../../../bundle/rules/compose/document/composeNode.ts';
+import { type BundleContents, type Inventory, recordRepairs } from '../../../bundle/archive/inventory.rules.ts';
+import { contentSources, writablePaths } from '../../../bundle/compose/composeContents.rules.ts';
+import type { ComposeFile } from '../../../bundle/compose/composeNode.rules.ts';
 import type { VerifiedImage } from '../../rules/release/releaseRecord.ts';
 import { overrideOf } from '../apply/override.ts';
 import type { Dependencies } from '../dependencies.ts';

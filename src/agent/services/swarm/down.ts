@@ -1,6 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { failedFault, throwIfStopped } from '../../../../machines/fault.ts';
-import { monotonicMs } from '../../../platform/clock.ts';
+import { monotonicMs } from '../../../core/clock.ts';
 import { purgeOtherNodes } from './nodeWork.ts';
 import type { SwarmDependencies } from './stackFacts.ts';
 

@@ -1,16 +1,16 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { throwIfStopped } from '../../../../machines/fault.ts';
-import { monotonicMs } from '../../../platform/clock.ts';
-import { printable } from '../../../protocol/printable.ts';
+import { monotonicMs } from '../../../core/clock.ts';
+import { printable } from '../../../core/text.rules.ts';
 import type { SwarmNode } from '../../rules/swarm/leadership.ts';
 import {
   endsOfJob,
   imageRemoval,
-  serviceOfJob,
-  volumeRemoval,
   type NodeEnd,
   type NodeJob,
   type NodeJobPlace,
+  serviceOfJob,
+  volumeRemoval,
 } from '../../rules/swarm/nodeJob.ts';
 import { redactExcerpts } from '../health/logTail.ts';
 import type { SwarmDependencies } from './stackFacts.ts';

@@ -1,8 +1,7 @@
 import { failedFault } from '../../../../machines/fault.ts';
 import type { Bundle } from '../../../../machines/types.ts';
-import { imageDigest } from '../../../registry/imageDigest.ts';
-import { RegistryError } from '../../../registry/registryError.ts';
-import { registryOf } from '../../../platform/text/imageReference.ts';
+import { imageDigest, RegistryError } from '../../../registry/repository.ts';
+import { registryOf } from '../../../registry/imageReference.rules.ts';
 import { registryLoginsOf } from '../apply/registryLogins.ts';
 import { isSecretFree } from '../apply/secretFree.ts';
 import type { SwarmDependencies } from './stackFacts.ts';

@@ -1,12 +1,12 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { Fault, throwIfStopped } from '../../../../machines/fault.ts';
 import type { Sha } from '../../../../machines/types.ts';
-import { monotonicMs } from '../../../platform/clock.ts';
+import { monotonicMs } from '../../../core/clock.ts';
 import type { Settings } from '../../config/settings.ts';
 import { expectedServices, type ReleaseRecord } from '../../rules/release/releaseRecord.ts';
-import { describeStack, stackServicesOf, unhealthyNodes, type StackService } from '../../rules/swarm/stackHealth.ts';
+import { describeStack, type StackService, stackServicesOf, unhealthyNodes } from '../../rules/swarm/stackHealth.ts';
 import type { StackTask } from '../../rules/swarm/stackTask.ts';
-import { causeLine, causePrinted, causeSaid } from '../../../protocol/findCause.ts';
+import { causeLine, causePrinted, causeSaid } from '../../../core/failureCauses.rules.ts';
 import type { Progress } from '../../rules/status/progress.ts';
 import { logTailOf, redactExcerpts, unreadableLog } from '../health/logTail.ts';
 import { readStack, type SwarmDependencies } from './stackFacts.ts';

@@ -1,0 +1,154 @@
+import type { ReportedContainer, Sha } from '../../machines/types.ts';
+import { fieldsOf, type JsonFields } from '../core/json.rules.ts';
+import type { HostPolicy } from './hostPolicy.rules.ts';
+
+/** The body of a check-in: the host, what is applied on it, and its containers (spec §10). */
+export interface CheckInRequest extends DeferringFacts {
+  /** `interval_s`: seconds between two ticks; older agents do not send it. */
+  agent: { version: string; transport: string; laptop_mode: boolean; interval_s?: number };
+  env: string;
+  site: string;
+  host: { name: string; arch: string; os: string };
+  applied_sha: Sha | null;
+  healthy: boolean;
+  containers: ReportedContainer[];
+  policy?: ReportedPolicy;
+  swarm?: ToldSwarm;
+}
+
+/** The swarm that a host is a manager of; absent outside of one, and ignored by older services. */
+export interface ToldSwarm {
+  id: string;
+  /** Id of this node of it. */
+  node: string;
+  /** True on the node that leads, whose agent acts for all. */
+  leader: boolean;
+}
+
+/** What defers the work of a host; absent where nothing does. Older services ignore it. */
+export interface DeferringFacts {
+  /** An operator's hold. */
+  hold?: ToldHold;
+  /** When the next of the host's own windows opens, while all are closed (RFC 3339, UTC). */
+  window_opens_at?: string;
+}
+
+/** A hold as hosts tell it: until when it stands at most and since when (RFC 3339, UTC), why, and the login name of who made it. */
+export interface ToldHold {
+  until: string;
+  reason: string | null;
+  /** Older agents do not tell it. */
+  since?: string;
+  /** Nor this, and it is absent where the host knew no name. */
+  by?: string;
+}
+
+/** What defers the work of a host; a hold comes before windows, for it stands in them too. */
+export type Deferral = 'hold' | 'window';
+
+/** What defers the work of a host that tells these facts; null for nothing. */
+export function deferralOf({ hold, window_opens_at }: DeferringFacts): Deferral | null {
+  if (hold !== undefined) return 'hold';
+  return window_opens_at === undefined ? null : 'window';
+}
+
+/** What this host permits of a bundle, where hosts differ; the tenancy service warns of bundles that exceed it. */
+export interface ReportedPolicy {
+  limits: Record<keyof typeof defaultLimits, number>;
+  permit?: HostPolicy['permit'];
+  /** Of a newer agent perhaps more than this service knows. */
+  deny?: readonly string[];
+  images?: string;
+}
+
+/** The answer of the tenancy service to a check-in (spec §10). */
+export interface CheckInResponse {
+  action: 'apply' | 'none' | 'down';
+  env: string;
+  backendId: string;
+  production: boolean;
+  /** Not null for `apply`. */
+  desiredSha: Sha | null;
+  /** Size in bytes of the bundle to apply; 0 for the other actions. */
+  sizeBytes: number;
+  /** The bundle to apply is announced as an emergency, which only its manifest decides. */
+  emergency: boolean;
+  purgeVolumes: boolean;
+}
+
+/** Parses the response to a check-in. Unknown fields are ignored; throws PROTOCOL_INVALID with the name of an invalid field. */
+export function parseCheckInResponse(json: unknown): CheckInResponse {
+  const fields = fieldsOf(json, 'check-in');
+  const action = readAction(fields);
+  const desiredSha = readDesiredSha(fields, action);
+  return {
+    action,
+    env: fields.string('env'),
+    backendId: fields.string('backend_id'),
+    production: fields.boolean('production'),
+    desiredSha,
+    emergency: action === 'apply' && readEmergency(fields.object('bundle')),
+    sizeBytes: action === 'apply' ? readBundleSize(fields.object('bundle'), desiredSha) : 0,
+    purgeVolumes: fields.has('purge_volumes') && fields.boolean('purge_volumes'),
+  };
+}
+
+function readAction(fields: JsonFields): CheckInResponse['action'] {
+  const action = fields.string('action');
+  if (action === 'apply' || action === 'none' || action === 'down') return action;
+  throw fields.invalidField('action', 'is none of apply, none, down');
+}
+
+function readDesiredSha(fields: JsonFields, action: CheckInResponse['action']): Sha | null {
+  const sha = action === 'apply' ? fields.string('desired_sha') : fields.stringOrNull('desired_sha');
+  if (sha === null || /^[0-9a-f]{64}$/.test(sha)) return sha;
+  throw fields.invalidField('desired_sha', 'is not a lower-case sha256');
+}
+
+function readEmergency(bundle: JsonFields): boolean {
+  return bundle.has('emergency') && bundle.boolean('emergency');
+}
+
+function readBundleSize(bundle: JsonFields, desiredSha: Sha | null): number {
+  if (bundle.string('sha256') !== desiredSha) throw bundle.invalidField('sha256', 'differs from desired_sha');
+  return bundle.count('size_bytes');
+}
+
+/**
+ * How often hosts check in, in seconds: numbers that agent and tenancy service share. Where one depends on another, it is
+ * calculated from that.
+ */
+
+/** Default of the agent's `interval_s`. */
+export const defaultIntervalS = 60;
+/** The pause between two ticks is longer than `interval_s` by up to this much. */
+export const maxIntervalJitterS = 10;
+/** The pause, plus more than the duration of a tick without work. */
+export const maxIdleTickS = 30;
+/** Default of the agent's `http_timeout_s`, the limit of a call. */
+export const defaultHttpTimeoutS = 30;
+/** Default of the agent's `health_timeout_s`; an older agent does not check in while it waits for that long. */
+export const defaultHealthTimeoutS = 300;
+
+/** A laptop may be silent for a day: it is switched off, or on the way. */
+export const laptopSilenceS = 86_400;
+
+/** Longest time between two check-ins of an agent with this interval that can reach the tenancy service. */
+export function longestPauseS(intervalS: number): number {
+  return intervalS + maxIntervalJitterS + defaultHttpTimeoutS;
+}
+
+/**
+ * Age at which the last check-in of a host is no longer recent: three intervals. It is never shorter than the time until the next
+ * check-in is due.
+ */
+export function recentForS({ intervalS, laptop }: { intervalS: number; laptop: boolean }): number {
+  const dueS = intervalS + maxIdleTickS;
+  return Math.max(laptop ? laptopSilenceS : 3 * intervalS, dueS);
+}
+
+/** Default silence after which the tenancy service takes a host for offline. */
+export const defaultOfflineAfterS = defaultHealthTimeoutS + longestPauseS(defaultIntervalS);
+
+/** Limits of a bundle where nothing else is configured: bytes of the archive, bytes of its files, files and directories. */
+export const defaultLimits = { bundle_bytes: 2 ** 28, unpacked_bytes: 2 ** 30, bundle_entries: 10_000 } as const;

@@ -1,0 +1,55 @@
+import { type Fault, refusedFault } from '../../machines/fault.ts';
+
+/** `trust.bundles` or `trust.images` of a host: whose signatures of those it believes (spec §18). Paths are absolute. */
+export interface TrustSettings {
+  /** How many different signers must have signed; 1 by default. */
+  readonly threshold?: number;
+  /** Files of public keys, in PEM. */
+  readonly keys?: readonly string[];
+  readonly identities?: readonly TrustedIdentity[];
+  /** File of a Sigstore trust root, in JSON; needed for identities. */
+  readonly root?: string;
+}
+
+/** The holder of a certificate, by the exact words of it. */
+export interface TrustedIdentity {
+  /** URL of the OpenID provider that knew the holder. */
+  readonly issuer: string;
+  /** E-mail address or URI of the holder. */
+  readonly subject: string;
+}
+
+/** Most signatures of one bundle, and the bytes of each as JSON, that are kept, handed out and looked at (spec §18). */
+export const signatureLimits = { count: 64, bytes: 65_536 } as const;
+
+const { count, bytes } = signatureLimits;
+
+/** Largest answer of signatures in bytes: a JSON array of as many as there may be, and a line end. */
+export const maxSignatureListBytes = count * (bytes + 1) + 2;
+
+/** The fault of an answer that is larger. */
+export function signaturesTooLarge(): Fault {
+  return notSignatures(`the answer of the tenancy service is larger than ${count} signatures of ${bytes} bytes`);
+}
+
+/** The signatures of an answer, not verified yet. Throws SIGNATURE_REFUSED for what is no list, or too much of one. */
+export function parseSignatureList(json: unknown): unknown[] {
+  if (!Array.isArray(json)) throw notSignatures('the answer of the tenancy service is not a list of signatures');
+  if (json.length > count) throw notSignatures(`the answer of the tenancy service has more than ${count} signatures`);
+  const large = json.findIndex((signature) => !isWithinBound(signature));
+  if (large >= 0) throw notSignatures(`signature ${large + 1} has more than ${bytes} bytes`);
+  return json as unknown[];
+}
+
+/** What is verified of a signature grows faster than its size; what is nested too deep to be written is none either. */
+function isWithinBound(signature: unknown): boolean {
+  try {
+    return Buffer.byteLength(JSON.stringify(signature)) <= bytes;
+  } catch {
+    return false;
+  }
+}
+
+function notSignatures(detail: string): Fault {
+  return refusedFault([{ code: 'SIGNATURE_REFUSED', detail }]);
+}

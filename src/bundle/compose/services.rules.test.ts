@@ -1,0 +1,53 @@
+import { parseComposeFile } from './composeFile.rules.ts';
+import { activeServiceLayers, serviceDependenciesOf } from './services.rules.ts';
+
+it.each<[string, string[], string]>([
+  ['without a choice those without a profile run', [], 'a e'],
+  ['one of several profiles is enough, also of a base', ['q'], 'a b d e'],
+  ['the profiles of all files count', ['r'], 'a b d e'],
+  ['a profile of its own does not make a base run', ['t'], 'a d e'],
+  ['a profile has no patterns, and case matters', ['*', 'P'], 'a e'],
+])('%s', (_title, chosen, running) => {
+  const texts = [
+    'services: {a: {}, b: {profiles: [p, ~, q]}, c: {profiles: [s]}, d: {extends: b, profiles: [t]}, e: {profiles: []}}',
+    'services: {b: {profiles: [r]}, d: {profiles: [r]}}',
+  ];
+  const files = texts.flatMap((text) => {
+    const parsed = parseComposeFile('compose.yaml', text);
+    return 'file' in parsed ? [parsed.file] : [];
+  });
+  expect([...activeServiceLayers(files, chosen).keys()].join(' ')).toBe(running);
+});
+
+/** Dependencies of a service with these texts as its layers, as `key name`, with `?` if it may be missing. */
+function dependenciesOf(...layers: string[]): string[] {
+  const read = layers.map((text) => parseComposeFile('compose.yaml', text));
+  const roots = read.flatMap((one) => ('file' in one ? one.file.root : []));
+  return serviceDependenciesOf(roots).map(({ key, name, required }) => `${key} ${name}${required ? '' : '?'}`);
+}
+
+it.each<[string, ...string[]]>([
+  ['depends_on: [db, cache]', 'depends_on db', 'depends_on cache'],
+  ['depends_on: {db: {condition: service_started}}', 'depends_on db'],
+  ['depends_on: {db: {required: false}, b: {required: False}}', 'depends_on db?', 'depends_on b?'],
+  [
+    'depends_on: {db: {required: true}, b: {required: "falsey"}, c: {required: "no false"}}',
+    ...['db', 'b', 'c'].map((name) => `depends_on ${name}`),
+  ],
+  ['links: ["db:database", cache, db]', 'links db', 'links cache'],
+  ['volumes_from: ["db:ro", "container:other"]', 'volumes_from db'],
+  ['network_mode: service:db', 'network_mode db'],
+  ['network_mode: "not service:db"'],
+  ['ipc: service:db\npid: service:cache', 'ipc db', 'pid cache'],
+  ['ipc: "no service:db"\npid: "no service:db"'],
+  ['links: [":db"]'],
+  ['image: app'],
+])('of %j are named', (text, ...names) => {
+  expect(dependenciesOf(text)).toEqual(names);
+});
+
+it('of several layers are those of all lists, and of the last text', () => {
+  expect(dependenciesOf('links: [a]', 'links: [b]')).toEqual(['links a', 'links b']);
+  expect(dependenciesOf('pid: service:a', 'pid: service:b', 'image: app')).toEqual(['pid b']);
+  expect(dependenciesOf('depends_on: [a]', 'depends_on: {a: {required: false}}')).toEqual(['depends_on a?']);
+});

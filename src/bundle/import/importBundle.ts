@@ -1,0 +1,175 @@
+import { lstatSync, readdirSync, realpathSync, type Stats, statSync } from 'node:fs';
+import { chmod, constants, copyFile, mkdir, readdir, rename, rm, stat, writeFile } from 'node:fs/promises';
+import { dirname, join, resolve, sep } from 'node:path';
+import { Fault, throwIfStopped } from '../../../machines/fault.ts';
+import { diskFault, withDiskFault } from '../../core/errors.rules.ts';
+import { readRegularFile } from '../../core/files.ts';
+import type { BundleLimits } from '../archive/archiveEntries.rules.ts';
+import { MANIFEST_NAME } from '../archive/pack.ts';
+import { withBundleAt } from '../bundleAt.ts';
+import { maxCharacters } from '../compose/composeNode.rules.ts';
+import { abortedPlan } from '../plan/plan.rules.ts';
+import { bundleFactsOf } from '../readBundle.ts';
+import { type ImportedBundle, type ImportVerdict, verdictOf } from './importProject.rules.ts';
+import { leftBehind, type PathKind, type ProjectTree, type TreeFile } from './projectDocument.rules.ts';
+
+/** Whether a directory can be made, or is empty, so that nothing is overwritten. */
+export async function isFree(directory: string): Promise<boolean> {
+  const found = await stat(directory).catch(() => null);
+  return (
+    found === null ||
+    (found.isDirectory() && (await withDiskFault('read', directory, () => readdir(directory))).length === 0)
+  );
+}
+
+/** Writes the bundle into a directory that `isFree`: all of it or nothing. Throws Faults of the disk. */
+export async function writeImportedBundle(
+  directory: string,
+  { bundle, project }: { bundle: ImportedBundle; project: DiskProject },
+  signal: AbortSignal,
+): Promise<void> {
+  const temporary = `${directory}.${process.pid}.tmp`;
+  try {
+    await withDiskFault('write', temporary, () => mkdir(temporary, { recursive: true }));
+    const texts = [[MANIFEST_NAME, `${JSON.stringify(bundle.manifest, null, 2)}\n`] as const, ...bundle.composeFiles];
+    for (const [path, text] of texts) await writeNew(await placeIn(temporary, path), text);
+    for (const [path, from] of bundle.copies) {
+      throwIfStopped(signal);
+      await copyNew(project.fileAt(from), await placeIn(temporary, path));
+    }
+    await withDiskFault('write', directory, () => rename(temporary, directory));
+  } catch (error) {
+    await rm(temporary, { recursive: true, force: true });
+    throw error;
+  }
+}
+
+/** Judges the bundle as a host does that permits what it asks for. */
+export async function judgeImportedBundle(
+  directory: string,
+  limits: BundleLimits,
+  signal: AbortSignal,
+): Promise<ImportVerdict> {
+  return withBundleAt({ path: directory, limits, signal }, async (bundle) => {
+    if ('refusal' in bundle) return { permits: {}, plan: abortedPlan([bundle.refusal], bundle.sha) };
+    return verdictOf(await bundleFactsOf(bundle, signal));
+  });
+}
+
+/** A file below a directory, whose own directory is made. Nothing outside of it is ever written. */
+async function placeIn(directory: string, path: string): Promise<string> {
+  const file = resolve(directory, path);
+  if (!file.startsWith(`${directory}${sep}`)) throw new Fault('failed', `failed: ${path} would lie outside the bundle`);
+  await withDiskFault('write', file, () => mkdir(dirname(file), { recursive: true }));
+  return file;
+}
+
+async function writeNew(file: string, text: string): Promise<void> {
+  await withDiskFault('write', file, () => writeFile(file, text, { flag: 'wx' }));
+}
+
+/** Copies a file with its executable bit, but no other of its mode. */
+async function copyNew(from: string | null, file: string): Promise<void> {
+  if (from === null) throw new Fault('failed', `failed: a file was removed while it was copied to ${file}`);
+  try {
+    const { mode } = await stat(from);
+    await copyFile(from, file, constants.COPYFILE_EXCL);
+    await chmod(file, (mode & 0o100) === 0 ? 0o644 : 0o755);
+  } catch (error) {
+    throw diskFault('write', file, error);
+  }
+}
+
+/** A compose project on the disk, with where its files really are. */
+export interface DiskProject extends ProjectTree {
+  /** The real path of a file that is one; null for anything else. */
+  fileAt: (path: string) => string | null;
+}
+
+/** Files and directories that are looked at below a directory. */
+const maxEntries = 10_000;
+/** UTF-8 takes up to 4 bytes per character. */
+const maxTextBytes = 4 * maxCharacters;
+
+/**
+ * A project's directory, with `without` (absolute) left out of it. Links are followed inside the directory only. Throws the
+ * error of the system when there is no such directory.
+ */
+export function openDiskProject(directory: string, without: string): DiskProject {
+  const root = realpathSync(directory);
+  const locate = (path: string) => locateBelow(root, path);
+  const kindOf = (path: string): PathKind | null => {
+    const found = locate(path);
+    return found === null || found === 'foreign' ? found : kindOfStats(found.stats);
+  };
+  const fileAt = (path: string) => {
+    const found = locate(path);
+    return found !== null && found !== 'foreign' && found.stats.isFile() ? found.real : null;
+  };
+  const textOf = (path: string) => {
+    const file = fileAt(path);
+    return file === null ? null : readText(file);
+  };
+  return { kindOf, fileAt, textOf, filesBelow: (path) => filesBelow(path, { locate, without }) };
+}
+
+type Located = { real: string; stats: Stats } | 'foreign' | null;
+
+/** Where a path really is: below the project, or just where it says; `foreign` where a link leads elsewhere. */
+function locateBelow(root: string, path: string): Located {
+  const plain = resolve(root, path);
+  try {
+    const real = realpathSync(plain);
+    const isOwn = real === plain || real === root || real.startsWith(`${root}${sep}`);
+    return isOwn ? { real, stats: statSync(real) } : 'foreign';
+  } catch {
+    return lstatSync(plain, { throwIfNoEntry: false })?.isSymbolicLink() === true ? 'foreign' : null;
+  }
+}
+
+function kindOfStats(stats: Stats): PathKind {
+  if (stats.isFile()) return 'file';
+  return stats.isDirectory() ? 'directory' : 'special';
+}
+
+function readText(file: string): string | null {
+  try {
+    return readRegularFile(file, maxTextBytes).toString('utf8');
+  } catch {
+    return null;
+  }
+}
+
+interface Walk {
+  locate: (path: string) => Located;
+  without: string;
+}
+
+/** Breadth first; a directory that a link leads to is walked once in each place, and never inside itself. */
+function filesBelow(path: string, { locate, without }: Walk): TreeFile[] | null {
+  const files: TreeFile[] = [];
+  const queue: { below: string; above: readonly string[] }[] = [{ below: '', above: [] }];
+  let entries = 0;
+  for (let next = queue.shift(); next !== undefined; next = queue.shift()) {
+    const found = locate(join(path, next.below));
+    if (found === null || found === 'foreign' || next.above.includes(found.real) || found.real === without) continue;
+    for (const name of namesIn(found.real)) {
+      if (leftBehind.has(name)) continue;
+      if (++entries > maxEntries) return null;
+      const below = join(next.below, name);
+      const entry = locate(join(path, below));
+      const kind = entry === null || entry === 'foreign' ? 'foreign' : kindOfStats(entry.stats);
+      if (kind === 'directory') queue.push({ below, above: [...next.above, found.real] });
+      else files.push({ path: below, size: typeof entry === 'object' ? (entry?.stats.size ?? 0) : 0, kind });
+    }
+  }
+  return files.toSorted((one, other) => (one.path < other.path ? -1 : 1));
+}
+
+function namesIn(directory: string): string[] {
+  try {
+    return readdirSync(directory);
+  } catch {
+    return [];
+  }
+}

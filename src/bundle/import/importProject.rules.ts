@@ -1,0 +1,218 @@
+import type { Manifest } from '../../../machines/types.ts';
+import { permitKeys, type Permits } from '../../api/hostPolicy.rules.ts';
+import { parseComposeFile } from '../compose/composeFile.rules.ts';
+import { textOf } from '../compose/composeNode.rules.ts';
+import { effectiveValue, serviceLayers } from '../compose/services.rules.ts';
+import { type BundleFacts, noHost, type Plan, planOf } from '../plan/plan.rules.ts';
+import { knownVariables, withKnownVariables } from '../plan/variables.rules.ts';
+import { askedPowers } from '../policy/composePolicy.rules.ts';
+import { anyHost, permitEntry, type Power } from '../policy/policyHost.rules.ts';
+import { replaceEnvironmentSecrets } from './environments.rules.ts';
+import { replaceContents, replaceEnvFiles } from './files.rules.ts';
+import {
+  bundlePathOf,
+  createVariableRegister,
+  type ImportChoices,
+  type ImportReport,
+  type ImportWork,
+} from './importWork.rules.ts';
+import { replaceMounts, replaceVolumeDrivers } from './mounts.rules.ts';
+import {
+  removeBridgeNames,
+  replaceHostResources,
+  replaceOverlays,
+  replaceOwnContainers,
+  replaceSharedBridge,
+} from './networks.rules.ts';
+import { type ProjectDocument, type ProjectTree, renderProjectDocument } from './projectDocument.rules.ts';
+import { readProject } from './readProject.rules.ts';
+import {
+  chooseProfiles,
+  findReadOnlyServices,
+  removeEmptyKeys,
+  removeEmptyProfiles,
+  removeLogDrivers,
+  removeUselessKeys,
+  replaceBuilds,
+  replaceDeviceMounts,
+  replaceGpuRuntime,
+  shortenStopPeriods,
+} from './serviceKeys.rules.ts';
+import { serviceNamesOf } from './services.rules.ts';
+import { envValues, readEnvFile, type SuppliedVariables, supplyVariables, variableNamesOf } from './variables.rules.ts';
+import { repairAnchors, resolveMergeTags } from './yamlForms.rules.ts';
+
+/** A bundle made of a compose project. */
+export interface ImportedBundle {
+  manifest: ImportedManifest;
+  /** Texts of its compose files, by path. */
+  composeFiles: Map<string, string>;
+  /** Project paths of the files that come along, by their paths in the bundle. */
+  copies: Map<string, string>;
+  report: ImportReport;
+}
+
+/** The keys of a manifest that an import sets. */
+type ImportedManifest = Pick<Manifest, 'name' | 'env' | 'version' | 'sequence' | 'compose'> & {
+  schema: 1;
+  profiles?: string[];
+  variables?: Record<string, string>;
+  secrets: { var: string; path: string; field: string }[];
+};
+
+/**
+ * Makes a bundle of a compose project: what it means to compose stays the same, but for what the report tells. `files` are
+ * its compose files in the order of merging. `problems` tells why they are none.
+ */
+export function importProject(
+  files: readonly string[],
+  tree: ProjectTree,
+  choices: ImportChoices,
+): ImportedBundle | { problems: string[] } {
+  const work = beginImport(tree, choices);
+  const problems = readProject(files, work);
+  if (problems.length > 0) return { problems };
+  if (serviceNamesOf(work.documents).length === 0) return { problems: ['no compose file has a service'] };
+  work.register.takeNames(variableNamesOf(work.documents));
+  const compose = work.documents.map((document) => composePathOf(document, work));
+  replaceParts(work);
+  return bundleOf({ compose, profiles: chooseProfiles(work) }, work);
+}
+
+/** Replaces what a bundle may not have, or has in another form. */
+function replaceParts(work: ImportWork): void {
+  resolveMergeTags(work);
+  removeEmptyKeys(work);
+  removeEmptyProfiles(work);
+  replaceBuilds(work);
+  replaceContents(work);
+  findReadOnlyServices(work);
+  replaceEnvFiles(work);
+  replaceEnvironmentSecrets(work);
+  replaceDeviceMounts(work);
+  replaceMounts(work);
+  replaceVolumeDrivers(work);
+  replaceOverlays(work);
+  removeBridgeNames(work);
+  replaceSharedBridge(work);
+  replaceOwnContainers(work);
+  replaceGpuRuntime(work);
+  shortenStopPeriods(work);
+  removeLogDrivers(work);
+  replaceHostResources(work);
+  removeUselessKeys(work);
+}
+
+/** The bundle of what the steps have made of the documents, under these paths. */
+function bundleOf({ compose, profiles }: Pick<Manifest, 'compose' | 'profiles'>, work: ImportWork): ImportedBundle {
+  const supplied = supplyVariables(work);
+  const texts = work.documents.map((document) => {
+    repairAnchors(document);
+    return renderProjectDocument(document);
+  });
+  return {
+    manifest: manifestOf({ compose, profiles }, supplied, work.choices),
+    composeFiles: new Map(compose.map((path, index) => [path, texts[index] ?? ''])),
+    copies: work.copies,
+    report: work.report,
+  };
+}
+
+function beginImport(tree: ProjectTree, choices: ImportChoices): ImportWork {
+  const chosen = [...choices.variables].flatMap(([name, value]) => (value === null ? [] : [[name, value] as const]));
+  const known = new Map([['COMPOSE_PROJECT_NAME', `deployd-${choices.env}`], ...chosen]);
+  const values = envValues(readEnvFile(tree.textOf(choices.envFile) ?? ''), (name) => known.get(name) ?? null);
+  return {
+    ...{ tree, choices, documents: [], report: { changes: [], undecided: [], inactive_profiles: [] } },
+    ...{ copies: new Map(), paths: new Map(), volumes: new Map(), envFiles: new Set() },
+    register: createVariableRegister(new Map([...values, ...known]), choices),
+  };
+}
+
+/** Several documents of one file become several files. */
+function composePathOf(document: ProjectDocument, work: ImportWork): string {
+  const index = work.documents.filter(({ path }) => path === document.path).indexOf(document);
+  const into = bundlePathOf(document.path, work);
+  return index === 0 ? into : bundlePathOf(`${document.path.replace(/\.ya?ml$/, '')}.${index + 1}.yaml`, work);
+}
+
+function manifestOf(
+  { compose, profiles }: Pick<Manifest, 'compose' | 'profiles'>,
+  { secrets, variables }: SuppliedVariables,
+  choices: ImportChoices,
+): ImportedManifest {
+  const { name, env } = choices;
+  const key =
+    name
+      .toLowerCase()
+      .replace(/[^a-z0-9_.-]+/g, '-')
+      .replace(/^[^a-z0-9]+/, '') || 'secret';
+  return {
+    ...{ schema: 1, name, env, version: '1', sequence: 0, compose },
+    ...(profiles.length > 0 && { profiles }),
+    ...(variables.size > 0 && { variables: Object.fromEntries(variables) }),
+    secrets: secrets.map((variable) => {
+      const field = variable.toLowerCase();
+      return { var: variable, path: `deployd/data/${env}/see/${key}-${field.replaceAll('_', '-')}`, field };
+    }),
+  };
+}
+
+/** What a host would say of an imported bundle. */
+export interface ImportVerdict {
+  /** What a host has to permit. */
+  permits: Partial<Permits>;
+  /** The plan of a host that does. */
+  plan: Plan;
+}
+
+/** Judges a bundle as a host does that permits what it asks for. */
+export function verdictOf(facts: BundleFacts): ImportVerdict {
+  const { manifest, files, releaseFiles, texts } = facts;
+  const context = { manifest, releaseFiles, texts, projectName: `deployd-${manifest.env}` };
+  const permits = permitsOf(askedPowers(files, context));
+  const policyHost = { ...anyHost, policy: { ...anyHost.policy, permit: permits } };
+  return { permits, plan: planOf(facts, { ...noHost, policyHost }) };
+}
+
+/** The permits that grant powers, and no more, as `policy.permit` of a host has them. */
+export function permitsOf(powers: readonly Power[]): Partial<Permits> {
+  const byKey = permitKeys.flatMap((key) => {
+    const entries = new Set(powers.filter(({ permit }) => permit === key).map(permitEntry));
+    const needed = [...entries].filter((entry) => !entries.has(entry.replace(/:ro$/, '')) || !entry.endsWith(':ro'));
+    return needed.length > 0 ? [[key, needed.sort()] as const] : [];
+  });
+  return Object.fromEntries(byKey);
+}
+
+/** The lines of config.yaml that give a host these permits; none without permits. */
+export function permitLines(permits: Partial<Permits>): string[] {
+  const lines = Object.entries(permits).map(([key, entries]) => `    ${key}: [${entries.map(quoted).join(', ')}]`);
+  return lines.length === 0 ? [] : ['policy:', '  permit:', ...lines];
+}
+
+/** Text that YAML reads as text. */
+function quoted(text: string): string {
+  return /^[A-Za-z_][\w-]*$/.test(text) && !/^(true|false|yes|no|on|off|y|n|null)$/i.test(text)
+    ? text
+    : JSON.stringify(text);
+}
+
+/**
+ * The image of each service of an imported bundle, with the values of the manifest's variables. Services without an image are left
+ * out, and those whose image needs a value that the bundle lacks.
+ */
+export function importedImages({
+  manifest,
+  composeFiles,
+}: Pick<ImportedBundle, 'manifest' | 'composeFiles'>): Map<string, string> {
+  const parsed = [...composeFiles].map(([path, text]) => parseComposeFile(path, text));
+  const files = parsed.flatMap((each) => ('file' in each ? [each.file] : []));
+  const variables = manifest.variables ?? {};
+  const known = knownVariables({ sha: null, version: manifest.version, variables });
+  const images = [...serviceLayers(files)].flatMap(([name, layers]) => {
+    const image = textOf(effectiveValue(layers, 'image'));
+    return image === null ? [] : [[name, withKnownVariables(image, known)] as const];
+  });
+  return new Map(images.filter(([, image]) => !image.includes('$')));
+}

@@ -1,0 +1,241 @@
+import { isReservedVariable } from '../../api/manifest.rules.ts';
+import { joinPath, type ProjectDocument, type ProjectTree, type TreeFile } from './projectDocument.rules.ts';
+
+/** An import at work: its steps change the documents, and say so in the report. */
+export interface ImportWork {
+  readonly tree: ProjectTree;
+  readonly choices: ImportChoices;
+  readonly documents: ProjectDocument[];
+  readonly register: VariableRegister;
+  readonly report: ImportReport;
+  /** Files that come along: project paths by bundle paths. */
+  readonly copies: Map<string, string>;
+  /** Bundle paths by project paths, of files and directories. */
+  readonly paths: Map<string, string>;
+  /** Project paths of the env files that come along. */
+  readonly envFiles: Set<string>;
+  /** Names of the volumes that take the place of directories, by project path. */
+  readonly volumes: Map<string, string>;
+}
+
+/** Where in the project something is. */
+export interface Place {
+  owner: string;
+  key: string;
+}
+
+/** Tells a change. */
+export function tellChange({ report }: Pick<ImportWork, 'report'>, place: Place, [what, why]: [string, string]): void {
+  addOnce(report.changes, { ...place, what: masked(what), why });
+}
+
+/** Tells what is left to decide. */
+export function leaveUndecided(
+  { report }: Pick<ImportWork, 'report'>,
+  place: Place,
+  [what, cure]: [string, string],
+): void {
+  addOnce(report.undecided, { ...place, what: masked(what), cure });
+}
+
+/** A text of a project's file without the passwords that URLs and mount options may hold. */
+function masked(text: string): string {
+  return text
+    .replace(/(:\/\/[^\s/@:]*:)[^\s/@]*@/g, '$1…@')
+    .replace(/\b(\w*pass\w*|\w*secret|token)=[^\s,;&]+/gi, '$1=…');
+}
+
+/** Something that the bundle says in another way than the project: where, what, and why. */
+export interface ImportChange {
+  /** `service web`, `volume data`, `file compose.yaml`. */
+  owner: string;
+  key: string;
+  what: string;
+  why: string;
+}
+
+/** Something that only its operator can decide, with what to do. */
+interface Undecided {
+  owner: string;
+  key: string;
+  what: string;
+  cure: string;
+}
+
+/** What an import did, and what it left to decide; it never holds the value of a secret. */
+export interface ImportReport {
+  changes: ImportChange[];
+  undecided: Undecided[];
+  /** Profiles of services that the bundle does not choose. */
+  inactive_profiles: string[];
+}
+
+/** What the operator decided: names with values are variables, the rest says how a name is taken. */
+export interface ImportChoices {
+  name: string;
+  env: string;
+  /** The file whose values are those of the project's variables. */
+  envFile: string;
+  /** The chosen profiles, and what chooses them. */
+  profiles: { names: readonly string[]; by: string };
+  /** Images of services, in place of `image` and `build`. */
+  images: ReadonlyMap<string, string>;
+  /** Images of services with the digest that they have now, or why a registry does not tell it. */
+  pins?: ReadonlyMap<string, { reference: string } | { fault: string }>;
+  /** Names that are secrets, whatever they look like. */
+  secrets: ReadonlySet<string>;
+  /** Names that are no secrets; null leaves the value that the project has. */
+  variables: ReadonlyMap<string, string | null>;
+}
+
+/** Adds an entry, unless the same stands there already. */
+function addOnce<Entry extends object>(entries: Entry[], entry: Entry): void {
+  const text = JSON.stringify(entry);
+  if (!entries.some((one) => JSON.stringify(one) === text)) entries.push(entry);
+}
+
+/** The variables of a project: their values, which are secrets, and the secrets that stood in its files. */
+interface VariableRegister {
+  /** Values of `.env` and of the operator's choices. */
+  readonly values: ReadonlyMap<string, string>;
+  /** Whether the value of a variable is a secret; null when it has no value. */
+  isSecret: (name: string, value: string | null) => boolean;
+  /** The value of a variable that may stand in a bundle; null when it has none or is a secret. */
+  openValueOf: (name: string) => string | null;
+  /** The variable for a secret that stood in a file: the same for the same value, else one named after its owner too. */
+  variableFor: (name: string, owner: string, value: string) => string;
+  /** Keeps names that the project uses, so that no secret of a file takes one. */
+  takeNames: (names: readonly string[]) => void;
+  /** Variables that are secrets, in the order in which they were found. */
+  readonly secrets: Set<string>;
+}
+
+/** Begins with the values of `.env` and of the operator's choices. */
+export function createVariableRegister(values: ReadonlyMap<string, string>, choices: ImportChoices): VariableRegister {
+  const found = new Map<string, string | null>(values);
+  const secrets = new Set<string>();
+  const isSecret = (name: string, value: string | null) => {
+    if (choices.secrets.has(name) || choices.variables.has(name)) return choices.secrets.has(name);
+    const isSwitch = value !== null && value !== '' && isNoSecretValue(value);
+    return (isSecretName(name) && !isSwitch) || isSecretValue(value ?? '');
+  };
+  const variableFor = (name: string, owner: string, value: string) => {
+    const plain = variableName(name);
+    const owned = variableName(`${owner}_${plain}`);
+    for (let count = 0; ; count++) {
+      const candidate = [plain, owned][count] ?? `${owned.slice(0, maxNameLength - 10)}_${count}`;
+      const other = found.get(candidate);
+      if (isReservedVariable(candidate) || (other !== undefined && other !== value)) continue;
+      found.set(candidate, value);
+      secrets.add(candidate);
+      return candidate;
+    }
+  };
+  const openValueOf = (name: string) => {
+    const value = values.get(name) ?? null;
+    return value === null || isSecret(name, value) ? null : value;
+  };
+  const takeNames = (names: readonly string[]) => {
+    for (const name of names) if (!found.has(name)) found.set(name, null);
+  };
+  return { values, isSecret, openValueOf, variableFor, takeNames, secrets };
+}
+
+const maxNameLength = 200;
+
+/** A name that a variable may have. */
+function variableName(name: string): string {
+  const plain = name.replace(/[^A-Za-z0-9_]/g, '_').slice(0, maxNameLength);
+  return /^\d/.test(plain) ? `_${plain.slice(1)}` : plain;
+}
+
+/** Where a file or directory of the project lies in the bundle: at its own path, else below `parent/` or with a number. */
+export function bundlePathOf(path: string, { paths }: Pick<ImportWork, 'paths'>): string {
+  const known = paths.get(path);
+  if (known !== undefined) return known;
+  const plain = path === '.' ? 'project' : path.replace(/^(\.\.\/)+/, 'parent/');
+  const taken = new Set(['manifest.json', ...paths.values()]);
+  let candidate = plain;
+  for (let count = 2; taken.has(candidate); count++) candidate = `${plain}-${count}`;
+  paths.set(path, candidate);
+  return candidate;
+}
+
+/** Brings a file along; its path in the bundle. */
+export function bringFile(path: string, work: ImportWork): string {
+  const into = bundlePathOf(path, work);
+  work.copies.set(into, path);
+  return into;
+}
+
+/** Brings files of a directory along; its path in the bundle. */
+export function bringDirectory(path: string, files: readonly TreeFile[], work: ImportWork): string {
+  const into = bundlePathOf(path, work);
+  for (const file of files) work.copies.set(`${into}/${file.path}`, joinPath(path, file.path));
+  return into;
+}
+
+/** Whether a file is a `.env` or holds a private key, so that it is no part of a bundle. */
+export function isKeyFile(path: string, { tree }: Pick<ImportWork, 'tree'>): boolean {
+  return /(^|\/)\.env$/.test(path) || holdsPrivateKey(tree.textOf(path) ?? '');
+}
+
+/** Whether the name of a variable says that its value is a secret. */
+export function isSecretName(name: string): boolean {
+  const words = name
+    .replace(/([a-z\d])([A-Z])/g, '$1_$2')
+    .toUpperCase()
+    .split(/[^A-Z\d]+/)
+    .filter((word) => word !== '');
+  const last = words.at(-1) ?? '';
+  if (propertyWords.has(last) || words.includes('PUBLIC') || name === 'PWD') return false;
+  return (
+    words.some((word) => secretWord.test(word)) || secretLastWord.test(last) || /ACCESS_?KEY/.test(words.join('_'))
+  );
+}
+
+/** Whether a value looks like a secret, whatever its name. */
+export function isSecretValue(value: string): boolean {
+  return holdsUrlPassword(value) || holdsPrivateKey(value) || isRandomText(value);
+}
+
+/** Whether a value is none, although its name says that it is a secret: a switch, nothing, or the path of a file. */
+export function isNoSecretValue(value: string): boolean {
+  return /^(|true|false|yes|no|on|off|none|null|disabled|enabled|[01yn]|\.{0,2}\/\S*)$/i.test(value);
+}
+
+/** Whether a text holds a private key in PEM. */
+function holdsPrivateKey(text: string): boolean {
+  return /-----BEGIN [A-Z ]*PRIVATE KEY( BLOCK)?-----/.test(text);
+}
+
+/** Words that hold wherever they stand in a name. */
+const secretWord = /PASSWORD|PASSWD|PASSPHRASE|SECRET|CREDENTIAL|^TOKENS?$|^APIKEYS?$/;
+/** Words that hold at the end of a name. */
+const secretLastWord = /(?<!BY|COM|SUR)PASS$|^(PWD|KEYS?|AUTH|SALT|DSN|PRIVATE|\w+TOKEN)$/;
+/** Last words of names that tell something about a secret. */
+const propertyWords = new Set(
+  (
+    'FILE FILES PATH DIR DIRECTORY LOCATION TTL EXPIRY EXPIRE EXPIRES EXPIRATION LIFETIME AGE LENGTH SIZE MIN MAX ' +
+    'ENABLED ENABLE DISABLED REQUIRED ALLOWED METHOD METHODS TYPE MODE ALGORITHM ALG NAME URL URI HOST PORT USER USERNAME ' +
+    'PREFIX SUFFIX HEADER ISSUER AUDIENCE TIMEOUT INTERVAL SECONDS MINUTES HOURS DAYS POLICY PLUGIN COUNT LIMIT STORE ' +
+    'ENDPOINT ENCODER REGEX PATTERN PROVIDER DRIVER BACKEND FORMAT VERSION STRATEGY SCOPE SCOPES'
+  ).split(' '),
+);
+
+/** A literal password in the userinfo of a URL. */
+function holdsUrlPassword(value: string): boolean {
+  return /:\/\/[^\s/@:?#]*:(?!\$)[^\s/@]+@/.test(value);
+}
+
+/** Bits for each character, below which a text is made of words. */
+const randomEntropy = 3.4;
+
+/** Long, of letters and digits without a structure, and no word repeats in it. */
+function isRandomText(value: string): boolean {
+  const isDense = /^[A-Za-z\d+/_=-]{24,}$/.test(value) && /\d/.test(value) && /[A-Za-z]/.test(value);
+  if (!isDense || !value.split(/[-_/]/).some((part) => part.length >= 20)) return false;
+  const counts = [...new Set(value)].map((character) => value.split(character).length - 1);
+  const entropy = counts.reduce((bits, count) => bits - (count / value.length) * Math.log2(count / value.length), 0);
+  return entropy >= randomEntropy;
+}

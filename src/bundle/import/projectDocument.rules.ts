@@ -1,0 +1,211 @@
+import {
+  type Alias,
+  type Document,
+  isAlias,
+  isMap,
+  isScalar,
+  isSeq,
+  LineCounter,
+  type Node,
+  parseAllDocuments,
+  type Scalar,
+  type YAMLMap,
+} from 'yaml';
+import { printable } from '../../core/text.rules.ts';
+import { maxCharacters, maxNodes } from '../compose/composeNode.rules.ts';
+import { type Aliases, plainScalar } from './yamlNodes.rules.ts';
+
+/** One document of a compose file, which an import changes where it must; comments and anchors stay. */
+export interface ProjectDocument extends Aliases {
+  /** Path of its file in the project. */
+  path: string;
+  document: Document;
+  root: Node;
+}
+
+/**
+ * The documents of a compose file, read as leniently as compose reads it: a byte order mark and tags without a meaning
+ * are dropped. `problems` has a line for each reason why it is no compose file.
+ */
+export function parseProjectFile(
+  path: string,
+  text: string,
+): { documents: ProjectDocument[] } | { problems: string[] } {
+  const lines = new LineCounter();
+  const source = text.replace(/^\ufeff/, '');
+  const problem = (offset: number, message: string) =>
+    `${printable(message)} (${printable(path)}:${Math.max(1, lines.linePos(offset).line)})`;
+  if (source.length > maxCharacters) return { problems: [problem(0, `more than ${maxCharacters} characters`)] };
+  const parsed = parseLeniently(source, lines);
+  if (parsed === null) return { problems: [problem(0, 'cannot be read as YAML')] };
+  const errors = parsed.flatMap((document) =>
+    document.errors.map(({ pos, message }) => problem(pos[0], withoutQuotes(message))),
+  );
+  if (errors.length > 0) return { problems: errors.slice(0, maxProblems) };
+  const filled = parsed.filter(({ contents }) => contents !== null && !isEmpty(contents));
+  const read = filled.map((document) => inspect(path, document));
+  const problems = read.flatMap(({ faults }) => faults.map(({ offset, message }) => problem(offset, message)));
+  if (problems.length > 0) return { problems: problems.slice(0, maxProblems) };
+  return { documents: read.map(({ found }) => found) };
+}
+
+/** The text of a document. Each of its aliases must stand for an anchor before it. */
+export function renderProjectDocument({ document }: ProjectDocument): string {
+  return document.toString({ lineWidth: 0, singleQuote: true, directives: false, flowCollectionPadding: false });
+}
+
+const maxProblems = 20;
+const maxDepth = 40;
+
+function parseLeniently(source: string, lineCounter: LineCounter): Document[] | null {
+  try {
+    const options = { schema: 'failsafe', uniqueKeys: false, prettyErrors: false, lineCounter } as const;
+    return [...parseAllDocuments(source, options)] as Document[];
+  } catch {
+    return null;
+  }
+}
+
+/** The parser quotes what it found, which may be a secret. */
+function withoutQuotes(message: string): string {
+  return message.replace(/"(?:[^"\\]|\\.)*"?/g, '…');
+}
+
+function isEmpty(contents: unknown): boolean {
+  return isScalar(contents) && contents.value === '' && contents.type === 'PLAIN';
+}
+
+/** An empty value without a tag and an anchor, which a `null` in its place would lose. */
+function isUnmarkedEmpty(node: Node): boolean {
+  return isEmpty(node) && node.tag === undefined && (node as Scalar).anchor === undefined;
+}
+
+interface Inspection {
+  targets: Map<Alias, Node>;
+  anchors: Map<string, { node: Node; size: number }>;
+  faults: { offset: number; message: string }[];
+  /** Values so far, those of aliases counted at each use. */
+  size: number;
+}
+
+function inspect(path: string, document: Document): { found: ProjectDocument; faults: Inspection['faults'] } {
+  const state: Inspection = { targets: new Map(), anchors: new Map(), faults: [], size: 0 };
+  const root = document.contents as Node;
+  if (isMap(root)) inspectNode(root, 0, state);
+  else addFault(state, root, 'a compose file must be a mapping');
+  return { found: { path, document, root, targets: state.targets }, faults: state.faults };
+}
+
+function inspectNode(node: unknown, depth: number, state: Inspection): void {
+  const before = state.size++;
+  if (depth > maxDepth) {
+    addFault(state, node, `nested deeper than ${maxDepth} levels`);
+    return;
+  }
+  if (isAlias(node)) inspectAlias(node, state);
+  if (state.size > maxNodes) {
+    addFault(state, node, `more than ${maxNodes} values, copies counted in full`);
+    return;
+  }
+  if (isSeq(node)) for (const item of node.items) inspectNode(item, depth + 1, state);
+  if (isMap(node)) inspectMap(node as YAMLMap<Node, Node | null>, depth, state);
+  dropTag(node);
+  const { anchor } = (node ?? {}) as { anchor?: string };
+  if (anchor !== undefined && !isAlias(node))
+    state.anchors.set(anchor, { node: node as Node, size: state.size - before });
+}
+
+function inspectMap(map: YAMLMap<Node, Node | null>, depth: number, state: Inspection): void {
+  const keys = new Set<string>();
+  for (const pair of map.items) {
+    const { key } = pair;
+    const name = isScalar(key) ? keyText(key) : null;
+    if (typeof name !== 'string') addFault(state, key, 'a key that is not text');
+    else if (keys.has(name)) addFault(state, key, `the key ${name} a second time`);
+    else keys.add(name);
+    if (pair.value === null || isUnmarkedEmpty(pair.value)) pair.value = plainScalar(map.flow === true ? 'null' : '');
+    inspectNode(pair.value, depth + 1, state);
+  }
+}
+
+/** A key; the tag of a merge (`!!merge <<`) is dropped. */
+function keyText(key: Scalar): unknown {
+  if (key.tag === 'tag:yaml.org,2002:merge') {
+    key.value = '<<';
+    delete key.tag;
+  }
+  return key.value;
+}
+
+/** An anchor is known only behind its value, so no alias stands for what it lies in. */
+function inspectAlias(alias: Alias, state: Inspection): void {
+  const target = state.anchors.get(alias.source);
+  if (target === undefined) {
+    addFault(state, alias, `the alias *${alias.source} points nowhere or into itself`);
+    return;
+  }
+  state.targets.set(alias, target.node);
+  state.size += target.size;
+}
+
+function addFault(state: Inspection, node: unknown, message: string): void {
+  const { range } = (node ?? {}) as { range?: readonly number[] };
+  if (state.faults.length <= maxProblems) state.faults.push({ offset: range?.[0] ?? 0, message });
+}
+
+/** Compose reads text from a scalar with the tag `!!str`, and ignores all others but those of merging. */
+function dropTag(node: unknown): void {
+  if (!isScalar(node) && !isMap(node) && !isSeq(node)) return;
+  if (node.tag === undefined || node.tag === '!reset' || node.tag === '!override') return;
+  const isText = node.tag === 'tag:yaml.org,2002:str';
+  delete node.tag;
+  if (!isScalar(node)) return;
+  if (typeof node.value !== 'string') node.value = node.source ?? '';
+  if (isText && node.type === 'PLAIN') node.type = 'QUOTE_SINGLE';
+}
+
+/** What lies at a path of a project; `foreign` is a link that leads out of the project, `special` a device or the like. */
+export type PathKind = 'file' | 'directory' | 'foreign' | 'special';
+
+/** What lies below a directory and is none. */
+export interface TreeFile {
+  /** Relative to that directory. */
+  path: string;
+  kind: Exclude<PathKind, 'directory'>;
+  /** Bytes. */
+  size: number;
+}
+
+/** The files of a compose project. Paths are relative to its directory, and may begin with `../`. */
+export interface ProjectTree {
+  /** Null when there is nothing. */
+  kindOf: (path: string) => PathKind | null;
+  /** The text of a file; null for anything else, and for a file that is too long for a text. */
+  textOf: (path: string) => string | null;
+  /** The files below a directory, but for those that are left behind; null when there are too many. */
+  filesBelow: (path: string) => TreeFile[] | null;
+}
+
+/** Names that do not come along: repositories, and `.env`, which only the agent writes. */
+export const leftBehind: ReadonlySet<string> = new Set(['.git', '.hg', '.svn', '.env', '.deployd', 'node_modules']);
+
+/** A relative path without `.` and empty parts, with all `..` at its beginning; `.` for the directory itself. */
+export function normalizeRelative(path: string): string {
+  const kept: string[] = [];
+  for (const part of path.split('/')) {
+    if (part === '' || part === '.') continue;
+    if (part === '..' && kept.length > 0 && kept.at(-1) !== '..') kept.pop();
+    else kept.push(part);
+  }
+  return kept.join('/') || '.';
+}
+
+/** A path that is written relative to `base`, relative to the project's directory. */
+export function joinPath(base: string, path: string): string {
+  return normalizeRelative(`${base}/${path}`);
+}
+
+/** The directory that a path lies in; `.` for the project's own. */
+export function directoryOf(path: string): string {
+  return normalizeRelative(`${path}/..`);
+}

@@ -1,0 +1,148 @@
+import type { Manifest } from '../../../machines/types.ts';
+import {
+  type DeclaredVolume,
+  type ExistingVolume,
+  validateDiskSpace,
+  validateRollback,
+  validateSwarmLogins,
+  validateVolumes,
+} from './hostState.rules.ts';
+
+const gib = 2 ** 30;
+
+function refusalOf(needBytes: number | null, headroomBytes: number, ...free: (number | null)[]) {
+  const filesystems = free.map((freeBytes, index) => ({ device: index, paths: [`/d${index}`], freeBytes }));
+  return validateDiskSpace({ needBytes, headroomBytes, filesystems });
+}
+
+describe('disk space for a pull', () => {
+  it.each([
+    [null, 2 * gib, [2 * gib], true],
+    [null, 2 * gib, [2 * gib - 1], false],
+    [0, 2 * gib, [2 * gib], true],
+    [4 * gib, 2 * gib, [8 * gib], true],
+    [4 * gib, 2 * gib, [8 * gib - 1], false],
+    [1, 0, [2], true],
+    [1, 0, [1], false],
+    [null, 0, [0], true],
+    [4 * gib, gib, [7 * gib, 7 * gib], true],
+    [4 * gib, gib, [7 * gib, 6 * gib], false],
+    [4 * gib, gib, [7 * gib, null], false],
+    [null, 0, [null], false],
+    [null, 0, [], false],
+  ])('need %s and headroom %s with %j free suffices: %s', (...row) => {
+    const [need, headroom, free, suffices] = row;
+    expect(refusalOf(need, headroom, ...free)?.code).toBe(suffices ? undefined : 'DISK_INSUFFICIENT');
+  });
+
+  it('reports the needed space, the path, the reason and the free space', () => {
+    const filesystems = [
+      { device: 1, paths: ['/var/lib/docker', '/srv'], freeBytes: 4.19 * gib },
+      { device: 2, paths: ['/var/lib/containerd'], freeBytes: null },
+      { device: 3, paths: ['/big'], freeBytes: 100 * gib },
+    ];
+    expect(validateDiskSpace({ needBytes: 3.66 * gib, headroomBytes: 2 * gib, filesystems })?.detail).toBe(
+      'needs 7.5 GiB on /var/lib/docker, /srv (1.5 × 3.7 GiB declared + 2.0 GiB headroom), 4.1 GiB free; cannot tell how much is free on /var/lib/containerd',
+    );
+    expect(refusalOf(null, gib, 0)?.detail).toBe('needs 1.0 GiB on /d0 (headroom alone), 0.0 GiB free');
+    expect(refusalOf(null, gib)?.detail).toBe('no filesystem could be checked');
+  });
+});
+
+const declared = { key: 'data', name: null, driver: null, driver_opts: {} };
+const found = { name: 'deployd-eu-1_data', driver: 'local', options: {} };
+
+describe('a volume that would have to be recreated (spec §12.2)', () => {
+  const nfs = { type: 'nfs', device: ':/a' };
+
+  it.each<[string, Partial<DeclaredVolume>, Partial<ExistingVolume>[]]>([
+    ['does not exist', { driver: 'x' }, []],
+    ['has another name', { driver: 'x', name: 'data' }, [{}]],
+    ['is equal', {}, [{}]],
+    ['has the driver and the options that the bundle names', { driver: 'local', driver_opts: nfs }, [{ options: nfs }]],
+    ['has a variable as its driver', { driver: '$DRIVER' }, [{}]],
+    ['has a variable in its options', { driver: 'x', driver_opts: { device: ':/${DIR}' } }, [{}]],
+  ])('is none when the volume %s', (_, bundle, engine) => {
+    const existing = engine.map((volume) => ({ ...found, ...volume }));
+    expect(validateVolumes([{ ...declared, ...bundle }], existing, 'deployd-eu-1')).toBeNull();
+  });
+
+  it.each<[string, Partial<DeclaredVolume>, Partial<ExistingVolume>, string]>([
+    ['its driver', { driver: 'x' }, {}, 'driver is local, the bundle says x'],
+    ['its driver, by default local', {}, { driver: 'x' }, 'driver is x, the bundle says local'],
+    [
+      'its driver, under its own name',
+      { name: 'own', driver: 'x' },
+      { name: 'own' },
+      'driver is local, the bundle says x',
+    ],
+    ['one option more', { driver_opts: nfs }, { options: { type: 'nfs' } }, 'driver options differ'],
+    ['one option less', { driver_opts: { type: 'nfs' } }, { options: nfs }, 'driver options differ'],
+    ['another value', { driver_opts: nfs }, { options: { ...nfs, device: ':/b' } }, 'driver options differ'],
+  ])('diverges by %s', (_, bundle, engine, problem) => {
+    const refusal = validateVolumes([{ ...declared, ...bundle }], [{ ...found, ...engine }], 'deployd-eu-1');
+    expect(refusal).toEqual({
+      code: 'VOLUME_DIVERGED',
+      detail: `volume data: ${problem}`,
+      faults: [{ text: `volume data: ${problem}`, cure: 'rename the volume, or remove it by hand' }],
+    });
+  });
+
+  it('is reported with all others', () => {
+    const logs = { ...declared, key: 'logs', driver: 'y' };
+    const engine = [found, { ...found, name: 'deployd-eu-1_logs' }];
+    expect(validateVolumes([{ ...declared, driver: 'x' }, logs], engine, 'deployd-eu-1')?.detail).toBe(
+      'volume data: driver is local, the bundle says x; volume logs: driver is local, the bundle says y',
+    );
+  });
+});
+
+it.each([
+  [[], []],
+  [['r.example', 'q.example/team'], []],
+  [
+    ['r.example/a', 'q.example', 'r.example/b'],
+    ['registries[2].host is refused in a swarm: it has one login for each registry'],
+  ],
+])('refuses a second login for a registry in a swarm: %j', (hosts, faults) => {
+  const registries = hosts.map((host) => ({ host, username_var: 'U', password_var: 'P' }));
+  expect((validateSwarmLogins({ registries })?.faults ?? []).map(({ text }) => text)).toEqual(faults);
+});
+
+describe('a rollback', () => {
+  it.each([
+    [42, null, false, false],
+    [0, null, false, false],
+    [42, 42, false, false],
+    [43, 42, false, false],
+    [41, 42, false, true],
+    [41, 42, true, false],
+    [0, 1, false, true],
+  ])('sequence %s after %s with allow_rollback %s is refused: %s', (...row) => {
+    const [sequence, highest, allow_rollback, isRefused] = row;
+    const manifest = {
+      sequence,
+      version: '7',
+      agent: { allow_privileged: true, allow_rollback },
+    } as unknown as Manifest;
+    expect(validateRollback(manifest, highest)?.code).toBe(isRefused ? 'ROLLBACK_REFUSED' : undefined);
+  });
+
+  it('names both sequences', () => {
+    const manifest = { sequence: 41, version: '7', agent: { allow_rollback: false } } as unknown as Manifest;
+    expect(validateRollback(manifest, 42)?.detail).toBe(
+      'sequence 41 (version 7) is lower than 42, the highest applied here',
+    );
+  });
+
+  it.each([
+    [[], 'raise the sequence, or set agent.allow_rollback in manifest.json', false],
+    [['rollback'], 'raise the sequence, as policy.deny: rollback of this host outlives the flags of the bundle', true],
+    [['purge'], 'raise the sequence, or set agent.allow_rollback in manifest.json', false],
+  ] as const)('is told its cure where a host denies %j', (deny, cure, isDenied) => {
+    const manifest = { sequence: 41, version: '7', agent: { allow_rollback: false } } as unknown as Manifest;
+    expect(validateRollback(manifest, 42, deny)?.faults?.map((fault) => fault.cure)).toEqual([cure]);
+    const flagged = { ...manifest, agent: { ...manifest.agent, allow_rollback: true } };
+    expect(validateRollback(flagged, 42, deny) !== null).toBe(isDenied);
+  });
+});

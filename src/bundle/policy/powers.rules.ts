@@ -1,0 +1,176 @@
+import type { Refusal, RefusedFault } from '../../../machines/refusals.ts';
+import type { Manifest } from '../../../machines/types.ts';
+import type { Denial, PermitKey } from '../../api/hostPolicy.rules.ts';
+import { printable } from '../../core/text.rules.ts';
+import { type ComposeNode, itemsOf, textOf, valueAt } from '../compose/composeNode.rules.ts';
+import { serviceLayers } from '../compose/services.rules.ts';
+import { faultsOf, type Finding, type PolicyFacts, refusalsOf, refusePower } from './finding.rules.ts';
+import { bindFault, holdsSocket, matchesGlob } from './hostPaths.rules.ts';
+import { permitEntry, type PermittedPower, type PolicyHost, type Power } from './policyHost.rules.ts';
+import { atKey } from './validators.rules.ts';
+
+/** What decides which findings are refused: the flags of the bundle, and the host with its policy. */
+interface Grants {
+  readonly agent: Manifest['agent'];
+  readonly host: PolicyHost;
+  /** True where the host has applied the same content, which may differ in the versions of secrets. */
+  readonly isApplied?: boolean;
+}
+
+/** What is refused, and what only the policy of the host lets through, each power once. */
+export interface Judgement {
+  readonly refusals: Refusal[];
+  readonly permitted: PermittedPower[];
+  /** What would be refused of content that was not applied yet. */
+  readonly warnings: RefusedFault[];
+}
+
+/**
+ * Judges what was found (spec §12). A flag of the bundle lifts privileges unless the host denies that; a permit of the
+ * host lifts the power that it names, whatever is denied to flags.
+ */
+export function judge(all: readonly Finding[], grants: Grants): Judgement {
+  const isTolerated = (finding: Finding) => grants.isApplied === true && finding.whenApplied !== undefined;
+  const findings = all.flatMap((finding) => (isTolerated(finding) ? (finding.whenApplied ?? []) : finding));
+  const asked = findings.flatMap(({ power }) => (power?.permit === 'binds' ? power : []));
+  const judged = findings.map((finding) => ({ finding, verdict: verdictOn(finding, grants, asked) }));
+  const powers = judged.flatMap(({ finding: { power }, verdict }) => (verdict === 'permitted' && power ? power : []));
+  const permitted = powers.map((power): PermittedPower => {
+    const { permit, service } = power;
+    return { permit, entry: permitEntry(power), ...(service !== undefined && { service }) };
+  });
+  return {
+    refusals: refusalsOf(judged.flatMap(({ verdict }) => (typeof verdict === 'string' ? [] : verdict))),
+    permitted: [...new Map(permitted.map((each) => [JSON.stringify(each), each])).values()],
+    warnings: faultsOf(all.filter(isTolerated)),
+  };
+}
+
+/** What lifts a finding; else the finding, and the cure of one that the host denies says so. */
+function verdictOn(finding: Finding, grants: Grants, asked: readonly Power[]): Finding | 'flagged' | 'permitted' {
+  if (finding.code === 'COMPOSE_REFUSED') return finding;
+  const denial = denialOf(finding, grants);
+  if (grants.agent.allow_privileged && denial === undefined) return 'flagged';
+  const fault = finding.power === undefined ? '' : permitFault(finding.power, grants, asked);
+  if (fault === null) return 'permitted';
+  const isDenied = denial !== undefined && grants.agent.allow_privileged;
+  const denied = isDenied ? `policy.deny: ${denial} of this host outlives the flags of the bundle` : '';
+  const cure = fault === '' ? finding.cure : fault;
+  return { ...finding, cure: [denied, cure].filter(Boolean).join(', ') };
+}
+
+/** Why a power is not permitted, '' without a permit for it; null when it is permitted. */
+function permitFault(power: Power, { host }: Grants, asked: readonly Power[]): string | null {
+  const { permit, entry } = power;
+  const entries = host.policy.permit[permit] ?? [];
+  if (permit === 'binds') return bindFault(power, entries, { asked, host });
+  if (permit === 'devices') return entries.some((pattern) => matchesGlob(pattern, entry)) ? null : '';
+  const inOneSpelling = spellings[permit] ?? ((text) => text);
+  return entries.map(inOneSpelling).includes(inOneSpelling(entry)) ? null : '';
+}
+
+/** Texts that compose files write in several ways. */
+const spellings: Partial<Record<PermitKey, (text: string) => string>> = {
+  capabilities: (name) => name.toUpperCase().replace(/^CAP_/, ''),
+  security_opt: (option) => option.replace('=', ':'),
+};
+
+/** What the host denies of a finding. */
+function denialOf(finding: Finding, { host }: Grants): Denial | undefined {
+  const kinds: Denial[] = finding.code === 'HOST_NETWORK_REFUSED' ? ['host_network'] : ['privileged'];
+  if (givesSocket(finding, host)) kinds.push('engine_socket');
+  return kinds.find((kind) => host.policy.deny.includes(kind));
+}
+
+function givesSocket({ power, hostPath }: Finding, { paths, engineSockets }: PolicyHost): boolean {
+  if (power?.permit === 'engine_socket') return true;
+  const mounted = power?.permit === 'binds' ? power.entry : hostPath;
+  if (mounted === undefined) return false;
+  return [mounted, paths?.resolved.get(mounted) ?? mounted].some((path) => holdsSocket(path, engineSockets));
+}
+
+/** A service that refers to another one, and the powers of that one which it then has too. */
+interface Reference {
+  readonly service: string;
+  readonly to: string;
+  readonly brings: readonly PermitKey[];
+  readonly key: string;
+  readonly value: ComposeNode;
+  readonly file: string;
+}
+
+/** Powers that are permitted by the name of a service. */
+const byService: readonly PermitKey[] = [
+  ...(['engine_socket', 'host_network', 'gpus', 'host_pid', 'host_ipc', 'privileged'] as const),
+];
+
+/** Keys by which a service refers to another; below /proc of a shared process namespace are the files of the other. */
+const referringKeys: Readonly<Record<string, readonly PermitKey[]>> = {
+  extends: byService,
+  network_mode: ['host_network'],
+  pid: ['host_pid', 'engine_socket'],
+  ipc: ['host_ipc'],
+  volumes_from: ['engine_socket'],
+};
+
+/**
+ * The powers that services have because they refer to a service that is permitted to have them. `found` are the findings
+ * of the same files, `path` is '' for a rendered model.
+ */
+export function sharedPowers(
+  files: readonly { path: string; root: ComposeNode }[],
+  found: readonly Finding[],
+  facts: PolicyFacts,
+): Finding[] {
+  const { permit } = facts.host.policy;
+  const isPermitted = (power: Power) =>
+    byService.includes(power.permit) && permit[power.permit]?.includes(power.entry) === true;
+  const held = new Set(found.flatMap(({ power }) => (power && isPermitted(power) ? [keyOf(power)] : [])));
+  const references = held.size === 0 ? [] : files.flatMap(referencesOf);
+  const shared: Finding[] = [];
+  for (let before = -1; before !== held.size;) {
+    before = held.size;
+    for (const reference of references) {
+      for (const power of powersBy(reference).filter((each) => held.has(keyOf({ ...each, entry: reference.to })))) {
+        if (held.has(keyOf(power))) continue;
+        held.add(keyOf(power));
+        shared.push(...findingOf(reference, power, facts));
+      }
+    }
+  }
+  return shared;
+}
+
+function powersBy({ service, brings }: Reference): Power[] {
+  return brings.map((permit) => ({ permit, entry: service }));
+}
+
+function keyOf({ permit, entry }: Power): string {
+  return `${permit} ${entry}`;
+}
+
+function findingOf({ service, to, key, value, file }: Reference, power: Power, facts: PolicyFacts): Finding[] {
+  const location = atKey({ facts, file, owner: `service ${printable(service)}`, keyPath: '' }, key);
+  const message = `${printable(textOf(value) ?? to)} brings ${power.permit}`;
+  return refusePower(value, location, { ...power, message });
+}
+
+function referencesOf({ path, root }: { path: string; root: ComposeNode }): Reference[] {
+  return [...serviceLayers([{ root }])].flatMap(([service, layers]) =>
+    Object.entries(referringKeys).flatMap(([key, brings]) =>
+      layers.flatMap((layer) =>
+        itemsOf(valueAt(layer, key)).flatMap((value) => {
+          const to = referredService(key, value);
+          return to === null ? [] : [{ service, to, brings, key, value, file: path }];
+        }),
+      ),
+    ),
+  );
+}
+
+function referredService(key: string, value: ComposeNode): string | null {
+  const written = textOf(valueAt(value, 'service') ?? value);
+  if (written === null || key === 'extends') return written;
+  if (key === 'volumes_from') return written.split(':', 1)[0] ?? null;
+  return /^service:(.*)$/s.exec(written)?.[1] ?? null;
+}

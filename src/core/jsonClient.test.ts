@@ -1,0 +1,90 @@
+import { createClock } from '../../fixtures/servers/clock.ts';
+import { createCa, serverNames } from '../../fixtures/servers/crypto/ca.ts';
+import { type Answer, startHttpsServer, type TestServer } from '../../fixtures/servers/http/httpsServer.ts';
+import { parseAuthorities } from './certificateAuthorities.ts';
+import { createJsonClient, type JsonClient, type JsonRequest } from './jsonClient.ts';
+
+const ca = createCa();
+const request: JsonRequest = { method: 'POST', path: '/call', headers: { 'x-token': 'canary' }, body: { a: 'canary' } };
+
+let server: TestServer;
+let client: JsonClient;
+let answer: Answer;
+beforeEach(async () => {
+  const clock = createClock();
+  const certificate = ca.issue(serverNames);
+  server = await startHttpsServer({ certificate, clock, routeOf: (_method, path) => path, answer: () => answer });
+  client = open(ca.pem);
+  answer = { status: 200, body: { known: true } };
+});
+afterEach(async () => {
+  client.close();
+  await server.stop();
+});
+
+function open(pem: string, timeoutMs = 60_000): JsonClient {
+  return createJsonClient({
+    baseUrl: server.url,
+    authorities: parseAuthorities(pem)!,
+    timeoutMs,
+    maxBytes: 1000,
+    maxSockets: 2,
+  });
+}
+
+it.each<[string, Answer, object]>([
+  ['JSON', { status: 200, body: { known: true } }, { status: 200, json: { known: true } }],
+  ['a refusal', { status: 403, body: { errors: [] } }, { status: 403, json: { errors: [] } }],
+  ['what is not JSON', { status: 200, body: '<html>' }, { status: 200, json: undefined }],
+  ['nothing', { status: 204 }, { status: 204, json: undefined }],
+  ['a redirect, which is not followed', { status: 307, headers: { location: '/elsewhere' } }, { status: 307 }],
+])('passes on %s', async (_what, given, expected) => {
+  answer = given;
+  expect(await client.send(request)).toMatchObject(expected);
+  expect(server.requests.map(({ path }) => path)).toEqual(['/call']);
+});
+
+describe('an error', () => {
+  it('of a body that is too large has a code', async () => {
+    answer = { status: 200, body: { text: 'x'.repeat(2000) } };
+    await expect(client.send(request)).rejects.toMatchObject({ code: 'TOO_LARGE' });
+  });
+
+  it('of a path that would lead elsewhere has a code', async () => {
+    await expect(client.send({ ...request, path: '/a/../b' })).rejects.toMatchObject({ code: 'INVALID_PATH' });
+    expect(server.requests).toEqual([]);
+  });
+
+  it('of a server that is not trusted has the code of TLS', async () => {
+    client.close();
+    client = open(createCa().pem);
+    await expect(client.send(request)).rejects.toMatchObject({ code: 'UNABLE_TO_VERIFY_LEAF_SIGNATURE' });
+  });
+
+  it('of a server that does not answer in time has a code', async () => {
+    client.close();
+    client = open(ca.pem, 200);
+    server.answerNext('/call', { stall: 'head' });
+    await expect(client.send(request)).rejects.toMatchObject({ code: 'ETIMEDOUT' });
+  });
+
+  it('holds nothing of the request', async () => {
+    await server.stopListening();
+    const error = await client.send(request).catch((failure: unknown) => failure);
+    expect(error).toMatchObject({ code: 'ECONNREFUSED' });
+    expect(JSON.stringify(Object.getOwnPropertyDescriptors(error))).not.toContain('canary');
+    expect((error as Error).cause).toBeUndefined();
+  });
+});
+
+it('repeats a call on a kept connection that the server has closed, once', async () => {
+  await client.send(request);
+  server.answerNext('/call', { cut: 'head' });
+  expect(await client.send(request)).toMatchObject({ status: 200 });
+  expect(server.requests).toHaveLength(3);
+  client.close();
+  client = open(ca.pem);
+  server.answerNext('/call', { cut: 'head' });
+  await expect(client.send(request)).rejects.toMatchObject({ code: 'ECONNRESET' });
+  expect(server.requests).toHaveLength(4);
+});

@@ -1,0 +1,116 @@
+import { createClock } from '../../fixtures/servers/clock.ts';
+import { createCa, serverNames } from '../../fixtures/servers/crypto/ca.ts';
+import { type Answer, startHttpsServer, type TestServer } from '../../fixtures/servers/http/httpsServer.ts';
+import { parseAuthorities } from './certificateAuthorities.ts';
+import { createSendSpans, type SendSpans } from './sendSpans.ts';
+import type { Span, SpanSource } from './spans.rules.ts';
+
+const ca = createCa();
+const source: SpanSource = { program: 'deployd', version: '1.2.3', attributes: { 'deployd.env': 'eu-1' } };
+const [traceId, spanId, parentSpanId] = ['6b9f0b5c0000400080000000000000aa', 'b7ad6b7169203331', 'b7ad6b7169203330'];
+const span: Span = {
+  ...{ traceId, spanId, parentSpanId, name: 'pulling', kind: 'internal', startMs: 1795712901541.25, durationMs: 40 },
+  attributes: { 'deployd.exit': 1, 'deployd.codes': ['A', 'B'], 'deployd.sure': true },
+  events: [{ name: 'downloaded', atMs: 1795712901550, attributes: { 'deployd.bytes': 9 } }],
+  error: 'PULL_FAILED',
+};
+
+let server: TestServer;
+let sent: { path: string; body: unknown; type: string | undefined; agent: string | undefined }[];
+let answer: Answer;
+let send: SendSpans;
+beforeEach(async () => {
+  sent = [];
+  answer = { status: 200, body: {} };
+  server = await startHttpsServer({
+    ...{ certificate: ca.issue(serverNames), clock: createClock(), routeOf: () => 'traces' },
+    answer: ({ path, body, headers }) => {
+      sent.push({
+        path,
+        body: JSON.parse(body.toString()),
+        type: headers['content-type'],
+        agent: headers['user-agent'],
+      });
+      return answer;
+    },
+  });
+  send = sender(ca.pem);
+});
+afterEach(() => server.stop());
+
+function sender(pem: string): SendSpans {
+  const readAuthorities = () => parseAuthorities(pem)!;
+  return createSendSpans({ endpoint: `${server.url}/v1/traces`, readAuthorities }, source);
+}
+
+const text = (key: string, stringValue: string) => ({ key, value: { stringValue } });
+
+it('sends spans as OTLP says in JSON', async () => {
+  expect(await send([span])).toBeNull();
+  const resource = {
+    attributes: [text('service.name', 'deployd'), text('service.version', '1.2.3'), text('deployd.env', 'eu-1')],
+  };
+  const told = {
+    ...{ traceId, spanId, parentSpanId, name: 'pulling', kind: 1 },
+    startTimeUnixNano: '1795712901541250000',
+    endTimeUnixNano: '1795712901581250000',
+    attributes: [
+      { key: 'deployd.exit', value: { intValue: 1 } },
+      { key: 'deployd.codes', value: { arrayValue: { values: [{ stringValue: 'A' }, { stringValue: 'B' }] } } },
+      { key: 'deployd.sure', value: { boolValue: true } },
+    ],
+    events: [
+      {
+        name: 'downloaded',
+        timeUnixNano: '1795712901550000000',
+        attributes: [{ key: 'deployd.bytes', value: { intValue: 9 } }],
+      },
+    ],
+    status: { code: 2, message: 'PULL_FAILED' },
+  };
+  expect(sent).toMatchObject([
+    {
+      ...{ path: '/v1/traces', type: 'application/json', agent: 'deployd/1.2.3' },
+      body: {
+        resourceSpans: [{ resource, scopeSpans: [{ scope: { name: 'deployd', version: '1.2.3' }, spans: [told] }] }],
+      },
+    },
+  ]);
+});
+
+it('sends a first span without a parent, and one that has not failed without a status', async () => {
+  await send([{ ...span, parentSpanId: null, error: null, kind: 'server' }]);
+  const body = sent[0]!.body as { resourceSpans: { scopeSpans: { spans: object[] }[] }[] };
+  const [told] = body.resourceSpans[0]!.scopeSpans[0]!.spans;
+  expect(told).toMatchObject({ kind: 2, status: { code: 0 } });
+  expect(told).not.toHaveProperty('parentSpanId');
+});
+
+it.each<[string, Answer, string | null]>([
+  ['nothing', { status: 200 }, null],
+  ['no JSON', { status: 200, body: 'thanks' }, null],
+  ['a warning', { status: 200, body: { partialSuccess: { errorMessage: 'old' } } }, null],
+  ['that some were refused', { status: 200, body: { partialSuccess: { rejectedSpans: '1' } } }, 'SPANS_REJECTED'],
+  ['400', { status: 400, body: { message: 'a text of the server' } }, 'HTTP_400'],
+  ['a redirect', { status: 307, headers: { location: '/elsewhere' } }, 'HTTP_307'],
+  ['503', { status: 503 }, 'HTTP_503'],
+  ['more than is read', { status: 200, body: 'x'.repeat(70_000) }, 'TOO_LARGE'],
+])('of a collector that answers %s it tells a code', async (_what, given, reason) => {
+  answer = given;
+  expect(await send([span])).toBe(reason);
+  expect(sent).toHaveLength(1);
+});
+
+it('trusts the authorities of the configuration only', async () => {
+  expect(await sender(createCa().pem)([span])).toBe('UNABLE_TO_VERIFY_LEAF_SIGNATURE');
+  expect(sent).toEqual([]);
+});
+
+it('reads no authorities for plain HTTP', () => {
+  const readAuthorities = () => {
+    throw new Error('there are none');
+  };
+  const to = (endpoint: string) => () => createSendSpans({ endpoint, readAuthorities }, source);
+  expect(to('http://127.0.0.1:4318/v1/traces')).not.toThrow();
+  expect(to('https://127.0.0.1:4318/v1/traces')).toThrow('there are none');
+});

@@ -1,0 +1,87 @@
+/** The candidate with the smallest edit distance to `word`; the first one among equals. */
+export function closestMatch(word: string, candidates: readonly [string, ...string[]]): string {
+  return candidates.reduce((best, candidate) =>
+    editDistance(word, candidate) < editDistance(word, best) ? candidate : best,
+  );
+}
+
+/** Damerau-Levenshtein distance (insertion, deletion, substitution, transposition), ignoring case. */
+function editDistance(a: string, b: string): number {
+  const [from, to] = [a.toLowerCase(), b.toLowerCase()];
+  const rows: number[][] = [Array.from({ length: to.length + 1 }, (_, column) => column)];
+  for (let row = 1; row <= from.length; row++) {
+    const line = [row];
+    for (let column = 1; column <= to.length; column++) {
+      const same = from[row - 1] === to[column - 1];
+      const swapped = from[row - 1] === to[column - 2] && from[row - 2] === to[column - 1];
+      line.push(
+        Math.min(
+          cellAt(rows, row - 1, column) + 1,
+          cellAt([line], 0, column - 1) + 1,
+          cellAt(rows, row - 1, column - 1) + (same ? 0 : 1),
+          swapped ? cellAt(rows, row - 2, column - 2) + 1 : Infinity,
+        ),
+      );
+    }
+    rows.push(line);
+  }
+  return cellAt(rows, from.length, to.length);
+}
+
+function cellAt(rows: number[][], row: number, column: number): number {
+  return rows[row]?.[column] ?? Infinity;
+}
+
+/** `7.5 GiB`. Round needs up and free space down, so that a refusal never shows enough space. */
+export function formatGibibytes(bytes: number, round: (value: number) => number): string {
+  return `${(round((bytes / 2 ** 30) * 10) / 10).toFixed(1)} GiB`;
+}
+
+/** How a text is meant; `plain` is as it is. */
+export type PaintStyle = 'plain' | 'dim' | 'red' | 'yellow' | 'green';
+
+/** Gives a text the colour of its meaning. */
+export type Paint = (style: PaintStyle, text: string) => string;
+
+/** No colours. */
+export const unpainted: Paint = (_style, text) => text;
+
+/**
+ * Text with each run of control characters replaced by a blank. Names and details may come from a bundle or a server; they
+ * must not move the cursor or colour the terminal.
+ */
+export function terminalSafe(text: string): string {
+  return text.replace(/\p{Cc}+/gu, ' ');
+}
+
+/** Seconds by which clocks may differ: the leeway that a secretstore has by default. */
+export const maxSkewS = 60;
+
+/** `12 s ahead of` or `12 s behind`; `skewS` is positive when the clock of this host is ahead. */
+export function formatSkew(skewS: number): string {
+  return `${Math.abs(skewS)} s ${skewS > 0 ? 'ahead of' : 'behind'}`;
+}
+
+const MAX_CHARACTERS = 80;
+
+/** Text made safe for one journal line: without control characters. */
+export function visible(text: string): string {
+  return text.replace(/[\p{C}\u2028\u2029]/gu, '\ufffd');
+}
+
+/** Text of a bundle made safe for one journal line: without control characters, at most 80 characters. */
+export function printable(text: string): string {
+  const shown = visible(text);
+  return shown.length > MAX_CHARACTERS ? `${shown.slice(0, MAX_CHARACTERS)}…` : shown;
+}
+
+/** What to do about a text in another encoding. */
+export const saveAsUtf8 = 'save it as UTF-8';
+
+/** In which encoding a text is, which was decoded as UTF-8; null where nothing contradicts UTF-8. */
+export function encodingFault(text: string): string | null {
+  if (/^(\ufffd\ufffd\0\0|\0\0\ufffd\ufffd|[^\0]\0\0\0[^\0]\0\0\0|\0\0\0[^\0]\0\0\0[^\0])/.test(text))
+    return 'is UTF-32';
+  if (/^(\ufffd\ufffd[^]?\0|[^\0]\0[^\0]\0|\0[^\0]\0[^\0])/.test(text)) return 'is UTF-16';
+  return text.includes('\ufffd') ? 'is not UTF-8' : null;
+}

@@ -1,0 +1,49 @@
+import { createClock } from '../../fixtures/servers/clock.ts';
+import { createCa, serverNames } from '../../fixtures/servers/crypto/ca.ts';
+import { startHttpsServer, type TestServer } from '../../fixtures/servers/http/httpsServer.ts';
+import { parseAuthorities } from './certificateAuthorities.ts';
+import { createFetch, type Fetch } from './trustingFetch.ts';
+
+const ca = createCa();
+let server: TestServer;
+let fetch: Fetch;
+beforeEach(async () => {
+  server = await startHttpsServer({
+    ...{ certificate: ca.issue(serverNames), clock: createClock(), routeOf: () => 'any' },
+    answer: ({ path }) => ({ status: 200, body: { text: 'x'.repeat(path === '/large' ? 2000 : 500) } }),
+  });
+  fetch = createFetch(parseAuthorities(ca.pem), 1000);
+});
+afterEach(() => server.stop());
+
+const call = (path: string, signal?: AbortSignal) => fetch(server.url + path, signal ? { signal } : {});
+
+it('passes on a response, and follows no redirect', async () => {
+  expect(await (await call('/')).json()).toEqual({ text: 'x'.repeat(500) });
+  server.answerNext('any', { status: 307, headers: { location: '/elsewhere' } });
+  expect((await call('/')).status).toBe(307);
+  expect(server.requests).toHaveLength(2);
+});
+
+it('calls nobody by TLS whom it is not told to trust', async () => {
+  const plain = createFetch(null, 1000);
+  await expect(plain(server.url, {})).rejects.toMatchObject({ name: 'TransportError', code: 'UNTRUSTED' });
+  expect(server.connections().came).toBe(0);
+});
+
+it('has a code for a body that is too large', async () => {
+  await expect(call('/large')).rejects.toMatchObject({ name: 'TransportError', code: 'TOO_LARGE' });
+});
+
+it.each(['head', 'body'] as const)('has a code for a connection that breaks at the %s', async (cut) => {
+  server.answerNext('any', { cut });
+  await expect(call('/')).rejects.toMatchObject({ name: 'TransportError', code: 'ECONNRESET' });
+});
+
+it.each(['head', 'body'] as const)('has a code for a response that stalls at the %s', async (stall) => {
+  server.answerNext('any', { stall });
+  await expect(call('/', AbortSignal.timeout(200))).rejects.toMatchObject({
+    name: 'TransportError',
+    code: 'ETIMEDOUT',
+  });
+});

@@ -1,0 +1,198 @@
+import { type ControllerClient, createControllerClient } from './controllerClient.ts';
+import { type ApiSession, type ControllerSession, logIn, openSession } from './controllerSession.ts';
+import { type Identity, readIdentity } from './identity.ts';
+import { MeshError, type MeshErrorKind } from './meshError.ts';
+import { type Attempt, firstSuccess } from './staggeredRace.ts';
+
+/** A login at one controller. It logs out once it is retired and no longer retained. */
+export class Login {
+  readonly identity: Identity;
+  /** The token for routers; a secret. */
+  readonly token: string;
+  readonly session: ControllerSession;
+  /** URL of the controller. */
+  readonly base: URL;
+  readonly #logOutAction: () => Promise<void>;
+  #retainCount = 0;
+  #isRetired = false;
+  #loggingOut: Promise<void> | null = null;
+
+  constructor({
+    identity,
+    base,
+    session,
+    token,
+    logOut,
+  }: Pick<Login, 'identity' | 'base' | 'session' | 'token' | 'logOut'>) {
+    this.identity = identity;
+    this.base = base;
+    this.session = session;
+    this.token = token;
+    this.#logOutAction = logOut;
+  }
+
+  /** Retains the login until the returned function is called, once. */
+  retain(): () => void {
+    this.#retainCount++;
+    return () => {
+      this.#retainCount--;
+      this.#logOutIfUnused();
+    };
+  }
+
+  /** Marks the login as unused by new dials. */
+  retire(): void {
+    this.#isRetired = true;
+    this.#logOutIfUnused();
+  }
+
+  /** Logs out and closes all sockets, within two seconds; never throws. */
+  logOut(): Promise<void> {
+    return (this.#loggingOut ??= this.#logOutAction());
+  }
+
+  #logOutIfUnused(): void {
+    if (this.#isRetired && this.#retainCount === 0) void this.logOut();
+  }
+}
+
+/** Options of a login. */
+interface LoginOptions {
+  identity: Identity;
+  base: URL;
+  timeoutMs: number;
+  /** On abort the login is no longer wanted; a token that is being issued is revoked all the same. */
+  signal: AbortSignal;
+  /** Receives work that continues after the login has ended. */
+  track: (work: Promise<void>) => void;
+}
+
+/** Logs in at one controller and lists the services that the identity may dial. */
+export async function logInAt(options: LoginOptions): Promise<Login> {
+  const { identity, base, timeoutMs, signal } = options;
+  const client = createControllerClient(identity, timeoutMs);
+  const end = () => client.end();
+  if (signal.aborted) end();
+  signal.addEventListener('abort', end, { once: true });
+  try {
+    const apiSession = await logIn(client, base).catch((error: unknown) => {
+      client.close();
+      throw error;
+    });
+    return await loginWithSession(options, { client, apiSession });
+  } finally {
+    signal.removeEventListener('abort', end);
+  }
+}
+
+async function loginWithSession(
+  { identity, base, track }: LoginOptions,
+  { client, apiSession }: { client: ControllerClient; apiSession: ApiSession },
+): Promise<Login> {
+  const logOut = () => {
+    const loggedOut = logOutAndClose(client, apiSession);
+    track(loggedOut);
+    return loggedOut;
+  };
+  try {
+    const session = await openSession(client, base, apiSession);
+    return new Login({ identity, base, session, token: apiSession.token, logOut });
+  } catch (error) {
+    void logOut();
+    throw error;
+  }
+}
+
+async function logOutAndClose(client: ControllerClient, apiSession: ApiSession): Promise<void> {
+  client.end();
+  await apiSession.logout().catch(() => undefined);
+  client.close();
+}
+
+/** Identity and timeout of the logins. */
+export interface MeshOptions {
+  identityFile: string;
+  /** Timeout of each request to a controller, and for starting the attempts at all controllers. */
+  timeoutMs: number;
+}
+
+/** Errors that hold for all controllers. */
+const finalKinds: MeshErrorKind[] = ['refused', 'unsupported'];
+
+/** The current login, shared by all dials, and retired ones; `close` ends all of them. */
+export class Logins {
+  readonly #options: MeshOptions;
+  readonly #closing = new AbortController();
+  /** Running logins, active logins, and log-outs. */
+  readonly #work = new Set<Promise<unknown>>();
+  readonly #active = new Set<Login>();
+  readonly #failedUrls = new Set<string>();
+  #current: Promise<Login> | null = null;
+
+  constructor(options: MeshOptions) {
+    this.#options = options;
+  }
+
+  /** Aborts on `close`. */
+  get closeSignal(): AbortSignal {
+    return this.#closing.signal;
+  }
+
+  /** The current login; starts one when there is none. */
+  current(): Promise<Login> {
+    if (this.#current !== null) return this.#current;
+    const started = this.#logIn();
+    this.#current = started;
+    started.catch(() => this.discard(started));
+    return started;
+  }
+
+  /** Discards a login: the next dial starts a new one, with the controller of `failed` tried last. */
+  discard(login: Promise<Login>, failed: Login | null = null): void {
+    if (failed !== null) this.#failedUrls.add(failed.base.href);
+    if (this.#current !== login) return;
+    this.#current = null;
+    login.then(
+      (old) => old.retire(),
+      () => undefined,
+    );
+  }
+
+  /** Logs out all of them, within two seconds; never throws. */
+  async close(): Promise<void> {
+    this.#closing.abort();
+    for (const login of this.#active) void login.logOut();
+    while (this.#work.size > 0) await Promise.allSettled(this.#work);
+  }
+
+  async #logIn(): Promise<Login> {
+    const { identityFile, timeoutMs } = this.#options;
+    const identity = await readIdentity(identityFile);
+    if (identity.controllers.length === 0) throw new MeshError('unreachable', 'the identity names no controller');
+    const hasFailed = (base: URL) => Number(this.#failedUrls.has(base.href));
+    const bases = identity.controllers.toSorted((one, other) => hasFailed(one) - hasFailed(other));
+    const track = (work: Promise<unknown>) => this.#track(work);
+    const attempts = bases.map((base): Attempt<Login> => (signal) => {
+      const login = logInAt({ identity, base, timeoutMs, signal, track });
+      track(login.then((got) => this.#activate(got)));
+      return login;
+    });
+    const staggerMs = timeoutMs / (bases.length + 1);
+    return firstSuccess(attempts, {
+      staggerMs,
+      finalKinds,
+      signal: this.closeSignal,
+      discardLate: (late) => late.retire(),
+    });
+  }
+
+  #activate(login: Login): void {
+    if (this.closeSignal.aborted) void login.logOut();
+    else this.#active.add(login);
+  }
+
+  #track(work: Promise<unknown>): void {
+    const settled = work.catch(() => undefined).finally(() => this.#work.delete(settled));
+    this.#work.add(settled);
+  }
+}

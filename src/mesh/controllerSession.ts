@@ -1,0 +1,306 @@
+import { createHash, randomBytes } from 'node:crypto';
+import type { ControllerAnswer, ControllerClient, ControllerRequest } from './controllerClient.ts';
+import { findService, type Intercept, type Target } from './intercept.ts';
+import { asList, asRecord, asText, MeshError } from './meshError.ts';
+
+/** The services and dial sessions of one login; valid for one tick. */
+export interface ControllerSession {
+  /** The service for the target, by intercept address first, by name second. */
+  findService: (target: Target) => Service;
+  /**
+   * The dial session of a service, with its routers; one per service, because a controller may lose one of two
+   * concurrent ones.
+   */
+  dialSessionFor: (service: Service) => Promise<DialSession>;
+  /** Discards a dial session that failed, so that the next dial creates a new one. */
+  discardDialSession: (dialSession: Promise<DialSession>) => void;
+}
+
+/** An authenticated API session, and how to end it. */
+export interface ApiSession {
+  /** The token for routers; a secret. */
+  token: string;
+  /** Request headers for the controller. */
+  headers: Record<string, string>;
+  /** True when a second factor or an external login is still required. */
+  isPartiallyAuthenticated: boolean;
+  logout: () => Promise<unknown>;
+}
+
+/** A service that the identity may dial. */
+interface Service extends Intercept {
+  id: string;
+  encrypted: boolean;
+  /** Every policy that grants the service demands posture checks that this machine fails. */
+  failsPostureChecks: boolean;
+}
+
+/** A permission to dial a service. The token is a secret; the routers are `tls` addresses. */
+export interface DialSession {
+  token: string;
+  routers: { host: string; port: number }[];
+}
+
+const PAGE_SIZE = 500;
+const MAX_SERVICES = 10_000;
+/** Channels to all of them are opened at once. */
+const MAX_ROUTERS = 32;
+
+/** Logs in, by OIDC when the controller supports it. */
+export async function logIn(client: ControllerClient, base: URL): Promise<ApiSession> {
+  const version = asRecord(await requestData(client, urlOf(base, 'version'), { method: 'GET' }));
+  const hasOidc = asList(version['capabilities']).includes('OIDC_AUTH');
+  return hasOidc ? logInByOidc(client, base) : logInByCertificate(client, base);
+}
+
+/** Lists what the identity may dial. */
+export async function openSession(
+  client: ControllerClient,
+  base: URL,
+  apiSession: ApiSession,
+): Promise<ControllerSession> {
+  if (apiSession.isPartiallyAuthenticated) {
+    throw new MeshError('unsupported', 'the identity is asked for a second factor or an external login');
+  }
+  const { headers } = apiSession;
+  const services = await listServices(client, base, headers);
+  const dials = new Map<string, Promise<DialSession>>();
+  const discardDialSession = (dialSession: Promise<DialSession>) => {
+    for (const [id, known] of dials) if (known === dialSession) dials.delete(id);
+  };
+  return {
+    findService: (target) => findService(services, target),
+    dialSessionFor: (service) => {
+      const found = dials.get(service.id) ?? createDialSession(client, base, { headers, service });
+      dials.set(service.id, found);
+      found.catch(() => discardDialSession(found));
+      return found;
+    },
+    discardDialSession,
+  };
+}
+
+async function logInByOidc(client: ControllerClient, { origin }: URL): Promise<ApiSession> {
+  const { access, refresh } = await loginByOidc(client, origin);
+  return {
+    token: access,
+    headers: { authorization: `Bearer ${access}` },
+    isPartiallyAuthenticated: false,
+    logout: async () => refresh !== null && logoutByOidc(client, origin, refresh),
+  };
+}
+
+async function logInByCertificate(client: ControllerClient, base: URL): Promise<ApiSession> {
+  const url = urlOf(base, 'authenticate?method=cert');
+  const controllerRequest = { method: 'POST', body: {}, outlivesEnd: true } as const;
+  const { token: issued, authQueries } = asRecord(await requestData(client, url, controllerRequest));
+  const token = asText(issued);
+  if (token === '') throw new MeshError('protocol', 'the controller gave no token');
+  const headers = { 'zt-session': token };
+  return {
+    token,
+    headers,
+    isPartiallyAuthenticated: asList(authQueries).length > 0,
+    logout: () => client.request(urlOf(base, 'current-api-session'), { method: 'DELETE', headers, outlivesEnd: true }),
+  };
+}
+
+async function listServices(client: ControllerClient, base: URL, headers: Record<string, string>): Promise<Service[]> {
+  const services: Service[] = [];
+  for (let offset = 0; offset < MAX_SERVICES; offset += PAGE_SIZE) {
+    const url = urlOf(base, `services?limit=${PAGE_SIZE}&offset=${offset}&configTypes=intercept.v1`);
+    const page = asList(await requestData(client, url, { method: 'GET', headers })).map(asRecord);
+    services.push(...page.filter(mayDial).map(serviceOf));
+    if (page.length < PAGE_SIZE) break;
+  }
+  return services;
+}
+
+function mayDial({ permissions }: Record<string, unknown>): boolean {
+  return asList(permissions).includes('Dial');
+}
+
+function serviceOf({ id, name, encryptionRequired, config, postureQueries }: Record<string, unknown>): Service {
+  const grants = asList(postureQueries)
+    .map(asRecord)
+    .filter(({ policyType }) => policyType === 'Dial');
+  return {
+    id: asText(id),
+    name: asText(name),
+    encrypted: encryptionRequired !== false,
+    failsPostureChecks: grants.length > 0 && grants.every(({ isPassing }) => isPassing === false),
+    intercept: asRecord(config)['intercept.v1'] ?? null,
+  };
+}
+
+async function createDialSession(
+  client: ControllerClient,
+  base: URL,
+  { headers, service }: { headers: Record<string, string>; service: Service },
+): Promise<DialSession> {
+  if (service.failsPostureChecks) throw postureCheckError(base);
+  const body = { serviceId: service.id, type: 'Dial' };
+  const data = asRecord(await requestData(client, urlOf(base, 'sessions'), { method: 'POST', headers, body }));
+  const routers = asList(data['edgeRouters'])
+    .map(asRecord)
+    .filter(isUsable)
+    .flatMap(routerAddressOf)
+    .slice(0, MAX_ROUTERS);
+  const token = asText(data['token']);
+  if (token === '') throw new MeshError('protocol', 'the controller gave no session token');
+  return { token, routers };
+}
+
+function isUsable(router: Record<string, unknown>): boolean {
+  return router['isOnline'] !== false && router['disabled'] !== true;
+}
+
+function routerAddressOf(router: Record<string, unknown>): { host: string; port: number }[] {
+  const { tls } = { ...asRecord(router['urls']), ...asRecord(router['supportedProtocols']) } as { tls?: unknown };
+  const [, host, port] = /^tls:(?:\/\/)?\[?([^\]/]+?)\]?:(\d+)$/.exec(asText(tls)) ?? [];
+  return host === undefined ? [] : [{ host, port: Number(port) }];
+}
+
+/** The `data` of a successful answer; throws the error of any other. */
+async function requestData(client: ControllerClient, url: URL, controllerRequest: ControllerRequest): Promise<unknown> {
+  const answer = await client.request(url, controllerRequest);
+  if (answer.status < 200 || answer.status > 299) {
+    throw errorOfAnswer(answer, { url, isLoggedIn: controllerRequest.headers !== undefined });
+  }
+  const { data } = asRecord(answer.json);
+  if (data === undefined) throw new MeshError('protocol', `controller ${url.host}: an answer without data`);
+  return data;
+}
+
+function errorOfAnswer(
+  { status, json }: ControllerAnswer,
+  { url, isLoggedIn }: { url: URL; isLoggedIn: boolean },
+): MeshError {
+  const { code: errorCode } = asRecord(asRecord(json)['error']);
+  const code = /^[A-Z0-9_]{1,64}$/.test(asText(errorCode)) ? asText(errorCode) : '';
+  const where = `controller ${url.host}`;
+  if (status === 401) return isLoggedIn ? new MeshError('stale', `${where}: the session is over`) : identityRefused();
+  if (code === 'INVALID_POSTURE') return postureCheckError(url);
+  if (status === 404 && isLoggedIn) return new MeshError('notGranted', `${where} does not know the service any more`);
+  const isTransient = status === 408 || status === 429 || status >= 500;
+  return new MeshError(isTransient ? 'unreachable' : 'protocol', `${where} answered ${status} ${code}`.trimEnd());
+}
+
+/** Newer controllers let the router reject such a dial, which gives no reason. */
+function postureCheckError({ host }: URL): MeshError {
+  return new MeshError('unsupported', `controller ${host} demands a posture check`);
+}
+
+function urlOf(base: URL, path: string): URL {
+  return new URL(`${base.pathname.replace(/\/$/, '')}/${path}`, base);
+}
+
+/**
+ * The redirect URI registered at every controller for native clients; nothing listens there, and it is never requested.
+ */
+const REDIRECT_URI = 'http://localhost:20314/auth/callback';
+const CLIENT_ID = 'openziti';
+
+/** The tokens of an OIDC login; both are secrets. Controllers and routers accept the access token. */
+interface Tokens {
+  access: string;
+  /** Revoking it invalidates both; null when the controller issues none. */
+  refresh: string | null;
+}
+
+/** Logs in at the controller's OIDC provider with the identity's certificate. */
+async function loginByOidc(client: ControllerClient, origin: string): Promise<Tokens> {
+  const [state, verifier] = [randomSecret(), randomSecret()];
+  const authorization = await client.request(authorizeUrl(origin, { state, verifier }), { method: 'GET' });
+  const request = paramOf(authorization, 'authRequestID') ?? headerOf(authorization, 'auth-request-id');
+  if (request === null) throw stepError('authorize', authorization);
+  const login = new URL(`/oidc/login/cert?id=${encodeURIComponent(request)}`, origin);
+  const loginAnswer = await client.request(login, { method: 'POST', body: { id: request } });
+  if (loginAnswer.status === 200) throw new MeshError('unsupported', 'the identity is asked for a second factor');
+  const callbackUrl = headerOf(loginAnswer, 'location');
+  if (loginAnswer.status === 401 || loginAnswer.status === 403) throw identityRefused();
+  if (callbackUrl === null) throw stepError('login', loginAnswer);
+  const callback = await client.request(requireSameOrigin(callbackUrl, origin), { method: 'GET' });
+  const code = paramOf(callback, 'code');
+  if (code === null || paramOf(callback, 'state') !== state) throw stepError('callback', callback);
+  return exchangeCode(client, origin, { code, verifier });
+}
+
+function authorizeUrl(origin: string, { state, verifier }: { state: string; verifier: string }): URL {
+  const url = new URL('/oidc/authorize', origin);
+  url.search = new URLSearchParams({
+    client_id: CLIENT_ID,
+    response_type: 'code',
+    scope: 'openid offline_access',
+    redirect_uri: REDIRECT_URI,
+    state,
+    nonce: randomSecret(),
+    code_challenge: createHash('sha256').update(verifier).digest('base64url'),
+    code_challenge_method: 'S256',
+  }).toString();
+  return url;
+}
+
+/** Ends a login by revoking its refresh token: controllers still accept an access token that is revoked alone. */
+async function logoutByOidc(client: ControllerClient, origin: string, refresh: string): Promise<void> {
+  const body = new URLSearchParams({ client_id: CLIENT_ID, token: refresh, token_type_hint: 'refresh_token' });
+  await client.request(new URL('/oidc/revoke', origin), { method: 'POST', body, outlivesEnd: true });
+}
+
+async function exchangeCode(
+  client: ControllerClient,
+  origin: string,
+  grant: { code: string; verifier: string },
+): Promise<Tokens> {
+  const body = new URLSearchParams({
+    grant_type: 'authorization_code',
+    client_id: CLIENT_ID,
+    code: grant.code,
+    code_verifier: grant.verifier,
+    redirect_uri: REDIRECT_URI,
+  });
+  const answer = await client.request(new URL('/oidc/oauth/token', origin), {
+    method: 'POST',
+    body,
+    outlivesEnd: true,
+  });
+  const { access_token: access, refresh_token: refresh } = asRecord(answer.json);
+  if (answer.status !== 200 || typeof access !== 'string') throw stepError('token', answer);
+  return { access, refresh: typeof refresh === 'string' ? refresh : null };
+}
+
+/** A query parameter of the redirect location. */
+function paramOf(answer: ControllerAnswer, name: string): string | null {
+  const location = headerOf(answer, 'location');
+  if (location === null || !URL.canParse(location, REDIRECT_URI)) return null;
+  return new URL(location, REDIRECT_URI).searchParams.get(name);
+}
+
+function headerOf({ headers }: ControllerAnswer, name: string): string | null {
+  const value = headers[name];
+  return typeof value === 'string' && value !== '' ? value : null;
+}
+
+function requireSameOrigin(location: string, origin: string): URL {
+  const url = URL.parse(location, origin);
+  if (url?.origin !== origin) throw new MeshError('protocol', 'the controller redirects a login to another origin');
+  return url;
+}
+
+function randomSecret(): string {
+  return randomBytes(32).toString('base64url');
+}
+
+/** The controller rejected the certificate. */
+function identityRefused(): MeshError {
+  return new MeshError(
+    'refused',
+    'the controller does not know the identity: it was deleted, or its certificate revoked',
+  );
+}
+
+function stepError(step: string, { status }: ControllerAnswer): MeshError {
+  if (status === 401) return identityRefused();
+  const kind = status === 408 || status === 429 || status >= 500 ? 'unreachable' : 'protocol';
+  return new MeshError(kind, `the controller answered the ${step} step of its login with ${status}`);
+}

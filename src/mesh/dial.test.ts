@@ -1,0 +1,170 @@
+import { once } from 'node:events';
+import { type AddressInfo, createServer, type Server } from 'node:net';
+import { text } from 'node:stream/consumers';
+import fc from 'fast-check';
+import { type Fabric, openFabric } from '../../fixtures/mesh/fabric.ts';
+import { keys, le32, packFrame, types } from '../../fixtures/mesh/frames.ts';
+import { seed } from '../../fixtures/sampling/seed.ts';
+import { createMesh, type Mesh } from './mesh.ts';
+
+let echo: Server;
+let fabric: Fabric;
+let mesh: Mesh;
+const neverAborted = new AbortController().signal;
+const target = { host: 'plain', port: 80, service: 'plain' };
+const conn = { [keys.conn]: le32(1) };
+
+beforeAll(async () => {
+  echo = createServer((socket) => socket.on('error', () => undefined).pipe(socket));
+  await once(echo.listen(0, '127.0.0.1'), 'listening');
+});
+afterAll(() => void echo.close());
+beforeEach(async () => {
+  const { port } = echo.address() as AddressInfo;
+  fabric = await openFabric({ plain: { port, encrypted: false }, sealed: { port, encrypted: true } });
+  mesh = createMesh({ identityFile: fabric.identityFile, timeoutMs: 30_000 });
+});
+afterEach(async () => {
+  fabric.faultMode.delay = async () => undefined;
+  await mesh.close();
+  await fabric.stop();
+});
+
+const channels = () => fabric.routers.flatMap((router) => [...router.channels]);
+
+/** `asked` resolves when the controller receives the request; it responds when `answer` is called. */
+function delayedAnswer(word: string) {
+  const [asked, answer] = [Promise.withResolvers<undefined>(), Promise.withResolvers<undefined>()];
+  fabric.faultMode.delay = async (request) => {
+    if (!request.endsWith(word)) return;
+    asked.resolve(undefined);
+    await answer.promise;
+  };
+  return { asked: asked.promise, answer: () => answer.resolve(undefined) };
+}
+
+describe('a dial that is aborted', () => {
+  it.each(['version', 'services', 'sessions'])('while the controller delays %s ends at once', async (word) => {
+    const { asked, answer } = delayedAnswer(word);
+    fabric.faultMode.hello = 'silent';
+    const stop = new AbortController();
+    const dialled = mesh.dial(target, stop.signal).catch((error: unknown) => error);
+    await asked;
+    stop.abort();
+    expect(await dialled).toMatchObject({ name: 'MeshError', kind: 'unreachable' });
+    answer();
+  });
+
+  it('because the mesh is closed ends at once, together with its login', async () => {
+    const { asked } = delayedAnswer('version');
+    const dialled = mesh.dial(target, neverAborted).catch((error: unknown) => error);
+    await asked;
+    await mesh.close();
+    expect(await dialled).toMatchObject({ name: 'MeshError', kind: 'unreachable' });
+  });
+});
+
+describe('a mesh that is closed', () => {
+  it('closes its connections', async () => {
+    const connection = await mesh.dial(target, neverAborted);
+    const [channel] = channels();
+    const closed = [once(connection, 'close').catch(() => undefined), once(channel!, 'close')];
+    await mesh.close();
+    await Promise.all(closed);
+  });
+
+  it('does not wait for a controller that does not respond to the log-out', async () => {
+    await mesh.dial(target, neverAborted);
+    delayedAnswer('current-api-session');
+    await mesh.close();
+    expect(fabric.controller.requests.at(-1)).toMatch(/^DELETE/);
+  });
+});
+
+describe('a router that closes after its answer', () => {
+  it('leaves data readable that the host sent before it closed', async () => {
+    const bytes = Buffer.concat([packFrame(types.data, conn, Buffer.from('all of it')), packFrame(types.closed, conn)]);
+    fabric.faultMode.noise = { after: 'dial', bytes };
+    const connection = await mesh.dial(target, neverAborted);
+    while (channels().length > 0) await new Promise(setImmediate);
+    expect(await text(connection)).toBe('all of it');
+  });
+
+  it.each(['plain', 'sealed'])(
+    'after invalid bytes fails the dial to a %s service, and nothing else',
+    async (service) => {
+      fabric.faultMode.noise = { after: 'dial', bytes: Buffer.alloc(64) };
+      await expect(mesh.dial({ ...target, host: service, service }, neverAborted)).rejects.toMatchObject({
+        kind: 'protocol',
+      });
+    },
+  );
+
+  it('after data that follows the end is ignored', async () => {
+    const fin = packFrame(types.data, { ...conn, [keys.flags]: le32(1) });
+    const bytes = Buffer.concat([
+      packFrame(types.data, conn, Buffer.from('a')),
+      fin,
+      packFrame(types.data, conn, fin),
+      fin,
+    ]);
+    fabric.faultMode.noise = { after: 'dial', bytes: Buffer.concat([bytes, packFrame(types.closed, conn)]) };
+    expect(await text(await mesh.dial(target, neverAborted))).toBe('a');
+  });
+});
+
+it('a rejection that repeats the session token is reported without it', async () => {
+  fabric.faultMode.dial = { words: `no TOKEN, nor eyJhbGciOi.eyJzdWIi.c2ln` };
+  await expect(mesh.dial(target, neverAborted)).rejects.toMatchObject({ message: 'service plain: no ***, nor ***' });
+});
+
+const anywhere = { protocols: ['tcp'], portRanges: [{ low: 1, high: 99 }] };
+const [manyNumbers, badPort] = [
+  Array.from({ length: 200_000 }, () => 7),
+  { supportedProtocols: { tls: 'tls://h:99999' } },
+];
+
+describe.each(['version', 'authenticate', 'services', 'sessions'])('a controller whose %s is', (word) => {
+  it.each([
+    ['null', null],
+    ['a number', 7],
+    ['a text', 'text'],
+    ['a list of mixed values', [null, 7, { permissions: ['Dial'], name: 7, config: { 'intercept.v1': 7 } }]],
+    ['of other types', { token: 'a\nb', capabilities: 'OIDC_AUTH', edgeRouters: [null, badPort] }],
+    ['huge', [{ permissions: ['Dial'], config: { 'intercept.v1': { ...anywhere, addresses: manyNumbers } } }]],
+  ])('%s leads to a MeshError or a connection', async (_name, data) => {
+    fabric.faultMode.data = { [word]: data };
+    const outcome = await mesh.dial(target, neverAborted).catch((error: unknown) => error);
+    expect((outcome as object).constructor.name).toMatch(/^Mesh(Error|Connection)$/);
+  });
+});
+
+const frame = fc
+  .tuple(
+    fc.constantFrom(...Object.values(types), 60_798, 5),
+    fc.dictionary(fc.constantFrom(...Object.values(keys).map(String)), fc.uint8Array({ maxLength: 8 })),
+    fc.uint8Array({ maxLength: 60 }),
+  )
+  .map(([type, headers, body]) => {
+    const values = Object.entries(headers).map(([key, value]) => [key, Buffer.from(value)]);
+    return packFrame(type, { ...conn, ...(Object.fromEntries(values) as Record<number, Buffer>) }, Buffer.from(body));
+  });
+const noise = fc.oneof(
+  fc.array(frame, { maxLength: 6 }).map((frames) => Buffer.concat(frames)),
+  fc.uint8Array({ maxLength: 200 }).map((bytes) => Buffer.from(bytes)),
+);
+
+it(`a router that sends random bytes leads to a MeshError or the end of the connection (SEED=${seed})`, async () => {
+  const [after, service] = [fc.constantFrom('hello' as const, 'dial' as const), fc.constantFrom('plain', 'sealed')];
+  const property = fc.asyncProperty(after, service, noise, async (when, name, bytes) => {
+    fabric.faultMode.noise = { after: when, bytes };
+    const connection = await mesh
+      .dial({ ...target, host: name, service: name }, neverAborted)
+      .catch((error: unknown) => {
+        expect(error).toMatchObject({ name: 'MeshError' });
+      });
+    connection?.end('words');
+    await (connection && text(connection).catch((error: unknown) => expect(error).toHaveProperty('code')));
+  });
+  await fc.assert(property, { seed, numRuns: 60, endOnFailure: true });
+}, 60_000);

@@ -1,2 +1,0 @@
-/** A fact of the host, or the reason why it is not known. */
-export type Fact<T> = { known: T } | { unknown: string };
