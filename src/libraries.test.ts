@@ -1,10 +1,11 @@
-import { begins, formatImports, isOwnFile, sourceImports } from '../fixtures/architecture/imports.ts';
+import { readFileSync } from 'node:fs';
+import { begins, formatImports, isOwnFile, sourceFiles, sourceImports } from '../fixtures/architecture/imports.ts';
 
 /** The only files that may import a library, so that it can be replaced in one place. */
 const libraryOwners: Record<string, string[]> = {
   xstate: ['machines/', 'src/agent/services/index.ts', 'src/agent/commands/'],
   'libsodium-wrappers': ['src/mesh/secretStream.ts', 'src/signatures/sign/privateKey.ts'],
-  got: ['src/agent/adapters/http/gotClient.ts', 'src/core/jsonClient.ts', 'src/deployctl/core/client.ts'],
+  got: ['src/core/httpClient.ts'],
   dockerode: ['src/agent/adapters/engine/'],
   tar: ['src/bundle/archive/'],
   lockfile: ['src/agent/adapters/state/lock.ts'],
@@ -49,6 +50,12 @@ it.each(Object.entries(libraryOwners))('%s is imported by its owners only', (lib
 
 it('imports no library without an owner', () => {
   expect(formatImports(libraries.filter(({ to }) => !(to in libraryOwners)))).toEqual([]);
+});
+
+it('sends no request by node:http but where a measurement stands beside it (adr/0019)', () => {
+  const sends = /import \{[^}]*\brequest\b[^}]*\} from 'node:https?'|\bhttps?\.(?:request|get)\(/;
+  const files = sourceFiles.filter((file) => sends.test(readFileSync(file, 'utf8')));
+  expect(files).toEqual(['src/agent/adapters/engine/engineRequest.ts', 'src/core/nodeClient.ts']);
 });
 
 it('an adapter imports one library at most', () => {

@@ -75,7 +75,7 @@ function requiredOption(node: ts.Node): string | null {
   if (called === 'tls.connect' || /^(https\.|Https)Agent$/.test(called)) return 'secureContext';
   if (called === 'super' && /^(https\.|Https)Agent$/.test(parentClassOf(node) ?? '')) return 'secureContext';
   if (/^(https\.(request|get)|overHttps)$/.test(called)) return 'agent';
-  return /^got\b/.test(called) ? 'agent: agents' : null;
+  return /^got\b/.test(called) ? 'agent: request.agents' : null;
 }
 
 function parentClassOf(node: ts.Node): string | undefined {

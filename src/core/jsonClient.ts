@@ -1,8 +1,8 @@
-import { Agent as HttpAgent, type IncomingHttpHeaders } from 'node:http';
-import { Agent as HttpsAgent } from 'node:https';
-import got, { type OptionsInit, RequestError } from 'got';
+import type { IncomingHttpHeaders } from 'node:http';
 import { type Authorities, createTlsContext } from './certificateAuthorities.ts';
 import { TransportError } from './http.rules.ts';
+import { send } from './httpClient.ts';
+import { closeAgents, createAgents } from './nodeClient.ts';
 
 /** One call; the body is sent as JSON. */
 export interface JsonRequest {
@@ -45,66 +45,33 @@ export interface JsonClientOptions {
 /** Creates a client that follows no redirect, and repeats a call only on a kept connection that the server has closed. */
 export function createJsonClient({ baseUrl, authorities, ...bounds }: JsonClientOptions): JsonClient {
   const { timeoutMs, maxBytes, maxSockets } = bounds;
-  const pool = { keepAlive: true, maxSockets };
-  const agents = {
-    http: new HttpAgent(pool),
-    https: new HttpsAgent({ ...pool, secureContext: createTlsContext(authorities), rejectUnauthorized: true }),
-  };
+  const agents = createAgents(createTlsContext(authorities), { keepAlive: true, maxSockets });
   return {
-    send: async ({ path, method, headers = {}, body }) => {
+    send: async ({ path, method, headers, body }) => {
       const url = new URL(baseUrl + path);
       if (!url.href.endsWith(path)) throw new TransportError('INVALID_PATH');
-      const limit = new AbortController();
-      const request = got(url, {
-        ...callOptions,
-        method,
-        headers: { accept: 'application/json', ...headers },
-        ...(body !== undefined && { json: body }),
-        agent: agents,
-        https: { rejectUnauthorized: true },
-        timeout: { request: timeoutMs },
-        signal: limit.signal,
+      const answer = await send({
+        ...{ url, method, agents, maxBytes, resends: true, timeout: { request: timeoutMs } },
+        headers: { accept: 'application/json', ...(body && { 'content-type': 'application/json' }), ...headers },
+        body: body && JSON.stringify(body),
+      }).catch((error: unknown) => {
+        throw new TransportError(codeOf(error));
       });
-      void request.on('downloadProgress', ({ transferred }) => transferred > maxBytes && limit.abort());
-      const {
-        statusCode,
-        headers: answered,
-        body: text,
-      } = await request.catch((error: unknown) => {
-        throw new TransportError(limit.signal.aborted ? 'TOO_LARGE' : codeOf(error));
-      });
-      return { status: statusCode, headers: answered, json: parseJson(text) };
+      return { status: answer.status, headers: answer.headers, json: parseJson(answer.body) };
     },
-    close: () => {
-      agents.http.destroy();
-      agents.https.destroy();
-    },
+    close: () => closeAgents(agents),
   };
 }
-
-const callOptions = {
-  throwHttpErrors: false,
-  followRedirect: false,
-  decompress: false,
-  responseType: 'text',
-  retry: {
-    limit: 1,
-    methods: ['GET', 'POST', 'PUT', 'DELETE'],
-    statusCodes: [],
-    errorCodes: ['ECONNRESET', 'EPIPE'],
-    // a server may close an idle connection while a call is on its way
-    calculateDelay: ({ error }) => (error.request?.reusedSocket === true ? 1 : 0),
-  },
-} satisfies OptionsInit;
 
 /** An error of got holds the request with its headers: nothing but its code is passed on. */
 function codeOf(error: unknown): string {
-  return error instanceof RequestError ? error.code : 'UNKNOWN';
+  const { code } = error as { code?: unknown };
+  return typeof code === 'string' ? code : 'UNKNOWN';
 }
 
-function parseJson(text: string): unknown {
+function parseJson(body: Buffer): unknown {
   try {
-    return JSON.parse(text);
+    return JSON.parse(body.toString('utf8'));
   } catch {
     return undefined;
   }

@@ -1,6 +1,5 @@
-import { once } from 'node:events';
-import type { ClientRequest, IncomingHttpHeaders, IncomingMessage } from 'node:http';
-import https from 'node:https';
+import type { IncomingHttpHeaders } from 'node:http';
+import { closeAgents, createAgents, open } from '../core/nodeClient.ts';
 import { collectBytes } from '../core/streams.ts';
 import type { Identity } from './identity.ts';
 import { classifySocketError, MeshError, parseJson } from './meshError.ts';
@@ -42,16 +41,16 @@ export function createControllerClient(
 ): ControllerClient {
   const [ended, closed] = [new AbortController(), new AbortController()];
   let timer: NodeJS.Timeout | undefined;
-  const agent = new https.Agent({ keepAlive: true, secureContext, rejectUnauthorized: true });
+  const agents = createAgents(secureContext);
   return {
     request: async (url, controllerRequest) => {
+      if (url.protocol !== 'https:') throw new MeshError('protocol', `controller ${url.host}: ERR_INVALID_PROTOCOL`);
       const { signal } = controllerRequest.outlivesEnd ? closed : ended;
       const limit = AbortSignal.any([signal, AbortSignal.timeout(timeoutMs)]);
       try {
-        return await sendOnLiveConnection(() => {
-          const { method } = controllerRequest;
-          return https.request(url, { method, agent, signal: limit, ...requestHeaders(controllerRequest) });
-        }, controllerRequest);
+        const answer = await open({ url, agents, signal: limit, resends: true, ...encoded(controllerRequest) });
+        const json = parseJson((await collectBytes(answer.body, { maxBytes: MAX_BODY_BYTES, tooLarge })).toString());
+        return { status: answer.status, headers: answer.headers, json };
       } catch (error) {
         if (limit.aborted) throw new MeshError('unreachable', `controller ${url.host}: no answer in time`);
         throw classifySocketError(error, `controller ${url.host}`);
@@ -65,48 +64,19 @@ export function createControllerClient(
       clearTimeout(timer);
       closed.abort();
       ended.abort();
-      agent.destroy();
+      closeAgents(agents);
     },
   };
 }
 
-function requestHeaders({ headers, body }: ControllerRequest): { headers: Record<string, string> } {
+function encoded({ method, headers, body }: ControllerRequest) {
   const isForm = body instanceof URLSearchParams;
+  const type = { 'content-type': isForm ? 'application/x-www-form-urlencoded' : 'application/json' };
   return {
-    headers: {
-      accept: 'application/json',
-      ...(body !== undefined && { 'content-type': isForm ? 'application/x-www-form-urlencoded' : 'application/json' }),
-      ...headers,
-    },
+    method,
+    headers: { accept: 'application/json', ...(body && type), ...headers },
+    body: isForm ? body.toString() : body && JSON.stringify(body),
   };
-}
-
-/** A controller may close an idle connection while a request is on its way: the request is sent again on another one. */
-async function sendOnLiveConnection(
-  open: () => ClientRequest,
-  controllerRequest: ControllerRequest,
-): Promise<ControllerAnswer> {
-  for (;;) {
-    const request = open();
-    try {
-      return await sendRequest(request, controllerRequest);
-    } catch (error) {
-      if (!request.reusedSocket || (error as NodeJS.ErrnoException).code !== 'ECONNRESET') throw error;
-    }
-  }
-}
-
-async function sendRequest(request: ClientRequest, { body }: ControllerRequest): Promise<ControllerAnswer> {
-  request.end(
-    body === undefined ? undefined : body instanceof URLSearchParams ? body.toString() : JSON.stringify(body),
-  );
-  const [response] = (await once(request, 'response')) as [IncomingMessage];
-  const text = await readBody(response);
-  return { status: response.statusCode ?? 0, headers: response.headers, json: parseJson(text) };
-}
-
-async function readBody(response: IncomingMessage): Promise<string> {
-  return (await collectBytes(response, { maxBytes: MAX_BODY_BYTES, tooLarge })).toString();
 }
 
 function tooLarge(): MeshError {

@@ -1,6 +1,4 @@
 import { stat } from 'node:fs/promises';
-import { Agent as HttpAgent } from 'node:http';
-import { Agent as HttpsAgent } from 'node:https';
 import { homedir } from 'node:os';
 import { basename, dirname, join, relative, resolve } from 'node:path';
 import { type Command, InvalidArgumentError } from 'commander';
@@ -23,6 +21,7 @@ import {
 import type { ImportChoices } from '../../bundle/import/importWork.rules.ts';
 import { collectBytes } from '../../core/streams.ts';
 import { diskFault } from '../../core/errors.rules.ts';
+import { closeAgents, createAgents } from '../../core/nodeClient.ts';
 import { readRegularFile } from '../../core/files.ts';
 import { parseImageReference } from '../../registry/imageReference.rules.ts';
 import { defaultLimits as limits } from '../../api/checkIn.rules.ts';
@@ -30,7 +29,7 @@ import { parseManifest } from '../../api/manifest.rules.ts';
 import { imageDigest, type Login, type RegistryAccess, RegistryError } from '../../registry/repository.ts';
 import { contextOf } from '../config/connection.ts';
 import type { Result, Run, Session } from '../config/session.ts';
-import { type Agents, download } from '../core/client.ts';
+import { download, timeout } from '../core/client.ts';
 import { CtlError, exits, usageError } from '../core/ctlError.ts';
 import { collectOption } from '../core/options.ts';
 import { formatFacts, harmless } from '../core/table.ts';
@@ -221,16 +220,13 @@ function secretLine(
 
 /** Access to image registries by the system's authorities and the logins of `docker login`. */
 function openRegistries(environment: NodeJS.ProcessEnv): RegistryAccess & { close: () => void } {
-  const agents: Agents = {
-    http: new HttpAgent({ keepAlive: true }),
-    https: new HttpsAgent({ keepAlive: true, secureContext: contextOf(null), rejectUnauthorized: true }),
-  };
+  const agents = createAgents(contextOf(null));
   return {
     loginOf: readDockerLogins(environment),
     get: async (url, headers) => {
       let body: Buffer = Buffer.alloc(0);
       try {
-        const answer = await download({ url, method: 'GET', headers, body: undefined, agents }, async (bytes) => {
+        const answer = await download({ url, method: 'GET', headers, agents, timeout }, async (bytes) => {
           body = await collectBytes(bytes, limit);
         });
         return answer.status === 200 ? { ...answer, body } : answer;
@@ -240,7 +236,7 @@ function openRegistries(environment: NodeJS.ProcessEnv): RegistryAccess & { clos
         throw new RegistryError(`${url.host} cannot be reached (${code})`);
       }
     },
-    close: () => Object.values(agents).forEach((agent: HttpAgent) => agent.destroy()),
+    close: () => closeAgents(agents),
   };
 }
 

@@ -1,20 +1,18 @@
-import { once } from 'node:events';
-import { Agent as HttpAgent, type IncomingHttpHeaders, type IncomingMessage } from 'node:http';
-import { Agent as HttpsAgent } from 'node:https';
 import type { Readable } from 'node:stream';
 import type { SecureContext } from 'node:tls';
-import got from 'got';
 import { refusals } from '../../../machines/refusals.ts';
 import { collectBytes } from '../../core/streams.ts';
 import { describeErrorCode, errorClassOf } from '../../core/errors.rules.ts';
 import { parseErrorBody, parseRetryAfter } from '../../core/http.rules.ts';
+import { type GotRequest, type HttpAnswer, open, send } from '../../core/httpClient.ts';
 import { isObject } from '../../core/json.rules.ts';
+import { closeAgents, createAgents } from '../../core/nodeClient.ts';
 import { version } from '../../core/commandLine.ts';
 import { type BundleRefusal, type Clock, CtlError, type Exit, exits, usageError } from './ctlError.ts';
 
 /** One call of the operators' API. */
 export interface ApiCall {
-  method: HttpRequest['method'];
+  method: GotRequest['method'];
   /** Made by `path`. */
   path: string;
   query?: Record<string, string | number | undefined>;
@@ -43,15 +41,12 @@ export interface Connection {
 
 /** The API at the end of a connection; `clock` times the retries. */
 export function createApi({ url, token, context }: Connection, clock: Clock): Api {
-  const agents: Agents = {
-    http: new HttpAgent({ keepAlive: true }),
-    https: new HttpsAgent({ keepAlive: true, secureContext: context, rejectUnauthorized: true }),
-  };
+  const agents = createAgents(context);
   const attempt = async (call: ApiCall): Promise<Attempt> => {
     const upload = await call.upload?.();
     const headers = { ...baseHeaders, authorization: `Bearer ${token}`, ...contentHeaders(call, upload?.size) };
     const body = upload?.bytes ?? (call.json && JSON.stringify(call.json));
-    const request = { url: urlOf(url, call), method: call.method, headers, body, agents };
+    const request = { url: urlOf(url, call), method: call.method, headers, body, agents, timeout };
     return (call.receive ? download(request, call.receive) : send(request)).then(
       (answer) => readAnswer(answer, url.origin),
       (error: unknown) => ({ error: callError(error, url.origin), retryAfterS: null }),
@@ -59,7 +54,7 @@ export function createApi({ url, token, context }: Connection, clock: Clock): Ap
   };
   return {
     call: async <T extends object>(call: ApiCall) => (await withRetries(call, clock, () => attempt(call))) as T,
-    close: () => Object.values(agents).forEach((agent: HttpAgent) => agent.destroy()),
+    close: () => closeAgents(agents),
   };
 }
 
@@ -228,61 +223,15 @@ const maxTries = 4;
 const maxRetryAfterS = 30;
 const firstDelayMs = 250;
 
-/** One agent for each scheme. */
-export interface Agents {
-  http: HttpAgent;
-  https: HttpsAgent;
-}
-
-/** One request, sent once. */
-interface HttpRequest {
-  url: URL;
-  method: 'GET' | 'POST' | 'PUT' | 'DELETE';
-  headers: Record<string, string>;
-  body: string | Buffer | Readable | undefined;
-  agents: Agents;
-}
-
-/** A complete response, whatever its status. */
-export interface HttpAnswer {
-  status: number;
-  headers: IncomingHttpHeaders;
-  body: Buffer;
-}
-
 /** Of an answer that tells why there is no download. */
 const errorLimit = { maxBytes: 1_048_576, tooLarge: () => new Error('the answer is too long') };
 
 /** Milliseconds. An upload may take as long as it likes while bytes flow; a push is judged before it is answered. */
-const timeout = { lookup: 10_000, connect: 10_000, secureConnect: 10_000, socket: 60_000, response: 300_000 };
-
-/** Every request: follows no redirect, which would carry the bearer elsewhere. */
-const options = {
-  timeout,
-  https: { rejectUnauthorized: true },
-  retry: { limit: 0 },
-  throwHttpErrors: false,
-  followRedirect: false,
-  decompress: false,
-} as const;
-
-/** Sends a request. Throws got's errors, which hold the bearer. */
-export async function send({ url, method, headers, body, agents }: HttpRequest): Promise<HttpAnswer> {
-  const sent = { ...options, method, headers, ...(body !== undefined && { body }) };
-  const response = await got(url, { ...sent, agent: agents, responseType: 'buffer' });
-  return { status: response.statusCode, headers: response.headers, body: Buffer.from(response.body) };
-}
+export const timeout = { lookup: 10_000, connect: 10_000, secureConnect: 10_000, socket: 60_000, response: 300_000 };
 
 /** Sends a request; the bytes of a successful answer go to `receive`, those of any other one are its body. */
-export async function download(
-  { url, method, headers, agents }: HttpRequest,
-  receive: (bytes: Readable) => Promise<void>,
-): Promise<HttpAnswer> {
-  const bytes = got.stream(url, { ...options, method, headers, agent: agents });
-  // whoever reads it next learns of an error, however early that came
-  bytes.on('error', () => undefined);
-  const [response] = (await once(bytes, 'response')) as [IncomingMessage];
-  const answer = { status: response.statusCode ?? 0, headers: response.headers };
+export async function download(request: GotRequest, receive: (bytes: Readable) => Promise<void>): Promise<HttpAnswer> {
+  const { body: bytes, ...answer } = await open(request);
   if (answer.status !== 200) return { ...answer, body: await collectBytes(bytes, errorLimit) };
   await receive(bytes);
   return { ...answer, body: Buffer.alloc(0) };

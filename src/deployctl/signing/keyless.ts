@@ -1,6 +1,6 @@
-import { Agent as HttpAgent } from 'node:http';
-import { Agent as HttpsAgent } from 'node:https';
+import { type HttpAnswer, send } from '../../core/httpClient.ts';
 import { isObject } from '../../core/json.rules.ts';
+import { closeAgents, createAgents } from '../../core/nodeClient.ts';
 import { entryOfAnswer, entryRequest, identityTokenProblem } from '../../signatures/sign/sigstoreForms.ts';
 import type { SigstoreServices } from '../../signatures/sign/signKeyless.ts';
 import type { NewSignature } from '../../signatures/sign/signBundle.ts';
@@ -11,7 +11,7 @@ import type { Session } from '../config/session.ts';
 import { readSettings } from '../config/settingsFile.ts';
 import { sigstoreOf, type SigstoreOptions, type SigstoreTarget } from '../config/sigstore.ts';
 import { readTrustRoot } from '../config/trustFile.ts';
-import { type Agents, type HttpAnswer, isTemporary, send, transportError } from '../core/client.ts';
+import { isTemporary, timeout, transportError } from '../core/client.ts';
 import { CtlError, exits, usageError } from '../core/ctlError.ts';
 import { shorten } from '../core/table.ts';
 import { readSmallFile, readValue } from '../core/values.ts';
@@ -93,21 +93,18 @@ type Post = (call: SigstoreCall) => Promise<Buffer>;
 
 /** Calls by the authorities of the system and of a file. No error holds the secret, whatever a service answers. */
 function openPost(caFile: string | null, secret: string): { post: Post; close: () => void } {
-  const agents: Agents = {
-    http: new HttpAgent(),
-    https: new HttpsAgent({ secureContext: widerContextOf(caFile), rejectUnauthorized: true }),
-  };
+  const agents = createAgents(widerContextOf(caFile), { keepAlive: false });
   return {
     post: async ({ url, type, body, refusal }) => {
       const headers = { 'content-type': type, 'user-agent': `deployctl/${version}` };
-      const answer = await send({ url, method: 'POST', headers, body, agents }).catch((error: unknown) => {
+      const answer = await send({ url, method: 'POST', headers, body, agents, timeout }).catch((error: unknown) => {
         const { code = 'UNKNOWN' } = error as NodeJS.ErrnoException;
         throw transportError(code, url.origin);
       });
       if (answer.status >= 200 && answer.status < 300) return answer.body;
       throw refused(answer, { ...refusal, origin: url.origin, secret });
     },
-    close: () => Object.values(agents).forEach((agent: HttpAgent) => agent.destroy()),
+    close: () => closeAgents(agents),
   };
 }
 

@@ -1,9 +1,9 @@
 import { lookup as resolve } from 'node:dns';
-import { type IncomingMessage, request as httpRequest, type RequestOptions } from 'node:http';
-import { Agent, request as httpsRequest } from 'node:https';
 import { BlockList, isIP, isIPv6, type LookupFunction } from 'node:net';
+import type { Readable } from 'node:stream';
 import { type Authorities, createTlsContext } from '../../core/certificateAuthorities.ts';
 import { parseRetryAfter } from '../../core/http.rules.ts';
+import { createAgents, open } from '../../core/nodeClient.ts';
 
 /** One webhook as it is sent. */
 interface WebhookPost {
@@ -38,25 +38,19 @@ const MAX_HEAD_BYTES = 16_384;
 
 /** Creates what sends webhooks, each over a connection of its own. */
 export function createPostWebhook({ authorities, timeoutMs, allowsPrivate }: WebhookTransport): PostWebhook {
-  const agent = new Agent({ secureContext: createTlsContext(authorities), rejectUnauthorized: true, keepAlive: false });
+  const agents = createAgents(createTlsContext(authorities), { keepAlive: false });
   return async ({ url, headers, body, answerBytes, signal }) => {
     const policy = policyFor(url, allowsPrivate);
     // An address is not looked up.
     if (!isAllowedHost(url, policy)) return { status: null, code: FORBIDDEN };
     const timeout = AbortSignal.timeout(timeoutMs);
-    const options: RequestOptions = {
-      method: 'POST',
-      headers: { ...headers, 'content-length': Buffer.byteLength(body) },
-      agent: policy.loopbackOnly ? false : agent,
-      maxHeaderSize: MAX_HEAD_BYTES,
-      lookup: lookupWithin(policy),
-      signal: AbortSignal.any([signal, timeout]),
-    };
     try {
-      const response = await respond(url, options, body);
-      const { statusCode = 0, headers: answered } = response;
-      const read = await bodyOf(response, answerBytes);
-      return { status: statusCode, retryAfterS: parseRetryAfter(answered, Date.now()), body: read };
+      const answer = await open({
+        ...{ url, method: 'POST', headers, body, agents, signal: AbortSignal.any([signal, timeout]) },
+        ...{ lookup: lookupWithin(policy), maxHeadBytes: MAX_HEAD_BYTES },
+      });
+      const read = await bodyOf(answer.body, answerBytes);
+      return { status: answer.status, retryAfterS: parseRetryAfter(answer.headers, Date.now()), body: read };
     } catch (error) {
       return { status: null, code: timeout.aborted ? 'TIMEOUT' : codeOf(error) };
     }
@@ -65,23 +59,8 @@ export function createPostWebhook({ authorities, timeoutMs, allowsPrivate }: Web
 
 const FORBIDDEN = 'ADDRESS_FORBIDDEN';
 
-/** The answer, of which the head has come. */
-function respond(url: URL, options: RequestOptions, body: string): Promise<IncomingMessage> {
-  const send = url.protocol === 'https:' ? httpsRequest : httpRequest;
-  return new Promise((resolveResponse, reject) => {
-    const request = send(url, options);
-    request.on('error', reject);
-    // The last event of each request, and the only one after an answer that switches protocols.
-    request.on('close', () => reject(Object.assign(new Error('no answer'), { code: 'ECONNRESET' })));
-    request.on('response', resolveResponse);
-    request.end(body);
-  });
-}
-
 /** As much of a body as is wanted; the connection is closed then, whatever else would come. */
-async function bodyOf(response: IncomingMessage, bytes: number): Promise<string> {
-  // Without it, an error of the connection that comes after the last read would end the process.
-  response.on('error', () => undefined);
+async function bodyOf(response: Readable, bytes: number): Promise<string> {
   const chunks: Buffer[] = [];
   let length = 0;
   if (bytes > 0) {

@@ -1,9 +1,10 @@
 import { Fault } from '../../../../machines/fault.ts';
 import { parseErrorBody, parseRetryAfter } from '../../../core/http.rules.ts';
+import type { OpenAnswer } from '../../../core/nodeClient.ts';
 import type { Settings } from '../../config/settings.ts';
 import type { CallError, Responder } from '../../rules/errors/classifyError.ts';
 import type { HttpCall } from './httpCall.ts';
-import { errorCodeOf, type OpenReply } from './httpRequest.ts';
+import { errorCodeOf } from './httpRequest.ts';
 import { readJsonBody } from './jsonBody.ts';
 
 /** A running call, with all its tries. */
@@ -35,7 +36,7 @@ function callErrorCode({ call, limit }: RunningCall, error: unknown): string {
   return errorCodeOf(error) ?? 'UNKNOWN';
 }
 
-export async function replyErrorOf(running: RunningCall, { status, headers, body }: OpenReply): Promise<CallError> {
+export async function replyErrorOf(running: RunningCall, { status, headers, body }: OpenAnswer): Promise<CallError> {
   const { operation } = running.call;
   const json = await readJsonBody(body, maxErrorBodyBytes).catch(() => undefined);
   if (running.call.signal.aborted) return { ...running.party, operation, error: 'STOPPED' };

@@ -1,19 +1,21 @@
 import { setTimeout as sleep } from 'node:timers/promises';
+import type { IncomingHttpHeaders } from 'node:http';
 import type { Readable } from 'node:stream';
+import { open, type OpenAnswer } from '../../../core/nodeClient.ts';
+import { Fault } from '../../../../machines/fault.ts';
 import type { Settings } from '../../config/settings.ts';
 import { formatPeer, classifyError, type Responder, type CallError } from '../../rules/errors/classifyError.ts';
 import { callBackoffMs } from '../../rules/schedule/callBackoff.ts';
 import { callErrorOf, partyOf, replyErrorOf, type RunningCall } from './callError.ts';
 import type { HttpCall } from './httpCall.ts';
 import { readJsonBody } from './jsonBody.ts';
-import { send } from './nodeClient.ts';
-import { createSender, type Headers, type OpenReply } from './httpRequest.ts';
+import { createSender } from './httpRequest.ts';
 import type { Transport } from '../transport/transport.ts';
 
 /** A complete response; `json` is undefined when the body is not JSON. */
 export interface HttpReply {
   status: number;
-  headers: Headers;
+  headers: IncomingHttpHeaders;
   json: unknown;
 }
 
@@ -22,7 +24,7 @@ export interface StreamedReply {
   /** Who responded, as messages name it. */
   peerLabel: string;
   status: number;
-  headers: Headers;
+  headers: IncomingHttpHeaders;
   body: AsyncIterable<Buffer>;
   discard: () => void;
 }
@@ -44,7 +46,7 @@ interface HttpClientOptions {
 
 /** The HTTP client for both services. */
 export function createHttpClient(options: HttpClientOptions): HttpClient {
-  const open = createSender(options);
+  const sendBy = createSender(options);
   const startCall = (call: HttpCall, limit: AbortSignal): RunningCall => {
     const party = partyOf(options.settings, call);
     const traceFailure = (error: string) => options.recordDecision?.({ word: 'call-failed', peer: party.peer, error });
@@ -55,7 +57,7 @@ export function createHttpClient(options: HttpClientOptions): HttpClient {
       const { signal: limit, lift } = timeLimit(options.settings.http_timeout_s);
       const running = startCall(call, limit);
       return withRetries(running, async (signal) => {
-        const reply = await open(send, call, signal);
+        const reply = await sendBy(open, call, signal);
         if (!isAccepted(running, reply)) return replyErrorOf(running, reply);
         return { ...reply, json: await readReplyJson(call, reply, lift) };
       });
@@ -63,8 +65,9 @@ export function createHttpClient(options: HttpClientOptions): HttpClient {
     stream: (call, limit) => {
       const running = startCall(call, limit);
       return withRetries(running, async (signal) => {
-        const client = await import('./gotClient.ts');
-        const reply = await open(client.send, call, signal);
+        // loading got takes as long as a whole tick
+        const client = await import('../../../core/httpClient.ts');
+        const reply = await sendBy((request) => client.open(request).catch(throwCause), call, signal);
         if (!isAccepted(running, reply)) return replyErrorOf(running, reply);
         return {
           ...reply,
@@ -105,7 +108,7 @@ async function withRetries<T extends object>(
 /** An ignored body drains in the background, within the limit of the call, so that the connection can be reused. */
 async function readReplyJson(
   { ignoresBody, maxBytes }: HttpCall,
-  { body }: OpenReply,
+  { body }: OpenAnswer,
   lift: () => void,
 ): Promise<unknown> {
   if (ignoresBody) return void body.once('close', lift).resume();
@@ -123,7 +126,12 @@ async function* translateBodyErrors(running: RunningCall, body: Readable): Async
   }
 }
 
-function isAccepted({ call }: RunningCall, { status }: OpenReply): boolean {
+/** A fault of the transport is passed on as it is. */
+function throwCause(error: unknown): never {
+  throw (error as Error).cause instanceof Fault ? (error as Error).cause : error;
+}
+
+function isAccepted({ call }: RunningCall, { status }: OpenAnswer): boolean {
   return (status >= 200 && status < 300) || (call.accepts?.includes(status) ?? false);
 }
 

@@ -1,35 +1,11 @@
-import type { IncomingHttpHeaders } from 'node:http';
-import type { Readable } from 'node:stream';
 import type { Settings } from '../../config/settings.ts';
 import { isUntrusted } from '../../../core/errors.rules.ts';
+import type { Agents, HttpRequest, OpenAnswer } from '../../../core/nodeClient.ts';
 import type { HttpCall } from './httpCall.ts';
-import type { Agents } from '../transport/agents.ts';
 import type { Transport } from '../transport/transport.ts';
 
-export type Headers = IncomingHttpHeaders;
-
-/** A request for any client: TLS, time limits and the bearer all come from here. */
-export interface HttpRequest {
-  url: URL;
-  method: 'GET' | 'POST';
-  headers: Record<string, string>;
-  body: string | undefined;
-  agents: Agents;
-  signal: AbortSignal;
-}
-
-/** A response of which only the head has been read. */
-export interface OpenReply {
-  status: number;
-  headers: Headers;
-  body: Readable;
-}
-
-/**
- * Sends one request once and returns its response, whatever its status. Throws its own errors, which may contain the
- * bearer: only for httpClient.ts, which classifies them by code. No redirects, retries, cookies or decompression.
- */
-export type SendRequest = (outgoing: HttpRequest) => Promise<OpenReply>;
+/** Sends one request once, and reads the head of the answer. Throws its own errors, which may contain the bearer. */
+type SendRequest = (request: HttpRequest & { agents: Agents }) => Promise<OpenAnswer>;
 
 interface SenderOptions {
   settings: Settings;
@@ -42,7 +18,7 @@ interface SenderOptions {
  * tries again with all roots; nothing of the request was sent until then.
  */
 export function createSender({ settings, transport, version }: SenderOptions) {
-  return async (client: SendRequest, call: HttpCall, signal: AbortSignal): Promise<OpenReply> => {
+  return async (client: SendRequest, call: HttpCall, signal: AbortSignal): Promise<OpenAnswer> => {
     const send = (agents: Agents) =>
       client({
         url: urlOf(settings, call),

@@ -2,14 +2,14 @@ import { join } from 'node:path';
 import { stoppedFault } from '../../../../machines/fault.ts';
 import { collectBytes } from '../../../core/streams.ts';
 import { describeErrorCode } from '../../../core/errors.rules.ts';
+import { type Agents, closeAgents, open } from '../../../core/nodeClient.ts';
 import { loginFor } from '../../../registry/imageReference.rules.ts';
 import { type RegistryAccess, type RegistryAnswer, RegistryError } from '../../../registry/repository.ts';
 import type { Settings } from '../../config/settings.ts';
 import type { RegistryLogin } from '../compose/registryLogins.ts';
-import { type Agents, boundedAgents } from '../transport/agents.ts';
+import { boundedAgents } from '../transport/agents.ts';
 import type { SystemRoots } from '../transport/systemRoots.ts';
 import { errorCodeOf } from './httpRequest.ts';
-import { send } from './nodeClient.ts';
 import { registryContext } from './registryCertificates.ts';
 
 /** Image registries, by ordinary networking whatever the transport: as the engine reaches them. */
@@ -64,7 +64,7 @@ function createHostAgents({ settings, roots, certificateDirs = engineDirs }: Reg
   };
   return {
     of: (host: string) => byHost.get(host) ?? create(host),
-    close: () => byHost.forEach(({ http, https }) => [http, https].forEach((agent) => agent.destroy())),
+    close: () => byHost.forEach(closeAgents),
   };
 }
 
@@ -83,7 +83,7 @@ async function get(
 ): Promise<RegistryAnswer> {
   const limit = AbortSignal.any([deadline, AbortSignal.timeout(settings.http_timeout_s * 1000)]);
   try {
-    const { body, ...head } = await send({
+    const { body, ...head } = await open({
       ...{ url, method: 'GET', body: undefined, agents },
       headers: { 'user-agent': `deployd/${version}`, 'accept-encoding': 'identity', ...headers },
       signal: AbortSignal.any([signal, limit]),

@@ -1,5 +1,5 @@
 import type { Peer } from '../../rules/errors/classifyError.ts';
-import type { Agents } from './agents.ts';
+import type { Agents } from '../../../core/nodeClient.ts';
 import type { Transport } from './transport.ts';
 import type { Trust, TrustStore } from './trustStore.ts';
 

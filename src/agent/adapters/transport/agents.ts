@@ -3,13 +3,8 @@ import { Agent as HttpsAgent } from 'node:https';
 import { isIP } from 'node:net';
 import { checkServerIdentity, type DetailedPeerCertificate, type PeerCertificate } from 'node:tls';
 import type { Duplex } from 'node:stream';
+import type { Agents } from '../../../core/nodeClient.ts';
 import type { Trust } from './trustStore.ts';
-
-/** One agent for each scheme. */
-export interface Agents {
-  http: HttpAgent;
-  https: HttpsAgent;
-}
 
 /** An address to connect to instead of the host of the URL. */
 export interface Address {

@@ -3,7 +3,8 @@ import https from 'node:https';
 import type { Duplex } from 'node:stream';
 import tls from 'node:tls';
 import { MeshError, type Mesh } from '../../../mesh/mesh.ts';
-import { withConnectTimeout, verificationOptions, type Agents } from './agents.ts';
+import type { Agents } from '../../../core/nodeClient.ts';
+import { withConnectTimeout, verificationOptions } from './agents.ts';
 import { meshFault } from './meshFault.ts';
 import type { Trust } from './trustStore.ts';
 

@@ -1,6 +1,6 @@
 import type { Settings } from '../../config/settings.ts';
 import type { Peer } from '../../rules/errors/classifyError.ts';
-import type { Agents } from './agents.ts';
+import type { Agents } from '../../../core/nodeClient.ts';
 
 /**
  * How to reach the two services (spec §15). With every transport TLS is 1.2 or newer, the certificate is verified

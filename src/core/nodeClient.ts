@@ -1,0 +1,109 @@
+import { once } from 'node:events';
+import {
+  Agent as HttpAgent,
+  type ClientRequest,
+  request as overHttp,
+  type IncomingHttpHeaders,
+  type IncomingMessage,
+} from 'node:http';
+import { Agent as HttpsAgent, request as overHttps } from 'node:https';
+import type { LookupFunction } from 'node:net';
+import type { Readable } from 'node:stream';
+import type { SecureContext } from 'node:tls';
+
+/** The connections of calls, by scheme; those of TLS know whom to trust. */
+export interface Agents {
+  http: HttpAgent;
+  https: HttpsAgent;
+}
+
+/** One request; the certificate of a server is always verified. */
+export interface HttpRequest {
+  url: URL;
+  method: 'GET' | 'POST' | 'PUT' | 'DELETE';
+  headers: Record<string, string>;
+  body?: string | Buffer | undefined;
+  /** With null nobody is called by TLS: the error is `UNTRUSTED`. */
+  agents: Agents | { http: HttpAgent; https: null };
+  signal?: AbortSignal | undefined;
+  lookup?: LookupFunction;
+  maxHeadBytes?: number;
+}
+
+/** An answer with any status, of which only the head has been read. */
+export interface OpenAnswer {
+  status: number;
+  headers: IncomingHttpHeaders;
+  body: Readable;
+}
+
+/** Agents that trust by a context. */
+export function createAgents(
+  secureContext: SecureContext,
+  pool: { keepAlive: boolean; maxSockets?: number } = { keepAlive: true },
+): Agents {
+  return {
+    http: new HttpAgent(pool),
+    https: new HttpsAgent({ ...pool, secureContext, rejectUnauthorized: true }),
+  };
+}
+
+/** Closes all connections. */
+export function closeAgents({ http, https }: Agents): void {
+  http.destroy();
+  https.destroy();
+}
+
+/**
+ * Sends a request and reads the head of its answer, for the calls of a tick: it loads no other module (adr/0019). With `resends`
+ * it sends again when a kept connection breaks before the answer. No redirects, cookies or decompression. Throws errors of
+ * Node, which a caller classifies by their code.
+ */
+export async function open({ resends = false, ...request }: HttpRequest & { resends?: boolean }): Promise<OpenAnswer> {
+  for (;;) {
+    const call = start(request);
+    try {
+      const response = await responseTo(call, request);
+      response.on('error', ignore);
+      return { status: response.statusCode ?? 0, headers: response.headers, body: response };
+    } catch (error) {
+      // a server may close an idle connection while a request is on its way
+      const isStale = call.reusedSocket && (error as NodeJS.ErrnoException).code === 'ECONNRESET';
+      if (!resends || !isStale) throw error;
+    }
+  }
+}
+
+/** A request without a connection ignores its signal, so `once` observes it too; a server that switches protocols closes it. */
+async function responseTo(call: ClientRequest, request: HttpRequest): Promise<IncomingMessage> {
+  const answered = once(call, 'response', limitOf(request)) as Promise<[IncomingMessage]>;
+  const closed = once(call, 'close').then(() => {
+    throw Object.assign(new Error('no answer'), { code: 'ECONNRESET' });
+  });
+  const [response] = await Promise.race([answered, closed]);
+  return response;
+}
+
+function start({ url, method, headers, body, agents, signal, lookup, maxHeadBytes }: HttpRequest): ClientRequest {
+  const options = {
+    ...{ method, headers, ...limitOf({ signal }) },
+    ...(lookup && { lookup }),
+    ...(maxHeadBytes !== undefined && { maxHeaderSize: maxHeadBytes }),
+  };
+  if (url.protocol !== 'https:')
+    return overHttp(url, { ...options, agent: agents.http })
+      .on('error', ignore)
+      .end(body);
+  if (agents.https === null) throw Object.assign(new Error('no authority is trusted'), { code: 'UNTRUSTED' });
+  const call = overHttps(url, { ...options, agent: agents.https, rejectUnauthorized: true });
+  return call.on('error', ignore).end(body);
+}
+
+function limitOf({ signal }: Pick<HttpRequest, 'signal'>): { signal?: AbortSignal } {
+  return signal === undefined ? {} : { signal };
+}
+
+/** Errors reach the reader of a stream; without a listener they would end the process. */
+function ignore(): void {
+  return;
+}
