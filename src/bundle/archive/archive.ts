@@ -35,7 +35,7 @@ export interface UnpackRequest {
 /**
  * Unpacks a bundle (tar in gzip or zstd) as a stream; files become 0644 or 0755, directories 0755, whatever the umask.
  *
- * - Two parsers read the archive: ours validates each header before its bytes are passed on, node-tar then reads the
+ * - Two parsers read the archive (adr/0020): ours validates each header before its bytes are passed on, node-tar then reads the
  *   entry. When they disagree, the bundle is rejected.
  * - On failure `into` is emptied, within a second. Nothing is synced.
  *
