@@ -3,12 +3,10 @@ import type { PageName } from './core/pages.rules.ts';
 import { auditPage } from './views/audit.ts';
 import { backendPage } from './views/backend.ts';
 import { diffPage } from './views/diff.ts';
-import { envPage } from './views/env.ts';
-import { envsPage } from './views/envs.ts';
+import { envPage, envsPage } from './views/envs.ts';
 import { fleetPage } from './views/fleet.ts';
-import { kitPage } from './views/kit.ts';
+import { kitPage, retirePage } from './views/hostActions.ts';
 import { peoplePage } from './views/people.ts';
-import { retirePage } from './views/retire.ts';
 import { secretsPage } from './views/secrets.ts';
 
 /** Every page by its name. */

@@ -1,12 +1,15 @@
-import { html, type TemplateResult } from 'lit-html';
-import type { EnvCounts } from '../api/types.ts';
-import { digest, rolloutBadge, toneBadge } from '../components/words.ts';
+import { html, nothing, type TemplateResult } from 'lit-html';
+import type { Bundle, EnvCounts, EnvDetails, Rollout } from '../api/types.ts';
 import { textOf } from '../components/dialog.ts';
-import { emptyState } from '../components/notice.ts';
 import { type Column, table } from '../components/lists.ts';
+import { emptyState } from '../components/notice.ts';
 import type { Page, Visit } from '../components/page.ts';
-import { countPresent } from '../core/backends.rules.ts';
+import { counts, digest, facts, fullTime, rolloutBadge, timeAgo, toneBadge } from '../components/words.ts';
+import { countPresent, stateConditions } from '../core/backends.rules.ts';
 import { hrefOf, may } from '../core/pages.rules.ts';
+import { gateWebhooks, rolloutActs } from '../core/rollouts.rules.ts';
+import { bundleActs, type PromotionPlace } from './promotion.ts';
+import { rolloutSection } from './rollout.ts';
 
 /** The envs that one may see. */
 export const envsPage: Page = async (visit) => {
@@ -55,4 +58,106 @@ function askForEnv({ ask, api }: Visit): void {
     done: 'The env is there.',
     work: (fields) => api.createEnv({ name: textOf(fields, 'name'), production: fields.get('production') !== null }),
   });
+}
+
+/** One env: what is desired of its hosts, its rollout and its bundles. */
+export const envPage: Page = async (visit) => {
+  const { env: name = '' } = visit.params;
+  const { api } = visit;
+  const [env, { bundles }, { rollouts }, { webhooks }] = await Promise.all([
+    api.env(name),
+    api.bundles(name),
+    api.rollouts(name),
+    api.webhooks(),
+  ]);
+  const [newest] = rollouts;
+  const isRunning = newest !== undefined && rolloutActs(newest.state).length > 0;
+  return {
+    title: name,
+    topics: ['envs', 'rollouts', 'bundles', 'backends', 'webhooks'],
+    body: (now) =>
+      html`<h1>${name} ${env.production ? toneBadge('idle', 'production') : nothing}</h1>
+        <p><a href=${hrefOf('secrets', { env: name })}>Secrets</a></p>
+        ${hostCounts(env)} ${desiredBundle(env, now)} ${isRunning ? rolloutSection(newest, visit, now) : nothing}
+        <h2>Bundles</h2>
+        ${bundleTable(bundles, { env, isRunning, gates: gateWebhooks(webhooks, name), visit, now })}
+        <h2>Rollouts</h2>
+        ${rolloutTable(name, rollouts, now)}`,
+  };
+};
+
+function hostCounts({ name, backends }: EnvDetails): TemplateResult {
+  const entries = Object.entries(stateConditions).map(([state, { tone }]) => ({
+    ...{ name: state, tone, count: backends[state] ?? 0 },
+    href: `${hrefOf('fleet')}?${new URLSearchParams({ env: name, state })}`,
+  }));
+  return counts(entries.filter(({ count }) => count > 0));
+}
+
+function desiredBundle({ name, desired }: EnvDetails, now: number): TemplateResult {
+  if (desired === null)
+    return emptyState('Its hosts are to run nothing yet. Promote a bundle:', `deployctl promote ${name} SHA`);
+  return html`<h2>Desired bundle</h2>
+    ${facts([
+      ['Bundle', html`<strong>${desired.name} ${desired.version}</strong> ${digest(desired.sha256)}`],
+      ['Sequence', desired.sequence],
+      ['Pushed', html`${fullTime(desired.received_at, now)} by ${desired.received_from}`],
+      ['Signatures', signatureOf(desired)],
+    ])}`;
+}
+
+interface BundleTable extends PromotionPlace {
+  isRunning: boolean;
+  now: number;
+}
+
+function bundleTable(bundles: readonly Bundle[], { isRunning, now, ...place }: BundleTable): TemplateResult {
+  const columns: Column<Bundle>[] = [
+    { heading: 'Bundle', cell: ({ name, version }) => `${name} ${version}` },
+    { heading: 'Sequence', isNumber: true, cell: ({ sequence }) => sequence },
+    { heading: 'Digest', cell: ({ sha256 }) => digest(sha256) },
+    { heading: 'Pushed', cell: ({ received_at }) => timeAgo(received_at, now) },
+    { heading: 'By', cell: ({ received_from }) => received_from },
+    { heading: 'Signatures', cell: signatureOf },
+    { heading: 'Changes', cell: compareLink },
+    {
+      heading: 'What to do',
+      cell: (bundle) =>
+        bundle.sha256 === place.env.desired_sha
+          ? toneBadge('good', 'desired')
+          : isRunning
+            ? nothing
+            : bundleActs(bundle, place),
+    },
+  ];
+  const empty = emptyState(
+    'There is no bundle yet. Pack and push one:',
+    `deployctl bundle pack shop --next && deployctl push shop.tar.gz`,
+  );
+  return table({ caption: 'Bundles', columns, rows: bundles, keyOf: ({ sha256 }) => sha256, empty });
+}
+
+/** Leads to what changes from the desired bundle to another one, or to it from the one before. */
+function compareLink({ env, name, version, sha256 }: Bundle): TemplateResult {
+  const href = `${hrefOf('diff', { env })}?${new URLSearchParams({ to: sha256 })}`;
+  return html`<a href=${href} aria-label=${`Compare ${name} ${version}`}>Compare</a>`;
+}
+
+function signatureOf({ signature, signers }: Bundle): string {
+  return signers.length === 0 ? signature : `${signature}: ${signers.join(', ')}`;
+}
+
+function rolloutTable(name: string, rollouts: readonly Rollout[], now: number): TemplateResult {
+  const columns: Column<Rollout>[] = [
+    { heading: 'Started', cell: ({ created_at }) => fullTime(created_at, now) },
+    { heading: 'By', cell: ({ created_by }) => created_by },
+    { heading: 'Bundle', cell: ({ sha256 }) => digest(sha256) },
+    { heading: 'State', cell: ({ state }) => rolloutBadge(state) },
+    { heading: 'Since', cell: ({ state_since }) => timeAgo(state_since, now) },
+  ];
+  const empty = emptyState(
+    'No bundle was rolled out wave by wave yet.',
+    `deployctl rollout start ${name} SHA --wave 1`,
+  );
+  return table({ caption: 'Rollouts', columns, rows: rollouts, keyOf: ({ id }) => id, empty });
 }

@@ -1,10 +1,11 @@
-import { html, nothing, type TemplateResult } from 'lit-html';
+import { html, noChange, nothing, type TemplateResult } from 'lit-html';
 import type { Backend, BackendList, BackendState, EnvCounts } from '../api/types.ts';
-import { conditionBadge, counts, digestChange, labelList, rolloutBadge, timeAgo } from '../components/words.ts';
-import { emptyState } from '../components/notice.ts';
 import { swarmLink } from '../components/backend.ts';
+import { textOf } from '../components/dialog.ts';
 import { type Column, table } from '../components/lists.ts';
+import { emptyState } from '../components/notice.ts';
 import type { Page, Visit } from '../components/page.ts';
+import { conditionBadge, counts, digestChange, labelList, rolloutBadge, timeAgo } from '../components/words.ts';
 import {
   conditionOf,
   countByState,
@@ -15,8 +16,7 @@ import {
   rowsOf,
   stateConditions,
 } from '../core/backends.rules.ts';
-import { directionOf, hrefOf, isFiltered, listQueryOf, sortedBy, withValues } from '../core/pages.rules.ts';
-import { fleetFilter } from './fleetFilter.ts';
+import { directionOf, filters, hrefOf, isFiltered, listQueryOf, sortedBy, withValues } from '../core/pages.rules.ts';
 
 /** What is where, what is behind, what is sick. */
 export const fleetPage: Page = async (visit) => {
@@ -114,4 +114,78 @@ function pager({ next }: BackendList, query: URLSearchParams): TemplateResult {
 
 function linkTo(query: URLSearchParams): string {
   return query.size === 0 ? hrefOf('fleet') : `${hrefOf('fleet')}?${query}`;
+}
+
+/** Milliseconds without a key after which a search begins. */
+const TYPING_MS = 250;
+
+let typing: ReturnType<typeof setTimeout> | null = null;
+
+function stopTyping(): void {
+  if (typing !== null) clearTimeout(typing);
+  typing = null;
+}
+
+/** Search and filter of the list of hosts; they stand in the address of the page. */
+function fleetFilter(envs: readonly EnvCounts[], visit: Visit): TemplateResult {
+  const { query } = visit;
+  const swarm = query.get('swarm');
+  const choose = (event: Event) => {
+    stopTyping();
+    visit.setQuery(withValues(query, valuesOf(event.currentTarget as HTMLFormElement)));
+  };
+  const type = (event: Event) => {
+    const form = event.currentTarget as HTMLFormElement;
+    stopTyping();
+    typing = setTimeout(() => {
+      typing = null;
+      visit.setQuery(withValues(query, valuesOf(form)), { replace: true });
+    }, TYPING_MS);
+  };
+  const submit = (event: Event) => {
+    event.preventDefault();
+    choose(event);
+  };
+  return html`<form class="filter" role="search" aria-label="Hosts" @change=${choose} @input=${type} @submit=${submit}>
+    <label class="wide"
+      >Search
+      <input
+        type="search"
+        name="q"
+        .value=${typing === null ? (query.get('q') ?? '') : noChange}
+        placeholder="site, label, id, version"
+    /></label>
+    ${select('env', 'Env', { query, values: envs.map(({ name }) => name) })}
+    ${select('state', 'State', { query, values: Object.keys(stateConditions) })}
+    ${select('deferred_by', 'Paused by', { query, values: Object.keys(deferralConditions) })}
+    ${swarm === null ? nothing : select('swarm', 'Swarm', { query, values: [swarm] })}
+    ${toggle('behind', 'Out of date', query)} ${toggle('sick', 'Unhealthy', query)}
+    ${isFiltered(query) ? html`<a class="button quiet" href=${hrefOf('fleet')} data-keep>Clear</a>` : nothing}
+  </form>`;
+}
+
+function valuesOf(form: HTMLFormElement): Record<string, string> {
+  const fields = new FormData(form);
+  return Object.fromEntries(filters.map((name) => [name, textOf(fields, name).trim()]));
+}
+
+function select(
+  name: string,
+  label: string,
+  { query, values }: { query: URLSearchParams; values: readonly string[] },
+): TemplateResult {
+  const chosen = query.get(name) ?? '';
+  return html`<label
+    >${label}
+    <select name=${name}>
+      <option value="" .selected=${chosen === ''}>any</option>
+      ${values.map((value) => html`<option .selected=${chosen === value}>${value}</option>`)}
+    </select>
+  </label>`;
+}
+
+function toggle(name: string, label: string, query: URLSearchParams): TemplateResult {
+  return html`<label class="toggle"
+    ><input type="checkbox" name=${name} value="true" .checked=${query.get(name) === 'true'} /> ${label}</label
+  >`;
 }

@@ -1,14 +1,16 @@
+import { join, resolve } from 'node:path';
 import { type Command, Option } from 'commander';
 import { backend as lifeOfBackend } from '../../../machines/backend.ts';
 import type { ToldHold } from '../../api/checkIn.rules.ts';
 import { parseLabels } from '../../api/rolloutPlan.rules.ts';
-import type { Result, Run, Session } from '../config/session.ts';
+import { requireDestination, type Result, type RevealOptions, type Run, type Session } from '../config/session.ts';
 import { path } from '../core/client.ts';
 import { usageError } from '../core/ctlError.ts';
+import { makePrivateDirectory, writePrivateFile } from '../core/files.ts';
+import { collectOption, countOption, formatLabels } from '../core/input.ts';
 import { readPages } from '../core/lists.ts';
-import { collectOption, countOption, formatLabels } from '../core/options.ts';
 import { formatAge, formatFacts, formatHealth, formatTable, formatTime, shortSha } from '../core/table.ts';
-import type { Backend, BackendDetails, PendingStep } from '../core/types.ts';
+import type { Backend, BackendDetails, InstallKit, PendingStep, ReceivedReport, Retiring } from '../core/types.ts';
 
 /** `deployctl backend list|show|create|label`. */
 export function addBackend(program: Command, run: Run): void {
@@ -217,4 +219,113 @@ function queryOf({
   const order = reverse ? `-${sort ?? 'id'}` : sort;
   const condition = { behind: behind && 'true', sick: sick && 'true', deferred_by, swarm };
   return { env, state: state?.join(','), q: search, ...condition, sort: order };
+}
+
+/** `deployctl kit`. */
+export function addKit(program: Command, run: Run): void {
+  program
+    .command('kit')
+    .description('Print the command and credentials that install a host; earlier ones become invalid')
+    .argument('<id>', 'id of the backend')
+    .option('--output <directory>', 'directory for the credential files; print only the command')
+    .option('--show', 'print the credentials even to a terminal')
+    .action(run(kit));
+}
+
+async function kit(session: Session, [id]: [string], options: RevealOptions): Promise<Result> {
+  requireDestination(session, options);
+  const dir = options.output === undefined ? null : resolve(options.output);
+  if (dir !== null) await makePrivateDirectory(dir);
+  const api = await session.api();
+  const json = await api.call<InstallKit>({ method: 'GET', path: path`/v1/backends/${id}/agent/install` });
+  if (dir === null) return { json, text: `${formatKit(json, session.nowMs)}\ngrant:\n${json.bootstrap_jwt}` };
+  const files = filesOf(json);
+  for (const [name, text] of files) await writePrivateFile(join(dir, name), `${text.trimEnd()}\n`);
+  const written = files.map(([name]) => name).join(', ');
+  return { json: withoutCredentials(json), text: `${formatKit(json, session.nowMs)}\nwritten to ${dir}: ${written}` };
+}
+
+/** What the installer takes from files, by the names that the kit's command has. */
+function filesOf(kit: InstallKit): [name: string, text: string][] {
+  const files: [string, string | null][] = [
+    ['bootstrap.jwt', kit.bootstrap_jwt],
+    ['secretstore-ca.pem', kit.secretstore_ca],
+    ['mesh-enrolment.jwt', kit.mesh_enrolment_jwt],
+    ['download-token', kit.download_token],
+  ];
+  return files.filter((file): file is [string, string] => file[1] !== null);
+}
+
+function withoutCredentials(kit: InstallKit): object {
+  return Object.fromEntries(Object.entries(kit).filter(([key]) => !credentials.includes(key)));
+}
+
+const credentials = ['bootstrap_jwt', 'mesh_enrolment_jwt', 'download_token'];
+
+function formatKit(kit: InstallKit, nowMs: number): string {
+  return formatFacts([
+    ['backend', `${kit.id}, env ${kit.env}, site ${kit.site}, transport ${kit.transport}`],
+    ['grant', `expires at ${formatTime(kit.expires_at, nowMs)}`],
+    ['installer', kit.base_url && `${kit.base_url}/${kit.version}/install.sh`],
+    ['on the host', kit.command],
+  ]);
+}
+
+interface RetireOptions {
+  confirm?: boolean;
+  force?: boolean;
+  purgeVolumes?: boolean;
+  swarm?: boolean;
+}
+
+/** `deployctl retire`. */
+export function addRetire(program: Command, run: Run): void {
+  program
+    .command('retire')
+    .description('Stop the services of a host, then revoke its credentials')
+    .argument('<id>', 'id of the backend')
+    .option('--confirm', 'required, because a retirement cannot be undone')
+    .option('--force', 'retire an offline host too, or stop waiting for a retiring host')
+    .option('--swarm', 'retire all managers of its swarm and remove the stack')
+    .option('--purge-volumes', 'remove volumes too, except on production hosts')
+    .action(run(retire));
+}
+
+async function retire(
+  session: Session,
+  [id]: [string],
+  { confirm = false, force = false, purgeVolumes = false, swarm = false }: RetireOptions,
+): Promise<Result> {
+  const api = await session.api();
+  // A service of an older version knows no swarm.
+  const body = { confirm, force, purge_volumes: purgeVolumes, ...(swarm && { swarm }) };
+  const call = { method: 'POST', path: path`/v1/backends/${id}/retire`, json: body } as const;
+  const json = await api.call<Retiring>(call);
+  const backends = [json, ...(json.others ?? [])];
+  return { json, text: backends.map(({ id, state }) => `backend ${id} is ${state}`).join('\n') };
+}
+
+/** `deployctl reports`. */
+export function addReports(program: Command, run: Run): void {
+  program
+    .command('reports')
+    .description('List the reports of a host, newest first')
+    .argument('<id>', 'id of the backend')
+    .option('--limit <count>', 'maximum number of entries', countOption, 20)
+    .action(run(reports));
+}
+
+async function reports(session: Session, [id]: [string], { limit }: { limit: number }): Promise<Result> {
+  const call = { path: path`/v1/backends/${id}/reports`, key: 'reports', cursor: 'before', limit } as const;
+  const json = await readPages<'reports', ReceivedReport>(await session.api(), call);
+  const rows = json.reports.map(({ received_at, outcome, reason, desired_sha, applied_sha, code, detail }) => [
+    formatAge(received_at, session.nowMs),
+    outcome,
+    reason,
+    shortSha(desired_sha),
+    shortSha(applied_sha),
+    [code, detail].filter((text) => text !== null).join(': '),
+  ]);
+  const head = ['AGE', 'OUTCOME', 'REASON', 'DESIRED', 'APPLIED', 'DETAIL'];
+  return { json, text: formatTable(head, rows, session.width) };
 }

@@ -10,7 +10,7 @@ import type { Result, Run, Session } from '../config/session.ts';
 import { type Api, path } from '../core/client.ts';
 import { wholeSha } from '../core/lists.ts';
 import type { BundleDetails } from '../core/types.ts';
-import { downloadArchive } from './bundleFetch.ts';
+import { downloadArchive } from './storedBundles.ts';
 import { refusedBundle, withBundleFaults } from './bundleFiles.ts';
 
 const { signal } = new AbortController();

@@ -2,7 +2,7 @@ import type { Command } from 'commander';
 import type { Result, Run, Session } from '../config/session.ts';
 import { path } from '../core/client.ts';
 import { addSignatures, wholeSha } from '../core/lists.ts';
-import { collectOption } from '../core/options.ts';
+import { collectOption } from '../core/input.ts';
 import {
   formatAge,
   formatFacts,

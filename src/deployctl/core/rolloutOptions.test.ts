@@ -1,4 +1,4 @@
-import { numberOption, waveOption, windowOption } from './options.ts';
+import { numberOption, waveOption, windowOption } from './input.ts';
 
 it.each([
   ['5', { count: 5 }],

@@ -7,9 +7,9 @@ import { configDirectory, readSettings } from '../config/settingsFile.ts';
 import { type Connection, createApi } from '../core/client.ts';
 import { usageError } from '../core/ctlError.ts';
 import { writePrivateFile } from '../core/files.ts';
+import { readValue } from '../core/input.ts';
+import { formatFacts } from '../core/table.ts';
 import type { WhoAmI } from '../core/types.ts';
-import { readValue } from '../core/values.ts';
-import { formatWhoAmI } from './whoami.ts';
 
 /** `deployctl login`. */
 export function addLogin(program: Command, run: Run): void {
@@ -66,4 +66,29 @@ function formatConfig({ sigstore, ...settings }: CtlSettings): string {
 
 function withoutNulls(settings: object): Record<string, unknown> {
   return Object.fromEntries(Object.entries(settings).filter(([, value]) => value !== null));
+}
+
+/** `deployctl whoami`. */
+export function addWhoAmI(program: Command, run: Run): void {
+  program.command('whoami').description('Show the owner and permissions of the current token').action(run(whoAmI));
+}
+
+async function whoAmI(session: Session): Promise<Result> {
+  const api = await session.api();
+  const json = await api.call<WhoAmI>({ method: 'GET', path: '/v1/whoami' });
+  return { json, text: formatWhoAmI(json) };
+}
+
+/** An operator's name, role and envs as text. */
+export function formatWhoAmI({ name, role, envs }: WhoAmI): string {
+  return formatFacts([
+    ['name', name],
+    ['role', role],
+    ['envs', formatEnvs(envs)],
+  ]);
+}
+
+/** The envs that a token is limited to. */
+export function formatEnvs(envs: string[] | null): string {
+  return envs === null ? 'all' : envs.join(', ');
 }

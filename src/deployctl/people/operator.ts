@@ -3,10 +3,10 @@ import { requireDestination, type Result, type RevealOptions, type Run, type Ses
 import { path } from '../core/client.ts';
 import { writePrivateFile } from '../core/files.ts';
 import { readPages } from '../core/lists.ts';
-import { collectOption, countOption, durationOption } from '../core/options.ts';
+import { collectOption, countOption, durationOption } from '../core/input.ts';
 import { formatAge, formatLeft, formatTable, formatTime } from '../core/table.ts';
 import type { AuditEntry, NewOperator, Operator, PersonSession } from '../core/types.ts';
-import { formatEnvs, formatWhoAmI } from './whoami.ts';
+import { formatEnvs, formatWhoAmI } from './login.ts';
 
 /** `deployctl operator list|create|revoke`. */
 export function addOperator(program: Command, run: Run): void {

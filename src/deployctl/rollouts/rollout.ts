@@ -4,7 +4,7 @@ import type { TimeWindow } from '../../api/timeWindow.rules.ts';
 import type { Result, Run, Session } from '../config/session.ts';
 import { type ApiCall, path } from '../core/client.ts';
 import { wholeSha } from '../core/lists.ts';
-import { countOption, formatLabels, numberOption, waveOption, windowOption } from '../core/options.ts';
+import { countOption, formatLabels, numberOption, waveOption, windowOption } from '../core/input.ts';
 import { formatAge, formatFacts, formatTable, formatTime, shortSha } from '../core/table.ts';
 import type { Rollout, RolloutWave, WaveSize } from '../core/types.ts';
 

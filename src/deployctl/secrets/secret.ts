@@ -5,7 +5,7 @@ import { path } from '../core/client.ts';
 import { usageError } from '../core/ctlError.ts';
 import { formatFacts, formatTable, formatTime, signatureStepFacts, warningFacts } from '../core/table.ts';
 import type { Bundle, SecretName, WrittenSecret } from '../core/types.ts';
-import { readValue } from '../core/values.ts';
+import { readValue } from '../core/input.ts';
 
 interface SetOptions {
   field: string;

@@ -4,7 +4,7 @@ import { collectBytes } from '../../core/streams.ts';
 import type { AskPassword } from '../../signatures/sign/privateKey.ts';
 import type { Signer } from '../../signatures/sign/signBundle.ts';
 import { CtlError, exits, type Io, usageError } from '../core/ctlError.ts';
-import { readHidden, readSmallFile } from '../core/values.ts';
+import { readHidden, readSmallFile } from '../core/input.ts';
 
 /** A command that reaches a private key: at a key management service, on a token. */
 export interface SignCommand {

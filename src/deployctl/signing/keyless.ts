@@ -14,7 +14,7 @@ import { readTrustRoot } from '../config/trustFile.ts';
 import { isTemporary, timeout, transportError } from '../core/client.ts';
 import { CtlError, exits, usageError } from '../core/ctlError.ts';
 import { shorten } from '../core/table.ts';
-import { readSmallFile, readValue } from '../core/values.ts';
+import { readSmallFile, readValue } from '../core/input.ts';
 
 /** What the command line says of a signature without a key. */
 export interface KeylessOptions extends SigstoreOptions {

@@ -5,10 +5,9 @@ import { path } from '../core/client.ts';
 import { exits } from '../core/ctlError.ts';
 import { writePrivateFile } from '../core/files.ts';
 import { readPages } from '../core/lists.ts';
-import { countOption } from '../core/options.ts';
+import { countOption, readValue } from '../core/input.ts';
 import { formatAge, formatFacts, formatTable } from '../core/table.ts';
 import type { CreatedWebhook, DeadLetter, RotatedSecret, Webhook, WebhookTest } from '../core/types.ts';
-import { readValue } from '../core/values.ts';
 
 interface AddOptions extends RevealOptions {
   env?: string;
