@@ -2,7 +2,7 @@
 interface RefusalText {
   /** What the code means, for traces and docs. */
   meaning: string;
-  /** How to get the bundle accepted, in Markdown for docs/bundle.md. */
+  /** How to get the bundle accepted, in Markdown, for docs/bundle.md. */
   cure: string;
 }
 
@@ -10,19 +10,19 @@ interface RefusalText {
 export const refusals = {
   BUNDLE_DIGEST: {
     meaning: 'the bytes that arrived are not those that were announced',
-    cure: 'announce the sha256 of the bytes that are served; upload the bundle again',
+    cure: 'upload the bundle again, and announce the sha256 of the served bytes',
   },
   SIGNATURE_REFUSED: {
     meaning: 'too few of those whom the host trusts have signed the bundle as it is, or one of its images',
-    cure: 'have it signed, and give the signature to the tenancy service (`deployctl bundle sign`, `deployctl signature add`); sign an image in its registry (`cosign sign`); no flag lifts it',
+    cure: 'sign the bundle and add the signature at the tenancy service (`deployctl bundle sign`, `deployctl signature add`); sign an image in its registry (`cosign sign`); no flag lifts it',
   },
   BUNDLE_UNSAFE: {
     meaning: 'the archive holds what a bundle may not hold, or too much of it',
-    cure: 'pack anew, without what is named; copy links as files (`tar --dereference`)',
+    cure: 'pack the bundle again without the named entries; copy links as files (`tar --dereference`)',
   },
   MANIFEST_INVALID: {
     meaning: 'manifest.json is not of the schema, or of another env',
-    cure: 'correct what is named; hold the manifest against the schema; build one bundle for each env',
+    cure: 'correct the named keys; validate the manifest with the schema; build one bundle for each env',
   },
   SECRET_PATH_REFUSED: {
     meaning: 'a secret outside the branch of this env is asked for',
@@ -34,27 +34,27 @@ export const refusals = {
   },
   COMPOSE_REFUSED: {
     meaning: 'the compose files use what no bundle may use',
-    cure: 'see above; no flag lifts it',
+    cure: 'docs/bundle-limits.md lists what to write instead; no flag lifts it',
   },
   PRIVILEGED_REFUSED: {
     meaning: 'power over the host is asked for, and the agent profile lacks allow_privileged',
-    cure: 'see above; or `agent.allow_privileged: true`, which is worth a second pair of eyes. Where the text says "what was made is not": a volume of an earlier bundle has other options than this one says, so give it another name',
+    cure: 'docs/bundle-limits.md lists what to write instead; or set `agent.allow_privileged: true` after a second person has reviewed it. If the text says "what was made is not", a volume of an earlier bundle has other options than in this bundle: give the volume another name',
   },
   HOST_NETWORK_REFUSED: {
     meaning: 'the network of the host is asked for, and the agent profile lacks allow_privileged',
-    cure: 'see above; or `agent.allow_privileged: true`, which is worth a second pair of eyes. Where the text says "what was made is not": a volume of an earlier bundle has other options than this one says, so give it another name',
+    cure: 'docs/bundle-limits.md lists what to write instead; or set `agent.allow_privileged: true` after a second person has reviewed it. If the text says "what was made is not", a volume of an earlier bundle has other options than in this bundle: give the volume another name',
   },
   ROLLBACK_REFUSED: {
     meaning: 'a newer bundle was applied before, and the agent profile lacks allow_rollback',
-    cure: 'raise `sequence`; or `agent.allow_rollback: true` for a way back that is meant',
+    cure: 'raise `sequence`; or set `agent.allow_rollback: true` for an intended rollback',
   },
   VOLUME_DIVERGED: {
     meaning: 'a volume would have to be made anew, which loses what is in it',
-    cure: 'give the volume another name, or save its data and remove it by hand: compose would delete it to change it',
+    cure: 'give the volume another name, or save its data and remove it by hand: compose would delete the volume to change it',
   },
   DISK_INSUFFICIENT: {
     meaning: 'a filesystem that the pull fills has too little room',
-    cure: 'free room on the host, or correct `disk_need_bytes`',
+    cure: 'free disk space on the host, or correct `disk_need_bytes`',
   },
   LEASE_SHAPE: {
     meaning: 'the tenancy service gave a lease of AppRole shape',
@@ -62,7 +62,7 @@ export const refusals = {
   },
   SECRET_UNAVAILABLE: {
     meaning: 'the secretstore does not give a secret of the manifest',
-    cure: "put the secret there, with that field; grant the env's role to read it",
+    cure: "store the secret with that field; grant the env's role read access",
   },
   SECRET_UNUSABLE: {
     meaning: 'a secret cannot be a variable: no text, a NUL in it, or too long',

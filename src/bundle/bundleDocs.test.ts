@@ -11,8 +11,9 @@ import { unresolvedVariables } from './plan/variables.rules.ts';
 import { composeLimits } from './policy/limits.rules.ts';
 import { anyHost } from './policy/policyHost.rules.ts';
 
-/** The statements of docs/bundle.md for bundle authors, compared with the agent. */
-const page = readFileSync(new URL('../../docs/bundle.md', import.meta.url), 'utf8');
+/** The statements for bundle authors, compared with the agent. */
+const format = pageOf('bundle.md');
+const limits = pageOf('bundle-limits.md');
 const manifest = example();
 const composeText = fenced('yaml');
 
@@ -28,19 +29,22 @@ it('lists exactly the keys of the manifest', () => {
     ...Object.keys(agent.properties).map((key) => `agent.${key}`),
   ];
   const top = Object.keys(manifestSchema.properties).filter((key) => key !== 'agent');
-  const documented = rowsOf('## manifest.json').flatMap(([key = '']) =>
+  const documented = rowsOf(format, '## manifest.json').flatMap(([key = '']) =>
     [...key.matchAll(/`([^`]+)`/g)].map(([, name]) => name),
   );
   expect(documented.toSorted()).toEqual([...top, ...below].toSorted());
 });
 
-it.each(rowsOf('### Variables').map(codedCells))('states correctly whether %s must be set: %s', (written, must) => {
-  const missing = unresolvedVariables(
-    { files: [fileOf(`services: {web: {user: "${written}"}}`)], texts: new Map() },
-    new Set(),
-  );
-  expect(missing).toEqual(must === 'yes' ? ['V'] : []);
-});
+it.each(rowsOf(format, '## Variables').map(codedCells))(
+  'states correctly whether %s must be set: %s',
+  (written, must) => {
+    const missing = unresolvedVariables(
+      { files: [fileOf(`services: {web: {user: "${written}"}}`)], texts: new Map() },
+      new Set(),
+    );
+    expect(missing).toEqual(must === 'yes' ? ['V'] : []);
+  },
+);
 
 /** What the lines of a service name. */
 const ofProject = 'networks: {n: }\nvolumes: {data: , logs: , vv: }\n';
@@ -48,28 +52,34 @@ const ofProject = 'networks: {n: }\nvolumes: {data: , logs: , vv: }\n';
 describe.each([
   [
     'a service',
-    '### What a service may not say',
+    '## What a service may not say',
     (line: string) => `services:\n  db: {}\n  web:\n    ${line}\n${ofProject}`,
   ],
-  ['a file', '### What a file may not say', (line: string) => `services: {web: {}}\n${line}\n`],
+  ['a file', '## What a file may not say', (line: string) => `services: {web: {}}\n${line}\n`],
 ])('forbidden keys of %s', (_title, heading, around) => {
-  it.each(rowsOf(heading).map(codedCells))('%s is %s', (written, code, _why, instead) => {
+  it.each(rowsOf(limits, heading).map(codedCells))('%s is %s', (written, code, _why, instead) => {
     expect(codesOf(around(written))).toEqual([code]);
     expect(codesOf(around(instead))).toEqual([]);
   });
 });
 
 it('lists every limit', () => {
-  const documented = rowsOf('### Bounds').map(([, bound = '']) => Number(bound.replaceAll(' ', '')));
+  const documented = rowsOf(limits, '## Bounds').map(([, bound = '']) => Number(bound.replaceAll(' ', '')));
   expect(new Set(documented)).toEqual(
     new Set([maxCharacters, maxNodes, maxVariablesPerLine, ...Object.values(composeLimits)]),
   );
 });
 
 it('has a fix for every refusal', () => {
-  const documented = rowsOf('## Refusals and their cures').flatMap(([codes = '']) => codes.match(/[A-Z_]+/g) ?? []);
+  const documented = rowsOf(format, '## Refusals and their cures').flatMap(
+    ([codes = '']) => codes.match(/[A-Z_]+/g) ?? [],
+  );
   expect(documented).toEqual([...refusalCodes]);
 });
+
+function pageOf(name: string): string {
+  return readFileSync(new URL(`../../docs/${name}`, import.meta.url), 'utf8');
+}
 
 function codesOf(text: string): string[] {
   const parsed = parseComposeFile('compose.yaml', text);
@@ -108,11 +118,11 @@ function example(): Manifest {
 }
 
 function fenced(language: string): string {
-  return new RegExp(`\`\`\`${language}\n(.*?)\`\`\``, 's').exec(page)?.[1] ?? '';
+  return new RegExp(`\`\`\`${language}\n(.*?)\`\`\``, 's').exec(format)?.[1] ?? '';
 }
 
 /** The rows of the first table below a heading, cell by cell. */
-function rowsOf(heading: string): string[][] {
+function rowsOf(page: string, heading: string): string[][] {
   const below = page.slice(page.indexOf(`${heading}\n`) + heading.length);
   const [table = ''] = /(^\|.*\n)+/m.exec(below) ?? [];
   return table

@@ -91,7 +91,7 @@ function refuseService(service: string, message: string): Finding[] {
 }
 
 /**
- * Limits on what a bundle may ask of compose (docs/bundle.md lists them): more than applications need, and small enough
+ * Limits on what a bundle may ask of compose (docs/bundle-limits.md lists them): more than applications need, and small enough
  * for every compose from 2.20 on to finish within seconds.
  */
 export const composeLimits = {
