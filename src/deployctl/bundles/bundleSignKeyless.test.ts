@@ -186,23 +186,6 @@ it.each<[string, string, JsonAnswer, number, RegExp]>([
     75,
     /UNAVAILABLE: .* answered 503: busy\n {2}→ try again later/,
   ],
-  ['redirects', certificatePath, { status: 302, json: {} }, 1, /CERTIFICATE_REFUSED: .* answered 302\n/],
-  ['speaks HTML', certificatePath, { status: 200, json: '<html>' }, 1, /PROTOCOL_INVALID: .*is this the address/],
-  [
-    'logs no certificates',
-    certificatePath,
-    { status: 200, json: { signedCertificateDetachedSct: {} } },
-    1,
-    /PROTOCOL_INVALID: .*\(SCT\)/,
-  ],
-  ['gives no certificate', certificatePath, chainOf('none'), 1, /SIGNATURE_INVALID: .* no certificate for an identity/],
-  [
-    'gives none at all',
-    certificatePath,
-    { status: 200, json: { signedCertificateEmbeddedSct: {} } },
-    1,
-    /PROTOCOL_INVALID/,
-  ],
   [
     'gives that of another key',
     certificatePath,
@@ -211,21 +194,12 @@ it.each<[string, string, JsonAnswer, number, RegExp]>([
     /SIGNATURE_INVALID: the certificate is for another key/,
   ],
   ['is a log that refuses', logPath, told(400, 'no'), 1, /LOG_REFUSED: http:\S+ answered 400: no\n/],
-  ['is a log that is down', logPath, told(502, ''), 75, /UNAVAILABLE: http:\S+ answered 502\n/],
-  ['is a log without an entry', logPath, { status: 201, json: {} }, 1, /PROTOCOL_INVALID/],
   [
     'is a timestamp authority that refuses',
     timestampPath,
     told(400, 'algorithm'),
     1,
     /TIMESTAMP_REFUSED: .*: algorithm\n {2}→ .*--tsa/,
-  ],
-  [
-    'gives no timestamp',
-    timestampPath,
-    { status: 200, json: {} },
-    1,
-    /SIGNATURE_INVALID: .* is no timestamp of the signature/,
   ],
 ])('writes nothing where the service %s, and tells why', async (_what, path, answer, exit, message) => {
   server.answer(path, answer);
