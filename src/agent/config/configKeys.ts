@@ -1,11 +1,6 @@
-import {
-  defaultHealthTimeoutS,
-  defaultHttpTimeoutS,
-  defaultIntervalS,
-  defaultLimits,
-} from '../../api/checkIn.rules.ts';
+import { defaultHealthTimeoutS, defaultHttpTimeoutS, defaultIntervalS } from '../../api/checkIn.rules.ts';
 import { type ConfigKey, type DottedKey, keyTableOf, optional, required } from '../../core/config/keyTable.ts';
-import { policyKeys, timeWindows, traceKeys, trustBy } from '../../core/config/sharedKeys.ts';
+import { limitKeys, policyKeys, timeWindows, traceKeys, trustBy } from '../../core/config/sharedKeys.ts';
 import {
   absolutePath,
   absolutePaths,
@@ -187,17 +182,7 @@ export const configKeys: Readonly<Record<DottedKey<Omit<Settings, 'config_file'>
     'Longest wait for health: a bundle that requires more is refused. At least `health_timeout_s`.',
   ),
   job_timeout_s: optional(integer('seconds', 1, secondsPerDay), 3600, 'Time for a job to end.'),
-  'limits.bundle_bytes': optional(integer('bytes', 1), defaultLimits.bundle_bytes, 'Largest size of a bundle.'),
-  'limits.unpacked_bytes': optional(
-    integer('bytes', 1),
-    defaultLimits.unpacked_bytes,
-    'Largest total size of a bundle’s unpacked files.',
-  ),
-  'limits.bundle_entries': optional(
-    integer('entries', 1),
-    defaultLimits.bundle_entries,
-    'Largest number of files and directories in a bundle.',
-  ),
+  ...limitKeys,
   'metrics.textfile': optional(
     nullable(textLike('^/[^\\p{Cc}]*\\.prom$', 'an absolute path that ends in `.prom`')),
     null,

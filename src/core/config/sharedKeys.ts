@@ -1,3 +1,4 @@
+import { defaultLimits } from '../../api/checkIn.rules.ts';
 import { denials, type PermitKey, permitKeys, policyBounds } from '../../api/hostPolicy.rules.ts';
 import { isTimeZone, type TimeWindow, weekdays, windowBounds } from '../../api/timeWindow.rules.ts';
 import type { TrustSettings } from '../../api/trust.rules.ts';
@@ -5,6 +6,7 @@ import { type ConfigKey, type KeyProblem, optional } from './keyTable.ts';
 import {
   absolutePath,
   formatParts,
+  integer,
   isUnencrypted,
   listOfWords,
   nullable,
@@ -99,6 +101,21 @@ export interface TraceSettings {
   /** PEM file of the authorities that it is trusted by; null for those of the system. */
   readonly ca: string | null;
 }
+
+/** The limits of a bundle, which hosts and service check (spec §6). */
+export const limitKeys = {
+  'limits.bundle_bytes': optional(integer('bytes', 1), defaultLimits.bundle_bytes, 'Largest size of a bundle.'),
+  'limits.unpacked_bytes': optional(
+    integer('bytes', 1),
+    defaultLimits.unpacked_bytes,
+    'Largest total size of a bundle’s unpacked files.',
+  ),
+  'limits.bundle_entries': optional(
+    integer('entries', 1),
+    defaultLimits.bundle_entries,
+    'Largest number of files and directories in a bundle.',
+  ),
+} as const satisfies Record<string, ConfigKey>;
 
 /** The keys of traces (spec §21). */
 export const traceKeys = {

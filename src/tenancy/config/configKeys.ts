@@ -20,14 +20,8 @@ import {
   required,
 } from '../../core/config/keyTable.ts';
 import type { KeyOrder } from '../../core/config/keyValidation.ts';
-import { traceKeys, traceProblems } from '../../core/config/sharedKeys.ts';
-import {
-  defaultIntervalS,
-  defaultLimits,
-  defaultOfflineAfterS,
-  laptopSilenceS,
-  longestPauseS,
-} from '../../api/checkIn.rules.ts';
+import { limitKeys, traceKeys, traceProblems } from '../../core/config/sharedKeys.ts';
+import { defaultIntervalS, defaultOfflineAfterS, laptopSilenceS, longestPauseS } from '../../api/checkIn.rules.ts';
 import { isLoopback } from '../../core/http.rules.ts';
 import { listenAddress, type TenancySettings } from './settings.ts';
 
@@ -190,17 +184,7 @@ export const configKeys: Readonly<Record<DottedKey<TenancySettings>, ConfigKey>>
     20,
     'Number of newest bundles to keep for each environment, in addition to bundles that are desired or applied anywhere.',
   ),
-  'limits.bundle_bytes': optional(integer('bytes', 1), defaultLimits.bundle_bytes, 'Largest size of a bundle.'),
-  'limits.unpacked_bytes': optional(
-    integer('bytes', 1),
-    defaultLimits.unpacked_bytes,
-    'Largest total size of a bundle’s unpacked files.',
-  ),
-  'limits.bundle_entries': optional(
-    integer('entries', 1),
-    defaultLimits.bundle_entries,
-    'Largest number of files and directories in a bundle.',
-  ),
+  ...limitKeys,
   'webhooks.ca': optional(
     nullable(absolutePath),
     null,
