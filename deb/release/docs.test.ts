@@ -23,11 +23,11 @@ afterAll(async () => {
 
 it('every command of docs/releasing.md works, the build excepted', async () => {
   const page = await readFile('docs/releasing.md', 'utf8');
-  const blocks = [...page.matchAll(/^```sh\n(.*?)^```$/gms)].map(([, block = '']) => block);
+  const blocks = [...page.matchAll(/^ *```sh\n(.*?)^ *```$/gms)].map(([, block = '']) => block);
   expect(blocks).toHaveLength(4);
   for (const block of blocks) {
     const line = block
-      .replace(/^npm run .*$/m, '')
+      .replace(/^ *npm run .*$/m, '')
       .replaceAll('build/package', workspace.dir)
       .replaceAll('https://gitlab.example', registry.url)
       .replaceAll('https://gitea.example', host.url);

@@ -271,7 +271,7 @@ describe('the command', () => {
   });
 
   it('works as docs/releasing.md says', async () => {
-    const blocks = [...readFileSync('docs/releasing.md', 'utf8').matchAll(/^```sh repository\n(.*?)^```$/gms)];
+    const blocks = [...readFileSync('docs/releasing.md', 'utf8').matchAll(/^ *```sh repository\n(.*?)^ *```$/gms)];
     expect(blocks).toHaveLength(2);
     await rm(repository.secretKey);
     const places = {
