@@ -217,7 +217,7 @@ export const serviceGaps: readonly KeyGap[] = [
 ].sort((one, other) => (one.key < other.key ? -1 : 1));
 
 const unknown = 'stack files do not know it';
-const labels = 'the agent names and labels itself what the swarm keeps';
+const labels = 'the agent chooses names and labels of configs and secrets in a swarm';
 
 /** The options of a network that hold for one of several nodes too. */
 const overlayOption = /^com\.docker\.network\.driver\.mtu$/;
