@@ -2,7 +2,7 @@ import { fromPromise, type PromiseActorLogic } from 'xstate';
 import type { Bundle, AvailableCredentials, ObservedState, DesiredState, Outcome, RunOptions } from './types.ts';
 
 /**
- * Declares a service that the machines invoke, by name, input and output; `src/agent/services` provides the
+ * Declares a service that the machines invoke, by name, input and output; `src/agent/services.ts` provides the
  * implementations. A service without one rejects with its name.
  */
 function declareService<TOutput = void, TInput = void>(name: string): PromiseActorLogic<TOutput, TInput> {

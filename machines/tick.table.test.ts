@@ -1,17 +1,17 @@
 import { simulate, type Simulation } from '../fixtures/spec/machineSimulation.ts';
-import { codeRows, exitRows, reportRows, volumeRows, type CodeRow } from '../fixtures/spec/outcomeTables.ts';
+import { type CodeRow, codeRows, exitRows, reportRows, volumeRows } from '../fixtures/spec/outcomeTables.ts';
 import * as facts from '../fixtures/spec/tickFacts.ts';
 import { packageRows } from '../fixtures/spec/packageRows.ts';
 import { triggerOf } from '../fixtures/spec/transitionRow.ts';
 import { transitionRows } from '../fixtures/spec/transitionTable.ts';
-import { formatIgnoredPurge, mayRemoveVolumes } from '../src/agent/rules/release/volumeRule.ts';
+import { formatIgnoredPurge, mayRemoveVolumes } from '../src/agent/release/volumes.rules.ts';
 import { apply } from './apply.ts';
 import { down } from './down.ts';
 import { graphOf } from './draw/graph.ts';
-import { endings, commandEndings } from './endings.ts';
+import { commandEndings, endings } from './endings.ts';
 import { failedFault, Fault, offlineFault, refusedFault } from './fault.ts';
 import { tick } from './tick.ts';
-import { refusalCodes, type RefusalCode } from './refusals.ts';
+import { type RefusalCode, refusalCodes } from './refusals.ts';
 import type { DesiredState, Outcome, RunOptions } from './types.ts';
 
 const arrows = [tick, apply, down].flatMap((machine) => graphOf(machine).arrows);

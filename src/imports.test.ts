@@ -6,7 +6,7 @@ import { outerLayers } from '../fixtures/architecture/outerLayers.ts';
 /** What is ordered by topic: each folder is one. */
 const topicFolders = [
   ...['machines/', 'src/core/', 'src/api/', 'src/registry/', 'src/mesh/', 'src/bundle/'],
-  ...['src/signatures/', 'src/tenancy/', 'src/deployctl/', 'src/console/'],
+  ...['src/signatures/', 'src/agent/', 'src/tenancy/', 'src/deployctl/', 'src/console/'],
 ];
 
 it('assigns every source file to a layer', () => {

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { ValidateFunction } from 'ajv';
 import { build } from 'esbuild';
-import { emptyState } from '../../src/agent/rules/state/state.ts';
+import { emptyState } from '../../src/agent/state/state.rules.ts';
 import { bundleOptions } from '../bundle.ts';
 
 const dir = mkdtempSync(join(tmpdir(), 'deployd-validators-'));
@@ -14,8 +14,8 @@ type Validators = Record<string, ValidateFunction>;
 
 const record = { schema: 1, sha: 'a'.repeat(64), version: '1', sequence: 1, production: false };
 const rows: [string, unknown[]][] = [
-  ['src/agent/rules/state/stateValidator.ts', [emptyState('eu-1'), { ...emptyState('eu-1'), applied_at: 'never' }, {}]],
-  ['src/agent/rules/release/releaseRecordValidator.ts', [{ ...record, services: [], images: [], compose: [] }, record]],
+  ['src/agent/state/stateValidator.ts', [emptyState('eu-1'), { ...emptyState('eu-1'), applied_at: 'never' }, {}]],
+  ['src/agent/release/releaseRecordValidator.ts', [{ ...record, services: [], images: [], compose: [] }, record]],
   ['src/api/manifestValidator.ts', [{ schema: 1, name: 'x'.repeat(201), env: 'eu-1', secrets: [{}], more: 1 }]],
   [
     'src/agent/config/configValidator.ts',

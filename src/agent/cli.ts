@@ -2,14 +2,13 @@ import { existsSync } from 'node:fs';
 import { Argument, Command, InvalidArgumentError, Option } from 'commander';
 import { monotonicMs } from '../core/clock.ts';
 import { abortedBySignal, hardenProcess, homeDirectory, loginName } from '../core/process.ts';
-import { formatMachine, formatOf, machineFormats, machineNames } from './commands/machine.ts';
-import { runLoop, runOnce } from './commands/run.ts';
-import { becomeUserOf, forEachEnv, runAsOwner, withExitCode, withSettings } from './commands/commandSettings.ts';
+import { formatMachine, formatOf, machineFormats, machineNames } from './machine.ts';
+import { runLoop, runOnce } from './run.ts';
+import { becomeUserOf, forEachEnv, runAsOwner, withExitCode, withSettings } from './commandSettings.ts';
 import { parseArguments, version, withConfigOption } from '../core/commandLine.ts';
 import { loadSettings } from './config/loadSettings.ts';
-import { configOf, envPattern, plainConfig } from './config/namedEnvs.ts';
-import { userConfigIn } from './config/userConfig.ts';
-import { installCrashHandlers } from './journal/crashHandlers.ts';
+import { configOf, envPattern, plainConfig, userConfigIn } from './config/namedEnvs.ts';
+import { installCrashHandlers } from './journal/journal.ts';
 import { ignoreStreamErrors } from '../core/streams.ts';
 import { Vault } from './secrets/vault.ts';
 
@@ -43,7 +42,7 @@ withConfig(program.command('status'))
   .description('Show the applied, running and desired bundle; exit 0 if the host is in sync')
   .option('--json', 'print JSON')
   .action(async (options: { json?: boolean }, command: Command) => {
-    const { status } = await import('./commands/status.ts');
+    const { status } = await import('./status/status.ts');
     const { json = false } = options;
     await forEachEnv(chosenConfig(command), { json, verdict: 'in_sync' }, (path, out) =>
       withSettings(path, (settings) => status(settings, { json, version, vault, lookMs: timeToLookMs() }, out)),
@@ -59,7 +58,7 @@ withConfig(program.command('plan'))
   .option('--json', 'print JSON')
   .action(async (bundle: string, options: { signatures?: string[]; json?: boolean }, command: Command) => {
     const path = chosenConfig(command);
-    const { plan } = await import('./commands/plan.ts');
+    const { plan } = await import('./apply/plan.ts');
     await withExitCode(async () => {
       const isUnconfigured = path === null && !existsSync(plainConfig);
       if (path !== null) becomeUserOf(path);
@@ -76,8 +75,8 @@ withConfig(program.command('hold'))
   .addOption(new Option('--show', 'show the current hold; exit 0 if there is one').conflicts('until'))
   .action(async (reason: string[], options: { until?: string; show?: boolean }, command: Command) => {
     if (options.show && reason.length > 0) command.error('error: --show goes without a reason');
-    const { hold, showHold } = await import('./commands/hold.ts');
-    const { outputFor } = await import('./commands/outputFor.ts');
+    const { hold, showHold } = await import('./checkIn/hold.ts');
+    const { outputFor } = await import('./commandSettings.ts');
     const requested = { until: options.until, reason: reason.join(' '), by: loginName() };
     await runAsOwner(chosenConfig(command), (settings) =>
       options.show ? showHold(settings, console) : hold(settings, requested, outputFor(settings.config_file, console)),
@@ -87,7 +86,7 @@ withConfig(program.command('hold'))
 withConfig(program.command('unhold'))
   .description('End a hold; the next tick resumes deployments')
   .action(async (_options: unknown, command: Command) => {
-    const { unhold } = await import('./commands/hold.ts');
+    const { unhold } = await import('./checkIn/hold.ts');
     await runAsOwner(chosenConfig(command), (settings) => unhold(settings, console));
   });
 
@@ -95,7 +94,7 @@ withConfig(program.command('accept-volumes'))
   .description('Continue without the data of lost volumes; the next tick creates empty ones')
   .argument('[volume...]', 'volumes that `deployd status` shows as lost (default: all)')
   .action(async (volumes: string[], _options: unknown, command: Command) => {
-    const { acceptVolumes } = await import('./commands/acceptVolumes.ts');
+    const { acceptVolumes } = await import('./release/acceptVolumes.ts');
     await runAsOwner(chosenConfig(command), (settings) => acceptVolumes(settings, volumes, console));
   });
 
@@ -112,7 +111,7 @@ withConfig(program.command('doctor'))
   .option('--before-upgrade', 'only show what the new defaults of this version would change on this host')
   .option('--json', 'print JSON')
   .action(async (options: { beforeUpgrade?: boolean; json?: boolean }, command: Command) => {
-    const { doctor } = await import('./commands/doctor.ts');
+    const { doctor } = await import('./doctor/doctor.ts');
     const { beforeUpgrade = false, json = false } = options;
     const how = { beforeUpgrade, json, version, vault, signal: abortedBySignal() };
     await forEachEnv(chosenConfig(command), { json, verdict: 'well' }, (configPath, out) =>
@@ -126,8 +125,8 @@ withConfig(program.command('trace'))
   .option('--list', 'list all traces, newest first')
   .option('--json', 'print JSON')
   .action(async (tick: string | undefined, options: { list?: boolean; json?: boolean }, command: Command) => {
-    const { trace } = await import('./commands/trace.ts');
-    const { outputFor } = await import('./commands/outputFor.ts');
+    const { trace } = await import('./status/trace.ts');
+    const { outputFor } = await import('./commandSettings.ts');
     const traceOptions = { tick, list: options.list ?? false, json: options.json ?? false };
     await runAsOwner(chosenConfig(command), (settings) =>
       trace(settings, traceOptions, options.json ? console : outputFor(settings.config_file, console)),
@@ -140,8 +139,8 @@ withConfig(program.command('history'))
   .option('--no-pager', 'do not use a pager')
   .option('--json', 'print JSON')
   .action(async (options: { limit: number; pager: boolean; json?: boolean }, command: Command) => {
-    const { history } = await import('./commands/history.ts');
-    const { openTerminal } = await import('./adapters/host/terminal.ts');
+    const { history } = await import('./status/trace.ts');
+    const { openTerminal } = await import('./journal/terminal.ts');
     const { limit, pager, json = false } = options;
     await runAsOwner(chosenConfig(command), (settings) =>
       history(settings, { limit, json }, { terminal: openTerminal(pager), out: console }),
@@ -157,8 +156,8 @@ withConfig(program.command('logs'))
   .option('--no-pager', 'do not use a pager')
   .option('--json', 'print one JSON object for each line')
   .action(async (service: string | undefined, options: LogsCommandOptions, command: Command) => {
-    const { logs } = await import('./commands/logs.ts');
-    const { openTerminal } = await import('./adapters/host/terminal.ts');
+    const { logs } = await import('./status/logs.ts');
+    const { openTerminal } = await import('./journal/terminal.ts');
     const { tail, since, follow = false, json = false, pager } = options;
     const logsOptions = { service, tail, since, follow, json, vault, signal: abortedBySignal() };
     await runAsOwner(chosenConfig(command), (settings) =>
@@ -185,9 +184,9 @@ withConfig(program.command('diff'))
   .option('--no-pager', 'do not use a pager')
   .option('--json', 'print JSON')
   .action(async (bundle: string | undefined, options: { pager: boolean; json?: boolean }, command: Command) => {
-    const { diff } = await import('./commands/diff.ts');
-    const { outputFor } = await import('./commands/outputFor.ts');
-    const { openTerminal } = await import('./adapters/host/terminal.ts');
+    const { diff } = await import('./status/diff.ts');
+    const { outputFor } = await import('./commandSettings.ts');
+    const { openTerminal } = await import('./journal/terminal.ts');
     const diffOptions = { bundle, json: options.json ?? false, vault, signal: abortedBySignal() };
     await runAsOwner(chosenConfig(command), (settings) =>
       diff(settings, diffOptions, {

@@ -5,32 +5,36 @@ import { endings } from '../../machines/endings.ts';
 import { outcomeOf } from '../../machines/outcomes.ts';
 import { tick } from '../../machines/tick.ts';
 import type { Outcome } from '../../machines/types.ts';
-import { createCompose } from './adapters/compose/compose.ts';
-import { createContainers } from './adapters/engine/containers.ts';
-import { openCredentials } from './adapters/state/credentials.ts';
-import { createDownload } from './adapters/http/download.ts';
-import { createHttpClient } from './adapters/http/httpClient.ts';
-import { createRegistries } from './adapters/http/registries.ts';
-import { openReleases, type Releases } from './adapters/release/releases.ts';
-import { createSecretstore } from './adapters/http/secretstore.ts';
-import { StateFile } from './adapters/state/stateFile.ts';
-import type { SwarmOptions } from './adapters/swarm/openSwarm.ts';
-import { createTenancy } from './adapters/http/tenancy.ts';
-import type { Transport } from './adapters/transport/transport.ts';
-import { openSystemRoots, type SystemRoots } from './adapters/transport/systemRoots.ts';
-import { createTransport } from './adapters/transport/createTransport.ts';
+import { createCompose } from './engine/compose.ts';
+import { createContainers } from './engine/containers.ts';
+import { openCredentials } from './token/credentials.ts';
+import { createDownload } from './transport/download.ts';
+import { createHttpClient } from './transport/httpClient.ts';
+import { createRegistries } from './engine/registries.ts';
+import { openReleases, type Releases } from './release/releases.ts';
+import { createSecretstore } from './token/secretstore.ts';
+import { StateFile } from './state/stateFile.ts';
+import type { SwarmOptions } from './swarm/openSwarm.ts';
+import { createTenancy } from './transport/tenancy.ts';
+import type { Transport } from './transport/agents.ts';
+import { openSystemRoots, type SystemRoots } from './transport/trustStore.ts';
+import { createTransport } from './transport/transport.ts';
 import { otherEnvsOf } from './config/loadSettings.ts';
 import type { Settings } from './config/settings.ts';
 import type { Journal } from './journal/journal.ts';
 import { TraceRecorder } from './journal/traceRecorder.ts';
-import type { Decision } from './rules/trace/trace.ts';
-import { traceparentOf } from './rules/trace/tickSpans.ts';
+import type { Decision } from './journal/trace.rules.ts';
+import { traceparentOf } from './status/tickSpans.rules.ts';
 import type { Vault } from './secrets/vault.ts';
-import { createComposeOrchestrator } from './services/compose/composeOrchestrator.ts';
-import { createServices } from './services/index.ts';
-import type { Dependencies } from './services/dependencies.ts';
-import { rebuildState } from './services/tick/rebuildState.ts';
-import { startTick } from './services/tickScope.ts';
+import { createComposeOrchestrator } from './compose/composeOrchestrator.ts';
+import { createServices, type AgentDependencies } from './services.ts';
+import { rebuildState, startTick } from './tick.ts';
+
+/** Everything that an agent is put together of; each service names the part that it takes. */
+export interface AgentParts extends AgentDependencies {
+  /** Collects the trace of the tick. */
+  readonly recorder: TraceRecorder;
+}
 
 /** Composition root: settings → adapters → dependencies → services → machine `tick`. */
 export async function createAgent(options: AgentOptions) {
@@ -71,7 +75,7 @@ export interface AgentOptions {
 async function createDependencies(
   { settings, vault, journal, version, unattended }: AgentOptions,
   { transport, roots }: { transport: Transport; roots: SystemRoots },
-): Promise<Dependencies> {
+): Promise<AgentParts> {
   const { env, state_dir: stateDir } = settings;
   const project = `deployd-${env}`;
   const releases = await openReleases(stateDir, env);
@@ -83,7 +87,7 @@ async function createDependencies(
   const file = new StateFile({ stateDir, env, warn, rebuild: () => rebuildState(releases) });
   const swarmOptions = { settings, project, vault, releases, file, signal: stop.signal };
   const composeOptions = { redactor: () => vault.redactor(), podmanVersion: () => deps.containers.podmanVersion() };
-  const deps: Dependencies = {
+  const deps: AgentParts = {
     ...{ settings, version, project, vault, journal },
     recorder,
     recordDecision,
@@ -111,27 +115,27 @@ async function createDependencies(
 
 /** What runs bundles, and where the state is that goes with it; that of a swarm is loaded where it is configured. */
 async function orchestrationOf(
-  getDeps: () => Dependencies,
+  getDeps: () => AgentParts,
   options: SwarmOptions & { file: StateFile; releases: Releases },
-): Promise<Pick<Dependencies, 'orchestrator' | 'state'>> {
+): Promise<Pick<AgentParts, 'orchestrator' | 'state'>> {
   if (options.settings.orchestrator === 'compose')
     return { state: options.file, orchestrator: createComposeOrchestrator(getDeps) };
-  const { createSwarmOrchestration } = await import('./services/swarm/swarmOrchestrator.ts');
+  const { createSwarmOrchestration } = await import('./swarm/swarmOrchestrator.ts');
   return createSwarmOrchestration(getDeps, options);
 }
 
 /** The header of a call that is made now. */
-function traceparentOfCall({ settings, tick, recorder }: Dependencies): string | null {
+function traceparentOfCall({ settings, tick, recorder }: AgentParts): string | null {
   return settings.traces.otlp_endpoint === null ? null : traceparentOf(tick.id, recorder.stepCount());
 }
 
-function recordAndLog({ recorder, tick }: Dependencies, decision: Decision): void {
+function recordAndLog({ recorder, tick }: AgentParts, decision: Decision): void {
   const { word, ...facts } = recorder.recordDecision(decision);
   const fields = Object.entries<unknown>(facts).map(([name, value]) => [name, String(value)]);
   tick.journal.debug(`noted: ${word}`, Object.fromEntries(fields) as Record<string, string>);
 }
 
-function logOutcome({ tick }: Dependencies, outcome: Outcome | null): void {
+function logOutcome({ tick }: AgentParts, outcome: Outcome | null): void {
   if (outcome === null) return;
   const { exit } = endings[outcome.ending].meta;
   const level = exit === 0 ? 'info' : exit === 75 ? 'warn' : 'error';

@@ -1,4 +1,4 @@
-import { resolve } from 'node:path';
+import { resolve, sep } from 'node:path';
 import {
   certificateProblems,
   type ConfigFile,
@@ -7,12 +7,113 @@ import {
   readConfigFile,
 } from '../../core/config/configFile.ts';
 import { ConfigInvalid, type KeyProblem, mergeDefaults } from '../../core/config/keyTable.ts';
-import { claimsOf, collisionsOf } from './collisions.ts';
-import { keyOrders, normalizeAddresses, validateCombinations } from './combinations.ts';
+import type { KeyOrder } from '../../core/config/keyValidation.ts';
+import { timeZoneProblems, traceProblems, trustProblems } from '../../core/config/sharedKeys.ts';
+import { isUnencrypted, withoutTrailingSlash } from '../../core/config/valueTypes.ts';
+import { realPathOf } from '../../core/filesystems.ts';
+import { configKeys } from './configKeys.ts';
 import { validate } from './configValidator.ts';
-import { configTableOf, scopeOf } from './scopeOf.ts';
-import { namedEnvOf, otherConfigs } from './namedEnvs.ts';
+import { configTableOf, namedEnvOf, otherConfigs, scopeOf } from './namedEnvs.ts';
 import type { OtherEnv, Settings } from './settings.ts';
+
+/** Keys of which one bounds the other. */
+const keyOrders: readonly KeyOrder[] = [
+  {
+    ...{ lower: 'settle_s', upper: 'health_timeout_s', isStrict: true },
+    reason: 'a container without a healthcheck that must stay up for settle_s would never be healthy in time',
+  },
+  {
+    ...{ lower: 'health_timeout_s', upper: 'health_timeout_max_s' },
+    reason: 'health_timeout_max_s limits every wait for health',
+  },
+  {
+    ...{ lower: 'connect_timeout_s', upper: 'http_timeout_s' },
+    reason: 'http_timeout_s limits the whole call, with its connection',
+  },
+  {
+    ...{ lower: 'download_stall_s', upper: 'download_timeout_s' },
+    reason: 'download_timeout_s limits the whole download, with every stall',
+  },
+];
+
+/** Problems of several keys together: unencrypted http outside loopback and mesh, a trust that nobody can meet, a time zone that nobody knows, and two ports for one service. */
+export function validateCombinations(valid: Partial<Settings>, hasPort: boolean): KeyProblem[] {
+  const unencrypted = (['tenancy_url', 'secretstore_url'] as const).filter(
+    (key) => valid.transport === 'system' && isUnencrypted(valid[key]),
+  );
+  const problems: KeyProblem[] = unencrypted.map((key) => ({
+    key,
+    message: `must be ${configKeys[key].allowed}; http:// is allowed to loopback and over the transports sdk and proxy`,
+  }));
+  problems.push(...trustProblems('trust.bundles', valid.trust?.bundles));
+  problems.push(...trustProblems('trust.images', valid.trust?.images));
+  problems.push(...traceProblems(valid.traces));
+  problems.push(...timeZoneProblems('apply.windows', valid.apply?.windows));
+  const port = explicitPort(valid.tenancy_url);
+  if (!hasPort || port === null || valid.port === undefined || port === valid.port) return problems;
+  return [...problems, { key: 'port', message: `must be ${port} as in tenancy_url, or be left out` }];
+}
+
+/** Strips trailing slashes of both base addresses and makes `port` and `tenancy_url` name the same port. */
+export function normalizeAddresses(settings: Settings): Settings {
+  const tenancy = new URL(settings.tenancy_url);
+  const port = explicitPort(settings.tenancy_url) ?? settings.port;
+  tenancy.port = String(port);
+  return {
+    ...settings,
+    port,
+    tenancy_url: withoutTrailingSlash(tenancy.href),
+    secretstore_url: withoutTrailingSlash(new URL(settings.secretstore_url).href),
+  };
+}
+
+/** The port written in the URL, even the scheme's default, which the URL parser drops. */
+function explicitPort(url: string | undefined): number | null {
+  const digits = url?.match(/^https?:\/\/[^/]*:(\d+)(?:\/|$)/)?.[1];
+  return digits === undefined ? null : Number(digits);
+}
+
+/** What no two envs of a host may have in common. */
+interface Claims {
+  readonly file: string;
+  readonly env?: string | undefined;
+  readonly state_dir?: string | undefined;
+  readonly bootstrap_file?: string | undefined;
+  readonly textfile?: string | null | undefined;
+}
+
+/** What a configuration claims, as far as it is valid. */
+function claimsOf(file: string, { env, state_dir, bootstrap_file, metrics }: Partial<Settings>): Claims {
+  return { file, env, state_dir, bootstrap_file, textfile: metrics?.textfile };
+}
+
+/** What the configuration of a named env must not say: another env, and what another configuration of the host has (spec §22.3). */
+function collisionsOf(namedEnv: string, own: Claims, others: readonly Claims[]): KeyProblem[] {
+  const problems: KeyProblem[] =
+    own.env === undefined || own.env === namedEnv
+      ? []
+      : [{ key: 'env', message: `must be ${namedEnv}, as the directory of this file and deployd@${namedEnv} say` }];
+  return [...problems, ...others.flatMap((other) => sharedBy(own, other))];
+}
+
+function sharedBy(own: Claims, { file, ...other }: Claims): KeyProblem[] {
+  const isShared = (a: string | null | undefined, b: string | null | undefined) =>
+    typeof a === 'string' && typeof b === 'string' && realPathOf(a) === realPathOf(b);
+  const shared: [string, boolean][] = [
+    ['env', own.env !== undefined && own.env === other.env],
+    ['bootstrap_file', isShared(own.bootstrap_file, other.bootstrap_file)],
+    ['metrics.textfile', isShared(own.textfile, other.textfile)],
+  ];
+  const problems = shared.filter(([, is]) => is).map(([key]) => ({ key, message: `is that of ${file} too` }));
+  if (!isOverlapping(own.state_dir, other.state_dir)) return problems;
+  return [...problems, { key: 'state_dir', message: `must not be, hold or lie in the state_dir of ${file}` }];
+}
+
+function isOverlapping(a: string | undefined, b: string | undefined): boolean {
+  if (a === undefined || b === undefined) return false;
+  const [one, two] = [realPathOf(a) + sep, realPathOf(b) + sep];
+  return one.startsWith(two) || two.startsWith(one);
+}
 
 const configFormat = {
   validate,

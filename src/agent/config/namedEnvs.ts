@@ -1,7 +1,7 @@
 import { basename, dirname, join, resolve } from 'node:path';
+import { keyTableOf } from '../../core/config/keyTable.ts';
 import { isThere, namesIn } from '../../core/filesystems.ts';
-import type { PlaceDefaults } from './configKeys.ts';
-import { userHomeOf } from './userConfig.ts';
+import { configKeys, configTable, type PlaceDefaults } from './configKeys.ts';
 
 /** The configuration of the plain unit, `deployd.service`. */
 export const plainConfig = '/etc/deployd/config.yaml';
@@ -24,7 +24,7 @@ export function namedEnvOf(configFile: string): string | null {
 }
 
 /** Defaults of the keys that name places, in a named env. */
-export function namedDefaults(env: string): PlaceDefaults {
+function namedDefaults(env: string): PlaceDefaults {
   return {
     state_dir: `/var/lib/${namedDirectory}/${env}`,
     bootstrap_file: `/etc/${namedDirectory}/${env}/bootstrap.jwt`,
@@ -49,4 +49,78 @@ export function configsOfHost(configFile: string): string[] {
 /** The configurations of the other envs of the host. */
 export function otherConfigs(configFile: string): string[] {
   return configsOfHost(configFile).filter((file) => dirname(file) !== dirname(resolve(configFile)));
+}
+
+/** The scope of the agent that a configuration is of, by its place. */
+export function scopeOf(configFile: string): AgentScope {
+  const env = namedEnvOf(configFile);
+  if (env !== null) return { env };
+  return userHomeOf(configFile) === null ? 'plain' : 'user';
+}
+
+/** The keys of a configuration; those of a named env and of a user's agent have defaults of their own. */
+export function configTableOf(configFile: string): typeof configTable {
+  const defaults = Object.entries(defaultsOf(configFile)) as [keyof typeof configKeys, string][];
+  if (defaults.length === 0) return configTable;
+  const keys = { ...configKeys };
+  for (const [key, value] of defaults) keys[key] = { ...keys[key], default: value };
+  return keyTableOf(keys);
+}
+
+function defaultsOf(configFile: string): PlaceDefaults {
+  const [env, home] = [namedEnvOf(configFile), userHomeOf(configFile)];
+  if (env !== null) return namedDefaults(env);
+  return home === null ? {} : userDefaults(home);
+}
+
+const configDirectory = '.config/deployd';
+
+/** The configuration of the agent of the user with this home directory, the one of the user's `deployd.service` (spec §24). */
+export function userConfigIn(home: string): string {
+  return join(home, configDirectory, 'config.yaml');
+}
+
+/** The home directory of the user whose agent a configuration is of by its place; null for every other one. */
+export function userHomeOf(configFile: string): string | null {
+  const directory = dirname(resolve(configFile));
+  return directory.endsWith(`/${configDirectory}`) ? directory.slice(0, -configDirectory.length - 1) || '/' : null;
+}
+
+/** Defaults of the keys that name places, in a home directory. The engine is the rootless Podman of this user. */
+function userDefaults(home: string): PlaceDefaults {
+  return {
+    state_dir: join(home, '.local/state/deployd'),
+    bootstrap_file: join(home, configDirectory, 'bootstrap.jwt'),
+    secretstore_ca: join(home, configDirectory, 'secretstore-ca.pem'),
+    container_host: `unix:///run/user/${process.getuid?.() ?? 0}/podman/podman.sock`,
+  };
+}
+
+/** Which of the agents of a host: the plain one, the one of a named env (spec §22), or the one of a user (spec §24). */
+export type AgentScope = 'plain' | 'user' | { env: string };
+
+/** Commands that a text may name to an operator. */
+const commands = 'run|status|plan|hold|unhold|bootstrap|doctor|trace|history|logs|diff|accept-volumes';
+
+/** A text for an operator with the commands and units of an agent of this scope in place of those of the plain one. */
+export function withCommandsOf(scope: AgentScope, text: string): string {
+  if (scope === 'plain') return text;
+  if (scope === 'user') return withUserCommands(text);
+  return withOption(`--env ${scope.env}`, text).replaceAll(/\bdeployd\.(?=service|timer)/g, `deployd@${scope.env}.`);
+}
+
+/** What only root can do, also for the agent of a user: packages, groups, the clock, the kernel, and units of the mesh. */
+const rootCommands = 'apt-get|usermod|loginctl|timedatectl|dmesg|ziti|systemctl [^&|]*deployd-';
+
+/** A user needs no other rights than the own ones, and has units of the same names. */
+function withUserCommands(text: string): string {
+  return withOption('--user', text)
+    .replaceAll(RegExp(`\\bsudo (?!${rootCommands})`, 'g'), '')
+    .replaceAll('sudoedit ', '${EDITOR:-vi} ')
+    .replaceAll(/(?<!sudo )\b(systemctl|journalctl) (?!--user)/g, '$1 --user ')
+    .replaceAll('docker system prune', 'podman system prune');
+}
+
+function withOption(option: string, text: string): string {
+  return text.replaceAll(RegExp(`\\bdeployd (?=(${commands})\\b)`, 'g'), `deployd ${option} `);
 }

@@ -95,3 +95,12 @@ export interface Settings {
     readonly level: 'error' | 'warn' | 'info' | 'debug';
   };
 }
+
+/** Of what a host demands signatures; null: of none. */
+export interface HostTrust {
+  readonly bundles: TrustSettings | null;
+  readonly images: TrustSettings | null;
+}
+
+/** Of what signatures are demanded. */
+export type Signed = keyof HostTrust;

@@ -4,8 +4,8 @@ import path from 'node:path';
 import { Writable } from 'node:stream';
 import { tempDir } from '../../../fixtures/tempDir.ts';
 import { createJournal, type Journal, type JournalOptions } from './journal.ts';
-import { createRedactor } from '../secrets/redaction/redactor.ts';
-import { createSink } from './sink.ts';
+import { createRedactor } from '../secrets/redactor.ts';
+import { createSink } from './terminal.ts';
 
 const redactor = createRedactor(['hunter2', 'first line\nsecond "line"', 'put together=7']);
 

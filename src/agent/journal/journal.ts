@@ -1,9 +1,16 @@
 import { fstatSync } from 'node:fs';
 import winston from 'winston';
-import { formatLine, type Entry, type Fields, type Level, type LineStyle } from './journalLine.ts';
-import type { LiveLine } from './liveLine.ts';
-import type { Redactor } from '../secrets/redaction/redactor.ts';
-import { createSink, maxWaitMs, type Stderr } from './sink.ts';
+import type { Redactor } from '../secrets/redactor.ts';
+import { createSink, type LiveLine, maxWaitMs, type Stderr, writeThrough } from './terminal.ts';
+
+/** A running tick, as far as every one of its services knows it. */
+export interface RunningTick {
+  readonly id: string;
+  readonly startedAt: Date;
+  readonly journal: Journal;
+  /** Lines that its report and status contain besides those of the outcome. */
+  readonly remarks: string[];
+}
 
 /** The log of the agent: every line is redacted, and nothing is lost on exit (spec §14). */
 export interface Journal {
@@ -112,4 +119,121 @@ function isReadBySystemd(fd: number | undefined, journalStream: string | undefin
   if (typeof fd !== 'number' || journalStream === undefined) return false;
   const { dev, ino } = fstatSync(fd, { bigint: true });
   return journalStream === `${dev}:${ino}`;
+}
+
+type Level = 'error' | 'warn' | 'info' | 'debug';
+
+/** Fields at the end of a line. */
+type Fields = Readonly<Record<string, string | number | boolean | null>>;
+
+/** One line before formatting. */
+interface Entry {
+  level: Level;
+  message: string;
+  fields: Fields;
+}
+
+/** Format of a line. */
+interface LineStyle {
+  format: 'journal' | 'json' | 'pretty';
+  /** True to write the priority prefix that systemd's journal reads. */
+  priorities: boolean;
+  colours: boolean;
+}
+
+const priorities: Readonly<Record<Level, number>> = { error: 3, warn: 4, info: 6, debug: 7 };
+
+const colours: Readonly<Record<Level, number>> = { error: 31, warn: 33, info: 32, debug: 36 };
+
+/** Formats an entry as one line without a newline; line breaks and control characters are escaped. */
+function formatLine(entry: Entry, style: LineStyle, now: Date): string {
+  switch (style.format) {
+    case 'json':
+      return JSON.stringify({
+        time: now.toISOString(),
+        level: entry.level,
+        message: entry.message,
+        fields: entry.fields,
+      });
+    case 'pretty':
+      return formatPretty(entry, style.colours, now);
+    case 'journal':
+      return `${style.priorities ? `<${priorities[entry.level]}>` : ''}${formatPlain(entry.message, entry.fields)}`;
+  }
+}
+
+/** Escapes control characters and line separators, so that the text stays on one line. */
+function escapeControlCharacters(text: string): string {
+  return text.replace(/[\p{Cc}\u2028\u2029]/gu, (character) => {
+    const escaped = JSON.stringify(character).slice(1, -1);
+    return escaped === character ? `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}` : escaped;
+  });
+}
+
+function formatPretty({ level, message, fields }: Entry, coloured: boolean, now: Date): string {
+  const paint = (code: number, text: string) => (coloured && text !== '' ? `\x1b[${code}m${text}\x1b[0m` : text);
+  const { tick, ...others } = fields;
+  const tickField = tick === undefined ? '' : formatPlain('', { tick });
+  const time = now.toTimeString().slice(0, 8);
+  return `${paint(2, time)} ${paint(colours[level], level.padEnd(5))} ${formatPlain(message, others)}${paint(2, tickField)}`;
+}
+
+function formatPlain(message: string, fields: Fields): string {
+  return (
+    escapeControlCharacters(message) +
+    Object.entries(fields)
+      .map(([key, value]) => ` ${key}=${quoteIfNeeded(value)}`)
+      .join('')
+  );
+}
+
+function quoteIfNeeded(value: Fields[string]): string {
+  const text = String(value);
+  return /^[^\s"=\\\p{Cc}]+$/u.test(text) ? text : escapeControlCharacters(JSON.stringify(text));
+}
+
+/** Maximum number of stack frames in a crash line. */
+const maxFrames = 4;
+
+/**
+ * Ends the process with exit code 1 on any uncaught error, after one redacted line with the class and the stack frames of the error.
+ * The message is omitted, since that of a foreign error may contain the bearer token (spec §14).
+ */
+export function installCrashHandlers(target: Pick<Journal, 'error'> | Stderr, redact: () => Redactor): void {
+  const print = (line: string) => ('error' in target ? target.error(line) : writeThrough(target, `${line}\n`));
+  const crash = (error: unknown) => {
+    try {
+      print(redact().redact(crashLine(error)));
+    } catch {
+      print('failed: internal error');
+    } finally {
+      process.exit(1);
+    }
+  };
+  process.on('uncaughtException', crash);
+  process.on('unhandledRejection', crash);
+}
+
+function crashLine(error: unknown): string {
+  if (!(error instanceof Error)) return `failed: internal error (${typeof error})`;
+  return [`failed: internal error (${classNameOf(error)})`, framesOf(error).join(', ')]
+    .filter((part) => part !== '')
+    .join(' at ');
+}
+
+/** The name of the error's class; the property `name` may contain anything. */
+function classNameOf(error: Error): string {
+  const kind = error.constructor.name;
+  return /^[A-Za-z_]\w{0,40}$/.test(kind) ? kind : 'Error';
+}
+
+/** The first stack frames: the lines after the message. */
+function framesOf({ stack, message }: Error): string[] {
+  const text = stack ?? '';
+  const lines = text.slice(Math.max(0, text.indexOf(message)) + message.length).split('\n');
+  const frames = lines.slice(lines.findLastIndex((line) => !line.startsWith('    at ')) + 1);
+  return frames
+    .map((frame) => frame.slice('    at '.length))
+    .filter((frame) => /:\d+:\d+\)?$/.test(frame))
+    .slice(0, maxFrames);
 }

@@ -1,5 +1,5 @@
-import { type Decision, type RecordedDecision, sanitizeDecision, type Step } from '../rules/trace/trace.ts';
-import type { Redactor } from '../secrets/redaction/redactor.ts';
+import { type Decision, type RecordedDecision, sanitizeDecision, type Step } from './trace.rules.ts';
+import type { Redactor } from '../secrets/redactor.ts';
 import { monotonicMs } from '../../core/clock.ts';
 
 /** The recorded part of a tick. */

@@ -1,6 +1,6 @@
 import { inspect } from 'node:util';
-import { createRedactor, type Redactor } from './redaction/redactor.ts';
-import { createMemorySweep } from './memorySweep.ts';
+import { createRedactor, type Redactor } from './redactor.ts';
+import { createMemorySweep } from './memory.ts';
 
 /**
  * Holds the secrets that the agent reads, for the duration of one tick; nothing else keeps one.

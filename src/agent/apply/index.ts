@@ -1,0 +1,12 @@
+export { validateBundle } from './validate.ts';
+export { commit } from './commit.ts';
+export { download } from './unpack.ts';
+export { restoreCurrent } from './revert.ts';
+export { revertRelease } from './revert.ts';
+export { promote } from './commit.ts';
+export { readSecrets } from './readSecrets.ts';
+export { renderRelease } from './renderRelease.ts';
+export { unpack } from './unpack.ts';
+export { verifyImages } from './verifyImages.ts';
+export { verifySignatures } from './unpack.ts';
+export { validateRenderedModel } from './validate.ts';

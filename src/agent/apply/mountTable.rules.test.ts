@@ -1,0 +1,48 @@
+import { otherPathsOf, parseMounts } from './mountTable.rules.ts';
+
+const mounts = parseMounts(
+  [
+    '22 1 8:1 / / rw,relatime shared:1 - ext4 /dev/sda1 rw',
+    '23 22 8:2 / /mnt/big rw - ext4 /dev/sdb1 rw',
+    '24 22 8:2 /docker /var/lib/docker rw - ext4 /dev/sdb1 rw',
+    '25 22 8:1 /srv/a\\040b /mnt/again rw - ext4 /dev/sda1 rw',
+    '26 22 0:5 / /run rw - tmpfs tmpfs rw',
+    '',
+  ].join('\n'),
+);
+
+it.each([
+  ['/var/lib/docker', ['/mnt/big/docker']],
+  ['/var/lib/docker/volumes', ['/mnt/big/docker/volumes']],
+  ['/mnt/big/docker', ['/var/lib/docker']],
+  ['/mnt/big/other', []],
+  ['/mnt/big', []],
+  ['/srv/a b', ['/mnt/again']],
+  ['/mnt/again/x', ['/srv/a b/x']],
+  ['/run/docker.sock', []],
+  ['/', []],
+])('%s is also at %j', (path, expected) => {
+  expect(otherPathsOf(path, mounts)).toEqual(expected);
+});
+
+it('a path has no others without a table', () => {
+  expect(otherPathsOf('/x', [])).toEqual([]);
+});
+
+it('the innermost mount counts, in whatever order the table has them', () => {
+  const line = (device: string, root: string, path: string) => ({ device, root, path });
+  const table = [line('b', '/', '/srv/in'), line('a', '/', '/'), line('b', '/', '/mnt'), line('a', '/x', '/other')];
+  expect(otherPathsOf('/srv/in/a', table)).toEqual(['/mnt/a']);
+  expect(otherPathsOf('/x/y', table)).toEqual(['/other/y']);
+  expect(otherPathsOf('/x', table)).toEqual(['/other']);
+  expect(otherPathsOf('/mnt', table)).toEqual(['/srv/in']);
+});
+
+it.each(['', '22', '22 1', '22 1 8:1', '22 1 8:1 /'])('a line of the table that is cut is none: %j', (line) => {
+  expect(parseMounts(line)).toEqual([]);
+});
+
+it('octal numbers are characters, and a backslash alone is one', () => {
+  const text = String.raw`22 1 8:1 /a\134b\011c /x\y\040\012 rw`;
+  expect(parseMounts(text)).toEqual([{ device: '8:1', root: '/a\\b\tc', path: '/x\\y \n' }]);
+});

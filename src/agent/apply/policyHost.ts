@@ -1,0 +1,122 @@
+import { realpath } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+import { Fault } from '../../../machines/fault.ts';
+import type { ComposeNode } from '../../bundle/compose/composeNode.rules.ts';
+import { hostMountSources } from '../../bundle/compose/mounts.rules.ts';
+import { hostPathOf } from '../../bundle/policy/hostPaths.rules.ts';
+import {
+  defaultEngineSockets,
+  type HostMount,
+  type HostPaths,
+  type PolicyHost,
+} from '../../bundle/policy/policyHost.rules.ts';
+import type { Settings } from '../config/settings.ts';
+import type { Compose } from '../engine/compose.ts';
+import type { Containers } from '../engine/containers.ts';
+import { catchFault } from '../journal/faults.ts';
+import { readTextIfExists } from '../state/files.ts';
+import { type Mount, otherPathsOf, parseMounts } from './mountTable.rules.ts';
+
+/** Where the agent and container engines keep what is theirs, wherever their configuration puts more. */
+const protectedDirectories = [
+  ...['/etc/deployd', '/etc/deployd-envs', '/var/lib/deployd', '/var/lib/deployd-envs'],
+  ...['/usr/share/deployd', '/usr/bin/deployd', '/opt/mesh/etc'],
+  ...['/etc/docker', '/etc/containerd', '/run/docker', '/run/containerd', '/run/containers'],
+  ...['/var/lib/docker', '/var/lib/containerd', '/var/lib/containers'],
+];
+
+/**
+ * The host as the policy judges it: where the links of the mounted paths lead, and what no permit reaches. Nothing of that is
+ * looked at where no policy asks for it.
+ */
+export async function policyHostOf(
+  { settings, containers, compose }: { settings: Settings; containers: Containers; compose: Pick<Compose, 'version'> },
+  files: readonly { root: ComposeNode }[],
+  signal: AbortSignal,
+): Promise<PolicyHost> {
+  const { policy, orchestrator } = settings;
+  const engineSockets = await engineSocketsOf(settings);
+  const isAsked = policy.deny.includes('engine_socket') || (policy.permit.binds ?? []).length > 0;
+  const version = orchestrator === 'compose' ? await catchFault(() => compose.version(signal)) : null;
+  const composeVersion = version instanceof Fault ? null : version;
+  const host = { orchestrator, policy, engineSockets, composeVersion };
+  if (!isAsked) return { ...host, paths: null };
+  const sources = hostMountSources(files).map(hostPathOf);
+  return { ...host, paths: await hostPathsOf(sources, { settings, containers, engineSockets }) };
+}
+
+/** The sockets of engines on this host, and where their links lead. */
+export function engineSocketsOf({ container_host }: Pick<Settings, 'container_host'>): Promise<string[]> {
+  return withTargets([...defaultEngineSockets, new URL(container_host).pathname]);
+}
+
+interface HostParts {
+  settings: Settings;
+  containers: Containers;
+  engineSockets: readonly string[];
+}
+
+async function hostPathsOf(sources: readonly string[], host: HostParts): Promise<HostPaths> {
+  if (sources.length === 0) return { resolved: new Map(), protectedPaths: [], mountedNow: [] };
+  return {
+    resolved: new Map(await Promise.all(sources.map(async (path) => [path, await targetOf(path)] as const))),
+    protectedPaths: await protectedPathsOf(host),
+    mountedNow: await mountsOf(host),
+  };
+}
+
+/** The paths of the agent and of the engine, where their links lead, and where else the same directories are mounted. */
+export async function protectedPathsOf({ settings, containers, engineSockets }: HostParts): Promise<string[]> {
+  const { rootDir } = await containers.info();
+  const { config_file, state_dir, bootstrap_file, mesh, compose, tenancy_ca, secretstore_ca } = settings;
+  const files = [config_file, bootstrap_file, compose, tenancy_ca, secretstore_ca].filter(
+    (path) => path?.startsWith('/') === true,
+  );
+  const own = [state_dir, dirname(mesh.identity_file), ...files.filter((path) => path !== null)];
+  const engine = [rootDir, ...(await containerdRoots(rootDir)), ...engineSockets];
+  const paths = await withTargets([...protectedDirectories, ...own, ...engine]);
+  const mounts = await readMounts();
+  return [...new Set([...paths, ...paths.flatMap((path) => otherPathsOf(path, mounts))])];
+}
+
+/** The host paths that containers of the project mount now, also by volumes, and those of permitted volumes. */
+async function mountsOf({ settings, containers }: HostParts): Promise<HostMount[]> {
+  const created = await containers.inspectProject();
+  const permitted = settings.policy.permit.volumes ?? [];
+  const foreign = permitted.length === 0 ? [] : await containers.volumes();
+  const devices = new Map([...created.volumes, ...foreign].map(({ name, options }) => [name, options['device'] ?? '']));
+  const mounts = created.containers.flatMap(({ Mounts }) => Mounts ?? []);
+  const mounted = [
+    ...mounts.map(({ Type, Name = '', Source, RW }) => {
+      return { path: Type === 'bind' ? Source : (devices.get(Name) ?? ''), isWritable: RW };
+    }),
+    ...permitted.map((name) => ({ path: devices.get(name) ?? '', isWritable: true })),
+  ];
+  const ofHost = mounted.filter(({ path }) => path.startsWith('/'));
+  return Promise.all(
+    ofHost.map(async ({ path, isWritable }) => ({ path: (await targetOf(path)) ?? path, isWritable })),
+  );
+}
+
+/** These paths, and where they lead. */
+async function withTargets(paths: readonly string[]): Promise<string[]> {
+  const targets = await Promise.all(paths.map(async (path) => (await targetOf(path)) ?? path));
+  return [...new Set([...paths, ...targets])];
+}
+
+/** Where a path leads; null for one that is missing or cannot be followed. */
+export function targetOf(path: string): Promise<string | null> {
+  return realpath(path).catch(() => null);
+}
+
+/** Directories of containerd, which a pull fills when the engine uses the containerd image store. */
+export async function containerdRoots(rootDir: string): Promise<string[]> {
+  const config = (await readTextIfExists('/etc/containerd/config.toml').catch(() => null)) ?? '';
+  const root = /^\s*root\s*=\s*["']([^"']+)["']/m.exec(config)?.[1] ?? '/var/lib/containerd';
+  return [root, join(rootDir, 'containerd', 'daemon')];
+}
+
+/** What is mounted where, as the agent sees it. Throws a Fault when the table cannot be read. */
+async function readMounts(): Promise<Mount[]> {
+  return parseMounts((await readTextIfExists('/proc/self/mountinfo')) ?? '');
+}

@@ -1,0 +1,120 @@
+import { Fault, refusedFault } from '../../../machines/fault.ts';
+import type { Refusal } from '../../../machines/refusals.ts';
+import type { Bundle, ManifestSecret } from '../../../machines/types.ts';
+import { unusableReason } from '../../api/manifest.rules.ts';
+import type { RegistryLogin } from '../engine/registries.ts';
+import type { Vault } from '../secrets/vault.ts';
+import type { Tenancy } from '../transport/tenancy.ts';
+import type { Secretstore } from '../token/secretstore.ts';
+import type { Decision } from '../journal/trace.rules.ts';
+
+/** What reading the secrets of a bundle takes. */
+export interface SecretsDependencies {
+  readonly tenancy: Tenancy;
+  readonly secretstore: Secretstore;
+  readonly vault: Vault;
+  readonly recordDecision: (decision: Decision) => void;
+}
+
+/** Obtains a lease, logs in and reads the secrets (spec §11); the values go only into the vault. Does nothing without secrets. */
+export async function readSecrets(
+  deps: SecretsDependencies,
+  { bundle }: { bundle: Bundle },
+  signal: AbortSignal,
+): Promise<void> {
+  await readSecretsOf(deps, bundle.manifest.secrets, signal);
+}
+
+/** The same for some secrets of a manifest. */
+export async function readSecretsOf(
+  deps: SecretsDependencies,
+  secrets: readonly ManifestSecret[],
+  signal: AbortSignal,
+): Promise<void> {
+  const { secretstore, tenancy, vault } = deps;
+  if (secrets.length === 0) return;
+  const lease = await tenancy.lease('apply', signal);
+  const login = await secretstore.login({ kind: 'lease', role: lease.role, jwt: lease.jwt }, signal);
+  vault.setLeaseToken(login.token);
+  const refusals: Refusal[] = [];
+  const entries = new Map<string, SecretEntry>();
+  for (const secret of secrets) {
+    const entry = entries.get(keyOf(secret)) ?? (await readSecret(deps, secret, signal));
+    entries.set(keyOf(secret), entry);
+    const refusal = 'refusal' in entry ? entry.refusal : storeSecret(deps, secret, entry.data);
+    if (refusal !== null) refusals.push(refusal);
+  }
+  if (refusals.length > 0) throw refusedFault(groupByCode(refusals));
+  deps.recordDecision({ word: 'secrets-read', count: secrets.length });
+}
+
+type SecretEntry = { data: Record<string, unknown> } | { refusal: Refusal };
+
+async function readSecret(
+  { secretstore, vault }: SecretsDependencies,
+  secret: ManifestSecret,
+  signal: AbortSignal,
+): Promise<SecretEntry> {
+  try {
+    return await secretstore.read(secret, vault.leaseToken() ?? '', signal);
+  } catch (error) {
+    if (!(error instanceof Fault) || error.ending !== 'refused') throw error;
+    const code = error.code === 'SECRET_UNUSABLE' ? error.code : 'SECRET_UNAVAILABLE';
+    return { refusal: { code, detail: error.message.replace(`refused: ${code}: `, '') } };
+  }
+}
+
+function storeSecret(
+  { vault }: SecretsDependencies,
+  secret: ManifestSecret,
+  data: Record<string, unknown>,
+): Refusal | null {
+  const location = `${secret.path} field ${secret.field}`;
+  if (!Object.hasOwn(data, secret.field)) return { code: 'SECRET_UNAVAILABLE', detail: `${location} does not exist` };
+  const value = data[secret.field];
+  const reason = unusableReason(secret.var, value);
+  if (reason !== null) return { code: 'SECRET_UNUSABLE', detail: `${location}: ${reason}` };
+  vault.setValue(secret.var, value as string);
+  return null;
+}
+
+/** Joins the details of each code to one refusal. */
+function groupByCode(refusals: Refusal[]): Refusal[] {
+  return (['SECRET_UNAVAILABLE', 'SECRET_UNUSABLE'] as const).flatMap((code) => {
+    const details = new Set(refusals.filter((refusal) => refusal.code === code).map(({ detail }) => detail));
+    return details.size > 0 ? [{ code, detail: [...details].join('; ') }] : [];
+  });
+}
+
+function keyOf({ path, version }: ManifestSecret): string {
+  return `${path}@${version ?? 'latest'}`;
+}
+
+/** The registry logins of a bundle, with the values of its secrets; also as they are sent, they are redacted. */
+export function registryLoginsOf(
+  { vault }: { vault: Vault },
+  { manifest }: { manifest: Pick<Bundle['manifest'], 'registries'> },
+): RegistryLogin[] {
+  return manifest.registries.map(({ host, username_var, password_var }) => {
+    const login = { host, username: vault.value(username_var) ?? '', password: vault.value(password_var) ?? '' };
+    vault.registerForRedaction(Buffer.from(`${login.username}:${login.password}`).toString('base64'));
+    return login;
+  });
+}
+
+/** True when a text contains no secret, so that it may be written to disk. */
+export function isSecretFree({ vault }: { vault: Vault }, text: string): boolean {
+  return vault.redactor().redact(text) === text;
+}
+
+/** The variables of `.env`: the bundle's own, the secrets without registry logins, and the agent's three (spec §5). */
+export function environmentOf({ sha, manifest }: Bundle, values: ReadonlyMap<string, string>): Map<string, string> {
+  const logins = new Set(manifest.registries.flatMap((each) => [each.username_var, each.password_var]));
+  const agentVariables: [string, string][] = [
+    ['DEPLOYD_ENV', manifest.env],
+    ['DEPLOYD_SHA', sha],
+    ['DEPLOYD_VERSION', manifest.version],
+  ];
+  const secrets = [...values].filter(([name]) => !logins.has(name));
+  return new Map([...Object.entries(manifest.variables), ...secrets, ...agentVariables]);
+}

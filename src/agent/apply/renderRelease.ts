@@ -1,0 +1,102 @@
+import type { Bundle } from '../../../machines/types.ts';
+import { composeContentsOf, writablePaths } from '../../bundle/compose/composeContents.rules.ts';
+import { readComposeFiles } from '../../bundle/compose/composeFiles.ts';
+import type { ComposeFile } from '../../bundle/compose/composeNode.rules.ts';
+import { envDigestOf, oneShotsToSkip } from '../release/fingerprints.ts';
+import {
+  describeRelease,
+  overrideOf,
+  repairRelease,
+  type StagedBundle,
+  type RepairDependencies,
+} from '../release/integrity.ts';
+import { type ServiceFacts, serviceFactsOf } from '../release/services.rules.ts';
+import { renderEnvFile } from '../secrets/envFile.rules.ts';
+import type { VerifiedImage } from '../state/state.rules.ts';
+import { environmentOf } from './readSecrets.ts';
+import { bundleContentsOf, type ApplyTick } from './unpack.ts';
+import type { Vault } from '../secrets/vault.ts';
+import type { StateStore } from '../state/stateFile.ts';
+
+/** What rendering a release takes. */
+export interface RenderDependencies extends RepairDependencies {
+  readonly vault: Vault;
+  readonly state: StateStore;
+  readonly tick: ApplyTick;
+}
+
+/**
+ * Writes the release: the unpacked files, `.env` (0600), the release record and the override. In an existing release, files that
+ * differ from the bundle are replaced (spec §12); when it is the applied release, a backup for a revert is kept until commit.
+ */
+export async function renderRelease(
+  deps: RenderDependencies,
+  { bundle }: { bundle: Bundle },
+  signal: AbortSignal,
+): Promise<void> {
+  const { releases, state, tick, vault } = deps;
+  const { sha, manifest } = bundle;
+  const { files } = await readComposeFiles(bundle, signal);
+  const env = environmentOf(bundle, vault.values());
+  const { images } = tick;
+  const unpacked = { sha, contents: bundleContentsOf(deps), files, env, images };
+  if (state.state.applied_sha === sha) await releases.saveBackup(sha);
+  else await releases.dropBackup(sha);
+  const override = await placeFiles(deps, unpacked, signal);
+  const unrepairedOverride = await overrideOf(deps, { ...unpacked, repairs: [] });
+  const envFile = renderEnvFile(env);
+  const recordExtras = {
+    jobs: await oneShotsToSkip(deps, sha, unrepairedOverride),
+    env: await envDigestOf(deps, envFile),
+  };
+  const described = releaseRecordOf(bundle, files, images);
+  const services = described.services.map((each) => ({
+    ...each,
+    ...factsOf(tick, each.name),
+    ...tick.serviceEdges?.services.get(each.name),
+  }));
+  const record = { ...described, services, ...recordExtras, signers: tick.signers };
+  await releases.writeRendered(sha, { env: envFile, override, granted: tick.grantedPrivileges, record });
+  const { version, sequence } = manifest;
+  tick.journal.debug(`release rendered: version=${version} sequence=${sequence}`);
+}
+
+function factsOf({ writtenServices }: RenderDependencies['tick'], name: string): Partial<ServiceFacts> {
+  const written = writtenServices?.services.find((each) => each.name === name);
+  return written === undefined ? {} : serviceFactsOf(written);
+}
+
+/** Moves the unpacked files to a new release, or repairs an existing one. Returns the text of the override. */
+async function placeFiles(deps: RenderDependencies, unpacked: StagedBundle, signal: AbortSignal): Promise<string> {
+  const { releases } = deps;
+  const { sha } = unpacked;
+  if (!(await releases.exists(sha))) {
+    const { inventory, override } = await describeRelease(deps, unpacked, []);
+    await releases.adopt(sha, inventory, signal);
+    return override;
+  }
+  const override = await repairRelease(deps, { ...unpacked, strict: true }, signal);
+  await releases.clearStaging(sha, signal);
+  return override;
+}
+
+/** The release record; `commit` adds the ids of the images that run. */
+function releaseRecordOf({ sha, manifest }: Bundle, files: ComposeFile[], verified: readonly VerifiedImage[]) {
+  const { version, sequence, production, compose, profiles, variables } = manifest;
+  const { services, images: written } = composeContentsOf(files, profiles);
+  const images = verified.length === 0 ? written : [...new Set(verified.map(({ image }) => image))];
+  return {
+    schema: 1 as const,
+    sha,
+    version,
+    sequence,
+    production,
+    compose,
+    profiles,
+    variables,
+    services: services.map(({ name, replicas }) => ({ name, replicas: replicas ?? 1 })),
+    images: images.filter((image) => !image.includes('$')).map((reference) => ({ reference, id: null })),
+    verified_images: verified,
+    writable: writablePaths(files),
+  };
+}

@@ -1,0 +1,153 @@
+import { failedFault, refusedFault } from '../../../machines/fault.ts';
+import type { Bundle } from '../../../machines/types.ts';
+import type { TrustSettings } from '../../api/trust.rules.ts';
+import { writtenImages } from '../../bundle/compose/composeContents.rules.ts';
+import { readComposeFiles } from '../../bundle/compose/composeFiles.ts';
+import { printable } from '../../core/text.rules.ts';
+import { isImageId, parseImageReference, registryOf } from '../../registry/imageReference.rules.ts';
+import { findSignatures } from '../../registry/imageSignatures.ts';
+import { digestOfTag, openRepository, type RegistryAccess, RegistryError } from '../../registry/repository.ts';
+import { missingSignatures } from '../../signatures/judgement.rules.ts';
+import { readTrust, type ReadTrust } from '../../signatures/readTrust.ts';
+import type { verifyImage } from '../../signatures/verifyImage.ts';
+import type { VerifiedImage } from '../state/state.rules.ts';
+import { isSecretFree, registryLoginsOf } from './readSecrets.ts';
+import type { Settings } from '../config/settings.ts';
+import type { Vault } from '../secrets/vault.ts';
+import type { Releases } from '../release/releases.ts';
+import type { Registries } from '../engine/registries.ts';
+import type { Decision } from '../journal/trace.rules.ts';
+import type { ApplyTick } from './unpack.ts';
+
+/** What verifying the signatures of images takes. */
+export interface ImageDependencies {
+  readonly settings: Settings;
+  readonly vault: Vault;
+  readonly releases: Releases;
+  readonly registries: Registries;
+  readonly recordDecision: (decision: Decision) => void;
+  readonly tick: ApplyTick;
+}
+
+/**
+ * Resolves the image of each service that runs to a digest, verifies who signed it, and names it by that digest from here on; without
+ * `trust.images` nothing is asked or loaded (spec §18). A registry that cannot be asked is `PULL_FAILED`. Staging is cleared on any
+ * error.
+ */
+export async function verifyImages(
+  deps: ImageDependencies,
+  { bundle }: { bundle: Bundle },
+  signal: AbortSignal,
+): Promise<void> {
+  const { releases, settings, tick } = deps;
+  if (settings.trust.images === null) return;
+  try {
+    const verdicts = await judgeAll(deps, { bundle, trust: settings.trust.images }, signal);
+    const written = writtenImages((await readComposeFiles(bundle, signal)).files);
+    tick.images = requireSigned(deps, verdicts, written);
+  } catch (error) {
+    await releases.clearStaging(bundle.sha, signal);
+    throw error;
+  }
+  for (const { service, digest, signers } of tick.images)
+    deps.recordDecision({ word: 'image-signed', service, digest, signers: [...signers] });
+}
+
+/** Judges each image once, by its reference as compose rendered it, so that services with the same one get the same digest. */
+async function judgeAll(
+  deps: ImageDependencies,
+  { bundle, trust }: { bundle: Bundle; trust: TrustSettings },
+  signal: AbortSignal,
+): Promise<ReadonlyMap<string, ImageVerdict>> {
+  const access = deps.registries.open(registryLoginsOf(deps, bundle), signal);
+  deps.vault.noteUntrackedSecrets(); // tokens of registries
+  const read = readTrust(trust);
+  const { verifyImage } = await import('../../signatures/verifyImage.ts');
+  const verdicts = new Map<string, ImageVerdict>();
+  try {
+    for (const [service, { image }] of definitionsOf(deps).services) {
+      if (verdicts.has(image)) continue;
+      const verdict = await judgeImage(image, { ...read, access, verifyImage }).catch((error: unknown) => {
+        if (!(error instanceof RegistryError)) throw error;
+        // it is in the message in the spelling of a URL, which redaction does not know
+        const why = isSecretFree(deps, registryOf(image)) ? error.message : 'its registry cannot be asked';
+        throw failedFault('PULL_FAILED', `${nameOf(deps, service, image)} cannot be verified: ${why}`);
+      });
+      verdicts.set(image, verdict);
+    }
+  } finally {
+    access.close();
+  }
+  return verdicts;
+}
+
+/** The images with their digests, which the service definitions name from here on. Throws `SIGNATURE_REFUSED`. */
+function requireSigned(
+  deps: ImageDependencies,
+  verdicts: ReadonlyMap<string, ImageVerdict>,
+  written: ReadonlyMap<string, string>,
+): VerifiedImage[] {
+  const [images, faults]: [VerifiedImage[], string[]] = [[], []];
+  const { sha, services } = definitionsOf(deps);
+  const pinned = new Map(services);
+  for (const [service, definition] of services) {
+    const verdict = verdicts.get(definition.image) ?? { fault: 'it was not judged' };
+    const image = written.get(service);
+    if ('fault' in verdict) faults.push(`${nameOf(deps, service, definition.image)}: ${verdict.fault}`);
+    else if (image === undefined) faults.push(`service ${service}: its image is not written in the bundle`);
+    else {
+      const { digest, signers } = verdict;
+      const hasDigest = definition.image.includes('@');
+      images.push({ service, image: hasDigest ? image : `${image}@${digest}`, digest, signers });
+      pinned.set(service, { ...definition, image: hasDigest ? definition.image : `${definition.image}@${digest}` });
+    }
+  }
+  if (faults.length > 0) throw refusedFault([{ code: 'SIGNATURE_REFUSED', detail: faults.join('; ') }]);
+  deps.tick.serviceDefinitions = { sha, services: pinned };
+  return images;
+}
+
+function definitionsOf({ tick }: ImageDependencies) {
+  if (tick.serviceDefinitions === null) throw new TypeError('the services of the bundle are not known');
+  return tick.serviceDefinitions;
+}
+
+/** How an image is named to people; a reference that is empty or holds a secret is left out. */
+function nameOf(deps: ImageDependencies, service: string, image: string): string {
+  return image !== '' && isSecretFree(deps, image)
+    ? `image ${printable(image)} of ${service}`
+    : `the image of ${service}`;
+}
+
+/** The digest of an image that is signed as the host demands, and who signed; or why the image is refused. */
+export type ImageVerdict = { digest: string; signers: string[] } | { fault: string };
+
+interface JudgeContext extends ReadTrust {
+  access: RegistryAccess;
+  verifyImage: typeof verifyImage;
+}
+
+/** Judges the image that a reference stands for in its registry now. Throws `RegistryError` when the registry cannot be asked. */
+export async function judgeImage(
+  reference: string,
+  { trust, problems, access, verifyImage }: JudgeContext,
+): Promise<ImageVerdict> {
+  const image = parseImageReference(reference);
+  const unverifiable = unverifiableReason(reference, image.digest);
+  if (unverifiable !== null) return { fault: unverifiable };
+  const repository = openRepository(image, access);
+  const digest = image.digest ?? (await digestOfTag(repository, image.tag ?? 'latest'));
+  const found = await findSignatures(repository, digest);
+  const { signers, faults } = verifyImage(trust, digest, found.signatures);
+  const all = [...faults, ...found.faults, ...problems];
+  const count = found.signatures.length + found.faults.length;
+  const missing = missingSignatures({ threshold: trust.threshold, signers, count, faults: all }, 'trust.images');
+  return missing === null ? { digest, signers } : { fault: missing };
+}
+
+function unverifiableReason(reference: string, digest: string | null): string | null {
+  if (reference === '') return 'it has no name: only an image in a registry can be signed';
+  if (isImageId(reference)) return 'it is the id of an image on this host: name it as it is in a registry';
+  if (digest === null || /^sha256:[0-9a-f]{64}$/.test(digest)) return null;
+  return 'its digest is no sha256: name it by that, or by a tag';
+}

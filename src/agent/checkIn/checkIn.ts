@@ -1,0 +1,231 @@
+import { arch, hostname, platform } from 'node:os';
+import { setTimeout as pause } from 'node:timers/promises';
+import { Fault, offlineFault, supersededFault } from '../../../machines/fault.ts';
+import { isInterruption } from '../../../machines/outcomes.ts';
+import type { DesiredState, ObservedState, ReportedContainer } from '../../../machines/types.ts';
+import type { CheckInRequest, CheckInResponse } from '../../api/checkIn.rules.ts';
+import { isDefaultPolicy } from '../../api/hostPolicy.rules.ts';
+import { tenancyErrorCodes } from '../../api/report.rules.ts';
+import { bootTimeNow, monotonicMs } from '../../core/clock.ts';
+import type { CheckInBackoff } from '../state/state.rules.ts';
+import { callAuthenticated, type TokenDependencies, type TokenTick } from '../token/token.ts';
+import { peerNames } from '../transport/classifyError.rules.ts';
+import { backoffS, backoffUntil, checkInDueS, isOverdue, maxAttempts } from './backoff.rules.ts';
+import { deferringFactsOf, desiredStateOf, supersededBy, type WaitPurpose } from './desiredState.rules.ts';
+import { countHoldFromNow, type HeldTick } from './hold.ts';
+
+/** What a check-in takes besides the token. */
+export interface CheckInDependencies extends TokenDependencies {
+  readonly version: string;
+  /** True for ticks of the loop or the timer, which no operator waits for. */
+  readonly unattended: boolean;
+  readonly orchestrator: {
+    readonly isShared: boolean;
+    observe: (applied: null) => Promise<{ containers: ReportedContainer[] }>;
+  };
+  readonly tick: CheckInTick;
+}
+
+/** What a tick knows of its check-in. */
+export interface CheckInTick extends TokenTick, HeldTick {
+  /** True when this check-in was overdue: the host had been offline. */
+  wasOverdue: boolean;
+}
+
+/** Sends the applied release and its health to the tenancy service; returns the desired state (spec §10). */
+export async function checkIn(
+  deps: CheckInDependencies,
+  { observed }: { observed: ObservedState },
+  signal: AbortSignal,
+): Promise<DesiredState> {
+  const { recordDecision, state, tick } = deps;
+  const { applied_sha } = state.state;
+  const { answer, wasOverdue, pace } = await withCheckInBackoff(deps, (attempts) =>
+    callAuthenticated(deps, () => sendCheckIn(deps, { observed, attempts }, signal), signal),
+  );
+  tick.wasOverdue = wasOverdue;
+  const desired = await recordAnswer(deps, { answer, observed, pace });
+  const { action, desiredSha, retryDelay, deferral, reason } = desired;
+  tick.journal.info(`check-in: action=${action} desired=${desiredSha ?? 'none'} applied=${applied_sha ?? 'none'}`);
+  recordDecision({ word: 'desired', action, desired: desiredSha, applied: applied_sha, reason });
+  if (deferral !== null) recordDecision({ word: 'deferred', by: deferrers[deferral.ending] });
+  if (retryDelay !== null) recordDecision({ word: 'paused', seconds: retryDelay.retryInS });
+  return desired;
+}
+
+/**
+ * Does work that may wait for long, and checks in every `interval_s` meanwhile. A newer bundle or a down ends the work with the
+ * fault `superseded`; a check-in that fails does not.
+ */
+export async function whileCheckingIn<T>(
+  deps: CheckInDependencies,
+  purpose: WaitPurpose,
+  signal: AbortSignal,
+  work: (signal: AbortSignal) => Promise<T>,
+): Promise<T> {
+  const over = new AbortController();
+  const superseded = new AbortController();
+  const askAgain = async () => {
+    while (!superseded.signal.aborted && (await elapsed(deps.settings.interval_s * 1000, over.signal))) {
+      const announced = await announcedMeanwhile(deps, purpose, AbortSignal.any([signal, over.signal]));
+      if (announced !== null) superseded.abort(supersededFault(announced));
+    }
+  };
+  const asking = askAgain();
+  try {
+    return await work(AbortSignal.any([signal, superseded.signal]));
+  } catch (error) {
+    const isSuperseded = superseded.signal.aborted && !signal.aborted && isInterruption(error);
+    throw isSuperseded ? (superseded.signal.reason as Fault) : error;
+  } finally {
+    over.abort();
+    await asking;
+  }
+}
+
+/** What a check-in during a wait announces in place of the awaited; null for the same, and when it fails. */
+async function announcedMeanwhile(
+  deps: CheckInDependencies,
+  purpose: WaitPurpose,
+  signal: AbortSignal,
+): Promise<string | null> {
+  const { orchestrator, settings, state, tick, vault } = deps;
+  if (vault.candidateToken() !== null || !vault.hasToken() || backoffUntil(state.state.pace, new Date()) !== null)
+    return null;
+  try {
+    const { containers } = await orchestrator.observe(null);
+    const swarm = orchestrator.isShared ? (state.state.swarm ?? null) : null;
+    const attemptInProgress = state.state.attempt !== null;
+    const observed: ObservedState = { ...duringWait, swarm, attemptInProgress, containers };
+    const answer = await sendCheckIn(deps, { observed, attempts: 1 }, signal);
+    const pace = { due_at: addSeconds(new Date(), checkInDueS(settings.interval_s, false)), alone_until: null };
+    return supersededBy(await recordAnswer(deps, { answer, observed, pace }), purpose);
+  } catch (error) {
+    if (!(error instanceof Fault)) throw error;
+    tick.journal.debug(`check-in during a wait: ${error.message}`);
+    return null;
+  }
+}
+
+/** A host in the middle of a wait. */
+const duringWait: ObservedState = {
+  ...{ leader: null, swarm: null, engineAvailable: true, healthy: false },
+  ...{ attemptInProgress: false, unhealthyServices: [], problems: [], containers: [] },
+};
+
+/** False when the signal aborts first. */
+async function elapsed(ms: number, signal: AbortSignal): Promise<boolean> {
+  return pause(ms, true, { signal, ref: false }).catch(() => false);
+}
+
+async function sendCheckIn(
+  deps: CheckInDependencies,
+  { observed, attempts }: { observed: ObservedState; attempts: number },
+  signal: AbortSignal,
+): Promise<CheckInResponse> {
+  const { env } = deps.settings;
+  const body = { ...requestOf(deps, observed), ...deferringFactsOf(restraintsOf(deps), new Date()) };
+  const response = await deps.tenancy.checkIn(body, signal, attempts);
+  if (response.env !== env) throw envMismatchFault(response.env, env);
+  return response;
+}
+
+/** Records a check-in that succeeded, and combines its answer with the facts of this host. */
+async function recordAnswer(
+  deps: CheckInDependencies,
+  { answer, observed, pace }: { answer: CheckInResponse; observed: ObservedState; pace: CheckInBackoff },
+): Promise<DesiredState> {
+  const { settings, state } = deps;
+  const at = new Date();
+  await state.update({
+    last_check_in: { at: at.toISOString(), action: answer.action, desired_sha: answer.desiredSha },
+    check_in_clock: { at: at.toISOString(), ...bootTimeNow() },
+    ...(answer.production && state.state.baseline && { baseline: { ...state.state.baseline, volumes: null } }),
+    pace,
+    offline_since: null,
+  });
+  await countHoldFromNow(settings.state_dir, at);
+  const { production } = settings;
+  return desiredStateOf(answer, { state: state.state, observed, production, ...restraintsOf(deps), now: at });
+}
+
+function restraintsOf({ settings, tick }: CheckInDependencies) {
+  const { windows, emergency: obeysEmergency } = settings.apply;
+  return { hold: tick.hold ?? null, windows, obeysEmergency };
+}
+
+/** Who defers what is desired, by the ending. */
+const deferrers = { held: 'hold', outsideWindow: 'window', converged: 'leader' } as const;
+
+/** What a check-in tells of this host, besides what defers its work. */
+function requestOf({ settings, state, version }: CheckInDependencies, observed: ObservedState): CheckInRequest {
+  const { env, site, transport, laptop_mode, interval_s, limits, policy } = settings;
+  return {
+    agent: { version, transport, laptop_mode, interval_s },
+    env,
+    site,
+    host: { name: hostname(), arch: arch(), os: platform() },
+    applied_sha: state.state.applied_sha,
+    healthy: observed.healthy,
+    containers: observed.containers,
+    ...(observed.swarm && {
+      swarm: { ...observed.swarm, leader: observed.engineAvailable && observed.leader === null },
+    }),
+    policy: { limits, ...(isDefaultPolicy(policy) ? {} : policy) },
+  };
+}
+
+function envMismatchFault(tokenEnv: string, configuredEnv: string): Fault {
+  const code = tenancyErrorCodes.envMismatch;
+  return new Fault('envMismatch', `${code}: the token belongs to env ${tokenEnv}, config.yaml says ${configuredEnv}`, {
+    code,
+  });
+}
+
+/**
+ * Sends a check-in with the backoff that protects the service from a thundering herd (spec §10.4). `send` receives the maximum
+ * number of attempts; `pace` is the backoff for state.json. Throws Fault `offline` while `Retry-After` holds, except in a
+ * tick that an operator started.
+ */
+async function withCheckInBackoff<T>(
+  deps: CheckInDependencies,
+  send: (attempts: number) => Promise<T>,
+): Promise<{ answer: T; wasOverdue: boolean; pace: CheckInBackoff }> {
+  const { settings, state, unattended } = deps;
+  const { pace } = state.state;
+  const now = new Date();
+  const startedMs = monotonicMs();
+  const until = backoffUntil(pace, now);
+  if (unattended && until !== null)
+    throw offlineFault(
+      `${peerNames.tenancy} ${new URL(settings.tenancy_url).origin}: not asked again before ${until.toISOString()}`,
+    );
+  const wasOverdue = unattended && isOverdue(state.state, settings.interval_s, now);
+  const answer = await send(maxAttempts(wasOverdue)).catch(async (error: unknown) => {
+    if (error instanceof Fault && error.ending === 'offline')
+      await recordBackoff(deps, { error, wasOverdue, startedMs });
+    throw error;
+  });
+  return {
+    answer,
+    wasOverdue,
+    pace: { due_at: addSeconds(new Date(), checkInDueS(settings.interval_s, wasOverdue)), alone_until: null },
+  };
+}
+
+async function recordBackoff(
+  { state }: CheckInDependencies,
+  { error, wasOverdue, startedMs }: { error: Fault; wasOverdue: boolean; startedMs: number },
+): Promise<void> {
+  const { last_check_in, pace } = state.state;
+  const now = new Date();
+  const offlineS = wasOverdue && last_check_in !== null ? (now.getTime() - Date.parse(last_check_in.at)) / 1000 : null;
+  const failed = { retryAfterS: error.retryAfterS, responseS: (monotonicMs() - startedMs) / 1000, offlineS };
+  const aloneS = backoffS(failed, Math.random());
+  if (aloneS > 0) await state.update({ pace: { due_at: pace?.due_at ?? null, alone_until: addSeconds(now, aloneS) } });
+}
+
+/** The time so many seconds later, for state.json. */
+function addSeconds(time: Date, seconds: number): string {
+  return new Date(time.getTime() + seconds * 1000).toISOString();
+}

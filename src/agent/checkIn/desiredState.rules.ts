@@ -1,0 +1,200 @@
+import type { Deferral, DesiredState, ObservedState, RetryDelay, Sha } from '../../../machines/types.ts';
+import type { CheckInResponse, DeferringFacts, ToldHold } from '../../api/checkIn.rules.ts';
+import { isOpen, nextOpening, type TimeWindow } from '../../api/timeWindow.rules.ts';
+import type { FailingBundle, State } from '../state/state.rules.ts';
+import { formatStanding, type StandingHold } from './hold.rules.ts';
+
+/** The facts of this host at the time of the check-in. */
+interface DesiredStateInput extends DeferralInput {
+  state: State;
+  observed: ObservedState;
+  /** Config `production`. */
+  production: boolean;
+}
+
+/** The desired state of this tick: the check-in response combined with the facts of this host (spec §5). */
+export function desiredStateOf(response: CheckInResponse, input: DesiredStateInput): DesiredState {
+  const { state } = input;
+  return {
+    action: response.action,
+    desiredSha: response.desiredSha,
+    appliedSha: state.applied_sha,
+    sizeBytes: response.sizeBytes,
+    production: input.production || response.production || state.production,
+    purgeVolumes: response.purgeVolumes,
+    reason: reasonOf(response, input),
+    retryDelay: retryDelayOf(response, input),
+    emergency: isEmergency(response, input),
+    deferral: deferralOf(response, input),
+  };
+}
+
+/** What a wait is for, and the bundle that was desired when it began; null when that was not known. */
+export interface WaitPurpose {
+  work: 'apply' | 'restore' | 'down';
+  wanted: Sha | null;
+}
+
+/**
+ * What is desired now in place of what a wait is for, in words; null when the wait goes on. A wait that restores the applied
+ * release goes on when that is desired again, and a down always.
+ */
+export function supersededBy(desired: DesiredState, { work, wanted }: WaitPurpose): string | null {
+  const { action, desiredSha, deferral, retryDelay } = desired;
+  if (work === 'down' || deferral !== null || retryDelay !== null) return null;
+  if (action === 'down') return 'a down is announced';
+  const isOther = desiredSha !== wanted && (action === 'apply' || work === 'apply');
+  return isOther ? `${desiredSha ?? 'nothing'} is announced` : null;
+}
+
+/**
+ * True when the applied release is healed although the tick failed: not under a hold, before a down that could not be done yet,
+ * over an attempt, or where a failed release was left for diagnosis (spec §7.6).
+ */
+export function mayHealDespite(
+  { attempt, failing, last_check_in }: State,
+  { hold, onFailure }: { hold: StandingHold | null | undefined; onFailure: 'revert' | 'leave' },
+): boolean {
+  const isLeft = onFailure === 'leave' && failing !== null;
+  return hold === null && attempt === null && last_check_in?.action !== 'down' && !isLeft;
+}
+
+function reasonOf(response: CheckInResponse, { state, observed }: DesiredStateInput): string {
+  if (observed.leader !== null) return `leader:${observed.leader}`;
+  if (response.action !== 'apply') return response.action === 'down' ? 'retired' : driftOf(observed);
+  if (response.desiredSha === state.applied_sha) return observed.healthy ? 'reapply' : driftOf(observed);
+  if (state.failing?.sha === response.desiredSha) return `retry:${state.failing.count}`;
+  if (state.attempt?.sha === response.desiredSha) return `resume:${state.attempt.phase}`;
+  return 'sha_changed';
+}
+
+function driftOf({ unhealthyServices }: ObservedState): string {
+  return unhealthyServices.length > 0 ? `drift:${unhealthyServices.join(',')}` : '';
+}
+
+function retryDelayOf(response: CheckInResponse, { state, now }: DesiredStateInput): RetryDelay | null {
+  const retryInS = response.action === 'apply' ? secondsUntilRetry(state.failing, response.desiredSha, now) : 0;
+  if (retryInS === 0 || !state.failing) return null;
+  return { line: `${state.failing.line}; retry in ${retryInS}s`, retryInS };
+}
+
+/** What can defer the work of a tick on this host. */
+interface Restraints {
+  hold: StandingHold | null;
+  /** Config `apply.windows`. */
+  windows: readonly TimeWindow[];
+}
+
+/** What is desired, and where this host is. */
+export interface DeferralInput extends Restraints {
+  /** Config `apply.emergency`. */
+  obeysEmergency: boolean;
+  state: Pick<State, 'applied_sha' | 'attempt'>;
+  observed: Pick<ObservedState, 'leader' | 'healthy' | 'unhealthyServices'>;
+  now: Date;
+}
+
+/**
+ * Why what is desired has to wait; null when it has not. Where another node leads the swarm, all is its work. A hold defers
+ * everything; the windows only the change from one bundle to another. An attempt that was cut short is not deferred: it is finished while its bundle is desired, and undone otherwise.
+ * One that failed, and whose revert was cut short, is undone; its next try waits. A release that a lost state took for applied is
+ * no attempt: under a hold its check waits too.
+ */
+export function deferralOf(response: CheckInResponse, input: DeferralInput): Deferral | null {
+  const { attempt } = input.state;
+  const { action, desiredSha } = response;
+  const { leader, healthy } = input.observed;
+  if (action === 'none' && healthy) return null;
+  if (leader !== null) {
+    const line = `${leader} leads the swarm: ${workOf(response, input)} is its work`;
+    return { ending: 'converged', reason: `leader:${leader}`, line, mayHeal: false };
+  }
+  const { hold } = input;
+  const isLeft = attempt?.phase === 'left';
+  const isUnverified = attempt?.phase === 'unknown';
+  const isCutShort = attempt !== null && !isLeft && !(isUnverified && hold !== null);
+  if (isCutShort && attempt.phase !== 'reverting' && action === 'apply' && attempt.sha === desiredSha) return null;
+  if (hold !== null) {
+    const line = `held ${formatStanding(hold)}; ${workOf(response, input)} waits`;
+    return { ending: 'held', reason: 'waits:hold', line, mayHeal: isCutShort };
+  }
+  const opening = changesBundle(response, input) ? openingOf(input) : null;
+  if (opening === null || isEmergency(response, input)) return null;
+  const line = `outside the windows of this host: ${workOf(response, input)} waits until ${opening}`;
+  return { ending: 'outsideWindow', reason: 'waits:window', line, mayHeal: !isLeft || attempt.sha !== desiredSha };
+}
+
+/** True for an announced emergency that this host permits. It lifts windows, never a hold. */
+function isEmergency({ emergency }: CheckInResponse, { obeysEmergency }: DeferralInput): boolean {
+  return emergency && obeysEmergency;
+}
+
+/** What stands in the way now, as check-ins, status and plans tell it. */
+export function deferringFactsOf({ hold, windows }: Restraints, now: Date): DeferringFacts {
+  const opening = openingOf({ windows, now });
+  return {
+    ...(hold !== null && { hold: toldHold(hold) }),
+    ...(opening !== null && { window_opens_at: opening }),
+  };
+}
+
+function toldHold({ isDamaged: _, ...told }: StandingHold): ToldHold {
+  return told;
+}
+
+/** The same in lines. */
+export function deferringLines({ hold, window_opens_at }: DeferringFacts): string[] {
+  return [
+    ...(hold === undefined ? [] : [`held ${formatStanding(hold)}`]),
+    ...(window_opens_at === undefined ? [] : [`all windows are closed; the next opens at ${window_opens_at}`]),
+  ];
+}
+
+/** Where nothing is applied, nothing runs that a window could protect. */
+function changesBundle({ action, desiredSha }: CheckInResponse, { state }: DeferralInput): boolean {
+  return action === 'apply' && state.applied_sha !== null && state.applied_sha !== desiredSha;
+}
+
+/** When a window opens next; null while one is open, and without any. */
+function openingOf({ windows, now }: Pick<DeferralInput, 'windows' | 'now'>): string | null {
+  const at = now.getTime();
+  return isOpen(windows, at) ? null : new Date(nextOpening(windows, at)).toISOString();
+}
+
+function workOf({ action, desiredSha }: CheckInResponse, { state, observed }: DeferralInput): string {
+  if (action === 'apply') return `apply of ${desiredSha ?? 'nothing'}`;
+  if (action === 'down') return 'the down of a retirement';
+  if (observed.unhealthyServices.length > 0) return `healing of ${observed.unhealthyServices.join(', ')}`;
+  if (state.attempt === null) return 'healing of a host whose container engine does not answer';
+  return state.attempt.phase === 'unknown'
+    ? 'the check of the release that a lost state left'
+    : 'healing of what an attempt left';
+}
+
+const MINUTE_MS = 60_000;
+
+const MAX_BACKOFF_MINUTES = 30;
+
+/** Retry backoff after another failure: 1, 2, 4 … 30 minutes; a new sha starts at 1. */
+export function recordFailure(
+  before: FailingBundle | null,
+  { sha, line }: { sha: string; line: string },
+  now: Date,
+): FailingBundle {
+  const count = before?.sha === sha ? before.count + 1 : 1;
+  return { sha, count, retry_at: new Date(now.getTime() + backoffMs(count)).toISOString(), line };
+}
+
+/**
+ * Seconds until `sha` may be retried, 0 when it may be retried now. A remaining time longer than the backoff means that the clock was set
+ * back; it counts as 0.
+ */
+export function secondsUntilRetry(failing: FailingBundle | null, sha: string | null, now: Date): number {
+  if (failing?.sha !== sha) return 0;
+  const leftMs = Date.parse(failing.retry_at) - now.getTime();
+  return leftMs > backoffMs(failing.count) ? 0 : Math.max(0, Math.ceil(leftMs / 1000));
+}
+
+function backoffMs(count: number): number {
+  return Math.min(2 ** (count - 1), MAX_BACKOFF_MINUTES) * MINUTE_MS;
+}

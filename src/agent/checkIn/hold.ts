@@ -1,0 +1,153 @@
+import { join } from 'node:path';
+import { outcomeOf } from '../../../machines/outcomes.ts';
+import type { DeferringFacts } from '../../api/checkIn.rules.ts';
+import { diskFault, isENOENT } from '../../core/errors.rules.ts';
+import type { Settings } from '../config/settings.ts';
+import type { Output } from '../journal/terminal.ts';
+import { removeDurably, writeDurably } from '../state/durableFiles.ts';
+import { readText, statIfExists } from '../state/files.ts';
+import type { HistoryEntry, Hold } from '../state/history.rules.ts';
+import { readLock } from '../state/lock.ts';
+import { addToHistory } from '../state/stateFile.ts';
+import { deferringFactsOf } from './desiredState.rules.ts';
+import {
+  formatHold,
+  formatStanding,
+  holdEndOf,
+  type HoldFile,
+  isLine,
+  maxLineCharacters,
+  standingHold,
+  type StandingHold,
+} from './hold.rules.ts';
+import type { RunningTick } from '../journal/journal.ts';
+
+/** A tick that knows the hold of an operator. */
+export interface HeldTick extends RunningTick {
+  /** The hold that stood when the tick began; undefined until it is read, which may fail: one may stand then. */
+  hold: StandingHold | null | undefined;
+}
+
+/** The file of a hold, null without one. It is beside the state, which only a tick writes: a hold may be made while one runs. */
+export async function readHold(stateDir: string): Promise<HoldFile | null> {
+  const path = pathIn(stateDir);
+  const stats = await statIfExists(path);
+  if (stats === null) return null;
+  const text = await readText(path).catch((error: unknown) => {
+    if (isENOENT(error)) return null;
+    throw diskFault('read', path, error);
+  });
+  return text === null ? null : { text, modifiedMs: stats.mtimeMs };
+}
+
+/** Makes a hold, in place of one that stands. Throws `DISK_WRITE_FAILED`. */
+export async function writeHold(stateDir: string, hold: Hold): Promise<void> {
+  await writeDurably(pathIn(stateDir), formatHold(hold), 0o600);
+}
+
+/** Ends a hold; there may be none. Throws `DISK_WRITE_FAILED`. */
+export async function removeHold(stateDir: string): Promise<void> {
+  await removeDurably(pathIn(stateDir));
+}
+
+/**
+ * Makes a hold from the future, under a clock that has been set back since, one that was made now. It is written anew, since only
+ * its owner may change its time. Throws faults of the disk.
+ */
+export async function countHoldFromNow(stateDir: string, now: Date): Promise<void> {
+  const file = await readHold(stateDir);
+  if (file !== null && file.modifiedMs > now.getTime()) await writeDurably(pathIn(stateDir), file.text, 0o600);
+}
+
+function pathIn(stateDir: string): string {
+  return join(stateDir, 'hold.json');
+}
+
+/** What would defer an apply now. Throws for a hold that cannot be read. */
+export async function readDeferringFacts({
+  state_dir,
+  apply,
+}: Pick<Settings, 'state_dir' | 'apply'>): Promise<DeferringFacts> {
+  const now = new Date();
+  const hold = standingHold(await readHold(state_dir), now);
+  return deferringFactsOf({ hold, windows: apply.windows }, now);
+}
+
+/** Options of `deployd hold`. */
+export interface HoldOptions {
+  /** As the operator wrote it; a day from now without it. */
+  until: string | undefined;
+  /** Empty for none. */
+  reason: string;
+  /** Login name of the operator, as far as the host knows it. */
+  by: string | null;
+}
+
+type Place = Pick<Settings, 'state_dir'>;
+
+/** `deployd hold`: nothing is applied, healed or taken down from the next tick on. Exit 1 for an end or a reason that cannot be. */
+export async function hold({ state_dir }: Place, { until, reason, by }: HoldOptions, out: Output): Promise<number> {
+  const end = holdEndOf(until, new Date());
+  if ('fault' in end) return refuse(out, `--until ${until || "''"} ${end.fault}`);
+  if (reason !== '' && !isLine(reason))
+    return refuse(out, `the reason must be one line of at most ${maxLineCharacters} characters`);
+  return told(out, async () => {
+    const made = { until: end.end.toISOString(), reason: reason || null, ...(by !== null && isLine(by) && { by }) };
+    await writeHold(state_dir, made);
+    await remember(state_dir, { ...nowAs('hold'), ...made }, out);
+    out.log(`held until ${made.until}; sooner: deployd unhold`);
+    const { held, pid } = await readLock(state_dir);
+    if (held)
+      out.log(`a tick is at work (pid ${pid ?? 'unknown'}): it ends as it began, the hold counts from the next one on`);
+    return 0;
+  });
+}
+
+/** `deployd hold --show`: the hold that stands, in one line; exit 1 without one. */
+export async function showHold({ state_dir }: Place, out: Output): Promise<number> {
+  return told(out, async () => {
+    const standing = standingHold(await readHold(state_dir), new Date());
+    out.log(standing === null ? 'no hold' : `held ${formatStanding(standing)}`);
+    return standing === null ? 1 : 0;
+  });
+}
+
+/** `deployd unhold`: the next tick does what waits. Exit 0 also without a hold. */
+export async function unhold({ state_dir }: Place, out: Output): Promise<number> {
+  return told(out, async () => {
+    const stood = await readHold(state_dir).then(
+      (file) => standingHold(file, new Date()) !== null,
+      () => true,
+    );
+    await removeHold(state_dir);
+    if (stood) await remember(state_dir, nowAs('unhold'), out);
+    out.log(stood ? 'the hold is over: the next tick does what waits' : 'there was no hold');
+    return 0;
+  });
+}
+
+function nowAs<Event extends 'hold' | 'unhold'>(event: Event): { schema: 1; event: Event; at: string } {
+  return { schema: 1, event, at: new Date().toISOString() };
+}
+
+/** Adds an order to the history, which is no condition of its success. */
+async function remember(stateDir: string, entry: HistoryEntry, out: Output): Promise<void> {
+  await addToHistory(stateDir, entry).catch((error: unknown) => {
+    for (const line of outcomeOf(error, false).lines) out.error(`not in the history: ${line}`);
+  });
+}
+
+function refuse(out: Output, line: string): number {
+  out.error(line);
+  return 1;
+}
+
+/** Runs a command; a fault of the disk is told in its lines. */
+async function told(out: Output, run: () => Promise<number>): Promise<number> {
+  try {
+    return await run();
+  } catch (error) {
+    for (const line of outcomeOf(error, false).lines) out.error(line);
+    return 1;
+  }
+}

@@ -1,0 +1,171 @@
+import { setTimeout as pause } from 'node:timers/promises';
+import { failedFault, Fault } from '../../../machines/fault.ts';
+import { formatFault, formatRefusal, refusalWith } from '../../../machines/refusals.ts';
+import type { Bundle, DesiredState } from '../../../machines/types.ts';
+import { readComposeFiles } from '../../bundle/compose/composeFiles.ts';
+import { pulledImageFaults } from '../../bundle/plan/hostFaults.rules.ts';
+import { validateHealthWait } from '../../bundle/plan/waitPlan.rules.ts';
+import { readImageHealthchecks } from '../apply/bundlePlan.ts';
+import { tellRemarks } from '../apply/validate.ts';
+import { engineMeansOf } from '../engine/engineAnswer.rules.ts';
+import { catchFault } from '../journal/faults.ts';
+import { isProduction, recordPendingPurge } from '../release/down.ts';
+import type { RestoredRelease } from '../release/orchestrator.ts';
+import { replacedImages } from '../release/record.rules.ts';
+import { incompleteFault } from '../release/restoreRelease.ts';
+import type { Baseline } from '../state/state.rules.ts';
+import { holdDetachedVolumes } from './createdContainers.ts';
+import { type PreparedImages, prepareImages } from './images.ts';
+import { currentContainers, rethrowAsEngineFault, type ComposeDependencies } from './observe.ts';
+import { removeConflictingOrphans, removeForeign, removeOrphanedResources } from './recordContainers.ts';
+import { startRelease } from './startRelease.ts';
+import { waitUntilHealthy } from './waitUntilHealthy.ts';
+
+export { pruneImages } from '../release/garbage.ts';
+export { runningImages } from './adoptContainers.ts';
+export { removeUnusedNetworks } from './networks.ts';
+export { readFinishedOneShots } from './oneShots.ts';
+export { pull } from './images.ts';
+export { waitUntilHealthy } from './waitUntilHealthy.ts';
+
+/**
+ * Starts the release from local images. The attempt records first that containers change from here on; the same write records
+ * the volumes and networks that exist now, unless an earlier failed attempt did.
+ */
+export async function startContainers(
+  deps: ComposeDependencies,
+  { bundle, desired }: { bundle: Bundle; desired: DesiredState },
+  signal: AbortSignal,
+): Promise<void> {
+  const { containers, state } = deps;
+  const { sha, manifest } = bundle;
+  await refuseLongWait(deps, sha);
+  await judgePulledImages(deps, bundle, signal);
+  const known = state.state.baseline ?? null;
+  const found: Baseline = known ?? { sha, ...(await containers.ownedResources()) };
+  const production = await isProduction(deps, state.state, desired.production || manifest.production);
+  const baseline = { ...found, volumes: production === false ? found.volumes : null };
+  await state.update({ attempt: { sha, phase: 'starting', at: new Date().toISOString() }, baseline });
+  if (known !== null) await removeConflictingOrphans(deps, sha);
+  await removeForeign(deps);
+  await startRelease(deps, { sha }, signal);
+}
+
+/** Throws COMPOSE_REFUSED when the healthcheck of an image that was just pulled demands more time than this host waits. */
+async function refuseLongWait(deps: ComposeDependencies, sha: string): Promise<void> {
+  const { settings, tick } = deps;
+  const services = tick.writtenServices?.sha === sha ? tick.writtenServices.services : [];
+  const images = await readImageHealthchecks(deps, services);
+  const refusal = validateHealthWait(services, images, settings.health_timeout_max_s);
+  if (refusal !== null) throw failedFault(refusal.code, formatRefusal(refusal));
+}
+
+/**
+ * Throws COMPOSE_REFUSED when the user of an image takes the owner of a config or secret away, and names images of another
+ * processor: a plan knows both only of images that were on the host.
+ */
+async function judgePulledImages(
+  deps: ComposeDependencies,
+  { sha, manifest }: Bundle,
+  signal: AbortSignal,
+): Promise<void> {
+  const { containers, releases, tick } = deps;
+  const definitions = tick.serviceDefinitions?.sha === sha ? [...tick.serviceDefinitions.services] : [];
+  const pulled = definitions.filter(([, { image }]) => tick.pulledTags.has(image));
+  if (pulled.length === 0) return;
+  const found = await Promise.all(
+    pulled.map(async ([service, { image }]) => [service, await containers.localImage(image)] as const),
+  );
+  const images = new Map(found.flatMap(([service, image]) => (image === null ? [] : [[service, image]])));
+  const { files } = await readComposeFiles({ dir: releases.pathOf(sha), manifest }, signal);
+  const engine = engineMeansOf({ ...(await containers.reading()), listeners: [], hostname: '' });
+  const { faults, notices } = pulledImageFaults({ files, manifest }, images, engine);
+  const isRefused = faults.length > 0 && !tick.isAppliedContent;
+  if (isRefused) throw failedFault('COMPOSE_REFUSED', formatRefusal(refusalWith('COMPOSE_REFUSED', faults)));
+  tellRemarks(tick, 'may not work', [...faults, ...notices].map(formatFault));
+}
+
+/**
+ * Starts a release with the image ids that it ran. A service whose image is gone and cannot be pulled by its digest stays as it is;
+ * the others are started before that is thrown.
+ */
+export async function restore(deps: ComposeDependencies, release: RestoredRelease, signal: AbortSignal): Promise<void> {
+  const { sha } = release;
+  const images = await prepareImages(deps, release, signal);
+  const left = [...new Set([...(release.left ?? []), ...images.left])];
+  try {
+    await holdDetachedVolumes(deps, sha);
+    await startRelease(deps, { ...release, left, despiteFaults: true }, signal);
+  } finally {
+    await images.putTagsBack();
+  }
+  if (images.fault !== null) throw images.fault;
+  await waitUntilHealthy(deps, { sha, left }, signal);
+  await expectSameImages(deps, { sha, ...images });
+  await removeOrphanedResources(deps);
+}
+
+/** Checks the ids of the images that run: another program may have moved a tag meanwhile. */
+async function expectSameImages(
+  deps: ComposeDependencies,
+  { sha, expected }: { sha: string } & Pick<PreparedImages, 'expected'>,
+): Promise<void> {
+  const replaced = replacedImages(expected, await currentContainers(deps));
+  const named = replaced.map(({ name, id }) => `${name} as ${id}`).join(', ');
+  if (named !== '') throw incompleteFault(`release ${sha} ran ${named}: other images run in their place`);
+}
+
+/**
+ * Runs compose down. Where it fails, the containers are removed one by one, and it is run again, so that none can prevent
+ * a host from being retired (spec §7.2): compose takes nothing down where a service depends on one without a container,
+ * like a one-shot that a revert has left out.
+ */
+export async function down(
+  deps: ComposeDependencies,
+  { volumes }: { volumes: boolean },
+  signal: AbortSignal,
+): Promise<void> {
+  const runDown = () => deps.compose.down(volumes, signal).catch((error: unknown) => rethrowAsEngineFault(deps, error));
+  await runDown().catch(async (error: unknown) => {
+    if (!(error instanceof Fault && error.code === 'DOWN_FAILED')) throw error;
+    await removeContainers(deps, error, volumes);
+    await runDown();
+  });
+  await recordPendingPurge(deps, volumes);
+}
+
+/**
+ * Those that compose did not stop in time are killed, all others have that time to stop first. One that the engine cannot remove
+ * keeps none of the others; its fault is thrown at the end.
+ */
+async function removeContainers(
+  deps: ComposeDependencies,
+  { isTimeout, tail }: Fault,
+  volumes: boolean,
+): Promise<void> {
+  const { containers, settings, tick } = deps;
+  const remaining = await containers.listAll();
+  if (!isTimeout) await stopContainers(deps, remaining);
+  const removals = await Promise.all(
+    remaining.map(({ id }) => catchFault(() => containers.removeContainer(id, { volumes }))),
+  );
+  const why = isTimeout
+    ? `not stopped within ${settings.down_timeout_s}s, so removed by force`
+    : `docker compose down failed (${tail?.trim().split('\n').at(-1) || 'without output'}), so removed one by one`;
+  const refusal = removals.find((each) => each instanceof Fault);
+  const removed = remaining.filter((_, index) => !(removals[index] instanceof Fault));
+  if (removed.length > 0) tick.journal.warn(`down: ${why}: ${removed.map(({ name }) => name).join(', ')}`);
+  if (refusal) throw refusal;
+}
+
+/** Stops them at once, within `down_timeout_s`; what does not stop is left to be killed. */
+async function stopContainers(
+  { containers, settings }: ComposeDependencies,
+  all: readonly { id: string }[],
+): Promise<void> {
+  const over = new AbortController();
+  const stopped = Promise.allSettled(all.map(({ id }) => containers.stopContainer(id)));
+  const late = pause(settings.down_timeout_s * 1000, undefined, { signal: over.signal }).catch(() => undefined);
+  await Promise.race([stopped, late]);
+  over.abort();
+}

@@ -1,0 +1,332 @@
+import { failedFault, Fault } from '../../../machines/fault.ts';
+import { isInterruption } from '../../../machines/outcomes.ts';
+import type { Bundle } from '../../../machines/types.ts';
+import { pullPlanOf, type ServiceImage } from '../../bundle/plan/images.rules.ts';
+import { pullIntervalMs } from '../../bundle/policy/quantities.rules.ts';
+import { readManifest } from '../../bundle/readBundle.ts';
+import { printable } from '../../core/text.rules.ts';
+import { isImageId, loginFor, parseImageReference, registryOf, scopeOf } from '../../registry/imageReference.rules.ts';
+import { isSecretFree, readSecretsOf, registryLoginsOf } from '../apply/readSecrets.ts';
+import type { RegistryLogin } from '../engine/registries.ts';
+import { catchFault } from '../journal/faults.ts';
+import { warnOnError } from '../release/garbage.ts';
+import {
+  digestReference,
+  isRecordedImage,
+  pullRoundsOf,
+  type ReleaseImage,
+  releaseImagesOf,
+  type ServiceReference,
+  serviceReferencesOf,
+} from '../release/images.rules.ts';
+import type { ReleaseRecord } from '../release/record.rules.ts';
+import { completeRecord, composeReleaseOf } from '../release/restoreRelease.ts';
+import { rethrowAsEngineFault, type ComposeDependencies } from './observe.ts';
+import { expectDistinctNetworks } from './startRelease.ts';
+
+/** The images of a release that is about to start again. */
+export interface PreparedImages {
+  /** The image that each reference must stand for in the containers that run. */
+  expected: { reference: string; name: string; id: string }[];
+  /** Services that stay as they are: their image is gone. */
+  left: string[];
+  /** Names the images that a service of `left` needs and that cannot be had; null for none. */
+  fault: Fault | null;
+  /** Lets tags that others set name again what they named before. */
+  putTagsBack: () => Promise<void>;
+}
+
+/** A tag, the image that it named before, and the one that the release ran. */
+interface MovedTag {
+  reference: string;
+  before: string;
+  id: string;
+}
+
+/**
+ * Lets the references of a release name the images that it ran, by their ids; the tags are put back after the start, so that one
+ * that an operator set stays. An image that is gone is pulled by its recorded digest, never by a tag, unless its `pull_policy` is
+ * `never`.
+ */
+export async function prepareImages(
+  deps: ComposeDependencies,
+  { sha, left = [] }: { sha: string; left?: readonly string[] },
+  signal: AbortSignal,
+): Promise<PreparedImages> {
+  const record = await completeRecord(deps, sha);
+  const moved: MovedTag[] = [];
+  const prepared: PreparedImages = { expected: [], left: [], fault: null, putTagsBack: () => putBack(deps, moved) };
+  const faults: Fault[] = [];
+  const logins = lazyLogins(deps, sha, signal);
+  for (const image of await imagesToPrepare(deps, record, signal)) {
+    const waiting = image.services.filter((service) => !left.includes(service));
+    const here = await hereAs(deps, image);
+    const gone = here === null ? await servicesWithout(deps, image, waiting) : [];
+    const found =
+      here ?? (gone.length > 0 ? await pullByDigest(deps, { ...image, services: gone, logins }, signal) : null);
+    if (typeof found === 'string') {
+      prepared.expected.push({ reference: image.reference, name: nameOf(deps, image), id: found });
+      await moveTag(deps, { ...image, id: found }, moved);
+    } else prepared.left.push(...image.services);
+    if (found instanceof Fault) faults.push(found);
+    if (typeof found === 'string' && found !== image.id) await recordId(deps, { sha, from: image.id, to: found });
+  }
+  prepared.fault = joinFaults(faults);
+  return prepared;
+}
+
+/** The recorded images; with their services, which only the model tells, where one is gone or moved or has a secret in its name. */
+async function imagesToPrepare(
+  deps: ComposeDependencies,
+  record: ReleaseRecord,
+  signal: AbortSignal,
+): Promise<ReleaseImage[]> {
+  const { containers } = deps;
+  const asRecorded = await Promise.all(
+    record.images.map(
+      async ({ reference, id }) =>
+        id === null || (!isImageId(reference) && (await containers.imageId(reference)) === id),
+    ),
+  );
+  return releaseImagesOf(record, asRecorded.every(Boolean) ? [] : await serviceReferences(deps, record, signal));
+}
+
+/** By the files of the bundle alone, since the override of the release replaces `pull_policy`. None when compose cannot read them. */
+async function serviceReferences(
+  { compose, releases }: ComposeDependencies,
+  record: ReleaseRecord,
+  signal: AbortSignal,
+): Promise<ServiceReference[]> {
+  const { sha, compose: files, profiles = [] } = record;
+  const rendering = compose.renderModel({ dir: releases.pathOf(sha), files, profiles }, signal);
+  const model = await rendering.catch((error: unknown) => {
+    if (!(error instanceof Fault) || isInterruption(error)) throw error;
+    return {};
+  });
+  return serviceReferencesOf(model, record);
+}
+
+/** The id of an image that is on this host; null for one that is gone, or that compose would not find by its digest. */
+async function hereAs({ containers }: ComposeDependencies, { reference, id }: ReleaseImage): Promise<string | null> {
+  if (reference.includes('@') && (await containers.imageId(reference)) !== id) return null;
+  return containers.imageId(id);
+}
+
+/** The services that need an image which is gone: not those whose containers run it. */
+async function servicesWithout({ containers }: ComposeDependencies, { id }: ReleaseImage, services: string[]) {
+  const running = (await containers.list()).filter(({ state, imageId }) => state === 'running' && imageId === id);
+  return services.filter((name) => running.every(({ service }) => service !== name));
+}
+
+/** Pulls an image by its recorded digest; returns its id, or why it cannot be had. */
+async function pullByDigest(
+  deps: ComposeDependencies,
+  image: ReleaseImage & { logins: (registry: string) => Promise<RegistryLogin[]> },
+  signal: AbortSignal,
+): Promise<string | Fault> {
+  const { compose, containers, tick } = deps;
+  const { id, digest, platform } = image;
+  const what = `${nameOf(deps, image)} of ${image.services.join(', ')} is gone from this host`;
+  const toLoad = 'load it (docker load), or promote a bundle with another one';
+  if (!image.isPullable) return failedFault('PULL_FAILED', `${what}, and its pull_policy is never: ${toLoad}`);
+  if (digest === undefined) return failedFault('PULL_FAILED', `${what}, and its digest was not recorded: ${toLoad}`);
+  if (digest === null) return failedFault('PULL_FAILED', `${what}, and no registry is known to have it: ${toLoad}`);
+  const reference = digestReference(image.reference, digest);
+  const failure = await catchFault(async () => {
+    const login = loginFor(await image.logins(registryOf(reference)), parseImageReference(reference));
+    tick.journal.info(`${what}; pulled by its digest ${digest}`);
+    await compose
+      .pullDigest({ reference, platform }, login === null ? [] : [login], signal)
+      .catch((error: unknown) => rethrowAsEngineFault(deps, error));
+  });
+  if (failure instanceof Fault) {
+    if (isInterruption(failure) || failure.code === 'RUNTIME_UNAVAILABLE') throw failure;
+    return withReason(`PULL_FAILED: ${what}, and its digest ${digest} cannot be pulled`, failure);
+  }
+  const pulled = await containers.imageId(reference);
+  if (pulled !== null && isRecordedImage({ id, digest }, pulled)) return pulled;
+  return failedFault(
+    'PULL_FAILED',
+    `${what}, and its digest ${digest} is another one here: ${pulled ?? 'none'} in place of ${id}`,
+  );
+}
+
+function withReason(line: string, { message, lines, tail }: Fault): Fault {
+  const details = { code: 'PULL_FAILED', moreLines: lines.slice(1), ...(tail !== null && { tail }) };
+  return new Fault('failed', `${line}: ${message.replace(/^failed: /, '')}`, details);
+}
+
+/**
+ * The logins of the release for a registry, read once: only the tenancy service grants what reads them. Throws its fault when it
+ * cannot be asked.
+ */
+function lazyLogins(deps: ComposeDependencies, sha: string, signal: AbortSignal) {
+  const read = new Map<string, Promise<RegistryLogin[]>>();
+  return (registry: string): Promise<RegistryLogin[]> => {
+    const logins = read.get(registry) ?? readLogins(deps, { sha, registry }, signal);
+    read.set(registry, logins);
+    return logins;
+  };
+}
+
+async function readLogins(
+  deps: ComposeDependencies,
+  { sha, registry }: { sha: string; registry: string },
+  signal: AbortSignal,
+): Promise<RegistryLogin[]> {
+  const parsed = await readManifest(deps.releases.pathOf(sha), deps.settings.env);
+  if ('refusal' in parsed) return [];
+  const registries = parsed.manifest.registries.filter((login) => scopeOf(login).registry === registry);
+  const names = new Set(registries.flatMap(({ username_var, password_var }) => [username_var, password_var]));
+  const secrets = parsed.manifest.secrets.filter((secret) => names.has(secret.var));
+  const failure = await catchFault(() => readSecretsOf(deps, secrets, signal));
+  if (failure instanceof Fault) {
+    if (isInterruption(failure)) throw failure;
+    throw new Fault('failed', `${registry} requires a login, which this tick cannot read: ${failure.message}`);
+  }
+  return registryLoginsOf(deps, { manifest: { registries } });
+}
+
+/** Lets a tag name the image of the release; notes a tag that others set. */
+async function moveTag(
+  { containers, tick }: ComposeDependencies,
+  image: ReleaseImage,
+  moved: MovedTag[],
+): Promise<void> {
+  const { reference, id } = image;
+  if (reference.includes('@') || isImageId(reference)) return;
+  const before = await containers.imageId(reference);
+  if (before === id) return;
+  if (before !== null && tick.pulledTags.get(reference) !== before) moved.push({ reference, before, id });
+  await containers.tagImage(id, reference);
+}
+
+async function putBack(deps: ComposeDependencies, moved: readonly MovedTag[]): Promise<void> {
+  const { containers } = deps;
+  await warnOnError(deps, 'a tag of an image still names the one that the release runs', async () => {
+    for (const { reference, before, id } of moved)
+      if ((await containers.imageId(reference)) === id) await containers.tagImage(before, reference);
+  });
+}
+
+/** Records the id that an image has now, since the engine has another store. */
+async function recordId(deps: ComposeDependencies, { sha, from, to }: { sha: string; from: string; to: string }) {
+  const { releases } = deps;
+  await warnOnError(deps, 'the new id of an image is not recorded yet', async () => {
+    const record = await completeRecord(deps, sha);
+    const images = record.images.map((image) => (image.id === from ? { ...image, id: to } : image));
+    await releases.writeRecord(sha, { ...record, images });
+  });
+}
+
+function joinFaults(faults: readonly Fault[]): Fault | null {
+  const [first] = faults;
+  if (first === undefined) return null;
+  const details = { code: 'PULL_FAILED', moreLines: faults.flatMap(({ lines }) => lines).slice(1) };
+  return new Fault('failed', first.message, { ...details, ...(first.tail !== null && { tail: first.tail }) });
+}
+
+/** How an image is named to people. */
+function nameOf(deps: ComposeDependencies, { reference }: Pick<ReleaseImage, 'reference'>): string {
+  return isSecretFree(deps, reference) ? `image ${printable(reference)}` : 'the image';
+}
+
+/**
+ * Pulls what `pull_policy` demands, with the bundle's registry logins, which exist only during the call (spec §5). Throws PULL_FAILED
+ * for an image that is neither on the host nor may be pulled.
+ */
+export async function pull(deps: ComposeDependencies, bundle: Bundle, signal: AbortSignal): Promise<void> {
+  const release = await composeReleaseOf(deps, bundle.sha);
+  await expectDistinctNetworks(deps);
+  const { pulled, absent } = pullPlanOf(await serviceImages(deps, bundle.sha), Date.now());
+  const [first] = absent;
+  if (first) throw absentFault(deps, first);
+  if (pulled.length === 0) {
+    deps.tick.journal.info('no image to pull: all are on this host');
+    await recordPulledImages(deps, bundle.sha);
+    return;
+  }
+  const rounds = pullRoundsOf(pulled, registryLoginsOf(deps, bundle));
+  deps.tick.readProgress = await pullProgress(deps, bundle.sha);
+  try {
+    for (const { services, logins } of rounds) {
+      await deps.compose
+        .pull({ ...release, services }, logins, signal)
+        .catch((error: unknown) => rethrowAsEngineFault(deps, error));
+    }
+  } finally {
+    await notePulledTags(deps, pulled);
+    await recordPulledImages(deps, bundle.sha);
+  }
+  await notePullTimes(deps, pulled);
+}
+
+/** Notes which images the pulled tags name now: a revert moves only these tags back for good. */
+async function notePulledTags(
+  { containers, tick }: ComposeDependencies,
+  pulled: readonly ServiceImage[],
+): Promise<void> {
+  await catchFault(async () => {
+    const ids = await Promise.all(pulled.map(async ({ image }) => [image, await containers.imageId(image)] as const));
+    tick.pulledTags = new Map(ids.flatMap(([image, id]) => (id === null ? [] : [[image, id]])));
+  });
+}
+
+/** The services that run, with their images as they are on this host now. */
+function serviceImages({ containers, tick }: ComposeDependencies, sha: string): Promise<ServiceImage[]> {
+  if (tick.serviceDefinitions?.sha !== sha) throw new TypeError('the services of the bundle are not known');
+  const services = [...tick.serviceDefinitions.services];
+  return Promise.all(
+    services.map(async ([service, { image, pullPolicy }]) => {
+      return { service, image, pullPolicy, local: await containers.localImage(image) };
+    }),
+  );
+}
+
+function absentFault(deps: ComposeDependencies, { service, image }: ServiceImage): Fault {
+  const name = isSecretFree(deps, image) ? `image ${printable(image)} of ${service}` : `the image of ${service}`;
+  return failedFault('PULL_FAILED', `${name} is not on this host, and its pull_policy is never`);
+}
+
+/** Sets the tags of images that are pulled at an interval once more: some engines keep only that time, not the one of the pull. */
+async function notePullTimes({ containers }: ComposeDependencies, pulled: readonly ServiceImage[]): Promise<void> {
+  const atIntervals = pulled.filter(
+    ({ image, pullPolicy }) => pullIntervalMs(pullPolicy) !== null && !image.includes('@'),
+  );
+  for (const image of new Set(atIntervals.map((each) => each.image))) await containers.tagImage(image, image);
+}
+
+/**
+ * Adds images whose references contain variables to the release record, so that they are removed with the release, also after
+ * a failed pull. After an interrupted pull the next one adds them.
+ */
+async function recordPulledImages(deps: ComposeDependencies, sha: string): Promise<void> {
+  const { containers, releases, tick } = deps;
+  try {
+    const record = await releases.readRecord(sha);
+    if (record === null || tick.serviceDefinitions?.sha !== sha) return;
+    const recorded = new Set(record.images.map(({ reference }) => reference));
+    const named = new Set([...tick.serviceDefinitions.services.values()].map(({ image }) => image));
+    const pulled: ReleaseRecord['images'] = [];
+    for (const image of named.difference(recorded)) {
+      const id = await containers.imageId(image);
+      if (id !== null) pulled.push({ reference: isSecretFree(deps, image) ? image : id, id: null });
+    }
+    if (pulled.length > 0) await releases.writeRecord(sha, { ...record, images: [...record.images, ...pulled] });
+  } catch (error) {
+    if (!(error instanceof Fault)) throw error;
+    tick.journal.debug(`images of ${sha} are not noted: ${error.message}`);
+  }
+}
+
+/** Progress of a pull: the number of images on this host, queried on demand. */
+async function pullProgress(
+  { containers, releases }: ComposeDependencies,
+  sha: string,
+): Promise<NonNullable<ComposeDependencies['tick']['readProgress']>> {
+  const { images } = (await releases.readRecord(sha)) ?? { images: [] };
+  return async () => {
+    const ids = await Promise.all(images.map(({ reference }) => containers.imageId(reference)));
+    return { done: ids.filter((id) => id !== null).length, total: images.length, unit: 'images' };
+  };
+}

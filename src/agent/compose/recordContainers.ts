@@ -1,0 +1,119 @@
+import { Fault } from '../../../machines/fault.ts';
+import type { Sha } from '../../../machines/types.ts';
+import { type CreatedContainer, type CreatedResources, serviceOf } from '../engine/createdContainer.rules.ts';
+import { findOrphanedResources } from '../release/down.ts';
+import { createSecretHasher } from '../release/fingerprints.ts';
+import { isSameRecord, type RecordedContainer } from '../release/record.rules.ts';
+import { describeResources, hasNoResources, resourcesWithout } from '../release/volumes.rules.ts';
+import { removeKeepingVolumes } from './createdContainers.ts';
+import { isVolumeDifferent, usesResources } from './differences.rules.ts';
+import type { ComposeDependencies } from './observe.ts';
+
+/**
+ * Records the containers and volumes of a release before the containers start, so that a crash does not make them look like those
+ * of another tool. A container that existed `before` belongs to it only if a release has recorded it.
+ */
+export async function recordCreated(
+  deps: ComposeDependencies,
+  sha: Sha,
+  { before, after }: { before: readonly CreatedContainer[]; after: CreatedResources },
+): Promise<void> {
+  const { releases } = deps;
+  const record = await releases.readRecord(sha);
+  if (record === null) return;
+  const known = await recordedIds(deps);
+  const existed = new Set(before.map(({ Id }) => Id));
+  const own = after.containers.filter(({ Id }) => known === null || known.has(Id) || !existed.has(Id));
+  const containers = own.map(recordOfCreated);
+  const names = new Set(containers.flatMap(({ volumes }) => volumes.map(({ name }) => name)));
+  const volumes = after.volumes
+    .filter(({ name }) => names.has(name))
+    .map(({ name, created_at = null, born_at = null }) => ({ name, created_at, born_at }));
+  const completed = { ...record, containers, volumes };
+  if (!isSameRecord(record, completed)) await releases.writeRecord(sha, completed);
+}
+
+/**
+ * Removes the containers that others created, so that an apply replaces them also where compose takes them for its own, by labels
+ * that were copied.
+ */
+export async function removeForeign(deps: ComposeDependencies): Promise<void> {
+  const known = deps.settings.drift === 'heal' ? await recordedIds(deps) : null;
+  if (known === null) return;
+  const statuses = await deps.containers.listStatuses();
+  if (statuses.every(({ id, state }) => known.has(id) || state === 'paused')) return;
+  const created = await deps.containers.inspectProject();
+  for (const container of created.containers.filter(({ Id, State }) => !known.has(Id) && State.Status !== 'paused'))
+    await removeKeepingVolumes(deps, container, created);
+}
+
+/** Ids of the containers that any release recorded; null while the applied release has no record of them. */
+async function recordedIds({ releases, state }: ComposeDependencies): Promise<ReadonlySet<string> | null> {
+  const { applied_sha } = state.state;
+  const applied = applied_sha === null ? null : await releases.readRecord(applied_sha);
+  if (applied?.containers === undefined) return null;
+  const records = await Promise.all((await releases.list()).map((sha) => releases.readRecord(sha)));
+  return new Set(records.flatMap((record) => record?.containers ?? []).map(({ id }) => id));
+}
+
+function recordOfCreated(container: CreatedContainer): RecordedContainer {
+  const { Id, Image, Mounts, NetworkSettings } = container;
+  return {
+    id: Id,
+    service: serviceOf(container),
+    image: Image,
+    networks: Object.keys(NetworkSettings.Networks ?? {}).sort(),
+    volumes: (Mounts ?? []).flatMap(({ Type, Name, Destination }) =>
+      Type === 'volume' && Name ? [{ name: Name, target: Destination }] : [],
+    ),
+    number: container.Config.Labels?.['com.docker.compose.container-number'] ?? '',
+  };
+}
+
+/** Removes orphaned resources after a revert; a failure is logged. */
+export async function removeOrphanedResources(deps: ComposeDependencies): Promise<void> {
+  const { containers, state, tick } = deps;
+  try {
+    const orphans = await findOrphanedResources(deps, state.state, false);
+    if (hasNoResources(orphans)) return;
+    await containers.removeOwnedResources(orphans);
+    const removed = resourcesWithout(orphans, await containers.ownedResources());
+    if (!hasNoResources(removed))
+      tick.journal.info(`removed, as only a failed bundle made it: ${describeResources(removed)}`);
+  } catch (error) {
+    if (!(error instanceof Fault) || error.ending !== 'failed') throw error;
+    tick.journal.warn(`what only a failed bundle made may stay: ${error.message}`);
+  }
+}
+
+/**
+ * Before a bundle starts on resources of failed attempts: removes those that conflict with it. Volumes are compared with its
+ * model; networks, which hold no data, are removed when another bundle created them. Containers that use removed resources are
+ * removed as well, so that compose creates them again.
+ */
+export async function removeConflictingOrphans(deps: ComposeDependencies, sha: Sha): Promise<void> {
+  const { containers, state, tick } = deps;
+  const baseline = state.state.baseline ?? null;
+  if (baseline === null) return;
+  const orphans = await findOrphanedResources(deps, state.state, false);
+  const conflicts = {
+    volumes: orphans.volumes.length === 0 ? [] : await findConflictingVolumes(deps, orphans.volumes),
+    networks: baseline.sha === sha ? [] : orphans.networks,
+  };
+  if (!hasNoResources(conflicts)) {
+    const created = await containers.inspectProject();
+    for (const container of created.containers.filter((each) => usesResources(each, conflicts)))
+      await removeKeepingVolumes(deps, container, created);
+    await containers.removeOwnedResources(conflicts);
+    tick.journal.info(`made anew, as only a failed bundle made it: ${describeResources(conflicts)}`);
+  }
+  await state.update({ baseline: { ...baseline, sha } });
+}
+
+async function findConflictingVolumes(deps: ComposeDependencies, names: string[]): Promise<string[]> {
+  const { grantedPrivileges } = deps.tick;
+  if (grantedPrivileges === null) return [];
+  const hide = await createSecretHasher(deps);
+  const existing = (await deps.containers.volumes()).filter(({ name }) => names.includes(name));
+  return existing.filter((volume) => isVolumeDifferent(grantedPrivileges, volume, hide)).map(({ name }) => name);
+}

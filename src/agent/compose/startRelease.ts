@@ -1,0 +1,273 @@
+import { setTimeout as pause } from 'node:timers/promises';
+import { failedFault, Fault } from '../../../machines/fault.ts';
+import { isInterruption } from '../../../machines/outcomes.ts';
+import type { ServiceProblem } from '../../../machines/types.ts';
+import type { EngineHealthcheck } from '../../bundle/plan/writtenServices.rules.ts';
+import { monotonicMs } from '../../core/clock.ts';
+import { causeLine, causeSaid, describeCause, type FoundCause } from '../../core/failureCauses.rules.ts';
+import { printable } from '../../core/text.rules.ts';
+import type { ComposeRelease } from '../engine/compose.ts';
+import { joinTails, lastWordsOf } from '../engine/containerLogs.ts';
+import { type CreatedContainer, serviceOf } from '../engine/createdContainer.rules.ts';
+import { ambiguousNetworks } from '../engine/resources.rules.ts';
+import { compareContainers, failedAtStart } from '../health/health.rules.ts';
+import { composeUpNow, unhealthyFault } from '../health/observeHost.ts';
+import { describeUnhealthy, roleOf, type WatchedContainer } from '../health/unhealthyServices.rules.ts';
+import { catchFault } from '../journal/faults.ts';
+import { expectedServices, type ReleaseRecord, releaseWaitOf } from '../release/record.rules.ts';
+import { completeRecord, composeReleaseOf } from '../release/restoreRelease.ts';
+import {
+  enforceModel,
+  linkedServicesOf,
+  prepareCures,
+  removeOtherServices,
+  removePartiallyCreated,
+  restartDependents,
+} from './createdContainers.ts';
+import { settleNetworks } from './networks.ts';
+import { rethrowAsEngineFault, type ComposeDependencies } from './observe.ts';
+import { oneShotsToRunAgain, restoreProviders, servicesToStart } from './oneShots.ts';
+import { recordCreated } from './recordContainers.ts';
+import { type ReleaseWatch, watchRelease } from './waitUntilHealthy.ts';
+
+/** A release to start, and how. */
+interface Start {
+  sha: string;
+  /**
+   * Starts what it can before it fails, where the engine cannot remove what is left of a container, or the disk does not take the
+   * record. Without it nothing is started then.
+   */
+  despiteFaults?: boolean;
+  /** Services whose next heal is not due: they are neither started nor awaited. */
+  left?: readonly string[];
+  /** Problems whose cure needs more than a start of what is missing; none by default. */
+  problems?: readonly ServiceProblem[];
+}
+
+/**
+ * Tries once more where compose failed because a container ended before it stopped it, as one does whose pid namespace goes with the
+ * container that compose replaced.
+ */
+function unlessEndedMeanwhile(again: () => Promise<void>): (error: unknown) => Promise<void> {
+  return async (error) => {
+    const hasEnded = error instanceof Fault && /cannot stop container: .* is not running/.test(error.tail ?? '');
+    if (!hasEnded) throw error;
+    await again();
+  };
+}
+
+/**
+ * Starts a release in two steps: compose creates the containers, which are compared with the validated model, then starts them.
+ * Partially created containers, and those of services that the release does not run, are removed first; no image is pulled.
+ */
+export async function startRelease(deps: ComposeDependencies, start: Start, signal: AbortSignal): Promise<void> {
+  const { sha } = start;
+  const { compose, settings, tick } = deps;
+  const rethrow = (error: unknown) => rethrowWithCause(deps, error);
+  const { release, record, before, services, plan, untouched, stuckFault } = await prepareStart(deps, start, signal);
+  const { kept, without: excludedServices } = plan;
+  const isTouched = (name: string) => !untouched.includes(name) && !excludedServices.includes(name);
+  const names = services.map(({ name }) => name);
+  const only = untouched.length > 0 ? names.filter(isTouched) : null;
+  const create = async () => {
+    if (only?.length === 0) return;
+    if (kept.length > 0) await restoreProviders(deps, { kept, services }, await deps.containers.inspectProject());
+    const options = { excludedServices, only };
+    const createOnce = () => compose.create(release, options, signal);
+    const createAgain = async () => {
+      await removePartiallyCreated(deps, await deps.containers.inspectProject(), kept);
+      await createOnce();
+    };
+    await createOnce().catch(unlessEndedMeanwhile(createAgain)).catch(rethrowAsTakenName).catch(rethrow);
+  };
+  await create();
+  const after = await enforceModel(deps, { sha, release, create }, signal);
+  const recordFault = await catchFault(() => recordCreated(deps, sha, { before: before.containers, after }));
+  if (recordFault && start.despiteFaults !== true) throw recordFault;
+  const again = oneShotsToRunAgain(deps, { kept, services }, { before, after });
+  tick.releaseWait = releaseWaitOf(services, healthchecksOf(after.containers), settings);
+  const started = plan.rest === null && only === null ? null : (plan.rest ?? names).concat(again).filter(isTouched);
+  const created = { release, record: { ...record, services }, services: started, left: start.left ?? [] };
+  // A one-shot that runs again may end before a service has joined its namespace.
+  const retry = async (error: unknown) => {
+    if (again.length === 0 || isInterruption(error)) throw error;
+    await startCreated(deps, created, signal);
+  };
+  if (started?.length !== 0) await startCreated(deps, created, signal).catch(retry).catch(rethrow);
+  await restartDependents(deps, services);
+  const [existed, exist] = [before.containers.map(ownedOf), after.containers.map(ownedOf)];
+  deps.recordDecision({ word: 'started', ...compareContainers(existed, exist) });
+  const fault = stuckFault ?? recordFault;
+  if (fault) throw fault;
+}
+
+/** Removes what is in the way of a start, and selects what is started. */
+async function prepareStart(
+  deps: ComposeDependencies,
+  { sha, despiteFaults = false, problems = [], left = [] }: Start,
+  signal: AbortSignal,
+) {
+  const { containers, tick } = deps;
+  const release = await composeReleaseOf(deps, sha);
+  tick.healthyContainers = null;
+  await expectDistinctNetworks(deps);
+  await settleNetworks(deps, { sha, release }, signal);
+  const before = await containers.inspectProject();
+  const record = await completeRecord(deps, sha);
+  const services = await linkedServicesOf(deps, { record, release, created: before.containers }, signal);
+  const plan = await servicesToStart(deps, { ...record, services });
+  const stuck = await removePartiallyCreated(deps, before, plan.kept);
+  const [stuckFault] = stuck.values();
+  if (stuckFault && !despiteFaults) throw stuckFault;
+  await removeOtherServices(deps, before.containers, { services });
+  tick.lastComposeUp = composeUpNow(before.containers.map(startOf));
+  await prepareCures(deps, problems);
+  const untouched = [...stuck.keys(), ...pausedServices(before.containers), ...left];
+  return { release, record, before, services, plan, untouched, stuckFault };
+}
+
+/** Services with a paused container: compose fails when it is to start one. */
+function pausedServices(before: readonly CreatedContainer[]): string[] {
+  return before.filter(({ State }) => State.Status === 'paused').map(serviceOf);
+}
+
+/** Throws UP_FAILED where two networks have the name of one of the project's: no container could join them, so none is stopped. */
+export async function expectDistinctNetworks({ containers, project }: ComposeDependencies): Promise<void> {
+  const [ambiguous] = ambiguousNetworks(await containers.networks(), project);
+  if (ambiguous === undefined) return;
+  const { name, ids } = ambiguous;
+  const what = `${name}: ${ids.map((id) => id.slice(0, 12)).join(', ')}`;
+  throw failedFault('UP_FAILED', describeCause({ name: 'network-ambiguous', what }));
+}
+
+function startOf({ Id, State }: CreatedContainer): { id: string; startedMs: number } {
+  return { id: Id, startedMs: Date.parse(State.StartedAt ?? '') };
+}
+
+/** The healthcheck of each service that has a container. */
+function healthchecksOf(created: readonly CreatedContainer[]): Map<string, EngineHealthcheck | null> {
+  return new Map(created.map((container) => [serviceOf(container), container.Config.Healthcheck ?? null]));
+}
+
+function ownedOf(container: CreatedContainer): { id: string; service: string } {
+  return { id: container.Id, service: serviceOf(container) };
+}
+
+/** Throws UP_FAILED with the container's name in place of a compose failure over a name that another container has. */
+function rethrowAsTakenName(error: unknown): never {
+  const tail = error instanceof Fault ? (error.tail ?? '') : '';
+  const [, name] = /container name "\/?([^"]+)" is already in use/.exec(tail) ?? [];
+  if (name === undefined) throw error;
+  const line = `UP_FAILED: the container name ${printable(name)} is taken by another container`;
+  throw new Fault('failed', line, { code: 'UP_FAILED', tail });
+}
+
+/**
+ * Throws a failed start with the services that it failed at, and what their containers printed last, before a revert removes
+ * them.
+ */
+async function rethrowWithCause(deps: ComposeDependencies, error: unknown): Promise<never> {
+  const fault = await rethrowAsEngineFault(deps, error).catch((other: unknown) => other);
+  if (!(fault instanceof Fault) || fault.code !== 'UP_FAILED') throw fault;
+  const output = fault.tail ?? '';
+  const { starts } = deps.tick.lastComposeUp;
+  const found = await catchFault(() => deps.containers.list());
+  const failed = found instanceof Fault ? [] : failedAtStart(found, { starts, output });
+  if (failed.length === 0) throw fault;
+  const watched = failed.map((container) => {
+    const lastExit = container.state === 'created' ? null : container.exitCode;
+    return { container, healthStatus: 'failed' as const, lastExit };
+  });
+  const services = [...new Set(failed.map(({ service }) => service))].sort();
+  deps.recordDecision({ word: 'unhealthy', services });
+  const { tail, cause } = await lastWordsOf(deps, failed);
+  throw failedStartFault(fault, { tail, cause, services: describeUnhealthy(watched, services) });
+}
+
+/** The same failure, with services and cause in its further line; a container may tell a better cause than compose. */
+function failedStartFault(
+  fault: Fault,
+  { tail, cause, services }: { tail: string; cause: FoundCause | null; services: string },
+): Fault {
+  const told = causeSaid(fault.tail ?? '');
+  const shown = told === null || told.name === 'dependency-failed' ? (cause ?? told) : told;
+  const details = { code: 'UP_FAILED', tail: joinTails(fault.tail, tail), moreLines: [causeLine(shown, services)] };
+  return new Fault('failed', fault.message, details);
+}
+
+/** Compose that takes longer than this waits for dependencies, so that the containers are watched meanwhile. */
+const watchAfterMs = 1500;
+
+/** The containers that compose has created, and the services to start; null for all. */
+interface CreatedRelease {
+  release: ComposeRelease;
+  record: ReleaseRecord;
+  services: string[] | null;
+  /** Services that nobody waits for. */
+  left: readonly string[];
+}
+
+/**
+ * Starts created containers. Compose waits for those that others depend on, and fails with them. A job that takes too long or
+ * that nobody waits for and fails, and a crash loop, end that wait at once: UNHEALTHY.
+ */
+async function startCreated(deps: ComposeDependencies, created: CreatedRelease, signal: AbortSignal): Promise<void> {
+  const { compose, tick } = deps;
+  const { release, services } = created;
+  const end = new AbortController();
+  const ended = AbortSignal.any([signal, end.signal]);
+  const running = compose.up({ ...release, dependenciesS: tick.releaseWait?.startS ?? 0 }, services, ended);
+  const settled = running.then(
+    () => end.abort(),
+    () => end.abort(),
+  );
+  const isWaiting = await pause(watchAfterMs, true, { signal: ended }).catch(() => false);
+  try {
+    const fault = isWaiting ? await watchUntilEnd(deps, created, ended) : null;
+    if (fault !== null) throw fault;
+  } finally {
+    if (isWaiting) end.abort();
+    await settled;
+  }
+  await running;
+}
+
+/** UNHEALTHY once a container can be blamed; null when compose, or the tick, has ended before. */
+async function watchUntilEnd(
+  deps: ComposeDependencies,
+  created: CreatedRelease,
+  ended: AbortSignal,
+): Promise<Fault | null> {
+  const watch = await watchRelease(deps, created);
+  try {
+    while (!ended.aborted) {
+      const fault = await faultOf(deps, created, watch);
+      if (fault !== null) return fault;
+      await watch.next(watch.look().remainingMs, ended).catch((error: unknown) => {
+        if (!(error instanceof Fault) || !ended.aborted) throw error;
+      });
+    }
+    return null;
+  } finally {
+    watch.close();
+  }
+}
+
+async function faultOf(
+  deps: ComposeDependencies,
+  { record }: CreatedRelease,
+  watch: ReleaseWatch,
+): Promise<Fault | null> {
+  const { starts, atMs } = deps.tick.lastComposeUp;
+  const hasFailed = ({ container, isJob }: WatchedContainer) =>
+    isJob === true &&
+    roleOf(record.services, container).job_by !== 'awaited' &&
+    container.startedMs !== starts.get(container.id);
+  const isBlamed = (each: WatchedContainer) =>
+    each.healthStatus === 'failed' && (each.crashLoop !== null || each.job !== undefined || hasFailed(each));
+  const blamed = watch.look().individually.filter(isBlamed);
+  if (blamed.length === 0) return null;
+  const names = new Set(blamed.map(({ container }) => container.service));
+  const expected = expectedServices(record).filter(({ name }) => names.has(name));
+  return unhealthyFault(deps, blamed, { expected, waitedMs: monotonicMs() - atMs });
+}

@@ -1,0 +1,80 @@
+import { ConfigInvalid } from '../../core/config/keyTable.ts';
+import { type Check, type Diagnosis, diagnosisJson, diagnosisOf, formatDiagnosis } from '../../core/doctor.rules.ts';
+import { loadSettings, settingsDespite } from '../config/loadSettings.ts';
+import { type AgentScope, scopeOf, withCommandsOf } from '../config/namedEnvs.ts';
+import type { Output } from '../journal/terminal.ts';
+import type { Vault } from '../secrets/vault.ts';
+import { examineEngine, examineOrchestrator, examineServices, examineUnusedVolumes, examineUpgrade } from './engine.ts';
+import { checkFiles, doctorContextOf, type DoctorInput, examineIdentity, examinePolicy, examineTrust } from './host.ts';
+import { checkNetwork } from './network.ts';
+import { checkTicks } from './ticks.ts';
+
+/** Options of `deployd doctor`. */
+export interface DoctorOptions {
+  configPath: string;
+  json: boolean;
+  /** Names what the new defaults of this version would change on this host, in place of the usual checks. */
+  beforeUpgrade?: boolean;
+  version: string;
+  vault: Vault;
+  signal: AbortSignal;
+}
+
+/**
+ * `deployd doctor`: exit 0 when every check passes, else 1, also with an invalid configuration. It keeps the user that started
+ * it, writes nothing and takes no lock; it only pings the services and looks up the token.
+ */
+export async function doctor(
+  { configPath, json, beforeUpgrade = false, ...options }: DoctorOptions,
+  out: Output,
+): Promise<number> {
+  const input = { ...options, configPath, scope: scopeOf(configPath), ...readConfig(configPath) };
+  const diagnosis = await (beforeUpgrade ? runUpgradeChecks : runChecks)(input);
+  const text = json ? diagnosisJson(diagnosis) : formatDiagnosis(diagnosis);
+  out.log(options.vault.redactor().redact(text));
+  return diagnosis.passed ? 0 : 1;
+}
+
+function readConfig(configPath: string): Pick<DoctorInput, 'settings' | 'problems'> {
+  try {
+    return { settings: loadSettings(configPath), problems: [] };
+  } catch (error) {
+    if (!(error instanceof ConfigInvalid)) throw error;
+    return {
+      settings: settingsDespite(configPath, error) as DoctorInput['settings'],
+      problems: error.lines,
+    };
+  }
+}
+
+async function runChecks(input: DoctorInput): Promise<Diagnosis> {
+  const context = await doctorContextOf(input);
+  const checks = [checkFiles(context), examineEngine(context), checkNetwork(context), checkTicks(context)];
+  const [files = [], engine = [], network = [], ticks = []] = await Promise.all(checks);
+  const policy = await examinePolicy(context);
+  const made = [
+    ...files,
+    await examineIdentity(context),
+    ...network,
+    ...engine,
+    ...(await examineOrchestrator(context)),
+    policy,
+    examineTrust(context),
+    ...ticks,
+    await examineServices(context),
+    await examineUnusedVolumes(context),
+  ];
+  return diagnosisOf(made.map((check) => withCommands(check, input.scope)));
+}
+
+async function runUpgradeChecks(input: DoctorInput): Promise<Diagnosis> {
+  const checks = await examineUpgrade(await doctorContextOf(input));
+  return diagnosisOf(checks.map((check) => withCommands(check, input.scope)));
+}
+
+function withCommands(check: Check, scope: AgentScope): Check {
+  const findings = check.findings.map(({ problem, fix }) => {
+    return { problem: withCommandsOf(scope, problem), fix: withCommandsOf(scope, fix) };
+  });
+  return { ...check, detail: withCommandsOf(scope, check.detail), findings };
+}

@@ -1,0 +1,164 @@
+import type { HostPolicy } from '../../api/hostPolicy.rules.ts';
+import type { TrustSettings } from '../../api/trust.rules.ts';
+import { isBelow, isUnseen, touches } from '../../bundle/policy/hostPaths.rules.ts';
+import {
+  type Check,
+  checkResult,
+  excessPermissions,
+  type FileFacts,
+  type Finding,
+  type ProgramUser,
+  unknownCheck,
+} from '../../core/doctor.rules.ts';
+import type { Signed } from '../config/settings.ts';
+import { policySummary, trustSummary } from '../status/status.rules.ts';
+
+/** `trust.bundles` or `trust.images` of a host, and what of it the host has. */
+export interface TrustCheckFacts {
+  signed: Signed;
+  settings: TrustSettings;
+  configPath: string;
+  /** One line for each file that cannot be used. */
+  problems: readonly string[];
+  /** The signer by each usable key file, as signatures are told. */
+  keySigners: ReadonlyMap<string, string>;
+  /** When the last authority and the last log of the trust root end; null for one that does not end, 1970 where there is none. */
+  rootEnds: readonly { what: string; end: Date | null }[];
+  /** Who signed the applied bundle, or its images; null while nothing is applied. */
+  appliedSigners: readonly string[] | null;
+  now: Date;
+}
+
+/** How long before its end a trust root has to be replaced, in days. */
+const warningDays = 30;
+
+/** Checks that enough signers can be verified, now and for the next weeks (spec §18). */
+export function checkTrust(trusts: readonly TrustCheckFacts[]): Check {
+  const summaries = trusts.flatMap((facts) => [trustSummary(facts.signed, facts.settings), ...idleKeys(facts)]);
+  return checkResult('trust', summaries.join('; '), trusts.flatMap(findingsOf));
+}
+
+function findingsOf(facts: TrustCheckFacts): Finding[] {
+  const fix = `sudoedit ${facts.configPath}`;
+  const problems = [...facts.problems, ...thresholdProblems(facts)].map((problem) => ({ problem, fix }));
+  return [...problems, ...rootFindings(facts)].map(({ problem, fix: cure }) => ({
+    problem: `trust.${facts.signed}: ${problem}`,
+    fix: cure,
+  }));
+}
+
+function thresholdProblems({ settings, keySigners }: TrustCheckFacts): string[] {
+  const { threshold = 1, identities = [] } = settings;
+  const signers = new Set(keySigners.values()).size + identities.length;
+  if (signers >= threshold) return [];
+  return [`the threshold of ${threshold} cannot be met: ${signers} different signers can be verified`];
+}
+
+function rootFindings({ settings, rootEnds, now }: TrustCheckFacts): Finding[] {
+  const fix = `sudo install -m 0644 trusted_root.json ${settings.root ?? ''}`;
+  return rootEnds.flatMap(({ what, end }) => {
+    if (end === null || end.getTime() - now.getTime() > warningDays * 86_400_000) return [];
+    if (end.getTime() === 0) return [{ problem: `the trust root has no ${what}`, fix }];
+    const verb = end < now ? 'ended' : 'ends';
+    return [{ problem: `the last ${what} of the trust root ${verb} at ${end.toISOString()}`, fix }];
+  });
+}
+
+/** A key that is replaced signs nothing any more, and can be removed. */
+function idleKeys({ signed, keySigners, appliedSigners }: TrustCheckFacts): string[] {
+  if (appliedSigners === null) return [];
+  const what = signed === 'bundles' ? 'what is applied' : 'an image of what is applied';
+  return [...keySigners].flatMap(([path, signer]) =>
+    appliedSigners.includes(signer) ? [] : [`${path} did not sign ${what}`],
+  );
+}
+
+/** The policy of a host, and what of it the host has. */
+export interface PolicyCheckFacts {
+  policy: HostPolicy;
+  configPath: string;
+  /** What no permit reaches. */
+  protectedPaths: readonly string[];
+  /** Where `permittedDirectory` of each permitted path leads; null for one that is missing. */
+  targets: ReadonlyMap<string, string | null>;
+  /** Names of networks and volumes outside the project. */
+  networks: ReadonlySet<string>;
+  volumes: ReadonlySet<string>;
+}
+
+/** Checks that each permit can let something through, and each denial can refuse something. */
+export function checkPolicy(facts: PolicyCheckFacts): Check {
+  const { policy, configPath } = facts;
+  const fix = `sudoedit ${configPath}`;
+  const binds = (policy.permit.binds ?? []).flatMap((entry) => {
+    const why = bindProblem(entry, facts);
+    return why === null ? [] : [{ problem: `policy.permit.binds: ${entry} lets nothing through: ${why}`, fix }];
+  });
+  const findings = [
+    ...binds,
+    ...missingResources(facts),
+    ...denialProblems(policy).map((problem) => ({ problem, fix })),
+  ];
+  return checkResult('policy', policySummary(policy), findings);
+}
+
+/** The part of a permitted path before its first wildcard. */
+export function permittedDirectory(entry: string): string {
+  const path = entry.replace(/:ro$/, '');
+  const fixed = path.includes('*') ? path.slice(0, path.lastIndexOf('/', path.indexOf('*'))) : path;
+  return fixed === '' ? '/' : fixed;
+}
+
+function bindProblem(entry: string, { protectedPaths, targets }: PolicyCheckFacts): string | null {
+  const path = permittedDirectory(entry);
+  const target = targets.get(path) ?? null;
+  if (isUnseen(path)) return 'deployd cannot see where paths there lead';
+  if (target === null) return `${path} does not exist`;
+  if (target !== path) return `${path} leads to ${target}, which is what has to be permitted`;
+  const isWhole = !entry.includes('*');
+  const isOutOfReach = (own: string) => (isWhole ? touches(path, own) : path === own || isBelow(path, own));
+  return protectedPaths.some(isOutOfReach)
+    ? 'it belongs to deployd or to the container engine, or holds what does'
+    : null;
+}
+
+function missingResources({ policy, networks, volumes }: PolicyCheckFacts): Finding[] {
+  const missing = (kind: 'network' | 'volume', names: readonly string[], known: ReadonlySet<string>) =>
+    names
+      .filter((name) => !known.has(name))
+      .map((name) => ({
+        problem: `the ${kind} ${name}, which is permitted, does not exist`,
+        fix: `docker ${kind} create ${name}`,
+      }));
+  const { permit } = policy;
+  return [...missing('network', permit.networks ?? [], networks), ...missing('volume', permit.volumes ?? [], volumes)];
+}
+
+/** A container that `allow_privileged` gives every power takes the denied ones itself. */
+function denialProblems({ deny }: HostPolicy): string[] {
+  if (deny.includes('privileged')) return [];
+  return deny
+    .filter((denial) => denial === 'host_network' || denial === 'engine_socket')
+    .map((denial) => `policy.deny: ${denial} does not bind a privileged container: deny privileged too`);
+}
+
+/** Checks that only the agent may read the credentials. */
+export function checkCredentialFiles(token: FileFacts, grant: FileFacts, { name }: ProgramUser): Check {
+  if (token.found === 'hidden' || grant.found === 'hidden')
+    return unknownCheck('credential files', 'they are not for this user: use sudo');
+  const grantIsForeign = grant.found !== null && grant.readable === false;
+  return checkResult(
+    'credential files',
+    [token, grant]
+      .filter(({ found }) => found)
+      .map(({ path }) => path)
+      .join(', '),
+    [
+      ...excessPermissions(token, 0o077, 600),
+      ...excessPermissions(grant, 0o077, 600),
+      ...(grantIsForeign
+        ? [{ problem: `${name} cannot read the grant ${grant.path}`, fix: `sudo chown ${name}: ${grant.path}` }]
+        : []),
+    ],
+  );
+}

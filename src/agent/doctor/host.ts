@@ -1,0 +1,208 @@
+import { access, constants, lstat, readdir } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+import { Fault } from '../../../machines/fault.ts';
+import { isDefaultPolicy } from '../../api/hostPolicy.rules.ts';
+import type { TrustSettings } from '../../api/trust.rules.ts';
+import { fileFactsOf, groupName, ownerOf, runHostProgram } from '../../core/accounts.ts';
+import {
+  type Check,
+  checkConfig,
+  checkStateDir,
+  type Fact,
+  type FileFacts,
+  type Finding,
+  inapplicableCheck,
+  type ProgramUser,
+  unknownCheck,
+} from '../../core/doctor.rules.ts';
+import { isENOENT } from '../../core/errors.rules.ts';
+import { readTrust } from '../../signatures/readTrust.ts';
+import { keyName, readPublicKey, rootEnds } from '../../signatures/trust.ts';
+import { engineSocketsOf, protectedPathsOf, targetOf } from '../apply/policyHost.ts';
+import type { AgentScope } from '../config/namedEnvs.ts';
+import type { Settings, Signed } from '../config/settings.ts';
+import { createContainers } from '../engine/containers.ts';
+import { catchFault } from '../journal/faults.ts';
+import type { Vault } from '../secrets/vault.ts';
+import { readTextIfExists } from '../state/files.ts';
+import type { State } from '../state/state.rules.ts';
+import { readState } from '../state/stateFile.ts';
+import { trustsOf } from '../status/status.rules.ts';
+import {
+  checkCredentialFiles,
+  checkPolicy,
+  checkTrust,
+  permittedDirectory,
+  type PolicyCheckFacts,
+  type TrustCheckFacts,
+} from './host.rules.ts';
+import { checkIdentity, inapplicableForTransport } from './network.rules.ts';
+import type { CheckContext } from './ticks.rules.ts';
+
+/** Input of the checks: the configuration, which may be invalid in part. */
+export interface DoctorInput {
+  configPath: string;
+  scope: AgentScope;
+  /** One line for each error of the configuration. */
+  problems: string[];
+  /** Its valid settings, and the defaults. */
+  settings: Partial<Settings> & DefaultedSettings;
+  version: string;
+  vault: Vault;
+  signal: AbortSignal;
+}
+
+/** Settings with a default, which replaces an invalid value. */
+type DefaultedSettings = Omit<Settings, 'env' | 'site' | 'transport' | 'tenancy_url' | 'secretstore_url'>;
+
+/** Context of all checks. */
+export interface DoctorContext extends DoctorInput {
+  host: CheckContext;
+  /** The fault of state.json; null when it is valid or missing. */
+  stateFinding: Finding | null;
+  /** Why the state directory cannot be read; null when it can. */
+  inaccessible: string | null;
+}
+
+/** Reads the state directory; its owner is the agent's user. */
+export async function doctorContextOf(input: DoctorInput): Promise<DoctorContext> {
+  const { state_dir } = input.settings;
+  const user = input.scope === 'user' ? await ownerOf(dirname(input.configPath)) : null;
+  const agent = (await ownerOf(state_dir)) ?? user ?? packagedAgent;
+  const inaccessible = (await isAccessible(state_dir)) ? null : `${state_dir} is for ${agent.name} alone: use sudo`;
+  const host = { now: new Date(), agent };
+  if (inaccessible !== null)
+    return { ...input, inaccessible, stateFinding: null, host: { ...host, state: { unknown: inaccessible } } };
+  const state = await readState(state_dir).catch(findingOf);
+  if (state === null || 'schema' in state)
+    return { ...input, inaccessible, stateFinding: null, host: { ...host, state: { known: state } } };
+  const stateFinding =
+    'problem' in state ? state : { problem: `STATE_CORRUPT: ${state.fault}`, fix: 'sudo deployd run --once' };
+  return { ...input, inaccessible, stateFinding, host: { ...host, state: { unknown: stateFinding.problem } } };
+}
+
+/** The user that the package creates; used only in the text of fixes. */
+const packagedAgent: ProgramUser = { name: 'deployd', uid: -1, gids: [] };
+
+function findingOf(error: unknown): Finding {
+  if (!(error instanceof Fault)) throw error;
+  return { problem: error.message, fix: 'sudo dmesg --level=err,warn | tail' };
+}
+
+async function isAccessible(dir: string): Promise<boolean> {
+  return access(dir, constants.R_OK | constants.X_OK).then(() => true, isENOENT);
+}
+
+/** Checks the configuration, the state directory and the credential files. */
+export async function checkFiles(context: DoctorContext): Promise<Check[]> {
+  const { configPath, problems, inaccessible, host, settings } = context;
+  const { agent } = host;
+  const factsOf = (path: string) => fileFactsOf(path, agent);
+  const dir = await factsOf(settings.state_dir);
+  const foreign = inaccessible === null ? await foreignFilesIn(settings.state_dir, agent) : [];
+  return [
+    checkConfig({ file: await factsOf(configPath), problems }, agent),
+    checkStateDir({ dir: inaccessible === null ? dir : { ...dir, found: 'hidden' }, foreignEntries: foreign }, agent),
+    checkCredentialFiles(
+      await factsOf(join(settings.state_dir, 'store.token')),
+      await factsOf(settings.bootstrap_file),
+      agent,
+    ),
+  ];
+}
+
+/** Checks the mesh identity, which the agent reads with the transport `sdk`. */
+export async function examineIdentity({ host, settings }: DoctorContext): Promise<Check> {
+  const { transport = 'unknown', mesh } = settings;
+  if (transport !== 'sdk') return inapplicableForTransport('mesh identity', transport);
+  const file = await fileFactsOf(mesh.identity_file, host.agent);
+  const group = groupOf(file);
+  return checkIdentity(
+    { file, group, isIdentity: await holdsIdentity(file.path), watched: await isWatched() },
+    host.agent,
+  );
+}
+
+/** Name of a file's group; empty when the file is missing or hidden. */
+export function groupOf({ found }: FileFacts): string {
+  return found === null || found === 'hidden' ? '' : groupName(found.gid);
+}
+
+/** Entries of a directory that another user owns. */
+async function foreignFilesIn(dir: string, { uid }: ProgramUser): Promise<string[]> {
+  const names = await readdir(dir).catch(() => []);
+  const owners = await Promise.all(
+    names.map(async (name) => ({ path: join(dir, name), uid: (await lstat(join(dir, name)).catch(() => null))?.uid })),
+  );
+  return owners.filter((entry) => entry.uid !== undefined && entry.uid !== uid).map(({ path }) => path);
+}
+
+async function holdsIdentity(path: string): Promise<boolean | null> {
+  const text = await readTextIfExists(path).catch(() => null);
+  if (text === null) return null;
+  try {
+    const { id } = Object(JSON.parse(text)) as { id?: { cert?: unknown; key?: unknown } };
+    return typeof id?.cert === 'string' && typeof id.key === 'string';
+  } catch {
+    return false;
+  }
+}
+
+async function isWatched(): Promise<Fact<boolean>> {
+  const { stdout } = await runHostProgram([
+    'systemctl',
+    'show',
+    'deployd-identity-acl.path',
+    '--property=LoadState,ActiveState',
+  ]);
+  if (!stdout.includes('LoadState=loaded')) return { unknown: 'the unit is not installed here' };
+  return { known: stdout.includes('ActiveState=active') };
+}
+
+/** Checks the keys and the trust roots by which signatures of bundles and of images are verified. */
+export function examineTrust(context: DoctorContext): Check {
+  const trusts = trustsOf(context.settings.trust);
+  if (trusts.length === 0) return inapplicableCheck('trust', 'bundles and images need no signature here');
+  return checkTrust(trusts.map(([signed, settings]) => factsOf(signed, settings, context)));
+}
+
+function factsOf(signed: Signed, settings: TrustSettings, { configPath, host }: DoctorContext): TrustCheckFacts {
+  const { trust, problems } = readTrust(settings);
+  const state = 'known' in host.state ? host.state.known : null;
+  return {
+    ...{ signed, settings, configPath, problems, now: host.now },
+    keySigners: new Map((settings.keys ?? []).flatMap((path) => signerOf(path))),
+    rootEnds: trust.root === null ? [] : rootEnds(trust.root),
+    appliedSigners: state === null || state.applied_sha === null ? null : appliedSigners(signed, state),
+  };
+}
+
+function appliedSigners(signed: Signed, { applied_signers = [], applied_images = [] }: State): readonly string[] {
+  return signed === 'bundles' ? applied_signers : applied_images.flatMap(({ signers }) => signers);
+}
+
+function signerOf(path: string): [string, string][] {
+  const [pem] = readTrust({ keys: [path] }).trust.keys;
+  const key = pem === undefined ? 'missing' : readPublicKey(pem);
+  return typeof key === 'string' ? [] : [[path, keyName(key.hint)]];
+}
+
+/** Checks the policy of the host against its paths, and the engine's networks and volumes. */
+export async function examinePolicy(context: DoctorContext): Promise<Check> {
+  if (isDefaultPolicy(context.settings.policy)) return inapplicableCheck('policy', 'none is configured');
+  const facts = await catchFault(() => policyFacts(context));
+  return facts instanceof Fault ? unknownCheck('policy', facts.message) : checkPolicy(facts);
+}
+
+async function policyFacts({ settings: partial, configPath, signal }: DoctorContext): Promise<PolicyCheckFacts> {
+  const settings = { env: 'unknown', ...partial } as Settings;
+  const { container_host: containerHost, env, policy } = settings;
+  const containers = createContainers({ containerHost, project: `deployd-${env}`, signal });
+  const { networks, volumes } = (await containers.policyFacts()).outside;
+  const paths = (policy.permit.binds ?? []).map(permittedDirectory);
+  return {
+    ...{ policy, configPath, networks, volumes },
+    protectedPaths: await protectedPathsOf({ settings, containers, engineSockets: await engineSocketsOf(settings) }),
+    targets: new Map(await Promise.all(paths.map(async (path) => [path, await targetOf(path)] as const))),
+  };
+}

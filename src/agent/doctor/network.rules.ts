@@ -1,0 +1,247 @@
+import {
+  type Check,
+  checkResult,
+  type Fact,
+  type FileFacts,
+  type Finding,
+  formatMode,
+  inapplicableCheck,
+  type ProgramUser,
+  unknownCheck,
+} from '../../core/doctor.rules.ts';
+import type { TokenLookup } from '../token/token.rules.ts';
+import { type Peer, peerNames } from '../transport/classifyError.rules.ts';
+import type { CheckContext } from './ticks.rules.ts';
+
+/** Response of a service to a probe request, or why there was none. */
+export type PeerFacts =
+  | {
+      status: number;
+      /** Seconds that this host's clock is ahead of the service; null without a Date header. */
+      skewS: number | null;
+    }
+  | { code: string | null; line: string }
+  | { unknown: string };
+
+/** A service by the configuration. */
+interface PeerEndpoint {
+  peer: Peer;
+  url: string;
+  /** PEM file of its certificate authority; null for the system's roots. */
+  ca: string | null;
+  laptop: boolean;
+}
+
+/** Status of a disaster recovery standby, which serves no requests. */
+const STATUS_DR_STANDBY = 472;
+
+/** Checks that a service is reachable, trusted and active. */
+export function checkPeer(facts: PeerFacts, endpoint: PeerEndpoint): Check {
+  const name = peerNames[endpoint.peer];
+  if ('unknown' in facts) return unknownCheck(name, facts.unknown);
+  const { url, ca, laptop } = endpoint;
+  if ('status' in facts) {
+    const isDown = facts.status >= 500 || facts.status === STATUS_DR_STANDBY;
+    const problem = `${url} answers ${facts.status}: it is sealed, or not at work`;
+    return checkResult(name, url, isDown ? [{ problem, fix: `curl -i ${url}/v1/sys/health` }] : []);
+  }
+  const file = ca ?? '/etc/ssl/certs/ca-certificates.crt';
+  if (facts.code === 'TLS_UNTRUSTED')
+    return checkResult(name, url, [{ problem: facts.line, fix: `sudo install -m 0644 THE-RIGHT-CA.pem ${file}` }]);
+  if (laptop) return inapplicableCheck(name, `offline, which is normal on a laptop: ${facts.line}`);
+  return checkResult(name, url, [{ problem: facts.line, fix: `curl -v --cacert ${file} ${url}/` }]);
+}
+
+/** The skews that services told, in seconds. */
+export function skewsOf(peers: readonly PeerFacts[]): number[] {
+  return peers.flatMap((facts) => ('skewS' in facts && facts.skewS !== null ? [facts.skewS] : []));
+}
+
+/** Facts of the mesh identity of this host and of the unit that repairs its permissions. */
+export interface IdentityFacts {
+  file: FileFacts;
+  /** Name of the group that owns the file. */
+  group: string;
+  /** True when the file is a valid identity; null when it cannot be read. */
+  isIdentity: boolean | null;
+  /** Whether `deployd-identity-acl.path` is active; unknown without systemd. */
+  watched: Fact<boolean>;
+}
+
+/** Listening TCP ports of this host. */
+type PortFacts = Fact<readonly number[]>;
+
+/** For `transport: sdk`: only the agent can read the identity, also after the tunneller rewrites it (spec §15). */
+export function checkIdentity({ file, group, isIdentity, watched }: IdentityFacts, agent: ProgramUser): Check {
+  const { path, found, readable } = file;
+  const name = 'mesh identity';
+  if (found === 'hidden') return unknownCheck(name, `${path} cannot be seen by this user: use sudo`);
+  if (found === null) {
+    return checkResult(name, path, [
+      { problem: `${path} does not exist`, fix: `sudo ziti edge enroll --jwt ENROLMENT.jwt --out ${path}` },
+    ]);
+  }
+  const findings: Finding[] = [];
+  const regrant = 'sudo systemctl start deployd-identity-acl.service';
+  if (readable === false) findings.push({ problem: `${agent.name} cannot read ${path}`, fix: regrant });
+  if ((found.mode & 0o027) !== 0)
+    findings.push({ problem: `${path} has mode ${formatMode(found.mode)}`, fix: `sudo chmod g-w,o= ${path}` });
+  if (isIdentity === false)
+    findings.push({
+      problem: `${path} is no identity`,
+      fix: `sudo ziti edge enroll --jwt ENROLMENT.jwt --out ${path}`,
+    });
+  if (found.uid !== agent.uid && !agent.gids.includes(found.gid)) {
+    const problem = `${agent.name} is not in group ${group}: when the tunneller rewrites ${path}, it cannot read it any more`;
+    findings.push({ problem, fix: `sudo usermod -aG ${group} ${agent.name}` });
+  }
+  if ('known' in watched && !watched.known) {
+    const problem = 'deployd-identity-acl.path is not active: a rewrite with mode 0600 would lock the agent out';
+    findings.push({ problem, fix: 'sudo systemctl enable --now deployd-identity-acl.path' });
+  }
+  return checkResult(name, path, findings);
+}
+
+/** For `transport: proxy`: both ports have a listener (spec §15). */
+export function checkProxyPorts(listening: PortFacts, ports: readonly number[]): Check {
+  const name = 'mesh proxy';
+  if ('unknown' in listening) return unknownCheck(name, listening.unknown);
+  const closed = ports.filter((port) => !listening.known.includes(port));
+  const findings = closed.map((port) => {
+    return {
+      problem: `nothing listens on 127.0.0.1:${port}`,
+      fix: 'sudo systemctl enable --now deployd-proxy.service',
+    };
+  });
+  return checkResult(name, `ports ${ports.join(' and ')}`, findings);
+}
+
+/** The result of a check that applies only to another transport. */
+export function inapplicableForTransport(name: string, transport: string): Check {
+  return inapplicableCheck(name, `transport is ${transport}`);
+}
+
+/** Listening ports in the kernel's table of TCP sockets (`/proc/net/tcp`). */
+export function parseListeningPorts(table: string): number[] {
+  const rows = table.split('\n').map((line) => line.trim().split(/\s+/));
+  const listening = rows.filter(([, , , state]) => state === '0A');
+  return [...new Set(listening.map(([, local = '']) => Number.parseInt(local.slice(local.lastIndexOf(':') + 1), 16)))];
+}
+
+/** Facts of the token on disk, its lookup at the secretstore, and the bootstrap grant. */
+export interface TokenFacts {
+  token: Fact<{ present: boolean; lookup: Fact<TokenLookup> }>;
+  grant: FileFacts;
+  /** Expiry of the grant, null without one. */
+  grantExpiry: Date | null;
+  env: string | null;
+  intervalS: number;
+  /** A laptop may be where the secretstore is out of reach. */
+  laptop: boolean;
+}
+
+/** Checks that the token is present, valid, of this env and not about to expire, and that no grant stays unused (spec §11). */
+export function checkToken(facts: TokenFacts, context: CheckContext): Check {
+  const { token, grant } = facts;
+  const name = 'token';
+  if ('unknown' in token) return unknownCheck(name, token.unknown);
+  const renew = renewalCommand(grant.path, context);
+  const waiting = grantFindings(facts, context);
+  if (!token.known.present) {
+    const absent =
+      grant.found === null
+        ? { problem: 'token ABSENT, and no bootstrap grant', fix: renew }
+        : { problem: 'token ABSENT', fix: 'sudo deployd bootstrap' };
+    return checkResult(name, 'absent', waiting.length > 0 ? waiting : [absent]);
+  }
+  const { lookup } = token.known;
+  const found = [...lifeFindings(lookup, facts, { context, renew }), ...recordedFindings(context, renew), ...waiting];
+  const detail = describeToken(lookup, context);
+  if ('known' in lookup || found.length > 0) return checkResult(name, detail, found);
+  return (facts.laptop ? inapplicableCheck : unknownCheck)(name, `${detail}; not looked up: ${lookup.unknown}`);
+}
+
+/** Expiry in the claims of a JWT; null without one. */
+export function jwtExpiryOf(jwt: string): Date | null {
+  try {
+    const { exp } = JSON.parse(atob((jwt.split('.')[1] ?? '').replaceAll('-', '+').replaceAll('_', '/'))) as {
+      exp?: unknown;
+    };
+    return typeof exp === 'number' ? new Date(exp * 1000) : null;
+  } catch {
+    return null;
+  }
+}
+
+/** The grant comes from the install kit; revealing the kit again creates a new one. */
+function renewalCommand(path: string, { agent: { name } }: CheckContext): string {
+  return `sudo install -m 0600 -o ${name} -g ${name} NEW-GRANT ${path} && sudo deployd bootstrap`;
+}
+
+function lifeFindings(
+  lookup: Fact<TokenLookup>,
+  { env, intervalS }: Pick<TokenFacts, 'env' | 'intervalS'>,
+  { context, renew }: { context: CheckContext; renew: string },
+): Finding[] {
+  if ('unknown' in lookup) {
+    const expires = recordedExpiry(context);
+    return expires !== null && expires < context.now
+      ? [{ problem: `the token expired at ${expires.toISOString()}`, fix: renew }]
+      : [];
+  }
+  if ('denied' in lookup.known) return [lookupDenied];
+  if (lookup.known.dead) return [{ problem: 'the secretstore does not know the token any more', fix: renew }];
+  const { ttlS, expireTime, env: tokenEnv } = lookup.known;
+  const findings: Finding[] = [];
+  if (expireTime !== null && ttlS < 2 * intervalS)
+    findings.push({ problem: `the token ends in ${ttlS} s`, fix: 'sudo deployd run --once' });
+  if (tokenEnv !== null && env !== null && tokenEnv !== env)
+    findings.push({ problem: `the token belongs to env ${tokenEnv}, config.yaml says ${env}`, fix: renew });
+  return findings;
+}
+
+/** Occurs when the token's role in the secretstore lacks the policy `default`. */
+const lookupDenied: Finding = {
+  problem: 'no policy lets the token look itself up; the policy default of the secretstore does',
+  fix: 'bao read auth/jwt-tenancy/role/ROLE',
+};
+
+/** Findings of the last ticks, from the state. */
+function recordedFindings({ state }: CheckContext, renew: string): Finding[] {
+  if ('unknown' in state || state.known === null) return [];
+  const { token, last_outcome } = state.known;
+  const refused = last_outcome?.code === 'AGENT_UNAUTHENTICATED';
+  return [
+    ...(refused ? [{ problem: `the tenancy service refused the token at ${last_outcome.at}`, fix: renew }] : []),
+    ...(token.trouble !== null ? [{ problem: `it was not renewed: ${token.trouble}`, fix: 'sudo deployd trace' }] : []),
+  ];
+}
+
+function grantFindings({ grant, grantExpiry }: TokenFacts, context: CheckContext): Finding[] {
+  const { now, state } = context;
+  if (grant.found === null || grant.found === 'hidden') return [];
+  if (grantExpiry !== null && grantExpiry < now)
+    return [{ problem: `the grant expired at ${grantExpiry.toISOString()}`, fix: renewalCommand(grant.path, context) }];
+  const known = 'known' in state ? state.known : null;
+  if (known?.token.grant_refused !== undefined)
+    return [{ problem: `the grant is not taken: ${known.token.grant_refused}`, fix: `sudo rm ${grant.path}` }];
+  const lastTick = new Date(known?.last_outcome?.at ?? 0);
+  return lastTick > grant.found.mtime
+    ? [{ problem: `ticks have left the grant ${grant.path} where it is`, fix: 'sudo deployd bootstrap' }]
+    : [];
+}
+
+function recordedExpiry({ state }: CheckContext): Date | null {
+  const at = 'known' in state ? (state.known?.token.expires_at ?? null) : null;
+  return at === null ? null : new Date(at);
+}
+
+function describeToken(lookup: Fact<TokenLookup>, context: CheckContext): string {
+  if ('unknown' in lookup) {
+    const recorded = recordedExpiry(context);
+    return recorded === null ? 'present' : `present, until ${recorded.toISOString()}`;
+  }
+  if ('denied' in lookup.known) return 'present, may not look itself up';
+  if (lookup.known.dead) return 'dead';
+  return lookup.known.expireTime === null ? 'alive, without end' : `alive, until ${lookup.known.expireTime}`;
+}

@@ -1,0 +1,286 @@
+import { readdir } from 'node:fs/promises';
+import { totalmem } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { Fault } from '../../../machines/fault.ts';
+import { diskFault, isEACCES, isENOENT } from '../../core/errors.rules.ts';
+import type { Settings } from '../config/settings.ts';
+import type { Redactor } from '../secrets/redactor.ts';
+import { writeWithoutSync } from '../state/durableFiles.ts';
+import { readText, statIfExists } from '../state/files.ts';
+import {
+  type Argv,
+  createProgramFinder,
+  findComposeProgram,
+  readHashes,
+  readModel,
+  renderCall,
+} from './composeProgram.ts';
+import { composeRangeOf } from './engineAnswer.rules.ts';
+import {
+  composeLimitsOf,
+  dockerEnvironment,
+  expectSuccess,
+  type ResourceLimits,
+  type RunOptions,
+  runProgram,
+} from './programs.ts';
+import { type RegistryLogin, removeLogins, withLogins } from './registries.ts';
+
+/** A release for compose: its real directory, its compose files in order, and the chosen profiles. */
+export interface ComposeRelease {
+  dir: string;
+  files: string[];
+  profiles: string[];
+}
+
+/** A release whose containers are created. */
+interface StartedRelease extends ComposeRelease {
+  /** Seconds for which its services may wait for each other; by default none. */
+  dependenciesS?: number;
+}
+
+/** A release, and the services whose images are pulled; all if there are none. */
+interface PulledServices extends ComposeRelease {
+  services: readonly string[];
+}
+
+/** An image to pull, `<repository>@<digest>`, and the platform if its service names one. */
+interface DigestToPull {
+  reference: string;
+  platform: string | null;
+}
+
+/** Beside the registry logins while an image is pulled by its digest. */
+const DIGEST_FILE = 'digest.json';
+
+export type Compose = ReturnType<typeof createCompose>;
+
+interface ComposeOptions {
+  redactor: () => Redactor;
+  /** Null, as by default, for another engine. */
+  podmanVersion?: () => Promise<string | null>;
+  limits?: ResourceLimits | undefined;
+}
+
+const noPodman = async () => null;
+
+/**
+ * `docker compose` v2 for one project (spec §12.1): explicit files and project name, the release's real path, an
+ * environment of its own, no stdin, never `-y`. A failing step throws the specification's line with the redacted tail.
+ */
+export function createCompose(
+  settings: Settings,
+  project: string,
+  { redactor, podmanVersion = noPodman, limits = composeLimitsOf(totalmem()) }: ComposeOptions,
+) {
+  const { pull_timeout_s, up_timeout_s, down_timeout_s } = settings;
+  const dir = join(settings.state_dir, settings.env, 'docker-config');
+  const { find, forget, call, step } = createRunner({ settings, project, redactor, dir, limits, podmanVersion });
+  return {
+    /** Throws COMPOSE_UNSUPPORTED without a compose that works with the engine. */
+    probe: async (signal: AbortSignal): Promise<void> => void (await find(signal)),
+
+    /** The version of the compose that works with the engine. Throws COMPOSE_UNSUPPORTED without one. */
+    version: async (signal: AbortSignal) => (await find(signal)).version,
+
+    /** Aborts a running discovery of compose; the next call starts a new one. */
+    forget,
+
+    /** Pulls the images of some services. */
+    pull: ({ services, ...release }: PulledServices, logins: RegistryLogin[], signal: AbortSignal) =>
+      withLogins(dir, logins, () =>
+        step({ name: 'pull', args: ['--quiet', ...services], release, timeoutS: pull_timeout_s }, signal),
+      ),
+
+    /** Pulls one image by its digest, whatever release it is of. */
+    pullDigest: ({ reference, platform }: DigestToPull, logins: RegistryLogin[], signal: AbortSignal) =>
+      withLogins(dir, logins, async () => {
+        const service = { image: reference, ...(platform !== null && { platform }) };
+        await writeWithoutSync(join(dir, DIGEST_FILE), JSON.stringify({ services: { image: service } }), 0o600);
+        const release = { dir, files: [DIGEST_FILE], profiles: [] };
+        await step({ name: 'pull', args: ['--quiet'], release, timeoutS: pull_timeout_s }, signal);
+      }),
+
+    /**
+     * The model that compose renders from the files and `.env`, with the services that run, as parsed JSON. It contains
+     * secrets: never log or report any of it. Throws COMPOSE_REFUSED when compose cannot read the files.
+     */
+    renderModel: (release: ComposeRelease, signal: AbortSignal) =>
+      withLogins(dir, [], () => readModel((onStdout) => call({ ...renderCall, release, onStdout }, signal))),
+
+    /**
+     * The configuration hash that this compose computes for each service, and its version; null when compose cannot
+     * read the files. The files and `.env` contain secrets, the hashes do not.
+     */
+    configurationHashes: (release: ComposeRelease, signal: AbortSignal) =>
+      withLogins(dir, [], () => readHashes((hashCall) => call({ ...hashCall, release }, signal))),
+
+    /**
+     * Creates the containers, networks and volumes of a release from local images, without the excluded services, and starts
+     * nothing. Removes orphan containers.
+     */
+    create: (release: ComposeRelease, options: CreateOptions, signal: AbortSignal) =>
+      withLogins(dir, [], () =>
+        step({ name: 'up', args: createArguments(options), release, timeoutS: up_timeout_s }, signal),
+      ),
+
+    /**
+     * Starts the created containers as they are, in the order of their dependencies: all, or only those of `services`.
+     * It waits for dependencies that are to be healthy or to end, for `dependenciesS` at most, beyond its own limit.
+     */
+    up: ({ dependenciesS = 0, ...release }: StartedRelease, services: string[] | null, signal: AbortSignal) =>
+      withLogins(dir, [], () =>
+        step({ name: 'up', args: startArguments(services), release, timeoutS: up_timeout_s + dependenciesS }, signal),
+      ),
+
+    /**
+     * Removes the whole project by its labels, without files, orphan containers included; volumes only with `volumes`.
+     */
+    down: (volumes: boolean, signal: AbortSignal) =>
+      withLogins(dir, [], () => {
+        const args = ['--remove-orphans', ...(volumes ? ['-v'] : [])];
+        return step({ name: 'down', args, release: null, timeoutS: down_timeout_s }, signal);
+      }),
+
+    /**
+     * Terminates compose processes and removes registry logins that a killed tick left; true when there was a process.
+     */
+    terminateOrphans: async (): Promise<boolean> => {
+      const wereRunning = await terminateOrphans(project, dir);
+      await removeLogins(dir);
+      return wereRunning;
+    },
+  };
+}
+
+/** How the containers of a release are created. */
+interface CreateOptions {
+  /** Services for which no container is created. */
+  excludedServices?: string[];
+  /** The only services that are touched; all if null. */
+  only?: string[] | null;
+}
+
+function createArguments({ excludedServices = [], only = null }: CreateOptions): string[] {
+  if (only !== null) return ['--no-start', '--no-build', '--pull', 'never', '--no-deps', ...only];
+  const scaledToZero = excludedServices.flatMap((service) => ['--scale', `${service}=0`]);
+  return ['--no-start', '--no-build', '--pull', 'never', '--remove-orphans', ...scaledToZero];
+}
+
+/** `--no-deps`, because compose 2.20 waits forever for a dependency that has no container. */
+function startArguments(services: string[] | null): string[] {
+  const selection = services === null ? [] : ['--no-deps', ...services];
+  return ['-d', '--no-recreate', '--no-build', '--pull', 'never', ...selection];
+}
+
+interface RunnerOptions extends Required<ComposeOptions> {
+  settings: Settings;
+  project: string;
+  limits: ResourceLimits;
+  /** Home directory and docker configuration of compose. */
+  dir: string;
+}
+
+interface ComposeCall {
+  name: string;
+  args: string[];
+  release: ComposeRelease | null;
+  timeoutS: number;
+  onStdout?: RunOptions['onStdout'];
+}
+
+interface ComposeStep extends ComposeCall {
+  name: 'pull' | 'up' | 'down';
+}
+
+const stepCodes = { pull: 'PULL_FAILED', up: 'UP_FAILED', down: 'DOWN_FAILED' };
+
+function createRunner({ settings, project, redactor, dir, limits, podmanVersion }: RunnerOptions) {
+  const env = composeEnvironment(settings, dir);
+  const { find, resetDiscovery } = createProgramFinder(async (signal) => {
+    const range = composeRangeOf(await podmanVersion());
+    return findComposeProgram(settings, { env, cwd: '/', redactor: redactor(), range }, signal);
+  });
+  const call = async ({ name, args, release, ...options }: ComposeCall, signal: AbortSignal) => {
+    const cwd = release?.dir ?? dir;
+    const files = release?.files.flatMap((file) => ['-f', join(cwd, file)]) ?? [];
+    const profiles = release?.profiles.flatMap((profile) => ['--profile', profile]) ?? [];
+    const {
+      argv: [first, ...rest],
+    } = await find(signal);
+    const output = ['--ansi', 'never', '--progress', 'plain', ...profiles];
+    const target = ['-p', project, ...(release ? ['--project-directory', cwd] : []), ...files];
+    const argv: Argv = [first, ...rest, ...output, ...target, name, ...args];
+    return runProgram({ ...options, argv, cwd, env: { ...env, PWD: cwd }, redactor: redactor(), limits }, signal);
+  };
+  const step = async (composeStep: ComposeStep, signal: AbortSignal) =>
+    expectSuccess(`compose ${composeStep.name}`, await call(composeStep, signal), {
+      code: stepCodes[composeStep.name],
+      timeoutS: composeStep.timeoutS,
+    });
+  return { find, forget: resetDiscovery, call, step };
+}
+
+/** Compose prefers these values to those of `.env`: nothing that a bundle may supply is among them. */
+function composeEnvironment(settings: Settings, configDir: string): Record<string, string> {
+  return {
+    ...dockerEnvironment(settings, configDir),
+    COMPOSE_EXPERIMENTAL_GIT_REMOTE: '0',
+    COMPOSE_EXPERIMENTAL_OCI_REMOTE: '0',
+    COMPOSE_MENU: '0',
+  };
+}
+
+const TERMINATION_TIMEOUT_MS = 5_000;
+const POLL_INTERVAL_MS = 20;
+
+/**
+ * Terminates every compose or docker process that a killed tick left running on this project, because two at a time would undo
+ * each other. A process is identified by its arguments and its HOME directory, which exists only while compose runs, so
+ * a reused pid is never hit. Call only with the lock held. Returns whether there was one; throws Fault `interrupted`
+ * when one does not exit.
+ */
+export async function terminateOrphans(project: string, home: string): Promise<boolean> {
+  if ((await statIfExists(home)) === null) return false;
+  for (let waited_ms = 0; waited_ms < TERMINATION_TIMEOUT_MS; waited_ms += POLL_INTERVAL_MS) {
+    const orphans = await findProcesses(`\0${project}\0`, `\0HOME=${home}\0`);
+    if (orphans.length === 0) return waited_ms > 0;
+    for (const pid of orphans) kill(pid);
+    await sleep(POLL_INTERVAL_MS);
+  }
+  throw new Fault('interrupted', 'a compose of a killed tick does not end; the next tick tries again');
+}
+
+async function findProcesses(argumentText: string, variable: string): Promise<number[]> {
+  const entries = await readdir('/proc').catch((error: unknown) => {
+    throw diskFault('read', '/proc', error);
+  });
+  const pids = entries.filter((name) => /^\d+$/.test(name));
+  const matches = await Promise.all(
+    pids.map(async (pid) => {
+      if (!(await readProcText(`/proc/${pid}/cmdline`)).includes(argumentText)) return null;
+      return `\0${await readProcText(`/proc/${pid}/environ`)}`.includes(variable) ? Number(pid) : null;
+    }),
+  );
+  return matches.filter((pid) => pid !== null);
+}
+
+/**
+ * Empty for a process that is gone, a zombie, or another user's. Other errors are thrown: an unreadable process might
+ * be an orphan.
+ */
+async function readProcText(path: string): Promise<string> {
+  return readText(path).catch((error: unknown) => {
+    if (isENOENT(error) || isEACCES(error) || (error as NodeJS.ErrnoException).code === 'ESRCH') return '';
+    throw diskFault('read', path, error);
+  });
+}
+
+function kill(pid: number): void {
+  try {
+    process.kill(pid, 'SIGKILL');
+  } catch {
+    // it has exited meanwhile
+  }
+}

@@ -1,0 +1,138 @@
+import { failedFault, type Fault, refusedFault } from '../../../machines/fault.ts';
+import { ByteCollector } from '../../core/streams.ts';
+import type { Settings } from '../config/settings.ts';
+import { wipe } from '../secrets/memory.ts';
+import type { Redactor } from '../secrets/redactor.ts';
+import { type ComposeRange, type ComposeVersion, isInRange } from './engineAnswer.rules.ts';
+import { formatLimitReached, formatStartError, type RunOptions, runProgram, type RunResult } from './programs.ts';
+
+/** A program and its first arguments. */
+export type Argv = [string, ...string[]];
+
+/** A compose program that works with the engine. */
+interface ComposeProgram {
+  argv: Argv;
+  version: ComposeVersion;
+}
+
+/** The package name depends on the repository that the host uses. */
+const INSTALL_HINT =
+  'install docker-compose-plugin (from Docker), docker-compose-v2 (Ubuntu) or docker-compose (Debian 13), or set compose:';
+const PROBE_TIMEOUT_S = 20;
+
+/** Runs `discover` once for all callers, until `resetDiscovery`; a failed discovery is not cached. */
+export function createProgramFinder(discover: (signal: AbortSignal) => Promise<ComposeProgram>) {
+  let cached: { program: Promise<ComposeProgram>; abandoned: AbortController } | null = null;
+  const start = (signal: AbortSignal) => {
+    const abandoned = new AbortController();
+    const program = discover(AbortSignal.any([signal, abandoned.signal])).catch((error: unknown) => {
+      cached = null;
+      throw error;
+    });
+    return { program, abandoned };
+  };
+  return {
+    find: (signal: AbortSignal) => (cached ??= start(signal)).program,
+    resetDiscovery: async () => {
+      cached?.abandoned.abort();
+      await cached?.program.catch(() => undefined);
+      cached = null;
+    },
+  };
+}
+
+/** The first compose program on the host that is of the range. Throws `COMPOSE_UNSUPPORTED`, which names what was found instead. */
+export async function findComposeProgram(
+  settings: Settings,
+  { range, ...options }: { env: Record<string, string>; cwd: string; redactor: Redactor; range: ComposeRange },
+  signal: AbortSignal,
+): Promise<ComposeProgram> {
+  const candidates: Argv[] =
+    settings.compose === 'auto' ? [['docker', 'compose'], ['docker-compose']] : [[settings.compose]];
+  const rejected: string[] = [];
+  for (const argv of candidates) {
+    const { rc, startError, stdout } = await runProgram(
+      { ...options, argv: [...argv, 'version', '--short'], timeoutS: PROBE_TIMEOUT_S },
+      signal,
+    );
+    const version = /(\d+)\.(\d+)\.\d+/.exec(stdout);
+    const numbers = [Number(version?.[1]), Number(version?.[2])] as const;
+    if (rc === 0 && version && isInRange(numbers, range)) return { argv, version: numbers };
+    const found =
+      startError === null ? `is ${rc === 0 && version ? version[0] : 'missing'}` : formatStartError(startError);
+    rejected.push(`${argv.join(' ')} ${found}`);
+  }
+  throw failedFault('COMPOSE_UNSUPPORTED', `${range.requirement}, but ${rejected.join(', ')}; ${INSTALL_HINT}`);
+}
+
+/** The compose call that renders the model. */
+export const renderCall = { name: 'config', args: ['--format', 'json'], timeoutS: 60 };
+
+/** Larger than any model written by hand; a bigger one is an attempt to exhaust memory. */
+const maxModelBytes = 32 * 1024 * 1024;
+
+/**
+ * Runs `render` and returns the model that it writes to stdout, as parsed JSON. The bytes are wiped. Throws
+ * `COMPOSE_REFUSED`, or `COMPOSE_UNSUPPORTED` when compose cannot be started.
+ */
+export async function readModel(render: (onStdout: RunOptions['onStdout']) => Promise<RunResult>): Promise<unknown> {
+  const collector = new ByteCollector();
+  let bytes = 0;
+  const { rc, startError, timedOut, limitReached, tail } = await render((chunk) => {
+    bytes += chunk.length;
+    if (bytes <= maxModelBytes) collector.add(chunk);
+  });
+  const [lastLine = ''] = tail.trim().split('\n').slice(-1);
+  if (startError !== null)
+    throw failedFault('COMPOSE_UNSUPPORTED', `docker compose config ${formatStartError(startError)}`);
+  if (timedOut) throw unreadableBundle(`timed out after ${renderCall.timeoutS}s`);
+  if (limitReached !== null) throw unreadableBundle(formatLimitReached(limitReached));
+  if (rc !== 0) throw unreadableBundle(`rc=${rc}: ${lastLine}`);
+  if (bytes > maxModelBytes) throw unreadableBundle('the model is bigger than 32 MiB');
+  const output = collector.take();
+  try {
+    return parseModel(output.toString());
+  } finally {
+    wipe(output);
+  }
+}
+
+/** What compose computes of the configuration of a release. */
+interface ConfigurationHashes {
+  /** Of this compose. */
+  version: string;
+  /** By service; null when compose cannot read the files. */
+  hashes: ReadonlyMap<string, string> | null;
+}
+
+type HashCall = Pick<RunOptions, 'timeoutS' | 'onStdout'> & { name: string; args: string[] };
+
+/** The configuration hash that this compose computes for each service. The files contain secrets, the hashes do not. */
+export async function readHashes(run: (call: HashCall) => Promise<RunResult>): Promise<ConfigurationHashes> {
+  const read = async (name: string, args: string[]) => {
+    const collector = new ByteCollector();
+    const onStdout: RunOptions['onStdout'] = (chunk) => collector.add(chunk);
+    const { rc } = await run({ name, args, timeoutS: renderCall.timeoutS, onStdout });
+    const output = collector.take().toString();
+    return rc === 0 ? output : null;
+  };
+  const version = (await read('version', ['--short']))?.trim().replace(/^v/, '') ?? '';
+  const lines = await read('config', ['--hash', '*']);
+  const hashes = lines
+    ?.matchAll(/^(\S+) ([0-9a-f]{64})$/gm)
+    .map(([, service = '', hash = '']) => [service, hash] as const);
+  return { version, hashes: hashes === undefined ? null : new Map(hashes) };
+}
+
+/** Does not rethrow the parser's error, which quotes the input. */
+function parseModel(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    throw unreadableBundle('the model is no JSON');
+  }
+}
+
+function unreadableBundle(reason: string): Fault {
+  return refusedFault([{ code: 'COMPOSE_REFUSED', detail: `docker compose config cannot read the bundle: ${reason}` }]);
+}

@@ -1,0 +1,296 @@
+import type Docker from 'dockerode';
+import { Fault } from '../../../machines/fault.ts';
+import type { LocalImage } from '../../bundle/plan/images.rules.ts';
+import type { EngineHealthcheck } from '../../bundle/plan/writtenServices.rules.ts';
+import type { ProjectResources } from '../state/state.rules.ts';
+import {
+  type ContainerInspection,
+  type ContainerListEntry,
+  type CreationFacts,
+  creationFactsOf,
+  type InspectedContainer,
+  isOneOff,
+  type ObservedContainer,
+  parseInspection,
+  parseListEntry,
+} from './container.rules.ts';
+import { createEventSubscriber, createExitQuery } from './containerEvents.ts';
+import { createLogQueries } from './containerLogs.ts';
+import { givenVolumeOptions } from './createdContainer.rules.ts';
+import { createEngineApi, type EngineApi, ignoreNotFound, projectFilter } from './engineApi.ts';
+import {
+  createImageAccounts,
+  createProjectInspection,
+  createResourceQueries,
+  createVolumeQueries,
+} from './engineResources.ts';
+
+/** Where the engine stores what a pull writes, and whether that is the containerd image store. */
+interface EngineInfo {
+  rootDir: string;
+  containerdStore: boolean;
+}
+
+/** A volume of the engine. */
+interface ExistingVolume {
+  name: string;
+  driver: string;
+  options: Record<string, string>;
+}
+
+/** A container of a service, with what it was created as. */
+export type ContainerStatus = ObservedContainer & { created: CreationFacts };
+
+/** Which engine and project the client serves, and its bounds. */
+interface ContainersOptions {
+  containerHost: string;
+  project: string;
+  /** On abort every call fails with the fault `stopped`. */
+  signal: AbortSignal;
+  /**
+   * Total milliseconds of a call, `removal` for api that remove or stop something; one and six minutes by default.
+   */
+  timeoutsMs?: { call: number; removal: number };
+  /**
+   * Called before a request whose response may contain secrets: the environment of a container, options of a volume.
+   */
+  onInspect?: () => void;
+}
+
+export type Containers = ReturnType<typeof createContainers>;
+
+/**
+ * The container engine, by its API (spec §12). Throws RUNTIME_UNAVAILABLE when the engine does not respond, ENGINE_ERROR with its
+ * message when it responds by an error.
+ */
+export function createContainers(options: ContainersOptions) {
+  const api = createEngineApi(options);
+  const { withDocker, withDockerSlow } = api;
+  return {
+    ...createQueries(options.project, api),
+    ...createResourceQueries(options.project, api),
+    ...createProjectInspection(options.project, api),
+    ...createLogQueries(api),
+    ...createStackQueries(options, api),
+    ...createVolumeQueries(options, api),
+    ...createMutations(api),
+    ...createProbes(api),
+    ...createImageAccounts(api),
+
+    info: (): Promise<EngineInfo> => withDocker(async (docker) => infoOf(await docker.info())),
+
+    volumes: (): Promise<ExistingVolume[]> => {
+      options.onInspect?.();
+      return withDocker(async (docker, options) => volumesOf(await docker.listVolumes(options)));
+    },
+
+    /** Subscribes to events of the project's containers. */
+    subscribeToEvents: createEventSubscriber(options.project, api),
+
+    /** How the project's containers ended since a time. */
+    exitsSince: createExitQuery(options.project, api),
+
+    /**
+     * Kills and removes a container; with `volumes` its anonymous volumes too. Killed by a call of its own, because
+     * Podman's forced removal waits for the container's stop timeout. For one that is not running Podman 4.3 answers 500.
+     * One that the engine is removing already is left to it.
+     */
+    removeContainer: (id: string, { volumes = false } = {}) =>
+      withDocker(async (docker, options) => {
+        const container = docker.getContainer(id);
+        await ignoreNotFound(container.kill(options), 409, /container state improper/);
+        const removal = container.remove({ ...options, force: true, v: volumes });
+        await ignoreNotFound(removal, /removal of container \S+ is already in progress/);
+      }),
+
+    /** The image id of a reference, null when the image is absent. */
+    imageId: (reference: string): Promise<string | null> =>
+      withDocker(
+        async (docker) => (await ignoreNotFound(docker.getImage(reference).inspect(), noReference))?.Id ?? null,
+      ),
+
+    /** `<repository>@<digest>` of every registry from which the engine has an image, by id or reference; none when it is absent. */
+    repoDigests: (image: string): Promise<string[]> =>
+      withDocker(async (docker) => {
+        const found = await ignoreNotFound(docker.getImage(image).inspect(), noReference);
+        return found?.RepoDigests ?? [];
+      }),
+
+    /** What the engine knows of an image; null when the image is absent. */
+    localImage: (reference: string): Promise<LocalImage | null> =>
+      withDocker(async (docker) => {
+        const image = await ignoreNotFound(docker.getImage(reference).inspect(), noReference);
+        if (image === null) return null;
+        const { User: user = '' } = image.Config as { User?: string };
+        return { taggedMs: taggedMsOf(image), user, architecture: image.Architecture };
+      }),
+
+    /** Adds a reference to an image of the store. */
+    tagImage: (id: string, reference: string) => {
+      const [, repo = reference, tag = 'latest'] = /^(.*?)(?::([^:/@]+))?$/.exec(reference) ?? [];
+      return withDocker((docker, options) => ignoreNotFound(docker.getImage(id).tag({ ...options, repo, tag })));
+    },
+
+    /** Removes an image by reference; one that is absent or in use is skipped. */
+    removeImage: (reference: string) =>
+      withDockerSlow((docker, options) => ignoreNotFound(docker.getImage(reference).remove(options), 409)),
+  };
+}
+
+/** Null for the time zero, which an engine gives for an image that was pulled, and for none. */
+function taggedMsOf(image: object): number | null {
+  const { Metadata } = image as { Metadata?: { LastTagTime?: string } };
+  const taggedMs = Date.parse(Metadata?.LastTagTime ?? '');
+  return taggedMs > 0 ? taggedMs : null;
+}
+
+/** A text with a variable is no reference: no image has it. */
+const noReference = /invalid reference format/;
+
+/** Changes to resources of the engine. */
+function createMutations({ withDocker, withDockerSlow }: EngineApi) {
+  /** Removes a network by id or name; one that is absent or in use is skipped. For the latter Podman answers 500. */
+  const removeNetwork = (id: string) =>
+    withDocker((docker, options) =>
+      ignoreNotFound(docker.getNetwork(id).remove(options), 403, 409, /network is being used/),
+    );
+  return {
+    /** Stops a container with its own stop signal and timeout; no effect when it is not running. */
+    stopContainer: (id: string) =>
+      withDockerSlow((docker, options) => ignoreNotFound(docker.getContainer(id).stop(options), 304)),
+
+    /** Stops a container as above, and starts it again. */
+    restartContainer: (id: string) =>
+      withDockerSlow((docker, options) => ignoreNotFound(docker.getContainer(id).restart(options))),
+
+    /** Creates a container without starting it; null when its image is absent. */
+    createContainer: (description: Docker.ContainerCreateOptions) =>
+      withDocker((docker, options) => ignoreNotFound(docker.createContainer({ ...options, ...description }))),
+
+    removeNetwork,
+
+    /** Removes volumes with their content, and networks; those that are absent or in use are skipped. */
+    removeOwnedResources: async ({ volumes, networks }: ProjectResources): Promise<void> => {
+      for (const name of volumes)
+        await withDockerSlow((docker, options) => ignoreNotFound(docker.getVolume(name).remove(options), 409));
+      for (const name of networks) await removeNetwork(name);
+    },
+  };
+}
+
+function createProbes({ withDocker, getJson }: EngineApi) {
+  return {
+    /** True when the engine responds, if only by an error. */
+    isReachable: () =>
+      withDocker((docker) => docker.ping()).then(
+        () => true,
+        (error: unknown) => error instanceof Fault && error.code === 'ENGINE_ERROR',
+      ),
+
+    /** The healthcheck of an image, null when the image is absent. */
+    image: (reference: string): Promise<{ healthcheck: EngineHealthcheck | null } | null> =>
+      withDocker(async (docker) => {
+        const image = await ignoreNotFound(docker.getImage(reference).inspect(), noReference);
+        return image && { healthcheck: (image.Config as { Healthcheck?: EngineHealthcheck }).Healthcheck ?? null };
+      }),
+
+    /** Null for another engine, and for one that does not respond. */
+    podmanVersion: (): Promise<string | null> =>
+      getJson({ path: '/version' }).then(
+        ({ json, isPodman }) => (isPodman ? (json as { Version: string }).Version : null),
+        () => null,
+      ),
+  };
+}
+
+function infoOf(info: unknown): EngineInfo {
+  const { DockerRootDir, DriverStatus } = info as { DockerRootDir: string; DriverStatus?: [string, string][] };
+  const containerdStore = (DriverStatus ?? []).some(
+    ([key, value]) => key === 'driver-type' && value === 'io.containerd.snapshotter.v1',
+  );
+  return { rootDir: DockerRootDir, containerdStore };
+}
+
+function volumesOf({ Volumes }: Awaited<ReturnType<Docker['listVolumes']>>): ExistingVolume[] {
+  return Volumes.map(({ Name, Driver, Options }) => ({
+    name: Name,
+    driver: Driver,
+    options: givenVolumeOptions(Options),
+  }));
+}
+
+function createQueries(project: string, { getJson, inspectContainer }: EngineApi) {
+  const query = { all: 'true', filters: JSON.stringify(projectFilter(project)) };
+  const entries = async () => {
+    const { json, isPodman } = await getJson({ path: '/containers/json', query });
+    return (json as ContainerListEntry[]).map((entry) => ({
+      ...entry,
+      listed: isPodman ? null : parseListEntry(entry),
+    }));
+  };
+  const inspectRaw = async (id: string) => (await inspectContainer(id)) as ContainerInspection | null;
+  const inspect = async ({ Id }: Pick<ContainerListEntry, 'Id'>) => {
+    const inspection = await inspectRaw(Id);
+    return inspection && parseInspection(inspection);
+  };
+  const statusOf = async (entry: Awaited<ReturnType<typeof entries>>[number]): Promise<ContainerStatus | null> => {
+    if (entry.listed !== null) return { ...entry.listed, created: creationFactsOf(entry) };
+    const inspection = await inspectRaw(entry.Id);
+    return (
+      inspection && { ...parseInspection(inspection), created: creationFactsOf(inspectedEntry(entry, inspection)) }
+    );
+  };
+  const listAll = async (): Promise<InspectedContainer[]> =>
+    sortByName(await Promise.all((await entries()).map(inspect)));
+
+  return {
+    /**
+     * Inspects every container of the project, one-off containers too, sorted by name; one that vanishes meanwhile is
+     * left out.
+     */
+    listAll,
+
+    /** Inspects one container; null when it is gone. */
+    inspect: ({ id }: { id: string }): Promise<InspectedContainer | null> => inspect({ Id: id }),
+
+    /** The containers of the project's services. */
+    list: async (): Promise<InspectedContainer[]> => (await listAll()).filter(({ oneOff }) => !oneOff),
+
+    /**
+     * Their statuses. Running containers are taken from the list, not inspected, because an inspection contains their
+     * environment and so secrets. Podman's list has no health, so there each is inspected.
+     */
+    listStatuses: async (): Promise<ContainerStatus[]> => {
+      const ofServices = (await entries()).filter((entry) => !isOneOff(entry));
+      return sortByName(await Promise.all(ofServices.map(statusOf)));
+    },
+  };
+}
+
+/** The entry with what Podman's list lacks. */
+function inspectedEntry(
+  entry: ContainerListEntry,
+  { Image, Mounts, NetworkSettings }: ContainerInspection,
+): ContainerListEntry {
+  return { ...entry, ImageID: Image, Mounts, ...(NetworkSettings && { NetworkSettings }) };
+}
+
+function sortByName<T extends ObservedContainer>(containers: (T | null)[]): T[] {
+  return containers.filter((each) => each !== null).sort((a, b) => (a.name < b.name ? -1 : 1));
+}
+
+/** What a swarm tells of the project's stack; the engine has to be a manager. */
+function createStackQueries(
+  { project, onInspect }: { project: string; onInspect?: () => void },
+  { getJson }: EngineApi,
+) {
+  return {
+    /** Names of its services, on all nodes. */
+    stackServices: async (): Promise<string[]> => {
+      onInspect?.(); // their specifications have the environments
+      const filters = JSON.stringify({ label: [`com.docker.stack.namespace=${project}`] });
+      const { json } = await getJson({ path: '/services', query: { filters } });
+      return (json as { Spec: { Name: string } }[]).map(({ Spec }) => Spec.Name.replace(`${project}_`, ''));
+    },
+  };
+}

@@ -1,0 +1,310 @@
+import { stat } from 'node:fs/promises';
+import { dirname } from 'node:path';
+import type Docker from 'dockerode';
+import { blockBytes, parseHeader } from '../../bundle/archive/tarHeader.rules.ts';
+import type { ImageAccounts } from '../../bundle/plan/bundleToStart.rules.ts';
+import type { EnginePolicyFacts } from '../../bundle/policy/policyHost.rules.ts';
+import { collectBytes } from '../../core/streams.ts';
+import type { ProjectResources } from '../state/state.rules.ts';
+import { type ContainerInspection, type ContainerListEntry, isOneOff } from './container.rules.ts';
+import {
+  type CreatedContainer,
+  type CreatedNetwork,
+  type CreatedResources,
+  type CreatedVolume,
+  givenVolumeOptions,
+} from './createdContainer.rules.ts';
+import type { EngineReading } from './engineAnswer.rules.ts';
+import { type EngineApi, ignoreNotFound, projectFilter } from './engineApi.ts';
+import {
+  type DefinedNetwork,
+  type ExistingVolumes,
+  type NetworkEntry,
+  networkFactsOf,
+  type RecordedVolume,
+  type ResourceUser,
+  type ResourceUserListEntry,
+  resourceUserOf,
+  resourceUserOfListEntry,
+  type VolumeUse,
+} from './resources.rules.ts';
+
+/** An image in the engine's store, and every reference to it. */
+interface LocalImage {
+  id: string;
+  references: string[];
+}
+
+/** Queries for resources of the engine and their users, also outside the project. */
+export function createResourceQueries(project: string, { getJson, inspectContainer }: EngineApi) {
+  const filters = JSON.stringify(projectFilter(project));
+  const inspect = async ({ Id }: ResourceUserListEntry) => {
+    const inspection = await inspectContainer(Id);
+    return inspection && resourceUserOf(inspection as ContainerInspection);
+  };
+  return {
+    /**
+     * Every container of the engine, of any project, running or not. Podman's list lacks mounts, so each is inspected
+     * there.
+     */
+    resourceUsers: async (): Promise<ResourceUser[]> => {
+      const { json, isPodman } = await getJson({ path: '/containers/json', query: { all: 'true' } });
+      const entries = json as ResourceUserListEntry[];
+      if (!isPodman) return entries.map(resourceUserOfListEntry);
+      return (await Promise.all(entries.map(inspect))).filter((each) => each !== null);
+    },
+
+    /** Every image, or those without a tag. */
+    images: async ({ dangling = false } = {}): Promise<LocalImage[]> => {
+      const query = dangling ? { filters: JSON.stringify({ dangling: ['true'] }) } : {};
+      const { json } = await getJson({ path: '/images/json', query });
+      return (json as ImageEntry[]).map(({ Id, RepoTags, RepoDigests }) => ({
+        id: Id,
+        references: [...(RepoTags ?? []), ...(RepoDigests ?? [])],
+      }));
+    },
+
+    /** Every network of the engine. */
+    networks: async (): Promise<DefinedNetwork[]> => {
+      const { json, isPodman } = await getJson({ path: '/networks' });
+      return (json as (LabelledEntry & NetworkEntry & { Id: string })[]).map((entry) => {
+        const project = entry.Labels?.['com.docker.compose.project'] ?? null;
+        return { id: entry.Id, name: entry.Name, project, facts: networkFactsOf(entry, isPodman), isPodman };
+      });
+    },
+
+    /** What the policy judges by. */
+    policyFacts: () => policyFactsOf(project, getJson),
+
+    /** What of an engine decides whether `up` can succeed. */
+    reading: async (): Promise<Omit<EngineReading, 'hostname' | 'listeners'>> => {
+      const info = await getJson({ path: '/info' });
+      const containers = await getJson({ path: '/containers/json', query: { all: 'true' } });
+      const networks = await getJson({ path: '/networks' });
+      const volumes = await getJson({ path: '/volumes' });
+      return {
+        project,
+        isPodman: info.isPodman,
+        apiVersion: info.apiVersion,
+        info: info.json as EngineReading['info'],
+        containers: containers.json as EngineReading['containers'],
+        networks: networks.json as EngineReading['networks'],
+        volumes: (volumes.json as { Volumes: NamedEntry[] | null }).Volumes ?? [],
+      };
+    },
+
+    /** The project's volumes and networks. */
+    ownedResources: async (): Promise<ProjectResources> => {
+      const volumes = await getJson({ path: '/volumes', query: { filters } });
+      const networks = await getJson({ path: '/networks', query: { filters } });
+      const { Volumes } = volumes.json as { Volumes: NamedEntry[] | null };
+      return { volumes: namesOf(Volumes ?? []), networks: namesOf(networks.json as NamedEntry[]) };
+    },
+  };
+}
+
+async function policyFactsOf(project: string, getJson: EngineApi['getJson']): Promise<EnginePolicyFacts> {
+  const containers = await getJson({ path: '/containers/json', query: { all: 'true' } });
+  const networks = await getJson({ path: '/networks' });
+  const volumes = await getJson({ path: '/volumes' });
+  const isOutside = ({ Labels }: Pick<LabelledEntry, 'Labels'>) => Labels?.['com.docker.compose.project'] !== project;
+  const { Volumes } = volumes.json as { Volumes: LabelledEntry[] | null };
+  const ofContainers = (containers.json as ContainerEntry[]).filter(isOutside).flatMap(({ Names }) => Names);
+  const outside = {
+    containers: new Set(ofContainers.map((name) => name.replace(/^\//, ''))),
+    networks: new Set(namesOf((networks.json as LabelledEntry[]).filter(isOutside))),
+    volumes: new Set(namesOf((Volumes ?? []).filter(isOutside))),
+  };
+  const [major = 0, minor = 0] = volumes.apiVersion.split('.').map(Number);
+  return { outside, mountsSubpaths: isSinceDocker26(major, minor), engineApi: [major, minor] };
+}
+
+/** Whether this is version 1.45 of Docker's API, or a later one. */
+function isSinceDocker26(major: number, minor: number): boolean {
+  return major > 1 || (major === 1 && minor >= 45);
+}
+
+interface ImageEntry {
+  Id: string;
+  RepoTags: string[] | null;
+  RepoDigests: string[] | null;
+}
+
+interface NamedEntry {
+  Name: string;
+}
+
+interface LabelledEntry extends NamedEntry {
+  Labels: Record<string, string> | null;
+}
+
+type ContainerEntry = Omit<LabelledEntry, 'Name'> & { Names: string[] };
+
+function namesOf(named: NamedEntry[]): string[] {
+  return named.map(({ Name }) => Name).sort();
+}
+
+/** -1 where the engine does not know. */
+interface UsageData {
+  Size?: number;
+  RefCount?: number;
+}
+
+/** One volume in the engine's list. */
+interface VolumeEntry {
+  Name: string;
+  Driver: string;
+  CreatedAt?: string;
+  Mountpoint?: string;
+}
+
+/** Queries for the creation times and the use of volumes. */
+export function createVolumeQueries({ onInspect }: { onInspect?: (() => void) | undefined }, { getJson }: EngineApi) {
+  return {
+    /** Every volume of the engine. A driver that does not answer leaves a warning in the list. */
+    existingVolumes: async (): Promise<ExistingVolumes> => {
+      onInspect?.(); // options of a volume may contain secrets
+      const { json, apiVersion, isPodman } = await getJson({ path: '/volumes' });
+      const { Volumes, Warnings } = json as { Volumes: VolumeEntry[] | null; Warnings?: string[] | null };
+      return {
+        volumes: await Promise.all((Volumes ?? []).map(timesOf)),
+        isComplete: (Warnings ?? []).length === 0,
+        hasStableTimes: isPodman || isSinceDocker23(apiVersion),
+      };
+    },
+
+    /** Size and use of every volume. The engine measures each one, which may take a while. */
+    volumeUses: async (): Promise<VolumeUse[]> => {
+      const { json } = await getJson({ path: '/system/df', query: { type: 'volume' } });
+      const { Volumes } = json as { Volumes: (VolumeEntry & { UsageData?: UsageData | null })[] | null };
+      return (Volumes ?? []).map(({ Name, UsageData }) => {
+        const { Size = -1, RefCount = -1 } = UsageData ?? {};
+        return { name: Name, size: Size < 0 ? null : Size, isMounted: RefCount !== 0 };
+      });
+    },
+  };
+}
+
+/** The times of a volume; drivers of plugins name none, or the year 1. */
+async function timesOf({ Name, Driver, CreatedAt, Mountpoint }: VolumeEntry): Promise<RecordedVolume> {
+  const createdMs = Date.parse(CreatedAt ?? '');
+  const born_at = Driver === 'local' && Mountpoint ? await birthOf(dirname(Mountpoint)) : null;
+  return { name: Name, created_at: createdMs > 0 ? (CreatedAt ?? null) : null, born_at };
+}
+
+/** When a directory was made; null where the file system does not know it, or the agent may not look. */
+async function birthOf(directory: string): Promise<string | null> {
+  const ms = await stat(directory).then(
+    ({ birthtimeMs }) => birthtimeMs,
+    () => 0,
+  );
+  return ms > 0 ? new Date(ms).toISOString() : null;
+}
+
+/** Whether this is version 1.42 of Docker's API, or a later one. */
+function isSinceDocker23(apiVersion: string): boolean {
+  const [major = 0, minor = 0] = apiVersion.split('.').map(Number);
+  return major > 1 || (major === 1 && minor >= 42);
+}
+
+/** Inspects everything that compose created for a project. */
+export function createProjectInspection(project: string, { getJson, inspectContainer }: EngineApi) {
+  const filters = JSON.stringify(projectFilter(project));
+  const inspect = async ({ Id }: ContainerListEntry) => (await inspectContainer(Id)) as CreatedContainer | null;
+  const volumesNamed = async (names: string[]) => {
+    if (names.length === 0) return [];
+    const { json } = await getJson({ path: '/volumes', query: { filters: JSON.stringify({ name: names }) } });
+    return volumesOf(json, project);
+  };
+  return {
+    /** The containers of the project's services, its networks, and the volumes that these containers mount. */
+    inspectProject: async (): Promise<CreatedResources> => {
+      const { json, isPodman } = await getJson({ path: '/containers/json', query: { all: 'true', filters } });
+      const inspected = await Promise.all(
+        (json as ContainerListEntry[]).filter((entry) => !isOneOff(entry)).map(inspect),
+      );
+      const containers = inspected.filter((each) => each !== null);
+      const mounts = containers.flatMap(({ Mounts }) => Mounts ?? []);
+      const names = [...new Set(mounts.flatMap(({ Type, Name }) => (Type === 'volume' && Name ? [Name] : [])))];
+      const networks = await getJson({ path: '/networks', query: { filters } });
+      return { containers, isPodman, volumes: await volumesNamed(names), networks: networksOf(networks.json) };
+    },
+  };
+}
+
+type Options = Record<string, string> | null;
+
+interface CreatedVolumeEntry extends VolumeEntry {
+  Options: Options;
+  Labels: Record<string, string> | null;
+}
+
+async function volumesOf(json: unknown, project: string): Promise<CreatedVolume[]> {
+  const { Volumes } = json as { Volumes: CreatedVolumeEntry[] | null };
+  const found = (Volumes ?? []).map(async (entry) => {
+    const { created_at, born_at } = await timesOf(entry);
+    const isOwn = entry.Labels?.['com.docker.compose.project'] === project;
+    const options = givenVolumeOptions(entry.Options);
+    return { name: entry.Name, driver: entry.Driver, options, isOwn, created_at, born_at };
+  });
+  return Promise.all(found);
+}
+
+interface InspectedNetwork {
+  Id: string;
+  Name: string;
+  Driver: string;
+  Internal: boolean;
+  Options: Options;
+}
+
+function networksOf(json: unknown): CreatedNetwork[] {
+  return (json as InspectedNetwork[]).map(({ Id, Name, Driver, Internal, Options }) => {
+    return { id: Id, name: Name, driver: Driver, internal: Internal, options: Options ?? {} };
+  });
+}
+
+/** Marks a container that was made to look at an image, so that one that a killed agent left is removed by the next. */
+const label = 'deployd.image-accounts';
+
+/** Bytes of a file with the accounts of an image. */
+const maxBytes = 1_048_576;
+
+export function createImageAccounts({ withDocker }: EngineApi) {
+  return {
+    /**
+     * The users and groups that an image knows; null where it is absent, or names them by something else than a file. They are
+     * read from a container of the image, which is never started, and removed at once.
+     */
+    imageAccounts: (image: string): Promise<ImageAccounts | null> =>
+      withDocker(async (docker) => {
+        await removeLeft(docker);
+        const creation = { Image: image, Cmd: ['none'], NetworkDisabled: true, Labels: { [label]: '' } };
+        const container = await ignoreNotFound(docker.createContainer(creation));
+        if (container === null) return null;
+        try {
+          const [users, groups] = [await namesIn(container, '/etc/passwd'), await namesIn(container, '/etc/group')];
+          return users && groups && { users, groups };
+        } finally {
+          await container.remove({ force: true, v: true });
+        }
+      }),
+  };
+}
+
+async function removeLeft(docker: Docker): Promise<void> {
+  const left = await docker.listContainers({ all: true, filters: { label: [label] } });
+  for (const { Id } of left) await ignoreNotFound(docker.getContainer(Id).remove({ force: true, v: true }), 409);
+}
+
+/** The first fields of the lines of a file; none when it is missing, null when it is no regular file. */
+async function namesIn(container: Docker.Container, path: string): Promise<Set<string> | null> {
+  const stream = await ignoreNotFound(container.getArchive({ path }));
+  if (stream === null) return new Set();
+  const tooLarge = () => new Error(`${path} of an image is too large`);
+  const archive = Buffer.from(await collectBytes(stream as AsyncIterable<Buffer>, { maxBytes, tooLarge }));
+  const { type, size } = parseHeader(archive.subarray(0, blockBytes));
+  if (type !== '0') return null;
+  const lines = archive.toString('utf8', blockBytes, blockBytes + size).split('\n');
+  return new Set(lines.flatMap((line) => line.split(':', 1)));
+}

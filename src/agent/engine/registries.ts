@@ -1,0 +1,192 @@
+import { lstatSync, readdirSync } from 'node:fs';
+import { mkdir, rm } from 'node:fs/promises';
+import { join } from 'node:path';
+import type { SecureContext } from 'node:tls';
+import { stoppedFault } from '../../../machines/fault.ts';
+import { createTlsContext, parseAuthorities } from '../../core/certificateAuthorities.ts';
+import { describeErrorCode, diskFault } from '../../core/errors.rules.ts';
+import { readRegularFile } from '../../core/files.ts';
+import { type Agents, closeAgents, open } from '../../core/nodeClient.ts';
+import { collectBytes } from '../../core/streams.ts';
+import { loginFor, type LoginScope, scopeOf } from '../../registry/imageReference.rules.ts';
+import { type RegistryAccess, type RegistryAnswer, RegistryError } from '../../registry/repository.ts';
+import type { Settings } from '../config/settings.ts';
+import { writeWithoutSync } from '../state/durableFiles.ts';
+import { boundedAgents } from '../transport/agents.ts';
+import { errorCodeOf } from '../transport/httpRequest.ts';
+import type { SystemRoots } from '../transport/trustStore.ts';
+
+/** Image registries, by ordinary networking whatever the transport: as the engine reaches them. */
+export interface Registries {
+  /**
+   * Access with these logins alone, until `close` and for no longer than a pull may last. A call throws `RegistryError`, or the fault
+   * `stopped`.
+   */
+  open: (logins: readonly RegistryLogin[], signal: AbortSignal) => RegistryAccess & { close: () => void };
+}
+
+interface RegistriesOptions {
+  settings: Settings;
+  roots: Pick<SystemRoots, 'all'>;
+  version: string;
+  /** Where engines find the certificates of registries, each in a directory of its host and port. */
+  certificateDirs?: readonly string[];
+}
+
+const engineDirs = ['/etc/docker/certs.d', '/etc/containers/certs.d'];
+
+/** Registries take no manifest of more. */
+const maxAnswerBytes = 4 * 2 ** 20;
+
+/** Creates the access to registries; nothing is read or asked before it is used. */
+export function createRegistries(options: RegistriesOptions): Registries {
+  return {
+    open: (logins, signal) => {
+      const agents = createHostAgents(options);
+      const deadline = AbortSignal.timeout(options.settings.pull_timeout_s * 1000);
+      return {
+        loginOf: (registry, repository) => {
+          const login = loginFor(logins, { registry, repository });
+          return login === null ? null : { user: login.username, password: login.password };
+        },
+        get: (url, headers) => get({ url, headers, agents: agents.of(url.host), deadline }, options, signal),
+        close: agents.close,
+      };
+    },
+  };
+}
+
+/** One pair of agents for each host, with its own certificates. */
+function createHostAgents({ settings, roots, certificateDirs = engineDirs }: RegistriesOptions) {
+  const byHost = new Map<string, Agents>();
+  const connection = { address: null, connectTimeoutMs: settings.connect_timeout_s * 1000 };
+  const create = (host: string): Agents => {
+    const dirs = certificateDirs.map((dir) => join(dir, host));
+    const agents = boundedAgents(connection, { context: registryContext(roots.all().pem, dirs) });
+    byHost.set(host, agents);
+    return agents;
+  };
+  return {
+    of: (host: string) => byHost.get(host) ?? create(host),
+    close: () => byHost.forEach(closeAgents),
+  };
+}
+
+interface RegistryCall {
+  url: URL;
+  headers: Record<string, string>;
+  agents: Agents;
+  /** Bounds all calls together. */
+  deadline: AbortSignal;
+}
+
+async function get(
+  { url, headers, agents, deadline }: RegistryCall,
+  { settings, version }: RegistriesOptions,
+  signal: AbortSignal,
+): Promise<RegistryAnswer> {
+  const limit = AbortSignal.any([deadline, AbortSignal.timeout(settings.http_timeout_s * 1000)]);
+  try {
+    const { body, ...head } = await open({
+      ...{ url, method: 'GET', body: undefined, agents },
+      headers: { 'user-agent': `deployd/${version}`, 'accept-encoding': 'identity', ...headers },
+      signal: AbortSignal.any([signal, limit]),
+    });
+    return { ...head, body: await collectBytes(body, { maxBytes: maxAnswerBytes, tooLarge }) };
+  } catch (error) {
+    if (signal.aborted) throw stoppedFault();
+    const code = limit.aborted ? 'TIMEOUT' : (errorCodeOf(error) ?? 'UNKNOWN');
+    throw new RegistryError(`registry ${url.host}: ${describeErrorCode(code)}`);
+  }
+}
+
+function tooLarge(): Error {
+  return Object.assign(new Error('too large'), { code: 'TOO_LARGE' });
+}
+
+/**
+ * A TLS context by these roots (PEM), the authorities (`*.crt`) in these directories, and the first client certificate there
+ * (`*.cert`, with its `*.key`), as engines keep them for a registry. Throws `RegistryError`.
+ */
+function registryContext(roots: string, dirs: readonly string[]): SecureContext {
+  const files = dirs.flatMap((dir) => namesIn(dir).map((name) => join(dir, name)));
+  const authorities = parseAuthorities(
+    [roots, ...files.filter((path) => path.endsWith('.crt')).map(readText)].join('\n'),
+  );
+  if (authorities === null)
+    throw new RegistryError('no certificate authority is known by which a registry is believed');
+  const certificate = files.find((path) => path.endsWith('.cert'));
+  if (certificate === undefined) return createTlsContext(authorities);
+  const key = readText(certificate.replace(/cert$/, 'key'));
+  try {
+    return createTlsContext(authorities, { cert: readText(certificate), key });
+  } catch {
+    throw new RegistryError(`${certificate} and its key cannot be used`);
+  }
+}
+
+function namesIn(dir: string): string[] {
+  try {
+    return readdirSync(dir).sort();
+  } catch (error) {
+    if (errorCodeOf(error) === 'ENOENT') return [];
+    throw unreadable(dir, error);
+  }
+}
+
+function readText(path: string): string {
+  try {
+    return readRegularFile(path).toString('latin1');
+  } catch (error) {
+    throw unreadable(path, error);
+  }
+}
+
+function unreadable(path: string, error: unknown): RegistryError {
+  return new RegistryError(`${path} cannot be read (${errorCodeOf(error) ?? 'unknown'})`);
+}
+
+/** A registry login, used for one compose call. */
+export interface RegistryLogin extends LoginScope {
+  username: string;
+  password: string;
+}
+
+/**
+ * Runs `work` while these logins, one for each registry, are in `dir`, compose's docker configuration, which is removed
+ * afterwards. Nothing is synced, because the logins are worthless after a crash. Throws `DISK_WRITE_FAILED`.
+ */
+export async function withLogins<T>(dir: string, logins: RegistryLogin[], work: () => Promise<T>): Promise<T> {
+  const auths = Object.fromEntries(
+    logins.map((login) => [
+      configKeyOf(login),
+      { auth: Buffer.from(`${login.username}:${login.password}`).toString('base64') },
+    ]),
+  );
+  await mkdir(dir, { recursive: true, mode: 0o700 }).catch((error: unknown) => {
+    throw diskFault('write', dir, error);
+  });
+  try {
+    await writeWithoutSync(join(dir, 'config.json'), JSON.stringify({ auths }), 0o600);
+    return await work();
+  } finally {
+    await removeLogins(dir);
+  }
+}
+
+/** Docker's configuration knows no paths. */
+function configKeyOf(login: LoginScope): string {
+  const { registry } = scopeOf(login);
+  return registry === 'docker.io' ? 'https://index.docker.io/v1/' : (login.host.split('/')[0] ?? registry);
+}
+
+/**
+ * Removes what `withLogins` may have left. Not by `rmSync`, whose errors often lack a code. Throws `DISK_WRITE_FAILED`.
+ */
+export async function removeLogins(dir: string): Promise<void> {
+  try {
+    if (lstatSync(dir, { throwIfNoEntry: false })) await rm(dir, { recursive: true, force: true });
+  } catch (error) {
+    throw diskFault('remove', dir, error);
+  }
+}

@@ -1,0 +1,181 @@
+import { formatAddress, parseAddress, parseSubnet } from '../../bundle/compose/networks.rules.ts';
+import type { AttachedNetworks, ContainerInspection, ContainerListEntry, Mount } from './container.rules.ts';
+
+/** One container in the engine's list, with the fields that name the resources it uses. */
+export interface ResourceUserListEntry extends Pick<ContainerListEntry, 'Id' | 'Names' | 'Labels'> {
+  Image: string;
+  ImageID: string;
+  Mounts: Mount[] | null;
+  NetworkSettings?: AttachedNetworks | null;
+}
+
+/** A container of any project, and the resources that cannot be removed while it exists. */
+export interface ResourceUser {
+  id: string;
+  name: string;
+  /** Compose project, null without one. */
+  project: string | null;
+  /** The image reference that it was created from, or an image id. */
+  image: string;
+  imageId: string;
+  /** Sources of its mounts on the host. */
+  mounts: string[];
+  /** Names of its volumes and networks. */
+  volumes: string[];
+  networks: string[];
+}
+
+/** The resources of a container, from the engine's list. */
+export function resourceUserOfListEntry({
+  Id,
+  Names,
+  Labels,
+  Image,
+  ImageID,
+  Mounts,
+  NetworkSettings,
+}: ResourceUserListEntry): ResourceUser {
+  const Name = Names?.find((each) => each.lastIndexOf('/') === 0) ?? Id;
+  const about = { Id, Name, Image: ImageID, Mounts: Mounts ?? [], Config: { Image, Labels } };
+  return resourceUserOf({ ...about, ...(NetworkSettings && { NetworkSettings }) });
+}
+
+/** The resources of a container, from its inspection. */
+export function resourceUserOf(
+  info: Pick<ContainerInspection, 'Id' | 'Name' | 'Image' | 'Config' | 'Mounts' | 'NetworkSettings'>,
+): ResourceUser {
+  return {
+    id: info.Id,
+    name: info.Name.replace(/^\//, ''),
+    project: info.Config.Labels?.['com.docker.compose.project'] ?? null,
+    image: info.Config.Image,
+    imageId: info.Image,
+    mounts: info.Mounts.map(({ Source }) => Source).filter((source) => source !== ''),
+    volumes: info.Mounts.flatMap(({ Name }) => Name ?? []),
+    networks: Object.keys(info.NetworkSettings?.Networks ?? {}),
+  };
+}
+
+/** A network of the engine, and the compose project that made it; null without one. */
+export interface NamedNetwork {
+  id: string;
+  name: string;
+  project: string | null;
+}
+
+/** The names that several networks have of which one is the project's, by label or name, with the ids of all; sorted. */
+export function ambiguousNetworks(
+  networks: readonly NamedNetwork[],
+  project: string,
+): { name: string; ids: string[] }[] {
+  const isOwn = (each: NamedNetwork) => each.project === project || each.name.startsWith(`${project}_`);
+  const names = [...new Set(networks.filter(isOwn).map(({ name }) => name))].sort();
+  return names
+    .map((name) => ({ name, ids: networks.filter((each) => each.name === name).map(({ id }) => id) }))
+    .filter(({ ids }) => ids.length > 1);
+}
+
+/** A network of the engine with its configuration as facts, in the words of `networkDefinitionOf`. */
+export interface DefinedNetwork extends NamedNetwork {
+  facts: readonly string[];
+  /** True for one of Podman, which reports some of the facts only. */
+  isPodman: boolean;
+}
+
+/** A network in the engine's list. */
+export interface NetworkEntry {
+  Driver?: string;
+  Internal?: boolean;
+  Attachable?: boolean;
+  EnableIPv6?: boolean;
+  Options?: Record<string, string> | null;
+  Labels?: Record<string, string> | null;
+  IPAM?: {
+    Driver?: string;
+    Options?: Record<string, string> | null;
+    Config?: EngineSubnet[] | null;
+  } | null;
+}
+
+interface EngineSubnet {
+  Subnet?: string;
+  Gateway?: string;
+  IPRange?: string;
+  AuxiliaryAddresses?: Record<string, string> | null;
+}
+
+/** Facts that Podman reports as they were asked for. */
+export const factOfPodman = /^(driver|label|subnet) |^internal$/;
+
+/** The configuration of a network in the engine's list. */
+export function networkFactsOf(entry: NetworkEntry, isPodman: boolean): string[] {
+  const facts = factsOf({ ...entry, EnableIPv6: entry.EnableIPv6 === true });
+  return isPodman ? facts.filter((fact) => factOfPodman.test(fact)) : facts;
+}
+
+export function factsOf({ Driver, Internal, Attachable, EnableIPv6, Options, Labels, IPAM }: NetworkEntry): string[] {
+  const each = (kind: string, values: Record<string, string> | null | undefined) =>
+    Object.entries(values ?? {}).map(([name, value]) => `${kind} ${name}=${value}`);
+  const ipamDriver = IPAM?.Driver ?? '';
+  return [
+    `driver ${Driver || 'bridge'}`,
+    ...(Internal === true ? ['internal'] : []),
+    ...(Attachable === true ? ['attachable'] : []),
+    ...(EnableIPv6 === undefined ? [] : [EnableIPv6 ? 'ipv6' : 'without ipv6']),
+    ...each('option', Options),
+    ...each('label', Labels).filter((fact) => !fact.startsWith('label com.docker.compose.')),
+    ...(/^(default)?$/.test(ipamDriver) ? [] : [`ipam driver ${ipamDriver}`]),
+    ...each('ipam option', IPAM?.Options),
+    ...(IPAM?.Config ?? []).flatMap(subnetFacts),
+  ];
+}
+
+function subnetFacts({ Subnet = '', Gateway = '', IPRange = '', AuxiliaryAddresses }: EngineSubnet): string[] {
+  if (Subnet === '') return [];
+  const subnet = canonicalSubnet(Subnet);
+  const addresses = Object.entries(AuxiliaryAddresses ?? {});
+  return [
+    `subnet ${subnet}`,
+    ...(Gateway === '' ? [] : [`gateway ${canonicalAddress(Gateway)} of ${subnet}`]),
+    ...(IPRange === '' ? [] : [`range ${canonicalSubnet(IPRange)} of ${subnet}`]),
+    ...addresses.map(([name, address]) => `address ${name} of ${subnet}=${canonicalAddress(address)}`),
+  ];
+}
+
+function canonicalSubnet(text: string): string {
+  const subnet = parseSubnet(text);
+  return subnet === null ? text : `${formatAddress(subnet)}/${subnet.prefix}`;
+}
+
+/** Podman and some engines add the length of the subnet to a gateway. */
+function canonicalAddress(text: string): string {
+  const address = parseAddress(text.replace(/\/\d+$/, ''));
+  return address === null ? text : formatAddress(address);
+}
+
+/** A volume of a release. */
+export interface RecordedVolume {
+  name: string;
+  /** By the engine, for people: engines before 23.0 change it with the content. Null when the engine gives none. */
+  created_at: string | null;
+  /** By the file system, which never changes it. Null when the agent cannot read it. */
+  born_at: string | null;
+}
+
+/** The volumes that the engine has. */
+export interface ExistingVolumes {
+  volumes: readonly RecordedVolume[];
+  /** False when the engine could not list all of them: a driver did not answer. */
+  isComplete: boolean;
+  /** True when the engine never changes the creation time of a volume. */
+  hasStableTimes: boolean;
+}
+
+/** A volume of the engine. */
+export interface VolumeUse {
+  name: string;
+  /** Bytes; null where the engine does not know. */
+  size: number | null;
+  /** True where a container mounts it, running or not. */
+  isMounted: boolean;
+}

@@ -1,0 +1,247 @@
+import { realpath } from 'node:fs/promises';
+import { basename, dirname, isAbsolute, join } from 'node:path';
+import { type Ending, endings } from '../../../machines/endings.ts';
+import { Fault } from '../../../machines/fault.ts';
+import type { DesiredState, Outcome, Sha } from '../../../machines/types.ts';
+import { diskFault, isEACCES, isENOENT } from '../../core/errors.rules.ts';
+import { printable } from '../../core/text.rules.ts';
+import { isImageId } from '../../registry/imageReference.rules.ts';
+import type { OtherEnv, Settings } from '../config/settings.ts';
+import type { ResourceUser } from '../engine/resources.rules.ts';
+import { retryPurge } from './down.ts';
+import { selectForRemoval, unneededImages } from './images.rules.ts';
+import { wasApplied } from './record.rules.ts';
+import { Releases } from './releases.ts';
+import { anonymousVolumesIn, exposesDirectory, isWithin, rememberVolumes } from './volumes.rules.ts';
+import type { RunningTick } from '../journal/journal.ts';
+import type { Containers } from '../engine/containers.ts';
+import type { StateStore } from '../state/stateFile.ts';
+import type { Orchestrator } from './orchestrator.ts';
+import type { HeldTick } from '../checkIn/hold.ts';
+
+/** What needs images on this host: the releases of its envs. */
+export interface ImageKeepers {
+  readonly releases: Releases;
+  readonly containers: Containers;
+  /** The other envs of this host, as their configurations are now. */
+  readonly otherEnvs: () => readonly OtherEnv[];
+  readonly tick: RunningTick;
+}
+
+/** What a collection of garbage takes. */
+export interface GarbageDependencies extends ImageKeepers {
+  readonly settings: Settings;
+  /** Name of the compose project: `deployd-<env>`. */
+  readonly project: string;
+  readonly state: StateStore;
+  readonly orchestrator: Orchestrator;
+  readonly stop: AbortController;
+  readonly tick: HeldTick;
+}
+
+/**
+ * Cleans up after every tick: strips `.env` from failed bundles and, unless the host is held, retries a pending purge and, after a
+ * success, collects garbage.
+ * Errors are logged as warnings; the next tick tries again.
+ */
+export async function cleanUp(deps: GarbageDependencies, ending: Ending, desired: DesiredState | null): Promise<void> {
+  const { settings, state, stop, tick } = deps;
+  await warnOnError(deps, 'secrets of a failed bundle stay for now', () => stripEnvs(deps));
+  if (tick.hold !== null) return;
+  if ((state.state.purge_pending ?? null) !== null && !stop.signal.aborted)
+    await warnOnError(deps, 'what a down left stays for now', async () => retryPurge(deps, desired));
+  const succeeded = endings[ending].meta.exit === 0 && ending !== 'offlineLaptop';
+  if (succeeded && state.state.applied_sha !== null)
+    await collectGarbage(deps, { keep: settings.keep_releases, written: 'kept' });
+}
+
+/** What a collection of garbage keeps. */
+interface Kept {
+  /** How many releases, the applied one included. */
+  keep: number;
+  /** What becomes of files in a release that neither its bundle nor the agent wrote. */
+  written: 'kept' | 'removed';
+}
+
+/**
+ * Removes releases beyond `keep` and the images that only they named, except those that any container of the engine mounts or
+ * uses, and those that a release of another env of the host names. Releases in use, and errors, are logged; the next call tries again.
+ * A release that holds files of others stays too, without its secrets, or its files are named before they are removed with it.
+ */
+export async function collectGarbage(deps: GarbageDependencies, { keep, written }: Kept): Promise<void> {
+  await warnOnError(deps, 'old releases stay for now', async () => {
+    const { containers, releases, tick } = deps;
+    if ((await releases.list()).length <= keep) return;
+    const users = await containers.resourceUsers();
+    const removable = await findRemovable(deps, { keep, users });
+    for (const image of removable.images) await containers.removeImage(image);
+    const keptFiles: string[] = [];
+    for (const sha of removable.shas) {
+      const files = await releases.writtenFiles(sha, maxNamed[written] + 1, deps.stop.signal);
+      if (files.length > 0 && written === 'removed')
+        tick.journal.warn(`removed with its release ${sha}: ${listOf(files, maxNamed.removed)}`);
+      if (files.length > 0 && written === 'kept') {
+        keptFiles.push(`${sha} (${listOf(files, maxNamed.kept)})`);
+        await releases.stripEnv(sha);
+      } else {
+        await rememberAnonymousVolumes(deps, sha);
+        await releases.remove(sha, deps.stop.signal);
+      }
+    }
+    if (keptFiles.length > 0)
+      tick.journal.info(
+        `old releases stay with files that their bundles do not have: ${keptFiles.join(', ')}; copy what is needed, then: deployd run --once --prune`,
+      );
+    if (removable.keptByMount.length > 0)
+      tick.journal.info(`old releases stay while containers mount them: ${removable.keptByMount.join(', ')}`);
+  });
+}
+
+/** Keeps the names of anonymous volumes that only the record of this release has, for `doctor`. */
+async function rememberAnonymousVolumes({ containers, releases, state }: GarbageDependencies, sha: Sha): Promise<void> {
+  const record = await releases.readRecord(sha);
+  if (record === null || anonymousVolumesIn([record]).length === 0) return;
+  const existing = new Set((await containers.volumes()).map(({ name }) => name));
+  await state.update({ left_volumes: rememberVolumes(state.state.left_volumes ?? [], record, existing) });
+}
+
+/** Paths that a line names at most. */
+const maxNamed = { kept: 3, removed: 1_000 } as const;
+
+function listOf(paths: readonly string[], most: number): string {
+  const named = paths.slice(0, most).map((path) => printable(path));
+  return named.join(', ') + (paths.length > most ? ' and more' : '');
+}
+
+async function findRemovable(deps: GarbageDependencies, { keep, users }: { keep: number; users: ResourceUser[] }) {
+  const { containers, releases, state } = deps;
+  const shas = await releases.listByAge();
+  const others = await imagesOfOtherEnvs(deps);
+  const candidates = shas.map(async (sha) => {
+    const images = (await releases.readRecord(sha))?.images ?? [];
+    return {
+      sha,
+      images: images.map(({ reference }) => reference),
+      ids: images.flatMap(({ id }) => id ?? []),
+      restorable: await releases.hasEnv(sha),
+    };
+  });
+  return selectForRemoval({
+    releases: await Promise.all(candidates),
+    current: state.state.applied_sha,
+    keep,
+    mountedShas: await mountedReleases(deps, { shas, users }),
+    usedImages: new Set([
+      ...users.flatMap(({ project, image, imageId }) => (project === deps.project ? image : [image, imageId])),
+      ...others,
+    ]),
+    usedImageIds: new Set([...users.map(({ imageId }) => imageId), ...others.filter(isImageId)]),
+    engineImages: await containers.images(),
+  });
+}
+
+/**
+ * Releases that a container mounts, by the mount paths as given and by their real paths. A volume may be a bind mount of a host
+ * directory. A mount of `current` counts for all releases, since it may have pointed to any of them. Mounts of a parent of
+ * the env's directory do not count (spec §12.7).
+ */
+async function mountedReleases(
+  { containers, releases }: GarbageDependencies,
+  { shas, users }: { shas: string[]; users: ResourceUser[] },
+) {
+  const volumes = new Set(users.flatMap((user) => user.volumes));
+  const volumeDirs = (await containers.volumes())
+    .filter(({ name }) => volumes.has(name))
+    .flatMap(({ options }) => options['device'] ?? []);
+  const paths = [...new Set([...users.flatMap(({ mounts }) => mounts), ...volumeDirs])].filter(isAbsolute);
+  const [releasesDir = ''] = shas.map((sha) => dirname(releases.pathOf(sha)));
+  const envDir = dirname(releasesDir);
+  const ownDirs = [envDir, await realPath(envDir), await realPath(releasesDir)];
+  const sources = [...paths, ...(await Promise.all(paths.map(realPath)))].filter((source) =>
+    ownDirs.some((directory) => isWithin(source, directory)),
+  );
+  const isMounted = async (path: string) => {
+    const aliases = [path, join(await realPath(dirname(path)), basename(path))];
+    return sources.some((source) => aliases.some((alias) => exposesDirectory(source, alias)));
+  };
+  if (await isMounted(join(envDir, 'current'))) return new Set(shas);
+  const mounted = await Promise.all(shas.map((sha) => isMounted(releases.pathOf(sha))));
+  return new Set(shas.filter((_, index) => mounted[index]));
+}
+
+/** The real path; the path itself when it does not resolve or is not accessible. Other errors are thrown, since they may hide a mount. */
+async function realPath(path: string): Promise<string> {
+  return realpath(path).catch((error: unknown) => {
+    if (isENOENT(error) || isEACCES(error) || unresolvableCodes.has((error as NodeJS.ErrnoException).code ?? ''))
+      return path;
+    throw diskFault('read', path, error);
+  });
+}
+
+const unresolvableCodes = new Set(['ENOTDIR', 'ELOOP', 'ENAMETOOLONG', 'ERR_INVALID_ARG_VALUE']);
+
+/** Strips `.env` from bundles that were never applied, except the one whose attempt is recorded. */
+async function stripEnvs({ releases, state }: GarbageDependencies): Promise<void> {
+  const { applied_sha, attempt } = state.state;
+  for (const sha of await releases.list()) {
+    if (sha === applied_sha || sha === attempt?.sha || !(await releases.hasEnv(sha))) continue;
+    const record = await releases.readRecord(sha);
+    if (record === null || !wasApplied(record)) await releases.stripEnv(sha);
+  }
+}
+
+/** Does work whose failure is only a warning. */
+export async function warnOnError(
+  { tick }: { tick: RunningTick },
+  warning: string,
+  work: () => Promise<void>,
+): Promise<void> {
+  await work().catch((error: unknown) => {
+    tick.journal.warn(`${warning}: ${error instanceof Error ? error.message : 'unknown reason'}`);
+  });
+}
+
+/** `--prune` (spec §2): removes all releases except the applied one and, after an apply, dangling images; on a held host nothing. */
+export async function prune(deps: GarbageDependencies, { outcome }: { outcome: Outcome }): Promise<void> {
+  if (deps.tick.hold !== null) return;
+  await collectGarbage(deps, { keep: deps.state.state.applied_sha === null ? 0 : 1, written: 'removed' });
+  if (outcome.ending === 'applied') await deps.orchestrator.prune();
+}
+
+/**
+ * Removes dangling images. One that a release on disk ran stays, of this env or of another one of the host (spec §22.5): the release may
+ * go back to it, and its tag may name another image.
+ */
+export async function pruneImages(deps: ImageKeepers): Promise<void> {
+  const { containers, releases } = deps;
+  await warnOnError(deps, 'dangling images stay for now', async () => {
+    // Listed before the releases are read, so that what another env pulls meanwhile is not in the list.
+    const dangling = await containers.images({ dangling: true });
+    const needed = [...(await imagesOfReleases(releases, await releases.list())), ...(await imagesOfOtherEnvs(deps))];
+    for (const id of unneededImages(dangling, needed)) await containers.removeImage(id);
+  });
+}
+
+/**
+ * The images that a release of another env of this host names: references, and ids where it ran them. Throws a fault where the
+ * releases of one cannot be seen.
+ */
+async function imagesOfOtherEnvs({ otherEnvs }: Pick<ImageKeepers, 'otherEnvs'>): Promise<string[]> {
+  return (await Promise.all(otherEnvs().map(imagesOf))).flat();
+}
+
+async function imagesOf({ config_file, env, state_dir }: OtherEnv): Promise<string[]> {
+  if (env === undefined || state_dir === undefined)
+    throw new Fault('failed', `images that its env may need: ${config_file} cannot be used`);
+  const releases = new Releases(state_dir, join(state_dir, env));
+  return imagesOfReleases(releases, await releases.listIfExists());
+}
+
+/** The images that releases on disk name: references, and ids where they ran them. */
+async function imagesOfReleases(releases: Pick<Releases, 'readRecord'>, shas: readonly Sha[]): Promise<string[]> {
+  const records = shas.map((sha) => releases.readRecord(sha));
+  return (await Promise.all(records)).flatMap((record) => [
+    ...(record?.images ?? []).flatMap(({ reference, id }) => (id === null ? reference : [reference, id])),
+    ...(record?.verified_images ?? []).map(({ image }) => image),
+  ]);
+}

@@ -1,0 +1,172 @@
+import { failedFault, Fault, type FaultDetails } from '../../../machines/fault.ts';
+import { isInterruption } from '../../../machines/outcomes.ts';
+import type { Sha } from '../../../machines/types.ts';
+import type { ComposeRelease } from '../engine/compose.ts';
+import { redactFault } from '../journal/faults.ts';
+import { parseEnvFile } from '../secrets/envFile.rules.ts';
+import type { Vault } from '../secrets/vault.ts';
+import type { Credentials } from '../token/credentials.ts';
+import { isEnvUnchanged } from './fingerprints.ts';
+import { OVERRIDE_FILE } from './generatedFiles.ts';
+import type { RestoredRelease, Orchestrator } from './orchestrator.ts';
+import type { ReleaseRecord } from './record.rules.ts';
+import type { Releases } from './releases.ts';
+import { afterFailedTry, describeUnfinished } from './revertTries.rules.ts';
+import type { RepairDependencies } from './integrity.ts';
+import type { StateStore } from '../state/stateFile.ts';
+import type { Decision } from '../journal/trace.rules.ts';
+
+/** What starting a release again takes. */
+export interface RestoreDependencies extends RepairDependencies {
+  readonly vault: Vault;
+  readonly state: StateStore;
+  readonly orchestrator: Orchestrator;
+  readonly recordDecision: (decision: Decision) => void;
+}
+
+/**
+ * Starts a release that was applied before, with the files of its bundle, its own `.env` and the image ids it ran; then ends the
+ * recorded attempt and removes resources that only the attempt created.
+ * - A missing image is pulled by its recorded digest only.
+ * - Throws `RELEASE_INCOMPLETE` when the release cannot run as it did.
+ * - A failure to set `current` is thrown after everything else is done.
+ * - A failure counts as a try to undo the attempt, which ends unfinished after three (spec §12.5).
+ */
+export async function restoreRelease(
+  deps: RestoreDependencies,
+  release: RestoredRelease,
+  signal: AbortSignal,
+): Promise<void> {
+  await restoreUncounted(deps, release, signal).catch(async (error: unknown) => {
+    throw await countTry(deps, error);
+  });
+}
+
+/** Counts a failed try; the error of the last one says that the revert ends. An engine that is away, and SIGTERM, count nothing. */
+async function countTry(deps: RestoreDependencies, error: unknown): Promise<unknown> {
+  const { recordDecision, state } = deps;
+  if (!(error instanceof Fault) || isInterruption(error) || error.code === 'RUNTIME_UNAVAILABLE') return error;
+  const { attempt, applied_sha } = state.state;
+  const { code, tail, lines } = redactFault(deps, error);
+  const [line = '', ...moreLines] = lines;
+  const patch = afterFailedTry(state.state, { line, code }, new Date());
+  const writeError = await state.update(patch).then(
+    () => null,
+    (fault: unknown) => fault,
+  );
+  if (attempt === null || !patch.unreverted || writeError !== null || applied_sha === null) return error;
+  recordDecision({ word: 'revert-ended', sha: applied_sha });
+  return new RevertEnded(`failed: ${describeUnfinished(patch.unreverted)}`, {
+    ...(code !== null && { code }),
+    ...(tail !== null && { tail }),
+    moreLines,
+  });
+}
+
+/** A revert that ends unfinished. */
+export class RevertEnded extends Fault {
+  constructor(line: string, details: FaultDetails) {
+    super('failed', line, details);
+  }
+}
+
+async function restoreUncounted(
+  deps: RestoreDependencies,
+  release: RestoredRelease,
+  signal: AbortSignal,
+): Promise<void> {
+  const { sha } = release;
+  await restoreFiles(deps, sha);
+  await deps.orchestrator.obtain(sha, signal);
+  const currentError = await deps.releases.current.set(sha).catch((error: unknown) => error as Error);
+  if (!(await registerEnvForRedaction(deps, sha))) throw incompleteFault(`release ${sha} has no .env of the agent's`);
+  if (!(await isEnvUnchanged(deps, sha)))
+    throw incompleteFault(`the .env of release ${sha} is not what the agent wrote`);
+  await (await import('./integrity.ts')).ensureIntact(deps, sha, signal);
+  await deps.orchestrator.restore(release, signal);
+  if (currentError instanceof Error) throw currentError;
+  await deps.state.update({ attempt: null, baseline: null, ...(deps.state.state.unreverted && { unreverted: null }) });
+}
+
+/** Points `current` to the applied release, or removes it when none is applied. Returns the applied sha. */
+export async function pointCurrentToApplied(deps: RestoreDependencies): Promise<string | null> {
+  const { applied_sha } = deps.state.state;
+  if (applied_sha === null || !(await deps.releases.exists(applied_sha))) await deps.releases.current.remove();
+  else {
+    await restoreFiles(deps, applied_sha);
+    await deps.releases.current.set(applied_sha);
+  }
+  return applied_sha;
+}
+
+/** Restores the files of a release that an attempt may have rendered again. */
+async function restoreFiles(deps: RestoreDependencies, sha: string): Promise<void> {
+  await registerEnvForRedaction(deps, sha); // the containers of the attempt know its values
+  await deps.releases.restoreBackup(sha);
+}
+
+/** Registers the secrets in a release's `.env` for redaction, before compose output is read. False when `.env` is unreadable. */
+async function registerEnvForRedaction({ releases, vault }: EnvReader, sha: string): Promise<boolean> {
+  return registerValuesForRedaction({ releases, vault }, sha, await releases.readEnv(sha));
+}
+
+/** The same for the text of an `.env` that a release has or had. */
+async function registerValuesForRedaction(
+  { releases, vault }: EnvReader,
+  sha: string,
+  env: string | null,
+): Promise<boolean> {
+  const values = parseEnvFile(env ?? '');
+  if (values === null) return false;
+  const { variables = {} } = (await releases.readRecord(sha)) ?? {};
+  const secrets = [...values].filter(([name]) => !name.startsWith('DEPLOYD_') && !Object.hasOwn(variables, name));
+  for (const [, value] of secrets) vault.registerForRedaction(value);
+  return true;
+}
+
+type EnvReader = Pick<RestoreDependencies, 'releases' | 'vault'>;
+
+/** Where the secrets of a host are, and what is told of them. */
+interface HostSecrets {
+  credentials: Credentials;
+  releases: Releases;
+  vault: Vault;
+}
+
+/**
+ * Registers the token, and the values of every release on the disk, for redaction: what a container has printed may be of any of
+ * them. Throws a fault where one of these cannot be read: then nothing may be shown.
+ */
+export async function registerHostSecrets({ credentials, releases, vault }: HostSecrets): Promise<void> {
+  const token = await credentials.readToken();
+  if (token !== null) vault.registerForRedaction(token);
+  for (const sha of await releases.listIfExists()) {
+    for (const env of [await releases.readEnv(sha), await releases.readBackedUpEnv(sha)])
+      if (env !== null && !(await registerValuesForRedaction({ releases, vault }, sha, env))) throw unreadable(sha);
+  }
+}
+
+function unreadable(sha: Sha): Error {
+  return failedFault(
+    'RELEASE_INCOMPLETE',
+    `the .env of release ${sha} is not the agent's: what is secret is not known`,
+  );
+}
+
+/** The fault of a release that cannot run again as it did. */
+export function incompleteFault(what: string): Fault {
+  return new Fault('failed', `failed: ${what}`, { code: 'RELEASE_INCOMPLETE' });
+}
+
+/** Arguments of compose for a release on disk: its real path, its compose files, the override with the content labels, its profiles. */
+export async function composeReleaseOf(deps: { releases: Releases }, sha: string): Promise<ComposeRelease> {
+  const { compose, profiles = [] } = await completeRecord(deps, sha);
+  return { dir: deps.releases.pathOf(sha), files: [...compose, OVERRIDE_FILE], profiles };
+}
+
+/** The record of a release. Throws `RELEASE_INCOMPLETE` without one. */
+export async function completeRecord({ releases }: { releases: Releases }, sha: string): Promise<ReleaseRecord> {
+  const record = await releases.readRecord(sha);
+  if (record === null) throw incompleteFault(`release ${sha} is incomplete`);
+  return record;
+}

@@ -1,0 +1,109 @@
+import type { Ending } from '../../../machines/endings.ts';
+import type { Sha } from '../../../machines/types.ts';
+
+/** One line of `history.jsonl`: a tick that mattered, or what an operator ordered. Times are RFC 3339 in UTC. */
+export type HistoryEntry = TickEntry | HoldEntry | UnholdEntry;
+
+/** A tick that mattered. */
+export interface TickEntry {
+  schema: 1;
+  event: 'tick';
+  /** When it began. */
+  at: string;
+  /** Its id, by which `deployd trace` shows it. */
+  tick: string;
+  ms: number;
+  ending: Ending;
+  /** True when it started again what was not well. */
+  healed: boolean;
+  /** True when the previous release was brought back. */
+  reverted: boolean;
+  /** Codes of the refusals or the failure. */
+  codes: string[];
+  /** The desired bundle; null when none is, or when the tick did not learn it. */
+  sha: Sha | null;
+  /** Version of the bundle, once it is applied. */
+  version: string | null;
+  /** Who signed it, as far as the tick asked. */
+  signers: readonly string[];
+  /** One line without a secret; null when there is nothing to tell. */
+  reason: string | null;
+}
+
+/** An operator made a hold. */
+interface HoldEntry extends Hold {
+  schema: 1;
+  event: 'hold';
+  at: string;
+}
+
+/** An operator ended a hold. */
+interface UnholdEntry {
+  schema: 1;
+  event: 'unhold';
+  at: string;
+}
+
+/** Lines that are kept, the newest. */
+const maxHistoryLines = 500;
+
+/** The text of the file with one more entry; lines that this version cannot read stay until they are the oldest. */
+export function withEntry(text: string, entry: HistoryEntry): string {
+  const lines = text.split('\n').filter(Boolean);
+  return [...lines.slice(1 - maxHistoryLines), JSON.stringify(entry), ''].join('\n');
+}
+
+/** The entries of the file, newest first, without lines that are damaged or of another version. */
+export function parseHistory(text: string): HistoryEntry[] {
+  return text.split('\n').flatMap(parseEntry).reverse();
+}
+
+function parseEntry(line: string): HistoryEntry[] {
+  try {
+    const entry: unknown = JSON.parse(line);
+    return isEntry(entry) ? [entry] : [];
+  } catch {
+    return [];
+  }
+}
+
+function isEntry(value: unknown): value is HistoryEntry {
+  const { schema, event, at, ...rest } = { ...(value as Record<string, unknown> | null) };
+  if (schema !== 1 || !isTime(at)) return false;
+  return event === 'tick' ? isTick(rest) : event === 'unhold' || (event === 'hold' && isHold(rest));
+}
+
+function isTick(fields: Record<string, unknown>): boolean {
+  const { tick, ms, ending, codes, sha, version, signers, reason } = fields;
+  const areTexts = [tick, ending].every((each) => typeof each === 'string');
+  const areOptional = [sha, version, reason].every((each) => each === null || typeof each === 'string');
+  return areTexts && areOptional && typeof ms === 'number' && isTextList(codes) && isTextList(signers);
+}
+
+function isHold({ until, reason, by }: Record<string, unknown>): boolean {
+  const areTexts = [reason ?? '', by ?? ''].every((each) => typeof each === 'string');
+  return isTime(until) && reason !== undefined && areTexts;
+}
+
+function isTime(value: unknown): boolean {
+  return typeof value === 'string' && isTimestamp(value);
+}
+
+function isTextList(value: unknown): boolean {
+  return Array.isArray(value) && value.every((each) => typeof each === 'string');
+}
+
+/** An order of the host's operator that nothing be applied, healed or taken down there. */
+export interface Hold {
+  /** When it ends by itself (RFC 3339, UTC). */
+  until: string;
+  /** One line of the operator's. */
+  reason: string | null;
+  /** Login name of who made it, as the host knew it; absent where it knew none, and in holds of older versions. */
+  by?: string;
+}
+
+/** True for an RFC 3339 time, as far as `Date` parses it. */
+export function isTimestamp(text: string): boolean {
+  return /^\d{4}-\d\d-\d\dT/.test(text) && !Number.isNaN(Date.parse(text));
+}

@@ -1,0 +1,273 @@
+import { endingNames, endings } from '../../../machines/endings.ts';
+import { type RefusalCode, refusals } from '../../../machines/refusals.ts';
+import { type Decision, type RecordedDecision, type Step, type Trace, wasMadeIn } from '../journal/trace.rules.ts';
+import { peerNames } from '../transport/classifyError.rules.ts';
+
+/** A trace as text: the ending, the reasons, the slowest states, then the timeline. */
+export function formatTrace(trace: Trace): string {
+  const { tick, started_at, env, version, ending, exit, ms, said = [] } = trace;
+  const reasons = reasonsOf(trace).map((reason) => `  ${reason}`);
+  return [
+    `tick ${tick} of env ${env}, ${started_at}, deployd ${version}`,
+    `${ending} after ${formatDuration(ms)}, exit ${exit}: ${endings[ending].description}`,
+    ...(reasons.length > 0 ? ['', 'Why', ...reasons] : []),
+    ...(said.length > 0 ? ['', 'What failed', ...said.map((line) => `  ${line}`)] : []),
+    ...['', 'Longest', `  ${formatSlowest(trace)}`],
+    ...['', 'Way', ...formatTimeline(trace)],
+    ...(exit === 0 ? [] : ['', `All it said: journalctl -u deployd.service | grep tick=${tick}`]),
+  ].join('\n');
+}
+
+/** A trace as one line of a list. */
+export function formatTraceLine(trace: Trace): string {
+  const { tick, started_at, ending, codes, ms, intent } = trace;
+  const [first = '', ...others] = reasonsOf(trace);
+  const why = `${first}${others.length > 0 ? ' …' : ''}`;
+  const [code] = codes;
+  const named = code !== undefined && !why.startsWith(code) ? ` ${codes.join(', ')}` : '';
+  const what = intent === 'bootstrap' ? 'bootstrap ' : '';
+  return `${started_at.slice(0, 19)}Z  ${tick.slice(0, 8)}  ${formatDuration(ms).padStart(7)}  ${what}${ending}${named}: ${why}`;
+}
+
+/** The slowest states, without those of the tick that run another machine. */
+function formatSlowest({ steps, ms }: Trace): string {
+  const own = steps.filter((step) => !transientStates.has(step.state) && !steps.some((other) => isNested(other, step)));
+  const slowest = own.toSorted((a, b) => b.ms - a.ms).slice(0, 3);
+  const share = (step: Step) =>
+    `${step.state} ${formatDuration(step.ms)} (${Math.round((step.ms / Math.max(1, ms)) * 100)} %)`;
+  return slowest.map(share).join(', ');
+}
+
+function isNested(inner: Step, outer: Step): boolean {
+  const begins = inner.at_ms >= outer.at_ms && inner.at_ms <= outer.at_ms + outer.ms;
+  return (
+    inner.machine !== 'tick' && outer.machine === 'tick' && ['applying', 'takingDown'].includes(outer.state) && begins
+  );
+}
+
+/** States in the order of entry, each followed by its decisions. */
+function formatTimeline({ steps, decisions }: Trace): string[] {
+  const shown = steps.filter(({ state }) => !transientStates.has(state));
+  return shown.flatMap((step) => [
+    formatStep(step),
+    ...decisions.filter((each) => wasMadeIn(step, each)).map(formatDecision),
+  ]);
+}
+
+function formatDecision(decision: RecordedDecision): string {
+  return `${' '.repeat(15)}→ ${describeDecision(decision)}`;
+}
+
+/** States without work, which are left at once, and the endings, which the first line shows. */
+const transientStates = new Set([
+  ...['selectingCredential', 'deciding', 'classifyingFault', 'decidingPrune', 'selectingEnding', 'done'],
+  ...endingNames,
+]);
+
+function formatStep({ machine, state, at_ms, ms }: Step): string {
+  const name = `${machine === 'tick' ? '' : '  '}${state}`;
+  return `${formatDuration(at_ms).padStart(9)}  ${name.padEnd(26)}${formatDuration(ms).padStart(9)}`;
+}
+
+/** Milliseconds as a text for people. */
+export function formatDuration(ms: number): string {
+  if (ms < 1000) return `${ms} ms`;
+  if (ms < 120_000) return `${(ms / 1000).toFixed(1)} s`;
+  const seconds = Math.round(ms / 1000);
+  return `${Math.floor(seconds / 60)} min ${seconds % 60} s`;
+}
+
+/** The reasons for the ending of a tick, as sentences, each cause before its consequence. */
+export function reasonsOf({ ending, codes, decisions }: Trace): string[] {
+  const desired = decisions.filter((each) => each.word === 'desired' && each.reason !== '').map(describeDecision);
+  const events = decisions.filter(({ word }) => explanatoryWords.has(word)).map(describeDecision);
+  const isOffline = ending.startsWith('offline');
+  const callErrors = isOffline ? describeCallErrors(decisions) : [];
+  const sentences = [...desired, ...codes.map(describeCode), ...callErrors, ...events];
+  return sentences.length > 0 ? [...new Set(sentences)] : decisions.slice(0, 1).map(describeDecision);
+}
+
+/** One decision as a sentence. */
+function describeDecision(decision: Decision): string {
+  switch (decision.word) {
+    case 'desired':
+      return describeDesired(decision);
+    case 'paused':
+      return `the wanted bundle failed before; it is not tried again for another ${decision.seconds} s`;
+    case 'deferred':
+      return deferralMeanings[decision.by];
+    case 'unhealthy':
+      return `unhealthy: ${decision.services.join(', ')}${onNodes(decision.nodes)}`;
+    case 'attempt-found':
+      return `an apply of ${shortSha(decision.sha)} was cut short earlier (${decision.phase})`;
+    case 'call-failed':
+      return `${peerNames[decision.peer]}: ${decision.error}`;
+    case 'downloaded':
+      return `${decision.bytes} bytes of the bundle arrived`;
+    case 'signed':
+      return `signed by ${decision.signers.join(', ')}`;
+    case 'image-signed':
+      return `image of ${decision.service} signed by ${decision.signers.join(', ')} (${decision.digest})`;
+    case 'secrets-read':
+      return `secrets read: ${decision.count}`;
+    case 'started':
+      return describeStarted(decision);
+    case 'current-restored':
+      return `no container was touched; in force is again ${decision.sha === null ? 'nothing' : shortSha(decision.sha)}`;
+    case 'reverted':
+      return `the release before, ${shortSha(decision.sha)}, was restored and is healthy`;
+    case 'revert-failed':
+      return `the release before, ${shortSha(decision.sha)}, could not be brought back yet; the next tick goes on`;
+    case 'revert-ended':
+      return `the release before, ${shortSha(decision.sha)}, could not be brought back; the next bundle is applied as usual`;
+    case 'interrupted-reverted':
+      return `the half-made apply was undone; ${shortSha(decision.sha)} is in force`;
+    default:
+      return describeEvent(decision);
+  }
+}
+
+/** The nodes of a swarm on which something is not well. */
+function onNodes(nodes: readonly string[] = []): string {
+  return nodes.length === 0 ? '' : `; on ${nodes.join(', ')}`;
+}
+
+/** A decision without facts. Traces of other versions of the agent, which are still on the disk, may have other words. */
+function describeEvent({ word }: { word: string }): string {
+  return eventSentences[word] ?? word;
+}
+
+const eventSentences: Readonly<Record<string, string>> = {
+  'engine-unreachable': 'the container engine did not answer',
+  'engine-failed': 'the container engine could not tell what runs',
+  'not-reverted': 'what failed is left as it is: there is no release before it, or on_failure is leave',
+  'token-replaced': 'the token was leased anew before its maximum',
+};
+
+/** The first 12 digits of a digest; the JSON contains all. */
+export function shortSha(sha: string): string {
+  return sha.slice(0, 12);
+}
+
+const explanatoryWords = new Set<Decision['word']>([
+  'paused',
+  'deferred',
+  'engine-unreachable',
+  'engine-failed',
+  'started',
+  'current-restored',
+  'not-reverted',
+  'reverted',
+  'revert-failed',
+  'revert-ended',
+  'interrupted-reverted',
+]);
+
+const deferralMeanings = {
+  hold: 'an operator holds this host',
+  window: 'no window of this host is open',
+  leader: 'another manager of the swarm leads, and acts',
+};
+
+function describeDesired({ action, applied, desired, reason }: Extract<Decision, { word: 'desired' }>): string {
+  const [kind, detail = ''] = reason.split(':');
+  const target = desired === null ? 'nothing' : shortSha(desired);
+  switch (kind) {
+    case 'sha_changed':
+      return applied === null
+        ? `the wanted bundle is ${target}, and none was applied`
+        : `the wanted bundle changed from ${shortSha(applied)} to ${target}`;
+    case 'retry':
+      return `${target} is tried again, failed tries so far: ${detail}`;
+    case 'resume':
+      return `an apply of ${target} that was cut short goes on (${detail})`;
+    case 'reapply':
+      return `${target} is applied and was ordered again`;
+    case 'drift':
+      return `services were unhealthy: ${detail.replaceAll(',', ', ')}`;
+    case 'leader':
+      return `${detail} leads the swarm`;
+    case 'retired':
+      return 'the backend is retired, so the project goes down';
+    default:
+      return action === 'none' ? 'nothing new is wanted' : `ordered was ${action}`;
+  }
+}
+
+function describeStarted({ services, untouched, gone }: Extract<Decision, { word: 'started' }>): string {
+  const parts = [
+    ['in new containers', services],
+    ['untouched', untouched],
+    ['gone', gone],
+  ] as const;
+  const described = parts.flatMap(([what, names]) => (names.length > 0 ? [`${what}: ${names.join(', ')}`] : []));
+  return described.length > 0 ? described.join('; ') : 'there was nothing to start';
+}
+
+function describeCallErrors(decisions: readonly Decision[]): string[] {
+  const texts = decisions.filter(({ word }) => word === 'call-failed').map(describeDecision);
+  return [...new Set(texts)].map((text) => {
+    const tries = texts.filter((each) => each === text).length;
+    return tries === 1 ? text : `${text}, ${tries} times`;
+  });
+}
+
+function describeCode(code: string): string {
+  const meaning = isRefusal(code) ? refusals[code].meaning : failureMeanings[code];
+  return meaning === undefined ? code : `${code}: ${meaning}`;
+}
+
+function isRefusal(code: string): code is RefusalCode {
+  return Object.hasOwn(refusals, code);
+}
+
+/** What each common failure means; refusals have their meaning in machines/refusals.ts (spec §9). */
+const failureMeanings: Readonly<Record<string, string>> = {
+  PULL_FAILED: 'an image cannot be had from its registry',
+  UP_FAILED: 'docker compose up failed',
+  DOWN_FAILED: 'docker compose down failed',
+  UNHEALTHY: 'containers did not become healthy in time',
+  RUNTIME_UNAVAILABLE: 'the container engine does not answer',
+  ENGINE_ERROR: 'the container engine answers, but cannot do what was asked',
+  AGENT_UNAUTHENTICATED: 'the tenancy service or the mesh refuses this agent; a new grant is needed',
+  AGENT_ENV_MISMATCH: 'the token belongs to another env than config.yaml says',
+  TLS_UNTRUSTED: 'the certificate of a service is not trusted',
+  CLOCK_SKEW: 'the clock of this host is wrong',
+  DISK_WRITE_FAILED: 'the state directory cannot be written to',
+};
+
+/** The file of one trace. It is numbered, so that the order does not depend on the clock. */
+export interface TraceFile {
+  number: number;
+  tick: string;
+  quiet: boolean;
+}
+
+/** Number of newest traces to keep, and of newest traces that are not quiet. */
+export const maxTraces = 50;
+
+/** Limits the work of a single tick. */
+const maxRemovedAtOnce = 20;
+
+/** `000012-<tick>.json`, or `….quiet.json` for a quiet tick. */
+export function traceFileNameOf({ number, tick, quiet }: TraceFile): string {
+  return `${String(number).padStart(6, '0')}-${tick}${quiet ? '.quiet' : ''}.json`;
+}
+
+/** The trace files among the names of a directory, newest first. */
+export function traceFilesOf(names: readonly string[]): TraceFile[] {
+  const files = names.flatMap((name): TraceFile[] => {
+    const [, number, tick = '', quiet] = /^(\d{6,15})-([0-9a-f-]{36})(\.quiet)?\.json$/.exec(name) ?? [];
+    return number === undefined ? [] : [{ number: Number(number), tick, quiet: quiet !== undefined }];
+  });
+  return files.sort((a, b) => b.number - a.number);
+}
+
+/** Selects the files to remove from all, newest first: neither the newest nor the newest that are not quiet. */
+export function selectTracesForRemoval(files: readonly TraceFile[]): TraceFile[] {
+  const notQuiet = files.filter(({ quiet }) => !quiet).slice(0, maxTraces);
+  return files
+    .slice(maxTraces)
+    .filter((file) => !notQuiet.includes(file))
+    .slice(-maxRemovedAtOnce);
+}

@@ -1,0 +1,124 @@
+import { setTimeout as pause } from 'node:timers/promises';
+import { failedFault, throwIfStopped } from '../../../machines/fault.ts';
+import { monotonicMs } from '../../core/clock.ts';
+import { printable } from '../../core/text.rules.ts';
+import { redactExcerpts } from '../engine/containerLogs.ts';
+import type { SwarmNode } from '../engine/engineAnswer.rules.ts';
+import {
+  endsOfJob,
+  imageRemoval,
+  type NodeEnd,
+  type NodeJob,
+  type NodeJobPlace,
+  serviceOfJob,
+  volumeRemoval,
+} from './stackTask.rules.ts';
+import type { SwarmDependencies } from './waitUntilHealthy.ts';
+
+const pollMs = 500;
+
+/** Removes the stack's volumes on the other nodes; what stays is named in journal and report, with its node. */
+async function purgeOtherNodes(context: SwarmDependencies, signal: AbortSignal): Promise<void> {
+  const { journal, remarks } = context.deps.tick;
+  const tell = (line: string) => {
+    journal.warn(line);
+    remarks.push(line);
+  };
+  await work(context, { what: 'volumes', job: volumeRemoval(context.deps.project), tell }, signal);
+}
+
+/** Removes images that the other nodes use no more, as far as the applied release tells them. */
+export async function pruneOtherNodes(context: SwarmDependencies, signal: AbortSignal): Promise<void> {
+  const { deps, state } = context;
+  const tell = (line: string) => deps.tick.journal.info(line);
+  await work(context, { what: 'images', job: imageRemoval(state.record?.images ?? []), tell }, signal);
+}
+
+interface Work {
+  /** What is removed. */
+  what: 'images' | 'volumes';
+  job: NodeJob;
+  /** Tells what stays. */
+  tell: (line: string) => void;
+}
+
+async function work(context: SwarmDependencies, { what, job, tell }: Work, signal: AbortSignal): Promise<void> {
+  const { deps, swarm } = context;
+  const { NodeID: ownNode } = await swarm.membership();
+  const others = (await swarm.nodes()).filter(({ ID }) => ID !== ownNode);
+  if (others.length === 0) return;
+  const { node_image: image, node_socket: socket } = deps.settings.swarm;
+  if (image === null) {
+    const names = others.map(({ Description }) => printable(Description.Hostname));
+    tell(`${what} on other nodes of the swarm stay: ${names.sort().join(', ')}`);
+    return;
+  }
+  for (const { node, trouble, lines } of await workOn(context, { job, image, socket, ownNode, others }, signal)) {
+    if (trouble !== '') tell(`${what} on node ${node} stay: ${[trouble, ...lines].join('; ')}`);
+    else if (lines.length > 0) deps.tick.journal.info(`${what} removed on node ${node}: ${lines.join(', ')}`);
+  }
+}
+
+interface Place extends Pick<NodeJobPlace, 'image' | 'socket' | 'ownNode'> {
+  job: NodeJob;
+  others: readonly SwarmNode[];
+}
+
+/** Runs a job on each other node, as long as a down may last; how it ended there, and what it printed. */
+async function workOn(context: SwarmDependencies, { job, others, ...place }: Place, signal: AbortSignal) {
+  const { deps, nodeServices, swarm } = context;
+  const { name, labels } = nodeServices;
+  const serviceId = await nodeServices.start(serviceOfJob(job, { ...place, name, labels }));
+  try {
+    const ends = await waitForEnds(context, { serviceId, others }, signal);
+    const printed = async ({ taskId }: NodeEnd) => {
+      const excerpts = taskId === null ? [] : await swarm.logs(taskId).catch(() => []);
+      return redactExcerpts(deps, excerpts).flatMap((text) => text.split('\n').filter((line) => line !== ''));
+    };
+    return await Promise.all(ends.map(async (end) => ({ ...end, lines: await printed(end) })));
+  } finally {
+    await nodeServices.removeAll();
+  }
+}
+
+async function waitForEnds(
+  { deps, nodeServices }: SwarmDependencies,
+  { serviceId, others }: { serviceId: string; others: readonly SwarmNode[] },
+  signal: AbortSignal,
+): Promise<NodeEnd[]> {
+  const deadlineMs = monotonicMs() + deps.settings.down_timeout_s * 1000;
+  for (;;) {
+    const ends = endsOfJob(await nodeServices.tasks(serviceId), others);
+    if (ends.every(({ isOver }) => isOver) || monotonicMs() >= deadlineMs) return ends;
+    await pause(pollMs, undefined, { signal }).catch(() => throwIfStopped(signal));
+  }
+}
+
+/**
+ * Removes the stack, waits until its tasks and the containers of this node are gone, then removes what they mounted. With
+ * `volumes` each node removes its own.
+ */
+export async function down(
+  context: SwarmDependencies,
+  { volumes }: { volumes: boolean },
+  signal: AbortSignal,
+): Promise<void> {
+  const { deps, contents, stacks, state, swarm } = context;
+  await state.confirm();
+  await stacks.remove(signal);
+  await waitUntilGone(context, signal);
+  await contents.removeOthers(new Set());
+  if (!volumes) return;
+  await deps.containers.removeOwnedResources({ volumes: await swarm.volumes(), networks: [] });
+  await purgeOtherNodes(context, signal);
+}
+
+async function waitUntilGone({ deps, swarm }: SwarmDependencies, signal: AbortSignal): Promise<void> {
+  const { down_timeout_s } = deps.settings;
+  const deadlineMs = monotonicMs() + down_timeout_s * 1000;
+  while ((await swarm.tasks()).length > 0 || (await swarm.containers()) > 0) {
+    if (monotonicMs() >= deadlineMs)
+      throw failedFault('DOWN_FAILED', `the tasks of the stack are not gone within ${down_timeout_s}s`);
+    await pause(pollMs, undefined, { signal }).catch(() => throwIfStopped(signal));
+  }
+}

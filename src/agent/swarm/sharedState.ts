@@ -1,0 +1,176 @@
+import { randomBytes } from 'node:crypto';
+import { failedFault, Fault } from '../../../machines/fault.ts';
+import type { Sha } from '../../../machines/types.ts';
+import type { ReleaseRecord } from '../release/record.rules.ts';
+import type { State } from '../state/state.rules.ts';
+import type { StateStore } from '../state/stateFile.ts';
+import { findObject, swarmNamesOf, type SwarmObject, type SwarmObjects } from './swarmObjects.ts';
+import { emptySwarmState, parseSwarmState, sharedFactsOf, type SwarmState } from './swarmState.rules.ts';
+
+/** Where the state is kept, and what it is made of. */
+interface SharedStateParts {
+  file: StateStore;
+  facts: SwarmFacts;
+  /** The record of a release on this host. */
+  readRecord: (sha: Sha) => Promise<ReleaseRecord | null>;
+}
+
+/**
+ * `state.json` as a copy of what the managers of a swarm share. What is shared changes by compare and swap in the swarm first,
+ * by the agent that acts alone: it fails with the ending `interrupted` as soon as another one has written.
+ */
+export class SharedState implements StateStore {
+  readonly #parts: SharedStateParts;
+  #node = '';
+  #record: ReleaseRecord | null = null;
+  /** What this agent has read or written last, while it may act. */
+  #seen: SeenState | null = null;
+
+  constructor(parts: SharedStateParts) {
+    this.#parts = parts;
+  }
+
+  get state(): Readonly<State> {
+    return this.#parts.file.state;
+  }
+
+  get isUnknown(): boolean {
+    return this.#parts.file.isUnknown;
+  }
+
+  /** The record of the applied release, which may be on another host alone; null when none is applied. */
+  get record(): ReleaseRecord | null {
+    return this.#record;
+  }
+
+  /** Reads the copy. Until `follow`, this agent may not act. */
+  async load(): Promise<Readonly<State>> {
+    this.#seen = null;
+    return this.#parts.file.load();
+  }
+
+  /**
+   * Copies what the managers share to this host. An agent that acts takes over the attempt of another node. Throws
+   * `RUNTIME_UNAVAILABLE` when the swarm cannot say.
+   */
+  async follow({ node, acts }: { node: string; acts: boolean }): Promise<void> {
+    const { file, facts } = this.#parts;
+    const seen = await facts.readState();
+    await file.update(seen.seen === null ? { ...seen.state.facts, ...outlivesSwarm(file.state) } : seen.state.facts);
+    this.#node = node;
+    this.#record = seen.state.record;
+    this.#seen = acts ? seen : null;
+    if (acts && file.state.attempt !== null && seen.state.node !== node) await this.#share(seen, file.state);
+  }
+
+  /**
+   * Changes the state; in the swarm first where the managers share it. Throws `RUNTIME_UNAVAILABLE` for an attempt while the
+   * swarm cannot say whether this agent may act.
+   */
+  async update(patch: Partial<State>): Promise<void> {
+    const [seen, next] = [this.#seen, { ...this.state, ...patch }];
+    if (seen !== null && !isSame(seen.state.facts, sharedFactsOf(next))) await this.#share(seen, next);
+    if (seen === null && patch.attempt)
+      throw failedFault('RUNTIME_UNAVAILABLE', 'the swarm does not tell whether this node may act');
+    await this.#parts.file.update(patch);
+  }
+
+  /** Throws when another agent has written since this one has: then it acts in place of this one. */
+  async confirm(): Promise<void> {
+    const { seen } = await this.#parts.facts.readState();
+    if (this.#seen === null || seen?.version !== this.#seen.seen?.version) throw this.#superseded();
+  }
+
+  async #share(seen: SeenState, next: Readonly<State>): Promise<void> {
+    const { facts, readRecord } = this.#parts;
+    const { applied_sha, applied_at } = next;
+    const isAppliedNow = applied_sha !== null && applied_at !== seen.state.facts.applied_at;
+    const kept = seen.state.record?.sha === applied_sha ? seen.state.record : null;
+    const record = isAppliedNow ? await readRecord(applied_sha) : kept;
+    const written = { facts: sharedFactsOf(next), node: this.#node, record };
+    if (!(await facts.writeState(seen, written))) throw this.#superseded();
+    const now = await facts.readState();
+    if (!isSame(now.state, written)) throw this.#superseded();
+    this.#seen = now;
+    this.#record = record;
+  }
+
+  #superseded(): Fault {
+    this.#seen = null;
+    return new Fault(
+      'interrupted',
+      'another manager of the swarm acts in place of this one, and goes on with the work',
+    );
+  }
+}
+
+/** What a host knows by itself where its swarm knows nothing yet: none may be led back by a new swarm. */
+function outlivesSwarm({ highest_sequence, production, production_unknown }: Readonly<State>): Partial<State> {
+  return { highest_sequence, production, ...(production_unknown !== undefined && { production_unknown }) };
+}
+
+/** Both have their fields in one order. */
+function isSame(one: object, other: object): boolean {
+  return JSON.stringify(one) === JSON.stringify(other);
+}
+
+/** The state as one manager has read it; a write names it, and fails when another one came between. */
+interface SeenState {
+  state: SwarmState;
+  /** Null while the swarm keeps none. */
+  seen: SwarmObject | null;
+}
+
+type SwarmFacts = ReturnType<typeof createSwarmFacts>;
+
+const format = Buffer.from('1');
+const keyBytes = 32;
+
+/**
+ * What all managers of a swarm share, kept as its configs: a manager that cannot ask the swarm knows nothing
+ * of it, and one that does is told the newest. Only the key is secret; whoever can read it has no need of it.
+ */
+export function createSwarmFacts(configs: SwarmObjects, env: string) {
+  const names = swarmNamesOf(env);
+  const labels = { 'deployd.env': env };
+  const find = (name: string) => findObject(configs, name);
+  const readState = async (): Promise<SeenState> => {
+    const seen = await find(names.state);
+    return { seen, state: seen === null ? emptySwarmState(env) : stateIn(seen, env) };
+  };
+  return {
+    readState,
+
+    /** Writes the state that follows upon one that was read; false when another manager has written since then. */
+    writeState: ({ seen }: SeenState, next: SwarmState): Promise<boolean> => {
+      const written = { ...labels, [stateLabel]: JSON.stringify(next) };
+      return seen === null
+        ? configs.create({ name: names.state, labels: written, data: format })
+        : configs.relabel(seen, written);
+    },
+
+    /** The key by which all managers name secrets; the first who asks makes it. */
+    key: async (): Promise<Uint8Array> => {
+      const kept = await find(names.key);
+      if (kept !== null) return kept.data;
+      const data = randomBytes(keyBytes);
+      if (await configs.create({ name: names.key, labels, data })) return data;
+      const other = await find(names.key);
+      if (other === null) throw notKept(names.key);
+      return other.data;
+    },
+  };
+}
+
+const stateLabel = 'deployd.state';
+
+function stateIn({ name, labels }: SwarmObject, env: string): SwarmState {
+  const state = parseSwarmState(labels[stateLabel] ?? '', env);
+  if (state === null) throw failedFault('RUNTIME_UNAVAILABLE', `config ${name} of the swarm holds no state`);
+  return state;
+}
+
+/** A name that was given away and is free again at once. */
+function notKept(name: string): Fault {
+  return failedFault('RUNTIME_UNAVAILABLE', `another manager changed config ${name} of the swarm at the same time`);
+}

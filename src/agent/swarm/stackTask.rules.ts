@@ -1,0 +1,282 @@
+import { printable } from '../../core/text.rules.ts';
+import { parseImageReference } from '../../registry/imageReference.rules.ts';
+import type { SwarmNode } from '../engine/engineAnswer.rules.ts';
+import type { ReleaseRecord } from '../release/record.rules.ts';
+
+/** What the tasks of a service are made of. It contains the environment, and so secrets. */
+export interface TaskSpec {
+  ContainerSpec?: { Image?: string; Healthcheck?: { Test?: string[] | null } | null };
+  RestartPolicy?: { Condition?: string };
+  Runtime?: string;
+  Placement?: object;
+  /** Counts the times that new tasks were asked for though nothing has changed. */
+  ForceUpdate?: number;
+}
+
+/** A service, in the fields that are used. */
+export interface SwarmService {
+  ID: string;
+  UpdatedAt: string;
+  Version: { Index: number };
+  Spec: {
+    Name: string;
+    Labels?: Record<string, string> | null;
+    TaskTemplate: TaskSpec;
+    Mode?: { Global?: object; ReplicatedJob?: object; GlobalJob?: object };
+  };
+  UpdateStatus?: { State?: string; Message?: string };
+  ServiceStatus?: { DesiredTasks: number };
+}
+
+/** A task, in the fields that are used. */
+export interface SwarmTask {
+  ID: string;
+  CreatedAt: string;
+  ServiceID: string;
+  /** Absent until a node is chosen. */
+  NodeID?: string;
+  /** Absent in a service that runs one task on each node. */
+  Slot?: number;
+  DesiredState: string;
+  Spec: TaskSpec;
+  Status: { Timestamp: string; State: string; Err?: string; ContainerStatus?: { ExitCode?: number } };
+}
+
+/** The newest task of a slot that is to run, or the newest of all where none is; without anything secret. */
+export interface StackTask {
+  id: string;
+  service: string;
+  /** `web.1@manager-2`, `web.1` until a node is chosen. */
+  name: string;
+  /** Hostname of its node; null until one is chosen. */
+  node: string | null;
+  /** As the swarm says it: `pending`, `preparing`, `starting`, `running`, `complete`, `failed`, `rejected` … */
+  state: string;
+  exitCode: number | null;
+  /** The swarm's words for its trouble; '' without. */
+  error: string;
+  hasHealthcheck: boolean;
+  /** True when it is made of what the service is now. */
+  isCurrent: boolean;
+  /** False once the swarm has ended it, or it has ended by itself. */
+  isToRun: boolean;
+  /** Whether the swarm starts another one in its place when it ends: `any`, `on-failure`, `none`. */
+  restarts: string;
+  /** The newest task of its slot that is made of the same, and may have printed something; null without one. */
+  printedId: string | null;
+  createdMs: number;
+  /** Hostname of the node that was lost with the task before it in its slot; null where none was. */
+  movedFrom: string | null;
+  /** When its last predecessor of the same making ended by itself; null when none did. */
+  lastEndMs: number | null;
+}
+
+/** What is known of a stack at one moment. */
+export interface StackFacts {
+  project: string;
+  services: readonly SwarmService[];
+  tasks: readonly SwarmTask[];
+  nodes: readonly SwarmNode[];
+}
+
+/** The newest task of each slot of each service, sorted by name. */
+export function newestTasks({ project, services, tasks, nodes }: StackFacts): StackTask[] {
+  const hostnames = new Map(nodes.map(({ ID, Description }) => [ID, Description.Hostname]));
+  const lost = new Set(nodes.filter(({ Status }) => Status?.State === 'down').map(({ ID }) => ID));
+  return services
+    .flatMap((service) => {
+      const own = tasks.filter(({ ServiceID }) => ServiceID === service.ID);
+      return [...Map.groupBy(own, slotOf).values()].map((slot) =>
+        newestOf(slot, { service, project, hostnames, lost }),
+      );
+    })
+    .sort((a, b) => (a.name < b.name ? -1 : 1));
+}
+
+/** The name of a service in the compose file. */
+export function serviceNameOf({ Spec }: SwarmService, project: string): string {
+  return Spec.Name.slice(project.length + 1);
+}
+
+function slotOf({ Slot, NodeID }: SwarmTask): string {
+  return Slot === undefined || Slot === 0 ? (NodeID ?? '') : String(Slot);
+}
+
+interface SlotContext {
+  service: SwarmService;
+  project: string;
+  hostnames: ReadonlyMap<string, string>;
+  /** Ids of the nodes that do not answer. */
+  lost: ReadonlySet<string>;
+}
+
+function newestOf(slot: SwarmTask[], { service, project, hostnames, lost }: SlotContext): StackTask {
+  const [newest, ...earlier] = slot.toSorted(byPrecedence) as [SwarmTask, ...SwarmTask[]];
+  const { ContainerSpec, RestartPolicy } = service.Spec.TaskTemplate;
+  const [wanted, state] = [service.Spec.TaskTemplate, newest.Status.State];
+  const same = [newest, ...earlier].filter(({ Spec }) => isSame(Spec, wanted));
+  const before = same.find((task) => task.NodeID !== newest.NodeID);
+  const ends = same.filter((task) => task !== newest && endedByItself(task));
+  const name = serviceNameOf(service, project);
+  const place = newest.Slot === undefined || newest.Slot === 0 ? '' : `.${newest.Slot}`;
+  const hostname = hostnames.get(newest.NodeID ?? '');
+  return {
+    id: newest.ID,
+    service: name,
+    name: `${name}${place}${hostname === undefined ? '' : `@${hostname}`}`,
+    node: hostname ?? null,
+    state,
+    exitCode: endedByItself(newest) ? (newest.Status.ContainerStatus?.ExitCode ?? null) : null,
+    error: newest.Status.Err ?? '',
+    hasHealthcheck: !['NONE', undefined].includes(ContainerSpec?.Healthcheck?.Test?.[0]),
+    isCurrent: isSame(newest.Spec, wanted),
+    isToRun: isToRun(newest),
+    restarts: RestartPolicy?.Condition ?? 'any',
+    printedId: same.find(({ Status }) => startedStates.has(Status.State))?.ID ?? null,
+    createdMs: Date.parse(newest.CreatedAt),
+    movedFrom: lost.has(before?.NodeID ?? '') ? (hostnames.get(before?.NodeID ?? '') ?? null) : null,
+    lastEndMs: ends.length === 0 ? null : Math.max(...ends.map(({ Status }) => Date.parse(Status.Timestamp))),
+  };
+}
+
+/**
+ * Both come from one engine, which writes the same fields in the same order, but the runtime of services only. The swarm leaves
+ * a task whose node will do as it was when its placement changes; a bundle that changes it changes a label.
+ */
+function isSame(one: TaskSpec, other: TaskSpec): boolean {
+  const compared = (spec: TaskSpec) => JSON.stringify({ ...spec, Runtime: undefined, Placement: undefined });
+  return compared(one) === compared(other);
+}
+
+/**
+ * The swarm makes a second task of a slot when it takes a node for lost, and ends that one, though it is newer, when the node
+ * is back.
+ */
+function byPrecedence(a: SwarmTask, b: SwarmTask): number {
+  return Number(isToRun(b)) - Number(isToRun(a)) || Date.parse(b.CreatedAt) - Date.parse(a.CreatedAt);
+}
+
+function isToRun({ DesiredState }: SwarmTask): boolean {
+  return !['shutdown', 'remove'].includes(DesiredState);
+}
+
+/** States of a task whose container was started. */
+const startedStates = new Set(['starting', 'running', 'complete', 'shutdown', 'failed']);
+
+function endedByItself({ Status }: SwarmTask): boolean {
+  return ['complete', 'failed', 'rejected'].includes(Status.State);
+}
+
+/** A script of `sh` that does something on a node by the `docker` program. */
+export interface NodeJob {
+  script: string;
+  args: readonly string[];
+}
+
+/** What a job runs in, and where. */
+export interface NodeJobPlace {
+  name: string;
+  labels: Record<string, string>;
+  /** Pinned by its digest. */
+  image: string;
+  /** Of the engine, on each node. */
+  socket: string;
+  /** The node that needs no job. */
+  ownNode: string;
+}
+
+/** What a node has made of a job. */
+export interface NodeEnd {
+  node: string;
+  /** Its task; null where the swarm has made none. */
+  taskId: string | null;
+  /** False while it is at work. */
+  isOver: boolean;
+  /** Why the job is not done; '' if it is. */
+  trouble: string;
+}
+
+const socketInside = '/var/run/docker.sock';
+
+/** The service of a job: one task on each other node, once. */
+export function serviceOfJob({ script, args }: NodeJob, place: NodeJobPlace): object {
+  const { name, labels, image, socket, ownNode } = place;
+  return {
+    Name: name,
+    Labels: labels,
+    TaskTemplate: {
+      ContainerSpec: {
+        Image: image,
+        Command: ['sh', '-c', script, 'sh', ...args],
+        Mounts: [{ Type: 'bind', Source: socket, Target: socketInside }],
+      },
+      LogDriver: { Name: 'json-file' },
+      Placement: { Constraints: [`node.id!=${ownNode}`] },
+      RestartPolicy: { Condition: 'none' },
+    },
+    Mode: { GlobalJob: {} },
+  };
+}
+
+/** How far each other node is with a job, by name. */
+export function endsOfJob(tasks: readonly SwarmTask[], others: readonly SwarmNode[]): NodeEnd[] {
+  return others
+    .map((node): NodeEnd => {
+      const task = tasks.find(({ NodeID }) => NodeID === node.ID);
+      return { node: printable(node.Description.Hostname), taskId: task?.ID ?? null, ...endOn(node, task) };
+    })
+    .sort((a, b) => (a.node < b.node ? -1 : 1));
+}
+
+function endOn({ Status, Spec }: SwarmNode, task: SwarmTask | undefined): Pick<NodeEnd, 'isOver' | 'trouble'> {
+  const [nodeState, availability] = [Status?.State ?? 'ready', Spec?.Availability ?? 'active'];
+  if (nodeState !== 'ready') return { isOver: true, trouble: `the node is ${printable(nodeState)}` };
+  if (availability !== 'active')
+    return { isOver: true, trouble: `the node takes no tasks (${printable(availability)})` };
+  const { State = 'new', Err = '' } = task?.Status ?? {};
+  if (State === 'complete') return { isOver: true, trouble: '' };
+  return { isOver: endStates.has(State), trouble: printable(`${State}${Err === '' ? '' : `: ${Err}`}`) };
+}
+
+/** States that a task leaves no more, besides `complete`. */
+const endStates = new Set(['failed', 'rejected', 'shutdown', 'orphaned', 'remove']);
+
+/** Removes the volumes of a stack, which its containers on the node may use a little longer; names each that is gone. */
+export const volumeRemoval = (project: string): NodeJob => ({
+  args: [project],
+  script: `
+volumes=$(docker volume ls --quiet --filter "label=com.docker.stack.namespace=$1") || exit 1
+for volume in $volumes; do
+  tries=0
+  until answer=$(docker volume rm "$volume" 2>&1); do
+    tries=$((tries + 1))
+    if [ "$tries" -ge 20 ]; then failed=1; break; fi
+    sleep 1
+  done
+  echo "$answer"
+done
+exit "\${failed:-0}"
+`,
+});
+
+/** Removes pinned images of the release's repositories, but for those of the release and those in use; names each that is gone. */
+export const imageRemoval = (images: Readonly<ReleaseRecord['images']>): NodeJob => ({
+  args: [images.map(({ id }) => id).join(' '), ...new Set(images.map(({ reference }) => repositoryOf(reference)))],
+  script: `
+kept=" $1 "
+shift
+for repository; do
+  images=$(docker image ls --digests --format '{{.Repository}}@{{.Digest}}' "$repository") || exit 1
+  for image in $images; do
+    case "$kept" in *" \${image##*@} "*) continue ;; esac
+    case "$image" in *@sha256:*) ! docker image rm "$image" >/dev/null 2>&1 || echo "$image" ;; esac
+  done
+done
+`,
+});
+
+/** As the docker program names a repository. */
+function repositoryOf(reference: string): string {
+  const { registry, repository } = parseImageReference(reference);
+  return registry === 'docker.io' ? repository.replace(/^library\//, '') : `${registry}/${repository}`;
+}

@@ -1,0 +1,161 @@
+import { failedFault } from '../../../machines/fault.ts';
+import type { Bundle, DesiredState, ObservedState, Sha } from '../../../machines/types.ts';
+import { registryOf } from '../../registry/imageReference.rules.ts';
+import { imageDigest, RegistryError } from '../../registry/repository.ts';
+import * as steps from '../apply/index.ts';
+import { isSecretFree, registryLoginsOf } from '../apply/readSecrets.ts';
+import { isOutside, leaderInstead, membershipFault } from '../engine/engineAnswer.rules.ts';
+import { pruneImages, warnOnError } from '../release/garbage.ts';
+import type { Orchestrator } from '../release/orchestrator.ts';
+import { isSameRecord, type ReleaseRecord } from '../release/record.rules.ts';
+import type { Releases } from '../release/releases.ts';
+import type { StateStore } from '../state/stateFile.ts';
+import { removeUnmounted, restore, start } from './deployRelease.ts';
+import { down, pruneOtherNodes } from './nodeWork.ts';
+import { openSwarm, type SwarmAdapters, type SwarmOptions } from './openSwarm.ts';
+import { SharedState } from './sharedState.ts';
+import { observe, type SwarmDependencies, waitUntilHealthy, type SwarmAgent } from './waitUntilHealthy.ts';
+
+/** Drives the swarm of this host's engine; `state.json` becomes a copy of what its managers share. */
+export function createSwarmOrchestration(
+  getDeps: () => SwarmAgent,
+  { file, releases, ...options }: SwarmOptions & { file: StateStore; releases: Pick<Releases, 'readRecord'> },
+): { orchestrator: Orchestrator; state: StateStore } {
+  const adapters = openSwarm(options);
+  const state = new SharedState({ file, facts: adapters.facts, readRecord: (sha) => releases.readRecord(sha) });
+  return { state, orchestrator: createSwarmOrchestrator(getDeps, { ...adapters, state }) };
+}
+
+/** A stack of Docker Swarm on all nodes that the swarm has. */
+export function createSwarmOrchestrator(
+  getDeps: () => SwarmAgent,
+  shared: SwarmAdapters & { state: SharedState },
+): Orchestrator {
+  const [digests, mounted] = [new Map<string, string>(), new Set<string>()];
+  const context = (): SwarmDependencies => ({ ...shared, deps: getDeps(), digests, mounted });
+  return {
+    isShared: true,
+    membership: () => membership(context()),
+    observe: (applied) => observe(context(), applied),
+    adopt: async () => [], // the swarm makes containers itself
+    obtain: (sha, signal) => obtainRelease(context(), sha, signal),
+    pull: (bundle, signal) => pinImages(context(), bundle, signal),
+    start: ({ bundle }, signal) => start(context(), bundle, signal),
+    waitUntilHealthy: (sha, signal) => waitUntilHealthy(context(), sha, signal),
+    restore: ({ sha }, signal) => restore(context(), sha, signal),
+    removeUnused: () => removeUnmounted(context()),
+    runningImages: async () => [...digests].map(([reference, id]) => ({ reference, id })),
+    finishedOneShots: async ({ jobs = [] }) => jobs,
+    volumes: () => shared.swarm.volumes(),
+    down: (options, signal) => down(context(), options, signal),
+    prune: async () => {
+      const deps = getDeps();
+      await pruneImages(deps);
+      await warnOnError(deps, 'images on other nodes stay for now', () => pruneOtherNodes(context(), deps.stop.signal));
+    },
+  };
+}
+
+/** The swarm of this node, and the manager that acts in place of it, after this host has copied what the managers share. */
+export async function membership(context: SwarmDependencies): Promise<Pick<ObservedState, 'leader' | 'swarm'>> {
+  const { swarm, state } = context;
+  const found = await swarm.membership();
+  if (isOutside(found)) await state.update({ swarm: null });
+  const fault = membershipFault(found);
+  if (fault !== null) throw fault;
+  const { NodeID, Cluster } = found;
+  const own = { id: Cluster?.ID ?? '', node: NodeID };
+  await state.update({ swarm: own });
+  const leader = leaderInstead(found, await swarm.nodes());
+  await state.follow({ node: NodeID, acts: leader === null });
+  await forgetSecrets(context, leader === null);
+  return { leader, swarm: own };
+}
+
+/**
+ * Removes values of secrets that another manager has applied anew or taken down. A manager that does not act keeps those of
+ * the applied release alone, which it may have to start again; the one that acts keeps those of its attempt, with the way back
+ * from it.
+ */
+async function forgetSecrets({ deps, state }: SwarmDependencies, acts: boolean): Promise<void> {
+  const { releases } = deps;
+  const { applied_sha, attempt } = state.state;
+  for (const sha of await releases.list()) {
+    if (acts && sha === attempt?.sha) continue;
+    const isCurrent = sha === applied_sha ? isSameRecord(await releases.readRecord(sha), state.record) : acts;
+    if (!isCurrent && (await releases.hasEnv(sha))) await releases.stripEnv(sha);
+  }
+  if (!acts && applied_sha === null) await releases.current.remove();
+}
+
+/**
+ * Asks registries for the digest of each image of a bundle, so that every node gets the same one, now and after a revert.
+ * The nodes pull by themselves. Throws `PULL_FAILED`.
+ */
+export async function pinImages(context: SwarmDependencies, bundle: Bundle, signal: AbortSignal): Promise<void> {
+  const { deps, digests } = context;
+  const access = deps.registries.open(registryLoginsOf(deps, bundle), signal);
+  deps.vault.noteUntrackedSecrets(); // tokens of registries
+  try {
+    for (const [service, { image }] of deps.tick.serviceDefinitions?.services ?? []) {
+      const digest = await imageDigest(image, access).catch((error: unknown) => {
+        if (!(error instanceof RegistryError)) throw error;
+        const why = isSecretFree(deps, registryOf(image)) ? error.message : 'its registry cannot be asked';
+        throw failedFault('PULL_FAILED', `the image of ${service} has no digest: ${why}`);
+      });
+      digests.set(image, digest);
+    }
+  } finally {
+    access.close();
+  }
+}
+
+/**
+ * Renders a release on this host as an apply would, unless it is there as it was applied: the agent of another node may have
+ * applied it. Values of secrets are the newest, images those that its record names.
+ */
+export async function obtainRelease({ deps, state }: SwarmDependencies, sha: Sha, signal: AbortSignal): Promise<void> {
+  const applied = state.record?.sha === sha ? state.record : null;
+  if (await isHere(deps, sha, applied)) return;
+  deps.tick.journal.info(`release ${sha} was applied by another manager; its bundle and secrets are fetched`);
+  const own = { ...deps, tick: { ...deps.tick } };
+  await render(own, sha, signal);
+  await deps.releases.dropBackup(sha);
+  const rendered = await deps.releases.readRecord(sha);
+  if (applied === null || rendered === null) return;
+  const { images, jobs = [], production } = applied;
+  await deps.releases.writeRecord(sha, { ...rendered, images, jobs, production });
+}
+
+async function isHere({ releases }: SwarmAgent, sha: Sha, applied: ReleaseRecord | null): Promise<boolean> {
+  if (!(await releases.isComplete(sha))) return false;
+  return applied === null || isSameRecord(await releases.readRecord(sha), applied);
+}
+
+/** The steps of an apply until the release is on the disk; nothing that runs is changed. */
+async function render(deps: SwarmAgent, sha: Sha, signal: AbortSignal): Promise<void> {
+  const desired = desiredAgain(deps, sha);
+  await steps.download(deps, { desired }, signal);
+  await steps.verifySignatures(deps, { desired }, signal);
+  const bundle = await steps.unpack(deps, { desired }, signal);
+  await steps.validateBundle(deps, { bundle, desired }, signal);
+  await steps.readSecrets(deps, { bundle }, signal);
+  await steps.validateRenderedModel(deps, { bundle }, signal);
+  await steps.verifyImages(deps, { bundle }, signal);
+  await steps.renderRelease(deps, { bundle }, signal);
+}
+
+function desiredAgain({ settings, state }: SwarmAgent, sha: Sha): DesiredState {
+  return {
+    action: 'apply',
+    desiredSha: sha,
+    appliedSha: state.state.applied_sha,
+    sizeBytes: settings.limits.bundle_bytes,
+    production: state.state.production,
+    purgeVolumes: false,
+    reason: '',
+    retryDelay: null,
+    emergency: false,
+    deferral: null,
+  };
+}

@@ -1,0 +1,194 @@
+import http from 'node:http';
+import https from 'node:https';
+import type { Duplex } from 'node:stream';
+import tls from 'node:tls';
+import { failedFault, Fault, offlineFault } from '../../../machines/fault.ts';
+import type { Agents } from '../../core/nodeClient.ts';
+import { createMesh, type Mesh, MeshError } from '../../mesh/mesh.ts';
+import type { Settings } from '../config/settings.ts';
+import { boundedAgents, createAgentPool, type Transport, verificationOptions, withConnectTimeout } from './agents.ts';
+import type { Peer } from './classifyError.rules.ts';
+import { createTrustStore, openSystemRoots, type SystemRoots, type Trust, type TrustStore } from './trustStore.ts';
+
+/**
+ * The transport that config.yaml names; throws a Fault with its name when it cannot work. Without `roots` no roots are
+ * remembered.
+ */
+export function createTransport(settings: Settings, roots: SystemRoots = openSystemRoots(null)): Transport {
+  const trustStore = createTrustStore(settings, roots);
+  switch (settings.transport) {
+    case 'system':
+      return createSystemTransport(settings, trustStore);
+    case 'proxy':
+      return createProxyTransport(settings, trustStore);
+    case 'sdk':
+      return createSdkTransport(settings, trustStore);
+  }
+}
+
+/** Ordinary networking: connections go to the hosts of the URLs. */
+function createSystemTransport(settings: Settings, trustStore: TrustStore): Transport {
+  const options = { address: null, connectTimeoutMs: settings.connect_timeout_s * 1000 };
+  return { name: 'system', ...createAgentPool(trustStore, (_peer, trust) => boundedAgents(options, trust)) };
+}
+
+/** The local mesh proxy: only the dialled address differs; names and certificates stay those of the URLs. */
+function createProxyTransport(settings: Settings, trustStore: TrustStore): Transport {
+  const connectTimeoutMs = settings.connect_timeout_s * 1000;
+  const open = (peer: Peer, trust: Trust) =>
+    boundedAgents({ address: { host: '127.0.0.1', port: proxyPorts[peer] }, connectTimeoutMs }, trust);
+  return { name: 'proxy', ...createAgentPool(trustStore, open) };
+}
+
+/** Ports on which `deployd-proxy.service` listens (spec §3). */
+const proxyPorts: Record<Peer, number> = { tenancy: 18443, secretstore: 18200 };
+
+/** The mesh client in process: one login per tick, and no connection to the services except through the mesh. */
+function createSdkTransport(settings: Settings, trustStore: TrustStore): Transport {
+  const connectTimeoutMs = settings.connect_timeout_s * 1000;
+  const { identity_file: identityFile, tenancy_service: tenancy, secretstore_service: secretstore } = settings.mesh;
+  const mesh = createMesh({ identityFile, timeoutMs: connectTimeoutMs });
+  const services = { tenancy, secretstore };
+  const open = (peer: Peer, trust: Trust) => meshAgents({ mesh, service: services[peer], connectTimeoutMs }, trust);
+  const { agents, agentsWithAllRoots, close } = createAgentPool(trustStore, open);
+  return {
+    name: 'sdk',
+    agents,
+    agentsWithAllRoots,
+    close: () => {
+      close();
+      void mesh.close();
+    },
+  };
+}
+
+/** How to reach one service inside the mesh, where it has the name `service`. */
+interface MeshRoute {
+  mesh: Mesh;
+  service: string;
+  connectTimeoutMs: number;
+}
+
+/**
+ * Milliseconds that an idle connection is kept. Short, because with a tunneller that does its own flow control (1.7)
+ * the router does not report that the service has closed, and a call on such a connection gets no response.
+ */
+const IDLE_MS = 1000;
+
+type Connect = https.Agent['createConnection'];
+type Options = Parameters<Connect>[0];
+
+/** Agents whose connections exist only inside the mesh. */
+function meshAgents(route: MeshRoute, trust: Trust): Agents {
+  return { http: new MeshHttpAgent(route), https: new MeshHttpsAgent(route, trust) };
+}
+
+/** Plain HTTP inside a mesh connection. */
+class MeshHttpAgent extends http.Agent {
+  readonly #route: MeshRoute;
+
+  constructor(route: MeshRoute) {
+    super({ keepAlive: true });
+    closeIdleConnections(this);
+    this.#route = route;
+  }
+
+  override createConnection(...[options, callback]: Parameters<Connect>): ReturnType<Connect> {
+    dialMesh(this.#route, { ...options, defaultPort: 80 }).then(
+      (stream) => callback?.(null, stream),
+      failWith(callback),
+    );
+    return undefined;
+  }
+}
+
+/** TLS inside a mesh connection, verified for the service's own name and CA. */
+class MeshHttpsAgent extends https.Agent {
+  readonly #route: MeshRoute;
+  readonly #trust: Trust;
+
+  constructor(route: MeshRoute, trust: Trust) {
+    super({ keepAlive: true, secureContext: trust.context });
+    closeIdleConnections(this);
+    this.#route = route;
+    this.#trust = trust;
+  }
+
+  override createConnection(...[options, callback]: Parameters<Connect>): ReturnType<Connect> {
+    const startTls = (stream: Duplex) => {
+      const socket = tls.connect({
+        socket: stream,
+        secureContext: this.#trust.context,
+        ALPNProtocols: ['http/1.1'],
+        ...verificationOptions(options.host ?? '', this.#trust),
+      });
+      const fail = (error: Error) => callback?.(error, stream);
+      socket.once('error', fail).once('secureConnect', () => {
+        socket.off('error', fail);
+        callback?.(null, socket);
+      });
+      withConnectTimeout(socket, 'secureConnect', this.#route.connectTimeoutMs);
+    };
+    dialMesh(this.#route, { ...options, defaultPort: 443 }).then(startTls, failWith(callback));
+    return undefined;
+  }
+}
+
+/** Closes connections of the agent that are idle for too long. */
+function closeIdleConnections(agent: http.Agent): void {
+  const timers = new WeakMap<Duplex, NodeJS.Timeout>();
+  const reuseSocket = agent.reuseSocket.bind(agent);
+  agent.keepSocketAlive = (stream: Duplex) => {
+    timers.set(stream, setTimeout(() => stream.destroy(), IDLE_MS).unref());
+    return true;
+  };
+  agent.reuseSocket = (stream: Duplex, request) => {
+    clearTimeout(timers.get(stream));
+    reuseSocket(stream, request);
+  };
+}
+
+/**
+ * Dials through the mesh. The stream closes when its peer does, like a socket of HTTP, so that no dead connection is
+ * kept for reuse.
+ */
+async function dialMesh({ mesh, service, connectTimeoutMs }: MeshRoute, options: Options): Promise<Duplex> {
+  const target = { host: options.host ?? '', port: Number(options.port ?? options.defaultPort), service };
+  const stream = await mesh.dial(target, AbortSignal.timeout(connectTimeoutMs));
+  stream.allowHalfOpen = false;
+  return stream;
+}
+
+/** Passes an error to the agent; httpRequest.ts finds a Fault as the cause of the client's error. */
+function failWith(callback: Parameters<Connect>[1]): (error: unknown) => void {
+  return (error) => {
+    const fault = error instanceof MeshError ? meshFault(error) : (error as Error);
+    (callback as ((error: Error) => void) | undefined)?.(fault);
+  };
+}
+
+const ROLE_HINT = 'the identity needs the role attributes #deploy-agent and #secretstore-client';
+
+/** The fault for each kind of mesh error (spec §9.4, §15). */
+function meshFault({ kind, message }: MeshError): Fault {
+  switch (kind) {
+    case 'identity':
+    case 'unsupported':
+      return new Fault('failed', `transport sdk: ${message}`, { code: 'TRANSPORT_UNAVAILABLE' });
+    case 'refused': {
+      const line = 'AGENT_UNAUTHENTICATED: mesh identity refused';
+      return new Fault('unauthenticated', line, { code: 'AGENT_UNAUTHENTICATED', moreLines: [`mesh: ${message}`] });
+    }
+    case 'untrusted':
+      return failedFault('TLS_UNTRUSTED', `mesh: ${message}`);
+    case 'protocol':
+      return failedFault('PROTOCOL_INVALID', `mesh: ${message}`);
+    case 'notGranted':
+      return offlineFault(`mesh: ${message} (${ROLE_HINT})`);
+    case 'noTerminator':
+    case 'stale':
+    case 'channelClosed':
+    case 'unreachable':
+      return offlineFault(`mesh: ${message}`);
+  }
+}
