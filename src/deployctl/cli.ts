@@ -1,17 +1,17 @@
 import { Command, CommanderError } from 'commander';
 import { version } from '../core/commandLine.ts';
-import { addBackend, addKit, addReports, addRetire } from './backends/backend.ts';
-import { addWait } from './backends/wait.ts';
+import { addBackend, addKit, addReports, addRetire } from './commands/backend.ts';
+import { addWait } from './commands/wait.ts';
 import { addBundle } from './bundles/bundle.ts';
 import { addPush, addSignature } from './bundles/push.ts';
 import { createRun, type Run } from './config/session.ts';
 import { type Exit, exits, type Io } from './core/ctlError.ts';
-import { addEnv, addPromote } from './envs/env.ts';
-import { addLogin, addWhoAmI } from './people/login.ts';
-import { addAudit, addOperator, addSession } from './people/operator.ts';
-import { addRollout } from './rollouts/rollout.ts';
-import { addSecret } from './secrets/secret.ts';
-import { addWebhook } from './webhooks/webhook.ts';
+import { addEnv, addPromote } from './commands/env.ts';
+import { addLogin, addWhoAmI } from './commands/login.ts';
+import { addAudit, addOperator, addSession } from './commands/operator.ts';
+import { addRollout } from './commands/rollout.ts';
+import { addSecret } from './commands/secret.ts';
+import { addWebhook } from './commands/webhook.ts';
 
 /** The command line; help, manual page and completions are generated from it. */
 export function createProgram(run: Run): Command {

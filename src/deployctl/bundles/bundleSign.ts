@@ -9,8 +9,8 @@ import type { Result, Run, Session } from '../config/session.ts';
 import { CtlError, exits, usageError } from '../core/ctlError.ts';
 import { fileExists, writePublicFile } from '../core/files.ts';
 import { formatFacts } from '../core/table.ts';
-import { passwordFrom, signerByCommand, signerByKey } from '../signing/command.ts';
-import { type KeylessOptions, signByIdentity } from '../signing/keyless.ts';
+import { passwordFrom, signerByCommand, signerByKey } from './signingCommand.ts';
+import { type KeylessOptions, signByIdentity } from './keyless.ts';
 import { refusedBundle, withBundleFaults } from './bundleFiles.ts';
 
 interface SignOptions extends KeylessOptions {

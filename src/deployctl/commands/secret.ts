@@ -3,9 +3,9 @@ import { isObject } from '../../core/json.rules.ts';
 import type { Result, Run, Session } from '../config/session.ts';
 import { path } from '../core/client.ts';
 import { usageError } from '../core/ctlError.ts';
+import { readValue } from '../core/input.ts';
 import { formatFacts, formatTable, formatTime, signatureStepFacts, warningFacts } from '../core/table.ts';
 import type { Bundle, SecretName, WrittenSecret } from '../core/types.ts';
-import { readValue } from '../core/input.ts';
 
 interface SetOptions {
   field: string;

@@ -1,11 +1,11 @@
+import { version } from '../../core/commandLine.ts';
 import { type HttpAnswer, send } from '../../core/httpClient.ts';
 import { isObject } from '../../core/json.rules.ts';
 import { closeAgents, createAgents } from '../../core/nodeClient.ts';
-import { entryOfAnswer, entryRequest, identityTokenProblem } from '../../signatures/sign/sigstoreForms.ts';
-import type { SigstoreServices } from '../../signatures/sign/signKeyless.ts';
-import type { NewSignature } from '../../signatures/sign/signBundle.ts';
 import type { Statement } from '../../signatures/readSignature.ts';
-import { version } from '../../core/commandLine.ts';
+import type { NewSignature } from '../../signatures/sign/signBundle.ts';
+import type { SigstoreServices } from '../../signatures/sign/signKeyless.ts';
+import { entryOfAnswer, entryRequest, identityTokenProblem } from '../../signatures/sign/sigstoreForms.ts';
 import { caFileOf, widerContextOf } from '../config/connection.ts';
 import type { Session } from '../config/session.ts';
 import { readSettings } from '../config/settingsFile.ts';
@@ -13,8 +13,8 @@ import { sigstoreOf, type SigstoreOptions, type SigstoreTarget } from '../config
 import { readTrustRoot } from '../config/trustFile.ts';
 import { isTemporary, timeout, transportError } from '../core/client.ts';
 import { CtlError, exits, usageError } from '../core/ctlError.ts';
-import { shorten } from '../core/table.ts';
 import { readSmallFile, readValue } from '../core/input.ts';
+import { shorten } from '../core/table.ts';
 
 /** What the command line says of a signature without a key. */
 export interface KeylessOptions extends SigstoreOptions {

@@ -4,8 +4,8 @@ import { requireDestination, type Result, type RevealOptions, type Run, type Ses
 import { path } from '../core/client.ts';
 import { exits } from '../core/ctlError.ts';
 import { writePrivateFile } from '../core/files.ts';
-import { readPages } from '../core/lists.ts';
 import { countOption, readValue } from '../core/input.ts';
+import { readPages } from '../core/lists.ts';
 import { formatAge, formatFacts, formatTable } from '../core/table.ts';
 import type { CreatedWebhook, DeadLetter, RotatedSecret, Webhook, WebhookTest } from '../core/types.ts';
 

@@ -3,8 +3,8 @@ import type { PlannedWave } from '../../api/rolloutPlan.rules.ts';
 import type { TimeWindow } from '../../api/timeWindow.rules.ts';
 import type { Result, Run, Session } from '../config/session.ts';
 import { type ApiCall, path } from '../core/client.ts';
-import { wholeSha } from '../core/lists.ts';
 import { countOption, formatLabels, numberOption, waveOption, windowOption } from '../core/input.ts';
+import { wholeSha } from '../core/lists.ts';
 import { formatAge, formatFacts, formatTable, formatTime, shortSha } from '../core/table.ts';
 import type { Rollout, RolloutWave, WaveSize } from '../core/types.ts';
 
