@@ -80,6 +80,7 @@ export function startTick(journal: Journal): TickScope {
     signers: [],
     images: [],
     bundleContents: null,
+    composeProject: null,
     isAppliedContent: false,
     readProgress: null,
   };

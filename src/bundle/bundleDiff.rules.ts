@@ -2,9 +2,8 @@ import type { RefusedFault } from '../../machines/refusals.ts';
 import type { Manifest, Sha } from '../../machines/types.ts';
 import { pathAndAncestors } from './archive/archiveEntries.rules.ts';
 import type { BundleContents } from './archive/inventory.rules.ts';
-import { composeContentsOf } from './compose/composeContents.rules.ts';
-import { type ComposeFile, type ComposeNode, entriesOf, textOf, valueAt } from './compose/composeNode.rules.ts';
-import { serviceLayers } from './compose/services.rules.ts';
+import { type ComposeNode, entriesOf, textOf, valueAt } from './compose/composeNode.rules.ts';
+import type { MergedFiles } from './compose/services.rules.ts';
 import { formatRows } from './plan/formatPlan.rules.ts';
 import type { BundleFacts } from './plan/plan.rules.ts';
 import { knownVariables, withKnownVariables } from './plan/variables.rules.ts';
@@ -49,7 +48,7 @@ export interface DiffSide {
 export function diffOf(before: DiffSide, after: DiffSide): BundleDiff {
   const between = (valuesOf: (side: DiffSide) => Values) => differencesOf(valuesOf(before), valuesOf(after));
   const parts = (partsOf: typeof serviceValues) =>
-    partDifferences(partsOf(before.facts.files), partsOf(after.facts.files));
+    partDifferences(partsOf(before.facts.project), partsOf(after.facts.project));
   const files = between(fileValues);
   return {
     before: labelOf(before),
@@ -102,7 +101,7 @@ function prefixed(key: string, values: object): object {
 
 function imageValues({ facts }: DiffSide): Values {
   const known = knownVariables(facts);
-  const { images } = composeContentsOf(facts.files, facts.profiles);
+  const { images } = facts.project;
   return new Map([['image', new Set(images.map((image) => withKnownVariables(image, known)))]]);
 }
 
@@ -129,10 +128,10 @@ function fileValues({ contents }: DiffSide): Values {
 
 /** The privileges that the policy would refuse without the flags of the bundle, each with its cure; without lines, which move. */
 function powerValues({ facts }: DiffSide): Values {
-  const { manifest, files, releaseFiles, texts } = facts;
+  const { manifest, project, releaseFiles, texts } = facts;
   const unflagged = { ...manifest, agent: { ...manifest.agent, allow_privileged: false } };
   const context = { manifest: unflagged, projectName: `deployd-${manifest.env}`, releaseFiles, texts };
-  const refusals = validateComposePolicy(files, context).filter(({ code }) => code !== 'COMPOSE_REFUSED');
+  const refusals = validateComposePolicy(project, context).filter(({ code }) => code !== 'COMPOSE_REFUSED');
   return new Map(
     refusals.map(({ code, detail, faults = [{ text: detail, cure: '' }] }) => [code, new Set(faults.map(formatPower))]),
   );
@@ -151,12 +150,12 @@ const assignmentKeys = new Set(['environment', 'labels', 'annotations', 'sysctls
 const sequenceKeys = new Set(['command', 'entrypoint', 'test']);
 
 /** The services of a bundle by name, each with its values by key path (`environment.LEVEL`), merged over all files. */
-function serviceValues(files: readonly ComposeFile[]): Map<string, Values> {
-  return new Map([...serviceLayers(files)].map(([name, layers]) => [name, mergedValues(layers)]));
+function serviceValues({ services }: MergedFiles): Map<string, Values> {
+  return new Map([...services].map(([name, layers]) => [name, mergedValues(layers)]));
 }
 
 /** The networks, volumes, configs and secrets of the files in the same way, named as `network front`. */
-function resourceValues(files: readonly ComposeFile[]): Map<string, Values> {
+function resourceValues({ files }: MergedFiles): Map<string, Values> {
   const layers = new Map<string, ComposeNode[]>();
   for (const { root } of files) {
     for (const [section, kind] of Object.entries(sections)) {

@@ -10,6 +10,8 @@ import { planOf } from './plan/plan.rules.ts';
 import { unresolvedVariables } from './plan/variables.rules.ts';
 import { composeLimits } from './policy/limits.rules.ts';
 import { anyHost } from './policy/policyHost.rules.ts';
+import { mergedFilesOf } from './compose/services.rules.ts';
+import { composeProjectOf } from './compose/composeProject.rules.ts';
 
 /** The statements for bundle authors, compared with the agent. */
 const format = pageOf('bundle.md');
@@ -39,7 +41,7 @@ it.each(rowsOf(format, '## Variables').map(codedCells))(
   'states correctly whether %s must be set: %s',
   (written, must) => {
     const missing = unresolvedVariables(
-      { files: [fileOf(`services: {web: {user: "${written}"}}`)], texts: new Map() },
+      { project: mergedFilesOf([fileOf(`services: {web: {user: "${written}"}}`)]), texts: new Map() },
       new Set(),
     );
     expect(missing).toEqual(must === 'yes' ? ['V'] : []);
@@ -89,9 +91,8 @@ function codesOf(text: string): string[] {
       sha: null,
       version: '1',
       variables: manifest.variables,
-      profiles: manifest.profiles,
       manifest,
-      files: 'file' in parsed ? [parsed.file] : [fileOf('services: {web: {}}')],
+      project: composeProjectOf('file' in parsed ? [parsed.file] : [fileOf('services: {web: {}}')], manifest.profiles),
       refusals:
         'problems' in parsed
           ? [{ code: 'COMPOSE_REFUSED', detail: parsed.problems.map(({ text }) => text).join('; ') }]

@@ -5,7 +5,7 @@ import type { Manifest, Sha } from '../../machines/types.ts';
 import { type BundleContents, executablesOf, pathsOf } from './archive/inventory.rules.ts';
 import { type BundleFacts, manifestEnvOf } from './plan/plan.rules.ts';
 import { maxManifestCharacters, parseManifest } from '../api/manifest.rules.ts';
-import { digestsOf, readComposeFiles, readEnvTexts } from './compose/composeFiles.ts';
+import { digestsOf, readComposeProject, readEnvTexts } from './compose/composeFiles.ts';
 import { readCapped } from '../core/files.ts';
 import type { FileHead } from './plan/notices.rules.ts';
 import { executedFiles } from './plan/hostFaults.rules.ts';
@@ -61,13 +61,13 @@ export function readManifestText(dir: string): Promise<string | null> {
 /** What the rules want to know of a bundle. Throws Fault `stopped` on abort. */
 export async function bundleFactsOf(bundle: UnpackedBundle, signal: AbortSignal): Promise<BundleFacts> {
   const { contents, manifest, sha } = bundle;
-  const { files, refusals } = await readComposeFiles(bundle, signal);
-  const texts = await readEnvTexts(bundle, files, signal);
-  const [digests, releaseFiles] = [digestsOf(contents, files), pathsOf(contents)];
+  const { project, refusals } = await readComposeProject(bundle, signal);
+  const texts = await readEnvTexts(bundle, project, signal);
+  const [digests, releaseFiles] = [digestsOf(contents, project), pathsOf(contents)];
   const fileSizes = new Map(contents.files.map(({ path, size }) => [path, size]));
-  const { version, variables, profiles } = manifest;
+  const { version, variables } = manifest;
   const ofFiles = { digests, releaseFiles, executables: executablesOf(contents), fileSizes, texts };
-  const facts = { sha, version, variables, profiles, manifest, files, refusals, ...ofFiles };
+  const facts = { sha, version, variables, manifest, project, refusals, ...ofFiles };
   return { ...facts, heads: await readHeads(bundle, facts) };
 }
 

@@ -1,7 +1,7 @@
 import { hostname } from 'node:os';
 import { Fault } from '../../../machines/fault.ts';
 import type { Sha } from '../../../machines/types.ts';
-import { digestsOf, readComposeFiles, readEnvTexts } from '../../bundle/compose/composeFiles.ts';
+import { digestsOf, readComposeProject, readEnvTexts } from '../../bundle/compose/composeFiles.ts';
 import { parseListeners, type TakenPort } from '../../bundle/compose/networks.rules.ts';
 import type { EngineMeans, ImageAccounts } from '../../bundle/plan/bundleToStart.rules.ts';
 import { type ComparableRelease, hasSameContent } from '../../bundle/plan/changes.rules.ts';
@@ -25,6 +25,7 @@ import type { Releases } from '../release/releases.ts';
 import { readTextIfExists } from '../state/files.ts';
 import type { State } from '../state/state.rules.ts';
 import { containerdRoots, policyHostOf } from './policyHost.ts';
+import type { ComposeProject } from '../../bundle/compose/composeProject.rules.ts';
 
 /** The host that a bundle is planned for; planning changes nothing on it. */
 export interface TargetHost {
@@ -44,6 +45,7 @@ interface BundlePlan {
   engineFault: Fault | null;
   /** True where this host has applied the content of the bundle before. */
   isApplied: boolean;
+  project: ComposeProject;
 }
 
 /** Plans the apply of a bundle; writes nothing. Throws Fault `stopped`. */
@@ -51,7 +53,7 @@ export async function planBundle(bundle: UnpackedBundle, host: TargetHost, signa
   const isApplied = await isKnownContent(bundle, host);
   const facts = { ...(await bundleFactsOf(bundle, signal)), isApplied };
   const engine = await catchFault(() => engineFacts(host, facts));
-  const policyHost = await catchFault(() => policyHostOf(host, facts.files, signal));
+  const policyHost = await catchFault(() => policyHostOf(host, facts.project, signal));
   const { policy, orchestrator } = host.settings;
   const known: HostFacts = {
     policyHost: policyHost instanceof Fault ? { ...anyHost, policy, orchestrator } : policyHost,
@@ -60,7 +62,8 @@ export async function planBundle(bundle: UnpackedBundle, host: TargetHost, signa
     engine: engine instanceof Fault ? { unknown: engine.message } : { known: engine },
     waits: host.settings,
   };
-  return { plan: planOf(facts, known), engineFault: engine instanceof Fault ? engine : null, isApplied };
+  const engineFault = engine instanceof Fault ? engine : null;
+  return { plan: planOf(facts, known), engineFault, isApplied, project: facts.project };
 }
 
 async function isKnownContent(bundle: UnpackedBundle, { releases, state }: TargetHost): Promise<boolean> {
@@ -87,10 +90,10 @@ async function readRelease(releases: Releases, sha: Sha, signal: AbortSignal): P
   const [record, contents] = [await releases.readRecord(sha), await releases.readInventory(sha)];
   if (record === null || contents === null) return null;
   const source = { dir: releases.pathOf(sha), manifest: record };
-  const { files } = await readComposeFiles(source, signal);
-  const texts = await readEnvTexts(source, files, signal);
-  const { version, variables = {}, profiles = [] } = record;
-  return { sha, version, variables, profiles, files, digests: digestsOf(contents, files), texts };
+  const { project } = await readComposeProject(source, signal);
+  const texts = await readEnvTexts(source, project, signal);
+  const { version, variables = {} } = record;
+  return { sha, version, variables, project, digests: digestsOf(contents, project), texts };
 }
 
 /** Names of the services that each orchestrator has started. */

@@ -1,7 +1,6 @@
 import { realpath } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { Fault } from '../../../machines/fault.ts';
-import type { ComposeNode } from '../../bundle/compose/composeNode.rules.ts';
 import { hostMountSources } from '../../bundle/compose/mounts.rules.ts';
 import { hostPathOf } from '../../bundle/policy/hostPaths.rules.ts';
 import {
@@ -16,6 +15,7 @@ import type { Containers } from '../engine/containers.ts';
 import { catchFault } from '../journal/faults.ts';
 import { readTextIfExists } from '../state/files.ts';
 import { type Mount, otherPathsOf, parseMounts } from './mountTable.rules.ts';
+import type { MergedFiles } from '../../bundle/compose/services.rules.ts';
 
 /** Where the agent and container engines keep what is theirs, wherever their configuration puts more. */
 const protectedDirectories = [
@@ -31,7 +31,7 @@ const protectedDirectories = [
  */
 export async function policyHostOf(
   { settings, containers, compose }: { settings: Settings; containers: Containers; compose: Pick<Compose, 'version'> },
-  files: readonly { root: ComposeNode }[],
+  merged: MergedFiles,
   signal: AbortSignal,
 ): Promise<PolicyHost> {
   const { policy, orchestrator } = settings;
@@ -41,7 +41,7 @@ export async function policyHostOf(
   const composeVersion = version instanceof Fault ? null : version;
   const host = { orchestrator, policy, engineSockets, composeVersion };
   if (!isAsked) return { ...host, paths: null };
-  const sources = hostMountSources(files).map(hostPathOf);
+  const sources = hostMountSources(merged).map(hostPathOf);
   return { ...host, paths: await hostPathsOf(sources, { settings, containers, engineSockets }) };
 }
 

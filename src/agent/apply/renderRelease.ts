@@ -1,7 +1,5 @@
 import type { Bundle } from '../../../machines/types.ts';
-import { composeContentsOf, writablePaths } from '../../bundle/compose/composeContents.rules.ts';
-import { readComposeFiles } from '../../bundle/compose/composeFiles.ts';
-import type { ComposeFile } from '../../bundle/compose/composeNode.rules.ts';
+import { type ComposeProject, writablePaths } from '../../bundle/compose/composeProject.rules.ts';
 import { envDigestOf, oneShotsToSkip } from '../release/fingerprints.ts';
 import {
   describeRelease,
@@ -14,7 +12,7 @@ import { type ServiceFacts, serviceFactsOf } from '../release/services.rules.ts'
 import { renderEnvFile } from '../secrets/envFile.rules.ts';
 import type { VerifiedImage } from '../state/state.rules.ts';
 import { environmentOf } from './readSecrets.ts';
-import { bundleContentsOf, type ApplyTick } from './unpack.ts';
+import { type ApplyTick, bundleContentsOf, projectOfBundle } from './unpack.ts';
 import type { Vault } from '../secrets/vault.ts';
 import type { StateStore } from '../state/stateFile.ts';
 
@@ -36,10 +34,10 @@ export async function renderRelease(
 ): Promise<void> {
   const { releases, state, tick, vault } = deps;
   const { sha, manifest } = bundle;
-  const { files } = await readComposeFiles(bundle, signal);
+  const project = await projectOfBundle(deps, bundle, signal);
   const env = environmentOf(bundle, vault.values());
   const { images } = tick;
-  const unpacked = { sha, contents: bundleContentsOf(deps), files, env, images };
+  const unpacked = { sha, contents: bundleContentsOf(deps), project, env, images };
   if (state.state.applied_sha === sha) await releases.saveBackup(sha);
   else await releases.dropBackup(sha);
   const override = await placeFiles(deps, unpacked, signal);
@@ -49,7 +47,7 @@ export async function renderRelease(
     jobs: await oneShotsToSkip(deps, sha, unrepairedOverride),
     env: await envDigestOf(deps, envFile),
   };
-  const described = releaseRecordOf(bundle, files, images);
+  const described = releaseRecordOf(bundle, project, images);
   const services = described.services.map((each) => ({
     ...each,
     ...factsOf(tick, each.name),
@@ -81,10 +79,9 @@ async function placeFiles(deps: RenderDependencies, unpacked: StagedBundle, sign
 }
 
 /** The release record; `commit` adds the ids of the images that run. */
-function releaseRecordOf({ sha, manifest }: Bundle, files: ComposeFile[], verified: readonly VerifiedImage[]) {
+function releaseRecordOf({ sha, manifest }: Bundle, project: ComposeProject, verified: readonly VerifiedImage[]) {
   const { version, sequence, production, compose, profiles, variables } = manifest;
-  const { services, images: written } = composeContentsOf(files, profiles);
-  const images = verified.length === 0 ? written : [...new Set(verified.map(({ image }) => image))];
+  const images = verified.length === 0 ? project.images : [...new Set(verified.map(({ image }) => image))];
   return {
     schema: 1 as const,
     sha,
@@ -94,9 +91,9 @@ function releaseRecordOf({ sha, manifest }: Bundle, files: ComposeFile[], verifi
     compose,
     profiles,
     variables,
-    services: services.map(({ name, replicas }) => ({ name, replicas: replicas ?? 1 })),
+    services: project.running.map(({ name, replicas }) => ({ name, replicas: replicas ?? 1 })),
     images: images.filter((image) => !image.includes('$')).map((reference) => ({ reference, id: null })),
     verified_images: verified,
-    writable: writablePaths(files),
+    writable: writablePaths(project),
   };
 }

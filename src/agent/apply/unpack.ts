@@ -18,6 +18,8 @@ import type { ReleaseTick } from '../release/fingerprints.ts';
 import type { GrantedPrivileges } from '../release/grantedPrivileges.rules.ts';
 import type { WrittenService } from '../../bundle/plan/writtenServices.rules.ts';
 import type { Progress } from '../journal/terminal.ts';
+import type { ComposeProject } from '../../bundle/compose/composeProject.rules.ts';
+import { readComposeProject } from '../../bundle/compose/composeFiles.ts';
 
 /** What downloading, verifying and unpacking a bundle takes. */
 export interface UnpackDependencies {
@@ -47,6 +49,8 @@ export interface ApplyTick extends ValidatedTick {
 
 /** What the steps of an apply leave for what changes containers. */
 export interface ValidatedTick extends ReleaseTick {
+  /** The compose project of the bundle that is being applied, whose files are read once. */
+  composeProject: { sha: Sha; project: ComposeProject } | null;
   /** True where this host has applied the content of the bundle before. */
   isAppliedContent: boolean;
   /** Privileges that the validated model of the bundle grants to its services. */
@@ -157,4 +161,16 @@ function requireSigners({ settings, tick, recordDecision }: UnpackDependencies, 
   if (refusal !== null) throw refusedFault([refusal]);
   recordDecision({ word: 'signed', signers });
   return signers;
+}
+
+/** The compose project of the bundle that is being applied; a tick reads its files once. */
+export async function projectOfBundle(
+  { tick }: { tick: ValidatedTick },
+  bundle: Bundle,
+  signal: AbortSignal,
+): Promise<ComposeProject> {
+  if (tick.composeProject?.sha === bundle.sha) return tick.composeProject.project;
+  const { project } = await readComposeProject(bundle, signal);
+  tick.composeProject = { sha: bundle.sha, project };
+  return project;
 }

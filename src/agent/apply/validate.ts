@@ -3,8 +3,8 @@ import { refusedFault } from '../../../machines/fault.ts';
 import { formatFault, type Refusal } from '../../../machines/refusals.ts';
 import type { Bundle, DesiredState } from '../../../machines/types.ts';
 import { executablesOf, pathsOf } from '../../bundle/archive/inventory.rules.ts';
-import { openedPaths } from '../../bundle/compose/composeContents.rules.ts';
-import { readComposeFiles, readEnvTexts } from '../../bundle/compose/composeFiles.ts';
+import { openedPaths } from '../../bundle/compose/composeProject.rules.ts';
+import { readEnvTexts } from '../../bundle/compose/composeFiles.ts';
 import { nodeFromJson } from '../../bundle/compose/composeNode.rules.ts';
 import { parseRoutes, type Route } from '../../bundle/compose/networks.rules.ts';
 import { validateHealthWait } from '../../bundle/plan/waitPlan.rules.ts';
@@ -18,7 +18,7 @@ import { readTextIfExists } from '../state/files.ts';
 import { planBundle } from './bundlePlan.ts';
 import { policyHostOf } from './policyHost.ts';
 import { environmentOf } from './readSecrets.ts';
-import { type ApplyTick, bundleContentsOf } from './unpack.ts';
+import { type ApplyTick, bundleContentsOf, projectOfBundle } from './unpack.ts';
 import type { RunningTick } from '../journal/journal.ts';
 import type { Settings } from '../config/settings.ts';
 import type { Vault } from '../secrets/vault.ts';
@@ -26,6 +26,7 @@ import type { StateStore } from '../state/stateFile.ts';
 import type { Releases } from '../release/releases.ts';
 import type { Containers } from '../engine/containers.ts';
 import type { Compose } from '../engine/compose.ts';
+import { mergedFilesOf } from '../../bundle/compose/services.rules.ts';
 
 /** What validating an unpacked bundle takes. */
 export interface ValidateDependencies {
@@ -54,8 +55,9 @@ export async function validateBundle(
   try {
     const contents = bundleContentsOf(deps);
     const host = { ...deps, state: { known: deps.state.state }, production: desired.production };
-    const { plan, engineFault, isApplied } = await planBundle({ ...bundle, contents }, host, signal);
+    const { plan, engineFault, isApplied, project } = await planBundle({ ...bundle, contents }, host, signal);
     deps.tick.isAppliedContent = isApplied;
+    deps.tick.composeProject = { sha: bundle.sha, project };
     const refusals = desired.emergency && bundle.manifest.agent.emergency !== true ? [noEmergency] : [];
     if (refusals.length + plan.refusals.length > 0) throw refusedFault([...refusals, ...plan.refusals]);
     if (engineFault !== null) throw engineFault;
@@ -90,7 +92,7 @@ export async function validateRenderedModel(
       projectName: project,
       isApplied: deps.tick.isAppliedContent,
       ...context,
-      host: await policyHostOf(deps, [{ root: nodeFromJson(model) }], signal),
+      host: await policyHostOf(deps, mergedFilesOf([{ root: nodeFromJson(model) }]), signal),
     });
     const written = writtenServicesIn(model);
     const wait = validateHealthWait(written, new Map(), deps.settings.health_timeout_max_s);
@@ -107,15 +109,15 @@ export async function validateRenderedModel(
 }
 
 async function policyContextOf(deps: ValidateDependencies, bundle: Bundle, signal: AbortSignal) {
-  const { files } = await readComposeFiles(bundle, signal);
-  const texts = await readEnvTexts(bundle, files, signal);
+  const project = await projectOfBundle(deps, bundle, signal);
+  const texts = await readEnvTexts(bundle, project, signal);
   const { containers } = deps;
   const contents = bundleContentsOf(deps);
   return {
     releaseFiles: pathsOf(contents),
     executables: executablesOf(contents),
     texts,
-    openedPaths: openedPaths(files),
+    openedPaths: openedPaths(project),
     routes: await readRoutes(),
     ...(await containers.policyFacts()),
   };

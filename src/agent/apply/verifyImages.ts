@@ -1,8 +1,7 @@
 import { failedFault, refusedFault } from '../../../machines/fault.ts';
 import type { Bundle } from '../../../machines/types.ts';
 import type { TrustSettings } from '../../api/trust.rules.ts';
-import { writtenImages } from '../../bundle/compose/composeContents.rules.ts';
-import { readComposeFiles } from '../../bundle/compose/composeFiles.ts';
+import { writtenImages } from '../../bundle/compose/composeProject.rules.ts';
 import { printable } from '../../core/text.rules.ts';
 import { isImageId, parseImageReference, registryOf } from '../../registry/imageReference.rules.ts';
 import { findSignatures } from '../../registry/imageSignatures.ts';
@@ -17,7 +16,7 @@ import type { Vault } from '../secrets/vault.ts';
 import type { Releases } from '../release/releases.ts';
 import type { Registries } from '../engine/registries.ts';
 import type { Decision } from '../journal/trace.rules.ts';
-import type { ApplyTick } from './unpack.ts';
+import { type ApplyTick, projectOfBundle } from './unpack.ts';
 
 /** What verifying the signatures of images takes. */
 export interface ImageDependencies {
@@ -43,7 +42,7 @@ export async function verifyImages(
   if (settings.trust.images === null) return;
   try {
     const verdicts = await judgeAll(deps, { bundle, trust: settings.trust.images }, signal);
-    const written = writtenImages((await readComposeFiles(bundle, signal)).files);
+    const written = writtenImages(await projectOfBundle(deps, bundle, signal));
     tick.images = requireSigned(deps, verdicts, written);
   } catch (error) {
     await releases.clearStaging(bundle.sha, signal);

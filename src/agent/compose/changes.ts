@@ -2,7 +2,6 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { failedFault, Fault } from '../../../machines/fault.ts';
 import { formatFault, formatRefusal, refusalWith } from '../../../machines/refusals.ts';
 import type { Bundle, DesiredState } from '../../../machines/types.ts';
-import { readComposeFiles } from '../../bundle/compose/composeFiles.ts';
 import { pulledImageFaults } from '../../bundle/plan/hostFaults.rules.ts';
 import { validateHealthWait } from '../../bundle/plan/waitPlan.rules.ts';
 import { readImageHealthchecks } from '../apply/bundlePlan.ts';
@@ -20,6 +19,7 @@ import { currentContainers, rethrowAsEngineFault, type ComposeDependencies } fro
 import { removeConflictingOrphans, removeForeign, removeOrphanedResources } from './recordContainers.ts';
 import { startRelease } from './startRelease.ts';
 import { waitUntilHealthy } from './waitUntilHealthy.ts';
+import { projectOfBundle } from '../apply/unpack.ts';
 
 export { pruneImages } from '../release/garbage.ts';
 export { runningImages } from './adoptContainers.ts';
@@ -77,9 +77,9 @@ async function judgePulledImages(
     pulled.map(async ([service, { image }]) => [service, await containers.localImage(image)] as const),
   );
   const images = new Map(found.flatMap(([service, image]) => (image === null ? [] : [[service, image]])));
-  const { files } = await readComposeFiles({ dir: releases.pathOf(sha), manifest }, signal);
+  const project = await projectOfBundle(deps, { sha, dir: releases.pathOf(sha), manifest }, signal);
   const engine = engineMeansOf({ ...(await containers.reading()), listeners: [], hostname: '' });
-  const { faults, notices } = pulledImageFaults({ files, manifest }, images, engine);
+  const { faults, notices } = pulledImageFaults({ project, manifest }, images, engine);
   const isRefused = faults.length > 0 && !tick.isAppliedContent;
   if (isRefused) throw failedFault('COMPOSE_REFUSED', formatRefusal(refusalWith('COMPOSE_REFUSED', faults)));
   tellRemarks(tick, 'may not work', [...faults, ...notices].map(formatFault));

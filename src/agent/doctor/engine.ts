@@ -2,10 +2,10 @@ import { Fault } from '../../../machines/fault.ts';
 import type { RefusedFault } from '../../../machines/refusals.ts';
 import type { ServiceProblem } from '../../../machines/types.ts';
 import { executablesOf, pathsOf } from '../../bundle/archive/inventory.rules.ts';
-import { writablePaths } from '../../bundle/compose/composeContents.rules.ts';
-import { readComposeFiles } from '../../bundle/compose/composeFiles.ts';
-import { type ComposeFile, textOf } from '../../bundle/compose/composeNode.rules.ts';
-import { activeServiceLayers, effectiveValue } from '../../bundle/compose/services.rules.ts';
+import { type ComposeProject, writablePaths } from '../../bundle/compose/composeProject.rules.ts';
+import { readComposeProject } from '../../bundle/compose/composeFiles.ts';
+import { textOf } from '../../bundle/compose/composeNode.rules.ts';
+import { effectiveValue, type ServiceLayers } from '../../bundle/compose/services.rules.ts';
 import { writtenServicesOf } from '../../bundle/plan/writtenServices.rules.ts';
 import { faultsWithoutEffect } from '../../bundle/policy/composePolicy.rules.ts';
 import { anyHost } from '../../bundle/policy/policyHost.rules.ts';
@@ -155,20 +155,20 @@ async function factsOf({ host, settings, signal, vault }: DoctorContext): Promis
     const record = await releases.readRecord(sha);
     if (record === null) return { unknown: `release ${sha} is incomplete` };
     const dir = releases.pathOf(sha);
-    const { files } = await readComposeFiles({ dir, manifest: record }, signal);
+    const { project } = await readComposeProject({ dir, manifest: record }, signal);
     const recorded = record.services.filter(({ kind }) => kind !== undefined).map(({ name }) => name);
     return {
       known: {
         dir,
-        writable: writablePaths(files),
-        services: writtenServicesOf(activeServiceLayers(files, record.profiles ?? [])),
+        writable: writablePaths(project),
+        services: writtenServicesOf(project.active),
         recorded: new Set(recorded),
         jobTimeoutS: settings.job_timeout_s,
         drifted: await driftedOf({ releases, record, settings, env }, signal),
         drift: settings.drift,
         networks: await networksOf({ releases, record, settings, env }, vault, signal),
-        withoutEffect: await withoutEffectIn({ releases, record, settings, env }, { files, vault }, signal),
-        kept: record.containers ? [] : keptImages(activeServiceLayers(files, record.profiles ?? [])),
+        withoutEffect: await withoutEffectIn({ releases, record, settings, env }, { written: project, vault }, signal),
+        kept: record.containers ? [] : keptImages(project.active),
         written: await writtenIn(releases, signal),
       },
     };
@@ -179,7 +179,7 @@ async function factsOf({ host, settings, signal, vault }: DoctorContext): Promis
 }
 
 /** Of a release that an earlier version applied, without images that are named by their digest, which never change. */
-function keptImages(services: ReturnType<typeof activeServiceLayers>): UpgradeFacts['kept'] {
+function keptImages(services: ServiceLayers): UpgradeFacts['kept'] {
   return [...services].flatMap(([service, layers]) => {
     const image = textOf(effectiveValue(layers, 'image')) ?? '';
     const policy = textOf(effectiveValue(layers, 'pull_policy')) ?? 'always';
@@ -197,7 +197,7 @@ interface ExaminedRelease {
 /** Of the files as written; versions that cannot be found out excuse nothing and refuse nothing. */
 async function withoutEffectIn(
   { releases, record, settings, env }: ExaminedRelease,
-  { files, vault }: { files: readonly ComposeFile[]; vault: DoctorContext['vault'] },
+  { written, vault }: { written: ComposeProject; vault: DoctorContext['vault'] },
   signal: AbortSignal,
 ): Promise<RefusedFault[]> {
   if (settings.orchestrator === 'swarm') return [];
@@ -210,7 +210,7 @@ async function withoutEffectIn(
   const engine = await catchFault(() => containers.policyFacts());
   const inventory = await releases.readInventory(record.sha);
   const contents = inventory ?? { files: [], directories: [] };
-  return faultsWithoutEffect(files, {
+  return faultsWithoutEffect(written, {
     ...{ projectName: project, releaseFiles: pathsOf(contents) },
     ...(inventory && { executables: executablesOf(contents) }),
     ...(engine instanceof Fault ? {} : engine),

@@ -9,9 +9,8 @@ import {
   isRequired,
   recordRepairs,
 } from '../../bundle/archive/inventory.rules.ts';
-import { contentSources, writablePaths } from '../../bundle/compose/composeContents.rules.ts';
-import { digestsOf, readComposeFiles } from '../../bundle/compose/composeFiles.ts';
-import type { ComposeFile } from '../../bundle/compose/composeNode.rules.ts';
+import { type ComposeProject, writablePaths } from '../../bundle/compose/composeProject.rules.ts';
+import { digestsOf, readComposeProject } from '../../bundle/compose/composeFiles.ts';
 import { DiskFault, diskFault } from '../../core/errors.rules.ts';
 import { digestOf } from '../../core/files.ts';
 import { removeTree } from '../../core/treeRemoval.ts';
@@ -93,11 +92,11 @@ async function repairFromBundle(
   const onlyOverride = inventory !== null && damages?.every((path) => path === OVERRIDE_FILE);
   const contents = onlyOverride ? inventory : await unpackBundleAgain(deps, sha, signal);
   const dir = onlyOverride ? releases.pathOf(sha) : releases.stagingOf(sha);
-  const { files } = await readComposeFiles({ dir, manifest: record }, signal);
+  const { project } = await readComposeProject({ dir, manifest: record }, signal);
   const env = parseEnvFile((await releases.readEnv(sha)) ?? '');
   if (env === null) throw failedFault('RELEASE_INCOMPLETE', `release ${sha} has no .env of the agent's`);
   const { verified_images: images = [] } = record;
-  const staged = { sha, contents: { files: contents.files, directories: contents.directories }, files, env, images };
+  const staged = { sha, contents: { files: contents.files, directories: contents.directories }, project, env, images };
   await releases.writeOverride(sha, await repairRelease(deps, { ...staged, strict: false }, signal));
 }
 
@@ -130,17 +129,17 @@ async function unpackBundleAgain(deps: RepairDependencies, sha: Sha, signal: Abo
 export interface StagedBundle {
   sha: Sha;
   contents: BundleContents;
-  files: ComposeFile[];
+  project: ComposeProject;
   env: ReadonlyMap<string, string>;
   images: readonly VerifiedImage[];
 }
 
 /** The inventory of a release and its override. */
 export async function describeRelease(deps: RepairDependencies, staged: StagedBundle, repairs: Inventory['repairs']) {
-  const { sha, contents, files } = staged;
+  const { sha, contents, project } = staged;
   const override = await overrideOf(deps, { ...staged, repairs });
-  const reached = [...new Set([...contentSources(files).values()].flatMap((each) => each.files))].sort();
-  const derived = { reached, writable: writablePaths(files), override: sha256(override), repairs };
+  const reached = [...new Set([...project.sources.values()].flatMap((each) => each.files))].sort();
+  const derived = { reached, writable: writablePaths(project), override: sha256(override), repairs };
   return { override, inventory: { schema: 1 as const, sha, ...contents, ...derived } };
 }
 
@@ -154,11 +153,11 @@ export async function repairRelease(
   signal: AbortSignal,
 ): Promise<string> {
   const { releases, tick } = deps;
-  const { sha, contents, files } = staged;
+  const { sha, contents, project } = staged;
   const before = await releases.readInventory(sha);
-  const compared = { dir: releases.pathOf(sha), contents, writable: writablePaths(files), strict };
+  const compared = { dir: releases.pathOf(sha), contents, writable: writablePaths(project), strict };
   const damages = await findDamage(compared, signal);
-  const mounted = [...contentSources(files).values()].flatMap((each) => each.files);
+  const mounted = [...project.sources.values()].flatMap((each) => each.files);
   const mountedDamages = damages.filter((path) =>
     mounted.some((source) => path === source || path.startsWith(`${source}/`)),
   );
@@ -207,7 +206,7 @@ export async function createEmptyDirectory(dir: string, signal: AbortSignal): Pr
 /** Input of an override. */
 export interface OverrideInput {
   contents: BundleContents;
-  files: ComposeFile[];
+  project: ComposeProject;
   env: ReadonlyMap<string, string>;
   repairs: Inventory['repairs'];
   /** Images by the digests that were verified; of no service where the host trusts no signatures of images. */
@@ -222,11 +221,11 @@ export interface OverrideInput {
  */
 export async function overrideOf(
   deps: RepairDependencies,
-  { contents, files, env, repairs, images }: OverrideInput,
+  { contents, project, env, repairs, images }: OverrideInput,
 ): Promise<string> {
   const keyed = await loadKeyedDigest(deps);
-  const sources = contentSources(files);
-  const digests = digestsOf(contents, files);
+  const { sources } = project;
+  const digests = digestsOf(contents, project);
   const mountable = new Set([...sources.values()].flatMap((each) => each.files));
   const below = new Map([...mountable].map((path) => [path, digestOfTree(path, digests)]));
   const services = [...sources].map(([service, { files: mounted, texts, variables }]) => {

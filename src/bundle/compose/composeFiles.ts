@@ -5,7 +5,7 @@ import { type Refusal, refusalWith } from '../../../machines/refusals.ts';
 import { readCapped } from '../../core/files.ts';
 import { printable } from '../../core/text.rules.ts';
 import { type BundleContents, reachedDigests } from '../archive/inventory.rules.ts';
-import { contentSources, envAndLabelFiles } from './composeContents.rules.ts';
+import { type ComposeProject, composeProjectOf, envAndLabelFiles } from './composeProject.rules.ts';
 import { parseComposeFile } from './composeFile.rules.ts';
 import { type ComposeFile, maxCharacters } from './composeNode.rules.ts';
 import { withManifestVariables } from './variables.rules.ts';
@@ -13,25 +13,29 @@ import { withManifestVariables } from './variables.rules.ts';
 /** An unpacked bundle or a release, with the names of its compose files. */
 export interface ComposeSource {
   dir: string;
-  manifest: { compose: string[]; variables?: Readonly<Record<string, string>> };
+  manifest: { compose: string[]; variables?: Readonly<Record<string, string>>; profiles?: readonly string[] };
 }
 
 /**
  * Parses the compose files that the manifest names, with the values of its variables; a missing or invalid file is a refusal. Throws Fault `stopped` between
  * files.
  */
-export async function readComposeFiles({ dir, manifest }: ComposeSource, signal: AbortSignal) {
+export async function readComposeProject(
+  { dir, manifest }: ComposeSource,
+  signal: AbortSignal,
+): Promise<{ project: ComposeProject; refusals: Refusal[] }> {
+  const projectOf = (files: readonly ComposeFile[]) => composeProjectOf(files, manifest.profiles);
   const texts: { path: string; text: string | null }[] = [];
   for await (const path of withYields(manifest.compose, signal))
     texts.push({ path, text: await readComposeText(join(dir, path)) });
   const missing = texts.filter(({ text }) => text === null).map(({ path }) => path);
   const totalLength = texts.reduce((sum, { text }) => sum + (text?.length ?? 0), 0);
-  if (totalLength > maxCharacters && texts.length > 1) return { files: [], refusals: [tooLongRefusal] };
+  if (totalLength > maxCharacters && texts.length > 1) return { project: projectOf([]), refusals: [tooLongRefusal] };
   const parsed: ReturnType<typeof parseComposeFile>[] = [];
   for await (const { path, text } of withYields(texts, signal))
     if (text !== null) parsed.push(parseComposeFile(path, text));
   const problems = parsed.flatMap((result) => ('problems' in result ? result.problems : []));
-  const files: ComposeFile[] = parsed.flatMap((result) =>
+  const files = parsed.flatMap((result) =>
     'file' in result ? [withManifestVariables(result.file, manifest.variables ?? {})] : [],
   );
   const refusals: Refusal[] = [
@@ -42,13 +46,13 @@ export async function readComposeFiles({ dir, manifest }: ComposeSource, signal:
     ),
     ...(problems.length > 0 ? [refusalWith('COMPOSE_REFUSED', problems)] : []),
   ];
-  return { files, refusals };
+  return { project: projectOf(files), refusals };
 }
 
 /** The texts of the bundle's env files and label files, by path; missing and too long ones are left out. */
-export async function readEnvTexts({ dir }: ComposeSource, files: ComposeFile[], signal: AbortSignal) {
+export async function readEnvTexts({ dir }: ComposeSource, project: ComposeProject, signal: AbortSignal) {
   const texts = new Map<string, string>();
-  for await (const path of withYields(envAndLabelFiles(files), signal)) {
+  for await (const path of withYields(envAndLabelFiles(project), signal)) {
     const text = await readComposeText(join(dir, path));
     if (text !== null && text.length <= maxCharacters) texts.set(path, text);
   }
@@ -65,8 +69,8 @@ async function* withYields<T>(items: readonly T[], signal: AbortSignal): AsyncGe
 }
 
 /** The sha256 of every file that a service uses, by path. */
-export function digestsOf(contents: BundleContents, files: ComposeFile[]): Map<string, string> {
-  return reachedDigests(contents, new Set([...contentSources(files).values()].flatMap((source) => source.files)));
+export function digestsOf(contents: BundleContents, { sources }: ComposeProject): Map<string, string> {
+  return reachedDigests(contents, new Set([...sources.values()].flatMap(({ files }) => files)));
 }
 
 /** Reads at most what proves that a file exceeds maxCharacters; UTF-8 takes up to 4 bytes per character. */

@@ -1,14 +1,10 @@
 import { parseComposeFile } from './composeFile.rules.ts';
 import { hostMountSources, readOnlyVolumes } from './mounts.rules.ts';
+import { mergedFilesOf } from './services.rules.ts';
 
 function readOnlyOf(...texts: string[]): string[] {
   const read = texts.map((text) => parseComposeFile('compose.yaml', text));
-  return [
-    ...readOnlyVolumes(
-      read.flatMap((one) => ('file' in one ? one.file : [])),
-      'shop',
-    ),
-  ];
+  return [...readOnlyVolumes(mergedFilesOf(read.flatMap((one) => ('file' in one ? one.file : []))), 'shop')];
 }
 
 const web = (mounts: string) => `services: {web: {volumes: [${mounts}]}}\n`;
@@ -57,7 +53,7 @@ it.each<[string, string[]]>([
 
 function sourcesOf(...texts: string[]): string[] {
   const read = texts.map((text) => parseComposeFile('compose.yaml', text));
-  return hostMountSources(read.flatMap((one) => ('file' in one ? one.file : [])));
+  return hostMountSources(mergedFilesOf(read.flatMap((one) => ('file' in one ? one.file : []))));
 }
 
 it('are the absolute sources of mounts and volumes of all files, each once', () => {

@@ -1,5 +1,5 @@
 import { type ComposeNode, entriesOf, itemsOf, textOf, textsOf, valueAt, valuesAt } from './composeNode.rules.ts';
-import { serviceLayers } from './services.rules.ts';
+import type { MergedFiles } from './services.rules.ts';
 
 /** Whether a mount, in its short or long form, is read-only. */
 export function isReadOnlyMount(mount: ComposeNode): boolean {
@@ -23,8 +23,8 @@ export function hasReadOnlyMode(modes = ''): boolean {
  * The keys of the volumes to which nothing is written, under any of their names on the engine: each of their mounts is
  * read-only and has `nocopy`, since the engine fills an empty volume with what the image has there.
  */
-export function readOnlyVolumes(files: readonly { root: ComposeNode }[], projectName: string): ReadonlySet<string> {
-  const layers = [...serviceLayers(files).values()].flat();
+export function readOnlyVolumes({ files, services }: MergedFiles, projectName: string): ReadonlySet<string> {
+  const layers = [...services.values()].flat();
   const mounts = layers.flatMap((layer) => itemsOf(valueAt(layer, 'volumes')));
   const volumes = files.flatMap(({ root }) => entriesOf(valueAt(root, 'volumes')));
   const namesOf = (key: string) => {
@@ -49,8 +49,8 @@ function isOnlyRead(mount: ComposeNode): boolean {
 }
 
 /** The absolute sources of all bind mounts and devices of volumes, as written, without duplicates. */
-export function hostMountSources(files: readonly { root: ComposeNode }[]): string[] {
-  const layers = [...serviceLayers(files).values()].flat();
+export function hostMountSources({ files, services }: MergedFiles): string[] {
+  const layers = [...services.values()].flat();
   const mounts = layers.flatMap((layer) => itemsOf(valueAt(layer, 'volumes')));
   const volumes = files.flatMap(({ root }) => entriesOf(valueAt(root, 'volumes')));
   const devices = volumes.flatMap(([, volume]) => textOf(valueAt(volume, 'driver_opts', 'device')) ?? []);

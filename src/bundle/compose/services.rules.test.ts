@@ -1,5 +1,5 @@
 import { parseComposeFile } from './composeFile.rules.ts';
-import { activeServiceLayers, serviceDependenciesOf } from './services.rules.ts';
+import { activeServices, serviceDependenciesOf, serviceLayers } from './services.rules.ts';
 
 it.each<[string, string[], string]>([
   ['without a choice those without a profile run', [], 'a e'],
@@ -16,7 +16,7 @@ it.each<[string, string[], string]>([
     const parsed = parseComposeFile('compose.yaml', text);
     return 'file' in parsed ? [parsed.file] : [];
   });
-  expect([...activeServiceLayers(files, chosen).keys()].join(' ')).toBe(running);
+  expect([...activeServices(serviceLayers(files), chosen).keys()].join(' ')).toBe(running);
 });
 
 /** Dependencies of a service with these texts as its layers, as `key name`, with `?` if it may be missing. */

@@ -4,7 +4,19 @@ import { type ComposeNode, entriesOf, itemsOf, textOf, textsOf, valueAt, valuesA
 const maxExtendsDepth = 16;
 
 /** The mappings that compose merges into each service, lowest priority first: per file its bases, then its own text. */
-export function serviceLayers(files: readonly { root: ComposeNode }[]): Map<string, ComposeNode[]> {
+export type ServiceLayers = ReadonlyMap<string, readonly ComposeNode[]>;
+
+/** Compose files, or the model that compose makes of them as the only one, with the services that compose merges from them. */
+export interface MergedFiles<File extends { root: ComposeNode } = { root: ComposeNode }> {
+  readonly files: readonly File[];
+  readonly services: ServiceLayers;
+}
+
+export function mergedFilesOf<File extends { root: ComposeNode }>(files: readonly File[]): MergedFiles<File> {
+  return { files, services: serviceLayers(files) };
+}
+
+export function serviceLayers(files: readonly { root: ComposeNode }[]): ServiceLayers {
   const layers = new Map<string, ComposeNode[]>();
   for (const { root } of files) {
     const services = valueAt(root, 'services');
@@ -24,9 +36,9 @@ export interface MergedService {
 /** The services into which compose merges a mapping: its own, and those that extend it. */
 export type MergedServices = ReadonlyMap<ComposeNode, readonly MergedService[]>;
 
-export function mergedServicesOf(files: readonly { root: ComposeNode }[]): MergedServices {
+export function mergedServicesOf({ services }: MergedFiles): MergedServices {
   const merged = new Map<ComposeNode, MergedService[]>();
-  for (const [name, layers] of serviceLayers(files)) {
+  for (const [name, layers] of services) {
     for (const layer of layers) merged.set(layer, [...(merged.get(layer) ?? []), { name, layers }]);
   }
   return merged;
@@ -59,8 +71,8 @@ export function effectiveValue(layers: readonly ComposeNode[], ...keys: string[]
 }
 
 /** The mounts that no service has, because a later layer of each service that names them mounts something else at their target. */
-export function replacedMounts(files: readonly { root: ComposeNode }[]): ReadonlySet<ComposeNode> {
-  const perService = [...serviceLayers(files).values()].map((layers) =>
+export function replacedMounts({ services }: MergedFiles): ReadonlySet<ComposeNode> {
+  const perService = [...services.values()].map((layers) =>
     layers.map((layer) => itemsOf(valueAt(layer, 'volumes')).map(withTarget)),
   );
   // versions of compose differ in which of two mounts of one layer they keep
@@ -85,13 +97,10 @@ export function profilesOf(layers: readonly ComposeNode[]): string[] {
 }
 
 /** The layers of the services that run with the chosen profiles: those without a profile, and those with a chosen one. */
-export function activeServiceLayers(
-  files: readonly { root: ComposeNode }[],
-  chosen: readonly string[],
-): Map<string, ComposeNode[]> {
+export function activeServices(services: ServiceLayers, chosen: readonly string[]): ServiceLayers {
   const isActive = (profiles: string[]) =>
     profiles.length === 0 || profiles.some((profile) => chosen.includes(profile));
-  return new Map([...serviceLayers(files)].filter(([, layers]) => isActive(profilesOf(layers))));
+  return new Map([...services].filter(([, layers]) => isActive(profilesOf(layers))));
 }
 
 /** A service that compose starts before another one. */

@@ -4,6 +4,7 @@ import type { Manifest } from '../../../machines/types.ts';
 import { parseComposeFile } from '../compose/composeFile.rules.ts';
 import { permitLines, permitsOf, verdictOf } from './importProject.rules.ts';
 import type { ImportChoices } from './importWork.rules.ts';
+import { composeProjectOf } from '../compose/composeProject.rules.ts';
 
 it('leaves a file as it is that needs no change, with its comments and anchors', () => {
   const text =
@@ -50,8 +51,13 @@ function verdictOn(service: string, more = '') {
     ...{ profiles: [], variables: {}, secrets: [], registries: [] },
   };
   return verdictOf({
-    ...{ manifest, sha: null, version: '1', variables: {}, profiles: [], refusals: [] },
-    ...{ files: [parsed.file], releaseFiles: new Set(['compose.yaml']), digests: new Map(), texts: new Map() },
+    ...{ manifest, sha: null, version: '1', variables: {}, refusals: [] },
+    ...{
+      project: composeProjectOf([parsed.file]),
+      releaseFiles: new Set(['compose.yaml']),
+      digests: new Map(),
+      texts: new Map(),
+    },
   });
 }
 

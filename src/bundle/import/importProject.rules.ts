@@ -168,9 +168,9 @@ export interface ImportVerdict {
 
 /** Judges a bundle as a host does that permits what it asks for. */
 export function verdictOf(facts: BundleFacts): ImportVerdict {
-  const { manifest, files, releaseFiles, texts } = facts;
+  const { manifest, project, releaseFiles, texts } = facts;
   const context = { manifest, releaseFiles, texts, projectName: `deployd-${manifest.env}` };
-  const permits = permitsOf(askedPowers(files, context));
+  const permits = permitsOf(askedPowers(project, context));
   const policyHost = { ...anyHost, policy: { ...anyHost.policy, permit: permits } };
   return { permits, plan: planOf(facts, { ...noHost, policyHost }) };
 }

@@ -1,17 +1,8 @@
 import type { Manifest } from '../../../machines/types.ts';
 import { pathAndAncestors } from '../archive/archiveEntries.rules.ts';
 import type { BundleContents } from '../archive/inventory.rules.ts';
-import { composeContentsOf, contentSources } from '../compose/composeContents.rules.ts';
-import {
-  type ComposeFile,
-  type ComposeNode,
-  entriesOf,
-  itemsOf,
-  scalarsOf,
-  textOf,
-  valueAt,
-} from '../compose/composeNode.rules.ts';
-import { activeServiceLayers, serviceLayers } from '../compose/services.rules.ts';
+import type { ComposeProject } from '../compose/composeProject.rules.ts';
+import { type ComposeNode, entriesOf, itemsOf, scalarsOf, textOf, valueAt } from '../compose/composeNode.rules.ts';
 import { variablesOf } from '../compose/variables.rules.ts';
 import { knownVariables, namesWithoutValue, type VariableFacts, withKnownVariables } from './variables.rules.ts';
 
@@ -23,9 +14,7 @@ export interface Change {
 
 /** A bundle or the applied release, reduced to what can be compared. */
 export interface ComparableRelease extends VariableFacts {
-  files: readonly ComposeFile[];
-  /** The chosen profiles. */
-  profiles: readonly string[];
+  project: ComposeProject;
   /** sha256 of each file that a service reads or mounts, by path. */
   digests: ReadonlyMap<string, string>;
   /** Texts of its env files and label files, by path. */
@@ -51,8 +40,8 @@ export function changesOf(desired: ComparableRelease, secrets: readonly string[]
   };
 }
 
-function profileChanges({ profiles }: ComparableRelease, { applied }: PresentState): Change[] {
-  const before = applied?.release?.profiles ?? [];
+function profileChanges({ project: { profiles } }: ComparableRelease, { applied }: PresentState): Change[] {
+  const before = applied?.release?.project.profiles ?? [];
   const changeOf = (name: string) => (before.includes(name) ? 'unchanged' : 'new');
   return [
     ...profiles.map((name): Change => ({ name, change: applied === null ? 'unknown' : changeOf(name) })),
@@ -65,10 +54,10 @@ function serviceChanges(
   secrets: readonly string[],
   { applied, engine }: PresentState,
 ): Change[] {
-  const names = startedServicesOf(desired).map(({ name }) => name);
+  const names = desired.project.running.map(({ name }) => name);
   const before = applied?.release ?? null;
   const presentServices =
-    engine?.services ?? (applied && new Set(before === null ? [] : startedServicesOf(before).map(nameOf)));
+    engine?.services ?? (applied && new Set(before === null ? [] : before.project.running.map(nameOf)));
   const desiredNames = new Set(names);
   const removed = [...(presentServices ?? [])].filter((name) => !desiredNames.has(name));
   const [textBefore, desiredText] = [before && containerTextsOf(before), containerTextsOf(desired)];
@@ -89,15 +78,15 @@ function serviceChanges(
 
 /** By service, all that decides whether compose recreates its container, except the values of secrets. */
 function containerTextsOf(release: ComparableRelease): (name: string) => string {
-  const { files, digests, sha, texts } = release;
-  const [layers, sources, known] = [serviceLayers(files), contentSources(files), knownVariables(release)];
+  const { project, digests, sha, texts } = release;
+  const known = knownVariables(release);
   const below = digestsBelow(digests);
   return (name) => {
-    const own = layers.get(name) ?? [];
+    const own = project.services.get(name) ?? [];
     const parts = (['networks', 'volumes', 'configs', 'secrets'] as const).flatMap((kind) =>
-      namesUsed(own, kind).flatMap((used) => files.flatMap(({ root }) => valueAt(root, kind, used) ?? [])),
+      namesUsed(own, kind).flatMap((used) => project.files.flatMap(({ root }) => valueAt(root, kind, used) ?? [])),
     );
-    const { files: read, variables } = sources.get(name) ?? { files: [], variables: [] };
+    const { files: read, variables } = project.sources.get(name) ?? { files: [], variables: [] };
     const reached = new Map(read.flatMap((source) => below.get(source) ?? []));
     const envTexts = read.flatMap((source) => texts.get(source) ?? []);
     // the path of a mount contains the sha
@@ -143,10 +132,11 @@ function isBundlePath(mount: ComposeNode): boolean {
 }
 
 /** Compose creates a volume when a service uses it, and removes none. */
-function volumeChanges({ files, profiles }: ComparableRelease, { project, engine }: PresentState): Change[] {
-  const layers = [...activeServiceLayers(files, profiles).values()].flat();
+function volumeChanges(bundle: ComparableRelease, { project, engine }: PresentState): Change[] {
+  const { active, volumes } = bundle.project;
+  const layers = [...active.values()].flat();
   const used = namesUsed(layers, 'volumes');
-  const named = composeContentsOf(files, profiles).volumes.map(({ key, name }) => ({
+  const named = volumes.map(({ key, name }) => ({
     key,
     name: name ?? `${project}_${key}`,
   }));
@@ -172,12 +162,8 @@ function imageChanges(desired: ComparableRelease, { applied }: PresentState): Ch
 
 function imagesOf(release: ComparableRelease): string[] {
   const known = knownVariables(release);
-  const images = startedServicesOf(release).flatMap(({ image }) => image ?? []);
+  const images = release.project.running.flatMap(({ image }) => image ?? []);
   return [...new Set(images.map((image) => withKnownVariables(image, known)))];
-}
-
-function startedServicesOf({ files, profiles }: ComparableRelease) {
-  return composeContentsOf(files, profiles).services;
 }
 
 /** Names of the variables in the texts of a node, and of those without a value in its `environment`. */

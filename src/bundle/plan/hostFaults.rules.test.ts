@@ -3,6 +3,7 @@ import { parseComposeFile } from '../compose/composeFile.rules.ts';
 import { anyHost, type OrchestratorName } from '../policy/policyHost.rules.ts';
 import type { EngineMeans } from './bundleToStart.rules.ts';
 import { type HostFacts, noHost, planOf } from './plan.rules.ts';
+import { composeProjectOf } from '../compose/composeProject.rules.ts';
 
 const manifest: Manifest = {
   ...{ schema: 1, name: 'shop', env: 'eu-1', version: '1', sequence: 1, production: false, compose: ['compose.yaml'] },
@@ -38,8 +39,13 @@ function planned(text: string, { engine = {}, isApplied = false, orchestrator = 
   const parsed = parseComposeFile('compose.yaml', text);
   if (!('file' in parsed)) throw new Error(JSON.stringify(parsed));
   const bundle = {
-    ...{ manifest, sha: null, version: '1', profiles: [], variables: manifest.variables, refusals: [], isApplied },
-    ...{ digests: new Map(), texts: new Map(), files: [parsed.file], releaseFiles: new Set(['compose.yaml']) },
+    ...{ manifest, sha: null, version: '1', variables: manifest.variables, refusals: [], isApplied },
+    ...{
+      digests: new Map(),
+      texts: new Map(),
+      project: composeProjectOf([parsed.file]),
+      releaseFiles: new Set(['compose.yaml']),
+    },
   };
   const known: HostFacts['engine'] = {
     known: {

@@ -1,9 +1,14 @@
 import { type Refusal, refusalWith, type RefusedFault } from '../../../machines/refusals.ts';
 import type { Manifest } from '../../../machines/types.ts';
-import { activeServiceLayers } from '../compose/services.rules.ts';
 import { validateComposedNames } from '../policy/engineNames.rules.ts';
 import type { EnginePolicyFacts, OrchestratorName } from '../policy/policyHost.rules.ts';
-import { type BundleToStart, type EngineMeans, readServices, resolveWith } from './bundleToStart.rules.ts';
+import {
+  type BundleToStart,
+  type EngineMeans,
+  readServices,
+  type ResolveText,
+  resolveWith,
+} from './bundleToStart.rules.ts';
 import type { ComparableRelease } from './changes.rules.ts';
 import { executionsOf } from './executions.rules.ts';
 import {
@@ -20,6 +25,7 @@ import { cpuFaults, memoryFaults, readOnlyFaults, startIntervalFaults } from './
 import { imagesWithNamedUsers, namedUserFaults } from './users.rules.ts';
 import { servicesToAwait } from './waitPlan.rules.ts';
 import type { WrittenService } from './writtenServices.rules.ts';
+import type { ComposeProject } from '../compose/composeProject.rules.ts';
 
 /**
  * What `up` will surely refuse: of any host with Docker and compose where `engine` is null, else of the host of this engine. What
@@ -68,8 +74,8 @@ interface StartingHost {
  * where the same content runs here already, nothing is refused; a swarm refuses by rules of its own.
  */
 export function startFaultsOf(bundle: StartedBundle, { orchestrator, engine }: StartingHost): StartFaults {
-  const { files, manifest, isApplied = false, heads = new Map<string, FileHead>() } = bundle;
-  if (files.length < manifest.compose.length) return { refusals: [], notices: [] };
+  const { project, manifest, isApplied = false, heads = new Map<string, FileHead>() } = bundle;
+  if (project.files.length < manifest.compose.length) return { refusals: [], notices: [] };
   const { start, written } = bundleToStart(bundle);
   const means = engine?.means ?? null;
   const images = engine?.images === undefined ? new Map() : keptImages(bundle, engine.images);
@@ -102,13 +108,12 @@ function keptImages(bundle: StartedBundle, images: EngineImages): ServiceImages 
 
 /** The same of the images that were pulled, which nobody knew before. */
 export function pulledImageFaults(
-  { files, manifest }: Pick<StartedBundle, 'files' | 'manifest'>,
+  { project, manifest }: Pick<StartedBundle, 'project' | 'manifest'>,
   images: ServiceImages,
   engine: EngineMeans,
 ): { faults: RefusedFault[]; notices: RefusedFault[] } {
   const resolve = resolveWith(manifest);
-  const services = readServices(activeServiceLayers(files, manifest.profiles), resolve);
-  const start = { files, resolve, jobs: new Set<string>(), services: services.filter((each) => replicasOf(each) > 0) };
+  const start = { ...toStart(project, resolve), resolve, jobs: new Set<string>() };
   return { faults: copiedOwnerFaults(start, images, engine), notices: processorNotices(start, images, engine) };
 }
 
@@ -127,12 +132,15 @@ export function imagesToRead(bundle: StartedBundle, images: EngineImages): strin
 }
 
 function bundleToStart(bundle: StartedBundle): { start: BundleToStart; written: WrittenService[] } {
-  const { files, manifest } = bundle;
-  const resolve = resolveWith(manifest);
-  const services = readServices(activeServiceLayers(files, manifest.profiles), resolve);
+  const resolve = resolveWith(bundle.manifest);
   const written = servicesToAwait(bundle);
   const jobs = new Set(written.flatMap(({ name, kind }) => (kind === 'job' ? name : [])));
-  return { start: { files, resolve, jobs, services: services.filter((service) => replicasOf(service) > 0) }, written };
+  return { start: { ...toStart(bundle.project, resolve), resolve, jobs }, written };
+}
+
+/** The services that have containers, with the values of known variables. */
+function toStart({ files, active }: ComposeProject, resolve: ResolveText): Pick<BundleToStart, 'files' | 'services'> {
+  return { files, services: readServices(active, resolve).filter((service) => replicasOf(service) > 0) };
 }
 
 function takenNames(

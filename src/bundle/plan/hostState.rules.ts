@@ -67,7 +67,11 @@ export interface ExistingVolume {
 }
 
 /** VOLUME_DIVERGED when compose would have to recreate an existing volume, which loses its data; else null. */
-export function validateVolumes(declared: DeclaredVolume[], found: ExistingVolume[], project: string): Refusal | null {
+export function validateVolumes(
+  declared: readonly DeclaredVolume[],
+  found: ExistingVolume[],
+  project: string,
+): Refusal | null {
   const faults = declared.flatMap((volume) => {
     const existing = found.find(({ name }) => name === (volume.name ?? `${project}_${volume.key}`));
     if (!existing) return [];

@@ -3,6 +3,7 @@ import { parseComposeFile } from '../compose/composeFile.rules.ts';
 import type { EngineMeans } from './bundleToStart.rules.ts';
 import { pulledImageFaults } from './hostFaults.rules.ts';
 import { formatPulls, type LocalImage, plannedPulls, pullPlanOf } from './images.rules.ts';
+import { composeProjectOf } from '../compose/composeProject.rules.ts';
 
 const nowMs = Date.parse('2026-11-29T12:00:00Z');
 const hourMs = 3_600_000;
@@ -64,7 +65,7 @@ it('plans what is pulled, by image, with the values of known variables', () => {
   `;
   const parsed = parseComposeFile('compose.yaml', text);
   if (!('file' in parsed)) throw new Error('not parsed');
-  const bundle = { sha: null, version: '1', variables: { TAG: '2' }, profiles: [], files: [parsed.file] };
+  const bundle = { sha: null, version: '1', variables: { TAG: '2' }, project: composeProjectOf([parsed.file]) };
   const local = new Map(['app:2', 'here:1'].map((image) => [image, unknown]));
   const facts = { digests: new Map(), texts: new Map() };
   const pulls = plannedPulls({ ...bundle, ...facts }, { local, nowMs });
@@ -95,7 +96,10 @@ function judged(keys: string, ofImage: Partial<LocalImage>, engine: Partial<Engi
   const parsed = parseComposeFile('compose.yaml', `services: {web: {image: app, ${keys}}}\n${top}`);
   if ('problems' in parsed) throw new Error(keys);
   const images = new Map([['web', { ...image, ...ofImage }]]);
-  const { faults, notices } = pulledImageFaults({ files: [parsed.file], manifest }, images, { ...means, ...engine });
+  const { faults, notices } = pulledImageFaults({ project: composeProjectOf([parsed.file]), manifest }, images, {
+    ...means,
+    ...engine,
+  });
   return { faults: faults.map(({ text }) => text), notices: notices.map(({ text }) => text) };
 }
 

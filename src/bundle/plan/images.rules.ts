@@ -1,9 +1,8 @@
 import type { RefusedFault } from '../../../machines/refusals.ts';
 import { printable } from '../../core/text.rules.ts';
-import { composeContentsOf } from '../compose/composeContents.rules.ts';
 import { textOf, valueAt } from '../compose/composeNode.rules.ts';
 import { contentSections, effectiveReferences, mountedContents } from '../compose/mounts.rules.ts';
-import { activeServiceLayers, effectiveValue } from '../compose/services.rules.ts';
+import { effectiveValue } from '../compose/services.rules.ts';
 import { lostOwner, ownersOf } from '../policy/effect.rules.ts';
 import { pullIntervalMs } from '../policy/quantities.rules.ts';
 import { type BundleToStart, type EngineMeans, placeOf, type ReadService } from './bundleToStart.rules.ts';
@@ -75,14 +74,11 @@ export interface EngineImages {
 
 /** The images of the services that run, as written, with the values of known variables. */
 export function writtenPulls(bundle: ComparableRelease): Omit<ServiceImage, 'local'>[] {
-  const { files, profiles } = bundle;
   const known = knownVariables(bundle);
-  const idle = composeContentsOf(files, profiles).services.filter(({ replicas }) => replicas === 0);
-  return [...activeServiceLayers(files, profiles)].flatMap(([service, layers]) => {
+  return [...bundle.project.started].flatMap(([service, layers]) => {
     const read = (key: string) => withKnownVariables(textOf(effectiveValue(layers, key)) ?? '', known);
     const image = read('image');
-    if (image === '' || idle.some(({ name }) => name === service)) return [];
-    return [{ service, image, pullPolicy: read('pull_policy') || null }];
+    return image === '' ? [] : [{ service, image, pullPolicy: read('pull_policy') || null }];
   });
 }
 

@@ -4,6 +4,7 @@ import { anyHost } from '../policy/policyHost.rules.ts';
 import type { EngineMeans } from './bundleToStart.rules.ts';
 import { executedFiles } from './hostFaults.rules.ts';
 import { noHost, planOf } from './plan.rules.ts';
+import { composeProjectOf } from '../compose/composeProject.rules.ts';
 
 const manifest: Manifest = {
   ...{ schema: 1, name: 'shop', env: 'eu-1', version: '1', sequence: 1, production: false, compose: ['compose.yaml'] },
@@ -30,8 +31,8 @@ function noticesOf(
   if (!('file' in parsed)) throw new Error(JSON.stringify(parsed));
   const head = { text, isExecutable };
   const bundle = {
-    ...{ manifest, sha: null, version: '1', profiles: [], variables: {}, refusals: [] },
-    ...{ digests: new Map(), texts: new Map(), files: [parsed.file] },
+    ...{ manifest, sha: null, version: '1', variables: {}, refusals: [] },
+    ...{ digests: new Map(), texts: new Map(), project: composeProjectOf([parsed.file]) },
     releaseFiles: new Set(['compose.yaml', 'conf', 'conf/run.sh', 'conf/prog']),
   };
   const heads = new Map(

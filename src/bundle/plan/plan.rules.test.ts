@@ -3,6 +3,7 @@ import type { Manifest } from '../../../machines/types.ts';
 import { parseComposeFile } from '../compose/composeFile.rules.ts';
 import { anyHost } from '../policy/policyHost.rules.ts';
 import { type BundleFacts, type HostFacts, noHost, planOf } from './plan.rules.ts';
+import { composeProjectOf } from '../compose/composeProject.rules.ts';
 
 const sha = 'a'.repeat(64);
 const gib = 2 ** 30;
@@ -55,9 +56,8 @@ function bundle(text: string, { refusals = [], ...changes }: Partial<Manifest> &
     sha,
     version: manifest.version,
     variables: changes.variables ?? {},
-    profiles: changes.profiles ?? [],
     manifest: { ...manifest, ...changes },
-    files: 'file' in parsed ? [parsed.file] : [],
+    project: composeProjectOf('file' in parsed ? [parsed.file] : [], changes.profiles),
     refusals: [...refusals, ...problems],
     releaseFiles: new Set(['compose.yaml']),
     texts: new Map(),

@@ -1,7 +1,6 @@
 import { type Refusal, type RefusalCode, refusalCodes, type RefusedFault } from '../../../machines/refusals.ts';
 import type { Manifest, Sha } from '../../../machines/types.ts';
 import type { Fact } from '../../core/doctor.rules.ts';
-import { composeContentsOf } from '../compose/composeContents.rules.ts';
 import { judgeComposePolicy } from '../policy/composePolicy.rules.ts';
 import {
   anyHost,
@@ -162,7 +161,7 @@ export function planOf(bundle: BundleFacts, host: HostFacts): Plan {
     ),
     wait,
     variables: manifest.variables,
-    ignored: ignoredKeys(bundle.files, projectOf(manifest), host.policyHost.orchestrator),
+    ignored: ignoredKeys(bundle.project.files, projectOf(manifest), host.policyHost.orchestrator),
     warnings: policy.warnings,
     notices: [...start.notices, ...ownedMountNotices(bundle)],
     shown: shownBy[host.policyHost.orchestrator ?? 'compose'](
@@ -206,7 +205,7 @@ export function manifestEnvOf(manifestText: string): string {
 }
 
 function policyJudgementOf(
-  { manifest, files, releaseFiles, fileSizes, executables, isApplied = false, texts }: BundleFacts,
+  { manifest, project, releaseFiles, fileSizes, executables, isApplied = false, texts }: BundleFacts,
   { policyHost, engine }: HostFacts,
 ): Judgement {
   const ofEngine = 'known' in engine ? engine.known.policyFacts : {};
@@ -219,16 +218,16 @@ function policyJudgementOf(
     ...(executables && { executables }),
   };
   const facts = { ...ofBundle, projectName: projectOf(manifest) };
-  return judgeComposePolicy(files, { ...facts, ...ofEngine, host: policyHost });
+  return judgeComposePolicy(project, { ...facts, ...ofEngine, host: policyHost });
 }
 
-function bundleRefusals({ manifest, files, texts }: BundleFacts, host: HostFacts): Refusal[] {
+function bundleRefusals({ manifest, project, texts }: BundleFacts, host: HostFacts): Refusal[] {
   const { policyHost, highestSequence } = host;
   return [
     validateSecretPaths(manifest),
-    validateVariables({ files, texts }, manifest),
-    validateProfiles(files, manifest),
-    validateReferences(files, manifest),
+    validateVariables({ project, texts }, manifest),
+    validateProfiles(project, manifest),
+    validateReferences(project, manifest),
     policyHost.orchestrator === 'swarm' ? validateSwarmLogins(manifest) : null,
     'known' in highestSequence ? validateRollback(manifest, highestSequence.known, policyHost.policy.deny) : null,
   ].filter((each) => each !== null);
@@ -252,15 +251,11 @@ function needBytesOf({ disk_need_bytes }: Manifest, pulls: PullingHost['pulls'])
 }
 
 /** The checks of the engine: diverging volumes, and disk space for a pull. */
-function hostRefusals({ manifest, files }: BundleFacts, { host: { engine }, pulls }: PullingHost): Refusal[] {
+function hostRefusals({ manifest, project }: BundleFacts, { host: { engine }, pulls }: PullingHost): Refusal[] {
   if ('unknown' in engine) return [];
   const { volumes, orphanedVolumes, filesystems, headroomBytes } = engine.known;
   const keptVolumes = volumes.filter(({ name }) => !orphanedVolumes.includes(name));
-  const volumeRefusal = validateVolumes(
-    composeContentsOf(files, manifest.profiles).volumes,
-    keptVolumes,
-    projectOf(manifest),
-  );
+  const volumeRefusal = validateVolumes(project.volumes, keptVolumes, projectOf(manifest));
   const diskRefusal = validateDiskSpace({ needBytes: needBytesOf(manifest, pulls), headroomBytes, filesystems });
   return [volumeRefusal, diskRefusal].filter((each) => each !== null);
 }

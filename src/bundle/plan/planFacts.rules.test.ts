@@ -5,6 +5,7 @@ import { parseComposeFile } from '../compose/composeFile.rules.ts';
 import { anyHost, type HostPaths } from '../policy/policyHost.rules.ts';
 import type { LocalImage } from './images.rules.ts';
 import { abortedPlan, type HostFacts, manifestEnvOf, noHost, planOf } from './plan.rules.ts';
+import { composeProjectOf } from '../compose/composeProject.rules.ts';
 
 const manifest: Manifest = {
   ...{ schema: 1, name: 'shop', env: 'eu-1', version: '1', sequence: 1, production: false, compose: ['compose.yaml'] },
@@ -20,13 +21,12 @@ function planned(keys: string, host: Partial<HostFacts>, more: Partial<Manifest>
       manifest: own,
       sha: null,
       version: '1',
-      profiles: [],
       variables: {},
       refusals: [],
       digests: new Map(),
       texts: new Map(),
     },
-    ...{ files: 'file' in parsed ? [parsed.file] : [], releaseFiles: new Set(['compose.yaml']) },
+    ...{ project: composeProjectOf('file' in parsed ? [parsed.file] : []), releaseFiles: new Set(['compose.yaml']) },
   };
   return planOf(facts, { ...noHost, ...host });
 }
@@ -105,18 +105,17 @@ it('where permitted paths lead is told to be unknown without a host', () => {
 it('a refusal keeps its faults, and one without any is a fault itself', () => {
   const faults = [{ text: 'a', cure: 'b' }];
   const parsed = parseComposeFile('compose.yaml', 'services: {web: {image: a}}\n');
-  const files = 'file' in parsed ? [parsed.file] : [];
+  const project = composeProjectOf('file' in parsed ? [parsed.file] : []);
   const plan = planOf(
     {
       ...{
         manifest,
         sha: null,
         version: '1',
-        profiles: [],
         variables: {},
         digests: new Map(),
         texts: new Map(),
-        files,
+        project,
       },
       refusals: [
         { code: 'BUNDLE_UNSAFE', detail: 'a', faults },

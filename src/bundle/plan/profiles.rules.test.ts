@@ -1,11 +1,12 @@
 import { formatRefusal } from '../../../machines/refusals.ts';
 import { parseComposeFile } from '../compose/composeFile.rules.ts';
 import { validateProfiles } from './references.rules.ts';
+import { composeProjectOf } from '../compose/composeProject.rules.ts';
 
 /** The refusal of a bundle with one compose file; null without one. */
 function refusalOf(services: string, profiles: string[] = [], compose = ['compose.yaml']): string | null {
   const parsed = parseComposeFile('compose.yaml', `services: {${services}}`);
-  const refusal = validateProfiles('file' in parsed ? [parsed.file] : [], { compose, profiles });
+  const refusal = validateProfiles(composeProjectOf('file' in parsed ? [parsed.file] : [], profiles), { compose });
   expect(refusal?.code ?? 'COMPOSE_REFUSED').toBe('COMPOSE_REFUSED');
   return refusal && formatRefusal(refusal);
 }

@@ -1,6 +1,7 @@
 import { formatRefusal } from '../../../machines/refusals.ts';
 import { parseComposeFile } from '../compose/composeFile.rules.ts';
 import { findCycle, validateReferences } from './references.rules.ts';
+import { composeProjectOf } from '../compose/composeProject.rules.ts';
 
 /** The refusal of a bundle with these compose files; null without one. */
 function refusalOf(texts: string[], profiles: string[] = [], compose = texts.map((_, index) => `${index}.yaml`)) {
@@ -9,7 +10,7 @@ function refusalOf(texts: string[], profiles: string[] = [], compose = texts.map
     return 'file' in parsed ? [parsed.file] : [];
   });
   expect(files).toHaveLength(texts.length);
-  const refusal = validateReferences(files, { compose, profiles });
+  const refusal = validateReferences(composeProjectOf(files, profiles), { compose });
   expect(refusal?.code ?? 'COMPOSE_REFUSED').toBe('COMPOSE_REFUSED');
   return refusal && formatRefusal(refusal);
 }

@@ -10,8 +10,9 @@ import {
   valueAt,
   valuesAt,
 } from '../compose/composeNode.rules.ts';
-import { activeServiceLayers, profilesOf, serviceDependenciesOf, serviceLayers } from '../compose/services.rules.ts';
+import { profilesOf, serviceDependenciesOf, type ServiceLayers } from '../compose/services.rules.ts';
 import { namePattern } from '../policy/validators.rules.ts';
+import type { ComposeProject } from '../compose/composeProject.rules.ts';
 
 /**
  * COMPOSE_REFUSED for what compose refuses when it loads the files: a service that runs and names a service, network, volume,
@@ -19,11 +20,10 @@ import { namePattern } from '../policy/validators.rules.ts';
  * of a bundle whose compose files could not all be read, nor of what is no name, which the policy refuses.
  */
 export function validateReferences(
-  files: readonly ComposeFile[],
-  { compose, profiles }: Pick<Manifest, 'compose' | 'profiles'>,
+  { files, services, active }: ComposeProject,
+  { compose }: Pick<Manifest, 'compose'>,
 ): Refusal | null {
   if (files.length < compose.length) return null;
-  const [services, active] = [serviceLayers(files), activeServiceLayers(files, profiles)];
   const faults = [
     ...[...active].flatMap(([name, layers]) => [
       ...missingServices(name, layers, services),
@@ -34,9 +34,7 @@ export function validateReferences(
   return faults.length === 0 ? null : refusalWith('COMPOSE_REFUSED', faults);
 }
 
-type Services = ReadonlyMap<string, readonly ComposeNode[]>;
-
-function missingServices(service: string, layers: readonly ComposeNode[], services: Services): RefusedFault[] {
+function missingServices(service: string, layers: readonly ComposeNode[], services: ServiceLayers): RefusedFault[] {
   return serviceDependenciesOf(layers)
     .filter(({ name }) => namePattern.test(name) && !services.has(name))
     .map(({ key, name }) => ({
@@ -87,7 +85,7 @@ export function volumeOf(mount: ComposeNode): string[] {
   return [short ?? long ?? []].flat();
 }
 
-function circles(services: Services): RefusedFault[] {
+function circles(services: ServiceLayers): RefusedFault[] {
   const dependencies = [...services].map(([name, layers]): [string, string[]] => [
     name,
     serviceDependenciesOf(layers).map((each) => each.name),
@@ -131,12 +129,10 @@ const maxNames = 10;
  * service runs; or null. Nothing is said of a bundle whose compose files could not all be read.
  */
 export function validateProfiles(
-  files: readonly ComposeFile[],
-  { compose, profiles }: Pick<Manifest, 'compose' | 'profiles'>,
+  { files, services, active, profiles }: ComposeProject,
+  { compose }: Pick<Manifest, 'compose'>,
 ): Refusal | null {
   if (files.length < compose.length) return null;
-  const services = serviceLayers(files);
-  const active = activeServiceLayers(files, profiles);
   const faults = [
     ...unknownProfiles(services, profiles),
     ...(services.size > 0 && active.size === 0 ? [nothingRuns(services)] : []),
@@ -145,7 +141,7 @@ export function validateProfiles(
   return faults.length === 0 ? null : refusalWith('COMPOSE_REFUSED', faults);
 }
 
-function unknownProfiles(services: Services, profiles: readonly string[]): RefusedFault[] {
+function unknownProfiles(services: ServiceLayers, profiles: readonly string[]): RefusedFault[] {
   const known = allProfiles(services);
   const cure = known.length === 0 ? 'leave it out' : `leave it out, or name one of ${formatNames(known)}`;
   return profiles
@@ -153,7 +149,7 @@ function unknownProfiles(services: Services, profiles: readonly string[]): Refus
     .map((profile) => ({ text: `profiles names ${printable(profile)}, which no service has`, cure }));
 }
 
-function nothingRuns(services: Services): RefusedFault {
+function nothingRuns(services: ServiceLayers): RefusedFault {
   return {
     text: 'no service runs: each has a profile, and none of these is chosen',
     cure: `name one in profiles of manifest.json: ${formatNames(allProfiles(services))}`,
@@ -163,7 +159,7 @@ function nothingRuns(services: Services): RefusedFault {
 function missingDependencies(
   service: string,
   layers: readonly ComposeNode[],
-  { services, active }: { services: Services; active: Services },
+  { services, active }: { services: ServiceLayers; active: ServiceLayers },
 ): RefusedFault[] {
   return serviceDependenciesOf(layers).flatMap(({ key, name, required }) => {
     const missing = services.get(name);
@@ -175,7 +171,7 @@ function missingDependencies(
   });
 }
 
-function allProfiles(services: Services): string[] {
+function allProfiles(services: ServiceLayers): string[] {
   return [...new Set([...services.values()].flatMap(profilesOf))];
 }
 

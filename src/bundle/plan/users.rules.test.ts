@@ -1,6 +1,7 @@
 import { directoriesOf } from '../archive/archiveEntries.rules.ts';
 import { parseComposeFile } from '../compose/composeFile.rules.ts';
 import { ownedMountNotices } from './users.rules.ts';
+import { composeProjectOf } from '../compose/composeProject.rules.ts';
 
 const paths = ['app.cron', 'home/.ssh/id_ed25519', 'home/.profile', 'conf/app.conf', 'beat.yml', 'tls.key', 'keyfile'];
 const releaseFiles = new Set([...paths, ...directoriesOf(paths)]);
@@ -15,7 +16,7 @@ secrets:
 function noticesOf(keys: string): string[] {
   const parsed = parseComposeFile('compose.yaml', `services:\n  web: {image: a, ${keys}}\n${contents}`);
   if ('problems' in parsed) throw new Error(parsed.problems.map(({ text }) => text).join());
-  const notices = ownedMountNotices({ files: [parsed.file], manifest: { profiles: [] }, releaseFiles });
+  const notices = ownedMountNotices({ project: composeProjectOf([parsed.file]), releaseFiles });
   expect(notices.every(({ cure }) => cure.startsWith('let the command copy it first'))).toBe(true);
   return notices.map(({ text }) => text);
 }

@@ -10,10 +10,11 @@ import {
   valueAt,
   valuesAt,
 } from '../compose/composeNode.rules.ts';
-import { activeServiceLayers, replacedMounts } from '../compose/services.rules.ts';
+import { replacedMounts } from '../compose/services.rules.ts';
 import { type ImageAccounts, placeOf, type ReadService } from './bundleToStart.rules.ts';
 import type { ComparableRelease } from './changes.rules.ts';
 import { type EngineImages, plannedPulls } from './images.rules.ts';
+import type { ComposeProject } from '../compose/composeProject.rules.ts';
 
 /** The images of services with a `user` that is a name, where an apply pulls no other image in their place. */
 export function imagesWithNamedUsers(
@@ -89,19 +90,18 @@ const demands: readonly [path: RegExp, demand: string][] = [
 const cure = 'let the command copy it first, as the user that needs it, or write it as `content` of a config';
 
 interface MountedBundle {
-  files: readonly ComposeFile[];
-  manifest: { profiles: readonly string[] };
+  project: ComposeProject;
   releaseFiles: ReadonlySet<string>;
 }
 
 /** Files of the bundle that are mounted where a program insists on another owner or mode than they have. */
-export function ownedMountNotices({ files, manifest, releaseFiles }: MountedBundle): RefusedFault[] {
-  const replaced = replacedMounts(files);
-  return [...activeServiceLayers(files, manifest.profiles)].flatMap(([service, layers]) => {
+export function ownedMountNotices({ project, releaseFiles }: MountedBundle): RefusedFault[] {
+  const replaced = replacedMounts(project);
+  return [...project.active].flatMap(([service, layers]) => {
     const mounts = valuesAt(layers, 'volumes').flatMap(itemsOf);
     const all = [
       ...mounts.filter((mount) => !replaced.has(mount)).flatMap(mountOf),
-      ...(['configs', 'secrets'] as const).flatMap((kind) => contentsMounted(kind, layers, files)),
+      ...(['configs', 'secrets'] as const).flatMap((kind) => contentsMounted(kind, layers, project.files)),
     ];
     return all.flatMap((mount) => noticesOf(mount, { service, releaseFiles }));
   });

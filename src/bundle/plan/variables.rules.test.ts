@@ -9,6 +9,7 @@ import {
   validateVariables,
   withKnownVariables,
 } from './variables.rules.ts';
+import { mergedFilesOf } from '../compose/services.rules.ts';
 
 const uses = (required: string[], optional: string[] = []) => [
   ...required.map((name) => ({ name, required: true })),
@@ -137,7 +138,10 @@ const needed = [
   'VALUE',
 ];
 
-const readable = (...texts: string[]) => ({ files: filesOf(...texts), texts: new Map<string, string>() });
+const readable = (...texts: string[]) => ({
+  project: mergedFilesOf(filesOf(...texts)),
+  texts: new Map<string, string>(),
+});
 
 describe('variables of a bundle', () => {
   it('are found in every value of every file, and where compose reads bare names', () => {
@@ -160,8 +164,8 @@ describe('variables of a bundle', () => {
       ['app.env', 'A=1\nB=$A $C $D\nD=$B\nDEPLOYD_X=1\nE=$DEPLOYD_X\n'],
       ['raw.env', 'A=$RAW\n'],
     ]);
-    const files = filesOf(`services: {web: {env_file: ${envFiles}}}`);
-    expect(unresolvedVariables({ files, texts }, new Set())).toEqual(['C', 'D', 'DEPLOYD_X']);
+    const project = mergedFilesOf(filesOf(`services: {web: {env_file: ${envFiles}}}`));
+    expect(unresolvedVariables({ project, texts }, new Set())).toEqual(['C', 'D', 'DEPLOYD_X']);
   });
 
   it.each(needed)('are reported when they are missing: %s', (name) => {
@@ -203,7 +207,10 @@ it.each([
 ])('in a swarm, services show: %s', (services, shown) => {
   const text = `services: {${services}}\nsecrets: {s: {environment: DB}}\nconfigs: {c: {content: $KEY}}\n`;
   const parsed = parseComposeFile('c.yaml', text);
-  const sources = { files: 'file' in parsed ? [parsed.file] : [], texts: new Map([['app.env', 'A=$KEY\n']]) };
+  const sources = {
+    project: mergedFilesOf('file' in parsed ? [parsed.file] : []),
+    texts: new Map([['app.env', 'A=$KEY\n']]),
+  };
   expect(shownSecrets(sources, ['KEY', 'DB'])).toEqual(
     shown.map((each) => `service ${each}, to whoever may inspect services`),
   );

@@ -2,9 +2,8 @@ import { type Refusal, refusalWith } from '../../../machines/refusals.ts';
 import type { Manifest, Sha } from '../../../machines/types.ts';
 import { isReservedVariable } from '../../api/manifest.rules.ts';
 import { printable } from '../../core/text.rules.ts';
-import { envFilesOf } from '../compose/composeContents.rules.ts';
+import { envFilesOf } from '../compose/composeProject.rules.ts';
 import {
-  type ComposeFile,
   type ComposeNode,
   entriesOf,
   itemsOf,
@@ -13,7 +12,7 @@ import {
   textOf,
   valueAt,
 } from '../compose/composeNode.rules.ts';
-import { serviceLayers } from '../compose/services.rules.ts';
+import { type MergedFiles, mergedFilesOf } from '../compose/services.rules.ts';
 import { parseEnvAssignments, variablesOf, type VariableUse } from '../compose/variables.rules.ts';
 
 /** Variables that the agent adds to `.env`. */
@@ -21,7 +20,7 @@ const agentVariables = ['DEPLOYD_ENV', 'DEPLOYD_SHA', 'DEPLOYD_VERSION'];
 
 /** Compose files, and the texts of the env files that they reference, by path. */
 interface BundleSources {
-  files: readonly ComposeFile[];
+  project: MergedFiles;
   texts: ReadonlyMap<string, string>;
 }
 
@@ -48,12 +47,14 @@ export function unresolvedVariables(sources: BundleSources, supplied: ReadonlySe
 }
 
 /** Every use of a variable in the files, and in the env files that they name. */
-function variableUses({ files, texts }: BundleSources): VariableUse[] {
-  const inFiles = files.flatMap(({ root }) => [
+function variableUses({ project, texts }: BundleSources): VariableUse[] {
+  const inFiles = project.files.flatMap(({ root }) => [
     ...scalarsOf(root).flatMap(({ text }) => variablesOf(text).uses),
     ...bareVariableNames(root),
   ]);
-  const inEnvFiles = envFilesOf(files).flatMap(({ path, isRaw }) => (isRaw ? [] : envFileUses(texts.get(path) ?? '')));
+  const inEnvFiles = envFilesOf(project).flatMap(({ path, isRaw }) =>
+    isRaw ? [] : envFileUses(texts.get(path) ?? ''),
+  );
   return [...inFiles, ...inEnvFiles];
 }
 
@@ -93,10 +94,10 @@ export function namesWithoutValue(environment: ComposeNode | undefined): string[
  * For each service that has values of secrets in its own text, not in what it mounts, the variables: a swarm shows these values to
  * whoever may inspect services.
  */
-export function shownSecrets({ files, texts }: BundleSources, secrets: readonly string[]): string[] {
-  return [...serviceLayers(files)].flatMap(([name, layers]) => {
-    const alone = layers.map((layer) => ({ path: '', root: mapping('services', mapping(name, layer)) }));
-    const used = new Set(variableUses({ files: alone, texts }).map((use) => use.name));
+export function shownSecrets({ project, texts }: BundleSources, secrets: readonly string[]): string[] {
+  return [...project.services].flatMap(([name, layers]) => {
+    const alone = mergedFilesOf(layers.map((layer) => ({ root: mapping('services', mapping(name, layer)) })));
+    const used = new Set(variableUses({ project: alone, texts }).map((use) => use.name));
     const shown = secrets.filter((secret) => used.has(secret)).toSorted();
     return shown.length === 0
       ? []

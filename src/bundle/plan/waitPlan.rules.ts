@@ -1,7 +1,5 @@
 import { type Refusal, refusalWith } from '../../../machines/refusals.ts';
 import { printable } from '../../core/text.rules.ts';
-import { composeContentsOf } from '../compose/composeContents.rules.ts';
-import { activeServiceLayers } from '../compose/services.rules.ts';
 import type { ComparableRelease } from './changes.rules.ts';
 import { knownVariables, withKnownVariables } from './variables.rules.ts';
 import {
@@ -50,11 +48,8 @@ const largestMaxS = 86_400;
 
 /** The services of a bundle that have containers, with the values of known variables. */
 export function servicesToAwait(bundle: ComparableRelease): WrittenService[] {
-  const { files, profiles } = bundle;
   const known = knownVariables(bundle);
-  const idle = composeContentsOf(files, profiles).services.filter(({ replicas }) => replicas === 0);
-  const layers = [...activeServiceLayers(files, profiles)].filter(([name]) => !idle.some((each) => each.name === name));
-  return writtenServicesOf(new Map(layers), (text) => withKnownVariables(text, known));
+  return writtenServicesOf(bundle.project.started, (text) => withKnownVariables(text, known));
 }
 
 /** The wait for a bundle, and the refusal of one that takes longer than the host waits. */

@@ -4,6 +4,7 @@ import { parseComposeFile } from '../compose/composeFile.rules.ts';
 import { parseSubnet } from '../compose/networks.rules.ts';
 import { validateComposePolicy } from './composePolicy.rules.ts';
 import { serviceKeys } from './service.rules.ts';
+import { composeProjectOf } from '../compose/composeProject.rules.ts';
 
 const manifest: Manifest = {
   schema: 1,
@@ -32,10 +33,7 @@ function refusalsOf(...texts: string[]) {
   const parsed = texts.map((text) => parseComposeFile('compose.yaml', text));
   const problems = parsed.flatMap((one) => ('problems' in one ? one.problems : []));
   if (problems.length > 0) return [{ code: 'COMPOSE_REFUSED', detail: problems.map(({ text }) => text).join('; ') }];
-  return validateComposePolicy(
-    parsed.flatMap((one) => ('file' in one ? [one.file] : [])),
-    context,
-  );
+  return validateComposePolicy(composeProjectOf(parsed.flatMap((one) => ('file' in one ? [one.file] : []))), context);
 }
 
 const serviceWith = (line: string) => `services:\n  web:\n    image: app:1\n    ${line}\n`;
@@ -93,8 +91,8 @@ describe('the compose policy', () => {
     ['env_file', 'app.env'],
   ])('refuses a file whose text is missing: %s %s', (key, path) => {
     const detail = `service web: ${key} ${path} could not be read (compose.yaml:4)`;
-    const files = filesOf(serviceWith(`${key}: ${path}`));
-    expect(validateComposePolicy(files, { ...context, texts: new Map() })).toMatchObject([
+    const project = composeProjectOf(filesOf(serviceWith(`${key}: ${path}`)));
+    expect(validateComposePolicy(project, { ...context, texts: new Map() })).toMatchObject([
       { code: 'COMPOSE_REFUSED', detail },
     ]);
   });
@@ -105,7 +103,7 @@ describe('the compose policy', () => {
   ])('refuses a subnet on a route of the host: %s', (subnet, details) => {
     const text = `services: {web: {image: a}}\nnetworks: {n: {ipam: {config: [{subnet: ${subnet}}]}}}`;
     const routes = [{ subnet: parseSubnet('10.1.0.0/16')!, cidr: '10.1.0.0/16', device: 'eth1' }];
-    const refusals = validateComposePolicy(filesOf(text), { ...context, routes });
+    const refusals = validateComposePolicy(composeProjectOf(filesOf(text)), { ...context, routes });
     expect(refusals).toMatchObject(details.map((detail) => ({ code: 'PRIVILEGED_REFUSED', detail })));
   });
 
@@ -155,7 +153,8 @@ describe('the compose policy', () => {
 
   it('refuses a mount of the directory of one of the compose files', () => {
     const facts = { ...context, manifest: { ...manifest, compose: ['compose.yaml', 'conf/more.yaml'] } };
-    expect(validateComposePolicy(filesOf(serviceWith('volumes: ["./conf:/x:ro"]')), facts)).toMatchObject([
+    const project = composeProjectOf(filesOf(serviceWith('volumes: ["./conf:/x:ro"]')));
+    expect(validateComposePolicy(project, facts)).toMatchObject([
       {
         code: 'COMPOSE_REFUSED',
         detail:
@@ -165,7 +164,7 @@ describe('the compose policy', () => {
   });
 
   it('has nothing to add when no file could be parsed', () => {
-    expect(validateComposePolicy([], context)).toMatchObject([]);
+    expect(validateComposePolicy(composeProjectOf([]), context)).toMatchObject([]);
   });
 
   it('explains that compose reads a one-letter volume name as a Windows drive', () => {

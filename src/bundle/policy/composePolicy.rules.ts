@@ -1,10 +1,16 @@
 import type { Refusal, RefusedFault } from '../../../machines/refusals.ts';
 import type { Manifest } from '../../../machines/types.ts';
 import { directoriesOf } from '../archive/archiveEntries.rules.ts';
-import { openedPaths } from '../compose/composeContents.rules.ts';
+import { type ComposeProject, openedPaths } from '../compose/composeProject.rules.ts';
 import { type ComposeFile, type ComposeNode, entriesOf, nodeFromJson, valueAt } from '../compose/composeNode.rules.ts';
 import { mountedContents, readOnlyVolumes } from '../compose/mounts.rules.ts';
-import { extendsFault, mergedServicesOf, replacedMounts, serviceLayers } from '../compose/services.rules.ts';
+import {
+  extendsFault,
+  type MergedFiles,
+  mergedFilesOf,
+  mergedServicesOf,
+  replacedMounts,
+} from '../compose/services.rules.ts';
 import { variablesOf } from '../compose/variables.rules.ts';
 import { findingsWithoutEffect } from './effect.rules.ts';
 import { validateComposedNames, validateContainerNames } from './engineNames.rules.ts';
@@ -63,42 +69,41 @@ type ModelPolicyContext = PolicyContext & Pick<PolicyFacts, 'openedPaths'>;
  * compose merges consists of values that were all validated in their own file. Privileges are lifted by
  * `allow_privileged` and by the permits of the host.
  */
-export function validateComposePolicy(files: readonly ComposeFile[], context: PolicyContext): Refusal[] {
-  return judgeComposePolicy(files, context).refusals;
+export function validateComposePolicy(project: ComposeProject, context: PolicyContext): Refusal[] {
+  return judgeComposePolicy(project, context).refusals;
 }
 
 /** The same, with the powers that the host permits. */
-export function judgeComposePolicy(files: readonly ComposeFile[], context: PolicyContext): Judgement {
+export function judgeComposePolicy(project: ComposeProject, context: PolicyContext): Judgement {
   const { manifest, isApplied = false, host = anyHost } = context;
-  return judge(composeFindings(files, context), { agent: manifest.agent, host, isApplied });
+  return judge(composeFindings(project, context), { agent: manifest.agent, host, isApplied });
 }
 
 /** What the files of a bundle ask for that would have no effect on a host with compose. */
-export function faultsWithoutEffect(
-  files: readonly ComposeFile[],
-  context: Omit<PolicyContext, 'manifest'>,
-): RefusedFault[] {
+export function faultsWithoutEffect(project: ComposeProject, context: Omit<PolicyContext, 'manifest'>): RefusedFault[] {
+  const { files } = project;
   const compose = files.map(({ path }) => path);
-  const facts = factsOf(files, { ...context, openedPaths: openedPaths(files) }, { compose });
+  const facts = factsOf(project, { ...context, openedPaths: openedPaths(project) }, { compose });
   return faultsOf(
     files.flatMap(({ path, root }) => findingsWithoutEffect(root, { facts, file: path, owner: 'file', keyPath: '' })),
   );
 }
 
 /** The powers over a host that a bundle's compose files ask for, each once. */
-export function askedPowers(files: readonly ComposeFile[], context: PolicyContext): Power[] {
-  const powers = composeFindings(files, context).flatMap(({ power }) => power ?? []);
+export function askedPowers(project: ComposeProject, context: PolicyContext): Power[] {
+  const powers = composeFindings(project, context).flatMap(({ power }) => power ?? []);
   return [...new Map(powers.map((power) => [JSON.stringify(power), power])).values()];
 }
 
-function composeFindings(files: readonly ComposeFile[], { manifest, ...context }: PolicyContext): Finding[] {
-  const facts = factsOf(files, { ...context, openedPaths: openedPaths(files) }, manifest);
+function composeFindings(project: ComposeProject, { manifest, ...context }: PolicyContext): Finding[] {
+  const { files } = project;
+  const facts = factsOf(project, { ...context, openedPaths: openedPaths(project) }, manifest);
   // no file could be parsed: the problems of the parser are enough
   const allFiles =
     files.length === 0
       ? []
-      : [...validateHasService(files), ...validateDocumentSize(files), ...validateContainerNames(files)];
-  const limits = validateBundleLimits(files, context.texts);
+      : [...validateHasService(project), ...validateDocumentSize(project), ...validateContainerNames(project)];
+  const limits = validateBundleLimits(project, context.texts);
   const findings = [...files.flatMap((file) => fileFindings(file, facts)), ...allFiles, ...limits];
   return [...findings, ...sharedPowers(files, findings, facts)];
 }
@@ -113,7 +118,8 @@ export function validateModelPolicy(
   { manifest, ...context }: ModelPolicyContext,
 ): Refusal[] {
   const root = nodeFromJson(model);
-  const facts: PolicyFacts = { ...factsOf([{ root }], context, manifest), rendered: { dir: doubleDollars(dir) } };
+  const merged = mergedFilesOf([{ root }]);
+  const facts: PolicyFacts = { ...factsOf(merged, context, manifest), rendered: { dir: doubleDollars(dir) } };
   const location = { facts, file: '', owner: 'model', keyPath: '' };
   const findings = [
     ...validateTopLevel(root, location),
@@ -123,10 +129,10 @@ export function validateModelPolicy(
   ];
   const all = [
     ...findings,
-    ...validateHasService([{ root }]),
-    ...validateContainerNames([{ root }]),
-    ...validateComposedNames(serviceLayers([{ root }]), facts),
-    ...validateBundleLimits([{ root }]),
+    ...validateHasService(merged),
+    ...validateContainerNames(merged),
+    ...validateComposedNames(merged.services, facts),
+    ...validateBundleLimits(merged),
   ];
   const shared = sharedPowers([{ path: '', root }], all, facts);
   const { isApplied = false } = context;
@@ -134,17 +140,17 @@ export function validateModelPolicy(
 }
 
 function factsOf(
-  files: readonly { root: ComposeNode }[],
+  merged: MergedFiles,
   context: Omit<ModelPolicyContext, 'manifest'>,
   { compose }: Pick<Manifest, 'compose'>,
 ): PolicyFacts {
-  const readOnly = readOnlyVolumes(files, context.projectName);
+  const readOnly = readOnlyVolumes(merged, context.projectName);
   const directories = directoriesOf(context.releaseFiles);
   const ofFiles = {
     readOnlyVolumes: readOnly,
-    replacedMounts: replacedMounts(files),
-    mountedContents: mountedContents(files),
-    mergedServices: mergedServicesOf(files),
+    replacedMounts: replacedMounts(merged),
+    mountedContents: mountedContents(merged.files),
+    mergedServices: mergedServicesOf(merged),
   };
   return { host: anyHost, ...context, ...ofFiles, directories, composeFiles: compose };
 }
@@ -226,8 +232,8 @@ const validateTextForm: Validator = (node, location) => {
   ];
 };
 
-function validateHasService(files: readonly { root: ComposeNode }[]): Finding[] {
-  const hasService = files.some(({ root }) => entriesOf(valueAt(root, 'services')).length > 0);
+function validateHasService({ services }: MergedFiles): Finding[] {
+  const hasService = services.size > 0;
   return hasService
     ? []
     : [

@@ -3,6 +3,7 @@ import type { Manifest } from '../../../machines/types.ts';
 import { directoriesOf } from '../archive/archiveEntries.rules.ts';
 import { parseComposeFile } from '../compose/composeFile.rules.ts';
 import { validateComposePolicy } from './composePolicy.rules.ts';
+import { composeProjectOf } from '../compose/composeProject.rules.ts';
 
 const refusalsOfLine = async (line: string) => refusalsOf({ compose: serviceWith(line) });
 const refusalsOfTop = async (text: string) => refusalsOf({ compose: `services: {web: {image: app:1}}\n${text}\n` });
@@ -114,7 +115,8 @@ function curesOf(text: string): string[] {
   const parsed = parseComposeFile('compose.yaml', text);
   if ('problems' in parsed) return parsed.problems.map(({ cure }) => cure);
   const context = { manifest, projectName: 'deployd-eu-1', releaseFiles, texts, outside };
-  return validateComposePolicy([parsed.file], context).flatMap(({ faults = [] }) => faults.map(({ cure }) => cure));
+  const refusals = validateComposePolicy(composeProjectOf([parsed.file]), context);
+  return refusals.flatMap(({ faults = [] }) => faults.map(({ cure }) => cure));
 }
 
 const service = (keys: string) => `services: {web: {image: a, ${keys}}}\n`;

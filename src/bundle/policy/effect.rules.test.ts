@@ -3,6 +3,7 @@ import { parseComposeFile } from '../compose/composeFile.rules.ts';
 import { judgeComposePolicy, validateModelPolicy } from './composePolicy.rules.ts';
 import { composeFileGaps, composeGaps } from './effect.rules.ts';
 import { anyHost, type PolicyHost } from './policyHost.rules.ts';
+import { composeProjectOf } from '../compose/composeProject.rules.ts';
 
 const parts = `
 networks: {n: }
@@ -31,7 +32,7 @@ function judgedFiles(texts: readonly string[], { host, flagged = false, ...facts
   const releaseFiles = new Set(['compose.yaml', 'conf', 'conf:x', 'conf/f', 'conf/run.sh']);
   const executables = new Set(['conf/run.sh']);
   const bundle = { manifest, projectName: 'deployd-eu-1', releaseFiles, executables };
-  return judgeComposePolicy(files, { ...bundle, ...facts, host: { ...anyHost, ...host } });
+  return judgeComposePolicy(composeProjectOf(files), { ...bundle, ...facts, host: { ...anyHost, ...host } });
 }
 
 const textsOfFiles = (...files: string[]) =>

@@ -1,6 +1,6 @@
 import { printable } from '../../core/text.rules.ts';
 import { type ComposeNode, textOf } from '../compose/composeNode.rules.ts';
-import { effectiveValue, serviceLayers } from '../compose/services.rules.ts';
+import { effectiveValue, type MergedFiles } from '../compose/services.rules.ts';
 import {
   type Finding,
   type PolicyFacts,
@@ -60,9 +60,9 @@ export function ownName(permit: 'networks' | 'volumes'): Validator {
 }
 
 /** Services whose `container_name` several containers would need, of the merged files or of the rendered model. */
-export function validateContainerNames(files: readonly { root: ComposeNode }[]): Finding[] {
+export function validateContainerNames({ services }: MergedFiles): Finding[] {
   const users = new Map<string, string>();
-  return [...serviceLayers(files)].flatMap(([service, layers]) => {
+  return [...services].flatMap(([service, layers]) => {
     const name = textOf(effectiveValue(layers, 'container_name'));
     if (name === null) return [];
     const other = users.get(name);

@@ -1,6 +1,6 @@
 import { type Refusal, refusalWith, type RefusedFault } from '../../../machines/refusals.ts';
 import { printable } from '../../core/text.rules.ts';
-import type { OpenedPaths } from '../compose/composeContents.rules.ts';
+import type { OpenedPaths } from '../compose/composeProject.rules.ts';
 import type { ComposeNode } from '../compose/composeNode.rules.ts';
 import type { Route } from '../compose/networks.rules.ts';
 import type { MergedServices } from '../compose/services.rules.ts';

@@ -2,6 +2,7 @@ import { refusalsOf, serviceWith } from '../../../fixtures/corpus/bundleRefusals
 import type { Manifest } from '../../../machines/types.ts';
 import { parseComposeFile } from '../compose/composeFile.rules.ts';
 import { validateComposePolicy, validateModelPolicy } from './composePolicy.rules.ts';
+import { composeProjectOf } from '../compose/composeProject.rules.ts';
 
 const many = <T>(count: number, each: (index: number) => T) => Array.from({ length: count }, (_, at) => each(at));
 const servicesWith = (parts: string[]) =>
@@ -183,7 +184,7 @@ describe('several files', () => {
     const parsed = texts.map((text, at) => parseComposeFile(`${at}.yaml`, text));
     const files = parsed.flatMap((one) => ('file' in one ? [one.file] : []));
     expect(files).toHaveLength(texts.length);
-    return validateComposePolicy(files, context);
+    return validateComposePolicy(composeProjectOf(files), context);
   };
   const withCopies = (count: number) =>
     `x-base: &a ${'x'.repeat(9_000)}\nservices: {web: {x-a: [${'*a, '.repeat(count)}]}}\n`;

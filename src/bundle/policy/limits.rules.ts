@@ -1,4 +1,4 @@
-import { envAndLabelPathsOf } from '../compose/composeContents.rules.ts';
+import { envAndLabelPathsOf } from '../compose/composeProject.rules.ts';
 import {
   type ComposeNode,
   type DocumentSize,
@@ -11,15 +11,11 @@ import {
   valueAt,
   valuesAt,
 } from '../compose/composeNode.rules.ts';
-import { effectiveValue, serviceDependenciesOf, serviceLayers } from '../compose/services.rules.ts';
+import { effectiveValue, type MergedFiles, serviceDependenciesOf } from '../compose/services.rules.ts';
 import type { Finding } from './finding.rules.ts';
 
 /** Validates the totals over all services of a bundle, with files merged and `extends` resolved (spec §12.2). */
-export function validateBundleLimits(
-  files: readonly { root: ComposeNode }[],
-  texts?: ReadonlyMap<string, string>,
-): Finding[] {
-  const services = serviceLayers(files);
+export function validateBundleLimits({ services }: MergedFiles, texts?: ReadonlyMap<string, string>): Finding[] {
   const overfull = firstServiceOver(services, containerCountOf, composeLimits.containers);
   if (overfull !== null)
     return refuseService(overfull, `more than ${composeLimits.containers} containers in the bundle`);
@@ -52,9 +48,9 @@ const smallerBundle = 'make it smaller, or divide the bundle';
  * Validates the size of all files together. The parser limits each single file, but aliases can multiply several small
  * ones.
  */
-export function validateDocumentSize(files: readonly { root: ComposeNode }[]): Finding[] {
+export function validateDocumentSize({ files, services }: MergedFiles): Finding[] {
   const sections = files.flatMap(({ root }) => entriesOf(root).filter(([section]) => section !== 'services'));
-  const parts = [...sections.map(([, part]) => part), ...[...serviceLayers(files).values()].flat()];
+  const parts = [...sections.map(([, part]) => part), ...[...services.values()].flat()];
   const sum: DocumentSize = { nodes: 0, characters: 0, depth: 0 };
   for (const { nodes, characters } of parts.map(documentSizeOf)) {
     sum.nodes += nodes;

@@ -3,6 +3,7 @@ import { parseComposeFile } from '../compose/composeFile.rules.ts';
 import { validateComposePolicy, validateModelPolicy } from './composePolicy.rules.ts';
 import { anyHost } from './policyHost.rules.ts';
 import { fileGaps, maxConfigBytes, maxSecretBytes, serviceGaps } from './swarm.rules.ts';
+import { composeProjectOf } from '../compose/composeProject.rules.ts';
 
 const manifest = { agent: { allow_privileged: true }, compose: ['compose.yaml'] } as Manifest;
 const sections = 'networks: {n: }\nvolumes: {data: }\n';
@@ -22,9 +23,10 @@ function faultsOf(compose: string, { projectName = 'deployd-eu-1', size = 1 } = 
     fileSizes: new Map(files.map((file) => [file, size])),
   };
   const judged = { ...facts, host: { ...anyHost, orchestrator: 'swarm' as const } };
-  const onCompose = validateComposePolicy([parsed.file], facts);
+  const project = composeProjectOf([parsed.file]);
+  const onCompose = validateComposePolicy(project, facts);
   return {
-    swarm: validateComposePolicy([parsed.file], judged).flatMap(({ faults = [] }) => faults.map(({ text }) => text)),
+    swarm: validateComposePolicy(project, judged).flatMap(({ faults = [] }) => faults.map(({ text }) => text)),
     compose: onCompose.flatMap(({ faults = [] }) => faults.map(({ text }) => text)),
   };
 }

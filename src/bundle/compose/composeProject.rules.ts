@@ -10,7 +10,14 @@ import {
   valuesAt,
 } from './composeNode.rules.ts';
 import { isReadOnlyMount } from './mounts.rules.ts';
-import { activeServiceLayers, effectiveValue, replacedMounts, serviceLayers } from './services.rules.ts';
+import {
+  activeServices,
+  effectiveValue,
+  type MergedFiles,
+  mergedFilesOf,
+  replacedMounts,
+  type ServiceLayers,
+} from './services.rules.ts';
 import { variablesOf } from './variables.rules.ts';
 
 /** One service as compose would run it; texts are as written and may hold variables. */
@@ -29,32 +36,49 @@ export interface ComposeVolume {
   driver_opts: Record<string, string>;
 }
 
-/**
- * The services that run with the chosen profiles, their images, and all volumes, of a bundle's files together; later files override
- * earlier ones.
- */
-export function composeContentsOf(
-  files: readonly ComposeFile[],
-  profiles: readonly string[],
-): {
-  services: ComposeService[];
-  images: string[];
-  volumes: ComposeVolume[];
-} {
-  const services = [...activeServiceLayers(files, profiles)].map(([name, layers]) => ({
+/** The compose files of a bundle as one project: read once, and asked by all that want to know something of it. */
+export interface ComposeProject extends MergedFiles<ComposeFile> {
+  /** The chosen profiles. */
+  readonly profiles: readonly string[];
+  /** The services that run with them. */
+  readonly active: ServiceLayers;
+  /** Those of them that have containers: without the replicas of none. */
+  readonly started: ServiceLayers;
+  /** What compose runs of the active services. */
+  readonly running: readonly ComposeService[];
+  /** The images of the active services, without duplicates. */
+  readonly images: readonly string[];
+  /** All volumes of the project that are not external. */
+  readonly volumes: readonly ComposeVolume[];
+  /** For each service the content that compose ignores when it decides whether to recreate the service. */
+  readonly sources: ReadonlyMap<string, ContentSources>;
+}
+
+/** Reads compose files as compose merges them: later files override earlier ones. */
+export function composeProjectOf(files: readonly ComposeFile[], profiles: readonly string[] = []): ComposeProject {
+  const merged = mergedFilesOf(files);
+  const active = activeServices(merged.services, profiles);
+  const running = [...active].map(([name, layers]) => ({
     name,
     image: textOf(effectiveValue(layers, 'image')),
     replicas: replicasOf(layers),
   }));
-  const images = [...new Set(services.flatMap(({ image }) => image ?? []))];
-  return { services, images, volumes: volumesOf(files) };
+  const idle = new Set(running.flatMap(({ name, replicas }) => (replicas === 0 ? name : [])));
+  return {
+    ...merged,
+    profiles,
+    active,
+    started: new Map([...active].filter(([name]) => !idle.has(name))),
+    running,
+    images: [...new Set(running.flatMap(({ image }) => image ?? []))],
+    volumes: volumesOf(files),
+    sources: new Map([...merged.services].map(([name, layers]) => [name, sourcesOf(layers, files)])),
+  };
 }
 
 /** The image of each service of the files, as written; a service without one is left out. */
-export function writtenImages(files: readonly ComposeFile[]): Map<string, string> {
-  const images = [...serviceLayers(files)].map(
-    ([name, layers]) => [name, textOf(effectiveValue(layers, 'image'))] as const,
-  );
+export function writtenImages({ services }: MergedFiles): Map<string, string> {
+  const images = [...services].map(([name, layers]) => [name, textOf(effectiveValue(layers, 'image'))] as const);
   return new Map(images.filter((entry): entry is [string, string] => entry[1] !== null));
 }
 
@@ -70,14 +94,9 @@ export interface ContentSources {
   variables: string[];
 }
 
-/** For each service the content that compose ignores when it decides whether to recreate the service. */
-export function contentSources(files: readonly ComposeFile[]): Map<string, ContentSources> {
-  return new Map([...serviceLayers(files)].map(([name, layers]) => [name, sourcesOf(layers, files)]));
-}
-
 /** Paths of the env files and label files; `validateComposePolicy` needs their texts. */
-export function envAndLabelFiles(files: readonly ComposeFile[]): string[] {
-  const layers = [...serviceLayers(files).values()].flat();
+export function envAndLabelFiles({ services }: MergedFiles): string[] {
+  const layers = [...services.values()].flat();
   return [...new Set(layers.flatMap(envAndLabelPathsOf))];
 }
 
@@ -87,8 +106,8 @@ export function envAndLabelPathsOf(layer: ComposeNode): string[] {
 }
 
 /** Every `env_file` in the bundle, and whether compose reads it without interpolation (`format: raw`). */
-export function envFilesOf(files: readonly ComposeFile[]): { path: string; isRaw: boolean }[] {
-  const layers = [...serviceLayers(files).values()].flat();
+export function envFilesOf({ services }: MergedFiles): { path: string; isRaw: boolean }[] {
+  const layers = [...services.values()].flat();
   const entries = valuesAt(layers, 'env_file').flatMap(itemsOf);
   return entries.flatMap((entry) =>
     bundlePathOf(entry).map((path) => ({ path, isRaw: textOf(valueAt(entry, 'format')) === 'raw' })),
@@ -104,16 +123,17 @@ export interface OpenedPaths {
 }
 
 /** The opened paths of a bundle's compose files. */
-export function openedPaths(files: readonly ComposeFile[]): OpenedPaths {
-  const layers = [...serviceLayers(files).values()].flat();
-  const all = [...contentSources(files).values()].flatMap((sources) => sources.files);
-  return { all, byCompose: layers.flatMap(envAndLabelPathsOf) };
+export function openedPaths({ services, sources }: ComposeProject): OpenedPaths {
+  return {
+    all: [...sources.values()].flatMap(({ files }) => files),
+    byCompose: [...services.values()].flat().flatMap(envAndLabelPathsOf),
+  };
 }
 
 /** Paths of the bundle that a container may write to. */
-export function writablePaths(files: readonly ComposeFile[]): string[] {
-  const layers = [...serviceLayers(files).values()].flat();
-  const replaced = replacedMounts(files);
+export function writablePaths(project: ComposeProject): string[] {
+  const layers = [...project.services.values()].flat();
+  const replaced = replacedMounts(project);
   const mounts = valuesAt(layers, 'volumes').flatMap(itemsOf);
   return [
     ...new Set(
