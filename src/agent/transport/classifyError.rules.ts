@@ -57,7 +57,7 @@ function classifyTransportError(callError: CallError & TransportError): Fault {
 
 function classifyStatus(callError: CallError & ErrorResponse): Fault {
   const { peer, status, code, retryAfterS } = callError;
-  // exit 1 and no report (machines/endings.ts); the token stays and is not renewed (services/token/renewToken.ts)
+  // exit 1 and no report (machines/endings.ts); the token stays and is not renewed (src/agent/token/token.ts)
   if (peer === 'tenancy' && status === 401) {
     return fatalFault('unauthenticated', 'AGENT_UNAUTHENTICATED', 'bearer refused');
   }
