@@ -3,7 +3,7 @@ import { apply } from '../apply.ts';
 import { down } from '../down.ts';
 import { loop } from '../loop.ts';
 import { tick } from '../tick.ts';
-import { dotOf, textOf } from './text.ts';
+import { dotOf, textOf } from './formats.ts';
 import { edgesOf, graphOf } from './graph.ts';
 import { type Area, layoutOf } from './layout.ts';
 import { svgOf } from './svg.ts';

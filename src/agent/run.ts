@@ -9,9 +9,8 @@ import { version } from '../core/commandLine.ts';
 import { onStopSignal } from '../core/process.ts';
 import { jitterS, tickIntervalS } from './checkIn/backoff.rules.ts';
 import type { Settings } from './config/settings.ts';
-import { createAgent, type AgentParts } from './createAgent.ts';
+import { type AgentParts, createAgent } from './createAgent.ts';
 import { createJournal, type Journal } from './journal/journal.ts';
-import { formatProgress, LiveLine, type Progress } from './journal/terminal.ts';
 import { codesOf, saidBy, type Trace } from './journal/trace.rules.ts';
 import type { Vault } from './secrets/vault.ts';
 import { addToHistory, readHistory } from './state/stateFile.ts';
@@ -20,6 +19,7 @@ import type { ExportResult } from './status/metrics.rules.ts';
 import type { MetricsOutput } from './status/metrics.ts';
 import { openTraces } from './status/trace.ts';
 import type { ExportTrace } from './status/traceExport.ts';
+import { formatProgress, LiveLine, type Progress } from './journal/liveLine.ts';
 
 /** The options that the command line sets; `laptopMode` comes from the configuration. */
 type RequestedRun = Omit<RunOptions, 'laptopMode'>;

@@ -9,7 +9,6 @@ import type {
   RunOptions,
   Sha,
 } from '../../machines/types.ts';
-import { offlineAlarmLine, offlineSince } from './checkIn/backoff.rules.ts';
 import { standingHold } from './checkIn/hold.rules.ts';
 import { readHold } from './checkIn/hold.ts';
 import { lastOutcomeOf, outcomePatch, type ReportDependencies, reportOf, type ReportTick } from './checkIn/reports.ts';
@@ -30,6 +29,7 @@ import type { StateStore } from './state/stateFile.ts';
 import type { Vault } from './secrets/vault.ts';
 import type { Credentials } from './token/credentials.ts';
 import type { Compose } from './engine/compose.ts';
+import { offlineAlarmLine, offlineSince } from './checkIn/checkInAge.rules.ts';
 
 /** What beginning and ending a tick take. */
 export interface TickDependencies extends GarbageDependencies, ReportDependencies {

@@ -4,14 +4,13 @@ import { envDigestOf, oneShotsToSkip } from '../release/fingerprints.ts';
 import {
   describeRelease,
   overrideOf,
+  type RepairDependencies,
   repairRelease,
   type StagedBundle,
-  type RepairDependencies,
 } from '../release/integrity.ts';
 import { type ServiceFacts, serviceFactsOf } from '../release/services.rules.ts';
-import { renderEnvFile } from '../secrets/envFile.rules.ts';
+import { environmentOf, renderEnvFile } from '../secrets/envFile.rules.ts';
 import type { VerifiedImage } from '../state/state.rules.ts';
-import { environmentOf } from './readSecrets.ts';
 import { type ApplyTick, bundleContentsOf, projectOfBundle } from './unpack.ts';
 import type { Vault } from '../secrets/vault.ts';
 import type { StateStore } from '../state/stateFile.ts';

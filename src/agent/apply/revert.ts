@@ -1,21 +1,21 @@
 import { Fault } from '../../../machines/fault.ts';
 import type { FailedAttempt, RevertResult } from '../../../machines/services.ts';
 import type { DesiredState, Sha } from '../../../machines/types.ts';
-import { whileCheckingIn, type CheckInDependencies, type CheckInTick } from '../checkIn/checkIn.ts';
-import { recordFailure } from '../checkIn/desiredState.rules.ts';
+import { type CheckInDependencies, type CheckInTick, whileCheckingIn } from '../checkIn/checkIn.ts';
 import { outcomePatch, type ReportTick } from '../checkIn/reports.ts';
 import { joinTails } from '../engine/containerLogs.ts';
 import { redactFault } from '../journal/faults.ts';
 import { recordFinishedOneShots } from '../release/fingerprints.ts';
 import {
   pointCurrentToApplied,
+  type RestoreDependencies,
   restoreRelease,
   RevertEnded,
-  type RestoreDependencies,
 } from '../release/restoreRelease.ts';
 import type { FailingBundle, State } from '../state/state.rules.ts';
 import type { Vault } from '../secrets/vault.ts';
 import type { Orchestrator } from '../release/orchestrator.ts';
+import { recordFailure } from '../checkIn/backoff.rules.ts';
 
 /** What going back to the applied release takes. */
 export interface RevertDependencies extends RestoreDependencies, CheckInDependencies {

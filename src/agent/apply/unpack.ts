@@ -17,9 +17,9 @@ import type { ServiceEdges } from '../release/services.rules.ts';
 import type { ReleaseTick } from '../release/fingerprints.ts';
 import type { GrantedPrivileges } from '../release/grantedPrivileges.rules.ts';
 import type { WrittenService } from '../../bundle/plan/writtenServices.rules.ts';
-import type { Progress } from '../journal/terminal.ts';
 import type { ComposeProject } from '../../bundle/compose/composeProject.rules.ts';
 import { readComposeProject } from '../../bundle/compose/composeFiles.ts';
+import type { Progress } from '../journal/liveLine.ts';
 
 /** What downloading, verifying and unpacking a bundle takes. */
 export interface UnpackDependencies {

@@ -12,12 +12,11 @@ import { validateModelPolicy } from '../../bundle/policy/composePolicy.rules.ts'
 import { recordServiceDefinitions, withoutSecrets } from '../release/fingerprints.ts';
 import { grantedPrivilegesOf } from '../release/grantedPrivileges.rules.ts';
 import { serviceEdgesOf, writtenServicesIn } from '../release/services.rules.ts';
-import { renderEnvFile } from '../secrets/envFile.rules.ts';
+import { environmentOf, renderEnvFile } from '../secrets/envFile.rules.ts';
 import { writeWithoutSync } from '../state/durableFiles.ts';
 import { readTextIfExists } from '../state/files.ts';
 import { planBundle } from './bundlePlan.ts';
 import { policyHostOf } from './policyHost.ts';
-import { environmentOf } from './readSecrets.ts';
 import { type ApplyTick, bundleContentsOf, projectOfBundle } from './unpack.ts';
 import type { RunningTick } from '../journal/journal.ts';
 import type { Settings } from '../config/settings.ts';

@@ -1,8 +1,9 @@
 import type { Deferral, DesiredState, ObservedState, RetryDelay, Sha } from '../../../machines/types.ts';
 import type { CheckInResponse, DeferringFacts, ToldHold } from '../../api/checkIn.rules.ts';
 import { isOpen, nextOpening, type TimeWindow } from '../../api/timeWindow.rules.ts';
-import type { FailingBundle, State } from '../state/state.rules.ts';
+import type { State } from '../state/state.rules.ts';
 import { formatStanding, type StandingHold } from './hold.rules.ts';
+import { secondsUntilRetry } from './backoff.rules.ts';
 
 /** The facts of this host at the time of the check-in. */
 interface DesiredStateInput extends DeferralInput {
@@ -169,32 +170,4 @@ function workOf({ action, desiredSha }: CheckInResponse, { state, observed }: De
   return state.attempt.phase === 'unknown'
     ? 'the check of the release that a lost state left'
     : 'healing of what an attempt left';
-}
-
-const MINUTE_MS = 60_000;
-
-const MAX_BACKOFF_MINUTES = 30;
-
-/** Retry backoff after another failure: 1, 2, 4 … 30 minutes; a new sha starts at 1. */
-export function recordFailure(
-  before: FailingBundle | null,
-  { sha, line }: { sha: string; line: string },
-  now: Date,
-): FailingBundle {
-  const count = before?.sha === sha ? before.count + 1 : 1;
-  return { sha, count, retry_at: new Date(now.getTime() + backoffMs(count)).toISOString(), line };
-}
-
-/**
- * Seconds until `sha` may be retried, 0 when it may be retried now. A remaining time longer than the backoff means that the clock was set
- * back; it counts as 0.
- */
-export function secondsUntilRetry(failing: FailingBundle | null, sha: string | null, now: Date): number {
-  if (failing?.sha !== sha) return 0;
-  const leftMs = Date.parse(failing.retry_at) - now.getTime();
-  return leftMs > backoffMs(failing.count) ? 0 : Math.max(0, Math.ceil(leftMs / 1000));
-}
-
-function backoffMs(count: number): number {
-  return Math.min(2 ** (count - 1), MAX_BACKOFF_MINUTES) * MINUTE_MS;
 }

@@ -25,7 +25,7 @@ export { pruneImages } from '../release/garbage.ts';
 export { runningImages } from './adoptContainers.ts';
 export { removeUnusedNetworks } from './networks.ts';
 export { readFinishedOneShots } from './oneShots.ts';
-export { pull } from './images.ts';
+export { pull } from './pull.ts';
 export { waitUntilHealthy } from './waitUntilHealthy.ts';
 
 /**

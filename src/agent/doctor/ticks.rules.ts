@@ -10,13 +10,13 @@ import {
   unknownCheck,
 } from '../../core/doctor.rules.ts';
 import { printable } from '../../core/text.rules.ts';
-import { type CheckInAgeFacts, offlineAlarmLine, staleCheckIn } from '../checkIn/backoff.rules.ts';
 import { formatStanding, type HoldFile, standingHold } from '../checkIn/hold.rules.ts';
 import { describeUnfinished } from '../release/revertTries.rules.ts';
 import { describeLoss, describeResources, purgeDeadline, type unusedVolumes } from '../release/volumes.rules.ts';
 import type { State } from '../state/state.rules.ts';
 import { shortSha } from '../status/formatTrace.rules.ts';
 import { formatOutcome, isFailure, waits } from '../status/status.rules.ts';
+import { type CheckInAgeFacts, offlineAlarmLine, staleCheckIn } from '../checkIn/checkInAge.rules.ts';
 
 const tick = 'sudo deployd run --once';
 const trace = 'sudo deployd trace';

@@ -1,7 +1,7 @@
 import { fstatSync } from 'node:fs';
 import winston from 'winston';
 import type { Redactor } from '../secrets/redactor.ts';
-import { createSink, type LiveLine, maxWaitMs, type Stderr, writeThrough } from './terminal.ts';
+import { createSink, type LiveLine, maxWaitMs, type Stderr, writeThrough } from './liveLine.ts';
 
 /** A running tick, as far as every one of its services knows it. */
 export interface RunningTick {

@@ -1,3 +1,5 @@
+import type { Bundle } from '../../../machines/types.ts';
+
 /** Characters that parsers of `.env` interpret, and how each is written between double quotes. */
 const escapes: Readonly<Record<string, string>> = {
   $: '${DEPLOYD_Z_D}',
@@ -39,4 +41,16 @@ export function parseEnvFile(text: string): Map<string, string> | null {
 function unquote(quoted: string): string {
   const characters = new Map(Object.entries(escapes).map(([character, escape]) => [escape, character]));
   return quoted.replace(/\$\{DEPLOYD_Z_[DBQ]\}|\\r/g, (escape) => characters.get(escape) ?? escape);
+}
+
+/** The variables of `.env`: the bundle's own, the secrets without registry logins, and the agent's three (spec §5). */
+export function environmentOf({ sha, manifest }: Bundle, values: ReadonlyMap<string, string>): Map<string, string> {
+  const logins = new Set(manifest.registries.flatMap((each) => [each.username_var, each.password_var]));
+  const agentVariables: [string, string][] = [
+    ['DEPLOYD_ENV', manifest.env],
+    ['DEPLOYD_SHA', sha],
+    ['DEPLOYD_VERSION', manifest.version],
+  ];
+  const secrets = [...values].filter(([name]) => !logins.has(name));
+  return new Map([...Object.entries(manifest.variables), ...secrets, ...agentVariables]);
 }

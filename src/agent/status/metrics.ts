@@ -5,7 +5,6 @@ import { dirname } from 'node:path';
 import { bootTimeNow } from '../../core/clock.ts';
 import { filesystemsOf } from '../../core/filesystems.ts';
 import { formatPrometheusText, prometheusTextType } from '../../core/metrics.rules.ts';
-import { staleCheckIn } from '../checkIn/backoff.rules.ts';
 import { deferringFactsOf } from '../checkIn/desiredState.rules.ts';
 import { namedEnvOf } from '../config/namedEnvs.ts';
 import type { Settings } from '../config/settings.ts';
@@ -25,6 +24,7 @@ import type { Journal } from '../journal/journal.ts';
 import type { StateStore } from '../state/stateFile.ts';
 import type { HealthTick } from '../health/observeHost.ts';
 import type { HeldTick } from '../checkIn/hold.ts';
+import { staleCheckIn } from '../checkIn/checkInAge.rules.ts';
 
 /** What the metrics of a tick are made of. */
 export interface MetricsDependencies {

@@ -5,13 +5,13 @@ import { type HostPolicy, isDefaultPolicy, permitKeys } from '../../api/hostPoli
 import type { TrustSettings } from '../../api/trust.rules.ts';
 import type { Fact } from '../../core/doctor.rules.ts';
 import { terminalSafe } from '../../core/text.rules.ts';
-import { type CheckInAgeFacts, formatAge, staleCheckIn } from '../checkIn/backoff.rules.ts';
 import { formatStanding } from '../checkIn/hold.rules.ts';
 import type { HostTrust, Signed } from '../config/settings.ts';
 import { describeProblems } from '../health/unhealthyServices.rules.ts';
 import { describeUnfinished } from '../release/revertTries.rules.ts';
 import { describeLoss, describeResources, purgeDeadline } from '../release/volumes.rules.ts';
 import type { State, VerifiedImage } from '../state/state.rules.ts';
+import { type CheckInAgeFacts, formatAge, staleCheckIn } from '../checkIn/checkInAge.rules.ts';
 
 /** The output of `deployd status --json`, with the keys in this order (spec §2). */
 interface Status extends DeferringFacts {

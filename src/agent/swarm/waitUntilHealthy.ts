@@ -7,7 +7,6 @@ import type { Settings } from '../config/settings.ts';
 import { logTailOf, redactExcerpts, unreadableLog } from '../engine/containerLogs.ts';
 import { membershipFault } from '../engine/engineAnswer.rules.ts';
 import { crashWindowOf, type ObserverDependencies } from '../health/observeHost.ts';
-import type { Progress } from '../journal/terminal.ts';
 import type { AppliedRelease, Observation } from '../release/orchestrator.ts';
 import { expectedServices, type ReleaseRecord } from '../release/record.rules.ts';
 import type { Vault } from '../secrets/vault.ts';
@@ -24,7 +23,7 @@ import {
 } from './stackHealth.rules.ts';
 import { newestTasks, type StackFacts, type StackTask } from './stackTask.rules.ts';
 import type { RunningTick } from '../journal/journal.ts';
-import type { UnpackDependencies, ApplyTick } from '../apply/unpack.ts';
+import type { ApplyTick, UnpackDependencies } from '../apply/unpack.ts';
 import type { SecretsDependencies } from '../apply/readSecrets.ts';
 import type { ValidateDependencies } from '../apply/validate.ts';
 import type { ImageDependencies } from '../apply/verifyImages.ts';
@@ -32,6 +31,7 @@ import type { RenderDependencies } from '../apply/renderRelease.ts';
 import type { ImageKeepers } from '../release/garbage.ts';
 import type { Releases } from '../release/releases.ts';
 import type { Containers } from '../engine/containers.ts';
+import type { Progress } from '../journal/liveLine.ts';
 
 /** What a manager of a swarm takes to change a stack; it may have to make a release that another one applied. */
 export interface SwarmAgent

@@ -1,8 +1,17 @@
 import type { Command } from 'commander';
-import { type Api, createApi } from '../core/client.ts';
-import { type Clock, type Exit, exits, type Io, systemClock, usageError } from '../core/ctlError.ts';
-import { fieldsOfError, formatError, formatErrorJson } from '../core/printError.ts';
-import { harmlessJson } from '../core/table.ts';
+import { type Api, createApi, cureOf } from '../core/client.ts';
+import {
+  type BundleRefusal,
+  type Clock,
+  CtlError,
+  type CtlErrorFields,
+  type Exit,
+  exits,
+  type Io,
+  systemClock,
+  usageError,
+} from '../core/ctlError.ts';
+import { harmless, harmlessJson } from '../core/table.ts';
 import { connectionOf } from './connection.ts';
 
 /** Options that every command has. */
@@ -90,4 +99,31 @@ export interface RevealOptions {
 export function requireDestination({ io }: Session, { output, show = false }: RevealOptions): void {
   if (output !== undefined || show || !io.stdout.isTTY) return;
   throw usageError('TERMINAL', 'the answer holds a credential, and this is a terminal', 'add --output, or --show');
+}
+
+/** What is told of any error; of one that is not expected only its class, because it may hold the bearer. */
+function fieldsOfError(error: unknown): CtlErrorFields {
+  if (error instanceof CtlError) return error.fields;
+  const kind = error instanceof Error ? error.constructor.name : typeof error;
+  return { exit: exits.failed, code: 'INTERNAL', message: `an error of deployctl itself (${kind})` };
+}
+
+/** An error for people: code and message, each refusal, and what to do. */
+function formatError({ code, message, remedy, refusals = [] }: CtlErrorFields): string {
+  const lines = refusals.flatMap(formatRefusal);
+  const advice = remedy === undefined || refusals.length > 0 ? [] : remedy.split('\n').map((line) => `  → ${line}`);
+  return [`deployctl: ${code}: ${message}`, ...lines, ...advice].map(harmless).join('\n');
+}
+
+/** Each fault with its cure; what has none of its own has that of its code. */
+function formatRefusal({ code, detail, faults = [{ text: detail, cure: '' }] }: BundleRefusal): string[] {
+  return faults.flatMap(({ text, cure }) => {
+    const advice = cure || cureOf(code);
+    return [`  refused: ${code}: ${text}`, ...(advice === undefined ? [] : [`    → ${advice}`])];
+  });
+}
+
+/** The same for programs, as in the API's error body. */
+function formatErrorJson({ code, message, refusals = [] }: CtlErrorFields): string {
+  return harmlessJson({ error: { code, message, ...(refusals.length > 0 && { refusals }) } });
 }

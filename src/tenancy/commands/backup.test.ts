@@ -9,7 +9,6 @@ import {
 } from '../../../fixtures/tenancy/installation.ts';
 import { tempDir } from '../../../fixtures/tempDir.ts';
 import type { TenancySettings } from '../config/settings.ts';
-import { digestOfToken } from '../keys/grants.ts';
 import { isAccepted } from '../agents/agent.rules.ts';
 import { backup, GENERATION_GAP, restore, SEQUENCE_GAP } from './backup.ts';
 import { findAgent } from '../store/agents.ts';
@@ -31,6 +30,7 @@ import { addPendingSteps, listPendingSteps } from '../store/pendingSteps.ts';
 import { findRollout, insertRollout } from '../store/rollouts.ts';
 import { listSigningKeys } from '../store/signingKeys.ts';
 import { admin } from './store.ts';
+import { digestOfToken } from '../keys/tokens.ts';
 
 let dir: string;
 let settings: TenancySettings;

@@ -4,7 +4,7 @@ import { Migrator } from 'kysely/migration';
 import { captureOutput, initialize, inStore, settingsBelow } from '../../../fixtures/tenancy/installation.ts';
 import { tempDir } from '../../../fixtures/tempDir.ts';
 import type { TenancySettings } from '../config/settings.ts';
-import { digestOfToken, signGrant } from '../keys/grants.ts';
+import { signGrant } from '../keys/grants.ts';
 import { openKeyRing, PUBLISHED_AHEAD_MS } from '../keys/keyRing.ts';
 import { findOperator, listAuditEntries, listOperators } from '../store/people.ts';
 import { migrations } from '../store/migrations.ts';
@@ -12,6 +12,7 @@ import { listSigningKeys } from '../store/signingKeys.ts';
 import { admin, init, migrate, rotateKeys } from './store.ts';
 import { CommandError, storeFileOf } from './storeAccess.ts';
 import { readKeyFile } from './keyFiles.ts';
+import { digestOfToken } from '../keys/tokens.ts';
 
 let settings: TenancySettings;
 beforeEach(() => void (settings = settingsBelow(tempDir())));

@@ -23,3 +23,27 @@ export function limitLookUps(lookUp: LookUpBearer, places: number): LookUpBearer
   const limit = createLimiter(places, 'too many bearers are looked up at once');
   return (bearer) => limit(() => lookUp(bearer));
 }
+
+/**
+ * Who competes for places: agents' calls, downloads (which last), operators, and streams of events, which last and mostly wait.
+ * Nobody takes the places of others.
+ */
+export type Lane = 'agent' | 'download' | 'operator' | 'stream';
+
+/**
+ * Share of the requests that are worked on. Most belong to agents; operators always have some, however many agents call. Streams
+ * come on top of them.
+ */
+const shares: Record<Lane, number> = { agent: 0.7, download: 0.2, operator: 0.1, stream: 0.25 };
+/** Share of the places of agents. */
+const LOOK_UP_SHARE = 0.5;
+
+/** Requests of a lane that are worked on at once, of so many of all lanes. */
+export function placesOf(lane: Lane, maxRequests: number): number {
+  return Math.max(1, Math.floor(maxRequests * shares[lane]));
+}
+
+/** Bearers that are looked up at once: while the secretstore is silent, the other places are left to hosts that are known. */
+export function lookUpPlaces(maxRequests: number): number {
+  return Math.max(1, Math.floor(placesOf('agent', maxRequests) * LOOK_UP_SHARE));
+}

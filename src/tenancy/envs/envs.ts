@@ -1,5 +1,5 @@
 import { setImmediate } from 'node:timers/promises';
-import { type BundleTrust, plainPem } from '../../signatures/trust.ts';
+import { type BundleTrust, plainPem, readPublicKey } from '../../signatures/trust.ts';
 import { viewBundles } from '../bundles/bundleList.ts';
 import { lockPromotable, requireNoRollout } from '../bundles/repackBundle.ts';
 import { ApiError, conflict, notFound } from '../core/apiError.ts';
@@ -25,7 +25,6 @@ import {
 import type { Store } from '../store/openStore.ts';
 import { addPendingSteps, areSecretsDoomed } from '../store/pendingSteps.ts';
 import { addAuditEntry } from '../store/people.ts';
-import { trustFaults } from './trustFaults.rules.ts';
 import type { Env, EnvDetails, Trust } from './envSchemas.ts';
 
 /** What an act on an env needs to know. */
@@ -190,4 +189,22 @@ async function forEachSignature(
     if (bundle === null) continue;
     for (const row of await listSignatures(store, sha256)) await use(row, bundle);
   }
+}
+
+/** What is wrong with a trust: keys that nothing can be verified by, too few who could sign, and identities without a root. */
+function trustFaults({ threshold, keys, identities, root }: BundleTrust): string[] {
+  const read = keys.map(readPublicKey);
+  const unusable = read.flatMap((key, index) => (typeof key === 'string' ? [`keys.${index} ${key}`] : []));
+  const different = new Set(read.flatMap((key) => (typeof key === 'string' ? [] : [key.hint])));
+  const holders = new Set(identities.map(({ issuer, subject }) => JSON.stringify([issuer, subject])));
+  const signers = different.size + holders.size;
+  const repeated = read.length - unusable.length > different.size || identities.length > holders.size;
+  return [
+    ...unusable,
+    ...(repeated ? ['a key or an identity stands there twice'] : []),
+    ...(unusable.length === 0 && threshold > signers
+      ? [`threshold ${threshold} cannot be met: there are ${signers} who can sign`]
+      : []),
+    ...(identities.length > 0 && root === null ? ['identities need a root, by which they are verified'] : []),
+  ];
 }

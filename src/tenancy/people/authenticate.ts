@@ -5,7 +5,6 @@ import type { Dependencies } from '../core/dependencies.ts';
 import type { AuditCaller, Operator, TokenUse } from '../core/operator.ts';
 import { forbiddenReason, leastRole, visibleEnvs } from '../core/permission.rules.ts';
 import { cookieOf, requireSameOrigin, sessionCookie, tokenUseOf, unauthenticated } from '../http/responses.ts';
-import { digestOfSession, digestOfToken } from '../keys/grants.ts';
 import { PeerError } from '../peers/bundleStorage.ts';
 import { type IdentityProvider, type KnownPerson, SignInError } from '../peers/identityProvider.ts';
 import type { OperatorRow, SessionRow } from '../store/database.ts';
@@ -27,6 +26,7 @@ import {
   permissionsOfGroups,
   RECHECK_GRACE_MS,
 } from './person.rules.ts';
+import { digestOfSession, digestOfToken } from '../keys/tokens.ts';
 
 /** The last use of a token is kept once in so many milliseconds. */
 const TOKEN_USE_KEPT_MS = 60_000;

@@ -4,7 +4,6 @@ import { auditEntry, byService, isReservedActor } from '../core/audit.ts';
 import type { Dependencies } from '../core/dependencies.ts';
 import type { AuditCaller } from '../core/operator.ts';
 import { toTime } from '../core/lists.rules.ts';
-import { digestOfToken, newOperatorToken } from '../keys/grants.ts';
 import type { OperatorRow, Role } from '../store/database.ts';
 import { findEnv } from '../store/envs.ts';
 import type { Store } from '../store/openStore.ts';
@@ -12,11 +11,12 @@ import {
   addAuditEntry,
   addOperator,
   envsOf,
-  listOperators as selectOperators,
   lockAdmins,
   revokeOperator as revoke,
+  listOperators as selectOperators,
 } from '../store/people.ts';
 import type { Operator as OperatorView } from './peopleSchemas.ts';
+import { digestOfToken, newOperatorToken } from '../keys/tokens.ts';
 
 /** What is said of a new operator. */
 interface OperatorFields {

@@ -5,13 +5,13 @@ import type { Dependencies } from '../core/dependencies.ts';
 import type { Operator } from '../core/operator.ts';
 import { leastRole, visibleEnvs } from '../core/permission.rules.ts';
 import { toTime } from '../core/lists.rules.ts';
-import { digestOfSession, newSessionSecret } from '../keys/grants.ts';
 import { type IdentityProvider, type KnownPerson, SignInError, type SignInSecrets } from '../peers/identityProvider.ts';
 import { addAuditEntry, insertSession, listSessions as selectSessions } from '../store/people.ts';
 import { administersSessions, groupsIn, refreshTokenSeal, targetOf } from './authenticate.ts';
 import { returnPath } from './consolePaths.rules.ts';
 import { isSessionOver, nameOf, permissionsOfGroups } from './person.rules.ts';
 import type { Session } from './peopleSchemas.ts';
+import { digestOfSession, newSessionSecret } from '../keys/tokens.ts';
 
 /** The sessions that go on, newest first: one's own, or all as an administrator of all envs. */
 export async function listSessions(deps: Dependencies, operator: Operator): Promise<Session[]> {

@@ -1,6 +1,6 @@
 import type { FastifyInstance } from 'fastify';
 import { overloaded } from '../core/apiError.ts';
-import { type Lane, placesOf } from '../core/places.rules.ts';
+import { type Lane, placesOf } from '../core/limiter.ts';
 
 declare module 'fastify' {
   interface FastifyContextConfig {

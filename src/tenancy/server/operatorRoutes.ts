@@ -7,7 +7,7 @@ import { recordRefusedAct } from '../core/audit.ts';
 import type { Dependencies } from '../core/dependencies.ts';
 import { type AuditCaller, type Operator, requirePermission } from '../core/operator.ts';
 import { permissionsWith } from '../core/permission.rules.ts';
-import type { Lane } from '../core/places.rules.ts';
+import type { Lane } from '../core/limiter.ts';
 import { envRoutes } from '../envs/routes.ts';
 import {
   bodyErrors,

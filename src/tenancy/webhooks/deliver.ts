@@ -1,7 +1,6 @@
 import { setTimeout } from 'node:timers/promises';
 import type { GateQuestion, WebhookEvent } from '../../api/webhooks.rules.ts';
 import type { Dependencies } from '../core/dependencies.ts';
-import { webhookHeaders } from '../keys/grants.ts';
 import type { BundleRow, WebhookDeliveryRow, WebhookRow } from '../store/database.ts';
 import { findBundleTrust } from '../store/envs.ts';
 import type { Store } from '../store/openStore.ts';
@@ -22,6 +21,7 @@ import {
 } from '../store/webhooks.ts';
 import { eventOf, isRefusal, type Occurrence, retryDelayMs } from './event.rules.ts';
 import { type EndpointMessage, messageOf } from './message.rules.ts';
+import { webhookHeaders } from './signature.ts';
 
 /** Webhooks that one instance delivers to at once. */
 const WEBHOOKS_AT_ONCE = 50;

@@ -6,7 +6,6 @@ import type { Dependencies } from '../core/dependencies.ts';
 import { type AuditCaller, type Operator, requirePermission } from '../core/operator.ts';
 import { visibleEnvs } from '../core/permission.rules.ts';
 import { toPage, toTime } from '../core/lists.rules.ts';
-import { newWebhookSecret } from '../keys/grants.ts';
 import { isAllowedHost, policyFor } from '../peers/postWebhook.ts';
 import type { Place, Role, WebhookDeliveryRow, WebhookRow } from '../store/database.ts';
 import { lockEnv } from '../store/envs.ts';
@@ -14,20 +13,21 @@ import { addAuditEntry } from '../store/people.ts';
 import {
   countDeliveries,
   countWebhooks,
-  deleteWebhook as removeWebhook,
   type DeliveryCounts,
   findWebhook,
   insertWebhook,
-  listDeadLetters as selectDeadLetters,
-  listWebhooks as selectWebhooks,
+  deleteWebhook as removeWebhook,
   requeueDeadLetters,
   rotateWebhookSecret,
+  listDeadLetters as selectDeadLetters,
+  listWebhooks as selectWebhooks,
   updateWebhook,
 } from '../store/webhooks.ts';
 import { testEvent } from './event.rules.ts';
 import { targetFault } from './message.rules.ts';
 import { sealedNames, sendEvent } from './deliver.ts';
 import type { DeadLetter, Webhook } from './webhookSchemas.ts';
+import { newWebhookSecret } from './signature.ts';
 
 /** Webhooks of an env, or for all envs, at most. */
 const MAX_WEBHOOKS = 50;

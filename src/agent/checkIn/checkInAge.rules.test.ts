@@ -1,4 +1,4 @@
-import { offlineAlarmLine, offlineSince } from './backoff.rules.ts';
+import { offlineAlarmLine, offlineSince } from './checkInAge.rules.ts';
 
 const now = new Date('2026-11-26T12:00:00.000Z');
 const [yesterday, noon, tomorrow] = [

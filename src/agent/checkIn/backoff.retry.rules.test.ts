@@ -1,5 +1,5 @@
 import type { FailingBundle } from '../state/state.rules.ts';
-import { recordFailure, secondsUntilRetry } from './desiredState.rules.ts';
+import { recordFailure, secondsUntilRetry } from './backoff.rules.ts';
 
 const now = new Date('2026-11-21T12:00:00.000Z');
 const [a, b] = ['a'.repeat(64), 'b'.repeat(64)];
