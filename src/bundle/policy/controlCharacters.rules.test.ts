@@ -158,7 +158,10 @@ it.each<readonly [string, string]>([
   ['extra_hosts: [a]', 'write NAME:ADDRESS'],
   ['ports: ["70000:80"]', 'write ports up to 65535'],
   ['expose: [65536]', 'write ports up to 65535'],
-  ['depends_on: {db: {condition: healthy}}', 'write service_started, service_healthy or service_completed_successfully'],
+  [
+    'depends_on: {db: {condition: healthy}}',
+    'write service_started, service_healthy or service_completed_successfully',
+  ],
   ['depends_on: [db, db]', 'name each service once'],
   ['healthcheck: {test: [echo, a]}', 'begin it with CMD, CMD-SHELL or NONE'],
   ['healthcheck: {test: a, retries: -1}', 'write a number of 0 or more'],

@@ -23,7 +23,9 @@ import {
   networkAttachments,
   networkMode,
   pullPolicy,
+  restart,
   securityOptions,
+  stopSignal,
   supplementaryGroups,
   sysctls,
   ulimits,
@@ -44,8 +46,10 @@ import {
   privilegedUnless,
   privilegedUnlessFalse,
   servicePowerUnless,
+  string,
   text,
   textList,
+  textMatching,
   textOrList,
   textValidator,
 } from './validators.rules.ts';
@@ -63,9 +67,16 @@ const cure = 'write IMAGE@sha256:DIGEST, which deployctl bundle import --pin doe
 /** Literal ports after an address, which no variable in the address can change. */
 const portsBehindAddress = /:[\d-]+:[\d-]+(?:\/\w+)?$/;
 
+/** Ports that no protocol has. */
+const hasTooLargePort = (written: string) => (written.match(/\d+/g) ?? []).some((number) => Number(number) > 65_535);
+
 /** A port or a range. A range must be literal: compose expands it before the rendered model can be validated. */
 const portOrRange = textValidator((written, value, location) => {
   const filledIn = written.replace(/(\$\{\w+):?(\?[^}]*|[-+])/g, '$1');
+  if (!written.includes('$') && hasTooLargePort(written)) {
+    const message = `${printable(written)} has a port above 65535`;
+    return refuse(value, location, { message, cure: 'write ports up to 65535' });
+  }
   const isOpen = written.includes('$') && filledIn.includes('-') && !portsBehindAddress.test(written);
   return isOpen
     ? refuse(value, location, {
@@ -117,7 +128,7 @@ export const serviceKeys: KeyTable = {
   cpu_rt_runtime: privileged,
   cpu_shares: numberText,
   cpus: numberText,
-  cpuset: text,
+  cpuset: textMatching(/^[\d,\s-]*$/, 'processors, such as 0-2,4'),
   credential_spec: privileged,
   depends_on: dependsOn,
   deploy: nullable(deploy),
@@ -127,7 +138,7 @@ export const serviceKeys: KeyTable = {
   dns: textOrList,
   dns_opt: textList,
   dns_search: textOrList,
-  domainname: text,
+  domainname: string,
   entrypoint: nullable(command),
   env_file: envFiles,
   environment,
@@ -144,7 +155,7 @@ export const serviceKeys: KeyTable = {
   gpus,
   group_add: supplementaryGroups,
   healthcheck,
-  hostname: text,
+  hostname: string,
   image,
   init: booleanText,
   ipc: namespaceMode('host_ipc', /^(none|private|shareable|service:[\w.-]+)$/),
@@ -153,7 +164,7 @@ export const serviceKeys: KeyTable = {
   labels,
   links,
   logging,
-  mac_address: text,
+  mac_address: string,
   mem_limit: size,
   mem_reservation: size,
   mem_swappiness: numberText,
@@ -176,7 +187,7 @@ export const serviceKeys: KeyTable = {
   pull_policy: pullPolicy,
   pull_refresh_after: text,
   read_only: booleanText,
-  restart: text,
+  restart,
   runtime: privilegedUnless(/^(runc)?$/),
   scale: replicas,
   secrets: contentReferences,
@@ -184,7 +195,7 @@ export const serviceKeys: KeyTable = {
   shm_size: size,
   stdin_open: booleanText,
   stop_grace_period: stopGracePeriod,
-  stop_signal: text,
+  stop_signal: stopSignal,
   storage_opt: mappingOf({ size: text }),
   sysctls,
   tmpfs,
@@ -196,5 +207,5 @@ export const serviceKeys: KeyTable = {
   uts: privileged,
   volumes: mounts,
   volumes_from: listOf(privilegedUnless(/^(?!container:)[\w.-]+(:(ro|rw))?$/)),
-  working_dir: text,
+  working_dir: string,
 };

@@ -2,6 +2,7 @@ import { printable } from '../../core/text.rules.ts';
 import { textOf, valueAt } from '../compose/composeNode.rules.ts';
 import { environment, labels } from './environment.rules.ts';
 import {
+  refuse,
   refusePower,
   refusePrivilege,
   refuseVariable,
@@ -15,6 +16,7 @@ import { duration, replicas, size } from './quantities.rules.ts';
 import {
   anyValue,
   booleanText,
+  firstOf,
   listOf,
   literalMatching,
   literalName,
@@ -29,6 +31,7 @@ import {
   privilegedUnless,
   privilegedUnlessFalse,
   privilegedUnlessNamed,
+  string,
   text,
   textList,
   textMatching,
@@ -70,13 +73,19 @@ export const supplementaryGroups: Validator = listOf(
 );
 
 /** `user`: its group follows the same rule; root's group is the default of a container. */
-export const user = textValidator((text, value, location) => {
+const userAndGroup = textValidator((text, value, location) => {
   const group = text.includes(':') ? text.slice(text.indexOf(':') + 1) : '0';
   if (text.includes('$')) return refuseVariable(value, location, `${printable(text)} is decided by a variable`);
+  if (group === '') {
+    const cure = 'write USER or USER:GROUP';
+    return refuse(value, location, { message: `${printable(text)} has no group`, cure });
+  }
   return /^(0|root|[1-9]\d{3,9}|(?!docker$)[A-Za-z_][\w.-]*)$/.test(group)
     ? []
     : refusePower(value, location, { permit: 'groups', entry: group, message: printable(text) });
 });
+
+export const user = firstOf(string, userAndGroup);
 
 const ulimit = oneOfKinds({ scalar: numberText, map: mappingOf({ soft: numberText, hard: numberText }) });
 export const ulimits = privilegedUnlessNamed(
@@ -94,13 +103,22 @@ export const logging = mappingOf({
   ),
 });
 
+/** A list begins with how the rest of it is run. */
+const healthTest: Validator = firstOf(textOrList, (value, location) => {
+  const [first] = value.kind === 'list' ? value.items : [];
+  const kind = textOf(first);
+  if (first === undefined || kind === null || /^(CMD|CMD-SHELL|NONE)$|\$/.test(kind)) return [];
+  const message = `${printable(kind)} is not CMD, CMD-SHELL or NONE`;
+  return refuse(first, location, { message, cure: 'begin it with CMD, CMD-SHELL or NONE' });
+});
+
 export const healthcheck = mappingOf({
   disable: booleanText,
   interval: duration,
-  retries: numberText,
+  retries: textMatching(/^\+?(\d[\d_]*(\.\d*)?|0x[\da-f]+|0o[0-7]+)$/i, 'a number of 0 or more'),
   start_interval: duration,
   start_period: duration,
-  test: textOrList,
+  test: healthTest,
   timeout: duration,
 });
 
@@ -130,10 +148,20 @@ export const develop = mappingOf({
   ),
 });
 
-const dependencyKeys = mappingOf({ condition: text, restart: booleanText, required: booleanText });
+const condition = textMatching(
+  /^service_(started|healthy|completed_successfully)$/,
+  'service_started, service_healthy or service_completed_successfully',
+);
+const dependencyKeys = mappingOf({ condition, restart: booleanText, required: booleanText });
 /** `links`: literal, because a variable could make a service depend on any other. */
 export const links = listOf(literalMatching(/^[\w.-]+(:[\w.-]+)?$/, 'SERVICE or SERVICE:ALIAS'));
-export const dependsOn = oneOfKinds({ list: listOf(literalName), map: namedEntries(dependencyKeys) });
+const distinctNames: Validator = firstOf(listOf(literalName), (value, location) => {
+  const names = value.kind === 'list' ? value.items.map(textOf) : [];
+  const twice = names.find((name, index) => names.indexOf(name) < index) ?? null;
+  if (twice === null) return [];
+  return refuse(value, location, { message: `names ${printable(twice)} twice`, cure: 'name each service once' });
+});
+export const dependsOn = oneOfKinds({ list: distinctNames, map: namedEntries(dependencyKeys) });
 
 const networkAttachment = mappingOf({
   aliases: textList,
@@ -160,7 +188,19 @@ export const contentReferences = listOf(
   }),
 );
 
-export const extraHosts = oneOfKinds({ list: textList, map: mapOf(textOrList) });
+const extraHost = firstOf(string, textMatching(/[:=]/, 'NAME:ADDRESS'));
+export const extraHosts = oneOfKinds({ list: listOf(extraHost), map: mapOf(textOrList) });
+
+/** `restart`: what the engine knows. */
+export const restart = firstOf(
+  string,
+  textMatching(/^(no|always|unless-stopped|on-failure(:\d+)?|)$/, 'no, always, unless-stopped or on-failure[:N]'),
+);
+
+const signalName =
+  /^(SIG)?(HUP|INT|QUIT|ILL|TRAP|ABRT|IOT|BUS|FPE|KILL|USR[12]|SEGV|PIPE|ALRM|TERM|STKFLT|CH?LD|CONT|STOP|TSTP|TTIN|TTOU|URG|XCPU|XFSZ|VTALRM|PROF|WINCH|IO|POLL|PWR|SYS|UNUSED|RTMIN(\+\d+)?|RTMAX(-\d+)?)$|^\d{1,2}$/i;
+/** `stop_signal`: a name or a number. */
+export const stopSignal = firstOf(string, textMatching(signalName, 'a signal, such as SIGTERM'));
 
 /** `blkio_config`: limits by device name devices of the host. */
 export const blockIo = mappingOf({

@@ -108,6 +108,17 @@ export function textMatching(pattern: RegExp, expected: string): Validator {
   );
 }
 
+/** What each of some validators finds; nothing more where one has found something. */
+export function firstOf(...validators: Validator[]): Validator {
+  return (value, location) => {
+    for (const validate of validators) {
+      const findings = validate(value, location);
+      if (findings.length > 0) return findings;
+    }
+    return [];
+  };
+}
+
 /** Text without variables, because the agent itself interprets it. */
 export function literalMatching(pattern: RegExp, expected: string, cure = `write ${expected}`): Validator {
   return textValidator((text, value, location) =>
@@ -202,8 +213,17 @@ export function forbidden(why: string, cure: string): Validator {
 export const text: Validator = textValidator(() => []);
 export const booleanText: Validator = textMatching(/^(true|false|yes|no|on|off|y|n)$/i, 'true or false');
 export const numberText: Validator = textMatching(/^[-+]?(\d[\d_]*(\.\d*)?|\.\d+|0x[\da-f]+|0o[0-7]+)$/i, 'a number');
-export const textList: Validator = listOf(text);
-export const textOrList: Validator = oneOfKinds({ scalar: text, list: textList });
+/** What YAML reads as a number or as true or false, where it is not in quotes. */
+const noString = /^([-+]?(\d[\d_]*(\.\d*)?|\.\d+)(e[-+]?\d+)?|[-+]?0(x[\da-f_]+|o?[0-7_]+|b[01_]+)|true|false)$/i;
+
+/** A text that compose takes as a string only. The rendered model, whose lines are 0, has been through compose. */
+export const string: Validator = textValidator((written, value, location) =>
+  value.isQuoted || value.line === 0 || !noString.test(written)
+    ? []
+    : refuse(value, location, { message: `${printable(written)} must be a string`, cure: 'put it in quotes' }),
+);
+export const textList: Validator = listOf(string);
+export const textOrList: Validator = oneOfKinds({ scalar: string, list: textList });
 /** What compose accepts as the name of a service, network, volume, config or secret. */
 export const namePattern = /^[a-zA-Z0-9._-]+$/;
 /** Names that refer to another part of the file: the agent follows them, so they are literal. */
