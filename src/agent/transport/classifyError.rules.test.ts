@@ -132,6 +132,11 @@ it.each([408, 425, 429, 500, 501, 502, 503, 504, 505, 507, 511, 599])('status %i
   expect(classifyError(answered(status, 'secretstore')).ending).toBe('offline');
 });
 
+it.each([412, 472, 473])('status %i is temporary only from the secretstore', (status) => {
+  expect(classifyError(answered(status, 'secretstore')).ending).toBe('offline');
+  expect(classifyError(answered(status)).code).toBe('PROTOCOL_INVALID');
+});
+
 it.each([300, 301, 302, 304, 400, 402, 403, 404, 405, 409, 410, 413, 418, 422, 451, 600])(
   'status %i is PROTOCOL_INVALID',
   (status) => {

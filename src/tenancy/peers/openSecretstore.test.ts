@@ -103,6 +103,15 @@ it.each<[string, () => unknown, string, number]>([
   expect(error).toMatchObject({ peer: 'secretstore', retryAfterS, message: expect.stringContaining(why) as string });
 });
 
+it.each([412, 472, 473])('a call is repeated when a node that lags behind answers it with %i', async (status) => {
+  const lagging = { status, body: { errors: ['required index state not present'] } };
+  fixture.answerNext('login', lagging);
+  await secretstore.check();
+  fixture.answerNext('secret', lagging);
+  expect(await secretstore.writeSecret({ env: 'eu-1', key: 'db', data: { password: 'x' } })).toBe(1);
+  expect([callsOf('login'), callsOf('secret')]).toEqual([2, 2]);
+});
+
 describe('an error', () => {
   it('repeats no value of a secret, even if the secretstore does', async () => {
     fixture.answerNext('secret', { status: 400, body: { errors: ['cannot convert canary'] } });
