@@ -49,6 +49,14 @@ interface RetryAfterHeaders {
   date?: string | undefined;
 }
 
+/**
+ * True for a status by which a node of Vault does not serve a call that another node, or the same one soon, will serve: its data
+ * lags behind (412), or it is a standby of a cluster for disaster recovery (472) or performance (473).
+ */
+export function isLaggingNode(status: number): boolean {
+  return status === 412 || status === 472 || status === 473;
+}
+
 /** A call without a usable response; it holds nothing of the request. */
 export class TransportError extends Error {
   /** A code of node:net or node:tls, or `TOO_LARGE`, `INVALID_PATH`, `UNKNOWN`. */

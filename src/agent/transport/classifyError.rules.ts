@@ -1,6 +1,7 @@
 import { failedFault, Fault, offlineFault, stoppedFault } from '../../../machines/fault.ts';
 import { tenancyErrorCodes } from '../../api/report.rules.ts';
 import { describeErrorCode, errorClassOf } from '../../core/errors.rules.ts';
+import { isLaggingNode } from '../../core/http.rules.ts';
 
 /** The two services that the agent calls. */
 export type Peer = 'tenancy' | 'secretstore';
@@ -67,7 +68,8 @@ function classifyStatus(callError: CallError & ErrorResponse): Fault {
   const where = formatPeer(callError);
   if (peer === 'secretstore' && status === 307) return offlineFault(`${where}: the node is a standby (307)`);
   const answered = `${where}: ${callError.operation} answered ${status}${formatErrorMessage(callError)}`;
-  return isTemporary(status) ? offlineFault(answered, { retryAfterS }) : failedFault('PROTOCOL_INVALID', answered);
+  const isPassing = isTemporary(status) || (peer === 'secretstore' && isLaggingNode(status));
+  return isPassing ? offlineFault(answered, { retryAfterS }) : failedFault('PROTOCOL_INVALID', answered);
 }
 
 function fatalFault(ending: 'unauthenticated' | 'envMismatch', code: string, detail: string): Fault {

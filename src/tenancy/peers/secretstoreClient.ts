@@ -1,6 +1,7 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { Authorities } from '../../core/certificateAuthorities.ts';
 import { createJsonClient, type JsonAnswer, type JsonRequest } from '../../core/jsonClient.ts';
-import { parseErrorBody, TransportError } from '../../core/http.rules.ts';
+import { isLaggingNode, parseErrorBody, TransportError } from '../../core/http.rules.ts';
 import { isObject } from '../../core/json.rules.ts';
 import { PeerError } from './bundleStorage.ts';
 
@@ -33,6 +34,9 @@ export interface SecretstoreClient {
 
 const bounds = { timeoutMs: 5000, maxBytes: 4_194_304, maxSockets: 64 };
 
+/** Milliseconds before a call that a lagging node did not serve is sent again. */
+const laggingDelaysMs = [250, 500];
+
 /** Creates a client. */
 export function createSecretstoreClient({ url, authorities, namespace }: SecretstoreAddress): SecretstoreClient {
   const client = createJsonClient({ baseUrl: `${url}/v1/`, authorities, ...bounds });
@@ -44,9 +48,16 @@ export function createSecretstoreClient({ url, authorities, namespace }: Secrets
         ...(call.token !== undefined && { 'x-vault-token': call.token }),
       };
       const { method, path, body } = call;
-      const answer = await client.send({ method, path, headers, ...(body && { body }) }).catch((error: unknown) => {
-        throw callFailure(call, error);
-      });
+      const send = () =>
+        client.send({ method, path, headers, ...(body && { body }) }).catch((error: unknown) => {
+          throw callFailure(call, error);
+        });
+      let answer = await send();
+      for (const delayMs of laggingDelaysMs) {
+        if (!isLaggingNode(answer.status)) break;
+        await sleep(delayMs);
+        answer = await send();
+      }
       const isExpected = (answer.status >= 200 && answer.status < 300) || call.accepts?.includes(answer.status);
       if (isExpected !== true) throw refusal(call, answer);
       return answer;
