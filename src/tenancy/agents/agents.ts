@@ -1,9 +1,10 @@
 import { isDeferralReason, type Report, tenancyErrorCodes } from '../../api/report.rules.ts';
+import type { TenancySettings } from '../config/settings.ts';
 import { ApiError } from '../core/apiError.ts';
-import { auditEntry, byService } from '../core/audit.ts';
-import type { Dependencies } from '../core/dependencies.ts';
+import { auditEntry, byService, type AuditDependencies } from '../core/audit.ts';
 import type { BearerIdentity } from '../keys/bearerCache.ts';
 import { signGrant } from '../keys/grants.ts';
+import type { KeyRing } from '../keys/keyRing.ts';
 import { agentRole, audience, authMount } from '../keys/secretstoreRoles.rules.ts';
 import { outcomeAfterReport } from '../rollouts/rollout.rules.ts';
 import { addReport, type AgentRow, findAgent, recordHeartbeat } from '../store/agents.ts';
@@ -18,13 +19,20 @@ import { eventOfReport, troubleOf } from '../webhooks/event.rules.ts';
 import { announce } from '../webhooks/deliver.ts';
 import { type AgentCall, isAccepted } from './agent.rules.ts';
 
+/** What leases need. */
+export interface LeaseDependencies extends AuditDependencies {
+  /** The signing keys as they are now. */
+  readonly keys: () => KeyRing;
+  readonly settings: TenancySettings;
+}
+
 /** The answer to a bearer that is no (longer) accepted from a host. */
 export function agentUnauthenticated(): ApiError {
   return new ApiError({ status: 401, code: 'AGENT_UNAUTHENTICATED', message: 'bearer refused' });
 }
 
 /** Reads the backend that calls, anew at each call; throws 401 unless its token is accepted for the call. */
-async function readAgent(deps: Dependencies, token: BearerIdentity, call: AgentCall): Promise<AgentRow> {
+async function readAgent(deps: { store: Store }, token: BearerIdentity, call: AgentCall): Promise<AgentRow> {
   const backend = await findAgent(deps.store, token.backendId);
   if (backend === null || !isAccepted({ backend, token }, call)) throw agentUnauthenticated();
   return backend;
@@ -32,7 +40,7 @@ async function readAgent(deps: Dependencies, token: BearerIdentity, call: AgentC
 
 /** As `readAgent`; throws 409 if the body names another env than that of the backend. */
 export async function readAgentOf(
-  deps: Dependencies,
+  deps: { store: Store },
   { token, env }: { token: BearerIdentity; env: string },
   call: AgentCall,
 ): Promise<AgentRow> {
@@ -55,7 +63,7 @@ export interface OfferedBundle {
 
 /** Finds a bundle of the env of the backend that calls; throws 404 if there is none, also for bundles of other envs. */
 export async function offerBundle(
-  deps: Dependencies,
+  deps: { store: Store },
   { token, sha256 }: { token: BearerIdentity; sha256: string },
 ): Promise<OfferedBundle> {
   const { env, transport } = await readAgent(deps, token, 'bundle');
@@ -66,7 +74,7 @@ export async function offerBundle(
 
 /** The signatures of a bundle of the env of the backend that calls, each as JSON text; throws 404 as `offerBundle`. */
 export async function offerSignatures(
-  deps: Dependencies,
+  deps: { store: Store },
   call: { token: BearerIdentity; sha256: string },
 ): Promise<string[]> {
   const { sha256 } = await offerBundle(deps, call);
@@ -86,7 +94,7 @@ interface LeaseFields {
 }
 
 /** Signs a lease for a backend. There is one role: what a lease is for makes no difference to what it permits. */
-export async function giveLease(deps: Dependencies, token: BearerIdentity): Promise<LeaseFields> {
+export async function giveLease(deps: LeaseDependencies, token: BearerIdentity): Promise<LeaseFields> {
   const agent = await readAgent(deps, token, 'lease');
   const { jwt, expiresAt } = await signGrant(deps.keys(), agent, {
     issuer: deps.settings.public_url,
@@ -99,7 +107,7 @@ export async function giveLease(deps: Dependencies, token: BearerIdentity): Prom
 
 /** Keeps a report of a host durably, and announces a change of its trouble; false if it was kept before. */
 export async function receiveReport(
-  deps: Dependencies,
+  deps: AuditDependencies,
   { token, report }: { token: BearerIdentity; report: Report },
 ): Promise<boolean> {
   const agent = await readAgentOf(deps, { token, env: report.env }, 'report');
@@ -152,7 +160,7 @@ async function announceTrouble(work: Store, { id, env, state }: AgentRow, { repo
  * True where that is so.
  */
 export async function skipDown(
-  deps: Dependencies,
+  deps: { clock: () => number },
   work: Store,
   row: Pick<ManagerRow, 'id' | 'env' | 'swarm_id'>,
 ): Promise<boolean> {

@@ -1,5 +1,5 @@
 import type { CheckInRequest, ToldSwarm } from '../../api/checkIn.rules.ts';
-import type { Dependencies } from '../core/dependencies.ts';
+import type { AuditDependencies } from '../core/audit.ts';
 import type { BearerIdentity } from '../keys/bearerCache.ts';
 import { desiredShaOf, outcomeAfterCheckIn } from '../rollouts/rollout.rules.ts';
 import { type AgentRow, type CheckInFacts, findAgent, recordCheckIn } from '../store/agents.ts';
@@ -20,7 +20,7 @@ export interface CheckInAnswer extends Orders {
 
 /** Keeps what a host tells of itself, durably, and tells it what to do. */
 export async function checkIn(
-  deps: Dependencies,
+  deps: AuditDependencies,
   { token, request }: { token: BearerIdentity; request: CheckInRequest },
 ): Promise<CheckInAnswer> {
   for (;;) {
@@ -51,7 +51,7 @@ async function keep(store: Store, agent: AgentRow, facts: CheckInFacts): Promise
 }
 
 /** As `keep`; tells operators of a host that was offline, and puts one into its swarm. */
-function keepWithChanges(deps: Dependencies, agent: AgentRow, facts: CheckInFacts): Promise<AgentRow | null> {
+function keepWithChanges(deps: AuditDependencies, agent: AgentRow, facts: CheckInFacts): Promise<AgentRow | null> {
   return deps.store.transaction().execute(async (work) => {
     const { swarm } = facts.checkIn;
     const placed = concernsOthers(agent, swarm) ? await place(work, agent, swarm) : agent;

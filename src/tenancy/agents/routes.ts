@@ -1,12 +1,11 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { Static } from 'typebox';
-import { openArchive } from '../bundles/archives.ts';
+import { openArchive, type ArchiveDependencies } from '../bundles/archives.ts';
 import { isUnchanged, wantedBytes } from '../bundles/bundle.rules.ts';
 import { ApiError } from '../core/apiError.ts';
-import type { Dependencies } from '../core/dependencies.ts';
 import { bearerCodes, bearerOf, bodyErrors, failures, octetStream, success } from '../http/responses.ts';
 import { compileAgentValidator } from '../http/validators.ts';
-import type { BearerIdentity } from '../keys/bearerCache.ts';
+import type { BearerIdentity, LookUpBearer } from '../keys/bearerCache.ts';
 import {
   BundleHeaders,
   BundleParams,
@@ -24,8 +23,15 @@ import {
   type OfferedBundle,
   offerSignatures,
   receiveReport,
+  type LeaseDependencies,
 } from './agents.ts';
 import { checkIn } from './checkIn.ts';
+
+/** What the calls of agents need. */
+export interface AgentDependencies extends ArchiveDependencies, LeaseDependencies {
+  /** Asks the secretstore who a bearer is, behind a cache. */
+  readonly lookUpBearer: LookUpBearer;
+}
 
 declare module 'fastify' {
   interface FastifyRequest {
@@ -41,7 +47,7 @@ const errors = { ...bodyErrors, 401: bearerCodes };
 const withEnv = { ...errors, 409: 'AGENT_ENV_MISMATCH' };
 
 /** Registers the calls of agents in a scope of their own, where unknown fields are ignored. */
-export async function registerAgentRoutes(app: FastifyInstance, deps: Dependencies): Promise<void> {
+export async function registerAgentRoutes(app: FastifyInstance, deps: AgentDependencies): Promise<void> {
   await app.register(async (scope) => {
     scope.setValidatorCompiler(compileAgentValidator);
     // The names that could change prototypes are no known fields either.
@@ -71,7 +77,7 @@ function tokenOf({ token }: FastifyRequest): BearerIdentity {
   return token;
 }
 
-function addCheckInRoute(scope: FastifyInstance, deps: Dependencies): void {
+function addCheckInRoute(scope: FastifyInstance, deps: AgentDependencies): void {
   const summary = 'Tell how the host is and learn what it should be';
   const response = { 200: success(200, Orders), ...failures(withEnv) };
   scope.route<{ Body: CheckIn }>({
@@ -84,7 +90,7 @@ function addCheckInRoute(scope: FastifyInstance, deps: Dependencies): void {
   });
 }
 
-function addLeaseRoute(scope: FastifyInstance, deps: Dependencies): void {
+function addLeaseRoute(scope: FastifyInstance, deps: AgentDependencies): void {
   const summary = 'Get a JWT for one login to the secretstore';
   const response = { 200: success(200, LeaseAnswer, { noStore: true }), ...failures(errors) };
   scope.route({
@@ -100,7 +106,7 @@ function addLeaseRoute(scope: FastifyInstance, deps: Dependencies): void {
   });
 }
 
-function addReportRoute(scope: FastifyInstance, deps: Dependencies): void {
+function addReportRoute(scope: FastifyInstance, deps: AgentDependencies): void {
   const summary = 'Tell how a tick came out';
   const description = 'A report that was accepted before changes nothing, and is answered 204.';
   const response = { 202: success(202, null), 204: success(204, null), ...failures(withEnv) };
@@ -148,7 +154,7 @@ const response = {
 /** Registers the download of bundles; `tokenOf` gives the token of a call. */
 function addBundleRoute(
   scope: FastifyInstance,
-  deps: Dependencies,
+  deps: AgentDependencies,
   tokenOf: (request: FastifyRequest) => BearerIdentity,
 ): void {
   const schema = {
@@ -176,7 +182,7 @@ function addBundleRoute(
 /** Registers the list of a bundle's signatures; `tokenOf` gives the token of a call. */
 function addSignaturesRoute(
   scope: FastifyInstance,
-  deps: Dependencies,
+  deps: AgentDependencies,
   tokenOf: (request: FastifyRequest) => BearerIdentity,
 ): void {
   const response = {
@@ -201,7 +207,7 @@ function addSignaturesRoute(
   });
 }
 
-async function sendBundle(deps: Dependencies, offered: OfferedBundle, { request, reply }: Exchange) {
+async function sendBundle(deps: AgentDependencies, offered: OfferedBundle, { request, reply }: Exchange) {
   const { sha256, sizeBytes } = offered;
   const etag = `"${sha256}"`;
   void reply.headers({ etag, 'accept-ranges': 'bytes' });

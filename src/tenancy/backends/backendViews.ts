@@ -1,6 +1,7 @@
 import type { FinishingStep } from '../../../machines/backend.ts';
 import type { CheckInRequest, DeferringFacts, ToldSwarm } from '../../api/checkIn.rules.ts';
-import type { Dependencies } from '../core/dependencies.ts';
+import type { TenancySettings } from '../config/settings.ts';
+import type { AuditDependencies } from '../core/audit.ts';
 import { toTime } from '../core/lists.rules.ts';
 import type { ReceivedReport as StoredReport } from '../store/agents.ts';
 import type { BackendRow, Labels, PendingStepRow } from '../store/database.ts';
@@ -8,8 +9,13 @@ import { outcomeOfTrouble } from '../webhooks/event.rules.ts';
 import { hostHealth, type SilenceLimits } from './backend.rules.ts';
 import type { Backend, BackendDetails, ReceivedReport } from './backendSchemas.ts';
 
+/** What the views of backends need, and the acts on them. */
+export interface BackendDependencies extends AuditDependencies {
+  readonly settings: TenancySettings;
+}
+
 /** When hosts count as silent now. */
-export function silenceLimits({ clock, settings }: Pick<Dependencies, 'clock' | 'settings'>): SilenceLimits {
+export function silenceLimits({ clock, settings }: BackendDependencies): SilenceLimits {
   const { offline_after_s, laptop_offline_after_s } = settings;
   return { now: clock(), offline_after_s, laptop_offline_after_s };
 }

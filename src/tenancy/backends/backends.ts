@@ -2,7 +2,6 @@ import type { BackendState } from '../../../machines/backend.ts';
 import { skipDown } from '../agents/agents.ts';
 import { conflict, notFound } from '../core/apiError.ts';
 import { auditEntry } from '../core/audit.ts';
-import type { Dependencies } from '../core/dependencies.ts';
 import { type AuditCaller, type Operator, requirePermission } from '../core/operator.ts';
 import { toPage } from '../core/lists.rules.ts';
 import { secretsPending } from '../envs/envs.ts';
@@ -25,7 +24,7 @@ import { areSecretsDoomed, listPendingSteps } from '../store/pendingSteps.ts';
 import { addAuditEntry } from '../store/people.ts';
 import { RETIRED } from '../webhooks/event.rules.ts';
 import { announce } from '../webhooks/deliver.ts';
-import { backendDetails, reportView, silenceLimits, swarmOf } from './backendViews.ts';
+import { backendDetails, reportView, silenceLimits, swarmOf, type BackendDependencies } from './backendViews.ts';
 import type { BackendDetails, ReceivedReport, Retiring } from './backendSchemas.ts';
 
 /** A backend that an operator asks for. */
@@ -35,7 +34,10 @@ export interface BackendCall {
 }
 
 /** The row of a backend; throws 404, and 403 if the operator's token is not for its env. */
-export async function requireBackend({ store }: Dependencies, { operator, id }: BackendCall): Promise<BackendRow> {
+export async function requireBackend(
+  { store }: BackendDependencies,
+  { operator, id }: BackendCall,
+): Promise<BackendRow> {
   const row = await findBackend(store, id);
   if (row === null) throw notFound('backend');
   requirePermission(operator, { role: 'viewer', env: row.env });
@@ -43,7 +45,7 @@ export async function requireBackend({ store }: Dependencies, { operator, id }: 
 }
 
 /** One backend with its newest report; throws 404. */
-export async function readBackend(deps: Dependencies, call: BackendCall): Promise<BackendDetails> {
+export async function readBackend(deps: BackendDependencies, call: BackendCall): Promise<BackendDetails> {
   const { store } = deps;
   const row = await requireBackend(deps, call);
   const [desired, pending, [newest], managers] = await Promise.all([
@@ -58,7 +60,7 @@ export async function readBackend(deps: Dependencies, call: BackendCall): Promis
 
 /** Creates a backend; throws 404 without its env, 409 while the secrets of its env are destroyed. */
 export async function createBackend(
-  deps: Dependencies,
+  deps: BackendDependencies,
   { operator, caller, fields }: { operator: Operator; caller: AuditCaller; fields: BackendFields },
 ): Promise<BackendDetails> {
   const { env } = fields;
@@ -74,7 +76,7 @@ export async function createBackend(
 
 /** Replaces the labels of a backend; throws 404. The waves of rollouts choose backends by them. */
 export async function labelBackend(
-  deps: Dependencies,
+  deps: BackendDependencies,
   { caller, labels, ...call }: BackendCall & { caller: AuditCaller; labels: Labels },
 ): Promise<BackendDetails> {
   const row = await requireBackend(deps, call);
@@ -87,7 +89,7 @@ export async function labelBackend(
 
 /** A page of the reports of a backend, newest first. */
 export async function listReports(
-  deps: Dependencies,
+  deps: BackendDependencies,
   { before, limit, ...call }: BackendCall & { before?: Place | undefined; limit: number },
 ): Promise<{ reports: ReceivedReport[]; last: Place | null }> {
   const { id } = await requireBackend(deps, call);
@@ -111,7 +113,7 @@ interface RetireCall extends BackendCall {
  * down while a manager is left. Throws 404, and 409: `CONFIRM_REQUIRED`, `BACKEND_RETIRED`, and without force `BACKEND_OFFLINE`
  * and `BACKEND_LEADS`.
  */
-export async function retireBackend(deps: Dependencies, call: RetireCall): Promise<Retiring> {
+export async function retireBackend(deps: BackendDependencies, call: RetireCall): Promise<Retiring> {
   const row = await requireBackend(deps, call);
   if (!call.confirm)
     throw conflict({ code: 'CONFIRM_REQUIRED', message: 'retiring needs confirm: true', env: row.env });
@@ -139,7 +141,7 @@ async function refuseLeader(work: Store, id: string): Promise<void> {
 }
 
 async function beginRetirement(
-  deps: Dependencies,
+  deps: BackendDependencies,
   work: Store,
   { id, force, purgeVolumes, caller }: RetireCall,
 ): Promise<BackendRow> {
@@ -151,7 +153,7 @@ async function beginRetirement(
   return row;
 }
 
-async function stateAfter(deps: Dependencies, work: Store, row: BackendRow): Promise<BackendState> {
+async function stateAfter(deps: BackendDependencies, work: Store, row: BackendRow): Promise<BackendState> {
   return row.state === 'retiring' && (await skipDown(deps, work, row)) ? 'finishing' : row.state;
 }
 

@@ -1,7 +1,9 @@
 import type { FinishingStep } from '../../../machines/backend.ts';
 import { auditEntry, byService } from '../core/audit.ts';
-import type { Dependencies } from '../core/dependencies.ts';
+import type { LogLine } from '../core/log.ts';
 import { PeerError } from '../peers/bundleStorage.ts';
+import type { MeshDirectory } from '../peers/meshDirectory.ts';
+import type { Secretstore } from '../peers/secretstore.ts';
 import { changeBackend, findBackend, findExpiredRetirements, findSilent } from '../store/backends.ts';
 import type { BackendRow, PendingStep, PendingStepRow } from '../store/database.ts';
 import { lockEnv, lockEnvRow } from '../store/envs.ts';
@@ -10,6 +12,15 @@ import { claimStep, findDueSteps, hasOtherBackends, postponeStep, removeStep } f
 import { addAuditEntry } from '../store/people.ts';
 import { announce } from '../webhooks/deliver.ts';
 import { stepBackoff } from './backend.rules.ts';
+import type { BackendDependencies } from './backendViews.ts';
+
+/** What ends a backend: its token, its identity and its secrets lie at peers. */
+interface FinishingDependencies extends BackendDependencies {
+  readonly secretstore: Secretstore;
+  /** Null without a mesh. */
+  readonly mesh: MeshDirectory | null;
+  readonly log: LogLine;
+}
 
 /** Steps that are tried in one round. */
 const STEPS_PER_ROUND = 200;
@@ -18,7 +29,7 @@ const CLAIM_MS = 120_000;
 /** The work at a peer ends so long before the claim, so that two instances never do the same at once. */
 const MARGIN_MS = 20_000;
 
-const steps: Record<PendingStep, (deps: Dependencies, call: StepCall) => Promise<unknown>> = {
+const steps: Record<PendingStep, (deps: FinishingDependencies, call: StepCall) => Promise<unknown>> = {
   revokeToken,
   deleteIdentity,
   destroySecrets,
@@ -37,7 +48,7 @@ const steps: Record<PendingStep, (deps: Dependencies, call: StepCall) => Promise
  * Tries the steps that are due, one after the other. Each is idempotent; one that fails is tried again later, and others
  * of its kind wait for the next round, because their peer is probably away.
  */
-export async function runPendingSteps(deps: Dependencies, signal: AbortSignal): Promise<void> {
+export async function runPendingSteps(deps: FinishingDependencies, signal: AbortSignal): Promise<void> {
   const failed = new Set<PendingStep>();
   for (const due of await findDueSteps(deps.store, deps.clock(), STEPS_PER_ROUND)) {
     if (signal.aborted) return;
@@ -47,7 +58,7 @@ export async function runPendingSteps(deps: Dependencies, signal: AbortSignal): 
   }
 }
 
-async function runStep(deps: Dependencies, claimed: PendingStepRow, signal: AbortSignal): Promise<boolean> {
+async function runStep(deps: FinishingDependencies, claimed: PendingStepRow, signal: AbortSignal): Promise<boolean> {
   const { subject, step, tries } = claimed;
   const call: StepCall = {
     subject,
@@ -80,14 +91,14 @@ function finishStep(
 }
 
 /** Revokes the newest token that a retired backend has come with. */
-async function revokeToken(deps: Dependencies, call: StepCall): Promise<void> {
+async function revokeToken(deps: FinishingDependencies, call: StepCall): Promise<void> {
   const { token_accessor } = await retiredBackend(deps, call);
   if (token_accessor !== null) await deps.secretstore.revokeToken(token_accessor);
   await finishBackendStep(deps, call, { step: 'revokeToken', isDone: token_accessor !== null });
 }
 
 /** Deletes the mesh identity of a retired backend. */
-async function deleteIdentity(deps: Dependencies, call: StepCall): Promise<void> {
+async function deleteIdentity(deps: FinishingDependencies, call: StepCall): Promise<void> {
   const { mesh } = deps;
   const { mesh_identity } = await retiredBackend(deps, call);
   const isDone = mesh !== null && mesh_identity !== null;
@@ -96,7 +107,7 @@ async function deleteIdentity(deps: Dependencies, call: StepCall): Promise<void>
 }
 
 /** Destroys the secrets of the env of a retired backend, unless the env has other backends. */
-async function destroySecrets(deps: Dependencies, call: StepCall): Promise<void> {
+async function destroySecrets(deps: FinishingDependencies, call: StepCall): Promise<void> {
   const { env } = await retiredBackend(deps, call);
   // Whoever creates a backend locks the env too, and then finds this step pending.
   const isDone = await deps.store.transaction().execute(async (work) => {
@@ -107,7 +118,7 @@ async function destroySecrets(deps: Dependencies, call: StepCall): Promise<void>
 }
 
 /** Destroys the secrets of an env that is deleted. */
-async function destroyEnvSecrets(deps: Dependencies, call: StepCall): Promise<void> {
+async function destroyEnvSecrets(deps: FinishingDependencies, call: StepCall): Promise<void> {
   const env = call.subject;
   const row = await deps.store.transaction().execute((work) => lockEnvRow(work, env));
   const isDone = row !== null && row.deleted_at !== null;
@@ -118,7 +129,7 @@ async function destroyEnvSecrets(deps: Dependencies, call: StepCall): Promise<vo
   });
 }
 
-async function retiredBackend({ store }: Dependencies, { subject }: StepCall): Promise<BackendRow> {
+async function retiredBackend({ store }: FinishingDependencies, { subject }: StepCall): Promise<BackendRow> {
   const row = await findBackend(store, subject);
   if (row === null) throw new Error(`there is no backend ${subject}`);
   return row;
@@ -126,7 +137,7 @@ async function retiredBackend({ store }: Dependencies, { subject }: StepCall): P
 
 /** The machine counts the step; the audit log tells of it if there was something to do. */
 async function finishBackendStep(
-  deps: Dependencies,
+  deps: FinishingDependencies,
   { subject, finish }: StepCall,
   { step, isDone }: { step: FinishingStep; isDone: boolean },
 ): Promise<void> {
@@ -151,7 +162,7 @@ interface StepCall {
 const BACKENDS_PER_ROUND = 500;
 
 /** Marks backends offline whose hosts have been silent for too long. */
-export async function markSilentBackends({ store, settings, clock }: Dependencies): Promise<void> {
+export async function markSilentBackends({ store, settings, clock }: FinishingDependencies): Promise<void> {
   const now = clock();
   const seenBefore = {
     servers: now - settings.offline_after_s * 1000,
@@ -171,7 +182,7 @@ export async function markSilentBackends({ store, settings, clock }: Dependencie
 }
 
 /** Goes on with retirements that a silent host has not answered in time. */
-export async function expireRetirements(deps: Dependencies): Promise<void> {
+export async function expireRetirements(deps: FinishingDependencies): Promise<void> {
   const now = deps.clock();
   const before = now - deps.settings.retire_timeout_s * 1000;
   for (const id of await findExpiredRetirements(deps.store, before, BACKENDS_PER_ROUND)) {

@@ -2,14 +2,14 @@ import type { BackendState } from '../../../machines/backend.ts';
 import type { Deferral } from '../../api/checkIn.rules.ts';
 import { ApiError } from '../core/apiError.ts';
 import { backendCursorOf, backendPlaceOf, toPage } from '../core/lists.rules.ts';
-import type { Dependencies } from '../core/dependencies.ts';
 import type { Operator } from '../core/operator.ts';
 import { visibleEnvs } from '../core/permission.rules.ts';
 import { readDesired } from '../rollouts/rolloutViews.ts';
 import type { BackendOrder } from '../store/database.ts';
 import { countGroups, listBackends as selectBackends } from '../store/fleet.ts';
+import type { Store } from '../store/openStore.ts';
 import type { Backend, Fleet } from './backendSchemas.ts';
-import { backendView, silenceLimits } from './backendViews.ts';
+import { backendView, silenceLimits, type BackendDependencies } from './backendViews.ts';
 import { countFleet } from './fleetCounts.rules.ts';
 
 /** Which backends a list shows, and in which order; all that is left out limits nothing. */
@@ -30,7 +30,7 @@ export interface BackendsQuery {
 
 /** A page of the backends of the envs that an operator may see; throws 400 for the cursor of a list in another order. */
 export async function listBackends(
-  deps: Dependencies,
+  deps: BackendDependencies,
   { operator, env, states, search = '', isBehind = false, isSick = false, deferredBy, swarmId, ...page }: BackendsQuery,
 ): Promise<{ backends: Backend[]; next: string | null }> {
   const { order, limit } = page;
@@ -63,7 +63,7 @@ export async function listBackends(
 }
 
 /** Counts what is where, what is behind and what is sick, in the envs that an operator may see. */
-export async function readFleet({ store }: Dependencies, { permissions }: Operator): Promise<Fleet> {
+export async function readFleet({ store }: { store: Store }, { permissions }: Operator): Promise<Fleet> {
   const names = visibleEnvs(permissions);
   const [groups, desired] = await Promise.all([countGroups(store, names), readDesired(store, names)]);
   return countFleet(groups, desired);

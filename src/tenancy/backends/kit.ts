@@ -1,17 +1,30 @@
 import { randomBytes } from 'node:crypto';
 import { nextBackend } from '../../../machines/backend.ts';
 import { auditEntry } from '../core/audit.ts';
-import type { Dependencies } from '../core/dependencies.ts';
 import type { AuditCaller } from '../core/operator.ts';
 import { type Grant, signGrant } from '../keys/grants.ts';
+import type { KeyRing } from '../keys/keyRing.ts';
 import { audience } from '../keys/secretstoreRoles.rules.ts';
+import type { MeshDirectory } from '../peers/meshDirectory.ts';
 import { changeBackend, recordOf } from '../store/backends.ts';
 import type { BackendRow } from '../store/database.ts';
 import { addPendingSteps, cancelStep } from '../store/pendingSteps.ts';
 import { addAuditEntry } from '../store/people.ts';
+import type { BackendDependencies } from './backendViews.ts';
 import { type BackendCall, requireBackend, retired } from './backends.ts';
 import { installCommand } from './kit.rules.ts';
 import type { InstallKit } from './backendSchemas.ts';
+
+/** What install kits need. */
+export interface KitDependencies extends BackendDependencies {
+  readonly version: string;
+  /** The signing keys as they are now. */
+  readonly keys: () => KeyRing;
+  /** Null without a mesh. */
+  readonly mesh: MeshDirectory | null;
+  /** PEM of the secretstore's authorities, and the bearer of the package's download. */
+  readonly kit: { readonly secretstoreCa: string | null; readonly downloadToken: string | null };
+}
 
 /** Seconds in which the grant of a kit can be exchanged. */
 const GRANT_LIFETIME_S = 24 * 3600;
@@ -30,7 +43,7 @@ interface Enrolment {
  * stays valid until the new one is certain. Throws 404, and 409 `BACKEND_RETIRED`.
  */
 export async function revealKit(
-  deps: Dependencies,
+  deps: KitDependencies,
   { caller, ...call }: BackendCall & { caller: AuditCaller },
 ): Promise<InstallKit> {
   for (;;) {
@@ -44,14 +57,14 @@ export async function revealKit(
 }
 
 /** Makes an identity beside the one of the kit before; it is deleted again unless the reveal succeeds. */
-async function makeIdentity({ mesh, store, clock }: Dependencies, row: BackendRow): Promise<Enrolment | null> {
+async function makeIdentity({ mesh, store, clock }: KitDependencies, row: BackendRow): Promise<Enrolment | null> {
   if (mesh === null || row.transport === 'system') return null;
   const identity = `${row.id}.${randomBytes(4).toString('hex')}`;
   await addPendingSteps(store, identity, { steps: ['deleteUnusedIdentity'], dueAt: clock() + IDENTITY_UNUSED_MS });
   return { identity, jwt: await mesh.createIdentity(identity) };
 }
 
-function grantOf({ keys, settings, clock }: Dependencies, row: BackendRow): Promise<Grant> {
+function grantOf({ keys, settings, clock }: KitDependencies, row: BackendRow): Promise<Grant> {
   return signGrant(keys(), row, {
     issuer: settings.public_url,
     audience,
@@ -62,7 +75,7 @@ function grantOf({ keys, settings, clock }: Dependencies, row: BackendRow): Prom
 
 /** False if another reveal has taken the generation, or the backend does not allow it any more. */
 function commitReveal(
-  deps: Dependencies,
+  deps: KitDependencies,
   { row, enrolment, caller }: { row: BackendRow; enrolment: Enrolment | null; caller: AuditCaller },
 ): Promise<boolean> {
   const now = deps.clock();
@@ -87,7 +100,7 @@ function commitReveal(
 }
 
 function kitOf(
-  { settings, version, kit }: Dependencies,
+  { settings, version, kit }: KitDependencies,
   { row, grant, enrolment }: { row: BackendRow; grant: Grant; enrolment: Enrolment | null },
 ): InstallKit {
   const { id, env, site, transport } = row;

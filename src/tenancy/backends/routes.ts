@@ -1,6 +1,7 @@
+import type { KitDependencies } from './kit.ts';
 import { cursorOf, placeOf } from '../core/lists.rules.ts';
 import { DEFAULT_LIMIT } from '../http/commonSchemas.ts';
-import { answer, operatorRoute } from '../http/operatorRoute.ts';
+import { answer, routesFor } from '../http/operatorRoute.ts';
 import { parseOrder, parseStates } from './backend.rules.ts';
 import {
   BackendDetails,
@@ -20,9 +21,11 @@ import { createBackend, labelBackend, listReports, readBackend, retireBackend } 
 import { listBackends, readFleet } from './fleet.ts';
 import { revealKit } from './kit.ts';
 
+const route = routesFor<KitDependencies>();
+
 /** Backends, their install kits, reports and retirement. */
 export const backendRoutes = [
-  operatorRoute({
+  route({
     method: 'GET',
     url: '/v1/backends',
     role: 'viewer',
@@ -39,7 +42,7 @@ export const backendRoutes = [
       return answer(200, await listBackends(deps, { operator, env, states, ...page }));
     },
   }),
-  operatorRoute({
+  route({
     method: 'GET',
     url: '/v1/fleet',
     role: 'viewer',
@@ -48,7 +51,7 @@ export const backendRoutes = [
     act: 'fleet.read',
     handle: async (deps, { operator }) => answer(200, await readFleet(deps, operator)),
   }),
-  operatorRoute({
+  route({
     method: 'POST',
     url: '/v1/backends',
     role: 'admin',
@@ -61,7 +64,7 @@ export const backendRoutes = [
     handle: async (deps, { operator, caller, body }) =>
       answer(201, await createBackend(deps, { operator, caller, fields: body })),
   }),
-  operatorRoute({
+  route({
     method: 'GET',
     url: '/v1/backends/:id',
     role: 'viewer',
@@ -72,7 +75,7 @@ export const backendRoutes = [
     act: 'backend.read',
     handle: async (deps, { operator, params }) => answer(200, await readBackend(deps, { operator, id: params.id })),
   }),
-  operatorRoute({
+  route({
     method: 'PUT',
     url: '/v1/backends/:id/labels',
     role: 'admin',
@@ -92,7 +95,7 @@ export const backendRoutes = [
       ['POST', '/v1/backends/:id/kit'],
     ] as const
   ).map(([method, url]) =>
-    operatorRoute({
+    route({
       method,
       url,
       role: 'admin',
@@ -106,7 +109,7 @@ export const backendRoutes = [
         answer(200, await revealKit(deps, { operator, caller, id: params.id })),
     }),
   ),
-  operatorRoute({
+  route({
     method: 'POST',
     url: '/v1/backends/:id/retire',
     role: 'admin',
@@ -122,7 +125,7 @@ export const backendRoutes = [
       return answer(202, await retireBackend(deps, { operator, caller, id: params.id, ...how }));
     },
   }),
-  operatorRoute({
+  route({
     method: 'GET',
     url: '/v1/backends/:id/reports',
     role: 'viewer',

@@ -15,15 +15,21 @@ import type { CheckInRequest, ReportedPolicy } from '../../api/checkIn.rules.ts'
 import { defaultPolicy, type HostPolicy } from '../../api/hostPolicy.rules.ts';
 import { ApiError, conflict, notFound, requestAborted } from '../core/apiError.ts';
 import { auditEntry } from '../core/audit.ts';
-import type { Dependencies } from '../core/dependencies.ts';
 import { type AuditCaller, type Operator, requirePermission } from '../core/operator.ts';
 import { listCheckIns } from '../store/agents.ts';
 import { findBundle } from '../store/bundles.ts';
 import type { BundleRow } from '../store/database.ts';
 import { findEnv } from '../store/envs.ts';
+import type { Store } from '../store/openStore.ts';
 import { addAuditEntry } from '../store/people.ts';
 import { announceAwaited } from '../webhooks/deliver.ts';
-import { insertStoredBundle, refusedBundle, storeArchive, withScratchDirectory } from './archives.ts';
+import {
+  insertStoredBundle,
+  refusedBundle,
+  storeArchive,
+  withScratchDirectory,
+  type ArchiveDependencies,
+} from './archives.ts';
 import {
   type BundleSize,
   bundleSizeOf,
@@ -59,7 +65,7 @@ interface AcceptedBundle {
  * Validates an archive by the rules of the agent, then keeps it. Throws 422 with every refusal that no host lifts, 403
  * and 404 for the env of its manifest, 409 `SEQUENCE_STALE`.
  */
-export async function acceptBundle(deps: Dependencies, archive: PushedArchive): Promise<AcceptedBundle> {
+export async function acceptBundle(deps: ArchiveDependencies, archive: PushedArchive): Promise<AcceptedBundle> {
   const { manifest, warnings } = await withScratchDirectory(deps, (dir) => validateArchive(deps, archive, dir));
   await storeArchive(deps, archive);
   const row = rowOf(archive, manifest, deps.clock());
@@ -78,7 +84,7 @@ export async function acceptBundle(deps: Dependencies, archive: PushedArchive): 
 
 /** Unpacks an archive into `dir`; the env of a manifest is only told of to those whose token is for it. */
 async function validateArchive(
-  deps: Dependencies,
+  deps: ArchiveDependencies,
   { file, sha256, sizeBytes, operator, signal }: PushedArchive,
   dir: string,
 ): Promise<{ manifest: Manifest; warnings: string[] }> {
@@ -147,7 +153,7 @@ interface Upload {
  * and 503 `DISK_FULL`.
  */
 export async function withReceivedArchive<Result>(
-  deps: Dependencies,
+  deps: ArchiveDependencies,
   upload: Upload,
   use: (archive: ReceivedArchive) => Promise<Result>,
 ): Promise<Result> {
@@ -215,7 +221,7 @@ interface EnvJudgement {
 
 /** Judges a bundle by the policies that the hosts of an env told last, each policy once, and as for a swarm where they manage one. */
 export async function judgeForHosts(
-  { store }: Pick<Dependencies, 'store'>,
+  { store }: { store: Store },
   env: string,
   bundle: JudgedBundle,
 ): Promise<EnvJudgement> {

@@ -6,20 +6,29 @@ import { pipeline } from 'node:stream/promises';
 import { Fault } from '../../../machines/fault.ts';
 import type { Refusal } from '../../../machines/refusals.ts';
 import { digestOf } from '../../core/files.ts';
+import type { TenancySettings } from '../config/settings.ts';
 import { ApiError } from '../core/apiError.ts';
-import type { Dependencies } from '../core/dependencies.ts';
-import { storageError } from '../peers/bundleStorage.ts';
+import type { AuditDependencies } from '../core/audit.ts';
+import type { LogLine } from '../core/log.ts';
+import { storageError, type BundleStorage } from '../peers/bundleStorage.ts';
 import { announceArchive, type BundleInsertion, holdArchive, insertBundle } from '../store/bundles.ts';
 import type { BundleRow } from '../store/database.ts';
 import type { Store } from '../store/openStore.ts';
 import type { Range } from './bundle.rules.ts';
+
+/** What keeps, reads and judges archives of bundles. */
+export interface ArchiveDependencies extends AuditDependencies {
+  readonly bundles: BundleStorage;
+  readonly settings: TenancySettings;
+  readonly log: LogLine;
+}
 
 /**
  * Puts an archive into the storage, from which it is removed again if no bundle comes of it. Throws 503 `ARCHIVE_BUSY`
  * while it is being removed, and PeerErrors.
  */
 export async function storeArchive(
-  { store, bundles, clock }: Dependencies,
+  { store, bundles, clock }: ArchiveDependencies,
   { sha256, file }: { sha256: string; file: string },
 ): Promise<void> {
   if (!(await announceArchive(store, sha256, clock()))) throw archiveBusy();
@@ -40,7 +49,7 @@ function archiveBusy(): ApiError {
 
 /** Fetches an archive from the storage into a new file; throws 503 `BUNDLE_MISSING` or `BUNDLE_DAMAGED`, and PeerErrors. */
 export async function fetchArchive(
-  deps: Dependencies,
+  deps: ArchiveDependencies,
   { sha256, file, signal }: { sha256: string; file: string; signal: AbortSignal },
 ): Promise<void> {
   await copy(await openArchive(deps, sha256), file, signal);
@@ -61,7 +70,7 @@ async function copy(bytes: Readable, file: string, signal: AbortSignal): Promise
 }
 
 /** The bytes of a bundle's archive, or a range of them. Throws 503 if the storage has lost it. */
-export async function openArchive(deps: Dependencies, sha256: string, range?: Range): Promise<Readable> {
+export async function openArchive(deps: ArchiveDependencies, sha256: string, range?: Range): Promise<Readable> {
   const bytes = await deps.bundles.open(sha256, range);
   if (bytes !== null) return bytes;
   deps.log('error', `the bundle storage has no archive ${sha256}, which the store knows`);
@@ -83,7 +92,7 @@ export function incomingDirectory(stateDir: string): string {
  * where it cannot be written.
  */
 export async function withScratchDirectory<Result>(
-  { settings, log }: Dependencies,
+  { settings, log }: ArchiveDependencies,
   use: (dir: string) => Promise<Result>,
 ): Promise<Result> {
   const incoming = incomingDirectory(settings.state_dir);

@@ -1,5 +1,4 @@
 import { notFound } from '../core/apiError.ts';
-import type { Dependencies } from '../core/dependencies.ts';
 import { type Operator, requirePermission } from '../core/operator.ts';
 import { visibleEnvs } from '../core/permission.rules.ts';
 import { toPage, toTime } from '../core/lists.rules.ts';
@@ -12,7 +11,7 @@ import type { Bundle, BundleDetails } from './bundleSchemas.ts';
 
 /** A page of the bundles of the envs that an operator may see, newest first. */
 export async function listBundles(
-  { store }: Dependencies,
+  { store }: { store: Store },
   { operator, env, after, limit }: { operator: Operator; env?: string; after?: Place | undefined; limit: number },
 ): Promise<{ bundles: Bundle[]; last: Place | null }> {
   const envs = env === undefined ? visibleEnvs(operator.permissions) : [env];
@@ -21,7 +20,7 @@ export async function listBundles(
 }
 
 /** One bundle; throws 404, and 403 if the operator's token is not for its env. */
-export async function readBundle(deps: Dependencies, bundle: NamedBundle): Promise<BundleDetails> {
+export async function readBundle(deps: { store: Store }, bundle: NamedBundle): Promise<BundleDetails> {
   const row = await findPermitted(deps, bundle, 'viewer');
   return {
     ...(await viewBundle(deps.store, row)),
@@ -78,7 +77,7 @@ export interface NamedBundle {
 
 /** The row of a bundle; throws 404, and 403 if the operator's token is not of this role for its env. */
 export async function findPermitted(
-  { store }: Pick<Dependencies, 'store'>,
+  { store }: { store: Store },
   { operator, sha256 }: NamedBundle,
   role: Role,
 ): Promise<BundleRow> {

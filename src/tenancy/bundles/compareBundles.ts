@@ -5,11 +5,16 @@ import { diffSideOf } from '../../bundle/bundleAt.ts';
 import { readBundle } from '../../bundle/readBundle.ts';
 import { type BundleDiff, diffOf, type DiffSide, withoutConfidential } from '../../bundle/bundleDiff.rules.ts';
 import { ApiError, notFound, requestAborted } from '../core/apiError.ts';
-import type { Dependencies } from '../core/dependencies.ts';
 import { createLimiter, type Limiter } from '../core/limiter.ts';
 import { findBundle } from '../store/bundles.ts';
 import type { Store } from '../store/openStore.ts';
-import { fetchArchive, refusedBundle, withScratchDirectory } from './archives.ts';
+import { fetchArchive, refusedBundle, withScratchDirectory, type ArchiveDependencies } from './archives.ts';
+
+/** What comparisons of bundles need. */
+export interface ComparisonDependencies extends ArchiveDependencies {
+  /** Places for comparisons at the same time. */
+  readonly limitComparisons: Limiter;
+}
 
 /** Milliseconds that a comparison may take, both archives fetched and unpacked: callers and proxies give up after a minute. */
 const LONGEST_MS = 45_000;
@@ -36,7 +41,7 @@ export interface Comparison {
  * the state directory. Throws 404, 422 for a bundle that this version cannot read, 503 `OVERLOADED` where others are compared or
  * it takes too long, `BUNDLE_MISSING`, `BUNDLE_DAMAGED`, `DISK_FULL`, and PeerErrors.
  */
-export async function compareBundles(deps: Dependencies, comparison: Comparison): Promise<BundleDiff> {
+export async function compareBundles(deps: ComparisonDependencies, comparison: Comparison): Promise<BundleDiff> {
   const { env, before, after, signal } = comparison;
   for (const sha256 of [before, after]) await requireBundleOf(deps.store, env, sha256);
   return deps.limitComparisons(async () => {
@@ -59,7 +64,7 @@ async function requireBundleOf(store: Store, env: string, sha256: string): Promi
   if (row?.env !== env) throw notFound('bundle');
 }
 
-function readSide(deps: Dependencies, sha256: string, signal: AbortSignal): Promise<DiffSide> {
+function readSide(deps: ComparisonDependencies, sha256: string, signal: AbortSignal): Promise<DiffSide> {
   return withScratchDirectory(deps, async (scratch) => {
     const [file, dir] = [join(scratch, 'archive'), join(scratch, 'files')];
     await fetchArchive(deps, { sha256, file, signal });

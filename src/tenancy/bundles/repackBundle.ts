@@ -5,7 +5,6 @@ import type { BundleFacts } from '../../bundle/plan/plan.rules.ts';
 import { changeManifest, parseManifest } from '../../api/manifest.rules.ts';
 import { conflict, notFound } from '../core/apiError.ts';
 import { auditEntry } from '../core/audit.ts';
-import type { Dependencies } from '../core/dependencies.ts';
 import type { AuditCaller } from '../core/operator.ts';
 import { storageError } from '../peers/bundleStorage.ts';
 import { findBundle, findReplacement } from '../store/bundles.ts';
@@ -15,7 +14,13 @@ import type { Store } from '../store/openStore.ts';
 import { addAuditEntry } from '../store/people.ts';
 import { announceAwaited } from '../webhooks/deliver.ts';
 import { judgeForHosts } from './acceptBundle.ts';
-import { fetchArchive, insertStoredBundle, storeArchive, withScratchDirectory } from './archives.ts';
+import {
+  fetchArchive,
+  insertStoredBundle,
+  storeArchive,
+  withScratchDirectory,
+  type ArchiveDependencies,
+} from './archives.ts';
 import { isPinNeeded, newestPin, pinSecret } from './bundle.rules.ts';
 import { viewBundle } from './bundleList.ts';
 import { bundleSizeOf } from './hostPolicies.rules.ts';
@@ -53,7 +58,7 @@ interface Origin {
  * read the secret. Throws 404 without the env, 409 `DESIRED_CHANGED` if it is changed again and again and `ROLLOUT_ACTIVE`, 503
  * `DISK_FULL`, `BUNDLE_MISSING` and `BUNDLE_DAMAGED`, and PeerErrors.
  */
-export async function repackBundle(deps: Dependencies, change: SecretChange): Promise<DeployedSecret | null> {
+export async function repackBundle(deps: ArchiveDependencies, change: SecretChange): Promise<DeployedSecret | null> {
   for (let tries = 0; tries < MAX_TRIES; tries++) {
     const origin = await findOrigin(deps.store, await findEnv(deps.store, change.env));
     if (origin === null) return null;
@@ -72,7 +77,7 @@ async function findOrigin(store: Store, env: EnvRow | null): Promise<Origin | nu
 
 /** `outdated` if another bundle became the desired one or its replacement, or one of a higher sequence was pushed. */
 async function repackFrom(
-  deps: Dependencies,
+  deps: ArchiveDependencies,
   change: SecretChange,
   { dir, ...origin }: Origin & { dir: string },
 ): Promise<DeployedSecret | null | 'outdated'> {
@@ -107,7 +112,7 @@ function pinWarnings({ path, version }: SecretChange, pinned: number): string[] 
 }
 
 function rowOf(
-  { clock }: Dependencies,
+  { clock }: ArchiveDependencies,
   { caller }: SecretChange,
   { base, packed, sequence }: { base: BundleRow; packed: RepackedBundle; sequence: number },
 ): BundleRow {
@@ -117,7 +122,7 @@ function rowOf(
 
 /** Makes a stored bundle the desired one, or lets it wait for that; false if its origin is not the same any more. */
 async function insertRepacked(
-  { store, clock }: Dependencies,
+  { store, clock }: ArchiveDependencies,
   { caller, env }: SecretChange,
   { origin, row: repacked }: { origin: Origin; row: BundleRow },
 ): Promise<boolean> {
@@ -143,7 +148,11 @@ async function insertRepacked(
  * Packs a bundle anew under the next sequence of its env and stores the archive; all else stays as it is. Returns the row,
  * which is not inserted yet. Throws 503 `DISK_FULL`, `BUNDLE_MISSING` and `BUNDLE_DAMAGED`, and PeerErrors.
  */
-export function resequenceBundle(deps: Dependencies, bundle: BundleRow, receivedFrom: string): Promise<BundleRow> {
+export function resequenceBundle(
+  deps: ArchiveDependencies,
+  bundle: BundleRow,
+  receivedFrom: string,
+): Promise<BundleRow> {
   return withScratchDirectory(deps, async (dir) => {
     const { signal } = new AbortController();
     const [file, into] = [join(dir, 'base'), join(dir, 'repacked')];
@@ -161,7 +170,7 @@ export function resequenceBundle(deps: Dependencies, bundle: BundleRow, received
 }
 
 /** Reserves the next sequence of an env for a bundle that is packed anew; throws 404. */
-async function takeSequence({ store }: Dependencies, env: string): Promise<number> {
+async function takeSequence({ store }: { store: Store }, env: string): Promise<number> {
   const sequence = await reserveSequence(store, env);
   if (sequence === null) throw notFound('env');
   return sequence;

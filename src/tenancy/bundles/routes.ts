@@ -1,6 +1,7 @@
+import type { ComparisonDependencies } from './compareBundles.ts';
 import { cursorOf, placeOf } from '../core/lists.rules.ts';
 import { DEFAULT_LIMIT } from '../http/commonSchemas.ts';
-import { answer, octets, operatorRoute } from '../http/operatorRoute.ts';
+import { answer, octets, routesFor } from '../http/operatorRoute.ts';
 import { acceptBundle, withReceivedArchive } from './acceptBundle.ts';
 import { openArchive } from './archives.ts';
 import { findPermitted, listBundles, readBundle, viewBundle } from './bundleList.ts';
@@ -21,9 +22,11 @@ import {
 import { compareBundles } from './compareBundles.ts';
 import { addSignature, listSignatures } from './signatures.ts';
 
+const route = routesFor<ComparisonDependencies>();
+
 /** Bundles. */
 export const bundleRoutes = [
-  operatorRoute({
+  route({
     method: 'PUT',
     url: '/v1/bundles',
     role: 'deployer',
@@ -46,7 +49,7 @@ export const bundleRoutes = [
         return answer(created ? 201 : 200, { ...(await viewBundle(deps.store, bundle)), warnings });
       }),
   }),
-  operatorRoute({
+  route({
     method: 'GET',
     url: '/v1/bundles',
     role: 'viewer',
@@ -61,7 +64,7 @@ export const bundleRoutes = [
       return answer(200, { bundles, next: last && cursorOf(last) });
     },
   }),
-  operatorRoute({
+  route({
     method: 'GET',
     url: '/v1/bundles/:sha256',
     role: 'viewer',
@@ -73,7 +76,7 @@ export const bundleRoutes = [
     handle: async (deps, { operator, params }) =>
       answer(200, await readBundle(deps, { operator, sha256: params.sha256 })),
   }),
-  operatorRoute({
+  route({
     method: 'GET',
     url: '/v1/envs/:env/bundles/:sha256/diff',
     role: 'viewer',
@@ -92,7 +95,7 @@ export const bundleRoutes = [
     handle: async (deps, { params: { env, sha256: before }, query: { to: after }, signal }) =>
       answer(200, await compareBundles(deps, { env, before, after, signal })),
   }),
-  operatorRoute({
+  route({
     method: 'GET',
     url: '/v1/bundles/:sha256/archive',
     role: 'viewer',
@@ -110,7 +113,7 @@ export const bundleRoutes = [
 
 /** Signatures of bundles, which others have made: the service signs for nobody. */
 export const signatureRoutes = [
-  operatorRoute({
+  route({
     method: 'POST',
     url: '/v1/bundles/:sha256/signatures',
     role: 'deployer',
@@ -125,7 +128,7 @@ export const signatureRoutes = [
       return answer(created ? 201 : 200, bundle);
     },
   }),
-  operatorRoute({
+  route({
     method: 'GET',
     url: '/v1/bundles/:sha256/signatures',
     role: 'viewer',

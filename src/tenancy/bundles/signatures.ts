@@ -2,8 +2,7 @@ import { createHash } from 'node:crypto';
 import { signatureLimits } from '../../api/trust.rules.ts';
 import { SignatureFault } from '../../signatures/judgement.rules.ts';
 import { ApiError, notFound } from '../core/apiError.ts';
-import { auditEntry } from '../core/audit.ts';
-import type { Dependencies } from '../core/dependencies.ts';
+import { auditEntry, type AuditDependencies } from '../core/audit.ts';
 import type { AuditCaller } from '../core/operator.ts';
 import { toTime } from '../core/lists.rules.ts';
 import { findBundle, insertSignature, listSignatures as selectSignatures } from '../store/bundles.ts';
@@ -15,7 +14,7 @@ import type { Bundle, ReceivedSignature } from './bundleSchemas.ts';
 import { findPermitted, type NamedBundle, viewBundle } from './bundleList.ts';
 
 /** The signatures of a bundle, oldest first; throws 404 and 403. */
-export async function listSignatures(deps: Dependencies, named: NamedBundle): Promise<ReceivedSignature[]> {
+export async function listSignatures(deps: { store: Store }, named: NamedBundle): Promise<ReceivedSignature[]> {
   const { sha256 } = await findPermitted(deps, named, 'viewer');
   return (await selectSignatures(deps.store, sha256)).map(({ sha256, signer, received_at, received_from, body }) => {
     return { sha256, signer, received_at: toTime(received_at), received_from, signature: JSON.parse(body) as object };
@@ -34,7 +33,7 @@ export interface NewSignature extends NamedBundle {
  * no signature of this bundle, or of nobody whom the hosts of the env believe, where it was told whom they do.
  */
 export async function addSignature(
-  deps: Dependencies,
+  deps: AuditDependencies,
   { signature, caller, ...named }: NewSignature,
 ): Promise<{ bundle: Bundle; created: boolean }> {
   const { env, sha256 } = await findPermitted(deps, named, 'deployer');

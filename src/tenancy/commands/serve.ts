@@ -1,11 +1,11 @@
+import { createLog } from '../core/log.ts';
 import { once } from 'node:events';
 import { runHostProgram } from '../../core/accounts.ts';
 import { parseListenAddress, type TenancySettings } from '../config/settings.ts';
-import type { Dependencies } from '../core/dependencies.ts';
 import { httpLimits } from '../http/httpServer.ts';
 import { runBackground } from '../server/background.ts';
-import { createLog, type RunningServer, startServer } from '../server/startServer.ts';
-import { createTenancy } from '../server/createTenancy.ts';
+import { type RunningServer, startServer } from '../server/startServer.ts';
+import { createTenancy, type TenancyParts } from '../server/createTenancy.ts';
 import { readKeyFile } from './keyFiles.ts';
 import { lockStore, openCurrentStore, presentStore } from './storeAccess.ts';
 
@@ -25,9 +25,9 @@ export async function serve(settings: TenancySettings, options: ServeOptions): P
   try {
     await using store = await openCurrentStore(settings);
     const log = createLog(settings.log.level, options.write);
-    const { deps, close } = await createTenancy(settings, { store, keyFile, log });
+    const { parts, close } = await createTenancy(settings, { store, keyFile, log });
     try {
-      await serveUntil(options.signal, deps);
+      await serveUntil(options.signal, parts);
     } finally {
       await close();
     }
@@ -37,11 +37,11 @@ export async function serve(settings: TenancySettings, options: ServeOptions): P
   return 0;
 }
 
-async function serveUntil(signal: AbortSignal, deps: Dependencies): Promise<void> {
-  const { log, settings, version } = deps;
-  const server = await startHttp(deps);
+async function serveUntil(signal: AbortSignal, parts: TenancyParts): Promise<void> {
+  const { log, settings, version } = parts;
+  const server = await startHttp(parts);
   const background = new AbortController();
-  const work = runBackground(deps, background.signal);
+  const work = runBackground(parts, background.signal);
   try {
     await tellReady();
     log('info', 'serving', { listen: settings.listen, version });
@@ -53,11 +53,11 @@ async function serveUntil(signal: AbortSignal, deps: Dependencies): Promise<void
   }
 }
 
-function startHttp(deps: Dependencies): Promise<RunningServer> {
-  const { listen, tls } = deps.settings;
+function startHttp(parts: TenancyParts): Promise<RunningServer> {
+  const { listen, tls } = parts.settings;
   const { certificate_file: certificate, key_file: key } = tls;
   const tlsFiles = certificate === null || key === null ? null : { certificate, key };
-  return startServer({ deps, limits: httpLimits }, { ...parseListenAddress(listen), tlsFiles });
+  return startServer({ parts, limits: httpLimits }, { ...parseListenAddress(listen), tlsFiles });
 }
 
 /**

@@ -1,10 +1,9 @@
 import { isIPv6 } from 'node:net';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { ApiError } from '../core/apiError.ts';
-import type { Dependencies } from '../core/dependencies.ts';
 import { errorFields } from '../http/errors.ts';
 import { cookieOf, requireSameOrigin, sessionCookie, setCookie, signInCookie } from '../http/responses.ts';
-import { authenticateSession, signOut } from '../people/authenticate.ts';
+import { authenticateSession, signOut, type SessionDependencies } from '../people/authenticate.ts';
 import {
   callbackPath,
   consolePath,
@@ -25,7 +24,7 @@ const limits = { address: { times: 30, windowMs: 60_000 }, person: { times: 10, 
 const page = { schema: { hide: true }, config: { lane: 'operator' } } as const;
 
 /** Registers the console: its program for people who have signed in, and signing in and out. */
-export function registerConsole(app: FastifyInstance, deps: Dependencies): void {
+export function registerConsole(app: FastifyInstance, deps: SessionDependencies): void {
   void app.register(async (scope) => {
     scope.setErrorHandler((error: Error, request, reply) => sendError(deps, error, { request, reply }));
     scope.addHook('onSend', async (_request, reply) => {
@@ -44,7 +43,7 @@ export function registerConsole(app: FastifyInstance, deps: Dependencies): void 
 }
 
 /** The browser program finds its page by the rest of the path. */
-function addShell(scope: FastifyInstance, deps: Dependencies, load: () => Promise<BrowserProgram>): void {
+function addShell(scope: FastifyInstance, deps: SessionDependencies, load: () => Promise<BrowserProgram>): void {
   scope.get(`${consolePath}*`, page, async (request, reply) => {
     const secret = cookieOf(request, sessionCookie);
     const person = secret === undefined ? null : await authenticateSession(deps, secret);
@@ -55,7 +54,7 @@ function addShell(scope: FastifyInstance, deps: Dependencies, load: () => Promis
   });
 }
 
-function addSignOut(scope: FastifyInstance, deps: Dependencies, addresses: RateLimiter): void {
+function addSignOut(scope: FastifyInstance, deps: SessionDependencies, addresses: RateLimiter): void {
   scope.get(signedOutPath, page, async (request, reply) => {
     // The provider may be asked for it.
     addresses.take(countedAddress(request.ip));
@@ -70,7 +69,7 @@ function addSignOut(scope: FastifyInstance, deps: Dependencies, addresses: RateL
   });
 }
 
-function addSignIn(scope: FastifyInstance, deps: Dependencies, addresses: RateLimiter): void {
+function addSignIn(scope: FastifyInstance, deps: SessionDependencies, addresses: RateLimiter): void {
   const people = new RateLimiter(limits.person, deps.clock);
   scope.get<{ Querystring: { return_to?: string | string[] } }>(signInPath, page, async (request, reply) => {
     addresses.take(countedAddress(request.ip));
@@ -94,7 +93,7 @@ function addSignIn(scope: FastifyInstance, deps: Dependencies, addresses: RateLi
   });
 }
 
-async function endSessionOf(deps: Dependencies, request: FastifyRequest): Promise<void> {
+async function endSessionOf(deps: SessionDependencies, request: FastifyRequest): Promise<void> {
   const secret = cookieOf(request, sessionCookie);
   if (secret !== undefined) await signOut(deps, { secret, address: request.ip, requestId: request.id });
 }
@@ -104,12 +103,12 @@ function send(reply: FastifyReply, content: Page): FastifyReply {
 }
 
 /** To a path of the service, under the address by which people know it. */
-function redirect({ settings }: Dependencies, reply: FastifyReply, path: string): FastifyReply {
+function redirect({ settings }: SessionDependencies, reply: FastifyReply, path: string): FastifyReply {
   return reply.redirect(settings.public_url + path, 303);
 }
 
 function sendError(
-  { log }: Dependencies,
+  { log }: SessionDependencies,
   error: Error,
   { request, reply }: { request: FastifyRequest; reply: FastifyReply },
 ): FastifyReply {

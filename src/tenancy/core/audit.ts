@@ -1,9 +1,16 @@
 import type { AuditRow } from '../store/database.ts';
+import type { Store } from '../store/openStore.ts';
 import { addAuditEntry, type AuditEntry, type AuditFilter, listAuditEntries } from '../store/people.ts';
-import type { Dependencies } from './dependencies.ts';
 import type { AuditCaller, Operator, RefusedAct } from './operator.ts';
 import { visibleEnvs } from './permission.rules.ts';
 import { toPage } from './lists.rules.ts';
+
+/** What the audit log needs. */
+export interface AuditDependencies {
+  readonly store: Store;
+  /** Milliseconds since 1970. */
+  readonly clock: () => number;
+}
 
 /** Name of the service itself in the audit log; no operator has it. */
 export const SERVICE_ACTOR = 'deployd-tenancy';
@@ -23,7 +30,7 @@ export function isReservedActor(name: string): boolean {
 
 /** The entry of an act that succeeds. */
 export function auditEntry(
-  { clock }: Pick<Dependencies, 'clock'>,
+  { clock }: { clock: () => number },
   { actor, act, address, requestId }: AuditCaller,
   { target, env }: { target: string; env: string | null },
 ): AuditEntry {
@@ -37,7 +44,7 @@ export function byService(act: string): AuditCaller {
 
 /** Adds a refused act to the audit log. */
 export async function recordRefusedAct(
-  deps: Dependencies,
+  deps: AuditDependencies,
   { target, env, result, ...caller }: RefusedAct,
 ): Promise<void> {
   await addAuditEntry(deps.store, { ...auditEntry(deps, caller, { target, env }), result });
@@ -51,7 +58,7 @@ export interface AuditView extends Omit<AuditRow, 'at'> {
 
 /** A page of the audit log, newest first, of the envs that an operator may see. */
 export async function listAudit(
-  { store }: Dependencies,
+  { store }: { store: Store },
   { operator, env, ...filter }: { operator: Operator; env?: string } & Omit<AuditFilter, 'envs'>,
 ): Promise<{ entries: AuditView[]; next: number | null }> {
   const envs = env === undefined ? visibleEnvs(operator.permissions) : [env];

@@ -3,8 +3,7 @@ import { type BundleTrust, plainPem, readPublicKey } from '../../signatures/trus
 import { viewBundles } from '../bundles/bundleList.ts';
 import { lockPromotable, requireNoRollout } from '../bundles/repackBundle.ts';
 import { ApiError, conflict, notFound } from '../core/apiError.ts';
-import { auditEntry } from '../core/audit.ts';
-import type { Dependencies } from '../core/dependencies.ts';
+import { auditEntry, type AuditDependencies } from '../core/audit.ts';
 import type { AuditCaller, Operator } from '../core/operator.ts';
 import { visibleEnvs } from '../core/permission.rules.ts';
 import { findBundle, findNewestBundle, listDigests, listSignatures, setSigner } from '../store/bundles.ts';
@@ -35,7 +34,7 @@ interface EnvAct {
 
 /** Creates an env; throws 409 `ENV_EXISTS`, or `SECRETS_PENDING` while those of a deleted one are destroyed. */
 export async function createEnv(
-  deps: Dependencies,
+  deps: AuditDependencies,
   { caller, env, production }: EnvAct & { production: boolean },
 ): Promise<EnvDetails> {
   await deps.store.transaction().execute(async (work) => {
@@ -49,7 +48,7 @@ export async function createEnv(
 }
 
 /** Deletes an env and destroys its secrets; throws 404, and 409 while it has a rollout or backends that are not retired. */
-export async function deleteEnv(deps: Dependencies, { caller, env }: EnvAct): Promise<void> {
+export async function deleteEnv(deps: AuditDependencies, { caller, env }: EnvAct): Promise<void> {
   const now = deps.clock();
   await deps.store.transaction().execute(async (work) => {
     const row = await lockEnv(work, env);
@@ -68,7 +67,7 @@ export async function deleteEnv(deps: Dependencies, { caller, env }: EnvAct): Pr
 
 /** Makes a bundle, or none, the desired one of an env; throws as `lockPromotable`. */
 export async function setDesired(
-  deps: Dependencies,
+  deps: AuditDependencies,
   { caller, env, sha256 }: EnvAct & { sha256: string | null },
 ): Promise<EnvDetails> {
   await deps.store.transaction().execute(async (work) => {
@@ -80,7 +79,7 @@ export async function setDesired(
 }
 
 /** Reserves the next sequence for a bundle of an env; throws 404. */
-export async function reserveSequence(deps: Dependencies, { caller, env }: EnvAct): Promise<number> {
+export async function reserveSequence(deps: AuditDependencies, { caller, env }: EnvAct): Promise<number> {
   return deps.store.transaction().execute(async (work) => {
     const sequence = await takeSequence(work, env);
     if (sequence === null) throw notFound('env');
@@ -96,14 +95,14 @@ export function secretsPending(env: string) {
 }
 
 /** The envs that an operator may see, by name. */
-export async function listEnvs({ store }: Dependencies, operator: Operator): Promise<Env[]> {
+export async function listEnvs({ store }: { store: Store }, operator: Operator): Promise<Env[]> {
   const envs = visibleEnvs(operator.permissions);
   const [rows, counts] = await Promise.all([selectEnvs(store, envs), countBackends(store, envs)]);
   return rows.map((row) => viewOf(row, counts));
 }
 
 /** One env; throws 404. */
-export async function readEnv({ store }: Dependencies, name: string): Promise<EnvDetails> {
+export async function readEnv({ store }: { store: Store }, name: string): Promise<EnvDetails> {
   const row = await findEnv(store, name);
   if (row === null) throw notFound('env');
   const trust = await findBundleTrust(store, name);
@@ -143,7 +142,7 @@ function viewOf({ name, production, desired_sha, last_sequence }: EnvRow, counts
  * Throws 404, and 422 `TRUST_INVALID`.
  */
 export async function setTrust(
-  deps: Dependencies,
+  deps: AuditDependencies,
   { caller, env, trust }: EnvAct & { trust: BundleTrust | null },
 ): Promise<EnvDetails> {
   if ((await findEnv(deps.store, env)) === null) throw notFound('env');

@@ -1,10 +1,13 @@
-import { answer, noContent, operatorRoute } from '../http/operatorRoute.ts';
+import type { AuditDependencies } from '../core/audit.ts';
+import { answer, noContent, routesFor } from '../http/operatorRoute.ts';
 import { Desired, EnvDetails, EnvList, EnvParams, NewEnv, NewTrust, Sequence } from './envSchemas.ts';
 import { createEnv, deleteEnv, listEnvs, readEnv, reserveSequence, setDesired, setTrust } from './envs.ts';
 
+const route = routesFor<AuditDependencies>();
+
 /** Envs, what is desired of them, and their sequences. */
 export const envRoutes = [
-  operatorRoute({
+  route({
     method: 'GET',
     url: '/v1/envs',
     role: 'viewer',
@@ -13,7 +16,7 @@ export const envRoutes = [
     act: null,
     handle: async (deps, { operator }) => answer(200, { envs: await listEnvs(deps, operator) }),
   }),
-  operatorRoute({
+  route({
     method: 'GET',
     url: '/v1/envs/:env',
     role: 'viewer',
@@ -24,7 +27,7 @@ export const envRoutes = [
     act: 'env.read',
     handle: async (deps, { params }) => answer(200, await readEnv(deps, params.env)),
   }),
-  operatorRoute({
+  route({
     method: 'POST',
     url: '/v1/envs',
     role: 'admin',
@@ -38,7 +41,7 @@ export const envRoutes = [
     handle: async (deps, { caller, body: { name, production } }) =>
       answer(201, await createEnv(deps, { caller, env: name, production })),
   }),
-  operatorRoute({
+  route({
     method: 'DELETE',
     url: '/v1/envs/:env',
     role: 'admin',
@@ -52,7 +55,7 @@ export const envRoutes = [
       return noContent;
     },
   }),
-  operatorRoute({
+  route({
     method: 'PUT',
     url: '/v1/envs/:env/desired',
     role: 'deployer',
@@ -66,7 +69,7 @@ export const envRoutes = [
     handle: async (deps, { caller, params, body }) =>
       answer(200, await setDesired(deps, { caller, env: params.env, sha256: body.sha256 })),
   }),
-  operatorRoute({
+  route({
     method: 'PUT',
     url: '/v1/envs/:env/trust',
     role: 'admin',
@@ -81,7 +84,7 @@ export const envRoutes = [
       return answer(200, await setTrust(deps, { caller, env, trust }));
     },
   }),
-  operatorRoute({
+  route({
     method: 'DELETE',
     url: '/v1/envs/:env/trust',
     role: 'admin',
@@ -93,7 +96,7 @@ export const envRoutes = [
     handle: async (deps, { caller, params: { env } }) =>
       answer(200, await setTrust(deps, { caller, env, trust: null })),
   }),
-  operatorRoute({
+  route({
     method: 'POST',
     url: '/v1/envs/:env/sequence',
     role: 'deployer',

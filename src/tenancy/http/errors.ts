@@ -1,7 +1,7 @@
 import { METHODS } from 'node:http';
 import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest, RouteOptions } from 'fastify';
 import { ApiError, type ApiErrorFields } from '../core/apiError.ts';
-import type { LogLine } from '../core/dependencies.ts';
+import type { LogLine } from '../core/log.ts';
 import { PeerError } from '../peers/bundleStorage.ts';
 import { isStoreFailure } from '../store/sqliteDriver.ts';
 import type { ErrorBody } from './commonSchemas.ts';

@@ -2,7 +2,6 @@ import { createServer as createHttpServer, type Server, type ServerOptions } fro
 import { createServer as createHttpsServer } from 'node:https';
 import type { Socket } from 'node:net';
 import type { FastifyServerFactory } from 'fastify';
-import type { Dependencies } from '../core/dependencies.ts';
 import { errorBody } from './errors.ts';
 
 /** Certificate chain and key in PEM. */
@@ -76,11 +75,3 @@ export const httpLimits: HttpLimits = {
   stallMs: 5 * 60_000,
   connections: 50_000,
 };
-
-/** What the HTTP interface is built from. */
-export interface HttpDependencies {
-  readonly deps: Dependencies;
-  /** Null for plain HTTP, on loopback only. */
-  readonly tls: TlsIdentity | null;
-  readonly limits: HttpLimits;
-}

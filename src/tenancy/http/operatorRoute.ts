@@ -1,6 +1,5 @@
 import type { Readable } from 'node:stream';
 import type { Static, TSchema } from 'typebox';
-import type { Dependencies } from '../core/dependencies.ts';
 import type { AuditCaller, Operator } from '../core/operator.ts';
 import type { Role } from '../store/database.ts';
 
@@ -49,7 +48,7 @@ export interface OperatorCall<Params = unknown, Query = unknown, Body = unknown>
 }
 
 /** A route of the operators' API, as data: `operatorRoutes.ts` makes it one of the server and of the OpenAPI document. */
-export interface OperatorRoute<P extends Part, Q extends Part, B extends Part | typeof octets, R extends Responses> {
+interface RouteDefinition<Deps, P extends Part, Q extends Part, B extends Part | typeof octets, R extends Responses> {
   readonly method: 'GET' | 'POST' | 'PUT' | 'DELETE';
   /** Parameters as `:name`. `env` as parameter, in the query or in the body is compared with the token's envs. */
   readonly url: `/v1/${string}`;
@@ -73,28 +72,33 @@ export interface OperatorRoute<P extends Part, Q extends Part, B extends Part | 
   readonly target?: (call: { params: ValueOf<P>; query: ValueOf<Q>; body: BodyOf<B> }) => string;
   /** The answer holds a secret. */
   readonly noStore?: boolean;
-  readonly handle: (deps: Dependencies, call: OperatorCall<ValueOf<P>, ValueOf<Q>, BodyOf<B>>) => Promise<Answer<R>>;
+  readonly handle: (deps: Deps, call: OperatorCall<ValueOf<P>, ValueOf<Q>, BodyOf<B>>) => Promise<Answer<R>>;
 }
 
-/** A route whose types have been checked where it was defined. */
-export interface AnyOperatorRoute extends Omit<
-  OperatorRoute<Part, Part, Part | typeof octets, Responses>,
+/** A route whose types have been checked where it was defined; `Deps` is what its topic needs. */
+export interface OperatorRoute<Deps> extends Omit<
+  RouteDefinition<Deps, Part, Part, Part | typeof octets, Responses>,
   'target' | 'env' | 'handle'
 > {
   readonly env?: (call: Pick<OperatorCall, 'body'>) => string;
   readonly target?: (call: Pick<OperatorCall, 'params' | 'query' | 'body'>) => string;
-  readonly handle: (deps: Dependencies, call: OperatorCall) => Promise<{ status: number; body: unknown }>;
+  readonly handle: (deps: Deps, call: OperatorCall) => Promise<{ status: number; body: unknown }>;
 }
 
-/** Defines a route: the types of `handle` follow from the schemas. */
-export function operatorRoute<
-  R extends Responses,
-  P extends Part = undefined,
-  Q extends Part = undefined,
-  B extends Part | typeof octets = undefined,
->(route: OperatorRoute<P, Q, B, R>): AnyOperatorRoute {
-  // The server validates what it passes by the same schemas.
-  return route as unknown as AnyOperatorRoute;
+/** What is common to routes, whatever their topics need. */
+export type AnyOperatorRoute = OperatorRoute<never>;
+
+/** What defines the routes of a topic, by what it needs: the types of each `handle` follow from its schemas. */
+export function routesFor<Deps>() {
+  return <
+    R extends Responses,
+    P extends Part = undefined,
+    Q extends Part = undefined,
+    B extends Part | typeof octets = undefined,
+  >(
+    route: RouteDefinition<Deps, P, Q, B, R>,
+    // The server validates what it passes by the same schemas.
+  ) => route as unknown as OperatorRoute<Deps>;
 }
 
 /** A successful answer with its body. */

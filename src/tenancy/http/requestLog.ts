@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import type { IncomingMessage } from 'node:http';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { counter, type MetricFamily, type Sample } from '../../core/metrics.rules.ts';
-import type { LogLine } from '../core/dependencies.ts';
+import type { LogLine } from '../core/log.ts';
 
 /** Counts every request and logs it: by its route's parameters, never by its URL, whose query a caller may have put a secret in. */
 export function observeRequests(app: FastifyInstance, log: LogLine, metrics: RequestMetrics): void {

@@ -1,10 +1,12 @@
 import type { FastifyRequest } from 'fastify';
+import type { TenancySettings } from '../config/settings.ts';
 import { notFound } from '../core/apiError.ts';
-import { auditEntry, byService, personActor } from '../core/audit.ts';
-import type { Dependencies } from '../core/dependencies.ts';
+import { auditEntry, byService, personActor, type AuditDependencies } from '../core/audit.ts';
+import type { LogLine } from '../core/log.ts';
 import type { AuditCaller, Operator, TokenUse } from '../core/operator.ts';
 import { forbiddenReason, leastRole, visibleEnvs } from '../core/permission.rules.ts';
 import { cookieOf, requireSameOrigin, sessionCookie, tokenUseOf, unauthenticated } from '../http/responses.ts';
+import type { Sealer } from '../keys/keyRing.ts';
 import { PeerError } from '../peers/bundleStorage.ts';
 import { type IdentityProvider, type KnownPerson, SignInError } from '../peers/identityProvider.ts';
 import type { OperatorRow, SessionRow } from '../store/database.ts';
@@ -28,6 +30,20 @@ import {
 } from './person.rules.ts';
 import { digestOfSession, digestOfToken } from '../keys/tokens.ts';
 
+/** What knows operators by their tokens. */
+export interface TokenDependencies extends AuditDependencies {
+  readonly log: LogLine;
+}
+
+/** What knows people by their sessions. */
+export interface SessionDependencies extends TokenDependencies {
+  readonly settings: TenancySettings;
+  /** Null where people do not sign in. */
+  readonly identityProvider: IdentityProvider | null;
+  /** Encrypts refresh tokens. */
+  readonly sealer: Sealer;
+}
+
 /** The last use of a token is kept once in so many milliseconds. */
 const TOKEN_USE_KEPT_MS = 60_000;
 
@@ -35,7 +51,7 @@ const TOKEN_USE_KEPT_MS = 60_000;
  * Finds the operator of a bearer by its digest, and keeps that it was used. A call by a token for emergencies is told in
  * the log and the audit log before anything is done; it fails where the latter cannot be written.
  */
-export async function authenticateOperator(deps: Dependencies, use: TokenUse): Promise<Operator | null> {
+export async function authenticateOperator(deps: TokenDependencies, use: TokenUse): Promise<Operator | null> {
   const digest = digestOfToken(use.bearer);
   const row = digest === null ? null : await findOperator(deps.store, digest, deps.clock());
   if (row === null) return null;
@@ -53,7 +69,7 @@ export function viewCaller({ name, permissions }: Operator) {
 }
 
 async function tellBreakGlass(
-  deps: Dependencies,
+  deps: TokenDependencies,
   { name }: OperatorRow,
   { call, address, requestId }: TokenUse,
 ): Promise<void> {
@@ -64,7 +80,7 @@ async function tellBreakGlass(
 
 /** A store that cannot be written is no reason to refuse a call that reads. */
 async function keepTokenUse(
-  { store, clock, log }: Dependencies,
+  { store, clock, log }: TokenDependencies,
   { id, name, last_used_at }: OperatorRow,
 ): Promise<void> {
   const now = clock();
@@ -81,7 +97,7 @@ const SESSION_USE_KEPT_MS = 30_000;
  * Finds the person of a session by the value of its cookie, and keeps that it was used; null once it is over. Throws as
  * `personOf`.
  */
-export async function authenticateSession(deps: Dependencies, secret: string): Promise<Operator | null> {
+export async function authenticateSession(deps: SessionDependencies, secret: string): Promise<Operator | null> {
   const digest = digestOfSession(secret);
   const row = digest === null ? null : await findSession(deps.store, digest);
   const person = await personOf(deps, row);
@@ -93,7 +109,7 @@ export async function authenticateSession(deps: Dependencies, secret: string): P
  * The person of a session; null once it is over, or the person is in no group with a role any more, which ends it. Throws
  * PeerError while the groups must be asked for and the provider cannot be used.
  */
-export async function personOf(deps: Dependencies, found: SessionRow | null): Promise<Operator | null> {
+export async function personOf(deps: SessionDependencies, found: SessionRow | null): Promise<Operator | null> {
   const { settings, clock, identityProvider } = deps;
   if (found === null || found.issuer !== identityProvider?.issuer) return null;
   if (isSessionOver(found, settings.session, clock())) return null;
@@ -108,7 +124,10 @@ export async function personOf(deps: Dependencies, found: SessionRow | null): Pr
   return { id, name: personActor(name), permissions, session: { id, subject } };
 }
 
-async function keepSessionUse({ store, clock, log }: Dependencies, { id, last_used_at }: SessionRow): Promise<void> {
+async function keepSessionUse(
+  { store, clock, log }: TokenDependencies,
+  { id, last_used_at }: SessionRow,
+): Promise<void> {
   const now = clock();
   if (now < last_used_at + SESSION_USE_KEPT_MS) return;
   await updateSession(store, id, { last_used_at: now }).catch((error: unknown) =>
@@ -128,7 +147,7 @@ export const refreshTokenSeal = (id: string) => `refresh token of ${id}`;
  * Throws PeerError if it cannot be used; the session stays, and is of use again when the provider is.
  */
 async function withCurrentGroups(
-  deps: Dependencies,
+  deps: SessionDependencies,
   provider: IdentityProvider,
   row: SessionRow,
 ): Promise<SessionRow | null> {
@@ -140,7 +159,11 @@ async function withCurrentGroups(
   throw new PeerError('identity provider', 'it is being asked for the groups of a session');
 }
 
-async function recheck(deps: Dependencies, provider: IdentityProvider, row: SessionRow): Promise<SessionRow | null> {
+async function recheck(
+  deps: SessionDependencies,
+  provider: IdentityProvider,
+  row: SessionRow,
+): Promise<SessionRow | null> {
   const { store, clock, sealer } = deps;
   try {
     const refreshToken = openRefreshToken(deps, row);
@@ -158,19 +181,22 @@ async function recheck(deps: Dependencies, provider: IdentityProvider, row: Sess
   }
 }
 
-function openRefreshToken({ sealer }: Dependencies, { id, sealed_refresh_token: sealed }: SessionRow): string | null {
+function openRefreshToken(
+  { sealer }: SessionDependencies,
+  { id, sealed_refresh_token: sealed }: SessionRow,
+): string | null {
   return sealed && sealer.unseal(refreshTokenSeal(id), sealed);
 }
 
 /** The groups of a person that have a role; throws SignInError if the claim is no list of texts. */
-export function groupsIn({ settings }: Pick<Dependencies, 'settings'>, { claims }: KnownPerson): string[] {
+export function groupsIn({ settings }: SessionDependencies, { claims }: KnownPerson): string[] {
   const { groups_claim: claim, roles } = settings.oidc;
   const groups = groupsOf(claims, claim);
   if (groups === null) throw new SignInError('invalid', `the claim ${claim} is no list of texts`);
   return knownGroups(groups, roles);
 }
 
-async function end(deps: Dependencies, row: SessionRow, result: string): Promise<null> {
+async function end(deps: AuditDependencies, row: SessionRow, result: string): Promise<null> {
   await endByService(deps, row, result);
   return null;
 }
@@ -182,7 +208,7 @@ export function administersSessions({ permissions }: Operator): boolean {
 
 /** Ends a session at once: one's own, or that of anybody as an administrator of all envs. Throws 404. */
 export async function endSession(
-  deps: Dependencies,
+  deps: AuditDependencies,
   { operator, caller, id }: { operator: Operator; caller: AuditCaller; id: string },
 ): Promise<void> {
   const subject = administersSessions(operator) ? null : operator.session?.subject;
@@ -196,7 +222,7 @@ export async function endSession(
 
 /** Ends the session of a cookie, if there is one; the provider is not asked. */
 export async function signOut(
-  deps: Dependencies,
+  deps: AuditDependencies,
   { secret, address, requestId }: { secret: string; address: string; requestId: string },
 ): Promise<void> {
   const digest = digestOfSession(secret);
@@ -210,7 +236,7 @@ export async function signOut(
 }
 
 /** Ends a session whose person has lost it; `result` is why, for the audit log. */
-async function endByService(deps: Dependencies, { id }: SessionRow, result: string): Promise<void> {
+async function endByService(deps: AuditDependencies, { id }: SessionRow, result: string): Promise<void> {
   await deps.store.transaction().execute(async (work) => {
     const ended = await deleteSession(work, id, null);
     if (ended === null) return;
@@ -230,7 +256,7 @@ export function targetOf({ id, name, subject }: SessionRow): string {
  * Throws 401, and 403 `CROSS_SITE_REFUSED`.
  */
 export async function authenticateCaller(
-  deps: Dependencies,
+  deps: SessionDependencies,
   request: FastifyRequest,
   isChange: boolean,
 ): Promise<Operator> {

@@ -1,14 +1,21 @@
+import type { ChangeFeed } from '../core/changeFeed.ts';
 import { type Change, topics, visibleTopics } from '../core/changes.rules.ts';
-import type { Dependencies } from '../core/dependencies.ts';
 import type { Operator } from '../core/operator.ts';
 import type { Permission } from '../core/permission.rules.ts';
-import { answer, eventStream, operatorRoute } from '../http/operatorRoute.ts';
+import { answer, eventStream, routesFor } from '../http/operatorRoute.ts';
 import { envsOf, findOperatorById, findSessionById } from '../store/people.ts';
-import { personOf } from './authenticate.ts';
+import { personOf, type SessionDependencies } from './authenticate.ts';
+
+const route = routesFor<EventDependencies>();
+
+/** What streams of events need. */
+interface EventDependencies extends SessionDependencies {
+  readonly changes: ChangeFeed;
+}
 
 /** Events for who follows the service live. */
 export const eventRoutes = [
-  operatorRoute({
+  route({
     method: 'GET',
     url: '/v1/events',
     role: 'viewer',
@@ -34,7 +41,7 @@ const HEARTBEAT_MS = 15_000;
  * store cannot be read.
  */
 async function openChangeStream(
-  deps: Dependencies,
+  deps: EventDependencies,
   { operator, signal }: { operator: Operator; signal: AbortSignal },
 ): Promise<AsyncIterable<string>> {
   const end = AbortSignal.any([signal, deps.changes.ended]);
@@ -46,7 +53,7 @@ async function openChangeStream(
   return streamOf(deps, operator, pending);
 }
 
-async function* streamOf(deps: Dependencies, operator: Operator, pending: PendingChanges): AsyncGenerator<string> {
+async function* streamOf(deps: EventDependencies, operator: Operator, pending: PendingChanges): AsyncGenerator<string> {
   yield ': changes are told from now on\n\n';
   while (await pending.wait()) {
     const permissions = await currentPermissions(deps, operator);
@@ -96,7 +103,7 @@ class PendingChanges {
  * as `authenticateSession`.
  */
 async function currentPermissions(
-  deps: Dependencies,
+  deps: EventDependencies,
   { id, session }: Operator,
 ): Promise<readonly Permission[] | null> {
   if (session === undefined) {

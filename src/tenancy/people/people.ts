@@ -1,7 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { ApiError, notFound } from '../core/apiError.ts';
-import { auditEntry, byService, isReservedActor } from '../core/audit.ts';
-import type { Dependencies } from '../core/dependencies.ts';
+import { auditEntry, byService, isReservedActor, type AuditDependencies } from '../core/audit.ts';
 import type { AuditCaller } from '../core/operator.ts';
 import { toTime } from '../core/lists.rules.ts';
 import type { OperatorRow, Role } from '../store/database.ts';
@@ -42,7 +41,7 @@ interface OperatorAccount {
 }
 
 /** Operators whose tokens are valid, by name. */
-export async function listOperators({ store, clock }: Dependencies): Promise<OperatorView[]> {
+export async function listOperators({ store, clock }: AuditDependencies): Promise<OperatorView[]> {
   const rows = await selectOperators(store, clock());
   return rows.map((row) => {
     const last_used_at = row.last_used_at === null ? null : toTime(row.last_used_at);
@@ -52,7 +51,7 @@ export async function listOperators({ store, clock }: Dependencies): Promise<Ope
 
 /** Creates an operator; the token is in the answer only. Throws 404 for an unknown env, 409 for a name that is taken. */
 export async function createOperator(
-  deps: Dependencies,
+  deps: AuditDependencies,
   { caller, fields }: { caller: AuditCaller; fields: OperatorFields },
 ): Promise<OperatorAccount & { token: string }> {
   const { name, envs } = fields;
@@ -86,7 +85,7 @@ export function newOperator(fields: OperatorFields, now: number): { row: Operato
 
 /** Revokes the token of an operator at once; throws 404, and 409 for the last administrator of all envs. */
 export async function revokeOperator(
-  deps: Dependencies,
+  deps: AuditDependencies,
   { caller, id }: { caller: AuditCaller; id: string },
 ): Promise<void> {
   await deps.store.transaction().execute(async (work) => {

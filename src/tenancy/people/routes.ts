@@ -1,6 +1,7 @@
+import type { SessionDependencies } from './authenticate.ts';
 import { listAudit } from '../core/audit.ts';
 import { DEFAULT_LIMIT } from '../http/commonSchemas.ts';
-import { answer, noContent, operatorRoute } from '../http/operatorRoute.ts';
+import { answer, noContent, routesFor } from '../http/operatorRoute.ts';
 import { endSession, viewCaller } from './authenticate.ts';
 import { createOperator, listOperators, revokeOperator } from './people.ts';
 import {
@@ -16,9 +17,11 @@ import {
 } from './peopleSchemas.ts';
 import { listSessions } from './sessions.ts';
 
+const route = routesFor<SessionDependencies>();
+
 /** Operators and their tokens. */
 export const operatorAccountRoutes = [
-  operatorRoute({
+  route({
     method: 'GET',
     url: '/v1/whoami',
     role: 'viewer',
@@ -27,7 +30,7 @@ export const operatorAccountRoutes = [
     act: null,
     handle: async (_deps, { operator }) => answer(200, viewCaller(operator)),
   }),
-  operatorRoute({
+  route({
     method: 'GET',
     url: '/v1/operators',
     role: 'admin',
@@ -37,7 +40,7 @@ export const operatorAccountRoutes = [
     act: 'operator.list',
     handle: async (deps) => answer(200, { operators: await listOperators(deps) }),
   }),
-  operatorRoute({
+  route({
     method: 'POST',
     url: '/v1/operators',
     role: 'admin',
@@ -51,7 +54,7 @@ export const operatorAccountRoutes = [
     noStore: true,
     handle: async (deps, { caller, body }) => answer(201, await createOperator(deps, { caller, fields: body })),
   }),
-  operatorRoute({
+  route({
     method: 'DELETE',
     url: '/v1/operators/:id',
     role: 'admin',
@@ -70,7 +73,7 @@ export const operatorAccountRoutes = [
 
 /** Sessions of people who have signed in. */
 export const sessionRoutes = [
-  operatorRoute({
+  route({
     method: 'GET',
     url: '/v1/sessions',
     role: 'viewer',
@@ -79,7 +82,7 @@ export const sessionRoutes = [
     act: null,
     handle: async (deps, { operator }) => answer(200, { sessions: await listSessions(deps, operator) }),
   }),
-  operatorRoute({
+  route({
     method: 'DELETE',
     url: '/v1/sessions/:id',
     role: 'viewer',
@@ -97,7 +100,7 @@ export const sessionRoutes = [
 
 /** The audit log. */
 export const auditRoutes = [
-  operatorRoute({
+  route({
     method: 'GET',
     url: '/v1/audit',
     role: 'admin',

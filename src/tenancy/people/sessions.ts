@@ -1,20 +1,19 @@
 import { randomUUID } from 'node:crypto';
 import { ApiError } from '../core/apiError.ts';
 import { auditEntry, personActor } from '../core/audit.ts';
-import type { Dependencies } from '../core/dependencies.ts';
 import type { Operator } from '../core/operator.ts';
 import { leastRole, visibleEnvs } from '../core/permission.rules.ts';
 import { toTime } from '../core/lists.rules.ts';
 import { type IdentityProvider, type KnownPerson, SignInError, type SignInSecrets } from '../peers/identityProvider.ts';
 import { addAuditEntry, insertSession, listSessions as selectSessions } from '../store/people.ts';
-import { administersSessions, groupsIn, refreshTokenSeal, targetOf } from './authenticate.ts';
+import { administersSessions, groupsIn, refreshTokenSeal, targetOf, type SessionDependencies } from './authenticate.ts';
 import { returnPath } from './consolePaths.rules.ts';
 import { isSessionOver, nameOf, permissionsOfGroups } from './person.rules.ts';
 import type { Session } from './peopleSchemas.ts';
 import { digestOfSession, newSessionSecret } from '../keys/tokens.ts';
 
 /** The sessions that go on, newest first: one's own, or all as an administrator of all envs. */
-export async function listSessions(deps: Dependencies, operator: Operator): Promise<Session[]> {
+export async function listSessions(deps: SessionDependencies, operator: Operator): Promise<Session[]> {
   const { settings, clock, store } = deps;
   const subject = administersSessions(operator) ? null : operator.session?.subject;
   const rows = subject === undefined ? [] : await selectSessions(store, subject);
@@ -47,7 +46,7 @@ interface BegunSignIn extends SignInSecrets {
 
 /** Begins a sign-in: the address of the provider, and the text for the browser to keep. Throws 404 without a provider. */
 export async function beginSignIn(
-  deps: Dependencies,
+  deps: SessionDependencies,
   wish: string | undefined,
 ): Promise<{ url: string; kept: string }> {
   const { url, secrets } = await providerOf(deps).beginSignIn();
@@ -66,7 +65,7 @@ interface Callback {
 }
 
 /** Finishes a sign-in with a new session. Throws PeerError, and ApiErrors that the page tells. */
-export async function finishSignIn(deps: Dependencies, callback: Callback) {
+export async function finishSignIn(deps: SessionDependencies, callback: Callback) {
   const provider = providerOf(deps);
   const begun = openBegun(deps, callback.kept);
   if (begun === null || new URLSearchParams(callback.query).get('state') !== begun.state)
@@ -97,7 +96,7 @@ interface NewSession {
   callback: Callback;
 }
 
-async function addSession(deps: Dependencies, { provider, person, callback }: NewSession): Promise<string> {
+async function addSession(deps: SessionDependencies, { provider, person, callback }: NewSession): Promise<string> {
   const { settings, sealer, store } = deps;
   const { claims, refreshToken } = person;
   const name = nameOf(claims, settings.oidc.name_claim);
@@ -125,12 +124,12 @@ async function addSession(deps: Dependencies, { provider, person, callback }: Ne
   return secret;
 }
 
-function providerOf({ identityProvider }: Dependencies): IdentityProvider {
+function providerOf({ identityProvider }: SessionDependencies): IdentityProvider {
   if (identityProvider !== null) return identityProvider;
   throw refusal(404, 'SIGN_IN_UNAVAILABLE', 'people cannot sign in here: the service has no `oidc.issuer_url`');
 }
 
-function openBegun({ sealer, clock }: Dependencies, kept: string | undefined): BegunSignIn | null {
+function openBegun({ sealer, clock }: SessionDependencies, kept: string | undefined): BegunSignIn | null {
   const text = kept === undefined ? null : sealer.unseal(SEAL, kept);
   const begun = text === null ? null : (JSON.parse(text) as BegunSignIn);
   return begun !== null && clock() < begun.until ? begun : null;

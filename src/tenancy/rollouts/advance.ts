@@ -1,6 +1,7 @@
 import type { RolloutEvent } from '../../../machines/rollout.ts';
+import type { ArchiveDependencies } from '../bundles/archives.ts';
 import { auditEntry, byService } from '../core/audit.ts';
-import type { Dependencies } from '../core/dependencies.ts';
+import type { LogLine } from '../core/log.ts';
 import type { AuditCaller } from '../core/operator.ts';
 import { findBundle } from '../store/bundles.ts';
 import type { RolloutPlan, RolloutProgress, RolloutRow } from '../store/database.ts';
@@ -25,7 +26,7 @@ import {
   settleGate,
 } from '../store/rollouts.ts';
 import { findWebhook } from '../store/webhooks.ts';
-import { announce, sendQuestion } from '../webhooks/deliver.ts';
+import { announce, sendQuestion, type SendDependencies } from '../webhooks/deliver.ts';
 import { type Occurrence, retryDelayMs } from '../webhooks/event.rules.ts';
 import {
   eventOfGate,
@@ -40,6 +41,15 @@ import {
   verdictOf,
 } from './rollout.rules.ts';
 
+/** What rollouts need; the way back stores the archive of the previous bundle again. */
+export interface RolloutDependencies extends ArchiveDependencies {
+  /** When this instance started, by the clock. */
+  readonly startedAt: number;
+}
+
+/** What asks the webhook of a gate. */
+interface GateDependencies extends RolloutDependencies, SendDependencies {}
+
 /** Names of the service's own acts in the audit log. */
 const acts: Record<RolloutEvent['type'], string> = {
   START_WAVE: 'rollout.startWave',
@@ -53,7 +63,7 @@ const acts: Record<RolloutEvent['type'], string> = {
 };
 
 /** Goes on with every rollout as far as it can, whatever becomes of others; each step is made by one instance. */
-export async function advanceRollouts(deps: Dependencies, signal: AbortSignal): Promise<void> {
+export async function advanceRollouts(deps: RolloutDependencies, signal: AbortSignal): Promise<void> {
   for (const { id, env } of await listActiveRollouts(deps.store, null)) {
     try {
       while (!signal.aborted && (await advance(deps, id)));
@@ -64,7 +74,7 @@ export async function advanceRollouts(deps: Dependencies, signal: AbortSignal): 
 }
 
 /** Makes the next step of a rollout; false if there is none now. */
-async function advance(deps: Dependencies, id: string): Promise<boolean> {
+async function advance(deps: RolloutDependencies, id: string): Promise<boolean> {
   const row = await findRollout(deps.store, id);
   if (row === null || isOver(row)) return false;
   // Counting takes long in a large env: nothing is locked for it unless there is something to do.
@@ -85,7 +95,7 @@ async function advance(deps: Dependencies, id: string): Promise<boolean> {
 }
 
 async function lookAt(
-  deps: Dependencies,
+  deps: RolloutDependencies,
   store: Store,
   row: RolloutRow,
 ): Promise<{ event: RolloutEvent | null; progress: RolloutProgress }> {
@@ -102,13 +112,13 @@ const GATES_AT_ONCE = 50;
 const CLAIM_MS = 120_000;
 
 /** Asks the webhooks of all gates that are due, at once, so that none waits for another; one instance asks each. */
-export async function askGates(deps: Dependencies, signal: AbortSignal): Promise<void> {
+export async function askGates(deps: GateDependencies, signal: AbortSignal): Promise<void> {
   const longestMs = Math.max(CLAIM_MS, deps.settings.webhooks.longest_retry_s * 1000);
   const due = await findDueGates(deps.store, { now: deps.clock(), longestMs }, GATES_AT_ONCE);
   await Promise.all(due.map((row) => ask(deps, row, signal)));
 }
 
-async function ask(deps: Dependencies, row: RolloutRow, signal: AbortSignal): Promise<void> {
+async function ask(deps: GateDependencies, row: RolloutRow, signal: AbortSignal): Promise<void> {
   const claimed = await claimGate(deps.store, row, deps.clock() + CLAIM_MS);
   if (claimed === null) return;
   try {
@@ -130,7 +140,7 @@ interface Reply {
  * Asks the webhook of a claimed gate once. A verdict lets the rollout pass or halts it; without one the webhook is asked
  * again, with growing pauses, and the rollout is halted after `webhooks.give_up_after_s`.
  */
-async function askGate(deps: Dependencies, claimed: RolloutRow, signal: AbortSignal): Promise<void> {
+async function askGate(deps: GateDependencies, claimed: RolloutRow, signal: AbortSignal): Promise<void> {
   const reply = await replyOf(deps, claimed, signal);
   const { verdict, reason } = reply;
   const now = deps.clock();
@@ -154,7 +164,7 @@ async function askGate(deps: Dependencies, claimed: RolloutRow, signal: AbortSig
   });
 }
 
-async function replyOf(deps: Dependencies, row: RolloutRow, signal: AbortSignal): Promise<Reply> {
+async function replyOf(deps: GateDependencies, row: RolloutRow, signal: AbortSignal): Promise<Reply> {
   const { gate_webhook: webhookId = '' } = JSON.parse(row.plan) as RolloutPlan;
   const webhook = await findWebhook(deps.store, webhookId);
   if (webhook === null) {
@@ -168,7 +178,7 @@ async function replyOf(deps: Dependencies, row: RolloutRow, signal: AbortSignal)
   return { verdict, reason: error ?? 'the endpoint answered without a verdict', retryAfterS };
 }
 
-function logFailure({ log }: Dependencies, { id, env, gate_reason }: RolloutRow, reason: string | null): void {
+function logFailure({ log }: { log: LogLine }, { id, env, gate_reason }: RolloutRow, reason: string | null): void {
   if (reason !== gate_reason) log('warn', `a gate has no answer: ${reason}`, { rollout: id, env });
 }
 
@@ -186,7 +196,7 @@ export interface CausedEvent {
  * the state of the rollout does not allow it.
  */
 export async function applyRolloutEvent(
-  deps: Dependencies,
+  deps: RolloutDependencies,
   work: Store,
   { row, event, caller }: CausedEvent & { row: RolloutRow },
 ): Promise<RolloutRow | null> {
@@ -222,7 +232,7 @@ async function startWave(work: Store, { id, env, plan, started }: RolloutRow): P
 
 /** Where a rollout is, by what its hosts have told until now; after a start of the service they come back first. */
 export async function countProgress(
-  { settings, clock, startedAt }: Dependencies,
+  { settings, clock, startedAt }: RolloutDependencies,
   store: Store,
   { id, env, started }: RolloutRow,
 ): Promise<RolloutProgress> {

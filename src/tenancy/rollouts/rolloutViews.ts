@@ -1,6 +1,6 @@
 import { nextOpening } from '../../api/timeWindow.rules.ts';
 import { notFound } from '../core/apiError.ts';
-import type { Dependencies } from '../core/dependencies.ts';
+import type { AuditDependencies } from '../core/audit.ts';
 import { toTime } from '../core/lists.rules.ts';
 import type {
   BackendRow,
@@ -18,7 +18,7 @@ import { desiredShaOf } from './rollout.rules.ts';
 import type { Rollout } from './rolloutSchemas.ts';
 
 /** The newest rollout of an env, which may be over; throws 404. */
-export async function readRollout(deps: Dependencies, env: string): Promise<Rollout> {
+export async function readRollout(deps: AuditDependencies, env: string): Promise<Rollout> {
   const [newest] = await listRollouts(deps, { env, limit: 1 });
   if (newest === undefined) throw notFound('rollout');
   return newest;
@@ -26,7 +26,7 @@ export async function readRollout(deps: Dependencies, env: string): Promise<Roll
 
 /** The rollouts of an env, newest first; throws 404 without the env. */
 export async function listRollouts(
-  { store, clock }: Dependencies,
+  { store, clock }: AuditDependencies,
   { env, limit }: { env: string; limit: number },
 ): Promise<Rollout[]> {
   if ((await findEnv(store, env)) === null) throw notFound('env');

@@ -4,7 +4,6 @@ import { insertStoredBundle } from '../bundles/archives.ts';
 import { lockPromotable, resequenceBundle } from '../bundles/repackBundle.ts';
 import { ApiError, conflict, notFound } from '../core/apiError.ts';
 import { auditEntry } from '../core/audit.ts';
-import type { Dependencies } from '../core/dependencies.ts';
 import type { AuditCaller } from '../core/operator.ts';
 import { findBundle } from '../store/bundles.ts';
 import type { BundleRow, RolloutPlan, RolloutRow } from '../store/database.ts';
@@ -15,7 +14,7 @@ import { findRollout, insertRollout, listRollouts } from '../store/rollouts.ts';
 import { findWebhook } from '../store/webhooks.ts';
 import { announceAwaited } from '../webhooks/deliver.ts';
 import { completeWaves, planFault } from './rollout.rules.ts';
-import { applyRolloutEvent, type CausedEvent, countProgress } from './advance.ts';
+import { applyRolloutEvent, type CausedEvent, countProgress, type RolloutDependencies } from './advance.ts';
 import type { Rollout } from './rolloutSchemas.ts';
 import { rolloutView } from './rolloutViews.ts';
 
@@ -31,7 +30,10 @@ interface NewRollout {
  * Starts the rollout of a bundle in its env; the background work goes on with it. Throws as `lockPromotable`, 409
  * `ALREADY_DESIRED`, and 422 `ROLLOUT_INVALID`.
  */
-export async function startRollout(deps: Dependencies, { caller, env, sha256, plan }: NewRollout): Promise<Rollout> {
+export async function startRollout(
+  deps: RolloutDependencies,
+  { caller, env, sha256, plan }: NewRollout,
+): Promise<Rollout> {
   requireValid(plan);
   const now = deps.clock();
   return deps.store.transaction().execute(async (work) => {
@@ -91,22 +93,22 @@ interface RolloutAct {
 }
 
 /** Halts the rollout of an env; throws 404, and 409 `ROLLOUT_STATE` if it is halted or over. */
-export function haltRollout(deps: Dependencies, act: RolloutAct): Promise<Rollout> {
+export function haltRollout(deps: RolloutDependencies, act: RolloutAct): Promise<Rollout> {
   return change(deps, act, () => ({ type: 'HALT', by: 'operator' }));
 }
 
 /** Goes on with a halted rollout, excusing its failures until now; throws 404, and 409 `ROLLOUT_STATE` for any other. */
-export function resumeRollout(deps: Dependencies, act: RolloutAct): Promise<Rollout> {
+export function resumeRollout(deps: RolloutDependencies, act: RolloutAct): Promise<Rollout> {
   return change(deps, act, () => ({ type: 'RESUME' }));
 }
 
 /** Lets a rollout pass the gate of a wave, counted from 1; throws 404, and 409 `ROLLOUT_STATE` if it does not wait there. */
-export function passGate(deps: Dependencies, { wave, ...act }: RolloutAct & { wave: number }): Promise<Rollout> {
+export function passGate(deps: RolloutDependencies, { wave, ...act }: RolloutAct & { wave: number }): Promise<Rollout> {
   return change(deps, act, ({ started }) => (started === wave ? { type: 'PASS_GATE' } : null));
 }
 
 async function change(
-  deps: Dependencies,
+  deps: RolloutDependencies,
   { caller, env }: RolloutAct,
   eventOf: (row: RolloutRow) => CausedEvent['event'] | null,
 ): Promise<Rollout> {
@@ -145,7 +147,7 @@ const MAX_TRIES = 5;
  * `ROLLOUT_STATE` if the rollout is over, 503 `DISK_FULL`, `BUNDLE_MISSING` and `BUNDLE_DAMAGED`, and PeerErrors; it is halted
  * then.
  */
-export async function abortRollout(deps: Dependencies, act: RolloutAct): Promise<Rollout> {
+export async function abortRollout(deps: RolloutDependencies, act: RolloutAct): Promise<Rollout> {
   const rollout = await halt(deps, act);
   const previous = await findReturn(deps, rollout);
   for (let tries = 0; tries < MAX_TRIES; tries++) {
@@ -158,7 +160,7 @@ export async function abortRollout(deps: Dependencies, act: RolloutAct): Promise
 }
 
 /** Packing takes a while, in which no further host is to get the bundle. */
-async function halt(deps: Dependencies, { caller, env }: RolloutAct): Promise<RolloutRow> {
+async function halt(deps: RolloutDependencies, { caller, env }: RolloutAct): Promise<RolloutRow> {
   return deps.store.transaction().execute(async (work) => {
     const row = await lockRollout(work, env);
     const event = { type: 'HALT', by: 'abort' } as const;
@@ -169,7 +171,7 @@ async function halt(deps: Dependencies, { caller, env }: RolloutAct): Promise<Ro
 
 /** The bundle from before, where hosts that run the newer one would refuse to go back to it; else null. */
 async function findReturn(
-  { store }: Dependencies,
+  { store }: RolloutDependencies,
   { started, sha256, previous_sha }: RolloutRow,
 ): Promise<BundleRow | null> {
   if (previous_sha === null || started === 0) return null;
@@ -180,7 +182,7 @@ async function findReturn(
 
 /** Null if a bundle of a higher sequence was pushed meanwhile. */
 async function finish(
-  deps: Dependencies,
+  deps: RolloutDependencies,
   { caller, env }: RolloutAct,
   { rollout, repacked }: { rollout: RolloutRow; repacked: BundleRow | null },
 ): Promise<RolloutRow | null> {

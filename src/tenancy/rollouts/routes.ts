@@ -1,13 +1,16 @@
+import type { RolloutDependencies } from './advance.ts';
 import { EnvParams } from '../envs/envSchemas.ts';
 import { DEFAULT_LIMIT } from '../http/commonSchemas.ts';
-import { answer, operatorRoute } from '../http/operatorRoute.ts';
+import { answer, routesFor } from '../http/operatorRoute.ts';
 import { GatePass, NewRollout, Rollout, RolloutList, RolloutQuery } from './rolloutSchemas.ts';
 import { listRollouts, readRollout } from './rolloutViews.ts';
 import { abortRollout, haltRollout, passGate, resumeRollout, startRollout } from './rollouts.ts';
 
+const route = routesFor<RolloutDependencies>();
+
 /** Rollouts of envs: an env has one at a time. */
 export const rolloutRoutes = [
-  operatorRoute({
+  route({
     method: 'GET',
     url: '/v1/envs/:env/rollouts',
     role: 'viewer',
@@ -20,7 +23,7 @@ export const rolloutRoutes = [
     handle: async (deps, { params: { env }, query: { limit = DEFAULT_LIMIT } }) =>
       answer(200, { rollouts: await listRollouts(deps, { env, limit }) }),
   }),
-  operatorRoute({
+  route({
     method: 'POST',
     url: '/v1/envs/:env/rollouts',
     role: 'deployer',
@@ -38,7 +41,7 @@ export const rolloutRoutes = [
     handle: async (deps, { caller, params: { env }, body: { sha256, ...plan } }) =>
       answer(201, await startRollout(deps, { caller, env, sha256, plan })),
   }),
-  operatorRoute({
+  route({
     method: 'GET',
     url: '/v1/envs/:env/rollout',
     role: 'viewer',
@@ -49,7 +52,7 @@ export const rolloutRoutes = [
     act: 'rollout.read',
     handle: async (deps, { params }) => answer(200, await readRollout(deps, params.env)),
   }),
-  operatorRoute({
+  route({
     method: 'POST',
     url: '/v1/envs/:env/rollout/halt',
     role: 'deployer',
@@ -60,7 +63,7 @@ export const rolloutRoutes = [
     act: 'rollout.halt',
     handle: async (deps, { caller, params: { env } }) => answer(200, await haltRollout(deps, { caller, env })),
   }),
-  operatorRoute({
+  route({
     method: 'POST',
     url: '/v1/envs/:env/rollout/resume',
     role: 'deployer',
@@ -71,7 +74,7 @@ export const rolloutRoutes = [
     act: 'rollout.resume',
     handle: async (deps, { caller, params: { env } }) => answer(200, await resumeRollout(deps, { caller, env })),
   }),
-  operatorRoute({
+  route({
     method: 'POST',
     url: '/v1/envs/:env/rollout/abort',
     role: 'deployer',
@@ -86,7 +89,7 @@ export const rolloutRoutes = [
     act: 'rollout.abort',
     handle: async (deps, { caller, params: { env } }) => answer(200, await abortRollout(deps, { caller, env })),
   }),
-  operatorRoute({
+  route({
     method: 'POST',
     url: '/v1/envs/:env/rollout/pass',
     role: 'deployer',

@@ -1,12 +1,15 @@
+import type { SecretDependencies } from './secrets.ts';
 import { viewBundle } from '../bundles/bundleList.ts';
 import { EnvParams } from '../envs/envSchemas.ts';
-import { answer, noContent, operatorRoute } from '../http/operatorRoute.ts';
+import { answer, noContent, routesFor } from '../http/operatorRoute.ts';
 import { SecretData, SecretList, SecretParams, SecretVersion } from './secretSchemas.ts';
 import { deleteSecret, listSecrets, secretPath, setSecret } from './secrets.ts';
 
+const route = routesFor<SecretDependencies>();
+
 /** Secrets of envs: values pass through and are never told. */
 export const secretRoutes = [
-  operatorRoute({
+  route({
     method: 'GET',
     url: '/v1/envs/:env/secrets',
     role: 'viewer',
@@ -17,7 +20,7 @@ export const secretRoutes = [
     act: 'secret.list',
     handle: async (deps, { params }) => answer(200, { secrets: await listSecrets(deps, params.env) }),
   }),
-  operatorRoute({
+  route({
     method: 'PUT',
     url: '/v1/envs/:env/secrets/:key',
     role: 'deployer',
@@ -38,7 +41,7 @@ export const secretRoutes = [
       return answer(200, { ...written, bundle: bundle && (await viewBundle(deps.store, bundle)) });
     },
   }),
-  operatorRoute({
+  route({
     method: 'DELETE',
     url: '/v1/envs/:env/secrets/:key',
     role: 'admin',

@@ -1,15 +1,21 @@
+import type { ArchiveDependencies } from '../bundles/archives.ts';
 import { repackBundle, requireNoRollout } from '../bundles/repackBundle.ts';
 import { notFound } from '../core/apiError.ts';
 import { auditEntry } from '../core/audit.ts';
-import type { Dependencies } from '../core/dependencies.ts';
 import type { AuditCaller } from '../core/operator.ts';
 import { toTime } from '../core/lists.rules.ts';
 import { secretsPending } from '../envs/envs.ts';
+import type { Secretstore } from '../peers/secretstore.ts';
 import type { BundleRow } from '../store/database.ts';
 import { findEnv } from '../store/envs.ts';
 import { areSecretsDoomed } from '../store/pendingSteps.ts';
 import { addAuditEntry, newestChanges } from '../store/people.ts';
 import type { Secret } from './secretSchemas.ts';
+
+/** What secrets need: the secretstore, and the archives that a changed secret is deployed by. */
+export interface SecretDependencies extends ArchiveDependencies {
+  readonly secretstore: Secretstore;
+}
 
 /** An act on one secret of an env. */
 export interface SecretAct {
@@ -19,7 +25,7 @@ export interface SecretAct {
 }
 
 /** Names of the secrets of an env with their newest versions; throws 404 without the env. */
-export async function listSecrets({ store, secretstore }: Dependencies, env: string): Promise<Secret[]> {
+export async function listSecrets({ store, secretstore }: SecretDependencies, env: string): Promise<Secret[]> {
   if ((await findEnv(store, env)) === null) throw notFound('env');
   const secrets = await secretstore.listSecrets(env);
   const targets = secrets.flatMap(({ key, version }) => [versionPath({ env, key, version }), secretPath({ env, key })]);
@@ -49,7 +55,7 @@ export interface SecretVersion {
  * desired one. The values go to the secretstore and nowhere else. Throws 404 without the env, 409 `ROLLOUT_ACTIVE`.
  */
 export async function setSecret(
-  deps: Dependencies,
+  deps: SecretDependencies,
   { data, ...act }: SecretAct & { data: Record<string, string> },
 ): Promise<SecretVersion> {
   const { caller, env, key } = act;
@@ -66,7 +72,7 @@ export async function setSecret(
 }
 
 /** Destroys all versions of a secret; throws 404 if there is none. */
-export async function deleteSecret(deps: Dependencies, act: SecretAct): Promise<void> {
+export async function deleteSecret(deps: SecretDependencies, act: SecretAct): Promise<void> {
   if ((await findEnv(deps.store, act.env)) === null) throw notFound('env');
   await recordSecretAct(deps, act, { result: 'started' });
   const existed = await deps.secretstore.destroySecret(act.env, act.key);
@@ -77,7 +83,7 @@ export async function deleteSecret(deps: Dependencies, act: SecretAct): Promise<
 
 /** Adds to the audit log what becomes of an act; the secretstore has no part in its transactions, so `started` goes ahead. */
 function recordSecretAct(
-  deps: Dependencies,
+  deps: SecretDependencies,
   act: SecretAct,
   { result, target = secretPath(act) }: { result: string; target?: string },
 ): Promise<void> {

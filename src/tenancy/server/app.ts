@@ -4,22 +4,31 @@ import type { FastifyInstance } from 'fastify';
 import { registerAgentRoutes } from '../agents/routes.ts';
 import { registerConsole } from '../console/consoleRoutes.ts';
 import { answerError, answerOtherMethods, answerUnknownUrls, limitBodyTime } from '../http/errors.ts';
-import { answerClientError, type HttpDependencies, serverFactory } from '../http/httpServer.ts';
+import { answerClientError, type HttpLimits, serverFactory, type TlsIdentity } from '../http/httpServer.ts';
 import { observeRequests, requestIdOf, RequestMetrics } from '../http/requestLog.ts';
 import { compileSerializer, compileValidator, shareComponents } from '../http/validators.ts';
 import { Admission } from './admission.ts';
+import type { TenancyParts } from './createTenancy.ts';
 import { documentInfo } from './openapi.ts';
-import { registerOperatorRoutes } from './operatorRoutes.ts';
+import { operatorRoutes, registerOperatorRoutes } from './operatorRoutes.ts';
 import { registerPublicRoutes } from './publicRoutes.ts';
 import { serviceMetrics, traceRequests } from './observability.ts';
+
+/** What the HTTP interface is built from. */
+export interface HttpParts {
+  readonly parts: TenancyParts;
+  /** Null for plain HTTP, on loopback only. */
+  readonly tls: TlsIdentity | null;
+  readonly limits: HttpLimits;
+}
 
 /** Largest JSON body in bytes. */
 const MAX_JSON_BYTES = 1024 * 1024;
 
 /** The HTTP interface, not listening yet. */
-export async function createApp({ deps, tls, limits }: HttpDependencies): Promise<FastifyInstance> {
-  const { max_requests, limits: caps } = deps.settings;
-  const onError = answerError(deps.log, caps.bundle_bytes);
+export async function createApp({ parts, tls, limits }: HttpParts): Promise<FastifyInstance> {
+  const { max_requests, limits: caps } = parts.settings;
+  const onError = answerError(parts.log, caps.bundle_bytes);
   const app = Fastify({
     serverFactory: serverFactory(tls, limits),
     clientErrorHandler: answerClientError,
@@ -39,22 +48,22 @@ export async function createApp({ deps, tls, limits }: HttpDependencies): Promis
   app.removeContentTypeParser('text/plain');
   const admission = new Admission(max_requests);
   const metrics = new RequestMetrics();
-  observeRequests(app, deps.log, metrics);
-  if (deps.spans !== null) traceRequests(app, deps.spans, deps.clock);
+  observeRequests(app, parts.log, metrics);
+  if (parts.spans !== null) traceRequests(app, parts.spans, parts.clock);
   answerUnknownUrls(app);
   admission.guard(app);
   limitBodyTime(app, limits.bodyMs);
   await app.register(swagger, {
-    openapi: documentInfo(deps.version),
+    openapi: documentInfo(parts.version),
     transformObject: (document) => shareComponents({ ...('openapiObject' in document && document.openapiObject) }),
   });
   const otherMethods = answerOtherMethods(app);
-  registerPublicRoutes(app, deps, async () => [...metrics.families(), ...(await serviceMetrics(deps, admission))]);
-  await registerAgentRoutes(app, deps);
-  registerOperatorRoutes(app, deps);
-  registerConsole(app, deps);
+  registerPublicRoutes(app, parts, async () => [...metrics.families(), ...(await serviceMetrics(parts, admission))]);
+  await registerAgentRoutes(app, parts);
+  registerOperatorRoutes(app, parts, operatorRoutes);
+  registerConsole(app, parts);
   // Streams of events would hold their connections for ever.
-  app.addHook('preClose', async () => deps.changes.end());
+  app.addHook('preClose', async () => parts.changes.end());
   app.after(otherMethods);
   await app.ready();
   return app;

@@ -1,9 +1,9 @@
+import type { TenancyParts } from './createTenancy.ts';
 import { readdir, rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout } from 'node:timers/promises';
 import { expireRetirements, markSilentBackends, runPendingSteps } from '../backends/finishing.ts';
 import { incomingDirectory } from '../bundles/archives.ts';
-import type { Dependencies } from '../core/dependencies.ts';
 import { sessionsOverBefore } from '../people/person.rules.ts';
 import { advanceRollouts, askGates } from '../rollouts/advance.ts';
 import { deleteReports } from '../store/agents.ts';
@@ -16,8 +16,8 @@ interface Job {
   name: string;
   everyMs: number;
   /** Milliseconds from the start of the service; without it, 0. */
-  firstAfterMs?: (deps: Dependencies) => number;
-  run: (deps: Dependencies, signal: AbortSignal) => Promise<void>;
+  firstAfterMs?: (parts: TenancyParts) => number;
+  run: (parts: TenancyParts, signal: AbortSignal) => Promise<void>;
 }
 
 const SECOND_MS = 1000;
@@ -44,19 +44,19 @@ const jobs: readonly Job[] = [
 ];
 
 /** Does the background work until the signal; resolves when all of it has ended. Nothing that fails ends it. */
-export async function runBackground(deps: Dependencies, signal: AbortSignal): Promise<void> {
-  await Promise.all(jobs.map((job) => repeat(deps, job, signal)));
+export async function runBackground(parts: TenancyParts, signal: AbortSignal): Promise<void> {
+  await Promise.all(jobs.map((job) => repeat(parts, job, signal)));
 }
 
 /** Does all background work once. */
-export async function runBackgroundOnce(deps: Dependencies, signal: AbortSignal): Promise<void> {
-  for (const job of jobs) await runJob(deps, job, signal);
+export async function runBackgroundOnce(parts: TenancyParts, signal: AbortSignal): Promise<void> {
+  for (const job of jobs) await runJob(parts, job, signal);
 }
 
-async function repeat(deps: Dependencies, job: Job, signal: AbortSignal): Promise<void> {
-  await pause(job.firstAfterMs?.(deps) ?? 0, signal);
+async function repeat(parts: TenancyParts, job: Job, signal: AbortSignal): Promise<void> {
+  await pause(job.firstAfterMs?.(parts) ?? 0, signal);
   while (!signal.aborted) {
-    await runJob(deps, job, signal);
+    await runJob(parts, job, signal);
     await pause(job.everyMs, signal);
   }
 }
@@ -66,11 +66,11 @@ async function pause(milliseconds: number, signal: AbortSignal): Promise<void> {
   await setTimeout(milliseconds, undefined, { signal }).catch(() => undefined);
 }
 
-async function runJob(deps: Dependencies, { name, run }: Job, signal: AbortSignal): Promise<void> {
+async function runJob(parts: TenancyParts, { name, run }: Job, signal: AbortSignal): Promise<void> {
   try {
-    await run(deps, signal);
+    await run(parts, signal);
   } catch (error) {
-    deps.log('error', `${name} has failed, and is tried again: ${String(error)}`);
+    parts.log('error', `${name} has failed, and is tried again: ${String(error)}`);
   }
 }
 
@@ -81,19 +81,19 @@ const REPORTS_AT_ONCE = 1000;
 const PUSH_MS = 3600_000;
 
 /** Deletes reports that are older than `keep_reports_days`. */
-async function removeOldReports(deps: Dependencies, signal: AbortSignal): Promise<void> {
-  const before = deps.clock() - deps.settings.keep_reports_days * DAY_MS;
-  while (!signal.aborted && (await deleteReports(deps.store, before, REPORTS_AT_ONCE)) === REPORTS_AT_ONCE);
+async function removeOldReports(parts: TenancyParts, signal: AbortSignal): Promise<void> {
+  const before = parts.clock() - parts.settings.keep_reports_days * DAY_MS;
+  while (!signal.aborted && (await deleteReports(parts.store, before, REPORTS_AT_ONCE)) === REPORTS_AT_ONCE);
 }
 
 /** Removes bundles that are neither among the newest of their env, nor desired, nor on a host, and their archives. */
-async function removeOldBundles(deps: Dependencies, signal: AbortSignal): Promise<void> {
-  const { store, bundles, settings } = deps;
+async function removeOldBundles(parts: TenancyParts, signal: AbortSignal): Promise<void> {
+  const { store, bundles, settings } = parts;
   for (const env of await findEnvsOverLimit(store, settings.keep_bundles)) {
     const count = await store.transaction().execute((work) => deleteOldBundles(work, env, settings.keep_bundles));
-    if (count > 0) deps.log('info', `removed ${count} old bundles`, { env });
+    if (count > 0) parts.log('info', `removed ${count} old bundles`, { env });
   }
-  for (const sha256 of await chooseArchivesToRemove(store, deps.clock() - PUSH_MS)) {
+  for (const sha256 of await chooseArchivesToRemove(store, parts.clock() - PUSH_MS)) {
     if (signal.aborted) return;
     await bundles.remove(sha256);
     await forgetArchive(store, sha256);
@@ -101,7 +101,7 @@ async function removeOldBundles(deps: Dependencies, signal: AbortSignal): Promis
 }
 
 /** Deletes sessions that are over. */
-async function removeOldSessions({ store, settings, clock }: Dependencies): Promise<void> {
+async function removeOldSessions({ store, settings, clock }: TenancyParts): Promise<void> {
   await deleteOldSessions(store, sessionsOverBefore(settings.session, clock()));
 }
 
@@ -109,7 +109,7 @@ async function removeOldSessions({ store, settings, clock }: Dependencies): Prom
 const STALE_MS = 3600_000;
 
 /** Removes what pushes that were cut by a crash have left; other instances may receive into the same directory. */
-async function removeStaleUploads({ settings, clock }: Dependencies): Promise<void> {
+async function removeStaleUploads({ settings, clock }: TenancyParts): Promise<void> {
   const directory = incomingDirectory(settings.state_dir);
   for (const name of await readdir(directory).catch(ignoreMissing)) {
     const path = join(directory, name);

@@ -3,46 +3,68 @@ import type { Authorities } from '../../core/certificateAuthorities.ts';
 import { monotonicMs } from '../../core/clock.ts';
 import type { SpanQueue } from '../../core/spanQueue.ts';
 import { version } from '../../core/commandLine.ts';
-import { limitLookUps, lookUpPlaces } from '../core/limiter.ts';
+import type { KitDependencies } from '../backends/kit.ts';
+import { limitLookUps, lookUpPlaces, type Limiter } from '../core/limiter.ts';
 import { limitComparisons } from '../bundles/compareBundles.ts';
 import { readBytes, readCredentials, readToken, readTrustedAuthorities } from '../config/loadSettings.ts';
 import type { TenancySettings } from '../config/settings.ts';
 import { ChangeFeed } from '../core/changeFeed.ts';
-import type { Dependencies, LogLine } from '../core/dependencies.ts';
-import { createBearerCache } from '../keys/bearerCache.ts';
-import { createSealer, followKeyRing, type KeyRing } from '../keys/keyRing.ts';
+import type { LogLine } from '../core/log.ts';
+import { createBearerCache, type LookUpBearer, type BearerCounts } from '../keys/bearerCache.ts';
+import { createSealer, followKeyRing, type KeyRing, type Sealer } from '../keys/keyRing.ts';
 import { signServiceLogin } from '../keys/grants.ts';
 import { audience } from '../keys/secretstoreRoles.rules.ts';
 import { createS3Storage } from '../peers/bundleBucket.ts';
 import { bundleDirectoryOf, createDirectoryStorage } from '../peers/bundleDirectory.ts';
 import type { BundleStorage } from '../peers/bundleStorage.ts';
 import { type IdentityProvider, openIdentityProvider } from '../peers/identityProvider.ts';
-import { openMeshDirectory, type OpenMeshDirectory } from '../peers/meshDirectory.ts';
+import { openMeshDirectory, type OpenMeshDirectory, type MeshDirectory } from '../peers/meshDirectory.ts';
 import { openSecretstore, type OpenSecretstore } from '../peers/openSecretstore.ts';
 import { createPostWebhook, type PostWebhook } from '../peers/postWebhook.ts';
+import type { Secretstore } from '../peers/secretstore.ts';
 import { callbackPath, signedOutPath } from '../people/consolePaths.rules.ts';
 import type { Store } from '../store/openStore.ts';
 
 /** What is there before the service is put together. */
-interface TenancyParts {
+interface OpenedParts {
   /** Of this version; whoever opened it closes it. */
   store: Store;
   keyFile: Uint8Array;
   log: LogLine;
 }
 
+/** The parts of the service. Only the folder `server` knows all of them: each topic names those that it needs. */
+export interface TenancyParts {
+  readonly settings: TenancySettings;
+  readonly version: string;
+  readonly store: Store;
+  readonly keys: () => KeyRing;
+  readonly lookUpBearer: LookUpBearer;
+  readonly bearerCounts: Readonly<BearerCounts>;
+  readonly secretstore: Secretstore;
+  readonly bundles: BundleStorage;
+  readonly limitComparisons: Limiter;
+  readonly postWebhook: PostWebhook;
+  readonly sealer: Sealer;
+  readonly mesh: MeshDirectory | null;
+  readonly identityProvider: IdentityProvider | null;
+  readonly kit: KitDependencies['kit'];
+  readonly clock: () => number;
+  readonly startedAt: number;
+  readonly log: LogLine;
+  readonly spans: SpanQueue | null;
+  readonly changes: ChangeFeed;
+}
+
 /** The service without its HTTP interface and its background work. */
 interface Tenancy {
-  deps: Dependencies;
+  parts: TenancyParts;
   /** Closes all connections; the service's token at the secretstore is revoked if that can be done. */
   close: () => Promise<void>;
 }
 
-/** Puts the service together: settings → adapters → dependencies. Throws ConfigInvalid and KeyError; calls no peer. */
-export async function createTenancy(
-  settings: TenancySettings,
-  { store, keyFile, log }: TenancyParts,
-): Promise<Tenancy> {
+/** Puts the service together: settings → adapters → parts. Throws ConfigInvalid and KeyError; calls no peer. */
+export async function createTenancy(settings: TenancySettings, { store, keyFile, log }: OpenedParts): Promise<Tenancy> {
   const clock = Date.now;
   const bundles = connectBundleStorage(settings);
   const secretstore = connectSecretstore(settings, { keys: () => keys.current(), clock });
@@ -54,7 +76,7 @@ export async function createTenancy(
   const keys = await followKeyRing({ store, keyFile, onError });
   const bearerCounts = { hits: 0, misses: 0 };
   const lookUp = limitLookUps(secretstore.lookUpToken, lookUpPlaces(settings.max_requests));
-  const deps: Dependencies = {
+  const parts: TenancyParts = {
     ...{ settings, version, store, secretstore, bundles, mesh, kit, clock, log, spans, bearerCounts },
     startedAt: clock(),
     changes: new ChangeFeed({ store, onError: (error) => log('warn', `changes are not seen: ${String(error)}`) }),
@@ -69,10 +91,10 @@ export async function createTenancy(
     await keys.stop();
     await Promise.all([secretstore.close(), mesh?.close(), spans?.close()]);
   };
-  return { deps, close };
+  return { parts, close };
 }
 
-function readKitFiles({ secretstore_ca, kit }: TenancySettings): Dependencies['kit'] {
+function readKitFiles({ secretstore_ca, kit }: TenancySettings): KitDependencies['kit'] {
   const { download_token_file: tokenFile } = kit;
   return {
     secretstoreCa: secretstore_ca && readBytes(secretstore_ca).toString('utf8'),

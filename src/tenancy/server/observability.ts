@@ -3,14 +3,25 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { counter, gauge, info, type MetricFamily, samplesBy } from '../../core/metrics.rules.ts';
 import { parseTraceparent, type Span } from '../../core/spans.rules.ts';
 import type { SpanQueue } from '../../core/spanQueue.ts';
-import type { Dependencies } from '../core/dependencies.ts';
+import type { BearerCounts } from '../keys/bearerCache.ts';
 import { countRollouts, type RolloutCounts } from '../rollouts/rollout.rules.ts';
 import { countBackendsByState } from '../store/backends.ts';
 import type { RolloutProgress } from '../store/database.ts';
+import type { Store } from '../store/openStore.ts';
 import { countPendingSteps } from '../store/pendingSteps.ts';
 import { listActiveRollouts } from '../store/rollouts.ts';
 import { countAllDeliveries } from '../store/webhooks.ts';
 import type { Admission, AdmissionCounts } from './admission.ts';
+
+/** What the metrics of the service count. */
+interface MetricsDependencies {
+  readonly store: Store;
+  readonly version: string;
+  /** What the cache of bearers counts. */
+  readonly bearerCounts: Readonly<BearerCounts>;
+  /** Null where traces are not sent. */
+  readonly spans: SpanQueue | null;
+}
 
 /**
  * Tells the spans of the calls of agents and operators (spec §21.4), each below the span of its caller if there is one; a
@@ -53,7 +64,7 @@ function describe(
 }
 
 /** What the service itself counts: its places, its cache of bearers, its backends, its process. */
-export async function serviceMetrics(deps: Dependencies, { counts }: Admission): Promise<MetricFamily[]> {
+export async function serviceMetrics(deps: MetricsDependencies, { counts }: Admission): Promise<MetricFamily[]> {
   const byLane = (field: keyof AdmissionCounts) =>
     Object.entries(counts).map(([lane, values]) => ({ labels: { lane }, value: values[field] }));
   const { hits, misses } = deps.bearerCounts;
@@ -85,7 +96,7 @@ function spanMetric(counts: Record<string, number>): MetricFamily {
   return counter('deployd_trace_spans', 'Spans of requests by what became of them.', samplesBy('result', counts));
 }
 
-async function countActiveRollouts({ store }: Dependencies): Promise<RolloutCounts> {
+async function countActiveRollouts({ store }: { store: Store }): Promise<RolloutCounts> {
   const rows = await listActiveRollouts(store, null);
   return countRollouts(
     rows.map(({ state, progress }) => ({ state, progress: JSON.parse(progress) as RolloutProgress })),

@@ -1,10 +1,10 @@
+import type { LogLine } from '../core/log.ts';
 import { Readable } from 'node:stream';
 import type { FastifyInstance, FastifyReply, FastifyRequest, FastifySchema } from 'fastify';
 import { backendRoutes } from '../backends/routes.ts';
 import { bundleRoutes, signatureRoutes } from '../bundles/routes.ts';
 import { ApiError, type ApiErrorFields } from '../core/apiError.ts';
 import { recordRefusedAct } from '../core/audit.ts';
-import type { Dependencies } from '../core/dependencies.ts';
 import { type AuditCaller, type Operator, requirePermission } from '../core/operator.ts';
 import { permissionsWith } from '../core/permission.rules.ts';
 import type { Lane } from '../core/limiter.ts';
@@ -19,8 +19,15 @@ import {
   unauthenticated,
 } from '../http/responses.ts';
 import { errorFields } from '../http/errors.ts';
-import { type AnyOperatorRoute, eventStream, octets, type Octets, type OperatorCall } from '../http/operatorRoute.ts';
-import { authenticateCaller } from '../people/authenticate.ts';
+import {
+  type AnyOperatorRoute,
+  type OperatorRoute,
+  eventStream,
+  octets,
+  type Octets,
+  type OperatorCall,
+} from '../http/operatorRoute.ts';
+import { authenticateCaller, type SessionDependencies, type TokenDependencies } from '../people/authenticate.ts';
 import { eventRoutes } from '../people/events.ts';
 import { auditRoutes, operatorAccountRoutes, sessionRoutes } from '../people/routes.ts';
 import { rolloutRoutes } from '../rollouts/routes.ts';
@@ -39,9 +46,13 @@ declare module 'fastify' {
 const auditedStatuses = [403, 409, 422];
 
 /** Registers the routes of the operators' API; here and nowhere else calls are authenticated, permitted and audited. */
-export function registerOperatorRoutes(app: FastifyInstance, deps: Dependencies): void {
+export function registerOperatorRoutes<Deps extends SessionDependencies>(
+  app: FastifyInstance,
+  deps: Deps,
+  routes: readonly OperatorRoute<Deps>[],
+): void {
   app.decorateRequest('operator', null);
-  for (const route of operatorRoutes) {
+  for (const route of routes) {
     const add = (scope: FastifyInstance) =>
       scope.route({
         method: route.method,
@@ -69,7 +80,11 @@ function operatorOf({ operator }: FastifyRequest): Operator {
   return operator;
 }
 
-async function handle(deps: Dependencies, route: AnyOperatorRoute, exchange: Exchange): Promise<unknown> {
+async function handle<Deps extends TokenDependencies>(
+  deps: Deps,
+  route: OperatorRoute<Deps>,
+  exchange: Exchange,
+): Promise<unknown> {
   const { reply } = exchange;
   const call = callOf(route, exchange);
   if (route.noStore) void reply.header('cache-control', 'no-store');
@@ -102,7 +117,7 @@ function laneOf(route: AnyOperatorRoute): Lane {
 }
 
 function sendAnswer(
-  deps: Dependencies,
+  deps: { log: LogLine },
   route: AnyOperatorRoute,
   { exchange, body }: { exchange: Exchange; body: unknown },
 ): FastifyReply {
@@ -112,7 +127,11 @@ function sendAnswer(
 }
 
 /** Proxies are asked to hold nothing back, and no caller to use the connection again: it would not be idle when the service stops. */
-function sendEvents({ log }: Dependencies, { request, reply }: Exchange, events: AsyncIterable<string>): FastifyReply {
+function sendEvents(
+  { log }: { log: LogLine },
+  { request, reply }: Exchange,
+  events: AsyncIterable<string>,
+): FastifyReply {
   const headers = {
     'content-type': eventStreamType,
     'cache-control': 'no-store',
@@ -148,7 +167,7 @@ function callOf({ act }: AnyOperatorRoute, { request, reply, operator }: Exchang
 
 /** Keeps a refused act, and one that has failed after it has perhaps changed something at a peer. */
 async function auditFailure(
-  deps: Dependencies,
+  deps: TokenDependencies,
   { route, call, fields }: { route: AnyOperatorRoute; call: OperatorCall; fields: ApiErrorFields },
 ): Promise<void> {
   const { status, code, env } = fields;
@@ -223,7 +242,7 @@ function successes({ responses, noStore }: AnyOperatorRoute): Record<string, obj
 }
 
 /** All routes of the operators' API. */
-export const operatorRoutes: readonly AnyOperatorRoute[] = [
+export const operatorRoutes = [
   ...operatorAccountRoutes,
   ...sessionRoutes,
   ...envRoutes,

@@ -1,11 +1,25 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { Type } from 'typebox';
 import { formatOpenMetrics, type MetricFamily, openMetricsType } from '../../core/metrics.rules.ts';
-import type { Dependencies } from '../core/dependencies.ts';
+import type { LogLine } from '../core/log.ts';
 import { requirePermission } from '../core/operator.ts';
 import { errorResponses, failures, success, tokenUseOf, unauthenticated } from '../http/responses.ts';
-import { authenticateOperator } from '../people/authenticate.ts';
+import type { KeyRing } from '../keys/keyRing.ts';
+import type { BundleStorage } from '../peers/bundleStorage.ts';
+import type { MeshDirectory } from '../peers/meshDirectory.ts';
+import type { Secretstore } from '../peers/secretstore.ts';
+import { authenticateOperator, type TokenDependencies } from '../people/authenticate.ts';
 import { proveWritable } from '../store/openStore.ts';
+
+/** What the routes without a bearer need: the keys, and every part that `/readyz` looks at. */
+interface PublicDependencies extends TokenDependencies {
+  /** The signing keys as they are now. */
+  readonly keys: () => KeyRing;
+  readonly secretstore: Secretstore;
+  readonly bundles: BundleStorage;
+  /** Null without a mesh. */
+  readonly mesh: MeshDirectory | null;
+}
 
 const Jwks = Type.Object({ keys: Type.Array(Type.Unsafe<object>({ type: 'object', additionalProperties: true })) });
 const Readiness = Type.Object({ ready: Type.Boolean(), missing: Type.Array(Type.String()) }, { title: 'Readiness' });
@@ -16,7 +30,7 @@ const failure = errorResponses({ 500: 'INTERNAL' });
 /** Registers the routes without a bearer, which take no place of the admission. `families` are the metrics. */
 export function registerPublicRoutes(
   app: FastifyInstance,
-  deps: Dependencies,
+  deps: PublicDependencies,
   families: () => Promise<MetricFamily[]>,
 ): void {
   addJwks(app, deps);
@@ -28,7 +42,7 @@ export function registerPublicRoutes(
   app.get('/v1/openapi.json', { schema }, async () => app.swagger());
 }
 
-function addMetrics(app: FastifyInstance, deps: Dependencies, families: () => Promise<MetricFamily[]>): void {
+function addMetrics(app: FastifyInstance, deps: TokenDependencies, families: () => Promise<MetricFamily[]>): void {
   const text = { content: { [openMetricsType]: { schema: Type.String() } } };
   const schema = {
     tags: ['public'],
@@ -44,7 +58,7 @@ function addMetrics(app: FastifyInstance, deps: Dependencies, families: () => Pr
   });
 }
 
-function addJwks(app: FastifyInstance, deps: Dependencies): void {
+function addJwks(app: FastifyInstance, deps: { keys: () => KeyRing }): void {
   const summary = 'The keys by which the secretstore verifies grants and leases (RFC 7517)';
   const response = { 200: success(200, Jwks), ...failure };
   const schema = { ...common, operationId: 'jwks', summary, response };
@@ -54,7 +68,7 @@ function addJwks(app: FastifyInstance, deps: Dependencies): void {
   });
 }
 
-function addHealth(app: FastifyInstance, deps: Dependencies): void {
+function addHealth(app: FastifyInstance, deps: PublicDependencies): void {
   const findMissing = createReadiness(deps);
   const healthz = {
     ...common,
@@ -76,7 +90,7 @@ function addHealth(app: FastifyInstance, deps: Dependencies): void {
 }
 
 /** Admits callers on this host that no proxy speaks for, and administrators of all envs. */
-async function requireMetricsReader(deps: Dependencies, request: FastifyRequest): Promise<void> {
+async function requireMetricsReader(deps: TokenDependencies, request: FastifyRequest): Promise<void> {
   const { socket, headers } = request.raw;
   const isProxied = headers['x-forwarded-for'] !== undefined || headers.forwarded !== undefined;
   if (/^(::ffff:)?127\.|^::1$/.test(socket.remoteAddress ?? '') && !isProxied) return;
@@ -94,7 +108,7 @@ const PART_TIMEOUT_MS = 5000;
 const KEPT_MS = 1000;
 
 /** Asks every part at once; the result are the parts that are missing. Calls at the same time share one look. */
-function createReadiness(deps: Dependencies): () => Promise<Part[]> {
+function createReadiness(deps: PublicDependencies): () => Promise<Part[]> {
   let last: { at: number; missing: Promise<Part[]> } | undefined;
   return () => {
     const now = performance.now();
@@ -103,7 +117,7 @@ function createReadiness(deps: Dependencies): () => Promise<Part[]> {
   };
 }
 
-async function findMissing(deps: Dependencies): Promise<Part[]> {
+async function findMissing(deps: PublicDependencies): Promise<Part[]> {
   const { store, secretstore, bundles, mesh } = deps;
   const checks: [Part, Promise<unknown>][] = [
     ['store', proveWritable(store)],
@@ -115,7 +129,7 @@ async function findMissing(deps: Dependencies): Promise<Part[]> {
   return missing.filter((part) => part !== null);
 }
 
-async function partIfMissing({ log }: Dependencies, part: Part, check: Promise<unknown>): Promise<Part | null> {
+async function partIfMissing({ log }: { log: LogLine }, part: Part, check: Promise<unknown>): Promise<Part | null> {
   const late = Promise.withResolvers<never>();
   const timer = setTimeout(() => late.reject(new Error('no answer in time')), PART_TIMEOUT_MS);
   try {

@@ -20,7 +20,7 @@ it('answers what has begun before it stops, and nothing that comes later', async
   const { call: callApi, token } = await addOperator(service);
   await callApi('POST envs', { name: 'eu-1', production: false });
   const server: RunningServer = await startServer(
-    { deps: service.deps, limits: httpLimits },
+    { parts: service.deps, limits: httpLimits },
     { host: '127.0.0.1', port: 0, tlsFiles: null },
   );
   const headers = { authorization: `Bearer ${token}` };

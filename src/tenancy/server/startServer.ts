@@ -3,10 +3,9 @@ import type { Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { Server as TlsServer } from 'node:tls';
 import { readRegularFile } from '../../core/files.ts';
-import type { TenancySettings } from '../config/settings.ts';
-import type { LogLine } from '../core/dependencies.ts';
-import type { HttpDependencies, TlsIdentity } from '../http/httpServer.ts';
-import { createApp } from './app.ts';
+import type { LogLine } from '../core/log.ts';
+import type { TlsIdentity } from '../http/httpServer.ts';
+import { createApp, type HttpParts } from './app.ts';
 
 /** Where the service listens, and how. */
 interface ServerOptions {
@@ -32,13 +31,13 @@ export const BACKLOG = 65_535;
 
 /** Starts the HTTP interface. */
 export async function startServer(
-  http: Omit<HttpDependencies, 'tls'>,
+  http: Omit<HttpParts, 'tls'>,
   { host, port, tlsFiles }: ServerOptions,
 ): Promise<RunningServer> {
   const tls = tlsFiles === null ? null : readTlsFiles(tlsFiles);
   const app = await createApp({ ...http, tls });
   await app.listen({ host, port, backlog: BACKLOG });
-  const { log } = http.deps;
+  const { log } = http.parts;
   const stopFollowing = tlsFiles && tls && followTlsFiles(app.server, { files: tlsFiles, identity: tls, log });
   return {
     port: (app.server.address() as AddressInfo).port,
@@ -123,24 +122,4 @@ export function followTlsFiles(
 
 function isSame(one: TlsIdentity, other: TlsIdentity): boolean {
   return String(one.cert) === String(other.cert) && String(one.key) === String(other.key);
-}
-
-const levels = ['error', 'warn', 'info', 'debug'] as const;
-
-/**
- * Writes the log as lines of JSON: `time` (RFC 3339), `level` and `message`, then the fields of the line. Lines less urgent
- * than `level` are left out.
- */
-export function createLog(level: TenancySettings['log']['level'], write: (line: string) => void): LogLine {
-  const least = levels.indexOf(level);
-  return (urgency, message, fields) => {
-    if (levels.indexOf(urgency) > least) return;
-    const entry = { time: new Date().toISOString(), level: urgency, message, ...fields };
-    write(`${JSON.stringify(entry).replaceAll(/[\x7f-\x9f\u2028\u2029]/g, escaped)}\n`);
-  };
-}
-
-/** Characters that JSON allows in a line, and a terminal may take for a command. */
-function escaped(character: string): string {
-  return `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`;
 }

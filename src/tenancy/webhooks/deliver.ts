@@ -1,6 +1,9 @@
 import { setTimeout } from 'node:timers/promises';
 import type { GateQuestion, WebhookEvent } from '../../api/webhooks.rules.ts';
-import type { Dependencies } from '../core/dependencies.ts';
+import type { TenancySettings } from '../config/settings.ts';
+import type { LogLine } from '../core/log.ts';
+import type { Sealer } from '../keys/keyRing.ts';
+import type { PostWebhook } from '../peers/postWebhook.ts';
 import type { BundleRow, WebhookDeliveryRow, WebhookRow } from '../store/database.ts';
 import { findBundleTrust } from '../store/envs.ts';
 import type { Store } from '../store/openStore.ts';
@@ -23,6 +26,27 @@ import { eventOf, isRefusal, type Occurrence, retryDelayMs } from './event.rules
 import { type EndpointMessage, messageOf } from './message.rules.ts';
 import { webhookHeaders } from './signature.ts';
 
+/** What sends a message to a webhook. */
+export interface SendDependencies {
+  readonly version: string;
+  readonly postWebhook: PostWebhook;
+  /** Opens the secret of a webhook. */
+  readonly sealer: Sealer;
+  /** Milliseconds since 1970. */
+  readonly clock: () => number;
+}
+
+/** What sends an event, which links to the service. */
+export interface EventDependencies extends SendDependencies {
+  readonly settings: TenancySettings;
+}
+
+/** What delivers the events that wait. */
+interface DeliveryDependencies extends EventDependencies {
+  readonly store: Store;
+  readonly log: LogLine;
+}
+
 /** Webhooks that one instance delivers to at once. */
 const WEBHOOKS_AT_ONCE = 50;
 /** An instance has a webhook for itself for so long; if it dies meanwhile another one goes on. */
@@ -39,7 +63,7 @@ const LETTERS_AT_ONCE = 1000;
  * Delivers what is due, to each webhook one event after the other in the order in which they happened, and to all webhooks at
  * once, so that none waits for another; ends when nothing is due.
  */
-export async function deliverWebhooks(deps: Dependencies, signal: AbortSignal): Promise<void> {
+export async function deliverWebhooks(deps: DeliveryDependencies, signal: AbortSignal): Promise<void> {
   const running = new Map<string, Promise<void>>();
   const broken = new Set<string>();
   do {
@@ -60,16 +84,16 @@ export async function deliverWebhooks(deps: Dependencies, signal: AbortSignal): 
 }
 
 /** Deletes dead letters that are older than `webhooks.keep_dead_days`. */
-export async function removeOldDeadLetters({ store, settings, clock }: Dependencies): Promise<void> {
+export async function removeOldDeadLetters({ store, settings, clock }: DeliveryDependencies): Promise<void> {
   const before = clock() - settings.webhooks.keep_dead_days * DAY_MS;
   while ((await deleteDeadLetters(store, before, LETTERS_AT_ONCE)) === LETTERS_AT_ONCE);
 }
 
-function boundsOf({ clock, settings }: Dependencies): WebhookBounds {
+function boundsOf({ clock, settings }: DeliveryDependencies): WebhookBounds {
   return { now: clock(), claimMs: CLAIM_MS, pauseMs: settings.webhooks.longest_retry_s * 1000 };
 }
 
-async function deliverTo(deps: Dependencies, id: string, signal: AbortSignal): Promise<void> {
+async function deliverTo(deps: DeliveryDependencies, id: string, signal: AbortSignal): Promise<void> {
   const { store, clock } = deps;
   const { now, claimMs, pauseMs } = boundsOf(deps);
   const claimed = await claimWebhook(store, id, { now, claimMs });
@@ -94,7 +118,11 @@ interface Delivery {
 }
 
 /** Tries one delivery; false if the endpoint is to be left alone for a while. */
-async function deliver(deps: Dependencies, { webhook, delivery }: Delivery, signal: AbortSignal): Promise<boolean> {
+async function deliver(
+  deps: DeliveryDependencies,
+  { webhook, delivery }: Delivery,
+  signal: AbortSignal,
+): Promise<boolean> {
   const event = JSON.parse(delivery.event) as WebhookEvent;
   const { error, ...answer } = await sendEvent(deps, webhook, { id: delivery.id, event, signal });
   // The service stops: nothing was learned of the endpoint.
@@ -111,7 +139,7 @@ async function deliver(deps: Dependencies, { webhook, delivery }: Delivery, sign
 
 /** Postpones a message that was refused, and all of an endpoint that fails; what has waited for too long is a dead letter. */
 async function keepFailure(
-  { store, settings, clock, log }: Dependencies,
+  { store, settings, clock, log }: DeliveryDependencies,
   { webhook, delivery }: Delivery,
   { error, status, retryAfterS }: Attempt & { error: string },
 ): Promise<boolean> {
@@ -163,7 +191,7 @@ const ANSWER_BYTES = 4096;
 
 /** Sends an event to a webhook once, signed by its secrets; the error of the attempt names no address. */
 export function sendEvent(
-  deps: Dependencies,
+  deps: EventDependencies,
   webhook: WebhookRow,
   { id, event, signal }: { id: string; event: WebhookEvent; signal: AbortSignal },
 ): Promise<Attempt> {
@@ -174,7 +202,7 @@ export function sendEvent(
 
 /** As `sendEvent` with the question of a gate; the answer is in the body of the attempt. */
 export function sendQuestion(
-  deps: Dependencies,
+  deps: SendDependencies,
   webhook: WebhookRow,
   { id, question, signal }: { id: string; question: GateQuestion; signal: AbortSignal },
 ): Promise<Attempt> {
@@ -191,7 +219,7 @@ interface Sending {
 }
 
 async function send(
-  deps: Dependencies,
+  deps: SendDependencies,
   webhook: WebhookRow,
   { id, messageTo, answerBytes, signal }: Sending,
 ): Promise<Attempt> {
@@ -222,7 +250,7 @@ function formatUnreached(code: string): string {
 
 /** The URL, and the secret with the one before while that still signs; null if the key file cannot decrypt them. */
 function openWebhook(
-  { sealer }: Dependencies,
+  { sealer }: SendDependencies,
   { id, sealed_url, sealed_secret, sealed_previous_secret: previous, previous_until }: WebhookRow,
   now: number,
 ): { target: string; secrets: string[] } | null {

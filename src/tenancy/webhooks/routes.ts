@@ -1,6 +1,7 @@
+import type { WebhookDependencies } from './webhooks.ts';
 import { cursorOf, placeOf } from '../core/lists.rules.ts';
 import { DEFAULT_LIMIT } from '../http/commonSchemas.ts';
-import { answer, noContent, operatorRoute } from '../http/operatorRoute.ts';
+import { answer, noContent, routesFor } from '../http/operatorRoute.ts';
 import {
   CreatedWebhook,
   DeadLetterList,
@@ -24,11 +25,13 @@ import {
   testWebhook,
 } from './webhooks.ts';
 
+const route = routesFor<WebhookDependencies>();
+
 const errors = { 404: 'WEBHOOK_NOT_FOUND' };
 
 /** Webhooks, by which operators are notified, and what could not be delivered to them. */
 export const webhookRoutes = [
-  operatorRoute({
+  route({
     method: 'GET',
     url: '/v1/webhooks',
     role: 'viewer',
@@ -40,7 +43,7 @@ export const webhookRoutes = [
     handle: async (deps, { operator, query }) =>
       answer(200, await listWebhooks(deps, { operator, ...query, limit: query.limit ?? DEFAULT_LIMIT })),
   }),
-  operatorRoute({
+  route({
     method: 'POST',
     url: '/v1/webhooks',
     role: 'admin',
@@ -54,7 +57,7 @@ export const webhookRoutes = [
     handle: async (deps, { operator, caller, body }) =>
       answer(201, await createWebhook(deps, { operator, caller, fields: body })),
   }),
-  operatorRoute({
+  route({
     method: 'DELETE',
     url: '/v1/webhooks/:id',
     role: 'admin',
@@ -68,7 +71,7 @@ export const webhookRoutes = [
       return noContent;
     },
   }),
-  operatorRoute({
+  route({
     method: 'POST',
     url: '/v1/webhooks/:id/secret',
     role: 'admin',
@@ -81,7 +84,7 @@ export const webhookRoutes = [
     handle: async (deps, { operator, caller, params }) =>
       answer(200, await rotateSecret(deps, { operator, caller, id: params.id })),
   }),
-  operatorRoute({
+  route({
     method: 'POST',
     url: '/v1/webhooks/:id/test',
     role: 'admin',
@@ -93,7 +96,7 @@ export const webhookRoutes = [
     handle: async (deps, { operator, caller, params, signal }) =>
       answer(200, await testWebhook(deps, { operator, caller, id: params.id, signal })),
   }),
-  operatorRoute({
+  route({
     method: 'GET',
     url: '/v1/webhooks/:id/dead',
     role: 'viewer',
@@ -109,7 +112,7 @@ export const webhookRoutes = [
       return answer(200, { deliveries, next: last && cursorOf(last) });
     },
   }),
-  operatorRoute({
+  route({
     method: 'POST',
     url: '/v1/webhooks/:id/redeliver',
     role: 'admin',

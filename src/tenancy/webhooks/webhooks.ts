@@ -2,13 +2,13 @@ import { randomUUID } from 'node:crypto';
 import type { EventType, WebhookEvent, WebhookFormat } from '../../api/webhooks.rules.ts';
 import { ApiError, notFound } from '../core/apiError.ts';
 import { auditEntry } from '../core/audit.ts';
-import type { Dependencies } from '../core/dependencies.ts';
 import { type AuditCaller, type Operator, requirePermission } from '../core/operator.ts';
 import { visibleEnvs } from '../core/permission.rules.ts';
 import { toPage, toTime } from '../core/lists.rules.ts';
 import { isAllowedHost, policyFor } from '../peers/postWebhook.ts';
 import type { Place, Role, WebhookDeliveryRow, WebhookRow } from '../store/database.ts';
 import { lockEnv } from '../store/envs.ts';
+import type { Store } from '../store/openStore.ts';
 import { addAuditEntry } from '../store/people.ts';
 import {
   countDeliveries,
@@ -25,9 +25,14 @@ import {
 } from '../store/webhooks.ts';
 import { testEvent } from './event.rules.ts';
 import { targetFault } from './message.rules.ts';
-import { sealedNames, sendEvent } from './deliver.ts';
+import { sealedNames, sendEvent, type EventDependencies } from './deliver.ts';
 import type { DeadLetter, Webhook } from './webhookSchemas.ts';
 import { newWebhookSecret } from './signature.ts';
+
+/** What the webhooks of operators need; a test of one sends an event. */
+export interface WebhookDependencies extends EventDependencies {
+  readonly store: Store;
+}
 
 /** Webhooks of an env, or for all envs, at most. */
 const MAX_WEBHOOKS = 50;
@@ -42,7 +47,7 @@ interface NamedWebhook {
 
 /** The row of a webhook; throws 404, and 403 if the operator's token is not of this role for its env, or for all. */
 async function findPermittedWebhook(
-  { store }: Pick<Dependencies, 'store'>,
+  { store }: WebhookDependencies,
   { operator, id }: NamedWebhook,
   role: Role,
 ): Promise<WebhookRow> {
@@ -54,7 +59,7 @@ async function findPermittedWebhook(
 
 /** A page of webhooks by id: of an env, else of all that the operator may see. */
 export async function listWebhooks(
-  { store }: Dependencies,
+  { store }: WebhookDependencies,
   { operator, env, after, limit }: { operator: Operator; env?: string; after?: string; limit: number },
 ): Promise<{ webhooks: Webhook[]; next: string | null }> {
   const envs = env === undefined ? visibleEnvs(operator.permissions) : [env];
@@ -81,7 +86,7 @@ interface WebhookFields {
  * 409 `WEBHOOK_LIMIT`, and 422: `WEBHOOK_INVALID` for one that is told nothing and that no gate can ask, `WEBHOOK_URL_INVALID`.
  */
 export async function createWebhook(
-  deps: Dependencies,
+  deps: WebhookDependencies,
   { operator, caller, fields }: { operator: Operator; caller: AuditCaller; fields: WebhookFields },
 ): Promise<Webhook & { secret: string }> {
   const { name, env, url, format, events } = fields;
@@ -108,7 +113,7 @@ export async function createWebhook(
 
 /** Deletes a webhook with what was still to be delivered to it; throws 404 and 403. */
 export async function deleteWebhook(
-  deps: Dependencies,
+  deps: WebhookDependencies,
   { caller, ...named }: NamedWebhook & { caller: AuditCaller },
 ): Promise<void> {
   const { id, name, env } = await findPermittedWebhook(deps, named, 'admin');
@@ -120,7 +125,7 @@ export async function deleteWebhook(
 
 /** Gives a webhook another secret, which is in the answer only; the one before also signs for a day. Throws 404 and 403. */
 export async function rotateSecret(
-  deps: Dependencies,
+  deps: WebhookDependencies,
   { caller, ...named }: NamedWebhook & { caller: AuditCaller },
 ): Promise<{ secret: string; previous_until: string }> {
   const { id, name, env } = await findPermittedWebhook(deps, named, 'admin');
@@ -135,7 +140,7 @@ export async function rotateSecret(
 }
 
 /** Why a webhook cannot go to the address in a URL; a name is judged when it is resolved. */
-function addressFault({ settings }: Dependencies, url: URL): string | null {
+function addressFault({ settings }: WebhookDependencies, url: URL): string | null {
   const policy = policyFor(url, settings.webhooks.private_addresses);
   if (isAllowedHost(url, policy)) return null;
   const isPrivate = isAllowedHost(url, { ...policy, allowsPrivate: true });
@@ -143,7 +148,7 @@ function addressFault({ settings }: Dependencies, url: URL): string | null {
 }
 
 function rowOf(
-  { sealer, clock }: Dependencies,
+  { sealer, clock }: WebhookDependencies,
   { name, env, events, format, url }: WebhookFields,
   { secret, actor }: { secret: string; actor: string },
 ): WebhookRow {
@@ -185,7 +190,7 @@ function deadLetterView(row: WebhookDeliveryRow & { dead_at: number }): DeadLett
 
 /** A page of the events that could not be delivered to a webhook, newest first; throws 404 and 403. */
 export async function listDeadLetters(
-  deps: Dependencies,
+  deps: WebhookDependencies,
   { before, limit, ...named }: NamedWebhook & { before?: Place | undefined; limit: number },
 ): Promise<{ deliveries: DeadLetter[]; last: Place | null }> {
   const { id } = await findPermittedWebhook(deps, named, 'viewer');
@@ -195,7 +200,7 @@ export async function listDeadLetters(
 
 /** Tries dead letters of a webhook again, all or one; tells how many. Throws 404 and 403. */
 export async function redeliver(
-  deps: Dependencies,
+  deps: WebhookDependencies,
   { caller, delivery, ...named }: NamedWebhook & { caller: AuditCaller; delivery?: string | undefined },
 ): Promise<{ queued: number }> {
   const { id, name, env } = await findPermittedWebhook(deps, named, 'admin');
@@ -218,7 +223,7 @@ interface TestResult {
 
 /** Sends a test to a webhook, once and at once; what waits for its endpoint goes on when it has worked. Throws 404 and 403. */
 export async function testWebhook(
-  deps: Dependencies,
+  deps: WebhookDependencies,
   { caller, signal, ...named }: NamedWebhook & { caller: AuditCaller; signal: AbortSignal },
 ): Promise<TestResult> {
   const webhook = await findPermittedWebhook(deps, named, 'admin');

@@ -1,4 +1,4 @@
-import { createLog } from './startServer.ts';
+import { createLog } from './log.ts';
 
 function logged(level: 'error' | 'warn' | 'info' | 'debug') {
   const lines: string[] = [];
