@@ -74,6 +74,7 @@ Exit codes:
   0   done
   1   refused or failed
   2   wrong usage
+  3   another bundle or a later pipeline came first
   75  try again later
   77  not permitted
 

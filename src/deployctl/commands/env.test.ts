@@ -70,3 +70,22 @@ it.each([
   const outcome = await at.deployer.run(command);
   expect(outcome).toMatchObject({ exit, stdout: '', stderr: expect.stringContaining(`deployctl: ${code}`) as string });
 });
+
+it('promotes only under its conditions, and ends with 3 where another one came first', async () => {
+  await addHost(at.service, 'eu-4');
+  const [one, two] = [
+    await offerBytes(at.service, 'eu-4', Buffer.from('1')),
+    await offerBytes(at.service, 'eu-4', Buffer.from('2')),
+  ];
+  const exitOf = async (more: string, sha = one) => {
+    const { exit, stderr } = await at.deployer.run(`promote eu-4 ${sha} ${more}`);
+    return [exit, /^deployctl: (\w+)/.exec(stderr)?.[1] ?? ''];
+  };
+  expect((await at.deployer.run('promote eu-4 --none')).exit).toBe(0);
+  expect(await exitOf('--if-desired none --pipeline 7')).toEqual([0, '']);
+  expect(await exitOf('--if-desired none', two)).toEqual([3, 'DESIRED_DIFFERS']);
+  expect(await exitOf('--pipeline 6', two)).toEqual([3, 'PIPELINE_STALE']);
+  expect(await exitOf(`--if-desired ${one.slice(0, 12)} --pipeline 7`, two)).toEqual([0, '']);
+  expect(await exitOf('--if-desired 0000', two)).toEqual([2, 'SHA_INVALID']);
+  expect((await at.deployer.run(`promote eu-4 ${one} --pipeline x`)).exit).toBe(2);
+});

@@ -3,6 +3,7 @@ import type { Result, Run, Session } from '../config/session.ts';
 import { readTrustFile } from '../config/trustFile.ts';
 import { path } from '../core/client.ts';
 import { CtlError, usageError } from '../core/ctlError.ts';
+import { conditionsOf, ifDesiredOption, pipelineOption, type PromotionOptions } from '../core/conditions.ts';
 import { wholeSha } from '../core/lists.ts';
 import { formatFacts, formatTable, shortSha, signatureSteps } from '../core/table.ts';
 import type { Bundle, Env, EnvDetails } from '../core/types.ts';
@@ -127,22 +128,25 @@ export function addPromote(program: Command, run: Run): void {
     .argument('<env>', 'name of the environment')
     .argument('[sha]', 'digest of a pushed bundle, or its first characters')
     .option('--none', 'deploy nothing; hosts keep running what they have')
+    .addOption(ifDesiredOption())
+    .addOption(pipelineOption())
     .action(run(promote));
 }
 
 async function promote(
   session: Session,
   [env, sha]: [string, string | undefined],
-  { none = false }: { none?: boolean },
+  { none = false, ...conditions }: { none?: boolean } & PromotionOptions,
 ): Promise<Result> {
   if (none === (sha !== undefined)) throw usageError('SHA_INVALID', 'give the digest of a bundle, or --none');
   const api = await session.api();
   const sha256 = sha === undefined ? null : await wholeSha(api, sha, env);
-  const call = { method: 'PUT', path: path`/v1/envs/${env}/desired`, json: { sha256 } } as const;
-  const json = await api.call<EnvDetails>(call).catch((error: unknown) => {
+  const json = { sha256, ...(await conditionsOf(api, env, conditions)) };
+  const call = { method: 'PUT', path: path`/v1/envs/${env}/desired`, json } as const;
+  const details = await api.call<EnvDetails>(call).catch((error: unknown) => {
     throw sha256 === null ? error : withSteps(error, { env, sha256 });
   });
-  return { json, text: formatEnv(json) };
+  return resultOf(details);
 }
 
 /** Names the commands that finish a bundle which awaits signatures. */

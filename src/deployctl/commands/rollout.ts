@@ -4,6 +4,7 @@ import type { TimeWindow } from '../../api/timeWindow.rules.ts';
 import type { Result, Run, Session } from '../config/session.ts';
 import { type ApiCall, path } from '../core/client.ts';
 import { countOption, formatLabels, numberOption, waveOption, windowOption } from '../core/input.ts';
+import { conditionsOf, ifDesiredOption, pipelineOption, type PromotionOptions } from '../core/conditions.ts';
 import { wholeSha } from '../core/lists.ts';
 import { formatAge, formatFacts, formatTable, formatTime, shortSha } from '../core/table.ts';
 import type { Rollout, RolloutWave, WaveSize } from '../core/types.ts';
@@ -49,10 +50,12 @@ function addStart(rollout: Command, run: Run): void {
       "start waves only in this window: 'mon-fri 08:30+90 Europe/Berlin'; repeatable",
       windowOption,
     )
+    .addOption(ifDesiredOption())
+    .addOption(pipelineOption())
     .action(run(startRollout));
 }
 
-interface StartOptions {
+interface StartOptions extends PromotionOptions {
   wave?: PlannedWave[];
   maxFailures: number;
   soak: number;
@@ -64,11 +67,17 @@ interface StartOptions {
 async function startRollout(
   session: Session,
   [env, sha]: [string, string],
-  { wave: waves = [], maxFailures, soak, window: windows = [], ...gate }: StartOptions,
+  { wave: waves = [], maxFailures, soak, window: windows = [], ...more }: StartOptions,
 ): Promise<Result> {
-  const sha256 = await wholeSha(await session.api(), sha, env);
-  const plan = { waves, max_failures: maxFailures, soak_s: soak, windows, ...gateOf(gate) };
-  return change(session, { method: 'POST', path: path`/v1/envs/${env}/rollouts`, json: { sha256, ...plan } });
+  const api = await session.api();
+  const sha256 = await wholeSha(api, sha, env);
+  const conditions = await conditionsOf(api, env, more);
+  const plan = { waves, max_failures: maxFailures, soak_s: soak, windows, ...gateOf(more) };
+  return change(session, {
+    method: 'POST',
+    path: path`/v1/envs/${env}/rollouts`,
+    json: { sha256, ...plan, ...conditions },
+  });
 }
 
 function gateOf({ gate = false, gateWebhook }: Pick<StartOptions, 'gate' | 'gateWebhook'>) {

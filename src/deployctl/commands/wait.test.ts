@@ -63,6 +63,17 @@ it('does not wait on when a host refuses the bundle', async () => {
   expect(stderr).toContain(`REFUSED: ${id} (berlin): service web: build`);
 });
 
+it.each([
+  ['eu-1', 'aaaaaaaa', 0, ''],
+  [id, desired, 0, ''],
+  ['eu-1', 'b'.repeat(64), 3, 'deployctl: DESIRED_DIFFERS: aaaaaaaaaaaa is desired of eu-1 now'],
+  ['eu-1', '', 2, 'It must be 8 to 64 hex digits.'],
+])('of %s waits for the bundle %j only: exit %i', async (target, bundle, exit, text) => {
+  backend['applied_sha'] = desired;
+  const outcome = await wait(target, () => undefined, '--bundle', bundle);
+  expect(outcome).toMatchObject({ exit, stderr: expect.stringContaining(text) as string });
+});
+
 it('does not take a refusal of before for one of now', async () => {
   backend['last_report'] = report('r1', 'refused');
   const outcome = await wait('eu-1', () => (backend['applied_sha'] = desired));

@@ -2,7 +2,7 @@ import type { Command } from 'commander';
 import type { Result, Run, Session } from '../config/session.ts';
 import { type Api, path } from '../core/client.ts';
 import { CtlError, exits } from '../core/ctlError.ts';
-import { countOption } from '../core/input.ts';
+import { countOption, shaOption } from '../core/input.ts';
 import { type Page, readPages } from '../core/lists.ts';
 import { shortSha } from '../core/table.ts';
 import type { Backend, BackendDetails, Env, ReceivedReport } from '../core/types.ts';
@@ -14,6 +14,7 @@ export function addWait(program: Command, run: Run): void {
     .description('Wait until all hosts of an environment (or one host) have applied the desired bundle')
     .argument('<env-or-id>', 'name of an environment, or id of a backend')
     .option('--timeout <seconds>', 'maximum time to wait', countOption, 900)
+    .option('--bundle <sha>', 'stop with exit code 3 as soon as another bundle is desired', shaOption)
     .option('--interval <seconds>', 'time between two checks', countOption, 5)
     .action(run(wait));
 }
@@ -21,7 +22,7 @@ export function addWait(program: Command, run: Run): void {
 async function wait(
   session: Session,
   [target]: [string],
-  { timeout, interval }: { timeout: number; interval: number },
+  { timeout, interval, bundle }: { timeout: number; interval: number; bundle?: string },
 ): Promise<Result> {
   const { clock, io } = session;
   const api = await session.api();
@@ -29,7 +30,7 @@ async function wait(
   const oldReports = new Set<string>();
   for (let told: string | null = null; ;) {
     const isOver = clock.now() >= deadline;
-    const seen = await look(api, target).catch(unlessTemporary(isOver));
+    const seen = await look(api, target, bundle).catch(unlessTemporary(isOver));
     if (seen !== null) {
       const line = formatConvergence(seen, shortSha);
       if (seen.waiting.length === 0) return { json: seen.json, text: line };
@@ -51,34 +52,40 @@ interface Seen extends Convergence {
 /** A bundle that one host refuses, most others refuse too: it is enough to ask a few. */
 const maxLate = 10;
 
-async function look(api: Api, target: string): Promise<Seen> {
-  const { json, backends } = isId(target) ? await lookAtBackend(api, target) : await lookAtEnv(api, target);
+async function look(api: Api, target: string, bundle?: string): Promise<Seen> {
+  const { json, desired, backends } = isId(target) ? await lookAtBackend(api, target) : await lookAtEnv(api, target);
+  if (bundle !== undefined && !desired.startsWith(bundle)) throw superseded(target, desired);
   const convergence = convergenceOf(backends);
   const ids = convergence.waiting.slice(0, maxLate).map(({ id }) => id);
   return { json, ...convergence, late: await Promise.all(ids.map((id) => readBackend(api, id))) };
 }
 
-type Looked = { json: object; backends: Backend[] };
+type Looked = { json: object; desired: string; backends: Backend[] };
 
 async function lookAtEnv(api: Api, name: string): Promise<Looked> {
   const env = await api.call<Env>({ method: 'GET', path: path`/v1/envs/${name}` });
-  requireDesired(env, name);
+  const desired = desiredOf(env, name);
   const query = { env: name, state: 'active' };
   const call = { path: '/v1/backends', query, key: 'backends', cursor: 'after', limit: Infinity } as const;
   const json: Page<'backends', Backend> = await readPages(api, call);
-  return { json, backends: json.backends };
+  return { json, desired, backends: json.backends };
 }
 
 async function lookAtBackend(api: Api, id: string): Promise<Looked> {
   const json = await readBackend(api, id);
   if (['retiring', 'finishing', 'retired'].includes(json.state))
     throw failure('BACKEND_RETIRED', `backend ${id} is ${json.state}`);
-  requireDesired(json, id);
-  return { json, backends: [json] };
+  return { json, desired: desiredOf(json, id), backends: [json] };
 }
 
-function requireDesired({ desired_sha }: Pick<Env, 'desired_sha'>, name: string): void {
-  if (desired_sha === null) throw failure('NOTHING_DESIRED', `nothing is desired of ${name}`, '`deployctl promote`');
+function desiredOf({ desired_sha }: Pick<Env, 'desired_sha'>, name: string): string {
+  if (desired_sha !== null) return desired_sha;
+  throw failure('NOTHING_DESIRED', `nothing is desired of ${name}`, '`deployctl promote`');
+}
+
+function superseded(target: string, desired: string): CtlError {
+  const message = `${shortSha(desired)} is desired of ${target} now`;
+  return new CtlError({ exit: exits.superseded, code: 'DESIRED_DIFFERS', message });
 }
 
 /** A service that is away for a moment does not end the wait. */

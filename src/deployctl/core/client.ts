@@ -120,7 +120,7 @@ function answerError(status: number, body: unknown): CtlError {
   const { code, text } = parseErrorBody(body);
   const known = code ?? 'PROTOCOL_INVALID';
   return new CtlError({
-    exit: exitOf(status),
+    exit: superseded.has(known) ? exits.superseded : exitOf(status),
     code: known,
     message: text ?? `the service answered ${status}`,
     ...remedyOf(known, status),
@@ -154,6 +154,9 @@ function exitOf(status: number): Exit {
   return isTemporary(status) ? exits.temporary : exits.failed;
 }
 
+/** Codes of a promotion that came too late; nothing failed. */
+const superseded = new Set(['DESIRED_DIFFERS', 'PIPELINE_STALE']);
+
 function refusalsOf(body: unknown): BundleRefusal[] {
   const error = isObject(body) && isObject(body.error) ? body.error : {};
   const refusals = Array.isArray(error['refusals']) ? (error['refusals'] as unknown[]) : [];
@@ -180,8 +183,10 @@ const remedies: Record<string, string> = {
   BUNDLE_MISSING: '`deployctl push` its archive again, or a newer bundle',
   BUNDLE_NOT_FOUND: '`deployctl push` it first; `deployctl bundle list` shows what is there',
   CONFIRM_REQUIRED: 'add --confirm: its host is taken down, and its credentials are revoked',
+  DESIRED_DIFFERS: '`deployctl env show ENV` shows the desired bundle; promote again if yours is to replace it',
   ENV_EXISTS: '`deployctl env show` tells what it is',
   ENV_IN_USE: 'retire its backends first: `deployctl backend list --env ENV`',
+  PIPELINE_STALE: 'nothing, if the later pipeline has what you want; without --pipeline an older bundle is promoted',
   ROLLOUT_ACTIVE: '`deployctl rollout show ENV` tells where it is; `deployctl rollout abort ENV` ends it',
   ROLLOUT_STATE: '`deployctl rollout show ENV` tells where it is',
   SEQUENCE_STALE: 'pack anew with `deployctl bundle pack --next`',

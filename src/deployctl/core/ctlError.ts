@@ -4,7 +4,7 @@ import type { Refusal } from '../../../machines/refusals.ts';
 import { monotonicMs } from '../../core/clock.ts';
 
 /** Exit codes: the last two are those of sysexits.h. */
-export const exits = { done: 0, failed: 1, usage: 2, temporary: 75, notPermitted: 77 } as const;
+export const exits = { done: 0, failed: 1, usage: 2, superseded: 3, temporary: 75, notPermitted: 77 } as const;
 export type Exit = (typeof exits)[keyof typeof exits];
 
 /** Why a bundle was refused; a code of the tenancy service may be newer than this program. */

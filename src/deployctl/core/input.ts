@@ -11,6 +11,12 @@ export function countOption(text: string): number {
   return Number(text);
 }
 
+/** A digest of a bundle, or its first characters. */
+export function shaOption(text: string): string {
+  if (!/^[0-9a-f]{8,64}$/.test(text)) throw new InvalidArgumentError('It must be 8 to 64 hex digits.');
+  return text;
+}
+
 /** Collects the values of an option that may be given several times. */
 export function collectOption(value: string, previous: string[] = []): string[] {
   return [...previous, value];

@@ -9,7 +9,7 @@ import type { AuditCaller } from '../core/operator.ts';
 import { storageError } from '../peers/bundleStorage.ts';
 import { findBundle, findReplacement } from '../store/bundles.ts';
 import type { BundleRow, EnvRow } from '../store/database.ts';
-import { findBundleTrust, findEnv, lockEnv, reserveSequence, setDesiredSha } from '../store/envs.ts';
+import { findBundleTrust, findEnv, lockEnv, reserveSequence, setDesiredSha, setPipeline } from '../store/envs.ts';
 import type { Store } from '../store/openStore.ts';
 import { addAuditEntry } from '../store/people.ts';
 import { announceAwaited } from '../webhooks/deliver.ts';
@@ -176,18 +176,28 @@ async function takeSequence({ store }: { store: Store }, env: string): Promise<n
   return sequence;
 }
 
+/** The bundle that is to become the desired one of an env, or none, and what must hold of the env. */
+export interface Promotion {
+  env: string;
+  sha256: string | null;
+  /** The bundle that must be desired until then. */
+  if_desired?: string | null;
+  /** Number of the pipeline that promotes. */
+  pipeline?: number;
+}
+
 /**
- * Locks an env that a bundle is to become the desired one of, or none; bundles of a locked env are not removed. Throws 404,
- * and 409: `ROLLOUT_ACTIVE`, `BUNDLE_ENV` for a bundle of another env, `SIGNATURE_AWAITED` for one that the hosts of the env
- * would refuse.
+ * Locks the env of a promotion; bundles of a locked env are not removed. Throws 404, and 409: `ROLLOUT_ACTIVE`,
+ * `DESIRED_DIFFERS` and `PIPELINE_STALE` where a condition does not hold, `BUNDLE_ENV` for a bundle of another env,
+ * `SIGNATURE_AWAITED` for one that the hosts of the env would refuse.
  */
-export async function lockPromotable(
-  work: Store,
-  { env, sha256 }: { env: string; sha256: string | null },
-): Promise<EnvRow> {
+export async function lockPromotable(work: Store, promotion: Promotion): Promise<EnvRow> {
+  const { env, sha256, pipeline } = promotion;
   const row = await lockEnv(work, env);
   if (row === null) throw notFound('env');
+  requireConditions(row, promotion);
   requireNoRollout(row);
+  if (pipeline !== undefined) await setPipeline(work, env, pipeline);
   if (sha256 === null) return row;
   const bundle = await findBundle(work, sha256);
   if (bundle === null) throw notFound('bundle');
@@ -195,6 +205,17 @@ export async function lockPromotable(
   const { signature, signers } = await viewBundle(work, bundle);
   if (signature === 'awaiting signature') throw signatureAwaited(env, signers);
   return row;
+}
+
+function requireConditions({ name, ...row }: EnvRow, { if_desired, pipeline }: Promotion): void {
+  if (if_desired !== undefined && row.desired_sha !== if_desired) {
+    const message = `the desired bundle is ${row.desired_sha ?? 'none'}, not ${if_desired ?? 'none'}`;
+    throw conflict({ code: 'DESIRED_DIFFERS', message, env: name });
+  }
+  if (pipeline !== undefined && row.pipeline !== null && row.pipeline > pipeline) {
+    const message = `pipeline ${row.pipeline} has promoted a bundle; ${pipeline} is older`;
+    throw conflict({ code: 'PIPELINE_STALE', message, env: name });
+  }
 }
 
 /** Throws 409 `ROLLOUT_ACTIVE` while an env has a rollout that is neither done nor aborted. */

@@ -69,7 +69,21 @@ export const EnvList = Type.Object({ envs: Type.Array(Env) }, { title: 'EnvList'
 export type EnvList = Static<typeof EnvList>;
 /** A new env. */
 export const NewEnv = Body({ name: EnvName, production: Type.Boolean() });
+/** What must hold of an env for a promotion; each is checked in the transaction that promotes. */
+export const promotionConditions = {
+  if_desired: Type.Optional({
+    ...Nullable(Sha256),
+    description: 'The bundle that must be desired now; null for none.',
+  }),
+  pipeline: Type.Optional(
+    Type.Integer({
+      minimum: 1,
+      maximum: Number.MAX_SAFE_INTEGER,
+      description: 'Number of the pipeline; none with a higher number may have promoted before.',
+    }),
+  ),
+};
 /** What is desired of an env; null for nothing. */
-export const Desired = Body({ sha256: Nullable(Sha256) });
+export const Desired = Body({ sha256: Nullable(Sha256), ...promotionConditions });
 /** A reserved sequence. */
 export const Sequence = Type.Object({ sequence: Type.Integer() }, { title: 'Sequence' });

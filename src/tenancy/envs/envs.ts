@@ -1,7 +1,7 @@
 import { setImmediate } from 'node:timers/promises';
 import { type BundleTrust, plainPem, readPublicKey } from '../../signatures/trust.ts';
 import { viewBundles } from '../bundles/bundleList.ts';
-import { lockPromotable, requireNoRollout } from '../bundles/repackBundle.ts';
+import { lockPromotable, type Promotion, requireNoRollout } from '../bundles/repackBundle.ts';
 import { ApiError, conflict, notFound } from '../core/apiError.ts';
 import { auditEntry, type AuditDependencies } from '../core/audit.ts';
 import type { AuditCaller, Operator } from '../core/operator.ts';
@@ -68,10 +68,11 @@ export async function deleteEnv(deps: AuditDependencies, { caller, env }: EnvAct
 /** Makes a bundle, or none, the desired one of an env; throws as `lockPromotable`. */
 export async function setDesired(
   deps: AuditDependencies,
-  { caller, env, sha256 }: EnvAct & { sha256: string | null },
+  { caller, ...promotion }: EnvAct & Promotion,
 ): Promise<EnvDetails> {
+  const { env, sha256 } = promotion;
   await deps.store.transaction().execute(async (work) => {
-    await lockPromotable(work, { env, sha256 });
+    await lockPromotable(work, promotion);
     await setDesiredSha(work, env, sha256);
     await addAuditEntry(work, auditEntry(deps, caller, { target: sha256 ?? 'none', env }));
   });

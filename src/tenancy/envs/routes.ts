@@ -63,11 +63,14 @@ export const envRoutes = [
     params: EnvParams,
     body: Desired,
     responses: { 200: EnvDetails },
-    errors: { 404: 'ENV_NOT_FOUND, BUNDLE_NOT_FOUND', 409: 'BUNDLE_ENV, ROLLOUT_ACTIVE, SIGNATURE_AWAITED' },
+    errors: {
+      404: 'ENV_NOT_FOUND, BUNDLE_NOT_FOUND',
+      409: 'BUNDLE_ENV, ROLLOUT_ACTIVE, SIGNATURE_AWAITED, DESIRED_DIFFERS, PIPELINE_STALE',
+    },
     act: 'env.desired',
     target: ({ body }) => body.sha256 ?? 'none',
     handle: async (deps, { caller, params, body }) =>
-      answer(200, await setDesired(deps, { caller, env: params.env, sha256: body.sha256 })),
+      answer(200, await setDesired(deps, { caller, env: params.env, ...body })),
   }),
   route({
     method: 'PUT',

@@ -2,6 +2,7 @@ import { type Static, Type } from 'typebox';
 import { haltReasons } from '../../../machines/rollout.ts';
 import { rolloutBounds } from '../../api/rolloutPlan.rules.ts';
 import { weekdays, windowBounds } from '../../api/timeWindow.rules.ts';
+import { promotionConditions } from '../envs/envSchemas.ts';
 import { Body, EnvName, Labels, Limit, Nullable, Sha256, Timestamp, Uuid } from '../http/commonSchemas.ts';
 
 const window = {
@@ -29,6 +30,7 @@ const NewWave = Body({
 /** A rollout to start. Without a number a wave takes all hosts with its labels; whatever is left comes last. */
 export const NewRollout = Body({
   sha256: Sha256,
+  ...promotionConditions,
   waves: Type.Array(NewWave, { maxItems: rolloutBounds.waves }),
   max_failures: Type.Integer({ minimum: 0, maximum: rolloutBounds.hosts }),
   soak_s: Type.Integer({ minimum: 0, maximum: rolloutBounds.soakSeconds }),

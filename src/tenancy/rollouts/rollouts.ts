@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { newRollout } from '../../../machines/rollout.ts';
 import { insertStoredBundle } from '../bundles/archives.ts';
-import { lockPromotable, resequenceBundle } from '../bundles/repackBundle.ts';
+import { lockPromotable, type Promotion, resequenceBundle } from '../bundles/repackBundle.ts';
 import { ApiError, conflict, notFound } from '../core/apiError.ts';
 import { auditEntry } from '../core/audit.ts';
 import type { AuditCaller } from '../core/operator.ts';
@@ -21,8 +21,7 @@ import { rolloutView } from './rolloutViews.ts';
 /** A rollout that an operator asks for. */
 interface NewRollout {
   caller: AuditCaller;
-  env: string;
-  sha256: string;
+  promotion: Promotion & { sha256: string };
   plan: RolloutPlan;
 }
 
@@ -32,12 +31,13 @@ interface NewRollout {
  */
 export async function startRollout(
   deps: RolloutDependencies,
-  { caller, env, sha256, plan }: NewRollout,
+  { caller, promotion, plan }: NewRollout,
 ): Promise<Rollout> {
+  const { env, sha256 } = promotion;
   requireValid(plan);
   const now = deps.clock();
   return deps.store.transaction().execute(async (work) => {
-    const { desired_sha } = await lockPromotable(work, { env, sha256 });
+    const { desired_sha } = await lockPromotable(work, promotion);
     await requireGate(work, env, plan);
     if (desired_sha === sha256) {
       throw conflict({ code: 'ALREADY_DESIRED', message: 'the bundle is desired of every host of the env', env });

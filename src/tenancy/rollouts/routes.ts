@@ -33,13 +33,18 @@ export const rolloutRoutes = [
     responses: { 201: Rollout },
     errors: {
       404: 'ENV_NOT_FOUND, BUNDLE_NOT_FOUND',
-      409: 'ALREADY_DESIRED, BUNDLE_ENV, ROLLOUT_ACTIVE, SIGNATURE_AWAITED',
+      409: 'ALREADY_DESIRED, BUNDLE_ENV, ROLLOUT_ACTIVE, SIGNATURE_AWAITED, DESIRED_DIFFERS, PIPELINE_STALE',
       422: 'ROLLOUT_INVALID',
     },
     act: 'rollout.start',
     target: ({ body }) => body.sha256,
-    handle: async (deps, { caller, params: { env }, body: { sha256, ...plan } }) =>
-      answer(201, await startRollout(deps, { caller, env, sha256, plan })),
+    handle: async (deps, { caller, params: { env }, body: { sha256, if_desired, pipeline, ...plan } }) => {
+      const conditions = {
+        ...(if_desired !== undefined && { if_desired }),
+        ...(pipeline !== undefined && { pipeline }),
+      };
+      return answer(201, await startRollout(deps, { caller, promotion: { env, sha256, ...conditions }, plan }));
+    },
   }),
   route({
     method: 'GET',

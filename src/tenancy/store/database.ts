@@ -44,6 +44,8 @@ interface EnvTable {
   pushed_sequence: number | null;
   /** The rollout that is neither done nor aborted. */
   rollout_id: Generated<string | null>;
+  /** The highest number of a pipeline that promoted a bundle. */
+  pipeline: Generated<number | null>;
   /** A deleted env keeps its row, so that one that is created again under its name gives no sequence twice. */
   deleted_at: number | null;
 }

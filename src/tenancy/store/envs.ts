@@ -46,11 +46,20 @@ export async function setDesiredSha(work: Store, name: string, sha256: string | 
   await work.updateTable('bundles').set({ replaces: null }).where('sha256', '=', sha256).execute();
 }
 
+/** Keeps the number of the pipeline that promotes a bundle. */
+export async function setPipeline(work: Store, name: string, pipeline: number): Promise<void> {
+  await work.updateTable('envs').set({ pipeline }).where('name', '=', name).execute();
+}
+
 /** Deletes an env, which keeps its sequences. */
 export async function markEnvDeleted(work: Store, name: string, now: number): Promise<void> {
   await setBundleTrust(work, name, null);
   await deleteWebhooksOf(work, name);
-  await work.updateTable('envs').set({ desired_sha: null, deleted_at: now }).where('name', '=', name).execute();
+  await work
+    .updateTable('envs')
+    .set({ desired_sha: null, pipeline: null, deleted_at: now })
+    .where('name', '=', name)
+    .execute();
 }
 
 /** Reserves the next sequence for a bundle of an env, which nobody else gets; null if there is no such env. */

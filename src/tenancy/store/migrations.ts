@@ -18,6 +18,7 @@ export const migrations: Record<string, Migration> = {
   '0013-emergencies': { up: addEmergencies },
   '0014-list-filters': { up: addListFilters },
   '0015-swarms': { up: addSwarms },
+  '0016-pipelines': { up: addPipelines },
 };
 
 type Schema = Kysely<unknown>['schema'];
@@ -411,6 +412,11 @@ async function addSwarms({ schema }: Kysely<unknown>): Promise<void> {
     .columns(['swarm_id', 'env', 'id'])
     .where('swarm_id', 'is not', null)
     .execute();
+}
+
+/** Which pipeline promoted last, so that an older one does not promote after it. */
+async function addPipelines({ schema }: Kysely<unknown>): Promise<void> {
+  await schema.alterTable('envs').addColumn('pipeline', 'bigint').execute();
 }
 
 /** True for a store in PostgreSQL, false for one in SQLite. */

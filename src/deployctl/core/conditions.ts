@@ -1,0 +1,33 @@
+import { Option } from 'commander';
+import type { Api } from './client.ts';
+import { countOption } from './input.ts';
+import { wholeSha } from './lists.ts';
+
+/** What must hold of an environment for a promotion, as given on the command line. */
+export interface PromotionOptions {
+  ifDesired?: string;
+  pipeline?: number;
+}
+
+/** `--if-desired`; an older service refuses it. */
+export function ifDesiredOption(): Option {
+  return new Option(
+    '--if-desired <sha>',
+    'promote only while this bundle is the desired one (none: while there is none)',
+  );
+}
+
+/** `--pipeline`; an older service refuses it. */
+export function pipelineOption(): Option {
+  const meaning = 'number of this pipeline; refused after a promotion by a pipeline with a higher number';
+  return new Option('--pipeline <number>', meaning).argParser(countOption);
+}
+
+/** The conditions as fields of the API; without options there are none, which older services accept. */
+export async function conditionsOf(api: Api, env: string, { ifDesired, pipeline }: PromotionOptions) {
+  const expected = async (text: string) => ({ if_desired: text === 'none' ? null : await wholeSha(api, text, env) });
+  return {
+    ...(ifDesired !== undefined && (await expected(ifDesired))),
+    ...(pipeline !== undefined && { pipeline }),
+  };
+}
