@@ -127,9 +127,9 @@ it.each<[string, Check, string[]]>([
     'is too small for images and state',
     checkDiskSpace({ known: [images(2 * gib - 1), state] }),
     [
-      ...['disk: failed', '1.9 GiB free on /var/lib/docker, /srv; 0.0 GiB free on /var/lib/deployd'],
+      ...['disk: failed', '1.9 GiB free on /var/lib/docker, /srv; 0.0 MiB free on /var/lib/deployd'],
       ...['1.9 GiB free on /var/lib/docker, /srv, 2.0 GiB must be', 'sudo docker system prune'],
-      ...['0.0 GiB free on /var/lib/deployd, 0.1 GiB must be', 'sudo du -xsh /var/lib/deployd/*'],
+      ...['0.0 MiB free on /var/lib/deployd, 64.0 MiB must be', 'sudo du -xsh /var/lib/deployd/*'],
     ],
   ],
   [

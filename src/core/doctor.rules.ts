@@ -1,4 +1,4 @@
-import { formatGibibytes, formatSkew, maxSkewS, terminalSafe } from './text.rules.ts';
+import { formatSize, formatSkew, maxSkewS, terminalSafe } from './text.rules.ts';
 
 /** One problem of this host, and a command that fixes it. */
 export interface Finding {
@@ -77,14 +77,14 @@ export function checkDiskSpace(filesystems: Fact<readonly DiskSpaceFacts[]>): Ch
     if (freeBytes === null)
       return [{ problem: `cannot tell how much is free on ${where}`, fix: `df -h ${paths.join(' ')}` }];
     if (freeBytes >= neededBytes) return [];
-    const problem = `${formatFreeSpace(freeBytes)} free on ${where}, ${formatGibibytes(neededBytes, Math.ceil)} must be`;
+    const problem = `${formatFreeSpace(freeBytes)} free on ${where}, ${formatSize(neededBytes, Math.ceil)} must be`;
     return [{ problem, fix: purpose === 'images' ? 'sudo docker system prune' : `sudo du -xsh ${where}/*` }];
   });
   return checkResult('disk', detail, findings);
 }
 
 function formatFreeSpace(bytes: number | null): string {
-  return bytes === null ? 'an unknown amount' : formatGibibytes(bytes, Math.floor);
+  return bytes === null ? 'an unknown amount' : formatSize(bytes, Math.floor);
 }
 
 /** Facts of the configuration file. */

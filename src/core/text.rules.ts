@@ -32,9 +32,10 @@ function cellAt(rows: number[][], row: number, column: number): number {
   return rows[row]?.[column] ?? Infinity;
 }
 
-/** `7.5 GiB`. Round needs up and free space down, so that a refusal never shows enough space. */
-export function formatGibibytes(bytes: number, round: (value: number) => number): string {
-  return `${(round((bytes / 2 ** 30) * 10) / 10).toFixed(1)} GiB`;
+/** `7.5 GiB`, or `512.0 MiB` below a GiB. Round needs up and free space down, so that a refusal never shows enough space. */
+export function formatSize(bytes: number, round: (value: number) => number): string {
+  const [unit, size] = bytes < 2 ** 30 ? ['MiB', 2 ** 20] : ['GiB', 2 ** 30];
+  return `${(round((bytes / size) * 10) / 10).toFixed(1)} ${unit}`;
 }
 
 /** How a text is meant; `plain` is as it is. */

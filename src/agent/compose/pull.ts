@@ -2,10 +2,11 @@ import { failedFault, Fault } from '../../../machines/fault.ts';
 import type { Bundle } from '../../../machines/types.ts';
 import { pullPlanOf, type ServiceImage } from '../../bundle/plan/images.rules.ts';
 import { pullIntervalMs } from '../../bundle/policy/quantities.rules.ts';
+import { monotonicMs } from '../../core/clock.ts';
 import { printable } from '../../core/text.rules.ts';
 import { isSecretFree, registryLoginsOf } from '../apply/readSecrets.ts';
 import { catchFault } from '../journal/faults.ts';
-import { pullRoundsOf } from '../release/images.rules.ts';
+import { imagePullsOf } from '../release/images.rules.ts';
 import type { ReleaseRecord } from '../release/record.rules.ts';
 import { composeReleaseOf } from '../release/restoreRelease.ts';
 import { type ComposeDependencies, rethrowAsEngineFault } from './observe.ts';
@@ -26,12 +27,14 @@ export async function pull(deps: ComposeDependencies, bundle: Bundle, signal: Ab
     await recordPulledImages(deps, bundle.sha);
     return;
   }
-  const rounds = pullRoundsOf(pulled, registryLoginsOf(deps, bundle));
+  const pulls = imagePullsOf(pulled, registryLoginsOf(deps, bundle));
   deps.tick.readProgress = await pullProgress(deps, bundle.sha);
+  const endMs = monotonicMs() + deps.settings.pull_timeout_s * 1000;
   try {
-    for (const { services, logins } of rounds) {
+    for (const { services, logins } of pulls) {
+      const timeoutS = Math.max(0, endMs - monotonicMs()) / 1000;
       await deps.compose
-        .pull({ ...release, services }, logins, signal)
+        .pull({ ...release, services, timeoutS }, logins, signal)
         .catch((error: unknown) => rethrowAsEngineFault(deps, error));
     }
   } finally {

@@ -168,7 +168,16 @@ export const configKeys: Readonly<Record<DottedKey<Omit<Settings, 'config_file'>
     'Longest pause in a bundle download; at most `download_timeout_s`.',
   ),
   download_timeout_s: optional(integer('seconds', 1, secondsPerDay), 1800, 'Timeout of a whole bundle download.'),
-  pull_timeout_s: optional(integer('seconds', 1, secondsPerDay), 1800, 'Timeout of compose pull.'),
+  pull_stall_s: optional(
+    integer('seconds', 1, 3600),
+    120,
+    'Longest time without progress in the pull of an image; unpacking does not count.',
+  ),
+  pull_timeout_s: optional(
+    integer('seconds', 1, secondsPerDay),
+    14_400,
+    'Timeout of pulling all images of a bundle, one after the other.',
+  ),
   up_timeout_s: optional(integer('seconds', 1, secondsPerDay), 600, 'Timeout of compose up.'),
   down_timeout_s: optional(integer('seconds', 1, secondsPerDay), 600, 'Timeout of compose down.'),
   health_timeout_s: optional(

@@ -52,6 +52,7 @@ export interface Settings {
   readonly http_timeout_s: number;
   readonly download_stall_s: number;
   readonly download_timeout_s: number;
+  readonly pull_stall_s: number;
   readonly pull_timeout_s: number;
   readonly up_timeout_s: number;
   readonly down_timeout_s: number;

@@ -23,6 +23,7 @@ async function composeOf(script: string, limits?: ResourceLimits): Promise<Compo
     compose: program,
     container_host: 'unix:///x',
     up_timeout_s: 60,
+    pull_stall_s: 1,
     pull_timeout_s: 60,
   } as Settings;
   return createCompose(settings, 'deployd-eu-1', { redactor: () => createRedactor(['hunter2-secret']), limits });
@@ -48,6 +49,39 @@ it('pulls an image by its digest alone, for the platform of its service, with lo
     `{"services":{"image":{"image":"${reference}","platform":"linux/arm64"}}}{"auths":{"reg.example":{"auth":"${auth}"}}}`,
   );
   expect(existsSync(join(dir, 'eu-1', 'docker-config'))).toBe(false);
+});
+
+describe('a pull', () => {
+  const layer = ' 73cbe64c5a73';
+  const pullBy = async (script: string, timeoutS = 60) => {
+    const compose = await composeOf(`case "$*" in *version*) echo 2.26.1; exit;; esac\n${script}`);
+    return compose.pull({ dir, files: ['a.yaml'], profiles: [], services: ['web'], timeoutS }, [], never);
+  };
+
+  it.each([
+    [
+      'nothing arrives for pull_stall_s',
+      60,
+      'nothing arrived for 1s (pull_stall_s); 1.0 MiB of 2.0 MiB arrived after ',
+    ],
+    [
+      'its time is over',
+      0.2,
+      'timed out after 60s (pull_timeout_s, for all images together); 1.0 MiB of 2.0 MiB arrived after ',
+    ],
+  ])('is given up when %s', async (_when, timeoutS, reason) => {
+    const script = `echo '${layer} Downloading [=>  ]  1.049MB/2.097MB' >&2; echo 'no hunter2-secret' >&2; exec sleep 1000`;
+    await expect(pullBy(script, timeoutS)).rejects.toMatchObject({
+      code: 'PULL_FAILED',
+      message: expect.stringContaining(`failed: docker compose pull failed (rc=143): ${reason}`) as string,
+      tail: 'no [REDACTED]\n',
+    });
+  });
+
+  it('lasts as long as something arrives, and while a layer is unpacked', async () => {
+    const arrivals = [1, 2, 3].map((part) => `echo '${layer} Downloading ${part}MB' >&2; sleep 0.6`);
+    await pullBy(`${arrivals.join('; ')}; echo '${layer} Extracting 1MB' >&2; sleep 1.5`);
+  });
 });
 
 describe('a compose that cannot be started', () => {

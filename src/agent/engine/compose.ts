@@ -3,6 +3,7 @@ import { totalmem } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Fault } from '../../../machines/fault.ts';
+import { monotonicMs } from '../../core/clock.ts';
 import { diskFault, isEACCES, isENOENT } from '../../core/errors.rules.ts';
 import type { Settings } from '../config/settings.ts';
 import type { Redactor } from '../secrets/redactor.ts';
@@ -25,6 +26,7 @@ import {
   type RunOptions,
   runProgram,
 } from './programs.ts';
+import { PullProgress } from './pullProgress.rules.ts';
 import { type RegistryLogin, removeLogins, withLogins } from './registries.ts';
 
 /** A release for compose: its real directory, its compose files in order, and the chosen profiles. */
@@ -40,9 +42,11 @@ interface StartedRelease extends ComposeRelease {
   dependenciesS?: number;
 }
 
-/** A release, and the services whose images are pulled; all if there are none. */
+/** A release, and the services that have one image, which is pulled. */
 interface PulledServices extends ComposeRelease {
   services: readonly string[];
+  /** Seconds that are left for it. */
+  timeoutS: number;
 }
 
 /** An image to pull, `<repository>@<digest>`, and the platform if its service names one. */
@@ -76,7 +80,7 @@ export function createCompose(
 ) {
   const { pull_timeout_s, up_timeout_s, down_timeout_s } = settings;
   const dir = join(settings.state_dir, settings.env, 'docker-config');
-  const { find, forget, call, step } = createRunner({ settings, project, redactor, dir, limits, podmanVersion });
+  const { find, forget, call, step, pull } = createRunner({ settings, project, redactor, dir, limits, podmanVersion });
   return {
     /** Throws COMPOSE_UNSUPPORTED without a compose that works with the engine. */
     probe: async (signal: AbortSignal): Promise<void> => void (await find(signal)),
@@ -87,11 +91,9 @@ export function createCompose(
     /** Aborts a running discovery of compose; the next call starts a new one. */
     forget,
 
-    /** Pulls the images of some services. */
-    pull: ({ services, ...release }: PulledServices, logins: RegistryLogin[], signal: AbortSignal) =>
-      withLogins(dir, logins, () =>
-        step({ name: 'pull', args: ['--quiet', ...services], release, timeoutS: pull_timeout_s }, signal),
-      ),
+    /** Pulls the image of some services. Throws PULL_FAILED also when nothing arrives for `pull_stall_s`. */
+    pull: ({ services, timeoutS, ...release }: PulledServices, logins: RegistryLogin[], signal: AbortSignal) =>
+      withLogins(dir, logins, () => pull({ services, release, timeoutS }, signal)),
 
     /** Pulls one image by its digest, whatever release it is of. */
     pullDigest: ({ reference, platform }: DigestToPull, logins: RegistryLogin[], signal: AbortSignal) =>
@@ -99,7 +101,7 @@ export function createCompose(
         const service = { image: reference, ...(platform !== null && { platform }) };
         await writeWithoutSync(join(dir, DIGEST_FILE), JSON.stringify({ services: { image: service } }), 0o600);
         const release = { dir, files: [DIGEST_FILE], profiles: [] };
-        await step({ name: 'pull', args: ['--quiet'], release, timeoutS: pull_timeout_s }, signal);
+        await pull({ services: [], release, timeoutS: pull_timeout_s }, signal);
       }),
 
     /**
@@ -188,10 +190,12 @@ interface ComposeCall {
   release: ComposeRelease | null;
   timeoutS: number;
   onStdout?: RunOptions['onStdout'];
+  onErrorLine?: RunOptions['onErrorLine'];
+  giveUp?: RunOptions['giveUp'];
 }
 
 interface ComposeStep extends ComposeCall {
-  name: 'pull' | 'up' | 'down';
+  name: 'up' | 'down';
 }
 
 const stepCodes = { pull: 'PULL_FAILED', up: 'UP_FAILED', down: 'DOWN_FAILED' };
@@ -219,8 +223,47 @@ function createRunner({ settings, project, redactor, dir, limits, podmanVersion 
       code: stepCodes[composeStep.name],
       timeoutS: composeStep.timeoutS,
     });
-  return { find, forget: resetDiscovery, call, step };
+  const pull = async ({ services, release, timeoutS }: ImagePull, signal: AbortSignal) => {
+    const watch = watchPull(settings.pull_stall_s);
+    const { onErrorLine, giveUp } = watch;
+    const pullCall = { name: 'pull', args: [...services], release, timeoutS, onErrorLine, giveUp };
+    const result = await call(pullCall, signal).finally(watch.close);
+    const reason = watch.reason(result.timedOut ? settings.pull_timeout_s : null);
+    expectSuccess('compose pull', result, { code: stepCodes.pull, timeoutS, reason });
+  };
+  return { find, forget: resetDiscovery, call, step, pull };
 }
+
+/** The pull of one image, by the services that have it; by all of the release if there are none. */
+interface ImagePull {
+  services: readonly string[];
+  release: ComposeRelease;
+  timeoutS: number;
+}
+
+/** Follows what arrives of an image, and gives it up when nothing does for `stallS` seconds. */
+function watchPull(stallS: number) {
+  const progress = new PullProgress(monotonicMs());
+  const stalled = new AbortController();
+  const timer = setInterval(() => {
+    if (progress.stalledMs(monotonicMs()) >= stallS * 1000) stalled.abort();
+  }, STALL_POLL_MS).unref();
+  return {
+    onErrorLine: (line: string) => progress.read(line, monotonicMs()),
+    giveUp: stalled.signal,
+    close: () => clearInterval(timer),
+    /** Why the pull was given up; undefined if it was not. */
+    reason: (limitS: number | null): string | undefined => {
+      if (!stalled.signal.aborted && limitS === null) return undefined;
+      const why = stalled.signal.aborted
+        ? `nothing arrived for ${stallS}s (pull_stall_s)`
+        : `timed out after ${limitS}s (pull_timeout_s, for all images together)`;
+      return `${why}; ${progress.describe(monotonicMs())}`;
+    },
+  };
+}
+
+const STALL_POLL_MS = 250;
 
 /** Compose prefers these values to those of `.env`: nothing that a bundle may supply is among them. */
 function composeEnvironment(settings: Settings, configDir: string): Record<string, string> {

@@ -20,6 +20,10 @@ export interface RunOptions {
   stdin?: string | undefined;
   /** Receives raw standard output, secrets included; `stdout` and `tail` then contain none of it. */
   onStdout?: ((chunk: Buffer) => void) | undefined;
+  /** Receives each line of standard error; a line for which it returns true does not become part of `tail`. */
+  onErrorLine?: ((line: string) => boolean) | undefined;
+  /** Terminates the program, as its timeout does. */
+  giveUp?: AbortSignal | undefined;
 }
 
 /**
@@ -51,14 +55,14 @@ const OUTPUT_GRACE_MS = 1_000;
  * - All output is redacted, except for `onStdout`. Throws Fault `stopped` after an abort.
  */
 export async function runProgram(
-  { argv, cwd, env, timeoutS, redactor, limits, stdin, onStdout }: RunOptions,
+  { argv, cwd, env, timeoutS, redactor, limits, stdin, onStdout, onErrorLine, giveUp }: RunOptions,
   signal: AbortSignal,
 ): Promise<RunResult> {
   const { spawn } = await import('node:child_process');
   throwIfStopped(signal);
   const [program, ...args] = limits ? withUlimits(argv, limits) : argv;
   const watch = limits && watchLimits(limits);
-  const output = createOutputCollector(redactor);
+  const output = createOutputCollector(redactor, onErrorLine);
   const input = stdin === undefined ? 'ignore' : 'pipe';
   const child = trySpawn(() => spawn(program, args, { cwd, env, detached: true, stdio: [input, 'pipe', 'pipe'] }));
   if (typeof child === 'string') return { ...startFailure(child), limitReached: null, ...output.end() };
@@ -67,7 +71,7 @@ export async function runProgram(
   child.stdout?.on('data', onStdout ?? output.stdout);
   child.stderr?.on('data', output.stderr);
   if (watch) child.stderr?.on('data', watch.onStderr);
-  const exit = await waitForExit(child, timeoutS, signal);
+  const exit = await waitForExit(child, { timeoutS, giveUp }, signal);
   killGroup(child.pid, 'SIGKILL');
   throwIfStopped(signal);
   const limitReached = exit.rc === 0 || !watch ? null : watch.limitReached(exit.rc);
@@ -99,7 +103,11 @@ function codeOf(error: unknown): string {
 }
 
 /** Resolves when the program has exited and its output is read; after a forced end, when its group is gone. */
-async function waitForExit(child: ChildProcess, timeoutS: number, signal: AbortSignal): Promise<ProcessExit> {
+async function waitForExit(
+  child: ChildProcess,
+  { timeoutS, giveUp }: Pick<RunOptions, 'timeoutS' | 'giveUp'>,
+  signal: AbortSignal,
+): Promise<ProcessExit> {
   let [isForced, timedOut] = [false, false];
   const force = () => {
     isForced = true;
@@ -109,7 +117,8 @@ async function waitForExit(child: ChildProcess, timeoutS: number, signal: AbortS
     timedOut = true;
     force();
   }, timeoutS * 1000);
-  signal.addEventListener('abort', force);
+  const endings = [signal, ...(giveUp ? [giveUp] : [])];
+  for (const each of endings) each.addEventListener('abort', force);
   child.once('exit', () => {
     clearTimeout(timer);
     if (!isForced) closeOutputAfterGrace(child);
@@ -123,7 +132,7 @@ async function waitForExit(child: ChildProcess, timeoutS: number, signal: AbortS
     });
   } finally {
     clearTimeout(timer);
-    signal.removeEventListener('abort', force);
+    for (const each of endings) each.removeEventListener('abort', force);
   }
 }
 
@@ -138,7 +147,8 @@ function closeOutput({ stdout, stderr }: ChildProcess): void {
   stderr?.destroy();
 }
 
-function createOutputCollector(redactor: Redactor) {
+function createOutputCollector(redactor: Redactor, onErrorLine: RunOptions['onErrorLine']) {
+  const select = onErrorLine === undefined ? null : lineSelector((line) => !onErrorLine(line));
   const streams = { stdout: redactor.redactStream(), stderr: redactor.redactStream() };
   let stdout = '';
   let tail = '';
@@ -149,12 +159,37 @@ function createOutputCollector(redactor: Redactor) {
   };
   return {
     stdout: (chunk: Buffer) => appendStdout(streams.stdout.push(chunk)),
-    stderr: (chunk: Buffer) => append(streams.stderr.push(chunk)),
+    stderr: (chunk: Buffer) => append(streams.stderr.push(select === null ? chunk : select.push(chunk))),
     end: () => {
       appendStdout(streams.stdout.end());
+      if (select !== null) append(streams.stderr.push(select.end()));
       append(streams.stderr.end());
       return { stdout, tail };
     },
+  };
+}
+
+/** A line longer than this passes in parts. */
+const MAX_LINE_CHARS = 64 * 1024;
+
+/** Lets the lines of a stream pass that `isKept` accepts; a chunk may end within a line. */
+function lineSelector(isKept: (line: string) => boolean) {
+  let unfinished = '';
+  return {
+    push: (chunk: Buffer): Buffer => {
+      const lines = (unfinished + chunk.toString('latin1')).split('\n');
+      unfinished = lines.pop() ?? '';
+      let passed = lines
+        .filter(isKept)
+        .map((line) => `${line}\n`)
+        .join('');
+      if (unfinished.length > MAX_LINE_CHARS) {
+        passed += unfinished;
+        unfinished = '';
+      }
+      return Buffer.from(passed, 'latin1');
+    },
+    end: (): Buffer => Buffer.from(unfinished, 'latin1'),
   };
 }
 
@@ -275,12 +310,12 @@ export function dockerEnvironment(settings: Settings, configDir: string): Record
 export function expectSuccess(
   command: string,
   result: RunResult,
-  { code, timeoutS }: { code: string; timeoutS: number },
+  { code, timeoutS, reason }: { code: string; timeoutS: number; reason?: string | undefined },
 ): void {
   const { rc, timedOut, tail } = result;
   if (rc === 0 && !timedOut) return;
   const cause = causeSaid(tail);
-  const line = `failed: docker ${command} failed (rc=${rc})${failureReason(result, timeoutS)}`;
+  const line = `failed: docker ${command} failed (rc=${rc})${reason === undefined ? failureReason(result, timeoutS) : `: ${reason}`}`;
   const moreLines = cause === null ? [] : [causeLine(cause)];
   throw new Fault('failed', line, { code, tail, isTimeout: timedOut, moreLines });
 }

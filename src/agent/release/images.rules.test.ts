@@ -1,7 +1,7 @@
 import {
   digestReference,
   isRecordedImage,
-  pullRoundsOf,
+  imagePullsOf,
   registryDigestOf,
   type ReleaseImage,
   releaseImagesOf,
@@ -241,40 +241,31 @@ it.each([
   expect(isRecordedImage(recorded, pulled)).toBe(expected);
 });
 
-function roundsOf(images: readonly string[], hosts: readonly string[]) {
+it.each<[string, string[], string[], string[][]]>([
+  ['without a login', ['a', 'r.example/b'], [], [['s0'], ['s1']]],
+  ['that several services have', ['a', 'r.example/b', 'a'], [], [['s0,s2'], ['s1']]],
+  [
+    'with the login for its path or registry alone',
+    ['r.example/a/x', 'r.example/b/y', 'q.example/c'],
+    ['r.example/a', 'r.example/b', 'q.example'],
+    [
+      ['s0', 'r.example/a'],
+      ['s1', 'r.example/b'],
+      ['s2', 'q.example'],
+    ],
+  ],
+  [
+    'outside the path of the login',
+    ['r.example/a/x', 'r.example/open'],
+    ['r.example/a'],
+    [['s0', 'r.example/a'], ['s1']],
+  ],
+])('pulls each image alone: one %s', (_title, images, hosts, pulls) => {
   const services = images.map((image, index) => ({ service: `s${index}`, image }));
   const logins = hosts.map((host) => ({ host }));
-  return pullRoundsOf(services, logins).map((round) => [
-    round.services.join(),
-    ...round.logins.map(({ host }) => host),
+  const told = imagePullsOf(services, logins).map((pull) => [
+    pull.services.join(),
+    ...pull.logins.map(({ host }) => host),
   ]);
-}
-
-describe('the rounds of a pull', () => {
-  it.each<[string, string[], string[], string[][]]>([
-    ['no login', ['a', 'r.example/b'], [], [['s0,s1']]],
-    [
-      'a login for each registry',
-      ['a', 'r.example/b', 'q.example/c'],
-      ['r.example', 'q.example'],
-      [['s0,s1,s2', 'r.example', 'q.example']],
-    ],
-    [
-      'two logins for one registry',
-      ['r.example/a/x', 'r.example/b/y', 'r.example/a/z'],
-      ['r.example/a', 'r.example/b'],
-      [
-        ['s0,s2', 'r.example/a'],
-        ['s1', 'r.example/b'],
-      ],
-    ],
-    [
-      'a repository outside the path of the login',
-      ['r.example/a/x', 'r.example/open', 'q.example/c'],
-      ['r.example/a', 'q.example'],
-      [['s0,s2', 'r.example/a', 'q.example'], ['s1']],
-    ],
-  ])('with %s', (_title, images, hosts, rounds) => {
-    expect(roundsOf(images, hosts)).toEqual(rounds);
-  });
+  expect(told).toEqual(pulls);
 });

@@ -190,31 +190,22 @@ function shaOf({ sha }: { sha: string }): string {
   return sha;
 }
 
-/** Services whose images are pulled by one call of compose, and the logins for it. */
-interface PullRound<Login> {
+/** The services that have one image, which one call of compose pulls, and the login for it. */
+interface ImagePull<Login> {
   services: string[];
   logins: Login[];
 }
 
 /**
- * Divides services into rounds, since compose has one login for each registry: a registry has one login in a round, or none
- * for repositories outside the paths of its logins. Without a second login for a registry there is one round.
+ * The images of services, each to be pulled alone: an engine may keep nothing of an image that did not arrive as a whole. A call of
+ * compose has one login for a registry, that of its image; none for a repository outside the paths of the logins.
  */
-export function pullRoundsOf<Login extends LoginScope>(
+export function imagePullsOf<Login extends LoginScope>(
   services: readonly Pick<ServiceImage, 'service' | 'image'>[],
   logins: readonly Login[],
-): PullRound<Login>[] {
-  const rounds: PullRound<Login>[] = [];
-  const perRegistry = new Map<string, (Login | null)[]>();
-  for (const { service, image } of services) {
-    const reference = parseImageReference(image);
-    const login = loginFor(logins, reference);
-    const known = perRegistry.get(reference.registry) ?? [];
-    perRegistry.set(reference.registry, known);
-    if (!known.includes(login)) known.push(login);
-    const round = (rounds[known.indexOf(login)] ??= { services: [], logins: [] });
-    round.services.push(service);
-    if (login !== null && !round.logins.includes(login)) round.logins.push(login);
-  }
-  return rounds;
+): ImagePull<Login>[] {
+  return [...Map.groupBy(services, ({ image }) => image)].map(([image, users]) => {
+    const login = loginFor(logins, parseImageReference(image));
+    return { services: users.map(({ service }) => service), logins: login === null ? [] : [login] };
+  });
 }

@@ -1,6 +1,6 @@
 import { refusedFault } from '../../../machines/fault.ts';
 import { formatFault } from '../../../machines/refusals.ts';
-import { formatGibibytes, printable, terminalSafe } from '../../core/text.rules.ts';
+import { formatSize, printable, terminalSafe } from '../../core/text.rules.ts';
 import { formatPermitted } from '../policy/policyHost.rules.ts';
 import type { Change } from './changes.rules.ts';
 import { formatPulls } from './images.rules.ts';
@@ -58,8 +58,8 @@ function rowsOf({
 }
 
 function formatDisk({ paths, free_bytes, needed_bytes }: Plan['disk'][number]): string {
-  const free = free_bytes === null ? 'nobody can tell how much is' : formatGibibytes(free_bytes, Math.floor);
-  return `${paths.join(', ')}: needs ${formatGibibytes(needed_bytes, Math.ceil)}, ${free} free`;
+  const free = free_bytes === null ? 'nobody can tell how much is' : formatSize(free_bytes, Math.floor);
+  return `${paths.join(', ')}: needs ${formatSize(needed_bytes, Math.ceil)}, ${free} free`;
 }
 
 /** How long an apply waits, and why. */

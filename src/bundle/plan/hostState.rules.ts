@@ -1,7 +1,7 @@
 import { type Refusal, refusalWith } from '../../../machines/refusals.ts';
 import type { Manifest } from '../../../machines/types.ts';
 import type { Denial } from '../../api/hostPolicy.rules.ts';
-import { formatGibibytes } from '../../core/text.rules.ts';
+import { formatSize } from '../../core/text.rules.ts';
 import { scopeOf } from '../../registry/imageReference.rules.ts';
 
 /** Space that a pull needs, and the filesystems that it writes to. */
@@ -26,14 +26,12 @@ export function validateDiskSpace({ needBytes, headroomBytes, filesystems }: Dis
   const sum =
     needBytes === null
       ? 'headroom alone'
-      : `${needFactor} × ${formatGibibytes(needBytes, Math.ceil)} declared + ${formatGibibytes(headroomBytes, Math.ceil)} headroom`;
+      : `${needFactor} × ${formatSize(needBytes, Math.ceil)} declared + ${formatSize(headroomBytes, Math.ceil)} headroom`;
   const faults = filesystems.flatMap(({ paths, freeBytes }) => {
     const where = paths.join(', ');
     if (freeBytes === null) return [`cannot tell how much is free on ${where}`];
     if (freeBytes >= required) return [];
-    return [
-      `needs ${formatGibibytes(required, Math.ceil)} on ${where} (${sum}), ${formatGibibytes(freeBytes, Math.floor)} free`,
-    ];
+    return [`needs ${formatSize(required, Math.ceil)} on ${where} (${sum}), ${formatSize(freeBytes, Math.floor)} free`];
   });
   if (filesystems.length === 0) faults.push('no filesystem could be checked');
   const cure = 'free room on the host, or correct disk_need_bytes';

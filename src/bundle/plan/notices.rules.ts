@@ -1,5 +1,5 @@
 import type { RefusedFault } from '../../../machines/refusals.ts';
-import { formatGibibytes, printable } from '../../core/text.rules.ts';
+import { formatSize, printable } from '../../core/text.rules.ts';
 import { entriesOf, itemsOf, textOf, textsOf, valuesAt } from '../compose/composeNode.rules.ts';
 import { publishedPortsOf } from '../compose/networks.rules.ts';
 import { bytesOf } from '../policy/quantities.rules.ts';
@@ -249,7 +249,7 @@ function reservationNotices({ services }: BundleToStart, engine: EngineMeans | n
     ? []
     : [
         {
-          text: `the services reserve ${formatGibibytes(sum, Math.ceil)} of memory together, and this host has ${formatGibibytes(engine.memoryBytes, Math.floor)}`,
+          text: `the services reserve ${formatSize(sum, Math.ceil)} of memory together, and this host has ${formatSize(engine.memoryBytes, Math.floor)}`,
           cure: 'reserve less, or use a host with more memory',
         },
       ];
