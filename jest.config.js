@@ -5,15 +5,15 @@ const suite = (displayName, testMatch, more = {}) => ({
   displayName,
   testMatch: testMatch.map((pattern) => `<rootDir>/${pattern}`),
   testPathIgnorePatterns: ['/node_modules/'],
-  testEnvironment: '<rootDir>/fixtures/jest/processEnvironment.ts',
-  testRunner: '<rootDir>/fixtures/jest/nodeRunner.ts',
+  testEnvironment: '<rootDir>/fixtures/world/jest/processEnvironment.ts',
+  testRunner: '<rootDir>/fixtures/world/jest/nodeRunner.ts',
   transform: {},
   ...more,
 });
 
 const withEngine = {
-  globalSetup: '<rootDir>/fixtures/engine/before.mjs',
-  globalTeardown: '<rootDir>/fixtures/engine/after.mjs',
+  globalSetup: '<rootDir>/fixtures/world/engine/before.mjs',
+  globalTeardown: '<rootDir>/fixtures/world/engine/after.mjs',
 };
 
 export default {
@@ -22,15 +22,15 @@ export default {
       testPathIgnorePatterns: [
         '/node_modules/',
         '\\.(arm64|engine|package|play|browser|peer|leak)\\.test\\.ts$',
-        '/fixtures/(disk|fuzz|network)/',
+        '/fixtures/suites/(disk|fuzz|network)/',
       ],
     }),
     suite('engine', ['{src,fixtures,install,deb}/**/*.engine.test.ts'], withEngine),
-    suite('disk', ['fixtures/disk/**/*.test.ts']),
-    suite('fuzz', ['fixtures/fuzz/**/*.test.ts', 'src/**/*.leak.test.ts']),
-    suite('network', ['fixtures/network/**/*.test.ts']),
+    suite('disk', ['fixtures/suites/disk/**/*.test.ts']),
+    suite('fuzz', ['fixtures/suites/fuzz/**/*.test.ts', 'src/**/*.leak.test.ts']),
+    suite('network', ['fixtures/suites/network/**/*.test.ts']),
     suite('package', ['{fixtures,install,deb,roles}/**/*.package.test.ts'], withEngine),
-    suite('play', ['fixtures/ansible/**/*.play.test.ts'], withEngine),
+    suite('play', ['fixtures/suites/ansible/**/*.play.test.ts'], withEngine),
     suite('arm64', ['deb/**/*.arm64.test.ts']),
     suite('peer', ['fixtures/**/*.peer.test.ts'], withEngine),
     suite('browser', ['{src,fixtures}/**/*.browser.test.ts']),

@@ -1,5 +1,5 @@
 import { join } from 'node:path';
-import { findPeer } from '../fixtures/engine/engine.ts';
+import { findPeer } from '../fixtures/world/engine/engine.ts';
 
 /** The architectures that packages are built for, by Debian's names. */
 export const architectures = ['amd64', 'arm64'] as const;

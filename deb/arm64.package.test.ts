@@ -1,9 +1,9 @@
 import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
 import manifest from '../package.json' with { type: 'json' };
-import { emulatedProgram } from '../fixtures/arm64/emulatedProgram.ts';
-import { type Lab, type LabHost, openLab } from '../fixtures/network/lab.ts';
-import { tempDir } from '../fixtures/tempDir.ts';
+import { emulatedProgram } from '../fixtures/world/emulatedProgram.ts';
+import { type Lab, type LabHost, openLab } from '../fixtures/world/network/lab.ts';
+import { tempDir } from '../fixtures/world/tempDir.ts';
 import type { Architecture } from './architecture.ts';
 import { debOf } from './builtPackage.ts';
 

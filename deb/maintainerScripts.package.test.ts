@@ -1,7 +1,7 @@
 import { execFileSync } from 'node:child_process';
 import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
-import { bootMachine, type Machine } from '../fixtures/boot/machine.ts';
+import { bootMachine, type Machine } from '../fixtures/world/boot/machine.ts';
 import { buildStubPackages, previousScripts } from './stubPackages.ts';
 
 let machine: Machine;

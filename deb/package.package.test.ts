@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { basename, join, resolve } from 'node:path';
 import { promisify } from 'node:util';
 import manifest from '../package.json' with { type: 'json' };
-import { runsAll } from '../fixtures/sampling/sample.ts';
+import { runsAll } from '../fixtures/world/sampling/sample.ts';
 import {
   buildDirectory,
   checksOfNode,

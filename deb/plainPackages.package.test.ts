@@ -2,9 +2,9 @@ import { execFile } from 'node:child_process';
 import { access } from 'node:fs/promises';
 import { basename, dirname, resolve } from 'node:path';
 import { promisify } from 'node:util';
-import { buildLaterService, type LaterService } from '../fixtures/boot/laterPackage.ts';
-import { bootMachine, type Machine } from '../fixtures/boot/machine.ts';
-import { tempDir } from '../fixtures/tempDir.ts';
+import { buildLaterService, type LaterService } from '../fixtures/world/boot/laterPackage.ts';
+import { bootMachine, type Machine } from '../fixtures/world/boot/machine.ts';
+import { tempDir } from '../fixtures/world/tempDir.ts';
 import { buildDirectory, checksOfNode, debOf, lintian, maxKib } from './builtPackage.ts';
 import { plainPackages } from './plainPackages.ts';
 

@@ -3,10 +3,10 @@ import { readFileSync } from 'node:fs';
 import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import { bootDnfMachine, buildStubRpm } from '../fixtures/boot/dnfMachine.ts';
-import type { Machine } from '../fixtures/boot/machine.ts';
-import { createKey } from '../fixtures/servers/registry/packageRepository.ts';
-import { tempDir } from '../fixtures/tempDir.ts';
+import { bootDnfMachine, buildStubRpm } from '../fixtures/world/boot/dnfMachine.ts';
+import type { Machine } from '../fixtures/world/boot/machine.ts';
+import { createKey } from '../fixtures/world/servers/registry/packageRepository.ts';
+import { tempDir } from '../fixtures/world/tempDir.ts';
 import type { Architecture } from './architecture.ts';
 import { publishToRepository } from './release/repository.ts';
 

@@ -1,5 +1,5 @@
 import { rm } from 'node:fs/promises';
-import { bootMachine, type Machine } from '../fixtures/boot/machine.ts';
+import { bootMachine, type Machine } from '../fixtures/world/boot/machine.ts';
 import { buildStubPackages } from './stubPackages.ts';
 
 const units = '/etc/systemd/system';

@@ -1,6 +1,6 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
-import { tempDir } from '../fixtures/tempDir.ts';
+import { tempDir } from '../fixtures/world/tempDir.ts';
 import { commandEndings, endings } from '../machines/endings.ts';
 import { configKeys, configTable } from '../src/agent/config/configKeys.ts';
 import { configOf, configTableOf } from '../src/agent/config/namedEnvs.ts';

@@ -2,18 +2,18 @@ import { readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { digestOf } from '../deb/digest.ts';
 import { rpmNameOf } from '../deb/rpmFile.ts';
-import { bootDnfMachine, buildStubRpm, stubAgent } from '../fixtures/boot/dnfMachine.ts';
-import type { CommandResult, Machine } from '../fixtures/boot/machine.ts';
-import { createCa } from '../fixtures/servers/crypto/ca.ts';
-import { startPackageRegistry, type PackageRegistry } from '../fixtures/servers/registry/packageRegistry.ts';
+import { bootDnfMachine, buildStubRpm, stubAgent } from '../fixtures/world/boot/dnfMachine.ts';
+import type { CommandResult, Machine } from '../fixtures/world/boot/machine.ts';
+import { createCa } from '../fixtures/world/servers/crypto/ca.ts';
+import { startPackageRegistry, type PackageRegistry } from '../fixtures/world/servers/registry/packageRegistry.ts';
 import {
   createPublicKey,
   startPackageRepository,
   type PackageRepository,
-} from '../fixtures/servers/registry/packageRepository.ts';
-import { startReleaseHost, type ReleaseHost } from '../fixtures/servers/registry/releaseHost.ts';
-import { sampleOf, tellSample } from '../fixtures/sampling/sample.ts';
-import { tempDir } from '../fixtures/tempDir.ts';
+} from '../fixtures/world/servers/registry/packageRepository.ts';
+import { startReleaseHost, type ReleaseHost } from '../fixtures/world/servers/registry/releaseHost.ts';
+import { sampleOf, tellSample } from '../fixtures/world/sampling/sample.ts';
+import { tempDir } from '../fixtures/world/tempDir.ts';
 import { grant, optionsOf, token, version } from './installWorld.ts';
 
 const later = '0.3.0';

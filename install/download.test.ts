@@ -1,5 +1,5 @@
-import { createCa } from '../fixtures/servers/crypto/ca.ts';
-import type { ResponseScript } from '../fixtures/servers/http/responseScript.ts';
+import { createCa } from '../fixtures/world/servers/crypto/ca.ts';
+import type { ResponseScript } from '../fixtures/world/servers/http/responseScript.ts';
 import { type InstallWorld, openInstallWorld, optionsOf, token, version } from './installWorld.ts';
 import { describeIf, isRoot, needsRoot } from '../fixtures/world/users.ts';
 import { type RunOptions } from './scratchHost.ts';

@@ -1,11 +1,11 @@
-import { createCa } from '../fixtures/servers/crypto/ca.ts';
+import { createCa } from '../fixtures/world/servers/crypto/ca.ts';
 import {
   type PackageRegistry,
   startPackageRegistry,
   startObjectStorage,
-} from '../fixtures/servers/registry/packageRegistry.ts';
-import { type ReleaseHost, startReleaseHost } from '../fixtures/servers/registry/releaseHost.ts';
-import type { TestServer } from '../fixtures/servers/http/httpsServer.ts';
+} from '../fixtures/world/servers/registry/packageRegistry.ts';
+import { type ReleaseHost, startReleaseHost } from '../fixtures/world/servers/registry/releaseHost.ts';
+import type { TestServer } from '../fixtures/world/servers/http/httpsServer.ts';
 import { debNameOf, type Architecture } from '../deb/architecture.ts';
 import { makePackage } from './packageArchive.ts';
 import { createScratchHost, type CommandResult, type ScratchHost } from './scratchHost.ts';

@@ -1,13 +1,13 @@
 import { cp, readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { debNameOf } from '../deb/architecture.ts';
-import { createCa } from '../fixtures/servers/crypto/ca.ts';
+import { createCa } from '../fixtures/world/servers/crypto/ca.ts';
 import {
   createPublicKey,
   startPackageRepository,
   type PackageRepository,
-} from '../fixtures/servers/registry/packageRepository.ts';
-import { tempDir } from '../fixtures/tempDir.ts';
+} from '../fixtures/world/servers/registry/packageRepository.ts';
+import { tempDir } from '../fixtures/world/tempDir.ts';
 import { grant, openInstallWorld, optionsOf, token, version, type InstallWorld } from './installWorld.ts';
 import { makePackage } from './packageArchive.ts';
 

@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { promisify } from 'node:util';
-import { findPeer } from '../fixtures/engine/engine.ts';
+import { findPeer } from '../fixtures/world/engine/engine.ts';
 import { stubProgram, stubPrograms } from './stubPrograms.ts';
 import { writeWithMode } from './writeWithMode.ts';
 

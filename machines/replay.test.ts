@@ -1,6 +1,12 @@
 import type { AnyEventObject, AnyStateMachine, AnyTransitionDefinition } from 'xstate';
-import { doneEvent, errorEvent, stubServices, enumerateRuns, type Run } from '../fixtures/spec/machineSimulation.ts';
-import * as facts from '../fixtures/spec/tickFacts.ts';
+import {
+  doneEvent,
+  errorEvent,
+  stubServices,
+  enumerateRuns,
+  type Run,
+} from '../fixtures/suites/spec/machineSimulation.ts';
+import * as facts from '../fixtures/suites/spec/tickFacts.ts';
 import { apply } from './apply.ts';
 import { down } from './down.ts';
 import { graphOf } from './draw/graph.ts';

@@ -1,6 +1,6 @@
 import { createActor, fromPromise, toPromise, type AnyStateMachine } from 'xstate';
-import { simulate } from '../fixtures/spec/machineSimulation.ts';
-import * as facts from '../fixtures/spec/tickFacts.ts';
+import { simulate } from '../fixtures/suites/spec/machineSimulation.ts';
+import * as facts from '../fixtures/suites/spec/tickFacts.ts';
 import { apply } from './apply.ts';
 import { failedFault } from './fault.ts';
 import { plainOutcome } from './outcomes.ts';

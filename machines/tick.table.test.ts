@@ -1,9 +1,9 @@
-import { simulate, type Simulation } from '../fixtures/spec/machineSimulation.ts';
-import { type CodeRow, codeRows, exitRows, reportRows, volumeRows } from '../fixtures/spec/outcomeTables.ts';
-import * as facts from '../fixtures/spec/tickFacts.ts';
-import { packageRows } from '../fixtures/spec/packageRows.ts';
-import { triggerOf } from '../fixtures/spec/transitionRow.ts';
-import { transitionRows } from '../fixtures/spec/transitionTable.ts';
+import { simulate, type Simulation } from '../fixtures/suites/spec/machineSimulation.ts';
+import { type CodeRow, codeRows, exitRows, reportRows, volumeRows } from '../fixtures/suites/spec/outcomeTables.ts';
+import * as facts from '../fixtures/suites/spec/tickFacts.ts';
+import { packageRows } from '../fixtures/suites/spec/packageRows.ts';
+import { triggerOf } from '../fixtures/suites/spec/transitionRow.ts';
+import { transitionRows } from '../fixtures/suites/spec/transitionTable.ts';
 import { formatIgnoredPurge, mayRemoveVolumes } from '../src/agent/release/volumes.rules.ts';
 import { apply } from './apply.ts';
 import { down } from './down.ts';

@@ -1,7 +1,14 @@
 import { dirname } from 'node:path';
-import { begins, formatImports, sourceFiles, sourceImports, type Import } from '../fixtures/architecture/imports.ts';
-import { layers } from '../fixtures/architecture/layers.ts';
-import { outerLayers } from '../fixtures/architecture/outerLayers.ts';
+import {
+  begins,
+  fixtureImports,
+  formatImports,
+  sourceFiles,
+  sourceImports,
+  type Import,
+} from '../fixtures/tools/architecture/imports.ts';
+import { layers } from '../fixtures/tools/architecture/layers.ts';
+import { outerLayers } from '../fixtures/tools/architecture/outerLayers.ts';
 
 /** What is ordered by topic: each folder is one. */
 const topicFolders = [
@@ -40,6 +47,15 @@ it('has no circle of folders in what is ordered by topic', () => {
     .filter(({ from, to }) => from !== to);
   const folders = new Set(between.map(({ from }) => from));
   expect([...folders].flatMap((folder) => cycleFrom(folder, between) ?? [])).toEqual([]);
+});
+
+it.each([
+  { area: 'fixtures/world/', forbidden: ['fixtures/suites/', 'fixtures/tools/'], reason: 'a world knows no suite' },
+  { area: 'fixtures/suites/', forbidden: ['fixtures/tools/'], reason: 'a suite needs no tool' },
+])('$area: $reason', ({ area, forbidden }) => {
+  const own = fixtureImports.filter(({ from }) => from.startsWith(area));
+  expect(own.length).toBeGreaterThan(100);
+  expect(formatImports(own.filter(({ to }) => begins(to, forbidden)))).toEqual([]);
 });
 
 function layerOf(file: string): string | undefined {

@@ -1,5 +1,11 @@
 import { readFileSync } from 'node:fs';
-import { begins, formatImports, isOwnFile, sourceFiles, sourceImports } from '../fixtures/architecture/imports.ts';
+import {
+  begins,
+  formatImports,
+  isOwnFile,
+  sourceFiles,
+  sourceImports,
+} from '../fixtures/tools/architecture/imports.ts';
 
 /** The only files that may import a library, so that it can be replaced in one place. */
 const libraryOwners: Record<string, string[]> = {

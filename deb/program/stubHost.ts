@@ -1,5 +1,5 @@
-import { createBundle } from '../../fixtures/bundles/bundle.ts';
-import { startStubEngine, stubModel } from '../../fixtures/network/stubEngine.ts';
+import { createBundle } from '../../fixtures/world/bundles/bundle.ts';
+import { startStubEngine, stubModel } from '../../fixtures/world/network/stubEngine.ts';
 import { startWorld } from '../../fixtures/world/world.ts';
 
 /** A host on which a tick converges, without a real engine. */

@@ -1,7 +1,7 @@
 import { copyFile, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { type PackageRegistry, startPackageRegistry } from '../../fixtures/servers/registry/packageRegistry.ts';
-import { type ReleaseHost, startReleaseHost } from '../../fixtures/servers/registry/releaseHost.ts';
+import { type PackageRegistry, startPackageRegistry } from '../../fixtures/world/servers/registry/packageRegistry.ts';
+import { type ReleaseHost, startReleaseHost } from '../../fixtures/world/servers/registry/releaseHost.ts';
 import { version } from '../../src/core/commandLine.ts';
 import { openReleaseWorkspace, type ReleaseWorkspace } from './workspace.ts';
 

@@ -1,4 +1,4 @@
-import { type ReleaseHost, startReleaseHost } from '../../fixtures/servers/registry/releaseHost.ts';
+import { type ReleaseHost, startReleaseHost } from '../../fixtures/world/servers/registry/releaseHost.ts';
 import { version } from '../../src/core/commandLine.ts';
 import {
   type CommandResult,

@@ -1,8 +1,8 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { matchesGlob } from 'node:path';
 import { parse } from 'yaml';
-import { startPackageRegistry } from '../../fixtures/servers/registry/packageRegistry.ts';
-import { startReleaseHost } from '../../fixtures/servers/registry/releaseHost.ts';
+import { startPackageRegistry } from '../../fixtures/world/servers/registry/packageRegistry.ts';
+import { startReleaseHost } from '../../fixtures/world/servers/registry/releaseHost.ts';
 import manifest from '../../package.json' with { type: 'json' };
 import { version } from '../../src/core/commandLine.ts';
 import { openReleaseWorkspace, releaseNames } from './workspace.ts';

@@ -4,7 +4,7 @@ import {
   type PackageRegistry,
   startObjectStorage,
   startPackageRegistry,
-} from '../../fixtures/servers/registry/packageRegistry.ts';
+} from '../../fixtures/world/servers/registry/packageRegistry.ts';
 import { version } from '../../src/core/commandLine.ts';
 import {
   type CommandResult,

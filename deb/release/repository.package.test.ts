@@ -4,14 +4,14 @@ import { appendFile, cp, mkdir, readdir, readFile, rm, stat, writeFile } from 'n
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { parse } from 'yaml';
-import { createCa } from '../../fixtures/servers/crypto/ca.ts';
+import { createCa } from '../../fixtures/world/servers/crypto/ca.ts';
 import {
   createKey,
   createPublicKey,
   type PackageRepository,
   startPackageRepository,
-} from '../../fixtures/servers/registry/packageRepository.ts';
-import { tempDir } from '../../fixtures/tempDir.ts';
+} from '../../fixtures/world/servers/registry/packageRepository.ts';
+import { tempDir } from '../../fixtures/world/tempDir.ts';
 import { version } from '../../src/core/commandLine.ts';
 import { type Architecture, architectures, debNameOf } from '../architecture.ts';
 import { publishToRepository } from './repository.ts';

@@ -4,7 +4,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
-import { type Certificate, createCa } from '../../fixtures/servers/crypto/ca.ts';
+import { type Certificate, createCa } from '../../fixtures/world/servers/crypto/ca.ts';
 import { version } from '../../src/core/commandLine.ts';
 import { debNameOf } from '../architecture.ts';
 import { writeDigest } from '../digest.ts';

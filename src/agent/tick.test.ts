@@ -1,4 +1,4 @@
-import { tempDir } from '../../fixtures/tempDir.ts';
+import { tempDir } from '../../fixtures/world/tempDir.ts';
 import { plainOutcome } from '../../machines/outcomes.ts';
 import type { Outcome, RunOptions } from '../../machines/types.ts';
 import { writeHold } from './checkIn/hold.ts';

@@ -1,4 +1,4 @@
-import { digest, side } from '../../fixtures/bundles/diffSide.ts';
+import { digest, side } from '../../fixtures/world/bundles/diffSide.ts';
 import type { Manifest } from '../../machines/types.ts';
 import { type BundleDiff, diffOf, type DiffSide, formatDiff, withoutConfidential } from './bundleDiff.rules.ts';
 

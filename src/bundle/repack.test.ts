@@ -1,7 +1,7 @@
 import { mkdirSync, mkdtempSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { type BundleOptions, createBundle } from '../../fixtures/bundles/bundle.ts';
-import { tempDir } from '../../fixtures/tempDir.ts';
+import { type BundleOptions, createBundle } from '../../fixtures/world/bundles/bundle.ts';
+import { tempDir } from '../../fixtures/world/tempDir.ts';
 import { unpack } from './archive/archive.ts';
 import { repack } from './repack.ts';
 

@@ -3,7 +3,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import ts from 'typescript';
-import { createCa, unreadableCertificate } from '../../fixtures/servers/crypto/ca.ts';
+import { createCa, unreadableCertificate } from '../../fixtures/world/servers/crypto/ca.ts';
 import { createTlsContext, parseAuthorities, readAuthorities } from './certificateAuthorities.ts';
 
 const { pem } = createCa();

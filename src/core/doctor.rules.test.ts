@@ -1,5 +1,5 @@
-import { checkLines } from '../../fixtures/spec/checkLines.ts';
-import { fileFacts, modeIsWrong } from '../../fixtures/spec/fileFacts.ts';
+import { checkLines } from '../../fixtures/suites/spec/checkLines.ts';
+import { fileFacts, modeIsWrong } from '../../fixtures/suites/spec/fileFacts.ts';
 import {
   type Check,
   checkClock,

@@ -2,7 +2,7 @@ import { execFileSync } from 'node:child_process';
 import { globSync, readFileSync } from 'node:fs';
 import { mkdir, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { tempDir } from '../../fixtures/tempDir.ts';
+import { tempDir } from '../../fixtures/world/tempDir.ts';
 import { openRegularFile, readRegularFile } from './files.ts';
 
 let dir: string;

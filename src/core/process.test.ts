@@ -1,7 +1,7 @@
 import { spawnSync } from 'node:child_process';
 import { chmodSync, chownSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { tempDir } from '../../fixtures/tempDir.ts';
+import { tempDir } from '../../fixtures/world/tempDir.ts';
 import { createPublicCopy, needsRoot, type PublicCopy, testIf } from '../../fixtures/world/users.ts';
 
 /** Identity of the child process and of its files after it dropped privileges. */

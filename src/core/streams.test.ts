@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import { seed } from '../../fixtures/sampling/seed.ts';
+import { seed } from '../../fixtures/world/sampling/seed.ts';
 import { ByteCollector, collectBytes } from './streams.ts';
 
 const chunks = fc.array(

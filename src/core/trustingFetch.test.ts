@@ -1,6 +1,6 @@
-import { createClock } from '../../fixtures/servers/clock.ts';
-import { createCa, serverNames } from '../../fixtures/servers/crypto/ca.ts';
-import { startHttpsServer, type TestServer } from '../../fixtures/servers/http/httpsServer.ts';
+import { createClock } from '../../fixtures/world/servers/clock.ts';
+import { createCa, serverNames } from '../../fixtures/world/servers/crypto/ca.ts';
+import { startHttpsServer, type TestServer } from '../../fixtures/world/servers/http/httpsServer.ts';
 import { parseAuthorities } from './certificateAuthorities.ts';
 import { createFetch, type Fetch } from './trustingFetch.ts';
 

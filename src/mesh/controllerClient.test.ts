@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import https from 'node:https';
 import type { AddressInfo, Socket } from 'node:net';
 import tls from 'node:tls';
-import { createCa } from '../../fixtures/servers/crypto/ca.ts';
+import { createCa } from '../../fixtures/world/servers/crypto/ca.ts';
 import { type ControllerClient, createControllerClient } from './controllerClient.ts';
 
 const ca = createCa();

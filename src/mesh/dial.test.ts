@@ -2,9 +2,9 @@ import { once } from 'node:events';
 import { type AddressInfo, createServer, type Server } from 'node:net';
 import { text } from 'node:stream/consumers';
 import fc from 'fast-check';
-import { type Fabric, openFabric } from '../../fixtures/mesh/fabric.ts';
-import { keys, le32, packFrame, types } from '../../fixtures/mesh/frames.ts';
-import { seed } from '../../fixtures/sampling/seed.ts';
+import { type Fabric, openFabric } from '../../fixtures/world/mesh/fabric.ts';
+import { keys, le32, packFrame, types } from '../../fixtures/world/mesh/frames.ts';
+import { seed } from '../../fixtures/world/sampling/seed.ts';
 import { createMesh, type Mesh } from './mesh.ts';
 
 let echo: Server;

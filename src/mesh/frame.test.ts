@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import { seed } from '../../fixtures/sampling/seed.ts';
+import { seed } from '../../fixtures/world/sampling/seed.ts';
 import { contentType, encodeFrame, type Frame, FrameReader, headerKey, int32, uint32 } from './frame.ts';
 
 const none = Buffer.alloc(0);

@@ -2,8 +2,8 @@ import { X509Certificate } from 'node:crypto';
 import { rename, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { SecureContext } from 'node:tls';
-import { tempDir } from '../../fixtures/tempDir.ts';
-import { createCa, unreadableCertificate } from '../../fixtures/servers/crypto/ca.ts';
+import { tempDir } from '../../fixtures/world/tempDir.ts';
+import { createCa, unreadableCertificate } from '../../fixtures/world/servers/crypto/ca.ts';
 import { readIdentity } from './identity.ts';
 
 const ca = createCa();

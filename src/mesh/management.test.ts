@@ -1,11 +1,11 @@
-import { createClock } from '../../fixtures/servers/clock.ts';
-import { createCa, serverNames } from '../../fixtures/servers/crypto/ca.ts';
+import { createClock } from '../../fixtures/world/servers/clock.ts';
+import { createCa, serverNames } from '../../fixtures/world/servers/crypto/ca.ts';
 import {
   type Answer,
   type ReceivedRequest,
   startHttpsServer,
   type TestServer,
-} from '../../fixtures/servers/http/httpsServer.ts';
+} from '../../fixtures/world/servers/http/httpsServer.ts';
 import { parseAuthorities } from '../core/certificateAuthorities.ts';
 import { type Management, openManagement } from './management.ts';
 

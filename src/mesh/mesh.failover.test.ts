@@ -7,10 +7,10 @@ import {
   faultyRouters,
   startFaultyServer,
   type FaultyServer,
-} from '../../fixtures/mesh/faultyServer.ts';
-import { openFabric, type Fabric } from '../../fixtures/mesh/fabric.ts';
-import { noFaults, type FaultMode } from '../../fixtures/mesh/faultMode.ts';
-import { startRouter } from '../../fixtures/mesh/router.ts';
+} from '../../fixtures/world/mesh/faultyServer.ts';
+import { openFabric, type Fabric } from '../../fixtures/world/mesh/fabric.ts';
+import { noFaults, type FaultMode } from '../../fixtures/world/mesh/faultMode.ts';
+import { startRouter } from '../../fixtures/world/mesh/router.ts';
 import { createMesh, type Mesh } from './mesh.ts';
 
 /** Milliseconds within which a dial succeeds or fails. */

@@ -2,7 +2,7 @@ import { createHash, randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import { createServer, type AddressInfo, type Server } from 'node:net';
 import { text } from 'node:stream/consumers';
-import { openFabric, type Fabric } from '../../fixtures/mesh/fabric.ts';
+import { openFabric, type Fabric } from '../../fixtures/world/mesh/fabric.ts';
 import { createMesh, type Mesh } from './mesh.ts';
 
 let echo: Server;

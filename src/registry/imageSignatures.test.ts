@@ -1,4 +1,4 @@
-import { contentOf, descriptorOf } from '../../fixtures/signatures/signImage.ts';
+import { contentOf, descriptorOf } from '../../fixtures/world/signatures/signImage.ts';
 import type { RegistryContent } from '../../fixtures/world/images.ts';
 import { parseImageReference } from './imageReference.rules.ts';
 import { findSignatures } from './imageSignatures.ts';

@@ -1,7 +1,7 @@
-import { type KeylessOptions, newSigstore } from '../../fixtures/signatures/keyless.ts';
-import { mutationsOf } from '../../fixtures/signatures/mutations.ts';
-import { envelopeOf, signBundle, signStatement, statementAbout } from '../../fixtures/signatures/signBundle.ts';
-import { byIdentity, byKey, claim, key, release, sha256, sigstore } from '../../fixtures/signatures/trusted.ts';
+import { type KeylessOptions, newSigstore } from '../../fixtures/world/signatures/keyless.ts';
+import { mutationsOf } from '../../fixtures/world/signatures/mutations.ts';
+import { envelopeOf, signBundle, signStatement, statementAbout } from '../../fixtures/world/signatures/signBundle.ts';
+import { byIdentity, byKey, claim, key, release, sha256, sigstore } from '../../fixtures/world/signatures/trusted.ts';
 import type { BundleTrust } from './trust.ts';
 import { verifySignatures } from './verifySignatures.ts';
 

@@ -2,9 +2,9 @@ import { execFileSync } from 'node:child_process';
 import { generateKeyPairSync } from 'node:crypto';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { newSigstore } from '../../fixtures/signatures/keyless.ts';
-import { newSigningKey, signingKeyOf } from '../../fixtures/signatures/signBundle.ts';
-import { tempDir } from '../../fixtures/tempDir.ts';
+import { newSigstore } from '../../fixtures/world/signatures/keyless.ts';
+import { newSigningKey, signingKeyOf } from '../../fixtures/world/signatures/signBundle.ts';
+import { tempDir } from '../../fixtures/world/tempDir.ts';
 import { readTrust } from './readTrust.ts';
 
 const key = newSigningKey();

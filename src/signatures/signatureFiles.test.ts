@@ -1,8 +1,8 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { newSigningKey, signBundle } from '../../fixtures/signatures/signBundle.ts';
-import { byKey, claim, key, sha256 } from '../../fixtures/signatures/trusted.ts';
-import { tempDir } from '../../fixtures/tempDir.ts';
+import { newSigningKey, signBundle } from '../../fixtures/world/signatures/signBundle.ts';
+import { byKey, claim, key, sha256 } from '../../fixtures/world/signatures/trusted.ts';
+import { tempDir } from '../../fixtures/world/tempDir.ts';
 import { judgeFiles } from './signatureFiles.ts';
 import { keyName } from './trust.ts';
 

@@ -1,5 +1,5 @@
-import { newSigstore } from '../../fixtures/signatures/keyless.ts';
-import { newSigningKey } from '../../fixtures/signatures/signBundle.ts';
+import { newSigstore } from '../../fixtures/world/signatures/keyless.ts';
+import { newSigningKey } from '../../fixtures/world/signatures/signBundle.ts';
 import { keyName, plainPem, type PublicKey, readPublicKey, rootEnds } from './trust.ts';
 
 const { publicPem, privateKey, hint } = newSigningKey();

@@ -1,8 +1,13 @@
 import { generateKeyPairSync } from 'node:crypto';
-import { mutationsOf } from '../../fixtures/signatures/mutations.ts';
-import { newSigningKey, signingKeyOf, signStatement } from '../../fixtures/signatures/signBundle.ts';
-import { signImage, signSimply, simplePayload, statementAboutImage } from '../../fixtures/signatures/signImage.ts';
-import { byIdentity, byKey, key, sigstore } from '../../fixtures/signatures/trusted.ts';
+import { mutationsOf } from '../../fixtures/world/signatures/mutations.ts';
+import { newSigningKey, signingKeyOf, signStatement } from '../../fixtures/world/signatures/signBundle.ts';
+import {
+  signImage,
+  signSimply,
+  simplePayload,
+  statementAboutImage,
+} from '../../fixtures/world/signatures/signImage.ts';
+import { byIdentity, byKey, key, sigstore } from '../../fixtures/world/signatures/trusted.ts';
 import type { ImageSignature, SimpleSignature } from './formats.ts';
 import type { BundleTrust } from './trust.ts';
 import { verifyImage } from './verifyImage.ts';

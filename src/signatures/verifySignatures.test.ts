@@ -5,8 +5,8 @@ import {
   signingKeyOf,
   signStatement,
   statementAbout,
-} from '../../fixtures/signatures/signBundle.ts';
-import { byIdentity, byKey, claim, key, sha256, sigstore } from '../../fixtures/signatures/trusted.ts';
+} from '../../fixtures/world/signatures/signBundle.ts';
+import { byIdentity, byKey, claim, key, sha256, sigstore } from '../../fixtures/world/signatures/trusted.ts';
 import type { BundleTrust } from './trust.ts';
 import { signBundle as createSignature } from './sign/signBundle.ts';
 import { verifySignatures } from './verifySignatures.ts';

@@ -1,8 +1,8 @@
 import { spawnSync } from 'node:child_process';
 import { statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { tempDir } from '../../fixtures/tempDir.ts';
-import { tenancyProgram } from '../../fixtures/tenancy/servingProcess.ts';
+import { tempDir } from '../../fixtures/world/tempDir.ts';
+import { tenancyProgram } from '../../fixtures/world/tenancy/servingProcess.ts';
 import { program } from './cli.ts';
 
 let dir: string;

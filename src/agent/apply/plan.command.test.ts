@@ -1,8 +1,8 @@
 import { spawnSync } from 'node:child_process';
 import { chmod, mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { createBundle } from '../../../fixtures/bundles/bundle.ts';
-import { tempDir } from '../../../fixtures/tempDir.ts';
+import { createBundle } from '../../../fixtures/world/bundles/bundle.ts';
+import { tempDir } from '../../../fixtures/world/tempDir.ts';
 import { createPublicCopy, needsRoot, nobodyUid, testIf } from '../../../fixtures/world/users.ts';
 import type { Plan } from '../../bundle/plan/plan.rules.ts';
 

@@ -1,6 +1,6 @@
-import { createCa } from '../../../fixtures/servers/crypto/ca.ts';
-import { type ImageRegistry, startImageRegistry } from '../../../fixtures/servers/registry/imageRegistry.ts';
-import { newSigningKey } from '../../../fixtures/signatures/signBundle.ts';
+import { createCa } from '../../../fixtures/world/servers/crypto/ca.ts';
+import { type ImageRegistry, startImageRegistry } from '../../../fixtures/world/servers/registry/imageRegistry.ts';
+import { newSigningKey } from '../../../fixtures/world/signatures/signBundle.ts';
 import {
   contentOf,
   signImage,
@@ -9,8 +9,8 @@ import {
   storeFallbackTag,
   storeReferrer,
   storeSimply,
-} from '../../../fixtures/signatures/signImage.ts';
-import { key } from '../../../fixtures/signatures/trusted.ts';
+} from '../../../fixtures/world/signatures/signImage.ts';
+import { key } from '../../../fixtures/world/signatures/trusted.ts';
 import { verifyImage } from '../../signatures/verifyImage.ts';
 import type { Settings } from '../config/settings.ts';
 import { createRegistries, type RegistryLogin } from '../engine/registries.ts';

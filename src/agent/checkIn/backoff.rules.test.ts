@@ -1,4 +1,4 @@
-import { packagedTimer } from '../../../fixtures/boot/timer.ts';
+import { packagedTimer } from '../../../fixtures/world/boot/timer.ts';
 import {
   backoffS,
   backoffUntil,

@@ -1,6 +1,6 @@
 import { stat, utimes } from 'node:fs/promises';
 import { join } from 'node:path';
-import { tempDir } from '../../../fixtures/tempDir.ts';
+import { tempDir } from '../../../fixtures/world/tempDir.ts';
 import { offlineFault, stoppedFault } from '../../../machines/fault.ts';
 import type { ObservedState } from '../../../machines/types.ts';
 import type { CheckInRequest, CheckInResponse } from '../../api/checkIn.rules.ts';

@@ -1,6 +1,6 @@
 import { chmod, chown, lutimes, mkdir, stat, symlink, utimes, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { tempDir } from '../../../fixtures/tempDir.ts';
+import { tempDir } from '../../../fixtures/world/tempDir.ts';
 import { asNobody, needsRoot, nobodyUid, testIf } from '../../../fixtures/world/users.ts';
 import { formatHold, maxHoldMs, standingHold } from './hold.rules.ts';
 import { countHoldFromNow, readHold, removeHold, writeHold } from './hold.ts';

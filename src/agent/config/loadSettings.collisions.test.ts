@@ -1,6 +1,6 @@
 import { mkdirSync, symlinkSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
-import { tempDir } from '../../../fixtures/tempDir.ts';
+import { tempDir } from '../../../fixtures/world/tempDir.ts';
 import { ConfigInvalid } from '../../core/config/keyTable.ts';
 import { loadSettings } from './loadSettings.ts';
 import { configOf, configsOfHost, namedEnvOf } from './namedEnvs.ts';

@@ -1,6 +1,6 @@
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { tempDir } from '../../../fixtures/tempDir.ts';
+import { tempDir } from '../../../fixtures/world/tempDir.ts';
 import { loadSettings } from './loadSettings.ts';
 import { scopeOf, userConfigIn, withCommandsOf } from './namedEnvs.ts';
 

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { createServer } from 'node:net';
-import { checkLines } from '../../../fixtures/spec/checkLines.ts';
+import { checkLines } from '../../../fixtures/suites/spec/checkLines.ts';
 import type { FileFacts, ProgramUser } from '../../core/doctor.rules.ts';
 import {
   checkIdentity,

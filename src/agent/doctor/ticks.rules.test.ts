@@ -1,4 +1,4 @@
-import { checkLines } from '../../../fixtures/spec/checkLines.ts';
+import { checkLines } from '../../../fixtures/suites/spec/checkLines.ts';
 import { endingNames, endings } from '../../../machines/endings.ts';
 import { refusals } from '../../../machines/refusals.ts';
 import { emptyState, type State } from '../state/state.rules.ts';

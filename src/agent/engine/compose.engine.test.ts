@@ -1,6 +1,6 @@
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { tempDir } from '../../../fixtures/tempDir.ts';
+import { tempDir } from '../../../fixtures/world/tempDir.ts';
 import { sharedEngine } from '../../../fixtures/world/harness.ts';
 import type { Settings } from '../config/settings.ts';
 import { createRedactor } from '../secrets/redactor.ts';

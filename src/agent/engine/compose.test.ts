@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs';
 import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { tempDir } from '../../../fixtures/tempDir.ts';
+import { tempDir } from '../../../fixtures/world/tempDir.ts';
 import { waitUntil } from '../../../fixtures/world/wait.ts';
 import type { Settings } from '../config/settings.ts';
 import { createRedactor } from '../secrets/redactor.ts';

@@ -1,10 +1,10 @@
 import { once } from 'node:events';
 import { createServer, type Server } from 'node:http';
 import { join } from 'node:path';
-import { tempDir } from '../../../fixtures/tempDir.ts';
+import { tempDir } from '../../../fixtures/world/tempDir.ts';
 import { createContainers } from './containers.ts';
 
-/** Responses by path; other behaviour is tested with a real engine (`fixtures/e2e`). */
+/** Responses by path; other behaviour is tested with a real engine (`fixtures/suites/e2e`). */
 interface EngineStub {
   responses: Record<string, unknown>;
   headers?: Record<string, string>;

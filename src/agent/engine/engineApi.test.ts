@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { createServer, type Server, type ServerResponse } from 'node:http';
 import { join } from 'node:path';
-import { tempDir } from '../../../fixtures/tempDir.ts';
+import { tempDir } from '../../../fixtures/world/tempDir.ts';
 import { createContainers } from './containers.ts';
 
 const timeoutsMs = { call: 1000, removal: 1500 };

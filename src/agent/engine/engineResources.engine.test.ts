@@ -1,5 +1,5 @@
-import { endOfArchive, tarEntry } from '../../../fixtures/bundles/tarBlocks.ts';
-import { EngineClient } from '../../../fixtures/engine/engineClient.ts';
+import { endOfArchive, tarEntry } from '../../../fixtures/world/bundles/tarBlocks.ts';
+import { EngineClient } from '../../../fixtures/world/engine/engineClient.ts';
 import { sharedEngine } from '../../../fixtures/world/harness.ts';
 import { createContainers } from './containers.ts';
 

@@ -4,8 +4,8 @@ import type { RequestListener } from 'node:http';
 import { createServer, type Server } from 'node:https';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
-import { createCa } from '../../../fixtures/servers/crypto/ca.ts';
-import { tempDir } from '../../../fixtures/tempDir.ts';
+import { createCa } from '../../../fixtures/world/servers/crypto/ca.ts';
+import { tempDir } from '../../../fixtures/world/tempDir.ts';
 import type { Settings } from '../config/settings.ts';
 import { createRegistries } from './registries.ts';
 

@@ -1,4 +1,4 @@
-import { runningContainer } from '../../../fixtures/engine/stubContainer.ts';
+import { runningContainer } from '../../../fixtures/world/engine/stubContainer.ts';
 import { ContainerUptime, failedAtStart } from './health.rules.ts';
 
 const clockOffsetMs = 1_000_000;

@@ -1,4 +1,4 @@
-import { runningContainer } from '../../../fixtures/engine/stubContainer.ts';
+import { runningContainer } from '../../../fixtures/world/engine/stubContainer.ts';
 import {
   type InspectedContainer,
   type ListedContainer,

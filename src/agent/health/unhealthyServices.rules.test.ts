@@ -1,4 +1,4 @@
-import { runningContainer } from '../../../fixtures/engine/stubContainer.ts';
+import { runningContainer } from '../../../fixtures/world/engine/stubContainer.ts';
 import { lateFailures, WaitVerdict, type WatchedContainer } from './unhealthyServices.rules.ts';
 
 const expected = [

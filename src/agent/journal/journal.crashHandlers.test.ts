@@ -1,7 +1,7 @@
 import { spawnSync } from 'node:child_process';
 import { writeFileSync } from 'node:fs';
 import path from 'node:path';
-import { tempDir } from '../../../fixtures/tempDir.ts';
+import { tempDir } from '../../../fixtures/world/tempDir.ts';
 
 let dir: string;
 beforeEach(() => (dir = tempDir()));

@@ -2,7 +2,7 @@ import { execFileSync } from 'node:child_process';
 import { closeSync, constants, fstatSync, openSync, readFileSync, readSync, writeSync } from 'node:fs';
 import path from 'node:path';
 import { Writable } from 'node:stream';
-import { tempDir } from '../../../fixtures/tempDir.ts';
+import { tempDir } from '../../../fixtures/world/tempDir.ts';
 import { createJournal, type Journal, type JournalOptions } from './journal.ts';
 import { createRedactor } from '../secrets/redactor.ts';
 import { createSink } from './liveLine.ts';

@@ -1,6 +1,6 @@
 import { mkdir, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { tempDir } from '../../../fixtures/tempDir.ts';
+import { tempDir } from '../../../fixtures/world/tempDir.ts';
 import { envDigestOf, isEnvUnchanged } from './fingerprints.ts';
 import { openReleases, type Releases } from './releases.ts';
 import type { Settings } from '../config/settings.ts';

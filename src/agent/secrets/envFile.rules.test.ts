@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import fc from 'fast-check';
-import { seed } from '../../../fixtures/sampling/seed.ts';
+import { seed } from '../../../fixtures/world/sampling/seed.ts';
 import { unusableReason } from '../../api/manifest.rules.ts';
 import { parseEnvFile, renderEnvFile } from './envFile.rules.ts';
 
@@ -9,7 +9,7 @@ interface Vectors {
   vectors: { value: string; line: string }[];
 }
 
-const file = new URL('../../../fixtures/bundles/dotenv-vectors.json', import.meta.url);
+const file = new URL('../../../fixtures/world/bundles/dotenv-vectors.json', import.meta.url);
 const { preamble, vectors } = JSON.parse(readFileSync(file, 'utf8')) as Vectors;
 
 const hostile = fc.constantFrom(...Array.from('$\\"\'`{}#=\n\r\t \u0001\u0085\u2028\ufeff%é漢😀aZ0'));

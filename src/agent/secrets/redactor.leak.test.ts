@@ -1,7 +1,7 @@
 import fc from 'fast-check';
-import { base64Fragment } from '../../../fixtures/canary/secretForms.ts';
-import { random } from '../../../fixtures/sampling/random.ts';
-import { seed } from '../../../fixtures/sampling/seed.ts';
+import { base64Fragment } from '../../../fixtures/world/canary/secretForms.ts';
+import { random } from '../../../fixtures/world/sampling/random.ts';
+import { seed } from '../../../fixtures/world/sampling/seed.ts';
 import { createRedactor } from './redactor.ts';
 
 /** Cases of each search: `FUZZ_RUNS`, 500 by default. */

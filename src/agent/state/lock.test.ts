@@ -2,7 +2,7 @@ import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import * as fs from 'node:fs';
 import { join } from 'node:path';
-import { tempDir } from '../../../fixtures/tempDir.ts';
+import { tempDir } from '../../../fixtures/world/tempDir.ts';
 import { createPublicCopy, needsRoot, nobodyUid, type PublicCopy, testIf } from '../../../fixtures/world/users.ts';
 import { Fault } from '../../../machines/fault.ts';
 import { acquireLock, readLock } from './lock.ts';
@@ -168,7 +168,7 @@ describe('a state directory that cannot be locked', () => {
 
 describe('many concurrent ticks', () => {
   const stress = (...more: string[]) =>
-    spawnSync(process.execPath, [join(root, 'fixtures', 'stress', 'lock.ts'), ...more], { encoding: 'utf8' });
+    spawnSync(process.execPath, [join(root, 'fixtures', 'world', 'stress', 'lock.ts'), ...more], { encoding: 'utf8' });
 
   it('exactly one at a time holds the lock', () => {
     const { status, stdout } = stress('--rounds', '4', '--processes', '12', '--kills', '10');

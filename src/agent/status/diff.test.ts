@@ -1,8 +1,8 @@
 import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { type BundleOptions, createBundle } from '../../../fixtures/bundles/bundle.ts';
-import { useOwnTmpDir } from '../../../fixtures/ownTmpDir.ts';
-import { tempDir } from '../../../fixtures/tempDir.ts';
+import { type BundleOptions, createBundle } from '../../../fixtures/world/bundles/bundle.ts';
+import { useOwnTmpDir } from '../../../fixtures/world/ownTmpDir.ts';
+import { tempDir } from '../../../fixtures/world/tempDir.ts';
 import type { BundleDiff } from '../../bundle/bundleDiff.rules.ts';
 import { mergeDefaults } from '../../core/config/keyTable.ts';
 import { unpainted } from '../../core/text.rules.ts';

@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { mkdir, writeFile } from 'node:fs/promises';
 import { createServer, type Server, type ServerResponse } from 'node:http';
 import { join } from 'node:path';
-import { tempDir } from '../../../fixtures/tempDir.ts';
+import { tempDir } from '../../../fixtures/world/tempDir.ts';
 import { mergeDefaults } from '../../core/config/keyTable.ts';
 import { type Paint, unpainted } from '../../core/text.rules.ts';
 import { configTable } from '../config/configKeys.ts';

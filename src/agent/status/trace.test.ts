@@ -1,6 +1,6 @@
 import { mkdir, readdir, readFile, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { tempDir } from '../../../fixtures/tempDir.ts';
+import { tempDir } from '../../../fixtures/world/tempDir.ts';
 import { plainOutcome } from '../../../machines/outcomes.ts';
 import { unpainted } from '../../core/text.rules.ts';
 import { hold, unhold } from '../checkIn/hold.ts';

@@ -6,7 +6,7 @@ import {
   sha,
   spec,
   type TaskParts,
-} from '../../../fixtures/swarm/stackFacts.ts';
+} from '../../../fixtures/suites/swarm/stackFacts.ts';
 import {
   crashedTasks,
   describeStack,

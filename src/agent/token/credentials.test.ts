@@ -1,6 +1,6 @@
 import { chmod, chown, mkdir, readFile, stat, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
-import { tempDir } from '../../../fixtures/tempDir.ts';
+import { tempDir } from '../../../fixtures/world/tempDir.ts';
 import { asNobody, isRoot, nobodyUid } from '../../../fixtures/world/users.ts';
 import { type Credentials, openCredentials } from './credentials.ts';
 

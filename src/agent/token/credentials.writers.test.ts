@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs';
-import { sourceFiles } from '../../../fixtures/architecture/imports.ts';
+import { sourceFiles } from '../../../fixtures/tools/architecture/imports.ts';
 
 const filesWith = (pattern: RegExp) => sourceFiles.filter((file) => pattern.test(readFileSync(file, 'utf8')));
 

@@ -1,6 +1,9 @@
-import { type Claims, createSigner } from '../../../fixtures/servers/crypto/jwt.ts';
-import { type HttpTestbed, openHttpTestbed } from '../../../fixtures/servers/http/httpTestbed.ts';
-import { type Secretstore as Server, startSecretstore } from '../../../fixtures/servers/secretstore/secretstore.ts';
+import { type Claims, createSigner } from '../../../fixtures/world/servers/crypto/jwt.ts';
+import { type HttpTestbed, openHttpTestbed } from '../../../fixtures/world/servers/http/httpTestbed.ts';
+import {
+  type Secretstore as Server,
+  startSecretstore,
+} from '../../../fixtures/world/servers/secretstore/secretstore.ts';
 import type { Settings } from '../config/settings.ts';
 import { createSecretstore, type Credential, type Secretstore } from './secretstore.ts';
 

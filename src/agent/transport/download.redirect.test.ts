@@ -5,7 +5,7 @@ import {
   openDownloadTestbed,
   route,
   traceparent,
-} from '../../../fixtures/servers/http/downloadTestbed.ts';
+} from '../../../fixtures/world/servers/http/downloadTestbed.ts';
 
 let bed: DownloadTestbed;
 beforeEach(async () => void (bed = await openDownloadTestbed()));

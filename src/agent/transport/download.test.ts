@@ -9,7 +9,7 @@ import {
   type DownloadTestbed,
   openDownloadTestbed,
   route,
-} from '../../../fixtures/servers/http/downloadTestbed.ts';
+} from '../../../fixtures/world/servers/http/downloadTestbed.ts';
 
 let bed: DownloadTestbed;
 beforeEach(async () => void (bed = await openDownloadTestbed()));

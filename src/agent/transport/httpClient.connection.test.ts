@@ -1,9 +1,9 @@
 import { once } from 'node:events';
 import { type AddressInfo, createServer, type Server } from 'node:net';
-import { createCa } from '../../../fixtures/servers/crypto/ca.ts';
-import { checkInCall, faultOf } from '../../../fixtures/servers/http/checkInCall.ts';
-import { type HttpTestbed, openHttpTestbed } from '../../../fixtures/servers/http/httpTestbed.ts';
-import type { ResponseScript } from '../../../fixtures/servers/http/responseScript.ts';
+import { createCa } from '../../../fixtures/world/servers/crypto/ca.ts';
+import { checkInCall, faultOf } from '../../../fixtures/world/servers/http/checkInCall.ts';
+import { type HttpTestbed, openHttpTestbed } from '../../../fixtures/world/servers/http/httpTestbed.ts';
+import type { ResponseScript } from '../../../fixtures/world/servers/http/responseScript.ts';
 import type { Settings } from '../config/settings.ts';
 import type { HttpCall } from './httpRequest.ts';
 

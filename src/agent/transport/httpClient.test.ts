@@ -1,5 +1,5 @@
-import { checkInCall, faultOf } from '../../../fixtures/servers/http/checkInCall.ts';
-import { type HttpTestbed, openHttpTestbed } from '../../../fixtures/servers/http/httpTestbed.ts';
+import { checkInCall, faultOf } from '../../../fixtures/world/servers/http/checkInCall.ts';
+import { type HttpTestbed, openHttpTestbed } from '../../../fixtures/world/servers/http/httpTestbed.ts';
 
 let bed: HttpTestbed;
 beforeEach(async () => {

@@ -1,5 +1,5 @@
-import { type HttpTestbed, openHttpTestbed } from '../../../fixtures/servers/http/httpTestbed.ts';
-import type { Answer } from '../../../fixtures/servers/http/httpsServer.ts';
+import { type HttpTestbed, openHttpTestbed } from '../../../fixtures/world/servers/http/httpTestbed.ts';
+import type { Answer } from '../../../fixtures/world/servers/http/httpsServer.ts';
 import type { CheckInRequest } from '../../api/checkIn.rules.ts';
 import { createTenancy, type Tenancy } from './tenancy.ts';
 

@@ -1,7 +1,7 @@
 import { mkdir, readFile, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { type Ca, createCa, unreadableCertificate } from '../../../fixtures/servers/crypto/ca.ts';
-import { type HttpTestbed, openHttpTestbed } from '../../../fixtures/servers/http/httpTestbed.ts';
+import { type Ca, createCa, unreadableCertificate } from '../../../fixtures/world/servers/crypto/ca.ts';
+import { type HttpTestbed, openHttpTestbed } from '../../../fixtures/world/servers/http/httpTestbed.ts';
 import { waitUntil } from '../../../fixtures/world/wait.ts';
 import type { HttpCall } from './httpRequest.ts';
 import { openSystemRoots } from './trustStore.ts';

@@ -1,7 +1,7 @@
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { createCa, unreadableCertificate } from '../../../fixtures/servers/crypto/ca.ts';
-import { type HttpTestbed, openHttpTestbed } from '../../../fixtures/servers/http/httpTestbed.ts';
+import { createCa, unreadableCertificate } from '../../../fixtures/world/servers/crypto/ca.ts';
+import { type HttpTestbed, openHttpTestbed } from '../../../fixtures/world/servers/http/httpTestbed.ts';
 import type { HttpCall } from './httpRequest.ts';
 import { openSystemRoots } from './trustStore.ts';
 

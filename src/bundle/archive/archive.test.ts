@@ -4,7 +4,7 @@ import * as fs from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { gzipSync, zstdCompressSync } from 'node:zlib';
-import { hostileArchives } from '../../../fixtures/bundles/hostileArchives.ts';
+import { hostileArchives } from '../../../fixtures/world/bundles/hostileArchives.ts';
 import {
   endOfArchive,
   gnuLongName,
@@ -12,7 +12,7 @@ import {
   paxRecord,
   tarDirectory,
   tarEntry,
-} from '../../../fixtures/bundles/tarBlocks.ts';
+} from '../../../fixtures/world/bundles/tarBlocks.ts';
 import { Fault } from '../../../machines/fault.ts';
 import { unpack } from './archive.ts';
 

@@ -12,7 +12,7 @@ import {
 } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { gunzipSync } from 'node:zlib';
-import { tempDir } from '../../../fixtures/tempDir.ts';
+import { tempDir } from '../../../fixtures/world/tempDir.ts';
 import type { Fault } from '../../../machines/fault.ts';
 import { unpack } from './archive.ts';
 import type { BundleContents } from './inventory.rules.ts';

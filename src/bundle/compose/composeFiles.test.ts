@@ -1,7 +1,7 @@
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { refusalsOf, serviceWith } from '../../../fixtures/corpus/bundleRefusals.ts';
-import { tempDir } from '../../../fixtures/tempDir.ts';
+import { refusalsOf, serviceWith } from '../../../fixtures/suites/corpus/bundleRefusals.ts';
+import { tempDir } from '../../../fixtures/world/tempDir.ts';
 import { readComposeProject } from './composeFiles.ts';
 
 let dir: string;

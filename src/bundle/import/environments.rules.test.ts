@@ -1,4 +1,4 @@
-import { type ExpectedImport, expectImport, type ProjectFiles } from '../../../fixtures/import/importing.ts';
+import { type ExpectedImport, expectImport, type ProjectFiles } from '../../../fixtures/world/import/importing.ts';
 
 describe('the environment of a service', () => {
   it.each<[string, string, ProjectFiles, ExpectedImport]>([

@@ -1,4 +1,4 @@
-import { type ProjectFiles, resultOf } from '../../../fixtures/import/importing.ts';
+import { type ProjectFiles, resultOf } from '../../../fixtures/world/import/importing.ts';
 
 const of = (section: string, part: string, files: ProjectFiles = {}) => {
   const text = `services: {a: {image: x}}\n${section}: {my-x: ${part}}\n`;

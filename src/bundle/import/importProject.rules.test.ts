@@ -1,5 +1,5 @@
 import { parse } from 'yaml';
-import { expectImport, importedBundle, type ProjectFiles, resultOf } from '../../../fixtures/import/importing.ts';
+import { expectImport, importedBundle, type ProjectFiles, resultOf } from '../../../fixtures/world/import/importing.ts';
 import type { Manifest } from '../../../machines/types.ts';
 import { parseComposeFile } from '../compose/composeFile.rules.ts';
 import { permitLines, permitsOf, verdictOf } from './importProject.rules.ts';

@@ -1,5 +1,5 @@
-import { linesOf, type ProjectFiles } from '../../../fixtures/import/importing.ts';
-import { memoryTree } from '../../../fixtures/import/memoryTree.ts';
+import { linesOf, type ProjectFiles } from '../../../fixtures/world/import/importing.ts';
+import { memoryTree } from '../../../fixtures/world/import/memoryTree.ts';
 import {
   bringDirectory,
   bringFile,

@@ -1,5 +1,5 @@
 import { parse } from 'yaml';
-import { importedBundle, importFiles, linesOf, type ProjectFiles } from '../../../fixtures/import/importing.ts';
+import { importedBundle, importFiles, linesOf, type ProjectFiles } from '../../../fixtures/world/import/importing.ts';
 
 const parsed = (files: ProjectFiles, names: string[]) => {
   const { composeFiles } = importedBundle(files, {}, names);

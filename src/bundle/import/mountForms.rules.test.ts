@@ -1,4 +1,4 @@
-import { type ProjectFiles, resultOf } from '../../../fixtures/import/importing.ts';
+import { type ProjectFiles, resultOf } from '../../../fixtures/world/import/importing.ts';
 
 const files: ProjectFiles = {
   ...{

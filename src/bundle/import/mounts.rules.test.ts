@@ -1,4 +1,9 @@
-import { type ExpectedImport, expectImport, type ProjectFiles, resultOf } from '../../../fixtures/import/importing.ts';
+import {
+  type ExpectedImport,
+  expectImport,
+  type ProjectFiles,
+  resultOf,
+} from '../../../fixtures/world/import/importing.ts';
 
 describe('mounts', () => {
   it.each<[string, string, ProjectFiles, ExpectedImport]>([

@@ -1,4 +1,4 @@
-import { resultOf } from '../../../fixtures/import/importing.ts';
+import { resultOf } from '../../../fixtures/world/import/importing.ts';
 
 const resultFor = (section: string, part: object) =>
   resultOf({ 'compose.yaml': `services: {a: {image: x}}\n${section}: {n: ${JSON.stringify(part)}}\n` });

@@ -1,5 +1,5 @@
 import { parse } from 'yaml';
-import { importedBundle, importFiles } from '../../../fixtures/import/importing.ts';
+import { importedBundle, importFiles } from '../../../fixtures/world/import/importing.ts';
 import {
   directoryOf,
   joinPath,

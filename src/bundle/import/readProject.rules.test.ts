@@ -1,6 +1,6 @@
 import { parse } from 'yaml';
-import { importedBundle, type ProjectFiles } from '../../../fixtures/import/importing.ts';
-import { memoryTree } from '../../../fixtures/import/memoryTree.ts';
+import { importedBundle, type ProjectFiles } from '../../../fixtures/world/import/importing.ts';
+import { memoryTree } from '../../../fixtures/world/import/memoryTree.ts';
 import { findProject } from './readProject.rules.ts';
 
 describe('several files', () => {

@@ -4,7 +4,7 @@ import {
   importedBundle,
   type ProjectFiles,
   resultOf,
-} from '../../../fixtures/import/importing.ts';
+} from '../../../fixtures/world/import/importing.ts';
 import type { ImportChoices } from './importWork.rules.ts';
 
 const top = 'configs: {c: {file: f}, v: {content: a}}\nsecrets: {s: {environment: A}}\n';

@@ -1,4 +1,4 @@
-import { type ExpectedImport, expectImport, type ProjectFiles } from '../../../fixtures/import/importing.ts';
+import { type ExpectedImport, expectImport, type ProjectFiles } from '../../../fixtures/world/import/importing.ts';
 import type { ImportChoices } from './importWork.rules.ts';
 import { parseProjectFile } from './projectDocument.rules.ts';
 import { bareNamesOf, envValues, readEnvFile, valueScalars, variableNamesOf } from './variables.rules.ts';

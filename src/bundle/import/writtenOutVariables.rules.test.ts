@@ -1,4 +1,4 @@
-import { expectImport, linesOf, resultOf } from '../../../fixtures/import/importing.ts';
+import { expectImport, linesOf, resultOf } from '../../../fixtures/world/import/importing.ts';
 
 const literalKeys =
   'cap_add cgroup cgroup_parent device_cgroup_rules external_links gpus group_add ipc label_file links network_mode ' +

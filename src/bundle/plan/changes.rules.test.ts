@@ -1,4 +1,4 @@
-import { byName, present, project, release } from '../../../fixtures/bundles/comparableRelease.ts';
+import { byName, present, project, release } from '../../../fixtures/world/bundles/comparableRelease.ts';
 import type { Manifest } from '../../../machines/types.ts';
 import { changesOf, type ComparableRelease, hasSameContent } from './changes.rules.ts';
 

@@ -1,4 +1,4 @@
-import { byName, present, release } from '../../../fixtures/bundles/comparableRelease.ts';
+import { byName, present, release } from '../../../fixtures/world/bundles/comparableRelease.ts';
 import { changesOf } from './changes.rules.ts';
 
 describe('a volume', () => {

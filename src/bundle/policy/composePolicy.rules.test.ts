@@ -1,4 +1,4 @@
-import { corpus, corpusFiles } from '../../../fixtures/corpus/corpus.ts';
+import { corpus, corpusFiles } from '../../../fixtures/suites/corpus/corpus.ts';
 import type { Manifest } from '../../../machines/types.ts';
 import { parseComposeFile } from '../compose/composeFile.rules.ts';
 import { parseSubnet } from '../compose/networks.rules.ts';
@@ -39,7 +39,7 @@ function refusalsOf(...texts: string[]) {
 const serviceWith = (line: string) => `services:\n  web:\n    image: app:1\n    ${line}\n`;
 const single = corpus.filter(({ placement }) => ['service', 'mount', 'file'].includes(placement));
 
-/** fixtures/corpus has the cases of single files. */
+/** fixtures/suites/corpus has the cases of single files. */
 describe('the compose policy', () => {
   it.each(single)('reports $code in a second file too: $title', ({ code, hostile }) => {
     const codes = refusalsOf('services: {first: {image: app:1}}', hostile.compose[0]!).map((refusal) => refusal.code);

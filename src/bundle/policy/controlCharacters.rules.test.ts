@@ -1,4 +1,4 @@
-import { refusalsOf, serviceWith } from '../../../fixtures/corpus/bundleRefusals.ts';
+import { refusalsOf, serviceWith } from '../../../fixtures/suites/corpus/bundleRefusals.ts';
 import type { Manifest } from '../../../machines/types.ts';
 import { directoriesOf } from '../archive/archiveEntries.rules.ts';
 import { parseComposeFile } from '../compose/composeFile.rules.ts';

@@ -1,4 +1,4 @@
-import { corpusFiles } from '../../../fixtures/corpus/corpus.ts';
+import { corpusFiles } from '../../../fixtures/suites/corpus/corpus.ts';
 import type { Manifest } from '../../../machines/types.ts';
 import { parseSubnet } from '../compose/networks.rules.ts';
 import { validateModelPolicy } from './composePolicy.rules.ts';

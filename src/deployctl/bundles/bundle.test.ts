@@ -3,9 +3,9 @@ import { mkdtempSync } from 'node:fs';
 import { mkdir, mkdtemp, readdir, readFile, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { deployctl } from '../../../fixtures/ctl/deployctl.ts';
-import { type ServiceWithOperators, startWithOperators } from '../../../fixtures/ctl/operators.ts';
-import { tempDir } from '../../../fixtures/tempDir.ts';
+import { deployctl } from '../../../fixtures/world/ctl/deployctl.ts';
+import { type ServiceWithOperators, startWithOperators } from '../../../fixtures/world/ctl/operators.ts';
+import { tempDir } from '../../../fixtures/world/tempDir.ts';
 
 let at: ServiceWithOperators;
 beforeAll(async () => {

@@ -1,8 +1,8 @@
 import { execFileSync } from 'node:child_process';
 import { mkdir, mkdtemp, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { deployctl } from '../../../fixtures/ctl/deployctl.ts';
-import { tempDir } from '../../../fixtures/tempDir.ts';
+import { deployctl } from '../../../fixtures/world/ctl/deployctl.ts';
+import { tempDir } from '../../../fixtures/world/tempDir.ts';
 
 const parent = tempDir();
 const base = {

@@ -1,11 +1,11 @@
 import { readdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { createBundle, sha256Of } from '../../../fixtures/bundles/bundle.ts';
-import { deployctl, sleeplessClock } from '../../../fixtures/ctl/deployctl.ts';
-import { type ServiceWithOperators, startWithOperators } from '../../../fixtures/ctl/operators.ts';
-import { startScriptedApi } from '../../../fixtures/ctl/scriptedApi.ts';
-import { tempDir } from '../../../fixtures/tempDir.ts';
-import { addOperator } from '../../../fixtures/tenancy/operatorClient.ts';
+import { createBundle, sha256Of } from '../../../fixtures/world/bundles/bundle.ts';
+import { deployctl, sleeplessClock } from '../../../fixtures/world/ctl/deployctl.ts';
+import { type ServiceWithOperators, startWithOperators } from '../../../fixtures/world/ctl/operators.ts';
+import { startScriptedApi } from '../../../fixtures/world/ctl/scriptedApi.ts';
+import { tempDir } from '../../../fixtures/world/tempDir.ts';
+import { addOperator } from '../../../fixtures/world/tenancy/operatorClient.ts';
 
 const dir = tempDir();
 const compose = { services: { web: { image: 'app:1' } } };

@@ -10,8 +10,8 @@ import {
 } from 'node:fs';
 import { join } from 'node:path';
 import { parse } from 'yaml';
-import { deployctl } from '../../../fixtures/ctl/deployctl.ts';
-import { tempDir } from '../../../fixtures/tempDir.ts';
+import { deployctl } from '../../../fixtures/world/ctl/deployctl.ts';
+import { tempDir } from '../../../fixtures/world/tempDir.ts';
 
 let dir: string;
 beforeEach(() => void (dir = tempDir()));

@@ -1,10 +1,10 @@
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parse } from 'yaml';
-import { deployctl } from '../../../fixtures/ctl/deployctl.ts';
-import { createCa } from '../../../fixtures/servers/crypto/ca.ts';
-import { type ImageRegistry, startImageRegistry } from '../../../fixtures/servers/registry/imageRegistry.ts';
-import { tempDir } from '../../../fixtures/tempDir.ts';
+import { deployctl } from '../../../fixtures/world/ctl/deployctl.ts';
+import { createCa } from '../../../fixtures/world/servers/crypto/ca.ts';
+import { type ImageRegistry, startImageRegistry } from '../../../fixtures/world/servers/registry/imageRegistry.ts';
+import { tempDir } from '../../../fixtures/world/tempDir.ts';
 import { oneShotImage } from '../../../fixtures/world/images.ts';
 
 let registry: ImageRegistry;

@@ -1,7 +1,7 @@
 import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { deployctl } from '../../../fixtures/ctl/deployctl.ts';
-import { tempDir } from '../../../fixtures/tempDir.ts';
+import { deployctl } from '../../../fixtures/world/ctl/deployctl.ts';
+import { tempDir } from '../../../fixtures/world/tempDir.ts';
 
 const dir = tempDir();
 const init = (directory: string, env = 'eu-1', ...more: string[]) =>

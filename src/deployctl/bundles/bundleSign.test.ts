@@ -1,9 +1,9 @@
 import { generateKeyPairSync } from 'node:crypto';
 import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { deployctl, type Surroundings } from '../../../fixtures/ctl/deployctl.ts';
-import { signingKeyOf } from '../../../fixtures/signatures/signBundle.ts';
-import { tempDir } from '../../../fixtures/tempDir.ts';
+import { deployctl, type Surroundings } from '../../../fixtures/world/ctl/deployctl.ts';
+import { signingKeyOf } from '../../../fixtures/world/signatures/signBundle.ts';
+import { tempDir } from '../../../fixtures/world/tempDir.ts';
 import { statementOf } from '../../signatures/readSignature.ts';
 import { verifySignatures } from '../../signatures/verifySignatures.ts';
 

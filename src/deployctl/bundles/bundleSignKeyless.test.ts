@@ -1,17 +1,17 @@
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { deployctl, type Surroundings } from '../../../fixtures/ctl/deployctl.ts';
-import { createCa } from '../../../fixtures/servers/crypto/ca.ts';
+import { deployctl, type Surroundings } from '../../../fixtures/world/ctl/deployctl.ts';
+import { createCa } from '../../../fixtures/world/servers/crypto/ca.ts';
 import {
   certificatePath,
   type JsonAnswer,
   logPath,
   type SigstoreServer,
   startSigstoreServer,
-} from '../../../fixtures/servers/sigstore/sigstoreServer.ts';
-import { newSigstore } from '../../../fixtures/signatures/keyless.ts';
-import { newSigningKey } from '../../../fixtures/signatures/signBundle.ts';
-import { tempDir } from '../../../fixtures/tempDir.ts';
+} from '../../../fixtures/world/servers/sigstore/sigstoreServer.ts';
+import { newSigstore } from '../../../fixtures/world/signatures/keyless.ts';
+import { newSigningKey } from '../../../fixtures/world/signatures/signBundle.ts';
+import { tempDir } from '../../../fixtures/world/tempDir.ts';
 import { statementOf } from '../../signatures/readSignature.ts';
 import { verifySignatures } from '../../signatures/verifySignatures.ts';
 

@@ -1,9 +1,9 @@
 import { generateKeyPairSync } from 'node:crypto';
 import { copyFileSync, mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { deployctl } from '../../../fixtures/ctl/deployctl.ts';
-import { newSigningKey, signingKeyOf } from '../../../fixtures/signatures/signBundle.ts';
-import { tempDir } from '../../../fixtures/tempDir.ts';
+import { deployctl } from '../../../fixtures/world/ctl/deployctl.ts';
+import { newSigningKey, signingKeyOf } from '../../../fixtures/world/signatures/signBundle.ts';
+import { tempDir } from '../../../fixtures/world/tempDir.ts';
 
 const dir = tempDir();
 const at = (name: string) => join(dir, name);

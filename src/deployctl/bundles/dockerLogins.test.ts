@@ -1,6 +1,6 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { tempDir } from '../../../fixtures/tempDir.ts';
+import { tempDir } from '../../../fixtures/world/tempDir.ts';
 import { readDockerLogins } from './bundleImport.ts';
 
 const encoded = (text: string) => ({ auth: Buffer.from(text).toString('base64') });

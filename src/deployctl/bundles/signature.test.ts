@@ -1,11 +1,11 @@
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { createBundle } from '../../../fixtures/bundles/bundle.ts';
-import { deployctl } from '../../../fixtures/ctl/deployctl.ts';
-import { type ServiceWithOperators, startWithOperators } from '../../../fixtures/ctl/operators.ts';
-import { newSigningKey, signBundle } from '../../../fixtures/signatures/signBundle.ts';
-import { tempDir } from '../../../fixtures/tempDir.ts';
-import { addOperator } from '../../../fixtures/tenancy/operatorClient.ts';
+import { createBundle } from '../../../fixtures/world/bundles/bundle.ts';
+import { deployctl } from '../../../fixtures/world/ctl/deployctl.ts';
+import { type ServiceWithOperators, startWithOperators } from '../../../fixtures/world/ctl/operators.ts';
+import { newSigningKey, signBundle } from '../../../fixtures/world/signatures/signBundle.ts';
+import { tempDir } from '../../../fixtures/world/tempDir.ts';
+import { addOperator } from '../../../fixtures/world/tenancy/operatorClient.ts';
 import { keyName } from '../../signatures/trust.ts';
 
 let at: ServiceWithOperators;

@@ -1,9 +1,9 @@
 import { randomUUID } from 'node:crypto';
 import { access, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { type ServiceWithOperators, startWithOperators } from '../../../fixtures/ctl/operators.ts';
-import { checkInOf } from '../../../fixtures/tenancy/agentBodies.ts';
-import { addHost } from '../../../fixtures/tenancy/host.ts';
+import { type ServiceWithOperators, startWithOperators } from '../../../fixtures/world/ctl/operators.ts';
+import { checkInOf } from '../../../fixtures/world/tenancy/agentBodies.ts';
+import { addHost } from '../../../fixtures/world/tenancy/host.ts';
 
 let at: ServiceWithOperators;
 let env: string;

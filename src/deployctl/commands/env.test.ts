@@ -1,5 +1,5 @@
-import { type ServiceWithOperators, startWithOperators } from '../../../fixtures/ctl/operators.ts';
-import { addHost, offerBytes } from '../../../fixtures/tenancy/host.ts';
+import { type ServiceWithOperators, startWithOperators } from '../../../fixtures/world/ctl/operators.ts';
+import { addHost, offerBytes } from '../../../fixtures/world/tenancy/host.ts';
 
 let at: ServiceWithOperators;
 beforeAll(async () => {

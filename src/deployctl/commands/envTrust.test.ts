@@ -1,8 +1,8 @@
 import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { type ServiceWithOperators, startWithOperators } from '../../../fixtures/ctl/operators.ts';
-import { newSigningKey } from '../../../fixtures/signatures/signBundle.ts';
-import { tempDir } from '../../../fixtures/tempDir.ts';
+import { type ServiceWithOperators, startWithOperators } from '../../../fixtures/world/ctl/operators.ts';
+import { newSigningKey } from '../../../fixtures/world/signatures/signBundle.ts';
+import { tempDir } from '../../../fixtures/world/tempDir.ts';
 
 let at: ServiceWithOperators;
 beforeAll(async () => {

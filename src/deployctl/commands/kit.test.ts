@@ -1,7 +1,7 @@
 import { mkdir, readdir, readFile, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { deployctl } from '../../../fixtures/ctl/deployctl.ts';
-import { startScriptedApi } from '../../../fixtures/ctl/scriptedApi.ts';
+import { deployctl } from '../../../fixtures/world/ctl/deployctl.ts';
+import { startScriptedApi } from '../../../fixtures/world/ctl/scriptedApi.ts';
 
 const id = '0f8fad5b-d9cb-469f-a165-70867728950e';
 const credentials = { bootstrap_jwt: 'e30.grant.sig', mesh_enrolment_jwt: 'e30.enrol.sig', download_token: 'glpat-1' };

@@ -1,9 +1,9 @@
 import { existsSync } from 'node:fs';
 import { appendFile, readFile, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { deployctl } from '../../../fixtures/ctl/deployctl.ts';
-import { strangeToken } from '../../../fixtures/ctl/operatorHome.ts';
-import { startScriptedApi } from '../../../fixtures/ctl/scriptedApi.ts';
+import { deployctl } from '../../../fixtures/world/ctl/deployctl.ts';
+import { strangeToken } from '../../../fixtures/world/ctl/operatorHome.ts';
+import { startScriptedApi } from '../../../fixtures/world/ctl/scriptedApi.ts';
 
 let api: Awaited<ReturnType<typeof startScriptedApi>>;
 let dir: string;

@@ -1,7 +1,7 @@
 import { readFile, stat } from 'node:fs/promises';
 import { join } from 'node:path';
-import { deployctl } from '../../../fixtures/ctl/deployctl.ts';
-import { type ServiceWithOperators, startWithOperators } from '../../../fixtures/ctl/operators.ts';
+import { deployctl } from '../../../fixtures/world/ctl/deployctl.ts';
+import { type ServiceWithOperators, startWithOperators } from '../../../fixtures/world/ctl/operators.ts';
 
 let at: ServiceWithOperators;
 beforeAll(async () => {

@@ -1,6 +1,6 @@
-import { type ServiceWithOperators, startWithOperators } from '../../../fixtures/ctl/operators.ts';
-import { createRolloutScene, type RolloutScene } from '../../../fixtures/tenancy/api/rolloutScene.ts';
-import { startReceiver } from '../../../fixtures/tenancy/webhooks/receiver.ts';
+import { type ServiceWithOperators, startWithOperators } from '../../../fixtures/world/ctl/operators.ts';
+import { createRolloutScene, type RolloutScene } from '../../../fixtures/suites/tenancy/api/rolloutScene.ts';
+import { startReceiver } from '../../../fixtures/world/tenancy/receiver.ts';
 import { askGates } from '../../tenancy/rollouts/advance.ts';
 
 let at: ServiceWithOperators;

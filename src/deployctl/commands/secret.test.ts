@@ -1,9 +1,9 @@
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { createBundle } from '../../../fixtures/bundles/bundle.ts';
-import { type ServiceWithOperators, startWithOperators } from '../../../fixtures/ctl/operators.ts';
-import { addHost } from '../../../fixtures/tenancy/host.ts';
-import { addOperator } from '../../../fixtures/tenancy/operatorClient.ts';
+import { createBundle } from '../../../fixtures/world/bundles/bundle.ts';
+import { type ServiceWithOperators, startWithOperators } from '../../../fixtures/world/ctl/operators.ts';
+import { addHost } from '../../../fixtures/world/tenancy/host.ts';
+import { addOperator } from '../../../fixtures/world/tenancy/operatorClient.ts';
 
 let at: ServiceWithOperators;
 beforeAll(async () => {

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { type ServiceWithOperators, startWithOperators } from '../../../fixtures/ctl/operators.ts';
+import { type ServiceWithOperators, startWithOperators } from '../../../fixtures/world/ctl/operators.ts';
 
 let at: ServiceWithOperators;
 beforeAll(async () => void (at = await startWithOperators()));

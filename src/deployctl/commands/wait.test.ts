@@ -1,5 +1,5 @@
-import { deployctl, sleeplessClock } from '../../../fixtures/ctl/deployctl.ts';
-import { startScriptedApi } from '../../../fixtures/ctl/scriptedApi.ts';
+import { deployctl, sleeplessClock } from '../../../fixtures/world/ctl/deployctl.ts';
+import { startScriptedApi } from '../../../fixtures/world/ctl/scriptedApi.ts';
 
 const id = '0f8fad5b-d9cb-469f-a165-70867728950e';
 const desired = 'a'.repeat(64);

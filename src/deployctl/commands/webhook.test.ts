@@ -1,8 +1,8 @@
 import { readFile, stat } from 'node:fs/promises';
 import { join } from 'node:path';
-import { type ServiceWithOperators, startWithOperators } from '../../../fixtures/ctl/operators.ts';
-import { addHost } from '../../../fixtures/tenancy/host.ts';
-import { type Receiver, signersOf, startReceiver } from '../../../fixtures/tenancy/webhooks/receiver.ts';
+import { type ServiceWithOperators, startWithOperators } from '../../../fixtures/world/ctl/operators.ts';
+import { addHost } from '../../../fixtures/world/tenancy/host.ts';
+import { type Receiver, signersOf, startReceiver } from '../../../fixtures/world/tenancy/receiver.ts';
 import { runBackgroundOnce } from '../../tenancy/server/background.ts';
 
 let at: ServiceWithOperators;

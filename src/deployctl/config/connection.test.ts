@@ -1,8 +1,8 @@
 import { chmod, mkdir, rm, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { deployctl } from '../../../fixtures/ctl/deployctl.ts';
-import { operatorHome, type OperatorHome, strangeToken } from '../../../fixtures/ctl/operatorHome.ts';
-import { createCa, unreadableCertificate } from '../../../fixtures/servers/crypto/ca.ts';
+import { deployctl } from '../../../fixtures/world/ctl/deployctl.ts';
+import { operatorHome, type OperatorHome, strangeToken } from '../../../fixtures/world/ctl/operatorHome.ts';
+import { createCa, unreadableCertificate } from '../../../fixtures/world/servers/crypto/ca.ts';
 import { connectionOf, targetOf } from './connection.ts';
 
 const url = 'https://env.example/';

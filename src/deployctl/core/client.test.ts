@@ -2,10 +2,10 @@ import { once } from 'node:events';
 import { writeFile } from 'node:fs/promises';
 import { type AddressInfo, createServer } from 'node:net';
 import { join } from 'node:path';
-import { deployctl, sleeplessClock } from '../../../fixtures/ctl/deployctl.ts';
-import { strangeToken } from '../../../fixtures/ctl/operatorHome.ts';
-import { startScriptedApi } from '../../../fixtures/ctl/scriptedApi.ts';
-import { createCa, serverNames } from '../../../fixtures/servers/crypto/ca.ts';
+import { deployctl, sleeplessClock } from '../../../fixtures/world/ctl/deployctl.ts';
+import { strangeToken } from '../../../fixtures/world/ctl/operatorHome.ts';
+import { startScriptedApi } from '../../../fixtures/world/ctl/scriptedApi.ts';
+import { createCa, serverNames } from '../../../fixtures/world/servers/crypto/ca.ts';
 
 const me = { name: 'ann', role: 'admin', envs: null };
 

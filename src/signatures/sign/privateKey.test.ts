@@ -1,5 +1,5 @@
 import { generateKeyPairSync, type KeyObject } from 'node:crypto';
-import { cosignKey } from '../../../fixtures/signatures/cosignKey.ts';
+import { cosignKey } from '../../../fixtures/world/signatures/cosignKey.ts';
 import { readPrivateKey } from './privateKey.ts';
 import { keySigner } from './signBundle.ts';
 

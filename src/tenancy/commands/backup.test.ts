@@ -6,8 +6,8 @@ import {
   initialize,
   inStore,
   settingsBelow,
-} from '../../../fixtures/tenancy/installation.ts';
-import { tempDir } from '../../../fixtures/tempDir.ts';
+} from '../../../fixtures/world/tenancy/installation.ts';
+import { tempDir } from '../../../fixtures/world/tempDir.ts';
 import type { TenancySettings } from '../config/settings.ts';
 import { isAccepted } from '../agents/agent.rules.ts';
 import { backup, GENERATION_GAP, restore, SEQUENCE_GAP } from './backup.ts';

@@ -1,8 +1,8 @@
 import { readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { createLocalJWKSet, jwtVerify } from 'jose';
 import { Migrator } from 'kysely/migration';
-import { captureOutput, initialize, inStore, settingsBelow } from '../../../fixtures/tenancy/installation.ts';
-import { tempDir } from '../../../fixtures/tempDir.ts';
+import { captureOutput, initialize, inStore, settingsBelow } from '../../../fixtures/world/tenancy/installation.ts';
+import { tempDir } from '../../../fixtures/world/tempDir.ts';
 import type { TenancySettings } from '../config/settings.ts';
 import { signGrant } from '../keys/grants.ts';
 import { openKeyRing, PUBLISHED_AHEAD_MS } from '../keys/keyRing.ts';

@@ -1,8 +1,8 @@
 import { createHash, createHmac } from 'node:crypto';
-import { type ScriptedProvider, startScriptedProvider } from '../../../fixtures/servers/oidc/scriptedProvider.ts';
-import { oidcClient } from '../../../fixtures/servers/oidc/oidcClient.ts';
-import type { Browser } from '../../../fixtures/tenancy/browser.ts';
-import { sceneCa, startSignInService, tenancy } from '../../../fixtures/tenancy/signInScene.ts';
+import { type ScriptedProvider, startScriptedProvider } from '../../../fixtures/world/servers/oidc/scriptedProvider.ts';
+import { oidcClient } from '../../../fixtures/world/servers/oidc/oidcClient.ts';
+import type { Browser } from '../../../fixtures/world/tenancy/browser.ts';
+import { sceneCa, startSignInService, tenancy } from '../../../fixtures/world/tenancy/signInScene.ts';
 import { sessionCookie, signInCookie } from '../http/responses.ts';
 
 let provider: ScriptedProvider;

@@ -1,8 +1,8 @@
-import { startCertifiedProvider } from '../../../fixtures/servers/oidc/certifiedProvider.ts';
-import { oidcClient } from '../../../fixtures/servers/oidc/oidcClient.ts';
-import type { Browser } from '../../../fixtures/tenancy/browser.ts';
-import { addOperator } from '../../../fixtures/tenancy/operatorClient.ts';
-import { sceneCa, startSignInService, tenancy } from '../../../fixtures/tenancy/signInScene.ts';
+import { startCertifiedProvider } from '../../../fixtures/world/servers/oidc/certifiedProvider.ts';
+import { oidcClient } from '../../../fixtures/world/servers/oidc/oidcClient.ts';
+import type { Browser } from '../../../fixtures/world/tenancy/browser.ts';
+import { addOperator } from '../../../fixtures/world/tenancy/operatorClient.ts';
+import { sceneCa, startSignInService, tenancy } from '../../../fixtures/world/tenancy/signInScene.ts';
 import { sessionCookie } from '../http/responses.ts';
 
 let provider: Awaited<ReturnType<typeof startCertifiedProvider>>;

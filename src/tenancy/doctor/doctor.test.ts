@@ -3,9 +3,9 @@ import { chmodSync, readdirSync, writeFileSync } from 'node:fs';
 import { createServer, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
-import { createCa } from '../../../fixtures/servers/crypto/ca.ts';
-import { tempDir } from '../../../fixtures/tempDir.ts';
-import { captureOutput, initialize, settingsBelow } from '../../../fixtures/tenancy/installation.ts';
+import { createCa } from '../../../fixtures/world/servers/crypto/ca.ts';
+import { tempDir } from '../../../fixtures/world/tempDir.ts';
+import { captureOutput, initialize, settingsBelow } from '../../../fixtures/world/tenancy/installation.ts';
 import { doctor } from './doctor.ts';
 
 let dir: string;

@@ -1,10 +1,10 @@
 import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
 import { text } from 'node:stream/consumers';
-import { createCa } from '../../../fixtures/servers/crypto/ca.ts';
-import { checkInOf } from '../../../fixtures/tenancy/agentBodies.ts';
-import { addHost, offerBytes, type Host } from '../../../fixtures/tenancy/host.ts';
-import { startService, type Service } from '../../../fixtures/tenancy/service.ts';
+import { createCa } from '../../../fixtures/world/servers/crypto/ca.ts';
+import { checkInOf } from '../../../fixtures/world/tenancy/agentBodies.ts';
+import { addHost, offerBytes, type Host } from '../../../fixtures/world/tenancy/host.ts';
+import { startService, type Service } from '../../../fixtures/world/tenancy/service.ts';
 
 let service: Service;
 let host: Host;

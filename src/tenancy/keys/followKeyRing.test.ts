@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { join } from 'node:path';
 import { setTimeout } from 'node:timers/promises';
-import { tempDir } from '../../../fixtures/tempDir.ts';
+import { tempDir } from '../../../fixtures/world/tempDir.ts';
 import { migrateStore, openStore, type Store } from '../store/openStore.ts';
 import { deleteSigningKeys, listSigningKeys } from '../store/signingKeys.ts';
 import { addKey, type FollowedKeyRing, followKeyRing, KeyError } from './keyRing.ts';

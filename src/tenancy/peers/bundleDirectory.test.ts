@@ -2,7 +2,7 @@ import { mkdir, mkdtemp, readdir, rm, symlink, utimes, writeFile } from 'node:fs
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
-import { bundleStorageTests } from '../../../fixtures/tenancy/bundleStorageTests.ts';
+import { bundleStorageTests } from '../../../fixtures/suites/tenancy/bundleStorageTests.ts';
 import { createDirectoryStorage } from './bundleDirectory.ts';
 
 const sha256 = 'a'.repeat(64);

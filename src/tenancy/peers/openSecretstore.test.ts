@@ -1,8 +1,11 @@
-import { createCa, serverNames } from '../../../fixtures/servers/crypto/ca.ts';
-import { createSigner } from '../../../fixtures/servers/crypto/jwt.ts';
-import { jsonOf, sendRequest } from '../../../fixtures/servers/http/sendRequest.ts';
-import { type Secretstore as Fixture, startSecretstore } from '../../../fixtures/servers/secretstore/secretstore.ts';
-import { tenancyMount } from '../../../fixtures/servers/secretstore/tenancyMount.ts';
+import { createCa, serverNames } from '../../../fixtures/world/servers/crypto/ca.ts';
+import { createSigner } from '../../../fixtures/world/servers/crypto/jwt.ts';
+import { jsonOf, sendRequest } from '../../../fixtures/world/servers/http/sendRequest.ts';
+import {
+  type Secretstore as Fixture,
+  startSecretstore,
+} from '../../../fixtures/world/servers/secretstore/secretstore.ts';
+import { tenancyMount } from '../../../fixtures/world/servers/secretstore/tenancyMount.ts';
 import { parseAuthorities } from '../../core/certificateAuthorities.ts';
 import { openSecretstore, type OpenSecretstore } from './openSecretstore.ts';
 import { PeerError } from './bundleStorage.ts';

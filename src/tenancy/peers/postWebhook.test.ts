@@ -1,6 +1,6 @@
 import { type AddressInfo, createServer } from 'node:net';
-import { type Certificate, createCa, serverNames } from '../../../fixtures/servers/crypto/ca.ts';
-import { type Receiver, startReceiver } from '../../../fixtures/tenancy/webhooks/receiver.ts';
+import { type Certificate, createCa, serverNames } from '../../../fixtures/world/servers/crypto/ca.ts';
+import { type Receiver, startReceiver } from '../../../fixtures/world/tenancy/receiver.ts';
 import { parseAuthorities } from '../../core/certificateAuthorities.ts';
 import { createPostWebhook, type WebhookTransport } from './postWebhook.ts';
 

@@ -1,9 +1,9 @@
-import { abuseTests } from '../../../fixtures/tenancy/api/abuseTests.ts';
-import { accessTests } from '../../../fixtures/tenancy/api/accessTests.ts';
-import { agentTests } from '../../../fixtures/tenancy/api/agentTests.ts';
-import { diffTests } from '../../../fixtures/tenancy/api/diffTests.ts';
-import { downloadTests } from '../../../fixtures/tenancy/api/downloadTests.ts';
-import { type Service, startService } from '../../../fixtures/tenancy/service.ts';
+import { abuseTests } from '../../../fixtures/suites/tenancy/api/abuseTests.ts';
+import { accessTests } from '../../../fixtures/suites/tenancy/api/accessTests.ts';
+import { agentTests } from '../../../fixtures/suites/tenancy/api/agentTests.ts';
+import { diffTests } from '../../../fixtures/suites/tenancy/api/diffTests.ts';
+import { downloadTests } from '../../../fixtures/suites/tenancy/api/downloadTests.ts';
+import { type Service, startService } from '../../../fixtures/world/tenancy/service.ts';
 
 let service: Service;
 beforeAll(async () => void (service = await startService()));

@@ -1,11 +1,11 @@
-import { deliveryTests } from '../../../fixtures/tenancy/api/deliveryTests.ts';
-import { eventTests } from '../../../fixtures/tenancy/api/eventTests.ts';
-import { finishingTests } from '../../../fixtures/tenancy/api/finishingTests.ts';
-import { kitTests } from '../../../fixtures/tenancy/api/kitTests.ts';
-import { lifeTests } from '../../../fixtures/tenancy/api/lifeTests.ts';
-import { retentionTests } from '../../../fixtures/tenancy/api/retentionTests.ts';
-import { webhookTests } from '../../../fixtures/tenancy/api/webhookTests.ts';
-import { startService } from '../../../fixtures/tenancy/service.ts';
+import { deliveryTests } from '../../../fixtures/suites/tenancy/api/deliveryTests.ts';
+import { eventTests } from '../../../fixtures/suites/tenancy/api/eventTests.ts';
+import { finishingTests } from '../../../fixtures/suites/tenancy/api/finishingTests.ts';
+import { kitTests } from '../../../fixtures/suites/tenancy/api/kitTests.ts';
+import { lifeTests } from '../../../fixtures/suites/tenancy/api/lifeTests.ts';
+import { retentionTests } from '../../../fixtures/suites/tenancy/api/retentionTests.ts';
+import { webhookTests } from '../../../fixtures/suites/tenancy/api/webhookTests.ts';
+import { startService } from '../../../fixtures/world/tenancy/service.ts';
 
 describe('install kits', () => kitTests(startService));
 describe('the life of a backend', () => lifeTests(startService));

@@ -1,7 +1,7 @@
 import { sql } from 'kysely';
-import { createMemorySecretstore } from '../../../fixtures/tenancy/memoryPeers.ts';
-import { addOperator, type OperatorClient } from '../../../fixtures/tenancy/operatorClient.ts';
-import { type Service, startService } from '../../../fixtures/tenancy/service.ts';
+import { createMemorySecretstore } from '../../../fixtures/world/tenancy/memoryPeers.ts';
+import { addOperator, type OperatorClient } from '../../../fixtures/world/tenancy/operatorClient.ts';
+import { type Service, startService } from '../../../fixtures/world/tenancy/service.ts';
 import type { ErrorBody } from '../http/commonSchemas.ts';
 import { PeerError } from '../peers/bundleStorage.ts';
 import { operatorRoutes } from './operatorRoutes.ts';

@@ -1,13 +1,13 @@
-import { accountTests } from '../../../fixtures/tenancy/api/accountTests.ts';
-import { envTests } from '../../../fixtures/tenancy/api/envTests.ts';
-import { fleetTests } from '../../../fixtures/tenancy/api/fleetTests.ts';
-import { listTests } from '../../../fixtures/tenancy/api/listTests.ts';
-import { permissionTests } from '../../../fixtures/tenancy/api/permissionTests.ts';
-import { repackTests } from '../../../fixtures/tenancy/api/repackTests.ts';
-import { revealTests } from '../../../fixtures/tenancy/api/revealTests.ts';
-import { signatureTests } from '../../../fixtures/tenancy/api/signatureTests.ts';
-import { signedRepackTests } from '../../../fixtures/tenancy/api/signedRepackTests.ts';
-import { type Service, startService } from '../../../fixtures/tenancy/service.ts';
+import { accountTests } from '../../../fixtures/suites/tenancy/api/accountTests.ts';
+import { envTests } from '../../../fixtures/suites/tenancy/api/envTests.ts';
+import { fleetTests } from '../../../fixtures/suites/tenancy/api/fleetTests.ts';
+import { listTests } from '../../../fixtures/suites/tenancy/api/listTests.ts';
+import { permissionTests } from '../../../fixtures/suites/tenancy/api/permissionTests.ts';
+import { repackTests } from '../../../fixtures/suites/tenancy/api/repackTests.ts';
+import { revealTests } from '../../../fixtures/suites/tenancy/api/revealTests.ts';
+import { signatureTests } from '../../../fixtures/suites/tenancy/api/signatureTests.ts';
+import { signedRepackTests } from '../../../fixtures/suites/tenancy/api/signedRepackTests.ts';
+import { type Service, startService } from '../../../fixtures/world/tenancy/service.ts';
 
 let service: Service;
 beforeAll(async () => void (service = await startService()));

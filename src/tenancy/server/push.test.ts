@@ -1,7 +1,7 @@
-import { bundleTests } from '../../../fixtures/tenancy/api/bundleTests.ts';
-import { pushTests } from '../../../fixtures/tenancy/api/pushTests.ts';
-import { storedArchiveTests } from '../../../fixtures/tenancy/api/storedArchiveTests.ts';
-import { startService } from '../../../fixtures/tenancy/service.ts';
+import { bundleTests } from '../../../fixtures/suites/tenancy/api/bundleTests.ts';
+import { pushTests } from '../../../fixtures/suites/tenancy/api/pushTests.ts';
+import { storedArchiveTests } from '../../../fixtures/suites/tenancy/api/storedArchiveTests.ts';
+import { startService } from '../../../fixtures/world/tenancy/service.ts';
 
 describe('a push', () => pushTests(startService));
 describe('a bundle that is pushed', () => bundleTests(startService));

@@ -1,6 +1,6 @@
-import { addHost, type Host } from '../../../fixtures/tenancy/host.ts';
-import { addOperator, type OperatorClient } from '../../../fixtures/tenancy/operatorClient.ts';
-import { type Service, startService } from '../../../fixtures/tenancy/service.ts';
+import { addHost, type Host } from '../../../fixtures/world/tenancy/host.ts';
+import { addOperator, type OperatorClient } from '../../../fixtures/world/tenancy/operatorClient.ts';
+import { type Service, startService } from '../../../fixtures/world/tenancy/service.ts';
 import type { Span } from '../../core/spans.rules.ts';
 import { SpanQueue } from '../../core/spanQueue.ts';
 

@@ -1,10 +1,10 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { decodeJwt } from 'jose';
-import { tempDir } from '../../../fixtures/tempDir.ts';
-import { archivePlaces, filesBelow, huntSecrets } from '../../../fixtures/tenancy/secrecy/hunt.ts';
-import { liveWithSecrets } from '../../../fixtures/tenancy/secrecy/secretLife.ts';
-import { type Service, startService } from '../../../fixtures/tenancy/service.ts';
+import { tempDir } from '../../../fixtures/world/tempDir.ts';
+import { archivePlaces, filesBelow, huntSecrets } from '../../../fixtures/suites/tenancy/secrecy/hunt.ts';
+import { liveWithSecrets } from '../../../fixtures/suites/tenancy/secrecy/secretLife.ts';
+import { type Service, startService } from '../../../fixtures/world/tenancy/service.ts';
 import { copySqliteStore } from '../store/sqliteCopy.ts';
 
 let service: Service;

@@ -1,6 +1,6 @@
 import { mkdirSync, readdirSync, utimesSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { type Service, startService } from '../../../fixtures/tenancy/service.ts';
+import { type Service, startService } from '../../../fixtures/world/tenancy/service.ts';
 import { incomingDirectory } from '../bundles/archives.ts';
 import { runBackgroundOnce } from './background.ts';
 

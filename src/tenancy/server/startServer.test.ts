@@ -2,9 +2,9 @@ import { once } from 'node:events';
 import { request } from 'node:http';
 import { connect } from 'node:net';
 import { text } from 'node:stream/consumers';
-import { createMemorySecretstore } from '../../../fixtures/tenancy/memoryPeers.ts';
-import { addOperator } from '../../../fixtures/tenancy/operatorClient.ts';
-import { startService } from '../../../fixtures/tenancy/service.ts';
+import { createMemorySecretstore } from '../../../fixtures/world/tenancy/memoryPeers.ts';
+import { addOperator } from '../../../fixtures/world/tenancy/operatorClient.ts';
+import { startService } from '../../../fixtures/world/tenancy/service.ts';
 import { httpLimits } from '../http/httpServer.ts';
 import { type RunningServer, startServer } from './startServer.ts';
 

@@ -1,6 +1,6 @@
-import { swarmRolloutTests } from '../../../fixtures/tenancy/api/swarmRolloutTests.ts';
-import { swarmTests } from '../../../fixtures/tenancy/api/swarmTests.ts';
-import { startService } from '../../../fixtures/tenancy/service.ts';
+import { swarmRolloutTests } from '../../../fixtures/suites/tenancy/api/swarmRolloutTests.ts';
+import { swarmTests } from '../../../fixtures/suites/tenancy/api/swarmTests.ts';
+import { startService } from '../../../fixtures/world/tenancy/service.ts';
 
 describe('the managers of a swarm', () => swarmTests(startService));
 describe('rollouts to swarms', () => swarmRolloutTests(startService));

@@ -5,7 +5,7 @@ import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { connect } from 'node:tls';
-import { createCa } from '../../../fixtures/servers/crypto/ca.ts';
+import { createCa } from '../../../fixtures/world/servers/crypto/ca.ts';
 import { followTlsFiles, readTlsFiles } from './startServer.ts';
 
 const ca = createCa();

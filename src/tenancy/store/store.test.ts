@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { storeTests } from '../../../fixtures/tenancy/storeTests.ts';
+import { storeTests } from '../../../fixtures/suites/tenancy/storeTests.ts';
 
 let dir: string;
 beforeEach(async () => void (dir = await mkdtemp(join(tmpdir(), 'deployd-store-'))));

@@ -1,4 +1,4 @@
-import { publishedFaults } from '../../../fixtures/tenancy/webhooks/publishedSchemas.ts';
+import { publishedFaults } from '../../../fixtures/suites/tenancy/webhooks/publishedSchemas.ts';
 import { eventTypes, type WebhookEvent } from '../../api/webhooks.rules.ts';
 import { eventOf, type Occurrence, RETIRED, testEvent } from './event.rules.ts';
 import { messageOf } from './message.rules.ts';
